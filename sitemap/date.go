@@ -1,0 +1,183 @@
+package sitemap
+
+import (
+	"bytes"
+	"strings"
+	"time"
+)
+
+// parseTime reads a date as sitemaps and feeds write it: a W3C datetime or
+// ISO 8601 as it is met in the wild, or the date of RFC 822 and its
+// successors. It returns false for anything else, and for the first instant
+// of the year 1, which programs write for "never".
+func parseTime(b []byte) (time.Time, bool) {
+	t, ok := parseW3C(b)
+	if !ok {
+		t, ok = parseRFC822(b)
+	}
+	return t, ok && !t.IsZero()
+}
+
+// digits cuts a number of lo to hi digits from the front of b.
+func digits(b []byte, lo, hi int) (n int, rest []byte, ok bool) {
+	i := 0
+	for i < len(b) && i < hi && '0' <= b[i] && b[i] <= '9' {
+		n = 10*n + int(b[i]-'0')
+		i++
+	}
+	return n, b[i:], i >= lo
+}
+
+// after cuts c from the front of b.
+func after(b []byte, c byte) ([]byte, bool) {
+	if len(b) == 0 || b[0] != c {
+		return b, false
+	}
+	return b[1:], true
+}
+
+// parseW3C reads YYYY[-M[-D[(T| )h:mm[:ss[.frac]][zone]]]].
+func parseW3C(b []byte) (time.Time, bool) {
+	month, day := 1, 1
+	year, b, ok := digits(b, 4, 4)
+	rest, more := after(b, '-')
+	if ok && more {
+		month, b, ok = digits(rest, 1, 2)
+	}
+	rest, more = after(b, '-')
+	if ok && more {
+		day, b, ok = digits(rest, 1, 2)
+	}
+	if !ok || !isDate(year, month, day) {
+		return time.Time{}, false
+	}
+	var clock time.Duration
+	if len(b) > 0 {
+		if !more || b[0] != 'T' && b[0] != 't' && b[0] != ' ' {
+			return time.Time{}, false
+		}
+		if clock, b, ok = parseClock(b[1:]); !ok {
+			return time.Time{}, false
+		}
+	}
+	east, ok := parseZone(b)
+	return time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Add(clock - east), ok
+}
+
+func isDate(year, month, day int) bool {
+	if month < 1 || month > 12 || day < 1 {
+		return false
+	}
+	return day <= 28 || time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Day() == day
+}
+
+// parseClock cuts h:mm[:ss[.frac]] from the front of b. A sixtieth second is
+// let through, for leap seconds.
+func parseClock(b []byte) (d time.Duration, rest []byte, ok bool) {
+	hour, b, ok1 := digits(b, 1, 2)
+	b, ok2 := after(b, ':')
+	minute, b, ok3 := digits(b, 2, 2)
+	if !ok1 || !ok2 || !ok3 || hour > 23 || minute > 59 {
+		return 0, b, false
+	}
+	d = time.Duration(hour)*time.Hour + time.Duration(minute)*time.Minute
+	rest, more := after(b, ':')
+	if !more {
+		return d, b, true
+	}
+	second, b, ok := digits(rest, 2, 2)
+	if !ok || second > 60 {
+		return 0, b, false
+	}
+	d += time.Duration(second) * time.Second
+	if len(b) > 0 && (b[0] == '.' || b[0] == ',') {
+		frac, rest, ok := parseFraction(b[1:])
+		return d + frac, rest, ok
+	}
+	return d, b, true
+}
+
+// parseFraction cuts the digits of a fraction of a second from the front of
+// b, whatever their number; those below a nanosecond are lost.
+func parseFraction(b []byte) (d time.Duration, rest []byte, ok bool) {
+	i, unit := 0, time.Second
+	for ; i < len(b) && '0' <= b[i] && b[i] <= '9'; i++ {
+		unit /= 10
+		d += time.Duration(b[i]-'0') * unit
+	}
+	return d, b[i:], i > 0
+}
+
+// parseZone reads the rest of a date: nothing, Z, +hh:mm, +hhmm, +hh, or one
+// of the names of RFC 822, with or without a blank before it.
+func parseZone(b []byte) (east time.Duration, ok bool) {
+	b = bytes.TrimLeft(b, " ")
+	if len(b) == 0 || len(b) == 1 && lower(b[0]) == 'z' {
+		return 0, true
+	}
+	if b[0] != '+' && b[0] != '-' {
+		hours, ok := zoneNames[strings.ToUpper(string(b))]
+		return time.Duration(hours) * time.Hour, ok
+	}
+	hour, rest, ok := digits(b[1:], 2, 2)
+	minute := 0
+	if ok && len(rest) > 0 {
+		rest, _ = after(rest, ':')
+		minute, rest, ok = digits(rest, 2, 2)
+	}
+	if !ok || len(rest) > 0 || hour > 23 || minute > 59 {
+		return 0, false
+	}
+	east = time.Duration(hour)*time.Hour + time.Duration(minute)*time.Minute
+	if b[0] == '-' {
+		east = -east
+	}
+	return east, true
+}
+
+// zoneNames are the zones of RFC 822, section 5, in hours east.
+var zoneNames = map[string]int{
+	"UTC": 0, "UT": 0, "GMT": 0,
+	"EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7,
+}
+
+// parseRFC822 reads [day-name,] D Mon YYYY [h:mm[:ss] [zone]]; a year of two
+// digits is one between 1950 and 2049 (RFC 2822, section 4.3).
+func parseRFC822(b []byte) (time.Time, bool) {
+	if len(b) > 64 {
+		return time.Time{}, false
+	}
+	f := strings.Fields(string(b))
+	if len(f) > 0 && (f[0][0] < '0' || f[0][0] > '9') {
+		f = f[1:]
+	}
+	if len(f) < 3 || len(f) > 5 || len(f[1]) < 3 {
+		return time.Time{}, false
+	}
+	day, rest, ok1 := digits([]byte(f[0]), 1, 2)
+	month := strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", strings.ToLower(f[1][:3]))
+	year, left, ok2 := digits([]byte(f[2]), 2, 4)
+	if !ok1 || !ok2 || len(rest)+len(left) > 0 || month%3 != 0 || len(f[2]) == 3 {
+		return time.Time{}, false
+	}
+	if len(f[2]) == 2 {
+		year += 1900
+		if year < 1950 {
+			year += 100
+		}
+	}
+	month = month/3 + 1
+	if !isDate(year, month, day) {
+		return time.Time{}, false
+	}
+	var clock, east time.Duration
+	ok := true
+	if len(f) > 3 {
+		clock, rest, ok = parseClock([]byte(f[3]))
+		ok = ok && len(rest) == 0
+	}
+	if ok && len(f) > 4 {
+		east, ok = parseZone([]byte(f[4]))
+	}
+	return time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Add(clock - east), ok
+}

@@ -1,0 +1,93 @@
+package sitemap
+
+import (
+	"bytes"
+	"io"
+	"unicode/utf8"
+)
+
+// beginsWithURL reports whether the first thing in the document is a URL,
+// which makes it a text sitemap. Blanks and byte order marks do not count.
+func (r *Reader) beginsWithURL() bool {
+	w := &r.win
+	for w.offset() < rootWithin {
+		for !utf8.FullRune(w.rest()) && w.more() {
+		}
+		c, n := utf8.DecodeRune(w.rest())
+		if n == 0 || !looksBlank(c) {
+			break
+		}
+		w.pos += n
+	}
+	return w.starts("http://") || w.starts("https://")
+}
+
+// readLine returns the next entry of a text sitemap. A last line without an
+// end is taken if the document was not cut.
+func (r *Reader) readLine() (Entry, error) {
+	for {
+		if r.has {
+			return r.deliver()
+		}
+		r.at = r.win.offset()
+		line, err := r.line()
+		if err == io.EOF {
+			return Entry{}, r.finish()
+		}
+		if err != nil {
+			return Entry{}, err
+		}
+		if line = trim(line); len(line) == 0 {
+			continue
+		}
+		if r.entry.Loc = r.locateLine(line); r.entry.Loc == "" {
+			return Entry{}, r.fault(ScopeEntry, r.at, "loc", string(line), ErrBadLoc)
+		}
+		r.has = true
+	}
+}
+
+// locateLine is locate for text sitemaps: in them, a word is no relative URL.
+func (r *Reader) locateLine(line []byte) string {
+	if line[0] != '/' && !hasHTTP(string(line[:min(len(line), 8)])) {
+		return ""
+	}
+	return r.locate(line)
+}
+
+// line consumes a line and returns it without its end: LF, CR LF or CR.
+func (r *Reader) line() ([]byte, error) {
+	w, max := &r.win, int(r.Limits.Field)
+	for seen := 0; ; {
+		if i := bytes.IndexAny(w.rest()[seen:], "\r\n"); i >= 0 && seen+i <= max {
+			line := w.rest()[:seen+i]
+			w.pos += seen + i + 1
+			return line, nil
+		}
+		if seen = len(w.rest()); seen > max {
+			return nil, r.longLine()
+		}
+		if !w.more() {
+			return r.lastLine()
+		}
+	}
+}
+
+// lastLine returns what is left when there is nothing more to come.
+func (r *Reader) lastLine() ([]byte, error) {
+	line := r.win.rest()
+	if r.win.err != io.EOF {
+		return nil, r.cut()
+	}
+	if len(line) == 0 {
+		return nil, io.EOF
+	}
+	r.win.pos = r.win.end
+	return line, nil
+}
+
+// longLine consumes a line that is longer than a field may be.
+func (r *Reader) longLine() error {
+	r.win.find('\n')
+	return r.fault(ScopeEntry, r.at, "loc", "", &LimitError{"Field", r.Limits.Field})
+}

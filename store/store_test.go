@@ -1,0 +1,29 @@
+package store_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/collyrobots/collyrobots/store"
+	"github.com/collyrobots/collyrobots/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestMemory(t *testing.T) {
+	storetest.Run(t, func(*testing.T) store.Store { return store.Memory() })
+}
+
+func TestDir(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) store.Store { return openDir(t, t.TempDir()) })
+}
+
+func openDir(t *testing.T, path string) store.Store {
+	t.Helper()
+	s, err := store.Dir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

@@ -1,0 +1,178 @@
+package backend
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+)
+
+// Hop is asked before a redirect hop goes on the wire. It may wait; its error refuses the hop and reaches Colly's OnError
+// and Visit inside a *url.Error. The client is the one that follows the redirect.
+type Hop func(client *http.Client, hop *http.Request) error
+
+// Guard keeps a Hop in the way of redirects, whatever the user does to the client. It may be used from many goroutines.
+type Guard struct {
+	hop     Hop
+	wrapped map[*http.Client]*transport // what was put in place, under wrapping
+}
+
+// wrapping orders every look at and change of a client's Transport by this package: several guards may share a client.
+var wrapping sync.Mutex
+
+// NewGuard returns a Guard that asks hop.
+func NewGuard(hop Hop) *Guard {
+	return &Guard{hop: hop, wrapped: make(map[*http.Client]*transport)}
+}
+
+// Watch puts the guard in front of client's transport unless it is there already. Called before each request, it notices
+// what was replaced (SetProxy, WithTransport, SetClient, SetRequestTimeout) while nothing of this goroutine is on the wire.
+//
+// The client's timeout moves into the guard, which applies it to each exchange: net/http lets one timeout run over a whole
+// chain of redirects, so that a hop's wait for its host would use it up, and hides the collector's context behind it.
+func (g *Guard) Watch(client *http.Client) {
+	wrapping.Lock()
+	defer wrapping.Unlock()
+	t := g.find(client.Transport)
+	if t == nil {
+		t = &transport{guard: g, client: client, base: client.Transport}
+		if before := g.wrapped[client]; before != nil {
+			t.base = carryOver(t.base, before.base)
+			t.timeout.Store(before.timeout.Load())
+		}
+		g.wrapped[client] = t
+		client.Transport = t
+	}
+	if client.Timeout != 0 {
+		t.timeout.Store(int64(client.Timeout))
+		client.Timeout = 0
+	}
+}
+
+// find returns the wrapper of g in the chain of wrappers that starts with rt, or nil.
+func (g *Guard) find(rt http.RoundTripper) *transport {
+	for {
+		t, ok := rt.(*transport)
+		if !ok || t.guard == g {
+			return t
+		}
+		rt = t.base
+	}
+}
+
+// carryOver returns the transport Colly would have if it had found before in place. SetProxy changes an *http.Transport it
+// knows, but drops any other RoundTripper, so our wrapper would cost users their TLS settings.
+func carryOver(now, before http.RoundTripper) http.RoundTripper {
+	set, ok := now.(*http.Transport)
+	kept, known := before.(*http.Transport)
+	if !ok || !known || !bareProxy(set) {
+		return now
+	}
+	merged := kept.Clone()
+	merged.Proxy, merged.DisableKeepAlives = set.Proxy, set.DisableKeepAlives
+	return merged
+}
+
+// bareProxy tells whether t has the shape that SetProxyFunc builds: a proxy, no keep-alives and nothing else.
+func bareProxy(t *http.Transport) bool {
+	if t.Proxy == nil || !t.DisableKeepAlives {
+		return false
+	}
+	v := reflect.ValueOf(t).Elem()
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if f.IsExported() && f.Name != "Proxy" && f.Name != "DisableKeepAlives" && !v.Field(i).IsZero() {
+			return false
+		}
+	}
+	return true
+}
+
+// transport is the wrapper. It asks the guard's Hop about redirects and leaves everything else to base.
+type transport struct {
+	guard   *Guard
+	client  *http.Client
+	base    http.RoundTripper // nil: http.DefaultTransport, as for a client
+	timeout atomic.Int64      // of one exchange, a time.Duration; 0: none
+}
+
+// RoundTrip makes one exchange, after the guard's Hop has let it if it is a redirect.
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Response != nil {
+		if err := t.guard.hop(t.client, req); err != nil {
+			if req.Body != nil {
+				req.Body.Close()
+			}
+			return nil, err
+		}
+	}
+	timeout := time.Duration(t.timeout.Load())
+	if timeout <= 0 {
+		return t.next().RoundTrip(req)
+	}
+	ctx, cancel := context.WithTimeout(req.Context(), timeout)
+	sent := req.WithContext(ctx)
+	resp, err := t.next().RoundTrip(sent)
+	tellProxy(req, sent)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	resp.Request = req
+	resp.Body = &body{resp.Body, cancel}
+	return resp, nil
+}
+
+func (t *transport) next() http.RoundTripper {
+	if t.base == nil {
+		return http.DefaultTransport
+	}
+	return t.base
+}
+
+// CloseIdleConnections lets http.Client.CloseIdleConnections reach base.
+func (t *transport) CloseIdleConnections() {
+	if c, ok := t.next().(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// tellProxy hands on what Colly's proxy switchers leave in the context of the request they were shown: Request.ProxyURL.
+func tellProxy(req, sent *http.Request) {
+	if proxy := sent.Context().Value(colly.ProxyURLKey); proxy != nil && req.Context().Value(colly.ProxyURLKey) != proxy {
+		*req = *req.WithContext(context.WithValue(req.Context(), colly.ProxyURLKey, proxy))
+	}
+}
+
+// body ends its exchange's timeout when it is closed, not when the headers are there: a body may hang too.
+type body struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+func (b *body) Close() error {
+	defer b.cancel()
+	return b.ReadCloser.Close()
+}
+
+// Exchange makes one exchange with client's transport (its proxy, its TLS settings) and nothing else of it: no cookies, no
+// redirects, no guard. It may take timeout until its body is read. The default transport serves a client without one.
+func Exchange(client *http.Client, req *http.Request, timeout time.Duration) (*http.Response, error) {
+	wrapping.Lock()
+	rt := client.Transport
+	wrapping.Unlock()
+	for t, ok := rt.(*transport); ok; t, ok = rt.(*transport) {
+		rt = t.base
+	}
+	once := http.Client{
+		Transport:     rt,
+		Timeout:       timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return once.Do(req)
+}

@@ -34,7 +34,7 @@ func (r role) String() string {
 // Names come in lower case.
 type format struct {
 	name  string // local name of the root
-	role  func(local string) role
+	role  func(local []byte) role
 	loose bool // a location outside of a page element is an entry, too
 }
 
@@ -47,8 +47,8 @@ var formats = []*format{
 	{"feed", atomRole, false},
 }
 
-func sitemapRole(local string) role {
-	switch local {
+func sitemapRole(local []byte) role {
+	switch string(local) {
 	case "url":
 		return rolePage
 	case "sitemap":
@@ -67,8 +67,8 @@ func sitemapRole(local string) role {
 	return roleNone
 }
 
-func rssRole(local string) role {
-	switch local {
+func rssRole(local []byte) role {
+	switch string(local) {
 	case "item":
 		return rolePage
 	case "link":
@@ -83,8 +83,8 @@ func rssRole(local string) role {
 	return roleNone
 }
 
-func atomRole(local string) role {
-	switch local {
+func atomRole(local []byte) role {
+	switch string(local) {
 	case "entry":
 		return rolePage
 	case "link":
@@ -102,7 +102,7 @@ func atomRole(local string) role {
 // rootOf returns the format whose root has that name, nil if there is none.
 func rootOf(local []byte) *format {
 	for _, f := range formats {
-		if equalFold(local, f.name) {
+		if string(local) == f.name {
 			return f
 		}
 	}
@@ -111,18 +111,11 @@ func rootOf(local []byte) *format {
 
 // roleOf returns the role of an element of r's document. Elements of other
 // namespaces have none, but for the date that RSS 1.0 takes from Dublin Core.
-func (r *Reader) roleOf(t tag) role {
-	var name [16]byte
-	if len(t.local) > len(name) {
-		return roleNone
-	}
-	for i, c := range t.local {
-		name[i] = lower(c)
-	}
+func (r *Reader) roleOf(t *tag) role {
 	if len(t.prefix) == 0 || string(t.prefix) == r.prefix {
-		return r.format.role(string(name[:len(t.local)]))
+		return r.format.role(t.local)
 	}
-	if string(t.prefix) == "dc" && string(name[:len(t.local)]) == "date" && !r.format.loose {
+	if string(t.prefix) == "dc" && string(t.local) == "date" && !r.format.loose {
 		return roleLastMod
 	}
 	return roleNone

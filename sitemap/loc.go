@@ -123,7 +123,14 @@ func isHex(c byte) bool {
 
 // trim removes what looks blank around a text, the zero-width characters
 // that editors leave included.
-func trim(b []byte) []byte { return bytes.TrimFunc(b, looksBlank) }
+func trim(b []byte) []byte {
+	if len(b) > 0 && isGraphic(b[0]) && isGraphic(b[len(b)-1]) {
+		return b
+	}
+	return bytes.TrimFunc(b, looksBlank)
+}
+
+func isGraphic(c byte) bool { return ' ' < c && c < 0x7f }
 
 func looksBlank(c rune) bool {
 	return unicode.IsSpace(c) || c == '\u200b' || c == '\ufeff' || c == '\u200c' || c == '\u200d' || c == '\u2060'

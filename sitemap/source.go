@@ -111,7 +111,7 @@ func noEOF(err error) error {
 // declare; a label that is unknown, or cannot be true, means UTF-8.
 func decode(r *bufio.Reader) (utf8 io.Reader, decoded bool) {
 	head, _ := r.Peek(1024)
-	label := utf16Label(head)
+	label := shown(head)
 	if label == "" {
 		if label = declared(head); label == "" {
 			return r, false
@@ -124,9 +124,12 @@ func decode(r *bufio.Reader) (utf8 io.Reader, decoded bool) {
 	return enc.NewDecoder().Reader(r), true
 }
 
-// utf16Label recognises UTF-16 by its mark or by the NUL beside the first
-// character, which is ASCII in any sitemap.
-func utf16Label(head []byte) string {
+// shown recognises UTF-8 by its mark, UTF-16 by its mark or by the NUL beside
+// the first character, which is ASCII in any sitemap.
+func shown(head []byte) string {
+	if bytes.HasPrefix(head, []byte("\ufeff")) {
+		return "utf-8"
+	}
 	if len(head) < 2 {
 		return ""
 	}

@@ -3,7 +3,7 @@ package sitemap
 import "bytes"
 
 // A tag is what the beginning of a tag tells: "<prefix:local" or
-// "</prefix:local". Its slices are valid until the window moves.
+// "</prefix:local", in lower case. Its slices are valid until the next tag.
 type tag struct {
 	prefix, local []byte
 	end           bool
@@ -17,36 +17,45 @@ const longestName = 64
 // nothing.
 func (w *window) tag() tag {
 	for {
-		rest := w.rest()
-		n := 1
-		for n < len(rest) && (nameOctet[rest[n]] || n == 1 && rest[n] == '/') && n < longestName {
+		rest := w.buf[w.pos:min(w.end, w.pos+longestName)]
+		n, start, colon := 1, 1, 0
+		if len(rest) > 1 && rest[1] == '/' {
+			n, start = 2, 2
+		}
+		for n < len(rest) {
+			c := nameOctet[rest[n]]
+			if c == 0 {
+				if rest[n] != ':' {
+					break
+				}
+				colon = n
+			}
+			w.name[n] = c
 			n++
 		}
-		if n < len(rest) || !w.more() {
-			return newTag(rest[:n])
+		if n < len(rest) || n == longestName || !w.more() {
+			return w.newTag(start, colon, n)
 		}
 	}
 }
 
-// newTag takes "<name" or "</name" apart.
-func newTag(b []byte) tag {
-	t := tag{size: len(b)}
-	name := b[1:]
-	if len(name) > 0 && name[0] == '/' {
-		t.end, name = true, name[1:]
-	}
-	t.local = name
-	if i := bytes.IndexByte(name, ':'); i >= 0 {
-		t.prefix, t.local = name[:i], name[i+1:]
+// newTag takes a name apart, which is in w.name from start to end and may have
+// a colon.
+func (w *window) newTag(start, colon, end int) tag {
+	t := tag{local: w.name[start:end], end: start == 2, size: end}
+	if colon > 0 {
+		t.prefix, t.local = w.name[start:colon], w.name[colon+1:end]
 	}
 	return t
 }
 
-// nameOctet holds the octets that may be part of a name as far as finding its
-// end is concerned.
-var nameOctet = func() (t [256]bool) {
-	for c := range t {
-		t[c] = c > ' ' && c != '/' && c != '>' && c != '<' && c != '=' && c != '"' && c != '\''
+// nameOctet holds, for each octet that may be part of a name as far as finding
+// its end is concerned, its lower case, and 0 for the others and the colon.
+var nameOctet = func() (t [256]byte) {
+	for i := range t {
+		if c := byte(i); c > ' ' && bytes.IndexByte([]byte("/><=\"':"), c) < 0 {
+			t[i] = lower(c)
+		}
 	}
 	return t
 }()
@@ -85,13 +94,23 @@ func (w *window) pass(size int, max int64) (attrs []byte, empty, long, ok bool) 
 	}
 }
 
+// passEnd consumes the beginning of the end tag that belongs to the start tag
+// t, if that is what comes and is at hand. It only saves reading the tag.
+func (w *window) passEnd(t *tag) {
+	rest := w.rest()
+	if n := 1 + t.size; len(rest) > n && rest[1] == '/' && nameOctet[rest[n]] == 0 &&
+		string(rest[2:n]) == string(w.name[1:t.size]) {
+		w.pos += n
+	}
+}
+
 // attribute returns the value of the attribute with that local name, as it is
 // written. Quotes may be missing.
 func attribute(attrs []byte, name string) (value []byte, ok bool) {
 	for {
 		attrs = bytes.TrimLeft(attrs, " \t\r\n/")
 		n := 0
-		for n < len(attrs) && nameOctet[attrs[n]] {
+		for n < len(attrs) && (nameOctet[attrs[n]] != 0 || attrs[n] == ':') {
 			n++
 		}
 		key := attrs[:n]

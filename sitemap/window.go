@@ -11,8 +11,9 @@ type window struct {
 	src      io.Reader
 	buf      []byte // buf[pos:end] has been read and not consumed
 	pos, end int
-	base     int64 // offset of buf[0] in the document
-	err      error // why src has nothing more
+	base     int64             // offset of buf[0] in the document
+	err      error             // why src has nothing more
+	name     [longestName]byte // of the tag at hand
 }
 
 const windowSize = 64 << 10

@@ -1,6 +1,6 @@
 package sitemap
 
-// findRoot consumes everything up to the start tag of the root and that tag.
+// findRoot consumes everything up to the start *tag of the root and that *tag.
 // A warning that a program wrote first, a declaration, comments and a DOCTYPE
 // with whatever it holds are passed over.
 func (r *Reader) findRoot() error {
@@ -83,14 +83,19 @@ func (r *Reader) skipDoctype() {
 func (r *Reader) readXML() (Entry, error) {
 	for r.win.find('<') {
 		t := r.win.tag()
-		role := r.roleOf(t)
+		role := r.roleOf(&t)
 		if role == rolePage {
 			r.adoptGUID(t.end)
 		}
 		if r.has && r.completes(role, t.end) {
-			return r.deliver()
+			e, err := r.deliver()
+			if err == nil && t.end && role == rolePage {
+				r.win.pos += t.size // the entry is all that this tag is for
+				r.open = false
+			}
+			return e, err
 		}
-		if err := r.element(role, t); err != nil {
+		if err := r.element(role, &t); err != nil {
 			return Entry{}, err
 		}
 	}
@@ -114,7 +119,7 @@ func (r *Reader) completes(role role, end bool) bool {
 }
 
 // element consumes a tag, and the field if it begins one.
-func (r *Reader) element(role role, t tag) error {
+func (r *Reader) element(role role, t *tag) error {
 	at := r.win.offset()
 	switch {
 	case role == roleNone:
@@ -138,7 +143,7 @@ func (r *Reader) element(role role, t tag) error {
 
 // skip consumes the beginning of a tag without a role; the search for the next
 // tag does the rest. It only looks for the tag's end to report a long one.
-func (r *Reader) skip(t tag, at int64) error {
+func (r *Reader) skip(t *tag, at int64) error {
 	if len(t.local) > 0 && (t.local[0] == '!' || t.local[0] == '?') && r.skipMarkup() {
 		return nil
 	}
@@ -148,8 +153,7 @@ func (r *Reader) skip(t tag, at int64) error {
 	if !long {
 		return nil
 	}
-	name := string(w.buf[w.pos-t.size+1 : w.pos])
-	return r.fault(ScopeField, at, name, "", &LimitError{"Tag", r.Limits.Tag})
+	return r.fault(ScopeField, at, string(t.local), "", &LimitError{"Tag", r.Limits.Tag})
 }
 
 // page begins or ends a page element.
@@ -173,7 +177,7 @@ func (r *Reader) adoptGUID(end bool) {
 }
 
 // field consumes a field and puts it into the entry.
-func (r *Reader) field(role role, t tag, at int64) error {
+func (r *Reader) field(role role, t *tag, at int64) error {
 	attrs, empty, long, ok := r.win.pass(t.size, r.Limits.Tag)
 	if !ok {
 		return nil
@@ -199,7 +203,9 @@ func (r *Reader) field(role role, t tag, at int64) error {
 	case err != nil:
 		return r.refuse(role, at, "", err)
 	}
-	return r.set(role, text, at)
+	err = r.set(role, text, at)
+	r.win.passEnd(t)
+	return err
 }
 
 // refuse returns the error for a field that is not to be used.

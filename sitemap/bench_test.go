@@ -1,0 +1,153 @@
+package sitemap
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"net/url"
+	"runtime"
+	"testing"
+
+	"github.com/antchfx/xmlquery"
+)
+
+// A generator is a document that is made while it is read: head, n times
+// what entry writes, tail.
+type generator struct {
+	buf   bytes.Buffer
+	entry func(w io.Writer, i int)
+	tail  string
+	i, n  int
+}
+
+func generate(head string, n int, entry func(w io.Writer, i int), tail string) *generator {
+	g := &generator{entry: entry, n: n, tail: tail}
+	g.buf.WriteString(head)
+	return g
+}
+
+func (g *generator) Read(p []byte) (int, error) {
+	for g.buf.Len() < len(p) && g.i <= g.n {
+		if g.i < g.n {
+			g.entry(&g.buf, g.i)
+		} else {
+			g.buf.WriteString(g.tail)
+		}
+		g.i++
+	}
+	return g.buf.Read(p)
+}
+
+const (
+	urlsetHead = `<?xml version="1.0" encoding="UTF-8"?>` + "\n" +
+		`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"` +
+		` xmlns:image="http://www.google.com/schemas/sitemap-image/1.1" xmlns:xhtml="http://www.w3.org/1999/xhtml">` + "\n"
+	urlsetTail = "</urlset>\n"
+	indexHead  = `<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">` + "\n"
+	indexTail  = "</sitemapindex>\n"
+)
+
+func plainEntry(w io.Writer, i int) {
+	fmt.Fprintf(w, "  <url>\n    <loc>https://www.example.com/catalogue/section-%d/item-%d.html</loc>\n"+
+		"    <lastmod>2024-05-%02dT10:20:30+02:00</lastmod>\n    <changefreq>weekly</changefreq>\n    <priority>0.8</priority>\n  </url>\n",
+		i%97, i, i%28+1)
+}
+
+func extendedEntry(w io.Writer, i int) {
+	fmt.Fprintf(w, "  <url>\n    <loc>https://www.example.com/catalogue/section-%d/item-%d.html</loc>\n", i%97, i)
+	for _, lang := range [...]string{"de", "en-GB", "fr", "x-default"} {
+		fmt.Fprintf(w, "    <xhtml:link rel=\"alternate\" hreflang=\"%s\" href=\"https://www.example.com/%s/item-%d.html\"/>\n", lang, lang, i)
+	}
+	fmt.Fprintf(w, "    <image:image><image:loc>https://img.example.com/%d.jpg</image:loc><image:title>Item &amp; %d</image:title></image:image>\n  </url>\n", i, i)
+}
+
+func indexEntry(w io.Writer, i int) {
+	fmt.Fprintf(w, "  <sitemap>\n    <loc>https://www.example.com/sitemaps/part-%d.xml.gz</loc>\n    <lastmod>2024-05-01</lastmod>\n  </sitemap>\n", i)
+}
+
+// document returns about size octets of such entries.
+func document(b *testing.B, head string, entry func(io.Writer, int), tail string, size int) []byte {
+	b.Helper()
+	var one bytes.Buffer
+	entry(&one, 100_000)
+	doc, err := io.ReadAll(generate(head, size/one.Len(), entry, tail))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return doc
+}
+
+func BenchmarkRead(b *testing.B) {
+	const size = 50_000_000
+	docs := []struct {
+		name string
+		doc  []byte
+	}{
+		{"plain", document(b, urlsetHead, plainEntry, urlsetTail, size)},
+		{"extended", document(b, urlsetHead, extendedEntry, urlsetTail, size)},
+		{"index", document(b, indexHead, indexEntry, indexTail, size)},
+	}
+	for _, d := range docs {
+		b.Run(d.name+"/Reader", func(b *testing.B) { benchReader(b, d.doc, int64(len(d.doc))) })
+		b.Run(d.name+"/encoding_xml", func(b *testing.B) { benchToken(b, d.doc) })
+	}
+	doc := docs[0].doc
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	z.Write(doc)
+	z.Close()
+	b.Run("gzip/Reader", func(b *testing.B) { benchReader(b, zipped.Bytes(), int64(len(doc))) })
+	b.Run("plain/xmlquery", func(b *testing.B) { benchQuery(b, document(b, urlsetHead, plainEntry, urlsetTail, size/10)) })
+}
+
+func benchReader(b *testing.B, doc []byte, size int64) {
+	b.SetBytes(size)
+	b.ReportAllocs()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	n := 0
+	for b.Loop() {
+		n = 0
+		for _, err := range NewReader(bytes.NewReader(doc), &url.URL{Scheme: "https", Host: "www.example.com"}).All() {
+			if err == nil {
+				n++
+			}
+		}
+	}
+	runtime.ReadMemStats(&after)
+	b.ReportMetric(float64(after.Mallocs-before.Mallocs)/float64(b.N*n), "allocs/entry")
+	b.ReportMetric(float64(n), "entries")
+}
+
+func benchToken(b *testing.B, doc []byte) {
+	b.SetBytes(int64(len(doc)))
+	b.ReportAllocs()
+	for b.Loop() {
+		d := xml.NewDecoder(bytes.NewReader(doc))
+		for {
+			if _, err := d.Token(); err == io.EOF {
+				break
+			} else if err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+// benchQuery does what Colly's OnXML does: a tree of the whole document, then
+// a query.
+func benchQuery(b *testing.B, doc []byte) {
+	b.SetBytes(int64(len(doc)))
+	b.ReportAllocs()
+	for b.Loop() {
+		tree, err := xmlquery.Parse(bytes.NewReader(doc))
+		if err != nil {
+			b.Fatal(err)
+		}
+		if len(xmlquery.Find(tree, "//urlset/url/loc")) == 0 {
+			b.Fatal("nothing found")
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package dialect
+
+import "strings"
+
+// A coding is the form in which patterns and URLs are compared.
+type coding uint8
+
+const (
+	verbatim       coding = iota // octets as they are
+	escapedPattern               // patterns: hex digits upper case, octets that are not ASCII escaped
+	canonical                    // both: see appendCanonical
+)
+
+// Classes of octets in the path and query of a URL (RFC 3986, 2.2 to 3.4).
+const (
+	plainOctet    = iota // stands for itself, and does not equal its escape
+	unreserved           // equals its escape
+	queryReserved        // equals its escape in the query: : / ? [ ] @
+	starOrDollar         // special in a pattern
+	percent
+	illegal // always escaped
+)
+
+var octetClass = func() (class [256]uint8) {
+	for c := range class {
+		switch c := byte(c); {
+		case isLetter(c), '0' <= c && c <= '9', strings.IndexByte("-._~", c) >= 0:
+			class[c] = unreserved
+		case strings.IndexByte(":/?[]@", c) >= 0:
+			class[c] = queryReserved
+		case strings.IndexByte("*$", c) >= 0:
+			class[c] = starOrDollar
+		case c == '%':
+			class[c] = percent
+		case strings.IndexByte("!&'()+,;=", c) < 0:
+			class[c] = illegal
+		}
+	}
+	return class
+}()
+
+// isCanonical reports whether the canonical form of a target is the target.
+func isCanonical(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if octetClass[s[i]] >= starOrDollar {
+			return false
+		}
+	}
+	return true
+}
+
+// appendCanonical appends the form in which RFC 9309 2.2.2 compares paths, with
+// the equal spellings of an octet made one: unreserved octets unescaped, other
+// escapes in upper case, octets that a URL cannot have escaped, and those that
+// only the path reserves unescaped in the query. In a target * and $ are octets
+// like others and escaped (2.2.3), in a pattern they are left alone.
+//
+// inQuery tells that s begins in the query. widened counts the octets by which
+// the result is shorter than the encoded path of the table in 2.2.2, in which
+// those of the query that the path reserves are escaped.
+func appendCanonical(dst []byte, s string, pattern, inQuery bool) (result []byte, widened int) {
+	for i := 0; i < len(s); i++ {
+		c, escaped := s[i], false
+		if c == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]) {
+			c, escaped = unhex(s[i+1])<<4|unhex(s[i+2]), true
+			i += 2
+		}
+		switch class := octetClass[c]; {
+		case class == queryReserved && inQuery:
+			dst = append(dst, c)
+			widened += 2
+		case class == unreserved, !escaped && keeps(class, pattern):
+			dst = append(dst, c)
+			inQuery = inQuery || c == '?'
+		default:
+			dst = appendEscape(dst, c)
+		}
+	}
+	return dst, widened
+}
+
+// keeps reports whether an octet that is written as itself stays as it is.
+func keeps(class uint8, pattern bool) bool {
+	return class != illegal && (class != starOrDollar || pattern)
+}
+
+// appendEscapedPattern appends a pattern as google/robotstxt keeps it.
+func appendEscapedPattern(dst []byte, s string) []byte {
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]):
+			dst = append(dst, '%', upperHex(s[i+1]), upperHex(s[i+2]))
+			i += 2
+		case c >= 0x80:
+			dst = appendEscape(dst, c)
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}
+
+func appendEscape(dst []byte, c byte) []byte {
+	const hex = "0123456789ABCDEF"
+	return append(dst, '%', hex[c>>4], hex[c&15])
+}
+
+func isHex(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f' }
+
+func unhex(c byte) byte {
+	if c <= '9' {
+		return c - '0'
+	}
+	return c | 0x20 - 'a' + 10
+}
+
+func upperHex(c byte) byte {
+	if c >= 'a' {
+		c -= 0x20
+	}
+	return c
+}

@@ -1,0 +1,125 @@
+package dialect
+
+import (
+	"strings"
+	"sync"
+)
+
+// Rules is a parsed robots.txt: what it says to whom. It is immutable, so any
+// number of goroutines may use it at once.
+type Rules struct {
+	dialect Dialect
+	records []record
+	temoto  *temotoRules // nil except for Temoto
+}
+
+// A record is a line that counts. Rules follow the User-agent lines they are
+// for; rules of nobody are left out.
+type record struct {
+	value string // as written
+	line  uint32
+	kind  kind
+}
+
+// Parse reads a robots.txt file. Any bytes are one: lines without sense are
+// ignored, what is beyond [SizeLimit] is not read. Parse does not retain body.
+func (d Dialect) Parse(body []byte) *Rules {
+	if d == Temoto() {
+		return parseTemoto(body)
+	}
+	p := parsers.Get().(*parser)
+	*p = parser{v: d.variant(), records: p.records[:0]}
+	p.parse(string(clip(body)))
+	r := &Rules{dialect: d, records: append([]record(nil), p.records...)}
+	clear(p.records) // lest they keep the text
+	parsers.Put(p)
+	return r
+}
+
+// Sitemaps returns the values of the Sitemap lines in the order of the file, as
+// they are written: absolute URLs under Google, possibly relative to the
+// robots.txt under RFC9309 and CocCoc, none under Original1994. The caller
+// decides which of them are worth a request.
+func (r *Rules) Sitemaps() []string {
+	if r.temoto != nil {
+		return r.temoto.sitemaps()
+	}
+	var list []string
+	for _, rec := range r.records {
+		if rec.kind == sitemapLine {
+			list = append(list, strings.Clone(rec.value)) // not a window into the text
+		}
+	}
+	return list
+}
+
+// parsers keeps the working space of Parse.
+var parsers = sync.Pool{New: func() any { return new(parser) }}
+
+// A parser sorts lines into records.
+type parser struct {
+	v       *variant
+	records []record
+	open    bool // a User-agent line came before
+	// In a dialect of records only:
+	start int  // of the current record
+	ruled bool // the current record has a Disallow
+}
+
+func (p *parser) parse(text string) {
+	rest := skipMark(text, p.v.lenient)
+	bareCR := hasBareCR(rest)
+	for n := uint32(1); rest != ""; n++ {
+		var line string
+		line, rest = nextLine(rest, bareCR)
+		k, value := p.v.parseLine(line)
+		if k == otherLine {
+			if p.v.records && trim(line) == "" {
+				p.endRecord()
+			}
+			continue
+		}
+		p.add(record{value, n, k})
+	}
+	if p.v.records {
+		p.endRecord()
+	}
+}
+
+// add takes a record in, if it counts.
+func (p *parser) add(rec record) {
+	switch rec.kind {
+	case agentLine:
+		if p.v.records && p.ruled {
+			p.endRecord()
+		}
+		p.open = true
+	case sitemapLine:
+		if rec.value == "" || p.v.records || p.v.fullSitemaps && !isAbsolute(rec.value) {
+			return
+		}
+	case allowLine:
+		if !p.open || p.v.records {
+			return
+		}
+	case disallowLine:
+		if !p.open {
+			return
+		}
+		p.ruled = true
+	case delayLine:
+		if !p.open {
+			return
+		}
+	}
+	p.records = append(p.records, rec)
+}
+
+// endRecord ends a record of 1994; without a Disallow it was none.
+func (p *parser) endRecord() {
+	if !p.ruled {
+		p.records = p.records[:p.start]
+	}
+	p.start = len(p.records)
+	p.open, p.ruled = false, false
+}

@@ -1,0 +1,145 @@
+package dialect
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
+// compile makes the text and flags of a draft from its pattern: the normal form
+// with trailing wildcards and the final anchor taken off. The text is put in
+// c.buf unless the pattern as written begins with it.
+func (c *compiler) compile(d *draft, pattern string) {
+	body := pattern
+	if !c.v.plain && strings.HasSuffix(body, "$") {
+		body = body[:len(body)-1]
+		d.flags |= anchored
+	}
+	start := len(c.buf)
+	d.rank = len(pattern) - len(body) + c.normalize(body)
+	if !c.v.plain {
+		c.simplify(d, start)
+	}
+	if c.v.coding == canonical && d.flags&wild != 0 {
+		c.twoForms(d, start)
+	}
+	d.at, d.size = uint32(start), uint32(len(c.buf)-start)
+	if strings.HasPrefix(d.written, string(c.buf[start:])) {
+		c.buf = c.buf[:start]
+	} else {
+		d.flags |= rewritten
+	}
+}
+
+// normalize appends the normal form of a pattern without its anchor to c.buf and
+// returns how many octets it has for the comparison of rules.
+func (c *compiler) normalize(body string) int {
+	start, widened := len(c.buf), 0
+	switch c.v.coding {
+	case verbatim:
+		c.buf = append(c.buf, body...)
+	case escapedPattern:
+		c.buf = appendEscapedPattern(c.buf, body)
+	case canonical:
+		// What is left of $ is not at the end and stands for itself.
+		c.buf, widened = appendCanonical(c.buf, strings.ReplaceAll(body, "$", "%24"), true, false)
+	}
+	return len(c.buf) - start + widened
+}
+
+// simplify takes the wildcards that change nothing off the text at start, and
+// sets the flags that the remaining ones need.
+func (c *compiler) simplify(d *draft, start int) {
+	text := c.buf[start:]
+	if n := len(text); n > 0 && text[n-1] == '*' {
+		text = bytes.TrimRight(text, "*")
+		d.flags &^= anchored
+	}
+	if bytes.IndexByte(text, '*') >= 0 {
+		d.flags |= wild
+		text = slices.CompactFunc(text, func(a, b byte) bool { return a == '*' && b == '*' })
+	}
+	c.buf = c.buf[:start+len(text)]
+}
+
+// twoForms adds a second form to a text at start in which what follows a
+// wildcard may stand in the path or in the query of a URL, where an octet like /
+// differs from its escape or equals it: after the form for the path a line feed,
+// then the form for the query. If they are the same, one is enough.
+func (c *compiler) twoForms(d *draft, start int) {
+	path := c.buf[start:]
+	star := bytes.IndexByte(path, '*')
+	if bytes.IndexByte(path[star:], '%') < 0 || bytes.IndexByte(path[:star], '?') >= 0 {
+		return
+	}
+	end := len(c.buf)
+	query := append(append(c.buf, '\n'), path[:star]...)
+	query, _ = appendCanonical(query, string(path[star:]), true, true)
+	if string(query[end+1:]) == string(path) {
+		return
+	}
+	c.buf = query
+	d.flags |= twofold
+}
+
+// matchWild reports whether a text with wildcards matches the beginning of s, or
+// all of it. Each piece between wildcards is taken where it first occurs, which
+// leaves the most to the others: no backtracking, so linear in s.
+func matchWild(text, s string, anchored bool) bool {
+	i := strings.IndexByte(text, '*')
+	if !strings.HasPrefix(s, text[:i]) {
+		return false
+	}
+	s, text = s[i:], text[i+1:]
+	for {
+		i = strings.IndexByte(text, '*')
+		if i < 0 {
+			if anchored {
+				return strings.HasSuffix(s, text)
+			}
+			return strings.Contains(s, text)
+		}
+		at := strings.Index(s, text[:i])
+		if at < 0 {
+			return false
+		}
+		s, text = s[at+i:], text[i+1:]
+	}
+}
+
+// matchTwofold is matchWild for a text of two forms: each piece is taken where
+// its path form occurs first, or its query form in the query.
+func matchTwofold(text, s string, anchored bool) bool {
+	path, query, _ := strings.Cut(text, "\n")
+	start := strings.IndexByte(s, '?') + 1
+	if start == 0 {
+		return matchWild(path, s, anchored)
+	}
+	i := strings.IndexByte(path, '*')
+	if !strings.HasPrefix(s, path[:i]) {
+		return false
+	}
+	pos := i
+	path, query = path[i+1:], query[i+1:]
+	for {
+		var p, q string
+		var more bool
+		p, path, more = strings.Cut(path, "*")
+		q, query, _ = strings.Cut(query, "*")
+		inQuery := s[max(pos, start):]
+		if !more && anchored {
+			return strings.HasSuffix(s[pos:], p) || strings.HasSuffix(inQuery, q)
+		}
+		end := len(s) + 1
+		if at := strings.Index(s[pos:], p); at >= 0 {
+			end = pos + at + len(p)
+		}
+		if at := strings.Index(inQuery, q); at >= 0 {
+			end = min(end, len(s)-len(inQuery)+at+len(q))
+		}
+		if end > len(s) || !more {
+			return end <= len(s)
+		}
+		pos = end
+	}
+}

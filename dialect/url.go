@@ -1,0 +1,127 @@
+package dialect
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/idna"
+)
+
+// defaultPorts are the schemes that have a robots.txt, and the ports that need
+// not be written (Google, "File location and range of validity").
+var defaultPorts = map[string]uint16{"http": 80, "https": 443, "ftp": 21}
+
+// Locate returns the URL of the robots.txt that governs u: same scheme, host and
+// port, path /robots.txt. URLs with the same authority have the same robots.txt
+// URL: letters are lower case, an internationalised name is in punycode, an IP
+// address in its shortest form, a default port is left out, user information is
+// dropped. The error is for a URL that has none: a scheme other than http, https
+// and ftp, or no valid host.
+func Locate(u *url.URL) (*url.URL, error) {
+	scheme := strings.ToLower(u.Scheme)
+	defaultPort, ok := defaultPorts[scheme]
+	if !ok {
+		return nil, fmt.Errorf("dialect: no robots.txt for the scheme of %q", u.Redacted())
+	}
+	host, err := asciiHost(u.Hostname())
+	if err != nil {
+		return nil, fmt.Errorf("dialect: no robots.txt for the host of %q: %w", u.Redacted(), err)
+	}
+	if p := u.Port(); p != "" {
+		port, err := strconv.ParseUint(p, 10, 16)
+		if err != nil {
+			return nil, fmt.Errorf("dialect: no robots.txt for the port of %q: %w", u.Redacted(), err)
+		}
+		if uint16(port) != defaultPort {
+			host += ":" + strconv.FormatUint(port, 10)
+		}
+	}
+	return &url.URL{Scheme: scheme, Host: host, Path: "/robots.txt"}, nil
+}
+
+// hosts maps names as browsers do, underscores and all.
+var hosts = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(false), idna.Transitional(false))
+
+// asciiHost returns the one spelling of a host.
+func asciiHost(host string) (string, error) {
+	host, _, _ = strings.Cut(host, ";") // see targetPrefix
+	if host == "" {
+		return "", errors.New("it is empty")
+	}
+	if addr, err := netip.ParseAddr(host); err == nil {
+		if addr.Is4() {
+			return addr.String(), nil
+		}
+		return "[" + addr.String() + "]", nil
+	}
+	host, err := hosts.ToASCII(host)
+	if err != nil {
+		return "", err
+	}
+	if strings.ContainsFunc(host, func(c rune) bool {
+		return c <= ' ' || c == 0x7f || strings.ContainsRune(`#/:<>?@[\]^|%`, c)
+	}) {
+		return "", fmt.Errorf("%q has an octet that no host has", host)
+	}
+	return host, nil
+}
+
+// Target returns what rules are matched against: the path and query of u as they
+// go on the wire, "/" if the path is empty, without the fragment. Octets of the
+// query that are not ASCII, and blanks, are escaped. It does not allocate if u
+// has no query and its path is written as net/url would write it.
+func Target(u *url.URL) string {
+	path := u.EscapedPath()
+	if strings.IndexByte(u.Host, ';') >= 0 {
+		path = targetPrefix(u.Host) + path
+	}
+	if path == "" || path[0] != '/' {
+		path = "/" + path
+	}
+	if u.RawQuery == "" && !u.ForceQuery {
+		return path
+	}
+	return path + "?" + escapeQuery(u.RawQuery)
+}
+
+// targetPrefix is what a path gets from a host with parameters: Google's matcher
+// ends the host of "http://example.com;p" before the semicolon.
+func targetPrefix(host string) string {
+	return host[strings.IndexByte(host, ';'):]
+}
+
+// escapeQuery escapes what may not go on the wire.
+func escapeQuery(q string) string {
+	odd := func(c rune) bool { return c <= ' ' || c >= 0x7f || c == '#' }
+	if !strings.ContainsFunc(q, odd) {
+		return q
+	}
+	var b []byte
+	for i := 0; i < len(q); i++ {
+		if odd(rune(q[i])) {
+			b = appendEscape(b, q[i])
+		} else {
+			b = append(b, q[i])
+		}
+	}
+	return string(b)
+}
+
+// isAbsolute reports whether s is a URL with a scheme and a host.
+func isAbsolute(s string) bool {
+	scheme, rest, ok := strings.Cut(s, "://")
+	if !ok || scheme == "" || rest == "" || strings.IndexByte("/?#", rest[0]) >= 0 {
+		return false
+	}
+	for i := 0; i < len(scheme); i++ {
+		c := scheme[i]
+		if !isLetter(c) && (i == 0 || c < '0' || c > '9') && (i == 0 || strings.IndexByte("+-.", c) < 0) {
+			return false
+		}
+	}
+	return true
+}

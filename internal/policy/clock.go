@@ -1,0 +1,54 @@
+package policy
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// clock counts the time that a fetch uses, and ends it when FetchLimit is used up.
+type clock struct {
+	mu    sync.Mutex
+	left  time.Duration
+	since time.Time // when it last began to run
+	stops int       // waits under way; it runs while there are none
+	timer *time.Timer
+}
+
+type clockKey struct{}
+
+// withClock returns a context that ends when FetchLimit is used up, and a function that releases it.
+func withClock(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	c := &clock{left: FetchLimit, since: time.Now()}
+	c.timer = time.AfterFunc(FetchLimit, func() { cancel(errTimeLimit) })
+	release := func() { c.timer.Stop(); cancel(context.Canceled) }
+	return context.WithValue(ctx, clockKey{}, c), release
+}
+
+// Wait runs f, which waits for something that is not the site's doing, such as the host's next turn, without counting
+// its time against FetchLimit. A [Doer] calls it with the context of its request.
+func Wait(ctx context.Context, f func(context.Context) error) error {
+	if c, ok := ctx.Value(clockKey{}).(*clock); ok {
+		c.stop()
+		defer c.run()
+	}
+	return f(ctx)
+}
+
+func (c *clock) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stops++; c.stops == 1 && c.timer.Stop() {
+		c.left -= time.Since(c.since)
+	}
+}
+
+func (c *clock) run() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stops--; c.stops == 0 {
+		c.since = time.Now()
+		c.timer.Reset(max(0, c.left))
+	}
+}

@@ -1,0 +1,45 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrClosed is what Get returns once the cache is closed.
+var ErrClosed = errors.New("policy: cache closed")
+
+// A StatusError says that robots.txt was answered with a status that leaves its content unknown.
+type StatusError struct{ Status int }
+
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("robots.txt answered with status %d", e.Status)
+}
+
+// A RedirectError says that robots.txt redirects more often than the dialect follows, or to where it may not be
+// followed.
+type RedirectError struct {
+	Status   int    // of the redirect that was not followed
+	Location string // where it led, as written
+	Hops     int    // redirects followed before it
+}
+
+func (e *RedirectError) Error() string {
+	if e.Location == "" {
+		return fmt.Sprintf("robots.txt: redirect without an end or an address, given up after %d", e.Hops)
+	}
+	return fmt.Sprintf("robots.txt: redirect to %q not followed after %d", e.Location, e.Hops)
+}
+
+// A NoAnswerError says that no complete response arrived: name look-up, connection, TLS, time limit, cut body.
+type NoAnswerError struct{ Err error }
+
+func (e *NoAnswerError) Error() string { return "robots.txt: no answer: " + e.Err.Error() }
+func (e *NoAnswerError) Unwrap() error { return e.Err }
+
+// A PanicError says that the fetch or the reading of the file panicked.
+type PanicError struct{ Value any }
+
+func (e *PanicError) Error() string { return fmt.Sprintf("robots.txt: panic: %v", e.Value) }
+
+// errTimeLimit ends a fetch that has used up FetchLimit.
+var errTimeLimit = fmt.Errorf("no complete answer within %v", FetchLimit)

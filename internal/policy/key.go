@@ -1,0 +1,73 @@
+package policy
+
+import (
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/collyrobots/collyrobots/dialect"
+)
+
+// key names an authority: a scheme and a host as [dialect.Locate] writes them.
+type key struct{ scheme, host string }
+
+func (k key) authority() string { return k.scheme + "://" + k.host }
+
+// keyOf returns the key of the authority that governs u. Hosts that plainly are in normal form, which is nearly all,
+// cost no allocation.
+func keyOf(u *url.URL) (key, error) {
+	if normal(u.Scheme, u.Host) {
+		return key{u.Scheme, u.Host}, nil
+	}
+	robots, err := dialect.Locate(u)
+	if err != nil {
+		return key{}, err
+	}
+	return key{robots.Scheme, robots.Host}, nil
+}
+
+// normal reports whether Locate would return scheme and host as they are. It errs on the side of no.
+func normal(scheme, host string) bool {
+	name, port, hasPort := strings.Cut(host, ":")
+	if hasPort && !normalPort(scheme, port) {
+		return false
+	}
+	return (scheme == "https" || scheme == "http") && normalName(name)
+}
+
+func normalPort(scheme, port string) bool {
+	if len(port) == 0 || len(port) > 4 && port > "65535" || len(port) > 5 || port[0] == '0' {
+		return false
+	}
+	for i := range len(port) {
+		if port[i] < '0' || port[i] > '9' {
+			return false
+		}
+	}
+	return port != defaultPort(scheme)
+}
+
+func defaultPort(scheme string) string {
+	if scheme == "https" {
+		return "443"
+	}
+	return "80"
+}
+
+// normalName reports whether name is plain lower-case labels without punycode, or four decimal octets.
+func normalName(name string) bool {
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	if last == "" || len(name) > 253 || strings.Contains(name, "..") || name[0] == '.' || strings.Contains(name, "--") {
+		return false
+	}
+	if last[0] >= '0' && last[0] <= '9' {
+		ip, err := netip.ParseAddr(name)
+		return err == nil && ip.Is4()
+	}
+	for i := range len(name) {
+		if c := name[i]; !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '.' || c == '-') {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,155 @@
+package policy
+
+import (
+	"time"
+
+	"github.com/collyrobots/collyrobots/dialect"
+)
+
+const (
+	day     = 24 * time.Hour
+	forever = 100 * 365 * day
+)
+
+// class is what kind of answer a fetch of robots.txt brought, redirects followed.
+type class uint8
+
+const (
+	silent    class = iota // no complete response
+	odd                    // a status nobody defined, or a redirect that leads nowhere it may be followed to
+	ok                     // 200
+	success                // another 2xx
+	astray                 // more redirects than are followed
+	missing                // 4xx but 429
+	throttled              // 429
+	broken                 // 5xx
+	classes                // how many there are
+)
+
+// final reports whether the answer settles what the file is. The others are failures: they leave the last settled
+// copy untouched.
+func (c class) final() bool { return c == ok || c == success || c == missing || c == astray }
+
+// action is what a dialect makes of a class.
+type action uint8
+
+const (
+	outage action = iota // the file cannot be had: the stages of the row
+	down                 // nor can the site
+	open                 // no restriction
+	follow               // the rules of the body
+)
+
+// stage is what an outage means from an age on, counted from its first failure.
+type stage struct {
+	from time.Duration
+	then relief
+}
+
+type relief uint8
+
+const (
+	stop           relief = iota // nothing is allowed
+	copyElseOpen                 // the last good copy; without one, no restriction
+	openIfAnswered               // no restriction if the site otherwise answers, else nothing is allowed
+)
+
+// row is what an answer to GET /robots.txt means under one dialect.
+type row struct {
+	on          [classes]action
+	hops        int           // redirects followed
+	fresh       time.Duration // an answer without Cache-Control is good for
+	most        time.Duration // Cache-Control can make that at most
+	openFor     time.Duration // no restriction because of a failure holds for
+	retry       backoff       // an unreachable file or site is asked again after
+	outage      []stage
+	conditional bool // may ask with If-None-Match and If-Modified-Since
+	ignoreDelay bool // does not know Crawl-delay
+}
+
+// backoff doubles from first to most.
+type backoff struct{ first, most time.Duration }
+
+// shortest is the least time an answer is good for, whatever Cache-Control says: a site that forbids caching is not
+// asked for its robots.txt before every page.
+const shortest = 5 * time.Minute
+
+// rfc9309 is RFC 9309, section 2.3.1 (access results) and 2.4 (caching). A file that stays unreachable is replaced by
+// its last copy after 30 days, the careful one of the two choices that section 2.3.1.4 gives.
+var rfc9309 = row{
+	on: [classes]action{
+		ok: follow, success: follow,
+		missing: open, throttled: open, astray: open,
+		broken: outage, odd: outage, silent: outage,
+	},
+	hops:  5,
+	fresh: day, most: day, openFor: time.Hour,
+	retry:       backoff{time.Minute, 6 * time.Hour},
+	outage:      []stage{{0, stop}, {30 * day, copyElseOpen}},
+	conditional: true,
+}
+
+// google is "How Google interprets the robots.txt specification", section "Handling of errors and HTTP status codes"
+// and "Caching". It gives no bound for a longer max-age: a week is ours.
+var google = row{
+	on: [classes]action{
+		ok: follow, success: follow,
+		missing: open, astray: open,
+		throttled: outage, broken: outage, odd: outage, silent: outage,
+	},
+	hops:  5,
+	fresh: day, most: 7 * day,
+	retry:       backoff{time.Minute, time.Hour},
+	outage:      []stage{{0, stop}, {12 * time.Hour, copyElseOpen}, {12*time.Hour + 30*day, openIfAnswered}},
+	ignoreDelay: true,
+}
+
+// cocCoc is Coc Coc's webmaster help, "Robots.txt": rules for 200 OK alone, any other response is unrestricted access,
+// no response excludes the site for a while. It names no period: ten minutes that grow to a day are ours.
+var cocCoc = row{
+	on: [classes]action{
+		ok:      follow,
+		success: open, missing: open, throttled: open, broken: open, odd: open, astray: open,
+		silent: down,
+	},
+	hops:  5,
+	fresh: day, most: day, openFor: time.Hour,
+	retry:       backoff{10 * time.Minute, day},
+	conditional: true,
+}
+
+// original1994 says nothing of statuses but that a missing file means no rules: the rest is RFC 9309's.
+var original1994 = func() row {
+	r := rfc9309
+	r.ignoreDelay = true
+	return r
+}()
+
+// temoto is what Colly v2.3.0's built-in check does with temoto/robotstxt v1.1.2: a 5xx allows everything, what it
+// read it never reads again, and a fetch that failed fails the page and is tried again with the next.
+var temoto = row{
+	on: [classes]action{
+		ok: follow, success: follow,
+		missing: open, throttled: open, broken: open,
+		odd: outage, astray: outage, silent: outage,
+	},
+	hops:  10,
+	fresh: forever, openFor: forever,
+	outage:      []stage{{0, stop}},
+	ignoreDelay: true,
+}
+
+func rowOf(d dialect.Dialect) row {
+	switch d {
+	case dialect.Google():
+		return google
+	case dialect.CocCoc():
+		return cocCoc
+	case dialect.Original1994():
+		return original1994
+	case dialect.Temoto():
+		return temoto
+	default:
+		return rfc9309
+	}
+}

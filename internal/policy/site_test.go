@@ -1,0 +1,166 @@
+package policy_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/policy"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	agent  = "ExampleBot/1.0 (+https://example.com/bot)"
+	closed = "User-agent: *\nDisallow: /x\n"
+)
+
+// site answers requests for robots.txt, one at a time, by what its answer is at the moment.
+type site struct {
+	mu       sync.Mutex
+	answer   func(*http.Request) (*http.Response, error)
+	requests []*http.Request
+}
+
+func (s *site) do(req *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	s.requests = append(s.requests, req)
+	answer := s.answer
+	s.mu.Unlock()
+	resp, err := answer(req)
+	if resp != nil {
+		resp.Request = req
+	}
+	return resp, err
+}
+
+func (s *site) says(answer func(*http.Request) (*http.Response, error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answer = answer
+}
+
+func (s *site) asked() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.requests)
+}
+
+func (s *site) last() *http.Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requests[len(s.requests)-1]
+}
+
+// reply is a response with pairs of header names and values.
+func reply(status int, body string, header ...string) func(*http.Request) (*http.Response, error) {
+	return func(*http.Request) (*http.Response, error) {
+		resp := &http.Response{StatusCode: status, Header: make(http.Header), Body: io.NopCloser(strings.NewReader(body))}
+		for i := 0; i < len(header); i += 2 {
+			resp.Header.Add(header[i], header[i+1])
+		}
+		return resp, nil
+	}
+}
+
+var errReset = errors.New("connection reset by peer")
+
+func refuse(*http.Request) (*http.Response, error) { return nil, errReset }
+
+// hang answers when the request is given up.
+func hang(req *http.Request) (*http.Response, error) {
+	<-req.Context().Done()
+	return nil, req.Context().Err()
+}
+
+// cut is a body that ends too early.
+func cut(text string) func(*http.Request) (*http.Response, error) {
+	return func(*http.Request) (*http.Response, error) {
+		body := io.MultiReader(strings.NewReader(text), errorReader{io.ErrUnexpectedEOF})
+		return &http.Response{StatusCode: 200, Header: make(http.Header), Body: io.NopCloser(body)}, nil
+	}
+}
+
+type errorReader struct{ err error }
+
+func (e errorReader) Read([]byte) (int, error) { return 0, e.err }
+
+// redirects sends on n times with status, then answers then. The last redirect leads to the URL to, if there is one.
+func redirects(n, status int, to string, then func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
+	hop := 0
+	return func(req *http.Request) (*http.Response, error) {
+		if hop == n {
+			hop = 0
+			return then(req)
+		}
+		hop++
+		next := "/hop" + strings.Repeat("p", hop)
+		if hop == n && to != "" {
+			next = to
+		}
+		return reply(status, "", "Location", next)(req)
+	}
+}
+
+// crawler is a cache under test in front of one site.
+type crawler struct {
+	*policy.Cache
+	site *site
+	page *url.URL
+}
+
+func newCrawler(t *testing.T, o policy.Options, answer func(*http.Request) (*http.Response, error)) *crawler {
+	t.Helper()
+	if o.Tokens == nil {
+		o.Tokens = []string{"ExampleBot"}
+	}
+	c := &crawler{policy.New(o), &site{answer: answer}, parse("https://example.com/page")}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return c
+}
+
+func under(d dialect.Dialect) policy.Options { return policy.Options{Dialect: d} }
+
+func (c *crawler) get(t *testing.T) *policy.Policy {
+	t.Helper()
+	p, err := c.Get(context.Background(), c.page, agent, c.site.do)
+	if err != nil {
+		t.Fatalf("Get: %v", err)
+	}
+	return p
+}
+
+// allows is what a crawler does with a policy.
+func allows(p *policy.Policy, target string) bool {
+	switch p.Meaning {
+	case policy.NoRestriction:
+		return true
+	case policy.Rules:
+		return p.Group.Decide(target).Allowed
+	default:
+		return false
+	}
+}
+
+func parse(raw string) *url.URL {
+	u, err := url.Parse(raw)
+	if err != nil {
+		panic(err)
+	}
+	return u
+}
+
+func sleep(d time.Duration) { time.Sleep(d) }

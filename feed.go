@@ -1,0 +1,336 @@
+package collyrobots
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/sitemap"
+)
+
+// A Feed says what becomes of the pages that sitemaps list. The zero Feed visits all of them.
+//
+// Sitemaps are read inside a hook of a page's request, once that request is done, so that c.Wait and queue.Run cover them. A page is fed
+// if it is on the scheme, host and port of the sitemap that robots.txt names or of the site whose robots.txt names it (the
+// protocol's cross-submission), and if its robots.txt allows it. The context of a fed request has CtxSitemap and
+// CtxLastMod.
+type Feed struct {
+	Window  int                      // most sitemap URLs under way at once; 0 means 64. A collector that is not Async has one
+	Since   time.Time                // skip entries whose lastmod is known and older; zero skips none
+	Keep    func(sitemap.Entry) bool // nil keeps all; called from one goroutine at a time for each sitemap
+	Sink    func(url string) error   // nil: the collector's Visit; colly/queue users pass q.AddURL
+	MaxURLs int                      // most URLs handed on in all; 0: no limit
+}
+
+// Keys of a fed request's colly.Context. Requests made by its callbacks through Request.Visit share that context.
+const (
+	CtxSitemap = "collyrobots.sitemap" // string: the URL of the file that lists the page
+	CtxLastMod = "collyrobots.lastmod" // string: its lastmod in RFC 3339, where known
+	ctxPlace   = "collyrobots.place"
+)
+
+// FeedStats is what the feed has done.
+type FeedStats struct {
+	Files      int // sitemaps and indexes opened
+	Entries    int // page entries read
+	Fed        int // handed to the collector or the Sink, and taken
+	Old        int // skipped by Since
+	Dropped    int // skipped by Keep
+	OutOfScope int // on another site than the sitemap may speak for
+	Denied     int // disallowed by robots.txt
+	Refused    int // not taken: visited before, outside AllowedDomains, ...
+	Errors     int // entries, files and parts of files that could not be read
+}
+
+// feedLease is how long a place in the window stays with a request that was let through and did not reach the wire: a later
+// OnRequest callback may have aborted it, which nothing tells.
+const feedLease = 10 * time.Second
+
+// A feeder hands the pages of sitemaps to collectors. All methods of a nil feeder do nothing.
+type feeder struct {
+	plugin *Plugin
+	feed   Feed
+	window chan struct{} // holds an element for each page under way
+
+	mu      sync.Mutex
+	met     map[string]bool  // authorities whose sitemaps are read or pending
+	pending []*policy.Policy // whose sitemaps nobody reads yet
+	stats   FeedStats
+}
+
+func newFeeder(p *Plugin, f Feed) *feeder {
+	if f.Window == 0 {
+		f.Window = 64
+	}
+	return &feeder{plugin: p, feed: f, window: make(chan struct{}, f.Window), met: make(map[string]bool)}
+}
+
+func (f *feeder) statistics() FeedStats {
+	if f == nil {
+		return FeedStats{}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stats
+}
+
+func (f *feeder) count(n *int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	*n++
+}
+
+// offer notes a site that the crawl came to: its sitemaps will be read by the next request that is done.
+func (f *feeder) offer(pol *policy.Policy) {
+	if f == nil || len(pol.Sitemaps) == 0 {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.met[pol.Authority] {
+		f.met[pol.Authority] = true
+		f.pending = append(f.pending, pol)
+	}
+}
+
+// run reads the sitemaps of the sites that are pending, on the goroutine of a request that is done.
+func (f *feeder) run(l *link) {
+	if f == nil {
+		return
+	}
+	for {
+		f.mu.Lock()
+		if len(f.pending) == 0 {
+			f.mu.Unlock()
+			return
+		}
+		pol := f.pending[0]
+		f.pending = f.pending[1:]
+		f.mu.Unlock()
+		for _, loc := range pol.Sitemaps {
+			f.walk(l, pol.Authority, loc)
+		}
+	}
+}
+
+// walk feeds the pages of the sitemap at loc, which authority's robots.txt names.
+func (f *feeder) walk(l *link, authority, loc string) {
+	ctx := l.c.Context
+	open := func(ctx context.Context, loc string) (io.ReadCloser, string, error) {
+		f.count(&f.stats.Files)
+		return l.open(ctx, loc)
+	}
+	scope := scope{}.add(authority).add(loc)
+	// What open returns is at hand, and has kept its own time: what counts in a walk is the waiting for the host's turn.
+	walker := sitemap.Walker{Limits: sitemap.Limits{Time: 365 * 24 * time.Hour}}
+	for e, err := range walker.Walk(ctx, loc, open) {
+		if err != nil {
+			f.count(&f.stats.Errors)
+			f.plugin.config.log.Warn("sitemap", "robots", authority+"/robots.txt", "sitemap", loc, "error", err)
+			continue
+		}
+		if !f.take(l, e, scope) {
+			return
+		}
+	}
+}
+
+// take hands one entry on, or counts why not. It returns false when the walk is to end.
+func (f *feeder) take(l *link, e sitemap.Entry, scope scope) bool {
+	f.count(&f.stats.Entries)
+	if skip := f.skip(l, e, scope); skip != nil {
+		f.count(skip)
+		return l.c.Context.Err() == nil
+	}
+	if !f.reserve() {
+		return false
+	}
+	if !f.hand(l, e) {
+		f.mu.Lock()
+		f.stats.Fed--
+		f.stats.Refused++
+		f.mu.Unlock()
+	}
+	return l.c.Context.Err() == nil
+}
+
+// skip returns the count that an entry falls under which is not to be fed, else nil.
+func (f *feeder) skip(l *link, e sitemap.Entry, scope scope) *int {
+	u, err := url.Parse(e.Loc)
+	switch {
+	case err != nil:
+		return &f.stats.Errors
+	case !e.LastMod.IsZero() && e.LastMod.Before(f.feed.Since):
+		return &f.stats.Old
+	case f.feed.Keep != nil && !f.feed.Keep(e):
+		return &f.stats.Dropped
+	case !scope.has(u) && !scope.add(e.Root).has(u):
+		return &f.stats.OutOfScope
+	}
+	v, err := f.plugin.judge(l.c.Context, u, l.userAgent(), l.do)
+	if err != nil || v.refusal(u) != nil {
+		return &f.stats.Denied
+	}
+	return nil
+}
+
+// reserve counts one URL as fed, unless MaxURLs are.
+func (f *feeder) reserve() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.feed.MaxURLs > 0 && f.stats.Fed >= f.feed.MaxURLs {
+		return false
+	}
+	f.stats.Fed++
+	return true
+}
+
+// hand gives an entry to the Sink or the collector, when there is a place in the window. It tells whether it was taken.
+func (f *feeder) hand(l *link, e sitemap.Entry) bool {
+	if f.feed.Sink != nil {
+		return f.feed.Sink(e.Loc) == nil
+	}
+	select {
+	case f.window <- struct{}{}:
+	case <-l.c.Context.Done():
+		return false
+	}
+	place := &place{window: f.window}
+	ctx := colly.NewContext()
+	ctx.Put(ctxPlace, place)
+	ctx.Put(CtxSitemap, e.Sitemap)
+	if !e.LastMod.IsZero() {
+		ctx.Put(CtxLastMod, e.LastMod.Format(time.RFC3339))
+	}
+	err := l.visit(e.Loc, ctx)
+	taken := err == nil || place.held()
+	if err != nil || !l.c.Async {
+		place.leave()
+	}
+	return taken
+}
+
+// visit is the collector's Visit with a context.
+func (l *link) visit(loc string, ctx *colly.Context) error {
+	if l.c.CheckHead {
+		if err := l.c.Head(loc); err != nil {
+			return err
+		}
+	}
+	return l.c.Request(http.MethodGet, loc, nil, ctx, nil)
+}
+
+// A scope is the sites whose pages a sitemap may list, by the URL of their robots.txt.
+type scope map[string]bool
+
+// add makes the site of rawURL a part of the scope.
+func (s scope) add(rawURL string) scope {
+	if u, err := url.Parse(rawURL); err == nil {
+		if robots, err := dialect.Locate(u); err == nil {
+			s[robots.String()] = true
+		}
+	}
+	return s
+}
+
+func (s scope) has(u *url.URL) bool {
+	robots, err := dialect.Locate(u)
+	return err == nil && s[robots.String()]
+}
+
+// A place in the window belongs to one fed page, from the moment it is handed to the collector until its request is done. It
+// travels in the request's context, which the page's own children share: only the first request to claim it holds it.
+type place struct {
+	window chan struct{}
+	mu     sync.Mutex
+	page   *colly.Request
+	lease  *time.Timer // runs between the two stages of a request
+	left   bool
+}
+
+// of returns the place that r holds, or nil.
+func (f *feeder) of(r *colly.Request) *place {
+	if f == nil {
+		return nil
+	}
+	p, _ := r.Ctx.GetAny(ctxPlace).(*place)
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.page != r {
+		return nil
+	}
+	return p
+}
+
+// claim gives the place in r's context to r, if it is the first to come.
+func (f *feeder) claim(r *colly.Request) {
+	if f == nil {
+		return
+	}
+	if p, _ := r.Ctx.GetAny(ctxPlace).(*place); p != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.page == nil {
+			p.page = r
+		}
+	}
+}
+
+// admitted starts the lease of a page that passed the first stage.
+func (f *feeder) admitted(r *colly.Request) {
+	if p := f.of(r); p != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.lease = time.AfterFunc(feedLease, p.leave)
+	}
+}
+
+// sent ends the lease: the page is on the wire, and one of its hooks will come.
+func (f *feeder) sent(r *colly.Request) {
+	if p := f.of(r); p != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.stopLease()
+	}
+}
+
+// release gives the place of a request that is done back.
+func (f *feeder) release(r *colly.Request) {
+	if p := f.of(r); p != nil {
+		p.leave()
+	}
+}
+
+// held tells whether a request has claimed the place.
+func (p *place) held() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.page != nil
+}
+
+// leave gives the place back, once.
+func (p *place) leave() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopLease()
+	if !p.left {
+		p.left = true
+		<-p.window
+	}
+}
+
+func (p *place) stopLease() {
+	if p.lease != nil {
+		p.lease.Stop()
+	}
+}

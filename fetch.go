@@ -1,0 +1,126 @@
+package collyrobots
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/internal/policy"
+)
+
+// exchange makes one HTTP exchange on the plugin's own account (robots.txt, sitemaps): paced as everything that goes to the host,
+// through the collector's proxy and TLS settings, without its cookies, and following no redirect.
+//
+// timeout is for the exchange alone, from its start to the end of the body, without the wait before it; 0: none.
+func (p *Plugin) exchange(client *http.Client, req *http.Request, timeout time.Duration) (*http.Response, error) {
+	turn := func(ctx context.Context) error { return p.pace.of(req.URL).send(ctx, nil) }
+	if err := policy.Wait(req.Context(), turn); err != nil {
+		return nil, err
+	}
+	if p.config.client != nil {
+		client = p.config.client
+	}
+	return backend.Exchange(client, req, timeout)
+}
+
+// sitemapPatience is how long one exchange for a sitemap may take. For robots.txt, package policy keeps the time.
+const sitemapPatience = 5 * time.Minute
+
+// maxSitemapHops is how many redirects of a sitemap are followed.
+const maxSitemapHops = 5
+
+// open fetches a sitemap for sitemap.Walk. Each hop is judged and paced as a page is. The answer is read to its end at once, so
+// that no connection is held while its entries wait for their turn.
+func (l *link) open(ctx context.Context, loc string) (io.ReadCloser, string, error) {
+	u, err := url.Parse(loc)
+	for hops := 0; err == nil; hops++ {
+		var resp *http.Response
+		if resp, err = l.get(ctx, u); err != nil {
+			break
+		}
+		next, redirected := resp.Header.Get("Location"), resp.StatusCode >= 300 && resp.StatusCode < 400
+		if !redirected || next == "" {
+			body, err := spool(resp)
+			return body, u.String(), err
+		}
+		resp.Body.Close()
+		if hops == maxSitemapHops {
+			return nil, u.String(), fmt.Errorf("collyrobots: more than %d redirects from sitemap %s", maxSitemapHops, loc)
+		}
+		u, err = u.Parse(next)
+	}
+	return nil, loc, err
+}
+
+// get makes one hop towards a sitemap.
+func (l *link) get(ctx context.Context, u *url.URL) (*http.Response, error) {
+	if !governed(u) {
+		return nil, fmt.Errorf("collyrobots: sitemap %s is not an http or https URL", u)
+	}
+	v, err := l.plugin.judge(ctx, u, l.userAgent(), l.do)
+	if err == nil {
+		err = v.refusal(u)
+	}
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("User-Agent", l.userAgent())
+	return l.plugin.exchange(l.client(), req, sitemapPatience)
+}
+
+const (
+	spoolInMemory = 256 << 10 // most sitemaps fit
+	spoolLimit    = 50 << 20  // what the protocol allows a sitemap, and sitemap.Limits.Raw
+)
+
+// spool reads what a sitemap's server answered to its end, and gives it back from memory or from a file that Close removes. If
+// reading fails half-way, what came before the failure is given back, and then the failure.
+func spool(resp *http.Response) (io.ReadCloser, error) {
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("collyrobots: sitemap answered with status %d", resp.StatusCode)
+	}
+	body := io.LimitReader(resp.Body, spoolLimit+1)
+	head := new(bytes.Buffer)
+	if _, err := io.CopyN(head, body, spoolInMemory); err != nil {
+		return io.NopCloser(io.MultiReader(head, failure{err})), nil
+	}
+	file, err := os.CreateTemp("", "collyrobots-sitemap-*")
+	if err != nil {
+		return nil, fmt.Errorf("collyrobots: sitemap too large for memory: %w", err)
+	}
+	s := &spooled{file: file}
+	_, err = io.Copy(file, io.MultiReader(head, body))
+	if _, seekErr := file.Seek(0, io.SeekStart); seekErr != nil {
+		return nil, errors.Join(seekErr, s.Close())
+	}
+	if err == nil {
+		err = io.EOF
+	}
+	s.Reader = io.MultiReader(file, failure{err})
+	return s, nil
+}
+
+// spooled is a sitemap in a temporary file.
+type spooled struct {
+	io.Reader
+	file *os.File
+}
+
+func (s *spooled) Close() error { return errors.Join(s.file.Close(), os.Remove(s.file.Name())) }
+
+// failure is a reader that fails.
+type failure struct{ err error }
+
+func (f failure) Read([]byte) (int, error) { return 0, f.err }

@@ -48,7 +48,7 @@ func (p *Policy) explain() {
 	if s := p.facts.copy; s != nil {
 		p.Status, p.Fetched = int(s.status), s.fetched()
 		if s.class == astray {
-			p.Err = &RedirectError{Status: p.Status, Hops: int(s.hops)}
+			p.Err = &RedirectError{Status: p.Status, Hops: int(s.hops) - 1}
 		}
 	}
 	if f := p.facts.failure; f != nil {

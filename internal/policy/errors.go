@@ -19,15 +19,15 @@ func (e *StatusError) Error() string {
 // followed.
 type RedirectError struct {
 	Status   int    // of the redirect that was not followed
-	Location string // where it led, as written
+	Location string // where it led, as written; empty when it was one too many
 	Hops     int    // redirects followed before it
 }
 
 func (e *RedirectError) Error() string {
 	if e.Location == "" {
-		return fmt.Sprintf("robots.txt: redirect without an end or an address, given up after %d", e.Hops)
+		return fmt.Sprintf("robots.txt: redirect number %d leads too far, or nowhere", e.Hops+1)
 	}
-	return fmt.Sprintf("robots.txt: redirect to %q not followed after %d", e.Location, e.Hops)
+	return fmt.Sprintf("robots.txt: redirect number %d, to %q, may not be followed", e.Hops+1, e.Location)
 }
 
 // A NoAnswerError says that no complete response arrived: name look-up, connection, TLS, time limit, cut body.

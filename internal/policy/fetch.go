@@ -11,20 +11,16 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/collyrobots/collyrobots/dialect"
 )
 
 // A Doer performs exactly one HTTP exchange and follows no redirect. It must end soon after the request's context
 // does. What it does before it sends, such as waiting until the host may be asked again, belongs in [Wait].
 type Doer func(req *http.Request) (*http.Response, error)
 
-const (
-	// FetchLimit is the time one fetch may take: all of its exchanges and bodies, but not the waits in [Wait].
-	FetchLimit = 30 * time.Second
-
-	// BodyLimit is how much of a robots.txt counts, after decompression: 500 KiB, the least that RFC 9309 asks for
-	// (section 2.5) and exactly what Google reads.
-	BodyLimit = 500 << 10
-)
+// FetchLimit is the time one fetch may take: all of its exchanges and bodies, but not the waits in [Wait].
+const FetchLimit = 30 * time.Second
 
 // fetcher is one fetch of one robots.txt under way.
 type fetcher struct {
@@ -53,16 +49,21 @@ func (f *fetcher) fetch(ctx context.Context, robots *url.URL) (o outcome) {
 			return f.settle(ctx, resp, hops)
 		}
 		resp.Body.Close()
-		refused := &RedirectError{resp.StatusCode, resp.Header.Get("Location"), hops}
 		switch {
 		case next == nil:
-			return failed(odd, refused).status(resp)
+			err := &RedirectError{resp.StatusCode, resp.Header.Get("Location"), hops}
+			return failed(odd, err).status(resp)
 		case hops == f.hops:
-			return outcome{copy: &settled{class: astray, status: uint16(resp.StatusCode), hops: clampHops(hops + 1),
-				maxAge: noMaxAge, at: time.Now().UnixNano()}}
+			return lost(resp, hops+1)
 		}
 		at = next
 	}
+}
+
+// lost is the answer of a chain of redirects that is too long: that of a file which is not there.
+func lost(resp *http.Response, hops int) outcome {
+	return outcome{copy: &settled{class: astray, hops: uint8(hops), status: uint16(resp.StatusCode), maxAge: noMaxAge,
+		at: time.Now().UnixNano()}}
 }
 
 // send makes one request, with the user agent and nothing else.
@@ -121,7 +122,7 @@ func (f *fetcher) settle(ctx context.Context, resp *http.Response, hops int) out
 	if !class.final() {
 		return failed(class, &StatusError{resp.StatusCode}).status(resp)
 	}
-	s := &settled{class: class, hops: clampHops(hops), status: uint16(resp.StatusCode), at: time.Now().UnixNano()}
+	s := &settled{class: class, hops: uint8(hops), status: uint16(resp.StatusCode), at: time.Now().UnixNano()}
 	s.maxAge, s.age = freshness(resp.Header)
 	if class == missing {
 		return outcome{copy: s}
@@ -168,15 +169,15 @@ func classify(status int) class {
 	}
 }
 
-// read returns the body as it counts: at most one octet more than BodyLimit, which shows that there was more. A body
-// that ends early is an error.
+// read returns the body as it counts: after decompression, at most one octet more than a dialect reads, which
+// shows that there was more. A body that ends early is an error.
 func read(resp *http.Response) ([]byte, error) {
 	var body io.Reader = resp.Body
 	switch coding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))); coding {
 	case "", "identity":
 	case "gzip", "x-gzip":
 		// Compressed text is never much longer than the text: more is a stream made to be read for ever.
-		unzipped, err := gzip.NewReader(io.LimitReader(body, 2*BodyLimit))
+		unzipped, err := gzip.NewReader(io.LimitReader(body, 2*dialect.SizeLimit))
 		if err != nil {
 			return nil, err
 		}
@@ -184,7 +185,7 @@ func read(resp *http.Response) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("content coding %q", coding)
 	}
-	return io.ReadAll(io.LimitReader(body, BodyLimit+1))
+	return io.ReadAll(io.LimitReader(body, dialect.SizeLimit+1))
 }
 
 // freshness reads Cache-Control and Age (RFC 9111, sections 5.1 and 5.2). What forbids caching counts as max-age 0.
@@ -252,5 +253,3 @@ func cause(ctx context.Context, err error) error {
 	}
 	return err
 }
-
-func clampHops(n int) uint8 { return uint8(min(n, 255)) }

@@ -98,6 +98,9 @@ func (e errorReader) Read([]byte) (int, error) { return 0, e.err }
 func redirects(n, status int, to string, then func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
 	hop := 0
 	return func(req *http.Request) (*http.Response, error) {
+		if req.URL.Path == "/robots.txt" {
+			hop = 0
+		}
 		if hop == n {
 			hop = 0
 			return then(req)

@@ -78,7 +78,7 @@ func rankParents(name string, tokens []string) int {
 // rankParts looks for each name of a list in the tokens, versions cut off.
 func rankParts(list string, tokens []string) int {
 	best := nobody
-	for name := range strings.FieldsSeq(list) {
+	for name := range strings.FieldsFuncSeq(list, isBlank) {
 		name, _, _ = strings.Cut(name, "/")
 		if name == "*" {
 			best = min(best, everybody)
@@ -93,6 +93,8 @@ func rankParts(list string, tokens []string) int {
 	}
 	return best
 }
+
+func isBlank(c rune) bool { return c == ' ' || c == '\t' }
 
 // tokenLen returns the length of the product token that s begins with (RFC 9309
 // 2.2, identifier).

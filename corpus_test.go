@@ -1,0 +1,117 @@
+package collyrobots_test
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
+)
+
+// corpusDir holds real robots.txt files and what Google's own matcher says of them. They are other people's text, so they stand
+// beside the project, not in it.
+const corpusDir = "../shared/corpus"
+
+// A corpusCase is a file, a crawler, and which of the targets it may fetch ('0' or '1' for each).
+type corpusCase struct {
+	File, Agent, Allowed string
+	Targets              []string
+}
+
+func readCorpus(t *testing.T) []corpusCase {
+	f, err := os.Open(filepath.Join(corpusDir, "google_verdicts.jsonl.gz"))
+	if err != nil {
+		t.Skipf("the corpus of real robots.txt files is missing: %v", err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []corpusCase
+	lines := bufio.NewScanner(z)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var c corpusCase
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			t.Fatal(err)
+		}
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+// Real files, served by real hosts to a real collector: the access log has what Google's matcher allows, and nothing else.
+func TestCorpusByTheServersLog(t *testing.T) {
+	replayed, kept, denied := 0, 0, 0
+	for _, tc := range readCorpus(t) {
+		if tc.Agent != "zzProbeBot" && tc.Agent != "Googlebot" {
+			continue
+		}
+		robots, err := os.ReadFile(filepath.Join(corpusDir, tc.File))
+		if err != nil {
+			t.Fatal(err)
+		}
+		replayed++
+		k, d := replay(t, tc, robots)
+		kept, denied = kept+k, denied+d
+	}
+	t.Logf("%d crawls of %d targets, %d of them denied", replayed, kept, denied)
+	if replayed < 300 || kept < 10_000 || denied < 1_000 {
+		t.Error("the corpus is smaller than it was")
+	}
+}
+
+// replay crawls the targets of a case and compares the log. It returns how many it compared, and how many were denied.
+func replay(t *testing.T, tc corpusCase, robots []byte) (kept, denied int) {
+	t.Helper()
+	everything := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {})
+	host := site{"/robots.txt": robots}
+	for _, target := range tc.Targets {
+		if target != "/robots.txt" {
+			host[target] = everything
+		}
+	}
+	w := newWeb(t, map[string]site{"a.test": host})
+	c := w.start(t, []colly.CollectorOption{colly.AllowURLRevisit()},
+		collyrobots.Dialect(dialect.Google()), collyrobots.ProductToken(tc.Agent))
+	wanted := map[string]bool{}
+	for i, target := range tc.Targets {
+		if target == "/robots.txt" || !strings.HasPrefix(target, "/") || onTheWire(target) != target {
+			continue // asked for anyway, or Colly asks for another URL than the matcher was shown
+		}
+		kept++
+		if wanted[target] = tc.Allowed[i] == '1'; !wanted[target] {
+			denied++
+		}
+		c.Visit("http://a.test" + target)
+	}
+	asked := strings.Fields(w.uris("a.test"))
+	for target, want := range wanted {
+		if got := slices.Contains(asked, target); got != want {
+			t.Errorf("%s, %s: %q was asked for: %v, want %v", tc.File, tc.Agent, target, got, want)
+		}
+	}
+	if asked[0] != "/robots.txt" || slices.Contains(asked[1:], "/robots.txt") {
+		t.Errorf("%s: robots.txt was not asked for first and once", tc.File)
+	}
+	return kept, denied
+}
+
+// onTheWire returns what Colly makes of a target before it sends it.
+func onTheWire(target string) string {
+	c := colly.NewCollector()
+	uri := ""
+	c.OnRequest(func(r *colly.Request) { uri = r.URL.RequestURI(); r.Abort() })
+	c.Visit("http://a.test" + target)
+	return uri
+}

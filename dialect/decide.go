@@ -58,9 +58,10 @@ func (g *Group) decide(target string) Decision {
 
 // matches reports whether r, whose text is given, matches a target.
 func (r rule) matches(text, target string) bool {
-	switch r.flags & (anchored | wild | twofold) {
+	switch n := len(text); r.flags & (anchored | wild | twofold) {
 	case 0:
-		return strings.HasPrefix(target, text)
+		// Most patterns end otherwise than the target goes on there.
+		return n == 0 || n <= len(target) && target[n-1] == text[n-1] && target[:n] == text
 	case anchored:
 		return target == text
 	case wild, wild | anchored:

@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"cmp"
 	"encoding/binary"
 	"slices"
 	"strings"
@@ -51,12 +50,6 @@ func (g *Group) rule(i int) rule {
 	return rule{load32(p), size & 0xFFFFFF, load32(p[8:]), flags(size >> 24)}
 }
 
-// load32 is binary.LittleEndian.Uint32 of a string.
-func load32(s string) uint32 {
-	_ = s[3]
-	return uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24
-}
-
 // text returns what r matches with.
 func (g *Group) text(r rule) string { return g.data[r.at : r.at+r.size] }
 
@@ -88,15 +81,15 @@ func (r *Rules) Group(tokens ...string) *Group {
 	v := r.dialect.variant()
 	for _, rec := range r.records {
 		if rec.kind == agentLine {
-			best = min(best, v.naming.rank(rec.value, tokens))
+			best = min(best, v.naming.rank(r.value(rec), tokens))
 		}
 	}
 	if best == nobody {
 		return &Group{dialect: r.dialect, delay: -1}
 	}
 	c := compilers.Get().(*compiler)
-	*c = compiler{v: v, drafts: c.drafts[:0], buf: c.buf[:0], data: c.data[:0], delay: -1}
-	c.collect(r.records, func(value string) bool { return v.naming.rank(value, tokens) == best })
+	*c = compiler{v: v, drafts: c.drafts[:0], buf: c.buf[:0], order: c.order[:0], data: c.data[:0], delay: -1}
+	c.collect(r, func(value string) bool { return v.naming.rank(value, tokens) == best })
 	g := &Group{dialect: r.dialect, count: uint32(len(c.drafts)), delay: c.delay, data: c.pack()}
 	clear(c.drafts)
 	compilers.Put(c)
@@ -138,7 +131,8 @@ type compiler struct {
 	delay   time.Duration
 	empties uint8 // the kinds of empty rules seen: 1 Disallow, 2 Allow
 	drafts  []draft
-	buf     []byte // texts of drafts that are not as written
+	buf     []byte   // texts of drafts that are not as written
+	order   []uint64 // of the drafts
 	data    []byte
 }
 
@@ -150,28 +144,29 @@ type draft struct {
 }
 
 // collect takes the lines of the groups that one of our User-agent lines opens.
-func (c *compiler) collect(records []record, ours func(value string) bool) {
+func (c *compiler) collect(r *Rules, ours func(value string) bool) {
 	named, ended := false, true // the current group is for us; its User-agent lines are over
 	pending := time.Duration(-1)
-	for _, rec := range records {
+	for _, rec := range r.records {
+		value := r.value(rec)
 		switch rec.kind {
 		case agentLine:
 			if ended {
 				named, ended, pending = false, false, -1
 			}
-			if !named && ours(rec.value) {
+			if !named && ours(value) {
 				named = true
 				if c.name == "" {
-					c.name = rec.value
+					c.name = value
 				}
 			}
 		case allowLine, disallowLine:
 			ended = true
 			if named {
-				c.add(rec)
+				c.add(rec, value)
 			}
 		case delayLine:
-			pending = max(pending, parseDelay(rec.value))
+			pending = max(pending, parseDelay(value))
 			ended = ended || c.v.delayEndsRun
 		}
 		if named {
@@ -181,8 +176,8 @@ func (c *compiler) collect(records []record, ours func(value string) bool) {
 }
 
 // add drafts a rule, unless its pattern can never match.
-func (c *compiler) add(rec record) {
-	d, p := draft{written: rec.value}, rec.value
+func (c *compiler) add(rec record, p string) {
+	d := draft{written: p}
 	d.line = rec.line
 	if rec.kind == allowLine {
 		d.flags = allowing
@@ -214,21 +209,27 @@ func (c *compiler) addEmpty(d draft) {
 	}
 }
 
-// order is the order in which rules win: most octets, then Allow, then first in
-// the file.
-func order(a, b draft) int {
-	return cmp.Or(
-		cmp.Compare(b.rank, a.rank),
-		cmp.Compare(b.flags&allowing, a.flags&allowing),
-		cmp.Compare(a.line, b.line),
-	)
+// sortDrafts returns the order in which rules win: most octets, then Allow, then
+// first in the file.
+func (c *compiler) sortDrafts() []uint64 {
+	const seqBits, rankBits = 20, 24 // a file has fewer octets, and a pattern fewer than thrice that
+	for i, d := range c.drafts {
+		key := uint64(1<<rankBits-1-d.rank)<<1 | uint64(^d.flags&allowing)
+		c.order = append(c.order, key<<seqBits|uint64(i))
+	}
+	slices.Sort(c.order)
+	for i := range c.order {
+		c.order[i] &= 1<<seqBits - 1
+	}
+	return c.order
 }
 
 // pack sorts the drafts and lays them out: see Group.data.
 func (c *compiler) pack() string {
-	slices.SortFunc(c.drafts, order)
+	order := c.sortDrafts()
 	at := len(c.drafts)*packedSize + len(c.name)
-	for _, d := range c.drafts {
+	for _, i := range order {
+		d := &c.drafts[i]
 		c.data = binary.LittleEndian.AppendUint32(c.data, uint32(at))
 		c.data = binary.LittleEndian.AppendUint32(c.data, d.size|uint32(d.flags)<<24)
 		c.data = binary.LittleEndian.AppendUint32(c.data, d.line)
@@ -238,7 +239,8 @@ func (c *compiler) pack() string {
 		}
 	}
 	c.data = append(c.data, c.name...)
-	for _, d := range c.drafts {
+	for _, i := range order {
+		d := &c.drafts[i]
 		if d.flags&rewritten != 0 {
 			c.data = append(c.data, c.buf[d.at:d.at+d.size]...)
 		}

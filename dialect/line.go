@@ -1,6 +1,9 @@
 package dialect
 
-import "strings"
+import (
+	"math/bits"
+	"strings"
+)
 
 // A kind is what a line says.
 type kind uint8
@@ -63,26 +66,24 @@ func skipMark(text string, lenient bool) string {
 	return text
 }
 
-// nextLine cuts the first line off text. Lines end at CR, LF or CR LF.
+// nextLine cuts the first line off text. Lines end at CR, LF or CR LF; a CR alone
+// is looked for only where there is one.
 func nextLine(text string, bareCR bool) (line, rest string) {
+	end := strings.IndexByte(text, '\n')
+	if end < 0 {
+		line = text
+	} else {
+		line, rest = text[:end], text[end+1:]
+	}
 	if bareCR {
-		if i := strings.IndexAny(text, "\r\n"); i >= 0 {
-			if strings.HasPrefix(text[i:], "\r\n") {
-				return text[:i], text[i+2:]
-			}
+		if i := strings.IndexByte(line, '\r'); i >= 0 && i+1 < len(text) && i+1 != end {
 			return text[:i], text[i+1:]
 		}
-		return text, ""
 	}
-	i := strings.IndexByte(text, '\n')
-	if i < 0 {
-		return text, ""
+	if n := len(line); n > 0 && line[n-1] == '\r' {
+		line = line[:n-1]
 	}
-	rest = text[i+1:]
-	if i > 0 && text[i-1] == '\r' {
-		i--
-	}
-	return text[:i], rest
+	return line, rest
 }
 
 // hasBareCR reports whether a CR ends a line on its own somewhere in text.
@@ -101,70 +102,96 @@ func hasBareCR(text string) bool {
 
 // A key is a spelling of a key and what it means.
 type key struct {
-	name string // lower case
-	kind kind
+	head, mask uint64 // its first octets, as foldHead gives them
+	tail       string // the others
+	kind       kind
+}
+
+// spell makes a key of its lower-case spelling.
+func spell(name string, k kind) key {
+	n := min(len(name), 8)
+	return key{foldHead(name), 1<<(8*n) - 1, name[n:], k}
 }
 
 var exactKeys = []key{
-	{"user-agent", agentLine}, {"disallow", disallowLine}, {"allow", allowLine},
-	{"sitemap", sitemapLine}, {"crawl-delay", delayLine},
+	spell("disallow", disallowLine), spell("allow", allowLine), spell("user-agent", agentLine),
+	spell("sitemap", sitemapLine), spell("crawl-delay", delayLine),
 }
 
 // googleKeys are beginnings of keys. The typos are those of google/robotstxt;
 // crawl-delay is read for the crawls that honour it anyway.
-var googleKeys = []key{
-	{"user-agent", agentLine}, {"disallow", disallowLine}, {"allow", allowLine},
-	{"sitemap", sitemapLine}, {"crawl-delay", delayLine},
-	{"useragent", agentLine}, {"user agent", agentLine},
-	{"dissallow", disallowLine}, {"dissalow", disallowLine}, {"disalow", disallowLine},
-	{"diasllow", disallowLine}, {"disallaw", disallowLine},
-	{"site-map", sitemapLine},
+var googleKeys = append(exactKeys[:5:5],
+	spell("useragent", agentLine), spell("user agent", agentLine),
+	spell("dissallow", disallowLine), spell("dissalow", disallowLine), spell("disalow", disallowLine),
+	spell("diasllow", disallowLine), spell("disallaw", disallowLine),
+	spell("site-map", sitemapLine),
+)
+
+// foldHead returns the first eight octets of s, letters in lower case. Setting a
+// bit does that and leaves - and blank alone; the octets that it would confuse
+// with those two, CR and NUL, end a line. (NUL only where a key has a blank.)
+func foldHead(s string) (head uint64) {
+	if len(s) >= 8 {
+		return load64(s) | 0x2020202020202020
+	}
+	for i := len(s) - 1; i >= 0; i-- {
+		head = head<<8 | uint64(s[i]|0x20)
+	}
+	return head
 }
 
-// parseLine returns what a line says and the value it says it with. Lines that
-// say nothing in this dialect are otherLine.
-func (v *variant) parseLine(line string) (kind, string) {
+// load64 and load32 are binary.LittleEndian.Uint64 and Uint32 of a string.
+func load64(s string) uint64 { return uint64(load32(s)) | uint64(load32(s[4:]))<<32 }
+
+func load32(s string) uint32 {
+	_ = s[3]
+	return uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24
+}
+
+// parseLine returns what a line says and the value that it says it with, as the
+// place in the line. Lines that say nothing in this dialect are otherLine.
+func (v *variant) parseLine(line string) (k kind, from, to int) {
 	if v.lenient {
 		return parseLenientLine(line)
 	}
-	line = trimLeft(line)
-	k, rest := cutKey(line, exactKeys)
+	k, rest := cutKey(trimLeft(line), exactKeys)
 	if k == otherLine {
-		return otherLine, ""
+		return otherLine, 0, 0
 	}
 	rest = trimLeft(rest)
 	if rest == "" || rest[0] != ':' {
-		return otherLine, ""
+		return otherLine, 0, 0
 	}
-	if i := strings.IndexByte(rest, '#'); i >= 0 {
-		rest = rest[:i]
+	value := trimLeft(rest[1:])
+	from = len(line) - len(value)
+	if i := strings.IndexByte(value, '#'); i >= 0 {
+		value = value[:i]
 	}
-	return k, trim(rest[1:])
+	return k, from, from + len(trimRight(value))
 }
 
 // cutKey returns the meaning of the key that s begins with and what follows it.
 func cutKey(s string, keys []key) (kind, string) {
-	if s == "" {
-		return otherLine, ""
-	}
-	first := s[0] | 0x20
-	for _, k := range keys {
-		if k.name[0] == first && hasPrefixFold(s, k.name) {
-			return k.kind, s[len(k.name):]
+	head := foldHead(s)
+	for i := range keys {
+		k := &keys[i]
+		if head&k.mask == k.head && hasTailFold(s, k.tail) {
+			return k.kind, s[bits.Len64(k.mask)/8+len(k.tail):]
 		}
 	}
 	return otherLine, ""
 }
 
-// hasPrefixFold reports whether s begins with the lower-case key name. Setting
-// the bit makes letters lower case and leaves - and blank alone; the octets it
-// would confuse with those two, CR and NUL, have ended the line before.
-func hasPrefixFold(s, name string) bool {
-	if len(s) < len(name) {
+// hasTailFold reports whether tail, in lower case, follows the head of s.
+func hasTailFold(s, tail string) bool {
+	if tail == "" {
+		return true
+	}
+	if len(s) < 8+len(tail) {
 		return false
 	}
-	for i := 0; i < len(name); i++ {
-		if s[i]|0x20 != name[i] {
+	for i := 0; i < len(tail); i++ {
+		if s[8+i]|0x20 != tail[i] {
 			return false
 		}
 	}
@@ -173,59 +200,53 @@ func hasPrefixFold(s, name string) bool {
 
 // parseLenientLine is parseLine as google/robotstxt does it: the colon may be
 // missing between exactly two words, and the key is known by its beginning.
-func parseLenientLine(line string) (kind, string) {
+func parseLenientLine(line string) (k kind, from, to int) {
+	if k, _ = cutKey(trimLeftSpace(line), googleKeys); k == otherLine {
+		return otherLine, 0, 0
+	}
 	line = cutLenient(line)
-	k, _ := cutKey(trimLeftSpace(line), googleKeys)
-	if k == otherLine {
-		return otherLine, ""
+	at, separator := splitLenient(line)
+	if separator == 0 {
+		return otherLine, 0, 0
 	}
-	if i := strings.IndexByte(line, '#'); i >= 0 {
-		line = line[:i]
-	}
-	line = trimSpace(line)
-	if key, value, ok := splitLenient(line); ok {
-		// A blank in a key may have been taken for the separator.
-		k, _ = cutKey(key, googleKeys)
-		return k, value
-	}
-	return otherLine, ""
+	// What looked like a key may have been cut, or a blank in it separates.
+	k, _ = cutKey(trimLeftSpace(line[:at]), googleKeys)
+	value := trimLeftSpace(line[at+1:])
+	from = len(line) - len(value)
+	return k, from, from + len(trimRightSpace(value))
 }
 
-// cutLenient ends a line where Google does: at a NUL or after so many octets.
+// cutLenient ends a line where Google does: after so many octets, at a NUL, at a
+// comment.
 func cutLenient(line string) string {
 	line = line[:min(len(line), googleLineLimit)]
 	if i := strings.IndexByte(line, 0); i >= 0 {
 		line = line[:i]
 	}
+	if i := strings.IndexByte(line, '#'); i >= 0 {
+		line = line[:i]
+	}
 	return line
 }
 
-// splitLenient splits a trimmed line at its colon, or at the blanks between
-// exactly two words.
-func splitLenient(line string) (key, value string, ok bool) {
-	if i := strings.IndexByte(line, ':'); i >= 0 {
-		return trimSpace(line[:i]), trimSpace(line[i+1:]), true
+// splitLenient returns the place of the octet that separates the key of a line
+// from its value, and that octet, 0 if there is none: the first colon, or one of
+// the blanks between exactly two words.
+func splitLenient(line string) (at int, separator byte) {
+	if at = strings.IndexByte(line, ':'); at >= 0 {
+		return at, ':'
 	}
-	i := strings.IndexAny(line, " \t")
-	if i < 0 {
-		return "", "", false
+	words := trimLeftSpace(line)
+	start := len(line) - len(words)
+	words = trimRightSpace(words)
+	i := strings.IndexAny(words, " \t")
+	if i < 0 || strings.ContainsAny(trimLeft(words[i:]), " \t") {
+		return 0, 0
 	}
-	value = trimLeft(line[i:])
-	if strings.ContainsAny(value, " \t") {
-		return "", "", false
-	}
-	return line[:i], trimSpace(value), true
+	return start + i, ' '
 }
 
-// trim, trimLeft: blanks and tabs, the WS of RFC 9309 2.2.
-func trim(s string) string {
-	s = trimLeft(s)
-	for s != "" && (s[len(s)-1] == ' ' || s[len(s)-1] == '\t') {
-		s = s[:len(s)-1]
-	}
-	return s
-}
-
+// trimLeft and trimRight take off blanks and tabs, the WS of RFC 9309 2.2.
 func trimLeft(s string) string {
 	for s != "" && (s[0] == ' ' || s[0] == '\t') {
 		s = s[1:]
@@ -233,18 +254,25 @@ func trimLeft(s string) string {
 	return s
 }
 
-// trimSpace, trimLeftSpace: any ASCII white space, as google/robotstxt has it.
-func trimSpace(s string) string {
-	s = trimLeftSpace(s)
-	for s != "" && isSpace(s[len(s)-1]) {
+func trimRight(s string) string {
+	for s != "" && (s[len(s)-1] == ' ' || s[len(s)-1] == '\t') {
 		s = s[:len(s)-1]
 	}
 	return s
 }
 
+// trimLeftSpace and trimRightSpace take off any ASCII white space, as
+// google/robotstxt does.
 func trimLeftSpace(s string) string {
 	for s != "" && isSpace(s[0]) {
 		s = s[1:]
+	}
+	return s
+}
+
+func trimRightSpace(s string) string {
+	for s != "" && isSpace(s[len(s)-1]) {
+		s = s[:len(s)-1]
 	}
 	return s
 }

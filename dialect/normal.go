@@ -39,14 +39,27 @@ var octetClass = func() (class [256]uint8) {
 	return class
 }()
 
-// isCanonical reports whether the canonical form of a target is the target.
-func isCanonical(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if octetClass[s[i]] >= starOrDollar {
-			return false
+// oddOctet is 1 for octets that a canonical target does not have.
+var oddOctet = func() (odd [256]uint8) {
+	for c, class := range octetClass {
+		if class >= starOrDollar {
+			odd[c] = 1
 		}
 	}
-	return true
+	return odd
+}()
+
+// isCanonical reports whether the canonical form of a target is the target.
+func isCanonical(s string) bool {
+	var odd uint8
+	for ; len(s) >= 8; s = s[8:] {
+		odd |= oddOctet[s[0]] | oddOctet[s[1]] | oddOctet[s[2]] | oddOctet[s[3]] |
+			oddOctet[s[4]] | oddOctet[s[5]] | oddOctet[s[6]] | oddOctet[s[7]]
+	}
+	for i := 0; i < len(s); i++ {
+		odd |= oddOctet[s[i]]
+	}
+	return odd == 0
 }
 
 // appendCanonical appends the form in which RFC 9309 2.2.2 compares paths, with

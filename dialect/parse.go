@@ -9,6 +9,7 @@ import (
 // number of goroutines may use it at once.
 type Rules struct {
 	dialect Dialect
+	text    string // a copy of what was read
 	records []record
 	temoto  *temotoRules // nil except for Temoto
 }
@@ -16,10 +17,13 @@ type Rules struct {
 // A record is a line that counts. Rules follow the User-agent lines they are
 // for; rules of nobody are left out.
 type record struct {
-	value string // as written
-	line  uint32
-	kind  kind
+	from, to uint32 // the value in Rules.text
+	line     uint32
+	kind     kind
 }
+
+// value returns the value of a record as it is written.
+func (r *Rules) value(rec record) string { return r.text[rec.from:rec.to] }
 
 // Parse reads a robots.txt file. Any bytes are one: lines without sense are
 // ignored, what is beyond [SizeLimit] is not read. Parse does not retain body.
@@ -29,9 +33,9 @@ func (d Dialect) Parse(body []byte) *Rules {
 	}
 	p := parsers.Get().(*parser)
 	*p = parser{v: d.variant(), records: p.records[:0]}
-	p.parse(string(clip(body)))
-	r := &Rules{dialect: d, records: append([]record(nil), p.records...)}
-	clear(p.records) // lest they keep the text
+	text := string(clip(body))
+	p.parse(text)
+	r := &Rules{dialect: d, text: text, records: append([]record(nil), p.records...)}
 	parsers.Put(p)
 	return r
 }
@@ -47,7 +51,7 @@ func (r *Rules) Sitemaps() []string {
 	var list []string
 	for _, rec := range r.records {
 		if rec.kind == sitemapLine {
-			list = append(list, strings.Clone(rec.value)) // not a window into the text
+			list = append(list, strings.Clone(r.value(rec))) // not a window into the text
 		}
 	}
 	return list
@@ -70,24 +74,24 @@ func (p *parser) parse(text string) {
 	rest := skipMark(text, p.v.lenient)
 	bareCR := hasBareCR(rest)
 	for n := uint32(1); rest != ""; n++ {
+		start := len(text) - len(rest)
 		var line string
 		line, rest = nextLine(rest, bareCR)
-		k, value := p.v.parseLine(line)
-		if k == otherLine {
-			if p.v.records && trim(line) == "" {
-				p.endRecord()
-			}
-			continue
+		k, from, to := p.v.parseLine(line)
+		switch {
+		case k != otherLine:
+			p.add(record{uint32(start + from), uint32(start + to), n, k}, line[from:to])
+		case p.v.records && trimLeft(line) == "":
+			p.endRecord()
 		}
-		p.add(record{value, n, k})
 	}
 	if p.v.records {
 		p.endRecord()
 	}
 }
 
-// add takes a record in, if it counts.
-func (p *parser) add(rec record) {
+// add takes a record in if it counts.
+func (p *parser) add(rec record, value string) {
 	switch rec.kind {
 	case agentLine:
 		if p.v.records && p.ruled {
@@ -95,7 +99,7 @@ func (p *parser) add(rec record) {
 		}
 		p.open = true
 	case sitemapLine:
-		if rec.value == "" || p.v.records || p.v.fullSitemaps && !isAbsolute(rec.value) {
+		if value == "" || p.v.records || p.v.fullSitemaps && !isAbsolute(value) {
 			return
 		}
 	case allowLine:

@@ -24,7 +24,7 @@ func (c *compiler) compile(d *draft, pattern string) {
 		c.twoForms(d, start)
 	}
 	d.at, d.size = uint32(start), uint32(len(c.buf)-start)
-	if strings.HasPrefix(d.written, string(c.buf[start:])) {
+	if n := int(d.size); n <= len(d.written) && d.written[:n] == string(c.buf[start:]) {
 		c.buf = c.buf[:start]
 	} else {
 		d.flags |= rewritten

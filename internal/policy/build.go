@@ -1,7 +1,5 @@
 package policy
 
-import "time"
-
 // policyOf is what f means here and now.
 func (c *Cache) policyOf(k key, f facts) (p *Policy) {
 	defer func() {
@@ -10,7 +8,7 @@ func (c *Cache) policyOf(k key, f facts) (p *Policy) {
 		}
 	}()
 	f = c.digest(f)
-	v := c.row.judge(f, time.Now())
+	v := c.row.judge(f)
 	robots := k.authority() + "/robots.txt"
 	p = &Policy{
 		Authority: robots[:len(robots)-len("/robots.txt")],

@@ -73,18 +73,17 @@ func (f facts) after(o outcome) facts {
 	return facts{f.copy, &run}
 }
 
-// verdict is what facts mean at an instant, and until when.
+// verdict is what facts mean, and until when.
 type verdict struct {
 	meaning Meaning
 	expires time.Time
 }
 
-// judge is the whole life of a policy: what f means under r at now. It is a pure function. What expires at once has to
-// be fetched.
-func (r *row) judge(f facts, now time.Time) verdict {
+// judge is the whole life of a policy: what f means under r. What has expired has to be fetched.
+func (r *row) judge(f facts) verdict {
 	switch {
 	case f.failure != nil:
-		return r.failing(f, now)
+		return r.failing(f)
 	case f.copy == nil:
 		return verdict{meaning: Unreachable}
 	}
@@ -95,15 +94,46 @@ func (r *row) judge(f facts, now time.Time) verdict {
 	return v
 }
 
-func (r *row) failing(f facts, now time.Time) verdict {
-	next := f.failure.last.Add(r.retry.after(f.failure))
+func (r *row) failing(f facts) verdict {
+	last := f.failure.last
 	switch r.on[f.failure.class] {
 	case open:
-		return verdict{NoRestriction, f.failure.last.Add(max(r.openFor, f.failure.wait))}
+		return verdict{NoRestriction, last.Add(max(r.openFor, f.failure.wait))}
 	case down:
-		return verdict{SiteDown, next}
+		return verdict{SiteDown, last.Add(r.retry.after(f.failure))}
 	default:
-		return r.staged(f, now, next)
+		then, next := r.staged(f.failure)
+		return verdict{r.relieve(then, f), next}
+	}
+}
+
+// staged returns the stage of an outage, and when to try again. A stage begins with a try that fails in it, not with
+// its time alone: nobody is let in before the file has been asked for once more.
+func (r *row) staged(x *failure) (then relief, next time.Time) {
+	next = x.last.Add(r.retry.after(x))
+	for _, s := range r.outage {
+		begins := x.first.Add(s.from)
+		if x.last.Before(begins) {
+			if begins.Before(next) {
+				next = begins
+			}
+			break
+		}
+		then = s.then
+	}
+	return then, next
+}
+
+func (r *row) relieve(then relief, f facts) Meaning {
+	switch {
+	case then == copyElseOpen && f.copy != nil:
+		return r.content(f.copy)
+	case then == copyElseOpen:
+		return NoRestriction
+	case then == openIfAnswered && f.failure.answered.within(f.failure.last, answers):
+		return NoRestriction
+	default:
+		return Unreachable
 	}
 }
 
@@ -117,36 +147,6 @@ func (r *row) content(s *settled) Meaning {
 	case follow:
 		return Rules
 	case open:
-		return NoRestriction
-	default:
-		return Unreachable
-	}
-}
-
-// staged is what an outage means at its age, until it is time to try again or the next stage begins: before a stage
-// is entered the file is asked for once more.
-func (r *row) staged(f facts, now, next time.Time) verdict {
-	then := stop
-	for _, s := range r.outage {
-		begins := f.failure.first.Add(s.from)
-		if now.Before(begins) {
-			if begins.Before(next) {
-				next = begins
-			}
-			break
-		}
-		then = s.then
-	}
-	return verdict{r.relieve(then, f, now), next}
-}
-
-func (r *row) relieve(then relief, f facts, now time.Time) Meaning {
-	switch {
-	case then == copyElseOpen && f.copy != nil:
-		return r.content(f.copy)
-	case then == copyElseOpen:
-		return NoRestriction
-	case then == openIfAnswered && f.failure.answered.within(now, answers):
 		return NoRestriction
 	default:
 		return Unreachable

@@ -222,8 +222,9 @@ func parseSeconds(s string) (seconds, bool) {
 	return seconds(n), true
 }
 
-// retryAfter reads Retry-After (RFC 9110, section 10.2.3): seconds or a date. More than a day counts as a day.
-func retryAfter(h http.Header, now time.Time) time.Duration {
+// RetryAfter reads Retry-After (RFC 9110, section 10.2.3), seconds or a date, as a time from now on. More than a day counts
+// as a day; 0: there is none, or it has passed.
+func RetryAfter(h http.Header, now time.Time) time.Duration {
 	value := h.Get("Retry-After")
 	if s, ok := parseSeconds(value); ok {
 		return min(s.duration(), day)
@@ -242,7 +243,7 @@ func failed(c class, err error) outcome {
 // status notes the response that a failure came with.
 func (o outcome) status(resp *http.Response) outcome {
 	o.failure.status = resp.StatusCode
-	o.failure.wait = retryAfter(resp.Header, o.failure.last)
+	o.failure.wait = RetryAfter(resp.Header, o.failure.last)
 	return o
 }
 

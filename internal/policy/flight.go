@@ -40,9 +40,9 @@ func (c *Cache) join(ctx context.Context, k key, known *Policy, userAgent string
 }
 
 // mayServe reports whether an expired policy may still be used while another caller renews it: for no longer than a
-// fetch takes, so that nobody crawls by a copy from last week.
+// fetch takes, so that nobody crawls by a copy from last week. One that lets nobody in is of no use: better to wait.
 func (p *Policy) mayServe(now time.Time) bool {
-	return p != nil && now.Before(p.Expires.Add(FetchLimit))
+	return p != nil && p.Meaning >= NoRestriction && now.Before(p.Expires.Add(FetchLimit))
 }
 
 func (c *Cache) wait(ctx context.Context, k key, f *flight) (*Policy, error) {

@@ -1,0 +1,367 @@
+package policy_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/policy"
+)
+
+const (
+	hour  = time.Hour
+	day   = 24 * hour
+	later = "User-agent: *\nDisallow: /z\n"
+)
+
+// TestFresh: how long an answer is good for, to the nanosecond.
+func TestFresh(t *testing.T) {
+	for _, test := range []struct {
+		dialect dialect.Dialect
+		status  int
+		header  []string
+		want    time.Duration
+	}{
+		{dialect.RFC9309(), 200, nil, day},
+		{dialect.RFC9309(), 404, nil, day},
+		{dialect.RFC9309(), 429, nil, hour},
+		{dialect.RFC9309(), 200, []string{"Cache-Control", "max-age=3600"}, hour},
+		{dialect.RFC9309(), 200, []string{"Cache-Control", "public, Max-Age=\"3600\""}, hour},
+		{dialect.RFC9309(), 200, []string{"Cache-Control", "max-age=7200", "Age", "3600"}, hour},
+		{dialect.RFC9309(), 200, []string{"Cache-Control", "max-age=7200", "Age", "9999999999"}, 5 * time.Minute},
+		{dialect.RFC9309(), 200, []string{"Cache-Control", "max-age=1"}, 5 * time.Minute},
+		{dialect.RFC9309(), 200, []string{"Cache-Control", "no-store"}, 5 * time.Minute},
+		{dialect.RFC9309(), 200, []string{"Cache-Control", "max-age=3600", "Cache-Control", "no-cache"}, 5 * time.Minute},
+		{dialect.RFC9309(), 200, []string{"Cache-Control", "no-cache, max-age=3600"}, 5 * time.Minute},
+		{dialect.RFC9309(), 200, []string{"Cache-Control", "max-age=31536000"}, day},
+		{dialect.RFC9309(), 200, []string{"Cache-Control", "max-age=999999999999999999999"}, day},
+		{dialect.RFC9309(), 200, []string{"Cache-Control", "max-age=-5"}, day},
+		{dialect.RFC9309(), 200, []string{"Cache-Control", "max-age=1e3"}, day},
+		{dialect.RFC9309(), 404, []string{"Cache-Control", "max-age=3600"}, hour},
+		{dialect.Google(), 200, []string{"Cache-Control", "max-age=3600"}, hour},
+		{dialect.Google(), 200, []string{"Cache-Control", "max-age=172800"}, 2 * day},
+		{dialect.Google(), 200, []string{"Cache-Control", "max-age=31536000"}, 7 * day},
+		{dialect.CocCoc(), 200, nil, day},
+		{dialect.CocCoc(), 500, nil, hour},
+		{dialect.CocCoc(), 503, []string{"Retry-After", "7200"}, 2 * hour},
+		{dialect.Original1994(), 200, nil, day},
+	} {
+		t.Run(fmt.Sprint(test.dialect, test.status, test.header), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCrawler(t, under(test.dialect), reply(test.status, closed, test.header...))
+				p := c.get(t)
+				if got := p.Expires.Sub(time.Now()); got != test.want {
+					t.Errorf("expires after %v, want %v", got, test.want)
+				}
+				time.Sleep(test.want - time.Nanosecond)
+				if c.get(t) != p || c.site.asked() != 1 {
+					t.Error("fetched again too early")
+				}
+				time.Sleep(time.Nanosecond)
+				if c.get(t) == p || c.site.asked() != 2 {
+					t.Error("not fetched again")
+				}
+			})
+		})
+	}
+}
+
+// TestRetry: when a file that cannot be had is asked for again. Each line is the pauses between tries.
+func TestRetry(t *testing.T) {
+	minutes := func(n ...int) (d []time.Duration) {
+		for _, n := range n {
+			d = append(d, time.Duration(n)*time.Minute)
+		}
+		return d
+	}
+	for _, test := range []struct {
+		name    string
+		dialect dialect.Dialect
+		answer  func(*http.Request) (*http.Response, error)
+		want    []time.Duration
+	}{
+		{"RFC 9309", dialect.RFC9309(), reply(503, ""), minutes(1, 2, 4, 8, 16, 32, 64, 128, 256, 360, 360)},
+		{"Google", dialect.Google(), refuse, minutes(1, 2, 4, 8, 16, 32, 60, 60)},
+		{"Coc Coc's excluded site", dialect.CocCoc(), refuse, minutes(10, 20, 40, 80, 160, 320, 640, 1280, 1440, 1440)},
+		{"Retry-After in seconds", dialect.RFC9309(), reply(503, "", "Retry-After", "600"), minutes(10, 10, 10, 10, 16, 32)},
+		{"Retry-After for ever", dialect.Google(), reply(503, "", "Retry-After", "99999999999999999"), minutes(12*60, 24*60, 24*60)},
+		{"Retry-After in the past", dialect.RFC9309(), reply(503, "", "Retry-After", "Fri, 31 Dec 1999 23:59:59 GMT"), minutes(1, 2)},
+		{"Retry-After that is none", dialect.RFC9309(), reply(503, "", "Retry-After", "soon"), minutes(1, 2)},
+		{"Retry-After of a redirect that leads nowhere", dialect.RFC9309(), reply(302, "", "Retry-After", "300"), minutes(5, 5, 5, 8)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCrawler(t, under(test.dialect), test.answer)
+				for i, want := range test.want {
+					p := c.get(t)
+					if got := p.Expires.Sub(time.Now()); got != want {
+						t.Fatalf("pause %d is %v, want %v", i, got, want)
+					}
+					time.Sleep(want)
+				}
+				c.site.says(reply(200, closed))
+				if p := c.get(t); p.Meaning != policy.Rules || p.Err != nil {
+					t.Errorf("after recovery: %v, %v", p.Meaning, p.Err)
+				}
+				time.Sleep(day)
+				c.site.says(test.answer)
+				if got := c.get(t).Expires.Sub(time.Now()); got != test.want[0] {
+					t.Errorf("the first pause of a new outage is %v, want %v", got, test.want[0])
+				}
+			})
+		})
+	}
+}
+
+func TestRetryAfterDate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		at := time.Now().Add(2 * hour)
+		c := newCrawler(t, under(dialect.RFC9309()), reply(503, "", "Retry-After", at.UTC().Format(http.TimeFormat)))
+		if p := c.get(t); !p.Expires.Equal(at) {
+			t.Errorf("again at %v, want %v", p.Expires, at)
+		}
+	})
+}
+
+// TestOutage is the staged life of a policy: what the file means at ages of an outage that begins at zero, and which
+// never ends. State letters: R copy, o no restriction, - nothing allowed, D site down.
+func TestOutage(t *testing.T) {
+	type at struct {
+		age  time.Duration
+		want policy.Meaning
+	}
+	const (
+		stop = policy.Unreachable
+		copy = policy.Rules
+		open = policy.NoRestriction
+	)
+	for _, test := range []struct {
+		name     string
+		dialect  dialect.Dialect
+		before   func(*http.Request) (*http.Response, error) // answered a day before the outage; nil: nothing was
+		outage   func(*http.Request) (*http.Response, error)
+		answered bool // pages of the site are answered all the while
+		ages     []at
+	}{
+		{"RFC 9309 with a copy", dialect.RFC9309(), reply(200, closed), reply(503, ""), true,
+			[]at{{0, stop}, {hour, stop}, {30*day - 1, stop}, {30 * day, copy}, {300 * day, copy}}},
+		{"RFC 9309 without a copy", dialect.RFC9309(), nil, refuse, true,
+			[]at{{0, stop}, {30*day - 1, stop}, {30 * day, open}, {300 * day, open}}},
+		{"RFC 9309 after a 404", dialect.RFC9309(), reply(404, ""), reply(503, ""), true,
+			[]at{{0, stop}, {30*day - 1, stop}, {30 * day, open}}},
+		{"1994 is read as RFC 9309", dialect.Original1994(), reply(200, closed), reply(500, ""), true,
+			[]at{{0, stop}, {30*day - 1, stop}, {30 * day, copy}}},
+		{"Google with a copy, site available", dialect.Google(), reply(200, closed), reply(503, ""), true,
+			[]at{{0, stop}, {12*hour - 1, stop}, {12 * hour, copy}, {30*day + 12*hour - 1, copy}, {30*day + 12*hour, open}, {300 * day, open}}},
+		{"Google with a copy, site not available", dialect.Google(), reply(200, closed), refuse, false,
+			[]at{{0, stop}, {12*hour - 1, stop}, {12 * hour, copy}, {30*day + 12*hour - 1, copy}, {30*day + 12*hour, stop}, {300 * day, stop}}},
+		{"Google without a copy, site available", dialect.Google(), nil, reply(429, ""), true,
+			[]at{{0, stop}, {12*hour - 1, stop}, {12 * hour, open}, {300 * day, open}}},
+		{"Google without a copy, site not available", dialect.Google(), nil, refuse, false,
+			[]at{{0, stop}, {12*hour - 1, stop}, {12 * hour, open}, {30*day + 12*hour, stop}}},
+		{"Google after a 404", dialect.Google(), reply(404, ""), reply(503, ""), false,
+			[]at{{0, stop}, {12 * hour, open}, {30*day + 12*hour, stop}}},
+		{"Coc Coc without an answer", dialect.CocCoc(), reply(200, closed), refuse, true,
+			[]at{{0, policy.SiteDown}, {12 * hour, policy.SiteDown}, {300 * day, policy.SiteDown}}},
+		{"Coc Coc with an error", dialect.CocCoc(), reply(200, closed), reply(503, ""), true,
+			[]at{{0, open}, {300 * day, open}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCrawler(t, under(test.dialect), test.before)
+				if test.before != nil {
+					c.get(t)
+					time.Sleep(day)
+				}
+				c.site.says(test.outage)
+				start := time.Now()
+				for _, at := range test.ages {
+					for time.Since(start) < at.age { // a page every six hours
+						time.Sleep(min(6*hour, at.age-time.Since(start)))
+						c.get(t)
+						if test.answered {
+							c.Answered(c.page)
+						}
+					}
+					p := c.get(t)
+					if p.Meaning != at.want {
+						t.Errorf("at %v: %v, want %v", at.age, p.Meaning, at.want)
+					}
+					if p.Stale() != (at.want == copy) || p.Err == nil {
+						t.Errorf("at %v: stale %t, error %v", at.age, p.Stale(), p.Err)
+					}
+					if at.want == copy && (allows(p, "/x") || p.Fetched.After(start)) {
+						t.Errorf("at %v: not the copy: %+v", at.age, p)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestAnsweredLongAgo: pages that were answered before the last week do not show that a site is available.
+func TestAnsweredLongAgo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrawler(t, under(dialect.Google()), reply(503, ""))
+		c.get(t)
+		time.Sleep(25 * day)
+		c.Answered(c.page)
+		time.Sleep(6 * day)
+		if p := c.get(t); p.Meaning != policy.NoRestriction {
+			t.Errorf("six days after an answer: %v", p.Meaning)
+		}
+		time.Sleep(day)
+		if p := c.get(t); p.Meaning != policy.Unreachable {
+			t.Errorf("seven days after an answer: %v", p.Meaning)
+		}
+	})
+}
+
+// TestConditional: who may ask with validators does, at the file's own URL only, and a 304 renews the copy.
+func TestConditional(t *testing.T) {
+	const modified = "Mon, 02 Jan 2006 15:04:05 GMT"
+	for _, d := range dialect.All() {
+		if d == dialect.Temoto() {
+			continue // never asks again
+		}
+		t.Run(d.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCrawler(t, under(d), reply(200, closed, "ETag", `"a"`, "Last-Modified", modified))
+				first := c.get(t)
+				time.Sleep(day)
+				c.site.says(reply(304, "", "ETag", `"b"`, "Cache-Control", "max-age=3600"))
+				second := c.get(t)
+				asks := d != dialect.Google()
+				if got := c.site.last().Header.Get("If-None-Match") == `"a"`; got != asks {
+					t.Errorf("If-None-Match sent: %t", got)
+				}
+				if got := c.site.last().Header.Get("If-Modified-Since") == modified; got != asks {
+					t.Errorf("If-Modified-Since sent: %t", got)
+				}
+				if !asks {
+					return
+				}
+				if second.Meaning != policy.Rules || second.Group != first.Group || second.Err != nil {
+					t.Errorf("after 304: %+v", second)
+				}
+				if !second.Fetched.Equal(time.Now()) || second.Expires.Sub(time.Now()) != hour {
+					t.Errorf("fetched %v, expires %v", second.Fetched, second.Expires)
+				}
+				time.Sleep(hour)
+				c.get(t)
+				if got := c.site.last().Header.Get("If-None-Match"); got != `"b"` {
+					t.Errorf("then If-None-Match: %q", got)
+				}
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrawler(t, under(dialect.RFC9309()), redirects(1, 302, "", reply(200, closed, "ETag", `"a"`)))
+		c.get(t)
+		time.Sleep(day)
+		c.get(t)
+		for _, req := range c.site.requests {
+			if got := req.Header.Get("If-None-Match"); got != "" {
+				t.Errorf("%s asked with a validator from behind a redirect", req.URL)
+			}
+		}
+	})
+}
+
+// TestConditionalAfterOutage: the validators outlive an outage, as the copy does.
+func TestConditionalAfterOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrawler(t, under(dialect.RFC9309()), reply(200, closed, "ETag", `"a"`))
+		c.get(t)
+		time.Sleep(day)
+		c.site.says(refuse)
+		if p := c.get(t); p.Meaning != policy.Unreachable {
+			t.Fatal(p.Meaning)
+		}
+		time.Sleep(time.Minute)
+		c.site.says(reply(304, ""))
+		if p := c.get(t); p.Meaning != policy.Rules || allows(p, "/x") || p.Err != nil {
+			t.Errorf("%+v", p)
+		}
+	})
+}
+
+// TestChanged: what changed is told, once, and nothing else is.
+func TestChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		o := under(dialect.RFC9309())
+		o.Changed = func(old, new *policy.Policy) {
+			told = append(told, fmt.Sprintf("%v to %v, /z %t", old.Meaning, new.Meaning, allows(new, "/z")))
+			if len(told) == 1 {
+				panic("a callback's")
+			}
+		}
+		c := newCrawler(t, o, nil)
+		for _, step := range []struct {
+			answer func(*http.Request) (*http.Response, error)
+			told   string
+		}{
+			{reply(200, closed), ""},
+			{reply(200, closed), ""},
+			{reply(200, later), "rules to rules, /z false"},
+			{reply(200, later), ""},
+			{reply(404, ""), "rules to no restriction, /z true"},
+			{reply(410, ""), ""},
+			{reply(503, ""), "no restriction to unreachable, /z false"},
+			{refuse, ""},
+			{reply(200, closed), "unreachable to rules, /z true"},
+		} {
+			told = told[:len(told):len(told)]
+			before := len(told)
+			c.site.says(step.answer)
+			c.get(t)
+			synctest.Wait()
+			if got := strings.Join(told[before:], "; "); got != step.told {
+				t.Errorf("told %q, want %q", got, step.told)
+			}
+			time.Sleep(day)
+		}
+	})
+}
+
+// TestCrawlDelay: as the dialect reads it, or as RFC 9309 does where the dialect does not know it and the user wants it.
+func TestCrawlDelay(t *testing.T) {
+	const body = "User-agent: ExampleBot\nCrawl-delay: 2.5\nDisallow: /x\n\nUser-agent: *\nCrawl-delay: 60\nDisallow: /\n"
+	for _, test := range []struct {
+		dialect     dialect.Dialect
+		plain, asks time.Duration
+	}{
+		{dialect.RFC9309(), 2500 * time.Millisecond, 2500 * time.Millisecond},
+		{dialect.Google(), 0, 2500 * time.Millisecond},
+		{dialect.CocCoc(), 3 * time.Second, 3 * time.Second},
+		{dialect.Original1994(), 0, 2500 * time.Millisecond},
+		{dialect.Temoto(), 0, 2500 * time.Millisecond},
+	} {
+		for _, honor := range []bool{false, true} {
+			c := newCrawler(t, policy.Options{Dialect: test.dialect, HonorCrawlDelay: honor}, reply(200, body))
+			want := test.plain
+			if honor {
+				want = test.asks
+			}
+			if p := c.get(t); p.CrawlDelay != want || p.HasDelay != (want != 0) {
+				t.Errorf("%v, honour %t: %v, %t, want %v", test.dialect, honor, p.CrawlDelay, p.HasDelay, want)
+			}
+		}
+	}
+}
+
+func TestSitemaps(t *testing.T) {
+	c := newCrawler(t, under(dialect.RFC9309()), reply(200, closed+"Sitemap: https://example.com/s.xml\n"))
+	if p := c.get(t); len(p.Sitemaps) != 1 || p.Sitemaps[0] != "https://example.com/s.xml" {
+		t.Errorf("%q", p.Sitemaps)
+	}
+	c = newCrawler(t, under(dialect.RFC9309()), reply(404, closed+"Sitemap: https://example.com/s.xml\n"))
+	if p := c.get(t); p.Sitemaps != nil {
+		t.Errorf("of a 404: %q", p.Sitemaps)
+	}
+}

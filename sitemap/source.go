@@ -150,7 +150,7 @@ func declared(head []byte) string {
 		return ""
 	}
 	if end := bytes.IndexByte(decl, '>'); end >= 0 {
-		decl = decl[:end]
+		decl = bytes.TrimSuffix(decl[:end], []byte("?"))
 	}
 	label, _ := attribute(decl, "encoding")
 	label = bytes.ToLower(label)

@@ -69,6 +69,7 @@ func (w *window) pass(size int, max int64) (attrs []byte, empty, long, ok bool) 
 	var quote byte
 	for i := size; ; i++ {
 		if i == w.end-w.pos && !w.more() {
+			w.pos = w.end
 			return nil, false, false, false
 		}
 		if int64(i) > max {

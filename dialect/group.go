@@ -1,12 +1,6 @@
 package dialect
 
-import (
-	"encoding/binary"
-	"slices"
-	"strings"
-	"sync"
-	"time"
-)
+import "time"
 
 // A Group is what a robots.txt says to one crawler. It is immutable, so any
 // number of goroutines may use it at once, and it keeps neither the Rules nor
@@ -88,10 +82,10 @@ func (r *Rules) Group(tokens ...string) *Group {
 		return &Group{dialect: r.dialect, delay: -1}
 	}
 	c := compilers.Get().(*compiler)
-	*c = compiler{v: v, drafts: c.drafts[:0], buf: c.buf[:0], order: c.order[:0], data: c.data[:0], delay: -1}
-	c.collect(r, func(value string) bool { return v.naming.rank(value, tokens) == best })
+	c.reset(r, v)
+	c.collect(func(value string) bool { return v.naming.rank(value, tokens) == best })
 	g := &Group{dialect: r.dialect, count: uint32(len(c.drafts)), delay: c.delay, data: c.pack()}
-	clear(c.drafts)
+	c.reset(nil, nil)
 	compilers.Put(c)
 	return g
 }
@@ -120,131 +114,4 @@ func (g *Group) CrawlDelay() (time.Duration, bool) {
 // It is for crawlers that honour what their dialect ignores.
 func (g *Group) WrittenDelay() (time.Duration, bool) {
 	return exactDelay.read(g.delay)
-}
-
-var compilers = sync.Pool{New: func() any { return new(compiler) }}
-
-// A compiler makes a Group of the records that are for it.
-type compiler struct {
-	v       *variant
-	name    string
-	delay   time.Duration
-	empties uint8 // the kinds of empty rules seen: 1 Disallow, 2 Allow
-	drafts  []draft
-	buf     []byte   // texts of drafts that are not as written
-	order   []uint64 // of the drafts
-	data    []byte
-}
-
-// A draft is a rule before it is packed.
-type draft struct {
-	rule
-	rank    int    // octets of the pattern
-	written string // the pattern
-}
-
-// collect takes the lines of the groups that one of our User-agent lines opens.
-func (c *compiler) collect(r *Rules, ours func(value string) bool) {
-	named, ended := false, true // the current group is for us; its User-agent lines are over
-	pending := time.Duration(-1)
-	for _, rec := range r.records {
-		value := r.value(rec)
-		switch rec.kind {
-		case agentLine:
-			if ended {
-				named, ended, pending = false, false, -1
-			}
-			if !named && ours(value) {
-				named = true
-				if c.name == "" {
-					c.name = value
-				}
-			}
-		case allowLine, disallowLine:
-			ended = true
-			if named {
-				c.add(rec, value)
-			}
-		case delayLine:
-			pending = max(pending, parseDelay(value))
-			ended = ended || c.v.delayEndsRun
-		}
-		if named {
-			c.delay = max(c.delay, pending)
-		}
-	}
-}
-
-// add drafts a rule, unless its pattern can never match.
-func (c *compiler) add(rec record, p string) {
-	d := draft{written: p}
-	d.line = rec.line
-	if rec.kind == allowLine {
-		d.flags = allowing
-	}
-	if p == "" {
-		c.addEmpty(d)
-		return
-	}
-	if p[0] != '/' && (p[0] != '*' || c.v.plain) {
-		return
-	}
-	directory := draft{rule: d.rule, written: p}
-	c.compile(&d, p)
-	c.drafts = append(c.drafts, d)
-	// Google's matcher falls back to the directory of an index file.
-	if i := strings.LastIndexByte(p, '/'); c.v.indexFile && d.flags&allowing != 0 && i >= 0 && strings.HasPrefix(p[i:], "/index.htm") {
-		c.compile(&directory, p[:i+1]+"$")
-		c.drafts = append(c.drafts, directory)
-	}
-}
-
-// addEmpty drafts a rule without a pattern. It restricts nothing and is the least
-// specific of all; it is kept, the first of its kind, to explain decisions.
-func (c *compiler) addEmpty(d draft) {
-	if c.empties&(1<<d.flags) == 0 {
-		c.empties |= 1 << d.flags
-		d.flags |= empty
-		c.drafts = append(c.drafts, d)
-	}
-}
-
-// sortDrafts returns the order in which rules win: most octets, then Allow, then
-// first in the file.
-func (c *compiler) sortDrafts() []uint64 {
-	const seqBits, rankBits = 20, 24 // a file has fewer octets, and a pattern fewer than thrice that
-	for i, d := range c.drafts {
-		key := uint64(1<<rankBits-1-d.rank)<<1 | uint64(^d.flags&allowing)
-		c.order = append(c.order, key<<seqBits|uint64(i))
-	}
-	slices.Sort(c.order)
-	for i := range c.order {
-		c.order[i] &= 1<<seqBits - 1
-	}
-	return c.order
-}
-
-// pack sorts the drafts and lays them out: see Group.data.
-func (c *compiler) pack() string {
-	order := c.sortDrafts()
-	at := len(c.drafts)*packedSize + len(c.name)
-	for _, i := range order {
-		d := &c.drafts[i]
-		c.data = binary.LittleEndian.AppendUint32(c.data, uint32(at))
-		c.data = binary.LittleEndian.AppendUint32(c.data, d.size|uint32(d.flags)<<24)
-		c.data = binary.LittleEndian.AppendUint32(c.data, d.line)
-		at += len(d.written)
-		if d.flags&rewritten != 0 {
-			at += int(d.size)
-		}
-	}
-	c.data = append(c.data, c.name...)
-	for _, i := range order {
-		d := &c.drafts[i]
-		if d.flags&rewritten != 0 {
-			c.data = append(c.data, c.buf[d.at:d.at+d.size]...)
-		}
-		c.data = append(c.data, d.written...)
-	}
-	return string(c.data)
 }

@@ -10,21 +10,24 @@ import (
 // with trailing wildcards and the final anchor taken off. The text is put in
 // c.buf unless the pattern as written begins with it.
 func (c *compiler) compile(d *draft, pattern string) {
+	if c.v.plain || isCanonical(pattern) && strings.IndexByte(pattern, '?') < 0 {
+		d.size, d.rank = uint32(len(pattern)), len(pattern)
+		return
+	}
 	body := pattern
-	if !c.v.plain && strings.HasSuffix(body, "$") {
+	if strings.HasSuffix(body, "$") {
 		body = body[:len(body)-1]
 		d.flags |= anchored
 	}
 	start := len(c.buf)
 	d.rank = len(pattern) - len(body) + c.normalize(body)
-	if !c.v.plain {
-		c.simplify(d, start)
-	}
+	c.simplify(d, start)
 	if c.v.coding == canonical && d.flags&wild != 0 {
 		c.twoForms(d, start)
 	}
-	d.at, d.size = uint32(start), uint32(len(c.buf)-start)
-	if n := int(d.size); n <= len(d.written) && d.written[:n] == string(c.buf[start:]) {
+	text := c.buf[start:]
+	d.at, d.size = uint32(start), uint32(len(text))
+	if w := c.written(d); len(text) <= len(w) && w[:len(text)] == string(text) {
 		c.buf = c.buf[:start]
 	} else {
 		d.flags |= rewritten
@@ -35,14 +38,11 @@ func (c *compiler) compile(d *draft, pattern string) {
 // returns how many octets it has for the comparison of rules.
 func (c *compiler) normalize(body string) int {
 	start, widened := len(c.buf), 0
-	switch c.v.coding {
-	case verbatim:
-		c.buf = append(c.buf, body...)
-	case escapedPattern:
-		c.buf = appendEscapedPattern(c.buf, body)
-	case canonical:
+	if c.v.coding == canonical {
 		// What is left of $ is not at the end and stands for itself.
 		c.buf, widened = appendCanonical(c.buf, strings.ReplaceAll(body, "$", "%24"), true, false)
+	} else {
+		c.buf = appendEscapedPattern(c.buf, body)
 	}
 	return len(c.buf) - start + widened
 }

@@ -1,0 +1,229 @@
+package dialect_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/temoto/robotstxt"
+)
+
+// Benchmarks compare with temoto/robotstxt, which Colly has built in, and with a
+// bare search for line ends; only the ratios within one run mean something.
+
+// realFiles returns the files of the corpus if it is there, else made-up ones of
+// the same sizes: the median has 560 octets and nine rules for *.
+func realFiles(tb testing.TB) [][]byte {
+	names, _ := filepath.Glob(filepath.Join("..", "..", "shared", "corpus", "*__*"))
+	var files [][]byte
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		files = append(files, data)
+	}
+	if len(files) == 0 {
+		for i := range 50 {
+			files = append(files, literalFile(4+i/5), literalFile(40+i))
+		}
+	}
+	return files
+}
+
+func totalSize(files [][]byte) (n int64) {
+	for _, f := range files {
+		n += int64(len(f))
+	}
+	return n
+}
+
+func literalFile(n int) []byte {
+	var b bytes.Buffer
+	b.WriteString("User-agent: *\n")
+	for i := range n {
+		fmt.Fprintf(&b, "Disallow: /directory%d/page\n", i*7919%100_000)
+	}
+	b.WriteString("Allow: /public/\n")
+	return b.Bytes()
+}
+
+func wildcardFile(n int) []byte {
+	var b bytes.Buffer
+	b.WriteString("User-agent: *\n")
+	for i := range n {
+		switch i % 3 {
+		case 0:
+			fmt.Fprintf(&b, "Disallow: /*?param%d=\n", i)
+		case 1:
+			fmt.Fprintf(&b, "Disallow: /*/dir%d/*.html$\n", i)
+		case 2:
+			fmt.Fprintf(&b, "Disallow: /shop%d/*sort=\n", i)
+		}
+	}
+	return b.Bytes()
+}
+
+const benchTarget = "/directory/products/shoes/leather-boots-42?color=brown&size=42&page=3"
+
+func BenchmarkParse(b *testing.B) {
+	files := realFiles(b)
+	b.Run("scan", func(b *testing.B) {
+		b.SetBytes(totalSize(files))
+		for b.Loop() {
+			for _, f := range files {
+				lines = 0
+				for i := bytes.IndexByte(f, '\n'); i >= 0; i = bytes.IndexByte(f, '\n') {
+					f = f[i+1:]
+					lines++
+				}
+			}
+		}
+	})
+	for _, d := range published {
+		b.Run(d.String(), func(b *testing.B) {
+			b.SetBytes(totalSize(files))
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, f := range files {
+					d.Parse(f)
+				}
+			}
+		})
+	}
+	b.Run("temoto", func(b *testing.B) {
+		b.SetBytes(totalSize(files))
+		b.ReportAllocs()
+		for b.Loop() {
+			for _, f := range files {
+				_, _ = robotstxt.FromBytes(f)
+			}
+		}
+	})
+}
+
+var lines int
+
+// BenchmarkFirstDecision is a host of median size from bytes to verdict.
+func BenchmarkFirstDecision(b *testing.B) {
+	file := literalFile(16)
+	b.Run("rfc9309", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			dialect.RFC9309().Parse(file).Group("ExampleBot").Decide(benchTarget)
+		}
+	})
+	b.Run("temoto", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			data, _ := robotstxt.FromBytes(file)
+			data.FindGroup("ExampleBot").Test(benchTarget)
+		}
+	})
+}
+
+// BenchmarkForeignGroups parses the same number of octets with one group and with
+// a thousand.
+func BenchmarkForeignGroups(b *testing.B) {
+	group := "User-agent: Foreign%c%c\nDisallow: /a/b/c\nDisallow: /d/e/f/g\n\n"
+	var many, one strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&many, group, 'a'+i/26%26, 'a'+i%26)
+	}
+	one.WriteString("User-agent: *\n")
+	for one.Len() < many.Len() {
+		one.WriteString("Disallow: /a/b/c/d/e\n")
+	}
+	for name, file := range map[string]string{"one": one.String(), "thousand": many.String()} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(file)))
+			for b.Loop() {
+				dialect.RFC9309().Parse([]byte(file)).Group("ExampleBot")
+			}
+		})
+	}
+}
+
+func BenchmarkDecide(b *testing.B) {
+	for _, kind := range []struct {
+		name string
+		file func(int) []byte
+	}{{"literal", literalFile}, {"wildcard", wildcardFile}} {
+		for _, n := range []int{1, 10, 1000, 10_000} {
+			file := kind.file(n)
+			b.Run(fmt.Sprintf("%s/%d/rfc9309", kind.name, n), func(b *testing.B) {
+				benchmarkDecide(b, dialect.RFC9309().Parse(file).Group("ExampleBot"), benchTarget)
+			})
+			b.Run(fmt.Sprintf("%s/%d/temoto", kind.name, n), func(b *testing.B) {
+				data, err := robotstxt.FromBytes(file)
+				if err != nil {
+					b.Fatal(err)
+				}
+				group := data.FindGroup("ExampleBot")
+				for b.Loop() {
+					group.Test(benchTarget)
+				}
+			})
+		}
+	}
+}
+
+func benchmarkDecide(b *testing.B, group *dialect.Group, target string) {
+	b.ReportAllocs()
+	for b.Loop() {
+		group.Decide(target)
+	}
+}
+
+// hostileFiles are 500 KiB of what costs most.
+func hostileFiles() map[string][]byte {
+	fill := func(line func(i int) string) []byte {
+		b := []byte("User-agent: *\n")
+		for i := 0; len(b) < dialect.SizeLimit; i++ {
+			b = append(b, line(i)...)
+		}
+		return b[:dialect.SizeLimit]
+	}
+	return map[string][]byte{
+		"stars":        fill(func(int) string { return "Disallow: /*a*a*a*a*a*b\n" }),
+		"stars apart":  fill(func(i int) string { return fmt.Sprintf("Disallow: /*a*a*a*a*a*b%d\n", i) }),
+		"present":      fill(func(i int) string { return fmt.Sprintf("Disallow: /*a*aaaaaaa*ab*%d\n", i) }),
+		"long pieces":  fill(func(i int) string { return fmt.Sprintf("Disallow: /*aaaaaaaaaaaaaaaaaaaaaaaaaaaab%d\n", i) }),
+		"nested":       fill(func(i int) string { return "Disallow: /" + strings.Repeat("a", i) + "\n" }),
+		"nested stars": fill(func(i int) string { return "Disallow: /" + strings.Repeat("a", i%1000) + "*b\n" }),
+		"one pattern":  []byte("User-agent: *\nDisallow: /" + strings.Repeat("*a", dialect.SizeLimit/2-20) + "b\n"),
+		"escapes":      fill(func(i int) string { return fmt.Sprintf("Disallow: /*%%2F%%2f\xE9%d\n", i) }),
+		"short":        fill(func(i int) string { return fmt.Sprintf("Disallow: /%x\n", i) }),
+		"empty":        fill(func(int) string { return "Allow:\n" }),
+		"agents":       fill(func(int) string { return "User-agent:a\n" }),
+		"breaks":       fill(func(int) string { return "\r" }),
+		"mixed breaks": fill(func(int) string { return "\r\n\n\r" }),
+		"colons":       fill(func(int) string { return "a:" }),
+		"hashes":       fill(func(int) string { return "Disallow: /####\n" }),
+		"sitemaps":     fill(func(int) string { return "Sitemap: http://a\n" }),
+		"blanks":       fill(func(int) string { return "Disallow                   \n" }),
+	}
+}
+
+var hostileTarget = "/" + strings.Repeat("a", 1000) + "b" + strings.Repeat("a", 999)
+
+func BenchmarkHostile(b *testing.B) {
+	for name, file := range hostileFiles() {
+		for _, d := range []dialect.Dialect{dialect.RFC9309(), dialect.Google()} {
+			b.Run(fmt.Sprintf("parse/%s/%v", name, d), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					d.Parse(file).Group("ExampleBot").Decide(hostileTarget)
+				}
+			})
+			group := d.Parse(file).Group("ExampleBot")
+			b.Run(fmt.Sprintf("decide/%s/%v", name, d), func(b *testing.B) {
+				benchmarkDecide(b, group, hostileTarget)
+			})
+		}
+	}
+}

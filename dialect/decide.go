@@ -48,12 +48,37 @@ func (g *Group) decide(target string) Decision {
 	if g.dialect.variant().openRobots && target == "/robots.txt" {
 		return Decision{Allowed: true}
 	}
-	for i := range int(g.count) {
-		if r := g.rule(i); r.matches(g.text(r), target) {
-			return Decision{r.flags&(allowing|empty) != 0, g.explain(i)}
+	i := uint32(0)
+	if g.index != nil {
+		i = g.index.find(g, target)
+	} else {
+		for i < g.count && !g.matches(i, target) {
+			i++
 		}
 	}
-	return Decision{Allowed: true}
+	if i == g.count {
+		return Decision{Allowed: true}
+	}
+	return g.explain(int(i))
+}
+
+// explain returns the decision of the i-th rule.
+func (g *Group) explain(i int) Decision {
+	r, end := g.rule(i), uint32(len(g.data))
+	if i+1 < int(g.count) {
+		end = g.rule(i + 1).at
+	}
+	at := r.at
+	if r.flags&rewritten != 0 {
+		at += r.size
+	}
+	return Decision{r.flags&(allowing|empty) != 0, Rule{r.flags&allowing != 0, g.data[at:end], int(r.line)}}
+}
+
+// matches reports whether the i-th rule matches a target.
+func (g *Group) matches(i uint32, target string) bool {
+	r := g.rule(int(i))
+	return r.matches(g.text(r), target)
 }
 
 // matches reports whether r, whose text is given, matches a target.

@@ -10,6 +10,7 @@ type Group struct {
 	count   uint32        // of rules
 	delay   time.Duration // as written; negative: none
 	data    string        // count packed rules, the group's name, the patterns
+	index   *index        // nil if there are few rules
 	temoto  *temotoGroup  // nil except for Temoto
 }
 
@@ -47,19 +48,6 @@ func (g *Group) rule(i int) rule {
 // text returns what r matches with.
 func (g *Group) text(r rule) string { return g.data[r.at : r.at+r.size] }
 
-// explain returns the i-th rule as it is written in the file.
-func (g *Group) explain(i int) Rule {
-	r, end := g.rule(i), uint32(len(g.data))
-	if i+1 < int(g.count) {
-		end = g.rule(i + 1).at
-	}
-	at := r.at
-	if r.flags&rewritten != 0 {
-		at += r.size
-	}
-	return Rule{r.flags&allowing != 0, g.data[at:end], int(r.line)}
-}
-
 // Group returns what the file says to the crawler with these product tokens, the
 // most specific first: the group of the first token that has one, else that of
 // *, else one without rules, never nil. Without tokens it is the group of *.
@@ -85,6 +73,9 @@ func (r *Rules) Group(tokens ...string) *Group {
 	c.reset(r, v)
 	c.collect(func(value string) bool { return v.naming.rank(value, tokens) == best })
 	g := &Group{dialect: r.dialect, count: uint32(len(c.drafts)), delay: c.delay, data: c.pack()}
+	if g.count >= indexFrom {
+		g.index = newIndex(g)
+	}
 	c.reset(nil, nil)
 	compilers.Put(c)
 	return g

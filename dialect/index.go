@@ -1,0 +1,285 @@
+package dialect
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// indexFrom is the number of rules from which a group is searched with an index
+// instead of one by one.
+const indexFrom = 24
+
+// An index finds the rule that decides without a look at most of them. Rules are
+// known by their number, the smaller the more specific, as Group.rule counts.
+type index struct {
+	literals literals
+	wilds    wilds
+}
+
+// newIndex makes an index of the rules of g.
+func newIndex(g *Group) *index {
+	var literal, wildcard []uint32
+	for i := range g.count {
+		if g.rule(int(i)).flags&wild == 0 {
+			literal = append(literal, i)
+		} else {
+			wildcard = append(wildcard, i)
+		}
+	}
+	return &index{newLiterals(g, literal), newWilds(g, wildcard)}
+}
+
+// find returns the number of the first rule that matches, or g.count.
+func (x *index) find(g *Group, target string) uint32 {
+	return x.wilds.find(g, target, x.literals.find(g, target))
+}
+
+// literals finds the texts without wildcards that a target begins with, by their
+// hashes: one for each length that there is. The hash of a longer beginning goes
+// on from that of a shorter one.
+type literals struct {
+	lengths []uint32 // of the texts, ascending
+	table   []uint32 // number of a rule + 1, at its hash or after; 0 ends
+}
+
+func newLiterals(g *Group, rules []uint32) literals {
+	var l literals
+	for _, i := range rules {
+		l.lengths = append(l.lengths, g.rule(int(i)).size)
+	}
+	slices.Sort(l.lengths)
+	l.lengths = slices.Clip(slices.Compact(l.lengths))
+	l.table = make([]uint32, tableSize(len(rules)))
+	for _, i := range rules {
+		l.insert(g, i)
+	}
+	return l
+}
+
+// tableSize is a power of two, at least twice n.
+func tableSize(n int) int { return 1 << bits.Len(uint(2*n)) }
+
+// insert puts a rule into the table, unless a more specific one is the same.
+func (l *literals) insert(g *Group, i uint32) {
+	r := g.rule(int(i))
+	text := g.text(r)
+	var h uint64
+	at := 0
+	for _, n := range l.lengths {
+		if int(n) > len(text) {
+			break
+		}
+		h = extendHash(h, text[at:n])
+		at = int(n)
+	}
+	for slot := h; ; slot++ {
+		entry := &l.table[slot&uint64(len(l.table)-1)]
+		if *entry == 0 {
+			*entry = i + 1
+			return
+		}
+		if other := g.rule(int(*entry - 1)); other.flags&anchored == r.flags&anchored && g.text(other) == text {
+			return
+		}
+	}
+}
+
+// find returns the smallest number of a rule that matches, or g.count.
+func (l *literals) find(g *Group, target string) uint32 {
+	best := g.count
+	var h uint64
+	at := 0
+	for _, n := range l.lengths {
+		if int(n) > len(target) {
+			break
+		}
+		h = extendHash(h, target[at:n])
+		at = int(n)
+		for slot := h; ; slot++ {
+			entry := l.table[slot&uint64(len(l.table)-1)]
+			if entry == 0 {
+				break
+			}
+			if i := entry - 1; i < best {
+				if r := g.rule(int(i)); r.size == n && r.matches(g.text(r), target) {
+					best = i
+				}
+			}
+		}
+	}
+	return best
+}
+
+// extendHash returns the hash of a text that s continues, and whose hash was h.
+func extendHash(h uint64, s string) uint64 {
+	const k = 0x9E3779B97F4A7C15
+	for ; len(s) >= 8; s = s[8:] {
+		h = (h ^ load64(s)) * k
+		h ^= h >> 32
+	}
+	var tail uint64
+	for i := 0; i < len(s); i++ {
+		tail = tail<<8 | uint64(s[i])
+	}
+	h = (h ^ tail) * k
+	return h ^ h>>32
+}
+
+// wilds finds texts with wildcards by a gram, four octets that stand side by
+// side in the text and in few others. A target that has not the gram cannot match
+// the text.
+type wilds struct {
+	starts  []uint32   // of the grams with one hash in entries
+	entries []gramRule // by hash, then by rule
+	others  []maskRule // rules without a gram, by rule
+}
+
+// A gramRule is a rule and its gram.
+type gramRule struct{ gram, rule uint32 }
+
+// A maskRule is a rule and the octets that it needs, as octetMask has them.
+type maskRule struct {
+	mask uint64
+	rule uint32
+}
+
+const gramSize = 4
+
+func newWilds(g *Group, rules []uint32) wilds {
+	var w wilds
+	if len(rules) == 0 {
+		return w
+	}
+	w.starts = make([]uint32, tableSize(len(rules))+1)
+	often := make([]uint32, len(w.starts)) // texts with a gram of this hash
+	for _, i := range rules {
+		for gram := range grams(g, i) {
+			often[w.hash(gram)]++
+		}
+	}
+	for _, i := range rules {
+		rarest, least := uint32(0), uint32(math.MaxUint32)
+		for gram := range grams(g, i) {
+			if n := often[w.hash(gram)]; n < least {
+				rarest, least = gram, n
+			}
+		}
+		if least == math.MaxUint32 {
+			w.others = append(w.others, maskRule{needs(g, i), i})
+		} else {
+			w.entries = append(w.entries, gramRule{rarest, i})
+			w.starts[w.hash(rarest)+1]++
+		}
+	}
+	w.sort()
+	return w
+}
+
+// sort puts the entries into the order of their hashes; starts has counted them.
+func (w *wilds) sort() {
+	for h := range len(w.starts) - 1 {
+		w.starts[h+1] += w.starts[h]
+	}
+	slices.SortFunc(w.entries, func(a, b gramRule) int {
+		if ha, hb := w.hash(a.gram), w.hash(b.gram); ha != hb {
+			return int(ha) - int(hb)
+		}
+		return int(a.rule) - int(b.rule)
+	})
+}
+
+func (w *wilds) hash(gram uint32) uint32 {
+	return gram * 0x9E3779B1 >> (32 - uint(bits.Len(uint(len(w.starts)-2))))
+}
+
+// grams yields the grams of a rule's text. A text of two forms has none.
+func grams(g *Group, i uint32) func(yield func(uint32) bool) {
+	return func(yield func(uint32) bool) {
+		r := g.rule(int(i))
+		if r.flags&twofold != 0 {
+			return
+		}
+		for piece := range strings.SplitSeq(g.text(r), "*") {
+			for ; len(piece) >= gramSize; piece = piece[1:] {
+				if !yield(load32(piece)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// needs returns the octets that a target must have for a rule.
+func needs(g *Group, i uint32) uint64 {
+	r := g.rule(int(i))
+	if r.flags&twofold != 0 {
+		return 0
+	}
+	return octetMask(strings.ReplaceAll(g.text(r), "*", ""))
+}
+
+// octetMask is the set of the octets in s, four to a bit.
+func octetMask(s string) (mask uint64) {
+	for i := 0; i < len(s); i++ {
+		mask |= 1 << (s[i] & 63)
+	}
+	return mask
+}
+
+// find returns the smallest number of a rule that matches, or best if that is
+// smaller.
+func (w *wilds) find(g *Group, target string, best uint32) uint32 {
+	if len(w.others) > 0 {
+		mask := octetMask(target)
+		for _, o := range w.others {
+			if o.rule >= best {
+				break
+			}
+			if o.mask&^mask == 0 && g.matches(o.rule, target) {
+				best = o.rule
+			}
+		}
+	}
+	if len(w.entries) == 0 {
+		return best
+	}
+	tests := 0
+	for at := 0; at+gramSize <= len(target); at++ {
+		gram := load32(target[at:])
+		h := w.hash(gram)
+		for _, e := range w.entries[w.starts[h]:w.starts[h+1]] {
+			if e.rule >= best {
+				break
+			}
+			if e.gram != gram {
+				continue
+			}
+			if tests++; tests > len(w.entries) {
+				return w.findSlowly(g, target, best)
+			}
+			if g.matches(e.rule, target) {
+				best = e.rule
+			}
+		}
+	}
+	return best
+}
+
+// findSlowly is find for a target in which grams come again and again.
+func (w *wilds) findSlowly(g *Group, target string, best uint32) uint32 {
+	var has [1 << 8]uint64
+	const shift = 32 - 14
+	for at := 0; at+gramSize <= len(target); at++ {
+		h := load32(target[at:]) * 0x9E3779B1 >> shift
+		has[h>>6] |= 1 << (h & 63)
+	}
+	for _, e := range w.entries {
+		h := e.gram * 0x9E3779B1 >> shift
+		if e.rule < best && has[h>>6]&(1<<(h&63)) != 0 && g.matches(e.rule, target) {
+			best = e.rule
+		}
+	}
+	return best
+}

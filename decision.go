@@ -27,6 +27,8 @@ type Decision struct {
 	// CrawlDelay is what the group asks for, as the dialect reads it; Delay is what is kept between the starts of two
 	// requests to the host, MinDelay and MaxDelay included. Zero: none.
 	CrawlDelay, Delay time.Duration
+	BackOff           time.Duration // the part of Delay that 429 and 503 have added; zero: none
+	NotBefore         time.Time     // until when a Retry-After holds everything; zero: it does not
 }
 
 // A Reason is why a Decision came out as it did.

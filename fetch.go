@@ -16,18 +16,33 @@ import (
 )
 
 // exchange makes one HTTP exchange on the plugin's own account (robots.txt, sitemaps): paced as everything that goes to the host,
-// through the collector's proxy and TLS settings, without its cookies, and following no redirect.
-//
-// timeout is for the exchange alone, from its start to the end of the body, without the wait before it; 0: none.
+// through the collector's proxy and TLS settings, without its cookies, and following no redirect. timeout is for the
+// exchange alone, from its start to the end of the body, without the wait before it; 0: none.
 func (p *Plugin) exchange(client *http.Client, req *http.Request, timeout time.Duration) (*http.Response, error) {
-	turn := func(ctx context.Context) error { return p.pace.of(req.URL).send(ctx, nil) }
+	host := p.pace.of(req.URL)
+	turn := func(ctx context.Context) error { return host.send(ctx, nil, req.URL) }
 	if err := policy.Wait(req.Context(), turn); err != nil {
 		return nil, err
 	}
 	if p.config.client != nil {
 		client = p.config.client
 	}
-	return backend.Exchange(client, req, timeout)
+	resp, err := backend.Exchange(client, req, timeout, func() { host.ended(req.URL) })
+	if err == nil {
+		p.answered(host, req.URL, resp)
+	}
+	return resp, err
+}
+
+// answered slows down where a host says that it is asked too much.
+func (p *Plugin) answered(host *turnstile, u *url.URL, resp *http.Response) {
+	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
+		return
+	}
+	if host.complained(u, resp.Header) {
+		s := host.statistics()
+		p.config.log.Warn("host asks for less", "url", u.String(), "status", resp.StatusCode, "delay", s.Delay, "backOff", s.BackOff, "notBefore", s.NotBefore)
+	}
 }
 
 // sitemapPatience is how long one exchange for a sitemap may take. For robots.txt, package policy keeps the time.

@@ -1,288 +1,229 @@
 package collyrobots
 
 import (
-	"container/list"
-	"context"
+	"net/http"
 	"net/url"
-	"sync"
 	"time"
 
-	"github.com/gocolly/colly/v2"
 	"golang.org/x/time/rate"
 
-	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
-// A turnstile lets the requests to one host through, one at a time and no closer than the host's delay.
+// A limiter decides when one host may be asked again. It only decides: the time is an argument, waiting is the turnstile's, which also
+// holds its lock around every call.
 //
-// A page passes it twice. In OnRequest, where nothing is held, it stands in line for the host's one ticket and for the time of the
-// next slot, without taking it (enter). In OnRequestHeaders, with Colly's LimitRule slot in hand, it takes the slot (send): the
-// moment that counts. Waiting only in the second place would let a slow host's pages fill the slots that a fast host needs;
-// waiting only in the first would let pages bunch up behind a busy slot and leave it together. Whatever else goes on the wire
-// (redirect hops, robots.txt, sitemaps) takes a slot by send alone, ahead of the line: it may hold what the line waits for.
-//
-// Every waiter is a goroutine that exists anyway, and only the one whose turn comes next sleeps on a timer.
-type turnstile struct {
-	mu     sync.Mutex
-	wishes [2]wish       // of robots.txt under http and under https: one host, one pace
-	delay  time.Duration // in force: the largest wish, or the floor
-	rate   *rate.Limiter // one token each delay, counted from the last start; nil: no delay
-	lane   list.List     // of *waiter: requests that go on the wire now, first come first served
-	line   list.List     // of *waiter: pages in OnRequest; the front one holds the ticket
-	last   time.Time     // the last start
-	stats  HostStats
+// The delay in force is the largest of what the host's robots.txt asks for (under http and under https: one host, one pace),
+// MinDelay, and the back-off. A Retry-After holds everything until its time has come.
+type limiter struct {
+	rules *pacing
+
+	wishes    [2]wish              // of robots.txt under http and under https
+	backOff   backOff              // after 429 and 503
+	notBefore time.Time            // Retry-After
+	delay     time.Duration        // in force
+	bucket    *rate.Limiter        // one token each delay, counted from the last start (or end); nil: no delay
+	last      time.Time            // what the delay counts from
+	started   time.Time            // the last start
+	flights   map[*url.URL]*flight // on the wire now, by their request's URL
+	stats     HostStats
+}
+
+// pacing is what the options say about all hosts.
+type pacing struct {
+	minDelay time.Duration
+	fromEnd  bool // the delay counts from the end of a response
+	inFlight int  // most requests of a host at once; 0: one while a delay is in force
 }
 
 // A wish is the crawl delay of one robots.txt, as written and as it is to be kept.
 type wish struct{ written, kept time.Duration }
 
-// A waiter is a goroutine that stands in the lane or in the line.
-type waiter struct {
-	wake   chan struct{}  // holds one "look again"
-	page   *colly.Request // in the line: whose ticket this is
-	leased time.Time      // when an unused ticket lapses; zero: not yet admitted
+// A flight is a request that has started and not ended.
+type flight struct {
+	url    url.URL // as judged
+	start  time.Time
+	onWire bool // seen by the transport, which will see its end too
 }
 
-// minLease is how long a ticket stays with a page that was let through and is not yet on the wire, where the delay is
-// shorter still.
-const minLease = 100 * time.Millisecond
+// launchLease is how long a started request may take to reach the transport. One that does not get there was aborted by a
+// later OnRequestHeaders callback, or sent to another host.
+const launchLease = time.Second
 
-// ask notes the crawl delay that robots.txt of one scheme of the host asks for, as written and as it is to be kept, and
-// lets the delay in force be the largest of what both schemes and the floor want. It counts from the last start. The answer
-// tells whether anything changed.
-func (t *turnstile) ask(scheme string, written, kept, floor time.Duration) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	w := &t.wishes[0]
+// ask notes the crawl delay that robots.txt of one scheme asks for. It tells whether that is new.
+func (l *limiter) ask(now time.Time, scheme string, w wish) bool {
+	known := &l.wishes[0]
 	if scheme == "https" {
-		w = &t.wishes[1]
+		known = &l.wishes[1]
 	}
-	if *w == (wish{written, kept}) {
+	if *known == w {
 		return false
 	}
-	*w = wish{written, kept}
-	t.stats.CrawlDelay = max(t.wishes[0].written, t.wishes[1].written)
-	t.keep(max(t.wishes[0].kept, t.wishes[1].kept, floor))
+	*known = w
+	l.stats.CrawlDelay = max(l.wishes[0].written, l.wishes[1].written)
+	l.settle(now)
 	return true
 }
 
-// keep puts a delay in force.
-func (t *turnstile) keep(delay time.Duration) {
-	if delay == t.delay {
-		return
+// settle puts the delay in force that holds at now.
+func (l *limiter) settle(now time.Time) {
+	delay := max(l.wishes[0].kept, l.wishes[1].kept, l.rules.minDelay, l.backOff.at(now))
+	if delay != l.delay {
+		l.delay = delay
+		l.drain()
 	}
-	t.delay, t.rate = delay, nil
-	if delay > 0 {
-		// A fresh bucket is full. Draining it at the last start makes the next start wait for what is left of the delay.
-		t.rate = rate.NewLimiter(rate.Every(delay), 1)
-		if !t.last.IsZero() {
-			t.rate.AllowN(t.last, 1)
+}
+
+// drain makes the bucket fill from the last start or end on. A fresh one is full, which would let the first page follow
+// robots.txt at once.
+func (l *limiter) drain() {
+	if l.bucket = nil; l.delay > 0 {
+		l.bucket = rate.NewLimiter(rate.Every(l.delay), 1)
+		if !l.last.IsZero() {
+			l.bucket.AllowN(l.last, 1)
 		}
 	}
-	t.nudge()
 }
 
-// enforced returns the delay in force.
-func (t *turnstile) enforced() time.Duration {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.delay
-}
-
-// until returns how long after now the next start may be; 0 or less: it may be now.
-func (t *turnstile) until(now time.Time) time.Duration {
-	if t.rate == nil {
-		return 0
+// ready tells whether a request may start at now, and if not, after what wait to ask again; 0: when
+// something has changed. It takes nothing.
+func (l *limiter) ready(now time.Time) (wait time.Duration, ok bool) {
+	l.settle(now)
+	if wait = l.notBefore.Sub(now); wait > 0 {
+		return wait, false
 	}
-	r := t.rate.ReserveN(now, 1)
+	if wait, full := l.full(now); full {
+		return wait, false
+	}
+	if l.bucket == nil {
+		return 0, true
+	}
+	r := l.bucket.ReserveN(now, 1)
 	defer r.CancelAt(now)
-	return r.DelayFrom(now)
+	wait = r.DelayFrom(now)
+	return wait, wait == 0
 }
 
-// grant takes the slot at now, if it is free.
-func (t *turnstile) grant(now time.Time) bool {
-	if t.rate != nil && !t.rate.AllowN(now, 1) {
-		return false
+// full tells whether as many requests are in flight as may be, and after what wait to ask again; 0: when one has ended.
+func (l *limiter) full(now time.Time) (wait time.Duration, full bool) {
+	most := l.rules.inFlight
+	if l.delay > 0 && (most == 0 || l.rules.fromEnd) {
+		most = 1
 	}
-	if gap := now.Sub(t.last); t.rate != nil && !t.last.IsZero() && (t.stats.MinGap == 0 || gap < t.stats.MinGap) {
-		t.stats.MinGap = gap
-	}
-	t.last = now
-	t.stats.Requests++
-	return true
-}
-
-// enter waits until page holds the host's ticket and the host may be asked. It takes no slot. If ctx ends first it returns the
-// cause, and page holds nothing.
-func (t *turnstile) enter(ctx context.Context, page *colly.Request) error {
-	if err := context.Cause(ctx); err != nil {
-		return err
-	}
-	t.mu.Lock()
-	if t.rate == nil {
-		t.mu.Unlock()
-		return nil
-	}
-	w := &waiter{wake: make(chan struct{}, 1), page: page}
-	me := t.line.PushBack(w)
-	t.mu.Unlock()
-	return t.wait(ctx, w, &t.line, me, func(now time.Time) (time.Duration, bool) { return t.admit(now, me) })
-}
-
-// admit decides for a page in the line: in, or look again after a while (0: when woken).
-func (t *turnstile) admit(now time.Time, me *list.Element) (time.Duration, bool) {
-	if front := t.line.Front(); front != me && front.Next() == me {
-		ticket := front.Value.(*waiter)
-		if ticket.leased.IsZero() {
-			return 0, false
-		}
-		if left := ticket.leased.Sub(now); left > 0 {
-			return left, false
-		}
-		// Its page was let through and never sent: a later OnRequest callback aborted it, or it still waits for a LimitRule
-		// slot. In that case it will take its slot without a ticket, at the right time all the same.
-		t.line.Remove(front)
-	}
-	if t.line.Front() != me || t.lane.Len() > 0 {
+	if most == 0 || len(l.flights) < most {
 		return 0, false
 	}
-	if d := t.until(now); d > 0 {
-		return d, false
-	}
-	me.Value.(*waiter).leased = now.Add(max(t.delay, minLease))
-	t.nudge()
-	return 0, true
-}
-
-// send waits for the host's next slot and takes it: the caller goes on the wire now. The ticket of page, if it has one, passes
-// to the next in line; page is nil for what needs none. If ctx ends first it returns the cause, and the slot stays free.
-func (t *turnstile) send(ctx context.Context, page *colly.Request) error {
-	t.mu.Lock()
-	if t.lane.Len() == 0 && t.grant(time.Now()) {
-		t.giveBack(page)
-		t.mu.Unlock()
-		return nil
-	}
-	w := &waiter{wake: make(chan struct{}, 1)}
-	me := t.lane.PushBack(w)
-	t.mu.Unlock()
-	err := t.wait(ctx, w, &t.lane, me, func(now time.Time) (time.Duration, bool) {
-		if t.lane.Front() != me {
+	for u, f := range l.flights {
+		left := f.start.Add(launchLease).Sub(now)
+		switch {
+		case f.onWire:
+		case left <= 0:
+			delete(l.flights, u)
 			return 0, false
-		}
-		if !t.grant(now) {
-			return max(t.until(now), 1), false
-		}
-		t.lane.Remove(me)
-		return 0, true
-	})
-	t.release(page)
-	return err
-}
-
-// wait asks turn until it says yes, sleeping as long as it says, or until woken. When ctx ends, the waiter leaves its list.
-func (t *turnstile) wait(ctx context.Context, w *waiter, in *list.List, me *list.Element, turn func(now time.Time) (time.Duration, bool)) error {
-	for {
-		t.mu.Lock()
-		d, ok := turn(time.Now())
-		t.mu.Unlock()
-		if ok {
-			return nil
-		}
-		if !w.sleep(ctx, d) {
-			t.mu.Lock()
-			in.Remove(me)
-			t.nudge()
-			t.mu.Unlock()
-			return context.Cause(ctx)
+		case wait == 0 || left < wait:
+			wait = left
 		}
 	}
+	return wait, true
 }
 
-// sleep returns after d (0: never), when woken, or with false when ctx ends.
-func (w *waiter) sleep(ctx context.Context, d time.Duration) bool {
-	var elapsed <-chan time.Time
-	if d > 0 {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		elapsed = timer.C
-	}
-	select {
-	case <-elapsed:
-	case <-w.wake:
-	case <-ctx.Done():
+// start lets the request for u go at now, if it may: directly on the wire, or through Colly, which may still abort it. In the
+// first case the caller must see to it that end follows.
+func (l *limiter) start(now time.Time, u *url.URL, onWire bool) bool {
+	if _, ok := l.ready(now); !ok || l.bucket != nil && !l.bucket.AllowN(now, 1) {
 		return false
+	}
+	if gap := now.Sub(l.started); l.bucket != nil && !l.started.IsZero() && (l.stats.MinGap == 0 || gap < l.stats.MinGap) {
+		l.stats.MinGap = gap
+	}
+	l.last, l.started = now, now
+	l.stats.Requests++
+	if l.flights == nil {
+		l.flights = make(map[*url.URL]*flight)
+	}
+	l.flights[u] = &flight{*u, now, onWire}
+	return true
+}
+
+// end notes at now that the request for u is no longer on the wire. It tells whether it was.
+func (l *limiter) end(now time.Time, u *url.URL) bool {
+	if _, ok := l.flights[u]; !ok {
+		return false
+	}
+	delete(l.flights, u)
+	if l.rules.fromEnd {
+		l.last = now
+		l.drain()
 	}
 	return true
 }
 
-// release gives back the ticket of page, if it has one: the page was sent, came from a cache, or was given up.
-func (t *turnstile) release(page *colly.Request) {
-	t.mu.Lock()
-	t.giveBack(page)
-	t.mu.Unlock()
-}
+// maxRetryAfter bounds what one Retry-After can do. The next answer may ask for as much again.
+const maxRetryAfter = time.Hour
 
-func (t *turnstile) giveBack(page *colly.Request) {
-	if front := t.line.Front(); page != nil && front != nil && front.Value.(*waiter).page == page {
-		t.line.Remove(front)
+// throttle takes an answer with status 429 or 503 to heart. A Retry-After moves the next start; without one the back-off
+// grows. It tells whether anything came of it: the answers to requests that were under way when the host first complained are
+// one incident. jitter is a random number in [0, 1).
+func (l *limiter) throttle(now time.Time, u *url.URL, header http.Header, jitter float64) bool {
+	start := now
+	if f := l.flights[u]; f != nil {
+		start = f.start
 	}
-	t.nudge()
-}
-
-// nudge makes those look again whose turn it may be now: the first of the lane, and the first two of the line.
-func (t *turnstile) nudge() {
-	for _, e := range [...]*list.Element{t.lane.Front(), t.line.Front(), second(&t.line)} {
-		if e == nil {
-			continue
+	if after := min(policy.RetryAfter(header, now), maxRetryAfter); after > 0 {
+		until := now.Add(after)
+		if !until.After(l.notBefore) {
+			return false
 		}
-		select {
-		case e.Value.(*waiter).wake <- struct{}{}:
-		default:
-		}
+		l.notBefore = until
+	} else if !l.backOff.grow(now, start, jitter) {
+		return false
 	}
+	l.stats.Throttled++
+	l.settle(now)
+	return true
 }
 
-func second(l *list.List) *list.Element {
-	if front := l.Front(); front != nil {
-		return front.Next()
-	}
-	return nil
+// idle tells whether forgetting the host at now changes nothing about when it is asked next.
+func (l *limiter) idle(now time.Time) bool {
+	_, ok := l.ready(now)
+	return ok && len(l.flights) == 0 && l.backOff.step == 0
 }
 
-// A pace is the turnstiles of all hosts.
-type pace struct {
-	floor time.Duration // MinDelay: between two requests to one host, whatever it asks for
-	mu    sync.Mutex
-	hosts map[string]*turnstile // by host, with the port unless it is the default one
+// A backOff is a delay that doubles with each incident, from minBackOff to maxBackOff, and halves after each quiet time of
+// ten times its length.
+type backOff struct {
+	step     time.Duration // 0: none
+	jitter   time.Duration // up to half a step more, so that a fleet does not come back as one
+	since    time.Time     // of the step
+	incident time.Time     // when the last one was counted
 }
 
-// host returns the turnstile of a host by its normal name.
-func (p *pace) host(name string) *turnstile {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	t := p.hosts[name]
-	if t == nil {
-		t = &turnstile{stats: HostStats{Host: name}}
-		t.keep(p.floor)
-		p.hosts[name] = t
-	}
-	return t
-}
+const (
+	minBackOff = time.Second
+	maxBackOff = 5 * time.Minute
+)
 
-// of returns the turnstile that a request to u must pass.
-func (p *pace) of(u *url.URL) *turnstile { return p.host(hostName(u)) }
-
-// hostName returns the name of u's host, with the port unless it is the scheme's own. Names that are normal already, as those of all URLs
-// that Colly makes are, cost nothing.
-func hostName(u *url.URL) string {
-	for i := range len(u.Host) {
-		if c := u.Host[i]; !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '.' || c == '-') {
-			if robots, err := dialect.Locate(u); err == nil {
-				return robots.Host
-			}
-			break
+// at returns the back-off that is left at now.
+func (b *backOff) at(now time.Time) time.Duration {
+	for b.step > 0 && now.Sub(b.since) >= 10*b.step {
+		b.since = b.since.Add(10 * b.step)
+		b.step /= 2
+		b.jitter /= 2
+		if b.step < minBackOff {
+			b.step, b.jitter = 0, 0
 		}
 	}
-	return u.Host
+	return b.step + b.jitter
+}
+
+// grow counts an incident seen at now by a request that had started at start, unless it is part of the last one.
+func (b *backOff) grow(now, start time.Time, jitter float64) bool {
+	if start.Before(b.incident) {
+		return false
+	}
+	b.at(now)
+	b.step = min(max(2*b.step, minBackOff), maxBackOff)
+	b.jitter = time.Duration(jitter * float64(b.step/2))
+	b.since, b.incident = now, now
+	return true
 }

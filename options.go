@@ -29,7 +29,7 @@ func (e *OptionError) Error() string { return "collyrobots: " + e.Option + ": " 
 type config struct {
 	dialect         dialect.Dialect
 	tokens          []string
-	minDelay        time.Duration
+	pacing          pacing
 	maxDelay        time.Duration // 0: every delay is honoured
 	over            Over
 	honorCrawlDelay bool
@@ -123,7 +123,19 @@ func isName(s string) bool {
 // MinDelay sets a floor between the starts of two requests to one host, whatever its robots.txt asks for, from the
 // first request (robots.txt itself) on. Zero, the default, is none.
 func MinDelay(d time.Duration) Option {
-	return option("MinDelay", faultIf(d < 0, "%v is negative", d), func(c *config) { c.minDelay = d })
+	return option("MinDelay", faultIf(d < 0, "%v is negative", d), func(c *config) { c.pacing.minDelay = d })
+}
+
+// DelayFromEnd counts every delay from the end of a response instead of the start of its request: a server that takes long is
+// asked less. At most one request of a host is then in flight while a delay is in force.
+func DelayFromEnd() Option {
+	return option("DelayFromEnd", "", func(c *config) { c.pacing.fromEnd = true })
+}
+
+// MaxInFlight sets how many requests of one host may be on the wire at once, from the start until the response's body was read.
+// Without it, one while a delay is in force, and as many as Colly sends where there is none.
+func MaxInFlight(n int) Option {
+	return option("MaxInFlight", faultIf(n < 1, "%d is less than one", n), func(c *config) { c.pacing.inFlight = n })
 }
 
 // Over says what becomes of a host that asks for a longer crawl delay than MaxDelay.

@@ -55,9 +55,9 @@ func New(opts ...Option) (*Plugin, error) {
 	p := &Plugin{
 		config:   config,
 		attached: make(map[weak.Pointer[colly.Collector]]struct{}),
-		pace:     pace{floor: config.minDelay, hosts: make(map[string]*turnstile)},
+		pace:     newPace(config.pacing),
 	}
-	p.guard = backend.NewGuard(p.onHop)
+	p.guard = backend.NewGuard(wire{p})
 	if config.feed != nil {
 		p.feeder = newFeeder(p, *config.feed)
 	}
@@ -192,36 +192,11 @@ func (l *link) onRequestHeaders(r *colly.Request) {
 		err = v.refusal(r.URL)
 	}
 	if err == nil {
-		err = v.host.send(l.c.Context, r)
+		err = v.host.send(l.c.Context, r, r.URL)
 	}
 	if err != nil {
 		l.refuse(r, err)
 	}
-}
-
-// hopPatience bounds how long a redirect hop waits for its host: it holds a LimitRule slot meanwhile.
-const hopPatience = time.Minute
-
-// ErrHopWait is why a redirect was not followed: its host could not be asked within a minute.
-var ErrHopWait = errors.New("collyrobots: a redirect would wait too long for its host's crawl delay")
-
-// onHop decides about a redirect hop, which no hook of Colly sees.
-func (p *Plugin) onHop(client *http.Client, hop *http.Request) error {
-	if !governed(hop.URL) {
-		return nil
-	}
-	do := func(req *http.Request) (*http.Response, error) { return p.exchange(client, req, 0) }
-	v, err := p.judge(hop.Context(), hop.URL, hop.UserAgent(), do)
-	if err != nil {
-		return err
-	}
-	p.feeder.offer(v.policy)
-	if err := v.refusal(hop.URL); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeoutCause(hop.Context(), hopPatience, ErrHopWait)
-	defer cancel()
-	return v.host.send(ctx, nil)
 }
 
 func (l *link) onResponseHeaders(r *colly.Response) {
@@ -259,10 +234,58 @@ func (l *link) report(r *colly.Request, err error) {
 // finish gives back what the request still holds, and uses its hook to feed sitemaps: c.Wait covers it.
 func (l *link) finish(r *colly.Request) {
 	if governed(r.URL) {
-		l.plugin.pace.of(r.URL).release(r)
+		host := l.plugin.pace.of(r.URL)
+		host.release(r)
+		host.ended(r.URL) // if it never got to the wire
 	}
 	l.plugin.feeder.release(r)
 	l.plugin.feeder.run(l)
+}
+
+// hopPatience bounds how long a redirect hop waits for its host: it holds a LimitRule slot meanwhile.
+const hopPatience = time.Minute
+
+// ErrHopWait is why a redirect was not followed: its host could not be asked within a minute.
+var ErrHopWait = errors.New("collyrobots: a redirect would wait too long for its host's crawl delay")
+
+// A wire is the plugin at the collectors' transports, where redirect hops pass that no hook of Colly sees.
+type wire struct{ *Plugin }
+
+// Before judges and paces what has not been: redirect hops, what an OnRequestHeaders callback rewrote, and the requests of
+// clones that are not attached.
+func (p wire) Before(client *http.Client, req *http.Request) error {
+	if !governed(req.URL) || req.Response == nil && p.pace.of(req.URL).launched(req.URL) {
+		return nil
+	}
+	do := func(req *http.Request) (*http.Response, error) { return p.exchange(client, req, 0) }
+	v, err := p.judge(req.Context(), req.URL, req.UserAgent(), do)
+	if err != nil {
+		return err
+	}
+	p.feeder.offer(v.policy)
+	if err := v.refusal(req.URL); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(req.Context(), hopPatience, ErrHopWait)
+	defer cancel()
+	return v.host.send(ctx, nil, req.URL)
+}
+
+// Answered lets the host slow the crawl down, and its authority count as one that answers.
+func (p wire) Answered(req *http.Request, resp *http.Response) {
+	if governed(req.URL) {
+		p.answered(p.pace.of(req.URL), req.URL, resp)
+		if policies, err := p.cache(""); err == nil {
+			policies.Answered(req.URL)
+		}
+	}
+}
+
+// Ended gives the host its place on the wire back.
+func (p wire) Ended(req *http.Request) {
+	if governed(req.URL) {
+		p.pace.of(req.URL).ended(req.URL)
+	}
 }
 
 // userAgent is the collector's own, for requests that are not a page's.
@@ -329,7 +352,7 @@ func (p *Plugin) judge(ctx context.Context, u *url.URL, userAgent string, do pol
 			v.reason = ReasonDelay
 		}
 	}
-	if v.host.ask(u.Scheme, pol.CrawlDelay, crawlDelay, p.config.minDelay) && crawlDelay < pol.CrawlDelay {
+	if v.host.heed(u.Scheme, wish{pol.CrawlDelay, crawlDelay}) && crawlDelay < pol.CrawlDelay {
 		p.config.log.Warn("crawl delay is over MaxDelay", "robots", pol.RobotsURL, "asked", pol.CrawlDelay, "max", p.config.maxDelay, "skipped", v.reason == ReasonDelay)
 	}
 	if v.reason == "" {
@@ -365,11 +388,12 @@ func (v verdict) refusal(u *url.URL) error {
 
 // decision tells all there is to tell.
 func (v verdict) decision(u *url.URL) Decision {
+	host := v.host.statistics()
 	return Decision{
 		URL: u.String(), Authority: v.policy.Authority, RobotsURL: v.policy.RobotsURL,
 		Allowed: v.rule.Allowed, Reason: v.reason,
 		Dialect: v.plugin.config.dialect.String(), Group: v.policy.Group.Name(), Rule: v.rule.Rule,
 		Status: v.policy.Status, Err: v.policy.Err, Fetched: v.policy.Fetched, Expires: v.policy.Expires,
-		CrawlDelay: v.policy.CrawlDelay, Delay: v.host.enforced(),
+		CrawlDelay: v.policy.CrawlDelay, Delay: host.Delay, BackOff: host.BackOff, NotBefore: host.NotBefore,
 	}
 }

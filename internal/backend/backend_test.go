@@ -34,15 +34,38 @@ func redirecting(t *testing.T) *httptest.Server {
 	return server
 }
 
+// A watcher asks a function about redirect hops, and counts.
+type watcher struct {
+	hop                   func(hop *http.Request) error
+	asked, answers, ended atomic.Int32
+}
+
+func (w *watcher) Before(_ *http.Client, req *http.Request) error {
+	w.asked.Add(1)
+	if req.Response == nil {
+		return nil
+	}
+	return w.hop(req)
+}
+
+func (w *watcher) Answered(*http.Request, *http.Response) { w.answers.Add(1) }
+func (w *watcher) Ended(*http.Request)                    { w.ended.Add(1) }
+
 // watched returns a collector whose redirect hops go through hop.
-func watched(t *testing.T, hop backend.Hop) *colly.Collector {
+func watched(t *testing.T, hop func(*http.Request) error) *colly.Collector {
+	t.Helper()
+	return guarded(t, &watcher{hop: hop})
+}
+
+// guarded returns a collector that w watches.
+func guarded(t *testing.T, w backend.Watcher) *colly.Collector {
 	t.Helper()
 	c := colly.NewCollector(colly.AllowURLRevisit())
 	handle, err := backend.Open(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard := backend.NewGuard(hop)
+	guard := backend.NewGuard(w)
 	c.OnRequest(func(*colly.Request) { guard.Watch(handle.Client()) })
 	t.Cleanup(func() { handle.Client().CloseIdleConnections() })
 	return c
@@ -74,7 +97,7 @@ func TestHandleFollowsSetClientAndClones(t *testing.T) {
 func TestHopIsAskedAboutRedirectsOnly(t *testing.T) {
 	server := redirecting(t)
 	var asked []string
-	c := watched(t, func(_ *http.Client, hop *http.Request) error {
+	c := watched(t, func(hop *http.Request) error {
 		asked = append(asked, hop.URL.Path)
 		return nil
 	})
@@ -88,10 +111,36 @@ func TestHopIsAskedAboutRedirectsOnly(t *testing.T) {
 	}
 }
 
+// Every exchange that is not refused is asked about, answered and ended, whatever becomes of it.
+func TestEveryExchangeEnds(t *testing.T) {
+	server := redirecting(t)
+	w := &watcher{hop: func(hop *http.Request) error {
+		if hop.URL.Path == "/slow" {
+			return errors.New("refused")
+		}
+		return nil
+	}}
+	c := guarded(t, w)
+	c.OnResponseHeaders(func(r *colly.Response) {
+		if r.Request.URL.RawQuery == "abort" {
+			r.Request.Abort()
+		}
+	})
+	for _, path := range []string{"/", "/end", "/end?abort", "/hang"} {
+		c.Visit(server.URL + path)
+	}
+	server.CloseClientConnections()
+	server.Listener.Close()
+	c.Visit(server.URL + "/down")
+	if asked, answers, ended := w.asked.Load(), w.answers.Load(), w.ended.Load(); asked != 7 || answers != 5 || ended != 6 {
+		t.Errorf("asked %d, answered %d, ended %d; want 7, 5, 6", asked, answers, ended)
+	}
+}
+
 func TestARefusedHopReachesVisitAndOnError(t *testing.T) {
 	server := redirecting(t)
 	refused := errors.New("refused")
-	c := watched(t, func(*http.Client, *http.Request) error { return refused })
+	c := watched(t, func(*http.Request) error { return refused })
 	var told error
 	c.OnError(func(_ *colly.Response, err error) { told = err })
 	if err := c.Visit(server.URL + "/"); !errors.Is(err, refused) || !errors.Is(told, refused) {
@@ -116,7 +165,7 @@ func TestTheGuardSurvivesWhatUsersDoToTheClient(t *testing.T) {
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {
 			asked := 0
-			c := watched(t, func(*http.Client, *http.Request) error { asked++; return nil })
+			c := watched(t, func(*http.Request) error { asked++; return nil })
 			for i := range 3 {
 				if i == 1 {
 					change(c)
@@ -136,7 +185,7 @@ func TestSetProxyKeepsTheUsersTLSSettings(t *testing.T) {
 	server := httptest.NewTLSServer(http.RedirectHandler("/", http.StatusNotFound))
 	defer server.Close()
 	pool := server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
-	c := watched(t, func(*http.Client, *http.Request) error { return nil })
+	c := watched(t, func(*http.Request) error { return nil })
 	c.WithTransport(&http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}})
 	c.ParseHTTPErrorResponse = true
 	proxied := 0
@@ -155,7 +204,7 @@ func TestSetProxyKeepsTheUsersTLSSettings(t *testing.T) {
 
 func TestProxyURLIsTold(t *testing.T) {
 	server := redirecting(t)
-	c := watched(t, func(*http.Client, *http.Request) error { return nil })
+	c := watched(t, func(*http.Request) error { return nil })
 	switcher, err := proxy.RoundRobinProxySwitcher(server.URL) // the server answers a proxy's requests as its own
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +225,7 @@ func TestProxyURLIsTold(t *testing.T) {
 func TestAWaitingHopDoesNotUseUpTheTimeout(t *testing.T) {
 	server := redirecting(t)
 	const timeout = 500 * time.Millisecond
-	c := watched(t, func(_ *http.Client, hop *http.Request) error {
+	c := watched(t, func(hop *http.Request) error {
 		select {
 		case <-time.After(2 * timeout):
 		case <-hop.Context().Done():
@@ -197,7 +246,7 @@ func TestAWaitingHopDoesNotUseUpTheTimeout(t *testing.T) {
 
 func TestContextEndsAnExchange(t *testing.T) {
 	server := redirecting(t)
-	c := watched(t, func(*http.Client, *http.Request) error { return nil })
+	c := watched(t, func(*http.Request) error { return nil })
 	var cancel context.CancelFunc
 	c.Context, cancel = context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)
@@ -208,7 +257,7 @@ func TestContextEndsAnExchange(t *testing.T) {
 
 func TestExchangeUsesTheTransportAndNothingElse(t *testing.T) {
 	server := redirecting(t)
-	c := watched(t, func(*http.Client, *http.Request) error { return errors.New("guarded") })
+	c := watched(t, func(*http.Request) error { return errors.New("guarded") })
 	handle, _ := backend.Open(c)
 	var used atomic.Int32
 	c.WithTransport(roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -219,13 +268,21 @@ func TestExchangeUsesTheTransportAndNothingElse(t *testing.T) {
 		return http.DefaultTransport.RoundTrip(r)
 	}))
 	c.SetCookies(server.URL, []*http.Cookie{{Name: "a", Value: "b"}})
-	backend.NewGuard(func(*http.Client, *http.Request) error { return errors.New("guarded") }).Watch(handle.Client())
+	backend.NewGuard(&watcher{}).Watch(handle.Client())
 	req, _ := http.NewRequest(http.MethodGet, server.URL, nil)
-	resp, err := backend.Exchange(handle.Client(), req, time.Minute)
+	ended := 0
+	resp, err := backend.Exchange(handle.Client(), req, time.Minute, func() { ended++ })
 	if err != nil {
 		t.Fatal(err)
 	}
+	if ended != 0 {
+		t.Error("ended before its body was closed")
+	}
 	resp.Body.Close()
+	resp.Body.Close()
+	if ended != 1 {
+		t.Errorf("ended %d times, want once", ended)
+	}
 	if resp.StatusCode != http.StatusFound || used.Load() != 1 {
 		t.Errorf("status %d by %d uses of the transport, want the redirect itself by 1", resp.StatusCode, used.Load())
 	}

@@ -12,22 +12,30 @@ import (
 	"github.com/gocolly/colly/v2"
 )
 
-// Hop is asked before a redirect hop goes on the wire. It may wait; its error refuses the hop and reaches Colly's OnError
-// and Visit inside a *url.Error. The client is the one that follows the redirect.
-type Hop func(client *http.Client, hop *http.Request) error
+// A Watcher is told of every exchange that Colly makes with a client, redirect hops included, on the exchange's goroutine.
+type Watcher interface {
+	// Before is asked before an exchange. It may wait; its error refuses the exchange, and reaches Colly's OnError and
+	// Visit inside a *url.Error. The client is the one that makes the exchange.
+	Before(client *http.Client, req *http.Request) error
+	// Answered is told when the headers of the response are there.
+	Answered(req *http.Request, resp *http.Response)
+	// Ended is told once when an exchange that was not refused is over: it failed, or its body was closed.
+	Ended(req *http.Request)
+}
 
-// Guard keeps a Hop in the way of redirects, whatever the user does to the client. It may be used from many goroutines.
+// Guard keeps a Watcher in the way of a client's exchanges, whatever the user does to the client. It may be used from many
+// goroutines.
 type Guard struct {
-	hop     Hop
+	watcher Watcher
 	wrapped map[*http.Client]*transport // what was put in place, under wrapping
 }
 
 // wrapping orders every look at and change of a client's Transport by this package: several guards may share a client.
 var wrapping sync.Mutex
 
-// NewGuard returns a Guard that asks hop.
-func NewGuard(hop Hop) *Guard {
-	return &Guard{hop: hop, wrapped: make(map[*http.Client]*transport)}
+// NewGuard returns a Guard that tells w.
+func NewGuard(w Watcher) *Guard {
+	return &Guard{watcher: w, wrapped: make(map[*http.Client]*transport)}
 }
 
 // Watch puts the guard in front of client's transport unless it is there already. Called before each request, it notices
@@ -93,7 +101,7 @@ func bareProxy(t *http.Transport) bool {
 	return true
 }
 
-// transport is the wrapper. It asks the guard's Hop about redirects and leaves everything else to base.
+// transport is the wrapper. It tells the guard's Watcher and leaves everything else to base.
 type transport struct {
 	guard   *Guard
 	client  *http.Client
@@ -101,31 +109,45 @@ type transport struct {
 	timeout atomic.Int64      // of one exchange, a time.Duration; 0: none
 }
 
-// RoundTrip makes one exchange, after the guard's Hop has let it if it is a redirect.
+// RoundTrip makes one exchange. What the client does for others than Colly passes untouched.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Response != nil {
-		if err := t.guard.hop(t.client, req); err != nil {
+	colly, w := req.Context().Value(colly.CheckRevisitKey) != nil, t.guard.watcher
+	if colly {
+		if err := w.Before(t.client, req); err != nil {
 			if req.Body != nil {
 				req.Body.Close()
 			}
 			return nil, err
 		}
 	}
-	timeout := time.Duration(t.timeout.Load())
-	if timeout <= 0 {
-		return t.next().RoundTrip(req)
-	}
-	ctx, cancel := context.WithTimeout(req.Context(), timeout)
+	ctx, cancel := t.limited(req.Context())
+	end := sync.OnceFunc(func() {
+		cancel()
+		if colly {
+			w.Ended(req)
+		}
+	})
 	sent := req.WithContext(ctx)
 	resp, err := t.next().RoundTrip(sent)
 	tellProxy(req, sent)
 	if err != nil {
-		cancel()
+		end()
 		return nil, err
 	}
+	if colly {
+		w.Answered(req, resp)
+	}
 	resp.Request = req
-	resp.Body = &body{resp.Body, cancel}
+	resp.Body = &body{resp.Body, end}
 	return resp, nil
+}
+
+// limited returns the context for one exchange.
+func (t *transport) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if timeout := time.Duration(t.timeout.Load()); timeout > 0 {
+		return context.WithTimeout(ctx, timeout)
+	}
+	return context.WithCancel(ctx)
 }
 
 func (t *transport) next() http.RoundTripper {
@@ -149,20 +171,21 @@ func tellProxy(req, sent *http.Request) {
 	}
 }
 
-// body ends its exchange's timeout when it is closed, not when the headers are there: a body may hang too.
+// body ends its exchange when it is closed, not when the headers are there: a body may take long, and hang.
 type body struct {
 	io.ReadCloser
-	cancel context.CancelFunc
+	end func()
 }
 
 func (b *body) Close() error {
-	defer b.cancel()
+	defer b.end()
 	return b.ReadCloser.Close()
 }
 
 // Exchange makes one exchange with client's transport (its proxy, its TLS settings) and nothing else of it: no cookies, no
-// redirects, no guard. It may take timeout until its body is read. The default transport serves a client without one.
-func Exchange(client *http.Client, req *http.Request, timeout time.Duration) (*http.Response, error) {
+// redirects, no guard. It may take timeout until its body is read; 0 is no limit. ended is called once when the exchange is over: it
+// failed, or its body was closed. The default transport serves a client without one.
+func Exchange(client *http.Client, req *http.Request, timeout time.Duration, ended func()) (*http.Response, error) {
 	wrapping.Lock()
 	rt := client.Transport
 	wrapping.Unlock()
@@ -174,5 +197,11 @@ func Exchange(client *http.Client, req *http.Request, timeout time.Duration) (*h
 		Timeout:       timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return once.Do(req)
+	resp, err := once.Do(req)
+	if err != nil {
+		ended()
+		return nil, err
+	}
+	resp.Body = &body{resp.Body, sync.OnceFunc(ended)}
+	return resp, nil
 }

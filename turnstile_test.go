@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -15,9 +16,19 @@ import (
 
 // paced returns a turnstile with a delay in force.
 func paced(delay time.Duration) *turnstile {
-	t := new(turnstile)
-	t.keep(delay)
+	t := &turnstile{limiter: limiter{rules: &pacing{}}}
+	t.heed("http", wish{delay, delay})
 	return t
+}
+
+// wants lets robots.txt ask for a delay.
+func (t *turnstile) wants(delay time.Duration) { t.heed("http", wish{delay, delay}) }
+
+// once sends one request and ends it at once.
+func once(ctx context.Context, host *turnstile, page *colly.Request) error {
+	u := new(url.URL)
+	defer host.ended(u)
+	return host.send(ctx, page, u)
 }
 
 // A transcript notes who did what at which instant of a bubble.
@@ -50,7 +61,7 @@ func pass(ctx context.Context, host *turnstile, page *colly.Request) error {
 	if err := host.enter(ctx, page); err != nil {
 		return err
 	}
-	return host.send(ctx, page)
+	return once(ctx, host, page)
 }
 
 func TestPagesStartADelayApart(t *testing.T) {
@@ -93,10 +104,10 @@ func TestDelayCountsFromTheLastStartWhenIdle(t *testing.T) {
 func TestFirstPageWaitsForTheDelaySinceRobotsTxt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		host, log := paced(0), newTranscript()
-		host.send(t.Context(), nil)
+		once(t.Context(), host, nil)
 		log.note("robots.txt")
 		time.Sleep(200 * time.Millisecond)
-		host.ask("http", time.Second, time.Second, 0)
+		host.wants(time.Second)
 		pass(t.Context(), host, new(colly.Request))
 		log.note("page")
 		log.check(t, `
@@ -106,14 +117,14 @@ func TestFirstPageWaitsForTheDelaySinceRobotsTxt(t *testing.T) {
 }
 
 func TestHTTPAndHTTPSOfAHostShareTheLargerDelay(t *testing.T) {
-	host := new(turnstile)
+	host := &turnstile{limiter: limiter{rules: &pacing{minDelay: 1}}}
 	for _, step := range []struct {
 		scheme      string
 		asked, want time.Duration
 	}{
 		{"http", 2, 2}, {"https", 5, 5}, {"http", 3, 5}, {"https", 0, 3}, {"http", 0, 1},
 	} {
-		host.ask(step.scheme, step.asked, step.asked, 1)
+		host.heed(step.scheme, wish{step.asked, step.asked})
 		if host.delay != step.want {
 			t.Errorf("after %s asks for %d: delay %d, want %d", step.scheme, step.asked, host.delay, step.want)
 		}
@@ -129,7 +140,7 @@ func TestHopsAndRobotsTxtGoBeforeTheLine(t *testing.T) {
 			synctest.Wait()
 		}
 		for i := range 2 {
-			go func() { host.send(t.Context(), nil); log.note("hop %d", i) }()
+			go func() { once(t.Context(), host, nil); log.note("hop %d", i) }()
 			synctest.Wait()
 		}
 		time.Sleep(10 * time.Second)
@@ -151,7 +162,7 @@ func TestOnlyOnePageIsLetThroughBeforeItIsSent(t *testing.T) {
 		log.note("first in")
 		go func() { host.enter(t.Context(), second); log.note("second in") }()
 		time.Sleep(900 * time.Millisecond)
-		host.send(t.Context(), first)
+		once(t.Context(), host, first)
 		log.note("first sent")
 		time.Sleep(5 * time.Second)
 		log.check(t, `
@@ -169,7 +180,7 @@ func TestAnUnusedTicketLapsesAfterOneDelay(t *testing.T) {
 		go func() { host.enter(t.Context(), late); log.note("next in") }()
 		time.Sleep(5 * time.Second)
 		host.release(aborted) // too late to matter
-		host.send(t.Context(), late)
+		once(t.Context(), host, late)
 		log.note("next sent")
 		log.check(t, `
 1s next in
@@ -200,11 +211,11 @@ func TestDelayChangesForThoseWhoWait(t *testing.T) {
 			synctest.Wait()
 		}
 		time.Sleep(10 * time.Second)
-		host.ask("http", 2*time.Second, 2*time.Second, 0) // shorter: the last start is long ago
+		host.wants(2 * time.Second) // shorter: the last start is long ago
 		time.Sleep(time.Second)
-		host.ask("http", 4*time.Second, 4*time.Second, 0) // longer
+		host.wants(4 * time.Second) // longer
 		time.Sleep(5 * time.Second)
-		host.ask("http", 0, 0, 0) // none
+		host.wants(0) // none
 		synctest.Wait()
 		log.check(t, `
 10s page 0
@@ -218,7 +229,7 @@ func TestAnEndedContextEndsTheWait(t *testing.T) {
 		host, log := paced(time.Hour), newTranscript()
 		cause := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		host.send(ctx, nil)
+		once(ctx, host, nil)
 		for range 500 {
 			go func() {
 				if err := host.enter(ctx, new(colly.Request)); err != cause {
@@ -227,7 +238,7 @@ func TestAnEndedContextEndsTheWait(t *testing.T) {
 			}()
 		}
 		go func() {
-			if err := host.send(ctx, nil); err != cause {
+			if err := once(ctx, host, nil); err != cause {
 				t.Errorf("send: %v, want the context's cause", err)
 			}
 		}()
@@ -238,7 +249,7 @@ func TestAnEndedContextEndsTheWait(t *testing.T) {
 		if err := host.enter(ctx, new(colly.Request)); err != cause {
 			t.Errorf("enter after the end: %v, want the context's cause", err)
 		}
-		host.ask("http", 0, 0, 0)
+		host.wants(0)
 		if err := pass(t.Context(), host, new(colly.Request)); err != nil {
 			t.Errorf("another collector: %v", err)
 		}
@@ -249,12 +260,12 @@ func TestAnEndedContextEndsTheWait(t *testing.T) {
 func TestMinGapIsMeasuredUnderADelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		host := paced(0)
-		host.send(t.Context(), nil)
-		host.send(t.Context(), nil) // no delay: no gap
-		host.ask("http", time.Second, time.Second, 0)
+		once(t.Context(), host, nil)
+		once(t.Context(), host, nil) // no delay: no gap
+		host.wants(time.Second)
 		for _, idle := range []time.Duration{0, 3 * time.Second, 0} {
 			time.Sleep(idle)
-			host.send(t.Context(), nil)
+			once(t.Context(), host, nil)
 		}
 		if got := host.stats; got.Requests != 5 || got.MinGap != time.Second {
 			t.Errorf("%d requests, smallest gap %v; want 5 and 1s", got.Requests, got.MinGap)
@@ -268,7 +279,7 @@ func TestDelaysOfAnyLengthAreExact(t *testing.T) {
 		t.Run(delay.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				host := paced(delay)
-				host.send(t.Context(), nil)
+				once(t.Context(), host, nil)
 				last := time.Now()
 				for range 50 {
 					pass(t.Context(), host, new(colly.Request))

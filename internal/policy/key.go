@@ -54,20 +54,34 @@ func defaultPort(scheme string) string {
 	return "80"
 }
 
-// normalName reports whether name is plain lower-case labels without punycode, or four decimal octets.
+// normalName reports whether name is labels of lower-case letters, digits and single hyphens between them, the last one
+// no number, or four decimal octets.
 func normalName(name string) bool {
-	last := name[strings.LastIndexByte(name, '.')+1:]
-	if last == "" || len(name) > 253 || strings.Contains(name, "..") || name[0] == '.' || strings.Contains(name, "--") {
+	if len(name) > 253 {
 		return false
 	}
-	if last[0] >= '0' && last[0] <= '9' {
-		ip, err := netip.ParseAddr(name)
-		return err == nil && ip.Is4()
-	}
-	for i := range len(name) {
-		if c := name[i]; !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '.' || c == '-') {
+	for rest, more := name, true; more; {
+		var label string
+		label, rest, more = strings.Cut(rest, ".")
+		if !normalLabel(label) {
 			return false
+		}
+		if !more && '0' <= label[0] && label[0] <= '9' {
+			ip, err := netip.ParseAddr(name)
+			return err == nil && ip.Is4()
 		}
 	}
 	return true
+}
+
+func normalLabel(label string) bool {
+	before := byte('-')
+	for i := range len(label) {
+		c := label[i]
+		if !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' && before != '-') {
+			return false
+		}
+		before = c
+	}
+	return before != '-' && len(label) <= 63
 }

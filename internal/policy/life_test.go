@@ -54,7 +54,7 @@ func TestFresh(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCrawler(t, under(test.dialect), reply(test.status, closed, test.header...))
 				p := c.get(t)
-				if got := p.Expires.Sub(time.Now()); got != test.want {
+				if got := time.Until(p.Expires); got != test.want {
 					t.Errorf("expires after %v, want %v", got, test.want)
 				}
 				time.Sleep(test.want - time.Nanosecond)
@@ -98,7 +98,7 @@ func TestRetry(t *testing.T) {
 				c := newCrawler(t, under(test.dialect), test.answer)
 				for i, want := range test.want {
 					p := c.get(t)
-					if got := p.Expires.Sub(time.Now()); got != want {
+					if got := time.Until(p.Expires); got != want {
 						t.Fatalf("pause %d is %v, want %v", i, got, want)
 					}
 					time.Sleep(want)
@@ -109,7 +109,7 @@ func TestRetry(t *testing.T) {
 				}
 				time.Sleep(day)
 				c.site.says(test.answer)
-				if got := c.get(t).Expires.Sub(time.Now()); got != test.want[0] {
+				if got := time.Until(c.get(t).Expires); got != test.want[0] {
 					t.Errorf("the first pause of a new outage is %v, want %v", got, test.want[0])
 				}
 			})
@@ -248,7 +248,7 @@ func TestConditional(t *testing.T) {
 				if second.Meaning != policy.Rules || second.Group != first.Group || second.Err != nil {
 					t.Errorf("after 304: %+v", second)
 				}
-				if !second.Fetched.Equal(time.Now()) || second.Expires.Sub(time.Now()) != hour {
+				if !second.Fetched.Equal(time.Now()) || time.Until(second.Expires) != hour {
 					t.Errorf("fetched %v, expires %v", second.Fetched, second.Expires)
 				}
 				time.Sleep(hour)

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -165,5 +164,3 @@ func parse(raw string) *url.URL {
 	}
 	return u
 }
-
-func sleep(d time.Duration) { time.Sleep(d) }

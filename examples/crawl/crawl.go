@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/sitemap"
+)
+
+// crawl does the job. The error says that it could not even begin; what goes wrong later is in the report.
+func crawl(ctx context.Context, j job, p *progress) (*report, error) {
+	s := &spider{report: newReport(), progress: p, sites: make(map[string]bool)}
+	c := collyrobots.NewCollector(
+		colly.Async(),
+		colly.StdlibContext(ctx),
+		colly.MaxDepth(j.depth),
+		colly.UserAgent(j.tokens[0]+"/1.0 (+https://github.com/collyrobots/collyrobots)"))
+	if j.transport != nil {
+		c.WithTransport(j.transport)
+	}
+	if err := c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: j.parallelism}); err != nil {
+		return nil, err
+	}
+	robots, err := c.WithRobots(s.options(ctx, j)...)
+	if err != nil {
+		return nil, err
+	}
+	s.robots = robots
+	c.OnResponse(s.onResponse)
+	c.OnHTML("a[href]", s.onLink)
+	c.OnError(s.onError)
+
+	for _, u := range j.urls {
+		s.addSite(u)
+		if err := c.Visit(u); err != nil && !isRepetition(err) {
+			s.fail(u, err, true)
+		}
+	}
+	c.Wait()
+	p.close()
+	s.report.finish(robots.Stats(), ctx.Err() != nil)
+	return s.report, robots.Close()
+}
+
+// A spider is the callbacks of a crawl, and what they have in common.
+type spider struct {
+	robots   *collyrobots.Plugin
+	report   *report
+	progress *progress
+
+	mu    sync.Mutex
+	sites map[string]bool // hosts that links are followed on
+}
+
+func (s *spider) options(ctx context.Context, j job) []collyrobots.Option {
+	options := []collyrobots.Option{
+		collyrobots.Dialect(j.dialect),
+		collyrobots.ProductToken(j.tokens...),
+		collyrobots.MinDelay(j.minDelay),
+		collyrobots.OnDenied(s.onDenied),
+		collyrobots.Logger(slog.New(slog.NewTextHandler(s.progress, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: plain}))),
+	}
+	if j.sitemaps {
+		keep := func(e sitemap.Entry) bool { return s.onListed(ctx, e) }
+		options = append(options, collyrobots.FollowSitemaps(collyrobots.Feed{Keep: keep}))
+	}
+	return options
+}
+
+func (s *spider) onResponse(r *colly.Response) {
+	if isStart(r.Request) {
+		s.addSite(r.Request.URL.String()) // example.com may have led to www.example.com
+	}
+	s.progress.page(r.StatusCode, r.Request.URL.String())
+}
+
+// onLink follows a link that stays on the sites of the job.
+func (s *spider) onLink(e *colly.HTMLElement) {
+	link := e.Request.AbsoluteURL(e.Attr("href"))
+	if u, err := url.Parse(link); err == nil && s.isSite(u) {
+		e.Request.Visit(link) // an error is no failure: visited before, or too deep
+	}
+}
+
+// onDenied hears of each request that was not sent.
+func (s *spider) onDenied(r *colly.Request, err error) {
+	var denied *collyrobots.DisallowedError
+	switch {
+	case errors.As(err, &denied):
+		s.report.deny(denied.Decision)
+		s.progress.denied(denied.Decision)
+		if isStart(r) && denied.Decision.Err != nil && denied.Decision.Status == 0 {
+			s.report.failStart()
+		}
+	case !errors.Is(err, context.Canceled):
+		s.fail(r.URL.String(), err, isStart(r))
+	}
+}
+
+func (s *spider) onError(r *colly.Response, err error) {
+	if errors.Is(err, colly.ErrRobotsTxtBlocked) || errors.Is(err, colly.ErrAbortedBeforeRequest) ||
+		errors.Is(err, collyrobots.ErrHopWait) || errors.Is(err, context.Canceled) {
+		return // onDenied has heard of it, or the crawl was interrupted
+	}
+	s.fail(r.Request.URL.String(), err, isStart(r.Request))
+}
+
+func (s *spider) fail(rawURL string, err error, start bool) {
+	s.report.fail(rawURL, err)
+	if start {
+		s.report.failStart()
+	}
+	s.progress.failed(rawURL, err)
+}
+
+// onListed reports the pages that a sitemap lists and robots.txt denies. They never become requests, so onDenied does not hear
+// of them.
+func (s *spider) onListed(ctx context.Context, e sitemap.Entry) bool {
+	if u, err := url.Parse(e.Loc); err != nil || !s.isSite(u) {
+		return true
+	}
+	if d, err := s.robots.Check(ctx, e.Loc); err == nil && !d.Allowed {
+		s.report.deny(d)
+		s.progress.denied(d)
+	}
+	return true
+}
+
+func (s *spider) addSite(rawURL string) {
+	if u, err := url.Parse(rawURL); err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.sites[strings.ToLower(u.Host)] = true
+	}
+}
+
+func (s *spider) isSite(u *url.URL) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sites[strings.ToLower(u.Host)]
+}
+
+// isStart tells whether the request is for a URL that the user gave.
+func isStart(r *colly.Request) bool {
+	return r.Depth == 1 && r.Ctx.Get(collyrobots.CtxSitemap) == ""
+}
+
+// isRepetition tells whether Visit refused a URL because it was there before: given twice, or met as a link.
+func isRepetition(err error) bool {
+	var visited *colly.AlreadyVisitedError
+	return errors.As(err, &visited)
+}
+
+// plain leaves of a log line what it says.
+func plain(_ []string, a slog.Attr) slog.Attr {
+	if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
+		return slog.Attr{}
+	}
+	return a
+}

@@ -1,0 +1,348 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/collyrobots/collyrobots/dialect"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// demoJob is what the program does without arguments.
+func demoJob(t *testing.T, args ...string) (job, *demo) {
+	t.Helper()
+	j, err := parse(args, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := newDemo()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.close)
+	j.urls, j.transport = d.starts(), d.transport()
+	return j, d
+}
+
+// TestDemo crawls the demo sites and holds the table that the program prints against the access log of the server.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	j, d := demoJob(t)
+	r, err := crawl(t.Context(), j, newProgress(io.Discard))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.worked() {
+		t.Errorf("the crawl failed: %v", r.failures)
+	}
+	var out bytes.Buffer
+	r.print(&out)
+	t.Log(out.String())
+
+	rows := parseTable(t, out.String())
+	if len(rows) != len(demoSites) {
+		t.Errorf("the table has %d hosts, want %d", len(rows), len(demoSites))
+	}
+	for host, row := range rows {
+		log := d.of(host)
+		if pages := countPages(log); row.pages != pages {
+			t.Errorf("%s: the table says %d pages, the log %d", host, row.pages, pages)
+		}
+		if gap := smallestGap(log); gap > 0 && float64(gap) < 0.8*float64(row.kept) {
+			t.Errorf("%s: the server saw a gap of %v, the delay is %v", host, gap, row.kept)
+		}
+		if row.gap > 0 && row.gap < row.kept {
+			t.Errorf("%s: the table has a smallest gap of %v under a delay of %v", host, row.gap, row.kept)
+		}
+	}
+	if asked := rows["slow.test"].asked; asked != time.Second {
+		t.Errorf("slow.test asks for %v, want 1s", asked)
+	}
+
+	denied := parseDenied(out.String())
+	if want := demoDenied(); !slices.Equal(denied, want) {
+		t.Errorf("denied:\n%s\nwant:\n%s", strings.Join(denied, "\n"), strings.Join(want, "\n"))
+	}
+	for _, line := range denied {
+		url, _, _ := strings.Cut(line, " ")
+		if d.asked(url) {
+			t.Errorf("%s is denied and was asked for", url)
+		}
+	}
+	for host, row := range rows {
+		if n := countPrefix(denied, "http://"+host+"/"); row.denied != n {
+			t.Errorf("%s: the table says %d denied, the list has %d", host, row.denied, n)
+		}
+	}
+}
+
+// demoDenied is what the report has to say of the demo sites, worked out by hand from RFC 9309.
+func demoDenied() []string {
+	return []string{
+		"http://down.test/ unreachable: robots.txt answered with status 503",
+		"http://maps.test/closed/book line 2: Disallow: /closed/",
+		"http://slow.test/admin line 3: Disallow: /admin",
+		"http://slow.test/admin/login line 3: Disallow: /admin",
+		"http://wild.test/a?print line 3: Disallow: /*?print$",
+		"http://wild.test/anna/drafts/1 line 6: Disallow: /*/drafts/",
+		"http://wild.test/anna/drafts/2 line 6: Disallow: /*/drafts/",
+		"http://wild.test/brochure.pdf line 4: Disallow: /*.pdf$",
+		"http://wild.test/report.pdf line 4: Disallow: /*.pdf$",
+	}
+}
+
+// TestDemoUnderCocCoc makes sure that the demo is crawled to its end: each page that no rule closes is asked for. Coc Coc
+// takes the 503 of down.test for no restriction, so that its pages are open too.
+func TestDemoUnderCocCoc(t *testing.T) {
+	t.Parallel()
+	j, d := demoJob(t, "-dialect=coccoc", "-depth=0", "-parallelism=2")
+	r, err := crawl(t.Context(), j, newProgress(io.Discard))
+	if err != nil || !r.worked() {
+		t.Fatal(err, r.failures)
+	}
+	for host, site := range demoSites {
+		for path := range site {
+			closed := slices.ContainsFunc(demoDenied()[1:], func(line string) bool { return strings.HasPrefix(line, "http://"+host+path+" ") })
+			if asked := d.asked("http://" + host + path); asked == closed {
+				t.Errorf("http://%s%s: closed %v, asked for %v", host, path, closed, asked)
+			}
+		}
+	}
+}
+
+func TestWithoutSitemaps(t *testing.T) {
+	t.Parallel()
+	j, d := demoJob(t, "-sitemaps=false", "-depth=1")
+	j.urls = []string{"http://maps.test/"}
+	if _, err := crawl(t.Context(), j, newProgress(io.Discard)); err != nil {
+		t.Fatal(err)
+	}
+	if log := d.of("maps.test"); len(log) != 2 || log[0].path != "/robots.txt" || log[1].path != "/" {
+		t.Errorf("log: %v", log)
+	}
+}
+
+// TestInterrupted ends a crawl half-way: there is a report, of what was done.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	j, d := demoJob(t)
+	j.urls = []string{"http://slow.test/"}
+	ctx, cancel := context.WithCancel(t.Context())
+	j.transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Path != "/" && r.URL.Path != "/robots.txt" {
+			cancel()
+		}
+		return d.transport().RoundTrip(r)
+	})
+	r, err := crawl(ctx, j, newProgress(io.Discard))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	r.print(&out)
+	if r.worked() || len(r.failures) > 0 || !strings.Contains(out.String(), "Interrupted") {
+		t.Errorf("worked %v, report:\n%s", r.worked(), out.String())
+	}
+	if rows := parseTable(t, out.String()); rows["slow.test"].pages != 1 {
+		t.Errorf("report:\n%s", out.String())
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/" {
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(site.Close)
+	silent := httptest.NewServer(http.NotFoundHandler())
+	silent.Close()
+	for _, test := range []struct {
+		name   string
+		args   []string
+		status int
+		stdout string // regular expressions
+		stderr string
+	}{
+		{"demo", []string{"-depth=1", "-sitemaps=false"}, 0, `slow\.test +1 +0 +1s`, `demo sites`},
+		{"a URL", []string{site.URL}, 0, `127\.0\.0\.1:\d+ +1 +0 +- +250ms`, `200 +` + regexp.QuoteMeta(site.URL)},
+		{"a start page that is not there", []string{site.URL + "/gone"}, 1, `Failed \(1\):\n.*/gone +Not Found`, ``},
+		{"a site that does not answer", []string{silent.URL}, 1, `(?s)unreachable: dial tcp.*refused.*Not every start URL was answered`, ``},
+		{"unknown dialect", []string{"-dialect=yandex"}, 2, ``, `yandex: unknown; there are rfc9309, google, coccoc`},
+		{"negative depth", []string{"-depth=-1"}, 2, ``, `-depth -1: is negative`},
+		{"no parallelism", []string{"-parallelism=0"}, 2, ``, `-parallelism 0: at least 1`},
+		{"no token", []string{"-token= ,"}, 2, ``, `-token: a crawler needs a name`},
+		{"bad token", []string{"-token=Foo/1.0", site.URL}, 2, ``, `ProductToken: "Foo/1.0" is not a product token`},
+		{"no scheme", []string{"example.com"}, 2, ``, `"example.com" is no URL of a web page, such as https://`},
+		{"two faults", []string{"ftp://example.com/", ":"}, 2, ``, `(?s)ftp://example.com.*missing protocol scheme`},
+		{"flag behind", []string{site.URL, "-depth=2"}, 2, ``, `-depth=2: flags come before the URLs`},
+		{"unknown flag", []string{"-speed=9"}, 2, ``, `-speed`},
+		{"help", []string{"-h"}, 0, ``, `(?s)Usage: crawl.*-dialect.*-sitemaps`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var stdout, stderr bytes.Buffer
+			if status := run(t.Context(), test.args, &stdout, &stderr); status != test.status {
+				t.Errorf("exit status %d, want %d", status, test.status)
+			}
+			for _, c := range []struct{ name, got, want string }{{"stdout", stdout.String(), test.stdout}, {"stderr", stderr.String(), test.stderr}} {
+				if !regexp.MustCompile(c.want).MatchString(c.got) {
+					t.Errorf("%s does not match %s:\n%s", c.name, c.want, c.got)
+				}
+				if c.want == "" && c.name == "stdout" && c.got != "" {
+					t.Errorf("stdout: %s", c.got)
+				}
+			}
+		})
+	}
+}
+
+func TestParseDefaults(t *testing.T) {
+	j, err := parse([]string{"-token", "Googlebot-News, Googlebot", "-dialect", "google"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"Googlebot-News", "Googlebot"}; !slices.Equal(j.tokens, want) || j.dialect != dialect.Google() || !j.sitemaps {
+		t.Errorf("%+v", j)
+	}
+}
+
+func TestProgressOnTerminal(t *testing.T) {
+	var out bytes.Buffer
+	p := &progress{w: &out, terminal: true, start: time.Now()}
+	p.page(200, "http://a.test/"+strings.Repeat("long", 50))
+	io.WriteString(p, "a log line\n")
+	p.page(200, "http://a.test/")
+	p.close()
+	if n := strings.Count(out.String(), "\n"); n != 1 {
+		t.Errorf("%d line ends, want that of the log line alone: %q", n, out.String())
+	}
+	for _, line := range strings.Split(out.String(), clear) {
+		if len([]rune(line)) > 80 {
+			t.Errorf("too long for a terminal: %q", line)
+		}
+	}
+	if !strings.HasSuffix(out.String(), clear) {
+		t.Errorf("the status line stays: %q", out.String())
+	}
+}
+
+// A row is what the table says of a host.
+type row struct {
+	pages, denied    int
+	asked, kept, gap time.Duration
+}
+
+func parseTable(t *testing.T, report string) map[string]row {
+	t.Helper()
+	rows := make(map[string]row)
+	table, _, _ := strings.Cut(report, "\n\n")
+	for _, line := range strings.Split(strings.TrimSpace(table), "\n")[1:] {
+		f := strings.Fields(line)
+		if len(f) != 6 {
+			t.Fatalf("not a row: %q", line)
+		}
+		rows[f[0]] = row{number(t, f[1]), number(t, f[2]), period(t, f[3]), period(t, f[4]), period(t, f[5])}
+	}
+	return rows
+}
+
+func number(t *testing.T, s string) int {
+	t.Helper()
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func period(t *testing.T, s string) time.Duration {
+	t.Helper()
+	if s == "-" {
+		return 0
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// parseDenied returns the list of denied URLs with their reasons, blanks made single.
+func parseDenied(report string) []string {
+	_, list, _ := strings.Cut(report, "\nDenied (")
+	_, list, _ = strings.Cut(list, "\n")
+	var lines []string
+	for _, line := range strings.Split(list, "\n") {
+		if strings.HasPrefix(line, "  http") {
+			lines = append(lines, strings.Join(strings.Fields(line), " "))
+		}
+	}
+	return lines
+}
+
+func countPrefix(lines []string, prefix string) (n int) {
+	for _, line := range lines {
+		if strings.HasPrefix(line, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// of returns the log of one host.
+func (d *demo) of(host string) []access {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var log []access
+	for _, a := range d.log {
+		if a.host == host {
+			log = append(log, a)
+		}
+	}
+	return log
+}
+
+// asked tells whether a URL is in the log.
+func (d *demo) asked(url string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.ContainsFunc(d.log, func(a access) bool { return "http://"+a.host+a.path == url })
+}
+
+// countPages counts the answers that are pages: not redirects, and not the files that the plugin reads for itself.
+func countPages(log []access) (n int) {
+	for _, a := range log {
+		if a.status == http.StatusOK && a.path != "/robots.txt" && !strings.Contains(a.path, ".xml") {
+			n++
+		}
+	}
+	return n
+}
+
+// smallestGap returns the smallest time between two accesses, zero if there are none.
+func smallestGap(log []access) (smallest time.Duration) {
+	for i := 1; i < len(log); i++ {
+		if gap := log[i].at.Sub(log[i-1].at); smallest == 0 || gap < smallest {
+			smallest = gap
+		}
+	}
+	return smallest
+}

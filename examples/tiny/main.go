@@ -1,0 +1,20 @@
+// Command tiny is the program of the README: a crawler that obeys robots.txt.
+package main
+
+import (
+	"fmt"
+	"log"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/gocolly/colly/v2"
+)
+
+func main() {
+	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"), colly.MaxDepth(2))
+	if _, err := c.WithRobots(); err != nil {
+		log.Fatal(err)
+	}
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+	c.OnScraped(func(r *colly.Response) { fmt.Println(r.StatusCode, r.Request.URL) })
+	c.Visit("https://example.com/")
+}

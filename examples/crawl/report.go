@@ -89,10 +89,20 @@ func (r *report) printHosts(w io.Writer) {
 }
 
 func (r *report) printSitemaps(w io.Writer) {
-	if s := r.stats.Sitemaps; s.Files > 0 {
-		fmt.Fprintf(w, "\nSitemaps: %d files list %d pages: %d crawled, %d met before, %d denied, %d of other sites. Errors: %d.\n",
-			s.Files, s.Entries, s.Fed, s.Refused, s.Denied, s.OutOfScope, s.Errors)
+	s := r.stats.Sitemaps
+	if s.Files == 0 {
+		return
 	}
+	fmt.Fprintf(w, "\nSitemaps: %d files, %d pages listed", s.Files, s.Entries)
+	for _, part := range []struct {
+		n    int
+		what string
+	}{{s.Fed, "crawled"}, {s.Refused, "met before"}, {s.Denied, "denied"}, {s.OutOfScope, "of other sites"}, {s.Errors, "errors"}} {
+		if part.n > 0 {
+			fmt.Fprintf(w, ", %d %s", part.n, part.what)
+		}
+	}
+	fmt.Fprintln(w)
 }
 
 func (r *report) printDenials(w io.Writer) {

@@ -38,24 +38,29 @@ type source struct {
 	max   int64
 	n     int64 // read so far
 	idle  int   // reads without an octet in a row
+	err   error // that ended it, for good
 }
 
-func (s *source) Read(p []byte) (n int, err error) {
+func (s *source) Read(p []byte) (int, error) {
+	if s.err != nil {
+		return 0, s.err
+	}
 	p = p[:min(int64(len(p)), s.max-s.n+1)] // one more octet tells whether there is more
-	late := s.watch.run(func() { n, err = s.r.Read(p) })
-	s.n += int64(n)
-	if s.n > s.max {
-		return n - int(s.n-s.max), &LimitError{"Raw", s.max}
+	var n int
+	late := s.watch.run(func() { n, s.err = s.r.Read(p) })
+	if late != nil && s.err != io.EOF {
+		s.err = late
 	}
-	if n > 0 {
+	if s.idle++; n > 0 {
 		s.idle = 0
-	} else if s.idle++; s.idle > 100 && err == nil {
-		return 0, io.ErrNoProgress
+	} else if s.idle > 100 && s.err == nil {
+		s.err = io.ErrNoProgress
 	}
-	if late != nil && err == nil || late != nil && n == 0 && err != io.EOF {
-		err = late
+	if s.n += int64(n); s.n > s.max {
+		n--
+		s.err = &LimitError{"Raw", s.max}
 	}
-	return n, err
+	return n, s.err
 }
 
 // A meter bounds what a layer of compression yields, in all and for each raw

@@ -163,12 +163,41 @@ func keyOf(raw string) urlKey {
 		if u.Scheme == "http" && port == "80" || u.Scheme == "https" && port == "443" {
 			u.Host = u.Host[:len(u.Host)-len(port)-1]
 		}
-		if u.Path == "" {
-			u.Path = "/"
+		path := normalEscapes(u.EscapedPath())
+		if path == "" {
+			path = "/"
 		}
-		u.Fragment, u.RawFragment = "", ""
-		raw = u.String()
+		raw = u.Scheme + "://" + u.User.String() + "@" + u.Host + path + "?" + normalEscapes(u.RawQuery)
 	}
 	sum := sha256.Sum256([]byte(raw))
 	return urlKey(sum[:16])
+}
+
+// normalEscapes writes escapes in upper case and unreserved characters
+// without (RFC 3986, section 6.2.2).
+func normalEscapes(s string) string {
+	if !strings.Contains(s, "%") {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] != '%' || i+2 >= len(s) || !isHex(s[i+1]) || !isHex(s[i+2]) {
+			b = append(b, s[i])
+			continue
+		}
+		if c := unhex(s[i+1])<<4 | unhex(s[i+2]); isHost(c) || c == '_' || c == '~' {
+			b = append(b, c)
+		} else {
+			b = append(b, strings.ToUpper(s[i:i+3])...)
+		}
+		i += 2
+	}
+	return string(b)
+}
+
+func unhex(c byte) byte {
+	if c <= '9' {
+		return c - '0'
+	}
+	return lower(c) - 'a' + 10
 }

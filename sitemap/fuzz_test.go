@@ -1,0 +1,209 @@
+package sitemap
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/xml"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"unicode/utf8"
+)
+
+// outcome is all that reading a document gives, on a line each.
+func outcome(r *Reader) []string {
+	var out []string
+	for e, err := range r.All() {
+		if err != nil {
+			out = append(out, "error: "+err.Error())
+			continue
+		}
+		out = append(out, strings.Join([]string{e.Loc, e.LastMod.String(), e.ChangeFreq}, " "))
+	}
+	return out
+}
+
+// FuzzRead feeds the reader anything. It comes to an end; how the octets
+// arrive makes no difference, nor does compression but for what it says at a
+// cut; each location is an http URL that is text; each error has its type.
+func FuzzRead(f *testing.F) {
+	for _, s := range []string{
+		urlset(one, two), "http://e.test/1\n/2", zip(urlset(one)), wide(urlset(one), true), laughs(), "\ufeff <urlset><url><loc>a",
+		"<rss><item><link>http://e.test/</link><guid>x</guid></item></rss>", "<feed><entry><link href=/1 rel=alternate></entry></feed>",
+		"<a:urlset><a:loc><![CDATA[/1]]></a:loc><!-- --><?x ?><!DOCTYPE x [", "<?xml version='1.0' encoding='latin1'?><urlset><loc>/\xe9</loc></urlset>",
+		"<sitemapindex><sitemap><loc>/1</loc><lastmod>2024-05-06T07:08:09.123+02:00</lastmod></sitemap>",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		b := base(t, "http://e.test/dir/s")
+		limits := Limits{Raw: 1 << 20, Decompressed: 1 << 20}
+		read := func(src io.Reader) []string {
+			r := NewReader(src, b)
+			r.Limits = limits
+			return outcome(r)
+		}
+		got := read(bytes.NewReader(doc))
+		if other := read(iotest.OneByteReader(bytes.NewReader(doc))); !slices.Equal(got, other) {
+			t.Errorf("at once:\n%q\noctet by octet:\n%q", got, other)
+		}
+		if other := read(strings.NewReader(zip(string(doc)))); !bytes.HasPrefix(doc, []byte("\x1f\x8b\x08")) && !slices.Equal(got, other) {
+			t.Errorf("plain:\n%q\ncompressed:\n%q", got, other)
+		}
+		for e, err := range NewReader(bytes.NewReader(doc), b).All() {
+			var se *Error
+			switch {
+			case err != nil && (!errors.As(err, &se) || se.Err == nil || se.Offset < 0):
+				t.Errorf("error %#v", err)
+			case err == nil && (!hasHTTP(e.Loc) || !utf8.ValidString(e.Loc) || strings.ContainsAny(e.Loc, "#\t\r\n")):
+				t.Errorf("location %q", e.Loc)
+			}
+		}
+	})
+}
+
+// FuzzXML compares the reader with encoding/xml on documents that are
+// well-formed, since encoding/xml writes them: the same locations, wherever
+// comments, CDATA, extensions and references stand.
+func FuzzXML(f *testing.F) {
+	f.Add("http://e.test/1", "2024-05-06", "a comment", "<url>", byte(0))
+	f.Add("/a?b=c&d=e", "&amp;", "<loc>/no</loc>", "]]>", byte(0xff))
+	f.Add("//x.test/ü", "\t", "<!-- -", "</urlset>", byte(0x55))
+	f.Fuzz(func(t *testing.T, loc, lastmod, comment, ext string, shape byte) {
+		doc, ok := wellFormed(loc, lastmod, comment, ext, shape)
+		if !ok {
+			return
+		}
+		want, err := reference(doc)
+		if err != nil {
+			t.Fatalf("%v in %s", err, doc)
+		}
+		var expect []string
+		for _, text := range want {
+			r := NewReader(nil, base(t, "http://e.test/dir/s"))
+			if s := r.locate([]byte(text)); s != "" && len(trim([]byte(text))) > 0 {
+				expect = append(expect, s)
+			}
+		}
+		got, _ := locsAt(doc, "http://e.test/dir/s")
+		if !slices.Equal(got, expect) {
+			t.Errorf("got %q, encoding/xml %q\n%s", got, expect, doc)
+		}
+	})
+}
+
+// wellFormed writes a sitemap with the given texts; the bits of shape choose
+// how. It reports false for texts that XML cannot hold, or that the reader
+// means to treat in another way: a line end is never kept by XML.
+func wellFormed(loc, lastmod, comment, ext string, shape byte) (string, bool) {
+	for _, s := range []string{loc, lastmod, comment, ext} {
+		if len(s) > 1000 || !utf8.ValidString(s) || strings.ContainsFunc(s, notXML) {
+			return "", false
+		}
+	}
+	if strings.Contains(comment, "--") || strings.HasSuffix(comment, "-") || strings.Contains(comment, "?>") {
+		return "", false
+	}
+	escape := func(s string) string {
+		var b strings.Builder
+		xml.EscapeText(&b, []byte(s))
+		return b.String()
+	}
+	bit := func(i int, s string) string {
+		if shape>>i&1 == 1 {
+			return s
+		}
+		return ""
+	}
+	text := escape(loc)
+	if shape&1 == 1 && !strings.Contains(loc, "]]>") {
+		text = "<![CDATA[" + loc + "]]>"
+	}
+	prefix := bit(1, "s:")
+	el := func(name, text string) string {
+		return "<" + prefix + name + bit(2, ` a="`+escape(ext)+`"`) + ">" + text + "</" + prefix + name + bit(3, "\n") + ">"
+	}
+	extension := "<x:loc>" + escape(ext) + "</x:loc><x:y z='" + escape(ext) + "'/>"
+	return bit(4, "<!--"+comment+"-->") + el("urlset",
+		el("url", bit(5, extension)+el("loc", bit(6, "\n  ")+text+bit(7, "<!--"+comment+"-->"))+el("lastmod", escape(lastmod)))+
+			"<!--"+comment+"--><?pi "+comment+"?>"+
+			el("url", el("priority", "1")+el("loc", "/last"))), true
+}
+
+func notXML(c rune) bool {
+	return c < ' ' && c != '\t' && c != '\n' || c == 0xfffe || c == 0xffff || c == utf8.RuneError
+}
+
+// reference returns the text of each loc, as encoding/xml reads them.
+func reference(doc string) (texts []string, err error) {
+	d := xml.NewDecoder(strings.NewReader(doc))
+	d.Strict = true
+	in := -1
+	for {
+		tok, err := d.RawToken()
+		if err == io.EOF {
+			return texts, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		switch tok := tok.(type) {
+		case xml.StartElement:
+			if in = -1; tok.Name.Local == "loc" && tok.Name.Space != "x" {
+				in = len(texts)
+				texts = append(texts, "")
+			}
+		case xml.EndElement:
+			in = -1
+		case xml.CharData:
+			if in >= 0 {
+				texts[in] += string(tok)
+			}
+		}
+	}
+}
+
+func locsAt(doc, at string) (got []string, errs []error) {
+	r := NewReader(strings.NewReader(doc), mustURL(at))
+	for e, err := range r.All() {
+		if err != nil {
+			errs = append(errs, err)
+		} else {
+			got = append(got, e.Loc)
+		}
+	}
+	return got, errs
+}
+
+// FuzzGzip cuts and changes a compressed sitemap: what comes is the beginning
+// of what is in it, and unless all of it came, an error for the file.
+func FuzzGzip(f *testing.F) {
+	f.Add(uint16(50), uint16(0), byte(0))
+	f.Add(uint16(1000), uint16(20), byte(1))
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	io.Copy(z, generate("<urlset>", 50, plainEntry, "</urlset>"))
+	z.Close()
+	whole, _ := locsAt(b.String(), "http://e.test/")
+	f.Fuzz(func(t *testing.T, length, at uint16, change byte) {
+		doc := bytes.Clone(b.Bytes()[:min(int(length), b.Len())])
+		if len(doc) < 4 {
+			return
+		}
+		changed := change != 0 && int(at) >= 10 && int(at) < len(doc)
+		if changed {
+			doc[at] ^= change
+		}
+		got, errs := locsAt(string(doc), "http://e.test/")
+		// A changed bit may be one of the padding, which says nothing.
+		if len(errs) == 0 && (len(doc) < b.Len() || !slices.Equal(got, whole)) {
+			t.Errorf("%d entries and no error", len(got))
+		}
+		if !changed && (len(got) > len(whole) || !slices.Equal(got, whole[:len(got)])) {
+			t.Errorf("got %q", got)
+		}
+	})
+}

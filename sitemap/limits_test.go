@@ -1,0 +1,237 @@
+package sitemap
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A counter counts what is read through it.
+type counter struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// drain reads everything and returns the number of entries and the errors.
+func drain(r *Reader) (n int, errs []string) {
+	for _, err := range r.All() {
+		if err == nil {
+			n++
+		} else {
+			var se *Error
+			errors.As(err, &se)
+			errs = append(errs, summary(se))
+		}
+	}
+	return n, errs
+}
+
+// bomb returns a gzip of n MiB of zeros, a kilobyte for each.
+func bomb(n int) string { return strings.Repeat(zip(strings.Repeat("\x00", 1<<20)), n) }
+
+const (
+	mebibyte  = 1 << 20
+	allowance = 8 * mebibyte // of memory, for a document of any size
+)
+
+// TestHostile reads documents that are made to cost something. Each is
+// stopped by the limit that is for it, having read no more of the source than
+// that takes, and everything allocated on the way is less than the allowance.
+func TestHostile(t *testing.T) {
+	flood := func(p []byte) {
+		for i := range p {
+			p[i] = 'x'
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		src    io.Reader
+		limits Limits
+		n      int
+		errs   string
+		raw    int64 // at most read
+	}{
+		{name: "1 GiB in 1 MiB", src: strings.NewReader(bomb(1024)), errs: "file limit Ratio", raw: 64 << 10},
+		{name: "a bomb in a bomb", src: strings.NewReader(zip(bomb(1024))), errs: "file limit Ratio", raw: 64 << 10},
+		{name: "a bomb that yields nothing", src: strings.NewReader(zip(strings.Repeat(zip(""), 2*mebibyte/23))), errs: "file limit Ratio", raw: 64 << 10},
+		{name: "a bomb behind the root", src: strings.NewReader(zip(urlset(one)) + bomb(1024)), n: 1, errs: "file limit Ratio", raw: 64 << 10},
+		{name: "decompressed", src: strings.NewReader(zip(strings.Repeat(" ", mebibyte))), limits: Limits{Decompressed: 100_000}, errs: "file limit Decompressed", raw: mebibyte},
+		{name: "raw", src: generate("<urlset>", 1<<40, func(w io.Writer, _ int) { io.WriteString(w, one) }, ""), limits: Limits{Raw: int64(8 + 1000*len(one))}, n: 1000, errs: "file limit Raw", raw: int64(8 + 1000*len(one) + 1)},
+		{name: "raw, just fits", src: strings.NewReader(urlset(one)), limits: Limits{Raw: int64(len(urlset(one)))}, n: 1, raw: int64(len(urlset(one)))},
+		{name: "one tag for ever", src: io.MultiReader(strings.NewReader("<urlset>"+one+"<url a='"), fill(flood)), limits: Limits{Raw: 4 * mebibyte}, n: 1, errs: "file limit Raw", raw: 5 * mebibyte},
+		{name: "one loc for ever", src: io.MultiReader(strings.NewReader("<urlset>"+one+"<loc>"), fill(flood)), limits: Limits{Raw: 4 * mebibyte}, n: 1, errs: "file limit Raw", raw: 5 * mebibyte},
+		{name: "one line for ever", src: io.MultiReader(strings.NewReader("http://e.test/1\nhttp://e.test/"), fill(flood)), limits: Limits{Raw: 4 * mebibyte}, n: 1, errs: "entry loc limit Field; file limit Raw", raw: 5 * mebibyte},
+		{name: "one name for ever", src: io.MultiReader(strings.NewReader("<urlset>"+one+"<"), fill(flood)), limits: Limits{Raw: 4 * mebibyte}, n: 1, errs: "field " + strings.Repeat("x", 63) + " limit Tag; file limit Raw", raw: 5 * mebibyte},
+		{name: "a long tag", src: strings.NewReader(urlset(one, "<x:y z='"+strings.Repeat("x", 20_000)+"'/>", two)), n: 2, errs: "field y limit Tag", raw: 100_000},
+		{name: "a long tag of a field", src: strings.NewReader(urlset(one, "<url><loc z='"+strings.Repeat("x", 20_000)+"'>http://e.test/3</loc></url>", two)), n: 2, errs: "entry loc limit Tag", raw: 100_000},
+		{name: "a quote that does not end", src: strings.NewReader(urlset(one, "<url><loc z='>http://e.test/3</loc></url>", strings.Repeat(" ", 20_000), two)), n: 2, errs: "entry loc limit Tag", raw: 100_000},
+		{name: "no root", src: fill(flood), limits: Limits{Raw: 4 * mebibyte}, errs: "file limit Raw", raw: 5 * mebibyte},
+		{name: "no root, tags", src: strings.NewReader(strings.Repeat("<br>", 4*mebibyte)), errs: notOne, raw: 256 << 10},
+		{name: "entries", src: strings.NewReader(urlset(one, two, one)), limits: Limits{Entries: 2}, n: 2, errs: "file limit Entries", raw: 1000},
+		{name: "200,000 nested elements", src: strings.NewReader(urlset(one, strings.Repeat("<a>", 200_000), one, strings.Repeat("</a>", 200_000), two)), n: 3, raw: 2 * mebibyte},
+		{name: "200,000 nested urls", src: strings.NewReader(urlset(strings.Repeat("<url>", 200_000), one)), n: 1, errs: "200,000 times", raw: 2 * mebibyte},
+		{name: "no progress", src: fill(nil), errs: "file multiple Read calls return no data or error", raw: 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			src := &counter{r: c.src}
+			r := NewReader(src, nil)
+			r.Limits = c.limits
+			if c.errs == "200,000 times" {
+				n, errs := drain(r)
+				if n != c.n || len(errs) != 200_000 || errs[0] != "entry entry without a location" {
+					t.Errorf("%d entries, %d errors, want %d and 200,000", n, len(errs), c.n)
+				}
+				return
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			n, errs := drain(r)
+			runtime.ReadMemStats(&after)
+			if n != c.n || strings.Join(errs, "; ") != c.errs {
+				t.Errorf("%d entries, errors %q, want %d, %q", n, errs, c.n, c.errs)
+			}
+			if src.n > c.raw {
+				t.Errorf("%d octets read, want at most %d", src.n, c.raw)
+			}
+			if d := after.TotalAlloc - before.TotalAlloc; d > allowance {
+				t.Errorf("%d octets allocated", d)
+			}
+		})
+	}
+}
+
+// fill is a source without end: it fills what it is given, or never gives
+// anything if it is nil.
+type fill func([]byte)
+
+func (f fill) Read(p []byte) (int, error) {
+	if f == nil {
+		return 0, nil
+	}
+	f(p)
+	return len(p), nil
+}
+
+// TestDefaults reads 50 MiB and an octet with the default limits, and stops
+// there, holding less than the allowance at any time.
+func TestDefaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads 50 MiB")
+	}
+	src := &counter{r: generate(urlsetHead, 1<<40, func(w io.Writer, _ int) { io.WriteString(w, longEntry) }, "")}
+	base := liveHeap()
+	var peak uint64
+	var errs []string
+	n := 0
+	for _, err := range NewReader(src, nil).All() {
+		if err != nil {
+			errs = append(errs, summary(err.(*Error)))
+			continue
+		}
+		if n++; n%4000 == 0 {
+			peak = max(peak, liveHeap())
+		}
+	}
+	if got := strings.Join(errs, "; "); got != "file limit Raw" || src.n != 50*mebibyte+1 {
+		t.Errorf("errors %q after %d octets", got, src.n)
+	}
+	if peak > base+allowance {
+		t.Errorf("%d octets held, %d before", peak, base)
+	}
+	t.Logf("%d entries, at most %d KiB held", n, (int64(peak)-int64(base))/1024)
+}
+
+// longEntry has two kilobytes, so that there are some 25,000 in 50 MiB.
+var longEntry = "<url><loc>http://e.test/" + strings.Repeat("x", 2000) + "</loc></url>\n"
+
+func liveHeap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// TestOversize exceeds what the protocol allows, within our own limits: all
+// entries come, and one notice.
+func TestOversize(t *testing.T) {
+	r := NewReader(generate("<urlset>", 50_002, func(w io.Writer, i int) { fmt.Fprintf(w, "<url><loc>http://e.test/%d</loc></url>", i) }, "</urlset>"), nil)
+	n, errs := drain(r)
+	if n != 50_002 || strings.Join(errs, "; ") != "notice more than 50,000 entries or 50 MiB" {
+		t.Errorf("%d entries, errors %q", n, errs)
+	}
+	n, errs = drain(NewReader(generate("", 50_000, func(w io.Writer, i int) { fmt.Fprintf(w, "http://e.test/%d\n", i) }, ""), nil))
+	if n != 50_000 || errs != nil {
+		t.Errorf("%d entries, errors %q of a text that is just allowed", n, errs)
+	}
+}
+
+// TestFirstEntry counts what is read before the first entry is given.
+func TestFirstEntry(t *testing.T) {
+	many := func(w io.Writer, i int) { io.WriteString(w, longEntry) }
+	for name, r := range map[string]io.Reader{
+		"plain":        generate(urlsetHead, 1000, many, urlsetTail),
+		"text":         generate("", 1000, func(w io.Writer, i int) { fmt.Fprintf(w, "http://e.test/%d\n", i) }, ""),
+		"after 60 KiB": generate(strings.Repeat(" ", 60<<10)+urlsetHead, 1000, many, urlsetTail),
+	} {
+		src := &counter{r: r}
+		if _, err := NewReader(src, nil).Read(); err != nil || src.n > 128<<10 {
+			t.Errorf("%s: %d octets read, %v", name, src.n, err)
+		}
+	}
+}
+
+// TestAllocations counts what an entry costs beyond what a document does.
+func TestAllocations(t *testing.T) {
+	for name, entry := range map[string]func(io.Writer, int){"plain": plainEntry, "extended": extendedEntry} {
+		const n = 2000
+		doc, _ := io.ReadAll(generate(urlsetHead, n, entry, urlsetTail))
+		got := testing.AllocsPerRun(5, func() { drain(NewReader(strings.NewReader(string(doc)), nil)) })
+		if got > n+50 {
+			t.Errorf("%s: %v allocations for %d entries, want one for each", name, got, n)
+		}
+	}
+}
+
+// A dripping source gives an octet a second.
+type dripping struct{ io.Reader }
+
+func (d dripping) Read(p []byte) (int, error) {
+	time.Sleep(time.Second)
+	return d.Reader.Read(p[:1])
+}
+
+// TestTime reads from a server that sends an octet a second, for a consumer
+// that takes an hour for each entry.
+func TestTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		doc := "<urlset>" + strings.Repeat(one, 1000)
+		n, late := 0, time.Duration(0)
+		for _, err := range NewReader(dripping{strings.NewReader(doc)}, &url.URL{}).All() {
+			if err == nil {
+				n++
+				time.Sleep(time.Hour)
+				continue
+			}
+			late = time.Since(start) - time.Duration(n)*time.Hour
+			if got := summary(err.(*Error)); got != "file limit Time" {
+				t.Error(got)
+			}
+		}
+		if n != 8 || late != 5*time.Minute {
+			t.Errorf("%d entries, stopped after %v", n, late)
+		}
+	})
+}

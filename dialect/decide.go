@@ -28,38 +28,41 @@ func (g *Group) Decide(target string) Decision {
 	if g.temoto != nil {
 		return g.temoto.decide(target)
 	}
-	if g.count == 0 {
-		return Decision{Allowed: true}
-	}
-	if len(target) > 0 && target[0] == '/' {
-		if g.dialect.variant().coding == canonical {
-			if isCanonical(target) {
-				return g.decide(target)
-			}
-		} else if strings.IndexByte(target, '#') < 0 {
-			return g.decide(target)
-		}
-	}
-	return g.decideOdd(target)
-}
-
-// decide finds the first rule that matches a target in normal form.
-func (g *Group) decide(target string) Decision {
-	if g.dialect.variant().openRobots && target == "/robots.txt" {
-		return Decision{Allowed: true}
-	}
-	i := uint32(0)
-	if g.index != nil {
-		i = g.index.find(g, target)
-	} else {
-		for i < g.count && !g.matches(i, target) {
-			i++
-		}
+	i := g.count
+	switch {
+	case g.count == 0:
+	case g.isNormal(target):
+		i = g.number(target)
+	default:
+		i = g.numberOdd(target)
 	}
 	if i == g.count {
 		return Decision{Allowed: true}
 	}
 	return g.explain(int(i))
+}
+
+// isNormal reports whether a target is in the form that rules are compared with.
+func (g *Group) isNormal(target string) bool {
+	if target == "" || target[0] != '/' {
+		return false
+	}
+	if g.dialect.variant().coding == canonical {
+		return isCanonical(target)
+	}
+	return strings.IndexByte(target, '#') < 0
+}
+
+// number returns the number of the first rule that matches a normal target, or
+// g.count: nothing is said of it.
+func (g *Group) number(target string) uint32 {
+	if g.dialect.variant().openRobots && target == "/robots.txt" {
+		return g.count
+	}
+	if g.index != nil {
+		return g.index.find(g, target)
+	}
+	return g.find(target)
 }
 
 // explain returns the decision of the i-th rule.
@@ -75,31 +78,51 @@ func (g *Group) explain(i int) Decision {
 	return Decision{r.flags&(allowing|empty) != 0, Rule{r.flags&allowing != 0, g.data[at:end], int(r.line)}}
 }
 
+// find returns the number of the first rule that matches, or g.count, by a look
+// at one rule after the other.
+func (g *Group) find(target string) uint32 {
+	rules := g.data[:g.count*packedSize]
+	for i := uint32(0); len(rules) >= packedSize; i++ {
+		at, size := load32(rules), load32(rules[4:])
+		n := size & sizeMask
+		text := g.data[at : at+n]
+		if size>>24&uint32(anchored|wild|twofold) == 0 {
+			// Most patterns differ from a target in the last octet already.
+			if n <= uint32(len(target)) && (n == 0 || target[n-1] == text[n-1] && target[:n] == text) {
+				return i
+			}
+		} else if flags(size>>24).match(text, target) {
+			return i
+		}
+		rules = rules[packedSize:]
+	}
+	return g.count
+}
+
 // matches reports whether the i-th rule matches a target.
 func (g *Group) matches(i uint32, target string) bool {
 	r := g.rule(int(i))
-	return r.matches(g.text(r), target)
+	return r.flags.match(g.text(r), target)
 }
 
-// matches reports whether r, whose text is given, matches a target.
-func (r rule) matches(text, target string) bool {
-	switch n := len(text); r.flags & (anchored | wild | twofold) {
+// match reports whether a rule with these flags and text matches a target.
+func (f flags) match(text, target string) bool {
+	switch f & (anchored | wild | twofold) {
 	case 0:
-		// Most patterns end otherwise than the target goes on there.
-		return n == 0 || n <= len(target) && target[n-1] == text[n-1] && target[:n] == text
+		return strings.HasPrefix(target, text)
 	case anchored:
 		return target == text
 	case wild, wild | anchored:
-		return matchWild(text, target, r.flags&anchored != 0)
+		return matchWild(text, target, f&anchored != 0)
 	}
-	return matchTwofold(text, target, r.flags&anchored != 0)
+	return matchTwofold(text, target, f&anchored != 0)
 }
 
 // targets keeps space for targets that are not in normal form.
 var targets = sync.Pool{New: func() any { return new([]byte) }}
 
-// decideOdd brings a target into normal form and decides.
-func (g *Group) decideOdd(target string) Decision {
+// numberOdd is number for a target that is not normal.
+func (g *Group) numberOdd(target string) uint32 {
 	if i := strings.IndexByte(target, '#'); i >= 0 {
 		target = target[:i]
 	}
@@ -113,10 +136,9 @@ func (g *Group) decideOdd(target string) Decision {
 	} else {
 		buf = append(buf, target...)
 	}
-	// The octets do not change before they go back to the pool, and the Decision
-	// keeps none of them.
-	decision := g.decide(unsafe.String(unsafe.SliceData(buf), len(buf)))
+	// Nothing keeps the octets, and they do not change before they go back.
+	i := g.number(unsafe.String(unsafe.SliceData(buf), len(buf)))
 	*space = buf
 	targets.Put(space)
-	return decision
+	return i
 }

@@ -36,13 +36,16 @@ const (
 )
 
 // packedSize is the size of a packed rule: at, size and flags, line.
-const packedSize = 12
+const (
+	packedSize = 12
+	sizeMask   = 1<<24 - 1
+)
 
 // rule unpacks the i-th rule.
 func (g *Group) rule(i int) rule {
 	p := g.data[i*packedSize:][:packedSize]
 	size := load32(p[4:])
-	return rule{load32(p), size & 0xFFFFFF, load32(p[8:]), flags(size >> 24)}
+	return rule{load32(p), size & sizeMask, load32(p[8:]), flags(size >> 24)}
 }
 
 // text returns what r matches with.

@@ -103,7 +103,7 @@ func (l *literals) find(g *Group, target string) uint32 {
 				break
 			}
 			if i := entry - 1; i < best {
-				if r := g.rule(int(i)); r.size == n && r.matches(g.text(r), target) {
+				if r := g.rule(int(i)); r.size == n && r.flags.match(g.text(r), target) {
 					best = i
 				}
 			}

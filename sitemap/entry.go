@@ -37,6 +37,8 @@ type Entry struct {
 	// Unread holds the first text of each field that was present and could
 	// not be read.
 	Unread []Field
+
+	Extensions
 }
 
 // A Field is the text of a field, as the sitemap has it.

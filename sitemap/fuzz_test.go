@@ -34,6 +34,7 @@ func FuzzRead(f *testing.F) {
 		urlset(one, two), "http://e.test/1\n/2", zip(urlset(one)), wide(urlset(one), true), laughs(), "\ufeff <urlset><url><loc>a",
 		"<rss><item><link>http://e.test/</link><guid>x</guid></item></rss>", "<feed><entry><link href=/1 rel=alternate></entry></feed>",
 		"<a:urlset><a:loc><![CDATA[/1]]></a:loc><!-- --><?x ?><!DOCTYPE x [", "<?xml version='1.0' encoding='latin1'?><urlset><loc>/\xe9</loc></urlset>",
+		"<urlset><url><loc>/1</loc><image:image><image:loc>/i</image:loc></image:image><xhtml:link rel=alternate hreflang=de href=/de /><news:news><news:title>x</news:title></url>",
 		"<sitemapindex><sitemap><loc>/1</loc><lastmod>2024-05-06T07:08:09.123+02:00</lastmod></sitemap>",
 	} {
 		f.Add([]byte(s))
@@ -52,6 +53,11 @@ func FuzzRead(f *testing.F) {
 		}
 		if other := read(strings.NewReader(zip(string(doc)))); !bytes.HasPrefix(doc, []byte("\x1f\x8b\x08")) && !slices.Equal(got, other) {
 			t.Errorf("plain:\n%q\ncompressed:\n%q", got, other)
+		}
+		with, _ := extended(bytes.NewReader(doc), limits)
+		without, _ := locsAt(string(doc), b.String())
+		if len(with) != len(without) {
+			t.Errorf("%d entries with extensions, %d without", len(with), len(without))
 		}
 		for e, err := range NewReader(bytes.NewReader(doc), b).All() {
 			var se *Error

@@ -14,6 +14,7 @@ type Limits struct {
 	Ratio        int64         // decompressed octets for each raw one, looked at beyond the first MiB; 200
 	Tag          int64         // octets of a tag; 16 KiB
 	Field        int64         // octets of the text of a field; 8 KiB
+	Extensions   int64         // octets that the extensions of an entry take, about; 1 MiB
 	Entries      int64         // entries of a file; 1,000,000
 	Time         time.Duration // spent waiting for a file, without the time the consumer takes; 5 minutes
 
@@ -42,6 +43,7 @@ func (l Limits) withDefaults() Limits {
 		Ratio:        or(l.Ratio, 200),
 		Tag:          or(l.Tag, 16*kib),
 		Field:        or(l.Field, 8*kib),
+		Extensions:   or(l.Extensions, mib),
 		Entries:      or(l.Entries, 1_000_000),
 		Time:         max(cmp.Or(l.Time, 5*time.Minute), 1),
 		Depth:        or(l.Depth, 3),

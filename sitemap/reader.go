@@ -13,6 +13,10 @@ type Reader struct {
 	// Limits bound the document. They are to be set before the first Read.
 	Limits Limits
 
+	// Extensions asks for the extensions of each entry. It is to be set before
+	// the first Read.
+	Extensions bool
+
 	src     source
 	watch   stopwatch
 	base    *url.URL
@@ -27,17 +31,19 @@ type Reader struct {
 	format      *format // if not text
 	prefix      string  // of the root
 
-	entry   Entry
-	at      int64  // offset of the entry or its location
-	has     bool   // entry has a location and is to be given
-	told    bool   // of this page element, a location was given or refused
-	index   bool   // the location is one of a sitemap
-	open    bool   // within a page element
-	other   bool   // within an element that speaks of something else
-	guid    string // location to use if there is no other
-	count   int64  // entries given
-	noticed bool   // the protocol's limits were exceeded, and this was said
-	scratch []byte // text of a field that is not as it is written
+	entry    Entry
+	at       int64             // offset of the entry or its location
+	has      bool              // entry has a location and is to be given
+	told     bool              // of this page element, a location was given or refused
+	index    bool              // the location is one of a sitemap
+	open     bool              // within a page element
+	other    bool              // within an element that speaks of something else
+	guid     string            // location to use if there is no other
+	count    int64             // entries given
+	noticed  bool              // the protocol's limits were exceeded, and this was said
+	prefixes map[string]string // of the extensions, if they are to be read
+	extra    int64             // octets that those of the entry take
+	scratch  []byte            // text of a field that is not as it is written
 }
 
 // NewReader returns a Reader of the sitemap in r. Base is the URL, after
@@ -119,7 +125,7 @@ func (r *Reader) deliver() (Entry, error) {
 	r.count++
 	e := r.entry
 	e.Sitemap, e.Index = r.url, r.index
-	r.entry, r.has, r.told = Entry{}, false, true
+	r.entry, r.has, r.told, r.extra = Entry{}, false, true, 0
 	return e, nil
 }
 

@@ -105,31 +105,36 @@ func (w *window) passEnd(t *tag) {
 	}
 }
 
-// attribute returns the value of the attribute with that local name, as it is
-// written. Quotes may be missing.
+// attribute returns the value of the attribute with that name, which is lower
+// case, as it is written.
 func attribute(attrs []byte, name string) (value []byte, ok bool) {
 	for {
-		attrs = bytes.TrimLeft(attrs, " \t\r\n/")
+		key, value, rest, ok := nextAttribute(attrs)
+		if !ok || equalFold(key, name) {
+			return value, ok
+		}
+		attrs = rest
+	}
+}
+
+// nextAttribute cuts an attribute from the front of attrs. Quotes may be
+// missing, and what is no attribute is passed over.
+func nextAttribute(attrs []byte) (key, value, rest []byte, ok bool) {
+	for len(attrs) > 0 {
 		n := 0
 		for n < len(attrs) && (nameOctet[attrs[n]] != 0 || attrs[n] == ':') {
 			n++
 		}
-		key := attrs[:n]
-		attrs = bytes.TrimLeft(attrs[n:], " \t\r\n")
-		if n == 0 && len(attrs) == 0 {
-			return nil, false
+		key, attrs = attrs[:n], bytes.TrimLeft(attrs[n:], " \t\r\n")
+		if n > 0 && len(attrs) > 0 && attrs[0] == '=' {
+			value, rest = cutValue(bytes.TrimLeft(attrs[1:], " \t\r\n"))
+			return key, value, rest, true
 		}
-		if len(attrs) == 0 || attrs[0] != '=' {
-			if n == 0 {
-				attrs = attrs[1:]
-			}
-			continue
-		}
-		value, attrs = cutValue(bytes.TrimLeft(attrs[1:], " \t\r\n"))
-		if equalFold(key, name) {
-			return value, true
+		if n == 0 && len(attrs) > 0 && nameOctet[attrs[0]] == 0 && attrs[0] != ':' {
+			attrs = attrs[1:]
 		}
 	}
+	return nil, nil, nil, false
 }
 
 // cutValue cuts the value of an attribute from the front of b.

@@ -17,7 +17,8 @@ type Opener func(ctx context.Context, loc string) (body io.ReadCloser, finalURL 
 
 // A Walker walks sitemaps with other than the usual settings.
 type Walker struct {
-	Limits Limits
+	Limits     Limits
+	Extensions bool // as that of Reader
 }
 
 // Walk walks with the default [Limits]; see [Walker.Walk].
@@ -35,8 +36,8 @@ func (w Walker) Walk(ctx context.Context, root string, open Opener) iter.Seq2[En
 	return func(yield func(Entry, error) bool) {
 		k := walk{
 			ctx: ctx, open: open, yield: yield,
-			limits: w.Limits.withDefaults(),
-			seen:   make(map[urlKey]bool),
+			limits: w.Limits.withDefaults(), extensions: w.Extensions,
+			seen: make(map[urlKey]bool),
 		}
 		k.file(root, 0)
 	}
@@ -44,14 +45,15 @@ func (w Walker) Walk(ctx context.Context, root string, open Opener) iter.Seq2[En
 
 // A walk is the state of one walk. Its methods report whether it goes on.
 type walk struct {
-	ctx    context.Context
-	open   Opener
-	yield  func(Entry, error) bool
-	limits Limits
-	root   string // after redirects
-	seen   map[urlKey]bool
-	files  int64
-	urls   int64
+	ctx        context.Context
+	open       Opener
+	yield      func(Entry, error) bool
+	limits     Limits
+	extensions bool
+	root       string // after redirects
+	seen       map[urlKey]bool
+	files      int64
+	urls       int64
 }
 
 // fail yields the error for a file.
@@ -88,7 +90,8 @@ func (k *walk) file(loc string, depth int64) bool {
 	k.seen[keyOf(final)] = true
 	base, _ := url.Parse(final)
 	r := NewReader(body, base)
-	r.Limits, r.watch, r.url = k.limits, watch, final
+	r.Limits, r.Extensions = k.limits, k.extensions
+	r.watch, r.url = watch, final
 	return k.entries(r, depth)
 }
 

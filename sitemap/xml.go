@@ -15,8 +15,10 @@ func (r *Reader) findRoot() error {
 			continue
 		}
 		r.prefix, r.index = string(t.prefix), r.format.name == "sitemapindex"
-		_, empty, _, _ := w.pass(t.size, r.Limits.Tag)
-		r.empty = empty
+		attrs, empty, _, _ := w.pass(t.size, r.Limits.Tag)
+		if r.empty = empty; r.Extensions && r.format.loose {
+			r.declare(attrs)
+		}
 		return nil
 	}
 	if err := w.err; err != nil && noEOF(err) == err {
@@ -147,6 +149,11 @@ func (r *Reader) skip(t *tag, at int64) error {
 	if len(t.local) > 0 && (t.local[0] == '!' || t.local[0] == '?') && r.skipMarkup() {
 		return nil
 	}
+	if r.prefixes != nil {
+		if ok, err := r.extension(t, at); ok {
+			return err
+		}
+	}
 	w := &r.win
 	long := !t.end && w.index(">", r.Limits.Tag) < 0 && int64(len(w.rest())) > r.Limits.Tag
 	w.pos += t.size
@@ -160,7 +167,7 @@ func (r *Reader) skip(t *tag, at int64) error {
 func (r *Reader) page(role role, end bool, at int64) error {
 	missing := r.open && !r.told
 	began := r.at
-	r.entry, r.guid, r.other = Entry{}, "", false
+	r.entry, r.guid, r.other, r.extra = Entry{}, "", false, 0
 	r.at, r.open, r.told = at, !end, end
 	r.index = role == roleIndex
 	if missing {

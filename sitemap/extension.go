@@ -1,0 +1,280 @@
+package sitemap
+
+import (
+	"bytes"
+	"cmp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Extensions are what an entry says in the namespaces that Google has added
+// to the protocol ("Image sitemaps", "Video sitemaps", "News sitemaps",
+// "Tell Google about localized versions of your page"). They are only read if
+// asked for, by [Reader.Extensions] or [Walker.Extensions]. Locations are
+// absolute, as Entry.Loc is; fields that cannot be read are left empty.
+type Extensions struct {
+	Images     []Image
+	Videos     []Video
+	News       *News
+	Alternates []Alternate
+}
+
+// An Image is an image on the page.
+type Image struct {
+	Loc, Title, Caption, GeoLocation, License string
+}
+
+// A Video is a video on the page.
+type Video struct {
+	ThumbnailLoc, Title, Description string
+	ContentLoc, PlayerLoc            string
+	Duration                         time.Duration // in whole seconds
+	PublicationDate, ExpirationDate  time.Time
+}
+
+// News is what makes the page an article.
+type News struct {
+	Name, Language  string // of the publication
+	PublicationDate time.Time
+	Title           string
+}
+
+// An Alternate is the page in another language, or the page itself in its own.
+type Alternate struct {
+	Lang string // as hreflang: "de", "en-GB", "x-default"
+	Loc  string
+}
+
+// perItem is what an item is counted for besides its text.
+const perItem = 256
+
+// extensions are the namespaces, each known by a part of its URI and, where
+// that is wrong or missing, by the prefix that its documentation uses.
+var extensions = []struct{ prefix, uri string }{
+	{"image", "sitemap-image"},
+	{"video", "sitemap-video"},
+	{"news", "sitemap-news"},
+	{"xhtml", "1999/xhtml"},
+}
+
+// declare notes the prefixes that the root gives to extensions.
+func (r *Reader) declare(attrs []byte) {
+	r.prefixes = map[string]string{}
+	for _, x := range extensions {
+		r.prefixes[x.prefix] = x.prefix
+	}
+	for {
+		key, value, rest, ok := nextAttribute(attrs)
+		if !ok {
+			return
+		}
+		attrs = rest
+		prefix, ok := bytes.CutPrefix(bytes.ToLower(key), []byte("xmlns:"))
+		for _, x := range extensions {
+			if ok && bytes.Contains(value, []byte(x.uri)) {
+				r.prefixes[string(prefix)] = x.prefix
+			}
+		}
+	}
+}
+
+// extension consumes an element of an extension. It reports false, and leaves
+// the element, if it is none or says nothing that is kept.
+func (r *Reader) extension(t *tag, at int64) (ok bool, err error) {
+	space, ok := r.prefixes[string(t.prefix)]
+	if !ok || t.end || !r.open || r.extra > r.Limits.Extensions {
+		return false, nil
+	}
+	name := space + ":" + string(t.local)
+	if name == "xhtml:link" {
+		return true, r.alternate(t, at)
+	}
+	if r.item(name) {
+		r.win.pos += t.size
+		return true, r.charge(perItem, at, name)
+	}
+	to := r.entry.target(name)
+	if to == nil {
+		return false, nil
+	}
+	return true, r.extensionField(t, at, name, to)
+}
+
+// item begins what an extension may have several of.
+func (r *Reader) item(name string) bool {
+	e := &r.entry
+	switch name {
+	case "image:image":
+		e.Images = append(e.Images, Image{})
+	case "video:video":
+		e.Videos = append(e.Videos, Video{})
+	case "news:news":
+		e.News = cmp.Or(e.News, new(News))
+	default:
+		return false
+	}
+	return true
+}
+
+// target returns what an element is to fill in the item that was begun last:
+// a *string, *time.Time or *time.Duration, or nil.
+func (e *Extensions) target(name string) any {
+	space, name, _ := strings.Cut(name, ":")
+	switch {
+	case space == "image" && len(e.Images) > 0:
+		return e.Images[len(e.Images)-1].field(name)
+	case space == "video" && len(e.Videos) > 0:
+		return e.Videos[len(e.Videos)-1].field(name)
+	case space == "news" && e.News != nil:
+		return e.News.field(name)
+	}
+	return nil
+}
+
+func (m *Image) field(name string) any {
+	switch name {
+	case "loc":
+		return &m.Loc
+	case "title":
+		return &m.Title
+	case "caption":
+		return &m.Caption
+	case "geo_location":
+		return &m.GeoLocation
+	case "license":
+		return &m.License
+	}
+	return nil
+}
+
+func (v *Video) field(name string) any {
+	switch name {
+	case "thumbnail_loc":
+		return &v.ThumbnailLoc
+	case "title":
+		return &v.Title
+	case "description":
+		return &v.Description
+	case "content_loc":
+		return &v.ContentLoc
+	case "player_loc":
+		return &v.PlayerLoc
+	case "duration":
+		return &v.Duration
+	case "publication_date":
+		return &v.PublicationDate
+	case "expiration_date":
+		return &v.ExpirationDate
+	}
+	return nil
+}
+
+func (n *News) field(name string) any {
+	switch name {
+	case "name":
+		return &n.Name
+	case "language":
+		return &n.Language
+	case "title":
+		return &n.Title
+	case "publication_date":
+		return &n.PublicationDate
+	}
+	return nil
+}
+
+// isLoc reports whether the text of that extension element is a location.
+func isLoc(name string) bool {
+	switch name {
+	case "image:loc", "image:license", "video:thumbnail_loc", "video:content_loc", "video:player_loc":
+		return true
+	}
+	return false
+}
+
+// extensionField consumes a field and puts it where it belongs.
+func (r *Reader) extensionField(t *tag, at int64, name string, to any) error {
+	_, empty, long, ok := r.win.pass(t.size, r.Limits.Tag)
+	switch {
+	case !ok || empty:
+		return nil
+	case long:
+		return r.fault(ScopeField, at, name, "", &LimitError{"Tag", r.Limits.Tag})
+	}
+	text, err := r.fieldText()
+	switch {
+	case err == errCut:
+		return nil
+	case err != nil:
+		return r.fault(ScopeField, at, name, "", err)
+	}
+	if text = trim(text); len(text) == 0 {
+		return nil
+	}
+	if err := r.charge(len(text), at, name); err != nil {
+		return err
+	}
+	if err := r.assign(name, text, to); err != nil {
+		return r.fault(ScopeField, at, name, string(text), err)
+	}
+	return nil
+}
+
+// assign reads the text of a field into what it is to fill.
+func (r *Reader) assign(name string, text []byte, to any) error {
+	ok := true
+	switch to := to.(type) {
+	case *time.Time:
+		*to, ok = parseTime(text)
+	case *time.Duration:
+		seconds, err := strconv.ParseUint(string(text), 10, 32)
+		*to, ok = time.Duration(seconds)*time.Second, err == nil
+	case *string:
+		if !isLoc(name) {
+			*to = string(bytes.ToValidUTF8(text, []byte("\ufffd")))
+		} else if *to = r.locate(text); *to == "" {
+			return ErrBadLoc
+		}
+	}
+	if !ok {
+		return ErrBadValue
+	}
+	return nil
+}
+
+// alternate consumes an xhtml:link and keeps it if it has a language.
+func (r *Reader) alternate(t *tag, at int64) error {
+	attrs, _, long, ok := r.win.pass(t.size, r.Limits.Tag)
+	if !ok {
+		return nil
+	}
+	if long {
+		return r.fault(ScopeField, at, "xhtml:link", "", &LimitError{"Tag", r.Limits.Tag})
+	}
+	rel, _ := attribute(attrs, "rel")
+	lang, _ := attribute(attrs, "hreflang")
+	href, _ := attribute(attrs, "href")
+	if !equalFold(rel, "alternate") || len(lang) == 0 {
+		return nil
+	}
+	r.scratch = appendText(r.scratch[:0], href)
+	loc := r.locate(r.scratch)
+	if loc == "" {
+		return r.fault(ScopeField, at, "xhtml:link", string(href), ErrBadLoc)
+	}
+	if err := r.charge(perItem+len(lang)+len(loc), at, "xhtml:link"); err != nil {
+		return err
+	}
+	r.entry.Alternates = append(r.entry.Alternates, Alternate{Lang: string(trim(lang)), Loc: loc})
+	return nil
+}
+
+// charge counts what an entry holds. The first time that it is too much, it
+// returns the error; after that, the entry's extensions are passed over.
+func (r *Reader) charge(n int, at int64, name string) error {
+	if r.extra += int64(n); r.extra > r.Limits.Extensions {
+		return r.fault(ScopeField, at, name, "", &LimitError{"Extensions", r.Limits.Extensions})
+	}
+	return nil
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -108,20 +109,28 @@ func BenchmarkParse(b *testing.B) {
 
 var lines int
 
-// BenchmarkFirstDecision is a host of median size from bytes to verdict.
+// BenchmarkFirstDecision is the way from bytes to the first verdict, for the files
+// about as large as the median one.
 func BenchmarkFirstDecision(b *testing.B) {
-	file := literalFile(16)
+	files := realFiles(b)
+	slices.SortFunc(files, func(x, y []byte) int { return len(x) - len(y) })
+	files = files[len(files)*4/10 : len(files)*6/10]
 	b.Run("rfc9309", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			dialect.RFC9309().Parse(file).Group("ExampleBot").Decide(benchTarget)
+			for _, f := range files {
+				dialect.RFC9309().Parse(f).Group("ExampleBot").Decide(benchTarget)
+			}
 		}
 	})
 	b.Run("temoto", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			data, _ := robotstxt.FromBytes(file)
-			data.FindGroup("ExampleBot").Test(benchTarget)
+			for _, f := range files {
+				if data, err := robotstxt.FromBytes(f); err == nil {
+					data.FindGroup("ExampleBot").Test(benchTarget)
+				}
+			}
 		}
 	})
 }

@@ -212,12 +212,15 @@ func grams(g *Group, i uint32) func(yield func(uint32) bool) {
 }
 
 // needs returns the octets that a target must have for a rule.
-func needs(g *Group, i uint32) uint64 {
+func needs(g *Group, i uint32) (mask uint64) {
 	r := g.rule(int(i))
 	if r.flags&twofold != 0 {
 		return 0
 	}
-	return octetMask(strings.ReplaceAll(g.text(r), "*", ""))
+	for piece := range strings.SplitSeq(g.text(r), "*") {
+		mask |= octetMask(piece)
+	}
+	return mask
 }
 
 // octetMask is the set of the octets in s, four to a bit.

@@ -67,23 +67,32 @@ func skipMark(text string, lenient bool) string {
 }
 
 // nextLine cuts the first line off text. Lines end at CR, LF or CR LF; a CR alone
-// is looked for only where there is one.
+// is looked for, octet by octet, only where there is one.
 func nextLine(text string, bareCR bool) (line, rest string) {
+	if bareCR {
+		return nextOddLine(text)
+	}
 	end := strings.IndexByte(text, '\n')
 	if end < 0 {
-		line = text
-	} else {
-		line, rest = text[:end], text[end+1:]
+		return text, ""
 	}
-	if bareCR {
-		if i := strings.IndexByte(line, '\r'); i >= 0 && i+1 < len(text) && i+1 != end {
-			return text[:i], text[i+1:]
-		}
-	}
-	if n := len(line); n > 0 && line[n-1] == '\r' {
-		line = line[:n-1]
+	line, rest = text[:end], text[end+1:]
+	if end > 0 && line[end-1] == '\r' {
+		line = line[:end-1]
 	}
 	return line, rest
+}
+
+func nextOddLine(text string) (line, rest string) {
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == '\n', text[i] == '\r' && (i+1 == len(text) || text[i+1] != '\n'):
+			return text[:i], text[i+1:]
+		case text[i] == '\r':
+			return text[:i], text[i+2:]
+		}
+	}
+	return text, ""
 }
 
 // hasBareCR reports whether a CR ends a line on its own somewhere in text.

@@ -1,0 +1,98 @@
+package dialect_test
+
+import (
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/temoto/robotstxt"
+)
+
+// retained returns the octets that a value keeps alive, on average of many.
+func retained[T any](tb testing.TB, build func() T) int {
+	tb.Helper()
+	const n = 16
+	kept := make([]T, n)
+	build() // fills pools
+	before := heap()
+	for i := range kept {
+		kept[i] = build()
+	}
+	after := heap()
+	runtime.KeepAlive(kept)
+	return int(int64(after-before) / n)
+}
+
+// heap returns the octets in use once all garbage is gone, pools included.
+func heap() uint64 {
+	var m runtime.MemStats
+	for range 3 {
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// TestRetained holds a group to the memory that a crawl of very many hosts can
+// afford: half of the files need at most 350 octets, and the mean is at most a
+// quarter of temoto's.
+func TestRetained(t *testing.T) {
+	var ours []int
+	sum, theirs := 0, 0
+	for i, file := range realFiles(t) {
+		if i%4 != 0 { // a sample, for collecting garbage takes its time
+			continue
+		}
+		n := retained(t, func() *dialect.Group { return dialect.RFC9309().Parse(file).Group("ExampleBot") })
+		ours = append(ours, n)
+		if _, err := robotstxt.FromBytes(file); err == nil {
+			sum += n
+			theirs += retained(t, func() *robotstxt.RobotsData { data, _ := robotstxt.FromBytes(file); return data })
+		}
+	}
+	slices.Sort(ours)
+	median := ours[len(ours)/2]
+	t.Logf("%d files: median %d octets, p90 %d, mean %.3f of temoto's", len(ours), median, ours[len(ours)*9/10], float64(sum)/float64(theirs))
+	if median > 350 || 4*sum > theirs {
+		t.Errorf("median %d octets, want at most 350; mean %d to temoto's %d, want a quarter", median, sum/len(ours), theirs/len(ours))
+	}
+}
+
+// TestSelfContained: a group keeps neither the file nor the rules alive.
+func TestSelfContained(t *testing.T) {
+	file := literalFile(15_000) // 400 KB
+	file = append(file, "\nUser-agent: ExampleBot\nDisallow: /x\n"...)
+	for _, d := range dialect.All() {
+		if n := retained(t, func() *dialect.Group { return d.Parse(file).Group("ExampleBot") }); n > 1000 {
+			t.Errorf("%s: a group of one rule keeps %d octets", d, n)
+		}
+		if n := retained(t, func() []string { return d.Parse(append(file, "Sitemap: https://example.com/s.xml\n"...)).Sitemaps() }); n > 1000 {
+			t.Errorf("%s: a list of one sitemap keeps %d octets", d, n)
+		}
+	}
+}
+
+// TestAllocations: few to parse and compile, none to decide.
+func TestAllocations(t *testing.T) {
+	file := literalFile(9)
+	for _, d := range published {
+		if n := testing.AllocsPerRun(100, func() { d.Parse(file).Group("ExampleBot") }); n > 5 {
+			t.Errorf("%s: %v allocations to parse and compile, want at most 5", d, n)
+		}
+		for name, body := range map[string][]byte{
+			"nine literals": file, "many literals": literalFile(1000),
+			"nine wildcards": wildcardFile(9), "many wildcards": wildcardFile(1000),
+		} {
+			group := d.Parse(body).Group("ExampleBot")
+			for _, target := range []string{
+				"/", "/robots.txt", "/directory0/page", benchTarget, "/a/dir1/b.html", "/?param0=1", "", "x", "/#",
+				"/%7Ejoe/%e3%83%84?q=*$[]<>", hostileTarget, hostileTarget + "%7e",
+			} {
+				if n := testing.AllocsPerRun(10, func() { group.Decide(target) }); n != 0 {
+					t.Errorf("%s, %s: %v allocations to decide on %.20q", d, name, n, target)
+				}
+			}
+		}
+	}
+}

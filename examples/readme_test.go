@@ -1,0 +1,188 @@
+// Package examples has programs in its folders. Its tests hold README.md to them, and to what the library does.
+package examples
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
+)
+
+// TestREADMEPrograms finds every piece of Go of the README in a program that compiles.
+func TestREADMEPrograms(t *testing.T) {
+	var programs []string
+	files, err := filepath.Glob("*/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no examples", err)
+	}
+	for _, file := range files {
+		programs = append(programs, read(t, file))
+	}
+	pieces := strings.Split(read(t, "../README.md"), "```go\n")[1:]
+	if len(pieces) < 2 {
+		t.Errorf("%d pieces of Go in the README", len(pieces))
+	}
+	for _, piece := range pieces {
+		piece, _, _ = strings.Cut(piece, "```")
+		if !slices.ContainsFunc(programs, func(p string) bool { return strings.Contains(p, piece) }) {
+			t.Errorf("in no example:\n%s", piece)
+		}
+	}
+}
+
+// TestREADMEVerdicts works out the table of URLs.
+func TestREADMEVerdicts(t *testing.T) {
+	compare(t, "| robots.txt | URL |", 2, func(d dialect.Dialect, given []string) (string, error) {
+		target, err := url.Parse(strings.Join(lines(given[1]), ""))
+		if err != nil {
+			return "", err
+		}
+		group := groupOf(d, given[0])
+		return verdict(group.Decide(dialect.Target(target)).Allowed), nil
+	})
+}
+
+// TestREADMEDelays works out the table of crawl delays.
+func TestREADMEDelays(t *testing.T) {
+	compare(t, "| robots.txt | rfc9309 |", 1, func(d dialect.Dialect, given []string) (string, error) {
+		group := groupOf(d, given[0])
+		delay, ok := group.CrawlDelay()
+		if !ok {
+			return "none", nil
+		}
+		return strconv.FormatFloat(delay.Seconds(), 'f', -1, 64), nil
+	})
+}
+
+// TestREADMEAnswers gives each answer of the table to a plugin that asks for robots.txt.
+func TestREADMEAnswers(t *testing.T) {
+	compare(t, "| answer | rfc9309 |", 1, func(d dialect.Dialect, given []string) (string, error) {
+		robots, err := collyrobots.New(
+			collyrobots.Dialect(d),
+			collyrobots.ProductToken("ExampleBot"),
+			collyrobots.HTTPClient(&http.Client{Transport: reply(given[0])}),
+			collyrobots.Logger(slog.New(slog.DiscardHandler)))
+		if err != nil {
+			return "", err
+		}
+		defer robots.Close()
+		decision, err := robots.Check(t.Context(), "https://example.com/")
+		return verdict(decision.Allowed), err
+	})
+}
+
+// userAgent is the crawler of the tables.
+const userAgent = "ExampleBot/1.0 (+https://example.com/bot)"
+
+// groupOf returns what a robots.txt says to the crawler, by the name that the plugin takes from its user agent.
+func groupOf(d dialect.Dialect, cell string) *dialect.Group {
+	token := dialect.ProductToken(userAgent)
+	if d == dialect.Temoto() {
+		token = userAgent // looks the whole of it up, as the built-in check does
+	}
+	return d.Parse([]byte(strings.Join(lines(cell), "\n") + "\n")).Group(token)
+}
+
+// reply is a transport on which every request has the same answer: a status, or "no answer".
+type reply string
+
+func (r reply) RoundTrip(req *http.Request) (*http.Response, error) {
+	status, err := strconv.Atoi(string(r))
+	if err != nil {
+		return nil, errors.New(string(r))
+	}
+	body := io.NopCloser(strings.NewReader("User-agent: *\nDisallow: /\n"))
+	return &http.Response{StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: body, Request: req}, nil
+}
+
+// compare holds the cells of a table, those behind the first columns, which are given, against what work makes of them. The table is the one whose
+// head begins as told; the head of each other column is the name of a dialect.
+func compare(t *testing.T, head string, columns int, work func(d dialect.Dialect, given []string) (string, error)) {
+	t.Helper()
+	table := tableOf(t, head)
+	if len(table) < 4 {
+		t.Fatalf("the table has %d rows", len(table)-1)
+	}
+	var names []string
+	for _, d := range dialect.All() {
+		names = append(names, d.String())
+	}
+	if !slices.Equal(table[0][columns:], names) {
+		t.Fatalf("columns are %v, want %v", table[0][columns:], names)
+	}
+	for _, row := range table[1:] {
+		want := slices.Clone(row[:columns])
+		for _, d := range dialect.All() {
+			cell, err := work(d, row[:columns])
+			if err != nil {
+				t.Fatalf("%v: %v", row, err)
+			}
+			want = append(want, cell)
+		}
+		if !slices.Equal(row, want) {
+			t.Errorf("the row\n| %s |\nshould be\n| %s |", strings.Join(row, " | "), strings.Join(want, " | "))
+		}
+	}
+}
+
+// tableOf returns the cells of a table of the README, the rule under its head left out.
+func tableOf(t *testing.T, head string) (rows [][]string) {
+	t.Helper()
+	_, rest, found := strings.Cut(read(t, "../README.md"), "\n"+head)
+	if !found {
+		t.Fatalf("the README has no table %q", head)
+	}
+	for line := range strings.Lines(head + rest) {
+		line = strings.TrimSpace(line)
+		if !strings.HasPrefix(line, "|") {
+			break
+		}
+		if strings.HasPrefix(line, "|---") {
+			continue
+		}
+		cells := strings.Split(strings.Trim(line, "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		if len(rows) > 0 && len(cells) != len(rows[0]) {
+			t.Fatalf("%d cells instead of %d: %s", len(cells), len(rows[0]), line)
+		}
+		rows = append(rows, cells)
+	}
+	return rows
+}
+
+// lines returns the lines of code of a cell.
+func lines(cell string) []string {
+	parts := strings.Split(cell, "<br>")
+	for i, p := range parts {
+		parts[i] = strings.Trim(p, "`")
+	}
+	return parts
+}
+
+func verdict(allowed bool) string {
+	if allowed {
+		return "allowed"
+	}
+	return "denied"
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -51,24 +51,27 @@ func parseW3C(b []byte) (time.Time, bool) {
 	if !ok || !isDate(year, month, day) {
 		return time.Time{}, false
 	}
-	var clock time.Duration
-	if len(b) > 0 {
-		if !more || b[0] != 'T' && b[0] != 't' && b[0] != ' ' {
-			return time.Time{}, false
-		}
-		if clock, b, ok = parseClock(b[1:]); !ok {
-			return time.Time{}, false
-		}
+	if len(b) == 0 {
+		return instant(year, month, day, 0), true
 	}
-	east, ok := parseZone(b)
-	return time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Add(clock - east), ok
+	if !more || b[0] != 'T' && b[0] != 't' && b[0] != ' ' {
+		return time.Time{}, false
+	}
+	clock, b, ok1 := parseClock(b[1:])
+	east, ok2 := parseZone(b)
+	return instant(year, month, day, clock-east), ok1 && ok2
+}
+
+// instant returns the time that is d after the beginning of a day in UTC.
+func instant(year, month, day int, d time.Duration) time.Time {
+	return time.Date(year, time.Month(month), day, 0, 0, int(d/time.Second), int(d%time.Second), time.UTC)
 }
 
 func isDate(year, month, day int) bool {
 	if month < 1 || month > 12 || day < 1 {
 		return false
 	}
-	return day <= 28 || time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Day() == day
+	return day <= 28 || instant(year, month, day, 0).Day() == day
 }
 
 // parseClock cuts h:mm[:ss[.frac]] from the front of b. A sixtieth second is
@@ -179,5 +182,5 @@ func parseRFC822(b []byte) (time.Time, bool) {
 	if ok && len(f) > 4 {
 		east, ok = parseZone([]byte(f[4]))
 	}
-	return time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Add(clock - east), ok
+	return instant(year, month, day, clock-east), ok
 }

@@ -82,11 +82,11 @@ func (r *Reader) declare(attrs []byte) {
 // extension consumes an element of an extension. It reports false, and leaves
 // the element, if it is none or says nothing that is kept.
 func (r *Reader) extension(t *tag, at int64) (ok bool, err error) {
-	space, ok := r.prefixes[string(t.prefix)]
+	space, ok := r.prefixes[string(t.prefix())]
 	if !ok || t.end || !r.open || r.extra > r.Limits.Extensions {
 		return false, nil
 	}
-	name := space + ":" + string(t.local)
+	name := space + ":" + string(t.local())
 	if name == "xhtml:link" {
 		return true, r.alternate(t, at)
 	}

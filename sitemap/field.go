@@ -158,6 +158,9 @@ func parseFreq(b []byte) (string, bool) {
 
 // parsePriority reads a number between 0 and 1.
 func parsePriority(b []byte) (float64, bool) {
+	if len(b) == 3 && b[0] == '0' && b[1] == '.' && '0' <= b[2] && b[2] <= '9' {
+		return float64(b[2]-'0') / 10, true // most are
+	}
 	for _, c := range b {
 		if c != '.' && (c < '0' || c > '9') {
 			return 0, false

@@ -139,7 +139,7 @@ func looksBlank(c rune) bool {
 // unwrap removes line breaks and tabs from a location, as browsers do, and
 // the indentation that follows them.
 func unwrap(b []byte) []byte {
-	if bytes.IndexAny(b, "\t\r\n") < 0 {
+	if !bytes.ContainsAny(b, "\t\r\n") {
 		return b
 	}
 	out := make([]byte, 0, len(b))

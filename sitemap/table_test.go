@@ -448,3 +448,24 @@ func TestFields(t *testing.T) {
 		}
 	}
 }
+
+// TestOffsets finds each error where it says, far into a document and
+// whether that was compressed or not.
+func TestOffsets(t *testing.T) {
+	doc := urlset(strings.Repeat(one, 10_000), "<url><loc>ftp://x</loc></url>", strings.Repeat("\n", 100_000),
+		"<url><loc>http://e.test/1</loc><lastmod>never</lastmod></url>", "<url></url>", "<x:y a='"+strings.Repeat("x", 20_000)+"'/><loc>a</loc>")
+	doc = short(doc, len("</urlset>"))
+	for _, c := range []string{doc, zip(doc), wide(doc, false)} {
+		var at []string
+		for _, err := range NewReader(strings.NewReader(c), nil).All() {
+			var se *Error
+			if errors.As(err, &se) {
+				at = append(at, doc[se.Offset:min(len(doc), int(se.Offset)+9)])
+			}
+		}
+		want := `["<loc>ftp:" "<lastmod>" "<url></ur" "<x:y a='x" "<loc>a</l" ""]`
+		if got := fmt.Sprintf("%q", at); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

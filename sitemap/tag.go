@@ -3,57 +3,54 @@ package sitemap
 import "bytes"
 
 // A tag is what the beginning of a tag tells: "<prefix:local" or
-// "</prefix:local", in lower case. Its slices are valid until the next tag.
+// "</prefix:local".
 type tag struct {
-	prefix, local []byte
-	end           bool
-	size          int // octets up to the end of the name
+	text  [longestName]byte // in lower case, from start
+	start int               // of the name
+	colon int               // 0 if there is none
+	size  int               // octets up to the end of the name
+	end   bool              // it is an end tag
 }
 
 // longestName is longer than any name of the formats; longer ones are cut.
 const longestName = 64
 
+func (t *tag) local() []byte { return t.text[max(t.start, t.colon+1):t.size] }
+
+func (t *tag) prefix() []byte { return t.text[t.start:max(t.start, t.colon)] }
+
 // tag reads the name of the tag at which the window stands, and consumes
-// nothing.
-func (w *window) tag() tag {
+// nothing. What it returns is valid until the next call.
+func (w *window) tag() *tag {
+	t := &w.last
 	for {
 		rest := w.buf[w.pos:min(w.end, w.pos+longestName)]
-		n, start, colon := 1, 1, 0
-		if len(rest) > 1 && rest[1] == '/' {
-			n, start = 2, 2
+		n := 1
+		t.end = len(rest) > 1 && rest[1] == '/'
+		if t.end {
+			n = 2
 		}
-		for n < len(rest) {
+		t.start, t.colon = n, 0
+		for ; n < len(rest); n++ {
 			c := nameOctet[rest[n]]
-			if c == 0 {
-				if rest[n] != ':' {
-					break
-				}
-				colon = n
+			if c == ':' {
+				t.colon = n
+			} else if c == 0 {
+				break
 			}
-			w.name[n] = c
-			n++
+			t.text[n] = c
 		}
-		if n < len(rest) || n == longestName || !w.more() {
-			return w.newTag(start, colon, n)
+		if t.size = n; n < len(rest) || n == longestName || !w.more() {
+			return t
 		}
 	}
-}
-
-// newTag takes a name apart, which is in w.name from start to end and may have
-// a colon.
-func (w *window) newTag(start, colon, end int) tag {
-	t := tag{local: w.name[start:end], end: start == 2, size: end}
-	if colon > 0 {
-		t.prefix, t.local = w.name[start:colon], w.name[colon+1:end]
-	}
-	return t
 }
 
 // nameOctet holds, for each octet that may be part of a name as far as finding
-// its end is concerned, its lower case, and 0 for the others and the colon.
+// its end is concerned, its lower case, and 0 for the others.
 var nameOctet = func() (t [256]byte) {
 	for i := range t {
-		if c := byte(i); c > ' ' && bytes.IndexByte([]byte("/><=\"':"), c) < 0 {
+		if c := byte(i); c > ' ' && bytes.IndexByte([]byte("/><=\"'"), c) < 0 {
 			t[i] = lower(c)
 		}
 	}
@@ -100,7 +97,7 @@ func (w *window) pass(size int, max int64) (attrs []byte, empty, long, ok bool) 
 func (w *window) passEnd(t *tag) {
 	rest := w.rest()
 	if n := 1 + t.size; len(rest) > n && rest[1] == '/' && nameOctet[rest[n]] == 0 &&
-		string(rest[2:n]) == string(w.name[1:t.size]) {
+		string(rest[2:n]) == string(t.text[1:t.size]) {
 		w.pos += n
 	}
 }
@@ -122,7 +119,7 @@ func attribute(attrs []byte, name string) (value []byte, ok bool) {
 func nextAttribute(attrs []byte) (key, value, rest []byte, ok bool) {
 	for len(attrs) > 0 {
 		n := 0
-		for n < len(attrs) && (nameOctet[attrs[n]] != 0 || attrs[n] == ':') {
+		for n < len(attrs) && nameOctet[attrs[n]] != 0 {
 			n++
 		}
 		key, attrs = attrs[:n], bytes.TrimLeft(attrs[n:], " \t\r\n")
@@ -130,7 +127,7 @@ func nextAttribute(attrs []byte) (key, value, rest []byte, ok bool) {
 			value, rest = cutValue(bytes.TrimLeft(attrs[1:], " \t\r\n"))
 			return key, value, rest, true
 		}
-		if n == 0 && len(attrs) > 0 && nameOctet[attrs[0]] == 0 && attrs[0] != ':' {
+		if n == 0 && len(attrs) > 0 && nameOctet[attrs[0]] == 0 {
 			attrs = attrs[1:]
 		}
 	}

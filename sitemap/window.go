@@ -11,9 +11,9 @@ type window struct {
 	src      io.Reader
 	buf      []byte // buf[pos:end] has been read and not consumed
 	pos, end int
-	base     int64             // offset of buf[0] in the document
-	err      error             // why src has nothing more
-	name     [longestName]byte // of the tag at hand
+	base     int64 // offset of buf[0] in the document
+	err      error // why src has nothing more
+	last     tag   // that was read
 }
 
 const windowSize = 64 << 10

@@ -1,6 +1,6 @@
 package sitemap
 
-// findRoot consumes everything up to the start *tag of the root and that *tag.
+// findRoot consumes everything up to the start tag of the root and that tag.
 // A warning that a program wrote first, a declaration, comments and a DOCTYPE
 // with whatever it holds are passed over.
 func (r *Reader) findRoot() error {
@@ -10,11 +10,11 @@ func (r *Reader) findRoot() error {
 			continue
 		}
 		t := w.tag()
-		if r.format = rootOf(t.local); r.format == nil || t.end {
+		if r.format = rootOf(t.local()); r.format == nil || t.end {
 			w.pos += t.size
 			continue
 		}
-		r.prefix, r.index = string(t.prefix), r.format.name == "sitemapindex"
+		r.prefix, r.index = string(t.prefix()), r.format.name == "sitemapindex"
 		attrs, empty, _, _ := w.pass(t.size, r.Limits.Tag)
 		if r.empty = empty; r.Extensions && r.format.loose {
 			r.declare(attrs)
@@ -85,7 +85,7 @@ func (r *Reader) skipDoctype() {
 func (r *Reader) readXML() (Entry, error) {
 	for r.win.find('<') {
 		t := r.win.tag()
-		role := r.roleOf(&t)
+		role := r.roleOf(t)
 		if role == rolePage {
 			r.adoptGUID(t.end)
 		}
@@ -97,7 +97,7 @@ func (r *Reader) readXML() (Entry, error) {
 			}
 			return e, err
 		}
-		if err := r.element(role, &t); err != nil {
+		if err := r.element(role, t); err != nil {
 			return Entry{}, err
 		}
 	}
@@ -146,7 +146,7 @@ func (r *Reader) element(role role, t *tag) error {
 // skip consumes the beginning of a tag without a role; the search for the next
 // tag does the rest. It only looks for the tag's end to report a long one.
 func (r *Reader) skip(t *tag, at int64) error {
-	if len(t.local) > 0 && (t.local[0] == '!' || t.local[0] == '?') && r.skipMarkup() {
+	if len(t.local()) > 0 && (t.local()[0] == '!' || t.local()[0] == '?') && r.skipMarkup() {
 		return nil
 	}
 	if r.prefixes != nil {
@@ -160,7 +160,7 @@ func (r *Reader) skip(t *tag, at int64) error {
 	if !long {
 		return nil
 	}
-	return r.fault(ScopeField, at, string(t.local), "", &LimitError{"Tag", r.Limits.Tag})
+	return r.fault(ScopeField, at, string(t.local()), "", &LimitError{"Tag", r.Limits.Tag})
 }
 
 // page begins or ends a page element.

@@ -85,45 +85,43 @@ func (p *parser) parse(text string) {
 			p.endRecord()
 		}
 	}
-	if p.v.records {
-		p.endRecord()
-	}
+	p.endRecord()
 }
 
-// add takes a record in if it counts.
-func (p *parser) add(rec record, value string) {
-	switch rec.kind {
-	case agentLine:
+// add takes a record in if it counts, and tells why if it does not.
+func (p *parser) add(rec record, value string) Problem {
+	switch {
+	case rec.kind == agentLine:
 		if p.v.records && p.ruled {
 			p.endRecord()
 		}
 		p.open = true
-	case sitemapLine:
-		if value == "" || p.v.records || p.v.fullSitemaps && !isAbsolute(value) {
-			return
+	case rec.kind == sitemapLine && p.v.records, rec.kind == allowLine && p.v.records:
+		return Unsupported
+	case rec.kind == sitemapLine:
+		if value == "" || p.v.fullSitemaps && !isAbsolute(value) {
+			return BadSitemap
 		}
-	case allowLine:
-		if !p.open || p.v.records {
-			return
-		}
-	case disallowLine:
-		if !p.open {
-			return
-		}
+	case !p.open:
+		return OrphanRule
+	case rec.kind == disallowLine:
 		p.ruled = true
-	case delayLine:
-		if !p.open {
-			return
-		}
 	}
 	p.records = append(p.records, rec)
+	return noProblem
 }
 
-// endRecord ends a record of 1994; without a Disallow it was none.
-func (p *parser) endRecord() {
+// endRecord ends a record of 1994, and returns it if it was none for want of a
+// Disallow. Other dialects have no records.
+func (p *parser) endRecord() (dropped []record) {
+	if !p.v.records {
+		return nil
+	}
 	if !p.ruled {
+		dropped = p.records[p.start:]
 		p.records = p.records[:p.start]
 	}
 	p.start = len(p.records)
 	p.open, p.ruled = false, false
+	return dropped
 }

@@ -1,0 +1,374 @@
+package dialect_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/collyrobots/collyrobots/dialect"
+)
+
+// A reading is a fact of the texts as a question: what a file allows and denies an
+// agent, in the dialects that say so. In file | ends a line.
+type reading struct {
+	fact, dialects, file, agent, allow, deny string
+}
+
+const (
+	all     = "rfc9309 google coccoc original1994"
+	modern  = "rfc9309 google coccoc"
+	encoded = "rfc9309 coccoc"
+)
+
+var readings = []reading{
+	// Lines.
+	{"keys have no case", all, "USER-agent: *|dISALLOW: /a", "x", "/b", "/a"},
+	{"blanks around key and value", all, " \tUser-agent \t: * \t|\tDisallow\t:\t/a \t", "x", "/b", "/a"},
+	{"no blank is needed", all, "User-agent:*|Disallow:/a", "x", "/b", "/a"},
+	{"the last line needs no end", all, "User-agent: *|Disallow: /a", "x", "/b", "/a /aa"},
+	{"a comment ends a line", all, "User-agent: * # all|Disallow: /a#b|# Disallow: /c|Disallow: # /d", "x", "/b /c /d", "/a /ac"},
+	{"a value keeps its inner blanks", modern, "User-agent: *|Disallow: /a b", "x", "/a /ab", ""},
+	{"a value keeps later colons", all, "User-agent: *|Disallow: /a:b", "x", "/a", "/a:b"},
+	{"lines without sense are passed over", all, "hello|User-agent: *|:|%%%|<b>|Disallow: /a|:x", "x", "/b", "/a"},
+	{"CR ends a line", all, "User-agent: *\rDisallow: /a\rDisallow: /b\r", "x", "/c", "/a /b"},
+	{"a mark at the start is skipped", all, "\xEF\xBB\xBFUser-agent: *|Disallow: /a", "x", "/b", "/a"},
+	{"half a mark is skipped", "google", "\xEF\xBBUser-agent: *|Disallow: /a", "x", "/b", "/a"},
+	{"half a mark spoils a line", "rfc9309 coccoc original1994", "\xEF\xBBUser-agent: *|Disallow: /a", "x", "/a /b", ""},
+	{"a second mark spoils a line", all, "\xEF\xBB\xBF\xEF\xBB\xBFUser-agent: *|Disallow: /a", "x", "/a", ""},
+	{"a NUL ends a line", "google", "User-agent: *|Disallow: /a\x00b", "x", "/b", "/a /ac"},
+	{"a NUL is an octet", encoded, "User-agent: *|Disallow: /a\x00b", "x", "/a /ac", "/a%00b"},
+	{"keys are known by their beginning", "google", "User-agents: *|Disallowed: /a|Allow-this: /a/b", "x", "/a/b", "/a"},
+	{"keys are known whole", encoded, "User-agent: *|Disallowed: /a|Disallow: /c|Allowed: /c/d|User-agents: y", "x", "/a", "/c /c/d"},
+	{"typos are read", "google", "Useragent: *|Disalow: /a|Dissallow: /b|dissalow: /c|diasllow: /d|disallaw: /e", "x", "/f", "/a /b /c /d /e"},
+	{"other typos are not", "google", "User-agent: *|Desallow: /a|Dis allow: /b|alow: /c", "x", "/a /b /c", ""},
+	{"typos are ignored", "rfc9309 coccoc original1994", "User-agent: *|Disalow: /a|Dissallow: /b|Disallow /c", "x", "/a /b /c", ""},
+	{"two words need no colon", "google", "User-agent\t*|Disallow /a|Disallow /b c", "x", "/b", "/a"},
+
+	// Groups.
+	{"a rule before any User-agent is nobody's", all, "Disallow: /a|User-agent: *|Disallow: /b", "x", "/a", "/b"},
+	{"User-agent lines share a group", all, "User-agent: a|User-agent: b|Disallow: /a", "b", "/b", "/a"},
+	{"a rule ends the names", all, "User-agent: a|Disallow: /a|User-agent: b|Disallow: /b", "a", "/b", "/a"},
+	{"an empty rule ends the names, too", modern, "User-agent: a|Disallow:|User-agent: b|Disallow: /b", "a", "/b", ""},
+	{"a pattern without sense ends the names, too", modern, "User-agent: a|Disallow: x|User-agent: b|Disallow: /b", "a", "/b", ""},
+	{"an empty line ends nothing", modern, "User-agent: a||Disallow: /a||Disallow: /b", "a", "/c", "/a /b"},
+	{"a blank line ends a record", "original1994", "User-agent: a|Disallow: /a| \t|Disallow: /b", "a", "/b", "/a"},
+	{"a comment is no blank line", "original1994", "User-agent: a|#|Disallow: /a| # x|Disallow: /b", "a", "/c", "/a /b"},
+	{"a record needs a Disallow", "original1994", "User-agent: a|Allow: /||User-agent: *|Disallow: /b", "a", "/a", "/b"},
+	{"a group needs no rule", modern, "User-agent: *|Disallow: /|User-agent: a", "a", "/b", ""},
+	{"Sitemap ends nothing", all, "User-agent: a|Sitemap: https://example.com/|User-agent: b|Disallow: /a", "a", "/b", "/a"},
+	{"Crawl-delay ends nothing", "rfc9309 google original1994", "User-agent: a|Crawl-delay: 1|User-agent: b|Disallow: /a", "a", "/b", "/a"},
+	{"Crawl-delay ends the names", "coccoc", "User-agent: a|Crawl-delay: x|User-agent: b|Disallow: /a", "a", "/a", ""},
+	{"groups of a name are combined", all, "User-agent: a|Disallow: /a||User-agent: b|Disallow: /b||User-agent: A|Disallow: /c", "a", "/b", "/a /c"},
+	{"groups of * are combined", all, "User-agent: *|Disallow: /a||User-agent: b|Disallow: /b||User-agent: *|Disallow: /c", "a", "/b", "/a /c"},
+	{"a name hides *", all, "User-agent: *|Disallow: /a||User-agent: x|Disallow: /b", "x", "/a", "/b"},
+	{"a name without a matching rule hides *", all, "User-agent: x|Disallow: /b||User-agent: *|Disallow: /", "x", "/a", "/b"},
+	{"nobody's file", all, "User-agent: y|Disallow: /", "x", "/a", ""},
+	{"names have no case", all, "User-agent: FOObot|Disallow: /a", "fooBOT", "/b", "/a"},
+	{"only ASCII letters have case", all, "User-agent: \u212Abot|Disallow: /a", "kbot", "/a", ""},
+
+	// Names.
+	{"a name is compared whole", "rfc9309 google", "User-agent: foo|Disallow: /a|User-agent: foobot-news|Disallow: /b|User-agent: *|Disallow: /c", "foobot", "/a /b", "/c"},
+	{"a parent name serves", "coccoc", "User-agent: foo|Disallow: /a|User-agent: *|Disallow: /b", "foo-bar-baz", "/b", "/a"},
+	{"the nearest parent serves", "coccoc", "User-agent: foo|Disallow: /a|User-agent: foo-bar|Disallow: /b", "foo-bar-baz", "/a", "/b"},
+	{"a part of a name is no parent", "coccoc", "User-agent: foob|Disallow: /a|User-agent: foobot-web|Disallow: /b", "foobot", "/a /b", ""},
+	{"a part of a name serves", "original1994", "User-agent: oob|Disallow: /a", "FooBot", "/b", "/a"},
+	{"all parts serve", "original1994", "User-agent: foo|Disallow: /a||User-agent: bot|Disallow: /b||User-agent: *|Disallow: /c", "FooBot", "/c", "/a /b"},
+	{"names on a line", "original1994", "User-agent: a-bot b-bot\tc-bot|Disallow: /a", "c-bot", "/b", "/a"},
+	{"* among names on a line", "original1994", "User-agent: a-bot *|Disallow: /a", "zed", "/b", "/a"},
+	{"versions are cut", "original1994", "User-agent: foobot/1.0|Disallow: /a", "FooBot/2.0", "/b", "/a"},
+	{"a name's rest is cut", "google", "User-agent: foobot/1.0 (x)|Disallow: /a", "FooBot", "/b", "/a"},
+	{"a name with a version is nobody's", encoded, "User-agent: foobot/1.0|Disallow: /a", "FooBot", "/a", ""},
+	{"it takes the rules along", modern, "User-agent: x|Disallow: /b|User-agent: foobot/1.0|Disallow: /a", "x", "/a", "/b"},
+	{"digits are not for matching", "rfc9309 google", "User-agent: MJ12bot|Disallow: /a|User-agent: *|Disallow: /b", "MJ12bot", "/a", "/b"},
+	{"digits and dots are matched", "coccoc original1994", "User-agent: MJ12.bot|Disallow: /a||User-agent: *|Disallow: /b", "MJ12.bot", "/b", "/a"},
+	{"* and more is *", "google", "User-agent: * x|Disallow: /a", "y", "/b", "/a"},
+	{"* and more is nobody", encoded, "User-agent: * x|Disallow: /a", "y", "/a", ""},
+	{"*x is nobody", modern, "User-agent: *x|Disallow: /a", "x", "/a", ""},
+
+	// Rules.
+	{"a pattern is a beginning", all, "User-agent: *|Disallow: /fish", "x", "/Fish /catfish /?id=fish /fis", "/fish /fish.html /fish/salmon /fish?id=1"},
+	{"a directory", all, "User-agent: *|Disallow: /fish/", "x", "/fish /fish.html", "/fish/ /fish/a"},
+	{"the longest pattern wins", modern, "User-agent: *|Disallow: /a|Allow: /a/b|Disallow: /a/b/c", "x", "/a/b /a/bx", "/a /a/b/c"},
+	{"the order does not matter", modern, "User-agent: *|Disallow: /a/b/c|Allow: /a/b|Disallow: /a", "x", "/a/b /a/bx", "/a /a/b/c"},
+	{"Allow wins a tie", modern, "User-agent: *|Disallow: /a|Allow: /a|Allow: /b|Disallow: /b", "x", "/a /b", ""},
+	{"any Disallow that matches wins", "original1994", "User-agent: *|Disallow: /a|Disallow: /a/b|Allow: /a/b/c", "x", "/b", "/a /a/b /a/b/c"},
+	{"an empty Disallow restricts nothing", all, "User-agent: x|Disallow:|User-agent: *|Disallow: /", "x", "/ /a", ""},
+	{"an empty rule undoes no other", modern, "User-agent: *|Disallow:|Allow:|Disallow: /a", "x", "/b", "/a"},
+	{"an empty Allow undoes nothing", all, "User-agent: *|Disallow: /|Allow:", "x", "", "/ /a"},
+	{"a pattern without a slash never matches", all, "User-agent: *|Disallow: a|Disallow: fish/|Disallow: %2Fa", "x", "/a /fish/", ""},
+	{"a pattern may start with *", modern, "User-agent: *|Disallow: *.gif", "x", "/a", "/a.gif /b/c.gif?d"},
+	{"* is any octets", modern, "User-agent: *|Disallow: /a*b*c", "x", "/a /ab /acb /xabc", "/abc /axbxc /abcd /a/b/c"},
+	{"* at the end changes nothing but the length", modern, "User-agent: *|Allow: /fish|Disallow: /fish*", "x", "/fis", "/fish /fishes"},
+	{"** is *", modern, "User-agent: *|Disallow: /a**b|Disallow: /**$", "x", "", "/ab /axb /c"},
+	{"$ is the end", modern, "User-agent: *|Disallow: /*.php$|Disallow: /b$", "x", "/a.php5 /a.php? /bc", "/a.php /b /a.php.php"},
+	{"*$ is any end", modern, "User-agent: *|Disallow: /a*$", "x", "/b", "/a /ab"},
+	{"$ elsewhere is itself", modern, "User-agent: *|Disallow: /a$b|Disallow: /*c$d", "x", "/a /ab /c", "/a$b /a$bc /xc$d"},
+	{"* and $ are themselves", "original1994", "User-agent: *|Disallow: /*.gif|Disallow: /a$", "x", "/b.gif /a", "/*.gif /a$ /a$b"},
+	{"a wildcard counts", modern, "User-agent: *|Allow: /page|Disallow: /*.htm", "x", "/page.txt", "/page.htm"},
+	{"what it swallows does not", modern, "User-agent: *|Allow: /abcdef|Disallow: /*f", "x", "/abcdef", "/xf"},
+	{"$ counts", modern, "User-agent: *|Allow: /$|Disallow: /", "x", "/", "/a /?"},
+	{"/robots.txt is allowed", "rfc9309", "User-agent: *|Disallow: /", "x", "/robots.txt /robots%2Etxt", "/robots.txt? /robots.txt/ /a/robots.txt"},
+	{"/robots.txt is not special", "google coccoc original1994", "User-agent: *|Disallow: /", "x", "", "/robots.txt"},
+	{"an index file stands for its directory", "google", "User-agent: *|Disallow: /|Allow: /a/index.html|Allow: /b/index.htm5", "x", "/a/ /a/index.html /b/", "/ /a /a/b /c/"},
+	{"an index file is a file", encoded, "User-agent: *|Disallow: /|Allow: /a/index.html", "x", "/a/index.html", "/ /a/"},
+	{"a denied index file is a file", modern, "User-agent: *|Disallow: /a/index.html", "x", "/a/", "/a/index.html"},
+
+	// Encoding.
+	{"escapes of plain letters are letters", encoded, "User-agent: *|Disallow: /%7Ejoe|Disallow: /a%2Db", "x", "/joe", "/~joe /%7ejoe /%7Ejo%65 /a-b /a%2db"},
+	{"escapes are escapes", "google original1994", "User-agent: *|Disallow: /%7Ejoe", "x", "/~joe", "/%7Ejoe"},
+	{"hex digits have no case", encoded, "User-agent: *|Disallow: /%e3%83%84", "x", "/%E3", "/%E3%83%84 /%e3%83%84 /\u30C4"},
+	{"hex digits of patterns have no case", "google", "User-agent: *|Disallow: /%e3%83%84", "x", "/%e3%83%84", "/%E3%83%84"},
+	{"letters that are not ASCII are escaped", encoded, "User-agent: *|Disallow: /\u00E9|Disallow: /\xE9", "x", "/e", "/%C3%A9 /%c3%a9 /\u00E9 /%E9"},
+	{"in patterns, too", "google", "User-agent: *|Disallow: /\u00E9", "x", "/\u00E9", "/%C3%A9"},
+	{"%2F is no slash", modern, "User-agent: *|Disallow: /a/b|Disallow: /c%2fd", "x", "/a%2Fb /c/d", "/a/b /c%2Fd"},
+	{"nothing is decoded twice", encoded, "User-agent: *|Disallow: /a%2562", "x", "/ab /a%62", "/a%2562"},
+	{"a lone percent is itself", encoded, "User-agent: *|Disallow: /a%zz|Disallow: /b%25c", "x", "/a%25zz /b%c", "/a%zz"},
+	{"escaped * and $ are not special", encoded, "User-agent: *|Disallow: /a%2Ab|Disallow: /c%24", "x", "/axb /c", "/a*b /a%2ab /c$ /c%24d"},
+	{"a wildcard takes a literal *", modern, "User-agent: *|Disallow: /a*c", "x", "/a", "/a*c /abc"},
+	{"what a URL cannot have is escaped", encoded, "User-agent: *|Disallow: /a b|Disallow: /c<d>", "x", "/ab", "/a%20b /c%3Cd%3e"},
+	{"in the query reserved octets equal their escapes", encoded, "User-agent: *|Disallow: /a?u=http://b|Disallow: /c?u=%2F%2f[", "x", "/a%3Fu=http://b",
+		"/a?u=http://b /a?u=http%3A%2F%2fb /c?u=//[ /c?u=/%2F%5b"},
+	{"and after a wildcard, wherever it stands", encoded, "User-agent: *|Disallow: /*u=%2Fa|Disallow: /*v=/b$", "x", "/u=/a /v=%2Fb", "/u=%2Fa /x?u=/a /x?u=%2fa /v=/b /x?v=%2Fb"},
+	{"but & and = do not", encoded, "User-agent: *|Disallow: /a?b=c", "x", "/a?b%3Dc", "/a?b=c"},
+	{"octets are octets", "original1994", "User-agent: *|Disallow: /a b|Disallow: /\u00E9", "x", "/a%20b /%C3%A9", "/a b"},
+
+	// Targets.
+	{"a fragment is not matched", all, "User-agent: *|Disallow: /a", "x", "/#/a", "/a#b"},
+	{"a fragment does not hinder $", modern, "User-agent: *|Disallow: /a$", "x", "/ab#", "/a#b"},
+	{"a missing slash is supplied", all, "User-agent: *|Disallow: /a", "x", "b ?a", "a a?b"},
+}
+
+func TestReadings(t *testing.T) {
+	for _, r := range readings {
+		for _, name := range strings.Fields(r.dialects) {
+			d, _ := dialect.ByName(name)
+			t.Run(name+"/"+r.fact, func(t *testing.T) {
+				body := strings.ReplaceAll(r.file, "|", "\n")
+				r.check(t, d.Parse([]byte(body)).Group(r.agent))
+			})
+		}
+	}
+}
+
+func (r reading) check(t *testing.T, group *dialect.Group) {
+	t.Helper()
+	// Some targets have a blank inside: "/a b" is written with it and asked as one.
+	for list, want := range map[string]bool{r.allow: true, r.deny: false} {
+		targets := strings.Split(list, " ")
+		if list == "/a b" {
+			targets = []string{list}
+		}
+		for _, target := range targets {
+			if list == "" {
+				continue
+			}
+			if got := group.Decide(target); got.Allowed != want {
+				t.Errorf("%q for %s: %q: %+v, want %v", r.file, r.agent, target, got, want)
+			}
+		}
+	}
+}
+
+// TestTokens: of several tokens the first that has a group counts.
+func TestTokens(t *testing.T) {
+	const file = "User-agent: news-bot\nDisallow: /news\nUser-agent: bot\nDisallow: /bot\nUser-agent: *\nDisallow: /all\n"
+	for _, test := range []struct {
+		d      dialect.Dialect
+		tokens string
+		name   string
+	}{
+		{dialect.Google(), "news-bot bot", "news-bot"},
+		{dialect.Google(), "img-bot bot", "bot"},
+		{dialect.RFC9309(), "img-bot Bot news-bot", "bot"},
+		{dialect.RFC9309(), "img-bot", "*"},
+		{dialect.RFC9309(), "", "*"},
+		{dialect.CocCoc(), "img-bot news-bot-x bot", "news-bot"},
+		{dialect.CocCoc(), "bot-x news-bot", "bot"},
+		{dialect.Original1994(), "x news-bot", "news-bot"},
+	} {
+		group := test.d.Parse([]byte(file)).Group(strings.Fields(test.tokens)...)
+		if group.Name() != test.name {
+			t.Errorf("%s, %s: group %q, want %q", test.d, test.tokens, group.Name(), test.name)
+		}
+	}
+	for _, d := range dialect.All() {
+		if g := d.Parse(nil).Group("x"); g == nil || g.Name() != "" || !g.Decide("/").Allowed {
+			t.Errorf("%s: an empty file is a restriction: %+v", d, g)
+		}
+	}
+}
+
+// TestRule: a decision names the line and the pattern as it is written.
+func TestRule(t *testing.T) {
+	const file = "# 1\r\nUser-agent: *\r\n\rDisallow: /%7ea*$ # 4\nAllow: /b**c/index.html\nDisallow:\n"
+	for _, test := range []struct {
+		d      dialect.Dialect
+		target string
+		want   dialect.Decision
+	}{
+		{dialect.RFC9309(), "/~abc", dialect.Decision{Rule: dialect.Rule{Pattern: "/%7ea*$", Line: 4}}},
+		{dialect.RFC9309(), "/bc/index.html", dialect.Decision{Allowed: true, Rule: dialect.Rule{Allow: true, Pattern: "/b**c/index.html", Line: 5}}},
+		{dialect.Google(), "/bxc/", dialect.Decision{Allowed: true, Rule: dialect.Rule{Allow: true, Pattern: "/b**c/index.html", Line: 5}}},
+		{dialect.RFC9309(), "/bxc/", dialect.Decision{Allowed: true, Rule: dialect.Rule{Line: 6}}},
+		{dialect.RFC9309(), "/robots.txt", dialect.Decision{Allowed: true}},
+	} {
+		if got := test.d.Parse([]byte(file)).Group("x").Decide(test.target); got != test.want {
+			t.Errorf("%s %s: %+v, want %+v", test.d, test.target, got, test.want)
+		}
+	}
+}
+
+// TestDelays reads Crawl-delay values; -1 is none.
+func TestDelays(t *testing.T) {
+	const none, longest = -1, time.Duration(1<<63 - 1)
+	for _, test := range []struct {
+		value       string
+		rfc, coccoc time.Duration
+	}{
+		{"0", 0, 0}, {"5", 5 * time.Second, 5 * time.Second}, {"007", 7 * time.Second, 7 * time.Second},
+		{"10", 10 * time.Second, 10 * time.Second}, {"11", 11 * time.Second, 10 * time.Second}, {"3600", time.Hour, 10 * time.Second},
+		{"0.5", 500 * time.Millisecond, time.Second}, {".5", 500 * time.Millisecond, time.Second}, {"2.", 2 * time.Second, 2 * time.Second},
+		{"9.001", 9001 * time.Millisecond, 10 * time.Second}, {"0.0000000001", 1, time.Second}, {"0.0000000000", 0, 0},
+		{"9223372036.854775807", longest, 10 * time.Second}, {"9223372036.854775808", longest, 10 * time.Second},
+		{"9223372037", longest, 10 * time.Second}, {"99999999999999999999", longest, 10 * time.Second}, {strings.Repeat("9", 100_000), longest, 10 * time.Second},
+		{"-1", none, none}, {"+1", none, none}, {"5s", none, none}, {"1,5", none, none}, {"1e400", none, none}, {"1e1", none, none}, {"NaN", none, none},
+		{"Inf", none, none}, {"0x10", none, none}, {"", none, none}, {".", none, none}, {"1.2.3", none, none}, {"5 10", none, none}, {"[5]", none, none},
+		{"\u0665", none, none}, {"1_0", none, none},
+	} {
+		file := []byte("User-agent: x\nCrawl-delay: " + test.value + "\nDisallow: /a\n")
+		for _, want := range []struct {
+			d     dialect.Dialect
+			delay time.Duration
+		}{{dialect.RFC9309(), test.rfc}, {dialect.CocCoc(), test.coccoc}, {dialect.Google(), none}, {dialect.Original1994(), none}} {
+			group := want.d.Parse(file).Group("x")
+			got, ok := group.CrawlDelay()
+			if ok != (want.delay >= 0) || got != max(want.delay, 0) {
+				t.Errorf("%s: Crawl-delay: %.30s: %v %v, want %v", want.d, test.value, got, ok, want.delay)
+			}
+			if got, ok := group.WrittenDelay(); ok != (test.rfc >= 0) || got != max(test.rfc, 0) {
+				t.Errorf("%s: Crawl-delay: %.30s: written %v %v, want %v", want.d, test.value, got, ok, test.rfc)
+			}
+		}
+	}
+}
+
+// TestDelayOfGroup: the longest delay of all our groups counts, wherever it stands.
+func TestDelayOfGroup(t *testing.T) {
+	for _, test := range []struct {
+		file string
+		want string
+	}{
+		{"Crawl-delay: 9|User-agent: x|Crawl-delay: 3|Crawl-delay: 7|Crawl-delay: no", "rfc9309 7s coccoc 7s"},
+		{"User-agent: y|Crawl-delay: 4|User-agent: x|Disallow: /", "rfc9309 4s"},
+		{"User-agent: x|Disallow: /a|User-agent: y|Crawl-delay: 4", "none"},
+		{"User-agent: x|Crawl-delay: 4|User-agent: *|Crawl-delay: 8|User-agent: x|Disallow: /", "rfc9309 8s coccoc 4s"},
+		{"User-agent: *|Crawl-delay: 8|Disallow:|User-agent: x|Disallow:", "none"},
+	} {
+		var got []string
+		for _, d := range dialect.All() {
+			if delay, ok := d.Parse([]byte(strings.ReplaceAll(test.file, "|", "\n"))).Group("x").CrawlDelay(); ok {
+				got = append(got, fmt.Sprint(d, " ", delay))
+			}
+		}
+		if s := strings.Join(got, " "); s != test.want && (s != "" || test.want != "none") {
+			t.Errorf("%s: %s, want %s", test.file, s, test.want)
+		}
+	}
+}
+
+func TestSitemaps(t *testing.T) {
+	const file = "Sitemap: https://a.example/1\nUser-agent: x\nSITEMAP:/2\nDisallow: /\nSitemap:\nSite-map: ftp://b.example/\u30C4 # 3\nsitemap: javascript:4\nSitemap: https:///5\n"
+	for d, want := range map[dialect.Dialect]string{
+		dialect.RFC9309():      "https://a.example/1 /2 javascript:4 https:///5",
+		dialect.Google():       "https://a.example/1 ftp://b.example/\u30C4",
+		dialect.CocCoc():       "https://a.example/1 /2 javascript:4 https:///5",
+		dialect.Original1994(): "",
+		dialect.Temoto():       "https://a.example/1 /2 javascript:4 https:///5",
+	} {
+		if got := strings.Join(d.Parse([]byte(file)).Sitemaps(), " "); got != want {
+			t.Errorf("%s: %s, want %s", d, got, want)
+		}
+	}
+}
+
+// TestSizeLimit: what is beyond 500 KiB is not read, and a line cut there is none.
+func TestSizeLimit(t *testing.T) {
+	head, rule := "User-agent: *\n", "Disallow: /private\n"
+	fill := func(n int) string { return strings.Repeat("#", n-1) + "\n" }
+	for _, test := range []struct {
+		tail string // to the limit
+		more string // beyond it
+		deny string
+	}{
+		{rule, "", "/private"},
+		{rule, "Disallow: /x\n", "/private"},
+		{strings.TrimSpace(rule), "\n", "/private"},
+		{strings.TrimSpace(rule), "\r\n", "/private"},
+		{strings.TrimSpace(rule), "/more\n", ""},
+		{strings.TrimSpace(rule), " # comment\n", ""},
+		{strings.TrimSpace(rule) + " # com", "ment\n", "/private"},
+		{"Disallow: /priv", "ate\n", ""},
+	} {
+		body := head + fill(dialect.SizeLimit-len(head)-len(test.tail)) + test.tail
+		if len(body) != dialect.SizeLimit {
+			t.Fatal(len(body))
+		}
+		for _, d := range published {
+			group := d.Parse([]byte(body + test.more)).Group("x")
+			for _, target := range []string{"/private", "/priv", "/x"} {
+				if got := group.Decide(target).Allowed; got != (target != test.deny) {
+					t.Errorf("%s: %q then %q: %s allowed %v", d, test.tail, test.more, target, got)
+				}
+			}
+		}
+	}
+}
+
+// TestGoogleLineLimit: Google reads 16,663 octets of a line.
+func TestGoogleLineLimit(t *testing.T) {
+	path := "/" + strings.Repeat("a", 16663-len("Disallow: /"))
+	file := []byte("User-agent: *\nDisallow: " + path + "bc\n")
+	for d, denied := range map[dialect.Dialect]string{
+		dialect.Google():  path,
+		dialect.RFC9309(): path + "bc",
+	} {
+		group := d.Parse(file).Group("x")
+		if group.Decide(denied).Allowed || !group.Decide(denied[:len(denied)-1]).Allowed {
+			t.Errorf("%s: the pattern is not %d octets long", d, len(denied))
+		}
+	}
+}
+
+func TestDialects(t *testing.T) {
+	if dialect.RFC9309() != (dialect.Dialect{}) {
+		t.Error("the zero Dialect is not RFC9309")
+	}
+	names := "rfc9309 google coccoc original1994 temoto"
+	var got []string
+	for _, d := range dialect.All() {
+		got = append(got, fmt.Sprint(d))
+		if same, ok := dialect.ByName(d.String()); !ok || same != d {
+			t.Errorf("ByName(%q) = %v, %v", d, same, ok)
+		}
+	}
+	if s := strings.Join(got, " "); s != names {
+		t.Errorf("All() = %s, want %s", s, names)
+	}
+	if d, ok := dialect.ByName("yandex"); ok || d != dialect.RFC9309() {
+		t.Errorf("ByName(yandex) = %v, %v", d, ok)
+	}
+}
+
+// TestReuse: a file may be overwritten as soon as Parse returns.
+func TestReuse(t *testing.T) {
+	for _, d := range dialect.All() {
+		body := []byte("User-agent: *\nDisallow: /private\nSitemap: https://example.com/s.xml\n")
+		rules := d.Parse(body)
+		clear(body)
+		group := rules.Group("x")
+		if group.Decide("/private").Allowed || group.Name() != "*" {
+			t.Errorf("%s: the rules have changed with the file", d)
+		}
+	}
+}

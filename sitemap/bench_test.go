@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/antchfx/xmlquery"
@@ -147,5 +148,27 @@ func benchQuery(b *testing.B, doc []byte) {
 		if len(xmlquery.Find(tree, "//urlset/url/loc")) == 0 {
 			b.Fatal("nothing found")
 		}
+	}
+}
+
+// BenchmarkHostile reads documents that are made of one thing over and over.
+// None takes much longer for an octet than the others.
+func BenchmarkHostile(b *testing.B) {
+	for _, c := range []struct{ name, part string }{
+		{"tags without end", "<a"}, {"fields without end", "<loc"}, {"quotes", `<loc "`}, {"other quotes", `<loc "><loc '>`}, {"ampersands", "<loc>" + strings.Repeat("&", 1000)},
+		{"references", "<loc>" + strings.Repeat("&a;", 1000)}, {"comments", "<!-->"}, {"doctypes", "<!DOCTYPE ["}, {"CDATA", "<![CDATA["}, {"in a loc", "<loc><![CDATA[]]>"},
+		{"declarations", "<?xml"}, {"instructions", "<?a"}, {"links", `<xhtml:link rel="alternate" hreflang="a" href="`}, {"attributes", `<xhtml:link ` + strings.Repeat("a ", 8000) + ">"},
+		{"faults", "<lastmod>x</lastmod>"}, {"empty", "<url></url>"}, {"images", "<url><image:image>"}, {"roots", "<urlset>"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			doc := "<urlset><url>" + strings.Repeat(c.part, 4<<20/len(c.part))
+			b.SetBytes(int64(len(doc)))
+			for b.Loop() {
+				r := NewReader(strings.NewReader(doc), nil)
+				r.Extensions = true
+				for range r.All() {
+				}
+			}
+		})
 	}
 }

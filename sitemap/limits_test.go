@@ -192,6 +192,50 @@ func TestFirstEntry(t *testing.T) {
 	}
 }
 
+// steps gives one part of a document for each entry that was made of it, and
+// complains if more is asked for.
+type steps struct {
+	t     *testing.T
+	parts []string
+	given int // entries
+	n     int // parts
+}
+
+func (s *steps) Read(p []byte) (int, error) {
+	if s.n == len(s.parts) {
+		return 0, io.EOF
+	}
+	if s.given < s.n {
+		s.t.Fatalf("asked for part %d after %d entries", s.n, s.given)
+	}
+	s.n++
+	return copy(p, s.parts[s.n-1]), nil
+}
+
+// TestStream gives the reader an entry at a time, and the next only when it
+// has given that one.
+func TestStream(t *testing.T) {
+	for name, parts := range map[string][]string{
+		"urlset":      {"<urlset>" + one, two, two, "</urlset>"},
+		"declaration": {"<?xml version='1.0' encoding='latin1'?>\n<urlset>" + one, two, "</urlset>"},
+		"text":        {"http://e.test/1\n", "http://e.test/2\n", ""},
+		"feed":        {"<feed><entry><link href='/1'/></entry>", "<entry><link href='/2'/></entry>", "</feed>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := &steps{t: t, parts: parts}
+			for e, err := range NewReader(src, mustURL("http://e.test/")).All() {
+				if err != nil {
+					t.Error(e, err)
+				}
+				src.given++
+			}
+			if src.given != len(parts)-1 {
+				t.Errorf("%d entries of %d parts", src.given, len(parts))
+			}
+		})
+	}
+}
+
 // TestAllocations counts what an entry costs beyond what a document does.
 func TestAllocations(t *testing.T) {
 	for name, entry := range map[string]func(io.Writer, int){"plain": plainEntry, "extended": extendedEntry} {

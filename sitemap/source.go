@@ -79,7 +79,7 @@ func (m *meter) Read(p []byte) (int, error) {
 	switch {
 	case m.n > m.limits.Decompressed:
 		return n, &LimitError{"Decompressed", m.limits.Decompressed}
-	case m.n > ratioFrom && m.n/max(m.raw.n, 1) >= m.limits.Ratio:
+	case m.n > ratioFrom && (m.n-1)/m.limits.Ratio >= m.raw.n:
 		return n, &LimitError{"Ratio", m.limits.Ratio}
 	}
 	return n, err
@@ -115,7 +115,7 @@ func noEOF(err error) error {
 // decode turns r into UTF-8. What the octets show goes before what they
 // declare; a label that is unknown, or cannot be true, means UTF-8.
 func decode(r *bufio.Reader) (utf8 io.Reader, decoded bool) {
-	head, _ := r.Peek(1024)
+	head := peekHead(r)
 	label := shown(head)
 	if label == "" {
 		if label = declared(head); label == "" {
@@ -127,6 +127,34 @@ func decode(r *bufio.Reader) (utf8 io.Reader, decoded bool) {
 		return r, false
 	}
 	return enc.NewDecoder().Reader(r), true
+}
+
+// peekHead returns the first octets of r, as many as the encoding depends on:
+// no more than that, so that a slow document does not have to be waited for.
+func peekHead(r *bufio.Reader) []byte {
+	for n := 4; ; n = r.Buffered() + 1 {
+		if _, err := r.Peek(n); err != nil || r.Buffered() >= headSize || settled(r) {
+			head, _ := r.Peek(min(r.Buffered(), headSize))
+			return head
+		}
+	}
+}
+
+// headSize is where the search for an XML declaration ends.
+const headSize = 1024
+
+// settled reports whether a declaration or a root is at hand, or a URL.
+func settled(r *bufio.Reader) bool {
+	head, _ := r.Peek(r.Buffered())
+	if _, decl, ok := bytes.Cut(head, []byte("<?xml")); ok {
+		return bytes.IndexByte(decl, '>') >= 0
+	}
+	for _, f := range formats {
+		if bytes.Contains(head, []byte("<"+f.name)) {
+			return true
+		}
+	}
+	return bytes.HasPrefix(head, []byte("http"))
 }
 
 // shown recognises UTF-8 by its mark, UTF-16 by its mark or by the NUL beside

@@ -143,10 +143,11 @@ func (r *Reader) element(role role, t *tag) error {
 	return r.field(role, t, at)
 }
 
-// skip consumes the beginning of a tag without a role; the search for the next
-// tag does the rest. It only looks for the tag's end to report a long one.
+// skip consumes the beginning of an element without a role; the search for the
+// next tag does the rest. It looks ahead only to report a long tag, and no
+// farther than that search will have to.
 func (r *Reader) skip(t *tag, at int64) error {
-	if len(t.local()) > 0 && (t.local()[0] == '!' || t.local()[0] == '?') && r.skipMarkup() {
+	if local := t.local(); len(local) > 0 && (local[0] == '!' || local[0] == '?') && r.skipMarkup() {
 		return nil
 	}
 	if r.prefixes != nil {
@@ -154,13 +155,12 @@ func (r *Reader) skip(t *tag, at int64) error {
 			return err
 		}
 	}
-	w := &r.win
-	long := !t.end && w.index(">", r.Limits.Tag) < 0 && int64(len(w.rest())) > r.Limits.Tag
+	w, max := &r.win, r.Limits.Tag
 	w.pos += t.size
-	if !long {
+	if t.end || w.index("<", max) >= 0 || int64(len(w.rest())) <= max || w.index(">", max) >= 0 {
 		return nil
 	}
-	return r.fault(ScopeField, at, string(t.local()), "", &LimitError{"Tag", r.Limits.Tag})
+	return r.fault(ScopeField, at, string(t.local()), "", &LimitError{"Tag", max})
 }
 
 // page begins or ends a page element.

@@ -41,6 +41,7 @@ const (
 	ReasonUnreachable Reason = "unreachable"          // robots.txt could not be read: nothing is allowed
 	ReasonSiteDown    Reason = "site down"            // robots.txt got no answer: the site is left alone for a while
 	ReasonDelay       Reason = "crawl delay too long" // longer than MaxDelay, which says Skip
+	ReasonIgnored     Reason = "not asked"            // IgnoreRobotsWithOwnersLeave
 )
 
 // String explains the decision in one line.

@@ -175,7 +175,7 @@ func (f *feeder) skip(l *link, e sitemap.Entry, scope scope) *int {
 		return &f.stats.OutOfScope
 	}
 	v, err := f.plugin.judge(l.c.Context, u, l.userAgent(), l.do)
-	if err != nil || v.refusal(u) != nil {
+	if err != nil || v.refusal(u) != nil && !f.plugin.config.dryRun {
 		return &f.stats.Denied
 	}
 	return nil

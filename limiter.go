@@ -34,6 +34,7 @@ type pacing struct {
 	minDelay time.Duration
 	fromEnd  bool // the delay counts from the end of a response
 	inFlight int  // most requests of a host at once; 0: one while a delay is in force
+	free     bool // a dry run: everything may start, nothing is waited for
 }
 
 // A wish is the crawl delay of one robots.txt, as written and as it is to be kept.
@@ -67,6 +68,9 @@ func (l *limiter) ask(now time.Time, scheme string, w wish) bool {
 
 // settle puts the delay in force that holds at now.
 func (l *limiter) settle(now time.Time) {
+	if !l.notBefore.After(now) {
+		l.notBefore = time.Time{}
+	}
 	delay := max(l.wishes[0].kept, l.wishes[1].kept, l.rules.minDelay, l.backOff.at(now))
 	if delay != l.delay {
 		l.delay = delay
@@ -89,6 +93,9 @@ func (l *limiter) drain() {
 // something has changed. It takes nothing.
 func (l *limiter) ready(now time.Time) (wait time.Duration, ok bool) {
 	l.settle(now)
+	if l.rules.free {
+		return 0, true
+	}
 	if wait = l.notBefore.Sub(now); wait > 0 {
 		return wait, false
 	}
@@ -102,6 +109,11 @@ func (l *limiter) ready(now time.Time) (wait time.Duration, ok bool) {
 	defer r.CancelAt(now)
 	wait = r.DelayFrom(now)
 	return wait, wait == 0
+}
+
+// unpaced tells whether nothing keeps a request from starting, now or later.
+func (l *limiter) unpaced() bool {
+	return l.rules.free || l.bucket == nil && l.notBefore.IsZero() && l.rules.inFlight == 0
 }
 
 // full tells whether as many requests are in flight as may be, and after what wait to ask again; 0: when one has ended.
@@ -130,7 +142,7 @@ func (l *limiter) full(now time.Time) (wait time.Duration, full bool) {
 // start lets the request for u go at now, if it may: directly on the wire, or through Colly, which may still abort it. In the
 // first case the caller must see to it that end follows.
 func (l *limiter) start(now time.Time, u *url.URL, onWire bool) bool {
-	if _, ok := l.ready(now); !ok || l.bucket != nil && !l.bucket.AllowN(now, 1) {
+	if _, ok := l.ready(now); !ok || l.bucket != nil && !l.bucket.AllowN(now, 1) && !l.rules.free {
 		return false
 	}
 	if gap := now.Sub(l.started); l.bucket != nil && !l.started.IsZero() && (l.stats.MinGap == 0 || gap < l.stats.MinGap) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +17,12 @@ import (
 )
 
 // An Option sets one thing about a Plugin. Where one is given twice, the later one holds. The zero Option is refused.
-type Option struct{ set func(*config) error }
+type Option struct {
+	name    string
+	fault   string // why New refuses it; empty: it does not
+	set     func(*config)
+	perHost bool // ForHosts takes it
+}
 
 // An OptionError names the option that New refuses, and why. New joins all of them with errors.Join.
 type OptionError struct {
@@ -27,55 +34,83 @@ func (e *OptionError) Error() string { return "collyrobots: " + e.Option + ": " 
 
 // config is what the options say. Its zero value is a Plugin without options.
 type config struct {
+	regime
+	perHost  []hostRule // the first that matches a host replaces the regime
+	dryRun   bool
+	shadows  []dialect.Dialect
+	feed     *Feed
+	onDenied func(*colly.Request, error)
+	store    store.Store
+	log      *slog.Logger
+	client   *http.Client
+}
+
+// A regime is how robots.txt is read and obeyed, for all hosts or for some.
+type regime struct {
 	dialect         dialect.Dialect
 	tokens          []string
 	pacing          pacing
 	maxDelay        time.Duration // 0: every delay is honoured
 	over            Over
 	honorCrawlDelay bool
-	feed            *Feed
-	onDenied        func(*colly.Request, error)
-	store           store.Store
-	log             *slog.Logger
-	client          *http.Client
+	ignoreRobots    bool
+}
+
+// A hostRule is a regime for the hosts that match a pattern.
+type hostRule struct {
+	pattern string
+	regime
 }
 
 // configure applies opts and reports every fault at once.
 func configure(opts []Option) (config, error) {
 	c := config{onDenied: func(*colly.Request, error) {}, log: slog.Default()}
+	err := c.apply(opts, func(Option) string { return "" })
+	c.pacing.free = c.dryRun
+	for i := range c.perHost {
+		c.perHost[i].pacing.free = c.dryRun
+	}
+	return c, err
+}
+
+// apply sets what opts say, but for those that have a fault or in which refuse finds one.
+func (c *config) apply(opts []Option, refuse func(Option) string) error {
 	var faults []error
 	for i, o := range opts {
+		name, fault := o.name, o.fault
 		if o.set == nil {
-			faults = append(faults, &OptionError{"Option", fmt.Sprintf("number %d is the zero Option", i+1)})
+			name, fault = "Option", fmt.Sprintf("number %d is the zero Option", i+1)
+		}
+		if fault == "" {
+			fault = refuse(o)
+		}
+		if fault != "" {
+			faults = append(faults, &OptionError{name, fault})
 			continue
 		}
-		if err := o.set(&c); err != nil {
-			faults = append(faults, err)
-		}
+		o.set(c)
 	}
-	return c, errors.Join(faults...)
+	return errors.Join(faults...)
 }
 
 // productTokens returns the names to look for in robots.txt, with userAgent as the crawler's first.
-func (c *config) productTokens(userAgent string) []string {
-	if c.tokens != nil {
-		return c.tokens
+func (r *regime) productTokens(userAgent string) []string {
+	if r.tokens != nil {
+		return r.tokens
 	}
-	if c.dialect == dialect.Temoto() {
+	if r.dialect == dialect.Temoto() {
 		return []string{userAgent} // the built-in check looks the whole of it up
 	}
 	return []string{dialect.ProductToken(userAgent)}
 }
 
-// option makes an Option that New refuses under its name where fault is not empty.
+// option makes an Option about the whole crawl, hostOption one that ForHosts takes too. New refuses it where fault is not empty.
 func option(name, fault string, set func(*config)) Option {
-	return Option{func(c *config) error {
-		if fault != "" {
-			return &OptionError{name, fault}
-		}
-		set(c)
-		return nil
-	}}
+	return Option{name: name, fault: fault, set: set}
+}
+
+func hostOption(name, fault string, set func(*regime)) Option {
+	return Option{name: name, fault: fault, set: func(c *config) { set(&c.regime) }, perHost: true}
 }
 
 // faultIf returns fault if bad holds, else nothing.
@@ -88,7 +123,7 @@ func faultIf(bad bool, fault string, args ...any) string {
 
 // Dialect sets whose reading of robots.txt is obeyed. Without it, RFC 9309's.
 func Dialect(d dialect.Dialect) Option {
-	return option("Dialect", "", func(c *config) { c.dialect = d })
+	return hostOption("Dialect", "", func(r *regime) { r.dialect = d })
 }
 
 // ProductToken sets the names that robots.txt may address this crawler by, the most specific first: "Googlebot-News",
@@ -104,8 +139,8 @@ func ProductToken(tokens ...string) Option {
 			fault = faultIf(!isName(t), "%q is not a product token: want a name such as ExampleBot, without version or blanks", t)
 		}
 	}
-	tokens = append([]string(nil), tokens...)
-	return option("ProductToken", fault, func(c *config) { c.tokens = tokens })
+	tokens = slices.Clone(tokens)
+	return hostOption("ProductToken", fault, func(r *regime) { r.tokens = tokens })
 }
 
 // isName tells whether s can be a crawler's name: an HTTP token (RFC 9110, section 5.6.2) that is not robots.txt's "*".
@@ -123,19 +158,63 @@ func isName(s string) bool {
 // MinDelay sets a floor between the starts of two requests to one host, whatever its robots.txt asks for, from the
 // first request (robots.txt itself) on. Zero, the default, is none.
 func MinDelay(d time.Duration) Option {
-	return option("MinDelay", faultIf(d < 0, "%v is negative", d), func(c *config) { c.pacing.minDelay = d })
+	return hostOption("MinDelay", faultIf(d < 0, "%v is negative", d), func(r *regime) { r.pacing.minDelay = d })
+}
+
+// ForHosts gives the hosts that match pattern options of their own, on top of those given before it: Dialect, ProductToken, MinDelay, MaxDelay,
+// HonorCrawlDelay, DelayFromEnd, MaxInFlight and IgnoreRobotsWithOwnersLeave. Where several patterns match, the first holds.
+//
+// A pattern is a host name in lower-case ASCII ("xn--..." for others), with the port if it is not the scheme's own, in which "*" stands for any characters,
+// dots included, and "?" for one: "*.example.com", "*:8080".
+func ForHosts(pattern string, opts ...Option) Option {
+	var own config
+	fault := faultIf(pattern == "" || strings.ContainsFunc(pattern, func(r rune) bool { return r > '~' || r <= ' ' || 'A' <= r && r <= 'Z' }),
+		"pattern %q is not a host name in lower-case ASCII", pattern)
+	if _, err := path.Match(pattern, ""); err != nil || strings.Contains(pattern, "/") {
+		fault = fmt.Sprintf("pattern %q is malformed", pattern)
+	}
+	if fault == "" {
+		if err := own.apply(opts, func(o Option) string { return faultIf(!o.perHost, "is not about single hosts") }); err != nil {
+			fault = strings.ReplaceAll(err.Error(), "\n", "; ")
+		}
+	}
+	return option("ForHosts", fault, func(c *config) {
+		own := config{regime: c.regime}
+		own.apply(opts, func(Option) string { return "" })
+		c.perHost = append(c.perHost, hostRule{pattern, own.regime})
+	})
+}
+
+// IgnoreRobotsWithOwnersLeave crawls without asking for robots.txt. Use it in ForHosts, for hosts whose owner has agreed: your own, or a
+// customer's. MinDelay still holds.
+func IgnoreRobotsWithOwnersLeave() Option {
+	return hostOption("IgnoreRobotsWithOwnersLeave", "", func(r *regime) { r.ignoreRobots = true })
+}
+
+// DryRun decides and reports, and enforces nothing: OnDenied is told of the requests that would not have been sent, Stats has the
+// delays that would have been kept, and everything is sent at once.
+func DryRun() Option {
+	return option("DryRun", "", func(c *config) { c.dryRun = true })
+}
+
+// Shadow also asks other dialects about each page, without obeying them, and lists in Stats the URLs on which they differ from
+// the one in force: what a spider that changes from one reading to another wants to see first. Each costs memory for one
+// more policy of every site.
+func Shadow(dialects ...dialect.Dialect) Option {
+	dialects = slices.Clone(dialects)
+	return option("Shadow", faultIf(len(dialects) == 0, "names no dialect"), func(c *config) { c.shadows = dialects })
 }
 
 // DelayFromEnd counts every delay from the end of a response instead of the start of its request: a server that takes long is
 // asked less. At most one request of a host is then in flight while a delay is in force.
 func DelayFromEnd() Option {
-	return option("DelayFromEnd", "", func(c *config) { c.pacing.fromEnd = true })
+	return hostOption("DelayFromEnd", "", func(r *regime) { r.pacing.fromEnd = true })
 }
 
 // MaxInFlight sets how many requests of one host may be on the wire at once, from the start until the response's body was read.
 // Without it, one while a delay is in force, and as many as Colly sends where there is none.
 func MaxInFlight(n int) Option {
-	return option("MaxInFlight", faultIf(n < 1, "%d is less than one", n), func(c *config) { c.pacing.inFlight = n })
+	return hostOption("MaxInFlight", faultIf(n < 1, "%d is less than one", n), func(r *regime) { r.pacing.inFlight = n })
 }
 
 // Over says what becomes of a host that asks for a longer crawl delay than MaxDelay.
@@ -154,12 +233,12 @@ func MaxDelay(d time.Duration, over Over) Option {
 	if fault == "" {
 		fault = faultIf(over != Clamp && over != Skip, "Over(%d) is neither Clamp nor Skip", int(over))
 	}
-	return option("MaxDelay", fault, func(c *config) { c.maxDelay, c.over = d, over })
+	return hostOption("MaxDelay", fault, func(r *regime) { r.maxDelay, r.over = d, over })
 }
 
 // HonorCrawlDelay keeps Crawl-delay also under a dialect that ignores the line, read as RFC 9309's dialect reads it.
 func HonorCrawlDelay() Option {
-	return option("HonorCrawlDelay", "", func(c *config) { c.honorCrawlDelay = true })
+	return hostOption("HonorCrawlDelay", "", func(r *regime) { r.honorCrawlDelay = true })
 }
 
 // FollowSitemaps crawls what the sitemaps list that the robots.txt files of the crawled sites name.

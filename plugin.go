@@ -15,15 +15,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"sync"
-	"time"
 	"weak"
 
 	"github.com/gocolly/colly/v2"
 
-	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
@@ -33,14 +32,14 @@ import (
 type Plugin struct {
 	config config
 	guard  *backend.Guard
+	bench  bench
 	pace   pace
 	feeder *feeder // nil: sitemaps are not followed
 
 	mu       sync.Mutex
 	attached map[weak.Pointer[colly.Collector]]struct{}
-	first    *link         // the first collector: whose client and user agent Check uses
-	policies *policy.Cache // nil until the product token is known
-	closed   bool
+	first    *link    // the first collector: whose client and user agent Check uses
+	warned   sync.Map // what the self-check has said, by message
 }
 
 // ErrClosed is why a request was denied after Close.
@@ -52,12 +51,10 @@ func New(opts ...Option) (*Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plugin{
-		config:   config,
-		attached: make(map[weak.Pointer[colly.Collector]]struct{}),
-		pace:     newPace(config.pacing),
-	}
+	p := &Plugin{config: config, attached: make(map[weak.Pointer[colly.Collector]]struct{})}
 	p.guard = backend.NewGuard(wire{p})
+	p.bench.config = &p.config
+	p.pace = newPace(func(host string) *pacing { return &p.config.regimeOf(host).pacing })
 	if config.feed != nil {
 		p.feeder = newFeeder(p, *config.feed)
 	}
@@ -97,7 +94,9 @@ func (p *Plugin) Attach(c *colly.Collector) error {
 		p.first = l
 	}
 	c.IgnoreRobotsTxt = true
+	p.guard.Stand(handle.Client()) // for clones that are not attached and come first
 	c.OnRequest(l.onRequest)
+	l.callbacks, _ = backend.OnRequestCallbacks(c)
 	c.OnRequestHeaders(l.onRequestHeaders)
 	c.OnResponseHeaders(l.onResponseHeaders)
 	c.OnError(l.onError)
@@ -126,22 +125,16 @@ func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 
 // Close ends the plugin: requests of attached collectors are denied with ErrClosed from now on. Call it after the crawl, since what
 // was learnt goes to the Store before it returns. The Store stays open.
-func (p *Plugin) Close() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
-	if p.policies == nil {
-		return nil
-	}
-	return p.policies.Close()
-}
+func (p *Plugin) Close() error { return p.bench.close() }
 
 // A link joins a Plugin to one collector: the hooks of a request, in the order in which it meets them.
 type link struct {
-	plugin *Plugin
-	c      *colly.Collector    // nil: the link of a plugin that is not attached
-	client func() *http.Client // the one that the collector sends with now
-	do     policy.Doer         // fetches robots.txt with it
+	plugin    *Plugin
+	c         *colly.Collector    // nil: the link of a plugin that is not attached
+	client    func() *http.Client // the one that the collector sends with now
+	do        policy.Doer         // fetches robots.txt with it
+	callbacks int                 // OnRequest callbacks of c when it was attached, ours included
+	checked   sync.Once           // the self-check, at the first request
 }
 
 func newLink(p *Plugin, c *colly.Collector, client func() *http.Client) *link {
@@ -161,11 +154,18 @@ func (l *link) onRequest(r *colly.Request) {
 	if !governed(r.URL) {
 		return
 	}
+	l.checked.Do(l.selfCheck)
 	p.guard.Watch(l.client())
-	v, err := p.judge(l.c.Context, r.URL, r.Headers.Get("User-Agent"), l.do)
+	userAgent := r.Headers.Get("User-Agent")
+	v, err := p.judge(l.c.Context, r.URL, userAgent, l.do)
 	if err == nil {
+		p.checkAgent(userAgent)
 		p.feeder.offer(v.policy)
-		err = v.refusal(r.URL)
+		p.bench.compare(l.c.Context, v, r.URL, userAgent, l.do)
+		if err = v.refusal(r.URL); err != nil && p.config.dryRun {
+			l.report(r, err)
+			err = nil
+		}
 	}
 	if err == nil {
 		err = v.host.enter(l.c.Context, r)
@@ -188,7 +188,7 @@ func (l *link) onRequestHeaders(r *colly.Request) {
 	p.feeder.sent(r)
 	p.guard.Watch(l.client())
 	v, err := p.judge(l.c.Context, r.URL, r.Headers.Get("User-Agent"), l.do)
-	if err == nil {
+	if err == nil && !p.config.dryRun {
 		err = v.refusal(r.URL)
 	}
 	if err == nil {
@@ -222,13 +222,22 @@ func (l *link) refuse(r *colly.Request, err error) {
 
 // report tells the user and the log of a request that was not sent.
 func (l *link) report(r *colly.Request, err error) {
+	l.plugin.note(r.URL, err)
+	l.plugin.config.onDenied(r, err)
+}
+
+// note counts and logs what is not sent.
+func (p *Plugin) note(u *url.URL, err error) {
+	level := slog.LevelDebug
+	if p.config.dryRun {
+		level = slog.LevelInfo
+	}
 	if denied := (*DisallowedError)(nil); errors.As(err, &denied) {
-		if u, err := url.Parse(denied.Decision.URL); err == nil {
-			l.plugin.pace.of(u).count(func(s *HostStats) { s.Denied++ })
+		if refused, err := url.Parse(denied.Decision.URL); err == nil {
+			p.pace.of(refused).count(func(s *HostStats) { s.Denied++ })
 		}
 	}
-	l.plugin.config.log.Debug("request not sent", "url", r.URL.String(), "reason", err)
-	l.plugin.config.onDenied(r, err)
+	p.config.log.Log(context.Background(), level, "request denied", "url", u.String(), "reason", err, "sent", p.config.dryRun)
 }
 
 // finish gives back what the request still holds, and uses its hook to feed sitemaps: c.Wait covers it.
@@ -242,74 +251,12 @@ func (l *link) finish(r *colly.Request) {
 	l.plugin.feeder.run(l)
 }
 
-// hopPatience bounds how long a redirect hop waits for its host: it holds a LimitRule slot meanwhile.
-const hopPatience = time.Minute
-
-// ErrHopWait is why a redirect was not followed: its host could not be asked within a minute.
-var ErrHopWait = errors.New("collyrobots: a redirect would wait too long for its host's crawl delay")
-
-// A wire is the plugin at the collectors' transports, where redirect hops pass that no hook of Colly sees.
-type wire struct{ *Plugin }
-
-// Before judges and paces what has not been: redirect hops, what an OnRequestHeaders callback rewrote, and the requests of
-// clones that are not attached.
-func (p wire) Before(client *http.Client, req *http.Request) error {
-	if !governed(req.URL) || req.Response == nil && p.pace.of(req.URL).launched(req.URL) {
-		return nil
-	}
-	do := func(req *http.Request) (*http.Response, error) { return p.exchange(client, req, 0) }
-	v, err := p.judge(req.Context(), req.URL, req.UserAgent(), do)
-	if err != nil {
-		return err
-	}
-	p.feeder.offer(v.policy)
-	if err := v.refusal(req.URL); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeoutCause(req.Context(), hopPatience, ErrHopWait)
-	defer cancel()
-	return v.host.send(ctx, nil, req.URL)
-}
-
-// Answered lets the host slow the crawl down, and its authority count as one that answers.
-func (p wire) Answered(req *http.Request, resp *http.Response) {
-	if governed(req.URL) {
-		p.answered(p.pace.of(req.URL), req.URL, resp)
-		if policies, err := p.cache(""); err == nil {
-			policies.Answered(req.URL)
-		}
-	}
-}
-
-// Ended gives the host its place on the wire back.
-func (p wire) Ended(req *http.Request) {
-	if governed(req.URL) {
-		p.pace.of(req.URL).ended(req.URL)
-	}
-}
-
 // userAgent is the collector's own, for requests that are not a page's.
 func (l *link) userAgent() string {
 	if l.c == nil {
 		return "collyrobots (+https://github.com/collyrobots/collyrobots)"
 	}
 	return l.c.UserAgent
-}
-
-// cache returns the policies, read for the product token that the options name or else the first user agent.
-func (p *Plugin) cache(userAgent string) (*policy.Cache, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return nil, ErrClosed
-	}
-	if p.policies == nil {
-		p.policies = policy.New(policy.Options{
-			Dialect: p.config.dialect, Tokens: p.config.productTokens(userAgent),
-			HonorCrawlDelay: p.config.honorCrawlDelay, Store: p.config.store, Log: p.config.log,
-		})
-	}
-	return p.policies, nil
 }
 
 // anyLink returns the first collector's link, or one with a client of its own where there is none.
@@ -320,80 +267,4 @@ func (p *Plugin) anyLink() *link {
 		return p.first
 	}
 	return newLink(p, nil, func() *http.Client { return http.DefaultClient })
-}
-
-// governed tells whether robots.txt has a say about u.
-func governed(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "https" }
-
-// A verdict is what the plugin makes of a URL.
-type verdict struct {
-	plugin *Plugin
-	policy *policy.Policy
-	rule   dialect.Decision
-	reason Reason
-	host   *turnstile
-}
-
-// judge resolves the policy that governs u and applies it. The error is the context's, or ErrClosed.
-func (p *Plugin) judge(ctx context.Context, u *url.URL, userAgent string, do policy.Doer) (verdict, error) {
-	policies, err := p.cache(userAgent)
-	if err != nil {
-		return verdict{}, err
-	}
-	pol, err := policies.Get(ctx, u, userAgent, do)
-	if err != nil {
-		return verdict{}, err
-	}
-	v := verdict{plugin: p, policy: pol, host: p.pace.of(u)}
-	crawlDelay := pol.CrawlDelay
-	if p.config.maxDelay > 0 && crawlDelay > p.config.maxDelay {
-		crawlDelay = p.config.maxDelay
-		if p.config.over == Skip {
-			v.reason = ReasonDelay
-		}
-	}
-	if v.host.heed(u.Scheme, wish{pol.CrawlDelay, crawlDelay}) && crawlDelay < pol.CrawlDelay {
-		p.config.log.Warn("crawl delay is over MaxDelay", "robots", pol.RobotsURL, "asked", pol.CrawlDelay, "max", p.config.maxDelay, "skipped", v.reason == ReasonDelay)
-	}
-	if v.reason == "" {
-		v.reason, v.rule = p.read(pol, u)
-	}
-	return v, nil
-}
-
-// read applies a policy to a URL of its authority.
-func (p *Plugin) read(pol *policy.Policy, u *url.URL) (Reason, dialect.Decision) {
-	switch pol.Meaning {
-	case policy.NoRestriction:
-		return ReasonNoRobots, dialect.Decision{Allowed: true}
-	case policy.Unreachable:
-		return ReasonUnreachable, dialect.Decision{}
-	case policy.SiteDown:
-		return ReasonSiteDown, dialect.Decision{}
-	}
-	d := pol.Group.Decide(dialect.Target(u))
-	if d.Rule.Line == 0 {
-		return ReasonNoRule, d
-	}
-	return ReasonRule, d
-}
-
-// refusal returns nil if the URL may be fetched, else a *DisallowedError that says why not.
-func (v verdict) refusal(u *url.URL) error {
-	if v.rule.Allowed {
-		return nil
-	}
-	return &DisallowedError{v.decision(u)}
-}
-
-// decision tells all there is to tell.
-func (v verdict) decision(u *url.URL) Decision {
-	host := v.host.statistics()
-	return Decision{
-		URL: u.String(), Authority: v.policy.Authority, RobotsURL: v.policy.RobotsURL,
-		Allowed: v.rule.Allowed, Reason: v.reason,
-		Dialect: v.plugin.config.dialect.String(), Group: v.policy.Group.Name(), Rule: v.rule.Rule,
-		Status: v.policy.Status, Err: v.policy.Err, Fetched: v.policy.Fetched, Expires: v.policy.Expires,
-		CrawlDelay: v.policy.CrawlDelay, Delay: host.Delay, BackOff: host.BackOff, NotBefore: host.NotBefore,
-	}
 }

@@ -11,6 +11,7 @@ type Stats struct {
 	Hosts     []HostStats // sorted by name
 	Forgotten HostStats   // the sum of hosts no longer listed: of very many, those not asked in a while
 	Sitemaps  FeedStats
+	Shadows   []ShadowStats // in the order in which Shadow names them
 }
 
 // HostStats is what happened with one host. http and https of a host are one; another port is another host.
@@ -40,7 +41,7 @@ func (s *HostStats) add(o HostStats) {
 // Stats returns the counts so far. It may be called at any time from any goroutine; the hosts are read one after another.
 func (p *Plugin) Stats() Stats {
 	s := p.pace.statistics()
-	s.Sitemaps = p.feeder.statistics()
+	s.Sitemaps, s.Shadows = p.feeder.statistics(), p.bench.statistics()
 	return s
 }
 
@@ -66,10 +67,7 @@ func (t *turnstile) statistics() HostStats {
 	now := time.Now()
 	t.settle(now)
 	s := t.stats
-	s.Delay, s.BackOff = t.delay, t.backOff.at(now)
-	if t.notBefore.After(now) {
-		s.NotBefore = t.notBefore
-	}
+	s.Delay, s.BackOff, s.NotBefore = t.delay, t.backOff.at(now), t.notBefore
 	return s
 }
 

@@ -43,10 +43,10 @@ type waiter struct {
 const minLease = 100 * time.Millisecond
 
 // heed notes what a robots.txt asks for. It tells whether that is new.
-func (t *turnstile) heed(scheme string, w wish) bool {
+func (t *turnstile) heed(now time.Time, scheme string, w wish) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	changed := t.ask(time.Now(), scheme, w)
+	changed := t.ask(now, scheme, w)
 	if changed {
 		t.nudge()
 	}
@@ -60,7 +60,7 @@ func (t *turnstile) enter(ctx context.Context, page *colly.Request) error {
 		return context.Cause(ctx)
 	}
 	t.mu.Lock()
-	if _, ready := t.ready(time.Now()); ready && t.bucket == nil {
+	if t.unpaced() {
 		t.mu.Unlock()
 		return nil
 	}
@@ -225,7 +225,7 @@ func second(l *list.List) *list.Element {
 
 // A pace is the turnstiles of all hosts.
 type pace struct {
-	rules     pacing
+	rules     func(host string) *pacing
 	mu        sync.Mutex
 	hosts     map[string]*turnstile // by host, with the port unless it is the default one
 	sweepAt   int                   // how many hosts make it worth looking for idle ones
@@ -239,13 +239,15 @@ const (
 	longAgo   = 10 * time.Minute
 )
 
-func newPace(rules pacing) pace {
+func newPace(rules func(host string) *pacing) pace {
 	return pace{rules: rules, hosts: make(map[string]*turnstile), sweepAt: manyHosts}
 }
 
 // of returns the turnstile that a request to u must pass.
-func (p *pace) of(u *url.URL) *turnstile {
-	name, now := hostName(u), time.Now()
+func (p *pace) of(u *url.URL) *turnstile { return p.at(time.Now(), u) }
+
+func (p *pace) at(now time.Time, u *url.URL) *turnstile {
+	name := hostName(u)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := p.hosts[name]
@@ -253,7 +255,7 @@ func (p *pace) of(u *url.URL) *turnstile {
 		if len(p.hosts) >= p.sweepAt {
 			p.sweep(now)
 		}
-		t = &turnstile{limiter: limiter{rules: &p.rules, stats: HostStats{Host: name}}}
+		t = &turnstile{limiter: limiter{rules: p.rules(name), stats: HostStats{Host: name}}}
 		t.settle(now)
 		p.hosts[name] = t
 	}

@@ -17,12 +17,12 @@ import (
 // paced returns a turnstile with a delay in force.
 func paced(delay time.Duration) *turnstile {
 	t := &turnstile{limiter: limiter{rules: &pacing{}}}
-	t.heed("http", wish{delay, delay})
+	t.heed(time.Now(), "http", wish{delay, delay})
 	return t
 }
 
 // wants lets robots.txt ask for a delay.
-func (t *turnstile) wants(delay time.Duration) { t.heed("http", wish{delay, delay}) }
+func (t *turnstile) wants(delay time.Duration) { t.heed(time.Now(), "http", wish{delay, delay}) }
 
 // once sends one request and ends it at once.
 func once(ctx context.Context, host *turnstile, page *colly.Request) error {
@@ -124,7 +124,7 @@ func TestHTTPAndHTTPSOfAHostShareTheLargerDelay(t *testing.T) {
 	}{
 		{"http", 2, 2}, {"https", 5, 5}, {"http", 3, 5}, {"https", 0, 3}, {"http", 0, 1},
 	} {
-		host.heed(step.scheme, wish{step.asked, step.asked})
+		host.heed(time.Time{}, step.scheme, wish{step.asked, step.asked})
 		if host.delay != step.want {
 			t.Errorf("after %s asks for %d: delay %d, want %d", step.scheme, step.asked, host.delay, step.want)
 		}

@@ -1,8 +1,8 @@
 // Package backend reaches the one part of a Colly collector that its public API hides: the http.Client it sends with.
 //
 // Colly has no hook for a redirect hop and no getter for its client, transport or redirect handler, so a plugin that must
-// see every request on the wire has to look inside. This package is the only place that does. It reads one unexported field by
-// reflection, once per collector, and says so with an error where Colly's layout is not the one it knows.
+// see every request on the wire has to look inside. This package is the only place that does. It reads unexported fields by
+// reflection, seldom, and says so with an error where Colly's layout is not the one it knows.
 package backend
 
 import (
@@ -40,3 +40,12 @@ func Open(c *colly.Collector) (Handle, error) {
 
 // Client returns the client that the collector sends with now.
 func (h Handle) Client() *http.Client { return *h.client }
+
+// OnRequestCallbacks counts the OnRequest callbacks of c.
+func OnRequestCallbacks(c *colly.Collector) (int, error) {
+	callbacks := reflect.ValueOf(c).Elem().FieldByName("requestCallbacks")
+	if callbacks.Kind() != reflect.Slice {
+		return 0, fmt.Errorf("%w: it has no requestCallbacks", ErrLayout)
+	}
+	return callbacks.Len(), nil
+}

@@ -181,6 +181,24 @@ func TestTheGuardSurvivesWhatUsersDoToTheClient(t *testing.T) {
 	}
 }
 
+func TestATimeoutMayBeSetToNoneBeforeTheFirstRequest(t *testing.T) {
+	server := redirecting(t)
+	c := watched(t, func(*http.Request) error { return nil })
+	handle, _ := backend.Open(c)
+	guard := backend.NewGuard(&watcher{})
+	guard.Stand(handle.Client())
+	if handle.Client().Timeout != 10*time.Second {
+		t.Errorf("Stand has moved the timeout: %v", handle.Client().Timeout)
+	}
+	c.SetRequestTimeout(0)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	c.Context = ctx
+	if err := c.Visit(server.URL + "/slow"); !errors.Is(err, context.DeadlineExceeded) || ctx.Err() == nil {
+		t.Errorf("%v, want the context's end", err)
+	}
+}
+
 func TestSetProxyKeepsTheUsersTLSSettings(t *testing.T) {
 	server := httptest.NewTLSServer(http.RedirectHandler("/", http.StatusNotFound))
 	defer server.Close()

@@ -46,20 +46,34 @@ func NewGuard(w Watcher) *Guard {
 func (g *Guard) Watch(client *http.Client) {
 	wrapping.Lock()
 	defer wrapping.Unlock()
-	t := g.find(client.Transport)
-	if t == nil {
-		t = &transport{guard: g, client: client, base: client.Transport}
-		if before := g.wrapped[client]; before != nil {
-			t.base = carryOver(t.base, before.base)
-			t.timeout.Store(before.timeout.Load())
-		}
-		g.wrapped[client] = t
-		client.Transport = t
-	}
+	t := g.wrap(client)
 	if client.Timeout != 0 {
 		t.timeout.Store(int64(client.Timeout))
 		client.Timeout = 0
 	}
+}
+
+// Stand puts the guard in place and leaves the timeout where it is, as long as the user may still set it: a timeout that is
+// set to none after Watch cannot be told from one that has moved.
+func (g *Guard) Stand(client *http.Client) {
+	wrapping.Lock()
+	defer wrapping.Unlock()
+	g.wrap(client)
+}
+
+// wrap returns the wrapper of g around client's transport, put there if need be.
+func (g *Guard) wrap(client *http.Client) *transport {
+	if t := g.find(client.Transport); t != nil {
+		return t
+	}
+	t := &transport{guard: g, client: client, base: client.Transport}
+	if before := g.wrapped[client]; before != nil {
+		t.base = carryOver(t.base, before.base)
+		t.timeout.Store(before.timeout.Load())
+	}
+	g.wrapped[client] = t
+	client.Transport = t
+	return t
 }
 
 // find returns the wrapper of g in the chain of wrappers that starts with rt, or nil.

@@ -1,0 +1,108 @@
+package collyrobots
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/gocolly/colly/v2"
+)
+
+// canned answers every request from memory, so that what is measured is the crawler.
+type canned struct{ robots string }
+
+func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
+	body := c.robots
+	if r.URL.Path != "/robots.txt" {
+		body = "<!doctype html><title>x</title>"
+	}
+	return &http.Response{
+		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Header: http.Header{"Content-Type": {"text/html"}},
+		Body:   io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+	}, nil
+}
+
+// robotsOf returns a file of n rules, none of which matches.
+func robotsOf(n int) string {
+	var b strings.Builder
+	b.WriteString("User-agent: *\n")
+	for i := range n {
+		fmt.Fprintf(&b, "Disallow: /private/%d\n", i)
+	}
+	return b.String()
+}
+
+func quiet() Option { return Logger(slog.New(slog.DiscardHandler)) }
+
+// warm returns a collector that has seen the site, and its plugin's hooks.
+func warm(tb testing.TB, rules int, url string) (*link, *colly.Request) {
+	c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"), colly.AllowURLRevisit())
+	c.WithTransport(canned{robotsOf(rules)})
+	p, err := WithRobots(c, quiet())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { p.Close() })
+	var r *colly.Request
+	c.OnResponse(func(resp *colly.Response) { r = resp.Request })
+	if err := c.Visit(url); err != nil {
+		tb.Fatal(err)
+	}
+	return p.first, r
+}
+
+func TestTheWarmHookDoesNotAllocate(t *testing.T) {
+	for url, want := range map[string]float64{
+		"http://example.test/some/page.html":      0,
+		"http://example.test/some/page.html?id=1": 1, // path and query are put together
+	} {
+		l, r := warm(t, 9, url)
+		if n := testing.AllocsPerRun(100, func() { l.onRequest(r) }); n != want {
+			t.Errorf("%s: OnRequest allocates %v times, want %v", url, n, want)
+		}
+	}
+}
+
+// BenchmarkOnRequest is what the plugin adds to a request in OnRequest.
+func BenchmarkOnRequest(b *testing.B) {
+	for _, rules := range []int{9, 1000} {
+		b.Run(fmt.Sprint(rules, " rules"), func(b *testing.B) {
+			l, r := warm(b, rules, "http://example.test/some/page.html")
+			b.ReportAllocs()
+			for b.Loop() {
+				l.onRequest(r)
+			}
+		})
+	}
+}
+
+// BenchmarkVisit is what a page costs: bare Colly, its built-in check, and the plugin.
+func BenchmarkVisit(b *testing.B) {
+	for _, rules := range []int{9, 1000} {
+		for _, how := range []string{"bare", "built-in", "plugin"} {
+			b.Run(fmt.Sprint(how, "/", rules, " rules"), func(b *testing.B) {
+				c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"), colly.AllowURLRevisit())
+				c.WithTransport(canned{robotsOf(rules)})
+				c.OnHTML("title", func(*colly.HTMLElement) {})
+				c.IgnoreRobotsTxt = how != "built-in"
+				if how == "plugin" {
+					p, err := WithRobots(c, quiet())
+					if err != nil {
+						b.Fatal(err)
+					}
+					defer p.Close()
+				}
+				b.ReportAllocs()
+				for b.Loop() {
+					if err := c.Visit("http://example.test/some/page.html?id=1"); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}

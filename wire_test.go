@@ -51,16 +51,21 @@ func newWire(t *testing.T, sites map[string]site) *wire {
 	w := &wire{web: &web{sites: sites}, began: time.Now(), conns: make(chan net.Conn), dialled: new(dialled)}
 	roots, certificate := privateCA()
 	w.roots = roots
-	w.client = w.transport()
 	server := &http.Server{Handler: w, TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}}}
 	go server.Serve(pipes{w.conns, make(chan struct{}), new(sync.Once)})
-	t.Cleanup(func() { w.client.CloseIdleConnections(); server.Close() })
+	t.Cleanup(func() {
+		server.Close()
+		time.Sleep(10 * time.Second) // two ends of a TLS connection that are closed at once wait 5 s for each other
+	})
+	w.client = w.transport(t)
 	return w
 }
 
 // transport returns one that reaches the wire's hosts and trusts their CA.
-func (w *wire) transport() *http.Transport {
-	return &http.Transport{DialContext: w.dialPipe, TLSClientConfig: &tls.Config{RootCAs: w.roots}, MaxIdleConnsPerHost: 8}
+func (w *wire) transport(t *testing.T) *http.Transport {
+	transport := &http.Transport{DialContext: w.dialPipe, TLSClientConfig: &tls.Config{RootCAs: w.roots}, MaxIdleConnsPerHost: 8}
+	t.Cleanup(transport.CloseIdleConnections)
+	return transport
 }
 
 func (w *wire) dialPipe(ctx context.Context, _, address string) (net.Conn, error) {
@@ -72,11 +77,12 @@ func (w *wire) dialPipe(ctx context.Context, _, address string) (net.Conn, error
 	w.dialled.hosts = append(w.dialled.hosts, host)
 	w.dialled.mu.Unlock()
 	near, far := net.Pipe()
-	return near, w.accept(ctx, far, port)
+	return near, w.accept(ctx, far, host, port)
 }
 
-// accept hands a connection to the server.
-func (w *wire) accept(ctx context.Context, conn net.Conn, port string) error {
+// accept hands a connection that was opened to a host to the server.
+func (w *wire) accept(ctx context.Context, conn net.Conn, host, port string) error {
+	conn = connTo{conn, host}
 	if port == "443" {
 		_, certificate := privateCA()
 		conn = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{certificate}})
@@ -90,7 +96,16 @@ func (w *wire) accept(ctx context.Context, conn net.Conn, port string) error {
 	}
 }
 
-// ServeHTTP notes the method and the scheme as headers of the hit, and answers as the web does, or as a proxy.
+// connTo is a connection that was opened to a host. Its address is the host's name.
+type connTo struct {
+	net.Conn
+	host string
+}
+
+func (c connTo) LocalAddr() net.Addr { return &net.UnixAddr{Name: c.host} }
+
+// ServeHTTP notes the method and the scheme as headers of the hit, and answers as the web does, or as a proxy. The host is the one that
+// the connection was opened to, whatever the Host field says.
 func (w *wire) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodConnect {
 		w.tunnel(out, r)
@@ -99,6 +114,9 @@ func (w *wire) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	r.Header["Method"], r.Header["Scheme"] = []string{r.Method}, []string{"http"}
 	if r.TLS != nil {
 		r.Header["Scheme"] = []string{"https"}
+	}
+	if host := strings.ToLower(r.Context().Value(http.LocalAddrContextKey).(net.Addr).String()); !strings.HasPrefix(host, "proxy") {
+		r.Host = host
 	}
 	r.RequestURI = r.URL.RequestURI() // a proxy is asked for the whole URL
 	w.web.serve(out, r)
@@ -111,8 +129,8 @@ func (w *wire) tunnel(out http.ResponseWriter, r *http.Request) {
 		panic(err)
 	}
 	fmt.Fprint(conn, "HTTP/1.1 200 OK\r\n\r\n")
-	_, port, _ := net.SplitHostPort(r.Host)
-	w.accept(r.Context(), conn, port)
+	host, port, _ := net.SplitHostPort(r.Host)
+	w.accept(r.Context(), conn, host, port)
 }
 
 // schedule is the access log of a host as text: when each request came, to the millisecond, and what it asked for.

@@ -5,6 +5,8 @@ import (
 	"io"
 	"text/tabwriter"
 	"time"
+
+	"github.com/collyrobots/collyrobots/dialect"
 )
 
 // An answer is what is to be said about one URL.
@@ -32,6 +34,17 @@ func (a answer) print(w io.Writer, q *question) {
 	}
 	t.Flush()
 	fmt.Fprintln(w)
+}
+
+// printIssues prints what is not read as the author of the file may think.
+func printIssues(w io.Writer, q *question, issues []dialect.Issue) {
+	if len(issues) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "%s, as %s reads it:\n", q.robots, q.dialects[0])
+	for _, issue := range issues {
+		fmt.Fprintf(w, "  %v\n", issue)
+	}
 }
 
 func verdict(allowed bool) string {

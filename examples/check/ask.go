@@ -87,11 +87,11 @@ func ruleText(allowed bool, r dialect.Rule) string {
 	}
 }
 
-// askFile answers from a file of rules.
-func (q *question) askFile() ([]answer, error) {
+// askFile answers from a file of rules, and tells what the dialect that was asked for has to say about it.
+func (q *question) askFile() ([]answer, []dialect.Issue, error) {
 	body, err := os.ReadFile(q.robots)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	answers := make([]answer, len(q.urls))
 	for i, u := range q.urls {
@@ -105,7 +105,7 @@ func (q *question) askFile() ([]answer, error) {
 			})
 		}
 	}
-	return answers, nil
+	return answers, q.dialects[0].Lint(body), nil
 }
 
 // target returns what rules are matched against, for a path or a URL.

@@ -55,7 +55,7 @@ func ask(t *testing.T, args ...string) (status int, stdout, stderr string) {
 func rows(out string) map[string][]string {
 	rows := make(map[string][]string)
 	for line := range strings.Lines(out) {
-		if f := strings.Fields(line); strings.HasPrefix(line, "  ") && f[0] != "dialect" {
+		if f := strings.Fields(line); strings.HasPrefix(line, "  ") && f[0] != "dialect" && f[0] != "line" {
 			rows[f[0]] = append(rows[f[0]], strings.Join(f[1:], " "))
 		}
 	}
@@ -86,7 +86,7 @@ func TestWebAsksOnce(t *testing.T) {
 		"google":       "denied * - line 3: Disallow: /*.pdf$",
 		"coccoc":       "denied * 3s line 3: Disallow: /*.pdf$",
 		"original1994": "allowed * - no rule matches",
-		"temoto":       "denied - - some rule, temoto does not say which",
+		"temoto":       "denied * - some rule, temoto does not say which",
 	})
 	if n := asked.Load(); n != 1 {
 		t.Errorf("asked %d times, want once for five dialects", n)
@@ -107,7 +107,7 @@ func TestFile(t *testing.T) {
 		"rfc9309":      "allowed * 2.5s no rule matches",
 		"coccoc":       "allowed * 3s no rule matches",
 		"original1994": "denied NamedBot/1 - line 7: Disallow: /x",
-		"temoto":       "allowed - - no rule matches",
+		"temoto":       "allowed * - no rule matches",
 	})
 	if !strings.HasPrefix(strings.Split(out, "\n")[4], "  google ") {
 		t.Errorf("the dialect asked for is not the first:\n%s", out)
@@ -115,6 +115,20 @@ func TestFile(t *testing.T) {
 
 	status, out, _ = ask(t, "-robots", file, "/pub/a.pdf?x", "/%zz.pdf")
 	if got := rows(out)["rfc9309"]; status != 1 || len(got) != 2 || got[0] != "allowed * 2.5s line 4: Allow: /pub" || got[1] != "denied * 2.5s line 3: Disallow: /*.pdf$" {
+		t.Errorf("status %d\n%s", status, out)
+	}
+}
+
+func TestFileIssues(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "robots.txt")
+	if err := os.WriteFile(file, []byte("User-agent: *\nDissallow: /a\nNoindex: /b\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	status, out, _ := ask(t, "-robots", file, "/a")
+	if status != 0 || !regexp.MustCompile(`, as rfc9309 reads it:\n  line 2: misspelt.*\n  line 3: unknown.*Noindex`).MatchString(out) {
+		t.Errorf("status %d\n%s", status, out)
+	}
+	if status, out, _ = ask(t, "-robots", file, "-dialect=google", "/a"); status != 1 || !strings.Contains(out, "line 2: misspelt key, accepted") {
 		t.Errorf("status %d\n%s", status, out)
 	}
 }

@@ -3,8 +3,8 @@
 //	check [-dialect D] [-token T] URL...
 //	check [-dialect D] [-token T] -robots FILE PATH...
 //
-// The first form asks each URL's host for its robots.txt, once; the second reads the rules from a file. The first line of each table is the
-// dialect that was asked for, the others are what the other dialects would say.
+// The first form asks each URL's host for its robots.txt, once; the second reads the rules from a file, and tells what is odd about it
+// under the dialect. The first line of each table is the dialect that was asked for, the others are what the other dialects would say.
 //
 // The exit status is 0 if everything is allowed, 1 if something is denied, and 2 if that could not be told.
 package main
@@ -46,8 +46,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 0
 	}
 	var answers []answer
+	var issues []dialect.Issue
 	if err == nil && q.robots != "" {
-		answers, err = q.askFile()
+		answers, issues, err = q.askFile()
 	} else if err == nil {
 		answers, err = q.askWeb(ctx)
 	}
@@ -60,6 +61,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		a.print(stdout, q)
 		denied = denied || !a.readings[0].allowed
 	}
+	printIssues(stdout, q, issues)
 	if denied {
 		return 1
 	}

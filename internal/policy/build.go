@@ -1,17 +1,20 @@
 package policy
 
-// policyOf is what f means here and now.
-func (c *Cache) policyOf(k key, f facts) (p *Policy) {
+import "strings"
+
+const robotsPath = "/robots.txt"
+
+// policyOf is what f means for the authority of the file at robots.
+func (c *Cache) policyOf(robots string, f facts) (p *Policy) {
 	defer func() {
 		if v := recover(); v != nil {
-			p = c.policyOf(k, facts{}.after(failed(silent, &PanicError{v})))
+			p = c.policyOf(robots, facts{}.after(failed(silent, &PanicError{v})))
 		}
 	}()
 	f = c.digest(f)
 	v := c.row.judge(f)
-	robots := k.authority() + "/robots.txt"
 	p = &Policy{
-		Authority: robots[:len(robots)-len("/robots.txt")],
+		Authority: strings.TrimSuffix(robots, robotsPath),
 		RobotsURL: robots,
 		Meaning:   v.meaning,
 		Group:     c.reader.nothing.group,
@@ -27,11 +30,15 @@ func (c *Cache) policyOf(k key, f facts) (p *Policy) {
 
 // digest reads the body of the copy, if that is still to be done, and lets go of it.
 func (c *Cache) digest(f facts) facts {
-	if f.copy == nil || f.copy.reading != nil {
+	if f.copy == nil || f.copy.reading != nil && f.copy.reading.group != nil {
 		return f
 	}
 	s := *f.copy
-	s.reading, s.body = c.reader.read(s.body), nil
+	if s.reading == nil {
+		s.reading = c.reader.nothing
+	} else {
+		s.reading = c.reader.read(s.reading.body)
+	}
 	f.copy = &s
 	return f
 }
@@ -55,13 +62,4 @@ func (p *Policy) explain() {
 			p.Fetched = f.last
 		}
 	}
-}
-
-// weight estimates the octets that p keeps in memory. A text read for one crawler takes no more than itself.
-func (p *Policy) weight() uint32 {
-	const bare = 480 // measured: policy, key, cache entry
-	if p.facts.copy == nil || p.facts.copy.reading == nil {
-		return bare
-	}
-	return bare + uint32(p.facts.copy.reading.size)
 }

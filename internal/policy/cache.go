@@ -68,11 +68,7 @@ func New(o Options) *Cache {
 	if o.MaxWeight == 0 {
 		o.MaxWeight = DefaultMaxWeight
 	}
-	c.policies = otter.Must(&otter.Options[key, *Policy]{
-		MaximumWeight: o.MaxWeight,
-		Weigher:       func(_ key, p *Policy) uint32 { return p.weight() },
-		Executor:      func(f func()) { f() }, // its upkeep is short: no goroutine to wait for in Close
-	})
+	c.policies = newMap(o.MaxWeight)
 	return c
 }
 

@@ -21,11 +21,8 @@ type settled struct {
 	age    seconds // already spent in caches on the way here, when fetched
 	at     int64   // unix nanoseconds: fetched, or last confirmed
 
-	tag validators
-	// One of the two, when class is ok or success: the body as fetched, on its way to or from a store, or what this
-	// cache's dialect reads in it.
-	body    []byte
-	reading *reading
+	tag     validators
+	reading *reading // of the body; nil when there is none to read
 }
 
 func (s *settled) fetched() time.Time { return time.Unix(0, s.at) }

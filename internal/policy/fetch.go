@@ -131,7 +131,7 @@ func (f *fetcher) settle(ctx context.Context, resp *http.Response, hops int) out
 	if err != nil {
 		return failed(silent, &NoAnswerError{cause(ctx, err)})
 	}
-	s.body, s.at = body, time.Now().UnixNano()
+	s.reading, s.at = unread(body), time.Now().UnixNano()
 	if hops == 0 {
 		s.tag = validators{resp.Header.Get("ETag"), resp.Header.Get("Last-Modified")}
 	}

@@ -84,17 +84,18 @@ func (c *Cache) start(k key, how *fetcher) *flight {
 	c.flights[k] = f
 	c.running.Go(func() {
 		old, _ := c.policies.GetIfPresent(k)
+		robots := robotsURL(k, old)
 		defer func() { c.tell(old, f.policy) }()
-		defer c.land(ctx, k, f)
-		f.policy = c.renew(ctx, k, old, how)
+		defer c.land(ctx, k, robots, f)
+		f.policy = c.renew(ctx, robots, old, how)
 	})
 	return f
 }
 
 // land ends f: whoever waits goes on, also when a store or a Doer ended the flight by a panic or runtime.Goexit.
-func (c *Cache) land(ctx context.Context, k key, f *flight) {
+func (c *Cache) land(ctx context.Context, k key, robots string, f *flight) {
 	if v := recover(); f.policy == nil && ctx.Err() == nil {
-		f.policy = c.policyOf(k, facts{}.after(failed(silent, &PanicError{v})))
+		f.policy = c.policyOf(robots, facts{}.after(failed(silent, &PanicError{v})))
 		c.report(f.policy)
 	}
 	f.cancel()
@@ -122,28 +123,35 @@ func (p *Policy) differs(old *Policy) bool {
 	return p.Meaning != old.Meaning || p.Meaning == Rules && p.Group != old.Group
 }
 
-// renew returns what is in force for k after a fetch, or after a look into the store that spares it. It returns nil
-// when ctx was cancelled, which says nothing about the site.
-func (c *Cache) renew(ctx context.Context, k key, old *Policy, how *fetcher) *Policy {
-	known := c.recall(ctx, k, old)
-	if p := c.policyOf(k, known); p.holds(time.Now()) {
-		c.policies.Set(k, p)
-		return p
+// renew returns what is in force for the file at robots after a fetch, or after a look into the store that spares it.
+// It returns nil when ctx was cancelled, which says nothing about the site.
+func (c *Cache) renew(ctx context.Context, robots string, old *Policy, how *fetcher) *Policy {
+	known := c.recall(ctx, robots, old)
+	p := c.policyOf(robots, known)
+	if !p.holds(time.Now()) {
+		o := c.fetch(ctx, robots, known, how)
+		if ctx.Err() != nil {
+			return nil
+		}
+		p = c.policyOf(robots, c.remember(ctx, robots, known, o))
+		c.report(p)
 	}
+	put(c.policies, keyIn(robots), p)
+	return p
+}
+
+func (c *Cache) fetch(ctx context.Context, robots string, known facts, how *fetcher) outcome {
 	how.hops = c.row.hops
 	if c.row.conditional && known.copy != nil {
 		how.old, how.tag = known.copy, known.copy.tag
 	}
+	u, err := url.Parse(robots)
+	if err != nil {
+		return failed(silent, err)
+	}
 	timed, release := withClock(ctx)
 	defer release()
-	o := how.fetch(timed, &url.URL{Scheme: k.scheme, Host: k.host, Path: "/robots.txt"})
-	if ctx.Err() != nil {
-		return nil
-	}
-	p := c.policyOf(k, c.remember(ctx, k, known, o))
-	c.policies.Set(k, p)
-	c.report(p)
-	return p
+	return how.fetch(timed, u)
 }
 
 func (c *Cache) report(p *Policy) {

@@ -11,7 +11,20 @@ import (
 // key names an authority: a scheme and a host as [dialect.Locate] writes them.
 type key struct{ scheme, host string }
 
-func (k key) authority() string { return k.scheme + "://" + k.host }
+// robotsURL returns the address of k's robots.txt: the string that old already has, if there is an old policy.
+func robotsURL(k key, old *Policy) string {
+	if old != nil {
+		return old.RobotsURL
+	}
+	return k.scheme + "://" + k.host + robotsPath
+}
+
+// keyIn returns the key of the authority whose robots.txt is at robots. It shares that string's memory, where the host
+// of a page's URL would keep the whole of that URL.
+func keyIn(robots string) key {
+	scheme, host, _ := strings.Cut(strings.TrimSuffix(robots, robotsPath), "://")
+	return key{scheme, host}
+}
 
 // keyOf returns the key of the authority that governs u. Hosts that plainly are in normal form, which is nearly all,
 // cost no allocation.

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/collyrobots/collyrobots/dialect"
@@ -27,8 +28,8 @@ func TestKeyOf(t *testing.T) {
 			t.Fatal(err)
 		}
 		k, err := keyOf(u)
-		if err != nil || k.authority() != want {
-			t.Errorf("%s: %q, %v, want %q", raw, k.authority(), err, want)
+		if err != nil || strings.TrimSuffix(robotsURL(k, nil), robotsPath) != want {
+			t.Errorf("%s: %v, %v, want %q", raw, k, err, want)
 		}
 	}
 }
@@ -48,6 +49,9 @@ func FuzzKey(f *testing.F) {
 		}
 		if err != nil {
 			return
+		}
+		if keyIn(robotsURL(k, nil)) != k {
+			t.Fatalf("%v is not in %q", k, robotsURL(k, nil))
 		}
 		if want := (key{robots.Scheme, robots.Host}); k != want {
 			t.Fatalf("%q %q: %v, but Locate says %v", scheme, host, k, want)

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 	"weak"
 
@@ -12,13 +13,18 @@ import (
 
 // reading is what one cache's dialect and tokens make of a body. Hosts with equal files share one.
 type reading struct {
+	body []byte // as fetched, and still to be read: all else is zero. On its way to or from a store
+
 	group    *dialect.Group
 	sitemaps []string
 	delay    time.Duration
 	hasDelay bool
-	size     int // of the body, as fetched
+	size     int // of the body
 	sum      [sha256.Size]byte
+	users    atomic.Int32 // policies in the map that keep it
 }
+
+func unread(body []byte) *reading { return &reading{body: body} }
 
 // reader reads bodies, and knows what it has read for as long as somebody uses it.
 type reader struct {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/collyrobots/collyrobots/store"
@@ -56,7 +57,9 @@ func (f facts) encode() ([]byte, error) {
 	r := record{Version: recordVersion}
 	var body []byte
 	if s := f.copy; s != nil {
-		body = s.body
+		if s.reading != nil {
+			body = s.reading.body
+		}
 		sum := sha256.Sum256(body)
 		r.Copy = &recordCopy{s.class, s.hops, s.status, s.fetched().UTC(), s.maxAge, s.age, s.tag.etag, s.tag.modified,
 			hex.EncodeToString(sum[:])}
@@ -97,7 +100,7 @@ func decodeFacts(b []byte) (facts, error) {
 
 func (c *recordCopy) settled(body []byte) *settled {
 	return &settled{class: c.Class, hops: c.Hops, status: c.Status, at: c.Fetched.UnixNano(), maxAge: c.MaxAge, age: c.Age,
-		tag: validators{c.ETag, c.LastModified}, body: body}
+		tag: validators{c.ETag, c.LastModified}, reading: unread(body)}
 }
 
 func (x *recordFailure) failure() *failure {
@@ -113,10 +116,11 @@ func (x *recordFailure) failure() *failure {
 		answered: answered}
 }
 
-func storeKey(k key) string { return "robots:" + k.authority() }
+// storeKey is the key of the record for the file at robots.
+func storeKey(robots string) string { return "robots:" + strings.TrimSuffix(robots, robotsPath) }
 
-// recall returns what is known of k: by the cache, and by the store, where others may have written since.
-func (c *Cache) recall(ctx context.Context, k key, old *Policy) facts {
+// recall returns what is known of the file at robots: by the cache, and by the store, where others may have written since.
+func (c *Cache) recall(ctx context.Context, robots string, old *Policy) facts {
 	var f facts
 	if old != nil {
 		f = old.facts
@@ -124,66 +128,66 @@ func (c *Cache) recall(ctx context.Context, k key, old *Policy) facts {
 	if c.options.Store == nil {
 		return f
 	}
-	raw, err := c.options.Store.Get(ctx, storeKey(k))
+	raw, err := c.options.Store.Get(ctx, storeKey(robots))
 	if err != nil {
-		c.storeFailed(ctx, "reading", k, err)
+		c.storeFailed(ctx, "reading", robots, err)
 		return f
 	}
-	return f.merge(c.decode(k, raw))
+	return f.merge(c.decode(robots, raw))
 }
 
-// remember adds o to what is known of k, in the store too, and returns the sum. A store that fails is reported; the
+// remember adds o to what is known of the file at robots, in the store too, and returns the sum. A store that fails is reported; the
 // crawl goes on with what the process knows.
-func (c *Cache) remember(ctx context.Context, k key, known facts, o outcome) facts {
+func (c *Cache) remember(ctx context.Context, robots string, known facts, o outcome) facts {
 	if c.options.Store == nil {
 		return known.after(o)
 	}
 	sum := known.after(o)
 	update := func(old []byte) ([]byte, error) {
-		stored := c.decode(k, old)
+		stored := c.decode(robots, old)
 		sum = stored.merge(known).after(o)
 		return sum.withBody(stored).encode()
 	}
-	err := c.options.Store.Update(ctx, storeKey(k), recordLife, update)
+	err := c.options.Store.Update(ctx, storeKey(robots), recordLife, update)
 	if corrupt := (*store.CorruptError)(nil); errors.As(err, &corrupt) {
-		c.storeFailed(ctx, "updating", k, err)
-		err = c.options.Store.Update(ctx, storeKey(k), recordLife, update)
+		c.storeFailed(ctx, "updating", robots, err)
+		err = c.options.Store.Update(ctx, storeKey(robots), recordLife, update)
 	}
 	if err != nil {
-		c.storeFailed(ctx, "updating", k, err)
+		c.storeFailed(ctx, "updating", robots, err)
 	}
 	return sum
 }
 
-func (c *Cache) decode(k key, raw []byte) facts {
+func (c *Cache) decode(robots string, raw []byte) facts {
 	if raw == nil {
 		return facts{}
 	}
 	f, err := decodeFacts(raw)
 	if err != nil {
-		c.storeFailed(c.ctx, "decoding", k, err)
+		c.storeFailed(c.ctx, "decoding", robots, err)
 	}
 	return f
 }
 
-func (c *Cache) storeFailed(ctx context.Context, doing string, k key, err error) {
+func (c *Cache) storeFailed(ctx context.Context, doing, robots string, err error) {
 	if ctx.Err() == nil {
-		c.log.Error("robots.txt record lost", "doing", doing, "authority", k.authority(), "err", err)
+		c.log.Error("robots.txt record lost", "doing", doing, "robots", robots, "err", err)
 	}
 }
 
-// withBody returns f with the body of its copy, which a copy that has been read no longer has: the stored one has it.
-// A copy whose body is gone is not worth storing.
+// withBody returns f with the body of its copy, which one that has been read no longer has: the stored one has it. A
+// copy whose body is gone is not worth storing.
 func (f facts) withBody(stored facts) facts {
 	if f.copy == nil || f.copy.reading == nil || f.copy.reading.size == 0 {
 		return f
 	}
-	if stored.copy == nil || sha256.Sum256(stored.copy.body) != f.copy.reading.sum {
+	if stored.copy == nil || sha256.Sum256(stored.copy.reading.body) != f.copy.reading.sum {
 		f.copy = nil
 		return f
 	}
 	s := *f.copy
-	s.body = stored.copy.body
+	s.reading = stored.copy.reading
 	f.copy = &s
 	return f
 }

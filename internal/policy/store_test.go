@@ -101,14 +101,14 @@ func TestRestart(t *testing.T) {
 			})
 		}
 		expect(policy.Rules, 1)
-		time.Sleep(day - 1)
+		time.Sleep(day - time.Nanosecond)
 		expect(policy.Rules, 1)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		site.says(reply(503, "", "Retry-After", "3600"))
 		expect(policy.Unreachable, 2)
-		time.Sleep(hour - 1)
+		time.Sleep(hour - time.Nanosecond)
 		expect(policy.Unreachable, 2) // and does not ask again too soon
-		time.Sleep(11*hour + 1)
+		time.Sleep(11*hour + time.Nanosecond)
 		expect(policy.Rules, 3)
 		time.Sleep(20 * day)
 		process(func(c *crawler) { c.get(t); c.Answered(c.page); time.Sleep(hour); c.get(t) })
@@ -205,7 +205,7 @@ func TestBrokenStore(t *testing.T) {
 					t.Errorf("%+v", p)
 				}
 			}
-			if c.site.asked() != 1 || !strings.Contains(log.String(), "authority=https://example.com") {
+			if c.site.asked() != 1 || !strings.Contains(log.String(), "robots=https://example.com/robots.txt") {
 				t.Errorf("%d requests, log %q", c.site.asked(), log.String())
 			}
 		})

@@ -3,6 +3,7 @@ package dialect_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -112,4 +113,123 @@ func TestAgainstNaive(t *testing.T) {
 			agree(t, generateFile(r, size.lines), pick(r, agentPieces), targets...)
 		}
 	}
+}
+
+// seed gives a fuzz target the facts of the texts to start from.
+func seed(f *testing.F) {
+	for _, r := range readings {
+		for _, target := range strings.Fields(r.allow + " " + r.deny) {
+			f.Add([]byte(strings.ReplaceAll(r.file, "|", "\n")), r.agent, target)
+		}
+	}
+	f.Add([]byte("User-agent: *\nCrawl-delay: 1e400\nCrawl-delay: 99999999999999999999.5\n"), "x", "/")
+	f.Add([]byte("\xFF\xFEU\x00s\x00e\x00r\x00"), "MJ12bot", "//")
+}
+
+// FuzzDecide: whatever the file, the name and the URL, the naive implementation
+// decides the same.
+func FuzzDecide(f *testing.F) {
+	seed(f)
+	f.Fuzz(func(t *testing.T, body []byte, token, target string) {
+		if len(body) > 4096 || len(target) > 256 || len(token) > 64 {
+			t.Skip("too much for the naive implementation")
+		}
+		agree(t, string(body), token, target)
+	})
+}
+
+// FuzzParse: any bytes are a robots.txt, read the same each time, and it does not
+// matter which of the three line ends they have.
+func FuzzParse(f *testing.F) {
+	seed(f)
+	f.Fuzz(func(t *testing.T, body []byte, token, target string) {
+		lines := newline.Split(string(body), -1)
+		for _, d := range dialect.All() {
+			want := read(d, string(body), token, target)
+			if again := read(d, string(body), token, target); again != want {
+				t.Fatalf("%s: %q is read in two ways:\n%s\n%s", d, body, want, again)
+			}
+			if d == dialect.Temoto() || len(body) > dialect.SizeLimit/2 {
+				continue
+			}
+			for _, end := range []string{"\n", "\r", "\r\n"} {
+				if got := read(d, strings.Join(lines, end), token, target); got != want {
+					t.Fatalf("%s: lines of %q end with %q\n%s\nthey were\n%s", d, body, end, got, want)
+				}
+			}
+		}
+	})
+}
+
+// read returns everything that a dialect makes of a file.
+func read(d dialect.Dialect, body, token, target string) string {
+	rules := d.Parse([]byte(body))
+	group := rules.Group(token)
+	delay, ok := group.CrawlDelay()
+	return fmt.Sprintf("%+v %q %v %v %q %v", group.Decide(target), group.Name(), delay, ok, rules.Sitemaps(), d.Lint([]byte(body)))
+}
+
+// FuzzNeutral: a group for somebody else, comments and Sitemap lines between the
+// lines change no decision.
+func FuzzNeutral(f *testing.F) {
+	seed(f)
+	f.Fuzz(func(t *testing.T, body []byte, token, target string) {
+		file := string(body)
+		if strings.HasPrefix(file, "\xEF") || len(file) > 1<<16 {
+			return // a mark is one at the start only
+		}
+		lines := newline.Split(file, -1)
+		for name, changed := range map[string]string{
+			"a stranger's group": "User-agent: somebody-else\nDisallow: /\nAllow: /a\n\n" + file,
+			"comments":           strings.Join(lines, "\n# Disallow: /\n"),
+			"sitemaps":           strings.Join(lines, "\nSitemap: https://example.com/s.xml\n"),
+		} {
+			for _, d := range published {
+				if strings.Contains(strings.ToLower(token), "somebody") {
+					continue
+				}
+				was, is := d.Parse(body).Group(token), d.Parse([]byte(changed)).Group(token)
+				a, b := was.Decide(target), is.Decide(target)
+				a.Rule.Line, b.Rule.Line = 0, 0
+				if a != b || was.Name() != is.Name() {
+					t.Fatalf("%s: %s in %q change the decision on %q for %q: %+v, %+v", d, name, body, target, token, a, b)
+				}
+			}
+		}
+	})
+}
+
+// FuzzURL: any URL has a target that begins with a slash and has no fragment, and
+// the robots.txt of a robots.txt is that robots.txt.
+func FuzzURL(f *testing.F) {
+	for _, s := range []string{
+		"http://example.com", "HTTPS://EX\u00C4MPLE.com:443/a?b#c", "http://[::1%25x]:80/", "http://a;b?c", "ftp://a:21//;#",
+		"Mozilla/5.0 (compatible; ExampleBot/0.1; https://www.example.com/bot.html)", "http://xn--/", "//x", "a%zz",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if name := dialect.ProductToken(s); strings.ContainsAny(name, " /;()#\t\r\n") {
+			t.Fatalf("product token %q of %q", name, s)
+		}
+		u, err := url.Parse(s)
+		if err != nil {
+			return
+		}
+		if target := dialect.Target(u); target[0] != '/' || strings.ContainsAny(target, "# \t\r\n") {
+			t.Fatalf("target %q of %q", target, s)
+		}
+		robots, err := dialect.Locate(u)
+		if err != nil {
+			return
+		}
+		parsed, err := url.Parse(robots.String())
+		if err != nil {
+			t.Fatalf("%q: %v", s, err)
+		}
+		again, err := dialect.Locate(parsed)
+		if err != nil || again.String() != robots.String() || robots.Path != "/robots.txt" {
+			t.Fatalf("%q: located at %s, that at %v, %v", s, robots, again, err)
+		}
+	})
 }

@@ -95,7 +95,7 @@ func (d Dialect) Lint(body []byte) []Issue {
 	}
 	l := &linter{parser: parser{v: d.variant()}}
 	if len(body) >= 2 && (body[0] == 0xFF && body[1] == 0xFE || body[0] == 0xFE && body[1] == 0xFF) {
-		l.report(0, UTF16, "")
+		return []Issue{{Problem: UTF16}}
 	}
 	l.lint(string(clip(body)))
 	if len(body) > SizeLimit {
@@ -130,7 +130,7 @@ func (l *linter) lint(text string) {
 
 // lintLine reports the problems of one line.
 func (l *linter) lintLine(line string, n uint32) {
-	if l.v.lenient && (len(line) > googleLineLimit || strings.IndexByte(line, 0) >= 0) {
+	if said, _, _ := strings.Cut(line, "#"); l.v.lenient && len(said) > len(cutLenient(line)) {
 		l.report(n, LineCut, "")
 	}
 	k, from, to := l.v.parseLine(line)

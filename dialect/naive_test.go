@@ -175,7 +175,7 @@ func naiveNames(d dialect.Dialect, value, name string) bool {
 			return false
 		}
 	}
-	return value != "" && value == name
+	return value != "" && value == name && !strings.ContainsAny(value, " \t")
 }
 
 // naiveGroupFor combines the groups for a crawler.

@@ -32,6 +32,9 @@ func (n naming) rank(value string, tokens []string) int {
 		}
 		return rankWhole(value[:tokenLen(value)], tokens)
 	case hyphenParents:
+		if strings.ContainsAny(value, " \t") {
+			return nobody
+		}
 		return rankParents(value, tokens)
 	case substring:
 		return rankParts(value, tokens)
@@ -157,7 +160,7 @@ func (d Dialect) CheckToken(token string) error {
 		return fmt.Errorf("dialect %s: product token %q: only letters, _ and - can be matched (RFC 9309, 2.2.1)", d, token)
 	case d == Google() && n < len(token):
 		return fmt.Errorf("dialect %s: product token %q: User-agent values are read as %q at most, up to the first octet that is not a letter, _ or -", d, token, token[:n])
-	case d != Temoto() && strings.ContainsAny(token, "# \t\r\n"):
+	case d == CocCoc() && strings.ContainsAny(token, "# \t\r\n"):
 		return fmt.Errorf("dialect %s: product token %q: a name has no blanks and no #", d, token)
 	}
 	return nil

@@ -1,6 +1,9 @@
 package dialect
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // ProductToken returns the name by which a robots.txt would know the crawler that
 // sends this User-Agent header: its first product ("ExampleBot/1.0 (+https://...)"
@@ -58,7 +61,10 @@ func itemName(comment string) string {
 		if word[0] == '+' || strings.Contains(word, "://") {
 			break
 		}
-		if last = productName(word); strings.IndexByte(word, '/') >= 0 {
+		if name := productName(word); strings.ContainsFunc(name, unicode.IsLetter) {
+			last = name
+		}
+		if strings.IndexByte(word, '/') >= 0 {
 			break
 		}
 	}

@@ -1,0 +1,100 @@
+package dialect_test
+
+import (
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/gocolly/colly/v2"
+)
+
+// site answers every request itself: /robots.txt with a file, all else with a page.
+type site struct{ robots string }
+
+func (s site) RoundTrip(r *http.Request) (*http.Response, error) {
+	body := "a page"
+	if r.URL.Path == "/robots.txt" && r.URL.RawQuery == "" {
+		body = s.robots
+	}
+	return &http.Response{
+		StatusCode: 200, Status: "200 OK", Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"text/plain"}}, Body: io.NopCloser(strings.NewReader(body)),
+	}, nil
+}
+
+// builtIn asks Colly's own check whether it would visit a URL.
+func builtIn(robots, userAgent, rawURL string) (allowed bool) {
+	c := colly.NewCollector(colly.UserAgent(userAgent), colly.AllowURLRevisit())
+	c.IgnoreRobotsTxt = false
+	c.WithTransport(site{robots})
+	err := c.Visit(rawURL)
+	return err == nil && !errors.Is(err, colly.ErrRobotsTxtBlocked)
+}
+
+// TestTemotoIsBuiltIn holds Temoto to the decisions of a Colly collector, on files
+// that temoto reads and on files that it refuses.
+func TestTemotoIsBuiltIn(t *testing.T) {
+	files := []string{
+		"", "\n", "nonsense", "User-agent: *\nDisallow: /a\n", "Disallow: /a\n", "User-agent: *\nCrawl-delay: 5s\n", "User-agent: *\nCrawl-delay:\n",
+		"User-agent: *\nDisallow: /s?b=1&a=2\nDisallow: /t?a=1&b=2\n", "User-agent: *\nDisallow: /*?print$\n", "User-agent: *\nDisallow: /a b\n",
+		"User-agent: mybot\nDisallow: /a\nUser-agent: *\nDisallow: /b\n", "User-agent: Mozilla\nDisallow: /a\n",
+		"User-agent: *\nDisallow: /a*b\nAllow: /a*bc\nDisallow: a\nDisallow: /%7Ea\nAllow: /a/\n", "User-agent: *\nAllow: /a\nDisallow: /a\n",
+		"\xEF\xBB\xBFUser-agent: *\nDisallow: /\n",
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 150 {
+		files = append(files, generateFile(r, 8))
+	}
+	agents := []string{"mybot/1.0", "Mozilla/5.0 (compatible; mybot/1)", "FooBot-x", "foo"}
+	targets := []string{"/", "/a", "/ab", "/axb", "/xaxb", "/a%20b", "/a b", "/~a", "/%7Ea", "/%7ea", "/s?b=1&a=2", "/t?b=2&a=1", "/t?a=1&b=2&c", "/x?print", "/x?print=", "/é?q=é", "/?a=%zz&b", "/?a;b&c", "/?q=a+b%20c"}
+	refused := 0
+	for _, file := range files {
+		rules := dialect.Temoto().Parse([]byte(file))
+		if strings.Contains(issues(dialect.Temoto(), file), "refused") {
+			refused++
+		}
+		for range 4 {
+			agent, target := pick(r, agents), pick(r, targets)
+			got := rules.Group(agent).Decide(collyTarget(t, target))
+			if want := builtIn(file, agent, "http://example.com"+target); got.Allowed != want {
+				t.Errorf("%q\n%s %s: allowed %v, Colly %v", file, agent, target, got.Allowed, want)
+			}
+		}
+	}
+	if refused < 5 {
+		t.Errorf("%d files are refused, too few to prove something", refused)
+	}
+}
+
+// collyTarget is the target of a URL as Colly has it when it checks.
+func collyTarget(t *testing.T, target string) string {
+	t.Helper()
+	c := colly.NewCollector()
+	var got string
+	c.OnRequest(func(r *colly.Request) {
+		got = dialect.Target(r.URL)
+		r.Abort()
+	})
+	if err := c.Visit("http://example.com" + target); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestTemotoGroupName(t *testing.T) {
+	const file = "User-agent: my\nUser-agent: MyBot\nDisallow: /a\nUser-agent: mybot/2\nUser-agent: *\nDisallow: /b\nUser-agent: empty\n"
+	for agent, want := range map[string]string{
+		"mybot/1.0": "MyBot", "Mybot/2.0": "mybot/2", "myx": "my", "empty": "*", "other": "*", "": "*",
+	} {
+		if got := dialect.Temoto().Parse([]byte(file)).Group(agent).Name(); got != want {
+			t.Errorf("%q: group %q, want %q", agent, got, want)
+		}
+	}
+	if got := dialect.Temoto().Parse([]byte("User-agent: a\nDisallow: /\n")).Group("b").Name(); got != "" {
+		t.Errorf("nobody's group is %q", got)
+	}
+}

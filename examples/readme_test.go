@@ -3,6 +3,9 @@ package examples
 
 import (
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"log/slog"
 	"net/http"
@@ -38,6 +41,49 @@ func TestREADMEPrograms(t *testing.T) {
 			t.Errorf("in no example:\n%s", piece)
 		}
 	}
+}
+
+// TestREADMEOptions finds each option of the root package in the README's table, and no other.
+func TestREADMEOptions(t *testing.T) {
+	var named []string
+	for _, row := range tableOf(t, "| Option |")[1:] {
+		for call := range strings.SplitSeq(row[0], ", `") {
+			name, _, _ := strings.Cut(strings.Trim(call, "`"), "(")
+			named = append(named, name)
+		}
+	}
+	slices.Sort(named)
+	named = slices.Compact(named)
+	exported := options(t)
+	if len(exported) == 0 || !slices.Equal(named, exported) {
+		t.Errorf("the table has %v, the package %v", named, exported)
+	}
+}
+
+// options returns the names of the root package's functions that make an Option.
+func options(t *testing.T) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob("../*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range parsed.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || f.Recv != nil || !f.Name.IsExported() || f.Type.Results == nil {
+				continue
+			}
+			if result, ok := f.Type.Results.List[0].Type.(*ast.Ident); ok && result.Name == "Option" {
+				names = append(names, f.Name.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // TestREADMEVerdicts works out the table of URLs.

@@ -144,8 +144,7 @@ var zoneNames = map[string]int{
 	"EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7,
 }
 
-// parseRFC822 reads [day-name,] D Mon YYYY [h:mm[:ss] [zone]]; a year of two
-// digits is one between 1950 and 2049 (RFC 2822, section 4.3).
+// parseRFC822 reads [day-name,] D Mon YYYY [h:mm[:ss] [zone]].
 func parseRFC822(b []byte) (time.Time, bool) {
 	if len(b) > 64 {
 		return time.Time{}, false
@@ -154,33 +153,42 @@ func parseRFC822(b []byte) (time.Time, bool) {
 	if len(f) > 0 && (f[0][0] < '0' || f[0][0] > '9') {
 		f = f[1:]
 	}
-	if len(f) < 3 || len(f) > 5 || len(f[1]) < 3 {
+	if len(f) < 3 || len(f) > 5 {
 		return time.Time{}, false
 	}
-	day, rest, ok1 := digits([]byte(f[0]), 1, 2)
-	month := strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", strings.ToLower(f[1][:3]))
-	year, left, ok2 := digits([]byte(f[2]), 2, 4)
-	if !ok1 || !ok2 || len(rest)+len(left) > 0 || month%3 != 0 || len(f[2]) == 3 {
-		return time.Time{}, false
-	}
-	if len(f[2]) == 2 {
-		year += 1900
-		if year < 1950 {
-			year += 100
-		}
-	}
-	month = month/3 + 1
-	if !isDate(year, month, day) {
-		return time.Time{}, false
-	}
+	year, month, day := parseDay(f[0], f[1], f[2])
 	var clock, east time.Duration
-	ok := true
-	if len(f) > 3 {
+	ok := isDate(year, month, day)
+	if ok && len(f) > 3 {
+		var rest []byte
 		clock, rest, ok = parseClock([]byte(f[3]))
 		ok = ok && len(rest) == 0
 	}
 	if ok && len(f) > 4 {
 		east, ok = parseZone([]byte(f[4]))
 	}
-	return instant(year, month, day, clock-east), ok
+	if !ok {
+		return time.Time{}, false
+	}
+	return instant(year, month, day, clock-east), true
+}
+
+// parseDay reads the parts of a day; a year of two digits is one between 1950
+// and 2049 (RFC 2822, section 4.3). The month is 0 if there is a mistake.
+func parseDay(d, m, y string) (year, month, day int) {
+	day, rest, ok1 := digits([]byte(d), 1, 2)
+	year, left, ok2 := digits([]byte(y), 2, 4)
+	if !ok1 || !ok2 || len(rest)+len(left) > 0 || len(y) == 3 || len(m) < 3 {
+		return 0, 0, 0
+	}
+	if len(y) == 2 {
+		year += 1900
+		if year < 1950 {
+			year += 100
+		}
+	}
+	if i := strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", strings.ToLower(m[:3])); i%3 == 0 {
+		month = i/3 + 1
+	}
+	return year, month, day
 }

@@ -35,9 +35,9 @@
 // prefix and those with the prefix of the root are the sitemap's own; all
 // others are extensions and never hold the location of an entry:
 //
-//	<url><image:loc>https://example.com/a.png</image:loc></url>
+//	<url><image:image><image:loc>https://example.com/a.png</image:loc></image:image></url>
 //
-// has no location. A field ends at the next tag, whichever it is; comments
+// has no location, with or without these prefixes. A field ends at the next tag, whichever it is; comments
 // and processing instructions in it are removed and CDATA sections unpacked.
 // Each loc is an entry, also if its url has several, or no end, or there is
 // no url. Neither entities nor anything else that a document declares is ever

@@ -61,6 +61,8 @@ func sitemapRole(local []byte) role {
 		return roleFreq
 	case "priority":
 		return rolePriority
+	case "image", "video", "news": // extensions that lost their prefix
+		return roleOther
 	case "urlset", "sitemapindex":
 		return roleRoot
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/url"
 	"runtime"
 	"strings"
@@ -182,6 +183,8 @@ func TestFirstEntry(t *testing.T) {
 	many := func(w io.Writer, i int) { io.WriteString(w, longEntry) }
 	for name, r := range map[string]io.Reader{
 		"plain":        generate(urlsetHead, 1000, many, urlsetTail),
+		"gzip":         strings.NewReader(varied(t, false)),
+		"UTF-16":       strings.NewReader(varied(t, true)),
 		"text":         generate("", 1000, func(w io.Writer, i int) { fmt.Fprintf(w, "http://e.test/%d\n", i) }, ""),
 		"after 60 KiB": generate(strings.Repeat(" ", 60<<10)+urlsetHead, 1000, many, urlsetTail),
 	} {
@@ -190,6 +193,24 @@ func TestFirstEntry(t *testing.T) {
 			t.Errorf("%s: %d octets read, %v", name, src.n, err)
 		}
 	}
+}
+
+// varied returns a document that is long even if it is compressed, and
+// either compressed or in UTF-16.
+func varied(t *testing.T, utf16 bool) string {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, 2))
+	doc, _ := io.ReadAll(generate(urlsetHead, 5000, func(w io.Writer, _ int) {
+		fmt.Fprintf(w, "<url><loc>http://e.test/%x%x%x%x</loc></url>\n", r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64())
+	}, urlsetTail))
+	s := zip(string(doc))
+	if utf16 {
+		s = wide(string(doc), true)
+	}
+	if len(s) < 150<<10 {
+		t.Fatalf("only %d octets", len(s))
+	}
+	return s
 }
 
 // steps gives one part of a document for each entry that was made of it, and

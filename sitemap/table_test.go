@@ -159,6 +159,7 @@ func TestDocuments(t *testing.T) {
 			{"prefix of the root", "<s:urlset xmlns:s='x'><s:url><s:loc>http://e.test/1</s:loc></s:url><s:url><s:loc>http://e.test/2</s:loc></s:url></s:urlset>", both, ""},
 			{"root prefixed, elements not", "<s:urlset xmlns:s='x'>" + one + two + "</s:urlset>", both, ""},
 			{"image:loc", urlset("<url><image:image><image:loc>http://e.test/i</image:loc></image:image><loc>http://e.test/1</loc></url>", two), both, ""},
+			{"image without its prefix", urlset("<url><loc>http://e.test/1</loc><image xmlns='http://www.google.com/schemas/sitemap-image/1.1'><loc>http://e.test/i</loc></image><image/></url>", two), both, ""},
 			{"image:loc alone", urlset(one, "<url><image:loc>http://e.test/i</image:loc></url>", two), both, "entry entry without a location"},
 		}},
 		{"encodings", []row{

@@ -303,3 +303,30 @@ func TestWalkTime(t *testing.T) {
 		}
 	})
 }
+
+// TestKey compares ways of writing URLs.
+func TestKey(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"http://e.test", "http://e.test/", true},
+		{"http://e.test/a", "HTTP://E.TEST:80/a#x", true},
+		{"https://e.test:443/a", "https://e.test/a", true},
+		{"http://e.test/%7ea%c3%a9", "http://e.test/~a%C3%A9", true},
+		{"http://e.test/é", "http://e.test/%C3%A9", true},
+		{"http://e.test/a?b", "http://e.test/a?%62", true},
+		{"http://e.test/a", "https://e.test/a", false},
+		{"http://e.test/a", "http://e.test:8080/a", false},
+		{"http://e.test/a", "http://e.test/A", false},
+		{"http://e.test/a", "http://e.test/a/", false},
+		{"http://e.test/a/b", "http://e.test/a%2Fb", false},
+		{"http://e.test/a?b", "http://e.test/a%3Fb", false},
+		{"http://e.test/a?", "http://e.test/a?b", false},
+		{"http://e.test/%", "http://e.test/%2", false},
+	} {
+		if same := keyOf(c.a) == keyOf(c.b); same != c.same {
+			t.Errorf("%s and %s: %v, want %v", c.a, c.b, same, c.same)
+		}
+	}
+}

@@ -91,7 +91,7 @@ func (r *Reader) readXML() (Entry, error) {
 		}
 		if r.has && r.completes(role, t.end) {
 			e, err := r.deliver()
-			if err == nil && t.end && role == rolePage {
+			if err == nil && t.end && role != roleRoot {
 				r.win.pos += t.size // the entry is all that this tag is for
 				r.open = false
 			}
@@ -115,7 +115,7 @@ func (r *Reader) completes(role role, end bool) bool {
 	case roleRoot:
 		return end
 	case roleLoc:
-		return !end && r.format.loose
+		return !end && r.format.loose && !r.other
 	}
 	return false
 }
@@ -133,8 +133,8 @@ func (r *Reader) element(role role, t *tag) error {
 		r.win.pos += t.size
 		return r.page(role, t.end, at)
 	case role == roleOther:
-		r.win.pos += t.size
-		r.other = !t.end
+		_, empty, _, _ := r.win.pass(t.size, r.Limits.Tag)
+		r.other = !t.end && !empty
 		return nil
 	case role == roleRoot || t.end || r.other || !r.open && !r.format.loose:
 		r.win.pos += t.size

@@ -27,7 +27,11 @@ func (p *Plugin) exchange(client *http.Client, req *http.Request, timeout time.D
 	if p.config.client != nil {
 		client = p.config.client
 	}
-	resp, err := backend.Exchange(client, req, timeout, func() { host.ended(req.URL) })
+	again := func() error {
+		host.ended(req.URL)
+		return policy.Wait(req.Context(), turn)
+	}
+	resp, err := backend.Exchange(client, req, timeout, again, func() { host.ended(req.URL) })
 	if err == nil {
 		p.answered(host, req.URL, resp)
 	}

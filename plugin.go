@@ -96,7 +96,7 @@ func (p *Plugin) Attach(c *colly.Collector) error {
 	c.IgnoreRobotsTxt = true
 	p.guard.Stand(handle.Client()) // for clones that are not attached and come first
 	c.OnRequest(l.onRequest)
-	l.callbacks, _ = backend.OnRequestCallbacks(c)
+	l.callbacks, _ = backend.Callbacks(c, backend.OnRequest)
 	c.OnRequestHeaders(l.onRequestHeaders)
 	c.OnResponseHeaders(l.onResponseHeaders)
 	c.OnError(l.onError)
@@ -200,8 +200,13 @@ func (l *link) onRequestHeaders(r *colly.Request) {
 }
 
 func (l *link) onResponseHeaders(r *colly.Response) {
-	if governed(r.Request.URL) {
-		l.plugin.pace.of(r.Request.URL).count(func(s *HostStats) { s.Pages++ })
+	if !governed(r.Request.URL) {
+		return
+	}
+	host := l.plugin.pace.of(r.Request.URL)
+	host.count(func(s *HostStats) { s.Pages++ })
+	if n, _ := backend.Callbacks(l.c, backend.OnResponseHeaders); n > 1 {
+		host.ended(r.Request.URL) // another one may visit the host, and Colly reads the body after it
 	}
 }
 

@@ -18,7 +18,7 @@ func (l *link) selfCheck() {
 	if !l.c.IgnoreRobotsTxt {
 		p.warn("Colly's built-in robots.txt check was turned on after Attach: it denies and fails what the dialect allows; leave IgnoreRobotsTxt true")
 	}
-	if n, err := backend.OnRequestCallbacks(l.c); err == nil && n > l.callbacks {
+	if n, err := backend.Callbacks(l.c, backend.OnRequest); err == nil && n > l.callbacks {
 		p.warn("OnRequest callbacks were registered after Attach: a request that they abort costs its host one delay, one that they change is judged twice", "callbacks", n-l.callbacks)
 	}
 	for _, token := range p.config.tokens {

@@ -194,6 +194,14 @@ func (t *turnstile) launched(u *url.URL) bool {
 	return true
 }
 
+// busyFor tells whether the host cannot be asked within d.
+func (t *turnstile) busyFor(d time.Duration) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	wait, ok := t.ready(time.Now())
+	return !ok && wait > d
+}
+
 // complained tells whether an answer with status 429 or 503 slows the host down.
 func (t *turnstile) complained(u *url.URL, header http.Header) bool {
 	t.mu.Lock()

@@ -25,8 +25,10 @@ func (p wire) Before(client *http.Client, req *http.Request) error {
 	if req.Response == nil {
 		p.warn("a request reached the transport that the plugin had not seen: a clone or collector without Attach, or an OnRequestHeaders callback that changes the URL", "url", req.URL.String())
 	}
+	ctx, cancel := context.WithTimeoutCause(req.Context(), hopPatience, ErrHopWait)
+	defer cancel()
 	do := func(req *http.Request) (*http.Response, error) { return p.exchange(client, req, 0) }
-	v, err := p.judge(req.Context(), req.URL, req.UserAgent(), do)
+	v, err := p.judge(ctx, req.URL, req.UserAgent(), do)
 	if err != nil {
 		return err
 	}
@@ -37,16 +39,33 @@ func (p wire) Before(client *http.Client, req *http.Request) error {
 		}
 		p.note(req.URL, err)
 	}
-	ctx, cancel := context.WithTimeoutCause(req.Context(), hopPatience, ErrHopWait)
-	defer cancel()
+	if v.host.busyFor(hopPatience) {
+		return ErrHopWait
+	}
 	return v.host.send(ctx, nil, req.URL)
 }
 
-// Answered lets the host slow the crawl down, and its authority count as one that answers.
+// Again paces what net/http sends a second time.
+func (p wire) Again(req *http.Request) error {
+	if !governed(req.URL) {
+		return nil
+	}
+	host := p.pace.of(req.URL)
+	host.ended(req.URL)
+	return host.send(req.Context(), nil, req.URL)
+}
+
+// Answered lets the host slow the crawl down, and its authority count as one that answers. Nobody reads the body of a redirect,
+// but the user's redirect handler may well visit the same host before it is closed.
 func (p wire) Answered(req *http.Request, resp *http.Response) {
-	if governed(req.URL) {
-		p.answered(p.pace.of(req.URL), req.URL, resp)
-		p.bench.answered(req.URL)
+	if !governed(req.URL) {
+		return
+	}
+	host := p.pace.of(req.URL)
+	p.answered(host, req.URL, resp)
+	p.bench.answered(req.URL)
+	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
+		host.ended(req.URL)
 	}
 }
 

@@ -41,11 +41,19 @@ func Open(c *colly.Collector) (Handle, error) {
 // Client returns the client that the collector sends with now.
 func (h Handle) Client() *http.Client { return *h.client }
 
-// OnRequestCallbacks counts the OnRequest callbacks of c.
-func OnRequestCallbacks(c *colly.Collector) (int, error) {
-	callbacks := reflect.ValueOf(c).Elem().FieldByName("requestCallbacks")
+// A Hook is one of a collector's lists of callbacks.
+type Hook string
+
+const (
+	OnRequest         Hook = "requestCallbacks"
+	OnResponseHeaders Hook = "responseHeadersCallbacks"
+)
+
+// Callbacks counts the callbacks of a hook of c. The error wraps ErrLayout.
+func Callbacks(c *colly.Collector, hook Hook) (int, error) {
+	callbacks := reflect.ValueOf(c).Elem().FieldByName(string(hook))
 	if callbacks.Kind() != reflect.Slice {
-		return 0, fmt.Errorf("%w: it has no requestCallbacks", ErrLayout)
+		return 0, fmt.Errorf("%w: it has no %s", ErrLayout, hook)
 	}
 	return callbacks.Len(), nil
 }

@@ -36,8 +36,8 @@ func redirecting(t *testing.T) *httptest.Server {
 
 // A watcher asks a function about redirect hops, and counts.
 type watcher struct {
-	hop                   func(hop *http.Request) error
-	asked, answers, ended atomic.Int32
+	hop                           func(hop *http.Request) error
+	asked, answers, ended, resent atomic.Int32
 }
 
 func (w *watcher) Before(_ *http.Client, req *http.Request) error {
@@ -48,6 +48,7 @@ func (w *watcher) Before(_ *http.Client, req *http.Request) error {
 	return w.hop(req)
 }
 
+func (w *watcher) Again(*http.Request) error              { w.resent.Add(1); return nil }
 func (w *watcher) Answered(*http.Request, *http.Response) { w.answers.Add(1) }
 func (w *watcher) Ended(*http.Request)                    { w.ended.Add(1) }
 
@@ -134,6 +135,28 @@ func TestEveryExchangeEnds(t *testing.T) {
 	c.Visit(server.URL + "/down")
 	if asked, answers, ended := w.asked.Load(), w.answers.Load(), w.ended.Load(); asked != 7 || answers != 5 || ended != 6 {
 		t.Errorf("asked %d, answered %d, ended %d; want 7, 5, 6", asked, answers, ended)
+	}
+}
+
+// net/http sends a GET again at once when the server drops a connection that it had kept.
+func TestASecondAttemptIsAskedAbout(t *testing.T) {
+	dropped := false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/drop" && !dropped {
+			dropped = true
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	defer server.Close()
+	w := &watcher{}
+	c := guarded(t, w)
+	for _, path := range []string{"/", "/drop", "/after"} {
+		if err := c.Visit(server.URL + path); err != nil {
+			t.Error(err)
+		}
+	}
+	if resent, ended := w.resent.Load(), w.ended.Load(); resent != 1 || ended != 3 {
+		t.Errorf("%d second attempts, %d exchanges; want 1 of 3", resent, ended)
 	}
 }
 
@@ -289,7 +312,7 @@ func TestExchangeUsesTheTransportAndNothingElse(t *testing.T) {
 	backend.NewGuard(&watcher{}).Watch(handle.Client())
 	req, _ := http.NewRequest(http.MethodGet, server.URL, nil)
 	ended := 0
-	resp, err := backend.Exchange(handle.Client(), req, time.Minute, func() { ended++ })
+	resp, err := backend.Exchange(handle.Client(), req, time.Minute, nil, func() { ended++ })
 	if err != nil {
 		t.Fatal(err)
 	}

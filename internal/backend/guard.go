@@ -2,7 +2,6 @@ package backend
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"reflect"
 	"sync"
@@ -17,6 +16,9 @@ type Watcher interface {
 	// Before is asked before an exchange. It may wait; its error refuses the exchange, and reaches Colly's OnError and
 	// Visit inside a *url.Error. The client is the one that makes the exchange.
 	Before(client *http.Client, req *http.Request) error
+	// Again is asked when net/http sends a request once more, because the server dropped the connection it had kept. It may
+	// wait; its error ends the exchange.
+	Again(req *http.Request) error
 	// Answered is told when the headers of the response are there.
 	Answered(req *http.Request, resp *http.Response)
 	// Ended is told once when an exchange that was not refused is over: it failed, or its body was closed.
@@ -134,34 +136,24 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	ctx, cancel := t.limited(req.Context())
-	end := sync.OnceFunc(func() {
-		cancel()
-		if colly {
-			w.Ended(req)
-		}
-	})
-	sent := req.WithContext(ctx)
+	var again func() error
+	var ended func()
+	if colly {
+		again, ended = func() error { return w.Again(req) }, func() { w.Ended(req) }
+	}
+	x := begin(req.Context(), time.Duration(t.timeout.Load()), again, ended)
+	sent := req.WithContext(x.ctx)
 	resp, err := t.next().RoundTrip(sent)
 	tellProxy(req, sent)
 	if err != nil {
-		end()
-		return nil, err
+		return nil, x.failed(err)
 	}
 	if colly {
 		w.Answered(req, resp)
 	}
 	resp.Request = req
-	resp.Body = &body{resp.Body, end}
+	resp.Body = &body{resp.Body, x}
 	return resp, nil
-}
-
-// limited returns the context for one exchange.
-func (t *transport) limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	if timeout := time.Duration(t.timeout.Load()); timeout > 0 {
-		return context.WithTimeout(ctx, timeout)
-	}
-	return context.WithCancel(ctx)
 }
 
 func (t *transport) next() http.RoundTripper {
@@ -185,37 +177,25 @@ func tellProxy(req, sent *http.Request) {
 	}
 }
 
-// body ends its exchange when it is closed, not when the headers are there: a body may take long, and hang.
-type body struct {
-	io.ReadCloser
-	end func()
-}
-
-func (b *body) Close() error {
-	defer b.end()
-	return b.ReadCloser.Close()
-}
-
 // Exchange makes one exchange with client's transport (its proxy, its TLS settings) and nothing else of it: no cookies, no
-// redirects, no guard. It may take timeout until its body is read; 0 is no limit. ended is called once when the exchange is over: it
-// failed, or its body was closed. The default transport serves a client without one.
-func Exchange(client *http.Client, req *http.Request, timeout time.Duration, ended func()) (*http.Response, error) {
+// redirects, no guard. It may take timeout until its body is read; 0 is no limit. again is asked as Watcher.Again is, ended is told
+// as Watcher.Ended is. The default transport serves a client without one.
+func Exchange(client *http.Client, req *http.Request, timeout time.Duration, again func() error, ended func()) (*http.Response, error) {
 	wrapping.Lock()
 	rt := client.Transport
 	wrapping.Unlock()
 	for t, ok := rt.(*transport); ok; t, ok = rt.(*transport) {
 		rt = t.base
 	}
+	x := begin(req.Context(), timeout, again, ended)
 	once := http.Client{
 		Transport:     rt,
-		Timeout:       timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	resp, err := once.Do(req)
+	resp, err := once.Do(req.WithContext(x.ctx))
 	if err != nil {
-		ended()
-		return nil, err
+		return nil, x.failed(err)
 	}
-	resp.Body = &body{resp.Body, sync.OnceFunc(ended)}
+	resp.Body = &body{resp.Body, x}
 	return resp, nil
 }

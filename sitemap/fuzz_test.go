@@ -148,33 +148,88 @@ func notXML(c rune) bool {
 	return c < ' ' && c != '\t' && c != '\n' || c == 0xfffe || c == 0xffff || c == utf8.RuneError
 }
 
-// reference returns the text of each loc, as encoding/xml reads them.
+// FuzzWellFormed compares the reader with encoding/xml on whatever the latter
+// accepts as an urlset.
+func FuzzWellFormed(f *testing.F) {
+	for _, s := range []string{
+		urlset(one, two), "<urlset><url><loc>/a&amp;<![CDATA[b]]>c<!-- -->d</loc><lastmod>2024</lastmod></url></urlset>",
+		"<s:urlset xmlns:s='x'><s:url><s:loc a='>'>/1</s:loc></s:url><loc>/2</loc><x:loc>/3</x:loc></s:urlset>",
+		"<!DOCTYPE a [<!ENTITY b 'c'>]><urlset><?pi <loc>/1</loc> ?><url><loc/><loc>&#47;1&#x32;</loc></url></urlset><!-- -->",
+		"<urlset><url><loc>/1<b>x</b>y</loc></url></urlset>", "<urlset>\n<loc\n>\n/1\n</loc\n></urlset>",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, doc string) {
+		texts, err := reference(doc)
+		if err != nil || len(doc) > 4000 || strings.Contains(doc, "encoding") {
+			return
+		}
+		var want []string
+		r := NewReader(nil, mustURL("http://e.test/dir/s"))
+		for _, text := range texts {
+			if s := r.locate([]byte(text)); s != "" && len(trim([]byte(text))) > 0 {
+				want = append(want, s)
+			}
+		}
+		if got, _ := locsAt(doc, "http://e.test/dir/s"); !slices.Equal(got, want) {
+			t.Errorf("got %q, encoding/xml %q\n%q", got, want, doc)
+		}
+	})
+}
+
+var errOther = errors.New("no urlset, or one that is read in another way on purpose")
+
+// reference returns the text of each loc of an urlset, as encoding/xml reads
+// it: the text up to the next tag.
 func reference(doc string) (texts []string, err error) {
 	d := xml.NewDecoder(strings.NewReader(doc))
-	d.Strict = true
-	in := -1
+	var root xml.Name
+	field := false
 	for {
 		tok, err := d.RawToken()
-		if err == io.EOF {
-			return texts, nil
-		}
-		if err != nil {
+		if err == io.EOF && root.Local != "" {
+			return nil, io.ErrUnexpectedEOF
+		} else if err != nil {
 			return nil, err
 		}
 		switch tok := tok.(type) {
 		case xml.StartElement:
-			if in = -1; tok.Name.Local == "loc" && tok.Name.Space != "x" {
-				in = len(texts)
+			if root.Local == "" {
+				root = tok.Name
+			}
+			own := tok.Name.Space == "" || tok.Name.Space == root.Space
+			if field = own && tok.Name.Local == "loc"; field {
 				texts = append(texts, "")
 			}
+			if root.Local != "urlset" || odd(tok.Name, own) {
+				return nil, errOther
+			}
 		case xml.EndElement:
-			in = -1
+			if field = false; tok.Name == root {
+				return texts, nil
+			}
 		case xml.CharData:
-			if in >= 0 {
-				texts[in] += string(tok)
+			if field {
+				texts[len(texts)-1] += string(tok)
+			}
+		case xml.Directive:
+			if !strings.HasPrefix(string(tok), "DOCTYPE ") || root.Local != "" {
+				return nil, errOther
+			}
+		case xml.ProcInst:
+			if strings.HasPrefix(strings.ToLower(tok.Target), "xml") {
+				return nil, errOther
 			}
 		}
 	}
+}
+
+// odd reports whether the reader sees more in a name than encoding/xml, which
+// tells upper from lower case.
+func odd(n xml.Name, own bool) bool {
+	name := n.Space + n.Local
+	return strings.ToLower(name) != name || strings.Contains(n.Local, ":") || len(name) > 50 || n.Local == "" ||
+		own && slices.Contains([]string{"image", "video", "news", "sitemapindex"}, n.Local)
 }
 
 func locsAt(doc, at string) (got []string, errs []error) {

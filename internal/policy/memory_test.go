@@ -72,7 +72,7 @@ var usual = "User-agent: *\n" + strings.Repeat("Disallow: /a/rather/usual/rule\n
 
 // TestRetained: what a host costs, and that the cache knows what it costs.
 func TestRetained(t *testing.T) {
-	const n = 20_000
+	const n = 5000
 	for _, web := range webs {
 		octets, weight := retained(t, n, web.answer)
 		t.Logf("%s: %d octets a host, estimated as %d", web.name, octets/n, weight/n)

@@ -65,7 +65,7 @@ func (f facts) encode() ([]byte, error) {
 			hex.EncodeToString(sum[:])}
 	}
 	if x := f.failure; x != nil {
-		r.Failure = &recordFailure{x.first.UTC(), x.last.UTC(), x.count, x.class, x.status, x.wait, x.err.Error(), x.answered.time()}
+		r.Failure = &recordFailure{x.first.UTC(), x.last.UTC(), x.count, x.class, x.status, x.wait, reason(x.err), x.answered.time()}
 	}
 	head, err := json.Marshal(r)
 	return append(append(head, '\n'), body...), err
@@ -114,6 +114,14 @@ func (x *recordFailure) failure() *failure {
 	}
 	return &failure{first: x.First, last: x.Last, count: x.Count, class: x.Class, status: x.Status, wait: x.Wait, err: err,
 		answered: answered}
+}
+
+// reason is the text of err that failure makes the same error of again.
+func reason(err error) string {
+	if none := (*NoAnswerError)(nil); errors.As(err, &none) {
+		err = none.Err
+	}
+	return err.Error()
 }
 
 // storeKey is the key of the record for the file at robots.

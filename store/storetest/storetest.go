@@ -90,7 +90,7 @@ func large(t *testing.T, s store.Store) {
 }
 
 func apart(t *testing.T, s store.Store) {
-	const n = 300
+	const n = 100
 	for i := range n {
 		put(t, s, fmt.Sprint("key", i), fmt.Sprint("value", i))
 	}

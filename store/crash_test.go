@@ -1,0 +1,101 @@
+package store_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/collyrobots/collyrobots/store"
+	"github.com/collyrobots/collyrobots/store/storetest"
+)
+
+// TestDirKill kills a writing process again and again: what it was told is kept is kept.
+func TestDirKill(t *testing.T) {
+	storetest.Kill(t, 12, store.Dir)
+}
+
+// TestDirDamage: a file that is not as it was written is told once, kept aside, and nothing is made of it.
+func TestDirDamage(t *testing.T) {
+	for name, damage := range map[string]func(raw []byte) []byte{
+		"empty":         func([]byte) []byte { return nil },
+		"cut":           func(raw []byte) []byte { return raw[:len(raw)-1] },
+		"cut to a head": func(raw []byte) []byte { return raw[:30] },
+		"longer":        func(raw []byte) []byte { return append(raw, 0) },
+		"one bit":       func(raw []byte) []byte { raw[len(raw)/2] ^= 1; return raw },
+		"zeroes":        func(raw []byte) []byte { return make([]byte, len(raw)) },
+		"not ours":      func([]byte) []byte { return []byte("hello") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, update := range []bool{false, true} {
+				path := t.TempDir()
+				s := openDir(t, path)
+				storetest.Damaged(t, s, func() {
+					file := onlyFile(t, path)
+					raw, err := os.ReadFile(file)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := os.WriteFile(file, damage(raw), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}, update)
+				if aside := onlyFile(t, path, ".damaged"); aside == "" {
+					t.Error("the damaged bytes are gone")
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// TestDirSwapped: a sound record in the place of another is no record.
+func TestDirSwapped(t *testing.T) {
+	path, other := t.TempDir(), t.TempDir()
+	s := openDir(t, path)
+	defer s.Close()
+	storetest.Damaged(t, s, func() {
+		o := openDir(t, other)
+		storetest.Put(t, o, "another key", "value")
+		if err := o.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(onlyFile(t, other), onlyFile(t, path)); err != nil {
+			t.Fatal(err)
+		}
+	}, false)
+}
+
+// onlyFile returns the one record file under path: the one with the suffix, or the one with none.
+func onlyFile(t *testing.T, path string, suffix ...string) string {
+	t.Helper()
+	want := ""
+	if len(suffix) > 0 {
+		want = suffix[0]
+	}
+	files, err := filepath.Glob(filepath.Join(path, "*", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := ""
+	for _, file := range files {
+		if filepath.Ext(file) == want {
+			if found != "" {
+				t.Fatalf("two files: %v", files)
+			}
+			found = file
+		}
+	}
+	return found
+}
+
+func TestDirNotADirectory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Dir(path); err == nil {
+		t.Error("a file was taken for a directory")
+	}
+}

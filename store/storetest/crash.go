@@ -1,0 +1,171 @@
+package storetest
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/collyrobots/collyrobots/store"
+)
+
+const (
+	childVariable = "STORETEST_CHILD" // the path that the child process writes to
+	crashKeys     = 40
+)
+
+// Kill kills a process that writes to the store that open makes, rounds times, at random moments, and looks each time
+// whether all that it was told is kept is kept: for a back end that says it is durable. The test that calls it is run
+// again as that process.
+func Kill(t *testing.T, rounds int, open func(path string) (store.Store, error)) {
+	if path := os.Getenv(childVariable); path != "" {
+		write(t, path, open)
+		return
+	}
+	path := filepath.Join(t.TempDir(), "store")
+	kept, seed := make(map[string]int), rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
+	t.Logf("seed %d", seed)
+	total := 0
+	for range rounds {
+		total += writeAndDie(t, path, time.Duration(random.Int64N(int64(60*time.Millisecond))), kept)
+		check(t, path, open, kept)
+	}
+	t.Logf("%d acknowledged writes in %d lives", total, rounds)
+	if total == 0 {
+		t.Error("no process lived long enough to write anything")
+	}
+}
+
+// write is the child: it counts each key up, and says so on standard output when the store has said it is kept.
+func write(t *testing.T, path string, open func(path string) (store.Store, error)) {
+	s, err := open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; ; i++ {
+		key, n := fmt.Sprint("key", i%crashKeys), 0
+		err := s.Update(context.Background(), key, 0, func(old []byte) ([]byte, error) {
+			n = number(old) + 1
+			return value(key, n), nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Printf("kept %s %d\n", key, n)
+	}
+}
+
+// value is long enough to be torn.
+func value(key string, n int) []byte {
+	return []byte(strconv.Itoa(n) + " " + strings.Repeat(key, 1+n%2000))
+}
+
+func number(value []byte) int {
+	head, _, _ := strings.Cut(string(value), " ")
+	n, _ := strconv.Atoi(head)
+	return n
+}
+
+// writeAndDie lets a child live for a while after its first write and notes in kept what it was told.
+func writeAndDie(t *testing.T, path string, life time.Duration, kept map[string]int) (writes int) {
+	t.Helper()
+	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1")
+	child.Env = append(os.Environ(), childVariable+"="+path)
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// A child that never writes is ended all the same.
+	death := time.AfterFunc(20*time.Second, func() { _ = child.Process.Kill() })
+	defer death.Stop()
+	other := ""
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		var key string
+		var n int
+		if _, err := fmt.Sscanf(lines.Text(), "kept %s %d", &key, &n); err != nil {
+			other += lines.Text() + "\n"
+			continue
+		}
+		kept[key] = n
+		if writes++; writes == 1 {
+			death.Reset(life)
+		}
+	}
+	var exit *exec.ExitError
+	if err := child.Wait(); !errors.As(err, &exit) || exit.Exited() {
+		t.Fatalf("the child was not killed: %v\n%s", err, other)
+	}
+	return writes
+}
+
+// check looks for every key: its value is whole, and the one that was acknowledged or, at most, the next.
+func check(t *testing.T, path string, open func(path string) (store.Store, error), kept map[string]int) {
+	t.Helper()
+	s, err := open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for i := range crashKeys {
+		key := fmt.Sprint("key", i)
+		got, err := s.Get(context.Background(), key)
+		if err != nil {
+			t.Fatalf("%s: %v", key, err)
+		}
+		n := number(got)
+		if got != nil && string(got) != string(value(key, n)) {
+			t.Fatalf("%s is torn: %.60q", key, got)
+		}
+		if n != kept[key] && n != kept[key]+1 {
+			t.Fatalf("%s is %d, though %d was acknowledged", key, n, kept[key])
+		}
+		kept[key] = n
+	}
+}
+
+// Damaged tests an empty store that can notice damage: damage is done to its only record, which must then be reported
+// once, by Get or by Update, and be gone.
+func Damaged(t *testing.T, s store.Store, damage func(), byUpdate bool) {
+	t.Helper()
+	Put(t, s, "k", "value")
+	damage()
+	var got []byte
+	var err error
+	if byUpdate {
+		err = s.Update(context.Background(), "k", 0, func([]byte) ([]byte, error) {
+			t.Error("Update ran its function on a damaged record")
+			return nil, nil
+		})
+	} else {
+		got, err = s.Get(context.Background(), "k")
+	}
+	var corrupt *store.CorruptError
+	if !errors.As(err, &corrupt) || got != nil || corrupt.Path == "" || corrupt.Aside == "" || corrupt.Err == nil {
+		t.Errorf("a damaged record is %q, %#v", got, err)
+	}
+	want(t, s, "k", nil)
+	Put(t, s, "k", "again")
+	want(t, s, "k", []byte("again"))
+}
+
+// Put writes one record that does not expire.
+func Put(t *testing.T, s store.Store, key, value string) {
+	t.Helper()
+	put(t, s, key, value)
+}

@@ -19,6 +19,8 @@ import (
 // A file that cannot be read back as it was written is renamed to end in ".damaged" and reported once, as a
 // [*CorruptError]; the next call finds no record.
 //
+// An expired record's file goes when its key is asked for the next time.
+//
 // One process at a time: two that update the same key may lose one of the updates, though never more than that.
 func Dir(path string) (Store, error) {
 	if err := os.MkdirAll(path, 0o755); err != nil {

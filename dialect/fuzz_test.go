@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/collyrobots/collyrobots/dialect"
@@ -126,6 +127,28 @@ func seed(f *testing.F) {
 	f.Add([]byte("\xFF\xFEU\x00s\x00e\x00r\x00"), "MJ12bot", "//")
 }
 
+// TestConcurrent lets many goroutines read one file; the race detector watches.
+func TestConcurrent(t *testing.T) {
+	for _, d := range dialect.All() {
+		rules := d.Parse(wildcardFile(100))
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				group := rules.Group("ExampleBot", fmt.Sprint("Bot-", i))
+				for range 50 {
+					group.Decide("/%7e" + fmt.Sprint(i) + benchTarget)
+					group.Decide("/a?param0=1")
+					rules.Sitemaps()
+				}
+				if group.Decide("/a?param0=1").Allowed && d != dialect.Original1994() {
+					t.Errorf("%s: /a?param0=1 is allowed", d)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
 // FuzzDecide: whatever the file, the name and the URL, the naive implementation
 // decides the same.
 func FuzzDecide(f *testing.F) {
@@ -220,6 +243,12 @@ func FuzzURL(f *testing.F) {
 			t.Fatalf("target %q of %q", target, s)
 		}
 		robots, err := dialect.Locate(u)
+		if !strings.ContainsFunc(u.Host, func(c rune) bool { return c == '%' || c > 0x7e }) {
+			u.Host = strings.ToUpper(u.Host)
+			if loud, err2 := dialect.Locate(u); (err == nil) != (err2 == nil) || err == nil && *loud != *robots {
+				t.Fatalf("%q: located at %v %v, in capitals at %v %v", s, robots, err, loud, err2)
+			}
+		}
 		if err != nil {
 			return
 		}

@@ -43,8 +43,11 @@ func Locate(u *url.URL) (*url.URL, error) {
 	return &url.URL{Scheme: scheme, Host: host, Path: "/robots.txt"}, nil
 }
 
-// hosts maps names as browsers do, underscores and all.
-var hosts = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(false), idna.Transitional(false))
+// hosts maps names as browsers do, with underscores and with hyphens anywhere.
+var hosts = idna.New(
+	idna.MapForLookup(), idna.BidiRule(),
+	idna.StrictDomainName(false), idna.CheckHyphens(false), idna.Transitional(false),
+)
 
 // asciiHost returns the one spelling of a host.
 func asciiHost(host string) (string, error) {
@@ -58,16 +61,31 @@ func asciiHost(host string) (string, error) {
 		}
 		return "[" + addr.String() + "]", nil
 	}
-	host, err := hosts.ToASCII(host)
+	if isPlainHost(host) {
+		return host, nil
+	}
+	ascii, err := hosts.ToASCII(host)
 	if err != nil {
 		return "", err
 	}
-	if strings.ContainsFunc(host, func(c rune) bool {
-		return c <= ' ' || c == 0x7f || strings.ContainsRune(`#/:<>?@[\]^|%`, c)
-	}) {
-		return "", fmt.Errorf("%q has an octet that no host has", host)
+	if again, err := hosts.ToASCII(ascii); err != nil || again != ascii || ascii == "" || strings.ContainsFunc(ascii, isNoHostOctet) {
+		return "", errors.New("no such host can be")
 	}
-	return host, nil
+	return ascii, nil
+}
+
+// isPlainHost reports whether a host is spelt as it must be: most are.
+func isPlainHost(host string) bool {
+	for i := 0; i < len(host); i++ {
+		if c := host[i]; (c < 'a' || 'z' < c) && (c < '0' || '9' < c) && c != '.' && (c != '-' || i > 1 && host[i-1] == '-') {
+			return false
+		}
+	}
+	return true
+}
+
+func isNoHostOctet(c rune) bool {
+	return c <= ' ' || c >= 0x7f || strings.ContainsRune(`#/:<>?@[\]^|%`, c)
 }
 
 // Target returns what rules are matched against: the path and query of u as they

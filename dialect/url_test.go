@@ -26,6 +26,7 @@ func TestLocate(t *testing.T) {
 		{"https://WWW.XN--exmple-cua.com/", "https://www.xn--exmple-cua.com/robots.txt"},
 		{"https://\u30C6\u30B9\u30C8\u3002\u65E5\u672C/", "https://xn--zckzah.xn--wgv71a/robots.txt"},
 		{"http://my_host.example/", "http://my_host.example/robots.txt"},
+		{"http://R3---sn-a-.example/", "http://r3---sn-a-.example/robots.txt"},
 		{"ftp://example.com/pub/", "ftp://example.com/robots.txt"},
 		{"ftp://example.com:21/pub/", "ftp://example.com/robots.txt"},
 		{"https://212.96.82.21/", "https://212.96.82.21/robots.txt"},

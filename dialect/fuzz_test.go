@@ -12,6 +12,9 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
+// underRace tells that the race detector is at work.
+var underRace bool
+
 // published are the dialects that this package implements itself.
 var published = []dialect.Dialect{dialect.RFC9309(), dialect.Google(), dialect.CocCoc(), dialect.Original1994()}
 
@@ -103,7 +106,7 @@ func generateFile(r *rand.Rand, lines int) string {
 func TestAgainstNaive(t *testing.T) {
 	for _, size := range []struct{ files, lines, targets int }{{4000, 12, 8}, {40, 400, 40}} {
 		r := rand.New(rand.NewPCG(9309, uint64(size.lines)))
-		if testing.Short() {
+		if testing.Short() || underRace {
 			size.files /= 10
 		}
 		for range size.files {

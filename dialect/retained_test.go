@@ -24,6 +24,12 @@ func retained[T any](tb testing.TB, build func() T) int {
 	return int(int64(after-before) / n)
 }
 
+func skipUnderRace(t *testing.T) {
+	if underRace {
+		t.Skip("the race detector allocates, too")
+	}
+}
+
 // heap returns the octets in use once all garbage is gone, pools included.
 func heap() uint64 {
 	var m runtime.MemStats
@@ -38,6 +44,7 @@ func heap() uint64 {
 // afford: half of the files need at most 350 octets, and the mean is at most a
 // quarter of temoto's.
 func TestRetained(t *testing.T) {
+	skipUnderRace(t)
 	var ours []int
 	sum, theirs := 0, 0
 	for i, file := range realFiles(t) {
@@ -61,6 +68,7 @@ func TestRetained(t *testing.T) {
 
 // TestSelfContained: a group keeps neither the file nor the rules alive.
 func TestSelfContained(t *testing.T) {
+	skipUnderRace(t)
 	file := literalFile(15_000) // 400 KB
 	file = append(file, "\nUser-agent: ExampleBot\nDisallow: /x\n"...)
 	for _, d := range dialect.All() {
@@ -75,6 +83,7 @@ func TestSelfContained(t *testing.T) {
 
 // TestAllocations: few to parse and compile, none to decide.
 func TestAllocations(t *testing.T) {
+	skipUnderRace(t)
 	file := literalFile(9)
 	for _, d := range published {
 		if n := testing.AllocsPerRun(100, func() { d.Parse(file).Group("ExampleBot") }); n > 5 {

@@ -34,15 +34,12 @@ func (p *Plugin) judge(ctx context.Context, u *url.URL, userAgent string, do pol
 	if err := p.bench.resolve(ctx, &v, u, userAgent, do); err != nil {
 		return verdict{}, err
 	}
-	kept := v.policy.CrawlDelay
-	if v.regime.maxDelay > 0 && kept > v.regime.maxDelay {
-		kept = v.regime.maxDelay
-		if v.regime.over == Skip {
-			v.reason = ReasonDelay
-		}
+	w, skip := v.regime.wish(v.policy.CrawlDelay)
+	if skip {
+		v.reason = ReasonDelay
 	}
-	if v.host.heed(now, u.Scheme, wish{v.policy.CrawlDelay, kept}) && kept < v.policy.CrawlDelay {
-		p.config.log.Warn("crawl delay is over MaxDelay", "robots", v.policy.RobotsURL, "asked", v.policy.CrawlDelay, "max", kept, "skipped", v.reason == ReasonDelay)
+	if v.host.heed(now, u.Scheme, w) && w.kept < w.written {
+		p.config.log.Warn("crawl delay is over MaxDelay", "robots", v.policy.RobotsURL, "asked", w.written, "max", w.kept, "skipped", skip)
 	}
 	if v.reason == "" {
 		v.reason, v.rule = read(v.policy, u)
@@ -90,7 +87,8 @@ func (v verdict) decision(u *url.URL) Decision {
 // A bench is the readers of robots.txt: one for each regime, and one for each shadow. All read through one store, so that each
 // file is fetched once. They are made when the first user agent is seen, which may be the crawler's only name.
 type bench struct {
-	config *config
+	config  *config
+	changed func(r *regime, old, new *policy.Policy)
 
 	mu      sync.Mutex
 	agent   string                    // the first user agent
@@ -156,20 +154,20 @@ func (b *bench) open(userAgent string) {
 		b.own = store.Memory()
 		records = b.own
 	}
-	read := func(r regime) *policy.Cache {
+	read := func(r *regime, changed func(old, new *policy.Policy)) *policy.Cache {
 		return policy.New(policy.Options{
 			Dialect: r.dialect, Tokens: r.productTokens(userAgent), HonorCrawlDelay: r.honorCrawlDelay,
-			Store: records, Log: b.config.log,
+			Store: records, Log: b.config.log, Changed: changed,
 		})
 	}
-	b.readers = map[*regime]*policy.Cache{&b.config.regime: read(b.config.regime)}
-	for i := range b.config.perHost {
-		b.readers[&b.config.perHost[i].regime] = read(b.config.perHost[i].regime)
+	b.readers = make(map[*regime]*policy.Cache)
+	for _, r := range b.config.regimes() {
+		b.readers[r] = read(r, func(old, new *policy.Policy) { b.changed(r, old, new) })
 	}
 	for _, d := range b.config.shadows {
 		r := b.config.regime
 		r.dialect = d
-		b.shadows = append(b.shadows, &shadow{stats: ShadowStats{Dialect: d}, reader: read(r)})
+		b.shadows = append(b.shadows, &shadow{stats: ShadowStats{Dialect: d}, reader: read(&r, nil)})
 	}
 }
 
@@ -207,6 +205,23 @@ func (c *config) regimeOf(host string) *regime {
 		}
 	}
 	return &c.regime
+}
+
+// regimes returns all of them.
+func (c *config) regimes() []*regime {
+	all := []*regime{&c.regime}
+	for i := range c.perHost {
+		all = append(all, &c.perHost[i].regime)
+	}
+	return all
+}
+
+// wish returns how a crawl delay is kept, and whether its host is to be skipped instead.
+func (r *regime) wish(crawlDelay time.Duration) (w wish, skip bool) {
+	if r.maxDelay == 0 || crawlDelay <= r.maxDelay {
+		return wish{crawlDelay, crawlDelay}, false
+	}
+	return wish{crawlDelay, r.maxDelay}, r.over == Skip
 }
 
 // matches tells whether a host, or the name before its port, fits the pattern.

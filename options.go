@@ -35,14 +35,15 @@ func (e *OptionError) Error() string { return "collyrobots: " + e.Option + ": " 
 // config is what the options say. Its zero value is a Plugin without options.
 type config struct {
 	regime
-	perHost  []hostRule // the first that matches a host replaces the regime
-	dryRun   bool
-	shadows  []dialect.Dialect
-	feed     *Feed
-	onDenied func(*colly.Request, error)
-	store    store.Store
-	log      *slog.Logger
-	client   *http.Client
+	perHost   []hostRule // the first that matches a host replaces the regime
+	dryRun    bool
+	shadows   []dialect.Dialect
+	feed      *Feed
+	onDenied  func(*colly.Request, error)
+	onChanged func(RobotsChange)
+	store     store.Store
+	log       *slog.Logger
+	client    *http.Client
 }
 
 // A regime is how robots.txt is read and obeyed, for all hosts or for some.
@@ -64,11 +65,10 @@ type hostRule struct {
 
 // configure applies opts and reports every fault at once.
 func configure(opts []Option) (config, error) {
-	c := config{onDenied: func(*colly.Request, error) {}, log: slog.Default()}
+	c := config{onDenied: func(*colly.Request, error) {}, onChanged: func(RobotsChange) {}, log: slog.Default()}
 	err := c.apply(opts, func(Option) string { return "" })
-	c.pacing.free = c.dryRun
-	for i := range c.perHost {
-		c.perHost[i].pacing.free = c.dryRun
+	for _, r := range c.regimes() {
+		r.pacing.free = c.dryRun
 	}
 	return c, err
 }
@@ -256,6 +256,13 @@ func FollowSitemaps(f Feed) Option {
 // take the time it needs, and may call r.Retry.
 func OnDenied(f func(r *colly.Request, err error)) Option {
 	return option("OnDenied", faultIf(f == nil, "the function is nil"), func(c *config) { c.onDenied = f })
+}
+
+// OnRobotsChanged sets a function that is told when a robots.txt which was read again means something else than before: other
+// rules, or none, or it can no longer be read. The new meaning is in force already, for requests that wait as well. The
+// function runs on a goroutine of its own.
+func OnRobotsChanged(f func(RobotsChange)) Option {
+	return option("OnRobotsChanged", faultIf(f == nil, "the function is nil"), func(c *config) { c.onChanged = f })
 }
 
 // Store keeps what was learnt of robots.txt files beyond this process. Without it, they are kept in memory. The store

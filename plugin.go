@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"time"
 	"weak"
 
 	"github.com/gocolly/colly/v2"
@@ -53,7 +54,7 @@ func New(opts ...Option) (*Plugin, error) {
 	}
 	p := &Plugin{config: config, attached: make(map[weak.Pointer[colly.Collector]]struct{})}
 	p.guard = backend.NewGuard(wire{p})
-	p.bench.config = &p.config
+	p.bench.config, p.bench.changed = &p.config, p.changed
 	p.pace = newPace(func(host string) *pacing { return &p.config.regimeOf(host).pacing })
 	if config.feed != nil {
 		p.feeder = newFeeder(p, *config.feed)
@@ -168,7 +169,7 @@ func (l *link) onRequest(r *colly.Request) {
 		}
 	}
 	if err == nil {
-		err = v.host.enter(l.c.Context, r)
+		err = l.enter(r, v)
 	}
 	if err != nil {
 		l.refuse(r, err)
@@ -176,6 +177,18 @@ func (l *link) onRequest(r *colly.Request) {
 		return
 	}
 	p.feeder.admitted(r)
+}
+
+// enter waits for the page's turn. If robots.txt has changed meanwhile, the page is judged by what it says now.
+func (l *link) enter(r *colly.Request, v verdict) error {
+	if err := v.host.enter(l.c.Context, r); err != nil || time.Now().Before(v.policy.Expires) || l.plugin.config.dryRun {
+		return err
+	}
+	v, err := l.plugin.judge(l.c.Context, r.URL, r.Headers.Get("User-Agent"), l.do)
+	if err != nil {
+		return err
+	}
+	return v.refusal(r.URL)
 }
 
 // onRequestHeaders is the second stage: the last moment before the wire, with a LimitRule slot in hand. It looks again,

@@ -88,6 +88,7 @@ func BenchmarkRead(b *testing.B) {
 		{"plain", document(b, urlsetHead, plainEntry, urlsetTail, size)},
 		{"extended", document(b, urlsetHead, extendedEntry, urlsetTail, size)},
 		{"index", document(b, indexHead, indexEntry, indexTail, size)},
+		{"dense", document(b, urlsetHead, denseEntry, urlsetTail, size)},
 	}
 	for _, d := range docs {
 		b.Run(d.name+"/Reader", func(b *testing.B) { benchReader(b, d.doc, int64(len(d.doc)), false) })
@@ -171,4 +172,8 @@ func BenchmarkHostile(b *testing.B) {
 			}
 		})
 	}
+}
+
+func denseEntry(w io.Writer, i int) {
+	fmt.Fprintf(w, "<url><loc>https://www.example.com/p/%d</loc><lastmod>2024-05-06</lastmod></url>\n", i)
 }

@@ -114,7 +114,7 @@ func rootOf(local []byte) *format {
 // roleOf returns the role of an element of r's document. Elements of other
 // namespaces have none, but for the date that RSS 1.0 takes from Dublin Core.
 func (r *Reader) roleOf(t *tag) role {
-	if len(t.prefix()) == 0 || string(t.prefix()) == r.prefix {
+	if t.colon == 0 || string(t.prefix()) == r.prefix {
 		return r.format.role(t.local())
 	}
 	if string(t.prefix()) == "dc" && string(t.local()) == "date" && !r.format.loose {

@@ -63,6 +63,10 @@ var nameOctet = func() (t [256]byte) {
 // ends at its first ">", since a quote may be missing. ok is false if the
 // document ends first, long is true if max was met.
 func (w *window) pass(size int, max int64) (attrs []byte, empty, long, ok bool) {
+	if rest := w.rest(); len(rest) > size && rest[size] == '>' { // most have no attributes
+		w.pos += size + 1
+		return nil, false, false, true
+	}
 	var quote byte
 	for i := size; ; i++ {
 		if i == w.end-w.pos && !w.more() {

@@ -56,6 +56,11 @@ func (w *window) slide() {
 
 // find consumes everything before the next c.
 func (w *window) find(c byte) bool {
+	for near := min(w.pos+4, w.end); w.pos < near; w.pos++ { // more often than not
+		if w.buf[w.pos] == c {
+			return true
+		}
+	}
 	for {
 		if i := bytes.IndexByte(w.buf[w.pos:w.end], c); i >= 0 {
 			w.pos += i

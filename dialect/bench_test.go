@@ -198,8 +198,11 @@ func hostileFiles() map[string][]byte {
 		return b[:dialect.SizeLimit]
 	}
 	return map[string][]byte{
-		"stars":        fill(func(int) string { return "Disallow: /*a*a*a*a*a*b\n" }),
-		"stars apart":  fill(func(i int) string { return fmt.Sprintf("Disallow: /*a*a*a*a*a*b%d\n", i) }),
+		"stars":       fill(func(int) string { return "Disallow: /*a*a*a*a*a*b\n" }),
+		"stars apart": fill(func(i int) string { return fmt.Sprintf("Disallow: /*a*a*a*a*a*b%d\n", i) }),
+		"binary": fill(func(i int) string {
+			return "Disallow: /*b*" + strings.NewReplacer("0", "a*", "1", "aa*").Replace(fmt.Sprintf("%b", i)) + "ab\n"
+		}),
 		"present":      fill(func(i int) string { return fmt.Sprintf("Disallow: /*a*aaaaaaa*ab*%d\n", i) }),
 		"long pieces":  fill(func(i int) string { return fmt.Sprintf("Disallow: /*aaaaaaaaaaaaaaaaaaaaaaaaaaaab%d\n", i) }),
 		"nested":       fill(func(i int) string { return "Disallow: /" + strings.Repeat("a", i) + "\n" }),

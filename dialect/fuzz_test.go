@@ -1,6 +1,7 @@
 package dialect_test
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -101,10 +102,14 @@ func generateFile(r *rand.Rand, lines int) string {
 	return b.String()
 }
 
+// generated is how many files TestAgainstNaive makes; a million questions and more
+// want -generated 40000.
+var generated = flag.Int("generated", 4000, "small files that TestAgainstNaive makes")
+
 // TestAgainstNaive asks both implementations the same generated questions: small
 // files, and groups so large that they are searched in another way.
 func TestAgainstNaive(t *testing.T) {
-	for _, size := range []struct{ files, lines, targets int }{{4000, 12, 8}, {40, 400, 40}} {
+	for _, size := range []struct{ files, lines, targets int }{{*generated, 12, 8}, {*generated / 100, 400, 40}} {
 		r := rand.New(rand.NewPCG(9309, uint64(size.lines)))
 		if testing.Short() || underRace {
 			size.files /= 10

@@ -1,8 +1,10 @@
 package dialect
 
 import (
+	"hash/maphash"
 	"math"
 	"math/bits"
+	"math/rand/v2"
 	"slices"
 	"strings"
 )
@@ -36,9 +38,15 @@ func (x *index) find(g *Group, target string) uint32 {
 	return x.wilds.find(g, target, x.literals.find(g, target))
 }
 
-// literals finds the texts without wildcards that a target begins with, by their
-// hashes: one for each length that there is. The hash of a longer beginning goes
-// on from that of a shorter one.
+// seed and gramFactor keep the authors of files from choosing texts that meet in
+// the tables.
+var (
+	seed       = maphash.MakeSeed()
+	gramFactor = rand.Uint32() | 1
+)
+
+// literals finds the texts without wildcards that a target begins with: it looks
+// for a beginning of each length that there is in a hash table.
 type literals struct {
 	lengths []uint32 // of the texts, ascending
 	table   []uint32 // number of a rule + 1, at its hash or after; 0 ends
@@ -65,16 +73,7 @@ func tableSize(n int) int { return 1 << bits.Len(uint(2*n)) }
 func (l *literals) insert(g *Group, i uint32) {
 	r := g.rule(int(i))
 	text := g.text(r)
-	var h uint64
-	at := 0
-	for _, n := range l.lengths {
-		if int(n) > len(text) {
-			break
-		}
-		h = extendHash(h, text[at:n])
-		at = int(n)
-	}
-	for slot := h; ; slot++ {
+	for slot := maphash.String(seed, text); ; slot++ {
 		entry := &l.table[slot&uint64(len(l.table)-1)]
 		if *entry == 0 {
 			*entry = i + 1
@@ -89,15 +88,11 @@ func (l *literals) insert(g *Group, i uint32) {
 // find returns the smallest number of a rule that matches, or g.count.
 func (l *literals) find(g *Group, target string) uint32 {
 	best := g.count
-	var h uint64
-	at := 0
 	for _, n := range l.lengths {
 		if int(n) > len(target) {
 			break
 		}
-		h = extendHash(h, target[at:n])
-		at = int(n)
-		for slot := h; ; slot++ {
+		for slot := maphash.String(seed, target[:n]); ; slot++ {
 			entry := l.table[slot&uint64(len(l.table)-1)]
 			if entry == 0 {
 				break
@@ -110,21 +105,6 @@ func (l *literals) find(g *Group, target string) uint32 {
 		}
 	}
 	return best
-}
-
-// extendHash returns the hash of a text that s continues, and whose hash was h.
-func extendHash(h uint64, s string) uint64 {
-	const k = 0x9E3779B97F4A7C15
-	for ; len(s) >= 8; s = s[8:] {
-		h = (h ^ load64(s)) * k
-		h ^= h >> 32
-	}
-	var tail uint64
-	for i := 0; i < len(s); i++ {
-		tail = tail<<8 | uint64(s[i])
-	}
-	h = (h ^ tail) * k
-	return h ^ h>>32
 }
 
 // wilds finds texts with wildcards by a gram, four octets that stand side by
@@ -191,7 +171,7 @@ func (w *wilds) sort() {
 }
 
 func (w *wilds) hash(gram uint32) uint32 {
-	return gram * 0x9E3779B1 >> (32 - uint(bits.Len(uint(len(w.starts)-2))))
+	return gram * gramFactor >> (32 - uint(bits.Len(uint(len(w.starts)-2))))
 }
 
 // grams yields the grams of a rule's text. A text of two forms has none.
@@ -248,7 +228,7 @@ func (w *wilds) find(g *Group, target string, best uint32) uint32 {
 	if len(w.entries) == 0 {
 		return best
 	}
-	tests := 0
+	looks := 0
 	for at := 0; at+gramSize <= len(target); at++ {
 		gram := load32(target[at:])
 		h := w.hash(gram)
@@ -256,13 +236,10 @@ func (w *wilds) find(g *Group, target string, best uint32) uint32 {
 			if e.rule >= best {
 				break
 			}
-			if e.gram != gram {
-				continue
-			}
-			if tests++; tests > len(w.entries) {
+			if looks++; looks > len(w.entries) {
 				return w.findSlowly(g, target, best)
 			}
-			if g.matches(e.rule, target) {
+			if e.gram == gram && g.matches(e.rule, target) {
 				best = e.rule
 			}
 		}
@@ -275,11 +252,11 @@ func (w *wilds) findSlowly(g *Group, target string, best uint32) uint32 {
 	var has [1 << 8]uint64
 	const shift = 32 - 14
 	for at := 0; at+gramSize <= len(target); at++ {
-		h := load32(target[at:]) * 0x9E3779B1 >> shift
+		h := load32(target[at:]) * gramFactor >> shift
 		has[h>>6] |= 1 << (h & 63)
 	}
 	for _, e := range w.entries {
-		h := e.gram * 0x9E3779B1 >> shift
+		h := e.gram * gramFactor >> shift
 		if e.rule < best && has[h>>6]&(1<<(h&63)) != 0 && g.matches(e.rule, target) {
 			best = e.rule
 		}

@@ -105,3 +105,19 @@ func TestAllocations(t *testing.T) {
 		}
 	}
 }
+
+// TestHostileMemory: no file of 500 KiB takes more than 20 MB to parse and match.
+func TestHostileMemory(t *testing.T) {
+	skipUnderRace(t)
+	for name, file := range hostileFiles() {
+		for _, d := range published {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			d.Parse(file).Group("ExampleBot").Decide(hostileTarget)
+			runtime.ReadMemStats(&after)
+			if n := after.TotalAlloc - before.TotalAlloc; n > 20<<20 {
+				t.Errorf("%s, %s: %d octets allocated", d, name, n)
+			}
+		}
+	}
+}

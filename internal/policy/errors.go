@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 )
@@ -42,4 +43,4 @@ type PanicError struct{ Value any }
 func (e *PanicError) Error() string { return fmt.Sprintf("robots.txt: panic: %v", e.Value) }
 
 // errTimeLimit ends a fetch that has used up FetchLimit.
-var errTimeLimit = fmt.Errorf("no complete answer within %v", FetchLimit)
+var errTimeLimit = fmt.Errorf("no complete answer within %v: %w", FetchLimit, context.DeadlineExceeded)

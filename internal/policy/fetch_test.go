@@ -206,7 +206,7 @@ func TestTimeLimit(t *testing.T) {
 				if took := time.Since(start); took != test.took || p.Meaning != test.want {
 					t.Errorf("%v (%v) after %v, want %v after %v", p.Meaning, p.Err, took, test.want, test.took)
 				}
-				if test.want == policy.Unreachable && errors.Is(p.Err, context.Canceled) {
+				if timeout := errors.Is(p.Err, context.DeadlineExceeded); timeout != (test.want == policy.Unreachable) {
 					t.Errorf("the reason is %v", p.Err)
 				}
 			})

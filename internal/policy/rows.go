@@ -11,7 +11,7 @@ const (
 	forever = 100 * 365 * day
 )
 
-// class is what kind of answer a fetch of robots.txt brought, redirects followed.
+// class is what kind of answer a fetch of robots.txt brought, redirects followed. The numbers are in stored records.
 type class uint8
 
 const (
@@ -72,7 +72,7 @@ type backoff struct{ first, most time.Duration }
 
 // shortest is the least time an answer is good for, whatever Cache-Control says: a site that forbids caching is not
 // asked for its robots.txt before every page.
-const shortest = 5 * time.Minute
+const shortest = time.Minute
 
 // rfc9309 is RFC 9309, section 2.3.1 (access results) and 2.4 (caching). A file that stays unreachable is replaced by
 // its last copy after 30 days, the careful one of the two choices that section 2.3.1.4 gives.

@@ -2,7 +2,7 @@
 //
 //	crawl [flags] [URL...]
 //
-// It follows the links within each site, and the site's sitemaps. Without URLs it starts a few sites of its own on the
+// It follows the links within each site, and the site's sitemaps, asking no host more often than four times a second. Without URLs it starts a few sites of its own on the
 // loopback interface and crawls those; nothing leaves the machine. Progress goes to standard error, the report to standard
 // output. Ctrl-C ends the crawl, and the report tells of what was done until then.
 //
@@ -111,7 +111,7 @@ func parse(args []string, stderr io.Writer) (job, error) {
 }
 
 func usage(flags *flag.FlagSet, w io.Writer) {
-	fmt.Fprintln(w, "Usage: crawl [flags] [URL...]\n\nCrawls the sites as their robots.txt files allow. Without URLs: demo sites on this machine.")
+	fmt.Fprintln(w, "Usage: crawl [flags] [URL...]\n\nCrawls the sites as their robots.txt files allow, no host faster than four requests a second.\nWithout URLs: demo sites on this machine.")
 	flags.SetOutput(w)
 	flags.PrintDefaults()
 }

@@ -156,13 +156,15 @@ func TestTheSelfCheckSaysWhatIsWiredWrongly(t *testing.T) {
 
 // Colly's own Clone has no callbacks of the plugin, but shares its parent's client: robots.txt holds all the same.
 func TestABareCloneIsHeldAtTheTransport(t *testing.T) {
-	w := newWeb(t, map[string]site{"a.test": pages(3, "User-agent: *\nDisallow: /1\nCrawl-delay: 0.2")})
-	c := w.start(t, nil)
-	clone := c.Collector.Collector.Clone()
-	if err := clone.Visit("http://a.test/1"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-		t.Errorf("Visit of a disallowed page: %v", err)
-	}
-	clone.Visit("http://a.test/2")
-	c.Visit("http://a.test/")
-	w.keepsGap(t, "a.test", 200*time.Millisecond, 3)
+	sites := map[string]site{"a.test": pages(3, "User-agent: *\nDisallow: /1\nCrawl-delay: 5")}
+	onWire(t, sites, func(t *testing.T, w *wire) {
+		c := w.start(t, nil)
+		clone := c.Collector.Collector.Clone()
+		if err := clone.Visit("http://a.test/1"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			t.Errorf("Visit of a disallowed page: %v", err)
+		}
+		clone.Visit("http://a.test/2")
+		c.Visit("http://a.test/")
+		w.keepsGap(t, "a.test", 5*time.Second, 3)
+	})
 }

@@ -84,8 +84,8 @@ func TestASyncVisitReturnsTheDenialOfARedirect(t *testing.T) {
 	}
 }
 
+// Exact instants: each mode in a bubble.
 func TestNoGapIsUnderTheCrawlDelay(t *testing.T) {
-	const delay = 200 * time.Millisecond
 	modes := map[string]struct {
 		options []colly.CollectorOption
 		limit   *colly.LimitRule
@@ -98,49 +98,67 @@ func TestNoGapIsUnderTheCrawlDelay(t *testing.T) {
 	}
 	for name, mode := range modes {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			slow := pages(6, "User-agent: *\nCrawl-delay: 0.2\n")
-			slow["/0"] = redirect("/hop") // hops count too
-			slow["/hop"] = page()
-			w := newWeb(t, map[string]site{"slow.test": slow, "fast.test": pages(20, noDenys)})
-			c := w.start(t, mode.options).follow()
-			if mode.limit != nil {
-				if err := c.Limit(mode.limit); err != nil {
-					t.Fatal(err)
-				}
-			}
-			c.Visit("http://slow.test/")
-			c.Visit("http://fast.test/")
-			c.Wait()
-			w.keepsGap(t, "slow.test", delay, 9)
-			if got := len(w.hits("fast.test")); got != 22 {
-				t.Errorf("fast.test was asked %d times, want 22", got)
-			}
-			if s := c.robots.Stats().Hosts; len(s) != 2 || s[1].Host != "slow.test" || s[1].Requests != 9 || s[1].Pages != 7 ||
-				s[1].MinGap < delay*99/100 || s[1].CrawlDelay != delay || s[1].Delay != delay {
-				t.Errorf("Stats: %+v", s)
-			}
+			onWire(t, map[string]site{"slow.test": slowSite(), "fast.test": pages(20, noDenys)}, func(t *testing.T, w *wire) {
+				keepsTheDelay(t, w.web, 200*time.Millisecond, mode.options, mode.limit)
+			})
 		})
+	}
+}
+
+// The same on real sockets and the real clock.
+func TestNoGapIsUnderTheCrawlDelayOnLoopback(t *testing.T) {
+	slow := slowSite()
+	slow["/robots.txt"] = "User-agent: *\nCrawl-delay: 0.5\n"
+	w := newWeb(t, map[string]site{"slow.test": slow, "fast.test": pages(20, noDenys)})
+	keepsTheDelay(t, w, 500*time.Millisecond, async, &colly.LimitRule{DomainGlob: "*", Parallelism: 2})
+}
+
+// slowSite asks for a delay of 200 ms, and redirects one page to another: hops count too.
+func slowSite() site {
+	slow := pages(6, "User-agent: *\nCrawl-delay: 0.2\n")
+	slow["/0"] = redirect("/hop")
+	slow["/hop"] = page()
+	return slow
+}
+
+func keepsTheDelay(t *testing.T, w *web, delay time.Duration, options []colly.CollectorOption, limit *colly.LimitRule) {
+	t.Helper()
+	c := w.start(t, options).follow()
+	if limit != nil {
+		if err := c.Limit(limit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Visit("http://slow.test/")
+	c.Visit("http://fast.test/")
+	c.Wait()
+	w.keepsGap(t, "slow.test", delay, 9)
+	if got := len(w.hits("fast.test")); got != 22 {
+		t.Errorf("fast.test was asked %d times, want 22", got)
+	}
+	if s := c.robots.Stats().Hosts; len(s) != 2 || s[1].Host != "slow.test" || s[1].Requests != 9 || s[1].Pages != 7 ||
+		s[1].MinGap < delay*99/100 || s[1].CrawlDelay != delay || s[1].Delay != delay {
+		t.Errorf("Stats: %+v", s)
 	}
 }
 
 // A slow host's pages must not fill the slots of a LimitRule while they wait.
 func TestASlowHostDoesNotHoldUpAFastOne(t *testing.T) {
-	w := newWeb(t, map[string]site{
-		"slow.test": pages(6, "User-agent: *\nCrawl-delay: 0.3\n"),
-		"fast.test": pages(20, noDenys),
+	sites := map[string]site{"slow.test": pages(6, "User-agent: *\nCrawl-delay: 30\n"), "fast.test": pages(20, noDenys)}
+	onWire(t, sites, func(t *testing.T, w *wire) {
+		c := w.start(t, async).follow()
+		if err := c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 2}); err != nil {
+			t.Fatal(err)
+		}
+		c.Visit("http://slow.test/")
+		c.Visit("http://fast.test/")
+		c.Wait()
+		fast := w.hits("fast.test")
+		if last := fast[len(fast)-1].at.Sub(w.began); len(fast) != 22 || last != 0 {
+			t.Errorf("fast.test was done after %v, want at once", last)
+		}
+		w.keepsGap(t, "slow.test", 30*time.Second, 8)
 	})
-	c := w.start(t, async).follow()
-	if err := c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 2}); err != nil {
-		t.Fatal(err)
-	}
-	c.Visit("http://slow.test/")
-	c.Visit("http://fast.test/")
-	c.Wait()
-	fast, slow := w.hits("fast.test"), w.hits("slow.test")
-	if last, half := fast[len(fast)-1].at, slow[len(slow)/2].at; last.After(half) {
-		t.Errorf("fast.test was done %v after half of slow.test", last.Sub(half))
-	}
 }
 
 func TestARobotsTxtThatCannotBeReadIsNeverSilent(t *testing.T) {
@@ -276,26 +294,28 @@ func TestAnEndedContextEndsTheCrawl(t *testing.T) {
 }
 
 func TestClonesAndSeveralCollectorsShareOnePace(t *testing.T) {
-	w := newWeb(t, map[string]site{"a.test": pages(6, "User-agent: *\nCrawl-delay: 0.2\nDisallow: /5")})
-	c := w.start(t, async)
-	clone := c.Clone()
-	other := colly.NewCollector(colly.Async(), colly.UserAgent("ExampleBot/2.0"))
-	other.WithTransport(w.client)
-	for range 2 {
-		if err := c.robots.Attach(other); err != nil {
-			t.Fatal(err)
+	sites := map[string]site{"a.test": pages(6, "User-agent: *\nCrawl-delay: 2\nDisallow: /5")}
+	onWire(t, sites, func(t *testing.T, w *wire) {
+		c := w.start(t, async)
+		clone := c.Clone()
+		other := colly.NewCollector(colly.Async(), colly.UserAgent("ExampleBot/2.0"))
+		other.WithTransport(w.client)
+		for range 2 {
+			if err := c.robots.Attach(other); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	for i := range 6 {
-		[]*colly.Collector{c.Collector.Collector, clone.Collector, other}[i%3].Visit(fmt.Sprintf("http://a.test/%d", i))
-	}
-	c.Wait()
-	clone.Wait()
-	other.Wait()
-	w.keepsGap(t, "a.test", 200*time.Millisecond, 6)
-	if _, err := c.WithRobots(); !errors.Is(err, collyrobots.ErrAttached) {
-		t.Errorf("a second WithRobots: %v, want ErrAttached", err)
-	}
+		for i := range 6 {
+			[]*colly.Collector{c.Collector.Collector, clone.Collector, other}[i%3].Visit(fmt.Sprintf("http://a.test/%d", i))
+		}
+		c.Wait()
+		clone.Wait()
+		other.Wait()
+		w.keepsGap(t, "a.test", 2*time.Second, 6)
+		if _, err := c.WithRobots(); !errors.Is(err, collyrobots.ErrAttached) {
+			t.Errorf("a second WithRobots: %v, want ErrAttached", err)
+		}
+	})
 }
 
 func TestCachedPagesCostNoDelay(t *testing.T) {

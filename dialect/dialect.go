@@ -55,8 +55,10 @@ const (
 //   - In the query : / ? [ ] @ equal their escapes, as the table in 2.2.2 has it.
 //     In the path %2F stays different from /.
 //   - /robots.txt is always allowed, but not /robots.txt?x, another URI.
-//   - Crawl-delay is an "other line" (2.2.4): decimal seconds without a limit,
-//     for the whole group it stands in; of several the longest counts.
+//   - Crawl-delay is an "other line" (2.2.4): decimal seconds for the whole group
+//     it stands in; of several the longest counts. There is no limit but that of
+//     time.Duration: a number beyond 292 years, however many digits it has, is
+//     292 years. What is not digits with at most one point is ignored.
 //   - The file ends after 500 KiB (2.5); a line cut there is dropped.
 func RFC9309() Dialect { return Dialect{rfc9309} }
 
@@ -87,22 +89,25 @@ func Google() Dialect { return Dialect{google} }
 //     the name of no robot.
 //   - Crawl-delay ends a run of User-agent lines too, whatever its value: the
 //     page's example needs it, since empty lines are ignored ("Crawl-delay").
-//   - Crawl-delay is a whole number of seconds, a fraction is rounded up, and more
-//     than 10 is 10; of several the longest counts.
+//   - Crawl-delay is a whole number of seconds, a plain decimal fraction is rounded
+//     up, and more than 10 is 10; of several the longest counts, and anything else
+//     is ignored.
 //   - An empty Disallow allows all, but does not undo another rule: it is the
 //     least specific ("Disallow and Allow"). An empty Allow is ignored.
 //   - A pattern may start with anything; if not with / or * it never matches.
 //   - /robots.txt is not special.
 //
-// The page is silent about letter case, encoding, size and typos: as RFC 9309.
+// The page is silent about letter case, blanks, encoding, size, typos and URLs
+// without a path: as RFC 9309. A User-agent line alone makes a group.
 func CocCoc() Dialect { return Dialect{cocCoc} }
 
 // Original1994 is "A Standard for Robot Exclusion" of 1994 with the note of its
 // Russian translator. It differs from RFC 9309 so much that it is stated whole:
 //
-//   - A record is User-agent lines followed by Disallow lines; a blank line ends
-//     it, a line of only a comment does not. A User-agent after a Disallow starts
-//     the next record. A record without Disallow does not count.
+//   - A record is User-agent lines followed by Disallow lines; a blank line, or one
+//     of blanks, ends it, a line of only a comment does not. A User-agent after a
+//     Disallow starts the next record. A record without Disallow does not count, a
+//     Disallow without a record neither.
 //   - A User-agent value, cut at a slash, names every robot whose name contains
 //     it, in any letter case; several names stand on a line, separated by blanks
 //     (translator's note). All records that name a robot hold for it; * is for

@@ -2,11 +2,11 @@ package dialect
 
 import (
 	"hash/maphash"
+	"iter"
 	"math"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
-	"strings"
 )
 
 // indexFrom is the number of rules from which a group is searched with an index
@@ -175,17 +175,19 @@ func (w *wilds) hash(gram uint32) uint32 {
 }
 
 // grams yields the grams of a rule's text. A text of two forms has none.
-func grams(g *Group, i uint32) func(yield func(uint32) bool) {
+func grams(g *Group, i uint32) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		r := g.rule(int(i))
 		if r.flags&twofold != 0 {
 			return
 		}
-		for piece := range strings.SplitSeq(g.text(r), "*") {
-			for ; len(piece) >= gramSize; piece = piece[1:] {
-				if !yield(load32(piece)) {
-					return
-				}
+		text, run := g.text(r), 0 // octets since a wildcard
+		for at := 0; at < len(text); at++ {
+			if run++; text[at] == '*' {
+				run = 0
+			}
+			if run >= gramSize && !yield(load32(text[at+1-gramSize:])) {
+				return
 			}
 		}
 	}
@@ -197,8 +199,11 @@ func needs(g *Group, i uint32) (mask uint64) {
 	if r.flags&twofold != 0 {
 		return 0
 	}
-	for piece := range strings.SplitSeq(g.text(r), "*") {
-		mask |= octetMask(piece)
+	text := g.text(r)
+	for at := 0; at < len(text); at++ {
+		if text[at] != '*' {
+			mask |= 1 << (text[at] & 63)
+		}
 	}
 	return mask
 }
@@ -215,19 +220,30 @@ func octetMask(s string) (mask uint64) {
 // smaller.
 func (w *wilds) find(g *Group, target string, best uint32) uint32 {
 	if len(w.others) > 0 {
-		mask := octetMask(target)
-		for _, o := range w.others {
-			if o.rule >= best {
-				break
-			}
-			if o.mask&^mask == 0 && g.matches(o.rule, target) {
-				best = o.rule
-			}
+		best = w.findOther(g, target, best)
+	}
+	if len(w.entries) > 0 {
+		best = w.findGram(g, target, best)
+	}
+	return best
+}
+
+// findOther is find among the rules without a gram.
+func (w *wilds) findOther(g *Group, target string, best uint32) uint32 {
+	mask := octetMask(target)
+	for _, o := range w.others {
+		if o.rule >= best {
+			break
+		}
+		if o.mask&^mask == 0 && g.matches(o.rule, target) {
+			return o.rule
 		}
 	}
-	if len(w.entries) == 0 {
-		return best
-	}
+	return best
+}
+
+// findGram is find among the rules with a gram.
+func (w *wilds) findGram(g *Group, target string, best uint32) uint32 {
 	looks := 0
 	for at := 0; at+gramSize <= len(target); at++ {
 		gram := load32(target[at:])
@@ -247,7 +263,8 @@ func (w *wilds) find(g *Group, target string, best uint32) uint32 {
 	return best
 }
 
-// findSlowly is find for a target in which grams come again and again.
+// findSlowly is findGram for a target in which grams come again and again: it looks
+// at each rule once.
 func (w *wilds) findSlowly(g *Group, target string, best uint32) uint32 {
 	var has [1 << 8]uint64
 	const shift = 32 - 14

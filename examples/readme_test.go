@@ -151,8 +151,8 @@ func (r reply) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: body, Request: req}, nil
 }
 
-// compare holds the cells of a table, those behind the first columns, which are given, against what work makes of them. The table is the one whose
-// head begins as told; the head of each other column is the name of a dialect.
+// compare holds the cells of a table, those behind the first columns, which are given, against what work makes of them. The
+// table is the one whose head begins as told; the head of each other column is the name of a dialect.
 func compare(t *testing.T, head string, columns int, work func(d dialect.Dialect, given []string) (string, error)) {
 	t.Helper()
 	table := tableOf(t, head)

@@ -77,7 +77,10 @@ func parse(args []string, stderr io.Writer) (*question, error) {
 	flags.StringVar(&q.robots, "robots", "", "`file` with the rules, instead of the hosts' own; then paths will do for URLs")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintln(stderr, "Usage: check [flags] URL...\n       check [flags] -robots FILE PATH...\n\nSays whether a crawler may fetch a URL, and why.")
+			fmt.Fprintln(stderr, `Usage: check [flags] URL...
+       check [flags] -robots FILE PATH...
+
+Says whether a crawler may fetch a URL, and why.`)
 			flags.SetOutput(stderr)
 			flags.PrintDefaults()
 		}

@@ -31,7 +31,8 @@ var demoSites = map[string]demoSite{
 	},
 	// Has rules with wildcards, and exceptions to them.
 	"wild.test": {
-		"/robots.txt":    text("# Line 1 is a comment.\nUser-agent: *\nDisallow: /*?print$\nDisallow: /*.pdf$\nAllow: /manuals/*.pdf$\nDisallow: /*/drafts/\n"),
+		"/robots.txt": text("# Line 1 is a comment.\nUser-agent: *\nDisallow: /*?print$\nDisallow: /*.pdf$\n" +
+			"Allow: /manuals/*.pdf$\nDisallow: /*/drafts/\n"),
 		"/":              links("/a", "/a?print", "/a?print=no", "/report.pdf", "/manuals/m.pdf", "/anna/drafts/1", "/anna/"),
 		"/a":             links("/a?print"),
 		"/a?print=no":    links(),

@@ -2,9 +2,10 @@
 //
 //	crawl [flags] [URL...]
 //
-// It follows the links within each site, and the site's sitemaps, asking no host more often than four times a second. Without URLs it starts a few sites of its own on the
-// loopback interface and crawls those; nothing leaves the machine. Progress goes to standard error, the report to standard
-// output. Ctrl-C ends the crawl, and the report tells of what was done until then.
+// It follows the links within each site, and the site's sitemaps, asking no host more often than four times a second.
+// Without URLs it starts a few sites of its own on the loopback interface and crawls those; nothing leaves the machine.
+// Progress goes to standard error, the report to standard output. Ctrl-C ends the crawl, and the report tells of what was
+// done until then.
 //
 // The exit status is 0 if the crawl worked: every start URL was answered, or denied by its robots.txt. It is 1 if not, or if the crawl
 // was interrupted, and 2 if the arguments make no sense.
@@ -111,7 +112,10 @@ func parse(args []string, stderr io.Writer) (job, error) {
 }
 
 func usage(flags *flag.FlagSet, w io.Writer) {
-	fmt.Fprintln(w, "Usage: crawl [flags] [URL...]\n\nCrawls the sites as their robots.txt files allow, no host faster than four requests a second.\nWithout URLs: demo sites on this machine.")
+	fmt.Fprintln(w, `Usage: crawl [flags] [URL...]
+
+Crawls the sites as their robots.txt files allow, no host faster than four requests a second.
+Without URLs: demo sites on this machine.`)
 	flags.SetOutput(w)
 	flags.PrintDefaults()
 }

@@ -2,7 +2,6 @@
 package main
 
 import (
-	"fmt"
 	"log"
 
 	"github.com/collyrobots/collyrobots"
@@ -15,6 +14,6 @@ func main() {
 		log.Fatal(err)
 	}
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
-	c.OnScraped(func(r *colly.Response) { fmt.Println(r.StatusCode, r.Request.URL) })
+	c.OnScraped(func(r *colly.Response) { log.Println(r.StatusCode, r.Request.URL) })
 	c.Visit("https://example.com/")
 }

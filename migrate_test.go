@@ -156,7 +156,7 @@ func TestTheSelfCheckSaysWhatIsWiredWrongly(t *testing.T) {
 
 // Colly's own Clone has no callbacks of the plugin, but shares its parent's client: robots.txt holds all the same.
 func TestABareCloneIsHeldAtTheTransport(t *testing.T) {
-	sites := map[string]site{"a.test": pages(3, "User-agent: *\nDisallow: /1\nCrawl-delay: 5")}
+	sites := map[string]site{"a.test": pages(3, "User-agent: *\nDisallow: /1\nCrawl-delay: 20")}
 	onWire(t, sites, func(t *testing.T, w *wire) {
 		c := w.start(t, nil)
 		clone := c.Collector.Collector.Clone()
@@ -165,6 +165,6 @@ func TestABareCloneIsHeldAtTheTransport(t *testing.T) {
 		}
 		clone.Visit("http://a.test/2")
 		c.Visit("http://a.test/")
-		w.keepsGap(t, "a.test", 5*time.Second, 3)
+		w.keepsGap(t, "a.test", 20*time.Second, 3)
 	})
 }

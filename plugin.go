@@ -95,7 +95,7 @@ func (p *Plugin) Attach(c *colly.Collector) error {
 		p.first = l
 	}
 	c.IgnoreRobotsTxt = true
-	p.guard.Stand(handle.Client()) // for clones that are not attached and come first
+	p.guard.Watch(handle.Client()) // a clone that is not attached may come first
 	c.OnRequest(l.onRequest)
 	l.callbacks, _ = backend.Callbacks(c, backend.OnRequest)
 	c.OnRequestHeaders(l.onRequestHeaders)

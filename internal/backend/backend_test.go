@@ -204,21 +204,34 @@ func TestTheGuardSurvivesWhatUsersDoToTheClient(t *testing.T) {
 	}
 }
 
-func TestATimeoutMayBeSetToNoneBeforeTheFirstRequest(t *testing.T) {
+func TestTheTimeoutMayChangeAtAnyTime(t *testing.T) {
 	server := redirecting(t)
 	c := watched(t, func(*http.Request) error { return nil })
-	handle, _ := backend.Open(c)
-	guard := backend.NewGuard(&watcher{})
-	guard.Stand(handle.Client())
-	if handle.Client().Timeout != 10*time.Second {
-		t.Errorf("Stand has moved the timeout: %v", handle.Client().Timeout)
+	for _, timeout := range []time.Duration{100 * time.Millisecond, 0, 200 * time.Millisecond} {
+		c.SetRequestTimeout(timeout)
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		c.Context = ctx
+		if err := c.Visit(server.URL + "/slow"); !errors.Is(err, context.DeadlineExceeded) || (ctx.Err() == nil) != (timeout > 0) {
+			t.Errorf("timeout %v: %v, the context: %v", timeout, err, ctx.Err())
+		}
+		cancel()
 	}
-	c.SetRequestTimeout(0)
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	c.Context = ctx
-	if err := c.Visit(server.URL + "/slow"); !errors.Is(err, context.DeadlineExceeded) || ctx.Err() == nil {
-		t.Errorf("%v, want the context's end", err)
+}
+
+// Two guards on one client leave its timeout where the first has put it.
+func TestGuardsShareAClient(t *testing.T) {
+	server := redirecting(t)
+	first, second := &watcher{hop: func(*http.Request) error { return nil }}, &watcher{hop: func(*http.Request) error { return nil }}
+	c := guarded(t, first)
+	handle, _ := backend.Open(c)
+	guard := backend.NewGuard(second)
+	c.OnRequest(func(*colly.Request) { guard.Watch(handle.Client()) })
+	c.SetRequestTimeout(200 * time.Millisecond)
+	if err := c.Visit(server.URL + "/hang"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v, want a timeout", err)
+	}
+	if first.ended.Load() != 2 || second.ended.Load() != 2 {
+		t.Errorf("ended %d and %d, want 2 each", first.ended.Load(), second.ended.Load())
 	}
 }
 

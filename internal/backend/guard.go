@@ -40,7 +40,10 @@ func NewGuard(w Watcher) *Guard {
 	return &Guard{watcher: w, wrapped: make(map[*http.Client]*transport)}
 }
 
-// Watch puts the guard in front of client's transport unless it is there already. Called before each request, it notices
+// moved is a client's Timeout that the guard has taken over: no timeout to net/http, and another value than any user's.
+const moved = -1
+
+// Watch puts the guard in front of client's transport unless it is there already. Called at first and before each request, it notices
 // what was replaced (SetProxy, WithTransport, SetClient, SetRequestTimeout) while nothing of this goroutine is on the wire.
 //
 // The client's timeout moves into the guard, which applies it to each exchange: net/http lets one timeout run over a whole
@@ -49,18 +52,10 @@ func (g *Guard) Watch(client *http.Client) {
 	wrapping.Lock()
 	defer wrapping.Unlock()
 	t := g.wrap(client)
-	if client.Timeout != 0 {
+	if client.Timeout != moved {
 		t.timeout.Store(int64(client.Timeout))
-		client.Timeout = 0
+		client.Timeout = moved
 	}
-}
-
-// Stand puts the guard in place and leaves the timeout where it is, as long as the user may still set it: a timeout that is
-// set to none after Watch cannot be told from one that has moved.
-func (g *Guard) Stand(client *http.Client) {
-	wrapping.Lock()
-	defer wrapping.Unlock()
-	g.wrap(client)
 }
 
 // wrap returns the wrapper of g around client's transport, put there if need be.

@@ -181,6 +181,9 @@ func (v *variant) parseLine(line string) (k kind, from, to int) {
 
 // cutKey returns the meaning of the key that s begins with and what follows it.
 func cutKey(s string, keys []key) (kind, string) {
+	if s == "" || s[0] < 'A' {
+		return otherLine, "" // most often a comment
+	}
 	head := foldHead(s)
 	for i := range keys {
 		k := &keys[i]
@@ -218,8 +221,9 @@ func parseLenientLine(line string) (k kind, from, to int) {
 	if separator == 0 {
 		return otherLine, 0, 0
 	}
-	// What looked like a key may have been cut, or a blank in it separates.
-	k, _ = cutKey(trimLeftSpace(line[:at]), googleKeys)
+	if separator == ' ' { // it may be the one in a key of two words
+		k, _ = cutKey(trimLeftSpace(line[:at]), googleKeys)
+	}
 	value := trimLeftSpace(line[at+1:])
 	from = len(line) - len(value)
 	return k, from, from + len(trimRightSpace(value))

@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -180,15 +182,18 @@ func writeSynced(path string, content []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// syncFolder makes a rename or a removal durable. Systems whose folders cannot be synced need no telling.
+// syncFolder makes a rename or a removal durable, where a system can do that for a folder.
 func syncFolder(path string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrPermission) &&
-		!errors.Is(err, fs.ErrInvalid) {
-		return errors.Join(err, f.Close())
+	err = f.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil
 	}
-	return f.Close()
+	return errors.Join(err, f.Close())
 }

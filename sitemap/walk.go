@@ -98,7 +98,9 @@ func (k *walk) file(loc string, depth int64) bool {
 // fetch opens a file on its clock.
 func (k *walk) fetch(ctx context.Context, watch *stopwatch, loc string) (body io.ReadCloser, final string, err error) {
 	late := watch.run(func() { body, final, err = k.open(ctx, loc) })
-	if late != nil && k.ctx.Err() == nil {
+	if done := k.ctx.Err(); done != nil {
+		err = done
+	} else if late != nil {
 		err = late
 	}
 	if final == "" {

@@ -221,6 +221,25 @@ func TestWalkStops(t *testing.T) {
 			t.Errorf("%d pages, errors %v, %d open, fetched %q", n, errs, s.open, s.fetched)
 		}
 	})
+	t.Run("while a file is opened", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := &site{docs: wideIndex(5)}
+		var errs []error
+		for _, err := range Walk(ctx, "http://e.test/0", func(ctx context.Context, loc string) (io.ReadCloser, string, error) {
+			if loc == "http://e.test/s1" {
+				cancel()
+				return nil, "", errStatus
+			}
+			return s.Open(ctx, loc)
+		}) {
+			if err != nil {
+				errs = append(errs, err)
+			}
+		}
+		if len(errs) != 1 || !errors.Is(errs[0], context.Canceled) || s.open != 0 {
+			t.Errorf("%v, %d open", errs, s.open)
+		}
+	})
 	t.Run("before it begins", func(t *testing.T) {
 		s := &site{docs: wideIndex(5)}
 		ctx, cancel := context.WithCancel(t.Context())

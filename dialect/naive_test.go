@@ -91,12 +91,13 @@ func unlatin(s string) string {
 
 // naiveLower makes ASCII letters lower case.
 func naiveLower(s string) string {
-	return strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			return r + 32
+	b := []byte(s)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c + 32
 		}
-		return r
-	}, s)
+	}
+	return string(b)
 }
 
 func naiveParse(d dialect.Dialect, body string) *naiveFile {

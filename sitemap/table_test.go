@@ -474,7 +474,7 @@ func TestOffsets(t *testing.T) {
 // TestCalendar compares each day, and the one that is none at the end of each
 // month, with package time.
 func TestCalendar(t *testing.T) {
-	for day := time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 2500; day = day.AddDate(0, 0, 1) {
+	for day := time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 820; day = day.AddDate(0, 0, 1) {
 		y, m, d := day.Date()
 		if got := instant(y, int(m), d, -time.Nanosecond); !isDate(y, int(m), d) || !got.Equal(day.Add(-time.Nanosecond)) {
 			t.Fatalf("%v: %v", day, got)

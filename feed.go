@@ -2,6 +2,8 @@ package collyrobots
 
 import (
 	"context"
+	"errors"
+	"hash/maphash"
 	"io"
 	"net/http"
 	"net/url"
@@ -27,7 +29,13 @@ type Feed struct {
 	Keep    func(sitemap.Entry) bool // nil keeps all; called from one goroutine at a time for each sitemap
 	Sink    func(url string) error   // nil: the collector's Visit; colly/queue users pass q.AddURL
 	MaxURLs int                      // most URLs handed on in all; 0: no limit
+
+	// WellKnown looks for /sitemap.xml and then /sitemap_index.xml on a site whose robots.txt names no sitemap.
+	WellKnown bool
 }
+
+// wellKnown is where sitemaps are that robots.txt does not name.
+var wellKnown = []string{"/sitemap.xml", "/sitemap_index.xml"}
 
 // Keys of a fed request's colly.Context. Requests made by its callbacks through Request.Visit share that context.
 const (
@@ -38,15 +46,19 @@ const (
 
 // FeedStats is what the feed has done.
 type FeedStats struct {
-	Files      int // sitemaps and indexes opened
+	Files       int // sitemaps and indexes opened
+	FilesFailed int // of those asked for: disallowed, not there, no sitemap
+	FilesCut    int // of those opened: ended early, or by a limit, after what could be read
+
 	Entries    int // page entries read
 	Fed        int // handed to the collector or the Sink, and taken
 	Old        int // skipped by Since
 	Dropped    int // skipped by Keep
 	OutOfScope int // on another site than the sitemap may speak for
+	Duplicate  int // listed before
 	Denied     int // disallowed by robots.txt
 	Refused    int // not taken: visited before, outside AllowedDomains, ...
-	Errors     int // entries, files and parts of files that could not be read
+	Errors     int // entries, files and parts of files that could not be read, each in the log
 }
 
 // feedLease is how long a place in the window stays with a request that was let through and did not reach the wire: a later
@@ -60,8 +72,10 @@ type feeder struct {
 	window chan struct{} // holds an element for each page under way
 
 	mu      sync.Mutex
-	met     map[string]bool  // authorities whose sitemaps are read or pending
-	pending []*policy.Policy // whose sitemaps nobody reads yet
+	met     map[string]bool     // authorities whose sitemaps are read or pending
+	pending []*policy.Policy    // whose sitemaps nobody reads yet
+	seen    map[uint64]struct{} // hashes of what was listed: some 20 bytes a URL; of a million crawls of ten million URLs three lose one
+	seed    maphash.Seed
 	stats   FeedStats
 }
 
@@ -69,7 +83,10 @@ func newFeeder(p *Plugin, f Feed) *feeder {
 	if f.Window == 0 {
 		f.Window = 64
 	}
-	return &feeder{plugin: p, feed: f, window: make(chan struct{}, f.Window), met: make(map[string]bool)}
+	return &feeder{
+		plugin: p, feed: f, window: make(chan struct{}, f.Window),
+		met: make(map[string]bool), seen: make(map[uint64]struct{}), seed: maphash.MakeSeed(),
+	}
 }
 
 func (f *feeder) statistics() FeedStats {
@@ -89,7 +106,8 @@ func (f *feeder) count(n *int) {
 
 // offer notes a site that the crawl came to: its sitemaps will be read by the next request that is done.
 func (f *feeder) offer(pol *policy.Policy) {
-	if f == nil || len(pol.Sitemaps) == 0 {
+	named := len(pol.Sitemaps) > 0
+	if f == nil || !named && !(f.feed.WellKnown && (pol.Meaning == policy.Rules || pol.Meaning == policy.NoRestriction)) {
 		return
 	}
 	f.mu.Lock()
@@ -117,29 +135,50 @@ func (f *feeder) run(l *link) {
 		for _, loc := range pol.Sitemaps {
 			f.walk(l, pol.Authority, loc)
 		}
+		for i := 0; len(pol.Sitemaps) == 0 && i < len(wellKnown) && !f.walk(l, pol.Authority, pol.Authority+wellKnown[i]); i++ {
+		}
 	}
 }
 
-// walk feeds the pages of the sitemap at loc, which authority's robots.txt names.
-func (f *feeder) walk(l *link, authority, loc string) {
+// walk feeds the pages of the sitemap at loc, which belongs to authority. It tells whether there was a sitemap.
+func (f *feeder) walk(l *link, authority, loc string) (found bool) {
 	ctx := l.c.Context
 	open := func(ctx context.Context, loc string) (io.ReadCloser, string, error) {
+		body, final, err := l.open(ctx, loc)
+		if err != nil {
+			f.count(&f.stats.FilesFailed)
+			return nil, final, err
+		}
 		f.count(&f.stats.Files)
-		return l.open(ctx, loc)
+		found = true
+		return body, final, nil
 	}
 	scope := scope{}.add(authority).add(loc)
 	// What open returns is at hand, and has kept its own time: what counts in a walk is the waiting for the host's turn.
 	walker := sitemap.Walker{Limits: sitemap.Limits{Time: 365 * 24 * time.Hour}}
 	for e, err := range walker.Walk(ctx, loc, open) {
 		if err != nil {
-			f.count(&f.stats.Errors)
-			f.plugin.config.log.Warn("sitemap", "robots", authority+"/robots.txt", "sitemap", loc, "error", err)
+			f.failed(authority, loc, err)
 			continue
 		}
 		if !f.take(l, e, scope) {
-			return
+			break
 		}
 	}
+	return found
+}
+
+// failed counts and logs what is wrong with a sitemap.
+func (f *feeder) failed(authority, loc string, err error) {
+	f.count(&f.stats.Errors)
+	limit := (*sitemap.LimitError)(nil)
+	switch {
+	case errors.Is(err, sitemap.ErrNotSitemap):
+		f.count(&f.stats.FilesFailed)
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &limit):
+		f.count(&f.stats.FilesCut)
+	}
+	f.plugin.config.log.Warn("sitemap", "robots", authority+"/robots.txt", "sitemap", loc, "error", err)
 }
 
 // take hands one entry on, or counts why not. It returns false when the walk is to end.
@@ -173,12 +212,28 @@ func (f *feeder) skip(l *link, e sitemap.Entry, scope scope) *int {
 		return &f.stats.Dropped
 	case !scope.has(u) && !scope.add(e.Root).has(u):
 		return &f.stats.OutOfScope
+	case f.repeated(e.Loc):
+		return &f.stats.Duplicate
 	}
 	v, err := f.plugin.judge(l.c.Context, u, l.userAgent(), l.do)
-	if err != nil || v.refusal(u) != nil && !f.plugin.config.dryRun {
+	if err == nil {
+		err = v.refusal(u)
+	}
+	if err != nil && !f.plugin.config.dryRun {
+		f.plugin.note(u, err)
 		return &f.stats.Denied
 	}
 	return nil
+}
+
+// repeated tells whether a URL was listed before.
+func (f *feeder) repeated(loc string) bool {
+	h := maphash.String(f.seed, loc)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, ok := f.seen[h]
+	f.seen[h] = struct{}{}
+	return ok
 }
 
 // reserve counts one URL as fed, unless MaxURLs are.

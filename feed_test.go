@@ -91,7 +91,7 @@ func TestSitemapsAreCrawled(t *testing.T) {
 			if got := w.uris("else.test"); got != "" {
 				t.Errorf("else.test, out of scope, was asked for %s", got)
 			}
-			want := collyrobots.FeedStats{Files: 5, Entries: 8, Fed: 5, OutOfScope: 1, Denied: 1, Refused: 1, Errors: 1}
+			want := collyrobots.FeedStats{Files: 4, FilesFailed: 1, Entries: 8, Fed: 5, OutOfScope: 1, Duplicate: 1, Denied: 1, Errors: 1}
 			if got := c.robots.Stats().Sitemaps; got != want {
 				t.Errorf("got  %+v\nwant %+v", got, want)
 			}
@@ -109,7 +109,7 @@ func TestFeedOptions(t *testing.T) {
 		MaxURLs: 3,
 	}))
 	c.Visit("http://shop.test/")
-	if got, want := strings.Join(sunk, " "), "http://shop.test/1 http://shop.test/5 http://shop.test/1"; got != want {
+	if got, want := strings.Join(sunk, " "), "http://shop.test/1 http://shop.test/5 http://cdn.test/7"; got != want {
 		t.Errorf("fed %s, want %s", got, want)
 	}
 	if got := c.robots.Stats().Sitemaps; got.Old != 1 || got.Fed != 3 {
@@ -185,6 +185,34 @@ func TestTheWindowOutlivesLaterAborts(t *testing.T) {
 	}
 }
 
+func TestWellKnownSitemaps(t *testing.T) {
+	w := newWeb(t, map[string]site{
+		"a.test": {"/robots.txt": noDenys, "/": page(), "/sitemap.xml": urlset("http://a.test/1"), "/1": page(), "/sitemap_index.xml": page()},
+		"b.test": {"/": page(), "/sitemap_index.xml": sitemapIndex("http://b.test/map.xml"), "/map.xml": urlset("http://b.test/1"), "/1": page()},
+		"c.test": {"/robots.txt": 503},
+		"d.test": {"/robots.txt": "Sitemap: http://d.test/map.xml", "/": page(), "/map.xml": urlset("http://d.test/1"), "/1": page()},
+	})
+	for _, wellKnown := range []bool{false, true} {
+		c := w.start(t, nil, collyrobots.FollowSitemaps(collyrobots.Feed{WellKnown: wellKnown}))
+		for _, host := range []string{"a", "b", "c", "d"} {
+			c.Visit("http://" + host + ".test/")
+		}
+		if named := c.robots.Stats().Sitemaps.Fed == 1; named == wellKnown {
+			t.Errorf("WellKnown %v: %+v", wellKnown, c.robots.Stats().Sitemaps)
+		}
+	}
+	for host, want := range map[string]string{
+		"a.test": "/robots.txt / /robots.txt / /sitemap.xml /1",
+		"b.test": "/robots.txt / /robots.txt / /sitemap.xml /sitemap_index.xml /map.xml /1",
+		"c.test": "/robots.txt /robots.txt",
+		"d.test": "/robots.txt / /map.xml /1 /robots.txt / /map.xml /1",
+	} {
+		if got := w.uris(host); got != want {
+			t.Errorf("%s was asked for %s, want %s", host, got, want)
+		}
+	}
+}
+
 func TestASiteClosedToPagesStillFeeds(t *testing.T) {
 	w := newWeb(t, map[string]site{"a.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /\nAllow: /map.xml\nAllow: /open\nSitemap: http://a.test/map.xml\n",
@@ -241,7 +269,7 @@ func TestALargeSitemapThatIsCut(t *testing.T) {
 	if got, want := w.uris("a.test"), "/robots.txt / /map.xml /0 /1"; got != want {
 		t.Errorf("a.test was asked for %s, want %s", got, want)
 	}
-	if got := c.robots.Stats().Sitemaps; got.Errors != 1 || got.Fed != 2 {
+	if got := c.robots.Stats().Sitemaps; got.Errors != 1 || got.FilesCut != 1 || got.Fed != 2 {
 		t.Errorf("%+v, want 2 fed and the cut reported", got)
 	}
 }

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -97,5 +98,25 @@ func TestDirNotADirectory(t *testing.T) {
 	}
 	if _, err := store.Dir(path); err == nil {
 		t.Error("a file was taken for a directory")
+	}
+}
+
+// TestDirGone: a directory that is taken away is an error, of reading too: it must not look like a store without records.
+func TestDirGone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store")
+	s := openDir(t, path)
+	defer s.Close()
+	storetest.Put(t, s, "k", "v")
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Get(context.Background(), "k"); err == nil {
+		t.Errorf("Get: %q", got)
+	}
+	if err := s.Update(context.Background(), "k", 0, func([]byte) ([]byte, error) { return []byte("w"), nil }); err == nil {
+		t.Error("Update was acknowledged")
 	}
 }

@@ -145,6 +145,34 @@ func TestConditionalRestart(t *testing.T) {
 	})
 }
 
+// TestRecordGone: a copy that is confirmed after its record has gone cannot be stored again, for want of its text; who
+// comes next has to fetch, and does.
+func TestRecordGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := store.Memory()
+		c := newCrawler(t, with(dialect.RFC9309(), s), reply(200, closed, "ETag", `"a"`))
+		c.get(t)
+		err := s.Update(context.Background(), "robots:https://example.com", 0, func(old []byte) ([]byte, error) {
+			if old == nil {
+				t.Error("no record")
+			}
+			return nil, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(day)
+		c.site.says(reply(304, ""))
+		if p := c.get(t); p.Meaning != policy.Rules || allows(p, "/x") {
+			t.Errorf("%+v", p)
+		}
+		next := newCrawler(t, with(dialect.RFC9309(), s), reply(200, closed))
+		if p := next.get(t); p.Meaning != policy.Rules || next.site.asked() != 1 {
+			t.Errorf("%+v after %d requests", p, next.site.asked())
+		}
+	})
+}
+
 // TestOthersFetched: what another process has fetched since is used instead of a fetch, also by a cache that has an
 // older copy.
 func TestOthersFetched(t *testing.T) {

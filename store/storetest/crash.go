@@ -158,6 +158,8 @@ func Damaged(t *testing.T, s store.Store, damage func(), byUpdate bool) {
 	var corrupt *store.CorruptError
 	if !errors.As(err, &corrupt) || got != nil || corrupt.Path == "" || corrupt.Aside == "" || corrupt.Err == nil {
 		t.Errorf("a damaged record is %q, %#v", got, err)
+	} else if text := err.Error(); !strings.Contains(text, corrupt.Path) || !strings.Contains(text, corrupt.Aside) || !errors.Is(err, corrupt.Err) {
+		t.Errorf("the message %q does not say what is where", text)
 	}
 	want(t, s, "k", nil)
 	Put(t, s, "k", "again")

@@ -30,7 +30,7 @@ func realFiles(tb testing.TB) [][]byte {
 	}
 	if len(files) == 0 {
 		for i := range 50 {
-			files = append(files, literalFile(4+i/5), literalFile(40+i))
+			files = append(files, literalFile(3+i/6), literalFile(40+i))
 		}
 	}
 	return files

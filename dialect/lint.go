@@ -67,7 +67,7 @@ var problemTexts = [numberOfProblems]string{
 	ColonAdded:    "missing colon, accepted",
 	OrphanRule:    "no User-agent line before, line is for nobody",
 	NamesNobody:   "no product token, group is for nobody",
-	NameCut:       "only the beginning up to the first octet that is not a letter, _ or - is compared",
+	NameCut:       "only the beginning of the name, letters, _ and -, is compared",
 	NoSlash:       "pattern begins with neither / nor *, never matches",
 	EmptyAllow:    "no pattern, line ignored",
 	PlainWildcard: "* and $ stand for themselves in this dialect",

@@ -26,7 +26,7 @@ func TestLint(t *testing.T) {
 		colon       = "missing colon, accepted"
 		orphan      = "no User-agent line before, line is for nobody"
 		nobodys     = "no product token, group is for nobody"
-		cut         = "only the beginning up to the first octet that is not a letter, _ or - is compared"
+		cut         = "only the beginning of the name, letters, _ and -, is compared"
 		noSlash     = "pattern begins with neither / nor *, never matches"
 		badDelay    = "not a number of seconds, line ignored"
 		delayRead   = "delay read as another number of seconds"

@@ -12,7 +12,7 @@ import (
 // retained returns the octets that a value keeps alive, on average of many.
 func retained[T any](tb testing.TB, build func() T) int {
 	tb.Helper()
-	const n = 16
+	const n = 64
 	kept := make([]T, n)
 	build() // fills pools
 	before := heap()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -43,10 +44,15 @@ func (p *Plugin) answered(host *turnstile, u *url.URL, resp *http.Response) {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
 		return
 	}
-	if host.complained(u, resp.Header) {
-		s := host.statistics()
-		p.config.log.Warn("host asks for less", "url", u.String(), "status", resp.StatusCode, "delay", s.Delay, "backOff", s.BackOff, "notBefore", s.NotBefore)
+	if !host.complained(u, resp.Header) {
+		return
 	}
+	s := host.statistics()
+	why := slog.Duration("backOff", s.BackOff.Round(time.Millisecond))
+	if !s.NotBefore.IsZero() {
+		why = slog.Time("notBefore", s.NotBefore)
+	}
+	p.config.log.Warn("host asks for less", "url", u.String(), "status", resp.StatusCode, why)
 }
 
 // sitemapPatience is how long one exchange for a sitemap may take. For robots.txt, package policy keeps the time.

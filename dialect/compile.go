@@ -138,7 +138,7 @@ func (c *compiler) pack() string {
 		var p [packedSize]byte
 		binary.LittleEndian.PutUint32(p[0:], uint32(at))
 		binary.LittleEndian.PutUint32(p[4:], d.size|uint32(d.flags)<<24)
-		binary.LittleEndian.PutUint32(p[8:], d.line)
+		binary.LittleEndian.PutUint32(p[8:], d.line|uint32(c.lastOctet(d))<<24)
 		data.Write(p[:])
 		at += d.packedText()
 	}
@@ -151,6 +151,17 @@ func (c *compiler) pack() string {
 		data.WriteString(c.written(d))
 	}
 	return data.String()
+}
+
+// lastOctet returns the last octet of the text of a draft, 0 if it is empty.
+func (c *compiler) lastOctet(d *draft) byte {
+	switch {
+	case d.size == 0:
+		return 0
+	case d.flags&rewritten != 0:
+		return c.buf[d.at+d.size-1]
+	}
+	return c.written(d)[d.size-1]
 }
 
 // packedText is the size of what Group.data holds of a draft besides its record.

@@ -83,18 +83,18 @@ func (g *Group) explain(i int) Decision {
 func (g *Group) find(target string) uint32 {
 	rules := g.data[:g.count*packedSize]
 	for i := uint32(0); len(rules) >= packedSize; i++ {
-		at, size := load32(rules), load32(rules[4:])
-		n := size & sizeMask
-		text := g.data[at : at+n]
-		if size>>24&uint32(anchored|wild|twofold) == 0 {
-			// Most patterns differ from a target in the last octet already.
-			if n <= uint32(len(target)) && (n == 0 || target[n-1] == text[n-1] && target[:n] == text) {
+		at, size, last := load32(rules), load32(rules[4:]), rules[11]
+		rules = rules[packedSize:]
+		n, f := size&lowMask, flags(size>>24)
+		switch {
+		case f&(anchored|wild|twofold) != 0:
+			if f.match(g.data[at:at+n], target) {
 				return i
 			}
-		} else if flags(size>>24).match(text, target) {
+		// Most texts differ from the target in their last octet already.
+		case n == 0, n <= uint32(len(target)) && target[n-1] == last && target[:n] == g.data[at:at+n]:
 			return i
 		}
-		rules = rules[packedSize:]
 	}
 	return g.count
 }

@@ -35,17 +35,18 @@ const (
 	rewritten       // the pattern as written follows the text, else it begins with it
 )
 
-// packedSize is the size of a packed rule: at, size and flags, line.
+// A packed rule is three words: at, size and flags, line and the last octet of the
+// text. The second of each two has the high octet.
 const (
 	packedSize = 12
-	sizeMask   = 1<<24 - 1
+	lowMask    = 1<<24 - 1
 )
 
 // rule unpacks the i-th rule.
 func (g *Group) rule(i int) rule {
 	p := g.data[i*packedSize:][:packedSize]
 	size := load32(p[4:])
-	return rule{load32(p), size & sizeMask, load32(p[8:]), flags(size >> 24)}
+	return rule{load32(p), size & lowMask, load32(p[8:]) & lowMask, flags(size >> 24)}
 }
 
 // text returns what r matches with.

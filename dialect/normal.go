@@ -49,12 +49,17 @@ var oddOctet = func() (odd [256]uint8) {
 	return odd
 }()
 
-// isCanonical reports whether the canonical form of a target is the target.
+// isCanonical reports whether the canonical form of a target is the target. It
+// takes eight octets a step, the last ones with some of those before.
 func isCanonical(s string) bool {
 	var odd uint8
-	for ; len(s) >= 8; s = s[8:] {
+	for len(s) >= 8 {
 		odd |= oddOctet[s[0]] | oddOctet[s[1]] | oddOctet[s[2]] | oddOctet[s[3]] |
 			oddOctet[s[4]] | oddOctet[s[5]] | oddOctet[s[6]] | oddOctet[s[7]]
+		if len(s) == 8 {
+			return odd == 0
+		}
+		s = s[min(8, len(s)-8):]
 	}
 	for i := 0; i < len(s); i++ {
 		odd |= oddOctet[s[i]]

@@ -90,14 +90,17 @@ func (r *report) printHosts(w io.Writer) {
 
 func (r *report) printSitemaps(w io.Writer) {
 	s := r.stats.Sitemaps
-	if s.Files == 0 {
+	if s.Files+s.FilesFailed == 0 {
 		return
 	}
 	fmt.Fprintf(w, "\nSitemaps: %d files, %d pages listed", s.Files, s.Entries)
 	for _, part := range []struct {
 		n    int
 		what string
-	}{{s.Fed, "crawled"}, {s.Refused, "met before"}, {s.Denied, "denied"}, {s.OutOfScope, "of other sites"}, {s.Errors, "errors"}} {
+	}{
+		{s.Fed, "crawled"}, {s.Refused + s.Duplicate, "met before"}, {s.Denied, "denied"}, {s.OutOfScope, "of other sites"},
+		{s.FilesFailed, "files failed"}, {s.FilesCut, "files cut short"}, {s.Errors, "errors"},
+	} {
 		if part.n > 0 {
 			fmt.Fprintf(w, ", %d %s", part.n, part.what)
 		}

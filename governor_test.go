@@ -1,6 +1,7 @@
 package collyrobots_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -146,4 +147,30 @@ func manyComplaints(t *testing.T, w *wire) {
 	if s := c.robots.Stats().Hosts[0]; s.Throttled != 1 || d.BackOff < time.Second || d.BackOff > 1500*time.Millisecond || d.Delay != d.BackOff {
 		t.Errorf("%+v, %v", s, d)
 	}
+}
+
+// The pages of a host that asks for more than MaxDelay are told to OnDenied, from where they can be tried again once it asks for less.
+func TestASkippedHostCanBeRetried(t *testing.T) {
+	sites := map[string]site{"a.test": pages(2, "")}
+	onWire(t, sites, func(t *testing.T, w *wire) {
+		sites["a.test"]["/robots.txt"] = changing(time.Hour, "User-agent: *\nCrawl-delay: 3600\n", "User-agent: *\nCrawl-delay: 1\n")
+		var skipped []error
+		c := w.start(t, nil, collyrobots.MaxDelay(time.Minute, collyrobots.Skip), collyrobots.OnDenied(func(r *colly.Request, err error) {
+			skipped = append(skipped, err)
+			time.Sleep(90 * time.Minute)
+			r.Retry()
+		}))
+		c.Visit("http://a.test/0")
+		if got, want := w.uris("a.test"), "/robots.txt /robots.txt /0"; got != want {
+			t.Errorf("a.test was asked for %s, want %s", got, want)
+		}
+		denied := (*collyrobots.DisallowedError)(nil)
+		if len(skipped) != 1 || !errors.As(skipped[0], &denied) || denied.Decision.Reason != collyrobots.ReasonDelay ||
+			denied.Decision.CrawlDelay != time.Hour || !strings.Contains(skipped[0].Error(), "1h0m0s") {
+			t.Errorf("OnDenied was told %v", skipped)
+		}
+		if log := c.logged.String(); strings.Count(log, "over MaxDelay") != 1 || !strings.Contains(log, "skipped=true") {
+			t.Errorf("log: %s", log)
+		}
+	})
 }

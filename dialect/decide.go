@@ -81,10 +81,10 @@ func (g *Group) explain(i int) Decision {
 // find returns the number of the first rule that matches, or g.count, by a look
 // at one rule after the other.
 func (g *Group) find(target string) uint32 {
-	rules := g.data[:g.count*packedSize]
-	for i := uint32(0); len(rules) >= packedSize; i++ {
-		at, size, last := load32(rules), load32(rules[4:]), rules[11]
-		rules = rules[packedSize:]
+	for i := range g.count {
+		p := int(i) * packedSize
+		packed := g.data[p : p+packedSize]
+		at, size, last := load32(packed), load32(packed[4:]), packed[11]
 		n, f := size&lowMask, flags(size>>24)
 		switch {
 		case f&(anchored|wild|twofold) != 0:

@@ -3,6 +3,7 @@ package collyrobots
 import (
 	"context"
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"io"
 	"net/http"
@@ -32,6 +33,32 @@ type Feed struct {
 
 	// WellKnown looks for /sitemap.xml and then /sitemap_index.xml on a site whose robots.txt names no sitemap.
 	WellKnown bool
+
+	// NewestFirst reads each sitemap that robots.txt names, children included, to its end and then hands the newest of its pages
+	// on, by lastmod; those without one come last. It needs MaxURLs, which bounds what is kept meanwhile.
+	NewestFirst bool
+
+	// Resume goes on where the last run with the same Store stopped: files that have not changed since they were fed to their end are
+	// left out, one that was interrupted goes on behind the last page that was handed on. It needs a Store.
+	Resume bool
+
+	// Limits bound what a sitemap may cost; the zero value has defaults. Time is for one file to arrive.
+	Limits sitemap.Limits
+}
+
+// fault returns what is wrong with a Feed, or nothing.
+func (f *Feed) fault() string {
+	switch {
+	case f.Window < 0:
+		return fmt.Sprintf("Window %d is negative", f.Window)
+	case f.MaxURLs < 0:
+		return fmt.Sprintf("MaxURLs %d is negative", f.MaxURLs)
+	case f.NewestFirst && f.MaxURLs == 0:
+		return "NewestFirst needs MaxURLs"
+	case f.NewestFirst && f.Resume:
+		return "NewestFirst and Resume exclude each other"
+	}
+	return ""
 }
 
 // wellKnown is where sitemaps are that robots.txt does not name.
@@ -46,11 +73,13 @@ const (
 
 // FeedStats is what the feed has done.
 type FeedStats struct {
-	Files       int // sitemaps and indexes opened
-	FilesFailed int // of those asked for: disallowed, not there, no sitemap
-	FilesCut    int // of those opened: ended early, or by a limit, after what could be read
+	Files          int // sitemaps and indexes opened
+	FilesFailed    int // of those asked for: disallowed, not there, no sitemap
+	FilesCut       int // of those opened: ended early, or by a limit, after what could be read
+	FilesUnchanged int // left out by Resume
 
 	Entries    int // page entries read
+	Resumed    int // skipped by Resume: handed on by an earlier run
 	Fed        int // handed to the collector or the Sink, and taken
 	Old        int // skipped by Since
 	Dropped    int // skipped by Keep
@@ -60,10 +89,6 @@ type FeedStats struct {
 	Refused    int // not taken: visited before, outside AllowedDomains, ...
 	Errors     int // entries, files and parts of files that could not be read, each in the log
 }
-
-// feedLease is how long a place in the window stays with a request that was let through and did not reach the wire: a later
-// OnRequest callback may have aborted it, which nothing tells.
-const feedLease = 10 * time.Second
 
 // A feeder hands the pages of sitemaps to collectors. All methods of a nil feeder do nothing.
 type feeder struct {
@@ -143,33 +168,82 @@ func (f *feeder) run(l *link) {
 // walk feeds the pages of the sitemap at loc, which belongs to authority. It tells whether there was a sitemap.
 func (f *feeder) walk(l *link, authority, loc string) (found bool) {
 	ctx := l.c.Context
-	open := func(ctx context.Context, loc string) (io.ReadCloser, string, error) {
-		body, final, err := l.open(ctx, loc)
+	w := &walk{feeder: f, link: l, scope: scope{}.add(authority).add(loc), newest: newest{most: f.feed.MaxURLs}}
+	limits := f.feed.Limits
+	limits.Time = 365 * 24 * time.Hour // what open returns is at hand, and has kept its own time: waiting for the host's turn is left
+	for e, err := range (sitemap.Walker{Limits: limits}).Walk(ctx, loc, w.open) {
 		if err != nil {
-			f.count(&f.stats.FilesFailed)
-			return nil, final, err
-		}
-		f.count(&f.stats.Files)
-		found = true
-		return body, final, nil
-	}
-	scope := scope{}.add(authority).add(loc)
-	// What open returns is at hand, and has kept its own time: what counts in a walk is the waiting for the host's turn.
-	walker := sitemap.Walker{Limits: sitemap.Limits{Time: 365 * 24 * time.Hour}}
-	for e, err := range walker.Walk(ctx, loc, open) {
-		if err != nil {
+			w.file.cut(err)
 			f.failed(authority, loc, err)
 			continue
 		}
-		if !f.take(l, e, scope) {
-			break
+		if !w.page(ctx, e) {
+			w.file.interrupted()
+			return w.found
 		}
 	}
-	return found
+	w.file.finish(ctx)
+	w.newest.hand(f, l)
+	return w.found
+}
+
+// A walk is what a feeder knows of the sitemap it reads.
+type walk struct {
+	*feeder
+	link   *link
+	scope  scope
+	found  bool
+	file   *ledger // of the file whose pages come; nil: nothing is written down
+	newest newest
+}
+
+// open fetches a file of the walk. The one before has been read to its end, or is the index that names this one.
+func (w *walk) open(ctx context.Context, loc string) (io.ReadCloser, string, error) {
+	w.file.finish(ctx)
+	w.file = w.recall(ctx, loc)
+	body, final, err := w.link.open(ctx, loc, w.file, w.feed.Limits)
+	switch {
+	case errors.Is(err, errUnchanged):
+		w.count(&w.stats.FilesUnchanged)
+	case err != nil:
+		w.count(&w.stats.FilesFailed)
+	default:
+		w.count(&w.stats.Files)
+	}
+	if err != nil {
+		w.file = nil
+		return nil, final, err
+	}
+	w.found = true
+	return body, final, nil
+}
+
+// page takes the next page of a file. It returns false when the walk is to end.
+func (w *walk) page(ctx context.Context, e sitemap.Entry) bool {
+	w.count(&w.stats.Entries)
+	if w.file.known() {
+		w.count(&w.stats.Resumed)
+		return true
+	}
+	if skip := w.skip(w.link, e, w.scope); skip != nil {
+		w.count(skip)
+	} else if w.feed.NewestFirst {
+		w.newest.add(e)
+	} else if !w.take(w.link, e, w.file) {
+		return false
+	}
+	if ctx.Err() != nil {
+		return false
+	}
+	w.file.passed()
+	return true
 }
 
 // failed counts and logs what is wrong with a sitemap.
 func (f *feeder) failed(authority, loc string, err error) {
+	if errors.Is(err, errUnchanged) {
+		return
+	}
 	f.count(&f.stats.Errors)
 	limit := (*sitemap.LimitError)(nil)
 	switch {
@@ -181,23 +255,18 @@ func (f *feeder) failed(authority, loc string, err error) {
 	f.plugin.config.log.Warn("sitemap", "robots", authority+"/robots.txt", "sitemap", loc, "error", err)
 }
 
-// take hands one entry on, or counts why not. It returns false when the walk is to end.
-func (f *feeder) take(l *link, e sitemap.Entry, scope scope) bool {
-	f.count(&f.stats.Entries)
-	if skip := f.skip(l, e, scope); skip != nil {
-		f.count(skip)
-		return l.c.Context.Err() == nil
-	}
+// take hands one entry on. It returns false when no more may be. file, which may be nil, is told when the page is done.
+func (f *feeder) take(l *link, e sitemap.Entry, file *ledger) bool {
 	if !f.reserve() {
 		return false
 	}
-	if !f.hand(l, e) {
+	if !f.hand(l, e, file) {
 		f.mu.Lock()
 		f.stats.Fed--
 		f.stats.Refused++
 		f.mu.Unlock()
 	}
-	return l.c.Context.Err() == nil
+	return true
 }
 
 // skip returns the count that an entry falls under which is not to be fed, else nil.
@@ -248,7 +317,7 @@ func (f *feeder) reserve() bool {
 }
 
 // hand gives an entry to the Sink or the collector, when there is a place in the window. It tells whether it was taken.
-func (f *feeder) hand(l *link, e sitemap.Entry) bool {
+func (f *feeder) hand(l *link, e sitemap.Entry, file *ledger) bool {
 	if f.feed.Sink != nil {
 		return f.feed.Sink(e.Loc) == nil
 	}
@@ -257,7 +326,8 @@ func (f *feeder) hand(l *link, e sitemap.Entry) bool {
 	case <-l.c.Context.Done():
 		return false
 	}
-	place := &place{window: f.window}
+	place := &place{window: f.window, file: file}
+	file.handed()
 	ctx := colly.NewContext()
 	ctx.Put(ctxPlace, place)
 	ctx.Put(CtxSitemap, e.Sitemap)
@@ -298,94 +368,4 @@ func (s scope) add(rawURL string) scope {
 func (s scope) has(u *url.URL) bool {
 	robots, err := dialect.Locate(u)
 	return err == nil && s[robots.String()]
-}
-
-// A place in the window belongs to one fed page, from the moment it is handed to the collector until its request is done. It
-// travels in the request's context, which the page's own children share: only the first request to claim it holds it.
-type place struct {
-	window chan struct{}
-	mu     sync.Mutex
-	page   *colly.Request
-	lease  *time.Timer // runs between the two stages of a request
-	left   bool
-}
-
-// of returns the place that r holds, or nil.
-func (f *feeder) of(r *colly.Request) *place {
-	if f == nil {
-		return nil
-	}
-	p, _ := r.Ctx.GetAny(ctxPlace).(*place)
-	if p == nil {
-		return nil
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.page != r {
-		return nil
-	}
-	return p
-}
-
-// claim gives the place in r's context to r, if it is the first to come.
-func (f *feeder) claim(r *colly.Request) {
-	if f == nil {
-		return
-	}
-	if p, _ := r.Ctx.GetAny(ctxPlace).(*place); p != nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.page == nil {
-			p.page = r
-		}
-	}
-}
-
-// admitted starts the lease of a page that passed the first stage.
-func (f *feeder) admitted(r *colly.Request) {
-	if p := f.of(r); p != nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.lease = time.AfterFunc(feedLease, p.leave)
-	}
-}
-
-// sent ends the lease: the page is on the wire, and one of its hooks will come.
-func (f *feeder) sent(r *colly.Request) {
-	if p := f.of(r); p != nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.stopLease()
-	}
-}
-
-// release gives the place of a request that is done back.
-func (f *feeder) release(r *colly.Request) {
-	if p := f.of(r); p != nil {
-		p.leave()
-	}
-}
-
-// held tells whether a request has claimed the place.
-func (p *place) held() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.page != nil
-}
-
-// leave gives the place back, once.
-func (p *place) leave() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.stopLease()
-	if !p.left {
-		p.left = true
-		<-p.window
-	}
-}
-
-func (p *place) stopLease() {
-	if p.lease != nil {
-		p.lease.Stop()
-	}
 }

@@ -2,6 +2,7 @@ package collyrobots
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/sitemap"
 )
 
 // exchange makes one HTTP exchange on the plugin's own account (robots.txt, sitemaps): paced as everything that goes to the host,
@@ -55,29 +57,35 @@ func (p *Plugin) answered(host *turnstile, u *url.URL, resp *http.Response) {
 	p.config.log.Warn("host asks for less", "url", u.String(), "status", resp.StatusCode, why)
 }
 
-// sitemapPatience is how long one exchange for a sitemap may take. For robots.txt, package policy keeps the time.
-const sitemapPatience = 5 * time.Minute
-
 // maxSitemapHops is how many redirects of a sitemap are followed.
 const maxSitemapHops = 5
 
 // open fetches a sitemap for sitemap.Walk. Each hop is judged and paced as a page is. The answer is read to its end at once, so
-// that no connection is held while its entries wait for their turn.
-func (l *link) open(ctx context.Context, loc string) (io.ReadCloser, string, error) {
+// that no connection is held while its entries wait for their turn. file, which may be nil, is told what came.
+func (l *link) open(ctx context.Context, loc string, file *ledger, limits sitemap.Limits) (io.ReadCloser, string, error) {
 	u, err := url.Parse(loc)
 	for hops := 0; err == nil; hops++ {
+		header := http.Header{"User-Agent": {l.userAgent()}}
+		if hops == 0 {
+			file.ask(header)
+		}
 		var resp *http.Response
-		if resp, err = l.get(ctx, u); err != nil {
+		if resp, err = l.get(ctx, u, header, cmp.Or(limits.Time, 5*time.Minute)); err != nil {
 			break
 		}
 		next, redirected := resp.Header.Get("Location"), resp.StatusCode >= 300 && resp.StatusCode < 400
 		if !redirected || next == "" {
-			body, err := spool(resp)
+			if hops > 0 {
+				resp.Header.Del("ETag") // of another URL than the one that will be asked
+				resp.Header.Del("Last-Modified")
+			}
+			u.User = nil // it may stand in a log
+			body, err := spool(resp, file, cmp.Or(limits.Raw, 50<<20))
 			return body, u.String(), err
 		}
 		resp.Body.Close()
 		if hops == maxSitemapHops {
-			return nil, u.String(), fmt.Errorf("collyrobots: more than %d redirects from sitemap %s", maxSitemapHops, loc)
+			return nil, u.Redacted(), fmt.Errorf("collyrobots: more than %d redirects from sitemap %s", maxSitemapHops, loc)
 		}
 		u, err = u.Parse(next)
 	}
@@ -85,12 +93,12 @@ func (l *link) open(ctx context.Context, loc string) (io.ReadCloser, string, err
 }
 
 // get makes one hop towards a sitemap.
-func (l *link) get(ctx context.Context, u *url.URL) (*http.Response, error) {
+func (l *link) get(ctx context.Context, u *url.URL, header http.Header, patience time.Duration) (*http.Response, error) {
 	if !governed(u) {
-		return nil, fmt.Errorf("collyrobots: sitemap %s is not an http or https URL", u)
+		return nil, fmt.Errorf("collyrobots: sitemap %s is not an http or https URL", u.Redacted())
 	}
 	v, err := l.plugin.judge(ctx, u, l.userAgent(), l.do)
-	if err == nil {
+	if err == nil && !l.plugin.config.dryRun {
 		err = v.refusal(u)
 	}
 	if err != nil {
@@ -100,33 +108,50 @@ func (l *link) get(ctx context.Context, u *url.URL) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("User-Agent", l.userAgent())
-	return l.plugin.exchange(l.client(), req, sitemapPatience)
+	req.Header = header
+	return l.plugin.exchange(l.client(), req, patience)
 }
 
-const (
-	spoolInMemory = 256 << 10 // most sitemaps fit
-	spoolLimit    = 50 << 20  // what the protocol allows a sitemap, and sitemap.Limits.Raw
-)
+// spoolInMemory is how much of a sitemap is kept in memory: most fit.
+const spoolInMemory = 256 << 10
 
-// spool reads what a sitemap's server answered to its end, and gives it back from memory or from a file that Close removes. If
-// reading fails half-way, what came before the failure is given back, and then the failure.
-func spool(resp *http.Response) (io.ReadCloser, error) {
+// spool reads what a sitemap's server answered to its end, limit octets at the most, and gives it back from memory or from a file that Close
+// removes. If reading fails half-way, what came before the failure is given back, and then the failure.
+func spool(resp *http.Response, file *ledger, limit int64) (io.ReadCloser, error) {
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNotModified {
+		return nil, errUnchanged
+	}
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("collyrobots: sitemap answered with status %d", resp.StatusCode)
 	}
-	body := io.LimitReader(resp.Body, spoolLimit+1)
+	var body io.Reader = io.LimitReader(resp.Body, limit+1)
+	sum := file.sum()
+	if sum != nil {
+		body = io.TeeReader(body, sum)
+	}
+	s, err := keep(body)
+	if err != nil {
+		return nil, err
+	}
+	if err := file.opened(resp.Header, sum); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// keep reads r to its end, or to its failure, which it keeps too.
+func keep(r io.Reader) (*spooled, error) {
 	head := new(bytes.Buffer)
-	if _, err := io.CopyN(head, body, spoolInMemory); err != nil {
-		return io.NopCloser(io.MultiReader(head, failure{err})), nil
+	if _, err := io.CopyN(head, r, spoolInMemory); err != nil {
+		return &spooled{Reader: io.MultiReader(head, failure{err})}, nil
 	}
 	file, err := os.CreateTemp("", "collyrobots-sitemap-*")
 	if err != nil {
 		return nil, fmt.Errorf("collyrobots: sitemap too large for memory: %w", err)
 	}
 	s := &spooled{file: file}
-	_, err = io.Copy(file, io.MultiReader(head, body))
+	_, err = io.Copy(file, io.MultiReader(head, r))
 	if _, seekErr := file.Seek(0, io.SeekStart); seekErr != nil {
 		return nil, errors.Join(seekErr, s.Close())
 	}
@@ -137,13 +162,18 @@ func spool(resp *http.Response) (io.ReadCloser, error) {
 	return s, nil
 }
 
-// spooled is a sitemap in a temporary file.
+// spooled is a sitemap that is at hand.
 type spooled struct {
 	io.Reader
-	file *os.File
+	file *os.File // temporary; nil: in memory
 }
 
-func (s *spooled) Close() error { return errors.Join(s.file.Close(), os.Remove(s.file.Name())) }
+func (s *spooled) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	return errors.Join(s.file.Close(), os.Remove(s.file.Name()))
+}
 
 // failure is a reader that fails.
 type failure struct{ err error }

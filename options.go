@@ -67,6 +67,9 @@ type hostRule struct {
 func configure(opts []Option) (config, error) {
 	c := config{onDenied: func(*colly.Request, error) {}, onChanged: func(RobotsChange) {}, log: slog.Default()}
 	err := c.apply(opts, func(Option) string { return "" })
+	if c.feed != nil && c.feed.Resume && c.store == nil {
+		err = errors.Join(err, &OptionError{"FollowSitemaps", "Resume needs the option Store"})
+	}
 	for _, r := range c.regimes() {
 		r.pacing.free = c.dryRun
 	}
@@ -243,11 +246,7 @@ func HonorCrawlDelay() Option {
 
 // FollowSitemaps crawls what the sitemaps list that the robots.txt files of the crawled sites name.
 func FollowSitemaps(f Feed) Option {
-	fault := faultIf(f.Window < 0, "Window %d is negative", f.Window)
-	if fault == "" {
-		fault = faultIf(f.MaxURLs < 0, "MaxURLs %d is negative", f.MaxURLs)
-	}
-	return option("FollowSitemaps", fault, func(c *config) { c.feed = &f })
+	return option("FollowSitemaps", f.fault(), func(c *config) { c.feed = &f })
 }
 
 // OnDenied sets a function that is told of each request of a collector that was not sent, and why: a *DisallowedError, or the

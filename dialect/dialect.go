@@ -126,8 +126,9 @@ func Original1994() Dialect { return Dialect{original1994} }
 // temoto refuses makes Colly fail every Visit of the host, so here it denies
 // everything; [Dialect.Lint] tells why.
 //
-// Temoto cannot name the rule that decided, a decision allocates, and there is
-// no bound on the time that hostile patterns take.
+// Temoto cannot name the rule that decided, a decision allocates, and neither the
+// size of a file nor the time that hostile patterns take has a bound. Colly ignores
+// Crawl-delay, and so does this dialect.
 func Temoto() Dialect { return Dialect{temoto} }
 
 // A variant is what makes a dialect: the knobs that Parse, Group and Decide turn.

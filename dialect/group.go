@@ -35,8 +35,8 @@ const (
 	rewritten       // the pattern as written follows the text, else it begins with it
 )
 
-// A packed rule is three words: at, size and flags, line and the last octet of the
-// text. The second of each two has the high octet.
+// A packed rule is three words: at; size, and above it the flags; line, and above
+// it the last octet of the text.
 const (
 	packedSize = 12
 	lowMask    = 1<<24 - 1

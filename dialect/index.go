@@ -133,28 +133,33 @@ func newWilds(g *Group, rules []uint32) wilds {
 		return w
 	}
 	w.starts = make([]uint32, tableSize(len(rules))+1)
-	often := make([]uint32, len(w.starts)) // texts with a gram of this hash
+	often := make([]uint32, len(w.starts)) // how many grams of the rules have a hash
 	for _, i := range rules {
 		for gram := range grams(g, i) {
 			often[w.hash(gram)]++
 		}
 	}
 	for _, i := range rules {
-		rarest, least := uint32(0), uint32(math.MaxUint32)
-		for gram := range grams(g, i) {
-			if n := often[w.hash(gram)]; n < least {
-				rarest, least = gram, n
-			}
-		}
-		if least == math.MaxUint32 {
-			w.others = append(w.others, maskRule{needs(g, i), i})
+		if gram, ok := w.rarest(g, i, often); ok {
+			w.entries = append(w.entries, gramRule{gram, i})
+			w.starts[w.hash(gram)+1]++
 		} else {
-			w.entries = append(w.entries, gramRule{rarest, i})
-			w.starts[w.hash(rarest)+1]++
+			w.others = append(w.others, maskRule{needs(g, i), i})
 		}
 	}
 	w.sort()
 	return w
+}
+
+// rarest returns the gram of a rule whose hash is the rarest, if the rule has one.
+func (w *wilds) rarest(g *Group, i uint32, often []uint32) (rarest uint32, ok bool) {
+	least := uint32(math.MaxUint32)
+	for gram := range grams(g, i) {
+		if n := often[w.hash(gram)]; n < least {
+			rarest, least, ok = gram, n, true
+		}
+	}
+	return rarest, ok
 }
 
 // sort puts the entries into the order of their hashes; starts has counted them.

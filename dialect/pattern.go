@@ -115,31 +115,35 @@ func matchTwofold(text, s string, anchored bool) bool {
 	if start == 0 {
 		return matchWild(path, s, anchored)
 	}
-	i := strings.IndexByte(path, '*')
-	if !strings.HasPrefix(s, path[:i]) {
+	pos := strings.IndexByte(path, '*')
+	if !strings.HasPrefix(s, path[:pos]) {
 		return false
 	}
-	pos := i
-	path, query = path[i+1:], query[i+1:]
-	for {
+	path, query = path[pos+1:], query[pos+1:]
+	for more := true; more; {
 		var p, q string
-		var more bool
 		p, path, more = strings.Cut(path, "*")
 		q, query, _ = strings.Cut(query, "*")
-		inQuery := s[max(pos, start):]
 		if !more && anchored {
-			return strings.HasSuffix(s[pos:], p) || strings.HasSuffix(inQuery, q)
+			return strings.HasSuffix(s[pos:], p) || strings.HasSuffix(s[max(pos, start):], q)
 		}
-		end := len(s) + 1
-		if at := strings.Index(s[pos:], p); at >= 0 {
-			end = pos + at + len(p)
+		if pos = endOfPiece(s, p, q, pos, start); pos < 0 {
+			return false
 		}
-		if at := strings.Index(inQuery, q); at >= 0 {
-			end = min(end, len(s)-len(inQuery)+at+len(q))
-		}
-		if end > len(s) || !more {
-			return end <= len(s)
-		}
-		pos = end
 	}
+	return true
+}
+
+// endOfPiece returns the first place in s where p ends that begins at pos or
+// later, or q that begins in the query, too; -1 if there is none.
+func endOfPiece(s, p, q string, pos, query int) int {
+	end := -1
+	if at := strings.Index(s[pos:], p); at >= 0 {
+		end = pos + at + len(p)
+	}
+	query = max(pos, query)
+	if at := strings.Index(s[query:], q); at >= 0 && (end < 0 || query+at+len(q) < end) {
+		end = query + at + len(q)
+	}
+	return end
 }

@@ -82,7 +82,7 @@ func (w *wire) accept(ctx context.Context, conn net.Conn, host, port string) err
 	conn = connTo{conn, host}
 	if port == "443" {
 		_, certificate := privateCA()
-		conn = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2", "http/1.1"}})
+		conn = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{certificate}})
 	}
 	select {
 	case w.conns <- conn:
@@ -110,14 +110,17 @@ func (c connTo) SetWriteDeadline(t time.Time) error {
 	return c.Conn.SetWriteDeadline(t)
 }
 
-// ServeHTTP notes the method and the protocol as headers of the hit, and answers as the web does, or as a proxy. The host is the one that
+// ServeHTTP notes the method and the scheme as headers of the hit, and answers as the web does, or as a proxy. The host is the one that
 // the connection was opened to, whatever the Host field says.
 func (w *wire) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodConnect {
 		w.tunnel(out, r)
 		return
 	}
-	r.Header["Method"], r.Header["Proto"] = []string{r.Method}, []string{r.Proto}
+	r.Header["Method"], r.Header["Scheme"] = []string{r.Method}, []string{"http"}
+	if r.TLS != nil {
+		r.Header["Scheme"] = []string{"https"}
+	}
 	if host := strings.ToLower(r.Context().Value(http.LocalAddrContextKey).(net.Addr).String()); !strings.HasPrefix(host, "proxy") {
 		r.Host = host
 	}

@@ -35,7 +35,7 @@ type Decision struct {
 type Reason string
 
 const (
-	ReasonRule        Reason = "rule"                 // a rule matched: Decision.Rule
+	ReasonRule        Reason = "rule"                 // a rule matched: Decision.Rule; under temoto, which names none, Line is 0
 	ReasonNoRule      Reason = "no matching rule"     // no rule of the group matches, or no group applies
 	ReasonNoRobots    Reason = "no robots.txt"        // the answer means that there are no restrictions (404, say)
 	ReasonUnreachable Reason = "unreachable"          // robots.txt could not be read: nothing is allowed
@@ -54,6 +54,10 @@ func (d Decision) String() string {
 	fmt.Fprintf(&b, "%s %s: ", d.URL, verdict)
 	switch d.Reason {
 	case ReasonRule:
+		if d.Rule.Line == 0 {
+			fmt.Fprintf(&b, "by a rule of %s that is not named", d.RobotsURL)
+			break
+		}
 		field := "Disallow"
 		if d.Rule.Allow {
 			field = "Allow"

@@ -94,7 +94,9 @@ type FeedStats struct {
 type feeder struct {
 	plugin *Plugin
 	feed   Feed
-	window chan struct{} // holds an element for each page under way
+	window chan struct{}            // holds an element for each page under way
+	pulled func(sitemap.Entry) bool // takes the pages instead, until it returns false; nil: the Sink or the collector does
+	closed bool                     // pulled has returned false
 
 	mu      sync.Mutex
 	met     map[string]bool     // authorities whose sitemaps are read or pending
@@ -157,10 +159,23 @@ func (f *feeder) run(l *link) {
 		pol := f.pending[0]
 		f.pending = f.pending[1:]
 		f.mu.Unlock()
-		for _, loc := range pol.Sitemaps {
-			f.walk(l, pol.Authority, loc)
+		f.site(l, pol)
+	}
+}
+
+// site reads the sitemaps of one site.
+func (f *feeder) site(l *link, pol *policy.Policy) {
+	for _, loc := range pol.Sitemaps {
+		if f.walk(l, pol.Authority, loc); f.closed {
+			return
 		}
-		for i := 0; len(pol.Sitemaps) == 0 && i < len(wellKnown) && !f.walk(l, pol.Authority, pol.Authority+wellKnown[i]); i++ {
+	}
+	if len(pol.Sitemaps) > 0 {
+		return
+	}
+	for _, path := range wellKnown {
+		if f.walk(l, pol.Authority, pol.Authority+path) || f.closed {
+			return
 		}
 	}
 }
@@ -232,7 +247,7 @@ func (w *walk) page(ctx context.Context, e sitemap.Entry) bool {
 	} else if !w.take(w.link, e, w.file) {
 		return false
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || w.closed {
 		return false
 	}
 	w.file.passed()
@@ -318,6 +333,10 @@ func (f *feeder) reserve() bool {
 
 // hand gives an entry to the Sink or the collector, when there is a place in the window. It tells whether it was taken.
 func (f *feeder) hand(l *link, e sitemap.Entry, file *ledger) bool {
+	if f.pulled != nil {
+		f.closed = !f.pulled(e)
+		return !f.closed
+	}
 	if f.feed.Sink != nil {
 		return f.feed.Sink(e.Loc) == nil
 	}
@@ -328,18 +347,24 @@ func (f *feeder) hand(l *link, e sitemap.Entry, file *ledger) bool {
 	}
 	place := &place{window: f.window, file: file}
 	file.handed()
-	ctx := colly.NewContext()
+	ctx := contextOf(e)
 	ctx.Put(ctxPlace, place)
-	ctx.Put(CtxSitemap, e.Sitemap)
-	if !e.LastMod.IsZero() {
-		ctx.Put(CtxLastMod, e.LastMod.Format(time.RFC3339))
-	}
 	err := l.visit(e.Loc, ctx)
 	taken := err == nil || place.held()
 	if err != nil || !l.c.Async {
 		place.leave()
 	}
 	return taken
+}
+
+// contextOf returns what a fed request is told of its sitemap.
+func contextOf(e sitemap.Entry) *colly.Context {
+	ctx := colly.NewContext()
+	ctx.Put(CtxSitemap, e.Sitemap)
+	if !e.LastMod.IsZero() {
+		ctx.Put(CtxLastMod, e.LastMod.Format(time.RFC3339))
+	}
+	return ctx
 }
 
 // visit is the collector's Visit with a context.

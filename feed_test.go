@@ -308,3 +308,76 @@ func TestAQueueIsFed(t *testing.T) {
 		t.Errorf("shop.test was asked for %s, want %s", got, want)
 	}
 }
+
+// A queue that pulls: a large site costs the room of one page, and what callbacks add goes first.
+func TestASitemapQueue(t *testing.T) {
+	sites := shop()
+	sites["shop.test"]["/5"] = page("/found")
+	sites["shop.test"]["/found"] = page()
+	w := newWeb(t, sites)
+	c := w.start(t, nil)
+	if _, err := c.robots.SitemapQueue(&queue.InMemoryQueueStorage{}, collyrobots.Feed{Window: -1}, "http://shop.test/"); err == nil {
+		t.Error("a bad Feed is taken")
+	}
+	if _, err := c.robots.SitemapQueue(&queue.InMemoryQueueStorage{}, collyrobots.Feed{}, "shop.test"); err == nil {
+		t.Error("a bad URL is taken")
+	}
+	storage, err := c.robots.SitemapQueue(&queue.InMemoryQueueStorage{MaxSize: 100}, collyrobots.Feed{}, "http://shop.test/any", "http://gone.test/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := queue.New(2, storage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.AddURL("http://shop.test/")
+	told := map[string]string{}
+	c.OnResponse(func(r *colly.Response) {
+		c.note(func() {
+			told[r.Request.URL.Path] = r.Ctx.Get(collyrobots.CtxSitemap) + " " + r.Ctx.Get(collyrobots.CtxLastMod)
+		})
+	})
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { q.AddURL(e.Request.AbsoluteURL(e.Attr("href"))) })
+	if err := q.Run(c.Collector.Collector); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := w.sortedURIs("shop.test"), "/ /1 /2 /5 /6 /a.xml /b.xml.gz /found /gone.xml /index.xml /robots.txt"; got != want {
+		t.Errorf("shop.test was asked for %s, want %s", got, want)
+	}
+	if got, want := told["/5"], "http://shop.test/b.xml.gz 2024-05-01T00:00:00Z"; got != want {
+		t.Errorf("/5 knows %q, want %q", got, want)
+	}
+	if got := storage.Stats(); got.Fed != 5 || got.Denied != 1 || got.OutOfScope != 1 {
+		t.Errorf("%+v", got)
+	}
+	if err := storage.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestASitemapQueueThatIsClosedEarly(t *testing.T) {
+	w := newWeb(t, bigShop(100, noDenys))
+	c := w.start(t, nil)
+	storage, err := c.robots.SitemapQueue(&queue.InMemoryQueueStorage{MaxSize: 100}, collyrobots.Feed{}, "http://a.test/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := storage.Init(); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := storage.GetRequest(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	storage.Close()
+	if n, err := storage.QueueSize(); n != 0 || err != nil {
+		t.Errorf("size %d, %v", n, err)
+	}
+	if _, err := storage.GetRequest(); err == nil {
+		t.Error("GetRequest succeeds after Close")
+	}
+	if got := storage.Stats(); got.Entries > 5 {
+		t.Errorf("%+v: read ahead of what was asked for", got)
+	}
+}

@@ -54,7 +54,7 @@ func (p *Plugin) answered(host *turnstile, u *url.URL, resp *http.Response) {
 	if !s.NotBefore.IsZero() {
 		why = slog.Time("notBefore", s.NotBefore)
 	}
-	p.config.log.Warn("host asks for less", "url", u.String(), "status", resp.StatusCode, why)
+	p.config.log.Warn("slowing down for a host that is busy", "url", u.String(), "status", resp.StatusCode, why)
 }
 
 // maxSitemapHops is how many redirects of a sitemap are followed.

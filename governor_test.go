@@ -119,7 +119,7 @@ func TestRetryAfterHoldsTheHost(t *testing.T) {
 		if len(hits) != 3 || hits[2].at.Sub(hits[1].at) != 10*time.Minute {
 			t.Errorf("a.test was asked for %s, the last time after %v", w.uris("a.test"), hits[len(hits)-1].at.Sub(hits[1].at))
 		}
-		if !strings.Contains(c.logged.String(), "host asks for less") {
+		if !strings.Contains(c.logged.String(), "slowing down") {
 			t.Errorf("log: %s", c.logged)
 		}
 	})

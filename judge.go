@@ -58,10 +58,10 @@ func read(pol *policy.Policy, u *url.URL) (Reason, dialect.Decision) {
 		return ReasonSiteDown, dialect.Decision{}
 	}
 	d := pol.Group.Decide(dialect.Target(u))
-	if d.Rule.Line == 0 {
+	if d.Allowed && d.Rule.Line == 0 {
 		return ReasonNoRule, d
 	}
-	return ReasonRule, d
+	return ReasonRule, d // temoto cannot name the rule that denies
 }
 
 // refusal returns nil if the URL may be fetched, else a *DisallowedError that says why not.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,9 +14,9 @@ import (
 
 // dropFirst ends the connection without an answer when it is asked for the first time, and answers from then on.
 func dropFirst(answer string) http.HandlerFunc {
-	asked := 0
+	var asked atomic.Bool
 	return func(out http.ResponseWriter, _ *http.Request) {
-		if asked++; asked == 1 {
+		if !asked.Swap(true) {
 			panic(http.ErrAbortHandler)
 		}
 		out.Header().Set("Content-Type", "text/html")

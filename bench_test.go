@@ -57,13 +57,13 @@ func warm(tb testing.TB, rules int, url string) (*link, *colly.Request) {
 }
 
 func TestTheWarmHookDoesNotAllocate(t *testing.T) {
-	for url, want := range map[string]float64{
-		"http://example.test/some/page.html":      0,
-		"http://example.test/some/page.html?id=1": 1, // path and query are put together
-	} {
+	if underRace {
+		t.Skip("the race detector allocates, too")
+	}
+	for _, url := range []string{"http://example.test/some/page.html", "http://example.test/some/page.html?id=1"} {
 		l, r := warm(t, 9, url)
-		if n := testing.AllocsPerRun(100, func() { l.onRequest(r) }); n != want {
-			t.Errorf("%s: OnRequest allocates %v times, want %v", url, n, want)
+		if n := testing.AllocsPerRun(100, func() { l.onRequest(r) }); n != 0 {
+			t.Errorf("%s: OnRequest allocates %v times", url, n)
 		}
 	}
 }
@@ -72,7 +72,7 @@ func TestTheWarmHookDoesNotAllocate(t *testing.T) {
 func BenchmarkOnRequest(b *testing.B) {
 	for _, rules := range []int{9, 1000} {
 		b.Run(fmt.Sprint(rules, " rules"), func(b *testing.B) {
-			l, r := warm(b, rules, "http://example.test/some/page.html")
+			l, r := warm(b, rules, "http://example.test/some/page.html?id=1")
 			b.ReportAllocs()
 			for b.Loop() {
 				l.onRequest(r)

@@ -58,11 +58,7 @@ func (d Decision) String() string {
 			fmt.Fprintf(&b, "by a rule of %s that is not named", d.RobotsURL)
 			break
 		}
-		field := "Disallow"
-		if d.Rule.Allow {
-			field = "Allow"
-		}
-		fmt.Fprintf(&b, "%q, line %d of %s, group %q", field+": "+d.Rule.Pattern, d.Rule.Line, d.RobotsURL, d.Group)
+		fmt.Fprintf(&b, "%q, line %d of %s, group %q", d.Rule, d.Rule.Line, d.RobotsURL, d.Group)
 	case ReasonDelay:
 		fmt.Fprintf(&b, "%s asks for a crawl delay of %v", d.RobotsURL, d.CrawlDelay)
 	case ReasonNoRule:

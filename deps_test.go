@@ -39,6 +39,7 @@ const importRules = `
 
 	# The plugin puts them together,
 	.:                 ./dialect ./sitemap ./store ./internal/policy ./internal/backend github.com/gocolly/colly/v2 golang.org/x/time/rate !reflect
+	queue.go:          github.com/gocolly/colly/v2/queue
 
 	# and programs use what everybody can use.
 	examples/*:        . ./dialect ./sitemap ./store github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue

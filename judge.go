@@ -57,7 +57,7 @@ func read(pol *policy.Policy, u *url.URL) (Reason, dialect.Decision) {
 	case policy.SiteDown:
 		return ReasonSiteDown, dialect.Decision{}
 	}
-	d := pol.Group.Decide(dialect.Target(u))
+	d := pol.Group.DecideURL(u)
 	if d.Allowed && d.Rule.Line == 0 {
 		return ReasonNoRule, d
 	}

@@ -21,9 +21,11 @@ func (l *link) selfCheck() {
 	if n, err := backend.Callbacks(l.c, backend.OnRequest); err == nil && n > l.callbacks {
 		p.warn("OnRequest callbacks were registered after Attach: a request that they abort costs its host one delay, one that they change is judged twice", "callbacks", n-l.callbacks)
 	}
-	for _, token := range p.config.tokens {
-		if p.config.dialect.Parse([]byte("User-agent: "+token+"\nDisallow: /")).Group(token).Name() == "" {
-			p.warn("no group of a robots.txt can ever match this ProductToken under this dialect: the groups for * apply", "token", token, "dialect", p.config.dialect.String())
+	for _, r := range p.config.regimes() {
+		for _, token := range r.tokens {
+			if err := r.dialect.CheckToken(token); err != nil {
+				p.warn("no group of a robots.txt can ever match this ProductToken: the groups for * apply", "error", err)
+			}
 		}
 	}
 }

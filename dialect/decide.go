@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"net/url"
 	"strings"
 	"sync"
 	"unsafe"
@@ -11,6 +12,17 @@ type Rule struct {
 	Allow   bool
 	Pattern string // as it is written in the file
 	Line    int    // in the file, from 1
+}
+
+// String returns the rule as a line of robots.txt, or "" if there is none.
+func (r Rule) String() string {
+	switch {
+	case r.Line == 0:
+		return ""
+	case r.Allow:
+		return "Allow: " + r.Pattern
+	}
+	return "Disallow: " + r.Pattern
 }
 
 // A Decision says whether a URL may be requested, and the rule that says so; with
@@ -40,6 +52,21 @@ func (g *Group) Decide(target string) Decision {
 		return Decision{Allowed: true}
 	}
 	return g.explain(int(i))
+}
+
+// DecideURL is Decide for the [Target] of u, which it does not keep: it does not
+// allocate where Target must, for a query.
+func (g *Group) DecideURL(u *url.URL) Decision {
+	if u.RawQuery == "" || g.temoto != nil || g.count == 0 {
+		return g.Decide(Target(u))
+	}
+	space := targets.Get().(*[]byte)
+	buf := appendTarget((*space)[:0], u)
+	// A decision is made of the group's own strings.
+	d := g.Decide(unsafe.String(unsafe.SliceData(buf), len(buf)))
+	*space = buf
+	targets.Put(space)
+	return d
 }
 
 // isNormal reports whether a target is in the form that rules are compared with.

@@ -49,11 +49,19 @@ var hosts = idna.New(
 	idna.StrictDomainName(false), idna.CheckHyphens(false), idna.Transitional(false),
 )
 
+// longestHost is more than any name needs: DNS takes 253 octets of punycode, each
+// of which stands for at most four of UTF-8. The time to convert a name grows with
+// the square of its length.
+const longestHost = 1024
+
 // asciiHost returns the one spelling of a host.
 func asciiHost(host string) (string, error) {
 	host, _, _ = strings.Cut(host, ";") // see targetPrefix
 	if host == "" {
 		return "", errors.New("it is empty")
+	}
+	if len(host) > longestHost {
+		return "", fmt.Errorf("it has %d octets", len(host))
 	}
 	if addr, err := netip.ParseAddr(host); err == nil {
 		if addr.Is4() {
@@ -93,6 +101,24 @@ func isNoHostOctet(c rune) bool {
 // query that are not ASCII, and blanks, are escaped. It does not allocate if u
 // has no query and its path is written as net/url would write it.
 func Target(u *url.URL) string {
+	path := targetPath(u)
+	if u.RawQuery == "" && !u.ForceQuery {
+		return path
+	}
+	return path + "?" + escapeQuery(u.RawQuery)
+}
+
+// appendTarget appends the [Target] of u.
+func appendTarget(b []byte, u *url.URL) []byte {
+	b = append(b, targetPath(u)...)
+	if u.RawQuery == "" && !u.ForceQuery {
+		return b
+	}
+	return append(append(b, '?'), escapeQuery(u.RawQuery)...)
+}
+
+// targetPath returns the target without the query.
+func targetPath(u *url.URL) string {
 	path := u.EscapedPath()
 	if strings.IndexByte(u.Host, ';') >= 0 {
 		path = targetPrefix(u.Host) + path
@@ -100,10 +126,7 @@ func Target(u *url.URL) string {
 	if path == "" || path[0] != '/' {
 		path = "/" + path
 	}
-	if u.RawQuery == "" && !u.ForceQuery {
-		return path
-	}
-	return path + "?" + escapeQuery(u.RawQuery)
+	return path
 }
 
 // targetPrefix is what a path gets from a host with parameters: Google's matcher

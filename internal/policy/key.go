@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -27,18 +26,11 @@ func keyIn(robots string) key {
 	return key{scheme, host}
 }
 
-// longestHost is more than any name needs: DNS takes 253 octets of punycode, for each of which UTF-8 has at most four,
-// and a port. The time to convert a name grows with the square of its length.
-const longestHost = 1024
-
 // keyOf returns the key of the authority that governs u. Hosts that plainly are in normal form, which is nearly all,
 // cost no allocation.
 func keyOf(u *url.URL) (key, error) {
 	if normal(u.Scheme, u.Host) {
 		return key{u.Scheme, u.Host}, nil
-	}
-	if len(u.Host) > longestHost {
-		return key{}, fmt.Errorf("policy: a host of %d octets has no robots.txt", len(u.Host))
 	}
 	robots, err := dialect.Locate(u)
 	if err != nil {

@@ -30,7 +30,7 @@ func unread(body []byte) *reading { return &reading{body: body} }
 type reader struct {
 	dialect dialect.Dialect
 	tokens  []string
-	delays  bool // read Crawl-delay as RFC 9309 does, since dialect does not
+	delays  bool // take Crawl-delay as it is written, since dialect does not support it
 	nothing *reading
 
 	mu   sync.Mutex
@@ -87,7 +87,7 @@ func (r *reader) parse(body []byte) *reading {
 	read := &reading{group: group, sitemaps: rules.Sitemaps(), size: len(body)}
 	read.delay, read.hasDelay = group.CrawlDelay()
 	if r.delays {
-		read.delay, read.hasDelay = dialect.RFC9309().Parse(body).Group(r.tokens...).CrawlDelay()
+		read.delay, read.hasDelay = group.WrittenDelay()
 	}
 	return read
 }

@@ -1,0 +1,5 @@
+//go:build race
+
+package collyrobots
+
+func init() { underRace = true }

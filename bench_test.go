@@ -6,10 +6,12 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/gocolly/colly/v2"
+	"github.com/temoto/robotstxt"
 )
 
 // canned answers every request from memory, so that what is measured is the crawler.
@@ -27,12 +29,16 @@ func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// robotsOf returns a file of n rules, none of which matches.
+// robotsOf returns a file of n rules, none of which matches, of which every tenth has a wildcard.
 func robotsOf(n int) string {
 	var b strings.Builder
 	b.WriteString("User-agent: *\n")
 	for i := range n {
-		fmt.Fprintf(&b, "Disallow: /private/%d\n", i)
+		if i%10 == 9 {
+			fmt.Fprintf(&b, "Disallow: /*/private/%d\n", i)
+		} else {
+			fmt.Fprintf(&b, "Disallow: /private/%d\n", i)
+		}
 	}
 	return b.String()
 }
@@ -76,6 +82,23 @@ func BenchmarkOnRequest(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				l.onRequest(r)
+			}
+		})
+	}
+}
+
+// BenchmarkBuiltIn is what Colly's built-in check adds to a request, its file known.
+func BenchmarkBuiltIn(b *testing.B) {
+	for _, rules := range []int{9, 1000} {
+		b.Run(fmt.Sprint(rules, " rules"), func(b *testing.B) {
+			file, err := robotstxt.FromString(robotsOf(rules))
+			if err != nil {
+				b.Fatal(err)
+			}
+			u, _ := url.Parse("http://example.test/some/page.html?id=1")
+			b.ReportAllocs()
+			for b.Loop() {
+				file.FindGroup("ExampleBot/1.0").Test(u.EscapedPath() + "?" + u.Query().Encode())
 			}
 		})
 	}

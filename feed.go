@@ -31,6 +31,10 @@ type Feed struct {
 	Sink    func(url string) error   // nil: the collector's Visit; colly/queue users pass q.AddURL
 	MaxURLs int                      // most URLs handed on in all; 0: no limit
 
+	// Denied is told of each page that is not handed on because of robots.txt; nil: nobody is. OnDenied does not hear of them: they never
+	// become requests.
+	Denied func(Decision)
+
 	// WellKnown looks for /sitemap.xml and then /sitemap_index.xml on a site whose robots.txt names no sitemap.
 	WellKnown bool
 
@@ -305,6 +309,9 @@ func (f *feeder) skip(l *link, e sitemap.Entry, scope scope) *int {
 	}
 	if err != nil && !f.plugin.config.dryRun {
 		f.plugin.note(u, err)
+		if denied := (*DisallowedError)(nil); errors.As(err, &denied) && f.feed.Denied != nil {
+			f.feed.Denied(denied.Decision)
+		}
 		return &f.stats.Denied
 	}
 	return nil

@@ -79,9 +79,15 @@ func TestSitemapsAreCrawled(t *testing.T) {
 	for name, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
 		t.Run(name, func(t *testing.T) {
 			w := newWeb(t, shop())
-			c := w.start(t, options, collyrobots.FollowSitemaps(collyrobots.Feed{}))
+			var denied []string
+			c := w.start(t, options, collyrobots.FollowSitemaps(collyrobots.Feed{
+				Denied: func(d collyrobots.Decision) { denied = append(denied, fmt.Sprint(d.URL, " ", d.Rule)) },
+			}))
 			c.Visit("http://shop.test/")
 			c.Wait()
+			if got, want := strings.Join(denied, ", "), "http://shop.test/cart/3 Disallow: /cart"; got != want {
+				t.Errorf("denied: %s, want %s", got, want)
+			}
 			if got, want := w.sortedURIs("shop.test"), "/ /1 /2 /5 /6 /a.xml /b.xml.gz /gone.xml /index.xml /robots.txt"; got != want {
 				t.Errorf("shop.test was asked for %s, want %s", got, want)
 			}

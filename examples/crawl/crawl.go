@@ -7,11 +7,11 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/sitemap"
 )
 
 // crawl does the job. The error says that it could not even begin; what goes wrong later is in the report.
@@ -28,7 +28,7 @@ func crawl(ctx context.Context, j job, p *progress) (*report, error) {
 	if err := c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: j.parallelism}); err != nil {
 		return nil, err
 	}
-	robots, err := c.WithRobots(s.options(ctx, j)...)
+	robots, err := c.WithRobots(s.options(j)...)
 	if err != nil {
 		return nil, err
 	}
@@ -37,6 +37,7 @@ func crawl(ctx context.Context, j job, p *progress) (*report, error) {
 	c.OnHTML("a[href]", s.onLink)
 	c.OnError(s.onError)
 
+	stop := s.watchSitemaps()
 	for _, u := range j.urls {
 		s.addSite(u)
 		if err := c.Visit(u); err != nil && !isRepetition(err) {
@@ -44,6 +45,7 @@ func crawl(ctx context.Context, j job, p *progress) (*report, error) {
 		}
 	}
 	c.Wait()
+	stop()
 	p.close()
 	s.report.finish(robots.Stats(), ctx.Err() != nil)
 	return s.report, robots.Close()
@@ -59,7 +61,7 @@ type spider struct {
 	sites map[string]bool // hosts that links are followed on
 }
 
-func (s *spider) options(ctx context.Context, j job) []collyrobots.Option {
+func (s *spider) options(j job) []collyrobots.Option {
 	options := []collyrobots.Option{
 		collyrobots.Dialect(j.dialect),
 		collyrobots.ProductToken(j.tokens...),
@@ -68,8 +70,7 @@ func (s *spider) options(ctx context.Context, j job) []collyrobots.Option {
 		collyrobots.Logger(slog.New(slog.NewTextHandler(s.progress, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: plain}))),
 	}
 	if j.sitemaps {
-		keep := func(e sitemap.Entry) bool { return s.onListed(ctx, e) }
-		options = append(options, collyrobots.FollowSitemaps(collyrobots.Feed{Keep: keep}))
+		options = append(options, collyrobots.FollowSitemaps(collyrobots.Feed{Denied: s.deny}))
 	}
 	return options
 }
@@ -94,8 +95,7 @@ func (s *spider) onDenied(r *colly.Request, err error) {
 	var denied *collyrobots.DisallowedError
 	switch {
 	case errors.As(err, &denied):
-		s.report.deny(denied.Decision)
-		s.progress.denied(denied.Decision)
+		s.deny(denied.Decision)
 		if isStart(r) && denied.Decision.Err != nil && denied.Decision.Status == 0 {
 			s.report.failStart()
 		}
@@ -120,17 +120,33 @@ func (s *spider) fail(rawURL string, err error, start bool) {
 	s.progress.failed(rawURL, err)
 }
 
-// onListed reports the pages that a sitemap lists and robots.txt denies. They never become requests, so onDenied does not hear
-// of them.
-func (s *spider) onListed(ctx context.Context, e sitemap.Entry) bool {
-	if u, err := url.Parse(e.Loc); err != nil || !s.isSite(u) {
-		return true
-	}
-	if d, err := s.robots.Check(ctx, e.Loc); err == nil && !d.Allowed {
-		s.report.deny(d)
-		s.progress.denied(d)
-	}
-	return true
+// deny notes a page that robots.txt denies: a request that was not sent, or one that a sitemap lists.
+func (s *spider) deny(d collyrobots.Decision) {
+	s.report.deny(d)
+	s.progress.denied(d)
+}
+
+// watchSitemaps shows from time to time how far the sitemaps are read, until the function that it returns is called.
+func (s *spider) watchSitemaps() (stop func()) {
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(2 * time.Second)
+		defer ticker.Stop()
+		last := collyrobots.FeedStats{}
+		for {
+			select {
+			case <-quit:
+				return
+			case <-ticker.C:
+			}
+			if now := s.robots.Stats().Sitemaps; now.Entries > last.Entries {
+				s.progress.sitemaps(now)
+				last = now
+			}
+		}
+	}()
+	return func() { close(quit); <-done }
 }
 
 func (s *spider) addSite(rawURL string) {

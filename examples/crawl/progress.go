@@ -46,6 +46,10 @@ func (p *progress) failed(url string, err error) {
 	p.event(&p.failures, fmt.Sprintf("failed   %s  (%v)", url, err))
 }
 
+func (p *progress) sitemaps(s collyrobots.FeedStats) {
+	p.event(new(int), fmt.Sprintf("sitemaps %d files, %d pages read", s.Files, s.Entries))
+}
+
 // lineWidth is how much of an event the status line shows: terminals of 80 columns are to keep it on one line.
 const lineWidth = 32
 

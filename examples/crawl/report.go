@@ -99,6 +99,7 @@ func (r *report) printSitemaps(w io.Writer) {
 		what string
 	}{
 		{s.Fed, "crawled"}, {s.Refused + s.Duplicate, "met before"}, {s.Denied, "denied"}, {s.OutOfScope, "of other sites"},
+		{s.Old + s.Dropped, "filtered"}, {s.FilesUnchanged, "files unchanged"},
 		{s.FilesFailed, "files failed"}, {s.FilesCut, "files cut short"}, {s.Errors, "errors"},
 	} {
 		if part.n > 0 {

@@ -1,6 +1,7 @@
 package collyrobots_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"testing"
@@ -52,6 +53,28 @@ func TestARobotsTxtThatChangesWhilePagesWait(t *testing.T) {
 		}
 		if len(c.errs) != 0 {
 			t.Errorf("OnError was told of %v: a page denied while it waits costs nobody a LimitRule slot", c.errs)
+		}
+	})
+}
+
+// The callback may ask the plugin while it is being closed.
+func TestCloseWhileAChangeIsTold(t *testing.T) {
+	sites := map[string]site{"a.test": pages(1, "")}
+	onWire(t, sites, func(t *testing.T, w *wire) {
+		sites["a.test"]["/robots.txt"] = changing(time.Minute, noDenys, "User-agent: *\nDisallow: /\n")
+		var c *crawl
+		told := make(chan error, 1)
+		c = w.start(t, nil, collyrobots.OnRobotsChanged(func(collyrobots.RobotsChange) {
+			time.Sleep(time.Second)
+			_, err := c.robots.Check(t.Context(), "http://a.test/")
+			told <- err
+		}))
+		c.Visit("http://a.test/")
+		time.Sleep(time.Hour)
+		c.Visit("http://a.test/0")
+		c.robots.Close()
+		if err := <-told; err != nil && !errors.Is(err, collyrobots.ErrClosed) {
+			t.Error(err)
 		}
 	})
 }

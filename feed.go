@@ -20,7 +20,8 @@ import (
 
 // A Feed says what becomes of the pages that sitemaps list. The zero Feed visits all of them.
 //
-// Sitemaps are read inside a hook of a page's request, once that request is done, so that c.Wait and queue.Run cover them. A page is fed
+// Sitemaps are read inside a hook of a page's request (OnScraped or OnError), once that request is done, so that c.Wait and queue.Run
+// cover them; callbacks of that hook which were registered after Attach run when the reading is done. A page is fed
 // if it is on the scheme, host and port of the sitemap that robots.txt names or of the site whose robots.txt names it (the
 // protocol's cross-submission), and if its robots.txt allows it. The context of a fed request has CtxSitemap and
 // CtxLastMod.

@@ -180,19 +180,21 @@ func (b *bench) answered(u *url.URL) {
 	}
 }
 
+// close ends the readers. It waits for their callbacks, which may ask for a policy once more, so it holds no lock meanwhile.
 func (b *bench) close() error {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.closed = true
+	readers, shadows, own := b.readers, b.shadows, b.own
+	b.mu.Unlock()
 	var faults []error
-	for _, reader := range b.readers {
+	for _, reader := range readers {
 		faults = append(faults, reader.Close())
 	}
-	for _, s := range b.shadows {
+	for _, s := range shadows {
 		faults = append(faults, s.reader.Close())
 	}
-	if b.own != nil {
-		faults = append(faults, b.own.Close())
+	if own != nil {
+		faults = append(faults, own.Close())
 	}
 	return errors.Join(faults...)
 }

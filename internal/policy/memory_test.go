@@ -102,6 +102,8 @@ func TestBound(t *testing.T) {
 	if fetches < 1500 {
 		t.Errorf("%d fetches", fetches)
 	}
+	c.reader.mu.Lock() // what is collected is forgotten at any time
+	defer c.reader.mu.Unlock()
 	for _, r := range c.reader.seen {
 		if r := r.Value(); r != nil && r.users.Load() < 0 {
 			t.Errorf("a reading has %d users", r.users.Load())
@@ -124,8 +126,8 @@ func TestShared(t *testing.T) {
 	if groups[0] != groups[1] {
 		t.Error("two groups")
 	}
-	if len(c.reader.seen) != 1 {
-		t.Errorf("%d readings known", len(c.reader.seen))
+	if n := len(c.known()); n != 1 {
+		t.Errorf("%d readings known", n)
 	}
 	c.policies.InvalidateAll()
 	for i := 0; i < 100 && len(c.known()) > 0; i++ {

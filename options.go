@@ -46,23 +46,6 @@ type config struct {
 	client    *http.Client
 }
 
-// A regime is how robots.txt is read and obeyed, for all hosts or for some.
-type regime struct {
-	dialect         dialect.Dialect
-	tokens          []string
-	pacing          pacing
-	maxDelay        time.Duration // 0: every delay is honoured
-	over            Over
-	honorCrawlDelay bool
-	ignoreRobots    bool
-}
-
-// A hostRule is a regime for the hosts that match a pattern.
-type hostRule struct {
-	pattern string
-	regime
-}
-
 // configure applies opts and reports every fault at once.
 func configure(opts []Option) (config, error) {
 	c := config{onDenied: func(*colly.Request, error) {}, onChanged: func(RobotsChange) {}, log: slog.Default()}
@@ -94,17 +77,6 @@ func (c *config) apply(opts []Option, refuse func(Option) string) error {
 		o.set(c)
 	}
 	return errors.Join(faults...)
-}
-
-// productTokens returns the names to look for in robots.txt, with userAgent as the crawler's first.
-func (r *regime) productTokens(userAgent string) []string {
-	if r.tokens != nil {
-		return r.tokens
-	}
-	if r.dialect == dialect.Temoto() {
-		return []string{userAgent} // the built-in check looks the whole of it up
-	}
-	return []string{dialect.ProductToken(userAgent)}
 }
 
 // option makes an Option about the whole crawl, hostOption one that ForHosts takes too. New refuses it where fault is not empty.

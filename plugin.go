@@ -33,7 +33,7 @@ import (
 type Plugin struct {
 	config config
 	guard  *backend.Guard
-	bench  bench
+	readers  readers
 	pace   pace
 	feeder *feeder // nil: sitemaps are not followed
 
@@ -54,7 +54,7 @@ func New(opts ...Option) (*Plugin, error) {
 	}
 	p := &Plugin{config: config, attached: make(map[weak.Pointer[colly.Collector]]struct{})}
 	p.guard = backend.NewGuard(wire{p})
-	p.bench.config, p.bench.changed = &p.config, p.changed
+	p.readers.config, p.readers.changed = &p.config, p.changed
 	p.pace = newPace(func(host string) *pacing { return &p.config.regimeOf(host).pacing })
 	if config.feed != nil {
 		p.feeder = newFeeder(p, *config.feed)
@@ -126,7 +126,7 @@ func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 
 // Close ends the plugin: requests of attached collectors are denied with ErrClosed from now on. Call it after the crawl, since what
 // was learnt goes to the Store before it returns. The Store stays open.
-func (p *Plugin) Close() error { return p.bench.close() }
+func (p *Plugin) Close() error { return p.readers.close() }
 
 // A link joins a Plugin to one collector: the hooks of a request, in the order in which it meets them.
 type link struct {
@@ -162,7 +162,7 @@ func (l *link) onRequest(r *colly.Request) {
 	if err == nil {
 		p.checkAgent(userAgent)
 		p.feeder.offer(v.policy)
-		p.bench.compare(l.c.Context, v, r.URL, userAgent, l.do)
+		p.readers.compare(l.c.Context, v, r.URL, userAgent, l.do)
 		if err = v.refusal(r.URL); err != nil && p.config.dryRun {
 			l.report(r, err)
 			err = nil

@@ -32,7 +32,7 @@ func (l *link) selfCheck() {
 
 // checkAgent notices a user agent that changes during the crawl, and with it a name that nobody has set.
 func (p *Plugin) checkAgent(now string) {
-	if first := p.bench.firstAgent(); first != now && p.config.tokens == nil && dialect.ProductToken(first) != dialect.ProductToken(now) {
+	if first := p.readers.firstAgent(); first != now && p.config.tokens == nil && dialect.ProductToken(first) != dialect.ProductToken(now) {
 		p.warn("the user agent changes during the crawl and no ProductToken is set: robots.txt is read for the first one", "first", first, "now", now)
 	}
 }

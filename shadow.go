@@ -34,8 +34,8 @@ type shadow struct {
 }
 
 // compare asks the shadows about a page that was judged.
-func (b *bench) compare(ctx context.Context, v verdict, u *url.URL, userAgent string, do policy.Doer) {
-	for _, s := range b.allShadows() {
+func (rs *readers) compare(ctx context.Context, v verdict, u *url.URL, userAgent string, do policy.Doer) {
+	for _, s := range rs.allShadows() {
 		pol, err := s.reader.Get(ctx, u, userAgent, do)
 		if err != nil {
 			continue // the crawl is at its end
@@ -48,13 +48,13 @@ func (b *bench) compare(ctx context.Context, v verdict, u *url.URL, userAgent st
 	}
 }
 
-func (b *bench) allShadows() []*shadow {
-	if len(b.config.shadows) == 0 {
+func (rs *readers) allShadows() []*shadow {
+	if len(rs.config.shadows) == 0 {
 		return nil
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.shadows
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.shadows
 }
 
 func (s *shadow) add(v, other verdict, u *url.URL) {
@@ -75,9 +75,9 @@ func (s *shadow) add(v, other verdict, u *url.URL) {
 }
 
 // statistics returns what the shadows have counted.
-func (b *bench) statistics() []ShadowStats {
+func (rs *readers) statistics() []ShadowStats {
 	var all []ShadowStats
-	for _, s := range b.allShadows() {
+	for _, s := range rs.allShadows() {
 		s.mu.Lock()
 		stats := s.stats
 		stats.Differences = slices.Clone(stats.Differences)

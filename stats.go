@@ -41,7 +41,7 @@ func (s *HostStats) add(o HostStats) {
 // Stats returns the counts so far. It may be called at any time from any goroutine; the hosts are read one after another.
 func (p *Plugin) Stats() Stats {
 	s := p.pace.statistics()
-	s.Sitemaps, s.Shadows = p.feeder.statistics(), p.bench.statistics()
+	s.Sitemaps, s.Shadows = p.feeder.statistics(), p.readers.statistics()
 	return s
 }
 

@@ -63,7 +63,7 @@ func (p wire) Answered(req *http.Request, resp *http.Response) {
 	}
 	host := p.pace.of(req.URL)
 	p.answered(host, req.URL, resp)
-	p.bench.answered(req.URL)
+	p.readers.answered(req.URL)
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
 		host.ended(req.URL)
 	}

@@ -31,11 +31,11 @@ import (
 // A Plugin holds what one crawl knows of robots.txt files and of when each host was asked last. It serves any number of
 // collectors, which then share policies and pace. All methods may be called from any goroutine. Get one from New or WithRobots.
 type Plugin struct {
-	config config
-	guard  *backend.Guard
-	readers  readers
-	pace   pace
-	feeder *feeder // nil: sitemaps are not followed
+	config  config
+	guard   *backend.Guard
+	readers readers
+	pace    pace
+	feeder  *feeder // nil: sitemaps are not followed
 
 	mu       sync.Mutex
 	attached map[weak.Pointer[colly.Collector]]struct{}

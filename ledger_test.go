@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/gocolly/colly/v2"
@@ -22,13 +23,13 @@ func resumed(t *testing.T, w *web, s store.Store) *crawl {
 
 func TestResumeLeavesOutWhatHasNotChanged(t *testing.T) {
 	s := bigShop(3, noDenys)["a.test"]
-	old, validated := s["/map.xml"].(string), 0
+	old, validated := s["/map.xml"].(string), new(atomic.Int32)
 	s["/robots.txt"] = noDenys + "Sitemap: http://a.test/index.xml"
 	s["/index.xml"] = sitemapIndex("http://a.test/map.xml", "http://a.test/etag.xml")
 	s["/etag.xml"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ETag", `"1"`)
 		if r.Header.Get("If-None-Match") == `"1"` {
-			validated++
+			validated.Add(1)
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
@@ -42,7 +43,7 @@ func TestResumeLeavesOutWhatHasNotChanged(t *testing.T) {
 		{Files: 2, FilesUnchanged: 1, Entries: 4, Fed: 4},
 	} {
 		if run == 2 {
-			s["/map.xml"] = strings.Replace(old, "</urlset>", "<url><loc>http://a.test/</loc></url></urlset>", 1)
+			w.set("a.test", "/map.xml", strings.Replace(old, "</urlset>", "<url><loc>http://a.test/</loc></url></urlset>", 1))
 		}
 		c := resumed(t, w, records)
 		c.AllowURLRevisit = true
@@ -52,8 +53,8 @@ func TestResumeLeavesOutWhatHasNotChanged(t *testing.T) {
 			t.Errorf("run %d:\ngot  %+v\nwant %+v", run, got, want)
 		}
 	}
-	if validated != 2 {
-		t.Errorf("%d conditional requests were answered 304, want 2", validated)
+	if n := validated.Load(); n != 2 {
+		t.Errorf("%d conditional requests were answered 304, want 2", n)
 	}
 }
 
@@ -107,7 +108,7 @@ func TestResumeOfACutFile(t *testing.T) {
 	records := store.Memory()
 	for run := range 3 {
 		if run == 2 {
-			s["/map.xml"] = whole.Bytes()
+			w.set("a.test", "/map.xml", whole.Bytes())
 		}
 		c := resumed(t, w, records)
 		c.Visit("http://a.test/")

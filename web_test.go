@@ -79,6 +79,13 @@ func (w *web) serve(out http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// set changes what a host answers, while it is there to be asked.
+func (w *web) set(host, uri string, answer any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sites[host][uri] = answer
+}
+
 // redirect answers with a 302.
 func redirect(to string) http.HandlerFunc {
 	return http.RedirectHandler(to, http.StatusFound).ServeHTTP

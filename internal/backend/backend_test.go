@@ -140,10 +140,9 @@ func TestEveryExchangeEnds(t *testing.T) {
 
 // net/http sends a GET again at once when the server drops a connection that it had kept.
 func TestASecondAttemptIsAskedAbout(t *testing.T) {
-	dropped := false
+	var dropped atomic.Bool
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/drop" && !dropped {
-			dropped = true
+		if r.URL.Path == "/drop" && !dropped.Swap(true) {
 			panic(http.ErrAbortHandler)
 		}
 	}))

@@ -234,7 +234,10 @@ func (w *walk) open(ctx context.Context, loc string) (io.ReadCloser, string, err
 		w.file = nil
 		return nil, final, err
 	}
-	w.found = true
+	if !w.found { // the first file, from which the walk begins
+		w.found = true
+		w.scope.add(final)
+	}
 	return body, final, nil
 }
 
@@ -299,7 +302,7 @@ func (f *feeder) skip(l *link, e sitemap.Entry, scope scope) *int {
 		return &f.stats.Old
 	case f.feed.Keep != nil && !f.feed.Keep(e):
 		return &f.stats.Dropped
-	case !scope.has(u) && !scope.add(e.Root).has(u):
+	case !scope.has(u):
 		return &f.stats.OutOfScope
 	case f.repeated(e.Loc):
 		return &f.stats.Duplicate

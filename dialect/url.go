@@ -5,15 +5,10 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"golang.org/x/net/idna"
 )
-
-// defaultPorts are the schemes that have a robots.txt, and the ports that need
-// not be written (Google, "File location and range of validity").
-var defaultPorts = map[string]uint16{"http": 80, "https": 443, "ftp": 21}
 
 // Locate returns the URL of the robots.txt that governs u: same scheme, host and
 // port, path /robots.txt. URLs with the same authority have the same robots.txt
@@ -22,25 +17,11 @@ var defaultPorts = map[string]uint16{"http": 80, "https": 443, "ftp": 21}
 // dropped. The error is for a URL that has none: a scheme other than http, https
 // and ftp, or no valid host.
 func Locate(u *url.URL) (*url.URL, error) {
-	scheme := strings.ToLower(u.Scheme)
-	defaultPort, ok := defaultPorts[scheme]
-	if !ok {
-		return nil, fmt.Errorf("dialect: no robots.txt for the scheme of %q", u.Redacted())
-	}
-	host, err := asciiHost(u.Hostname())
+	a, err := AuthorityOf(u)
 	if err != nil {
-		return nil, fmt.Errorf("dialect: no robots.txt for the host of %q: %w", u.Redacted(), err)
+		return nil, err
 	}
-	if p := u.Port(); p != "" {
-		port, err := strconv.ParseUint(p, 10, 16)
-		if err != nil {
-			return nil, fmt.Errorf("dialect: no robots.txt for the port of %q: %w", u.Redacted(), err)
-		}
-		if uint16(port) != defaultPort {
-			host += ":" + strconv.FormatUint(port, 10)
-		}
-	}
-	return &url.URL{Scheme: scheme, Host: host, Path: "/robots.txt"}, nil
+	return &url.URL{Scheme: a.Scheme, Host: a.Host, Path: "/robots.txt"}, nil
 }
 
 // hosts maps names as browsers do, with underscores and with hyphens anywhere.
@@ -54,32 +35,45 @@ var hosts = idna.New(
 // the square of its length.
 const longestHost = 1024
 
-// asciiHost returns the one spelling of a host.
+// asciiHost returns the one spelling of a host. The dot that ends a fully qualified
+// name is left out: the name means the same host without it.
 func asciiHost(host string) (string, error) {
 	host, _, _ = strings.Cut(host, ";") // see targetPrefix
-	if host == "" {
+	if strings.Trim(host, ".") == "" {
 		return "", errors.New("it is empty")
 	}
 	if len(host) > longestHost {
 		return "", fmt.Errorf("it has %d octets", len(host))
 	}
 	if addr, err := netip.ParseAddr(host); err == nil {
-		if addr.Is4() {
-			return addr.String(), nil
-		}
-		return "[" + addr.String() + "]", nil
+		return addressHost(addr)
 	}
 	if isPlainHost(host) {
-		return host, nil
+		return strings.TrimRight(host, "."), nil
 	}
 	ascii, err := hosts.ToASCII(host)
 	if err != nil {
 		return "", err
 	}
+	ascii = strings.TrimRight(ascii, ".")
 	if again, err := hosts.ToASCII(ascii); err != nil || again != ascii || ascii == "" || strings.ContainsFunc(ascii, isNoHostOctet) {
 		return "", errors.New("no such host can be")
 	}
 	return ascii, nil
+}
+
+// addressHost returns an IP address as a URL has it. A zone is the name of a network
+// interface (RFC 6874).
+func addressHost(addr netip.Addr) (string, error) {
+	if addr.Is4() {
+		return addr.String(), nil
+	}
+	for i := 0; i < len(addr.Zone()); i++ {
+		if c := addr.Zone()[i]; !isLetter(c) && (c < '0' || '9' < c) && strings.IndexByte("-._~", c) < 0 {
+			return "", fmt.Errorf("its zone has the octet %q", c)
+		}
+	}
+	return "[" + addr.String() + "]", nil
 }
 
 // isPlainHost reports whether a host is spelt as it must be: most are.

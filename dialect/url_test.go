@@ -40,7 +40,7 @@ func TestLocate(t *testing.T) {
 		{"http://[2001:DB8:0::1]:80/x", "http://[2001:db8::1]/robots.txt"},
 		{"http://[2001:db8::1]:81/x", "http://[2001:db8::1]:81/robots.txt"},
 		{"http://[fe80::1%25en0]/", "http://[fe80::1%25en0]/robots.txt"},
-		{"http://example.com./", "http://example.com./robots.txt"},
+		{"http://example.com./", "http://example.com/robots.txt"}, // one host, with and without the dot
 		{"mailto:a@example.com", ""},
 		{"data:text/plain,x", ""},
 		{"file:///etc/passwd", ""},
@@ -65,7 +65,7 @@ func TestLocate(t *testing.T) {
 
 // TestLocateHost: a host that url.Parse would not take has no robots.txt.
 func TestLocateHost(t *testing.T) {
-	for _, host := range []string{"a b", "a/b", "a?b", "a@b", "a#b", "\x00", "a\x7f", "[", "a:b:c", ";", "%"} {
+	for _, host := range []string{"a b", "a/b", "a?b", "a@b", "a#b", "\x00", "a\x7f", "[", "a:b:c", ";", "%", ".", "..", "[::%25\xff]", "[::%25a b]"} {
 		if got, err := dialect.Locate(&url.URL{Scheme: "http", Host: host}); err == nil {
 			t.Errorf("%q: %s", host, got)
 		}

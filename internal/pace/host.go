@@ -1,0 +1,342 @@
+package pace
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// Rules are what holds for a host whatever it says itself. They must not change once they are
+// given to New's caller. The zero Rules let everything start at once until robots.txt or a 429 says
+// otherwise.
+type Rules struct {
+	MinDelay    time.Duration // least delay
+	MaxDelay    time.Duration // a longer crawl delay counts as this; 0: every delay is kept
+	MaxInFlight int           // most requests at once; 0: one while a delay is in force, else no limit
+	FromEnd     bool          // the delay counts from the end of a response; one request at once
+	Free        bool          // a dry run: everything may start at once, and is counted
+}
+
+// A Host lets the requests to one host start, one after the other, when it may be asked. Get one
+// from Hosts.At; all methods may be called from any goroutine. A Host may be kept: if it is
+// forgotten meanwhile, its methods act on the one that has taken its place.
+//
+// Every request that waits is a goroutine that exists anyway, and only the one whose turn comes
+// next sleeps on a timer.
+type Host struct {
+	mu    sync.Mutex
+	hosts *Hosts
+	name  string
+	limiter
+	pages, denied int
+	gone          bool  // forgotten: another Host has this name
+	asked         int32 // when At last returned it, in seconds; guarded by its shard's lock
+	next          *Host // in its shard's ring; guarded by the same
+}
+
+// Stats is what happened with one host. Sums of several hosts have the counts only.
+type Stats struct {
+	Host      string
+	Requests  int // started: pages, redirect hops, robots.txt, sitemaps
+	Throttled int // times the host asked for less: each incident of 429 or 503 once
+	Pages     int // as told to Count
+	Denied    int // as told to Count
+	Waiting   int // requests that wait in Enter now
+
+	CrawlDelay time.Duration // what robots.txt asks for as written, the larger of http and https
+	BackOff    time.Duration // what 429 and 503 have added, as far as not yet forgiven
+	Delay      time.Duration // in force: the largest of BackOff, CrawlDelay within MaxDelay, and MinDelay
+	NotBefore  time.Time     // until when the last Retry-After holds everything; zero: nothing is held
+	// MinGap is the smallest time between the moments at which two requests reached the wire, as
+	// far as a delay was in force. Zero: there were no two.
+	MinGap time.Duration
+}
+
+// add sums the counts.
+func (s *Stats) add(o Stats) {
+	s.Requests += o.Requests
+	s.Throttled += o.Throttled
+	s.Pages += o.Pages
+	s.Denied += o.Denied
+}
+
+// minLease is how long an admitted ticket is kept for a request that has not started, where the
+// delay is shorter still.
+const minLease = 100 * time.Millisecond
+
+// Name returns the name that At was called with.
+func (h *Host) Name() string { return h.name }
+
+// Rules returns what New's func said of the host.
+func (h *Host) Rules() *Rules { return h.rules }
+
+// SetCrawlDelay records the crawl delay that the host's robots.txt under scheme ("http" or "https")
+// asks for, 0 for none, and reports whether that has changed. Those who wait heed it at once.
+func (h *Host) SetCrawlDelay(now time.Time, scheme string, written time.Duration) (changed bool) {
+	h = h.lock()
+	defer h.mu.Unlock()
+	if changed = h.setCrawlDelay(scheme, written); changed {
+		h.lookAgain()
+	}
+	return changed
+}
+
+// Enter is the first stage, for a request that holds nothing yet: it waits until the host's one
+// undispatched ticket is free and the host may be asked, and takes the ticket, but not the time.
+// Start follows; until then, but at most for one delay, no other ticket of the host gets in. Where
+// there is nothing to wait for there are no tickets.
+//
+// The error is ctx's cause, Close's, or ErrEnded; t then holds nothing.
+func (h *Host) Enter(ctx context.Context, t *Ticket) error {
+	h, err := h.admitting(ctx, t)
+	if err != nil {
+		return err
+	}
+	h.leave(t)
+	if h.paced == nil && h.unpaced(0) || h.unpaced(h.hosts.now()) {
+		h.mu.Unlock()
+		return nil
+	}
+	p := h.slowed()
+	t.state = waiting
+	p.waiting.push(t)
+	p.queued++
+	return h.await(ctx, t)
+}
+
+// Start is the second stage: it waits until the request may go on the wire, and that is the moment
+// which counts for the delay, until Sent names a better one. Requests are served in the order of
+// their calls, ahead of all in Enter. With direct the caller sends the request now, and End must
+// follow; else somebody may still keep it from being sent, and its place lapses after a second if
+// OnWire is not called.
+//
+// The error is ctx's cause, Close's, or ErrEnded; t then holds nothing.
+func (h *Host) Start(ctx context.Context, t *Ticket, direct bool) error {
+	h, err := h.admitting(ctx, t)
+	if err != nil {
+		return err
+	}
+	h.leave(t)
+	t.direct = direct
+	if (h.paced == nil || h.paced.urgent.front == nil) && h.start(h.hosts.now(), t) {
+		h.lookAgain()
+		h.mu.Unlock()
+		return nil
+	}
+	t.state = urgent
+	h.slowed().urgent.push(t)
+	return h.await(ctx, t)
+}
+
+// admitting locks the host that stands for h, with t at it, unless ctx or everything has ended.
+func (h *Host) admitting(ctx context.Context, t *Ticket) (*Host, error) {
+	err := h.hosts.closed()
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		t.End()
+		return nil, err
+	}
+	h = h.lock()
+	if at := t.host.Load(); at != h {
+		if at != nil {
+			h.mu.Unlock()
+			t.End()
+			h = h.lock()
+		}
+		t.host.Store(h)
+	}
+	return h, nil
+}
+
+// lock locks and returns the host that stands for h: h itself, unless it was forgotten.
+func (h *Host) lock() *Host {
+	for {
+		h.mu.Lock()
+		if !h.gone {
+			return h
+		}
+		h.mu.Unlock()
+		h = h.hosts.At(time.Now(), h.name)
+	}
+}
+
+// await returns when t has had its turn, or with an error and t out of its list. It is called with
+// the lock held and returns without.
+func (h *Host) await(ctx context.Context, t *Ticket) error {
+	defer h.mu.Unlock()
+	for state := t.state; ; {
+		d, ok := h.turn(h.hosts.now(), t)
+		if ok {
+			return nil
+		}
+		if t.wake == nil {
+			t.wake = make(chan struct{}, 1)
+		}
+		h.mu.Unlock()
+		err := t.sleep(ctx, h.hosts, d)
+		h.mu.Lock()
+		if t.state != state {
+			return ErrEnded
+		}
+		if err != nil {
+			h.leave(t)
+			return err
+		}
+	}
+}
+
+// turn takes what t waits for if it is its turn. If not, it returns after what time to look again;
+// 0: when woken.
+func (h *Host) turn(now instant, t *Ticket) (time.Duration, bool) {
+	if t.state == waiting {
+		return h.admit(now, t)
+	}
+	if h.paced.urgent.front != t {
+		return 0, false
+	}
+	if d, ok := h.ready(now); !ok {
+		return d, false
+	}
+	h.paced.urgent.remove(t)
+	h.start(now, t)
+	h.lookAgain()
+	return 0, true
+}
+
+// admit is turn for a ticket in the line of Enter.
+func (h *Host) admit(now instant, t *Ticket) (time.Duration, bool) {
+	p := h.paced
+	if front := p.waiting.front; front != t && front.next == t && front.state == admitted {
+		if !front.lapsed(now) {
+			return front.lease.since(now), false
+		}
+		// Its request was let in and never started: a later callback aborted it, or it still waits
+		// for something else. In that case it will start without a ticket, at the right time all
+		// the same.
+		h.leave(front)
+	}
+	if p.waiting.front != t || p.urgent.front != nil {
+		return 0, false
+	}
+	if d, ok := h.ready(now); !ok {
+		return d, false
+	}
+	t.state, t.lease = admitted, now.add(max(h.delay(now), minLease))
+	h.lookAgain()
+	return 0, true
+}
+
+// leave takes t out of the list it is in. After it t holds nothing.
+func (h *Host) leave(t *Ticket) {
+	switch t.state {
+	case idle:
+		return
+	case waiting, admitted:
+		h.paced.waiting.remove(t)
+		h.paced.queued--
+		t.state = idle
+	case urgent:
+		h.paced.urgent.remove(t)
+		t.state = idle
+	default:
+		var now instant
+		if h.rules.FromEnd {
+			now = h.hosts.now()
+		}
+		h.end(now, t)
+	}
+	t.lease = 0
+	t.look() // its goroutine finds that it was ended
+	h.lookAgain()
+}
+
+// lookAgain wakes those whose turn it may be now: the first in Start, else the first two in Enter,
+// the second of whom watches the ticket of the first.
+func (h *Host) lookAgain() {
+	switch p := h.paced; {
+	case p == nil:
+	case p.urgent.front != nil:
+		p.urgent.front.look()
+	default:
+		p.waiting.front.look()
+		p.waiting.second().look()
+	}
+}
+
+// SlowDown takes note of an answer with status 429 or 503 to the request of t, which may be nil, and
+// of its Retry-After, 0 if it has none. It reports whether anything changed: the answers to
+// requests that were under way when the host first complained are one incident.
+func (h *Host) SlowDown(now time.Time, t *Ticket, retryAfter time.Duration) bool {
+	h = h.lock()
+	defer h.mu.Unlock()
+	at := h.hosts.instant(now)
+	start := at
+	if t != nil && t.host.Load() == h {
+		start = t.at
+	}
+	slower := h.slowDown(at, start, retryAfter, rand.Float64())
+	h.lookAgain()
+	return slower
+}
+
+// BusyFor reports whether it is already certain that the host cannot be asked within d.
+func (h *Host) BusyFor(d time.Duration) bool {
+	h = h.lock()
+	defer h.mu.Unlock()
+	wait, ok := h.ready(h.hosts.now())
+	return !ok && wait > d
+}
+
+// Count adds to the counts that Stats has of pages that came and of requests that were denied.
+func (h *Host) Count(pages, denied int) {
+	h = h.lock()
+	defer h.mu.Unlock()
+	h.pages += pages
+	h.denied += denied
+}
+
+// Stats returns the counts so far, and the parts of the delay as they are at now.
+func (h *Host) Stats(now time.Time) Stats {
+	h = h.lock()
+	defer h.mu.Unlock()
+	at := h.hosts.instant(now)
+	s := h.counts()
+	s.Host, s.CrawlDelay, s.BackOff, s.Delay, s.MinGap = h.name, h.crawlDelay(), h.backOff(at), h.delay(at), h.gap()
+	if until := h.notBefore(at); until != 0 {
+		s.NotBefore = h.hosts.time(until)
+	}
+	if h.paced != nil {
+		s.Waiting = h.paced.queued
+	}
+	return s
+}
+
+// counts returns what can be summed.
+func (h *Host) counts() Stats {
+	s := Stats{Requests: h.requests, Pages: h.pages, Denied: h.denied}
+	if h.paced != nil {
+		s.Throttled = h.paced.throttled
+	}
+	return s
+}
+
+// forget makes h gone if forgetting it at now changes nothing, and reports whether it did.
+func (h *Host) forget(now instant) bool {
+	if !h.mu.TryLock() {
+		return false // somebody is there
+	}
+	defer h.mu.Unlock()
+	h.gone = h.idle(now) && (h.paced == nil || h.deserted(now))
+	return h.gone
+}
+
+// deserted reports whether nobody waits. A ticket that was let in and never started is nobody.
+func (h *Host) deserted(now instant) bool {
+	if front := h.paced.waiting.front; front != nil && front.state == admitted && front.lapsed(now) {
+		h.leave(front)
+	}
+	return h.paced.waiting.front == nil && h.paced.urgent.front == nil
+}

@@ -1,0 +1,599 @@
+package pace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A world is one host, a delay's way to change, and a transcript of who did what at which instant
+// of a bubble.
+type world struct {
+	*Host
+	t     *testing.T
+	start time.Time
+	mu    sync.Mutex
+	lines []string
+}
+
+// inBubble runs a test with a host that asks for a delay.
+func inBubble(t *testing.T, delay time.Duration, test func(t *testing.T, w *world)) {
+	underRules(t, Rules{}, func(t *testing.T, w *world) {
+		w.wants(delay)
+		test(t, w)
+	})
+}
+
+func underRules(t *testing.T, rules Rules, test func(t *testing.T, w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		t.Helper()
+		hosts := New(func(string) *Rules { return &rules })
+		w := &world{Host: hosts.At(time.Now(), "a.test"), t: t, start: time.Now()}
+		test(t, w)
+		synctest.Wait()
+		if !w.empty() {
+			t.Error("something is still held")
+		}
+	})
+}
+
+// wants lets robots.txt ask for a delay.
+func (w *world) wants(delay time.Duration) { w.SetCrawlDelay(time.Now(), "http", delay) }
+
+// once sends one request that needs no ticket and ends it at once.
+func (w *world) once() { w.send(w.t.Context(), new(Ticket), true) }
+
+// send takes a request through the second stage and ends it at once.
+func (w *world) send(ctx context.Context, ticket *Ticket, direct bool) error {
+	defer ticket.End()
+	if err := w.Start(ctx, ticket, direct); err != nil {
+		return err
+	}
+	if !ticket.OnWire() {
+		w.t.Error("a request that has started did not reach the wire")
+	}
+	return nil
+}
+
+// pass takes a request through both stages.
+func (w *world) pass(ctx context.Context) error {
+	ticket := new(Ticket)
+	if err := w.Enter(ctx, ticket); err != nil {
+		return err
+	}
+	return w.send(ctx, ticket, false)
+}
+
+// empty reports whether nobody waits and nothing is in flight.
+func (w *world) empty() bool {
+	w.Host.mu.Lock()
+	defer w.Host.mu.Unlock()
+	return w.inFlight.front == nil && (w.paced == nil || w.paced.waiting.front == nil && w.paced.urgent.front == nil && w.paced.queued == 0)
+}
+
+func (w *world) note(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lines = append(w.lines, fmt.Sprintf("%v %s", time.Since(w.start), fmt.Sprintf(format, args...)))
+}
+
+func (w *world) check(want string) {
+	w.t.Helper()
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if got := strings.Join(w.lines, "\n"); got != strings.TrimSpace(want) {
+		w.t.Errorf("got\n%s\nwant\n%s", got, strings.TrimSpace(want))
+	}
+}
+
+func TestPagesStartADelayApart(t *testing.T) {
+	inBubble(t, 300*time.Millisecond, func(t *testing.T, w *world) {
+		for i := range 4 {
+			go func() {
+				if err := w.pass(t.Context()); err != nil {
+					t.Error(err)
+				}
+				w.note("page %d", i)
+			}()
+			synctest.Wait() // one after the other into the line
+		}
+		time.Sleep(2 * time.Second)
+		w.check(`
+0s page 0
+300ms page 1
+600ms page 2
+900ms page 3`)
+	})
+}
+
+func TestDelayCountsFromTheLastStartWhenIdle(t *testing.T) {
+	inBubble(t, time.Second, func(t *testing.T, w *world) {
+		for _, idle := range []time.Duration{0, 100 * time.Millisecond, 5 * time.Second, 999 * time.Millisecond} {
+			time.Sleep(idle)
+			w.pass(t.Context())
+			w.note("after %v", idle)
+		}
+		w.check(`
+0s after 0s
+1s after 100ms
+6s after 5s
+7s after 999ms`)
+	})
+}
+
+func TestFirstPageWaitsForTheDelaySinceRobotsTxt(t *testing.T) {
+	inBubble(t, 0, func(t *testing.T, w *world) {
+		w.once()
+		w.note("robots.txt")
+		time.Sleep(200 * time.Millisecond)
+		w.wants(time.Second)
+		w.pass(t.Context())
+		w.note("page")
+		w.check(`
+0s robots.txt
+1s page`)
+	})
+}
+
+func TestHTTPAndHTTPSOfAHostShareTheLargerDelay(t *testing.T) {
+	hosts := New(func(string) *Rules { return &Rules{MinDelay: 1} })
+	host, now := hosts.At(time.Now(), "a.test"), time.Now()
+	for _, step := range []struct {
+		scheme      string
+		asked, want time.Duration
+	}{
+		{"http", 2, 2}, {"https", 5, 5}, {"http", 3, 5}, {"https", 0, 3}, {"http", 0, 1},
+	} {
+		if !host.SetCrawlDelay(now, step.scheme, step.asked) {
+			t.Errorf("%s asks for %d: nothing changed", step.scheme, step.asked)
+		}
+		if host.SetCrawlDelay(now, step.scheme, step.asked) {
+			t.Errorf("%s asks for %d again: something changed", step.scheme, step.asked)
+		}
+		if got := host.Stats(now); got.Delay != step.want || got.CrawlDelay != step.want && step.want != 1 {
+			t.Errorf("after %s asks for %d: %+v, want %d", step.scheme, step.asked, got, step.want)
+		}
+	}
+}
+
+func TestHopsAndRobotsTxtGoBeforeTheLine(t *testing.T) {
+	inBubble(t, time.Second, func(t *testing.T, w *world) {
+		w.pass(t.Context())
+		for i := range 2 {
+			go func() { w.pass(t.Context()); w.note("page %d", i) }()
+			synctest.Wait()
+		}
+		for i := range 2 {
+			go func() { w.once(); w.note("hop %d", i) }()
+			synctest.Wait()
+		}
+		time.Sleep(10 * time.Second)
+		w.check(`
+1s hop 0
+2s hop 1
+3s page 0
+4s page 1`)
+	})
+}
+
+// A page that holds the ticket waits in Colly's OnRequestHeaders for another host's LimitRule slot. Its
+// host's other pages must not pile up there too.
+func TestOnlyOnePageIsLetThroughBeforeItIsSent(t *testing.T) {
+	inBubble(t, time.Second, func(t *testing.T, w *world) {
+		var first, second Ticket
+		w.Enter(t.Context(), &first)
+		w.note("first in")
+		go func() { w.Enter(t.Context(), &second); w.note("second in") }()
+		time.Sleep(900 * time.Millisecond)
+		w.send(t.Context(), &first, false)
+		w.note("first sent")
+		time.Sleep(5 * time.Second)
+		second.End()
+		w.check(`
+0s first in
+900ms first sent
+1.9s second in`)
+	})
+}
+
+func TestAnUnusedTicketLapsesAfterOneDelay(t *testing.T) {
+	inBubble(t, time.Second, func(t *testing.T, w *world) {
+		var aborted, late Ticket
+		w.Enter(t.Context(), &aborted) // a later OnRequest callback aborts it: no hook will tell
+		go func() { w.Enter(t.Context(), &late); w.note("next in") }()
+		time.Sleep(5 * time.Second)
+		aborted.End() // too late to matter
+		w.send(t.Context(), &late, false)
+		w.note("next sent")
+		w.check(`
+1s next in
+5s next sent`)
+	})
+}
+
+func TestALapsedTicketMayStillStart(t *testing.T) {
+	inBubble(t, time.Second, func(t *testing.T, w *world) {
+		var slow Ticket
+		w.Enter(t.Context(), &slow)
+		go func() { w.pass(t.Context()); w.note("next sent") }()
+		time.Sleep(1500 * time.Millisecond)
+		w.send(t.Context(), &slow, false)
+		w.note("slow sent")
+		w.check(`
+1s next sent
+2s slow sent`)
+	})
+}
+
+func TestAReleasedTicketCostsNothing(t *testing.T) {
+	inBubble(t, time.Second, func(t *testing.T, w *world) {
+		var cached Ticket
+		w.Enter(t.Context(), &cached)
+		go func() { w.pass(t.Context()); w.note("next sent") }()
+		time.Sleep(10 * time.Millisecond)
+		cached.End() // it came from CacheDir
+		cached.End()
+		synctest.Wait()
+		w.check(`10ms next sent`)
+	})
+}
+
+func TestDelayChangesForThoseWhoWait(t *testing.T) {
+	inBubble(t, time.Hour, func(t *testing.T, w *world) {
+		w.pass(t.Context())
+		for i := range 3 {
+			go func() { w.pass(t.Context()); w.note("page %d", i) }()
+			synctest.Wait()
+		}
+		if got := w.Stats(time.Now()).Waiting; got != 3 {
+			t.Errorf("%d wait, want 3", got)
+		}
+		time.Sleep(10 * time.Second)
+		w.wants(2 * time.Second) // shorter: the last start is long ago
+		time.Sleep(time.Second)
+		w.wants(4 * time.Second) // longer
+		time.Sleep(5 * time.Second)
+		w.wants(0) // none
+		synctest.Wait()
+		w.check(`
+10s page 0
+14s page 1
+16s page 2`)
+	})
+}
+
+func TestAnEndedContextEndsTheWait(t *testing.T) {
+	inBubble(t, time.Hour, func(t *testing.T, w *world) {
+		cause := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		w.once()
+		for range 500 {
+			go func() {
+				if err := w.Enter(ctx, new(Ticket)); err != cause {
+					t.Errorf("Enter: %v, want the context's cause", err)
+				}
+			}()
+		}
+		go func() {
+			if err := w.send(ctx, new(Ticket), true); err != cause {
+				t.Errorf("Start: %v, want the context's cause", err)
+			}
+		}()
+		time.Sleep(time.Second)
+		cancel(cause)
+		synctest.Wait()
+		w.note("empty: %v", w.empty())
+		if err := w.Enter(ctx, new(Ticket)); err != cause {
+			t.Errorf("Enter after the end: %v, want the context's cause", err)
+		}
+		w.wants(0)
+		if err := w.Start(ctx, new(Ticket), true); err != cause {
+			t.Errorf("Start after the end: %v, want the context's cause", err)
+		}
+		if err := w.pass(t.Context()); err != nil {
+			t.Errorf("another collector: %v", err)
+		}
+		w.check(`1s empty: true`)
+	})
+}
+
+// A ticket that was let in is given back when the second stage fails.
+func TestAContextThatEndsInStartGivesTheTicketBack(t *testing.T) {
+	inBubble(t, time.Minute, func(t *testing.T, w *world) {
+		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+		defer cancel()
+		w.once()
+		var ticket Ticket
+		w.Enter(ctx, &ticket) // until 1m0s
+		w.once()
+		go func() { w.pass(t.Context()); w.note("next") }()
+		if err := w.Start(ctx, &ticket, false); err != context.DeadlineExceeded {
+			t.Errorf("Start: %v", err)
+		}
+		w.note("given up")
+		time.Sleep(time.Hour)
+		w.check(`
+1m30s given up
+2m0s next`)
+	})
+}
+
+func TestMinGapIsMeasuredUnderADelay(t *testing.T) {
+	inBubble(t, 0, func(t *testing.T, w *world) {
+		w.once()
+		w.once() // no delay: no gap
+		w.wants(time.Second)
+		for _, idle := range []time.Duration{0, 3 * time.Second, 0} {
+			time.Sleep(idle)
+			w.once()
+		}
+		if got := w.Stats(time.Now()); got.Requests != 5 || got.MinGap != time.Second {
+			t.Errorf("%d requests, smallest gap %v; want 5 and 1s", got.Requests, got.MinGap)
+		}
+	})
+}
+
+// Odd delays must neither let a request through early nor spin.
+func TestDelaysOfAnyLengthAreExact(t *testing.T) {
+	for _, delay := range []time.Duration{1, 7, 333_333_333, 1_000_000_007, 10*time.Hour + 1, 90 * 24 * time.Hour} {
+		t.Run(delay.String(), func(t *testing.T) {
+			inBubble(t, delay, func(t *testing.T, w *world) {
+				w.once()
+				last := time.Now()
+				for range 50 {
+					w.pass(t.Context())
+					if gap := time.Since(last); gap != delay {
+						t.Fatalf("gap %v, want %v", gap, delay)
+					}
+					last = time.Now()
+				}
+			})
+		})
+	}
+}
+
+// real-programs.md, 23 and 24: each dial takes 400 ms, and the server must not see gaps of 200 and 800.
+func TestASlowDialDoesNotShortenTheGap(t *testing.T) {
+	inBubble(t, 500*time.Millisecond, func(t *testing.T, w *world) {
+		for i := range 6 {
+			go func() {
+				var ticket Ticket
+				w.Enter(t.Context(), &ticket)
+				w.Start(t.Context(), &ticket, false)
+				ticket.OnWire()
+				if i%2 == 0 {
+					time.Sleep(400 * time.Millisecond)
+				}
+				ticket.Sent(time.Now())
+				w.note("server sees %d", i)
+				time.Sleep(10 * time.Millisecond)
+				ticket.End()
+				ticket.Sent(time.Now().Add(time.Hour)) // no longer its business
+			}()
+			synctest.Wait()
+		}
+		time.Sleep(time.Minute)
+		w.check(`
+400ms server sees 0
+900ms server sees 1
+1.8s server sees 2
+2.3s server sees 3
+3.2s server sees 4
+3.7s server sees 5`)
+		if got := w.Stats(time.Now()).MinGap; got != 500*time.Millisecond {
+			t.Errorf("MinGap %v", got)
+		}
+	})
+}
+
+// real-programs.md, 14: Close while pages wait.
+func TestCloseWakesEverybody(t *testing.T) {
+	inBubble(t, time.Hour, func(t *testing.T, w *world) {
+		closed := errors.New("closed")
+		var sent Ticket
+		w.Start(t.Context(), &sent, true)
+		for range 100 {
+			go func() {
+				if err := w.pass(t.Context()); err != closed {
+					t.Errorf("Enter: %v", err)
+				}
+			}()
+			go func() {
+				if err := w.Start(t.Context(), new(Ticket), true); err != closed {
+					t.Errorf("Start: %v", err)
+				}
+			}()
+		}
+		time.Sleep(time.Minute)
+		w.hosts.Close(closed)
+		w.hosts.Close(errors.New("again"))
+		synctest.Wait()
+		w.note("%d wait", w.Stats(time.Now()).Waiting)
+		if err := w.Enter(t.Context(), new(Ticket)); err != closed {
+			t.Errorf("Enter after Close: %v", err)
+		}
+		if err := w.Start(t.Context(), new(Ticket), true); err != closed {
+			t.Errorf("Start after Close: %v", err)
+		}
+		if !sent.OnWire() {
+			t.Error("Close took a request off the wire")
+		}
+		sent.End()
+		w.check(`1m0s 0 wait`)
+	})
+}
+
+func TestCloseHasAnError(t *testing.T) {
+	hosts := New(func(string) *Rules { return new(Rules) })
+	hosts.Close(nil)
+	if err := hosts.At(time.Now(), "a.test").Start(t.Context(), new(Ticket), true); err == nil {
+		t.Error("started")
+	}
+}
+
+// End works from every state, from any goroutine, and more than once.
+func TestEndFromEveryState(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		into func(w *world, t *Ticket)
+	}{
+		{"zero", func(*world, *Ticket) {}},
+		{"waiting", func(w *world, t *Ticket) {
+			w.once()
+			go w.fails(ErrEnded, func() error { return w.Enter(w.t.Context(), t) })
+			synctest.Wait()
+		}},
+		{"admitted", func(w *world, t *Ticket) { w.Enter(w.t.Context(), t) }},
+		{"urgent", func(w *world, t *Ticket) {
+			w.once()
+			go w.fails(ErrEnded, func() error { return w.Start(w.t.Context(), t, true) })
+			synctest.Wait()
+		}},
+		{"started", func(w *world, t *Ticket) { w.Start(w.t.Context(), t, false) }},
+		{"on the wire", func(w *world, t *Ticket) { w.Start(w.t.Context(), t, true) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inBubble(t, time.Second, func(t *testing.T, w *world) {
+				var ticket Ticket
+				test.into(w, &ticket)
+				for range 3 {
+					go ticket.End()
+				}
+				synctest.Wait()
+				if !w.empty() {
+					t.Error("it still holds something")
+				}
+				if ticket.OnWire() {
+					t.Error("it has started")
+				}
+				ticket.Sent(time.Now().Add(time.Hour))
+				if w.BusyFor(time.Second) {
+					t.Error("it has still been sent")
+				}
+				if err := w.Enter(t.Context(), &ticket); err != nil { // again, as it is
+					t.Error(err)
+				}
+				ticket.End()
+				ticket = Ticket{}
+				if err := w.send(t.Context(), &ticket, false); err != nil { // and as new
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+func (w *world) fails(want error, f func() error) {
+	if err := f(); err != want {
+		w.t.Errorf("%v, want %v", err, want)
+	}
+}
+
+// A ticket that goes on to another host, as a redirected request does, holds nothing at the first.
+func TestATicketIsWithOneHost(t *testing.T) {
+	for _, next := range []string{"Enter", "Start"} {
+		t.Run(next, func(t *testing.T) {
+			inBubble(t, time.Hour, func(t *testing.T, w *world) {
+				other := w.hosts.At(time.Now(), "b.test")
+				var ticket Ticket
+				w.Enter(t.Context(), &ticket)
+				w.Start(t.Context(), &ticket, true)
+				if next == "Enter" {
+					other.Enter(t.Context(), &ticket)
+				} else {
+					other.Start(t.Context(), &ticket, true)
+				}
+				if !w.empty() {
+					t.Error("it is still in flight to the first")
+				}
+				ticket.End()
+				if !(&world{Host: other}).empty() {
+					t.Error("it is still in flight to the second")
+				}
+			})
+		})
+	}
+}
+
+// The lease of a place on the wire ends when the transport has the request.
+func TestAStartThatNeverReachesTheWireLapses(t *testing.T) {
+	underRules(t, Rules{MaxInFlight: 1}, func(t *testing.T, w *world) {
+		var aborted, sent Ticket
+		w.Start(t.Context(), &aborted, false)
+		w.once()
+		w.note("next")
+		if aborted.OnWire() {
+			t.Error("it still has its place")
+		}
+		w.Start(t.Context(), &sent, false)
+		for range 2 {
+			if !sent.OnWire() {
+				t.Error("it has no place")
+			}
+		}
+		time.AfterFunc(time.Hour, sent.End)
+		w.once()
+		w.note("after the end")
+		w.check(`
+1s next
+1h0m1s after the end`)
+	})
+}
+
+func TestADryRunWaitsForNothing(t *testing.T) {
+	underRules(t, Rules{Free: true, MinDelay: time.Hour, MaxInFlight: 1}, func(t *testing.T, w *world) {
+		w.SlowDown(time.Now(), nil, time.Hour)
+		for range 10 {
+			w.pass(t.Context())
+		}
+		if got := w.Stats(time.Now()); got.Requests != 10 || got.Delay != time.Hour || got.Throttled != 1 {
+			t.Errorf("%+v", got)
+		}
+		w.note("done")
+		w.check(`0s done`)
+	})
+}
+
+func TestUnpacedHostsHaveNoTickets(t *testing.T) {
+	inBubble(t, 0, func(t *testing.T, w *world) {
+		tickets := make([]Ticket, 10)
+		for i := range tickets {
+			w.Enter(t.Context(), &tickets[i])
+		}
+		w.note("all in")
+		for i := range tickets {
+			w.Start(t.Context(), &tickets[i], false)
+		}
+		w.note("all sent")
+		for i := range tickets {
+			tickets[i].End()
+		}
+		w.check(`
+0s all in
+0s all sent`)
+	})
+}
+
+func TestBusyFor(t *testing.T) {
+	inBubble(t, time.Minute, func(t *testing.T, w *world) {
+		w.once()
+		time.Sleep(time.Second)
+		if !w.BusyFor(58*time.Second) || w.BusyFor(59*time.Second) {
+			t.Error("want to be busy for 59 s")
+		}
+		w.SlowDown(time.Now(), nil, 2*time.Minute)
+		if !w.BusyFor(119*time.Second) || w.BusyFor(2*time.Minute) {
+			t.Error("want to be busy for two minutes")
+		}
+		if got := w.Stats(time.Now()).NotBefore; !got.Equal(time.Now().Add(2 * time.Minute)) {
+			t.Errorf("not before %v", got)
+		}
+	})
+}

@@ -1,0 +1,307 @@
+package pace
+
+import (
+	"math"
+	"time"
+)
+
+// An instant is a moment in nanoseconds since the registry was made, plus one. Zero: never.
+type instant int64
+
+// add returns i later by d. What is beyond the end of time is the end of time.
+func (i instant) add(d time.Duration) instant {
+	if d > 0 && i > math.MaxInt64-instant(d) {
+		return math.MaxInt64
+	}
+	return i + instant(d)
+}
+
+// since returns how long before i start was; 0 if it was not.
+func (i instant) since(start instant) time.Duration {
+	return time.Duration(max(i-start, 0))
+}
+
+// A limiter decides when one host may be asked again. It only decides: the time is an argument,
+// waiting is Host's, which also holds its lock around every call.
+//
+// The delay in force is the largest of what the host's robots.txt asks for (under http and under
+// https: one host, one pace), MinDelay, and the back-off. A Retry-After holds everything until its
+// time has come.
+//
+// The delay is kept by arithmetic on instants rather than by a rate.Limiter, whose bucket of one
+// is the same thing counted in floating point, in 80 bytes, and which cannot be told later
+// that its token was taken at another moment.
+type limiter struct {
+	rules    *Rules
+	last     instant // what the delay counts from: the last moment, or with FromEnd the last end
+	moment   instant // when the last request reached the wire
+	inFlight list    // tickets that have started and not ended, oldest first
+	requests int
+	paced    *paced // nil: nothing but rules has ever slowed the host down
+}
+
+// paced is what only a host with a delay, a limit or somebody who waits needs.
+type paced struct {
+	crawlDelay [2]time.Duration // of robots.txt under http and under https, as written
+	notBefore  instant          // Retry-After
+	before     instant          // the moment before the last one; 0: no delay was in force between
+	minGap     time.Duration    // smallest gap before the last moment
+	throttled  int
+	backOff    backOff
+	urgent     list // tickets in Start, first come first served
+	waiting    list // tickets in Enter; the front one may be admitted already
+	queued     int  // length of waiting
+}
+
+// startLease is how long a started request may take to reach the transport. One that does not get
+// there was aborted by a later callback, or sent to another host.
+const startLease = time.Second
+
+// slowed returns l.paced, made if need be.
+func (l *limiter) slowed() *paced {
+	if l.paced == nil {
+		l.paced = new(paced)
+	}
+	return l.paced
+}
+
+// setCrawlDelay records the crawl delay of one scheme's robots.txt and reports whether it changed.
+func (l *limiter) setCrawlDelay(scheme string, written time.Duration) bool {
+	written = max(written, 0)
+	if l.paced == nil && written == 0 {
+		return false
+	}
+	known := &l.slowed().crawlDelay[0]
+	if scheme == "https" {
+		known = &l.paced.crawlDelay[1]
+	}
+	changed := *known != written
+	*known = written
+	return changed
+}
+
+// crawlDelay returns what robots.txt asks for, as written.
+func (l *limiter) crawlDelay() time.Duration {
+	if l.paced == nil {
+		return 0
+	}
+	return max(l.paced.crawlDelay[0], l.paced.crawlDelay[1])
+}
+
+// delay returns the delay in force at now.
+func (l *limiter) delay(now instant) time.Duration {
+	kept := l.crawlDelay()
+	if most := l.rules.MaxDelay; most > 0 {
+		kept = min(kept, most)
+	}
+	return max(kept, l.rules.MinDelay, l.backOff(now))
+}
+
+func (l *limiter) backOff(now instant) time.Duration {
+	if l.paced == nil {
+		return 0
+	}
+	return l.paced.backOff.at(now)
+}
+
+// notBefore returns until when a Retry-After holds everything; 0: none does at now.
+func (l *limiter) notBefore(now instant) instant {
+	if l.paced == nil || l.paced.notBefore <= now {
+		return 0
+	}
+	return l.paced.notBefore
+}
+
+// unpaced reports whether nothing keeps a request from starting, now or later.
+func (l *limiter) unpaced(now instant) bool {
+	return l.rules.Free || l.rules.MaxInFlight == 0 && l.delay(now) == 0 && l.notBefore(now) == 0
+}
+
+// ready reports whether a request may start at now, and if not, after what wait to ask again; 0:
+// when something has changed. It takes nothing.
+func (l *limiter) ready(now instant) (wait time.Duration, ok bool) {
+	if l.rules.Free {
+		return 0, true
+	}
+	if until := l.notBefore(now); until != 0 {
+		return until.since(now), false
+	}
+	delay := l.delay(now)
+	if wait, full := l.full(now, delay); full {
+		return wait, false
+	}
+	if delay == 0 || l.last == 0 {
+		return 0, true
+	}
+	wait = max(delay-now.since(l.last), 0)
+	return wait, wait == 0
+}
+
+// full reports whether as many requests are in flight as may be, and after what wait to ask again;
+// 0: when one has ended.
+func (l *limiter) full(now instant, delay time.Duration) (wait time.Duration, full bool) {
+	most := l.rules.MaxInFlight
+	if delay > 0 && (most == 0 || l.rules.FromEnd) {
+		most = 1
+	}
+	if most == 0 {
+		return 0, false
+	}
+	count := 0
+	for t := range l.inFlight.all {
+		if t.lapsed(now) {
+			l.inFlight.remove(t)
+			t.state = idle
+			continue
+		}
+		if left := t.lease.since(now); left > 0 && (wait == 0 || left < wait) {
+			wait = left
+		}
+		if count++; count == most {
+			break
+		}
+	}
+	return wait, count >= most
+}
+
+// start lets t go at now, if it may.
+func (l *limiter) start(now instant, t *Ticket) bool {
+	if _, ok := l.ready(now); !ok {
+		return false
+	}
+	t.at, t.state, t.lease = now, onWire, 0
+	if !t.direct {
+		t.state, t.lease = started, now.add(startLease)
+	}
+	l.inFlight.push(t)
+	l.requests++
+	l.next(now)
+	return true
+}
+
+// sent moves the moment of t, if it is in flight, to now.
+func (l *limiter) sent(now instant, t *Ticket) {
+	if t.state < started || now <= t.at {
+		return
+	}
+	latest := t.at == l.moment
+	switch t.at = now; {
+	case latest:
+		l.moment, l.last = now, max(l.last, now)
+	case now > l.moment: // others have started and reached the wire meanwhile
+		l.next(now)
+	}
+}
+
+// next makes now the last moment, after the gap before the one that was the last is settled.
+func (l *limiter) next(now instant) {
+	previous := l.moment
+	l.moment, l.last = now, max(l.last, now)
+	if l.paced == nil && l.delay(now) == 0 {
+		return
+	}
+	p := l.slowed()
+	p.minGap = gapOf(p, previous)
+	if p.before = 0; l.delay(now) > 0 {
+		p.before = previous
+	}
+}
+
+// gap returns the smallest time between two moments since a delay has been in force; 0: there were
+// no two.
+func (l *limiter) gap() time.Duration {
+	if l.paced == nil {
+		return 0
+	}
+	return gapOf(l.paced, l.moment)
+}
+
+// gapOf returns the smallest gap of p if last is the last moment and stays where it is.
+func gapOf(p *paced, last instant) time.Duration {
+	if gap := last.since(p.before); p.before != 0 && (p.minGap == 0 || gap < p.minGap) {
+		return gap
+	}
+	return p.minGap
+}
+
+// end takes t, which has started, off the wire at now, which matters with FromEnd only.
+func (l *limiter) end(now instant, t *Ticket) {
+	l.inFlight.remove(t)
+	t.state = idle
+	if l.rules.FromEnd {
+		l.last = max(l.last, now)
+	}
+}
+
+// maxRetryAfter bounds what one Retry-After can do. The next answer may ask for as much again.
+const maxRetryAfter = time.Hour
+
+// slowDown takes note of an answer with status 429 or 503 to a request that started at start. A
+// Retry-After moves the next start; without one the back-off grows. It reports whether anything
+// changed: the answers to requests that were under way when the host first complained are one
+// incident. jitter is a random number in [0, 1).
+func (l *limiter) slowDown(now, start instant, after time.Duration, jitter float64) bool {
+	p := l.slowed()
+	if after > 0 {
+		until := now.add(min(after, maxRetryAfter))
+		if until <= p.notBefore {
+			return false
+		}
+		p.notBefore = until
+	} else if !p.backOff.grow(now, start, jitter) {
+		return false
+	}
+	p.throttled++
+	return true
+}
+
+// idle reports whether forgetting the host at now changes nothing about when it is asked next.
+func (l *limiter) idle(now instant) bool {
+	for t := range l.inFlight.all {
+		if !t.lapsed(now) {
+			return false
+		}
+	}
+	_, ok := l.ready(now)
+	return ok && l.backOff(now) == 0
+}
+
+// A backOff is a delay that doubles with each incident, from minBackOff to maxBackOff, and halves
+// after each quiet time of ten times its length.
+type backOff struct {
+	step     time.Duration // 0: none
+	jitter   time.Duration // up to half a step more, so that a fleet does not come back as one
+	since    instant       // of the step
+	incident instant       // when the last one was counted
+}
+
+const (
+	minBackOff = time.Second
+	maxBackOff = 5 * time.Minute
+)
+
+// at returns the back-off that is left at now.
+func (b *backOff) at(now instant) time.Duration {
+	for b.step > 0 && now.since(b.since) >= 10*b.step {
+		b.since = b.since.add(10 * b.step)
+		b.step /= 2
+		b.jitter /= 2
+		if b.step < minBackOff {
+			b.step, b.jitter = 0, 0
+		}
+	}
+	return b.step + b.jitter
+}
+
+// grow counts an incident seen at now by a request that had started at start, unless it is part of
+// the last one.
+func (b *backOff) grow(now, start instant, jitter float64) bool {
+	if start < b.incident {
+		return false
+	}
+	b.at(now)
+	b.step = min(max(2*b.step, minBackOff), maxBackOff)
+	b.jitter = time.Duration(jitter * float64(b.step/2))
+	b.since, b.incident = now, now
+	return true
+}

@@ -1,0 +1,295 @@
+package pace
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A rehearsal drives a limiter through a script: an instant, a call, and after an arrow the answer.
+//
+//	0s    start a      -> yes
+//	1s    start b      -> in 1s     (ready says when)
+//	1s    start b      -> later     (when something has changed)
+//	1.2s  sent a
+//	1.5s  end a
+//	2s    429 a 10s    -> slower    (Retry-After: 10; "no": nothing came of it)
+//	2s    ask https 5s
+//	2s    delay        -> 5s
+//	2s    gap          -> 0s        (the smallest so far)
+type rehearsal struct {
+	limiter
+	tickets map[string]*Ticket
+}
+
+// at returns the instant at which a script has gone on for d.
+func at(d time.Duration) instant { return instant(d + 1) }
+
+func rehearse(t *testing.T, rules Rules, script string) {
+	t.Helper()
+	r := rehearsal{limiter: limiter{rules: &rules}, tickets: map[string]*Ticket{}}
+	for _, line := range strings.Split(strings.TrimSpace(script), "\n") {
+		call, want, _ := strings.Cut(line, "->")
+		words := strings.Fields(call)
+		d, err := time.ParseDuration(words[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.call(at(d), words[1], append(words[2:], "", "")); got != strings.TrimSpace(want) {
+			t.Errorf("%s\ngot  %s", strings.TrimSpace(line), got)
+		}
+	}
+}
+
+func (r *rehearsal) ticket(name string) *Ticket {
+	if r.tickets[name] == nil {
+		r.tickets[name] = new(Ticket)
+	}
+	return r.tickets[name]
+}
+
+func (r *rehearsal) call(now instant, verb string, args []string) string {
+	switch t := r.ticket(args[0]); verb {
+	case "start", "launch": // launch: somebody may still abort it
+		t.direct = verb == "start"
+		if r.start(now, t) {
+			return "yes"
+		}
+		if wait, _ := r.ready(now); wait > 0 {
+			return fmt.Sprint("in ", wait)
+		}
+		return "later"
+	case "sent":
+		r.sent(now, t)
+		return ""
+	case "end":
+		if t.state >= started {
+			r.end(now, t)
+		}
+		return ""
+	case "429", "503":
+		after, _ := time.ParseDuration(args[1])
+		start := now
+		if t.at != 0 {
+			start = t.at
+		}
+		if r.slowDown(now, start, after, 0) {
+			return "slower"
+		}
+		return "no"
+	case "ask":
+		d, _ := time.ParseDuration(args[1])
+		r.setCrawlDelay(args[0], d)
+		return ""
+	case "gap":
+		return r.gap().String()
+	case "delay":
+		return r.delay(now).String()
+	}
+	return "what is " + verb + "?"
+}
+
+func TestLimiter(t *testing.T) {
+	t.Run("one in flight while a delay is in force", func(t *testing.T) {
+		rehearse(t, Rules{}, `
+0s    start a       -> yes
+0s    start b       -> yes
+0s    ask http 1s
+500ms start c       -> later
+600ms end a
+600ms start c       -> later
+700ms end b
+700ms start c       -> in 300ms
+1s    start c       -> yes
+5s    start d       -> later
+6s    end c
+6s    start d       -> yes`)
+	})
+	t.Run("MaxInFlight", func(t *testing.T) {
+		rehearse(t, Rules{MaxInFlight: 2}, `
+0s    start a       -> yes
+0s    start b       -> yes
+0s    start c       -> later
+1s    end a
+1s    start c       -> yes
+1s    start d       -> later
+1s    ask http 1s
+2s    end b
+2s    start d       -> yes
+3s    start e       -> later`)
+	})
+	t.Run("FromEnd", func(t *testing.T) {
+		rehearse(t, Rules{FromEnd: true, MaxInFlight: 5}, `
+0s    ask http 1s
+0s    start a       -> yes
+3s    start b       -> later
+4s    end a
+4s    start b       -> in 1s
+4.5s  end a
+5s    start b       -> yes
+5.2s  end b
+6s    start c       -> in 200ms
+6.2s  start c       -> yes`)
+	})
+	t.Run("what never reaches the wire is forgotten", func(t *testing.T) {
+		rehearse(t, Rules{MinDelay: 100 * time.Millisecond}, `
+0s    launch a      -> yes
+200ms start b       -> in 800ms
+1s    start b       -> yes
+9h    start c       -> later
+9h    end b
+9h    start c       -> yes`)
+	})
+	t.Run("Retry-After", func(t *testing.T) {
+		rehearse(t, Rules{}, `
+0s    start a       -> yes
+1s    429 a 10s     -> slower
+1s    end a
+2s    start b       -> in 9s
+2s    503 b 5s      -> no
+11s   start b       -> yes
+12s   503 b 277h    -> slower
+12s   end b
+12s   start c       -> in 1h0m0s
+13s   429 c         -> slower
+13s   delay         -> 1s`)
+	})
+	t.Run("back-off doubles with each incident and is forgiven with time", func(t *testing.T) {
+		rehearse(t, Rules{}, `
+0s    start a       -> yes
+0s    start b       -> yes
+1s    429 a         -> slower
+1s    429 b         -> no
+1s    delay         -> 1s
+1s    end a
+1s    end b
+1s    start c       -> yes
+2s    503 c         -> slower
+2s    delay         -> 2s
+2s    end c
+3s    start d       -> yes
+3s    503 d         -> slower
+3s    delay         -> 4s
+42s   delay         -> 4s
+43s   delay         -> 2s
+63s   delay         -> 1s
+73s   delay         -> 0s`)
+	})
+	t.Run("the largest crawl delay holds", func(t *testing.T) {
+		rehearse(t, Rules{MinDelay: 2 * time.Second}, `
+0s    delay         -> 2s
+0s    ask http 1s
+0s    delay         -> 2s
+0s    ask https 5s
+0s    delay         -> 5s
+0s    ask http 7s
+0s    delay         -> 7s
+0s    ask http 0s
+0s    ask https 0s
+0s    429 x         -> slower
+0s    delay         -> 2s`)
+	})
+	t.Run("MaxDelay", func(t *testing.T) {
+		rehearse(t, Rules{MinDelay: 9 * time.Second, MaxDelay: 5 * time.Second}, `
+0s    ask http 10s
+0s    delay         -> 9s`)
+		rehearse(t, Rules{MaxDelay: 5 * time.Second}, `
+0s    ask http 10s
+0s    delay         -> 5s
+0s    ask http -10s
+0s    delay         -> 0s`)
+	})
+}
+
+// real-programs.md, 23 to 25: a dial takes 400 ms, and the delay counts from when the request is sent.
+func TestDelayCountsFromTheWire(t *testing.T) {
+	t.Run("one in flight", func(t *testing.T) {
+		rehearse(t, Rules{}, `
+0s    ask http 500ms
+0s    launch a      -> yes
+400ms sent a
+450ms end a
+500ms start b       -> in 400ms
+900ms start b       -> yes
+900ms gap           -> 500ms
+910ms sent b
+910ms gap           -> 510ms
+910ms end b
+920ms sent b
+1.4s  start c       -> in 10ms`)
+	})
+	t.Run("the better moment holds", func(t *testing.T) {
+		rehearse(t, Rules{MinDelay: time.Second}, `
+0s    launch a      -> yes
+100ms sent a
+300ms sent a
+200ms sent a
+400ms end a
+1s    start b       -> in 300ms`)
+	})
+	t.Run("from the end, when that comes later", func(t *testing.T) {
+		rehearse(t, Rules{MinDelay: time.Second, FromEnd: true}, `
+0s    launch a      -> yes
+100ms sent a
+400ms end a
+1s    start b       -> in 400ms`)
+	})
+	t.Run("several in flight: overtaken requests count from when they are sent", func(t *testing.T) {
+		rehearse(t, Rules{MinDelay: 200 * time.Millisecond, MaxInFlight: 3}, `
+0s    launch a      -> yes
+200ms launch b      -> yes
+210ms gap           -> 200ms
+210ms sent a
+210ms gap           -> 10ms
+300ms start c       -> in 110ms
+410ms start c       -> yes`)
+	})
+	t.Run("no delay, no gap", func(t *testing.T) {
+		rehearse(t, Rules{}, `
+0s    start a       -> yes
+1s    start b       -> yes
+2s    sent a
+2s    gap           -> 0s
+3s    ask http 5s
+3s    end a
+3s    end b
+7s    start c       -> yes
+7s    gap           -> 5s
+9s    ask http 0s
+9s    start d       -> yes
+9s    gap           -> 5s`)
+	})
+}
+
+// A crawl delay of any size is a delay: sums with it end at the end of time.
+func TestTheLongestDelayIsNoShortOne(t *testing.T) {
+	const forever = 1<<63 - 1
+	rules := Rules{MinDelay: forever}
+	l := limiter{rules: &rules}
+	l.start(at(time.Hour), new(Ticket))
+	l.inFlight = list{}
+	for _, later := range []time.Duration{time.Hour, 2 * time.Hour, 200 * 365 * 24 * time.Hour} {
+		if wait, ok := l.ready(at(later)); ok || wait != forever-(later-time.Hour) {
+			t.Errorf("after %v: ready %v, wait %v", later, ok, wait)
+		}
+	}
+	if i := at(time.Hour).add(forever); i != forever {
+		t.Errorf("the sum is %d", i)
+	}
+}
+
+func TestBackOffIsBoundedAndJittered(t *testing.T) {
+	var b backOff
+	now := at(0)
+	for range 20 {
+		now = now.add(time.Millisecond)
+		b.grow(now, now, 0.5)
+	}
+	if got, want := b.at(now), maxBackOff+maxBackOff/4; got != want {
+		t.Errorf("after 20 incidents %v, want %v", got, want)
+	}
+	if got := b.at(now.add(10 * maxBackOff)); got != (maxBackOff+maxBackOff/4)/2 {
+		t.Errorf("after a quiet time %v, want half", got)
+	}
+}

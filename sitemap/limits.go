@@ -33,8 +33,9 @@ const (
 	ratioFrom       = 1 << 20  // octets that are not held against the ratio
 )
 
-// withDefaults returns l with every field set, and low enough to count with.
-func (l Limits) withDefaults() Limits {
+// WithDefaults returns l as it works: with a default for each field that is 0,
+// and low enough to count with.
+func (l Limits) WithDefaults() Limits {
 	const mib, kib = 1 << 20, 1 << 10
 	or := func(v, def int64) int64 { return min(max(cmp.Or(v, def), 1), 1<<40) }
 	return Limits{

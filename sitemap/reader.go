@@ -96,7 +96,7 @@ func (r *Reader) Read() (Entry, error) {
 
 // begin finds out what the document is and leaves the window behind its root.
 func (r *Reader) begin() error {
-	r.Limits = r.Limits.withDefaults()
+	r.Limits = r.Limits.WithDefaults()
 	r.watch.limit = r.Limits.Time
 	r.src.watch, r.src.max = &r.watch, r.Limits.Raw
 	plain, layers, err := unzip(&r.src, &r.Limits)

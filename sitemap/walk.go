@@ -36,7 +36,7 @@ func (w Walker) Walk(ctx context.Context, root string, open Opener) iter.Seq2[En
 	return func(yield func(Entry, error) bool) {
 		k := walk{
 			ctx: ctx, open: open, yield: yield,
-			limits: w.Limits.withDefaults(), extensions: w.Extensions,
+			limits: w.Limits.WithDefaults(), extensions: w.Extensions,
 			seen: make(map[urlKey]bool),
 		}
 		k.file(root, 0)

@@ -1,0 +1,373 @@
+package feed
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A checkpoint knows which pages of a sitemap file are done, so that the next run neither skips nor
+// repeats one. All methods of a nil checkpoint do nothing: nothing is written down.
+type checkpoint struct {
+	feed *Feed
+	key  string
+
+	mu       sync.Mutex
+	record   record // but for Next, Left and Done
+	next     mark   // what comes before it need not be looked at, unless it is
+	left     runs   // for later, or
+	inFlight map[int]int
+	over     bool // nothing more of the file is handed on in this run
+	whole    bool // since all of it was
+	changed  bool // since it was written
+
+	dropped bool // of the walk: not all pages were kept until they could be handed on
+}
+
+// newCheckpoint returns the checkpoint of a job's file, which knows nothing yet. The record is one of
+// the file and of what its root speaks for: other pages are in the scope of another root.
+func (f *Feed) newCheckpoint(j *job) *checkpoint {
+	names := slices.Sorted(slices.Values(j.scope.names))
+	return &checkpoint{
+		feed: f, key: "sitemap " + f.Scope.String() + " " + strings.Join(names, ",") + " " + j.key,
+		record:   record{Since: unix(f.Since), Newest: f.NewestFirst},
+		inFlight: make(map[int]int),
+	}
+}
+
+// recall returns the checkpoint of a job's file with what an earlier run has written down.
+func (f *Feed) recall(ctx context.Context, j *job) *checkpoint {
+	c := f.newCheckpoint(j)
+	val, err := f.Store.Get(ctx, c.key)
+	if err == nil && val != nil {
+		err = c.record.decode(val)
+	}
+	since := unix(f.Since)
+	if err != nil && ctx.Err() == nil {
+		f.Log.Warn("sitemap record cannot be used: the file is fed from its beginning", "sitemap", j.loc, "error", err)
+	}
+	if err != nil || c.record.Since > since || !c.record.Done && c.record.Newest != f.NewestFirst {
+		c.record = record{}
+	}
+	c.next, c.left = c.record.Next, c.record.Left
+	c.record.Since, c.record.Newest = since, f.NewestFirst
+	return c
+}
+
+// unix returns t in seconds, 0 if it is zero.
+func unix(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
+}
+
+// known reports whether an earlier run has left a record of the file.
+func (c *checkpoint) known() bool { return c != nil && c.record.Version > 0 }
+
+// spares reports whether the file need not be asked for: it is done, and its index says the same of it
+// as when it was read. That was a day after it changed, or it may have changed again on the same date.
+func (c *checkpoint) spares(listed time.Time) bool {
+	const day = 24 * 60 * 60
+	if c == nil || !c.record.Done || listed.IsZero() || c.record.Listed != unix(listed) || c.record.Read < unix(listed)+day {
+		return false
+	}
+	if time.Since(time.Unix(c.record.Read, 0)) > recordTime/3 {
+		c.confirm(listed)
+	}
+	return true
+}
+
+// ask makes the request for a file that is done a conditional one.
+func (c *checkpoint) ask(h http.Header) {
+	if c == nil || !c.record.Done {
+		return
+	}
+	if c.record.ETag != "" {
+		h.Set("If-None-Match", c.record.ETag)
+	}
+	if c.record.LastModified != "" {
+		h.Set("If-Modified-Since", c.record.LastModified)
+	}
+}
+
+// opened notes an answer, and reports whether the file is done and as it was.
+func (c *checkpoint) opened(h http.Header, sum []byte) (unchanged bool) {
+	if bytes.Equal(sum, c.record.Sum) {
+		if c.record.Done {
+			return true
+		}
+	} else {
+		c.next, c.left, c.record.Done, c.record.Index = mark{}, nil, false, false
+	}
+	c.record.Version, c.record.Sum = recordVersion, sum
+	c.record.ETag, c.record.LastModified = validator(h, "ETag"), validator(h, "Last-Modified")
+	return false
+}
+
+func validator(h http.Header, name string) string {
+	if v := h.Get(name); len(v) <= longValidator {
+		return v
+	}
+	return ""
+}
+
+// confirm notes that a file that is done has not changed until now.
+func (c *checkpoint) confirm(listed time.Time) {
+	now := time.Now().Unix()
+	if c.record.Listed == unix(listed) && now-c.record.Read < 24*60*60 {
+		return
+	}
+	c.mu.Lock()
+	c.record.Listed, c.record.Read, c.whole, c.changed = unix(listed), now, true, true
+	c.mu.Unlock()
+	c.feed.keeper.save(c)
+}
+
+// names notes that the file names others, which makes it an index.
+func (c *checkpoint) names() {
+	if c != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.record.Index = true
+	}
+}
+
+// passed reports whether the page at m was dealt with by an earlier run.
+func (c *checkpoint) passed(m mark) bool {
+	if c == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !m.before(c.next) {
+		return false
+	}
+	_, found := c.left.find(m.Pos)
+	return !found
+}
+
+// pass notes that the page at m needs no visit.
+func (c *checkpoint) pass(m mark) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changed = true
+	c.left.remove(m.Pos)
+	if !c.record.Newest && c.next.before(m.next()) {
+		c.next = m.next()
+	}
+}
+
+// hand notes that the page at m is handed on. settle follows.
+func (c *checkpoint) hand(m mark) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changed = true
+	tries, _ := c.left.remove(m.Pos)
+	c.inFlight[m.Pos] = tries
+	if c.next.before(m.next()) {
+		c.next = m.next()
+	}
+}
+
+// settle notes what became of a page that was handed on. It reports whether it is given up.
+func (c *checkpoint) settle(m mark, r Result) (givenUp bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changed = true
+	tries := c.inFlight[m.Pos]
+	delete(c.inFlight, m.Pos)
+	if r == Failed {
+		tries++
+	}
+	if r == Done {
+		return false
+	}
+	if tries == mostTries {
+		return true
+	}
+	c.left.add(m.Pos, tries)
+	return false
+}
+
+// finish notes that nothing more of the file is handed on in this run, and whether that is since all of
+// it was.
+func (c *checkpoint) finish(whole bool, listed, read time.Time) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	c.over, c.whole, c.changed = true, whole, true
+	c.record.Listed, c.record.Read = unix(listed), read.Unix()
+	idle := len(c.inFlight) == 0
+	c.mu.Unlock()
+	if idle || !whole {
+		c.feed.keeper.save(c)
+	}
+}
+
+// idle reports whether the checkpoint will not change any more in this run.
+func (c *checkpoint) idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.over && len(c.inFlight) == 0
+}
+
+// write writes the record, if that is not what was written last, also when the crawl has just been
+// cancelled.
+func (c *checkpoint) write() {
+	r := c.snapshot()
+	if r == nil {
+		return
+	}
+	val, err := json.Marshal(r)
+	if err == nil {
+		err = c.feed.Store.Update(context.Background(), c.key, recordTime, func([]byte) ([]byte, error) { return val, nil })
+	}
+	if err != nil {
+		c.feed.Log.Warn("sitemap record cannot be written", "record", c.key, "error", err)
+	}
+}
+
+// snapshot returns the record as it is to be written now: pages in flight are not done.
+func (c *checkpoint) snapshot() *record {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.changed {
+		return nil
+	}
+	c.changed = false
+	r, left := c.record, slices.Clone(c.left)
+	for _, pos := range slices.Sorted(maps.Keys(c.inFlight)) {
+		left.add(pos, c.inFlight[pos])
+	}
+	r.Done = c.whole && len(left) == 0 && !r.Index
+	r.Next, r.Left = c.next, left
+	if len(left) > mostRuns {
+		if r.Next, r.Left = (mark{Pos: left[mostRuns].Pos}), left[:mostRuns]; r.Newest {
+			r.Next, r.Left = mark{}, nil // there is no telling which pages came before
+		}
+	}
+	return &r
+}
+
+// A keeper writes checkpoints down: of a page or a few at once, all that have changed.
+type keeper struct {
+	every int // pages that may not be done without being written down
+
+	writing sync.Mutex // held while records are written
+
+	mu        sync.Mutex
+	unwritten int                 // pages that are done, as far as no record says so
+	changed   map[*checkpoint]int // of these, how many in which file
+	inFlight  map[uint64]*ticket  // by the hash of the page
+}
+
+func (k *keeper) init(every int) {
+	k.every, k.changed, k.inFlight = every, make(map[*checkpoint]int), make(map[uint64]*ticket)
+}
+
+// hand notes that the page of a ticket is handed on, which is at m in the file of c.
+func (k *keeper) hand(t *ticket, c *checkpoint, m mark) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.inFlight[t.hash] = t
+	t.listed = append(t.listed, place{c, m})
+	c.hand(m)
+}
+
+// join notes that a page which is in flight is also at m in the file of c: there it is not done until
+// then, either. It reports whether such a page is in flight.
+func (k *keeper) join(hash uint64, c *checkpoint, m mark) bool {
+	if c == nil {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	t := k.inFlight[hash]
+	if t == nil || t.has(c, m) {
+		return false
+	}
+	t.listed = append(t.listed, place{c, m})
+	c.hand(m)
+	return true
+}
+
+// settle notes what became of the page of a ticket, and writes it down if it is time. While a page
+// waits for that, it has its slot.
+func (k *keeper) settle(t *ticket, r Result) (givenUp bool) {
+	k.mu.Lock()
+	if k.inFlight[t.hash] == t {
+		delete(k.inFlight, t.hash)
+	}
+	k.mu.Unlock() // nothing joins any more
+	for _, p := range t.listed {
+		givenUp = p.checkpoint.settle(p.mark, r) || givenUp
+	}
+	k.mu.Lock()
+	k.unwritten++
+	for i, p := range t.listed {
+		k.changed[p.checkpoint] += 1 - min(i, 1) // a page counts once
+	}
+	k.mu.Unlock()
+	k.flush()
+	for _, p := range t.listed {
+		if p.checkpoint.idle() {
+			k.save(p.checkpoint)
+		}
+	}
+	return givenUp
+}
+
+// flush writes down what has changed, if that is enough pages.
+func (k *keeper) flush() {
+	if !k.due() {
+		return
+	}
+	k.writing.Lock()
+	defer k.writing.Unlock()
+	if !k.due() { // somebody else has done it
+		return
+	}
+	k.mu.Lock()
+	changed := k.changed
+	k.changed = make(map[*checkpoint]int)
+	k.mu.Unlock()
+	written := 0
+	for c, n := range changed {
+		c.write()
+		written += n
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.unwritten -= written
+}
+
+func (k *keeper) due() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.unwritten >= k.every
+}
+
+// save writes one checkpoint down.
+func (k *keeper) save(c *checkpoint) {
+	k.writing.Lock()
+	defer k.writing.Unlock()
+	k.mu.Lock()
+	n := k.changed[c]
+	delete(k.changed, c)
+	k.mu.Unlock()
+	c.write()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.unwritten -= n
+}

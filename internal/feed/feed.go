@@ -1,0 +1,277 @@
+// Package feed walks the sitemaps of a crawl's sites and hands the pages that they list on, a bounded
+// number at a time. It knows sitemaps, hosts and the store; what is crawled with, and what robots.txt
+// says, is behind [Crawl].
+//
+// # Who calls what
+//
+// The crawl calls [Feed.Offer] for each request, from any goroutine, and [Feed.Run] when a request is
+// done, from a hook that the crawl waits for. Run walks the sites that are pending on the goroutine of
+// its caller: there it reads the sitemaps one after the other, calls Keep, [Crawl.Allowed] and
+// [Crawl.Visit], and waits for slots. [Crawl.Get] alone is called from goroutines of the walk, several
+// at once, so that a slow file holds up no other; all of them end before Run returns. Walks of several
+// callers run at the same time, each of another site. The done of a page may be called from any
+// goroutine.
+//
+// A program that pulls uses [Feed.Pages], which is the same walk with the pages going to a loop.
+//
+// # Why it cannot wait for itself
+//
+// A walk waits for four things: an answer (Get, Allowed), the crawl (Visit), its turn to write to the
+// store, and a slot. Only slots are held by pages. Where Visit runs a page before it returns, a page
+// that holds a slot may be what the walk runs below; so such a crawl has no slots ([Crawl.Slots]), and
+// a Run that comes while one of its walks is running returns at once and leaves its site to that walk.
+// Other crawls have slots of their own, which only pages of that crawl hold, and a page of a crawl
+// that does not run its pages at once ends without the help of the walk that handed it on.
+//
+// # Resume
+//
+// A checkpoint says of a file up to where its pages need not be looked at again, and which pages
+// before that are not done: in flight when it was written, failed, or left when the crawl ended. Pages
+// that are in flight and pages that are done but not written down are never more than the window
+// together, so this is how many may be fetched twice after a crash.
+package feed
+
+import (
+	"cmp"
+	"context"
+	"hash/maphash"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/sitemap"
+	"github.com/collyrobots/collyrobots/store"
+)
+
+// Options say what is fed. The zero value feeds everything that is in scope.
+type Options struct {
+	Window  int                      // most pages of a crawl in flight; 0: 64
+	MaxURLs int                      // most pages handed on in all; 0: no limit
+	Since   time.Time                // entries whose lastmod is known and older are left out
+	Keep    func(sitemap.Entry) bool // nil keeps all
+	Scope   Scope                    // the pages that a sitemap may list
+
+	// WellKnown looks for sitemaps in the usual places of a site that names none.
+	WellKnown bool
+
+	// NewestFirst reads all sitemaps of a site and then hands its newest pages on. It needs MaxURLs.
+	NewestFirst bool
+
+	// Resume goes on where the last run with the same Store stopped. It needs a Store.
+	Resume bool
+
+	Limits sitemap.Limits // of a file; those of walks bound all files of a site
+	Budget Budget         // of a site, for what Limits do not say
+	Store  store.Store
+	Log    *slog.Logger // nil: nobody is told
+}
+
+// A Crawl is what a walk needs of the crawl that it feeds.
+type Crawl interface {
+	// Allowed reports whether the page u may be fetched. If not, the result says what becomes of it:
+	// Done if it is denied for good, Failed if a later run should ask again, Unfinished if the crawl
+	// has ended. u is the crawl's until Allowed returns. It is called on the walk's goroutine.
+	Allowed(ctx context.Context, u *url.URL) (bool, Result)
+
+	// Get makes one exchange with a sitemap's server when its turn has come, and follows no redirect.
+	// The crawl adds the user agent, and refuses what robots.txt does. timeout bounds the exchange
+	// from its start to the end of the body; began is when it started, the zero time if it did not.
+	Get(ctx context.Context, u *url.URL, header http.Header, timeout time.Duration) (resp *http.Response, began time.Time, err error)
+
+	// Visit hands a page on and reports whether it was taken; one that is not taken is refused for
+	// good. Done is to be called once for each page that is taken, from any goroutine, also before
+	// Visit returns.
+	Visit(e sitemap.Entry, done func(Result)) (taken bool)
+
+	// Slots returns where the pages of this crawl that are in flight are counted. It is nil if Visit
+	// runs a page before it returns: then there is one at a time, and nothing to wait for.
+	Slots() *Slots
+}
+
+// A Result is what became of a page.
+type Result uint8
+
+const (
+	Done       Result = iota // its callbacks have run, or it is denied or refused for good
+	Failed                   // a later run with Resume tries again, a bounded number of times
+	Unfinished               // the crawl ended under it, which ends the walk as well
+)
+
+// A Feed hands the pages of sitemaps to crawls. Its methods may be called from any goroutine.
+type Feed struct {
+	Options
+	outcomes
+	limits sitemap.Limits // with their defaults
+	every  int            // pages that may be done and not be written down, and one more
+	seed   maphash.Seed
+
+	offered hashSet // authorities whose sitemaps are read or pending
+	seen    hashSet // pages that were listed
+	bound   sync.Once
+	once    once
+	keeper  keeper
+
+	waiting atomic.Int64 // len(pending), to be read without mu
+	mu      sync.Mutex
+	pending []assignment
+	walks   int  // that run
+	nested  bool // one of them is of a crawl without slots
+}
+
+// An assignment is what one walk is to read.
+type assignment struct {
+	site dialect.Authority
+	jobs []job
+}
+
+const (
+	defaultWindow = 64
+	leastWalks    = 8        // that may run at once, however small the window is
+	mostSites     = 1 << 24  // of which the sitemaps are remembered as read
+	mostSeen      = 25 << 20 // URLs that are remembered: some 350 MB
+)
+
+// New returns a Feed. o is as it should be: whoever takes options from a user checks them.
+func New(o Options) *Feed {
+	o.Window = cmp.Or(o.Window, defaultWindow)
+	o.Budget = o.Budget.withDefaults()
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	f := &Feed{Options: o, limits: o.Limits.WithDefaults(), seed: maphash.MakeSeed()}
+	f.offered.most, f.seen.most = mostSites, mostSeen
+	f.once.init()
+	f.keeper.init(max(1, o.Window/4))
+	return f
+}
+
+// Offer says which sitemaps a site's robots.txt names. They are pending until a Run takes them; a
+// site that was offered before is not looked at again. It costs a look-up without a lock for those.
+func (f *Feed) Offer(site dialect.Authority, sitemaps []string) {
+	if len(sitemaps) == 0 && !f.WellKnown {
+		return
+	}
+	h := maphash.String(f.seed, site.Host)
+	if site.Scheme == "https" {
+		h = ^h
+	}
+	if f.offered.has(h) || !f.offered.add(h) {
+		return
+	}
+	site.Host = strings.Clone(site.Host) // it may be a part of a long URL
+	f.assign(assignment{site, f.roots(site, sitemaps)})
+}
+
+// assign makes an assignment pending.
+func (f *Feed) assign(a assignment) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pending = append(f.pending, a)
+	f.waiting.Store(int64(len(f.pending)))
+}
+
+// roots are the files at which the walk of a site begins.
+func (f *Feed) roots(site dialect.Authority, sitemaps []string) []job {
+	jobs := make([]job, 0, len(sitemaps))
+	for _, loc := range sitemaps {
+		loc = resolve(site, loc)
+		scope := newScope(f.Scope, site.Host)
+		scope.addURL(loc)
+		jobs = append(jobs, job{loc: loc, site: site, scope: scope})
+	}
+	if len(jobs) == 0 && f.WellKnown {
+		jobs = append(jobs, wellKnown(site, newScope(f.Scope, site.Host)))
+	}
+	return jobs
+}
+
+// Run walks the sites that are pending, and those that are offered meanwhile, on the caller's
+// goroutine. It returns when none are left for it: if ctx is done or MaxURLs is reached, if as many
+// walks as may run do so, or if crawl has no slots and another walk of such a crawl is running; what
+// is then pending is theirs.
+func (f *Feed) Run(ctx context.Context, crawl Crawl) {
+	if f.waiting.Load() == 0 {
+		return
+	}
+	nested := crawl.Slots() == nil
+	if !f.enter(nested) {
+		return
+	}
+	running := true
+	defer func() { // a callback of the program's may have panicked
+		if running {
+			f.leave(nested)
+		}
+	}()
+	for {
+		var a assignment
+		if a, running = f.take(ctx, nested); !running {
+			return
+		}
+		newWalk(f, ctx, crawl, a.site).run(a.jobs)
+	}
+}
+
+// enter reports whether one more walk may run.
+func (f *Feed) enter(nested bool) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if nested && f.nested || f.walks >= max(leastWalks, f.Window) {
+		return false
+	}
+	f.walks++
+	f.nested = f.nested || nested
+	return true
+}
+
+// take returns what a walk is to read next. If there is nothing, the walk has left: nobody can have
+// relied on it after that.
+func (f *Feed) take(ctx context.Context, nested bool) (a assignment, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.full() {
+		f.pending = nil
+		f.waiting.Store(0)
+	}
+	if len(f.pending) == 0 || ctx.Err() != nil {
+		f.leaveLocked(nested)
+		return assignment{}, false
+	}
+	a, f.pending = f.pending[0], f.pending[1:]
+	f.waiting.Store(int64(len(f.pending)))
+	return a, true
+}
+
+func (f *Feed) leave(nested bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.leaveLocked(nested)
+}
+
+func (f *Feed) leaveLocked(nested bool) {
+	f.walks--
+	if nested {
+		f.nested = false
+	}
+}
+
+// full reports whether MaxURLs pages have been handed on.
+func (f *Feed) full() bool { return f.MaxURLs > 0 && f.Count(Fed) >= f.MaxURLs }
+
+// reserve counts a page as handed on, unless MaxURLs are.
+func (f *Feed) reserve() bool {
+	for {
+		n := f.counts[Fed].Load()
+		if f.MaxURLs > 0 && n >= int64(f.MaxURLs) {
+			return false
+		}
+		if f.counts[Fed].CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package feed
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"time"
+)
+
+// A file is a sitemap that was asked for.
+type file struct {
+	job
+	body     *spool // nil if err is not
+	base     *url.URL
+	coding   string // of the answer, that nothing has removed
+	broken   bool   // something of it could not be read
+	err      error
+	keys     []string // under which it is claimed
+	panicked any      // what Get panicked with
+}
+
+var (
+	errUnchanged = errors.New("feed: sitemap has not changed")   // since it was fed to its end
+	errRepeated  = errors.New("feed: sitemap was read already")  // in this crawl, under another name
+	errScheme    = errors.New("feed: not an http or https URL")  // of a sitemap
+	errRedirects = errors.New("feed: more than five redirects")  // from a sitemap
+	errNoPlace   = errors.New("feed: no place for a large file") // on the disk
+)
+
+// A statusError is an answer that is no sitemap.
+type statusError int
+
+func (s statusError) Error() string { return fmt.Sprintf("feed: status %d", int(s)) }
+
+const (
+	maxHops       = 5         // redirects that are followed
+	spoolInMemory = 128 << 10 // octets of a sitemap that are kept in memory: most fit
+)
+
+// open fetches the file of a job, on a goroutine of its own. What comes is read to its end at once, so
+// that no connection is held while its pages wait for their turn.
+func (w *walk) open(ctx context.Context, j job) (x *file) {
+	x = &file{job: j, keys: []string{j.key}}
+	defer func() { x.panicked = recover() }()
+	if w.Resume && x.check == nil {
+		x.check = w.newCheckpoint(&j)
+	}
+	x.err = w.fetch(ctx, x)
+	return x
+}
+
+// fetch follows the redirects of a file's URL and reads what is there.
+func (w *walk) fetch(ctx context.Context, x *file) error {
+	u, err := url.Parse(x.loc)
+	if err != nil {
+		return err
+	}
+	for hops := 0; ; hops++ {
+		header := make(http.Header)
+		if hops == 0 {
+			x.check.ask(header)
+		}
+		resp, began, err := w.get(ctx, u, header)
+		if err != nil {
+			return err
+		}
+		next, redirected := resp.Header.Get("Location"), resp.StatusCode >= 300 && resp.StatusCode < 400
+		if !redirected || next == "" {
+			if hops > 0 {
+				resp.Header.Del("ETag") // of another URL than the one that will be asked
+				resp.Header.Del("Last-Modified")
+			}
+			u.User = nil // it may stand in a log
+			x.base = u
+			err := w.receive(x, resp)
+			w.spent.spend(func(s *spending) { s.cost.Time += time.Since(began) })
+			return err
+		}
+		resp.Body.Close()
+		if u, err = u.Parse(next); err != nil {
+			return err
+		}
+		if hops == maxHops {
+			return errRedirects
+		}
+		if err := w.claimHop(x, u); err != nil {
+			return err
+		}
+	}
+}
+
+// claimHop claims what a redirect leads to.
+func (w *walk) claimHop(x *file, u *url.URL) error {
+	key := keyOf(u)
+	if slices.Contains(x.keys, key) {
+		return nil
+	}
+	if !w.once.claim(&x.job, u.String(), key) {
+		return errRepeated
+	}
+	x.keys = append(x.keys, key)
+	return nil
+}
+
+// get makes one exchange, unless the budget is spent.
+func (w *walk) get(ctx context.Context, u *url.URL, header http.Header) (*http.Response, time.Time, error) {
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, time.Time{}, errScheme
+	}
+	if limit := w.spent.over(); limit != nil {
+		return nil, time.Time{}, limit
+	}
+	if !w.spent.isHome(u.Host) {
+		w.spent.spend(func(s *spending) { s.cost.Elsewhere++ })
+	}
+	resp, began, err := w.crawl.Get(ctx, u, header, w.spent.patience())
+	if err == nil {
+		return resp, began, nil
+	}
+	if !began.IsZero() {
+		w.spent.spend(func(s *spending) { s.cost.Time += time.Since(began) })
+	}
+	return nil, began, err
+}
+
+// receive reads what a server answered, and tells the checkpoint.
+func (w *walk) receive(x *file, resp *http.Response) error {
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNotModified {
+		return errUnchanged
+	}
+	if resp.StatusCode != http.StatusOK {
+		return statusError(resp.StatusCode)
+	}
+	x.coding = resp.Header.Get("Content-Encoding")
+	var body io.Reader = io.LimitReader(resp.Body, min(w.limits.Raw, w.spent.octets())+1)
+	var sum hash.Hash
+	if x.check != nil {
+		sum = sha256.New()
+		body = io.TeeReader(body, sum)
+	}
+	s, n, err := keep(body)
+	w.spent.spend(func(s *spending) { s.cost.Octets += n })
+	if err != nil {
+		return err
+	}
+	if x.check != nil && x.check.opened(resp.Header, sum.Sum(nil)) {
+		return errors.Join(errUnchanged, s.Close())
+	}
+	x.body = s
+	return nil
+}
+
+// A spool is a sitemap that is at hand: in memory, or in a temporary file. If receiving it failed
+// half-way, reading it ends with that failure.
+type spool struct {
+	io.Reader
+	file   *os.File
+	remove bool // the file, which cannot be removed while it is open
+}
+
+// keep reads r to its end, or to its failure. n is how much came.
+func keep(r io.Reader) (s *spool, n int64, err error) {
+	head := new(bytes.Buffer)
+	n, err = io.CopyN(head, r, spoolInMemory)
+	if err != nil {
+		return &spool{Reader: io.MultiReader(head, failure{err})}, n, nil
+	}
+	file, err := os.CreateTemp("", "collyrobots-sitemap-*")
+	if err != nil {
+		return nil, n, errors.Join(errNoPlace, err)
+	}
+	s = &spool{file: file, remove: os.Remove(file.Name()) != nil}
+	n, err = io.Copy(file, io.MultiReader(head, r))
+	if _, seekErr := file.Seek(0, io.SeekStart); seekErr != nil {
+		return nil, n, errors.Join(errNoPlace, seekErr, s.Close())
+	}
+	if err == nil {
+		err = io.EOF
+	}
+	s.Reader = io.MultiReader(file, failure{err})
+	return s, n, nil
+}
+
+func (s *spool) Close() error {
+	if s == nil || s.file == nil {
+		return nil
+	}
+	err := s.file.Close()
+	if s.remove {
+		err = errors.Join(err, os.Remove(s.file.Name()))
+	}
+	return err
+}
+
+// failure is a reader that fails.
+type failure struct{ err error }
+
+func (f failure) Read([]byte) (int, error) { return 0, f.err }

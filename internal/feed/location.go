@@ -1,0 +1,133 @@
+package feed
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/collyrobots/collyrobots/dialect"
+)
+
+// Octets of a URL that need no thought, as bits: they mean the same in every way of writing it.
+const (
+	inHost  = 1 << iota // lower-case names, addresses, ports
+	inPath              // of which net/url keeps no second way of writing
+	inQuery             // all that is printed
+)
+
+var plainOctets = func() (t [256]uint8) {
+	for c := '!'; c <= '~'; c++ {
+		if c != '#' {
+			t[c] |= inQuery
+		}
+		switch {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '-', c == '.':
+			t[c] |= inHost | inPath
+		case 'A' <= c && c <= 'Z', strings.ContainsRune("_~$&+,/:;=@", c):
+			t[c] |= inPath
+		}
+	}
+	return t
+}()
+
+// plainURL fills u as url.Parse would, in a tenth of its time and without allocating, if loc is one of
+// the plain URLs that most are. Otherwise it reports false.
+func plainURL(loc string, u *url.URL) bool {
+	scheme := "https"
+	rest, ok := strings.CutPrefix(loc, "https://")
+	if !ok {
+		scheme = "http"
+		if rest, ok = strings.CutPrefix(loc, "http://"); !ok {
+			return false
+		}
+	}
+	host := span(rest, inHost)
+	if host == 0 || host < len(rest) && rest[host] != '/' {
+		return false
+	}
+	path := host + span(rest[host:], inPath)
+	*u = url.URL{Scheme: scheme, Host: rest[:host], Path: rest[host:path]}
+	if path == len(rest) {
+		return true
+	}
+	if rest[path] != '?' || span(rest[path:], inQuery) < len(rest)-path {
+		return false
+	}
+	u.RawQuery = rest[path+1:]
+	u.ForceQuery = u.RawQuery == ""
+	return true
+}
+
+// span returns how many octets s begins with that have the bit.
+func span(s string, bit uint8) int {
+	for i := range len(s) {
+		if plainOctets[s[i]]&bit == 0 {
+			return i
+		}
+	}
+	return len(s)
+}
+
+// parseURL fills u with a location. What crawlers visit and net/url refuses, percent signs that begin no
+// escape and control characters, it takes for escaped.
+func parseURL(loc string, u *url.URL) error {
+	if plainURL(loc, u) {
+		return nil
+	}
+	parsed, err := url.Parse(loc)
+	if err != nil {
+		if parsed, err = url.Parse(escapeStray(loc)); err != nil {
+			return err
+		}
+	}
+	*u = *parsed
+	return nil
+}
+
+// escapeStray escapes what net/url refuses behind a host.
+func escapeStray(s string) string {
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(s) {
+		c := s[i]
+		if c < ' ' || c == 0x7f || c == '%' && !(i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2])) {
+			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
+			continue
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+// resolve returns loc as seen from the robots.txt of a site.
+func resolve(site dialect.Authority, loc string) string {
+	u, err := url.Parse(loc)
+	if err != nil || u.IsAbs() {
+		return loc
+	}
+	base, err := url.Parse(site.RobotsURL())
+	if err != nil {
+		return loc
+	}
+	return base.ResolveReference(u).String()
+}
+
+// keyOf returns the name under which a file is known: its URL in normal form, without the scheme, since
+// http and https of a host are one.
+func keyOf(u *url.URL) string {
+	host := u.Host
+	if a, err := dialect.AuthorityOf(u); err == nil {
+		host = a.Host
+	}
+	path := u.EscapedPath()
+	if path == "" {
+		path = "/"
+	}
+	if u.RawQuery != "" {
+		path += "?" + u.RawQuery
+	}
+	return host + path
+}

@@ -1,0 +1,182 @@
+package feed
+
+import (
+	"hash/maphash"
+
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/sitemap"
+)
+
+// A page is an entry of a file that is to be visited, or not.
+type page struct {
+	entry sitemap.Entry
+	check *checkpoint // of the file
+	mark  mark        // where the page is in it
+	hash  uint64      // of its URL, once it is known to be wanted
+}
+
+// page deals with the next page that a file lists. It reports whether the walk goes on.
+func (w *walk) page(x *file, e sitemap.Entry, pos int) bool {
+	w.count(Entries)
+	p := page{entry: e, check: x.check, mark: mark{Pos: pos}}
+	p.entry.Root = x.root
+	if w.NewestFirst {
+		p.mark.Age = ageOf(&e)
+	}
+	why := w.unwanted(x, &p)
+	if x.check.passed(p.mark) {
+		w.count(Resumed)
+		if why == 0 && !w.see(p.hash) {
+			w.newest.pass(p.hash)
+		}
+		return true
+	}
+	if why == 0 && !w.see(p.hash) {
+		why = Duplicate
+	}
+	if why != 0 {
+		w.drop(why, e.Loc)
+		if why != Duplicate || !w.keeper.join(p.hash, p.check, p.mark) {
+			p.check.pass(p.mark)
+		}
+		return true
+	}
+	if allowed, more := w.judge(&p); !allowed {
+		return more
+	}
+	if w.NewestFirst {
+		w.newest.add(p)
+		return true
+	}
+	return w.give(&p)
+}
+
+// unwanted returns the outcome of an entry that is not to be fed for what it is, else 0.
+func (w *walk) unwanted(x *file, p *page) Outcome {
+	e := &p.entry
+	if !e.LastMod.IsZero() && e.LastMod.Before(w.Since) {
+		return Old
+	}
+	if err := parseURL(e.Loc, &w.url); err != nil {
+		w.fault(x, &sitemap.Error{Scope: sitemap.ScopeEntry, URL: e.Sitemap, Text: e.Loc, Err: sitemap.ErrBadLoc})
+		return Errors
+	}
+	if !w.inScope(x, e.Loc) {
+		return OutOfScope
+	}
+	if w.Keep != nil && !w.Keep(*e) {
+		return Dropped
+	}
+	p.hash = maphash.String(w.seed, e.Loc)
+	return 0
+}
+
+// inScope reports whether x may list the page loc, which w.url is. Those of one file tend to be on one
+// host, so the answer for the last one is kept.
+func (w *walk) inScope(x *file, loc string) bool {
+	if w.url.Host != w.host || x.scope != w.hostScope {
+		a, err := dialect.AuthorityOf(&w.url)
+		w.host, w.hostScope = w.url.Host, x.scope
+		w.hostIn = err == nil && x.scope.has(a.Host)
+		w.hostNeeds = AnySite
+		if err == nil && !w.hostIn {
+			w.hostNeeds = x.scope.needs(a.Host)
+		}
+	}
+	if !w.hostIn {
+		w.outside.add(w.hostNeeds, loc)
+	}
+	return w.hostIn
+}
+
+// outside is what a file lists and may not.
+type outside struct {
+	count int
+	kinds [AnySite + 1]struct { // by the scope that would let it in
+		count   int
+		example string
+	}
+}
+
+func (o *outside) add(needs Scope, loc string) {
+	o.count++
+	k := &o.kinds[needs]
+	if k.count++; k.count == 1 {
+		k.example = loc
+	}
+}
+
+// tellOutside logs, once for a file, that pages of it were out of scope, with the scope that would let
+// most of them in.
+func (w *walk) tellOutside(x *file) {
+	o := w.outside
+	w.outside = outside{}
+	if o.count == 0 {
+		return
+	}
+	best := AnySite
+	for kind := range o.kinds {
+		if o.kinds[kind].count > o.kinds[best].count {
+			best = Scope(kind)
+		}
+	}
+	w.tally.tell("out of scope", "sitemap lists pages of other sites, which are left out",
+		"sitemap", x.base.Redacted(), "count", o.count, "url", o.kinds[best].example, "option", "Scope: "+best.String())
+}
+
+// see notes a page that is listed, and reports whether it is the first time.
+func (w *walk) see(hash uint64) bool {
+	if !w.seen.add(hash) {
+		return false
+	}
+	if w.seen.full.Load() {
+		w.bound.Do(func() {
+			w.Log.Warn("too many pages to remember which were listed before", "count", w.seen.most)
+		})
+	}
+	return true
+}
+
+// judge asks the crawl whether the page that w.url is may be fetched, and says so where it matters. It
+// reports whether the walk goes on.
+func (w *walk) judge(p *page) (allowed, more bool) {
+	allowed, r := w.crawl.Allowed(w.ctx, &w.url)
+	switch {
+	case allowed:
+		return true, true
+	case r == Unfinished || w.ended():
+		w.stop.Store(true)
+		return false, false
+	case r == Done:
+		p.check.pass(p.mark)
+	case p.check != nil:
+		p.check.hand(p.mark)
+		if p.check.settle(p.mark, Failed) {
+			w.count(GivenUp)
+		}
+	}
+	w.drop(Denied, p.entry.Loc)
+	return false, true
+}
+
+// give hands a page on. It reports whether the walk goes on.
+func (w *walk) give(p *page) bool {
+	if !w.reserve() {
+		return false
+	}
+	t, err := w.newTicket(p)
+	if err != nil {
+		w.counts[Fed].Add(-1)
+		return false
+	}
+	if !w.hand(p.entry, t) {
+		w.counts[Fed].Add(-1)
+		if w.ended() {
+			t.finish(Unfinished)
+			return false
+		}
+		w.drop(Refused, p.entry.Loc)
+		t.finish(Done)
+	}
+	return !w.ended()
+}

@@ -1,0 +1,284 @@
+package feed
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/collyrobots/collyrobots/sitemap"
+	"github.com/collyrobots/collyrobots/store"
+)
+
+// A mortal is a store whose process may die: from then on nothing reaches it.
+type mortal struct {
+	store.Store
+	mu   sync.Mutex
+	dead bool
+}
+
+func (m *mortal) Update(ctx context.Context, key string, ttl time.Duration, f func([]byte) ([]byte, error)) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.dead {
+		return nil
+	}
+	return m.Store.Update(ctx, key, ttl, f)
+}
+
+// die ends the process. It reports whether it was alive.
+func (m *mortal) die() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.dead = true
+}
+
+func (m *mortal) isDead() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.dead
+}
+
+// A trial is a crawl that is interrupted, and then one with the same store that is not.
+type trial struct {
+	options Options
+	async   bool
+	kill    bool          // or else the context ends
+	after   time.Duration // it lived
+	pull    bool          // the pages, instead of running
+
+	files map[string]any
+	roots map[string][]string // sitemaps by site
+	pages map[string]string   // what is to become of each page: "", "slow", "denied", "old", "dropped", "failing", "refused"
+}
+
+// newTrial returns a trial of some sites.
+func newTrial(r *rand.Rand) *trial {
+	t := &trial{
+		async: r.IntN(3) > 0, kill: r.IntN(2) > 0, pull: r.IntN(6) == 0,
+		after: time.Duration(r.Int64N(int64(3 * time.Second))),
+		files: make(map[string]any), roots: make(map[string][]string), pages: make(map[string]string),
+		options: Options{
+			Window: []int{1, 2, 3, 8, 64}[r.IntN(5)], Resume: true, Since: time.Date(1998, 1, 1, 0, 0, 0, 0, time.UTC),
+			Keep: func(e sitemap.Entry) bool { return !strings.Contains(e.Loc, "dropped") },
+		},
+	}
+	if r.IntN(4) == 0 {
+		t.options.NewestFirst, t.options.MaxURLs = true, 100_000
+	}
+	for i := range 1 + r.IntN(3) {
+		t.addSite(r, fmt.Sprintf("s%d.test", i))
+	}
+	return t
+}
+
+func (t *trial) addSite(r *rand.Rand, host string) {
+	site := "http://" + host
+	kinds := []string{"", "", "", "", "slow", "denied", "old", "dropped", "failing", "refused"}
+	var all []string
+	for i := range 1 + r.IntN(120) {
+		kind := kinds[r.IntN(len(kinds))]
+		loc := fmt.Sprint([]string{"http://", "https://"}[r.IntN(2)], host, "/", kind, i)
+		t.pages[loc] = kind
+		date := []string{"", fmt.Sprintf("1999-01-%02d ", 1+r.IntN(9))}[r.IntN(2)]
+		if kind == "old" {
+			date = "1997-01-01 "
+		}
+		all = append(all, date+loc)
+	}
+	var children []string
+	for i := range 1 + r.IntN(5) {
+		child := fmt.Sprintf("%s/map%d.xml", site, i)
+		var part []string
+		for _, loc := range all {
+			if r.IntN(3) == 0 || i == 0 && r.IntN(2) == 0 {
+				part = append(part, loc) // in several, or in none
+			}
+		}
+		t.files[child] = urlset(part...)
+		if r.IntN(2) == 0 {
+			child = "1999-05-01 " + child
+		}
+		children = append(children, child)
+	}
+	t.files[site+"/index.xml"] = index(children...)
+	rest := site + "/rest.xml"
+	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	t.files[rest] = urlset(all...)
+	t.roots[site] = []string{site + "/index.xml", rest}
+	if r.IntN(2) == 0 {
+		slices.Reverse(t.roots[site])
+	}
+}
+
+// A life is what one run of a trial does.
+type life struct {
+	*world
+	mortal *mortal
+	begun  map[string]int
+	done   map[string]bool
+	failed map[string]bool
+}
+
+func (t *trial) live(ctx context.Context, records store.Store, r *rand.Rand) *life {
+	l := &life{newWorld(t.files), &mortal{Store: records}, make(map[string]int), make(map[string]bool), make(map[string]bool)}
+	l.async = t.async
+	seed := r.Uint64()
+	l.get = func(ctx context.Context, u *url.URL) error {
+		return sleep(ctx, time.Duration(seed%50)*time.Millisecond)
+	}
+	l.allow = func(u *url.URL) (bool, Result) { return !strings.Contains(u.Path, "denied"), Done }
+	l.take = func(e sitemap.Entry) bool { return t.pages[e.Loc] != "refused" }
+	l.visit = func(e sitemap.Entry) Result { return t.visit(ctx, l, e) }
+	o := t.options
+	o.Store = l.mortal
+	l.start(o)
+	return l
+}
+
+// visit runs a page, which takes some time.
+func (t *trial) visit(ctx context.Context, l *life, e sitemap.Entry) Result {
+	alive := func(f func()) bool {
+		l.mortal.mu.Lock()
+		defer l.mortal.mu.Unlock()
+		if !l.mortal.dead {
+			f()
+		}
+		return !l.mortal.dead
+	}
+	if !alive(func() { l.begun[e.Loc]++ }) {
+		return Unfinished
+	}
+	d := 10 * time.Millisecond
+	if t.pages[e.Loc] == "slow" {
+		d = 700 * time.Millisecond
+	}
+	if sleep(ctx, d) != nil {
+		return Unfinished
+	}
+	if t.pages[e.Loc] == "failing" {
+		alive(func() { l.failed[e.Loc] = true })
+		return Failed
+	}
+	alive(func() { l.done[e.Loc] = true })
+	return Done
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// run crawls all sites.
+func (l *life) run(ctx context.Context, t *trial) {
+	if t.pull {
+		sites := func(yield func(Site) bool) {
+			for site, maps := range t.roots {
+				if !yield(Site{authority(site), maps}) {
+					return
+				}
+			}
+		}
+		for p, err := range l.feed.Pages(ctx, l, sites) {
+			if err == nil {
+				p.Done(l.pulled(p.Entry))
+			}
+		}
+		return
+	}
+	for site, maps := range t.roots {
+		l.feed.Offer(authority(site), maps)
+	}
+	var runs sync.WaitGroup
+	for range 2 {
+		runs.Go(func() { l.feed.Run(ctx, l) })
+	}
+	runs.Wait()
+	l.pages.Wait()
+}
+
+func (l *life) pulled(e sitemap.Entry) Result {
+	if !l.take(e) {
+		return Done
+	}
+	return l.visit(e)
+}
+
+// wanted returns the pages that are to be visited.
+func (t *trial) wanted() map[string]string {
+	want := make(map[string]string)
+	for loc, kind := range t.pages {
+		if kind == "" || kind == "slow" || kind == "failing" {
+			want[loc] = kind
+		}
+	}
+	return want
+}
+
+func TestResumeIsExact(t *testing.T) {
+	rounds := 200
+	if testing.Short() {
+		rounds = 40
+	}
+	repeated, lost := 0, 0
+	for seed := range rounds {
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(uint64(seed), 1))
+			x := newTrial(r)
+			records := store.Memory()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			first := x.live(ctx, records, r)
+			time.AfterFunc(x.after, func() {
+				if x.kill {
+					first.mortal.die()
+				}
+				cancel()
+			})
+			first.run(ctx, x)
+			second := x.live(t.Context(), records, r)
+			second.run(t.Context(), x)
+			n, m := x.compare(t, seed, first, second)
+			repeated, lost = repeated+n, lost+m
+		})
+	}
+	t.Logf("%d rounds: %d pages lost, %d repeated", rounds, lost, repeated)
+}
+
+// compare checks that two runs are one.
+func (x *trial) compare(t *testing.T, seed int, first, second *life) (repeated, lost int) {
+	for loc, kind := range x.wanted() {
+		switch {
+		case kind == "failing":
+			if second.begun[loc] != 1 {
+				t.Errorf("seed %d: %s, which fails, was tried %d times by the second run", seed, loc, second.begun[loc])
+			}
+		case !first.done[loc] && !second.done[loc]:
+			lost++
+			t.Errorf("seed %d: %s is lost; %s", seed, loc, x)
+		case first.begun[loc] > 0 && second.begun[loc] > 0:
+			repeated++
+		}
+		if first.begun[loc] > 1 || second.begun[loc] > 1 {
+			t.Errorf("seed %d: %s was visited %d times, and then %d times", seed, loc, first.begun[loc], second.begun[loc])
+		}
+	}
+	if repeated > x.options.Window {
+		t.Errorf("seed %d: %d pages were fetched twice; %s", seed, repeated, x)
+	}
+	return repeated, lost
+}
+
+func (x *trial) String() string {
+	return fmt.Sprintf("async %v, kill %v, pull %v, after %v, window %d, newest first %v", x.async, x.kill, x.pull, x.after, x.options.Window, x.options.NewestFirst)
+}

@@ -1,0 +1,113 @@
+package feed
+
+import (
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/publicsuffix"
+
+	"github.com/collyrobots/collyrobots/dialect"
+)
+
+// A Scope says which pages a sitemap may list: those of the hosts that it speaks for, or of more. It
+// speaks for the site whose robots.txt names it and for the host that it is on itself, or that
+// redirects lead to (sitemaps.org, "Sitemaps & Cross Submits"); what an index names speaks for the same hosts.
+// A host is the same under http and https.
+type Scope uint8
+
+const (
+	SameHost Scope = iota // their pages
+	WithWWW               // and those of the same hosts with or without "www."
+	SameSite              // and those of all hosts of the same registrable domain
+	AnySite               // and all others
+)
+
+// String returns the name of the scope.
+func (s Scope) String() string {
+	switch s {
+	case SameHost:
+		return "SameHost"
+	case WithWWW:
+		return "WithWWW"
+	case SameSite:
+		return "SameSite"
+	}
+	return "AnySite"
+}
+
+// of returns what all hosts have in common that are one to s.
+func (s Scope) of(host string) string {
+	switch s {
+	case SameHost:
+		return host
+	case WithWWW:
+		return strings.TrimPrefix(host, "www.")
+	case SameSite:
+		return registrable(host)
+	}
+	return ""
+}
+
+// registrable returns the domain under which host, which may have a port, was registered; of an
+// address, or a name that is a public suffix itself, the host without its port.
+func registrable(host string) string {
+	name := (&url.URL{Host: host}).Hostname()
+	if _, err := netip.ParseAddr(name); err == nil {
+		return name
+	}
+	if domain, err := publicsuffix.EffectiveTLDPlusOne(name); err == nil {
+		return domain
+	}
+	return name
+}
+
+// A scope is what the files of one root may list.
+type scope struct {
+	kind  Scope
+	hosts []string // for which the root speaks
+	names []string // what kind makes of them
+}
+
+func newScope(kind Scope, hosts ...string) *scope {
+	s := &scope{kind: kind}
+	for _, h := range hosts {
+		s.add(h)
+	}
+	return s
+}
+
+// add puts a host into the scope.
+func (s *scope) add(host string) {
+	if slices.Contains(s.hosts, host) {
+		return
+	}
+	s.hosts = append(s.hosts, strings.Clone(host))
+	if name := s.kind.of(host); !slices.Contains(s.names, name) {
+		s.names = append(s.names, strings.Clone(name))
+	}
+}
+
+// addURL puts the host of a URL into the scope.
+func (s *scope) addURL(raw string) {
+	if u, err := url.Parse(raw); err == nil {
+		if a, err := dialect.AuthorityOf(u); err == nil {
+			s.add(a.Host)
+		}
+	}
+}
+
+// has reports whether the pages of host are in scope.
+func (s *scope) has(host string) bool { return slices.Contains(s.names, s.kind.of(host)) }
+
+// needs returns the narrowest kind of scope that would have host.
+func (s *scope) needs(host string) Scope {
+	for kind := s.kind; kind < AnySite; kind++ {
+		name := kind.of(host)
+		if slices.ContainsFunc(s.hosts, func(h string) bool { return kind.of(h) == name }) {
+			return kind
+		}
+	}
+	return AnySite
+}

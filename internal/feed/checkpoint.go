@@ -23,9 +23,10 @@ type checkpoint struct {
 	next     mark   // what comes before it need not be looked at, unless it is
 	left     runs   // for later, or
 	inFlight map[int]int
-	over     bool // nothing more of the file is handed on in this run
-	whole    bool // since all of it was
-	changed  bool // since it was written
+	over     bool   // nothing more of the file is handed on in this run
+	whole    bool   // since all of it was
+	changed  bool   // since it was written
+	sample   sample // of what was read in this run
 
 	dropped bool // of the walk: not all pages were kept until they could be handed on
 }
@@ -68,8 +69,27 @@ func unix(t time.Time) int64 {
 	return t.Unix()
 }
 
-// known reports whether an earlier run has left a record of the file.
-func (c *checkpoint) known() bool { return c != nil && c.record.Version > 0 }
+// A level is how early a file is read that is to be read. What an earlier run has dealt with comes
+// first, since it says which pages are done.
+type level int
+
+const (
+	settled level = iota // nothing of the file is new, but pages may be left
+	begun                // the rest of it is
+	fresh                // all of it is, as far as is known
+	numLevels
+)
+
+// level returns that of the file.
+func (c *checkpoint) level() level {
+	switch {
+	case c.record.Version == 0:
+		return fresh
+	case c.record.Whole || c.record.Index:
+		return settled
+	}
+	return begun
+}
 
 // spares reports whether the file need not be asked for: it is done, and its index says the same of it
 // as when it was read. That was a day after it changed, or it may have changed again on the same date.
@@ -97,18 +117,19 @@ func (c *checkpoint) ask(h http.Header) {
 	}
 }
 
-// opened notes an answer, and reports whether the file is done and as it was.
-func (c *checkpoint) opened(h http.Header, sum []byte) (unchanged bool) {
-	if bytes.Equal(sum, c.record.Sum) {
-		if c.record.Done {
-			return true
-		}
-	} else {
+// opened notes an answer. It reports whether the file was done, and is as it was or is not.
+func (c *checkpoint) opened(h http.Header, sum []byte) (unchanged, renewed bool) {
+	unchanged = c.record.Done && bytes.Equal(sum, c.record.Sum)
+	renewed = c.record.Done && !unchanged
+	if !bytes.Equal(sum, c.record.Sum) {
 		c.next, c.left, c.record.Done, c.record.Index = mark{}, nil, false, false
+	}
+	if !unchanged {
+		c.record.Sample = nil
 	}
 	c.record.Version, c.record.Sum = recordVersion, sum
 	c.record.ETag, c.record.LastModified = validator(h, "ETag"), validator(h, "Last-Modified")
-	return false
+	return unchanged, renewed
 }
 
 func validator(h http.Header, name string) string {
@@ -167,36 +188,45 @@ func (c *checkpoint) pass(m mark) {
 	}
 }
 
-// hand notes that the page at m is handed on. settle follows.
-func (c *checkpoint) hand(m mark) {
+// hand notes that the page at m is handed on. settle follows. Pages are handed on in the order of their
+// marks, but for those that join another: these come in the order of the other's file.
+func (c *checkpoint) hand(m mark, joins bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.changed = true
 	tries, _ := c.left.remove(m.Pos)
 	c.inFlight[m.Pos] = tries
-	if c.next.before(m.next()) {
+	if c.next.before(m.next()) && !(joins && c.record.Newest) {
 		c.next = m.next()
 	}
 }
 
-// settle notes what became of a page that was handed on. It reports whether it is given up.
-func (c *checkpoint) settle(m mark, r Result) (givenUp bool) {
+// settle notes what became of a page that was handed on, and returns how often it has failed.
+func (c *checkpoint) settle(m mark, r Result) (tries int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.changed = true
-	tries := c.inFlight[m.Pos]
+	tries = c.inFlight[m.Pos]
 	delete(c.inFlight, m.Pos)
 	if r == Failed {
 		tries++
 	}
-	if r == Done {
-		return false
+	if r != Done && tries < mostTries {
+		c.left.add(m.Pos, tries)
 	}
-	if tries == mostTries {
-		return true
+	return tries
+}
+
+// leave notes that the page at m is for a later run, though it was not handed on.
+func (c *checkpoint) leave(m mark, tries int) {
+	if c == nil {
+		return
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changed = true
+	c.left.remove(m.Pos)
 	c.left.add(m.Pos, tries)
-	return false
 }
 
 // finish notes that nothing more of the file is handed on in this run, and whether that is since all of
@@ -206,12 +236,21 @@ func (c *checkpoint) finish(whole bool, listed, read time.Time) {
 		return
 	}
 	c.mu.Lock()
+	c.sample.cut()
 	c.over, c.whole, c.changed = true, whole, true
 	c.record.Listed, c.record.Read = unix(listed), read.Unix()
 	idle := len(c.inFlight) == 0
 	c.mu.Unlock()
 	if idle || !whole {
 		c.feed.keeper.save(c)
+	}
+}
+
+// drop notes that a page of the file was not kept until it could be handed on. It is for the walk's
+// goroutine.
+func (c *checkpoint) drop() {
+	if c != nil {
+		c.dropped = true
 	}
 }
 
@@ -250,7 +289,11 @@ func (c *checkpoint) snapshot() *record {
 	for _, pos := range slices.Sorted(maps.Keys(c.inFlight)) {
 		left.add(pos, c.inFlight[pos])
 	}
-	r.Done = c.whole && len(left) == 0 && !r.Index
+	r.Whole = c.whole
+	if r.Done = c.whole && len(left) == 0 && !r.Index; r.Done && len(c.sample) > 0 {
+		r.Sample = c.sample.encode()
+		c.sample = nil
+	}
 	r.Next, r.Left = c.next, left
 	if len(left) > mostRuns {
 		if r.Next, r.Left = (mark{Pos: left[mostRuns].Pos}), left[:mostRuns]; r.Newest {
@@ -270,10 +313,15 @@ type keeper struct {
 	unwritten int                 // pages that are done, as far as no record says so
 	changed   map[*checkpoint]int // of these, how many in which file
 	inFlight  map[uint64]*ticket  // by the hash of the page
+	failed    map[uint64]int      // pages by their hash: how often, if that was in this run too
 }
 
+// mostFailed is how many failed pages are remembered.
+const mostFailed = 1 << 20
+
 func (k *keeper) init(every int) {
-	k.every, k.changed, k.inFlight = every, make(map[*checkpoint]int), make(map[uint64]*ticket)
+	k.every, k.changed = every, make(map[*checkpoint]int)
+	k.inFlight, k.failed = make(map[uint64]*ticket), make(map[uint64]int)
 }
 
 // hand notes that the page of a ticket is handed on, which is at m in the file of c.
@@ -282,24 +330,51 @@ func (k *keeper) hand(t *ticket, c *checkpoint, m mark) {
 	defer k.mu.Unlock()
 	k.inFlight[t.hash] = t
 	t.listed = append(t.listed, place{c, m})
-	c.hand(m)
+	c.hand(m, false)
 }
 
-// join notes that a page which is in flight is also at m in the file of c: there it is not done until
-// then, either. It reports whether such a page is in flight.
-func (k *keeper) join(hash uint64, c *checkpoint, m mark) bool {
+// join notes that a page that was handed on before is also at m in the file of c: there it is not done
+// before it is elsewhere, either.
+func (k *keeper) join(hash uint64, c *checkpoint, m mark) {
 	if c == nil {
-		return false
+		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	t := k.inFlight[hash]
-	if t == nil || t.has(c, m) {
+	if t := k.inFlight[hash]; t != nil {
+		if !t.has(c, m) {
+			t.listed = append(t.listed, place{c, m})
+			c.hand(m, true)
+		}
+		return
+	}
+	c.pass(m)
+	if tries, ok := k.failed[hash]; ok {
+		c.leave(m, tries)
+	}
+}
+
+// fail notes that a page cannot be fetched now, without being handed on. It reports whether it is given
+// up.
+func (k *keeper) fail(hash uint64, c *checkpoint, m mark) (givenUp bool) {
+	if c == nil {
 		return false
 	}
-	t.listed = append(t.listed, place{c, m})
-	c.hand(m)
+	c.hand(m, false)
+	if tries := c.settle(m, Failed); tries < mostTries {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.remember(hash, tries)
+		return false
+	}
 	return true
+}
+
+// remember notes that a page has failed in this run. k.mu is held.
+func (k *keeper) remember(hash uint64, tries int) {
+	if len(k.failed) < mostFailed {
+		k.failed[hash] = tries
+	}
 }
 
 // settle notes what became of the page of a ticket, and writes it down if it is time. While a page
@@ -309,11 +384,13 @@ func (k *keeper) settle(t *ticket, r Result) (givenUp bool) {
 	if k.inFlight[t.hash] == t {
 		delete(k.inFlight, t.hash)
 	}
-	k.mu.Unlock() // nothing joins any more
-	for _, p := range t.listed {
-		givenUp = p.checkpoint.settle(p.mark, r) || givenUp
+	tries := 0
+	for _, p := range t.listed { // to which nothing is added any more
+		tries = max(tries, p.checkpoint.settle(p.mark, r))
 	}
-	k.mu.Lock()
+	if givenUp = tries == mostTries; r != Done && !givenUp {
+		k.remember(t.hash, tries)
+	}
 	k.unwritten++
 	for i, p := range t.listed {
 		k.changed[p.checkpoint] += 1 - min(i, 1) // a page counts once

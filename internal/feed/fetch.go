@@ -18,13 +18,16 @@ import (
 // A file is a sitemap that was asked for.
 type file struct {
 	job
-	body     *spool // nil if err is not
-	base     *url.URL
-	coding   string // of the answer, that nothing has removed
-	broken   bool   // something of it could not be read
-	err      error
-	keys     []string // under which it is claimed
-	panicked any      // what Get panicked with
+	body       *spool // nil if err is not
+	base       *url.URL
+	coding     string      // of the answer, that nothing has removed
+	check      *checkpoint // nil: nothing is written down
+	renewed    bool        // it was done, and has changed
+	broken     bool        // something of it could not be read
+	unreadable bool        // it is no sitemap
+	err        error
+	keys       []string // under which it is claimed
+	panicked   any      // what Get panicked with
 }
 
 var (
@@ -48,9 +51,15 @@ const (
 // open fetches the file of a job, on a goroutine of its own. What comes is read to its end at once, so
 // that no connection is held while its pages wait for their turn.
 func (w *walk) open(ctx context.Context, j job) (x *file) {
-	x = &file{job: j, keys: []string{j.key}}
+	x = &file{job: j}
+	if !j.reread {
+		x.keys = []string{j.key} // claimed by the walk
+	}
 	defer func() { x.panicked = recover() }()
-	if w.Resume && x.check == nil {
+	switch {
+	case w.Resume && j.level < fresh:
+		x.check = w.recall(ctx, &j)
+	case w.Resume:
 		x.check = w.newCheckpoint(&j)
 	}
 	x.err = w.fetch(ctx, x)
@@ -65,7 +74,7 @@ func (w *walk) fetch(ctx context.Context, x *file) error {
 	}
 	for hops := 0; ; hops++ {
 		header := make(http.Header)
-		if hops == 0 {
+		if hops == 0 && !x.reread {
 			x.check.ask(header)
 		}
 		resp, began, err := w.get(ctx, u, header)
@@ -100,7 +109,7 @@ func (w *walk) fetch(ctx context.Context, x *file) error {
 // claimHop claims what a redirect leads to.
 func (w *walk) claimHop(x *file, u *url.URL) error {
 	key := keyOf(u)
-	if slices.Contains(x.keys, key) {
+	if slices.Contains(x.keys, key) || x.reread {
 		return nil
 	}
 	if !w.once.claim(&x.job, u.String(), key) {
@@ -152,42 +161,55 @@ func (w *walk) receive(x *file, resp *http.Response) error {
 	if err != nil {
 		return err
 	}
-	if x.check != nil && x.check.opened(resp.Header, sum.Sum(nil)) {
+	x.body = s
+	if x.check == nil {
+		return nil
+	}
+	var unchanged bool
+	unchanged, x.renewed = x.check.opened(resp.Header, sum.Sum(nil))
+	if unchanged && !x.reread {
 		return errors.Join(errUnchanged, s.Close())
 	}
-	x.body = s
 	return nil
 }
 
-// A spool is a sitemap that is at hand: in memory, or in a temporary file. If receiving it failed
-// half-way, reading it ends with that failure.
+// A spool is a sitemap that is at hand: in memory, or in a temporary file.
 type spool struct {
-	io.Reader
-	file   *os.File
-	remove bool // the file, which cannot be removed while it is open
+	head   []byte
+	file   *os.File // what follows head; nil: nothing
+	remove bool     // the file, which cannot be removed while it is open
+	err    error    // io.EOF, or why receiving it failed half-way
 }
 
 // keep reads r to its end, or to its failure. n is how much came.
 func keep(r io.Reader) (s *spool, n int64, err error) {
 	head := new(bytes.Buffer)
 	n, err = io.CopyN(head, r, spoolInMemory)
+	s = &spool{head: head.Bytes(), err: err}
 	if err != nil {
-		return &spool{Reader: io.MultiReader(head, failure{err})}, n, nil
+		return s, n, nil
 	}
-	file, err := os.CreateTemp("", "collyrobots-sitemap-*")
-	if err != nil {
+	if s.file, err = os.CreateTemp("", "collyrobots-sitemap-*"); err != nil {
 		return nil, n, errors.Join(errNoPlace, err)
 	}
-	s = &spool{file: file, remove: os.Remove(file.Name()) != nil}
-	n, err = io.Copy(file, io.MultiReader(head, r))
-	if _, seekErr := file.Seek(0, io.SeekStart); seekErr != nil {
-		return nil, n, errors.Join(errNoPlace, seekErr, s.Close())
+	s.remove = os.Remove(s.file.Name()) != nil
+	rest, err := io.Copy(s.file, r)
+	if s.err = err; err == nil {
+		s.err = io.EOF
 	}
-	if err == nil {
-		err = io.EOF
+	return s, n + rest, nil
+}
+
+// open returns a reader of the sitemap from its beginning. Reading ends as receiving it did.
+func (s *spool) open() io.Reader {
+	end := failure{s.err}
+	if s.file == nil {
+		return io.MultiReader(bytes.NewReader(s.head), end)
 	}
-	s.Reader = io.MultiReader(file, failure{err})
-	return s, n, nil
+	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
+		end.err = err
+	}
+	return io.MultiReader(bytes.NewReader(s.head), s.file, end)
 }
 
 func (s *spool) Close() error {

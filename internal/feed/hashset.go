@@ -2,6 +2,7 @@ package feed
 
 import (
 	"math/bits"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -15,7 +16,7 @@ type hashSet struct {
 	shards [hashShards]hashShard
 }
 
-const hashShards = 64 // a power of two
+const hashShards = 32 // a power of two
 
 // A hashShard is an open-addressing table of its own, so that growing holds up nobody for long.
 type hashShard struct {
@@ -61,13 +62,14 @@ func (s *hashSet) add(h uint64) bool {
 	return true
 }
 
-// grow makes a table that is 1.4 times as large: doubling would leave it emptier than 14 octets a hash
-// allow.
+// grow makes a table that is 1.3 times as large, or what the allocator makes of that: doubling would
+// leave it emptier than 14 octets a hash allow.
 func (shard *hashShard) grow(old *[]atomic.Uint64) *[]atomic.Uint64 {
 	if old == nil {
 		old = new([]atomic.Uint64)
 	}
-	table := make([]atomic.Uint64, 8+len(*old)*14/10)
+	table := slices.Grow([]atomic.Uint64(nil), 8+len(*old)*13/10)
+	table = table[:cap(table)]
 	for i := range *old {
 		if h := (*old)[i].Load(); h != 0 {
 			at, _ := lookUp(table, h)

@@ -13,8 +13,9 @@ import (
 type newest struct {
 	most   int
 	pages  byAge
-	number int                 // of the pages that were added
-	passed map[uint64]struct{} // of pages that turned out to be done after they were added
+	number int                // of the pages that were added
+	passed map[uint64]bool    // pages that are done, by hash
+	also   map[uint64][]place // where else pages are that were added
 }
 
 // spare is how many pages are kept beyond MaxURLs, in place of those that the crawl refuses.
@@ -67,40 +68,56 @@ func (n *newest) add(p page) {
 		x, n.pages[0] = n.pages[0], x
 		heap.Fix(&n.pages, 0)
 	}
-	drop(x.check)
+	x.check.drop()
 }
 
-// drop notes that not all pages of a file are handed on.
-func drop(c *checkpoint) {
-	if c != nil {
-		c.dropped = true
-	}
-}
-
-// pass notes that a page is done which may have been added, since another file lists it too.
+// pass notes that a page is done, which another file may list too.
 func (n *newest) pass(hash uint64) {
 	if n.most == 0 {
 		return
 	}
 	if n.passed == nil {
-		n.passed = make(map[uint64]struct{})
+		n.passed = make(map[uint64]bool)
 	}
-	n.passed[hash] = struct{}{}
+	n.passed[hash] = true
+}
+
+// join notes that a page that may have been added is also at m in the file of c.
+func (n *newest) join(hash uint64, c *checkpoint, m mark) {
+	if c == nil {
+		return
+	}
+	if n.also == nil {
+		n.also = make(map[uint64][]place)
+	}
+	n.also[hash] = append(n.also[hash], place{c, m})
 }
 
 // hand hands the newest pages on, when all sitemaps have been read.
 func (n *newest) hand(w *walk) {
 	slices.SortFunc(n.pages, compareAge)
+	more := true
 	for i := range n.pages {
 		p := &n.pages[i].page
-		if _, ok := n.passed[p.hash]; ok {
+		if n.passed[p.hash] {
 			continue
 		}
-		if w.ended() || !w.give(p) {
-			for _, p := range n.pages[i:] {
-				drop(p.check)
-			}
-			return
+		if more = more && !w.ended() && w.give(p); !more {
+			p.check.drop()
+			continue
+		}
+		n.pass(p.hash)
+		for _, also := range n.also[p.hash] {
+			w.keeper.join(p.hash, also.checkpoint, also.mark)
+		}
+	}
+	for hash, places := range n.also {
+		if n.passed[hash] {
+			continue
+		}
+		for _, p := range places {
+			p.checkpoint.drop()
+			p.checkpoint.leave(p.mark, 0)
 		}
 	}
 }

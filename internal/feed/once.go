@@ -25,8 +25,8 @@ type reading struct {
 // mostReadings bounds what is remembered.
 const mostReadings = 1 << 24
 
-// How a reading may end: failed and abandoned are said of files that could not be opened. failed is
-// also what stands for the scope in what is remembered of these.
+// How a reading may end. failed is also what stands for the scope in what is remembered of files that
+// could not be opened.
 const (
 	opened    = "opened"
 	failed    = "failed"
@@ -60,9 +60,9 @@ func (o *once) claim(j *job, loc, key string) bool {
 	return false
 }
 
-// release ends the opening of a file. One that was opened is read, under http and https alike; of one
-// that failed only this URL will not be asked again; one that was abandoned, since the crawl ended, is
-// as it was. It returns what is to be claimed again, now that this is known.
+// release ends the reading of a file. One that was opened will not be read again, under http and https
+// alike; of one that failed only this URL will not be asked again; one that was abandoned half-way is as
+// it was. It returns what is to be claimed again, now that this is known.
 func (o *once) release(key, how string) []job {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -24,21 +24,30 @@ func (w *walk) page(x *file, e sitemap.Entry, pos int) bool {
 		p.mark.Age = ageOf(&e)
 	}
 	why := w.unwanted(x, &p)
+	if why == 0 && x.check != nil {
+		x.check.sample.add(e.Loc)
+	}
 	if x.check.passed(p.mark) {
 		w.count(Resumed)
-		if why == 0 && !w.see(p.hash) {
+		if why == 0 {
+			w.see(p.hash)
 			w.newest.pass(p.hash)
 		}
 		return true
 	}
-	if why == 0 && !w.see(p.hash) {
-		why = Duplicate
-	}
-	if why != 0 {
+	switch {
+	case why == 0 && w.see(p.hash):
+	case why == 0 && w.NewestFirst:
+		w.drop(Duplicate, e.Loc)
+		w.newest.join(p.hash, p.check, p.mark)
+		return true
+	case why == 0:
+		w.drop(Duplicate, e.Loc)
+		w.keeper.join(p.hash, p.check, p.mark)
+		return true
+	default:
 		w.drop(why, e.Loc)
-		if why != Duplicate || !w.keeper.join(p.hash, p.check, p.mark) {
-			p.check.pass(p.mark)
-		}
+		p.check.pass(p.mark)
 		return true
 	}
 	if allowed, more := w.judge(&p); !allowed {
@@ -149,11 +158,9 @@ func (w *walk) judge(p *page) (allowed, more bool) {
 		return false, false
 	case r == Done:
 		p.check.pass(p.mark)
-	case p.check != nil:
-		p.check.hand(p.mark)
-		if p.check.settle(p.mark, Failed) {
-			w.count(GivenUp)
-		}
+		w.newest.pass(p.hash)
+	case w.keeper.fail(p.hash, p.check, p.mark):
+		w.count(GivenUp)
 	}
 	w.drop(Denied, p.entry.Loc)
 	return false, true

@@ -15,7 +15,9 @@ type record struct {
 	LastModified string `json:",omitempty"`
 	Sum          []byte // SHA-256 of the body as it came
 	Index        bool   `json:",omitempty"` // it names other files, and is always read
-	Done         bool   `json:",omitempty"` // no page of it is left
+	Whole        bool   `json:",omitempty"` // all of its pages were dealt with, but for those in Left
+	Done         bool   `json:",omitempty"` // and there are none in Left
+	Sample       []byte `json:",omitempty"` // of its pages, if it is done
 	Newest       bool   `json:",omitempty"` // pages are handed on by age, not by number
 	Next         mark
 	Left         []run `json:",omitempty"`

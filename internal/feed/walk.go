@@ -32,15 +32,17 @@ type walk struct {
 	spent spending
 	tally tally
 
-	known, fresh  []job // files to be asked for: with a record, and without
-	fetching      []job // files that are asked for or at hand, in the order in which they were
-	fetchingKnown int   // of these, how many have a record
-	atHand        []*file
-	arrived       chan *file
-	newest        newest
-	unfinished    []*file // in NewestFirst: of which pages may be still to be handed on
-	queued, urls  int64
-	over          bool // the budget, and this was said
+	queues       [numLevels][]job // files to be asked for
+	fetching     []job            // files that are asked for or at hand, in the order in which they were
+	atHand       []*file
+	arrived      chan *file
+	samples      samples // of files that are not read
+	held         []*file // until other files have been read that share pages with one of them,
+	rereading    int     // as many
+	newest       newest
+	unfinished   []*file // in NewestFirst: of which pages may be still to be handed on
+	queued, urls int64
+	over         bool // the budget, and this was said
 
 	url       url.URL // of the page at hand
 	host      string  // of the last page, and what was made of it
@@ -60,9 +62,9 @@ type job struct {
 	listed time.Time // its lastmod in the index
 	asked  time.Time // when the walk began to fetch it
 	key    string
-	known  bool        // there is a record of it
-	check  *checkpoint // with that record
-	guess  []string    // nobody has named it; where to look next if it is not there
+	level  level
+	reread bool     // for its pages to be known, though nothing is new
+	guess  []string // nobody has named it; where to look next if it is not there
 }
 
 // fetchedAtOnce is how many files of a site are asked for, or at hand, at the same time.
@@ -115,7 +117,7 @@ func (w *walk) run(jobs []job) {
 		for range len(w.fetching) - len(w.atHand) {
 			w.atHand = append(w.atHand, <-w.arrived)
 		}
-		for _, x := range w.atHand {
+		for _, x := range append(w.atHand, w.held...) {
 			w.release(x, abandoned)
 			x.body.Close()
 		}
@@ -126,7 +128,13 @@ func (w *walk) run(jobs []job) {
 	}
 	for more := true; more; {
 		w.fetchMore(ctx, &fetchers)
-		more = len(w.fetching) > 0 && w.take(w.pick())
+		if len(w.fetching) > 0 {
+			more = w.take(w.pick())
+		} else if more = len(w.held) > 0; more {
+			x := w.held[0]
+			w.held = w.held[1:]
+			more = w.read(x)
+		}
 	}
 	w.newest.hand(w)
 	for _, x := range w.unfinished {
@@ -148,42 +156,41 @@ func (w *walk) enqueue(j job) {
 		w.failed(&file{job: j, err: err})
 		return
 	}
-	j.key, j.known = keyOf(u), false
+	j.key, j.level = keyOf(u), fresh
 	if w.Resume {
 		check := w.recall(w.ctx, &j)
 		if check.spares(j.listed) {
-			w.spare(&j)
+			w.spare(&j, check)
 			return
 		}
-		if check.known() {
-			j.known, j.check = true, check
-			w.known = append(w.known, j)
-			return
-		}
+		j.level = check.level()
 	}
-	w.fresh = append(w.fresh, j)
+	w.queues[j.level] = append(w.queues[j.level], j)
 }
 
 // spare leaves out a file that has not changed.
-func (w *walk) spare(j *job) {
+func (w *walk) spare(j *job, c *checkpoint) {
 	if w.once.claim(j, j.loc, j.key) {
 		w.count(FilesUnchanged)
+		w.samples.add(j, c.record.Sample)
 		w.release(&file{job: *j, keys: []string{j.key}}, opened)
 	}
 }
 
-// next returns the file that is to be asked for next. What an earlier run has read comes first, since it
-// says which pages are done.
+// next returns the file that is to be asked for next: of the first level, and once all of the levels
+// before it have been read.
 func (w *walk) next() (j job, ok bool) {
-	queue := &w.known
-	if len(w.known) == 0 && w.fetchingKnown == 0 {
-		queue = &w.fresh
+	for l := range w.queues {
+		if q := w.queues[l]; len(q) > 0 && !w.full() && !w.ended() {
+			w.queues[l] = q[1:]
+			return q[0], true
+		}
+		fetching := slices.ContainsFunc(w.fetching, func(j job) bool { return j.level == level(l) })
+		if fetching || slices.ContainsFunc(w.held, func(x *file) bool { return x.level == level(l) }) {
+			break
+		}
 	}
-	if len(*queue) == 0 || w.full() || w.ended() {
-		return job{}, false
-	}
-	j, *queue = (*queue)[0], (*queue)[1:]
-	return j, true
+	return job{}, false
 }
 
 // fetchMore asks for more files, as far as that may be done at once.
@@ -197,14 +204,11 @@ func (w *walk) fetchMore(ctx context.Context, fetchers *sync.WaitGroup) {
 			w.overBudget(limit)
 			return
 		}
-		if !w.once.claim(&j, j.loc, j.key) {
+		if !j.reread && !w.once.claim(&j, j.loc, j.key) {
 			continue
 		}
 		j.asked = time.Now()
 		w.fetching = append(w.fetching, j)
-		if j.known {
-			w.fetchingKnown++
-		}
 		w.spent.spend(func(s *spending) { s.files++ })
 		fetchers.Go(func() { w.arrived <- w.open(ctx, j) })
 	}
@@ -212,7 +216,7 @@ func (w *walk) fetchMore(ctx context.Context, fetchers *sync.WaitGroup) {
 
 // overBudget says once that the rest of the site's sitemaps is left out, and sees to it.
 func (w *walk) overBudget(limit *sitemap.LimitError) {
-	w.known, w.fresh = nil, nil
+	w.queues = [numLevels][]job{}
 	if !w.over {
 		w.over = true
 		w.count(Errors)
@@ -256,20 +260,26 @@ func (w *walk) await(patience time.Duration) {
 
 // take deals with a file that is at hand. It reports whether the walk goes on.
 func (w *walk) take(x *file) bool {
-	if x.known {
-		w.fetchingKnown--
+	if x.reread {
+		w.rereading--
 	}
 	switch {
 	case x.panicked != nil:
 		w.release(x, abandoned)
 		panic(x.panicked)
 	case x.err == nil:
-		w.release(x, opened)
 		w.count(Files)
+		w.reread(w.sharedBy(x))
+		if w.rereading > 0 && !x.reread {
+			w.held = append(w.held, x)
+			return true
+		}
 		return w.read(x)
 	case errors.Is(x.err, errUnchanged):
 		w.release(x, opened)
 		w.count(FilesUnchanged)
+		j := x.job
+		w.samples.add(&j, x.check.record.Sample)
 		x.check.confirm(x.listed)
 	case errors.Is(x.err, errRepeated):
 		w.release(x, opened)
@@ -282,6 +292,15 @@ func (w *walk) take(x *file) bool {
 	return !w.ended()
 }
 
+// reread sees to it that the pages of files are known that were left out.
+func (w *walk) reread(files []job) {
+	for _, j := range files {
+		j.level, j.reread = settled, true
+		w.queues[settled] = append(w.queues[settled], j)
+		w.rereading++
+	}
+}
+
 // release ends what claims a file. Others that were waiting for how it goes are looked at again.
 func (w *walk) release(x *file, how string) {
 	for _, key := range x.keys {
@@ -289,6 +308,7 @@ func (w *walk) release(x *file, how string) {
 			w.assign(assignment{j.site, []job{j}})
 		}
 	}
+	x.keys = nil
 }
 
 // read reads a file that is at hand. It reports whether the walk goes on.
@@ -298,10 +318,16 @@ func (w *walk) read(x *file) bool {
 		x.root = x.base.String()
 		x.scope.addURL(x.root)
 	}
-	more := w.entries(x)
+	whole, more := w.entries(x)
 	w.tellOutside(x)
-	if !more {
+	switch {
+	case !whole:
 		x.broken = true
+		w.release(x, abandoned)
+	case x.unreadable:
+		w.release(x, failed)
+	default:
+		w.release(x, opened)
 	}
 	if x.check != nil && w.NewestFirst {
 		w.unfinished = append(w.unfinished, x)
@@ -311,31 +337,32 @@ func (w *walk) read(x *file) bool {
 	return more
 }
 
-// entries deals with what a file lists.
-func (w *walk) entries(x *file) (more bool) {
-	r := sitemap.NewReader(x.body, x.base)
+// entries deals with what a file lists. It reports whether that is all that this file can give, and
+// whether the walk goes on.
+func (w *walk) entries(x *file) (whole, more bool) {
+	r := sitemap.NewReader(x.body.open(), x.base)
 	r.Limits = w.Limits
 	children := int64(0)
 	for pos := 0; ; {
 		e, err := r.Read()
 		switch {
 		case err == io.EOF:
-			return true
+			return true, true
 		case w.ended():
-			return false
+			return false, false
 		case err != nil:
 			w.fault(x, err)
 		case !e.Index:
 			if !w.page(x, e, pos) {
-				return false
+				return false, false
 			}
 			pos++
 		case x.depth == w.limits.Depth:
 			w.fault(x, &sitemap.Error{Scope: sitemap.ScopeFile, URL: e.Sitemap, Err: &sitemap.LimitError{Limit: "Depth", Max: x.depth}})
-			return true
+			return false, true
 		case children == w.limits.Children:
 			w.fault(x, &sitemap.Error{Scope: sitemap.ScopeFile, URL: e.Sitemap, Err: &sitemap.LimitError{Limit: "Children", Max: children}})
-			return true
+			return true, true
 		default:
 			children++
 			x.check.names()
@@ -378,6 +405,7 @@ func (w *walk) fault(x *file, err error) {
 	if lost {
 		x.broken = true
 		if errors.Is(err, sitemap.ErrNotSitemap) {
+			x.unreadable = true
 			w.count(FilesFailed)
 			w.spent.spend(func(s *spending) { s.cost.Failures++ })
 			if w.guessAgain(x) {

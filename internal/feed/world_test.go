@@ -28,6 +28,7 @@ type world struct {
 	visit func(e sitemap.Entry) Result                // runs a page; nil: done at once
 	allow func(u *url.URL) (bool, Result)             // nil: everything
 	take  func(e sitemap.Entry) bool                  // nil: everything
+	after func(e sitemap.Entry)                       // once the page is done
 	get   func(ctx context.Context, u *url.URL) error // before each exchange
 	feed  *Feed
 	slots Slots
@@ -97,9 +98,7 @@ func (w *world) Visit(e sitemap.Entry, done func(Result)) bool {
 	w.most = max(w.most, w.inFlight)
 	w.mu.Unlock()
 	run := func() {
-		w.mu.Lock()
-		w.visited = append(w.visited, e.Loc)
-		w.mu.Unlock()
+		w.note(e)
 		r := Done
 		if w.visit != nil {
 			r = w.visit(e)
@@ -108,6 +107,9 @@ func (w *world) Visit(e sitemap.Entry, done func(Result)) bool {
 		w.inFlight--
 		w.mu.Unlock()
 		done(r)
+		if w.after != nil {
+			w.after(e)
+		}
 	}
 	if w.async {
 		w.pages.Go(run)
@@ -115,6 +117,12 @@ func (w *world) Visit(e sitemap.Entry, done func(Result)) bool {
 		run()
 	}
 	return true
+}
+
+func (w *world) note(e sitemap.Entry) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.visited = append(w.visited, e.Loc)
 }
 
 func (w *world) Get(ctx context.Context, u *url.URL, h http.Header, timeout time.Duration) (*http.Response, time.Time, error) {

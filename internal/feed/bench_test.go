@@ -1,0 +1,108 @@
+package feed
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/collyrobots/collyrobots/sitemap"
+	"github.com/collyrobots/collyrobots/store"
+)
+
+// A sink is a Crawl that takes all pages and does nothing with them.
+type sink struct {
+	get func(u *url.URL) io.Reader
+	n   int
+}
+
+func (s *sink) Slots() *Slots                                    { return nil }
+func (s *sink) Allowed(context.Context, *url.URL) (bool, Result) { return true, Done }
+func (s *sink) Visit(_ sitemap.Entry, done func(Result)) bool    { s.n++; done(Done); return true }
+func (s *sink) Get(_ context.Context, u *url.URL, _ http.Header, _ time.Duration) (*http.Response, time.Time, error) {
+	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(s.get(u))}, time.Now(), nil
+}
+
+// document is a sitemap of n pages as they often are.
+func document(from, n int) []byte {
+	var b bytes.Buffer
+	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">` + "\n")
+	for i := from; i < from+n; i++ {
+		fmt.Fprintf(&b, "  <url>\n    <loc>https://www.example.com/catalogue/section-%d/item-%d.html</loc>\n"+
+			"    <lastmod>2024-05-%02dT10:20:30+02:00</lastmod>\n    <changefreq>weekly</changefreq>\n    <priority>0.8</priority>\n  </url>\n",
+			i%97, i, i%28+1)
+	}
+	b.WriteString("</urlset>\n")
+	return b.Bytes()
+}
+
+// BenchmarkFeed compares feeding a URL with decoding it by encoding/xml: ns/url of one are to be at most
+// 0.22 of the other.
+func BenchmarkFeed(b *testing.B) {
+	const n = 50_000
+	doc := document(0, n)
+	perURL := func(b *testing.B) { b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/url") }
+	b.Run("encoding_xml", func(b *testing.B) {
+		for b.Loop() {
+			for d := xml.NewDecoder(bytes.NewReader(doc)); ; {
+				if _, err := d.Token(); err != nil {
+					break
+				}
+			}
+		}
+		perURL(b)
+	})
+	b.Run("Reader", func(b *testing.B) {
+		for b.Loop() {
+			for range sitemap.NewReader(bytes.NewReader(doc), nil).All() {
+			}
+		}
+		perURL(b)
+	})
+	for name, o := range map[string]Options{"Sink": {}, "Resume": {Resume: true}, "NewestFirst": {NewestFirst: true, MaxURLs: 1000}} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if o.Resume {
+					o.Store = store.Memory()
+				}
+				s := &sink{get: func(*url.URL) io.Reader { return bytes.NewReader(doc) }}
+				f := New(o)
+				f.Offer(authority("https://www.example.com"), []string{"https://www.example.com/map.xml"})
+				f.Run(b.Context(), s)
+				if s.n != n && !o.NewestFirst {
+					b.Fatal(s.n, " pages")
+				}
+			}
+			perURL(b)
+		})
+	}
+}
+
+// The set of what was listed costs at most 14 octets a URL, whatever their number.
+func TestRetainedPerURL(t *testing.T) {
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	for _, n := range []int{100_000, 130_000, 170_000, 1_000_000} {
+		before := heap()
+		s := &hashSet{most: mostSeen}
+		for i := range uint64(n) {
+			s.add(i * 0x9E3779B97F4A7C15)
+		}
+		each := float64(heap()-before) / float64(n)
+		if each > 14 {
+			t.Errorf("%d hashes cost %.1f octets each", n, each)
+		}
+		runtime.KeepAlive(s)
+	}
+}

@@ -69,6 +69,17 @@ func wildcardFile(n int) []byte {
 	return b.Bytes()
 }
 
+// headFile has wildcards behind a beginning of which each rule has its own.
+func headFile(n int) []byte {
+	var b bytes.Buffer
+	b.WriteString("User-agent: *\n")
+	for i := range n - 1 {
+		fmt.Fprintf(&b, "Disallow: /section%d/*sort=\n", 10_000+i*7919%90_000)
+	}
+	b.WriteString("Disallow: /section7/*sort=\n") // the least specific rule
+	return b.Bytes()
+}
+
 const benchTarget = "/directory/products/shoes/leather-boots?page=3"
 
 func BenchmarkParse(b *testing.B) {
@@ -159,13 +170,18 @@ func BenchmarkForeignGroups(b *testing.B) {
 
 func BenchmarkDecide(b *testing.B) {
 	for _, kind := range []struct {
-		name string
-		file func(int) []byte
-	}{{"literal", literalFile}, {"wildcard", wildcardFile}} {
+		name, target string
+		file         func(int) []byte
+	}{
+		{"literal", benchTarget, literalFile},
+		{"wildcard", benchTarget, wildcardFile},
+		{"head", benchTarget, headFile},
+		{"head matched", "/section7/shoes?page=3&sort=price", headFile}, // by the last rule
+	} {
 		for _, n := range []int{1, 10, 1000, 10_000} {
 			file := kind.file(n)
 			b.Run(fmt.Sprintf("%s/%d/rfc9309", kind.name, n), func(b *testing.B) {
-				benchmarkDecide(b, dialect.RFC9309().Parse(file).Group("ExampleBot"), benchTarget)
+				benchmarkDecide(b, dialect.RFC9309().Parse(file).Group("ExampleBot"), kind.target)
 			})
 			b.Run(fmt.Sprintf("%s/%d/temoto", kind.name, n), func(b *testing.B) {
 				data, err := robotstxt.FromBytes(file)
@@ -174,7 +190,7 @@ func BenchmarkDecide(b *testing.B) {
 				}
 				group := data.FindGroup("ExampleBot")
 				for b.Loop() {
-					group.Test(benchTarget)
+					group.Test(kind.target)
 				}
 			})
 		}
@@ -207,6 +223,8 @@ func hostileFiles() map[string][]byte {
 		"long pieces":  fill(func(i int) string { return fmt.Sprintf("Disallow: /*aaaaaaaaaaaaaaaaaaaaaaaaaaaab%d\n", i) }),
 		"nested":       fill(func(i int) string { return "Disallow: /" + strings.Repeat("a", i) + "\n" }),
 		"nested stars": fill(func(i int) string { return "Disallow: /" + strings.Repeat("a", i%1000) + "*b\n" }),
+		"same heads":   fill(func(i int) string { return fmt.Sprintf("Disallow: /aaaa*a*%d\n", i) }),
+		"many heads":   fill(func(i int) string { return "Disallow: /" + strings.Repeat("a", i%100) + "*b*c\n" }),
 		"one pattern":  []byte("User-agent: *\nDisallow: /" + strings.Repeat("*a", dialect.SizeLimit/2-20) + "b\n"),
 		"escapes":      fill(func(i int) string { return fmt.Sprintf("Disallow: /*%%2F%%2f\xE9%d\n", i) }),
 		"short":        fill(func(i int) string { return fmt.Sprintf("Disallow: /%x\n", i) }),

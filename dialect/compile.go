@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"encoding/binary"
 	"slices"
 	"strings"
 	"sync"
@@ -25,7 +24,8 @@ type compiler struct {
 // A draft is a rule before it is packed.
 type draft struct {
 	rule
-	rank     int    // octets of the pattern
+	probe    probe
+	rank     uint32 // octets of the pattern
 	from, to uint32 // the pattern as written, in Rules.text
 }
 
@@ -71,7 +71,7 @@ func (c *compiler) collect(ours func(value string) bool) {
 // add drafts a rule, unless its pattern can never match.
 func (c *compiler) add(rec record) {
 	d := draft{from: rec.from, to: rec.to}
-	d.line = rec.line
+	d.line, d.probe = rec.line, probeFor("")
 	if rec.kind == allowLine {
 		d.flags = allowing
 	}
@@ -121,54 +121,4 @@ func (c *compiler) sortDrafts() []uint64 {
 		c.order[i] &= 1<<seqBits - 1
 	}
 	return c.order
-}
-
-// pack sorts the drafts and lays them out: see Group.data.
-func (c *compiler) pack() string {
-	order := c.sortDrafts()
-	at := len(order)*packedSize + len(c.name)
-	size := at
-	for i := range c.drafts {
-		size += c.drafts[i].packedText()
-	}
-	var data strings.Builder
-	data.Grow(size)
-	for _, i := range order {
-		d := &c.drafts[i]
-		var p [packedSize]byte
-		binary.LittleEndian.PutUint32(p[0:], uint32(at))
-		binary.LittleEndian.PutUint32(p[4:], d.size|uint32(d.flags)<<24)
-		binary.LittleEndian.PutUint32(p[8:], d.line|uint32(c.lastOctet(d))<<24)
-		data.Write(p[:])
-		at += d.packedText()
-	}
-	data.WriteString(c.name)
-	for _, i := range order {
-		d := &c.drafts[i]
-		if d.flags&rewritten != 0 {
-			data.Write(c.buf[d.at : d.at+d.size])
-		}
-		data.WriteString(c.written(d))
-	}
-	return data.String()
-}
-
-// lastOctet returns the last octet of the text of a draft, 0 if it is empty.
-func (c *compiler) lastOctet(d *draft) byte {
-	switch {
-	case d.size == 0:
-		return 0
-	case d.flags&rewritten != 0:
-		return c.buf[d.at+d.size-1]
-	}
-	return c.written(d)[d.size-1]
-}
-
-// packedText is the size of what Group.data holds of a draft besides its record.
-func (d *draft) packedText() int {
-	n := int(d.to - d.from)
-	if d.flags&rewritten != 0 {
-		n += int(d.size)
-	}
-	return n
 }

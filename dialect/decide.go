@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"math"
 	"net/url"
 	"strings"
 	"sync"
@@ -40,18 +41,21 @@ func (g *Group) Decide(target string) Decision {
 	if g.temoto != nil {
 		return g.temoto.decide(target)
 	}
-	i := g.count
-	switch {
-	case g.count == 0:
-	case g.isNormal(target):
-		i = g.number(target)
-	default:
+	if g.count == 0 {
+		return Decision{Allowed: true}
+	}
+	i := uint32(odd)
+	if n := g.first(target); n > 0 && target[0] == '/' && g.isNormal(target[:n]) {
+		i = g.number(target, n)
+	}
+	if i == odd {
 		i = g.numberOdd(target)
 	}
 	if i == g.count {
 		return Decision{Allowed: true}
 	}
-	return g.explain(int(i))
+	r := g.rule(i)
+	return Decision{r.flags&(allowing|empty) != 0, Rule{r.flags&allowing != 0, g.pattern(i, r), int(r.line)}}
 }
 
 // DecideURL is Decide for the [Target] of u, which it does not keep: it does not
@@ -69,57 +73,71 @@ func (g *Group) DecideURL(u *url.URL) Decision {
 	return d
 }
 
-// isNormal reports whether a target is in the form that rules are compared with.
-func (g *Group) isNormal(target string) bool {
-	if target == "" || target[0] != '/' {
-		return false
+// needed returns how many octets of a target must be in normal form for a look at
+// the heads of all rules, and to tell /robots.txt from what is longer. One more tells
+// the end of a target from its fragment. What a wildcard without a head, or an index
+// of wildcards, is looked for in is the whole target.
+func (g *Group) needed() uint16 {
+	n := len("/robots.txt")
+	for i := range g.count {
+		r := g.rule(i)
+		size := len(g.head(i, r))
+		if r.flags&wild != 0 && (size <= 1 || g.index != nil) {
+			return math.MaxUint16
+		}
+		n = max(n, size)
 	}
-	if g.dialect.variant().coding == canonical {
-		return isCanonical(target)
-	}
-	return strings.IndexByte(target, '#') < 0
+	return uint16(min(n+1, math.MaxUint16))
 }
 
-// number returns the number of the first rule that matches a normal target, or
-// g.count: nothing is said of it.
-func (g *Group) number(target string) uint32 {
+// first returns how many octets of a target must be in normal form to begin with.
+func (g *Group) first(target string) int {
+	if g.reach == math.MaxUint16 {
+		return len(target)
+	}
+	return min(len(target), int(g.reach))
+}
+
+// isNormal reports whether a part of a target is in the form that rules are compared
+// with.
+func (g *Group) isNormal(part string) bool {
+	if g.dialect.variant().coding == canonical {
+		return isCanonical(part)
+	}
+	return strings.IndexByte(part, '#') < 0
+}
+
+// odd is the number of no rule: the target must be brought into normal form first.
+const odd = math.MaxUint32
+
+// number returns the number of the first rule that matches a target, of which the
+// first octets, so many, are known to be normal; g.count if nothing is said of it, or
+// odd if the others are not normal and decide.
+func (g *Group) number(target string, normal int) uint32 {
 	if g.dialect.variant().openRobots && target == "/robots.txt" {
 		return g.count
 	}
 	if g.index != nil {
 		return g.index.find(g, target)
 	}
-	return g.find(target)
+	return g.find(target, normal)
 }
 
-// explain returns the decision of the i-th rule.
-func (g *Group) explain(i int) Decision {
-	r, end := g.rule(i), uint32(len(g.data))
-	if i+1 < int(g.count) {
-		end = g.rule(i + 1).at
-	}
-	at := r.at
-	if r.flags&rewritten != 0 {
-		at += r.size
-	}
-	return Decision{r.flags&(allowing|empty) != 0, Rule{r.flags&allowing != 0, g.data[at:end], int(r.line)}}
-}
-
-// find returns the number of the first rule that matches, or g.count, by a look
-// at one rule after the other.
-func (g *Group) find(target string) uint32 {
-	for i := range g.count {
-		p := int(i) * packedSize
-		packed := g.data[p : p+packedSize]
-		at, size, last := load32(packed), load32(packed[4:]), packed[11]
-		n, f := size&lowMask, flags(size>>24)
-		switch {
-		case f&(anchored|wild|twofold) != 0:
-			if f.match(g.data[at:at+n], target) {
-				return i
+// find is number by a look at one rule after the other.
+func (g *Group) find(target string, normal int) uint32 {
+	probes := g.data[:g.count*probeSize]
+	for p := 0; p+1 < len(probes); p += probeSize {
+		if at := int(probes[p]); at >= len(target) || target[at] != probes[p+1] {
+			continue
+		}
+		i := uint32(p / probeSize)
+		if normal < len(target) && g.rule(i).flags&wild != 0 {
+			if !g.isNormal(target[normal:]) {
+				return odd
 			}
-		// Most texts differ from the target in their last octet already.
-		case n == 0, n <= uint32(len(target)) && target[n-1] == last && target[:n] == g.data[at:at+n]:
+			normal = len(target)
+		}
+		if g.matches(i, target) {
 			return i
 		}
 	}
@@ -128,21 +146,17 @@ func (g *Group) find(target string) uint32 {
 
 // matches reports whether the i-th rule matches a target.
 func (g *Group) matches(i uint32, target string) bool {
-	r := g.rule(int(i))
-	return r.flags.match(g.text(r), target)
-}
-
-// match reports whether a rule with these flags and text matches a target.
-func (f flags) match(text, target string) bool {
-	switch f & (anchored | wild | twofold) {
+	r := g.rule(i)
+	text := g.text(r)
+	switch r.flags & (anchored | wild | twofold) {
 	case 0:
 		return strings.HasPrefix(target, text)
 	case anchored:
 		return target == text
 	case wild, wild | anchored:
-		return matchWild(text, target, f&anchored != 0)
+		return matchWild(text, target, int(g.data[i*probeSize])+1, r.flags&anchored != 0)
 	}
-	return matchTwofold(text, target, f&anchored != 0)
+	return matchTwofold(text, target, r.flags&anchored != 0)
 }
 
 // targets keeps space for targets that are not in normal form.
@@ -164,7 +178,7 @@ func (g *Group) numberOdd(target string) uint32 {
 		buf = append(buf, target...)
 	}
 	// Nothing keeps the octets, and they do not change before they go back.
-	i := g.number(unsafe.String(unsafe.SliceData(buf), len(buf)))
+	i := g.number(unsafe.String(unsafe.SliceData(buf), len(buf)), len(buf))
 	*space = buf
 	targets.Put(space)
 	return i

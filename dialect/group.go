@@ -7,50 +7,13 @@ import "time"
 // the file alive.
 type Group struct {
 	dialect Dialect
+	reach   uint16        // octets of a target that must be in normal form to begin with
 	count   uint32        // of rules
 	delay   time.Duration // as written; negative: none
-	data    string        // count packed rules, the group's name, the patterns
+	data    string        // the rules and the group's name: see packed.go
 	index   *index        // nil if there are few rules
 	temoto  *temotoGroup  // nil except for Temoto
 }
-
-// A rule is an Allow or Disallow line, compiled. Rules are kept packed in
-// Group.data, the most specific first.
-type rule struct {
-	at    uint32 // of the text to match in Group.data
-	size  uint32 // of that text
-	line  uint32
-	flags flags
-}
-
-// flags are the kinds of a rule.
-type flags uint8
-
-const (
-	allowing  flags = 1 << iota
-	anchored        // the URL must end where the text ends
-	wild            // the text has wildcards
-	twofold         // the text is two, see twoForms
-	empty           // the pattern is empty: restricts nothing
-	rewritten       // the pattern as written follows the text, else it begins with it
-)
-
-// A packed rule is three words: at; size, and above it the flags; line, and above
-// it the last octet of the text.
-const (
-	packedSize = 12
-	lowMask    = 1<<24 - 1
-)
-
-// rule unpacks the i-th rule.
-func (g *Group) rule(i int) rule {
-	p := g.data[i*packedSize:][:packedSize]
-	size := load32(p[4:])
-	return rule{load32(p), size & lowMask, load32(p[8:]) & lowMask, flags(size >> 24)}
-}
-
-// text returns what r matches with.
-func (g *Group) text(r rule) string { return g.data[r.at : r.at+r.size] }
 
 // Group returns what the file says to the crawler with these product tokens, the
 // most specific first: the group of the first token that has one, else that of
@@ -80,6 +43,7 @@ func (r *Rules) Group(tokens ...string) *Group {
 	if g.count >= indexFrom {
 		g.index = newIndex(g)
 	}
+	g.reach = g.needed()
 	c.reset(nil, nil)
 	compilers.Put(c)
 	return g
@@ -91,11 +55,7 @@ func (g *Group) Name() string {
 	if g.temoto != nil {
 		return g.temoto.name
 	}
-	at, end := g.count*packedSize, uint32(len(g.data))
-	if g.count > 0 {
-		end = g.rule(0).at
-	}
-	return g.data[at:end]
+	return g.name()
 }
 
 // CrawlDelay returns the group's Crawl-delay as the dialect reads it. It is

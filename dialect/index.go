@@ -2,11 +2,8 @@ package dialect
 
 import (
 	"hash/maphash"
-	"iter"
-	"math"
 	"math/bits"
 	"math/rand/v2"
-	"slices"
 )
 
 // indexFrom is the number of rules from which a group is searched with an index
@@ -16,26 +13,50 @@ const indexFrom = 24
 // An index finds the rule that decides without a look at most of them. Rules are
 // known by their number, the smaller the more specific, as Group.rule counts.
 type index struct {
-	literals literals
-	wilds    wilds
+	heads heads
+	wilds wilds
 }
 
 // newIndex makes an index of the rules of g.
 func newIndex(g *Group) *index {
-	var literal, wildcard []uint32
+	byHead, byText := sortRules(g)
+	return &index{newHeads(g, byHead), newWilds(g, byText)}
+}
+
+// sortRules returns the rules of g that are found by their head and the others: those
+// with wildcards whose head is short, shared by many, or so long that there may be
+// very many lengths.
+func sortRules(g *Group) (byHead, byText []uint32) {
+	const shortest, longest, mostShared = 4, 64, 4
+	var wildcard, hashes []uint32
+	byHead = make([]uint32, 0, g.count)
 	for i := range g.count {
-		if g.rule(int(i)).flags&wild == 0 {
-			literal = append(literal, i)
+		if g.rule(i).flags&wild == 0 {
+			byHead = append(byHead, i)
 		} else {
 			wildcard = append(wildcard, i)
 		}
 	}
-	return &index{newLiterals(g, literal), newWilds(g, wildcard)}
+	sharing := make([]uint32, tableSize(len(wildcard))) // by the hash of a head
+	for _, i := range wildcard {
+		h := uint32(maphash.String(seed, g.head(i, g.rule(i)))) & uint32(len(sharing)-1)
+		hashes = append(hashes, h)
+		sharing[h]++
+	}
+	for k, i := range wildcard {
+		n := len(g.head(i, g.rule(i)))
+		if shortest <= n && n <= longest && sharing[hashes[k]] <= mostShared {
+			byHead = append(byHead, i)
+		} else {
+			byText = append(byText, i)
+		}
+	}
+	return byHead, byText
 }
 
 // find returns the number of the first rule that matches, or g.count.
 func (x *index) find(g *Group, target string) uint32 {
-	return x.wilds.find(g, target, x.literals.find(g, target))
+	return x.wilds.find(g, target, x.heads.find(g, target))
 }
 
 // seed and gramFactor keep the authors of files from choosing texts that meet in
@@ -45,243 +66,5 @@ var (
 	gramFactor = rand.Uint32() | 1
 )
 
-// literals finds the texts without wildcards that a target begins with: it looks
-// for a beginning of each length that there is in a hash table.
-type literals struct {
-	lengths []uint32 // of the texts, ascending
-	table   []uint32 // number of a rule + 1, at its hash or after; 0 ends
-}
-
-func newLiterals(g *Group, rules []uint32) literals {
-	var l literals
-	for _, i := range rules {
-		l.lengths = append(l.lengths, g.rule(int(i)).size)
-	}
-	slices.Sort(l.lengths)
-	l.lengths = slices.Clip(slices.Compact(l.lengths))
-	l.table = make([]uint32, tableSize(len(rules)))
-	for _, i := range rules {
-		l.insert(g, i)
-	}
-	return l
-}
-
 // tableSize is a power of two, at least twice n.
 func tableSize(n int) int { return 1 << bits.Len(uint(2*n)) }
-
-// insert puts a rule into the table, unless a more specific one is the same.
-func (l *literals) insert(g *Group, i uint32) {
-	r := g.rule(int(i))
-	text := g.text(r)
-	for slot := maphash.String(seed, text); ; slot++ {
-		entry := &l.table[slot&uint64(len(l.table)-1)]
-		if *entry == 0 {
-			*entry = i + 1
-			return
-		}
-		if other := g.rule(int(*entry - 1)); other.flags&anchored == r.flags&anchored && g.text(other) == text {
-			return
-		}
-	}
-}
-
-// find returns the smallest number of a rule that matches, or g.count.
-func (l *literals) find(g *Group, target string) uint32 {
-	best := g.count
-	for _, n := range l.lengths {
-		if int(n) > len(target) {
-			break
-		}
-		for slot := maphash.String(seed, target[:n]); ; slot++ {
-			entry := l.table[slot&uint64(len(l.table)-1)]
-			if entry == 0 {
-				break
-			}
-			if i := entry - 1; i < best {
-				if r := g.rule(int(i)); r.size == n && r.flags.match(g.text(r), target) {
-					best = i
-				}
-			}
-		}
-	}
-	return best
-}
-
-// wilds finds texts with wildcards by a gram, four octets that stand side by
-// side in the text and in few others. A target that has not the gram cannot match
-// the text.
-type wilds struct {
-	starts  []uint32   // of the grams with one hash in entries
-	entries []gramRule // by hash, then by rule
-	others  []maskRule // rules without a gram, by rule
-}
-
-// A gramRule is a rule and its gram.
-type gramRule struct{ gram, rule uint32 }
-
-// A maskRule is a rule and the octets that it needs, as octetMask has them.
-type maskRule struct {
-	mask uint64
-	rule uint32
-}
-
-const gramSize = 4
-
-func newWilds(g *Group, rules []uint32) wilds {
-	var w wilds
-	if len(rules) == 0 {
-		return w
-	}
-	w.starts = make([]uint32, tableSize(len(rules))+1)
-	often := make([]uint32, len(w.starts)) // how many grams of the rules have a hash
-	for _, i := range rules {
-		for gram := range grams(g, i) {
-			often[w.hash(gram)]++
-		}
-	}
-	for _, i := range rules {
-		if gram, ok := w.rarest(g, i, often); ok {
-			w.entries = append(w.entries, gramRule{gram, i})
-			w.starts[w.hash(gram)+1]++
-		} else {
-			w.others = append(w.others, maskRule{needs(g, i), i})
-		}
-	}
-	w.sort()
-	return w
-}
-
-// rarest returns the gram of a rule whose hash is the rarest, if the rule has one.
-func (w *wilds) rarest(g *Group, i uint32, often []uint32) (rarest uint32, ok bool) {
-	least := uint32(math.MaxUint32)
-	for gram := range grams(g, i) {
-		if n := often[w.hash(gram)]; n < least {
-			rarest, least, ok = gram, n, true
-		}
-	}
-	return rarest, ok
-}
-
-// sort puts the entries into the order of their hashes; starts has counted them.
-func (w *wilds) sort() {
-	for h := range len(w.starts) - 1 {
-		w.starts[h+1] += w.starts[h]
-	}
-	slices.SortFunc(w.entries, func(a, b gramRule) int {
-		if ha, hb := w.hash(a.gram), w.hash(b.gram); ha != hb {
-			return int(ha) - int(hb)
-		}
-		return int(a.rule) - int(b.rule)
-	})
-}
-
-func (w *wilds) hash(gram uint32) uint32 {
-	return gram * gramFactor >> (32 - uint(bits.Len(uint(len(w.starts)-2))))
-}
-
-// grams yields the grams of a rule's text. A text of two forms has none.
-func grams(g *Group, i uint32) iter.Seq[uint32] {
-	return func(yield func(uint32) bool) {
-		r := g.rule(int(i))
-		if r.flags&twofold != 0 {
-			return
-		}
-		text, run := g.text(r), 0 // octets since a wildcard
-		for at := 0; at < len(text); at++ {
-			if run++; text[at] == '*' {
-				run = 0
-			}
-			if run >= gramSize && !yield(load32(text[at+1-gramSize:])) {
-				return
-			}
-		}
-	}
-}
-
-// needs returns the octets that a target must have for a rule.
-func needs(g *Group, i uint32) (mask uint64) {
-	r := g.rule(int(i))
-	if r.flags&twofold != 0 {
-		return 0
-	}
-	text := g.text(r)
-	for at := 0; at < len(text); at++ {
-		if text[at] != '*' {
-			mask |= 1 << (text[at] & 63)
-		}
-	}
-	return mask
-}
-
-// octetMask is the set of the octets in s, four to a bit.
-func octetMask(s string) (mask uint64) {
-	for i := 0; i < len(s); i++ {
-		mask |= 1 << (s[i] & 63)
-	}
-	return mask
-}
-
-// find returns the smallest number of a rule that matches, or best if that is
-// smaller.
-func (w *wilds) find(g *Group, target string, best uint32) uint32 {
-	if len(w.others) > 0 {
-		best = w.findOther(g, target, best)
-	}
-	if len(w.entries) > 0 {
-		best = w.findGram(g, target, best)
-	}
-	return best
-}
-
-// findOther is find among the rules without a gram.
-func (w *wilds) findOther(g *Group, target string, best uint32) uint32 {
-	mask := octetMask(target)
-	for _, o := range w.others {
-		if o.rule >= best {
-			break
-		}
-		if o.mask&^mask == 0 && g.matches(o.rule, target) {
-			return o.rule
-		}
-	}
-	return best
-}
-
-// findGram is find among the rules with a gram.
-func (w *wilds) findGram(g *Group, target string, best uint32) uint32 {
-	looks := 0
-	for at := 0; at+gramSize <= len(target); at++ {
-		gram := load32(target[at:])
-		h := w.hash(gram)
-		for _, e := range w.entries[w.starts[h]:w.starts[h+1]] {
-			if e.rule >= best {
-				break
-			}
-			if looks++; looks > len(w.entries) {
-				return w.findSlowly(g, target, best)
-			}
-			if e.gram == gram && g.matches(e.rule, target) {
-				best = e.rule
-			}
-		}
-	}
-	return best
-}
-
-// findSlowly is findGram for a target in which grams come again and again: it looks
-// at each rule once.
-func (w *wilds) findSlowly(g *Group, target string, best uint32) uint32 {
-	var has [1 << 8]uint64
-	const shift = 32 - 14
-	for at := 0; at+gramSize <= len(target); at++ {
-		h := load32(target[at:]) * gramFactor >> shift
-		has[h>>6] |= 1 << (h & 63)
-	}
-	for _, e := range w.entries {
-		h := e.gram * gramFactor >> shift
-		if e.rule < best && has[h>>6]&(1<<(h&63)) != 0 && g.matches(e.rule, target) {
-			best = e.rule
-		}
-	}
-	return best
-}

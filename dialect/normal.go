@@ -53,18 +53,25 @@ var oddOctet = func() (odd [256]uint8) {
 // takes eight octets a step, the last ones with some of those before.
 func isCanonical(s string) bool {
 	var odd uint8
-	for len(s) >= 8 {
-		odd |= oddOctet[s[0]] | oddOctet[s[1]] | oddOctet[s[2]] | oddOctet[s[3]] |
-			oddOctet[s[4]] | oddOctet[s[5]] | oddOctet[s[6]] | oddOctet[s[7]]
-		if len(s) == 8 {
-			return odd == 0
-		}
-		s = s[min(8, len(s)-8):]
+	rest := s
+	for len(rest) > 8 {
+		odd |= oddOf8(rest)
+		rest = rest[8:]
+	}
+	if len(s) >= 8 {
+		return odd|oddOf8(s[len(s)-8:]) == 0
 	}
 	for i := 0; i < len(s); i++ {
 		odd |= oddOctet[s[i]]
 	}
 	return odd == 0
+}
+
+// oddOf8 is not 0 if one of the first eight octets of s is odd.
+func oddOf8(s string) uint8 {
+	_ = s[7]
+	return oddOctet[s[0]] | oddOctet[s[1]] | oddOctet[s[2]] | oddOctet[s[3]] |
+		oddOctet[s[4]] | oddOctet[s[5]] | oddOctet[s[6]] | oddOctet[s[7]]
 }
 
 // appendCanonical appends the form in which RFC 9309 2.2.2 compares paths, with

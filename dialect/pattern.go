@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"unsafe"
 )
 
 // compile makes the text and flags of a draft from its pattern: the normal form
@@ -11,7 +12,7 @@ import (
 // c.buf unless the pattern as written begins with it.
 func (c *compiler) compile(d *draft, pattern string) {
 	if c.v.plain || isCanonical(pattern) && strings.IndexByte(pattern, '?') < 0 {
-		d.size, d.rank = uint32(len(pattern)), len(pattern)
+		d.size, d.rank, d.probe = uint32(len(pattern)), uint32(len(pattern)), probeFor(pattern)
 		return
 	}
 	body := pattern
@@ -20,13 +21,14 @@ func (c *compiler) compile(d *draft, pattern string) {
 		d.flags |= anchored
 	}
 	start := len(c.buf)
-	d.rank = len(pattern) - len(body) + c.normalize(body)
+	d.rank = uint32(len(pattern) - len(body) + c.normalize(body))
 	c.simplify(d, start)
 	if c.v.coding == canonical && d.flags&wild != 0 {
 		c.twoForms(d, start)
 	}
 	text := c.buf[start:]
 	d.at, d.size = uint32(start), uint32(len(text))
+	d.probe = probeFor(d.flags.head(unsafe.String(unsafe.SliceData(text), len(text)))) // keeps nothing of it
 	if w := c.written(d); len(text) <= len(w) && w[:len(text)] == string(text) {
 		c.buf = c.buf[:start]
 	} else {
@@ -83,16 +85,19 @@ func (c *compiler) twoForms(d *draft, start int) {
 }
 
 // matchWild reports whether a text with wildcards matches the beginning of s, or
-// all of it. Each piece between wildcards is taken where it first occurs, which
-// leaves the most to the others: no backtracking, so linear in s.
-func matchWild(text, s string, anchored bool) bool {
-	i := strings.IndexByte(text, '*')
-	if !strings.HasPrefix(s, text[:i]) {
+// all of it; star is where the first wildcard probably stands. Each piece between
+// wildcards is taken where it first occurs, which leaves the most to the others: no
+// backtracking, so linear in s.
+func matchWild(text, s string, star int, anchored bool) bool {
+	if star >= len(text) || text[star] != '*' {
+		star = strings.IndexByte(text, '*')
+	}
+	if !strings.HasPrefix(s, text[:star]) {
 		return false
 	}
-	s, text = s[i:], text[i+1:]
+	s, text = s[star:], text[star+1:]
 	for {
-		i = strings.IndexByte(text, '*')
+		i := strings.IndexByte(text, '*')
 		if i < 0 {
 			if anchored {
 				return strings.HasSuffix(s, text)
@@ -113,7 +118,7 @@ func matchTwofold(text, s string, anchored bool) bool {
 	path, query, _ := strings.Cut(text, "\n")
 	start := strings.IndexByte(s, '?') + 1
 	if start == 0 {
-		return matchWild(path, s, anchored)
+		return matchWild(path, s, 0, anchored)
 	}
 	pos := strings.IndexByte(path, '*')
 	if !strings.HasPrefix(s, path[:pos]) {

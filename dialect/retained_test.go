@@ -66,6 +66,27 @@ func TestRetained(t *testing.T) {
 	}
 }
 
+// TestRetainedRules: a rule of a small group takes 13 octets and its pattern, one of a
+// large group at most 18 more for its index.
+func TestRetainedRules(t *testing.T) {
+	skipUnderRace(t)
+	for name, file := range map[string]func(int) []byte{"literal": literalFile, "wildcard": wildcardFile, "head": headFile} {
+		for _, n := range []int{10, 20, 1000, 10_000} {
+			body := file(n)
+			patterns := len(body) - len("User-agent: *\n") - n*len("Disallow: \n")
+			most := 2*48 + (patterns+13*n)*9/8 // a Group, and the size class of its data
+			if n > 20 {
+				most += 18 * n
+			}
+			if got := retained(t, func() *dialect.Group { return dialect.RFC9309().Parse(body).Group("x") }); got > most {
+				t.Errorf("%d %s rules keep %d octets, want at most %d", n, name, got, most)
+			} else {
+				t.Logf("%d %s rules keep %d octets of %d", n, name, got, most)
+			}
+		}
+	}
+}
+
 // TestSelfContained: a group keeps neither the file nor the rules alive.
 func TestSelfContained(t *testing.T) {
 	skipUnderRace(t)
@@ -92,11 +113,12 @@ func TestAllocations(t *testing.T) {
 		for name, body := range map[string][]byte{
 			"nine literals": file, "many literals": literalFile(1000),
 			"nine wildcards": wildcardFile(9), "many wildcards": wildcardFile(1000),
+			"nine heads": headFile(9), "many heads": headFile(1000),
 		} {
 			group := d.Parse(body).Group("ExampleBot")
 			for _, target := range []string{
 				"/", "/robots.txt", "/directory0/page", benchTarget, "/a/dir1/b.html", "/?param0=1", "", "x", "/#",
-				"/%7Ejoe/%e3%83%84?q=*$[]<>", hostileTarget, hostileTarget + "%7e",
+				"/section7/a?sort=x", "/section7/a?sort=%20", "/%7Ejoe/%e3%83%84?q=*$[]<>", hostileTarget, hostileTarget + "%7e",
 			} {
 				if n := testing.AllocsPerRun(10, func() { group.Decide(target) }); n != 0 {
 					t.Errorf("%s, %s: %v allocations to decide on %.20q", d, name, n, target)

@@ -1,0 +1,64 @@
+package dialect
+
+import (
+	"hash/maphash"
+	"slices"
+)
+
+// heads finds rules by the octets that a target must begin with: it looks for a
+// beginning of each length that there is in a hash table.
+type heads struct {
+	lengths []uint32 // of the heads, ascending
+	table   []uint32 // number of a rule + 1, at the hash of its head or after; 0 ends
+}
+
+func newHeads(g *Group, rules []uint32) heads {
+	lengths := make([]uint32, len(rules))
+	for k, i := range rules {
+		lengths[k] = uint32(len(g.head(i, g.rule(i))))
+	}
+	slices.Sort(lengths)
+	h := heads{
+		lengths: slices.Clone(slices.Compact(lengths)),
+		table:   make([]uint32, tableSize(len(rules))),
+	}
+	for _, i := range rules {
+		h.insert(g, i)
+	}
+	return h
+}
+
+// insert puts a rule into the table, unless a more specific one is the same.
+func (h *heads) insert(g *Group, i uint32) {
+	for slot := maphash.String(seed, g.head(i, g.rule(i))); ; slot++ {
+		entry := &h.table[slot&uint64(len(h.table)-1)]
+		if *entry == 0 {
+			*entry = i + 1
+			return
+		}
+		if g.same(*entry-1, i) {
+			return
+		}
+	}
+}
+
+// find returns the smallest number of a rule that matches, or g.count.
+func (h *heads) find(g *Group, target string) uint32 {
+	best := g.count
+	for _, n := range h.lengths {
+		if int(n) > len(target) {
+			break
+		}
+		own := probeFor(target[:n]).at // of rules with a head of this length
+		for slot := maphash.String(seed, target[:n]); ; slot++ {
+			entry := h.table[slot&uint64(len(h.table)-1)]
+			if entry == 0 {
+				break
+			}
+			if i := entry - 1; i < best && g.data[i*probeSize] == own && g.matches(i, target) {
+				best = i
+			}
+		}
+	}
+	return best
+}

@@ -1,0 +1,94 @@
+package dialect_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/collyrobots/collyrobots/dialect"
+)
+
+// TestHeads asks both implementations about rules that begin as others do: heads of
+// many lengths before a wildcard, of their own and shared, and targets that have them
+// as they are written, escaped, or in a fragment.
+func TestHeads(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 2026))
+	rounds := 60
+	if testing.Short() || underRace {
+		rounds = 6
+	}
+	for range rounds {
+		heads := make([]string, 1+r.IntN(6))
+		for i := range heads {
+			heads[i] = "/" + strings.Repeat("ab", r.IntN(4)) + pick(r, []string{"", "x", "shop", "%7Eshop", "shop/%2F", "é"})
+			if r.IntN(10) == 0 {
+				heads[i] += strings.Repeat("long", 20+r.IntN(60))
+			}
+		}
+		var file strings.Builder
+		file.WriteString("User-agent: *\n")
+		for range 2 + r.IntN(60) {
+			file.WriteString(pick(r, []string{"Allow: ", "Disallow: "}) + pick(r, heads) +
+				pick(r, []string{"", "", "$", "*", "*.html", "*=1$", "/*/page", "*%2F*x", "robots.txt"}) + "\n")
+		}
+		var targets []string
+		for range 12 {
+			target := pick(r, heads) + pick(r, []string{"", "/", "/a", "?q=1"}) + pick(r, []string{"", ".html", "/b/page", "=1", "/%2Fx", "?%2f", "*"})
+			if r.IntN(3) == 0 {
+				target = strings.Replace(target, "s", "%73", 1)
+			}
+			targets = append(targets, target+pick(r, []string{"", "", "#", "#.html", "%20", "%7E"}))
+		}
+		agree(t, file.String(), "FooBot", append(targets, "/robots.txt", "/robots.txt#a", "/robots.txt?a", "/robots%2etxt")...)
+	}
+}
+
+// TestReach: what comes behind the octets that the rules look at decides as it must.
+func TestReach(t *testing.T) {
+	for _, test := range []struct{ file, target, denied string }{
+		{"Disallow: /a$", "/a#%", "rfc9309 google coccoc"},
+		{"Disallow: /abcdefghijklm$", "/abcdefghijklm#", "rfc9309 google coccoc"},
+		{"Disallow: /abcdefghijklm$", "/abcdefghijklm%20", ""},
+		{"Disallow: /abcdefghijklm", "/abcdefghijkl%6D", "rfc9309 coccoc"},
+		{"Disallow: /abcdefghijklm", "/abcdefghijklm%zz%6D#", "rfc9309 google coccoc original1994"},
+		{"Disallow: /abcdefghijkl*z", "/abcdefghijklmnopqrstuvwxy%7A", "rfc9309 coccoc"},
+		{"Disallow: /abcdefghijkl*z", "/abcdefghijklmnopqrstuvwxy#z", ""},
+		{"Disallow: /abcdefghijkl*/z$", "/abcdefghijklmnopqrstuvwxy/z#", "rfc9309 google coccoc"},
+		{"Disallow: /abcdefghijkl*%2Fz", "/abcdefghijklmno?p=%2fz", "rfc9309 coccoc"},
+		{"Disallow: /", "/robots.txt#a", "google coccoc original1994"},
+		{"Disallow: /", "/robots.tx%74", "google coccoc original1994"},
+		{"Disallow: /", "/robots.txta", "rfc9309 google coccoc original1994"},
+	} {
+		for _, more := range []string{"", strings.Repeat("Disallow: /some/other/place\nDisallow: /yet/*/another\n", 30)} {
+			for _, d := range published {
+				body := "User-agent: *\n" + test.file + "\n" + more
+				agree(t, body, "FooBot", test.target)
+				denied := !d.Parse([]byte(body)).Group("FooBot").Decide(test.target).Allowed
+				if want := strings.Contains(test.denied, d.String()); denied != want {
+					t.Errorf("%s: %s for %s: denied %v, want %v", d, test.target, test.file, denied, want)
+				}
+			}
+		}
+	}
+}
+
+// TestSharedHeads: of very many rules with the same head each is found.
+func TestSharedHeads(t *testing.T) {
+	for _, n := range []int{2, 5, 100, 5000} {
+		var file strings.Builder
+		file.WriteString("User-agent: *\n")
+		for i := range n {
+			fmt.Fprintf(&file, "Disallow: /shop/*a*%d$\n", i)
+		}
+		group := dialect.RFC9309().Parse([]byte(file.String())).Group("x")
+		for _, i := range []int{0, n / 2, n - 1} {
+			if got := group.Decide(fmt.Sprintf("/shop/xaab%d", i)); got.Rule.Line == 0 {
+				t.Errorf("rule %d of %d is not found", i, n)
+			}
+		}
+		if got := group.Decide("/shop/xaab"); !got.Allowed {
+			t.Errorf("%d rules: %v", n, got)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package dialect
+
+import (
+	"encoding/binary"
+	"math"
+	"strings"
+	"unsafe"
+)
+
+// Group.data is one string, so that the rules of a group are one allocation: a
+// probe for each rule, a record for each rule, both in the order in which rules
+// win, the group's name, and for each rule the text to match and the pattern as
+// written.
+const (
+	probeSize  = 2
+	recordSize = 11
+	lowMask    = 1<<24 - 1
+)
+
+// A rule is an Allow or Disallow line, compiled.
+type rule struct {
+	at    uint32 // of the text to match in Group.data
+	size  uint32 // of that text
+	line  uint32
+	flags flags
+}
+
+// flags are the kinds of a rule.
+type flags uint8
+
+const (
+	allowing  flags = 1 << iota
+	anchored        // the URL must end where the text ends
+	wild            // the text has wildcards
+	twofold         // the text is two, see twoForms
+	empty           // the pattern is empty: restricts nothing
+	rewritten       // the pattern as written follows the text, else it begins with it
+)
+
+// A probe is an octet that a target must have for a rule and the place where it
+// must stand: the last one of the rule's head, or of the 256 that can be counted.
+// It spares most rules a closer look.
+type probe struct{ at, octet byte }
+
+// probeFor returns the probe of a rule with this head. Every target has the octet
+// that is asked for if there is none.
+func probeFor(head string) probe {
+	if head == "" {
+		return probe{0, '/'}
+	}
+	n := min(len(head), math.MaxUint8+1)
+	return probe{byte(n - 1), head[n-1]}
+}
+
+// head returns the octets that a target must begin with for a rule: its text, or
+// what stands before the first wildcard of it.
+func (f flags) head(text string) string {
+	if f&wild != 0 {
+		return text[:strings.IndexByte(text, '*')]
+	}
+	return text
+}
+
+// rule unpacks the i-th rule.
+func (g *Group) rule(i uint32) rule {
+	p := g.data[g.count*probeSize+i*recordSize:][:recordSize]
+	size := load32(p[4:])
+	return rule{load32(p), size & lowMask, load32(p[7:]) >> 8, flags(size >> 24)}
+}
+
+// text returns what r matches with.
+func (g *Group) text(r rule) string { return g.data[r.at : r.at+r.size] }
+
+// head returns the octets that a target must begin with for the i-th rule, r: its
+// text, or what stands before the first wildcard of it as far as a probe can count.
+func (g *Group) head(i uint32, r rule) string {
+	size := r.size
+	if r.flags&wild != 0 {
+		if size = uint32(g.data[i*probeSize]) + 1; size == 1 && g.data[r.at] == '*' {
+			size = 0
+		}
+	}
+	return g.data[r.at:][:size]
+}
+
+// same reports whether two rules match the same targets because they are the same.
+func (g *Group) same(i, j uint32) bool {
+	const kinds = anchored | wild | twofold
+	a, b := g.rule(i), g.rule(j)
+	return a.flags&kinds == b.flags&kinds && g.text(a) == g.text(b)
+}
+
+// name returns the group's name.
+func (g *Group) name() string {
+	at, end := g.count*(probeSize+recordSize), uint32(len(g.data))
+	if g.count > 0 {
+		end = g.rule(0).at
+	}
+	return g.data[at:end]
+}
+
+// pattern returns the pattern of the i-th rule, r, as written.
+func (g *Group) pattern(i uint32, r rule) string {
+	end := uint32(len(g.data))
+	if i+1 < g.count {
+		end = g.rule(i + 1).at
+	}
+	if r.flags&rewritten != 0 {
+		r.at += r.size
+	}
+	return g.data[r.at:end]
+}
+
+// pack lays the drafts out as Group.data.
+func (c *compiler) pack() string {
+	order := c.sortDrafts()
+	at := len(order)*(probeSize+recordSize) + len(c.name)
+	size := at
+	for i := range c.drafts {
+		size += c.drafts[i].packedText()
+	}
+	data := make([]byte, 0, size)
+	for _, i := range order {
+		p := c.drafts[i].probe
+		data = append(data, p.at, p.octet)
+	}
+	for _, i := range order {
+		d := &c.drafts[i]
+		data = binary.LittleEndian.AppendUint32(data, uint32(at))
+		data = binary.LittleEndian.AppendUint32(data, d.size|uint32(d.flags)<<24)
+		data = append(data, byte(d.line), byte(d.line>>8), byte(d.line>>16))
+		at += d.packedText()
+	}
+	data = append(data, c.name...)
+	for _, i := range order {
+		d := &c.drafts[i]
+		if d.flags&rewritten != 0 {
+			data = append(data, c.buf[d.at:d.at+d.size]...)
+		}
+		data = append(data, c.written(d)...)
+	}
+	return unsafe.String(unsafe.SliceData(data), len(data)) // never written again
+}
+
+// packedText is the size of what Group.data holds of a draft besides its probe and
+// its record.
+func (d *draft) packedText() int {
+	n := int(d.to - d.from)
+	if d.flags&rewritten != 0 {
+		n += int(d.size)
+	}
+	return n
+}

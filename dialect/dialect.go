@@ -22,6 +22,8 @@
 // and [Dialect.Lint] says which lines were ignored and why.
 package dialect
 
+import "fmt"
+
 // A Dialect is one reading of robots.txt. It is a comparable value that prints
 // as its name; the zero value is [RFC9309].
 type Dialect struct{ n uint8 }
@@ -189,4 +191,19 @@ func ByName(name string) (Dialect, bool) {
 		}
 	}
 	return Dialect{}, false
+}
+
+// MarshalText returns the dialect's name, so that a Dialect is written as its name
+// in JSON and other formats of text. It never fails.
+func (d Dialect) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText sets d to the dialect with the given name, as [ByName] knows it. An
+// unknown name is an error, which lists the known ones and leaves d as it was.
+func (d *Dialect) UnmarshalText(name []byte) error {
+	named, ok := ByName(string(name))
+	if !ok {
+		return fmt.Errorf("dialect: unknown name %q, want one of %v", name, All())
+	}
+	*d = named
+	return nil
 }

@@ -1,0 +1,92 @@
+package dialect_test
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/collyrobots/collyrobots/dialect"
+)
+
+var (
+	_ encoding.TextMarshaler   = dialect.Dialect{}
+	_ encoding.TextUnmarshaler = new(dialect.Dialect)
+)
+
+// TestDialectText: a dialect is its name in JSON, as a value and as a key.
+func TestDialectText(t *testing.T) {
+	type record struct {
+		Dialect dialect.Dialect
+		Count   map[dialect.Dialect]int
+	}
+	for _, d := range dialect.All() {
+		want := record{d, map[dialect.Dialect]int{d: 1}}
+		text, err := json.Marshal(want)
+		if s := fmt.Sprintf(`{"Dialect":"%v","Count":{"%v":1}}`, d, d); err != nil || string(text) != s {
+			t.Errorf("%v: %s, %v, want %s", d, text, err, s)
+		}
+		var got record
+		if err := json.Unmarshal(text, &got); err != nil || got.Dialect != d || got.Count[d] != 1 {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+}
+
+// TestDialectTextUnknown: a name that is none is an error that says what would be one,
+// and changes nothing.
+func TestDialectTextUnknown(t *testing.T) {
+	for _, name := range []string{"", "yandex", "Google", "google ", "RFC9309"} {
+		d := dialect.CocCoc()
+		err := d.UnmarshalText([]byte(name))
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", name)) || !strings.Contains(err.Error(), "original1994") || d != dialect.CocCoc() {
+			t.Errorf("%q: %v, %v", name, d, err)
+		}
+	}
+	var v struct{ Dialect dialect.Dialect }
+	for _, text := range []string{`{"Dialect":"yandex"}`, `{"Dialect":1}`, `{"Dialect":["google"]}`} {
+		if err := json.Unmarshal([]byte(text), &v); err == nil {
+			t.Errorf("%s: %v", text, v)
+		}
+	}
+}
+
+// TestDecisionJSON: what a group decided survives JSON.
+func TestDecisionJSON(t *testing.T) {
+	const file = "User-agent: *\nDisallow: /a*\"<&>\u2028b$\nAllow: /caf\u00e9\nDisallow:\n"
+	for _, d := range published {
+		group := d.Parse([]byte(file)).Group("x")
+		for _, target := range []string{"/", "/a1\"<&>\u2028b", "/a*\"<&>\u2028b$", "/caf%C3%A9", "/b"} {
+			want := group.Decide(target)
+			text, err := json.Marshal(want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got dialect.Decision
+			if err := json.Unmarshal(text, &got); err != nil || got != want {
+				t.Errorf("%s %s: %+v, %v, want %+v", d, target, got, err, want)
+			}
+		}
+	}
+}
+
+func TestDialects(t *testing.T) {
+	if dialect.RFC9309() != (dialect.Dialect{}) {
+		t.Error("the zero Dialect is not RFC9309")
+	}
+	names := "rfc9309 google coccoc original1994 temoto"
+	var got []string
+	for _, d := range dialect.All() {
+		got = append(got, fmt.Sprint(d))
+		if same, ok := dialect.ByName(d.String()); !ok || same != d {
+			t.Errorf("ByName(%q) = %v, %v", d, same, ok)
+		}
+	}
+	if s := strings.Join(got, " "); s != names {
+		t.Errorf("All() = %s, want %s", s, names)
+	}
+	if d, ok := dialect.ByName("yandex"); ok || d != dialect.RFC9309() {
+		t.Errorf("ByName(yandex) = %v, %v", d, ok)
+	}
+}

@@ -17,9 +17,9 @@ type Authority struct {
 	Host   string // lower-case punycode, with the port unless it is the scheme's own
 }
 
-// AuthorityOf returns the authority that governs u. It does not allocate for a URL
-// whose host is in normal form, as nearly all are; Host is then a part of u.Host.
-// The error is that of [Locate].
+// AuthorityOf returns the authority of u. It does not allocate for a URL whose host is
+// in normal form, as nearly all are; Host is then a part of u.Host, and keeps it
+// alive. It fails where [Locate] does.
 func AuthorityOf(u *url.URL) (Authority, error) {
 	if scheme := knownScheme(u.Scheme); scheme != "" && isNormalHost(scheme, u.Host) {
 		return Authority{scheme, u.Host}, nil
@@ -47,7 +47,7 @@ func AuthorityOf(u *url.URL) (Authority, error) {
 // String returns the authority as a URL without a path: "https://example.com:8443".
 func (a Authority) String() string { return a.Scheme + "://" + a.Host }
 
-// RobotsURL returns where the robots.txt is.
+// RobotsURL returns the URL of the authority's robots.txt.
 func (a Authority) RobotsURL() string { return a.String() + "/robots.txt" }
 
 // knownScheme returns scheme if there is a robots.txt for it, else "". What it

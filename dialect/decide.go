@@ -8,7 +8,8 @@ import (
 	"unsafe"
 )
 
-// A Rule is the line that decided. The zero value, with Line 0, is no rule.
+// A Rule is the line that decided. The zero value, with Line 0, is no rule. In JSON
+// a Pattern loses the octets that are not UTF-8.
 type Rule struct {
 	Allow   bool
 	Pattern string // as it is written in the file
@@ -26,17 +27,17 @@ func (r Rule) String() string {
 	return "Disallow: " + r.Pattern
 }
 
-// A Decision says whether a URL may be requested, and the rule that says so; with
-// no Rule nothing in the file is about the URL. A Rule with an empty Pattern
-// restricts nothing, whether it is an Allow or a Disallow.
+// A Decision is whether a URL may be requested, and the rule that decided. Without
+// a rule nothing in the file is about the URL, and it is allowed. A rule with an
+// empty Pattern restricts nothing, whether it is an Allow or a Disallow.
 type Decision struct {
 	Allowed bool
 	Rule    Rule
 }
 
-// Decide says whether a URL may be requested, given its path and query as
-// [Target] returns them; what follows a # is not looked at, and a missing slash
-// at the start is supplied. It does not allocate, except under [Temoto].
+// Decide decides whether a URL may be requested, given its path and query as
+// [Target] returns them. What follows a # is ignored, and a missing slash at the
+// start is supplied. It does not allocate, except under [Temoto].
 func (g *Group) Decide(target string) Decision {
 	if g.temoto != nil {
 		return g.temoto.decide(target)
@@ -74,9 +75,9 @@ func (g *Group) DecideURL(u *url.URL) Decision {
 }
 
 // needed returns how many octets of a target must be in normal form for a look at
-// the heads of all rules, and to tell /robots.txt from what is longer. One more tells
-// the end of a target from its fragment. What a wildcard without a head, or an index
-// of wildcards, is looked for in is the whole target.
+// the heads of all rules, and to know /robots.txt from what is longer. One more shows
+// whether the target goes on there or its fragment begins. Wildcards without a head,
+// and those in an index, are looked for in the whole target.
 func (g *Group) needed() uint16 {
 	n := len("/robots.txt")
 	for i := range g.count {

@@ -19,7 +19,7 @@
 //	decision := group.Decide(dialect.Target(u))
 //
 // Parse never fails: a line that makes no sense is ignored, as the texts demand,
-// and [Dialect.Lint] says which lines were ignored and why.
+// and [Dialect.Lint] reports which lines were ignored and why.
 package dialect
 
 import "fmt"
@@ -50,7 +50,8 @@ const (
 //     lines are transparent (2.2.4). Misspelt keys are not accepted.
 //   - A pattern starts with / (2.2, path-pattern) or with the wildcard *.
 //   - "Most octets" (2.2.2) counts the octets of the pattern in its encoded form,
-//   - and $ included, not the octets of the URL a wildcard swallowed.
+//     wildcards and the anchor included, not the octets of the URL that a wildcard
+//     stands for.
 //   - $ is an anchor only as the last octet of a pattern, else it is itself.
 //   - An octet that is not ASCII is percent-encoded as it stands, whatever the
 //     file's encoding. A percent sign without two hex digits is itself.
@@ -126,7 +127,7 @@ func Original1994() Dialect { return Dialect{original1994} }
 // of the whole User-Agent header: pass that header to [Rules.Group] as the only
 // token. The query is sorted and encoded anew before it is matched. A file which
 // temoto refuses makes Colly fail every Visit of the host, so here it denies
-// everything; [Dialect.Lint] tells why.
+// everything; [Dialect.Lint] reports why.
 //
 // Temoto cannot name the rule that decided, a decision allocates, and neither the
 // size of a file nor the time that hostile patterns take has a bound. Colly ignores

@@ -13,7 +13,7 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// underRace tells that the race detector is at work.
+// underRace is set if the race detector is at work.
 var underRace bool
 
 // published are the dialects that this package implements itself.

@@ -17,8 +17,8 @@ type Group struct {
 
 // Group returns what the file says to the crawler with these product tokens, the
 // most specific first: the group of the first token that has one, else that of
-// *, else one without rules, never nil. Without tokens it is the group of *.
-// A token that the dialect cannot match ([Dialect.CheckToken]) has no group.
+// *, else a group without rules. It is never nil. Without tokens it is the group of
+// *. A token that the dialect cannot match ([Dialect.CheckToken]) has no group.
 //
 // Under [Temoto] the first token is taken for the whole User-Agent header, as
 // Colly's built-in check takes it; pass that header for the same decisions.
@@ -58,8 +58,8 @@ func (g *Group) Name() string {
 	return g.name()
 }
 
-// CrawlDelay returns the group's Crawl-delay as the dialect reads it. It is
-// false if the group has none or the dialect does not support the line.
+// CrawlDelay returns the group's Crawl-delay as the dialect reads it, and whether
+// there is one: it is false if the dialect does not support the line.
 func (g *Group) CrawlDelay() (time.Duration, bool) {
 	return g.dialect.variant().delay.read(g.delay)
 }

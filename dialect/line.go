@@ -17,17 +17,15 @@ const (
 	sitemapLine
 )
 
-// Size limits. RFC 9309 2.5 wants at least 500 KiB read, Google reads exactly
-// that ("File format"); google/robotstxt keeps eight times the longest URL that
-// Internet Explorer knew, less one, of a line.
-const (
-	// SizeLimit is how many octets of a robots.txt file are read. Hand at least
-	// one more to Parse, if there is one: a rule that ends at the limit is then
-	// told from a rule that is cut there and must be dropped.
-	SizeLimit = 500 << 10
+// SizeLimit is how many octets of a robots.txt file are read, 500 KiB: RFC 9309, 2.5,
+// wants at least that many, Google ("File format") reads exactly as many. Hand at
+// least one more to [Dialect.Parse], if there is one: it then knows a rule that ends
+// at the limit from one that is cut there, which it drops.
+const SizeLimit = 500 << 10
 
-	googleLineLimit = 2083*8 - 1
-)
+// googleLineLimit is how many octets google/robotstxt keeps of a line: eight times
+// the longest URL that Internet Explorer knew, less one.
+const googleLineLimit = 2083*8 - 1
 
 // clip returns what of a body is read: at most SizeLimit octets, without the
 // line that the limit cuts unless only its comment is cut.

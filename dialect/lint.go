@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// An Issue is something in a robots.txt that is not read as its author may think.
+// An Issue is something in a robots.txt that a dialect may read in another way than
+// its author thinks.
 type Issue struct {
 	Line    int // in the file, from 1; 0: the file as a whole
 	Problem Problem
@@ -29,7 +30,7 @@ func (i Issue) String() string {
 // A Problem is a kind of Issue. It prints as what is wrong and what became of it.
 type Problem uint8
 
-// The problems that Lint knows.
+// The problems that [Dialect.Lint] reports.
 const (
 	noProblem        Problem = iota
 	NoColon                  // not a key and a value
@@ -84,11 +85,16 @@ var problemTexts = [numberOfProblems]string{
 }
 
 // String returns what is wrong and what became of it.
-func (p Problem) String() string { return problemTexts[p] }
+func (p Problem) String() string {
+	if p >= numberOfProblems {
+		return fmt.Sprintf("problem %d", uint8(p))
+	}
+	return problemTexts[p]
+}
 
-// Lint returns what in a robots.txt the dialect ignores, corrects or reads in a way
-// that its author may not expect, in the order of the lines. It reads the file as
-// Parse does; a perfect file has no issues.
+// Lint reports what the dialect ignores or corrects in a robots.txt file, or reads in
+// a way that its author may not expect, in the order of the lines. It reads the file
+// as [Dialect.Parse] does; it returns nil for a file without issues.
 func (d Dialect) Lint(body []byte) []Issue {
 	if d == Temoto() {
 		return lintTemoto(body)
@@ -166,7 +172,7 @@ func (l *linter) lintRecord(dropped []record) {
 	}
 }
 
-// problemOfOther tells why a line says nothing.
+// problemOfOther returns why a line says nothing.
 func problemOfOther(line string) Problem {
 	line, _, _ = strings.Cut(line, "#")
 	if trimLeftSpace(line) == "" {
@@ -183,7 +189,7 @@ func problemOfOther(line string) Problem {
 	return TypoIgnored
 }
 
-// problemOfSpelling tells what was wrong with the key of a line that was read.
+// problemOfSpelling returns what was wrong with the key of a line that was read.
 func problemOfSpelling(line string) Problem {
 	if k, _, _ := variants[rfc9309].parseLine(line); k != otherLine {
 		return noProblem
@@ -194,7 +200,7 @@ func problemOfSpelling(line string) Problem {
 	return TypoAccepted
 }
 
-// problemOfValue tells what is wrong with the value of a line that counts.
+// problemOfValue returns what is wrong with the value of a line that counts.
 func (v *variant) problemOfValue(k kind, value string) Problem {
 	switch k {
 	case agentLine:
@@ -218,7 +224,7 @@ func (v *variant) problemOfValue(k kind, value string) Problem {
 	return noProblem
 }
 
-// problemOfName tells what is wrong with a User-agent value.
+// problemOfName returns what is wrong with a User-agent value.
 func (v *variant) problemOfName(value string) Problem {
 	switch n := tokenLen(value); {
 	case value == "*":
@@ -236,7 +242,7 @@ func (v *variant) problemOfName(value string) Problem {
 	return noProblem
 }
 
-// problemOfPattern tells what is wrong with the pattern of a rule.
+// problemOfPattern returns what is wrong with the pattern of a rule.
 func (v *variant) problemOfPattern(k kind, p string) Problem {
 	switch {
 	case p == "" && k == allowLine:

@@ -80,7 +80,7 @@ func oddOf8(s string) uint8 {
 // only the path reserves unescaped in the query. In a target * and $ are octets
 // like others and escaped (2.2.3), in a pattern they are left alone.
 //
-// inQuery tells that s begins in the query. widened counts the octets by which
+// inQuery is set if s begins in the query. widened counts the octets by which
 // the result is shorter than the encoded path of the table in 2.2.2, in which
 // those of the query that the path reserves are escaped.
 func appendCanonical(dst []byte, s string, pattern, inQuery bool) (result []byte, widened int) {

@@ -25,8 +25,9 @@ type record struct {
 // value returns the value of a record as it is written.
 func (r *Rules) value(rec record) string { return r.text[rec.from:rec.to] }
 
-// Parse reads a robots.txt file. Any bytes are one: lines without sense are
-// ignored, what is beyond [SizeLimit] is not read. Parse does not retain body.
+// Parse parses a robots.txt file. It never fails: malformed lines are ignored, and
+// input beyond [SizeLimit] is not read, except under [Temoto]. It does not retain
+// body.
 func (d Dialect) Parse(body []byte) *Rules {
 	if d == Temoto() {
 		return parseTemoto(body)
@@ -88,7 +89,7 @@ func (p *parser) parse(text string) {
 	p.endRecord()
 }
 
-// add takes a record in if it counts, and tells why if it does not.
+// add takes a record in if it counts, and returns why if it does not.
 func (p *parser) add(rec record, value string) Problem {
 	switch {
 	case rec.kind == agentLine:

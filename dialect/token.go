@@ -14,7 +14,7 @@ import (
 //
 // It is "" for a browser's own header: that names no crawler, and the group of *
 // is for all that have no name. The name may have digits and dots ("MJ12bot",
-// "archive.org_bot"); [Dialect.CheckToken] tells where no line can match it.
+// "archive.org_bot"); [Dialect.CheckToken] reports where no line can match it.
 func ProductToken(userAgent string) string {
 	name := productName(strings.TrimSpace(userAgent))
 	if !isBrowser(name) {

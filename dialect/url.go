@@ -14,8 +14,8 @@ import (
 // port, path /robots.txt. URLs with the same authority have the same robots.txt
 // URL: letters are lower case, an internationalised name is in punycode, an IP
 // address in its shortest form, a default port is left out, user information is
-// dropped. The error is for a URL that has none: a scheme other than http, https
-// and ftp, or no valid host.
+// dropped. It is an error if the scheme is not http, https or ftp, or the host is
+// none that a request could be sent to.
 func Locate(u *url.URL) (*url.URL, error) {
 	a, err := AuthorityOf(u)
 	if err != nil {

@@ -21,9 +21,9 @@
 // # Octets
 //
 // Up to three layers of gzip are removed wherever their magic octets are met.
-// A mark or the pattern of NULs tells UTF-16; otherwise the XML declaration
-// is believed, unless the label is unknown or cannot be true, and UTF-8 is
-// the default.
+// A byte order mark or the pattern of NULs shows UTF-16. Otherwise the XML
+// declaration is believed, unless its label is unknown or cannot be true, and
+// UTF-8 is the default.
 //
 // # Structure
 //
@@ -37,11 +37,11 @@
 //
 //	<url><image:image><image:loc>https://example.com/a.png</image:loc></image:image></url>
 //
-// has no location, with or without these prefixes. A field ends at the next tag, whichever it is; comments
-// and processing instructions in it are removed and CDATA sections unpacked.
-// Each loc is an entry, also if its url has several, or no end, or there is
-// no url. Neither entities nor anything else that a document declares is ever
-// used or fetched.
+// has no location, with or without these prefixes. A field ends at the next
+// tag, whichever it is; comments and processing instructions in it are removed
+// and CDATA sections unpacked. Each loc is an entry, also if its url has
+// several, or no end, or there is no url. Neither entities nor anything else
+// that a document declares is ever used or fetched.
 //
 // # Locations
 //
@@ -72,7 +72,8 @@
 // # Limits
 //
 // [Limits] are on by default. They bound what a document may cost, in octets
-// before and after decompression, in the ratio of the two, and in time, so
-// that neither a gzip bomb nor a server that sends an octet a second does
-// harm. The memory that is needed does not depend on the size of the document.
+// before and after decompression, in how many times larger decompression may
+// make them, and in time, so that neither a gzip bomb nor a server that sends
+// an octet a second does harm. The memory that is needed does not depend on
+// the size of the document.
 package sitemap

@@ -23,7 +23,7 @@ type Entry struct {
 	// Priority is between 0 and 1, and 0 also when it is not known.
 	Priority float64
 
-	// Index reports that Loc names another sitemap, not a page.
+	// Index reports whether Loc is that of another sitemap, not of a page.
 	Index bool
 
 	// Sitemap is the URL of the file that the entry was read from, after

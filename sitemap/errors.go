@@ -16,6 +16,7 @@ const (
 	ScopeFile                // the file, or what was left of it
 )
 
+// String returns "notice", "field", "entry" or "file".
 func (s Scope) String() string {
 	switch s {
 	case ScopeNotice:
@@ -70,14 +71,15 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// A LimitError reports that a limit was met. Limit is the name of the field
-// of [Limits], Max its value (of Time: in nanoseconds).
+// A LimitError reports that a limit was met. Limit is the name of a field of
+// [Limits] and Max its value, in nanoseconds for Time; or Limit is "Layers",
+// for a file compressed more than three times.
 type LimitError struct {
 	Limit string
 	Max   int64
 }
 
-// Error names the limit and its value.
+// Error returns the limit's name and value.
 func (e *LimitError) Error() string {
 	if e.Limit == "Time" {
 		return fmt.Sprintf("limit met: Time %v", time.Duration(e.Max))

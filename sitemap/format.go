@@ -30,7 +30,7 @@ func (r role) String() string {
 	return "loc"
 }
 
-// A format tells the role of the elements that one kind of document may have.
+// A format gives the role of the elements that one kind of document may have.
 // Names come in lower case.
 type format struct {
 	name  string // local name of the root

@@ -7,8 +7,8 @@ import (
 )
 
 // A Reader reads the entries of one sitemap, of whatever format, while its
-// octets come in. It never holds more than a window of the document.
-// A Reader is for one goroutine at a time.
+// octets come in. It never holds more than a window of the document. Make one
+// with [NewReader]. A Reader is for one goroutine at a time.
 type Reader struct {
 	// Limits bound the document. They are to be set before the first Read.
 	Limits Limits

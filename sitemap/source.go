@@ -45,7 +45,7 @@ func (s *source) Read(p []byte) (int, error) {
 	if s.err != nil {
 		return 0, s.err
 	}
-	p = p[:min(int64(len(p)), s.max-s.n+1)] // one more octet tells whether there is more
+	p = p[:min(int64(len(p)), s.max-s.n+1)] // one more octet shows whether there is more
 	var n int
 	late := s.watch.run(func() { n, s.err = s.r.Read(p) })
 	if late != nil && s.err != io.EOF {
@@ -104,7 +104,7 @@ func unzip(raw *source, limits *Limits) (r *bufio.Reader, layers int, err error)
 	}
 }
 
-// noEOF tells that an end was not where one should be.
+// noEOF returns the error for an end where none should be.
 func noEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

@@ -2,7 +2,7 @@ package sitemap
 
 import "bytes"
 
-// A tag is what the beginning of a tag tells: "<prefix:local" or
+// A tag is what the beginning of a tag says: "<prefix:local" or
 // "</prefix:local".
 type tag struct {
 	text  [longestName]byte // in lower case, from start

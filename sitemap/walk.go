@@ -15,10 +15,11 @@ import (
 // though other bodies may be open, and closes each body.
 type Opener func(ctx context.Context, loc string) (body io.ReadCloser, finalURL string, err error)
 
-// A Walker walks sitemaps with other than the usual settings.
+// A Walker walks sitemaps with settings of its own. The zero value walks as
+// [Walk] does.
 type Walker struct {
 	Limits     Limits
-	Extensions bool // as that of Reader
+	Extensions bool // read the extensions of each entry, as Reader.Extensions
 }
 
 // Walk walks with the default [Limits]; see [Walker.Walk].

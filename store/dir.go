@@ -14,16 +14,17 @@ import (
 	"time"
 )
 
-// Dir returns a Store that keeps each record in a file of its own under path, in 256 folders, and makes path if it is
-// not there. When Update returns, the record has reached the disk; a crash at any moment leaves the old record or the
-// new one. A record is a file name of its key's hash, so keys may be anything.
+// Dir returns a Store that keeps each record in a file of its own under path, in 256 folders. It
+// makes path if it is not there. When Update returns, the record has reached the disk; a crash at
+// any moment leaves the old record or the new one. Files are named by the hash of their key, so keys
+// may be anything.
 //
-// A file that cannot be read back as it was written is renamed to end in ".damaged" and reported once, as a
-// [*CorruptError]; the next call finds no record.
+// A file that cannot be read back as it was written is renamed to end in ".damaged" and reported
+// once, as a [*CorruptError]; the next call finds no record. The file of an expired record is removed
+// when its key is next asked for.
 //
-// An expired record's file goes when its key is asked for the next time.
-//
-// One process at a time: two that update the same key may lose one of the updates, though never more than that.
+// Use it from one process at a time: of two that update the same key at once, one update may be
+// lost, though nothing else.
 func Dir(path string) (Store, error) {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return nil, err

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Memory returns a Store that lives as long as the process does. It is not bounded: expired records are dropped when
-// they are met and, a few at a time, as others are written.
+// Memory returns a Store that lives as long as the process does. It has no bound: expired records are
+// dropped when they are asked for and, a few at a time, as others are written.
 func Memory() Store {
 	return &memory{records: make(map[string]record)}
 }

@@ -22,9 +22,9 @@ const (
 	crashKeys     = 40
 )
 
-// Kill kills a process that writes to the store that open makes, rounds times, at random moments, and looks each time
-// whether all that it was told is kept is kept: for a back end that says it is durable. The test that calls it is run
-// again as that process.
+// Kill tests a back end that claims to be durable: rounds times it kills a process that writes to
+// the store that open opens, at a random moment, and checks that all that the store acknowledged is
+// there. The test that calls it is run again as that process.
 func Kill(t *testing.T, rounds int, open func(path string) (store.Store, error)) {
 	if path := os.Getenv(childVariable); path != "" {
 		write(t, path, open)

@@ -59,10 +59,15 @@ func (g *Group) Decide(target string) Decision {
 	return Decision{r.flags&(allowing|empty) != 0, Rule{r.flags&allowing != 0, g.pattern(i, r), int(r.line)}}
 }
 
-// DecideURL is Decide for the [Target] of u, which it does not keep: it does not
-// allocate where Target must, for a query.
+// DecideURL decides whether u may be requested. It is Decide for the [Target] of u,
+// but does not allocate where Target must, for a query. Under [Temoto] it tests what
+// Colly's built-in check tests, also where that is not the Target: of a host with a
+// semicolon.
 func (g *Group) DecideURL(u *url.URL) Decision {
-	if u.RawQuery == "" || g.temoto != nil || g.count == 0 {
+	switch {
+	case g.temoto != nil:
+		return g.temoto.decideURL(u)
+	case u.RawQuery == "" || g.count == 0:
 		return g.Decide(Target(u))
 	}
 	space := targets.Get().(*[]byte)

@@ -83,14 +83,24 @@ func (t *temotoRules) nameOf(found *robotstxt.Group) string {
 	return ""
 }
 
-// decide tests a target as Colly's checkRobots does, query sorted and encoded
-// anew.
+// decide decides about a target.
 func (g *temotoGroup) decide(target string) Decision {
+	target, _, _ = strings.Cut(target, "#")
+	path, query, _ := strings.Cut(target, "?")
+	return g.test(path, query)
+}
+
+// decideURL decides about a URL.
+func (g *temotoGroup) decideURL(u *url.URL) Decision {
+	return g.test(u.EscapedPath(), u.RawQuery)
+}
+
+// test is what Colly's checkRobots does: it sorts the query and encodes it anew. In
+// the URLs that it is given a path begins with a slash.
+func (g *temotoGroup) test(path, query string) Decision {
 	if g.group == nil {
 		return Decision{}
 	}
-	target, _, _ = strings.Cut(target, "#")
-	path, query, _ := strings.Cut(target, "?")
 	if path == "" || path[0] != '/' {
 		path = "/" + path
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -70,19 +71,46 @@ func TestTemotoIsBuiltIn(t *testing.T) {
 	}
 }
 
+// TestTemotoURLIsBuiltIn holds DecideURL to the same, for what stands before the path,
+// too: Colly takes a semicolon for a part of the host, and the host is not matched.
+func TestTemotoURLIsBuiltIn(t *testing.T) {
+	files := []string{"User-agent: *\nDisallow: /;p\n", "User-agent: *\nDisallow: /*p\nAllow: /b\n", "User-agent: *\nDisallow: /x?b=1\nDisallow: /x?a=1&b=2\n", "Disallow: /\n"}
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 50 {
+		files = append(files, generateFile(r, 8))
+	}
+	hosts := []string{"example.com", "example.com;p", "a;b;c:8080", "example.com:80"}
+	targets := []string{"", "/", "/;p", "/a", "/b", "/x?b=1", "/x?b=2&a=1", "?q", "/?", "/a?x;y", "/%7ea b#c", "/a#?b"}
+	for _, file := range files {
+		group := dialect.Temoto().Parse([]byte(file)).Group("mybot/1.0")
+		for _, host := range hosts {
+			rawURL := "http://" + host + pick(r, targets)
+			got := group.DecideURL(collyURL(t, rawURL))
+			if want := builtIn(file, "mybot/1.0", rawURL); got.Allowed != want {
+				t.Errorf("%q\n%s: allowed %v, Colly %v", file, rawURL, got.Allowed, want)
+			}
+		}
+	}
+}
+
 // collyTarget is the target of a URL as Colly has it when it checks.
 func collyTarget(t *testing.T, target string) string {
 	t.Helper()
+	return dialect.Target(collyURL(t, "http://example.com"+target))
+}
+
+// collyURL is a URL as Colly has it when it checks.
+func collyURL(t *testing.T, rawURL string) (u *url.URL) {
+	t.Helper()
 	c := colly.NewCollector()
-	var got string
 	c.OnRequest(func(r *colly.Request) {
-		got = dialect.Target(r.URL)
+		u = r.URL
 		r.Abort()
 	})
-	if err := c.Visit("http://example.com" + target); err != nil {
+	if err := c.Visit(rawURL); err != nil {
 		t.Fatal(err)
 	}
-	return got
+	return u
 }
 
 func TestTemotoGroupName(t *testing.T) {

@@ -195,6 +195,9 @@ func TestDecideURL(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if d == dialect.Temoto() && strings.Contains(u.Host, ";") {
+				continue // see TestTemotoURLIsBuiltIn
+			}
 			if got, want := g.DecideURL(u), g.Decide(dialect.Target(u)); got != want {
 				t.Errorf("%v, %s: %v, want %v", d, raw, got, want)
 			}

@@ -2,7 +2,6 @@ package dialect
 
 import (
 	"fmt"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -64,57 +63,16 @@ func knownScheme(scheme string) string {
 	return ""
 }
 
-// defaultPort is the port that need not be written.
-func defaultPort(scheme string) uint16 {
-	switch scheme {
-	case "https":
-		return 443
-	case "ftp":
-		return 21
+// Locate returns the URL of the robots.txt that governs u: same scheme, host and
+// port, path /robots.txt. URLs with the same authority have the same robots.txt
+// URL: letters are lower case, an internationalised name is in punycode, an IP
+// address in its shortest form, a default port is left out, user information is
+// dropped. It is an error if the scheme is not http, https or ftp, or the host is
+// none that a request could be sent to.
+func Locate(u *url.URL) (*url.URL, error) {
+	a, err := AuthorityOf(u)
+	if err != nil {
+		return nil, err
 	}
-	return 80
+	return &url.URL{Scheme: a.Scheme, Host: a.Host, Path: "/robots.txt"}, nil
 }
-
-// isNormalHost reports whether host is plainly as [AuthorityOf] would write it. It
-// errs on the side of no.
-func isNormalHost(scheme, host string) bool {
-	name, port, hasPort := strings.Cut(host, ":")
-	return isNormalName(name) && (!hasPort || isNormalPort(scheme, port))
-}
-
-func isNormalPort(scheme, port string) bool {
-	if port == "" || port[0] == '0' {
-		return false
-	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	return err == nil && uint16(n) != defaultPort(scheme)
-}
-
-// isNormalName reports whether name is labels of lower-case letters, digits and
-// single hyphens between them, the last one no number, or four decimal octets.
-func isNormalName(name string) bool {
-	last := 0 // where the last label begins
-	before := byte('.')
-	for i := 0; i < len(name); i++ {
-		switch c := name[i]; {
-		case 'a' <= c && c <= 'z' || '0' <= c && c <= '9':
-		case c == '-' && before != '.' && before != '-':
-		case c == '.' && before != '.' && before != '-' && i-last <= longestLabel:
-			last = i + 1
-		default:
-			return false
-		}
-		before = name[i]
-	}
-	if before == '.' || before == '-' || len(name) > longestName || len(name)-last > longestLabel {
-		return false
-	}
-	if c := name[last]; '0' <= c && c <= '9' {
-		ip, err := netip.ParseAddr(name)
-		return err == nil && ip.Is4()
-	}
-	return true
-}
-
-// What DNS allows (RFC 1035, section 2.3.4).
-const longestLabel, longestName = 63, 253

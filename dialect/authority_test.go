@@ -2,6 +2,7 @@ package dialect_test
 
 import (
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/collyrobots/collyrobots/dialect"
@@ -61,4 +62,86 @@ func FuzzAuthority(f *testing.F) {
 			t.Fatalf("%q %q: %v, and then %v, %v", scheme, host, a, again, err)
 		}
 	})
+}
+
+// TestLocate follows Google, "Examples of valid robots.txt URLs"; "" is an error.
+func TestLocate(t *testing.T) {
+	for _, test := range []struct{ url, want string }{
+		{"https://example.com/folder/file", "https://example.com/robots.txt"},
+		{"http://example.com", "http://example.com/robots.txt"},
+		{"HTTP://WWW.Example.COM/A?b#c", "http://www.example.com/robots.txt"},
+		{"https://www.ex\u00E4mple.com/", "https://www.xn--exmple-cua.com/robots.txt"},
+		{"https://WWW.XN--exmple-cua.com/", "https://www.xn--exmple-cua.com/robots.txt"},
+		{"https://\u30C6\u30B9\u30C8\u3002\u65E5\u672C/", "https://xn--zckzah.xn--wgv71a/robots.txt"},
+		{"http://my_host.example/", "http://my_host.example/robots.txt"},
+		{"http://R3---sn-a-.example/", "http://r3---sn-a-.example/robots.txt"},
+		{"ftp://example.com/pub/", "ftp://example.com/robots.txt"},
+		{"ftp://example.com:21/pub/", "ftp://example.com/robots.txt"},
+		{"https://212.96.82.21/", "https://212.96.82.21/robots.txt"},
+		{"https://example.com:443/", "https://example.com/robots.txt"},
+		{"http://example.com:080/", "http://example.com/robots.txt"},
+		{"http://example.com:/", "http://example.com/robots.txt"},
+		{"http://example.com:443/", "http://example.com:443/robots.txt"},
+		{"https://example.com:8181/", "https://example.com:8181/robots.txt"},
+		{"http://user:secret@example.com/", "http://example.com/robots.txt"},
+		{"http://[2001:DB8:0::1]:80/x", "http://[2001:db8::1]/robots.txt"},
+		{"http://[2001:db8::1]:81/x", "http://[2001:db8::1]:81/robots.txt"},
+		{"http://[fe80::1%25en0]/", "http://[fe80::1%25en0]/robots.txt"},
+		{"http://example.com./", "http://example.com/robots.txt"}, // one host, with and without the dot
+		{"mailto:a@example.com", ""},
+		{"data:text/plain,x", ""},
+		{"file:///etc/passwd", ""},
+		{"javascript:alert(1)", ""},
+		{"//example.com/", ""},
+		{"/path", ""},
+		{"", ""},
+		{"http:///path", ""},
+		{"http://:80/", ""},
+		{"http://example.com:99999/", ""},
+		{"http://xn--a.example/", ""},
+	} {
+		got, err := dialect.Locate(parseURL(t, test.url))
+		switch {
+		case err != nil && test.want != "":
+			t.Errorf("%s: %v", test.url, err)
+		case err == nil && got.String() != test.want:
+			t.Errorf("%s: %s, want %q", test.url, got, test.want)
+		}
+	}
+}
+
+// TestLocateHost: a host that url.Parse would not take has no robots.txt.
+func TestLocateHost(t *testing.T) {
+	for _, host := range []string{"a b", "a/b", "a?b", "a@b", "a#b", "\x00", "a\x7f", "[", "a:b:c", ";", "%", ".", "..", "[::%25\xff]", "[::%25a b]"} {
+		if got, err := dialect.Locate(&url.URL{Scheme: "http", Host: host}); err == nil {
+			t.Errorf("%q: %s", host, got)
+		}
+	}
+}
+
+// TestLocateError: errors name the URL, but no password.
+func TestLocateError(t *testing.T) {
+	_, err := dialect.Locate(parseURL(t, "gopher://user:secret@example.com/"))
+	if want := `dialect: no robots.txt for the scheme of "gopher://user:xxxxx@example.com/"`; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestLongHosts: what no DNS name can be costs no time.
+func TestLongHosts(t *testing.T) {
+	for n, ok := range map[int]bool{300: true, 10_000: false} {
+		u := &url.URL{Scheme: "http", Host: strings.Repeat("\u00e9.", n/3)}
+		if _, err := dialect.Locate(u); (err == nil) != ok {
+			t.Errorf("%d octets: %v", n, err)
+		}
+	}
+}
+
+func parseURL(tb testing.TB, s string) *url.URL {
+	tb.Helper()
+	u, err := url.Parse(s)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return u
 }

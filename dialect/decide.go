@@ -1,10 +1,7 @@
 package dialect
 
 import (
-	"math"
 	"net/url"
-	"strings"
-	"sync"
 	"unsafe"
 )
 
@@ -77,115 +74,4 @@ func (g *Group) DecideURL(u *url.URL) Decision {
 	*space = buf
 	targets.Put(space)
 	return d
-}
-
-// needed returns how many octets of a target must be in normal form for a look at
-// the heads of all rules, and to know /robots.txt from what is longer. One more shows
-// whether the target goes on there or its fragment begins. Wildcards without a head,
-// and those in an index, are looked for in the whole target.
-func (g *Group) needed() uint16 {
-	n := len("/robots.txt")
-	for i := range g.count {
-		r := g.rule(i)
-		size := len(g.head(i, r))
-		if r.flags&wild != 0 && (size <= 1 || g.index != nil) {
-			return math.MaxUint16
-		}
-		n = max(n, size)
-	}
-	return uint16(min(n+1, math.MaxUint16))
-}
-
-// first returns how many octets of a target must be in normal form to begin with.
-func (g *Group) first(target string) int {
-	if g.reach == math.MaxUint16 {
-		return len(target)
-	}
-	return min(len(target), int(g.reach))
-}
-
-// isNormal reports whether a part of a target is in the form that rules are compared
-// with.
-func (g *Group) isNormal(part string) bool {
-	if g.dialect.variant().coding == canonical {
-		return isCanonical(part)
-	}
-	return strings.IndexByte(part, '#') < 0
-}
-
-// odd is the number of no rule: the target must be brought into normal form first.
-const odd = math.MaxUint32
-
-// number returns the number of the first rule that matches a target, of which the
-// first octets, so many, are known to be normal; g.count if nothing is said of it, or
-// odd if the others are not normal and decide.
-func (g *Group) number(target string, normal int) uint32 {
-	if g.dialect.variant().openRobots && target == "/robots.txt" {
-		return g.count
-	}
-	if g.index != nil {
-		return g.index.find(g, target)
-	}
-	return g.find(target, normal)
-}
-
-// find is number by a look at one rule after the other.
-func (g *Group) find(target string, normal int) uint32 {
-	probes := g.data[:g.count*probeSize]
-	for p := 0; p+1 < len(probes); p += probeSize {
-		if at := int(probes[p]); at >= len(target) || target[at] != probes[p+1] {
-			continue
-		}
-		i := uint32(p / probeSize)
-		if normal < len(target) && g.rule(i).flags&wild != 0 {
-			if !g.isNormal(target[normal:]) {
-				return odd
-			}
-			normal = len(target)
-		}
-		if g.matches(i, target) {
-			return i
-		}
-	}
-	return g.count
-}
-
-// matches reports whether the i-th rule matches a target.
-func (g *Group) matches(i uint32, target string) bool {
-	r := g.rule(i)
-	text := g.text(r)
-	switch r.flags & (anchored | wild | twofold) {
-	case 0:
-		return strings.HasPrefix(target, text)
-	case anchored:
-		return target == text
-	case wild, wild | anchored:
-		return matchWild(text, target, int(g.data[i*probeSize])+1, r.flags&anchored != 0)
-	}
-	return matchTwofold(text, target, r.flags&anchored != 0)
-}
-
-// targets keeps space for targets that are not in normal form.
-var targets = sync.Pool{New: func() any { return new([]byte) }}
-
-// numberOdd is number for a target that is not normal.
-func (g *Group) numberOdd(target string) uint32 {
-	if i := strings.IndexByte(target, '#'); i >= 0 {
-		target = target[:i]
-	}
-	space := targets.Get().(*[]byte)
-	buf := (*space)[:0]
-	if target == "" || target[0] != '/' {
-		buf = append(buf, '/')
-	}
-	if g.dialect.variant().coding == canonical {
-		buf, _ = appendCanonical(buf, target, false, false)
-	} else {
-		buf = append(buf, target...)
-	}
-	// Nothing keeps the octets, and they do not change before they go back.
-	i := g.number(unsafe.String(unsafe.SliceData(buf), len(buf)), len(buf))
-	*space = buf
-	targets.Put(space)
-	return i
 }

@@ -126,3 +126,18 @@ func (p *parser) endRecord() (dropped []record) {
 	p.open, p.ruled = false, false
 	return dropped
 }
+
+// isAbsolute reports whether s is a URL with a scheme and a host.
+func isAbsolute(s string) bool {
+	scheme, rest, ok := strings.Cut(s, "://")
+	if !ok || scheme == "" || rest == "" || strings.IndexByte("/?#", rest[0]) >= 0 {
+		return false
+	}
+	for i := 0; i < len(scheme); i++ {
+		c := scheme[i]
+		if !isLetter(c) && (i == 0 || c < '0' || c > '9') && (i == 0 || strings.IndexByte("+-.", c) < 0) {
+			return false
+		}
+	}
+	return true
+}

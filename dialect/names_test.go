@@ -1,0 +1,43 @@
+package dialect_test
+
+import (
+	"testing"
+
+	"github.com/collyrobots/collyrobots/dialect"
+)
+
+// TestCheckToken: the names that no line can match are told, and only those.
+func TestCheckToken(t *testing.T) {
+	for _, test := range []struct {
+		token string
+		bad   string // dialects
+	}{
+		{"ExampleBot", ""},
+		{"Example_Bot-News", ""},
+		{"MJ12bot", "rfc9309 google "},
+		{"archive.org_bot", "rfc9309 google "},
+		{"ExampleBot/1.0", "rfc9309 google "},
+		{"Example Bot", "rfc9309 google coccoc "},
+		{"Bot#1", "rfc9309 google coccoc "},
+		{"", "rfc9309 google coccoc original1994 temoto "},
+		{"*", "rfc9309 google coccoc original1994 temoto "},
+	} {
+		bad := ""
+		for _, d := range dialect.All() {
+			if d.CheckToken(test.token) != nil {
+				bad += d.String() + " "
+			}
+		}
+		if bad != test.bad {
+			t.Errorf("%q: %q, want %q", test.token, bad, test.bad)
+		}
+	}
+	for _, d := range published {
+		for _, token := range []string{"ExampleBot", "MJ12bot", "archive.org_bot", "Example Bot", "Bot#1"} {
+			group := d.Parse([]byte("User-agent: " + token + "\nDisallow: /\n")).Group(token)
+			if found := group.Name() != ""; found != (d.CheckToken(token) == nil) {
+				t.Errorf("%s, %s: group found %v, CheckToken %v", d, token, found, d.CheckToken(token))
+			}
+		}
+	}
+}

@@ -1,0 +1,73 @@
+// Package benchmarks compares collyrobots with what a crawler would use in its place, and measures whole crawls. Only ratios
+// within one run mean something, and exact figures: allocations, bytes. All of it uses what users can use.
+//
+//	go test -run Ratio -v -rounds 1500    what a page costs beside bare Colly and its built-in check
+package benchmarks
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+)
+
+// A web answers every request from memory, so that what is measured is the crawler.
+type web struct {
+	robots func(host string) string
+	page   string
+}
+
+func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, contentType := w.page, "text/html; charset=utf-8"
+	if r.URL.Path == "/robots.txt" {
+		body, contentType = w.robots(r.URL.Host), "text/plain"
+	}
+	return &http.Response{
+		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Header: http.Header{"Content-Type": {contentType}},
+		Body:   io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+	}, nil
+}
+
+// rulesFor returns a robots.txt of n rules for everybody, none of which matches the pages here. Every tenth has a wildcard.
+func rulesFor(n int) string {
+	var b strings.Builder
+	b.WriteString("User-agent: *\n")
+	for i := range n {
+		if i%10 == 9 {
+			fmt.Fprintf(&b, "Disallow: /*/private/%d\n", i)
+		} else {
+			fmt.Fprintf(&b, "Disallow: /private/%d\n", i)
+		}
+	}
+	return b.String()
+}
+
+// underRace reports whether the race detector is at work.
+var underRace bool
+
+const userAgent = "ExampleBot/1.0 (+https://example.com/bot)"
+
+// crawl returns a collector on w that may ask for a page twice.
+func crawl(w *web) *colly.Collector {
+	c := colly.NewCollector(colly.UserAgent(userAgent), colly.AllowURLRevisit())
+	c.WithTransport(w)
+	return c
+}
+
+// obedient returns a collector on w with the plugin.
+func obedient(tb testing.TB, w *web, options ...collyrobots.Option) (*colly.Collector, *collyrobots.Plugin) {
+	tb.Helper()
+	c := crawl(w)
+	p, err := collyrobots.WithRobots(c, append(options, collyrobots.Logger(slog.New(slog.DiscardHandler)))...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c, p
+}

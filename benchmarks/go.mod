@@ -7,6 +7,7 @@ go 1.25.0
 replace github.com/collyrobots/collyrobots => ..
 
 require (
+	github.com/antchfx/xmlquery v1.5.0
 	github.com/collyrobots/collyrobots v0.0.0
 	github.com/gocolly/colly/v2 v2.3.0
 )
@@ -15,7 +16,6 @@ require (
 	github.com/PuerkitoBio/goquery v1.11.0 // indirect
 	github.com/andybalholm/cascadia v1.3.3 // indirect
 	github.com/antchfx/htmlquery v1.3.5 // indirect
-	github.com/antchfx/xmlquery v1.5.0 // indirect
 	github.com/antchfx/xpath v1.3.5 // indirect
 	github.com/bits-and-blooms/bitset v1.24.4 // indirect
 	github.com/gobwas/glob v0.2.3 // indirect

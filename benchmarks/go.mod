@@ -10,6 +10,7 @@ require (
 	github.com/antchfx/xmlquery v1.5.0
 	github.com/collyrobots/collyrobots v0.0.0
 	github.com/gocolly/colly/v2 v2.3.0
+	go.uber.org/goleak v1.3.0
 )
 
 require (

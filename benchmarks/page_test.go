@@ -52,10 +52,13 @@ func TestPageRatio(t *testing.T) {
 			}
 		}
 		t.Logf("%d rules, %d rounds of %d pages\n%s", rules, turns, pagesPerTurn, table(crawlers))
+		if bare, plugin := crawlers[0], crawlers[3]; !underRace && (plugin.allocs > bare.allocs+0.5 || plugin.bytes > bare.bytes*1.02) {
+			t.Errorf("%d rules: %.1f allocations and %.0f bytes a page, bare Colly has %.1f and %.0f", rules, plugin.allocs, plugin.bytes, bare.allocs, bare.bytes)
+		}
 	}
 }
 
-// pageCrawlers returns what is compared; the first two are bare Colly, the third is the built-in check.
+// pageCrawlers returns what is compared; bare Colly, bare Colly, the built-in check, the plugin.
 func pageCrawlers(t *testing.T, rules int) []*crawler {
 	robots := rulesFor(rules)
 	w := &web{robots: func(string) string { return robots }, page: "<!doctype html><title>x</title>"}

@@ -1,7 +1,12 @@
 // Package benchmarks compares collyrobots with what a crawler would use in its place, and measures whole crawls. Only ratios
-// within one run mean something, and exact figures: allocations, bytes. All of it uses what users can use.
+// within one run mean something, and exact figures: allocations, bytes. Nothing is used but what users can use.
 //
-//	go test -run Ratio -v -rounds 1500    what a page costs beside bare Colly and its built-in check
+//	go test -run Ratio -v -rounds 1500               what a page costs beside bare Colly and its built-in check
+//	go test -run Memory -v -hosts 100000             bytes a host, policy, pace and feed together
+//	go test -run Stop -v -hosts 1000000              the longest stop of a page while very many hosts come and go
+//	go test -run '^$' -bench Sitemap                 sitemaps beside encoding/xml and xmlquery
+//
+// Without flags the tests take some seconds, and check that what is measured still works.
 package benchmarks
 
 import (
@@ -55,14 +60,14 @@ var underRace bool
 const userAgent = "ExampleBot/1.0 (+https://example.com/bot)"
 
 // crawl returns a collector on w that may ask for a page twice.
-func crawl(w *web) *colly.Collector {
+func crawl(w http.RoundTripper) *colly.Collector {
 	c := colly.NewCollector(colly.UserAgent(userAgent), colly.AllowURLRevisit())
 	c.WithTransport(w)
 	return c
 }
 
 // obedient returns a collector on w with the plugin.
-func obedient(tb testing.TB, w *web, options ...collyrobots.Option) (*colly.Collector, *collyrobots.Plugin) {
+func obedient(tb testing.TB, w http.RoundTripper, options ...collyrobots.Option) (*colly.Collector, *collyrobots.Plugin) {
 	tb.Helper()
 	c := crawl(w)
 	p, err := collyrobots.WithRobots(c, append(options, collyrobots.Logger(slog.New(slog.DiscardHandler)))...)

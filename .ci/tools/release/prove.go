@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"go/version"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/zip"
+)
+
+// use is a program that uses what is published.
+//
+//go:embed testdata/use/main.go
+var use []byte
+
+// prove builds programs that require each of the modules alone, and one that requires all of them and is run.
+func prove(modules []*mod, v string) (err error) {
+	tmp, err := os.MkdirTemp("", "release")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := os.RemoveAll(tmp); err == nil {
+			err = e
+		}
+	}()
+	for _, m := range modules {
+		if err := serve(filepath.Join(tmp, "proxy"), m, v); err != nil {
+			return fmt.Errorf("%s: %w", m.path, err)
+		}
+	}
+	env, err := environment(tmp, modules)
+	if err != nil {
+		return err
+	}
+	for i, m := range modules {
+		program := scratch{filepath.Join(tmp, fmt.Sprint("alone", i)), modules[i : i+1], v, env}
+		if err := program.build(modules); err != nil {
+			return fmt.Errorf("a program that requires %s alone: %w", m.path, err)
+		}
+		fmt.Println("ok: a program can require", m.path, v)
+	}
+	all := scratch{filepath.Join(tmp, "all"), modules, v, env}
+	if err := all.build(modules); err != nil {
+		return fmt.Errorf("a program that requires all of them: %w", err)
+	}
+	if err := all.run(); err != nil {
+		return fmt.Errorf("a program that uses them: %w", err)
+	}
+	fmt.Println("ok: a program that requires all of them runs")
+	return nil
+}
+
+// serve adds version v of m to a proxy's folder, as the module proxy protocol has it.
+func serve(proxy string, m *mod, v string) error {
+	path, err := module.EscapePath(m.path)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(proxy, filepath.FromSlash(path), "@v")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	goMod, err := os.ReadFile(m.goMod())
+	if err != nil {
+		return err
+	}
+	var archive bytes.Buffer
+	if err := zip.CreateFromDir(&archive, module.Version{Path: m.path, Version: v}, m.dir); err != nil {
+		return err
+	}
+	for name, data := range map[string][]byte{
+		"list": []byte(v + "\n"), v + ".info": fmt.Appendf(nil, `{"Version":%q}`, v), v + ".mod": goMod, v + ".zip": archive.Bytes(),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// environment is what the go command is to know: a module cache of its own, which is filled from the proxy's folder, from what
+// this machine's module cache has, and only then from the network.
+func environment(tmp string, modules []*mod) ([]string, error) {
+	out, err := exec.Command("go", "env", "GOPROXY", "GOMODCACHE", "GONOSUMDB").Output()
+	if err != nil {
+		return nil, fmt.Errorf("go env: %w", err)
+	}
+	known := strings.Split(string(out), "\n")
+	proxies := []string{fileURL(filepath.Join(tmp, "proxy")), fileURL(filepath.Join(known[1], "cache", "download")), known[0]}
+	var own []string // no checksum database has these
+	for _, m := range modules {
+		own = append(own, m.path)
+	}
+	if known[2] != "" {
+		own = append(own, known[2])
+	}
+	return append(os.Environ(), "GOWORK=off", "GOMODCACHE="+filepath.Join(tmp, "cache"),
+		"GOPROXY="+strings.Join(proxies, ","), "GONOSUMDB="+strings.Join(own, ","), "GOPRIVATE="), nil
+}
+
+func fileURL(dir string) string {
+	return "file:///" + strings.TrimPrefix(filepath.ToSlash(dir), "/")
+}
+
+// scratch is a module of somebody else that requires some of ours.
+type scratch struct {
+	dir      string
+	requires []*mod
+	version  string
+	env      []string
+}
+
+// build makes the module, with a program that imports every package of what it requires, and builds it. The checksums of
+// other modules are those of this repository.
+func (s scratch) build(modules []*mod) error {
+	goVersion := ""
+	for _, m := range s.requires {
+		if v := m.file.Go; v != nil && version.Compare("go"+v.Version, "go"+goVersion) > 0 {
+			goVersion = v.Version
+		}
+	}
+	goMod := fmt.Sprintf("module example.com/scratch\n\ngo %s\n", goVersion)
+	imports := "package main\n\nimport (\n"
+	for _, m := range s.requires {
+		goMod += fmt.Sprintf("\nrequire %s %s\n", m.path, s.version)
+		for _, name := range m.packages {
+			imports += fmt.Sprintf("\t_ %q\n", name)
+		}
+	}
+	main := []byte("package main\n\nfunc main() {}\n")
+	if len(s.requires) == len(modules) {
+		main = use
+	}
+	sums, err := checksums(modules)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(s.dir, 0o755); err != nil {
+		return err
+	}
+	for name, data := range map[string][]byte{"go.mod": []byte(goMod), "go.sum": sums, "imports.go": []byte(imports + ")\n"), "main.go": main} {
+		if err := os.WriteFile(filepath.Join(s.dir, name), data, 0o644); err != nil {
+			return err
+		}
+	}
+	// Without -trimpath everything would be compiled anew each time, since the module cache is elsewhere each time.
+	return s.command("go", "build", "-mod=mod", "-modcacherw", "-trimpath", "-buildvcs=false", "-o", s.program(), ".")
+}
+
+func (s scratch) program() string { return filepath.Join(s.dir, "program.exe") }
+
+func (s scratch) run() error { return s.command(s.program()) }
+
+func (s scratch) command(name string, args ...string) error {
+	c := exec.Command(name, args...)
+	c.Dir, c.Env = s.dir, s.env
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", filepath.Base(name), strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+// checksums returns the lines of all go.sum files, each once.
+func checksums(modules []*mod) ([]byte, error) {
+	var lines []string
+	for _, m := range modules {
+		sums, err := os.ReadFile(filepath.Join(m.dir, "go.sum"))
+		if err != nil && !os.IsNotExist(err) {
+			return nil, err
+		}
+		lines = slices.AppendSeq(lines, strings.Lines(string(sums)))
+	}
+	slices.Sort(lines)
+	return []byte(strings.Join(slices.Compact(lines), "")), nil
+}

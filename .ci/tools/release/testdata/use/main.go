@@ -1,0 +1,70 @@
+// A program of somebody who uses what this repository publishes: a crawl that keeps what it learns in a bbolt file.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/store/boltstore"
+)
+
+func main() {
+	dir, err := os.MkdirTemp("", "use")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := crawl(filepath.Join(dir, "robots.db")); err != nil {
+		os.RemoveAll(dir)
+		log.Fatal(err)
+	}
+}
+
+func crawl(path string) (err error) {
+	store, err := boltstore.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+	c.WithTransport(site{})
+	robots, err := c.WithRobots(collyrobots.Store(store))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, robots.Close()) }()
+	pages := 0
+	c.OnScraped(func(*colly.Response) { pages++ })
+	for _, page := range []string{"/", "/private/1", "/public"} {
+		if err := c.Visit("http://www.example.com" + page); err != nil && !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			return err
+		}
+	}
+	if pages != 2 {
+		return fmt.Errorf("%d pages instead of 2", pages)
+	}
+	return nil
+}
+
+// site answers from memory.
+type site struct{}
+
+func (site) RoundTrip(r *http.Request) (*http.Response, error) {
+	body := "a page"
+	if r.URL.Path == "/robots.txt" {
+		body = "User-agent: *\nDisallow: /private/\n"
+	}
+	return &http.Response{
+		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Header: http.Header{"Content-Type": {"text/plain"}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+	}, nil
+}

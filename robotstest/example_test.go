@@ -1,0 +1,65 @@
+package robotstest_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// In an Example there is no test: the web is closed by hand. It listens on the loopback interface,
+// where time is the world's.
+func ExampleNew() {
+	web := robotstest.New(nil, robotstest.Sites{
+		"a.test": {"/": robotstest.Redirect("https://b.test/?id=1")},
+		"b.test": {"/?id=1": robotstest.Page("/next")},
+	})
+	defer web.Close()
+
+	client := http.Client{Transport: web.Transport()}
+	resp, err := client.Get("http://a.test/")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	resp.Body.Close()
+	for _, r := range web.Log("") {
+		fmt.Println(r.Method, r.Scheme, r.Host, r.URI)
+	}
+	// Output:
+	// GET http a.test /
+	// GET https b.test /?id=1
+}
+
+// A crawler that does not ask for robots.txt, and what the test says of it.
+func ExampleVerify() {
+	web := robotstest.New(nil, robotstest.Sites{"shop.test": {
+		"/robots.txt": "User-agent: *\nDisallow: /cart\n",
+		"/cart/1":     robotstest.Page(),
+	}})
+	defer web.Close()
+
+	r, _ := http.NewRequest(http.MethodGet, "http://shop.test/cart/1", nil)
+	r.Header.Set("User-Agent", "ExampleBot/1.0")
+	if resp, err := web.Transport().RoundTrip(r); err == nil {
+		resp.Body.Close()
+	}
+
+	var t printed // stands for the test's *testing.T
+	robotstest.Verify(t, web, dialect.RFC9309())
+	// Output:
+	// its robots.txt denies that to "ExampleBot" under rfc9309, line 2: Disallow: /cart
+}
+
+// printed is a test that prints its errors, but for what they are about and when that was.
+type printed struct{ testing.TB }
+
+func (printed) Helper() {}
+
+func (printed) Errorf(format string, args ...any) {
+	_, fault, _ := strings.Cut(fmt.Sprintf(format, args...), ": ")
+	fmt.Println(fault)
+}

@@ -1,0 +1,265 @@
+package robotstest
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A network is how a web's transports reach its server: the server's listener, and what makes
+// connections to it.
+type network struct {
+	pair   func(context.Context) (near, far net.Conn, err error) // the two ends of a connection
+	bubble bool                                                  // they are in memory and take no time
+	conns  chan net.Conn                                         // what the server accepts
+	closed chan struct{}
+	once   sync.Once // closes it
+	below  *loopback // nil in a bubble
+}
+
+func newNetwork() (*network, error) {
+	n := &network{conns: make(chan net.Conn), closed: make(chan struct{}), bubble: inBubble()}
+	if n.bubble {
+		n.pair = func(context.Context) (net.Conn, net.Conn, error) {
+			near, far := net.Pipe()
+			return pipe{near}, pipe{far}, nil
+		}
+		return n, nil
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("robotstest: %w", err)
+	}
+	n.below = &loopback{Listener: listener}
+	n.pair = n.below.pair
+	return n, nil
+}
+
+// inBubble reports whether the caller is in a bubble of testing/synctest, whose clock begins at
+// midnight UTC, 1 January 2000.
+func inBubble() bool { return time.Now().Year() < 2020 }
+
+// A loopback makes connections over the loopback interface, one at a time.
+type loopback struct {
+	net.Listener
+	mu sync.Mutex
+}
+
+func (l *loopback) pair(ctx context.Context) (near, far net.Conn, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	near, err = new(net.Dialer).DialContext(ctx, "tcp", l.Addr().String())
+	if err != nil {
+		return nil, nil, err
+	}
+	for {
+		far, err = l.Accept() // the system has it already
+		if err != nil {
+			near.Close()
+			return nil, nil, err
+		}
+		if far.RemoteAddr().String() == near.LocalAddr().String() {
+			return near, far, nil
+		}
+		far.Close() // somebody else's
+	}
+}
+
+// Accept, Close and Addr make a network the listener of the server.
+func (n *network) Accept() (net.Conn, error) {
+	select {
+	case conn := <-n.conns:
+		return conn, nil
+	case <-n.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (n *network) Close() error {
+	n.once.Do(func() {
+		close(n.closed)
+		if n.below != nil {
+			n.below.Close()
+		}
+	})
+	return nil
+}
+
+func (n *network) Addr() net.Addr { return address{} }
+
+// transport returns one whose connections lead to w.
+func (n *network) transport(w *Web) *http.Transport {
+	return &http.Transport{
+		DialContext: func(ctx context.Context, _, target string) (net.Conn, error) {
+			return n.dial(ctx, w, target)
+		},
+		TLSClientConfig:     &tls.Config{RootCAs: sharedAuthority().pool},
+		MaxIdleConnsPerHost: 8,
+	}
+}
+
+// dial opens a connection to a host and port.
+func (n *network) dial(ctx context.Context, w *Web, target string) (net.Conn, error) {
+	to, port, err := addressOf(target)
+	if err != nil {
+		return nil, err
+	}
+	if !w.has(to.host) {
+		return nil, &net.DNSError{Err: "the web has no such host", Name: to.host, IsNotFound: true}
+	}
+	near, far, err := n.pair(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.hand(ctx, far, to, port); err != nil {
+		near.Close()
+		return nil, err
+	}
+	return conn{near, to}, nil
+}
+
+// hand gives the server its end of a connection.
+func (n *network) hand(ctx context.Context, far net.Conn, to address, port string) error {
+	far = conn{far, to}
+	if isTLS(port) {
+		far = tls.Server(far, &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			return sharedAuthority().certify(to.host)
+		}})
+	}
+	select {
+	case n.conns <- far:
+		return nil
+	case <-n.closed:
+		far.Close()
+		return net.ErrClosed
+	case <-ctx.Done():
+		far.Close()
+		return context.Cause(ctx)
+	}
+}
+
+// isTLS reports whether a port speaks https: 443, 8443 and whatever else ends so.
+func isTLS(port string) bool { return strings.HasSuffix(port, "443") }
+
+// An address is a connection's: the host that it was opened to, and the proxy that did.
+type address struct{ host, proxy string }
+
+func (address) Network() string  { return "robotstest" }
+func (a address) String() string { return a.host }
+
+// addressOf returns the host of "host:port" in normal form, and the port.
+func addressOf(target string) (to address, port string, err error) {
+	if _, port, err = net.SplitHostPort(target); err != nil {
+		return to, "", err
+	}
+	to.host, err = hostName(target)
+	return to, port, err
+}
+
+// tunnel lets a proxy's connection become one to the host that was asked for.
+func (w *Web) tunnel(out http.ResponseWriter, r *http.Request, proxy address) {
+	to, port, err := addressOf(r.Host)
+	if err != nil || !w.has(to.host) {
+		http.Error(out, "the web has no such host", http.StatusBadGateway)
+		return
+	}
+	far, _, err := http.NewResponseController(out).Hijack()
+	if err != nil {
+		panic(err) // no server of ours
+	}
+	to.proxy = proxy.host
+	if _, err := fmt.Fprint(far, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
+		far.Close()
+		return
+	}
+	w.network.hand(r.Context(), far, to, port) // closes it if it cannot
+}
+
+// A conn is a connection that knows where it leads.
+type conn struct {
+	net.Conn
+	to address
+}
+
+func (c conn) LocalAddr() net.Addr { return c.to }
+
+// A pipe is an end of a net.Pipe.
+type pipe struct{ net.Conn }
+
+// SetWriteDeadline makes every deadline the present. TLS sets one of 5 s for the alert with which it
+// closes; two ends that close at once would wait that long for each other, holding locks that stop
+// the clock of a bubble.
+func (p pipe) SetWriteDeadline(t time.Time) error {
+	if !t.IsZero() {
+		t = time.Now()
+	}
+	return p.Conn.SetWriteDeadline(t)
+}
+
+// A certificateAuthority is one that no system trusts.
+type certificateAuthority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+	pool        *x509.CertPool
+	issued      sync.Map // *tls.Certificate, by host
+}
+
+// sharedAuthority is the one that all webs share. What panics here is a fault of this package.
+var sharedAuthority = sync.OnceValue(func() *certificateAuthority {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	ca := &certificateAuthority{key: key, certificate: certificateTemplate(), pool: x509.NewCertPool()}
+	ca.certificate.IsCA, ca.certificate.BasicConstraintsValid = true, true
+	der, err := x509.CreateCertificate(rand.Reader, ca.certificate, ca.certificate, &key.PublicKey, key)
+	if err != nil {
+		panic(err)
+	}
+	if ca.certificate, err = x509.ParseCertificate(der); err != nil {
+		panic(err)
+	}
+	ca.pool.AddCert(ca.certificate)
+	return ca
+})
+
+// certify returns a certificate for a host.
+func (ca *certificateAuthority) certify(host string) (*tls.Certificate, error) {
+	if c, ok := ca.issued.Load(host); ok {
+		return c.(*tls.Certificate), nil
+	}
+	name := (&url.URL{Host: host}).Hostname()
+	template := certificateTemplate()
+	if ip := net.ParseIP(name); ip != nil {
+		template.IPAddresses = []net.IP{ip}
+	} else {
+		template.DNSNames = []string{name}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, ca.certificate, &ca.key.PublicKey, ca.key)
+	if err != nil {
+		return nil, err
+	}
+	c := &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: ca.key}
+	ca.issued.Store(host, c)
+	return c, nil
+}
+
+// certificateTemplate returns what is the same in all certificates. A bubble begins in 2000.
+func certificateTemplate() *x509.Certificate {
+	return &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		NotBefore:    time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC),
+		NotAfter:     time.Date(2990, 1, 1, 0, 0, 0, 0, time.UTC),
+	}
+}

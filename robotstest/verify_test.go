@@ -1,0 +1,342 @@
+package robotstest_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// verifyCases are crawls that somebody made, and what Verify says of them.
+var verifyCases = []struct {
+	name    string
+	sites   robotstest.Sites
+	dialect dialect.Dialect
+	tokens  []string
+	crawl   string // lines of an instant and a URL; "agent" and "set" are explained at crawlOf
+	faults  string // lines that begin as what the test is told
+}{
+	{
+		name:  "all kept",
+		sites: robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x\nCrawl-delay: 2"}},
+		crawl: "0s /robots.txt\n2s /\n4s /1\n6s http://b.test/\n6s /y",
+	},
+	{
+		name:  "a denied page",
+		sites: robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nAllow: /x/open\nDisallow: /x # no"}},
+		crawl: "0s /robots.txt\n0s /x/open\n1s /x/1?y\n2s /",
+		faults: `GET http://a.test/x/1?y at 1s: its robots.txt denies that to "ExampleBot" under rfc9309, line 3: Disallow: /x
+`,
+	},
+	{
+		name:  "a gap that is too short",
+		sites: robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 2"}},
+		crawl: "0s /robots.txt\n1.999s /\n3.999s /1\n5s /2",
+		faults: `GET http://a.test/ at 1.999s: 1.999s after /robots.txt, want 2s
+GET http://a.test/2 at 5s: 1.001s after /1, want 2s`,
+	},
+	{
+		name:   "robots.txt comes in its turn, too",
+		sites:  robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 2"}},
+		crawl:  "0s /robots.txt\n2s /\n3s /robots.txt",
+		faults: "GET http://a.test/robots.txt at 3s: 1s after /, want 2s",
+	},
+	{
+		name:   "nobody asked for robots.txt",
+		sites:  robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 2\nDisallow: /x"}},
+		crawl:  "0s /\n1s /x\n3s /y",
+		faults: "GET http://a.test/x at 1s: its robots.txt denies\nGET http://a.test/x at 1s: 1s after /, want 2s",
+	},
+	{
+		name: "nobody asked for robots.txt, which is a handler",
+		sites: robotstest.Sites{"a.test": {"/robots.txt": func(w http.ResponseWriter, r *http.Request) {
+			<-r.Context().Done()
+			fmt.Fprint(w, "User-agent: *\nDisallow: /x")
+		}}, "b.test": {"/robots.txt": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }}},
+		crawl:  "0s /\n0s /x\n0s http://b.test/",
+		faults: "GET http://a.test/x at 0s\nGET http://b.test/ at 0s: its robots.txt could not be read",
+	},
+	{
+		name:   "too soon for robots.txt to be known",
+		sites:  robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x\nCrawl-delay: 1"}},
+		crawl:  "0s /x\n1s /robots.txt\n2s /",
+		faults: "GET http://a.test/x at 0s",
+	},
+	{
+		name: "each scheme has a robots.txt, and both one pace",
+		sites: robotstest.Sites{"a.test": {"/robots.txt": func(w http.ResponseWriter, r *http.Request) {
+			if r.TLS == nil {
+				fmt.Fprint(w, "User-agent: *\nDisallow: /x\nCrawl-delay: 3")
+			} else {
+				fmt.Fprint(w, "User-agent: *\nDisallow: /y\nCrawl-delay: 1")
+			}
+		}}},
+		crawl:  "0s /robots.txt\n1s https://a.test/robots.txt\n4s https://a.test/x\n6s https://a.test/y\n9s /y\n12s /x",
+		faults: "GET https://a.test/robots.txt at 1s: 1s after\nGET https://a.test/y at 6s: its robots.txt\nGET https://a.test/y at 6s: 2s after /x, want 3s\nGET http://a.test/x at 12s",
+	},
+	{
+		name:  "another port is another host",
+		sites: robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 10"}, "a.test:8080": {"/robots.txt": "User-agent: *\nDisallow: /x"}},
+		crawl: "0s /robots.txt\n0s http://a.test:8080/robots.txt\n1s http://a.test:8080/\n1s http://a.test:8080/y\n10s /x",
+	},
+	{
+		name:   "by the user agent of each request",
+		sites:  robotstest.Sites{"a.test": {"/robots.txt": "User-agent: ExampleBot\nDisallow: /x\nCrawl-delay: 2\n\nUser-agent: *\nDisallow: /y"}},
+		crawl:  "0s /robots.txt\n2s /y\nagent Mozilla/5.0\n3s /x\n3s /y",
+		faults: `GET http://a.test/y at 3s: its robots.txt denies that to "" under rfc9309, line 6`,
+	},
+	{
+		name:   "by product tokens",
+		sites:  robotstest.Sites{"a.test": {"/robots.txt": "User-agent: ImageBot\nDisallow: /x\n\nUser-agent: ExampleBot\nDisallow: /"}},
+		tokens: []string{"NewsBot", "ImageBot"},
+		crawl:  "0s /robots.txt\n0s /y\n0s /x",
+		faults: `GET http://a.test/x at 0s: its robots.txt denies that to "NewsBot"`,
+	},
+	{
+		name:    "by a dialect",
+		dialect: dialect.CocCoc(),
+		sites:   robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 60"}},
+		crawl:   "0s /robots.txt\n10s /\n20s /1\n21s /2",
+		faults:  "GET http://a.test/2 at 21s: 1s after /1, want 10s",
+	},
+	{
+		name:    "by the built-in check",
+		dialect: dialect.Temoto(),
+		sites:   robotstest.Sites{"a.test": {"/robots.txt": "User-agent: ExampleBot/1\nDisallow: /x\nUser-agent: *\nDisallow: /y"}},
+		crawl:   "0s /robots.txt\n0s /y\n0s /x",
+		faults:  `GET http://a.test/x at 0s: its robots.txt denies that to "ExampleBot/1.0 (+https://example.com/bot)" under temoto`,
+	},
+	{
+		name:   "a robots.txt behind redirects",
+		sites:  robotstest.Sites{"a.test": {"/robots.txt": robotstest.Redirect("http://b.test/r?s"), "*": "all"}, "b.test": {"/robots.txt": "User-agent: *\nDisallow: /r", "/r?s": robotstest.Redirect("/t#u"), "/t": "User-agent: *\nDisallow: /x"}},
+		crawl:  "0s http://b.test/robots.txt\n1s /robots.txt\n2s /x\n3s /t\n4s http://b.test/r?s",
+		faults: "GET http://a.test/x at 2s\nGET http://b.test/r?s at 4s",
+	},
+	{
+		name:  "redirects that lead nowhere",
+		sites: robotstest.Sites{"a.test": {"/robots.txt": robotstest.Redirect("/robots.txt"), "*": "all"}, "b.test": {"/robots.txt": 302, "/": ""}},
+		crawl: "0s /robots.txt\n0s /\n1s http://b.test/robots.txt\n1s http://b.test/",
+	},
+	{
+		name:  "a robots.txt that changes",
+		sites: robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x\nCrawl-delay: 1"}},
+		crawl: "0s /robots.txt\n1s /y\nset /robots.txt User-agent: *|Disallow: /y|Crawl-delay: 5\n2s /y\n3s /robots.txt\n8s /x\n9s /y\n14s /z",
+		faults: `GET http://a.test/y at 9s: its robots.txt denies that to "ExampleBot" under rfc9309, line 2: Disallow: /y
+GET http://a.test/y at 9s: 1s after /x, want 5s`,
+	},
+	{
+		name:  "at the instant of the change the old one holds as well",
+		sites: robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x\nDisallow: /z"}},
+		crawl: "0s /robots.txt\nset /robots.txt User-agent: *|Disallow: /y|Disallow: /z|Crawl-delay: 1\n1s /robots.txt\n1s /y\n1s /x\n1s /z\n2s /x\n3s /y",
+		faults: `GET http://a.test/z at 1s: its robots.txt denies that to "ExampleBot" under rfc9309, line 3
+GET http://a.test/y at 3s`,
+	},
+	{
+		name:  "missing",
+		sites: robotstest.Sites{"a.test": {"/robots.txt": 404, "/": ""}},
+		crawl: "0s /robots.txt\n0s /",
+	},
+	{
+		name:  "unreachable after it was read",
+		sites: robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x"}},
+		crawl: "0s /robots.txt\nset /robots.txt 503\n1s /robots.txt\n2s /\n3s /x", faults: "GET http://a.test/x at 3s: its robots.txt denies",
+	},
+	{
+		name:  "read after it was unreachable",
+		sites: robotstest.Sites{"a.test": {"/robots.txt": 503}},
+		crawl: "0s /robots.txt\nset /robots.txt User-agent: *|Disallow: /x\n1s /\n2s /robots.txt\n3s /\n4s /x",
+		faults: `GET http://a.test/ at 1s: its robots.txt could not be read, which closes the host under rfc9309
+GET http://a.test/x at 4s: its robots.txt denies`,
+	},
+	{
+		name:   "unreachable for a month",
+		sites:  robotstest.Sites{"a.test": {"/robots.txt": 503}},
+		crawl:  "0s /robots.txt\n719h /robots.txt\n719h /\n720h /",
+		faults: "GET http://a.test/ at 719h0m0s: its robots.txt could not be read",
+	},
+	{
+		name: "ended early", sites: robotstest.Sites{"a.test": {"/robots.txt": func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, "User-agent: *\nDisallow: /x")
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}}, "b.test": {"/robots.txt": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "1000")
+			io.WriteString(w, "User-agent: *\nDisallow: /x")
+		}}, "c.test": {"/robots.txt": func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, _ := w.(http.Hijacker).Hijack()
+			conn.Close()
+		}}},
+		crawl:  "0s /robots.txt\n0s /\n0s http://b.test/robots.txt\n0s http://b.test/\n0s http://c.test/robots.txt\n0s http://c.test/",
+		faults: "GET http://a.test/ at 0s: its robots.txt could not\nGET http://b.test/ at 0s: its robots.txt could not\nGET http://c.test/ at 0s: its robots.txt could not",
+	},
+	{
+		name: "compressed", sites: robotstest.Sites{"a.test": {"/robots.txt": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			w.Write(robotstest.Gzip("User-agent: *\nDisallow: /x"))
+		}}, "b.test": {"/robots.txt": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			w.Write(robotstest.Gzip("User-agent: *\nDisallow: /x")[:20])
+		}}},
+		crawl: "0s /robots.txt\n0s /\n0s /x\n0s http://b.test/robots.txt\n0s http://b.test/", faults: "GET http://a.test/x at 0s\nGET http://b.test/ at 0s: its robots.txt could not",
+	},
+	{
+		name:  "not modified",
+		sites: robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x"}},
+		crawl: "0s /robots.txt\nset /robots.txt 304\n1s /robots.txt\n2s /x", faults: "GET http://a.test/x at 2s",
+	},
+	{
+		name:  "HEAD of robots.txt is not a fetch",
+		sites: robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x"}},
+		crawl: "0s /robots.txt\nset /robots.txt 404\nhead /robots.txt\n2s /x", faults: "GET http://a.test/x at 2s",
+	},
+}
+
+func TestVerify(t *testing.T) {
+	for _, tc := range verifyCases {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := robotstest.New(t, tc.sites)
+				crawlOf(t, web, tc.crawl)
+				wantFaults(t, web, tc.faults, tc.dialect, tc.tokens...)
+			})
+		})
+	}
+}
+
+// wantFaults compares the beginnings of what Verify says with the lines of want.
+func wantFaults(t *testing.T, web *robotstest.Web, want string, d dialect.Dialect, tokens ...string) {
+	t.Helper()
+	var told failing
+	robotstest.Verify(&told, web, d, tokens...)
+	lines := strings.FieldsFunc(want, func(r rune) bool { return r == '\n' })
+	for i := range max(len(lines), len(told.said)) {
+		if i >= len(lines) || i >= len(told.said) || !strings.HasPrefix(told.said[i], lines[i]) {
+			t.Fatalf("got\n%s\nwant\n%s", strings.Join(told.said, "\n"), want)
+		}
+	}
+}
+
+// crawlOf makes the requests of a script, each at its instant. A URL without a host is of a.test. "agent" sets the user agent, "set" an
+// answer of a.test ("|" is a line's end), and "head" sends a HEAD at once.
+func crawlOf(t *testing.T, web *robotstest.Web, script string) {
+	t.Helper()
+	agent, began := "ExampleBot/1.0 (+https://example.com/bot)", time.Now()
+	client := http.Client{Transport: web.Transport()}
+	for line := range strings.Lines(script) {
+		verb, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		method := http.MethodGet
+		switch verb {
+		case "agent":
+			agent = rest
+			continue
+		case "set":
+			uri, answer, _ := strings.Cut(rest, " ")
+			web.Set("a.test", uri, answerOf(answer))
+			continue
+		case "head":
+			method = http.MethodHead
+		default:
+			at, err := time.ParseDuration(verb)
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(at - time.Since(began))
+		}
+		if strings.HasPrefix(rest, "/") {
+			rest = "http://a.test" + rest
+		}
+		r := request(t, rest)
+		r.Method = method
+		r.Header.Set("User-Agent", agent)
+		if resp, err := client.Do(r); err == nil {
+			io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+		}
+	}
+}
+
+func answerOf(word string) any {
+	var status int
+	if n, err := fmt.Sscan(word, &status); n == 1 && err == nil {
+		return status
+	}
+	return strings.ReplaceAll(word, "|", "\n")
+}
+
+// What an answer without a robots.txt means under each dialect.
+func TestVerifyStatuses(t *testing.T) {
+	abort := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	for _, tc := range []struct {
+		name   string
+		answer any
+		open   string // under which dialects a page may be asked for
+	}{
+		{"200", "User-agent: *\nDisallow: /\n", ""},
+		{"203", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(203)
+			io.WriteString(w, "User-agent: *\nDisallow: /\n")
+		}), "coccoc"},
+		{"404", 404, "rfc9309 google coccoc original1994 temoto"},
+		{"429", 429, "rfc9309 coccoc original1994 temoto"},
+		{"503", 503, "coccoc temoto"},
+		{"no answer", abort, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": tc.answer, "/": ""}})
+				crawlOf(t, web, "0s /robots.txt\n1s /")
+				for _, d := range dialect.All() {
+					var told failing
+					robotstest.Verify(&told, web, d)
+					if open := strings.Contains(tc.open, d.String()); open != (len(told.said) == 0) {
+						t.Errorf("%v: %q", d, told.said)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestVerifyWantsRequests(t *testing.T) {
+	var told failing
+	web := robotstest.New(t, robotstest.Sites{"a.test": nil})
+	robotstest.Verify(&told, web, dialect.RFC9309())
+	if len(told.said) != 1 || !strings.Contains(told.said[0], "nothing was asked for") {
+		t.Errorf("told %q", told.said)
+	}
+}
+
+// What was asked before Reset is not judged again, but what robots.txt said then holds.
+func TestVerifyAfterReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x\nCrawl-delay: 1"}})
+		crawlOf(t, web, "0s /robots.txt\n1s /x")
+		web.Reset()
+		web.Set("a.test", "/robots.txt", "")
+		crawlOf(t, web, "0s /y\n0.5s /z\n1.5s /x")
+		wantFaults(t, web, "GET http://a.test/z at 500ms: 500ms after /y, want 1s\nGET http://a.test/x at 1.5s", dialect.RFC9309())
+	})
+}
+
+// On loopback a gap may be a fifth too short, and what has just changed may be on its way.
+func TestVerifyOnLoopback(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x\nDisallow: /z\nCrawl-delay: 0.5"}})
+	crawlOf(t, web, "0s /robots.txt\n0.45s /0\n0.75s /1\n1.25s /x\nset /robots.txt User-agent: *|Disallow: /y|Disallow: /z\n1.7s /robots.txt\n1.7s /x\n1.7s /y\n1.7s /z\n1.95s /y\n1.95s /x")
+	log := web.Log("a.test")
+	if log[7].Elapsed > 1795*time.Millisecond || log[1].Elapsed > 480*time.Millisecond {
+		t.Skipf("the machine is too slow:\n%s", log.Schedule())
+	}
+	var told failing
+	robotstest.Verify(&told, web, dialect.RFC9309())
+	for i, want := range []string{"GET http://a.test/1 at ", "GET http://a.test/x at 1.2", "GET http://a.test/z at 1.7", "GET http://a.test/y at 1.9"} {
+		if i >= len(told.said) || !strings.HasPrefix(told.said[i], want) || len(told.said) != 4 {
+			t.Fatalf("told\n%s", strings.Join(told.said, "\n"))
+		}
+	}
+}

@@ -2,21 +2,29 @@ package collyrobots_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"log/slog"
 	"net/http"
 	"net/url"
+	"strings"
+	"testing"
 	"time"
 
 	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/queue"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/sitemap"
 	"github.com/collyrobots/collyrobots/store"
 )
+
+// pages is what Plugin.Pages returns.
+type pages = iter.Seq2[sitemap.Entry, error]
 
 // The names that other programs compile against: whoever changes one of these lines breaks them.
 var (
@@ -40,9 +48,20 @@ var (
 	_ func(store.Store) collyrobots.Option                                             = collyrobots.Store
 	_ func(*slog.Logger) collyrobots.Option                                            = collyrobots.Logger
 	_ func(*http.Client) collyrobots.Option                                            = collyrobots.HTTPClient
+	_ func() collyrobots.Option                                                        = collyrobots.IgnoreRobotsWithPermission
+	_ func() collyrobots.Option                                                        = collyrobots.DryRun
+	_ func() collyrobots.Option                                                        = collyrobots.DelayFromEnd
+	_ func(int) collyrobots.Option                                                     = collyrobots.MaxInFlight
+	_ func(...dialect.Dialect) collyrobots.Option                                      = collyrobots.Shadow
+	_ func(string, ...collyrobots.Option) collyrobots.Option                           = collyrobots.ForHosts
+	_ func(func(collyrobots.RobotsChange)) collyrobots.Option                          = collyrobots.OnRobotsChanged
+	_ func(*collyrobots.Plugin, context.Context, collyrobots.Feed, ...string) pages    = (*collyrobots.Plugin).Pages
 	_                                                                                  = []collyrobots.Over{collyrobots.Clamp, collyrobots.Skip}
 	_                                                                                  = collyrobots.DisallowedError{Decision: collyrobots.Decision{}}
 	_ error                                                                            = (*collyrobots.DisallowedError)(nil)
+	_ error                                                                            = (*collyrobots.OptionError)(nil)
+	_                                                                                  = []error{collyrobots.ErrAttached, collyrobots.ErrClosed, collyrobots.ErrHopWait}
+	_ collyrobots.Meaning                                                              = collyrobots.RobotsState{}.Meaning
 	_ func(io.Reader, *url.URL) *sitemap.Reader                                        = sitemap.NewReader
 	_ func(*sitemap.Reader) iter.Seq2[sitemap.Entry, error]                            = (*sitemap.Reader).All
 	_ func(context.Context, string, sitemap.Opener) iter.Seq2[sitemap.Entry, error]    = sitemap.Walk
@@ -63,7 +82,7 @@ var _ = collyrobots.Feed{
 }
 
 var _ = collyrobots.Decision{
-	URL: "", Authority: "", RobotsURL: "", Allowed: true, Reason: collyrobots.Reason(""), Dialect: "", Group: "", Rule: dialect.Rule{},
+	URL: "", Authority: "", RobotsURL: "", Allowed: true, Reason: collyrobots.Reason(""), Dialect: dialect.Dialect{}, Group: "", Rule: dialect.Rule{},
 	Status: 0, Fetched: time.Time{}, Expires: time.Time{}, CrawlDelay: 0, Delay: 0,
 }
 
@@ -73,4 +92,269 @@ func _(body []byte) (allowed bool, delay time.Duration, ok bool, sitemaps []stri
 	decision := group.Decide("/")
 	delay, ok = group.CrawlDelay()
 	return decision.Allowed, delay, ok, rules.Sitemaps(), decision.Rule
+}
+
+// faultsOf returns every OptionError that an error joins or wraps.
+func faultsOf(err error) (faults []*collyrobots.OptionError) {
+	if fault, ok := err.(*collyrobots.OptionError); ok {
+		faults = append(faults, fault)
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() []error }:
+		for _, err := range e.Unwrap() {
+			faults = append(faults, faultsOf(err)...)
+		}
+	case interface{ Unwrap() error }:
+		faults = append(faults, faultsOf(e.Unwrap())...)
+	}
+	return faults
+}
+
+// New says all that is wrong with the options at once, and of each fault which option has it.
+func TestEveryFaultIsReported(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		opts   []collyrobots.Option
+		faults string // the Option of each, in order
+		says   []string
+	}{
+		{
+			"three of a Feed", []collyrobots.Option{
+				collyrobots.Store(store.Memory()), collyrobots.FollowSitemaps(collyrobots.Feed{Window: -1, NewestFirst: true, Scope: 9}),
+			},
+			"FollowSitemaps FollowSitemaps FollowSitemaps", []string{"Window", "MaxURLs", "Scope(9)"},
+		},
+		{"both of MaxDelay", []collyrobots.Option{collyrobots.MaxDelay(0, 7)}, "MaxDelay MaxDelay", []string{"0s", "Over(7)"}},
+		{
+			"two tokens", []collyrobots.Option{collyrobots.ProductToken("Example Bot", "ExampleBot", "ExampleBot/1.0")},
+			"ProductToken ProductToken", []string{`"Example Bot"`, `"ExampleBot/1.0"`},
+		},
+		{
+			"of several options", []collyrobots.Option{collyrobots.MinDelay(-1), {}, collyrobots.MaxDelay(-1, collyrobots.Skip), collyrobots.OnDenied(nil)},
+			"MinDelay Option MaxDelay OnDenied", []string{"-1ns", "number 2"},
+		},
+	} {
+		_, err := collyrobots.New(tc.opts...)
+		var names []string
+		for _, fault := range faultsOf(err) {
+			names = append(names, fault.Option)
+		}
+		if got := strings.Join(names, " "); got != tc.faults {
+			t.Errorf("%s: faults of %s, want of %s: %v", tc.name, got, tc.faults, err)
+		}
+		for _, s := range tc.says {
+			if !strings.Contains(fmt.Sprint(err), s) {
+				t.Errorf("%s: %v does not say %s", tc.name, err, s)
+			}
+		}
+	}
+}
+
+// What is wrong with an option inside ForHosts is said of that option, and for which hosts it was.
+func TestFaultsInsideForHosts(t *testing.T) {
+	_, err := collyrobots.New(collyrobots.ForHosts("*.a.test",
+		collyrobots.MinDelay(-1), collyrobots.MaxDelay(0, 7), collyrobots.DryRun()))
+	counts := map[string]int{}
+	for _, fault := range faultsOf(err) {
+		counts[fault.Option]++
+	}
+	if counts["MinDelay"] != 1 || counts["MaxDelay"] != 2 || counts["DryRun"] != 1 {
+		t.Errorf("faults of %v, want of MinDelay, twice of MaxDelay, and of DryRun: %v", counts, err)
+	}
+	var fault *collyrobots.OptionError
+	if s := fmt.Sprint(err); !errors.As(err, &fault) || !strings.Contains(s, "ForHosts") || !strings.Contains(s, `"*.a.test"`) {
+		t.Errorf("ForHosts and its pattern are not named: %v", err)
+	}
+}
+
+// Two plugins on one collector would ask and wait twice, whichever way the second one comes.
+func TestASecondPluginIsRefused(t *testing.T) {
+	attach := func(c *colly.Collector) error {
+		p, err := collyrobots.New()
+		if err != nil {
+			return err
+		}
+		defer p.Close()
+		return p.Attach(c)
+	}
+	withRobots := func(c *colly.Collector) error { _, err := collyrobots.WithRobots(c); return err }
+	wrap := func(c *colly.Collector) error { _, err := collyrobots.Wrap(c).WithRobots(); return err }
+	for name, second := range map[string]func(c *colly.Collector) error{
+		"New and Attach": attach, "WithRobots": withRobots, "Wrap and WithRobots": wrap,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(2, "User-agent: *\nCrawl-delay: 10")}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil)
+				clone := c.Clone()
+				for what, target := range map[string]*colly.Collector{"the collector": c.Collector.Collector, "a clone": clone.Collector} {
+					if err := second(target); !errors.Is(err, collyrobots.ErrAttached) {
+						t.Errorf("a second plugin on %s: %v, want ErrAttached", what, err)
+					}
+					if err := c.robots.Attach(target); err != nil {
+						t.Errorf("the same plugin on %s once more: %v", what, err)
+					}
+				}
+				if _, err := clone.WithRobots(); !errors.Is(err, collyrobots.ErrAttached) {
+					t.Errorf("WithRobots of a clone: %v, want ErrAttached", err)
+				}
+				c.Visit("http://a.test/0")
+				clone.Visit("http://a.test/1")
+				wantSchedule(t, web, "a.test", "0s /robots.txt, 10s /0, 20s /1")
+				if s := c.robots.Stats().Hosts[0]; s.Pages != 2 {
+					t.Errorf("%d pages counted, want 2", s.Pages)
+				}
+				other := colly.NewCollector() // of nobody yet
+				other.WithTransport(c.transport)
+				p, err := collyrobots.WithRobots(other)
+				must(t, err)
+				must(t, p.Close())
+			})
+		})
+	}
+}
+
+// A Collector whose inner collector was replaced, or never made, is cloned as well as can be.
+func TestCloneNeverPanics(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(1, "User-agent: *\nDisallow: /0")})
+	for name, replace := range map[string]func(c *collyrobots.Collector){
+		"another":      func(c *collyrobots.Collector) { c.Collector = colly.NewCollector() },
+		"a zero one":   func(c *collyrobots.Collector) { c.Collector = &colly.Collector{} },
+		"none":         func(c *collyrobots.Collector) { c.Collector = nil },
+		"nothing else": func(*collyrobots.Collector) {},
+	} {
+		c := start(t, web, nil)
+		replace(c.Collector)
+		clone := c.Clone()
+		if clone == nil {
+			t.Errorf("%s: no clone", name)
+		}
+		if name != "another" {
+			continue
+		}
+		// As its parent was: under the plugin.
+		clone.WithTransport(web.Transport())
+		clone.Visit("http://a.test/0")
+		if _, err := clone.WithRobots(); !errors.Is(err, collyrobots.ErrAttached) {
+			t.Errorf("%s: the clone has no robots: %v", name, err)
+		}
+		wantURIs(t, web, "a.test", "/robots.txt")
+	}
+	var zero collyrobots.Collector
+	if zero.Clone() == nil {
+		t.Error("a zero Collector has no clone")
+	}
+	if _, err := zero.WithRobots(); err == nil {
+		t.Error("a zero Collector has robots")
+	}
+}
+
+// A zero Plugin says where plugins come from.
+func TestAZeroPlugin(t *testing.T) {
+	var p collyrobots.Plugin
+	if err := p.Attach(colly.NewCollector()); err == nil || !strings.Contains(err.Error(), "use New") {
+		t.Errorf("Attach: %v", err)
+	}
+	if _, err := p.Check(t.Context(), "http://a.test/"); err == nil || !strings.Contains(err.Error(), "use New") {
+		t.Errorf("Check: %v", err)
+	}
+	for _, err := range p.Pages(t.Context(), collyrobots.Feed{}, "http://a.test/") {
+		if err == nil || !strings.Contains(err.Error(), "use New") {
+			t.Errorf("Pages: %v", err)
+		}
+	}
+	if _, err := p.SitemapQueue(&queue.InMemoryQueueStorage{}, collyrobots.Feed{}, "http://a.test/"); err == nil {
+		t.Error("SitemapQueue succeeds")
+	}
+	if s := p.Stats(); len(s.Hosts) != 0 {
+		t.Errorf("Stats: %+v", s)
+	}
+	p.Close()
+}
+
+// Pages reads sitemaps as FollowSitemaps would, and hands each page to a loop.
+func TestPages(t *testing.T) {
+	sites := shop()
+	sites["shop.test"]["/robots.txt"] = "Crawl-delay: 60\n" + sites["shop.test"]["/robots.txt"].(string)
+	sites["gone.test"] = nil
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		var got []string
+		failed := 0
+		for e, err := range c.robots.Pages(t.Context(), collyrobots.Feed{}, "http://shop.test/any", "http://gone.test/") {
+			if err != nil {
+				failed++
+				if e.Loc != "" {
+					t.Errorf("an error with a page: %v, %v", e, err)
+				}
+				continue
+			}
+			got = append(got, e.Loc)
+		}
+		want := "http://shop.test/6 http://cdn.test/7 http://shop.test/1 http://shop.test/2 http://shop.test/5"
+		if got := strings.Join(got, " "); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		if failed != 1 { // gone.xml
+			t.Errorf("%d errors, want one", failed)
+		}
+		wantURIs(t, web, "shop.test", "/robots.txt /index.xml /a.xml /b.xml.gz /gone.xml")
+	})
+}
+
+// A loop over Pages that ends early, and a context that does, end the reading.
+func TestPagesThatEndEarly(t *testing.T) {
+	sites := robotstest.Sites{"a.test": {
+		"/robots.txt": "User-agent: *\nCrawl-delay: 10\nSitemap: http://a.test/1.xml\nSitemap: http://a.test/2.xml",
+		"/1.xml":      robotstest.Sitemap("http://a.test/1", "http://a.test/2"),
+		"/2.xml":      robotstest.Sitemap("http://a.test/3"),
+	}}
+	t.Run("break", func(t *testing.T) {
+		inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+			c := start(t, web, nil)
+			for e, err := range c.robots.Pages(t.Context(), collyrobots.Feed{}, "http://a.test/") {
+				if e.Loc != "http://a.test/1" || err != nil {
+					t.Errorf("%v, %v", e, err)
+				}
+				break
+			}
+			wantSchedule(t, web, "a.test", "0s /robots.txt, 10s /1.xml")
+		})
+	})
+	t.Run("context", func(t *testing.T) {
+		inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+			began := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+			defer cancel()
+			c := start(t, web, nil)
+			n, last := 0, error(nil)
+			for _, err := range c.robots.Pages(ctx, collyrobots.Feed{}, "http://a.test/") {
+				if last = err; err == nil {
+					n++
+				}
+			}
+			if n != 2 || !errors.Is(last, context.DeadlineExceeded) || time.Since(began) != 15*time.Second {
+				t.Errorf("%d pages, then %v after %v", n, last, time.Since(began))
+			}
+			wantSchedule(t, web, "a.test", "0s /robots.txt, 10s /1.xml")
+		})
+	})
+	t.Run("nothing to read", func(t *testing.T) {
+		web := robotstest.New(t, sites)
+		c := start(t, web, nil)
+		for name, pages := range map[string]pages{
+			"a bad Feed": c.robots.Pages(t.Context(), collyrobots.Feed{Window: -1}, "http://a.test/"),
+			"a bad URL":  c.robots.Pages(t.Context(), collyrobots.Feed{}, "a.test"),
+		} {
+			errs := 0
+			for e, err := range pages {
+				if errs++; err == nil {
+					t.Errorf("%s: %v", name, e)
+				}
+			}
+			if errs != 1 {
+				t.Errorf("%s: %d errors, want one", name, errs)
+			}
+		}
+		wantURIs(t, web, "a.test", "")
+	})
 }

@@ -46,7 +46,7 @@ func robotsOf(n int) string {
 func quiet() Option { return Logger(slog.New(slog.DiscardHandler)) }
 
 // warm returns a collector that has seen the site, and its plugin's hooks.
-func warm(tb testing.TB, rules int, url string) (*link, *colly.Request) {
+func warm(tb testing.TB, rules int, url string) (*hooks, *colly.Request) {
 	c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"), colly.AllowURLRevisit())
 	c.WithTransport(canned{robotsOf(rules)})
 	p, err := WithRobots(c, quiet())
@@ -59,7 +59,7 @@ func warm(tb testing.TB, rules int, url string) (*link, *colly.Request) {
 	if err := c.Visit(url); err != nil {
 		tb.Fatal(err)
 	}
-	return p.first, r
+	return p.first(), r
 }
 
 func TestTheWarmHookDoesNotAllocate(t *testing.T) {

@@ -1,13 +1,10 @@
 package collyrobots
 
-import (
-	"errors"
+import "github.com/gocolly/colly/v2"
 
-	"github.com/gocolly/colly/v2"
-)
-
-// A Collector is a colly.Collector with one method more: WithRobots. Everything else is promoted from the embedded collector,
-// and so are its fields; where a *colly.Collector is asked for, pass c.Collector.
+// A Collector is a colly.Collector with one method more: WithRobots. Everything else is promoted
+// from the embedded collector, and so are its fields; where a *colly.Collector is asked for, pass
+// c.Collector.
 type Collector struct {
 	*colly.Collector
 	robots *Plugin // nil: not yet
@@ -21,17 +18,10 @@ func NewCollector(options ...colly.CollectorOption) *Collector {
 // Wrap gives an existing collector the method WithRobots.
 func Wrap(c *colly.Collector) *Collector { return &Collector{Collector: c} }
 
-// ErrAttached means that WithRobots was called a second time. Two plugins on one collector would ask and wait
-// twice.
-var ErrAttached = errors.New("collyrobots: the collector has robots already")
-
-// WithRobots makes the collector obey robots.txt. Call it once, after the OnRequest callbacks that may abort requests or
-// change them, before the first Visit. The errors are those of New and Attach, and ErrAttached; after an error
-// the collector is as it was.
+// WithRobots makes the collector obey robots.txt. Call it once, after the OnRequest callbacks that
+// may abort requests or change them, before the first Visit. The errors are those of New and
+// Attach; after an error the collector is as it was.
 func (c *Collector) WithRobots(opts ...Option) (*Plugin, error) {
-	if c.robots != nil {
-		return nil, ErrAttached
-	}
 	p, err := WithRobots(c.Collector, opts...)
 	if err != nil {
 		return nil, err
@@ -40,14 +30,16 @@ func (c *Collector) WithRobots(opts ...Option) (*Plugin, error) {
 	return p, nil
 }
 
-// Clone returns a clone as Colly makes it, without callbacks, that obeys robots.txt as its parent does: one policy cache, one
-// pace.
+// Clone returns a clone as Colly makes it, without callbacks, that obeys robots.txt as its parent
+// does: one policy cache, one pace.
 func (c *Collector) Clone() *Collector {
+	if c.Collector == nil {
+		return new(Collector)
+	}
 	clone := &Collector{c.Collector.Clone(), c.robots}
 	if c.robots != nil {
-		// Attach fails where the client is out of reach, and a clone shares the one its parent was attached by.
 		if err := c.robots.Attach(clone.Collector); err != nil {
-			panic("collyrobots: a clone without its parent's client: " + err.Error())
+			c.robots.report.log.Error("collyrobots: a clone cannot be attached: its requests are judged on the wire", "error", err)
 		}
 	}
 	return clone

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"compress/gzip"
 	"encoding/json"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,10 +14,11 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// corpusDir holds real robots.txt files and what Google's own matcher says of them. They are other people's text, so they stand
-// beside the project, not in it.
+// corpusDir holds real robots.txt files and what Google's own matcher says of them. They are other
+// people's text, so they stand beside the project, not in it.
 const corpusDir = "../shared/corpus"
 
 // A corpusCase is a file, a crawler, and which of the targets it may fetch ('0' or '1' for each).
@@ -50,7 +50,8 @@ func readCorpus(t *testing.T) []corpusCase {
 	return cases
 }
 
-// Real files, served by real hosts to a real collector: the access log has what Google's matcher allows, and nothing else.
+// Real files, served by real hosts to a real collector: the access log has what Google's matcher
+// allows, and nothing else.
 func TestCorpusByTheServersLog(t *testing.T) {
 	replayed, kept, denied := 0, 0, 0
 	for _, tc := range readCorpus(t) {
@@ -71,19 +72,15 @@ func TestCorpusByTheServersLog(t *testing.T) {
 	}
 }
 
-// replay crawls the targets of a case and compares the log. It returns how many it compared, and how many were denied.
+// replay crawls the targets of a case and compares the log. It returns how many it compared, and
+// how many were denied.
 func replay(t *testing.T, tc corpusCase, robots []byte) (kept, denied int) {
 	t.Helper()
-	everything := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {})
-	host := site{"/robots.txt": robots}
-	for _, target := range tc.Targets {
-		if target != "/robots.txt" {
-			host[target] = everything
-		}
-	}
-	w := newWeb(t, map[string]site{"a.test": host})
-	c := w.start(t, []colly.CollectorOption{colly.AllowURLRevisit()},
+	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": robots, "*": []byte{}}})
+	c := start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()},
 		collyrobots.Dialect(dialect.Google()), collyrobots.ProductToken(tc.Agent))
+	c.impolite = true // under RFC 9309
+	defer robotstest.Verify(t, web, dialect.Google(), tc.Agent)
 	wanted := map[string]bool{}
 	for i, target := range tc.Targets {
 		if target == "/robots.txt" || !strings.HasPrefix(target, "/") || onTheWire(target) != target {
@@ -95,7 +92,7 @@ func replay(t *testing.T, tc corpusCase, robots []byte) (kept, denied int) {
 		}
 		c.Visit("http://a.test" + target)
 	}
-	asked := strings.Fields(w.uris("a.test"))
+	asked := strings.Fields(web.Log("a.test").URIs())
 	for target, want := range wanted {
 		if got := slices.Contains(asked, target); got != want {
 			t.Errorf("%s, %s: %q was asked for: %v, want %v", tc.File, tc.Agent, target, got, want)

@@ -1,7 +1,10 @@
 package collyrobots
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -10,91 +13,150 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// A Decision says whether a URL may be fetched, and everything that led there.
+// A Decision says whether a URL may be fetched, and everything that led there. As JSON it has
+// durations such as "1.5s", and reads back as it was, but for Err, of which the text is kept.
 type Decision struct {
-	URL       string // as asked
-	Authority string // scheme, host and port that the robots.txt governs: "https://example.com"
-	RobotsURL string // where it was asked for
-	Allowed   bool
-	Reason    Reason
-	Dialect   string       // whose reading: "rfc9309"
-	Group     string       // the user-agent value of the group that applied; empty: none did
-	Rule      dialect.Rule // the rule that decided; Line 0: none did
-	Status    int          // of the robots.txt response; 0: there was none
-	Err       error        // why robots.txt could not be read; nil: it was, or the status says it all
-	Fetched   time.Time    // when robots.txt was read
-	Expires   time.Time    // when it will be read again
-	// CrawlDelay is what the group asks for, as the dialect reads it; Delay is what is kept between the starts of two
-	// requests to the host, MinDelay and MaxDelay included. Zero: none.
-	CrawlDelay, Delay time.Duration
-	BackOff           time.Duration // the part of Delay that 429 and 503 have added; zero: none
-	NotBefore         time.Time     // until when a Retry-After holds everything; zero: it does not
+	URL       string          `json:"url"`              // as asked, a password replaced
+	Authority string          `json:"authority"`        // scheme, host and port that the robots.txt governs: "https://example.com"
+	RobotsURL string          `json:"robots_url"`       // where it was asked for
+	Allowed   bool            `json:"allowed"`          //
+	Reason    Reason          `json:"reason"`           //
+	Dialect   dialect.Dialect `json:"dialect"`          // whose reading
+	Group     string          `json:"group,omitempty"`  // the user-agent value of the group that applied; empty: none did
+	Rule      dialect.Rule    `json:"rule,omitzero"`    // the rule that decided; Line 0: none did
+	Status    int             `json:"status,omitempty"` // of the robots.txt response; 0: there was none
+	Err       error           `json:"-"`                // why robots.txt could not be read; nil: it was, or the status says it all
+	Fetched   time.Time       `json:"fetched,omitzero"` // when robots.txt was read
+	Expires   time.Time       `json:"expires,omitzero"` // when it will be read again
+	// CrawlDelay is what the group asks for, as the dialect reads it; Delay is what is kept between
+	// the starts of two requests to the host, MinDelay and MaxDelay included. Zero: none.
+	CrawlDelay time.Duration `json:"-"`
+	Delay      time.Duration `json:"-"`
+	BackOff    time.Duration `json:"-"`                   // the part of Delay that 429 and 503 have added; zero: none
+	NotBefore  time.Time     `json:"not_before,omitzero"` // until when a Retry-After holds everything; zero: it does not
 }
 
-// A Reason is why a Decision came out as it did.
+// A Reason is why a Decision came out as it did: a stable short code.
 type Reason string
 
 const (
-	ReasonRule        Reason = "rule"                 // a rule matched: Decision.Rule; under temoto, which names none, Line is 0
-	ReasonNoRule      Reason = "no matching rule"     // no rule of the group matches, or no group applies
-	ReasonNoRobots    Reason = "no robots.txt"        // the answer means that there are no restrictions (404, say)
-	ReasonUnreachable Reason = "unreachable"          // robots.txt could not be read: nothing is allowed
-	ReasonSiteDown    Reason = "site down"            // robots.txt got no answer: the site is left alone for a while
-	ReasonDelay       Reason = "crawl delay too long" // longer than MaxDelay, which says Skip
-	ReasonIgnored     Reason = "not asked"            // IgnoreRobotsWithOwnersLeave
+	ReasonRule        Reason = "rule"        // a rule matched: Decision.Rule; under temoto, which names none, Line is 0
+	ReasonNoRule      Reason = "no_rule"     // no rule of the group matches, or no group applies
+	ReasonNoRobots    Reason = "no_robots"   // the answer means that there are no restrictions (404, say)
+	ReasonUnreachable Reason = "unreachable" // robots.txt could not be read: nothing is allowed
+	ReasonSiteDown    Reason = "site_down"   // robots.txt got no answer: the site is left alone for a while
+	ReasonDelay       Reason = "delay"       // the crawl delay is longer than MaxDelay, which says Skip
+	ReasonIgnored     Reason = "ignored"     // IgnoreRobotsWithPermission: robots.txt was not asked for
 )
+
+// reasons are in plain words what String does not say in its own.
+var reasons = map[Reason]string{
+	ReasonNoRobots:    "there is no robots.txt",
+	ReasonUnreachable: "robots.txt cannot be read",
+	ReasonSiteDown:    "the site does not answer",
+	ReasonIgnored:     "robots.txt is not asked for",
+}
 
 // String explains the decision in one line.
 func (d Decision) String() string {
-	var b strings.Builder
 	verdict := "denied"
 	if d.Allowed {
 		verdict = "allowed"
 	}
-	fmt.Fprintf(&b, "%s %s: ", d.URL, verdict)
+	return fmt.Sprintf("%s %s: %s (%v)", d.URL, verdict, d.because(), d.Dialect)
+}
+
+// because says what decided.
+func (d Decision) because() string {
 	switch d.Reason {
 	case ReasonRule:
 		if d.Rule.Line == 0 {
-			fmt.Fprintf(&b, "by a rule of %s that is not named", d.RobotsURL)
-			break
+			return "by a rule of " + d.RobotsURL + " that is not named"
 		}
-		fmt.Fprintf(&b, "%q, line %d of %s, group %q", d.Rule, d.Rule.Line, d.RobotsURL, d.Group)
+		return fmt.Sprintf("%q, line %d of %s, group %q", d.Rule, d.Rule.Line, d.RobotsURL, d.Group)
 	case ReasonDelay:
-		fmt.Fprintf(&b, "%s asks for a crawl delay of %v", d.RobotsURL, d.CrawlDelay)
+		return fmt.Sprintf("%s asks for a crawl delay of %v", d.RobotsURL, d.CrawlDelay)
 	case ReasonNoRule:
-		fmt.Fprintf(&b, "no rule of %s matches", d.RobotsURL)
-	default:
-		fmt.Fprintf(&b, "%s: %s", d.RobotsURL, d.Reason)
-		if d.Status != 0 {
-			fmt.Fprintf(&b, ", status %d", d.Status)
-		}
-		if d.Err != nil {
-			fmt.Fprintf(&b, ": %v", d.Err)
-		}
+		return "no rule of " + d.RobotsURL + " matches"
 	}
-	fmt.Fprintf(&b, " (%s)", d.Dialect)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", d.RobotsURL, reasons[d.Reason])
+	if d.Status != 0 {
+		fmt.Fprintf(&b, ", status %d", d.Status)
+	}
+	if why := d.why(); why != "" {
+		b.WriteString(": " + why)
+	}
 	return b.String()
 }
 
-// A DisallowedError says that a request was not sent because of the host's robots.txt. errors.Is(err, colly.ErrRobotsTxtBlocked)
-// holds, as for the built-in check; errors.As finds it as DisallowedError and as *DisallowedError.
+// why is the text of Err without the URL of robots.txt, which the decision has named.
+func (d Decision) why() string {
+	if d.Err == nil {
+		return ""
+	}
+	text := d.Err.Error()
+	if failed := (*url.Error)(nil); errors.As(d.Err, &failed) {
+		text = strings.Replace(text, failed.Error(), failed.Err.Error(), 1)
+	}
+	return strings.TrimPrefix(text, "robots.txt: ")
+}
+
+// A DisallowedError says that a request was not sent because of the host's robots.txt.
+// errors.Is(err, colly.ErrRobotsTxtBlocked) holds, as for the built-in check.
 type DisallowedError struct{ Decision Decision }
 
-func (e DisallowedError) Error() string { return "robots.txt: " + e.Decision.String() }
+func (e *DisallowedError) Error() string { return "robots.txt: " + e.Decision.String() }
 
-// Unwrap gives Colly's own error, and the reason robots.txt could not be read if that is why.
-func (e DisallowedError) Unwrap() []error {
+// Unwrap gives Colly's own error, and why robots.txt could not be read if that is the reason.
+func (e *DisallowedError) Unwrap() []error {
 	if e.Decision.Err == nil {
 		return []error{colly.ErrRobotsTxtBlocked}
 	}
 	return []error{colly.ErrRobotsTxtBlocked, e.Decision.Err}
 }
 
-// As lets errors.As find the error by value too.
-func (e *DisallowedError) As(target any) bool {
-	v, ok := target.(*DisallowedError)
-	if ok {
-		*v = *e
+// plainDecision is a Decision as package json would write it.
+type plainDecision Decision
+
+// decisionJSON is how a Decision is written.
+type decisionJSON struct {
+	*plainDecision
+	CrawlDelay jsonDuration `json:"crawl_delay,omitempty"`
+	Delay      jsonDuration `json:"delay,omitempty"`
+	BackOff    jsonDuration `json:"back_off,omitempty"`
+	Error      string       `json:"error,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (d Decision) MarshalJSON() ([]byte, error) {
+	j := decisionJSON{(*plainDecision)(&d), jsonDuration(d.CrawlDelay), jsonDuration(d.Delay), jsonDuration(d.BackOff), ""}
+	if d.Err != nil {
+		j.Error = d.Err.Error()
 	}
-	return ok
+	return json.Marshal(j)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (d *Decision) UnmarshalJSON(b []byte) error {
+	j := decisionJSON{plainDecision: (*plainDecision)(d)}
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	d.CrawlDelay, d.Delay, d.BackOff = time.Duration(j.CrawlDelay), time.Duration(j.Delay), time.Duration(j.BackOff)
+	if d.Err = nil; j.Error != "" {
+		d.Err = errors.New(j.Error)
+	}
+	return nil
+}
+
+// A jsonDuration is a duration that is written as time.Duration.String does.
+type jsonDuration time.Duration
+
+func (d jsonDuration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+func (d *jsonDuration) UnmarshalText(b []byte) error {
+	parsed, err := time.ParseDuration(string(b))
+	*d = jsonDuration(parsed)
+	return err
 }

@@ -6,37 +6,52 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
-// governed tells whether robots.txt has a say about u.
-func governed(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "https" }
+// A judge decides about URLs. It alone knows of a dry run: to everybody else nothing is disallowed
+// then.
+type judge struct {
+	settings *settings
+	dryRun   bool
+	limiter  *limiter
+	policies *policies
+	report   *report
+}
 
 // A verdict is what the plugin makes of a URL.
 type verdict struct {
-	host   *turnstile
-	regime *regime
-	policy *policy.Policy
-	rule   dialect.Decision
-	reason Reason
+	host     *pace.Host
+	settings *hostSettings
+	policy   *policy.Policy
+	reader   *reader // whose policy it is; nil: nobody's, robots.txt is not asked for
+	rule     dialect.Decision
+	reason   Reason
 }
 
-// judge resolves the policy that governs u and applies it. The error is the context's, or ErrClosed.
-func (p *Plugin) judge(ctx context.Context, u *url.URL, userAgent string, do policy.Doer) (verdict, error) {
-	now := time.Now()
-	v := verdict{host: p.pace.at(now, u)}
-	v.regime = p.config.regimeOf(v.host.stats.Host)
-	if err := p.readers.resolve(ctx, &v, u, userAgent, do); err != nil {
+// decide finds the policy that governs u at now and applies it. The error is the context's, ErrClosed, or
+// says that u has no valid host.
+func (j *judge) decide(ctx context.Context, now time.Time, u *url.URL, userAgent string, f fetcher) (verdict, error) {
+	a, err := dialect.AuthorityOf(u)
+	if err != nil {
 		return verdict{}, err
 	}
-	w, skip := v.regime.wish(v.policy.CrawlDelay)
-	if skip {
+	v := verdict{host: j.limiter.hosts.At(now, a.Host)}
+	a.Host = v.host.Name() // a.Host may be a part of a page's URL, which nothing is to keep
+	v.settings = j.settings.of(a.Host)
+	if v.settings.ignoreRobots {
+		v.policy = &policy.Policy{Authority: a, Meaning: policy.NoRobots}
+		v.reason, v.rule = ReasonIgnored, dialect.Decision{Allowed: true}
+		return v, nil
+	}
+	if v.policy, v.reader, err = j.policies.get(ctx, now, v.settings, a, userAgent, f); err != nil {
+		return verdict{}, err
+	}
+	j.limiter.setCrawlDelay(now, v.host, v.settings, v.policy)
+	if v.settings.over == Skip && v.settings.tooLong(v.policy.CrawlDelay()) {
 		v.reason = ReasonDelay
-	}
-	if v.host.heed(now, u.Scheme, w) && w.kept < w.written {
-		p.config.log.Warn("crawl delay is over MaxDelay", "robots", v.policy.RobotsURL, "asked", w.written, "max", w.kept, "skipped", skip)
-	}
-	if v.reason == "" {
+	} else {
 		v.reason, v.rule = read(v.policy, u)
 	}
 	return v, nil
@@ -45,36 +60,43 @@ func (p *Plugin) judge(ctx context.Context, u *url.URL, userAgent string, do pol
 // read applies a policy to a URL of its authority.
 func read(pol *policy.Policy, u *url.URL) (Reason, dialect.Decision) {
 	switch pol.Meaning {
-	case policy.NoRestriction:
+	case policy.NoRobots:
 		return ReasonNoRobots, dialect.Decision{Allowed: true}
 	case policy.Unreachable:
 		return ReasonUnreachable, dialect.Decision{}
 	case policy.SiteDown:
 		return ReasonSiteDown, dialect.Decision{}
 	}
-	d := pol.Group.DecideURL(u)
+	d := pol.Group().DecideURL(u)
 	if d.Allowed && d.Rule.Line == 0 {
 		return ReasonNoRule, d
 	}
 	return ReasonRule, d // temoto cannot name the rule that denies
 }
 
-// refusal returns nil if the URL may be fetched, else a *DisallowedError that says why not.
-func (v verdict) refusal(u *url.URL) error {
+// refuse returns nil if u may be fetched, else a *DisallowedError that says why not. In a dry run
+// tell is told of that instead.
+func (j *judge) refuse(v verdict, u *url.URL, tell func(error)) error {
 	if v.rule.Allowed {
 		return nil
 	}
-	return &DisallowedError{v.decision(u)}
+	v.host.Count(0, 1)
+	err := &DisallowedError{v.decision(u)}
+	if j.dryRun {
+		tell(err)
+		return nil
+	}
+	return err
 }
 
 // decision tells all there is to tell.
 func (v verdict) decision(u *url.URL) Decision {
-	host := v.host.statistics()
+	host := v.host.Stats(time.Now())
 	return Decision{
-		URL: u.String(), Authority: v.policy.Authority, RobotsURL: v.policy.RobotsURL,
+		URL: u.Redacted(), Authority: v.policy.Authority.String(), RobotsURL: v.policy.RobotsURL(),
 		Allowed: v.rule.Allowed, Reason: v.reason,
-		Dialect: v.regime.dialect.String(), Group: v.policy.Group.Name(), Rule: v.rule.Rule,
-		Status: v.policy.Status, Err: v.policy.Err, Fetched: v.policy.Fetched, Expires: v.policy.Expires,
-		CrawlDelay: v.policy.CrawlDelay, Delay: host.Delay, BackOff: host.BackOff, NotBefore: host.NotBefore,
+		Dialect: v.settings.dialect, Group: v.policy.Group().Name(), Rule: v.rule.Rule,
+		Status: v.policy.Status(), Err: v.policy.Err(), Fetched: v.policy.Fetched(), Expires: v.policy.Expires(),
+		CrawlDelay: v.policy.CrawlDelay(), Delay: host.Delay, BackOff: host.BackOff, NotBefore: host.NotBefore,
 	}
 }

@@ -2,7 +2,6 @@ package collyrobots
 
 import (
 	"errors"
-	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
@@ -15,14 +14,14 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// A SitemapQueue is a storage for colly/queue that ends with the pages of sitemaps: the queue gets the requests of another
-// storage first, and when that is empty, one page at a time, what the sitemaps list. So a site of any size takes the room of one
-// page. It may be used from many goroutines.
+// A SitemapQueue is a storage for colly/queue that ends with the pages of sitemaps: the queue gets
+// the requests of another storage first, and when that is empty, one page at a time, what Pages
+// yields. It may be used from many goroutines.
 type SitemapQueue struct {
 	queue.Storage // the other one, which keeps what is added
-	feeder        *feeder
+	sitemaps      *sitemaps
 	mu            sync.Mutex // for next
-	next          func() (sitemap.Entry, bool)
+	next          func() (sitemap.Entry, error, bool)
 	stop          func()
 	empty         atomic.Bool
 }
@@ -30,48 +29,23 @@ type SitemapQueue struct {
 // errNoMore is what colly/queue expects of an empty storage.
 var errNoMore = errors.New("collyrobots: no more pages in the sitemaps")
 
-// SitemapQueue returns a storage that reads the sitemaps which the robots.txt files of sites name, as FollowSitemaps would: f's
-// Window and Sink do not matter. sites are URLs of any page. The errors tell of a plugin without a collector, a bad Feed or a bad URL. Close
-// it when the queue has run.
+// SitemapQueue returns a storage that hands on what Pages yields; files that cannot be read are
+// logged and counted. The errors tell of a plugin without a collector, no other storage, a bad Feed
+// or a bad URL. Close it when the queue has run.
 func (p *Plugin) SitemapQueue(inner queue.Storage, f Feed, sites ...string) (*SitemapQueue, error) {
-	l := p.anyLink()
-	if l.c == nil || inner == nil {
+	s, urls, err := p.pages(f, sites)
+	if err != nil {
+		return nil, err
+	}
+	h := p.first()
+	if h == nil || inner == nil {
 		return nil, errors.New("collyrobots: SitemapQueue: attach a collector first, and name a storage")
 	}
-	if f.Resume {
-		return nil, errors.New("collyrobots: SitemapQueue: Resume is not for queues, which keep their own place")
-	}
-	if fault := f.fault(); fault != "" {
-		return nil, errors.New("collyrobots: SitemapQueue: " + fault)
-	}
-	urls := make([]*url.URL, len(sites))
-	for i, site := range sites {
-		u, err := url.Parse(site)
-		if err != nil || !governed(u) {
-			return nil, fmt.Errorf("collyrobots: SitemapQueue: %q is not an http or https URL", site)
-		}
-		urls[i] = u
-	}
-	q := &SitemapQueue{Storage: inner, feeder: newFeeder(p, f)}
-	q.next, q.stop = iter.Pull(func(yield func(sitemap.Entry) bool) { q.read(l, urls, yield) })
+	q := &SitemapQueue{Storage: inner, sitemaps: s}
+	q.next, q.stop = iter.Pull2(func(yield func(sitemap.Entry, error) bool) {
+		p.pull(h.c.Context, s, urls)(yield) // the context when the queue begins to ask
+	})
 	return q, nil
-}
-
-// read yields the pages of the sites' sitemaps.
-func (q *SitemapQueue) read(l *link, sites []*url.URL, yield func(sitemap.Entry) bool) {
-	q.feeder.pulled = yield
-	for _, u := range sites {
-		v, err := l.plugin.judge(l.c.Context, u, l.userAgent(), l.do)
-		if err != nil {
-			l.plugin.config.log.Warn("sitemaps of a site are not read", "url", u.Redacted(), "error", err)
-			continue
-		}
-		q.feeder.offer(v.policy)
-		q.feeder.run(l)
-		if q.feeder.closed {
-			return
-		}
-	}
 }
 
 // GetRequest returns the next request. It waits while a sitemap is fetched.
@@ -79,21 +53,31 @@ func (q *SitemapQueue) GetRequest() ([]byte, error) {
 	if n, err := q.Storage.QueueSize(); err != nil || n > 0 {
 		return q.Storage.GetRequest()
 	}
-	q.mu.Lock()
-	e, ok := q.next()
-	q.mu.Unlock()
-	if !ok {
-		q.empty.Store(true)
-		return nil, errNoMore
+	for {
+		e, err, ok := q.pull()
+		if !ok {
+			q.empty.Store(true)
+			return nil, errNoMore
+		}
+		if err != nil {
+			continue // the feed has logged it
+		}
+		u, err := url.Parse(e.Loc)
+		if err != nil {
+			return nil, err
+		}
+		return (&colly.Request{URL: u, Method: http.MethodGet, Ctx: contextOf(e)}).Marshal()
 	}
-	u, err := url.Parse(e.Loc)
-	if err != nil {
-		return nil, err
-	}
-	return (&colly.Request{URL: u, Method: http.MethodGet, Ctx: contextOf(e)}).Marshal()
 }
 
-// QueueSize counts what the other storage holds, and one more while there may be pages in the sitemaps.
+func (q *SitemapQueue) pull() (sitemap.Entry, error, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.next()
+}
+
+// QueueSize counts what the other storage holds, and one more while there may be pages in the
+// sitemaps.
 func (q *SitemapQueue) QueueSize() (int, error) {
 	n, err := q.Storage.QueueSize()
 	if !q.empty.Load() {
@@ -103,7 +87,7 @@ func (q *SitemapQueue) QueueSize() (int, error) {
 }
 
 // Stats returns what was read so far.
-func (q *SitemapQueue) Stats() FeedStats { return q.feeder.statistics() }
+func (q *SitemapQueue) Stats() FeedStats { return q.sitemaps.statistics() }
 
 // Close ends the reading of sitemaps, and leaves the other storage as it is.
 func (q *SitemapQueue) Close() error {

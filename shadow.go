@@ -5,56 +5,34 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
-	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
 // ShadowStats is how another dialect would have decided about the pages of this crawl.
 type ShadowStats struct {
-	Dialect  dialect.Dialect
-	Compared int // pages that both have decided about
-	Stricter int // of these: it would deny, and they were allowed
-	Laxer    int // of these: it would allow, and they were denied
-	// Differences are the first maxDifferences pages on which the two differ, in the order in which they came.
-	Differences []Difference
+	Dialect  dialect.Dialect `json:"dialect"`
+	Compared int             `json:"compared"` // pages that both have decided about
+	Stricter int             `json:"stricter"` // of these: it would deny, and they were allowed
+	Laxer    int             `json:"laxer"`    // of these: it would allow, and they were denied
+	// Differences are the first 1,000 pages on which the two differ, in the order in which they came.
+	Differences []Difference `json:"differences,omitempty"`
 }
 
 // A Difference is a page on which two dialects differ.
-type Difference struct{ Enforced, Shadow Decision }
+type Difference struct {
+	Enforced Decision `json:"enforced"`
+	Shadow   Decision `json:"shadow"`
+}
 
 // maxDifferences bounds what a shadow remembers. It goes on counting.
 const maxDifferences = 1000
 
-// A shadow reads along in another dialect.
+// A shadow counts how another dialect differs.
 type shadow struct {
-	reader *policy.Cache
-	mu     sync.Mutex
-	stats  ShadowStats
-}
-
-// compare asks the shadows about a page that was judged.
-func (rs *readers) compare(ctx context.Context, v verdict, u *url.URL, userAgent string, do policy.Doer) {
-	for _, s := range rs.allShadows() {
-		pol, err := s.reader.Get(ctx, u, userAgent, do)
-		if err != nil {
-			continue // the crawl is at its end
-		}
-		regime := *v.regime
-		regime.dialect = s.stats.Dialect
-		other := verdict{host: v.host, regime: &regime, policy: pol}
-		other.reason, other.rule = read(pol, u)
-		s.add(v, other, u)
-	}
-}
-
-func (rs *readers) allShadows() []*shadow {
-	if len(rs.config.shadows) == 0 {
-		return nil
-	}
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	return rs.shadows
+	mu    sync.Mutex
+	stats ShadowStats
 }
 
 func (s *shadow) add(v, other verdict, u *url.URL) {
@@ -74,15 +52,38 @@ func (s *shadow) add(v, other verdict, u *url.URL) {
 	}
 }
 
-// statistics returns what the shadows have counted.
-func (rs *readers) statistics() []ShadowStats {
-	var all []ShadowStats
-	for _, s := range rs.allShadows() {
-		s.mu.Lock()
-		stats := s.stats
-		stats.Differences = slices.Clone(stats.Differences)
-		s.mu.Unlock()
-		all = append(all, stats)
+func (s *shadow) statistics() ShadowStats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stats := s.stats
+	stats.Differences = slices.Clone(stats.Differences)
+	return stats
+}
+
+// shadows are those of one plugin, in the order in which the option names them.
+type shadows []*shadow
+
+func newShadows(dialects []dialect.Dialect) (all shadows) {
+	for _, d := range dialects {
+		all = append(all, &shadow{stats: ShadowStats{Dialect: d}})
 	}
 	return all
+}
+
+// compare asks the shadows about a page that was judged.
+func (all shadows) compare(ctx context.Context, v verdict, u *url.URL, userAgent string, f fetcher) {
+	if len(all) == 0 || v.reader == nil {
+		return
+	}
+	for i, cache := range v.reader.shadows {
+		pol, err := v.reader.get(ctx, time.Now(), cache, v.policy.Authority, userAgent, f)
+		if err != nil {
+			continue // the crawl is at its end
+		}
+		settings := *v.settings
+		settings.dialect = all[i].stats.Dialect
+		other := verdict{host: v.host, settings: &settings, policy: pol}
+		other.reason, other.rule = read(pol, u)
+		all[i].add(v, other, u)
+	}
 }

@@ -1,79 +1,90 @@
 package collyrobots
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/collyrobots/collyrobots/internal/pace"
 )
 
-// Stats is what a Plugin has seen so far.
+// Stats is what a Plugin has seen so far. As JSON it has durations such as "1.5s", and reads back as
+// it was.
 type Stats struct {
-	Hosts     []HostStats // sorted by name
-	Forgotten HostStats   // the sum of hosts no longer listed: of very many, those not asked in a while
-	Sitemaps  FeedStats
-	Shadows   []ShadowStats // in the order in which Shadow names them
+	Hosts     []HostStats   `json:"hosts"`     // sorted by name
+	Forgotten HostStats     `json:"forgotten"` // the sum of hosts no longer listed: of very many, those not asked in a while
+	Sitemaps  FeedStats     `json:"sitemaps"`
+	Shadows   []ShadowStats `json:"shadows,omitempty"` // in the order in which Shadow names them
+	// NotFed are the first URLs that sitemaps list and that were not fed, by the name of their count
+	// in FeedStats as JSON: "out_of_scope".
+	NotFed map[string][]string `json:"not_fed,omitempty"`
 }
 
-// HostStats is what happened with one host. http and https of a host are one; another port is another host.
+// HostStats is what happened with one host. http and https of a host are one; another port is
+// another host.
 type HostStats struct {
-	Host      string // as in a URL, with the port unless it is the default one
-	Requests  int    // put on the wire: pages, redirect hops, robots.txt, sitemaps
-	Pages     int    // responses that reached the collector, of any status, cached ones included
-	Denied    int    // requests not sent because of robots.txt
-	Throttled int    // times it asked for less: 429 or 503, each incident once
+	Host      string `json:"host,omitempty"` // as in a URL, with the port unless it is the default one
+	Requests  int    `json:"requests"`       // put on the wire: pages, redirect hops, robots.txt, sitemaps
+	Throttled int    `json:"throttled"`      // times it asked for less: 429 or 503, each incident once
+	Pages     int    `json:"pages"`          // responses that reached the collector, of any status, cached ones included
+	Denied    int    `json:"denied"`         // requests not sent because of robots.txt
+	Waiting   int    `json:"waiting"`        // pages that wait for their turn now
 
-	CrawlDelay time.Duration // what robots.txt asks for, the larger of http and https
-	BackOff    time.Duration // what 429 and 503 have added, as far as not yet forgiven
-	NotBefore  time.Time     // until when the last Retry-After holds everything
-	Delay      time.Duration // kept between the starts of two requests: the largest of the two and MinDelay, MaxDelay heeded
-	// MinGap is the smallest time between the starts of two requests since a delay has been in force. Zero: there were no two.
-	MinGap time.Duration
+	CrawlDelay time.Duration `json:"-"`                   // what robots.txt asks for, the larger of http and https
+	BackOff    time.Duration `json:"-"`                   // what 429 and 503 have added, as far as not yet forgiven
+	Delay      time.Duration `json:"-"`                   // kept between the starts of two requests: the largest of the two and MinDelay, MaxDelay heeded
+	NotBefore  time.Time     `json:"not_before,omitzero"` // until when the last Retry-After holds everything
+	// MinGap is the smallest time between the moments at which two requests reached the wire since
+	// a delay has been in force. Zero: there were no two.
+	MinGap time.Duration `json:"-"`
 }
 
-// add sums what can be summed.
-func (s *HostStats) add(o HostStats) {
-	s.Requests += o.Requests
-	s.Pages += o.Pages
-	s.Denied += o.Denied
-	s.Throttled += o.Throttled
-}
-
-// Stats returns the counts so far. It may be called at any time from any goroutine; the hosts are read one after another.
+// Stats returns the counts so far. It may be called at any time; the hosts are read one after
+// another.
 func (p *Plugin) Stats() Stats {
-	s := p.pace.statistics()
-	s.Sitemaps, s.Shadows = p.feeder.statistics(), p.readers.statistics()
-	return s
-}
-
-func (p *pace) statistics() Stats {
-	p.mu.Lock()
-	s := Stats{Hosts: make([]HostStats, 0, len(p.hosts)), Forgotten: p.forgotten}
-	hosts := make([]*turnstile, 0, len(p.hosts))
-	for _, t := range p.hosts {
-		hosts = append(hosts, t)
+	if p == nil || p.core == nil {
+		return Stats{}
 	}
-	p.mu.Unlock()
-	for _, t := range hosts {
-		s.Hosts = append(s.Hosts, t.statistics())
+	s := Stats{Hosts: []HostStats{}, Forgotten: HostStats(p.limiter.hosts.Forgotten()), Sitemaps: p.sitemaps.statistics(), NotFed: p.sitemaps.examples()}
+	now := time.Now()
+	for host := range p.limiter.hosts.All() {
+		s.Hosts = append(s.Hosts, HostStats(host.Stats(now)))
 	}
 	slices.SortFunc(s.Hosts, func(a, b HostStats) int { return strings.Compare(a.Host, b.Host) })
+	for _, shadow := range p.shadows {
+		s.Shadows = append(s.Shadows, shadow.statistics())
+	}
 	return s
 }
 
-// statistics returns the counts of a host, and the parts of its delay as they are now.
-func (t *turnstile) statistics() HostStats {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	now := time.Now()
-	t.settle(now)
-	s := t.stats
-	s.Delay, s.BackOff, s.NotBefore = t.delay, t.backOff.at(now), t.notBefore
-	return s
+var _ = HostStats(pace.Stats{}) // one struct, published here
+
+// plainHostStats is a HostStats as package json would write it.
+type plainHostStats HostStats
+
+type hostStatsJSON struct {
+	*plainHostStats
+	CrawlDelay jsonDuration `json:"crawl_delay,omitempty"`
+	BackOff    jsonDuration `json:"back_off,omitempty"`
+	Delay      jsonDuration `json:"delay,omitempty"`
+	MinGap     jsonDuration `json:"min_gap,omitempty"`
 }
 
-// count changes the counts of a host.
-func (t *turnstile) count(f func(*HostStats)) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	f(&t.stats)
+// MarshalJSON implements json.Marshaler.
+func (s HostStats) MarshalJSON() ([]byte, error) {
+	return json.Marshal(hostStatsJSON{
+		(*plainHostStats)(&s), jsonDuration(s.CrawlDelay), jsonDuration(s.BackOff), jsonDuration(s.Delay), jsonDuration(s.MinGap),
+	})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *HostStats) UnmarshalJSON(b []byte) error {
+	j := hostStatsJSON{plainHostStats: (*plainHostStats)(s)}
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	s.CrawlDelay, s.BackOff = time.Duration(j.CrawlDelay), time.Duration(j.BackOff)
+	s.Delay, s.MinGap = time.Duration(j.Delay), time.Duration(j.MinGap)
+	return nil
 }

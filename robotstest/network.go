@@ -197,9 +197,9 @@ func (c conn) LocalAddr() net.Addr { return c.to }
 // A pipe is an end of a net.Pipe.
 type pipe struct{ net.Conn }
 
-// SetWriteDeadline makes every deadline the present. TLS sets one of 5 s for the alert with which it
-// closes; two ends that close at once would wait that long for each other, holding locks that stop
-// the clock of a bubble.
+// SetWriteDeadline makes every deadline the present. TLS sets one of 5 s for the alert with which
+// it closes; two ends that close at once would wait that long for each other, holding locks that
+// stop the clock of a bubble.
 func (p pipe) SetWriteDeadline(t time.Time) error {
 	if !t.IsZero() {
 		t = time.Now()

@@ -46,18 +46,27 @@ func (l *robotsLog) answered(owner dialect.Authority, r Request, c *capture) {
 	answer := c.answer()
 	answer.known = time.Now()
 	if answer.status >= 300 && answer.status < 400 {
-		if to := locationOf(r, c); to != "" {
-			if l.moved == nil {
-				l.moved = make(map[string]dialect.Authority)
-			}
-			l.moved[to] = owner
-		}
+		l.expect(locationOf(r, c), owner)
 		return
+	}
+	if answer.status == 0 && r.url() != owner.RobotsURL() {
+		l.expect(r.url(), owner) // a crawler may try once more where the redirect led
 	}
 	if l.answers == nil {
 		l.answers = make(map[dialect.Authority][]robotsAnswer)
 	}
 	l.answers[owner] = append(l.answers[owner], answer)
+}
+
+// expect notes that url may be asked for as owner's robots.txt; "" is none.
+func (l *robotsLog) expect(url string, owner dialect.Authority) {
+	if url == "" {
+		return
+	}
+	if l.moved == nil {
+		l.moved = make(map[string]dialect.Authority)
+	}
+	l.moved[url] = owner
 }
 
 // locationOf returns the URL that an answer redirects to as it will be in the log, or "".

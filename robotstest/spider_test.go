@@ -70,7 +70,8 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// A spider with nothing but Colly's built-in check obeys the rules under temoto's reading, and no delay.
+// A spider with nothing but Colly's built-in check obeys the rules under temoto's reading, and no
+// delay.
 func TestVerifyFailsASpiderWithoutThePlugin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, builtIn := range []bool{true, false} {
@@ -95,7 +96,7 @@ func TestVerifyPassesThePlugin(t *testing.T) {
 	aborted := false
 	sites := robotstest.Sites{
 		"a.test": {
-			"/robots.txt": "User-agent: *\nCrawl-delay: 0.2\nDisallow: /closed\nSitemap: http://a.test/map.xml",
+			"/robots.txt": "User-agent: *\nCrawl-delay: 0.4\nDisallow: /closed\nSitemap: http://a.test/map.xml",
 			"/":           robotstest.Page("/1", "/2", "/closed", "/3", "https://a.test/1", "http://b.test/"),
 			"/1":          robotstest.Redirect("/closed"), "/2": robotstest.Redirect("http://b.test/1"), "/3": 404,
 			"/map.xml": robotstest.Sitemap("http://a.test/4"), "/4": robotstest.Page(),
@@ -105,7 +106,7 @@ func TestVerifyPassesThePlugin(t *testing.T) {
 			if aborted = !aborted; aborted {
 				panic(http.ErrAbortHandler)
 			}
-			w.Write([]byte("User-agent: *\nCrawl-delay: 0.3"))
+			w.Write([]byte("User-agent: *\nCrawl-delay: 0.5"))
 		}},
 		"c.test": {"/robots.txt": 503},
 	}

@@ -20,9 +20,9 @@ import (
 //     is exact to the microsecond; on the loopback interface 80 % of the delay is enough.
 //
 // What counts is the robots.txt that the web served last before the request, redirects followed. If
-// nobody had asked for it, what it would say now counts. If it could not be read, the host is closed
-// where d says so and as long as d says so, but an earlier robots.txt stays in force. While a changed
-// robots.txt may be on its way to the crawler, both the old and the new one will do.
+// nobody had asked for it, what it would say now counts. If it could not be read, the host is
+// closed where d says so and as long as d says so, but an earlier robots.txt stays in force. While
+// a changed robots.txt may be on its way to the crawler, both the old and the new one will do.
 //
 // A robots.txt knows the crawler by the product token of the request's User-Agent header (see
 // [dialect.ProductToken]; under [dialect.Temoto] by the whole header), or, if tokens are given, by
@@ -69,7 +69,8 @@ type edition struct {
 }
 
 func newVerifier(w *Web, d dialect.Dialect, tokens []string) *verifier {
-	v := &verifier{web: w, dialect: d, tokens: tokens, bubble: w.network.bubble, said: make(map[dialect.Authority][]edition)}
+	v := &verifier{web: w, dialect: d, tokens: tokens, bubble: w.network.bubble}
+	v.said = make(map[dialect.Authority][]edition)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for a, answers := range w.robots.answers {
@@ -107,9 +108,9 @@ func read(answer robotsAnswer, d dialect.Dialect) edition {
 	return e
 }
 
-// editions returns what the robots.txt of an authority may have said to whoever sent a request at an
-// instant: the newest that must have been known by then, and what has only just come. If it had not
-// come yet, that is what it said first, or would have said, and known is false.
+// editions returns what the robots.txt of an authority may have said to whoever sent a request at
+// an instant: the newest that must have been known by then, and what has only just come. If it had
+// not come yet, that is what it said first, or would have said, and known is false.
 func (v *verifier) editions(a dialect.Authority, at time.Time) (editions []edition, known bool) {
 	said := v.said[a]
 	if len(said) == 0 {

@@ -3,9 +3,9 @@
 // shows that robots.txt was not obeyed. It is to a crawler what net/http/httptest is to a client,
 // and knows no crawler: whatever sends its requests through an http.RoundTripper can be tested.
 //
-// The connections of a web that is made in a bubble of testing/synctest are pipes in memory between a
-// real http.Transport and a real http.Server. They take no time, so the instants in the log are exact
-// and a crawl delay of hours costs nothing. This test passes in a millisecond:
+// The connections of a web that is made in a bubble of testing/synctest are pipes in memory between
+// a real http.Transport and a real http.Server. They take no time, so the instants in the log are
+// exact and a crawl delay of hours costs nothing. This test passes in a millisecond:
 //
 //	func TestSpider(t *testing.T) {
 //		synctest.Test(t, func(t *testing.T) {
@@ -46,8 +46,8 @@ import (
 )
 
 // Sites are the hosts of a web, by name. A host such as "a.test" answers on http and on https with
-// the same site; another port is a host of its own, "a.test:8080". A port speaks https if it ends in
-// 443, as 8443 does, else http.
+// the same site; another port is a host of its own, "a.test:8080". A port speaks https if it ends
+// in 443, as 8443 does, else http.
 type Sites map[string]Site
 
 // A Site is what one host answers, by path and query as they are on the wire: "/robots.txt",
@@ -79,8 +79,8 @@ type Web struct {
 }
 
 // New starts a web of sites, which it copies, so that later changes are made with Set. The web ends
-// with the test. A site that cannot be served, such as one with an answer of another type, fails the
-// test.
+// with the test. A site that cannot be served, such as one with an answer of another type, fails
+// the test.
 //
 // In an Example, where there is no test, t is nil: then Close ends the web, and New panics instead.
 func New(t testing.TB, sites Sites) *Web {

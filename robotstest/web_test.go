@@ -133,7 +133,8 @@ func isNotFound(err error) bool {
 	return errors.As(err, &dns) && dns.IsNotFound
 }
 
-// Any host is a proxy if it is asked as one. The log has the requests at the hosts that they are for.
+// Any host is a proxy if it is asked as one. The log has the requests at the hosts that they are
+// for.
 func TestProxies(t *testing.T) {
 	sites := robotstest.Sites{"proxy.test": {"/": "itself"}, "a.test": {"/": "a"}, "b.test:8443": {"/": "b"}}
 	onBoth(t, sites, func(t *testing.T, web *robotstest.Web) {
@@ -249,7 +250,8 @@ func TestSetWhileTheWebIsAsked(t *testing.T) {
 	})
 }
 
-// What cannot be served is a fault of the test, which would otherwise be about a page that is not found.
+// What cannot be served is a fault of the test, which would otherwise be about a page that is not
+// found.
 func TestSitesThatCannotBeServed(t *testing.T) {
 	for want, sites := range map[string]robotstest.Sites{
 		`"no host"`:                 {"no host": nil},

@@ -54,7 +54,7 @@ func (a *answer) add(d collyrobots.Decision) {
 		}
 	}
 	a.readings = append(a.readings, reading{
-		dialect: d.Dialect, allowed: d.Allowed, because: because(d), group: d.Group, delay: d.CrawlDelay,
+		dialect: d.Dialect.String(), allowed: d.Allowed, because: because(d), group: d.Group, delay: d.CrawlDelay,
 	})
 }
 
@@ -63,14 +63,18 @@ func because(d collyrobots.Decision) string {
 	if d.Reason == collyrobots.ReasonRule || d.Reason == collyrobots.ReasonNoRule {
 		return ruleText(d.Allowed, d.Rule)
 	}
+	why := strings.ReplaceAll(string(d.Reason), "_", " ")
+	if d.Reason == collyrobots.ReasonNoRobots {
+		why = "no robots.txt"
+	}
 	if d.Err == nil {
-		return string(d.Reason)
+		return why
 	}
 	cause := d.Err.Error()
 	if _, end, ok := strings.Cut(cause, strconv.Quote(d.RobotsURL)+": "); ok {
 		cause = end // net/http says the URL once more
 	}
-	return fmt.Sprintf("%s: %s", d.Reason, cause)
+	return fmt.Sprintf("%s: %s", why, cause)
 }
 
 // ruleText says which rule decided.

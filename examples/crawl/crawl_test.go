@@ -10,13 +10,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/robotstest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -164,39 +164,22 @@ func TestInterrupted(t *testing.T) {
 // TestStaysOnSite follows links where the start page led to, and nowhere else.
 func TestStaysOnSite(t *testing.T) {
 	t.Parallel()
-	pages := map[string]answer{
-		"http://a.test/":         redirect("http://www.a.test/"),
-		"http://www.a.test/":     links("/next", "http://other.test/", "mailto:me@a.test"),
-		"http://www.a.test/next": redirect("http://third.test/"),
-		"http://third.test/":     links("/more"),
-	}
-	var mu sync.Mutex
-	var asked []string
-	j := job{urls: []string{"http://a.test/"}, tokens: []string{"ExampleBot"}, parallelism: 2}
-	j.transport = roundTripper(func(r *http.Request) (*http.Response, error) {
-		a, ok := pages[r.URL.String()]
-		w := httptest.NewRecorder()
-		w.Header().Set("Location", a.location)
-		w.Header().Set("Content-Type", a.kind)
-		switch {
-		case !ok:
-			w.WriteHeader(http.StatusNotFound)
-		case a.status != 0:
-			w.WriteHeader(a.status)
-		}
-		w.Write(a.body)
-		if r.URL.Path != "/robots.txt" {
-			mu.Lock()
-			asked = append(asked, r.URL.String())
-			mu.Unlock()
-		}
-		resp := w.Result()
-		resp.Request = r
-		return resp, nil
+	web := robotstest.New(t, robotstest.Sites{
+		"a.test":     {"/": robotstest.Redirect("http://www.a.test/")},
+		"www.a.test": {"/": robotstest.Page("/next", "http://other.test/", "mailto:me@a.test"), "/next": robotstest.Redirect("http://third.test/")},
+		"third.test": {"/": robotstest.Page("/more"), "/more": ""},
+		"other.test": {"/": ""},
 	})
+	j := job{urls: []string{"http://a.test/"}, tokens: []string{"ExampleBot"}, parallelism: 2, transport: web.Transport()}
 	r, err := crawl(t.Context(), j, newProgress(io.Discard))
 	if err != nil || !r.worked() {
 		t.Fatal(err, r.failures)
+	}
+	var asked []string
+	for _, r := range web.Log("") {
+		if r.URI != "/robots.txt" {
+			asked = append(asked, r.Scheme+"://"+r.Host+r.URI)
+		}
 	}
 	if want := []string{"http://a.test/", "http://www.a.test/", "http://www.a.test/next", "http://third.test/"}; !slices.Equal(asked, want) {
 		t.Errorf("asked for %v, want %v", asked, want)

@@ -1,40 +1,38 @@
 package main
 
 import (
-	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"slices"
-	"sync"
 	"testing"
+	"testing/synctest"
 
 	"go.uber.org/goleak"
+
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/robotstest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestQueue crawls a site by its sitemap, and judges by what the server was asked for.
+// TestQueue crawls a site by its sitemap, and judges by what the site was asked for.
 func TestQueue(t *testing.T) {
-	var mu sync.Mutex
-	var asked []string
-	var site *httptest.Server
-	site = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		asked = append(asked, r.URL.Path)
-		mu.Unlock()
-		switch r.URL.Path {
-		case "/robots.txt":
-			fmt.Fprintf(w, "User-agent: *\nDisallow: /closed\nSitemap: %s/sitemap.txt\n", site.URL)
-		case "/sitemap.txt":
-			fmt.Fprintf(w, "%[1]s/a\n%[1]s/closed\n%[1]s/b\n", site.URL)
+	synctest.Test(t, func(t *testing.T) {
+		web := robotstest.New(t, robotstest.Sites{"a.test": {
+			"/robots.txt":  "User-agent: *\nDisallow: /closed\nCrawl-delay: 60\nSitemap: http://a.test/sitemap.txt\n",
+			"/":            "",
+			"/sitemap.txt": "http://a.test/a\nhttp://a.test/closed\nhttp://a.test/b\n",
+			"/a":           "",
+			"/b":           "",
+		}})
+		world := http.DefaultTransport
+		http.DefaultTransport = web.Transport()
+		defer func() { http.DefaultTransport = world }()
+		if err := run([]string{"http://a.test/"}); err != nil {
+			t.Fatal(err)
 		}
-	}))
-	defer site.Close()
-	if err := run([]string{site.URL + "/"}); err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(asked)
-	if want := []string{"/", "/a", "/b", "/robots.txt", "/sitemap.txt"}; !slices.Equal(asked, want) {
-		t.Errorf("asked for %v, want %v", asked, want)
-	}
+		log := web.Log("a.test")
+		if got, want := log.SortedURIs(), "/ /a /b /robots.txt /sitemap.txt"; got != want {
+			t.Errorf("asked for %v, want %v", got, want)
+		}
+		robotstest.Verify(t, web, dialect.RFC9309())
+	})
 }

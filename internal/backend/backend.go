@@ -1,8 +1,15 @@
-// Package backend reaches the one part of a Colly collector that its public API hides: the http.Client it sends with.
+// Package backend puts a client of its own into a Colly collector: the one place through which
+// every request of the collector passes, redirect hops included.
 //
-// Colly has no hook for a redirect hop and no getter for its client, transport or redirect handler, so a plugin that must
-// see every request on the wire has to look inside. This package is the only place that does. It reads unexported fields by
-// reflection, seldom, and says so with an error where Colly's layout is not the one it knows.
+// Colly has no hook for a redirect hop and no getter for its client, transport or redirect handler,
+// so a plugin that must see every request on the wire has to look inside. This package is the only
+// place that does. It reads unexported fields by reflection, once for each collector, and says so
+// with an error where Colly's layout is not the one it knows.
+//
+// The user's client is never written to. The collector's backend gets a [Seam]: a client that is a
+// copy of the user's but for its transport and its redirect check, which ask a [Governor] and then
+// do what the user's would. What the user changes later counts, whether on his own client or
+// through the collector's setters.
 package backend
 
 import (
@@ -10,6 +17,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"sync/atomic"
 
 	"github.com/gocolly/colly/v2"
 )
@@ -17,43 +25,87 @@ import (
 // ErrLayout means that the collector does not hold its client where Colly v2 holds it.
 var ErrLayout = errors.New("backend: the collector's http.Client is out of reach")
 
-// Handle leads to a collector's client, also after SetClient has replaced it. A clone shares its parent's.
-// The zero Handle leads nowhere; get one from Open.
-type Handle struct{ client **http.Client }
+// A Handle reaches what a collector hides. Its methods may be called from any goroutine that may
+// call the collector's own.
+type Handle struct {
+	collector      *colly.Collector
+	backend        **hidden                 // the collector's field
+	place          atomic.Pointer[place]    // where the client was when it was last looked for
+	onRequest      *[]colly.RequestCallback // the collector's fields
+	onResponseHead *[]colly.ResponseHeadersCallback
+}
 
-// Open finds the client of c. The error wraps ErrLayout: c is nil, was not made by colly.NewCollector, or is of another
-// Colly than the one this was written for.
-func Open(c *colly.Collector) (Handle, error) {
+// hidden is Colly's backend, of which only the address is used.
+type hidden struct{ _ byte }
+
+// A place is where a backend holds its client.
+type place struct {
+	backend *hidden
+	client  **http.Client
+}
+
+// Open reaches into c. The error wraps ErrLayout: c is nil, was not made by colly.NewCollector, or
+// is of another Colly than the one this was written for.
+func Open(c *colly.Collector) (*Handle, error) {
 	if c == nil {
-		return Handle{}, fmt.Errorf("%w: no collector", ErrLayout)
+		return nil, fmt.Errorf("%w: no collector", ErrLayout)
 	}
-	backend := reflect.ValueOf(c).Elem().FieldByName("backend")
-	if backend.Kind() != reflect.Pointer || backend.IsNil() {
-		return Handle{}, fmt.Errorf("%w: it has no backend", ErrLayout)
+	backend, err := field[*hidden](c, "backend", reflect.Pointer)
+	if err != nil {
+		return nil, err
+	}
+	h := &Handle{collector: c, backend: backend}
+	if h.onRequest, err = field[[]colly.RequestCallback](c, "requestCallbacks", reflect.Slice); err != nil {
+		return nil, err
+	}
+	if h.onResponseHead, err = field[[]colly.ResponseHeadersCallback](c, "responseHeadersCallbacks", reflect.Slice); err != nil {
+		return nil, err
+	}
+	_, err = h.find()
+	return h, err
+}
+
+// field returns the address of a field of c.
+func field[T any](c *colly.Collector, name string, kind reflect.Kind) (*T, error) {
+	f := reflect.ValueOf(c).Elem().FieldByName(name)
+	if f.Kind() != kind || kind == reflect.Slice && f.Type() != reflect.TypeFor[T]() {
+		return nil, fmt.Errorf("%w: it has no %s", ErrLayout, name)
+	}
+	return (*T)(f.Addr().UnsafePointer()), nil
+}
+
+// find looks for the client.
+func (h *Handle) find() (*place, error) {
+	backend := reflect.ValueOf(h.collector).Elem().FieldByName("backend")
+	if backend.IsNil() {
+		return nil, fmt.Errorf("%w: it has no backend", ErrLayout)
 	}
 	client := backend.Elem().FieldByName("Client")
-	if !client.IsValid() || client.Type() != reflect.TypeFor[*http.Client]() {
-		return Handle{}, fmt.Errorf("%w: its backend has no Client", ErrLayout)
+	if !client.IsValid() || client.Type() != reflect.TypeFor[*http.Client]() || client.IsNil() {
+		return nil, fmt.Errorf("%w: its backend has no Client", ErrLayout)
 	}
-	return Handle{(**http.Client)(client.Addr().UnsafePointer())}, nil
+	p := &place{*h.backend, (**http.Client)(client.Addr().UnsafePointer())}
+	h.place.Store(p)
+	return p, nil
+}
+
+// slot returns where the client is: Collector.Init gives the collector another backend.
+func (h *Handle) slot() **http.Client {
+	p := h.place.Load()
+	if p.backend == *h.backend {
+		return p.client
+	}
+	if found, err := h.find(); err == nil {
+		return found.client
+	}
+	return p.client
 }
 
 // Client returns the client that the collector sends with now.
-func (h Handle) Client() *http.Client { return *h.client }
+func (h *Handle) Client() *http.Client { return *h.slot() }
 
-// A Hook is one of a collector's lists of callbacks.
-type Hook string
+// RequestCallbacks returns how many callbacks OnRequest has.
+func (h *Handle) RequestCallbacks() int { return len(*h.onRequest) }
 
-const (
-	OnRequest         Hook = "requestCallbacks"
-	OnResponseHeaders Hook = "responseHeadersCallbacks"
-)
-
-// Callbacks counts the callbacks of a hook of c. The error wraps ErrLayout.
-func Callbacks(c *colly.Collector, hook Hook) (int, error) {
-	callbacks := reflect.ValueOf(c).Elem().FieldByName(string(hook))
-	if callbacks.Kind() != reflect.Slice {
-		return 0, fmt.Errorf("%w: it has no %s", ErrLayout, hook)
-	}
-	return callbacks.Len(), nil
-}
+// ResponseHeadersCallbacks returns how many callbacks OnResponseHeaders has.
+func (h *Handle) ResponseHeadersCallbacks() int { return len(*h.onResponseHead) }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -34,43 +36,53 @@ func redirecting(t *testing.T) *httptest.Server {
 	return server
 }
 
-// A watcher asks a function about redirect hops, and counts.
+// A watcher governs collectors: it asks a function about redirect hops, and counts.
 type watcher struct {
-	hop                           func(hop *http.Request) error
-	asked, answers, ended, resent atomic.Int32
+	hop                                 func(hop *http.Request) error
+	asked, sent, answers, ended, resent atomic.Int32
 }
 
-func (w *watcher) Before(_ *http.Client, req *http.Request) error {
+func (w *watcher) Knows(*url.URL) bool { return true }
+
+func (w *watcher) Before(_ *backend.Seam, req *http.Request) (backend.Trip, error) {
 	w.asked.Add(1)
 	if req.Response == nil {
-		return nil
+		return trip{w}, nil
 	}
-	return w.hop(req)
+	return trip{w}, w.hop(req)
 }
 
-func (w *watcher) Again(*http.Request) error              { w.resent.Add(1); return nil }
-func (w *watcher) Answered(*http.Request, *http.Response) { w.answers.Add(1) }
-func (w *watcher) Ended(*http.Request)                    { w.ended.Add(1) }
+type trip struct{ *watcher }
+
+func (w trip) Sent()                   { w.sent.Add(1) }
+func (w trip) Again() error            { w.resent.Add(1); return nil }
+func (w trip) Answered(*http.Response) { w.answers.Add(1) }
+func (w trip) Ended()                  { w.ended.Add(1) }
 
 // watched returns a collector whose redirect hops go through hop.
 func watched(t *testing.T, hop func(*http.Request) error) *colly.Collector {
 	t.Helper()
-	return guarded(t, &watcher{hop: hop})
+	return governed(t, colly.NewCollector(colly.AllowURLRevisit()), &watcher{hop: hop})
 }
 
-// guarded returns a collector that w watches.
-func guarded(t *testing.T, w backend.Watcher) *colly.Collector {
+// governed lets w govern c.
+func governed(t *testing.T, c *colly.Collector, w *watcher) *colly.Collector {
 	t.Helper()
-	c := colly.NewCollector(colly.AllowURLRevisit())
 	handle, err := backend.Open(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard := backend.NewGuard(w)
-	c.OnRequest(func(*colly.Request) { guard.Watch(handle.Client()) })
+	seam, fresh, err := handle.Install(w)
+	if err != nil || !fresh {
+		t.Fatal(fresh, err)
+	}
+	c.Context = backend.Mark(c.Context, w)
+	c.OnRequestHeaders(func(*colly.Request) { seam = handle.Watch(seam, w) })
 	t.Cleanup(func() { handle.Client().CloseIdleConnections() })
 	return c
 }
+
+func agree(*http.Request) error { return nil }
 
 func TestOpenRefusesWhatIsNoCollector(t *testing.T) {
 	for name, c := range map[string]*colly.Collector{"nil": nil, "zero": {}} {
@@ -121,7 +133,7 @@ func TestEveryExchangeEnds(t *testing.T) {
 		}
 		return nil
 	}}
-	c := guarded(t, w)
+	c := governed(t, colly.NewCollector(colly.AllowURLRevisit()), w)
 	c.OnResponseHeaders(func(r *colly.Response) {
 		if r.Request.URL.RawQuery == "abort" {
 			r.Request.Abort()
@@ -148,7 +160,7 @@ func TestASecondAttemptIsAskedAbout(t *testing.T) {
 	}))
 	defer server.Close()
 	w := &watcher{}
-	c := guarded(t, w)
+	c := governed(t, colly.NewCollector(colly.AllowURLRevisit()), w)
 	for _, path := range []string{"/", "/drop", "/after"} {
 		if err := c.Visit(server.URL + path); err != nil {
 			t.Error(err)
@@ -170,7 +182,7 @@ func TestARefusedHopReachesVisitAndOnError(t *testing.T) {
 	}
 }
 
-func TestTheGuardSurvivesWhatUsersDoToTheClient(t *testing.T) {
+func TestTheSeamSurvivesWhatUsersDoToTheClient(t *testing.T) {
 	server := redirecting(t)
 	changes := map[string]func(c *colly.Collector){
 		"WithTransport": func(c *colly.Collector) { c.WithTransport(&http.Transport{DisableKeepAlives: true}) },
@@ -205,7 +217,7 @@ func TestTheGuardSurvivesWhatUsersDoToTheClient(t *testing.T) {
 
 func TestTheTimeoutMayChangeAtAnyTime(t *testing.T) {
 	server := redirecting(t)
-	c := watched(t, func(*http.Request) error { return nil })
+	c := watched(t, agree)
 	for _, timeout := range []time.Duration{100 * time.Millisecond, 0, 200 * time.Millisecond} {
 		c.SetRequestTimeout(timeout)
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
@@ -217,20 +229,160 @@ func TestTheTimeoutMayChangeAtAnyTime(t *testing.T) {
 	}
 }
 
-// Two guards on one client leave its timeout where the first has put it.
-func TestGuardsShareAClient(t *testing.T) {
+// The user's client is shared, and never written to; each governor sees its own collector's requests.
+func TestCollectorsShareTheUsersClient(t *testing.T) {
 	server := redirecting(t)
-	first, second := &watcher{hop: func(*http.Request) error { return nil }}, &watcher{hop: func(*http.Request) error { return nil }}
-	c := guarded(t, first)
-	handle, _ := backend.Open(c)
-	guard := backend.NewGuard(second)
-	c.OnRequest(func(*colly.Request) { guard.Watch(handle.Client()) })
-	c.SetRequestTimeout(200 * time.Millisecond)
-	if err := c.Visit(server.URL + "/hang"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%v, want a timeout", err)
+	client := &http.Client{Timeout: 200 * time.Millisecond, Transport: &http.Transport{}}
+	before := *client
+	defer client.CloseIdleConnections()
+	var watchers []*watcher
+	var all sync.WaitGroup
+	for range 4 {
+		w := &watcher{hop: agree}
+		watchers = append(watchers, w)
+		c := colly.NewCollector()
+		c.SetClient(client)
+		governed(t, c, w)
+		all.Go(func() {
+			if err := c.Visit(server.URL + "/hang"); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%v, want a timeout", err)
+			}
+		})
 	}
-	if first.ended.Load() != 2 || second.ended.Load() != 2 {
-		t.Errorf("ended %d and %d, want 2 each", first.ended.Load(), second.ended.Load())
+	all.Wait()
+	for i, w := range watchers {
+		if w.asked.Load() != 2 || w.ended.Load() != 2 || w.sent.Load() != 2 {
+			t.Errorf("governor %d: asked %d, sent %d, ended %d; want 2 each", i, w.asked.Load(), w.sent.Load(), w.ended.Load())
+		}
+	}
+	if client.Timeout != before.Timeout || client.Transport != before.Transport || client.CheckRedirect != nil || client.Jar != nil {
+		t.Errorf("the user's client has changed: %+v", client)
+	}
+}
+
+func TestACollectorHasOneGovernor(t *testing.T) {
+	c := colly.NewCollector()
+	first, second := &watcher{}, &watcher{}
+	handle, _ := backend.Open(c)
+	for i, want := range []struct {
+		g     backend.Governor
+		fresh bool
+		err   error
+	}{{first, true, nil}, {first, false, nil}, {second, false, backend.ErrOwned}} {
+		again, _ := backend.Open(c)
+		if _, fresh, err := again.Install(want.g); fresh != want.fresh || err != want.err {
+			t.Errorf("%d: %v, %v", i, fresh, err)
+		}
+	}
+	clone, _ := backend.Open(c.Clone())
+	if _, fresh, err := clone.Install(second); !fresh || err != nil {
+		t.Errorf("a clone: %v, %v, want a governor of its own", fresh, err)
+	}
+	handle.Release(first, true)
+	if _, fresh, err := handle.Install(second); !fresh || err != nil {
+		t.Errorf("after Release: %v, %v", fresh, err)
+	}
+}
+
+// What was put into the backend is taken out again; what the collector's setters changed stays.
+func TestReleaseGivesTheClientBack(t *testing.T) {
+	mine := &http.Client{Timeout: time.Minute, Transport: &http.Transport{}}
+	for name, change := range map[string]func(*colly.Collector){
+		"nothing":           func(*colly.Collector) {},
+		"SetRequestTimeout": func(c *colly.Collector) { c.SetRequestTimeout(time.Second) },
+		"WithTransport":     func(c *colly.Collector) { c.WithTransport(roundTripper(nil)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := colly.NewCollector()
+			c.SetClient(mine)
+			w := &watcher{}
+			handle, _ := backend.Open(c)
+			handle.Install(w)
+			change(c)
+			handle.Release(w, false)
+			if handle.Client() == mine {
+				t.Error("given back while something was under way")
+			}
+			handle.Release(w, true)
+			got := handle.Client()
+			_, changed := got.Transport.(roundTripper)
+			switch {
+			case name == "nothing" && got != mine,
+				name == "SetRequestTimeout" && got.Timeout != time.Second,
+				name == "WithTransport" && !changed,
+				mine.Timeout != time.Minute:
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+// Whoever sets a transport while a request is under way is not rid of its hops.
+func TestHopsAreSeenWhateverReplacesTheTransport(t *testing.T) {
+	server := redirecting(t)
+	bare := &http.Transport{}
+	defer bare.CloseIdleConnections()
+	for name, at := range map[string]func(c *colly.Collector, replace func()){
+		"OnRequestHeaders": func(c *colly.Collector, replace func()) { c.OnRequestHeaders(func(*colly.Request) { replace() }) },
+		"redirect handler": func(c *colly.Collector, replace func()) {
+			c.SetRedirectHandler(func(*http.Request, []*http.Request) error { replace(); return nil })
+		},
+		"OnError": func(c *colly.Collector, replace func()) { c.OnError(func(*colly.Response, error) { replace() }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			hops := 0
+			c := watched(t, func(*http.Request) error { hops++; return nil })
+			at(c, func() { c.WithTransport(bare) })
+			c.Visit("http://127.0.0.1:1/")
+			for range 2 {
+				if err := c.Visit(server.URL + "/"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if hops != 2 {
+				t.Errorf("%d hops were seen, want 2", hops)
+			}
+		})
+	}
+}
+
+// Collector.Init keeps the callbacks and replaces the backend.
+func TestInitIsNoticed(t *testing.T) {
+	server := redirecting(t)
+	hops := 0
+	c := watched(t, func(*http.Request) error { hops++; return nil })
+	c.Init()
+	if err := c.Visit(server.URL + "/"); err != nil || hops != 1 {
+		t.Errorf("%v, %d hops", err, hops)
+	}
+}
+
+// A transport that breaks its contract is net/http's business, and no exchange stays open.
+func TestBrokenTransports(t *testing.T) {
+	for name, rt := range map[string]roundTripper{
+		"nothing": func(*http.Request) (*http.Response, error) { return nil, nil },
+		"nil body": func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Header: http.Header{}}, nil
+		},
+		"panic": func(*http.Request) (*http.Response, error) { panic("broken") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			visit := func(c *colly.Collector) (err error, panicked any) {
+				defer func() { panicked = recover() }()
+				c.WithTransport(rt)
+				c.SetRequestTimeout(0) // after a panic net/http leaves its timer behind
+				return c.Visit("http://site.test/"), nil
+			}
+			w := &watcher{}
+			err, panicked := visit(governed(t, colly.NewCollector(), w))
+			want, wantPanic := visit(colly.NewCollector())
+			if strings.Replace(fmt.Sprint(err), "*backend.Seam", "backend_test.roundTripper", 1) != fmt.Sprint(want) || fmt.Sprint(panicked) != fmt.Sprint(wantPanic) {
+				t.Errorf("%v, panic %v; without a governor %v, panic %v", err, panicked, want, wantPanic)
+			}
+			if w.ended.Load() != 1 {
+				t.Errorf("ended %d times, want once", w.ended.Load())
+			}
+		})
 	}
 }
 
@@ -243,7 +395,7 @@ func TestSetProxyKeepsTheUsersTLSSettings(t *testing.T) {
 	c.ParseHTTPErrorResponse = true
 	proxied := 0
 	for i := range 2 {
-		if i == 1 { // after the guard stands before the transport
+		if i == 1 { // after the seam is in place
 			c.SetProxyFunc(func(*http.Request) (*url.URL, error) { proxied++; return nil, nil })
 		}
 		if err := c.Visit(server.URL); err != nil {
@@ -308,33 +460,29 @@ func TestContextEndsAnExchange(t *testing.T) {
 	}
 }
 
-func TestExchangeUsesTheTransportAndNothingElse(t *testing.T) {
+func TestDoUsesTheTransportAndNothingElse(t *testing.T) {
 	server := redirecting(t)
-	c := watched(t, func(*http.Request) error { return errors.New("guarded") })
-	handle, _ := backend.Open(c)
 	var used atomic.Int32
-	c.WithTransport(roundTripper(func(r *http.Request) (*http.Response, error) {
+	rt := roundTripper(func(r *http.Request) (*http.Response, error) {
 		used.Add(1)
 		if r.Header.Get("Cookie") != "" {
 			t.Error("a cookie was sent")
 		}
 		return http.DefaultTransport.RoundTrip(r)
-	}))
-	c.SetCookies(server.URL, []*http.Cookie{{Name: "a", Value: "b"}})
-	backend.NewGuard(&watcher{}).Watch(handle.Client())
+	})
 	req, _ := http.NewRequest(http.MethodGet, server.URL, nil)
-	ended := 0
-	resp, err := backend.Exchange(handle.Client(), req, time.Minute, nil, func() { ended++ })
+	w := new(watcher)
+	resp, err := backend.Do(rt, req, time.Minute, trip{w})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ended != 0 {
+	if w.ended.Load() != 0 {
 		t.Error("ended before its body was closed")
 	}
 	resp.Body.Close()
 	resp.Body.Close()
-	if ended != 1 {
-		t.Errorf("ended %d times, want once", ended)
+	if w.ended.Load() != 1 || w.sent.Load() != 1 || w.answers.Load() != 1 {
+		t.Errorf("ended %d times, sent %d, answered %d; want once", w.ended.Load(), w.sent.Load(), w.answers.Load())
 	}
 	if resp.StatusCode != http.StatusFound || used.Load() != 1 {
 		t.Errorf("status %d by %d uses of the transport, want the redirect itself by 1", resp.StatusCode, used.Load())

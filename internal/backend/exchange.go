@@ -3,85 +3,135 @@ package backend
 import (
 	"context"
 	"io"
+	"net/http"
 	"net/http/httptrace"
 	"sync"
 	"time"
 )
 
-// An exchange is one request on the wire, from just before it is sent until its body is closed, it fails, or its time is up.
+// An exchange is one request on the wire, from just before it is sent until its body is closed, it
+// fails, or its time is up. It is also the body of its response.
 type exchange struct {
-	ctx     context.Context // of the request
-	cancel  context.CancelCauseFunc
-	timeout time.Duration
-	timer   *time.Timer  // nil: no limit
-	again   func() error // asked before a second attempt to send; nil: nobody is
-	ended   func()       // told once when it is over; nil: nobody is
-	once    sync.Once
-	tries   int
+	io.ReadCloser // the response's own body
+	ctx           context.Context
+	cancel        context.CancelCauseFunc
+	trace         httptrace.ClientTrace
+	timeout       time.Duration
+	timer         *time.Timer // nil: no limit
+	trip          Trip
+	tries         int
+	handedOn      bool // the response, or an error: whoever has it ends the exchange
+
+	mu   sync.Mutex // held while trip is told of Sent and Answered: never after Ended
+	over bool
 }
 
-// begin starts an exchange that may take timeout, if that is more than 0. The time that again takes does not count.
-func begin(parent context.Context, timeout time.Duration, again func() error, ended func()) *exchange {
-	x := &exchange{timeout: timeout, again: again, ended: ended}
-	x.ctx, x.cancel = context.WithCancelCause(parent)
-	x.ctx = httptrace.WithClientTrace(x.ctx, &httptrace.ClientTrace{GetConn: x.try})
+// begin starts an exchange that may take timeout, if that is more than 0. The time that Trip.Again
+// takes does not count.
+func begin(parent context.Context, timeout time.Duration, trip Trip) *exchange {
+	x := &exchange{timeout: timeout, trip: trip}
+	ctx, cancel := context.WithCancelCause(parent)
+	x.trace.GetConn, x.trace.WroteHeaders = x.try, x.sent
+	x.ctx, x.cancel = httptrace.WithClientTrace(ctx, &x.trace), cancel
 	if timeout > 0 {
-		x.timer = time.AfterFunc(timeout, func() { x.over(context.DeadlineExceeded) })
+		x.timer = time.AfterFunc(timeout, x.timedOut)
 	}
 	return x
 }
 
-// try is called before each attempt of net/http to send the request, on the goroutine that makes it.
+// try is called before each attempt of net/http to send the request, on the goroutine that makes
+// it.
 func (x *exchange) try(string) {
-	if x.tries++; x.tries == 1 || x.again == nil {
+	if x.tries++; x.tries == 1 {
 		return
 	}
-	if x.timer != nil && x.timer.Stop() {
+	if x.timer != nil {
+		if !x.timer.Stop() {
+			return // too late
+		}
 		defer x.timer.Reset(x.timeout)
 	}
-	if err := x.again(); err != nil {
+	if err := x.trip.Again(); err != nil {
 		x.cancel(err)
 	}
 }
+
+// sent is called when the headers of a request were written, on a goroutine of the transport's.
+func (x *exchange) sent() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.over {
+		x.trip.Sent()
+	}
+}
+
+// answered tells of the response, which ends the exchange when its body is closed. A transport may
+// return neither response nor error, or a response without a body: net/http says what that means.
+func (x *exchange) answered(resp *http.Response) {
+	x.handedOn = true
+	if resp == nil {
+		x.end(context.Canceled)
+		return
+	}
+	x.mu.Lock()
+	if !x.over {
+		x.trip.Answered(resp)
+	}
+	x.mu.Unlock()
+	if resp.Body == nil {
+		x.end(context.Canceled)
+		return
+	}
+	x.ReadCloser = resp.Body
+	resp.Body = x
+}
+
+// failed ends an exchange that has no response, and returns why: err, or what had ended it before.
+func (x *exchange) failed(err error) error {
+	x.handedOn = true
+	x.end(err)
+	return context.Cause(x.ctx)
+}
+
+// panicked ends an exchange whose transport panics.
+func (x *exchange) panicked() {
+	if !x.handedOn {
+		x.end(context.Canceled)
+	}
+}
+
+func (x *exchange) timedOut() { x.finish(context.DeadlineExceeded) }
 
 // end ends the exchange, if it has not ended.
 func (x *exchange) end(cause error) {
 	if x.timer != nil {
 		x.timer.Stop()
 	}
-	x.over(cause)
+	x.finish(cause)
 }
 
-func (x *exchange) over(cause error) {
-	x.once.Do(func() {
+func (x *exchange) finish(cause error) {
+	x.mu.Lock()
+	before := x.over
+	x.over = true
+	x.mu.Unlock()
+	if !before {
 		x.cancel(cause)
-		if x.ended != nil {
-			x.ended()
-		}
-	})
+		x.trip.Ended()
+	}
 }
 
-// failed ends an exchange that has no response, and returns why: err, or what had ended it before.
-func (x *exchange) failed(err error) error {
-	x.end(err)
-	return context.Cause(x.ctx)
-}
-
-// body is a response's. The exchange lasts until it is closed, not only until the headers are there: a body may take long, and hang.
-type body struct {
-	io.ReadCloser
-	x *exchange
-}
-
-func (b *body) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil && err != io.EOF && b.x.ctx.Err() != nil {
-		err = context.Cause(b.x.ctx)
+// Read reads the body.
+func (x *exchange) Read(p []byte) (int, error) {
+	n, err := x.ReadCloser.Read(p)
+	if err != nil && err != io.EOF && x.ctx.Err() != nil {
+		err = context.Cause(x.ctx)
 	}
 	return n, err
 }
 
-func (b *body) Close() error {
-	defer b.x.end(context.Canceled)
-	return b.ReadCloser.Close()
+// Close ends the exchange: a body may take long, and hang, so the headers alone do not.
+func (x *exchange) Close() error {
+	defer x.end(context.Canceled)
+	return x.ReadCloser.Close()
 }

@@ -55,6 +55,7 @@ func (f *Feed) pull(ctx context.Context, crawl Crawl, yield func(*Page, error) b
 			break
 		}
 		w := newWalk(f, ctx, crawl, a.site)
+		w.atOnce = 1 // whoever pulls wants one page after the other, and nothing that is not asked for
 		w.slots = func() *Slots { return nil }
 		w.hand = func(e sitemap.Entry, t *ticket) bool {
 			if more = yield(&Page{e, t}, nil); !more {

@@ -35,6 +35,7 @@ type walk struct {
 	queues       [numLevels][]job // files to be asked for
 	fetching     []job            // files that are asked for or at hand, in the order in which they were
 	atHand       []*file
+	atOnce       int // how many files are asked for, or at hand, at the same time
 	arrived      chan *file
 	samples      samples // of files that are not read
 	held         []*file // until other files have been read that share pages with one of them,
@@ -67,7 +68,7 @@ type job struct {
 	guess  []string // nobody has named it; where to look next if it is not there
 }
 
-// fetchedAtOnce is how many files of a site are asked for, or at hand, at the same time.
+// fetchedAtOnce is what atOnce is for those who do not pull.
 const fetchedAtOnce = 4
 
 // inOrder is how long a file is waited for while others are at hand that were asked for after it.
@@ -89,8 +90,8 @@ func wellKnown(site dialect.Authority, s *scope) job {
 func newWalk(f *Feed, ctx context.Context, crawl Crawl, site dialect.Authority) *walk {
 	w := &walk{
 		Feed: f, ctx: ctx, crawl: crawl, site: site, slots: crawl.Slots, stop: new(atomic.Bool),
-		arrived: make(chan *file, fetchedAtOnce),
-		tally:   tally{log: f.Log, site: site},
+		arrived: make(chan *file, fetchedAtOnce), atOnce: fetchedAtOnce,
+		tally: tally{log: f.Log, site: site},
 	}
 	w.spent = spending{limits: &f.limits, budget: &f.Budget, home: registrable(site.Host)}
 	w.loose = &ticket{ended: w.stop}
@@ -195,7 +196,7 @@ func (w *walk) next() (j job, ok bool) {
 
 // fetchMore asks for more files, as far as that may be done at once.
 func (w *walk) fetchMore(ctx context.Context, fetchers *sync.WaitGroup) {
-	for len(w.fetching) < fetchedAtOnce {
+	for len(w.fetching) < w.atOnce {
 		j, ok := w.next()
 		if !ok {
 			return

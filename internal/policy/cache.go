@@ -2,9 +2,10 @@ package policy
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
-	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/maypok86/otter/v2"
@@ -13,7 +14,8 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// Options say how a Cache reads robots.txt. The zero value reads as RFC 9309, for a crawler without a name.
+// Options say how a Cache reads robots.txt. The zero value reads as RFC 9309, for a crawler without
+// a name.
 type Options struct {
 	Dialect         dialect.Dialect
 	Tokens          []string     // product tokens, most specific first; none: the groups for "*" apply
@@ -22,99 +24,126 @@ type Options struct {
 	Log             *slog.Logger // nil: nothing is logged
 	MaxWeight       uint64       // bound of the cache in octets, estimated; 0: DefaultMaxWeight
 
-	// Changed is told, after the fact, when what an authority's robots.txt means is no longer what it was. It runs
-	// outside all locks, on no goroutine of a caller of Get; nil: nobody is told.
+	// Changed is called, after the fact, when what an authority's robots.txt means is no longer
+	// what it was. It runs outside all locks, on no goroutine of a caller of Get; nil: nobody is
+	// told.
 	Changed func(old, new *Policy)
 }
 
-// DefaultMaxWeight is room for a million hosts.
+// DefaultMaxWeight is room for two million authorities that share a few files, or for half a
+// million whose files are of a usual size and all different.
 const DefaultMaxWeight = 500_000_000
 
-// A Cache keeps the policies of authorities. All methods may be called by any number of goroutines at once.
+// A Cache keeps the policies of authorities. All methods may be called by any number of goroutines
+// at once.
 //
-// Of otter it uses the bounded map and nothing else: a policy is needed beyond its expiry, as the copy to fall back
-// on, and a fetch belongs to all who wait for it, so expiry and loading are its own, in flight.go.
+// Of otter it uses the bounded map and nothing else: a policy is needed beyond its expiry, as the
+// copy to fall back on, and a fetch belongs to all who wait for it, so expiry and loading are its
+// own, in fetching.go.
 type Cache struct {
 	options  Options
-	row      row
+	table    *accessTable
 	reader   *reader
 	log      *slog.Logger
-	policies *otter.Cache[key, *Policy]
+	policies *otter.Cache[dialect.Authority, *Policy]
 
-	ctx   context.Context // ends with Close
-	close context.CancelCauseFunc
+	ctx    context.Context // ends with Close
+	cancel context.CancelCauseFunc
+	closed atomic.Bool // set under mu
 
-	mu      sync.Mutex
-	closed  bool
-	flights map[key]*flight
-	running sync.WaitGroup
+	mu       sync.Mutex
+	fetching map[dialect.Authority]*fetching
+	running  sync.WaitGroup
 }
 
 // New returns an empty cache, to be closed by the caller.
 func New(o Options) *Cache {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	c := &Cache{
-		options: o,
-		row:     rowOf(o.Dialect),
-		reader:  newReader(o),
-		log:     o.Log,
-		ctx:     ctx,
-		close:   cancel,
-		flights: make(map[key]*flight),
-	}
-	if c.log == nil {
-		c.log = slog.New(slog.DiscardHandler)
-	}
 	if o.MaxWeight == 0 {
 		o.MaxWeight = DefaultMaxWeight
 	}
-	c.policies = newMap(o.MaxWeight)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	c := &Cache{
+		options:  o,
+		table:    tableOf(o.Dialect),
+		reader:   newReader(o),
+		log:      o.Log,
+		ctx:      ctx,
+		cancel:   cancel,
+		fetching: make(map[dialect.Authority]*fetching),
+	}
+	c.policies = c.newMap(o.MaxWeight)
 	return c
 }
 
-// Get returns the policy that governs the page u, from the cache if it still holds and else by one fetch however many
-// ask, made with the first one's userAgent and do. While a policy that has just expired is fetched again by one
-// caller, the others use it.
+// Get returns the policy of a, from the cache if it still holds and else by one fetch however many
+// ask, made as the first one's f says. While a policy that has just expired is fetched again by one
+// caller, the others use it. A policy that holds costs no allocation.
 //
-// A robots.txt that cannot be read is a policy that says so. An error means that ctx ended, that the cache is closed,
-// or that no robots.txt governs u: its scheme is not http, https or ftp, or it has no host.
-func (c *Cache) Get(ctx context.Context, u *url.URL, userAgent string, do Doer) (*Policy, error) {
-	k, err := keyOf(u)
-	if err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
+// The cache keeps a for as long as it knows the policy: a.Host should be no part of a longer
+// string.
+//
+// A robots.txt that cannot be read is a policy that says so. An error means that ctx ended, that
+// the cache is closed, or that a is not what [dialect.AuthorityOf] returns without an error.
+func (c *Cache) Get(ctx context.Context, a dialect.Authority, f Fetch) (*Policy, error) {
+	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	known, _ := c.policies.GetIfPresent(k)
-	if known.holds(time.Now()) && c.ctx.Err() == nil {
+	known, found := c.policies.GetIfPresent(a)
+	if known.Fresh(time.Now()) && !c.closed.Load() {
 		return known, nil
 	}
-	return c.join(ctx, k, known, userAgent, do)
+	if !found && !governs(a) {
+		return nil, fmt.Errorf("policy: no robots.txt for %q", a.String())
+	}
+	return c.join(ctx, a, known, f)
 }
 
-func (p *Policy) holds(now time.Time) bool { return p != nil && now.Before(p.Expires) }
+// governs reports whether there is a robots.txt for a.
+func governs(a dialect.Authority) bool {
+	return a.Host != "" && (a.Scheme == "https" || a.Scheme == "http" || a.Scheme == "ftp")
+}
 
-// Answered notes that a page of u's authority was answered: the site is generally available, even if its robots.txt
-// is not.
-func (c *Cache) Answered(u *url.URL) {
-	k, err := keyOf(u)
-	if err != nil {
-		return
-	}
-	if p, ok := c.policies.GetIfPresent(k); ok && p.facts.failure != nil {
-		p.facts.failure.answered.set(time.Now())
+// Answered notes that a page of a was answered: the site is generally available, even if its
+// robots.txt is not. There is nothing to note unless the policy is [Policy.Failing].
+func (c *Cache) Answered(a dialect.Authority) {
+	if p, ok := c.policies.GetIfPresent(a); ok && p.failure != nil {
+		p.failure.answered.set(now())
 	}
 }
 
-// Close ends the fetches under way and waits for them; whoever waits in Get, or calls it later, gets ErrClosed. The
-// store stays open.
+// Close ends the fetches under way and waits for them; whoever waits in Get, or calls it later,
+// gets ErrClosed. The store stays open.
 func (c *Cache) Close() error {
 	c.mu.Lock()
-	c.closed = true
-	c.close(ErrClosed)
+	c.closed.Store(true)
+	c.cancel(ErrClosed)
 	c.mu.Unlock()
 	c.running.Wait()
 	c.policies.InvalidateAll()
 	return nil
+}
+
+// policyOf is what f means for a.
+func (c *Cache) policyOf(a dialect.Authority, f facts) (p *Policy) {
+	defer func() {
+		if v := recover(); v != nil {
+			p = c.policyOf(a, facts{failure: failed(noResponse, &PanicError{v}).failure})
+		}
+	}()
+	p = &Policy{Authority: a, copy: c.readCopy(f), failure: f.failure}
+	p.Meaning, p.expires = c.table.meaning(f)
+	return p
+}
+
+// readCopy returns f's copy with its text read.
+func (c *Cache) readCopy(f facts) *goodCopy {
+	if f.copy == nil || f.copy.reading != nil || !f.copy.class.hasText() {
+		return f.copy
+	}
+	s := *f.copy
+	s.reading = c.reader.read(f.body)
+	return &s
 }

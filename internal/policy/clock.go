@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// clock counts the time that a fetch uses, and ends it when FetchLimit is used up.
+// clock counts the time that a fetch uses, and ends it when its limit is used up.
 type clock struct {
 	mu    sync.Mutex
 	left  time.Duration
@@ -17,17 +17,18 @@ type clock struct {
 
 type clockKey struct{}
 
-// withClock returns a context that ends when FetchLimit is used up, and a function that releases it.
-func withClock(ctx context.Context) (context.Context, context.CancelFunc) {
+// withClock returns a context that ends when limit is used up, and a function that releases it.
+func withClock(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	c := &clock{left: FetchLimit, since: time.Now()}
-	c.timer = time.AfterFunc(FetchLimit, func() { cancel(errTimeLimit) })
+	c := &clock{left: limit, since: time.Now()}
+	c.timer = time.AfterFunc(limit, func() { cancel(errTimeLimit(limit)) })
 	release := func() { c.timer.Stop(); cancel(context.Canceled) }
 	return context.WithValue(ctx, clockKey{}, c), release
 }
 
-// Wait runs f, which waits for something that is not the site's doing, such as the host's next turn, without counting
-// its time against FetchLimit. A [Doer] calls it with the context of its request.
+// Wait runs f, which waits for something that is not the site's doing, such as the host's next
+// turn, without counting its time against the fetch's limit. A [Doer] calls it with the context of
+// its request.
 func Wait(ctx context.Context, f func(context.Context) error) error {
 	if c, ok := ctx.Value(clockKey{}).(*clock); ok {
 		c.stop()

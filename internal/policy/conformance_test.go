@@ -78,8 +78,8 @@ func (r clauseReply) answer() func(*http.Request) (*http.Response, error) {
 	return reply(r.Status, body, header...)
 }
 
-// TestConformance holds every dialect to the shared clauses. Ambiguous ones are read as dialects.md reads them, which
-// is not always as their example does: those are named here with the reason.
+// TestConformance holds every dialect to the shared clauses. Ambiguous ones are read as dialects.md
+// reads them, which is not always as their example does: those are named here with the reason.
 func TestConformance(t *testing.T) {
 	otherwise := map[string]string{
 		"HR-063": "RFC 9309, section 2.3.1.4, is a MUST: a copy older than a day does not help before 30 days",
@@ -180,7 +180,7 @@ func (c clause) timeline(t *testing.T, d dialect.Dialect) {
 		rule = "/z"
 	}
 	if got := state(p, rule); got != c.Expect.State {
-		t.Errorf("state %s, want %s: %v, status %d, %v", got, c.Expect.State, p.Meaning, p.Status, p.Err)
+		t.Errorf("state %s, want %s: %v, status %d, %v", got, c.Expect.State, p.Meaning, p.Status(), p.Err())
 	}
 	if c.Expect.Requests != 0 && crawl.site.asked() != c.Expect.Requests {
 		t.Errorf("%d requests, want %d", crawl.site.asked(), c.Expect.Requests)
@@ -193,7 +193,7 @@ func (c clause) timeline(t *testing.T, d dialect.Dialect) {
 // notFor checks that the rules do not hold for the authority that a redirect led to.
 func (c clause) notFor(t *testing.T, crawl *crawler) {
 	crawl.site.says(reply(404, ""))
-	p, err := crawl.Get(context.Background(), parse(c.Expect.NotFor+"/x"), agent, crawl.site.do)
+	p, err := crawl.ask(context.Background(), authority(c.Expect.NotFor+"/x"))
 	if err != nil || !allows(p, "/x") {
 		t.Errorf("%s is governed by %+v, %v", c.Expect.NotFor, p, err)
 	}
@@ -251,12 +251,12 @@ func (c clause) first(t *testing.T, d dialect.Dialect) {
 
 func (c clause) scope(t *testing.T, d dialect.Dialect) {
 	crawl := newCrawler(t, under(d), reply(200, closed))
-	p, err := crawl.Get(context.Background(), parse(c.Input.URL), agent, crawl.site.do)
+	p, err := crawl.ask(context.Background(), authority(c.Input.URL))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Expect.RobotsURL != "" && p.RobotsURL != c.Expect.RobotsURL {
-		t.Errorf("robots.txt at %s, want %s", p.RobotsURL, c.Expect.RobotsURL)
+	if c.Expect.RobotsURL != "" && p.RobotsURL() != c.Expect.RobotsURL {
+		t.Errorf("robots.txt at %s, want %s", p.RobotsURL(), c.Expect.RobotsURL)
 	}
 	if c.Expect.Applies == nil {
 		return
@@ -267,7 +267,7 @@ func (c clause) scope(t *testing.T, d dialect.Dialect) {
 		t.Fatal(err)
 	}
 	is := strings.HasSuffix(c.Input.RobotsURL, "/robots.txt") && parse(c.Input.RobotsURL).Path == "/robots.txt"
-	if applies := is && own.String() == p.RobotsURL; applies != *c.Expect.Applies {
-		t.Errorf("applies: %t (governed by %s), want %t", applies, p.RobotsURL, *c.Expect.Applies)
+	if applies := is && own.String() == p.RobotsURL(); applies != *c.Expect.Applies {
+		t.Errorf("applies: %t (governed by %s), want %t", applies, p.RobotsURL(), *c.Expect.Applies)
 	}
 }

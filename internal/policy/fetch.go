@@ -1,69 +1,119 @@
 package policy
 
 import (
-	"compress/gzip"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// A Doer performs exactly one HTTP exchange and follows no redirect. It must end soon after the request's context
-// does. What it does before it sends, such as waiting until the host may be asked again, belongs in [Wait].
+// A Doer performs exactly one HTTP exchange and follows no redirect. It must end soon after the
+// request's context does. What it does before it sends, such as waiting until the host may be asked
+// again, belongs in [Wait].
 type Doer func(req *http.Request) (*http.Response, error)
 
-// FetchLimit is the time one fetch may take: all of its exchanges and bodies, but not the waits in [Wait].
+// Fetch says how a robots.txt is fetched.
+type Fetch struct {
+	Do        Doer
+	UserAgent string
+	Limit     time.Duration // what the fetch may take, if that is shorter than FetchLimit; 0: FetchLimit
+}
+
+// FetchLimit is the time one fetch may take: all of its exchanges and bodies, but not the waits in
+// [Wait].
 const FetchLimit = 30 * time.Second
+
+func (f Fetch) limit() time.Duration {
+	if f.Limit > 0 {
+		return min(f.Limit, FetchLimit)
+	}
+	return FetchLimit
+}
+
+// fetch asks for a's robots.txt. If the dialect allows it and known has a copy, it asks whether
+// that still holds.
+func (c *Cache) fetch(ctx context.Context, a dialect.Authority, known facts, how Fetch) outcome {
+	robots, err := url.Parse(a.RobotsURL())
+	if err != nil {
+		return failed(noResponse, err)
+	}
+	f := fetcher{Fetch: how, table: c.table, tries: moreTries}
+	if c.table.conditional && known.copy != nil && known.copy.validators != nil {
+		f.known = known
+	}
+	timed, release := withClock(ctx, how.limit())
+	defer release()
+	return f.fetch(timed, robots)
+}
 
 // fetcher is one fetch of one robots.txt under way.
 type fetcher struct {
-	do        Doer
-	userAgent string
-	hops      int        // redirects to follow at most
-	tag       validators // of the copy at hand, to ask whether it still holds
-	old       *settled   // that copy
+	Fetch
+	table *accessTable
+	tries int   // more to make where there is no response
+	known facts // the copy to ask for again by its validators, if there is one
 }
 
-// fetch asks for the file at robots and follows its redirects hop by hop. Panics of the Doer become a failure.
+// moreTries is how often a fetch asks again where there is no response: a connection breaks now and
+// then, and the next one may take another proxy.
+const moreTries = 2
+
+// fetch asks for the file at robots and follows its redirects hop by hop. Panics of the Doer become
+// a failure.
 func (f *fetcher) fetch(ctx context.Context, robots *url.URL) (o outcome) {
 	defer func() {
 		if v := recover(); v != nil {
-			o = failed(silent, &PanicError{v})
+			o = failed(noResponse, &PanicError{v})
 		}
 	}()
 	at := robots
 	for hops := 0; ; hops++ {
-		resp, err := f.send(ctx, at, hops)
-		if err != nil {
-			return failed(silent, &NoAnswerError{cause(ctx, err)})
+		o, next := f.hop(ctx, at, hops)
+		for ; o.noResponse() && f.tries > 0 && ctx.Err() == nil; f.tries-- {
+			o, next = f.hop(ctx, at, hops)
 		}
-		next, found := location(resp, at)
-		if !found {
-			return f.settle(ctx, resp, hops)
-		}
-		resp.Body.Close()
-		switch {
-		case next == nil:
-			err := &RedirectError{resp.StatusCode, resp.Header.Get("Location"), hops}
-			return failed(odd, err).status(resp)
-		case hops == f.hops:
-			return lost(resp, hops+1)
+		if next == nil {
+			return o
 		}
 		at = next
 	}
 }
 
-// lost is the answer of a chain of redirects that is too long: that of a file which is not there.
-func lost(resp *http.Response, hops int) outcome {
-	return outcome{copy: &settled{class: astray, hops: uint8(hops), status: uint16(resp.StatusCode), maxAge: noMaxAge,
-		at: time.Now().UnixNano()}}
+// hop asks for the file at one URL. It returns where a redirect leads that is to be followed, or
+// else the outcome.
+func (f *fetcher) hop(ctx context.Context, at *url.URL, hops int) (o outcome, next *url.URL) {
+	resp, err := f.send(ctx, at, hops)
+	switch {
+	case errors.Is(err, ErrForbidden) && hops > 0:
+		return failed(undefined, err), nil
+	case errors.Is(err, ErrForbidden):
+		return failed(noResponse, err), nil
+	case err != nil:
+		return failed(noResponse, &NoResponseError{cause(ctx, err)}), nil
+	}
+	next, found := location(resp, at)
+	if !found {
+		return f.last(ctx, resp, hops), nil
+	}
+	resp.Body.Close()
+	switch {
+	case next == nil:
+		err := &RedirectError{resp.StatusCode, resp.Header.Get("Location"), hops}
+		return failed(undefined, err).status(resp), nil
+	case hops == f.table.hops:
+		return tooMany(resp, hops+1), nil
+	}
+	return outcome{}, next
+}
+
+// tooMany is the outcome of a chain of redirects that is too long: that of a file which is not
+// there.
+func tooMany(resp *http.Response, hops int) outcome {
+	return outcome{copy: &goodCopy{class: tooManyRedirects, hops: uint8(hops), status: uint16(resp.StatusCode),
+		maxAge: noMaxAge, fetched: now()}}
 }
 
 // send makes one request, with the user agent and nothing else.
@@ -72,18 +122,18 @@ func (f *fetcher) send(ctx context.Context, at *url.URL, hops int) (*http.Respon
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("User-Agent", f.userAgent)
-	if hops == 0 {
-		f.tag.ask(req.Header)
+	req.Header.Set("User-Agent", f.UserAgent)
+	if hops == 0 && f.known.copy != nil {
+		f.known.copy.validators.ask(req.Header)
 	}
-	resp, err := f.do(req)
+	resp, err := f.Do(req)
 	if err == nil && (resp == nil || resp.Body == nil) {
 		err = errors.New("a response without a body")
 	}
 	return resp, err
 }
 
-func (v validators) ask(h http.Header) {
+func (v *validators) ask(h http.Header) {
 	if v.etag != "" {
 		h.Set("If-None-Match", v.etag)
 	}
@@ -92,7 +142,8 @@ func (v validators) ask(h http.Header) {
 	}
 }
 
-// location returns where a redirect leads: found is false when resp is none, next is nil when it may not be followed.
+// location returns where a redirect leads: found is false when resp is none, next is nil when it
+// may not be followed.
 func location(resp *http.Response, at *url.URL) (next *url.URL, found bool) {
 	switch resp.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
@@ -112,138 +163,64 @@ func location(resp *http.Response, at *url.URL) (next *url.URL, found bool) {
 	return next, true
 }
 
-// settle reads the last response.
-func (f *fetcher) settle(ctx context.Context, resp *http.Response, hops int) outcome {
+// last reads the response that is no redirect.
+func (f *fetcher) last(ctx context.Context, resp *http.Response, hops int) outcome {
 	defer resp.Body.Close()
-	class := classify(resp.StatusCode)
-	if resp.StatusCode == http.StatusNotModified && hops == 0 && f.tag != (validators{}) {
+	if resp.StatusCode == http.StatusNotModified && hops == 0 && f.known.copy != nil {
 		return f.confirmed(resp)
 	}
-	if !class.final() {
+	class := classify(resp.StatusCode)
+	if !class.definite() {
 		return failed(class, &StatusError{resp.StatusCode}).status(resp)
 	}
-	s := &settled{class: class, hops: uint8(hops), status: uint16(resp.StatusCode), at: time.Now().UnixNano()}
-	s.maxAge, s.age = freshness(resp.Header)
-	if class == missing {
-		return outcome{copy: s}
+	o := outcome{copy: &goodCopy{class: class, hops: uint8(hops), status: uint16(resp.StatusCode), fetched: now()}}
+	o.copy.maxAge, o.copy.age = freshness(resp.Header)
+	if !class.hasText() {
+		return o
 	}
-	body, err := read(resp)
-	if err != nil {
-		return failed(silent, &NoAnswerError{cause(ctx, err)})
+	body, coding, err := f.table.readBody(resp)
+	if badCoding := (*CodingError)(nil); errors.As(err, &badCoding) {
+		return failed(noResponse, err)
+	} else if err != nil {
+		return failed(noResponse, &NoResponseError{cause(ctx, err)})
 	}
-	s.reading, s.at = unread(body), time.Now().UnixNano()
+	o.body, o.copy.coding, o.copy.fetched = body, coding, now()
+	o.copy.short = len(body) > dialect.SizeLimit && !f.table.readsOn()
 	if hops == 0 {
-		s.tag = validators{resp.Header.Get("ETag"), resp.Header.Get("Last-Modified")}
+		o.copy.validators = newValidators(resp.Header.Get("ETag"), resp.Header.Get("Last-Modified"))
 	}
-	return outcome{copy: s}
+	return o
 }
 
 // confirmed renews the copy at hand with what a 304 says of it (RFC 9111, section 4.3.4).
 func (f *fetcher) confirmed(resp *http.Response) outcome {
-	s := *f.old
-	s.at = time.Now().UnixNano()
+	s := *f.known.copy
+	s.fetched = now()
 	if resp.Header.Get("Cache-Control") != "" {
 		s.maxAge, _ = freshness(resp.Header)
 	}
 	_, s.age = freshness(resp.Header)
 	if etag := resp.Header.Get("ETag"); etag != "" {
-		s.tag.etag = etag
+		s.validators = newValidators(etag, s.validators.modified)
 	}
-	return outcome{copy: &s}
-}
-
-func classify(status int) class {
-	switch {
-	case status == 200:
-		return ok
-	case status > 200 && status < 300:
-		return success
-	case status == http.StatusTooManyRequests:
-		return throttled
-	case status >= 400 && status < 500:
-		return missing
-	case status >= 500 && status < 600:
-		return broken
-	default:
-		return odd
-	}
-}
-
-// read returns the body as it counts: after decompression, at most one octet more than a dialect reads, which
-// shows that there was more. A body that ends early is an error.
-func read(resp *http.Response) ([]byte, error) {
-	var body io.Reader = resp.Body
-	switch coding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))); coding {
-	case "", "identity":
-	case "gzip", "x-gzip":
-		// Compressed text is never much longer than the text: more is a stream made to be read for ever.
-		unzipped, err := gzip.NewReader(io.LimitReader(body, 2*dialect.SizeLimit))
-		if err != nil {
-			return nil, err
-		}
-		body = unzipped
-	default:
-		return nil, fmt.Errorf("content coding %q", coding)
-	}
-	return io.ReadAll(io.LimitReader(body, dialect.SizeLimit+1))
-}
-
-// freshness reads Cache-Control and Age (RFC 9111, sections 5.1 and 5.2). What forbids caching counts as max-age 0.
-func freshness(h http.Header) (maxAge, age seconds) {
-	maxAge = noMaxAge
-	for _, line := range h.Values("Cache-Control") {
-		for directive := range strings.SplitSeq(line, ",") {
-			name, value, _ := strings.Cut(strings.TrimSpace(directive), "=")
-			switch strings.ToLower(strings.TrimSpace(name)) {
-			case "max-age":
-				if s, ok := parseSeconds(strings.Trim(value, `" `)); ok && maxAge != 0 {
-					maxAge = s
-				}
-			case "no-store", "no-cache":
-				maxAge = 0
-			}
-		}
-	}
-	age, _ = parseSeconds(h.Get("Age"))
-	return maxAge, age
-}
-
-// parseSeconds reads delta-seconds (RFC 9111, section 1.2.2): digits, and what is too large is large.
-func parseSeconds(s string) (seconds, bool) {
-	s = strings.TrimSpace(s)
-	if s == "" || strings.Trim(s, "0123456789") != "" {
-		return 0, false
-	}
-	const large = 1<<31 - 1
-	n, err := strconv.ParseInt(s, 10, 32)
-	if err != nil {
-		return large, true
-	}
-	return seconds(n), true
-}
-
-// RetryAfter reads Retry-After (RFC 9110, section 10.2.3), seconds or a date, as a time from now on. More than a day counts
-// as a day; 0: there is none, or it has passed.
-func RetryAfter(h http.Header, now time.Time) time.Duration {
-	value := h.Get("Retry-After")
-	if s, ok := parseSeconds(value); ok {
-		return min(s.duration(), day)
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return min(max(0, at.Sub(now)), day)
-	}
-	return 0
+	return outcome{copy: &s, body: f.known.body}
 }
 
 func failed(c class, err error) outcome {
-	now := time.Now()
-	return outcome{failure: &failure{first: now, last: now, count: 1, class: c, err: err, answered: new(moment)}}
+	at := now()
+	return outcome{failure: &failure{first: at, last: at, count: 1, class: c, err: err, answered: new(moment)}}
+}
+
+// noResponse reports whether o is a failure for want of a complete response.
+func (o outcome) noResponse() bool {
+	none := (*NoResponseError)(nil)
+	return o.failure != nil && errors.As(o.failure.err, &none)
 }
 
 // status notes the response that a failure came with.
 func (o outcome) status(resp *http.Response) outcome {
 	o.failure.status = resp.StatusCode
-	o.failure.wait = RetryAfter(resp.Header, o.failure.last)
+	o.failure.wait = RetryAfter(resp.Header, o.failure.last.time())
 	return o
 }
 

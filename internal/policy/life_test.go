@@ -54,7 +54,7 @@ func TestFresh(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCrawler(t, under(test.dialect), reply(test.status, closed, test.header...))
 				p := c.get(t)
-				if got := time.Until(p.Expires); got != test.want {
+				if got := time.Until(p.Expires()); got != test.want {
 					t.Errorf("expires after %v, want %v", got, test.want)
 				}
 				time.Sleep(test.want - time.Nanosecond)
@@ -70,13 +70,17 @@ func TestFresh(t *testing.T) {
 	}
 }
 
-// TestRetry: when a file that cannot be had is asked for again. Each line is the pauses between tries.
+// TestRetry: when a file that cannot be had is asked for again. Each line is the pauses between
+// tries.
 func TestRetry(t *testing.T) {
 	minutes := func(n ...int) (d []time.Duration) {
 		for _, n := range n {
 			d = append(d, time.Duration(n)*time.Minute)
 		}
 		return d
+	}
+	soon := func(n ...int) []time.Duration {
+		return append([]time.Duration{7500 * time.Millisecond, 15 * time.Second, 30 * time.Second}, minutes(n...)...)
 	}
 	for _, test := range []struct {
 		name    string
@@ -85,7 +89,10 @@ func TestRetry(t *testing.T) {
 		want    []time.Duration
 	}{
 		{"RFC 9309", dialect.RFC9309(), reply(503, ""), minutes(1, 2, 4, 8, 16, 32, 64, 128, 256, 360, 360)},
-		{"Google", dialect.Google(), refuse, minutes(1, 2, 4, 8, 16, 32, 60, 60)},
+		{"Google", dialect.Google(), reply(503, ""), minutes(1, 2, 4, 8, 16, 32, 60, 60)},
+		{"no response, RFC 9309", dialect.RFC9309(), refuse, soon(1, 2, 4, 8, 16, 32, 64, 128, 256, 360, 360)},
+		{"no response, Google", dialect.Google(), refuse, soon(1, 2, 4, 8, 16, 32, 60, 60)},
+		{"no response, 1994", dialect.Original1994(), cut(closed), soon(1, 2)},
 		{"Coc Coc's excluded site", dialect.CocCoc(), refuse, minutes(10, 20, 40, 80, 160, 320, 640, 1280, 1440, 1440)},
 		{"Retry-After in seconds", dialect.RFC9309(), reply(503, "", "Retry-After", "600"), minutes(10, 10, 10, 10, 16, 32)},
 		{"Retry-After for ever", dialect.Google(), reply(503, "", "Retry-After", "99999999999999999"), minutes(12*60, 24*60, 24*60)},
@@ -98,18 +105,18 @@ func TestRetry(t *testing.T) {
 				c := newCrawler(t, under(test.dialect), test.answer)
 				for i, want := range test.want {
 					p := c.get(t)
-					if got := time.Until(p.Expires); got != want {
+					if got := time.Until(p.Expires()); got != want {
 						t.Fatalf("pause %d is %v, want %v", i, got, want)
 					}
 					time.Sleep(want)
 				}
 				c.site.says(reply(200, closed))
-				if p := c.get(t); p.Meaning != policy.Rules || p.Err != nil {
-					t.Errorf("after recovery: %v, %v", p.Meaning, p.Err)
+				if p := c.get(t); p.Meaning != policy.Rules || p.Err() != nil {
+					t.Errorf("after recovery: %v, %v", p.Meaning, p.Err())
 				}
 				time.Sleep(day)
 				c.site.says(test.answer)
-				if got := time.Until(c.get(t).Expires); got != test.want[0] {
+				if got := time.Until(c.get(t).Expires()); got != test.want[0] {
 					t.Errorf("the first pause of a new outage is %v, want %v", got, test.want[0])
 				}
 			})
@@ -117,18 +124,46 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-func TestRetryAfterDate(t *testing.T) {
+// TestRetryByKind: a host that was silent and then has an error page is asked as one that has had
+// it for the first time, and the other way round; but the outage is one.
+func TestRetryByKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		at := time.Now().Add(2 * hour)
-		c := newCrawler(t, under(dialect.RFC9309()), reply(503, "", "Retry-After", at.UTC().Format(http.TimeFormat)))
-		if p := c.get(t); !p.Expires.Equal(at) {
-			t.Errorf("again at %v, want %v", p.Expires, at)
+		c := newCrawler(t, under(dialect.RFC9309()), nil)
+		c.page = authority("http://other.example/")
+		start := time.Now()
+		for _, step := range []struct {
+			answer func(*http.Request) (*http.Response, error)
+			want   time.Duration
+		}{
+			{refuse, 7500 * time.Millisecond}, {refuse, 15 * time.Second}, {cut(closed), 30 * time.Second},
+			{reply(503, ""), time.Minute}, {reply(500, ""), 2 * time.Minute}, {refuse, 7500 * time.Millisecond},
+		} {
+			c.site.says(step.answer)
+			if got := time.Until(c.get(t).Expires()); got != step.want {
+				t.Errorf("the pause is %v, want %v", got, step.want)
+			}
+			time.Sleep(step.want)
+		}
+		time.Sleep(time.Until(start.Add(30 * day)))
+		if p := c.get(t); p.Meaning != policy.NoRobots {
+			t.Errorf("after thirty days: %v", p.Meaning)
 		}
 	})
 }
 
-// TestOutage is the staged life of a policy: what the file means at ages of an outage that begins at zero, and which
-// never ends. State letters: R copy, o no restriction, - nothing allowed, D site down.
+func TestRetryAfterDate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		at := time.Now().Add(2 * hour)
+		c := newCrawler(t, under(dialect.RFC9309()), reply(503, "", "Retry-After", at.UTC().Format(http.TimeFormat)))
+		if p := c.get(t); !p.Expires().Equal(at) {
+			t.Errorf("again at %v, want %v", p.Expires(), at)
+		}
+	})
+}
+
+// TestOutage is the staged life of a policy: what the file means at ages of an outage that begins
+// at zero, and which never ends. State letters: R copy, o no restriction, - nothing allowed, D site
+// down.
 func TestOutage(t *testing.T) {
 	type at struct {
 		age  time.Duration
@@ -137,7 +172,7 @@ func TestOutage(t *testing.T) {
 	const (
 		stop = policy.Unreachable
 		copy = policy.Rules
-		open = policy.NoRestriction
+		open = policy.NoRobots
 	)
 	for _, test := range []struct {
 		name     string
@@ -191,10 +226,10 @@ func TestOutage(t *testing.T) {
 					if p.Meaning != at.want {
 						t.Errorf("at %v: %v, want %v", at.age, p.Meaning, at.want)
 					}
-					if p.Stale() != (at.want == copy) || p.Err == nil {
-						t.Errorf("at %v: stale %t, error %v", at.age, p.Stale(), p.Err)
+					if p.Stale() != (at.want == copy) || p.Err() == nil {
+						t.Errorf("at %v: stale %t, error %v", at.age, p.Stale(), p.Err())
 					}
-					if at.want == copy && (allows(p, "/x") || p.Fetched.After(start)) {
+					if at.want == copy && (allows(p, "/x") || p.Fetched().After(start)) {
 						t.Errorf("at %v: not the copy: %+v", at.age, p)
 					}
 				}
@@ -203,7 +238,8 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// TestAnsweredLongAgo: pages that were answered before the last week do not show that a site is available.
+// TestAnsweredLongAgo: pages that were answered before the last week do not show that a site is
+// available.
 func TestAnsweredLongAgo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrawler(t, under(dialect.Google()), reply(503, ""))
@@ -211,7 +247,7 @@ func TestAnsweredLongAgo(t *testing.T) {
 		time.Sleep(25 * day)
 		c.Answered(c.page)
 		time.Sleep(6 * day)
-		if p := c.get(t); p.Meaning != policy.NoRestriction {
+		if p := c.get(t); p.Meaning != policy.NoRobots {
 			t.Errorf("six days after an answer: %v", p.Meaning)
 		}
 		time.Sleep(day)
@@ -221,7 +257,8 @@ func TestAnsweredLongAgo(t *testing.T) {
 	})
 }
 
-// TestConditional: who may ask with validators does, at the file's own URL only, and a 304 renews the copy.
+// TestConditional: who may ask with validators does, at the file's own URL only, and a 304 renews
+// the copy.
 func TestConditional(t *testing.T) {
 	const modified = "Mon, 02 Jan 2006 15:04:05 GMT"
 	for _, d := range dialect.All() {
@@ -245,11 +282,11 @@ func TestConditional(t *testing.T) {
 				if !asks {
 					return
 				}
-				if second.Meaning != policy.Rules || second.Group != first.Group || second.Err != nil {
+				if second.Meaning != policy.Rules || second.Group() != first.Group() || second.Err() != nil {
 					t.Errorf("after 304: %+v", second)
 				}
-				if !second.Fetched.Equal(time.Now()) || time.Until(second.Expires) != hour {
-					t.Errorf("fetched %v, expires %v", second.Fetched, second.Expires)
+				if !second.Fetched().Equal(time.Now()) || time.Until(second.Expires()) != hour {
+					t.Errorf("fetched %v, expires %v", second.Fetched(), second.Expires())
 				}
 				time.Sleep(hour)
 				c.get(t)
@@ -284,7 +321,7 @@ func TestConditionalAfterOutage(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		c.site.says(reply(304, ""))
-		if p := c.get(t); p.Meaning != policy.Rules || allows(p, "/x") || p.Err != nil {
+		if p := c.get(t); p.Meaning != policy.Rules || allows(p, "/x") || p.Err() != nil {
 			t.Errorf("%+v", p)
 		}
 	})
@@ -310,9 +347,9 @@ func TestChanged(t *testing.T) {
 			{reply(200, closed), ""},
 			{reply(200, later), "rules to rules, /z false"},
 			{reply(200, later), ""},
-			{reply(404, ""), "rules to no restriction, /z true"},
+			{reply(404, ""), "rules to no_robots, /z true"},
 			{reply(410, ""), ""},
-			{reply(503, ""), "no restriction to unreachable, /z false"},
+			{reply(503, ""), "no_robots to unreachable, /z false"},
 			{refuse, ""},
 			{reply(200, closed), "unreachable to rules, /z true"},
 		} {
@@ -329,7 +366,8 @@ func TestChanged(t *testing.T) {
 	})
 }
 
-// TestCrawlDelay: as the dialect reads it, or as RFC 9309 does where the dialect does not know it and the user wants it.
+// TestCrawlDelay: as the dialect reads it, or as RFC 9309 does where the dialect does not know it
+// and the user wants it.
 func TestCrawlDelay(t *testing.T) {
 	const body = "User-agent: ExampleBot\nCrawl-delay: 2.5\nDisallow: /x\n\nUser-agent: *\nCrawl-delay: 60\nDisallow: /\n"
 	for _, test := range []struct {
@@ -348,8 +386,8 @@ func TestCrawlDelay(t *testing.T) {
 			if honor {
 				want = test.asks
 			}
-			if p := c.get(t); p.CrawlDelay != want || p.HasDelay != (want != 0) {
-				t.Errorf("%v, honour %t: %v, %t, want %v", test.dialect, honor, p.CrawlDelay, p.HasDelay, want)
+			if p := c.get(t); p.CrawlDelay() != want || p.HasCrawlDelay() != (want != 0) {
+				t.Errorf("%v, honour %t: %v, %t, want %v", test.dialect, honor, p.CrawlDelay(), p.HasCrawlDelay(), want)
 			}
 		}
 	}
@@ -357,11 +395,11 @@ func TestCrawlDelay(t *testing.T) {
 
 func TestSitemaps(t *testing.T) {
 	c := newCrawler(t, under(dialect.RFC9309()), reply(200, closed+"Sitemap: https://example.com/s.xml\n"))
-	if p := c.get(t); len(p.Sitemaps) != 1 || p.Sitemaps[0] != "https://example.com/s.xml" {
-		t.Errorf("%q", p.Sitemaps)
+	if p := c.get(t); len(p.Sitemaps()) != 1 || p.Sitemaps()[0] != "https://example.com/s.xml" {
+		t.Errorf("%q", p.Sitemaps())
 	}
 	c = newCrawler(t, under(dialect.RFC9309()), reply(404, closed+"Sitemap: https://example.com/s.xml\n"))
-	if p := c.get(t); p.Sitemaps != nil {
-		t.Errorf("of a 404: %q", p.Sitemaps)
+	if p := c.get(t); p.Sitemaps() != nil {
+		t.Errorf("of a 404: %q", p.Sitemaps())
 	}
 }

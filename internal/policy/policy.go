@@ -1,9 +1,10 @@
-// Package policy knows what each site's robots.txt says at the moment: it fetches the file, decides what the answer
-// means under a dialect, keeps that for as long as the dialect lets it, and falls back on the last good copy when the
-// file cannot be had.
+// Package policy knows what each site's robots.txt says at the moment: it fetches the file, decides
+// what the response means under a dialect, keeps that for as long as the dialect allows, and falls
+// back on the last good copy when the file cannot be read.
 //
-// The facts of a fetch (a [record]) are the same for every dialect; what they mean is a row of the table in rows.go. So
-// facts can be kept in a store and read by another dialect, another process or a later run.
+// What a fetch brings is the same for every dialect; what it means is that dialect's table of
+// access results (RFC 9309, section 2.3.1). So it can be kept in a store and read by another
+// dialect, another process or a later run.
 package policy
 
 import (
@@ -12,49 +13,122 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// A Policy is what governs the pages of one authority at the time it was asked for. It is immutable.
+// A Policy is what governs the pages of one authority at the time it was asked for. It is
+// immutable, so any number of goroutines may use it, and small, since a cache keeps very many: what
+// can be derived is a method. A Policy made from Authority and Meaning alone has no rules, no times
+// and no error.
 type Policy struct {
-	Authority string // scheme, host in lower-case punycode, port unless it is the default: "https://example.com"
-	RobotsURL string // where its robots.txt is
+	Authority dialect.Authority
+	Meaning   Meaning
 
-	Meaning    Meaning
-	Group      *dialect.Group // the rules that apply; never nil, and without rules unless Meaning is Rules
-	Sitemaps   []string       // as the file lists them; shared, not to be changed
-	CrawlDelay time.Duration  // as the dialect reads it
-	HasDelay   bool           // whether the group has a Crawl-delay at all
-
-	Status int   // of the last response to GET /robots.txt, redirects followed; 0 when there was none
-	Err    error // why the file could not be read: *StatusError, *RedirectError, *NoAnswerError, *PanicError; nil when it was, or is known to be absent
-
-	Fetched time.Time // when the copy in force was fetched or confirmed; without one, when the last try ended
-	Expires time.Time // when robots.txt is asked for again
-
-	facts facts // what the next fetch builds on
+	expires instant
+	copy    *goodCopy // what the next fetch builds on; nil: there is none
+	failure *failure  // why copy could not be renewed; nil: it was
 }
 
-// Stale reports that the rules in force are an older copy, because the file could not be read at the last try; Err
-// says why.
-func (p *Policy) Stale() bool { return p.Meaning == Rules && p.Err != nil }
+// RobotsURL returns where the robots.txt is.
+func (p *Policy) RobotsURL() string { return p.Authority.RobotsURL() }
 
-// Meaning is what is known about an authority.
-type Meaning uint8
-
-const (
-	Unreachable   Meaning = iota // robots.txt cannot be read: nothing is allowed. The zero value lets nobody in
-	SiteDown                     // the site does not answer: do not contact it before Expires
-	NoRestriction                // there is no robots.txt, or none that counts: everything is allowed
-	Rules                        // the rules of Group decide
-)
-
-func (m Meaning) String() string {
-	switch m {
-	case Rules:
-		return "rules"
-	case NoRestriction:
-		return "no restriction"
-	case SiteDown:
-		return "site down"
-	default:
-		return "unreachable"
+// Group returns the rules that apply. It is never nil, and has no rules unless Meaning is Rules.
+func (p *Policy) Group() *dialect.Group {
+	if r := p.rules(); r != nil {
+		return r.group
 	}
+	return noRules
+}
+
+var noRules = dialect.RFC9309().Parse(nil).Group()
+
+// Sitemaps returns the sitemaps that the file lists, as it lists them. They are shared: the caller
+// must not change them.
+func (p *Policy) Sitemaps() []string {
+	if r := p.rules(); r != nil {
+		return r.sitemaps
+	}
+	return nil
+}
+
+// CrawlDelay returns the group's Crawl-delay as the dialect reads it; 0: it has none, or asks for
+// none.
+func (p *Policy) CrawlDelay() time.Duration {
+	d, _ := p.crawlDelay()
+	return d
+}
+
+// HasCrawlDelay reports whether the group has a Crawl-delay, which may be 0.
+func (p *Policy) HasCrawlDelay() bool {
+	_, ok := p.crawlDelay()
+	return ok
+}
+
+func (p *Policy) crawlDelay() (time.Duration, bool) {
+	if r := p.rules(); r != nil {
+		return r.crawlDelay()
+	}
+	return 0, false
+}
+
+// rules returns the text in force, nil if none is.
+func (p *Policy) rules() *reading {
+	if p.Meaning != Rules || p.copy == nil {
+		return nil
+	}
+	return p.copy.reading
+}
+
+// Status returns the status of the last response to GET /robots.txt, redirects followed; 0: there
+// was none.
+func (p *Policy) Status() int {
+	switch {
+	case p.failure != nil:
+		return p.failure.status
+	case p.copy != nil:
+		return int(p.copy.status)
+	}
+	return 0
+}
+
+// Err returns why the file could not be read at the last try: a *StatusError, *RedirectError,
+// *NoResponseError, *CodingError or *PanicError, or a Doer's error that wraps ErrForbidden. It is
+// nil when the file was read, or is known not to be there.
+func (p *Policy) Err() error {
+	switch {
+	case p.failure != nil:
+		return p.failure.err
+	case p.copy != nil && p.copy.class == tooManyRedirects:
+		return &RedirectError{Status: int(p.copy.status), Hops: int(p.copy.hops) - 1}
+	}
+	return nil
+}
+
+// Fetched returns when the copy in force was fetched or confirmed; without one, when the last try
+// ended. It is the zero time if nothing was ever asked for.
+func (p *Policy) Fetched() time.Time {
+	switch {
+	case p.failure != nil && (p.copy == nil || p.Meaning != Rules):
+		return p.failure.last.time()
+	case p.copy != nil:
+		return p.copy.fetched.time()
+	}
+	return time.Time{}
+}
+
+// Expires returns when robots.txt is asked for again; the zero time if nothing was ever asked for.
+func (p *Policy) Expires() time.Time { return p.expires.time() }
+
+// Fresh reports whether p still holds at now. A nil Policy does not.
+func (p *Policy) Fresh(now time.Time) bool { return p != nil && instantOf(now) < p.expires }
+
+// Failing reports whether the file could not be read at the last try. Only then [Cache.Answered]
+// has something to note.
+func (p *Policy) Failing() bool { return p.failure != nil }
+
+// Stale reports whether the rules in force are an older copy, because the file could not be read at
+// the last try; Err returns why.
+func (p *Policy) Stale() bool { return p.Meaning == Rules && p.Failing() }
+
+// differs reports whether p means something else than old: another meaning, or another text of the
+// rules.
+func (p *Policy) differs(old *Policy) bool {
+	return p.Meaning != old.Meaning || p.Meaning == Rules && p.copy.reading.sum != old.copy.reading.sum
 }

@@ -2,92 +2,111 @@ package policy
 
 import (
 	"crypto/sha256"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
-	"weak"
 
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// reading is what one cache's dialect and tokens make of a body. Hosts with equal files share one.
+// A reading is what one cache's dialect and tokens make of a text. Authorities with the same text
+// share one.
 type reading struct {
-	body []byte // as fetched, and still to be read: all else is zero. On its way to or from a store
-
 	group    *dialect.Group
 	sitemaps []string
-	delay    time.Duration
-	hasDelay bool
-	size     int // of the body
-	sum      [sha256.Size]byte
-	users    atomic.Int32 // policies in the map that keep it
+	sum      sum
+	weight   uint32       // see memory.go
+	users    atomic.Int32 // policies in the cache that keep it; written by the reader alone
+	written  bool         // take Crawl-delay as it is written, since the dialect does not support it
 }
 
-func unread(body []byte) *reading { return &reading{body: body} }
+func (r *reading) crawlDelay() (time.Duration, bool) {
+	if r.written {
+		return r.group.WrittenDelay()
+	}
+	return r.group.CrawlDelay()
+}
 
-// reader reads bodies, and knows what it has read for as long as somebody uses it.
+// A sum names a text: half of its SHA-256, which is too much to find another text for.
+type sum [sha256.Size / 2]byte
+
+func sumOf(text []byte) (s sum) {
+	whole := sha256.Sum256(text)
+	copy(s[:], whole[:])
+	return s
+}
+
+// A reader makes the readings of one cache, and knows those that are in use there.
 type reader struct {
 	dialect dialect.Dialect
 	tokens  []string
-	delays  bool // take Crawl-delay as it is written, since dialect does not support it
-	nothing *reading
+	written bool // see reading
+	empty   *reading
 
-	mu   sync.Mutex
-	seen map[[sha256.Size]byte]weak.Pointer[reading]
+	mu     sync.Mutex
+	shared map[sum]*reading // those with users
 }
 
 func newReader(o Options) *reader {
 	r := &reader{
 		dialect: o.Dialect,
 		tokens:  o.Tokens,
-		delays:  o.HonorCrawlDelay && rowOf(o.Dialect).ignoreDelay,
-		seen:    make(map[[sha256.Size]byte]weak.Pointer[reading]),
+		written: o.HonorCrawlDelay && tableOf(o.Dialect).ignoreDelay,
+		shared:  make(map[sum]*reading),
 	}
-	r.nothing = r.parse(nil)
+	r.empty = r.parse(nil)
 	return r
 }
 
-// read returns the reading of body, which it does not keep.
-func (r *reader) read(body []byte) *reading {
-	if len(body) == 0 {
-		return r.nothing
+// read returns the reading of text, which it does not keep.
+func (r *reader) read(text []byte) *reading {
+	if len(text) == 0 {
+		return r.empty
 	}
-	sum := sha256.Sum256(body)
-	if known := r.known(sum); known != nil {
+	s := sumOf(text)
+	r.mu.Lock()
+	known := r.shared[s]
+	r.mu.Unlock()
+	if known != nil {
 		return known
 	}
-	fresh := r.parse(body)
-	fresh.sum = sum
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.seen[sum] = weak.Make(fresh)
-	runtime.AddCleanup(fresh, r.forget, sum)
+	fresh := r.parse(text)
+	fresh.sum = s
 	return fresh
 }
 
-func (r *reader) known(sum [sha256.Size]byte) *reading {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.seen[sum].Value()
-}
-
-// forget drops sum unless the same text has been read again since.
-func (r *reader) forget(sum [sha256.Size]byte) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.seen[sum].Value() == nil {
-		delete(r.seen, sum)
+func (r *reader) parse(text []byte) *reading {
+	rules := r.dialect.Parse(text)
+	return &reading{
+		group: rules.Group(r.tokens...), sitemaps: rules.Sitemaps(),
+		weight: weightOf(r.dialect, len(text)), written: r.written,
 	}
 }
 
-func (r *reader) parse(body []byte) *reading {
-	rules := r.dialect.Parse(body)
-	group := rules.Group(r.tokens...)
-	read := &reading{group: group, sitemaps: rules.Sitemaps(), size: len(body)}
-	read.delay, read.hasDelay = group.CrawlDelay()
-	if r.delays {
-		read.delay, read.hasDelay = group.WrittenDelay()
+// use counts one more user of s, and returns the reading to use in its place: the one that others
+// use already.
+func (r *reader) use(s *reading) *reading {
+	if s == nil || s == r.empty {
+		return s
 	}
-	return read
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known := r.shared[s.sum]; known != nil {
+		s = known
+	}
+	r.shared[s.sum] = s
+	s.users.Add(1)
+	return s
+}
+
+// drop counts one user of s less, and forgets a reading that nobody uses any more.
+func (r *reader) drop(s *reading) {
+	if s == nil || s == r.empty {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s.users.Add(-1) == 0 {
+		delete(r.shared, s.sum)
+	}
 }

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,18 +10,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/collyrobots/collyrobots/store"
+	"github.com/collyrobots/collyrobots/dialect"
 )
 
-const (
-	recordVersion = 1
-	// recordLife is how long a record outlives its last change: longer than any stage of an outage, in which the
-	// record changes with every try.
-	recordLife = 60 * day
-)
+const recordVersion = 1
 
-// record is how facts are stored: one line of JSON, then the body as fetched, since dialects differ in what they read
-// in it.
+// record is how facts are stored: one line of JSON, then the body as fetched, since dialects differ
+// in what they read in it.
 type record struct {
 	Version int            `json:"version"`
 	Copy    *recordCopy    `json:"copy,omitempty"`
@@ -38,13 +32,15 @@ type recordCopy struct {
 	Age          seconds   `json:"age,omitempty"`
 	ETag         string    `json:"etag,omitempty"`
 	LastModified string    `json:"last_modified,omitempty"`
-	Sum          string    `json:"sha256"` // of the body
+	Coding       coding    `json:"coding,omitempty"`
+	Long         bool      `json:"long,omitempty"` // the body goes beyond dialect.SizeLimit, and is whole
+	Sum          string    `json:"sha256"`         // of the body
 }
 
 type recordFailure struct {
 	First    time.Time     `json:"first"`
 	Last     time.Time     `json:"last"`
-	Count    int           `json:"count"`
+	Count    int32         `json:"count"`
 	Class    class         `json:"class"`
 	Status   int           `json:"status,omitempty"`
 	Wait     time.Duration `json:"wait,omitempty"` // nanoseconds
@@ -52,27 +48,47 @@ type recordFailure struct {
 	Answered time.Time     `json:"answered,omitzero"`
 }
 
-// encode writes f, whose copy has a body, as a record.
+// encode writes f, whose copy has its body, as a record.
 func (f facts) encode() ([]byte, error) {
 	r := record{Version: recordVersion}
-	var body []byte
-	if s := f.copy; s != nil {
-		if s.reading != nil {
-			body = s.reading.body
-		}
-		sum := sha256.Sum256(body)
-		r.Copy = &recordCopy{s.class, s.hops, s.status, s.fetched().UTC(), s.maxAge, s.age, s.tag.etag, s.tag.modified,
-			hex.EncodeToString(sum[:])}
+	if f.copy != nil {
+		r.Copy = f.copy.record(f.body)
 	}
-	if x := f.failure; x != nil {
-		r.Failure = &recordFailure{x.first.UTC(), x.last.UTC(), x.count, x.class, x.status, x.wait, reason(x.err), x.answered.time()}
+	if f.failure != nil {
+		r.Failure = f.failure.record()
 	}
 	head, err := json.Marshal(r)
-	return append(append(head, '\n'), body...), err
+	return append(append(head, '\n'), f.body...), err
 }
 
-// decodeFacts reads what encode wrote. It takes nothing that encode would not have written.
-func decodeFacts(b []byte) (facts, error) {
+func (s *goodCopy) record(body []byte) *recordCopy {
+	r := &recordCopy{
+		Class: s.class, Hops: s.hops, Status: s.status, Fetched: s.fetched.time().UTC(), MaxAge: s.maxAge, Age: s.age,
+		Coding: s.coding, Long: len(body) > dialect.SizeLimit && !s.short, Sum: hexSum(body),
+	}
+	if v := s.validators; v != nil {
+		r.ETag, r.LastModified = v.etag, v.modified
+	}
+	return r
+}
+
+func (x *failure) record() *recordFailure {
+	return &recordFailure{
+		First: x.first.time().UTC(), Last: x.last.time().UTC(), Count: x.count, Class: x.class, Status: x.status,
+		Wait: x.wait, Error: reason(x.err), Answered: x.answered.get().time().UTC(),
+	}
+}
+
+// reason is the text of err, without what the error that it becomes again will say before it.
+func reason(err error) string {
+	if none := (*NoResponseError)(nil); errors.As(err, &none) {
+		return none.Err.Error()
+	}
+	return strings.TrimPrefix(err.Error(), "robots.txt: ")
+}
+
+// decode reads what encode wrote. It takes nothing that encode would not have written.
+func decode(b []byte) (facts, error) {
 	head, body, _ := bytes.Cut(b, []byte("\n"))
 	var r record
 	if err := json.Unmarshal(head, &r); err != nil {
@@ -83,14 +99,13 @@ func decodeFacts(b []byte) (facts, error) {
 	}
 	var f facts
 	if r.Copy != nil {
-		sum := sha256.Sum256(body)
-		if !r.Copy.Class.final() || hex.EncodeToString(sum[:]) != r.Copy.Sum {
+		if !r.Copy.Class.definite() || r.Copy.Coding > decoded || hexSum(body) != r.Copy.Sum {
 			return facts{}, errors.New("the copy is not as it was written")
 		}
-		f.copy = r.Copy.settled(body)
+		f.copy, f.body = r.Copy.copy(body), body
 	}
 	if r.Failure != nil {
-		if r.Failure.Class >= classes || r.Failure.Class.final() || r.Failure.Count < 1 {
+		if r.Failure.Class >= classes || r.Failure.Class.definite() || r.Failure.Count < 1 {
 			return facts{}, errors.New("the failure is not as it was written")
 		}
 		f.failure = r.Failure.failure()
@@ -98,143 +113,27 @@ func decodeFacts(b []byte) (facts, error) {
 	return f, nil
 }
 
-func (c *recordCopy) settled(body []byte) *settled {
-	return &settled{class: c.Class, hops: c.Hops, status: c.Status, at: c.Fetched.UnixNano(), maxAge: c.MaxAge, age: c.Age,
-		tag: validators{c.ETag, c.LastModified}, reading: unread(body)}
+func hexSum(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])
 }
 
-func (x *recordFailure) failure() *failure {
-	var err error = &NoAnswerError{errors.New(x.Error)}
-	if x.Status != 0 {
-		err = &StatusError{x.Status}
+func (r *recordCopy) copy(body []byte) *goodCopy {
+	return &goodCopy{
+		class: r.Class, hops: r.Hops, status: r.Status, fetched: instantOf(r.Fetched), maxAge: r.MaxAge, age: r.Age,
+		coding: r.Coding, short: len(body) > dialect.SizeLimit && !r.Long, validators: newValidators(r.ETag, r.LastModified),
+	}
+}
+
+func (r *recordFailure) failure() *failure {
+	var err error = &NoResponseError{errors.New(r.Error)}
+	if r.Status != 0 {
+		err = &StatusError{r.Status}
 	}
 	answered := new(moment)
-	if !x.Answered.IsZero() {
-		answered.set(x.Answered)
+	answered.set(instantOf(r.Answered))
+	return &failure{
+		first: instantOf(r.First), last: instantOf(r.Last), count: r.Count, class: r.Class, status: r.Status,
+		wait: r.Wait, err: err, answered: answered,
 	}
-	return &failure{first: x.First, last: x.Last, count: x.Count, class: x.Class, status: x.Status, wait: x.Wait, err: err,
-		answered: answered}
-}
-
-// reason is the text of err that failure makes the same error of again.
-func reason(err error) string {
-	if none := (*NoAnswerError)(nil); errors.As(err, &none) {
-		err = none.Err
-	}
-	return err.Error()
-}
-
-// storeKey is the key of the record for the file at robots.
-func storeKey(robots string) string { return "robots:" + strings.TrimSuffix(robots, robotsPath) }
-
-// recall returns what is known of the file at robots: by the cache, and by the store, where others may have written since.
-func (c *Cache) recall(ctx context.Context, robots string, old *Policy) facts {
-	var f facts
-	if old != nil {
-		f = old.facts
-	}
-	if c.options.Store == nil {
-		return f
-	}
-	raw, err := c.options.Store.Get(ctx, storeKey(robots))
-	if err != nil {
-		c.storeFailed(ctx, "reading", robots, err)
-		return f
-	}
-	return f.merge(c.decode(robots, raw))
-}
-
-// remember adds o to what is known of the file at robots, in the store too, and returns the sum. A store that fails is reported; the
-// crawl goes on with what the process knows.
-func (c *Cache) remember(ctx context.Context, robots string, known facts, o outcome) facts {
-	if c.options.Store == nil {
-		return known.after(o)
-	}
-	sum := known.after(o)
-	update := func(old []byte) ([]byte, error) {
-		stored := c.decode(robots, old)
-		sum = stored.merge(known).after(o)
-		return sum.withBody(stored).encode()
-	}
-	err := c.options.Store.Update(ctx, storeKey(robots), recordLife, update)
-	if corrupt := (*store.CorruptError)(nil); errors.As(err, &corrupt) {
-		c.storeFailed(ctx, "updating", robots, err)
-		err = c.options.Store.Update(ctx, storeKey(robots), recordLife, update)
-	}
-	if err != nil {
-		c.storeFailed(ctx, "updating", robots, err)
-	}
-	return sum
-}
-
-func (c *Cache) decode(robots string, raw []byte) facts {
-	if raw == nil {
-		return facts{}
-	}
-	f, err := decodeFacts(raw)
-	if err != nil {
-		c.storeFailed(c.ctx, "decoding", robots, err)
-	}
-	return f
-}
-
-func (c *Cache) storeFailed(ctx context.Context, doing, robots string, err error) {
-	if ctx.Err() == nil {
-		c.log.Error("robots.txt record lost", "doing", doing, "robots", robots, "err", err)
-	}
-}
-
-// withBody returns f with the body of its copy, which one that has been read no longer has: the stored one has it. A
-// copy whose body is gone is not worth storing.
-func (f facts) withBody(stored facts) facts {
-	if f.copy == nil || f.copy.reading == nil || f.copy.reading.size == 0 {
-		return f
-	}
-	if stored.copy == nil || sha256.Sum256(stored.copy.reading.body) != f.copy.reading.sum {
-		f.copy = nil
-		return f
-	}
-	s := *f.copy
-	s.reading = stored.copy.reading
-	f.copy = &s
-	return f
-}
-
-// merge joins what two know of one authority: the newer copy, and the failures since then, from the earliest.
-func (f facts) merge(g facts) facts {
-	if f.copy == nil || g.copy != nil && g.copy.at > f.copy.at {
-		f.copy, g.copy = g.copy, f.copy
-	}
-	f.failure = f.failure.merge(g.failure)
-	if f.failure == nil || f.copy == nil || f.failure.first.After(f.copy.fetched()) {
-		return f
-	}
-	if !f.failure.last.After(f.copy.fetched()) {
-		return facts{copy: f.copy}
-	}
-	// The copy came in between: only the last failure is known to be later.
-	run := *f.failure
-	run.first, run.count = run.last, 1
-	f.failure = &run
-	return f
-}
-
-func (x *failure) merge(y *failure) *failure {
-	switch {
-	case x == nil:
-		return y
-	case y == nil || x == y:
-		return x
-	case y.last.After(x.last):
-		x, y = y, x
-	}
-	run := *x
-	if y.first.Before(x.first) {
-		run.first = y.first
-	}
-	run.count = max(x.count, y.count)
-	if y.answered.time().After(x.answered.time()) {
-		run.answered = y.answered
-	}
-	return &run
 }

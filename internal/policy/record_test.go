@@ -12,9 +12,9 @@ func FuzzRecord(f *testing.F) {
 	at := time.Unix(1_800_000_000, 5)
 	for _, known := range []facts{
 		{},
-		{copy: &settled{class: ok, status: 200, maxAge: 60, at: at.UnixNano(), tag: validators{`"a"`, "b"}, reading: unread([]byte("x\ny"))}},
-		{copy: &settled{class: missing, status: 404, maxAge: noMaxAge, at: at.UnixNano()}},
-		{failure: &failure{first: at, last: at.Add(1), count: 3, class: broken, status: 503, wait: 7, err: &StatusError{503}}},
+		{copy: &goodCopy{class: ok, status: 200, maxAge: 60, fetched: instantOf(at), validators: &validators{`"a"`, "b"}}, body: []byte("x\ny")},
+		{copy: &goodCopy{class: clientError, status: 404, maxAge: noMaxAge, fetched: instantOf(at)}},
+		{failure: &failure{first: instantOf(at), last: instantOf(at.Add(1)), count: 3, class: serverError, status: 503, wait: 7, err: &StatusError{503}}},
 	} {
 		raw, err := known.encode()
 		if err != nil {
@@ -25,14 +25,14 @@ func FuzzRecord(f *testing.F) {
 	f.Add([]byte(nil))
 	f.Add([]byte(`{"version":1,"copy":{"class":7}}`))
 	f.Add([]byte(`{"version":1,"failure":{"class":0,"count":0}}`))
-	rows := []row{rfc9309, google, cocCoc, original1994, temoto}
+	tables := []accessTable{rfc9309, google, cocCoc, original1994, temoto}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		known, err := decodeFacts(raw)
+		known, err := decode(raw)
 		if err != nil {
 			return
 		}
-		for _, r := range rows {
-			if v := r.judge(known); v.meaning == Rules && (known.copy == nil || !known.copy.class.final()) {
+		for _, table := range tables {
+			if m, _ := table.meaning(known); m == Rules && (known.copy == nil || !known.copy.class.definite()) {
 				t.Fatalf("rules without a copy: %+v", known)
 			}
 		}
@@ -40,7 +40,7 @@ func FuzzRecord(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		twice, err := decodeFacts(again)
+		twice, err := decode(again)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,13 +54,14 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// TestMerge: what two know, in minutes: the newer copy, and the failures since it from the earliest.
+// TestMerge: what two know, in minutes: the newer copy, and the failures since it from the
+// earliest.
 func TestMerge(t *testing.T) {
 	start := time.Unix(1_800_000_000, 0)
 	at := func(minute int) time.Time { return start.Add(time.Duration(minute) * time.Minute) }
-	copyAt := func(minute int) *settled { return &settled{class: ok, status: 200, at: at(minute).UnixNano()} }
+	copyAt := func(minute int) *goodCopy { return &goodCopy{class: ok, status: 200, fetched: instantOf(at(minute))} }
 	failed := func(first, last, count int) *failure {
-		return &failure{first: at(first), last: at(last), count: count, class: broken, err: errors.New("x"), answered: new(moment)}
+		return &failure{first: instantOf(at(first)), last: instantOf(at(last)), count: int32(count), class: serverError, err: errors.New("x"), answered: new(moment)}
 	}
 	for _, test := range []struct {
 		name        string
@@ -76,19 +77,44 @@ func TestMerge(t *testing.T) {
 		{"a copy and a failure at one time", facts{copy: copyAt(3)}, facts{failure: failed(3, 3, 1)}, 3, -1, -1, 0},
 		{"a copy amid failures", facts{copy: copyAt(3)}, facts{failure: failed(2, 5, 9)}, 3, 5, 5, 1},
 		{"the earliest first failure", facts{failure: failed(2, 5, 2)}, facts{failure: failed(1, 4, 3)}, -1, 1, 5, 3},
-		{"the newest last failure", facts{copyAt(0), failed(1, 9, 4)}, facts{copyAt(0), failed(1, 2, 2)}, 0, 1, 9, 4},
-		{"a success ends what the other still sees fail", facts{copyAt(0), failed(1, 5, 3)}, facts{copy: copyAt(6)}, 6, -1, -1, 0},
+		{"the newest last failure", facts{copy: copyAt(0), failure: failed(1, 9, 4)}, facts{copy: copyAt(0), failure: failed(1, 2, 2)}, 0, 1, 9, 4},
+		{"a success ends what the other still sees fail", facts{copy: copyAt(0), failure: failed(1, 5, 3)}, facts{copy: copyAt(6)}, 6, -1, -1, 0},
 	} {
 		for _, m := range []facts{test.one.merge(test.other), test.other.merge(test.one)} {
-			if got := m.copy; (got == nil) != (test.copy < 0) || got != nil && !got.fetched().Equal(at(test.copy)) {
+			if got := m.copy; (got == nil) != (test.copy < 0) || got != nil && !got.fetched.time().Equal(at(test.copy)) {
 				t.Errorf("%s: copy %+v", test.name, got)
 			}
 			got := m.failure
 			if (got == nil) != (test.first < 0) {
 				t.Errorf("%s: failure %+v", test.name, got)
-			} else if got != nil && !(got.first.Equal(at(test.first)) && got.last.Equal(at(test.last)) && got.count == test.count) {
+			} else if got != nil && !(got.first == instantOf(at(test.first)) && got.last == instantOf(at(test.last)) && int(got.count) == test.count) {
 				t.Errorf("%s: failure %+v", test.name, got)
 			}
+		}
+	}
+}
+
+// TestRecordFormat: what the first release of this format has written is read, and written the
+// same.
+func TestRecordFormat(t *testing.T) {
+	for _, raw := range []string{
+		`{"version":1,"copy":{"class":2,"status":200,"fetched":"2027-01-15T08:00:00.000000005Z","max_age":60,"age":7,` +
+			`"etag":"\"a\"","last_modified":"Mon, 02 Jan 2006 15:04:05 GMT",` +
+			`"sha256":"a92d287a72a3f39a55e2848ec6af83163ae1c28172d2e2d89a45a105db0e2540"}}` + "\nUser-agent: *\nDisallow: /x\n",
+		`{"version":1,"copy":{"class":5,"hops":2,"status":404,"fetched":"2027-01-15T08:00:00.000000005Z","max_age":-1,` +
+			`"sha256":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},` +
+			`"failure":{"first":"2027-01-15T08:00:01.000000005Z","last":"2027-01-15T08:01:00.000000005Z","count":3,"class":7,` +
+			`"status":503,"wait":3600000000000,"error":"robots.txt answered with status 503","answered":"2027-01-15T09:00:00.000000005Z"}}` + "\n",
+		`{"version":1,"failure":{"first":"2027-01-15T08:00:00.000000005Z","last":"2027-01-15T08:00:00.000000005Z","count":1,` +
+			`"class":0,"error":"connection refused"}}` + "\n",
+	} {
+		f, err := decode([]byte(raw))
+		if err != nil {
+			t.Errorf("%q: %v", raw, err)
+			continue
+		}
+		if got, err := f.encode(); err != nil || string(got) != raw {
+			t.Errorf("%q is written as %q, %v", raw, got, err)
 		}
 	}
 }

@@ -93,7 +93,8 @@ type errorReader struct{ err error }
 
 func (e errorReader) Read([]byte) (int, error) { return 0, e.err }
 
-// redirects sends on n times with status, then answers then. The last redirect leads to the URL to, if there is one.
+// redirects sends on n times with status, then answers then. The last redirect leads to the URL to,
+// if there is one.
 func redirects(n, status int, to string, then func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
 	hop := 0
 	return func(req *http.Request) (*http.Response, error) {
@@ -117,7 +118,7 @@ func redirects(n, status int, to string, then func(*http.Request) (*http.Respons
 type crawler struct {
 	*policy.Cache
 	site *site
-	page *url.URL
+	page dialect.Authority
 }
 
 func newCrawler(t *testing.T, o policy.Options, answer func(*http.Request) (*http.Response, error)) *crawler {
@@ -125,7 +126,7 @@ func newCrawler(t *testing.T, o policy.Options, answer func(*http.Request) (*htt
 	if o.Tokens == nil {
 		o.Tokens = []string{"ExampleBot"}
 	}
-	c := &crawler{policy.New(o), &site{answer: answer}, parse("https://example.com/page")}
+	c := &crawler{policy.New(o), &site{answer: answer}, authority("https://example.com/page")}
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -138,23 +139,33 @@ func under(d dialect.Dialect) policy.Options { return policy.Options{Dialect: d}
 
 func (c *crawler) get(t *testing.T) *policy.Policy {
 	t.Helper()
-	p, err := c.Get(context.Background(), c.page, agent, c.site.do)
+	p, err := c.ask(context.Background(), c.page)
 	if err != nil {
 		t.Fatalf("Get: %v", err)
 	}
 	return p
 }
 
+func (c *crawler) ask(ctx context.Context, a dialect.Authority) (*policy.Policy, error) {
+	return c.Get(ctx, a, policy.Fetch{Do: c.site.do, UserAgent: agent})
+}
+
 // allows is what a crawler does with a policy.
 func allows(p *policy.Policy, target string) bool {
 	switch p.Meaning {
-	case policy.NoRestriction:
+	case policy.NoRobots:
 		return true
 	case policy.Rules:
-		return p.Group.Decide(target).Allowed
+		return p.Group().Decide(target).Allowed
 	default:
 		return false
 	}
+}
+
+// authority returns what governs the page at raw, the zero value if nothing does.
+func authority(raw string) dialect.Authority {
+	a, _ := dialect.AuthorityOf(parse(raw))
+	return a
 }
 
 func parse(raw string) *url.URL {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -56,7 +57,8 @@ func TestFiveDialectsOneFetch(t *testing.T) {
 	}
 }
 
-// TestFartherReaders: who follows more redirects than the one before is not bound by where that one gave up.
+// TestFartherReaders: who follows more redirects than the one before is not bound by where that one
+// gave up.
 func TestFartherReaders(t *testing.T) {
 	s := store.Memory()
 	site := &site{answer: redirects(7, 301, "", reply(200, closed))}
@@ -65,9 +67,9 @@ func TestFartherReaders(t *testing.T) {
 		want    policy.Meaning
 		asked   int
 	}{
-		{dialect.RFC9309(), policy.NoRestriction, 6},
+		{dialect.RFC9309(), policy.NoRobots, 6},
 		{dialect.Temoto(), policy.Rules, 6 + 8},
-		{dialect.Google(), policy.NoRestriction, 6 + 8}, // knows how far it was
+		{dialect.Google(), policy.NoRobots, 6 + 8}, // knows how far it was
 	} {
 		c := newCrawler(t, with(step.dialect, s), nil)
 		c.site = site
@@ -77,8 +79,70 @@ func TestFartherReaders(t *testing.T) {
 	}
 }
 
-// TestRestart: an outage goes on where it was, copy and first failure included, in a new process; a failure is in the
-// store when Get returns.
+// TestReadersOfCodings: who undoes codings and who takes what comes cannot share a file that is in
+// one. Each fetches it for itself, and neither takes the other's for its own.
+func TestReadersOfCodings(t *testing.T) {
+	for _, test := range []struct {
+		name, coding, body string
+		states             []string // of RFC 9309, temoto, Google, temoto, RFC 9309 in this order
+		asked              []int    // in all, after each
+	}{
+		{"plain", "", closed, []string{"follow", "follow", "follow", "follow", "follow"}, []int{1, 1, 1, 1, 1}},
+		{"no coding", "utf-8", closed, []string{"follow", "follow", "follow", "follow", "follow"}, []int{1, 1, 1, 1, 1}},
+		{"br", "br", closed, []string{"disallow_all", "follow", "disallow_all", "follow", "disallow_all"}, []int{1, 2, 3, 4, 5}},
+		{"gzip", "gzip", zipped(closed), []string{"follow", "allow_all", "follow", "allow_all", "follow"}, []int{1, 2, 3, 4, 5}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := store.Memory()
+				site := &site{answer: reply(200, test.body, "Content-Encoding", test.coding)}
+				for i, d := range []dialect.Dialect{dialect.RFC9309(), dialect.Temoto(), dialect.Google(), dialect.Temoto(), dialect.RFC9309()} {
+					c := newCrawler(t, with(d, s), nil)
+					c.site = site
+					time.Sleep(time.Second)
+					p := c.get(t)
+					if got := state(p, "/x"); got != test.states[i] || site.asked() != test.asked[i] {
+						t.Errorf("%v: %s (%v) after %d requests, want %s after %d", d, got, p.Err(), site.asked(), test.states[i], test.asked[i])
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestReadersOfLongFiles: who reads on reads a file again of which another has kept the beginning;
+// the others are content with what that one has kept.
+func TestReadersOfLongFiles(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		size  int
+		asked int // in all, after temoto
+	}{
+		{"as long as all read", dialect.SizeLimit, 1},
+		{"an octet longer", dialect.SizeLimit + 1, 2},
+		{"as long again", 2 * dialect.SizeLimit, 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			last := "\nDisallow: /y\n"
+			s := store.Memory()
+			site := &site{answer: reply(200, closed+strings.Repeat("#", test.size-len(closed)-len(last))+last)}
+			for i, d := range []dialect.Dialect{dialect.RFC9309(), dialect.Temoto(), dialect.Temoto(), dialect.Google(), dialect.Temoto()} {
+				c := newCrawler(t, with(d, s), nil)
+				c.site = site
+				p, want := c.get(t), 1
+				if i > 0 {
+					want = test.asked
+				}
+				if allows(p, "/x") || site.asked() != want || d == dialect.Temoto() && allows(p, "/y") {
+					t.Errorf("%v: /x %t, /y %t (%v) after %d requests, want %d", d, allows(p, "/x"), allows(p, "/y"), p.Err(), site.asked(), want)
+				}
+			}
+		})
+	}
+}
+
+// TestRestart: an outage goes on where it was, copy and first failure included, in a new process; a
+// failure is in the store when Get returns.
 func TestRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := store.Dir(t.TempDir())
@@ -117,14 +181,15 @@ func TestRestart(t *testing.T) {
 		time.Sleep(hour)
 		process(func(c *crawler) { c.get(t); c.Answered(c.page); time.Sleep(hour); c.get(t) })
 		time.Sleep(6 * day)
-		expect(policy.NoRestriction, 9) // six days old, and remembered
+		expect(policy.NoRobots, 9) // six days old, and remembered
 		site.says(reply(200, later))
 		time.Sleep(hour)
 		expect(policy.Rules, 10)
 	})
 }
 
-// TestConditionalRestart: validators are kept with the body, which a 304 makes good for another day.
+// TestConditionalRestart: validators are kept with the body, which a 304 makes good for another
+// day.
 func TestConditionalRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := store.Memory()
@@ -145,8 +210,8 @@ func TestConditionalRestart(t *testing.T) {
 	})
 }
 
-// TestRecordGone: a copy that is confirmed after its record has gone cannot be stored again, for want of its text; who
-// comes next has to fetch, and does.
+// TestRecordGone: a copy that is confirmed after its record has gone cannot be stored again, for
+// want of its text; who comes next has to fetch, and does.
 func TestRecordGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := store.Memory()
@@ -173,8 +238,8 @@ func TestRecordGone(t *testing.T) {
 	})
 }
 
-// TestOthersFetched: what another process has fetched since is used instead of a fetch, also by a cache that has an
-// older copy.
+// TestOthersFetched: what another process has fetched since is used instead of a fetch, also by a
+// cache that has an older copy.
 func TestOthersFetched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := store.Memory()
@@ -187,6 +252,55 @@ func TestOthersFetched(t *testing.T) {
 			t.Errorf("%+v after %d requests", p, mine.site.asked())
 		}
 	})
+}
+
+// TestRecordFromTheFuture: what a clock wrote that ran ahead is read again, and what one wrote that
+// differs by less than a minute is not.
+func TestRecordFromTheFuture(t *testing.T) {
+	const copyAt = `"copy":{"class":2,"status":200,"fetched":"%[1]s","max_age":-1,"sha256":"` +
+		"cc4c823f58e976c58dccd50b754c3ce8447887f5fcb0abed170a2030cd2a4460" + `"}`
+	for _, test := range []struct {
+		name   string
+		record string // without its text; %[1]s is its time, %[2]s now
+		ahead  time.Duration
+		asked  int
+	}{
+		{"a copy", copyAt, time.Minute + time.Second, 1},
+		{"a copy of ten years on", copyAt, 3650 * day, 1},
+		{"a copy of a clock that is ahead a little", copyAt, time.Minute, 0},
+		{"a failure", `"failure":{"first":"%[1]s","last":"%[1]s","count":1,"class":7,"status":503}`, hour, 1},
+		{"a failure that ends there", `"failure":{"first":"%[2]s","last":"%[1]s","count":2,"class":7,"status":503}`, hour, 1},
+		{"a failure of a clock that is ahead a little", `"failure":{"first":"%[1]s","last":"%[1]s","count":1,"class":7,"status":503}`, time.Minute, 0},
+		{"a failure that waits for years", `"failure":{"first":"%[2]s","last":"%[1]s","count":1,"class":7,"status":503,"wait":99999999999999999}`, 0, 1},
+		{"an answer", `"failure":{"first":"%[2]s","last":"%[2]s","count":1,"class":7,"status":503,"answered":"%[1]s"}`, hour, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				o := with(dialect.RFC9309(), store.Memory())
+				o.Log = slog.New(slog.NewTextHandler(&log, nil))
+				record := fmt.Sprintf(test.record, time.Now().Add(test.ahead).Format(time.RFC3339), time.Now().Format(time.RFC3339))
+				err := o.Store.Update(context.Background(), "robots:https://example.com", 0, func([]byte) ([]byte, error) {
+					return []byte(`{"version":1,` + record + "}\n" + later), nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := newCrawler(t, o, reply(200, closed))
+				p := c.get(t)
+				if c.site.asked() != test.asked || test.asked == 1 && (p.Meaning != policy.Rules || allows(p, "/x")) {
+					t.Errorf("%+v after %d requests, want %d", p, c.site.asked(), test.asked)
+				}
+				if said := strings.Contains(log.String(), "in the future"); said != (test.asked == 1) {
+					t.Errorf("log %q", log.String())
+				}
+				again := newCrawler(t, with(dialect.RFC9309(), o.Store), nil)
+				if p := again.get(t); again.site.asked() != 0 || p.Fetched().After(time.Now().Add(time.Minute)) {
+					t.Errorf("afterwards: %+v after %d requests", p, again.site.asked())
+				}
+			})
+		})
+	}
 }
 
 // broken is a store that fails, panics or has nonsense in it.
@@ -213,7 +327,8 @@ func (b broken) Update(_ context.Context, _ string, _ time.Duration, f func([]by
 
 func (broken) Close() error { return nil }
 
-// TestBrokenStore: a store that is no help is said to be, and the crawl goes on by what the process knows.
+// TestBrokenStore: a store that is no help is said to be, and the crawl goes on by what the process
+// knows.
 func TestBrokenStore(t *testing.T) {
 	for name, s := range map[string]broken{
 		"failing":          {err: errors.New("disk on fire")},
@@ -239,7 +354,7 @@ func TestBrokenStore(t *testing.T) {
 		})
 	}
 	c := newCrawler(t, with(dialect.RFC9309(), broken{panic: true}), reply(200, closed))
-	if p := c.get(t); p.Meaning != policy.Unreachable || p.Err == nil {
+	if p := c.get(t); p.Meaning != policy.Unreachable || p.Err() == nil {
 		t.Errorf("panic in the store: %+v", p)
 	}
 }

@@ -1,0 +1,175 @@
+package collyrobots_test
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/proxy"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// An ownClient is a collector whose client a test sets up in its own way.
+type ownClient struct {
+	*colly.Collector
+	t         *testing.T
+	web       *robotstest.Web
+	transport *http.Transport // the first one
+}
+
+var proxies = []string{"http://proxy1.test:3128", "http://proxy2.test:3128"}
+
+// ownClients are ways to set up a client.
+var ownClients = map[string]struct {
+	set func(c *ownClient)
+	via string // the proxies by which every request comes; "": any
+}{
+	"WithTransport": {set: func(c *ownClient) { c.WithTransport(c.web.Transport()) }},
+	"WithTransport, a RoundTripper": {set: func(c *ownClient) {
+		c.WithTransport(roundTripper(func(r *http.Request) (*http.Response, error) { return c.transport.RoundTrip(r) }))
+	}},
+	"WithTransport, no keep-alives": {set: func(c *ownClient) {
+		transport := c.web.Transport()
+		transport.DisableKeepAlives = true
+		c.WithTransport(transport)
+	}},
+	"SetClient": {set: func(c *ownClient) { c.SetClient(&http.Client{Transport: c.transport}) }},
+	"SetClient with timeout": {set: func(c *ownClient) {
+		c.SetClient(&http.Client{Transport: c.transport, Timeout: 10 * time.Millisecond})
+	}},
+	"SetProxy": {set: func(c *ownClient) { must(c.t, c.SetProxy(proxies[0])) }, via: "proxy1.test:3128"},
+	"SetProxyFunc": {set: func(c *ownClient) {
+		to, err := url.Parse(proxies[1])
+		must(c.t, err)
+		c.SetProxyFunc(http.ProxyURL(to))
+	}, via: "proxy2.test:3128"},
+	"RoundRobinProxySwitcher": {set: func(c *ownClient) {
+		rotate, err := proxy.RoundRobinProxySwitcher(proxies...)
+		must(c.t, err)
+		c.SetProxyFunc(rotate)
+		c.OnResponse(func(r *colly.Response) {
+			if !slices.Contains(proxies, r.Request.ProxyURL) {
+				c.t.Errorf("%s came by proxy %q", r.Request.URL, r.Request.ProxyURL)
+			}
+		})
+	}, via: "proxy1.test:3128 proxy2.test:3128"},
+	"SetProxy, then SetProxy": {set: func(c *ownClient) {
+		must(c.t, c.SetProxy(proxies[0]))
+		must(c.t, c.SetProxy(proxies[1]))
+	}, via: "proxy2.test:3128"},
+	"SetClient, then SetProxy": {set: func(c *ownClient) {
+		c.SetClient(&http.Client{Transport: c.web.Transport()})
+		must(c.t, c.SetProxy(proxies[0]))
+	}, via: "proxy1.test:3128"},
+	"SetCookieJar": {set: func(c *ownClient) { c.DisableCookies() }},
+	"SetRedirectHandler": {set: func(c *ownClient) {
+		c.SetRedirectHandler(func(*http.Request, []*http.Request) error { return nil })
+	}},
+	"SetRequestTimeout": {set: func(c *ownClient) { c.SetRequestTimeout(10 * time.Millisecond) }},
+}
+
+// Whatever the user does to the client, and when, every hop is judged and paced, and robots.txt
+// goes the way that pages go: through the same proxies and with the same private CA.
+func TestEveryClientIsGuarded(t *testing.T) {
+	for name, tc := range ownClients {
+		for _, when := range []string{"before Attach", "after Attach", "in the crawl"} {
+			t.Run(name+"/"+when, func(t *testing.T) {
+				inBubble(t, robotstest.Sites{
+					"a.test": {
+						"/robots.txt": "User-agent: *\nCrawl-delay: 1\nDisallow: /closed\n",
+						"/":           robotstest.Page(), "/1": robotstest.Redirect("https://a.test/2"), "/2": robotstest.Page(), "/3": robotstest.Redirect("/closed"), "/4": robotstest.Redirect("https://b.test/"),
+					},
+					"b.test":           {"/robots.txt": "User-agent: *\nCrawl-delay: 2\nDisallow: /closed\n", "/": robotstest.Redirect("http://b.test/closed")},
+					"proxy1.test:3128": nil, "proxy2.test:3128": nil,
+				}, func(t *testing.T, web *robotstest.Web) {
+					c := &ownClient{colly.NewCollector(), t, web, web.Transport()}
+					c.WithTransport(c.transport)
+					if when == "before Attach" {
+						tc.set(c)
+					}
+					robots, err := collyrobots.WithRobots(c.Collector)
+					must(t, err)
+					if when == "after Attach" {
+						tc.set(c)
+					}
+					before := 0
+					for _, path := range []string{"/", "/1", "/3", "/4", "/closed/too"} {
+						err := c.Visit("http://a.test" + path)
+						if refused := path == "/3" || path == "/4"; refused != (err != nil) {
+							t.Errorf("%s: %v", path, err)
+						}
+						if path == "/" && when == "in the crawl" {
+							before = len(web.Log(""))
+							tc.set(c)
+						}
+					}
+					wantSchedule(t, web, "a.test", "0s /robots.txt, 1s /, 2s /1, 3s /robots.txt, 4s /2, 5s /3, 6s /4")
+					wantSchedule(t, web, "b.test", "6s /robots.txt, 8s /, 10s /robots.txt")
+					var via []string
+					for _, r := range web.Log("")[before:] {
+						via = append(via, r.Proxy)
+					}
+					slices.Sort(via)
+					if got := strings.Join(slices.Compact(via), " "); tc.via != "" && got != tc.via {
+						t.Errorf("requests came by %q, want %s", got, tc.via)
+					}
+					if err := robots.Close(); err != nil {
+						t.Error(err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A host whose certificate is of an unknown CA has no robots.txt that can be read, so RFC 9309
+// closes it. A page that fails is reported as ever, and the next one comes in its turn.
+func TestConnectionsThatFail(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 1")}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		untrusting := web.Transport()
+		untrusting.TLSClientConfig = nil
+		c.WithTransport(untrusting)
+		c.Visit("https://a.test/0")
+		wantDenied(t, c, "https://a.test/0", collyrobots.ReasonUnreachable, 0)
+		if n := len(web.Log("")); n != 0 {
+			t.Errorf("%d requests, want none", n)
+		}
+		other := web.Transport()
+		c.WithTransport(other)
+		refused := errors.New("refused")
+		c.OnRequestHeaders(func(r *colly.Request) {
+			if r.URL.Path == "/1" {
+				c.WithTransport(roundTripper(func(*http.Request) (*http.Response, error) { return nil, refused }))
+			}
+		})
+		web.Reset()
+		c.Visit("http://a.test/0")
+		if err := c.Visit("http://a.test/1"); !errors.Is(err, refused) {
+			t.Errorf("Visit: %v, want the transport's error", err)
+		}
+		c.WithTransport(other)
+		c.Visit("http://a.test/2")
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 1s /0, 3s /2")
+	})
+}
+
+func TestHTTPClientFetchesRobotsTxt(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(1, "User-agent: *\nDisallow: /0")})
+	c := start(t, web, nil, collyrobots.HTTPClient(&http.Client{Transport: web.Transport()})).follow()
+	c.WithTransport(roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Path == "/robots.txt" {
+			t.Error("robots.txt was asked for with the collector's client")
+		}
+		return c.transport.RoundTrip(r)
+	}))
+	c.Visit("http://a.test/")
+	wantURIs(t, web, "a.test", "/robots.txt /")
+}

@@ -1,0 +1,66 @@
+package collyrobots_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+func TestClonesAndSeveralCollectorsShareOnePace(t *testing.T) {
+	sites := robotstest.Sites{"a.test": robotstest.Pages(6, "User-agent: *\nCrawl-delay: 2\nDisallow: /5")}
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async)
+		clone := c.Clone()
+		other := colly.NewCollector(colly.Async(), colly.UserAgent("ExampleBot/2.0"))
+		other.WithTransport(c.transport)
+		for range 2 {
+			if err := c.robots.Attach(other); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range 6 {
+			[]*colly.Collector{c.Collector.Collector, clone.Collector, other}[i%3].Visit(fmt.Sprintf("http://a.test/%d", i))
+		}
+		c.Wait()
+		clone.Wait()
+		other.Wait()
+		wantNoSooner(t, web, "a.test", 2*time.Second, 6)
+		if _, err := c.WithRobots(); !errors.Is(err, collyrobots.ErrAttached) {
+			t.Errorf("a second WithRobots: %v, want ErrAttached", err)
+		}
+	})
+}
+
+// Collectors of every kind that share a plugin share the pace, whichever client they send with. So
+// does a clone made by Colly's own Clone and not attached, since the guard sits in its client.
+func TestCollectorsOfOnePluginShareThePace(t *testing.T) {
+	sites := robotstest.Sites{"a.test": robotstest.Pages(20, "User-agent: *\nCrawl-delay: 1\nDisallow: /19"), "proxy.test:3128": nil}
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async)
+		own := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"), colly.Async())
+		own.WithTransport(web.Transport())
+		must(t, c.robots.Attach(own))
+		own.WithTransport(web.Transport()) // after Attach
+		proxied := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"), colly.Async())
+		proxied.WithTransport(web.Transport())
+		must(t, proxied.SetProxy("http://proxy.test:3128"))
+		must(t, c.robots.Attach(proxied))
+		plain := c.Collector.Collector.Clone()
+		all := []*colly.Collector{c.Collector.Collector, c.Clone().Collector, own, proxied, plain}
+		c.Visit("http://a.test/") // lets the guard into the client before another collector uses it
+		c.Wait()
+		for i := range 20 {
+			all[i%len(all)].Visit(fmt.Sprint("http://a.test/", i))
+		}
+		for _, collector := range all {
+			collector.Wait()
+		}
+		wantPace(t, web, "a.test", time.Second, 2+19)
+	})
+}

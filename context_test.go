@@ -1,0 +1,181 @@
+package collyrobots_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+func TestAnEndedContextEndsTheCrawl(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(300, "User-agent: *\nCrawl-delay: 3600")}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async).follow()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		c.Context = ctx
+		c.OnScraped(func(*colly.Response) { time.AfterFunc(200*time.Millisecond, cancel) })
+		for i := range 300 {
+			c.Visit(fmt.Sprintf("http://a.test/%d", i))
+		}
+		time.AfterFunc(200*time.Millisecond, cancel)
+		c.Wait()
+		if got := web.Log("a.test").URIs(); got != "/robots.txt" {
+			t.Errorf("a.test was asked for %s, want robots.txt alone", got)
+		}
+		if len(c.denied) != 300 || !errors.Is(c.denied["http://a.test/7"], context.Canceled) {
+			t.Errorf("OnDenied was told of %d requests, want 300", len(c.denied))
+		}
+	})
+}
+
+// Whatever waits when the context ends, waits no longer: Wait returns in the same instant.
+func TestTheEndOfTheContextIsTheEndOfEveryWait(t *testing.T) {
+	hour := robotstest.Pages(1, "User-agent: *\nCrawl-delay: 3600")
+	hour["/hop"] = robotstest.Redirect("/0")
+	for name, tc := range map[string]struct {
+		url   func(i int) string // of 500
+		limit *colly.LimitRule
+		sent  int // how many requests
+	}{
+		"parked":                    {url: func(i int) string { return fmt.Sprint("http://hour.test/0?", i) }, sent: 1},
+		"parked, under a LimitRule": {url: func(i int) string { return fmt.Sprint("http://hour.test/0?", i) }, sent: 1, limit: &colly.LimitRule{DomainGlob: "*", Delay: time.Hour}},
+		"waiting for robots.txt":    {url: func(i int) string { return fmt.Sprint("http://silent.test/?", i) }, sent: 1},
+		"hosts without end":         {url: func(i int) string { return fmt.Sprintf("http://h%d.silent.test/", i) }, sent: 500},
+		"on the wire":               {url: func(i int) string { return fmt.Sprint("http://open.test/hang?", i) }, sent: 501},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sites := robotstest.Sites{"hour.test": hour, "silent.test": {"/robots.txt": hang}, "open.test": {"/robots.txt": "", "*": hang}}
+			for i := range 500 {
+				sites[fmt.Sprintf("h%d.silent.test", i)] = sites["silent.test"]
+			}
+			inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+				began := time.Now()
+				ctx, cancel := context.WithCancelCause(t.Context())
+				c := start(t, web, append(async, colly.StdlibContext(ctx)))
+				limited(t, c, tc.limit)
+				for i := range 500 {
+					c.Visit(tc.url(i))
+				}
+				time.Sleep(5 * time.Second)
+				enough := errors.New("enough")
+				cancel(enough)
+				c.Wait()
+				if took := time.Since(began); took != 5*time.Second {
+					t.Errorf("Wait returned %v after the end of the context", took-5*time.Second)
+				}
+				if n := len(web.Log("")); n != tc.sent {
+					t.Errorf("%d requests, want %d", n, tc.sent)
+				}
+				if n := len(c.denied) + len(c.errs); n != 500 {
+					t.Errorf("told of %d requests that were not sent or failed, want 500", n)
+				}
+				for u, err := range c.denied {
+					if !errors.Is(err, enough) {
+						t.Fatalf("%s: OnDenied was told %v, want the cause", u, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A hop waits with the context as well.
+func TestTheEndOfTheContextEndsAHop(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 30", "/": robotstest.Redirect("/1"), "/1": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+		defer cancel()
+		c := start(t, web, []colly.CollectorOption{colly.StdlibContext(ctx)})
+		if err := c.Visit("http://a.test/"); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 40*time.Second {
+			t.Errorf("Visit: %v after %v", err, time.Since(began))
+		}
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 30s /")
+	})
+}
+
+func TestTheEndOfTheContextEndsASecondAttempt(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {
+		"/robots.txt": "User-agent: *\nCrawl-delay: 60", "/0": robotstest.Page(), "/1": dropFirst(robotstest.Page()),
+	}}, func(t *testing.T, web *robotstest.Web) {
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 130*time.Second)
+		defer cancel()
+		c := start(t, web, []colly.CollectorOption{colly.StdlibContext(ctx)})
+		c.Visit("http://a.test/0")
+		if err := c.Visit("http://a.test/1"); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 130*time.Second {
+			t.Errorf("Visit: %v after %v", err, time.Since(began))
+		}
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 1m0s /0, 2m0s /1")
+	})
+}
+
+// After a context has ended, the crawl goes on with the next one, at the host's pace.
+func TestTheContextMayBeSwapped(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 10")}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		for i := range 4 {
+			ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
+			c.Context = ctx
+			c.Visit(fmt.Sprint("http://a.test/", i)) // every other one has not time enough
+			cancel()
+		}
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 10s /1, 20s /3")
+		if len(c.denied) != 2 || !errors.Is(c.denied["http://a.test/2"], context.DeadlineExceeded) {
+			t.Errorf("OnDenied was told %v", c.denied)
+		}
+	})
+}
+
+// One collector's end is not another's, though they share a fetch of robots.txt and wait for one
+// host.
+func TestOneCollectorsContextIsItsOwn(t *testing.T) {
+	slow := http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		time.Sleep(5 * time.Second)
+		fmt.Fprint(out, "User-agent: *\nCrawl-delay: 10")
+	})
+	a := robotstest.Pages(6, "")
+	a["/robots.txt"] = slow
+	for name, tc := range map[string]struct {
+		end  time.Duration
+		want string
+	}{
+		"in the fetch":   {4 * time.Second, "0s /robots.txt, 10s /3"},
+		"while it waits": {12 * time.Second, "0s /robots.txt, 10s /0, 20s /1, 30s /3, 40s /5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+				began := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), tc.end)
+				defer cancel()
+				first := start(t, web, append(async, colly.StdlibContext(ctx)))
+				second := first.Clone()
+				second.Context = t.Context()
+				if name == "in the fetch" {
+					first.Visit("http://a.test/0") // its fetch it is
+					synctest.Wait()
+					second.Visit("http://a.test/3")
+				} else {
+					first.robots.Check(t.Context(), "http://a.test/") // so that all wait from one instant on
+					for i := range 6 {
+						[]*collyrobots.Collector{first.Collector, second}[i%2].Visit(fmt.Sprint("http://a.test/", i))
+						synctest.Wait()
+					}
+				}
+				first.Wait()
+				if took := time.Since(began); took != tc.end {
+					t.Errorf("the first collector ended after %v, want %v", took, tc.end)
+				}
+				second.Wait()
+				wantSchedule(t, web, "a.test", tc.want)
+			})
+		})
+	}
+}

@@ -1,0 +1,9 @@
+package collyrobots
+
+// A core is what the collectors of one plugin share.
+type core struct {
+	*judge
+	requests *requests
+	shadows  shadows
+	sitemaps *sitemaps // nil: they are not followed
+}

@@ -1,0 +1,261 @@
+package collyrobots_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+func TestCheckTellsEverything(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": "# hello\nUser-agent: ExampleBot\nDisallow: /x*y$ # no\nCrawl-delay: 2\n"}})
+	c := start(t, web, nil)
+	before := time.Now()
+	d, err := c.robots.Check(t.Context(), "http://A.test:80/x/y")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Fetched.Before(before) || !d.Expires.After(d.Fetched.Add(23*time.Hour)) {
+		t.Errorf("fetched %v, expires %v", d.Fetched, d.Expires)
+	}
+	d.Fetched, d.Expires = time.Time{}, time.Time{}
+	want := collyrobots.Decision{
+		URL: "http://A.test:80/x/y", Authority: "http://a.test", RobotsURL: "http://a.test/robots.txt",
+		Reason: collyrobots.ReasonRule, Dialect: dialect.RFC9309(), Group: "ExampleBot",
+		Rule: dialect.Rule{Pattern: "/x*y$", Line: 3}, Status: 200, CrawlDelay: 2 * time.Second, Delay: 2 * time.Second,
+	}
+	if d != want {
+		t.Errorf("got  %+v\nwant %+v", d, want)
+	}
+	if got, want := d.String(), `http://A.test:80/x/y denied: "Disallow: /x*y$", line 3 of http://a.test/robots.txt, group "ExampleBot" (rfc9309)`; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	for _, bad := range []string{"", "a.test/x", "mailto:a@a.test", "http://[::1", "http://", "javascript:0"} {
+		if _, err := c.robots.Check(t.Context(), bad); err == nil {
+			t.Errorf("Check(%q) succeeds", bad)
+		}
+	}
+}
+
+// The codes are in logs and records of users: they are for ever.
+func TestReasonsAreStableCodes(t *testing.T) {
+	for reason, want := range map[collyrobots.Reason]string{
+		collyrobots.ReasonRule: "rule", collyrobots.ReasonNoRule: "no_rule", collyrobots.ReasonNoRobots: "no_robots",
+		collyrobots.ReasonUnreachable: "unreachable", collyrobots.ReasonSiteDown: "site_down",
+		collyrobots.ReasonDelay: "delay", collyrobots.ReasonIgnored: "ignored",
+	} {
+		if string(reason) != want {
+			t.Errorf("%q, want %q", reason, want)
+		}
+	}
+}
+
+// reasonCases have a URL for each way in which a decision comes about.
+var reasonCases = []struct {
+	host   string
+	robots any
+	reason collyrobots.Reason
+	opts   []collyrobots.Option
+}{
+	{"rule.test", "User-agent: *\nDisallow: /p*=1\nCrawl-delay: 1.5", collyrobots.ReasonRule, nil},
+	{"norule.test", "User-agent: *\nCrawl-delay: 0.25", collyrobots.ReasonNoRule, nil},
+	{"norobots.test", 404, collyrobots.ReasonNoRobots, nil},
+	{"broken.test", 503, collyrobots.ReasonUnreachable, nil},
+	{"dropped.test", drop, collyrobots.ReasonUnreachable, nil},
+	{"down.test", drop, collyrobots.ReasonSiteDown, []collyrobots.Option{collyrobots.Dialect(dialect.CocCoc())}},
+	{"slow.test", "User-agent: *\nCrawl-delay: 3600", collyrobots.ReasonDelay, []collyrobots.Option{collyrobots.MaxDelay(time.Minute, collyrobots.Skip)}},
+	{"own.test", "User-agent: *\nDisallow: /", collyrobots.ReasonIgnored, []collyrobots.Option{collyrobots.IgnoreRobotsWithPermission()}},
+	{"temoto.test", "User-agent: *\nDisallow: /p", collyrobots.ReasonRule, []collyrobots.Option{collyrobots.Dialect(dialect.Temoto())}},
+}
+
+// forEachReason calls f with the decision about a page of each of them.
+func forEachReason(t *testing.T, f func(t *testing.T, d collyrobots.Decision)) {
+	for _, tc := range reasonCases {
+		t.Run(tc.host, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{tc.host: {"/robots.txt": tc.robots}}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil, tc.opts...)
+				c.impolite = true // it may not obey RFC 9309, and asks for no page
+				d, err := c.robots.Check(t.Context(), "http://"+tc.host+"/page?id=1")
+				if err != nil || d.Reason != tc.reason {
+					t.Fatalf("%v (%v), want reason %q", d, err, tc.reason)
+				}
+				f(t, d)
+			})
+		})
+	}
+}
+
+// What a user reads says each URL once, however many errors are wrapped in it.
+func TestADenialSaysEachURLOnce(t *testing.T) {
+	forEachReason(t, func(t *testing.T, d collyrobots.Decision) {
+		err := error(&collyrobots.DisallowedError{Decision: d})
+		for _, s := range []string{err.Error(), d.String()} {
+			if n := strings.Count(s, d.URL); n != 1 {
+				t.Errorf("the page is named %d times: %s", n, s)
+			}
+			if n := strings.Count(s, d.RobotsURL); n != 1 {
+				t.Errorf("robots.txt is named %d times: %s", n, s)
+			}
+		}
+		var denied *collyrobots.DisallowedError
+		if wrapped := fmt.Errorf("wrapped: %w", err); !errors.As(wrapped, &denied) || denied.Decision != d || !errors.Is(wrapped, colly.ErrRobotsTxtBlocked) {
+			t.Errorf("%v is not found as a *DisallowedError and as colly.ErrRobotsTxtBlocked", wrapped)
+		}
+		if d.Err != nil && !errors.Is(err, d.Err) {
+			t.Errorf("%v does not wrap its cause", err)
+		}
+	})
+	if _, ok := any(collyrobots.DisallowedError{}).(error); ok {
+		t.Error("a DisallowedError is an error without a pointer, too")
+	}
+}
+
+func TestDecisionsSurviveJSON(t *testing.T) {
+	forEachReason(t, func(t *testing.T, d collyrobots.Decision) {
+		text := survives(t, d)
+		for _, want := range []any{d.Reason, d.Dialect.String()} {
+			if quoted := fmt.Sprintf("%q", want); !strings.Contains(text, quoted) {
+				t.Errorf("%s is not in %s", quoted, text)
+			}
+		}
+		for _, delay := range []time.Duration{d.CrawlDelay, d.Delay} {
+			if quoted := fmt.Sprintf("%q", delay); delay > 0 && !strings.Contains(text, quoted) {
+				t.Errorf("%s is not in %s", quoted, text)
+			}
+		}
+	})
+}
+
+// A crawl with something of everything.
+func TestStatsSurviveJSON(t *testing.T) {
+	sites := shop()
+	sites["shop.test"]["/robots.txt"] = "Crawl-delay: 1.5\n" + sites["shop.test"]["/robots.txt"].(string)
+	sites["shop.test"]["/1"] = func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
+	sites["a.test"] = robotstest.Pages(3, "User-agent: *\nDisallow: /*1$\nCrawl-delay: 1.5")
+	sites["b.test"] = robotstest.Site{"/robots.txt": 503}
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{MaxURLs: 1}), collyrobots.Shadow(dialect.All()...)).follow()
+		for _, host := range []string{"a", "b", "shop"} {
+			c.Visit("http://" + host + ".test/")
+		}
+		s := c.robots.Stats()
+		if len(s.Hosts) < 3 || len(s.Shadows) != 5 || s.Sitemaps.Fed != 1 {
+			t.Fatalf("%+v", s)
+		}
+		text := survives(t, s)
+		for _, want := range []string{`"1.5s"`, `"original1994"`, `"temoto"`, `"rule"`, `"no_rule"`, `"unreachable"`} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s is not in %s", want, text)
+			}
+		}
+	})
+}
+
+// survives fails the test unless v is the same after a round trip through JSON, whose text it
+// returns.
+func survives[T any](t *testing.T, v T) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	must(t, err)
+	var back T
+	if err := json.Unmarshal(text, &back); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	before, after := reflect.New(reflect.TypeFor[T]()).Elem(), reflect.New(reflect.TypeFor[T]()).Elem()
+	before.Set(plain(reflect.ValueOf(v)))
+	after.Set(plain(reflect.ValueOf(back)))
+	if !reflect.DeepEqual(before.Interface(), after.Interface()) {
+		t.Errorf("before %+v\nafter  %+v\ntext   %s", before, after, text)
+	}
+	return string(text)
+}
+
+// plain returns a copy of a value in which times are in UTC, without the reading of a monotonic
+// clock, and errors are their text: what is left of them when they are written down.
+func plain(v reflect.Value) reflect.Value {
+	switch x := v.Interface().(type) {
+	case time.Time:
+		return reflect.ValueOf(x.Round(0).UTC())
+	case error:
+		if v.Kind() == reflect.Interface {
+			return reflect.ValueOf(errorText(x.Error()))
+		}
+	}
+	out := reflect.New(v.Type()).Elem()
+	out.Set(v)
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				out.Field(i).Set(plain(v.Field(i)))
+			}
+		}
+	case reflect.Slice:
+		if v.Len() == 0 {
+			return reflect.Zero(v.Type()) // JSON knows one kind of nothing
+		}
+		out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+		for i := range v.Len() {
+			out.Index(i).Set(plain(v.Index(i)))
+		}
+	}
+	return out
+}
+
+// errorText is an error of which only the text is known.
+type errorText string
+
+func (e errorText) Error() string { return string(e) }
+
+// What a robots.txt has come to mean is a code, as a Reason is.
+func TestMeaningsAreStableCodes(t *testing.T) {
+	for _, tc := range []struct {
+		dialect dialect.Dialect
+		want    string
+	}{
+		{dialect.RFC9309(), "rules -> no_robots, no_robots -> rules, rules -> unreachable"},
+		{dialect.CocCoc(), "rules -> no_robots, no_robots -> rules, rules -> site_down"},
+	} {
+		t.Run(tc.dialect.String(), func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": {"*": ""}}, func(t *testing.T, web *robotstest.Web) {
+				brief := func(status int, body string) http.HandlerFunc {
+					return func(w http.ResponseWriter, _ *http.Request) {
+						w.Header().Set("Cache-Control", "max-age=600")
+						w.WriteHeader(status)
+						io.WriteString(w, body)
+					}
+				}
+				told := make(chan string, 10)
+				c := start(t, web, nil, collyrobots.Dialect(tc.dialect), collyrobots.OnRobotsChanged(func(c collyrobots.RobotsChange) {
+					told <- fmt.Sprint(c.Old.Meaning, " -> ", c.New.Meaning)
+				}))
+				for i, answer := range []any{brief(200, "User-agent: *\nDisallow: /x"), brief(404, ""), brief(200, "User-agent: *\nDisallow: /y"), drop} {
+					web.Set("a.test", "/robots.txt", answer)
+					c.Visit(fmt.Sprint("http://a.test/", i))
+					time.Sleep(2 * time.Hour)
+				}
+				var got []string
+				for len(told) > 0 {
+					got = append(got, <-told)
+				}
+				if got := strings.Join(got, ", "); got != tc.want {
+					t.Errorf("told %s, want %s", got, tc.want)
+				}
+			})
+		})
+	}
+}

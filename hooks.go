@@ -1,0 +1,238 @@
+package collyrobots
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/internal/feed"
+	"github.com/collyrobots/collyrobots/internal/policy"
+)
+
+// hooks are one collector's, in the order in which a request meets them.
+//
+// A page waits for its host in OnRequest, where nothing is held, and takes its turn in
+// OnRequestHeaders, with Colly's LimitRule slot in hand: the moment that counts. Waiting only in the
+// second would let a slow host's pages fill the slots that a fast host needs; waiting only in the
+// first would let pages gather behind a busy slot and leave it together.
+type hooks struct {
+	*core
+	governor backend.Governor
+	c        *colly.Collector
+	handle   *backend.Handle
+	inPlace  atomic.Pointer[backend.Seam] // as it was found last
+	attached int                          // OnRequest callbacks of c when it was attached, ours included
+	checked  sync.Once
+}
+
+// attach registers the hooks.
+func (h *hooks) attach() {
+	h.c.OnRequest(h.onRequest)
+	h.attached = h.handle.RequestCallbacks()
+	h.c.OnRequestHeaders(h.onRequestHeaders)
+	h.c.OnResponseHeaders(h.onResponseHeaders)
+	if h.sitemaps != nil {
+		h.c.OnResponse(h.onResponse)
+	}
+	h.c.OnError(h.onError)
+	h.c.OnScraped(h.onScraped)
+}
+
+// seam returns the seam of the collector, put in place if need be. It implements fetcher.
+func (h *hooks) seam() *backend.Seam {
+	s := h.handle.Watch(h.inPlace.Load(), h.governor)
+	h.inPlace.Store(s)
+	return s
+}
+
+// fetch implements fetcher.
+func (h *hooks) fetch(userAgent string) policy.Fetch { return h.limiter.fetch(h.seam(), userAgent) }
+
+// onRequest is the first stage. Nothing is held yet, so this is where a page waits.
+func (h *hooks) onRequest(r *colly.Request) {
+	page := h.sitemaps.claim(r)
+	if r.IsAbort() {
+		page.end(feed.Done)
+		return
+	}
+	if !hasRobots(r.URL) {
+		return
+	}
+	h.checked.Do(h.selfCheck)
+	now := time.Now()
+	q := h.requests.open(r.URL, now)
+	q.fed = page
+	now, err := h.admit(q, r, now)
+	if err != nil {
+		q.close()
+		r.Abort()
+		h.deny(r, err)
+		h.finish(r, resultOf(h.c.Context, 0, err)) // Colly calls no further hook for an aborted request
+		return
+	}
+	page.await()
+	q.letGo(now)
+}
+
+// admit judges a page and waits for its turn. If robots.txt has changed meanwhile, the page is
+// judged by what it says now. It returns the time when it is done.
+func (h *hooks) admit(q *request, r *colly.Request, now time.Time) (time.Time, error) {
+	ctx, userAgent := h.c.Context, userAgentOf(r)
+	v, err := h.decide(ctx, now, r.URL, userAgent, h)
+	if err != nil {
+		return now, err
+	}
+	q.set(v)
+	h.sitemaps.offer(v.policy)
+	h.shadows.compare(ctx, v, r.URL, userAgent, h)
+	if err := h.refuse(v, r.URL, func(err error) { h.deny(r, err) }); err != nil {
+		return now, err
+	}
+	if !cached(h.c, r) { // what does not go on the wire does not wait
+		err = v.host.Enter(ctx, &q.ticket)
+	}
+	now = time.Now()
+	if err == nil && !q.policy.Fresh(now) {
+		err = h.judgeAgain(q, r, now)
+	}
+	return now, err
+}
+
+// judgeAgain judges a page by what is known now: it has waited, or a callback has changed it.
+func (h *hooks) judgeAgain(q *request, r *colly.Request, now time.Time) error {
+	v, err := h.decide(h.c.Context, now, r.URL, userAgentOf(r), h)
+	if err != nil {
+		return err
+	}
+	if q.host != v.host {
+		q.ticket.End()
+	}
+	q.set(v)
+	return h.refuse(v, r.URL, func(error) {})
+}
+
+// onRequestHeaders is the second stage: the last moment before the wire, with a LimitRule slot in
+// hand.
+func (h *hooks) onRequestHeaders(r *colly.Request) {
+	if r.IsAbort() || !hasRobots(r.URL) {
+		return // aborted: OnError follows
+	}
+	h.sitemaps.of(r).keep()
+	h.seam()
+	now := time.Now()
+	q := h.requests.take(r.URL)
+	if q == nil {
+		q = h.requests.open(r.URL, now)
+	}
+	q.early = h.handle.ResponseHeadersCallbacks() > 1
+	now, err := h.start(q, r, now)
+	if err != nil {
+		q.ticket.End()
+		q.refusal = err // told in OnError: here a callback of the user's would run with a slot in hand
+		r.Abort()
+	}
+	q.letGo(now)
+}
+
+// start takes the page's turn. It returns the time when it is done.
+func (h *hooks) start(q *request, r *colly.Request, now time.Time) (time.Time, error) {
+	if !q.unchanged() || !q.policy.Fresh(now) {
+		if err := h.judgeAgain(q, r, now); err != nil {
+			return now, err
+		}
+	}
+	err := q.host.Start(h.c.Context, &q.ticket, false)
+	now = time.Now()
+	if err == nil && !q.policy.Fresh(now) {
+		err = h.judgeAgain(q, r, now)
+	}
+	return now, err
+}
+
+// onResponseHeaders counts what has reached the collector, from a cache or from the wire.
+func (h *hooks) onResponseHeaders(r *colly.Response) {
+	if host := h.requests.hostOf(r.Request.URL); host != nil {
+		host.Count(1, 0)
+	}
+}
+
+// onResponse is called before the callbacks that may take their time.
+func (h *hooks) onResponse(r *colly.Response) { h.sitemaps.of(r.Request).keep() }
+
+func (h *hooks) onError(r *colly.Response, err error) {
+	if q := h.requests.take(r.Request.URL); q != nil {
+		if q.refusal != nil {
+			err = q.refusal
+			h.deny(r.Request, err)
+		}
+		q.close()
+	} else if denied := (*DisallowedError)(nil); errors.As(err, &denied) || errors.Is(err, ErrHopWait) {
+		h.deny(r.Request, err)
+	}
+	h.finish(r.Request, resultOf(h.c.Context, r.StatusCode, err))
+}
+
+func (h *hooks) onScraped(r *colly.Response) {
+	if q := h.requests.take(r.Request.URL); q != nil {
+		q.close() // it came from a cache
+	}
+	h.finish(r.Request, feed.Done)
+}
+
+// deny tells of a page that is not sent, or would not be in a dry run.
+func (h *hooks) deny(r *colly.Request, err error) {
+	h.report.notSent(r.URL, err, h.dryRun)
+	h.report.onDenied(r, err)
+}
+
+// finish ends a page that was fed, and reads sitemaps here, so that Collector.Wait covers it.
+func (h *hooks) finish(r *colly.Request, result feed.Result) {
+	h.sitemaps.of(r).end(result)
+	h.sitemaps.run(h.c, h)
+}
+
+// selfCheck looks, at a collector's first request, for what is wired wrongly.
+func (h *hooks) selfCheck() {
+	if !h.c.IgnoreRobotsTxt {
+		h.report.warn("Colly's built-in robots.txt check was turned on after Attach: it denies and fails what the dialect allows; leave IgnoreRobotsTxt true")
+	}
+	if n := h.handle.RequestCallbacks(); n > h.attached {
+		h.report.warn("OnRequest callbacks were registered after Attach: a request that they abort costs its host one delay, one that they change is judged twice", "callbacks", n-h.attached)
+	}
+	for _, s := range h.settings.all() {
+		for _, token := range s.tokens {
+			if err := s.dialect.CheckToken(token); err != nil {
+				h.report.warn("no group of a robots.txt can ever match this ProductToken: the groups for * apply", "error", err)
+			}
+		}
+	}
+}
+
+// cached reports whether a page will come from the collector's CacheDir, where Colly v2 keeps it
+// under the SHA-1 of its URL. It may still be asked for, if what is kept is a server's error.
+func cached(c *colly.Collector, r *colly.Request) bool {
+	if c.CacheDir == "" || r.Method != http.MethodGet || r.Headers.Get("Cache-Control") == "no-cache" {
+		return false
+	}
+	sum := sha1.Sum([]byte(r.URL.String()))
+	name := hex.EncodeToString(sum[:])
+	info, err := os.Stat(filepath.Join(c.CacheDir, name[:2], name))
+	return err == nil && (c.CacheExpiration <= 0 || time.Since(info.ModTime()) <= c.CacheExpiration)
+}
+
+// userAgentOf returns what r will be sent with.
+func userAgentOf(r *colly.Request) string {
+	if values := (*r.Headers)["User-Agent"]; len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}

@@ -1,0 +1,450 @@
+package collyrobots_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/debug"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// What a callback does that is registered after Attach: the plugin cannot see it coming. Pages 0 to
+// 3 are visited, in this order.
+func TestCallbacksAfterAttach(t *testing.T) {
+	at := func(path string, f func(c *crawl, r *colly.Request)) func(*crawl, *colly.Request) {
+		return func(c *crawl, r *colly.Request) {
+			if r.URL.Path == path && r.URL.Host == "a.test" {
+				f(c, r)
+			}
+		}
+	}
+	abort := at("/1", func(_ *crawl, r *colly.Request) { r.Abort() })
+	visit := at("/1", func(c *crawl, _ *colly.Request) {
+		c.Visit("http://a.test/4")
+		c.Visit("http://a.test/closed")
+	})
+	cases := []struct {
+		name      string
+		onRequest func(*crawl, *colly.Request)
+		onHeaders func(*crawl, *colly.Request) // in OnRequestHeaders
+		want      string
+		async     string // where the schedule of an async collector differs
+		other     string // the schedule of b.test
+	}{
+		{name: "nothing", want: "0s /robots.txt, 2s /0, 4s /1, 6s /2, 8s /3"},
+		{
+			// Nothing tells of it, so the next page waits until the ticket lapses, one delay later.
+			name: "abort", onRequest: abort,
+			want: "0s /robots.txt, 2s /0, 6s /2, 8s /3",
+		},
+		{
+			// The start is taken.
+			name: "abort in OnRequestHeaders", onHeaders: abort,
+			want: "0s /robots.txt, 2s /0, 6s /2, 8s /3",
+		},
+		{
+			name: "rewrite to a disallowed page", onRequest: at("/1", func(_ *crawl, r *colly.Request) { r.URL.Path = "/closed" }),
+			want: "0s /robots.txt, 2s /0, 4s /2, 6s /3",
+		},
+		{
+			name: "rewrite to a disallowed page in OnRequestHeaders", onHeaders: at("/1", func(_ *crawl, r *colly.Request) { r.URL.Path = "/closed" }),
+			want: "0s /robots.txt, 2s /0, 6s /2, 8s /3",
+		},
+		{
+			name: "rewrite to another page", onRequest: at("/1", func(_ *crawl, r *colly.Request) { r.URL.Path = "/4" }),
+			want: "0s /robots.txt, 2s /0, 4s /4, 6s /2, 8s /3",
+		},
+		{
+			name: "rewrite to https", onRequest: at("/1", func(_ *crawl, r *colly.Request) { r.URL.Scheme = "https" }),
+			want: "0s /robots.txt, 2s /0, 4s /robots.txt, 6s /1, 8s /2, 10s /3",
+		},
+		{
+			// Its robots.txt is asked for first. The ticket at a.test lapses.
+			name: "rewrite to another host", onRequest: at("/1", func(_ *crawl, r *colly.Request) { r.URL.Host = "b.test" }),
+			want: "0s /robots.txt, 2s /0, 7s /2, 9s /3", async: "0s /robots.txt, 2s /0, 4s /2, 6s /3", other: "4s /robots.txt, 7s /1",
+		},
+		{
+			name: "rewrite to a disallowed page of another host", onRequest: at("/2", func(_ *crawl, r *colly.Request) { r.URL.Host = "b.test" }),
+			other: "6s /robots.txt",
+		},
+		{
+			// In a sync crawl the page that visits waits for the one that it visits, whose turn
+			// comes when the ticket lapses.
+			name: "visit the same host", onRequest: visit,
+			want: "0s /robots.txt, 2s /0, 6s /4, 8s /1, 10s /2, 12s /3", async: "0s /robots.txt, 2s /0, 4s /1, 6s /2, 8s /3, 10s /4",
+		},
+		{
+			name: "visit the same host in OnRequestHeaders", onHeaders: visit,
+			want: "0s /robots.txt, 2s /0, 6s /4, 8s /1, 10s /2, 12s /3", async: "0s /robots.txt, 2s /0, 4s /1, 6s /2, 8s /3, 10s /4",
+		},
+	}
+	for _, tc := range cases {
+		for mode, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
+			t.Run(tc.name+"/"+mode, func(t *testing.T) {
+				inBubble(t, robotstest.Sites{
+					"a.test": robotstest.Pages(5, "User-agent: *\nCrawl-delay: 2\nDisallow: /closed\n"),
+					"b.test": robotstest.Pages(5, "User-agent: *\nCrawl-delay: 3\nDisallow: /2"),
+				}, func(t *testing.T, web *robotstest.Web) {
+					c := start(t, web, options)
+					if tc.onRequest != nil {
+						c.OnRequest(func(r *colly.Request) { tc.onRequest(c, r) })
+					}
+					if tc.onHeaders != nil {
+						c.OnRequestHeaders(func(r *colly.Request) { tc.onHeaders(c, r) })
+					}
+					for i := range 4 {
+						c.Visit(fmt.Sprint("http://a.test/", i))
+						synctest.Wait() // it waits
+					}
+					c.Wait()
+					want := tc.want
+					if mode == "async" && tc.async != "" {
+						want = tc.async
+					}
+					if want != "" {
+						wantSchedule(t, web, "a.test", want)
+					}
+					wantNoSooner(t, web, "a.test", 2*time.Second, len(web.Log("a.test")))
+					wantSchedule(t, web, "b.test", tc.other)
+				})
+			})
+		}
+	}
+}
+
+// Callbacks registered before Attach run before the plugin's, which sees what they did.
+func TestCallbacksBeforeAttach(t *testing.T) {
+	inBubble(t, robotstest.Sites{
+		"a.test": robotstest.Pages(5, "User-agent: *\nDisallow: /4\nCrawl-delay: 2\n\nUser-agent: OtherBot\nDisallow: /3\nCrawl-delay: 1"),
+		"b.test": robotstest.Pages(5, "User-agent: *\nDisallow: /2"),
+	}, func(t *testing.T, web *robotstest.Web) {
+		c := colly.NewCollector(colly.Async(), colly.UserAgent("ExampleBot/1.0"))
+		c.WithTransport(web.Transport())
+		c.OnRequest(func(r *colly.Request) {
+			r.Headers.Set("User-Agent", "OtherBot/2.0")
+			switch r.URL.Path {
+			case "/0":
+				r.Abort() // costs nothing
+			case "/1", "/2":
+				r.URL.Host = "b.test"
+			}
+		})
+		_, err := collyrobots.WithRobots(c)
+		must(t, err)
+		for i := range 5 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+			synctest.Wait()
+		}
+		c.Wait()
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 1s /4")
+		wantSchedule(t, web, "b.test", "0s /robots.txt, 0s /1")
+		for _, h := range web.Log("") {
+			if ua := h.Header.Get("User-Agent"); ua != "OtherBot/2.0" {
+				t.Errorf("%s was asked for by %s", h.URI, ua)
+			}
+		}
+	})
+}
+
+func TestLaterCallbacks(t *testing.T) {
+	inBubble(t, robotstest.Sites{
+		"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x\nCrawl-delay: 0.1", "/": robotstest.Page(), "/x": robotstest.Page(), "/y": robotstest.Page(), "/z": robotstest.Page()},
+	}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		c.OnRequest(func(r *colly.Request) {
+			switch r.URL.Path {
+			case "/abort":
+				r.Abort()
+			case "/rewrite":
+				r.URL.Path = "/x"
+			}
+		})
+		c.Visit("http://a.test/abort")
+		err := c.Visit("http://a.test/rewrite")
+		c.Visit("http://a.test/y")
+		c.Visit("http://a.test/z")
+		if !errors.Is(err, colly.ErrAbortedBeforeRequest) {
+			t.Errorf("a URL rewritten to a disallowed one: %v, want ErrAbortedBeforeRequest", err)
+		}
+		wantDenied(t, c, "http://a.test/x", collyrobots.ReasonRule, 2)
+		wantURIs(t, web, "a.test", "/robots.txt /y /z")
+	})
+}
+
+// A sync spider that visits the host whose answer it is looking at does not wait for itself.
+func TestVisitsWhileAnAnswerIsOpen(t *testing.T) {
+	for name, register := range map[string]func(c *crawl, visit func(path string)){
+		"OnResponseHeaders": func(c *crawl, visit func(string)) {
+			c.OnResponseHeaders(func(r *colly.Response) { visit(r.Request.URL.Path) })
+		},
+		"redirect handler": func(c *crawl, visit func(string)) {
+			c.SetRedirectHandler(func(r *http.Request, _ []*http.Request) error { visit(r.URL.Path); return nil })
+		},
+		"OnResponse": func(c *crawl, visit func(string)) {
+			c.OnResponse(func(r *colly.Response) { visit(r.Request.URL.Path) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": {
+				"/robots.txt": "User-agent: *\nCrawl-delay: 2", "/0": robotstest.Redirect("/1"), "/1": robotstest.Page(), "/2": robotstest.Page(), "/3": robotstest.Page(),
+			}}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil)
+				c.SetRequestTimeout(0)
+				register(c, func(path string) {
+					if path == "/1" {
+						c.Visit("http://a.test/2")
+					}
+				})
+				c.Visit("http://a.test/0")
+				c.Visit("http://a.test/3")
+				wantPace(t, web, "a.test", 2*time.Second, 5)
+				if len(c.pages) != 3 || len(c.errs) != 0 {
+					t.Errorf("pages %v, errors %v", c.pages, c.errs)
+				}
+			})
+		})
+	}
+}
+
+// A sync spider visits from its callbacks: whatever it holds must have been given back by then.
+func TestVisitsFromEveryCallback(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(6, "User-agent: *\nCrawl-delay: 10")}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		next := 0
+		visit := func() {
+			if next < 5 {
+				next++
+				c.Visit(fmt.Sprint("http://a.test/", next))
+			}
+		}
+		c.OnResponse(func(*colly.Response) { visit() })
+		c.OnHTML("html", func(*colly.HTMLElement) { visit() })
+		c.OnScraped(func(*colly.Response) { visit() })
+		c.OnError(func(*colly.Response, error) { visit() })
+		c.Visit("http://a.test/missing")
+		wantNoSooner(t, web, "a.test", 10*time.Second, 7)
+	})
+}
+
+// Colly's built-in check lets every HEAD pass.
+func TestHeadIsJudgedAndPaced(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 1\nDisallow: /2")}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		c.CheckHead = true
+		for i := range 3 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		c.Head("http://a.test/2?head")
+		c.Head("http://a.test/1?head") // not found
+		wantPace(t, web, "a.test", time.Second, 6)
+		var methods []string
+		for _, r := range web.Log("a.test") {
+			methods = append(methods, r.Method+" "+r.URI)
+		}
+		if got, want := strings.Join(methods, ", "), "GET /robots.txt, HEAD /0, GET /0, HEAD /1, GET /1, HEAD /1?head"; got != want {
+			t.Errorf("a.test was asked for %s, want %s", got, want)
+		}
+		wantDenied(t, c, "http://a.test/2", collyrobots.ReasonRule, 3)
+		wantDenied(t, c, "http://a.test/2?head", collyrobots.ReasonRule, 3)
+	})
+}
+
+// Retries wait as pages do, wherever they are made.
+func TestRetriesKeepThePace(t *testing.T) {
+	a := robotstest.Pages(3, "User-agent: *\nCrawl-delay: 1\nDisallow: /2")
+	a["/0"] = 500
+	for name, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+				var mu sync.Mutex // the callbacks of different pages run at the same time
+				retried := map[string]int{}
+				again := func(r *colly.Request) bool {
+					mu.Lock()
+					defer mu.Unlock()
+					retried[r.URL.Path]++
+					return retried[r.URL.Path] <= 3
+				}
+				var denials atomic.Int32
+				c := start(t, web, options, collyrobots.OnDenied(func(r *colly.Request, _ error) {
+					if denials.Add(1); again(r) {
+						r.Retry()
+					}
+				})).follow()
+				c.OnError(func(r *colly.Response, _ error) {
+					if again(r.Request) {
+						r.Request.Retry()
+					}
+				})
+				c.Visit("http://a.test/")
+				c.Wait()
+				wantPace(t, web, "a.test", time.Second, 3+4) // /0 four times
+				if denials.Load() != 4 || strings.Contains(web.Log("a.test").URIs(), "/2") {
+					t.Errorf("/2 was denied %d times, want 4; a.test was asked for %s", denials.Load(), web.Log("a.test").URIs())
+				}
+			})
+		})
+	}
+}
+
+// MaxRequests counts pages, not robots.txt; MaxDepth counts links.
+func TestMaxRequestsAndMaxDepth(t *testing.T) {
+	a := robotstest.Site{"/robots.txt": "User-agent: *\nCrawl-delay: 1"}
+	for i := range 10 {
+		a[fmt.Sprint("/", i)] = robotstest.Page(fmt.Sprint("/", i+1))
+	}
+	for name, tc := range map[string]struct {
+		option colly.CollectorOption
+		want   string
+	}{
+		"MaxRequests": {colly.MaxRequests(3), "0s /robots.txt, 1s /0, 2s /1, 3s /2"},
+		"MaxDepth":    {colly.MaxDepth(2), "0s /robots.txt, 1s /0, 2s /1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, append(async, tc.option)).follow()
+				c.Visit("http://a.test/0")
+				c.Wait()
+				wantSchedule(t, web, "a.test", tc.want)
+			})
+		})
+	}
+}
+
+// Pages from CacheDir take no start from those on the wire: a second crawl asks for the new ones
+// alone, without a pause.
+func TestCacheHitsTakeNoStart(t *testing.T) {
+	a := robotstest.Pages(20, "User-agent: *\nCrawl-delay: 10")
+	inBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+		dir := t.TempDir()
+		filler := colly.NewCollector(colly.CacheDir(dir)) // without robots
+		filler.WithTransport(web.Transport())
+		for i := range 20 {
+			if i%4 != 0 {
+				filler.Visit(fmt.Sprint("http://a.test/", i))
+			}
+		}
+		web.Reset()
+		c := start(t, web, append(async, colly.CacheDir(dir)))
+		for i := range 20 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		c.Wait()
+		wantPace(t, web, "a.test", 10*time.Second, 1+5)
+		if len(c.pages) != 20 {
+			t.Errorf("%d pages, want 20", len(c.pages))
+		}
+	})
+}
+
+func TestCachedPagesCostNoDelay(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 1")}, func(t *testing.T, web *robotstest.Web) {
+		dir := t.TempDir()
+		for i := range 4 { // fill the cache without robots
+			c := colly.NewCollector(colly.CacheDir(dir))
+			c.WithTransport(web.Transport())
+			c.Visit(fmt.Sprintf("http://a.test/%d", i))
+		}
+		web.Reset()
+		c := start(t, web, append(async, colly.CacheDir(dir)))
+		for i := range 4 {
+			c.Visit(fmt.Sprintf("http://a.test/%d", i))
+		}
+		c.Wait()
+		s := c.robots.Stats().Hosts[0]
+		if s.Requests != 1 || s.Pages != 4 || len(c.pages) != 4 {
+			t.Errorf("%d requests for %d pages, want robots.txt alone for 4", s.Requests, s.Pages)
+		}
+	})
+}
+
+// Broken XML makes Colly call OnError and then OnScraped for one request. What it held is given
+// back once.
+func TestBrokenXMLGivesBackOnce(t *testing.T) {
+	a := robotstest.Pages(6, "")
+	for path := range a {
+		a[path] = http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
+			out.Header().Set("Content-Type", "application/xml")
+			fmt.Fprint(out, "<a><b></a>")
+		})
+	}
+	a["/robots.txt"] = "User-agent: *\nCrawl-delay: 1\nSitemap: http://a.test/map.xml"
+	a["/map.xml"] = robotstest.Sitemap("http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4", "http://a.test/5")
+	inBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async, collyrobots.FollowSitemaps(collyrobots.Feed{Window: 1}))
+		c.OnXML("//b", func(*colly.XMLElement) {})
+		scraped := 0
+		c.OnScraped(func(*colly.Response) { c.note(func() { scraped++ }) })
+		c.Visit("http://a.test/0")
+		c.Wait()
+		wantPace(t, web, "a.test", time.Second, 8)
+		if len(c.errs) != 6 || scraped != 6 {
+			t.Errorf("%d errors and %d scraped, want 6 and 6", len(c.errs), scraped)
+		}
+	})
+}
+
+// A download that is given up ends the request: the next page comes a delay after its start.
+func TestAnAbortedDownloadEndsTheRequest(t *testing.T) {
+	a := robotstest.Pages(3, "User-agent: *\nCrawl-delay: 1")
+	a["/1"] = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			fmt.Fprintln(out, strings.Repeat("x", 1000))
+			out.(http.Flusher).Flush()
+			time.Sleep(100 * time.Millisecond)
+		}
+	})
+	inBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async)
+		c.OnResponseHeaders(func(r *colly.Response) {
+			if r.Request.URL.Path == "/1" {
+				r.Request.Abort()
+			}
+		})
+		for i := range 3 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+			synctest.Wait()
+		}
+		c.Wait()
+		wantPace(t, web, "a.test", time.Second, 4)
+		if err := c.errs["http://a.test/1"]; !errors.Is(err, colly.ErrAbortedAfterHeaders) {
+			t.Errorf("OnError was told %v", err)
+		}
+	})
+}
+
+// What else a collector may be set to does not cost a second start, nor spare one.
+func TestEveryRequestTakesOneStart(t *testing.T) {
+	for name, options := range map[string][]colly.CollectorOption{
+		"TraceHTTP":        {colly.TraceHTTP()},
+		"Debugger":         {colly.Debugger(&debug.LogDebugger{Output: &strings.Builder{}})},
+		"MaxBodySize":      {colly.MaxBodySize(1)},
+		"AllowURLRevisit":  {colly.AllowURLRevisit()},
+		"DetectCharset":    {colly.DetectCharset()},
+		"IgnoreRobotsTxt":  {colly.IgnoreRobotsTxt()},
+		"ParseHTTPErrors":  {colly.ParseHTTPErrorResponse()},
+		"Headers":          {colly.Headers(map[string]string{"Authorization": "Basic eDp5", "Accept-Encoding": "gzip"})},
+		"CacheDir, unused": {colly.CacheDir(t.TempDir())},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": {
+				"/robots.txt": "User-agent: *\nCrawl-delay: 1", "/": robotstest.Page(), "/1": robotstest.Redirect("http://x:y@a.test/2"), "/2": robotstest.Page(), "/3": 404,
+			}}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, options)
+				for _, u := range []string{"http://a.test/", "http://user:word@a.test/1", "HTTP://A.TEST:80/3", "https://a.test:443/"} {
+					c.Visit(u)
+				}
+				wantSchedule(t, web, "a.test", "0s /robots.txt, 1s /, 2s /1, 3s /2, 4s /3, 5s /robots.txt, 6s /")
+			})
+		})
+	}
+}

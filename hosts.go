@@ -1,0 +1,92 @@
+package collyrobots
+
+import (
+	"path"
+	"strings"
+	"time"
+
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/pace"
+)
+
+// hostSettings are how robots.txt is read and obeyed, for all hosts or for some.
+type hostSettings struct {
+	pace            pace.Rules
+	dialect         dialect.Dialect
+	tokens          []string
+	over            Over // what becomes of a host that asks for more than pace.MaxDelay
+	honorCrawlDelay bool
+	ignoreRobots    bool
+	index           int // its place in settings.all
+}
+
+// tooLong reports whether a crawl delay is over MaxDelay.
+func (s *hostSettings) tooLong(crawlDelay time.Duration) bool {
+	return s.pace.MaxDelay > 0 && crawlDelay > s.pace.MaxDelay
+}
+
+// productTokens returns the names to look for in robots.txt, for a crawler with this user agent.
+func (s *hostSettings) productTokens(userAgent string) []string {
+	if s.tokens != nil {
+		return s.tokens
+	}
+	if s.dialect == dialect.Temoto() {
+		return []string{userAgent} // the built-in check looks the whole of it up
+	}
+	return []string{dialect.ProductToken(userAgent)}
+}
+
+// Over says what becomes of a host that asks for a longer crawl delay than MaxDelay.
+type Over int
+
+const (
+	// Clamp crawls it at MaxDelay, faster than it asked, and logs that.
+	Clamp Over = iota + 1
+	// Skip does not crawl it: its URLs are denied with ReasonDelay.
+	Skip
+)
+
+// settings are what the options say of hosts.
+type settings struct {
+	hostSettings            // what holds where nothing else does
+	perHost      []hostRule // the first that matches a host holds instead
+}
+
+// A hostRule is the settings of the hosts that match a pattern.
+type hostRule struct {
+	pattern string
+	hostSettings
+}
+
+// of returns what holds for a host.
+func (s *settings) of(host string) *hostSettings {
+	for i := range s.perHost {
+		if s.perHost[i].matches(host) {
+			return &s.perHost[i].hostSettings
+		}
+	}
+	return &s.hostSettings
+}
+
+// all returns the settings of all hosts and of each pattern.
+func (s *settings) all() []*hostSettings {
+	all := []*hostSettings{&s.hostSettings}
+	for i := range s.perHost {
+		all = append(all, &s.perHost[i].hostSettings)
+	}
+	return all
+}
+
+// matches reports whether a host, or the name before its port, fits the pattern.
+func (h *hostRule) matches(host string) bool {
+	name := host
+	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
+		name = host[:i]
+	}
+	for _, s := range [...]string{host, name} {
+		if ok, _ := path.Match(h.pattern, s); ok {
+			return true
+		}
+	}
+	return false
+}

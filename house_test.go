@@ -1,0 +1,209 @@
+package collyrobots_test
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// importRules says which way imports point: to the left of the colon a package (or one file of it, or several packages),
+// to the right what it may import: "." is the root package and "./dialect" another one of this house, a name with a dot in its first
+// element belongs to another module. The standard library is free, but for what a ! forbids, with all that lies below it.
+//
+// Tests may import what they like. The rules are a statement of policy: do not change them to fix a build.
+const importRules = `
+	# Bytes and URLs in, decisions out: no I/O, no logger, no Colly, and temoto in one file of its own.
+	dialect:           golang.org/x/net/idna !io !os !net/http !log !bufio
+	dialect/temoto.go: github.com/temoto/robotstxt
+
+	# io.Reader in, entries out. Whoever calls does the fetching.
+	sitemap:           golang.org/x/net/html/charset !os !net/http !log
+
+	# Durable records. A heavy back end is a module of its own.
+	store:             !net/http !log
+	store/storetest:   ./store
+	store/boltstore:   ./store go.etcd.io/bbolt go.etcd.io/bbolt/errors
+
+	# When a host may be asked again. Knows neither Colly nor robots.txt.
+	internal/pace:     golang.org/x/time/rate !net/http !log
+
+	# What a site's robots.txt says now. Knows dialects, not Colly.
+	internal/policy:   ./dialect ./store github.com/maypok86/otter/v2
+
+	# The walk of a site's sitemaps. Knows sitemaps, not Colly.
+	internal/feed:     ./dialect ./sitemap ./store golang.org/x/net/publicsuffix
+
+	# The one place that looks inside Colly.
+	internal/backend:  github.com/gocolly/colly/v2
+
+	# The plugin puts them together,
+	.:                 ./dialect ./sitemap ./store ./internal/policy ./internal/backend ./internal/feed github.com/gocolly/colly/v2 !reflect
+	limiter.go:        ./internal/pace
+	request.go:        ./internal/pace
+	hosts.go:          ./internal/pace
+	judge.go:          ./internal/pace
+	stats.go:          ./internal/pace
+	queue.go:          github.com/gocolly/colly/v2/queue
+
+	# a web in memory is for tests of any spider,
+	robotstest:        ./dialect
+
+	# and programs use what everybody can use.
+	examples/*:        . ./dialect ./sitemap ./store github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue
+`
+
+const modulePath = "github.com/collyrobots/collyrobots"
+
+func TestImportsPointOneWay(t *testing.T) {
+	rules := parseRules(t, importRules)
+	used := make(map[string]bool)
+	for file, imports := range importsBelow(t, ".") {
+		allowed := rules.of(file, used)
+		if allowed == nil {
+			t.Errorf("%s: no rule for package %s", file, path.Dir(file))
+			continue
+		}
+		for _, imported := range imports {
+			if !permits(allowed, imported) {
+				t.Errorf("%s must not import %s", file, imported)
+			}
+		}
+	}
+	for subject := range rules {
+		if !used[subject] {
+			t.Errorf("the rule of %s is about nothing", subject)
+		}
+	}
+}
+
+// TestImportRulesCatch shows that the rules can be broken.
+func TestImportRulesCatch(t *testing.T) {
+	rules := parseRules(t, importRules)
+	for _, test := range []struct {
+		file, imported string
+		want           bool
+	}{
+		{"dialect/parse.go", "strings", true},
+		{"dialect/parse.go", "io", false},
+		{"dialect/parse.go", "log/slog", false},
+		{"dialect/parse.go", "./sitemap", false},
+		{"dialect/parse.go", "github.com/gocolly/colly/v2", false},
+		{"dialect/parse.go", "github.com/temoto/robotstxt", false},
+		{"dialect/temoto.go", "github.com/temoto/robotstxt", true},
+		{"dialect/temoto.go", "golang.org/x/net/idna", true},
+		{"sitemap/walk.go", "./dialect", false},
+		{"sitemap/walk.go", "net/http/cookiejar", false},
+		{"internal/policy/fetch.go", ".", false},
+		{"internal/pace/host.go", "./dialect", false},
+		{"internal/pace/host.go", "github.com/gocolly/colly/v2", false},
+		{"internal/feed/walk.go", "github.com/gocolly/colly/v2", false},
+		{"internal/feed/walk.go", "./internal/policy", false},
+		{"internal/policy/fetch.go", "net/http", true},
+		{"plugin.go", "./examples/crawl", false},
+		{"plugin.go", "./store/boltstore", false},
+		{"examples/crawl/main.go", ".", true},
+		{"examples/crawl/main.go", "./internal/policy", false},
+	} {
+		if got := permits(rules.of(test.file, make(map[string]bool)), test.imported); got != test.want {
+			t.Errorf("%s imports %s: permitted = %v, want %v", test.file, test.imported, got, test.want)
+		}
+	}
+}
+
+// rules are the words behind the colon, by what stands before it.
+type rules map[string][]string
+
+func parseRules(t *testing.T, text string) rules {
+	t.Helper()
+	rules := make(rules)
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(strings.TrimSpace(line), "#")
+		if line == "" {
+			continue
+		}
+		subject, allowed, ok := strings.Cut(line, ":")
+		if !ok || rules[subject] != nil {
+			t.Fatalf("not a rule, or the second about its subject: %q", line)
+		}
+		rules[subject] = append([]string{}, strings.Fields(allowed)...)
+	}
+	return rules
+}
+
+// of returns what a file may import: what its package may, and what is for it alone. It is nil without a rule. The rules looked
+// at are marked as used.
+func (r rules) of(file string, used map[string]bool) []string {
+	var allowed []string
+	for subject, words := range r {
+		folder, _ := path.Match(subject, path.Dir(file))
+		if folder || subject == file {
+			used[subject] = true
+			allowed = append(allowed, words...)
+			if allowed == nil {
+				allowed = []string{}
+			}
+		}
+	}
+	return allowed
+}
+
+// permits tells whether the words of a rule allow an import.
+func permits(allowed []string, imported string) bool {
+	if first, _, _ := strings.Cut(imported, "/"); strings.Contains(first, ".") {
+		return slices.Contains(allowed, imported)
+	}
+	return !slices.ContainsFunc(allowed, func(word string) bool {
+		forbidden, ok := strings.CutPrefix(word, "!")
+		return ok && (imported == forbidden || strings.HasPrefix(imported, forbidden+"/"))
+	})
+}
+
+// importsBelow returns what each Go file imports that is no test, nested modules included. Packages of this house go by their
+// folders.
+func importsBelow(t *testing.T, root string) map[string][]string {
+	t.Helper()
+	files := make(map[string][]string)
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != root && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata"):
+			return fs.SkipDir
+		case entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		imports, err := importsOf(name)
+		files[filepath.ToSlash(name)] = imports
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func importsOf(file string) ([]string, error) {
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+	if err != nil {
+		return nil, err
+	}
+	var imports []string
+	for _, spec := range parsed.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		if below, ok := strings.CutPrefix(imported, modulePath); ok {
+			imported = "." + below
+		}
+		imports = append(imports, imported)
+	}
+	return imports, nil
+}

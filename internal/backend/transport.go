@@ -1,0 +1,141 @@
+package backend
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+)
+
+// A Governor decides about the requests of collectors. It must be comparable. Its methods are
+// called on the goroutine of the request.
+type Governor interface {
+	// Knows reports whether a hook has let a request with this URL through: the same pointer.
+	Knows(u *url.URL) bool
+	// Before is asked before an exchange, redirect hops included. It may wait. Its error refuses
+	// the exchange, and reaches Colly's OnError and Visit inside a *url.Error; else the Trip is
+	// told what becomes of it. A nil Trip is nobody's.
+	Before(s *Seam, req *http.Request) (Trip, error)
+}
+
+// A Trip is told of one exchange on the wire, in the order of its methods.
+type Trip interface {
+	// Sent is told when the request's headers were written, if the transport reports that.
+	Sent()
+	// Again is asked when net/http sends the request once more, because the server dropped the
+	// connection it had kept. It may wait; its error ends the exchange.
+	Again() error
+	// Answered is told when the headers of the response are there.
+	Answered(resp *http.Response)
+	// Ended is told once when the exchange is over: it failed, or its body was closed.
+	Ended()
+}
+
+// Mark returns a context whose requests g governs. Colly's Clone copies its collector's.
+func Mark(ctx context.Context, g Governor) context.Context {
+	return context.WithValue(ctx, mark{}, &marked{g})
+}
+
+type (
+	mark   struct{} // the key of a *marked
+	marked struct{ Governor }
+)
+
+// markOf returns who governs the requests with a context, or nil.
+func markOf(ctx context.Context) Governor {
+	if m, ok := ctx.Value(mark{}).(*marked); ok {
+		return m.Governor
+	}
+	return nil
+}
+
+// governorOf returns who governs req, or nil: its collector's, by the mark in its context; that of
+// the request which led to this hop; or who has let it through in a hook, though the user has
+// replaced the collector's Context since.
+func (s *Seam) governorOf(req *http.Request) Governor {
+	if g := markOf(req.Context()); g != nil {
+		return g
+	}
+	if req.Response != nil && req.Response.Request != nil {
+		return markOf(req.Response.Request.Context())
+	}
+	return s.governor(req)
+}
+
+// RoundTrip makes one exchange of a collector's.
+func (s *Seam) RoundTrip(req *http.Request) (*http.Response, error) {
+	g := s.governorOf(req)
+	var trip Trip
+	if g != nil {
+		var err error
+		if trip, err = g.Before(s, req); err != nil {
+			if req.Body != nil {
+				req.Body.Close()
+			}
+			return nil, err
+		}
+	}
+	if trip == nil {
+		trip = nobody{}
+	}
+	x := begin(req.Context(), s.Timeout(), trip)
+	defer x.panicked()
+	sent := req.WithContext(x.ctx)
+	resp, err := s.Transport().RoundTrip(sent)
+	if sent.Context() != x.ctx {
+		tellProxy(req, sent)
+	}
+	if err != nil {
+		return nil, x.failed(err)
+	}
+	if resp != nil {
+		resp.Request = req
+		if g != nil && markOf(req.Context()) == nil {
+			resp.Request = req.WithContext(Mark(req.Context(), g)) // for the hop it may lead to
+		}
+	}
+	x.answered(resp)
+	return resp, nil
+}
+
+// CloseIdleConnections lets http.Client.CloseIdleConnections reach the transport below.
+func (s *Seam) CloseIdleConnections() {
+	if c, ok := s.Transport().(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// tellProxy hands on what Colly's proxy switchers leave in the context of the request they were
+// shown: Request.ProxyURL.
+func tellProxy(req, sent *http.Request) {
+	if proxy := sent.Context().Value(colly.ProxyURLKey); proxy != nil {
+		*req = *req.WithContext(context.WithValue(req.Context(), colly.ProxyURLKey, proxy))
+	}
+}
+
+// Do makes one exchange with rt, of which trip is told: no cookies, no redirects, no governor. It may
+// take timeout until its body is read; 0 is no limit. A nil rt is http.DefaultTransport.
+func Do(rt http.RoundTripper, req *http.Request, timeout time.Duration, trip Trip) (*http.Response, error) {
+	x := begin(req.Context(), timeout, trip)
+	defer x.panicked()
+	once := http.Client{
+		Transport:     rt,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	resp, err := once.Do(req.WithContext(x.ctx))
+	if err != nil {
+		return nil, x.failed(err)
+	}
+	x.answered(resp)
+	return resp, nil
+}
+
+// nobody is the Trip of what no governor is told of.
+type nobody struct{}
+
+func (nobody) Sent()                   {}
+func (nobody) Again() error            { return nil }
+func (nobody) Answered(*http.Response) {}
+func (nobody) Ended()                  {}

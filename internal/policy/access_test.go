@@ -1,0 +1,174 @@
+package policy_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/policy"
+)
+
+// TestStatusTable is the table "what an answer to GET /robots.txt means": one letter for each
+// dialect, in the order of dialect.All, at the first fetch. R: the rules of the body; o: no
+// restriction; - nothing allowed; D: site down.
+func TestStatusTable(t *testing.T) {
+	letters := map[policy.Meaning]string{
+		policy.Rules: "R", policy.NoRobots: "o", policy.Unreachable: "-", policy.SiteDown: "D",
+	}
+	status := func(code int) func(*http.Request) (*http.Response, error) { return reply(code, closed) }
+	for _, row := range []struct {
+		answer string
+		reply  func(*http.Request) (*http.Response, error)
+		want   string // RFC 9309, Google, Coc Coc, 1994, temoto
+	}{
+		{"200", status(200), "RRRRR"},
+		{"201", status(201), "RRoRR"},
+		{"203", status(203), "RRoRR"},
+		{"204", status(204), "RRoRR"},
+		{"206", status(206), "RRoRR"},
+		{"299", status(299), "RRoRR"},
+		{"100", status(100), "--o--"},
+		{"199", status(199), "--o--"},
+		{"300", status(300), "--o--"},
+		{"304 to a plain GET", status(304), "--o--"},
+		{"305", status(305), "--o--"},
+		{"302 without Location", status(302), "--o--"},
+		{"301 to file:", reply(301, closed, "Location", "file:///etc/passwd"), "--o--"},
+		{"301 to ftp:", reply(301, closed, "Location", "ftp://example.com/robots.txt"), "--o--"},
+		{"301 to javascript:", reply(301, closed, "Location", "javascript:alert(1)"), "--o--"},
+		{"301 to no URL", reply(301, closed, "Location", "http://[::1"), "--o--"},
+		{"400", status(400), "ooooo"},
+		{"401", status(401), "ooooo"},
+		{"403", status(403), "ooooo"},
+		{"404", status(404), "ooooo"},
+		{"410", status(410), "ooooo"},
+		{"429", status(429), "o-ooo"},
+		{"499", status(499), "ooooo"},
+		{"500", status(500), "--o-o"},
+		{"503", status(503), "--o-o"},
+		{"599", status(599), "--o-o"},
+		{"600", status(600), "--o--"},
+		{"999", status(999), "--o--"},
+		{"0", status(0), "--o--"},
+		{"-1", status(-1), "--o--"},
+		{"refused", refuse, "--D--"},
+		{"timeout", hang, "--D--"},
+		{"cut body", cut(closed), "--D--"},
+		{"nothing at all", func(*http.Request) (*http.Response, error) { return nil, nil }, "--D--"},
+		{"panic", func(*http.Request) (*http.Response, error) { panic("ouch") }, "--D--"},
+		{"5 redirects to 200", redirects(5, 302, "", status(200)), "RRRRR"},
+		{"6 redirects to 200", redirects(6, 302, "", status(200)), "ooooR"},
+		{"10 redirects to 200", redirects(10, 307, "", status(200)), "ooooR"},
+		{"11 redirects to 200", redirects(11, 307, "", status(200)), "oooo-"},
+		{"a loop", reply(301, "", "Location", "/robots.txt"), "oooo-"},
+		{"2 redirects to 404", redirects(2, 308, "", status(404)), "ooooo"},
+		{"2 redirects to 503", redirects(2, 303, "", status(503)), "--o-o"},
+		{"redirect to nobody", redirects(1, 301, "https://gone.example/", refuse), "--D--"},
+	} {
+		for i, d := range dialect.All() {
+			t.Run(fmt.Sprintf("%s/%s", row.answer, d), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c := newCrawler(t, under(d), row.reply)
+					p := c.get(t)
+					if got := letters[p.Meaning]; got != row.want[i:i+1] {
+						t.Errorf("%s (%v), want %s", got, p.Err(), row.want[i:i+1])
+					}
+					if allowed := allows(p, "/x"); allowed != (row.want[i] == 'o') {
+						t.Errorf("/x allowed: %t", allowed)
+					}
+					if p.Group() == nil {
+						t.Error("no group")
+					}
+					if p.Err() == nil && (p.Meaning == policy.Unreachable || p.Meaning == policy.SiteDown) {
+						t.Errorf("%v without a reason", p.Meaning)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestRedirectRequests counts the requests of a chain: no more than the dialect follows, and no
+// chain without an end.
+func TestRedirectRequests(t *testing.T) {
+	for _, d := range dialect.All() {
+		want := 6
+		if d == dialect.Temoto() {
+			want = 11
+		}
+		c := newCrawler(t, under(d), reply(301, "", "Location", "/robots.txt"))
+		p := c.get(t)
+		if c.site.asked() != want {
+			t.Errorf("%v: %d requests for a loop, want %d", d, c.site.asked(), want)
+		}
+		var redirect *policy.RedirectError
+		if !errors.As(p.Err(), &redirect) {
+			t.Errorf("%v: %v", d, p.Err())
+		}
+	}
+}
+
+// TestErrors: the reason is typed and wraps its cause.
+func TestErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var (
+			status   *policy.StatusError
+			none     *policy.NoResponseError
+			redirect *policy.RedirectError
+			panicked *policy.PanicError
+		)
+		get := func(answer func(*http.Request) (*http.Response, error)) *policy.Policy {
+			return newCrawler(t, under(dialect.RFC9309()), answer).get(t)
+		}
+		if p := get(reply(503, "")); !errors.As(p.Err(), &status) || status.Status != 503 || p.Status() != 503 {
+			t.Errorf("503: %#v, status %d", p.Err(), p.Status())
+		}
+		if p := get(refuse); !errors.As(p.Err(), &none) || !errors.Is(p.Err(), errReset) || p.Status() != 0 {
+			t.Errorf("reset: %#v, status %d", p.Err(), p.Status())
+		}
+		if p := get(reply(302, "", "Location", "ftp://h/")); !errors.As(p.Err(), &redirect) ||
+			*redirect != (policy.RedirectError{Status: 302, Location: "ftp://h/"}) {
+			t.Errorf("redirect: %#v", p.Err())
+		}
+		if p := get(func(*http.Request) (*http.Response, error) { panic(7) }); !errors.As(p.Err(), &panicked) || panicked.Value != 7 {
+			t.Errorf("panic: %#v", p.Err())
+		}
+		if p := get(reply(404, "")); p.Err() != nil || p.Status() != 404 {
+			t.Errorf("404: %v, status %d", p.Err(), p.Status())
+		}
+		for _, err := range []error{status, none, redirect, panicked} {
+			if err.Error() == "" {
+				t.Errorf("%T says nothing", err)
+			}
+		}
+		synctest.Wait()
+	})
+}
+
+// TestTemotoForever: what Colly's built-in check has read it never reads again, and what failed it
+// tries with each page.
+func TestTemotoForever(t *testing.T) {
+	for _, status := range []int{200, 404, 503} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCrawler(t, under(dialect.Temoto()), reply(status, closed, "Cache-Control", "max-age=1"))
+			c.get(t)
+			time.Sleep(20 * 365 * 24 * time.Hour)
+			c.get(t)
+			if c.site.asked() != 1 {
+				t.Errorf("status %d: asked %d times", status, c.site.asked())
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrawler(t, under(dialect.Temoto()), refuse)
+		c.get(t)
+		c.site.says(reply(200, closed))
+		if p := c.get(t); p.Meaning != policy.Rules {
+			t.Errorf("after a failure: %v", p.Meaning)
+		}
+	})
+}

@@ -1,0 +1,155 @@
+package policy
+
+import (
+	"context"
+	"time"
+
+	"github.com/collyrobots/collyrobots/dialect"
+)
+
+// fetching is one fetch under way and those who wait for it.
+type fetching struct {
+	done    chan struct{} // closed when it has ended
+	policy  *Policy       // set before done is closed; nil when the fetch was given up
+	waiters int           // guarded by Cache.mu
+	cancel  context.CancelFunc
+}
+
+// join waits for the fetch that renews a's policy, and starts it if there is none.
+func (c *Cache) join(ctx context.Context, a dialect.Authority, known *Policy, how Fetch) (*Policy, error) {
+	c.mu.Lock()
+	if c.closed.Load() {
+		c.mu.Unlock()
+		return nil, ErrClosed
+	}
+	// One that has come since the caller looked.
+	if p, ok := c.policies.GetIfPresent(a); ok && p != known && p.Fresh(time.Now()) {
+		c.mu.Unlock()
+		return p, nil
+	}
+	f := c.fetching[a]
+	if f != nil && known.mayServe(time.Now()) {
+		c.mu.Unlock()
+		return known, nil
+	}
+	if f == nil {
+		f = c.start(a, how)
+	}
+	f.waiters++
+	c.mu.Unlock()
+	return c.wait(ctx, a, f)
+}
+
+// mayServe reports whether an expired policy may still be used while another caller renews it: for
+// no longer than a fetch takes, so that nobody crawls by a copy from last week. One that lets
+// nobody in is of no use: better to wait.
+func (p *Policy) mayServe(now time.Time) bool {
+	return p != nil && p.Meaning >= NoRobots && instantOf(now) < p.expires.add(FetchLimit)
+}
+
+func (c *Cache) wait(ctx context.Context, a dialect.Authority, f *fetching) (*Policy, error) {
+	select {
+	case <-f.done:
+		if f.policy == nil {
+			return nil, ErrClosed
+		}
+		return f.policy, nil
+	case <-ctx.Done():
+		c.leave(a, f)
+		return nil, context.Cause(ctx)
+	case <-c.ctx.Done():
+		return nil, ErrClosed
+	}
+}
+
+// leave takes one waiter from f, and gives f up when there is none left. The next caller starts
+// anew.
+func (c *Cache) leave(a dialect.Authority, f *fetching) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f.waiters--; f.waiters == 0 {
+		f.cancel()
+		c.remove(a, f)
+	}
+}
+
+// remove takes f out of the fetches under way. c.mu is held.
+func (c *Cache) remove(a dialect.Authority, f *fetching) {
+	if c.fetching[a] == f {
+		delete(c.fetching, a)
+	}
+}
+
+// start begins a fetch on a context of its own. c.mu is held.
+func (c *Cache) start(a dialect.Authority, how Fetch) *fetching {
+	ctx, cancel := context.WithCancel(c.ctx)
+	f := &fetching{done: make(chan struct{}), cancel: cancel}
+	c.fetching[a] = f
+	c.running.Go(func() {
+		old, known := c.policies.GetIfPresent(a)
+		if known {
+			a = old.Authority // the same in other memory, which so need not be kept as well
+		}
+		defer func() { c.notify(old, f.policy) }()
+		defer c.end(ctx, a, f)
+		f.policy = c.renew(ctx, a, old, how)
+	})
+	return f
+}
+
+// end lets go whoever waits for f, also when a store or a Doer ended it by a panic or
+// runtime.Goexit.
+func (c *Cache) end(ctx context.Context, a dialect.Authority, f *fetching) {
+	if v := recover(); f.policy == nil && ctx.Err() == nil {
+		f.policy = c.policyOf(a, facts{failure: failed(noResponse, &PanicError{v}).failure})
+		c.report(f.policy)
+	}
+	f.cancel()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.remove(a, f)
+	close(f.done)
+}
+
+// notify calls Changed if new means something else than old.
+func (c *Cache) notify(old, new *Policy) {
+	if c.options.Changed == nil || old == nil || new == nil || !new.differs(old) {
+		return
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			c.log.Error("panic in the callback for a changed robots.txt", "robots", new.RobotsURL(), "panic", v)
+		}
+	}()
+	c.options.Changed(old, new)
+}
+
+// renew returns what is in force for a after a fetch, or after a look into the store that spares
+// it. It returns nil when ctx was cancelled, which says nothing about the site.
+func (c *Cache) renew(ctx context.Context, a dialect.Authority, old *Policy, how Fetch) *Policy {
+	f := c.recall(ctx, a, old)
+	_, expires := c.table.meaning(f)
+	stale := expires <= now()
+	if stale {
+		o := c.fetch(ctx, a, f, how)
+		if ctx.Err() != nil {
+			return nil
+		}
+		f = c.remember(ctx, a, f, o)
+	}
+	p := c.policyOf(a, f)
+	if stale {
+		c.report(p)
+	}
+	c.keep(p)
+	return p
+}
+
+func (c *Cache) report(p *Policy) {
+	err := p.Err()
+	if err == nil {
+		return
+	}
+	c.log.Warn("robots.txt could not be read", "robots", p.RobotsURL(), "error", err, "status", p.Status(),
+		"meaning", p.Meaning.String(), "stale", p.Stale(), "again", p.Expires())
+}

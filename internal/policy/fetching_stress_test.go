@@ -1,0 +1,70 @@
+package policy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/store"
+)
+
+// TestStress: many callers of few hosts that fail, hang and change, callers who give up, two days,
+// then Close. Whoever is not let go by its own context gets a policy, closed hosts stay closed, and
+// no host is asked by two at once.
+func TestStress(t *testing.T) {
+	for _, d := range dialect.All() {
+		t.Run(d.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { stress(t, with(d, store.Memory())) })
+		})
+	}
+}
+
+func stress(t *testing.T, o policy.Options) {
+	const callers, rounds, hosts = 30, 60, 5
+	c := policy.New(o)
+	var asked [hosts]atomic.Pointer[http.Request] // under way
+	do := func(host int) policy.Doer {
+		return func(req *http.Request) (*http.Response, error) {
+			if other := asked[host].Swap(req); other != nil && other.Context().Err() == nil {
+				t.Errorf("host %d is asked by two at once", host)
+			}
+			defer asked[host].CompareAndSwap(req, nil)
+			return after(rand.N(3*time.Second), []func(*http.Request) (*http.Response, error){
+				reply(200, "User-agent: *\nDisallow: /\n"), reply(404, ""), reply(503, ""), refuse, hang, cut(closed),
+			}[rand.IntN(6)])(req)
+		}
+	}
+	var wg sync.WaitGroup
+	for range callers {
+		wg.Go(func() {
+			for range rounds {
+				host := rand.IntN(hosts)
+				a := authority(fmt.Sprintf("http://host%d.example/x", host))
+				ctx, cancel := context.WithTimeout(context.Background(), rand.N(10*time.Minute))
+				p, err := c.Get(ctx, a, policy.Fetch{Do: do(host), UserAgent: agent})
+				cancel()
+				switch {
+				case err != nil && !errors.Is(err, context.DeadlineExceeded):
+					t.Errorf("Get: %v", err)
+				case err == nil && p.Meaning == policy.Rules && allows(p, "/x"):
+					t.Errorf("rules that let everybody in: %+v", p)
+				}
+				c.Answered(a)
+				time.Sleep(rand.N(90 * time.Minute))
+			}
+		})
+	}
+	wg.Wait()
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}

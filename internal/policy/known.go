@@ -1,0 +1,26 @@
+package policy
+
+import (
+	"context"
+	"time"
+
+	"github.com/collyrobots/collyrobots/dialect"
+)
+
+// Known returns the policy that governs the pages of a if the cache has one that holds at now, else
+// nil: then Get has to be asked. It does not allocate.
+func (c *Cache) Known(ctx context.Context, now time.Time, a dialect.Authority) *Policy {
+	known, _ := c.policies.GetIfPresent(a)
+	if !known.Fresh(now) || c.closed.Load() || ctx.Err() != nil {
+		return nil
+	}
+	return known
+}
+
+// SiteAnswered notes that a page of the policy's authority was answered: the site is generally
+// available, even if its robots.txt is not. It does nothing unless p is Failing.
+func (p *Policy) SiteAnswered() {
+	if p.failure != nil {
+		p.failure.answered.set(now())
+	}
+}

@@ -1,0 +1,187 @@
+package collyrobots_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+func TestDelayOptions(t *testing.T) {
+	const ms = time.Millisecond
+	cases := []struct {
+		name   string
+		robots string
+		opts   []collyrobots.Option
+		delay  time.Duration
+		reason collyrobots.Reason
+	}{
+		{"none", "", nil, 0, collyrobots.ReasonNoRule},
+		{"as written", "Crawl-delay: 1.5", nil, 1500 * ms, collyrobots.ReasonNoRule},
+		{"MinDelay", "Crawl-delay: 0.1", []collyrobots.Option{collyrobots.MinDelay(150 * ms)}, 150 * ms, collyrobots.ReasonNoRule},
+		{"Clamp", "Crawl-delay: 60", []collyrobots.Option{collyrobots.MaxDelay(100*ms, collyrobots.Clamp)}, 100 * ms, collyrobots.ReasonNoRule},
+		{"Skip", "Crawl-delay: 60", []collyrobots.Option{collyrobots.MaxDelay(100*ms, collyrobots.Skip)}, 100 * ms, collyrobots.ReasonDelay},
+		{"not over", "Crawl-delay: 0.1", []collyrobots.Option{collyrobots.MaxDelay(100*ms, collyrobots.Skip)}, 100 * ms, collyrobots.ReasonNoRule},
+		{"Google", "Crawl-delay: 2", []collyrobots.Option{collyrobots.Dialect(dialect.Google())}, 0, collyrobots.ReasonNoRule},
+		{"Google, honoured", "Crawl-delay: 2", []collyrobots.Option{collyrobots.Dialect(dialect.Google()), collyrobots.HonorCrawlDelay()},
+			2 * time.Second, collyrobots.ReasonNoRule},
+		{"CocCoc", "Crawl-delay: 3600", []collyrobots.Option{collyrobots.Dialect(dialect.CocCoc())}, 10 * time.Second, collyrobots.ReasonNoRule},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\n" + tc.robots + "\nDisallow: /x\n"}})
+			c := start(t, web, nil, tc.opts...)
+			d, err := c.robots.Check(t.Context(), "http://a.test/")
+			if err != nil || d.Delay != tc.delay || d.Reason != tc.reason || d.Allowed != (tc.reason == collyrobots.ReasonNoRule) {
+				t.Errorf("%v, delay %v (%v); want delay %v, %s", d, d.Delay, err, tc.delay, tc.reason)
+			}
+			if said := strings.Contains(c.logged.String(), "MaxDelay"); said != (d.CrawlDelay > d.Delay) {
+				t.Errorf("log: %q", c.logged)
+			}
+		})
+	}
+}
+
+func TestBadOptionsAreNamed(t *testing.T) {
+	cases := map[string]collyrobots.Option{
+		"ProductToken":   collyrobots.ProductToken("ExampleBot", "Example Bot/1.0"),
+		"MinDelay":       collyrobots.MinDelay(-1),
+		"MaxDelay":       collyrobots.MaxDelay(0, collyrobots.Clamp),
+		"FollowSitemaps": collyrobots.FollowSitemaps(collyrobots.Feed{Window: -1}),
+		"OnDenied":       collyrobots.OnDenied(nil),
+		"Store":          collyrobots.Store(nil),
+		"Logger":         collyrobots.Logger(nil),
+		"HTTPClient":     collyrobots.HTTPClient(nil),
+		"Option":         {},
+	}
+	var all []collyrobots.Option
+	for name, o := range cases {
+		all = append(all, o)
+		_, err := collyrobots.New(o)
+		var fault *collyrobots.OptionError
+		if !errors.As(err, &fault) || fault.Option != name || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	c := colly.NewCollector()
+	_, err := collyrobots.WithRobots(c, all...)
+	for name := range cases {
+		if err == nil || !strings.Contains(err.Error(), "collyrobots: "+name+": ") {
+			t.Errorf("all at once: %s is missing in %v", name, err)
+		}
+	}
+	for _, o := range []collyrobots.Option{
+		collyrobots.ProductToken(), collyrobots.ProductToken(""), collyrobots.ProductToken("*"),
+		collyrobots.MaxDelay(time.Second, 0), collyrobots.MaxDelay(-1, collyrobots.Skip), collyrobots.MaxDelay(1, 3),
+		collyrobots.FollowSitemaps(collyrobots.Feed{MaxURLs: -1}),
+	} {
+		if _, err := collyrobots.New(o); err == nil {
+			t.Error("a bad option is taken")
+		}
+	}
+	if _, err := collyrobots.WithRobots(nil); err == nil {
+		t.Error("WithRobots(nil) succeeds")
+	}
+}
+
+func TestForHosts(t *testing.T) {
+	robots := "User-agent: *\nDisallow: /*x$\nCrawl-delay: 2\n"
+	web := robotstest.New(t, robotstest.Sites{
+		"a.test": {"/robots.txt": robots}, "own.test": {"/robots.txt": robots}, "cdn.own.test": {"/robots.txt": robots},
+		"old.test": {"/robots.txt": robots}, "slow.test:8080": {"/robots.txt": robots},
+	})
+	c := start(t, web, nil,
+		collyrobots.MinDelay(100*time.Millisecond),
+		collyrobots.ForHosts("cdn.own.test", collyrobots.Dialect(dialect.Google())),
+		collyrobots.ForHosts("*own.test", collyrobots.IgnoreRobotsWithPermission(), collyrobots.MinDelay(0)),
+		collyrobots.ForHosts("old.*", collyrobots.Dialect(dialect.Original1994()), collyrobots.HonorCrawlDelay()),
+		collyrobots.ForHosts("*:8080", collyrobots.MinDelay(time.Minute)),
+	)
+	for _, tc := range []struct {
+		url     string
+		dialect dialect.Dialect
+		allowed bool
+		reason  collyrobots.Reason
+		delay   time.Duration
+	}{
+		{"http://a.test/x", dialect.RFC9309(), false, collyrobots.ReasonRule, 2 * time.Second},
+		{"http://cdn.own.test/x", dialect.Google(), false, collyrobots.ReasonRule, 100 * time.Millisecond},
+		{"http://own.test/x", dialect.RFC9309(), true, collyrobots.ReasonIgnored, 0},
+		{"http://old.test/x", dialect.Original1994(), true, collyrobots.ReasonNoRule, 2 * time.Second},
+		{"http://slow.test:8080/", dialect.RFC9309(), true, collyrobots.ReasonNoRule, time.Minute},
+	} {
+		d, err := c.robots.Check(t.Context(), tc.url)
+		if err != nil || d.Dialect != tc.dialect || d.Allowed != tc.allowed || d.Reason != tc.reason || d.Delay != tc.delay {
+			t.Errorf("%v, %s, delay %v (%v); want %+v", d, d.Dialect, d.Delay, err, tc)
+		}
+	}
+	if web.Log("own.test").URIs() != "" {
+		t.Errorf("own.test was asked for %s", web.Log("own.test").URIs())
+	}
+	for _, bad := range []collyrobots.Option{
+		collyrobots.ForHosts("", collyrobots.MinDelay(1)),
+		collyrobots.ForHosts("A.test", collyrobots.MinDelay(1)),
+		collyrobots.ForHosts("http://a.test/"),
+		collyrobots.ForHosts("[", collyrobots.MinDelay(1)),
+		collyrobots.ForHosts("a.test", collyrobots.MinDelay(-1), collyrobots.DryRun(), collyrobots.Option{}),
+	} {
+		_, err := collyrobots.New(bad)
+		var fault *collyrobots.OptionError
+		if !errors.As(err, &fault) || fault.Option != "ForHosts" {
+			t.Errorf("a bad ForHosts: %v", err)
+		}
+	}
+	_, err := collyrobots.New(collyrobots.ForHosts("a.test", collyrobots.MinDelay(-1), collyrobots.DryRun()))
+	if s := fmt.Sprint(err); !strings.Contains(s, "MinDelay") || !strings.Contains(s, "DryRun") {
+		t.Errorf("not every fault is named: %v", err)
+	}
+}
+
+func TestADryRunReportsAndEnforcesNothing(t *testing.T) {
+	s := robotstest.Pages(6, "User-agent: *\nCrawl-delay: 3600\nDisallow: /1\nDisallow: /hop\n")
+	s["/2"] = robotstest.Redirect("/hop")
+	s["/hop"] = robotstest.Page()
+	web := robotstest.New(t, robotstest.Sites{"a.test": s})
+	for name, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
+		c := start(t, web, options, collyrobots.DryRun()).follow()
+		c.impolite = true
+		c.Visit("http://a.test/")
+		c.Wait()
+		h := c.robots.Stats().Hosts[0]
+		if len(c.pages) != 7 || h.Requests != 9 || h.Denied != 2 || h.Delay != time.Hour || h.MinGap > time.Minute {
+			t.Errorf("%s: %d pages, %+v", name, len(c.pages), h)
+		}
+		wantDenied(t, c, "http://a.test/1", collyrobots.ReasonRule, 3)
+	}
+}
+
+// The pages of a host that asks for more than MaxDelay are told to OnDenied, from where they can be
+// tried again once it asks for less.
+func TestASkippedHostCanBeRetried(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(2, "")}, func(t *testing.T, web *robotstest.Web) {
+		web.Set("a.test", "/robots.txt", changing(time.Hour, "User-agent: *\nCrawl-delay: 3600\n", "User-agent: *\nCrawl-delay: 1\n"))
+		var skipped []error
+		c := start(t, web, nil, collyrobots.MaxDelay(time.Minute, collyrobots.Skip), collyrobots.OnDenied(func(r *colly.Request, err error) {
+			skipped = append(skipped, err)
+			time.Sleep(90 * time.Minute)
+			r.Retry()
+		}))
+		c.Visit("http://a.test/0")
+		wantURIs(t, web, "a.test", "/robots.txt /robots.txt /0")
+		denied := (*collyrobots.DisallowedError)(nil)
+		if len(skipped) != 1 || !errors.As(skipped[0], &denied) || denied.Decision.Reason != collyrobots.ReasonDelay ||
+			denied.Decision.CrawlDelay != time.Hour || !strings.Contains(skipped[0].Error(), "1h0m0s") {
+			t.Errorf("OnDenied was told %v", skipped)
+		}
+		if log := c.logged.String(); strings.Count(log, "over MaxDelay") != 1 || !strings.Contains(log, "skipped=true") {
+			t.Errorf("log: %s", log)
+		}
+	})
+}

@@ -1,0 +1,354 @@
+package collyrobots_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// Exact instants: each mode in a bubble.
+func TestNoGapIsUnderTheCrawlDelay(t *testing.T) {
+	modes := map[string]struct {
+		options []colly.CollectorOption
+		limit   *colly.LimitRule
+	}{
+		"sync":                   {},
+		"async":                  {options: async},
+		"async, parallelism 1":   {async, &colly.LimitRule{DomainGlob: "*", Parallelism: 1}},
+		"async, parallelism 2":   {async, &colly.LimitRule{DomainGlob: "*", Parallelism: 2}},
+		"async, LimitRule.Delay": {async, &colly.LimitRule{DomainGlob: "*", Delay: 10 * time.Millisecond}},
+	}
+	for name, mode := range modes {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"slow.test": slowSite(), "fast.test": robotstest.Pages(20, noDenys)}, func(t *testing.T, web *robotstest.Web) {
+				keepsTheDelay(t, web, 200*time.Millisecond, 200*time.Millisecond, mode.options, mode.limit)
+			})
+		})
+	}
+}
+
+// The same on real sockets and the real clock.
+func TestNoGapIsUnderTheCrawlDelayOnLoopback(t *testing.T) {
+	slow := slowSite()
+	slow["/robots.txt"] = "User-agent: *\nCrawl-delay: 0.5\n"
+	web := robotstest.New(t, robotstest.Sites{"slow.test": slow, "fast.test": robotstest.Pages(20, noDenys)})
+	keepsTheDelay(t, web, 500*time.Millisecond, 400*time.Millisecond, async, &colly.LimitRule{DomainGlob: "*", Parallelism: 2})
+}
+
+// slowSite asks for a delay of 200 ms, and redirects one page to another: hops count too.
+func slowSite() robotstest.Site {
+	slow := robotstest.Pages(6, "User-agent: *\nCrawl-delay: 0.2\n")
+	slow["/0"] = robotstest.Redirect("/hop")
+	slow["/hop"] = robotstest.Page()
+	return slow
+}
+
+// keepsTheDelay crawls both hosts, and wants no gap at slow.test that is shorter than least.
+func keepsTheDelay(t *testing.T, web *robotstest.Web, delay, least time.Duration, options []colly.CollectorOption, limit *colly.LimitRule) {
+	t.Helper()
+	c := start(t, web, options).follow()
+	limited(t, c, limit)
+	c.Visit("http://slow.test/")
+	c.Visit("http://fast.test/")
+	c.Wait()
+	wantNoSooner(t, web, "slow.test", least, 9)
+	if got := len(web.Log("fast.test")); got != 22 {
+		t.Errorf("fast.test was asked %d times, want 22", got)
+	}
+	if s := c.robots.Stats().Hosts; len(s) != 2 || s[1].Host != "slow.test" || s[1].Requests != 9 || s[1].Pages != 7 ||
+		s[1].MinGap < delay*99/100 || s[1].CrawlDelay != delay || s[1].Delay != delay {
+		t.Errorf("Stats: %+v", s)
+	}
+}
+
+// A slow host's pages must not fill the slots of a LimitRule while they wait.
+func TestASlowHostDoesNotHoldUpAFastOne(t *testing.T) {
+	sites := robotstest.Sites{"slow.test": robotstest.Pages(6, "User-agent: *\nCrawl-delay: 30\n"), "fast.test": robotstest.Pages(20, noDenys)}
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async).follow()
+		limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 2})
+		c.Visit("http://slow.test/")
+		c.Visit("http://fast.test/")
+		c.Wait()
+		fast := web.Log("fast.test")
+		if last := fast[len(fast)-1].Elapsed; len(fast) != 22 || last != 0 {
+			t.Errorf("fast.test was done after %v, want at once", last)
+		}
+		wantNoSooner(t, web, "slow.test", 30*time.Second, 8)
+	})
+}
+
+// Slow hosts wait side by side, not one after the other, and the crawl ends when the slowest one's
+// last page may be sent.
+func TestThreeHostsAreCrawledAtTheIdealPace(t *testing.T) {
+	for name, limit := range map[string]*colly.LimitRule{
+		"no LimitRule":  nil,
+		"parallelism 1": {DomainGlob: "*", Parallelism: 1},
+		"parallelism 2": {DomainGlob: "*", Parallelism: 2},
+		"per domain":    {DomainRegexp: `^[ab]\.test$`, Parallelism: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{
+				"a.test": robotstest.Pages(60, "User-agent: *\nCrawl-delay: 1"),
+				"b.test": robotstest.Pages(30, "User-agent: *\nCrawl-delay: 2"),
+				"c.test": robotstest.Pages(20, "User-agent: *\nCrawl-delay: 3"),
+			}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, async).follow()
+				limited(t, c, limit)
+				for _, host := range []string{"a", "b", "c"} {
+					c.Visit("http://" + host + ".test/")
+				}
+				c.Wait()
+				wantPace(t, web, "a.test", 1*time.Second, 62)
+				wantPace(t, web, "b.test", 2*time.Second, 32)
+				wantPace(t, web, "c.test", 3*time.Second, 22)
+			})
+		})
+	}
+}
+
+// Whatever Colly's own limits do to a crawl, no URL is lost and no gap is too short.
+func TestNoLimitRuleShortensAGap(t *testing.T) {
+	const ms = time.Millisecond
+	for name, rules := range map[string][]*colly.LimitRule{
+		"none":                     nil,
+		"* parallelism 1":          {{DomainGlob: "*", Parallelism: 1}},
+		"* parallelism 2":          {{DomainGlob: "*", Parallelism: 2}},
+		"* short delay":            {{DomainGlob: "*", Delay: 50 * ms}},
+		"* long delay":             {{DomainGlob: "*", Delay: 1700 * ms, Parallelism: 2}},
+		"* random delay":           {{DomainGlob: "*", RandomDelay: 700 * ms, Parallelism: 2}},
+		"* delay and random delay": {{DomainGlob: "*", Delay: 300 * ms, RandomDelay: 300 * ms}},
+		"per domain": {
+			{DomainGlob: "slow.*", Parallelism: 4, RandomDelay: 400 * ms},
+			{DomainRegexp: `^middle\.`, Delay: 200 * ms},
+			{DomainGlob: "*", Parallelism: 8},
+		},
+	} {
+		for mode, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
+			t.Run(name+"/"+mode, func(t *testing.T) {
+				slow := robotstest.Pages(8, "User-agent: *\nCrawl-delay: 1")
+				slow["/0"], slow["/hop"] = robotstest.Redirect("/hop"), robotstest.Redirect("/end")
+				slow["/end"] = robotstest.Page()
+				inBubble(t, robotstest.Sites{
+					"slow.test":   slow,
+					"middle.test": robotstest.Pages(8, "User-agent: *\nCrawl-delay: 0.4"),
+					"fast.test":   robotstest.Pages(30, noDenys),
+				}, func(t *testing.T, web *robotstest.Web) {
+					c := start(t, web, options).follow()
+					limited(t, c, rules...)
+					for _, host := range []string{"slow", "middle", "fast"} {
+						c.Visit("http://" + host + ".test/")
+					}
+					c.Wait()
+					wantNoSooner(t, web, "slow.test", time.Second, 12)
+					wantNoSooner(t, web, "middle.test", 400*ms, 10)
+					wantNoSooner(t, web, "fast.test", 0, 32)
+					if len(c.errs)+len(c.denied) > 0 || len(c.pages) != 9+9+31 {
+						t.Errorf("%d pages, errors %v, denied %v", len(c.pages), c.errs, c.denied)
+					}
+				})
+			})
+		}
+	}
+}
+
+// While the hosts that have to wait do so, the fast host's pages go out at the instant in which
+// they are found.
+func TestAFastHostWaitsForNobody(t *testing.T) {
+	for _, parallelism := range []int{1, 2, 50} {
+		t.Run(fmt.Sprint("parallelism ", parallelism), func(t *testing.T) {
+			inBubble(t, robotstest.Sites{
+				"hour.test":   robotstest.Pages(20, "User-agent: *\nCrawl-delay: 3600"),
+				"silent.test": {"/robots.txt": hang},
+				"fast.test":   robotstest.Pages(100, noDenys),
+			}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, async).follow()
+				limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: parallelism})
+				for i := range 20 {
+					c.Visit(fmt.Sprint("http://hour.test/", i))
+					c.Visit(fmt.Sprint("http://silent.test/", i))
+				}
+				time.Sleep(time.Second)
+				c.Visit("http://fast.test/")
+				c.Wait()
+				fast := web.Log("fast.test")
+				if last := fast[len(fast)-1].Elapsed; len(fast) != 102 || last != time.Second {
+					t.Errorf("fast.test was asked %d times, the last time at %v; want 102 and 1s", len(fast), last)
+				}
+				wantNoSooner(t, web, "hour.test", time.Hour, 21)
+				if asked := web.Log("silent.test").URIs(); strings.ReplaceAll(asked+" ", "/robots.txt ", "") != "" || len(c.denied) != 20 {
+					t.Errorf("silent.test was asked for %q, %d of 20 denied", asked, len(c.denied))
+				}
+			})
+		})
+	}
+}
+
+// The crawl delay is between starts: a server that takes its time, or more than the delay, is not
+// asked sooner for that.
+func TestASlowServerIsNotAskedSooner(t *testing.T) {
+	for _, takes := range []time.Duration{300 * time.Millisecond, 2500 * time.Millisecond} {
+		t.Run(takes.String(), func(t *testing.T) {
+			a := robotstest.Pages(6, "User-agent: *\nCrawl-delay: 1")
+			for path, answer := range a {
+				a[path] = http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
+					time.Sleep(takes)
+					if path != "/robots.txt" {
+						out.Header().Set("Content-Type", "text/html")
+					}
+					io.WriteString(out, answer.(string))
+				})
+			}
+			inBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, async).follow()
+				limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 2})
+				c.Visit("http://a.test/")
+				c.Wait()
+				wantNoSooner(t, web, "a.test", time.Second, 8)
+			})
+		})
+	}
+}
+
+// slowly answers after a while, and counts how many it answers at once.
+func slowly(d time.Duration, under, most *atomic.Int32) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if n := under.Add(1); n > most.Load() {
+			most.Store(n)
+		}
+		defer under.Add(-1)
+		io.WriteString(w, "half")
+		w.(http.Flusher).Flush()
+		select {
+		case <-time.After(d):
+		case <-r.Context().Done():
+		}
+	}
+}
+
+func TestRequestsInFlight(t *testing.T) {
+	cases := []struct {
+		name, robots string
+		opts         []collyrobots.Option
+		most         int32
+		gap          time.Duration
+	}{
+		{"no delay", noDenys, nil, 4, 0},
+		{"one under a delay", "User-agent: *\nCrawl-delay: 0.1", nil, 1, 300 * time.Millisecond},
+		{"MaxInFlight", "User-agent: *\nCrawl-delay: 0.1", []collyrobots.Option{collyrobots.MaxInFlight(2)}, 2, 100 * time.Millisecond},
+		{"MaxInFlight without a delay", noDenys, []collyrobots.Option{collyrobots.MaxInFlight(3)}, 3, 0},
+		{"DelayFromEnd", "User-agent: *\nCrawl-delay: 0.1", []collyrobots.Option{collyrobots.DelayFromEnd()}, 1, 400 * time.Millisecond},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			var under, most atomic.Int32
+			s := robotstest.Site{"/robots.txt": tc.robots}
+			for i := range 4 {
+				s[fmt.Sprint("/", i)] = slowly(300*time.Millisecond, &under, &most)
+			}
+			inBubble(t, robotstest.Sites{"a.test": s}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, async, tc.opts...)
+				for i := range 4 {
+					c.Visit(fmt.Sprint("http://a.test/", i))
+				}
+				c.Wait()
+				if most.Load() != tc.most || len(c.pages) != 4 {
+					t.Errorf("%d requests at once for %d pages, want %d for 4", most.Load(), len(c.pages), tc.most)
+				}
+				log := web.Log("a.test")[1:] // robots.txt is answered at once
+				for i := 1; i < len(log); i++ {
+					if gap := log[i].Time.Sub(log[i-1].Time); gap < tc.gap && tc.name != "MaxInFlight" {
+						t.Errorf("gap %v, want %v", gap, tc.gap)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestRetryAfterHoldsTheHost(t *testing.T) {
+	asked := 0
+	s := robotstest.Pages(3, noDenys)
+	s["/0"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked++; asked == 1 {
+			w.Header().Set("Retry-After", "600")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	})
+	inBubble(t, robotstest.Sites{"a.test": s}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		c.OnError(func(r *colly.Response, _ error) {
+			d, err := c.robots.Check(t.Context(), "http://a.test/1")
+			if left := time.Until(d.NotBefore); err != nil || left != 10*time.Minute {
+				t.Errorf("Check: not before %v from now (%v), want 10m", left, err)
+			}
+			if s := c.robots.Stats().Hosts[0]; s.Throttled != 1 || s.NotBefore != d.NotBefore {
+				t.Errorf("Stats: %+v", s)
+			}
+			r.Request.Retry()
+		})
+		c.Visit("http://a.test/0")
+		log := web.Log("a.test")
+		if len(log) != 3 || log[2].Time.Sub(log[1].Time) != 10*time.Minute {
+			t.Errorf("a.test was asked for %s, the last time after %v", log.URIs(), log[len(log)-1].Time.Sub(log[1].Time))
+		}
+		if !strings.Contains(c.logged.String(), "slowing down") {
+			t.Errorf("log: %s", c.logged)
+		}
+	})
+}
+
+// A host that says when to come back is not asked before, whatever waits for it, and others do not
+// wait with it.
+func TestRetryAfterHoldsEveryPage(t *testing.T) {
+	a := robotstest.Pages(4, "User-agent: *\nCrawl-delay: 1")
+	a["/0"] = http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
+		out.Header().Set("Retry-After", "120")
+		out.WriteHeader(http.StatusServiceUnavailable)
+	})
+	inBubble(t, robotstest.Sites{"a.test": a, "b.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 1")}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async)
+		for i := range 4 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+			c.Visit(fmt.Sprint("http://b.test/", i))
+			synctest.Wait()
+		}
+		c.Wait()
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 1s /0, 2m1s /1, 2m2s /2, 2m3s /3")
+		wantPace(t, web, "b.test", time.Second, 5)
+	})
+}
+
+func TestManyComplaintsAtOnceAreOneIncident(t *testing.T) {
+	s := robotstest.Site{"/robots.txt": noDenys}
+	for i := range 10 {
+		s[fmt.Sprint("/", i)] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(100 * time.Millisecond) // so that all are under way
+			w.WriteHeader(http.StatusServiceUnavailable)
+		})
+	}
+	inBubble(t, robotstest.Sites{"a.test": s}, manyComplaints)
+}
+
+func manyComplaints(t *testing.T, web *robotstest.Web) {
+	c := start(t, web, async)
+	c.robots.Check(t.Context(), "http://a.test/")
+	for i := range 10 {
+		c.Visit(fmt.Sprint("http://a.test/", i))
+	}
+	c.Wait()
+	d, _ := c.robots.Check(t.Context(), "http://a.test/")
+	if s := c.robots.Stats().Hosts[0]; s.Throttled != 1 || d.BackOff < time.Second || d.BackOff > 1500*time.Millisecond || d.Delay != d.BackOff {
+		t.Errorf("%+v, %v", s, d)
+	}
+}

@@ -1,0 +1,94 @@
+package collyrobots
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/url"
+	"time"
+
+	"github.com/collyrobots/collyrobots/internal/feed"
+	"github.com/collyrobots/collyrobots/sitemap"
+)
+
+// Pages returns the pages that the sitemaps of sites list, as FollowSitemaps would feed them to a
+// collector: in scope, allowed, each once. sites are URLs of any page. What their robots.txt files
+// name is read as the loop goes on, one file after the other, the files that an index names after
+// those named before; so a site of any size takes the room of one page. Of f, Window and Sink do not
+// matter. With Resume a page is done when the loop asks for the next one.
+//
+// An error costs a file, or what was left of it, and the loop goes on; it comes with the zero Entry.
+// If ctx ends, its cause is the last; a bad Feed or a site that is no http or https URL is the only
+// one. Pages uses the first attached collector's client, user agent and context, or a client of its
+// own.
+func (p *Plugin) Pages(ctx context.Context, f Feed, sites ...string) iter.Seq2[sitemap.Entry, error] {
+	s, urls, err := p.pages(f, sites)
+	if err != nil {
+		return func(yield func(sitemap.Entry, error) bool) { yield(sitemap.Entry{}, err) }
+	}
+	return p.pull(ctx, s, urls)
+}
+
+// pages checks what is asked for, and returns who reads it.
+func (p *Plugin) pages(f Feed, sites []string) (s *sitemaps, urls []*url.URL, err error) {
+	if p == nil || p.core == nil {
+		return nil, nil, errZero
+	}
+	var faults []error
+	for _, reason := range f.faults() {
+		faults = append(faults, fault("Feed", "%s", reason))
+	}
+	if f.Resume && p.policies.userStore() == nil {
+		faults = append(faults, fault("Feed", "Resume needs the option Store"))
+	}
+	for _, site := range sites {
+		u, err := url.Parse(site)
+		if err != nil || !hasRobots(u) {
+			faults = append(faults, fmt.Errorf("collyrobots: %q is not an http or https URL", site))
+			continue
+		}
+		urls = append(urls, u)
+	}
+	return newSitemaps(p.judge, f, p.policies.userStore(), p.report.log), urls, errors.Join(faults...)
+}
+
+// pull reads the sitemaps of sites.
+func (p *Plugin) pull(ctx context.Context, s *sitemaps, sites []*url.URL) iter.Seq2[sitemap.Entry, error] {
+	return func(yield func(sitemap.Entry, error) bool) {
+		userAgent, f := p.own()
+		crawl := &feeder{sitemaps: s, userAgent: userAgent, fetcher: f}
+		stopped := false
+		hand := func(e sitemap.Entry, err error) bool {
+			stopped = stopped || !yield(e, err)
+			return !stopped
+		}
+		named := func(yield func(feed.Site) bool) {
+			for _, u := range sites {
+				v, err := p.decide(ctx, time.Now(), u, userAgent, f)
+				if err != nil {
+					if ctx.Err() != nil || !hand(sitemap.Entry{}, fmt.Errorf("collyrobots: the sitemaps of %s are not read: %w", u.Redacted(), err)) {
+						return
+					}
+					continue
+				}
+				if !yield(feed.Site{Authority: v.policy.Authority, Sitemaps: v.policy.Sitemaps()}) {
+					return
+				}
+			}
+		}
+		for page, err := range s.feed.Pages(ctx, crawl, named) {
+			if page == nil {
+				if !hand(sitemap.Entry{}, err) {
+					return
+				}
+				continue
+			}
+			if !hand(page.Entry, nil) {
+				page.Done(feed.Unfinished)
+				return
+			}
+			page.Done(feed.Done)
+		}
+	}
+}

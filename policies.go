@@ -1,0 +1,158 @@
+package collyrobots
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/store"
+)
+
+// policies are what robots.txt files say to this crawler. Settings that differ read the same file
+// differently, and so do collectors with different names: each pair of settings and name has a
+// reader of its own, which is made when the name is first seen.
+type policies struct {
+	report  *report
+	shadows []dialect.Dialect // that read along
+	changed func(s *hostSettings, old, new *policy.Policy)
+	last    []atomic.Pointer[reader] // the reader that served last, by hostSettings.index
+
+	mu      sync.Mutex
+	readers map[readerKey]*reader
+	store   store.Store // what the readers share; nil: nothing
+	own     bool        // nobody else knows the store
+	closed  bool
+}
+
+// A reader reads robots.txt under one name and one hostSettings.
+type reader struct {
+	userAgent string // it was last asked for
+	cache     *policy.Cache
+	shadows   []*policy.Cache // the same in the dialects of policies.shadows
+}
+
+type readerKey struct {
+	settings int // hostSettings.index
+	name     string
+}
+
+// maxNames bounds the names of one crawl. A program that makes up its names is read as its first.
+const maxNames = 32
+
+// ErrClosed is why a request was denied after Close.
+var ErrClosed = errors.New("collyrobots: the plugin is closed")
+
+func newPolicies(settings int, shadows []dialect.Dialect, s store.Store, r *report) *policies {
+	p := &policies{report: r, shadows: shadows, store: s, last: make([]atomic.Pointer[reader], settings), readers: make(map[readerKey]*reader)}
+	if s == nil && len(shadows) > 0 {
+		p.store, p.own = store.Memory(), true // so that each file is fetched once
+	}
+	return p
+}
+
+// A fetcher tells how robots.txt is fetched on behalf of somebody. It is asked on the goroutine of
+// the request, and only if there is something to fetch.
+type fetcher interface {
+	fetch(userAgent string) policy.Fetch
+	seam() *backend.Seam // of the client to fetch with; nil: none
+}
+
+// get returns the policy of an authority. The error is ctx's cause, or ErrClosed.
+func (p *policies) get(ctx context.Context, now time.Time, s *hostSettings, a dialect.Authority, userAgent string, f fetcher) (*policy.Policy, *reader, error) {
+	r, err := p.reader(s, userAgent)
+	if err != nil {
+		return nil, nil, err
+	}
+	pol, err := r.get(ctx, now, r.cache, a, userAgent, f)
+	return pol, r, err
+}
+
+func (r *reader) get(ctx context.Context, now time.Time, cache *policy.Cache, a dialect.Authority, userAgent string, f fetcher) (*policy.Policy, error) {
+	if pol := cache.Known(ctx, now, a); pol != nil {
+		return pol, nil
+	}
+	pol, err := cache.Get(ctx, a, f.fetch(userAgent))
+	if errors.Is(err, policy.ErrClosed) {
+		err = ErrClosed
+	}
+	return pol, err
+}
+
+// reader returns who reads for a crawler with this user agent.
+func (p *policies) reader(s *hostSettings, userAgent string) (*reader, error) {
+	if r := p.last[s.index].Load(); r != nil && r.userAgent == userAgent {
+		return r, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, ErrClosed
+	}
+	tokens := s.productTokens(userAgent)
+	r := p.open(s, readerKey{s.index, fmt.Sprint(tokens)}, tokens)
+	known := &reader{userAgent, r.cache, r.shadows}
+	p.last[s.index].Store(known)
+	return known, nil
+}
+
+// open returns the reader of a key, made if need be. p.mu is held.
+func (p *policies) open(s *hostSettings, key readerKey, tokens []string) *reader {
+	if r := p.readers[key]; r != nil {
+		return r
+	}
+	if last := p.last[s.index].Load(); last != nil {
+		p.report.warn("the user agent changes during the crawl and no ProductToken is set: robots.txt is read for each of its names",
+			"first", last.userAgent, "token", tokens[0])
+		if len(p.readers) >= maxNames {
+			return last
+		}
+	}
+	r := &reader{cache: p.read(s, s.dialect, tokens, true)}
+	for _, d := range p.shadows {
+		r.shadows = append(r.shadows, p.read(s, d, tokens, false))
+	}
+	p.readers[key] = r
+	return r
+}
+
+func (p *policies) read(s *hostSettings, d dialect.Dialect, tokens []string, tell bool) *policy.Cache {
+	o := policy.Options{Dialect: d, Tokens: tokens, HonorCrawlDelay: s.honorCrawlDelay, Store: p.store, Log: p.report.log}
+	if tell {
+		o.Changed = func(old, new *policy.Policy) { p.changed(s, old, new) }
+	}
+	return policy.New(o)
+}
+
+// userStore returns the user's store, or nil.
+func (p *policies) userStore() store.Store {
+	if p.own {
+		return nil
+	}
+	return p.store
+}
+
+// close ends the readers. It waits for their callbacks, which may ask for a policy once more, so it
+// holds no lock meanwhile.
+func (p *policies) close() error {
+	p.mu.Lock()
+	p.closed = true
+	readers := p.readers
+	p.mu.Unlock()
+	var faults []error
+	for _, r := range readers {
+		faults = append(faults, r.cache.Close())
+		for _, cache := range r.shadows {
+			faults = append(faults, cache.Close())
+		}
+	}
+	if p.own {
+		faults = append(faults, p.store.Close())
+	}
+	return errors.Join(faults...)
+}

@@ -1,0 +1,242 @@
+package collyrobots_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/store"
+)
+
+func TestARobotsTxtThatCannotBeReadIsNeverSilent(t *testing.T) {
+	cases := []struct {
+		name    string
+		dialect dialect.Dialect
+		answer  any
+		reason  collyrobots.Reason // of a denial; empty: allowed
+	}{
+		{"RFC9309/503", dialect.RFC9309(), 503, collyrobots.ReasonUnreachable},
+		{"RFC9309/404", dialect.RFC9309(), 404, ""},
+		{"RFC9309/429", dialect.RFC9309(), 429, ""},
+		{"RFC9309/reset", dialect.RFC9309(), drop, collyrobots.ReasonUnreachable},
+		{"RFC9309/loop", dialect.RFC9309(), robotstest.Redirect("/robots.txt"), ""},
+		{"Google/429", dialect.Google(), 429, collyrobots.ReasonUnreachable},
+		{"Google/503", dialect.Google(), 503, collyrobots.ReasonUnreachable},
+		{"Google/403", dialect.Google(), 403, ""},
+		{"CocCoc/503", dialect.CocCoc(), 503, ""},
+		{"CocCoc/reset", dialect.CocCoc(), drop, collyrobots.ReasonSiteDown},
+		{"Original1994/500", dialect.Original1994(), 500, collyrobots.ReasonUnreachable},
+		{"Temoto/503", dialect.Temoto(), 503, ""},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": tc.answer, "/": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil, collyrobots.Dialect(tc.dialect))
+				c.impolite = tc.dialect != dialect.RFC9309()
+				c.Visit("http://a.test/")
+				asked := strings.HasSuffix(web.Log("a.test").URIs(), " /")
+				if asked != (tc.reason == "") {
+					t.Errorf("a.test was asked for %s", web.Log("a.test").URIs())
+				}
+				if tc.reason != "" {
+					wantDenied(t, c, "http://a.test/", tc.reason, 0)
+					if !strings.Contains(c.logged.String(), "a.test/robots.txt") {
+						t.Errorf("the log says %q, want why", c.logged.String())
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestAnyBytesAsRobotsTxtAreNoPanic(t *testing.T) {
+	bodies := []any{"\x00\xff\xfe\r\r\n", strings.Repeat("User-agent:*\nDisallow:/", 1<<16), "<html><body>not found", []byte{0x1f, 0x8b, 8}, ""}
+	for i, body := range bodies {
+		web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": body, "/": robotstest.Page()}})
+		c := start(t, web, nil)
+		if err := c.Visit("http://a.test/"); err != nil || len(web.Log("a.test")) == 0 {
+			t.Errorf("body %d: %v", i, err)
+		}
+	}
+}
+
+func TestRobotsTxtIsFetchedOnceAndWithTheUserAgentAlone(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(30, noDenys)})
+	c := start(t, web, async)
+	c.Headers = &http.Header{"Authorization": {"Bearer secret"}, "X-Mine": {"1"}}
+	c.SetCookies("http://a.test/", []*http.Cookie{{Name: "session", Value: "secret"}})
+	for i := range 30 {
+		c.Visit(fmt.Sprintf("http://a.test/%d", i))
+	}
+	c.Wait()
+	if n := strings.Count(web.Log("a.test").URIs(), "/robots.txt"); n != 1 || len(web.Log("a.test")) != 31 {
+		t.Fatalf("%d fetches of robots.txt in %d requests, want 1 in 31", n, len(web.Log("a.test")))
+	}
+	for _, r := range web.Log("a.test") {
+		private := r.Header.Get("Authorization") + r.Header.Get("X-Mine") + r.Header.Get("Cookie")
+		if r.URI == "/robots.txt" && (private != "" || r.Header.Get("User-Agent") != "ExampleBot/1.0") {
+			t.Errorf("robots.txt was asked for with %v", r.Header)
+		}
+		if r.URI != "/robots.txt" && private == "" {
+			t.Errorf("%s was asked for without the collector's headers", r.URI)
+		}
+	}
+}
+
+func TestRobotsTxtIsNotSubjectToFiltersAboutPages(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{
+		"a.test":   {"/robots.txt": robotstest.Redirect("http://cdn.test/robots.txt"), "/": robotstest.Page("/x", "/y"), "/x": robotstest.Page(), "/y": robotstest.Page()},
+		"cdn.test": {"/robots.txt": "User-agent: *\nDisallow: /x"},
+	})
+	c := start(t, web, []colly.CollectorOption{colly.AllowedDomains("a.test"), colly.MaxRequests(3)}).follow()
+	c.Visit("http://a.test/")
+	wantURIs(t, web, "a.test", "/robots.txt / /y")
+}
+
+// Domains and filters are about pages: a robots.txt that moved to where no page may be read is read
+// all the same.
+func TestFiltersDoNotHideRobotsTxt(t *testing.T) {
+	for name, set := range map[string]colly.CollectorOption{
+		"AllowedDomains":       colly.AllowedDomains("a.test"),
+		"DisallowedDomains":    colly.DisallowedDomains("cdn.test"),
+		"URLFilters":           colly.URLFilters(regexp.MustCompile(`^http://a\.test/\d?$`)),
+		"DisallowedURLFilters": colly.DisallowedURLFilters(regexp.MustCompile(`robots|cdn`)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := robotstest.Pages(3, "")
+			a["/robots.txt"] = robotstest.Redirect("https://cdn.test/a-robots")
+			inBubble(t, robotstest.Sites{"a.test": a, "cdn.test": {
+				"/a-robots": robotstest.Redirect("/b-robots"), "/b-robots": "User-agent: *\nCrawl-delay: 1\nDisallow: /1"},
+			}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, []colly.CollectorOption{set}).follow()
+				c.Visit("http://a.test/")
+				wantSchedule(t, web, "a.test", "0s /robots.txt, 1s /, 2s /0, 3s /2")
+				wantURIs(t, web, "cdn.test", "/a-robots /b-robots")
+			})
+		})
+	}
+}
+
+func TestAStoreSparesTheFetch(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(2, "User-agent: *\nDisallow: /1")})
+	shared := store.Memory()
+	defer shared.Close()
+	for _, d := range []dialect.Dialect{dialect.RFC9309(), dialect.Google(), dialect.CocCoc()} {
+		c := start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()}, collyrobots.Store(shared), collyrobots.Dialect(d)).follow()
+		c.Visit("http://a.test/")
+		c.robots.Close()
+	}
+	wantURIs(t, web, "a.test", "/robots.txt / /0 / /0 / /0")
+}
+
+// A robots.txt that changes counts for the pages that wait already: for those that have no ticket
+// yet, and for the one that has. It is asked for once a day, in its turn.
+func TestRobotsTxtMayChangeWhilePagesWait(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(40, "")}, func(t *testing.T, web *robotstest.Web) {
+		began := time.Now()
+		web.Set("a.test", "/robots.txt", func(out http.ResponseWriter, _ *http.Request) {
+			if time.Since(began) < 20*time.Hour {
+				fmt.Fprint(out, "User-agent: *\nCrawl-delay: 3600")
+			} else {
+				fmt.Fprint(out, "User-agent: *\nCrawl-delay: 7200\nDisallow: /3")
+			}
+		})
+		c := start(t, web, async)
+		for i := range 40 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+			synctest.Wait()
+		}
+		c.Wait()
+		log := web.Log("a.test")
+		if want := 2 + 30; len(log) != want { // 3 is through by then, 30 to 39 are not
+			t.Fatalf("%d requests, want %d:\n%s", len(log), want, log.Schedule())
+		}
+		for i, r := range log[1:] {
+			gap, want := r.Time.Sub(log[i].Time).Round(time.Microsecond), time.Hour
+			if i >= 24 {
+				want = 2 * time.Hour
+			}
+			if gap != want {
+				t.Errorf("%v before %s, want %v", gap, r.URI, want)
+			}
+			if r.URI == "/robots.txt" && r.Elapsed != 24*time.Hour {
+				t.Errorf("robots.txt once more at %v, want 24h", r.Elapsed)
+			}
+		}
+	})
+}
+
+// changing serves one robots.txt until an instant, and then another.
+func changing(after time.Duration, before, then string) http.HandlerFunc {
+	began := time.Now()
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "max-age=600")
+		if time.Since(began) < after {
+			fmt.Fprint(w, before)
+			return
+		}
+		fmt.Fprint(w, then)
+	}
+}
+
+func TestARobotsTxtThatChangesWhilePagesWait(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(8, "")}, func(t *testing.T, web *robotstest.Web) {
+		web.Set("a.test", "/robots.txt", changing(time.Minute, "User-agent: *\nCrawl-delay: 250\n",
+			"User-agent: *\nCrawl-delay: 1\nDisallow: /5\nDisallow: /6\nDisallow: /7\n"))
+		told := make(chan collyrobots.RobotsChange, 10)
+		c := start(t, web, async, collyrobots.OnRobotsChanged(func(c collyrobots.RobotsChange) { told <- c }))
+		for i := range 8 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+			time.Sleep(time.Millisecond) // so that they wait in this order
+		}
+		c.Wait()
+		// The file is read again with the first page that has its turn after ten minutes.
+		wantURIs(t, web, "a.test", "/robots.txt /0 /1 /robots.txt /2 /3 /4")
+		log := web.Log("a.test")
+		if gap := log[6].Time.Sub(log[5].Time); gap != time.Second {
+			t.Errorf("the last pages are %v apart, want 1s", gap)
+		}
+		for _, path := range []string{"5", "6", "7"} {
+			wantDenied(t, c, "http://a.test/"+path, collyrobots.ReasonRule, map[string]int{"5": 3, "6": 4, "7": 5}[path])
+		}
+		change := <-told
+		if change.Old.CrawlDelay != 250*time.Second || change.New.CrawlDelay != time.Second ||
+			change.RobotsURL != "http://a.test/robots.txt" || change.New.Meaning != "rules" || len(told) != 0 {
+			t.Errorf("%+v, and %d more", change, len(told))
+		}
+		if len(c.errs) != 0 {
+			t.Errorf("OnError was told of %v: a page denied while it waits costs nobody a LimitRule slot", c.errs)
+		}
+	})
+}
+
+// The callback may ask the plugin while it is being closed.
+func TestCloseWhileAChangeIsTold(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(1, "")}, func(t *testing.T, web *robotstest.Web) {
+		web.Set("a.test", "/robots.txt", changing(time.Minute, noDenys, "User-agent: *\nDisallow: /\n"))
+		var c *crawl
+		told := make(chan error, 1)
+		c = start(t, web, nil, collyrobots.OnRobotsChanged(func(collyrobots.RobotsChange) {
+			time.Sleep(time.Second)
+			_, err := c.robots.Check(t.Context(), "http://a.test/")
+			told <- err
+		}))
+		c.Visit("http://a.test/")
+		time.Sleep(time.Hour)
+		c.Visit("http://a.test/0")
+		c.robots.Close()
+		if err := <-told; err != nil && !errors.Is(err, collyrobots.ErrClosed) {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,129 @@
+package collyrobots_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/queue"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+func TestQueues(t *testing.T) {
+	for _, threads := range []int{1, 4} {
+		t.Run(fmt.Sprint(threads, " threads"), func(t *testing.T) {
+			inBubble(t, robotstest.Sites{
+				"a.test": robotstest.Pages(8, "User-agent: *\nCrawl-delay: 1\nDisallow: /7"),
+				"b.test": robotstest.Pages(8, "User-agent: *\nCrawl-delay: 3"),
+			}, func(t *testing.T, web *robotstest.Web) {
+				q, err := queue.New(threads, nil)
+				must(t, err)
+				c := start(t, web, nil)
+				c.OnHTML("a[href]", func(e *colly.HTMLElement) {
+					if err := q.AddURL(e.Request.AbsoluteURL(e.Attr("href"))); err != nil {
+						t.Error(err)
+					}
+				})
+				for _, host := range []string{"a", "b"} {
+					must(t, q.AddURL("http://"+host+".test/"))
+				}
+				must(t, q.Run(c.Collector.Collector))
+				wantNoSooner(t, web, "a.test", 1*time.Second, 1+1+7)
+				wantNoSooner(t, web, "b.test", 3*time.Second, 1+1+8)
+				if strings.Contains(web.Log("a.test").URIs(), "/7") {
+					t.Errorf("a.test was asked for %s", web.Log("a.test").URIs())
+				}
+			})
+		})
+	}
+}
+
+func TestAQueueIsFed(t *testing.T) {
+	web := robotstest.New(t, shop())
+	q, err := queue.New(2, &queue.InMemoryQueueStorage{MaxSize: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{Sink: q.AddURL}))
+	q.AddURL("http://shop.test/")
+	if err := q.Run(c.Collector.Collector); err != nil {
+		t.Fatal(err)
+	}
+	wantSortedURIs(t, web, "shop.test", "/ /1 /2 /5 /6 /a.xml /b.xml.gz /gone.xml /index.xml /robots.txt")
+}
+
+// A queue that pulls: a large site costs the room of one page, and what callbacks add goes first.
+func TestASitemapQueue(t *testing.T) {
+	sites := shop()
+	sites["shop.test"]["/5"] = robotstest.Page("/found")
+	sites["shop.test"]["/found"] = robotstest.Page()
+	sites["gone.test"] = nil
+	web := robotstest.New(t, sites)
+	c := start(t, web, nil)
+	if _, err := c.robots.SitemapQueue(&queue.InMemoryQueueStorage{}, collyrobots.Feed{Window: -1}, "http://shop.test/"); err == nil {
+		t.Error("a bad Feed is taken")
+	}
+	if _, err := c.robots.SitemapQueue(&queue.InMemoryQueueStorage{}, collyrobots.Feed{}, "shop.test"); err == nil {
+		t.Error("a bad URL is taken")
+	}
+	storage, err := c.robots.SitemapQueue(&queue.InMemoryQueueStorage{MaxSize: 100}, collyrobots.Feed{}, "http://shop.test/any", "http://gone.test/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := queue.New(2, storage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.AddURL("http://shop.test/")
+	told := map[string]string{}
+	c.OnResponse(func(r *colly.Response) {
+		c.note(func() {
+			told[r.Request.URL.Path] = r.Ctx.Get(collyrobots.CtxSitemap) + " " + r.Ctx.Get(collyrobots.CtxLastMod)
+		})
+	})
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { q.AddURL(e.Request.AbsoluteURL(e.Attr("href"))) })
+	if err := q.Run(c.Collector.Collector); err != nil {
+		t.Fatal(err)
+	}
+	wantSortedURIs(t, web, "shop.test", "/ /1 /2 /5 /6 /a.xml /b.xml.gz /found /gone.xml /index.xml /robots.txt")
+	if got, want := told["/5"], "http://shop.test/b.xml.gz 2024-05-01T00:00:00Z"; got != want {
+		t.Errorf("/5 knows %q, want %q", got, want)
+	}
+	if got := storage.Stats(); got.Fed != 5 || got.Denied != 1 || got.OutOfScope != 1 {
+		t.Errorf("%+v", got)
+	}
+	if err := storage.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestASitemapQueueThatIsClosedEarly(t *testing.T) {
+	web := robotstest.New(t, bigShop(100, noDenys))
+	c := start(t, web, nil)
+	storage, err := c.robots.SitemapQueue(&queue.InMemoryQueueStorage{MaxSize: 100}, collyrobots.Feed{}, "http://a.test/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := storage.Init(); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := storage.GetRequest(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	storage.Close()
+	if n, err := storage.QueueSize(); n != 0 || err != nil {
+		t.Errorf("size %d, %v", n, err)
+	}
+	if _, err := storage.GetRequest(); err == nil {
+		t.Error("GetRequest succeeds after Close")
+	}
+	if got := storage.Stats(); got.Entries > 5 {
+		t.Errorf("%+v: read ahead of what was asked for", got)
+	}
+}

@@ -1,0 +1,225 @@
+package collyrobots
+
+import (
+	"context"
+	"hash/maphash"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/collyrobots/collyrobots/internal/pace"
+	"github.com/collyrobots/collyrobots/internal/policy"
+)
+
+// A request is what is known of one exchange from the moment when a hook or the transport first sees
+// it until it is over: its place with its host, and what it was judged by.
+//
+// Colly's hooks and the transport share one thing, the request's URL: the same pointer. So requests
+// are found by it. At any time a request is held by one goroutine, or lies idle between two hooks.
+type request struct {
+	exchange
+	shard   *requestShard
+	url     *url.URL
+	judged  url.URL // what url pointed to when it was judged: a callback may change that
+	policy  *policy.Policy
+	early   bool     // its place is given back when the headers are there: callbacks may visit the host
+	refusal error    // why the second stage denied it
+	fed     *fedPage // nil: no sitemap listed it
+
+	held       bool
+	since      time.Time // when it was let go
+	prev, next *request  // idle ones, the oldest first
+}
+
+// idleLimit is how long a request lies between two hooks before it is given up: a later callback has
+// aborted it, which Colly does not report.
+const idleLimit = 10 * time.Second
+
+// requests are those under way.
+type requests struct {
+	seed   maphash.Seed
+	shards [64]requestShard
+}
+
+type requestShard struct {
+	mu    sync.Mutex
+	byURL map[*url.URL]*request
+	idle  request // the head of the ring of idle ones
+}
+
+func newRequests() *requests {
+	rs := &requests{seed: maphash.MakeSeed()}
+	for i := range rs.shards {
+		s := &rs.shards[i]
+		s.byURL = make(map[*url.URL]*request)
+		s.idle.prev, s.idle.next = &s.idle, &s.idle
+	}
+	return rs
+}
+
+var spareRequests = sync.Pool{New: func() any { return new(request) }}
+
+func (rs *requests) shard(u *url.URL) *requestShard {
+	return &rs.shards[maphash.Comparable(rs.seed, u)%uint64(len(rs.shards))]
+}
+
+// open returns a new request with this URL, held by the caller. One that lay there is given up.
+func (rs *requests) open(u *url.URL, now time.Time) *request {
+	q := spareRequests.Get().(*request)
+	s := rs.shard(u)
+	q.shard, q.url, q.held = s, u, true
+	s.mu.Lock()
+	before, old := s.byURL[u], s.oldest(now)
+	s.byURL[u] = q
+	if before != nil && !before.held {
+		before.unlink()
+	} else {
+		before = nil
+	}
+	s.mu.Unlock()
+	before.giveUp()
+	if old != before {
+		old.giveUp()
+	}
+	return q
+}
+
+// oldest takes the request out that has been idle for longest, if that is too long. s.mu is held.
+func (s *requestShard) oldest(now time.Time) *request {
+	q := s.idle.next
+	if q == &s.idle || now.Sub(q.since) < idleLimit {
+		return nil
+	}
+	q.unlink()
+	delete(s.byURL, q.url)
+	return q
+}
+
+// take returns the idle request with this URL, held by the caller from now on, or nil.
+func (rs *requests) take(u *url.URL) *request {
+	s := rs.shard(u)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := s.byURL[u]
+	if q == nil || q.held {
+		return nil
+	}
+	q.held = true
+	q.unlink()
+	return q
+}
+
+// hostOf returns the host of the request with this URL, or nil.
+func (rs *requests) hostOf(u *url.URL) *pace.Host {
+	s := rs.shard(u)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if q := s.byURL[u]; q != nil {
+		return q.host
+	}
+	return nil
+}
+
+// knows reports whether there is a request with this URL.
+func (rs *requests) knows(u *url.URL) bool { return rs.hostOf(u) != nil }
+
+// letGo leaves q to the next hook.
+func (q *request) letGo(now time.Time) {
+	s := q.shard
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q.held, q.since = false, now
+	q.prev, q.next = s.idle.prev, &s.idle
+	q.prev.next, q.next.prev = q, q
+}
+
+// close ends q, which the caller holds and must not use any more.
+func (q *request) close() {
+	s := q.shard
+	s.mu.Lock()
+	if s.byURL[q.url] == q {
+		delete(s.byURL, q.url)
+	}
+	s.mu.Unlock()
+	q.giveUp()
+}
+
+// empty reports whether no request is under way.
+func (rs *requests) empty() bool {
+	for i := range rs.shards {
+		s := &rs.shards[i]
+		s.mu.Lock()
+		n := len(s.byURL)
+		s.mu.Unlock()
+		if n > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (q *request) unlink() {
+	q.prev.next, q.next.prev = q.next, q.prev
+	q.prev, q.next = nil, nil
+}
+
+// giveUp gives back what q, which may be nil, has of its host, and q itself.
+func (q *request) giveUp() {
+	if q == nil {
+		return
+	}
+	q.ticket.End()
+	*q = request{}
+	spareRequests.Put(q)
+}
+
+// set notes what q was judged by, and where.
+func (q *request) set(v verdict) {
+	q.judged, q.host, q.policy = *q.url, v.host, v.policy
+}
+
+// unchanged reports whether q's URL still is what was judged.
+func (q *request) unchanged() bool { return q.host != nil && *q.url == q.judged }
+
+// Answered implements backend.Trip. Nobody reads the body of a redirect, but the user's redirect
+// handler may well visit the same host before it is closed.
+func (q *request) Answered(resp *http.Response) {
+	if q.policy.Failing() {
+		q.policy.SiteAnswered()
+	}
+	q.exchange.Answered(resp)
+	redirect := resp.StatusCode >= 300 && resp.StatusCode < 400
+	if redirect || q.early {
+		q.ticket.End()
+	}
+	if redirect && (q.early || q.fed != nil) {
+		next := context.WithValue(resp.Request.Context(), hop{}, &hop{q.early, q.fed})
+		q.fed = nil
+		resp.Request = resp.Request.WithContext(next)
+	}
+}
+
+// A hop is what a redirect hands on to the request that follows it. It is also the key under which
+// the redirect's context has a pointer to it.
+type hop struct {
+	early bool
+	fed   *fedPage
+}
+
+// follow takes over what the redirect that led to q has handed on.
+func (q *request) follow(redirect *http.Response) {
+	if redirect == nil || redirect.Request == nil {
+		return
+	}
+	if from, ok := redirect.Request.Context().Value(hop{}).(*hop); ok {
+		q.early, q.fed = from.early, from.fed
+	}
+}
+
+// Ended implements backend.Trip.
+func (q *request) Ended() {
+	fed := q.fed
+	q.close()
+	fed.await() // for the hook that should follow
+}

@@ -1,0 +1,44 @@
+package collyrobots_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/extensions"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+func TestTheSelfCheckSaysWhatIsWiredWrongly(t *testing.T) {
+	cases := []struct {
+		name  string
+		opts  []collyrobots.Option
+		wrong func(c *crawl)
+		says  string // empty: nothing
+	}{
+		{"all well", nil, func(*crawl) {}, ""},
+		{"built-in check", nil, func(c *crawl) { c.IgnoreRobotsTxt = false }, "built-in"},
+		{"random user agent", nil, func(c *crawl) { extensions.RandomUserAgent(c.Collector.Collector) }, "OnRequest callbacks were registered after Attach"},
+		{"changing user agent", nil, func(c *crawl) { c.Visit("http://a.test/0"); c.UserAgent = "OtherBot/1.0" }, "user agent changes"},
+		{"fixed token", []collyrobots.Option{collyrobots.ProductToken("ExampleBot")},
+			func(c *crawl) { c.Visit("http://a.test/0"); c.UserAgent = "OtherBot/1.0" }, ""},
+		{"token without a group", []collyrobots.Option{collyrobots.ProductToken("MJ12bot")}, func(*crawl) {}, "MJ12bot"},
+		{"bare clone", nil, func(c *crawl) { c.Collector.Collector.Clone().Visit("http://a.test/1") }, "without Attach"},
+		{"later callback", nil, func(c *crawl) { c.OnRequest(func(*colly.Request) {}) }, "after Attach"},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(3, noDenys)})
+			c := start(t, web, nil, tc.opts...)
+			tc.wrong(c)
+			for range 2 {
+				c.Visit("http://a.test/")
+			}
+			if log := c.logged.String(); tc.says == "" && log != "" || !strings.Contains(log, tc.says) || strings.Count(log, "\n") > 1 {
+				t.Errorf("the log says %q, want %q once", log, tc.says)
+			}
+		})
+	}
+}

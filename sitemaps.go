@@ -1,0 +1,290 @@
+package collyrobots
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots/internal/feed"
+	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/sitemap"
+	"github.com/collyrobots/collyrobots/store"
+)
+
+// sitemaps feed what the sitemaps of a crawl's sites list. All methods of a nil pointer do nothing.
+type sitemaps struct {
+	*judge
+	feed  *feed.Feed
+	slots feed.Slots // of the pages of all collectors that are Async
+	user  Feed
+}
+
+func newSitemaps(j *judge, f Feed, s store.Store, log *slog.Logger) *sitemaps {
+	return &sitemaps{judge: j, user: f, feed: feed.New(feed.Options{
+		Window: f.Window, MaxURLs: f.MaxURLs, Since: f.Since, Keep: f.Keep, Scope: feed.Scope(f.Scope),
+		WellKnown: f.WellKnown, NewestFirst: f.NewestFirst, Resume: f.Resume, Limits: f.Limits, Store: s, Log: log,
+	})}
+}
+
+// offer notes a site that the crawl came to: its sitemaps are read when a request is done.
+func (s *sitemaps) offer(pol *policy.Policy) {
+	if s != nil && (pol.Meaning == policy.Rules || pol.Meaning == policy.NoRobots) {
+		s.feed.Offer(pol.Authority, pol.Sitemaps())
+	}
+}
+
+// run reads the sitemaps that are pending, on the goroutine of a request that is done.
+func (s *sitemaps) run(c *colly.Collector, f fetcher) {
+	if s != nil {
+		s.feed.Run(c.Context, &feeder{s, c, c.UserAgent, f})
+	}
+}
+
+// statistics returns what was counted.
+func (s *sitemaps) statistics() FeedStats {
+	if s == nil {
+		return FeedStats{}
+	}
+	return feedStats(s.feed)
+}
+
+// examples returns the first URLs that were not fed.
+func (s *sitemaps) examples() map[string][]string {
+	if s == nil {
+		return nil
+	}
+	return notFed(s.feed)
+}
+
+// A feeder feeds one collector: it is a feed.Crawl.
+type feeder struct {
+	*sitemaps
+	c         *colly.Collector // nil: there is none, and nothing is visited
+	userAgent string
+	fetcher   fetcher
+}
+
+// Allowed implements feed.Crawl.
+func (f *feeder) Allowed(ctx context.Context, u *url.URL) (bool, feed.Result) {
+	v, err := f.decide(ctx, time.Now(), u, f.userAgent, f.fetcher)
+	if err == nil {
+		err = f.refuse(v, u, func(error) {})
+	}
+	if err == nil {
+		return true, feed.Done
+	}
+	f.report.notSent(u, err, false)
+	if denied := (*DisallowedError)(nil); errors.As(err, &denied) && f.user.Denied != nil {
+		f.user.Denied(denied.Decision)
+	}
+	return false, resultOf(ctx, 0, err)
+}
+
+// Get implements feed.Crawl.
+func (f *feeder) Get(ctx context.Context, u *url.URL, header http.Header, timeout time.Duration) (*http.Response, time.Time, error) {
+	if !hasRobots(u) {
+		return nil, time.Time{}, fmt.Errorf("collyrobots: sitemap %s is not an http or https URL", u.Redacted())
+	}
+	allowed := func() error {
+		v, err := f.decide(ctx, time.Now(), u, f.userAgent, f.fetcher)
+		if err != nil {
+			return err
+		}
+		return f.refuse(v, u, func(error) {})
+	}
+	if err := allowed(); err != nil {
+		return nil, time.Time{}, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	req.Header = header
+	req.Header.Set("User-Agent", f.userAgent)
+	return f.limiter.exchange(f.fetcher.seam(), req, timeout, allowed)
+}
+
+// Slots implements feed.Crawl.
+func (f *feeder) Slots() *feed.Slots {
+	if f.c == nil || !f.c.Async {
+		return nil
+	}
+	return &f.slots
+}
+
+// Visit implements feed.Crawl: it gives a page to the Sink or the collector.
+func (f *feeder) Visit(e sitemap.Entry, done func(feed.Result)) (taken bool) {
+	if f.user.Sink != nil {
+		if f.user.Sink(e.Loc) != nil {
+			return false
+		}
+		done(feed.Done)
+		return true
+	}
+	page := &fedPage{done: done}
+	ctx := contextOf(e)
+	ctx.Put(ctxPage, page)
+	err := f.visit(e.Loc, ctx)
+	if err != nil && !page.claimed() {
+		return false
+	}
+	if err != nil || !f.c.Async {
+		page.end(resultOf(f.c.Context, 0, err))
+	}
+	return true
+}
+
+// visit is the collector's Visit with a context.
+func (f *feeder) visit(loc string, ctx *colly.Context) error {
+	if f.c.CheckHead {
+		if err := f.c.Head(loc); err != nil {
+			return err
+		}
+	}
+	return f.c.Request(http.MethodGet, loc, nil, ctx, nil)
+}
+
+// Keys of a fed request's colly.Context. Requests made by its callbacks through Request.Visit share
+// that context.
+const (
+	CtxSitemap = "collyrobots.sitemap" // string: the URL of the file that lists the page
+	CtxLastMod = "collyrobots.lastmod" // string: its lastmod in RFC 3339, where known
+	ctxPage    = "collyrobots.page"
+)
+
+// contextOf returns what a fed request is told of its sitemap.
+func contextOf(e sitemap.Entry) *colly.Context {
+	ctx := colly.NewContext()
+	ctx.Put(CtxSitemap, e.Sitemap)
+	if !e.LastMod.IsZero() {
+		ctx.Put(CtxLastMod, e.LastMod.Format(time.RFC3339))
+	}
+	return ctx
+}
+
+// resultOf returns what became of a page that ended with an error, which may be nil.
+func resultOf(ctx context.Context, status int, err error) feed.Result {
+	denied := (*DisallowedError)(nil)
+	switch {
+	case err == nil:
+		return feed.Done
+	case ctx.Err() != nil, errors.Is(err, ErrClosed):
+		return feed.Unfinished
+	case errors.As(err, &denied):
+		if r := denied.Decision.Reason; r == ReasonUnreachable || r == ReasonSiteDown {
+			return feed.Failed
+		}
+		return feed.Done
+	case status >= 400 && status < 500 && status != http.StatusRequestTimeout && status != http.StatusTooManyRequests:
+		return feed.Done // the page is not there
+	}
+	return feed.Failed
+}
+
+// A fedPage is a page that a sitemap listed, from the moment when the collector has it until its
+// request is done. It travels in the request's context, which the page's own children share: only
+// the first request to claim it holds it. All methods of a nil page do nothing.
+type fedPage struct {
+	done  func(feed.Result)
+	mu    sync.Mutex
+	page  *colly.Request
+	timer *time.Timer
+	ended bool
+}
+
+// fedLimit is how long a fed page goes without a sign of life where Colly may never give one: it
+// does not report that a later OnRequest callback has aborted a request, or that the character set of
+// a page was not detected.
+const fedLimit = 10 * time.Second
+
+// claim gives the fed page in r's context to r, if it is the first to come.
+func (s *sitemaps) claim(r *colly.Request) *fedPage {
+	if s == nil {
+		return nil
+	}
+	p, _ := r.Ctx.GetAny(ctxPage).(*fedPage)
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.page == nil {
+		p.page = r
+	}
+	if p.page != r {
+		return nil
+	}
+	return p
+}
+
+// of returns the fed page that r holds, or nil.
+func (s *sitemaps) of(r *colly.Request) *fedPage {
+	if s == nil {
+		return nil
+	}
+	p, _ := r.Ctx.GetAny(ctxPage).(*fedPage)
+	if p == nil || !p.heldBy(r) {
+		return nil
+	}
+	return p
+}
+
+func (p *fedPage) heldBy(r *colly.Request) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.page == r
+}
+
+// claimed reports whether a request has come for the page.
+func (p *fedPage) claimed() bool { return !p.heldBy(nil) }
+
+// await gives the page up if nothing is heard of it for fedLimit.
+func (p *fedPage) await() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
+		return
+	}
+	if p.timer == nil {
+		p.timer = time.AfterFunc(fedLimit, func() { p.end(feed.Failed) })
+	} else {
+		p.timer.Reset(fedLimit)
+	}
+}
+
+// keep ends an await.
+func (p *fedPage) keep() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+}
+
+// end tells what became of the page. Only what is told first counts.
+func (p *fedPage) end(result feed.Result) {
+	if p == nil {
+		return
+	}
+	p.keep()
+	p.mu.Lock()
+	before := p.ended
+	p.ended = true
+	p.mu.Unlock()
+	if !before {
+		p.done(result)
+	}
+}

@@ -1,0 +1,288 @@
+package collyrobots_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/sitemap"
+)
+
+// shop is a site whose pages are found by its sitemaps alone.
+func shop() robotstest.Sites {
+	return robotstest.Sites{
+		"shop.test": {
+			"/robots.txt":   "User-agent: *\nDisallow: /cart\nSitemap: http://shop.test/index.xml\nSitemap: http://cdn.test/shop.xml\n",
+			"/":             robotstest.Page(),
+			"/index.xml":    robotstest.SitemapIndex("http://shop.test/a.xml", "http://shop.test/b.xml.gz", "http://shop.test/gone.xml"),
+			"/a.xml":        robotstest.Sitemap("http://shop.test/1", "2020-01-01 http://shop.test/2", "http://shop.test/cart/3", "http://else.test/4"),
+			"/b.xml.gz":     robotstest.Gzip(robotstest.Sitemap("2024-05-01 http://shop.test/5", "http://shop.test/1")),
+			"/1":            robotstest.Page(),
+			"/2":            robotstest.Page(),
+			"/5":            robotstest.Page(),
+			"/6":            robotstest.Page(),
+			"/cart/3":       robotstest.Page(),
+			"/other/denied": robotstest.Page(),
+		},
+		"cdn.test": {
+			"/robots.txt": "User-agent: *\nDisallow: /closed\n",
+			"/shop.xml":   robotstest.Redirect("/moved.xml"),
+			"/moved.xml":  robotstest.Sitemap("http://shop.test/6", "http://cdn.test/7"),
+			"/7":          robotstest.Page(),
+		},
+		"else.test": {"/robots.txt": noDenys, "/4": robotstest.Page()},
+	}
+}
+
+func TestSitemapsAreCrawled(t *testing.T) {
+	for name, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
+		t.Run(name, func(t *testing.T) {
+			web := robotstest.New(t, shop())
+			var denied []string
+			c := start(t, web, options, collyrobots.FollowSitemaps(collyrobots.Feed{
+				Denied: func(d collyrobots.Decision) { denied = append(denied, fmt.Sprint(d.URL, " ", d.Rule)) },
+			}))
+			c.Visit("http://shop.test/")
+			c.Wait()
+			if got, want := strings.Join(denied, ", "), "http://shop.test/cart/3 Disallow: /cart"; got != want {
+				t.Errorf("denied: %s, want %s", got, want)
+			}
+			wantSortedURIs(t, web, "shop.test", "/ /1 /2 /5 /6 /a.xml /b.xml.gz /gone.xml /index.xml /robots.txt")
+			wantSortedURIs(t, web, "cdn.test", "/7 /moved.xml /robots.txt /shop.xml")
+			if got := web.Log("else.test").URIs(); got != "" {
+				t.Errorf("else.test, out of scope, was asked for %s", got)
+			}
+			want := collyrobots.FeedStats{Files: 4, FilesFailed: 1, Entries: 8, Fed: 5, OutOfScope: 1, Duplicate: 1, Denied: 1, Errors: 1}
+			if got := c.robots.Stats().Sitemaps; got != want {
+				t.Errorf("got  %+v\nwant %+v", got, want)
+			}
+		})
+	}
+}
+
+func TestFeedOptions(t *testing.T) {
+	web := robotstest.New(t, shop())
+	var sunk []string
+	c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{
+		Since:   time.Date(2022, 1, 1, 0, 0, 0, 0, time.UTC),
+		Keep:    func(e sitemap.Entry) bool { return !strings.HasSuffix(e.Loc, "/6") },
+		Sink:    func(url string) error { sunk = append(sunk, url); return nil },
+		MaxURLs: 3,
+	}))
+	c.Visit("http://shop.test/")
+	slices.Sort(sunk) // several files are read at once
+	if got, want := strings.Join(sunk, " "), "http://cdn.test/7 http://shop.test/1 http://shop.test/5"; got != want {
+		t.Errorf("fed %s, want %s", got, want)
+	}
+	if got := c.robots.Stats().Sitemaps; got.Old != 1 || got.Fed != 3 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestFedRequestsKnowTheirSitemap(t *testing.T) {
+	web := robotstest.New(t, shop())
+	c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
+	told := map[string]string{}
+	c.OnResponse(func(r *colly.Response) {
+		told[r.Request.URL.Path] = r.Ctx.Get(collyrobots.CtxSitemap) + " " + r.Ctx.Get(collyrobots.CtxLastMod)
+	})
+	c.Visit("http://shop.test/")
+	for path, want := range map[string]string{
+		"/":  " ",
+		"/1": "http://shop.test/a.xml ",
+		"/5": "http://shop.test/b.xml.gz 2024-05-01T00:00:00Z",
+		"/6": "http://cdn.test/moved.xml ",
+	} {
+		if told[path] != want {
+			t.Errorf("%s knows %q, want %q", path, told[path], want)
+		}
+	}
+}
+
+// bigShop lists n pages in one sitemap.
+func bigShop(n int, robots string) robotstest.Sites {
+	s := robotstest.Pages(n, robots+"Sitemap: http://a.test/map.xml\n")
+	var locs []string
+	for i := range n {
+		locs = append(locs, fmt.Sprintf("http://a.test/%d", i))
+	}
+	s["/"], s["/map.xml"] = robotstest.Page(), robotstest.Sitemap(locs...)
+	return robotstest.Sites{"a.test": s}
+}
+
+func TestWindowBoundsWhatIsUnderWay(t *testing.T) {
+	web := robotstest.New(t, bigShop(300, noDenys))
+	c := start(t, web, async, collyrobots.FollowSitemaps(collyrobots.Feed{Window: 5}))
+	var under, most atomic.Int32
+	c.OnRequest(func(r *colly.Request) {
+		if n := under.Add(1); n > most.Load() {
+			most.Store(n)
+		}
+	})
+	c.OnScraped(func(*colly.Response) { under.Add(-1) })
+	c.Visit("http://a.test/")
+	c.Wait()
+	// The window's place is given back just before this test's own OnScraped counts it, and the
+	// first page is under way as well.
+	if n := most.Load(); n < 2 || n > 2*5+1 {
+		t.Errorf("%d requests were under way at once", n)
+	}
+	if n := len(web.Log("a.test")); n != 303 {
+		t.Errorf("%d requests, want 303", n)
+	}
+}
+
+// A later callback's abort is told to nobody. The window must not fill with what will never be
+// done.
+func TestTheWindowOutlivesLaterAborts(t *testing.T) {
+	inBubble(t, bigShop(12, noDenys), func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async, collyrobots.FollowSitemaps(collyrobots.Feed{Window: 4}))
+		c.OnRequest(func(r *colly.Request) {
+			if r.URL.Path == "/1" || r.URL.Path == "/2" {
+				r.Abort()
+			}
+		})
+		c.Visit("http://a.test/")
+		c.Wait()
+		if n := len(web.Log("a.test")); n != 13 {
+			t.Errorf("%d requests, want 13: %s", n, web.Log("a.test").URIs())
+		}
+	})
+}
+
+func TestWellKnownSitemaps(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{
+		"a.test": {"/robots.txt": noDenys, "/": robotstest.Page(), "/sitemap.xml": robotstest.Sitemap("http://a.test/1"), "/1": robotstest.Page(), "/sitemap_index.xml": robotstest.Page()},
+		"b.test": {"/": robotstest.Page(), "/sitemap_index.xml": robotstest.SitemapIndex("http://b.test/map.xml"), "/map.xml": robotstest.Sitemap("http://b.test/1"), "/1": robotstest.Page()},
+		"c.test": {"/robots.txt": 503},
+		"d.test": {"/robots.txt": "Sitemap: http://d.test/map.xml", "/": robotstest.Page(), "/map.xml": robotstest.Sitemap("http://d.test/1"), "/1": robotstest.Page()},
+	})
+	for _, wellKnown := range []bool{false, true} {
+		c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{WellKnown: wellKnown}))
+		for _, host := range []string{"a", "b", "c", "d"} {
+			c.Visit("http://" + host + ".test/")
+		}
+		if named := c.robots.Stats().Sitemaps.Fed == 1; named == wellKnown {
+			t.Errorf("WellKnown %v: %+v", wellKnown, c.robots.Stats().Sitemaps)
+		}
+	}
+	for host, want := range map[string]string{
+		"a.test": "/robots.txt / /robots.txt / /sitemap.xml /1",
+		"b.test": "/robots.txt / /robots.txt / /sitemap.xml /sitemap_index.xml /map.xml /1",
+		"c.test": "/robots.txt /robots.txt",
+		"d.test": "/robots.txt / /map.xml /1 /robots.txt / /map.xml /1",
+	} {
+		if got := web.Log(host).URIs(); got != want {
+			t.Errorf("%s was asked for %s, want %s", host, got, want)
+		}
+	}
+}
+
+func TestASiteClosedToPagesStillFeeds(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": {
+		"/robots.txt": "User-agent: *\nDisallow: /\nAllow: /map.xml\nAllow: /open\nSitemap: http://a.test/map.xml\n",
+		"/map.xml":    robotstest.Sitemap("http://a.test/open", "http://a.test/closed"), "/open": robotstest.Page(), "/closed": robotstest.Page(),
+	}})
+	c := start(t, web, async, collyrobots.FollowSitemaps(collyrobots.Feed{}))
+	c.Visit("http://a.test/")
+	c.Wait()
+	wantURIs(t, web, "a.test", "/robots.txt /map.xml /open")
+}
+
+func TestSitemapsObeyRobotsTxtAndPace(t *testing.T) {
+	sites := robotstest.Sites{"a.test": {
+		"/robots.txt":  "User-agent: *\nCrawl-delay: 3600\nDisallow: /closed\nSitemap: http://a.test/closed.xml\nSitemap: /bad\nSitemap: http://a.test/hop.xml\nSitemap: http://a.test/map.xml",
+		"/":            robotstest.Page(),
+		"/closed.xml":  robotstest.Sitemap("http://a.test/1"),
+		"/hop.xml":     robotstest.Redirect("/closed.xml"),
+		"/map.xml":     robotstest.Sitemap("http://a.test/2"),
+		"/1":           robotstest.Page(),
+		"/2":           robotstest.Page(),
+		"/bad":         robotstest.Page(),
+		"/robots.txt2": robotstest.Page(),
+	}}
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async, collyrobots.FollowSitemaps(collyrobots.Feed{}))
+		c.Visit("http://a.test/")
+		c.Wait()
+		wantSortedURIs(t, web, "a.test", "/ /2 /bad /hop.xml /map.xml /robots.txt")
+		wantNoSooner(t, web, "a.test", time.Hour, 6) // longer than any time limit: what counts is the waiting for the host's turn
+		if !strings.Contains(c.logged.String(), "closed.xml") {
+			t.Errorf("the log does not say why: %s", c.logged)
+		}
+	})
+}
+
+// A sitemap of some MiB goes through a file, and a cut one still gives its entries.
+func TestALargeSitemapThatIsCut(t *testing.T) {
+	shop := bigShop(3, noDenys)
+	whole := shop["a.test"]["/map.xml"].(string)
+	filler := "<!--" + strings.Repeat("x", 1<<20) + "-->"
+	large := strings.Replace(whole, "<url>", filler+"<url>", 1)
+	shop["a.test"]["/map.xml"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", fmt.Sprint(len(large)))
+		w.Write([]byte(large[:strings.Index(large, "<loc>http://a.test/2")]))
+		panic(http.ErrAbortHandler)
+	})
+	web := robotstest.New(t, shop)
+	c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
+	c.Visit("http://a.test/")
+	wantURIs(t, web, "a.test", "/robots.txt / /map.xml /0 /1")
+	if got := c.robots.Stats().Sitemaps; got.Errors != 1 || got.FilesCut != 1 || got.Fed != 2 {
+		t.Errorf("%+v, want 2 fed and the cut reported", got)
+	}
+}
+
+func TestTheEndOfTheContextEndsTheFeed(t *testing.T) {
+	inBubble(t, bigShop(500, "User-agent: *\nCrawl-delay: 0.1\n"), func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async, collyrobots.FollowSitemaps(collyrobots.Feed{}))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		c.Context = ctx
+		var done atomic.Int32
+		c.OnScraped(func(r *colly.Response) {
+			if done.Add(1) == 3 {
+				cancel()
+			}
+		})
+		c.Visit("http://a.test/")
+		c.Wait()
+		if n := len(web.Log("a.test")); n > 2+3+1 { // robots.txt and the sitemap, three pages, one under way
+			t.Errorf("%d requests, some after the end: %s", n, web.Log("a.test").URIs())
+		}
+	})
+}
+
+func TestNewestFirst(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": {
+		"/robots.txt": "Sitemap: http://a.test/index.xml",
+		"/":           robotstest.Page(),
+		"/index.xml":  robotstest.SitemapIndex("http://a.test/1.xml", "http://a.test/2.xml"),
+		"/1.xml":      robotstest.Sitemap("http://a.test/undated", "2020-01-01 http://a.test/2020", "2024-01-01 http://a.test/2024"),
+		"/2.xml":      robotstest.Sitemap("2022-01-01 http://a.test/2022", "2023-01-01 http://a.test/2023", "1999-01-01 http://a.test/1999"),
+	}})
+	var fed []string
+	c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{
+		NewestFirst: true, MaxURLs: 3, Sink: func(url string) error { fed = append(fed, url[len("http://a.test/"):]); return nil },
+	}))
+	c.Visit("http://a.test/")
+	if got, want := strings.Join(fed, " "), "2024 2023 2022"; got != want {
+		t.Errorf("fed %s, want %s", got, want)
+	}
+	for _, bad := range []collyrobots.Feed{
+		{NewestFirst: true}, {NewestFirst: true, MaxURLs: 1, Resume: true}, {Resume: true},
+	} {
+		if _, err := collyrobots.New(collyrobots.FollowSitemaps(bad)); err == nil {
+			t.Errorf("%+v is taken", bad)
+		}
+	}
+}

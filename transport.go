@@ -1,0 +1,93 @@
+package collyrobots
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/internal/policy"
+)
+
+// hopPatience bounds how long a redirect hop waits for its host: it holds a LimitRule slot meanwhile.
+const hopPatience = time.Minute
+
+// ErrHopWait is why a redirect was not followed: its host could not be asked within a minute.
+var ErrHopWait = errors.New("collyrobots: a redirect would wait too long for its host's crawl delay")
+
+// A transport is the plugin where the collectors' requests go on the wire. It judges and paces what
+// no hook of Colly has seen: redirect hops, what an OnRequestHeaders callback rewrote, and the
+// requests of clones that are not attached.
+type transport struct{ *core }
+
+// Knows implements backend.Governor.
+func (t *transport) Knows(u *url.URL) bool { return t.requests.knows(u) }
+
+// Before implements backend.Governor.
+func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, error) {
+	if !hasRobots(req.URL) {
+		return nil, nil
+	}
+	q := t.requests.take(req.URL)
+	if q == nil || !q.ticket.OnWire() || !q.unchanged() {
+		if q != nil {
+			q.close()
+		}
+		var err error
+		if q, err = t.admit(s, req); err != nil {
+			return nil, err
+		}
+	}
+	q.limiter, q.ctx = t.limiter, req.Context()
+	return q, nil
+}
+
+// admit judges a request that no hook has seen, and waits for its turn.
+func (t *transport) admit(s *backend.Seam, req *http.Request) (*request, error) {
+	if req.Response == nil {
+		t.report.warn("a request reached the transport that the plugin had not seen: a clone or collector without Attach, or an OnRequestHeaders callback that changes the URL", "url", req.URL.Redacted())
+	}
+	ctx, cancel := context.WithTimeoutCause(req.Context(), hopPatience, ErrHopWait)
+	defer cancel()
+	q := t.requests.open(req.URL, time.Now())
+	q.follow(req.Response)
+	err := t.judgeHop(ctx, q, s, req)
+	if err == nil && q.host.BusyFor(hopPatience) {
+		err = ErrHopWait
+	}
+	if err == nil {
+		err = q.start(ctx)
+	}
+	if err == nil && !q.policy.Fresh(time.Now()) { // robots.txt has changed while it waited
+		err = t.judgeHop(ctx, q, s, req)
+	}
+	if err != nil {
+		q.close()
+		return nil, err
+	}
+	return q, nil
+}
+
+func (t *transport) judgeHop(ctx context.Context, q *request, s *backend.Seam, req *http.Request) error {
+	v, err := t.decide(ctx, time.Now(), req.URL, req.UserAgent(), seamFetcher{t.limiter, s})
+	if err != nil {
+		return err
+	}
+	q.set(v)
+	t.sitemaps.offer(v.policy)
+	return t.refuse(v, req.URL, func(err error) { t.report.notSent(req.URL, err, true) })
+}
+
+// A seamFetcher fetches robots.txt for a request of which only the seam is known; nil is of none.
+type seamFetcher struct {
+	limiter *limiter
+	through *backend.Seam
+}
+
+func (f seamFetcher) fetch(userAgent string) policy.Fetch {
+	return f.limiter.fetch(f.through, userAgent)
+}
+
+func (f seamFetcher) seam() *backend.Seam { return f.through }

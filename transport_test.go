@@ -1,0 +1,402 @@
+package collyrobots_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// What a redirect may lead to, and when each request comes. No hook of Colly sees any of these
+// hops.
+func TestRedirectHopsKeepThePace(t *testing.T) {
+	const second = "User-agent: *\nCrawl-delay: 1\n"
+	cases := []struct {
+		name  string
+		sites robotstest.Sites
+		want  map[string]string // the schedule, by host
+		err   error             // of Visit
+	}{
+		{
+			name:  "chain within a host",
+			sites: robotstest.Sites{"a.test": {"/robots.txt": second, "/": robotstest.Redirect("/1"), "/1": robotstest.Redirect("/2"), "/2": robotstest.Redirect("/3"), "/3": robotstest.Page()}},
+			want:  map[string]string{"a.test": "0s /robots.txt, 1s /, 2s /1, 3s /2, 4s /3"},
+		},
+		{
+			name: "http to https: two robots.txt, one pace",
+			sites: robotstest.Sites{"a.test": {
+				"/robots.txt": second, "/": robotstest.Redirect("https://a.test/s"), "/s": robotstest.Redirect("http://a.test/t"), "/t": robotstest.Page(),
+			}},
+			want: map[string]string{"a.test": "0s /robots.txt, 1s /, 2s /robots.txt, 3s /s, 4s /t"},
+		},
+		{
+			name: "to a host not seen before",
+			sites: robotstest.Sites{
+				"a.test": {"/robots.txt": second, "/": robotstest.Redirect("http://b.test/")},
+				"b.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 5\n", "/": robotstest.Page()},
+			},
+			want: map[string]string{"a.test": "0s /robots.txt, 1s /", "b.test": "1s /robots.txt, 6s /"},
+		},
+		{
+			name: "there and back",
+			sites: robotstest.Sites{
+				"a.test": {"/robots.txt": second, "/": robotstest.Redirect("http://b.test/"), "/end": robotstest.Page()},
+				"b.test": {"/robots.txt": "", "/": robotstest.Redirect("http://a.test/end")},
+			},
+			want: map[string]string{"a.test": "0s /robots.txt, 1s /, 2s /end", "b.test": "1s /robots.txt, 1s /"},
+		},
+		{
+			name: "to a host written otherwise",
+			sites: robotstest.Sites{
+				"a.test": {"/robots.txt": second, "/": robotstest.Redirect("HTTP://B.Test:80/x")},
+				"b.test": {"/robots.txt": second, "/x": robotstest.Redirect("http://b.test/y"), "/y": robotstest.Page()},
+			},
+			want: map[string]string{"b.test": "1s /robots.txt, 2s /x, 3s /y"},
+		},
+		{
+			name:  "to a disallowed page",
+			sites: robotstest.Sites{"a.test": {"/robots.txt": second + "Disallow: /x", "/": robotstest.Redirect("/1"), "/1": robotstest.Redirect("/x"), "/x": robotstest.Page()}},
+			want:  map[string]string{"a.test": "0s /robots.txt, 1s /, 2s /1"},
+			err:   colly.ErrRobotsTxtBlocked,
+		},
+		{
+			name: "to a disallowed page of a host not seen before",
+			sites: robotstest.Sites{
+				"a.test": {"/robots.txt": second, "/": robotstest.Redirect("http://b.test/x")},
+				"b.test": {"/robots.txt": "User-agent: ExampleBot\nDisallow: /x", "/x": robotstest.Page()},
+			},
+			want: map[string]string{"a.test": "0s /robots.txt, 1s /", "b.test": "1s /robots.txt"},
+			err:  colly.ErrRobotsTxtBlocked,
+		},
+		{
+			name: "to a page that only https disallows",
+			sites: robotstest.Sites{"a.test": {
+				"/robots.txt": http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+					if r.TLS != nil {
+						fmt.Fprint(out, "User-agent: *\nDisallow: /x")
+					}
+				}),
+				"/": robotstest.Redirect("/x"), "/x": robotstest.Redirect("https://a.test/x"),
+			}},
+			want: map[string]string{"a.test": "0s /robots.txt, 0s /, 0s /x, 0s /robots.txt"},
+			err:  colly.ErrRobotsTxtBlocked,
+		},
+		{
+			name: "to a host whose robots.txt cannot be read",
+			sites: robotstest.Sites{
+				"a.test": {"/robots.txt": second, "/": robotstest.Redirect("http://b.test/x")},
+				"b.test": {"/robots.txt": 503, "/x": robotstest.Page()},
+			},
+			want: map[string]string{"a.test": "0s /robots.txt, 1s /", "b.test": "1s /robots.txt"},
+			err:  colly.ErrRobotsTxtBlocked,
+		},
+		{
+			name:  "to robots.txt itself",
+			sites: robotstest.Sites{"a.test": {"/robots.txt": second, "/": robotstest.Redirect("/robots.txt")}},
+			want:  map[string]string{"a.test": "0s /robots.txt, 1s /, 2s /robots.txt"},
+		},
+		{
+			name:  "in a circle, which Colly ends",
+			sites: robotstest.Sites{"a.test": {"/robots.txt": second, "/": robotstest.Redirect("/?1"), "/?1": robotstest.Redirect("/?1")}},
+			want:  map[string]string{"a.test": "0s /robots.txt, 1s /, 2s /?1"},
+			err:   errAny,
+		},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			inBubble(t, tc.sites, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil)
+				err := c.Visit("http://a.test/")
+				switch {
+				case tc.err == errAny:
+					if err == nil {
+						t.Error("Visit: no error")
+					}
+				case !errors.Is(err, tc.err):
+					t.Errorf("Visit: %v, want %v", err, tc.err)
+				}
+				for host, want := range tc.want {
+					wantSchedule(t, web, host, want)
+				}
+				if denied := errors.Is(tc.err, colly.ErrRobotsTxtBlocked); denied != (len(c.denied) == 1) {
+					t.Errorf("OnDenied was told %v", c.denied)
+				}
+			})
+		})
+	}
+}
+
+// Errors of Visit that are Colly's and without a value of their own.
+var (
+	errAny     = errors.New("any")
+	errVisited = errors.New("visited before")
+)
+
+// A hop of one page and the pages that wait share the host's starts; nothing is lost.
+func TestHopsAndPagesShareThePace(t *testing.T) {
+	a := robotstest.Pages(10, "User-agent: *\nCrawl-delay: 2")
+	for i := range 5 {
+		a[fmt.Sprint("/", i)] = robotstest.Redirect(fmt.Sprint("/hop/", i))
+		a[fmt.Sprint("/hop/", i)] = robotstest.Redirect(fmt.Sprint("/end/", i))
+		a[fmt.Sprint("/end/", i)] = robotstest.Page()
+	}
+	inBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async).follow()
+		c.Visit("http://a.test/")
+		c.Wait()
+		wantPace(t, web, "a.test", 2*time.Second, 2+10+2*5)
+		if len(c.pages) != 11 || len(c.errs) > 0 {
+			t.Errorf("%d pages, want 11; %v", len(c.pages), c.errs)
+		}
+	})
+}
+
+// The wait before a hop does not count against the collector's timeout, wherever that was set; a
+// server that hangs does.
+func TestTheRequestTimeoutIsForTheServer(t *testing.T) {
+	const timeout = 50 * time.Millisecond
+	halfway := http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		out.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(out, "<p>")
+		out.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	for name, set := range map[string]struct {
+		before, after func(web *robotstest.Web, c *colly.Collector)
+	}{
+		"SetRequestTimeout before Attach": {before: func(_ *robotstest.Web, c *colly.Collector) { c.SetRequestTimeout(timeout) }},
+		"SetRequestTimeout after Attach":  {after: func(_ *robotstest.Web, c *colly.Collector) { c.SetRequestTimeout(timeout) }},
+		"SetClient before Attach": {before: func(web *robotstest.Web, c *colly.Collector) {
+			c.SetClient(&http.Client{Transport: web.Transport(), Timeout: timeout})
+		}},
+		"SetClient after Attach": {after: func(web *robotstest.Web, c *colly.Collector) {
+			c.SetClient(&http.Client{Transport: web.Transport(), Timeout: timeout})
+		}},
+		"SetRequestTimeout in the crawl": {after: func(_ *robotstest.Web, c *colly.Collector) {
+			c.OnResponse(func(*colly.Response) { c.SetRequestTimeout(timeout) })
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": {
+				"/robots.txt": "User-agent: *\nCrawl-delay: 30", "/": robotstest.Page(), "/1": robotstest.Redirect("/2"), "/2": robotstest.Page(), "/hang": hang, "/3": robotstest.Redirect("/hang?"),
+				"/hang?": hang, "/half": halfway, "/4": robotstest.Page(),
+			}}, func(t *testing.T, web *robotstest.Web) {
+				inner := colly.NewCollector()
+				inner.WithTransport(web.Transport())
+				if set.before != nil {
+					set.before(web, inner)
+				}
+				if _, err := collyrobots.WithRobots(inner); err != nil {
+					t.Fatal(err)
+				}
+				if set.after != nil {
+					set.after(web, inner)
+				}
+				failedAfter := map[string]time.Duration{}
+				for _, path := range []string{"/", "/1", "/hang", "/3", "/half", "/4"} {
+					if err := inner.Visit("http://a.test" + path); err != nil {
+						log := web.Log("a.test")
+						failedAfter[path] = time.Since(log[len(log)-1].Time)
+						if !errors.Is(err, context.DeadlineExceeded) {
+							t.Errorf("%s: %v, want a timeout", path, err)
+						}
+					}
+				}
+				wantPace(t, web, "a.test", 30*time.Second, 9)
+				if want := map[string]time.Duration{"/hang": timeout, "/3": timeout, "/half": timeout}; fmt.Sprint(failedAfter) != fmt.Sprint(want) {
+					t.Errorf("failed so long after being asked: %v, want %v", failedAfter, want)
+				}
+			})
+		})
+	}
+}
+
+// A hop holds a LimitRule slot while it waits. It gives up after a minute, and says so; its host is
+// not asked sooner for that.
+func TestAHopThatWouldWaitTooLongIsReported(t *testing.T) {
+	inBubble(t, robotstest.Sites{
+		"a.test":    {"/robots.txt": "User-agent: *\nCrawl-delay: 300", "/": robotstest.Redirect("/1"), "/1": robotstest.Page(), "/2": robotstest.Page()},
+		"fast.test": robotstest.Pages(5, noDenys),
+	}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async).follow()
+		limited(t, c, &colly.LimitRule{DomainGlob: "*"})
+		c.Visit("http://a.test/")
+		time.Sleep(time.Second)
+		c.Visit("http://a.test/2")
+		time.Sleep(300 * time.Second) // the hop holds the only slot
+		c.Visit("http://fast.test/")
+		c.Wait()
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 5m0s /, 10m0s /2")
+		if err := c.denied["http://a.test/"]; !errors.Is(err, collyrobots.ErrHopWait) || !errors.Is(c.errs["http://a.test/"], collyrobots.ErrHopWait) {
+			t.Errorf("OnDenied was told %v, OnError %v; want ErrHopWait", err, c.errs)
+		}
+		fast := web.Log("fast.test")
+		if last := fast[len(fast)-1].Elapsed; len(fast) != 7 || last > 6*time.Minute {
+			t.Errorf("fast.test was asked %d times, the last time at %v; want 7 by 6m", len(fast), last)
+		}
+	})
+}
+
+// 307 and 308 send the body once more, 302 and 303 go on with a GET.
+func TestPostsAndTheirRedirects(t *testing.T) {
+	moved := func(code int, to string) http.HandlerFunc { return http.RedirectHandler(to, code).ServeHTTP }
+	bodies := make(chan string, 10)
+	form := http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		bodies <- r.Method + " " + r.RequestURI + " " + r.PostFormValue("q")
+	})
+	inBubble(t, robotstest.Sites{
+		"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 1\nDisallow: /closed", "/form": form, "/307": moved(307, "/form"), "/308": moved(308, "http://b.test/form"),
+			"/303": moved(303, "/form"), "/to-closed": moved(307, "/closed"), "/closed": form},
+		"b.test": {"/robots.txt": "", "/form": form},
+	}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()})
+		for _, path := range []string{"/form", "/307", "/308", "/303", "/closed", "/to-closed"} {
+			err := c.Post("http://a.test"+path, map[string]string{"q": "x"})
+			if refused := path == "/to-closed"; errors.Is(err, colly.ErrRobotsTxtBlocked) != refused {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 1s /form, 2s /307, 3s /form, 4s /308, 5s /303, 6s /form, 7s /to-closed")
+		close(bodies)
+		var got []string
+		for b := range bodies {
+			got = append(got, b)
+		}
+		if got, want := strings.Join(got, ", "), "POST /form x, POST /form x, POST /form x, GET /form "; got != want {
+			t.Errorf("forms: %s, want %s", got, want)
+		}
+	})
+}
+
+// The user's redirect handler, and Colly's visited store and filters, decide about hops as ever.
+func TestAUsersRedirectHandlerStays(t *testing.T) {
+	for _, when := range []string{"before Attach", "after Attach"} {
+		t.Run(when, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": {
+				"/robots.txt": robotstest.Redirect("/moved-robots.txt"), "/moved-robots.txt": "User-agent: *\nCrawl-delay: 1\nDisallow: /closed",
+				"/": robotstest.Redirect("/1"), "/1": robotstest.Page(), "/2": robotstest.Redirect("/stop"), "/stop": robotstest.Page(), "/3": robotstest.Redirect("/closed"), "/closed": robotstest.Page(),
+				"/4": robotstest.Redirect("/filtered"), "/filtered": robotstest.Page(), "/5": robotstest.Redirect("/1"),
+			}}, func(t *testing.T, web *robotstest.Web) {
+				stop := errors.New("stop")
+				var seen []string
+				handler := func(req *http.Request, via []*http.Request) error {
+					seen = append(seen, req.URL.Path)
+					if req.URL.Path == "/stop" {
+						return stop
+					}
+					return nil
+				}
+				c := colly.NewCollector()
+				c.WithTransport(web.Transport())
+				c.DisallowedURLFilters = []*regexp.Regexp{regexp.MustCompile("filtered")}
+				if when == "before Attach" {
+					c.SetRedirectHandler(handler)
+				}
+				if _, err := collyrobots.WithRobots(c); err != nil {
+					t.Fatal(err)
+				}
+				if when == "after Attach" {
+					c.SetRedirectHandler(handler)
+				}
+				for _, visit := range []struct {
+					path string
+					err  error
+				}{
+					{"/", nil}, {"/2", stop}, {"/3", colly.ErrRobotsTxtBlocked}, {"/4", colly.ErrForbiddenURL}, {"/5", errVisited},
+				} {
+					err := c.Visit("http://a.test" + visit.path)
+					if visited := (*colly.AlreadyVisitedError)(nil); errors.As(err, &visited) {
+						err = errVisited
+					}
+					if !errors.Is(err, visit.err) {
+						t.Errorf("%s: %v, want %v", visit.path, err, visit.err)
+					}
+				}
+				wantSchedule(t, web, "a.test", "0s /robots.txt, 0s /moved-robots.txt, 1s /, 2s /1, 3s /2, 4s /3, 5s /4, 6s /5")
+				for _, path := range seen {
+					if strings.Contains(path, "robots") {
+						t.Errorf("the handler was shown %s, which is no page", path)
+					}
+				}
+			})
+		})
+	}
+}
+
+// When a server drops a connection that it had kept, net/http sends a GET once more, at once and
+// unseen by any hook of Colly. It is a request like others, and waits like others; that wait is not
+// the server's, so no timeout counts it.
+func TestWhatIsSentTwiceIsPacedTwice(t *testing.T) {
+	for _, scheme := range []string{"http", "https"} {
+		t.Run(scheme, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": {
+				"/robots.txt": "User-agent: *\nCrawl-delay: 2", "/0": robotstest.Page(), "/1": dropFirst(robotstest.Page()), "/2": robotstest.Redirect("/hop"), "/hop": dropFirst(robotstest.Page()), "/3": robotstest.Page(),
+			}}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil)
+				c.SetRequestTimeout(50 * time.Millisecond)
+				for i := range 4 {
+					if err := c.Visit(fmt.Sprint(scheme, "://a.test/", i)); err != nil {
+						t.Error(err)
+					}
+				}
+				wantSchedule(t, web, "a.test", "0s /robots.txt, 2s /0, 4s /1, 6s /1, 8s /2, 10s /hop, 12s /hop, 14s /3")
+				if s := c.robots.Stats().Hosts[0]; s.Requests != 8 || s.MinGap.Round(time.Millisecond) != 2*time.Second {
+					t.Errorf("Stats: %+v, want 8 requests, 2 s apart", s)
+				}
+			})
+		})
+	}
+}
+
+// So is a robots.txt that is read again, and a page for which others wait.
+func TestARobotsTxtSentTwiceIsPacedTwice(t *testing.T) {
+	a := robotstest.Pages(3, "")
+	asked := 0
+	a["/robots.txt"] = http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
+		if asked++; asked == 2 {
+			panic(http.ErrAbortHandler)
+		}
+		fmt.Fprint(out, "User-agent: *\nCrawl-delay: 36000")
+	})
+	inBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async)
+		for i := range 3 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		c.Wait()
+		log := web.Log("a.test")
+		for i := 1; i < len(log); i++ {
+			if gap := log[i].Time.Sub(log[i-1].Time); gap < 10*time.Hour-time.Microsecond {
+				t.Errorf("%v before %s, want 10h", gap, log[i].URI)
+			}
+		}
+		if len(c.pages) != 3 || asked < 3 {
+			t.Errorf("%d pages of 3, robots.txt asked for %d times:\n%s", len(c.pages), asked, log.Schedule())
+		}
+	})
+}
+
+// Colly's own Clone has no callbacks of the plugin, but shares its parent's client: robots.txt
+// holds all the same.
+func TestABareCloneIsHeldAtTheTransport(t *testing.T) {
+	sites := robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nDisallow: /1\nCrawl-delay: 20")}
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		clone := c.Collector.Collector.Clone()
+		if err := clone.Visit("http://a.test/1"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			t.Errorf("Visit of a disallowed page: %v", err)
+		}
+		clone.Visit("http://a.test/2")
+		c.Visit("http://a.test/")
+		wantNoSooner(t, web, "a.test", 20*time.Second, 3)
+	})
+}

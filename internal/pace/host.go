@@ -2,7 +2,6 @@ package pace
 
 import (
 	"context"
-	"math/rand/v2"
 	"sync"
 	"time"
 )
@@ -16,6 +15,10 @@ type Rules struct {
 	MaxInFlight int           // most requests at once; 0: one while a delay is in force, else no limit
 	FromEnd     bool          // the delay counts from the end of a response; one request at once
 	Free        bool          // a dry run: everything may start at once, and is counted
+
+	// MaxBackOff is the longest delay that 429 and 503 cause, Retry-After apart. Zero: five minutes;
+	// less: none, not even after a Retry-After.
+	MaxBackOff time.Duration
 }
 
 // A Host lets the requests to one host start, one after the other, when it may be asked. Get one
@@ -45,9 +48,10 @@ type Stats struct {
 	Waiting   int // requests that wait in Enter now
 
 	CrawlDelay time.Duration // what robots.txt asks for as written, the larger of http and https
-	BackOff    time.Duration // what 429 and 503 have added, as far as not yet forgiven
-	Delay      time.Duration // in force: the largest of BackOff, CrawlDelay within MaxDelay, and MinDelay
+	BackOff    time.Duration // the delay that 429 and 503 have brought, as far as not yet forgiven
 	NotBefore  time.Time     // until when the last Retry-After holds everything; zero: nothing is held
+	// Delay is in force: the largest of BackOff, CrawlDelay within MaxDelay, and MinDelay.
+	Delay time.Duration
 	// MinGap is the smallest time between the moments at which two requests reached the wire, as
 	// far as a delay was in force. Zero: there were no two.
 	MinGap time.Duration
@@ -242,11 +246,7 @@ func (h *Host) leave(t *Ticket) {
 		h.paced.urgent.remove(t)
 		t.state = idle
 	default:
-		var now instant
-		if h.rules.FromEnd {
-			now = h.hosts.now()
-		}
-		h.end(now, t)
+		h.end(h.hosts.now, t)
 	}
 	t.lease = 0
 	t.look() // its goroutine finds that it was ended
@@ -266,20 +266,39 @@ func (h *Host) lookAgain() {
 	}
 }
 
-// SlowDown takes note of an answer with status 429 or 503 to the request of t, which may be nil, and
-// of its Retry-After, 0 if it has none. It reports whether anything changed: the answers to
-// requests that were under way when the host first complained are one incident.
+// SlowDown takes note of a complaint about the request of t, which may be nil: an answer with
+// status 429, or 503 with a Retry-After, given as retryAfter; 0: it has none. Call it before t
+// ends. From then on one request goes ahead, after retryAfter, and when that is accepted the
+// others follow at a rate that is a little below what the host had accepted before, and slowly
+// rises. A retryAfter counts as an hour at the most.
+//
+// It reports whether this is news: the complaints about requests that were under way when the host
+// first complained are one incident.
 func (h *Host) SlowDown(now time.Time, t *Ticket, retryAfter time.Duration) bool {
-	h = h.lock()
+	h, t = h.lockFor(t)
 	defer h.mu.Unlock()
-	at := h.hosts.instant(now)
-	start := at
-	if t != nil && t.host.Load() == h {
-		start = t.at
-	}
-	slower := h.slowDown(at, start, retryAfter, rand.Float64())
+	slower := h.slowDown(h.hosts.instant(now), t, retryAfter, h.hosts.random)
 	h.lookAgain()
 	return slower
+}
+
+// Unavailable is SlowDown for an answer with status 503 and no Retry-After, which is the page's own
+// trouble as likely as the host's. It is a complaint if there were several with hardly another
+// answer between them, or if everybody waits for this answer.
+func (h *Host) Unavailable(now time.Time, t *Ticket) bool {
+	h, t = h.lockFor(t)
+	defer h.mu.Unlock()
+	slower := h.unavailable(h.hosts.instant(now), t, h.hosts.random)
+	h.lookAgain()
+	return slower
+}
+
+// lockFor is lock. It also returns t if that was last with this host, else nil.
+func (h *Host) lockFor(t *Ticket) (*Host, *Ticket) {
+	if h = h.lock(); t == nil || t.host.Load() != h {
+		return h, nil
+	}
+	return h, t
 }
 
 // BusyFor reports whether it is already certain that the host cannot be asked within d.
@@ -304,7 +323,8 @@ func (h *Host) Stats(now time.Time) Stats {
 	defer h.mu.Unlock()
 	at := h.hosts.instant(now)
 	s := h.counts()
-	s.Host, s.CrawlDelay, s.BackOff, s.Delay, s.MinGap = h.name, h.crawlDelay(), h.backOff(at), h.delay(at), h.gap()
+	s.Host, s.MinGap = h.name, h.gap()
+	s.CrawlDelay, s.BackOff, s.Delay = h.crawlDelay(), h.backOff(at), h.delay(at)
 	if until := h.notBefore(at); until != 0 {
 		s.NotBefore = h.hosts.time(until)
 	}

@@ -25,6 +25,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"iter"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"time"
@@ -35,6 +36,7 @@ type Hosts struct {
 	rules  func(host string) *Rules
 	epoch  time.Time
 	seed   maphash.Seed
+	random float64 // in [0, 1), so that processes do not move as one
 	shards [64]shard
 
 	close sync.Once
@@ -67,7 +69,10 @@ var errClosed = errors.New("pace: closed")
 // a host is first asked for; it must not return nil. The clock is that of New's caller: call
 // it in the synctest bubble that the hosts are used in.
 func New(rules func(host string) *Rules) *Hosts {
-	h := &Hosts{rules: rules, epoch: time.Now(), seed: maphash.MakeSeed(), done: make(chan struct{})}
+	h := &Hosts{
+		rules: rules, epoch: time.Now(), seed: maphash.MakeSeed(), random: rand.Float64(),
+		done: make(chan struct{}),
+	}
 	for i := range h.shards {
 		h.shards[i].byName = make(map[string]*Host)
 	}

@@ -167,7 +167,13 @@ func TestWhoIsForgotten(t *testing.T) {
 			h.slowed().urgent.push(held)
 		}, false},
 		{"Retry-After", Rules{}, func(t *testing.T, h *Host, held *Ticket) { h.SlowDown(time.Now(), nil, time.Hour) }, false},
-		{"a Retry-After that is over", Rules{}, func(t *testing.T, h *Host, held *Ticket) { h.SlowDown(time.Now(), nil, time.Minute) }, true},
+		{"after Retry-After", Rules{}, func(t *testing.T, h *Host, held *Ticket) {
+			h.SlowDown(time.Now(), nil, time.Minute)
+		}, false},
+		{"long after Retry-After", Rules{}, func(t *testing.T, h *Host, held *Ticket) {
+			h.SlowDown(time.Now(), nil, time.Minute)
+			time.Sleep(2 * time.Minute)
+		}, true},
 		{"backing off", Rules{}, func(t *testing.T, h *Host, held *Ticket) {
 			for range 10 {
 				h.SlowDown(time.Now(), nil, 0)
@@ -239,11 +245,21 @@ func TestAForgottenHostStandsForItsSuccessor(t *testing.T) {
 // Of all that may be called, nothing lets a gap be shorter than the delay, leaves somebody waiting
 // or something held.
 func TestRandomUse(t *testing.T) {
-	for _, rules := range []Rules{{}, {MaxInFlight: 3}, {FromEnd: true}, {MinDelay: 50 * time.Millisecond, MaxDelay: 400 * time.Millisecond}} {
+	for _, test := range []struct {
+		name  string
+		rules Rules
+	}{
+		{"no rules", Rules{}},
+		{"MaxInFlight", Rules{MaxInFlight: 3}},
+		{"FromEnd", Rules{FromEnd: true}},
+		{"MinDelay", Rules{MinDelay: 50 * time.Millisecond, MaxDelay: 400 * time.Millisecond}},
+	} {
 		for seed := range uint64(8) {
-			t.Run(fmt.Sprintf("%+v/%d", rules, seed), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { randomUse(t, rules, seed) })
-			})
+			for _, complain := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%d/%v", test.name, seed, complain), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { randomUse(t, test.rules, seed, complain) })
+				})
+			}
 		}
 	}
 }
@@ -274,7 +290,7 @@ func (s *server) changes(delay time.Duration) {
 	s.delay = min(s.delay, delay)
 }
 
-func randomUse(t *testing.T, rules Rules, seed uint64) {
+func randomUse(t *testing.T, rules Rules, seed uint64, complain bool) {
 	hosts := New(func(string) *Rules { return &rules })
 	var servers [3]server
 	var wg sync.WaitGroup
@@ -286,7 +302,7 @@ func randomUse(t *testing.T, rules Rules, seed uint64) {
 			time.Sleep(time.Duration(random.IntN(10_000))*time.Millisecond + time.Microsecond)
 			which := random.IntN(len(servers))
 			h, s := hosts.At(time.Now(), fmt.Sprint(which)), &servers[which]
-			randomRequest(t, random, h, s, rules.MaxInFlight < 2)
+			randomRequest(t, random, h, s, rules.MaxInFlight < 2 && !complain, complain)
 		})
 	}
 	for range 40 {
@@ -305,18 +321,17 @@ func randomUse(t *testing.T, rules Rules, seed uint64) {
 	}
 	time.Sleep(time.Minute)
 	for h := range hosts.All() {
-		if w := (&world{Host: h}); !w.empty() {
-			h.mu.Lock()
-			if !h.idle(h.hosts.now()) || !(h.paced == nil || h.deserted(h.hosts.now())) {
-				t.Errorf("%s holds something", h.name)
-			}
-			h.mu.Unlock()
+		h.mu.Lock()
+		if now := h.hosts.now(); h.busy(now) || h.paced != nil && !h.deserted(now) {
+			t.Errorf("%s holds something", h.name)
 		}
+		h.mu.Unlock()
 	}
 }
 
-// randomRequest does with one ticket what a request may do. dials: it takes a while to be sent.
-func randomRequest(t *testing.T, random *rand.Rand, h *Host, s *server, dials bool) {
+// randomRequest does with one ticket what a request may do. dials: it takes a while to be sent;
+// complains: some are answered with a complaint.
+func randomRequest(t *testing.T, random *rand.Rand, h *Host, s *server, dials, complains bool) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	pause := func(most int) { time.Sleep(time.Duration(random.IntN(most)) * time.Millisecond) }
@@ -354,6 +369,18 @@ func randomRequest(t *testing.T, random *rand.Rand, h *Host, s *server, dials bo
 	}
 	ticket.Sent(time.Now())
 	pause(100)
+	switch answer := random.IntN(8); {
+	case !complains:
+	case answer == 0:
+		h.SlowDown(time.Now(), &ticket, 0)
+	case answer == 1:
+		h.SlowDown(time.Now(), &ticket, time.Duration(random.IntN(5))*time.Second)
+	case answer < 4:
+		h.Unavailable(time.Now(), &ticket)
+	case answer < 6:
+		ticket.Answered()
+		pause(100)
+	}
 	ticket.End()
 }
 

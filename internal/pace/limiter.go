@@ -25,8 +25,8 @@ func (i instant) since(start instant) time.Duration {
 // waiting is Host's, which also holds its lock around every call.
 //
 // The delay in force is the largest of what the host's robots.txt asks for (under http and under
-// https: one host, one pace), MinDelay, and the back-off. A Retry-After holds everything until its
-// time has come.
+// https: one host, one pace), MinDelay, and what its governor makes of 429 and 503. A Retry-After
+// holds everything until its time has come.
 //
 // The delay is kept by arithmetic on instants rather than by a rate.Limiter, whose bucket of one
 // is the same thing counted in floating point, in 80 bytes, and which cannot be told later
@@ -47,10 +47,10 @@ type paced struct {
 	before     instant          // the moment before the last one; 0: no delay was in force between
 	minGap     time.Duration    // smallest gap before the last moment
 	throttled  int
-	backOff    backOff
-	urgent     list // tickets in Start, first come first served
-	waiting    list // tickets in Enter; the front one may be admitted already
-	queued     int  // length of waiting
+	governor   *governor // nil: the host has never complained
+	urgent     list      // tickets in Start, first come first served
+	waiting    list      // tickets in Enter; the front one may be admitted already
+	queued     int       // length of waiting
 }
 
 // startLease is how long a started request may take to reach the transport. One that does not get
@@ -89,19 +89,23 @@ func (l *limiter) crawlDelay() time.Duration {
 }
 
 // delay returns the delay in force at now.
-func (l *limiter) delay(now instant) time.Duration {
+func (l *limiter) delay(now instant) time.Duration { return max(l.floor(), l.backOff(now)) }
+
+// floor returns the delay that is in force whatever the host answers.
+func (l *limiter) floor() time.Duration {
 	kept := l.crawlDelay()
 	if most := l.rules.MaxDelay; most > 0 {
 		kept = min(kept, most)
 	}
-	return max(kept, l.rules.MinDelay, l.backOff(now))
+	return max(kept, l.rules.MinDelay)
 }
 
+// backOff returns the delay that the host's complaints have brought it.
 func (l *limiter) backOff(now instant) time.Duration {
-	if l.paced == nil {
-		return 0
+	if g := l.governor(now); g != nil {
+		return g.interval(now, l.mostBackOff())
 	}
-	return l.paced.backOff.at(now)
+	return 0
 }
 
 // notBefore returns until when a Retry-After holds everything; 0: none does at now.
@@ -114,7 +118,8 @@ func (l *limiter) notBefore(now instant) instant {
 
 // unpaced reports whether nothing keeps a request from starting, now or later.
 func (l *limiter) unpaced(now instant) bool {
-	return l.rules.Free || l.rules.MaxInFlight == 0 && l.delay(now) == 0 && l.notBefore(now) == 0
+	return l.rules.Free || l.rules.MaxInFlight == 0 && l.delay(now) == 0 && l.notBefore(now) == 0 &&
+		!l.governor(now).probing()
 }
 
 // ready reports whether a request may start at now, and if not, after what wait to ask again; 0:
@@ -140,11 +145,11 @@ func (l *limiter) ready(now instant) (wait time.Duration, ok bool) {
 // full reports whether as many requests are in flight as may be, and after what wait to ask again;
 // 0: when one has ended.
 func (l *limiter) full(now instant, delay time.Duration) (wait time.Duration, full bool) {
-	most := l.rules.MaxInFlight
-	if delay > 0 && (most == 0 || l.rules.FromEnd) {
+	most, g := l.rules.MaxInFlight, l.governor(now)
+	if l.floor() > 0 && most == 0 || delay > 0 && l.rules.FromEnd {
 		most = 1
 	}
-	if most == 0 {
+	if most == 0 && !g.probing() {
 		return 0, false
 	}
 	count := 0
@@ -157,11 +162,11 @@ func (l *limiter) full(now instant, delay time.Duration) (wait time.Duration, fu
 		if left := t.lease.since(now); left > 0 && (wait == 0 || left < wait) {
 			wait = left
 		}
-		if count++; count == most {
-			break
+		if count++; count == most || g.probing() && t.incident == g.incident {
+			return wait, true
 		}
 	}
-	return wait, count >= most
+	return 0, false
 }
 
 // start lets t go at now, if it may.
@@ -172,6 +177,11 @@ func (l *limiter) start(now instant, t *Ticket) bool {
 	t.at, t.state, t.lease = now, onWire, 0
 	if !t.direct {
 		t.state, t.lease = started, now.add(startLease)
+	}
+	if t.incident, t.judged = 0, false; l.paced != nil && l.paced.governor != nil {
+		g := l.governed(now)
+		g.started(now)
+		t.incident = g.incident
 	}
 	l.inFlight.push(t)
 	l.requests++
@@ -224,84 +234,38 @@ func gapOf(p *paced, last instant) time.Duration {
 	return p.minGap
 }
 
-// end takes t, which has started, off the wire at now, which matters with FromEnd only.
-func (l *limiter) end(now instant, t *Ticket) {
+// accepted takes note that the request of t was answered, and not with a complaint. It reports
+// whether anybody has waited for that.
+func (l *limiter) accepted(now func() instant, t *Ticket) bool {
+	if t.state != onWire || t.judged || l.paced == nil || l.paced.governor == nil {
+		return false
+	}
+	t.judged = true
+	return l.paced.governor.accept(now(), t)
+}
+
+// end takes t, which has started, off the wire.
+func (l *limiter) end(now func() instant, t *Ticket) {
+	l.accepted(now, t)
 	l.inFlight.remove(t)
 	t.state = idle
 	if l.rules.FromEnd {
-		l.last = max(l.last, now)
+		l.last = max(l.last, now())
 	}
-}
-
-// maxRetryAfter bounds what one Retry-After can do. The next answer may ask for as much again.
-const maxRetryAfter = time.Hour
-
-// slowDown takes note of an answer with status 429 or 503 to a request that started at start. A
-// Retry-After moves the next start; without one the back-off grows. It reports whether anything
-// changed: the answers to requests that were under way when the host first complained are one
-// incident. jitter is a random number in [0, 1).
-func (l *limiter) slowDown(now, start instant, after time.Duration, jitter float64) bool {
-	p := l.slowed()
-	if after > 0 {
-		until := now.add(min(after, maxRetryAfter))
-		if until <= p.notBefore {
-			return false
-		}
-		p.notBefore = until
-	} else if !p.backOff.grow(now, start, jitter) {
-		return false
-	}
-	p.throttled++
-	return true
 }
 
 // idle reports whether forgetting the host at now changes nothing about when it is asked next.
 func (l *limiter) idle(now instant) bool {
+	_, ok := l.ready(now)
+	return ok && !l.busy(now) && l.governor(now) == nil
+}
+
+// busy reports whether anything is in flight. What has lapsed is not.
+func (l *limiter) busy(now instant) bool {
 	for t := range l.inFlight.all {
 		if !t.lapsed(now) {
-			return false
+			return true
 		}
 	}
-	_, ok := l.ready(now)
-	return ok && l.backOff(now) == 0
-}
-
-// A backOff is a delay that doubles with each incident, from minBackOff to maxBackOff, and halves
-// after each quiet time of ten times its length.
-type backOff struct {
-	step     time.Duration // 0: none
-	jitter   time.Duration // up to half a step more, so that a fleet does not come back as one
-	since    instant       // of the step
-	incident instant       // when the last one was counted
-}
-
-const (
-	minBackOff = time.Second
-	maxBackOff = 5 * time.Minute
-)
-
-// at returns the back-off that is left at now.
-func (b *backOff) at(now instant) time.Duration {
-	for b.step > 0 && now.since(b.since) >= 10*b.step {
-		b.since = b.since.add(10 * b.step)
-		b.step /= 2
-		b.jitter /= 2
-		if b.step < minBackOff {
-			b.step, b.jitter = 0, 0
-		}
-	}
-	return b.step + b.jitter
-}
-
-// grow counts an incident seen at now by a request that had started at start, unless it is part of
-// the last one.
-func (b *backOff) grow(now, start instant, jitter float64) bool {
-	if start < b.incident {
-		return false
-	}
-	b.at(now)
-	b.step = min(max(2*b.step, minBackOff), maxBackOff)
-	b.jitter = time.Duration(jitter * float64(b.step/2))
-	b.since, b.incident = now, now
-	return true
+	return false
 }

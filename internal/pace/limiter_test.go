@@ -15,6 +15,8 @@ import (
 //	1.2s  sent a
 //	1.5s  end a
 //	2s    429 a 10s    -> slower    (Retry-After: 10; "no": nothing came of it)
+//	2s    odd a        -> no        (503 without one)
+//	2s    answered a
 //	2s    ask https 5s
 //	2s    delay        -> 5s
 //	2s    gap          -> 0s        (the smallest so far)
@@ -65,16 +67,20 @@ func (r *rehearsal) call(now instant, verb string, args []string) string {
 		return ""
 	case "end":
 		if t.state >= started {
-			r.end(now, t)
+			r.end(func() instant { return now }, t)
 		}
+		return ""
+	case "answered":
+		r.accepted(func() instant { return now }, t)
 		return ""
 	case "429", "503":
 		after, _ := time.ParseDuration(args[1])
-		start := now
-		if t.at != 0 {
-			start = t.at
+		if r.slowDown(now, asStarted(t), after, 0) {
+			return "slower"
 		}
-		if r.slowDown(now, start, after, 0) {
+		return "no"
+	case "odd":
+		if r.unavailable(now, asStarted(t), 0) {
 			return "slower"
 		}
 		return "no"
@@ -88,6 +94,14 @@ func (r *rehearsal) call(now instant, verb string, args []string) string {
 		return r.delay(now).String()
 	}
 	return "what is " + verb + "?"
+}
+
+// asStarted returns t, or nil if it has never started.
+func asStarted(t *Ticket) *Ticket {
+	if t.at == 0 {
+		return nil
+	}
+	return t
 }
 
 func TestLimiter(t *testing.T) {
@@ -153,28 +167,7 @@ func TestLimiter(t *testing.T) {
 12s   end b
 12s   start c       -> in 1h0m0s
 13s   429 c         -> slower
-13s   delay         -> 1s`)
-	})
-	t.Run("back-off doubles with each incident and is forgiven with time", func(t *testing.T) {
-		rehearse(t, Rules{}, `
-0s    start a       -> yes
-0s    start b       -> yes
-1s    429 a         -> slower
-1s    429 b         -> no
-1s    delay         -> 1s
-1s    end a
-1s    end b
-1s    start c       -> yes
-2s    503 c         -> slower
-2s    delay         -> 2s
-2s    end c
-3s    start d       -> yes
-3s    503 d         -> slower
-3s    delay         -> 4s
-42s   delay         -> 4s
-43s   delay         -> 2s
-63s   delay         -> 1s
-73s   delay         -> 0s`)
+13s   delay         -> 4s`)
 	})
 	t.Run("the largest crawl delay holds", func(t *testing.T) {
 		rehearse(t, Rules{MinDelay: 2 * time.Second}, `
@@ -276,20 +269,5 @@ func TestTheLongestDelayIsNoShortOne(t *testing.T) {
 	}
 	if i := at(time.Hour).add(forever); i != forever {
 		t.Errorf("the sum is %d", i)
-	}
-}
-
-func TestBackOffIsBoundedAndJittered(t *testing.T) {
-	var b backOff
-	now := at(0)
-	for range 20 {
-		now = now.add(time.Millisecond)
-		b.grow(now, now, 0.5)
-	}
-	if got, want := b.at(now), maxBackOff+maxBackOff/4; got != want {
-		t.Errorf("after 20 incidents %v, want %v", got, want)
-	}
-	if got := b.at(now.add(10 * maxBackOff)); got != (maxBackOff+maxBackOff/4)/2 {
-		t.Errorf("after a quiet time %v, want half", got)
 	}
 }

@@ -22,8 +22,10 @@ type Ticket struct {
 	wake       chan struct{}        // holds one "look again"; nil: never had to wait
 	lease      instant              // when its place lapses unused; 0: not by itself
 	at         instant              // when it started, or was sent
+	incident   uint32               // how often the host had complained when it started
 	state      state
 	direct     bool // goes on the wire as soon as it has started
+	judged     bool // what its answer says about the host's rate was taken note of
 }
 
 // A state is what a ticket holds.
@@ -62,6 +64,18 @@ func (t *Ticket) Sent(now time.Time) {
 	if h := t.lockHost(); h != nil {
 		defer h.mu.Unlock()
 		h.sent(h.hosts.instant(now), t)
+	}
+}
+
+// Answered says that the host has answered, and not with a complaint (see SlowDown and
+// Unavailable). End says the same, but later, and after a complaint everybody waits until
+// one request is answered. Calling it is worth while where a body may take long to read.
+func (t *Ticket) Answered() {
+	if h := t.lockHost(); h != nil {
+		defer h.mu.Unlock()
+		if h.accepted(h.hosts.now, t) {
+			h.lookAgain()
+		}
 	}
 }
 

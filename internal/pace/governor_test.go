@@ -1,0 +1,395 @@
+package pace
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestGovernor(t *testing.T) {
+	t.Run("each complaint is one incident, and one request goes ahead", func(t *testing.T) {
+		rehearse(t, Rules{}, `
+0s    start a       -> yes
+0s    start b       -> yes
+1s    429 a         -> slower
+1s    429 b         -> no
+1s    delay         -> 1s
+1s    end a
+1s    end b
+1s    start c       -> yes
+5s    start d       -> later
+5s    503 c         -> slower
+5s    delay         -> 4s
+5s    end c
+5s    start d       -> yes
+5.1s  start e       -> later
+5.1s  answered d
+5.1s  start e       -> in 3.9s
+5.1s  429 c         -> no
+5.1s  delay         -> 4s
+6.1s  delay         -> 3.363585661s`)
+	})
+	t.Run("after Retry-After one goes ahead", func(t *testing.T) {
+		rehearse(t, Rules{}, `
+0s    start a       -> yes
+0s    start b       -> yes
+20ms  429 a 10s     -> slower
+25ms  429 b 10s     -> no
+30ms  end a
+30ms  end b
+10s   start c       -> in 25ms
+10.1s start c       -> yes
+20s   start d       -> later
+20s   end c
+20s   start d       -> yes
+20s   start e       -> in 40ms`)
+	})
+	t.Run("a probe that is never sent is none", func(t *testing.T) {
+		rehearse(t, Rules{}, `
+0s    429 a         -> slower
+0s    launch b      -> yes
+500ms start c       -> in 500ms
+1s    start c       -> yes
+9s    start d       -> later
+9s    end c
+9s    start d       -> yes`)
+	})
+	t.Run("a host that goes on complaining is asked less and less, and not for ever", func(t *testing.T) {
+		rehearse(t, Rules{}, `
+0s    start a       -> yes
+0s    429 a         -> slower
+0s    delay         -> 1s
+1s    start a       -> yes
+1s    429 a         -> slower
+5s    start a       -> yes
+5s    429 a         -> slower
+21s   start a       -> yes
+21s   429 a         -> slower
+85s   start a       -> yes
+85s   429 a         -> slower
+341s  start a       -> yes
+341s  429 a         -> slower
+341s  delay         -> 5m0s
+1h    delay         -> 5m0s
+66m   delay         -> 0s`)
+	})
+	t.Run("the longest crawl delay or rate holds", func(t *testing.T) {
+		rehearse(t, Rules{MinDelay: 2 * time.Second}, `
+0s    start a       -> yes
+0s    429 a         -> slower
+0s    delay         -> 2s
+2s    end a
+2s    start a       -> yes
+2s    429 a         -> slower
+2s    delay         -> 4s`)
+	})
+	t.Run("MaxBackOff", func(t *testing.T) {
+		rehearse(t, Rules{MaxBackOff: 3 * time.Second}, `
+0s    429 x         -> slower
+0s    delay         -> 1s
+1s    start a       -> yes
+1s    429 a         -> slower
+1s    delay         -> 3s`)
+	})
+	t.Run("no back-off", func(t *testing.T) {
+		rehearse(t, Rules{MaxBackOff: -1}, `
+0s    429 x         -> no
+0s    start a       -> yes
+0s    odd a         -> no
+0s    429 a 5s      -> slower
+0s    end a
+0s    delay         -> 0s
+1s    start b       -> in 4s
+5s    start b       -> yes
+5s    start c       -> later
+5s    end b
+5s    start c       -> yes
+5s    start d       -> yes`)
+	})
+	t.Run("one odd page is no complaint, five in a row are", func(t *testing.T) {
+		rehearse(t, Rules{}, `
+0s    start a       -> yes
+0s    odd a         -> no
+0s    delay         -> 0s
+0s    odd a         -> no
+0s    odd a         -> no
+0s    odd a         -> no
+1s    odd a         -> slower
+1s    odd a         -> no
+1s    delay         -> 1s
+1s    end a
+1s    start a       -> yes
+1s    odd a         -> slower
+1s    delay         -> 4s`)
+	})
+}
+
+// The growth of a rate is counted in seconds for which a request was started.
+func TestARateGrowsByEvidence(t *testing.T) {
+	g := governor{base: 0.95, goal: 1, proven: at(0), incident: 1}
+	for _, test := range []struct {
+		after  time.Duration
+		starts int32
+		want   string
+	}{
+		{0, 1, "0.950"}, {10 * time.Second, 100, "0.950"}, {11 * time.Second, 100, "0.969"}, {time.Hour, 11, "0.969"},
+		{12560 * time.Millisecond, 100, "1.000"}, {22565 * time.Millisecond, 100, "1.010"},
+		{112565 * time.Millisecond, 1000, "2.718"}, {time.Hour, 2, "0.950"}, {time.Hour, 3600, "1000.000"},
+	} {
+		g.starts = test.starts
+		if got := fmt.Sprintf("%.3f", g.rate(at(test.after))); got != test.want {
+			t.Errorf("after %v and %d requests %s, want %s", test.after, test.starts, got, test.want)
+		}
+	}
+	if got := g.interval(at(time.Hour), time.Minute); got != 0 {
+		t.Errorf("no limit is a delay of %v", got)
+	}
+}
+
+// A limited server takes rate requests a second, two at once, and refuses more.
+type limited struct {
+	rate       float64
+	latency    time.Duration
+	retryAfter time.Duration
+	body       time.Duration // what it takes to read a page
+	plain503   bool          // refuses with 503 and no Retry-After
+
+	mu       sync.Mutex
+	tokens   float64
+	asked    time.Time
+	start    time.Time
+	accepted []time.Duration
+	refused  []time.Duration
+	news     int
+}
+
+// get makes one request.
+func (s *limited) get(t *testing.T, h *Host) {
+	var ticket Ticket
+	if h.Enter(t.Context(), &ticket) != nil || h.Start(t.Context(), &ticket, false) != nil || !ticket.OnWire() {
+		t.Error("not sent")
+	}
+	defer ticket.End()
+	ticket.Sent(time.Now())
+	time.Sleep(s.latency / 2)
+	ok := s.takes()
+	time.Sleep(s.latency - s.latency/2)
+	switch {
+	case ok:
+		ticket.Answered()
+		time.Sleep(s.body)
+	case s.plain503 && h.Unavailable(time.Now(), &ticket), !s.plain503 && h.SlowDown(time.Now(), &ticket, s.retryAfter):
+		s.mu.Lock()
+		s.news++
+		s.mu.Unlock()
+	}
+}
+
+func (s *limited) takes() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	s.tokens = min(s.tokens+s.rate*now.Sub(s.asked).Seconds(), 2)
+	s.asked = now
+	if s.tokens < 1-1e-9 {
+		s.refused = append(s.refused, now.Sub(s.start))
+		return false
+	}
+	s.tokens--
+	s.accepted = append(s.accepted, now.Sub(s.start))
+	return true
+}
+
+func within(times []time.Duration, from, to time.Duration) (n float64) {
+	for _, t := range times {
+		if from <= t && t < to {
+			n++
+		}
+	}
+	return n
+}
+
+// performance.md, "The governor under 429": after the first ten seconds, thirty for half a request a
+// second, 85 % of what the server takes gets through, and hardly anything is refused.
+func TestTheRateOfAServerIsFound(t *testing.T) {
+	latencies := []time.Duration{time.Microsecond, 30 * time.Millisecond, 300 * time.Millisecond}
+	for _, rate := range []float64{0.5, 5, 50} {
+		for _, retryAfter := range []time.Duration{0, time.Second, 2 * time.Second} {
+			for _, workers := range []int{1, 20} {
+				for _, latency := range latencies {
+					if float64(workers) < 3*rate*latency.Seconds() {
+						continue // it is the workers that are too slow
+					}
+					name := fmt.Sprintf("%v a second/Retry-After %v/%d workers/%v", rate, retryAfter, workers, latency)
+					t.Run(name, func(t *testing.T) {
+						for _, random := range []float64{0, 0.99} {
+							synctest.Test(t, func(t *testing.T) {
+								s := &limited{rate: rate, latency: latency, retryAfter: retryAfter}
+								s.run(t, workers, random)
+							})
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+func (s *limited) run(t *testing.T, workers int, random float64) {
+	settled, end, most := 10*time.Second, 70*time.Second, 0.02
+	if s.rate < 1 { // one of thirty a minute: it takes longer to see a share of so few
+		settled, end, most = 30*time.Second, 330*time.Second, 0.05
+	}
+	s.crawl(t, workers, random, end)
+	accepted, refused := within(s.accepted, settled, end), within(s.refused, settled, end)
+	used, share := accepted/s.rate/(end-settled).Seconds(), refused/(accepted+refused)
+	t.Logf("%.0f %% used, %.1f %% refused; before %v refused; %d incidents",
+		100*used, 100*share, within(s.refused, 0, settled), s.news)
+	if used < 0.85 || share > most || s.news >= 60 {
+		t.Errorf("want 85 %%, %.0f %% and fewer than 60 incidents", 100*most)
+	}
+}
+
+// crawl lets workers ask the server until the end.
+func (s *limited) crawl(t *testing.T, workers int, random float64, end time.Duration) {
+	s.tokens, s.start, s.asked = 2, time.Now(), time.Now()
+	hosts := noRules()
+	hosts.random = random
+	h := hosts.At(time.Now(), "a.test")
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for time.Since(s.start) < end {
+				s.get(t, h)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Pages that take long to read do not keep the others from knowing that one was accepted.
+func TestTheRateIsFoundWithSlowBodies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &limited{rate: 5, latency: 30 * time.Millisecond, retryAfter: time.Second, body: 3 * time.Second}
+		s.run(t, 40, 0.5)
+	})
+}
+
+// Servers that limit with plain 503 are known too, by how many there are: nginx's limit_req is one.
+func TestTheRateIsFoundByPlain503(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &limited{rate: 5, latency: 30 * time.Millisecond, plain503: true}
+		const settled, end = 10 * time.Second, 2 * time.Minute
+		s.crawl(t, 20, 0.5, end)
+		accepted, refused := within(s.accepted, settled, end), within(s.refused, settled, end)
+		used := accepted / s.rate / (end - settled).Seconds()
+		if t.Logf("%.0f %% used, %v accepted, %v refused", 100*used, accepted, refused); used < 0.85 || refused > accepted/6 {
+			t.Error("want 85 % used and one in seven refused at the most")
+		}
+	})
+}
+
+// real-programs.md, 20: a host of which one page in ten is 503 is as fast as any other.
+func TestOneOddPageInTenIsNoComplaint(t *testing.T) {
+	for _, workers := range []int{1, 4, 20} {
+		t.Run(fmt.Sprint(workers, " workers"), func(t *testing.T) {
+			underRules(t, Rules{}, func(t *testing.T, w *world) {
+				var wg sync.WaitGroup
+				pages := make(chan int)
+				for range workers {
+					wg.Go(func() {
+						for i := range pages {
+							var ticket Ticket
+							w.Enter(t.Context(), &ticket)
+							w.Start(t.Context(), &ticket, true)
+							time.Sleep(100 * time.Microsecond)
+							if i%10 == 0 && w.Unavailable(time.Now(), &ticket) {
+								t.Errorf("page %d: a complaint", i)
+							}
+							ticket.End()
+						}
+					})
+				}
+				for i := range 400 {
+					pages <- i
+				}
+				close(pages)
+				wg.Wait()
+				if got, want := time.Since(w.start), 400*100*time.Microsecond/time.Duration(workers); got != want {
+					t.Errorf("it took %v, want %v", got, want)
+				}
+			})
+		})
+	}
+}
+
+// The same at random: there may be five of them in a row now and then, which costs little.
+func TestOddPagesAtRandomCostLittle(t *testing.T) {
+	worst := time.Duration(0)
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		underRules(t, Rules{}, func(t *testing.T, w *world) {
+			for range 40 {
+				var ticket Ticket
+				w.Enter(t.Context(), &ticket)
+				w.Start(t.Context(), &ticket, true)
+				time.Sleep(100 * time.Microsecond)
+				if random.IntN(10) == 0 {
+					w.Unavailable(time.Now(), &ticket)
+				}
+				ticket.End()
+			}
+			worst = max(worst, time.Since(w.start))
+		})
+	}
+	if t.Log("worst", worst); worst > 5*time.Second {
+		t.Errorf("40 pages took %v", worst)
+	}
+}
+
+// real-programs.md, 28: a hundred pages wait for a Retry-After to end.
+func TestOneProbeGoesFirstAfterRetryAfter(t *testing.T) {
+	inBubble(t, 0, func(t *testing.T, w *world) {
+		var first Ticket
+		w.Start(t.Context(), &first, true)
+		time.Sleep(10 * time.Millisecond)
+		if !w.SlowDown(time.Now(), &first, 10*time.Second) {
+			t.Error("no news")
+		}
+		first.End()
+		for i := range 100 {
+			go func() {
+				var ticket Ticket
+				defer ticket.End()
+				w.Enter(t.Context(), &ticket)
+				w.Start(t.Context(), &ticket, false)
+				ticket.OnWire()
+				if i < 3 {
+					w.note("%d", i)
+				}
+				time.Sleep(time.Second)
+			}()
+			synctest.Wait()
+		}
+		time.Sleep(time.Minute)
+		w.check(`
+10.01s 0
+11.01s 1
+11.05s 2`)
+	})
+}
+
+// A host that never complains has no governor.
+func TestNoComplaintNoGovernor(t *testing.T) {
+	inBubble(t, time.Second, func(t *testing.T, w *world) {
+		for range 10 {
+			w.pass(t.Context())
+		}
+		if w.paced.governor != nil {
+			t.Error("there is one")
+		}
+	})
+}

@@ -36,7 +36,7 @@ func after(b []byte, c byte) ([]byte, bool) {
 	return b[1:], true
 }
 
-// parseW3C reads YYYY[-M[-D[(T| )h:mm[:ss[.frac]][zone]]]].
+// parseW3C reads YYYY[-M[-D[[(T| )h:mm[:ss[.frac]]][zone]]]].
 func parseW3C(b []byte) (time.Time, bool) {
 	month, day := 1, 1
 	year, b, ok := digits(b, 4, 4)
@@ -54,10 +54,17 @@ func parseW3C(b []byte) (time.Time, bool) {
 	if len(b) == 0 {
 		return instant(year, month, day, 0), true
 	}
-	if !more || b[0] != 'T' && b[0] != 't' && b[0] != ' ' {
+	if !more {
 		return time.Time{}, false
 	}
-	clock, b, ok1 := parseClock(b[1:])
+	clock, ok1 := time.Duration(0), true
+	switch b[0] {
+	case 'T', 't', ' ':
+		clock, b, ok1 = parseClock(b[1:])
+	case 'Z', 'z', '+', '-': // midnight there
+	default:
+		return time.Time{}, false
+	}
 	east, ok2 := parseZone(b)
 	return instant(year, month, day, clock-east), ok1 && ok2
 }
@@ -88,8 +95,11 @@ func isDate(year, month, day int) bool {
 }
 
 // parseClock cuts h:mm[:ss[.frac]] from the front of b. A sixtieth second is
-// let through, for leap seconds.
+// let through, for leap seconds, and 24:00:00, which is the end of a day.
 func parseClock(b []byte) (d time.Duration, rest []byte, ok bool) {
+	if after, ok := bytes.CutPrefix(b, []byte("24:00:00")); ok {
+		return 24 * time.Hour, after, true
+	}
 	hour, b, ok1 := digits(b, 1, 2)
 	b, ok2 := after(b, ':')
 	minute, b, ok3 := digits(b, 2, 2)

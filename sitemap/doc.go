@@ -8,7 +8,7 @@
 //
 //	urlset        url elements, each with loc, lastmod, changefreq, priority
 //	sitemapindex  sitemap elements, each with loc, lastmod
-//	text          one URL a line
+//	text          one URL a line, perhaps below a heading
 //	rss           RSS 2.0: items, each with link or a permanent guid, pubDate
 //	rdf:RDF       RSS 1.0: items, each with link, dc:date
 //	feed          Atom 0.3 or 1.0: entries, each with a link that has no rel
@@ -60,7 +60,8 @@
 //
 // A date is a W3C datetime, from "2024" to fractions of a second with a
 // zone, or one of RFC 822. A blank for the T, a missing zone (UTC), a zone
-// without its colon and a month or day of one digit are understood, too.
+// without its colon or without a time, a month or day of one digit and
+// 24:00:00 are understood, too.
 //
 // # Errors
 //

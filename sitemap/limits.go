@@ -16,6 +16,7 @@ type Limits struct {
 	Field        int64         // octets of the text of a field; 8 KiB
 	Extensions   int64         // octets that the extensions of an entry take, about; 1 MiB
 	Entries      int64         // entries of a file; 1,000,000
+	Errors       int64         // errors of a file; 1,000,000
 	Time         time.Duration // spent waiting for a file, without the time the consumer takes; 5 minutes
 
 	// For walks only.
@@ -46,6 +47,7 @@ func (l Limits) WithDefaults() Limits {
 		Field:        or(l.Field, 8*kib),
 		Extensions:   or(l.Extensions, mib),
 		Entries:      or(l.Entries, 1_000_000),
+		Errors:       or(l.Errors, 1_000_000),
 		Time:         max(cmp.Or(l.Time, 5*time.Minute), 1),
 		Depth:        or(l.Depth, 3),
 		Children:     or(l.Children, 50_000),

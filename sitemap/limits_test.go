@@ -80,6 +80,7 @@ func TestHostile(t *testing.T) {
 		{name: "a quote that does not end", src: strings.NewReader(urlset(one, "<url><loc z='>http://e.test/3</loc></url>", strings.Repeat(" ", 20_000), two)), n: 2, errs: "entry loc limit Tag", raw: 100_000},
 		{name: "no root", src: fill(flood), limits: Limits{Raw: 4 * mebibyte}, errs: "file limit Raw", raw: 5 * mebibyte},
 		{name: "no root, tags", src: strings.NewReader(strings.Repeat("<br>", 4*mebibyte)), errs: notOne, raw: 256 << 10},
+		{name: "errors", src: strings.NewReader(urlset(one, "<url></url><url></url>", two, "<url></url>", two)), limits: Limits{Errors: 2}, n: 2, errs: "entry entry without a location; entry entry without a location; file limit Errors", raw: 1000},
 		{name: "entries", src: strings.NewReader(urlset(one, two, one)), limits: Limits{Entries: 2}, n: 2, errs: "file limit Entries", raw: 1000},
 		{name: "200,000 nested elements", src: strings.NewReader(urlset(one, strings.Repeat("<a>", 200_000), one, strings.Repeat("</a>", 200_000), two)), n: 3, raw: 2 * mebibyte},
 		{name: "20,000 nested urls", src: strings.NewReader(urlset(strings.Repeat("<url>", 20_000), one)), n: 1, errs: "20,000 times", raw: 2 * mebibyte},

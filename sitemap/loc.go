@@ -90,8 +90,12 @@ func absolute(s string) string {
 	return s
 }
 
-// resolve returns s as seen from the sitemap.
+// resolve returns s as seen from the sitemap. One that begins with a reference
+// to something that the document has declared is no path.
 func (r *Reader) resolve(s string) string {
+	if s[0] == '&' {
+		return ""
+	}
 	ref, err := url.Parse(escapeStray(s))
 	if err != nil {
 		return ""

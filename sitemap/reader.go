@@ -40,6 +40,7 @@ type Reader struct {
 	other    bool              // within an element that speaks of something else
 	guid     string            // location to use if there is no other
 	count    int64             // entries given
+	errors   int64             // errors given
 	noticed  bool              // the protocol's limits were exceeded, and this was said
 	prefixes map[string]string // of the extensions, if they are to be read
 	extra    int64             // octets that those of the entry take
@@ -105,7 +106,7 @@ func (r *Reader) begin() error {
 	}
 	r.layers = layers
 	r.win.src, r.decoded = decode(plain)
-	if r.beginsWithURL() {
+	if r.beginsWithURL() || r.beginsWithHeading() {
 		r.text = true
 		return nil
 	}
@@ -129,8 +130,12 @@ func (r *Reader) deliver() (Entry, error) {
 	return e, nil
 }
 
-// fault returns the error for a field or an entry, or a notice.
+// fault returns the error for a field or an entry, or a notice. If there were
+// too many it is the last.
 func (r *Reader) fault(s Scope, at int64, field, text string, err error) error {
+	if r.errors++; r.errors > r.Limits.Errors && s != ScopeFile {
+		return r.fail(&LimitError{"Errors", r.Limits.Errors})
+	}
 	return &Error{Scope: s, URL: r.url, Offset: at, Field: field, Text: text, Err: err}
 }
 

@@ -135,6 +135,8 @@ func TestDocuments(t *testing.T) {
 			{"declaration without its end", `<?xml version="1.0" encoding="UTF-8">` + "<urlset>" + one + two + "</urlset>", both, ""},
 			{"60 KiB", strings.Repeat("warning\n", 60<<10/8) + urlset(one, two), both, ""},
 			{"more than 64 KiB", strings.Repeat("warning\n", 65<<10/8) + urlset(one, two), "", notOne},
+			{"heading before text", "# Pages of e.test\r\n\r\nhttp://e.test/1\nhttp://e.test/2\n", both, ""},
+			{"heading before one URL", "Pages\nhttp://e.test/1", "http://e.test/1", ""},
 			{"blanks before text", " \n\ufeff http://e.test/1\nhttp://e.test/2", both, ""},
 		}},
 		{"not a sitemap", []row{
@@ -146,6 +148,10 @@ func TestDocuments(t *testing.T) {
 			{"words", "no sitemap here", "", notOne},
 			{"octets", "\x00\x01\x02\xff\xfe", "", notOne},
 			{"other XML", "<?xml version='1.0'?><opml><outline url='http://e.test/1'/></opml>", "", notOne},
+			{"words of several lines", "no sitemap here\nsee another page\nhttp", "", notOne},
+			{"words and a URL", "see http://e.test/1\n or http://e.test/2\n", "", notOne},
+			{"JSON of several lines", "{\n\"a\":\nhttp://e.test/1\n}", "", notOne},
+			{"a URL behind a long text", strings.Repeat("word\n", 300) + "http://e.test/1\n", "", notOne},
 			{"empty sitemap", "<urlset></urlset>", "", ""},
 			{"empty sitemap, short", "<urlset/>", "", ""},
 			{"empty index", "<sitemapindex>\n</sitemapindex>", "", ""},
@@ -188,6 +194,8 @@ func TestDocuments(t *testing.T) {
 			{"no character", loc("http://e.test/&;&#0;"), "http://e.test/&;& http://e.test/2", ""}, // then a fragment
 			{"once only", loc("http://e.test/&amp;amp;"), "http://e.test/&amp; http://e.test/2", ""},
 			{"undeclared", loc("http://e.test/&site;"), "http://e.test/&site; http://e.test/2", ""},
+			{"undeclared, and nothing else", loc("&page;"), "http://e.test/2", "entry loc location is no http or https URL"},
+			{"undeclared site", loc("&site;/1"), "http://e.test/2", "entry loc location is no http or https URL"},
 			{"control characters", loc("http://e.test/\x01a\x7f"), "http://e.test/\x01a\x7f http://e.test/2", ""},
 			{"NUL", loc("http://e.test/a\x00b"), "http://e.test/a\x00b http://e.test/2", ""},
 		}},
@@ -389,6 +397,11 @@ func TestDates(t *testing.T) {
 		"2024-05-06T07:08:09+02":           "2024-05-06T05:08:09Z",
 		"2024-05-6":                        "2024-05-06T00:00:00Z",
 		"2024-5-6":                         "2024-05-06T00:00:00Z",
+		"2024-05-06Z":                      "2024-05-06T00:00:00Z",
+		"2024-05-06+02:00":                 "2024-05-05T22:00:00Z",
+		"2024-05-06-0500":                  "2024-05-06T05:00:00Z",
+		"2024-05-06T24:00:00Z":             "2024-05-07T00:00:00Z",
+		"2024-12-31T24:00:00+01:00":        "2024-12-31T23:00:00Z",
 		"2024-02-29":                       "2024-02-29T00:00:00Z",
 		"2016-12-31T23:59:60Z":             "2017-01-01T00:00:00Z",
 		"Mon, 06 May 2024 07:08:09 GMT":    "2024-05-06T07:08:09Z",
@@ -404,7 +417,7 @@ func TestDates(t *testing.T) {
 	for _, in := range []string{
 		"", "2", "202", "20240506", "2024-", "2024-13", "2024-00-01", "2024-02-30", "2023-02-29", "2024-05-06T", "2024-05-06T7",
 		"2024-05-06T24:00", "2024-05-06T07:60", "2024-05-06T07:08:61", "2024-05-06T07:08:09.", "2024-05-06T07:08+2", "2024-05-06T07:08+24:00",
-		"2024-05-06x", "2024T07:08", "0001-01-01T00:00:00", "now", "Mon", "Mon,", "Mon, 06 Mai 2024", "06 anf 2024", "6 May 202 07:08", "6 May 2024 07:08 here",
+		"2024-05-06x", "2024-05Z", "2024-05-06-5", "2024-05-06T24:00:01Z", "2024-05-06T24:01:00Z", "2024T07:08", "0001-01-01T00:00:00", "now", "Mon", "Mon,", "Mon, 06 Mai 2024", "06 anf 2024", "6 May 202 07:08", "6 May 2024 07:08 here",
 		"2024-05-06T07:08:09+02:00 x", "06/05/2024", "6 May 2024 a", "2024-05-06T07:08:09 CEST",
 	} {
 		if got, ok := parseTime([]byte(in)); ok {

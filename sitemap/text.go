@@ -22,6 +22,34 @@ func (r *Reader) beginsWithURL() bool {
 	return w.starts("http://") || w.starts("https://")
 }
 
+// headingSize is the most that a heading may have.
+const headingSize = 1024
+
+// beginsWithHeading reports whether the document has a heading of a few lines
+// and then a line that is a URL, which makes it a text sitemap, too. It consumes
+// the heading. A document with markup or the brackets of JSON has none.
+func (r *Reader) beginsWithHeading() bool {
+	w := &r.win
+	for start := 0; ; {
+		rest := w.rest()[:min(len(w.rest()), headingSize)]
+		i := bytes.IndexByte(rest[start:], '\n')
+		if bytes.ContainsAny(rest[start:], "<{[") || i < 0 && (len(rest) == headingSize || !w.more()) {
+			return false
+		}
+		if i < 0 {
+			continue
+		}
+		start += i + 1
+		for w.end-w.pos < start+len("https://") && w.more() {
+		}
+		line := w.rest()[start:]
+		if next := line[:min(len(line), len("https://"))]; start < headingSize && hasHTTP(string(next)) {
+			w.pos += start
+			return true
+		}
+	}
+}
+
 // readLine returns the next entry of a text sitemap. A last line without an
 // end is taken if the document was not cut.
 func (r *Reader) readLine() (Entry, error) {

@@ -10,7 +10,8 @@ import (
 )
 
 // A Budget bounds what the sitemaps of one site may cost in all, beside the number of files and of URLs
-// ([sitemap.Limits]). A field that is 0 has its default. What is under way when it is met is finished.
+// ([sitemap.Limits]). A field that is 0 has its default. When it is met the rest is left out, but for what
+// is under way; Elsewhere leaves out only what is elsewhere.
 type Budget struct {
 	Octets    int64         // received; 16 GiB
 	Failures  int64         // files that could not be read; 1,000
@@ -33,9 +34,9 @@ type spending struct {
 	budget *Budget
 	home   string // the registrable domain of the site
 
-	mu          sync.Mutex
-	files, urls int64
-	cost        Budget
+	mu    sync.Mutex
+	files int64
+	cost  Budget
 }
 
 // over returns the limit that is met, or nil.
@@ -47,10 +48,8 @@ func (s *spending) over() *sitemap.LimitError {
 		cost, max int64
 	}{
 		{"Files", s.files, s.limits.Files},
-		{"URLs", s.urls, s.limits.URLs},
 		{"Octets", s.cost.Octets, s.budget.Octets},
 		{"Failures", s.cost.Failures, s.budget.Failures},
-		{"Elsewhere", s.cost.Elsewhere, s.budget.Elsewhere},
 		{"Time", int64(s.cost.Time), int64(s.budget.Time)},
 	} {
 		if x.cost >= x.max {
@@ -67,6 +66,24 @@ func (s *spending) spend(f func(*spending)) {
 	f(s)
 }
 
+// leave charges a request to host, if that is of another domain than the site. The error is that there
+// were too many of them.
+func (s *spending) leave(host string) error {
+	if strings.EqualFold(registrable(strings.ToLower(host)), s.home) {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cost.Elsewhere >= s.budget.Elsewhere {
+		return &sitemap.LimitError{Limit: elsewhere, Max: s.budget.Elsewhere}
+	}
+	s.cost.Elsewhere++
+	return nil
+}
+
+// elsewhere is the limit that is met without ending the walk.
+const elsewhere = "Elsewhere"
+
 // octets returns how many more octets may be received.
 func (s *spending) octets() int64 {
 	s.mu.Lock()
@@ -79,9 +96,4 @@ func (s *spending) patience() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return max(min(s.limits.Time, s.budget.Time-s.cost.Time), 1)
-}
-
-// isHome reports whether host is of the site's own domain.
-func (s *spending) isHome(host string) bool {
-	return strings.EqualFold(registrable(strings.ToLower(host)), s.home)
 }

@@ -127,8 +127,8 @@ func (w *walk) get(ctx context.Context, u *url.URL, header http.Header) (*http.R
 	if limit := w.spent.over(); limit != nil {
 		return nil, time.Time{}, limit
 	}
-	if !w.spent.isHome(u.Host) {
-		w.spent.spend(func(s *spending) { s.cost.Elsewhere++ })
+	if err := w.spent.leave(u.Host); err != nil {
+		return nil, time.Time{}, err
 	}
 	resp, began, err := w.crawl.Get(ctx, u, header, w.spent.patience())
 	if err == nil {

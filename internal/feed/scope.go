@@ -45,7 +45,7 @@ func (s Scope) of(host string) string {
 	case WithWWW:
 		return strings.TrimPrefix(host, "www.")
 	case SameSite:
-		return registrable(host)
+		return registrable(strings.TrimPrefix(host, "www."))
 	}
 	return ""
 }

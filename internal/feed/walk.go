@@ -353,7 +353,11 @@ func (w *walk) entries(x *file) (whole, more bool) {
 			return false, false
 		case err != nil:
 			w.fault(x, err)
+		case !e.Index && w.urls == w.limits.URLs:
+			w.overBudget(&sitemap.LimitError{Limit: "URLs", Max: w.urls})
+			return false, false
 		case !e.Index:
+			w.urls++
 			if !w.page(x, e, pos) {
 				return false, false
 			}
@@ -374,12 +378,15 @@ func (w *walk) entries(x *file) (whole, more bool) {
 
 // failed says that a file could not be fetched.
 func (w *walk) failed(x *file) {
-	w.count(FilesFailed)
-	w.spent.spend(func(s *spending) { s.cost.Failures++ })
-	if limit := (*sitemap.LimitError)(nil); errors.As(x.err, &limit) {
+	limit := (*sitemap.LimitError)(nil)
+	switch {
+	case !errors.As(x.err, &limit):
+		w.spent.spend(func(s *spending) { s.cost.Failures++ })
+	case limit.Limit != elsewhere:
 		w.overBudget(limit)
 		return
 	}
+	w.count(FilesFailed)
 	if w.guessAgain(x) {
 		return
 	}

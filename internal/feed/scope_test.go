@@ -1,0 +1,107 @@
+package feed
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestScopes(t *testing.T) {
+	scopes := []Scope{SameHost, WithWWW, SameSite, AnySite}
+	for _, test := range []struct {
+		root, host string
+		needs      Scope
+	}{
+		{"a.test", "a.test", SameHost},
+		{"a.test", "www.a.test", WithWWW},
+		{"www.a.test", "a.test", WithWWW},
+		{"a.test", "blog.a.test", SameSite},
+		{"x.y.a.test", "www.a.test", SameSite},
+		{"a.test", "b.test", AnySite},
+		{"a.test", "a.test:8080", SameSite},
+		{"www.a.test:8080", "a.test:8080", WithWWW},
+		{"a.co.uk", "b.co.uk", AnySite},
+		{"a.co.uk", "shop.a.co.uk", SameSite},
+		{"a.github.io", "b.github.io", AnySite},
+		{"github.io", "a.github.io", AnySite},
+		{"www.test", "test", WithWWW},
+		{"10.0.0.1", "10.0.0.1", SameHost},
+		{"10.0.0.1", "11.0.0.1", AnySite},
+		{"10.0.0.1:80", "10.0.0.1:81", SameSite},
+		{"[2001:db8::1]", "[2001:db8::2]", AnySite},
+		{"localhost", "a.localhost", AnySite},
+		{"xn--bcher-kva.test", "www.xn--bcher-kva.test", WithWWW},
+	} {
+		for _, kind := range scopes {
+			s := newScope(kind, test.root)
+			if got, want := s.has(test.host), kind >= test.needs; got != want {
+				t.Errorf("%v of %s has %s: %v, want %v", kind, test.root, test.host, got, want)
+			}
+		}
+		if got := newScope(SameHost, test.root).needs(test.host); got != test.needs {
+			t.Errorf("%s needs %v to have %s, want %v", test.root, got, test.host, test.needs)
+		}
+	}
+}
+
+func TestWhatASitemapMayList(t *testing.T) {
+	files := map[string]any{
+		"http://a.test/own.xml":        urlset("http://a.test/1", "https://a.test/2", "HTTP://A.TEST:80/3", "https://a.test:443/4", "http://a.test:81/no", "http://b.test/no"),
+		"http://cdn.test/a.xml":        urlset("http://a.test/1", "http://cdn.test/2", "http://c.test/no"),
+		"http://a.test/moved.xml":      "-> https://www.a.test/moved.xml",
+		"https://www.a.test/moved.xml": urlset("http://a.test/1", "http://www.a.test/2"),
+		"http://a.test/index.xml":      index("http://cdn.test/part.xml"),
+		"http://cdn.test/part.xml":     urlset("http://a.test/1", "http://cdn.test/no"),
+		"http://a.test/sub/deep/x.xml": urlset("http://a.test/1"), // the directory does not matter
+		"http://a.test/cdn/index.xml":  index("http://a.test/index2.xml"),
+		"http://a.test/index2.xml":     index("http://a.test/own.xml"),
+		"http://a.test/wide.xml":       urlset("http://www.a.test/1", "http://b.a.test/2", "http://b.test/3"),
+	}
+	for _, test := range []struct {
+		sitemap string
+		scope   Scope
+		want    string
+		left    int
+	}{
+		{"http://a.test/own.xml", SameHost, "HTTP://A.TEST:80/3 a.test/1 https://a.test/2 https://a.test:443/4", 2},
+		{"http://cdn.test/a.xml", SameHost, "a.test/1 cdn.test/2", 1},
+		{"http://a.test/moved.xml", SameHost, "a.test/1 www.a.test/2", 0},
+		{"http://a.test/index.xml", SameHost, "a.test/1", 1},
+		{"http://a.test/sub/deep/x.xml", SameHost, "a.test/1", 0},
+		{"http://a.test/cdn/index.xml", SameHost, "HTTP://A.TEST:80/3 a.test/1 https://a.test/2 https://a.test:443/4", 2},
+		{"http://a.test/wide.xml", SameHost, "", 3},
+		{"http://a.test/wide.xml", WithWWW, "www.a.test/1", 2},
+		{"http://a.test/wide.xml", SameSite, "b.a.test/2 www.a.test/1", 1},
+		{"http://a.test/wide.xml", AnySite, "b.a.test/2 b.test/3 www.a.test/1", 0},
+	} {
+		t.Run(fmt.Sprint(test.sitemap, " ", test.scope), func(t *testing.T) {
+			w := newWorld(files).start(Options{Scope: test.scope})
+			w.crawl(t.Context(), "http://a.test", test.sitemap)
+			w.want(t, "visited", w.visits(), test.want)
+			if got := w.feed.Count(OutOfScope); got != test.left {
+				t.Errorf("%d pages are out of scope, want %d", got, test.left)
+			}
+		})
+	}
+}
+
+// What is out of scope is told once for a file, with what would let most of it in.
+func TestOutOfScopeIsTold(t *testing.T) {
+	w := newWorld(map[string]any{
+		"http://a.test/map.xml": urlset("http://www.a.test/1", "http://b.test/2", "http://www.a.test/3", "http://a.test/4"),
+		"http://a.test/far.xml": urlset("http://b.test/5"),
+	}).start(Options{})
+	w.crawl(t.Context(), "http://a.test", "http://a.test/map.xml", "http://a.test/far.xml")
+	got := w.log.String()
+	for _, want := range []string{
+		"sitemap=http://a.test/map.xml count=3 url=http://www.a.test/1 option=\"Scope: WithWWW\"\n",
+		"sitemap=http://a.test/far.xml count=1 url=http://b.test/5 option=\"Scope: AnySite\"\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the log does not say %q:\n%s", want, got)
+		}
+	}
+	if n := strings.Count(got, "\n"); n != 2 {
+		t.Errorf("%d lines:\n%s", n, got)
+	}
+}

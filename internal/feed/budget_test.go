@@ -32,8 +32,10 @@ func TestHomeIsTheDomain(t *testing.T) {
 	home := []string{"http://a.test/1", "http://maps.a.test/2", "https://www.a.test:8080/3"}
 	w.crawl(t.Context(), "http://www.a.test", append(home, numberedURLs("http://b.test/", 20)...)...)
 	asked := w.asks()
-	if n := strings.Count(asked, "a.test/"); n != len(home) {
-		t.Errorf("asked for %s", asked)
+	for _, loc := range home {
+		if !strings.Contains(asked, strings.TrimPrefix(loc, "http://")+" 404") {
+			t.Errorf("asked for %s", asked)
+		}
 	}
 	if n := strings.Count(asked, "b.test/"); n != 2 {
 		t.Errorf("asked for %s", asked)

@@ -40,10 +40,18 @@ func (l *limiter) setCrawlDelay(now time.Time, host *pace.Host, s *hostSettings,
 // answered slows down where a host says that it is asked too much.
 func (l *limiter) answered(q *exchange, resp *http.Response) {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
+		q.ticket.Answered()
 		return
 	}
 	now := time.Now()
-	if !q.host.SlowDown(now, &q.ticket, policy.RetryAfter(resp.Header, now)) {
+	after := policy.RetryAfter(resp.Header, now)
+	slower := false
+	if resp.StatusCode == http.StatusServiceUnavailable && after == 0 {
+		slower = q.host.Unavailable(now, &q.ticket)
+	} else {
+		slower = q.host.SlowDown(now, &q.ticket, after)
+	}
+	if !slower {
 		return
 	}
 	s := q.host.Stats(now)

@@ -32,9 +32,11 @@ type HostStats struct {
 	Waiting   int    `json:"waiting"`        // pages that wait for their turn now
 
 	CrawlDelay time.Duration `json:"-"`                   // what robots.txt asks for, the larger of http and https
-	BackOff    time.Duration `json:"-"`                   // what 429 and 503 have added, as far as not yet forgiven
-	Delay      time.Duration `json:"-"`                   // kept between the starts of two requests: the largest of the two and MinDelay, MaxDelay heeded
+	BackOff    time.Duration `json:"-"`                   // the delay that 429 and 503 have brought, as far as not yet forgiven
 	NotBefore  time.Time     `json:"not_before,omitzero"` // until when the last Retry-After holds everything
+	// Delay is kept between the starts of two requests: the largest of BackOff, CrawlDelay within
+	// MaxDelay, and MinDelay.
+	Delay time.Duration `json:"-"`
 	// MinGap is the smallest time between the moments at which two requests reached the wire since
 	// a delay has been in force. Zero: there were no two.
 	MinGap time.Duration `json:"-"`

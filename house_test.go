@@ -32,7 +32,7 @@ const importRules = `
 	store/boltstore:   ./store go.etcd.io/bbolt go.etcd.io/bbolt/errors
 
 	# When a host may be asked again. Knows neither Colly nor robots.txt.
-	internal/pace:     golang.org/x/time/rate !net/http !log
+	internal/pace:     !net/http !log
 
 	# What a site's robots.txt says now. Knows dialects, not Colly.
 	internal/policy:   ./dialect ./store github.com/maypok86/otter/v2

@@ -17,6 +17,7 @@ type hostSettings struct {
 	over            Over // what becomes of a host that asks for more than pace.MaxDelay
 	honorCrawlDelay bool
 	ignoreRobots    bool
+	retryThrottled  int // how often a page is asked for again that was answered 429 or 503
 	index           int // its place in settings.all
 }
 

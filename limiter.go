@@ -37,9 +37,14 @@ func (l *limiter) setCrawlDelay(now time.Time, host *pace.Host, s *hostSettings,
 	}
 }
 
+// throttled reports whether an answer asks for fewer requests.
+func throttled(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable
+}
+
 // answered slows down where a host says that it is asked too much.
 func (l *limiter) answered(q *exchange, resp *http.Response) {
-	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
+	if !throttled(resp) {
 		q.ticket.Answered()
 		return
 	}
@@ -135,7 +140,10 @@ func (x *exchange) Again() error {
 }
 
 // Answered implements backend.Trip: it lets the host slow the crawl down.
-func (x *exchange) Answered(resp *http.Response) { x.limiter.answered(x, resp) }
+func (x *exchange) Answered(resp *http.Response) (again bool) {
+	x.limiter.answered(x, resp)
+	return false
+}
 
 // Ended implements backend.Trip.
 func (x *exchange) Ended() { x.ticket.End() }

@@ -149,8 +149,8 @@ func MinDelay(d time.Duration) Option {
 }
 
 // ForHosts gives the hosts that match pattern options of their own, on top of those given before
-// it: Dialect, ProductToken, MinDelay, MaxDelay, HonorCrawlDelay, DelayFromEnd, MaxInFlight and
-// IgnoreRobotsWithPermission. Where several patterns match, the first holds.
+// it: Dialect, ProductToken, MinDelay, MaxDelay, HonorCrawlDelay, DelayFromEnd, MaxInFlight,
+// MaxBackOff, RetryThrottled and IgnoreRobotsWithPermission. Where several patterns match, the first holds.
 //
 // A pattern is a host name in lower-case ASCII ("xn--..." for others), with the port if it is not
 // the scheme's own, in which "*" stands for any characters, dots included, and "?" for one:
@@ -223,6 +223,24 @@ func MaxDelay(d time.Duration, over Over) Option {
 	return hostOption("MaxDelay", func(s *hostSettings) { s.pace.MaxDelay, s.over = d, over },
 		faultIf(d <= 0, "MaxDelay", "%v is not a positive duration", d),
 		faultIf(over != Clamp && over != Skip, "MaxDelay", "Over(%d) is neither Clamp nor Skip", int(over)))
+}
+
+// MaxBackOff bounds the delay that answers with status 429 and 503 may bring, Retry-After apart. Zero:
+// they bring none, not even a slower pace after a Retry-After. Without it, five minutes.
+func MaxBackOff(d time.Duration) Option {
+	most := d
+	if most == 0 {
+		most = -1 // as pace.Rules says it
+	}
+	return hostOption("MaxBackOff", func(s *hostSettings) { s.pace.MaxBackOff = most }, faultIf(d < 0, "MaxBackOff", "%v is negative", d))
+}
+
+// RetryThrottled asks again for a page that was answered 429 or 503, up to n times, at the pace that
+// the host then has, before the spider sees the answer. The page holds its LimitRule slot while it
+// waits; where the host is not to be asked for more than five minutes, the spider gets the answer.
+// Zero, the default: never. A request whose body cannot be read twice is not sent again.
+func RetryThrottled(n int) Option {
+	return hostOption("RetryThrottled", func(s *hostSettings) { s.retryThrottled = n }, faultIf(n < 0, "RetryThrottled", "%d is negative", n))
 }
 
 // HonorCrawlDelay keeps Crawl-delay also under a dialect that ignores the line, read as RFC 9309's

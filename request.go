@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
@@ -19,13 +20,15 @@ import (
 // are found by it. At any time a request is held by one goroutine, or lies idle between two hooks.
 type request struct {
 	exchange
-	shard   *requestShard
-	url     *url.URL
-	judged  url.URL // what url pointed to when it was judged: a callback may change that
-	policy  *policy.Policy
-	early   bool     // its place is given back when the headers are there: callbacks may visit the host
-	refusal error    // why the second stage denied it
-	fed     *fedPage // nil: no sitemap listed it
+	shard    *requestShard
+	url      *url.URL
+	judged   url.URL // what url pointed to when it was judged: a callback may change that
+	policy   *policy.Policy
+	settings *hostSettings
+	early    bool     // its place is given back when the headers are there: callbacks may visit the host
+	refusal  error    // why the second stage denied it
+	retries  int      // how often it may be asked for again if the answer is 429 or 503
+	fed      *fedPage // nil: no sitemap listed it
 
 	held       bool
 	since      time.Time // when it was let go
@@ -176,7 +179,7 @@ func (q *request) giveUp() {
 
 // set notes what q was judged by, and where.
 func (q *request) set(v verdict) {
-	q.judged, q.host, q.policy = *q.url, v.host, v.policy
+	q.judged, q.host, q.policy, q.settings = *q.url, v.host, v.policy, v.settings
 }
 
 // unchanged reports whether q's URL still is what was judged.
@@ -184,11 +187,15 @@ func (q *request) unchanged() bool { return q.host != nil && *q.url == q.judged 
 
 // Answered implements backend.Trip. Nobody reads the body of a redirect, but the user's redirect
 // handler may well visit the same host before it is closed.
-func (q *request) Answered(resp *http.Response) {
+func (q *request) Answered(resp *http.Response) (again bool) {
 	if q.policy.Failing() {
 		q.policy.SiteAnswered()
 	}
 	q.exchange.Answered(resp)
+	if throttled(resp) && q.retries > 0 && backend.Repeatable(resp.Request) && !q.host.BusyFor(throttledPatience) {
+		q.retries--
+		return true
+	}
 	redirect := resp.StatusCode >= 300 && resp.StatusCode < 400
 	if redirect || q.early {
 		q.ticket.End()
@@ -198,7 +205,12 @@ func (q *request) Answered(resp *http.Response) {
 		q.fed = nil
 		resp.Request = resp.Request.WithContext(next)
 	}
+	return false
 }
+
+// throttledPatience bounds how long a page that was answered 429 or 503 waits for its next try: it
+// holds a LimitRule slot meanwhile.
+const throttledPatience = 5 * time.Minute
 
 // A hop is what a redirect hands on to the request that follows it. It is also the key under which
 // the redirect's context has a pointer to it.

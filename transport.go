@@ -40,7 +40,7 @@ func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, er
 			return nil, err
 		}
 	}
-	q.limiter, q.ctx = t.limiter, req.Context()
+	q.limiter, q.ctx, q.retries = t.limiter, req.Context(), q.settings.retryThrottled
 	return q, nil
 }
 

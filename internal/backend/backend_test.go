@@ -54,10 +54,13 @@ func (w *watcher) Before(_ *backend.Seam, req *http.Request) (backend.Trip, erro
 
 type trip struct{ *watcher }
 
-func (w trip) Sent()                   { w.sent.Add(1) }
-func (w trip) Again() error            { w.resent.Add(1); return nil }
-func (w trip) Answered(*http.Response) { w.answers.Add(1) }
-func (w trip) Ended()                  { w.ended.Add(1) }
+func (w trip) Sent()        { w.sent.Add(1) }
+func (w trip) Again() error { w.resent.Add(1); return nil }
+func (w trip) Answered(*http.Response) bool {
+	w.answers.Add(1)
+	return false
+}
+func (w trip) Ended() { w.ended.Add(1) }
 
 // watched returns a collector whose redirect hops go through hop.
 func watched(t *testing.T, hop func(*http.Request) error) *colly.Collector {
@@ -367,15 +370,15 @@ func TestBrokenTransports(t *testing.T) {
 		"panic": func(*http.Request) (*http.Response, error) { panic("broken") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			visit := func(c *colly.Collector) (err error, panicked any) {
+			visit := func(c *colly.Collector) (panicked any, err error) {
 				defer func() { panicked = recover() }()
 				c.WithTransport(rt)
 				c.SetRequestTimeout(0) // after a panic net/http leaves its timer behind
-				return c.Visit("http://site.test/"), nil
+				return nil, c.Visit("http://site.test/")
 			}
 			w := &watcher{}
-			err, panicked := visit(governed(t, colly.NewCollector(), w))
-			want, wantPanic := visit(colly.NewCollector())
+			panicked, err := visit(governed(t, colly.NewCollector(), w))
+			wantPanic, want := visit(colly.NewCollector())
 			if strings.Replace(fmt.Sprint(err), "*backend.Seam", "backend_test.roundTripper", 1) != fmt.Sprint(want) || fmt.Sprint(panicked) != fmt.Sprint(wantPanic) {
 				t.Errorf("%v, panic %v; without a governor %v, panic %v", err, panicked, want, wantPanic)
 			}

@@ -67,23 +67,27 @@ func (x *exchange) sent() {
 
 // answered tells of the response, which ends the exchange when its body is closed. A transport may
 // return neither response nor error, or a response without a body: net/http says what that means.
-func (x *exchange) answered(resp *http.Response) {
+//
+// It reports whether the request is to be sent again; then the exchange is over without its trip.
+func (x *exchange) answered(resp *http.Response) (again bool) {
 	x.handedOn = true
 	if resp == nil {
 		x.end(context.Canceled)
-		return
+		return false
 	}
 	x.mu.Lock()
 	if !x.over {
-		x.trip.Answered(resp)
+		again = x.trip.Answered(resp) && resp.Body != nil
 	}
+	x.over = x.over || again
 	x.mu.Unlock()
 	if resp.Body == nil {
 		x.end(context.Canceled)
-		return
+		return false
 	}
 	x.ReadCloser = resp.Body
 	resp.Body = x
+	return again
 }
 
 // failed ends an exchange that has no response, and returns why: err, or what had ended it before.
@@ -115,8 +119,8 @@ func (x *exchange) finish(cause error) {
 	before := x.over
 	x.over = true
 	x.mu.Unlock()
+	x.cancel(cause)
 	if !before {
-		x.cancel(cause)
 		x.trip.Ended()
 	}
 }

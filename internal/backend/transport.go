@@ -2,6 +2,7 @@ package backend
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -27,8 +28,9 @@ type Trip interface {
 	// Again is asked when net/http sends the request once more, because the server dropped the
 	// connection it had kept. It may wait; its error ends the exchange.
 	Again() error
-	// Answered is told when the headers of the response are there.
-	Answered(resp *http.Response)
+	// Answered is told when the headers of the response are there. If it reports true, nobody gets
+	// the response: its body is closed, Again is asked, and the request is sent once more.
+	Answered(resp *http.Response) (again bool)
 	// Ended is told once when the exchange is over: it failed, or its body was closed.
 	Ended()
 }
@@ -80,15 +82,39 @@ func (s *Seam) RoundTrip(req *http.Request) (*http.Response, error) {
 	if trip == nil {
 		trip = nobody{}
 	}
+	for {
+		resp, again, err := s.exchange(req, g, trip)
+		if !again {
+			return resp, err
+		}
+		io.CopyN(io.Discard, resp.Body, maxDrained)
+		resp.Body.Close()
+		if err := trip.Again(); err != nil {
+			trip.Ended()
+			return nil, err
+		}
+		if req, err = rewound(req); err != nil {
+			trip.Ended()
+			return nil, err
+		}
+	}
+}
+
+// maxDrained is how much of an answer that nobody gets is read, so that its connection can be used
+// again.
+const maxDrained = 16 << 10
+
+// exchange sends req once.
+func (s *Seam) exchange(req *http.Request, g Governor, trip Trip) (resp *http.Response, again bool, err error) {
 	x := begin(req.Context(), s.Timeout(), trip)
 	defer x.panicked()
 	sent := req.WithContext(x.ctx)
-	resp, err := s.Transport().RoundTrip(sent)
+	resp, err = s.Transport().RoundTrip(sent)
 	if sent.Context() != x.ctx {
 		tellProxy(req, sent)
 	}
 	if err != nil {
-		return nil, x.failed(err)
+		return nil, false, x.failed(err)
 	}
 	if resp != nil {
 		resp.Request = req
@@ -96,8 +122,26 @@ func (s *Seam) RoundTrip(req *http.Request) (*http.Response, error) {
 			resp.Request = req.WithContext(Mark(req.Context(), g)) // for the hop it may lead to
 		}
 	}
-	x.answered(resp)
-	return resp, nil
+	return resp, x.answered(resp), nil
+}
+
+// Repeatable reports whether a request can be sent once more.
+func Repeatable(req *http.Request) bool {
+	return req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
+}
+
+// rewound returns req with its body from the beginning.
+func rewound(req *http.Request) (*http.Request, error) {
+	if req.Body == nil || req.Body == http.NoBody {
+		return req, nil
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return nil, err
+	}
+	again := req.WithContext(req.Context())
+	again.Body = body
+	return again, nil
 }
 
 // CloseIdleConnections lets http.Client.CloseIdleConnections reach the transport below.
@@ -135,7 +179,7 @@ func Do(rt http.RoundTripper, req *http.Request, timeout time.Duration, trip Tri
 // nobody is the Trip of what no governor is told of.
 type nobody struct{}
 
-func (nobody) Sent()                   {}
-func (nobody) Again() error            { return nil }
-func (nobody) Answered(*http.Response) {}
-func (nobody) Ended()                  {}
+func (nobody) Sent()                        {}
+func (nobody) Again() error                 { return nil }
+func (nobody) Answered(*http.Response) bool { return false }
+func (nobody) Ended()                       {}

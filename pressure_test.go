@@ -1,0 +1,224 @@
+package collyrobots_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// A meter accepts so many requests a second, two at once, and answers 429 to more.
+type meter struct {
+	perSecond  float64
+	retryAfter string // "": none
+
+	mu       sync.Mutex
+	tokens   float64
+	last     time.Time
+	began    time.Time
+	settled  time.Duration // what happens before is not counted
+	accepted int
+	refused  int
+}
+
+func (m *meter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	m.mu.Lock()
+	now := time.Now()
+	m.tokens = min(2, m.tokens+now.Sub(m.last).Seconds()*m.perSecond)
+	m.last = now
+	ok := m.tokens >= 1-1e-9
+	if ok {
+		m.tokens--
+	}
+	if now.Sub(m.began) >= m.settled {
+		if ok {
+			m.accepted++
+		} else {
+			m.refused++
+		}
+	}
+	m.mu.Unlock()
+	time.Sleep(20 * time.Millisecond) // what an answer takes
+	if ok {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, robotstest.Page())
+		return
+	}
+	if m.retryAfter != "" {
+		w.Header().Set("Retry-After", m.retryAfter)
+	}
+	w.WriteHeader(http.StatusTooManyRequests)
+}
+
+// A host that refuses what is too much is asked for nearly as much as it accepts, no page is lost, and the log stays short.
+func TestTheRateThatAHostAcceptsIsFound(t *testing.T) {
+	for _, tc := range []struct {
+		perSecond float64
+		pages     int
+		settled   time.Duration
+		refused   float64 // share of the answers
+	}{
+		{0.5, 150, 30 * time.Second, 0.05},
+		{5, 1200, 10 * time.Second, 0.02},
+		{50, 6000, 10 * time.Second, 0.02},
+	} {
+		for _, retryAfter := range []string{"", "1"} {
+			t.Run(fmt.Sprintf("%v a second, Retry-After %q", tc.perSecond, retryAfter), func(t *testing.T) {
+				m := &meter{perSecond: tc.perSecond, retryAfter: retryAfter, settled: tc.settled, tokens: 2}
+				inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": noDenys, "*": m}}, func(t *testing.T, web *robotstest.Web) {
+					m.began, m.last = time.Now(), time.Now()
+					c := start(t, web, async, collyrobots.RetryThrottled(5))
+					limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 20})
+					for i := range tc.pages {
+						c.Visit(fmt.Sprint("http://a.test/", i))
+					}
+					c.Wait()
+					took := time.Since(m.began) - tc.settled
+					used := float64(m.accepted) / (tc.perSecond * took.Seconds())
+					refused := float64(m.refused) / float64(m.accepted+m.refused)
+					lines := strings.Count(c.logged.String(), "\n")
+					t.Logf("%.1f %% used, %.2f %% refused, %d of %d pages, %d log lines, %v", 100*used, 100*refused, len(c.pages), tc.pages, lines, took)
+					if used < 0.85 || refused > tc.refused || len(c.pages) != tc.pages || lines >= 60 {
+						t.Errorf("want 85 %% used, %.0f %% refused, all pages and less than 60 lines", 100*tc.refused)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A page that was throttled is asked for again at the host's pace, so often and no more; then the spider gets the answer.
+func TestRetryThrottled(t *testing.T) {
+	throttle := func(after string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			if after != "" {
+				w.Header().Set("Retry-After", after)
+			}
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	}
+	a := robotstest.Site{"/robots.txt": "User-agent: *\nCrawl-delay: 1\n", "/": throttle(""), "/long": throttle("3600"), "/short": throttle("7")}
+	for name, tc := range map[string]struct {
+		n     int
+		visit func(c *crawl) error
+		want  string
+	}{
+		"never":       {0, func(c *crawl) error { return c.Visit("http://a.test/short") }, "0s /robots.txt, 1s /short"},
+		"twice":       {2, func(c *crawl) error { return c.Visit("http://a.test/short") }, "0s /robots.txt, 1s /short, 8s /short, 15s /short"},
+		"not so long": {2, func(c *crawl) error { return c.Visit("http://a.test/long") }, "0s /robots.txt, 1s /long"},
+		"a body": {1, func(c *crawl) error { return c.PostRaw("http://a.test/short", []byte("x=1")) },
+			"0s /robots.txt, 1s /short, 8s /short"},
+		"a body that cannot be read again": {1, func(c *crawl) error {
+			return c.Request(http.MethodPost, "http://a.test/short", onceReader{strings.NewReader("x=1")}, nil, nil)
+		}, "0s /robots.txt, 1s /short"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil, collyrobots.RetryThrottled(tc.n))
+				if err := tc.visit(c); err == nil || len(c.errs) != 1 {
+					t.Errorf("%v, OnError %v; want the answer once", err, c.errs)
+				}
+				wantSchedule(t, web, "a.test", tc.want)
+			})
+		})
+	}
+}
+
+// onceReader is a body of a type that net/http does not know.
+type onceReader struct{ r *strings.Reader }
+
+func (o onceReader) Read(p []byte) (int, error) { return o.r.Read(p) }
+
+// What comes from the collector's cache waits for nobody, links that are followed included.
+func TestWhatIsCachedDoesNotWait(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(10, "User-agent: *\nCrawl-delay: 1")}, func(t *testing.T, web *robotstest.Web) {
+		dir := t.TempDir()
+		for range 2 {
+			time.Sleep(time.Minute) // each crawl has a pace of its own
+			began := time.Now()
+			c := start(t, web, []colly.CollectorOption{colly.CacheDir(dir)}).follow()
+			c.Visit("http://a.test/")
+			if took := time.Since(began); len(c.pages) != 11 || len(web.Log("a.test")) == 13 && took != 0 {
+				t.Errorf("%d pages in %v", len(c.pages), took)
+			}
+		}
+		if n := len(web.Log("a.test")); n != 13 {
+			t.Errorf("%d requests, want robots.txt twice and each page once", n)
+		}
+		if files, _ := filepath.Glob(filepath.Join(dir, "*", "*")); len(files) != 11 {
+			t.Errorf("%d cached pages", len(files))
+		}
+		// One that has grown too old is asked for, and waits for its turn.
+		files, _ := filepath.Glob(filepath.Join(dir, "*", "*"))
+		for _, f := range files {
+			old := time.Now().Add(-time.Hour)
+			if err := os.Chtimes(f, old, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute)
+		c := start(t, web, []colly.CollectorOption{colly.CacheDir(dir), colly.CacheExpiration(time.Minute)}).follow()
+		began := time.Now()
+		c.Visit("http://a.test/")
+		if took := time.Since(began); took != 11*time.Second || len(web.Log("a.test")) != 25 {
+			t.Errorf("11 old pages in %v, %d requests in all", took, len(web.Log("a.test")))
+		}
+	})
+}
+
+// One page in ten that answers 503 is that page's trouble.
+func TestAnOdd503IsNoComplaint(t *testing.T) {
+	for name, tc := range map[string]struct {
+		options []collyrobots.Option
+		most    time.Duration
+	}{
+		"as it is":        {nil, 2 * time.Second},
+		"without backoff": {[]collyrobots.Option{collyrobots.MaxBackOff(0)}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := robotstest.Pages(40, noDenys)
+			for i := 3; i < 40; i += 10 {
+				a[fmt.Sprint("/", i)] = 503
+			}
+			inBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil, tc.options...).follow()
+				began := time.Now()
+				c.Visit("http://a.test/")
+				if took := time.Since(began); took > tc.most || len(c.pages) != 37 {
+					t.Errorf("%d pages in %v, want 37 in at most %v", len(c.pages), took, tc.most)
+				}
+			})
+		})
+	}
+}
+
+// A Retry-After holds, and nothing is added to it.
+func TestMaxBackOffBoundsTheBackOff(t *testing.T) {
+	busy := 0
+	a := robotstest.Pages(6, noDenys)
+	a["*"] = func(w http.ResponseWriter, _ *http.Request) {
+		busy++
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
+	for i := range 6 {
+		delete(a, fmt.Sprint("/", i))
+	}
+	inBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, collyrobots.MaxBackOff(3*time.Second))
+		for i := range 30 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		if s := c.robots.Stats().Hosts[0]; s.BackOff > 3*time.Second || s.BackOff == 0 || busy != 30 {
+			t.Errorf("%d answers: %+v", busy, s)
+		}
+	})
+}

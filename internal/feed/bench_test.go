@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"runtime"
 	"testing"
 	"time"
 
@@ -82,27 +81,5 @@ func BenchmarkFeed(b *testing.B) {
 			}
 			perURL(b)
 		})
-	}
-}
-
-// The set of what was listed costs at most 14 octets a URL, whatever their number.
-func TestRetainedPerURL(t *testing.T) {
-	heap := func() int64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
-	for _, n := range []int{50_000, 100_000, 130_000} {
-		before := heap()
-		s := &hashSet{most: mostSeen}
-		for i := range uint64(n) {
-			s.add(i * 0x9E3779B97F4A7C15)
-		}
-		each := float64(heap()-before) / float64(n)
-		if each > 14 {
-			t.Errorf("%d hashes cost %.1f octets each", n, each)
-		}
-		runtime.KeepAlive(s)
 	}
 }

@@ -51,7 +51,7 @@ func (f *Feed) recall(ctx context.Context, j *job) *checkpoint {
 	}
 	since := unix(f.Since)
 	if err != nil && ctx.Err() == nil {
-		f.Log.Warn("sitemap record cannot be used: the file is fed from its beginning", "sitemap", j.loc, "error", err)
+		f.Log.Warn("sitemap record cannot be used: the file is fed from its beginning", "record", c.key, "error", err)
 	}
 	if err != nil || c.record.Since > since || !c.record.Done && c.record.Newest != f.NewestFirst {
 		c.record = record{}
@@ -285,7 +285,7 @@ func (c *checkpoint) snapshot() *record {
 		return nil
 	}
 	c.changed = false
-	r, left := c.record, slices.Clone(c.left)
+	r, left := c.record, slices.Clone(c.left[:min(len(c.left), mostRuns+1)])
 	for _, pos := range slices.Sorted(maps.Keys(c.inFlight)) {
 		left.add(pos, c.inFlight[pos])
 	}
@@ -396,7 +396,7 @@ func (k *keeper) settle(t *ticket, r Result) (givenUp bool) {
 		k.changed[p.checkpoint] += 1 - min(i, 1) // a page counts once
 	}
 	k.mu.Unlock()
-	k.flush()
+	k.flush(k.every)
 	for _, p := range t.listed {
 		if p.checkpoint.idle() {
 			k.save(p.checkpoint)
@@ -406,13 +406,13 @@ func (k *keeper) settle(t *ticket, r Result) (givenUp bool) {
 }
 
 // flush writes down what has changed, if that is enough pages.
-func (k *keeper) flush() {
-	if !k.due() {
+func (k *keeper) flush(enough int) {
+	if !k.due(enough) {
 		return
 	}
 	k.writing.Lock()
 	defer k.writing.Unlock()
-	if !k.due() { // somebody else has done it
+	if !k.due(enough) { // somebody else has done it
 		return
 	}
 	k.mu.Lock()
@@ -429,10 +429,10 @@ func (k *keeper) flush() {
 	k.unwritten -= written
 }
 
-func (k *keeper) due() bool {
+func (k *keeper) due(enough int) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.unwritten >= k.every
+	return k.unwritten >= enough
 }
 
 // save writes one checkpoint down.

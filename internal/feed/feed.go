@@ -217,6 +217,10 @@ func (f *Feed) Run(ctx context.Context, crawl Crawl) {
 	}
 }
 
+// Flush writes down what became of pages since it was written last. It is for the end of a crawl, when
+// pages were still in flight as their walk ended.
+func (f *Feed) Flush() { f.keeper.flush(1) }
+
 // enter reports whether one more walk may run.
 func (f *Feed) enter(nested bool) bool {
 	f.mu.Lock()

@@ -30,6 +30,17 @@ type file struct {
 	panicked   any      // what Get panicked with
 }
 
+// name returns the URL of a file as it may stand in a log.
+func (x *file) name() string {
+	if x.base != nil {
+		return x.base.String()
+	}
+	if u, err := url.Parse(x.loc); err == nil {
+		return u.Redacted()
+	}
+	return "a URL that cannot be read"
+}
+
 var (
 	errUnchanged = errors.New("feed: sitemap has not changed")   // since it was fed to its end
 	errRepeated  = errors.New("feed: sitemap was read already")  // in this crawl, under another name

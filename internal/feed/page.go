@@ -130,7 +130,7 @@ func (w *walk) tellOutside(x *file) {
 		}
 	}
 	w.tally.tell("out of scope", "sitemap lists pages of other sites, which are left out",
-		"sitemap", x.base.Redacted(), "count", o.count, "url", o.kinds[best].example, "option", "Scope: "+best.String())
+		"sitemap", x.name(), "count", o.count, "url", o.kinds[best].example, "option", "Scope: "+best.String())
 }
 
 // see notes a page that is listed, and reports whether it is the first time.

@@ -390,7 +390,7 @@ func (w *walk) failed(x *file) {
 	if w.guessAgain(x) {
 		return
 	}
-	w.drop(Errors, x.loc)
+	w.drop(Errors, x.name())
 	w.tell(x, x.err, true)
 }
 
@@ -399,7 +399,7 @@ func (w *walk) guessAgain(x *file) bool {
 	if len(x.guess) == 0 {
 		return false
 	}
-	w.Log.Debug("no sitemap in a usual place", "sitemap", x.loc)
+	w.Log.Debug("no sitemap in a usual place", "sitemap", x.name())
 	if rest := x.guess[1:]; len(rest) > 0 {
 		w.enqueue(job{loc: rest[0], site: x.site, scope: x.scope, guess: rest})
 	}
@@ -426,13 +426,13 @@ func (w *walk) fault(x *file, err error) {
 			w.count(FilesCut)
 		}
 	}
-	w.drop(Errors, cmp.Or(fault.Text, x.loc))
+	w.drop(Errors, cmp.Or(fault.Text, x.name()))
 	w.tell(x, err, lost)
 }
 
 // tell logs what is wrong with a file, and whether it is lost or the rest of it.
 func (w *walk) tell(x *file, err error, lost bool) {
-	w.tally.tell(kindOf(err), "sitemap", "sitemap", x.loc, "error", err)
+	w.tally.tell(kindOf(err), "sitemap", "sitemap", x.name(), "error", err)
 	if lost && w.lost != nil {
 		w.lost(err)
 	}

@@ -152,9 +152,9 @@ func (w *world) Get(ctx context.Context, u *url.URL, h http.Header, timeout time
 			resp.Header.Set("Location", to)
 			break
 		}
-		resp.Body = io.NopCloser(strings.NewReader(f))
+		resp.Body = body(f)
 	case []byte:
-		resp.Body = io.NopCloser(bytes.NewReader(f))
+		resp.Body = body(string(f))
 	case func(context.Context, http.Header, time.Duration, *http.Response):
 		f(ctx, h, timeout, resp)
 	}
@@ -258,3 +258,5 @@ func gzipped(s string) []byte {
 }
 
 var errReset = errors.New("connection reset")
+
+func body(s string) io.ReadCloser { return io.NopCloser(strings.NewReader(s)) }

@@ -1,0 +1,375 @@
+package feed
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/collyrobots/collyrobots/sitemap"
+	"github.com/collyrobots/collyrobots/store"
+)
+
+// crawls crawls a site several times with the same store, and returns what was asked for and visited
+// each time. change, if not nil, changes the world before each run.
+func crawls(t *testing.T, w *world, o Options, n int, change func(run int, w *world, o *Options)) (asked, visited []string) {
+	t.Helper()
+	o.Resume = true
+	if o.Store == nil {
+		o.Store = store.Memory()
+	}
+	for run := range n {
+		if change != nil {
+			change(run, w, &o)
+		}
+		w.start(o)
+		w.crawl(t.Context(), "http://a.test", "http://a.test/index.xml")
+		asked, visited = append(asked, w.asks()), append(visited, w.visits())
+	}
+	return asked, visited
+}
+
+// withETag answers with a document, or 304.
+func withETag(doc string) func(context.Context, http.Header, time.Duration, *http.Response) {
+	return func(_ context.Context, h http.Header, _ time.Duration, resp *http.Response) {
+		tag := fmt.Sprintf(`"%d"`, len(doc))
+		resp.Header.Set("ETag", tag)
+		if h.Get("If-None-Match") == tag {
+			resp.StatusCode = http.StatusNotModified
+			return
+		}
+		resp.Body = body(doc)
+	}
+}
+
+func TestResume(t *testing.T) {
+	const site = "http://a.test/"
+	for _, test := range []struct {
+		name    string
+		files   map[string]any
+		options Options
+		change  func(run int, w *world, o *Options)
+		asked   []string
+		visited []string
+	}{
+		{
+			name: "what has not changed is left out",
+			files: map[string]any{
+				site + "index.xml": index(site+"map.xml", site+"etag.xml"),
+				site + "map.xml":   urlset(site+"1", site+"2"),
+				site + "etag.xml":  withETag(urlset(site + "3")),
+			},
+			change: func(run int, w *world, _ *Options) {
+				if run == 2 {
+					w.files[site+"map.xml"] = urlset(site+"1", site+"2", site+"4")
+				}
+			},
+			asked:   []string{"a.test/etag.xml a.test/index.xml a.test/map.xml", "a.test/etag.xml 304 a.test/index.xml a.test/map.xml", "a.test/etag.xml 304 a.test/index.xml a.test/map.xml"},
+			visited: []string{"a.test/1 a.test/2 a.test/3", "", "a.test/1 a.test/2 a.test/4"},
+		},
+		{
+			name: "an index's lastmod spares requests",
+			files: map[string]any{
+				site + "index.xml": index("1998-01-01 "+site+"a.xml", "1998-01-01 "+site+"b.xml", "1999-12-31T12:00:00Z "+site+"new.xml"),
+				site + "a.xml":     urlset(site + "a"), site + "b.xml": urlset(site + "b"), site + "new.xml": urlset(site + "new"),
+			},
+			change: func(run int, w *world, _ *Options) {
+				if run == 2 {
+					w.files[site+"index.xml"] = index("1998-01-01 "+site+"a.xml", "1998-01-02 "+site+"b.xml", site+"new.xml")
+				}
+			},
+			asked:   []string{"a.test/a.xml a.test/b.xml a.test/index.xml a.test/new.xml", "a.test/index.xml a.test/new.xml", "a.test/b.xml a.test/index.xml a.test/new.xml", "a.test/index.xml a.test/new.xml"},
+			visited: []string{"a.test/a a.test/b a.test/new", "", "", ""},
+		},
+		{
+			name: "children come and go",
+			files: map[string]any{
+				site + "index.xml": index(site + "a.xml"),
+				site + "a.xml":     urlset(site+"1", site+"2"), site + "b.xml": urlset(site+"2", site+"3"),
+			},
+			change: func(run int, w *world, _ *Options) {
+				if run == 1 {
+					w.files[site+"index.xml"] = index(site+"a.xml", site+"b.xml")
+				} else if run == 2 {
+					w.files[site+"index.xml"] = index(site + "b.xml")
+				}
+			},
+			asked:   []string{"a.test/a.xml a.test/index.xml", "a.test/a.xml a.test/a.xml a.test/b.xml a.test/index.xml", "a.test/b.xml a.test/index.xml"},
+			visited: []string{"a.test/1 a.test/2", "a.test/3", ""},
+		},
+		{
+			name:  "Since moves",
+			files: map[string]any{site + "index.xml": urlset("1997-01-01 "+site+"1997", "1999-01-01 "+site+"1999")},
+			change: func(run int, _ *world, o *Options) {
+				o.Since = time.Date([]int{1998, 1999, 1996}[run], 1, 1, 0, 0, 0, 0, time.UTC)
+			},
+			asked:   []string{"a.test/index.xml", "a.test/index.xml", "a.test/index.xml"},
+			visited: []string{"a.test/1999", "", "a.test/1997 a.test/1999"},
+		},
+		{
+			name:    "Scope changes",
+			files:   map[string]any{site + "index.xml": urlset(site+"1", "http://www.a.test/2")},
+			change:  func(run int, _ *world, o *Options) { o.Scope = []Scope{SameHost, WithWWW, WithWWW}[run] },
+			asked:   []string{"a.test/index.xml", "a.test/index.xml", "a.test/index.xml"},
+			visited: []string{"a.test/1", "a.test/1 www.a.test/2", ""},
+		},
+		{
+			name:    "MaxURLs a run",
+			files:   map[string]any{site + "index.xml": urlset(numberedURLs(site, 5)...)},
+			options: Options{MaxURLs: 2},
+			asked:   slices.Repeat([]string{"a.test/index.xml"}, 4),
+			visited: []string{"a.test/0 a.test/1", "a.test/2 a.test/3", "a.test/4", ""},
+		},
+		{
+			name: "the newest of what is left",
+			files: map[string]any{
+				site + "index.xml": index(site+"a.xml", site+"b.xml"),
+				site + "a.xml":     urlset("1991-01-01 "+site+"91", "1995-01-01 "+site+"95", site+"undated"),
+				site + "b.xml":     urlset("1993-01-01 "+site+"93", "1994-01-01 "+site+"94", "1991-01-01 "+site+"91"),
+			},
+			options: Options{NewestFirst: true, MaxURLs: 2},
+			asked:   []string{"a.test/a.xml a.test/b.xml a.test/index.xml", "a.test/a.xml a.test/b.xml a.test/index.xml", "a.test/a.xml a.test/b.xml a.test/b.xml a.test/index.xml", "a.test/a.xml a.test/b.xml a.test/index.xml"},
+			visited: []string{"a.test/94 a.test/95", "a.test/91 a.test/93", "a.test/undated", ""},
+		},
+		{
+			name:  "a file that is cut, until it is whole",
+			files: map[string]any{site + "index.xml": "<urlset><url><loc>" + site + "1</loc></url><url><loc>" + site + "2"},
+			change: func(run int, w *world, _ *Options) {
+				if run == 2 {
+					w.files[site+"index.xml"] = urlset(site+"1", site+"2")
+				}
+			},
+			asked:   slices.Repeat([]string{"a.test/index.xml"}, 4),
+			visited: []string{"a.test/1", "", "a.test/1 a.test/2", ""},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { // where it is the year 2000
+				asked, visited := crawls(t, newWorld(test.files), test.options, len(test.asked), test.change)
+				for run := range test.asked {
+					if asked[run] != test.asked[run] || visited[run] != test.visited[run] {
+						t.Errorf("run %d\nasked for %s\nwant      %s\nvisited   %s\nwant      %s", run, asked[run], test.asked[run], visited[run], test.visited[run])
+					}
+				}
+			})
+		})
+	}
+}
+
+// A page that fails is tried by three runs; one that robots.txt cannot be had for, too.
+func TestAFailedPageIsTriedAgain(t *testing.T) {
+	w := newWorld(map[string]any{"http://a.test/index.xml": urlset(numberedURLs("http://a.test/", 3)...)})
+	w.visit = func(e sitemap.Entry) Result {
+		if e.Loc == "http://a.test/1" {
+			return Failed
+		}
+		return Done
+	}
+	_, visited := crawls(t, w, Options{}, 5, nil)
+	if got, want := strings.Join(visited, ", "), "a.test/0 a.test/1 a.test/2, a.test/1, a.test/1, , "; got != want {
+		t.Errorf("visited %s, want %s", got, want)
+	}
+}
+
+func TestGivenUpIsCounted(t *testing.T) {
+	w := newWorld(map[string]any{"http://a.test/index.xml": urlset("http://a.test/1")})
+	w.visit = func(sitemap.Entry) Result { return Failed }
+	n := 0
+	crawls(t, w, Options{}, 4, func(_ int, w *world, _ *Options) {
+		if w.feed != nil {
+			n += w.feed.Count(GivenUp)
+		}
+	})
+	if n != 1 {
+		t.Errorf("%d pages were given up", n)
+	}
+}
+
+// The records of another version, or what is no record, are as if there were none.
+func TestBrokenRecords(t *testing.T) {
+	for _, broken := range []string{
+		`{"Sum":"qg==","Passed":2,"Done":true}`, "", "{", "[]", "\x00", `{"Version":1}`, `{"Version":3}`,
+		`{"Version":2,"Next":{"Pos":-1}}`, `{"Version":2,"Left":[{"Pos":5,"Len":1},{"Pos":3,"Len":1}]}`,
+		`{"Version":2,"Left":[{"Pos":9223372036854775807,"Len":9223372036854775807}]}`, `{"Version":2,"Left":[{"Pos":1,"Len":1,"Tries":99}]}`,
+	} {
+		s := store.Memory()
+		const key = "sitemap SameHost a.test a.test/index.xml"
+		write := func([]byte) ([]byte, error) { return []byte(broken), nil }
+		if err := s.Update(t.Context(), key, 0, write); err != nil {
+			t.Fatal(err)
+		}
+		w := newWorld(map[string]any{"http://a.test/index.xml": urlset("http://a.test/1", "http://a.test/2")})
+		_, visited := crawls(t, w, Options{Store: s}, 2, nil)
+		if got := strings.Join(visited, ", "); got != "a.test/1 a.test/2, " {
+			t.Errorf("%q: visited %s", broken, got)
+		}
+		if got := strings.Count(w.log.String(), "record cannot be used"); got != 1 {
+			t.Errorf("%q: %d lines in the log", broken, got)
+		}
+	}
+}
+
+// A site that is down, or fails for every second page, leaves a small record.
+func TestRecordsAreSmall(t *testing.T) {
+	for name, fails := range map[string]func(i int) bool{
+		"all": func(int) bool { return true }, "every second": func(i int) bool { return i%2 == 0 },
+	} {
+		s := store.Memory()
+		w := newWorld(map[string]any{"http://a.test/index.xml": urlset(numberedURLs("http://a.test/", 6_000)...)})
+		i := 0
+		w.visit = func(sitemap.Entry) Result {
+			if i++; fails(i) {
+				return Failed
+			}
+			return Done
+		}
+		_, visited := crawls(t, w, Options{Store: s}, 2, nil)
+		val, err := s.Get(t.Context(), "sitemap SameHost a.test a.test/index.xml")
+		if err != nil || len(val) == 0 || len(val) > 40_000 {
+			t.Errorf("%s: a record of %d octets, %v", name, len(val), err)
+		}
+		if first, second := strings.Fields(visited[0]), strings.Fields(visited[1]); len(first) != 6_000 || len(second) < 3_000 {
+			t.Errorf("%s: %d and then %d pages were visited", name, len(first), len(second))
+		}
+	}
+}
+
+// counting counts what is written.
+type counting struct {
+	store.Store
+	writes int
+	err    error
+}
+
+func (c *counting) Update(ctx context.Context, key string, ttl time.Duration, f func([]byte) ([]byte, error)) error {
+	c.writes++
+	if c.err != nil {
+		return c.err
+	}
+	return c.Store.Update(ctx, key, ttl, f)
+}
+
+func TestFewRecordsAreWritten(t *testing.T) {
+	s := &counting{Store: store.Memory()}
+	w := newWorld(map[string]any{"http://a.test/index.xml": urlset(numberedURLs("http://a.test/", 1600)...)})
+	crawls(t, w, Options{Store: s, Window: 64}, 1, nil)
+	if s.writes > 1600/16+1 {
+		t.Errorf("%d records for 1600 pages", s.writes)
+	}
+}
+
+// A store that fails costs the next run its place, and nothing else.
+func TestAStoreThatFails(t *testing.T) {
+	s := &counting{Store: store.Memory(), err: errors.New("disk full")}
+	w := newWorld(map[string]any{"http://a.test/index.xml": urlset(numberedURLs("http://a.test/", 100)...)})
+	w.async = true
+	_, visited := crawls(t, w, Options{Store: s, Window: 2}, 2, nil)
+	for run := range visited {
+		if n := len(strings.Fields(visited[run])); n != 100 {
+			t.Errorf("run %d: %d pages", run, n)
+		}
+	}
+	if !strings.Contains(w.log.String(), "disk full") {
+		t.Errorf("log: %s", w.log.String())
+	}
+}
+
+// http and https of a host are one site.
+func TestResumeUnderHTTPS(t *testing.T) {
+	s := store.Memory()
+	w := newWorld(map[string]any{"http://a.test/map.xml": urlset("http://a.test/1"), "https://a.test/map.xml": urlset("http://a.test/1")})
+	for _, scheme := range []string{"http", "https"} {
+		w.start(Options{Resume: true, Store: s})
+		w.crawl(t.Context(), scheme+"://a.test", scheme+"://a.test/map.xml")
+	}
+	w.want(t, "visited", w.visits(), "a.test/1")
+}
+
+// What is pulled is done when the puller says so, however late, and from anywhere.
+func TestResumeOfPages(t *testing.T) {
+	w := newWorld(map[string]any{"http://a.test/map.xml": urlset(numberedURLs("http://a.test/", 100)...)})
+	s := store.Memory()
+	sites := slices.Values([]Site{{authority("http://a.test"), []string{"http://a.test/map.xml"}}})
+	var late []*Page
+	n := 0
+	for p, err := range w.start(Options{Resume: true, Store: s}).feed.Pages(t.Context(), w, sites) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; n == 50 {
+			break
+		}
+		late = append(late, p)
+	}
+	for _, p := range late[10:] {
+		p.Done(Done)
+	}
+	w.feed.Flush()
+	var got []string
+	for p := range w.start(Options{Resume: true, Store: s}).feed.Pages(t.Context(), w, sites) {
+		got = append(got, p.Loc)
+		p.Done(Done)
+	}
+	want := append(numberedURLs("http://a.test/", 10), numberedURLs("http://a.test/", 100)[49:]...)
+	if !slices.Equal(got, want) {
+		t.Errorf("the second run got %v, want %v", got, want)
+	}
+	for p := range w.start(Options{Resume: true, Store: s}).feed.Pages(t.Context(), w, sites) {
+		t.Errorf("the third run got %s", p.Loc)
+	}
+}
+
+func FuzzRuns(f *testing.F) {
+	f.Add([]byte{3, 1, 2, 7, 7, 0, 255, 254})
+	f.Fuzz(func(t *testing.T, ops []byte) {
+		var r runs
+		naive := make(map[int]int)
+		for _, op := range ops {
+			pos := int(op >> 2)
+			if op&1 == 0 {
+				tries, ok := naive[pos]
+				if got, found := r.remove(pos); got != tries || found != ok {
+					t.Fatalf("remove(%d) of %v: %d %v, want %d %v", pos, r, got, found, tries, ok)
+				}
+				delete(naive, pos)
+			} else if _, ok := naive[pos]; !ok {
+				naive[pos] = int(op >> 1 & 1)
+				r.add(pos, naive[pos])
+			}
+			if !areRuns(r) {
+				t.Fatalf("%v are no runs", r)
+			}
+			for i := range 64 {
+				if _, found := r.find(i); found != has(naive, i) {
+					t.Fatalf("find(%d) of %v: %v", i, r, found)
+				}
+			}
+		}
+	})
+}
+
+func has(m map[int]int, i int) bool { _, ok := m[i]; return ok }
+
+// A record that is read is as it was written.
+func FuzzRecord(f *testing.F) {
+	f.Add([]byte(`{"Version":2,"Next":{"Pos":7},"Left":[{"Pos":1,"Len":2,"Tries":1}]}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var r, again record
+		if r.decode(b) != nil {
+			return
+		}
+		val, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := again.decode(val); err != nil || fmt.Sprint(again) != fmt.Sprint(r) {
+			t.Errorf("%+v, %v, want %+v", again, err, r)
+		}
+	})
+}

@@ -1,0 +1,66 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestPages(t *testing.T) {
+	w := newWorld(shop()).start(Options{Window: 1})
+	w.async = true
+	sites := slices.Values([]Site{
+		{authority("http://shop.test"), []string{"http://shop.test/index.xml"}},
+		{authority("http://cdn.test"), []string{"http://cdn.test/shop.xml"}},
+		{authority("http://none.test"), nil},
+	})
+	var got, errs []string
+	for p, err := range w.feed.Pages(t.Context(), w, sites) {
+		if err != nil {
+			errs = append(errs, err.Error())
+			continue
+		}
+		got = append(got, p.Loc)
+	}
+	w.want(t, "pages", strings.Join(got, " "), "http://shop.test/1 http://shop.test/2 http://shop.test/cart/3 http://shop.test/5 http://cdn.test/7")
+	w.want(t, "errors", strings.Join(errs, " "), "feed: status 404")
+}
+
+// Nothing is read ahead of what is asked for but the files, and all ends with the loop.
+func TestPagesEndWithTheLoop(t *testing.T) {
+	w := newWorld(map[string]any{"http://a.test/map.xml": urlset(numberedURLs("http://a.test/", 100)...)}).start(Options{})
+	sites := func(yield func(Site) bool) {
+		if yield(Site{authority("http://a.test"), []string{"http://a.test/map.xml"}}) {
+			t.Error("another site is asked for")
+		}
+	}
+	n := 0
+	for range w.feed.Pages(t.Context(), w, sites) {
+		if n++; n == 3 {
+			break
+		}
+	}
+	if got := w.feed.Count(Entries); got != 3 {
+		t.Errorf("%d entries were read", got)
+	}
+}
+
+func TestPagesEndWithTheContext(t *testing.T) {
+	w := newWorld(map[string]any{"http://a.test/map.xml": urlset(numberedURLs("http://a.test/", 100)...)}).start(Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var last error
+	n := 0
+	for _, err := range w.feed.Pages(ctx, w, slices.Values([]Site{{authority("http://a.test"), []string{"http://a.test/map.xml"}}})) {
+		if last = err; err == nil {
+			n++
+		}
+		cancel()
+	}
+	if n != 1 || !errors.Is(last, context.Canceled) {
+		t.Error(fmt.Sprint(n, " pages, the last error is ", last))
+	}
+}

@@ -1,0 +1,91 @@
+package feed
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A walk that feeds a slow host leaves to another its part of the slots.
+func TestSlotsAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var slots Slots
+		slow, fast := &share{slots: &slots}, &share{slots: &slots}
+		ctx, cancel := context.WithCancel(t.Context())
+		held := 0
+		go func() {
+			for slow.enter(ctx, 8) == nil {
+				held++
+				time.AfterFunc(time.Hour, slow.leave)
+			}
+		}()
+		synctest.Wait()
+		if held != 8 {
+			t.Errorf("one walk holds %d of 8 slots", held)
+		}
+		time.Sleep(time.Hour - time.Minute)
+		done := 0
+		go func() {
+			for fast.enter(ctx, 8) == nil {
+				done++
+				time.AfterFunc(time.Second, fast.leave)
+			}
+		}()
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if held != 12 {
+			t.Errorf("the slow walk took %d slots, want 8 and then 4", held)
+		}
+		if done < 4*59 || done > 4*61 {
+			t.Errorf("the fast walk fed %d pages in a minute at 4 slots", done)
+		}
+		cancel()
+		synctest.Wait()
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		if slots.held != 0 || slots.shares != 0 || len(slots.waiting) != 0 {
+			t.Errorf("left over: %+v", &slots)
+		}
+	})
+}
+
+// Whatever ends first, a slot or the context, no slot is lost and no more are held than there are.
+func TestNoSlotIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var slots Slots
+		var mu sync.Mutex
+		held, most := 0, 0
+		var all sync.WaitGroup
+		for g := range 20 {
+			all.Go(func() {
+				r := rand.New(rand.NewPCG(uint64(g), 4))
+				s := &share{slots: &slots}
+				for range 200 {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(r.IntN(10))*time.Millisecond)
+					if s.enter(ctx, 5) == nil {
+						mu.Lock()
+						held++
+						most = max(most, held)
+						mu.Unlock()
+						time.AfterFunc(time.Duration(r.IntN(10))*time.Millisecond, func() {
+							mu.Lock()
+							held--
+							mu.Unlock()
+							s.leave()
+						})
+					}
+					cancel()
+				}
+			})
+		}
+		all.Wait()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if most != 5 || held != 0 || slots.held != 0 || slots.shares != 0 || len(slots.waiting) != 0 {
+			t.Errorf("at most %d were held; left over: %d, %+v", most, held, &slots)
+		}
+	})
+}

@@ -138,6 +138,17 @@ func TestResume(t *testing.T) {
 			visited: []string{"a.test/94 a.test/95", "a.test/91 a.test/93", "a.test/undated", ""},
 		},
 		{
+			name: "the newest, of which one is listed twice and left",
+			files: map[string]any{
+				site + "index.xml": index(site+"a.xml", site+"b.xml"),
+				site + "a.xml":     urlset("1995-01-01 "+site+"95", "1991-01-01 "+site+"91"),
+				site + "b.xml":     urlset("1994-01-01 "+site+"94", "1991-01-01 "+site+"91"),
+			},
+			options: Options{NewestFirst: true, MaxURLs: 2},
+			asked:   slices.Repeat([]string{"a.test/a.xml a.test/b.xml a.test/index.xml"}, 3),
+			visited: []string{"a.test/94 a.test/95", "a.test/91", ""},
+		},
+		{
 			name:  "a file that is cut, until it is whole",
 			files: map[string]any{site + "index.xml": "<urlset><url><loc>" + site + "1</loc></url><url><loc>" + site + "2"},
 			change: func(run int, w *world, _ *Options) {

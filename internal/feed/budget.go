@@ -14,7 +14,7 @@ import (
 // is under way; Elsewhere leaves out only what is elsewhere.
 type Budget struct {
 	Octets    int64         // received; 16 GiB
-	Failures  int64         // files that could not be read; 1,000
+	Failures  int64         // files that could not be read, beyond the number of those that could; 1,000
 	Elsewhere int64         // requests to hosts of another registrable domain; 1,000
 	Time      time.Duration // spent waiting for servers, several at once counted for each; 4 hours
 }
@@ -35,7 +35,8 @@ type spending struct {
 	home   string // the registrable domain of the site
 
 	mu    sync.Mutex
-	files int64
+	files int64 // asked for
+	read  int64 // and read
 	cost  Budget
 }
 
@@ -49,7 +50,7 @@ func (s *spending) over() *sitemap.LimitError {
 	}{
 		{"Files", s.files, s.limits.Files},
 		{"Octets", s.cost.Octets, s.budget.Octets},
-		{"Failures", s.cost.Failures, s.budget.Failures},
+		{"Failures", s.cost.Failures - s.read, s.budget.Failures},
 		{"Time", int64(s.cost.Time), int64(s.budget.Time)},
 	} {
 		if x.cost >= x.max {

@@ -63,7 +63,7 @@ func TestBudgets(t *testing.T) {
 		{"files", Options{Limits: sitemap.Limits{Files: 10}}, "index.xml", 10, "Files 10"},
 		{"URLs", Options{Limits: sitemap.Limits{URLs: 10}}, "index.xml", 11, "URLs 10"},
 		{"octets", Options{Budget: Budget{Octets: octets}}, "index.xml", 11, "Octets"},
-		{"failures", Options{Budget: Budget{Failures: 10}}, "gone.xml", 11, "Failures 10"},
+		{"failures", Options{Budget: Budget{Failures: 10}}, "gone.xml", 12, "Failures 10"},
 		{"children", Options{Limits: sitemap.Limits{Children: 10}}, "index.xml", 11, "Children 10"},
 		{"depth", Options{Limits: sitemap.Limits{Depth: 1}}, "index.xml", 51, ""},
 	} {
@@ -153,6 +153,17 @@ func TestPaceIsNotCharged(t *testing.T) {
 			t.Errorf("%d pages were visited", n)
 		}
 	})
+}
+
+// Files that robots.txt denies are told as one fault, though each error names another URL.
+func TestFaultsOfManyFilesAreSummed(t *testing.T) {
+	w := newWorld(nil)
+	w.get = func(_ context.Context, u *url.URL) error { return fmt.Errorf("%s: disallowed by /maps", u) }
+	w.start(Options{})
+	w.crawl(t.Context(), "http://a.test", numberedURLs("http://a.test/maps/", 500)...)
+	if n := strings.Count(w.log.String(), "\n"); n != 4 {
+		t.Errorf("%d lines, want three and a sum:\n%s", n, w.log.String())
+	}
 }
 
 // Of equal faults the first three are logged, and then their sum.

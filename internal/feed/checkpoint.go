@@ -238,6 +238,9 @@ func (c *checkpoint) finish(whole bool, listed, read time.Time) {
 	c.mu.Lock()
 	c.sample.cut()
 	c.over, c.whole, c.changed = true, whole, true
+	if whole && c.record.Newest {
+		c.next = lastMark // pages that joined others have not moved it
+	}
 	c.record.Listed, c.record.Read = unix(listed), read.Unix()
 	idle := len(c.inFlight) == 0
 	c.mu.Unlock()

@@ -68,7 +68,7 @@ func (shard *hashShard) grow(old *[]atomic.Uint64) *[]atomic.Uint64 {
 	if old == nil {
 		old = new([]atomic.Uint64)
 	}
-	table := slices.Grow([]atomic.Uint64(nil), 8+len(*old)*13/10)
+	table := slices.Grow([]atomic.Uint64(nil), max(32, len(*old)*13/10))
 	table = table[:cap(table)]
 	for i := range *old {
 		if h := (*old)[i].Load(); h != 0 {

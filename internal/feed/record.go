@@ -3,6 +3,7 @@ package feed
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"slices"
 	"time"
 )
@@ -53,6 +54,9 @@ type mark struct {
 	Age int64 `json:",omitempty"`
 	Pos int
 }
+
+// lastMark comes after all pages.
+var lastMark = mark{math.MaxInt64, math.MaxInt}
 
 func (m mark) valid() bool { return m.Age >= 0 && m.Pos >= 0 }
 

@@ -255,6 +255,50 @@ func TestResumeIsExact(t *testing.T) {
 	t.Logf("%d rounds: %d pages lost, %d repeated", rounds, lost, repeated)
 }
 
+// Any number of interruptions is as good as one.
+func TestResumeThroughManyInterruptions(t *testing.T) {
+	for seed := range 60 {
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(uint64(seed), 5))
+			x := newTrial(r)
+			records := store.Memory()
+			begun, done := make(map[string]bool), make(map[string]bool)
+			repeated := 0
+			for life := range 6 {
+				ctx, cancel := context.WithCancel(t.Context())
+				l := x.live(ctx, records, r)
+				if life < 5 {
+					time.AfterFunc(x.after/2, func() {
+						if x.kill {
+							l.mortal.die()
+						}
+						cancel()
+					})
+				}
+				l.run(ctx, x)
+				cancel()
+				for loc := range l.begun {
+					if begun[loc] && x.pages[loc] != "failing" {
+						repeated++
+					}
+					begun[loc] = true
+				}
+				for loc := range l.done {
+					done[loc] = true
+				}
+				if repeated > x.options.Window*life {
+					t.Errorf("seed %d, life %d: %d pages were fetched again so far; %s", seed, life, repeated, x)
+				}
+			}
+			for loc, kind := range x.wanted() {
+				if !done[loc] && kind != "failing" {
+					t.Errorf("seed %d: %s is lost; %s", seed, loc, x)
+				}
+			}
+		})
+	}
+}
+
 // compare checks that two runs are one.
 func (x *trial) compare(t *testing.T, seed int, first, second *life) (repeated, lost int) {
 	for loc, kind := range x.wanted() {

@@ -3,6 +3,7 @@ package feed
 import (
 	"errors"
 	"log/slog"
+	"strings"
 
 	"github.com/collyrobots/collyrobots/dialect"
 )
@@ -17,7 +18,7 @@ type tally struct {
 
 const (
 	toldFirst = 3
-	toldKinds = 64 // of faults that are told apart
+	toldKinds = 16 // of faults that are told apart
 )
 
 // tell logs a fault of a kind. attrs follow the key robots.
@@ -42,14 +43,11 @@ func (t *tally) sum() {
 	}
 }
 
-// kindOf returns what equal errors have in common: their first cause, without the URLs of those that
-// wrap it.
-func kindOf(err error) string {
-	for {
-		cause := errors.Unwrap(err)
-		if cause == nil {
-			return err.Error()
-		}
+// kindOf returns what equal faults have in common: the text of their first cause, without URLs of the
+// file.
+func (x *file) kindOf(err error) string {
+	for cause := err; cause != nil; cause = errors.Unwrap(cause) {
 		err = cause
 	}
+	return strings.NewReplacer(x.loc, "", x.name(), "").Replace(err.Error())
 }

@@ -329,6 +329,7 @@ func (w *walk) read(x *file) bool {
 		w.release(x, failed)
 	default:
 		w.release(x, opened)
+		w.spent.spend(func(s *spending) { s.read++ })
 	}
 	if x.check != nil && w.NewestFirst {
 		w.unfinished = append(w.unfinished, x)
@@ -432,7 +433,7 @@ func (w *walk) fault(x *file, err error) {
 
 // tell logs what is wrong with a file, and whether it is lost or the rest of it.
 func (w *walk) tell(x *file, err error, lost bool) {
-	w.tally.tell(kindOf(err), "sitemap", "sitemap", x.name(), "error", err)
+	w.tally.tell(x.kindOf(err), "sitemap fault", "sitemap", x.name(), "error", err)
 	if lost && w.lost != nil {
 		w.lost(err)
 	}

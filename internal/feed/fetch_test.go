@@ -70,7 +70,7 @@ func TestWhatServersAnswer(t *testing.T) {
 		{"zip", "a.test/1", ""},
 		{"html", "", "not a sitemap"},
 		{"moved", "a.test/1", ""},
-		{"loop", "", ""},
+		{"loop", "", "more than five redirects"},
 		{"2", "a.test/1", ""},
 		{"1", "", "more than five redirects"},
 		{"mail", "", "not an http or https URL"},

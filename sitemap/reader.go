@@ -22,6 +22,7 @@ type Reader struct {
 	base    *url.URL
 	url     string // of the sitemap
 	win     window
+	tags    tagMemory
 	layers  int  // of gzip
 	decoded bool // from another encoding than UTF-8
 
@@ -65,8 +66,8 @@ func NewReader(r io.Reader, base *url.URL) *Reader {
 func (r *Reader) All() iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for {
-			e, err := r.Read()
-			if err == io.EOF || !yield(e, err) {
+			var e Entry
+			if err := r.next(&e); err == io.EOF || !yield(e, err) {
 				return
 			}
 		}
@@ -76,23 +77,29 @@ func (r *Reader) All() iter.Seq2[Entry, error] {
 // Read returns the next entry, or an [*Error] after which reading goes on,
 // or io.EOF when there is nothing more. What follows the end tag of the root
 // is not looked at, unless it takes part in a checksum.
-func (r *Reader) Read() (Entry, error) {
+func (r *Reader) Read() (e Entry, err error) {
+	err = r.next(&e)
+	return e, err
+}
+
+// next is Read into e, which is zero: copies of an entry take their time.
+func (r *Reader) next(e *Entry) error {
 	if r.done {
-		return Entry{}, io.EOF
+		return io.EOF
 	}
 	if !r.begun {
 		r.begun = true
 		if err := r.begin(); err != nil {
-			return Entry{}, r.fail(err)
+			return r.fail(err)
 		}
 	}
 	if r.empty {
-		return Entry{}, r.finish()
+		return r.finish()
 	}
 	if r.text {
-		return r.readLine()
+		return r.readLine(e)
 	}
-	return r.readXML()
+	return r.readXML(e)
 }
 
 // begin finds out what the document is and leaves the window behind its root.
@@ -113,21 +120,21 @@ func (r *Reader) begin() error {
 	return r.findRoot()
 }
 
-// deliver gives the entry that is complete. It is called before the tag that
-// completes it is consumed, so that errors can come first.
-func (r *Reader) deliver() (Entry, error) {
+// deliver puts the entry that is complete into e. It is called before the tag
+// that completes it is consumed, so that errors can come first.
+func (r *Reader) deliver(e *Entry) error {
 	if !r.noticed && (r.count == protocolEntries || r.win.offset() > protocolSize) {
 		r.noticed = true
-		return Entry{}, r.fault(ScopeNotice, r.at, "", "", ErrOversize)
+		return r.fault(ScopeNotice, r.at, "", "", ErrOversize)
 	}
 	if r.count == r.Limits.Entries {
-		return Entry{}, r.fail(&LimitError{"Entries", r.count})
+		return r.fail(&LimitError{"Entries", r.count})
 	}
 	r.count++
-	e := r.entry
+	*e = r.entry
 	e.Sitemap, e.Index = r.url, r.index
 	r.entry, r.has, r.told, r.extra = Entry{}, false, true, 0
-	return e, nil
+	return nil
 }
 
 // fault returns the error for a field or an entry, or a notice. If there were

@@ -5,7 +5,7 @@ import "bytes"
 // A tag is what the beginning of a tag says: "<prefix:local" or
 // "</prefix:local".
 type tag struct {
-	text  [longestName]byte // in lower case, from start
+	text  [longestName]byte // all of it, in lower case
 	start int               // of the name
 	colon int               // 0 if there is none
 	size  int               // octets up to the end of the name
@@ -26,9 +26,9 @@ func (w *window) tag() *tag {
 	for {
 		rest := w.buf[w.pos:min(w.end, w.pos+longestName)]
 		n := 1
-		t.end = len(rest) > 1 && rest[1] == '/'
-		if t.end {
-			n = 2
+		t.text[0] = '<'
+		if t.end = len(rest) > 1 && rest[1] == '/'; t.end {
+			t.text[1], n = '/', 2
 		}
 		t.start, t.colon = n, 0
 		for ; n < len(rest); n++ {
@@ -44,6 +44,48 @@ func (w *window) tag() *tag {
 			return t
 		}
 	}
+}
+
+// A tagMemory spares reading most tags: a document has few, and after one the
+// next is most often the one that came after it the last time.
+type tagMemory struct {
+	known [32]knownTag
+	last  *knownTag // that was read; nil at first
+}
+
+// A knownTag is a tag that was read before.
+type knownTag struct {
+	tag
+	role role
+	next *knownTag // that came after it the last time; nil if none did
+}
+
+// tag reads the name of the tag at which the window stands, as window.tag does,
+// and returns its role, too.
+func (r *Reader) tag() (*tag, role) {
+	m := &r.tags
+	if m.last != nil && m.last.next != nil && r.win.goesOn(&m.last.next.tag) {
+		m.last = m.last.next
+		return &m.last.tag, m.last.role
+	}
+	t := r.win.tag()
+	k := &m.known[(t.size*5+int(t.text[t.size-1]))%len(m.known)]
+	if string(t.text[:t.size]) != string(k.text[:k.size]) {
+		k.tag, k.role = *t, r.roleOf(t)
+	}
+	if m.last != nil {
+		m.last.next = k
+	}
+	m.last = k
+	return &k.tag, k.role
+}
+
+// goesOn reports whether the document goes on with t, written as t.text is. It
+// errs on the side of no, as for "<" alone, which may be the beginning of "</".
+func (w *window) goesOn(t *tag) bool {
+	rest := w.rest()
+	return t.size > 1 && len(rest) > t.size && nameOctet[rest[t.size]] == 0 &&
+		string(rest[:t.size]) == string(t.text[:t.size])
 }
 
 // nameOctet holds, for each octet that may be part of a name as far as finding

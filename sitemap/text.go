@@ -50,26 +50,26 @@ func (r *Reader) beginsWithHeading() bool {
 	}
 }
 
-// readLine returns the next entry of a text sitemap. A last line without an
-// end is taken if the document was not cut.
-func (r *Reader) readLine() (Entry, error) {
+// readLine reads the next entry of a text sitemap into e. A last line without
+// an end is taken if the document was not cut.
+func (r *Reader) readLine(e *Entry) error {
 	for {
 		if r.has {
-			return r.deliver()
+			return r.deliver(e)
 		}
 		r.at = r.win.offset()
 		line, err := r.line()
 		if err == io.EOF {
-			return Entry{}, r.finish()
+			return r.finish()
 		}
 		if err != nil {
-			return Entry{}, err
+			return err
 		}
 		if line = trim(line); len(line) == 0 {
 			continue
 		}
 		if r.entry.Loc = r.locateLine(line); r.entry.Loc == "" {
-			return Entry{}, r.fault(ScopeEntry, r.at, "loc", string(line), ErrBadLoc)
+			return r.fault(ScopeEntry, r.at, "loc", string(line), ErrBadLoc)
 		}
 		r.has = true
 	}

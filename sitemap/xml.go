@@ -80,31 +80,30 @@ func (r *Reader) skipDoctype() {
 	}
 }
 
-// readXML returns the next entry or error of a document within its root. A tag
+// readXML reads the next entry or error of a document within its root. A tag
 // that completes an entry is looked at again once the entry has been given.
-func (r *Reader) readXML() (Entry, error) {
+func (r *Reader) readXML(e *Entry) error {
 	for r.win.find('<') {
-		t := r.win.tag()
-		role := r.roleOf(t)
+		t, role := r.tag()
 		if role == rolePage {
 			r.adoptGUID(t.end)
 		}
 		if r.has && r.completes(role, t.end) {
-			e, err := r.deliver()
+			err := r.deliver(e)
 			if err == nil && t.end && role != roleRoot {
 				r.win.pos += t.size // the entry is all that this tag is for
 				r.open = false
 			}
-			return e, err
+			return err
 		}
 		if err := r.element(role, t); err != nil {
-			return Entry{}, err
+			return err
 		}
 	}
 	if r.has {
-		return r.deliver()
+		return r.deliver(e)
 	}
-	return Entry{}, r.cut()
+	return r.cut()
 }
 
 // completes reports whether a tag ends the entry at hand.

@@ -1,6 +1,7 @@
 package dialect_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
 
@@ -48,4 +49,110 @@ func ExampleDialect_Lint() {
 	// google: line 1: only the beginning of the name, letters, _ and -, is compared: MJ12bot
 	// google: line 2: misspelt key, accepted: Disalow
 	// google: line 3: pattern begins with neither / nor *, never matches: private
+}
+
+// A crawler is known to robots.txt by its product token, not by its User-Agent
+// header. Handing over the header is wrong: no line can name it, and the crawler gets
+// what is meant for all others.
+func ExampleProductToken() {
+	const header = "ExampleBot/1.0 (+https://example.com/bot)"
+	rules := dialect.RFC9309().Parse([]byte("User-agent: *\nDisallow: /\n\nUser-agent: ExampleBot\nDisallow: /private/\n"))
+
+	token := dialect.ProductToken(header)
+	fmt.Println(token, dialect.RFC9309().CheckToken(token), rules.Group(token).Decide("/").Allowed)
+	fmt.Println("wrong:", dialect.RFC9309().CheckToken(header) != nil, rules.Group(header).Decide("/").Allowed)
+	// Output:
+	// ExampleBot <nil> true
+	// wrong: true false
+}
+
+// Which line of the file decides, and why a URL is allowed: by a rule, or because no
+// rule is about it.
+func ExampleGroup_Decide() {
+	group := dialect.RFC9309().Parse([]byte(`User-agent: *
+Disallow: /shop/
+Allow: /shop/*.html$
+Disallow: /*?sort=
+`)).Group("ExampleBot")
+	for _, raw := range []string{
+		"https://example.com/shop/cart",
+		"https://example.com/shop/shoes.html",
+		"https://example.com/shop/shoes.html?sort=price",
+		"https://example.com/about",
+	} {
+		u, _ := url.Parse(raw)
+		switch d := group.Decide(dialect.Target(u)); {
+		case d.Rule.Line == 0:
+			fmt.Printf("%s: allowed, no rule is about it\n", dialect.Target(u))
+		case d.Allowed:
+			fmt.Printf("%s: allowed by line %d, %s\n", dialect.Target(u), d.Rule.Line, d.Rule)
+		default:
+			fmt.Printf("%s: denied by line %d, %s\n", dialect.Target(u), d.Rule.Line, d.Rule)
+		}
+	}
+	// Output:
+	// /shop/cart: denied by line 2, Disallow: /shop/
+	// /shop/shoes.html: allowed by line 3, Allow: /shop/*.html$
+	// /shop/shoes.html?sort=price: denied by line 4, Disallow: /*?sort=
+	// /about: allowed, no rule is about it
+}
+
+// The delay that a file asks for, as each dialect reads it. WrittenDelay is for
+// crawlers that honour it all the same.
+func ExampleGroup_CrawlDelay() {
+	file := []byte("User-agent: *\nCrawl-delay: 30\nDisallow: /private/\n")
+	for _, d := range dialect.All() {
+		group := d.Parse(file).Group("ExampleBot")
+		delay, ok := group.CrawlDelay()
+		written, _ := group.WrittenDelay()
+		fmt.Println(d, delay, ok, written)
+	}
+	// Output:
+	// rfc9309 30s true 30s
+	// google 0s false 30s
+	// coccoc 10s true 30s
+	// original1994 0s false 30s
+	// temoto 0s false 30s
+}
+
+// URLs that one robots.txt governs have equal authorities, however they are written.
+func ExampleAuthorityOf() {
+	pages := make(map[dialect.Authority]int)
+	for _, raw := range []string{
+		"https://example.com/a", "HTTPS://EXAMPLE.COM:443/b", "https://example.com./c",
+		"http://example.com/a", "https://www.bücher.example/",
+	} {
+		u, err := url.Parse(raw)
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		authority, err := dialect.AuthorityOf(u)
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		if pages[authority]++; pages[authority] == 1 {
+			fmt.Println(authority.RobotsURL())
+		}
+	}
+	fmt.Println(pages[dialect.Authority{Scheme: "https", Host: "example.com"}], "pages of https://example.com")
+	// Output:
+	// https://example.com/robots.txt
+	// http://example.com/robots.txt
+	// https://www.xn--bcher-kva.example/robots.txt
+	// 3 pages of https://example.com
+}
+
+// A dialect stands in a configuration as its name.
+func ExampleDialect_UnmarshalText() {
+	var config struct{ Dialect dialect.Dialect }
+	err := json.Unmarshal([]byte(`{"Dialect": "coccoc"}`), &config)
+	fmt.Println(config.Dialect == dialect.CocCoc(), err)
+
+	err = json.Unmarshal([]byte(`{"Dialect": "yandex"}`), &config)
+	fmt.Println(err)
+	// Output:
+	// true <nil>
+	// dialect: unknown name "yandex", want one of [rfc9309 google coccoc original1994 temoto]
 }

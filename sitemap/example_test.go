@@ -35,26 +35,88 @@ func ExampleReader() {
 	// https://example.com/about?a=1&b=2 0001-01-01
 }
 
-// Stopping at the first error is the wrong way to use a walk: one child that
-// is missing would cost all that come after it.
+// files is a site's sitemaps by URL, and the Opener of a walk through them.
+type files map[string]string
+
+func (f files) open(_ context.Context, loc string) (io.ReadCloser, string, error) {
+	content, ok := f[loc]
+	if !ok {
+		return nil, "", errors.New("no such file")
+	}
+	return io.NopCloser(strings.NewReader(content)), loc, nil
+}
+
+// A walk goes on after an error, and so should its loop. To stop at the first one is
+// wrong: one child that is missing would cost all that come after it.
 func ExampleWalk() {
-	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/index.xml":
-			io.WriteString(w, `<sitemapindex>
-				<sitemap><loc>/gone.xml</loc></sitemap>
-				<sitemap><loc>/pages.txt</loc></sitemap></sitemapindex>`)
-		case "/pages.txt":
-			io.WriteString(w, "https://example.com/1\nhttps://example.com/2\n")
-		default:
-			http.NotFound(w, r)
+	site := files{
+		"https://example.com/index.xml": `<sitemapindex>
+			<sitemap><loc>https://example.com/pages.xml</loc></sitemap>
+			<sitemap><loc>https://example.com/gone.xml</loc></sitemap>
+			<sitemap><loc>/news.txt</loc></sitemap>
+		</sitemapindex>`,
+		"https://example.com/pages.xml": "<urlset><url><loc>https://example.com/1</loc></url></urlset>",
+		"https://example.com/news.txt":  "https://example.com/2\nhttps://example.com/3\n",
+	}
+	for entry, err := range sitemap.Walk(context.Background(), "https://example.com/index.xml", site.open) {
+		if err != nil {
+			fmt.Println(err)
+			continue
 		}
+		fmt.Println(entry.Loc, "of", entry.Sitemap)
+	}
+
+	for entry, err := range sitemap.Walk(context.Background(), "https://example.com/index.xml", site.open) {
+		if err != nil {
+			break // wrong
+		}
+		fmt.Println("only", entry.Loc)
+	}
+	// Output:
+	// https://example.com/1 of https://example.com/pages.xml
+	// sitemap https://example.com/gone.xml: offset 0: no such file
+	// https://example.com/2 of https://example.com/news.txt
+	// https://example.com/3 of https://example.com/news.txt
+	// only https://example.com/1
+}
+
+// A Walker bounds what a walk may cost, and reads what Google's extensions say of a
+// page if it is asked to.
+func ExampleWalker() {
+	site := files{"https://example.com/sitemap.xml": `<urlset xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">
+		<url><loc>https://example.com/1</loc><image:image><image:loc>/1.png</image:loc></image:image></url>
+		<url><loc>https://example.com/2</loc></url>
+		<url><loc>https://example.com/3</loc></url>
+	</urlset>`}
+	walker := sitemap.Walker{Limits: sitemap.Limits{URLs: 2}, Extensions: true}
+	for entry, err := range walker.Walk(context.Background(), "https://example.com/sitemap.xml", site.open) {
+		var limit *sitemap.LimitError
+		if errors.As(err, &limit) {
+			fmt.Println("stopped by", limit.Limit, limit.Max)
+			continue
+		}
+		fmt.Println(entry.Loc, entry.Images)
+	}
+	// Output:
+	// https://example.com/1 [{https://example.com/1.png    }]
+	// https://example.com/2 []
+	// stopped by URLs 2
+}
+
+// An Opener that fetches with net/http. The body must end with ctx, which that of a
+// request with ctx does.
+func ExampleOpener() {
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/moved.xml" {
+			http.Redirect(w, r, "/sitemap.xml", http.StatusMovedPermanently)
+			return
+		}
+		io.WriteString(w, "<urlset><url><loc>https://example.com/1</loc></url></urlset>")
 	}))
 	defer site.Close()
 	defer http.DefaultClient.CloseIdleConnections()
 
-	errStatus := errors.New("not found")
-	open := func(ctx context.Context, loc string) (io.ReadCloser, string, error) {
+	var open sitemap.Opener = func(ctx context.Context, loc string) (io.ReadCloser, string, error) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, loc, nil)
 		if err != nil {
 			return nil, "", err
@@ -65,19 +127,13 @@ func ExampleWalk() {
 		}
 		if resp.StatusCode != http.StatusOK {
 			resp.Body.Close()
-			return nil, "", errStatus
+			return nil, "", errors.New(resp.Status)
 		}
 		return resp.Body, resp.Request.URL.String(), nil
 	}
-	for entry, err := range sitemap.Walk(context.Background(), site.URL+"/index.xml", open) {
-		if err != nil {
-			fmt.Println("error:", errors.Is(err, errStatus))
-			continue
-		}
-		fmt.Println(entry.Loc)
+	for entry, err := range sitemap.Walk(context.Background(), site.URL+"/moved.xml", open) {
+		fmt.Println(entry.Loc, strings.TrimPrefix(entry.Root, site.URL), err)
 	}
 	// Output:
-	// error: true
-	// https://example.com/1
-	// https://example.com/2
+	// https://example.com/1 /sitemap.xml <nil>
 }

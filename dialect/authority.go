@@ -16,9 +16,9 @@ type Authority struct {
 	Host   string // lower-case punycode, with the port unless it is the scheme's own
 }
 
-// AuthorityOf returns the authority of u. It does not allocate for a URL whose host is
-// in normal form, as nearly all are; Host is then a part of u.Host, and keeps it
-// alive. It fails where [Locate] does.
+// AuthorityOf returns the authority of u. It does not allocate for a URL whose
+// host is in normal form, as nearly all are; Host is then a part of u.Host, and
+// keeps it alive. It fails where [Locate] does.
 func AuthorityOf(u *url.URL) (Authority, error) {
 	if scheme := knownScheme(u.Scheme); scheme != "" && isNormalHost(scheme, u.Host) {
 		return Authority{scheme, u.Host}, nil

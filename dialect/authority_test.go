@@ -42,7 +42,8 @@ func TestAuthorityOfANormalHostDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// FuzzAuthority: an authority is in normal form, so its own robots.txt has the same.
+// FuzzAuthority: an authority is in normal form, so its own robots.txt has the
+// same.
 func FuzzAuthority(f *testing.F) {
 	for _, host := range []string{"example.com", "example.com:8080", "example.com:80", "a.b:00080", "1.2.3.4", "1.2.3", "0x7f.1",
 		"a..b", ".a", "a.", "a..", "-a.b", "a-.b", "a--b.c", "xn--a.b", "a_b.c", "A.b", "[::1]", "a.1", "1.a", "a:65536", "a:99999", ""} {

@@ -56,10 +56,10 @@ func (g *Group) Decide(target string) Decision {
 	return Decision{r.flags&(allowing|empty) != 0, Rule{r.flags&allowing != 0, g.pattern(i, r), int(r.line)}}
 }
 
-// DecideURL decides whether u may be requested. It is Decide for the [Target] of u,
-// but does not allocate where Target must, for a query. Under [Temoto] it tests what
-// Colly's built-in check tests, also where that is not the Target: of a host with a
-// semicolon.
+// DecideURL decides whether u may be requested. It is Decide for the [Target] of
+// u, but does not allocate where Target must, for a query. Under [Temoto] it
+// tests what Colly's built-in check tests, also where that is not the Target: of
+// a host with a semicolon.
 func (g *Group) DecideURL(u *url.URL) Decision {
 	switch {
 	case g.temoto != nil:

@@ -7,9 +7,9 @@ import (
 	"unsafe"
 )
 
-// number returns the number of the first rule that matches a target, of which the
-// first octets, so many, are known to be normal; g.count if nothing is said of it, or
-// odd if the others are not normal and decide.
+// number returns the number of the first rule that matches target, or g.count if
+// none does. So many octets of target as normal says are known to be in normal
+// form; if a wildcard needs the others and they are not, number returns odd.
 func (g *Group) number(target string, normal int) uint32 {
 	if g.dialect.variant().openRobots && target == "/robots.txt" {
 		return g.count
@@ -23,10 +23,10 @@ func (g *Group) number(target string, normal int) uint32 {
 // odd is the number of no rule: the target must be brought into normal form first.
 const odd = math.MaxUint32
 
-// needed returns how many octets of a target must be in normal form for a look at
-// the heads of all rules, and to know /robots.txt from what is longer. One more shows
-// whether the target goes on there or its fragment begins. Wildcards without a head,
-// and those in an index, are looked for in the whole target.
+// needed returns how many octets of a target must be in normal form before the
+// heads of all rules can be compared with it. That is one more than the longest
+// head has, since a fragment may begin there, and enough to know /robots.txt from
+// a longer path. Wildcards without a head, and those in an index, need all of it.
 func (g *Group) needed() uint16 {
 	n := len("/robots.txt")
 	for i := range g.count {
@@ -48,8 +48,8 @@ func (g *Group) first(target string) int {
 	return min(len(target), int(g.reach))
 }
 
-// isNormal reports whether a part of a target is in the form that rules are compared
-// with.
+// isNormal reports whether a part of a target is in the form that rules are
+// compared with.
 func (g *Group) isNormal(part string) bool {
 	if g.dialect.variant().coding == canonical {
 		return isCanonical(part)

@@ -48,8 +48,8 @@ var hosts = idna.New(
 // the square of its length.
 const longestHost = 1024
 
-// addressHost returns an IP address as a URL has it. A zone is the name of a network
-// interface (RFC 6874).
+// addressHost returns an IP address as a URL has it. A zone is the name of a
+// network interface (RFC 6874).
 func addressHost(addr netip.Addr) (string, error) {
 	if addr.Is4() {
 		return addr.String(), nil

@@ -23,9 +23,9 @@ func newIndex(g *Group) *index {
 	return &index{newHeads(g, byHead), newWilds(g, byText)}
 }
 
-// sortRules returns the rules of g that are found by their head and the others: those
-// with wildcards whose head is short, shared by many, or so long that there may be
-// very many lengths.
+// sortRules returns the rules of g that are found by their head and the others:
+// those with wildcards whose head is short, shared by many, or so long that there
+// may be very many lengths.
 func sortRules(g *Group) (byHead, byText []uint32) {
 	const shortest, longest, mostShared = 4, 64, 4
 	var wildcard, hashes []uint32

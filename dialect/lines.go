@@ -2,10 +2,10 @@ package dialect
 
 import "strings"
 
-// SizeLimit is how many octets of a robots.txt file are read, 500 KiB: RFC 9309, 2.5,
-// wants at least that many, Google ("File format") reads exactly as many. Hand at
-// least one more to [Dialect.Parse], if there is one: it then knows a rule that ends
-// at the limit from one that is cut there, which it drops.
+// SizeLimit is how many octets of a robots.txt file are read, 500 KiB: RFC 9309,
+// 2.5, wants at least that many, Google ("File format") reads exactly as many.
+// Hand at least one more to [Dialect.Parse], if there is one: it then knows a
+// rule that ends at the limit from one that is cut there, which it drops.
 const SizeLimit = 500 << 10
 
 // clip returns what of a body is read: at most SizeLimit octets, without the

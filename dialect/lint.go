@@ -15,7 +15,8 @@ type Issue struct {
 	Detail  string // the key, the value or the line it is about
 }
 
-// String returns the issue as one line: "line 3: unknown key, line ignored: Noindex".
+// String returns the issue as one line: "line 3: unknown key, line ignored:
+// Noindex".
 func (i Issue) String() string {
 	s := i.Problem.String()
 	if i.Line > 0 {
@@ -92,9 +93,10 @@ func (p Problem) String() string {
 	return problemTexts[p]
 }
 
-// Lint reports what the dialect ignores or corrects in a robots.txt file, or reads in
-// a way that its author may not expect, in the order of the lines. It reads the file
-// as [Dialect.Parse] does; it returns nil for a file without issues.
+// Lint reports what the dialect ignores or corrects in a robots.txt file, or
+// reads in a way that its author may not expect, in the order of the lines. It
+// reads the file as [Dialect.Parse] does; it returns nil for a file without
+// issues.
 func (d Dialect) Lint(body []byte) []Issue {
 	if d == Temoto() {
 		return lintTemoto(body)

@@ -71,8 +71,9 @@ func TestTemotoIsBuiltIn(t *testing.T) {
 	}
 }
 
-// TestTemotoURLIsBuiltIn holds DecideURL to the same, for what stands before the path,
-// too: Colly takes a semicolon for a part of the host, and the host is not matched.
+// TestTemotoURLIsBuiltIn holds DecideURL to the same, for what stands before the
+// path, too: Colly takes a semicolon for a part of the host, and the host is not
+// matched.
 func TestTemotoURLIsBuiltIn(t *testing.T) {
 	files := []string{"User-agent: *\nDisallow: /;p\n", "User-agent: *\nDisallow: /*p\nAllow: /b\n", "User-agent: *\nDisallow: /x?b=1\nDisallow: /x?a=1&b=2\n", "Disallow: /\n"}
 	r := rand.New(rand.NewPCG(3, 4))

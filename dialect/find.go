@@ -65,22 +65,22 @@ func (g *Group) find(target string, normal int) uint32 {
 			continue
 		}
 		i := uint32(p / probeSize)
-		if normal < len(target) && g.rule(i).flags&wild != 0 {
+		r := g.rule(i)
+		if normal < len(target) && r.flags&wild != 0 {
 			if !g.isNormal(target[normal:]) {
 				return odd
 			}
 			normal = len(target)
 		}
-		if g.matches(i, target) {
+		if g.matches(i, r, target) {
 			return i
 		}
 	}
 	return g.count
 }
 
-// matches reports whether the i-th rule matches a target.
-func (g *Group) matches(i uint32, target string) bool {
-	r := g.rule(i)
+// matches reports whether the i-th rule, r, matches a target.
+func (g *Group) matches(i uint32, r rule, target string) bool {
 	text := g.text(r)
 	switch r.flags & (anchored | wild | twofold) {
 	case 0:
@@ -88,7 +88,7 @@ func (g *Group) matches(i uint32, target string) bool {
 	case anchored:
 		return target == text
 	case wild, wild | anchored:
-		return matchWild(text, target, int(g.data[i*probeSize])+1, r.flags&anchored != 0)
+		return matchWild(text, target, int(g.probe(i).at)+1, r.flags&anchored != 0)
 	}
 	return matchTwofold(text, target, r.flags&anchored != 0)
 }

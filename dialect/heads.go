@@ -49,13 +49,13 @@ func (h *heads) find(g *Group, target string) uint32 {
 		if int(n) > len(target) {
 			break
 		}
-		own := probeFor(target[:n]).at // of rules with a head of this length
+		own := probeFor(target[:n])
 		for slot := maphash.String(seed, target[:n]); ; slot++ {
 			entry := h.table[slot&uint64(len(h.table)-1)]
 			if entry == 0 {
 				break
 			}
-			if i := entry - 1; i < best && g.data[i*probeSize] == own && g.matches(i, target) {
+			if i := entry - 1; i < best && g.probe(i) == own && g.matches(i, g.rule(i), target) {
 				best = i
 			}
 		}

@@ -61,6 +61,12 @@ func (f flags) head(text string) string {
 	return text
 }
 
+// probe returns the probe of the i-th rule.
+func (g *Group) probe(i uint32) probe {
+	p := g.data[i*probeSize:][:probeSize]
+	return probe{p[0], p[1]}
+}
+
 // rule unpacks the i-th rule.
 func (g *Group) rule(i uint32) rule {
 	p := g.data[g.count*probeSize+i*recordSize:][:recordSize]
@@ -76,7 +82,7 @@ func (g *Group) text(r rule) string { return g.data[r.at : r.at+r.size] }
 func (g *Group) head(i uint32, r rule) string {
 	size := r.size
 	if r.flags&wild != 0 {
-		if size = uint32(g.data[i*probeSize]) + 1; size == 1 && g.data[r.at] == '*' {
+		if size = uint32(g.probe(i).at) + 1; size == 1 && g.data[r.at] == '*' {
 			size = 0
 		}
 	}

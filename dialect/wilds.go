@@ -141,7 +141,7 @@ func (w *wilds) findOther(g *Group, target string, best uint32) uint32 {
 		if o.rule >= best {
 			break
 		}
-		if o.mask&^mask == 0 && g.matches(o.rule, target) {
+		if o.mask&^mask == 0 && g.matches(o.rule, g.rule(o.rule), target) {
 			return o.rule
 		}
 	}
@@ -166,7 +166,7 @@ func (w *wilds) findGram(g *Group, target string, best uint32) uint32 {
 			if looks++; looks > len(w.entries) {
 				return w.findSlowly(g, target, best)
 			}
-			if e.gram == gram && g.matches(e.rule, target) {
+			if e.gram == gram && g.matches(e.rule, g.rule(e.rule), target) {
 				best = e.rule
 			}
 		}
@@ -185,7 +185,7 @@ func (w *wilds) findSlowly(g *Group, target string, best uint32) uint32 {
 	}
 	for _, e := range w.entries {
 		h := e.gram * gramFactor >> shift
-		if e.rule < best && has[h>>6]&(1<<(h&63)) != 0 && g.matches(e.rule, target) {
+		if e.rule < best && has[h>>6]&(1<<(h&63)) != 0 && g.matches(e.rule, g.rule(e.rule), target) {
 			best = e.rule
 		}
 	}

@@ -1,0 +1,326 @@
+package collyrobots_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// A whole spider: it follows links, and asks for nothing that robots.txt disallows. The web of these
+// examples is in memory; a spider of yours goes without WithTransport.
+func Example() {
+	web := robotstest.New(nil, robotstest.Sites{"shop.test": {
+		"/robots.txt": "User-agent: *\nDisallow: /cart\n",
+		"/":           robotstest.Page("/tea", "/cart", "/cups"),
+		"/tea":        robotstest.Page("/", "/cups"),
+		"/cups":       robotstest.Page("/cart"),
+	}})
+	defer web.Close()
+
+	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"))
+	c.WithTransport(web.Transport())
+	robots, err := c.WithRobots()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer robots.Close()
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+	c.OnResponse(func(r *colly.Response) { fmt.Println(r.StatusCode, r.Request.URL) })
+	c.Visit("http://shop.test/")
+	// Output:
+	// 200 http://shop.test/
+	// 200 http://shop.test/tea
+	// 200 http://shop.test/cups
+}
+
+// An existing spider keeps its collector and everything on it. The call comes after the OnRequest
+// callbacks, since a request that a later one aborts has cost its host a delay already.
+func ExampleWithRobots() {
+	web := robotstest.New(nil, robotstest.Sites{"shop.test": robotstest.Pages(3, "User-agent: *\nDisallow: /1\n")})
+	defer web.Close()
+
+	c := colly.NewCollector(colly.Async(), colly.AllowedDomains("shop.test"), colly.UserAgent("ExampleBot/1.0"))
+	c.WithTransport(web.Transport())
+	c.OnRequest(func(r *colly.Request) { r.Headers.Set("Accept-Language", "en") })
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+
+	robots, err := collyrobots.WithRobots(c) // new
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer robots.Close()
+
+	c.Visit("http://shop.test/")
+	c.Wait()
+	fmt.Println(web.Log("shop.test").SortedURIs())
+	// Output: / /0 /2 /robots.txt
+}
+
+// What is wrong with options is reported at once, all of it, before anything is crawled. A product
+// token is a name, not the whole user agent.
+func ExampleNew() {
+	_, err := collyrobots.New(
+		collyrobots.ProductToken("ExampleBot/1.0"), // wrong: ExampleBot
+		collyrobots.MaxDelay(time.Minute, 0))       // wrong: Clamp or Skip
+	fmt.Println(err)
+
+	var option *collyrobots.OptionError
+	fmt.Println(errors.As(err, &option), option.Option)
+	// Output:
+	// collyrobots: ProductToken: "ExampleBot/1.0" is not a product token: want a name such as ExampleBot, without version or blanks
+	// collyrobots: MaxDelay: Over(0) is neither Clamp nor Skip
+	// true ProductToken
+}
+
+// Looking at the error of Visit is the wrong way to learn what was denied: OnRequest can only abort,
+// and then Colly's Visit returns nil.
+func ExampleOnDenied() {
+	web := robotstest.New(nil, robotstest.Sites{"shop.test": {"/robots.txt": "User-agent: *\nDisallow: /cart\n"}})
+	defer web.Close()
+
+	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"))
+	c.WithTransport(web.Transport())
+	robots, err := c.WithRobots(collyrobots.OnDenied(func(r *colly.Request, err error) {
+		var denied *collyrobots.DisallowedError
+		if errors.As(err, &denied) {
+			fmt.Println(r.URL, denied.Decision.Reason, denied.Decision.Rule)
+		}
+		fmt.Println(errors.Is(err, colly.ErrRobotsTxtBlocked), "as for Colly's own check")
+	}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer robots.Close()
+
+	fmt.Println("Visit returned", c.Visit("http://shop.test/cart/7"))
+	// Output:
+	// http://shop.test/cart/7 rule Disallow: /cart
+	// true as for Colly's own check
+	// Visit returned <nil>
+}
+
+// Hosts that are read and paced in a way of their own. What stands before ForHosts holds for its
+// hosts as well, unless it says otherwise.
+func ExampleForHosts() {
+	closed := robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /\nAllow: /docs/index.html\n"}
+	web := robotstest.New(nil, robotstest.Sites{"shop.test": closed, "news.test": closed, "www.ours.test": closed})
+	defer web.Close()
+
+	robots, err := collyrobots.New(
+		collyrobots.MinDelay(time.Second),
+		collyrobots.ForHosts("news.test", collyrobots.Dialect(dialect.Google())),
+		collyrobots.ForHosts("*.ours.test", collyrobots.IgnoreRobotsWithPermission(), collyrobots.MinDelay(0)),
+		collyrobots.HTTPClient(&http.Client{Transport: web.Transport()}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer robots.Close()
+
+	for _, host := range []string{"shop.test", "news.test", "www.ours.test"} {
+		d, err := robots.Check(context.Background(), "https://"+host+"/docs/")
+		fmt.Println(host, d.Allowed, d.Reason, d.Dialect, d.Delay, err)
+	}
+	// Output:
+	// shop.test false rule rfc9309 1s <nil>
+	// news.test true rule google 1s <nil>
+	// www.ours.test true ignored rfc9309 0s <nil>
+}
+
+// Why a URL may be fetched or not, without a crawl. Whatever a host answers is a decision, not an
+// error.
+func ExamplePlugin_Check() {
+	web := robotstest.New(nil, robotstest.Sites{
+		"shop.test": {"/robots.txt": "User-agent: *\nAllow: /cart/help\nDisallow: /cart\n"},
+		"none.test": {"/robots.txt": http.StatusNotFound},
+	})
+	defer web.Close()
+
+	robots, err := collyrobots.New(collyrobots.HTTPClient(&http.Client{Transport: web.Transport()}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer robots.Close()
+
+	for _, u := range []string{"http://shop.test/cart/7", "http://shop.test/cart/help", "http://shop.test/", "http://none.test/"} {
+		decision, err := robots.Check(context.Background(), u)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(decision)
+	}
+	// Output:
+	// http://shop.test/cart/7 denied: "Disallow: /cart", line 3 of http://shop.test/robots.txt, group "*" (rfc9309)
+	// http://shop.test/cart/help allowed: "Allow: /cart/help", line 2 of http://shop.test/robots.txt, group "*" (rfc9309)
+	// http://shop.test/ allowed: no rule of http://shop.test/robots.txt matches (rfc9309)
+	// http://none.test/ allowed: http://none.test/robots.txt: there is no robots.txt, status 404 (rfc9309)
+}
+
+// The pages that a site's sitemaps list are crawled after the first page of the site. Wait covers
+// them.
+func ExampleFollowSitemaps() {
+	web := robotstest.New(nil, robotstest.Sites{"shop.test": {
+		"/robots.txt": "User-agent: *\nDisallow: /cart\nSitemap: http://shop.test/map.xml\n",
+		"/map.xml":    robotstest.Sitemap("2026-03-01 http://shop.test/tea", "2019-01-01 http://shop.test/cups", "http://shop.test/cart"),
+		"*":           robotstest.Page(),
+	}})
+	defer web.Close()
+
+	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"))
+	c.WithTransport(web.Transport())
+	robots, err := c.WithRobots(collyrobots.FollowSitemaps(collyrobots.Feed{
+		Since:  time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		Denied: func(d collyrobots.Decision) { fmt.Println("denied:", d.URL) },
+	}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer robots.Close()
+	c.OnResponse(func(r *colly.Response) { fmt.Printf("%s %q\n", r.Request.URL, r.Ctx.Get(collyrobots.CtxLastMod)) })
+	c.Visit("http://shop.test/")
+	c.Wait()
+	// Output:
+	// http://shop.test/ ""
+	// http://shop.test/tea "2026-03-01T00:00:00Z"
+	// denied: http://shop.test/cart
+}
+
+// Sitemaps as a loop, for programs that hand pages on in a way of their own.
+func ExamplePlugin_Pages() {
+	web := robotstest.New(nil, robotstest.Sites{"shop.test": {
+		"/robots.txt": "Sitemap: http://shop.test/index.xml\n",
+		"/index.xml":  robotstest.SitemapIndex("http://shop.test/gone.xml", "http://shop.test/map.xml"),
+		"/map.xml":    robotstest.Sitemap("http://shop.test/tea", "http://elsewhere.test/", "http://shop.test/cups"),
+	}})
+	defer web.Close()
+
+	robots, err := collyrobots.New(collyrobots.HTTPClient(&http.Client{Transport: web.Transport()}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer robots.Close()
+
+	for page, err := range robots.Pages(context.Background(), collyrobots.Feed{}, "http://shop.test/") {
+		if err != nil {
+			fmt.Println("one file less")
+			continue // what the other files list still comes
+		}
+		fmt.Println(page.Loc, "of", page.Sitemap)
+	}
+	// Output:
+	// one file less
+	// http://shop.test/tea of http://shop.test/map.xml
+	// http://shop.test/cups of http://shop.test/map.xml
+}
+
+// From Colly's built-in check to RFC 9309, in two steps. The Temoto dialect decides as the built-in
+// check does, and a shadow lists what will change with the other reading; nothing changes yet.
+func Example_migration() {
+	web := robotstest.New(nil, robotstest.Sites{"shop.test": {
+		"/robots.txt": "User-agent: *\nDisallow: /list?sort=price&page=\nDisallow: /sale\nAllow: /sale\n",
+		"/":           robotstest.Page("/tea", "/list?sort=price&page=2", "/sale"),
+		"*":           robotstest.Page(),
+	}})
+	defer web.Close()
+
+	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"))
+	c.WithTransport(web.Transport())
+	robots, err := c.WithRobots(
+		collyrobots.Dialect(dialect.Temoto()), // second step: dialect.RFC9309()
+		collyrobots.Shadow(dialect.RFC9309()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer robots.Close()
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+	c.Visit("http://shop.test/")
+	for _, shadow := range robots.Stats().Shadows {
+		fmt.Printf("%d pages, %d would be denied, %d would be allowed:\n", shadow.Compared, shadow.Stricter, shadow.Laxer)
+		for _, d := range shadow.Differences {
+			fmt.Println(d.Shadow)
+		}
+	}
+	// Output:
+	// 4 pages, 1 would be denied, 1 would be allowed:
+	// http://shop.test/list?sort=price&page=2 denied: "Disallow: /list?sort=price&page=", line 2 of http://shop.test/robots.txt, group "*" (rfc9309)
+	// http://shop.test/sale allowed: "Allow: /sale", line 4 of http://shop.test/robots.txt, group "*" (rfc9309)
+}
+
+// The test of a spider. In a bubble of testing/synctest a crawl delay of minutes takes no time and
+// the instants in the access log are exact.
+func Example_testing() {
+	t := new(testing.T) // in your package: func TestSpider(t *testing.T)
+	synctest.Test(t, func(t *testing.T) {
+		web := robotstest.New(t, robotstest.Sites{"shop.test": {
+			"/robots.txt": "User-agent: *\nCrawl-delay: 60\nDisallow: /cart\n",
+			"/":           robotstest.Page("/tea", "/cart"),
+			"/tea":        http.StatusNotFound,
+		}})
+		c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0"), colly.Async())
+		c.WithTransport(web.Transport()) // the one thing that a test changes
+		robots, err := c.WithRobots()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer robots.Close()
+		c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+		c.Visit("http://shop.test/")
+		c.Wait()
+		robotstest.Verify(t, web, dialect.RFC9309())
+		fmt.Println(web.Log("shop.test").Schedule())
+	})
+	// Output:
+	// 0s /robots.txt
+	// 1m0s /
+	// 2m0s /tea
+}
+
+// A decision as a line of a log that other programs read.
+func ExampleDecision_json() {
+	web := robotstest.New(nil, robotstest.Sites{"shop.test": {
+		"/robots.txt": "User-agent: *\nCrawl-delay: 1.5\nDisallow: /cart\n",
+	}})
+	defer web.Close()
+
+	robots, err := collyrobots.New(collyrobots.HTTPClient(&http.Client{Transport: web.Transport()}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer robots.Close()
+	decision, err := robots.Check(context.Background(), "http://shop.test/cart/7")
+	if err != nil {
+		log.Fatal(err)
+	}
+	decision.Fetched, decision.Expires = time.Time{}, time.Time{} // they change from run to run
+	text, err := json.MarshalIndent(decision, "", "  ")
+	fmt.Println(string(text), err)
+	// Output:
+	// {
+	//   "url": "http://shop.test/cart/7",
+	//   "authority": "http://shop.test",
+	//   "robots_url": "http://shop.test/robots.txt",
+	//   "allowed": false,
+	//   "reason": "rule",
+	//   "dialect": "rfc9309",
+	//   "group": "*",
+	//   "rule": {
+	//     "Allow": false,
+	//     "Pattern": "/cart",
+	//     "Line": 3
+	//   },
+	//   "status": 200,
+	//   "crawl_delay": "1.5s",
+	//   "delay": "1.5s"
+	// } <nil>
+}

@@ -41,8 +41,8 @@ func document(from, n int) []byte {
 	return b.Bytes()
 }
 
-// BenchmarkFeed compares feeding a URL with decoding it by encoding/xml: ns/url of one are to be at most
-// 0.22 of the other.
+// BenchmarkFeed compares feeding a URL with decoding it by encoding/xml: ns/url of one are to be at
+// most 0.22 of the other.
 func BenchmarkFeed(b *testing.B) {
 	const n = 50_000
 	doc := document(0, n)

@@ -9,9 +9,9 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// A Budget bounds what the sitemaps of one site may cost in all, beside the number of files and of URLs
-// ([sitemap.Limits]). A field that is 0 has its default. When it is met the rest is left out, but for what
-// is under way; Elsewhere leaves out only what is elsewhere.
+// A Budget bounds what the sitemaps of one site may cost in all, beside the number of files and of
+// URLs ([sitemap.Limits]). A field that is 0 has its default. When it is met the rest is left out,
+// but for what is under way; Elsewhere leaves out only what is elsewhere.
 type Budget struct {
 	Octets    int64         // received; 16 GiB
 	Failures  int64         // files that could not be read, beyond the number of those that could; 1,000
@@ -67,8 +67,8 @@ func (s *spending) spend(f func(*spending)) {
 	f(s)
 }
 
-// leave charges a request to host, if that is of another domain than the site. The error is that there
-// were too many of them.
+// leave charges a request to host, if that is of another domain than the site. The error is that
+// there were too many of them.
 func (s *spending) leave(host string) error {
 	if strings.EqualFold(registrable(strings.ToLower(host)), s.home) {
 		return nil

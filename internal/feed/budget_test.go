@@ -129,8 +129,8 @@ func TestSitemapsThatDrip(t *testing.T) {
 	})
 }
 
-// Waiting for a host's turn is not charged: a site that asks for an hour between two requests has its
-// files read.
+// Waiting for a host's turn is not charged: a site that asks for an hour between two requests has
+// its files read.
 func TestPaceIsNotCharged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := make(map[string]any)

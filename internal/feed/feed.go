@@ -1,34 +1,35 @@
-// Package feed walks the sitemaps of a crawl's sites and hands the pages that they list on, a bounded
-// number at a time. It knows sitemaps, hosts and the store; what is crawled with, and what robots.txt
-// says, is behind [Crawl].
+// Package feed walks the sitemaps of a crawl's sites and hands the pages that they list on, a
+// bounded number at a time. It knows sitemaps, hosts and the store; what is crawled with, and what
+// robots.txt says, is behind [Crawl].
 //
 // # Who calls what
 //
-// The crawl calls [Feed.Offer] for each request, from any goroutine, and [Feed.Run] when a request is
-// done, from a hook that the crawl waits for. Run walks the sites that are pending on the goroutine of
-// its caller: there it reads the sitemaps one after the other, calls Keep, [Crawl.Allowed] and
-// [Crawl.Visit], and waits for slots. [Crawl.Get] alone is called from goroutines of the walk, several
-// at once, so that a slow file holds up no other; all of them end before Run returns. Walks of several
-// callers run at the same time, each of another site. The done of a page may be called from any
-// goroutine.
+// The crawl calls [Feed.Offer] for each request, from any goroutine, and [Feed.Run] when a request
+// is done, from a hook that the crawl waits for. Run walks the sites that are pending on the
+// goroutine of its caller: there it reads the sitemaps one after the other, calls Keep,
+// [Crawl.Allowed] and [Crawl.Visit], and waits for slots. [Crawl.Get] alone is called from
+// goroutines of the walk, several at once, so that a slow file holds up no other; all of them end
+// before Run returns. Walks of several callers run at the same time, each of another site. The done
+// of a page may be called from any goroutine.
 //
 // A program that pulls uses [Feed.Pages], which is the same walk with the pages going to a loop.
 //
 // # Why it cannot wait for itself
 //
-// A walk waits for four things: an answer (Get, Allowed), the crawl (Visit), its turn to write to the
-// store, and a slot. Only slots are held by pages. Where Visit runs a page before it returns, a page
-// that holds a slot may be what the walk runs below; so such a crawl has no slots ([Crawl.Slots]), and
-// a Run that comes while one of its walks is running returns at once and leaves its site to that walk.
-// Other crawls have slots of their own, which only pages of that crawl hold, and a page of a crawl
-// that does not run its pages at once ends without the help of the walk that handed it on.
+// A walk waits for four things: an answer (Get, Allowed), the crawl (Visit), its turn to write to
+// the store, and a slot. Only slots are held by pages. Where Visit runs a page before it returns, a
+// page that holds a slot may be what the walk runs below; so such a crawl has no slots
+// ([Crawl.Slots]), and a Run that comes while one of its walks is running returns at once and
+// leaves its site to that walk. Other crawls have slots of their own, which only pages of that
+// crawl hold, and a page of a crawl that does not run its pages at once ends without the help of
+// the walk that handed it on.
 //
 // # Resume
 //
 // A checkpoint says of a file up to where its pages need not be looked at again, and which pages
-// before that are not done: in flight when it was written, failed, or left when the crawl ended. Pages
-// that are in flight and pages that are done but not written down are never more than the window
-// together, so this is how many may be fetched twice after a crash.
+// before that are not done: in flight when it was written, failed, or left when the crawl ended.
+// Pages that are in flight and pages that are done but not written down are never more than the
+// window together, so this is how many may be fetched twice after a crash.
 package feed
 
 import (
@@ -59,7 +60,8 @@ type Options struct {
 	// WellKnown looks for sitemaps in the usual places of a site that names none.
 	WellKnown bool
 
-	// NewestFirst reads all sitemaps of a site and then hands its newest pages on. It needs MaxURLs.
+	// NewestFirst reads all sitemaps of a site and then hands its newest pages on. It needs
+	// MaxURLs.
 	NewestFirst bool
 
 	// Resume goes on where the last run with the same Store stopped. It needs a Store.
@@ -73,14 +75,16 @@ type Options struct {
 
 // A Crawl is what a walk needs of the crawl that it feeds.
 type Crawl interface {
-	// Allowed reports whether the page u may be fetched. If not, the result says what becomes of it:
-	// Done if it is denied for good, Failed if a later run should ask again, Unfinished if the crawl
-	// has ended. u is the crawl's until Allowed returns. It is called on the walk's goroutine.
+	// Allowed reports whether the page u may be fetched. If not, the result says what becomes of
+	// it: Done if it is denied for good, Failed if a later run should ask again, Unfinished if the
+	// crawl has ended. u is the crawl's until Allowed returns. It is called on the walk's
+	// goroutine.
 	Allowed(ctx context.Context, u *url.URL) (bool, Result)
 
-	// Get makes one exchange with a sitemap's server when its turn has come, and follows no redirect.
-	// The crawl adds the user agent, and refuses what robots.txt does. timeout bounds the exchange
-	// from its start to the end of the body; began is when it started, the zero time if it did not.
+	// Get makes one exchange with a sitemap's server when its turn has come, and follows no
+	// redirect. The crawl adds the user agent, and refuses what robots.txt does. timeout bounds the
+	// exchange from its start to the end of the body; began is when it started, the zero time if it
+	// did not.
 	Get(ctx context.Context, u *url.URL, header http.Header, timeout time.Duration) (resp *http.Response, began time.Time, err error)
 
 	// Visit hands a page on and reports whether it was taken; one that is not taken is refused for
@@ -88,8 +92,8 @@ type Crawl interface {
 	// Visit returns.
 	Visit(e sitemap.Entry, done func(Result)) (taken bool)
 
-	// Slots returns where the pages of this crawl that are in flight are counted. It is nil if Visit
-	// runs a page before it returns: then there is one at a time, and nothing to wait for.
+	// Slots returns where the pages of this crawl that are in flight are counted. It is nil if
+	// Visit runs a page before it returns: then there is one at a time, and nothing to wait for.
 	Slots() *Slots
 }
 
@@ -107,7 +111,6 @@ type Feed struct {
 	Options
 	outcomes
 	limits sitemap.Limits // with their defaults
-	every  int            // pages that may be done and not be written down, and one more
 	seed   maphash.Seed
 
 	offered hashSet // authorities whose sitemaps are read or pending
@@ -192,8 +195,8 @@ func (f *Feed) roots(site dialect.Authority, sitemaps []string) []job {
 
 // Run walks the sites that are pending, and those that are offered meanwhile, on the caller's
 // goroutine. It returns when none are left for it: if ctx is done or MaxURLs is reached, if as many
-// walks as may run do so, or if crawl has no slots and another walk of such a crawl is running; what
-// is then pending is theirs.
+// walks as may run do so, or if crawl has no slots and another walk of such a crawl is running;
+// what is then pending is theirs.
 func (f *Feed) Run(ctx context.Context, crawl Crawl) {
 	if f.waiting.Load() == 0 {
 		return
@@ -213,12 +216,12 @@ func (f *Feed) Run(ctx context.Context, crawl Crawl) {
 		if a, running = f.take(ctx, nested); !running {
 			return
 		}
-		newWalk(f, ctx, crawl, a.site).run(a.jobs)
+		newWalk(ctx, f, crawl, a.site).run(a.jobs)
 	}
 }
 
-// Flush writes down what became of pages since it was written last. It is for the end of a crawl, when
-// pages were still in flight as their walk ended.
+// Flush writes down what became of pages since it was written last. It is for the end of a crawl,
+// when pages were still in flight as their walk ended.
 func (f *Feed) Flush() { f.keeper.flush(1) }
 
 // enter reports whether one more walk may run.

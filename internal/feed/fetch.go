@@ -59,8 +59,8 @@ const (
 	spoolInMemory = 128 << 10 // octets of a sitemap that are kept in memory: most fit
 )
 
-// open fetches the file of a job, on a goroutine of its own. What comes is read to its end at once, so
-// that no connection is held while its pages wait for their turn.
+// open fetches the file of a job, on a goroutine of its own. What comes is read to its end at once,
+// so that no connection is held while its pages wait for their turn.
 func (w *walk) open(ctx context.Context, j job) (x *file) {
 	x = &file{job: j}
 	if !j.reread {

@@ -8,8 +8,8 @@ import (
 )
 
 // A hashSet is a set of 64-bit hashes that costs 10 to 14 octets for each. Hashes that collide are
-// taken for one: among ten million, three times in a million sets. It may be used from any goroutine,
-// and is read without a lock.
+// taken for one: among ten million, three times in a million sets. It may be used from any
+// goroutine, and is read without a lock.
 type hashSet struct {
 	most   int         // hashes at the most, roughly; those that come later are not remembered
 	full   atomic.Bool // there were more
@@ -36,8 +36,8 @@ func (s *hashSet) has(h uint64) bool {
 	return found
 }
 
-// add puts h into the set. It reports false if it is there already, and true for every new hash once
-// the set is full.
+// add puts h into the set. It reports false if it is there already, and true for every new hash
+// once the set is full.
 func (s *hashSet) add(h uint64) bool {
 	h = max(h, 1)
 	shard := &s.shards[h%hashShards]
@@ -62,8 +62,8 @@ func (s *hashSet) add(h uint64) bool {
 	return true
 }
 
-// grow makes a table that is 1.3 times as large, or what the allocator makes of that: doubling would
-// leave it emptier than 14 octets a hash allow.
+// grow makes a table that is 1.3 times as large, or what the allocator makes of that: doubling
+// would leave it emptier than 14 octets a hash allow.
 func (shard *hashShard) grow(old *[]atomic.Uint64) *[]atomic.Uint64 {
 	if old == nil {
 		old = new([]atomic.Uint64)

@@ -29,8 +29,8 @@ var plainOctets = func() (t [256]uint8) {
 	return t
 }()
 
-// plainURL fills u as url.Parse would, in a tenth of its time and without allocating, if loc is one of
-// the plain URLs that most are. Otherwise it reports false.
+// plainURL fills u as url.Parse would, in a tenth of its time and without allocating, if loc is one
+// of the plain URLs that most are. Otherwise it reports false.
 func plainURL(loc string, u *url.URL) bool {
 	scheme := "https"
 	rest, ok := strings.CutPrefix(loc, "https://")
@@ -67,8 +67,8 @@ func span(s string, bit uint8) int {
 	return len(s)
 }
 
-// parseURL fills u with a location. What crawlers visit and net/url refuses, percent signs that begin no
-// escape and control characters, it takes for escaped.
+// parseURL fills u with a location. What crawlers visit and net/url refuses, percent signs that
+// begin no escape and control characters, it takes for escaped.
 func parseURL(loc string, u *url.URL) error {
 	if plainURL(loc, u) {
 		return nil
@@ -115,8 +115,8 @@ func resolve(site dialect.Authority, loc string) string {
 	return base.ResolveReference(u).String()
 }
 
-// keyOf returns the name under which a file is known: its URL in normal form, without the scheme, since
-// http and https of a host are one.
+// keyOf returns the name under which a file is known: its URL in normal form, without the scheme,
+// since http and https of a host are one.
 func keyOf(u *url.URL) string {
 	host := u.Host
 	if a, err := dialect.AuthorityOf(u); err == nil {

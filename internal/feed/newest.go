@@ -47,8 +47,8 @@ func compareAge(a, b numbered) int {
 // future is later than any lastmod that is meant, in unix seconds.
 const future = 1 << 40
 
-// ageOf returns where an entry belongs among the newest, as no less than 0: what has no lastmod comes
-// last.
+// ageOf returns where an entry belongs among the newest, as no less than 0: what has no lastmod
+// comes last.
 func ageOf(e *sitemap.Entry) int64 {
 	if e.LastMod.IsZero() {
 		return math.MaxInt64

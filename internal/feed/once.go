@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// once sees to it that a file is read once, however often and by whomever it is named, unless another
-// reading can let more pages in: those of a host that no reading before spoke for.
+// once sees to it that a file is read once, however often and by whomever it is named, unless
+// another reading can let more pages in: those of a host that no reading before spoke for.
 type once struct {
 	seed maphash.Seed
 	done hashSet // readings: of a key, for one name of a scope
@@ -25,8 +25,8 @@ type reading struct {
 // mostReadings bounds what is remembered.
 const mostReadings = 1 << 24
 
-// How a reading may end. failed is also what stands for the scope in what is remembered of files that
-// could not be opened.
+// How a reading may end. failed is also what stands for the scope in what is remembered of files
+// that could not be opened.
 const (
 	opened    = "opened"
 	failed    = "failed"
@@ -39,8 +39,8 @@ func (o *once) init() {
 	o.reading = make(map[string]*reading)
 }
 
-// claim reports whether the file at loc, which is known as key, is to be read for j. Whoever is told so
-// calls release.
+// claim reports whether the file at loc, which is known as key, is to be read for j. Whoever is
+// told so calls release.
 func (o *once) claim(j *job, loc, key string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -60,9 +60,9 @@ func (o *once) claim(j *job, loc, key string) bool {
 	return false
 }
 
-// release ends the reading of a file. One that was opened will not be read again, under http and https
-// alike; of one that failed only this URL will not be asked again; one that was abandoned half-way is as
-// it was. It returns what is to be claimed again, now that this is known.
+// release ends the reading of a file. One that was opened will not be read again, under http and
+// https alike; of one that failed only this URL will not be asked again; one that was abandoned
+// half-way is as it was. It returns what is to be claimed again, now that this is known.
 func (o *once) release(key, how string) []job {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -33,9 +33,9 @@ const keptExamples = 3
 
 // outcomes count.
 type outcomes struct {
-	counts   [numOutcomes]atomic.Int64
-	mu       sync.Mutex
-	examples [numOutcomes][]string
+	counts     [numOutcomes]atomic.Int64
+	examplesMu sync.Mutex
+	examples   [numOutcomes][]string
 }
 
 // Count returns how often an outcome was seen so far.
@@ -43,8 +43,8 @@ func (o *outcomes) Count(what Outcome) int { return int(o.counts[what].Load()) }
 
 // Examples returns the first few URLs of entries that were dropped under an outcome.
 func (o *outcomes) Examples(what Outcome) []string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.examplesMu.Lock()
+	defer o.examplesMu.Unlock()
 	return slices.Clone(o.examples[what])
 }
 
@@ -55,8 +55,8 @@ func (o *outcomes) drop(what Outcome, loc string) {
 	if o.counts[what].Add(1) > keptExamples {
 		return
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.examplesMu.Lock()
+	defer o.examplesMu.Unlock()
 	if len(o.examples[what]) < keptExamples {
 		o.examples[what] = append(o.examples[what], loc)
 	}

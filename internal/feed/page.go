@@ -80,57 +80,27 @@ func (w *walk) unwanted(x *file, p *page) Outcome {
 	return 0
 }
 
-// inScope reports whether x may list the page loc, which w.url is. Those of one file tend to be on one
-// host, so the answer for the last one is kept.
+// A hostVerdict is whether the pages of a host are in a scope. The pages of a file tend to be of
+// one host, so the last one is kept.
+type hostVerdict struct {
+	host  string
+	scope *scope
+	in    bool
+	needs Scope // which would have it in
+}
+
+// inScope reports whether x may list the page loc, which w.url is.
 func (w *walk) inScope(x *file, loc string) bool {
-	if w.url.Host != w.host || x.scope != w.hostScope {
-		a, err := dialect.AuthorityOf(&w.url)
-		w.host, w.hostScope = w.url.Host, x.scope
-		w.hostIn = err == nil && x.scope.has(a.Host)
-		w.hostNeeds = AnySite
-		if err == nil && !w.hostIn {
-			w.hostNeeds = x.scope.needs(a.Host)
+	if v := &w.verdict; w.url.Host != v.host || x.scope != v.scope {
+		*v = hostVerdict{host: w.url.Host, scope: x.scope, needs: AnySite}
+		if a, err := dialect.AuthorityOf(&w.url); err == nil {
+			v.in, v.needs = x.scope.has(a.Host), x.scope.needs(a.Host)
 		}
 	}
-	if !w.hostIn {
-		w.outside.add(w.hostNeeds, loc)
+	if !w.verdict.in {
+		w.outside.add(w.verdict.needs, loc)
 	}
-	return w.hostIn
-}
-
-// outside is what a file lists and may not.
-type outside struct {
-	count int
-	kinds [AnySite + 1]struct { // by the scope that would let it in
-		count   int
-		example string
-	}
-}
-
-func (o *outside) add(needs Scope, loc string) {
-	o.count++
-	k := &o.kinds[needs]
-	if k.count++; k.count == 1 {
-		k.example = loc
-	}
-}
-
-// tellOutside logs, once for a file, that pages of it were out of scope, with the scope that would let
-// most of them in.
-func (w *walk) tellOutside(x *file) {
-	o := w.outside
-	w.outside = outside{}
-	if o.count == 0 {
-		return
-	}
-	best := AnySite
-	for kind := range o.kinds {
-		if o.kinds[kind].count > o.kinds[best].count {
-			best = Scope(kind)
-		}
-	}
-	w.tally.tell("out of scope", "sitemap lists pages of other sites, which are left out",
-		"sitemap", x.name(), "count", o.count, "url", o.kinds[best].example, "option", "Scope: "+best.String())
+	return w.verdict.in
 }
 
 // see notes a page that is listed, and reports whether it is the first time.
@@ -146,8 +116,8 @@ func (w *walk) see(hash uint64) bool {
 	return true
 }
 
-// judge asks the crawl whether the page that w.url is may be fetched, and says so where it matters. It
-// reports whether the walk goes on.
+// judge asks the crawl whether the page that w.url is may be fetched, and says so where it matters.
+// It reports whether the walk goes on.
 func (w *walk) judge(p *page) (allowed, more bool) {
 	allowed, r := w.crawl.Allowed(w.ctx, &w.url)
 	switch {

@@ -20,15 +20,15 @@ type Page struct {
 	ticket *ticket
 }
 
-// Done tells what became of the page, from any goroutine. Only what is told first counts. With Resume, a
-// page of which nothing is told is handed on again by the next run.
+// Done tells what became of the page, from any goroutine. Only what is told first counts. With
+// Resume, a page of which nothing is told is handed on again by the next run.
 func (p *Page) Done(r Result) { p.ticket.finish(r) }
 
-// Pages returns the pages that the sitemaps of sites list, which are asked for one after the other, as
-// they are needed. The errors are those that cost a file, or what was left of it, with a nil Page; if
-// ctx is done, its error is the last.
-// crawl is asked for everything but Visit and Slots: how many pages are in flight is the matter of
-// whoever pulls. All that the walk has started ends when the loop does.
+// Pages returns the pages that the sitemaps of sites list, which are asked for one after the other,
+// as they are needed. The errors are those that cost a file, or what was left of it, with a nil
+// Page; if ctx is done, its error is the last. crawl is asked for everything but Visit and Slots:
+// how many pages are in flight is the matter of whoever pulls. All that the walk has started ends
+// when the loop does.
 func (f *Feed) Pages(ctx context.Context, crawl Crawl, sites iter.Seq[Site]) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {
 		for s := range sites {
@@ -54,8 +54,8 @@ func (f *Feed) pull(ctx context.Context, crawl Crawl, yield func(*Page, error) b
 		if !ok {
 			break
 		}
-		w := newWalk(f, ctx, crawl, a.site)
-		w.atOnce = 1 // whoever pulls wants one page after the other, and nothing that is not asked for
+		w := newWalk(ctx, f, crawl, a.site)
+		w.queue.atOnce = 1 // whoever pulls wants one page after the other, and nothing that is not asked for
 		w.slots = func() *Slots { return nil }
 		w.hand = func(e sitemap.Entry, t *ticket) bool {
 			if more = yield(&Page{e, t}, nil); !more {

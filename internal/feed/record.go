@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A record is what the store keeps of a sitemap file, as JSON. It says of each page, by its number in
-// the file, whether it need not be looked at again: all before Next, but for those in Left.
+// A record is what the store keeps of a sitemap file, as JSON. It says of each page, by its number
+// in the file, whether it need not be looked at again: all before Next, but for those in Left.
 type record struct {
 	Version      int
 	ETag         string `json:",omitempty"` // validators of the answer
@@ -48,8 +48,8 @@ func (r *record) decode(b []byte) error {
 	return nil
 }
 
-// A mark is a place in the order in which the pages of a file are handed on: by number, or the newest
-// first and then by number. Age is 0 in the first order. Nothing comes before the zero mark.
+// A mark is a place in the order in which the pages of a file are handed on: by number, or the
+// newest first and then by number. Age is 0 in the first order. Nothing comes before the zero mark.
 type mark struct {
 	Age int64 `json:",omitempty"`
 	Pos int

@@ -39,12 +39,6 @@ func (m *mortal) die() {
 	m.dead = true
 }
 
-func (m *mortal) isDead() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.dead
-}
-
 // A trial is a crawl that is interrupted, and then one with the same store that is not.
 type trial struct {
 	options Options

@@ -8,16 +8,16 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// A sample is some of the pages of a file that is done, by hash, which is kept so that the file need not
-// be read again: a file that shares none of them with it has few pages in common with it, if any. All
-// pages of a small file are in its sample.
+// A sample is some of the pages of a file that is done, by hash, which is kept so that the file
+// need not be read again: a file that shares none of them with it has few pages in common with it,
+// if any. All pages of a small file are in its sample.
 type sample []uint64
 
 // sampleSize is how many pages a sample has: those with the smallest hashes.
 const sampleSize = 256
 
-// stableHash returns a hash of a URL that is the same in every run (FNV-1a, with its octets mixed well
-// enough to compare hashes by size).
+// stableHash returns a hash of a URL that is the same in every run (FNV-1a, with its octets mixed
+// well enough to compare hashes by size).
 func stableHash(s string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(s) {

@@ -11,10 +11,10 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// A Scope says which pages a sitemap may list: those of the hosts that it speaks for, or of more. It
-// speaks for the site whose robots.txt names it and for the host that it is on itself, or that
-// redirects lead to (sitemaps.org, "Sitemaps & Cross Submits"); what an index names speaks for the same hosts.
-// A host is the same under http and https.
+// A Scope says which pages a sitemap may list: those of the hosts that it speaks for, or of more.
+// It speaks for the site whose robots.txt names it and for the host that it is on itself, or that
+// redirects lead to (sitemaps.org, "Sitemaps & Cross Submits"); what an index names speaks for the
+// same hosts. A host is the same under http and https.
 type Scope uint8
 
 const (

@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// Slots bound how many pages of one crawl are in flight. The zero value is ready for use; how many there
-// are is the Window of the Feed, so Slots belong to one Feed.
+// Slots bound how many pages of one crawl are in flight. The zero value is ready for use; how many
+// there are is the Window of the Feed, so Slots belong to one Feed.
 //
-// Walks that run at the same time share them: one that feeds a slow site leaves to each other the part
-// that it would have if all were equal.
+// Walks that run at the same time share them: one that feeds a slow site leaves to each other the
+// part that it would have if all were equal.
 type Slots struct {
 	mu      sync.Mutex
 	most    int

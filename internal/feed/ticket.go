@@ -22,7 +22,8 @@ type place struct {
 	mark       mark
 }
 
-// newTicket returns a ticket for a page, when there is a slot for it. The error is that of the context.
+// newTicket returns a ticket for a page, when there is a slot for it. The error is that of the
+// context.
 func (w *walk) newTicket(p *page) (*ticket, error) {
 	slots := w.slots()
 	if slots == nil && p.check == nil {

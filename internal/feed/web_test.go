@@ -12,8 +12,8 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// A web is hosts whose sitemaps list pages of each other. Visiting a page of a host offers the host, as
-// a crawl does, and calls Run when it is done.
+// A web is hosts whose sitemaps list pages of each other. Visiting a page of a host offers the
+// host, as a crawl does, and calls Run when it is done.
 type web struct {
 	*world
 	roots map[string][]string
@@ -50,8 +50,8 @@ func (w *web) page(ctx context.Context, loc string) {
 	w.feed.Run(ctx, w)
 }
 
-// However sites name each other, no crawl waits for itself: a bubble in which all goroutines do is a
-// failure.
+// However sites name each other, no crawl waits for itself: a bubble in which all goroutines do is
+// a failure.
 func TestNoWebHangs(t *testing.T) {
 	for seed := range 5 {
 		for _, window := range []int{1, 2, 64} {

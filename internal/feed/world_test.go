@@ -20,8 +20,8 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// A world is sitemaps by URL and a Crawl over them: a string is a body, "-> URL" a redirect, an int a
-// status, a []byte a body too, a func(http.ResponseWriter-like) whatever it makes.
+// A world is sitemaps by URL and a Crawl over them: a string is a body, "-> URL" a redirect, an int
+// a status, a []byte a body too, a func(http.ResponseWriter-like) whatever it makes.
 type world struct {
 	files map[string]any
 	async bool                                        // Visit runs pages on goroutines of their own

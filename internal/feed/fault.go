@@ -1,0 +1,154 @@
+package feed
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/sitemap"
+)
+
+// A tally logs what is wrong with a site's sitemaps: of equal faults the first three, and then how
+// many there were.
+type tally struct {
+	log    *slog.Logger
+	site   dialect.Authority
+	counts map[string]int
+}
+
+const (
+	toldFirst = 3
+	toldKinds = 16 // of faults that are told apart
+)
+
+// tell logs a fault of a kind. attrs follow the key robots.
+func (t *tally) tell(kind, message string, attrs ...any) {
+	if t.counts == nil {
+		t.counts = make(map[string]int)
+	}
+	if _, ok := t.counts[kind]; !ok && len(t.counts) >= toldKinds {
+		kind = "other"
+	}
+	if t.counts[kind]++; t.counts[kind] <= toldFirst {
+		t.log.Warn(message, append([]any{"robots", t.site.RobotsURL()}, attrs...)...)
+	}
+}
+
+// sum logs how many faults there were of each kind that was not told in full.
+func (t *tally) sum() {
+	for kind, n := range t.counts {
+		if n > toldFirst {
+			t.log.Warn("sitemap faults in all", "robots", t.site.RobotsURL(), "error", kind, "count", n)
+		}
+	}
+}
+
+// kindOf returns what equal faults have in common: the text of their first cause, without URLs of
+// the file.
+func (x *file) kindOf(err error) string {
+	for cause := err; cause != nil; cause = errors.Unwrap(cause) {
+		err = cause
+	}
+	return strings.NewReplacer(x.loc, "", x.name(), "").Replace(err.Error())
+}
+
+// failed says that a file could not be fetched.
+func (w *walk) failed(x *file) {
+	limit := (*sitemap.LimitError)(nil)
+	switch {
+	case !errors.As(x.err, &limit):
+		w.spent.spend(func(s *spending) { s.cost.Failures++ })
+	case limit.Limit != elsewhere:
+		w.overBudget(limit)
+		return
+	}
+	w.count(FilesFailed)
+	if w.guessAgain(x) {
+		return
+	}
+	w.drop(Errors, x.name())
+	w.tell(x, x.err, true)
+}
+
+// guessAgain reports whether a file was only looked for where it may be, and looks in the next
+// place.
+func (w *walk) guessAgain(x *file) bool {
+	if len(x.guess) == 0 {
+		return false
+	}
+	w.Log.Debug("no sitemap in a usual place", "sitemap", x.name())
+	if rest := x.guess[1:]; len(rest) > 0 {
+		w.enqueue(job{loc: rest[0], site: x.site, scope: x.scope, guess: rest})
+	}
+	return true
+}
+
+// fault counts and tells what is wrong with a file that was fetched.
+func (w *walk) fault(x *file, err error) {
+	fault := (*sitemap.Error)(nil)
+	lost := errors.As(err, &fault) && fault.Scope == sitemap.ScopeFile
+	if lost {
+		x.broken = true
+		if errors.Is(err, sitemap.ErrNotSitemap) {
+			x.unreadable = true
+			w.count(FilesFailed)
+			w.spent.spend(func(s *spending) { s.cost.Failures++ })
+			if w.guessAgain(x) {
+				return
+			}
+			if x.coding != "" {
+				err = fmt.Errorf("%w; its Content-Encoding is %q", err, x.coding)
+			}
+		} else {
+			w.count(FilesCut)
+		}
+	}
+	w.drop(Errors, cmp.Or(fault.Text, x.name()))
+	w.tell(x, err, lost)
+}
+
+// tell logs what is wrong with a file, and whether it is lost or the rest of it.
+func (w *walk) tell(x *file, err error, lost bool) {
+	w.tally.tell(x.kindOf(err), "sitemap fault", "sitemap", x.name(), "error", err)
+	if lost && w.lost != nil {
+		w.lost(err)
+	}
+}
+
+// outside is what a file lists and may not.
+type outside struct {
+	count int
+	kinds [AnySite + 1]struct { // by the scope that would let it in
+		count   int
+		example string
+	}
+}
+
+func (o *outside) add(needs Scope, loc string) {
+	o.count++
+	k := &o.kinds[needs]
+	if k.count++; k.count == 1 {
+		k.example = loc
+	}
+}
+
+// tellOutside logs, once for a file, that pages of it were out of scope, with the scope that would
+// let most of them in.
+func (w *walk) tellOutside(x *file) {
+	o := w.outside
+	w.outside = outside{}
+	if o.count == 0 {
+		return
+	}
+	best := AnySite
+	for kind := range o.kinds {
+		if o.kinds[kind].count > o.kinds[best].count {
+			best = Scope(kind)
+		}
+	}
+	w.tally.tell("out of scope", "sitemap lists pages of other sites, which are left out",
+		"sitemap", x.name(), "count", o.count, "url", o.kinds[best].example, "option", "Scope: "+best.String())
+}

@@ -1,0 +1,149 @@
+package feed
+
+import "sync"
+
+// A keeper writes checkpoints down: of a page or a few at once, all that have changed.
+type keeper struct {
+	every int // pages that may not be done without being written down
+
+	writing sync.Mutex // held while records are written
+
+	mu        sync.Mutex
+	unwritten int                 // pages that are done, as far as no record says so
+	changed   map[*checkpoint]int // of these, how many in which file
+	inFlight  map[uint64]*ticket  // by the hash of the page
+	failed    map[uint64]int      // pages by their hash: how often, if that was in this run too
+}
+
+// mostFailed is how many failed pages are remembered.
+const mostFailed = 1 << 20
+
+func (k *keeper) init(every int) {
+	k.every, k.changed = every, make(map[*checkpoint]int)
+	k.inFlight, k.failed = make(map[uint64]*ticket), make(map[uint64]int)
+}
+
+// hand notes that the page of a ticket is handed on, which is at m in the file of c.
+func (k *keeper) hand(t *ticket, c *checkpoint, m mark) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.inFlight[t.hash] = t
+	t.listed = append(t.listed, place{c, m})
+	c.hand(m, false)
+}
+
+// join notes that a page that was handed on before is also at m in the file of c: there it is not
+// done before it is elsewhere, either.
+func (k *keeper) join(hash uint64, c *checkpoint, m mark) {
+	if c == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if t := k.inFlight[hash]; t != nil {
+		if !t.has(c, m) {
+			t.listed = append(t.listed, place{c, m})
+			c.hand(m, true)
+		}
+		return
+	}
+	c.pass(m)
+	if tries, ok := k.failed[hash]; ok {
+		c.leave(m, tries)
+	}
+}
+
+// fail notes that a page cannot be fetched now, without being handed on. It reports whether it is
+// given up.
+func (k *keeper) fail(hash uint64, c *checkpoint, m mark) (givenUp bool) {
+	if c == nil {
+		return false
+	}
+	c.hand(m, false)
+	if tries := c.settle(m, Failed); tries < mostTries {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.remember(hash, tries)
+		return false
+	}
+	return true
+}
+
+// remember notes that a page has failed in this run. k.mu is held.
+func (k *keeper) remember(hash uint64, tries int) {
+	if len(k.failed) < mostFailed {
+		k.failed[hash] = tries
+	}
+}
+
+// settle notes what became of the page of a ticket, and writes it down if it is time. While a page
+// waits for that, it has its slot.
+func (k *keeper) settle(t *ticket, r Result) (givenUp bool) {
+	k.mu.Lock()
+	if k.inFlight[t.hash] == t {
+		delete(k.inFlight, t.hash)
+	}
+	tries := 0
+	for _, p := range t.listed { // to which nothing is added any more
+		tries = max(tries, p.checkpoint.settle(p.mark, r))
+	}
+	if givenUp = tries == mostTries; r != Done && !givenUp {
+		k.remember(t.hash, tries)
+	}
+	k.unwritten++
+	for i, p := range t.listed {
+		k.changed[p.checkpoint] += 1 - min(i, 1) // a page counts once
+	}
+	k.mu.Unlock()
+	k.flush(k.every)
+	for _, p := range t.listed {
+		if p.checkpoint.idle() {
+			k.save(p.checkpoint)
+		}
+	}
+	return givenUp
+}
+
+// flush writes down what has changed, if that is enough pages.
+func (k *keeper) flush(enough int) {
+	if !k.due(enough) {
+		return
+	}
+	k.writing.Lock()
+	defer k.writing.Unlock()
+	if !k.due(enough) { // somebody else has done it
+		return
+	}
+	k.mu.Lock()
+	changed := k.changed
+	k.changed = make(map[*checkpoint]int)
+	k.mu.Unlock()
+	written := 0
+	for c, n := range changed {
+		c.write()
+		written += n
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.unwritten -= written
+}
+
+func (k *keeper) due(enough int) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.unwritten >= enough
+}
+
+// save writes one checkpoint down.
+func (k *keeper) save(c *checkpoint) {
+	k.writing.Lock()
+	defer k.writing.Unlock()
+	k.mu.Lock()
+	n := k.changed[c]
+	delete(k.changed, c)
+	k.mu.Unlock()
+	c.write()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.unwritten -= n
+}

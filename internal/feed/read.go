@@ -1,0 +1,78 @@
+package feed
+
+import (
+	"io"
+
+	"github.com/collyrobots/collyrobots/sitemap"
+)
+
+// read reads a file that is at hand. It reports whether the walk goes on.
+func (w *walk) read(x *file) bool {
+	defer x.body.Close()
+	defer w.release(x, abandoned) // if a callback of the program's panics
+	if x.root == "" {
+		x.root = x.base.String()
+		x.scope.addURL(x.root)
+	}
+	whole, more := w.entries(x)
+	w.tellOutside(x)
+	switch {
+	case !whole:
+		x.broken = true
+		w.release(x, abandoned)
+	case x.unreadable:
+		w.release(x, failed)
+	default:
+		w.release(x, opened)
+		w.spent.spend(func(s *spending) { s.read++ })
+	}
+	if x.check != nil && w.NewestFirst {
+		w.unfinished = append(w.unfinished, x)
+	} else {
+		x.check.finish(!x.broken, x.listed, x.asked)
+	}
+	return more
+}
+
+// entries deals with what a file lists. It reports whether that is all that this file can give, and
+// whether the walk goes on.
+func (w *walk) entries(x *file) (whole, more bool) {
+	r := sitemap.NewReader(x.body.open(), x.base)
+	r.Limits = w.Limits
+	children := int64(0)
+	for pos := 0; ; {
+		e, err := r.Read()
+		switch {
+		case err == io.EOF:
+			return true, true
+		case w.ended():
+			return false, false
+		case err != nil:
+			w.fault(x, err)
+		case !e.Index && w.urls == w.limits.URLs:
+			w.overBudget(&sitemap.LimitError{Limit: "URLs", Max: w.urls})
+			return false, false
+		case !e.Index:
+			w.urls++
+			if !w.page(x, e, pos) {
+				return false, false
+			}
+			pos++
+		case x.depth == w.limits.Depth:
+			w.fault(x, limitMet(e.Sitemap, "Depth", x.depth))
+			return false, true
+		case children == w.limits.Children:
+			w.fault(x, limitMet(e.Sitemap, "Children", children))
+			return true, true
+		default:
+			children++
+			x.check.names()
+			w.enqueue(x.child(&e))
+		}
+	}
+}
+
+// limitMet is the error of a file that is left at a limit.
+func limitMet(url, limit string, max int64) error {
+	return &sitemap.Error{Scope: sitemap.ScopeFile, URL: url, Err: &sitemap.LimitError{Limit: limit, Max: max}}
+}

@@ -9,6 +9,9 @@ const maxRetryAfter = time.Hour
 // with it, 0 for none. It reports whether it is news: the answers to requests that were under way
 // when the host last complained are not. random is a number in [0, 1).
 func (l *limiter) slowDown(now instant, t *Ticket, after time.Duration, random float64) bool {
+	if t != nil {
+		t.judged = true
+	}
 	most, until := l.mostBackOff(), now.add(min(after, maxRetryAfter))
 	if after <= 0 && most == 0 || after > 0 && until <= l.notBefore(now) {
 		return false
@@ -17,10 +20,8 @@ func (l *limiter) slowDown(now instant, t *Ticket, after time.Duration, random f
 	if after > 0 {
 		l.paced.notBefore = until
 	}
-	if t != nil {
-		if t.judged = true; t.incident != g.incident {
-			return false
-		}
+	if t != nil && t.incident != g.incident {
+		return false
 	}
 	if most == 0 {
 		g.probe()
@@ -35,14 +36,15 @@ func (l *limiter) slowDown(now instant, t *Ticket, after time.Duration, random f
 
 // unavailable is slowDown for an answer that is perhaps no complaint.
 func (l *limiter) unavailable(now instant, t *Ticket, random float64) bool {
+	if t != nil {
+		t.judged = true
+	}
 	if l.mostBackOff() == 0 {
 		return false
 	}
 	g := l.governed(now)
-	if t != nil {
-		if t.judged = true; t.incident != g.incident {
-			return false
-		}
+	if t != nil && t.incident != g.incident {
+		return false
 	}
 	return g.unavailable() && l.slowDown(now, t, 0, random)
 }
@@ -65,13 +67,13 @@ func (l *limiter) governed(now instant) *governor {
 	if p.governor == nil {
 		p.governor = new(governor)
 	} else if l.governor(now) == nil {
-		*p.governor = governor{incident: p.governor.incident}
+		*p.governor = governor{incident: p.governor.incident, proven: now}
 	}
 	return p.governor
 }
 
-// governor returns what is remembered of the host's complaints at now, or nil: nothing, or so long
-// after the last request that the host may have changed its mind.
+// governor returns what is remembered of the host's complaints at now. It is nil if there were
+// none, or if the last request is so long ago that the host may well have changed its mind.
 func (l *limiter) governor(now instant) *governor {
 	if l.paced == nil || l.paced.governor == nil {
 		return nil

@@ -13,6 +13,7 @@ import (
 // for some ten seconds, then at one that grows by 2 % a second up to what seems to be the
 // host's own, then slowly, and faster the longer nobody complains. As long as little is known the
 // rate is searched for instead: a quarter after each complaint, then up again to what has failed.
+// A host that refuses the one that goes ahead is asked four times less often each time.
 //
 // All growth is by evidence: a second counts only if a request has been started for it.
 type governor struct {
@@ -35,13 +36,13 @@ const (
 	searchFor = 8.0  // seconds in which a rate grows to its goal that is far too low,
 	farTooLow = 1.25 // by this factor or more
 	cut       = 0.25 // of a rate that has failed while nothing better is known
-	fewest    = 4.0  // requests a second: the first complaint is taken for one about this
-	most      = 200  // to that
+	firstLow  = 4.0  // requests a second: the first complaint is taken for one about this
+	firstHigh = 200  // to that
 
 	below  = 0.94 // of what was accepted is the next rate, less
-	jitter = 0.04 // at random up to this, and less
-	unsure = 0.3  // by this divided by the number of requests that it was learnt from,
-	sure   = 4    // which make it known if they are so many
+	jitter = 0.04 // by up to this, at random, and less
+	unsure = 0.3  // by this over the number of requests that it was learnt from;
+	sure   = 4    // so many make it known
 )
 
 // rate returns how many requests a second may start at now; 0: any number.
@@ -105,7 +106,7 @@ type complaint struct {
 func (g *governor) complain(c complaint, least float64) {
 	switch {
 	case g.goal == 0:
-		g.goal = max(fewest, min(c.rate, most))
+		g.goal = max(firstLow, min(c.rate, firstHigh))
 		g.base = g.goal * cut
 	case g.proven == 0 && c.wait:
 		// It came back too early, which says nothing about the rate.
@@ -137,7 +138,7 @@ func (g *governor) probing() bool { return g != nil && g.incident > 0 && g.prove
 // What was accepted is a lower bound of the host's own rate, and what failed an upper one. The
 // latter is better the fewer requests it took to fail: the host had saved up none when they began.
 func (g *governor) learn(failed, n, seconds, random float64) {
-	g.accepted /= 2 // it is not news
+	g.accepted /= 2 // it was accepted once, and may not be any more
 	if n > 1 {
 		g.accepted = min(max(g.accepted, (n-1)/seconds), failed)
 		g.goal = failed * (1 - 1/n)

@@ -47,6 +47,16 @@ func TestGovernor(t *testing.T) {
 20s   start d       -> yes
 20s   start e       -> in 40ms`)
 	})
+	t.Run("however long that was", func(t *testing.T) {
+		rehearse(t, Rules{}, `
+0s    start a       -> yes
+0s    429 a 1h      -> slower
+0s    end a
+1h    start b       -> yes
+61m   start c       -> later
+61m   end b
+61m   start c       -> yes`)
+	})
 	t.Run("a probe that is never sent is none", func(t *testing.T) {
 		rehearse(t, Rules{}, `
 0s    429 a         -> slower
@@ -125,6 +135,17 @@ func TestGovernor(t *testing.T) {
 1s    odd a         -> slower
 1s    delay         -> 4s`)
 	})
+}
+
+// The least rate is one from which it is not far to go up again.
+func TestARateHasALeast(t *testing.T) {
+	g := governor{goal: 5, base: 4, accepted: 4, incident: 1}
+	for range 20 {
+		g.complain(complaint{}, 1./300)
+	}
+	if g.base != 1./300 || g.goal != 5 {
+		t.Errorf("from %v to %v", g.base, g.goal)
+	}
 }
 
 // The growth of a rate is counted in seconds for which a request was started.
@@ -380,6 +401,41 @@ func TestOneProbeGoesFirstAfterRetryAfter(t *testing.T) {
 11.01s 1
 11.05s 2`)
 	})
+}
+
+// What is known when the headers are there is not kept for the end of the body.
+func TestAProbeIsOverWhenItIsAnswered(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		rules  Rules
+		answer func(w *world, probe *Ticket)
+		want   string
+	}{
+		{"accepted", Rules{}, func(w *world, probe *Ticket) { probe.Answered() }, "11.05s next"},
+		{"accepted, no back-off", Rules{MaxBackOff: -1}, func(w *world, probe *Ticket) { probe.Answered() }, "11.05s next"},
+		{"refused", Rules{}, func(w *world, probe *Ticket) { w.SlowDown(time.Now(), probe, 0) }, "14.05s next"},
+		{"unavailable", Rules{}, func(w *world, probe *Ticket) { w.Unavailable(time.Now(), probe) }, "14.05s next"},
+		{"no answer", Rules{}, func(*world, *Ticket) {}, "1h0m0s next"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			underRules(t, test.rules, func(t *testing.T, w *world) {
+				var probe, next Ticket
+				time.Sleep(50 * time.Millisecond)
+				w.SlowDown(time.Now(), nil, 10*time.Second)
+				w.Start(t.Context(), &probe, true)
+				go func() {
+					w.Enter(t.Context(), &next)
+					w.note("next")
+					next.End()
+				}()
+				time.Sleep(time.Second)
+				test.answer(w, &probe)
+				time.Sleep(time.Until(w.start.Add(time.Hour)))
+				probe.End()
+				w.check(test.want)
+			})
+		})
+	}
 }
 
 // A host that never complains has no governor.

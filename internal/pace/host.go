@@ -77,7 +77,7 @@ func (h *Host) Rules() *Rules { return h.rules }
 
 // SetCrawlDelay records the crawl delay that the host's robots.txt under scheme ("http" or "https")
 // asks for, 0 for none, and reports whether that has changed. Those who wait heed it at once.
-func (h *Host) SetCrawlDelay(now time.Time, scheme string, written time.Duration) (changed bool) {
+func (h *Host) SetCrawlDelay(_ time.Time, scheme string, written time.Duration) (changed bool) {
 	h = h.lock()
 	defer h.mu.Unlock()
 	if changed = h.setCrawlDelay(scheme, written); changed {
@@ -248,7 +248,6 @@ func (h *Host) leave(t *Ticket) {
 	default:
 		h.end(h.hosts.now, t)
 	}
-	t.lease = 0
 	t.look() // its goroutine finds that it was ended
 	h.lookAgain()
 }

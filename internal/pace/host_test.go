@@ -183,6 +183,49 @@ func TestHopsAndRobotsTxtGoBeforeTheLine(t *testing.T) {
 	})
 }
 
+// A page is not even let in while a hop waits, whoever wakes first.
+func TestNobodyIsLetInBeforeAHop(t *testing.T) {
+	for range 20 {
+		inBubble(t, time.Second, func(t *testing.T, w *world) {
+			w.once()
+			go func() {
+				var page Ticket
+				w.Enter(t.Context(), &page)
+				w.note("page in")
+				page.End()
+			}()
+			synctest.Wait()
+			go func() { w.once(); w.note("hop") }()
+			time.Sleep(10 * time.Second)
+			w.check(`
+1s hop
+2s page in`)
+		})
+	}
+}
+
+// Those in Start follow each other by the delay, not by the ends.
+func TestSeveralInStart(t *testing.T) {
+	underRules(t, Rules{MinDelay: time.Second, MaxInFlight: 3}, func(t *testing.T, w *world) {
+		for i := range 4 {
+			go func() {
+				var hop Ticket
+				w.Start(t.Context(), &hop, true)
+				w.note("hop %d", i)
+				time.Sleep(10 * time.Second)
+				hop.End()
+			}()
+			synctest.Wait()
+		}
+		time.Sleep(time.Minute)
+		w.check(`
+0s hop 0
+1s hop 1
+2s hop 2
+10s hop 3`)
+	})
+}
+
 // A page that holds the ticket waits in Colly's OnRequestHeaders for another host's LimitRule slot. Its
 // host's other pages must not pile up there too.
 func TestOnlyOnePageIsLetThroughBeforeItIsSent(t *testing.T) {
@@ -322,6 +365,21 @@ func TestAContextThatEndsInStartGivesTheTicketBack(t *testing.T) {
 		w.check(`
 1m30s given up
 2m0s next`)
+	})
+}
+
+func TestAContextThatEndsBetweenTheStagesGivesTheTicketBack(t *testing.T) {
+	inBubble(t, time.Minute, func(t *testing.T, w *world) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var ticket Ticket
+		w.Enter(ctx, &ticket)
+		cancel()
+		if err := w.Start(ctx, &ticket, false); err != context.Canceled {
+			t.Errorf("Start: %v", err)
+		}
+		w.pass(t.Context())
+		w.note("next")
+		w.check(`0s next`)
 	})
 }
 

@@ -14,11 +14,14 @@
 //	err = h.Start(ctx, &t, false)   // stage 2: counted from here ...
 //	t.OnWire()                      // the transport has it
 //	t.Sent(time.Now())              // ... or better, from here
+//	t.Answered()                    // or h.SlowDown, or h.Unavailable
 //	t.End()                         // the response was read, or there is none
 //
 // The delay is kept between the moments at which requests reach the wire. Where a host allows more
 // than one request in flight, one whose connection takes longer than the delay to be made may still
 // come close behind a later one; one at a time, which is the default under a delay, is exact.
+//
+// A host that answers 429 or 503 is asked at the rate that it has been seen to accept.
 package pace
 
 import (

@@ -41,6 +41,15 @@ func TestAtFindsWhatItMade(t *testing.T) {
 	}
 }
 
+func TestTheFirstOfANameStays(t *testing.T) {
+	hosts := noRules()
+	s := &hosts.shards[0]
+	first, _ := s.insert(1, &Host{hosts: hosts, name: "a.test"})
+	if second, _ := s.insert(1, &Host{hosts: hosts, name: "a.test"}); second != first || first.next != first {
+		t.Error("two hosts of one name")
+	}
+}
+
 func TestAll(t *testing.T) {
 	hosts := noRules()
 	var want, got []string

@@ -20,7 +20,7 @@ type Ticket struct {
 	host       atomic.Pointer[Host] // where it was last used; guards, by that host's lock, the rest
 	prev, next *Ticket              // in the list that state says
 	wake       chan struct{}        // holds one "look again"; nil: never had to wait
-	lease      instant              // when its place lapses unused; 0: not by itself
+	lease      instant              // when a place that is not used lapses; 0: not by itself
 	at         instant              // when it started, or was sent
 	incident   uint32               // how often the host had complained when it started
 	state      state

@@ -46,10 +46,10 @@ type changes struct {
 
 // put puts a policy that differs from the one before into force for those who wait already: the pace
 // changes at once, and each of them is judged again before it goes on.
-func (c changes) put(s *hostSettings, old, new *policy.Policy) {
+func (c changes) put(s *hostSettings, reader string, old, new *policy.Policy) {
 	change := RobotsChange{new.Authority.String(), new.RobotsURL(), stateOf(old), stateOf(new)}
 	now := time.Now()
-	c.limiter.setCrawlDelay(now, c.limiter.hosts.At(now, new.Authority.Host), s, new)
+	c.limiter.setCrawlDelay(now, c.limiter.hosts.At(now, new.Authority.Host), s, reader, new)
 	c.limiter.report.log.Info("robots.txt has changed", "robots", change.RobotsURL, "was", change.Old.Meaning, "is", change.New.Meaning,
 		"wasDelay", change.Old.CrawlDelay, "isDelay", change.New.CrawlDelay)
 	c.tell(change)

@@ -48,7 +48,7 @@ func (j *judge) decide(ctx context.Context, now time.Time, u *url.URL, userAgent
 	if v.policy, v.reader, err = j.policies.get(ctx, now, v.settings, a, userAgent, f); err != nil {
 		return verdict{}, err
 	}
-	j.limiter.setCrawlDelay(now, v.host, v.settings, v.policy)
+	j.limiter.setCrawlDelay(now, v.host, v.settings, v.reader.name, v.policy)
 	if v.settings.over == Skip && v.settings.tooLong(v.policy.CrawlDelay()) {
 		v.reason = ReasonDelay
 	} else {

@@ -29,10 +29,15 @@ func newLimiter(s *settings, client *http.Client, r *report) *limiter {
 	return &limiter{pace.New(rules), client, r}
 }
 
-// setCrawlDelay puts a robots.txt's crawl delay in force.
-func (l *limiter) setCrawlDelay(now time.Time, host *pace.Host, s *hostSettings, pol *policy.Policy) {
-	delay := pol.CrawlDelay()
-	if host.SetCrawlDelay(now, pol.Authority.Scheme, delay) && s.tooLong(delay) {
+// setCrawlDelay puts the crawl delay that a robots.txt asks a reader for in force. It lapses a while
+// after the file, unless somebody goes on using that: the request for the next copy is paced, too.
+func (l *limiter) setCrawlDelay(now time.Time, host *pace.Host, s *hostSettings, reader string, pol *policy.Policy) {
+	delay, until := pol.CrawlDelay(), pol.Expires()
+	if until.Before(now) {
+		until = now
+	}
+	until = until.Add(max(delay, time.Minute))
+	if host.SetCrawlDelay(now, pace.Source{Scheme: pol.Authority.Scheme, Reader: reader}, delay, until) && s.tooLong(delay) {
 		l.report.log.Warn("crawl delay is over MaxDelay", "robots", pol.RobotsURL(), "asked", delay, "max", s.pace.MaxDelay, "skipped", s.over == Skip)
 	}
 }

@@ -160,7 +160,7 @@ func (p *Plugin) own() (userAgent string, f fetcher) {
 	if h := p.first(); h != nil {
 		return h.c.UserAgent, h
 	}
-	return "collyrobots (+https://github.com/collyrobots/collyrobots)", seamFetcher{p.limiter, nil}
+	return nobody, seamFetcher{p.limiter, nil}
 }
 
 // Close ends the plugin: requests that wait end at once, and all requests of attached collectors are

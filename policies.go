@@ -20,7 +20,7 @@ import (
 type policies struct {
 	report  *report
 	shadows []dialect.Dialect // that read along
-	changed func(s *hostSettings, old, new *policy.Policy)
+	changed func(s *hostSettings, reader string, old, new *policy.Policy)
 	last    []atomic.Pointer[reader] // the reader that served last, by hostSettings.index
 
 	mu      sync.Mutex
@@ -32,6 +32,7 @@ type policies struct {
 
 // A reader reads robots.txt under one name and one hostSettings.
 type reader struct {
+	name      string // readerKey.name
 	userAgent string // it was last asked for
 	cache     *policy.Cache
 	shadows   []*policy.Cache // the same in the dialects of policies.shadows
@@ -44,6 +45,10 @@ type readerKey struct {
 
 // maxNames bounds the names of one crawl. A program that makes up its names is read as its first.
 const maxNames = 32
+
+// nobody is the user agent of Check and Pages where no collector is attached. Only pages name the
+// crawler, so nothing is concluded from it.
+const nobody = "collyrobots (+https://github.com/collyrobots/collyrobots)"
 
 // ErrClosed is why a request was denied after Close.
 var ErrClosed = errors.New("collyrobots: the plugin is closed")
@@ -96,7 +101,10 @@ func (p *policies) reader(s *hostSettings, userAgent string) (*reader, error) {
 	}
 	tokens := s.productTokens(userAgent)
 	r := p.open(s, readerKey{s.index, fmt.Sprint(tokens)}, tokens)
-	known := &reader{userAgent, r.cache, r.shadows}
+	if userAgent == nobody {
+		return r, nil
+	}
+	known := &reader{r.name, userAgent, r.cache, r.shadows}
 	p.last[s.index].Store(known)
 	return known, nil
 }
@@ -113,18 +121,18 @@ func (p *policies) open(s *hostSettings, key readerKey, tokens []string) *reader
 			return last
 		}
 	}
-	r := &reader{cache: p.read(s, s.dialect, tokens, true)}
+	r := &reader{name: key.name, cache: p.read(s, s.dialect, key.name, tokens, true)}
 	for _, d := range p.shadows {
-		r.shadows = append(r.shadows, p.read(s, d, tokens, false))
+		r.shadows = append(r.shadows, p.read(s, d, key.name, tokens, false))
 	}
 	p.readers[key] = r
 	return r
 }
 
-func (p *policies) read(s *hostSettings, d dialect.Dialect, tokens []string, tell bool) *policy.Cache {
+func (p *policies) read(s *hostSettings, d dialect.Dialect, name string, tokens []string, tell bool) *policy.Cache {
 	o := policy.Options{Dialect: d, Tokens: tokens, HonorCrawlDelay: s.honorCrawlDelay, Store: p.store, Log: p.report.log}
 	if tell {
-		o.Changed = func(old, new *policy.Policy) { p.changed(s, old, new) }
+		o.Changed = func(old, new *policy.Policy) { p.changed(s, name, old, new) }
 	}
 	return policy.New(o)
 }

@@ -2,6 +2,7 @@ package pace
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 )
@@ -47,7 +48,7 @@ type Stats struct {
 	Denied    int // as told to Count
 	Waiting   int // requests that wait in Enter now
 
-	CrawlDelay time.Duration // what robots.txt asks for as written, the larger of http and https
+	CrawlDelay time.Duration // what robots.txt asks for as written, the most of its sources
 	BackOff    time.Duration // the delay that 429 and 503 have brought, as far as not yet forgiven
 	NotBefore  time.Time     // until when the last Retry-After holds everything; zero: nothing is held
 	// Delay is in force: the largest of BackOff, CrawlDelay within MaxDelay, and MinDelay.
@@ -75,12 +76,18 @@ func (h *Host) Name() string { return h.name }
 // Rules returns what New's func said of the host.
 func (h *Host) Rules() *Rules { return h.rules }
 
-// SetCrawlDelay records the crawl delay that the host's robots.txt under scheme ("http" or "https")
-// asks for, 0 for none, and reports whether that has changed. Those who wait heed it at once.
-func (h *Host) SetCrawlDelay(_ time.Time, scheme string, written time.Duration) (changed bool) {
+// SetCrawlDelay records the crawl delay that a robots.txt of the host asks for until a time, 0 for
+// none, and reports whether that has changed. Those who wait heed it at once. The delay in force is
+// the longest that any source asks for. It lapses after until, unless it was set again: nobody may
+// need that robots.txt any more. The zero time: it does not lapse.
+func (h *Host) SetCrawlDelay(now time.Time, source Source, written time.Duration, until time.Time) (changed bool) {
 	h = h.lock()
 	defer h.mu.Unlock()
-	if changed = h.setCrawlDelay(scheme, written); changed {
+	lapses := instant(math.MaxInt64)
+	if !until.IsZero() {
+		lapses = h.hosts.instant(until)
+	}
+	if changed = h.setCrawlDelay(h.hosts.instant(now), source, written, lapses); changed {
 		h.lookAgain()
 	}
 	return changed
@@ -323,7 +330,7 @@ func (h *Host) Stats(now time.Time) Stats {
 	at := h.hosts.instant(now)
 	s := h.counts()
 	s.Host, s.MinGap = h.name, h.gap()
-	s.CrawlDelay, s.BackOff, s.Delay = h.crawlDelay(), h.backOff(at), h.delay(at)
+	s.CrawlDelay, s.BackOff, s.Delay = h.crawlDelay(at), h.backOff(at), h.delay(at)
 	if until := h.notBefore(at); until != 0 {
 		s.NotBefore = h.hosts.time(until)
 	}

@@ -44,7 +44,9 @@ func underRules(t *testing.T, rules Rules, test func(t *testing.T, w *world)) {
 }
 
 // wants lets robots.txt ask for a delay.
-func (w *world) wants(delay time.Duration) { w.SetCrawlDelay(time.Now(), "http", delay) }
+func (w *world) wants(delay time.Duration) {
+	w.SetCrawlDelay(time.Now(), Source{Scheme: "http"}, delay, time.Time{})
+}
 
 // once sends one request that needs no ticket and ends it at once.
 func (w *world) once() { w.send(w.t.Context(), new(Ticket), true) }
@@ -151,10 +153,10 @@ func TestHTTPAndHTTPSOfAHostShareTheLargerDelay(t *testing.T) {
 	}{
 		{"http", 2, 2}, {"https", 5, 5}, {"http", 3, 5}, {"https", 0, 3}, {"http", 0, 1},
 	} {
-		if !host.SetCrawlDelay(now, step.scheme, step.asked) {
+		if !host.SetCrawlDelay(now, Source{Scheme: step.scheme}, step.asked, time.Time{}) {
 			t.Errorf("%s asks for %d: nothing changed", step.scheme, step.asked)
 		}
-		if host.SetCrawlDelay(now, step.scheme, step.asked) {
+		if host.SetCrawlDelay(now, Source{Scheme: step.scheme}, step.asked, time.Time{}) {
 			t.Errorf("%s asks for %d again: something changed", step.scheme, step.asked)
 		}
 		if got := host.Stats(now); got.Delay != step.want || got.CrawlDelay != step.want && step.want != 1 {
@@ -654,4 +656,26 @@ func TestBusyFor(t *testing.T) {
 			t.Errorf("not before %v", got)
 		}
 	})
+}
+
+// Nobody may ask for http any more: what its robots.txt asked for does not slow https for ever.
+func TestACrawlDelayLapses(t *testing.T) {
+	hosts := New(func(string) *Rules { return &Rules{} })
+	host, now := hosts.At(time.Now(), "a.test"), time.Now()
+	set := func(now time.Time) bool {
+		return host.SetCrawlDelay(now, Source{Scheme: "http"}, time.Minute, now.Add(time.Hour))
+	}
+	delay := func(now time.Time) time.Duration { return host.Stats(now).CrawlDelay }
+	if !set(now) || set(now.Add(time.Minute)) {
+		t.Error("what is asked for anew is a change, and what is asked for again is none")
+	}
+	if at := now.Add(61 * time.Minute); delay(at) != time.Minute || delay(at.Add(1)) != 0 || host.Stats(at.Add(1)).Delay != 0 {
+		t.Errorf("%v at its end, %v after it; want 1m0s, 0s", delay(at), delay(at.Add(1)))
+	}
+	if !set(now.Add(2 * time.Hour)) {
+		t.Error("what had lapsed is a change")
+	}
+	if host.SetCrawlDelay(now.Add(4*time.Hour), Source{Scheme: "http"}, 0, time.Time{}) {
+		t.Error("the end of what had lapsed is no change")
+	}
 }

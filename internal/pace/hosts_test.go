@@ -237,7 +237,7 @@ func TestAForgottenHostStandsForItsSuccessor(t *testing.T) {
 		old.Start(t.Context(), &ticket, true)
 		ticket.End()
 		old.Count(1, 0)
-		old.SetCrawlDelay(time.Now(), "http", time.Minute)
+		old.SetCrawlDelay(time.Now(), Source{Scheme: "http"}, time.Minute, time.Time{})
 		next := hosts.At(time.Now(), "a.test")
 		if got := next.Stats(time.Now()); next == old || got.Requests != 1 || got.Pages != 1 || got != old.Stats(time.Now()) {
 			t.Errorf("%+v", got)
@@ -319,7 +319,7 @@ func randomUse(t *testing.T, rules Rules, seed uint64, complain bool) {
 		which := change.IntN(len(servers))
 		h := hosts.At(time.Now(), fmt.Sprint(which))
 		scheme := []string{"http", "https"}[change.IntN(2)]
-		h.SetCrawlDelay(time.Now(), scheme, time.Duration(change.IntN(4)*150)*time.Millisecond)
+		h.SetCrawlDelay(time.Now(), Source{Scheme: scheme}, time.Duration(change.IntN(4)*150)*time.Millisecond, time.Time{})
 		servers[which].changes(h.Stats(time.Now()).Delay)
 	}
 	wg.Wait() // nobody starves, or the bubble ends in a deadlock
@@ -404,7 +404,7 @@ func TestNoAllocationsWithoutADelay(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { passOnce(h, ticket) }); n != 0 {
 		t.Errorf("a request: %v allocations", n)
 	}
-	h.SetCrawlDelay(now, "http", time.Nanosecond)
+	h.SetCrawlDelay(now, Source{Scheme: "http"}, time.Nanosecond, time.Time{})
 	passOnce(h, ticket)
 	if n := testing.AllocsPerRun(100, func() { passOnce(h, ticket) }); n != 0 {
 		t.Errorf("a request that need not wait for its delay: %v allocations", n)
@@ -429,7 +429,7 @@ func TestAHostIsSmall(t *testing.T) {
 	for i := range n {
 		h := hosts.At(time.Now(), fmt.Sprintf("host%06d.example", i))
 		passOnce(h, new(Ticket))
-		h.SetCrawlDelay(time.Now(), "http", 0)
+		h.SetCrawlDelay(time.Now(), Source{Scheme: "http"}, 0, time.Time{})
 		h.Count(1, 0)
 	}
 	each := float64(retained()-before) / float64(n)

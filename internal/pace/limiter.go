@@ -25,7 +25,7 @@ func (i instant) since(start instant) time.Duration {
 // waiting is Host's, which also holds its lock around every call.
 //
 // The delay in force is the largest of what the host's robots.txt asks for (under http and under
-// https: one host, one pace), MinDelay, and what its governor makes of 429 and 503. A Retry-After
+// https, and of each of the crawler's names: one host, one pace), MinDelay, and what its governor makes of 429 and 503. A Retry-After
 // holds everything until its time has come.
 //
 // The delay is kept by arithmetic on instants rather than by a rate.Limiter, whose bucket of one
@@ -42,15 +42,15 @@ type limiter struct {
 
 // paced is what only a host with a delay, a limit or somebody who waits needs.
 type paced struct {
-	crawlDelay [2]time.Duration // of robots.txt under http and under https, as written
-	notBefore  instant          // Retry-After
-	before     instant          // the moment before the last one; 0: no delay was in force between
-	minGap     time.Duration    // smallest gap before the last moment
-	throttled  int
-	governor   *governor // nil: the host has never complained
-	urgent     list      // tickets in Start, first come first served
-	waiting    list      // tickets in Enter; the front one may be admitted already
-	queued     int       // length of waiting
+	crawlDelays []crawlDelay
+	notBefore   instant       // Retry-After
+	before      instant       // the moment before the last one; 0: no delay was in force between
+	minGap      time.Duration // smallest gap before the last moment
+	throttled   int
+	governor    *governor // nil: the host has never complained
+	urgent      list      // tickets in Start, first come first served
+	waiting     list      // tickets in Enter; the front one may be admitted already
+	queued      int       // length of waiting
 }
 
 // startLease is how long a started request may take to reach the transport. One that does not get
@@ -65,35 +65,12 @@ func (l *limiter) slowed() *paced {
 	return l.paced
 }
 
-// setCrawlDelay records the crawl delay of one scheme's robots.txt and reports whether it changed.
-func (l *limiter) setCrawlDelay(scheme string, written time.Duration) bool {
-	written = max(written, 0)
-	if l.paced == nil && written == 0 {
-		return false
-	}
-	known := &l.slowed().crawlDelay[0]
-	if scheme == "https" {
-		known = &l.paced.crawlDelay[1]
-	}
-	changed := *known != written
-	*known = written
-	return changed
-}
-
-// crawlDelay returns what robots.txt asks for, as written.
-func (l *limiter) crawlDelay() time.Duration {
-	if l.paced == nil {
-		return 0
-	}
-	return max(l.paced.crawlDelay[0], l.paced.crawlDelay[1])
-}
-
 // delay returns the delay in force at now.
-func (l *limiter) delay(now instant) time.Duration { return max(l.floor(), l.backOff(now)) }
+func (l *limiter) delay(now instant) time.Duration { return max(l.floor(now), l.backOff(now)) }
 
-// floor returns the delay that is in force whatever the host answers.
-func (l *limiter) floor() time.Duration {
-	kept := l.crawlDelay()
+// floor returns the delay that is in force at now whatever the host answers.
+func (l *limiter) floor(now instant) time.Duration {
+	kept := l.crawlDelay(now)
 	if most := l.rules.MaxDelay; most > 0 {
 		kept = min(kept, most)
 	}
@@ -146,7 +123,7 @@ func (l *limiter) ready(now instant) (wait time.Duration, ok bool) {
 // 0: when one has ended.
 func (l *limiter) full(now instant, delay time.Duration) (wait time.Duration, full bool) {
 	most, g := l.rules.MaxInFlight, l.governor(now)
-	if l.floor() > 0 && most == 0 || delay > 0 && l.rules.FromEnd {
+	if l.floor(now) > 0 && most == 0 || delay > 0 && l.rules.FromEnd {
 		most = 1
 	}
 	if most == 0 && !g.probing() {

@@ -2,6 +2,7 @@ package pace
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,8 @@ import (
 //	2s    429 a 10s    -> slower    (Retry-After: 10; "no": nothing came of it)
 //	2s    odd a        -> no        (503 without one)
 //	2s    answered a
-//	2s    ask https 5s
+//	2s    ask https 5s           (of robots.txt)
+//	2s    ask http/Bot 5s 1h     (as read under a name; it lapses after an hour)
 //	2s    delay        -> 5s
 //	2s    gap          -> 0s        (the smallest so far)
 type rehearsal struct {
@@ -38,7 +40,7 @@ func rehearse(t *testing.T, rules Rules, script string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.call(at(d), words[1], append(words[2:], "", "")); got != strings.TrimSpace(want) {
+		if got := r.call(at(d), words[1], append(words[2:], "", "", "")); got != strings.TrimSpace(want) {
 			t.Errorf("%s\ngot  %s", strings.TrimSpace(line), got)
 		}
 	}
@@ -86,7 +88,12 @@ func (r *rehearsal) call(now instant, verb string, args []string) string {
 		return "no"
 	case "ask":
 		d, _ := time.ParseDuration(args[1])
-		r.setCrawlDelay(args[0], d)
+		until := instant(math.MaxInt64)
+		if lapses, _ := time.ParseDuration(args[2]); lapses > 0 {
+			until = now.add(lapses)
+		}
+		scheme, reader, _ := strings.Cut(args[0], "/")
+		r.setCrawlDelay(now, Source{scheme, reader}, d, until)
 		return ""
 	case "gap":
 		return r.gap().String()
@@ -119,6 +126,40 @@ func TestLimiter(t *testing.T) {
 5s    start d       -> later
 6s    end c
 6s    start d       -> yes`)
+	})
+	t.Run("a crawl delay lapses with its robots.txt", func(t *testing.T) {
+		rehearse(t, Rules{}, `
+0s    ask http 60s 10m
+0s    ask https 0s 10m
+0s    start a       -> yes
+1s    end a
+1s    start b       -> in 59s
+5m    start b       -> yes
+5m1s  end b
+10m   delay         -> 1m0s
+10m1s delay         -> 0s
+10m1s start a       -> yes
+10m1s start b       -> yes
+10m2s end a
+10m2s ask http 60s 10m
+10m2s delay         -> 1m0s
+15m   ask http 60s 10m
+24m   delay         -> 1m0s
+25m1s delay         -> 0s`)
+	})
+	t.Run("the most that any name is asked for", func(t *testing.T) {
+		rehearse(t, Rules{}, `
+0s    ask http/One 1s 10m
+0s    ask http/Two 10s 5m
+0s    ask https/One 4s 10m
+0s    delay         -> 10s
+1s    ask http/One 1s 10m
+1s    delay         -> 10s
+6m    delay         -> 4s
+6m    ask https/One 0s 10m
+6m    delay         -> 1s
+6m    ask http/One 2s 10m
+6m    delay         -> 2s`)
 	})
 	t.Run("MaxInFlight", func(t *testing.T) {
 		rehearse(t, Rules{MaxInFlight: 2}, `

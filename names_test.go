@@ -1,0 +1,105 @@
+package collyrobots_test
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// Two collectors with different names share a plugin: each is judged by its own, and the host is
+// not asked sooner than the slower of the two may ask.
+func TestEachCollectorIsJudgedByItsOwnName(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {
+		"/robots.txt": "User-agent: OneBot\nDisallow: /one\nCrawl-delay: 1\n\nUser-agent: TwoBot\nDisallow: /two\nCrawl-delay: 10\n",
+		"*":           robotstest.Page(),
+	}}, func(t *testing.T, web *robotstest.Web) {
+		one := start(t, web, []colly.CollectorOption{colly.UserAgent("OneBot/1.0")})
+		one.impolite = true // when OneBot's file is read, TwoBot's delay is not known
+		two := one.Clone()
+		two.UserAgent = "TwoBot/1.0"
+		for i := range 4 {
+			one.Visit("http://a.test/one")
+			two.Visit("http://a.test/two")
+			must(t, one.Visit(fmt.Sprint("http://a.test/two?", i)))
+			must(t, two.Visit(fmt.Sprint("http://a.test/one?", i)))
+		}
+		log := web.Log("a.test")
+		if got, want := log.URIs(), "/robots.txt /robots.txt /two?0 /one?0 /two?1 /one?1 /two?2 /one?2 /two?3 /one?3"; got != want {
+			t.Errorf("a.test was asked for %s, want %s", got, want)
+		}
+		if gap := log[2:].MinGap(); gap < 10*time.Second {
+			t.Errorf("%v between two requests, TwoBot asks for 10 s", gap)
+		}
+	})
+}
+
+// Side by side, too, where one's pages wait while the other's are judged.
+func TestCollectorsWithTwoNamesSideBySide(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {
+		"/robots.txt": "User-agent: OneBot\nCrawl-delay: 1\n\nUser-agent: TwoBot\nCrawl-delay: 10\n", "*": robotstest.Page(),
+	}}, func(t *testing.T, web *robotstest.Web) {
+		one := start(t, web, append(async, colly.UserAgent("OneBot/1.0")))
+		one.impolite = true
+		two := one.Clone()
+		two.UserAgent = "TwoBot/1.0"
+		for i := range 10 {
+			two.Visit(fmt.Sprint("http://a.test/two?", i))
+			one.Visit(fmt.Sprint("http://a.test/one?", i))
+			synctest.Wait()
+		}
+		one.Wait()
+		two.Wait()
+		var last time.Time
+		for _, r := range web.Log("a.test") {
+			if strings.HasPrefix(r.URI, "/two") {
+				if gap := r.Time.Sub(last); !last.IsZero() && gap < 10*time.Second-time.Microsecond {
+					t.Errorf("%v before %s, TwoBot asks for 10 s", gap, r.URI)
+				}
+			}
+			if r.URI != "/robots.txt" {
+				last = r.Time
+			}
+		}
+		if n := len(web.Log("a.test")); n != 22 {
+			t.Errorf("%d requests, want 22", n)
+		}
+	})
+}
+
+// What Check asks before any collector is attached gives no crawler its name.
+func TestCheckBeforeAttachNamesNobody(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {
+		"/robots.txt": "User-agent: ExampleBot\nDisallow: /x\n\nUser-agent: *\nDisallow:\n", "*": robotstest.Page(),
+	}}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		var robots *collyrobots.Plugin
+		must(t, c.robots.Close())
+		robots, err := collyrobots.New(collyrobots.OnDenied(c.onDenied), collyrobots.Logger(slog.New(slog.NewTextHandler(c.logged, nil))), collyrobots.HTTPClient(&http.Client{Transport: web.Transport()}))
+		must(t, err)
+		defer robots.Close()
+		if d, err := robots.Check(t.Context(), "http://a.test/y"); err != nil || !d.Allowed {
+			t.Errorf("%v, %v", d, err)
+		}
+		other := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+		other.WithTransport(web.Transport())
+		must(t, robots.Attach(other))
+		other.Visit("http://a.test/x")
+		must(t, other.Visit("http://a.test/y"))
+		wantDenied(t, c, "http://a.test/x", collyrobots.ReasonRule, 2)
+		if d, err := robots.Check(t.Context(), "http://a.test/x"); err != nil || d.Allowed {
+			t.Errorf("Check says %v, %v, and the page was denied", d, err)
+		}
+		if strings.Contains(c.logged.String(), "user agent changes") {
+			t.Error("Check's own user agent was taken for a page's")
+		}
+	})
+}

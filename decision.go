@@ -116,6 +116,12 @@ func (e *DisallowedError) Unwrap() []error {
 	return []error{colly.ErrRobotsTxtBlocked, e.Decision.Err}
 }
 
+// Timeout reports whether robots.txt was not answered in time, as the method of net.Error does.
+func (e *DisallowedError) Timeout() bool {
+	var err interface{ Timeout() bool }
+	return errors.As(e.Decision.Err, &err) && err.Timeout()
+}
+
 // plainDecision is a Decision as package json would write it.
 type plainDecision Decision
 

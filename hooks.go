@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -94,7 +95,7 @@ func (h *hooks) admit(q *request, r *colly.Request, now time.Time) (time.Time, e
 	q.set(v)
 	h.sitemaps.offer(v.policy)
 	h.shadows.compare(ctx, v, r.URL, userAgent, h)
-	if err := h.refuse(v, r.URL, func(err error) { h.deny(r, err) }); err != nil {
+	if err := h.refusePage(q, v, r.URL, func(err error) { h.deny(r, err) }); err != nil || q.silence != nil {
 		return now, err
 	}
 	if !cached(h.c, r) { // what does not go on the wire does not wait
@@ -117,7 +118,18 @@ func (h *hooks) judgeAgain(q *request, r *colly.Request, now time.Time) error {
 		q.ticket.End()
 	}
 	q.set(v)
-	return h.refuse(v, r.URL, func(error) {})
+	return h.refusePage(q, v, r.URL, func(error) {})
+}
+
+// refusePage is refuse, but for a page whose host does not respond. That is to fail as it would without
+// robots.txt, in OnError and with an error of Visit, and a page that Colly has in its cache is to
+// come: so the transport refuses it, and it waits for nothing.
+func (h *hooks) refusePage(q *request, v verdict, u *url.URL, tell func(error)) error {
+	if q.silence = h.silence(v, u); q.silence == nil {
+		return h.refuse(v, u, tell)
+	}
+	q.ticket.End()
+	return nil
 }
 
 // onRequestHeaders is the second stage: the last moment before the wire, with a LimitRule slot in
@@ -145,10 +157,13 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 
 // start takes the page's turn. It returns the time when it is done.
 func (h *hooks) start(q *request, r *colly.Request, now time.Time) (time.Time, error) {
-	if !q.unchanged() || !q.policy.Fresh(now) {
+	if !q.unchanged() || q.silence == nil && !q.policy.Fresh(now) {
 		if err := h.judgeAgain(q, r, now); err != nil {
 			return now, err
 		}
+	}
+	if q.silence != nil {
+		return now, nil
 	}
 	err := q.host.Start(h.c.Context, &q.ticket, false)
 	now = time.Now()
@@ -175,7 +190,9 @@ func (h *hooks) onError(r *colly.Response, err error) {
 			h.deny(r.Request, err)
 		}
 		q.close()
-	} else if denied := (*DisallowedError)(nil); errors.As(err, &denied) || errors.Is(err, ErrHopWait) {
+	} else if denied := (*DisallowedError)(nil); errors.As(err, &denied) {
+		h.deny(r.Request, denied) // by the transport
+	} else if errors.Is(err, ErrHopWait) {
 		h.deny(r.Request, err)
 	}
 	h.finish(r.Request, resultOf(h.c.Context, r.StatusCode, err))

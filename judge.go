@@ -2,6 +2,7 @@ package collyrobots
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"time"
 
@@ -87,6 +88,18 @@ func (j *judge) refuse(v verdict, u *url.URL, tell func(error)) error {
 		return nil
 	}
 	return err
+}
+
+// silence returns a *DisallowedError if u is denied because its host does not respond, so that its
+// robots.txt is not known: nothing of that host can be had anyway. In a dry run it returns nil.
+func (j *judge) silence(v verdict, u *url.URL) error {
+	if v.rule.Allowed || j.dryRun || v.reason != ReasonUnreachable && v.reason != ReasonSiteDown {
+		return nil
+	}
+	if noResponse := (*policy.NoResponseError)(nil); !errors.As(v.policy.Err(), &noResponse) {
+		return nil
+	}
+	return &DisallowedError{v.decision(u)}
 }
 
 // decision tells all there is to tell.

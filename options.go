@@ -264,7 +264,7 @@ func feedFaults(f Feed) (faults []error) {
 // OnDenied sets a function that is told of each request of a collector that was not sent, and why:
 // a *DisallowedError, or the cause of the collector's context. OnRequest can only abort, and then
 // Visit returns nil; this is where it becomes known. A redirect that was refused comes here as well
-// as to OnError. The function runs on the request's goroutine, so it may take the time it needs,
+// as to OnError, and so does a page whose host does not respond. The function runs on the request's goroutine, so it may take the time it needs,
 // and may call r.Retry.
 func OnDenied(f func(r *colly.Request, err error)) Option {
 	return option("OnDenied", func(c *config) { c.onDenied = f }, faultIf(f == nil, "OnDenied", "the function is nil"))

@@ -27,6 +27,7 @@ type request struct {
 	settings *hostSettings
 	early    bool     // its place is given back when the headers are there: callbacks may visit the host
 	refusal  error    // why the second stage denied it
+	silence  error    // its host did not respond when robots.txt was asked for: the transport refuses it
 	retries  int      // how often it may be asked for again if the answer is 429 or 503
 	fed      *fedPage // nil: no sitemap listed it
 

@@ -31,6 +31,12 @@ func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, er
 		return nil, nil
 	}
 	q := t.requests.take(req.URL)
+	if q != nil && q.silence != nil && q.unchanged() {
+		err := q.silence
+		q.host.Count(0, 1)
+		q.close()
+		return nil, err
+	}
 	if q == nil || !q.ticket.OnWire() || !q.unchanged() {
 		if q != nil {
 			q.close()

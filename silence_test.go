@@ -1,0 +1,267 @@
+package collyrobots_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/proxy"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// Whatever keeps a page from coming is said.
+
+// A host that cannot be reached fails as it does without the plugin: in OnError, and with an error
+// of Visit that has the cause. The page itself is not asked for.
+func TestAHostThatCannotBeReached(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		answer  any // to everything; nil: there is no such host
+		dialect dialect.Dialect
+		reason  collyrobots.Reason
+		asked   int // how often, for robots.txt
+		timeout bool
+	}{
+		{"no such host", nil, dialect.RFC9309(), collyrobots.ReasonUnreachable, 0, false},
+		{"no such host/Google", nil, dialect.Google(), collyrobots.ReasonUnreachable, 0, false},
+		{"no such host/CocCoc", nil, dialect.CocCoc(), collyrobots.ReasonSiteDown, 0, false},
+		{"no such host/Temoto", nil, dialect.Temoto(), collyrobots.ReasonUnreachable, 0, false},
+		{"reset", drop, dialect.RFC9309(), collyrobots.ReasonUnreachable, 3, false},
+		{"hangs", hang, dialect.RFC9309(), collyrobots.ReasonUnreachable, 1, true},
+	} {
+		for mode, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
+			t.Run(tc.name+"/"+mode, func(t *testing.T) {
+				sites := robotstest.Sites{"alive.test": robotstest.Pages(1, noDenys)}
+				if tc.answer != nil {
+					sites["dead.test"] = robotstest.Site{"*": tc.answer}
+				}
+				inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+					told := 0
+					c := start(t, web, options, collyrobots.Dialect(tc.dialect), collyrobots.OnDenied(func(*colly.Request, error) { told++ }))
+					plain := c.Collector.Collector
+					err := plain.Visit("http://dead.test/")
+					c.Wait()
+					if mode == "async" {
+						err = c.errs["http://dead.test/"]
+					} else if err != c.errs["http://dead.test/"] {
+						t.Errorf("Visit: %v, and OnError was told %v", err, c.errs)
+					}
+					denied, failed := (*collyrobots.DisallowedError)(nil), (*url.Error)(nil)
+					if !errors.Is(err, colly.ErrRobotsTxtBlocked) || !errors.As(err, &denied) || denied.Decision.Reason != tc.reason || !errors.As(err, &failed) {
+						t.Errorf("Visit: %v, want a denial for reason %q", err, tc.reason)
+					}
+					notFound := (*net.DNSError)(nil)
+					if errors.As(err, &notFound) != (tc.answer == nil) || failed != nil && failed.Timeout() != tc.timeout || errors.Is(err, context.DeadlineExceeded) != tc.timeout {
+						t.Errorf("Visit: %v, want the cause", err)
+					}
+					wantURIs(t, web, "dead.test", strings.TrimSpace(strings.Repeat(" /robots.txt", tc.asked)))
+					s := c.robots.Stats().Hosts[0]
+					if told != 1 || s.Denied != 1 || s.Waiting != 0 {
+						t.Errorf("OnDenied was told %d times, want once; %+v", told, s)
+					}
+					must(t, plain.Visit("http://alive.test/"))
+					c.Wait()
+					wantURIs(t, web, "alive.test", "/robots.txt /")
+				})
+			})
+		}
+	}
+}
+
+// The answer of a host that does respond is another matter: it means that nothing may be fetched.
+func TestAHostWhoseRobotsTxtFailsIsDenied(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": 503, "/": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		if err := c.Collector.Collector.Visit("http://a.test/"); err != nil || len(c.errs) != 0 {
+			t.Errorf("Visit: %v, OnError was told %v", err, c.errs)
+		}
+		wantDenied(t, c, "http://a.test/", collyrobots.ReasonUnreachable, 0)
+	})
+}
+
+// What fails takes no start from the pages that come: here http does not respond, and https does.
+func TestAPageThatCannotBeReachedWaitsForNothing(t *testing.T) {
+	a := robotstest.Pages(3, "")
+	a["/robots.txt"] = func(w http.ResponseWriter, r *http.Request) {
+		if r.TLS == nil {
+			drop(w, r)
+		}
+		fmt.Fprint(w, "User-agent: *\nCrawl-delay: 60")
+	}
+	inBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async)
+		limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 1})
+		c.robots.Check(t.Context(), "http://a.test/")
+		web.Reset()
+		for i := range 3 {
+			c.Visit(fmt.Sprint("https://a.test/", i))
+			synctest.Wait()
+		}
+		for i := range 3 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		synctest.Wait()
+		c.note(func() {
+			if len(c.errs) != 3 || len(c.denied) != 3 {
+				t.Errorf("at once OnError was told %v, OnDenied %v", c.errs, c.denied)
+			}
+		})
+		c.Wait()
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 1m0s /0, 2m0s /1, 3m0s /2")
+	})
+}
+
+// A callback that runs later may take the page to another host, or there.
+func TestACallbackTakesAPageToAHostThatCannotBeReached(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(2, noDenys)}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		c.OnRequest(func(r *colly.Request) {
+			switch r.URL.Host {
+			case "a.test":
+				r.URL.Host = "dead.test"
+			case "dead.test":
+				r.URL.Host = "a.test"
+			}
+		})
+		if err := c.Visit("http://dead.test/1"); err != nil {
+			t.Errorf("to a host that responds: %v", err)
+		}
+		if err := c.Visit("http://a.test/1"); !errors.Is(err, colly.ErrRobotsTxtBlocked) || errors.Is(err, colly.ErrAbortedBeforeRequest) {
+			t.Errorf("to a host that does not: %v", err)
+		}
+		wantURIs(t, web, "a.test", "/robots.txt /1")
+		wantDenied(t, c, "http://dead.test/1", collyrobots.ReasonUnreachable, 0)
+	})
+}
+
+// What Colly has in its cache comes though its host is gone: nothing goes on the wire for it.
+func TestCachedPagesOfAHostThatCannotBeReached(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, noDenys)}, func(t *testing.T, web *robotstest.Web) {
+		cache := []colly.CollectorOption{colly.CacheDir(t.TempDir())}
+		c := start(t, web, cache)
+		must(t, c.Visit("http://a.test/0"))
+		must(t, c.robots.Close())
+		web.Set("a.test", "/robots.txt", drop)
+		web.Reset()
+		c = start(t, web, cache)
+		if err := c.Visit("http://a.test/0"); err != nil || len(c.pages) != 1 {
+			t.Errorf("from the cache: %v, pages %v", err, c.pages)
+		}
+		if err := c.Visit("http://a.test/1"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			t.Errorf("not in the cache: %v", err)
+		}
+		if s := c.robots.Stats().Hosts[0]; s.Denied != 1 || len(c.denied) != 1 {
+			t.Errorf("OnDenied was told %v, Stats count %d, want one page", c.denied, s.Denied)
+		}
+		wantURIs(t, web, "a.test", "/robots.txt /robots.txt /robots.txt")
+	})
+}
+
+// Nothing is held when a callback hears of it.
+func TestCallbacksOfAPageThatCannotBeReachedMayVisit(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 1")}, func(t *testing.T, web *robotstest.Web) {
+		var c *crawl
+		c = start(t, web, nil, collyrobots.OnDenied(func(*colly.Request, error) { c.Visit("http://a.test/1") }))
+		limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 1})
+		c.OnError(func(*colly.Response, error) { c.Visit("http://a.test/2") })
+		c.Visit("http://dead.test/")
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 1s /1, 2s /2")
+	})
+}
+
+// One of two proxies is dead: robots.txt is asked for again through the next one, and pages that
+// fail come when OnError retries them, as ever.
+func TestADeadProxyIsNotADeadHost(t *testing.T) {
+	for name, proxies := range map[string][]string{
+		"the first":    {"http://dead.test:3128", "http://alive.test:3128"},
+		"the second":   {"http://alive.test:3128", "http://dead.test:3128"},
+		"two of three": {"http://dead.test:3128", "http://gone.test:3128", "http://alive.test:3128"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 1"), "alive.test:3128": nil}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil)
+				rotate, err := proxy.RoundRobinProxySwitcher(proxies...)
+				must(t, err)
+				c.SetProxyFunc(rotate)
+				tries := map[string]int{}
+				c.OnError(func(r *colly.Response, _ error) {
+					if tries[r.Request.URL.Path]++; tries[r.Request.URL.Path] <= 3 {
+						r.Request.Retry()
+					}
+				})
+				for i := range 4 {
+					c.Visit(fmt.Sprint("http://a.test/", i))
+				}
+				wantURIs(t, web, "a.test", "/robots.txt /0 /1 /2 /3")
+				if len(c.pages) != 4 || len(c.denied) != 0 {
+					t.Errorf("pages %v, OnDenied was told %v", c.pages, c.denied)
+				}
+				wantNoSooner(t, web, "a.test", time.Second, 5)
+			})
+		})
+	}
+}
+
+// One connection reset on robots.txt costs no page.
+func TestOneResetOnRobotsTxtCostsNothing(t *testing.T) {
+	for name, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
+		t.Run(name, func(t *testing.T) {
+			a := robotstest.Pages(50, "")
+			a["/robots.txt"] = dropFirst("User-agent: *\nDisallow: /49\n")
+			inBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, options, collyrobots.MinDelay(time.Second))
+				for i := range 50 {
+					c.Visit(fmt.Sprint("http://a.test/", i))
+				}
+				c.Wait()
+				if len(c.pages) != 49 || len(c.denied) != 1 || len(c.errs) != 0 {
+					t.Errorf("%d pages, want 49; OnDenied was told %v, OnError %v", len(c.pages), c.denied, c.errs)
+				}
+				wantPace(t, web, "a.test", time.Second, 2+49)
+			})
+		})
+	}
+}
+
+// A host that hangs costs no more than the user's own timeout, in all, and is then left alone for a
+// while.
+func TestAHangingHostTakesTheClientsTimeout(t *testing.T) {
+	const timeout = 300 * time.Millisecond
+	for name, tc := range map[string]struct {
+		set  func(web *robotstest.Web, c *crawl)
+		want time.Duration
+	}{
+		"SetRequestTimeout": {func(_ *robotstest.Web, c *crawl) { c.SetRequestTimeout(timeout) }, timeout},
+		"SetClient": {func(web *robotstest.Web, c *crawl) {
+			c.SetClient(&http.Client{Transport: web.Transport(), Timeout: timeout})
+		}, timeout},
+		"none":   {func(_ *robotstest.Web, c *crawl) { c.SetRequestTimeout(0) }, 30 * time.Second},
+		"longer": {func(_ *robotstest.Web, c *crawl) { c.SetRequestTimeout(time.Hour) }, 30 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": {"*": hang}}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil)
+				tc.set(web, c)
+				for i, want := range []time.Duration{tc.want, 0} {
+					began := time.Now()
+					err := c.Visit(fmt.Sprint("http://a.test/", i))
+					if took := time.Since(began); took != want || !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("Visit: %v after %v, want %v", err, took, want)
+					}
+				}
+				wantURIs(t, web, "a.test", "/robots.txt")
+			})
+		})
+	}
+}

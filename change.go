@@ -1,6 +1,7 @@
 package collyrobots
 
 import (
+	"log/slog"
 	"time"
 
 	"github.com/collyrobots/collyrobots/internal/policy"
@@ -50,7 +51,7 @@ func (c changes) put(s *hostSettings, reader string, old, new *policy.Policy) {
 	change := RobotsChange{new.Authority.String(), new.RobotsURL(), stateOf(old), stateOf(new)}
 	now := time.Now()
 	c.limiter.setCrawlDelay(now, c.limiter.hosts.At(now, new.Authority.Host), s, reader, new)
-	c.limiter.report.log.Info("robots.txt has changed", "robots", change.RobotsURL, "was", change.Old.Meaning, "is", change.New.Meaning,
-		"wasDelay", change.Old.CrawlDelay, "isDelay", change.New.CrawlDelay)
+	c.limiter.report.log.Info("robots.txt has changed", "robots", change.RobotsURL, "meaning", change.New.Meaning, "delay", change.New.CrawlDelay,
+		slog.Group("old", "meaning", change.Old.Meaning, "delay", change.Old.CrawlDelay))
 	c.tell(change)
 }

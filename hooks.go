@@ -223,7 +223,7 @@ func (h *hooks) selfCheck() {
 		h.report.warn("Colly's built-in robots.txt check was turned on after Attach: it denies and fails what the dialect allows; leave IgnoreRobotsTxt true")
 	}
 	if n := h.handle.RequestCallbacks(); n > h.attached {
-		h.report.warn("OnRequest callbacks were registered after Attach: a request that they abort costs its host one delay, one that they change is judged twice", "callbacks", n-h.attached)
+		h.report.warn("OnRequest callbacks were registered after Attach: a request that they abort costs its host one delay, one that they change is judged twice", "count", n-h.attached)
 	}
 	for _, s := range h.settings.all() {
 		for _, token := range s.tokens {

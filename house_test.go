@@ -154,7 +154,7 @@ func (r rules) of(file string, used map[string]bool) []string {
 	return allowed
 }
 
-// permits tells whether the words of a rule allow an import.
+// permits reports whether the words of a rule allow an import.
 func permits(allowed []string, imported string) bool {
 	if first, _, _ := strings.Cut(imported, "/"); strings.Contains(first, ".") {
 		return slices.Contains(allowed, imported)

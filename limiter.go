@@ -38,7 +38,7 @@ func (l *limiter) setCrawlDelay(now time.Time, host *pace.Host, s *hostSettings,
 	}
 	until = until.Add(max(delay, time.Minute))
 	if host.SetCrawlDelay(now, pace.Source{Scheme: pol.Authority.Scheme, Reader: reader}, delay, until) && s.tooLong(delay) {
-		l.report.log.Warn("crawl delay is over MaxDelay", "robots", pol.RobotsURL(), "asked", delay, "max", s.pace.MaxDelay, "skipped", s.over == Skip)
+		l.report.log.Warn("crawl delay is over MaxDelay", "robots", pol.RobotsURL(), "delay", delay, "limit", s.pace.MaxDelay, "skipped", s.over == Skip)
 	}
 }
 

@@ -116,7 +116,7 @@ func (p *policies) open(s *hostSettings, key readerKey, tokens []string) *reader
 	}
 	if last := p.last[s.index].Load(); last != nil {
 		p.report.warn("the user agent changes during the crawl and no ProductToken is set: robots.txt is read for each of its names",
-			"first", last.userAgent, "token", tokens[0])
+			"agent", last.userAgent, "token", tokens[0])
 		if len(p.readers) >= maxNames {
 			return last
 		}

@@ -163,12 +163,12 @@ func (s *spider) isSite(u *url.URL) bool {
 	return s.sites[strings.ToLower(u.Host)]
 }
 
-// isStart tells whether the request is for a URL that the user gave.
+// isStart reports whether the request is for a URL that the user gave.
 func isStart(r *colly.Request) bool {
 	return r.Depth == 1 && r.Ctx.Get(collyrobots.CtxSitemap) == ""
 }
 
-// isRepetition tells whether Visit refused a URL because it was there before: given twice, or met as a link.
+// isRepetition reports whether Visit refused a URL because it was there before: given twice, or met as a link.
 func isRepetition(err error) bool {
 	var visited *colly.AlreadyVisitedError
 	return errors.As(err, &visited)

@@ -53,7 +53,7 @@ func (r *report) finish(stats collyrobots.Stats, interrupted bool) {
 	r.stats, r.interrupted = stats, interrupted
 }
 
-// worked tells whether the crawl did what it was asked for.
+// worked reports whether the crawl did what it was asked for.
 func (r *report) worked() bool { return !r.startFailed && !r.interrupted }
 
 func (r *report) print(w io.Writer) {

@@ -16,7 +16,7 @@ func (l *limiter) slowDown(now instant, t *Ticket, after time.Duration, random f
 	if after <= 0 && most == 0 || after > 0 && until <= l.notBefore(now) {
 		return false
 	}
-	g := l.governed(now)
+	g := l.ensureGovernor(now)
 	if after > 0 {
 		l.paced.notBefore = until
 	}
@@ -42,7 +42,7 @@ func (l *limiter) unavailable(now instant, t *Ticket, random float64) bool {
 	if l.mostBackOff() == 0 {
 		return false
 	}
-	g := l.governed(now)
+	g := l.ensureGovernor(now)
 	if t != nil && t.incident != g.incident {
 		return false
 	}
@@ -61,8 +61,8 @@ func (l *limiter) sending(now instant, t *Ticket) float64 {
 	return count / now.since(t.at).Seconds()
 }
 
-// governed returns the governor, made if there is none at now.
-func (l *limiter) governed(now instant) *governor {
+// ensureGovernor returns the governor, made if there is none at now.
+func (l *limiter) ensureGovernor(now instant) *governor {
 	p := l.slowed()
 	if p.governor == nil {
 		p.governor = new(governor)

@@ -77,7 +77,7 @@ func (h *Host) Name() string { return h.name }
 func (h *Host) Rules() *Rules { return h.rules }
 
 // SetCrawlDelay records the crawl delay that a robots.txt of the host asks for until a time, 0 for
-// none, and reports whether that has changed. Those who wait heed it at once. The delay in force is
+// none, and reports whether that has changed. It holds at once for those who wait. The delay in force is
 // the longest that any source asks for. It lapses after until, unless it was set again: nobody may
 // need that robots.txt any more. The zero time: it does not lapse.
 func (h *Host) SetCrawlDelay(now time.Time, source Source, written time.Duration, until time.Time) (changed bool) {

@@ -156,7 +156,7 @@ func (l *limiter) start(now instant, t *Ticket) bool {
 		t.state, t.lease = started, now.add(startLease)
 	}
 	if t.incident, t.judged = 0, false; l.paced != nil && l.paced.governor != nil {
-		g := l.governed(now)
+		g := l.ensureGovernor(now)
 		g.started(now)
 		t.incident = g.incident
 	}

@@ -151,5 +151,5 @@ func (c *Cache) report(p *Policy) {
 		return
 	}
 	c.log.Warn("robots.txt could not be read", "robots", p.RobotsURL(), "error", err, "status", p.Status(),
-		"meaning", p.Meaning.String(), "stale", p.Stale(), "again", p.Expires())
+		"meaning", p.Meaning.String(), "stale", p.Stale(), "until", p.Expires())
 }

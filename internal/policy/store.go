@@ -90,9 +90,9 @@ func (f facts) inFuture(now instant) bool {
 	return x != nil && (max(x.first, x.last, x.answered.get()) > limit || x.wait > longestWait)
 }
 
-func (c *Cache) storeFailed(ctx context.Context, doing string, a dialect.Authority, err error) {
+func (c *Cache) storeFailed(ctx context.Context, action string, a dialect.Authority, err error) {
 	if ctx.Err() == nil {
-		c.log.Error("robots.txt record lost", "doing", doing, "robots", a.RobotsURL(), "error", err)
+		c.log.Error("robots.txt record lost", "action", action, "robots", a.RobotsURL(), "error", err)
 	}
 }
 

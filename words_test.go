@@ -1,0 +1,255 @@
+package collyrobots_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// outdated are words that the field does not use for what they meant here. Host, crawl delay, wake, settings, checkpoint and
+// "reports whether" are said instead.
+var outdated = []string{"turnstile", "wish", "heed", "nudge", "regime", "ledger", "astray", "governed", "tells whether"}
+
+// logKeys are the keys of all that is logged, each with one meaning. Use one of them for a new record, where one fits.
+var logKeys = []string{
+	"host",    // as Stats name it
+	"url",     // of a page, without a password
+	"robots",  // the URL of a robots.txt
+	"sitemap", // the URL of a sitemap
+	"error",   // why
+	"status",  // of a response; 0: there was none
+	"delay",   // between the starts of two requests
+	"count",   // how many
+	"dialect", // by its name
+
+	"action",  // what failed
+	"agent",   // a User-Agent header
+	"limit",   // what an option allows at most
+	"meaning", // of a robots.txt: a Meaning
+	"old",     // the group of what held before
+	"option",  // which would change that
+	"panic",   // the value of one
+	"record",  // the key of one in a store
+	"sent",    // whether a request that is denied was sent: a dry run
+	"skipped", // whether the host is left out
+	"stale",   // whether an earlier copy is used
+	"token",   // a product token
+	"until",   // when that is over, or will be looked at again
+}
+
+// TestWords finds no outdated word in the comments and names of the code.
+func TestWords(t *testing.T) {
+	files := parsedBelow(t, ".")
+	if len(files) < 100 {
+		t.Fatalf("%d files", len(files))
+	}
+	for name, file := range files {
+		for _, word := range outdatedIn(file) {
+			t.Errorf("%s has the outdated word %q", name, word)
+		}
+	}
+}
+
+// TestLogKeys finds no key in a call of a logger that is not listed.
+func TestLogKeys(t *testing.T) {
+	files := parsedBelow(t, ".")
+	for name := range files {
+		folder, _, _ := strings.Cut(path.Dir(name), "/")
+		if !slices.Contains([]string{".", "internal", "store"}, folder) {
+			delete(files, name)
+		}
+	}
+	found := 0
+	for name, keys := range logKeysIn(files) {
+		for _, key := range keys {
+			if found++; !slices.Contains(logKeys, key) {
+				t.Errorf("%s logs under the key %s, which is not listed", name, key)
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("%d keys in all: most calls of loggers were not found", found)
+	}
+}
+
+// TestWordsAndKeysAreFound shows that the tests above can fail.
+func TestWordsAndKeysAreFound(t *testing.T) {
+	file := parse(t, "x.go", `package x
+
+// f tells
+// whether there is a Wish.
+func f(r *report, l *slog.Logger) {
+	hostLedger := 1
+	l.Warn("message", "one", hostLedger, slog.String("two", ""), attr, "three", "value")
+	l.With("four", 4).Log(ctx, level, "message", "five", "value", slog.Group("six", "seven", 7))
+	r.say("message", "eight", "value")
+	slog.Info("message", "nine", 9)
+	http.Error(w, "no key", 500)
+	err.Error()
+}
+
+func (r *report) say(message string, args ...any) {
+	r.log.Warn(message, append([]any{"ten", 10}, args...)...)
+}
+
+func (r *report) printf(format string, args ...any) { fmt.Printf(format, args...) }
+
+func g(r *report) { r.printf("%s", "no key") }
+`)
+	words := outdatedIn(file)
+	if want := []string{"wish", "ledger", "tells whether"}; !slices.Equal(words, want) {
+		t.Errorf("words %q, want %q", words, want)
+	}
+	keys := logKeysIn(map[string]*ast.File{"x.go": file})["x.go"]
+	slices.Sort(keys)
+	if want := strings.Fields("eight five four nine one seven six ten three two"); !slices.Equal(keys, want) {
+		t.Errorf("keys %q, want %q", keys, want)
+	}
+}
+
+// parsedBelow returns the Go files that are no tests, nested modules included, by name.
+func parsedBelow(t *testing.T, root string) map[string]*ast.File {
+	t.Helper()
+	files := make(map[string]*ast.File)
+	for name := range importsBelow(t, root) {
+		files[name] = parse(t, name, nil)
+	}
+	return files
+}
+
+func parse(t *testing.T, name string, text any) *ast.File {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// outdatedIn returns the outdated words in a file's comments and names, in the order of their list.
+func outdatedIn(file *ast.File) (found []string) {
+	var text strings.Builder
+	for _, comment := range file.Comments {
+		text.WriteString(strings.Join(strings.Fields(comment.Text()), " ") + "\n")
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if ident, ok := n.(*ast.Ident); ok {
+			text.WriteString(ident.Name + "\n")
+		}
+		return true
+	})
+	for _, word := range outdated {
+		if strings.Contains(strings.ToLower(text.String()), word) {
+			found = append(found, word)
+		}
+	}
+	return found
+}
+
+// firstKey says which argument of a logger's method, or of a function of package slog, is the first key.
+var firstKey = map[string]int{
+	"With": 0, "Debug": 1, "Info": 1, "Warn": 1, "Error": 1, "DebugContext": 2, "InfoContext": 2, "WarnContext": 2, "ErrorContext": 2, "Log": 3,
+}
+
+// attrs are the functions of package slog that make an attribute of a key and a value.
+var attrs = strings.Fields("Any Bool Duration Float64 Group Int Int64 String Time Uint64")
+
+// logKeysIn returns the keys that each file logs under. Besides loggers' methods it knows the functions in these files that hand
+// their last arguments on to a logger.
+func logKeysIn(files map[string]*ast.File) map[string][]string {
+	forward := make(map[string]int)
+	for _, file := range files {
+		for _, decl := range file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && forwards(f) {
+				forward[f.Name.Name] = f.Type.Params.NumFields() - 1
+			}
+		}
+	}
+	keys := make(map[string][]string)
+	for name, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				keys[name] = append(keys[name], keysOf(call, forward)...)
+			}
+			return true
+		})
+	}
+	return keys
+}
+
+// keysOf returns the keys that a call names, if it is one of a logger, of an attribute's constructor, or of a function in forward.
+func keysOf(call *ast.CallExpr, forward map[string]int) []string {
+	on, name := split(call.Fun)
+	switch from, ok := forward[name]; {
+	case isLogger(on, name):
+		return keysAmong(call.Args[min(firstKey[name], len(call.Args)):])
+	case on == "slog" && name == "Group":
+		return slices.Concat(keysAmong(call.Args[:1]), keysAmong(call.Args[1:]))
+	case on == "slog" && slices.Contains(attrs, name):
+		return keysAmong(call.Args[:1])
+	case ok && from < len(call.Args):
+		return keysAmong(call.Args[from:])
+	}
+	return nil
+}
+
+// keysAmong returns the keys among arguments: each is a literal followed by its value; what is no literal is an attribute.
+func keysAmong(args []ast.Expr) (keys []string) {
+	for i := 0; i < len(args); i++ {
+		switch arg := args[i].(type) {
+		case *ast.BasicLit:
+			key, _ := strconv.Unquote(arg.Value)
+			keys = append(keys, key)
+			i++
+		case *ast.CallExpr:
+			if _, name := split(arg.Fun); name == "append" {
+				keys = append(keys, keysAmong(arg.Args[:1])...)
+			}
+		case *ast.CompositeLit: // what others are appended to
+			keys = append(keys, keysAmong(arg.Elts)...)
+		}
+	}
+	return keys
+}
+
+// forwards reports whether a function hands its last arguments, which are of any type, on to a logger.
+func forwards(f *ast.FuncDecl) (found bool) {
+	n := len(f.Type.Params.List)
+	if n == 0 || f.Body == nil {
+		return false
+	}
+	if _, ok := f.Type.Params.List[n-1].Type.(*ast.Ellipsis); !ok {
+		return false
+	}
+	ast.Inspect(f.Body, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		found = found || ok && call.Ellipsis.IsValid() && isLogger(split(call.Fun))
+		return !found
+	})
+	return found
+}
+
+// isLogger reports whether what is called is a logger's method, by the name of what it is called on.
+func isLogger(on, method string) bool {
+	_, ok := firstKey[method]
+	return ok && slices.Contains([]string{"l", "log", "Log", "logger", "slog", "Default", "With"}, on)
+}
+
+// split returns the last names in what is called: of x.y.name(), "y" and "name"; of x.y().name(), too.
+func split(called ast.Expr) (on, name string) {
+	switch e := called.(type) {
+	case *ast.Ident:
+		return "", e.Name
+	case *ast.CallExpr:
+		return split(e.Fun)
+	case *ast.SelectorExpr:
+		_, on = split(e.X)
+		return on, e.Sel.Name
+	}
+	return "", ""
+}

@@ -23,11 +23,15 @@ import (
 // one. Pages uses the first attached collector's client, user agent and context, or a client of its
 // own.
 func (p *Plugin) Pages(ctx context.Context, f Feed, sites ...string) iter.Seq2[sitemap.Entry, error] {
-	s, urls, err := p.pages(f, sites)
-	if err != nil {
-		return func(yield func(sitemap.Entry, error) bool) { yield(sitemap.Entry{}, err) }
+	return func(yield func(sitemap.Entry, error) bool) {
+		s, urls, err := p.pages(f, sites)
+		if err != nil {
+			yield(sitemap.Entry{}, err)
+			return
+		}
+		p.pull(ctx, s, urls)(yield)
+		s.flush()
 	}
-	return p.pull(ctx, s, urls)
 }
 
 // pages checks what is asked for, and returns who reads it.

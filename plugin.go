@@ -172,6 +172,7 @@ func (p *Plugin) Close() error {
 	}
 	err := p.policies.close()
 	p.limiter.hosts.Close(ErrClosed)
+	p.sitemaps.flush()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	quiet := p.requests.empty()

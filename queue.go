@@ -94,6 +94,7 @@ func (q *SitemapQueue) Close() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.stop()
+	q.sitemaps.flush()
 	q.empty.Store(true)
 	return nil
 }

@@ -55,6 +55,13 @@ func (s *sitemaps) statistics() FeedStats {
 	return feedStats(s.feed)
 }
 
+// flush writes down what Resume needs to know, since nothing more will come.
+func (s *sitemaps) flush() {
+	if s != nil {
+		s.feed.Flush()
+	}
+}
+
 // examples returns the first URLs that were not fed.
 func (s *sitemaps) examples() map[string][]string {
 	if s == nil {
@@ -123,6 +130,7 @@ func (f *feeder) Slots() *feed.Slots {
 func (f *feeder) Visit(e sitemap.Entry, done func(feed.Result)) (taken bool) {
 	if f.user.Sink != nil {
 		if f.user.Sink(e.Loc) != nil {
+			done(feed.Failed)
 			return false
 		}
 		done(feed.Done)
@@ -132,6 +140,10 @@ func (f *feeder) Visit(e sitemap.Entry, done func(feed.Result)) (taken bool) {
 	ctx := contextOf(e)
 	ctx.Put(ctxPage, page)
 	err := f.visit(e.Loc, ctx)
+	if errors.Is(err, colly.ErrMaxRequests) {
+		page.end(feed.Unfinished)
+		return false
+	}
 	if err != nil && !page.claimed() {
 		return false
 	}

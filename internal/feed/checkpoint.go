@@ -112,7 +112,8 @@ func (c *checkpoint) opened(h http.Header, sum []byte) (unchanged, renewed bool)
 	unchanged = c.record.Done && bytes.Equal(sum, c.record.Sum)
 	renewed = c.record.Done && !unchanged
 	if !bytes.Equal(sum, c.record.Sum) {
-		c.next, c.left, c.record.Done, c.record.Index = mark{}, nil, false, false
+		c.next, c.left = mark{}, nil
+		c.record.Whole, c.record.Done, c.record.Index = false, false, false
 	}
 	if !unchanged {
 		c.record.Sample = nil
@@ -179,14 +180,15 @@ func (c *checkpoint) pass(m mark) {
 }
 
 // hand notes that the page at m is handed on. settle follows. Pages are handed on in the order of
-// their marks, but for those that join another: these come in the order of the other's file.
-func (c *checkpoint) hand(m mark, joins bool) {
+// their marks, unless the newest come first and this one is only noted: all in the order of its
+// file, or of another that lists it.
+func (c *checkpoint) hand(m mark, noted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.changed = true
 	tries, _ := c.left.remove(m.Pos)
 	c.inFlight[m.Pos] = tries
-	if c.next.before(m.next()) && !(joins && c.record.Newest) {
+	if c.next.before(m.next()) && !(noted && c.record.Newest) {
 		c.next = m.next()
 	}
 }
@@ -282,13 +284,14 @@ func (c *checkpoint) snapshot() *record {
 	for _, pos := range slices.Sorted(maps.Keys(c.inFlight)) {
 		left.add(pos, c.inFlight[pos])
 	}
-	r.Whole = c.whole
+	r.Whole = c.whole || c.record.Whole // once it was, only what is left may change
 	if r.Done = c.whole && len(left) == 0 && !r.Index; r.Done && len(c.sample) > 0 {
 		r.Sample = c.sample.encode()
 		c.sample = nil
 	}
 	r.Next, r.Left = c.next, left
 	if len(left) > mostRuns {
+		r.Whole = false
 		if r.Next, r.Left = (mark{Pos: left[mostRuns].Pos}), left[:mostRuns]; r.Newest {
 			r.Next, r.Left = mark{}, nil // there is no telling which pages came before
 		}

@@ -87,9 +87,10 @@ type Crawl interface {
 	// did not.
 	Get(ctx context.Context, u *url.URL, header http.Header, timeout time.Duration) (resp *http.Response, began time.Time, err error)
 
-	// Visit hands a page on and reports whether it was taken; one that is not taken is refused for
-	// good. Done is to be called once for each page that is taken, from any goroutine, also before
-	// Visit returns.
+	// Visit hands a page on and reports whether it was taken; one that is not is refused for good.
+	// done is to be called once for each page that is taken, from any goroutine, also before Visit
+	// returns. If it is called for one that is not taken, that counts: a page that is refused only
+	// this time has Failed, and a crawl that takes no more pages says Unfinished.
 	Visit(e sitemap.Entry, done func(Result)) (taken bool)
 
 	// Slots returns where the pages of this crawl that are in flight are counted. It is nil if
@@ -126,10 +127,11 @@ type Feed struct {
 	nested  bool // one of them is of a crawl without slots
 }
 
-// An assignment is what one walk is to read.
+// An assignment is what one walk is to read: what a site's robots.txt names, or certain files.
 type assignment struct {
-	site dialect.Authority
-	jobs []job
+	site     dialect.Authority
+	sitemaps []string
+	jobs     []job
 }
 
 const (
@@ -153,8 +155,9 @@ func New(o Options) *Feed {
 	return f
 }
 
-// Offer says which sitemaps a site's robots.txt names. They are pending until a Run takes them; a
-// site that was offered before is not looked at again. It costs a look-up without a lock for those.
+// Offer says which sitemaps a site's robots.txt names; the slice is kept. They are pending until a
+// Run takes them; a site that was offered before is not looked at again. It costs a look-up without
+// a lock for those.
 func (f *Feed) Offer(site dialect.Authority, sitemaps []string) {
 	if len(sitemaps) == 0 && !f.WellKnown {
 		return
@@ -167,7 +170,7 @@ func (f *Feed) Offer(site dialect.Authority, sitemaps []string) {
 		return
 	}
 	site.Host = strings.Clone(site.Host) // it may be a part of a long URL
-	f.assign(assignment{site, f.roots(site, sitemaps)})
+	f.assign(assignment{site: site, sitemaps: sitemaps})
 }
 
 // assign makes an assignment pending.
@@ -178,17 +181,20 @@ func (f *Feed) assign(a assignment) {
 	f.waiting.Store(int64(len(f.pending)))
 }
 
-// roots are the files at which the walk of a site begins.
-func (f *Feed) roots(site dialect.Authority, sitemaps []string) []job {
-	jobs := make([]job, 0, len(sitemaps))
-	for _, loc := range sitemaps {
-		loc = resolve(site, loc)
-		scope := newScope(f.Scope, site.Host)
-		scope.addURL(loc)
-		jobs = append(jobs, job{loc: loc, site: site, scope: scope})
+// files returns the files at which the walk of an assignment begins.
+func (f *Feed) files(a assignment) []job {
+	if a.jobs != nil {
+		return a.jobs
 	}
-	if len(jobs) == 0 && f.WellKnown {
-		jobs = append(jobs, wellKnown(site, newScope(f.Scope, site.Host)))
+	if len(a.sitemaps) == 0 {
+		return []job{wellKnown(a.site, newScope(f.Scope, a.site.Host))}
+	}
+	jobs := make([]job, len(a.sitemaps))
+	for i, loc := range a.sitemaps {
+		loc = resolve(a.site, loc)
+		scope := newScope(f.Scope, a.site.Host)
+		scope.addURL(loc)
+		jobs[i] = job{loc: loc, site: a.site, scope: scope}
 	}
 	return jobs
 }
@@ -216,7 +222,7 @@ func (f *Feed) Run(ctx context.Context, crawl Crawl) {
 		if a, running = f.take(ctx, nested); !running {
 			return
 		}
-		newWalk(ctx, f, crawl, a.site).run(a.jobs)
+		newWalk(ctx, f, crawl, a.site).run(f.files(a))
 	}
 }
 

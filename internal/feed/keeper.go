@@ -59,7 +59,7 @@ func (k *keeper) fail(hash uint64, c *checkpoint, m mark) (givenUp bool) {
 	if c == nil {
 		return false
 	}
-	c.hand(m, false)
+	c.hand(m, true) // out of order, if the newest come first
 	if tries := c.settle(m, Failed); tries < mostTries {
 		k.mu.Lock()
 		defer k.mu.Unlock()

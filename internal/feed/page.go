@@ -67,7 +67,7 @@ func (w *walk) unwanted(x *file, p *page) Outcome {
 		return Old
 	}
 	if err := parseURL(e.Loc, &w.url); err != nil {
-		w.fault(x, &sitemap.Error{Scope: sitemap.ScopeEntry, URL: e.Sitemap, Text: e.Loc, Err: sitemap.ErrBadLoc})
+		w.tell(x, &sitemap.Error{Scope: sitemap.ScopeEntry, URL: e.Sitemap, Text: e.Loc, Err: sitemap.ErrBadLoc}, false)
 		return Errors
 	}
 	if !w.inScope(x, e.Loc) {
@@ -83,24 +83,25 @@ func (w *walk) unwanted(x *file, p *page) Outcome {
 // A hostVerdict is whether the pages of a host are in a scope. The pages of a file tend to be of
 // one host, so the last one is kept.
 type hostVerdict struct {
-	host  string
-	scope *scope
-	in    bool
-	needs Scope // which would have it in
+	scheme, host string
+	scope        *scope
+	in           bool
+	needs        Scope // which would have it in
 }
 
 // inScope reports whether x may list the page loc, which w.url is.
 func (w *walk) inScope(x *file, loc string) bool {
-	if v := &w.verdict; w.url.Host != v.host || x.scope != v.scope {
-		*v = hostVerdict{host: w.url.Host, scope: x.scope, needs: AnySite}
-		if a, err := dialect.AuthorityOf(&w.url); err == nil {
+	u, v := &w.url, &w.verdict
+	if u.Host != v.host || u.Scheme != v.scheme || x.scope != v.scope {
+		*v = hostVerdict{scheme: u.Scheme, host: u.Host, scope: x.scope, needs: AnySite}
+		if a, err := dialect.AuthorityOf(u); err == nil {
 			v.in, v.needs = x.scope.has(a.Host), x.scope.needs(a.Host)
 		}
 	}
-	if !w.verdict.in {
-		w.outside.add(w.verdict.needs, loc)
+	if !v.in {
+		w.outside.add(v.needs, loc)
 	}
-	return w.verdict.in
+	return v.in
 }
 
 // see notes a page that is listed, and reports whether it is the first time.

@@ -69,7 +69,7 @@ func (f *Feed) pull(ctx context.Context, crawl Crawl, yield func(*Page, error) b
 				w.stop.Store(true)
 			}
 		}
-		w.run(a.jobs)
+		w.run(f.files(a))
 		f.leave(false)
 	}
 	return more

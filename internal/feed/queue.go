@@ -65,7 +65,7 @@ type queue struct {
 
 const (
 	fetchedAtOnce = 4           // atOnce, but for those who pull
-	inOrder       = time.Second // how long a file is waited for while others are at hand that were asked for after it
+	late          = time.Second // after which the next file is asked for, and read if it is there first
 )
 
 func newQueue() queue { return queue{arrived: make(chan *file, fetchedAtOnce), atOnce: fetchedAtOnce} }
@@ -87,7 +87,7 @@ func (q *queue) clear() { q.named = [numLevels][]job{} }
 // next returns the file that is to be asked for next, if one is: of the first level, and only once
 // all of the levels before it have been read.
 func (q *queue) next() (j job, ok bool) {
-	if len(q.fetching) >= q.atOnce {
+	if len(q.fetching) >= q.atOnce || q.isPrompt() {
 		return job{}, false
 	}
 	for l := range q.named {
@@ -109,20 +109,33 @@ func (q *queue) fetch(j job) { q.fetching = append(q.fetching, j) }
 // isFetching reports whether files are asked for or at hand.
 func (q *queue) isFetching() bool { return len(q.fetching) > 0 }
 
-// pick waits for a file and returns it: the one that was asked for first, unless it takes long.
+// isPrompt reports whether a file was asked for that has not arrived and may soon.
+func (q *queue) isPrompt() bool {
+	return slices.ContainsFunc(q.fetching, func(j job) bool { return q.find(j) < 0 && patience(j) > 0 })
+}
+
+// patience returns how long it takes until a file is late.
+func patience(j job) time.Duration { return late - time.Since(j.asked) }
+
+// find returns where a file is among those at hand, or -1.
+func (q *queue) find(j job) int {
+	return slices.IndexFunc(q.atHand, func(x *file) bool { return x.key == j.key })
+}
+
+// pick returns a file that is at hand: the one that was asked for first, without those that are
+// late. If there is none, it waits until that may have changed, or the next file may be asked for.
 func (q *queue) pick() *file {
-	for {
-		for i, j := range q.fetching {
-			at := slices.IndexFunc(q.atHand, func(x *file) bool { return x.key == j.key })
-			if at >= 0 {
-				return q.remove(i, at)
-			}
-			if rest := inOrder - time.Since(j.asked); rest > 0 || len(q.atHand) == 0 {
-				q.await(rest)
-				break
-			}
+	for i, j := range q.fetching {
+		if at := q.find(j); at >= 0 {
+			return q.remove(i, at)
+		}
+		if rest := patience(j); rest > 0 {
+			q.await(time.After(rest))
+			return nil
 		}
 	}
+	q.await(time.After(late))
+	return nil
 }
 
 // remove returns a file that is at hand.
@@ -136,18 +149,12 @@ func (q *queue) remove(fetching, atHand int) *file {
 	return x
 }
 
-// await waits for a file to arrive; if there is one at hand, no longer than patience.
-func (q *queue) await(patience time.Duration) {
-	if len(q.atHand) == 0 {
-		q.atHand = append(q.atHand, <-q.arrived)
-		return
-	}
-	t := time.NewTimer(patience)
-	defer t.Stop()
+// await waits for a file to arrive, or for the time.
+func (q *queue) await(timeout <-chan time.Time) {
 	select {
 	case x := <-q.arrived:
 		q.atHand = append(q.atHand, x)
-	case <-t.C:
+	case <-timeout:
 	}
 }
 

@@ -46,10 +46,11 @@ type trial struct {
 	kill    bool          // or else the context ends
 	after   time.Duration // it lived
 	pull    bool          // the pages, instead of running
+	lives   int           // so far
 
 	files map[string]any
 	roots map[string][]string // sitemaps by site
-	pages map[string]string   // what is to become of each page: "", "slow", "denied", "old", "dropped", "failing", "refused"
+	pages map[string]string   // what is to become of each page: "", "slow", "denied", "old", "dropped", "failing", "refused", "later"
 }
 
 // newTrial returns a trial of some sites.
@@ -74,7 +75,7 @@ func newTrial(r *rand.Rand) *trial {
 
 func (t *trial) addSite(r *rand.Rand, host string) {
 	site := "http://" + host
-	kinds := []string{"", "", "", "", "slow", "denied", "old", "dropped", "failing", "refused"}
+	kinds := []string{"", "", "", "", "slow", "denied", "old", "dropped", "failing", "refused", "later"}
 	var all []string
 	for i := range 1 + r.IntN(120) {
 		kind := kinds[r.IntN(len(kinds))]
@@ -127,7 +128,14 @@ func (t *trial) live(ctx context.Context, records store.Store, r *rand.Rand) *li
 	l.get = func(ctx context.Context, u *url.URL) error {
 		return sleep(ctx, time.Duration(seed%50)*time.Millisecond)
 	}
-	l.allow = func(u *url.URL) (bool, Result) { return !strings.Contains(u.Path, "denied"), Done }
+	first := t.lives == 0
+	t.lives++
+	l.allow = func(u *url.URL) (bool, Result) {
+		if first && strings.Contains(u.Path, "later") { // its robots.txt cannot be had yet
+			return false, Failed
+		}
+		return !strings.Contains(u.Path, "denied"), Done
+	}
 	l.take = func(e sitemap.Entry) bool { return t.pages[e.Loc] != "refused" }
 	l.visit = func(e sitemap.Entry) Result { return t.visit(ctx, l, e) }
 	o := t.options
@@ -212,7 +220,7 @@ func (l *life) pulled(e sitemap.Entry) Result {
 func (t *trial) wanted() map[string]string {
 	want := make(map[string]string)
 	for loc, kind := range t.pages {
-		if kind == "" || kind == "slow" || kind == "failing" {
+		if kind == "" || kind == "slow" || kind == "failing" || kind == "later" {
 			want[loc] = kind
 		}
 	}

@@ -46,7 +46,7 @@ func TestScopes(t *testing.T) {
 
 func TestWhatASitemapMayList(t *testing.T) {
 	files := map[string]any{
-		"http://a.test/own.xml":        urlset("http://a.test/1", "https://a.test/2", "HTTP://A.TEST:80/3", "https://a.test:443/4", "http://a.test:81/no", "http://b.test/no"),
+		"http://a.test/own.xml":        urlset("http://a.test/1", "https://a.test/2", "HTTP://A.TEST:80/3", "https://a.test:443/4", "https://a.test:80/no", "http://a.test:80/5", "http://a.test:81/no", "http://b.test/no"),
 		"http://cdn.test/a.xml":        urlset("http://a.test/1", "http://cdn.test/2", "http://c.test/no"),
 		"http://a.test/moved.xml":      "-> https://www.a.test/moved.xml",
 		"https://www.a.test/moved.xml": urlset("http://a.test/1", "http://www.a.test/2"),
@@ -63,12 +63,12 @@ func TestWhatASitemapMayList(t *testing.T) {
 		want    string
 		left    int
 	}{
-		{"http://a.test/own.xml", SameHost, "HTTP://A.TEST:80/3 a.test/1 https://a.test/2 https://a.test:443/4", 2},
+		{"http://a.test/own.xml", SameHost, "HTTP://A.TEST:80/3 a.test/1 a.test:80/5 https://a.test/2 https://a.test:443/4", 3},
 		{"http://cdn.test/a.xml", SameHost, "a.test/1 cdn.test/2", 1},
 		{"http://a.test/moved.xml", SameHost, "a.test/1 www.a.test/2", 0},
 		{"http://a.test/index.xml", SameHost, "a.test/1", 1},
 		{"http://a.test/sub/deep/x.xml", SameHost, "a.test/1", 0},
-		{"http://a.test/cdn/index.xml", SameHost, "HTTP://A.TEST:80/3 a.test/1 https://a.test/2 https://a.test:443/4", 2},
+		{"http://a.test/cdn/index.xml", SameHost, "HTTP://A.TEST:80/3 a.test/1 a.test:80/5 https://a.test/2 https://a.test:443/4", 3},
 		{"http://a.test/wide.xml", SameHost, "", 3},
 		{"http://a.test/wide.xml", WithWWW, "www.a.test/1", 2},
 		{"http://a.test/wide.xml", SameSite, "b.a.test/2 www.a.test/1", 1},

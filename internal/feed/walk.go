@@ -77,20 +77,29 @@ func (w *walk) run(jobs []job) {
 	for _, j := range jobs {
 		w.enqueue(j)
 	}
-	for more := true; more; {
-		w.fetchMore(ctx, &fetchers)
-		if w.queue.isFetching() {
-			more = w.take(w.queue.pick())
-		} else if x := w.queue.unhold(); x != nil {
-			more = w.read(x)
-		} else {
-			break
-		}
+	for w.step(ctx, &fetchers) {
 	}
 	w.newest.hand(w)
 	for _, x := range w.unfinished {
 		x.check.finish(!x.broken && !x.check.dropped, x.listed, x.asked)
 	}
+}
+
+// step reads a file, or waits until there is something to do. It reports whether the walk goes on.
+func (w *walk) step(ctx context.Context, fetchers *sync.WaitGroup) bool {
+	w.fetchMore(ctx, fetchers)
+	if !w.queue.isFetching() {
+		x := w.queue.unhold()
+		return x != nil && w.read(x)
+	}
+	x := w.queue.pick()
+	if x == nil {
+		return true
+	}
+	if x.level == fresh { // or else it may say which pages of the next one are done
+		w.fetchMore(ctx, fetchers)
+	}
+	return w.take(x)
 }
 
 // ended reports whether the crawl has ended.
@@ -195,7 +204,7 @@ func (w *walk) take(x *file) bool {
 func (w *walk) release(x *file, how string) {
 	for _, key := range x.keys {
 		for _, j := range w.once.release(key, how) {
-			w.assign(assignment{j.site, []job{j}})
+			w.assign(assignment{site: j.site, jobs: []job{j}})
 		}
 	}
 	x.keys = nil

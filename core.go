@@ -1,9 +1,12 @@
 package collyrobots
 
+import "sync/atomic"
+
 // A core is what the collectors of one plugin share.
 type core struct {
 	*judge
 	requests *requests
 	shadows  shadows
 	sitemaps *sitemaps // nil: they are not followed
+	closed   atomic.Bool
 }

@@ -33,6 +33,7 @@ type hooks struct {
 	inPlace  atomic.Pointer[backend.Seam] // as it was found last
 	attached int                          // OnRequest callbacks of c when it was attached, ours included
 	checked  sync.Once
+	replaced atomic.Bool // by those of another plugin
 }
 
 // attach registers the hooks.
@@ -51,8 +52,21 @@ func (h *hooks) attach() {
 // seam returns the seam of the collector, put in place if need be. It implements fetcher.
 func (h *hooks) seam() *backend.Seam {
 	s := h.handle.Watch(h.inPlace.Load(), h.governor)
-	h.inPlace.Store(s)
+	if h.inPlace.Swap(s) != s && h.handle.Moved() {
+		h.report.warn("Collector.Init was called after Attach and has undone the collector's settings: call it before, or attach the collector once more after it")
+	}
 	return s
+}
+
+// retired reports whether the plugin is closed and the collector has another one since.
+func (h *hooks) retired() bool {
+	if !h.closed.Load() || h.replaced.Load() {
+		return h.replaced.Load()
+	}
+	if owner := h.handle.Owner(); owner != nil && owner != h.governor {
+		h.replaced.Store(true)
+	}
+	return h.replaced.Load()
 }
 
 // fetch implements fetcher.
@@ -60,6 +74,9 @@ func (h *hooks) fetch(userAgent string) policy.Fetch { return h.limiter.fetch(h.
 
 // onRequest is the first stage. Nothing is held yet, so this is where a page waits.
 func (h *hooks) onRequest(r *colly.Request) {
+	if h.retired() {
+		return
+	}
 	page := h.sitemaps.claim(r)
 	if r.IsAbort() {
 		page.end(feed.Done)
@@ -135,7 +152,7 @@ func (h *hooks) refusePage(q *request, v verdict, u *url.URL, tell func(error)) 
 // onRequestHeaders is the second stage: the last moment before the wire, with a LimitRule slot in
 // hand.
 func (h *hooks) onRequestHeaders(r *colly.Request) {
-	if r.IsAbort() || !hasRobots(r.URL) {
+	if r.IsAbort() || !hasRobots(r.URL) || h.retired() {
 		return // aborted: OnError follows
 	}
 	h.sitemaps.of(r).keep()
@@ -165,12 +182,7 @@ func (h *hooks) start(q *request, r *colly.Request, now time.Time) (time.Time, e
 	if q.silence != nil {
 		return now, nil
 	}
-	err := q.host.Start(h.c.Context, &q.ticket, false)
-	now = time.Now()
-	if err == nil && !q.policy.Fresh(now) {
-		err = h.judgeAgain(q, r, now)
-	}
-	return now, err
+	return q.takeTurn(h.c.Context, h.judge, userAgentOf(r), false, func() error { return h.judgeAgain(q, r, time.Now()) })
 }
 
 // onResponseHeaders counts what has reached the collector, from a cache or from the wire.
@@ -184,6 +196,9 @@ func (h *hooks) onResponseHeaders(r *colly.Response) {
 func (h *hooks) onResponse(r *colly.Response) { h.sitemaps.of(r.Request).keep() }
 
 func (h *hooks) onError(r *colly.Response, err error) {
+	if h.retired() {
+		return
+	}
 	if q := h.requests.take(r.Request.URL); q != nil {
 		if q.refusal != nil {
 			err = q.refusal
@@ -199,6 +214,9 @@ func (h *hooks) onError(r *colly.Response, err error) {
 }
 
 func (h *hooks) onScraped(r *colly.Response) {
+	if h.retired() {
+		return
+	}
 	if q := h.requests.take(r.Request.URL); q != nil {
 		q.close() // it came from a cache
 	}
@@ -215,6 +233,9 @@ func (h *hooks) deny(r *colly.Request, err error) {
 func (h *hooks) finish(r *colly.Request, result feed.Result) {
 	h.sitemaps.of(r).end(result)
 	h.sitemaps.run(h.c, h)
+	if h.closed.Load() && h.requests.empty() {
+		h.handle.Release(h.governor, true) // nothing was left to give the client back when Close was called
+	}
 }
 
 // selfCheck looks, at a collector's first request, for what is wired wrongly.

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 	"weak"
@@ -92,14 +93,18 @@ func (p *Plugin) Attach(c *colly.Collector) error {
 	if errors.Is(err, backend.ErrOwned) {
 		return ErrAttached
 	}
-	if !fresh {
+	if !c.IgnoreRobotsTxt {
+		c.IgnoreRobotsTxt = true
+	}
+	if !backend.Marked(c.Context, p.governor) {
+		c.Context = backend.Mark(c.Context, p.governor)
+	}
+	if !fresh || p.has(c) {
 		return nil
 	}
 	h := &hooks{core: p.core, governor: p.governor, c: c, handle: handle}
 	h.inPlace.Store(seam)
 	p.remember(h)
-	c.IgnoreRobotsTxt = true
-	c.Context = backend.Mark(c.Context, p.governor)
 	h.attach()
 	return nil
 }
@@ -118,6 +123,16 @@ func (p *Plugin) remember(h *hooks) {
 		p.hooks = alive
 	}
 	p.hooks = append(p.hooks, weak.Make(h))
+}
+
+// has reports whether c was attached before: Collector.Init has undone the rest.
+func (p *Plugin) has(c *colly.Collector) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.ContainsFunc(p.hooks, func(w weak.Pointer[hooks]) bool {
+		h := w.Value()
+		return h != nil && h.c == c
+	})
 }
 
 // first returns the hooks of the first collector that is still there, or nil.
@@ -170,6 +185,7 @@ func (p *Plugin) Close() error {
 	if p == nil || p.core == nil {
 		return nil
 	}
+	p.closed.Store(true)
 	err := p.policies.close()
 	p.limiter.hosts.Close(ErrClosed)
 	p.sitemaps.flush()

@@ -89,6 +89,12 @@ func (r *reader) get(ctx context.Context, now time.Time, cache *policy.Cache, a 
 	return pol, err
 }
 
+// renewed reports whether a policy is known that is newer than one which holds no more.
+func (p *policies) renewed(ctx context.Context, now time.Time, s *hostSettings, a dialect.Authority, userAgent string) bool {
+	r, err := p.reader(s, userAgent)
+	return err == nil && r.cache.Known(ctx, now, a) != nil
+}
+
 // reader returns who reads for a crawler with this user agent.
 func (p *policies) reader(s *hostSettings, userAgent string) (*reader, error) {
 	if r := p.last[s.index].Load(); r != nil && r.userAgent == userAgent {

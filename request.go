@@ -183,6 +183,27 @@ func (q *request) set(v verdict) {
 	q.judged, q.host, q.policy, q.settings = *q.url, v.host, v.policy, v.settings
 }
 
+// takeTurn waits until q may start, as pace.Host.Start does. A robots.txt that was read again
+// meanwhile counts: then judgeAgain judges q. It returns the time when it is done.
+func (q *request) takeTurn(ctx context.Context, j *judge, userAgent string, direct bool, judgeAgain func() error) (time.Time, error) {
+	for again := false; ; again = true {
+		err := q.host.Start(ctx, &q.ticket, direct)
+		now := time.Now()
+		switch pol := q.policy; {
+		case err != nil || q.settings.ignoreRobots || pol.Fresh(now):
+			return now, err
+		case j.policies.renewed(ctx, now, q.settings, pol.Authority, userAgent):
+			return now, judgeAgain()
+		case pol.MayServe(now), again:
+			return now, nil
+		}
+		q.ticket.End() // to read the file takes a place on the wire
+		if err := judgeAgain(); err != nil || q.silence != nil {
+			return now, err
+		}
+	}
+}
+
 // unchanged reports whether q's URL still is what was judged.
 func (q *request) unchanged() bool { return q.host != nil && *q.url == q.judged }
 

@@ -48,3 +48,24 @@ func TestShadowsListWhatTheyWouldDecide(t *testing.T) {
 		t.Errorf("a.test was asked for %s, want %s: a shadow enforces nothing", got, want)
 	}
 }
+
+// A shadow reads with a host's own settings, and not where nothing is asked for.
+func TestShadowsUnderForHosts(t *testing.T) {
+	rules := "User-agent: *\nDisallow: /\n\nUser-agent: Own\nDisallow: /1\n"
+	web := robotstest.New(t, robotstest.Sites{"ours.test": robotstest.Pages(3, rules), "own.test": robotstest.Pages(3, rules), "a.test": robotstest.Pages(3, noDenys)})
+	c := start(t, web, nil, collyrobots.Shadow(dialect.RFC9309(), dialect.Google()),
+		collyrobots.ForHosts("ours.test", collyrobots.IgnoreRobotsWithPermission()),
+		collyrobots.ForHosts("own.test", collyrobots.ProductToken("Own"), collyrobots.Dialect(dialect.Google()))).follow()
+	c.impolite = true // by permission, and under another name
+	for _, host := range []string{"ours", "own", "a"} {
+		c.Visit("http://" + host + ".test/")
+	}
+	wantURIs(t, web, "ours.test", "/ /0 /1 /2")
+	wantURIs(t, web, "own.test", "/robots.txt / /0 /2")
+	wantURIs(t, web, "a.test", "/robots.txt / /0 /1 /2")
+	for _, s := range c.robots.Stats().Shadows {
+		if s.Compared != 8 || s.Stricter+s.Laxer > 0 || len(s.Differences) > 0 {
+			t.Errorf("%s: %+v, want 8 pages of two hosts compared and no difference", s.Dialect, s)
+		}
+	}
+}

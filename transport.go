@@ -53,27 +53,40 @@ func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, er
 // admit judges a request that no hook has seen, and waits for its turn.
 func (t *transport) admit(s *backend.Seam, req *http.Request) (*request, error) {
 	if req.Response == nil {
+		s.Keep()
 		t.report.warn("a request reached the transport that the plugin had not seen: a clone or collector without Attach, or an OnRequestHeaders callback that changes the URL", "url", req.URL.Redacted())
 	}
-	ctx, cancel := context.WithTimeoutCause(req.Context(), hopPatience, ErrHopWait)
-	defer cancel()
 	q := t.requests.open(req.URL, time.Now())
 	q.follow(req.Response)
-	err := t.judgeHop(ctx, q, s, req)
-	if err == nil && q.host.BusyFor(hopPatience) {
-		err = ErrHopWait
-	}
-	if err == nil {
-		err = q.start(ctx)
-	}
-	if err == nil && !q.policy.Fresh(time.Now()) { // robots.txt has changed while it waited
-		err = t.judgeHop(ctx, q, s, req)
-	}
+	err := t.takeTurn(q, s, req)
 	if err != nil {
 		q.close()
 		return nil, err
 	}
 	return q, nil
+}
+
+// takeTurn judges q and waits for its turn. A hop gives up after a while; what comes from a clone
+// waits as long as pages do.
+func (t *transport) takeTurn(q *request, s *backend.Seam, req *http.Request) error {
+	ctx := req.Context()
+	if req.Response != nil {
+		patient, cancel := context.WithTimeoutCause(ctx, hopPatience, ErrHopWait)
+		defer cancel()
+		ctx = patient
+	}
+	judge := func() error {
+		err := t.judgeHop(ctx, q, s, req)
+		if err == nil && req.Response != nil && q.host.BusyFor(hopPatience) {
+			err = ErrHopWait
+		}
+		return err
+	}
+	err := judge()
+	if err == nil {
+		_, err = q.takeTurn(ctx, t.judge, req.UserAgent(), true, judge)
+	}
+	return err
 }
 
 func (t *transport) judgeHop(ctx context.Context, q *request, s *backend.Seam, req *http.Request) error {

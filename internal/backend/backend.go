@@ -33,6 +33,8 @@ type Handle struct {
 	place          atomic.Pointer[place]    // where the client was when it was last looked for
 	onRequest      *[]colly.RequestCallback // the collector's fields
 	onResponseHead *[]colly.ResponseHeadersCallback
+	moved          atomic.Bool // the backend is not the one of Open
+	released       bool        // guarded by installing
 }
 
 // hidden is Colly's backend, of which only the address is used.
@@ -96,10 +98,15 @@ func (h *Handle) slot() **http.Client {
 		return p.client
 	}
 	if found, err := h.find(); err == nil {
+		h.moved.Store(true)
 		return found.client
 	}
 	return p.client
 }
+
+// Moved reports whether the collector has another backend than when it was opened: Collector.Init
+// was called.
+func (h *Handle) Moved() bool { return h.moved.Load() }
 
 // Client returns the client that the collector sends with now.
 func (h *Handle) Client() *http.Client { return *h.slot() }

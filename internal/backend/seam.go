@@ -26,6 +26,7 @@ type Seam struct {
 	mu     sync.Mutex     // for own's fields, jar and the lists
 	jar    http.CookieJar // as own has it, unless the collector was given another
 	owners []owner
+	kept   atomic.Bool // see Keep
 	set    atomic.Pointer[settings]
 }
 
@@ -52,8 +53,8 @@ const moved = -1
 // ErrOwned means that another governor has the collector.
 var ErrOwned = errors.New("backend: the collector has a governor already")
 
-// installing orders the changes of what backends hold, and guards seams.
-var installing sync.Mutex
+// installing guards what backends hold, as far as this package looks at it, and seams.
+var installing sync.RWMutex
 
 // seams has the seam of each client that this package has made. It keeps neither alive.
 var seams = make(map[weak.Pointer[http.Client]]weak.Pointer[Seam])
@@ -63,6 +64,12 @@ var seams = make(map[weak.Pointer[http.Client]]weak.Pointer[Seam])
 func (h *Handle) Install(g Governor) (s *Seam, fresh bool, err error) {
 	installing.Lock()
 	defer installing.Unlock()
+	h.released = false
+	return h.install(g)
+}
+
+// install is Install with installing held.
+func (h *Handle) install(g Governor) (s *Seam, fresh bool, err error) {
 	s = h.seam()
 	key := weak.Make(h.collector)
 	s.mu.Lock()
@@ -112,12 +119,26 @@ func forget(key weak.Pointer[http.Client]) {
 // of this goroutine is on the wire. known is what Install or Watch returned last, g who governs the
 // collector.
 func (h *Handle) Watch(known *Seam, g Governor) *Seam {
-	if *h.slot() != known.own {
-		if s, _, err := h.Install(g); err == nil {
-			known = s
-		}
+	installing.RLock()
+	inPlace := *h.slot() == known.own
+	installing.RUnlock()
+	if !inPlace {
+		known = h.putBack(known, g)
 	}
 	known.sync()
+	return known
+}
+
+// putBack puts a seam in place, unless the collector was released. It returns that, or known.
+func (h *Handle) putBack(known *Seam, g Governor) *Seam {
+	installing.Lock()
+	defer installing.Unlock()
+	if h.released {
+		return known
+	}
+	if s, _, err := h.install(g); err == nil {
+		return s
+	}
 	return known
 }
 
@@ -174,12 +195,40 @@ func same(a, b http.CookieJar) bool {
 	return !reflect.TypeOf(a).Comparable() || a == b
 }
 
-// Release makes g govern no collector of the backend any more. If that leaves no governor, and
+// Owner returns the governor of the collector, or nil.
+func (h *Handle) Owner() Governor {
+	installing.RLock()
+	s := seams[weak.Make(*h.slot())].Value()
+	installing.RUnlock()
+	if s == nil {
+		return nil
+	}
+	key := weak.Make(h.collector)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.owners {
+		if o.collector == key {
+			return o.governor
+		}
+	}
+	return nil
+}
+
+// Keep leaves the seam in the backend for good: collectors without a governor send through it, too,
+// and may do so at the very moment at which Release would write to what they read.
+func (s *Seam) Keep() {
+	if !s.kept.Load() {
+		s.kept.Store(true)
+	}
+}
+
+// Release makes g govern no collector of the backend any more, and lets Watch put nothing in place any more. If that leaves no governor, and
 // restore says that nothing is under way, the backend gets its client back: the user's own, or where
 // the collector's setters have changed something since, a copy with these changes.
 func (h *Handle) Release(g Governor, restore bool) {
 	installing.Lock()
 	defer installing.Unlock()
+	h.released = true
 	if s := seams[weak.Make(*h.slot())].Value(); s != nil {
 		s.remove(g, restore)
 	}
@@ -188,7 +237,7 @@ func (h *Handle) Release(g Governor, restore bool) {
 func (s *Seam) remove(g Governor, restore bool) {
 	s.mu.Lock()
 	s.owners = slices.DeleteFunc(s.owners, func(o owner) bool { return o.governor == g })
-	restore = restore && len(s.owners) == 0
+	restore = restore && len(s.owners) == 0 && !s.kept.Load()
 	s.mu.Unlock()
 	if !restore || *s.slot != s.own {
 		return

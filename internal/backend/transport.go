@@ -37,18 +37,35 @@ type Trip interface {
 
 // Mark returns a context whose requests g governs. Colly's Clone copies its collector's.
 func Mark(ctx context.Context, g Governor) context.Context {
-	return context.WithValue(ctx, mark{}, &marked{g})
+	if before, ok := ctx.(*marked); ok {
+		ctx = before.Context // one collector may have many governors, one after the other
+	}
+	return &marked{ctx, g}
 }
 
 type (
-	mark   struct{} // the key of a *marked
-	marked struct{ Governor }
+	mark   struct{} // the key under which a *marked has itself
+	marked struct {
+		context.Context
+		governor Governor
+	}
 )
+
+// Value implements context.Context.
+func (m *marked) Value(key any) any {
+	if key == (mark{}) {
+		return m
+	}
+	return m.Context.Value(key)
+}
+
+// Marked reports whether g governs the requests with a context.
+func Marked(ctx context.Context, g Governor) bool { return markOf(ctx) == g }
 
 // markOf returns who governs the requests with a context, or nil.
 func markOf(ctx context.Context) Governor {
 	if m, ok := ctx.Value(mark{}).(*marked); ok {
-		return m.Governor
+		return m.governor
 	}
 	return nil
 }
@@ -80,6 +97,7 @@ func (s *Seam) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	if trip == nil {
+		s.Keep()
 		trip = nobody{}
 	}
 	for {

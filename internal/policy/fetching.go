@@ -28,7 +28,7 @@ func (c *Cache) join(ctx context.Context, a dialect.Authority, known *Policy, ho
 		return p, nil
 	}
 	f := c.fetching[a]
-	if f != nil && known.mayServe(time.Now()) {
+	if f != nil && known.MayServe(time.Now()) {
 		c.mu.Unlock()
 		return known, nil
 	}
@@ -40,10 +40,10 @@ func (c *Cache) join(ctx context.Context, a dialect.Authority, known *Policy, ho
 	return c.wait(ctx, a, f)
 }
 
-// mayServe reports whether an expired policy may still be used while another caller renews it: for
+// MayServe reports whether an expired policy may still be used while another caller renews it: for
 // no longer than a fetch takes, so that nobody crawls by a copy from last week. One that lets
 // nobody in is of no use: better to wait.
-func (p *Policy) mayServe(now time.Time) bool {
+func (p *Policy) MayServe(now time.Time) bool {
 	return p != nil && p.Meaning >= NoRobots && instantOf(now) < p.expires.add(FetchLimit)
 }
 

@@ -37,9 +37,12 @@ func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, er
 		q.close()
 		return nil, err
 	}
-	if q == nil || !q.ticket.OnWire() || !q.unchanged() {
+	if q == nil || !q.unchanged() || !q.ticket.OnWire(time.Now()) {
+		if q == nil || !q.unchanged() {
+			t.stranger(s, req)
+		}
 		if q != nil {
-			q.close()
+			q.close() // its turn has lapsed, or was another URL's
 		}
 		var err error
 		if q, err = t.admit(s, req); err != nil {
@@ -50,12 +53,16 @@ func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, er
 	return q, nil
 }
 
-// admit judges a request that no hook has seen, and waits for its turn.
-func (t *transport) admit(s *backend.Seam, req *http.Request) (*request, error) {
+// stranger warns of a request that no hook has seen as it is, unless it is a redirect hop.
+func (t *transport) stranger(s *backend.Seam, req *http.Request) {
 	if req.Response == nil {
 		s.Keep()
 		t.report.warn("a request reached the transport that the plugin had not seen: a clone or collector without Attach, or an OnRequestHeaders callback that changes the URL", "url", req.URL.Redacted())
 	}
+}
+
+// admit judges a request that no hook has seen, or whose turn has lapsed, and waits for its turn.
+func (t *transport) admit(s *backend.Seam, req *http.Request) (*request, error) {
 	q := t.requests.open(req.URL, time.Now())
 	q.follow(req.Response)
 	err := t.takeTurn(q, s, req)

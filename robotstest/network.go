@@ -133,7 +133,7 @@ func (n *network) dial(ctx context.Context, w *Web, target string) (net.Conn, er
 func (n *network) hand(ctx context.Context, far net.Conn, to address, port string) error {
 	far = conn{far, to}
 	if isTLS(port) {
-		far = tls.Server(far, &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		far = tls.Server(far, &tls.Config{NextProtos: []string{"h2", "http/1.1"}, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			return sharedAuthority().certify(to.host)
 		}})
 	}

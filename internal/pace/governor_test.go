@@ -20,12 +20,12 @@ func TestGovernor(t *testing.T) {
 1s    end a
 1s    end b
 1s    start c       -> yes
-5s    start d       -> later
+5s    start d       -> in 56s
 5s    503 c         -> slower
 5s    delay         -> 4s
 5s    end c
 5s    start d       -> yes
-5.1s  start e       -> later
+5.1s  start e       -> in 59.9s
 5.1s  answered d
 5.1s  start e       -> in 3.9s
 5.1s  429 c         -> no
@@ -42,7 +42,7 @@ func TestGovernor(t *testing.T) {
 30ms  end b
 10s   start c       -> in 25ms
 10.1s start c       -> yes
-20s   start d       -> later
+20s   start d       -> in 50.1s
 20s   end c
 20s   start d       -> yes
 20s   start e       -> in 40ms`)
@@ -63,7 +63,7 @@ func TestGovernor(t *testing.T) {
 0s    launch b      -> yes
 500ms start c       -> in 500ms
 1s    start c       -> yes
-9s    start d       -> later
+9s    start d       -> in 52s
 9s    end c
 9s    start d       -> yes`)
 	})
@@ -114,7 +114,7 @@ func TestGovernor(t *testing.T) {
 0s    delay         -> 0s
 1s    start b       -> in 4s
 5s    start b       -> yes
-5s    start c       -> later
+5s    start c       -> in 1m0s
 5s    end b
 5s    start c       -> yes
 5s    start d       -> yes`)
@@ -190,7 +190,7 @@ type limited struct {
 // get makes one request.
 func (s *limited) get(t *testing.T, h *Host) {
 	var ticket Ticket
-	if h.Enter(t.Context(), &ticket) != nil || h.Start(t.Context(), &ticket, false) != nil || !ticket.OnWire() {
+	if h.Enter(t.Context(), &ticket) != nil || h.Start(t.Context(), &ticket, false) != nil || !ticket.OnWire(time.Now()) {
 		t.Error("not sent")
 	}
 	defer ticket.End()
@@ -387,7 +387,7 @@ func TestOneProbeGoesFirstAfterRetryAfter(t *testing.T) {
 				defer ticket.End()
 				w.Enter(t.Context(), &ticket)
 				w.Start(t.Context(), &ticket, false)
-				ticket.OnWire()
+				ticket.OnWire(time.Now())
 				if i < 3 {
 					w.note("%d", i)
 				}

@@ -118,7 +118,7 @@ func (h *Host) Enter(ctx context.Context, t *Ticket) error {
 
 // Start is the second stage: it waits until the request may go on the wire, and that is the moment
 // which counts for the delay, until Sent names a better one. Requests are served in the order of
-// their calls, ahead of all in Enter. With direct the caller sends the request now, and End must
+// their calls, ahead of all in Enter. With direct the caller sends the request now, and End will
 // follow; else somebody may still keep it from being sent, and its place lapses after a second if
 // OnWire is not called.
 //
@@ -311,8 +311,7 @@ func (h *Host) lockFor(t *Ticket) (*Host, *Ticket) {
 func (h *Host) BusyFor(d time.Duration) bool {
 	h = h.lock()
 	defer h.mu.Unlock()
-	wait, ok := h.ready(h.hosts.now())
-	return !ok && wait > d
+	return h.due(h.hosts.now()) > d
 }
 
 // Count adds to the counts that Stats has of pages that came and of requests that were denied.

@@ -57,7 +57,7 @@ func (w *world) send(ctx context.Context, ticket *Ticket, direct bool) error {
 	if err := w.Start(ctx, ticket, direct); err != nil {
 		return err
 	}
-	if !ticket.OnWire() {
+	if !ticket.OnWire(time.Now()) {
 		w.t.Error("a request that has started did not reach the wire")
 	}
 	return nil
@@ -427,7 +427,7 @@ func TestASlowDialDoesNotShortenTheGap(t *testing.T) {
 				var ticket Ticket
 				w.Enter(t.Context(), &ticket)
 				w.Start(t.Context(), &ticket, false)
-				ticket.OnWire()
+				ticket.OnWire(time.Now())
 				if i%2 == 0 {
 					time.Sleep(400 * time.Millisecond)
 				}
@@ -482,7 +482,7 @@ func TestCloseWakesEverybody(t *testing.T) {
 		if err := w.Start(t.Context(), new(Ticket), true); err != closed {
 			t.Errorf("Start after Close: %v", err)
 		}
-		if !sent.OnWire() {
+		if !sent.OnWire(time.Now()) {
 			t.Error("Close took a request off the wire")
 		}
 		sent.End()
@@ -530,7 +530,7 @@ func TestEndFromEveryState(t *testing.T) {
 				if !w.empty() {
 					t.Error("it still holds something")
 				}
-				if ticket.OnWire() {
+				if ticket.OnWire(time.Now()) {
 					t.Error("it has started")
 				}
 				ticket.Sent(time.Now().Add(time.Hour))
@@ -589,12 +589,12 @@ func TestAStartThatNeverReachesTheWireLapses(t *testing.T) {
 		w.Start(t.Context(), &aborted, false)
 		w.once()
 		w.note("next")
-		if aborted.OnWire() {
+		if aborted.OnWire(time.Now()) {
 			t.Error("it still has its place")
 		}
 		w.Start(t.Context(), &sent, false)
 		for range 2 {
-			if !sent.OnWire() {
+			if !sent.OnWire(time.Now()) {
 				t.Error("it has no place")
 			}
 		}
@@ -678,4 +678,59 @@ func TestACrawlDelayLapses(t *testing.T) {
 	if host.SetCrawlDelay(now.Add(4*time.Hour), Source{Scheme: "http"}, 0, time.Time{}) {
 		t.Error("the end of what had lapsed is no change")
 	}
+}
+
+// A request that never ends holds its host for a minute or ten delays, and those who wait find out
+// by themselves. What it does afterwards changes nothing.
+func TestAPlaceLapses(t *testing.T) {
+	underRules(t, Rules{MinDelay: 10 * time.Second}, func(t *testing.T, w *world) {
+		endless := new(Ticket)
+		if err := w.send(t.Context(), new(Ticket), true); err != nil {
+			t.Fatal(err)
+		}
+		if w.Enter(t.Context(), endless) != nil || w.Start(t.Context(), endless, false) != nil {
+			t.Fatal("it did not start")
+		}
+		if !endless.OnWire(time.Now()) {
+			t.Fatal("it is not on the wire")
+		}
+		if w.BusyFor(time.Minute) {
+			t.Error("it may end at any time, yet the host is certainly busy")
+		}
+		var at []time.Duration
+		for range 3 {
+			if err := w.pass(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			at = append(at, time.Since(w.start))
+		}
+		if got, want := fmt.Sprint(at), "[1m50s 2m0s 2m10s]"; got != want {
+			t.Errorf("the others started at %v, want %v", got, want)
+		}
+		endless.Sent(time.Now())
+		endless.Answered()
+		endless.End()
+		w.once()
+		if got := time.Since(w.start); got != 140*time.Second {
+			t.Errorf("the last one started at %v, want 2m20s", got)
+		}
+	})
+}
+
+// The delay counts from when the transport had a request, if nothing better is known.
+func TestTheDelayCountsFromTheTransport(t *testing.T) {
+	underRules(t, Rules{MinDelay: 10 * time.Second}, func(t *testing.T, w *world) {
+		slow := new(Ticket)
+		w.Start(t.Context(), slow, false)
+		time.Sleep(900 * time.Millisecond)
+		slow.OnWire(time.Now())
+		slow.End()
+		w.once()
+		if got := time.Since(w.start); got != 10900*time.Millisecond {
+			t.Errorf("the next one started at %v, want 10.9s", got)
+		}
+		if gap := w.Stats(time.Now()).MinGap; gap != 10*time.Second {
+			t.Errorf("MinGap is %v, want 10s", gap)
+		}
+	})
 }

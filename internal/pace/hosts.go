@@ -12,14 +12,18 @@
 //	h := hosts.At(time.Now(), "example.com")
 //	err := h.Enter(ctx, &t)         // stage 1
 //	err = h.Start(ctx, &t, false)   // stage 2: counted from here ...
-//	t.OnWire()                      // the transport has it
-//	t.Sent(time.Now())              // ... or better, from here
+//	t.OnWire(time.Now())            // the transport has it: rather from here ...
+//	t.Sent(time.Now())              // ... or, better still, from here
 //	t.Answered()                    // or h.SlowDown, or h.Unavailable
 //	t.End()                         // the response was read, or there is none
 //
 // The delay is kept between the moments at which requests reach the wire. Where a host allows more
 // than one request in flight, one whose connection takes longer than the delay to be made may still
 // come close behind a later one; one at a time, which is the default under a delay, is exact.
+//
+// A request that never ends would hold a host for good where one at a time may be in flight. So its
+// place lapses after a minute, or ten delays if that is longer; the delay is kept all the same.
+// MaxInFlight is a promise, and places under it do not lapse.
 //
 // A host that answers 429 or 503 is asked at the rate that it has been seen to accept.
 package pace

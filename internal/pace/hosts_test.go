@@ -367,7 +367,7 @@ func randomRequest(t *testing.T, random *rand.Rand, h *Host, s *server, dials, c
 		return
 	}
 	delay := h.Stats(time.Now()).Delay
-	if !ticket.OnWire() {
+	if !ticket.OnWire(time.Now()) {
 		return // it was ended, or it lapsed
 	}
 	if dials && what > 1 {
@@ -412,7 +412,7 @@ func TestNoAllocationsWithoutADelay(t *testing.T) {
 }
 
 func passOnce(h *Host, t *Ticket) {
-	if h.Enter(context.Background(), t) != nil || h.Start(context.Background(), t, false) != nil || !t.OnWire() {
+	if h.Enter(context.Background(), t) != nil || h.Start(context.Background(), t, false) != nil || !t.OnWire(time.Now()) {
 		panic("it must wait")
 	}
 	t.Sent(h.hosts.epoch)

@@ -53,6 +53,13 @@ type paced struct {
 	queued      int       // length of waiting
 }
 
+// Where one request at a time is in flight only because of a delay, its place lapses after these:
+// its body may never end.
+const (
+	leastLease  = time.Minute
+	leaseDelays = 10
+)
+
 // startLease is how long a started request may take to reach the transport. One that does not get
 // there was aborted by a later callback, or sent to another host.
 const startLease = time.Second
@@ -108,15 +115,32 @@ func (l *limiter) ready(now instant) (wait time.Duration, ok bool) {
 	if until := l.notBefore(now); until != 0 {
 		return until.since(now), false
 	}
-	delay := l.delay(now)
-	if wait, full := l.full(now, delay); full {
+	if wait, full := l.full(now, l.delay(now)); full {
 		return wait, false
 	}
-	if delay == 0 || l.last == 0 {
-		return 0, true
-	}
-	wait = max(delay-now.since(l.last), 0)
+	wait = l.due(now)
 	return wait, wait == 0
+}
+
+// due returns how long nothing may start from now on, whatever is in flight.
+func (l *limiter) due(now instant) time.Duration {
+	if l.rules.Free {
+		return 0
+	}
+	wait := l.notBefore(now).since(now)
+	if delay := l.delay(now); delay > 0 && l.last != 0 {
+		wait = max(wait, delay-now.since(l.last))
+	}
+	return wait
+}
+
+// longest returns when the place of a request lapses that is on the wire since now; 0: never.
+func (l *limiter) longest(now instant) instant {
+	if l.rules.MaxInFlight > 0 {
+		return 0
+	}
+	delay := min(l.delay(now), math.MaxInt64/leaseDelays)
+	return now.add(max(leastLease, leaseDelays*delay))
 }
 
 // full reports whether as many requests are in flight as may be, and after what wait to ask again;
@@ -132,8 +156,7 @@ func (l *limiter) full(now instant, delay time.Duration) (wait time.Duration, fu
 	count := 0
 	for t := range l.inFlight.all {
 		if t.lapsed(now) {
-			l.inFlight.remove(t)
-			t.state = idle
+			l.lapse(t)
 			continue
 		}
 		if left := t.lease.since(now); left > 0 && (wait == 0 || left < wait) {
@@ -146,12 +169,21 @@ func (l *limiter) full(now instant, delay time.Duration) (wait time.Duration, fu
 	return 0, false
 }
 
+// lapse takes t, which has lapsed, out of what is in flight.
+func (l *limiter) lapse(t *Ticket) {
+	l.inFlight.remove(t)
+	if t.state == onWire && l.rules.FromEnd {
+		l.last = max(l.last, t.lease) // as if it had ended then
+	}
+	t.state = idle
+}
+
 // start lets t go at now, if it may.
 func (l *limiter) start(now instant, t *Ticket) bool {
 	if _, ok := l.ready(now); !ok {
 		return false
 	}
-	t.at, t.state, t.lease = now, onWire, 0
+	t.at, t.state, t.lease = now, onWire, l.longest(now)
 	if !t.direct {
 		t.state, t.lease = started, now.add(startLease)
 	}
@@ -237,10 +269,10 @@ func (l *limiter) idle(now instant) bool {
 	return ok && !l.busy(now) && l.governor(now) == nil
 }
 
-// busy reports whether anything is in flight. What has lapsed is not.
+// busy reports whether anything is in flight. What has never reached the wire in time is not.
 func (l *limiter) busy(now instant) bool {
 	for t := range l.inFlight.all {
-		if !t.lapsed(now) {
+		if t.state == onWire || !t.lapsed(now) {
 			return true
 		}
 	}

@@ -12,7 +12,7 @@ import (
 //
 //	0s    start a      -> yes
 //	1s    start b      -> in 1s     (ready says when)
-//	1s    start b      -> later     (when something has changed)
+//	1s    start b      -> later     (when something has changed; "in 50s" where places lapse)
 //	1.2s  sent a
 //	1.5s  end a
 //	2s    429 a 10s    -> slower    (Retry-After: 10; "no": nothing came of it)
@@ -117,13 +117,13 @@ func TestLimiter(t *testing.T) {
 0s    start a       -> yes
 0s    start b       -> yes
 0s    ask http 1s
-500ms start c       -> later
+500ms start c       -> in 59.5s
 600ms end a
-600ms start c       -> later
+600ms start c       -> in 59.4s
 700ms end b
 700ms start c       -> in 300ms
 1s    start c       -> yes
-5s    start d       -> later
+5s    start d       -> in 56s
 6s    end c
 6s    start d       -> yes`)
 	})
@@ -188,13 +188,68 @@ func TestLimiter(t *testing.T) {
 6.2s  start c       -> yes`)
 	})
 	t.Run("what never reaches the wire is forgotten", func(t *testing.T) {
-		rehearse(t, Rules{MinDelay: 100 * time.Millisecond}, `
+		rehearse(t, Rules{MinDelay: 100 * time.Millisecond, MaxInFlight: 1}, `
 0s    launch a      -> yes
 200ms start b       -> in 800ms
 1s    start b       -> yes
 9h    start c       -> later
 9h    end b
 9h    start c       -> yes`)
+	})
+	t.Run("what never ends lapses after a minute or ten delays", func(t *testing.T) {
+		rehearse(t, Rules{MinDelay: 5 * time.Second}, `
+0s    start a       -> yes
+10s   sent a
+10s   start b       -> in 50s
+60s   start b       -> yes
+60s   end a
+60s   start c       -> in 1m0s
+61s   sent b
+119s  start c       -> in 1s
+120s  start c       -> yes
+121s  end c
+121s  start d       -> in 4s
+121s  end b
+121s  ask http 1m
+180s  start d       -> yes
+180s  start e       -> in 10m0s
+779s  start e       -> in 1s
+780s  start e       -> yes
+780s  gap           -> 51s`)
+	})
+	t.Run("what never ends lapses when no delay was in force as well", func(t *testing.T) {
+		rehearse(t, Rules{}, `
+0s    start a       -> yes
+0s    start b       -> yes
+30s   start c       -> yes
+40s   ask http 1s
+40s   start d       -> in 20s
+60s   start d       -> in 30s
+90s   start d       -> yes
+90s   end a
+90s   end b
+91s   end c
+91s   start e       -> in 59s`)
+	})
+	t.Run("with FromEnd a delay follows what has lapsed", func(t *testing.T) {
+		rehearse(t, Rules{FromEnd: true, MinDelay: 5 * time.Second}, `
+0s    start a       -> yes
+59s   start b       -> in 1s
+60s   start b       -> in 5s
+62s   end a
+65s   start b       -> yes`)
+	})
+	t.Run("the longest delays do not overflow", func(t *testing.T) {
+		rehearse(t, Rules{MinDelay: math.MaxInt64}, `
+0s    start a       -> yes
+1s    start b       -> in 2562047h47m15.8547758s`)
+	})
+	t.Run("what MaxInFlight promises does not lapse", func(t *testing.T) {
+		rehearse(t, Rules{MaxInFlight: 1, MinDelay: time.Second}, `
+0s    start a       -> yes
+9h    start b       -> later
+9h    end a
+9h    start b       -> yes`)
 	})
 	t.Run("Retry-After", func(t *testing.T) {
 		rehearse(t, Rules{}, `

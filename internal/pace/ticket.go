@@ -20,7 +20,7 @@ type Ticket struct {
 	host       atomic.Pointer[Host] // where it was last used; guards, by that host's lock, the rest
 	prev, next *Ticket              // in the list that state says
 	wake       chan struct{}        // holds one "look again"; nil: never had to wait
-	lease      instant              // when a place that is not used lapses; 0: not by itself
+	lease      instant              // when a place lapses that is not used, or never ends; 0: not by itself
 	at         instant              // when it started, or was sent
 	incident   uint32               // how often the host had complained when it started
 	state      state
@@ -43,16 +43,19 @@ const (
 // ErrEnded is why a wait ended whose ticket was ended meanwhile.
 var ErrEnded = errors.New("pace: the ticket was ended while it waited")
 
-// OnWire says that the transport has the request. Its place no longer lapses: End must follow. It
-// reports whether t has started and not ended; if not, the request must go through Start first.
-func (t *Ticket) OnWire() bool {
+// OnWire says that the transport has the request at now, and that End will follow. The delay counts
+// from here until Sent names a better moment. It reports whether t has started and neither ended
+// nor lapsed; if not, the request must go through Start first.
+func (t *Ticket) OnWire(now time.Time) bool {
 	h := t.lockHost()
 	if h == nil {
 		return false
 	}
 	defer h.mu.Unlock()
 	if t.state == started {
-		t.state, t.lease = onWire, 0
+		at := h.hosts.instant(now)
+		t.state, t.lease = onWire, h.longest(at)
+		h.sent(at, t)
 	}
 	return t.state == onWire
 }
@@ -103,7 +106,7 @@ func (t *Ticket) lockHost() *Host {
 	}
 }
 
-// lapsed reports whether the place of t was not used in time.
+// lapsed reports whether the place of t was not used, or its request not ended, in time.
 func (t *Ticket) lapsed(now instant) bool { return t.lease != 0 && t.lease <= now }
 
 // look makes the goroutine that waits with t, if there is one, look again.

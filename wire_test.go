@@ -1,0 +1,219 @@
+package collyrobots_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// What the server sees: the delay lies between the moments at which requests reach it, however long
+// they take to get there.
+
+// dialSlowly makes a transport take that long for its first dials, the rest take no time.
+func dialSlowly(transport *http.Transport, first ...time.Duration) {
+	dial, pause := transport.DialContext, pauses(first...)
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		pause()
+		return dial(ctx, network, address)
+	}
+}
+
+// pauses returns a function that takes that long when it is called first, second and so on, and no
+// time from then on.
+func pauses(first ...time.Duration) func() {
+	var mu sync.Mutex
+	return func() {
+		mu.Lock()
+		var d time.Duration
+		if len(first) > 0 {
+			d, first = first[0], first[1:]
+		}
+		mu.Unlock()
+		time.Sleep(d)
+	}
+}
+
+// linger makes every second page spend that long in a callback that is called after the plugin's.
+func linger(c *crawl, d time.Duration) {
+	pause := pauses(d, 0, d)
+	c.OnRequestHeaders(func(*colly.Request) { pause() })
+}
+
+// untraced hides the trace of a request from the transport below.
+type untraced struct{ context.Context }
+
+func (c untraced) Value(key any) any {
+	if strings.Contains(fmt.Sprintf("%T", key), "httptrace") {
+		return nil
+	}
+	return c.Context.Value(key)
+}
+
+func TestTheDelayLiesBetweenArrivals(t *testing.T) {
+	const delay, dial = 500 * time.Millisecond, 400 * time.Millisecond
+	alternately := []time.Duration{dial, 0, dial, 0, dial, 0, dial, 0}
+	noKeepAlive := func(t *testing.T, c *crawl) {
+		c.transport.DisableKeepAlives = true
+		dialSlowly(c.transport, alternately...)
+	}
+	cases := []struct {
+		name  string
+		url   string // of pages 0 to 3, http://a.test if empty
+		set   func(t *testing.T, c *crawl)
+		proto string
+		most  time.Duration // that a gap may be over the delay
+	}{
+		{name: "first dial slow", set: func(_ *testing.T, c *crawl) { dialSlowly(c.transport, dial) }},
+		{name: "no keep-alive", set: noKeepAlive, most: dial},
+		{name: "proxy switcher", most: dial, set: func(t *testing.T, c *crawl) {
+			noKeepAlive(t, c)
+			c.SetProxyFunc(func(r *http.Request) (*url.URL, error) { return url.Parse("http://proxy.test") })
+		}},
+		{name: "CONNECT proxy", url: "https://a.test", most: dial, set: func(t *testing.T, c *crawl) {
+			noKeepAlive(t, c)
+			c.transport.Proxy = func(*http.Request) (*url.URL, error) { return url.Parse("http://proxy.test") }
+		}},
+		{name: "https", url: "https://a.test", set: noKeepAlive, most: dial},
+		{name: "HTTP/2", url: "https://a.test", proto: "HTTP/2.0", set: func(_ *testing.T, c *crawl) {
+			c.transport.ForceAttemptHTTP2 = true
+			dialSlowly(c.transport, dial)
+		}},
+		{name: "HTTP/2 and no keep-alive", url: "https://a.test", proto: "HTTP/2.0", most: dial, set: func(t *testing.T, c *crawl) {
+			c.transport.ForceAttemptHTTP2 = true
+			noKeepAlive(t, c)
+		}},
+		{name: "slow callback", most: 150 * time.Millisecond, set: func(_ *testing.T, c *crawl) {
+			linger(c, 150*time.Millisecond)
+		}},
+		{name: "callback slower than the delay", most: 700 * time.Millisecond, set: func(_ *testing.T, c *crawl) {
+			linger(c, 700*time.Millisecond)
+		}},
+		{name: "callback slower than a second", most: 3 * time.Second, set: func(_ *testing.T, c *crawl) {
+			linger(c, 3*time.Second)
+		}},
+		{name: "slow callback, a transport that does not report", most: 150 * time.Millisecond, set: func(_ *testing.T, c *crawl) {
+			c.WithTransport(roundTripper(func(r *http.Request) (*http.Response, error) {
+				return c.transport.RoundTrip(r.WithContext(untraced{r.Context()}))
+			}))
+			linger(c, 150*time.Millisecond)
+		}},
+		{name: "redirects", set: func(t *testing.T, c *crawl) { noKeepAlive(t, c) }, url: "http://a.test/moved?", most: dial},
+	}
+	for _, tc := range cases {
+		for mode, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
+			t.Run(tc.name+"/"+mode, func(t *testing.T) {
+				a := robotstest.Pages(4, "User-agent: *\nCrawl-delay: 0.5\n")
+				var proto string
+				a["/3"] = func(out http.ResponseWriter, r *http.Request) { proto = r.Proto }
+				for i := range 4 {
+					a[fmt.Sprint("/moved?/", i)] = robotstest.Redirect(fmt.Sprint("/", i))
+				}
+				inBubble(t, robotstest.Sites{"a.test": a, "proxy.test": {}}, func(t *testing.T, web *robotstest.Web) {
+					c := start(t, web, options)
+					tc.set(t, c)
+					site := tc.url
+					if site == "" {
+						site = "http://a.test"
+					}
+					for i := range 4 {
+						c.Visit(fmt.Sprint(site, "/", i))
+					}
+					c.Wait()
+					log := web.Log("a.test")
+					n := 5
+					if strings.Contains(site, "moved") {
+						n = 9
+					}
+					if len(log) != n || len(c.pages) != 4 {
+						t.Fatalf("%d requests for %d pages, want %d for 4: %v", len(log), len(c.pages), n, c.errs)
+					}
+					for i := 1; i < len(log); i++ {
+						if gap := log[i].Time.Sub(log[i-1].Time); gap < delay || gap > delay+tc.most+time.Millisecond {
+							t.Errorf("%v before %s, want %v and %v more at the most", gap, log[i].URI, delay, tc.most)
+						}
+					}
+					if s := c.robots.Stats().Hosts[0]; s.MinGap != log.MinGap() || s.Requests < n {
+						t.Errorf("Stats: %d requests, %v apart; the server saw %d, %v apart", s.Requests, s.MinGap, n, log.MinGap())
+					}
+					if tc.proto != "" && proto != tc.proto {
+						t.Errorf("the pages came by %s, want %s", proto, tc.proto)
+					}
+					if strings.Contains(c.logged.String(), "had not seen") {
+						t.Errorf("logged: %s", c.logged)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A form may be long in coming: its header leaves when there is something to send, and counts.
+func TestTheDelayLiesBetweenForms(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 0.5\n")}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()})
+		dialSlowly(c.transport, 0, 400*time.Millisecond, 400*time.Millisecond)
+		for i := range 4 {
+			body := io.Reader(strings.NewReader("q=1"))
+			if i%2 == 0 {
+				body = &dripping{text: "q=1", every: 300 * time.Millisecond}
+			}
+			if err := c.Request(http.MethodPost, fmt.Sprint("http://a.test/", i), body, nil, nil); err != nil {
+				t.Error(err)
+			}
+		}
+		log := web.Log("a.test")
+		for i := 1; i < len(log); i++ {
+			if gap := log[i].Time.Sub(log[i-1].Time); gap < 500*time.Millisecond || gap > 1800*time.Millisecond {
+				t.Errorf("%v before %s %s, want 500ms", gap, log[i].Method, log[i].URI)
+			}
+		}
+		if s := c.robots.Stats().Hosts[0]; s.MinGap != log.MinGap() || len(log) != 5 {
+			t.Errorf("Stats: %v apart; the server saw %d, %v apart", s.MinGap, len(log), log.MinGap())
+		}
+	})
+}
+
+// dripping is a body of which an octet comes now and then.
+type dripping struct {
+	text  string
+	every time.Duration
+}
+
+func (d *dripping) Read(p []byte) (int, error) {
+	if d.text == "" {
+		return 0, io.EOF
+	}
+	time.Sleep(d.every)
+	p[0] = d.text[0]
+	d.text = d.text[1:]
+	return 1, nil
+}
+
+// example.test. is example.test with a dot: one pace, one robots.txt.
+func TestADotAtTheEndIsTheSameHost(t *testing.T) {
+	inBubble(t, robotstest.Sites{"example.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 2\nDisallow: /3")}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async)
+		for i, host := range []string{"example.test", "example.test.", "EXAMPLE.test.:80", "example.test."} {
+			c.Visit(fmt.Sprint("http://", host, "/", i))
+		}
+		c.Wait()
+		wantPace(t, web, "example.test", 2*time.Second, 4)
+		if got := web.Log("example.test").SortedURIs(); got != "/0 /1 /2 /robots.txt" {
+			t.Errorf("asked for %s", got)
+		}
+		if n := len(c.robots.Stats().Hosts); n != 1 {
+			t.Errorf("Stats has %d hosts, want 1", n)
+		}
+	})
+}

@@ -19,9 +19,9 @@ import (
 // matter. With Resume a page is done when the loop asks for the next one.
 //
 // An error costs a file, or what was left of it, and the loop goes on; it comes with the zero Entry.
-// If ctx ends, its cause is the last; a bad Feed or a site that is no http or https URL is the only
-// one. Pages uses the first attached collector's client, user agent and context, or a client of its
-// own.
+// If ctx ends, its cause is the last, or ErrClosed after Close; a bad Feed or a site that is no http
+// or https URL is the only one. Pages uses the first attached collector's client, user agent and
+// context, or a client of its own.
 func (p *Plugin) Pages(ctx context.Context, f Feed, sites ...string) iter.Seq2[sitemap.Entry, error] {
 	return func(yield func(sitemap.Entry, error) bool) {
 		s, urls, err := p.pages(f, sites)
@@ -60,6 +60,8 @@ func (p *Plugin) pages(f Feed, sites []string) (s *sitemaps, urls []*url.URL, er
 // pull reads the sitemaps of sites.
 func (p *Plugin) pull(ctx context.Context, s *sitemaps, sites []*url.URL) iter.Seq2[sitemap.Entry, error] {
 	return func(yield func(sitemap.Entry, error) bool) {
+		ctx, release := p.policies.until(ctx)
+		defer release()
 		userAgent, f := p.own()
 		crawl := &feeder{sitemaps: s, userAgent: userAgent, fetcher: f}
 		stopped := false

@@ -178,23 +178,25 @@ func (p *Plugin) own() (userAgent string, f fetcher) {
 	return nobody, seamFetcher{p.limiter, nil}
 }
 
-// Close ends the plugin: requests that wait end at once, and all requests of attached collectors are
-// denied with ErrClosed from now on. Call it after the crawl, since what was learnt goes to the
-// Store before it returns. The Store stays open.
+// Close ends the plugin: requests that wait end at once, and so does the reading of robots.txt files
+// and sitemaps; all requests of attached collectors are denied with ErrClosed from now on. Pages that
+// are on the wire stay there. Call it after the crawl, since what was learnt goes to the Store before
+// it returns. The Store stays open.
 func (p *Plugin) Close() error {
 	if p == nil || p.core == nil {
 		return nil
 	}
 	p.closed.Store(true)
-	err := p.policies.close()
+	p.policies.stop() // first: a fetch that ended with its wait would be taken for one that failed
 	p.limiter.hosts.Close(ErrClosed)
+	err := p.policies.close()
 	p.sitemaps.flush()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	quiet := p.requests.empty()
 	for _, w := range p.hooks {
 		if h := w.Value(); h != nil {
-			h.handle.Release(p.governor, quiet)
+			h.close(quiet)
 		}
 	}
 	p.hooks = nil

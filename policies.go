@@ -28,6 +28,9 @@ type policies struct {
 	store   store.Store // what the readers share; nil: nothing
 	own     bool        // nobody else knows the store
 	closed  bool
+
+	closing context.Context // ends with stop
+	end     context.CancelCauseFunc
 }
 
 // A reader reads robots.txt under one name and one hostSettings.
@@ -55,6 +58,7 @@ var ErrClosed = errors.New("collyrobots: the plugin is closed")
 
 func newPolicies(settings int, shadows []dialect.Dialect, s store.Store, r *report) *policies {
 	p := &policies{report: r, shadows: shadows, store: s, last: make([]atomic.Pointer[reader], settings), readers: make(map[readerKey]*reader)}
+	p.closing, p.end = context.WithCancelCause(context.Background())
 	if s == nil && len(shadows) > 0 {
 		p.store, p.own = store.Memory(), true // so that each file is fetched once
 	}
@@ -151,11 +155,32 @@ func (p *policies) userStore() store.Store {
 	return p.store
 }
 
-// close ends the readers. It waits for their callbacks, which may ask for a policy once more, so it
-// holds no lock meanwhile.
+// until returns a context that ends with ctx, or with ErrClosed when the plugin is closed. release
+// must be called when it is no longer needed.
+func (p *policies) until(ctx context.Context) (_ context.Context, release func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	forget := context.AfterFunc(p.closing, func() { cancel(ErrClosed) })
+	return ctx, func() { forget(); cancel(nil) }
+}
+
+// stop ends whatever waits for a policy, or reads sitemaps, with ErrClosed.
+func (p *policies) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	p.end(ErrClosed)
+	for _, r := range p.readers {
+		r.cache.Stop()
+		for _, cache := range r.shadows {
+			cache.Stop()
+		}
+	}
+}
+
+// close ends the readers after stop. It waits for their callbacks, which may ask for a policy once
+// more, so it holds no lock meanwhile.
 func (p *policies) close() error {
 	p.mu.Lock()
-	p.closed = true
 	readers := p.readers
 	p.mu.Unlock()
 	var faults []error

@@ -42,9 +42,12 @@ func (s *sitemaps) offer(pol *policy.Policy) {
 
 // run reads the sitemaps that are pending, on the goroutine of a request that is done.
 func (s *sitemaps) run(c *colly.Collector, f fetcher) {
-	if s != nil {
-		s.feed.Run(c.Context, &feeder{s, c, c.UserAgent, f})
+	if s == nil || !s.feed.Pending() {
+		return
 	}
+	ctx, release := s.policies.until(c.Context)
+	defer release()
+	s.feed.Run(ctx, &feeder{s, c, c.UserAgent, f})
 }
 
 // statistics returns what was counted.

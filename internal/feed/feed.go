@@ -199,12 +199,15 @@ func (f *Feed) files(a assignment) []job {
 	return jobs
 }
 
+// Pending reports whether there may be something for Run to walk. It is cheap.
+func (f *Feed) Pending() bool { return f.waiting.Load() != 0 }
+
 // Run walks the sites that are pending, and those that are offered meanwhile, on the caller's
 // goroutine. It returns when none are left for it: if ctx is done or MaxURLs is reached, if as many
 // walks as may run do so, or if crawl has no slots and another walk of such a crawl is running;
 // what is then pending is theirs.
 func (f *Feed) Run(ctx context.Context, crawl Crawl) {
-	if f.waiting.Load() == 0 {
+	if !f.Pending() {
 		return
 	}
 	nested := crawl.Slots() == nil

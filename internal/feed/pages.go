@@ -26,7 +26,7 @@ func (p *Page) Done(r Result) { p.ticket.finish(r) }
 
 // Pages returns the pages that the sitemaps of sites list, which are asked for one after the other,
 // as they are needed. The errors are those that cost a file, or what was left of it, with a nil
-// Page; if ctx is done, its error is the last. crawl is asked for everything but Visit and Slots:
+// Page; if ctx is done, its cause is the last. crawl is asked for everything but Visit and Slots:
 // how many pages are in flight is the matter of whoever pulls. All that the walk has started ends
 // when the loop does.
 func (f *Feed) Pages(ctx context.Context, crawl Crawl, sites iter.Seq[Site]) iter.Seq2[*Page, error] {
@@ -40,8 +40,8 @@ func (f *Feed) Pages(ctx context.Context, crawl Crawl, sites iter.Seq[Site]) ite
 				return
 			}
 		}
-		if err := ctx.Err(); err != nil {
-			yield(nil, err)
+		if ctx.Err() != nil {
+			yield(nil, context.Cause(ctx))
 		}
 	}
 }

@@ -114,13 +114,18 @@ func (c *Cache) Answered(a dialect.Authority) {
 	}
 }
 
-// Close ends the fetches under way and waits for them; whoever waits in Get, or calls it later,
-// gets ErrClosed. The store stays open.
-func (c *Cache) Close() error {
+// Stop ends the fetches under way; whoever waits in Get, or calls it later, gets ErrClosed. It does
+// not wait for the fetches, as Close does.
+func (c *Cache) Stop() {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.closed.Store(true)
 	c.cancel(ErrClosed)
-	c.mu.Unlock()
+}
+
+// Close is Stop, and then waits for the fetches. The store stays open.
+func (c *Cache) Close() error {
+	c.Stop()
 	c.running.Wait()
 	c.policies.InvalidateAll()
 	return nil

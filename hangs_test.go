@@ -1,0 +1,244 @@
+package collyrobots_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// What must not hang: a crawl that waits for itself, for a plugin that is closed, or for a server
+// that never ends.
+
+// A sync spider visits the host whose headers it looks at, in a callback that was registered before
+// the plugin, as the documentation says, or after it.
+func TestVisitsWhileHeadersAreLookedAt(t *testing.T) {
+	inHeaders := func(c *colly.Collector, visit func(path string)) {
+		c.OnResponseHeaders(func(r *colly.Response) { visit(r.Request.URL.Path) })
+	}
+	inRedirect := func(c *colly.Collector, visit func(path string)) {
+		c.SetRedirectHandler(func(r *http.Request, _ []*http.Request) error { visit(r.URL.Path); return nil })
+	}
+	for _, callback := range []struct {
+		name     string
+		register func(c *colly.Collector, visit func(path string))
+	}{{"OnResponseHeaders", inHeaders}, {"redirect handler", inRedirect}} {
+		for _, order := range []string{"before", "after", "in OnRequest"} {
+			for name, opts := range map[string][]collyrobots.Option{
+				"": nil, "MaxInFlight": {collyrobots.MaxInFlight(1)}, "DelayFromEnd": {collyrobots.DelayFromEnd()},
+			} {
+				t.Run(fmt.Sprint(callback.name, " ", order, " ", name), func(t *testing.T) {
+					inBubble(t, robotstest.Sites{"a.test": {
+						"/robots.txt": "User-agent: *\nCrawl-delay: 2", "/0": robotstest.Redirect("/1"), "/1": robotstest.Page(), "/2": robotstest.Page(), "/3": robotstest.Page(),
+					}}, func(t *testing.T, web *robotstest.Web) {
+						c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+						c.WithTransport(web.Transport())
+						c.SetRequestTimeout(0)
+						var failed []error
+						c.OnError(func(_ *colly.Response, err error) { failed = append(failed, err) })
+						register := func() {
+							callback.register(c, func(path string) {
+								if path == "/1" {
+									c.Visit("http://a.test/2")
+								}
+							})
+						}
+						if order == "before" {
+							register()
+						}
+						if order == "in OnRequest" {
+							var once sync.Once
+							c.OnRequest(func(*colly.Request) { once.Do(register) })
+						}
+						_, err := collyrobots.WithRobots(c, opts...)
+						must(t, err)
+						if order == "after" {
+							register()
+						}
+						must(t, c.Visit("http://a.test/0"))
+						must(t, c.Visit("http://a.test/3"))
+						wantPace(t, web, "a.test", 2*time.Second, 5)
+						if len(failed) > 0 {
+							t.Errorf("failed: %v", failed)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// Whatever waits when the plugin is closed ends at once, with ErrClosed, and is told of once.
+func TestCloseEndsEveryWait(t *testing.T) {
+	long := "User-agent: *\nCrawl-delay: 20\n"
+	busy := http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
+		out.Header().Set("Retry-After", "3600")
+		out.WriteHeader(http.StatusTooManyRequests)
+	})
+	drip := http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			fmt.Fprintln(out, strings.Repeat(" ", 10))
+			http.NewResponseController(out).Flush()
+			time.Sleep(time.Second)
+		}
+	})
+	many := robotstest.Site{"/robots.txt": "User-agent: *\nCrawl-delay: 20\nSitemap: http://a.test/map.xml\n", "/": robotstest.Page()}
+	var locs []string
+	for i := range 50 {
+		locs = append(locs, fmt.Sprint("http://a.test/", i))
+		many[fmt.Sprint("/", i)] = robotstest.Page()
+	}
+	many["/map.xml"] = robotstest.Sitemap(locs...)
+	index := robotstest.Site{"/robots.txt": "User-agent: *\nCrawl-delay: 20\nSitemap: http://a.test/map.xml\n", "/": robotstest.Page(), "*": robotstest.Sitemap()}
+	locs = nil
+	for i := range 50 {
+		locs = append(locs, fmt.Sprint("http://a.test/", i, ".xml"))
+	}
+	index["/map.xml"] = robotstest.SitemapIndex(locs...)
+	cases := []struct {
+		name  string
+		site  robotstest.Site
+		opts  []collyrobots.Option
+		limit *colly.LimitRule
+		pages []string      // visited; nil: /0 to /9
+		after time.Duration // Close is called; 0: 25 s
+		asked int           // requests at the host by then, and for ever
+	}{
+		{name: "delay", site: robotstest.Pages(10, long), asked: 2},
+		{name: "Retry-After", asked: 2, site: robotstest.Site{"/robots.txt": "User-agent: *\nCrawl-delay: 1\n", "/0": busy, "*": busy}},
+		{name: "Retry-After of robots.txt", asked: 1, site: robotstest.Site{"/robots.txt": busy}},
+		{name: "hops", asked: 2, site: robotstest.Site{"/robots.txt": long, "*": robotstest.Redirect("/x")}},
+		{name: "a robots.txt that hangs", asked: 1, after: 5 * time.Second, site: robotstest.Site{"/robots.txt": hang}},
+		{name: "a robots.txt that drips", asked: 1, after: 5 * time.Second, site: robotstest.Site{"/robots.txt": drip}},
+		{name: "robots.txt read again", asked: 3, after: 42 * time.Second, site: robotstest.Site{"/robots.txt": rereads(hang, "User-agent: *\nCrawl-delay: 20\n"), "*": robotstest.Page()}},
+		{name: "LimitRule", asked: 2, site: robotstest.Pages(10, long), limit: &colly.LimitRule{DomainGlob: "*", Parallelism: 2}},
+		{name: "sitemap", asked: 3, after: 45 * time.Second, site: many, opts: []collyrobots.Option{collyrobots.FollowSitemaps(collyrobots.Feed{})}, pages: []string{"/"}},
+		{name: "sitemaps", asked: 4, after: 65 * time.Second, site: index, opts: []collyrobots.Option{collyrobots.FollowSitemaps(collyrobots.Feed{})}, pages: []string{"/"}},
+		{name: "a sitemap that drips", asked: 3, opts: []collyrobots.Option{collyrobots.FollowSitemaps(collyrobots.Feed{})}, pages: []string{"/"},
+			site: robotstest.Site{"/robots.txt": "Sitemap: http://a.test/map.xml", "/": robotstest.Page(), "/map.xml": drip}},
+	}
+	for _, tc := range cases {
+		for mode, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
+			t.Run(tc.name+"/"+mode, func(t *testing.T) {
+				inBubble(t, robotstest.Sites{"a.test": tc.site}, func(t *testing.T, web *robotstest.Web) {
+					var mu sync.Mutex
+					told, failed := map[string]int{}, map[string]error{}
+					c := start(t, web, options, append(tc.opts, collyrobots.OnDenied(func(r *colly.Request, err error) {
+						mu.Lock()
+						defer mu.Unlock()
+						told[r.URL.Path]++
+						if !errors.Is(err, collyrobots.ErrClosed) {
+							t.Errorf("OnDenied was told of %s: %v, want ErrClosed", r.URL, err)
+						}
+					}))...)
+					c.impolite = true // Close is what is looked at
+					c.OnError(func(r *colly.Response, err error) {
+						mu.Lock()
+						defer mu.Unlock()
+						failed[r.Request.URL.Path] = err
+					})
+					limited(t, c, tc.limit)
+					pages := tc.pages
+					for i := 0; len(pages) < 10 && tc.pages == nil; i++ {
+						pages = append(pages, fmt.Sprint("/", i))
+					}
+					over, after := make(chan struct{}), tc.after
+					if after == 0 {
+						after = 25 * time.Second
+					}
+					var crawl sync.WaitGroup
+					for _, page := range pages {
+						crawl.Go(func() {
+							c.Visit("http://a.test" + page)
+						})
+					}
+					go func() { crawl.Wait(); c.Wait(); close(over) }()
+					time.Sleep(after)
+					synctest.Wait()
+					closed := time.Now()
+					must(t, c.robots.Close())
+					<-over
+					if took := time.Since(closed); took != 0 {
+						t.Errorf("the crawl ended %v after Close", took)
+					}
+					if got := len(web.Log("a.test")); got != tc.asked {
+						t.Errorf("a.test was asked %d times, want %d:\n%s", got, tc.asked, web.Log("a.test").Schedule())
+					}
+					for page, n := range told {
+						if n != 1 {
+							t.Errorf("OnDenied was told %d times of %s", n, page)
+						}
+					}
+					came := len(c.pages)
+					for page, err := range failed {
+						if !errors.Is(err, collyrobots.ErrClosed) && !errors.Is(err, colly.ErrAbortedBeforeRequest) {
+							came++ // a 429
+						} else if told[page] != 1 {
+							t.Errorf("%s failed with %v, and OnDenied was not told", page, err)
+						}
+					}
+					if tc.pages == nil && len(told)+came != 10 {
+						t.Errorf("OnDenied was told of %d pages, and %d came, want 10 in all", len(told), came)
+					}
+				})
+			})
+		}
+	}
+}
+
+// rereads is a robots.txt that holds for ten seconds, and is served by again after the first second
+// of a bubble.
+func rereads(again http.HandlerFunc, robots string) http.HandlerFunc {
+	return func(out http.ResponseWriter, r *http.Request) {
+		if time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)) > time.Second {
+			again(out, r)
+			return
+		}
+		out.Header().Set("Cache-Control", "max-age=10")
+		fmt.Fprint(out, robots)
+	}
+}
+
+// A callback that takes its time does not keep those who wait from ending.
+func TestCloseWaitsForNoCallback(t *testing.T) {
+	inBubble(t, robotstest.Sites{
+		"a.test": {"/robots.txt": rereads(func(out http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(out, "User-agent: *\nDisallow: /0\nCrawl-delay: 20")
+		}, "User-agent: *\nCrawl-delay: 20\n"), "*": robotstest.Page()},
+		"b.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 600\n"),
+		"c.test": {"/robots.txt": hang},
+	}, func(t *testing.T, web *robotstest.Web) {
+		var told sync.WaitGroup
+		told.Add(1)
+		c := start(t, web, async, collyrobots.OnRobotsChanged(func(collyrobots.RobotsChange) {
+			told.Done()
+			time.Sleep(time.Hour)
+		}))
+		c.impolite = true
+		for i := range 9 {
+			c.Visit(fmt.Sprint("http://a.test/", i+1))
+			c.Visit(fmt.Sprint("http://b.test/", i))
+		}
+		told.Wait()
+		c.Visit("http://c.test/")
+		synctest.Wait()
+		began, over := time.Now(), make(chan time.Duration)
+		go func() { c.Wait(); over <- time.Since(began) }()
+		must(t, c.robots.Close())
+		if took := <-over; took != 0 {
+			t.Errorf("the crawl ended %v after Close began", took)
+		}
+		if took := time.Since(began); took > time.Hour {
+			t.Errorf("Close took %v", took)
+		}
+	})
+}

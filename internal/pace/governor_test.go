@@ -53,7 +53,7 @@ func TestGovernor(t *testing.T) {
 0s    429 a 1h      -> slower
 0s    end a
 1h    start b       -> yes
-60.5m start c       -> later
+60.5m start c       -> in 30s
 60.5m end b
 60.5m start c       -> yes`)
 	})

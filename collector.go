@@ -1,10 +1,16 @@
 package collyrobots
 
-import "github.com/gocolly/colly/v2"
+import (
+	"errors"
+	"fmt"
+	"net/http"
 
-// A Collector is a colly.Collector with one method more: WithRobots. Everything else is promoted
-// from the embedded collector, and so are its fields; where a *colly.Collector is asked for, pass
-// c.Collector.
+	"github.com/gocolly/colly/v2"
+)
+
+// A Collector is a colly.Collector with one method more, WithRobots, and a Visit that tells why its
+// page was not sent. Everything else is promoted from the embedded collector, and so are its fields;
+// where a *colly.Collector is asked for, pass c.Collector.
 type Collector struct {
 	*colly.Collector
 	robots *Plugin // nil: not yet
@@ -28,6 +34,34 @@ func (c *Collector) WithRobots(opts ...Option) (*Plugin, error) {
 	}
 	c.robots = p
 	return p, nil
+}
+
+// Visit is colly.Collector's Visit, but that it returns an error for a page that robots.txt
+// disallows: a *DisallowedError, or whatever else OnDenied is told of the page. Colly's own returns
+// nil then, since OnRequest can only abort; so does this one if the collector is Async, where every
+// Visit returns before its page is looked at, and so does Request.Visit for the links on a page.
+func (c *Collector) Visit(URL string) error {
+	if c.robots == nil || c.Async {
+		return c.Collector.Visit(URL)
+	}
+	if c.CheckHead {
+		if err := c.visit(http.MethodHead, URL); err != nil {
+			return err
+		}
+	}
+	return c.visit(http.MethodGet, URL)
+}
+
+func (c *Collector) visit(method, URL string) error {
+	v := new(visit)
+	err := c.Request(method, URL, nil, v.context(), nil)
+	switch {
+	case err == nil:
+		return v.denied
+	case v.denied != nil && !errors.Is(err, v.denied):
+		return fmt.Errorf("%w: %w", err, v.denied) // aborted at the last moment
+	}
+	return err
 }
 
 // Clone returns a clone as Colly makes it, without callbacks, that obeys robots.txt as its parent

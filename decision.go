@@ -104,7 +104,11 @@ func (d Decision) why() string {
 
 // A DisallowedError says that a request was not sent because of the host's robots.txt.
 // errors.Is(err, colly.ErrRobotsTxtBlocked) holds, as for the built-in check.
-type DisallowedError struct{ Decision Decision }
+type DisallowedError struct {
+	Decision Decision
+
+	first bool // of its host
+}
 
 func (e *DisallowedError) Error() string { return "robots.txt: " + e.Decision.String() }
 

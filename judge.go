@@ -82,7 +82,7 @@ func (j *judge) refuse(v verdict, u *url.URL, tell func(error)) error {
 		return nil
 	}
 	v.host.Count(0, 1)
-	err := &DisallowedError{v.decision(u)}
+	err := &DisallowedError{Decision: v.decision(u), first: v.host.First(toldDenial)}
 	if j.dryRun {
 		tell(err)
 		return nil
@@ -99,7 +99,7 @@ func (j *judge) silence(v verdict, u *url.URL) error {
 	if noResponse := (*policy.NoResponseError)(nil); !errors.As(v.policy.Err(), &noResponse) {
 		return nil
 	}
-	return &DisallowedError{v.decision(u)}
+	return &DisallowedError{Decision: v.decision(u)}
 }
 
 // decision tells all there is to tell.

@@ -45,6 +45,7 @@ type config struct {
 	shadows   []dialect.Dialect
 	feed      *Feed
 	onDenied  func(*colly.Request, error)
+	heard     bool // onDenied is the user's
 	onChanged func(RobotsChange)
 	store     store.Store
 	log       *slog.Logger
@@ -267,7 +268,7 @@ func feedFaults(f Feed) (faults []error) {
 // as to OnError, and so does a page whose host does not respond. The function runs on the request's goroutine, so it may take the time it needs,
 // and may call r.Retry.
 func OnDenied(f func(r *colly.Request, err error)) Option {
-	return option("OnDenied", func(c *config) { c.onDenied = f }, faultIf(f == nil, "OnDenied", "the function is nil"))
+	return option("OnDenied", func(c *config) { c.onDenied, c.heard = f, true }, faultIf(f == nil, "OnDenied", "the function is nil"))
 }
 
 // OnRobotsChanged sets a function that is told when a robots.txt which was read again means
@@ -284,7 +285,8 @@ func Store(s store.Store) Option {
 }
 
 // Logger sets the logger for events that no call returns: unreadable robots.txt files, clamped
-// delays, sitemaps with errors (warnings), each denied URL (debug). Without it, slog.Default().
+// delays, sitemaps with errors (warnings), the first denied URL of each host (info), the others
+// (debug). Without it, slog.Default().
 func Logger(l *slog.Logger) Option {
 	return option("Logger", func(c *config) { c.log = l }, faultIf(l == nil, "Logger", "the logger is nil"))
 }

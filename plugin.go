@@ -49,7 +49,7 @@ func New(opts ...Option) (*Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	report := &report{log: config.log, onDenied: config.onDenied}
+	report := &report{log: config.log, onDenied: config.onDenied, heard: config.heard}
 	limiter := newLimiter(&config.settings, config.client, report)
 	policies := newPolicies(len(config.all()), config.shadows, config.store, report)
 	policies.changed = changes{config.onChanged, limiter}.put

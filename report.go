@@ -2,6 +2,7 @@ package collyrobots
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/url"
 	"sync"
@@ -13,16 +14,26 @@ import (
 type report struct {
 	log      *slog.Logger
 	onDenied func(*colly.Request, error)
+	heard    bool     // onDenied is the user's
 	warned   sync.Map // what was warned of, by message
 }
 
-// notSent logs what is not sent, or would not be in a dry run.
+// What is told once of each host.
+const toldDenial = 1 << iota
+
+// notSent logs what is not sent, or would not be in a dry run. The first denial of a host is for
+// everybody to see: else a crawl that may do nothing does it without a word.
 func (r *report) notSent(u *url.URL, err error, dryRun bool) {
-	level := slog.LevelDebug
+	level, message := slog.LevelDebug, "request denied"
 	if dryRun {
 		level = slog.LevelInfo
+	} else if denied := (*DisallowedError)(nil); errors.As(err, &denied) && denied.first {
+		level = slog.LevelInfo
+		if message += ", the first of its host"; !r.heard {
+			message += ": set OnDenied to hear of the others"
+		}
 	}
-	r.log.Log(context.Background(), level, "request denied", "url", u.Redacted(), "error", err, "sent", dryRun)
+	r.log.Log(context.Background(), level, message, "url", u.Redacted(), "error", err, "sent", dryRun)
 }
 
 // warn says once what is wired in a way that its user would not want.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -263,5 +264,151 @@ func TestAHangingHostTakesTheClientsTimeout(t *testing.T) {
 				wantURIs(t, web, "a.test", "/robots.txt")
 			})
 		})
+	}
+}
+
+// Visit of our own Collector says why its page was not sent; Colly's own cannot.
+func TestVisitTellsOfADenial(t *testing.T) {
+	a := robotstest.Pages(3, "User-agent: *\nDisallow: /closed\nCrawl-delay: 1\n")
+	a["/links"] = robotstest.Page("/closed/1", "/0")
+	a["/moved"] = robotstest.Redirect("/closed/2")
+	for _, tc := range []struct {
+		name   string
+		set    func(c *crawl)
+		path   string
+		denied bool
+		is     error // as well; nil: nothing more
+	}{
+		{name: "allowed", path: "/1"},
+		{name: "denied", path: "/closed", denied: true},
+		{name: "a link of the page is denied", path: "/links", set: func(c *crawl) { c.follow() }},
+		{name: "a redirect is denied", path: "/moved", denied: true},
+		{name: "CheckHead", path: "/closed", denied: true, set: func(c *crawl) { c.CheckHead = true }},
+		{name: "CheckHead, allowed", path: "/1", set: func(c *crawl) { c.CheckHead = true }},
+		{name: "async", path: "/closed", set: func(c *crawl) { c.Async = true }},
+		{name: "a later callback leads there", path: "/1", denied: true, is: colly.ErrAbortedBeforeRequest,
+			set: func(c *crawl) { c.OnRequest(func(r *colly.Request) { r.URL.Path = "/closed" }) }},
+		{name: "a later callback aborts", path: "/1", set: func(c *crawl) { c.OnRequest(func(r *colly.Request) { r.Abort() }) }},
+		{name: "a dry run", path: "/closed", is: errNotFound},
+		{name: "a denial within the visit", path: "/1", set: func(c *crawl) {
+			c.OnScraped(func(r *colly.Response) { r.Request.Visit("/closed") })
+			c.OnScraped(func(r *colly.Response) {
+				again, err := r.Request.New("GET", "http://a.test/closed/again", nil) // as deep as the page
+				if err == nil {
+					again.Do()
+				}
+			})
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+				var opts []collyrobots.Option
+				if tc.name == "a dry run" {
+					opts = append(opts, collyrobots.DryRun())
+				}
+				c := start(t, web, nil, opts...)
+				c.impolite = opts != nil
+				if tc.set != nil {
+					tc.set(c)
+				}
+				err := c.Visit("http://a.test" + tc.path)
+				c.Wait()
+				if denied := (*collyrobots.DisallowedError)(nil); errors.As(err, &denied) != tc.denied || errors.Is(err, colly.ErrRobotsTxtBlocked) != tc.denied {
+					t.Errorf("Visit: %v; denied? want %t", err, tc.denied)
+				}
+				switch {
+				case tc.is == errNotFound && err != nil && err.Error() == "Not Found":
+				case tc.is != nil && !errors.Is(err, tc.is), tc.is == nil && !tc.denied && err != nil:
+					t.Errorf("Visit: %v, want %v", err, tc.is)
+				}
+				if _, ok := err.(*collyrobots.DisallowedError); ok != (tc.denied && tc.is == nil && tc.path == "/closed") {
+					t.Errorf("Visit: a %T", err)
+				}
+			})
+		})
+	}
+}
+
+var errNotFound = errors.New("not found") // Colly's has no value of its own
+
+// So it does of whatever else keeps a page from being sent.
+func TestVisitTellsWhyAPageIsNotSent(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 10\nDisallow: /2")}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		c.Context = ctx
+		if err := c.Visit("http://a.test/0"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Visit: %v, want the context's error", err)
+		}
+		c.Context = t.Context()
+		clone := c.Clone()
+		if err := clone.Visit("http://a.test/2"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			t.Errorf("Visit of a clone: %v", err)
+		}
+		must(t, c.robots.Close())
+		if err := clone.Visit("http://a.test/1"); !errors.Is(err, collyrobots.ErrClosed) {
+			t.Errorf("Visit: %v, want ErrClosed", err)
+		}
+		plain := collyrobots.NewCollector()
+		plain.WithTransport(web.Transport())
+		must(t, plain.Visit("http://a.test/2")) // without robots
+		c.impolite = true
+	})
+}
+
+// logsTo returns an option that makes the plugin write lines to a buffer as slog does by default,
+// times left out.
+func logsTo(lines *strings.Builder, level slog.Level) collyrobots.Option {
+	return collyrobots.Logger(slog.New(slog.NewTextHandler(&lockedWriter{w: lines}, &slog.HandlerOptions{
+		Level: level,
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		},
+	})))
+}
+
+// A crawl that may do nothing says so: the first denial of each host is there to see, and says how
+// to hear of the others.
+func TestTheFirstDenialOfAHostIsLogged(t *testing.T) {
+	closed := robotstest.Pages(2, "User-agent: *\nDisallow: /\n")
+	sites := robotstest.Sites{"a.test": closed, "b.test": closed, "c.test": robotstest.Pages(2, "User-agent: *\nDisallow: /1")}
+	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+	web := robotstest.New(t, sites)
+	c.WithTransport(web.Transport())
+	var lines strings.Builder
+	robots, err := c.WithRobots(logsTo(&lines, slog.LevelInfo))
+	must(t, err)
+	defer robots.Close()
+	for i := range 2 {
+		for _, host := range []string{"a", "b", "c"} {
+			c.Visit(fmt.Sprintf("http://%s.test/%d", host, i))
+			c.Visit(fmt.Sprintf("https://%s.test/%d", host, i))
+		}
+	}
+	want := ""
+	for _, u := range []string{"http://a.test/0", "http://b.test/0", "http://c.test/1"} {
+		d, err := robots.Check(t.Context(), u)
+		must(t, err)
+		want += fmt.Sprintf("level=INFO msg=\"request denied, the first of its host: set OnDenied to hear of the others\" url=%s error=%q sent=false\n", u, "robots.txt: "+d.String())
+	}
+	if lines.String() != want {
+		t.Errorf("the log says\n%swant\n%s", lines.String(), want)
+	}
+}
+
+// Who hears of denials need not be told how.
+func TestLaterDenialsAreForTheDebugger(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(2, "User-agent: *\nDisallow: /\n")})
+	var lines strings.Builder
+	c := start(t, web, nil, logsTo(&lines, slog.LevelDebug))
+	for i := range 3 {
+		c.Visit(fmt.Sprint("http://a.test/", i))
+	}
+	if log := lines.String(); strings.Count(log, "level=INFO") != 1 || strings.Count(log, "level=DEBUG") != 2 || strings.Contains(log, "OnDenied") {
+		t.Errorf("the log says %s", log)
 	}
 }

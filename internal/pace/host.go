@@ -35,6 +35,7 @@ type Host struct {
 	limiter
 	pages, denied int
 	gone          bool  // forgotten: another Host has this name
+	told          uint8 // see First
 	asked         int32 // when At last returned it, in seconds; guarded by its shard's lock
 	next          *Host // in its shard's ring; guarded by the same
 }
@@ -320,6 +321,16 @@ func (h *Host) Count(pages, denied int) {
 	defer h.mu.Unlock()
 	h.pages += pages
 	h.denied += denied
+}
+
+// First reports whether it is called for the first time with what, a bit of the caller's choice: so
+// what is to be said once of each host needs no memory elsewhere.
+func (h *Host) First(what uint8) bool {
+	h = h.lock()
+	defer h.mu.Unlock()
+	first := h.told&what == 0
+	h.told |= what
+	return first
 }
 
 // Stats returns the counts so far, and the parts of the delay as they are at now.

@@ -134,6 +134,7 @@ func (h *hooks) admit(q *request, r *colly.Request, now time.Time) (time.Time, e
 		return now, err
 	}
 	if !cached(h.c, r) { // what does not go on the wire does not wait
+		h.limiter.sayWhy(now, v.host, v.policy)
 		err = v.host.Enter(ctx, &q.ticket)
 	}
 	now = time.Now()

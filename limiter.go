@@ -65,11 +65,39 @@ func (l *limiter) answered(q *exchange, resp *http.Response) {
 		return
 	}
 	s := q.host.Stats(now)
-	why := slog.Duration("delay", s.BackOff.Round(time.Millisecond))
+	why, told := slog.Duration("delay", s.BackOff.Round(time.Millisecond)), uint8(toldBackOff)
 	if !s.NotBefore.IsZero() {
-		why = slog.Time("until", s.NotBefore)
+		why, told = slog.Time("until", s.NotBefore), toldRetryAfter
 	}
-	l.report.log.Warn("slowing down for a host that is busy", "host", s.Host, "url", resp.Request.URL.Redacted(), "status", resp.StatusCode, why)
+	q.host.First(told)
+	l.report.log.Warn("slowing down for a host that is busy", "host", s.Host, "url", resp.Request.URL.Redacted(), "status", resp.StatusCode, why, "count", s.Waiting)
+}
+
+// longWait is for how long a host may keep its pages waiting without a word.
+const longWait = 10 * time.Second
+
+// sayWhy says, once for each host and cause, that its pages wait for long. It is called when one more
+// is about to.
+func (l *limiter) sayWhy(now time.Time, host *pace.Host, pol *policy.Policy) {
+	if host.StartsWithin(now, longWait) {
+		return
+	}
+	s := host.Stats(now)
+	why, first := "", false
+	switch {
+	case s.NotBefore.Equal(s.NextStart):
+		why, first = "Retry-After", host.First(toldRetryAfter)
+	case s.BackOff == s.Delay:
+		why, first = "answers with status 429 or 503", host.First(toldBackOff)
+	case host.Rules().MinDelay == s.Delay:
+		why, first = "the option MinDelay", l.report.first("MinDelay") // of all hosts: it is the user's own
+	default:
+		why, first = "Crawl-delay: "+s.CrawlDelay.String()+" (the option MaxDelay bounds it)", host.First(toldCrawlDelay)
+	}
+	if first {
+		l.report.log.Info("pages wait long for their host", "host", s.Host, "count", s.Waiting+1, "delay", s.NextStart.Sub(now).Round(time.Millisecond),
+			"until", s.NextStart, "why", why, "robots", pol.RobotsURL())
+	}
 }
 
 // fetch returns how robots.txt is fetched for a collector with this seam, which may be nil.

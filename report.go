@@ -18,8 +18,13 @@ type report struct {
 	warned   sync.Map // what was warned of, by message
 }
 
-// What is told once of each host.
-const toldDenial = 1 << iota
+// What is told once of each host: the bits of pace.Host.First.
+const (
+	toldDenial = 1 << iota
+	toldCrawlDelay
+	toldRetryAfter
+	toldBackOff
+)
 
 // notSent logs what is not sent, or would not be in a dry run. The first denial of a host is for
 // everybody to see: else a crawl that may do nothing does it without a word.
@@ -38,7 +43,13 @@ func (r *report) notSent(u *url.URL, err error, dryRun bool) {
 
 // warn says once what is wired in a way that its user would not want.
 func (r *report) warn(what string, args ...any) {
-	if _, said := r.warned.LoadOrStore(what, true); !said {
+	if r.first(what) {
 		r.log.Warn("collyrobots: "+what, args...)
 	}
+}
+
+// first reports whether it is called for the first time with what.
+func (r *report) first(what string) bool {
+	_, said := r.warned.LoadOrStore(what, true)
+	return !said
 }

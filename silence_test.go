@@ -412,3 +412,72 @@ func TestLaterDenialsAreForTheDebugger(t *testing.T) {
 		t.Errorf("the log says %s", log)
 	}
 }
+
+// A host that makes pages wait for long says so once, with the reason and what can be done; Stats
+// has who waits and until when.
+func TestALongWaitIsSaid(t *testing.T) {
+	retry := robotstest.Pages(4, noDenys)
+	retry["/0"] = func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
+	for _, tc := range []struct {
+		name  string
+		site  robotstest.Site
+		opts  []collyrobots.Option
+		says  string        // empty: nothing
+		delay time.Duration // of the host
+		wait  time.Duration // until the next start, when all pages are in line
+		lines int
+	}{
+		{"crawl delay", robotstest.Pages(4, "User-agent: *\nCrawl-delay: 120\nDisallow: /x"), nil,
+			`level=INFO msg="pages wait long for their host" host=a.test count=1 delay=2m0s until=2000-01-01T00:02:00.000Z ` +
+				`why="Crawl-delay: 2m0s (the option MaxDelay bounds it)" robots=http://a.test/robots.txt`, 2 * time.Minute, 119 * time.Second, 1},
+		{"a crawl delay without end", robotstest.Pages(4, "User-agent: *\nCrawl-delay: 100000000000000000000"), nil,
+			`why="Crawl-delay: `, 0, 0, 1},
+		{"a crawl delay that MaxDelay bounds", robotstest.Pages(4, "User-agent: *\nCrawl-delay: 120"),
+			[]collyrobots.Option{collyrobots.MaxDelay(20*time.Second, collyrobots.Clamp)},
+			`count=1 delay=20s until=2000-01-01T00:00:20.000Z why="Crawl-delay: 2m0s (the option MaxDelay bounds it)"`, 20 * time.Second, 19 * time.Second, 2},
+		{"a short delay", robotstest.Pages(4, "User-agent: *\nCrawl-delay: 10"), nil, "", 10 * time.Second, 9 * time.Second, 0},
+		{"MinDelay", robotstest.Pages(4, noDenys), []collyrobots.Option{collyrobots.MinDelay(time.Minute)},
+			`count=1 delay=1m0s until=2000-01-01T00:01:00.000Z why="the option MinDelay"`, time.Minute, 59 * time.Second, 1},
+		{"Retry-After", retry, []collyrobots.Option{collyrobots.MinDelay(time.Second)},
+			`level=WARN msg="slowing down for a host that is busy" host=a.test url=http://a.test/0 status=429 until=2000-01-01T01:00:01.000Z count=3`,
+			0, time.Hour - time.Second, 1},
+		{"dry run", robotstest.Pages(4, "User-agent: *\nCrawl-delay: 120"), []collyrobots.Option{collyrobots.DryRun()}, "", 2 * time.Minute, 0, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": tc.site}, func(t *testing.T, web *robotstest.Web) {
+				var lines strings.Builder
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				c := start(t, web, append(async, colly.StdlibContext(ctx)), append(tc.opts, logsTo(&lines, slog.LevelInfo))...)
+				c.impolite = true
+				for i := range 4 {
+					c.Visit(fmt.Sprint("http://a.test/", i))
+					synctest.Wait()
+				}
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if tc.name == "Retry-After" {
+					time.Sleep(time.Second)
+				}
+				now := time.Now()
+				s := c.robots.Stats().Hosts[0]
+				if tc.wait > 0 {
+					if got := s.NextStart.Sub(now); got != tc.wait || tc.delay > 0 && s.Delay != tc.delay {
+						t.Errorf("the next start is in %v, want %v; %+v", got, tc.wait, s)
+					}
+				}
+				if tc.name == "dry run" && (s.Waiting != 0 || !s.NextStart.IsZero()) || tc.name != "dry run" && s.Waiting < 3 {
+					t.Errorf("%+v", s)
+				}
+				cancel()
+				c.Wait()
+				if log := lines.String(); !strings.Contains(log, tc.says) || strings.Count(log, "\n") != tc.lines {
+					t.Errorf("the log says\n%swant %d lines, with\n%s", log, tc.lines, tc.says)
+				}
+			})
+		})
+	}
+}

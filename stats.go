@@ -34,6 +34,7 @@ type HostStats struct {
 	CrawlDelay time.Duration `json:"-"`                   // what robots.txt asks for, the larger of http and https
 	BackOff    time.Duration `json:"-"`                   // the delay that 429 and 503 have brought, as far as not yet forgiven
 	NotBefore  time.Time     `json:"not_before,omitzero"` // until when the last Retry-After holds everything
+	NextStart  time.Time     `json:"next_start,omitzero"` // before when no request starts, however many wait; zero: one may at once
 	// Delay is kept between the starts of two requests: the largest of BackOff, CrawlDelay within
 	// MaxDelay, and MinDelay.
 	Delay time.Duration `json:"-"`

@@ -52,6 +52,7 @@ type Stats struct {
 	CrawlDelay time.Duration // what robots.txt asks for as written, the most of its sources
 	BackOff    time.Duration // the delay that 429 and 503 have brought, as far as not yet forgiven
 	NotBefore  time.Time     // until when the last Retry-After holds everything; zero: nothing is held
+	NextStart  time.Time     // before when no request starts; zero: one may, unless too many are in flight
 	// Delay is in force: the largest of BackOff, CrawlDelay within MaxDelay, and MinDelay.
 	Delay time.Duration
 	// MinGap is the smallest time between the moments at which two requests reached the wire, as
@@ -315,6 +316,14 @@ func (h *Host) BusyFor(d time.Duration) bool {
 	return h.due(h.hosts.now()) > d
 }
 
+// StartsWithin reports whether a request may start within d of now, as far as is known.
+func (h *Host) StartsWithin(now time.Time, d time.Duration) bool {
+	h = h.lock()
+	defer h.mu.Unlock()
+	at := h.hosts.instant(now)
+	return h.nextStart(at).since(at) <= d
+}
+
 // Count adds to the counts that Stats has of pages that came and of requests that were denied.
 func (h *Host) Count(pages, denied int) {
 	h = h.lock()
@@ -343,6 +352,9 @@ func (h *Host) Stats(now time.Time) Stats {
 	s.CrawlDelay, s.BackOff, s.Delay = h.crawlDelay(at), h.backOff(at), h.delay(at)
 	if until := h.notBefore(at); until != 0 {
 		s.NotBefore = h.hosts.time(until)
+	}
+	if next := h.nextStart(at); next != 0 {
+		s.NextStart = h.hosts.time(next)
 	}
 	if h.paced != nil {
 		s.Waiting = h.paced.queued

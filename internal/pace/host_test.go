@@ -734,3 +734,48 @@ func TestTheDelayCountsFromTheTransport(t *testing.T) {
 		}
 	})
 }
+
+// Stats knows before when no request starts, whoever waits.
+func TestNextStart(t *testing.T) {
+	inBubble(t, 20*time.Second, func(t *testing.T, w *world) {
+		want := func(when string, in time.Duration) {
+			t.Helper()
+			now := time.Now()
+			got := w.Stats(now).NextStart
+			if in == 0 && !got.IsZero() || in > 0 && !got.Equal(now.Add(in)) {
+				t.Errorf("%s: %v, want in %v", when, got.Sub(now), in)
+			}
+			if w.StartsWithin(now, in) != true || in > 0 && w.StartsWithin(now, in-1) {
+				t.Errorf("%s: it starts within %v, but not within less", when, in)
+			}
+		}
+		want("before the first request", 0)
+		w.once()
+		want("after it", 20*time.Second)
+		time.Sleep(5 * time.Second)
+		want("5 s later", 15*time.Second)
+		w.SlowDown(time.Now(), nil, time.Minute)
+		want("Retry-After", time.Minute)
+		time.Sleep(time.Minute)
+		want("and after that", 0)
+		w.wants(1 << 62)
+		if next := w.Stats(time.Now()).NextStart; next.Before(time.Now().Add(1 << 61)) {
+			t.Errorf("a delay of centuries: %v", next)
+		}
+	})
+	underRules(t, Rules{MinDelay: time.Hour, Free: true}, func(t *testing.T, w *world) {
+		w.once()
+		if s := w.Stats(time.Now()); !s.NextStart.IsZero() {
+			t.Errorf("a dry run waits until %v", s.NextStart)
+		}
+	})
+}
+
+func TestFirst(t *testing.T) {
+	inBubble(t, 0, func(t *testing.T, w *world) {
+		got := fmt.Sprint(w.First(1), w.First(1), w.First(4), w.First(1), w.First(4), w.First(2))
+		if want := "true false true false false true"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	})
+}

@@ -143,6 +143,22 @@ func (l *limiter) longest(now instant) instant {
 	return now.add(max(leastLease, leaseDelays*delay))
 }
 
+// nextStart returns before when no request may start, as far as is known at now; 0: one may start as
+// soon as not too many are in flight.
+func (l *limiter) nextStart(now instant) instant {
+	if l.rules.Free {
+		return 0
+	}
+	next := l.notBefore(now)
+	if delay := l.delay(now); delay > 0 && l.last != 0 {
+		next = max(next, l.last.add(delay))
+	}
+	if next <= now {
+		return 0
+	}
+	return next
+}
+
 // full reports whether as many requests are in flight as may be, and after what wait to ask again;
 // 0: when one has ended.
 func (l *limiter) full(now instant, delay time.Duration) (wait time.Duration, full bool) {

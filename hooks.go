@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,12 +35,14 @@ type hooks struct {
 	release  sync.RWMutex
 	released bool // the collector may have its own client again; guarded by release
 	attached int  // OnRequest callbacks of c when it was attached, ours included
+	byName   bool // the collector's UserAgent counts, for some hosts
 	checked  sync.Once
 	replaced atomic.Bool // by those of another plugin
 }
 
 // attach registers the hooks.
 func (h *hooks) attach() {
+	h.byName = slices.ContainsFunc(h.settings.all(), (*hostSettings).byCollector)
 	h.c.OnRequest(h.onRequest)
 	h.attached = h.handle.RequestCallbacks()
 	h.c.OnRequestHeaders(h.onRequestHeaders)
@@ -87,6 +90,9 @@ func (h *hooks) close(quiet bool) {
 
 // fetch implements fetcher.
 func (h *hooks) fetch(userAgent string) policy.Fetch { return h.limiter.fetch(h.seam(), userAgent) }
+
+// collector implements fetcher.
+func (h *hooks) collector() string { return h.c.UserAgent }
 
 // onRequest is the first stage. Nothing is held yet, so this is where a page waits.
 func (h *hooks) onRequest(r *colly.Request) {
@@ -182,6 +188,9 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 		q = h.requests.open(r.URL, now)
 	}
 	q.early = h.handle.ResponseHeadersCallbacks() > 1
+	if h.byName {
+		q.name = h.c.UserAgent
+	}
 	now, err := h.start(q, r, now)
 	if err != nil {
 		q.ticket.End()

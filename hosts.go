@@ -26,16 +26,21 @@ func (s *hostSettings) tooLong(crawlDelay time.Duration) bool {
 	return s.pace.MaxDelay > 0 && crawlDelay > s.pace.MaxDelay
 }
 
-// productTokens returns the names to look for in robots.txt, for a crawler with this user agent.
-func (s *hostSettings) productTokens(userAgent string) []string {
+// productTokens returns the names to look for in robots.txt as d reads it, for a crawler with this
+// user agent.
+func (s *hostSettings) productTokens(d dialect.Dialect, userAgent string) []string {
 	if s.tokens != nil {
 		return s.tokens
 	}
-	if s.dialect == dialect.Temoto() {
+	if d == dialect.Temoto() {
 		return []string{userAgent} // the built-in check looks the whole of it up
 	}
 	return []string{dialect.ProductToken(userAgent)}
 }
+
+// byCollector reports whether the crawler goes by the collector's UserAgent, as to Colly's built-in
+// check, whatever user agent a request is sent with.
+func (s *hostSettings) byCollector() bool { return s.tokens == nil && s.dialect == dialect.Temoto() }
 
 // Over says what becomes of a host that asks for a longer crawl delay than MaxDelay.
 type Over int

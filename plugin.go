@@ -175,7 +175,7 @@ func (p *Plugin) own() (userAgent string, f fetcher) {
 	if h := p.first(); h != nil {
 		return h.c.UserAgent, h
 	}
-	return nobody, seamFetcher{p.limiter, nil}
+	return nobody, seamFetcher{p.limiter, nil, ""}
 }
 
 // Close ends the plugin: requests that wait end at once, and so does the reading of robots.txt files

@@ -1,6 +1,7 @@
 package collyrobots
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,11 +71,16 @@ func newPolicies(settings int, shadows []dialect.Dialect, s store.Store, r *repo
 type fetcher interface {
 	fetch(userAgent string) policy.Fetch
 	seam() *backend.Seam // of the client to fetch with; nil: none
+	collector() string   // the collector's UserAgent; "": not known
 }
 
 // get returns the policy of an authority. The error is ctx's cause, or ErrClosed.
 func (p *policies) get(ctx context.Context, now time.Time, s *hostSettings, a dialect.Authority, userAgent string, f fetcher) (*policy.Policy, *reader, error) {
-	r, err := p.reader(s, userAgent)
+	name := userAgent
+	if s.byCollector() {
+		name = cmp.Or(f.collector(), userAgent)
+	}
+	r, err := p.reader(s, name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -109,8 +115,8 @@ func (p *policies) reader(s *hostSettings, userAgent string) (*reader, error) {
 	if p.closed {
 		return nil, ErrClosed
 	}
-	tokens := s.productTokens(userAgent)
-	r := p.open(s, readerKey{s.index, fmt.Sprint(tokens)}, tokens)
+	tokens := s.productTokens(s.dialect, userAgent)
+	r := p.open(s, readerKey{s.index, fmt.Sprint(tokens)}, tokens, userAgent)
 	if userAgent == nobody {
 		return r, nil
 	}
@@ -120,7 +126,7 @@ func (p *policies) reader(s *hostSettings, userAgent string) (*reader, error) {
 }
 
 // open returns the reader of a key, made if need be. p.mu is held.
-func (p *policies) open(s *hostSettings, key readerKey, tokens []string) *reader {
+func (p *policies) open(s *hostSettings, key readerKey, tokens []string, userAgent string) *reader {
 	if r := p.readers[key]; r != nil {
 		return r
 	}
@@ -131,9 +137,12 @@ func (p *policies) open(s *hostSettings, key readerKey, tokens []string) *reader
 			return last
 		}
 	}
+	if tokens[0] == "" && userAgent != nobody && !s.byCollector() {
+		p.report.warn("the user agent names no crawler, so only the groups for * of each robots.txt apply: set ProductToken", "userAgent", userAgent)
+	}
 	r := &reader{name: key.name, cache: p.read(s, s.dialect, key.name, tokens, true)}
 	for _, d := range p.shadows {
-		r.shadows = append(r.shadows, p.read(s, d, key.name, tokens, false))
+		r.shadows = append(r.shadows, p.read(s, d, key.name, s.productTokens(d, userAgent), false))
 	}
 	p.readers[key] = r
 	return r

@@ -30,6 +30,7 @@ type request struct {
 	silence  error    // its host did not respond when robots.txt was asked for: the transport refuses it
 	retries  int      // how often it may be asked for again if the answer is 429 or 503
 	fed      *fedPage // nil: no sitemap listed it
+	name     string   // the collector's UserAgent, where that counts; "": it does not, or is not known
 
 	held       bool
 	since      time.Time // when it was let go
@@ -222,8 +223,8 @@ func (q *request) Answered(resp *http.Response) (again bool) {
 	if redirect || q.early {
 		q.ticket.End()
 	}
-	if redirect && (q.early || q.fed != nil) {
-		next := context.WithValue(resp.Request.Context(), hop{}, &hop{q.early, q.fed})
+	if redirect && (q.early || q.fed != nil || q.name != "") {
+		next := context.WithValue(resp.Request.Context(), hop{}, &hop{q.early, q.fed, q.name})
 		q.fed = nil
 		resp.Request = resp.Request.WithContext(next)
 	}
@@ -239,6 +240,7 @@ const throttledPatience = 5 * time.Minute
 type hop struct {
 	early bool
 	fed   *fedPage
+	name  string
 }
 
 // follow takes over what the redirect that led to q has handed on.
@@ -247,7 +249,7 @@ func (q *request) follow(redirect *http.Response) {
 		return
 	}
 	if from, ok := redirect.Request.Context().Value(hop{}).(*hop); ok {
-		q.early, q.fed = from.early, from.fed
+		q.early, q.fed, q.name = from.early, from.fed, from.name
 	}
 }
 

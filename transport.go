@@ -97,7 +97,7 @@ func (t *transport) takeTurn(q *request, s *backend.Seam, req *http.Request) err
 }
 
 func (t *transport) judgeHop(ctx context.Context, q *request, s *backend.Seam, req *http.Request) error {
-	v, err := t.decide(ctx, time.Now(), req.URL, req.UserAgent(), seamFetcher{t.limiter, s})
+	v, err := t.decide(ctx, time.Now(), req.URL, req.UserAgent(), seamFetcher{t.limiter, s, q.name})
 	if err != nil {
 		return err
 	}
@@ -110,6 +110,7 @@ func (t *transport) judgeHop(ctx context.Context, q *request, s *backend.Seam, r
 type seamFetcher struct {
 	limiter *limiter
 	through *backend.Seam
+	name    string // the collector's UserAgent; "": not known
 }
 
 func (f seamFetcher) fetch(userAgent string) policy.Fetch {
@@ -117,3 +118,5 @@ func (f seamFetcher) fetch(userAgent string) policy.Fetch {
 }
 
 func (f seamFetcher) seam() *backend.Seam { return f.through }
+
+func (f seamFetcher) collector() string { return f.name }

@@ -1,0 +1,129 @@
+package collyrobots_test
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/extensions"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+const browser = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36"
+
+// A browser's user agent names no crawler: only the groups for * are found. That is said, once, with
+// what to do.
+func TestABrowsersUserAgentIsNoProductToken(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		set   func(c *colly.Collector)
+		opts  []collyrobots.Option
+		says  string // empty: nothing
+		pages string
+	}{
+		{"a browser's", func(c *colly.Collector) { c.UserAgent = browser }, nil, "set ProductToken", "/robots.txt /0 /2"},
+		{"random ones", func(c *colly.Collector) { extensions.RandomUserAgent(c) }, nil, "set ProductToken", "/robots.txt /0 /2"},
+		{"random ones of phones", func(c *colly.Collector) { extensions.RandomMobileUserAgent(c) }, nil, "set ProductToken", "/robots.txt /0 /2"},
+		{"none", func(c *colly.Collector) { c.UserAgent = "" }, nil, "set ProductToken", "/robots.txt /0 /2"},
+		{"random ones and a token", func(c *colly.Collector) { extensions.RandomUserAgent(c) },
+			[]collyrobots.Option{collyrobots.ProductToken("ExampleBot")}, "", "/robots.txt /1 /2"},
+		{"a name", func(*colly.Collector) {}, nil, "", "/robots.txt /1 /2"},
+		{"a name within a browser's", func(c *colly.Collector) { c.UserAgent = "Mozilla/5.0 (compatible; ExampleBot/1.0; +http://x.test)" }, nil, "", "/robots.txt /1 /2"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nDisallow: /1\n\nUser-agent: ExampleBot\nDisallow: /0\n")})
+			c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+			c.WithTransport(web.Transport())
+			tc.set(c.Collector)
+			var lines strings.Builder
+			robots, err := c.WithRobots(append(tc.opts, logsTo(&lines, slog.LevelWarn))...)
+			must(t, err)
+			defer robots.Close()
+			for _, path := range []string{"/0", "/1", "/2"} {
+				c.Visit("http://a.test" + path)
+			}
+			wantURIs(t, web, "a.test", tc.pages)
+			if log := lines.String(); tc.says == "" && log != "" || !strings.Contains(log, tc.says) || strings.Count(log, "\n") > 1 {
+				t.Errorf("the log says %q, want %q once", log, tc.says)
+			}
+		})
+	}
+}
+
+// Under Temoto the collector's own UserAgent decides, as in Colly's built-in check, whatever the
+// requests are sent with.
+func TestUnderTemotoTheCollectorsUserAgentDecides(t *testing.T) {
+	const robots = "User-agent: ExampleBot\nDisallow: /0\n\nUser-agent: Mozilla\nDisallow: /1\n\nUser-agent: *\nDisallow: /2\n"
+	for _, name := range []string{"ExampleBot/1.0 (+http://x.test)", browser, "OtherBot"} {
+		for how, set := range map[string]func(c *colly.Collector){
+			"the same": func(*colly.Collector) {},
+			"random":   func(c *colly.Collector) { extensions.RandomUserAgent(c) },
+			"another's name": func(c *colly.Collector) {
+				c.OnRequest(func(r *colly.Request) { r.Headers.Set("User-Agent", "ExampleBot") })
+			},
+			"in Headers": func(c *colly.Collector) { c.Headers.Set("User-Agent", "ExampleBot") },
+		} {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				sites := robotstest.Sites{"a.test": robotstest.Pages(4, robots)}
+				sites["a.test"]["/moved"] = robotstest.Redirect("/3")
+				crawl := func(attach func(c *colly.Collector)) string {
+					web := robotstest.New(t, sites)
+					c := colly.NewCollector(colly.UserAgent(name), colly.Headers(map[string]string{}))
+					c.IgnoreRobotsTxt = false
+					c.WithTransport(web.Transport())
+					set(c)
+					attach(c)
+					for _, path := range []string{"/0", "/1", "/2", "/moved"} {
+						if err := c.Visit("http://a.test" + path); err != nil && !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+							t.Error(err)
+						}
+					}
+					return web.Log("a.test").URIs()
+				}
+				var lines strings.Builder
+				with := crawl(func(c *colly.Collector) {
+					p, err := collyrobots.WithRobots(c, collyrobots.Dialect(dialect.Temoto()), logsTo(&lines, slog.LevelWarn))
+					must(t, err)
+					t.Cleanup(func() { p.Close() })
+				})
+				if without := crawl(func(*colly.Collector) {}); with != without {
+					t.Errorf("a.test was asked for %s, by the built-in check for %s", with, without)
+				}
+				if lines.Len() > 0 {
+					t.Errorf("the log says %s", lines.String())
+				}
+			})
+		}
+	}
+}
+
+// A redirect is judged by that name as well, and so is what a shadow is told: a dialect that knows
+// product tokens looks for one.
+func TestUnderTemotoOneNameDecides(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": {
+		"/robots.txt": "User-agent: ExampleBot\nDisallow: /0\n\nUser-agent: Other\nDisallow: /1\n",
+		"/moved/0":    robotstest.Redirect("/0"), "/moved/1": robotstest.Redirect("/1"), "/0": robotstest.Page(), "/1": robotstest.Page(),
+	}})
+	c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0 (+http://x.test)"))
+	c.WithTransport(web.Transport())
+	c.OnRequest(func(r *colly.Request) { r.Headers.Set("User-Agent", "Other/1.0") })
+	p, err := collyrobots.WithRobots(c, collyrobots.Dialect(dialect.Temoto()), collyrobots.Shadow(dialect.RFC9309(), dialect.Original1994()))
+	must(t, err)
+	defer p.Close()
+	if err := c.Visit("http://a.test/moved/0"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+		t.Errorf("/moved/0: %v", err)
+	}
+	must(t, c.Visit("http://a.test/moved/1"))
+	c.Visit("http://a.test/0?")
+	wantURIs(t, web, "a.test", "/robots.txt /moved/0 /moved/1 /1")
+	for _, s := range p.Stats().Shadows {
+		if s.Compared != 3 || s.Stricter+s.Laxer != 0 {
+			t.Errorf("%v: %+v, want no difference", s.Dialect, s)
+		}
+	}
+}

@@ -85,7 +85,8 @@ func ExampleNew() {
 }
 
 // Looking at the error of Visit is the wrong way to learn what was denied: OnRequest can only abort,
-// and then Colly's Visit returns nil.
+// and then Colly's Visit returns nil. That of a Collector of this package returns the error, but of
+// a page that is visited in a callback, or by an Async collector, nobody hears.
 func ExampleOnDenied() {
 	web := robotstest.New(nil, robotstest.Sites{"shop.test": {"/robots.txt": "User-agent: *\nDisallow: /cart\n"}})
 	defer web.Close()
@@ -104,11 +105,11 @@ func ExampleOnDenied() {
 	}
 	defer robots.Close()
 
-	fmt.Println("Visit returned", c.Visit("http://shop.test/cart/7"))
+	fmt.Println("Colly's Visit returned", c.Collector.Visit("http://shop.test/cart/7"))
 	// Output:
 	// http://shop.test/cart/7 rule Disallow: /cart
 	// true as for Colly's own check
-	// Visit returned <nil>
+	// Colly's Visit returned <nil>
 }
 
 // Hosts that are read and paced in a way of their own. What stands before ForHosts holds for its

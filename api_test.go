@@ -51,6 +51,8 @@ var (
 	_ func() collyrobots.Option                                                        = collyrobots.IgnoreRobotsWithPermission
 	_ func() collyrobots.Option                                                        = collyrobots.DryRun
 	_ func() collyrobots.Option                                                        = collyrobots.DelayFromEnd
+	_ func() collyrobots.Option                                                        = collyrobots.AllowPrivateNetworks
+	_ error                                                                            = &collyrobots.PrivateNetworkError{URL: "", Address: "", From: ""}
 	_ func(int) collyrobots.Option                                                     = collyrobots.MaxInFlight
 	_ func(...dialect.Dialect) collyrobots.Option                                      = collyrobots.Shadow
 	_ func(string, ...collyrobots.Option) collyrobots.Option                           = collyrobots.ForHosts

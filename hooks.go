@@ -89,7 +89,15 @@ func (h *hooks) close(quiet bool) {
 }
 
 // fetch implements fetcher.
-func (h *hooks) fetch(userAgent string) policy.Fetch { return h.limiter.fetch(h.seam(), userAgent) }
+func (h *hooks) fetch(userAgent, from string) policy.Fetch {
+	return h.limiter.fetch(h.seam(), userAgent, lead{from, h})
+}
+
+// from implements fetcher: the user asks.
+func (h *hooks) from() string { return "" }
+
+// forbids implements fetcher.
+func (h *hooks) forbids(u *url.URL) bool { return forbidden(h.c.DisallowedDomains, u) }
 
 // collector implements fetcher.
 func (h *hooks) collector() string { return h.c.UserAgent }
@@ -129,7 +137,7 @@ func (h *hooks) onRequest(r *colly.Request) {
 // judged by what it says now. It returns the time when it is done.
 func (h *hooks) admit(q *request, r *colly.Request, now time.Time) (time.Time, error) {
 	ctx, userAgent := h.c.Context, userAgentOf(r)
-	v, err := h.decide(ctx, now, r.URL, userAgent, h)
+	v, err := h.decide(ctx, now, r.URL, userAgent, h.fetcherOf(q))
 	if err != nil {
 		return now, err
 	}
@@ -150,9 +158,18 @@ func (h *hooks) admit(q *request, r *colly.Request, now time.Time) (time.Time, e
 	return now, err
 }
 
+// fetcherOf returns who fetches robots.txt for a page: for the user, or for the site whose sitemap
+// lists it.
+func (h *hooks) fetcherOf(q *request) fetcher {
+	if q.fed == nil || q.fed.from == "" {
+		return h
+	}
+	return ledFetcher{h, q.fed.from}
+}
+
 // judgeAgain judges a page by what is known now: it has waited, or a callback has changed it.
 func (h *hooks) judgeAgain(q *request, r *colly.Request, now time.Time) error {
-	v, err := h.decide(h.c.Context, now, r.URL, userAgentOf(r), h)
+	v, err := h.decide(h.c.Context, now, r.URL, userAgentOf(r), h.fetcherOf(q))
 	if err != nil {
 		return err
 	}

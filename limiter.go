@@ -2,10 +2,15 @@ package collyrobots
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/backend"
@@ -22,12 +27,17 @@ type limiter struct {
 	hosts  *pace.Hosts
 	client *http.Client // for the plugin's own exchanges; nil: the collector's
 	report *report
+
+	networks networks
 }
 
 func newLimiter(s *settings, client *http.Client, r *report) *limiter {
 	rules := func(host string) *pace.Rules { return &s.of(host).pace }
-	return &limiter{pace.New(rules), client, r}
+	return &limiter{hosts: pace.New(rules), client: client, report: r}
 }
+
+// longAfter is as long after its file as any crawl delay is kept.
+const longAfter = 365 * 24 * time.Hour
 
 // setCrawlDelay puts the crawl delay that a robots.txt asks a reader for in force. It lapses a while
 // after the file, unless somebody goes on using that: the request for the next copy is paced, too.
@@ -36,7 +46,7 @@ func (l *limiter) setCrawlDelay(now time.Time, host *pace.Host, s *hostSettings,
 	if until.Before(now) {
 		until = now
 	}
-	until = until.Add(max(delay, time.Minute))
+	until = until.Add(min(max(delay, time.Minute), longAfter))
 	if host.SetCrawlDelay(now, pace.Source{Scheme: pol.Authority.Scheme, Reader: reader}, delay, until) && s.tooLong(delay) {
 		l.report.log.Warn("crawl delay is over MaxDelay", "robots", pol.RobotsURL(), "delay", delay, "limit", s.pace.MaxDelay, "skipped", s.over == Skip)
 	}
@@ -100,11 +110,22 @@ func (l *limiter) sayWhy(now time.Time, host *pace.Host, pol *policy.Policy) {
 	}
 }
 
-// fetch returns how robots.txt is fetched for a collector with this seam, which may be nil.
-func (l *limiter) fetch(s *backend.Seam, userAgent string) policy.Fetch {
+// fetch returns how robots.txt is fetched for a collector with this seam, which may be nil, and this
+// user agent. led says who led there.
+func (l *limiter) fetch(s *backend.Seam, userAgent string, led lead) policy.Fetch {
 	f := policy.Fetch{UserAgent: userAgent}
+	site := "" // whose robots.txt it is
 	f.Do = func(req *http.Request) (*http.Response, error) {
-		resp, _, err := l.exchange(s, req, 0, nil)
+		from, at := led, hostOf(req.URL)
+		if site == "" {
+			site = at
+		} else if at != site {
+			from.host = site
+		}
+		resp, _, err := l.exchange(s, req, 0, from, nil)
+		if isForbidden(err) {
+			err = fmt.Errorf("%w: %w", policy.ErrForbidden, err)
+		}
 		return resp, err
 	}
 	switch {
@@ -116,17 +137,40 @@ func (l *limiter) fetch(s *backend.Seam, userAgent string) policy.Fetch {
 	return f
 }
 
+// A lead says how the plugin came to a URL.
+type lead struct {
+	host string // that led there; "": the user asks for it
+	user interface {
+		forbids(u *url.URL) bool // reports whether u's domain is never to be asked
+	}
+}
+
+// hostOf returns the name under which u's host is known; "": it has none.
+func hostOf(u *url.URL) string {
+	a, _ := dialect.AuthorityOf(u)
+	return a.Host
+}
+
+// isForbidden reports whether a request was not sent because of where it would have gone.
+func isForbidden(err error) bool {
+	private := (*PrivateNetworkError)(nil)
+	return errors.As(err, &private) || errors.Is(err, colly.ErrForbiddenDomain)
+}
+
 // exchange makes one HTTP exchange on the plugin's own account (robots.txt, sitemaps): paced as
 // everything that goes to the host, through the collector's proxy and TLS settings, without its
 // cookies, and following no redirect. timeout is for the exchange alone, from its start to the end
 // of the body, without the wait before it; 0: none. allowed is asked after the wait; nil: nobody is.
 // began is when the exchange started, the zero time if it did not.
-func (l *limiter) exchange(s *backend.Seam, req *http.Request, timeout time.Duration, allowed func() error) (resp *http.Response, began time.Time, err error) {
+func (l *limiter) exchange(s *backend.Seam, req *http.Request, timeout time.Duration, from lead, allowed func() error) (resp *http.Response, began time.Time, err error) {
 	a, err := dialect.AuthorityOf(req.URL)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
 	x := &exchange{limiter: l, ctx: req.Context(), host: l.hosts.At(time.Now(), a.Host)}
+	if x.guard, err = l.ask(from, a.Host, req.URL); err != nil {
+		return nil, time.Time{}, err
+	}
 	if err := policy.Wait(x.ctx, x.start); err != nil {
 		return nil, time.Time{}, err
 	}
@@ -139,6 +183,15 @@ func (l *limiter) exchange(s *backend.Seam, req *http.Request, timeout time.Dura
 	began = time.Now()
 	resp, err = backend.Do(l.transport(s), req, timeout, x)
 	return resp, began, err
+}
+
+// ask returns nil, or why u, which is on host, may not be asked for since it was led there. guard is
+// for what only the connection tells.
+func (l *limiter) ask(from lead, host string, u *url.URL) (guard *PrivateNetworkError, err error) {
+	if from.host != "" && from.host != host && from.user.forbids(u) {
+		return nil, fmt.Errorf("collyrobots: %s leads to %s: %w", from.host, u.Redacted(), colly.ErrForbiddenDomain)
+	}
+	return l.networks.guard(from.host, host, u)
 }
 
 // transport returns what the plugin's own exchanges go through.
@@ -158,6 +211,26 @@ type exchange struct {
 	host    *pace.Host
 	ticket  pace.Ticket
 	ctx     context.Context
+	guard   *PrivateNetworkError // what becomes of it if it would go to a private address; nil: it may
+}
+
+// Guarded implements backend.Trip.
+func (x *exchange) Guarded() bool { return x.guard != nil }
+
+// Peer implements backend.Trip.
+func (x *exchange) Peer(hop string, addr net.Addr) error {
+	ip, private := peerIsPrivate(addr)
+	switch {
+	case !private || !isHop(x.host.Name(), hop):
+		return nil
+	case x.guard == nil:
+		x.limiter.networks.meet(x.host.Name())
+		return nil
+	}
+	x.limiter.networks.refuse(x.host.Name(), ip)
+	err := *x.guard
+	err.Address = ip.String()
+	return &err
 }
 
 // start waits until x may go on the wire, ahead of the pages that wait for their host.

@@ -50,6 +50,8 @@ type config struct {
 	store     store.Store
 	log       *slog.Logger
 	client    *http.Client
+
+	privateNetworks bool
 }
 
 // configure applies opts and reports every fault at once.
@@ -295,4 +297,16 @@ func Logger(l *slog.Logger) Option {
 // Its cookie jar and redirect handler are not used.
 func HTTPClient(client *http.Client) Option {
 	return option("HTTPClient", func(c *config) { c.client = client }, faultIf(client == nil, "HTTPClient", "the client is nil"))
+}
+
+// AllowPrivateNetworks lets public sites send the crawler to private, loopback and link-local
+// addresses, and to others that are not of the public internet. Without it the plugin follows no
+// redirect, Sitemap line or entry of a sitemap from a public host to such an address, whether the URL
+// has it or the name of the host; pages get a *PrivateNetworkError, also in a dry run. What the
+// program visits itself goes where it says, and hosts at such addresses may lead to others.
+//
+// Names are looked at when they have been resolved, as far as the transport is an *http.Transport
+// that connects by itself. A proxy resolves names where nobody here sees it.
+func AllowPrivateNetworks() Option {
+	return option("AllowPrivateNetworks", func(c *config) { c.privateNetworks = true })
 }

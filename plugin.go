@@ -51,6 +51,7 @@ func New(opts ...Option) (*Plugin, error) {
 	}
 	report := &report{log: config.log, onDenied: config.onDenied, heard: config.heard}
 	limiter := newLimiter(&config.settings, config.client, report)
+	limiter.networks.allowed = config.privateNetworks
 	policies := newPolicies(len(config.all()), config.shadows, config.store, report)
 	policies.changed = changes{config.onChanged, limiter}.put
 	c := &core{requests: newRequests(), shadows: newShadows(config.shadows)}
@@ -175,7 +176,7 @@ func (p *Plugin) own() (userAgent string, f fetcher) {
 	if h := p.first(); h != nil {
 		return h.c.UserAgent, h
 	}
-	return nobody, seamFetcher{p.limiter, nil, ""}
+	return nobody, seamFetcher{limiter: p.limiter}
 }
 
 // Close ends the plugin: requests that wait end at once, and so does the reading of robots.txt files

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,10 +70,20 @@ func newPolicies(settings int, shadows []dialect.Dialect, s store.Store, r *repo
 // A fetcher tells how robots.txt is fetched on behalf of somebody. It is asked on the goroutine of
 // the request, and only if there is something to fetch.
 type fetcher interface {
-	fetch(userAgent string) policy.Fetch
-	seam() *backend.Seam // of the client to fetch with; nil: none
-	collector() string   // the collector's UserAgent; "": not known
+	fetch(userAgent, from string) policy.Fetch // from is a host that led there; "": the user asks
+	from() string                              // the same, of whom it fetches for
+	seam() *backend.Seam                       // of the client to fetch with; nil: none
+	forbids(u *url.URL) bool                   // reports whether the user has forbidden u's domain
+	collector() string                         // the collector's UserAgent; "": not known
 }
+
+// A ledFetcher fetches for what a host has led to.
+type ledFetcher struct {
+	fetcher
+	host string
+}
+
+func (f ledFetcher) from() string { return f.host }
 
 // get returns the policy of an authority. The error is ctx's cause, or ErrClosed.
 func (p *policies) get(ctx context.Context, now time.Time, s *hostSettings, a dialect.Authority, userAgent string, f fetcher) (*policy.Policy, *reader, error) {
@@ -92,11 +103,16 @@ func (r *reader) get(ctx context.Context, now time.Time, cache *policy.Cache, a 
 	if pol := cache.Known(ctx, now, a); pol != nil {
 		return pol, nil
 	}
-	pol, err := cache.Get(ctx, a, f.fetch(userAgent))
-	if errors.Is(err, policy.ErrClosed) {
-		err = ErrClosed
+	for {
+		pol, err := cache.Get(ctx, a, f.fetch(userAgent, f.from()))
+		if errors.Is(err, policy.ErrClosed) {
+			err = ErrClosed
+		}
+		if err == nil && pol.Forbidden() && f.from() == "" {
+			continue // to somebody else, whose fetch it was
+		}
+		return pol, err
 	}
-	return pol, err
 }
 
 // renewed reports whether a policy is known that is newer than one which holds no more.
@@ -138,7 +154,7 @@ func (p *policies) open(s *hostSettings, key readerKey, tokens []string, userAge
 		}
 	}
 	if tokens[0] == "" && userAgent != nobody && !s.byCollector() {
-		p.report.warn("the user agent names no crawler, so only the groups for * of each robots.txt apply: set ProductToken", "userAgent", userAgent)
+		p.report.warn("the user agent names no crawler, so only the groups for * of each robots.txt apply: set ProductToken", "agent", userAgent)
 	}
 	r := &reader{name: key.name, cache: p.read(s, s.dialect, key.name, tokens, true)}
 	for _, d := range p.shadows {

@@ -7,11 +7,13 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/gocolly/colly/v2"
 
+	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/sitemap"
@@ -82,33 +84,51 @@ type feeder struct {
 }
 
 // Allowed implements feed.Crawl.
-func (f *feeder) Allowed(ctx context.Context, u *url.URL) (bool, feed.Result) {
-	v, err := f.decide(ctx, time.Now(), u, f.userAgent, f.fetcher)
+func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, u *url.URL) (bool, feed.Result) {
+	guard, err := f.limiter.ask(f.led(site), hostOf(u), u)
 	if err == nil {
-		err = f.refuse(v, u, func(error) {})
+		err = f.judge(ctx, u, guard)
 	}
 	if err == nil {
 		return true, feed.Done
 	}
 	f.report.notSent(u, err, false)
+	if isForbidden(err) {
+		return false, feed.Done
+	}
 	if denied := (*DisallowedError)(nil); errors.As(err, &denied) && f.user.Denied != nil {
 		f.user.Denied(denied.Decision)
 	}
 	return false, resultOf(ctx, 0, err)
 }
 
+// led says that a site led to something.
+func (f *feeder) led(site dialect.Authority) lead { return lead{site.Host, f.fetcher} }
+
+// judge returns nil if u may be fetched. A guard says that who led to it may not lead everywhere.
+func (f *feeder) judge(ctx context.Context, u *url.URL, guard *PrivateNetworkError) error {
+	by := f.fetcher
+	if guard != nil {
+		by = ledFetcher{by, guard.From}
+	}
+	v, err := f.decide(ctx, time.Now(), u, f.userAgent, by)
+	if err != nil {
+		return err
+	}
+	return f.refuse(v, u, func(error) {})
+}
+
 // Get implements feed.Crawl.
-func (f *feeder) Get(ctx context.Context, u *url.URL, header http.Header, timeout time.Duration) (*http.Response, time.Time, error) {
+func (f *feeder) Get(ctx context.Context, site dialect.Authority, u *url.URL, header http.Header, timeout time.Duration) (*http.Response, time.Time, error) {
 	if !hasRobots(u) {
 		return nil, time.Time{}, fmt.Errorf("collyrobots: sitemap %s is not an http or https URL", u.Redacted())
 	}
-	allowed := func() error {
-		v, err := f.decide(ctx, time.Now(), u, f.userAgent, f.fetcher)
-		if err != nil {
-			return err
-		}
-		return f.refuse(v, u, func(error) {})
+	from := f.led(site)
+	guard, err := f.limiter.ask(from, hostOf(u), u)
+	if err != nil {
+		return nil, time.Time{}, err
 	}
+	allowed := func() error { return f.judge(ctx, u, guard) }
 	if err := allowed(); err != nil {
 		return nil, time.Time{}, err
 	}
@@ -118,7 +138,7 @@ func (f *feeder) Get(ctx context.Context, u *url.URL, header http.Header, timeou
 	}
 	req.Header = header
 	req.Header.Set("User-Agent", f.userAgent)
-	return f.limiter.exchange(f.fetcher.seam(), req, timeout, allowed)
+	return f.limiter.exchange(f.fetcher.seam(), req, timeout, from, allowed)
 }
 
 // Slots implements feed.Crawl.
@@ -130,7 +150,7 @@ func (f *feeder) Slots() *feed.Slots {
 }
 
 // Visit implements feed.Crawl: it gives a page to the Sink or the collector.
-func (f *feeder) Visit(e sitemap.Entry, done func(feed.Result)) (taken bool) {
+func (f *feeder) Visit(site dialect.Authority, e sitemap.Entry, done func(feed.Result)) (taken bool) {
 	if f.user.Sink != nil {
 		if f.user.Sink(e.Loc) != nil {
 			done(feed.Failed)
@@ -140,6 +160,9 @@ func (f *feeder) Visit(e sitemap.Entry, done func(feed.Result)) (taken bool) {
 		return true
 	}
 	page := &fedPage{done: done}
+	if !hasHost(e.Loc, site.Host) {
+		page.from = site.Host
+	}
 	ctx := contextOf(e)
 	ctx.Put(ctxPage, page)
 	err := f.visit(e.Loc, ctx)
@@ -154,6 +177,13 @@ func (f *feeder) Visit(e sitemap.Entry, done func(feed.Result)) (taken bool) {
 		page.end(resultOf(f.c.Context, 0, err))
 	}
 	return true
+}
+
+// hasHost reports whether loc is plainly on host.
+func hasHost(loc, host string) bool {
+	_, rest, _ := strings.Cut(loc, "://")
+	rest, ok := strings.CutPrefix(rest, host)
+	return ok && (rest == "" || rest[0] == '/')
 }
 
 // visit is the collector's Visit with a context.
@@ -208,6 +238,7 @@ func resultOf(ctx context.Context, status int, err error) feed.Result {
 // the first request to claim it holds it. All methods of a nil page do nothing.
 type fedPage struct {
 	done  func(feed.Result)
+	from  string // the host whose sitemap lists it, if it is not its own
 	mu    sync.Mutex
 	page  *colly.Request
 	timer *time.Timer

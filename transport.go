@@ -5,7 +5,10 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
+
+	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/policy"
@@ -46,6 +49,13 @@ func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, er
 		}
 		var err error
 		if q, err = t.admit(s, req); err != nil {
+			return nil, err
+		}
+	}
+	if q.fed != nil && req.Response == nil {
+		var err error
+		if q.guard, err = t.limiter.networks.guard(q.fed.from, q.host.Name(), req.URL); err != nil {
+			q.close()
 			return nil, err
 		}
 	}
@@ -97,13 +107,34 @@ func (t *transport) takeTurn(q *request, s *backend.Seam, req *http.Request) err
 }
 
 func (t *transport) judgeHop(ctx context.Context, q *request, s *backend.Seam, req *http.Request) error {
-	v, err := t.decide(ctx, time.Now(), req.URL, req.UserAgent(), seamFetcher{t.limiter, s, q.name})
+	guard, err := t.guard(req)
 	if err != nil {
 		return err
 	}
+	f := seamFetcher{t.limiter, s, q.name, ""}
+	if guard != nil {
+		f.host = guard.From
+	}
+	v, err := t.decide(ctx, time.Now(), req.URL, req.UserAgent(), f)
+	if err != nil {
+		return err
+	}
+	if private := (*PrivateNetworkError)(nil); v.policy.Forbidden() && errors.As(v.policy.Err(), &private) {
+		guard.Address = private.Address
+		return guard
+	}
+	q.guard = guard
 	q.set(v)
 	t.sitemaps.offer(v.policy)
 	return t.refuse(v, req.URL, func(err error) { t.report.notSent(req.URL, err, true) })
+}
+
+// guard returns what guards a redirect hop; nil: nothing has to.
+func (t *transport) guard(req *http.Request) (*PrivateNetworkError, error) {
+	if req.Response == nil || req.Response.Request == nil {
+		return nil, nil
+	}
+	return t.limiter.networks.guard(hostOf(req.Response.Request.URL), hostOf(req.URL), req.URL)
 }
 
 // A seamFetcher fetches robots.txt for a request of which only the seam is known; nil is of none.
@@ -111,12 +142,23 @@ type seamFetcher struct {
 	limiter *limiter
 	through *backend.Seam
 	name    string // the collector's UserAgent; "": not known
+	host    string // that led to the request; "": the user asks
 }
 
-func (f seamFetcher) fetch(userAgent string) policy.Fetch {
-	return f.limiter.fetch(f.through, userAgent)
+func (f seamFetcher) fetch(userAgent, from string) policy.Fetch {
+	return f.limiter.fetch(f.through, userAgent, lead{from, f})
 }
+
+func (f seamFetcher) from() string { return f.host }
 
 func (f seamFetcher) seam() *backend.Seam { return f.through }
 
 func (f seamFetcher) collector() string { return f.name }
+
+// forbids implements fetcher. Which collector of the seam asks is not known.
+func (f seamFetcher) forbids(u *url.URL) bool {
+	if f.through == nil {
+		return false
+	}
+	return slices.ContainsFunc(f.through.Collectors(), func(c *colly.Collector) bool { return forbidden(c.DisallowedDomains, u) })
+}

@@ -39,6 +39,7 @@ var logKeys = []string{
 	"skipped", // whether the host is left out
 	"stale",   // whether an earlier copy is used
 	"token",   // a product token
+	"why",     // what a host waits for: the line, or the option
 	"until",   // when that is over, or will be looked at again
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -39,6 +40,8 @@ func redirecting(t *testing.T) *httptest.Server {
 // A watcher governs collectors: it asks a function about redirect hops, and counts.
 type watcher struct {
 	hop                                 func(hop *http.Request) error
+	guard                               func(hop string, addr net.Addr) error
+	peers                               atomic.Int32
 	asked, sent, answers, ended, resent atomic.Int32
 }
 
@@ -53,6 +56,15 @@ func (w *watcher) Before(_ *backend.Seam, req *http.Request) (backend.Trip, erro
 }
 
 type trip struct{ *watcher }
+
+func (w trip) Guarded() bool { return w.guard != nil }
+func (w trip) Peer(hop string, addr net.Addr) error {
+	w.peers.Add(1)
+	if w.guard != nil {
+		return w.guard(hop, addr)
+	}
+	return nil
+}
 
 func (w trip) Sent()        { w.sent.Add(1) }
 func (w trip) Again() error { w.resent.Add(1); return nil }
@@ -171,6 +183,60 @@ func TestASecondAttemptIsAskedAbout(t *testing.T) {
 	}
 	if resent, ended := w.resent.Load(), w.ended.Load(); resent != 1 || ended != 3 {
 		t.Errorf("%d second attempts, %d exchanges; want 1 of 3", resent, ended)
+	}
+}
+
+// What is refused for its address is not written, on a new connection nor on one that was kept.
+func TestARefusedAddressIsNotAsked(t *testing.T) {
+	for name, h2 := range map[string]bool{"HTTP/1": false, "HTTP/2": true} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int32
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/mine" {
+					asked.Add(1)
+				}
+			}))
+			if server.EnableHTTP2 = h2; h2 {
+				server.StartTLS()
+			} else {
+				server.Start()
+			}
+			defer server.Close()
+			refused := errors.New("refused")
+			guarded := &watcher{guard: func(hop string, addr net.Addr) error {
+				if hop != server.Listener.Addr().String() || addr.String() != hop {
+					t.Errorf("asked about %s at %s", hop, addr)
+				}
+				return refused
+			}}
+			send := func(path string, w *watcher) error {
+				req, err := http.NewRequest(http.MethodGet, server.URL+path, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp, err := backend.Do(server.Client().Transport, req, 0, trip{w})
+				if err == nil {
+					io.Copy(io.Discard, resp.Body)
+					err = resp.Body.Close()
+				}
+				return err
+			}
+			for i := range 50 {
+				if err := send(fmt.Sprint("/", i), guarded); !errors.Is(err, refused) {
+					t.Fatalf("%v, want the refusal", err)
+				}
+				if err := send("/mine", &watcher{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if told := guarded.peers.Load(); told != 50 {
+				t.Errorf("asked %d times, want once for each exchange", told)
+			}
+			server.Close() // waits for what it was asked
+			if n := asked.Load(); n != 0 {
+				t.Errorf("%d requests were written", n)
+			}
+		})
 	}
 }
 

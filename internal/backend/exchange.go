@@ -2,9 +2,12 @@ package backend
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/netip"
 	"sync"
 	"time"
 )
@@ -22,8 +25,10 @@ type exchange struct {
 	tries         int
 	handedOn      bool // the response, or an error: whoever has it ends the exchange
 
-	mu   sync.Mutex // held while trip is told of Sent and Answered: never after Ended
-	over bool
+	mu      sync.Mutex // held while trip is told of Peer, Sent and Answered: never after Ended
+	over    bool
+	refused bool   // by Peer
+	hop     string // "host:port" that the attempt goes to: the server, or a proxy
 }
 
 // begin starts an exchange that may take timeout, if that is more than 0. The time that Trip.Again
@@ -31,7 +36,10 @@ type exchange struct {
 func begin(parent context.Context, timeout time.Duration, trip Trip) *exchange {
 	x := &exchange{timeout: timeout, trip: trip}
 	ctx, cancel := context.WithCancelCause(parent)
-	x.trace.GetConn, x.trace.WroteHeaders = x.try, x.sent
+	x.trace.GetConn, x.trace.GotConn, x.trace.WroteHeaders = x.try, x.connected, x.sent
+	if trip.Guarded() {
+		x.trace.ConnectStart = x.dialling
+	}
 	x.ctx, x.cancel = httptrace.WithClientTrace(ctx, &x.trace), cancel
 	if timeout > 0 {
 		x.timer = time.AfterFunc(timeout, x.timedOut)
@@ -41,7 +49,10 @@ func begin(parent context.Context, timeout time.Duration, trip Trip) *exchange {
 
 // try is called before each attempt of net/http to send the request, on the goroutine that makes
 // it.
-func (x *exchange) try(string) {
+func (x *exchange) try(hop string) {
+	x.mu.Lock()
+	x.hop = hop
+	x.mu.Unlock()
 	if x.tries++; x.tries == 1 {
 		return
 	}
@@ -54,6 +65,41 @@ func (x *exchange) try(string) {
 	if err := x.trip.Again(); err != nil {
 		x.cancel(err)
 	}
+}
+
+// dialling is called before a connection to an address is made, on a goroutine of the transport's.
+// net/http does not end a dial with the request that it is for, so the connection may be made all the
+// same; but nothing is asked on it.
+func (x *exchange) dialling(_, address string) {
+	if addr, err := netip.ParseAddrPort(address); err == nil {
+		x.meet(net.TCPAddrFromAddrPort(addr))
+	}
+}
+
+// connected is called when there is a connection, a new one or one that was kept, before the request
+// is written on it: net/http does that also if the exchange has been cancelled, but in HTTP/2.
+func (x *exchange) connected(info httptrace.GotConnInfo) {
+	if x.meet(info.Conn.RemoteAddr()) {
+		return
+	}
+	if secure, ok := info.Conn.(*tls.Conn); !ok || secure.ConnectionState().NegotiatedProtocol != "h2" {
+		info.Conn.Close()
+	}
+}
+
+// meet tells of an address, and cancels the exchange if it may not go there. It reports whether it
+// may.
+func (x *exchange) meet(addr net.Addr) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.over || x.refused {
+		return !x.refused
+	}
+	if err := x.trip.Peer(x.hop, addr); err != nil {
+		x.refused = true
+		x.cancel(err)
+	}
+	return !x.refused
 }
 
 // sent is called when the headers of a request were written, on a goroutine of the transport's.

@@ -272,6 +272,18 @@ func (s *Seam) governor(req *http.Request) Governor {
 	return nil
 }
 
+// Collectors returns the collectors of this seam that have a governor.
+func (s *Seam) Collectors() (all []*colly.Collector) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.owners {
+		if c := o.collector.Value(); c != nil {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
 // Transport returns the transport below the seam: the collector's, with its proxy and its TLS
 // settings.
 func (s *Seam) Transport() http.RoundTripper {

@@ -3,6 +3,7 @@ package backend
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"time"
@@ -23,6 +24,13 @@ type Governor interface {
 
 // A Trip is told of one exchange on the wire, in the order of its methods.
 type Trip interface {
+	// Guarded reports whether Peer is asked about addresses before they are dialled.
+	Guarded() bool
+	// Peer is told the address of the connection on which the request is about to be written, and, if
+	// Guarded, of those that are dialled for it. hop is the "host:port" that has the address: the
+	// server's, or a proxy's. Its error ends the exchange, and the request is not written. Of a
+	// transport that is no *http.Transport nothing is told.
+	Peer(hop string, addr net.Addr) error
 	// Sent is told when the request's headers were written, if the transport reports that.
 	Sent()
 	// Again is asked when net/http sends the request once more, because the server dropped the
@@ -197,6 +205,8 @@ func Do(rt http.RoundTripper, req *http.Request, timeout time.Duration, trip Tri
 // nobody is the Trip of what no governor is told of.
 type nobody struct{}
 
+func (nobody) Guarded() bool                { return false }
+func (nobody) Peer(string, net.Addr) error  { return nil }
 func (nobody) Sent()                        {}
 func (nobody) Again() error                 { return nil }
 func (nobody) Answered(*http.Response) bool { return false }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/sitemap"
 	"github.com/collyrobots/collyrobots/store"
 )
@@ -21,10 +22,16 @@ type sink struct {
 	n   int
 }
 
-func (s *sink) Slots() *Slots                                    { return nil }
-func (s *sink) Allowed(context.Context, *url.URL) (bool, Result) { return true, Done }
-func (s *sink) Visit(_ sitemap.Entry, done func(Result)) bool    { s.n++; done(Done); return true }
-func (s *sink) Get(_ context.Context, u *url.URL, _ http.Header, _ time.Duration) (*http.Response, time.Time, error) {
+func (s *sink) Slots() *Slots { return nil }
+func (s *sink) Allowed(context.Context, dialect.Authority, *url.URL) (bool, Result) {
+	return true, Done
+}
+func (s *sink) Visit(_ dialect.Authority, _ sitemap.Entry, done func(Result)) bool {
+	s.n++
+	done(Done)
+	return true
+}
+func (s *sink) Get(_ context.Context, _ dialect.Authority, u *url.URL, _ http.Header, _ time.Duration) (*http.Response, time.Time, error) {
 	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(s.get(u))}, time.Now(), nil
 }
 

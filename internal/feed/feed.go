@@ -78,20 +78,20 @@ type Crawl interface {
 	// Allowed reports whether the page u may be fetched. If not, the result says what becomes of
 	// it: Done if it is denied for good, Failed if a later run should ask again, Unfinished if the
 	// crawl has ended. u is the crawl's until Allowed returns. It is called on the walk's
-	// goroutine.
-	Allowed(ctx context.Context, u *url.URL) (bool, Result)
+	// goroutine. site is whose sitemap lists the page.
+	Allowed(ctx context.Context, site dialect.Authority, u *url.URL) (bool, Result)
 
 	// Get makes one exchange with a sitemap's server when its turn has come, and follows no
 	// redirect. The crawl adds the user agent, and refuses what robots.txt does. timeout bounds the
 	// exchange from its start to the end of the body; began is when it started, the zero time if it
-	// did not.
-	Get(ctx context.Context, u *url.URL, header http.Header, timeout time.Duration) (resp *http.Response, began time.Time, err error)
+	// did not. site is whose sitemap it is.
+	Get(ctx context.Context, site dialect.Authority, u *url.URL, header http.Header, timeout time.Duration) (resp *http.Response, began time.Time, err error)
 
 	// Visit hands a page on and reports whether it was taken; one that is not is refused for good.
 	// done is to be called once for each page that is taken, from any goroutine, also before Visit
 	// returns. If it is called for one that is not taken, that counts: a page that is refused only
 	// this time has Failed, and a crawl that takes no more pages says Unfinished.
-	Visit(e sitemap.Entry, done func(Result)) (taken bool)
+	Visit(site dialect.Authority, e sitemap.Entry, done func(Result)) (taken bool)
 
 	// Slots returns where the pages of this crawl that are in flight are counted. It is nil if
 	// Visit runs a page before it returns: then there is one at a time, and nothing to wait for.

@@ -141,7 +141,7 @@ func (w *walk) get(ctx context.Context, u *url.URL, header http.Header) (*http.R
 	if err := w.spent.leave(u.Host); err != nil {
 		return nil, time.Time{}, err
 	}
-	resp, began, err := w.crawl.Get(ctx, u, header, w.spent.patience())
+	resp, began, err := w.crawl.Get(ctx, w.site, u, header, w.spent.patience())
 	if err == nil {
 		return resp, began, nil
 	}

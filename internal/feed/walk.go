@@ -51,9 +51,9 @@ func newWalk(ctx context.Context, f *Feed, crawl Crawl, site dialect.Authority) 
 	done := w.loose.finish
 	w.hand = func(e sitemap.Entry, t *ticket) bool {
 		if t == w.loose {
-			return crawl.Visit(e, done)
+			return crawl.Visit(site, e, done)
 		}
-		return crawl.Visit(e, t.finish)
+		return crawl.Visit(site, e, t.finish)
 	}
 	if f.NewestFirst {
 		w.newest.most = f.MaxURLs + spare

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
@@ -115,7 +116,7 @@ type inner struct{ *web }
 
 func (i inner) Slots() *Slots { return nil }
 
-func (i inner) Visit(e sitemap.Entry, done func(Result)) bool {
+func (i inner) Visit(_ dialect.Authority, e sitemap.Entry, done func(Result)) bool {
 	i.note(e)
 	i.nest(context.Background(), e.Loc)
 	done(Done)

@@ -82,14 +82,14 @@ func (w *world) Slots() *Slots {
 	return nil
 }
 
-func (w *world) Allowed(_ context.Context, u *url.URL) (bool, Result) {
+func (w *world) Allowed(_ context.Context, _ dialect.Authority, u *url.URL) (bool, Result) {
 	if w.allow != nil {
 		return w.allow(u)
 	}
 	return true, Done
 }
 
-func (w *world) Visit(e sitemap.Entry, done func(Result)) bool {
+func (w *world) Visit(_ dialect.Authority, e sitemap.Entry, done func(Result)) bool {
 	if w.take != nil && !w.take(e) {
 		return false
 	}
@@ -125,7 +125,7 @@ func (w *world) note(e sitemap.Entry) {
 	w.visited = append(w.visited, e.Loc)
 }
 
-func (w *world) Get(ctx context.Context, u *url.URL, h http.Header, timeout time.Duration) (*http.Response, time.Time, error) {
+func (w *world) Get(ctx context.Context, _ dialect.Authority, u *url.URL, h http.Header, timeout time.Duration) (*http.Response, time.Time, error) {
 	if w.get != nil {
 		if err := w.get(ctx, u); err != nil {
 			return nil, time.Time{}, err

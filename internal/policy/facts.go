@@ -1,6 +1,9 @@
 package policy
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // facts are what is known of an authority's robots.txt, the same under every dialect: the last
 // response that said what the file is, and the failures since. Both are immutable; neither there
@@ -64,6 +67,11 @@ func (f facts) after(o outcome) facts {
 		return facts{copy: o.copy, body: o.body}
 	}
 	return facts{f.copy, f.body, f.failure.then(o.failure)}
+}
+
+// forbidden reports whether the file was not asked for at all, because of who asked.
+func (x *failure) forbidden() bool {
+	return x != nil && x.class == noResponse && errors.Is(x.err, ErrForbidden)
 }
 
 // then returns the run x with one more failure, next, at its end. A nil run begins with it.

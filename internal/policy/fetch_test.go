@@ -401,6 +401,30 @@ func TestForbidden(t *testing.T) {
 	}
 }
 
+// TestForbiddenIsNotKept: that one caller may not ask says nothing to the next, and a copy outlives it.
+func TestForbiddenIsNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		forbidden := func(*http.Request) (*http.Response, error) { return nil, policy.ErrForbidden }
+		c := newCrawler(t, under(dialect.RFC9309()), forbidden)
+		if p := c.get(t); !p.Forbidden() || p.Meaning != policy.Unreachable {
+			t.Errorf("%v, %v", p.Meaning, p.Err())
+		}
+		c.site.says(reply(200, closed))
+		if p := c.get(t); p.Forbidden() || p.Meaning != policy.Rules || allows(p, "/x") {
+			t.Errorf("%v, %v", p.Meaning, p.Err())
+		}
+		time.Sleep(25 * time.Hour)
+		c.site.says(forbidden)
+		if p := c.get(t); !p.Forbidden() {
+			t.Errorf("%v, %v", p.Meaning, p.Err())
+		}
+		c.site.says(refuse)
+		if p := c.get(t); p.Forbidden() || p.Meaning != policy.Unreachable || c.site.asked() != 6 {
+			t.Errorf("%v, %v after %d requests", p.Meaning, p.Err(), c.site.asked())
+		}
+	})
+}
+
 // TestTriesArePaced: each try waits for the host's turn as the first does, and the limit is one for
 // all.
 func TestTriesArePaced(t *testing.T) {

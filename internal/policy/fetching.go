@@ -113,7 +113,7 @@ func (c *Cache) end(ctx context.Context, a dialect.Authority, f *fetching) {
 
 // notify calls Changed if new means something else than old.
 func (c *Cache) notify(old, new *Policy) {
-	if c.options.Changed == nil || old == nil || new == nil || !new.differs(old) {
+	if c.options.Changed == nil || old == nil || new == nil || new.Forbidden() || !new.differs(old) {
 		return
 	}
 	defer func() {
@@ -134,6 +134,11 @@ func (c *Cache) renew(ctx context.Context, a dialect.Authority, old *Policy, how
 		o := c.fetch(ctx, a, f, how)
 		if ctx.Err() != nil {
 			return nil
+		}
+		if o.failure.forbidden() {
+			p := c.policyOf(a, f.after(o))
+			c.report(p)
+			return p
 		}
 		f = c.remember(ctx, a, f, o)
 	}

@@ -123,6 +123,11 @@ func (p *Policy) Fresh(now time.Time) bool { return p != nil && instantOf(now) <
 // has something to note.
 func (p *Policy) Failing() bool { return p.failure != nil }
 
+// Forbidden reports whether a [Doer] refused to ask for the file where it should be. That says
+// something about who asked, and nothing about the site: such a policy is for those who waited for
+// that fetch, and is not kept.
+func (p *Policy) Forbidden() bool { return p.failure.forbidden() }
+
 // Stale reports whether the rules in force are an older copy, because the file could not be read at
 // the last try; Err returns why.
 func (p *Policy) Stale() bool { return p.Meaning == Rules && p.Failing() }

@@ -23,21 +23,25 @@ func (g *Group) number(target string, normal int) uint32 {
 // odd is the number of no rule: the target must be brought into normal form first.
 const odd = math.MaxUint32
 
-// needed returns how many octets of a target must be in normal form before the
-// heads of all rules can be compared with it. That is one more than the longest
-// head has, since a fragment may begin there, and enough to know /robots.txt from
-// a longer path. Wildcards without a head, and those in an index, need all of it.
-func (g *Group) needed() uint16 {
-	n := len("/robots.txt")
+// heads returns how many octets of a target a look at the heads of all rules
+// needs. A wildcard without a head, or with a slash only, is looked for in the
+// whole target.
+func (g *Group) heads() (n int) {
 	for i := range g.count {
 		r := g.rule(i)
 		size := len(g.head(i, r))
-		if r.flags&wild != 0 && (size <= 1 || g.index != nil) {
-			return math.MaxUint16
+		if r.flags&wild != 0 && size <= 1 {
+			return math.MaxInt
 		}
 		n = max(n, size)
 	}
-	return uint16(min(n+1, math.MaxUint16))
+	return n
+}
+
+// reachOf returns Group.reach for what is looked at first: one octet more, since a
+// fragment may begin there, and enough to know /robots.txt from a longer path.
+func reachOf(n int) uint16 {
+	return uint16(min(max(n, len("/robots.txt")), math.MaxUint16-1) + 1)
 }
 
 // first returns how many octets of a target must be in normal form to begin with.

@@ -40,10 +40,13 @@ func (r *Rules) Group(tokens ...string) *Group {
 	c.reset(r, v)
 	c.collect(func(value string) bool { return v.naming.rank(value, tokens) == best })
 	g := &Group{dialect: r.dialect, count: uint32(len(c.drafts)), delay: c.delay, data: c.pack()}
-	if g.count >= indexFrom {
-		g.index = newIndex(g)
+	if g.count < indexFrom {
+		g.reach = reachOf(g.heads())
+	} else {
+		var reach int
+		g.index, reach = newIndex(g)
+		g.reach = reachOf(reach)
 	}
-	g.reach = g.needed()
 	c.reset(nil, nil)
 	compilers.Put(c)
 	return g

@@ -13,30 +13,30 @@ type heads struct {
 }
 
 func newHeads(g *Group, rules []uint32) heads {
-	lengths := make([]uint32, len(rules))
-	for k, i := range rules {
-		lengths[k] = uint32(len(g.head(i, g.rule(i))))
-	}
-	slices.Sort(lengths)
-	h := heads{
-		lengths: slices.Clone(slices.Compact(lengths)),
-		table:   make([]uint32, tableSize(len(rules))),
-	}
+	h := heads{table: make([]uint32, tableSize(len(rules)))}
 	for _, i := range rules {
-		h.insert(g, i)
+		r := g.rule(i)
+		head := g.head(i, r)
+		h.insert(g, i, r, maphash.String(seed, head))
+		if n := len(h.lengths); n == 0 || h.lengths[n-1] != uint32(len(head)) {
+			h.lengths = append(h.lengths, uint32(len(head)))
+		}
 	}
+	slices.Sort(h.lengths)
+	h.lengths = slices.Clone(slices.Compact(h.lengths))
 	return h
 }
 
-// insert puts a rule into the table, unless a more specific one is the same.
-func (h *heads) insert(g *Group, i uint32) {
-	for slot := maphash.String(seed, g.head(i, g.rule(i))); ; slot++ {
+// insert puts the i-th rule, r, into the table, unless a more specific one is the
+// same.
+func (h *heads) insert(g *Group, i uint32, r rule, hash uint64) {
+	for slot := hash; ; slot++ {
 		entry := &h.table[slot&uint64(len(h.table)-1)]
 		if *entry == 0 {
 			*entry = i + 1
 			return
 		}
-		if g.same(*entry-1, i) {
+		if g.same(g.rule(*entry-1), r) {
 			return
 		}
 	}

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"hash/maphash"
+	"math"
 	"math/bits"
 	"math/rand/v2"
 )
@@ -17,35 +18,41 @@ type index struct {
 	wilds wilds
 }
 
-// newIndex makes an index of the rules of g.
-func newIndex(g *Group) *index {
-	byHead, byText := sortRules(g)
-	return &index{newHeads(g, byHead), newWilds(g, byText)}
-}
-
-// sortRules returns the rules of g that are found by their head and the others:
-// those with wildcards whose head is short, shared by many, or so long that there
-// may be very many lengths.
-func sortRules(g *Group) (byHead, byText []uint32) {
-	const shortest, longest, mostShared = 4, 64, 4
-	var wildcard, hashes []uint32
-	byHead = make([]uint32, 0, g.count)
+// newIndex makes an index of the rules of g. A target must be in normal form as far
+// as reach says before the index is asked: of wildcards it is asked for all of it.
+func newIndex(g *Group) (x *index, reach int) {
+	var wildcard []uint32
+	literal := make([]uint32, 0, g.count)
 	for i := range g.count {
-		if g.rule(i).flags&wild == 0 {
-			byHead = append(byHead, i)
+		if g.flags(i)&wild == 0 {
+			literal = append(literal, i)
 		} else {
 			wildcard = append(wildcard, i)
 		}
 	}
-	sharing := make([]uint32, tableSize(len(wildcard))) // by the hash of a head
-	for _, i := range wildcard {
-		h := uint32(maphash.String(seed, g.head(i, g.rule(i)))) & uint32(len(sharing)-1)
-		hashes = append(hashes, h)
-		sharing[h]++
+	byHead, byText := sortWildcards(g, wildcard)
+	x = &index{newHeads(g, append(literal, byHead...)), newWilds(g, byText)}
+	if len(wildcard) > 0 {
+		return x, math.MaxInt
+	}
+	return x, int(x.heads.lengths[len(x.heads.lengths)-1])
+}
+
+// sortWildcards returns the rules that are found by their head and the others:
+// those whose head is short, shared by many, or so long that there may be very many
+// lengths.
+func sortWildcards(g *Group, wildcard []uint32) (byHead, byText []uint32) {
+	const shortest, longest, mostShared = 4, 64, 4
+	sharing := make([]uint32, tableSize(len(wildcard))) // by the hash of a head; 0: of none
+	hashes := make([]uint32, len(wildcard))
+	for k, i := range wildcard {
+		if n := int(g.probe(i).at) + 1; shortest <= n && n <= longest {
+			hashes[k] = uint32(maphash.String(seed, g.head(i, g.rule(i))))&uint32(len(sharing)-1) | 1
+			sharing[hashes[k]]++
+		}
 	}
 	for k, i := range wildcard {
-		n := len(g.head(i, g.rule(i)))
-		if shortest <= n && n <= longest && sharing[hashes[k]] <= mostShared {
+		if h := hashes[k]; h != 0 && sharing[h] <= mostShared {
 			byHead = append(byHead, i)
 		} else {
 			byText = append(byText, i)

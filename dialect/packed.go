@@ -3,7 +3,6 @@ package dialect
 import (
 	"encoding/binary"
 	"math"
-	"strings"
 	"unsafe"
 )
 
@@ -38,27 +37,19 @@ const (
 )
 
 // A probe is an octet that a target must have for a rule and the place where it
-// must stand: the last one of the rule's head, or of the 256 that can be counted.
-// It spares most rules a closer look.
+// must stand. It spares most rules a closer look. It is the last octet of the head
+// of the rule, the text before the first wildcard, or of the 256 octets of it that
+// can be counted.
 type probe struct{ at, octet byte }
 
 // probeFor returns the probe of a rule with this head. Every target has the octet
 // that is asked for if there is none.
-func probeFor(head string) probe {
-	if head == "" {
+func probeFor[T string | []byte](head T) probe {
+	if len(head) == 0 {
 		return probe{0, '/'}
 	}
 	n := min(len(head), math.MaxUint8+1)
 	return probe{byte(n - 1), head[n-1]}
-}
-
-// head returns the octets that a target must begin with for a rule: its text, or
-// what stands before the first wildcard of it.
-func (f flags) head(text string) string {
-	if f&wild != 0 {
-		return text[:strings.IndexByte(text, '*')]
-	}
-	return text
 }
 
 // probe returns the probe of the i-th rule.
@@ -73,6 +64,9 @@ func (g *Group) rule(i uint32) rule {
 	size := load32(p[4:])
 	return rule{load32(p), size & lowMask, load32(p[7:]) >> 8, flags(size >> 24)}
 }
+
+// flags returns the flags of the i-th rule.
+func (g *Group) flags(i uint32) flags { return flags(g.data[g.count*probeSize+i*recordSize+7]) }
 
 // text returns what r matches with.
 func (g *Group) text(r rule) string { return g.data[r.at : r.at+r.size] }
@@ -90,9 +84,8 @@ func (g *Group) head(i uint32, r rule) string {
 }
 
 // same reports whether two rules match the same targets because they are the same.
-func (g *Group) same(i, j uint32) bool {
+func (g *Group) same(a, b rule) bool {
 	const kinds = anchored | wild | twofold
-	a, b := g.rule(i), g.rule(j)
 	return a.flags&kinds == b.flags&kinds && g.text(a) == g.text(b)
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"slices"
 	"strings"
-	"unsafe"
 )
 
 // compile makes the text and flags of a draft from its pattern: the normal form
@@ -22,13 +21,13 @@ func (c *compiler) compile(d *draft, pattern string) {
 	}
 	start := len(c.buf)
 	d.rank = uint32(len(pattern) - len(body) + c.normalize(body))
-	c.simplify(d, start)
+	head := c.simplify(d, start)
 	if c.v.coding == canonical && d.flags&wild != 0 {
 		c.twoForms(d, start)
 	}
 	text := c.buf[start:]
 	d.at, d.size = uint32(start), uint32(len(text))
-	d.probe = probeFor(d.flags.head(unsafe.String(unsafe.SliceData(text), len(text)))) // keeps nothing of it
+	d.probe = probeFor(text[:head])
 	if w := c.written(d); len(text) <= len(w) && w[:len(text)] == string(text) {
 		c.buf = c.buf[:start]
 	} else {
@@ -50,18 +49,22 @@ func (c *compiler) normalize(body string) int {
 }
 
 // simplify takes the wildcards that change nothing off the text at start, and
-// sets the flags that the remaining ones need.
-func (c *compiler) simplify(d *draft, start int) {
+// sets the flags that the remaining ones need. It returns how many octets stand
+// before the first of these.
+func (c *compiler) simplify(d *draft, start int) (head int) {
 	text := c.buf[start:]
 	if n := len(text); n > 0 && text[n-1] == '*' {
 		text = bytes.TrimRight(text, "*")
 		d.flags &^= anchored
 	}
-	if bytes.IndexByte(text, '*') >= 0 {
+	if head = bytes.IndexByte(text, '*'); head >= 0 {
 		d.flags |= wild
 		text = slices.CompactFunc(text, func(a, b byte) bool { return a == '*' && b == '*' })
+	} else {
+		head = len(text)
 	}
 	c.buf = c.buf[:start+len(text)]
+	return head
 }
 
 // twoForms adds a second form to a text at start in which what follows a

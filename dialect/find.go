@@ -23,10 +23,10 @@ func (g *Group) number(target string, normal int) uint32 {
 // odd is the number of no rule: the target must be brought into normal form first.
 const odd = math.MaxUint32
 
-// heads returns how many octets of a target a look at the heads of all rules
+// longestHead returns how many octets of a target a look at the heads of all rules
 // needs. A wildcard without a head, or with a slash only, is looked for in the
 // whole target.
-func (g *Group) heads() (n int) {
+func (g *Group) longestHead() (n int) {
 	for i := range g.count {
 		r := g.rule(i)
 		size := len(g.head(i, r))

@@ -41,7 +41,7 @@ func (r *Rules) Group(tokens ...string) *Group {
 	c.collect(func(value string) bool { return v.naming.rank(value, tokens) == best })
 	g := &Group{dialect: r.dialect, count: uint32(len(c.drafts)), delay: c.delay, data: c.pack()}
 	if g.count < indexFrom {
-		g.reach = reachOf(g.heads())
+		g.reach = reachOf(g.longestHead())
 	} else {
 		var reach int
 		g.index, reach = newIndex(g)

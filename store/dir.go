@@ -5,10 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -20,16 +22,24 @@ import (
 // may be anything.
 //
 // A file that cannot be read back as it was written is renamed to end in ".damaged" and reported
-// once, as a [*CorruptError]; the next call finds no record. The file of an expired record is removed
-// when its key is next asked for.
+// once, as a [*CorruptError]; the next call finds no record. So is what is no file at all, such as a
+// link or a pipe; it is not opened. A record of another version of this package stays as it is: Get
+// and Update of its key return a [*VersionError]. The file of an expired record is removed when its
+// key is next asked for, and Dir removes what a process left half-written that was killed.
+//
+// Files are for their owner only (0600, new folders 0700).
 //
 // Use it from one process at a time: of two that update the same key at once, one update may be
 // lost, though nothing else.
 func Dir(path string) (Store, error) {
-	if err := os.MkdirAll(path, 0o755); err != nil {
+	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, err
 	}
-	return &dir{path: path}, nil
+	d := &dir{path: path}
+	for i := range len(d.locks) {
+		sweep(filepath.Join(path, hex.EncodeToString([]byte{byte(i)})))
+	}
+	return d, nil
 }
 
 type dir struct {
@@ -105,12 +115,18 @@ func (f file) path() string { return filepath.Join(f.folder, f.name) }
 
 // read returns the living value, nil when there is none.
 func (f file) read(now time.Time) ([]byte, error) {
-	raw, err := os.ReadFile(f.path())
+	raw, err := readRegular(f.path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	if irregular := (irregularError)(0); errors.As(err, &irregular) {
+		return nil, f.setAside(err)
+	}
 	if err != nil {
 		return nil, err
+	}
+	if version := versionOf(raw); version != "" {
+		return nil, &VersionError{Path: f.path(), Version: version}
 	}
 	key, r, err := decode(raw)
 	if err == nil && key != f.key {
@@ -125,23 +141,111 @@ func (f file) read(now time.Time) ([]byte, error) {
 	return r.value, nil
 }
 
-// write replaces the record: a temporary file is filled, synced and renamed, then the folder is synced.
+// An irregularError says that something is no regular file, but a link, a pipe, a device or a folder.
+type irregularError fs.FileMode
+
+func (e irregularError) Error() string {
+	return "not a regular file, but of mode " + fs.FileMode(e).String()
+}
+
+// readRegular reads a file, and nothing else: a link may lead anywhere, a pipe never end.
+func readRegular(path string) ([]byte, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, irregularError(info.Mode())
+	}
+	f, err := openRecord(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() { // it was replaced since
+		err = irregularError(info.Mode())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(f)
+}
+
+// write replaces the record: a temporary file is filled, synced and renamed, then the folder is
+// synced.
 func (f file) write(r record) error {
 	if err := f.makeFolder(); err != nil {
 		return err
 	}
-	temporary := f.path() + ".new"
-	if err := writeSynced(temporary, encode(f.key, r)); err != nil {
-		return errors.Join(err, os.Remove(temporary))
+	content := encode(f.key, r)
+	err := f.replace(content)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = f.replace(content) // another process has opened the store, and swept
 	}
-	if err := os.Rename(temporary, f.path()); err != nil {
-		return errors.Join(err, os.Remove(temporary))
+	if err != nil {
+		return err
 	}
 	return syncFolder(f.folder)
 }
 
+// temporary is what the name of a temporary file has after that of the record. What follows is
+// random, and such a file is only made where nothing is.
+const temporary = ".new"
+
+func (f file) replace(content []byte) error {
+	t, err := os.CreateTemp(f.folder, f.name+temporary+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = t.Write(content)
+	if err == nil {
+		err = t.Sync()
+	}
+	if err = errors.Join(err, t.Close()); err == nil {
+		err = os.Rename(t.Name(), f.path())
+	}
+	if err != nil {
+		os.Remove(t.Name())
+	}
+	return err
+}
+
+// sweep removes the temporary files in a folder. What cannot be removed does no harm.
+func sweep(folder string) {
+	f, err := os.Open(folder)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	for {
+		names, err := f.Readdirnames(1024)
+		for _, name := range names {
+			if !isTemporary(name) {
+				continue
+			}
+			path := filepath.Join(folder, name)
+			if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+				os.Remove(path)
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// isTemporary reports whether a file has a name that replace gives, or that earlier versions gave.
+func isTemporary(name string) bool {
+	record, random, ok := strings.Cut(name, temporary)
+	if !ok || len(record) != 2*(sha256.Size-1) || strings.Trim(record, "0123456789abcdef") != "" {
+		return false
+	}
+	digits, ok := strings.CutPrefix(random, "-")
+	return random == "" || ok && strings.Trim(digits, "0123456789") == ""
+}
+
 func (f file) makeFolder() error {
-	err := os.Mkdir(f.folder, 0o755)
+	err := os.Mkdir(f.folder, 0o700)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
@@ -169,18 +273,6 @@ func (f file) setAside(why error) error {
 		return &CorruptError{Path: f.path(), Err: errors.Join(why, err)}
 	}
 	return &CorruptError{Path: f.path(), Aside: aside, Err: why}
-}
-
-func writeSynced(path string, content []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
 }
 
 // syncFolder makes a rename or a removal durable, where a system can do that for a folder.

@@ -5,11 +5,24 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"strconv"
 	"time"
 )
 
 // magic opens every record file: what it is, and the version of the format.
-var magic = []byte("collyrobots record 1\n")
+var magic = []byte(kind + "1\n")
+
+const kind = "collyrobots record "
+
+// versionOf returns the version of a record's format if that is a later one; else "".
+func versionOf(b []byte) string {
+	rest, ok := bytes.CutPrefix(b, []byte(kind))
+	version, _, ended := bytes.Cut(rest[:min(len(rest), 10)], []byte("\n"))
+	if n, err := strconv.ParseUint(string(version), 10, 32); !ok || !ended || err != nil || n < 2 {
+		return ""
+	}
+	return string(version)
+}
 
 // encode writes a record as a file: magic, the end of its life (unix nanoseconds, 0: never), the length of its key,
 // key, value, and the SHA-256 of all that.

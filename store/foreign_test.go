@@ -1,0 +1,198 @@
+//go:build unix
+
+package store_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/collyrobots/collyrobots/store"
+	"github.com/collyrobots/collyrobots/store/storetest"
+)
+
+// recordOf returns where the record of key is kept, with an empty folder around it.
+func recordOf(t *testing.T, path, key string) string {
+	t.Helper()
+	s := openDir(t, path)
+	storetest.Put(t, s, key, "value")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return onlyFile(t, path)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// within fails the test if f takes long.
+func within(t *testing.T, d time.Duration, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { defer close(done); f() }()
+	select {
+	case <-done:
+	case <-time.After(d):
+		t.Fatal("it hangs")
+	}
+}
+
+// TestDirNoFile: what is in the place of a record and is no file is neither opened nor followed, but set aside and
+// told of, once.
+func TestDirNoFile(t *testing.T) {
+	for name, put := range map[string]func(path, secret string) error{
+		"pipe":          func(path, _ string) error { return syscall.Mkfifo(path, 0o600) },
+		"link":          func(path, secret string) error { return os.Symlink(secret, path) },
+		"dangling link": func(path, secret string) error { return os.Symlink(secret+".none", path) },
+		"link to a pipe": func(path, secret string) error {
+			return errors.Join(syscall.Mkfifo(secret+".pipe", 0o600), os.Symlink(secret+".pipe", path))
+		},
+		"folder": func(path, _ string) error { return os.Mkdir(path, 0o700) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, update := range []bool{false, true} {
+				path, secret := t.TempDir(), filepath.Join(t.TempDir(), "secret")
+				must(t, os.WriteFile(secret, []byte("mine"), 0o600))
+				s := openDir(t, path)
+				within(t, 10*time.Second, func() {
+					storetest.Damaged(t, s, func() {
+						record := onlyFile(t, path)
+						must(t, os.Remove(record))
+						must(t, put(record, secret))
+					}, update)
+				})
+				must(t, s.Close())
+				if got, err := os.ReadFile(secret); string(got) != "mine" {
+					t.Errorf("what the link leads to is %q now, %v", got, err)
+				}
+			}
+		})
+	}
+}
+
+// TestDirPlantedTemporary: a link where earlier versions made their temporary files leads nobody to overwrite what is
+// behind it, and is left alone.
+func TestDirPlantedTemporary(t *testing.T) {
+	path, secret := t.TempDir(), filepath.Join(t.TempDir(), "secret")
+	must(t, os.WriteFile(secret, []byte("mine"), 0o600))
+	record := recordOf(t, path, "k")
+	must(t, os.Symlink(secret, record+".new"))
+	must(t, syscall.Mkfifo(record+".new-1", 0o600))
+	s := openDir(t, path)
+	within(t, 10*time.Second, func() { storetest.Put(t, s, "k", "again") })
+	must(t, s.Close())
+	if got, err := os.ReadFile(secret); string(got) != "mine" {
+		t.Errorf("what the link leads to is %q now, %v", got, err)
+	}
+	for _, planted := range []string{".new", ".new-1"} {
+		if _, err := os.Lstat(record + planted); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestDirSweeps: what a killed process left half-written is removed when the store is opened, and nothing else is.
+func TestDirSweeps(t *testing.T) {
+	path := t.TempDir()
+	record := recordOf(t, path, "k")
+	folder := filepath.Dir(record)
+	left := []string{record + ".new", record + ".new-123456", filepath.Join(folder, strings.Repeat("0", 62)+".new-7")}
+	others := []string{record + ".damaged", record + ".newer", record + ".new-x", filepath.Join(folder, "notes.new"), filepath.Join(path, "README.new")}
+	for _, name := range append(left, others...) {
+		must(t, os.WriteFile(name, []byte("half"), 0o600))
+	}
+	s := openDir(t, path)
+	for _, name := range left {
+		if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is still there", filepath.Base(name))
+		}
+	}
+	for _, name := range others {
+		if _, err := os.Lstat(name); err != nil {
+			t.Error(err)
+		}
+	}
+	if got, err := s.Get(context.Background(), "k"); string(got) != "value" {
+		t.Errorf("%q, %v", got, err)
+	}
+	must(t, s.Close())
+}
+
+// TestDirLeavesNoTemporaries: after a write, and after one that fails, no temporary file is left.
+func TestDirLeavesNoTemporaries(t *testing.T) {
+	path := t.TempDir()
+	s := openDir(t, path)
+	for range 20 {
+		storetest.Put(t, s, "k", "value")
+	}
+	record := onlyFile(t, path)
+	must(t, os.Remove(record))
+	must(t, os.MkdirAll(filepath.Join(record+".damaged", "x"), 0o700)) // nothing can be set aside there
+	must(t, os.Mkdir(record, 0o700))
+	err := s.Update(context.Background(), "k", 0, func([]byte) ([]byte, error) { return []byte("v"), nil })
+	if corrupt := (*store.CorruptError)(nil); !errors.As(err, &corrupt) || corrupt.Aside != "" {
+		t.Errorf("%v", err)
+	}
+	must(t, s.Close())
+	entries, err := os.ReadDir(filepath.Dir(record))
+	if err != nil || len(entries) != 2 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// TestDirLaterVersion: a record that a later version wrote is left as it is, and said to be that.
+func TestDirLaterVersion(t *testing.T) {
+	for text, later := range map[string]bool{
+		"collyrobots record 2\nwhatever": true, "collyrobots record 10\n": true,
+		"collyrobots record \n": false, "collyrobots record 2": false, "collyrobots record -2\n": false, "collyrobots record 0\n": false, "collyrobots record": false,
+	} {
+		path := t.TempDir()
+		record := recordOf(t, path, "k")
+		must(t, os.WriteFile(record, []byte(text), 0o600))
+		s := openDir(t, path)
+		for range 2 {
+			_, err := s.Get(context.Background(), "k")
+			version := (*store.VersionError)(nil)
+			if errors.As(err, &version) != later || later && (version.Path != record || !strings.Contains(err.Error(), record)) {
+				t.Errorf("%q: Get: %v", text, err)
+			}
+			if !later {
+				break
+			}
+			err = s.Update(context.Background(), "k", 0, func([]byte) ([]byte, error) {
+				t.Error("Update ran its function")
+				return nil, nil
+			})
+			if !errors.As(err, &version) {
+				t.Errorf("%q: Update: %v", text, err)
+			}
+			if got, err := os.ReadFile(record); string(got) != text {
+				t.Errorf("%q is %q now, %v", text, got, err)
+			}
+		}
+		must(t, s.Close())
+	}
+}
+
+// TestDirModes: records are their owner's.
+func TestDirModes(t *testing.T) {
+	old := syscall.Umask(0)
+	defer syscall.Umask(old)
+	path := filepath.Join(t.TempDir(), "a", "store")
+	record := recordOf(t, path, "k")
+	for name, want := range map[string]fs.FileMode{record: 0o600, filepath.Dir(record): fs.ModeDir | 0o700, path: fs.ModeDir | 0o700} {
+		if info, err := os.Stat(name); err != nil || info.Mode() != want {
+			t.Errorf("%s: %v, %v, want %v", name, info.Mode(), err, want)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime/debug"
 	"time"
@@ -19,7 +20,7 @@ import (
 )
 
 const (
-	lockWait   = 5 * time.Second // how long Open waits for another process to let go of the file
+	lockWait   = time.Nanosecond // one try: bbolt takes 0 for ever
 	sweepLooks = 2               // how many records a write looks at for expired ones
 )
 
@@ -28,21 +29,75 @@ var (
 	aside   = []byte("damaged")
 )
 
-// Open returns a Store in the file at path, which it makes if it is not there. One process at a time can have it open:
-// while another does, Open fails after five seconds. When Update returns, the record has reached the disk.
+// Open returns a Store in the file at path, which it makes, for its owner only, if it is not there. It can be open once
+// at a time: while another process has it, or this one, Open fails at once with an [*InUseError]. When Update returns,
+// the record has reached the disk; if the file was removed or replaced since it was opened, Update fails with a
+// [*GoneError].
 //
-// A damaged file is renamed to end in ".damaged" and Open returns a [*store.CorruptError]; the next Open starts an empty
+// A file whose making was cut short, by a full disk or a kill, holds nothing: Open makes it anew. A damaged file is renamed to end in ".damaged" and Open returns a [*store.CorruptError]; the next Open starts an empty
 // one. A damaged record in a sound file is moved to a bucket of its own and reported once, by Get or Update.
 func Open(path string) (store.Store, error) {
 	db, err := open(path)
+	if errors.Is(err, errDamaged) && unfinished(path) {
+		if err = os.Remove(path); err == nil {
+			db, err = open(path)
+		}
+	}
 	switch {
 	case err == nil:
-		return &boltStore{db}, nil
 	case errors.Is(err, errDamaged):
 		return nil, setAside(path, err)
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return nil, &InUseError{Path: path}
 	default:
 		return nil, fmt.Errorf("boltstore: %w", err)
 	}
+	file, err := os.Stat(path)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("boltstore: %w", err), db.Close())
+	}
+	return &boltStore{db, path, file}, nil
+}
+
+// An InUseError says that another process, or another part of this one, has the file open.
+type InUseError struct{ Path string }
+
+func (e *InUseError) Error() string {
+	return "boltstore: " + e.Path + " is in use: another process, or this one, has it open"
+}
+
+// A GoneError says that nothing more can be kept: the file was removed, or another was put in its place, while it was
+// open. What was in it can still be read until Close.
+type GoneError struct{ Path string }
+
+func (e *GoneError) Error() string {
+	return "boltstore: " + e.Path + " was removed or replaced while it was open: nothing more is kept"
+}
+
+// unfinished reports whether a file is the beginning of what bbolt writes into a new one: four pages, of which the first
+// says that no transaction has come after it. A sound file has seen more by the time it holds a record.
+func unfinished(path string) bool {
+	const txid, length = 64, 72 // of the first meta page: where the number of its transaction is, and where it ends
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() > int64(4*os.Getpagesize()) {
+		return false
+	}
+	raw, err := io.ReadAll(io.LimitReader(f, int64(4*os.Getpagesize())))
+	switch {
+	case err != nil:
+		return false
+	case len(bytes.Trim(raw, "\x00")) == 0:
+		return true // room was made, and nothing written
+	case len(raw) < length:
+		return false // who knows
+	}
+	isMeta := binary.NativeEndian.Uint16(raw[8:]) == 0x04 && binary.NativeEndian.Uint32(raw[16:]) == 0xED0CDAED
+	return isMeta && binary.NativeEndian.Uint64(raw[txid:]) == 0
 }
 
 var errDamaged = errors.New("not a sound bbolt file")
@@ -50,7 +105,7 @@ var errDamaged = errors.New("not a sound bbolt file")
 // open opens the file and looks whether it is whole.
 func open(path string) (db *bolt.DB, err error) {
 	err = guard(func() error {
-		db, err = bolt.Open(path, 0o644, &bolt.Options{Timeout: lockWait})
+		db, err = bolt.Open(path, 0o600, &bolt.Options{Timeout: lockWait})
 		if err != nil {
 			return sort(err)
 		}
@@ -113,7 +168,11 @@ func setAside(path string, why error) error {
 	return &store.CorruptError{Path: path, Aside: to, Err: why}
 }
 
-type boltStore struct{ db *bolt.DB }
+type boltStore struct {
+	db   *bolt.DB
+	path string
+	file os.FileInfo // of db, as it was opened
+}
 
 func (s *boltStore) Get(ctx context.Context, key string) (value []byte, err error) {
 	if err := ctx.Err(); err != nil {
@@ -133,6 +192,9 @@ func (s *boltStore) Get(ctx context.Context, key string) (value []byte, err erro
 func (s *boltStore) Update(ctx context.Context, key string, ttl time.Duration, f func([]byte) ([]byte, error)) error {
 	if err := ctx.Err(); err != nil {
 		return s.orClosed(err)
+	}
+	if now, err := os.Stat(s.path); err != nil || !os.SameFile(now, s.file) {
+		return s.orClosed(&GoneError{Path: s.path})
 	}
 	k := hash(key)
 	// f's panic is the caller's: it must not be taken for a damaged page.

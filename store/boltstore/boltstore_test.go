@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -140,7 +142,120 @@ func TestLocked(t *testing.T) {
 	if err == nil || errors.As(err, &corrupt) {
 		t.Errorf("second Open: %v", err)
 	}
+	var used *boltstore.InUseError
+	if !errors.As(err, &used) || used.Path != path || !strings.Contains(err.Error(), path+" is in use") {
+		t.Errorf("second Open: %v, want an InUseError", err)
+	}
 	storetest.Put(t, s, "k", "v")
+}
+
+// TestLockedAtOnce: nobody waits for a file that is in use.
+func TestLockedAtOnce(t *testing.T) {
+	path := newPath(t)
+	s := open(t, path)
+	defer s.Close()
+	start := time.Now()
+	for range 10 {
+		if _, err := boltstore.Open(path); err == nil {
+			t.Fatal("opened twice")
+		}
+	}
+	if d := time.Since(start); d > 4*time.Second {
+		t.Errorf("ten refusals took %v", d)
+	}
+}
+
+// TestGone: a file that is removed or replaced while it is open takes nothing more, and says so.
+func TestGone(t *testing.T) {
+	for name, end := range map[string]func(path string) error{
+		"removed": os.Remove,
+		"renamed": func(path string) error { return os.Rename(path, path+".old") },
+		"replaced": func(path string) error {
+			return errors.Join(os.Remove(path), os.WriteFile(path, []byte("another"), 0o600))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := newPath(t)
+			s := open(t, path)
+			storetest.Put(t, s, "k", "value")
+			if err := end(path); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				err := s.Update(context.Background(), "k", 0, func([]byte) ([]byte, error) {
+					t.Error("Update ran its function")
+					return []byte("lost"), nil
+				})
+				var gone *boltstore.GoneError
+				if !errors.As(err, &gone) || gone.Path != path || !strings.Contains(err.Error(), path) {
+					t.Errorf("Update: %v, want a GoneError", err)
+				}
+			}
+			if got, err := s.Get(context.Background(), "k"); string(got) != "value" {
+				t.Errorf("Get: %q, %v", got, err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			if err := s.Update(context.Background(), "k", 0, nil); !errors.Is(err, store.ErrClosed) {
+				t.Errorf("Update after Close: %v", err)
+			}
+		})
+	}
+}
+
+// TestCutCreation: a file whose making was cut short holds nothing; Open makes it anew.
+func TestCutCreation(t *testing.T) {
+	page := os.Getpagesize()
+	path := newPath(t)
+	db, err := bolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := os.ReadFile(path)
+	if err != nil || len(fresh) != 4*page {
+		t.Fatalf("a new file has %d octets, %v", len(fresh), err)
+	}
+	padded := append(append([]byte{}, fresh[:page]...), make([]byte, 3*page)...)
+	for name, content := range map[string][]byte{
+		"empty": nil, "zeroes": make([]byte, page), "all zeroes": make([]byte, 4*page), "half of its head": fresh[:page/2], "a page": fresh[:page], "two pages": fresh[:2*page],
+		"three pages": fresh[:3*page], "three pages and a bit": fresh[:3*page+10], "a page, then zeroes": padded, "whole": fresh,
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := newPath(t)
+			if err := os.WriteFile(path, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s := open(t, path)
+			storetest.Put(t, s, "k", "value")
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			s = open(t, path)
+			if got, err := s.Get(context.Background(), "k"); string(got) != "value" {
+				t.Errorf("%q, %v", got, err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			if _, err := os.Stat(path + ".damaged"); err == nil {
+				t.Error("what held nothing was set aside")
+			}
+		})
+	}
+}
+
+// TestMode: the records are their owner's.
+func TestMode(t *testing.T) {
+	path := newPath(t)
+	s := open(t, path)
+	defer s.Close()
+	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
 }
 
 func TestNoFolder(t *testing.T) {

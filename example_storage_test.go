@@ -1,0 +1,100 @@
+package collyrobots_test
+
+import (
+	"fmt"
+	"log"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/storage"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// A onceStorage is a storage that tests and sets at once: whoever asks whether a page was visited,
+// and is told no, has it. Collector.HasVisited asks, too.
+type onceStorage struct {
+	storage.Storage
+	mu sync.Mutex
+}
+
+func (s *onceStorage) IsVisited(id uint64) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	visited, err := s.Storage.IsVisited(id)
+	if visited || err != nil {
+		return visited, err
+	}
+	return false, s.Storage.Visited(id)
+}
+
+// Colly asks its storage whether a page was visited, and tells it so in a second call. Two goroutines
+// of an Async collector that come by the same link at the same moment may both be told no: of heavily
+// linked pages some are fetched twice, with the plugin and without. A storage that does both in one
+// call mends that.
+func ExampleNewCollector_eachPageOnce() {
+	links := make([]string, 50)
+	for i := range links {
+		links[i] = fmt.Sprint("/", i)
+	}
+	site := robotstest.Site{"*": robotstest.Page(links...), "/robots.txt": "User-agent: *\nDisallow: /7\n"}
+	web := robotstest.New(nil, robotstest.Sites{"linked.test": site}) // each page links to all
+	defer web.Close()
+
+	c := collyrobots.NewCollector(colly.Async(), colly.UserAgent("ExampleBot/1.0"))
+	c.WithTransport(web.Transport())
+	if err := c.SetStorage(&onceStorage{Storage: &storage.InMemoryStorage{}}); err != nil {
+		log.Fatal(err)
+	}
+	robots, err := c.WithRobots()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer robots.Close()
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+	c.Visit("http://linked.test/0")
+	c.Wait()
+
+	asked := make(map[string]int)
+	for _, r := range web.Log("linked.test") {
+		asked[r.URI]++
+	}
+	fmt.Println(len(web.Log("linked.test")), "requests for", len(asked), "URLs")
+	// Output: 50 requests for 50 URLs
+}
+
+// A slowStorage lets others ask between Colly's two calls.
+type slowStorage struct{ storage.InMemoryStorage }
+
+func (s *slowStorage) Visited(id uint64) error {
+	time.Sleep(200 * time.Millisecond)
+	return s.InMemoryStorage.Visited(id)
+}
+
+// The storage of the Example is what mends it.
+func TestAStorageThatTestsAndSetsAtOnce(t *testing.T) {
+	for name, tc := range map[string]struct {
+		storage storage.Storage
+		twice   bool
+	}{
+		"Colly's own": {&slowStorage{}, true},
+		"at once":     {&onceStorage{Storage: &slowStorage{}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(1, noDenys)})
+			c := start(t, web, nil)
+			must(t, c.SetStorage(tc.storage))
+			var all sync.WaitGroup
+			for range 5 {
+				all.Go(func() { c.Visit("http://a.test/0") })
+			}
+			all.Wait()
+			if twice := len(c.pages) > 1; twice != tc.twice || len(c.pages) == 0 {
+				t.Errorf("%d pages", len(c.pages))
+			}
+		})
+	}
+}

@@ -280,7 +280,7 @@ func (h *hooks) finish(r *colly.Request, result feed.Result) {
 	h.sitemaps.of(r).end(result)
 	h.sitemaps.run(h.c, h)
 	if h.closed.Load() && h.requests.empty() {
-		h.handle.Release(h.governor, true) // nothing was left to give the client back when Close was called
+		h.handle.Release(h.governor, true) // Close has found requests under way, and left that to the last
 	}
 }
 

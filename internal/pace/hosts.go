@@ -147,8 +147,8 @@ func (h *Hosts) Forgotten() Stats {
 	return sum
 }
 
-// instant returns t on the registry's clock.
-func (h *Hosts) instant(t time.Time) instant { return instant(t.Sub(h.epoch) + 1) }
+// instant returns t on the registry's clock, or the end of that.
+func (h *Hosts) instant(t time.Time) instant { return instant(t.Sub(h.epoch)).add(1) }
 
 // now is instant of the present.
 func (h *Hosts) now() instant { return instant(time.Since(h.epoch) + 1) }

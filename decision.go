@@ -11,6 +11,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/redact"
 )
 
 // A Decision says whether a URL may be fetched, and everything that led there. As JSON it has
@@ -97,7 +98,7 @@ func (d Decision) why() string {
 	}
 	text := d.Err.Error()
 	if failed := (*url.Error)(nil); errors.As(d.Err, &failed) {
-		text = strings.Replace(text, failed.Error(), failed.Err.Error(), 1)
+		text = strings.Replace(redact.Text(text), redact.Text(failed.Error()), redact.Text(failed.Err.Error()), 1)
 	}
 	return strings.TrimPrefix(text, "robots.txt: ")
 }

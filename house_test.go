@@ -24,7 +24,10 @@ const importRules = `
 	dialect/temoto.go: github.com/temoto/robotstxt
 
 	# io.Reader in, entries out. Whoever calls does the fetching.
-	sitemap:           golang.org/x/net/html/charset !os !net/http !log
+	sitemap:           ./internal/redact golang.org/x/net/html/charset !os !net/http !log
+
+	# Text for people, without passwords.
+	internal/redact:   !net/http !log
 
 	# Durable records. A heavy back end is a module of its own.
 	store:             !net/http !log
@@ -35,16 +38,16 @@ const importRules = `
 	internal/pace:     !net/http !log
 
 	# What a site's robots.txt says now. Knows dialects, not Colly.
-	internal/policy:   ./dialect ./store github.com/maypok86/otter/v2
+	internal/policy:   ./dialect ./store ./internal/redact github.com/maypok86/otter/v2
 
 	# The walk of a site's sitemaps. Knows sitemaps, not Colly.
-	internal/feed:     ./dialect ./sitemap ./store golang.org/x/net/publicsuffix
+	internal/feed:     ./dialect ./sitemap ./store ./internal/redact golang.org/x/net/publicsuffix
 
 	# The one place that looks inside Colly.
 	internal/backend:  github.com/gocolly/colly/v2
 
 	# The plugin puts them together,
-	.:                 ./dialect ./sitemap ./store ./internal/policy ./internal/backend ./internal/feed github.com/gocolly/colly/v2 !reflect
+	.:                 ./dialect ./sitemap ./store ./internal/policy ./internal/backend ./internal/feed ./internal/redact github.com/gocolly/colly/v2 !reflect
 	limiter.go:        ./internal/pace
 	request.go:        ./internal/pace
 	hosts.go:          ./internal/pace

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/internal/feed"
+	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
@@ -49,7 +50,7 @@ func (p *Plugin) pages(f Feed, sites []string) (s *sitemaps, urls []*url.URL, er
 	for _, site := range sites {
 		u, err := url.Parse(site)
 		if err != nil || !hasRobots(u) {
-			faults = append(faults, fmt.Errorf("collyrobots: %q is not an http or https URL", site))
+			faults = append(faults, fmt.Errorf("collyrobots: %q is not an http or https URL", redact.Text(site)))
 			continue
 		}
 		urls = append(urls, u)

@@ -24,6 +24,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/internal/redact"
 )
 
 // A Plugin holds what one crawl knows of robots.txt files and of when each host was asked last. It
@@ -163,7 +164,7 @@ func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 	}
 	u, err := url.Parse(rawURL)
 	if err != nil {
-		return Decision{}, fmt.Errorf("collyrobots: Check: %w", err)
+		return Decision{}, fmt.Errorf("collyrobots: Check: %w", redact.ParseError(err))
 	}
 	if !hasRobots(u) {
 		return Decision{}, fmt.Errorf("collyrobots: Check: %q is not an http or https URL", u.Redacted())

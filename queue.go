@@ -11,6 +11,7 @@ import (
 	"github.com/gocolly/colly/v2"
 	"github.com/gocolly/colly/v2/queue"
 
+	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
@@ -64,7 +65,7 @@ func (q *SitemapQueue) GetRequest() ([]byte, error) {
 		}
 		u, err := url.Parse(e.Loc)
 		if err != nil {
-			return nil, err
+			return nil, redact.ParseError(err)
 		}
 		return (&colly.Request{URL: u, Method: http.MethodGet, Ctx: contextOf(e)}).Marshal()
 	}

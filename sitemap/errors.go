@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/collyrobots/collyrobots/internal/redact"
 )
 
 // A Scope says how much of a sitemap an [Error] has cost.
@@ -56,14 +58,14 @@ type Error struct {
 func (e *Error) Error() string {
 	s := "sitemap"
 	if e.URL != "" {
-		s += " " + e.URL
+		s += " " + redact.Text(e.URL)
 	}
 	s += fmt.Sprintf(": offset %d: %v", e.Offset, e.Err)
 	if e.Field != "" {
 		s += ": " + e.Field
 	}
 	if e.Text != "" {
-		s += fmt.Sprintf(" %.128q", e.Text)
+		s += fmt.Sprintf(" %.128q", redact.Text(e.Text))
 	}
 	return s
 }

@@ -99,7 +99,7 @@ func (q *question) askFile() ([]answer, []dialect.Issue, error) {
 	}
 	answers := make([]answer, len(q.urls))
 	for i, u := range q.urls {
-		answers[i] = answer{url: u, source: q.robots}
+		answers[i] = answer{url: redacted(u), source: q.robots}
 		for _, d := range q.dialects {
 			group := d.Parse(body).Group(q.tokens...)
 			decision := group.Decide(target(u))
@@ -110,6 +110,14 @@ func (q *question) askFile() ([]answer, []dialect.Issue, error) {
 		}
 	}
 	return answers, q.dialects[0].Lint(body), nil
+}
+
+// redacted returns a URL without its password.
+func redacted(rawURL string) string {
+	if u, err := url.Parse(rawURL); err == nil {
+		return u.Redacted()
+	}
+	return rawURL
 }
 
 // target returns what rules are matched against, for a path or a URL.

@@ -183,3 +183,18 @@ func TestArguments(t *testing.T) {
 		})
 	}
 }
+
+// A password in a URL is not printed.
+func TestPassword(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "robots.txt")
+	if err := os.WriteFile(file, []byte("User-agent: *\nDisallow: /x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	base, _ := site(t, 200, "User-agent: *\nDisallow: /x\n")
+	base = strings.Replace(base, "http://", "http://joe:secret@", 1)
+	for _, args := range [][]string{{"-robots", file, "http://joe:secret@a.test/x"}, {base + "/x"}} {
+		if status, stdout, stderr := ask(t, args...); status != 1 || strings.Contains(stdout+stderr, "secret") || !strings.Contains(stdout, "joe:xxxxx@") {
+			t.Errorf("%v: status %d\n%s%s", args, status, stdout, stderr)
+		}
+	}
+}

@@ -41,7 +41,7 @@ func crawl(ctx context.Context, j job, p *progress) (*report, error) {
 	for _, u := range j.urls {
 		s.addSite(u)
 		if err := c.Visit(u); err != nil && !isRepetition(err) {
-			s.fail(u, err, true)
+			s.fail(redacted(u), err, true)
 		}
 	}
 	c.Wait()
@@ -49,6 +49,14 @@ func crawl(ctx context.Context, j job, p *progress) (*report, error) {
 	p.close()
 	s.report.finish(robots.Stats(), ctx.Err() != nil)
 	return s.report, robots.Close()
+}
+
+// redacted returns a URL without its password.
+func redacted(rawURL string) string {
+	if u, err := url.Parse(rawURL); err == nil {
+		return u.Redacted()
+	}
+	return rawURL
 }
 
 // A spider is the callbacks of a crawl, and what they have in common.
@@ -79,7 +87,7 @@ func (s *spider) onResponse(r *colly.Response) {
 	if isStart(r.Request) {
 		s.addSite(r.Request.URL.String()) // example.com may have led to www.example.com
 	}
-	s.progress.page(r.StatusCode, r.Request.URL.String())
+	s.progress.page(r.StatusCode, r.Request.URL.Redacted())
 }
 
 // onLink follows a link that stays on the sites of the job.
@@ -100,7 +108,7 @@ func (s *spider) onDenied(r *colly.Request, err error) {
 			s.report.failStart()
 		}
 	case !errors.Is(err, context.Canceled):
-		s.fail(r.URL.String(), err, isStart(r))
+		s.fail(r.URL.Redacted(), err, isStart(r))
 	}
 }
 
@@ -109,7 +117,7 @@ func (s *spider) onError(r *colly.Response, err error) {
 		errors.Is(err, collyrobots.ErrHopWait) || errors.Is(err, context.Canceled) {
 		return // onDenied has heard of it, or the crawl was interrupted
 	}
-	s.fail(r.Request.URL.String(), err, isStart(r.Request))
+	s.fail(r.Request.URL.Redacted(), err, isStart(r.Request))
 }
 
 func (s *spider) fail(rawURL string, err error, start bool) {

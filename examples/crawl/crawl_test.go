@@ -372,3 +372,22 @@ func smallestGap(log []access) (smallest time.Duration) {
 	}
 	return smallest
 }
+
+// TestPasswords crawls URLs with passwords: answered, denied, failed and unreachable ones.
+func TestPasswords(t *testing.T) {
+	t.Parallel()
+	web := robotstest.New(t, robotstest.Sites{"a.test": {
+		"/robots.txt": "User-agent: *\nDisallow: /closed\n", "/": robotstest.Page("http://joe:secret@a.test/closed", "http://joe:secret@a.test/gone"),
+	}})
+	var j job
+	j.urls, j.tokens, j.parallelism, j.transport = []string{"http://joe:secret@a.test/", "http://joe:secret@dead.test/"}, []string{"ExampleBot"}, 2, web.Transport()
+	var out bytes.Buffer
+	r, err := crawl(t.Context(), j, newProgress(&out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.print(&out)
+	if got := out.String(); strings.Contains(got, "secret") || strings.Count(got, "joe:xxxxx@") < 4 {
+		t.Errorf("the program prints\n%s", got)
+	}
+}

@@ -19,7 +19,7 @@ func main() {
 	}
 	c.OnRequest(func(r *colly.Request) { r.Headers.Set("Accept-Language", "en") })
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
-	c.OnResponse(func(r *colly.Response) { fmt.Println(r.StatusCode, r.Request.URL) })
+	c.OnResponse(func(r *colly.Response) { fmt.Println(r.StatusCode, r.Request.URL.Redacted()) })
 
 	robots, err := collyrobots.WithRobots(c, // new: after the OnRequest callbacks, before the first Visit
 		collyrobots.Dialect(dialect.Google()),

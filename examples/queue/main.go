@@ -22,7 +22,7 @@ func main() {
 
 func run(urls []string) error {
 	c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"))
-	c.OnResponse(func(r *colly.Response) { fmt.Println(r.StatusCode, r.Request.URL) })
+	c.OnResponse(func(r *colly.Response) { fmt.Println(r.StatusCode, r.Request.URL.Redacted()) })
 
 	// A thread of the queue waits for its page's host: have more threads than hosts.
 	q, err := queue.New(8, &queue.InMemoryQueueStorage{MaxSize: 100_000})

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
@@ -150,5 +151,5 @@ func (w *walk) tellOutside(x *file) {
 		}
 	}
 	w.tally.tell("out of scope", "sitemap lists pages of other sites, which are left out",
-		"sitemap", x.name(), "count", o.count, "url", o.kinds[best].example, "option", "Scope: "+best.String())
+		"sitemap", x.name(), "count", o.count, "url", redact.Text(o.kinds[best].example), "option", "Scope: "+best.String())
 }

@@ -13,6 +13,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/collyrobots/collyrobots/internal/redact"
 )
 
 // A file is a sitemap that was asked for.
@@ -81,7 +83,7 @@ func (w *walk) open(ctx context.Context, j job) (x *file) {
 func (w *walk) fetch(ctx context.Context, x *file) error {
 	u, err := url.Parse(x.loc)
 	if err != nil {
-		return err
+		return redact.ParseError(err)
 	}
 	for hops := 0; ; hops++ {
 		header := make(http.Header)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/redact"
 )
 
 // Octets of a URL that need no thought, as bits: they mean the same in every way of writing it.
@@ -76,7 +77,7 @@ func parseURL(loc string, u *url.URL) error {
 	parsed, err := url.Parse(loc)
 	if err != nil {
 		if parsed, err = url.Parse(escapeStray(loc)); err != nil {
-			return err
+			return redact.ParseError(err)
 		}
 	}
 	*u = *parsed

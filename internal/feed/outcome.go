@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/collyrobots/collyrobots/internal/redact"
 )
 
 // An Outcome is what became of a file, of an entry or of a page. Each is counted; see [Feed.Count].
@@ -58,6 +60,6 @@ func (o *outcomes) drop(what Outcome, loc string) {
 	o.examplesMu.Lock()
 	defer o.examplesMu.Unlock()
 	if len(o.examples[what]) < keptExamples {
-		o.examples[what] = append(o.examples[what], loc)
+		o.examples[what] = append(o.examples[what], redact.Text(loc))
 	}
 }

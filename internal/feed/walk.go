@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
@@ -113,7 +114,7 @@ func (w *walk) enqueue(j job) {
 	}
 	u, err := url.Parse(j.loc)
 	if err != nil {
-		w.failed(&file{job: j, err: err})
+		w.failed(&file{job: j, err: redact.ParseError(err)})
 		return
 	}
 	j.key, j.level = keyOf(u), fresh

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/collyrobots/collyrobots/internal/redact"
 )
 
 // ErrClosed is what Get returns once the cache is closed.
@@ -33,14 +35,16 @@ func (e *RedirectError) Error() string {
 	if e.Location == "" {
 		return fmt.Sprintf("robots.txt: redirect number %d leads too far, or nowhere", e.Hops+1)
 	}
-	return fmt.Sprintf("robots.txt: redirect number %d, to %q, may not be followed", e.Hops+1, e.Location)
+	return fmt.Sprintf("robots.txt: redirect number %d, to %q, may not be followed", e.Hops+1, redact.Text(e.Location))
 }
 
 // A NoResponseError says that no complete response arrived: name look-up, connection, TLS, time
 // limit, cut body. It unwraps to the error that says why.
 type NoResponseError struct{ Err error }
 
-func (e *NoResponseError) Error() string { return "robots.txt: no response: " + e.Err.Error() }
+func (e *NoResponseError) Error() string {
+	return "robots.txt: no response: " + redact.Text(e.Err.Error())
+}
 func (e *NoResponseError) Unwrap() error { return e.Err }
 
 // A CodingError says that robots.txt is in a content coding that cannot be undone.

@@ -1,0 +1,53 @@
+package redact
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+)
+
+func TestText(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "plain": "plain", "a: b://": "a: b://", "://": "://",
+		"http://a.test/@joe:x":       "http://a.test/@joe:x",
+		"http://a.test:80/@joe":      "http://a.test:80/@joe",
+		"http://joe@a.test/":         "http://joe@a.test/",
+		"http://joe:secret@a.test/x": "http://joe:xxxxx@a.test/x",
+		`to "http://joe:secret@a.test/x", and https://ann:secret@b.test, not c`: `to "http://joe:xxxxx@a.test/x", and https://ann:xxxxx@b.test, not c`,
+		"http://joe:sec/ret@a.test/":   "http://xxxxx@a.test/",
+		"http://joe:secret@a.test:x/":  "http://xxxxx@a.test:x/",
+		"http://joe:secret@[a.test/":   "http://xxxxx@[a.test/",
+		"http://joe:sec%zzret@a.test/": "http://xxxxx@a.test/",
+	} {
+		if got := Text(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestParseError(t *testing.T) {
+	for _, s := range []string{"http://joe:secret@a.test:x/", "http://joe:secret/@a.test", "http://[joe:secret@", "http://joe:secret@a.test/%zz"} {
+		_, err := url.Parse(s)
+		if err == nil {
+			t.Errorf("%q is a URL", s)
+			continue
+		}
+		if got := ParseError(err).Error(); strings.Contains(got, "secret") {
+			t.Error(got)
+		}
+	}
+	_, err := url.Parse("http://a.test/%zz")
+	if ParseError(err) != err {
+		t.Error("an error without a password is another one")
+	}
+}
+
+func FuzzText(f *testing.F) {
+	f.Add("see http://joe:secret@a.test:x/ and //")
+	f.Fuzz(func(t *testing.T, text string) {
+		once := Text(text)
+		if again := Text(once); again != once {
+			t.Errorf("%q becomes %q and then %q", text, once, again)
+		}
+	})
+}

@@ -93,20 +93,20 @@ func (l *limiter) sayWhy(now time.Time, host *pace.Host, pol *policy.Policy) {
 		return
 	}
 	s := host.Stats(now)
-	why, first := "", false
+	why, first, option := "Crawl-delay", false, "MaxDelay"
 	switch {
 	case s.NotBefore.Equal(s.NextStart):
-		why, first = "Retry-After", host.First(toldRetryAfter)
+		why, first, option = "Retry-After", host.First(toldRetryAfter), "MaxBackOff"
 	case s.BackOff == s.Delay:
-		why, first = "answers with status 429 or 503", host.First(toldBackOff)
+		why, first, option = "status 429 or 503", host.First(toldBackOff), "MaxBackOff"
 	case host.Rules().MinDelay == s.Delay:
-		why, first = "the option MinDelay", l.report.first("MinDelay") // of all hosts: it is the user's own
+		why, first, option = "MinDelay", l.report.first("MinDelay"), "MinDelay" // it is the user's own, for all hosts
 	default:
-		why, first = "Crawl-delay: "+s.CrawlDelay.String()+" (the option MaxDelay bounds it)", host.First(toldCrawlDelay)
+		first = host.First(toldCrawlDelay)
 	}
 	if first {
-		l.report.log.Info("pages wait long for their host", "host", s.Host, "count", s.Waiting+1, "delay", s.NextStart.Sub(now).Round(time.Millisecond),
-			"until", s.NextStart, "why", why, "robots", pol.RobotsURL())
+		l.report.log.Info("pages wait long for their host because of "+why, "host", s.Host, "robots", pol.RobotsURL(),
+			"count", s.Waiting+1, "delay", s.Delay, "until", s.NextStart, "option", option)
 	}
 }
 

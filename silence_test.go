@@ -431,16 +431,16 @@ func TestALongWaitIsSaid(t *testing.T) {
 		lines int
 	}{
 		{"crawl delay", robotstest.Pages(4, "User-agent: *\nCrawl-delay: 120\nDisallow: /x"), nil,
-			`level=INFO msg="pages wait long for their host" host=a.test count=1 delay=2m0s until=2000-01-01T00:02:00.000Z ` +
-				`why="Crawl-delay: 2m0s (the option MaxDelay bounds it)" robots=http://a.test/robots.txt`, 2 * time.Minute, 119 * time.Second, 1},
+			`level=INFO msg="pages wait long for their host because of Crawl-delay" host=a.test robots=http://a.test/robots.txt ` +
+				`count=1 delay=2m0s until=2000-01-01T00:02:00.000Z option=MaxDelay`, 2 * time.Minute, 119 * time.Second, 1},
 		{"a crawl delay without end", robotstest.Pages(4, "User-agent: *\nCrawl-delay: 100000000000000000000"), nil,
-			`why="Crawl-delay: `, 0, 0, 1},
+			`because of Crawl-delay" `, 0, 0, 1},
 		{"a crawl delay that MaxDelay bounds", robotstest.Pages(4, "User-agent: *\nCrawl-delay: 120"),
 			[]collyrobots.Option{collyrobots.MaxDelay(20*time.Second, collyrobots.Clamp)},
-			`count=1 delay=20s until=2000-01-01T00:00:20.000Z why="Crawl-delay: 2m0s (the option MaxDelay bounds it)"`, 20 * time.Second, 19 * time.Second, 2},
+			`count=1 delay=20s until=2000-01-01T00:00:20.000Z option=MaxDelay`, 20 * time.Second, 19 * time.Second, 2},
 		{"a short delay", robotstest.Pages(4, "User-agent: *\nCrawl-delay: 10"), nil, "", 10 * time.Second, 9 * time.Second, 0},
 		{"MinDelay", robotstest.Pages(4, noDenys), []collyrobots.Option{collyrobots.MinDelay(time.Minute)},
-			`count=1 delay=1m0s until=2000-01-01T00:01:00.000Z why="the option MinDelay"`, time.Minute, 59 * time.Second, 1},
+			`because of MinDelay" host=a.test robots=http://a.test/robots.txt count=1 delay=1m0s until=2000-01-01T00:01:00.000Z option=MinDelay`, time.Minute, 59 * time.Second, 1},
 		{"Retry-After", retry, []collyrobots.Option{collyrobots.MinDelay(time.Second)},
 			`level=WARN msg="slowing down for a host that is busy" host=a.test url=http://a.test/0 status=429 until=2000-01-01T01:00:01.000Z count=3`,
 			0, time.Hour - time.Second, 1},

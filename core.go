@@ -6,6 +6,7 @@ import "sync/atomic"
 type core struct {
 	*judge
 	requests *requests
+	denials  denials
 	shadows  shadows
 	sitemaps *sitemaps // nil: they are not followed
 	closed   atomic.Bool

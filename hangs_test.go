@@ -1,6 +1,7 @@
 package collyrobots_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -241,4 +242,125 @@ func TestCloseWaitsForNoCallback(t *testing.T) {
 			t.Errorf("Close took %v", took)
 		}
 	})
+}
+
+// A page that is denied at the second stage is told of when its slot is free again, once: OnDenied
+// may visit the host.
+func TestOnDeniedHoldsNoSlot(t *testing.T) {
+	for mode, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
+		t.Run(mode, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(6, "User-agent: *\nCrawl-delay: 2\nDisallow: /4\n")}, func(t *testing.T, web *robotstest.Web) {
+				var c *crawl
+				denied := map[string]int{}
+				c = start(t, web, options, collyrobots.OnDenied(func(r *colly.Request, err error) {
+					c.note(func() { denied[r.URL.Path]++ })
+					if !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+						t.Errorf("OnDenied was told %v", err)
+					}
+					c.Visit("http://a.test/5") // the plugin's own callbacks hold nothing
+				}))
+				c.SetRequestTimeout(0)
+				limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 1})
+				c.OnRequest(func(r *colly.Request) {
+					if r.URL.Path == "/1" {
+						r.URL.Path = "/4" // seen at the second stage only
+					}
+				})
+				for i := range 3 {
+					err := c.Visit(fmt.Sprint("http://a.test/", i))
+					if refused := i == 1 && mode == "sync"; refused != errors.Is(err, colly.ErrAbortedBeforeRequest) || !refused && err != nil {
+						t.Errorf("Visit of /%d: %v", i, err)
+					}
+				}
+				c.Wait()
+				wantSortedURIs(t, web, "a.test", "/0 /2 /5 /robots.txt")
+				wantNoSooner(t, web, "a.test", 2*time.Second, 4)
+				if fmt.Sprint(denied) != "map[/4:1]" || len(c.errs) != 1 || !errors.Is(c.errs["http://a.test/4"], colly.ErrAbortedBeforeRequest) {
+					t.Errorf("OnDenied was told of %v, OnError %v; want /4, once", denied, c.errs)
+				}
+			})
+		})
+	}
+}
+
+// An OnDenied that calls Retry and nothing else ends all the same.
+func TestRetriesOfADeniedPageEnd(t *testing.T) {
+	for mode, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
+		t.Run(mode, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{
+				"a.test": robotstest.Pages(6, "User-agent: *\nCrawl-delay: 2\nDisallow: /1\nDisallow: /2\n"),
+				"b.test": {"/robots.txt": 503},
+			}, func(t *testing.T, web *robotstest.Web) {
+				var c *crawl
+				denied := map[string]int{}
+				c = start(t, web, append([]colly.CollectorOption{colly.AllowURLRevisit()}, options...), collyrobots.OnDenied(func(r *colly.Request, _ error) {
+					n := 0
+					c.note(func() { denied[r.URL.String()]++; n = denied[r.URL.String()] })
+					if r.URL.Host == "b.test" && n == 5 {
+						time.Sleep(48 * time.Hour) // robots.txt is read again
+						web.Set("b.test", "/robots.txt", 502)
+					}
+					r.Headers.Set("User-Agent", fmt.Sprint("ExampleBot/", n))
+					r.Retry()
+				}))
+				c.impolite = true // Verify knows the web's answers of the past
+				for range 3 {     // the same page by three links is three requests
+					c.Visit("http://a.test/1")
+				}
+				c.Visit("http://a.test/2")
+				c.Visit("http://b.test/")
+				c.Visit("http://a.test/3")
+				c.Wait()
+				if got, want := fmt.Sprint(denied), "map[http://a.test/1:30 http://a.test/2:10 http://b.test/:15]"; got != want {
+					t.Errorf("OnDenied was told of %s, want %s", got, want)
+				}
+				if n := strings.Count(c.logged.String(), "again and again"); n != 1 {
+					t.Errorf("%d lines of the log say so, want 1", n)
+				}
+				c.Visit("http://a.test/2")
+				c.Wait()
+				if n := denied["http://a.test/2"]; n != 20 {
+					t.Errorf("OnDenied was told of another request %d times, want 10", n-10)
+				}
+			})
+		})
+	}
+}
+
+// A body that never ends holds its host for a minute where there is no timeout, or for ten delays,
+// and not for good.
+func TestABodyThatNeverEnds(t *testing.T) {
+	endless := http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			fmt.Fprintln(out, "more")
+			http.NewResponseController(out).Flush()
+			time.Sleep(time.Second)
+		}
+	})
+	for _, tc := range []struct {
+		delay int
+		opts  []collyrobots.Option
+		want  string
+	}{
+		{2, nil, "0s /robots.txt, 2s /0, 1m2s /1, 1m4s /2"},
+		{10, nil, "0s /robots.txt, 10s /0, 1m50s /1, 2m0s /2"},
+		{10, []collyrobots.Option{collyrobots.DelayFromEnd()}, "0s /robots.txt, 10s /0, 2m0s /1, 2m10s /2"},
+		{2, []collyrobots.Option{collyrobots.MaxInFlight(1)}, "0s /robots.txt, 2s /0"},
+	} {
+		inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(6, fmt.Sprintf("User-agent: *\nCrawl-delay: %d\n", tc.delay))}, func(t *testing.T, web *robotstest.Web) {
+			web.Set("a.test", "/0", endless)
+			c := start(t, web, async, tc.opts...)
+			c.SetRequestTimeout(0)
+			var crawl context.CancelFunc
+			c.Context, crawl = context.WithCancel(c.Context)
+			for i := range 3 {
+				c.Visit(fmt.Sprint("http://a.test/", i))
+				synctest.Wait()
+			}
+			time.Sleep(time.Hour)
+			crawl()
+			c.Wait()
+			wantSchedule(t, web, "a.test", tc.want)
+		})
+	}
 }

@@ -272,6 +272,11 @@ func (h *hooks) onScraped(r *colly.Response) {
 // deny tells of a page that is not sent, or would not be in a dry run.
 func (h *hooks) deny(r *colly.Request, err error) {
 	h.report.notSent(r.URL, err, h.dryRun)
+	if h.denials.count(r, err) > maxDenials {
+		h.report.warn("OnDenied calls Retry again and again: a request is denied until its robots.txt has been read again, so OnDenied is not told any more",
+			"url", r.URL.Redacted(), "count", maxDenials, "error", err)
+		return
+	}
 	h.report.onDenied(r, err)
 }
 

@@ -267,8 +267,13 @@ func feedFaults(f Feed) (faults []error) {
 // OnDenied sets a function that is told of each request of a collector that was not sent, and why:
 // a *DisallowedError, or the cause of the collector's context. OnRequest can only abort, and then
 // Visit returns nil; this is where it becomes known. A redirect that was refused comes here as well
-// as to OnError, and so does a page whose host does not respond. The function runs on the request's goroutine, so it may take the time it needs,
-// and may call r.Retry.
+// as to OnError, and so does a page whose host does not respond. The function runs on the request's
+// goroutine, so it may take the time it needs, and may visit other pages.
+//
+// It may also call r.Retry, when there is reason to hope: a request that robots.txt denies is denied
+// again until the file has been read anew, at Decision.Expires. Of one request and its retries the
+// function is told ten times at the most for the same reason and the same reading of the file. Then
+// it is not called any more, which ends them, and one line of the log says so.
 func OnDenied(f func(r *colly.Request, err error)) Option {
 	return option("OnDenied", func(c *config) { c.onDenied, c.heard = f, true }, faultIf(f == nil, "OnDenied", "the function is nil"))
 }

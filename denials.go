@@ -1,0 +1,72 @@
+package collyrobots
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots/internal/backend"
+)
+
+// maxDenials is how often OnDenied is told of one request and its retries while nothing has changed:
+// an OnDenied that calls Request.Retry without waiting for anything would go on for ever.
+const maxDenials = 10
+
+// denials know how often requests were denied that are retries of each other.
+type denials struct {
+	mu    sync.Mutex
+	known map[backend.HeaderKey]denial
+	sweep int // when known is this long, those that nobody can retry any more are dropped
+}
+
+// A denial is why a request was denied last, and how often in a row.
+type denial struct {
+	cause
+	count int
+}
+
+// A cause is equal to another if there is no sense in another try. A robots.txt that was read again
+// is another cause, even if it says the same.
+type cause struct {
+	url, why string
+	expires  time.Time
+}
+
+func causeOf(r *colly.Request, err error) cause {
+	if denied := (*DisallowedError)(nil); errors.As(err, &denied) {
+		return cause{r.URL.String(), string(denied.Decision.Reason), denied.Decision.Expires}
+	}
+	return cause{r.URL.String(), err.Error(), time.Time{}}
+}
+
+// count notes that a request was denied, and returns how often in a row it was, for the same cause.
+func (d *denials) count(r *colly.Request, err error) int {
+	key, why := backend.KeyOf(*r.Headers), causeOf(r, err)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.known) >= d.sweep {
+		d.forget()
+	}
+	now := d.known[key]
+	if now.cause != why {
+		now = denial{cause: why}
+	}
+	now.count++
+	d.known[key] = now
+	return now.count
+}
+
+// forget drops the requests that are gone. d.mu is held.
+func (d *denials) forget() {
+	if d.known == nil {
+		d.known = make(map[backend.HeaderKey]denial)
+	}
+	for key := range d.known {
+		if !key.Alive() {
+			delete(d.known, key)
+		}
+	}
+	d.sweep = 2*len(d.known) + 64
+}

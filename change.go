@@ -50,7 +50,8 @@ type changes struct {
 func (c changes) put(s *hostSettings, reader string, old, new *policy.Policy) {
 	change := RobotsChange{new.Authority.String(), new.RobotsURL(), stateOf(old), stateOf(new)}
 	now := time.Now()
-	c.limiter.setCrawlDelay(now, c.limiter.hosts.At(now, new.Authority.Host), s, reader, new)
+	server, _ := policy.Server(new.Authority)
+	c.limiter.setCrawlDelay(now, c.limiter.hosts.At(now, server), s, reader, new)
 	c.limiter.report.log.Info("robots.txt has changed", "robots", change.RobotsURL, "meaning", change.New.Meaning, "delay", change.New.CrawlDelay,
 		slog.Group("old", "meaning", change.Old.Meaning, "delay", change.Old.CrawlDelay))
 	c.tell(change)

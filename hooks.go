@@ -137,7 +137,7 @@ func (h *hooks) onRequest(r *colly.Request) {
 // judged by what it says now. It returns the time when it is done.
 func (h *hooks) admit(q *request, r *colly.Request, now time.Time) (time.Time, error) {
 	ctx, userAgent := h.c.Context, userAgentOf(r)
-	v, err := h.decide(ctx, now, r.URL, userAgent, h.fetcherOf(q))
+	v, err := h.decideAs(ctx, now, r.URL, hostHeaderOf(r.Host, r.URL, *r.Headers), userAgent, h.fetcherOf(q))
 	if err != nil {
 		return now, err
 	}
@@ -169,7 +169,7 @@ func (h *hooks) fetcherOf(q *request) fetcher {
 
 // judgeAgain judges a page by what is known now: it has waited, or a callback has changed it.
 func (h *hooks) judgeAgain(q *request, r *colly.Request, now time.Time) error {
-	v, err := h.decide(h.c.Context, now, r.URL, userAgentOf(r), h.fetcherOf(q))
+	v, err := h.decideAs(h.c.Context, now, r.URL, hostHeaderOf(r.Host, r.URL, *r.Headers), userAgentOf(r), h.fetcherOf(q))
 	if err != nil {
 		return err
 	}

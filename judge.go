@@ -3,7 +3,9 @@ package collyrobots
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
@@ -23,24 +25,38 @@ type judge struct {
 
 // A verdict is what the plugin makes of a URL.
 type verdict struct {
-	host     *pace.Host
-	settings *hostSettings
-	policy   *policy.Policy
-	reader   *reader // whose policy it is; nil: nobody's, robots.txt is not asked for
-	rule     dialect.Decision
-	reason   Reason
+	host       *pace.Host
+	hostHeader string // the user's; "": it has the URL's host
+	settings   *hostSettings
+	policy     *policy.Policy
+	reader     *reader // whose policy it is; nil: nobody's, robots.txt is not asked for
+	rule       dialect.Decision
+	reason     Reason
 }
 
 // decide finds the policy that governs u at now and applies it. The error is the context's, ErrClosed, or
 // says that u has no valid host.
 func (j *judge) decide(ctx context.Context, now time.Time, u *url.URL, userAgent string, f fetcher) (verdict, error) {
+	return j.decideAs(ctx, now, u, "", userAgent, f)
+}
+
+// decideAs is decide for a request with a Host header of the user's; "": it has none. The site that
+// it names governs the request, and u's host is asked: it has the pace.
+func (j *judge) decideAs(ctx context.Context, now time.Time, u *url.URL, hostHeader, userAgent string, f fetcher) (verdict, error) {
 	a, err := dialect.AuthorityOf(u)
 	if err != nil {
 		return verdict{}, err
 	}
-	v := verdict{host: j.limiter.hosts.At(now, a.Host)}
+	v := verdict{host: j.limiter.hosts.At(now, a.Host), hostHeader: hostHeader}
 	a.Host = v.host.Name() // a.Host may be a part of a page's URL, which nothing is to keep
-	v.settings = j.settings.of(a.Host)
+	site := a.Host
+	if hostHeader != "" {
+		if a, err = policy.VirtualHost(a, hostHeader); err != nil {
+			return verdict{}, err
+		}
+		site, _, _ = strings.Cut(a.Host, "@")
+	}
+	v.settings = j.settings.of(site)
 	if v.settings.ignoreRobots {
 		v.policy = &policy.Policy{Authority: a, Meaning: policy.NoRobots}
 		v.reason, v.rule = ReasonIgnored, dialect.Decision{Allowed: true}
@@ -112,4 +128,17 @@ func (v verdict) decision(u *url.URL) Decision {
 		Status: v.policy.Status(), Err: v.policy.Err(), Fetched: v.policy.Fetched(), Expires: v.policy.Expires(),
 		CrawlDelay: v.policy.CrawlDelay(), Delay: host.Delay, BackOff: host.BackOff, NotBefore: host.NotBefore,
 	}
+}
+
+// hostHeaderOf returns the Host header of a request for u, where it is the user's, else "". host is
+// what is sent; it is the user's only if it is among the headers too, and may else be what a callback
+// has left when it rewrote u.
+func hostHeaderOf(host string, u *url.URL, header http.Header) string {
+	if host == u.Host || host == "" {
+		return ""
+	}
+	if set := header["Host"]; len(set) == 0 || set[0] != host {
+		return ""
+	}
+	return host
 }

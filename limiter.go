@@ -47,9 +47,18 @@ func (l *limiter) setCrawlDelay(now time.Time, host *pace.Host, s *hostSettings,
 		until = now
 	}
 	until = until.Add(min(max(delay, time.Minute), longAfter))
-	if host.SetCrawlDelay(now, pace.Source{Scheme: pol.Authority.Scheme, Reader: reader}, delay, until) && s.tooLong(delay) {
+	if host.SetCrawlDelay(now, sourceOf(pol, reader), delay, until) && s.tooLong(delay) {
 		l.report.log.Warn("crawl delay is over MaxDelay", "robots", pol.RobotsURL(), "delay", delay, "limit", s.pace.MaxDelay, "skipped", s.over == Skip)
 	}
+}
+
+// sourceOf returns whose crawl delay a policy's is. The sites that one server has under several
+// names are sources of their own: the longest of their delays is kept.
+func sourceOf(pol *policy.Policy, reader string) pace.Source {
+	if policy.IsVirtual(pol.Authority) {
+		reader += " " + pol.Authority.Host
+	}
+	return pace.Source{Scheme: pol.Authority.Scheme, Reader: reader}
 }
 
 // throttled reports whether an answer asks for fewer requests.

@@ -20,17 +20,18 @@ import (
 // are found by it. At any time a request is held by one goroutine, or lies idle between two hooks.
 type request struct {
 	exchange
-	shard    *requestShard
-	url      *url.URL
-	judged   url.URL // what url pointed to when it was judged: a callback may change that
-	policy   *policy.Policy
-	settings *hostSettings
-	early    bool     // its place is given back when the headers are there: callbacks may visit the host
-	refusal  error    // why the second stage denied it
-	silence  error    // its host did not respond when robots.txt was asked for: the transport refuses it
-	retries  int      // how often it may be asked for again if the answer is 429 or 503
-	fed      *fedPage // nil: no sitemap listed it
-	name     string   // the collector's UserAgent, where that counts; "": it does not, or is not known
+	shard      *requestShard
+	url        *url.URL
+	judged     url.URL // what url pointed to when it was judged: a callback may change that
+	hostHeader string  // the user's, if it is not the URL's host
+	policy     *policy.Policy
+	settings   *hostSettings
+	early      bool     // its place is given back when the headers are there: callbacks may visit the host
+	refusal    error    // why the second stage denied it
+	silence    error    // its host did not respond when robots.txt was asked for: the transport refuses it
+	retries    int      // how often it may be asked for again if the answer is 429 or 503
+	fed        *fedPage // nil: no sitemap listed it
+	name       string   // the collector's UserAgent, where that counts; "": it does not, or is not known
 
 	held       bool
 	since      time.Time // when it was let go
@@ -181,7 +182,7 @@ func (q *request) giveUp() {
 
 // set notes what q was judged by, and where.
 func (q *request) set(v verdict) {
-	q.judged, q.host, q.policy, q.settings = *q.url, v.host, v.policy, v.settings
+	q.judged, q.hostHeader, q.host, q.policy, q.settings = *q.url, v.hostHeader, v.host, v.policy, v.settings
 }
 
 // takeTurn waits until q may start, as pace.Host.Start does. A robots.txt that was read again
@@ -207,6 +208,11 @@ func (q *request) takeTurn(ctx context.Context, j *judge, userAgent string, dire
 
 // unchanged reports whether q's URL still is what was judged.
 func (q *request) unchanged() bool { return q.host != nil && *q.url == q.judged }
+
+// isFor reports whether q is for what req asks for.
+func (q *request) isFor(req *http.Request) bool {
+	return q.unchanged() && q.hostHeader == hostHeaderOf(req.Host, req.URL, req.Header)
+}
 
 // Answered implements backend.Trip. Nobody reads the body of a redirect, but the user's redirect
 // handler may well visit the same host before it is closed.

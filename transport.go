@@ -34,14 +34,14 @@ func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, er
 		return nil, nil
 	}
 	q := t.requests.take(req.URL)
-	if q != nil && q.silence != nil && q.unchanged() {
+	if q != nil && q.silence != nil && q.isFor(req) {
 		err := q.silence
 		q.host.Count(0, 1)
 		q.close()
 		return nil, err
 	}
-	if q == nil || !q.unchanged() || !q.ticket.OnWire(time.Now()) {
-		if q == nil || !q.unchanged() {
+	if q == nil || !q.isFor(req) || !q.ticket.OnWire(time.Now()) {
+		if q == nil || !q.isFor(req) {
 			t.stranger(s, req)
 		}
 		if q != nil {
@@ -115,7 +115,7 @@ func (t *transport) judgeHop(ctx context.Context, q *request, s *backend.Seam, r
 	if guard != nil {
 		f.host = guard.From
 	}
-	v, err := t.decide(ctx, time.Now(), req.URL, req.UserAgent(), f)
+	v, err := t.decideAs(ctx, time.Now(), req.URL, hostHeaderOf(req.Host, req.URL, req.Header), req.UserAgent(), f)
 	if err != nil {
 		return err
 	}

@@ -36,11 +36,12 @@ func (f Fetch) limit() time.Duration {
 // fetch asks for a's robots.txt. If the dialect allows it and known has a copy, it asks whether
 // that still holds.
 func (c *Cache) fetch(ctx context.Context, a dialect.Authority, known facts, how Fetch) outcome {
-	robots, err := url.Parse(a.RobotsURL())
+	host, name := Server(a)
+	robots, err := url.Parse(dialect.Authority{Scheme: a.Scheme, Host: host}.RobotsURL())
 	if err != nil {
 		return failed(noResponse, err)
 	}
-	f := fetcher{Fetch: how, table: c.table, tries: moreTries}
+	f := fetcher{Fetch: how, table: c.table, tries: moreTries, name: name}
 	if c.table.conditional && known.copy != nil && known.copy.validators != nil {
 		f.known = known
 	}
@@ -53,8 +54,9 @@ func (c *Cache) fetch(ctx context.Context, a dialect.Authority, known facts, how
 type fetcher struct {
 	Fetch
 	table *accessTable
-	tries int   // more to make where there is no response
-	known facts // the copy to ask for again by its validators, if there is one
+	tries int    // more to make where there is no response
+	name  string // of the Host header; "": the URL's host
+	known facts  // the copy to ask for again by its validators, if there is one
 }
 
 // moreTries is how often a fetch asks again where there is no response: a connection breaks now and
@@ -99,6 +101,9 @@ func (f *fetcher) hop(ctx context.Context, at *url.URL, hops int) (o outcome, ne
 		return f.last(ctx, resp, hops), nil
 	}
 	resp.Body.Close()
+	if to, err := url.Parse(resp.Header.Get("Location")); err != nil || to.IsAbs() {
+		f.name = "" // as net/http does
+	}
 	switch {
 	case next == nil:
 		err := &RedirectError{resp.StatusCode, resp.Header.Get("Location"), hops}
@@ -123,6 +128,9 @@ func (f *fetcher) send(ctx context.Context, at *url.URL, hops int) (*http.Respon
 		return nil, err
 	}
 	req.Header.Set("User-Agent", f.UserAgent)
+	if f.name != "" {
+		req.Host = f.name
+	}
 	if hops == 0 && f.known.copy != nil {
 		f.known.copy.validators.ask(req.Header)
 	}

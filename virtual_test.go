@@ -1,0 +1,122 @@
+package collyrobots_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/store"
+)
+
+// byName is a server that has several sites.
+func byName(asked *[]string, sites map[string]robotstest.Site) http.HandlerFunc {
+	return func(out http.ResponseWriter, r *http.Request) {
+		*asked = append(*asked, r.Host+r.RequestURI)
+		answer, _ := sites[r.Host][r.RequestURI].(string)
+		if to, ok := strings.CutPrefix(answer, "to "); ok {
+			http.Redirect(out, r, to, http.StatusFound)
+			return
+		}
+		if answer == "" {
+			http.NotFound(out, r)
+			return
+		}
+		fmt.Fprint(out, answer)
+	}
+}
+
+// A page that is asked for under another name than its URL's is governed by the robots.txt of that
+// name, as the same server has it; all of the server's sites have one pace.
+func TestTheHostHeaderNamesTheSite(t *testing.T) {
+	var asked []string
+	server := byName(&asked, map[string]robotstest.Site{
+		"shop.test": {"/robots.txt": "to /real-robots.txt", "/real-robots.txt": "User-agent: *\nDisallow: /cart\nCrawl-delay: 4\nSitemap: http://shop.test/map.xml\n",
+			"/1": "a page", "/cart": "closed", "/moved": "to /cart", "/away": "to http://10.0.0.1/cart"},
+		"10.0.0.1": {"/robots.txt": "User-agent: *\nDisallow: /1\nCrawl-delay: 2\n", "/cart": "open", "/2": "open"},
+	})
+	inBubble(t, robotstest.Sites{
+		"10.0.0.1":  {"*": server},
+		"shop.test": {"/robots.txt": "User-agent: *\nDisallow: /\n"},
+	}, func(t *testing.T, web *robotstest.Web) {
+		asked = nil
+		kept := store.Memory()
+		c := start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()}, collyrobots.FollowSitemaps(collyrobots.Feed{}), collyrobots.Store(kept))
+		c.impolite = true // Verify knows addresses
+		as := func(path string) error {
+			return c.Request(http.MethodGet, "http://10.0.0.1"+path, nil, nil, http.Header{"Host": {"shop.test"}})
+		}
+		must(t, as("/1"))
+		must(t, as("/cart"))
+		if err := c.Visit("http://10.0.0.1/1"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			t.Errorf("a page that the address itself denies: %v", err)
+		}
+		must(t, c.Visit("http://10.0.0.1/2"))
+		if err := as("/moved"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			t.Errorf("a redirect within the site to a disallowed page: %v", err)
+		}
+		must(t, as("/away")) // net/http drops the header with an absolute URL
+		want := []string{"shop.test/robots.txt", "shop.test/real-robots.txt", "shop.test/1", "10.0.0.1/robots.txt", "10.0.0.1/2", "shop.test/moved", "shop.test/away", "10.0.0.1/cart"}
+		if got := fmt.Sprint(asked); got != fmt.Sprint(want) {
+			t.Errorf("the server was asked for\n%s\nwant\n%s", got, fmt.Sprint(want))
+		}
+		wantSchedule(t, web, "10.0.0.1", "0s /robots.txt, 0s /real-robots.txt, 4s /1, 8s /robots.txt, 12s /2, 16s /moved, 20s /away, 24s /cart")
+		wantURIs(t, web, "shop.test", "")
+		wantDenied(t, c, "http://10.0.0.1/cart", collyrobots.ReasonRule, 2)
+		wantDenied(t, c, "http://10.0.0.1/1", collyrobots.ReasonRule, 2)
+		denied := (*collyrobots.DisallowedError)(nil)
+		if errors.As(c.denied["http://10.0.0.1/cart"], &denied); denied.Decision.Authority != "http://shop.test@10.0.0.1" {
+			t.Errorf("governed by %s", denied.Decision.Authority)
+		}
+
+		// Its own server says something else.
+		c.Visit("http://shop.test/1")
+		wantURIs(t, web, "shop.test", "/robots.txt")
+	})
+}
+
+// Also over TLS, through a switch of proxies, with a header that all requests have, and where the
+// name is none.
+func TestAHostHeaderOfTheCollector(t *testing.T) {
+	for _, tc := range []struct {
+		name, header string
+		want         string
+	}{
+		{"the same site", "10.0.0.1:443", "10.0.0.1/robots.txt 10.0.0.1:443/1"},
+		{"upper case and a dot", "SHOP.test.", "shop.test/robots.txt SHOP.test./1"},
+		{"a port", "shop.test:8443", "shop.test:8443/robots.txt shop.test:8443/1"},
+		{"no name", "a b", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var asked []string
+			rules := "User-agent: *\nDisallow: /cart\nCrawl-delay: 4\n"
+			open := robotstest.Site{"/robots.txt": rules, "/1": "a page", "/cart": "closed"}
+			server := byName(&asked, map[string]robotstest.Site{"shop.test": open, "SHOP.test.": open, "shop.test:8443": open, "10.0.0.1": open, "10.0.0.1:443": open})
+			inBubble(t, robotstest.Sites{"10.0.0.1": {"*": server}, "proxy.test": {}}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil)
+				c.impolite = true
+				c.Headers = &http.Header{"Host": {tc.header}}
+				c.Visit("https://10.0.0.1/1")
+				c.Visit("https://10.0.0.1/cart")
+				if got := strings.Join(asked, " "); got != tc.want {
+					t.Errorf("the server was asked for %s, want %s", got, tc.want)
+				}
+				if tc.want != "" {
+					wantNoSooner(t, web, "10.0.0.1", 4*time.Second, 2)
+				}
+				if n := len(c.denied); n == 0 {
+					t.Error("/cart was not denied")
+				}
+				if strings.Contains(c.logged.String(), "had not seen") {
+					t.Error(c.logged)
+				}
+			})
+		})
+	}
+}

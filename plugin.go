@@ -83,7 +83,7 @@ func WithRobots(c *colly.Collector, opts ...Option) (*Plugin, error) {
 //
 // Attach does not touch the http.Client that c was given, but puts one of its own in its place, which
 // c shares with its clones: none of them may have requests under way when the first is attached.
-// Collectors that were not attached, and are no clones of such, are not governed, whatever they
+// Collectors that were not attached, and are no clones of such, are left alone, whatever they
 // share.
 //
 // The errors are ErrAttached, where c has another plugin that is not closed, and one that says that

@@ -67,3 +67,19 @@ func TestACrawlDelayOutlivesItsRobotsTxtWhileThatIsReadAgain(t *testing.T) {
 		})
 	}
 }
+
+// A page that comes when the file has just expired finds nobody who waits: reading it again waits.
+func TestReadingRobotsTxtAgainKeepsItsDelay(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {"*": robotstest.Page(), "/robots.txt": func(out http.ResponseWriter, _ *http.Request) {
+		out.Header().Set("Cache-Control", "max-age=300")
+		io.WriteString(out, "User-agent: *\nCrawl-delay: 10\n")
+	}}}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		must(t, c.Visit("http://a.test/0"))
+		time.Sleep(285 * time.Second)
+		must(t, c.Visit("http://a.test/1"))
+		time.Sleep(6 * time.Second)
+		must(t, c.Visit("http://a.test/2"))
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 10s /0, 4m55s /1, 5m5s /robots.txt, 5m15s /2")
+	})
+}

@@ -417,6 +417,9 @@ func TestABareClonesContextEndsItsWait(t *testing.T) {
 		if err := clone.Visit("http://a.test/2"); !errors.Is(err, collyrobots.ErrClosed) || time.Since(began) != time.Minute {
 			t.Errorf("%v after %v, want ErrClosed after a minute", err, time.Since(began))
 		}
+		if err := clone.Visit("http://a.test/"); !errors.Is(err, collyrobots.ErrClosed) {
+			t.Errorf("after Close: %v, want ErrClosed", err)
+		}
 	})
 }
 
@@ -435,11 +438,11 @@ func closesLater(delay int) http.HandlerFunc {
 // A hop that has waited behind the request that reads robots.txt again is judged by what that says.
 func TestAHopIsJudgedAfterItsWait(t *testing.T) {
 	slow := func(out http.ResponseWriter, r *http.Request) {
-		time.Sleep(15 * time.Second)
+		time.Sleep(13 * time.Second)
 		http.Redirect(out, r, "/1", http.StatusFound)
 	}
 	inBubble(t, robotstest.Sites{"a.test": {"/": slow, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-		web.Set("a.test", "/robots.txt", closesLater(20))
+		web.Set("a.test", "/robots.txt", closesLater(15))
 		c := start(t, web, async)
 		c.SetRequestTimeout(time.Minute)
 		must(t, c.Visit("http://a.test/3"))
@@ -448,7 +451,7 @@ func TestAHopIsJudgedAfterItsWait(t *testing.T) {
 		time.Sleep(11 * time.Second)
 		must(t, c.Visit("http://a.test/2")) // it reads robots.txt again, before the redirect is there
 		c.Wait()
-		wantSchedule(t, web, "a.test", "0s /robots.txt, 20s /3, 5m0s /, 5m20s /robots.txt, 6m0s /2")
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 15s /3, 5m0s /, 5m15s /robots.txt, 5m45s /2")
 		if err := c.errs["http://a.test/"]; !errors.Is(err, colly.ErrRobotsTxtBlocked) {
 			t.Errorf("OnError of the page was told %v", err)
 		}
@@ -593,4 +596,17 @@ func TestCloseInACrawl(t *testing.T) {
 			wantNoMore(t, goroutines)
 		})
 	}
+}
+
+// Close does not set a bare clone free.
+func TestABareCloneAfterClose(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(2, noDenys)})
+	c := start(t, web, nil)
+	clone := c.Collector.Collector.Clone()
+	must(t, clone.Visit("http://a.test/0"))
+	must(t, c.robots.Close())
+	if err := clone.Visit("http://a.test/1"); !errors.Is(err, collyrobots.ErrClosed) {
+		t.Errorf("after Close: %v, want ErrClosed", err)
+	}
+	wantURIs(t, web, "a.test", "/robots.txt /0")
 }

@@ -562,3 +562,26 @@ func TestDoUsesTheTransportAndNothingElse(t *testing.T) {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Others may read the client at any time: what was put there for them stays, and does no harm.
+func TestAKeptSeamStays(t *testing.T) {
+	server := redirecting(t)
+	c, w := colly.NewCollector(), &watcher{}
+	handle, _ := backend.Open(c)
+	seam, _, err := handle.Install(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := handle.Client()
+	seam.Keep()
+	if handle.Release(w, true); handle.Client() != before {
+		t.Error("the client was given back")
+	}
+	if err := c.Visit(server.URL + "/"); err != nil || w.asked.Load() > 0 {
+		t.Errorf("%v; the governor was asked %d times after Release", err, w.asked.Load())
+	}
+	before.CloseIdleConnections()
+	if again := handle.Watch(seam, w); again != seam || handle.Owner() != nil {
+		t.Error("Watch governs a collector that was released")
+	}
+}

@@ -253,7 +253,7 @@ func (h *hooks) onError(r *colly.Response, err error) {
 		q.close()
 	} else if denied := (*DisallowedError)(nil); errors.As(err, &denied) {
 		h.deny(r.Request, denied) // by the transport
-	} else if errors.Is(err, ErrHopWait) || errors.Is(err, ErrClosed) {
+	} else if errors.Is(err, ErrHopWait) || errors.Is(err, ErrClosed) || errors.Is(err, errPrivate) {
 		h.deny(r.Request, err)
 	}
 	h.finish(r.Request, resultOf(h.c.Context, r.StatusCode, err))

@@ -132,8 +132,8 @@ func (l *limiter) fetch(s *backend.Seam, userAgent string, led lead) policy.Fetc
 			from.host = site
 		}
 		resp, _, err := l.exchange(s, req, 0, from, nil)
-		if isForbidden(err) {
-			err = fmt.Errorf("%w: %w", policy.ErrForbidden, err)
+		if from.host != "" && isForbidden(err) {
+			err = forbiddenError{err}
 		}
 		return resp, err
 	}
@@ -159,6 +159,11 @@ func hostOf(u *url.URL) string {
 	a, _ := dialect.AuthorityOf(u)
 	return a.Host
 }
+
+// A forbiddenError is what package policy is told of an error that isForbidden.
+type forbiddenError struct{ error }
+
+func (e forbiddenError) Unwrap() []error { return []error{e.error, policy.ErrForbidden} }
 
 // isForbidden reports whether a request was not sent because of where it would have gone.
 func isForbidden(err error) bool {

@@ -67,11 +67,12 @@ func TestAPublicSiteLeadsToNoPrivateAddress(t *testing.T) {
 				if told := c.errs["http://a.test/hop"]; !errors.As(told, &private) {
 					t.Errorf("OnError was told %v", told)
 				}
-				if err := c.Visit("http://b.test/"); !errors.As(err, &private) {
-					t.Errorf("the page whose robots.txt is there: Visit returns %v", err)
+				if told := c.denied["http://a.test/hop"]; !errors.As(told, &private) {
+					t.Errorf("OnDenied was told %v", told)
 				}
-				if denied := c.denied["http://b.test/"]; !errors.As(denied, &private) || private.From != "b.test" {
-					t.Errorf("the page whose robots.txt is there: %v", denied)
+				err = c.Visit("http://b.test/")
+				if denied := c.denied["http://b.test/"]; !errors.As(denied, &private) || private.From != "b.test" || !errors.As(err, &private) {
+					t.Errorf("the page whose robots.txt is there: %v, OnDenied: %v", err, denied)
 				}
 				wantURIs(t, web, host, "")
 				wantURIs(t, web, "b.test", "/robots.txt")

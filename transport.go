@@ -119,7 +119,7 @@ func (t *transport) judgeHop(ctx context.Context, q *request, s *backend.Seam, r
 	if err != nil {
 		return err
 	}
-	if private := (*PrivateNetworkError)(nil); v.policy.Forbidden() && errors.As(v.policy.Err(), &private) {
+	if private := (*PrivateNetworkError)(nil); guard != nil && v.policy.Forbidden() && errors.As(v.policy.Err(), &private) {
 		guard.Address = private.Address
 		return guard
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
-// A RobotsChange tells that the robots.txt of a site means something else than when it was read
-// before.
+// A RobotsChange is what OnRobotsChanged reports: the robots.txt of a site means something else
+// than when it was read before.
 type RobotsChange struct {
 	Authority string // "https://example.com"
 	RobotsURL string
@@ -18,11 +18,11 @@ type RobotsChange struct {
 // RobotsState is what a robots.txt means at a time.
 type RobotsState struct {
 	Meaning    Meaning
-	Status     int   // of the response; 0: there was none
-	Err        error // why it could not be read; nil: it was, or the status says it all
-	Fetched    time.Time
-	CrawlDelay time.Duration // as written
-	Sitemaps   []string
+	Status     int           // of the response; 0: there was none
+	Err        error         // why it could not be read; nil: it was, or the status says it all
+	Fetched    time.Time     // when it was read or confirmed, or the last try failed
+	CrawlDelay time.Duration // as the dialect reads it; 0: none
+	Sitemaps   []string      // as written, perhaps relative to RobotsURL; not to be changed
 }
 
 // A Meaning is what is known about a site: a stable short code.
@@ -39,14 +39,14 @@ func stateOf(p *policy.Policy) RobotsState {
 	return RobotsState{Meaning(p.Meaning.String()), p.Status(), p.Err(), p.Fetched(), p.CrawlDelay(), p.Sitemaps()}
 }
 
-// changes puts changed robots.txt files into force and tells of them.
+// changes puts changed robots.txt files into force and reports them.
 type changes struct {
 	tell    func(RobotsChange)
 	limiter *limiter
 }
 
-// put puts a policy that differs from the one before into force for those who wait already: the pace
-// changes at once, and each of them is judged again before it goes on.
+// put puts a policy that differs from the one before into force for those who wait already: the
+// pace changes at once, and each of them is judged again before it goes on.
 func (c changes) put(s *hostSettings, reader string, old, new *policy.Policy) {
 	change := RobotsChange{new.Authority.String(), new.RobotsURL(), stateOf(old), stateOf(new)}
 	now := time.Now()

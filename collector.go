@@ -8,9 +8,10 @@ import (
 	"github.com/gocolly/colly/v2"
 )
 
-// A Collector is a colly.Collector with one method more, WithRobots, and a Visit that tells why its
-// page was not sent. Everything else is promoted from the embedded collector, and so are its fields;
-// where a *colly.Collector is asked for, pass c.Collector.
+// A Collector is a colly.Collector with the method WithRobots, a Clone that keeps it, and a Visit
+// that returns why its page was not sent. Everything else is promoted from the embedded collector,
+// its fields included. Where a *colly.Collector is asked for, pass c.Collector. Get one from
+// NewCollector or Wrap: the zero Collector has no collector in it, which is an error of WithRobots.
 type Collector struct {
 	*colly.Collector
 	robots *Plugin // nil: not yet

@@ -14,36 +14,51 @@ import (
 	"github.com/collyrobots/collyrobots/internal/redact"
 )
 
-// A Decision says whether a URL may be fetched, and everything that led there. As JSON it has
-// durations such as "1.5s", and reads back as it was, but for Err, of which the text is kept.
+// A Decision says whether a URL may be fetched, and everything that led there. In JSON its
+// durations are texts such as "1.5s"; it reads back as it was written, but of Err only the text is
+// kept.
 type Decision struct {
-	URL       string          `json:"url"`              // as asked, a password replaced
-	Authority string          `json:"authority"`        // scheme, host and port that the robots.txt governs: "https://example.com"
-	RobotsURL string          `json:"robots_url"`       // where it was asked for
-	Allowed   bool            `json:"allowed"`          //
-	Reason    Reason          `json:"reason"`           //
-	Dialect   dialect.Dialect `json:"dialect"`          // whose reading
-	Group     string          `json:"group,omitempty"`  // the user-agent value of the group that applied; empty: none did
-	Rule      dialect.Rule    `json:"rule,omitzero"`    // the rule that decided; Line 0: none did
-	Status    int             `json:"status,omitempty"` // of the robots.txt response; 0: there was none
-	Err       error           `json:"-"`                // why robots.txt could not be read; nil: it was, or the status says it all
-	Fetched   time.Time       `json:"fetched,omitzero"` // when robots.txt was read
-	Expires   time.Time       `json:"expires,omitzero"` // when it will be read again
-	// CrawlDelay is what the group asks for, as the dialect reads it; Delay is what is kept between
-	// the starts of two requests to the host, MinDelay and MaxDelay included. Zero: none.
+	URL       string `json:"url"`        // as asked, a password replaced
+	Authority string `json:"authority"`  // scheme, host and port of URL: "https://example.com"
+	RobotsURL string `json:"robots_url"` // of the robots.txt that governs URL
+
+	Allowed bool   `json:"allowed"`
+	Reason  Reason `json:"reason"`
+
+	// Dialect is the reading of robots.txt that was applied.
+	Dialect dialect.Dialect `json:"dialect"`
+	// Group is the User-agent value of the group that applied; empty: none did.
+	Group string `json:"group,omitempty"`
+	// Rule is the rule that decided; Line 0: none did.
+	Rule dialect.Rule `json:"rule,omitzero"`
+
+	// Status is that of the last response to a request for robots.txt; 0: there was none.
+	Status int `json:"status,omitempty"`
+	// Err is why robots.txt could not be read; nil: it was read, or there is none.
+	Err error `json:"-"`
+	// Fetched is when robots.txt was read or confirmed, or the last try failed, and Expires until
+	// when that holds; zero under ReasonIgnored.
+	Fetched time.Time `json:"fetched,omitzero"`
+	Expires time.Time `json:"expires,omitzero"`
+
+	// CrawlDelay is what the group asks for, as the dialect reads it; 0: nothing.
 	CrawlDelay time.Duration `json:"-"`
-	Delay      time.Duration `json:"-"`
-	BackOff    time.Duration `json:"-"`                   // the part of Delay that 429 and 503 have added; zero: none
-	NotBefore  time.Time     `json:"not_before,omitzero"` // until when a Retry-After holds everything; zero: it does not
+	// Delay is kept between the starts of two requests to the host, MinDelay, MaxDelay and BackOff
+	// included; 0: none.
+	Delay time.Duration `json:"-"`
+	// BackOff is the delay that answers with status 429 and 503 have brought; 0: none.
+	BackOff time.Duration `json:"-"`
+	// NotBefore is until when a Retry-After holds all requests to the host; zero: it does not.
+	NotBefore time.Time `json:"not_before,omitzero"`
 }
 
 // A Reason is why a Decision came out as it did: a stable short code.
 type Reason string
 
 const (
-	ReasonRule        Reason = "rule"        // a rule matched: Decision.Rule; under temoto, which names none, Line is 0
+	ReasonRule        Reason = "rule"        // a rule matched: Decision.Rule, whose Line is 0 under temoto, which names none
 	ReasonNoRule      Reason = "no_rule"     // no rule of the group matches, or no group applies
-	ReasonNoRobots    Reason = "no_robots"   // the answer means that there are no restrictions (404, say)
+	ReasonNoRobots    Reason = "no_robots"   // there is no robots.txt (404, for example): everything is allowed
 	ReasonUnreachable Reason = "unreachable" // robots.txt could not be read: nothing is allowed
 	ReasonSiteDown    Reason = "site_down"   // robots.txt got no answer: the site is left alone for a while
 	ReasonDelay       Reason = "delay"       // the crawl delay is longer than MaxDelay, which says Skip
@@ -111,9 +126,10 @@ type DisallowedError struct {
 	first bool // of its host
 }
 
+// Error returns the decision in one line.
 func (e *DisallowedError) Error() string { return "robots.txt: " + e.Decision.String() }
 
-// Unwrap gives Colly's own error, and why robots.txt could not be read if that is the reason.
+// Unwrap returns colly.ErrRobotsTxtBlocked and, if robots.txt could not be read, why.
 func (e *DisallowedError) Unwrap() []error {
 	if e.Decision.Err == nil {
 		return []error{colly.ErrRobotsTxtBlocked}

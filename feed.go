@@ -15,15 +15,30 @@ import (
 // registered after Attach run when the reading is done. A page is fed if it is in Scope and its
 // robots.txt allows it. The context of a fed request has CtxSitemap and CtxLastMod.
 type Feed struct {
-	Window  int                      // maximum sitemap pages in flight; 0 means 64. A collector that is not Async has one
-	Since   time.Time                // skip entries whose lastmod is known and older; zero skips none
-	Keep    func(sitemap.Entry) bool // nil keeps all; called from one goroutine at a time for each site
-	Sink    func(url string) error   // nil: the collector's Visit; colly/queue users pass q.AddURL
-	MaxURLs int                      // most sitemap pages handed on in all, not counting the links on them; 0: no limit
-	Scope   Scope                    // which pages a sitemap may list; the default is SameHost
+	// Window is the maximum number of sitemap pages in flight; 0 means 64. A collector that is not
+	// Async has one.
+	Window int
 
-	// Denied is told of each page that is not handed on because of robots.txt; nil: nobody is.
-	// OnDenied does not hear of them: they never become requests.
+	// Since skips entries whose lastmod is known and older; the zero time skips none.
+	Since time.Time
+
+	// Keep reports whether to feed a page; nil keeps all. For one site it is called from one
+	// goroutine at a time.
+	Keep func(sitemap.Entry) bool
+
+	// Sink gets each page instead of the collector; nil: the collector visits it. For colly/queue
+	// it is q.AddURL. After an error the page counts as refused.
+	Sink func(url string) error
+
+	// MaxURLs is how many sitemap pages are handed on at most, not counting the links on them; 0:
+	// no limit.
+	MaxURLs int
+
+	// Scope is which pages a sitemap may list; the zero value is SameHost.
+	Scope Scope
+
+	// Denied is called for each page that is not handed on because of robots.txt; it may be nil.
+	// OnDenied is not, since such a page never becomes a request.
 	Denied func(Decision)
 
 	// WellKnown looks for /sitemap.xml and then /sitemap_index.xml on a site whose robots.txt names
@@ -41,22 +56,25 @@ type Feed struct {
 	// that failed is tried again by the next runs, three times in all. It needs a Store.
 	Resume bool
 
-	// Limits bound what a sitemap may cost; the zero value has defaults. Time is for one file to
-	// arrive.
+	// Limits bound what a sitemap may cost; the zero value has defaults. Limits.Time is the time in
+	// which one file has to arrive.
 	Limits sitemap.Limits
 }
 
-// A Scope says which pages a sitemap may list: those of the hosts that it speaks for, or of more. It
-// speaks for the host that it is on and for the site whose robots.txt names it (sitemaps.org,
+// A Scope says which pages a sitemap may list: those of the hosts that it speaks for, or of more.
+// It speaks for the host that it is on and for the site whose robots.txt names it (sitemaps.org,
 // "Sitemaps & Cross Submits"). A host is the same under http and https.
 type Scope int
 
+// The scopes, each wider than the one before.
 const (
-	SameHost = Scope(feed.SameHost) // their pages
-	WithWWW  = Scope(feed.WithWWW)  // and those of the same hosts with or without "www."
-	SameSite = Scope(feed.SameSite) // and those of all hosts of the same registrable domain (publicsuffix.org)
-	AnySite  = Scope(feed.AnySite)  // and all others
+	SameHost Scope = iota // the pages of these hosts
+	WithWWW               // and those of the same hosts with or without "www."
+	SameSite              // and those of all hosts of the same registrable domain (publicsuffix.org)
+	AnySite               // and all others
 )
+
+var _ = [1]bool{}[AnySite-Scope(feed.AnySite)] // they are feed's
 
 // String returns the name of the constant.
 func (s Scope) String() string {
@@ -83,7 +101,7 @@ func (f *Feed) faults() (faults []string) {
 	return faults
 }
 
-// FeedStats is what the feed has done.
+// FeedStats counts what was read in sitemaps, and what became of it.
 type FeedStats struct {
 	Files          int `json:"files"`           // sitemaps and indexes opened
 	FilesFailed    int `json:"files_failed"`    // of those asked for: disallowed, not there, no sitemap
@@ -100,7 +118,7 @@ type FeedStats struct {
 	Denied     int `json:"denied"`       // disallowed by robots.txt
 	Refused    int `json:"refused"`      // not taken: visited before, outside AllowedDomains, ...
 	GivenUp    int `json:"given_up"`     // with Resume: failed as often as a page is tried
-	Errors     int `json:"errors"`       // entries, files and parts of files that could not be read, the first of each kind in the log
+	Errors     int `json:"errors"`       // entries, files and parts of files that could not be read; see the log
 }
 
 // feedStats returns what was counted.

@@ -42,7 +42,8 @@ func (s *hostSettings) productTokens(d dialect.Dialect, userAgent string) []stri
 // check, whatever user agent a request is sent with.
 func (s *hostSettings) byCollector() bool { return s.tokens == nil && s.dialect == dialect.Temoto() }
 
-// Over says what becomes of a host that asks for a longer crawl delay than MaxDelay.
+// Over says what becomes of a host that asks for a longer crawl delay than MaxDelay. The zero value
+// is neither choice, and refused.
 type Over int
 
 const (

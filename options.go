@@ -16,8 +16,8 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// An Option sets one thing about a Plugin. Where one is given twice, the later one holds. The zero
-// Option is refused.
+// An Option sets one thing about a Plugin. If one is given twice, the later one counts, but for
+// ForHosts, which adds. The zero Option is refused.
 type Option struct {
 	name    string
 	faults  []error // why New refuses it: each an *OptionError
@@ -25,14 +25,15 @@ type Option struct {
 	perHost bool // ForHosts takes it
 }
 
-// An OptionError says what is wrong with one option. New joins all of them with errors.Join: to see
-// each, walk the error's tree, or look at it with errors.As for the first.
+// An OptionError says what is wrong with one option. New returns all of them, joined by
+// errors.Join; errors.As finds the first.
 type OptionError struct {
 	Option string // its name in this package: "MinDelay"
 	Reason string
 	Err    error // under ForHosts, the *OptionError of the option in it; else nil
 }
 
+// Error returns the option's name and what is wrong.
 func (e *OptionError) Error() string { return "collyrobots: " + e.Option + ": " + e.Reason }
 
 // Unwrap returns Err.
@@ -67,8 +68,8 @@ func configure(opts []Option) (*config, error) {
 	return c, errors.Join(faults...)
 }
 
-// apply sets what opts say, and returns their faults: with one, what is set is of no use but to find
-// more.
+// apply sets what opts say, and returns their faults: with one, what is set is of no use but to
+// find more.
 func (c *config) apply(opts []Option) (faults []error) {
 	for i, o := range opts {
 		if o.set == nil {
@@ -109,7 +110,7 @@ func faultIf(bad bool, option, reason string, args ...any) error {
 	return fault(option, reason, args...)
 }
 
-// Dialect sets whose reading of robots.txt is obeyed. Without it, RFC 9309's.
+// Dialect sets which reading of robots.txt is obeyed. Without it, that of RFC 9309.
 func Dialect(d dialect.Dialect) Option {
 	return hostOption("Dialect", func(s *hostSettings) { s.dialect = d })
 }
@@ -153,7 +154,8 @@ func MinDelay(d time.Duration) Option {
 
 // ForHosts gives the hosts that match pattern options of their own, on top of those given before
 // it: Dialect, ProductToken, MinDelay, MaxDelay, HonorCrawlDelay, DelayFromEnd, MaxInFlight,
-// MaxBackOff, RetryThrottled and IgnoreRobotsWithPermission. Where several patterns match, the first holds.
+// MaxBackOff, RetryThrottled and IgnoreRobotsWithPermission. Where several patterns match, the
+// first holds.
 //
 // A pattern is a host name in lower-case ASCII ("xn--..." for others), with the port if it is not
 // the scheme's own, in which "*" stands for any characters, dots included, and "?" for one:
@@ -191,15 +193,15 @@ func IgnoreRobotsWithPermission() Option {
 	return hostOption("IgnoreRobotsWithPermission", func(s *hostSettings) { s.ignoreRobots = true })
 }
 
-// DryRun decides and reports, and enforces nothing: OnDenied is told of the requests that would not
-// have been sent, Stats has the delays that would have been kept, and everything is sent at once.
+// DryRun decides and reports, and enforces nothing: OnDenied gets the requests that would not have
+// been sent, Stats has the delays that would have been kept, and everything is sent at once.
 func DryRun() Option {
 	return option("DryRun", func(c *config) { c.dryRun = true })
 }
 
 // Shadow also asks other dialects about each page, without obeying them, and lists in Stats the
-// URLs on which they differ from the one in force: what a spider that changes from one reading to
-// another wants to see first. Each costs memory for one more policy of every site.
+// URLs on which they differ from the one in force, for a spider that is to change from one reading
+// to another. Each costs the memory of one more policy for every site, but no request.
 func Shadow(dialects ...dialect.Dialect) Option {
 	dialects = slices.Clone(dialects)
 	return option("Shadow", func(c *config) { c.shadows = dialects },
@@ -207,29 +209,30 @@ func Shadow(dialects ...dialect.Dialect) Option {
 }
 
 // DelayFromEnd counts every delay from the end of a response instead of the start of its request: a
-// server that takes long is asked less. At most one request of a host is then in flight while a
-// delay is in force.
+// slow server is asked less. At most one request of a host is then in flight while a delay is in
+// force.
 func DelayFromEnd() Option {
 	return hostOption("DelayFromEnd", func(s *hostSettings) { s.pace.FromEnd = true })
 }
 
-// MaxInFlight sets how many requests of one host may be on the wire at once, from the start until
-// the response's body was read. Without it, one while a delay is in force, and as many as Colly
-// sends where there is none.
+// MaxInFlight sets how many requests of one host may be on the wire at once, each from its start
+// until the body of its response is read. Without it, one while a delay is in force, else as many
+// as Colly sends.
 func MaxInFlight(n int) Option {
 	return hostOption("MaxInFlight", func(s *hostSettings) { s.pace.MaxInFlight = n },
 		faultIf(n < 1, "MaxInFlight", "%d is less than one", n))
 }
 
-// MaxDelay bounds the crawl delay that is honoured. Without it every delay is, however long.
+// MaxDelay sets the longest crawl delay that is honoured, and what becomes of a host that asks for
+// a longer one. Without it every delay is honoured, however long.
 func MaxDelay(d time.Duration, over Over) Option {
 	return hostOption("MaxDelay", func(s *hostSettings) { s.pace.MaxDelay, s.over = d, over },
 		faultIf(d <= 0, "MaxDelay", "%v is not a positive duration", d),
 		faultIf(over != Clamp && over != Skip, "MaxDelay", "Over(%d) is neither Clamp nor Skip", int(over)))
 }
 
-// MaxBackOff bounds the delay that answers with status 429 and 503 may bring, Retry-After apart. Zero:
-// they bring none, not even a slower pace after a Retry-After. Without it, five minutes.
+// MaxBackOff bounds the delay that answers with status 429 and 503 may bring, Retry-After apart.
+// Zero: they bring none, not even a slower pace after a Retry-After. Without it, five minutes.
 func MaxBackOff(d time.Duration) Option {
 	most := d
 	if most == 0 {
@@ -238,10 +241,10 @@ func MaxBackOff(d time.Duration) Option {
 	return hostOption("MaxBackOff", func(s *hostSettings) { s.pace.MaxBackOff = most }, faultIf(d < 0, "MaxBackOff", "%v is negative", d))
 }
 
-// RetryThrottled asks again for a page that was answered 429 or 503, up to n times, at the pace that
-// the host then has, before the spider sees the answer. The page holds its LimitRule slot while it
-// waits; where the host is not to be asked for more than five minutes, the spider gets the answer.
-// Zero, the default: never. A request whose body cannot be read twice is not sent again.
+// RetryThrottled asks again for a page that was answered 429 or 503, up to n times, at the pace
+// that the host then has, before the spider sees the answer. The page holds its LimitRule slot
+// while it waits; where the host is not to be asked for more than five minutes, the spider gets the
+// answer. Zero, the default: never. A request whose body cannot be read twice is not sent again.
 func RetryThrottled(n int) Option {
 	return hostOption("RetryThrottled", func(s *hostSettings) { s.retryThrottled = n }, faultIf(n < 0, "RetryThrottled", "%d is negative", n))
 }
@@ -252,7 +255,8 @@ func HonorCrawlDelay() Option {
 	return hostOption("HonorCrawlDelay", func(s *hostSettings) { s.honorCrawlDelay = true })
 }
 
-// FollowSitemaps crawls what the sitemaps list that the robots.txt files of the crawled sites name.
+// FollowSitemaps also crawls the pages of the sitemaps that the robots.txt files of the crawled
+// sites name.
 func FollowSitemaps(f Feed) Option {
 	return option("FollowSitemaps", func(c *config) { c.feed = &f }, feedFaults(f)...)
 }
@@ -278,28 +282,31 @@ func OnDenied(f func(r *colly.Request, err error)) Option {
 	return option("OnDenied", func(c *config) { c.onDenied, c.heard = f, true }, faultIf(f == nil, "OnDenied", "the function is nil"))
 }
 
-// OnRobotsChanged sets a function that is told when a robots.txt which was read again means
-// something else than before: other rules, or none, or it can no longer be read. The new meaning is
-// in force already, for requests that wait as well. The function runs on a goroutine of its own.
+// OnRobotsChanged sets the function to call when a robots.txt that was read again means something
+// else than before: other rules, or none, or it can no longer be read. The new meaning is then in
+// force, also for requests that wait. The function runs on a goroutine of its own.
 func OnRobotsChanged(f func(RobotsChange)) Option {
 	return option("OnRobotsChanged", func(c *config) { c.onChanged = f }, faultIf(f == nil, "OnRobotsChanged", "the function is nil"))
 }
 
-// Store keeps what was learnt of robots.txt files beyond this process. Without it, they are kept in
-// memory. The store may serve several plugins; closing it is the caller's.
+// Store keeps what was learnt of robots.txt files, and how far Feed.Resume has come, beyond this
+// process. Without it, robots.txt files are kept in memory. A store may serve several plugins. The
+// caller closes it, after them.
 func Store(s store.Store) Option {
 	return option("Store", func(c *config) { c.store = s }, faultIf(s == nil, "Store", "the store is nil"))
 }
 
-// Logger sets the logger for events that no call returns: unreadable robots.txt files, clamped
-// delays, sitemaps with errors (warnings), the first denied URL of each host (info), the others
-// (debug). Without it, slog.Default().
+// Logger sets the logger for events that no call returns: lost records (errors), unreadable
+// robots.txt files, clamped delays, sitemaps with errors (warnings), changed robots.txt files and
+// the first denied URL of each host (info), the others (debug). Without it, what slog.Default() is
+// when New is called.
 func Logger(l *slog.Logger) Option {
 	return option("Logger", func(c *config) { c.log = l }, faultIf(l == nil, "Logger", "the logger is nil"))
 }
 
 // HTTPClient sets the client that fetches robots.txt and sitemaps, instead of the collector's own.
-// Its cookie jar and redirect handler are not used.
+// Its Transport and Timeout are used, the latter for robots.txt; its cookie jar and redirect
+// handler are not.
 func HTTPClient(client *http.Client) Option {
 	return option("HTTPClient", func(c *config) { c.client = client }, faultIf(client == nil, "HTTPClient", "the client is nil"))
 }

@@ -14,15 +14,16 @@ import (
 )
 
 // Pages returns the pages that the sitemaps of sites list, as FollowSitemaps would feed them to a
-// collector: in scope, allowed, each once. sites are URLs of any page. What their robots.txt files
-// name is read as the loop goes on, one file after the other, the files that an index names after
-// those named before; so a site of any size takes the room of one page. Of f, Window and Sink do not
-// matter. With Resume a page is done when the loop asks for the next one.
+// collector: in scope, allowed, each once. A site is given by the URL of any page of it. The
+// sitemaps that its robots.txt names are read as the loop goes on, one after the other, those that
+// an index names after those named before, so a site of any size takes little memory. Window and
+// Sink of f are not used. With Resume a page is done when the loop asks for the next one. Each
+// loop over the result reads anew.
 //
-// An error costs a file, or what was left of it, and the loop goes on; it comes with the zero Entry.
-// If ctx ends, its cause is the last, or ErrClosed after Close; a bad Feed or a site that is no http
-// or https URL is the only one. Pages uses the first attached collector's client, user agent and
-// context, or a client of its own.
+// An error comes with the zero Entry. It costs a file, or what was left of it, and the loop may go
+// on. If ctx ends, its cause is the last error, and after Close it is ErrClosed; a bad Feed or a
+// site that is not an http or https URL is the only one. Pages uses the first attached collector's
+// client and user agent, or those of its own.
 func (p *Plugin) Pages(ctx context.Context, f Feed, sites ...string) iter.Seq2[sitemap.Entry, error] {
 	return func(yield func(sitemap.Entry, error) bool) {
 		s, urls, err := p.pages(f, sites)

@@ -1,14 +1,19 @@
-// Package collyrobots makes Colly collectors obey robots.txt as a named crawler would read it, keeps
-// each host's crawl delay on the wire, and crawls what the site's sitemaps list.
+// Package collyrobots makes Colly collectors obey robots.txt as a named crawler would read it,
+// keeps each host's crawl delay on the wire, and crawls what the site's sitemaps list.
 //
-//	c := collyrobots.NewCollector(colly.Async(), colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"))
+//	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"))
 //	robots, err := c.WithRobots(collyrobots.Dialect(dialect.CocCoc()))
 //
-// An existing spider keeps its *colly.Collector and calls collyrobots.WithRobots(c, ...).
+// An existing spider keeps its *colly.Collector and calls [WithRobots].
 //
 // For every request, redirect hops included, the plugin finds the robots.txt that governs it (one
 // fetch however many wait, kept for a day or as the dialect says), blocks what it disallows, and
 // spaces the rest by the host's delay. What is promised is what the server sees.
+//
+// [OnDenied] reports what was not sent, [Plugin.Check] explains a URL without a crawl, and
+// [Plugin.Stats] counts by host. [FollowSitemaps] crawls what a site's sitemaps list,
+// [Plugin.Pages] returns it as a loop. Package dialect has the readings of robots.txt to choose
+// from, package robotstest a web in memory for the test of a spider.
 package collyrobots
 
 import (
@@ -29,7 +34,8 @@ import (
 
 // A Plugin holds what one crawl knows of robots.txt files and of when each host was asked last. It
 // serves any number of collectors, which then share policies and pace. All methods may be called
-// from any goroutine. Get one from New or WithRobots: the zero Plugin can do nothing, and says so.
+// from any goroutine. Get one from New or WithRobots: with the zero Plugin, Attach, Check, Pages
+// and SitemapQueue return an error.
 type Plugin struct {
 	*core
 	governor *transport
@@ -38,8 +44,8 @@ type Plugin struct {
 	hooks []weak.Pointer[hooks] // of the attached collectors, which nothing here keeps alive
 }
 
-// ErrAttached means that a collector has a plugin already. Two on one collector would ask and wait
-// twice.
+// ErrAttached is the error of Attach for a collector that has another plugin, which is not closed.
+// Two on one collector would ask and wait twice.
 var ErrAttached = errors.New("collyrobots: the collector has robots already")
 
 var errZero = errors.New("collyrobots: a zero Plugin can do nothing: use New")
@@ -154,10 +160,10 @@ func (p *Plugin) first() *hooks {
 	return nil
 }
 
-// Check says what the plugin would do with a GET of rawURL, reading robots.txt if that is not known
-// yet. It uses the first attached collector's client and user agent, and waits for nothing but the
-// fetch. Errors: rawURL is no http or https URL, ctx ended, or ErrClosed. A robots.txt that cannot
-// be read is a Decision, not an error.
+// Check returns what the plugin would decide about a GET of rawURL, reading robots.txt if that is
+// not known yet. It uses the first attached collector's client and user agent, and waits for
+// nothing but the fetch. It is an error if rawURL is not an http or https URL, if ctx ends, and, as
+// ErrClosed, after Close. A robots.txt that cannot be read is a Decision, not an error.
 func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 	if p == nil || p.core == nil {
 		return Decision{}, errZero
@@ -185,10 +191,11 @@ func (p *Plugin) own() (userAgent string, f fetcher) {
 	return nobody, seamFetcher{limiter: p.limiter}
 }
 
-// Close ends the plugin: requests that wait end at once, and so does the reading of robots.txt files
-// and sitemaps; all requests of attached collectors are denied with ErrClosed from now on. Pages that
-// are on the wire stay there. Call it after the crawl, since what was learnt goes to the Store before
-// it returns. The Store stays open.
+// Close ends the plugin: requests that wait end at once, and so does the reading of robots.txt
+// files and sitemaps; all requests of attached collectors are denied with ErrClosed from now on.
+// Pages that are on the wire stay there. Call it after the crawl, since what was learnt goes to the
+// Store before it returns. It waits for the functions of OnRobotsChanged. The Store stays open.
+// Closing twice does no harm.
 func (p *Plugin) Close() error {
 	if p == nil || p.core == nil {
 		return nil

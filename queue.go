@@ -15,11 +15,11 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// A SitemapQueue is a storage for colly/queue that ends with the pages of sitemaps: the queue gets
-// the requests of another storage first, and when that is empty, one page at a time, what Pages
-// yields. It may be used from many goroutines.
+// A SitemapQueue is a storage for colly/queue that adds the pages of sitemaps to another storage:
+// the queue first gets the requests of that one and, when it is empty, what Pages returns, a page
+// at a time. All methods may be called from any goroutine. Get one from Plugin.SitemapQueue.
 type SitemapQueue struct {
-	queue.Storage // the other one, which keeps what is added
+	queue.Storage // the other storage, which keeps what is added
 	sitemaps      *sitemaps
 	mu            sync.Mutex // for next
 	next          func() (sitemap.Entry, error, bool)
@@ -30,9 +30,9 @@ type SitemapQueue struct {
 // errNoMore is what colly/queue expects of an empty storage.
 var errNoMore = errors.New("collyrobots: no more pages in the sitemaps")
 
-// SitemapQueue returns a storage that hands on what Pages yields; files that cannot be read are
-// logged and counted. The errors tell of a plugin without a collector, no other storage, a bad Feed
-// or a bad URL. Close it when the queue has run.
+// SitemapQueue returns a storage of the requests in inner and of what Pages returns; sitemaps that
+// cannot be read are logged and counted. It fails if no collector is attached, inner is nil, or f
+// or a site is what Pages refuses. Close it when the queue has run.
 func (p *Plugin) SitemapQueue(inner queue.Storage, f Feed, sites ...string) (*SitemapQueue, error) {
 	s, urls, err := p.pages(f, sites)
 	if err != nil {
@@ -49,7 +49,8 @@ func (p *Plugin) SitemapQueue(inner queue.Storage, f Feed, sites ...string) (*Si
 	return q, nil
 }
 
-// GetRequest returns the next request. It waits while a sitemap is fetched.
+// GetRequest returns the next request, as colly/queue wants it. It waits while a sitemap is
+// fetched, and returns an error when there are no more.
 func (q *SitemapQueue) GetRequest() ([]byte, error) {
 	if n, err := q.Storage.QueueSize(); err != nil || n > 0 {
 		return q.Storage.GetRequest()
@@ -87,7 +88,7 @@ func (q *SitemapQueue) QueueSize() (int, error) {
 	return n, err
 }
 
-// Stats returns what was read so far.
+// Stats returns the counts of this queue's sitemaps so far. Those of Plugin.Stats are without them.
 func (q *SitemapQueue) Stats() FeedStats { return q.sitemaps.statistics() }
 
 // Close ends the reading of sitemaps, and leaves the other storage as it is.

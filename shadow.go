@@ -16,11 +16,13 @@ type ShadowStats struct {
 	Compared int             `json:"compared"` // pages that both have decided about
 	Stricter int             `json:"stricter"` // of these: it would deny, and they were allowed
 	Laxer    int             `json:"laxer"`    // of these: it would allow, and they were denied
-	// Differences are the first 1,000 pages on which the two differ, in the order in which they came.
+
+	// Differences are the first 1,000 pages on which the two differ, in the order in which they
+	// came.
 	Differences []Difference `json:"differences,omitempty"`
 }
 
-// A Difference is a page on which two dialects differ.
+// A Difference is a page that one dialect allows and the other denies.
 type Difference struct {
 	Enforced Decision `json:"enforced"`
 	Shadow   Decision `json:"shadow"`

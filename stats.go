@@ -9,15 +9,16 @@ import (
 	"github.com/collyrobots/collyrobots/internal/pace"
 )
 
-// Stats is what a Plugin has seen so far. As JSON it has durations such as "1.5s", and reads back as
-// it was.
+// Stats is what a Plugin has seen so far. In JSON its durations are texts such as "1.5s", and it
+// reads back as it was written.
 type Stats struct {
 	Hosts     []HostStats   `json:"hosts"`     // sorted by name
-	Forgotten HostStats     `json:"forgotten"` // the sum of hosts no longer listed: of very many, those not asked in a while
+	Forgotten HostStats     `json:"forgotten"` // the sum of hosts no longer kept: of very many, those not asked in a while
 	Sitemaps  FeedStats     `json:"sitemaps"`
 	Shadows   []ShadowStats `json:"shadows,omitempty"` // in the order in which Shadow names them
-	// NotFed are the first URLs that sitemaps list and that were not fed, by the name of their count
-	// in FeedStats as JSON: "out_of_scope".
+
+	// NotFed are the first URLs that sitemaps list and that were not fed, by the name of their
+	// count in FeedStats as JSON: "out_of_scope".
 	NotFed map[string][]string `json:"not_fed,omitempty"`
 }
 
@@ -31,15 +32,16 @@ type HostStats struct {
 	Denied    int    `json:"denied"`         // requests not sent because of robots.txt
 	Waiting   int    `json:"waiting"`        // pages that wait for their turn now
 
-	CrawlDelay time.Duration `json:"-"`                   // what robots.txt asks for, the larger of http and https
-	BackOff    time.Duration `json:"-"`                   // the delay that 429 and 503 have brought, as far as not yet forgiven
-	NotBefore  time.Time     `json:"not_before,omitzero"` // until when the last Retry-After holds everything
-	NextStart  time.Time     `json:"next_start,omitzero"` // before when no request starts, however many wait; zero: one may at once
-	// Delay is kept between the starts of two requests: the largest of BackOff, CrawlDelay within
-	// MaxDelay, and MinDelay.
+	CrawlDelay time.Duration `json:"-"`                   // what robots.txt asks for; of several delays the longest
+	BackOff    time.Duration `json:"-"`                   // the delay that 429 and 503 have brought
+	NotBefore  time.Time     `json:"not_before,omitzero"` // until when a Retry-After holds everything; zero: it does not
+	NextStart  time.Time     `json:"next_start,omitzero"` // before when no request starts; zero: one may at once
+
+	// Delay is kept between the starts of two requests: the longest of BackOff, MinDelay, and
+	// CrawlDelay within MaxDelay. 0: none.
 	Delay time.Duration `json:"-"`
-	// MinGap is the smallest time between the moments at which two requests reached the wire since
-	// a delay has been in force. Zero: there were no two.
+	// MinGap is the shortest time between two requests on the wire since a delay has been in force;
+	// 0: there were no two.
 	MinGap time.Duration `json:"-"`
 }
 

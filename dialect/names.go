@@ -148,8 +148,7 @@ func lower(c byte) byte {
 
 // CheckToken returns nil if a User-agent line can name a crawler with this
 // product token under d, else an error that says why none can. Such a crawler
-// gets the group of its next token or that of *, so whoever chose the name wants
-// to know.
+// gets the group of its next token, or that of *.
 func (d Dialect) CheckToken(token string) error {
 	n := tokenLen(token)
 	switch {

@@ -35,7 +35,7 @@ func Pages(n int, robots string) Site {
 // Redirect returns an answer that redirects to another URL, with status 302.
 func Redirect(to string) http.Handler { return http.RedirectHandler(to, http.StatusFound) }
 
-// Sitemap returns a sitemap that lists locs. Before a loc there may be its lastmod and a blank:
+// Sitemap returns a sitemap that lists locs. A loc may follow its lastmod and a space:
 // "2026-01-31 https://a.test/1".
 func Sitemap(locs ...string) string { return listing("urlset", "url", locs) }
 

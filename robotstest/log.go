@@ -11,8 +11,8 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// A Request is a line of the access log: a request that reached a host. A redirect is followed by
-// another request, and so is a connection that was dropped.
+// A Request is a line of the access log: a request that reached a host. What a client sends to the
+// target of a redirect, or once more after a dropped connection, is a Request of its own.
 type Request struct {
 	Time    time.Time     // when its header had arrived
 	Elapsed time.Duration // the same, since the web was started or reset
@@ -21,7 +21,7 @@ type Request struct {
 	Host    string // as in Sites
 	URI     string // path and query as they were on the wire
 	Header  http.Header
-	Proxy   string // the host through which it came as a proxy; "": it came directly
+	Proxy   string // the host that passed it on as a proxy; "": it came directly
 
 	robots bool // asks for a robots.txt, or for what that redirects to
 }
@@ -63,7 +63,7 @@ func (w *Web) Reset() {
 	w.log, w.began = nil, time.Now()
 }
 
-// URIs returns what was asked for, in order, separated by blanks.
+// URIs returns what was asked for, in order, separated by spaces.
 func (l Log) URIs() string { return strings.Join(l.uris(), " ") }
 
 // SortedURIs is URIs in alphabetical order, for requests that are made side by side.
@@ -91,8 +91,8 @@ func (l Log) Schedule() string {
 	return strings.Join(lines, "\n")
 }
 
-// MinGap returns the smallest time between two requests that follow each other: of one host, its
-// pace. It is the largest Duration if there are fewer than two.
+// MinGap returns the shortest time between two successive requests; in the log of one host, that is
+// its pace. With fewer than two requests it is the largest Duration.
 func (l Log) MinGap() time.Duration {
 	gap := time.Duration(math.MaxInt64)
 	for i := 1; i < len(l); i++ {

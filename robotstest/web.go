@@ -57,12 +57,12 @@ type Sites map[string]Site
 //	string          a body, sent as HTML or XML if it begins as such, else as plain text
 //	[]byte          a body whose type net/http detects
 //	int             a status without a body
-//	http.Handler    what the handler does; its ServeHTTP as a function will do, too
+//	http.Handler    what the handler does; a func(http.ResponseWriter, *http.Request) will do, too
 //	nil             not found
 type Site map[string]any
 
 // A Web is a few hosts and the log of what they were asked for. All methods may be called from any
-// goroutine. Get one from New.
+// goroutine. Get one from New; the zero Web serves nothing and cannot be used.
 type Web struct {
 	t       testing.TB // nil: none
 	network *network
@@ -151,8 +151,8 @@ func hostName(host string) (string, error) {
 	return a.Host, nil
 }
 
-// Close ends the web: it closes the connections and waits for the handlers to return. New has it
-// called at the end of the test.
+// Close ends the web: it closes the connections and waits for the handlers to return. The test that
+// was given to New calls it at its end.
 func (w *Web) Close() {
 	w.mu.Lock()
 	w.closed = true
@@ -178,7 +178,7 @@ func (w *Web) Transport() *http.Transport {
 }
 
 // Set changes what a host answers from now on, or adds it to the web's hosts. An answer that cannot
-// be served fails the test.
+// be served fails the test; without a test, Set panics.
 func (w *Web) Set(host, uri string, answer any) {
 	name, answers, err := parseSite(host, Site{uri: answer})
 	if err == nil {

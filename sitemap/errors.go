@@ -43,8 +43,8 @@ var (
 	ErrVisited    = errors.New("sitemap has been read in this walk before") // a loop or a repetition
 )
 
-// An Error is what was wrong with a sitemap. Reading goes on behind it with
-// whatever its scope leaves.
+// An Error is what was wrong with a sitemap. Reading goes on after it with what
+// its Scope leaves.
 type Error struct {
 	Scope  Scope
 	URL    string // of the sitemap, "" if not known

@@ -34,8 +34,8 @@ const (
 	ratioFrom       = 1 << 20  // octets that are not held against the ratio
 )
 
-// WithDefaults returns l as it works: with a default for each field that is 0,
-// and low enough to count with.
+// WithDefaults returns the limits that l stands for: a field that is 0 has its
+// default, and none is so high that counting up to it would overflow.
 func (l Limits) WithDefaults() Limits {
 	const mib, kib = 1 << 20, 1 << 10
 	or := func(v, def int64) int64 { return min(max(cmp.Or(v, def), 1), 1<<40) }

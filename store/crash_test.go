@@ -15,7 +15,8 @@ func TestDirKill(t *testing.T) {
 	storetest.Kill(t, 12, store.Dir)
 }
 
-// TestDirDamage: a file that is not as it was written is told once, kept aside, and nothing is made of it.
+// TestDirDamage: a file that is not as it was written is told once, kept aside, and nothing is made
+// of it.
 func TestDirDamage(t *testing.T) {
 	for name, damage := range map[string]func(raw []byte) []byte{
 		"empty":         func([]byte) []byte { return nil },
@@ -101,7 +102,8 @@ func TestDirNotADirectory(t *testing.T) {
 	}
 }
 
-// TestDirGone: a directory that is taken away is an error, of reading too: it must not look like a store without records.
+// TestDirGone: a directory that is taken away is an error, of reading too: it must not look like a
+// store without records.
 func TestDirGone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	s := openDir(t, path)

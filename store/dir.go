@@ -18,8 +18,8 @@ import (
 
 // Dir returns a Store that keeps each record in a file of its own under path, in 256 folders. It
 // makes path if it is not there. When Update returns, the record has reached the disk; a crash at
-// any moment leaves the old record or the new one. Files are named by the hash of their key, so keys
-// may be anything.
+// any moment leaves the old record or the new one. Files are named by the hash of their key, so
+// keys may be anything.
 //
 // A file that cannot be read back as it was written is renamed to end in ".damaged" and reported
 // once, as a [*CorruptError]; the next call finds no record. So is what is no file at all, such as a

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Memory returns a Store that lives as long as the process does. It has no bound: expired records are
-// dropped when they are asked for and, a few at a time, as others are written.
+// Memory returns a Store that lives as long as the process does. It has no bound: expired records
+// are dropped when they are asked for and, a few at a time, as others are written.
 func Memory() Store {
 	return &memory{records: make(map[string]record)}
 }
@@ -83,8 +83,8 @@ func (m *memory) read(key string) []byte {
 	return bytes.Clone(r.value)
 }
 
-// sweep looks at a handful of records, which Go's maps hand out in no fixed order, and drops the expired ones: two
-// looks for each write are enough to keep the dead a fraction of the living.
+// sweep looks at a handful of records, which Go's maps hand out in no fixed order, and drops the
+// expired ones: two looks for each write are enough to keep the dead a fraction of the living.
 func (m *memory) sweep(now time.Time) {
 	looks := 2
 	for key, r := range m.records {

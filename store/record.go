@@ -24,8 +24,8 @@ func versionOf(b []byte) string {
 	return string(version)
 }
 
-// encode writes a record as a file: magic, the end of its life (unix nanoseconds, 0: never), the length of its key,
-// key, value, and the SHA-256 of all that.
+// encode writes a record as a file: magic, the end of its life (unix nanoseconds, 0: never), the
+// length of its key, key, value, and the SHA-256 of all that.
 func encode(key string, r record) []byte {
 	b := make([]byte, 0, len(magic)+16+len(key)+len(r.value)+sha256.Size)
 	b = append(b, magic...)

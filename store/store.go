@@ -26,8 +26,9 @@ type Store interface {
 	// once, and must not call the store. If f returns nil, the record is deleted; if it returns an
 	// error, nothing is changed and Update returns that error.
 	//
-	// The record lives for ttl from now; with a ttl of zero or less, until it is deleted. When Update
-	// returns nil, the record is as safe as the back end makes it: a durable one has it on disk.
+	// The record lives for ttl from now; with a ttl of zero or less, until it is deleted. When
+	// Update returns nil, the record is as safe as the back end makes it: a durable one has it on
+	// disk.
 	Update(ctx context.Context, key string, ttl time.Duration, f func(old []byte) (new []byte, err error)) error
 
 	// Close releases what the store holds. After it Get and Update return [ErrClosed], and Close

@@ -126,7 +126,8 @@ func sort(err error) error {
 	return fmt.Errorf("%w: %w", errDamaged, err)
 }
 
-// prepare makes the buckets and walks over all keys: damage is found before anything relies on the file.
+// prepare makes the buckets and walks over all keys: damage is found before anything relies on the
+// file.
 func prepare(db *bolt.DB) error {
 	return db.Update(func(tx *bolt.Tx) error {
 		info, err := os.Stat(db.Path())
@@ -313,7 +314,8 @@ func expired(raw []byte, now time.Time) bool {
 	return ends != 0 && !now.Before(time.Unix(0, int64(ends)))
 }
 
-// sweep drops the expired ones of the few records after key, a random place as keys are hashes: so the dead stay few.
+// sweep drops the expired ones of the few records after key, a random place as keys are hashes: so
+// the dead stay few.
 func sweep(b *bolt.Bucket, key []byte, now time.Time) error {
 	c := b.Cursor()
 	c.Seek(key)

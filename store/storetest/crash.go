@@ -45,7 +45,8 @@ func Kill(t *testing.T, rounds int, open func(path string) (store.Store, error))
 	}
 }
 
-// write is the child: it counts each key up, and says so on standard output when the store has said it is kept.
+// write is the child: it counts each key up, and says so on standard output when the store has said
+// it is kept.
 func write(t *testing.T, path string, open func(path string) (store.Store, error)) {
 	s, err := open(path)
 	if err != nil {
@@ -75,7 +76,8 @@ func number(value []byte) int {
 	return n
 }
 
-// writeAndDie lets a child live for a while after its first write and notes in kept what it was told.
+// writeAndDie lets a child live for a while after its first write and notes in kept what it was
+// told.
 func writeAndDie(t *testing.T, path string, life time.Duration, kept map[string]int) (writes int) {
 	t.Helper()
 	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1")
@@ -110,7 +112,8 @@ func writeAndDie(t *testing.T, path string, life time.Duration, kept map[string]
 	return writes
 }
 
-// check looks for every key: its value is whole, and the one that was acknowledged or, at most, the next.
+// check looks for every key: its value is whole, and the one that was acknowledged or, at most, the
+// next.
 func check(t *testing.T, path string, open func(path string) (store.Store, error), kept map[string]int) {
 	t.Helper()
 	s, err := open(path)
@@ -139,8 +142,8 @@ func check(t *testing.T, path string, open func(path string) (store.Store, error
 	}
 }
 
-// Damaged tests an empty store that can notice damage: damage is done to its only record, which must then be reported
-// once, by Get or by Update, and be gone.
+// Damaged tests an empty store that can notice damage: damage is done to its only record, which
+// must then be reported once, by Get or by Update, and be gone.
 func Damaged(t *testing.T, s store.Store, damage func(), byUpdate bool) {
 	t.Helper()
 	Put(t, s, "k", "value")

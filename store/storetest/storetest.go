@@ -16,8 +16,8 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// Run tests the stores that open returns, each empty and closed by the test. open is also called in testing/synctest
-// bubbles, whose clock a store must go by.
+// Run tests the stores that open returns, each empty and closed by the test. open is also called in
+// testing/synctest bubbles, whose clock a store must go by.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	for _, test := range []struct {
 		name string

@@ -21,18 +21,18 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// TestREADMEPrograms finds every piece of Go of the README in a program that compiles.
+// TestREADMEPrograms finds every piece of Go of the README in a program or a test that compiles.
 func TestREADMEPrograms(t *testing.T) {
 	var programs []string
 	files, err := filepath.Glob("*/*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no examples", err)
 	}
-	for _, file := range files {
+	for _, file := range append(files, "../robotstest/spider_test.go") {
 		programs = append(programs, read(t, file))
 	}
 	pieces := strings.Split(read(t, "../README.md"), "```go\n")[1:]
-	if len(pieces) < 2 {
+	if len(pieces) < 3 {
 		t.Errorf("%d pieces of Go in the README", len(pieces))
 	}
 	for _, piece := range pieces {

@@ -10,8 +10,8 @@ import (
 	"github.com/collyrobots/collyrobots/internal/backend"
 )
 
-// maxDenials is how often OnDenied is told of one request and its retries while nothing has changed:
-// an OnDenied that calls Request.Retry without waiting for anything would go on for ever.
+// maxDenials is how often OnDenied is told of one request and its retries while nothing has
+// changed: an OnDenied that calls Request.Retry without waiting for anything would go on for ever.
 const maxDenials = 10
 
 // denials know how often requests were denied that are retries of each other.

@@ -6,9 +6,9 @@ import (
 	"weak"
 )
 
-// A HeaderKey names the header map of a request, which Colly's Request.Retry hands on to the request
-// that it makes: a request and its retries have the same key. It is comparable, and keeps nothing
-// alive.
+// A HeaderKey names the header map of a request, which Colly's Request.Retry hands on to the
+// request that it makes: a request and its retries have the same key. It is comparable, and keeps
+// nothing alive.
 type HeaderKey struct{ header weak.Pointer[hidden] }
 
 // KeyOf returns the key of a header.

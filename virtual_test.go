@@ -71,8 +71,8 @@ func TestTheHostHeaderNamesTheSite(t *testing.T) {
 		wantDenied(t, c, "http://10.0.0.1/cart", collyrobots.ReasonRule, 2)
 		wantDenied(t, c, "http://10.0.0.1/1", collyrobots.ReasonRule, 2)
 		denied := (*collyrobots.DisallowedError)(nil)
-		if errors.As(c.denied["http://10.0.0.1/cart"], &denied); denied.Decision.Authority != "http://shop.test@10.0.0.1" {
-			t.Errorf("governed by %s", denied.Decision.Authority)
+		if err := c.denied["http://10.0.0.1/cart"]; !errors.As(err, &denied) || denied.Decision.Authority != "http://shop.test@10.0.0.1" {
+			t.Errorf("/cart: %v, want a denial by http://shop.test@10.0.0.1", err)
 		}
 
 		// Its own server says something else.

@@ -319,9 +319,9 @@ func TestABrokenTransportLocksNoHost(t *testing.T) {
 			return &http.Response{StatusCode: 200}, io.ErrUnexpectedEOF
 		},
 	}
-	visit := func(c *colly.Collector, url string) (err error, panicked any) {
+	visit := func(c *colly.Collector, url string) (panicked any, err error) {
 		defer func() { panicked = recover() }()
-		return c.Visit(url), nil
+		return nil, c.Visit(url)
 	}
 	for name, rt := range broken {
 		for _, which := range []string{"/1", "/hop-end"} {
@@ -342,12 +342,12 @@ func TestABrokenTransportLocksNoHost(t *testing.T) {
 					at := map[string]string{"/1": "/1", "/hop-end": "/hop"}[which]
 					plain := colly.NewCollector()
 					through(plain)
-					wantErr, wantPanic := visit(plain, "http://a.test"+at)
+					wantPanic, wantErr := visit(plain, "http://a.test"+at)
 					web.Reset()
 					c := start(t, web, nil)
 					through(c.Collector.Collector)
 					must(t, c.Visit("http://a.test/0"))
-					err, panicked := visit(c.Collector.Collector, "http://a.test"+at)
+					panicked, err := visit(c.Collector.Collector, "http://a.test"+at)
 					if got, want := strings.ReplaceAll(fmt.Sprint(err), "*backend.Seam", "collyrobots_test.roundTripper"), fmt.Sprint(wantErr); got != want || fmt.Sprint(panicked) != fmt.Sprint(wantPanic) {
 						t.Errorf("%s, panic %v; without the plugin %s, panic %v", got, panicked, want, wantPanic)
 					}

@@ -14,6 +14,8 @@ func main() {
 		log.Fatal(err)
 	}
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
-	c.OnScraped(func(r *colly.Response) { log.Println(r.StatusCode, r.Request.URL) })
-	c.Visit("https://example.com/")
+	c.OnScraped(func(r *colly.Response) { log.Println(r.StatusCode, r.Request.URL.Redacted()) })
+	if err := c.Visit("https://example.com/"); err != nil {
+		log.Fatal(err) // robots.txt denies the page, or it cannot be had
+	}
 }

@@ -268,16 +268,17 @@ func feedFaults(f Feed) (faults []error) {
 	return faults
 }
 
-// OnDenied sets a function that is told of each request of a collector that was not sent, and why:
-// a *DisallowedError, or the cause of the collector's context. OnRequest can only abort, and then
-// Visit returns nil; this is where it becomes known. A redirect that was refused comes here as well
-// as to OnError, and so does a page whose host does not respond. The function runs on the request's
-// goroutine, so it may take the time it needs, and may visit other pages.
+// OnDenied sets the function to call for each request of a collector that is not sent, with the
+// reason: a *DisallowedError, a *PrivateNetworkError, ErrHopWait, ErrClosed, or the cause of the
+// collector's context. OnRequest can only abort, and then Colly's own Visit returns nil. What is
+// refused later, such as a redirect, comes to OnError as well, and so does a page whose host does
+// not respond. The function runs on the request's goroutine, so it may take the time it needs, and
+// may visit other pages.
 //
-// It may also call r.Retry, when there is reason to hope: a request that robots.txt denies is denied
-// again until the file has been read anew, at Decision.Expires. Of one request and its retries the
-// function is told ten times at the most for the same reason and the same reading of the file. Then
-// it is not called any more, which ends them, and one line of the log says so.
+// It may also call r.Retry, when there is reason to hope: a request that robots.txt denies is
+// denied again until the file has been read anew, at Decision.Expires. For one request and its
+// retries the function is called at most ten times with the same reason and the same reading of the
+// file. Then it is not called any more, which ends them, and one line of the log says so.
 func OnDenied(f func(r *colly.Request, err error)) Option {
 	return option("OnDenied", func(c *config) { c.onDenied, c.heard = f, true }, faultIf(f == nil, "OnDenied", "the function is nil"))
 }
@@ -313,8 +314,8 @@ func HTTPClient(client *http.Client) Option {
 
 // AllowPrivateNetworks lets public sites send the crawler to private, loopback and link-local
 // addresses, and to others that are not of the public internet. Without it the plugin follows no
-// redirect, Sitemap line or entry of a sitemap from a public host to such an address, whether the URL
-// has it or the name of the host; pages get a *PrivateNetworkError, also in a dry run. What the
+// redirect, Sitemap line or entry of a sitemap from a public host to such an address, whether the
+// URL has it or the name of the host; pages get a *PrivateNetworkError, also in a dry run. What the
 // program visits itself goes where it says, and hosts at such addresses may lead to others.
 //
 // Names are looked at when they have been resolved, as far as the transport is an *http.Transport

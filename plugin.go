@@ -81,19 +81,21 @@ func WithRobots(c *colly.Collector, opts ...Option) (*Plugin, error) {
 	return p, nil
 }
 
-// Attach makes c obey robots.txt. Call it before the first Visit, after the OnRequest callbacks that
-// may abort requests or change them; later ones work too, but a request that they abort costs its
-// host one delay. It turns Colly's built-in check off. A second Attach of the same collector does
-// nothing, unless Collector.Init has come between. A clone made by Colly's own Clone has no callbacks
-// and must be attached itself; until then its requests wait while they hold a LimitRule slot.
+// Attach makes c obey robots.txt. Call it before the first Visit, after the OnRequest callbacks
+// that may abort requests or change them; later ones work too, but a request that they abort costs
+// its host one delay. It turns Colly's built-in check off. A second Attach of the same collector
+// does nothing, unless Collector.Init has come between. A clone made by Colly's own Clone has no
+// callbacks and must be attached itself; until then its requests wait while they hold a LimitRule
+// slot.
 //
-// Attach does not touch the http.Client that c was given, but puts one of its own in its place, which
-// c shares with its clones: none of them may have requests under way when the first is attached.
-// Collectors that were not attached, and are no clones of such, are left alone, whatever they
-// share.
+// Attach does not touch the http.Client that c was given, but puts one of its own in its place,
+// which c shares with its clones: none of them may have requests under way when the first is
+// attached. Collectors that were not attached, and are no clones of such, are left alone, whatever
+// they share.
 //
-// The errors are ErrAttached, where c has another plugin that is not closed, and one that says that
-// c is nil or not a collector of the Colly this was written for.
+// The errors are ErrAttached, if c has another plugin that is not closed, and one for a collector
+// that is nil or of a version of Colly that this package does not know. After an error c is as it
+// was.
 func (p *Plugin) Attach(c *colly.Collector) error {
 	if p == nil || p.core == nil {
 		return errZero

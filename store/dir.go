@@ -22,10 +22,10 @@ import (
 // keys may be anything.
 //
 // A file that cannot be read back as it was written is renamed to end in ".damaged" and reported
-// once, as a [*CorruptError]; the next call finds no record. So is what is no file at all, such as a
-// link or a pipe; it is not opened. A record of another version of this package stays as it is: Get
-// and Update of its key return a [*VersionError]. The file of an expired record is removed when its
-// key is next asked for, and Dir removes what a process left half-written that was killed.
+// once, as a [*CorruptError]; the next call finds no record. So is what is no file at all, such as
+// a link or a pipe; it is not opened. A record of another version of this package stays as it is:
+// Get and Update of its key return a [*VersionError]. The file of an expired record is removed when
+// its key is next asked for, and Dir removes what a process left half-written that was killed.
 //
 // Files are for their owner only (0600, new folders 0700).
 //
@@ -141,7 +141,8 @@ func (f file) read(now time.Time) ([]byte, error) {
 	return r.value, nil
 }
 
-// An irregularError says that something is no regular file, but a link, a pipe, a device or a folder.
+// An irregularError says that something is no regular file, but a link, a pipe, a device or a
+// folder.
 type irregularError fs.FileMode
 
 func (e irregularError) Error() string {

@@ -29,13 +29,15 @@ var (
 	aside   = []byte("damaged")
 )
 
-// Open returns a Store in the file at path, which it makes, for its owner only, if it is not there. It can be open once
-// at a time: while another process has it, or this one, Open fails at once with an [*InUseError]. When Update returns,
-// the record has reached the disk; if the file was removed or replaced since it was opened, Update fails with a
-// [*GoneError].
+// Open returns a Store in the file at path, which it makes, for its owner only, if it is not there.
+// It can be open once at a time: while another process has it, or this one, Open fails at once with
+// an [*InUseError]. When Update returns, the record has reached the disk; if the file was removed
+// or replaced since it was opened, Update fails with a [*GoneError].
 //
-// A file whose making was cut short, by a full disk or a kill, holds nothing: Open makes it anew. A damaged file is renamed to end in ".damaged" and Open returns a [*store.CorruptError]; the next Open starts an empty
-// one. A damaged record in a sound file is moved to a bucket of its own and reported once, by Get or Update.
+// A file whose making was cut short, by a full disk or a kill, holds nothing: Open makes it anew. A
+// damaged file is renamed to end in ".damaged" and Open returns a [*store.CorruptError]; the next
+// Open starts an empty one. A damaged record in a sound file is moved to a bucket of its own and
+// reported once, by Get or Update.
 func Open(path string) (store.Store, error) {
 	db, err := open(path)
 	if errors.Is(err, errDamaged) && unfinished(path) {
@@ -66,16 +68,17 @@ func (e *InUseError) Error() string {
 	return "boltstore: " + e.Path + " is in use: another process, or this one, has it open"
 }
 
-// A GoneError says that nothing more can be kept: the file was removed, or another was put in its place, while it was
-// open. What was in it can still be read until Close.
+// A GoneError says that nothing more can be kept: the file was removed, or another was put in its
+// place, while it was open. What was in it can still be read until Close.
 type GoneError struct{ Path string }
 
 func (e *GoneError) Error() string {
 	return "boltstore: " + e.Path + " was removed or replaced while it was open: nothing more is kept"
 }
 
-// unfinished reports whether a file is the beginning of what bbolt writes into a new one: four pages, of which the first
-// says that no transaction has come after it. A sound file has seen more by the time it holds a record.
+// unfinished reports whether a file is the beginning of what bbolt writes into a new one: four
+// pages, of which the first says that no transaction has come after it. A sound file has seen more
+// by the time it holds a record.
 func unfinished(path string) bool {
 	const txid, length = 64, 72 // of the first meta page: where the number of its transaction is, and where it ends
 	f, err := os.Open(path)

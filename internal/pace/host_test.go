@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -778,4 +779,14 @@ func TestFirst(t *testing.T) {
 			t.Errorf("%s, want %s", got, want)
 		}
 	})
+}
+
+// A delay that is longer than time is kept, and does not lapse at once.
+func TestACrawlDelayWithoutEnd(t *testing.T) {
+	hosts := New(func(string) *Rules { return &Rules{} })
+	host, now := hosts.At(time.Now(), "a.test"), time.Now()
+	host.SetCrawlDelay(now, Source{Scheme: "http"}, math.MaxInt64, now.Add(time.Hour).Add(math.MaxInt64))
+	if s := host.Stats(now.Add(24 * time.Hour)); s.Delay != math.MaxInt64 {
+		t.Errorf("the delay is %v", s.Delay)
+	}
 }

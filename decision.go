@@ -19,7 +19,7 @@ import (
 // kept.
 type Decision struct {
 	URL       string `json:"url"`        // as asked, a password replaced
-	Authority string `json:"authority"`  // scheme, host and port of URL: "https://example.com"
+	Authority string `json:"authority"`  // scheme, host and port of URL: "https://example.com"; with a Host header: "https://name@host"
 	RobotsURL string `json:"robots_url"` // of the robots.txt that governs URL
 
 	Allowed bool   `json:"allowed"`

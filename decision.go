@@ -97,11 +97,10 @@ func (d Decision) because() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", d.RobotsURL, reasons[d.Reason])
-	if d.Status != 0 {
-		fmt.Fprintf(&b, ", status %d", d.Status)
-	}
-	if why := d.why(); why != "" {
+	if why := d.why(); why != "" { // which names the status, if that is why
 		b.WriteString(": " + why)
+	} else if d.Status != 0 {
+		fmt.Fprintf(&b, ", status %d", d.Status)
 	}
 	return b.String()
 }

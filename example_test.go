@@ -316,9 +316,9 @@ func ExampleDecision_json() {
 	//   "dialect": "rfc9309",
 	//   "group": "*",
 	//   "rule": {
-	//     "Allow": false,
-	//     "Pattern": "/cart",
-	//     "Line": 3
+	//     "allow": false,
+	//     "pattern": "/cart",
+	//     "line": 3
 	//   },
 	//   "status": 200,
 	//   "crawl_delay": "1.5s",

@@ -8,9 +8,9 @@ import (
 // A Rule is the line that decided. The zero value, with Line 0, is no rule. In JSON
 // a Pattern loses the octets that are not UTF-8.
 type Rule struct {
-	Allow   bool
-	Pattern string // as it is written in the file
-	Line    int    // in the file, from 1
+	Allow   bool   `json:"allow"`
+	Pattern string `json:"pattern"` // as it is written in the file
+	Line    int    `json:"line"`    // in the file, from 1
 }
 
 // String returns the rule as a line of robots.txt, or "" if there is none.

@@ -115,7 +115,7 @@ func (w *walk) fault(x *file, err error) {
 func (w *walk) tell(x *file, err error, lost bool) {
 	w.tally.tell(x.kindOf(err), "sitemap fault", "sitemap", x.name(), "error", err)
 	if lost && w.lost != nil {
-		w.lost(err)
+		w.lost(fmt.Errorf("%s: %w", x.name(), err))
 	}
 }
 

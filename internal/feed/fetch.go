@@ -44,17 +44,17 @@ func (x *file) name() string {
 }
 
 var (
-	errUnchanged = errors.New("feed: sitemap has not changed")   // since it was fed to its end
-	errRepeated  = errors.New("feed: sitemap was read already")  // in this crawl, under another name
-	errScheme    = errors.New("feed: not an http or https URL")  // of a sitemap
-	errRedirects = errors.New("feed: more than five redirects")  // from a sitemap
-	errNoPlace   = errors.New("feed: no place for a large file") // on the disk
+	errUnchanged = errors.New("collyrobots: sitemap has not changed")   // since it was fed to its end
+	errRepeated  = errors.New("collyrobots: sitemap was read already")  // in this crawl, under another name
+	errScheme    = errors.New("collyrobots: not an http or https URL")  // of a sitemap
+	errRedirects = errors.New("collyrobots: more than five redirects")  // from a sitemap
+	errNoPlace   = errors.New("collyrobots: no place for a large file") // on the disk
 )
 
 // A statusError is an answer that is no sitemap.
 type statusError int
 
-func (s statusError) Error() string { return fmt.Sprintf("feed: status %d", int(s)) }
+func (s statusError) Error() string { return fmt.Sprintf("collyrobots: sitemap answered with status %d", int(s)) }
 
 const (
 	maxHops       = 5         // redirects that are followed

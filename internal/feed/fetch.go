@@ -54,7 +54,9 @@ var (
 // A statusError is an answer that is no sitemap.
 type statusError int
 
-func (s statusError) Error() string { return fmt.Sprintf("collyrobots: sitemap answered with status %d", int(s)) }
+func (s statusError) Error() string {
+	return fmt.Sprintf("collyrobots: sitemap answered with status %d", int(s))
+}
 
 const (
 	maxHops       = 5         // redirects that are followed

@@ -38,6 +38,7 @@ type hooks struct {
 	byName   bool // the collector's UserAgent counts, for some hosts
 	checked  sync.Once
 	replaced atomic.Bool // by those of another plugin
+	heads    heads
 }
 
 // attach registers the hooks.
@@ -272,12 +273,44 @@ func (h *hooks) onScraped(r *colly.Response) {
 // deny tells of a page that is not sent, or would not be in a dry run.
 func (h *hooks) deny(r *colly.Request, err error) {
 	h.report.notSent(r.URL, err, h.dryRun)
+	if h.c.CheckHead && h.heads.told(r) {
+		return
+	}
 	if h.denials.count(r, err) > maxDenials {
 		h.report.warn("OnDenied calls Retry again and again: a request is denied until its robots.txt has been read again, so OnDenied is not told any more",
 			"url", r.URL.Redacted(), "count", maxDenials, "error", err)
 		return
 	}
 	h.report.onDenied(r, err)
+}
+
+// heads are the pages of which OnDenied was told once, as a HEAD or as a GET request, where
+// Collector.CheckHead makes both of one Visit. By URL, the method of the one.
+type heads struct {
+	mu   sync.Mutex
+	urls map[string]string
+}
+
+// maxHeads bounds heads: a program that calls Head itself has no GET that goes with it.
+const maxHeads = 1000
+
+// told reports whether OnDenied was told of r's page by the other request of one Visit.
+func (h *heads) told(r *colly.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	url := r.URL.String()
+	if before := h.urls[url]; before != "" && before != r.Method {
+		delete(h.urls, url)
+		return true
+	}
+	if h.urls == nil || len(h.urls) >= maxHeads {
+		h.urls = make(map[string]string)
+	}
+	h.urls[url] = r.Method
+	return false
 }
 
 // finish ends a page that was fed, and reads sitemaps here, so that Collector.Wait covers it.

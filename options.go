@@ -281,6 +281,9 @@ func feedFaults(f Feed) (faults []error) {
 // denied again until the file has been read anew, at Decision.Expires. For one request and its
 // retries the function is called at most ten times with the same reason and the same reading of the
 // file. Then it is not called any more, which ends them, and one line of the log says so.
+//
+// Where Collector.CheckHead makes two requests of a Visit, it is called for the first of them, which
+// may be the HEAD.
 func OnDenied(f func(r *colly.Request, err error)) Option {
 	return option("OnDenied", func(c *config) { c.onDenied, c.heard = f, true }, faultIf(f == nil, "OnDenied", "the function is nil"))
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -221,4 +222,24 @@ func TestMaxBackOffBoundsTheBackOff(t *testing.T) {
 			t.Errorf("%d answers: %+v", busy, s)
 		}
 	})
+}
+
+// CheckHead makes a HEAD and a GET of one Visit: OnDenied is told of the page once, and of each page again.
+func TestCheckHeadIsToldOnce(t *testing.T) {
+	for name, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nDisallow: /1\nDisallow: /2")}, func(t *testing.T, web *robotstest.Web) {
+				var told atomic.Int32
+				c := start(t, web, append(options, colly.AllowURLRevisit()), collyrobots.OnDenied(func(*colly.Request, error) { told.Add(1) }))
+				c.CheckHead = true
+				for _, path := range []string{"/0", "/1", "/2", "/1"} {
+					c.Visit("http://a.test" + path)
+					c.Wait()
+				}
+				if told.Load() != 3 {
+					t.Errorf("told %d times, want once for each Visit of a page that is denied", told.Load())
+				}
+			})
+		})
+	}
 }

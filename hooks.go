@@ -32,10 +32,8 @@ type hooks struct {
 	c        *colly.Collector
 	handle   *backend.Handle
 	inPlace  atomic.Pointer[backend.Seam] // as it was found last
-	release  sync.RWMutex
-	released bool // the collector may have its own client again; guarded by release
-	attached int  // OnRequest callbacks of c when it was attached, ours included
-	byName   bool // the collector's UserAgent counts, for some hosts
+	attached int                          // OnRequest callbacks of c when it was attached, ours included
+	byName   bool                         // the collector's UserAgent counts, for some hosts
 	checked  sync.Once
 	replaced atomic.Bool // by those of another plugin
 	heads    heads
@@ -57,11 +55,6 @@ func (h *hooks) attach() {
 
 // seam returns the seam of the collector, put in place if need be. It implements fetcher.
 func (h *hooks) seam() *backend.Seam {
-	h.release.RLock()
-	defer h.release.RUnlock()
-	if h.released {
-		return h.inPlace.Load()
-	}
 	s := h.handle.Watch(h.inPlace.Load(), h.governor)
 	if h.inPlace.Swap(s) != s && h.handle.Moved() {
 		h.report.warn("Collector.Init was called after Attach and has undone the collector's settings: call it before, or attach the collector once more after it")
@@ -78,15 +71,6 @@ func (h *hooks) retired() bool {
 		h.replaced.Store(true)
 	}
 	return h.replaced.Load()
-}
-
-// close lets go of the collector. If quiet says that none of its requests is under way, it gets its
-// own client back.
-func (h *hooks) close(quiet bool) {
-	h.release.Lock()
-	defer h.release.Unlock()
-	h.released = true
-	h.handle.Release(h.governor, quiet)
 }
 
 // fetch implements fetcher.

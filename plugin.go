@@ -212,7 +212,7 @@ func (p *Plugin) Close() error {
 	quiet := p.requests.empty()
 	for _, w := range p.hooks {
 		if h := w.Value(); h != nil {
-			h.close(quiet)
+			h.handle.Release(p.governor, quiet)
 		}
 	}
 	p.hooks = nil

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -241,7 +242,7 @@ type fedPage struct {
 	done  func(feed.Result)
 	from  string // the host whose sitemap lists it, if it is not its own
 	mu    sync.Mutex
-	page  *colly.Request
+	page  atomic.Pointer[colly.Request]
 	timer *time.Timer
 	ended bool
 }
@@ -256,19 +257,10 @@ func (s *sitemaps) claim(r *colly.Request) *fedPage {
 	if s == nil {
 		return nil
 	}
-	p, _ := r.Ctx.GetAny(ctxPage).(*fedPage)
-	if p == nil {
-		return nil
+	if p, ok := r.Ctx.GetAny(ctxPage).(*fedPage); ok {
+		p.page.CompareAndSwap(nil, r)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.page == nil {
-		p.page = r
-	}
-	if p.page != r {
-		return nil
-	}
-	return p
+	return s.of(r)
 }
 
 // of returns the fed page that r holds, or nil.
@@ -276,21 +268,14 @@ func (s *sitemaps) of(r *colly.Request) *fedPage {
 	if s == nil {
 		return nil
 	}
-	p, _ := r.Ctx.GetAny(ctxPage).(*fedPage)
-	if p == nil || !p.heldBy(r) {
-		return nil
+	if p, ok := r.Ctx.GetAny(ctxPage).(*fedPage); ok && p.page.Load() == r {
+		return p
 	}
-	return p
-}
-
-func (p *fedPage) heldBy(r *colly.Request) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.page == r
+	return nil
 }
 
 // claimed reports whether a request has come for the page.
-func (p *fedPage) claimed() bool { return !p.heldBy(nil) }
+func (p *fedPage) claimed() bool { return p.page.Load() != nil }
 
 // await gives the page up if nothing is heard of it for fedLimit.
 func (p *fedPage) await() {

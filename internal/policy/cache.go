@@ -106,14 +106,6 @@ func governs(a dialect.Authority) bool {
 	return a.Host != "" && (a.Scheme == "https" || a.Scheme == "http" || a.Scheme == "ftp")
 }
 
-// Answered notes that a page of a was answered: the site is generally available, even if its
-// robots.txt is not. There is nothing to note unless the policy is [Policy.Failing].
-func (c *Cache) Answered(a dialect.Authority) {
-	if p, ok := c.policies.GetIfPresent(a); ok && p.failure != nil {
-		p.failure.answered.set(now())
-	}
-}
-
 // Stop ends the fetches under way; whoever waits in Get, or calls it later, gets ErrClosed. It does
 // not wait for the fetches, as Close does.
 func (c *Cache) Stop() {

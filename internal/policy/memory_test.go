@@ -252,3 +252,10 @@ func BenchmarkHosts(b *testing.B) {
 		})
 	}
 }
+
+// Answered notes that a page of a was answered, as whoever has the policy does.
+func (c *Cache) Answered(a dialect.Authority) {
+	if p, ok := c.policies.GetIfPresent(a); ok {
+		p.SiteAnswered()
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -101,38 +100,5 @@ func BenchmarkBuiltIn(b *testing.B) {
 				file.FindGroup("ExampleBot/1.0").Test(u.EscapedPath() + "?" + u.Query().Encode())
 			}
 		})
-	}
-}
-
-// BenchmarkVisit is what a page costs over loopback: bare Colly, its built-in check, and the plugin.
-func BenchmarkVisit(b *testing.B) {
-	for _, rules := range []int{9, 1000} {
-		for _, how := range []string{"bare", "built-in", "plugin"} {
-			b.Run(fmt.Sprint(how, "/", rules, " rules"), func(b *testing.B) {
-				from := canned{robotsOf(rules)}
-				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					resp, _ := from.RoundTrip(r)
-					w.Header().Set("Content-Type", "text/html")
-					io.Copy(w, resp.Body)
-				}))
-				defer server.Close()
-				c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"), colly.AllowURLRevisit())
-				c.OnHTML("title", func(*colly.HTMLElement) {})
-				c.IgnoreRobotsTxt = how != "built-in"
-				if how == "plugin" {
-					p, err := WithRobots(c, quiet())
-					if err != nil {
-						b.Fatal(err)
-					}
-					defer p.Close()
-				}
-				b.ReportAllocs()
-				for b.Loop() {
-					if err := c.Visit(server.URL + "/some/page.html"); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
-		}
 	}
 }

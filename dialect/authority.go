@@ -44,7 +44,9 @@ func AuthorityOf(u *url.URL) (Authority, error) {
 }
 
 // String returns the authority as a URL without a path: "https://example.com:8443".
-func (a Authority) String() string { return a.Scheme + "://" + a.Host }
+func (a Authority) String() string {
+	return a.Scheme + "://" + strings.Replace(a.Host, "%", "%25", 1) // the zone of an address (RFC 6874)
+}
 
 // RobotsURL returns the URL of the authority's robots.txt.
 func (a Authority) RobotsURL() string { return a.String() + "/robots.txt" }

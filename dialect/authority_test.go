@@ -22,6 +22,7 @@ func TestAuthorityOf(t *testing.T) {
 		"https://www.xn--exmple-cua.com/": "https://www.xn--exmple-cua.com",
 		"http://127.0.0.1:8080/":          "http://127.0.0.1:8080",
 		"http://[::1]:80/":                "http://[::1]",
+		"http://[fe80::1%25eth0]:80/":     "http://[fe80::1%25eth0]",
 		"http://u:p@example.com/":         "http://example.com",
 		"ftp://example.com:21/":           "ftp://example.com",
 	} {
@@ -46,7 +47,7 @@ func TestAuthorityOfANormalHostDoesNotAllocate(t *testing.T) {
 // same.
 func FuzzAuthority(f *testing.F) {
 	for _, host := range []string{"example.com", "example.com:8080", "example.com:80", "a.b:00080", "1.2.3.4", "1.2.3", "0x7f.1",
-		"a..b", ".a", "a.", "a..", "-a.b", "a-.b", "a--b.c", "xn--a.b", "a_b.c", "A.b", "[::1]", "a.1", "1.a", "a:65536", "a:99999", ""} {
+		"a..b", ".a", "a.", "a..", "-a.b", "a-.b", "a--b.c", "xn--a.b", "a_b.c", "A.b", "[::1]", "a.1", "1.a", "a:65536", "a:99999", "}", "a`b", "[::%0]", "\u037e", ""} {
 		f.Add("http", host)
 		f.Add("https", host)
 	}

@@ -72,8 +72,11 @@ func isPlainHost(host string) bool {
 	return true
 }
 
+// isNoHostOctet reports whether c can be in no host: a "forbidden domain code
+// point" (URL Standard, section 3.5), one that net/url takes in no host, or a
+// semicolon, which some characters are mapped to.
 func isNoHostOctet(c rune) bool {
-	return c <= ' ' || c >= 0x7f || strings.ContainsRune(`#/:<>?@[\]^|%`, c)
+	return c <= ' ' || c >= 0x7f || strings.ContainsRune("#/:;<>?@[\\]^|%`{}", c)
 }
 
 // isNormalHost reports whether host is plainly as [AuthorityOf] would write it. It

@@ -45,7 +45,6 @@ func (h *hooks) attach() {
 	h.c.OnRequest(h.onRequest)
 	h.attached = h.handle.RequestCallbacks()
 	h.c.OnRequestHeaders(h.onRequestHeaders)
-	h.c.OnResponseHeaders(h.onResponseHeaders)
 	if h.sitemaps != nil {
 		h.c.OnResponse(h.onResponse)
 	}
@@ -126,17 +125,20 @@ func (h *hooks) admit(q *request, r *colly.Request, now time.Time) (time.Time, e
 	if err != nil {
 		return now, err
 	}
+	if v.policy.Fetched().After(now) {
+		now = time.Now() // it has waited for that
+	}
 	q.set(v)
 	h.sitemaps.offer(v.policy)
 	h.shadows.compare(ctx, v, r.URL, userAgent, h)
 	if err := h.refusePage(q, v, r.URL, func(err error) { h.deny(r, err) }); err != nil || q.silence != nil {
 		return now, err
 	}
-	if !cached(h.c, r) { // what does not go on the wire does not wait
+	if !cached(h.c, r) && !v.host.MayEnter(&q.ticket) { // what does not go on the wire does not wait
 		h.limiter.sayWhy(now, v.host, v.policy)
 		err = v.host.Enter(ctx, &q.ticket)
+		now = time.Now()
 	}
-	now = time.Now()
 	if err == nil && !q.policy.Fresh(now) {
 		err = h.judgeAgain(q, r, now)
 	}
@@ -189,7 +191,7 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 	if q == nil {
 		q = h.requests.open(r.URL, now)
 	}
-	q.early = h.handle.ResponseHeadersCallbacks() > 1
+	q.early = h.handle.ResponseHeadersCallbacks() > 0
 	if h.byName {
 		q.name = h.c.UserAgent
 	}
@@ -208,18 +210,12 @@ func (h *hooks) start(q *request, r *colly.Request, now time.Time) (time.Time, e
 		if err := h.judgeAgain(q, r, now); err != nil {
 			return now, err
 		}
+		now = time.Now()
 	}
 	if q.silence != nil {
 		return now, nil
 	}
-	return q.takeTurn(h.c.Context, h.judge, userAgentOf(r), false, func() error { return h.judgeAgain(q, r, time.Now()) })
-}
-
-// onResponseHeaders counts what has reached the collector, from a cache or from the wire.
-func (h *hooks) onResponseHeaders(r *colly.Response) {
-	if host := h.requests.hostOf(r.Request.URL); host != nil {
-		host.Count(1, 0)
-	}
+	return q.takeTurn(h.c.Context, now, h.judge, userAgentOf(r), false, func() error { return h.judgeAgain(q, r, time.Now()) })
 }
 
 // onResponse is called before the callbacks that may take their time.
@@ -235,11 +231,14 @@ func (h *hooks) onError(r *colly.Response, err error) {
 			tellVisit(r.Request, err)
 			h.deny(r.Request, err)
 		}
+		h.countLate(r, q)
 		q.close()
 	} else if denied := (*DisallowedError)(nil); errors.As(err, &denied) {
 		h.deny(r.Request, denied) // by the transport
 	} else if errors.Is(err, ErrHopWait) || errors.Is(err, ErrClosed) || errors.Is(err, errPrivate) {
 		h.deny(r.Request, err)
+	} else {
+		h.countLate(r, nil)
 	}
 	h.finish(r.Request, resultOf(h.c.Context, r.StatusCode, err))
 }
@@ -249,9 +248,23 @@ func (h *hooks) onScraped(r *colly.Response) {
 		return
 	}
 	if q := h.requests.take(r.Request.URL); q != nil {
-		q.close() // it came from a cache
+		h.countLate(r, q)
+		q.close()
+	} else {
+		h.countLate(r, nil)
 	}
 	h.finish(r.Request, feed.Done)
+}
+
+// countLate counts a response that the transport has not counted: one from the collector's cache, with
+// the request q that never got there, or a redirect that was not followed, without.
+func (h *hooks) countLate(r *colly.Response, q *request) {
+	switch {
+	case q != nil && r.StatusCode != 0:
+		q.host.Count(1, 0)
+	case q == nil && isRedirect(r.StatusCode):
+		h.limiter.hosts.At(time.Now(), hostOf(r.Request.URL)).Count(1, 0)
+	}
 }
 
 // deny tells of a page that is not sent, or would not be in a dry run.

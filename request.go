@@ -6,10 +6,10 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/collyrobots/collyrobots/internal/backend"
-	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
@@ -33,9 +33,9 @@ type request struct {
 	fed        *fedPage // nil: no sitemap listed it
 	name       string   // the collector's UserAgent, where that counts; "": it does not, or is not known
 
-	held       bool
-	since      time.Time // when it was let go
-	prev, next *request  // idle ones, the oldest first
+	held       atomic.Bool // by a hook or the transport; who sets it has the rest
+	since      time.Time   // when it was let go
+	prev, next *request    // in the ring of its shard; guarded by that
 }
 
 // idleLimit is how long a request lies between two hooks before it is given up: a later callback has
@@ -51,7 +51,7 @@ type requests struct {
 type requestShard struct {
 	mu    sync.Mutex
 	byURL map[*url.URL]*request
-	idle  request // the head of the ring of idle ones
+	ring  request // the head of the ring of all; what is looked at first comes next
 }
 
 func newRequests() *requests {
@@ -59,7 +59,7 @@ func newRequests() *requests {
 	for i := range rs.shards {
 		s := &rs.shards[i]
 		s.byURL = make(map[*url.URL]*request)
-		s.idle.prev, s.idle.next = &s.idle, &s.idle
+		s.ring.prev, s.ring.next = &s.ring, &s.ring
 	}
 	return rs
 }
@@ -74,32 +74,54 @@ func (rs *requests) shard(u *url.URL) *requestShard {
 func (rs *requests) open(u *url.URL, now time.Time) *request {
 	q := spareRequests.Get().(*request)
 	s := rs.shard(u)
-	q.shard, q.url, q.held = s, u, true
+	q.shard, q.url = s, u
+	q.held.Store(true)
 	s.mu.Lock()
 	before, old := s.byURL[u], s.oldest(now)
 	s.byURL[u] = q
-	if before != nil && !before.held {
+	s.push(q)
+	if before != old && before.hold() {
 		before.unlink()
 	} else {
 		before = nil
 	}
 	s.mu.Unlock()
 	before.giveUp()
-	if old != before {
-		old.giveUp()
-	}
+	old.giveUp()
 	return q
 }
 
-// oldest takes the request out that has been idle for longest, if that is too long. s.mu is held.
+// oldest takes the request out that is looked at next, if it has been idle for too long, and returns
+// it, held. s.mu is held.
 func (s *requestShard) oldest(now time.Time) *request {
-	q := s.idle.next
-	if q == &s.idle || now.Sub(q.since) < idleLimit {
+	q := s.ring.next
+	if q == &s.ring {
 		return nil
 	}
-	q.unlink()
-	delete(s.byURL, q.url)
+	if !q.hold() { // it is no concern of ours for a while
+		q.unlink()
+		s.push(q)
+		return nil
+	}
+	if now.Sub(q.since) < idleLimit {
+		q.held.Store(false)
+		return nil
+	}
+	s.forget(q)
 	return q
+}
+
+// forget takes q out of the shard. s.mu is held.
+func (s *requestShard) forget(q *request) {
+	if s.byURL[q.url] == q {
+		delete(s.byURL, q.url)
+	}
+	q.unlink()
+}
+
+func (s *requestShard) push(q *request) {
+	q.prev, q.next = s.ring.prev, &s.ring
+	q.prev.next, q.next.prev = q, q
 }
 
 // take returns the idle request with this URL, held by the caller from now on, or nil.
@@ -107,46 +129,34 @@ func (rs *requests) take(u *url.URL) *request {
 	s := rs.shard(u)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	q := s.byURL[u]
-	if q == nil || q.held {
-		return nil
-	}
-	q.held = true
-	q.unlink()
-	return q
-}
-
-// hostOf returns the host of the request with this URL, or nil.
-func (rs *requests) hostOf(u *url.URL) *pace.Host {
-	s := rs.shard(u)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if q := s.byURL[u]; q != nil {
-		return q.host
+	if q := s.byURL[u]; q.hold() {
+		return q
 	}
 	return nil
 }
 
 // knows reports whether there is a request with this URL.
-func (rs *requests) knows(u *url.URL) bool { return rs.hostOf(u) != nil }
+func (rs *requests) knows(u *url.URL) bool {
+	s := rs.shard(u)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byURL[u] != nil
+}
+
+// hold reports whether the caller holds q from now on: nobody else does, and there is one.
+func (q *request) hold() bool { return q != nil && q.held.CompareAndSwap(false, true) }
 
 // letGo leaves q to the next hook.
 func (q *request) letGo(now time.Time) {
-	s := q.shard
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	q.held, q.since = false, now
-	q.prev, q.next = s.idle.prev, &s.idle
-	q.prev.next, q.next.prev = q, q
+	q.since = now
+	q.held.Store(false)
 }
 
 // close ends q, which the caller holds and must not use any more.
 func (q *request) close() {
 	s := q.shard
 	s.mu.Lock()
-	if s.byURL[q.url] == q {
-		delete(s.byURL, q.url)
-	}
+	s.forget(q)
 	s.mu.Unlock()
 	q.giveUp()
 }
@@ -186,11 +196,14 @@ func (q *request) set(v verdict) {
 }
 
 // takeTurn waits until q may start, as pace.Host.Start does. A robots.txt that was read again
-// meanwhile counts: then judgeAgain judges q. It returns the time when it is done.
-func (q *request) takeTurn(ctx context.Context, j *judge, userAgent string, direct bool, judgeAgain func() error) (time.Time, error) {
+// meanwhile counts: then judgeAgain judges q. It is called at now and returns the time when it is done.
+func (q *request) takeTurn(ctx context.Context, now time.Time, j *judge, userAgent string, direct bool, judgeAgain func() error) (time.Time, error) {
 	for again := false; ; again = true {
-		err := q.host.Start(ctx, &q.ticket, direct)
-		now := time.Now()
+		var err error
+		if again || ctx.Err() != nil || !q.host.StartNow(now, &q.ticket, direct) {
+			err = q.host.Start(ctx, &q.ticket, direct)
+			now = time.Now()
+		}
 		switch pol := q.policy; {
 		case err != nil || q.settings.ignoreRobots || pol.Fresh(now):
 			return now, err
@@ -225,7 +238,10 @@ func (q *request) Answered(resp *http.Response) (again bool) {
 		q.retries--
 		return true
 	}
-	redirect := resp.StatusCode >= 300 && resp.StatusCode < 400
+	redirect := isRedirect(resp.StatusCode)
+	if !redirect {
+		q.host.Count(1, 0)
+	}
 	if redirect || q.early {
 		q.ticket.End()
 	}
@@ -236,6 +252,8 @@ func (q *request) Answered(resp *http.Response) (again bool) {
 	}
 	return false
 }
+
+func isRedirect(status int) bool { return status >= 300 && status < 400 }
 
 // throttledPatience bounds how long a page that was answered 429 or 503 waits for its next try: it
 // holds a LimitRule slot meanwhile.

@@ -40,7 +40,7 @@ func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, er
 		q.close()
 		return nil, err
 	}
-	if q == nil || !q.isFor(req) || !q.ticket.OnWire(time.Now()) {
+	if q == nil || !q.isFor(req) || !q.ticket.OnWire() {
 		if q == nil || !q.isFor(req) {
 			t.stranger(s, req)
 		}
@@ -101,7 +101,7 @@ func (t *transport) takeTurn(q *request, s *backend.Seam, req *http.Request) err
 	}
 	err := judge()
 	if err == nil {
-		_, err = q.takeTurn(ctx, t.judge, req.UserAgent(), true, judge)
+		_, err = q.takeTurn(ctx, time.Now(), t.judge, req.UserAgent(), true, judge)
 	}
 	return err
 }

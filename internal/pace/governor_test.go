@@ -190,7 +190,7 @@ type limited struct {
 // get makes one request.
 func (s *limited) get(t *testing.T, h *Host) {
 	var ticket Ticket
-	if h.Enter(t.Context(), &ticket) != nil || h.Start(t.Context(), &ticket, false) != nil || !ticket.OnWire(time.Now()) {
+	if h.Enter(t.Context(), &ticket) != nil || h.Start(t.Context(), &ticket, false) != nil || !ticket.OnWire() {
 		t.Error("not sent")
 	}
 	defer ticket.End()
@@ -387,7 +387,7 @@ func TestOneProbeGoesFirstAfterRetryAfter(t *testing.T) {
 				defer ticket.End()
 				w.Enter(t.Context(), &ticket)
 				w.Start(t.Context(), &ticket, false)
-				ticket.OnWire(time.Now())
+				ticket.OnWire()
 				if i < 3 {
 					w.note("%d", i)
 				}

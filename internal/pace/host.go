@@ -83,6 +83,9 @@ func (h *Host) Rules() *Rules { return h.rules }
 // the longest that any source asks for. It lapses after until, unless it was set again: nobody may
 // need that robots.txt any more. The zero time: it does not lapse.
 func (h *Host) SetCrawlDelay(now time.Time, source Source, written time.Duration, until time.Time) (changed bool) {
+	if written <= 0 && h.plain() {
+		return false
+	}
 	h = h.lock()
 	defer h.mu.Unlock()
 	lapses := instant(math.MaxInt64)
@@ -118,6 +121,12 @@ func (h *Host) Enter(ctx context.Context, t *Ticket) error {
 	return h.await(ctx, t)
 }
 
+// MayEnter reports whether there is no need for t to Enter: nothing has ever kept the requests of the
+// host apart. It costs less.
+func (h *Host) MayEnter(t *Ticket) bool {
+	return h.plain() && t.host.Load() == nil && h.hosts.closed() == nil
+}
+
 // Start is the second stage: it waits until the request may go on the wire, and that is the moment
 // which counts for the delay, until Sent names a better one. Requests are served in the order of
 // their calls, ahead of all in Enter. With direct the caller sends the request now, and End will
@@ -130,16 +139,35 @@ func (h *Host) Start(ctx context.Context, t *Ticket, direct bool) error {
 	if err != nil {
 		return err
 	}
-	h.leave(t)
-	t.direct = direct
-	if (h.paced == nil || h.paced.urgent.front == nil) && h.start(h.hosts.now(), t) {
-		h.lookAgain()
+	if h.startNow(h.hosts.now(), t, direct) {
 		h.mu.Unlock()
 		return nil
 	}
 	t.state = urgent
 	h.slowed().urgent.push(t)
 	return h.await(ctx, t)
+}
+
+// StartNow is Start at now for a request that has to wait for nothing. It reports whether t has
+// started; if not, it holds nothing.
+func (h *Host) StartNow(now time.Time, t *Ticket, direct bool) bool {
+	h, err := h.admitting(context.Background(), t)
+	if err != nil {
+		return false
+	}
+	defer h.mu.Unlock()
+	return h.startNow(h.hosts.instant(now), t, direct)
+}
+
+// startNow starts t, with the lock held, unless it has to wait. Until then it holds nothing.
+func (h *Host) startNow(now instant, t *Ticket, direct bool) bool {
+	h.leave(t)
+	t.direct = direct
+	if h.paced != nil && h.paced.urgent.front != nil || !h.start(now, t) {
+		return false
+	}
+	h.lookAgain()
+	return true
 }
 
 // admitting locks the host that stands for h, with t at it, unless ctx or everything has ended.
@@ -318,6 +346,9 @@ func (h *Host) BusyFor(d time.Duration) bool {
 
 // StartsWithin reports whether a request may start within d of now, as far as is known.
 func (h *Host) StartsWithin(now time.Time, d time.Duration) bool {
+	if h.plain() {
+		return true
+	}
 	h = h.lock()
 	defer h.mu.Unlock()
 	at := h.hosts.instant(now)

@@ -58,7 +58,7 @@ func (w *world) send(ctx context.Context, ticket *Ticket, direct bool) error {
 	if err := w.Start(ctx, ticket, direct); err != nil {
 		return err
 	}
-	if !ticket.OnWire(time.Now()) {
+	if !ticket.OnWire() {
 		w.t.Error("a request that has started did not reach the wire")
 	}
 	return nil
@@ -428,7 +428,7 @@ func TestASlowDialDoesNotShortenTheGap(t *testing.T) {
 				var ticket Ticket
 				w.Enter(t.Context(), &ticket)
 				w.Start(t.Context(), &ticket, false)
-				ticket.OnWire(time.Now())
+				ticket.OnWire()
 				if i%2 == 0 {
 					time.Sleep(400 * time.Millisecond)
 				}
@@ -483,7 +483,7 @@ func TestCloseWakesEverybody(t *testing.T) {
 		if err := w.Start(t.Context(), new(Ticket), true); err != closed {
 			t.Errorf("Start after Close: %v", err)
 		}
-		if !sent.OnWire(time.Now()) {
+		if !sent.OnWire() {
 			t.Error("Close took a request off the wire")
 		}
 		sent.End()
@@ -531,7 +531,7 @@ func TestEndFromEveryState(t *testing.T) {
 				if !w.empty() {
 					t.Error("it still holds something")
 				}
-				if ticket.OnWire(time.Now()) {
+				if ticket.OnWire() {
 					t.Error("it has started")
 				}
 				ticket.Sent(time.Now().Add(time.Hour))
@@ -590,12 +590,12 @@ func TestAStartThatNeverReachesTheWireLapses(t *testing.T) {
 		w.Start(t.Context(), &aborted, false)
 		w.once()
 		w.note("next")
-		if aborted.OnWire(time.Now()) {
+		if aborted.OnWire() {
 			t.Error("it still has its place")
 		}
 		w.Start(t.Context(), &sent, false)
 		for range 2 {
-			if !sent.OnWire(time.Now()) {
+			if !sent.OnWire() {
 				t.Error("it has no place")
 			}
 		}
@@ -692,7 +692,7 @@ func TestAPlaceLapses(t *testing.T) {
 		if w.Enter(t.Context(), endless) != nil || w.Start(t.Context(), endless, false) != nil {
 			t.Fatal("it did not start")
 		}
-		if !endless.OnWire(time.Now()) {
+		if !endless.OnWire() {
 			t.Fatal("it is not on the wire")
 		}
 		if w.BusyFor(time.Minute) {
@@ -724,7 +724,7 @@ func TestTheDelayCountsFromTheTransport(t *testing.T) {
 		slow := new(Ticket)
 		w.Start(t.Context(), slow, false)
 		time.Sleep(900 * time.Millisecond)
-		slow.OnWire(time.Now())
+		slow.OnWire()
 		slow.End()
 		w.once()
 		if got := time.Since(w.start); got != 10900*time.Millisecond {

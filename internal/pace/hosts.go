@@ -12,7 +12,7 @@
 //	h := hosts.At(time.Now(), "example.com")
 //	err := h.Enter(ctx, &t)         // stage 1
 //	err = h.Start(ctx, &t, false)   // stage 2: counted from here ...
-//	t.OnWire(time.Now())            // the transport has it: rather from here ...
+//	t.OnWire()                      // the transport has it: rather from here ...
 //	t.Sent(time.Now())              // ... or, better still, from here
 //	t.Answered()                    // or h.SlowDown, or h.Unavailable
 //	t.End()                         // the response was read, or there is none
@@ -117,9 +117,14 @@ func (h *Hosts) At(now time.Time, name string) *Host {
 	if host := s.find(at, name); host != nil {
 		return host
 	}
-	name = strings.Clone(name)
+	host, _ := s.insert(at, h.host(strings.Clone(name)))
+	return host
+}
+
+// host returns a new host.
+func (h *Hosts) host(name string) *Host {
 	host := &Host{hosts: h, name: name, limiter: limiter{rules: h.rules(name)}}
-	host, _ = s.insert(at, host)
+	host.slow.Store(!host.unpaced(0))
 	return host
 }
 

@@ -97,7 +97,7 @@ func crowded(hosts *Hosts, now instant) (*shard, []*Host) {
 	s := &hosts.shards[0]
 	var all []*Host
 	for i := range keepAll {
-		h, looked := s.insert(now, &Host{hosts: hosts, name: fmt.Sprint(i), limiter: limiter{rules: hosts.rules("")}})
+		h, looked := s.insert(now, hosts.host(fmt.Sprint(i)))
 		if looked != 0 {
 			panic("it looked too early")
 		}
@@ -115,7 +115,7 @@ func TestIdleHostsAreForgottenAFewAtATime(t *testing.T) {
 		time.Sleep(longAgo * time.Second)
 		for i := range 3 * keepAll {
 			before := len(s.byName)
-			_, looked := s.insert(hosts.now(), &Host{hosts: hosts, name: fmt.Sprint("new ", i), limiter: limiter{rules: old[0].rules}})
+			_, looked := s.insert(hosts.now(), hosts.host(fmt.Sprint("new ", i)))
 			if looked > looks || looked == 0 && before >= keepAll {
 				t.Fatalf("host %d: %d looked at", i, looked)
 			}
@@ -198,7 +198,7 @@ func TestWhoIsForgotten(t *testing.T) {
 				var held Ticket
 				test.prepare(t, all[0], &held)
 				time.Sleep(longAgo * time.Second)
-				s.insert(hosts.now(), &Host{hosts: hosts, name: "new", limiter: limiter{rules: &test.rules}})
+				s.insert(hosts.now(), hosts.host("new"))
 				if got := s.byName["0"] == nil; got != test.want {
 					t.Errorf("forgotten: %v, want %v", got, test.want)
 				}
@@ -367,7 +367,7 @@ func randomRequest(t *testing.T, random *rand.Rand, h *Host, s *server, dials, c
 		return
 	}
 	delay := h.Stats(time.Now()).Delay
-	if !ticket.OnWire(time.Now()) {
+	if !ticket.OnWire() {
 		return // it was ended, or it lapsed
 	}
 	if dials && what > 1 {
@@ -412,7 +412,7 @@ func TestNoAllocationsWithoutADelay(t *testing.T) {
 }
 
 func passOnce(h *Host, t *Ticket) {
-	if h.Enter(context.Background(), t) != nil || h.Start(context.Background(), t, false) != nil || !t.OnWire(time.Now()) {
+	if h.Enter(context.Background(), t) != nil || h.Start(context.Background(), t, false) != nil || !t.OnWire() {
 		panic("it must wait")
 	}
 	t.Sent(h.hosts.epoch)
@@ -421,7 +421,7 @@ func passOnce(h *Host, t *Ticket) {
 
 // What a host costs that is not slowed down: itself, its name, its places in the map and the ring.
 func TestAHostIsSmall(t *testing.T) {
-	if size := unsafe.Sizeof(Host{}); size > 112 {
+	if size := unsafe.Sizeof(Host{}); size > 120 {
 		t.Errorf("a Host has %d bytes", size)
 	}
 	hosts, n := noRules(), 100_000

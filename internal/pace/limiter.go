@@ -2,6 +2,7 @@ package pace
 
 import (
 	"math"
+	"sync/atomic"
 	"time"
 )
 
@@ -37,7 +38,8 @@ type limiter struct {
 	moment   instant // when the last request reached the wire
 	inFlight list    // tickets that have started and not ended, oldest first
 	requests int
-	paced    *paced // nil: nothing but rules has ever slowed the host down
+	paced    *paced      // nil: nothing but rules has ever slowed the host down
+	slow     atomic.Bool // there is paced, or rules slow the host down; read without the lock
 }
 
 // paced is what only a host with a delay, a limit or somebody who waits needs.
@@ -68,9 +70,14 @@ const startLease = time.Second
 func (l *limiter) slowed() *paced {
 	if l.paced == nil {
 		l.paced = new(paced)
+		l.slow.Store(true)
 	}
 	return l.paced
 }
+
+// plain reports whether nothing has ever kept the host's requests apart, so that none has to wait and
+// the clock does not matter. It needs no lock.
+func (l *limiter) plain() bool { return !l.slow.Load() }
 
 // delay returns the delay in force at now.
 func (l *limiter) delay(now instant) time.Duration { return max(l.floor(now), l.backOff(now)) }

@@ -43,17 +43,20 @@ const (
 // ErrEnded is why a wait ended whose ticket was ended meanwhile.
 var ErrEnded = errors.New("pace: the ticket was ended while it waited")
 
-// OnWire says that the transport has the request at now, and that End will follow. The delay counts
-// from here until Sent names a better moment. It reports whether t has started and neither ended
-// nor lapsed; if not, the request must go through Start first.
-func (t *Ticket) OnWire(now time.Time) bool {
+// OnWire says that the transport has the request, and that End will follow. The delay counts from
+// here until Sent names a better moment. It reports whether t has started and neither ended nor
+// lapsed; if not, the request must go through Start first.
+func (t *Ticket) OnWire() bool {
 	h := t.lockHost()
 	if h == nil {
 		return false
 	}
 	defer h.mu.Unlock()
 	if t.state == started {
-		at := h.hosts.instant(now)
+		at := t.at
+		if !h.plain() {
+			at = h.hosts.now()
+		}
 		t.state, t.lease = onWire, h.longest(at)
 		h.sent(at, t)
 	}

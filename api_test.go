@@ -57,6 +57,8 @@ var (
 	_ func(...dialect.Dialect) collyrobots.Option                                      = collyrobots.Shadow
 	_ func(string, ...collyrobots.Option) collyrobots.Option                           = collyrobots.ForHosts
 	_ func(func(collyrobots.RobotsChange)) collyrobots.Option                          = collyrobots.OnRobotsChanged
+	_ func(func(collyrobots.Event)) collyrobots.Option                                 = collyrobots.OnEvent
+	_ func(*collyrobots.Plugin, func(collyrobots.Event)) func()                        = (*collyrobots.Plugin).Listen
 	_ func(*collyrobots.Plugin, context.Context, collyrobots.Feed, ...string) pages    = (*collyrobots.Plugin).Pages
 	_                                                                                  = []collyrobots.Over{collyrobots.Clamp, collyrobots.Skip}
 	_                                                                                  = collyrobots.DisallowedError{Decision: collyrobots.Decision{}}

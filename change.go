@@ -1,7 +1,7 @@
 package collyrobots
 
 import (
-	"log/slog"
+	"encoding/json"
 	"time"
 
 	"github.com/collyrobots/collyrobots/internal/policy"
@@ -10,19 +10,20 @@ import (
 // A RobotsChange is what OnRobotsChanged reports: the robots.txt of a site means something else
 // than when it was read before.
 type RobotsChange struct {
-	Authority string // "https://example.com"
-	RobotsURL string
-	Old, New  RobotsState
+	Authority string      `json:"authority"` // "https://example.com"
+	RobotsURL string      `json:"robots_url"`
+	Old       RobotsState `json:"old"`
+	New       RobotsState `json:"new"`
 }
 
-// RobotsState is what a robots.txt means at a time.
+// RobotsState is what a robots.txt means at a time. In JSON it is written as a Decision is.
 type RobotsState struct {
-	Meaning    Meaning
-	Status     int           // of the response; 0: there was none
-	Err        error         // why it could not be read; nil: it was, or the status says it all
-	Fetched    time.Time     // when it was read or confirmed, or the last try failed
-	CrawlDelay time.Duration // as the dialect reads it; 0: none
-	Sitemaps   []string      // as written, perhaps relative to RobotsURL; not to be changed
+	Meaning    Meaning       `json:"meaning"`
+	Status     int           `json:"status,omitempty"`   // of the response; 0: there was none
+	Err        error         `json:"-"`                  // why it could not be read; nil: it was, or the status says it all
+	Fetched    time.Time     `json:"fetched,omitzero"`   // when it was read or confirmed, or the last try failed
+	CrawlDelay time.Duration `json:"-"`                  // as the dialect reads it; 0: none
+	Sitemaps   []string      `json:"sitemaps,omitempty"` // as written, perhaps relative to RobotsURL; not to be changed
 }
 
 // A Meaning is what is known about a site: a stable short code.
@@ -39,20 +40,26 @@ func stateOf(p *policy.Policy) RobotsState {
 	return RobotsState{Meaning(p.Meaning.String()), p.Status(), p.Err(), p.Fetched(), p.CrawlDelay(), p.Sitemaps()}
 }
 
-// changes puts changed robots.txt files into force and reports them.
-type changes struct {
-	tell    func(RobotsChange)
-	limiter *limiter
+// plainRobotsState is a RobotsState as package json would write it.
+type plainRobotsState RobotsState
+
+type robotsStateJSON struct {
+	*plainRobotsState
+	CrawlDelay jsonDuration `json:"crawl_delay,omitempty"`
+	Error      string       `json:"error,omitempty"`
 }
 
-// put puts a policy that differs from the one before into force for those who wait already: the
-// pace changes at once, and each of them is judged again before it goes on.
-func (c changes) put(s *hostSettings, reader string, old, new *policy.Policy) {
-	change := RobotsChange{new.Authority.String(), new.RobotsURL(), stateOf(old), stateOf(new)}
-	now := time.Now()
-	server, _ := policy.Server(new.Authority)
-	c.limiter.setCrawlDelay(now, c.limiter.hosts.At(now, server), s, reader, new)
-	c.limiter.report.log.Info("robots.txt has changed", "robots", change.RobotsURL, "meaning", change.New.Meaning, "delay", change.New.CrawlDelay,
-		slog.Group("old", "meaning", change.Old.Meaning, "delay", change.Old.CrawlDelay))
-	c.tell(change)
+// MarshalJSON implements json.Marshaler.
+func (s RobotsState) MarshalJSON() ([]byte, error) {
+	return json.Marshal(robotsStateJSON{(*plainRobotsState)(&s), jsonDuration(s.CrawlDelay), textOf(s.Err)})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *RobotsState) UnmarshalJSON(b []byte) error {
+	j := robotsStateJSON{plainRobotsState: (*plainRobotsState)(s)}
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	s.CrawlDelay, s.Err = time.Duration(j.CrawlDelay), errorOf(j.Error)
+	return nil
 }

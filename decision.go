@@ -156,11 +156,9 @@ type decisionJSON struct {
 
 // MarshalJSON implements json.Marshaler.
 func (d Decision) MarshalJSON() ([]byte, error) {
-	j := decisionJSON{(*plainDecision)(&d), jsonDuration(d.CrawlDelay), jsonDuration(d.Delay), jsonDuration(d.BackOff), ""}
-	if d.Err != nil {
-		j.Error = d.Err.Error()
-	}
-	return json.Marshal(j)
+	return json.Marshal(decisionJSON{
+		(*plainDecision)(&d), jsonDuration(d.CrawlDelay), jsonDuration(d.Delay), jsonDuration(d.BackOff), textOf(d.Err),
+	})
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -170,9 +168,7 @@ func (d *Decision) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	d.CrawlDelay, d.Delay, d.BackOff = time.Duration(j.CrawlDelay), time.Duration(j.Delay), time.Duration(j.BackOff)
-	if d.Err = nil; j.Error != "" {
-		d.Err = errors.New(j.Error)
-	}
+	d.Err = errorOf(j.Error)
 	return nil
 }
 
@@ -185,4 +181,20 @@ func (d *jsonDuration) UnmarshalText(b []byte) error {
 	parsed, err := time.ParseDuration(string(b))
 	*d = jsonDuration(parsed)
 	return err
+}
+
+// textOf returns how an error is written in JSON.
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// errorOf returns the error that a text stands for.
+func errorOf(text string) error {
+	if text == "" {
+		return nil
+	}
+	return errors.New(text)
 }

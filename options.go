@@ -48,6 +48,7 @@ type config struct {
 	onDenied  func(*colly.Request, error)
 	heard     bool // onDenied is the user's
 	onChanged func(RobotsChange)
+	onEvent   func(Event)
 	store     store.Store
 	log       *slog.Logger
 	client    *http.Client
@@ -293,6 +294,11 @@ func OnDenied(f func(r *colly.Request, err error)) Option {
 // force, also for requests that wait. The function runs on a goroutine of its own.
 func OnRobotsChanged(f func(RobotsChange)) Option {
 	return option("OnRobotsChanged", func(c *config) { c.onChanged = f }, faultIf(f == nil, "OnRobotsChanged", "the function is nil"))
+}
+
+// OnEvent calls f for each Event of the crawl: see Plugin.Listen.
+func OnEvent(f func(Event)) Option {
+	return option("OnEvent", func(c *config) { c.onEvent = f }, faultIf(f == nil, "OnEvent", "the function is nil"))
 }
 
 // Store keeps what was learnt of robots.txt files, and how far Feed.Resume has come, beyond this

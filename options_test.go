@@ -56,6 +56,7 @@ func TestBadOptionsAreNamed(t *testing.T) {
 		"MaxDelay":       collyrobots.MaxDelay(0, collyrobots.Clamp),
 		"FollowSitemaps": collyrobots.FollowSitemaps(collyrobots.Feed{Window: -1}),
 		"OnDenied":       collyrobots.OnDenied(nil),
+		"OnEvent":        collyrobots.OnEvent(nil),
 		"Store":          collyrobots.Store(nil),
 		"Logger":         collyrobots.Logger(nil),
 		"HTTPClient":     collyrobots.HTTPClient(nil),

@@ -57,6 +57,9 @@ func New(opts ...Option) (*Plugin, error) {
 		return nil, err
 	}
 	report := &report{log: config.log, onDenied: config.onDenied, heard: config.heard}
+	if config.onEvent != nil {
+		report.events.add(config.onEvent, config.log)
+	}
 	limiter := newLimiter(&config.settings, config.client, report)
 	limiter.networks.allowed = config.privateNetworks
 	policies := newPolicies(len(config.all()), config.shadows, config.store, report)
@@ -193,10 +196,25 @@ func (p *Plugin) own() (userAgent string, f fetcher) {
 	return nobody, seamFetcher{limiter: p.limiter}
 }
 
+// Listen calls f for each Event from now on, until stop is called or the plugin is closed. f is
+// called from one goroutine at a time, in the order in which the events happened to each host, and
+// may take its time, or call any method of the plugin but Close: up to 4,096 events wait for it.
+// More are dropped, and an EventMissed says how many. A panic of f is logged, the first time, and
+// costs it that event.
+//
+// stop does not wait for a call of f that is under way. After it no other begins.
+func (p *Plugin) Listen(f func(Event)) (stop func()) {
+	if p == nil || p.core == nil || f == nil {
+		return func() {}
+	}
+	return p.report.events.add(f, p.report.log)
+}
+
 // Close ends the plugin: requests that wait end at once, and so does the reading of robots.txt
 // files and sitemaps; all requests of attached collectors are denied with ErrClosed from now on.
 // Pages that are on the wire stay there. Call it after the crawl, since what was learnt goes to the
-// Store before it returns. It waits for the functions of OnRobotsChanged. The Store stays open.
+// Store before it returns. It waits for the functions of OnRobotsChanged, and for up to five seconds
+// until those of OnEvent and Listen have heard of all that has happened. The Store stays open.
 // Closing twice does no harm.
 func (p *Plugin) Close() error {
 	if p == nil || p.core == nil {
@@ -207,6 +225,7 @@ func (p *Plugin) Close() error {
 	p.limiter.hosts.Close(ErrClosed)
 	err := p.policies.close()
 	p.sitemaps.flush()
+	p.report.events.close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	quiet := p.requests.empty()

@@ -16,6 +16,7 @@ type report struct {
 	onDenied func(*colly.Request, error)
 	heard    bool     // onDenied is the user's
 	warned   sync.Map // what was warned of, by message
+	events   listeners
 }
 
 // What is told once of each host: the bits of pace.Host.First.

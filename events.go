@@ -1,0 +1,115 @@
+package collyrobots
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// An EventKind is what happened: a stable short code.
+type EventKind string
+
+const (
+	EventStarted   EventKind = "started"   // a request went on the wire
+	EventAnswered  EventKind = "answered"  // a request that had started is over, or has failed
+	EventDenied    EventKind = "denied"    // a request was not sent, or would not have been in a dry run
+	EventWaiting   EventKind = "waiting"   // a page begins to wait for its host
+	EventRobots    EventKind = "robots"    // a robots.txt was fetched, or could not be, or came from the Store
+	EventSitemap   EventKind = "sitemap"   // a sitemap was read, or could not be
+	EventSlowed    EventKind = "slowed"    // a host has asked for less: 429, or 503
+	EventRecovered EventKind = "recovered" // a host that had asked for less has accepted a request again
+	EventMissed    EventKind = "missed"    // the listener was too slow and has missed events
+)
+
+// A DelaySource is where a delay between two requests to a host comes from: a stable short code,
+// "" where there is no delay.
+type DelaySource string
+
+const (
+	SourceCrawlDelay DelaySource = "crawl_delay" // a line of robots.txt
+	SourceMinDelay   DelaySource = "min_delay"   // the option MinDelay
+	SourceBackOff    DelaySource = "back_off"    // answers with status 429 or 503
+	SourceRetryAfter DelaySource = "retry_after" // the Retry-After of such an answer
+)
+
+// What a request is for: Event.For.
+const (
+	ForPage    = "page"    // a request of a collector
+	ForHop     = "hop"     // a redirect that is followed
+	ForRobots  = "robots"  // a robots.txt, redirects included
+	ForSitemap = "sitemap" // a sitemap
+	ForRetry   = "retry"   // one of these once more: after 429 or 503, or on another connection
+)
+
+// An Event is something that happened on the wire, or was kept from it. Fields that do not concern
+// its kind are zero. In JSON its durations are texts such as "1.5s"; it reads back as it was
+// written, but of Err only the text is kept, and Body is left out.
+type Event struct {
+	Kind EventKind `json:"kind"`
+	Time time.Time `json:"time"`           // when it happened
+	Host string    `json:"host,omitempty"` // as in HostStats
+	URL  string    `json:"url,omitempty"`  // of the request, the robots.txt or the sitemap, a password replaced
+
+	// Collector and Request are Colly's numbers of a page and of the hops that it led to; 0: not
+	// known, or the request is the plugin's own.
+	Collector uint32 `json:"collector,omitempty"`
+	Request   uint32 `json:"request,omitempty"`
+
+	For  string `json:"for,omitempty"`  // started, answered: ForPage, ForHop, ForRobots, ForSitemap or ForRetry
+	From string `json:"from,omitempty"` // started: the URL that has redirected here
+
+	// Gap is the time since the last request to the host was started; 0: it is the first. Started
+	// has it.
+	Gap time.Duration `json:"-"`
+	// Delay is the delay in force, 0 for none, Source where it comes from, and Line the line of
+	// robots.txt with the crawl delay. Started, waiting, slowed and recovered have them; the Source
+	// of waiting is what the next start waits for.
+	Delay  time.Duration `json:"-"`
+	Source DelaySource   `json:"source,omitempty"`
+	Line   int           `json:"line,omitempty"`
+
+	Status int           `json:"status,omitempty"` // answered, robots, sitemap, slowed: of the response; 0: there was none
+	Octets int64         `json:"octets,omitempty"` // answered: of the body, as read
+	Took   time.Duration `json:"-"`                // answered: from the start to the end of the body
+	Err    error         `json:"-"`                // answered, robots, sitemap: what went wrong; denied: why, without a Decision
+
+	// Decision is why a request was denied by robots.txt; nil under denied: by something else, Err.
+	Decision *Decision `json:"decision,omitempty"`
+
+	Count int       `json:"count,omitempty"` // waiting: pages that wait for the host; sitemap: entries listed; missed: events
+	Until time.Time `json:"until,omitzero"`  // waiting, slowed: before when no request to the host starts; zero: not known
+
+	Meaning Meaning       `json:"meaning,omitempty"` // robots: what is known of the site now
+	Stored  bool          `json:"stored,omitempty"`  // robots: it came from the Store, and nothing was fetched
+	Hash    string        `json:"hash,omitempty"`    // robots: SHA-256 of the file in hexadecimal digits; "": there is no file
+	Body    []byte        `json:"-"`                 // robots: the file as fetched, not to be changed; nil: there is none, or it is as it was
+	Change  *RobotsChange `json:"change,omitempty"`  // robots: what it means and meant before; nil: the same, or it is the first
+}
+
+// plainEvent is an Event as package json would write it.
+type plainEvent Event
+
+type eventJSON struct {
+	*plainEvent
+	Gap   jsonDuration `json:"gap,omitempty"`
+	Delay jsonDuration `json:"delay,omitempty"`
+	Took  jsonDuration `json:"took,omitempty"`
+	Error string       `json:"error,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (e Event) MarshalJSON() ([]byte, error) {
+	return json.Marshal(eventJSON{
+		(*plainEvent)(&e), jsonDuration(e.Gap), jsonDuration(e.Delay), jsonDuration(e.Took), textOf(e.Err),
+	})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (e *Event) UnmarshalJSON(b []byte) error {
+	j := eventJSON{plainEvent: (*plainEvent)(e)}
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	e.Gap, e.Delay, e.Took = time.Duration(j.Gap), time.Duration(j.Delay), time.Duration(j.Took)
+	e.Err = errorOf(j.Error)
+	return nil
+}

@@ -1,0 +1,26 @@
+package collyrobots
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/collyrobots/collyrobots/internal/policy"
+)
+
+// changes puts changed robots.txt files into force and reports them.
+type changes struct {
+	tell    func(RobotsChange)
+	limiter *limiter
+}
+
+// put puts a policy that differs from the one before into force for those who wait already: the
+// pace changes at once, and each of them is judged again before it goes on.
+func (c changes) put(s *hostSettings, reader string, old, new *policy.Policy) {
+	change := RobotsChange{new.Authority.String(), new.RobotsURL(), stateOf(old), stateOf(new)}
+	now := time.Now()
+	server, _ := policy.Server(new.Authority)
+	c.limiter.setCrawlDelay(now, c.limiter.hosts.At(now, server), s, reader, new)
+	c.limiter.report.log.Info("robots.txt has changed", "robots", change.RobotsURL, "meaning", change.New.Meaning, "delay", change.New.CrawlDelay,
+		slog.Group("old", "meaning", change.Old.Meaning, "delay", change.Old.CrawlDelay))
+	c.tell(change)
+}

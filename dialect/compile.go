@@ -15,7 +15,8 @@ type compiler struct {
 	v       *variant
 	name    string
 	delay   time.Duration
-	empties uint8 // the kinds of empty rules seen: 1 Disallow, 2 Allow
+	delayAt uint32 // the line that asks for it
+	empties uint8  // the kinds of empty rules seen: 1 Disallow, 2 Allow
 	drafts  []draft
 	buf     []byte   // texts of drafts that are not as written
 	order   []uint64 // of the drafts
@@ -40,7 +41,7 @@ func (c *compiler) written(d *draft) string { return c.r.text[d.from:d.to] }
 // collect takes the lines of the groups that one of our User-agent lines opens.
 func (c *compiler) collect(ours func(value string) bool) {
 	named, ended := false, true // the current group is for us; its User-agent lines are over
-	pending := time.Duration(-1)
+	pending, pendingAt := time.Duration(-1), uint32(0)
 	for _, rec := range c.r.records {
 		switch rec.kind {
 		case agentLine:
@@ -59,11 +60,13 @@ func (c *compiler) collect(ours func(value string) bool) {
 				c.add(rec)
 			}
 		case delayLine:
-			pending = max(pending, parseDelay(c.r.value(rec)))
+			if d := parseDelay(c.r.value(rec)); d > pending {
+				pending, pendingAt = d, rec.line
+			}
 			ended = ended || c.v.delayEndsRun
 		}
-		if named {
-			c.delay = max(c.delay, pending)
+		if named && pending > c.delay {
+			c.delay, c.delayAt = pending, pendingAt
 		}
 	}
 }

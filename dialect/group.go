@@ -67,6 +67,16 @@ func (g *Group) CrawlDelay() (time.Duration, bool) {
 	return g.dialect.variant().delay.read(g.delay)
 }
 
+// DelayLine returns the line of the group's longest Crawl-delay, the one that
+// CrawlDelay and WrittenDelay read, counting from 1; 0: there is none. It is always
+// 0 under [Temoto], which does not tell.
+func (g *Group) DelayLine() int {
+	if g.temoto != nil {
+		return 0
+	}
+	return int(g.delayLine())
+}
+
 // WrittenDelay returns the group's longest Crawl-delay as it is written, decimal
 // seconds without a limit, also under a dialect that does not support the line.
 // It is for crawlers that honour what their dialect ignores.

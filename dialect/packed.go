@@ -8,11 +8,12 @@ import (
 
 // Group.data is one string, so that the rules of a group are one allocation: a
 // probe for each rule, a record for each rule, both in the order in which rules
-// win, the group's name, and for each rule the text to match and the pattern as
+// win, where there is a Crawl-delay its line, the group's name, and for each rule the text to match and the pattern as
 // written.
 const (
 	probeSize  = 2
 	recordSize = 11
+	lineSize   = 3
 	lowMask    = 1<<24 - 1
 )
 
@@ -95,7 +96,19 @@ func (g *Group) name() string {
 	if g.count > 0 {
 		end = g.rule(0).at
 	}
+	if g.delay >= 0 {
+		at += lineSize
+	}
 	return g.data[at:end]
+}
+
+// delayLine returns the line of the group's Crawl-delay; 0: it has none.
+func (g *Group) delayLine() uint32 {
+	if g.delay < 0 {
+		return 0
+	}
+	p := g.data[g.count*(probeSize+recordSize):][:lineSize]
+	return uint32(p[0]) | uint32(p[1])<<8 | uint32(p[2])<<16
 }
 
 // pattern returns the pattern of the i-th rule, r, as written.
@@ -114,6 +127,9 @@ func (g *Group) pattern(i uint32, r rule) string {
 func (c *compiler) pack() string {
 	order := c.sortDrafts()
 	at := len(order)*(probeSize+recordSize) + len(c.name)
+	if c.delay >= 0 {
+		at += lineSize
+	}
 	size := at
 	for i := range c.drafts {
 		size += c.drafts[i].packedText()
@@ -127,8 +143,11 @@ func (c *compiler) pack() string {
 		d := &c.drafts[i]
 		data = binary.LittleEndian.AppendUint32(data, uint32(at))
 		data = binary.LittleEndian.AppendUint32(data, d.size|uint32(d.flags)<<24)
-		data = append(data, byte(d.line), byte(d.line>>8), byte(d.line>>16))
+		data = appendLine(data, d.line)
 		at += d.packedText()
+	}
+	if c.delay >= 0 {
+		data = appendLine(data, c.delayAt)
 	}
 	data = append(data, c.name...)
 	for _, i := range order {
@@ -139,6 +158,10 @@ func (c *compiler) pack() string {
 		data = append(data, c.written(d)...)
 	}
 	return unsafe.String(unsafe.SliceData(data), len(data)) // never written again
+}
+
+func appendLine(data []byte, line uint32) []byte {
+	return append(data, byte(line), byte(line>>8), byte(line>>16))
 }
 
 // packedText is the size of what Group.data holds of a draft besides its probe and

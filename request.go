@@ -200,7 +200,7 @@ func (q *request) set(v verdict) {
 func (q *request) takeTurn(ctx context.Context, now time.Time, j *judge, userAgent string, direct bool, judgeAgain func() error) (time.Time, error) {
 	for again := false; ; again = true {
 		var err error
-		if again || ctx.Err() != nil || !q.host.StartNow(now, &q.ticket, direct) {
+		if again || !q.startNow(ctx, now, direct) {
 			err = q.host.Start(ctx, &q.ticket, direct)
 			now = time.Now()
 		}
@@ -217,6 +217,15 @@ func (q *request) takeTurn(ctx context.Context, now time.Time, j *judge, userAge
 			return now, err
 		}
 	}
+}
+
+// startNow reports whether q starts at now, without a wait.
+func (q *request) startNow(ctx context.Context, now time.Time, direct bool) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	_, ok := q.host.StartNow(now, &q.ticket, direct)
+	return ok
 }
 
 // unchanged reports whether q's URL still is what was judged.

@@ -139,7 +139,7 @@ func (h *Host) Start(ctx context.Context, t *Ticket, direct bool) error {
 	if err != nil {
 		return err
 	}
-	if h.startNow(h.hosts.now(), t, direct) {
+	if _, ok := h.startNow(h.hosts.now(), t, direct); ok {
 		h.mu.Unlock()
 		return nil
 	}
@@ -148,26 +148,29 @@ func (h *Host) Start(ctx context.Context, t *Ticket, direct bool) error {
 	return h.await(ctx, t)
 }
 
-// StartNow is Start at now for a request that has to wait for nothing. It reports whether t has
-// started; if not, it holds nothing.
-func (h *Host) StartNow(now time.Time, t *Ticket, direct bool) bool {
+// StartNow is Start for a request that has to wait for nothing, and for a caller with a clock of its
+// own. It reports whether t has started at now; if not, t holds nothing, and wait is after what time
+// to try again, unless a request of the host ends before; 0: nothing but that helps.
+func (h *Host) StartNow(now time.Time, t *Ticket, direct bool) (wait time.Duration, ok bool) {
 	h, err := h.admitting(context.Background(), t)
 	if err != nil {
-		return false
+		return 0, false
 	}
 	defer h.mu.Unlock()
 	return h.startNow(h.hosts.instant(now), t, direct)
 }
 
-// startNow starts t, with the lock held, unless it has to wait. Until then it holds nothing.
-func (h *Host) startNow(now instant, t *Ticket, direct bool) bool {
+// startNow is StartNow with the lock held.
+func (h *Host) startNow(now instant, t *Ticket, direct bool) (wait time.Duration, ok bool) {
 	h.leave(t)
 	t.direct = direct
-	if h.paced != nil && h.paced.urgent.front != nil || !h.start(now, t) {
-		return false
+	if h.paced != nil && h.paced.urgent.front != nil {
+		return 0, false
 	}
-	h.lookAgain()
-	return true
+	if wait, ok = h.start(now, t); ok {
+		h.lookAgain()
+	}
+	return wait, ok
 }
 
 // admitting locks the host that stands for h, with t at it, unless ctx or everything has ended.

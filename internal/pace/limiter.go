@@ -201,10 +201,10 @@ func (l *limiter) lapse(t *Ticket) {
 	t.state = idle
 }
 
-// start lets t go at now, if it may.
-func (l *limiter) start(now instant, t *Ticket) bool {
-	if _, ok := l.ready(now); !ok {
-		return false
+// start lets t go at now, if it may. If not, wait is as ready has it.
+func (l *limiter) start(now instant, t *Ticket) (wait time.Duration, ok bool) {
+	if wait, ok = l.ready(now); !ok {
+		return wait, false
 	}
 	t.at, t.state, t.lease = now, onWire, l.longest(now)
 	if !t.direct {
@@ -218,7 +218,7 @@ func (l *limiter) start(now instant, t *Ticket) bool {
 	l.inFlight.push(t)
 	l.requests++
 	l.next(now)
-	return true
+	return 0, true
 }
 
 // sent moves the moment of t, if it is in flight, to now.

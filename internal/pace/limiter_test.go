@@ -57,7 +57,7 @@ func (r *rehearsal) call(now instant, verb string, args []string) string {
 	switch t := r.ticket(args[0]); verb {
 	case "start", "launch": // launch: somebody may still abort it
 		t.direct = verb == "start"
-		if r.start(now, t) {
+		if _, ok := r.start(now, t); ok {
 			return "yes"
 		}
 		if wait, _ := r.ready(now); wait > 0 {

@@ -34,10 +34,11 @@ type Host struct {
 	name  string
 	limiter
 	pages, denied int
-	gone          bool  // forgotten: another Host has this name
-	told          uint8 // see First
-	asked         int32 // when At last returned it, in seconds; guarded by its shard's lock
-	next          *Host // in its shard's ring; guarded by the same
+	gone          bool   // forgotten: another Host has this name
+	told          uint8  // see First
+	status        uint16 // see SetStatus
+	asked         int32  // when At last returned it, in seconds; guarded by its shard's lock
+	next          *Host  // in its shard's ring; guarded by the same
 }
 
 // Stats is what happened with one host. Sums of several hosts have the counts only.
@@ -55,17 +56,27 @@ type Stats struct {
 	NextStart  time.Time     // before when no request starts; zero: one may, unless too many are in flight
 	// Delay is in force: the largest of BackOff, CrawlDelay within MaxDelay, and MinDelay.
 	Delay time.Duration
+	Cause Cause // of NextStart, else of Delay
+	Line  int   // of robots.txt, if that is the Cause
 	// MinGap is the smallest time between the moments at which two requests reached the wire, as
 	// far as a delay was in force. Zero: there were no two.
 	MinGap time.Duration
+	// GapOverDelay is the smallest such time divided by the delay in force when the second one
+	// started. Zero: there were no two, or nothing is kept (Rules.Free).
+	GapOverDelay float64
+
+	Waited time.Duration // by all requests together, in Enter and Start
+	Status int           // as told to SetStatus
 }
 
-// add sums the counts.
+// add sums the counts. GapOverDelay becomes the smaller of both.
 func (s *Stats) add(o Stats) {
 	s.Requests += o.Requests
 	s.Throttled += o.Throttled
 	s.Pages += o.Pages
 	s.Denied += o.Denied
+	s.Waited += o.Waited
+	s.GapOverDelay = smaller(s.GapOverDelay, o.GapOverDelay)
 }
 
 // minLease is how long an admitted ticket is kept for a request that has not started, where the
@@ -210,7 +221,11 @@ func (h *Host) lock() *Host {
 // await returns when t has had its turn, or with an error and t out of its list. It is called with
 // the lock held and returns without.
 func (h *Host) await(ctx context.Context, t *Ticket) error {
-	defer h.mu.Unlock()
+	began := h.hosts.now()
+	defer func() {
+		h.paced.waited += h.hosts.now().since(began)
+		h.mu.Unlock()
+	}()
 	for state := t.state; ; {
 		d, ok := h.turn(h.hosts.now(), t)
 		if ok {
@@ -366,6 +381,13 @@ func (h *Host) Count(pages, denied int) {
 	h.denied += denied
 }
 
+// SetStatus notes the status of the last answer, for Stats.
+func (h *Host) SetStatus(status int) {
+	h = h.lock()
+	defer h.mu.Unlock()
+	h.status = uint16(status)
+}
+
 // First reports whether it is called for the first time with what, a bit of the caller's choice: so
 // what is to be said once of each host needs no memory elsewhere.
 func (h *Host) First(what uint8) bool {
@@ -382,7 +404,8 @@ func (h *Host) Stats(now time.Time) Stats {
 	defer h.mu.Unlock()
 	at := h.hosts.instant(now)
 	s := h.counts()
-	s.Host, s.MinGap = h.name, h.gap()
+	s.Host, s.MinGap, s.Status = h.name, h.gaps().least, int(h.status)
+	s.Cause, s.Line = h.nextCause(at)
 	s.CrawlDelay, s.BackOff, s.Delay = h.crawlDelay(at), h.backOff(at), h.delay(at)
 	if until := h.notBefore(at); until != 0 {
 		s.NotBefore = h.hosts.time(until)
@@ -398,9 +421,9 @@ func (h *Host) Stats(now time.Time) Stats {
 
 // counts returns what can be summed.
 func (h *Host) counts() Stats {
-	s := Stats{Requests: h.requests, Pages: h.pages, Denied: h.denied}
+	s := Stats{Requests: h.requests, Pages: h.pages, Denied: h.denied, GapOverDelay: h.gaps().overDelay}
 	if h.paced != nil {
-		s.Throttled = h.paced.throttled
+		s.Throttled, s.Waited = h.paced.throttled, h.paced.waited
 	}
 	return s
 }

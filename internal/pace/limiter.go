@@ -47,12 +47,21 @@ type paced struct {
 	crawlDelays []crawlDelay
 	notBefore   instant       // Retry-After
 	before      instant       // the moment before the last one; 0: no delay was in force between
-	minGap      time.Duration // smallest gap before the last moment
+	asked       time.Duration // the delay that was in force when the last moment came; 0: none that was kept
+	gaps        gaps          // before the last moment
+	waited      time.Duration // by all tickets together
 	throttled   int
 	governor    *governor // nil: the host has never complained
 	urgent      list      // tickets in Start, first come first served
 	waiting     list      // tickets in Enter; the front one may be admitted already
 	queued      int       // length of waiting
+}
+
+// gaps are the smallest that there were between two moments while a delay was in force; 0: there were
+// none.
+type gaps struct {
+	least     time.Duration
+	overDelay float64 // divided by the delay at that time
 }
 
 // Where one request at a time is in flight only because of a delay, its place lapses after these:
@@ -84,11 +93,15 @@ func (l *limiter) delay(now instant) time.Duration { return max(l.floor(now), l.
 
 // floor returns the delay that is in force at now whatever the host answers.
 func (l *limiter) floor(now instant) time.Duration {
-	kept := l.crawlDelay(now)
+	return max(l.kept(l.crawlDelay(now)), l.rules.MinDelay)
+}
+
+// kept returns how much of a crawl delay is kept.
+func (l *limiter) kept(written time.Duration) time.Duration {
 	if most := l.rules.MaxDelay; most > 0 {
-		kept = min(kept, most)
+		return min(written, most)
 	}
-	return max(kept, l.rules.MinDelay)
+	return written
 }
 
 // backOff returns the delay that the host's complaints have brought it.
@@ -206,7 +219,8 @@ func (l *limiter) start(now instant, t *Ticket) (wait time.Duration, ok bool) {
 	if wait, ok = l.ready(now); !ok {
 		return wait, false
 	}
-	t.at, t.state, t.lease = now, onWire, l.longest(now)
+	delay := l.delay(now)
+	t.at, t.state, t.lease, t.delay = now, onWire, l.longest(now), delay
 	if !t.direct {
 		t.state, t.lease = started, now.add(startLease)
 	}
@@ -217,7 +231,7 @@ func (l *limiter) start(now instant, t *Ticket) (wait time.Duration, ok bool) {
 	}
 	l.inFlight.push(t)
 	l.requests++
-	l.next(now)
+	t.gap = l.next(now, delay)
 	return 0, true
 }
 
@@ -227,43 +241,69 @@ func (l *limiter) sent(now instant, t *Ticket) {
 		return
 	}
 	latest := t.at == l.moment
+	if t.gap > 0 {
+		t.gap += now.since(t.at)
+	}
 	switch t.at = now; {
 	case latest:
 		l.moment, l.last = now, max(l.last, now)
 	case now > l.moment: // others have started and reached the wire meanwhile
-		l.next(now)
+		t.gap = l.next(now, l.delay(now))
 	}
 }
 
-// next makes now the last moment, after the gap before the one that was the last is settled.
-func (l *limiter) next(now instant) {
+// next makes now the last moment, under a delay, after the gap before the one that was the last is
+// settled. It returns the time between the two; 0: now is the first.
+func (l *limiter) next(now instant, delay time.Duration) (gap time.Duration) {
 	previous := l.moment
+	if previous != 0 {
+		gap = now.since(previous)
+	}
 	l.moment, l.last = now, max(l.last, now)
-	if l.paced == nil && l.delay(now) == 0 {
-		return
-	}
-	p := l.slowed()
-	p.minGap = gapOf(p, previous)
-	if p.before = 0; l.delay(now) > 0 {
-		p.before = previous
-	}
-}
-
-// gap returns the smallest time between two moments since a delay has been in force; 0: there were
-// no two.
-func (l *limiter) gap() time.Duration {
-	if l.paced == nil {
-		return 0
-	}
-	return gapOf(l.paced, l.moment)
-}
-
-// gapOf returns the smallest gap of p if last is the last moment and stays where it is.
-func gapOf(p *paced, last instant) time.Duration {
-	if gap := last.since(p.before); p.before != 0 && (p.minGap == 0 || gap < p.minGap) {
+	if l.paced == nil && delay == 0 {
 		return gap
 	}
-	return p.minGap
+	p := l.slowed()
+	p.gaps = p.gapsTo(previous)
+	if p.before, p.asked = 0, 0; delay > 0 {
+		p.before = previous
+		if !l.rules.Free {
+			p.asked = delay
+		}
+	}
+	return gap
+}
+
+// gaps returns the smallest gaps so far.
+func (l *limiter) gaps() gaps {
+	if l.paced == nil {
+		return gaps{}
+	}
+	return l.paced.gapsTo(l.moment)
+}
+
+// gapsTo returns the smallest gaps of p if last is the last moment and stays where it is.
+func (p *paced) gapsTo(last instant) gaps {
+	g := p.gaps
+	if p.before == 0 {
+		return g
+	}
+	gap := last.since(p.before)
+	if g.least == 0 || gap < g.least {
+		g.least = gap
+	}
+	if p.asked > 0 {
+		g.overDelay = smaller(g.overDelay, float64(gap)/float64(p.asked))
+	}
+	return g
+}
+
+// smaller returns the smaller of two numbers that are not 0.
+func smaller(a, b float64) float64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // accepted takes note that the request of t was answered, and not with a complaint. It reports

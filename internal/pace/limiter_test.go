@@ -93,10 +93,10 @@ func (r *rehearsal) call(now instant, verb string, args []string) string {
 			until = now.add(lapses)
 		}
 		scheme, reader, _ := strings.Cut(args[0], "/")
-		r.setCrawlDelay(now, Source{scheme, reader}, d, until)
+		r.setCrawlDelay(now, Source{Scheme: scheme, Reader: reader}, d, until)
 		return ""
 	case "gap":
-		return r.gap().String()
+		return r.gaps().least.String()
 	case "delay":
 		return r.delay(now).String()
 	}

@@ -22,6 +22,8 @@ type Ticket struct {
 	wake       chan struct{}        // holds one "look again"; nil: never had to wait
 	lease      instant              // when a place lapses that is not used, or never ends; 0: not by itself
 	at         instant              // when it started, or was sent
+	gap        time.Duration        // between the moment before and at; 0: there was none
+	delay      time.Duration        // in force when it started
 	incident   uint32               // how often the host had complained when it started
 	state      state
 	direct     bool // goes on the wire as soon as it has started
@@ -63,6 +65,28 @@ func (t *Ticket) OnWire() bool {
 	return t.state == onWire
 }
 
+// A Start is how a request went on the wire.
+type Start struct {
+	At    time.Time     // when it was started, or sent
+	Gap   time.Duration // since the moment of the request before it; 0: it is the first
+	Delay time.Duration // in force when it started; 0: none
+	Cause Cause         // of Delay
+	Line  int           // of robots.txt, if that is the Cause
+}
+
+// Start returns how t, which has started, did. It also holds after t has ended, until it is used
+// again.
+func (t *Ticket) Start() Start {
+	h := t.lockHost()
+	if h == nil {
+		return Start{}
+	}
+	defer h.mu.Unlock()
+	s := Start{At: h.hosts.time(t.at), Gap: t.gap, Delay: t.delay}
+	s.Cause, s.Line = h.cause(t.at, t.delay)
+	return s
+}
+
 // Sent says that the request reached the wire at now: its headers were written. The delay counts
 // from here, so that a slow dial does not shorten the gap that the server sees. It may be called
 // again if a later moment turns out to be the true one, and does nothing if t is not in flight.
@@ -75,14 +99,18 @@ func (t *Ticket) Sent(now time.Time) {
 
 // Answered says that the host has answered, and not with a complaint (see SlowDown and
 // Unavailable). End says the same, but later, and after a complaint everybody waits until
-// one request is answered. Calling it is worth while where a body may take long to read.
-func (t *Ticket) Answered() {
-	if h := t.lockHost(); h != nil {
-		defer h.mu.Unlock()
-		if h.accepted(h.hosts.now, t) {
-			h.lookAgain()
-		}
+// one request is answered. Calling it is worth while where a body may take long to read. It reports
+// whether everybody has waited for this answer: the host has recovered.
+func (t *Ticket) Answered() (recovered bool) {
+	h := t.lockHost()
+	if h == nil {
+		return false
 	}
+	defer h.mu.Unlock()
+	if recovered = h.accepted(h.hosts.now, t); recovered {
+		h.lookAgain()
+	}
+	return recovered
 }
 
 // End gives back whatever t holds: its place in a line or on the wire. A ticket that has not

@@ -1,10 +1,14 @@
 package collyrobots
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // A core is what the collectors of one plugin share.
 type core struct {
 	*judge
+	started  time.Time
 	requests *requests
 	denials  denials
 	shadows  shadows

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -64,6 +65,30 @@ const (
 	ReasonDelay       Reason = "delay"       // the crawl delay is longer than MaxDelay, which says Skip
 	ReasonIgnored     Reason = "ignored"     // IgnoreRobotsWithPermission: robots.txt was not asked for
 )
+
+// decisions count how often each reason has decided.
+type decisions map[Reason]*atomic.Int64
+
+func newDecisions() decisions {
+	d := make(decisions)
+	for _, r := range []Reason{ReasonRule, ReasonNoRule, ReasonNoRobots, ReasonUnreachable, ReasonSiteDown, ReasonDelay, ReasonIgnored} {
+		d[r] = new(atomic.Int64)
+	}
+	return d
+}
+
+func (d decisions) add(r Reason) { d[r].Add(1) }
+
+// counts returns those that have decided at all.
+func (d decisions) counts() map[Reason]int {
+	counts := make(map[Reason]int)
+	for r, count := range d {
+		if n := count.Load(); n > 0 {
+			counts[r] = int(n)
+		}
+	}
+	return counts
+}
 
 // reasons are in plain words what String does not say in its own.
 var reasons = map[Reason]string{

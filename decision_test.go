@@ -212,6 +212,19 @@ func plain(v reflect.Value) reflect.Value {
 		for i := range v.Len() {
 			out.Index(i).Set(plain(v.Index(i)))
 		}
+	case reflect.Map:
+		if v.Len() == 0 {
+			return reflect.Zero(v.Type())
+		}
+		out.Set(reflect.MakeMap(v.Type()))
+		for _, key := range v.MapKeys() {
+			out.SetMapIndex(key, plain(v.MapIndex(key)))
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			out.Set(reflect.New(v.Type().Elem()))
+			out.Elem().Set(plain(v.Elem()))
+		}
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"expvar"
 	"fmt"
 	"log"
 	"net/http"
@@ -324,4 +325,30 @@ func ExampleDecision_json() {
 	//   "crawl_delay": "1.5s",
 	//   "delay": "1.5s"
 	// } <nil>
+}
+
+// The statistics of a crawl beside those of the Go runtime, as /debug/vars of an HTTP server that
+// the program has anyway.
+func ExamplePlugin_Stats() {
+	web := robotstest.New(nil, robotstest.Sites{"shop.test": robotstest.Pages(3, "User-agent: *\nDisallow: /1\n")})
+	defer web.Close()
+
+	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+	c.WithTransport(web.Transport())
+	robots, err := c.WithRobots()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer robots.Close()
+	expvar.Publish("robots", expvar.Func(func() any { return robots.Stats() }))
+
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+	c.Visit("http://shop.test/")
+	var stats collyrobots.Stats
+	if err := json.Unmarshal([]byte(expvar.Get("robots").String()), &stats); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(stats.Totals.Requests, "requests,", stats.Totals.Denied, "denied, decisions:", stats.Decisions)
+	// Output:
+	// 4 requests, 1 denied, decisions: map[no_rule:3 rule:1]
 }

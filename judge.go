@@ -21,6 +21,7 @@ type judge struct {
 	limiter  *limiter
 	policies *policies
 	report   *report
+	decided  decisions
 }
 
 // A verdict is what the plugin makes of a URL.
@@ -94,6 +95,7 @@ func read(pol *policy.Policy, u *url.URL) (Reason, dialect.Decision) {
 // refuse returns nil if u may be fetched, else a *DisallowedError that says why not. In a dry run
 // tell is told of that instead.
 func (j *judge) refuse(v verdict, u *url.URL, tell func(error)) error {
+	j.decided.add(v.reason)
 	if v.rule.Allowed {
 		return nil
 	}
@@ -108,7 +110,7 @@ func (j *judge) refuse(v verdict, u *url.URL, tell func(error)) error {
 
 // silence returns a *DisallowedError if u is denied because its host does not respond, so that its
 // robots.txt is not known: nothing of that host can be had anyway. In a dry run it returns nil.
-func (j *judge) silence(v verdict, u *url.URL) error {
+func (j *judge) silence(v verdict, u *url.URL) *DisallowedError {
 	if v.rule.Allowed || j.dryRun || v.reason != ReasonUnreachable && v.reason != ReasonSiteDown {
 		return nil
 	}
@@ -116,6 +118,12 @@ func (j *judge) silence(v verdict, u *url.URL) error {
 		return nil
 	}
 	return &DisallowedError{Decision: v.decision(u)}
+}
+
+// silent counts a request that is denied because its host does not respond.
+func (j *judge) silent(host *pace.Host, err *DisallowedError) {
+	j.decided.add(err.Decision.Reason)
+	host.Count(0, 1)
 }
 
 // decision tells all there is to tell.

@@ -58,7 +58,7 @@ func sourceOf(pol *policy.Policy, reader string) pace.Source {
 	if policy.IsVirtual(pol.Authority) {
 		reader += " " + pol.Authority.Host
 	}
-	return pace.Source{Scheme: pol.Authority.Scheme, Reader: reader}
+	return pace.Source{Scheme: pol.Authority.Scheme, Reader: reader, Line: pol.CrawlDelayLine()}
 }
 
 // throttled reports whether an answer asks for fewer requests.
@@ -68,6 +68,7 @@ func throttled(resp *http.Response) bool {
 
 // answered slows down where a host says that it is asked too much.
 func (l *limiter) answered(q *exchange, resp *http.Response) {
+	q.host.SetStatus(resp.StatusCode)
 	if !throttled(resp) {
 		q.ticket.Answered()
 		return

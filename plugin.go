@@ -64,8 +64,8 @@ func New(opts ...Option) (*Plugin, error) {
 	limiter.networks.allowed = config.privateNetworks
 	policies := newPolicies(len(config.all()), config.shadows, config.store, report)
 	policies.changed = changes{config.onChanged, limiter}.put
-	c := &core{requests: newRequests(), shadows: newShadows(config.shadows)}
-	c.judge = &judge{&config.settings, config.dryRun, limiter, policies, report}
+	c := &core{started: time.Now(), requests: newRequests(), shadows: newShadows(config.shadows)}
+	c.judge = &judge{&config.settings, config.dryRun, limiter, policies, report, newDecisions()}
 	if config.feed != nil {
 		c.sitemaps = newSitemaps(c.judge, *config.feed, config.store, config.log)
 	}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -170,6 +172,32 @@ func (p *policies) read(s *hostSettings, d dialect.Dialect, name string, tokens 
 		o.Changed = func(old, new *policy.Policy) { p.changed(s, name, old, new) }
 	}
 	return policy.New(o)
+}
+
+// PolicyStats are the robots.txt files that mean the same. A file that is read in several ways,
+// because of several names or ForHosts, counts for each.
+type PolicyStats struct {
+	Count  int       `json:"count"`
+	Oldest time.Time `json:"oldest,omitzero"` // when the first of them was read, or the last try failed
+}
+
+// statistics returns how many policies are kept, by what they mean.
+func (p *policies) statistics() map[Meaning]PolicyStats {
+	p.mu.Lock()
+	readers := slices.Collect(maps.Values(p.readers))
+	p.mu.Unlock()
+	stats := make(map[Meaning]PolicyStats)
+	for _, r := range readers {
+		for pol := range r.cache.All() {
+			meaning, at := Meaning(pol.Meaning.String()), pol.Fetched()
+			s := stats[meaning]
+			if s.Count++; s.Oldest.IsZero() || at.Before(s.Oldest) {
+				s.Oldest = at
+			}
+			stats[meaning] = s
+		}
+	}
+	return stats
 }
 
 // userStore returns the user's store, or nil.

@@ -26,12 +26,12 @@ type request struct {
 	hostHeader string  // the user's, if it is not the URL's host
 	policy     *policy.Policy
 	settings   *hostSettings
-	early      bool     // its place is given back when the headers are there: callbacks may visit the host
-	refusal    error    // why the second stage denied it
-	silence    error    // its host did not respond when robots.txt was asked for: the transport refuses it
-	retries    int      // how often it may be asked for again if the answer is 429 or 503
-	fed        *fedPage // nil: no sitemap listed it
-	name       string   // the collector's UserAgent, where that counts; "": it does not, or is not known
+	early      bool             // its place is given back when the headers are there: callbacks may visit the host
+	refusal    error            // why the second stage denied it
+	silence    *DisallowedError // its host did not respond when robots.txt was asked for: the transport refuses it
+	retries    int              // how often it may be asked for again if the answer is 429 or 503
+	fed        *fedPage         // nil: no sitemap listed it
+	name       string           // the collector's UserAgent, where that counts; "": it does not, or is not known
 
 	held       atomic.Bool // by a hook or the transport; who sets it has the rest
 	since      time.Time   // when it was let go

@@ -12,6 +12,22 @@ import (
 // Stats is what a Plugin has seen so far. In JSON its durations are texts such as "1.5s", and it
 // reads back as it was written.
 type Stats struct {
+	Started time.Time `json:"started,omitzero"` // when New made the plugin
+
+	// Totals is the sum of Hosts and Forgotten: its counts, Waiting and Waited.
+	Totals HostStats `json:"totals"`
+	// GapOverDelay is the shortest time between two requests to one host divided by the delay that
+	// was in force then, of all hosts. It is never less than 1, unless MaxInFlight lets a request
+	// catch up with the one before it on its way. 0: there were no two, or it is a dry run.
+	GapOverDelay float64 `json:"gap_over_delay,omitempty"`
+
+	// Decisions are how often robots.txt allowed or denied a request, or an entry of a sitemap, by
+	// the reason. One that is decided about again, because its robots.txt has changed while it
+	// waited, counts again.
+	Decisions map[Reason]int `json:"decisions"`
+	// Policies are the robots.txt files that are kept now, by what they mean.
+	Policies map[Meaning]PolicyStats `json:"policies"`
+
 	Hosts     []HostStats   `json:"hosts"`     // sorted by name
 	Forgotten HostStats     `json:"forgotten"` // the sum of hosts no longer kept: of very many, those not asked in a while
 	Sitemaps  FeedStats     `json:"sitemaps"`
@@ -29,7 +45,7 @@ type HostStats struct {
 	Requests  int    `json:"requests"`       // put on the wire: pages, redirect hops, robots.txt, sitemaps
 	Throttled int    `json:"throttled"`      // times it asked for less: 429 or 503, each incident once
 	Pages     int    `json:"pages"`          // responses that reached the collector, of any status, cached ones included
-	Denied    int    `json:"denied"`         // requests not sent because of robots.txt
+	Denied    int    `json:"denied"`         // requests not sent because of robots.txt, or that would not have been in a dry run
 	Waiting   int    `json:"waiting"`        // pages that wait for their turn now
 
 	CrawlDelay time.Duration `json:"-"`                   // what robots.txt asks for; of several delays the longest
@@ -37,12 +53,23 @@ type HostStats struct {
 	NotBefore  time.Time     `json:"not_before,omitzero"` // until when a Retry-After holds everything; zero: it does not
 	NextStart  time.Time     `json:"next_start,omitzero"` // before when no request starts; zero: one may at once
 
+	// Source is what NextStart is because of, or else Delay, and Line the line of robots.txt with the
+	// crawl delay; 0: not known.
+	Source DelaySource `json:"source,omitempty"`
+	Line   int         `json:"line,omitempty"`
+
+	LastStatus int           `json:"last_status,omitempty"` // of the last answer; 0: there was none
+	Waited     time.Duration `json:"-"`                     // by all requests together until they might start
+
 	// Delay is kept between the starts of two requests: the longest of BackOff, MinDelay, and
 	// CrawlDelay within MaxDelay. 0: none.
 	Delay time.Duration `json:"-"`
 	// MinGap is the shortest time between two requests on the wire since a delay has been in force;
 	// 0: there were no two.
 	MinGap time.Duration `json:"-"`
+	// GapOverDelay is the shortest such time divided by the delay that was in force then: 1 is
+	// exactly as asked. 0: there were no two, or it is a dry run.
+	GapOverDelay float64 `json:"gap_over_delay,omitempty"`
 }
 
 // Stats returns the counts so far. It may be called at any time; the hosts are read one after
@@ -51,11 +78,19 @@ func (p *Plugin) Stats() Stats {
 	if p == nil || p.core == nil {
 		return Stats{}
 	}
-	s := Stats{Hosts: []HostStats{}, Forgotten: HostStats(p.limiter.hosts.Forgotten()), Sitemaps: p.sitemaps.statistics(), NotFed: p.sitemaps.examples()}
+	forgotten := hostStats(p.limiter.hosts.Forgotten())
+	s := Stats{
+		Started: p.started, Hosts: []HostStats{}, Forgotten: forgotten, Totals: forgotten,
+		Decisions: p.decided.counts(), Policies: p.policies.statistics(),
+		Sitemaps: p.sitemaps.statistics(), NotFed: p.sitemaps.examples(),
+	}
 	now := time.Now()
 	for host := range p.limiter.hosts.All() {
-		s.Hosts = append(s.Hosts, HostStats(host.Stats(now)))
+		h := hostStats(host.Stats(now))
+		s.Hosts = append(s.Hosts, h)
+		s.Totals.add(h)
 	}
+	s.GapOverDelay = s.Totals.GapOverDelay
 	slices.SortFunc(s.Hosts, func(a, b HostStats) int { return strings.Compare(a.Host, b.Host) })
 	for _, shadow := range p.shadows {
 		s.Shadows = append(s.Shadows, shadow.statistics())
@@ -63,7 +98,28 @@ func (p *Plugin) Stats() Stats {
 	return s
 }
 
-var _ = HostStats(pace.Stats{}) // one struct, published here
+// hostStats publishes what the pace knows of a host.
+func hostStats(s pace.Stats) HostStats {
+	return HostStats{
+		Host: s.Host, Requests: s.Requests, Throttled: s.Throttled, Pages: s.Pages, Denied: s.Denied, Waiting: s.Waiting,
+		CrawlDelay: s.CrawlDelay, BackOff: s.BackOff, NotBefore: s.NotBefore, NextStart: s.NextStart,
+		Delay: s.Delay, Source: DelaySource(s.Cause), Line: s.Line,
+		MinGap: s.MinGap, GapOverDelay: s.GapOverDelay, Waited: s.Waited, LastStatus: s.Status,
+	}
+}
+
+// add sums what can be summed. GapOverDelay becomes the smaller of both.
+func (s *HostStats) add(o HostStats) {
+	s.Requests += o.Requests
+	s.Throttled += o.Throttled
+	s.Pages += o.Pages
+	s.Denied += o.Denied
+	s.Waiting += o.Waiting
+	s.Waited += o.Waited
+	if s.GapOverDelay == 0 || o.GapOverDelay != 0 && o.GapOverDelay < s.GapOverDelay {
+		s.GapOverDelay = o.GapOverDelay
+	}
+}
 
 // plainHostStats is a HostStats as package json would write it.
 type plainHostStats HostStats
@@ -74,12 +130,14 @@ type hostStatsJSON struct {
 	BackOff    jsonDuration `json:"back_off,omitempty"`
 	Delay      jsonDuration `json:"delay,omitempty"`
 	MinGap     jsonDuration `json:"min_gap,omitempty"`
+	Waited     jsonDuration `json:"waited,omitempty"`
 }
 
 // MarshalJSON implements json.Marshaler.
 func (s HostStats) MarshalJSON() ([]byte, error) {
 	return json.Marshal(hostStatsJSON{
-		(*plainHostStats)(&s), jsonDuration(s.CrawlDelay), jsonDuration(s.BackOff), jsonDuration(s.Delay), jsonDuration(s.MinGap),
+		(*plainHostStats)(&s), jsonDuration(s.CrawlDelay), jsonDuration(s.BackOff), jsonDuration(s.Delay),
+		jsonDuration(s.MinGap), jsonDuration(s.Waited),
 	})
 }
 
@@ -90,6 +148,6 @@ func (s *HostStats) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	s.CrawlDelay, s.BackOff = time.Duration(j.CrawlDelay), time.Duration(j.BackOff)
-	s.Delay, s.MinGap = time.Duration(j.Delay), time.Duration(j.MinGap)
+	s.Delay, s.MinGap, s.Waited = time.Duration(j.Delay), time.Duration(j.MinGap), time.Duration(j.Waited)
 	return nil
 }

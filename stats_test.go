@@ -2,41 +2,120 @@ package collyrobots_test
 
 import (
 	"net/http"
+	"reflect"
 	"testing"
-
-	"github.com/gocolly/colly/v2"
+	"time"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// Every response that reaches the collector is a page: those from its cache, those of any status,
-// and a redirect that is not followed; not a redirect that is, nor what is denied.
-func TestPagesAreCounted(t *testing.T) {
-	sites := robotstest.Sites{"a.test": {
-		"/robots.txt": "User-agent: *\nDisallow: /denied\n",
-		"/":           robotstest.Page(), "/missing": 404, "/hop": robotstest.Redirect("/"), "/stay": robotstest.Redirect("/elsewhere"),
-	}}
-	web := robotstest.New(t, sites)
-	dir := t.TempDir()
-	visit := func(want int, path string) {
-		t.Helper()
-		c := start(t, web, []colly.CollectorOption{colly.CacheDir(dir), colly.AllowURLRevisit()}, collyrobots.AllowPrivateNetworks())
-		c.SetRedirectHandler(func(req *http.Request, via []*http.Request) error {
-			if req.URL.Path == "/elsewhere" {
-				return http.ErrUseLastResponse
-			}
-			return nil
-		})
-		c.Visit("http://a.test" + path)
-		if hosts := c.robots.Stats().Hosts; len(hosts) != 1 || hosts[0].Pages != want {
-			t.Errorf("%s: %+v, want %d pages", path, hosts, want)
-		}
+// takes answers after a while.
+func takes(d time.Duration, answer string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(d)
+		w.Header().Set("Content-Type", "text/html")
+		w.Write([]byte(answer))
 	}
-	visit(1, "/")
-	visit(1, "/") // from the cache
-	visit(1, "/missing")
-	visit(1, "/hop")
-	visit(1, "/stay")
-	visit(0, "/denied")
+}
+
+// The numbers of Stats are those of the server's log.
+func TestStatsAreTheAccessLog(t *testing.T) {
+	slow := robotstest.Pages(6, "User-agent: *\nDisallow: /2$\nCrawl-delay: 1.5\n")
+	slow["/"], slow["/1"] = takes(time.Second, slow["/"].(string)), takes(4*time.Second, "")
+	slow["/0"], slow["/hop"] = robotstest.Redirect("/hop"), robotstest.Page()
+	sites := robotstest.Sites{"slow.test": slow, "fast.test": robotstest.Pages(5, noDenys), "down.test": {"/robots.txt": 503}}
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		start := time.Now()
+		c := startWith(t, web, collyrobots.ForHosts("fast.test", collyrobots.MinDelay(100*time.Millisecond)))
+		for _, host := range []string{"slow", "fast", "down"} {
+			c.Visit("http://" + host + ".test/")
+		}
+		c.Wait()
+		s := c.robots.Stats()
+		if !s.Started.Equal(start) || s.Totals.Requests != len(web.Log("")) || s.Totals.Pages != 6+6 || s.Totals.Denied != 2 || s.Totals.Waiting != 0 {
+			t.Errorf("%+v", s)
+		}
+		if want := (map[collyrobots.Reason]int{collyrobots.ReasonRule: 1 + 6, collyrobots.ReasonUnreachable: 1, collyrobots.ReasonNoRule: 7}); !reflect.DeepEqual(s.Decisions, want) {
+			t.Errorf("decisions %v, want %v", s.Decisions, want)
+		}
+		if p := s.Policies; len(p) != 2 || p[collyrobots.MeaningRules].Count != 2 || p[collyrobots.MeaningUnreachable].Count != 1 || !p[collyrobots.MeaningRules].Oldest.Equal(start) {
+			t.Errorf("policies %+v", p)
+		}
+		least := 0.0
+		for _, host := range s.Hosts {
+			log := web.Log(host.Host)
+			if host.Requests != len(log) {
+				t.Errorf("%s: %d requests, %d in the log", host.Host, host.Requests, len(log))
+			}
+			if host.Delay == 0 {
+				continue
+			}
+			over := float64(log.MinGap()) / float64(host.Delay)
+			if host.GapOverDelay != over || over < 1 || host.MinGap != log.MinGap() {
+				t.Errorf("%s: %v of %v, want %v: %v", host.Host, host.MinGap, host.GapOverDelay, log.MinGap(), over)
+			}
+			if least == 0 || over < least {
+				least = over
+			}
+		}
+		if s.GapOverDelay != least || least != 1 {
+			t.Errorf("gap over delay %v, want %v", s.GapOverDelay, least)
+		}
+		down, fast, slow := s.Hosts[0], s.Hosts[1], s.Hosts[2]
+		if down.LastStatus != 503 || fast.LastStatus != 200 || fast.Source != collyrobots.SourceMinDelay || fast.Line != 0 {
+			t.Errorf("%+v\n%+v", down, fast)
+		}
+		if slow.Source != collyrobots.SourceCrawlDelay || slow.Line != 3 {
+			t.Errorf("%+v", slow)
+		}
+		survives(t, s)
+	})
+}
+
+// The delay that counts is the one that was in force then: after it has become longer or shorter,
+// what went before is no fault, and no merit.
+func TestGapOverDelayIsAgainstTheDelayAtThatTime(t *testing.T) {
+	answer := func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(200) }
+	busy := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Retry-After", "20")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
+	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 2\n", "/busy": busy, "*": answer}}, func(t *testing.T, web *robotstest.Web) {
+		c := startWith(t, web)
+		c.impolite = true // the pages come a second late
+		c.Visit("http://a.test/1")
+		time.Sleep(3 * time.Second)
+		c.Visit("http://a.test/2")
+		if s := c.robots.Stats(); s.GapOverDelay != 1 {
+			t.Errorf("after the first page: %v", s.GapOverDelay)
+		}
+		c.Visit("http://a.test/busy")
+		s := c.robots.Stats()
+		if h := s.Hosts[0]; h.Source != collyrobots.SourceRetryAfter || h.LastStatus != 429 || !h.NextStart.Equal(h.NotBefore) || h.Waited != 2*time.Second+2*time.Second {
+			t.Errorf("%+v", h)
+		}
+		c.Visit("http://a.test/3")
+		if h := c.robots.Stats().Hosts[0]; h.GapOverDelay != 1 || h.Waited != 24*time.Second || h.Source != collyrobots.SourceCrawlDelay {
+			t.Errorf("%+v", h)
+		}
+	})
+}
+
+// Nothing is kept in a dry run, so nothing is said of how well.
+func TestADryRunKeepsNoGap(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(5, "User-agent: *\nCrawl-delay: 9\n")}, func(t *testing.T, web *robotstest.Web) {
+		c := startWith(t, web, collyrobots.DryRun())
+		c.impolite = true
+		c.Visit("http://a.test/")
+		if s := c.robots.Stats(); s.GapOverDelay != 0 || s.Hosts[0].Delay != 9*time.Second || s.Totals.Waited != 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// startWith is start for a crawl that follows links.
+func startWith(t *testing.T, web *robotstest.Web, opts ...collyrobots.Option) *crawl {
+	t.Helper()
+	return start(t, web, nil, opts...).follow()
 }

@@ -36,7 +36,7 @@ func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, er
 	q := t.requests.take(req.URL)
 	if q != nil && q.silence != nil && q.isFor(req) {
 		err := q.silence
-		q.host.Count(0, 1)
+		t.silent(q.host, err)
 		q.close()
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
@@ -16,6 +17,10 @@ func (c *Cache) Known(ctx context.Context, now time.Time, a dialect.Authority) *
 	}
 	return known
 }
+
+// All yields the policies that are kept, also those that hold no more, in no order. Those that come
+// or go meanwhile may be missing.
+func (c *Cache) All() iter.Seq[*Policy] { return c.policies.Values() }
 
 // SiteAnswered notes that a page of the policy's authority was answered: the site is generally
 // available, even if its robots.txt is not. It does nothing unless p is Failing.

@@ -55,6 +55,14 @@ func (p *Policy) CrawlDelay() time.Duration {
 	return d
 }
 
+// CrawlDelayLine returns the line that CrawlDelay comes from; 0: there is none, or it is not known.
+func (p *Policy) CrawlDelayLine() int {
+	if _, ok := p.crawlDelay(); !ok {
+		return 0
+	}
+	return p.rules().group.DelayLine()
+}
+
 // HasCrawlDelay reports whether the group has a Crawl-delay, which may be 0.
 func (p *Policy) HasCrawlDelay() bool {
 	_, ok := p.crawlDelay()

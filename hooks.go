@@ -74,7 +74,7 @@ func (h *hooks) retired() bool {
 
 // fetch implements fetcher.
 func (h *hooks) fetch(userAgent, from string) policy.Fetch {
-	return h.limiter.fetch(h.seam(), userAgent, lead{from, h})
+	return h.limiter.fetch(h.seam(), userAgent, lead{ForRobots, from, h})
 }
 
 // from implements fetcher: the user asks.
@@ -191,6 +191,7 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 	if q == nil {
 		q = h.requests.open(r.URL, now)
 	}
+	q.trace.collector, q.trace.request = h.c.ID, r.ID
 	q.early = h.handle.ResponseHeadersCallbacks() > 0
 	if h.byName {
 		q.name = h.c.UserAgent

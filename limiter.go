@@ -149,6 +149,7 @@ func (l *limiter) fetch(s *backend.Seam, userAgent string, led lead) policy.Fetc
 
 // A lead says how the plugin came to a URL.
 type lead struct {
+	what string // it is: ForRobots or ForSitemap
 	host string // that led there; "": the user asks for it
 	user interface {
 		forbids(u *url.URL) bool // reports whether u's domain is never to be asked
@@ -182,7 +183,8 @@ func (l *limiter) exchange(s *backend.Seam, req *http.Request, timeout time.Dura
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	x := &exchange{limiter: l, ctx: req.Context(), host: l.hosts.At(time.Now(), a.Host)}
+	x := &exchange{limiter: l, ctx: req.Context(), host: l.hosts.At(time.Now(), a.Host), through: l.transport(s)}
+	x.trace.events, x.trace.url, x.trace.what = &l.report.events, req.URL, from.what
 	if x.guard, err = l.ask(from, a.Host, req.URL); err != nil {
 		return nil, time.Time{}, err
 	}
@@ -195,8 +197,9 @@ func (l *limiter) exchange(s *backend.Seam, req *http.Request, timeout time.Dura
 			return nil, time.Time{}, err
 		}
 	}
+	x.handOver()
 	began = time.Now()
-	resp, err = backend.Do(l.transport(s), req, timeout, x)
+	resp, err = backend.Do(x.through, req, timeout, x)
 	return resp, began, err
 }
 
@@ -227,6 +230,8 @@ type exchange struct {
 	ticket  pace.Ticket
 	ctx     context.Context
 	guard   *PrivateNetworkError // what becomes of it if it would go to a private address; nil: it may
+	trace   trace
+	through http.RoundTripper
 }
 
 // Guarded implements backend.Trip.
@@ -252,19 +257,34 @@ func (x *exchange) Peer(hop string, addr net.Addr) error {
 func (x *exchange) start(ctx context.Context) error { return x.host.Start(ctx, &x.ticket, true) }
 
 // Sent implements backend.Trip.
-func (x *exchange) Sent() { x.ticket.Sent(time.Now()) }
+func (x *exchange) Sent() {
+	x.ticket.Sent(time.Now())
+	x.trace.started(x.host, &x.ticket)
+}
+
+// handOver is called when x is about to go to a transport.
+func (x *exchange) handOver() { x.trace.handOver(x.through, x.host, &x.ticket) }
 
 // Again implements backend.Trip: what net/http sends a second time is a start of its own.
 func (x *exchange) Again() error {
+	x.trace.again(x.host, errDropped)
 	x.ticket.End()
-	return policy.Wait(x.ctx, x.start)
+	if err := policy.Wait(x.ctx, x.start); err != nil {
+		return err
+	}
+	x.handOver()
+	return nil
 }
 
 // Answered implements backend.Trip: it lets the host slow the crawl down.
 func (x *exchange) Answered(resp *http.Response) (again bool) {
+	x.trace.answered(resp)
 	x.limiter.answered(x, resp)
 	return false
 }
 
 // Ended implements backend.Trip.
-func (x *exchange) Ended() { x.ticket.End() }
+func (x *exchange) Ended(octets int64, err error) {
+	x.trace.ended(x.host, &x.ticket, octets, err)
+	x.ticket.End()
+}

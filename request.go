@@ -245,6 +245,7 @@ func (q *request) Answered(resp *http.Response) (again bool) {
 	q.exchange.Answered(resp)
 	if throttled(resp) && q.retries > 0 && backend.Repeatable(resp.Request) && !q.host.BusyFor(throttledPatience) {
 		q.retries--
+		q.trace.again(q.host, nil)
 		return true
 	}
 	redirect := isRedirect(resp.StatusCode)
@@ -254,8 +255,8 @@ func (q *request) Answered(resp *http.Response) (again bool) {
 	if redirect || q.early {
 		q.ticket.End()
 	}
-	if redirect && (q.early || q.fed != nil || q.name != "") {
-		next := context.WithValue(resp.Request.Context(), hop{}, &hop{q.early, q.fed, q.name})
+	if redirect && (q.early || q.fed != nil || q.name != "" || q.trace.events.any()) {
+		next := context.WithValue(resp.Request.Context(), hop{}, &hop{q.early, q.fed, q.name, q.trace.collector, q.trace.request})
 		q.fed = nil
 		resp.Request = resp.Request.WithContext(next)
 	}
@@ -274,6 +275,8 @@ type hop struct {
 	early bool
 	fed   *fedPage
 	name  string
+
+	collector, request uint32 // Colly's numbers
 }
 
 // follow takes over what the redirect that led to q has handed on.
@@ -283,12 +286,14 @@ func (q *request) follow(redirect *http.Response) {
 	}
 	if from, ok := redirect.Request.Context().Value(hop{}).(*hop); ok {
 		q.early, q.fed, q.name = from.early, from.fed, from.name
+		q.trace.collector, q.trace.request = from.collector, from.request
 	}
 }
 
 // Ended implements backend.Trip.
-func (q *request) Ended() {
+func (q *request) Ended(octets int64, err error) {
 	fed := q.fed
+	q.trace.ended(q.host, &q.ticket, octets, err)
 	q.close()
 	fed.await() // for the hook that should follow
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -60,6 +61,7 @@ func TestPasswordsAreNeverPrinted(t *testing.T) {
 						collyrobots.Logger(slog.New(slog.NewTextHandler(printed, &slog.HandlerOptions{Level: slog.LevelDebug}))),
 						collyrobots.OnDenied(func(_ *colly.Request, err error) { show("OnDenied", err) }),
 						collyrobots.OnRobotsChanged(func(c collyrobots.RobotsChange) { show("OnRobotsChanged", c) }),
+						collyrobots.OnEvent(func(e collyrobots.Event) { show("OnEvent", e) }),
 						collyrobots.Shadow(dialect.All()...),
 						collyrobots.MaxDelay(time.Minute, collyrobots.Skip),
 						collyrobots.Store(store.Memory()),
@@ -104,6 +106,7 @@ func TestPasswordsAreNeverPrinted(t *testing.T) {
 						}
 					}
 					show("Stats", c.robots.Stats())
+					synctest.Wait() // until all events are told
 					if out.Len() < 10_000 || !strings.Contains(out.String(), "joe:xxxxx@") {
 						t.Errorf("little is printed: %s", out.String())
 					}

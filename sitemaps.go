@@ -105,7 +105,7 @@ func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, u *url.URL
 }
 
 // led says that a site led to something.
-func (f *feeder) led(site dialect.Authority) lead { return lead{site.Host, f.fetcher} }
+func (f *feeder) led(site dialect.Authority) lead { return lead{ForSitemap, site.Host, f.fetcher} }
 
 // judge returns nil if u may be fetched. A guard says that who led to it may not lead everywhere.
 func (f *feeder) judge(ctx context.Context, u *url.URL, guard *PrivateNetworkError) error {

@@ -59,8 +59,20 @@ func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, er
 			return nil, err
 		}
 	}
-	q.limiter, q.ctx, q.retries = t.limiter, req.Context(), q.settings.retryThrottled
+	q.limiter, q.ctx, q.retries, q.through = t.limiter, req.Context(), q.settings.retryThrottled, s.Transport()
+	t.trace(q, req)
 	return q, nil
+}
+
+// trace says what q is for those who hear of it, as it is about to go on the wire.
+func (t *transport) trace(q *request, req *http.Request) {
+	q.trace.events, q.trace.url, q.trace.what = &t.report.events, q.url, ForPage
+	if req.Response != nil && req.Response.Request != nil {
+		if q.trace.what = ForHop; q.trace.events.any() {
+			q.trace.from = req.Response.Request.URL.Redacted()
+		}
+	}
+	q.handOver()
 }
 
 // stranger warns of a request that no hook has seen as it is, unless it is a redirect hop.
@@ -146,7 +158,7 @@ type seamFetcher struct {
 }
 
 func (f seamFetcher) fetch(userAgent, from string) policy.Fetch {
-	return f.limiter.fetch(f.through, userAgent, lead{from, f})
+	return f.limiter.fetch(f.through, userAgent, lead{ForRobots, from, f})
 }
 
 func (f seamFetcher) from() string { return f.host }

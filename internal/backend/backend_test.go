@@ -72,7 +72,7 @@ func (w trip) Answered(*http.Response) bool {
 	w.answers.Add(1)
 	return false
 }
-func (w trip) Ended() { w.ended.Add(1) }
+func (w trip) Ended(int64, error) { w.ended.Add(1) }
 
 // watched returns a collector whose redirect hops go through hop.
 func watched(t *testing.T, hop func(*http.Request) error) *colly.Collector {

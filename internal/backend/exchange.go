@@ -9,6 +9,7 @@ import (
 	"net/http/httptrace"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -23,11 +24,13 @@ type exchange struct {
 	timer         *time.Timer // nil: no limit
 	trip          Trip
 	tries         int
-	handedOn      bool // the response, or an error: whoever has it ends the exchange
+	handedOn      bool         // the response, or an error: whoever has it ends the exchange
+	octets        atomic.Int64 // of the body, read so far
 
 	mu      sync.Mutex // held while trip is told of Peer, Sent and Answered: never after Ended
 	over    bool
 	refused bool   // by Peer
+	fault   error  // of the body
 	hop     string // "host:port" that the attempt goes to: the server, or a proxy
 }
 
@@ -128,7 +131,7 @@ func (x *exchange) answered(resp *http.Response) (again bool) {
 	x.over = x.over || again
 	x.mu.Unlock()
 	if resp.Body == nil {
-		x.end(context.Canceled)
+		x.end(nil)
 		return false
 	}
 	x.ReadCloser = resp.Body
@@ -152,7 +155,7 @@ func (x *exchange) panicked() {
 
 func (x *exchange) timedOut() { x.finish(context.DeadlineExceeded) }
 
-// end ends the exchange, if it has not ended.
+// end ends the exchange, if it has not ended. The cause is nil where nothing is wrong.
 func (x *exchange) end(cause error) {
 	if x.timer != nil {
 		x.timer.Stop()
@@ -162,26 +165,37 @@ func (x *exchange) end(cause error) {
 
 func (x *exchange) finish(cause error) {
 	x.mu.Lock()
-	before := x.over
+	before, fault := x.over, x.fault
 	x.over = true
 	x.mu.Unlock()
 	x.cancel(cause)
-	if !before {
-		x.trip.Ended()
+	if before {
+		return
 	}
+	if fault == nil && cause != nil {
+		fault = context.Cause(x.ctx)
+	}
+	x.trip.Ended(x.octets.Load(), fault)
 }
 
 // Read reads the body.
 func (x *exchange) Read(p []byte) (int, error) {
 	n, err := x.ReadCloser.Read(p)
-	if err != nil && err != io.EOF && x.ctx.Err() != nil {
+	x.octets.Add(int64(n))
+	if err == nil || err == io.EOF {
+		return n, err
+	}
+	if x.ctx.Err() != nil {
 		err = context.Cause(x.ctx)
 	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.fault = err
 	return n, err
 }
 
 // Close ends the exchange: a body may take long, and hang, so the headers alone do not.
 func (x *exchange) Close() error {
-	defer x.end(context.Canceled)
+	defer x.end(nil)
 	return x.ReadCloser.Close()
 }

@@ -39,8 +39,9 @@ type Trip interface {
 	// Answered is told when the headers of the response are there. If it reports true, nobody gets
 	// the response: its body is closed, Again is asked, and the request is sent once more.
 	Answered(resp *http.Response) (again bool)
-	// Ended is told once when the exchange is over: it failed, or its body was closed.
-	Ended()
+	// Ended is told once when the exchange is over: it failed, with err, or its body was closed. octets
+	// were read of that; err may also be why no more were.
+	Ended(octets int64, err error)
 }
 
 // Mark returns a context whose requests g governs. Colly's Clone copies its collector's.
@@ -116,11 +117,11 @@ func (s *Seam) RoundTrip(req *http.Request) (*http.Response, error) {
 		io.CopyN(io.Discard, resp.Body, maxDrained)
 		resp.Body.Close()
 		if err := trip.Again(); err != nil {
-			trip.Ended()
+			trip.Ended(0, err)
 			return nil, err
 		}
 		if req, err = rewound(req); err != nil {
-			trip.Ended()
+			trip.Ended(0, err)
 			return nil, err
 		}
 	}
@@ -210,4 +211,4 @@ func (nobody) Peer(string, net.Addr) error  { return nil }
 func (nobody) Sent()                        {}
 func (nobody) Again() error                 { return nil }
 func (nobody) Answered(*http.Response) bool { return false }
-func (nobody) Ended()                       {}
+func (nobody) Ended(int64, error)           {}

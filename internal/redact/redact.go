@@ -73,3 +73,24 @@ func ParseError(err error) error {
 	}
 	return err
 }
+
+// Error returns err with the text that [Text] makes of its own, or err itself if that is the same.
+// What it is, errors.Is and errors.As find as before.
+func Error(err error) error {
+	if err == nil {
+		return nil
+	}
+	if text := err.Error(); Text(text) != text {
+		return &redacted{err, Text(text)}
+	}
+	return err
+}
+
+// A redacted error is another one with its text changed.
+type redacted struct {
+	err  error
+	text string
+}
+
+func (e *redacted) Error() string { return e.text }
+func (e *redacted) Unwrap() error { return e.err }

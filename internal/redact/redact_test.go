@@ -1,6 +1,9 @@
 package redact
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"net/url"
 	"strings"
 	"testing"
@@ -50,4 +53,14 @@ func FuzzText(f *testing.F) {
 			t.Errorf("%q becomes %q and then %q", text, once, again)
 		}
 	})
+}
+
+func TestError(t *testing.T) {
+	if Error(nil) != nil || Error(io.EOF) != io.EOF {
+		t.Error("an error without a password is another one")
+	}
+	err := Error(fmt.Errorf("Get http://joe:secret@a.test/: %w", io.EOF))
+	if err.Error() != "Get http://joe:xxxxx@a.test/: EOF" || !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
 }

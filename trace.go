@@ -1,0 +1,116 @@
+package collyrobots
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/collyrobots/collyrobots/internal/pace"
+	"github.com/collyrobots/collyrobots/internal/redact"
+)
+
+// errDropped is what became of a request that net/http sends again.
+var errDropped = errors.New("collyrobots: the connection was dropped before an answer")
+
+// A trace tells listeners of one exchange. While there are none it costs a look whether there are.
+//
+// An exchange has started when its headers are written: *http.Transport reports that. With another
+// RoundTripper it has when it is handed over.
+type trace struct {
+	events             *listeners
+	url                *url.URL
+	what, from         string // Event.For and Event.From
+	collector, request uint32 // Event.Collector and Event.Request
+
+	mu     sync.Mutex
+	told   bool      // of its start, and not of its end
+	at     time.Time // of the start
+	status int
+}
+
+// handOver is called when the exchange goes to rt.
+func (t *trace) handOver(rt http.RoundTripper, host *pace.Host, ticket *pace.Ticket) {
+	if _, reports := rt.(*http.Transport); !reports && rt != nil {
+		t.started(host, ticket)
+	}
+}
+
+// started is called when the exchange is on the wire.
+func (t *trace) started(host *pace.Host, ticket *pace.Ticket) {
+	if !t.events.any() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tellStart(host, ticket)
+}
+
+// tellStart tells of the start, unless that was told. t.mu is held.
+func (t *trace) tellStart(host *pace.Host, ticket *pace.Ticket) {
+	if t.told {
+		return
+	}
+	s := ticket.Start()
+	t.told, t.at = true, s.At
+	e := t.event(EventStarted, host)
+	e.Time, e.From = s.At, t.from
+	e.Gap, e.Delay, e.Source, e.Line = s.Gap, s.Delay, DelaySource(s.Cause), s.Line
+	t.events.tell(e)
+}
+
+// answered is called when the headers of the response are there.
+func (t *trace) answered(resp *http.Response) {
+	if t.events.any() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.status = resp.StatusCode
+	}
+}
+
+// again is called when the exchange is to be made once more: err says why, nil because of its answer.
+func (t *trace) again(host *pace.Host, err error) {
+	if !t.events.any() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.told {
+		t.tellEnd(host, 0, err)
+		t.what, t.from = ForRetry, ""
+	}
+}
+
+// ended is called when the exchange is over, before its place is given back.
+func (t *trace) ended(host *pace.Host, ticket *pace.Ticket, octets int64, err error) {
+	if !t.events.any() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if private := (*PrivateNetworkError)(nil); !t.told && errors.As(err, &private) {
+		e := t.event(EventDenied, host)
+		e.For, e.Err = "", err
+		t.events.tell(e)
+		return
+	}
+	t.tellStart(host, ticket)
+	t.tellEnd(host, octets, err)
+}
+
+// tellEnd tells what became of an exchange that had started. t.mu is held.
+func (t *trace) tellEnd(host *pace.Host, octets int64, err error) {
+	e := t.event(EventAnswered, host)
+	e.Status, e.Octets, e.Took, e.Err = t.status, octets, e.Time.Sub(t.at), redact.Error(err)
+	t.told, t.status = false, 0
+	t.events.tell(e)
+}
+
+// event returns an event of the exchange that happens now.
+func (t *trace) event(kind EventKind, host *pace.Host) Event {
+	return Event{
+		Kind: kind, Time: time.Now(), Host: host.Name(), URL: t.url.Redacted(), For: t.what,
+		Collector: t.collector, Request: t.request,
+	}
+}

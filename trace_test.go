@@ -1,0 +1,258 @@
+package collyrobots_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// A hearing is what a listener has heard of some kinds of events; none: of all.
+type hearing struct {
+	kinds []collyrobots.EventKind
+	began time.Time
+
+	mu     sync.Mutex
+	events []collyrobots.Event
+}
+
+func hear(kinds ...collyrobots.EventKind) *hearing {
+	return &hearing{kinds: kinds, began: time.Now()}
+}
+
+func (h *hearing) on() collyrobots.Option { return collyrobots.OnEvent(h.hear) }
+
+func (h *hearing) hear(e collyrobots.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.kinds) == 0 || slices.Contains(h.kinds, e.Kind) {
+		h.events = append(h.events, e)
+	}
+}
+
+// wait returns the events, after all that have happened were told. It needs a bubble.
+func (h *hearing) wait() []collyrobots.Event {
+	synctest.Wait()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.events)
+}
+
+// want compares what was heard with lines of text.
+func (h *hearing) want(t *testing.T, want string) {
+	t.Helper()
+	var lines []string
+	for _, e := range h.wait() {
+		lines = append(lines, h.line(e))
+	}
+	if got, want := strings.Join(lines, "\n"), strings.TrimSpace(want); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// line writes down what is not zero of an event.
+func (h *hearing) line(e collyrobots.Event) string {
+	line := fmt.Sprint(e.Time.Sub(h.began), " ", e.Kind)
+	add := func(is bool, format string, args ...any) {
+		if is {
+			line += " " + fmt.Sprintf(format, args...)
+		}
+	}
+	add(e.For != "", "%s", e.For)
+	add(e.URL != "", "%s", strings.TrimPrefix(e.URL, "http://"))
+	add(e.URL == "" && e.Host != "", "%s", e.Host)
+	add(e.From != "", "from %s", strings.TrimPrefix(e.From, "http://"))
+	add(e.Gap != 0, "gap %v", e.Gap)
+	add(e.Delay != 0, "delay %v", e.Delay)
+	add(e.Source != "", "%s", e.Source)
+	add(e.Line != 0, "line %d", e.Line)
+	add(e.Status != 0, "%d", e.Status)
+	add(e.Octets != 0, "%d octets", e.Octets)
+	add(e.Took != 0, "took %v", e.Took)
+	add(e.Count != 0, "count %d", e.Count)
+	add(!e.Until.IsZero(), "until %v", e.Until.Sub(h.began))
+	add(e.Meaning != "", "%s", e.Meaning)
+	add(e.Stored, "stored")
+	add(e.Hash != "", "%.4s", e.Hash)
+	add(e.Body != nil, "%d octets", len(e.Body))
+	if e.Decision != nil {
+		add(true, "%s line %d", e.Decision.Reason, e.Decision.Rule.Line)
+	}
+	if c := e.Change; c != nil {
+		add(true, "%s -> %s", c.Old.Meaning, c.New.Meaning)
+	}
+	add(e.Err != nil, "(%v)", e.Err)
+	return line
+}
+
+var theWire = []collyrobots.EventKind{collyrobots.EventStarted, collyrobots.EventAnswered}
+
+// Every request on the wire is told of when it starts and when it ends, a hop after the redirect.
+func TestRequestsAreTold(t *testing.T) {
+	sites := robotstest.Sites{"a.test": {
+		"/robots.txt": "User-agent: *\nDisallow: /closed\nCrawl-delay: 2\n",
+		"/":           takes(500*time.Millisecond, "12345"),
+		"/old":        robotstest.Redirect("/"),
+	}}
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		h := hear(theWire...)
+		c := start(t, web, nil, h.on())
+		c.Visit("http://a.test/old")
+		h.want(t, `
+0s started robots a.test/robots.txt
+0s answered robots a.test/robots.txt 200 47 octets
+2s started page a.test/old gap 2s delay 2s crawl_delay line 3
+2s answered page a.test/old 302 24 octets
+4s started hop a.test/ from a.test/old gap 2s delay 2s crawl_delay line 3
+4.5s answered hop a.test/ 200 5 octets took 500ms
+`)
+		for _, e := range h.wait()[2:] {
+			if e.Collector != c.ID || e.Request != 1 || e.Host != "a.test" {
+				t.Errorf("%+v", e)
+			}
+		}
+	})
+}
+
+// What fails has started all the same, with the error at its end. net/http asks once more where a
+// connection that it had kept is dropped.
+func TestFailuresAreTold(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {
+		"/robots.txt": noDenys, "/drop": drop,
+		"/cut": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "10")
+			w.Write([]byte("12345"))
+			w.(http.Flusher).Flush()
+			drop(w, nil)
+		},
+		"/hang": hang,
+	}}, func(t *testing.T, web *robotstest.Web) {
+		h := hear(theWire...)
+		c := start(t, web, nil, h.on(), collyrobots.MinDelay(time.Second))
+		c.SetRequestTimeout(3 * time.Second)
+		for _, page := range []string{"drop", "cut", "hang"} {
+			c.Visit("http://a.test/" + page)
+		}
+		h.want(t, `
+0s started robots a.test/robots.txt delay 1s min_delay
+0s answered robots a.test/robots.txt 200 24 octets
+1s started page a.test/drop gap 1s delay 1s min_delay
+1s answered page a.test/drop (collyrobots: the connection was dropped before an answer)
+2s started retry a.test/drop gap 1s delay 1s min_delay
+2s answered retry a.test/drop (EOF)
+3s started page a.test/cut gap 1s delay 1s min_delay
+3s answered page a.test/cut 200 5 octets (unexpected EOF)
+4s started page a.test/hang gap 1s delay 1s min_delay
+7s answered page a.test/hang took 3s (context deadline exceeded)
+`)
+	})
+}
+
+// A page that is asked for again after a 429 is two requests, and the second is a retry.
+func TestRetriesAreTold(t *testing.T) {
+	busy := true
+	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": noDenys, "/": func(w http.ResponseWriter, _ *http.Request) {
+		if busy {
+			w.Header().Set("Retry-After", "20")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+		busy = false
+	}}}, func(t *testing.T, web *robotstest.Web) {
+		h := hear(theWire...)
+		c := start(t, web, nil, h.on(), collyrobots.RetryThrottled(1))
+		c.Visit("http://a.test/")
+		h.want(t, `
+0s started robots a.test/robots.txt
+0s answered robots a.test/robots.txt 200 24 octets
+0s started page a.test/
+0s answered page a.test/ 429
+20s started retry a.test/ gap 20s delay 1s back_off
+20s answered retry a.test/ 200
+`)
+	})
+}
+
+// A transport that does not report when it writes is told of when it gets the request.
+func TestRequestsThroughAnyTransportAreTold(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": noDenys, "/": takes(5*time.Second, "")}}, func(t *testing.T, web *robotstest.Web) {
+		h := hear(theWire...)
+		c := start(t, web, async, h.on())
+		c.WithTransport(struct{ http.RoundTripper }{web.Transport()})
+		c.Visit("http://a.test/")
+		time.Sleep(time.Second)
+		h.want(t, `
+0s started robots a.test/robots.txt
+0s answered robots a.test/robots.txt 200 24 octets
+0s started page a.test/
+`)
+		c.Wait()
+		if events := h.wait(); len(events) != 4 || events[3].Took != 5*time.Second {
+			t.Errorf("%v", events)
+		}
+	})
+}
+
+// Whoever comes while a request is on the wire hears of its start when it ends.
+func TestAListenerMayComeLate(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": noDenys, "/": takes(5*time.Second, "")}}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async)
+		h := hear(theWire...)
+		c.Visit("http://a.test/")
+		time.Sleep(time.Second)
+		stop := c.robots.Listen(h.hear)
+		c.Wait()
+		h.want(t, `
+0s started page a.test/
+5s answered page a.test/ 200 took 5s
+`)
+		stop()
+		c.Visit("http://a.test/?2")
+		if n := len(h.wait()); n != 2 {
+			t.Errorf("%d events after stop", n)
+		}
+	})
+}
+
+// The events of a crawl are the server's log.
+func TestStartsAreTheAccessLog(t *testing.T) {
+	inBubble(t, robotstest.Sites{"slow.test": slowSite(), "fast.test": robotstest.Pages(50, noDenys)}, func(t *testing.T, web *robotstest.Web) {
+		h := hear(collyrobots.EventStarted)
+		c := start(t, web, async, h.on()).follow()
+		limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 4})
+		c.Visit("http://slow.test/")
+		c.Visit("http://fast.test/")
+		c.Wait()
+		events := h.wait()
+		for _, host := range []string{"slow.test", "fast.test"} {
+			var got, want []string
+			last := time.Time{}
+			for _, e := range events {
+				if e.Host != host {
+					continue
+				}
+				got = append(got, fmt.Sprint(e.Time.Sub(h.began), " ", e.URL))
+				if !last.IsZero() && e.Gap != e.Time.Sub(last) || e.Gap < e.Delay && !last.IsZero() {
+					t.Errorf("gap %v after %v, delay %v", e.Gap, e.Time.Sub(last), e.Delay)
+				}
+				last = e.Time
+			}
+			for _, r := range web.Log(host) {
+				want = append(want, fmt.Sprint(r.Time.Sub(h.began), " http://", host, r.URI))
+			}
+			slices.Sort(got)
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: started\n%s\nlog\n%s", host, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+		}
+	})
+}

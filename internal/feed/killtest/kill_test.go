@@ -1,0 +1,237 @@
+// Package killtest proves that a crawl which is interrupted loses no page: it runs a spider as a
+// process of its own, ends it at a random moment, starts it again, and judges by what the server
+// was asked for and by what the spider has written down.
+package killtest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	if job := os.Getenv(spiderVariable); job != "" {
+		os.Exit(spiderMain(job))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// Environment variables that ask for more: how many rounds, and the seed of the first.
+const (
+	roundsVariable = "COLLYROBOTS_KILLS"
+	seedVariable   = "COLLYROBOTS_SEED"
+)
+
+// numberIn returns the number in an environment variable.
+func numberIn(t *testing.T, name string, otherwise uint64) uint64 {
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// A trial is one crawl in several lives.
+type trial struct {
+	*testing.T
+	seed   uint64
+	random *rand.Rand
+	sites  *sites
+	spider spider
+	kills  int // interruptions
+	ends   []string
+}
+
+// TestNoPageIsLost interrupts spiders in the middle of their crawl, once or twice, and lets the
+// last one run to its end. Together they are to have dealt with each page that the sitemaps list,
+// and to have fetched no more pages again than the window has for each interruption.
+func TestNoPageIsLost(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a process cannot be asked to end here")
+	}
+	rounds, seed := int(numberIn(t, roundsVariable, 30)), numberIn(t, seedVariable, rand.Uint64())
+	t.Logf("%s=%d", seedVariable, seed)
+	var mu sync.Mutex
+	kills, lost, again := 0, 0, 0
+	seeds := make(chan uint64)
+	var workers sync.WaitGroup
+	for range 2 * runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for seed := range seeds {
+				x := newTrial(t, seed)
+				x.run()
+				l, a := x.judge()
+				mu.Lock()
+				kills, lost, again = kills+x.kills, lost+l, again+a
+				mu.Unlock()
+			}
+		})
+	}
+	for i := range rounds {
+		seeds <- seed + uint64(i)
+	}
+	close(seeds)
+	workers.Wait()
+	t.Logf("%d rounds with %d interruptions: %d pages were lost, %d fetched again", rounds, kills, lost, again)
+	if kills < rounds/2 {
+		t.Errorf("%d interruptions in %d rounds", kills, rounds)
+	}
+}
+
+func newTrial(t *testing.T, seed uint64) *trial {
+	r := rand.New(rand.NewPCG(seed, 11))
+	x := &trial{T: t, seed: seed, random: r, sites: newSites(r)}
+	folder := t.TempDir()
+	x.spider = spider{
+		HTTP: x.sites.http.Listener.Addr().String(), HTTPS: x.sites.https.Listener.Addr().String(), Seeds: x.sites.seeds,
+		Store: filepath.Join(folder, "store"), Results: filepath.Join(folder, "results"),
+		Way:    []string{"async", "async", "async", "sync", "pages", "queue", "queue"}[r.IntN(7)],
+		End:    []string{"cancel", "close", "cancel and close"}[r.IntN(3)],
+		Window: []int{1, 2, 3, 8, 16, 64}[r.IntN(6)], Threads: 1 + r.IntN(4), NewestFirst: r.IntN(5) == 0,
+	}
+	if x.spider.Way == "queue" {
+		x.spider.Window = max(x.spider.Window, 2*x.spider.Threads)
+	}
+	return x
+}
+
+// run lets the spider live.
+func (x *trial) run() {
+	defer x.sites.close()
+	for lives := 2 + x.random.IntN(2); x.spider.Life < lives; x.spider.Life++ {
+		if x.spider.Life == lives-1 {
+			x.live(-1, false)
+		} else {
+			x.live(1+x.random.IntN(len(x.sites.pages)*2/3), x.random.IntN(2) == 0)
+		}
+	}
+}
+
+// live runs the spider until it has asked for so many pages, and then kills or terminates it.
+func (x *trial) live(pages int, kill bool) {
+	job, err := json.Marshal(x.spider)
+	if err != nil {
+		x.Error(err)
+		return
+	}
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), spiderVariable+"="+string(job))
+	var output strings.Builder
+	child.Stdout, child.Stderr = &output, &output
+	delay := time.Duration(x.random.Int64N(int64(30 * time.Millisecond)))
+	interrupt := make(chan struct{})
+	x.sites.begin(pages, func() {
+		time.Sleep(delay)
+		close(interrupt)
+	})
+	if err := child.Start(); err != nil {
+		x.Error(err)
+		return
+	}
+	ended := make(chan error)
+	go func() { ended <- child.Wait() }()
+	select {
+	case err = <-ended:
+	case <-interrupt:
+		x.kills++
+		sig := syscall.SIGTERM
+		if kill {
+			sig = syscall.SIGKILL
+		}
+		x.ends = append(x.ends, fmt.Sprintf("%v after %d pages", sig, pages))
+		_ = child.Process.Signal(sig)
+		err = x.await(child, ended)
+	case <-time.After(time.Minute):
+		x.Errorf("%s: hangs", x)
+		_ = child.Process.Signal(syscall.SIGQUIT)
+		err = x.await(child, ended)
+	}
+	exit := (*exec.ExitError)(nil)
+	if killed := errors.As(err, &exit) && !exit.Exited(); err != nil && !(kill && killed) {
+		x.Errorf("%s: life %d: %v\n%s", x, x.spider.Life, err, output.String())
+	}
+}
+
+// await waits for the end of a process that was told to.
+func (x *trial) await(child *exec.Cmd, ended <-chan error) error {
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(20 * time.Second):
+		x.Errorf("%s: does not end", x)
+		_ = child.Process.Signal(syscall.SIGQUIT)
+		return <-ended
+	}
+}
+
+// judge compares what was asked for, and what was dealt with, with what was listed.
+func (x *trial) judge() (lost, again int) {
+	x.sites.mu.Lock()
+	defer x.sites.mu.Unlock()
+	results := x.results()
+	lives := len(x.sites.asked)
+	for loc, p := range x.sites.pages {
+		asked := 0
+		for _, in := range x.sites.asked {
+			asked += min(in[loc], 1)
+			if in[loc] > 1 && p.kind != "reset" {
+				x.Errorf("%s: %s was asked for %d times in one life", x, loc, in[loc])
+			}
+		}
+		switch {
+		case p.in == "vanishes":
+		case p.fails():
+			if x.spider.Way != "pages" && x.sites.asked[lives-1][loc] == 0 && asked < 3 {
+				x.Errorf("%s: %s, which fails, was not tried again", x, loc)
+			}
+		case !p.wanted():
+			if asked > 0 {
+				x.Errorf("%s: %s was asked for", x, loc)
+			}
+		case !results[loc]:
+			lost++
+			x.Errorf("%s: %s is lost, it was asked for %d times", x, loc, asked)
+		case asked > 1 && p.in == "":
+			again += asked - 1
+		}
+	}
+	if again > x.kills*x.spider.Window {
+		x.Errorf("%s: %d pages were fetched again", x, again)
+	}
+	return lost, again
+}
+
+// results returns the pages that the spider has dealt with.
+func (x *trial) results() map[string]bool {
+	text, err := os.ReadFile(x.spider.Results)
+	if err != nil {
+		x.Error(err)
+	}
+	results := make(map[string]bool)
+	for loc := range strings.Lines(string(text)) {
+		results[strings.Replace(strings.TrimSpace(loc), "/to/", "/", 1)] = true
+	}
+	return results
+}
+
+func (x *trial) String() string {
+	return fmt.Sprintf("%s=%d: %s, window %d, %d threads, newest first %v, %s, %s", seedVariable, x.seed, x.spider.Way, x.spider.Window, x.spider.Threads, x.spider.NewestFirst,
+		x.spider.End, strings.Join(x.ends, ", "))
+}

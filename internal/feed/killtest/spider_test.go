@@ -1,0 +1,172 @@
+package killtest
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/queue"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/sitemap"
+	"github.com/collyrobots/collyrobots/store"
+)
+
+// A spider is a program that crawls what sitemaps list and appends each page that it has dealt with
+// to a file. It runs as a process of its own, which is told what to do in spiderVariable.
+type spider struct {
+	HTTP, HTTPS    string   // where all sites are served
+	Seeds          []string // a page of each site
+	Store, Results string   // paths
+	Life           int      // how often it was started before
+	Way            string   // how pages come to the collector: "async", "sync", "pages" or "queue"
+	End            string   // what SIGTERM does: "cancel", "close", or "cancel and close"
+	Window         int
+	Threads        int // of the queue
+	NewestFirst    bool
+
+	results *os.File
+}
+
+const spiderVariable = "COLLYROBOTS_SPIDER"
+
+// since is the Feed's.
+var since = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// spiderMain is the main function of the process. It returns its exit code.
+func spiderMain(job string) int {
+	var s spider
+	err := json.Unmarshal([]byte(job), &s)
+	if err == nil {
+		err = s.run()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func (s *spider) run() (err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if s.results, err = os.OpenFile(s.Results, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
+		return err
+	}
+	records, err := store.Dir(s.Store)
+	if err != nil {
+		return err
+	}
+	c := s.collector(ctx)
+	p, err := collyrobots.WithRobots(c, s.options(records)...)
+	if err != nil {
+		return err
+	}
+	terminated := make(chan os.Signal, 1)
+	signal.Notify(terminated, syscall.SIGTERM)
+	go func() {
+		<-terminated
+		if strings.Contains(s.End, "cancel") {
+			cancel()
+		}
+		if strings.Contains(s.End, "close") {
+			_ = p.Close()
+		}
+	}()
+	if err := s.crawl(ctx, c, p); err != nil {
+		return err
+	}
+	return errors.Join(p.Close(), records.Close(), s.results.Close())
+}
+
+// collector returns a collector for which all sites are at hand.
+func (s *spider) collector(ctx context.Context) *colly.Collector {
+	c := colly.NewCollector(colly.UserAgent(fmt.Sprint("ExampleBot/", s.Life)), colly.StdlibContext(ctx), colly.URLFilters())
+	c.Async = s.Way == "async"
+	c.DisallowedURLFilters = append(c.DisallowedURLFilters, refused)
+	c.WithTransport(&http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			to := s.HTTP
+			if strings.HasSuffix(addr, ":443") {
+				to = s.HTTPS
+			}
+			return new(net.Dialer).DialContext(ctx, network, to)
+		},
+	})
+	c.OnResponse(func(r *colly.Response) { s.note(r) })
+	c.OnError(func(r *colly.Response, _ error) {
+		if r.StatusCode == http.StatusNotFound {
+			s.note(r)
+		}
+	})
+	return c
+}
+
+// note writes down that a page was dealt with.
+func (s *spider) note(r *colly.Response) {
+	if _, err := io.WriteString(s.results, r.Request.URL.String()+"\n"); err != nil {
+		panic(err)
+	}
+}
+
+func (s *spider) feed() collyrobots.Feed {
+	f := collyrobots.Feed{
+		Resume: true, Window: s.Window, Since: since,
+		Keep: func(e sitemap.Entry) bool { return !strings.Contains(e.Loc, "dropped") },
+	}
+	if s.NewestFirst {
+		f.NewestFirst, f.MaxURLs = true, 10_000
+	}
+	return f
+}
+
+func (s *spider) options(records store.Store) []collyrobots.Option {
+	options := []collyrobots.Option{
+		collyrobots.Store(records), collyrobots.AllowPrivateNetworks(), collyrobots.Logger(slog.New(slog.DiscardHandler)),
+	}
+	if s.Way == "async" || s.Way == "sync" {
+		options = append(options, collyrobots.FollowSitemaps(s.feed()))
+	}
+	return options
+}
+
+// crawl visits all pages.
+func (s *spider) crawl(ctx context.Context, c *colly.Collector, p *collyrobots.Plugin) error {
+	switch s.Way {
+	case "pages":
+		for e, err := range p.Pages(ctx, s.feed(), s.Seeds...) {
+			if err == nil {
+				_ = c.Visit(e.Loc) // OnError is told
+			}
+		}
+		return nil
+	case "queue":
+		q, err := p.SitemapQueue(&queue.InMemoryQueueStorage{}, s.feed(), s.Seeds...)
+		if err != nil {
+			return err
+		}
+		threads, err := queue.New(s.Threads, q)
+		if err != nil {
+			return err
+		}
+		return errors.Join(threads.Run(c), q.Close())
+	}
+	for _, seed := range s.Seeds {
+		_ = c.Visit(seed)
+	}
+	c.Wait()
+	return nil
+}

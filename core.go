@@ -13,5 +13,6 @@ type core struct {
 	denials  denials
 	shadows  shadows
 	sitemaps *sitemaps // nil: they are not followed
+	fed      fedPages
 	closed   atomic.Bool
 }

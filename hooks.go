@@ -45,9 +45,7 @@ func (h *hooks) attach() {
 	h.c.OnRequest(h.onRequest)
 	h.attached = h.handle.RequestCallbacks()
 	h.c.OnRequestHeaders(h.onRequestHeaders)
-	if h.sitemaps != nil {
-		h.c.OnResponse(h.onResponse)
-	}
+	h.c.OnResponse(h.onResponse)
 	h.c.OnError(h.onError)
 	h.c.OnScraped(h.onScraped)
 }
@@ -92,7 +90,7 @@ func (h *hooks) onRequest(r *colly.Request) {
 		return
 	}
 	claimVisit(r)
-	page := h.sitemaps.claim(r)
+	page := h.fed.claim(r)
 	if r.IsAbort() {
 		page.end(feed.Done)
 		return
@@ -184,7 +182,7 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 	if r.IsAbort() || !hasRobots(r.URL) || h.retired() {
 		return // aborted: OnError follows
 	}
-	h.sitemaps.of(r).keep()
+	h.fed.of(r).keep()
 	h.seam()
 	now := time.Now()
 	q := h.requests.take(r.URL)
@@ -220,7 +218,7 @@ func (h *hooks) start(q *request, r *colly.Request, now time.Time) (time.Time, e
 }
 
 // onResponse is called before the callbacks that may take their time.
-func (h *hooks) onResponse(r *colly.Response) { h.sitemaps.of(r.Request).keep() }
+func (h *hooks) onResponse(r *colly.Response) { h.fed.of(r.Request).keep() }
 
 func (h *hooks) onError(r *colly.Response, err error) {
 	if h.retired() {
@@ -313,7 +311,7 @@ func (h *heads) told(r *colly.Request) bool {
 
 // finish ends a page that was fed, and reads sitemaps here, so that Collector.Wait covers it.
 func (h *hooks) finish(r *colly.Request, result feed.Result) {
-	h.sitemaps.of(r).end(result)
+	h.fed.of(r).end(result)
 	h.sitemaps.run(h.c, h)
 	if h.closed.Load() && h.requests.empty() {
 		h.handle.Release(h.governor, true) // Close has found requests under way, and left that to the last

@@ -17,8 +17,8 @@ import (
 // collector: in scope, allowed, each once. A site is given by the URL of any page of it. The
 // sitemaps that its robots.txt names are read as the loop goes on, one after the other, those that
 // an index names after those named before, so a site of any size takes little memory. Window and
-// Sink of f are not used. With Resume a page is done when the loop asks for the next one. Each
-// loop over the result reads anew.
+// Sink of f are not used. With Resume a page is done when the loop asks for the next one, unless ctx
+// has ended or the plugin is closed by then. Each loop over the result reads anew.
 //
 // An error comes with the zero Entry. It costs a file, or what was left of it, and the loop may go
 // on. If ctx ends, its cause is the last error, and after Close it is ErrClosed; a bad Feed or a
@@ -31,7 +31,23 @@ func (p *Plugin) Pages(ctx context.Context, f Feed, sites ...string) iter.Seq2[s
 			yield(sitemap.Entry{}, err)
 			return
 		}
-		p.pull(ctx, s, urls)(yield)
+		for page, err := range p.pull(ctx, s, urls) {
+			if page == nil {
+				if !yield(sitemap.Entry{}, err) {
+					break
+				}
+				continue
+			}
+			if !yield(page.Entry, nil) {
+				page.Done(feed.Unfinished)
+				break
+			}
+			result := feed.Done
+			if ctx.Err() != nil || p.closed.Load() { // whatever the loop did with it may have failed for that
+				result = feed.Unfinished
+			}
+			page.Done(result)
+		}
 		s.flush()
 	}
 }
@@ -59,23 +75,23 @@ func (p *Plugin) pages(f Feed, sites []string) (s *sitemaps, urls []*url.URL, er
 	return newSitemaps(p.judge, f, p.policies.userStore(), p.report.log), urls, errors.Join(faults...)
 }
 
-// pull reads the sitemaps of sites.
-func (p *Plugin) pull(ctx context.Context, s *sitemaps, sites []*url.URL) iter.Seq2[sitemap.Entry, error] {
-	return func(yield func(sitemap.Entry, error) bool) {
+// pull reads the sitemaps of sites. Whoever pulls says what became of each page.
+func (p *Plugin) pull(ctx context.Context, s *sitemaps, sites []*url.URL) iter.Seq2[*feed.Page, error] {
+	return func(yield func(*feed.Page, error) bool) {
 		ctx, release := p.policies.until(ctx)
 		defer release()
 		userAgent, f := p.own()
 		crawl := &feeder{sitemaps: s, userAgent: userAgent, fetcher: f}
 		stopped := false
-		hand := func(e sitemap.Entry, err error) bool {
-			stopped = stopped || !yield(e, err)
+		hand := func(page *feed.Page, err error) bool {
+			stopped = stopped || !yield(page, err)
 			return !stopped
 		}
 		named := func(yield func(feed.Site) bool) {
 			for _, u := range sites {
 				v, err := p.decide(ctx, time.Now(), u, userAgent, f)
 				if err != nil {
-					if ctx.Err() != nil || !hand(sitemap.Entry{}, fmt.Errorf("collyrobots: the sitemaps of %s are not read: %w", u.Redacted(), err)) {
+					if ctx.Err() != nil || !hand(nil, fmt.Errorf("collyrobots: the sitemaps of %s are not read: %w", u.Redacted(), err)) {
 						return
 					}
 					continue
@@ -86,17 +102,9 @@ func (p *Plugin) pull(ctx context.Context, s *sitemaps, sites []*url.URL) iter.S
 			}
 		}
 		for page, err := range s.feed.Pages(ctx, crawl, named) {
-			if page == nil {
-				if !hand(sitemap.Entry{}, err) {
-					return
-				}
-				continue
-			}
-			if !hand(page.Entry, nil) {
-				page.Done(feed.Unfinished)
+			if !hand(page, err) {
 				return
 			}
-			page.Done(feed.Done)
 		}
 	}
 }

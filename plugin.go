@@ -68,6 +68,7 @@ func New(opts ...Option) (*Plugin, error) {
 	c.judge = &judge{&config.settings, config.dryRun, limiter, policies, report, newDecisions()}
 	if config.feed != nil {
 		c.sitemaps = newSitemaps(c.judge, *config.feed, config.store, config.log)
+		c.fed.inUse.Store(true)
 	}
 	return &Plugin{core: c, governor: &transport{c}}, nil
 }

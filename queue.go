@@ -4,26 +4,29 @@ import (
 	"errors"
 	"iter"
 	"net/http"
-	"net/url"
 	"sync"
 	"sync/atomic"
 
 	"github.com/gocolly/colly/v2"
 	"github.com/gocolly/colly/v2/queue"
 
-	"github.com/collyrobots/collyrobots/internal/redact"
-	"github.com/collyrobots/collyrobots/sitemap"
+	"github.com/collyrobots/collyrobots/internal/feed"
 )
 
 // A SitemapQueue is a storage for colly/queue that adds the pages of sitemaps to another storage:
 // the queue first gets the requests of that one and, when it is empty, what Pages returns, a page
-// at a time. All methods may be called from any goroutine. Get one from Plugin.SitemapQueue.
+// at a time. With Resume a page is done when its request is, as it is with FollowSitemaps; what the
+// other storage holds is its own to keep. All methods may be called from any goroutine. Get one
+// from Plugin.SitemapQueue.
 type SitemapQueue struct {
 	queue.Storage // the other storage, which keeps what is added
 	sitemaps      *sitemaps
-	mu            sync.Mutex // for next
-	next          func() (sitemap.Entry, error, bool)
+	fed           *fedPages
+	mu            sync.Mutex // for next, last and handed
+	next          func() (*feed.Page, error, bool)
 	stop          func()
+	last          *fedPage   // which the queue got, and may still have
+	handed        []*fedPage // those before it that no request has come for
 	empty         atomic.Bool
 }
 
@@ -42,8 +45,8 @@ func (p *Plugin) SitemapQueue(inner queue.Storage, f Feed, sites ...string) (*Si
 	if h == nil || inner == nil {
 		return nil, errors.New("collyrobots: SitemapQueue: attach a collector first, and name a storage")
 	}
-	q := &SitemapQueue{Storage: inner, sitemaps: s}
-	q.next, q.stop = iter.Pull2(func(yield func(sitemap.Entry, error) bool) {
+	q := &SitemapQueue{Storage: inner, sitemaps: s, fed: &p.fed}
+	q.next, q.stop = iter.Pull2(func(yield func(*feed.Page, error) bool) {
 		p.pull(h.c.Context, s, urls)(yield) // the context when the queue begins to ask
 	})
 	return q, nil
@@ -55,8 +58,11 @@ func (q *SitemapQueue) GetRequest() ([]byte, error) {
 	if n, err := q.Storage.QueueSize(); err != nil || n > 0 {
 		return q.Storage.GetRequest()
 	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.sent()
 	for {
-		e, err, ok := q.pull()
+		page, err, ok := q.next()
 		if !ok {
 			q.empty.Store(true)
 			return nil, errNoMore
@@ -64,18 +70,30 @@ func (q *SitemapQueue) GetRequest() ([]byte, error) {
 		if err != nil {
 			continue // the feed has logged it
 		}
-		u, err := url.Parse(e.Loc)
+		u, err := page.URL()
 		if err != nil {
-			return nil, redact.ParseError(err)
+			page.Done(feed.Done)
+			continue
 		}
-		return (&colly.Request{URL: u, Method: http.MethodGet, Ctx: contextOf(e)}).Marshal()
+		fed := newFedPage(page.Site, page.Entry, page.Done)
+		q.last = fed
+		ctx := contextOf(page.Entry)
+		ctx.Put(ctxPage, q.fed.name(fed))
+		return (&colly.Request{URL: u, Method: http.MethodGet, Ctx: ctx}).Marshal()
 	}
 }
 
-func (q *SitemapQueue) pull() (sitemap.Entry, error, bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.next()
+// sent notes that a thread of the queue has the last page, since the queue asks for the next one.
+// Its request comes now, or the collector refuses it, of which it tells nobody. q.mu is held.
+func (q *SitemapQueue) sent() {
+	if q.last == nil {
+		return
+	}
+	q.last.awaitClaim()
+	q.handed, q.last = append(q.handed, q.last), nil
+	for len(q.handed) > 0 && (q.handed[0].claimed() || q.handed[0].over()) {
+		q.handed = q.handed[1:]
+	}
 }
 
 // QueueSize counts what the other storage holds, and one more while there may be pages in the
@@ -96,7 +114,19 @@ func (q *SitemapQueue) Close() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.stop()
+	unclaimed := feed.Unfinished
+	if q.empty.Swap(true) { // and so the queue has run: the collector has refused them
+		unclaimed = feed.Failed
+	}
+	if q.last != nil {
+		q.handed = append(q.handed, q.last)
+	}
+	for _, p := range q.handed {
+		if !p.claimed() {
+			p.end(unclaimed)
+		}
+	}
+	q.handed, q.last = nil, nil
 	q.sitemaps.flush()
-	q.empty.Store(true)
 	return nil
 }

@@ -7,9 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -161,10 +158,7 @@ func (f *feeder) Visit(site dialect.Authority, e sitemap.Entry, done func(feed.R
 		done(feed.Done)
 		return true
 	}
-	page := &fedPage{done: done}
-	if !hasHost(e.Loc, site.Host) {
-		page.from = site.Host
-	}
+	page := newFedPage(site, e, done)
 	ctx := contextOf(e)
 	ctx.Put(ctxPage, page)
 	err := f.visit(e.Loc, ctx)
@@ -179,13 +173,6 @@ func (f *feeder) Visit(site dialect.Authority, e sitemap.Entry, done func(feed.R
 		page.end(resultOf(f.c.Context, 0, err))
 	}
 	return true
-}
-
-// hasHost reports whether loc is plainly on host.
-func hasHost(loc, host string) bool {
-	_, rest, _ := strings.Cut(loc, "://")
-	rest, ok := strings.CutPrefix(rest, host)
-	return ok && (rest == "" || rest[0] == '/')
 }
 
 // visit is the collector's Visit with a context.
@@ -203,7 +190,6 @@ func (f *feeder) visit(loc string, ctx *colly.Context) error {
 const (
 	CtxSitemap = "collyrobots.sitemap" // string: the URL of the file that lists the page
 	CtxLastMod = "collyrobots.lastmod" // string: its lastmod in RFC 3339, where known
-	ctxPage    = "collyrobots.page"
 )
 
 // contextOf returns what a fed request is told of its sitemap.
@@ -233,90 +219,4 @@ func resultOf(ctx context.Context, status int, err error) feed.Result {
 		return feed.Done // the page is not there
 	}
 	return feed.Failed
-}
-
-// A fedPage is a page that a sitemap listed, from the moment when the collector has it until its
-// request is done. It travels in the request's context, which the page's own children share: only
-// the first request to claim it holds it. All methods of a nil page do nothing.
-type fedPage struct {
-	done  func(feed.Result)
-	from  string // the host whose sitemap lists it, if it is not its own
-	mu    sync.Mutex
-	page  atomic.Pointer[colly.Request]
-	timer *time.Timer
-	ended bool
-}
-
-// fedLimit is how long a fed page goes without a sign of life where Colly may never give one: it
-// does not report that a later OnRequest callback has aborted a request, or that the character set of
-// a page was not detected.
-const fedLimit = 10 * time.Second
-
-// claim gives the fed page in r's context to r, if it is the first to come.
-func (s *sitemaps) claim(r *colly.Request) *fedPage {
-	if s == nil {
-		return nil
-	}
-	if p, ok := r.Ctx.GetAny(ctxPage).(*fedPage); ok {
-		p.page.CompareAndSwap(nil, r)
-	}
-	return s.of(r)
-}
-
-// of returns the fed page that r holds, or nil.
-func (s *sitemaps) of(r *colly.Request) *fedPage {
-	if s == nil {
-		return nil
-	}
-	if p, ok := r.Ctx.GetAny(ctxPage).(*fedPage); ok && p.page.Load() == r {
-		return p
-	}
-	return nil
-}
-
-// claimed reports whether a request has come for the page.
-func (p *fedPage) claimed() bool { return p.page.Load() != nil }
-
-// await gives the page up if nothing is heard of it for fedLimit.
-func (p *fedPage) await() {
-	if p == nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.ended {
-		return
-	}
-	if p.timer == nil {
-		p.timer = time.AfterFunc(fedLimit, func() { p.end(feed.Failed) })
-	} else {
-		p.timer.Reset(fedLimit)
-	}
-}
-
-// keep ends an await.
-func (p *fedPage) keep() {
-	if p == nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.timer != nil {
-		p.timer.Stop()
-	}
-}
-
-// end tells what became of the page. Only what is told first counts.
-func (p *fedPage) end(result feed.Result) {
-	if p == nil {
-		return
-	}
-	p.keep()
-	p.mu.Lock()
-	before := p.ended
-	p.ended = true
-	p.mu.Unlock()
-	if !before {
-		p.done(result)
-	}
 }

@@ -3,6 +3,7 @@ package feed
 import (
 	"context"
 	"iter"
+	"net/url"
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/sitemap"
@@ -17,7 +18,14 @@ type Site struct {
 // A Page is a page that [Feed.Pages] has handed on.
 type Page struct {
 	sitemap.Entry
+	Site   dialect.Authority // whose sitemap lists it
 	ticket *ticket
+}
+
+// URL returns the page's URL. What crawlers visit and net/url refuses is escaped in it.
+func (p *Page) URL() (*url.URL, error) {
+	u := new(url.URL)
+	return u, parseURL(p.Loc, u)
 }
 
 // Done tells what became of the page, from any goroutine. Only what is told first counts. With
@@ -58,7 +66,7 @@ func (f *Feed) pull(ctx context.Context, crawl Crawl, yield func(*Page, error) b
 		w.queue.atOnce = 1 // whoever pulls wants one page after the other, and nothing that is not asked for
 		w.slots = func() *Slots { return nil }
 		w.hand = func(e sitemap.Entry, t *ticket) bool {
-			if more = yield(&Page{e, t}, nil); !more {
+			if more = yield(&Page{e, a.site, t}, nil); !more {
 				t.finish(Unfinished)
 			}
 			return true

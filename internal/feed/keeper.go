@@ -23,10 +23,27 @@ func (k *keeper) init(every int) {
 	k.inFlight, k.failed = make(map[uint64]*ticket), make(map[uint64]int)
 }
 
+// claim notes that the page of a ticket, which is at m in the file of c, may be handed on, if it is
+// new: drop or settle follows. What is not new joins what is known of it.
+func (k *keeper) claim(t *ticket, c *checkpoint, m mark, isNew func(hash uint64) bool) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !isNew(t.hash) {
+		return false
+	}
+	k.note(t, c, m)
+	return true
+}
+
 // hand notes that the page of a ticket is handed on, which is at m in the file of c.
 func (k *keeper) hand(t *ticket, c *checkpoint, m mark) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.note(t, c, m)
+}
+
+// note is hand with k.mu held.
+func (k *keeper) note(t *ticket, c *checkpoint, m mark) {
 	k.inFlight[t.hash] = t
 	t.listed = append(t.listed, place{c, m})
 	c.hand(m, false)
@@ -80,28 +97,49 @@ func (k *keeper) remember(hash uint64, tries int) {
 // waits for that, it has its slot.
 func (k *keeper) settle(t *ticket, r Result) (givenUp bool) {
 	k.mu.Lock()
-	if k.inFlight[t.hash] == t {
-		delete(k.inFlight, t.hash)
-	}
-	tries := 0
-	for _, p := range t.listed { // to which nothing is added any more
-		tries = max(tries, p.checkpoint.settle(p.mark, r))
-	}
-	if givenUp = tries == mostTries; r != Done && !givenUp {
-		k.remember(t.hash, tries)
-	}
+	givenUp = k.end(t, r)
 	k.unwritten++
 	for i, p := range t.listed {
 		k.changed[p.checkpoint] += 1 - min(i, 1) // a page counts once
 	}
 	k.mu.Unlock()
 	k.flush(k.every)
+	k.saveIdle(t)
+	return givenUp
+}
+
+// drop is settle for a page that was not handed on: it costs nothing to find that out again.
+func (k *keeper) drop(t *ticket, r Result) (givenUp bool) {
+	k.mu.Lock()
+	givenUp = k.end(t, r)
+	k.mu.Unlock()
+	k.saveIdle(t)
+	return givenUp
+}
+
+// end notes what became of the page of a ticket. k.mu is held; nothing is added to what lists the
+// page after that.
+func (k *keeper) end(t *ticket, r Result) (givenUp bool) {
+	if k.inFlight[t.hash] == t {
+		delete(k.inFlight, t.hash)
+	}
+	tries := 0
+	for _, p := range t.listed {
+		tries = max(tries, p.checkpoint.settle(p.mark, r))
+	}
+	if givenUp = tries == mostTries; r != Done && !givenUp {
+		k.remember(t.hash, tries)
+	}
+	return givenUp
+}
+
+// saveIdle writes the checkpoints down that were waiting for the page of a ticket.
+func (k *keeper) saveIdle(t *ticket) {
 	for _, p := range t.listed {
 		if p.checkpoint.idle() {
 			k.save(p.checkpoint)
 		}
 	}
-	return givenUp
 }
 
 // flush writes down what has changed, if that is enough pages.

@@ -9,10 +9,11 @@ import (
 
 // A page is an entry of a file that is to be visited, or not.
 type page struct {
-	entry sitemap.Entry
-	check *checkpoint // of the file
-	mark  mark        // where the page is in it
-	hash  uint64      // of its URL, once it is known to be wanted
+	entry  sitemap.Entry
+	check  *checkpoint // of the file
+	mark   mark        // where the page is in it
+	hash   uint64      // of its URL, once it is known to be wanted
+	ticket *ticket     // by which checkpoints know that it is not done; nil: they need not, or not yet
 }
 
 // page deals with the next page that a file lists. It reports whether the walk goes on.
@@ -36,7 +37,7 @@ func (w *walk) page(x *file, e sitemap.Entry, pos int) bool {
 		return true
 	}
 	switch {
-	case why == 0 && w.see(p.hash):
+	case why == 0 && w.claim(&p):
 	case why == 0 && w.NewestFirst:
 		w.drop(Duplicate, e.Loc)
 		w.newest.join(p.hash, p.check, p.mark)
@@ -104,17 +105,38 @@ func (w *walk) inScope(x *file, loc string) bool {
 	return v.in
 }
 
-// see notes a page that is listed, and reports whether it is the first time.
+// claim notes a page that is listed, and reports whether it is the first time. Until it is known
+// what becomes of it, no file that lists it is done: a page may wait for long to be handed on, while
+// another walk comes to it.
+func (w *walk) claim(p *page) bool {
+	if p.check == nil || w.NewestFirst {
+		return w.see(p.hash)
+	}
+	t := &ticket{feed: w.Feed, ended: w.stop, hash: p.hash}
+	if !w.keeper.claim(t, p.check, p.mark, w.seen.add) {
+		return false
+	}
+	p.ticket = t
+	w.sayFull()
+	return true
+}
+
+// see is claim for a page that no checkpoint has to know of.
 func (w *walk) see(hash uint64) bool {
 	if !w.seen.add(hash) {
 		return false
 	}
+	w.sayFull()
+	return true
+}
+
+// sayFull says once that the pages are too many.
+func (w *walk) sayFull() {
 	if w.seen.full.Load() {
 		w.bound.Do(func() {
 			w.Log.Warn("too many pages to remember which were listed before", "count", w.seen.most)
 		})
 	}
-	return true
 }
 
 // judge asks the crawl whether the page that w.url is may be fetched, and says so where it matters.
@@ -126,25 +148,48 @@ func (w *walk) judge(p *page) (allowed, more bool) {
 		return true, true
 	case r == Unfinished || w.ended():
 		w.stop.Store(true)
+		w.leave(p)
 		return false, false
-	case r == Done:
-		p.check.pass(p.mark)
-		w.newest.pass(p.hash)
-	case w.keeper.fail(p.hash, p.check, p.mark):
+	}
+	if w.settle(p, r) {
 		w.count(GivenUp)
+	}
+	if r == Done {
+		w.newest.pass(p.hash)
 	}
 	w.drop(Denied, p.entry.Loc)
 	return false, true
 }
 
+// settle notes what becomes of a page that is not handed on. It reports whether it is given up.
+func (w *walk) settle(p *page, r Result) (givenUp bool) {
+	switch {
+	case p.ticket != nil:
+		return w.keeper.drop(p.ticket, r)
+	case r == Done:
+		p.check.pass(p.mark)
+		return false
+	}
+	return w.keeper.fail(p.hash, p.check, p.mark)
+}
+
+// leave notes that a page is for a later run, since nothing more is handed on in this one.
+func (w *walk) leave(p *page) {
+	if p.ticket != nil {
+		w.keeper.drop(p.ticket, Unfinished)
+	}
+}
+
 // give hands a page on. It reports whether the walk goes on.
 func (w *walk) give(p *page) bool {
 	if !w.reserve() {
+		w.leave(p)
 		return false
 	}
 	t, err := w.newTicket(p)
 	if err != nil {
 		w.counts[Fed].Add(-1)
+		w.leave(p)
 		return false
 	}
 	if !w.hand(p.entry, t) {

@@ -301,6 +301,39 @@ func TestResumeThroughManyInterruptions(t *testing.T) {
 	}
 }
 
+// A page that waits to be handed on is not done for another walk which lists it too.
+func TestAPageThatWaitsIsNotDoneElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := &trial{async: true, options: Options{Window: 1, Resume: true}, files: map[string]any{
+			"http://a.test/1.xml": urlset("http://a.test/slow", "http://a.test/both"), "http://a.test/2.xml": urlset("http://a.test/both"),
+		}, pages: map[string]string{"http://a.test/slow": "slow"}}
+		records, r := store.Memory(), rand.New(rand.NewPCG(1, 1))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		l := x.live(ctx, records, r)
+		walk := func(site, sitemap string) func() {
+			return func() {
+				l.feed.Offer(authority(site), []string{sitemap})
+				l.feed.Run(ctx, l)
+			}
+		}
+		var walks sync.WaitGroup
+		walks.Go(walk("http://a.test", "http://a.test/1.xml"))
+		time.Sleep(200 * time.Millisecond) // "both" waits for the slot that "slow" has
+		walks.Go(walk("https://a.test", "http://a.test/2.xml"))
+		time.Sleep(200 * time.Millisecond)
+		l.mortal.die()
+		cancel()
+		walks.Wait()
+		l.pages.Wait()
+		second := x.live(t.Context(), records, r)
+		second.crawl(t.Context(), "http://a.test", "http://a.test/1.xml", "http://a.test/2.xml")
+		if !second.done["http://a.test/both"] {
+			t.Errorf("the second run visited %v", second.done)
+		}
+	})
+}
+
 // compare checks that two runs are one.
 func (x *trial) compare(t *testing.T, seed int, first, second *life) (repeated, lost int) {
 	for loc, kind := range x.wanted() {

@@ -11,8 +11,7 @@ type ticket struct {
 	ended   *atomic.Bool // set if the crawl has ended
 	share   *share       // of which it holds a slot; nil: none
 	hash    uint64
-	kept    bool    // checkpoints have to know of it
-	listed  []place // in which files; of the keeper
+	listed  []place // in which files; of the keeper. None: no checkpoint has to know of it
 	settled atomic.Bool
 }
 
@@ -29,7 +28,10 @@ func (w *walk) newTicket(p *page) (*ticket, error) {
 	if slots == nil && p.check == nil {
 		return w.loose, nil
 	}
-	t := &ticket{feed: w.Feed, ended: w.stop, hash: p.hash}
+	t := p.ticket
+	if t == nil {
+		t = &ticket{feed: w.Feed, ended: w.stop, hash: p.hash}
+	}
 	if slots != nil {
 		if w.share == nil || w.share.slots != slots {
 			w.share = &share{slots: slots}
@@ -39,8 +41,7 @@ func (w *walk) newTicket(p *page) (*ticket, error) {
 		}
 		t.share = w.share
 	}
-	if p.check != nil {
-		t.kept = true
+	if p.check != nil && p.ticket == nil {
 		w.keeper.hand(t, p.check, p.mark)
 	}
 	return t, nil
@@ -72,7 +73,7 @@ func (t *ticket) finish(r Result) {
 	if r == Unfinished {
 		t.ended.Store(true)
 	}
-	if t.kept && t.feed.keeper.settle(t, r) {
+	if t.feed.Resume && t.feed.keeper.settle(t, r) {
 		t.feed.count(GivenUp)
 	}
 	if t.share != nil {

@@ -56,6 +56,9 @@ func (c *Collector) Visit(URL string) error {
 func (c *Collector) visit(method, URL string) error {
 	v := new(visit)
 	err := c.Request(method, URL, nil, v.context(), nil)
+	if c.robots.sitemaps.pending() { // Colly has called no hook at the end
+		c.robots.hooksOf(c.Collector).readSitemaps()
+	}
 	switch {
 	case err == nil:
 		return v.denied

@@ -12,8 +12,12 @@ import (
 //
 // Sitemaps are read inside a hook of a page's request (OnScraped or OnError), once that request is
 // done, so that Collector.Wait and Queue.Run cover them; callbacks of that hook which were
-// registered after Attach run when the reading is done. A page is fed if it is in Scope and its
-// robots.txt allows it. The context of a fed request has CtxSitemap and CtxLastMod.
+// registered after Attach run when the reading is done. Colly calls neither hook for a page whose
+// character set DetectCharset does not find: then they are read ten seconds later if the collector
+// is Async, which Wait waits for, at the end of a [Collector.Visit], or else after the next page.
+//
+// A page is fed if it is in Scope and its robots.txt allows it. The context of a fed request has
+// CtxSitemap and CtxLastMod.
 type Feed struct {
 	// Window is the maximum number of sitemap pages in flight; 0 means 64. A collector that is not
 	// Async has one.

@@ -37,11 +37,13 @@ type hooks struct {
 	checked  sync.Once
 	replaced atomic.Bool // by those of another plugin
 	heads    heads
+	overdue  overdue
 }
 
 // attach registers the hooks.
 func (h *hooks) attach() {
 	h.byName = slices.ContainsFunc(h.settings.all(), (*hostSettings).byCollector)
+	h.overdue.hold, h.overdue.read = h.handle.Hold, h.readSitemaps
 	h.c.OnRequest(h.onRequest)
 	h.attached = h.handle.RequestCallbacks()
 	h.c.OnRequestHeaders(h.onRequestHeaders)
@@ -194,6 +196,9 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 	if h.byName {
 		q.name = h.c.UserAgent
 	}
+	if h.c.Async && h.sitemaps.pending() {
+		q.after = func() { h.expectHook(r) }
+	}
 	now, err := h.start(q, r, now)
 	if err != nil {
 		q.ticket.End()
@@ -218,9 +223,13 @@ func (h *hooks) start(q *request, r *colly.Request, now time.Time) (time.Time, e
 }
 
 // onResponse is called before the callbacks that may take their time.
-func (h *hooks) onResponse(r *colly.Response) { h.fed.of(r.Request).keep() }
+func (h *hooks) onResponse(r *colly.Response) {
+	h.overdue.heard(r.Request)
+	h.fed.of(r.Request).keep()
+}
 
 func (h *hooks) onError(r *colly.Response, err error) {
+	h.overdue.heard(r.Request)
 	if h.retired() {
 		return
 	}
@@ -312,9 +321,19 @@ func (h *heads) told(r *colly.Request) bool {
 // finish ends a page that was fed, and reads sitemaps here, so that Collector.Wait covers it.
 func (h *hooks) finish(r *colly.Request, result feed.Result) {
 	h.fed.of(r).end(result)
-	h.sitemaps.run(h.c, h)
+	h.readSitemaps()
 	if h.closed.Load() && h.requests.empty() {
 		h.handle.Release(h.governor, true) // Close has found requests under way, and left that to the last
+	}
+}
+
+// readSitemaps reads the sitemaps that are pending.
+func (h *hooks) readSitemaps() { h.sitemaps.run(h.c, h) }
+
+// expectHook is called when an exchange of r has ended.
+func (h *hooks) expectHook(r *colly.Request) {
+	if h.sitemaps.pending() && !h.closed.Load() {
+		h.overdue.expect(r)
 	}
 }
 

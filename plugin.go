@@ -21,7 +21,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"sync"
 	"time"
 	"weak"
@@ -118,7 +117,7 @@ func (p *Plugin) Attach(c *colly.Collector) error {
 	if !backend.Marked(c.Context, p.governor) {
 		c.Context = backend.Mark(c.Context, p.governor)
 	}
-	if !fresh || p.has(c) {
+	if !fresh || p.hooksOf(c) != nil { // Collector.Init has undone the rest
 		return nil
 	}
 	h := &hooks{core: p.core, governor: p.governor, c: c, handle: handle}
@@ -144,14 +143,16 @@ func (p *Plugin) remember(h *hooks) {
 	p.hooks = append(p.hooks, weak.Make(h))
 }
 
-// has reports whether c was attached before: Collector.Init has undone the rest.
-func (p *Plugin) has(c *colly.Collector) bool {
+// hooksOf returns the hooks of a collector, or nil.
+func (p *Plugin) hooksOf(c *colly.Collector) *hooks {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.ContainsFunc(p.hooks, func(w weak.Pointer[hooks]) bool {
-		h := w.Value()
-		return h != nil && h.c == c
-	})
+	for _, w := range p.hooks {
+		if h := w.Value(); h != nil && h.c == c {
+			return h
+		}
+	}
+	return nil
 }
 
 // first returns the hooks of the first collector that is still there, or nil.
@@ -232,6 +233,7 @@ func (p *Plugin) Close() error {
 	quiet := p.requests.empty()
 	for _, w := range p.hooks {
 		if h := w.Value(); h != nil {
+			h.overdue.close()
 			h.handle.Release(p.governor, quiet)
 		}
 	}

@@ -31,6 +31,7 @@ type request struct {
 	silence    *DisallowedError // its host did not respond when robots.txt was asked for: the transport refuses it
 	retries    int              // how often it may be asked for again if the answer is 429 or 503
 	fed        *fedPage         // nil: no sitemap listed it
+	after      func()           // is called when the exchange has ended; may be nil
 	name       string           // the collector's UserAgent, where that counts; "": it does not, or is not known
 
 	held       atomic.Bool // by a hook or the transport; who sets it has the rest
@@ -255,9 +256,9 @@ func (q *request) Answered(resp *http.Response) (again bool) {
 	if redirect || q.early {
 		q.ticket.End()
 	}
-	if redirect && (q.early || q.fed != nil || q.name != "" || q.trace.events.any()) {
-		next := context.WithValue(resp.Request.Context(), hop{}, &hop{q.early, q.fed, q.name, q.trace.collector, q.trace.request})
-		q.fed = nil
+	if redirect && (q.early || q.fed != nil || q.after != nil || q.name != "" || q.trace.events.any()) {
+		next := context.WithValue(resp.Request.Context(), (*hop)(nil), &hop{q.early, q.fed, q.after, q.name, q.trace.collector, q.trace.request})
+		q.fed, q.after = nil, nil
 		resp.Request = resp.Request.WithContext(next)
 	}
 	return false
@@ -269,11 +270,12 @@ func isRedirect(status int) bool { return status >= 300 && status < 400 }
 // holds a LimitRule slot meanwhile.
 const throttledPatience = 5 * time.Minute
 
-// A hop is what a redirect hands on to the request that follows it. It is also the key under which
+// A hop is what a redirect hands on to the request that follows it. The nil one is the key under which
 // the redirect's context has a pointer to it.
 type hop struct {
 	early bool
 	fed   *fedPage
+	after func()
 	name  string
 
 	collector, request uint32 // Colly's numbers
@@ -284,16 +286,19 @@ func (q *request) follow(redirect *http.Response) {
 	if redirect == nil || redirect.Request == nil {
 		return
 	}
-	if from, ok := redirect.Request.Context().Value(hop{}).(*hop); ok {
-		q.early, q.fed, q.name = from.early, from.fed, from.name
+	if from, ok := redirect.Request.Context().Value((*hop)(nil)).(*hop); ok {
+		q.early, q.fed, q.after, q.name = from.early, from.fed, from.after, from.name
 		q.trace.collector, q.trace.request = from.collector, from.request
 	}
 }
 
 // Ended implements backend.Trip.
 func (q *request) Ended(octets int64, err error) {
-	fed := q.fed
+	fed, after := q.fed, q.after
 	q.trace.ended(q.host, &q.ticket, octets, err)
 	q.close()
 	fed.await() // for the hook that should follow
+	if after != nil {
+		after()
+	}
 }

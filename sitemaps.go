@@ -41,9 +41,12 @@ func (s *sitemaps) offer(pol *policy.Policy) {
 	}
 }
 
+// pending reports whether there are sitemaps to be read.
+func (s *sitemaps) pending() bool { return s != nil && s.feed.Pending() }
+
 // run reads the sitemaps that are pending, on the goroutine of a request that is done.
 func (s *sitemaps) run(c *colly.Collector, f fetcher) {
-	if s == nil || !s.feed.Pending() {
+	if !s.pending() {
 		return
 	}
 	ctx, release := s.policies.until(c.Context)

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"sync"
 	"sync/atomic"
 
 	"github.com/gocolly/colly/v2"
@@ -33,8 +34,9 @@ type Handle struct {
 	place          atomic.Pointer[place]    // where the client was when it was last looked for
 	onRequest      *[]colly.RequestCallback // the collector's fields
 	onResponseHead *[]colly.ResponseHeadersCallback
-	moved          atomic.Bool // the backend is not the one of Open
-	released       bool        // guarded by installing
+	wait           **sync.WaitGroup // nil: out of reach
+	moved          atomic.Bool      // the backend is not the one of Open
+	released       bool             // guarded by installing
 }
 
 // hidden is Colly's backend, of which only the address is used.
@@ -63,6 +65,9 @@ func Open(c *colly.Collector) (*Handle, error) {
 	if h.onResponseHead, err = field[[]colly.ResponseHeadersCallback](c, "responseHeadersCallbacks", reflect.Slice); err != nil {
 		return nil, err
 	}
+	if h.wait, err = field[*sync.WaitGroup](c, "wg", reflect.Pointer); err != nil {
+		h.wait = nil // Wait then waits for less
+	}
 	_, err = h.find()
 	return h, err
 }
@@ -70,7 +75,7 @@ func Open(c *colly.Collector) (*Handle, error) {
 // field returns the address of a field of c.
 func field[T any](c *colly.Collector, name string, kind reflect.Kind) (*T, error) {
 	f := reflect.ValueOf(c).Elem().FieldByName(name)
-	if f.Kind() != kind || kind == reflect.Slice && f.Type() != reflect.TypeFor[T]() {
+	if f.Kind() != kind || name != "backend" && f.Type() != reflect.TypeFor[T]() {
 		return nil, fmt.Errorf("%w: it has no %s", ErrLayout, name)
 	}
 	return (*T)(f.Addr().UnsafePointer()), nil
@@ -110,6 +115,17 @@ func (h *Handle) Moved() bool { return h.moved.Load() }
 
 // Client returns the client that the collector sends with now.
 func (h *Handle) Client() *http.Client { return *h.slot() }
+
+// Hold makes Collector.Wait wait until release is called, once. It is for a time when Wait waits for
+// a request.
+func (h *Handle) Hold() (release func()) {
+	if h.wait == nil || *h.wait == nil {
+		return func() {}
+	}
+	wait := *h.wait // Collector.Init replaces it
+	wait.Add(1)
+	return wait.Done
+}
 
 // RequestCallbacks returns how many callbacks OnRequest has.
 func (h *Handle) RequestCallbacks() int { return len(*h.onRequest) }

@@ -1,0 +1,112 @@
+package collyrobots_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// unknownCharset is a page whose character set DetectCharset does not find: Colly calls neither
+// OnScraped nor OnError then.
+func unknownCharset(out http.ResponseWriter, _ *http.Request) {
+	out.Header().Set("Content-Type", "text/html")
+	io.WriteString(out, "\x80\x81")
+}
+
+var detecting = []colly.CollectorOption{colly.DetectCharset()}
+
+// unread is a site whose pages Colly ends without a hook, but for the last.
+func unread(pages int) robotstest.Site {
+	s := robotstest.Site{"/robots.txt": noDenys + "Sitemap: http://a.test/map.xml\n", "/": unknownCharset, "/last": robotstest.Page()}
+	var locs []string
+	for i := range pages {
+		path := fmt.Sprint("/", i)
+		s[path] = unknownCharset
+		locs = append(locs, "http://a.test"+path)
+	}
+	s["/map.xml"] = robotstest.Sitemap(append(locs, "http://a.test/last")...)
+	return s
+}
+
+// Where no hook follows the page that led to a site, its sitemaps are read all the same, and Wait
+// waits for them; and no page keeps its place in the window.
+func TestSitemapsAreReadWhereNoHookFollows(t *testing.T) {
+	for name, site := range map[string]robotstest.Site{
+		"directly": unread(8),
+		"after a redirect": func() robotstest.Site {
+			s := unread(8)
+			s["/"], s["/start"] = robotstest.Redirect("/start"), unknownCharset
+			return s
+		}(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, append(detecting, async...), collyrobots.FollowSitemaps(collyrobots.Feed{Window: 3}))
+				c.Visit("http://a.test/")
+				c.Wait()
+				if got := len(c.pages); got != 1 || c.pages[0] != "http://a.test/last" {
+					t.Errorf("OnResponse was told of %v", c.pages)
+				}
+				if s := c.robots.Stats().Sitemaps; s.Fed != 9 || s.Files != 1 {
+					t.Errorf("%+v", s)
+				}
+			})
+		})
+	}
+}
+
+// A synchronous collector reads them when its Visit returns, or else at the end of its next page.
+func TestSitemapsAreReadAfterVisit(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": unread(2)}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, detecting, collyrobots.FollowSitemaps(collyrobots.Feed{}))
+		if err := c.Visit("http://a.test/"); err == nil {
+			t.Error("Visit reports no error")
+		}
+		wantURIs(t, web, "a.test", "/robots.txt / /map.xml /0 /1 /last")
+		web.Reset()
+		plain := start(t, web, detecting, collyrobots.FollowSitemaps(collyrobots.Feed{})).Collector.Collector
+		plain.Visit("http://a.test/")
+		wantURIs(t, web, "a.test", "/robots.txt /")
+		plain.Visit("http://a.test/last")
+		wantURIs(t, web, "a.test", "/robots.txt / /last /map.xml /0 /1")
+	})
+}
+
+// Whoever does not wait, or closes the plugin, leaves nothing behind.
+func TestCloseReadsNoSitemaps(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": unread(2)}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, append(detecting, async...), collyrobots.FollowSitemaps(collyrobots.Feed{}))
+		c.Visit("http://a.test/")
+		time.Sleep(time.Second)
+		closed := time.Now()
+		must(t, c.robots.Close())
+		if c.Wait(); time.Since(closed) > 0 {
+			t.Errorf("Wait took %v after Close", time.Since(closed))
+		}
+		wantURIs(t, web, "a.test", "/robots.txt /")
+	})
+}
+
+// A page whose hooks are late is no page without hooks: Wait waits for it and for nothing else.
+func TestALateHookIsNoMissingOne(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Site{
+		"/robots.txt": noDenys + "Sitemap: http://a.test/map.xml\n", "/": robotstest.Page(), "/map.xml": robotstest.Sitemap("http://a.test/1"), "/1": robotstest.Page(),
+	}}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async, collyrobots.FollowSitemaps(collyrobots.Feed{}))
+		limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 8, Delay: 25 * time.Second})
+		began := time.Now()
+		c.Visit("http://a.test/")
+		c.Wait()
+		if took := time.Since(began); took != 50*time.Second && took != 35*time.Second {
+			t.Errorf("the crawl took %v", took)
+		}
+		wantURIs(t, web, "a.test", "/robots.txt / /map.xml /1")
+	})
+}

@@ -53,6 +53,7 @@ const importRules = `
 	hosts.go:          ./internal/pace
 	judge.go:          ./internal/pace
 	stats.go:          ./internal/pace
+	trace.go:          ./internal/pace
 	queue.go:          github.com/gocolly/colly/v2/queue
 
 	# a web in memory is for tests of any spider,

@@ -61,6 +61,7 @@ const importRules = `
 
 	# and programs use what everybody can use.
 	examples/*:        . ./dialect ./sitemap ./store github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue
+	examples/picture:  ./robotstest
 `
 
 const modulePath = "github.com/collyrobots/collyrobots"

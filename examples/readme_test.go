@@ -1,4 +1,5 @@
-// Package examples has programs in its folders. Its tests hold README.md to them, and to what the library does.
+// Package examples has programs in its folders. Its tests hold README.md and the guides of docs/ to them, and to what the
+// library does. What the guides' own programs and commands do is tested in docs/.
 package examples
 
 import (
@@ -12,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +23,8 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// TestREADMEPrograms finds every piece of Go of the README in a program or a test that compiles.
+// TestREADMEPrograms finds every piece of Go of the README in a program or a test that compiles, and the programs and the
+// test that the guides show.
 func TestREADMEPrograms(t *testing.T) {
 	var programs []string
 	files, err := filepath.Glob("*/*.go")
@@ -31,32 +34,55 @@ func TestREADMEPrograms(t *testing.T) {
 	for _, file := range append(files, "../robotstest/spider_test.go") {
 		programs = append(programs, read(t, file))
 	}
-	pieces := strings.Split(read(t, "../README.md"), "```go\n")[1:]
-	if len(pieces) < 3 {
-		t.Errorf("%d pieces of Go in the README", len(pieces))
+	find := func(page string) (found int) {
+		pieces := strings.Split(read(t, page), "```go\n")[1:]
+		for _, piece := range pieces {
+			piece, _, _ = strings.Cut(piece, "```")
+			if slices.ContainsFunc(programs, func(p string) bool { return strings.Contains(p, piece) }) {
+				found++
+			} else if page == "../README.md" {
+				t.Errorf("%s: in no example:\n%s", page, piece)
+			}
+		}
+		return found
 	}
-	for _, piece := range pieces {
-		piece, _, _ = strings.Cut(piece, "```")
-		if !slices.ContainsFunc(programs, func(p string) bool { return strings.Contains(p, piece) }) {
-			t.Errorf("in no example:\n%s", piece)
+	for page, least := range map[string]int{"../README.md": 1, "../docs/README.md": 1, "../docs/testing.md": 2} {
+		if found := find(page); found < least {
+			t.Errorf("%s shows %d pieces of the examples, want %d", page, found, least)
 		}
 	}
 }
 
-// TestREADMEOptions finds each option of the root package in the README's table, and no other.
-func TestREADMEOptions(t *testing.T) {
+// TestOptions finds each option of the root package in the table of docs/options.md, and no other.
+func TestOptions(t *testing.T) {
 	var named []string
-	for _, row := range tableOf(t, "| Option |")[1:] {
+	for _, row := range tableOf(t, "../docs/options.md", "| Option |")[1:] {
 		for call := range strings.SplitSeq(row[0], ", `") {
 			name, _, _ := strings.Cut(strings.Trim(call, "`"), "(")
 			named = append(named, name)
 		}
 	}
-	slices.Sort(named)
+	if slices.Sort(named); len(slices.Compact(slices.Clone(named))) < len(named)-1 { // MaxDelay is there twice
+		t.Errorf("the table has an option twice: %v", named)
+	}
 	named = slices.Compact(named)
 	exported := options(t)
 	if len(exported) == 0 || !slices.Equal(named, exported) {
 		t.Errorf("the table has %v, the package %v", named, exported)
+	}
+}
+
+// TestFields finds each field of a Feed in the table of docs/options.md, in their order.
+func TestFields(t *testing.T) {
+	var named, fields []string
+	for _, row := range tableOf(t, "../docs/options.md", "| Field |")[1:] {
+		named = append(named, strings.Trim(row[0], "`"))
+	}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[collyrobots.Feed]()) {
+		fields = append(fields, f.Name)
+	}
+	if !slices.Equal(named, fields) {
+		t.Errorf("the table has %v, a Feed %v", named, fields)
 	}
 }
 
@@ -86,8 +112,8 @@ func options(t *testing.T) (names []string) {
 	return names
 }
 
-// TestREADMEVerdicts works out the table of URLs.
-func TestREADMEVerdicts(t *testing.T) {
+// TestDialectsVerdicts works out the table of URLs.
+func TestDialectsVerdicts(t *testing.T) {
 	compare(t, "| robots.txt | URL |", 2, func(d dialect.Dialect, given []string) (string, error) {
 		target, err := url.Parse(strings.Join(lines(given[1]), ""))
 		if err != nil {
@@ -98,8 +124,8 @@ func TestREADMEVerdicts(t *testing.T) {
 	})
 }
 
-// TestREADMEDelays works out the table of crawl delays.
-func TestREADMEDelays(t *testing.T) {
+// TestDialectsDelays works out the table of crawl delays.
+func TestDialectsDelays(t *testing.T) {
 	compare(t, "| robots.txt | rfc9309 |", 1, func(d dialect.Dialect, given []string) (string, error) {
 		group := groupOf(d, given[0])
 		delay, ok := group.CrawlDelay()
@@ -110,8 +136,8 @@ func TestREADMEDelays(t *testing.T) {
 	})
 }
 
-// TestREADMEAnswers gives each answer of the table to a plugin that asks for robots.txt.
-func TestREADMEAnswers(t *testing.T) {
+// TestDialectsAnswers gives each answer of the table to a plugin that asks for robots.txt.
+func TestDialectsAnswers(t *testing.T) {
 	compare(t, "| answer | rfc9309 |", 1, func(d dialect.Dialect, given []string) (string, error) {
 		robots, err := collyrobots.New(
 			collyrobots.Dialect(d),
@@ -155,7 +181,7 @@ func (r reply) RoundTrip(req *http.Request) (*http.Response, error) {
 // table is the one whose head begins as told; the head of each other column is the name of a dialect.
 func compare(t *testing.T, head string, columns int, work func(d dialect.Dialect, given []string) (string, error)) {
 	t.Helper()
-	table := tableOf(t, head)
+	table := tableOf(t, "../docs/dialects.md", head)
 	if len(table) < 4 {
 		t.Fatalf("the table has %d rows", len(table)-1)
 	}
@@ -181,12 +207,12 @@ func compare(t *testing.T, head string, columns int, work func(d dialect.Dialect
 	}
 }
 
-// tableOf returns the cells of a table of the README, the rule under its head left out.
-func tableOf(t *testing.T, head string) (rows [][]string) {
+// tableOf returns the cells of a table of a page, the rule under its head left out.
+func tableOf(t *testing.T, page, head string) (rows [][]string) {
 	t.Helper()
-	_, rest, found := strings.Cut(read(t, "../README.md"), "\n"+head)
+	_, rest, found := strings.Cut(read(t, page), "\n"+head)
 	if !found {
-		t.Fatalf("the README has no table %q", head)
+		t.Fatalf("%s has no table %q", page, head)
 	}
 	for line := range strings.Lines(head + rest) {
 		line = strings.TrimSpace(line)

@@ -9,7 +9,6 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots" // new
-	"github.com/collyrobots/collyrobots/dialect"
 )
 
 func main() {
@@ -22,7 +21,6 @@ func main() {
 	c.OnResponse(func(r *colly.Response) { fmt.Println(r.StatusCode, r.Request.URL.Redacted()) })
 
 	robots, err := collyrobots.WithRobots(c, // new: after the OnRequest callbacks, before the first Visit
-		collyrobots.Dialect(dialect.Google()),
 		collyrobots.MinDelay(time.Second),
 		collyrobots.OnDenied(func(r *colly.Request, err error) { log.Print(err) }))
 	if err != nil {

@@ -1,0 +1,135 @@
+package docs
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// pending are guides that other work brings, and that pages may link to before they are there.
+var pending = map[string]bool{"docs/many-processes.md": true, "docs/scale.md": true, "docs/view.md": true}
+
+// TestLinks follows each link of each page that is not to another site: the file is there, and the heading in it.
+func TestLinks(t *testing.T) {
+	links, toHeadings := 0, 0
+	for _, page := range markdown(t) {
+		for _, link := range linksIn(read(t, page)) {
+			file, heading, _ := strings.Cut(link, "#")
+			links++
+			target := page
+			if file != "" {
+				target = path.Join(path.Dir(page), file)
+			}
+			if _, err := os.Stat(filepath.Join("..", target)); err != nil {
+				if !pending[target] {
+					t.Errorf("%s links to %s, which is not there", page, link)
+				}
+				continue
+			}
+			if heading == "" {
+				continue
+			}
+			if toHeadings++; !headings(read(t, target))[heading] {
+				t.Errorf("%s links to %s, which has no such heading", page, link)
+			}
+		}
+	}
+	if links < 30 || toHeadings < 5 {
+		t.Errorf("%d links, %d to headings: most were not found", links, toHeadings)
+	}
+	for page := range pending {
+		if _, err := os.Stat(filepath.Join("..", page)); err == nil {
+			t.Logf("%s has landed: it need not be pending", page)
+		}
+	}
+}
+
+// TestEveryGuideIsFound finds a link to each guide in the list of guides.
+func TestEveryGuideIsFound(t *testing.T) {
+	index := read(t, "docs/README.md")
+	for _, page := range pages(t) {
+		name := strings.TrimPrefix(page, "docs/")
+		if name != page && name != "README.md" && !strings.Contains(index, "]("+name+")") {
+			t.Errorf("docs/README.md does not list %s", name)
+		}
+	}
+}
+
+func TestLinksAreFound(t *testing.T) {
+	text := "[a](b.md), ![c\nd](e.svg) [f](https://example.com/) [g](#h)\n[i]: j.md\n```go\nx[0](y)\n```\n`[k](l)`\n"
+	if got := strings.Join(linksIn(text), " "); got != "b.md e.svg #h j.md" {
+		t.Errorf("links %s", got)
+	}
+	got := headings("# A `Name`, and more: 429?\n## B\n```sh\n# no heading\n```\n## B\n")
+	if len(got) != 3 || !got["a-name-and-more-429"] || !got["b"] || !got["b-1"] {
+		t.Errorf("headings %v", got)
+	}
+}
+
+var (
+	fences  = regexp.MustCompile("(?ms)^```.*?^```$")
+	code    = regexp.MustCompile("`[^`\n]*`")
+	inline  = regexp.MustCompile(`(?s)\[[^\[\]]*\]\(([^()\s]+)\)`)
+	defined = regexp.MustCompile(`(?m)^\[[^\]]+\]: (\S+)$`)
+)
+
+// linksIn returns the links of a page that stay in the repository.
+func linksIn(text string) (links []string) {
+	text = code.ReplaceAllString(fences.ReplaceAllString(text, ""), "")
+	for _, m := range append(inline.FindAllStringSubmatch(text, -1), defined.FindAllStringSubmatch(text, -1)...) {
+		if !strings.Contains(m[1], "://") && !strings.HasPrefix(m[1], "mailto:") {
+			links = append(links, m[1])
+		}
+	}
+	return links
+}
+
+// headings returns what links call the headings of a page.
+func headings(text string) map[string]bool {
+	found := make(map[string]bool)
+	for line := range strings.Lines(fences.ReplaceAllString(text, "")) {
+		heading := strings.TrimLeft(line, "#")
+		if heading == line || !strings.HasPrefix(heading, " ") {
+			continue
+		}
+		name := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case unicode.IsLetter(r), unicode.IsDigit(r), r == '-', r == '_':
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, strings.TrimSpace(heading))
+		if found[name] {
+			name += "-1" // of three alike nobody links to the third
+		}
+		found[name] = true
+	}
+	return found
+}
+
+// markdown returns all files of the repository that are Markdown.
+func markdown(t *testing.T) (files []string) {
+	t.Helper()
+	err := fs.WalkDir(os.DirFS(".."), ".", func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && (e.Name() == "testdata" || e.Name() == ".git"):
+			return fs.SkipDir
+		case strings.HasSuffix(name, ".md"):
+			files = append(files, name)
+		}
+		return nil
+	})
+	if err != nil || len(files) < 10 {
+		t.Fatal(files, err)
+	}
+	return files
+}

@@ -73,6 +73,18 @@ func TestThePictureOfTheREADME(t *testing.T) {
 		t.Error("docs/starts.svg has another style: make it anew, go run ./examples/picture -o docs/starts.svg")
 	}
 	check(t, drawn)
+	requests, denied, last := 0, 0, 0.0
+	for _, row := range drawn[0].rows {
+		requests, denied, last = requests+len(row.marks), denied+row.denied, max(last, row.at[len(row.at)-1])
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := fmt.Sprintf("Colly alone sends all %d requests within half a second, %s of them", requests, map[int]string{4: "four"}[denied])
+	if !strings.Contains(string(readme), words) || last > 0.5 {
+		t.Errorf("README.md does not say %q; the last is after %.3f s", words, last)
+	}
 }
 
 // check holds the numbers of the panels, the first of bare Colly and the second of the plugin, to their marks.

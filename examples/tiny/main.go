@@ -1,4 +1,4 @@
-// Command tiny is the program of the README: a crawler that obeys robots.txt.
+// Command tiny is the program of the guides: a crawler that obeys robots.txt.
 package main
 
 import (

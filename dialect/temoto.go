@@ -1,10 +1,9 @@
 package dialect
 
 import (
-	"fmt"
+	"errors"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/temoto/robotstxt"
@@ -114,41 +113,51 @@ func (g *temotoGroup) test(path, query string) Decision {
 // lintTemoto returns the lines for which temoto refuses a file, and the rules that
 // Colly's re-encoding of the query keeps from matching.
 func lintTemoto(body []byte) []Issue {
-	l := &linter{parser: parser{v: &variants[temoto]}}
+	l := &linter{}
 	_, err := robotstxt.FromBytes(body)
+	var refused refusals
 	text := skipMark(string(body), false)
 	bareCR := hasBareCR(text)
 	for n := uint32(1); text != ""; n++ {
-		var line string
-		line, text = nextLine(text, bareCR)
-		k, from, to := parseLenientLine(line)
-		if k == otherLine {
-			continue
-		}
-		value := line[from:to]
-		switch problem := l.add(record{line: n, kind: k}, value); {
-		case err != nil && refuses(k, value, problem):
+		line, rest := nextLine(text, bareCR)
+		if err != nil && refused.next(line, text, rest) {
 			l.report(n, FileRefused, trimRight(trimLeft(line)))
-		case (k == allowLine || k == disallowLine) && !isSorted(value):
-			l.report(n, UnsortedQuery, value)
+		} else if k, from, to := parseLenientLine(line); (k == allowLine || k == disallowLine) && !isSorted(line[from:to]) {
+			l.report(n, UnsortedQuery, line[from:to])
 		}
-	}
-	if err != nil && len(l.issues) == 0 {
-		l.report(0, FileRefused, fmt.Sprint(err))
+		text = rest
 	}
 	return l.issues
 }
 
-// refuses reports whether temoto refuses a file for a line with this key and value.
-func refuses(k kind, value string, problem Problem) bool {
-	switch k {
-	case allowLine, disallowLine:
-		return problem == OrphanRule && value != ""
-	case delayLine:
-		seconds, err := strconv.ParseFloat(value, 64)
-		return problem == OrphanRule || err != nil || !(seconds >= 0)
+// refusals finds the lines for which temoto refuses a file. Its errors do not say
+// where they are. It goes through the tokens of a line in pairs, of which none goes
+// on in the next line, so each line can be asked about alone; of those before it
+// only counts whether one named an agent.
+type refusals struct{ named bool }
+
+// next reports whether temoto refuses the next line, given that line, the text
+// that begins with it and the rest of that.
+func (r *refusals) next(line, text, rest string) bool {
+	alone := line + "\n;"
+	if strings.Trim(rest, "\r\n") == "" {
+		alone = text // an end of line is no token at the end of the file
 	}
-	return false
+	if r.named {
+		return faultsIn("User-agent: a\n"+alone) > 0
+	}
+	faults := faultsIn(alone)
+	r.named = faultsIn(line+"\nDisallow: /\n") == faultsIn(line+"\n;")
+	return faults > 0
+}
+
+// faultsIn returns how many errors temoto has about a text.
+func faultsIn(text string) int {
+	_, err := robotstxt.FromString(text)
+	if faults := (*robotstxt.ParseError)(nil); errors.As(err, &faults) {
+		return len(faults.Errs)
+	}
+	return 0
 }
 
 // isSorted reports whether the names in the query of a pattern are in order.

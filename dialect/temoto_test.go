@@ -6,11 +6,13 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/gocolly/colly/v2"
+	"github.com/temoto/robotstxt"
 )
 
 // site answers every request itself: /robots.txt with a file, all else with a page.
@@ -125,5 +127,54 @@ func TestTemotoGroupName(t *testing.T) {
 	}
 	if got := dialect.Temoto().Parse([]byte("User-agent: a\nDisallow: /\n")).Group("b").Name(); got != "" {
 		t.Errorf("nobody's group is %q", got)
+	}
+}
+
+// TestTemotoRefusals asks temoto about files without the lines that Lint says are refused, and with one of them alone.
+func TestTemotoRefusals(t *testing.T) {
+	lines := []string{
+		"User-agent: *", "Useragent: x", "User-agent:", "Disallow: /x", "Disallow:", "Disallow", "Disallow /x", "Disallow: \x00", "disalow: /x",
+		"Allow: \xff(", "Disallow: /b?z=1&a=1", "Crawl-delay: 1", "Crawl-delay: x", "Crawl-delay:", "Crawl-delay", "Crawl-delay: -1", "Crawl-delay: 1 2",
+		"Crawl-delay: # c", "Crawl-delay:5#x", " Crawl-delay : 1s", "crawldelay: x", "Crawl-delay: nan", "# c", "", "foo", "Host:", "Sitemap:", "Sitemap: x",
+	}
+	refused := func(lines []string, end string) bool {
+		_, err := robotstxt.FromString(strings.Join(lines, "\n") + end)
+		return err != nil
+	}
+	random, several := rand.New(rand.NewPCG(5, 6)), 0
+	for range 20_000 {
+		file := make([]string, 1+random.IntN(6))
+		for i := range file {
+			file[i] = pick(random, lines)
+		}
+		end := pick(random, []string{"", "\n", "\n\n", "\n# c"})
+		var said []int
+		for _, issue := range dialect.Temoto().Lint([]byte(strings.Join(file, "\n") + end)) {
+			if issue.Problem == dialect.FileRefused {
+				said = append(said, issue.Line-1)
+			}
+		}
+		if got := len(said) > 0; got != refused(file, end) {
+			t.Fatalf("%q: refused lines %v, but the file is refused: %v", file, said, !got)
+		}
+		if len(said) > 1 {
+			several++
+		}
+		for _, alone := range said {
+			without := slices.Clone(file)
+			for _, i := range said {
+				without[i] = ";"
+			}
+			if refused(without, end) {
+				t.Fatalf("%q: refused lines %v, but without them the file is refused, too", file, said)
+			}
+			without[alone] = file[alone]
+			if !refused(without, end) {
+				t.Fatalf("%q: line %d alone is not refused", file, alone+1)
+			}
+		}
+	}
+	if several < 1000 {
+		t.Errorf("%d files have several refused lines, too few to prove something", several)
 	}
 }

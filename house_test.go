@@ -59,8 +59,9 @@ const importRules = `
 	# a web in memory is for tests of any spider,
 	robotstest:        ./dialect
 
-	# and programs use what everybody can use.
-	examples/*:        . ./dialect ./sitemap ./store github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue
+	# and programs use what everybody can use, and what they share to print it.
+	examples/internal/term: ./internal/redact golang.org/x/term golang.org/x/text/width
+	examples/*:        . ./dialect ./sitemap ./store ./examples/internal/term github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue
 	examples/picture:  ./robotstest
 `
 
@@ -115,6 +116,9 @@ func TestImportRulesCatch(t *testing.T) {
 		{"plugin.go", "./store/boltstore", false},
 		{"examples/crawl/main.go", ".", true},
 		{"examples/crawl/main.go", "./internal/policy", false},
+		{"examples/crawl/main.go", "./internal/redact", false},
+		{"examples/internal/term/text.go", "./internal/redact", true},
+		{"examples/internal/term/text.go", ".", false},
 	} {
 		if got := permits(rules.of(test.file, make(map[string]bool)), test.imported); got != test.want {
 			t.Errorf("%s imports %s: permitted = %v, want %v", test.file, test.imported, got, test.want)

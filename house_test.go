@@ -59,9 +59,10 @@ const importRules = `
 	# a web in memory is for tests of any spider,
 	robotstest:        ./dialect
 
-	# and programs use what everybody can use, and what they share to print it.
+	# and programs use what everybody can use, and what they share.
+	examples/internal/robotsfile: ./dialect
 	examples/internal/term: ./internal/redact golang.org/x/term golang.org/x/text/width
-	examples/*:        . ./dialect ./sitemap ./store ./examples/internal/term github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue
+	examples/*:        . ./dialect ./sitemap ./store ./examples/internal/term ./examples/internal/robotsfile github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue
 	examples/picture:  ./robotstest
 `
 

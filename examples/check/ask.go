@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"os"
 	"strconv"
@@ -14,20 +15,31 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/examples/internal/robotsfile"
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// askWeb asks one plugin for each dialect. They share a store, so each host's robots.txt is fetched once.
-func (q *question) askWeb(ctx context.Context) ([]answer, error) {
+// askWeb asks the hosts of the URLs.
+func (q *question) askWeb(ctx context.Context) (*result, error) {
+	answers, err := q.askDialects(ctx, robotsfile.New(q.transport), q.dialects)
+	if err != nil {
+		return nil, err
+	}
+	return q.result(answers, nil), nil
+}
+
+// askDialects asks one plugin for each dialect. They share a store, so each host's robots.txt is fetched once.
+func (q *question) askDialects(ctx context.Context, files *robotsfile.Files, dialects []dialect.Dialect) ([]answer, error) {
 	facts := store.Memory()
 	defer facts.Close()
 	answers := make([]answer, len(q.urls))
-	for _, d := range q.dialects {
+	for _, d := range dialects {
 		robots, err := collyrobots.WithRobots(
 			colly.NewCollector(colly.UserAgent(q.tokens[0]+"/1.0 (+https://github.com/collyrobots/collyrobots)")),
 			collyrobots.Dialect(d),
 			collyrobots.ProductToken(q.tokens...),
 			collyrobots.Store(facts),
+			collyrobots.HTTPClient(&http.Client{Transport: files}),
 			collyrobots.Logger(slog.New(slog.DiscardHandler))) // what it would say is in the answers
 		if err != nil {
 			return nil, err
@@ -37,7 +49,9 @@ func (q *question) askWeb(ctx context.Context) ([]answer, error) {
 			if err != nil {
 				return nil, errors.Join(err, robots.Close())
 			}
-			answers[i].add(decision)
+			text, _ := files.Text(decision.RobotsURL)
+			answers[i].URL, answers[i].Robots, answers[i].Status = decision.URL, decision.RobotsURL, decision.Status
+			answers[i].add(readingOf(decision, text))
 		}
 		if err := robots.Close(); err != nil {
 			return nil, err
@@ -46,16 +60,53 @@ func (q *question) askWeb(ctx context.Context) ([]answer, error) {
 	return answers, nil
 }
 
-func (a *answer) add(d collyrobots.Decision) {
-	if a.url == "" {
-		a.url, a.source = d.URL, d.RobotsURL
-		if d.Status != 0 {
-			a.source += fmt.Sprintf(", status %d", d.Status)
+// askFile answers from a file of rules, and tells what the dialect that was asked for has to say about it.
+func (q *question) askFile() (*result, error) {
+	text, err := os.ReadFile(q.robots)
+	if err != nil {
+		return nil, err
+	}
+	answers := make([]answer, len(q.urls))
+	for i, u := range q.urls {
+		answers[i].URL, answers[i].Robots = u, q.robots
+		for _, d := range q.dialects {
+			group := d.Parse(text).Group(q.tokens...)
+			rule := group.Decide(target(u))
+			decision := collyrobots.Decision{
+				Dialect: d, Allowed: rule.Allowed, Rule: rule.Rule, Group: group.Name(), Reason: collyrobots.ReasonRule,
+			}
+			if rule.Allowed && rule.Rule.Line == 0 {
+				decision.Reason = collyrobots.ReasonNoRule
+			}
+			decision.CrawlDelay, _ = group.CrawlDelay()
+			answers[i].add(readingOf(decision, text))
 		}
 	}
-	a.readings = append(a.readings, reading{
-		dialect: d.Dialect.String(), allowed: d.Allowed, because: because(d), group: d.Group, delay: d.CrawlDelay,
-	})
+	return q.result(answers, issuesOf(q.robots, q.dialects[0], text)), nil
+}
+
+// readingOf returns what a decision comes to, made of a text.
+func readingOf(d collyrobots.Decision, text []byte) reading {
+	r := reading{
+		Dialect: d.Dialect.String(), Allowed: d.Allowed, Reason: string(d.Reason), Because: because(d), Line: d.Rule.Line,
+		Group: d.Group, delay: d.CrawlDelay,
+	}
+	if d.Reason == collyrobots.ReasonRule && d.Rule.Line == 0 { // temoto keeps no line numbers
+		if refused, ok := refusal(d.Dialect, text); ok {
+			r.Line, r.Because = refused.Line, fmt.Sprintf("line %d, for which temoto refuses the file: %s", refused.Line, refused.Detail)
+		}
+	}
+	return r
+}
+
+// refusal returns the first line for which a dialect refuses a file, if there is one.
+func refusal(d dialect.Dialect, text []byte) (refused dialect.Issue, ok bool) {
+	for _, issue := range d.Lint(text) {
+		if issue.Problem == dialect.FileRefused {
+			return issue, true
+		}
+	}
+	return refused, false
 }
 
 // because says in a few words why.
@@ -89,35 +140,6 @@ func ruleText(allowed bool, r dialect.Rule) string {
 	default:
 		return fmt.Sprintf("line %d: Disallow: %s", r.Line, r.Pattern)
 	}
-}
-
-// askFile answers from a file of rules, and tells what the dialect that was asked for has to say about it.
-func (q *question) askFile() ([]answer, []dialect.Issue, error) {
-	body, err := os.ReadFile(q.robots)
-	if err != nil {
-		return nil, nil, err
-	}
-	answers := make([]answer, len(q.urls))
-	for i, u := range q.urls {
-		answers[i] = answer{url: redacted(u), source: q.robots}
-		for _, d := range q.dialects {
-			group := d.Parse(body).Group(q.tokens...)
-			decision := group.Decide(target(u))
-			delay, _ := group.CrawlDelay()
-			answers[i].readings = append(answers[i].readings, reading{
-				dialect: d.String(), allowed: decision.Allowed, because: ruleText(decision.Allowed, decision.Rule), group: group.Name(), delay: delay,
-			})
-		}
-	}
-	return answers, q.dialects[0].Lint(body), nil
-}
-
-// redacted returns a URL without its password.
-func redacted(rawURL string) string {
-	if u, err := url.Parse(rawURL); err == nil {
-		return u.Redacted()
-	}
-	return rawURL
 }
 
 // target returns what rules are matched against, for a path or a URL.

@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"unicode"
 
 	"go.uber.org/goleak"
 )
@@ -181,6 +185,147 @@ func TestArguments(t *testing.T) {
 				t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
 			}
 		})
+	}
+}
+
+// fileOf writes a robots.txt.
+func fileOf(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "robots.txt")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// temoto refuses a whole file for one line, which is named.
+func TestRefused(t *testing.T) {
+	refused := "User-agent: *\nDisallow: /a\ncrawldelay: 5 s # slowly\nDisallow: /b?z=1&a=1\n"
+	const why = "denied - - line 3, for which temoto refuses the file: crawldelay: 5 s # slowly"
+	url, _ := site(t, 200, refused)
+	for _, args := range [][]string{{"-robots", fileOf(t, refused), "/x"}, {url + "/x"}} {
+		_, out, _ := ask(t, args...)
+		if got := rows(out)["temoto"]; len(got) != 1 || got[0] != why {
+			t.Errorf("%v: %q, want %q", args, got, why)
+		}
+	}
+}
+
+func TestLint(t *testing.T) {
+	odd := fileOf(t, "User-agent: *\nDissallow: /a\nCrawl-delay: x\n\x1b[2Jfoo: bar\n")
+	clean := fileOf(t, "User-agent: *\nDisallow: /a\n")
+	oddSite, asked := site(t, 200, "User-agent: *\nNoindex: /\n")
+	cleanSite, _ := site(t, 200, "User-agent: *\nDisallow: /a\n")
+	gone, _ := site(t, 404, "User-agent: *\n")
+	for _, test := range []struct {
+		name           string
+		args           []string
+		status         int
+		stdout, stderr string
+	}{
+		{"odd file", []string{"-robots", odd}, 1, odd + ":2: misspelt key, line ignored: Dissallow\n" + odd + ":3: not a number of seconds, line ignored: x\n" + odd + `:4: unknown key, line ignored: \x1b[2Jfoo` + "\n", ""},
+		{"clean file", []string{"-robots", clean}, 0, clean + ": nothing odd, as rfc9309 reads it\n", ""},
+		{"clean under google", []string{"-dialect=google", "-robots", clean}, 0, clean + ": nothing odd, as google reads it\n", ""},
+		{"temoto", []string{"-dialect=temoto", "-robots", odd}, 1, odd + ":3: whole file refused, every visit fails: Crawl-delay: x\n", ""},
+		{"odd site, given twice", []string{oddSite, oddSite + "/page"}, 1, oddSite + "/robots.txt:2: unknown key, line ignored: Noindex\n", ""},
+		{"clean site", []string{cleanSite}, 0, cleanSite + "/robots.txt: nothing odd, as rfc9309 reads it\n", ""},
+		{"no robots.txt", []string{gone}, 2, "", "check: " + gone + "/robots.txt: there is nothing to read: no robots.txt\n"},
+		{"one of two", []string{gone, oddSite}, 2, oddSite + "/robots.txt:2: unknown key, line ignored: Noindex\n", "check: " + gone + "/robots.txt: there is nothing to read: no robots.txt\n"},
+		{"a file and a page", []string{"-robots", clean, "/a"}, 2, "", "check: /a: -lint is about " + clean + ", not about pages\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			status, stdout, stderr := ask(t, append([]string{"-lint"}, test.args...)...)
+			if status != test.status || stdout != test.stdout || stderr != test.stderr {
+				t.Errorf("status %d, want %d; stdout\n%swant\n%sstderr %q, want %q", status, test.status, stdout, test.stdout, stderr, test.stderr)
+			}
+		})
+	}
+	if n := asked.Load(); n != 2 {
+		t.Errorf("the odd site was asked %d times in two runs", n)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	url, _ := site(t, 200, "User-agent: *\nDisallow: /a\x1b[31m\nCrawl-delay: 2.5\n")
+	status, out, _ := ask(t, "-json", strings.Replace(url, "http://", "http://joe:secret@", 1)+"/a%1B[31m", url+"/b")
+	var got result
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err, out)
+	}
+	if status != 1 || strings.ContainsAny(out, "\x1b") || strings.Contains(out, "secret") || got.Dialect != "rfc9309" || len(got.Answers) != 2 {
+		t.Errorf("status %d\n%s", status, out)
+	}
+	want := reading{Dialect: "rfc9309", Reason: "rule", Because: "line 2: Disallow: /a\x1b[31m", Line: 2, Group: "*", Delay: "2.5s"}
+	if a := got.Answers[0]; a.Allowed || a.Status != 200 || a.Robots != url+"/robots.txt" || len(a.Readings) != 5 || a.Readings[0] != want {
+		t.Errorf("%+v, want %+v", a, want)
+	}
+	if a := got.Answers[1]; !a.Allowed || a.URL != url+"/b" {
+		t.Errorf("%+v", a)
+	}
+
+	status, out, _ = ask(t, "-json", "-lint", "-robots", fileOf(t, "Foo: bar\n"))
+	got = result{}
+	if err := json.Unmarshal([]byte(out), &got); err != nil || status != 1 || len(got.Issues) != 1 || got.Issues[0].Line != 1 {
+		t.Errorf("status %d, %v\n%s", status, err, out)
+	}
+}
+
+// Nothing that a site or the command line says reaches the terminal as a control character.
+func TestControlCharacters(t *testing.T) {
+	const evil = "\x1b]0;owned\a\x1b[2J\u009b31m\u202e\x7f"
+	url, _ := site(t, 200, "User-agent: *"+evil+"\nUser-agent: *\nDisallow: /"+evil+"\nDisallow: /a\nx"+evil+": y\n")
+	file := fileOf(t, "User-agent: Example"+evil+"\nUser-agent: *\nDisallow: /"+evil+"\nx"+evil+": y\nDisallow: /a\n")
+	for _, args := range [][]string{
+		{url + "/a"}, {"-lint", url}, {"-json", url + "/a"}, {"-robots", file, "/" + evil}, {"-lint", "-robots", file}, {"-json", "-lint", "-robots", file},
+		{evil}, {"-robots", "/" + evil, "/a"}, {"-dialect", evil, "/a"}, {"-token", evil, url}, {"-" + evil}, {"http://" + evil}, {"-robots", file, "-json", "/" + evil},
+	} {
+		_, stdout, stderr := ask(t, args...)
+		if strings.ContainsFunc(stdout+stderr, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
+			t.Errorf("%q: %q %q", args, stdout, stderr)
+		}
+		if stdout+stderr == "" {
+			t.Errorf("%q: nothing", args)
+		}
+	}
+}
+
+// One mistake is one line.
+func TestOneMessage(t *testing.T) {
+	for _, args := range [][]string{
+		{}, {"-fast"}, {"-dialect=bing", "nothing"}, {"-token="}, {"http://a.test/", "-token", "x"}, {"http://joe:secret@a.test:x/"}, {"-token=a/1", "http://a.test/"},
+		{"-lint"}, {"-robots", "/does/not/exist", "/x"}, {"-lint", "-robots", "/does/not/exist"}, {"http://a\nb/"}, {"-json=maybe"},
+	} {
+		status, stdout, stderr := ask(t, args...)
+		if status != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || strings.Count(stderr, "check: ") != 1 || strings.Contains(stderr, "secret") {
+			t.Errorf("%q: status %d, %q", args, status, stderr)
+		}
+	}
+}
+
+// An answer that cannot be written is none.
+func TestCannotWrite(t *testing.T) {
+	for _, args := range [][]string{{"-robots"}, {"-json", "-robots"}} {
+		var stderr bytes.Buffer
+		if status := run(t.Context(), append(args, fileOf(t, ""), "/x"), full{}, &stderr); status != 2 || stderr.String() != "check: disk full\n" {
+			t.Errorf("%v: status %d, %q", args, status, stderr.String())
+		}
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("disk full") }
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	var stdout, stderr bytes.Buffer
+	if status := run(ctx, []string{server.URL + "/"}, &stdout, &stderr); status != 2 || stdout.String() != "" || stderr.String() != "check: interrupted\n" {
+		t.Errorf("status %d, %q, %q", status, stdout.String(), stderr.String())
 	}
 }
 

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/examples/internal/robotsfile"
+)
+
+// lintFile returns what is odd about a file, and lintWeb about those of sites.
+func (q *question) lintFile() (*result, error) {
+	text, err := os.ReadFile(q.robots)
+	if err != nil {
+		return nil, err
+	}
+	r := q.result(nil, issuesOf(q.robots, q.dialects[0], text))
+	r.read = []string{q.robots}
+	return r, nil
+}
+
+func (q *question) lintWeb(ctx context.Context) (*result, error) {
+	files := robotsfile.New(q.transport)
+	answers, err := q.askDialects(ctx, files, q.dialects[:1])
+	if err != nil {
+		return nil, err
+	}
+	r := q.result(nil, nil)
+	var faults []error
+	for _, a := range answers {
+		text, ok := files.Text(a.Robots)
+		switch {
+		case slices.Contains(r.read, a.Robots):
+			continue
+		case !ok || a.Status < 200 || a.Status > 299:
+			faults = append(faults, fmt.Errorf("%s: there is nothing to read: %s", a.Robots, a.Readings[0].Because))
+		default:
+			r.Issues = append(r.Issues, issuesOf(a.Robots, q.dialects[0], text)...)
+		}
+		r.read = append(r.read, a.Robots)
+	}
+	return r, errors.Join(faults...)
+}
+
+// issuesOf returns what a dialect does not read as the author of a file may think.
+func issuesOf(robots string, d dialect.Dialect, text []byte) (issues []issue) {
+	for _, i := range d.Lint(text) {
+		said := i.Problem.String()
+		if i.Detail != "" {
+			said += ": " + strings.TrimSpace(i.Detail)
+		}
+		issues = append(issues, issue{robots, i.Line, said})
+	}
+	return issues
+}

@@ -128,7 +128,7 @@ func (r *result) print(w io.Writer, q *question) {
 	for _, i := range r.Issues {
 		term.Paragraph(w, i.line(q.lint), 4, q.width)
 	}
-	if q.lint && len(r.Issues) == 0 {
+	if len(r.read) > 0 && len(r.Issues) == 0 {
 		term.Fprintf(w, "%s: nothing odd, as %s reads it\n", strings.Join(r.read, ", "), r.Dialect)
 	}
 }

@@ -200,8 +200,8 @@ func fileOf(t *testing.T, text string) string {
 
 // temoto refuses a whole file for one line, which is named.
 func TestRefused(t *testing.T) {
-	refused := "User-agent: *\nDisallow: /a\ncrawldelay: 5 s # slowly\nDisallow: /b?z=1&a=1\n"
-	const why = "denied - - line 3, for which temoto refuses the file: crawldelay: 5 s # slowly"
+	refused := "User-agent: *\nDisallow: /a\ncrawldelay: 5s # slowly\nDisallow: /b?z=1&a=1\n"
+	const why = "denied - - line 3, for which temoto refuses the file: crawldelay: 5s # slowly"
 	url, _ := site(t, 200, refused)
 	for _, args := range [][]string{{"-robots", fileOf(t, refused), "/x"}, {url + "/x"}} {
 		_, out, _ := ask(t, args...)

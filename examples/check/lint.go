@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/collyrobots/collyrobots/dialect"
@@ -31,17 +30,18 @@ func (q *question) lintWeb(ctx context.Context) (*result, error) {
 	}
 	r := q.result(nil, nil)
 	var faults []error
+	seen := make(map[string]bool)
 	for _, a := range answers {
 		text, ok := files.Text(a.Robots)
 		switch {
-		case slices.Contains(r.read, a.Robots):
-			continue
+		case seen[a.Robots]:
 		case !ok || a.Status < 200 || a.Status > 299:
 			faults = append(faults, fmt.Errorf("%s: there is nothing to read: %s", a.Robots, a.Readings[0].Because))
 		default:
+			r.read = append(r.read, a.Robots)
 			r.Issues = append(r.Issues, issuesOf(a.Robots, q.dialects[0], text)...)
 		}
-		r.read = append(r.read, a.Robots)
+		seen[a.Robots] = true
 	}
 	return r, errors.Join(faults...)
 }

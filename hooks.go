@@ -104,6 +104,7 @@ func (h *hooks) onRequest(r *colly.Request) {
 	now := time.Now()
 	q := h.requests.open(r.URL, now)
 	q.fed = page
+	q.trace.collector, q.trace.request = h.c.ID, r.ID
 	now, err := h.admit(q, r, now)
 	if err != nil {
 		q.close()
@@ -136,6 +137,7 @@ func (h *hooks) admit(q *request, r *colly.Request, now time.Time) (time.Time, e
 	}
 	if !cached(h.c, r) && !v.host.MayEnter(&q.ticket) { // what does not go on the wire does not wait
 		h.limiter.sayWhy(now, v.host, v.policy)
+		h.tellWaiting(now, q)
 		err = v.host.Enter(ctx, &q.ticket)
 		now = time.Now()
 	}
@@ -144,6 +146,25 @@ func (h *hooks) admit(q *request, r *colly.Request, now time.Time) (time.Time, e
 	}
 	return now, err
 }
+
+// tellWaiting tells listeners of a page that is about to wait in earnest.
+func (h *hooks) tellWaiting(now time.Time, q *request) {
+	events := &h.report.events
+	if !events.any() || h.dryRun {
+		return
+	}
+	s := q.host.Stats(now)
+	if max(s.NextStart.Sub(now), 0)+time.Duration(s.Waiting)*s.Delay < noticeable {
+		return
+	}
+	events.tell(Event{
+		Kind: EventWaiting, Time: now, Host: s.Host, URL: q.url.Redacted(), Collector: q.trace.collector, Request: q.trace.request,
+		Delay: s.Delay, Source: DelaySource(s.Cause), Line: s.Line, Count: s.Waiting + 1, Until: s.NextStart,
+	})
+}
+
+// noticeable is for how long a page has to wait to be told of.
+const noticeable = 100 * time.Millisecond
 
 // fetcherOf returns who fetches robots.txt for a page: for the user, or for the site whose sitemap
 // lists it.
@@ -172,7 +193,7 @@ func (h *hooks) judgeAgain(q *request, r *colly.Request, now time.Time) error {
 // come: so the transport refuses it, and it waits for nothing.
 func (h *hooks) refusePage(q *request, v verdict, u *url.URL, tell func(error)) error {
 	if q.silence = h.silence(v, u); q.silence == nil {
-		return h.refuse(v, u, tell)
+		return h.refuse(v, u, &q.trace, tell)
 	}
 	q.ticket.End()
 	return nil

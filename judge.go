@@ -11,6 +11,7 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/internal/redact"
 )
 
 // A judge decides about URLs. It alone knows of a dry run: to everybody else nothing is disallowed
@@ -93,14 +94,15 @@ func read(pol *policy.Policy, u *url.URL) (Reason, dialect.Decision) {
 }
 
 // refuse returns nil if u may be fetched, else a *DisallowedError that says why not. In a dry run
-// tell is told of that instead.
-func (j *judge) refuse(v verdict, u *url.URL, tell func(error)) error {
+// tell is told of that instead. of is the request that u is for; nil: none of a collector.
+func (j *judge) refuse(v verdict, u *url.URL, of *trace, tell func(error)) error {
 	j.decided.add(v.reason)
 	if v.rule.Allowed {
 		return nil
 	}
 	v.host.Count(0, 1)
 	err := &DisallowedError{Decision: v.decision(u), first: v.host.First(toldDenial)}
+	j.tellDenied(v.host, err, of)
 	if j.dryRun {
 		tell(err)
 		return nil
@@ -121,9 +123,29 @@ func (j *judge) silence(v verdict, u *url.URL) *DisallowedError {
 }
 
 // silent counts a request that is denied because its host does not respond.
-func (j *judge) silent(host *pace.Host, err *DisallowedError) {
+func (j *judge) silent(host *pace.Host, err *DisallowedError, of *trace) {
 	j.decided.add(err.Decision.Reason)
 	host.Count(0, 1)
+	j.tellDenied(host, err, of)
+}
+
+// tellDenied tells listeners of a request that robots.txt denies.
+func (j *judge) tellDenied(host *pace.Host, err *DisallowedError, of *trace) {
+	if j.report.events.any() {
+		e := of.denied(host.Name(), err.Decision.URL)
+		e.Decision = &err.Decision
+		j.report.events.tell(e)
+	}
+}
+
+// tellKept tells listeners of a request for u that was not sent because of where it would have gone,
+// or of how long it would have waited.
+func (j *judge) tellKept(u *url.URL, err error, of *trace) {
+	if j.report.events.any() {
+		e := of.denied(hostOf(u), u.Redacted())
+		e.Err = redact.Error(err)
+		j.report.events.tell(e)
+	}
 }
 
 // decision tells all there is to tell.

@@ -96,6 +96,7 @@ func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, u *url.URL
 	}
 	f.report.notSent(u, err, false)
 	if isForbidden(err) {
+		f.tellKept(u, err, nil)
 		return false, feed.Done
 	}
 	if denied := (*DisallowedError)(nil); errors.As(err, &denied) && f.user.Denied != nil {
@@ -117,7 +118,7 @@ func (f *feeder) judge(ctx context.Context, u *url.URL, guard *PrivateNetworkErr
 	if err != nil {
 		return err
 	}
-	return f.refuse(v, u, func(error) {})
+	return f.refuse(v, u, nil, func(error) {})
 }
 
 // Get implements feed.Crawl.
@@ -128,6 +129,7 @@ func (f *feeder) Get(ctx context.Context, site dialect.Authority, u *url.URL, he
 	from := f.led(site)
 	guard, err := f.limiter.ask(from, hostOf(u), u)
 	if err != nil {
+		f.tellKept(u, err, nil)
 		return nil, time.Time{}, err
 	}
 	allowed := func() error { return f.judge(ctx, u, guard) }

@@ -90,8 +90,8 @@ func (t *trace) ended(host *pace.Host, ticket *pace.Ticket, octets int64, err er
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if private := (*PrivateNetworkError)(nil); !t.told && errors.As(err, &private) {
-		e := t.event(EventDenied, host)
-		e.For, e.Err = "", err
+		e := t.denied(host.Name(), t.url.Redacted())
+		e.Err = redact.Error(err)
 		t.events.tell(e)
 		return
 	}
@@ -105,6 +105,15 @@ func (t *trace) tellEnd(host *pace.Host, octets int64, err error) {
 	e.Status, e.Octets, e.Took, e.Err = t.status, octets, e.Time.Sub(t.at), redact.Error(err)
 	t.told, t.status = false, 0
 	t.events.tell(e)
+}
+
+// denied returns an event that says that the request of t, which may be nil, is not sent.
+func (t *trace) denied(host, url string) Event {
+	e := Event{Kind: EventDenied, Time: time.Now(), Host: host, URL: url}
+	if t != nil {
+		e.Collector, e.Request = t.collector, t.request
+	}
+	return e
 }
 
 // event returns an event of the exchange that happens now.

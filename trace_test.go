@@ -256,3 +256,96 @@ func TestStartsAreTheAccessLog(t *testing.T) {
 		}
 	})
 }
+
+// What is not sent is told of with the reason: the rule, or where it would have gone.
+func TestDenialsAreTold(t *testing.T) {
+	sites := robotstest.Sites{
+		"a.test": {
+			"/robots.txt": "User-agent: *\nDisallow: /closed\nSitemap: /map.xml\nSitemap: http://10.0.0.1/map.xml\n",
+			"/":           robotstest.Page(), "/moved": robotstest.Redirect("/closed/2"), "/out": robotstest.Redirect("http://10.0.0.1/"),
+			"/slow":    robotstest.Redirect("http://slow.test/"),
+			"/map.xml": robotstest.Sitemap("http://a.test/closed/3"),
+		},
+		"slow.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 100\n", "/": robotstest.Page()},
+	}
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		h := hear(collyrobots.EventDenied)
+		c := start(t, web, nil, h.on(), collyrobots.FollowSitemaps(collyrobots.Feed{}))
+		for _, page := range []string{"closed/1", "moved", "out", "slow"} {
+			c.Visit("http://a.test/" + page)
+		}
+		c.Visit("http://dead.test/")
+		h.want(t, `
+0s denied a.test/closed/1 rule line 2
+0s denied a.test/closed/3 rule line 2
+0s denied 10.0.0.1/map.xml (collyrobots: a.test leads to http://10.0.0.1/map.xml at 10.0.0.1, which is no public address: the option AllowPrivateNetworks allows it)
+0s denied a.test/closed/2 rule line 2
+0s denied 10.0.0.1/ (collyrobots: a.test leads to http://10.0.0.1/ at 10.0.0.1, which is no public address: the option AllowPrivateNetworks allows it)
+0s denied slow.test/ (collyrobots: a redirect would wait too long for its host's crawl delay)
+0s denied dead.test/ unreachable line 0
+`)
+		byPage, denied := 0, 0
+		for _, e := range h.wait() {
+			if e.Request != 0 && e.Collector == c.ID {
+				byPage++
+			}
+			if e.Decision != nil {
+				denied++
+			}
+		}
+		if total := c.robots.Stats().Totals.Denied; byPage != 5 || denied != total {
+			t.Errorf("%d of pages, %d by robots.txt, Stats has %d", byPage, denied, total)
+		}
+	})
+}
+
+// In a dry run what would be denied is told of, and sent.
+func TestADryRunTellsWhatItWouldDeny(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /\nCrawl-delay: 9\n", "/": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+		h := hear(collyrobots.EventDenied, collyrobots.EventAnswered, collyrobots.EventWaiting)
+		c := start(t, web, nil, h.on(), collyrobots.DryRun())
+		c.impolite = true
+		c.Visit("http://a.test/")
+		h.want(t, `
+0s answered robots a.test/robots.txt 200 41 octets
+0s denied a.test/ rule line 2
+0s answered page a.test/ 200 36 octets
+`)
+	})
+}
+
+// A page that has to wait says so once, with what for; one that comes at once does not.
+func TestWaitingIsTold(t *testing.T) {
+	slow := robotstest.Pages(3, "User-agent: *\nCrawl-delay: 2\n")
+	inBubble(t, robotstest.Sites{"a.test": slow, "b.test": robotstest.Pages(3, noDenys), "c.test": robotstest.Pages(3, noDenys)}, func(t *testing.T, web *robotstest.Web) {
+		h := hear(collyrobots.EventWaiting)
+		c := start(t, web, nil, h.on(), collyrobots.ForHosts("c.*", collyrobots.MinDelay(10*time.Millisecond)))
+		c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+		c.Visit("http://b.test/")
+		c.Visit("http://c.test/")
+		c.Visit("http://a.test/")
+		h.want(t, `
+40ms waiting a.test/ delay 2s crawl_delay line 2 count 1 until 2.04s
+2.04s waiting a.test/0 delay 2s crawl_delay line 2 count 1 until 4.04s
+4.04s waiting a.test/1 delay 2s crawl_delay line 2 count 1 until 6.04s
+6.04s waiting a.test/2 delay 2s crawl_delay line 2 count 1 until 8.04s
+`)
+	})
+}
+
+// A queue of many pages is told page by page, each with how many are before it.
+func TestWaitingCounts(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, noDenys)}, func(t *testing.T, web *robotstest.Web) {
+		h := hear(collyrobots.EventWaiting)
+		c := start(t, web, async, h.on(), collyrobots.MinDelay(60*time.Millisecond))
+		for _, page := range []string{"", "0", "1"} {
+			c.Visit("http://a.test/" + page)
+			time.Sleep(time.Millisecond)
+		}
+		c.Wait()
+		h.want(t, `
+1ms waiting a.test/0 delay 60ms min_delay count 2 until 60ms
+2ms waiting a.test/1 delay 60ms min_delay count 3 until 60ms
+`)
+	})
+}

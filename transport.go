@@ -36,7 +36,7 @@ func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, er
 	q := t.requests.take(req.URL)
 	if q != nil && q.silence != nil && q.isFor(req) {
 		err := q.silence
-		t.silent(q.host, err)
+		t.silent(q.host, err, &q.trace)
 		q.close()
 		return nil, err
 	}
@@ -55,6 +55,7 @@ func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, er
 	if q.fed != nil && req.Response == nil {
 		var err error
 		if q.guard, err = t.limiter.networks.guard(q.fed.from, q.host.Name(), req.URL); err != nil {
+			t.tellKept(req.URL, err, &q.trace)
 			q.close()
 			return nil, err
 		}
@@ -89,6 +90,9 @@ func (t *transport) admit(s *backend.Seam, req *http.Request) (*request, error) 
 	q.follow(req.Response)
 	err := t.takeTurn(q, s, req)
 	if err != nil {
+		if isForbidden(err) || errors.Is(err, ErrHopWait) {
+			t.tellKept(req.URL, err, &q.trace)
+		}
 		q.close()
 		return nil, err
 	}
@@ -138,7 +142,7 @@ func (t *transport) judgeHop(ctx context.Context, q *request, s *backend.Seam, r
 	q.guard = guard
 	q.set(v)
 	t.sitemaps.offer(v.policy)
-	return t.refuse(v, req.URL, func(err error) { t.report.notSent(req.URL, err, true) })
+	return t.refuse(v, req.URL, &q.trace, func(err error) { t.report.notSent(req.URL, err, true) })
 }
 
 // guard returns what guards a redirect hop; nil: nothing has to.

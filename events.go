@@ -67,7 +67,7 @@ type Event struct {
 	Source DelaySource   `json:"source,omitempty"`
 	Line   int           `json:"line,omitempty"`
 
-	Status int           `json:"status,omitempty"` // answered, robots, sitemap, slowed: of the response; 0: there was none
+	Status int           `json:"status,omitempty"` // answered, robots, slowed, recovered: of the response; 0: there was none
 	Octets int64         `json:"octets,omitempty"` // answered: of the body, as read
 	Took   time.Duration `json:"-"`                // answered: from the start to the end of the body
 	Err    error         `json:"-"`                // answered, robots, sitemap: what went wrong; denied: why, without a Decision
@@ -76,7 +76,7 @@ type Event struct {
 	Decision *Decision `json:"decision,omitempty"`
 
 	Count int       `json:"count,omitempty"` // waiting: pages that wait for the host; sitemap: entries listed; missed: events
-	Until time.Time `json:"until,omitzero"`  // waiting, slowed: before when no request to the host starts; zero: not known
+	Until time.Time `json:"until,omitzero"`  // waiting: before when no request to the host starts, zero: not known; slowed: until when a Retry-After holds all of them
 
 	Meaning Meaning       `json:"meaning,omitempty"` // robots: what is known of the site now
 	Stored  bool          `json:"stored,omitempty"`  // robots: it came from the Store, and nothing was fetched

@@ -70,7 +70,9 @@ func throttled(resp *http.Response) bool {
 func (l *limiter) answered(q *exchange, resp *http.Response) {
 	q.host.SetStatus(resp.StatusCode)
 	if !throttled(resp) {
-		q.ticket.Answered()
+		if q.ticket.Answered() {
+			l.tellPace(EventRecovered, q, resp)
+		}
 		return
 	}
 	now := time.Now()
@@ -84,6 +86,7 @@ func (l *limiter) answered(q *exchange, resp *http.Response) {
 	if !slower {
 		return
 	}
+	l.tellPace(EventSlowed, q, resp)
 	s := q.host.Stats(now)
 	why, told := slog.Duration("delay", s.BackOff.Round(time.Millisecond)), uint8(toldBackOff)
 	if !s.NotBefore.IsZero() {
@@ -91,6 +94,19 @@ func (l *limiter) answered(q *exchange, resp *http.Response) {
 	}
 	q.host.First(told)
 	l.report.log.Warn("slowing down for a host that is busy", "host", s.Host, "url", resp.Request.URL.Redacted(), "status", resp.StatusCode, why, "count", s.Waiting)
+}
+
+// tellPace tells listeners that an answer has changed the pace of its host.
+func (l *limiter) tellPace(kind EventKind, q *exchange, resp *http.Response) {
+	if !l.report.events.any() {
+		return
+	}
+	now := time.Now()
+	s := q.host.Stats(now)
+	l.report.events.tell(Event{
+		Kind: kind, Time: now, Host: s.Host, URL: q.trace.url.Redacted(), Collector: q.trace.collector, Request: q.trace.request,
+		Delay: s.Delay, Source: DelaySource(s.Cause), Line: s.Line, Status: resp.StatusCode, Until: s.NotBefore,
+	})
 }
 
 // longWait is for how long a host may keep its pages waiting without a word.

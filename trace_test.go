@@ -50,13 +50,17 @@ func (h *hearing) wait() []collyrobots.Event {
 // want compares what was heard with lines of text.
 func (h *hearing) want(t *testing.T, want string) {
 	t.Helper()
-	var lines []string
+	if got, want := strings.Join(h.lines(), "\n"), strings.TrimSpace(want); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// lines returns what was heard as text.
+func (h *hearing) lines() (lines []string) {
 	for _, e := range h.wait() {
 		lines = append(lines, h.line(e))
 	}
-	if got, want := strings.Join(lines, "\n"), strings.TrimSpace(want); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	return lines
 }
 
 // line writes down what is not zero of an event.
@@ -275,7 +279,9 @@ func TestDenialsAreTold(t *testing.T) {
 			c.Visit("http://a.test/" + page)
 		}
 		c.Visit("http://dead.test/")
-		h.want(t, `
+		got := h.lines()
+		slices.Sort(got) // two sitemaps are asked for at once
+		want := `
 0s denied a.test/closed/1 rule line 2
 0s denied a.test/closed/3 rule line 2
 0s denied 10.0.0.1/map.xml (collyrobots: a.test leads to http://10.0.0.1/map.xml at 10.0.0.1, which is no public address: the option AllowPrivateNetworks allows it)
@@ -283,7 +289,12 @@ func TestDenialsAreTold(t *testing.T) {
 0s denied 10.0.0.1/ (collyrobots: a.test leads to http://10.0.0.1/ at 10.0.0.1, which is no public address: the option AllowPrivateNetworks allows it)
 0s denied slow.test/ (collyrobots: a redirect would wait too long for its host's crawl delay)
 0s denied dead.test/ unreachable line 0
-`)
+`
+		lines := strings.Split(strings.TrimSpace(want), "\n")
+		slices.Sort(lines)
+		if !slices.Equal(got, lines) {
+			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(lines, "\n"))
+		}
 		byPage, denied := 0, 0
 		for _, e := range h.wait() {
 			if e.Request != 0 && e.Collector == c.ID {
@@ -347,5 +358,38 @@ func TestWaitingCounts(t *testing.T) {
 1ms waiting a.test/0 delay 60ms min_delay count 2 until 60ms
 2ms waiting a.test/1 delay 60ms min_delay count 3 until 60ms
 `)
+	})
+}
+
+// A host that asks for less is told of once for each incident, and again when it accepts requests.
+func TestSlowingDownIsTold(t *testing.T) {
+	var busy string
+	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": noDenys, "*": func(w http.ResponseWriter, _ *http.Request) {
+		if busy != "" {
+			w.Header().Set("Retry-After", busy)
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	}}}, func(t *testing.T, web *robotstest.Web) {
+		h := hear(collyrobots.EventSlowed, collyrobots.EventRecovered)
+		c := start(t, web, nil, h.on())
+		c.Visit("http://a.test/1")
+		busy = "20"
+		c.Visit("http://a.test/2")
+		busy = ""
+		c.Visit("http://a.test/3")
+		c.Visit("http://a.test/4")
+		h.want(t, `
+0s slowed a.test/2 delay 1s retry_after 429 until 20s
+20s recovered a.test/3 delay 1s back_off 200
+`)
+		busy = "x"
+		c.Visit("http://a.test/5")
+		events := h.wait()
+		if e := events[len(events)-1]; len(events) != 3 || e.Kind != collyrobots.EventSlowed || e.Source != collyrobots.SourceBackOff || e.Delay < 2*time.Second || !e.Until.IsZero() {
+			t.Errorf("%+v", e)
+		}
+		if s := c.robots.Stats().Hosts[0]; s.Throttled != 2 {
+			t.Errorf("%+v", s)
+		}
 	})
 }

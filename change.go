@@ -36,6 +36,11 @@ const (
 	MeaningSiteDown    Meaning = "site_down"   // the site does not answer: it is left alone for a while
 )
 
+// changeOf returns how a policy differs from the one before.
+func changeOf(old, new *policy.Policy) RobotsChange {
+	return RobotsChange{new.Authority.String(), new.RobotsURL(), stateOf(old), stateOf(new)}
+}
+
 func stateOf(p *policy.Policy) RobotsState {
 	return RobotsState{Meaning(p.Meaning.String()), p.Status(), p.Err(), p.Fetched(), p.CrawlDelay(), p.Sitemaps()}
 }

@@ -80,8 +80,8 @@ type Event struct {
 
 	Meaning Meaning       `json:"meaning,omitempty"` // robots: what is known of the site now
 	Stored  bool          `json:"stored,omitempty"`  // robots: it came from the Store, and nothing was fetched
-	Hash    string        `json:"hash,omitempty"`    // robots: SHA-256 of the file in hexadecimal digits; "": there is no file
-	Body    []byte        `json:"-"`                 // robots: the file as fetched, not to be changed; nil: there is none, or it is as it was
+	Hash    string        `json:"hash,omitempty"`    // robots: the first 32 hexadecimal digits of the SHA-256 of the file; "": there are no rules
+	Body    []byte        `json:"-"`                 // robots: the file as read, not to be changed; nil: there are no rules, or it is as it was
 	Change  *RobotsChange `json:"change,omitempty"`  // robots: what it means and meant before; nil: the same, or it is the first
 }
 

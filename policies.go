@@ -15,6 +15,7 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/store"
 )
 
@@ -170,8 +171,27 @@ func (p *policies) read(s *hostSettings, d dialect.Dialect, name string, tokens 
 	o := policy.Options{Dialect: d, Tokens: tokens, HonorCrawlDelay: s.honorCrawlDelay, Store: p.store, Log: p.report.log}
 	if tell {
 		o.Changed = func(old, new *policy.Policy) { p.changed(s, name, old, new) }
+		o.Learnt = p.learnt
 	}
 	return policy.New(o)
+}
+
+// learnt tells listeners of a robots.txt that was read, or could not be.
+func (p *policies) learnt(n policy.News) {
+	if !p.report.events.any() {
+		return
+	}
+	pol := n.Policy
+	server, _ := policy.Server(pol.Authority)
+	e := Event{
+		Kind: EventRobots, Time: time.Now(), Host: server, URL: pol.RobotsURL(), Status: pol.Status(), Err: redact.Error(pol.Err()),
+		Meaning: Meaning(pol.Meaning.String()), Stored: n.Stored, Hash: pol.Sum(), Body: n.Body,
+	}
+	if n.Differs() {
+		change := changeOf(n.Old, pol)
+		e.Change = &change
+	}
+	p.report.events.tell(e)
 }
 
 // PolicyStats are the robots.txt files that mean the same. A file that is read in several ways,

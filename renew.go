@@ -16,7 +16,7 @@ type changes struct {
 // put puts a policy that differs from the one before into force for those who wait already: the
 // pace changes at once, and each of them is judged again before it goes on.
 func (c changes) put(s *hostSettings, reader string, old, new *policy.Policy) {
-	change := RobotsChange{new.Authority.String(), new.RobotsURL(), stateOf(old), stateOf(new)}
+	change := changeOf(old, new)
 	now := time.Now()
 	server, _ := policy.Server(new.Authority)
 	c.limiter.setCrawlDelay(now, c.limiter.hosts.At(now, server), s, reader, new)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/store"
 )
 
 // A hearing is what a listener has heard of some kinds of events; none: of all.
@@ -391,5 +392,52 @@ func TestSlowingDownIsTold(t *testing.T) {
 		if s := c.robots.Stats().Hosts[0]; s.Throttled != 2 {
 			t.Errorf("%+v", s)
 		}
+	})
+}
+
+// Each fetch of a robots.txt is told of, with what has changed, and so is a copy from the store.
+func TestRobotsFilesAreTold(t *testing.T) {
+	text, status := "User-agent: *\nDisallow: /x\n", 200
+	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "max-age=60")
+		w.Header().Set("ETag", fmt.Sprintf("%q", text))
+		if status == 200 && r.Header.Get("If-None-Match") == w.Header().Get("ETag") {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		w.WriteHeader(status)
+		if status == 200 {
+			w.Write([]byte(text))
+		}
+	}, "/": ""}, "empty.test": {"/robots.txt": ""}, "none.test": {"/robots.txt": 404}, "down.test": {"/robots.txt": drop}}, func(t *testing.T, web *robotstest.Web) {
+		kept := store.Memory()
+		h := hear(collyrobots.EventRobots)
+		c := start(t, web, nil, h.on(), collyrobots.Store(kept))
+		look := func() {
+			_, err := c.robots.Check(t.Context(), "http://a.test/")
+			must(t, err)
+			time.Sleep(2 * time.Minute)
+		}
+		look()
+		look() // 304
+		text += "Crawl-delay: 2\n"
+		look()
+		status = 500
+		look()
+		for _, host := range []string{"empty", "none", "down"} {
+			c.robots.Check(t.Context(), "http://"+host+".test/")
+		}
+		other := start(t, web, nil, h.on(), collyrobots.Store(kept))
+		other.robots.Check(t.Context(), "http://empty.test/")
+		h.want(t, `
+0s robots a.test/robots.txt 200 rules a92d 27 octets
+2m0s robots a.test/robots.txt 200 rules a92d
+4m0s robots a.test/robots.txt 200 rules 30a4 42 octets rules -> rules
+6m0s robots a.test/robots.txt 500 unreachable rules -> unreachable (robots.txt answered with status 500)
+8m0s robots empty.test/robots.txt 200 rules e3b0 0 octets
+8m0s robots none.test/robots.txt 404 no_robots
+8m0s robots down.test/robots.txt unreachable (robots.txt: no response: Get "http://down.test/robots.txt": EOF)
+8m0s robots empty.test/robots.txt 200 rules stored e3b0 0 octets
+`)
 	})
 }

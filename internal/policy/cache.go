@@ -28,6 +28,23 @@ type Options struct {
 	// what it was. It runs outside all locks, on no goroutine of a caller of Get; nil: nobody is
 	// told.
 	Changed func(old, new *Policy)
+
+	// Learnt is called for each fetch that has ended, and for each look into the store that spares
+	// one, before anybody gets the policy; nil: nobody is told. It must be quick.
+	Learnt func(News)
+}
+
+// News is what was learnt of a robots.txt.
+type News struct {
+	Policy *Policy // in force now
+	Old    *Policy // in force before; nil: none was
+	Stored bool    // it was in the store: nothing was fetched
+	Body   []byte  // of the rules in force, as read, not to be changed; nil: there are none, or it is not at hand
+}
+
+// Differs reports whether there was a policy before that meant something else.
+func (n *News) Differs() bool {
+	return n.Old != nil && !n.Policy.Forbidden() && n.Policy.differs(n.Old)
 }
 
 // DefaultMaxWeight is room for two million authorities that share a few files, or for half a

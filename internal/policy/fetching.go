@@ -103,6 +103,7 @@ func (c *Cache) end(ctx context.Context, a dialect.Authority, f *fetching) {
 	if v := recover(); f.policy == nil && ctx.Err() == nil {
 		f.policy = c.policyOf(a, facts{failure: failed(noResponse, &PanicError{v}).failure})
 		c.report(f.policy)
+		c.learnt(News{Policy: f.policy})
 	}
 	f.cancel()
 	c.mu.Lock()
@@ -138,6 +139,7 @@ func (c *Cache) renew(ctx context.Context, a dialect.Authority, old *Policy, how
 		if o.failure.forbidden() {
 			p := c.policyOf(a, f.after(o))
 			c.report(p)
+			c.learnt(News{Policy: p, Old: old})
 			return p
 		}
 		f = c.remember(ctx, a, f, o)
@@ -147,7 +149,19 @@ func (c *Cache) renew(ctx context.Context, a dialect.Authority, old *Policy, how
 		c.report(p)
 	}
 	c.keep(p)
+	n := News{Policy: p, Old: old, Stored: !stale}
+	if p.rules() != nil {
+		n.Body = f.body
+	}
+	c.learnt(n)
 	return p
+}
+
+// learnt tells whoever wants to know what was learnt.
+func (c *Cache) learnt(n News) {
+	if c.options.Learnt != nil {
+		c.options.Learnt(n)
+	}
 }
 
 func (c *Cache) report(p *Policy) {

@@ -8,6 +8,7 @@
 package policy
 
 import (
+	"encoding/hex"
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
@@ -82,6 +83,20 @@ func (p *Policy) rules() *reading {
 		return nil
 	}
 	return p.copy.reading
+}
+
+// Sum returns the first 32 hexadecimal digits of the SHA-256 of the rules' text; "": there are no
+// rules.
+func (p *Policy) Sum() string {
+	r := p.rules()
+	if r == nil {
+		return ""
+	}
+	s := r.sum
+	if s == (sum{}) {
+		s = sumOf(nil) // the text is empty
+	}
+	return hex.EncodeToString(s[:])
 }
 
 // Status returns the status of the last response to GET /robots.txt, redirects followed; 0: there

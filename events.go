@@ -75,7 +75,7 @@ type Event struct {
 	// Decision is why a request was denied by robots.txt; nil under denied: by something else, Err.
 	Decision *Decision `json:"decision,omitempty"`
 
-	Count int       `json:"count,omitempty"` // waiting: pages that wait for the host; sitemap: entries listed; missed: events
+	Count int       `json:"count,omitempty"` // waiting: pages that wait for the host; sitemap: entries read; missed: events
 	Until time.Time `json:"until,omitzero"`  // waiting: before when no request to the host starts, zero: not known; slowed: until when a Retry-After holds all of them
 
 	Meaning Meaning       `json:"meaning,omitempty"` // robots: what is known of the site now

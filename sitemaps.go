@@ -14,6 +14,7 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/sitemap"
 	"github.com/collyrobots/collyrobots/store"
 )
@@ -26,11 +27,26 @@ type sitemaps struct {
 	user  Feed
 }
 
-func newSitemaps(j *judge, f Feed, s store.Store, log *slog.Logger) *sitemaps {
-	return &sitemaps{judge: j, user: f, feed: feed.New(feed.Options{
+func newSitemaps(j *judge, f Feed, kept store.Store, log *slog.Logger) *sitemaps {
+	s := &sitemaps{judge: j, user: f}
+	s.feed = feed.New(feed.Options{
 		Window: f.Window, MaxURLs: f.MaxURLs, Since: f.Since, Keep: f.Keep, Scope: feed.Scope(f.Scope),
-		WellKnown: f.WellKnown, NewestFirst: f.NewestFirst, Resume: f.Resume, Limits: f.Limits, Store: s, Log: log,
-	})}
+		WellKnown: f.WellKnown, NewestFirst: f.NewestFirst, Resume: f.Resume, Limits: f.Limits, Store: kept, Log: log,
+		Read: s.tellRead,
+	})
+	return s
+}
+
+// tellRead tells listeners of a sitemap.
+func (s *sitemaps) tellRead(sitemap string, entries int, err error) {
+	if !s.report.events.any() {
+		return
+	}
+	e := Event{Kind: EventSitemap, Time: time.Now(), URL: sitemap, Count: entries, Err: redact.Error(err)}
+	if u, err := url.Parse(sitemap); err == nil {
+		e.Host = hostOf(u)
+	}
+	s.report.events.tell(e)
 }
 
 // offer notes a site that the crawl came to: its sitemaps are read when a request is done. Those of a

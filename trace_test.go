@@ -441,3 +441,29 @@ func TestRobotsFilesAreTold(t *testing.T) {
 `)
 	})
 }
+
+// Each sitemap is told of when it was read, an index with what it names, and so is one that is not
+// there, or that breaks off.
+func TestSitemapsAreTold(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {
+		"/robots.txt": "User-agent: *\nCrawl-delay: 1\nSitemap: /index.xml\n",
+		"/index.xml":  robotstest.SitemapIndex("http://a.test/map.xml", "http://a.test/gone.xml", "http://a.test/cut.xml"),
+		"/map.xml":    robotstest.Sitemap("http://a.test/1", "http://a.test/2", "http://elsewhere.test/"),
+		"/cut.xml":    "<urlset><url><loc>http://a.test/3</loc></url><url><loc>",
+		"/":           "", "/1": "", "/2": "", "/3": "",
+	}}, func(t *testing.T, web *robotstest.Web) {
+		h := hear(collyrobots.EventSitemap)
+		c := start(t, web, nil, h.on(), collyrobots.FollowSitemaps(collyrobots.Feed{}))
+		c.Visit("http://a.test/")
+		c.Wait()
+		h.want(t, `
+2s sitemap a.test/index.xml count 3
+6s sitemap a.test/map.xml count 3
+6s sitemap a.test/gone.xml (collyrobots: sitemap answered with status 404)
+8s sitemap a.test/cut.xml count 1 (sitemap http://a.test/cut.xml: offset 55: unexpected EOF)
+`)
+		if e := h.wait()[0]; e.Host != "a.test" {
+			t.Errorf("%+v", e)
+		}
+	})
+}

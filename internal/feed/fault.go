@@ -72,6 +72,14 @@ func (w *walk) failed(x *file) {
 	}
 	w.drop(Errors, x.name())
 	w.tell(x, x.err, true)
+	w.tellRead(x)
+}
+
+// tellRead tells whoever wants to know that a file was dealt with.
+func (w *walk) tellRead(x *file) {
+	if w.Read != nil && !w.ended() {
+		w.Read(x.name(), x.entries, x.err)
+	}
 }
 
 // guessAgain reports whether a file was only looked for where it may be, and looks in the next
@@ -92,7 +100,7 @@ func (w *walk) fault(x *file, err error) {
 	fault := (*sitemap.Error)(nil)
 	lost := errors.As(err, &fault) && fault.Scope == sitemap.ScopeFile
 	if lost {
-		x.broken = true
+		x.broken, x.err = true, err
 		if errors.Is(err, sitemap.ErrNotSitemap) {
 			x.unreadable = true
 			w.count(FilesFailed)

@@ -71,6 +71,10 @@ type Options struct {
 	Budget Budget         // of a site, for what Limits do not say
 	Store  store.Store
 	Log    *slog.Logger // nil: nobody is told
+
+	// Read is told of each file that was read to its end, with how many entries it lists, or could
+	// not be, err; nil: nobody is. It must be quick.
+	Read func(sitemap string, entries int, err error)
 }
 
 // A Crawl is what a walk needs of the crawl that it feeds.

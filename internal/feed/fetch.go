@@ -27,7 +27,8 @@ type file struct {
 	renewed    bool        // it was done, and has changed
 	broken     bool        // something of it could not be read
 	unreadable bool        // it is no sitemap
-	err        error
+	entries    int         // that were read
+	err        error       // why there is no file, or what cost the rest of it
 	keys       []string // under which it is claimed
 	panicked   any      // what Get panicked with
 }

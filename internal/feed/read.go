@@ -16,6 +16,7 @@ func (w *walk) read(x *file) bool {
 	}
 	whole, more := w.entries(x)
 	w.tellOutside(x)
+	w.tellRead(x)
 	switch {
 	case !whole:
 		x.broken = true
@@ -54,6 +55,7 @@ func (w *walk) entries(x *file) (whole, more bool) {
 			return false, false
 		case !e.Index:
 			w.urls++
+			x.entries++
 			if !w.page(x, e, pos) {
 				return false, false
 			}
@@ -66,6 +68,7 @@ func (w *walk) entries(x *file) (whole, more bool) {
 			return true, true
 		default:
 			children++
+			x.entries++
 			x.check.names()
 			w.enqueue(x.child(&e))
 		}

@@ -8,11 +8,12 @@ import (
 // A core is what the collectors of one plugin share.
 type core struct {
 	*judge
-	started  time.Time
-	requests *requests
-	denials  denials
-	shadows  shadows
-	sitemaps *sitemaps // nil: they are not followed
-	fed      fedPages
-	closed   atomic.Bool
+	started   time.Time
+	requests  *requests
+	denials   denials
+	shadows   shadows
+	debuggers debuggers
+	sitemaps  *sitemaps // nil: they are not followed
+	fed       fedPages
+	closed    atomic.Bool
 }

@@ -33,6 +33,7 @@ type hooks struct {
 	handle   *backend.Handle
 	inPlace  atomic.Pointer[backend.Seam] // as it was found last
 	attached int                          // OnRequest callbacks of c when it was attached, ours included
+	debugged bool                         // its debugger hears of events
 	byName   bool                         // the collector's UserAgent counts, for some hosts
 	checked  sync.Once
 	replaced atomic.Bool // by those of another plugin
@@ -360,6 +361,9 @@ func (h *hooks) expectHook(r *colly.Request) {
 
 // selfCheck looks, at a collector's first request, for what is wired wrongly.
 func (h *hooks) selfCheck() {
+	if !h.debugged {
+		h.debuggers.add(h.handle, h.report) // it was set after Attach
+	}
 	if !h.c.IgnoreRobotsTxt {
 		h.report.warn("Colly's built-in robots.txt check was turned on after Attach: it denies and fails what the dialect allows; leave IgnoreRobotsTxt true")
 	}

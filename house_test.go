@@ -44,7 +44,7 @@ const importRules = `
 	internal/feed:     ./dialect ./sitemap ./store ./internal/redact golang.org/x/net/publicsuffix
 
 	# The one place that looks inside Colly.
-	internal/backend:  github.com/gocolly/colly/v2
+	internal/backend:  github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug
 
 	# The plugin puts them together,
 	.:                 ./dialect ./sitemap ./store ./internal/policy ./internal/backend ./internal/feed ./internal/redact github.com/gocolly/colly/v2 !reflect
@@ -54,6 +54,7 @@ const importRules = `
 	judge.go:          ./internal/pace
 	stats.go:          ./internal/pace
 	trace.go:          ./internal/pace
+	debug.go:          github.com/gocolly/colly/v2/debug
 	queue.go:          github.com/gocolly/colly/v2/queue
 
 	# a web in memory is for tests of any spider,

@@ -93,7 +93,8 @@ func WithRobots(c *colly.Collector, opts ...Option) (*Plugin, error) {
 //
 // Attach does not touch the http.Client that c was given, but puts one of its own in its place,
 // which c shares with its clones: none of them may have requests under way when the first is
-// attached. Collectors that were not attached, and are no clones of such, are left alone, whatever
+// attached. A debugger of c hears of every Event as one of Colly's own, with the Type "robots." and
+// the Kind. Collectors that were not attached, and are no clones of such, are left alone, whatever
 // they share.
 //
 // The errors are ErrAttached, if c has another plugin that is not closed, and one for a collector
@@ -124,6 +125,7 @@ func (p *Plugin) Attach(c *colly.Collector) error {
 	h.inPlace.Store(seam)
 	p.remember(h)
 	h.attach()
+	h.debugged = p.debuggers.add(handle, p.report)
 	return nil
 }
 

@@ -29,8 +29,8 @@ type file struct {
 	unreadable bool        // it is no sitemap
 	entries    int         // that were read
 	err        error       // why there is no file, or what cost the rest of it
-	keys       []string // under which it is claimed
-	panicked   any      // what Get panicked with
+	keys       []string    // under which it is claimed
+	panicked   any         // what Get panicked with
 }
 
 // name returns the URL of a file as it may stand in a log.

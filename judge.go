@@ -132,8 +132,8 @@ func (j *judge) silent(host *pace.Host, err *DisallowedError, of *trace) {
 // tellDenied tells listeners of a request that robots.txt denies.
 func (j *judge) tellDenied(host *pace.Host, err *DisallowedError, of *trace) {
 	if j.report.events.any() {
-		e := of.denied(host.Name(), err.Decision.URL)
-		e.Decision = &err.Decision
+		e, d := of.denied(host.Name(), err.Decision.URL), err.Decision
+		e.Decision = &d
 		j.report.events.tell(e)
 	}
 }

@@ -1,0 +1,196 @@
+package collyrobots_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// A small crawl with something of everything, as it happened.
+func TestTheEventsOfACrawl(t *testing.T) {
+	busy := true
+	sites := robotstest.Sites{"a.test": {
+		"/robots.txt": "User-agent: *\nDisallow: /closed\nCrawl-delay: 2\nSitemap: /map.xml\n",
+		"/":           "", "/old": robotstest.Redirect("/now"), "/now": "", "/new": takes(time.Second, "new"),
+		"/map.xml": robotstest.Sitemap("http://a.test/new"),
+		"/busy?again": "",
+		"/busy": func(w http.ResponseWriter, _ *http.Request) {
+			if busy {
+				w.Header().Set("Retry-After", "30")
+				w.WriteHeader(http.StatusTooManyRequests)
+			}
+			busy = false
+		},
+	}}
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		h := hear()
+		c := start(t, web, nil, h.on(), collyrobots.FollowSitemaps(collyrobots.Feed{}))
+		for _, page := range []string{"", "closed", "old", "busy", "busy?again"} {
+			c.Visit("http://a.test/" + page)
+		}
+		h.want(t, `
+0s started robots a.test/robots.txt
+0s answered robots a.test/robots.txt 200 65 octets
+0s robots a.test/robots.txt 200 rules 28b9 65 octets
+0s waiting a.test/ delay 2s crawl_delay line 3 count 1 until 2s
+2s started page a.test/ gap 2s delay 2s crawl_delay line 3
+2s answered page a.test/ 200
+4s started sitemap a.test/map.xml gap 2s delay 2s crawl_delay line 3
+4s answered sitemap a.test/map.xml 200 108 octets
+4s waiting a.test/new delay 2s crawl_delay line 3 count 1 until 6s
+6s started page a.test/new gap 2s delay 2s crawl_delay line 3
+7s answered page a.test/new 200 3 octets took 1s
+7s sitemap a.test/map.xml count 1
+7s denied a.test/closed rule line 2
+7s waiting a.test/old delay 2s crawl_delay line 3 count 1 until 8s
+8s started page a.test/old gap 2s delay 2s crawl_delay line 3
+8s answered page a.test/old 302 27 octets
+10s started hop a.test/now from a.test/old gap 2s delay 2s crawl_delay line 3
+10s answered hop a.test/now 200
+10s waiting a.test/busy delay 2s crawl_delay line 3 count 1 until 12s
+12s started page a.test/busy gap 2s delay 2s crawl_delay line 3
+12s slowed a.test/busy delay 2s retry_after 429 until 42s
+12s answered page a.test/busy 429
+12s waiting a.test/busy?again delay 2s retry_after count 1 until 42s
+42s started page a.test/busy?again gap 30s delay 2s crawl_delay line 3
+42s recovered a.test/busy?again delay 2s crawl_delay line 3 200
+42s answered page a.test/busy?again 200
+`)
+		if s := c.robots.Stats(); s.Totals.Requests != len(web.Log("")) || s.GapOverDelay != 1 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// Listeners that come and go, that are slow, panic or block, do no harm to a crawl, and nobody is
+// left behind.
+func TestListenersDoNoHarm(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(100, noDenys), "b.test": robotstest.Pages(100, noDenys)})
+	c := start(t, web, async).follow()
+	more := make(chan bool)
+	blocked := c.robots.Listen(func(collyrobots.Event) { <-more })
+	c.robots.Listen(func(collyrobots.Event) { panic("a listener's") })
+	heard := make(map[collyrobots.EventKind]int) // written by one goroutine at a time
+	c.robots.Listen(func(e collyrobots.Event) { heard[e.Kind]++ })
+	var others sync.WaitGroup
+	for range 4 {
+		others.Go(func() {
+			for range 100 {
+				stop := c.robots.Listen(func(e collyrobots.Event) { c.robots.Stats() })
+				time.Sleep(time.Millisecond)
+				stop()
+			}
+		})
+	}
+	c.Visit("http://a.test/")
+	c.Visit("http://b.test/")
+	c.Wait()
+	others.Wait()
+	blocked()
+	close(more)
+	must(t, c.robots.Close())
+	n := len(web.Log(""))
+	if n != 204 || heard[collyrobots.EventStarted] != n || heard[collyrobots.EventAnswered] != n || heard[collyrobots.EventRobots] != 2 {
+		t.Errorf("%d requests, heard %v", n, heard)
+	}
+}
+
+// Close goes on after a while without a listener that blocks, which then hears of nothing more.
+func TestCloseWithABlockedListener(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {"/": ""}}, func(t *testing.T, web *robotstest.Web) {
+		more, heard := make(chan bool), 0
+		c := start(t, web, nil, collyrobots.OnEvent(func(collyrobots.Event) { <-more; heard++ }))
+		c.Visit("http://a.test/")
+		began := time.Now()
+		must(t, c.robots.Close())
+		if took := time.Since(began); took != 5*time.Second {
+			t.Errorf("Close took %v", took)
+		}
+		close(more)
+		synctest.Wait()
+		if heard != 1 {
+			t.Errorf("%d events after Close", heard-1)
+		}
+	})
+}
+
+// While nobody listens a request is told of to nobody, and costs no allocation for that; what a
+// listener costs is known.
+func TestAListenerThatHasGoneCostsNothing(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": noDenys, "/": ""}})
+	c := start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()})
+	visit := func() { c.Visit("http://a.test/") }
+	visit()
+	before := testing.AllocsPerRun(50, visit)
+	stop := c.robots.Listen(func(collyrobots.Event) {})
+	during := testing.AllocsPerRun(50, visit)
+	stop()
+	after := testing.AllocsPerRun(50, visit)
+	if after > before+1 || during < before+2 {
+		t.Errorf("%v allocations before, %v with a listener, %v after", before, during, after)
+	}
+}
+
+// Every event as one line of JSON: for jq, or for another program.
+func ExampleOnEvent() {
+	web := robotstest.New(nil, robotstest.Sites{"shop.test": {
+		"/robots.txt": "User-agent: *\nDisallow: /cart\n",
+		"/":           robotstest.Page("/cart"),
+	}})
+	defer web.Close()
+
+	lines := json.NewEncoder(os.Stdout) // a file, in a spider of yours
+	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+	c.WithTransport(web.Transport())
+	robots, err := c.WithRobots(collyrobots.OnEvent(func(e collyrobots.Event) {
+		if e.Kind == collyrobots.EventDenied { // or all of them
+			d := *e.Decision
+			e.Collector, e.Time, d.Fetched, d.Expires = 0, time.Time{}, time.Time{}, time.Time{} // for this example
+			e.Decision = &d
+			lines.Encode(e)
+		}
+	}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+	c.Visit("http://shop.test/")
+	robots.Close() // it waits until all is told
+	// Output:
+	// {"kind":"denied","time":"0001-01-01T00:00:00Z","host":"shop.test","url":"http://shop.test/cart","request":2,"decision":{"url":"http://shop.test/cart","authority":"http://shop.test","robots_url":"http://shop.test/robots.txt","allowed":false,"reason":"rule","dialect":"rfc9309","group":"*","rule":{"allow":false,"pattern":"/cart","line":2},"status":200}}
+}
+
+// A page that shows what a crawl is waiting for needs nothing but events.
+func ExamplePlugin_Listen() {
+	web := robotstest.New(nil, robotstest.Sites{"shop.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 0.2\n", "/": robotstest.Page()}})
+	defer web.Close()
+
+	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+	c.WithTransport(web.Transport())
+	robots, err := c.WithRobots()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	stop := robots.Listen(func(e collyrobots.Event) {
+		if e.Kind == collyrobots.EventWaiting {
+			fmt.Printf("%s waits because of %s, line %d: %v\n", e.URL, e.Source, e.Line, e.Delay)
+		}
+	})
+	defer stop()
+	c.Visit("http://shop.test/")
+	robots.Close()
+	// Output:
+	// http://shop.test/ waits because of crawl_delay, line 2: 200ms
+}

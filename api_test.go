@@ -52,6 +52,8 @@ var (
 	_ func() collyrobots.Option                                                        = collyrobots.DryRun
 	_ func() collyrobots.Option                                                        = collyrobots.DelayFromEnd
 	_ func() collyrobots.Option                                                        = collyrobots.AllowPrivateNetworks
+	_ func(collyrobots.Pacer) collyrobots.Option                                       = collyrobots.SharedPace
+	_ error                                                                            = &collyrobots.PaceError{Host: "", Since: time.Time{}, Err: nil}
 	_ error                                                                            = &collyrobots.PrivateNetworkError{URL: "", Address: "", From: ""}
 	_ func(int) collyrobots.Option                                                     = collyrobots.MaxInFlight
 	_ func(...dialect.Dialect) collyrobots.Option                                      = collyrobots.Shadow
@@ -64,7 +66,7 @@ var (
 	_                                                                                  = collyrobots.DisallowedError{Decision: collyrobots.Decision{}}
 	_ error                                                                            = (*collyrobots.DisallowedError)(nil)
 	_ error                                                                            = (*collyrobots.OptionError)(nil)
-	_                                                                                  = []error{collyrobots.ErrAttached, collyrobots.ErrClosed, collyrobots.ErrHopWait}
+	_                                                                                  = []error{collyrobots.ErrAttached, collyrobots.ErrClosed, collyrobots.ErrHopWait, collyrobots.ErrLeaseEnded}
 	_ collyrobots.Meaning                                                              = collyrobots.RobotsState{}.Meaning
 	_ func(io.Reader, *url.URL) *sitemap.Reader                                        = sitemap.NewReader
 	_ func(*sitemap.Reader) iter.Seq2[sitemap.Entry, error]                            = (*sitemap.Reader).All

@@ -22,7 +22,7 @@ func TestTheEventsOfACrawl(t *testing.T) {
 	sites := robotstest.Sites{"a.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /closed\nCrawl-delay: 2\nSitemap: /map.xml\n",
 		"/":           "", "/old": robotstest.Redirect("/now"), "/now": "", "/new": takes(time.Second, "new"),
-		"/map.xml": robotstest.Sitemap("http://a.test/new"),
+		"/map.xml":    robotstest.Sitemap("http://a.test/new"),
 		"/busy?again": "",
 		"/busy": func(w http.ResponseWriter, _ *http.Request) {
 			if busy {

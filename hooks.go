@@ -265,12 +265,19 @@ func (h *hooks) onError(r *colly.Response, err error) {
 		q.close()
 	} else if denied := (*DisallowedError)(nil); errors.As(err, &denied) {
 		h.deny(r.Request, denied) // by the transport
-	} else if errors.Is(err, ErrHopWait) || errors.Is(err, ErrClosed) || errors.Is(err, errPrivate) {
+	} else if isUnsent(err) {
 		h.deny(r.Request, err)
 	} else {
 		h.countLate(r, nil)
 	}
 	h.finish(r.Request, resultOf(h.c.Context, r.StatusCode, err))
+}
+
+// isUnsent reports whether err is of a request that the transport has not sent, robots.txt apart.
+func isUnsent(err error) bool {
+	unpaced := (*PaceError)(nil)
+	return errors.Is(err, ErrHopWait) || errors.Is(err, ErrClosed) || errors.Is(err, errPrivate) ||
+		errors.As(err, &unpaced)
 }
 
 func (h *hooks) onScraped(r *colly.Response) {

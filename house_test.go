@@ -49,6 +49,7 @@ const importRules = `
 	# The plugin puts them together,
 	.:                 ./dialect ./sitemap ./store ./internal/policy ./internal/backend ./internal/feed ./internal/redact github.com/gocolly/colly/v2 !reflect
 	limiter.go:        ./internal/pace
+	pacer.go:          ./internal/pace
 	request.go:        ./internal/pace
 	hosts.go:          ./internal/pace
 	judge.go:          ./internal/pace

@@ -36,8 +36,8 @@ type verdict struct {
 	reason     Reason
 }
 
-// decide finds the policy that governs u at now and applies it. The error is the context's, ErrClosed, or
-// says that u has no valid host.
+// decide finds the policy that governs u at now and applies it. The error is the context's, ErrClosed, a
+// *PaceError, or says that u has no valid host.
 func (j *judge) decide(ctx context.Context, now time.Time, u *url.URL, userAgent string, f fetcher) (verdict, error) {
 	return j.decideAs(ctx, now, u, "", userAgent, f)
 }

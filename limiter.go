@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -27,6 +29,7 @@ type limiter struct {
 	hosts  *pace.Hosts
 	client *http.Client // for the plugin's own exchanges; nil: the collector's
 	report *report
+	shared bool // other processes ask the hosts, too: SharedPace
 
 	networks networks
 }
@@ -34,6 +37,19 @@ type limiter struct {
 func newLimiter(s *settings, client *http.Client, r *report) *limiter {
 	rules := func(host string) *pace.Rules { return &s.of(host).pace }
 	return &limiter{hosts: pace.New(rules), client: client, report: r}
+}
+
+// share makes all hosts ask p.
+func (l *limiter) share(p pace.Pacer) {
+	l.hosts.Share(p)
+	l.shared = true
+}
+
+// learn puts the crawl delay of a robots.txt that was just read in force at the host that has it.
+func (l *limiter) learn(s *hostSettings, reader string, pol *policy.Policy) {
+	now := time.Now()
+	server, _ := policy.Server(pol.Authority)
+	l.setCrawlDelay(now, l.hosts.At(now, server), s, reader, pol)
 }
 
 // longAfter is as long after its file as any crawl delay is kept.
@@ -141,6 +157,7 @@ func (l *limiter) sayWhy(now time.Time, host *pace.Host, pol *policy.Policy) {
 func (l *limiter) fetch(s *backend.Seam, userAgent string, led lead) policy.Fetch {
 	f := policy.Fetch{UserAgent: userAgent}
 	site := "" // whose robots.txt it is
+	var open []answered
 	f.Do = func(req *http.Request) (*http.Response, error) {
 		from, at := led, hostOf(req.URL)
 		if site == "" {
@@ -148,9 +165,16 @@ func (l *limiter) fetch(s *backend.Seam, userAgent string, led lead) policy.Fetc
 		} else if at != site {
 			from.host = site
 		}
-		resp, _, err := l.exchange(s, req, 0, from, nil)
+		x := new(exchange)
+		open = slices.DeleteFunc(open, func(before answered) bool { return before.leadsTo(x, at) })
+		resp, _, err := l.exchange(x, s, req, 0, from, nil)
+		if err == nil {
+			open = append(open, answered{x, resp.Body})
+		}
 		if from.host != "" && isForbidden(err) {
-			err = forbiddenError{err}
+			err = policyError{err, policy.ErrForbidden}
+		} else if unpaced := (*PaceError)(nil); errors.As(err, &unpaced) {
+			err = policyError{err, policy.ErrUnsent}
 		}
 		return resp, err
 	}
@@ -161,6 +185,23 @@ func (l *limiter) fetch(s *backend.Seam, userAgent string, led lead) policy.Fetc
 		f.Limit = s.Timeout()
 	}
 	return f
+}
+
+// answered is an exchange of a fetch whose body may still be open.
+type answered struct {
+	*exchange
+	body io.Closer
+}
+
+// leadsTo ends the exchange before x, which is to the host at. It reports false where that is another
+// host and processes share it: they shall not fetch the same file meanwhile.
+func (a answered) leadsTo(x *exchange, at string) bool {
+	if a.limiter.shared && a.host.Name() != at {
+		return false
+	}
+	a.ticket.Pass(&x.ticket)
+	a.body.Close()
+	return true
 }
 
 // A lead says how the plugin came to a URL.
@@ -178,10 +219,13 @@ func hostOf(u *url.URL) string {
 	return a.Host
 }
 
-// A forbiddenError is what package policy is told of an error that isForbidden.
-type forbiddenError struct{ error }
+// A policyError is an error and what it is to package policy.
+type policyError struct {
+	error
+	kind error
+}
 
-func (e forbiddenError) Unwrap() []error { return []error{e.error, policy.ErrForbidden} }
+func (e policyError) Unwrap() []error { return []error{e.error, e.kind} }
 
 // isForbidden reports whether a request was not sent because of where it would have gone.
 func isForbidden(err error) bool {
@@ -189,19 +233,20 @@ func isForbidden(err error) bool {
 	return errors.As(err, &private) || errors.Is(err, colly.ErrForbiddenDomain)
 }
 
-// exchange makes one HTTP exchange on the plugin's own account (robots.txt, sitemaps): paced as
+// exchange makes one HTTP exchange, x, on the plugin's own account (robots.txt, sitemaps): paced as
 // everything that goes to the host, through the collector's proxy and TLS settings, without its
 // cookies, and following no redirect. timeout is for the exchange alone, from its start to the end
 // of the body, without the wait before it; 0: none. allowed is asked after the wait; nil: nobody is.
 // began is when the exchange started, the zero time if it did not.
-func (l *limiter) exchange(s *backend.Seam, req *http.Request, timeout time.Duration, from lead, allowed func() error) (resp *http.Response, began time.Time, err error) {
+func (l *limiter) exchange(x *exchange, s *backend.Seam, req *http.Request, timeout time.Duration, from lead, allowed func() error) (resp *http.Response, began time.Time, err error) {
 	a, err := dialect.AuthorityOf(req.URL)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	x := &exchange{limiter: l, ctx: req.Context(), host: l.hosts.At(time.Now(), a.Host), through: l.transport(s)}
+	x.limiter, x.ctx, x.host, x.through = l, req.Context(), l.hosts.At(time.Now(), a.Host), l.transport(s)
 	x.trace.events, x.trace.url, x.trace.what = &l.report.events, req.URL, from.what
 	if x.guard, err = l.ask(from, a.Host, req.URL); err != nil {
+		x.ticket.End()
 		return nil, time.Time{}, err
 	}
 	if err := policy.Wait(x.ctx, x.start); err != nil {
@@ -270,7 +315,20 @@ func (x *exchange) Peer(hop string, addr net.Addr) error {
 }
 
 // start waits until x may go on the wire, ahead of the pages that wait for their host.
-func (x *exchange) start(ctx context.Context) error { return x.host.Start(ctx, &x.ticket, true) }
+func (x *exchange) start(ctx context.Context) error {
+	return x.host.StartIf(ctx, &x.ticket, policy.Wanted(ctx))
+}
+
+// Ready implements backend.Trip.
+func (x *exchange) Ready() bool { return !x.limiter.shared || x.ticket.Valid() }
+
+// Deadline implements backend.Trip.
+func (x *exchange) Deadline() (by time.Time, late error) {
+	if x.limiter.shared {
+		by = x.ticket.Deadline()
+	}
+	return by, ErrLeaseEnded
+}
 
 // Sent implements backend.Trip.
 func (x *exchange) Sent() {
@@ -281,7 +339,7 @@ func (x *exchange) Sent() {
 // handOver is called when x is about to go to a transport.
 func (x *exchange) handOver() { x.trace.handOver(x.through, x.host, &x.ticket) }
 
-// Again implements backend.Trip: what net/http sends a second time is a start of its own.
+// Again implements backend.Trip: what is sent a second time, or too late, is a start of its own.
 func (x *exchange) Again() error {
 	x.trace.again(x.host, errDropped)
 	x.ticket.End()

@@ -54,6 +54,8 @@ type config struct {
 	client    *http.Client
 
 	privateNetworks bool
+
+	pacer Pacer
 }
 
 // configure applies opts and reports every fault at once.
@@ -272,8 +274,8 @@ func feedFaults(f Feed) (faults []error) {
 }
 
 // OnDenied sets the function to call for each request of a collector that is not sent, with the
-// reason: a *DisallowedError, a *PrivateNetworkError, ErrHopWait, ErrClosed, or the cause of the
-// collector's context. OnRequest can only abort, and then Colly's own Visit returns nil. What is
+// reason: a *DisallowedError, a *PrivateNetworkError, a *PaceError, ErrHopWait, ErrClosed,
+// or the cause of the collector's context. OnRequest can only abort, and then Colly's own Visit returns nil. What is
 // refused later, such as a redirect, comes to OnError as well, and so does a page whose host does
 // not respond. The function runs on the request's goroutine, so it may take the time it needs, and
 // may visit other pages.
@@ -321,6 +323,21 @@ func Logger(l *slog.Logger) Option {
 // handler are not.
 func HTTPClient(client *http.Client) Option {
 	return option("HTTPClient", func(c *config) { c.client = client }, faultIf(client == nil, "HTTPClient", "the client is nil"))
+}
+
+// SharedPace keeps the pace of each host together with other processes that use the same Pacer: at
+// least the host's delay lies between the end of one's request and the start of the next one's,
+// whoever's that is, beside what the delay means in this process. Redirect hops, robots.txt, sitemaps
+// and second attempts ask the Pacer, too. While a delay is in force anywhere, a host has one request
+// in flight, whatever MaxInFlight says; its response must have ended by the Lease's Deadline, else it
+// fails with ErrLeaseEnded. Back-off and Retry-After reach all processes with the Release of the request
+// that was answered so.
+//
+// When the Pacer fails nothing is sent: requests fail with a *PaceError until it works again. Together
+// with a Store that the processes share, one of them fetches robots.txt and the others find it there.
+// In a dry run the Pacer is not asked.
+func SharedPace(p Pacer) Option {
+	return option("SharedPace", func(c *config) { c.pacer = p }, faultIf(p == nil, "SharedPace", "the Pacer is nil"))
 }
 
 // AllowPrivateNetworks lets public sites send the crawler to private, loopback and link-local

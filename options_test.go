@@ -60,6 +60,7 @@ func TestBadOptionsAreNamed(t *testing.T) {
 		"Store":          collyrobots.Store(nil),
 		"Logger":         collyrobots.Logger(nil),
 		"HTTPClient":     collyrobots.HTTPClient(nil),
+		"SharedPace":     collyrobots.SharedPace(nil),
 		"Option":         {},
 	}
 	var all []collyrobots.Option

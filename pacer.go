@@ -2,8 +2,12 @@ package collyrobots
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
+
+	"github.com/collyrobots/collyrobots/internal/pace"
 )
 
 // A Pacer grants the starts of requests to a host to one of many processes at a time, so that all
@@ -52,3 +56,117 @@ func (e *PaceError) Error() string {
 
 // Unwrap returns Err.
 func (e *PaceError) Unwrap() error { return e.Err }
+
+// ErrLeaseEnded is why a request failed under SharedPace whose response took longer than the Pacer lets
+// one process have a host. errors.Is(err, context.DeadlineExceeded) holds.
+var ErrLeaseEnded = fmt.Errorf("collyrobots: the response took longer than the host was this process's: %w", context.DeadlineExceeded)
+
+// A sharedPace is the user's Pacer as package pace asks it: its failures are *PaceErrors, and so are
+// its panics.
+type sharedPace struct {
+	pacer  Pacer
+	report *report
+
+	mu    sync.Mutex
+	since time.Time // when it began to fail; zero: it does not
+	told  time.Time // when that was logged last
+}
+
+// Acquire implements pace.Pacer.
+func (s *sharedPace) Acquire(ctx context.Context, host string, delay time.Duration) (pace.Lease, error) {
+	lease, err := s.acquire(ctx, host, delay)
+	switch {
+	case err == nil:
+		s.works()
+		return lease, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	}
+	return nil, s.fails(host, err)
+}
+
+var (
+	errNoLease    = errors.New("the Pacer has returned neither a Lease nor an error")
+	errEndedLease = errors.New("what the Pacer grants has ended when it comes")
+)
+
+// acquire asks the Pacer, and once more if what it has granted came too late.
+func (s *sharedPace) acquire(ctx context.Context, host string, delay time.Duration) (_ pace.Lease, err error) {
+	defer recovered(&err)
+	for range 3 {
+		lease, err := s.pacer.Acquire(ctx, host, delay)
+		if err != nil {
+			return nil, err
+		}
+		if lease == nil {
+			return nil, errNoLease
+		}
+		l := &sharedLease{lease, s, host, lease.Deadline()}
+		if lease.Valid() {
+			return l, nil
+		}
+		l.Release(false, 0, time.Time{})
+	}
+	return nil, errEndedLease
+}
+
+// recovered turns a panic into an error.
+func recovered(err *error) {
+	if v := recover(); v != nil {
+		*err = fmt.Errorf("panic: %v", v)
+	}
+}
+
+// fails notes that the Pacer has failed, and returns what the user is told.
+func (s *sharedPace) fails(host string, err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if s.since.IsZero() {
+		s.since = now
+	}
+	if s.told.IsZero() || now.Sub(s.told) >= time.Minute {
+		s.told = now
+		s.report.log.Error("collyrobots: the shared pace cannot be kept, so nothing is sent", "host", host, "error", err)
+	}
+	return &PaceError{host, s.since, err}
+}
+
+func (s *sharedPace) works() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.since = time.Time{}
+}
+
+// A sharedLease is a Lease whose panics are failures of the Pacer.
+type sharedLease struct {
+	lease    Lease
+	from     *sharedPace
+	host     string
+	deadline time.Time
+}
+
+// Deadline implements pace.Lease.
+func (l *sharedLease) Deadline() time.Time { return l.deadline }
+
+// Valid implements pace.Lease.
+func (l *sharedLease) Valid() (valid bool) {
+	l.guard(func() { valid = l.lease.Valid() })
+	return valid
+}
+
+// Release implements pace.Lease.
+func (l *sharedLease) Release(sent bool, delay time.Duration, notBefore time.Time) {
+	l.guard(func() { l.lease.Release(sent, delay, notBefore) })
+}
+
+func (l *sharedLease) guard(f func()) {
+	err := func() (err error) {
+		defer recovered(&err)
+		f()
+		return nil
+	}()
+	if err != nil {
+		l.from.fails(l.host, err)
+	}
+}

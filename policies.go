@@ -26,7 +26,8 @@ type policies struct {
 	report  *report
 	shadows []dialect.Dialect // that read along
 	changed func(s *hostSettings, reader string, old, new *policy.Policy)
-	last    []atomic.Pointer[reader] // the reader that served last, by hostSettings.index
+	read    func(s *hostSettings, reader string, pol *policy.Policy) // told before the host is given back; nil: nobody is
+	last    []atomic.Pointer[reader]                                 // the reader that served last, by hostSettings.index
 
 	mu      sync.Mutex
 	readers map[readerKey]*reader
@@ -88,7 +89,7 @@ type ledFetcher struct {
 
 func (f ledFetcher) from() string { return f.host }
 
-// get returns the policy of an authority. The error is ctx's cause, or ErrClosed.
+// get returns the policy of an authority. The error is ctx's cause, ErrClosed, or a *PaceError.
 func (p *policies) get(ctx context.Context, now time.Time, s *hostSettings, a dialect.Authority, userAgent string, f fetcher) (*policy.Policy, *reader, error) {
 	name := userAgent
 	if s.byCollector() {
@@ -108,7 +109,9 @@ func (r *reader) get(ctx context.Context, now time.Time, cache *policy.Cache, a 
 	}
 	for {
 		pol, err := cache.Get(ctx, a, f.fetch(userAgent, f.from()))
-		if errors.Is(err, policy.ErrClosed) {
+		if unpaced := (*PaceError)(nil); errors.As(err, &unpaced) {
+			err = unpaced
+		} else if errors.Is(err, policy.ErrClosed) {
 			err = ErrClosed
 		}
 		if err == nil && pol.Forbidden() && f.from() == "" {
@@ -159,25 +162,29 @@ func (p *policies) open(s *hostSettings, key readerKey, tokens []string, userAge
 	if tokens[0] == "" && userAgent != nobody && !s.byCollector() {
 		p.report.warn("the user agent names no crawler, so only the groups for * of each robots.txt apply: set ProductToken", "agent", userAgent)
 	}
-	r := &reader{name: key.name, cache: p.read(s, s.dialect, key.name, tokens, true)}
+	r := &reader{name: key.name, cache: p.cacheOf(s, s.dialect, key.name, tokens, true)}
 	for _, d := range p.shadows {
-		r.shadows = append(r.shadows, p.read(s, d, key.name, s.productTokens(d, userAgent), false))
+		r.shadows = append(r.shadows, p.cacheOf(s, d, key.name, s.productTokens(d, userAgent), false))
 	}
 	p.readers[key] = r
 	return r
 }
 
-func (p *policies) read(s *hostSettings, d dialect.Dialect, name string, tokens []string, tell bool) *policy.Cache {
+// cacheOf returns a cache of what files say in a dialect. Without tell, that is nobody's concern.
+func (p *policies) cacheOf(s *hostSettings, d dialect.Dialect, name string, tokens []string, tell bool) *policy.Cache {
 	o := policy.Options{Dialect: d, Tokens: tokens, HonorCrawlDelay: s.honorCrawlDelay, Store: p.store, Log: p.report.log}
 	if tell {
 		o.Changed = func(old, new *policy.Policy) { p.changed(s, name, old, new) }
-		o.Learnt = p.learnt
+		o.Learnt = func(n policy.News) { p.learnt(s, name, n) }
 	}
 	return policy.New(o)
 }
 
 // learnt tells listeners of a robots.txt that was read, or could not be.
-func (p *policies) learnt(n policy.News) {
+func (p *policies) learnt(s *hostSettings, reader string, n policy.News) {
+	if p.read != nil {
+		p.read(s, reader, n.Policy)
+	}
 	if !p.report.events.any() {
 		return
 	}

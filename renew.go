@@ -2,7 +2,6 @@ package collyrobots
 
 import (
 	"log/slog"
-	"time"
 
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
@@ -17,9 +16,7 @@ type changes struct {
 // pace changes at once, and each of them is judged again before it goes on.
 func (c changes) put(s *hostSettings, reader string, old, new *policy.Policy) {
 	change := changeOf(old, new)
-	now := time.Now()
-	server, _ := policy.Server(new.Authority)
-	c.limiter.setCrawlDelay(now, c.limiter.hosts.At(now, server), s, reader, new)
+	c.limiter.learn(s, reader, new)
 	c.limiter.report.log.Info("robots.txt has changed", "robots", change.RobotsURL, "meaning", change.New.Meaning, "delay", change.New.CrawlDelay,
 		slog.Group("old", "meaning", change.Old.Meaning, "delay", change.Old.CrawlDelay))
 	c.tell(change)

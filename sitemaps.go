@@ -158,7 +158,7 @@ func (f *feeder) Get(ctx context.Context, site dialect.Authority, u *url.URL, he
 	}
 	req.Header = header
 	req.Header.Set("User-Agent", f.userAgent)
-	return f.limiter.exchange(f.fetcher.seam(), req, timeout, from, allowed)
+	return f.limiter.exchange(new(exchange), f.fetcher.seam(), req, timeout, from, allowed)
 }
 
 // Slots implements feed.Crawl.

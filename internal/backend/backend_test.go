@@ -66,6 +66,10 @@ func (w trip) Peer(hop string, addr net.Addr) error {
 	return nil
 }
 
+func (w trip) Deadline() (time.Time, error) {
+	return time.Time{}, nil
+}
+func (w trip) Ready() bool  { return true }
 func (w trip) Sent()        { w.sent.Add(1) }
 func (w trip) Again() error { w.resent.Add(1); return nil }
 func (w trip) Answered(*http.Response) bool {

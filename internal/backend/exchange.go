@@ -22,6 +22,7 @@ type exchange struct {
 	trace         httptrace.ClientTrace
 	timeout       time.Duration
 	timer         *time.Timer // nil: no limit
+	deadline      *time.Timer // of the trip; nil: none was set
 	trip          Trip
 	tries         int
 	handedOn      bool         // the response, or an error: whoever has it ends the exchange
@@ -56,18 +57,47 @@ func (x *exchange) try(hop string) {
 	x.mu.Lock()
 	x.hop = hop
 	x.mu.Unlock()
-	if x.tries++; x.tries == 1 {
-		return
+	if x.deadline != nil {
+		x.deadline.Stop() // as long as nothing is written: connected looks
 	}
+	if x.tries++; x.tries > 1 {
+		x.again()
+	}
+}
+
+// again asks the trip whether the request may be sent once more, or still, without counting the time
+// that this takes. If not, the exchange is cancelled.
+func (x *exchange) again() (ok bool) {
 	if x.timer != nil {
 		if !x.timer.Stop() {
-			return // too late
+			return false // too late
 		}
 		defer x.timer.Reset(x.timeout)
 	}
-	if err := x.trip.Again(); err != nil {
+	err := x.trip.Again()
+	if err != nil {
 		x.cancel(err)
 	}
+	return err == nil
+}
+
+// ready makes sure that the request may be written now, and sets the deadline for what follows. If it
+// may not, the exchange is cancelled.
+func (x *exchange) ready() bool {
+	for !x.trip.Ready() {
+		if !x.again() {
+			return false
+		}
+	}
+	by, late := x.trip.Deadline()
+	switch {
+	case by.IsZero():
+	case x.deadline == nil:
+		x.deadline = time.AfterFunc(time.Until(by), func() { x.finish(late) })
+	default:
+		x.deadline.Reset(time.Until(by))
+	}
+	return true
 }
 
 // dialling is called before a connection to an address is made, on a goroutine of the transport's.
@@ -82,7 +112,7 @@ func (x *exchange) dialling(_, address string) {
 // connected is called when there is a connection, a new one or one that was kept, before the request
 // is written on it: net/http does that also if the exchange has been cancelled, but in HTTP/2.
 func (x *exchange) connected(info httptrace.GotConnInfo) {
-	if x.meet(info.Conn.RemoteAddr()) {
+	if x.meet(info.Conn.RemoteAddr()) && x.ready() {
 		return
 	}
 	if secure, ok := info.Conn.(*tls.Conn); !ok || secure.ConnectionState().NegotiatedProtocol != "h2" {
@@ -159,6 +189,9 @@ func (x *exchange) timedOut() { x.finish(context.DeadlineExceeded) }
 func (x *exchange) end(cause error) {
 	if x.timer != nil {
 		x.timer.Stop()
+	}
+	if x.deadline != nil {
+		x.deadline.Stop()
 	}
 	x.finish(cause)
 }

@@ -31,10 +31,18 @@ type Trip interface {
 	// server's, or a proxy's. Its error ends the exchange, and the request is not written. Of a
 	// transport that is no *http.Transport nothing is told.
 	Peer(hop string, addr net.Addr) error
+	// Ready reports whether the request may still be written. It is asked when the transport is about
+	// to get it and, if that reports connections, last of all when there is one. If not, Again is asked,
+	// and Ready once more.
+	Ready() bool
+	// Deadline is asked after Ready. It returns by when the exchange must have ended, and what its error
+	// is then; the zero time: there is no limit.
+	Deadline() (by time.Time, late error)
 	// Sent is told when the request's headers were written, if the transport reports that.
 	Sent()
 	// Again is asked when net/http sends the request once more, because the server dropped the
-	// connection it had kept. It may wait; its error ends the exchange.
+	// connection it had kept, and when the request was not Ready. It may wait; its error ends the
+	// exchange.
 	Again() error
 	// Answered is told when the headers of the response are there. If it reports true, nobody gets
 	// the response: its body is closed, Again is asked, and the request is sent once more.
@@ -136,6 +144,12 @@ func (s *Seam) exchange(req *http.Request, g Governor, trip Trip) (resp *http.Re
 	x := begin(req.Context(), s.Timeout(), trip)
 	defer x.panicked()
 	sent := req.WithContext(x.ctx)
+	if !x.ready() {
+		if req.Body != nil {
+			req.Body.Close()
+		}
+		return nil, false, x.failed(context.DeadlineExceeded)
+	}
 	resp, err = s.Transport().RoundTrip(sent)
 	if sent.Context() != x.ctx {
 		tellProxy(req, sent)
@@ -195,6 +209,9 @@ func Do(rt http.RoundTripper, req *http.Request, timeout time.Duration, trip Tri
 		Transport:     rt,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+	if !x.ready() {
+		return nil, x.failed(context.DeadlineExceeded)
+	}
 	resp, err := once.Do(req.WithContext(x.ctx))
 	if err != nil {
 		return nil, x.failed(err)
@@ -208,6 +225,8 @@ type nobody struct{}
 
 func (nobody) Guarded() bool                { return false }
 func (nobody) Peer(string, net.Addr) error  { return nil }
+func (nobody) Deadline() (time.Time, error) { return time.Time{}, nil }
+func (nobody) Ready() bool                  { return true }
 func (nobody) Sent()                        {}
 func (nobody) Again() error                 { return nil }
 func (nobody) Answered(*http.Response) bool { return false }

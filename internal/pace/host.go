@@ -121,7 +121,7 @@ func (h *Host) Enter(ctx context.Context, t *Ticket) error {
 		return err
 	}
 	h.leave(t)
-	if h.paced == nil && h.unpaced(0) || h.unpaced(h.hosts.now()) {
+	if !h.shared() && (h.paced == nil && h.unpaced(0) || h.unpaced(h.hosts.now())) {
 		h.mu.Unlock()
 		return nil
 	}
@@ -151,7 +151,7 @@ func (h *Host) Start(ctx context.Context, t *Ticket, direct bool) error {
 		return err
 	}
 	if _, ok := h.startNow(h.hosts.now(), t, direct); ok {
-		h.mu.Unlock()
+		h.unlock()
 		return nil
 	}
 	t.state = urgent
@@ -160,25 +160,27 @@ func (h *Host) Start(ctx context.Context, t *Ticket, direct bool) error {
 }
 
 // StartNow is Start for a request that has to wait for nothing, and for a caller with a clock of its
-// own. It reports whether t has started at now; if not, t holds nothing, and wait is after what time
+// own. It reports whether t has started at now; if not, t holds nothing but perhaps a lease, and wait is after what time
 // to try again, unless a request of the host ends before; 0: nothing but that helps.
 func (h *Host) StartNow(now time.Time, t *Ticket, direct bool) (wait time.Duration, ok bool) {
 	h, err := h.admitting(context.Background(), t)
 	if err != nil {
 		return 0, false
 	}
-	defer h.mu.Unlock()
+	defer h.unlock()
 	return h.startNow(h.hosts.instant(now), t, direct)
 }
 
 // startNow is StartNow with the lock held.
 func (h *Host) startNow(now instant, t *Ticket, direct bool) (wait time.Duration, ok bool) {
+	lent := t.keep()
 	h.leave(t)
-	t.direct = direct
-	if h.paced != nil && h.paced.urgent.front != nil {
+	t.held, t.direct = lent, direct
+	if h.paced != nil && h.paced.urgent.front != nil || !h.claim(now, t) {
 		return 0, false
 	}
 	if wait, ok = h.start(now, t); ok {
+		h.dispatched(t)
 		h.lookAgain()
 	}
 	return wait, ok
@@ -224,19 +226,20 @@ func (h *Host) await(ctx context.Context, t *Ticket) error {
 	began := h.hosts.now()
 	defer func() {
 		h.paced.waited += h.hosts.now().since(began)
-		h.mu.Unlock()
+		h.unlock()
 	}()
 	for state := t.state; ; {
-		d, ok := h.turn(h.hosts.now(), t)
-		if ok {
+		now := h.hosts.now()
+		var err error
+		switch d, ok := h.turn(now, t); {
+		case ok && h.claim(now, t):
+			h.take(now, t)
 			return nil
+		case ok && h.mayAsk():
+			err = h.acquire(ctx, t)
+		default:
+			err = h.sleep(ctx, t, d)
 		}
-		if t.wake == nil {
-			t.wake = make(chan struct{}, 1)
-		}
-		h.mu.Unlock()
-		err := t.sleep(ctx, h.hosts, d)
-		h.mu.Lock()
 		if t.state != state {
 			return ErrEnded
 		}
@@ -247,27 +250,27 @@ func (h *Host) await(ctx context.Context, t *Ticket) error {
 	}
 }
 
-// turn takes what t waits for if it is its turn. If not, it returns after what time to look again;
-// 0: when woken.
-func (h *Host) turn(now instant, t *Ticket) (time.Duration, bool) {
-	if t.state == waiting {
-		return h.admit(now, t)
+// sleep is Ticket.sleep, with the lock given up meanwhile.
+func (h *Host) sleep(ctx context.Context, t *Ticket, d time.Duration) error {
+	if t.wake == nil {
+		t.wake = make(chan struct{}, 1)
 	}
-	if h.paced.urgent.front != t {
-		return 0, false
-	}
-	if d, ok := h.ready(now); !ok {
-		return d, false
-	}
-	h.paced.urgent.remove(t)
-	h.start(now, t)
-	h.lookAgain()
-	return 0, true
+	h.yield(t)
+	h.unlock()
+	defer h.mu.Lock()
+	return t.sleep(ctx, h.hosts, d)
 }
 
-// admit is turn for a ticket in the line of Enter.
-func (h *Host) admit(now instant, t *Ticket) (time.Duration, bool) {
+// turn reports whether it is t's turn to take what it waits for. If not, it returns after what time to
+// look again; 0: when woken.
+func (h *Host) turn(now instant, t *Ticket) (time.Duration, bool) {
 	p := h.paced
+	if t.state == urgent {
+		if p.urgent.front != t {
+			return 0, false
+		}
+		return h.ready(now)
+	}
 	if front := p.waiting.front; front != t && front.next == t && front.state == admitted {
 		if !front.lapsed(now) {
 			return front.lease.since(now), false
@@ -280,16 +283,35 @@ func (h *Host) admit(now instant, t *Ticket) (time.Duration, bool) {
 	if p.waiting.front != t || p.urgent.front != nil {
 		return 0, false
 	}
-	if d, ok := h.ready(now); !ok {
-		return d, false
+	return h.ready(now)
+}
+
+// take gives t what it waits for: its turn has come.
+func (h *Host) take(now instant, t *Ticket) {
+	switch {
+	case t.state == urgent:
+		h.paced.urgent.remove(t)
+		h.start(now, t)
+		h.dispatched(t)
+	case t.held != nil && t.held.until == 0 && h.unpaced(now):
+		h.paced.waiting.remove(t) // nobody waits for it, here or elsewhere
+		h.paced.queued--
+		t.state = idle
+	default:
+		d := max(h.delay(now), minLease)
+		t.state, t.lease = admitted, now.add(d)
+		if t.held != nil {
+			h.lapseAfter(d, t.held)
+		}
 	}
-	t.state, t.lease = admitted, now.add(max(h.delay(now), minLease))
 	h.lookAgain()
-	return 0, true
 }
 
 // leave takes t out of the list it is in. After it t holds nothing.
 func (h *Host) leave(t *Ticket) {
+	if t.held != nil {
+		h.free(t)
+	}
 	switch t.state {
 	case idle:
 		return
@@ -302,6 +324,9 @@ func (h *Host) leave(t *Ticket) {
 		t.state = idle
 	default:
 		h.end(h.hosts.now, t)
+	}
+	if p := h.paced; p != nil && p.sharing != nil && p.sharing.asking == t {
+		p.sharing.cancel(ErrEnded)
 	}
 	t.look() // its goroutine finds that it was ended
 	h.lookAgain()
@@ -438,9 +463,10 @@ func (h *Host) forget(now instant) bool {
 	return h.gone
 }
 
-// deserted reports whether nobody waits. A ticket that was let in and never started is nobody.
+// deserted reports whether nobody waits. A ticket that was let in and never started is nobody, but for
+// one with a lease: that is given back soon.
 func (h *Host) deserted(now instant) bool {
-	if front := h.paced.waiting.front; front != nil && front.state == admitted && front.lapsed(now) {
+	if front := h.paced.waiting.front; front != nil && front.state == admitted && front.lapsed(now) && front.held == nil {
 		h.leave(front)
 	}
 	return h.paced.waiting.front == nil && h.paced.urgent.front == nil

@@ -29,6 +29,7 @@
 package pace
 
 import (
+	"context"
 	"errors"
 	"hash/maphash"
 	"iter"
@@ -45,6 +46,10 @@ type Hosts struct {
 	seed   maphash.Seed
 	random float64 // in [0, 1), so that processes do not move as one
 	shards [64]shard
+
+	pacer   Pacer           // nil: the hosts are nobody else's
+	closing context.Context // ends with Close; for who asks pacer
+	end     context.CancelCauseFunc
 
 	close sync.Once
 	done  chan struct{} // closed by Close
@@ -87,13 +92,20 @@ func New(rules func(host string) *Rules) *Hosts {
 }
 
 // Close makes everybody who waits return err at once, and every later Enter and Start too. Tickets
-// that have started are not touched. Only the first call counts.
+// that have started are not touched, but a Pacer gets back what is held for requests that no transport
+// has yet. Only the first call counts.
 func (h *Hosts) Close(err error) {
 	h.close.Do(func() {
 		if h.err = err; err == nil {
 			h.err = errClosed
 		}
 		close(h.done)
+		if h.pacer != nil {
+			h.end(h.err)
+			for host := range h.All() {
+				host.forsake()
+			}
+		}
 	})
 }
 
@@ -124,7 +136,7 @@ func (h *Hosts) At(now time.Time, name string) *Host {
 // host returns a new host.
 func (h *Hosts) host(name string) *Host {
 	host := &Host{hosts: h, name: name, limiter: limiter{rules: h.rules(name)}}
-	host.slow.Store(!host.unpaced(0))
+	host.slow.Store(host.shared() || !host.unpaced(0))
 	return host
 }
 

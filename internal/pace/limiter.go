@@ -55,6 +55,7 @@ type paced struct {
 	urgent      list      // tickets in Start, first come first served
 	waiting     list      // tickets in Enter; the front one may be admitted already
 	queued      int       // length of waiting
+	sharing     *sharing  // nil: no Pacer was asked
 }
 
 // gaps are the smallest that there were between two moments while a delay was in force; 0: there were

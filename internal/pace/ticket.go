@@ -26,8 +26,10 @@ type Ticket struct {
 	delay      time.Duration        // in force when it started
 	incident   uint32               // how often the host had complained when it started
 	state      state
-	direct     bool // goes on the wire as soon as it has started
-	judged     bool // what its answer says about the host's rate was taken note of
+	direct     bool         // goes on the wire as soon as it has started
+	judged     bool         // what its answer says about the host's rate was taken note of
+	held       *held        // the lease that it has; nil: none
+	wanted     func() error // see Host.StartIf
 }
 
 // A state is what a ticket holds.
@@ -61,6 +63,7 @@ func (t *Ticket) OnWire() bool {
 		}
 		t.state, t.lease = onWire, h.longest(at)
 		h.sent(at, t)
+		h.dispatched(t)
 	}
 	return t.state == onWire
 }
@@ -117,7 +120,7 @@ func (t *Ticket) Answered() (recovered bool) {
 // started costs its host nothing. Ending a ticket that holds nothing does nothing.
 func (t *Ticket) End() {
 	if h := t.lockHost(); h != nil {
-		defer h.mu.Unlock()
+		defer h.unlock()
 		h.leave(t)
 	}
 }

@@ -30,7 +30,8 @@ type Options struct {
 	Changed func(old, new *Policy)
 
 	// Learnt is called for each fetch that has ended, and for each look into the store that spares
-	// one, before anybody gets the policy; nil: nobody is told. It must be quick.
+	// one, before anybody gets the policy and before the server is given back (see [Wanted]); nil:
+	// nobody is told. It must be quick.
 	Learnt func(News)
 }
 
@@ -103,7 +104,8 @@ func New(o Options) *Cache {
 // string.
 //
 // A robots.txt that cannot be read is a policy that says so. An error means that ctx ended, that
-// the cache is closed, or that a is not what [dialect.AuthorityOf] returns without an error.
+// the cache is closed, that nothing was sent ([ErrUnsent]), or that a is not what
+// [dialect.AuthorityOf] returns without an error.
 func (c *Cache) Get(ctx context.Context, a dialect.Authority, f Fetch) (*Policy, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

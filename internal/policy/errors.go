@@ -16,6 +16,10 @@ var ErrClosed = errors.New("policy: cache closed")
 // it would go. There is no other try then; after a redirect it is one that may not be followed.
 var ErrForbidden = errors.New("policy: request forbidden")
 
+// ErrUnsent is what the error of a [Doer] wraps that has sent nothing for a reason which is not the
+// site's. There is no other try then, nothing is concluded, and Get returns that error.
+var ErrUnsent = errors.New("policy: request not sent")
+
 // A StatusError says that robots.txt was answered with a status that leaves its content unknown.
 type StatusError struct{ Status int }
 

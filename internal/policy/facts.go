@@ -53,11 +53,12 @@ type failure struct {
 	class       class         // of the last
 }
 
-// outcome is what one fetch brought: either copy or failure is set.
+// outcome is what one fetch brought: one of copy, failure and unsent is set.
 type outcome struct {
 	copy    *goodCopy
 	body    []byte
 	failure *failure // of one fetch: first and last are the same, count is 1
+	unsent  error    // why nothing was asked
 }
 
 // after returns the facts once o has come in. A good copy ends the failures; a failure leaves the

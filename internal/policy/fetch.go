@@ -3,15 +3,18 @@ package policy
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
 // A Doer performs exactly one HTTP exchange and follows no redirect. It must end soon after the
-// request's context does. What it does before it sends, such as waiting until the host may be asked
+// request's context does. The body is closed when what was fetched is known to others, or by the Doer
+// when it is called for the next hop. What it does before it sends, such as waiting until the host may be asked
 // again, belongs in [Wait].
 type Doer func(req *http.Request) (*http.Response, error)
 
@@ -34,20 +37,33 @@ func (f Fetch) limit() time.Duration {
 }
 
 // fetch asks for a's robots.txt. If the dialect allows it and known has a copy, it asks whether
-// that still holds.
-func (c *Cache) fetch(ctx context.Context, a dialect.Authority, known facts, how Fetch) outcome {
+// that still holds. look is what [Wanted] returns. done is to be called when the outcome is where
+// others find it: until then the server is not given back.
+func (c *Cache) fetch(ctx context.Context, a dialect.Authority, known facts, how Fetch, look func() error) (o outcome, done func()) {
 	host, name := Server(a)
 	robots, err := url.Parse(dialect.Authority{Scheme: a.Scheme, Host: host}.RobotsURL())
 	if err != nil {
-		return failed(noResponse, err)
+		return failed(noResponse, err), func() {}
 	}
 	f := fetcher{Fetch: how, table: c.table, tries: moreTries, name: name}
 	if c.table.conditional && known.copy != nil && known.copy.validators != nil {
 		f.known = known
 	}
 	timed, release := withClock(ctx, how.limit())
-	defer release()
-	return f.fetch(timed, robots)
+	if c.options.Store != nil {
+		timed = context.WithValue(timed, wantedKey{}, sync.OnceValue(look))
+	}
+	return f.fetch(timed, robots), func() { f.close(); release() }
+}
+
+type wantedKey struct{}
+
+// Wanted returns what a [Doer] calls, with the context of its request, when it has won the server from
+// other processes and before it sends: one of them may have put the file into the store meanwhile. The
+// Doer returns its error, if there is one. It is nil if nobody else can have done that.
+func Wanted(ctx context.Context) func() error {
+	f, _ := ctx.Value(wantedKey{}).(func() error)
+	return f
 }
 
 // fetcher is one fetch of one robots.txt under way.
@@ -57,6 +73,14 @@ type fetcher struct {
 	tries int    // more to make where there is no response
 	name  string // of the Host header; "": the URL's host
 	known facts  // the copy to ask for again by its validators, if there is one
+
+	open []io.Closer // the bodies of the responses
+}
+
+func (f *fetcher) close() {
+	for _, body := range f.open {
+		body.Close()
+	}
 }
 
 // moreTries is how often a fetch asks again where there is no response: a connection breaks now and
@@ -89,6 +113,8 @@ func (f *fetcher) fetch(ctx context.Context, robots *url.URL) (o outcome) {
 func (f *fetcher) hop(ctx context.Context, at *url.URL, hops int) (o outcome, next *url.URL) {
 	resp, err := f.send(ctx, at, hops)
 	switch {
+	case errors.Is(err, ErrUnsent):
+		return outcome{unsent: err}, nil
 	case errors.Is(err, ErrForbidden) && hops > 0:
 		return failed(undefined, err), nil
 	case errors.Is(err, ErrForbidden):
@@ -100,7 +126,6 @@ func (f *fetcher) hop(ctx context.Context, at *url.URL, hops int) (o outcome, ne
 	if !found {
 		return f.last(ctx, resp, hops), nil
 	}
-	resp.Body.Close()
 	if to, err := url.Parse(resp.Header.Get("Location")); err != nil || to.IsAbs() {
 		f.name = "" // as net/http does
 	}
@@ -138,6 +163,9 @@ func (f *fetcher) send(ctx context.Context, at *url.URL, hops int) (*http.Respon
 	if err == nil && (resp == nil || resp.Body == nil) {
 		err = errors.New("a response without a body")
 	}
+	if err == nil {
+		f.open = append(f.open, resp.Body)
+	}
 	return resp, err
 }
 
@@ -173,7 +201,6 @@ func location(resp *http.Response, at *url.URL) (next *url.URL, found bool) {
 
 // last reads the response that is no redirect.
 func (f *fetcher) last(ctx context.Context, resp *http.Response, hops int) outcome {
-	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusNotModified && hops == 0 && f.known.copy != nil {
 		return f.confirmed(resp)
 	}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -10,7 +11,8 @@ import (
 // fetching is one fetch under way and those who wait for it.
 type fetching struct {
 	done    chan struct{} // closed when it has ended
-	policy  *Policy       // set before done is closed; nil when the fetch was given up
+	policy  *Policy       // set before done is closed; nil when the fetch was given up, or
+	err     error         // why nothing was asked
 	waiters int           // guarded by Cache.mu
 	cancel  context.CancelFunc
 }
@@ -51,7 +53,7 @@ func (c *Cache) wait(ctx context.Context, a dialect.Authority, f *fetching) (*Po
 	select {
 	case <-f.done:
 		if f.policy == nil {
-			return nil, ErrClosed
+			return nil, cmp.Or(f.err, ErrClosed)
 		}
 		return f.policy, nil
 	case <-ctx.Done():
@@ -92,7 +94,7 @@ func (c *Cache) start(a dialect.Authority, how Fetch) *fetching {
 		}
 		defer func() { c.notify(old, f.policy) }()
 		defer c.end(ctx, a, f)
-		f.policy = c.renew(ctx, a, old, how)
+		f.policy, f.err = c.renew(ctx, a, old, how)
 	})
 	return f
 }
@@ -100,7 +102,7 @@ func (c *Cache) start(a dialect.Authority, how Fetch) *fetching {
 // end lets go whoever waits for f, also when a store or a Doer ended it by a panic or
 // runtime.Goexit.
 func (c *Cache) end(ctx context.Context, a dialect.Authority, f *fetching) {
-	if v := recover(); f.policy == nil && ctx.Err() == nil {
+	if v := recover(); f.policy == nil && f.err == nil && ctx.Err() == nil {
 		f.policy = c.policyOf(a, facts{failure: failed(noResponse, &PanicError{v}).failure})
 		c.report(f.policy)
 		c.learnt(News{Policy: f.policy})
@@ -126,23 +128,34 @@ func (c *Cache) notify(old, new *Policy) {
 }
 
 // renew returns what is in force for a after a fetch, or after a look into the store that spares
-// it. It returns nil when ctx was cancelled, which says nothing about the site.
-func (c *Cache) renew(ctx context.Context, a dialect.Authority, old *Policy, how Fetch) *Policy {
+// it. It returns nil when ctx was cancelled, which says nothing about the site, and an error when
+// nothing was asked, which does not either.
+func (c *Cache) renew(ctx context.Context, a dialect.Authority, old *Policy, how Fetch) (*Policy, error) {
 	f := c.recall(ctx, a, old)
-	_, expires := c.table.meaning(f)
-	stale := expires <= now()
+	stale := c.stale(f)
 	if stale {
-		o := c.fetch(ctx, a, f, how)
-		if ctx.Err() != nil {
-			return nil
+		look := func() error {
+			if f = c.recall(ctx, a, old); c.stale(f) {
+				return nil
+			}
+			stale = false
+			return ErrUnsent
 		}
-		if o.failure.forbidden() {
+		o, done := c.fetch(ctx, a, f, how, look)
+		defer done()
+		switch {
+		case ctx.Err() != nil:
+			return nil, nil
+		case o.unsent != nil && stale:
+			return nil, o.unsent
+		case o.failure.forbidden():
 			p := c.policyOf(a, f.after(o))
 			c.report(p)
 			c.learnt(News{Policy: p, Old: old})
-			return p
+			return p, nil
+		case stale:
+			f = c.remember(ctx, a, f, o)
 		}
-		f = c.remember(ctx, a, f, o)
 	}
 	p := c.policyOf(a, f)
 	if stale {
@@ -154,7 +167,13 @@ func (c *Cache) renew(ctx context.Context, a dialect.Authority, old *Policy, how
 		n.Body = f.body
 	}
 	c.learnt(n)
-	return p
+	return p, nil
+}
+
+// stale reports whether the file has to be fetched.
+func (c *Cache) stale(f facts) bool {
+	_, expires := c.table.meaning(f)
+	return expires <= now()
 }
 
 // learnt tells whoever wants to know what was learnt.

@@ -53,7 +53,10 @@ var (
 	_ func() collyrobots.Option                                                        = collyrobots.DelayFromEnd
 	_ func() collyrobots.Option                                                        = collyrobots.AllowPrivateNetworks
 	_ func(collyrobots.Pacer) collyrobots.Option                                       = collyrobots.SharedPace
+	_ func(int, int) collyrobots.Option                                                = collyrobots.ShardByHost
+	_ func(string, int) (int, error)                                                   = collyrobots.ShardOf
 	_ error                                                                            = &collyrobots.PaceError{Host: "", Since: time.Time{}, Err: nil}
+	_ error                                                                            = &collyrobots.ShardError{URL: "", Shard: 0, Of: 0}
 	_ error                                                                            = &collyrobots.PrivateNetworkError{URL: "", Address: "", From: ""}
 	_ func(int) collyrobots.Option                                                     = collyrobots.MaxInFlight
 	_ func(...dialect.Dialect) collyrobots.Option                                      = collyrobots.Shadow

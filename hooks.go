@@ -275,9 +275,9 @@ func (h *hooks) onError(r *colly.Response, err error) {
 
 // isUnsent reports whether err is of a request that the transport has not sent, robots.txt apart.
 func isUnsent(err error) bool {
-	unpaced := (*PaceError)(nil)
+	foreign, unpaced := (*ShardError)(nil), (*PaceError)(nil)
 	return errors.Is(err, ErrHopWait) || errors.Is(err, ErrClosed) || errors.Is(err, errPrivate) ||
-		errors.As(err, &unpaced)
+		errors.As(err, &foreign) || errors.As(err, &unpaced)
 }
 
 func (h *hooks) onScraped(r *colly.Response) {

@@ -19,6 +19,7 @@ import (
 type judge struct {
 	settings *settings
 	dryRun   bool
+	shard    shard
 	limiter  *limiter
 	policies *policies
 	report   *report
@@ -37,7 +38,7 @@ type verdict struct {
 }
 
 // decide finds the policy that governs u at now and applies it. The error is the context's, ErrClosed, a
-// *PaceError, or says that u has no valid host.
+// *ShardError or *PaceError, or says that u has no valid host.
 func (j *judge) decide(ctx context.Context, now time.Time, u *url.URL, userAgent string, f fetcher) (verdict, error) {
 	return j.decideAs(ctx, now, u, "", userAgent, f)
 }
@@ -47,6 +48,9 @@ func (j *judge) decide(ctx context.Context, now time.Time, u *url.URL, userAgent
 func (j *judge) decideAs(ctx context.Context, now time.Time, u *url.URL, hostHeader, userAgent string, f fetcher) (verdict, error) {
 	a, err := dialect.AuthorityOf(u)
 	if err != nil {
+		return verdict{}, err
+	}
+	if err := j.shard.owns(a.Host, u); err != nil {
 		return verdict{}, err
 	}
 	v := verdict{host: j.limiter.hosts.At(now, a.Host), hostHeader: hostHeader}

@@ -56,6 +56,7 @@ type config struct {
 	privateNetworks bool
 
 	pacer Pacer
+	shard shard
 }
 
 // configure applies opts and reports every fault at once.
@@ -274,7 +275,7 @@ func feedFaults(f Feed) (faults []error) {
 }
 
 // OnDenied sets the function to call for each request of a collector that is not sent, with the
-// reason: a *DisallowedError, a *PrivateNetworkError, a *PaceError, ErrHopWait, ErrClosed,
+// reason: a *DisallowedError, a *PrivateNetworkError, a *ShardError, a *PaceError, ErrHopWait, ErrClosed,
 // or the cause of the collector's context. OnRequest can only abort, and then Colly's own Visit returns nil. What is
 // refused later, such as a redirect, comes to OnError as well, and so does a page whose host does
 // not respond. The function runs on the request's goroutine, so it may take the time it needs, and
@@ -338,6 +339,18 @@ func HTTPClient(client *http.Client) Option {
 // In a dry run the Pacer is not asked.
 func SharedPace(p Pacer) Option {
 	return option("SharedPace", func(c *config) { c.pacer = p }, faultIf(p == nil, "SharedPace", "the Pacer is nil"))
+}
+
+// ShardByHost makes this process the i-th of n, counted from 0, each of which crawls the hosts that are
+// its own by ShardOf: so pace and policies need not be shared. Requests for other hosts are refused with
+// a *ShardError that names the process to hand the URL to, redirect hops and dry runs included; OnDenied
+// is told, and Visit and Check return it. Pages of such hosts that sitemaps list are not judged here,
+// but go to Feed.Sink, to the loop over Pages or to the collector as others do, and the latter refuses
+// them. Sitemaps on such hosts are not read. A robots.txt that redirects to one is read from there.
+func ShardByHost(n, i int) Option {
+	return option("ShardByHost", func(c *config) { c.shard = shard{n, i} },
+		faultIf(n < 1, "ShardByHost", "%d shards are less than one", n),
+		faultIf(i < 0 || i >= n, "ShardByHost", "there is no shard %d among %d, which count from 0", i, n))
 }
 
 // AllowPrivateNetworks lets public sites send the crawler to private, loopback and link-local

@@ -61,6 +61,7 @@ func TestBadOptionsAreNamed(t *testing.T) {
 		"Logger":         collyrobots.Logger(nil),
 		"HTTPClient":     collyrobots.HTTPClient(nil),
 		"SharedPace":     collyrobots.SharedPace(nil),
+		"ShardByHost":    collyrobots.ShardByHost(3, 3),
 		"Option":         {},
 	}
 	var all []collyrobots.Option
@@ -83,6 +84,8 @@ func TestBadOptionsAreNamed(t *testing.T) {
 		collyrobots.ProductToken(), collyrobots.ProductToken(""), collyrobots.ProductToken("*"),
 		collyrobots.MaxDelay(time.Second, 0), collyrobots.MaxDelay(-1, collyrobots.Skip), collyrobots.MaxDelay(1, 3),
 		collyrobots.FollowSitemaps(collyrobots.Feed{MaxURLs: -1}),
+		collyrobots.ShardByHost(0, 0), collyrobots.ShardByHost(-1, 0), collyrobots.ShardByHost(2, -1),
+		collyrobots.ForHosts("a.test", collyrobots.ShardByHost(2, 1)),
 	} {
 		if _, err := collyrobots.New(o); err == nil {
 			t.Error("a bad option is taken")

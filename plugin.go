@@ -68,7 +68,7 @@ func New(opts ...Option) (*Plugin, error) {
 		policies.read = limiter.learn
 	}
 	c := &core{started: time.Now(), requests: newRequests(), shadows: newShadows(config.shadows)}
-	c.judge = &judge{&config.settings, config.dryRun, limiter, policies, report, newDecisions()}
+	c.judge = &judge{&config.settings, config.dryRun, config.shard, limiter, policies, report, newDecisions()}
 	if config.feed != nil {
 		c.sitemaps = newSitemaps(c.judge, *config.feed, config.store, config.log)
 		c.fed.inUse.Store(true)
@@ -176,7 +176,7 @@ func (p *Plugin) first() *hooks {
 // Check returns what the plugin would decide about a GET of rawURL, reading robots.txt if that is
 // not known yet. It uses the first attached collector's client and user agent, and waits for
 // nothing but the fetch. It is an error if rawURL is not an http or https URL, if ctx ends, a
-// *PaceError where the file may not be asked for, and ErrClosed after Close. A robots.txt that cannot be read is a Decision, not an error.
+// *ShardError or *PaceError where the file may not be asked for, and ErrClosed after Close. A robots.txt that cannot be read is a Decision, not an error.
 func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 	if p == nil || p.core == nil {
 		return Decision{}, errZero

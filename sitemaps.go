@@ -104,6 +104,9 @@ type feeder struct {
 // Allowed implements feed.Crawl.
 func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, u *url.URL) (bool, feed.Result) {
 	guard, err := f.limiter.ask(f.led(site), hostOf(u), u)
+	if f.shard.owns(hostOf(u), u) != nil {
+		return true, feed.Done // it is judged where its host is kept
+	}
 	if err == nil {
 		err = f.judge(ctx, u, guard)
 	}

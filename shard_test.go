@@ -1,0 +1,253 @@
+package collyrobots_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// Shards that other programs, in other languages, must find as well: the values were worked out by another program, from the text of
+// ShardOf's documentation.
+func TestShardOf(t *testing.T) {
+	for _, tc := range []struct {
+		url  string
+		n    int
+		want int
+	}{
+		{"http://example.com/", 1, 0},
+		{"http://example.com/", 2, 1},
+		{"http://example.com/", 10, 2},
+		{"http://example.com/", 100, 2},
+		{"http://example.com/", 1000000, 692700},
+		{"https://www.example.com/x", 1, 0},
+		{"https://www.example.com/x", 2, 1},
+		{"https://www.example.com/x", 10, 6},
+		{"https://www.example.com/x", 100, 6},
+		{"https://www.example.com/x", 1000000, 188513},
+		{"http://bücher.example/", 1, 0},
+		{"http://bücher.example/", 2, 0},
+		{"http://bücher.example/", 10, 5},
+		{"http://bücher.example/", 100, 76},
+		{"http://bücher.example/", 1000000, 824408},
+		{"http://192.0.2.7:8080/", 1, 0},
+		{"http://192.0.2.7:8080/", 2, 0},
+		{"http://192.0.2.7:8080/", 10, 2},
+		{"http://192.0.2.7:8080/", 100, 94},
+		{"http://192.0.2.7:8080/", 1000000, 587158},
+		{"http://[2001:db8::1]/", 1, 0},
+		{"http://[2001:db8::1]/", 2, 0},
+		{"http://[2001:db8::1]/", 10, 2},
+		{"http://[2001:db8::1]/", 100, 47},
+		{"http://[2001:db8::1]/", 1000000, 390434},
+	} {
+		if got, err := collyrobots.ShardOf(tc.url, tc.n); got != tc.want || err != nil {
+			t.Errorf("%s of %d: %d, %v; want %d", tc.url, tc.n, got, err, tc.want)
+		}
+	}
+}
+
+// One host has one shard, however it is written.
+func TestAHostHasOneShard(t *testing.T) {
+	for _, same := range [][]string{
+		{"http://example.com/", "https://example.com/x?y#z", "HTTP://EXAMPLE.com:80", "https://user:secret@Example.Com:8443/"},
+		{"http://bücher.example/", "https://xn--bcher-kva.example/", "http://BÜCHER.example/"},
+		{"http://[::1]/", "http://[0:0::1]:8080/"},
+	} {
+		want, err := collyrobots.ShardOf(same[0], 1000)
+		must(t, err)
+		for _, u := range same[1:] {
+			if got, err := collyrobots.ShardOf(u, 1000); got != want || err != nil {
+				t.Errorf("%s: shard %d, %v; %s has %d", u, got, err, same[0], want)
+			}
+		}
+	}
+}
+
+// Hosts are spread evenly, and when there is one process more it gets its part and no other host moves.
+func TestShardsAreEven(t *testing.T) {
+	const hosts = 20_000
+	for _, n := range []int{2, 4, 10, 100} {
+		count, moved := make([]int, n+1), 0
+		for i := range hosts {
+			u := fmt.Sprintf("http://host%d.example/", i)
+			before, _ := collyrobots.ShardOf(u, n)
+			after, _ := collyrobots.ShardOf(u, n+1)
+			if count[before]++; before != after {
+				if moved++; after != n {
+					t.Fatalf("%s moved from %d to %d of %d", u, before, after, n+1)
+				}
+			}
+		}
+		mean := float64(hosts) / float64(n)
+		for i, got := range count[:n] {
+			if math.Abs(float64(got)-mean) > 5*math.Sqrt(mean) {
+				t.Errorf("shard %d of %d has %d hosts of %d", i, n, got, hosts)
+			}
+		}
+		if want := float64(hosts) / float64(n+1); math.Abs(float64(moved)-want) > 5*math.Sqrt(want) {
+			t.Errorf("%d hosts moved from %d to %d shards, want about %.0f", moved, n, n+1, want)
+		}
+	}
+}
+
+func TestShardOfRefuses(t *testing.T) {
+	for _, tc := range []struct {
+		url string
+		n   int
+	}{{"http://a.test/", 0}, {"http://a.test/", -1}, {"ftp://a.test/", 2}, {"/x", 2}, {"http://user:secret@a.test:x/", 2}, {"http:///x", 2}, {"mailto:a@a.test", 2}, {"", 2}} {
+		if shard, err := collyrobots.ShardOf(tc.url, tc.n); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("ShardOf(%q, %d) = %d, %v; want an error", tc.url, tc.n, shard, err)
+		}
+	}
+}
+
+// hostsOf returns a host of each of n shards.
+func hostsOf(t *testing.T, n int) []string {
+	t.Helper()
+	hosts := make([]string, n)
+	for i := 0; slices.Contains(hosts, ""); i++ {
+		host := fmt.Sprintf("h%d.test", i)
+		shard, err := collyrobots.ShardOf("http://"+host, n)
+		must(t, err)
+		hosts[shard] = host
+	}
+	return hosts
+}
+
+// wantForeign wants a ShardError that names the URL and its shard.
+func wantForeign(t *testing.T, err error, url string, shard, of int) {
+	t.Helper()
+	var foreign *collyrobots.ShardError
+	if !errors.As(err, &foreign) || foreign.URL != url || foreign.Shard != shard || foreign.Of != of {
+		t.Errorf("%s: %v, want a ShardError that names shard %d of %d", url, err, shard, of)
+	}
+}
+
+// What is another process's is not asked for, neither its pages nor its robots.txt, and the error says whose it is.
+func TestForeignHostsAreRefused(t *testing.T) {
+	hosts := hostsOf(t, 2)
+	own, foreign := "http://"+hosts[0], "http://"+hosts[1]
+	web := robotstest.New(t, robotstest.Sites{
+		hosts[0]: {"/robots.txt": noDenys, "/": robotstest.Page(foreign + "/linked"), "/hop": robotstest.Redirect(foreign + "/target")},
+		hosts[1]: robotstest.Pages(5, noDenys),
+	})
+	for name, opts := range map[string][]collyrobots.Option{"": nil, "dry run": {collyrobots.DryRun()}} {
+		t.Run(name, func(t *testing.T) {
+			c := start(t, web, nil, append(opts, collyrobots.ShardByHost(2, 0))...).follow()
+			wantForeign(t, c.Visit(foreign+"/1"), foreign+"/1", 1, 2)
+			wantForeign(t, c.denied[foreign+"/1"], foreign+"/1", 1, 2)
+			must(t, c.Visit(own+"/"))
+			wantForeign(t, c.denied[foreign+"/linked"], foreign+"/linked", 1, 2)
+			wantForeign(t, c.Visit(own+"/hop"), foreign+"/target", 1, 2)
+			wantForeign(t, c.errs[own+"/hop"], foreign+"/target", 1, 2)
+			if len(c.denied) != 3 {
+				t.Errorf("OnDenied was told of %v", c.denied)
+			}
+			_, err := c.robots.Check(t.Context(), foreign+"/3")
+			wantForeign(t, err, foreign+"/3", 1, 2)
+			if log := web.Log(hosts[1]); len(log) != 0 {
+				t.Errorf("the foreign host was asked for\n%s", log.Schedule())
+			}
+			if n := len(c.robots.Stats().Hosts); n != 1 {
+				t.Errorf("Stats has %d hosts", n)
+			}
+		})
+	}
+}
+
+// Two processes that hand each other what is not theirs crawl everything once.
+func TestShardsThatHandOnCrawlEverything(t *testing.T) {
+	hosts := hostsOf(t, 2)
+	sites := make(robotstest.Sites)
+	for i, host := range hosts {
+		sites[host] = robotstest.Site{"/robots.txt": noDenys, "/": robotstest.Page("/1", "http://"+hosts[1-i]+"/2"), "/1": robotstest.Page(), "/2": robotstest.Page("http://" + hosts[1-i] + "/3"), "/3": robotstest.Page()}
+	}
+	web := robotstest.New(t, sites)
+	var all [2]*crawl
+	for i := range all {
+		hand := collyrobots.OnDenied(func(_ *colly.Request, err error) {
+			var foreign *collyrobots.ShardError
+			if errors.As(err, &foreign) {
+				all[foreign.Shard].Visit(foreign.URL)
+			}
+		})
+		all[i] = start(t, web, nil, collyrobots.ShardByHost(2, i), hand).follow()
+	}
+	for _, host := range hosts {
+		all[0].Visit("http://" + host + "/")
+	}
+	for _, host := range hosts {
+		wantSortedURIs(t, web, host, "/ /1 /2 /3 /robots.txt")
+	}
+}
+
+// Pages of foreign hosts in a sitemap are handed on as they are; a sitemap there is not read.
+func TestForeignPagesOfSitemaps(t *testing.T) {
+	hosts := hostsOf(t, 2)
+	own, foreign := "http://"+hosts[0], "http://"+hosts[1]
+	sites := robotstest.Sites{
+		hosts[0]: {"/robots.txt": "User-agent: *\nDisallow: /x\nSitemap: /map.xml\nSitemap: " + foreign + "/map.xml\n", "/": robotstest.Page(), "/1": robotstest.Page(),
+			"/map.xml": robotstest.Sitemap(own+"/1", own+"/x", foreign+"/1")},
+		hosts[1]: {"/robots.txt": "User-agent: *\nDisallow: /\n", "/map.xml": robotstest.Sitemap(own + "/2")},
+	}
+	t.Run("the collector", func(t *testing.T) {
+		web := robotstest.New(t, sites)
+		c := start(t, web, nil, collyrobots.ShardByHost(2, 0), collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.AnySite}))
+		must(t, c.Visit(own+"/"))
+		wantForeign(t, c.denied[foreign+"/1"], foreign+"/1", 1, 2)
+		wantURIs(t, web, hosts[0], "/robots.txt / /map.xml /1")
+		wantURIs(t, web, hosts[1], "")
+		if s := c.robots.Stats().Sitemaps; s.FilesFailed != 1 || s.Denied != 1 || s.Fed != 2 {
+			t.Errorf("%+v", s)
+		}
+	})
+	t.Run("a sink", func(t *testing.T) {
+		web := robotstest.New(t, sites)
+		var got []string
+		sink := func(u string) error { got = append(got, u); return nil }
+		c := start(t, web, nil, collyrobots.ShardByHost(2, 0), collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.AnySite, Sink: sink}))
+		must(t, c.Visit(own+"/"))
+		if want := []string{own + "/1", foreign + "/1"}; !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+		wantURIs(t, web, hosts[1], "")
+	})
+	t.Run("a loop", func(t *testing.T) {
+		web := robotstest.New(t, sites)
+		c := start(t, web, nil, collyrobots.ShardByHost(2, 0))
+		var got []string
+		for e, err := range c.robots.Pages(t.Context(), collyrobots.Feed{Scope: collyrobots.AnySite}, own) {
+			if err == nil {
+				got = append(got, e.Loc)
+			} else if u, _ := url.Parse(foreign); !strings.Contains(err.Error(), u.Host) {
+				t.Error(err)
+			}
+		}
+		if want := []string{own + "/1", foreign + "/1"}; !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+		wantURIs(t, web, hosts[1], "")
+	})
+}
+
+// A robots.txt that is on another process's host is read from there all the same.
+func TestARobotsTxtOnAForeignHost(t *testing.T) {
+	hosts := hostsOf(t, 2)
+	web := robotstest.New(t, robotstest.Sites{
+		hosts[0]: {"/robots.txt": robotstest.Redirect("http://" + hosts[1] + "/robots.txt"), "/": robotstest.Page()},
+		hosts[1]: {"/robots.txt": noDenys},
+	})
+	c := start(t, web, nil, collyrobots.ShardByHost(2, 0))
+	must(t, c.Visit("http://"+hosts[0]+"/"))
+	wantURIs(t, web, hosts[0], "/robots.txt /")
+	wantURIs(t, web, hosts[1], "/robots.txt")
+}

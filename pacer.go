@@ -15,9 +15,11 @@ import (
 // methods are called from any number of goroutines, but for one host Acquire mostly by one at a time.
 type Pacer interface {
 	// Acquire waits until this process may send one request to host, and takes the host for it.
-	// host is a name as in HostStats, delay the delay in force here; 0: none, and then many may hold
-	// the host at once, but what other processes have asked for is still waited for. Of several
-	// delays that processes ask for one host, the longest holds.
+	// host is a name as in HostStats. delay is the delay in force here, which must have passed since the
+	// end of the last request of any process, whatever that has asked for; of several delays that were
+	// asked for a host of late, the longest holds. 0: none is in force here, and where none was asked
+	// for anywhere many may hold the host at once. (For robots.txt it is a millisecond at least, since
+	// one process is to fetch it for all.)
 	//
 	// The error is ctx's cause, or says why the pace cannot be kept: then nothing is sent.
 	Acquire(ctx context.Context, host string, delay time.Duration) (Lease, error)
@@ -30,8 +32,8 @@ type Lease interface {
 	Deadline() time.Time
 
 	// Valid reports whether the host is still taken, by the monotonic clock and by wall time. It is
-	// the last thing looked at before the request is written; if it is false, the host is acquired
-	// again.
+	// the last thing looked at before the request is written; if it is false, the lease is released
+	// unsent and the host acquired again. Valid must not wait, nor call the Plugin.
 	Valid() bool
 
 	// Release gives the host back: the request has ended, or was never sent. If it was sent, the next

@@ -26,6 +26,9 @@
 // MaxInFlight is a promise, and places under it do not lapse.
 //
 // A host that answers 429 or 503 is asked at the rate that it has been seen to accept.
+//
+// Where other processes ask the same hosts, a Pacer grants the starts to one of them at a time (see
+// Hosts.Share), and the delay is kept in each of them all the same.
 package pace
 
 import (

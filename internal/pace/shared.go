@@ -72,11 +72,25 @@ func (t *Ticket) Deadline() time.Time {
 	return time.Time{}
 }
 
-// Valid reports whether no other process may have the host meanwhile. If not, the request must not be
-// sent, but started anew.
+// Valid reports whether no other process may have the host meanwhile. It is asked before the request is
+// sent: if it is false, that must be started anew.
 func (t *Ticket) Valid() bool {
 	lease, needed := t.lent()
-	return !needed || lease != nil && lease.Valid()
+	if !needed || lease != nil && lease.Valid() {
+		return true
+	}
+	t.unsent(lease)
+	return false
+}
+
+// unsent takes back that a request was sent with a lease that t has.
+func (t *Ticket) unsent(lease Lease) {
+	if h := t.lockHost(); h != nil {
+		defer h.mu.Unlock()
+		if x := t.held; x != nil && x.Lease == lease {
+			x.sent = false
+		}
+	}
 }
 
 // lent returns the lease that t has, or nil, and whether it needs one.
@@ -103,10 +117,15 @@ func (h *Host) claim(now instant, t *Ticket) bool {
 			front.lend(t)
 		}
 	}
-	if x := t.held; x != nil && x.until != 0 && 2*x.until.since(now) < x.until.since(x.from) {
+	if t.held != nil && !t.held.lasts(now) {
 		h.free(t)
 	}
 	return t.held != nil
+}
+
+// lasts reports whether enough is left of x for a request.
+func (x *held) lasts(now instant) bool {
+	return (x.until == 0 || 2*x.until.since(now) >= x.until.since(x.from)) && x.Valid()
 }
 
 // lend gives t's lease, if it has one, to another ticket.

@@ -174,6 +174,39 @@ func TestALeaseThatIsNearlyOverIsRenewed(t *testing.T) {
 	}
 }
 
+// A lease that may not be sent with any more is not used, and one that was not sent with is given back as such.
+func TestALeaseThatIsNotValid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, sendable := new(desk), time.Second
+		d.grant = func(context.Context, time.Duration) (Lease, error) {
+			return &briefLease{d.leaseFor(time.Minute), time.Now().Add(sendable)}, nil
+		}
+		_, h := sharedHost(d, Rules{MinDelay: time.Hour})
+		var ticket Ticket
+		h.Enter(t.Context(), &ticket)
+		time.Sleep(sendable)
+		h.Start(t.Context(), &ticket, true)
+		d.want(t, 2, "false 1h0m0s")
+		if !ticket.Valid() {
+			t.Error("it was started with a lease that had ended")
+		}
+		time.Sleep(sendable)
+		if ticket.Valid() {
+			t.Error("it may be sent too late")
+		}
+		ticket.End()
+		d.want(t, 2, "false 1h0m0s", "false 1h0m0s")
+	})
+}
+
+// A briefLease may be sent with for a shorter time than it lasts.
+type briefLease struct {
+	Lease
+	until time.Time
+}
+
+func (l *briefLease) Valid() bool { return time.Now().Before(l.until) }
+
 // What is urgent takes the lease of the page that was let in, which gets another one.
 func TestWhatIsUrgentTakesTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

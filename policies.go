@@ -175,16 +175,16 @@ func (p *policies) cacheOf(s *hostSettings, d dialect.Dialect, name string, toke
 	o := policy.Options{Dialect: d, Tokens: tokens, HonorCrawlDelay: s.honorCrawlDelay, Store: p.store, Log: p.report.log}
 	if tell {
 		o.Changed = func(old, new *policy.Policy) { p.changed(s, name, old, new) }
-		o.Learnt = func(n policy.News) { p.learnt(s, name, n) }
+		o.Learnt = p.learnt
+	}
+	if tell && p.read != nil {
+		o.Read = func(pol *policy.Policy) { p.read(s, name, pol) }
 	}
 	return policy.New(o)
 }
 
 // learnt tells listeners of a robots.txt that was read, or could not be.
-func (p *policies) learnt(s *hostSettings, reader string, n policy.News) {
-	if p.read != nil {
-		p.read(s, reader, n.Policy)
-	}
+func (p *policies) learnt(n policy.News) {
 	if !p.report.events.any() {
 		return
 	}

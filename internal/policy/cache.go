@@ -24,14 +24,17 @@ type Options struct {
 	Log             *slog.Logger // nil: nothing is logged
 	MaxWeight       uint64       // bound of the cache in octets, estimated; 0: DefaultMaxWeight
 
+	// Read is called with what was read, from the site or from the store, before the server is given
+	// back (see [Wanted]); nil: nobody is told.
+	Read func(*Policy)
+
 	// Changed is called, after the fact, when what an authority's robots.txt means is no longer
 	// what it was. It runs outside all locks, on no goroutine of a caller of Get; nil: nobody is
 	// told.
 	Changed func(old, new *Policy)
 
 	// Learnt is called for each fetch that has ended, and for each look into the store that spares
-	// one, before anybody gets the policy and before the server is given back (see [Wanted]); nil:
-	// nobody is told. It must be quick.
+	// one, before anybody gets the policy; nil: nobody is told. It must be quick.
 	Learnt func(News)
 }
 

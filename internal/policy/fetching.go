@@ -94,7 +94,11 @@ func (c *Cache) start(a dialect.Authority, how Fetch) *fetching {
 		}
 		defer func() { c.notify(old, f.policy) }()
 		defer c.end(ctx, a, f)
-		f.policy, f.err = c.renew(ctx, a, old, how)
+		var n News
+		n, f.err = c.renew(ctx, a, old, how)
+		if f.policy = n.Policy; f.policy != nil {
+			c.learnt(n)
+		}
 	})
 	return f
 }
@@ -128,9 +132,9 @@ func (c *Cache) notify(old, new *Policy) {
 }
 
 // renew returns what is in force for a after a fetch, or after a look into the store that spares
-// it. It returns nil when ctx was cancelled, which says nothing about the site, and an error when
+// it. There is no policy when ctx was cancelled, which says nothing about the site, and an error when
 // nothing was asked, which does not either.
-func (c *Cache) renew(ctx context.Context, a dialect.Authority, old *Policy, how Fetch) (*Policy, error) {
+func (c *Cache) renew(ctx context.Context, a dialect.Authority, old *Policy, how Fetch) (News, error) {
 	f := c.recall(ctx, a, old)
 	stale := c.stale(f)
 	if stale {
@@ -145,29 +149,29 @@ func (c *Cache) renew(ctx context.Context, a dialect.Authority, old *Policy, how
 		defer done()
 		switch {
 		case ctx.Err() != nil:
-			return nil, nil
+			return News{}, nil
 		case o.unsent != nil && stale:
-			return nil, o.unsent
+			return News{}, o.unsent
 		case o.failure.forbidden():
 			p := c.policyOf(a, f.after(o))
 			c.report(p)
-			c.learnt(News{Policy: p, Old: old})
-			return p, nil
+			return News{Policy: p, Old: old}, nil
 		case stale:
 			f = c.remember(ctx, a, f, o)
 		}
 	}
-	p := c.policyOf(a, f)
+	n := News{Policy: c.policyOf(a, f), Old: old, Stored: !stale}
 	if stale {
-		c.report(p)
+		c.report(n.Policy)
 	}
-	c.keep(p)
-	n := News{Policy: p, Old: old, Stored: !stale}
-	if p.rules() != nil {
+	c.keep(n.Policy)
+	if c.options.Read != nil {
+		c.options.Read(n.Policy)
+	}
+	if n.Policy.rules() != nil {
 		n.Body = f.body
 	}
-	c.learnt(n)
-	return p, nil
+	return n, nil
 }
 
 // stale reports whether the file has to be fetched.

@@ -34,8 +34,9 @@ type Feed struct {
 	// it is q.AddURL. After an error the page counts as refused.
 	Sink func(url string) error
 
-	// MaxURLs is how many sitemap pages are handed on at most, not counting the links on them; 0:
-	// no limit.
+	// MaxURLs is how many pages of sitemaps are handed on at most, by all sites together; 0: no
+	// limit. It bounds nothing else: not what a site's sitemaps may list, which Limits do, nor the
+	// links that callbacks follow. Colly's MaxRequests bounds all pages of a crawl.
 	MaxURLs int
 
 	// Scope is which pages a sitemap may list; the zero value is SameHost.

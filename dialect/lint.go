@@ -48,7 +48,8 @@ const (
 	PlainWildcard            // * or $ where they are not special
 	BadDelay                 // a Crawl-delay that is no number of seconds
 	DelayRead                // a Crawl-delay that is read as another number
-	BadSitemap               // a Sitemap that is no absolute URL
+	BadSitemap               // a Sitemap that is no URL, or not an absolute one where it has to be
+	RelativeSitemap          // a Sitemap that is a relative URL
 	NoDisallow               // a record without a Disallow
 	LineCut                  // a line with a NUL or of extreme length
 	NotUTF8                  // octets that are not UTF-8
@@ -60,29 +61,30 @@ const (
 )
 
 var problemTexts = [numberOfProblems]string{
-	noProblem:     "no problem",
-	NoColon:       "no key and colon, line ignored",
-	UnknownKey:    "unknown key, line ignored",
-	Unsupported:   "key not supported by this dialect, line ignored",
-	TypoIgnored:   "misspelt key, line ignored",
-	TypoAccepted:  "misspelt key, accepted",
-	ColonAdded:    "missing colon, accepted",
-	OrphanRule:    "no User-agent line before, line is for nobody",
-	NamesNobody:   "no product token, group is for nobody",
-	NameCut:       "only the beginning of the name, letters, _ and -, is compared",
-	NoSlash:       "pattern begins with neither / nor *, never matches",
-	EmptyAllow:    "no pattern, line ignored",
-	PlainWildcard: "* and $ stand for themselves in this dialect",
-	BadDelay:      "not a number of seconds, line ignored",
-	DelayRead:     "delay read as another number of seconds",
-	BadSitemap:    "not an absolute URL",
-	NoDisallow:    "record without a Disallow, ignored",
-	LineCut:       "NUL or extreme length, rest of the line ignored",
-	NotUTF8:       "not UTF-8, octets are compared as they stand",
-	UTF16:         "file is UTF-16, not UTF-8, nothing is understood",
-	FileCut:       "file is larger than 500 KiB, rest and cut line ignored",
-	UnsortedQuery: "query not in alphabetical order, never matches",
-	FileRefused:   "whole file refused, every visit fails",
+	noProblem:       "no problem",
+	NoColon:         "no key and colon, line ignored",
+	UnknownKey:      "unknown key, line ignored",
+	Unsupported:     "key not supported by this dialect, line ignored",
+	TypoIgnored:     "misspelt key, line ignored",
+	TypoAccepted:    "misspelt key, accepted",
+	ColonAdded:      "missing colon, accepted",
+	OrphanRule:      "no User-agent line before, line is for nobody",
+	NamesNobody:     "no product token, group is for nobody",
+	NameCut:         "only the beginning of the name, letters, _ and -, is compared",
+	NoSlash:         "pattern begins with neither / nor *, never matches",
+	EmptyAllow:      "no pattern, line ignored",
+	PlainWildcard:   "* and $ stand for themselves in this dialect",
+	BadDelay:        "not a number of seconds, line ignored",
+	DelayRead:       "delay read as another number of seconds",
+	BadSitemap:      "not an absolute URL",
+	RelativeSitemap: "relative URL, resolved against this file's",
+	NoDisallow:      "record without a Disallow, ignored",
+	LineCut:         "NUL or extreme length, rest of the line ignored",
+	NotUTF8:         "not UTF-8, octets are compared as they stand",
+	UTF16:           "file is UTF-16, not UTF-8, nothing is understood",
+	FileCut:         "file is larger than 500 KiB, rest and cut line ignored",
+	UnsortedQuery:   "query not in alphabetical order, never matches",
+	FileRefused:     "whole file refused, every visit fails",
 }
 
 // String returns what is wrong and what became of it.
@@ -220,7 +222,7 @@ func (v *variant) problemOfValue(k kind, value string) Problem {
 		}
 	case sitemapLine:
 		if !isAbsolute(value) {
-			return BadSitemap
+			return RelativeSitemap
 		}
 	}
 	return noProblem

@@ -31,6 +31,7 @@ func TestLint(t *testing.T) {
 		badDelay    = "not a number of seconds, line ignored"
 		delayRead   = "delay read as another number of seconds"
 		noURL       = "not an absolute URL"
+		relative    = "relative URL, resolved against this file's"
 		plain       = "* and $ stand for themselves in this dialect"
 		refused     = "whole file refused, every visit fails"
 		unsorted    = "query not in alphabetical order, never matches"
@@ -61,7 +62,8 @@ func TestLint(t *testing.T) {
 		{"Crawl-delay: 5\nUser-agent: *\nCrawl-delay: 5s\nCrawl-delay: NaN\nCrawl-delay: 1e400\nCrawl-delay: -1\nCrawl-delay: 1,5\nCrawl-delay: 5\nCrawl-delay:\n", encoded,
 			[]string{"line 1: " + orphan + ": Crawl-delay", "line 3: " + badDelay + ": 5s", "line 4: " + badDelay + ": NaN", "line 5: " + badDelay + ": 1e400", "line 6: " + badDelay + ": -1", "line 7: " + badDelay + ": 1,5", "line 9: " + badDelay}},
 		{"User-agent: *\nCrawl-delay: 100\nCrawl-delay: 1.5\n", "coccoc", []string{"line 2: " + delayRead + ": 100", "line 3: " + delayRead + ": 1.5"}},
-		{"Sitemap: /s.xml\nSitemap:\n", modern, []string{"line 1: " + noURL + ": /s.xml", "line 2: " + noURL}},
+		{"Sitemap: /s.xml\nSitemap:\n", "google", []string{"line 1: " + noURL + ": /s.xml", "line 2: " + noURL}},
+		{"Sitemap: /s.xml\nSitemap:\n", "rfc9309 coccoc", []string{"line 1: " + relative + ": /s.xml", "line 2: " + noURL}},
 		{"User-agent: *\nDisallow: /\xE9\nDisallow: /é\n", all, []string{"line 2: not UTF-8, octets are compared as they stand: /\xE9"}},
 		{"\xFF\xFEU\x00s\x00e\x00r\x00", modern, []string{"file is UTF-16, not UTF-8, nothing is understood"}},
 		{"User-agent: *\nDisallow: /a\x00b\n", "google", []string{"line 2: NUL or extreme length, rest of the line ignored"}},

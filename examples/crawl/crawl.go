@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -21,6 +22,7 @@ func crawl(ctx context.Context, j job, p *progress) (*report, error) {
 		colly.Async(),
 		colly.StdlibContext(ctx),
 		colly.MaxDepth(j.depth),
+		colly.MaxRequests(uint32(j.pages)),
 		colly.UserAgent(j.tokens[0]+"/1.0 (+https://github.com/collyrobots/collyrobots)"))
 	if j.transport != nil {
 		c.WithTransport(j.transport)
@@ -28,6 +30,7 @@ func crawl(ctx context.Context, j job, p *progress) (*report, error) {
 	if err := c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: j.parallelism}); err != nil {
 		return nil, err
 	}
+	c.OnRequest(func(*colly.Request) { s.requests.Add(1) })
 	robots, err := c.WithRobots(s.options(j)...)
 	if err != nil {
 		return nil, err
@@ -48,6 +51,7 @@ func crawl(ctx context.Context, j job, p *progress) (*report, error) {
 	stop()
 	p.close()
 	s.report.finish(robots.Stats(), ctx.Err() != nil)
+	s.report.full = j.pages > 0 && s.requests.Load() >= int64(j.pages)
 	return s.report, robots.Close()
 }
 
@@ -64,6 +68,7 @@ type spider struct {
 	robots   *collyrobots.Plugin
 	report   *report
 	progress *progress
+	requests atomic.Int64 // for pages
 
 	mu    sync.Mutex
 	sites map[string]bool // hosts that links are followed on

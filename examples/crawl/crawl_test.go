@@ -208,6 +208,8 @@ func TestRun(t *testing.T) {
 		stderr string
 	}{
 		{"demo", []string{"-depth=1", "-sitemaps=false"}, 0, `slow\.test +1 +0 +1s`, `demo sites`},
+		{"a bound", []string{"-pages=7"}, 0, `No more pages may be asked for`, `demo sites`},
+		{"negative bound", []string{"-pages=-1"}, 2, ``, `-pages -1: not between`},
 		{"a URL", []string{site.URL}, 0, `127\.0\.0\.1:\d+ +1 +0 +- +250ms`, `200 +` + regexp.QuoteMeta(site.URL)},
 		{"a start page that is not there", []string{site.URL + "/gone"}, 1, `Failed \(1\):\n.*/gone +Not Found`, ``},
 		{"a site that does not answer", []string{silent.URL}, 1, `(?s)unreachable: dial tcp.*refused.*Not every start URL was answered`, ``},

@@ -17,6 +17,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"os"
@@ -40,6 +41,7 @@ type job struct {
 	dialect     dialect.Dialect
 	tokens      []string // as whom: the product tokens, the most specific first
 	depth       int      // of links from the start pages, which are 1; 0: no limit
+	pages       int      // at most; 0: no limit
 	parallelism int      // requests under way at once, whatever their hosts
 	sitemaps    bool
 	minDelay    time.Duration     // between two requests to one host, whatever it asks for
@@ -86,6 +88,7 @@ func parse(args []string, stderr io.Writer) (job, error) {
 	name := flags.String("dialect", "rfc9309", "whose reading of robots.txt to obey: "+dialects())
 	token := flags.String("token", "ExampleBot", "`names` that robots.txt may call this crawler by, the most specific first, with commas")
 	flags.IntVar(&j.depth, "depth", 3, "how many pages deep to follow links, the start page being the first; 0: all the way")
+	flags.IntVar(&j.pages, "pages", 10_000, "most pages to ask for, on all sites together; 0: no limit")
 	flags.IntVar(&j.parallelism, "parallelism", 8, "requests under way at once")
 	flags.BoolVar(&j.sitemaps, "sitemaps", true, "crawl what the sites' sitemaps list; -sitemaps=false does not")
 	if err := flags.Parse(args); err != nil {
@@ -105,6 +108,8 @@ func parse(args []string, stderr io.Writer) (job, error) {
 		return job{}, errors.New("-token: a crawler needs a name")
 	case j.depth < 0:
 		return job{}, fmt.Errorf("-depth %d: is negative; 0 means no limit", j.depth)
+	case j.pages < 0 || j.pages > math.MaxInt32:
+		return job{}, fmt.Errorf("-pages %d: not between 0, which means no limit, and 2147483647", j.pages)
 	case j.parallelism < 1:
 		return job{}, fmt.Errorf("-parallelism %d: at least 1 is needed", j.parallelism)
 	}

@@ -22,6 +22,7 @@ type report struct {
 	failures    map[string]error                // by URL
 	startFailed bool
 	interrupted bool
+	full        bool // as many pages were asked for as may be
 	stats       collyrobots.Stats
 }
 
@@ -63,6 +64,9 @@ func (r *report) print(w io.Writer) {
 	r.printFailures(w)
 	if r.startFailed {
 		fmt.Fprintln(w, "\nNot every start URL was answered.")
+	}
+	if r.full {
+		fmt.Fprintln(w, "\nNo more pages may be asked for (-pages): there may be more to crawl.")
 	}
 	if r.interrupted {
 		fmt.Fprintln(w, "\nInterrupted: there was more to crawl.")

@@ -145,14 +145,14 @@ func (o *outside) add(needs Scope, loc string) {
 }
 
 // tellOutside logs, once for a file, that pages of it were out of scope, with the scope that would
-// let most of them in.
+// let most of them in, of equals the narrowest.
 func (w *walk) tellOutside(x *file) {
 	o := w.outside
 	w.outside = outside{}
 	if o.count == 0 {
 		return
 	}
-	best := AnySite
+	best := SameHost
 	for kind := range o.kinds {
 		if o.kinds[kind].count > o.kinds[best].count {
 			best = Scope(kind)

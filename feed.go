@@ -15,6 +15,7 @@ import (
 // registered after Attach run when the reading is done. Colly calls neither hook for a page whose
 // character set DetectCharset does not find: then they are read ten seconds later if the collector
 // is Async, which Wait waits for, at the end of a [Collector.Visit], or else after the next page.
+// The sitemaps of a site that a Host header asks for at another address are not read.
 //
 // A page is fed if it is in Scope and its robots.txt allows it. The context of a fed request has
 // CtxSitemap and CtxLastMod.
@@ -58,7 +59,10 @@ type Feed struct {
 	// Resume goes on where the last run with the same Store stopped: files that have not changed
 	// since all their pages were done are left out, and of one that was interrupted the pages that
 	// are not done are handed on. A page is done when its callbacks have run or it was denied; one
-	// that failed is tried again by the next runs, three times in all. It needs a Store.
+	// that failed is tried again by the next runs, three times in all. A page that goes to a Sink
+	// is done when that returns nil. It needs a Store, which one run uses at a time, and a collector
+	// that does not remember which pages an earlier run has visited: of those it refuses some that
+	// were in flight.
 	Resume bool
 
 	// Limits bound what a sitemap may cost; the zero value has defaults. Limits.Time is the time in

@@ -216,8 +216,8 @@ func feeding(rng *rand.Rand, n int) robotstest.Sites {
 	return sites
 }
 
-// However sites name each other, no crawl waits for itself: a bubble in which all goroutines do is a
-// failure. All hosts are met.
+// However sites name each other, no crawl waits for itself: a bubble in which all goroutines do is
+// a failure. All hosts are met.
 func TestNoWebOfSitesHangs(t *testing.T) {
 	const hosts = 100
 	for seed := range uint64(2) {

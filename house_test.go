@@ -24,10 +24,13 @@ const importRules = `
 	dialect/temoto.go: github.com/temoto/robotstxt
 
 	# io.Reader in, entries out. Whoever calls does the fetching.
-	sitemap:           ./internal/redact golang.org/x/net/html/charset !os !net/http !log
+	sitemap:           ./internal/redact ./internal/weburl golang.org/x/net/html/charset !os !net/http !log
 
 	# Text for people, without passwords.
 	internal/redact:   !net/http !log
+
+	# URLs as crawlers take them.
+	internal/weburl:   !net/http !log
 
 	# Durable records. A heavy back end is a module of its own.
 	store:             !net/http !log
@@ -41,7 +44,7 @@ const importRules = `
 	internal/policy:   ./dialect ./store ./internal/redact github.com/maypok86/otter/v2
 
 	# The walk of a site's sitemaps. Knows sitemaps, not Colly.
-	internal/feed:     ./dialect ./sitemap ./store ./internal/redact golang.org/x/net/publicsuffix
+	internal/feed:     ./dialect ./sitemap ./store ./internal/redact ./internal/weburl golang.org/x/net/publicsuffix
 
 	# The one place that looks inside Colly.
 	internal/backend:  github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/collyrobots/collyrobots/internal/weburl"
 )
 
 // plain holds the octets that may stand in a location behind its host and
@@ -96,33 +98,13 @@ func (r *Reader) resolve(s string) string {
 	if s[0] == '&' {
 		return ""
 	}
-	ref, err := url.Parse(escapeStray(s))
+	ref, err := weburl.Parse(s)
 	if err != nil {
 		return ""
 	}
 	u := r.base.ResolveReference(ref)
 	u.Fragment, u.RawFragment = "", ""
 	return absolute(u.String())
-}
-
-// escapeStray escapes what net/url would refuse a reference for and crawlers
-// do not: percent signs that begin no escape, and control characters.
-func escapeStray(s string) string {
-	const hex = "0123456789ABCDEF"
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c < ' ' || c == 0x7f || c == '%' && !(i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2])) {
-			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
-			continue
-		}
-		b.WriteByte(c)
-	}
-	return b.String()
-}
-
-func isHex(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
 // trim removes what looks blank around a text, the zero-width characters

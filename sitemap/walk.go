@@ -207,3 +207,7 @@ func unhex(c byte) byte {
 	}
 	return lower(c) - 'a' + 10
 }
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}

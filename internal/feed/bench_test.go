@@ -48,8 +48,8 @@ func document(from, n int) []byte {
 	return b.Bytes()
 }
 
-// BenchmarkFeed compares feeding a URL with decoding it by encoding/xml. ns/url of Sink are to be at
-// most 0.22 of the other's: that is the ratio, which says so on a busy machine as well.
+// BenchmarkFeed compares feeding a URL with decoding it by encoding/xml. ns/url of Sink are to be
+// at most 0.22 of the other's: that is the ratio, which says so on a busy machine as well.
 func BenchmarkFeed(b *testing.B) {
 	const n = 50_000
 	doc := document(0, n)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/redact"
+	"github.com/collyrobots/collyrobots/internal/weburl"
 )
 
 // Octets of a URL that need no thought, as bits: they mean the same in every way of writing it.
@@ -68,39 +69,17 @@ func span(s string, bit uint8) int {
 	return len(s)
 }
 
-// parseURL fills u with a location. What crawlers visit and net/url refuses, percent signs that
-// begin no escape and control characters, it takes for escaped.
+// parseURL fills u with a location, which may be one that crawlers visit and net/url refuses.
 func parseURL(loc string, u *url.URL) error {
 	if plainURL(loc, u) {
 		return nil
 	}
-	parsed, err := url.Parse(loc)
+	parsed, err := weburl.Parse(loc)
 	if err != nil {
-		if parsed, err = url.Parse(escapeStray(loc)); err != nil {
-			return redact.ParseError(err)
-		}
+		return redact.ParseError(err)
 	}
 	*u = *parsed
 	return nil
-}
-
-// escapeStray escapes what net/url refuses behind a host.
-func escapeStray(s string) string {
-	const hex = "0123456789ABCDEF"
-	var b strings.Builder
-	for i := range len(s) {
-		c := s[i]
-		if c < ' ' || c == 0x7f || c == '%' && !(i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2])) {
-			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
-			continue
-		}
-		b.WriteByte(c)
-	}
-	return b.String()
-}
-
-func isHex(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
 // resolve returns loc as seen from the robots.txt of a site.

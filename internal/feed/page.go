@@ -106,8 +106,8 @@ func (w *walk) inScope(x *file, loc string) bool {
 }
 
 // claim notes a page that is listed, and reports whether it is the first time. Until it is known
-// what becomes of it, no file that lists it is done: a page may wait for long to be handed on, while
-// another walk comes to it.
+// what becomes of it, no file that lists it is done: a page may wait for long to be handed on,
+// while another walk comes to it.
 func (w *walk) claim(p *page) bool {
 	if p.check == nil || w.NewestFirst {
 		return w.see(p.hash)

@@ -90,18 +90,16 @@ func (d *Display) Close() {
 	}
 }
 
-// erase goes to the first of the lines shown and empties the screen from there.
+// erase empties the lines shown and goes to the first of them. It empties one after the other: some
+// terminals keep what is cleared at once in their history.
 func (d *Display) erase(b *bytes.Buffer) {
 	if len(d.shown) == 0 {
 		return
 	}
-	rows, size := -1, d.size()
+	rows, size := 0, d.size()
 	for _, columns := range d.shown {
 		rows += 1 + max(columns-1, 0)/size // more than one if the terminal has become narrower
 	}
-	if rows > 0 {
-		fmt.Fprintf(b, "\x1b[%dA", rows)
-	}
-	b.WriteString("\r\x1b[J")
+	b.WriteString("\r\x1b[2K" + strings.Repeat("\x1b[1A\x1b[2K", rows-1))
 	d.shown = d.shown[:0]
 }

@@ -171,16 +171,17 @@ type screen struct {
 func (s *screen) Write(p []byte) (int, error) {
 	for text := string(p); text != ""; {
 		switch {
-		case strings.HasPrefix(text, "\x1b[J"):
-			s.rows, text = append(s.rows[:s.at:s.at], ""), text[3:]
-		case strings.HasPrefix(text, "\x1b["):
-			s.at -= int(text[2] - '0')
-			text = text[4:]
+		case strings.HasPrefix(text, "\x1b[2K"):
+			s.rows[s.at], text = "", text[4:]
+		case strings.HasPrefix(text, "\x1b[1A"):
+			s.at, text = s.at-1, text[4:]
 		case text[0] == '\r':
 			text = text[1:] // what is written next is always an escape
 		case text[0] == '\n':
-			s.at++
-			s.rows, text = append(s.rows[:s.at:s.at], ""), text[1:]
+			if s.at++; s.at == len(s.rows) {
+				s.rows = append(s.rows, "")
+			}
+			text = text[1:]
 		default:
 			if len(s.rows) == 0 {
 				s.rows = []string{""}
@@ -201,14 +202,14 @@ func TestDisplay(t *testing.T) {
 	d := &Display{w: s, live: true, size: func() int { return s.columns }}
 	want := func(rows ...string) {
 		t.Helper()
-		if got := strings.Join(s.rows, "\n"); got != strings.Join(rows, "\n") {
+		if got := strings.TrimRight(strings.Join(s.rows, "\n"), "\n"); got != strings.Join(rows, "\n") {
 			t.Fatalf("screen:\n%s\nwant\n%s", got, strings.Join(rows, "\n"))
 		}
 	}
 	d.Show("one", "two")
 	want("one", "two")
 	d.Printf("%s stays", "a\x1b[1m")
-	want(`a\x1b[1m stays`, "")
+	want(`a\x1b[1m stays`)
 	d.Show("1", "2", "3")
 	d.Show("four")
 	want(`a\x1b[1m stays`, "four")
@@ -220,7 +221,7 @@ func TestDisplay(t *testing.T) {
 	d.Show("7")
 	want(`a\x1b[1m stays`, `log\x07`, "more", "7")
 	d.Close()
-	want(`a\x1b[1m stays`, `log\x07`, "more", "")
+	want(`a\x1b[1m stays`, `log\x07`, "more")
 }
 
 // Elsewhere nothing is rewritten.

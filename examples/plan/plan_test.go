@@ -1,0 +1,466 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+	"unicode"
+
+	"go.uber.org/goleak"
+
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// program is the file of the program, built once. The tests use it as its users do.
+var program = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "plan")
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "plan")
+	out, err := exec.Command("go", "build", "-o", file, ".").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return file, nil
+})
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if file, err := program(); err == nil {
+		os.RemoveAll(filepath.Dir(file))
+	}
+	if err := goleak.Find(); err != nil && status == 0 {
+		fmt.Println(err)
+		status = 1
+	}
+	os.Exit(status)
+}
+
+// A network is a web that a program on this machine reaches by a proxy. Its hosts speak http alone.
+type network struct {
+	*robotstest.Web
+	proxy string
+}
+
+func newNetwork(t *testing.T, sites robotstest.Sites) *network {
+	t.Helper()
+	web := robotstest.New(t, sites)
+	reverse := &httputil.ReverseProxy{
+		Transport:     web.Transport(),
+		FlushInterval: -1, // at once
+		Rewrite:       func(r *httputil.ProxyRequest) { r.Out.URL = r.In.URL },
+		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodConnect {
+			panic(http.ErrAbortHandler)
+		}
+		reverse.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return &network{web, server.URL}
+}
+
+// command returns the program with arguments.
+func (n *network) command(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	file, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), file, args...)
+	cmd.Env = append(os.Environ(), "NO_COLOR=1")
+	if n != nil {
+		cmd.Env = append(cmd.Env, "HTTP_PROXY="+n.proxy, "HTTPS_PROXY="+n.proxy, "NO_PROXY=")
+	}
+	return cmd
+}
+
+// run runs the program to its end.
+func (n *network) run(t *testing.T, stdin string, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	cmd := n.command(t, args...)
+	var out, err bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &err
+	if fault := cmd.Run(); cmd.ProcessState == nil {
+		t.Fatal(fault)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), err.String()
+}
+
+// listing returns a sitemap of n pages of a host.
+func listing(host string, n int, day string) string {
+	var locs []string
+	for i := range n {
+		locs = append(locs, strings.TrimLeft(fmt.Sprintf("%s http://%s/%d", day, host, i), " "))
+	}
+	return robotstest.Sitemap(locs...)
+}
+
+func someSites() robotstest.Sites {
+	recently := time.Now().AddDate(0, 0, -2).Format(time.DateOnly)
+	return robotstest.Sites{
+		"slow.test": {
+			"/robots.txt": "User-agent: *\nDisallow: /1\nCrawl-delay: 0.4\nSitemap: http://slow.test/map.xml\n",
+			"/map.xml":    listing("slow.test", 1200, "2020-01-01"),
+		},
+		"shop.test": {
+			"/robots.txt":  "User-agent: *\nDisallow: /*0$\n",
+			"/sitemap.xml": listing("shop.test", 300, recently),
+		},
+		"bare.test":   {"/robots.txt": "User-agent: *\nDisallow: /x\n"},
+		"closed.test": {"/robots.txt": "User-agent: *\nDisallow: /\n"},
+		"busy.test":   {"/robots.txt": 503},
+	}
+}
+
+// TestPlan plans some sites of which one does not exist, and holds the report to what the sites say.
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	web := newNetwork(t, someSites())
+	status, out, progress := web.run(t, "", "slow.test", "shop.test", "bare.test", "closed.test", "busy.test", "gone.test")
+	t.Log("\n" + out)
+	if status != 0 {
+		t.Errorf("status %d\n%s", status, progress)
+	}
+	for _, want := range []string{
+		`^6 hosts looked at in .*, 2 without an answer\. The crawl is ExampleBot/1\.0 under rfc9309, with at least 250ms between`,
+		`\n  slow\.test +1,200 +311 +889 +400ms +3 +5m56s\n`,
+		`\n  shop\.test +300 +30 +270 +250ms +- +1m8s\n`,
+		`\n  bare\.test +0 +0 +- +250ms +- +- +no sitemap\n`,
+		`\n  closed\.test +0 +0 +- +250ms +- +- +start page denied: line 2: Disallow: /; no sitemap\n`,
+		`\n  busy\.test +- +- +- +- +- +- +unreachable: .*503\n`,
+		`\n  gone\.test +- +- +- +- +- +- +unreachable: `,
+		`\n  slow\.test +google +allowed +\* +- +- +311\n`,
+		`\n  slow\.test +coccoc +allowed +\* +1s +3 +311\n`,
+		`\n  shop\.test +original1994 +allowed +\* +- +- +0\n`,
+		`\n +1 +2 +5 +all 6\n  as planned +7m3s +5m56s +5m56s +5m56s\n`,
+		`\n  only what changed in the last 7 days \(Feed\.Since\) +1m8s +1m8s`,
+		`\n  at most 100 pages of a host \(Feed\.MaxURLs\) +1m5s +40s +40s +40s\n`,
+		`\n  slow\.test takes 5m56s: 889 pages, 400ms each; line 3 of its robots\.txt asks for that\.\n`,
+		`\n  Without slow\.test, all others take 1m8s side by side\.\n`,
+		`\n  closed\.test: robots\.txt denies the start page, and no sitemap lists another: ask the owner`,
+		`\n  busy\.test and gone\.test: no answer now: look again at another hour`,
+		`\n  bare\.test: no sitemap lists pages`,
+	} {
+		if !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("the plan has no %s", want)
+		}
+	}
+	if n := strings.Count(progress, "\n"); n != 6 || !regexp.MustCompile(`(?m)^\d of 6  shop\.test  270 pages, 1m8s$`).MatchString(progress) {
+		t.Errorf("progress:\n%s", progress)
+	}
+	wantPolite(t, web)
+}
+
+// wantPolite makes sure that nothing was asked for but robots.txt, once for each scheme, and sitemaps, no sooner than the hosts allow.
+func wantPolite(t *testing.T, web *network) {
+	t.Helper()
+	robotstest.Verify(t, web.Web, dialect.RFC9309())
+	asked := make(map[string]int)
+	for _, r := range web.Log("") {
+		asked[r.Host+r.URI]++
+		if r.URI != "/robots.txt" && !strings.Contains(r.URI, "map") {
+			t.Errorf("%s%s was asked for", r.Host, r.URI)
+		}
+	}
+	for what, n := range asked {
+		if n > 1 {
+			t.Errorf("%s was asked for %d times", what, n)
+		}
+	}
+}
+
+// TestNarrow prints the same into a terminal of 50 columns, in which no line is longer.
+func TestNarrow(t *testing.T) {
+	t.Parallel()
+	tmux := tmuxOf(t)
+	web := newNetwork(t, someSites())
+	screen := tmux.run(web.command(t, "slow.test", "shop.test", "a-host-with-a-long-name.example.test"), 50, 60)
+	t.Log("\n" + screen)
+	for line := range strings.Lines(screen) {
+		if n := len([]rune(strings.TrimRight(line, " \n"))); n > 50 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	for _, want := range []string{`  slow\.test +889 +400ms +5m56s\n`, `  a-host-with-[^ ]*…? `, `  as planned +7m3s +5m56s`, `exit 0`} {
+		if !regexp.MustCompile(want).MatchString(screen) {
+			t.Errorf("the screen has no %s", want)
+		}
+	}
+	if strings.Contains(screen, "looking at") {
+		t.Error("the progress is still there")
+	}
+}
+
+// TestLive sees the progress on a terminal, and then Ctrl-C ends it with a plan.
+func TestLive(t *testing.T) {
+	t.Parallel()
+	tmux := tmuxOf(t)
+	sites := someSites()
+	sites["stuck.test"] = robotstest.Site{"/robots.txt": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }}
+	web := newNetwork(t, sites)
+	tmux.start(web.command(t, "shop.test", "stuck.test"), 70, 30)
+	tmux.waitFor(`1 of 2 hosts looked at, 300 pages listed\nlooking at stuck\.test for`)
+	tmux.keys("C-c")
+	screen := tmux.waitFor(`exit 1`)
+	for _, want := range []string{`Interrupted: this is what was known`, `  shop\.test .* 1m8s`, `  stuck\.test .*interrupted`, `plan: interrupted after 1 of 2 hosts`} {
+		if !regexp.MustCompile(want).MatchString(screen) {
+			t.Errorf("the screen has no %s:\n%s", want, screen)
+		}
+	}
+	if strings.Contains(screen, "looking at") {
+		t.Errorf("the progress is still there:\n%s", screen)
+	}
+}
+
+// TestJSON reads the plan back and works it out once more.
+func TestJSON(t *testing.T) {
+	t.Parallel()
+	web := newNetwork(t, someSites())
+	status, out, _ := web.run(t, "", "-json", "-max=500", "-since=30d", "-delay=100ms", "-agent=NamedBot/2.0", "slow.test", "shop.test", "gone.test")
+	var p plan
+	if err := json.Unmarshal([]byte(out), &p); err != nil || status != 0 {
+		t.Fatal(status, err, out)
+	}
+	if p.Agent != "NamedBot/2.0" || p.Dialect != "rfc9309" || p.Max != 500 || p.Since == "" || len(p.Hosts) != 3 || len(p.Hosts[0].Dialects) != 5 {
+		t.Errorf("%+v", p)
+	}
+	if h := p.Hosts[0]; h.Listed != 1200 || h.Denied != 311 || h.Old != 889 || h.Pages != 0 || h.Time != 0 || h.Line != 3 || !h.Asked || h.Delay != duration(400*time.Millisecond) {
+		t.Errorf("%+v", h)
+	}
+	if h := p.Hosts[1]; h.Pages != 270 || h.Recent != (changes{0, 270, 270, 270}) || h.Asked || h.Time != duration(27*time.Second) || h.URL != "http://shop.test/" {
+		t.Errorf("%+v", h)
+	}
+	if h := p.Hosts[2]; h.Error == "" || h.Host != "gone.test" {
+		t.Errorf("%+v", h)
+	}
+	if len(p.Schedules) == 0 || !slices.Equal(p.Schedules[0].Totals, []total{{1, duration(27 * time.Second)}, {2, duration(27 * time.Second)}, {3, duration(27 * time.Second)}}) {
+		t.Errorf("%+v", p.Schedules)
+	}
+}
+
+// TestManyHosts plans 500 hosts of which half are dead, from a file with lines that are none, in less than ten seconds.
+func TestManyHosts(t *testing.T) {
+	t.Parallel()
+	sites := make(robotstest.Sites)
+	file := "# hosts to plan\n\nnot a host\nhttp://\nh001.test\nftp://h002.test/\nHTTP://H001.TEST/page\n"
+	for i := range 500 {
+		name := fmt.Sprintf("h%03d.test", i)
+		file += "http://" + name + "/ # a comment\n"
+		if i%2 == 0 {
+			sites[name] = robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /0\n", "/sitemap.xml": listing(name, 1+i/10, "")}
+		}
+	}
+	web := newNetwork(t, sites)
+	status, out, stderr := web.run(t, file, "-hosts=-", "-delay=20ms", "-rows=10")
+	if status != 0 {
+		t.Errorf("status %d", status)
+	}
+	for _, want := range []string{
+		"500 hosts looked at in .*, 250 without an answer", `\n  h498\.test +50 +1 +49 +20ms`, `\n  h001\.test .*unreachable`, `\n  and 480 more: -rows 0 shows all\n`,
+		`\n +1 +2 +5 +10 +20 +all 500\n`, `h001\.test and 249 more hosts: no answer now`,
+	} {
+		if !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("the plan has no %s:\n%s", want, out)
+		}
+	}
+	for _, want := range []string{
+		"plan: line 3 names no host and is left out: not a host\n", "plan: line 4 names no host and is left out: http://\n", "plan: line 6 names no host",
+		"plan: 2 hosts named more than once", "500 of 500  ",
+	} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("stderr has no %q:\n%.1000s", want, stderr)
+		}
+	}
+	if !strings.Contains(out, "  as planned") || strings.Count(out, "\n") > 60 {
+		t.Errorf("the plan is no page:\n%s", out)
+	}
+	wantPolite(t, web)
+}
+
+// TestInterrupted ends the looking by SIGTERM: there is a plan of what was known.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	sites := someSites()
+	reached := make(chan struct{}, 1)
+	sites["stuck.test"] = robotstest.Site{
+		"/robots.txt": "User-agent: *\nSitemap: http://stuck.test/map1\nSitemap: http://stuck.test/map2\n",
+		"/map1":       listing("stuck.test", 2000, ""),
+		"/map2":       func(_ http.ResponseWriter, r *http.Request) { reached <- struct{}{}; <-r.Context().Done() },
+	}
+	web := newNetwork(t, sites)
+	cmd := web.command(t, "-parallel=1", "shop.test", "stuck.test", "slow.test")
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-reached
+	cmd.Process.Signal(syscall.SIGTERM)
+	cmd.Wait()
+	if cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("%v\n%s", cmd.ProcessState, stderr.String())
+	}
+	for _, want := range []string{`Interrupted: this is what was known`, `\n  shop\.test +300 +30 +270 `, `\n  stuck\.test +2,000 +0 +≥2,000 .*interrupted before all`, `\n  slow\.test .*interrupted before it was looked at\n`} {
+		if !regexp.MustCompile(want).MatchString(out.String()) {
+			t.Errorf("the plan has no %s:\n%s", want, out.String())
+		}
+	}
+}
+
+// A host whose delay is longer than the looking, and one whose sitemap does not end, are planned as far as they are known.
+func TestUnread(t *testing.T) {
+	t.Parallel()
+	web := newNetwork(t, robotstest.Sites{
+		"slow.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 120\nSitemap: http://slow.test/map.xml\n", "/map.xml": listing("slow.test", 5, "")},
+		"long.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 0.6\nSitemap: /map1\nSitemap: /map2\nSitemap: /map3\n",
+			"/map1": listing("long.test", 3, ""), "/map2": listing("long.test", 5, ""), "/map3": listing("long.test", 7, "")},
+		"broken.test": {"/robots.txt": "Sitemap: /map.xml\nSitemap: /a\nSitemap: /b", "/map.xml": listing("broken.test", 1, ""), "/a": "<html>", "/b": 500},
+		"odd.test":    {"/robots.txt": "User-agent: *\nCrawl-delay: 1s\n"},
+		"mute.test":   {"/robots.txt": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
+	})
+	status, out, _ := web.run(t, "", "-look=1s", "http://slow.test", "http://long.test", "http://broken.test/page", "http://mute.test", "http://odd.test")
+	if status != 0 {
+		t.Errorf("status %d", status)
+	}
+	for _, want := range []string{
+		`  slow\.test +0 +0 +\? +2m +2 +\? +the sitemaps are not read: the next request may start only 2m0s after robots\.txt, and -look is 1s\n`,
+		`  long\.test +3 +0 +≥3 +600ms +2 +≥1\.8s +not all sitemaps were read within 1s`,
+		`  broken\.test +1 +0 +1 .* 2 faults in sitemaps: .*broken\.test/a.*not a sitemap\n`, `  odd\.test +temoto +denied .* line 2, for which temoto refuses the file: Crawl-delay: 1s\n`, `  mute\.test .* no answer within 1s\n`, `  slow\.test: at the 2m that its robots\.txt asks for \(line 2\), every 1,000 pages take 33h20m`, `slow\.test and long\.test: not all pages are counted: a longer -look finds more`,
+	} {
+		if !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("the plan has no %s:\n%s", want, out)
+		}
+	}
+}
+
+// Each mistake on the command line is one line, and status 2.
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, []byte("# nothing\n\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		want string
+		args []string
+	}{
+		{"which site?", nil},
+		{"/does/not/exist", []string{"-hosts=/does/not/exist"}},
+		{"is a directory", []string{"-hosts=/"}},
+		{empty + " is empty", []string{"-hosts", empty}},
+		{"standard input names no host: line 2 is what is this?", []string{"-hosts=-"}},
+		{"a.test: with -hosts all sites", []string{"-hosts", empty, "a.test"}},
+		{"unknown; there are rfc9309, google", []string{"-dialect=bing", "a.test"}},
+		{"-look 1ms: at least 1s", []string{"-look=1ms", "a.test"}},
+		{"-parallel 0", []string{"-parallel=0", "a.test"}},
+		{"-delay 0s: at least 1ms", []string{"-delay=0", "a.test"}},
+		{"-max and -rows", []string{"-max=-1", "a.test"}},
+		{"-since yesterday: want a day", []string{"-since=yesterday", "a.test"}},
+		{"-since -3d", []string{"-since=-3d", "a.test"}},
+		{`-fast`, []string{"-fast", "a.test"}},
+		{"-max: flags come before the sites", []string{"a.test", "-max", "7"}},
+		{"ftp://a.test/ is no host", []string{"ftp://a.test/"}},
+		{`a\x1b[1m is no host`, []string{"a\x1b[1m"}},
+		{`http://xxxxx@a.test:x/ is no host`, []string{"http://joe:secret@a.test:x/"}},
+	} {
+		status, stdout, stderr := (*network)(nil).run(t, "\nwhat is this?\n", test.args...)
+		if status != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "plan: ") || !strings.Contains(stderr, test.want) {
+			t.Errorf("%q: status %d, stdout %q, stderr %q", test.args, status, stdout, stderr)
+		}
+	}
+	if status, stdout, stderr := (*network)(nil).run(t, "", "-h"); status != 0 || stdout != "" || !strings.Contains(stderr, "Usage: plan") {
+		t.Errorf("-h: status %d, %q, %q", status, stdout, stderr)
+	}
+}
+
+// TestStrangers: nothing that a site, a file or the command line says is obeyed by a terminal, and no password is shown.
+func TestStrangers(t *testing.T) {
+	t.Parallel()
+	const evil = "\x1b]0;owned\a\x1b[2J\u009b31m\u202e\x7f"
+	web := newNetwork(t, robotstest.Sites{"a.test": {
+		"/robots.txt":  "User-agent: *\nUser-agent: Example" + evil + "\nDisallow: /" + evil + "\nDisallow: /*" + evil + "\nDisallow: /\nSitemap: http://joe:secret@a.test/" + evil + "\n",
+		"/sitemap.xml": "<urlset><url><loc>" + evil + "</loc></url></urlset>",
+	}})
+	for _, args := range [][]string{{}, {"-json"}} {
+		_, stdout, stderr := web.run(t, evil+"\nhttp://joe:secret@a.test/"+url.PathEscape(evil)+"\n", append(args, "-hosts=-", "-agent=Example/1")...)
+		if strings.ContainsFunc(stdout+stderr, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) || strings.Contains(stdout+stderr, "secret") || !strings.Contains(stdout, "a.test") {
+			t.Errorf("%v: %q %q", args, stdout, stderr)
+		}
+	}
+}
+
+// A terminal is a session of tmux.
+type terminal struct {
+	t    *testing.T
+	name string
+}
+
+func tmuxOf(t *testing.T) *terminal {
+	t.Helper()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("there is no tmux, which is the terminal of this test (apt-get install tmux)")
+	}
+	return &terminal{t, fmt.Sprintf("plan-%d-%s", os.Getpid(), t.Name())}
+}
+
+func (x *terminal) tmux(args ...string) string {
+	x.t.Helper()
+	out, err := exec.Command("tmux", append([]string{"-L", x.name}, args...)...).CombinedOutput()
+	if err != nil {
+		x.t.Fatalf("tmux %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// start runs a command in a terminal of its own, which says how it ended.
+func (x *terminal) start(cmd *exec.Cmd, columns, rows int) {
+	x.t.Helper()
+	line := "trap : INT; env"
+	for _, variable := range cmd.Env {
+		if strings.Contains(variable, "PROXY=") {
+			line += " '" + variable + "'"
+		}
+	}
+	line += " '" + strings.Join(cmd.Args, "' '") + "'; echo exit $?; sleep 60"
+	x.tmux("-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(columns), "-y", fmt.Sprint(rows), "sh", "-c", line)
+	x.t.Cleanup(func() { exec.Command("tmux", "-L", x.name, "kill-server").Run() })
+}
+
+func (x *terminal) keys(keys string) { x.tmux("send-keys", keys) }
+
+// waitFor returns the screen once it matches.
+func (x *terminal) waitFor(pattern string) (screen string) {
+	x.t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if screen = x.tmux("capture-pane", "-p"); regexp.MustCompile(pattern).MatchString(screen) {
+			return screen
+		}
+	}
+	x.t.Fatalf("the screen has no %s:\n%s", pattern, screen)
+	return ""
+}
+
+// run returns the screen at the end of a command.
+func (x *terminal) run(cmd *exec.Cmd, columns, rows int) string {
+	x.t.Helper()
+	x.start(cmd, columns, rows)
+	return x.waitFor(`exit \d`)
+}

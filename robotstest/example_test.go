@@ -10,6 +10,26 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
+// A spider under test: crawl is yours, and takes the transport of its collector. In a test it is
+// followed by [robotstest.Verify]; see the test at the top.
+func Example() {
+	web := robotstest.New(nil, robotstest.Sites{"shop.test": {
+		"/robots.txt": "User-agent: *\nDisallow: /cart\n",
+		"/":           robotstest.Page("/tea", "/cart/1"),
+		"/tea":        robotstest.Page("/", "/tea/green"),
+		"/tea/green":  robotstest.Page(),
+		"/cart/1":     robotstest.Page(),
+	}})
+	defer web.Close()
+
+	if err := crawl(web.Transport(), "http://shop.test/"); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(web.Log("shop.test").URIs())
+	// Output:
+	// /robots.txt / /tea /tea/green
+}
+
 // In an Example there is no test: the web is closed by hand. It listens on the loopback interface,
 // where time is the world's.
 func ExampleNew() {

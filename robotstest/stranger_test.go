@@ -95,6 +95,33 @@ func TestStranger(t *testing.T) {
 	})
 }
 
+// TestStrangerByDefaultTransport tests a spider that cannot be told which transport to use.
+func TestStrangerByDefaultTransport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := robotstest.New(t, bookshop())
+		before := http.DefaultTransport
+		http.DefaultTransport = web.Transport()
+		defer func() { http.DefaultTransport = before }()
+
+		spider, err := newShopSpider("http://shop.test/", io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		robots, err := spider.obey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer robots.Close()
+		if err := spider.Run(); err != nil {
+			t.Fatal(err)
+		}
+		robotstest.Verify(t, web, dialect.RFC9309())
+		if n := len(web.Log("")); n != 13 {
+			t.Errorf("%d requests:\n%s", n, web.Log("").Schedule())
+		}
+	})
+}
+
 // TestStrangerIsCaught: Verify finds what the owner has forgotten.
 func TestStrangerIsCaught(t *testing.T) {
 	for _, test := range []struct {

@@ -6,7 +6,8 @@
 // A site is the name of a host, or the URL of a page of it. FILE has one in each line; - is standard input. Of each host it reads
 // robots.txt, as each dialect does, and the sitemaps, as politely as the crawl will be, many hosts side by side. It prints how many pages
 // they list, which of them are denied, the delay of each host and the line that asks for it, how long all take at which number of hosts
-// side by side, which hosts decide that, and what would help. Nothing but robots.txt and sitemaps is asked for.
+// side by side, which hosts decide that, and what would help. Nothing but robots.txt and sitemaps is asked for. Pages of example.com and
+// of www.example.com are those of one site.
 //
 // The plan goes to standard output, progress to standard error. After Ctrl-C the plan is of what was known until then.
 //

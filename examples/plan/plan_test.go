@@ -351,6 +351,18 @@ func TestUnread(t *testing.T) {
 	}
 }
 
+// TestWWW counts the pages of a site that is at home at www, by the rules that hold there.
+func TestWWW(t *testing.T) {
+	t.Parallel()
+	web := newNetwork(t, robotstest.Sites{
+		"a.test":     {"/robots.txt": robotstest.Redirect("http://www.a.test/robots.txt"), "/sitemap.xml": listing("www.a.test", 20, "")},
+		"www.a.test": {"/robots.txt": "User-agent: *\nDisallow: /1\n"},
+	})
+	if _, out, _ := web.run(t, "", "http://a.test"); !regexp.MustCompile(`\n  a\.test +20 +11 +9 +250ms `).MatchString(out) {
+		t.Error(out)
+	}
+}
+
 // Each mistake on the command line is one line, and status 2.
 func TestArguments(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,220 @@
+package docs
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// differences are the rows of the table in built-in-check.md that a crawl can show: what the built-in check does, the plugin
+// under Temoto, and the plugin under RFC 9309.
+var differences = []struct {
+	row    string // its first cell
+	site   robotstest.Site
+	agent  string // empty: ExampleBot
+	crawl  func(c *colly.Collector, web *robotstest.Web) string
+	result [3]string
+}{
+	{
+		row: "a query", site: robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /s?b=1&a=2\n", "*": "page"},
+		crawl: visit("/s?b=1&a=2"), result: [3]string{"/s?b=1&a=2", "/s?b=1&a=2", ""},
+	},
+	{
+		row: "one line that cannot be parsed", site: robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /x\nCrawl-delay: 5s\n", "*": "page"},
+		crawl: visit("/"), result: [3]string{"", "", "/"},
+	},
+	{
+		row: "one line that cannot be parsed", site: robotstest.Site{"/robots.txt": "Disallow: /x\n", "*": "page"},
+		crawl: visit("/"), result: [3]string{"", "", "/"},
+	},
+	{
+		row: "robots.txt answered 5xx", site: robotstest.Site{"/robots.txt": 503, "*": "page"},
+		crawl: visit("/"), result: [3]string{"/", "/", ""},
+	},
+	{
+		row: "robots.txt gets no answer", site: robotstest.Site{"/robots.txt": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "*": "page"},
+		crawl: func(c *colly.Collector, web *robotstest.Web) string {
+			failed := 0
+			for _, page := range []string{"/1", "/2"} {
+				if err := c.Visit("http://a.test" + page); err != nil && strings.Contains(err.Error(), "EOF") {
+					failed++
+				}
+			}
+			return fmt.Sprint(pagesOf(web), failed, " failed")
+		},
+		result: [3]string{"2 failed", "2 failed", "2 failed"},
+	},
+	{
+		row: "whose group", agent: "Mozilla/5.0 (compatible; mybot/1; +https://example.com/bot)",
+		site:  robotstest.Site{"/robots.txt": "User-agent: mybot\nDisallow: /\n", "*": "page"},
+		crawl: visit("/"), result: [3]string{"/", "/", ""},
+	},
+	{
+		row: "a rule as long as another", site: robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /page\nAllow: /page\n", "*": "page"},
+		crawl: visit("/page"), result: [3]string{"", "", "/page"},
+	},
+	{
+		row: "wildcards", site: robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /a*b\n", "*": "page"},
+		crawl: visit("/x/a1b"), result: [3]string{"", "", "/x/a1b"},
+	},
+	{
+		row: "http and https of a host", site: robotstest.Site{"/robots.txt": func(w http.ResponseWriter, r *http.Request) {
+			if r.TLS != nil {
+				fmt.Fprint(w, "User-agent: *\nDisallow: /\n")
+			}
+		}, "*": "page"},
+		crawl: func(c *colly.Collector, web *robotstest.Web) string {
+			c.Visit("http://a.test/1")
+			c.Visit("https://a.test/2")
+			return pagesOf(web)
+		},
+		result: [3]string{"/1 /2", "/1", "/1"},
+	},
+	{
+		row: "redirects, and the HEAD of `CheckHead`", site: robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /closed\n", "/": robotstest.Redirect("/closed"), "*": "page"},
+		crawl: visit("/"), result: [3]string{"/ /closed", "/", "/"},
+	},
+	{
+		row: "redirects, and the HEAD of `CheckHead`", site: robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /closed\n", "*": "page"},
+		crawl: func(c *colly.Collector, web *robotstest.Web) string {
+			c.CheckHead = true
+			return visit("/closed")(c, web)
+		},
+		result: [3]string{"/closed", "", ""},
+	},
+	{
+		row: "20 pages at once", site: robotstest.Site{"/robots.txt": func(http.ResponseWriter, *http.Request) { time.Sleep(time.Second) }, "*": "page"},
+		crawl: func(c *colly.Collector, web *robotstest.Web) string {
+			var all sync.WaitGroup
+			for i := range 20 {
+				all.Go(func() { c.Visit(fmt.Sprint("http://a.test/", i)) })
+			}
+			all.Wait()
+			return fmt.Sprint(fetches(web), " fetches")
+		},
+		result: [3]string{"20 fetches", "1 fetches", "1 fetches"},
+	},
+	{
+		row: "how long it is kept", site: robotstest.Site{"/robots.txt": "User-agent: *\nDisallow:\n", "*": "page"},
+		crawl: func(c *colly.Collector, web *robotstest.Web) string {
+			c.Visit("http://a.test/1")
+			time.Sleep(25 * time.Hour)
+			c.Visit("http://a.test/2")
+			return fmt.Sprint(fetches(web), " fetches")
+		},
+		result: [3]string{"1 fetches", "1 fetches", "2 fetches"},
+	},
+	{
+		row: "Crawl-delay", site: robotstest.Site{"/robots.txt": "User-agent: *\nCrawl-delay: 5\nDisallow: /x\n", "*": "page"},
+		crawl: schedule, result: [3]string{"0s /robots.txt\n0s /1\n0s /2", "0s /robots.txt\n0s /1\n0s /2", "0s /robots.txt\n5s /1\n10s /2"},
+	},
+	{
+		row: "429, 503 and Retry-After of pages", site: robotstest.Site{"/1": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "30")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}, "*": "page"},
+		crawl: schedule, result: [3]string{"0s /robots.txt\n0s /1\n0s /2", "0s /robots.txt\n0s /1\n30s /2", "0s /robots.txt\n0s /1\n30s /2"},
+	},
+	{
+		row: "`Visit` of a denied page", site: robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /\n"},
+		crawl: func(c *colly.Collector, _ *robotstest.Web) string {
+			err := c.Visit("http://a.test/")
+			if err != nil && !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+				return err.Error()
+			}
+			return fmt.Sprint(err != nil)
+		},
+		result: [3]string{"true", "false", "false"},
+	},
+	{
+		row: "`MaxRequests`", site: robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /1\n", "*": "page"},
+		crawl: func(c *colly.Collector, web *robotstest.Web) string {
+			c.MaxRequests = 1
+			c.Visit("http://a.test/1")
+			c.Visit("http://a.test/2")
+			return pagesOf(web)
+		},
+		result: [3]string{"/2", "", ""},
+	},
+}
+
+// TestDifferences crawls with the built-in check and with the plugin.
+func TestDifferences(t *testing.T) {
+	page := read(t, "docs/built-in-check.md")
+	for _, d := range differences {
+		if !strings.Contains(page, "\n| "+d.row) {
+			t.Errorf("the page has no row %q", d.row)
+		}
+		for i, name := range []string{"built in", "temoto", "rfc9309"} {
+			t.Run(d.row+"/"+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					web := robotstest.New(t, robotstest.Sites{"a.test": d.site})
+					c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"))
+					if d.agent != "" {
+						c.UserAgent = d.agent
+					}
+					c.WithTransport(web.Transport())
+					c.IgnoreRobotsTxt = false
+					if own, ok := dialect.ByName(name); ok {
+						robots, err := collyrobots.WithRobots(c, collyrobots.Dialect(own), collyrobots.Logger(slog.New(slog.DiscardHandler)))
+						if err != nil {
+							t.Fatal(err)
+						}
+						defer robots.Close()
+					}
+					if got := d.crawl(c, web); got != d.result[i] {
+						t.Errorf("%q, want %q", got, d.result[i])
+					}
+				})
+			})
+		}
+	}
+}
+
+// visit returns a crawl that visits one page, and what was asked for then.
+func visit(path string) func(c *colly.Collector, web *robotstest.Web) string {
+	return func(c *colly.Collector, web *robotstest.Web) string {
+		c.Visit("http://a.test" + path)
+		return pagesOf(web)
+	}
+}
+
+// schedule visits two pages and returns when they were asked for.
+func schedule(c *colly.Collector, web *robotstest.Web) string {
+	c.Visit("http://a.test/1")
+	c.Visit("http://a.test/2")
+	return web.Log("").Schedule()
+}
+
+// pagesOf returns what was asked for but robots.txt.
+func pagesOf(web *robotstest.Web) string {
+	var pages []string
+	for _, r := range web.Log("") {
+		if r.URI != "/robots.txt" {
+			pages = append(pages, r.URI)
+		}
+	}
+	return strings.Join(pages, " ")
+}
+
+// fetches returns how often robots.txt was asked for.
+func fetches(web *robotstest.Web) (n int) {
+	for _, r := range web.Log("") {
+		if r.URI == "/robots.txt" {
+			n++
+		}
+	}
+	return n
+}

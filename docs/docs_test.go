@@ -16,6 +16,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"go/format"
 	"go/parser"
 	"go/token"
 	"maps"
@@ -90,13 +91,20 @@ const (
 
 func (p *piece) name() string { return fmt.Sprintf("%s:%d", p.page, p.line) }
 
-// folder is where the Go of a piece is compiled: a program has a folder of its own, the others share that of their page.
+// id is the name as Go has it.
+func (p *piece) id() string { return regexp.MustCompile(`\W`).ReplaceAllString(p.name(), "_") }
+
+// folder is where the Go of a piece is compiled. As many as can share one: a package takes long.
 func (p *piece) folder() string {
-	folder := regexp.MustCompile(`\W`).ReplaceAllString(p.page, "_")
-	if p.kind == program {
-		folder = fmt.Sprint("program_", folder, "_", p.line)
+	switch declares := strings.Count("\n"+p.text, "\nfunc ") + strings.Count(p.text, "\ntype "); {
+	case p.kind == program && declares > 1:
+		return p.id()
+	case p.kind == program:
+		return "programs"
+	case declares > 0: // for the tests of its page, or one of these
+		return regexp.MustCompile(`\W`).ReplaceAllString(p.page, "_")
 	}
-	return folder
+	return "fragments"
 }
 
 // piecesOf returns the pieces of a page.
@@ -156,13 +164,15 @@ func kindOf(text string) kind {
 // source returns the Go of a piece as a file of a package, and the name of that file.
 func (p *piece) source(t *testing.T) (name, text string) {
 	t.Helper()
-	name = fmt.Sprintf("line_%d.go", p.line)
+	if formatted, err := format.Source([]byte(p.text)); err == nil && string(formatted) != p.text {
+		t.Errorf("%s is not as gofmt has it:\n%s", p.name(), formatted)
+	}
+	name = p.id() + ".go"
 	switch p.kind {
-	case program: // all of them are linked once, as packages of one program
-		text = strings.Replace(p.text, "package main\n", "package "+p.folder()+"\n", 1)
-		return name, strings.Replace(text, "\nfunc main() {", "\nfunc Main() {", 1)
+	case program:
+		return name, p.asPackage()
 	case test:
-		name = fmt.Sprintf("line_%d_test.go", p.line)
+		name = p.id() + "_test.go"
 	}
 	for _, body := range []string{
 		p.text,
@@ -176,6 +186,16 @@ func (p *piece) source(t *testing.T) (name, text string) {
 	}
 	t.Errorf("%s is neither declarations, nor statements, nor options:\n%s", p.name(), p.text)
 	return name, "package piece\n"
+}
+
+// asPackage returns a program as a part of the one that has all of them: linking takes long, too.
+func (p *piece) asPackage() string {
+	folder, function := "main", p.id()
+	if p.folder() != "programs" {
+		folder, function = p.id(), "Main"
+	}
+	text := strings.Replace(p.text, "package main\n", "package "+folder+"\n", 1)
+	return strings.Replace(text, "\nfunc main() {", "\nfunc "+function+"() {", 1)
 }
 
 // packages are those that a piece without a package clause may use.
@@ -230,15 +250,18 @@ func newWorkshop(t *testing.T, pieces []*piece) *workshop {
 		w.write(t, p.folder()+"/"+name, text)
 		switch p.kind {
 		case program:
-			imports += fmt.Sprintf("import %q\n", "example.com/pieces/"+p.folder())
-			cases += fmt.Sprintf("case %q:\n%[1]s.Main()\n", p.folder())
+			function := p.id()
+			if p.folder() != "programs" {
+				imports += fmt.Sprintf("import %q\n", "example.com/pieces/"+p.id())
+				function += ".Main"
+			}
+			cases += fmt.Sprintf("case %q:\n%s()\n", p.id(), function)
 		case test:
 			tests[p.folder()] = true
 		}
 	}
 	w.write(t, "programs/main.go", "package main\nimport \"os\"\n"+imports+"func main() {\nswitch os.Args[1] {\n"+cases+"}\n}\n")
-	w.goCommand(t, w.module, "vet", "./...")
-	w.goCommand(t, w.module, "build", "-ldflags=-s -w", "-o", w.bin+"/", "./programs")
+	w.goCommand(t, w.module, "build", "-ldflags=-s -w", "-o", w.bin+"/", "./...")
 	for folder := range tests {
 		w.goCommand(t, w.module, "test", "-ldflags=-s -w", "-c", "-o", filepath.Join(w.bin, folder), "./"+folder)
 	}
@@ -309,7 +332,7 @@ func (p *piece) run(t *testing.T, w *workshop, web *web) {
 	case commands:
 		cmd = exec.CommandContext(ctx, "sh", "-e", "-c", p.text)
 	case program:
-		cmd = exec.CommandContext(ctx, filepath.Join(w.bin, "programs"), p.folder())
+		cmd = exec.CommandContext(ctx, filepath.Join(w.bin, "programs"), p.id())
 	case test:
 		name, _, _ := strings.Cut(strings.TrimPrefix(p.text, "func "), "(")
 		cmd = exec.CommandContext(ctx, filepath.Join(w.bin, p.folder()), "-test.v", "-test.run", "^"+name+"$")

@@ -1,0 +1,98 @@
+package docs
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A piece is what stands between two fences.
+type piece struct {
+	page   string // the file it is in
+	line   int    // where it begins
+	text   string
+	kind   kind
+	prints string // what it prints, as the guide says; empty: the guide does not say
+}
+
+type kind int
+
+const (
+	commands kind = iota
+	program
+	test
+	fragment
+)
+
+func (p *piece) name() string { return fmt.Sprintf("%s:%d", p.page, p.line) }
+
+// id is the name as Go has it.
+func (p *piece) id() string { return regexp.MustCompile(`\W`).ReplaceAllString(p.name(), "_") }
+
+// folder is where the Go of a piece is compiled. As many as can share one: a package takes long.
+func (p *piece) folder() string {
+	switch declares := strings.Count("\n"+p.text, "\nfunc ") + strings.Count(p.text, "\ntype "); {
+	case p.kind == program && declares > 1:
+		return p.id()
+	case p.kind == program:
+		return "programs"
+	case declares > 0: // for the tests of its page, or one of these
+		return regexp.MustCompile(`\W`).ReplaceAllString(p.page, "_")
+	}
+	return "fragments"
+}
+
+// piecesOf returns the pieces of a page.
+func piecesOf(t *testing.T, page string) (pieces []*piece) {
+	t.Helper()
+	var last *piece // what a text may belong to
+	lines := strings.Split(read(t, page), "\n")
+	for i := 0; i < len(lines); i++ {
+		info, ok := strings.CutPrefix(lines[i], "```")
+		if !ok {
+			if strings.TrimSpace(lines[i]) != "" {
+				last = nil
+			}
+			continue
+		}
+		begin := i + 1
+		for i++; i < len(lines) && lines[i] != "```"; i++ {
+		}
+		if i == len(lines) {
+			t.Fatalf("%s:%d: the fence has no end", page, begin)
+		}
+		p := &piece{page: page, line: begin, text: strings.Join(lines[begin:i], "\n") + "\n"}
+		switch info {
+		case "go":
+			p.kind = kindOf(p.text)
+		case "sh":
+			p.kind = commands
+		case "text":
+			if last == nil {
+				t.Errorf("%s:%d: this is printed by nothing", page, begin)
+			} else {
+				last.prints = p.text
+			}
+			continue
+		case "robots":
+			continue // a robots.txt
+		default:
+			t.Errorf("%s:%d: what is ```%s?", page, begin, info)
+			continue
+		}
+		last = p
+		pieces = append(pieces, p)
+	}
+	return pieces
+}
+
+func kindOf(text string) kind {
+	switch {
+	case strings.HasPrefix(text, "package main\n"):
+		return program
+	case strings.HasPrefix(text, "func Test"):
+		return test
+	}
+	return fragment
+}

@@ -1,0 +1,113 @@
+package docs
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A workshop is where pieces are compiled and run.
+type workshop struct {
+	root   string // of the repository
+	module string // the folder of a module of its own, which has a package for each piece
+	bin    string // the programs and tests of pieces, the examples, and a go command that knows them
+}
+
+// newWorkshop compiles the Go of pieces and the examples.
+func newWorkshop(t *testing.T, pieces []*piece) *workshop {
+	t.Helper()
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &workshop{root: root, module: t.TempDir(), bin: t.TempDir()}
+	w.write(t, "go.mod", strings.Replace(read(t, "go.mod"), "module "+modulePath, "module example.com/pieces", 1)+
+		fmt.Sprintf("\nrequire %s v0.0.0\nreplace %[1]s => %q\n", modulePath, root))
+	w.write(t, "go.sum", read(t, "go.sum"))
+	tests, examples := make(map[string]bool), make(map[string]bool)
+	imports, cases := "", ""
+	for _, p := range pieces {
+		if p.kind == commands {
+			for _, m := range regexp.MustCompile(`go run (\./examples/\w+)`).FindAllStringSubmatch(p.text, -1) {
+				examples[m[1]] = true
+			}
+			continue
+		}
+		name, text := p.source(t)
+		w.write(t, p.folder()+"/"+name, text)
+		switch p.kind {
+		case program:
+			function := p.id()
+			if p.folder() != "programs" {
+				imports += fmt.Sprintf("import %q\n", "example.com/pieces/"+p.id())
+				function += ".Main"
+			}
+			cases += fmt.Sprintf("case %q:\n%s()\n", p.id(), function)
+		case test:
+			tests[p.folder()] = true
+		}
+	}
+	w.write(t, "programs/main.go", "package main\nimport \"os\"\n"+imports+"func main() {\nswitch os.Args[1] {\n"+cases+"}\n}\n")
+	w.goCommand(t, w.module, "build", "-ldflags=-s -w", "-o", w.bin+"/", "./...")
+	for folder := range tests {
+		w.goCommand(t, w.module, "test", "-ldflags=-s -w", "-c", "-o", filepath.Join(w.bin, folder), "./"+folder)
+	}
+	w.goCommand(t, root, append([]string{"build", "-ldflags=-s -w", "-o", w.bin + "/"}, slices.Collect(maps.Keys(examples))...)...)
+	if err := os.WriteFile(filepath.Join(w.bin, "go"), []byte(shim), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+const modulePath = "github.com/collyrobots/collyrobots"
+
+// write writes a file of the module.
+func (w *workshop) write(t *testing.T, name, text string) {
+	t.Helper()
+	file := filepath.Join(w.module, name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shim is the go command of the guides' shells. It runs the examples as they were built. What is to be fetched, and what
+// would test everything again, is only looked for.
+const shim = `#!/bin/sh
+verb=$1; shift
+for last; do :; done
+case "$verb $last" in
+"run "*)
+	example=${1#./examples/}; shift
+	"$BIN/$example" "$@"
+	status=$?
+	[ $status = 0 ] || echo "exit status $status" >&2
+	[ $status = 0 ] || exit 1;;
+"get "* | "install "*)
+	path=${last%@*}
+	case $path in
+	github.com/collyrobots/collyrobots*) test -d "$ROOT/${path#github.com/collyrobots/collyrobots}";;
+	*) echo "go $verb $last: of another project" >&2; exit 1;;
+	esac;;
+"test ./...") test -f "$ROOT/go.mod";;
+*) cd "$ROOT" && exec "$GO" "$verb" "$@";;
+esac
+`
+
+// goCommand runs the go command in a folder.
+func (w *workshop) goCommand(t *testing.T, folder string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir = folder
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go %s: %v\n%s", args[0], err, out)
+	}
+}

@@ -86,30 +86,70 @@ func TestFields(t *testing.T) {
 	}
 }
 
+// TestErrors finds each error of the root package, type or variable, in the table of docs/troubleshooting.md, and no other.
+func TestErrors(t *testing.T) {
+	var named, exported []string
+	for _, row := range tableOf(t, "../docs/troubleshooting.md", "| Error |")[1:] {
+		named = append(named, strings.Trim(row[0], "`*"))
+	}
+	for _, decl := range declarations(t) {
+		switch d := decl.(type) {
+		case *ast.FuncDecl: // the method Error
+			if d.Recv != nil && d.Name.Name == "Error" {
+				if star, ok := d.Recv.List[0].Type.(*ast.StarExpr); ok {
+					exported = append(exported, star.X.(*ast.Ident).Name)
+				}
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				if value, ok := spec.(*ast.ValueSpec); ok && strings.HasPrefix(value.Names[0].Name, "Err") {
+					exported = append(exported, value.Names[0].Name)
+				}
+			}
+		}
+	}
+	exported = slices.DeleteFunc(exported, func(name string) bool { return !ast.IsExported(name) })
+	slices.Sort(named)
+	slices.Sort(exported)
+	if len(exported) == 0 || !slices.Equal(named, exported) {
+		t.Errorf("the table has %v, the package %v", named, exported)
+	}
+}
+
 // options returns the names of the root package's functions that make an Option.
 func options(t *testing.T) (names []string) {
+	t.Helper()
+	for _, decl := range declarations(t) {
+		f, ok := decl.(*ast.FuncDecl)
+		if !ok || f.Recv != nil || !f.Name.IsExported() || f.Type.Results == nil {
+			continue
+		}
+		if result, ok := f.Type.Results.List[0].Type.(*ast.Ident); ok && result.Name == "Option" {
+			names = append(names, f.Name.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// declarations returns those of the root package that are not of tests.
+func declarations(t *testing.T) (decls []ast.Decl) {
 	t.Helper()
 	files, err := filepath.Glob("../*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, decl := range parsed.Decls {
-			f, ok := decl.(*ast.FuncDecl)
-			if !ok || f.Recv != nil || !f.Name.IsExported() || f.Type.Results == nil {
-				continue
-			}
-			if result, ok := f.Type.Results.List[0].Type.(*ast.Ident); ok && result.Name == "Option" {
-				names = append(names, f.Name.Name)
-			}
-		}
+		decls = append(decls, parsed.Decls...)
 	}
-	slices.Sort(names)
-	return names
+	return decls
 }
 
 // TestDialectsVerdicts works out the table of URLs.

@@ -3,6 +3,7 @@ package term
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -13,7 +14,8 @@ type Table struct {
 }
 
 // A Column is one of a [Table]. In a terminal that is too narrow, columns are first cut, then left
-// out. The cells of the last column go on in lines below, so that nothing of them is lost.
+// out. The cells of the last column go on in lines below, so that nothing of them is lost; without
+// any it is not shown.
 type Column struct {
 	Head  string
 	Right bool // numbers stand to the right
@@ -58,7 +60,9 @@ func (t *Table) Print(w io.Writer, width int) {
 func (t *Table) fit(width int) (shown []int, widths []int) {
 	natural := t.naturalWidths()
 	for i := range t.columns {
-		shown = append(shown, i)
+		if i < len(t.columns)-1 || t.hasTail() {
+			shown = append(shown, i)
+		}
 	}
 	for {
 		widths = append([]int(nil), natural...)
@@ -74,6 +78,12 @@ func (t *Table) fit(width int) (shown []int, widths []int) {
 		}
 		shown = append(shown[:spare], shown[spare+1:]...)
 	}
+}
+
+// hasTail reports whether there is something in the last column.
+func (t *Table) hasTail() bool {
+	last := len(t.columns) - 1
+	return slices.ContainsFunc(t.rows, func(row []string) bool { return row[last] != "" })
 }
 
 func (t *Table) naturalWidths() []int {
@@ -112,12 +122,12 @@ func (t *Table) shrink(shown, widths []int, width int) bool {
 }
 
 func (t *Table) print(w io.Writer, row []string, shown, widths []int, width int) {
-	line, last := strings.Repeat(" ", tableIndent), shown[len(shown)-1]
+	line := strings.Repeat(" ", tableIndent)
 	for n, i := range shown {
 		if n > 0 {
 			line += strings.Repeat(" ", tableGap)
 		}
-		if i == last && !t.columns[i].Right {
+		if i == len(t.columns)-1 && !t.columns[i].Right {
 			t.printTail(w, line, row[i], width)
 			return
 		}

@@ -161,6 +161,18 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// Without a word in it the last column is not shown.
+func TestTableWithoutTail(t *testing.T) {
+	table := NewTable(Column{Head: "host"}, Column{Head: "pages", Right: true}, Column{Head: "why"})
+	table.Row("a.test", "", "")
+	table.Row("b.test", "12")
+	var b strings.Builder
+	table.Print(&b, 18)
+	if want := "  host    pages\n  a.test      -\n  b.test     12\n"; b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+}
+
 // A screen is a terminal of so many columns, as far as a Display goes.
 type screen struct {
 	columns int

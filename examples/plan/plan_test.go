@@ -117,7 +117,7 @@ func someSites() robotstest.Sites {
 	recently := time.Now().AddDate(0, 0, -2).Format(time.DateOnly)
 	return robotstest.Sites{
 		"slow.test": {
-			"/robots.txt": "User-agent: *\nDisallow: /1\nCrawl-delay: 0.4\nSitemap: http://slow.test/map.xml\n",
+			"/robots.txt": "User-agent: *\nDisallow: /1\nCrawl-delay: 1.5\nSitemap: http://slow.test/map.xml\n",
 			"/map.xml":    listing("slow.test", 1200, "2020-01-01"),
 		},
 		"shop.test": {
@@ -141,19 +141,20 @@ func TestPlan(t *testing.T) {
 	}
 	for _, want := range []string{
 		`^6 hosts looked at in .*, 2 without an answer\. The crawl is ExampleBot/1\.0 under rfc9309, with at least 250ms between`,
-		`\n  slow\.test +1,200 +311 +889 +400ms +3 +5m56s\n`,
+		`\n  slow\.test +1,200 +311 +889 +1\.5s +3 +22m14s\n`,
 		`\n  shop\.test +300 +30 +270 +250ms +- +1m8s\n`,
 		`\n  bare\.test +0 +0 +- +250ms +- +- +no sitemap\n`,
 		`\n  closed\.test +0 +0 +- +250ms +- +- +start page denied: line 2: Disallow: /; no sitemap\n`,
 		`\n  busy\.test +- +- +- +- +- +- +unreachable: .*503\n`,
 		`\n  gone\.test +- +- +- +- +- +- +unreachable: `,
 		`\n  slow\.test +google +allowed +\* +- +- +311\n`,
-		`\n  slow\.test +coccoc +allowed +\* +1s +3 +311\n`,
+		`\n  slow\.test +coccoc +allowed +\* +2s +3 +311\n`,
 		`\n  shop\.test +original1994 +allowed +\* +- +- +0\n`,
-		`\n +1 +2 +5 +all 6\n  as planned +7m3s +5m56s +5m56s +5m56s\n`,
+		`\n +1 +2 +5 +all 6\n  as planned +23m21s +22m14s +22m14s +22m14s\n`,
 		`\n  only what changed in the last 7 days \(Feed\.Since\) +1m8s +1m8s`,
-		`\n  at most 100 pages of a host \(Feed\.MaxURLs\) +1m5s +40s +40s +40s\n`,
-		`\n  slow\.test takes 5m56s: 889 pages, 400ms each; line 3 of its robots\.txt asks for that\.\n`,
+		`\n  at most 100 pages of a host \(Feed\.MaxURLs\) +2m55s +2m30s +2m30s +2m30s\n`,
+		`\n  1s a page where robots\.txt asks for more \(ask the owners\) +15m57s +14m49s`, `\n  slow\.test: ask the owner for less than the 1\.5s of line 3 of its robots\.txt: at 1s a page it takes 14m49s instead of 22m14s\.\n`,
+		`\n  slow\.test takes 22m14s: 889 pages, 1\.5s each; line 3 of its robots\.txt asks for that\.\n`,
 		`\n  Without slow\.test, all others take 1m8s side by side\.\n`,
 		`\n  closed\.test: robots\.txt denies the start page, and no sitemap lists another: ask the owner`,
 		`\n  busy\.test and gone\.test: no answer now: look again at another hour`,
@@ -199,7 +200,7 @@ func TestNarrow(t *testing.T) {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}
-	for _, want := range []string{`  slow\.test +889 +400ms +5m56s\n`, `  a-host-with-[^ ]*…? `, `  as planned +7m3s +5m56s`, `exit 0`} {
+	for _, want := range []string{`  slow\.test +889 +1\.5s +22m14s\n`, `  a-host-?[^ ]*… `, `  as planned +23m21s +22m14s`, `exit 0`} {
 		if !regexp.MustCompile(want).MatchString(screen) {
 			t.Errorf("the screen has no %s", want)
 		}
@@ -242,7 +243,7 @@ func TestJSON(t *testing.T) {
 	if p.Agent != "NamedBot/2.0" || p.Dialect != "rfc9309" || p.Max != 500 || p.Since == "" || len(p.Hosts) != 3 || len(p.Hosts[0].Dialects) != 5 {
 		t.Errorf("%+v", p)
 	}
-	if h := p.Hosts[0]; h.Listed != 1200 || h.Denied != 311 || h.Old != 889 || h.Pages != 0 || h.Time != 0 || h.Line != 3 || !h.Asked || h.Delay != duration(400*time.Millisecond) {
+	if h := p.Hosts[0]; h.Listed != 1200 || h.Denied != 311 || h.Old != 889 || h.Pages != 0 || h.Time != 0 || h.Line != 3 || !h.Asked || h.Delay != duration(1500*time.Millisecond) {
 		t.Errorf("%+v", h)
 	}
 	if h := p.Hosts[1]; h.Pages != 270 || h.Recent != (changes{0, 270, 270, 270}) || h.Asked || h.Time != duration(27*time.Second) || h.URL != "http://shop.test/" {
@@ -461,7 +462,7 @@ func (x *terminal) keys(keys string) { x.tmux("send-keys", keys) }
 // waitFor returns the screen once it matches.
 func (x *terminal) waitFor(pattern string) (screen string) {
 	x.t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if screen = x.tmux("capture-pane", "-p"); regexp.MustCompile(pattern).MatchString(screen) {
 			return screen
 		}

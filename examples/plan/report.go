@@ -64,8 +64,8 @@ func (r *report) title(text string) {
 
 // printHosts prints a row for each host, those that take longest first and those without an answer last.
 func (r *report) printHosts() {
-	t := term.NewTable(term.Column{Head: "host", Least: 10}, term.Column{Head: "listed", Right: true, Spare: true}, term.Column{Head: "denied", Right: true, Spare: true},
-		term.Column{Head: "pages", Right: true}, term.Column{Head: "delay", Right: true, Spare: true}, term.Column{Head: "line", Right: true, Spare: true},
+	t := term.NewTable(term.Column{Head: "host", Least: 16}, term.Column{Head: "listed", Right: true, Spare: true}, term.Column{Head: "denied", Right: true, Spare: true},
+		term.Column{Head: "pages", Right: true}, term.Column{Head: "delay", Right: true}, term.Column{Head: "line", Right: true, Spare: true},
 		term.Column{Head: "time", Right: true}, term.Column{Head: "remarks"})
 	hosts := slices.SortedStableFunc(slices.Values(r.Hosts), func(a, b *host) int {
 		if (a.Error != "") != (b.Error != "") {
@@ -137,7 +137,7 @@ func (h *host) remarks() string {
 
 // printDialects prints what the dialects make of robots.txt: of one host all, of many where they differ.
 func (r *report) printDialects() {
-	t := term.NewTable(term.Column{Head: "host", Least: 8}, term.Column{Head: "dialect", Least: 7}, term.Column{Head: "start", Least: 5}, term.Column{Head: "group", Least: 8, Spare: true},
+	t := term.NewTable(term.Column{Head: "host", Least: 16}, term.Column{Head: "dialect", Least: 12}, term.Column{Head: "start", Least: 10}, term.Column{Head: "group", Least: 8, Spare: true},
 		term.Column{Head: "delay", Right: true, Spare: true}, term.Column{Head: "line", Right: true, Spare: true}, term.Column{Head: "denied", Right: true, Spare: true}, term.Column{Head: "why"})
 	rows, left := 0, 0
 	for _, h := range r.Hosts {

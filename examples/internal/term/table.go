@@ -19,7 +19,7 @@ type Table struct {
 type Column struct {
 	Head  string
 	Right bool // numbers stand to the right
-	Least int  // to how many columns of the terminal it may be cut; 0: it is not
+	Least int  // to how many columns of the terminal it may be cut, or half of that at worst; 0: it is not
 	Spare bool // it may be left out
 }
 
@@ -56,7 +56,9 @@ func (t *Table) Print(w io.Writer, width int) {
 	}
 }
 
-// fit returns which columns are shown, and how wide all are.
+// fit returns which columns are shown, and how wide all are: with room for the last column beside the
+// others, where columns may be left out for that, or else below them, and then with columns that are
+// cut to half of their Least.
 func (t *Table) fit(width int) (shown []int, widths []int) {
 	natural := t.naturalWidths()
 	for i := range t.columns {
@@ -65,8 +67,7 @@ func (t *Table) fit(width int) (shown []int, widths []int) {
 		}
 	}
 	for {
-		widths = append([]int(nil), natural...)
-		if width == 0 || t.shrink(shown, widths, width) {
+		if widths = slices.Clone(natural); width == 0 || t.shrink(shown, widths, width, leastTail, 1) {
 			return shown, widths
 		}
 		spare := len(shown) - 1
@@ -74,10 +75,14 @@ func (t *Table) fit(width int) (shown []int, widths []int) {
 			spare--
 		}
 		if spare < 0 {
-			return shown, widths
+			break
 		}
-		shown = append(shown[:spare], shown[spare+1:]...)
+		shown = slices.Delete(shown, spare, spare+1)
 	}
+	if widths = slices.Clone(natural); !t.shrink(shown, widths, width, -tableGap, 1) {
+		t.shrink(shown, widths, width, -tableGap, 2)
+	}
+	return shown, widths
 }
 
 // hasTail reports whether there is something in the last column.
@@ -97,17 +102,17 @@ func (t *Table) naturalWidths() []int {
 	return widths
 }
 
-// shrink cuts columns, the widest first, until the table fits. It reports whether it does.
-func (t *Table) shrink(shown, widths []int, width int) bool {
-	last := len(t.columns) - 1
+// shrink cuts columns, the widest first, until the table fits with so much of its tail, but none to
+// less than its Least divided by a number. It reports whether it does.
+func (t *Table) shrink(shown, widths []int, width, tail, by int) bool {
 	for {
 		total, widest := tableIndent-tableGap, -1
 		for _, i := range shown {
 			total += tableGap + widths[i]
-			if i == last && !t.columns[i].Right {
-				total += min(leastTail, widths[i]) - widths[i] // it goes on below
+			if i == len(t.columns)-1 && !t.columns[i].Right {
+				total += min(tail, widths[i]) - widths[i]
 			}
-			if least := t.columns[i].Least; least > 0 && widths[i] > least && (widest < 0 || widths[i] > widths[widest]) {
+			if least := t.columns[i].Least / by; least > 0 && widths[i] > least && (widest < 0 || widths[i] > widths[widest]) {
 				widest = i
 			}
 		}
@@ -146,7 +151,7 @@ func (t *Table) print(w io.Writer, row []string, shown, widths []int, width int)
 func (t *Table) printTail(w io.Writer, line, cell string, width int) {
 	begin := columnsOf(line)
 	room := width - begin
-	if width > 0 && room < min(leastTail, columnsOf(cell)) {
+	if width > 0 && cell != "" && room < min(leastTail, columnsOf(cell)) {
 		fmt.Fprintln(w, strings.TrimRight(line, " "))
 		begin = 2 * tableIndent
 		line, room = strings.Repeat(" ", begin), max(width-begin, 1)

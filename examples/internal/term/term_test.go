@@ -134,22 +134,34 @@ func TestTable(t *testing.T) {
   世界.te…      7  250ms  no rule
 `},
 		{37, `
-  host      pages  why
-  www.exa…  1,200
+  host             pages  why
+  www.example.com  1,200
     line 3: Disallow: /a and more of
     it
-  b\x1b[1m      -
-  世界.te…      7  no rule
+  b\x1b[1m             -
+  世界.test            7  no rule
 `},
 		{20, `
-  host      pages
+  host         pages
     why
-  www.exa…  1,200
+  www.exampl…  1,200
     line 3:
     Disallow: /a and
     more of it
-  b\x1b[1m      -
-  世界.te…      7
+  b\x1b[1m         -
+  世界.test        7
+    no rule
+`},
+		{15, `
+  host    pages
+    why
+  www.e…  1,200
+    line 3:
+    Disallow:
+    /a and more
+    of it
+  b\x1b…      -
+  世界.…      7
     no rule
 `},
 	} {

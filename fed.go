@@ -25,6 +25,8 @@ type fedPage struct {
 	page  atomic.Pointer[colly.Request]
 	timer *time.Timer
 	ended bool
+	quiet bool // for fedLimit
+	mute  bool // Colly may call no hook at the page's end
 }
 
 // ctxPage is the key of a fedPage in a request's context, or of its name.
@@ -64,6 +66,14 @@ func (p *fedPage) await() {
 	p.awaitLocked()
 }
 
+// awaitHook is await for the hook that should follow an exchange. It may come late, after the delay
+// of a LimitRule.
+func (p *fedPage) awaitHook() {
+	if p != nil && p.mute {
+		p.await()
+	}
+}
+
 // awaitClaim is await until the page is claimed.
 func (p *fedPage) awaitClaim() {
 	p.mu.Lock()
@@ -78,9 +88,20 @@ func (p *fedPage) awaitLocked() {
 		return
 	}
 	if p.timer == nil {
-		p.timer = time.AfterFunc(fedLimit, func() { p.end(feed.Failed) })
+		p.timer = time.AfterFunc(fedLimit, p.lapse)
 	} else {
 		p.timer.Reset(fedLimit)
+	}
+}
+
+// lapse is called when nothing was heard of the page.
+func (p *fedPage) lapse() {
+	p.mu.Lock()
+	before := p.ended || p.quiet
+	p.quiet = true
+	p.mu.Unlock()
+	if !before {
+		p.done(feed.Silent)
 	}
 }
 
@@ -111,11 +132,11 @@ func (p *fedPage) end(result feed.Result) {
 	}
 }
 
-// over reports whether it is known what became of the page.
+// over reports whether it is known what became of the page, or is not going to be.
 func (p *fedPage) over() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.ended
+	return p.ended || p.quiet
 }
 
 // fedPages find the page in a request's context. A queue writes its requests down: through it a
@@ -132,7 +153,9 @@ func (f *fedPages) name(p *fedPage) string {
 	f.byName.Store(name, p)
 	done := p.done
 	p.done = func(r feed.Result) {
-		f.byName.Delete(name)
+		if r != feed.Silent || !p.claimed() {
+			f.byName.Delete(name)
+		}
 		done(r)
 	}
 	return name
@@ -154,14 +177,16 @@ func (f *fedPages) in(ctx *colly.Context) *fedPage {
 	return nil
 }
 
-// claim gives the fed page in r's context to r, if it is the first to come.
-func (f *fedPages) claim(r *colly.Request) *fedPage {
+// claim gives the fed page in r's context to r, if it is the first to come. mute says that Colly may
+// call no hook at its end.
+func (f *fedPages) claim(r *colly.Request, mute bool) *fedPage {
 	p := f.in(r.Ctx)
 	if p == nil {
 		return nil
 	}
 	if p.page.CompareAndSwap(nil, r) {
 		p.keep()
+		p.mute = mute
 	}
 	return f.of(r)
 }

@@ -93,7 +93,7 @@ func (h *hooks) onRequest(r *colly.Request) {
 		return
 	}
 	claimVisit(r)
-	page := h.fed.claim(r)
+	page := h.fed.claim(r, h.c.DetectCharset)
 	if r.IsAbort() {
 		page.end(feed.Done)
 		return
@@ -115,7 +115,9 @@ func (h *hooks) onRequest(r *colly.Request) {
 		h.finish(r, resultOf(h.c.Context, 0, err)) // Colly calls no further hook for an aborted request
 		return
 	}
-	page.await()
+	if h.handle.RequestCallbacks() > h.attached {
+		page.await() // they may abort it, of which Colly tells nobody; else it may wait for a LimitRule
+	}
 	q.letGo(now)
 }
 

@@ -297,7 +297,7 @@ func (q *request) Ended(octets int64, err error) {
 	fed, after := q.fed, q.after
 	q.trace.ended(q.host, &q.ticket, octets, err)
 	q.close()
-	fed.await() // for the hook that should follow
+	fed.awaitHook()
 	if after != nil {
 		after()
 	}

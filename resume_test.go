@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/gocolly/colly/v2"
 
@@ -118,5 +119,28 @@ func TestResumeOfACutFile(t *testing.T) {
 	}
 	if got := web.Log("a.test").URIs(); strings.Count(got, " /2") != 1 {
 		t.Errorf("a.test was asked for %s, want /2 once", got)
+	}
+}
+
+// Colly tells nobody that a page waits for a LimitRule, before it is sent or after: it is done all
+// the same.
+func TestResumeOfPagesThatWaitForALimitRule(t *testing.T) {
+	for name, options := range map[string][]colly.CollectorOption{"": async, "DetectCharset": append(detecting, async...)} {
+		for _, rule := range []colly.LimitRule{{DomainGlob: "*", Parallelism: 1, Delay: 4 * time.Second}, {DomainGlob: "*", Parallelism: 2, Delay: 15 * time.Second}} {
+			t.Run(fmt.Sprint(name, rule.Delay), func(t *testing.T) {
+				inBubble(t, bigShop(40, noDenys), func(t *testing.T, web *robotstest.Web) {
+					records := store.Memory()
+					for run, want := range []int{40, 0} {
+						c := start(t, web, options, collyrobots.Store(records), collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true, Window: 8}))
+						limited(t, c, &rule)
+						c.Visit("http://a.test/")
+						c.Wait()
+						if s := c.robots.Stats().Sitemaps; s.Fed != want {
+							t.Errorf("run %d: %+v, want %d pages", run, s, want)
+						}
+					}
+				})
+			})
+		}
 	}
 }

@@ -88,6 +88,9 @@ func (c *checkpoint) spares(listed time.Time) bool {
 	if c == nil || !c.record.Done || listed.IsZero() || c.record.Listed != unix(listed) || c.record.Read < unix(listed)+day {
 		return false
 	}
+	if c.record.Read > time.Now().Unix() {
+		return false // by a clock that was wrong: who knows on which day
+	}
 	if time.Since(time.Unix(c.record.Read, 0)) > recordTime/3 {
 		c.confirm(listed)
 	}
@@ -133,7 +136,7 @@ func validator(h http.Header, name string) string {
 // confirm notes that a file that is done has not changed until now.
 func (c *checkpoint) confirm(listed time.Time) {
 	now := time.Now().Unix()
-	if c.record.Listed == unix(listed) && now-c.record.Read < 24*60*60 {
+	if c.record.Listed == unix(listed) && now >= c.record.Read && now-c.record.Read < 24*60*60 {
 		return
 	}
 	c.mu.Lock()

@@ -173,6 +173,34 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// A record of the future, by a clock that was wrong, spares no request.
+func TestARecordOfTheFuture(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // where it is the year 2000
+		const key = "sitemap SameHost a.test a.test/a.xml"
+		s := store.Memory()
+		w := newWorld(map[string]any{"http://a.test/index.xml": index("1999-12-31 http://a.test/a.xml"), "http://a.test/a.xml": urlset("http://a.test/1")})
+		asked, visited := crawls(t, w, Options{Store: s}, 4, func(run int, w *world, _ *Options) {
+			if run == 1 {
+				err := s.Update(t.Context(), key, 0, func(old []byte) ([]byte, error) {
+					var r record
+					if err := r.decode(old); err != nil || !r.Done {
+						t.Errorf("%s, %v", old, err)
+					}
+					r.Read += 400 * 24 * 60 * 60
+					return json.Marshal(r)
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.files["http://a.test/a.xml"] = urlset("http://a.test/1", "http://a.test/2")
+			}
+			time.Sleep(48 * time.Hour)
+		})
+		w.want(t, "asked", strings.Join(asked, ", "), "a.test/a.xml a.test/index.xml, a.test/a.xml a.test/index.xml, a.test/index.xml, a.test/index.xml")
+		w.want(t, "visited", strings.Join(visited, ", "), "a.test/1, a.test/1 a.test/2, , ")
+	})
+}
+
 // A page that fails is tried by three runs; one that robots.txt cannot be had for, too.
 func TestAFailedPageIsTriedAgain(t *testing.T) {
 	w := newWorld(map[string]any{"http://a.test/index.xml": urlset(numberedURLs("http://a.test/", 3)...)})

@@ -92,8 +92,8 @@ type Crawl interface {
 	Get(ctx context.Context, site dialect.Authority, u *url.URL, header http.Header, timeout time.Duration) (resp *http.Response, began time.Time, err error)
 
 	// Visit hands a page on and reports whether it was taken; one that is not is refused for good.
-	// done is to be called once for each page that is taken, from any goroutine, also before Visit
-	// returns. If it is called for one that is not taken, that counts: a page that is refused only
+	// done is to be called once for each page that is taken, and once more after Silent, from any
+	// goroutine, also before Visit returns. If it is called for one that is not taken, that counts: a page that is refused only
 	// this time has Failed, and a crawl that takes no more pages says Unfinished.
 	Visit(site dialect.Authority, e sitemap.Entry, done func(Result)) (taken bool)
 
@@ -109,6 +109,7 @@ const (
 	Done       Result = iota // its callbacks have run, or it is denied or refused for good
 	Failed                   // a later run with Resume tries again, a bounded number of times
 	Unfinished               // the crawl ended under it, which ends the walk as well
+	Silent                   // nothing is heard of it: it has Failed, unless it is Done after all
 )
 
 // A Feed hands the pages of sitemaps to crawls. Its methods may be called from any goroutine.

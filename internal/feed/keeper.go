@@ -98,14 +98,32 @@ func (k *keeper) remember(hash uint64, tries int) {
 func (k *keeper) settle(t *ticket, r Result) (givenUp bool) {
 	k.mu.Lock()
 	givenUp = k.end(t, r)
-	k.unwritten++
-	for i, p := range t.listed {
-		k.changed[p.checkpoint] += 1 - min(i, 1) // a page counts once
-	}
+	k.noteUnwritten(t)
 	k.mu.Unlock()
 	k.flush(k.every)
 	k.saveIdle(t)
 	return givenUp
+}
+
+// correct notes that the page of a ticket that has failed is done after all.
+func (k *keeper) correct(t *ticket) {
+	k.mu.Lock()
+	delete(k.failed, t.hash)
+	for _, p := range t.listed {
+		p.checkpoint.pass(p.mark)
+	}
+	k.noteUnwritten(t)
+	k.mu.Unlock()
+	k.flush(k.every)
+	k.saveIdle(t)
+}
+
+// noteUnwritten counts the page of a ticket as not written down. k.mu is held.
+func (k *keeper) noteUnwritten(t *ticket) {
+	k.unwritten++
+	for i, p := range t.listed {
+		k.changed[p.checkpoint] += 1 - min(i, 1) // a page counts once
+	}
 }
 
 // drop is settle for a page that was not handed on: it costs nothing to find that out again.

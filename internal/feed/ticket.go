@@ -7,13 +7,20 @@ import (
 
 // A ticket is a page that was handed on, until it is known what became of it.
 type ticket struct {
-	feed    *Feed
-	ended   *atomic.Bool // set if the crawl has ended
-	share   *share       // of which it holds a slot; nil: none
-	hash    uint64
-	listed  []place // in which files; of the keeper. None: no checkpoint has to know of it
-	settled atomic.Bool
+	feed   *Feed
+	ended  *atomic.Bool // set if the crawl has ended
+	share  *share       // of which it holds a slot; nil: none
+	hash   uint64
+	listed []place // in which files; of the keeper. None: no checkpoint has to know of it
+	state  atomic.Int32
 }
+
+// The states of a ticket, each of which only leads to those below it.
+const (
+	isOpen int32 = iota
+	isSilent
+	isSettled
+)
 
 // A place is that of a page in a file.
 type place struct {
@@ -59,7 +66,7 @@ func (f *Feed) window() int {
 // isLoose reports whether the ticket is that of all pages which hold nothing.
 func (t *ticket) isLoose() bool { return t.feed == nil }
 
-// finish tells what became of the page. What is said first counts.
+// finish tells what became of the page. What is said first counts, but for Silent.
 func (t *ticket) finish(r Result) {
 	if t.isLoose() {
 		if r == Unfinished {
@@ -67,12 +74,26 @@ func (t *ticket) finish(r Result) {
 		}
 		return
 	}
-	if !t.settled.CompareAndSwap(false, true) {
+	if r == Silent {
+		if t.state.CompareAndSwap(isOpen, isSilent) {
+			t.settle(Failed)
+		}
 		return
 	}
-	if r == Unfinished {
+	before := t.state.Swap(isSettled)
+	if before != isSettled && r == Unfinished {
 		t.ended.Store(true)
 	}
+	switch {
+	case before == isOpen:
+		t.settle(r)
+	case before == isSilent && r == Done && t.feed.Resume:
+		t.feed.keeper.correct(t)
+	}
+}
+
+// settle writes down what became of the page, and gives back what it holds.
+func (t *ticket) settle(r Result) {
 	if t.feed.Resume && t.feed.keeper.settle(t, r) {
 		t.feed.count(GivenUp)
 	}

@@ -1,6 +1,7 @@
 package collyrobots
 
 import (
+	"context"
 	"errors"
 	"iter"
 	"net/http"
@@ -22,9 +23,12 @@ type SitemapQueue struct {
 	queue.Storage // the other storage, which keeps what is added
 	sitemaps      *sitemaps
 	fed           *fedPages
-	mu            sync.Mutex // for next, last and handed
+	ctx           context.Context // until Close
+	cancel        context.CancelFunc
+	mu            sync.Mutex // for next, last, handed and ran
 	next          func() (*feed.Page, error, bool)
 	stop          func()
+	ran           bool       // the queue has got all pages
 	last          *fedPage   // which the queue got, and may still have
 	handed        []*fedPage // those before it that no request has come for
 	empty         atomic.Bool
@@ -46,8 +50,13 @@ func (p *Plugin) SitemapQueue(inner queue.Storage, f Feed, sites ...string) (*Si
 		return nil, errors.New("collyrobots: SitemapQueue: attach a collector first, and name a storage")
 	}
 	q := &SitemapQueue{Storage: inner, sitemaps: s, fed: &p.fed}
+	q.ctx, q.cancel = context.WithCancel(context.Background())
 	q.next, q.stop = iter.Pull2(func(yield func(*feed.Page, error) bool) {
-		p.pull(h.c.Context, s, urls)(yield) // the context when the queue begins to ask
+		ctx, cancel := context.WithCancel(h.c.Context) // as it is when the queue begins to ask
+		defer cancel()
+		defer context.AfterFunc(q.ctx, cancel)()
+		p.pull(ctx, s, urls)(yield)
+		q.ran = ctx.Err() == nil && !p.closed.Load()
 	})
 	return q, nil
 }
@@ -109,15 +118,18 @@ func (q *SitemapQueue) QueueSize() (int, error) {
 // Stats returns the counts of this queue's sitemaps so far. Those of Plugin.Stats are without them.
 func (q *SitemapQueue) Stats() FeedStats { return q.sitemaps.statistics() }
 
-// Close ends the reading of sitemaps, and leaves the other storage as it is.
+// Close ends the reading of sitemaps, and leaves the other storage as it is. A GetRequest that waits
+// ends at once.
 func (q *SitemapQueue) Close() error {
+	q.cancel()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.stop()
 	unclaimed := feed.Unfinished
-	if q.empty.Swap(true) { // and so the queue has run: the collector has refused them
+	if q.ran { // the collector has refused them
 		unclaimed = feed.Failed
 	}
+	q.stop()
+	q.empty.Store(true)
 	if q.last != nil {
 		q.handed = append(q.handed, q.last)
 	}

@@ -1,7 +1,9 @@
 package collyrobots_test
 
 import (
+	"context"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/store"
 )
 
 func TestQueues(t *testing.T) {
@@ -126,4 +129,69 @@ func TestASitemapQueueThatIsClosedEarly(t *testing.T) {
 	if got := storage.Stats(); got.Entries > 5 {
 		t.Errorf("%+v: read ahead of what was asked for", got)
 	}
+}
+
+// A queue that is cancelled and closed while its threads have pages goes on with these, and all that
+// come after them; what the collector refuses is tried by three runs.
+func TestResumeOfASitemapQueue(t *testing.T) {
+	sites := bigShop(60, noDenys)
+	web := robotstest.New(t, sites)
+	records := store.Memory()
+	var fed []int
+	for run := range 5 {
+		c := start(t, web, nil, collyrobots.Store(records))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		c.Context = ctx
+		c.DisallowedURLFilters = append(c.DisallowedURLFilters, regexp.MustCompile("/7$"))
+		storage, err := c.robots.SitemapQueue(&queue.InMemoryQueueStorage{}, collyrobots.Feed{Resume: true, Window: 8}, "http://a.test/")
+		must(t, err)
+		q, err := queue.New(3, storage)
+		must(t, err)
+		c.OnScraped(func(r *colly.Response) {
+			if run == 0 && r.Request.URL.Path == "/20" {
+				cancel()
+			}
+		})
+		must(t, q.Run(c.Collector.Collector))
+		must(t, storage.Close())
+		fed = append(fed, storage.Stats().Fed)
+	}
+	asked := map[string]int{}
+	again := 0
+	for _, r := range web.Log("a.test") {
+		if asked[r.URI]++; asked[r.URI] > 1 && !strings.Contains(r.URI, ".") {
+			again++
+		}
+	}
+	for i := range 60 {
+		if n := asked[fmt.Sprint("/", i)]; (n == 0) != (i == 7) {
+			t.Errorf("/%d was asked for %d times", i, n)
+		}
+	}
+	if again > 8 {
+		t.Errorf("%d pages came twice", again)
+	}
+	if fed[2] != 1 || fed[3] > 1 || fed[4] != 0 {
+		t.Errorf("%v pages were handed on", fed)
+	}
+}
+
+// Close does not wait for a GetRequest that waits for a sitemap's turn.
+func TestASitemapQueueIsClosedAtOnce(t *testing.T) {
+	inBubble(t, bigShop(1, "User-agent: *\nCrawl-delay: 3600\n"), func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		storage, err := c.robots.SitemapQueue(&queue.InMemoryQueueStorage{}, collyrobots.Feed{}, "http://a.test/")
+		must(t, err)
+		q, err := queue.New(2, storage)
+		must(t, err)
+		time.AfterFunc(time.Minute, func() { storage.Close() })
+		began := time.Now()
+		must(t, q.Run(c.Collector.Collector))
+		if took := time.Since(began); took != time.Minute {
+			t.Errorf("the queue ran for %v", took)
+		}
+		must(t, storage.Close())
+		wantURIs(t, web, "a.test", "/robots.txt")
+	})
 }

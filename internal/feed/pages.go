@@ -67,7 +67,8 @@ func (f *Feed) pull(ctx context.Context, crawl Crawl, yield func(*Page, error) b
 		w.slots = func() *Slots { return nil }
 		w.hand = func(e sitemap.Entry, t *ticket) bool {
 			if more = yield(&Page{e, a.site, t}, nil); !more {
-				t.finish(Unfinished)
+				w.stop.Store(true)
+				t.finish(Unfinished) // unless it is done already
 			}
 			return true
 		}

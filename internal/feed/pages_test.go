@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/collyrobots/collyrobots/store"
 )
 
 func TestPages(t *testing.T) {
@@ -62,5 +64,19 @@ func TestPagesEndWithTheContext(t *testing.T) {
 	}
 	if n != 1 || !errors.Is(last, context.Canceled) {
 		t.Error(fmt.Sprint(n, " pages, the last error is ", last))
+	}
+}
+
+// A page may be done before the loop ends with it.
+func TestPagesEndWithAPageThatIsDone(t *testing.T) {
+	w := newWorld(map[string]any{"http://a.test/map.xml": urlset(numberedURLs("http://a.test/", 3)...)}).start(Options{Resume: true, Store: store.Memory()})
+	n := 0
+	for p := range w.feed.Pages(t.Context(), w, slices.Values([]Site{{authority("http://a.test"), []string{"http://a.test/map.xml"}}})) {
+		p.Done(Done)
+		n++
+		break
+	}
+	if n != 1 || w.feed.Count(Fed) != 1 {
+		t.Errorf("%d pages, %d fed", n, w.feed.Count(Fed))
 	}
 }

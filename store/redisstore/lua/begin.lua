@@ -1,0 +1,3 @@
+-- KEYS: epoch.
+local since, fault = epoch(KEYS[1])
+return fault or now - since

@@ -1,0 +1,13 @@
+-- KEYS: host, where to set aside what is no host's state. ARGV: token, whether the request was sent, how long ago it ended, delay, how long
+-- from now nothing may start. Returns by how much the clock went back, and whether something was set aside.
+local token, sent, ago, delay, hold = ARGV[1], ARGV[2] == '1', tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+
+local h, fault = load(KEYS[1], KEYS[2])
+if fault then return fault end
+if h.holder == token then h.holder = '-' end
+h.last = token -- a copy of its acquire that is still on the way comes too late
+if sent then h.ended = math.max(h.ended, now - ago) end
+ask(h, delay)
+h.notbefore = math.max(h.notbefore, now + hold)
+save(KEYS[1], h)
+return { h.back, h.aside }

@@ -1,0 +1,85 @@
+-- What all scripts of the pace share. Times and durations are whole microseconds by Redis' own clock.
+
+local within = 1000000          -- how long after it was granted a lease may still be sent with
+local memory = 60000000         -- how long, at least, the delay that a process asked for is remembered
+local life = 7 * 24 * 3600000   -- of an epoch, in milliseconds
+
+local clock = redis.call('TIME')
+local now = clock[1] * 1000000 + clock[2]
+
+-- text writes a whole number in full.
+local function text(n) return string.format('%.0f', n) end
+
+-- epoch returns since when nothing that was written is lost, as far as that can be known: not before
+-- the key was made, nor before this server process was started or took over. It writes, so that no
+-- replica answers.
+local function epoch(key)
+	local info = redis.pcall('INFO', 'server')
+	local run = type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
+	local kept = redis.call('GET', key)
+	if kept then
+		local version = string.match(kept, '^(%d+) ')
+		if version ~= '1' then
+			return nil, redis.error_reply('COLLYROBOTS VERSION ' .. string.sub(version or '?', 1, 20))
+		end
+	end
+	local since, of = string.match(kept or '', '^1 (%d+) (%x*)$')
+	since = tonumber(since)
+	if since and of == run and since <= now then
+		redis.call('PEXPIRE', key, life)
+		return since
+	end
+	redis.call('SET', key, '1 ' .. text(now) .. ' ' .. run, 'PX', life)
+	return now
+end
+
+-- load returns the state of a host. What is no state is renamed to aside, and the host counts as
+-- asked just now.
+local function load(key, aside)
+	local h = { holder = '-', last = '-', seen = 0, ended = 0, since = 0, lease = 0, delay = 0, before = 0, window = 0, notbefore = 0, back = 0, aside = 0 }
+	local kept = redis.pcall('GET', key)
+	if not kept then return h end
+	h.kept = true
+	if type(kept) == 'table' then
+		if not string.find(kept.err, 'WRONGTYPE', 1, true) then return nil, kept end
+		kept = ''
+	end
+	local version = string.match(kept, '^(%d+) %w')
+	if version and version ~= '1' then return nil, redis.error_reply('COLLYROBOTS VERSION ' .. string.sub(version, 1, 20)) end
+	local holder, last, seen, ended, since, lease, delay, before, window, notbefore =
+		string.match(kept, '^1 ([%w-]+) ([%w-]+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
+	if not holder then
+		redis.call('RENAME', key, aside)
+		h.ended, h.seen, h.aside = now, now, 1
+		return h
+	end
+	h.holder, h.last, h.seen, h.ended, h.since = holder, last, tonumber(seen), tonumber(ended), tonumber(since)
+	h.lease, h.delay, h.before, h.window, h.notbefore = tonumber(lease), tonumber(delay), tonumber(before), tonumber(window), tonumber(notbefore)
+	if h.seen > now then -- the clock went back, and all that was noted goes with it
+		h.back = h.seen - now
+		for _, at in ipairs({ 'ended', 'since', 'window', 'notbefore' }) do h[at] = math.max(0, h[at] - h.back) end
+	end
+	if h.holder ~= '-' and now >= h.since + h.lease then -- it has vanished
+		h.ended, h.holder = math.max(h.ended, h.since + h.lease), '-'
+	end
+	return h
+end
+
+-- ask notes a delay that a process asks for, and returns the longest that was asked for of late.
+local function ask(h, delay)
+	local span = math.max(memory, h.delay, h.before, delay)
+	if now >= h.window then
+		h.before = now < h.window + span and h.delay or 0
+		h.delay, h.window = 0, now + span
+	end
+	h.delay = math.max(h.delay, delay)
+	return math.max(h.delay, h.before)
+end
+
+-- save keeps the state for as long as anything in it matters.
+local function save(key, h)
+	local span = math.max(memory, h.delay, h.before)
+	local left = 3 * span + h.lease + math.max(0, h.notbefore - now, h.window - now)
+	redis.call('SET', key, table.concat({ '1', h.holder, h.last, text(now), text(h.ended), text(h.since), text(h.lease), text(h.delay),
+		text(h.before), text(h.window), text(h.notbefore) }, ' '), 'PX', text(math.ceil(left / 1000)))
+end

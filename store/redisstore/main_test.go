@@ -1,0 +1,24 @@
+package redisstore_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain is also where the worker processes of the tests begin: the test binary, run again.
+func TestMain(m *testing.M) {
+	if config := os.Getenv(workerVariable); config != "" {
+		os.Exit(work(config))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// fieldOf returns the value of a field in a text of INFO.
+func fieldOf(text, field string) string {
+	_, rest, _ := strings.Cut(text, field+":")
+	value, _, _ := strings.Cut(rest, "\r\n")
+	return value
+}

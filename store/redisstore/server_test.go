@@ -1,0 +1,132 @@
+package redisstore_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/collyrobots/collyrobots/store/redisstore"
+)
+
+// A server is a redis-server of the test's own, on a free loopback port.
+type server struct {
+	dir, addr string
+	args      []string
+	process   *exec.Cmd
+}
+
+// newServer starts a redis-server without persistence, in a folder of its own, that ends with the test.
+func newServer(t testing.TB, args ...string) *server {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Skip("redis-server is not installed: on Debian and Ubuntu, apt-get install redis-server")
+	}
+	dir, err := os.MkdirTemp("", "redisstore") // not in t.TempDir: in a bubble it would be named for another time
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{dir: dir, addr: freeAddr(t), args: args}
+	t.Cleanup(func() {
+		s.stop()
+		os.RemoveAll(dir)
+	})
+	s.start(t)
+	return s
+}
+
+func freeAddr(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// start returns when the server answers.
+func (s *server) start(t testing.TB) {
+	t.Helper()
+	_, port, _ := net.SplitHostPort(s.addr)
+	args := append([]string{"--bind", "127.0.0.1", "--port", port, "--dir", s.dir, "--save", "", "--enable-debug-command", "yes"}, s.args...)
+	s.process = exec.Command("redis-server", args...)
+	if err := s.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(&redis.Options{Addr: s.addr, MaxRetries: -1})
+	defer client.Close()
+	for range 200 {
+		err := client.Ping(context.Background()).Err()
+		if err == nil || redis.IsAuthError(err) {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatal("redis-server does not answer")
+}
+
+// stop kills the server, which keeps nothing.
+func (s *server) stop() {
+	if s.process != nil {
+		_ = s.process.Process.Kill()
+		_ = s.process.Wait()
+		s.process = nil
+	}
+}
+
+// client returns a client of the server that ends with the test.
+func (s *server) client(t testing.TB) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: s.addr, MaintNotificationsConfig: nil})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// do sends a command as redis-cli would.
+func (s *server) do(t testing.TB, args ...any) any {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: s.addr, ReadTimeout: 20 * time.Second})
+	defer c.Close()
+	got, err := c.Do(context.Background(), args...).Result()
+	if err != nil {
+		t.Fatalf("%v: %v", args, err)
+	}
+	return got
+}
+
+// open returns a Store that ends with the test.
+func open(t testing.TB, client redis.UniversalClient, options ...redisstore.Option) *redisstore.Store {
+	t.Helper()
+	s, err := redisstore.New(context.Background(), client, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// settled is how long a server's hosts are left alone at first.
+const settled = time.Second + 50*time.Millisecond
+
+// commands returns how many commands a server has processed.
+func (s *server) commands(t testing.TB) int {
+	t.Helper()
+	return s.info(t, "stats", "total_commands_processed")
+}
+
+func (s *server) info(t testing.TB, section, field string) int {
+	t.Helper()
+	text := fmt.Sprint(s.do(t, "INFO", section))
+	n, err := strconv.Atoi(fieldOf(text, field))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

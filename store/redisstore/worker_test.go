@@ -1,0 +1,301 @@
+package redisstore_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/collyrobots/collyrobots/store/redisstore"
+)
+
+const workerVariable = "REDISSTORE_WORKER" // a job, as JSON
+
+// A job is what a worker process does: it asks hosts for pages, each again and again, until its
+// standard input ends.
+type job struct {
+	Name, Redis, Site string
+	Hosts             int
+	Delay, Lease      time.Duration
+	Patience          time.Duration
+	Path              string        // "" or what the site knows
+	Late              time.Duration // between the lease and the look at it
+}
+
+// work is a worker process. It says what happens to it line by line.
+func work(config string) int {
+	var j job
+	if err := json.Unmarshal([]byte(config), &j); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	client := redis.NewClient(&redis.Options{Addr: j.Redis, ReadTimeout: 500 * time.Millisecond, DialTimeout: 500 * time.Millisecond})
+	defer client.Close()
+	s, err := redisstore.New(ctx, client, redisstore.Lease(j.Lease), redisstore.Patience(j.Patience))
+	if err != nil {
+		fmt.Println("error", err)
+		return 1
+	}
+	defer s.Close()
+	fmt.Println("ready")
+	web := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
+	var hosts sync.WaitGroup
+	for n := range j.Hosts {
+		hosts.Go(func() {
+			for ctx.Err() == nil {
+				j.page(ctx, s, web, fmt.Sprint("host", n))
+			}
+		})
+	}
+	hosts.Wait()
+	return 0
+}
+
+// page asks a host once, as everything that uses a Pacer should.
+func (j *job) page(ctx context.Context, s *redisstore.Store, web *http.Client, host string) {
+	l, err := s.Acquire(ctx, host, j.Delay)
+	if err != nil {
+		if ctx.Err() == nil {
+			away := (*redisstore.AwayError)(nil)
+			fmt.Println("away", errors.As(err, &away), err)
+			time.Sleep(50 * time.Millisecond)
+		}
+		return
+	}
+	sent, notBefore := false, time.Time{}
+	defer func() { l.Release(sent, j.Delay, notBefore) }()
+	time.Sleep(j.Late)
+	exchange, cancel := context.WithCancel(ctx)
+	if d := l.Deadline(); !d.IsZero() {
+		exchange, cancel = context.WithDeadline(ctx, d)
+	}
+	defer cancel()
+	req, err := http.NewRequestWithContext(exchange, "GET", "http://"+j.Site+"/"+j.Path, nil)
+	if err != nil {
+		panic(err)
+	}
+	req.Host = host
+	req.Header.Set("Worker", j.Name)
+	if !l.Valid() {
+		return
+	}
+	sent = true
+	resp, err := web.Do(req)
+	if err != nil {
+		return
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, resp.Body)
+	if after := resp.Header.Get("Retry-After"); after != "" {
+		d, _ := time.ParseDuration(after + "s")
+		notBefore = time.Now().Add(d)
+	}
+}
+
+// A worker is a worker process, seen from its parent.
+type worker struct {
+	name    string
+	process *exec.Cmd
+	stdin   io.Closer
+	lines   chan string
+	ended   bool
+}
+
+// newWorker starts a worker that ends with the test, and returns when it is ready.
+func newWorker(t *testing.T, j job) *worker {
+	t.Helper()
+	if j.Lease == 0 {
+		j.Lease = 2 * time.Second
+	}
+	if j.Patience == 0 {
+		j.Patience = time.Second
+	}
+	if j.Hosts == 0 {
+		j.Hosts = 1
+	}
+	config, err := json.Marshal(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &worker{name: j.Name, process: exec.Command(os.Args[0]), lines: make(chan string, 10_000)}
+	w.process.Env = append(os.Environ(), workerVariable+"="+string(config))
+	w.process.Stderr = os.Stderr
+	w.stdin, err = w.process.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := w.process.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(w.lines)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			w.lines <- lines.Text()
+		}
+	}()
+	t.Cleanup(w.end)
+	if got := <-w.lines; got != "ready" {
+		t.Fatalf("worker %s: %s", w.name, got)
+	}
+	return w
+}
+
+// end ends the worker, by force if it does not go by itself.
+func (w *worker) end() {
+	if w.ended {
+		return
+	}
+	w.ended = true
+	w.stdin.Close()
+	force := time.AfterFunc(5*time.Second, func() { _ = w.process.Process.Kill() })
+	defer force.Stop()
+	w.signal(syscall.SIGCONT)
+	for range w.lines {
+	}
+	_ = w.process.Wait()
+}
+
+func (w *worker) signal(s syscall.Signal) { _ = w.process.Process.Signal(s) }
+
+// kill is kill -9.
+func (w *worker) kill() {
+	w.signal(syscall.SIGKILL)
+	w.end()
+}
+
+// said returns what the worker has said so far.
+func (w *worker) said() (lines []string) {
+	for {
+		select {
+		case line, ok := <-w.lines:
+			if !ok {
+				return lines
+			}
+			lines = append(lines, line)
+		default:
+			return lines
+		}
+	}
+}
+
+// A site is what the workers ask: it notes when each host was asked, and by whom.
+type site struct {
+	addr string
+	mu   sync.Mutex
+	log  map[string][]visit
+	busy bool // the next answer has a Retry-After of a second
+}
+
+type visit struct {
+	at     time.Time
+	worker string
+}
+
+func newSite(t *testing.T) *site {
+	s := &site{log: make(map[string][]visit)}
+	web := httptest.NewUnstartedServer(http.HandlerFunc(s.answer))
+	web.Listener.Close()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	web.Listener = l
+	web.Start()
+	t.Cleanup(web.Close)
+	s.addr = strings.TrimPrefix(web.URL, "http://")
+	return s
+}
+
+func (s *site) answer(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.log[r.Host] = append(s.log[r.Host], visit{time.Now(), r.Header.Get("Worker")})
+	busy := s.busy
+	s.busy = false
+	s.mu.Unlock()
+	if busy {
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
+	switch r.URL.Path {
+	case "/slow":
+		select {
+		case <-time.After(300 * time.Millisecond):
+		case <-r.Context().Done():
+		}
+	case "/hang":
+		<-r.Context().Done()
+	}
+}
+
+// visits returns those to a host so far.
+func (s *site) visits(host string) []visit {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.log[host])
+}
+
+// await returns when a host has had n more visits, and fails the test if that takes long.
+func (s *site) await(t *testing.T, n int) {
+	t.Helper()
+	before := len(s.visits("host0"))
+	for end := time.Now().Add(20 * time.Second); len(s.visits("host0")) < before+n; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d visits instead of %d", len(s.visits("host0"))-before, n)
+		}
+	}
+}
+
+// since counts the visits after a time, by worker.
+func (s *site) since(at time.Time) map[string]int {
+	count := make(map[string]int)
+	for _, v := range s.visits("host0") {
+		if v.at.After(at) {
+			count[v.worker]++
+		}
+	}
+	return count
+}
+
+// gap returns the smallest time between two visits of one host, and fails the test if it is under
+// delay.
+func (s *site) gap(t *testing.T, delay time.Duration) time.Duration {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	least := time.Hour
+	for host, visits := range s.log {
+		for i := range len(visits) - 1 {
+			gap := visits[i+1].at.Sub(visits[i].at)
+			if gap < delay {
+				t.Errorf("%s: %v between a visit of %s and one of %s", host, gap, visits[i].worker, visits[i+1].worker)
+			}
+			least = min(least, gap)
+		}
+	}
+	return least
+}

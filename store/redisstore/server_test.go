@@ -1,12 +1,14 @@
 package redisstore_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
-	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,15 +30,8 @@ func newServer(t testing.TB, args ...string) *server {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skip("redis-server is not installed: on Debian and Ubuntu, apt-get install redis-server")
 	}
-	dir, err := os.MkdirTemp("", "redisstore") // not in t.TempDir: in a bubble it would be named for another time
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &server{dir: dir, addr: freeAddr(t), args: args}
-	t.Cleanup(func() {
-		s.stop()
-		os.RemoveAll(dir)
-	})
+	s := &server{dir: t.TempDir(), addr: freeAddr(t), args: args}
+	t.Cleanup(s.stop)
 	s.start(t)
 	return s
 }
@@ -60,16 +55,25 @@ func (s *server) start(t testing.TB) {
 	if err := s.process.Start(); err != nil {
 		t.Fatal(err)
 	}
-	client := redis.NewClient(&redis.Options{Addr: s.addr, MaxRetries: -1})
-	defer client.Close()
-	for range 200 {
-		err := client.Ping(context.Background()).Err()
-		if err == nil || redis.IsAuthError(err) {
+	for range 500 {
+		if answers(s.addr) {
 			return
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond)
 	}
 	t.Fatal("redis-server does not answer")
+}
+
+// answers reports whether a server answers a PING, with an error perhaps.
+func answers(addr string) bool {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, "PING\r\n")
+	reply, err := bufio.NewReader(conn).ReadString('\n')
+	return err == nil && !strings.Contains(reply, "LOADING")
 }
 
 // stop kills the server, which keeps nothing.
@@ -84,7 +88,7 @@ func (s *server) stop() {
 // client returns a client of the server that ends with the test.
 func (s *server) client(t testing.TB) *redis.Client {
 	t.Helper()
-	c := redis.NewClient(&redis.Options{Addr: s.addr, MaintNotificationsConfig: nil})
+	c := redis.NewClient(&redis.Options{Addr: s.addr})
 	t.Cleanup(func() { c.Close() })
 	return c
 }

@@ -1,0 +1,117 @@
+package redisstore_test
+
+import (
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A proxy stands between clients and a server, and breaks connections off.
+type proxy struct {
+	to     string
+	listen net.Listener
+	cuts   atomic.Int32
+	left   atomic.Int32 // how many replies pass, the cut one included; 0 or less: all
+	mu     sync.Mutex
+	conns  map[net.Conn]bool
+	down   bool
+	wait   sync.WaitGroup
+}
+
+func newProxy(t *testing.T, to string) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{to: to, listen: l, conns: make(map[net.Conn]bool)}
+	p.wait.Go(p.accept)
+	t.Cleanup(func() {
+		l.Close()
+		p.setDown(true)
+		p.wait.Wait()
+	})
+	return p
+}
+
+func (p *proxy) addr() string { return p.listen.Addr().String() }
+
+// client returns a client that goes through the proxy and ends with the test.
+func (p *proxy) client(t *testing.T) *redis.Client {
+	c := redis.NewClient(&redis.Options{Addr: p.addr(), ReadTimeout: time.Second})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// cutAfter lets n-1 replies pass, and breaks off the connection instead of the one after.
+func (p *proxy) cutAfter(n int) { p.left.Store(int32(n)) }
+
+// setDown breaks all connections off and lets no new ones through, until it is taken back.
+func (p *proxy) setDown(down bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.down = down
+	if down {
+		for c := range p.conns {
+			c.Close()
+		}
+	}
+}
+
+func (p *proxy) accept() {
+	for {
+		c, err := p.listen.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", p.to)
+		if err != nil || !p.add(c, server) {
+			c.Close()
+			if server != nil {
+				server.Close()
+			}
+			continue
+		}
+		p.wait.Go(func() {
+			_, _ = io.Copy(server, c)
+			server.Close()
+		})
+		p.wait.Go(func() {
+			p.replies(c, server)
+			c.Close()
+			server.Close()
+		})
+	}
+}
+
+func (p *proxy) add(conns ...net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range conns {
+		p.conns[c] = true
+	}
+	return !p.down
+}
+
+// replies takes each read for a reply, which short ones are.
+func (p *proxy) replies(client io.Writer, server io.Reader) {
+	buffer := make([]byte, 1<<20)
+	for {
+		n, err := server.Read(buffer)
+		if err != nil {
+			return
+		}
+		if p.left.Load() > 0 && p.left.Add(-1) == 0 {
+			p.cuts.Add(1)
+			return
+		}
+		if _, err := client.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}

@@ -1,20 +1,297 @@
 package redisstore_test
 
 import (
+	"fmt"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
 
-const delay = 200 * time.Millisecond
+// workers starts two workers, a and b, that ask one host.
+func workers(t *testing.T, j job) (a, b *worker) {
+	t.Helper()
+	j.Name = "a"
+	a = newWorker(t, j)
+	j.Name = "b"
+	return a, newWorker(t, j)
+}
 
+// TestTwoProcesses keeps to the delay, and does not waste much of the time.
 func TestTwoProcesses(t *testing.T) {
+	t.Parallel()
 	s, web := newServer(t), newSite(t)
-	for _, name := range []string{"a", "b"} {
-		newWorker(t, job{Name: name, Redis: s.addr, Site: web.addr, Delay: delay})
-	}
-	web.await(t, 1)
+	workers(t, job{Redis: s.addr, Site: web.addr, Delay: delay})
+	web.await(t, 2)
 	began := time.Now()
-	web.await(t, 15)
-	took := time.Since(began)
-	t.Logf("smallest gap %v; %v a start; %v", web.gap(t, delay), took/15, web.since(began))
+	web.await(t, 20)
+	took := time.Since(began) / 20
+	shares := web.since(began)
+	t.Logf("smallest gap %v, %v a start, %v", web.gap(t, delay), took, shares)
+	if shares["a"] < 3 || shares["b"] < 3 {
+		t.Errorf("shares %v", shares)
+	}
+}
+
+// TestKill: the host of a process that is killed is asked again when its lease has ended and the
+// delay has passed.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	const length = time.Second
+	s, web := newServer(t), newSite(t)
+	j := job{Name: "a", Redis: s.addr, Site: web.addr, Delay: delay, Lease: length, Path: "hang"}
+	for range 3 {
+		victim := newWorker(t, j)
+		web.await(t, 1)
+		victim.kill() // while the site makes it wait
+		killed := web.visits("host0")
+		heir := newWorker(t, j)
+		web.await(t, 1)
+		heir.kill()
+		gap := web.visits("host0")[len(killed)].at.Sub(killed[len(killed)-1].at)
+		if gap < length-50*time.Millisecond+delay || gap > length+delay+time.Second {
+			t.Errorf("%v after the one that was killed", gap)
+		}
+		time.Sleep(length)
+	}
+	web.gap(t, delay)
+}
+
+// TestStop: a process that is stopped for longer than its lease does not send when it goes on, but
+// for what it had already begun to.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	const length = 600 * time.Millisecond
+	s, web := newServer(t), newSite(t)
+	a, b := workers(t, job{Redis: s.addr, Site: web.addr, Delay: delay, Lease: length, Late: 40 * time.Millisecond})
+	web.await(t, 2)
+	for n := range 6 {
+		w := []*worker{a, b}[n%2]
+		time.Sleep(time.Duration(n) * delay / 4)
+		w.signal(syscall.SIGSTOP)
+		time.Sleep(length + 300*time.Millisecond)
+		w.signal(syscall.SIGCONT)
+		web.await(t, 1)
+	}
+	unfenced := 0
+	for _, w := range []*worker{a, b} {
+		w.end()
+		for _, line := range w.said() {
+			if strings.HasPrefix(line, "unfenced") {
+				unfenced++
+			}
+		}
+	}
+	short := web.short(delay)
+	t.Logf("%d gaps under the delay, %d requests stopped between the last look and the socket", short, unfenced)
+	if short > unfenced {
+		t.Errorf("%d gaps under the delay, of which %d could not be kept", short, unfenced)
+	}
+}
+
+// TestAway: while Redis cannot be asked nothing is sent, and who asks is told after a while; then
+// all go on by themselves.
+func TestAway(t *testing.T) {
+	for name, away := range map[string]func(t *testing.T, s *server) (back func()){
+		"stopped": func(t *testing.T, s *server) func() {
+			_ = s.process.Process.Signal(syscall.SIGSTOP)
+			return func() { _ = s.process.Process.Signal(syscall.SIGCONT) }
+		},
+		"killed": func(t *testing.T, s *server) func() {
+			s.stop()
+			return func() { s.start(t) } // empty
+		},
+		"paused": func(t *testing.T, s *server) func() {
+			s.do(t, "CLIENT", "PAUSE", 2500)
+			return func() {}
+		},
+		"asleep": func(t *testing.T, s *server) func() {
+			slept := make(chan any)
+			go func() { slept <- s.do(t, "DEBUG", "SLEEP", "2.5") }()
+			return func() { <-slept }
+		},
+		"read-only": func(t *testing.T, s *server) func() {
+			s.do(t, "REPLICAOF", "127.0.0.1", 1)
+			return func() { s.do(t, "REPLICAOF", "NO", "ONE") }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, web := newServer(t), newSite(t)
+			a, b := workers(t, job{Redis: s.addr, Site: web.addr, Delay: delay})
+			web.await(t, 4)
+			back := away(t, s)
+			time.Sleep(300 * time.Millisecond) // what was granted before may be sent
+			gone := time.Now()
+			time.Sleep(2 * time.Second)
+			if sent := web.since(gone); len(sent) > 0 {
+				t.Errorf("sent meanwhile: %v", sent)
+			}
+			back()
+			web.await(t, 6)
+			web.gap(t, delay)
+			for _, w := range []*worker{a, b} {
+				lines := w.said()
+				if len(lines) == 0 || !strings.HasPrefix(lines[0], "away true") {
+					t.Errorf("%s said %q", w.name, lines)
+				}
+			}
+		})
+	}
+}
+
+// TestEmptied: when Redis has lost its data, all pause, a new process too.
+func TestEmptied(t *testing.T) {
+	for name, empty := range map[string]func(t *testing.T, s *server){
+		"FLUSHALL": func(t *testing.T, s *server) { s.do(t, "FLUSHALL") },
+		"restart": func(t *testing.T, s *server) {
+			s.stop()
+			s.start(t)
+		},
+		"restart with old data": func(t *testing.T, s *server) {
+			s.stop()
+			s.start(t)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, web := newServer(t), newSite(t)
+			j := job{Redis: s.addr, Site: web.addr, Delay: delay, Late: 20 * time.Millisecond}
+			workers(t, j)
+			web.await(t, 4)
+			if strings.Contains(name, "old") {
+				s.do(t, "SAVE")
+				web.await(t, 2)
+			}
+			for n := range 2 {
+				empty(t, s)
+				j.Name = fmt.Sprint("new", n)
+				newWorker(t, j)
+				began := time.Now()
+				web.await(t, 1)
+				if took := time.Since(began); took > 3*time.Second {
+					t.Errorf("a pause of %v", took)
+				}
+				web.await(t, 3)
+			}
+			t.Logf("smallest gap %v", web.gap(t, delay))
+		})
+	}
+}
+
+// TestScriptFlush: nobody notices.
+func TestScriptFlush(t *testing.T) {
+	t.Parallel()
+	s, web := newServer(t), newSite(t)
+	a, b := workers(t, job{Redis: s.addr, Site: web.addr, Delay: delay})
+	web.await(t, 2)
+	began := time.Now()
+	for range 8 {
+		s.do(t, "SCRIPT", "FLUSH")
+		web.await(t, 1)
+	}
+	if took := time.Since(began); took > 8*delay+8*slack {
+		t.Errorf("it took %v", took)
+	}
+	web.gap(t, delay)
+	if lines := append(a.said(), b.said()...); len(lines) > 0 {
+		t.Errorf("said %q", lines)
+	}
+}
+
+// TestPromoted: a replica that takes over, and has not heard of the last starts, is a pause.
+func TestPromoted(t *testing.T) {
+	t.Parallel()
+	s, web := newServer(t), newSite(t)
+	p := newProxy(t, s.addr)
+	host, port, _ := strings.Cut(s.addr, ":")
+	replica := newServer(t, "--replicaof", host, port)
+	a, b := workers(t, job{Redis: p.addr(), Site: web.addr, Delay: 3 * delay})
+	for !strings.Contains(replica.do(t, "INFO", "replication").(string), "master_link_status:up") {
+		time.Sleep(20 * time.Millisecond)
+	}
+	web.await(t, 3)
+	_ = replica.process.Process.Signal(syscall.SIGSTOP) // it lags
+	web.await(t, 1)
+	s.stop()
+	_ = replica.process.Process.Signal(syscall.SIGCONT)
+	replica.do(t, "REPLICAOF", "NO", "ONE")
+	p.redirect(replica.addr)
+	began := time.Now()
+	web.await(t, 1)
+	if took := time.Since(began); took > 4*time.Second {
+		t.Errorf("a pause of %v", took)
+	}
+	web.await(t, 4)
+	t.Logf("smallest gap %v; said %q %q", web.gap(t, 3*delay), a.said(), b.said())
+}
+
+// TestCutOff: a worker that cannot reach Redis stops, and the other goes on.
+func TestCutOff(t *testing.T) {
+	t.Parallel()
+	s, web := newServer(t), newSite(t)
+	p := newProxy(t, s.addr)
+	a := newWorker(t, job{Name: "a", Redis: p.addr(), Site: web.addr, Delay: delay})
+	b := newWorker(t, job{Name: "b", Redis: s.addr, Site: web.addr, Delay: delay})
+	web.await(t, 4)
+	p.setDown(true)
+	time.Sleep(300 * time.Millisecond)
+	cut := time.Now()
+	web.await(t, 12) // the first of which may wait for a's lease
+	if sent := web.since(cut); sent["a"] > 0 {
+		t.Errorf("sent: %v", sent)
+	}
+	if lines := a.said(); len(lines) == 0 || !strings.HasPrefix(lines[0], "away true") {
+		t.Errorf("a said %q", lines)
+	}
+	if lines := b.said(); len(lines) > 0 {
+		t.Errorf("b said %q", lines)
+	}
+	p.setDown(false)
+	back := time.Now()
+	for web.since(back)["a"] == 0 && time.Since(back) < 20*time.Second {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if web.since(back)["a"] == 0 {
+		t.Error("a does not go on")
+	}
+	web.gap(t, delay)
+}
+
+// TestRetryAfterAmongProcesses: what one was told, all keep to.
+func TestRetryAfterAmongProcesses(t *testing.T) {
+	t.Parallel()
+	s, web := newServer(t), newSite(t)
+	workers(t, job{Redis: s.addr, Site: web.addr, Delay: delay})
+	for range 3 {
+		web.await(t, 3)
+		web.setBusy()
+		before := len(web.visits("host0"))
+		web.await(t, 2)
+		visits := web.visits("host0")[before:]
+		if gap := visits[1].at.Sub(visits[0].at); gap < time.Second {
+			t.Errorf("%v after a Retry-After of a second", gap)
+		}
+	}
+	web.gap(t, delay)
+}
+
+// TestTakenOver: two users of a Store that differ in their delays keep to the longer one.
+func TestTakenOver(t *testing.T) {
+	t.Parallel()
+	s, web := newServer(t), newSite(t)
+	newWorker(t, job{Name: "hasty", Redis: s.addr, Site: web.addr, Delay: delay / 2})
+	web.await(t, 2)
+	newWorker(t, job{Name: "patient", Redis: s.addr, Site: web.addr, Delay: 2 * delay})
+	for web.since(time.Time{})["patient"] == 0 {
+		time.Sleep(5 * time.Millisecond)
+	}
+	from := len(web.visits("host0"))
+	web.await(t, 8)
+	visits := web.visits("host0")[from-1:]
+	for i := range len(visits) - 1 {
+		if gap := visits[i+1].at.Sub(visits[i].at); gap < 2*delay {
+			t.Errorf("%v between %s and %s", gap, visits[i].worker, visits[i+1].worker)
+		}
+	}
 }

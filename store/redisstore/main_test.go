@@ -1,6 +1,7 @@
 package redisstore_test
 
 import (
+	"flag"
 	"os"
 	"strings"
 	"testing"
@@ -13,6 +14,8 @@ func TestMain(m *testing.M) {
 	if config := os.Getenv(workerVariable); config != "" {
 		os.Exit(work(config))
 	}
+	flag.Parse()
+	_ = flag.Set("test.parallel", "6") // most of the time they wait
 	goleak.VerifyTestMain(m)
 }
 

@@ -32,12 +32,14 @@ func (s *Store) Acquire(ctx context.Context, host string, delay time.Duration) (
 			return nil, l.abandon(err)
 		}
 		a, err := l.ask(ctx, delay, away)
+		if err == nil {
+			s.settle()
+		}
 		wait := mathrand.N(pause) + pause/2
 		switch {
 		case err == nil && a.granted:
 			return l, nil
 		case err == nil:
-			s.settle()
 			away, l.unknown = time.Time{}, false
 			wait = min(a.wait, longestLook) + mathrand.N(min(a.gap/20, mostJitter)+1)
 		case !passing(err):

@@ -13,11 +13,11 @@ import (
 
 // A proxy stands between clients and a server, and breaks connections off.
 type proxy struct {
-	to     string
 	listen net.Listener
 	cuts   atomic.Int32
 	left   atomic.Int32 // how many replies pass, the cut one included; 0 or less: all
 	mu     sync.Mutex
+	to     string
 	conns  map[net.Conn]bool
 	down   bool
 	wait   sync.WaitGroup
@@ -63,13 +63,28 @@ func (p *proxy) setDown(down bool) {
 	}
 }
 
+// redirect breaks all connections off and leads new ones to another server.
+func (p *proxy) redirect(to string) {
+	p.setDown(true)
+	p.mu.Lock()
+	p.to, p.down = to, false
+	p.mu.Unlock()
+}
+
+func (p *proxy) dial() (net.Conn, error) {
+	p.mu.Lock()
+	to := p.to
+	p.mu.Unlock()
+	return net.Dial("tcp", to)
+}
+
 func (p *proxy) accept() {
 	for {
 		c, err := p.listen.Accept()
 		if err != nil {
 			return
 		}
-		server, err := net.Dial("tcp", p.to)
+		server, err := p.dial()
 		if err != nil || !p.add(c, server) {
 			c.Close()
 			if server != nil {

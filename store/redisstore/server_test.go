@@ -3,11 +3,9 @@ package redisstore_test
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -118,19 +116,3 @@ func open(t testing.TB, client redis.UniversalClient, options ...redisstore.Opti
 
 // settled is how long a server's hosts are left alone at first.
 const settled = time.Second + 50*time.Millisecond
-
-// commands returns how many commands a server has processed.
-func (s *server) commands(t testing.TB) int {
-	t.Helper()
-	return s.info(t, "stats", "total_commands_processed")
-}
-
-func (s *server) info(t testing.TB, section, field string) int {
-	t.Helper()
-	text := fmt.Sprint(s.do(t, "INFO", section))
-	n, err := strconv.Atoi(fieldOf(text, field))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"os"
 	"os/exec"
 	"slices"
@@ -100,6 +101,12 @@ func (j *job) page(ctx context.Context, s *redisstore.Store, web *http.Client, h
 	if !l.Valid() {
 		return
 	}
+	looked := time.Now()
+	req = req.WithContext(httptrace.WithClientTrace(exchange, &httptrace.ClientTrace{WroteHeaders: func() {
+		if took := time.Since(looked); took > 100*time.Millisecond {
+			fmt.Println("unfenced", took)
+		}
+	}}))
 	sent = true
 	resp, err := web.Do(req)
 	if err != nil {
@@ -279,6 +286,24 @@ func (s *site) since(at time.Time) map[string]int {
 		}
 	}
 	return count
+}
+
+// setBusy makes the next answer a complaint.
+func (s *site) setBusy() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy = true
+}
+
+// short counts the gaps under delay.
+func (s *site) short(delay time.Duration) (n int) {
+	visits := s.visits("host0")
+	for i := range len(visits) - 1 {
+		if visits[i+1].at.Sub(visits[i].at) < delay {
+			n++
+		}
+	}
+	return n
 }
 
 // gap returns the smallest time between two visits of one host, and fails the test if it is under

@@ -1,0 +1,455 @@
+package redisstore_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/store"
+	"github.com/collyrobots/collyrobots/store/redisstore"
+)
+
+var (
+	_ collyrobots.Pacer = (*redisstore.Store)(nil)
+	_ store.Store       = (*redisstore.Store)(nil)
+)
+
+// delay is the one of most tests; what is waited for may take slack longer.
+const (
+	delay = 200 * time.Millisecond
+	slack = 150 * time.Millisecond
+)
+
+// pair returns two Stores that share everything but their client, on a server whose first pause is
+// over.
+func pair(t *testing.T, options ...redisstore.Option) (a, b *redisstore.Store) {
+	t.Helper()
+	server := newServer(t)
+	a, b = open(t, server.client(t), options...), open(t, server.client(t), options...)
+	time.Sleep(settled)
+	return a, b
+}
+
+func mustAcquire(t *testing.T, s *redisstore.Store, delay time.Duration) collyrobots.Lease {
+	t.Helper()
+	l, err := s.Acquire(ctx, "host", delay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// takes fails the test unless f takes as long as it should.
+func takes(t *testing.T, want time.Duration, f func()) {
+	t.Helper()
+	began := time.Now()
+	f()
+	if took := time.Since(began); took < want-10*time.Millisecond || took > want+slack {
+		t.Errorf("it took %v instead of %v", took, want)
+	}
+}
+
+// TestOneAtATime: the next starts one delay after the last has ended.
+func TestOneAtATime(t *testing.T) {
+	t.Parallel()
+	a, b := pair(t)
+	var l collyrobots.Lease
+	takes(t, 0, func() { l = mustAcquire(t, a, delay) })
+	if !l.Valid() || time.Until(l.Deadline()).Round(time.Second) != 29*time.Second {
+		t.Errorf("valid: %v, until %v", l.Valid(), l.Deadline())
+	}
+	time.AfterFunc(300*time.Millisecond, func() { l.Release(true, delay, time.Time{}) })
+	takes(t, 300*time.Millisecond+delay, func() { mustAcquire(t, b, delay).Release(true, delay, time.Time{}) })
+	if l.Valid() {
+		t.Error("a lease is valid after its release")
+	}
+	l.Release(true, time.Hour, time.Now().Add(time.Hour)) // only the first counts
+	takes(t, delay, func() { mustAcquire(t, a, delay) })
+}
+
+// TestUnsent: a lease that was not used costs nobody anything.
+func TestUnsent(t *testing.T) {
+	t.Parallel()
+	a, b := pair(t)
+	mustAcquire(t, a, delay).Release(false, delay, time.Time{})
+	takes(t, 0, func() { mustAcquire(t, b, delay).Release(false, delay, time.Time{}) })
+}
+
+// TestLongestDelay: of the delays that processes ask for, the longest holds for all.
+func TestLongestDelay(t *testing.T) {
+	t.Parallel()
+	a, b := pair(t)
+	mustAcquire(t, a, delay).Release(true, delay, time.Time{})
+	takes(t, 3*delay, func() { mustAcquire(t, b, 3*delay).Release(true, delay, time.Time{}) })
+	takes(t, 3*delay, func() { mustAcquire(t, a, delay).Release(true, 4*delay, time.Time{}) })
+	takes(t, 4*delay, func() { mustAcquire(t, b, 0).Release(true, 0, time.Time{}) })
+}
+
+// TestRetryAfter: all wait for what one was told.
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	a, b := pair(t)
+	mustAcquire(t, a, delay).Release(true, delay, time.Now().Add(time.Second))
+	takes(t, time.Second, func() { mustAcquire(t, b, delay).Release(true, delay, time.Time{}) })
+}
+
+// TestNoDelay: where nobody has a delay, nobody holds a host, though what others ask for is waited
+// for.
+func TestNoDelay(t *testing.T) {
+	t.Parallel()
+	server := newServer(t)
+	client := server.client(t)
+	a, b := open(t, client), open(t, server.client(t))
+	time.Sleep(settled)
+	var first collyrobots.Lease
+	takes(t, 0, func() {
+		first = mustAcquire(t, a, 0)
+		second := mustAcquire(t, b, 0)
+		for _, l := range []collyrobots.Lease{first, second} {
+			if !l.Deadline().IsZero() || !l.Valid() {
+				t.Errorf("valid: %v, until %v", l.Valid(), l.Deadline())
+			}
+		}
+		second.Release(true, 0, time.Time{})
+	})
+	if keys := client.Keys(ctx, "*:pace:*").Val(); len(keys) > 0 {
+		t.Errorf("keys %q of a host that nobody holds", keys)
+	}
+	first.Release(true, delay, time.Now().Add(2*delay)) // what it has learnt holds for others
+	takes(t, 2*delay, func() { mustAcquire(t, b, 0).Release(true, 0, time.Time{}) })
+	takes(t, delay, func() { mustAcquire(t, b, 0).Release(true, 0, time.Time{}) })
+}
+
+// TestVanished: a lease that is not given back ends by itself, and the delay is kept after it.
+func TestVanished(t *testing.T) {
+	t.Parallel()
+	const length = 600 * time.Millisecond
+	a, b := pair(t, redisstore.Lease(length))
+	l := mustAcquire(t, a, delay)
+	takes(t, length+delay, func() { mustAcquire(t, b, delay) })
+	if l.Valid() || time.Until(l.Deadline()) > 0 {
+		t.Error("it is valid all the same")
+	}
+	l.Release(true, delay, time.Time{}) // it is b's now
+	takes(t, length+delay, func() { mustAcquire(t, a, delay) })
+}
+
+// TestNotUsedAtOnce: a lease is good for a second, even where it takes nothing.
+func TestNotUsedAtOnce(t *testing.T) {
+	t.Parallel()
+	a, _ := pair(t)
+	held, free := mustAcquire(t, a, delay), func() collyrobots.Lease { l, _ := a.Acquire(ctx, "another", 0); return l }()
+	time.Sleep(900 * time.Millisecond)
+	if !held.Valid() || !free.Valid() {
+		t.Error("not valid for a second")
+	}
+	time.Sleep(110 * time.Millisecond)
+	if held.Valid() || free.Valid() {
+		t.Error("valid after a second")
+	}
+}
+
+// TestWaitEnds: who waits goes when its context or the Store ends.
+func TestWaitEnds(t *testing.T) {
+	t.Parallel()
+	a, b := pair(t)
+	mustAcquire(t, a, delay)
+	mine := errors.New("mine")
+	waiting, cancel := context.WithCancelCause(ctx)
+	time.AfterFunc(delay, func() { cancel(mine) })
+	takes(t, delay, func() {
+		if _, err := b.Acquire(waiting, "host", delay); !errors.Is(err, mine) {
+			t.Error(err)
+		}
+	})
+	time.AfterFunc(delay, func() { b.Close() })
+	takes(t, delay, func() {
+		if _, err := b.Acquire(ctx, "host", delay); !errors.Is(err, store.ErrClosed) {
+			t.Error(err)
+		}
+	})
+	if _, err := b.Acquire(waiting, "host", delay); !errors.Is(err, store.ErrClosed) {
+		t.Error(err)
+	}
+}
+
+// TestLostReply: a token that asks again has one slot, not two, and one that is given up none.
+func TestLostReply(t *testing.T) {
+	t.Parallel()
+	server := newServer(t)
+	p := newProxy(t, server.addr)
+	clients := []*redis.Client{p.client(t), redis.NewClient(&redis.Options{Addr: p.addr(), MaxRetries: -1})}
+	t.Cleanup(func() { clients[1].Close() })
+	b := open(t, server.client(t))
+	time.Sleep(settled)
+	for _, client := range clients { // one that asks again by itself, and one that does not
+		a := open(t, client)
+		mustAcquire(t, b, delay).Release(false, 0, time.Time{}) // both know the script
+		p.cutAfter(1)
+		began := time.Now()
+		l := mustAcquire(t, a, delay)
+		p.cutAfter(1)
+		l.Release(true, delay, time.Time{})
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("it took %v: a slot of its own was waited for", took)
+		}
+		if p.cuts.Swap(0) != 2 {
+			t.Error("no reply was lost")
+		}
+		_, err := a.Get(ctx, "anything") // the client is through again
+		if err != nil {
+			t.Error(err)
+		}
+		if l := mustAcquire(t, a, delay); l.Valid() {
+			l.Release(false, 0, time.Time{})
+		}
+		takes(t, 0, func() { mustAcquire(t, b, delay).Release(true, delay, time.Time{}) })
+		takes(t, delay, func() { mustAcquire(t, b, delay).Release(false, 0, time.Time{}) })
+	}
+}
+
+// TestGivenUp: what Redis has granted to a call that has been given up is given back when Redis can
+// be reached again, and so is what was released meanwhile.
+func TestGivenUp(t *testing.T) {
+	t.Parallel()
+	server := newServer(t)
+	p := newProxy(t, server.addr)
+	a, b := open(t, p.client(t), redisstore.Patience(300*time.Millisecond)), open(t, server.client(t))
+	time.Sleep(settled)
+	held, err := a.Acquire(ctx, "held", delay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.cutAfter(1)
+	time.AfterFunc(2*time.Millisecond, func() { p.setDown(true) })
+	var away *redisstore.AwayError
+	if _, err := a.Acquire(ctx, "host", delay); !errors.As(err, &away) {
+		t.Fatal(err)
+	}
+	ended := time.Now()
+	held.Release(true, delay, ended.Add(2*time.Second))
+	p.setDown(false)
+	if _, err := a.Acquire(ctx, "another", delay); err != nil {
+		t.Fatal(err)
+	}
+	takes(t, 0, func() { mustAcquire(t, b, delay).Release(true, delay, time.Time{}) })
+	takes(t, time.Until(ended.Add(2*time.Second)), func() {
+		if _, err := b.Acquire(ctx, "held", delay); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestRoundTrips: a start with nothing to wait for takes two, or one where no delay is in force, and
+// who waits does not ask all the time.
+func TestRoundTrips(t *testing.T) {
+	t.Parallel()
+	server := newServer(t)
+	trips := new(counter)
+	client, other := server.client(t), open(t, server.client(t))
+	client.AddHook(trips)
+	s := open(t, client)
+	time.Sleep(settled)
+	mustAcquire(t, other, 1).Release(false, 0, time.Time{}) // the scripts are there
+	for _, test := range []struct {
+		host  string
+		delay time.Duration
+		want  int32
+	}{{"slow", delay, 2}, {"fast", 0, 1}} {
+		trips.n.Store(0)
+		l, err := s.Acquire(ctx, test.host, test.delay)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Release(true, test.delay, time.Time{})
+		if got := trips.n.Load(); got != test.want {
+			t.Errorf("%s host: %d round trips", test.host, got)
+		}
+	}
+	l := mustAcquire(t, other, delay)
+	time.AfterFunc(10*delay, func() { l.Release(true, delay, time.Time{}) })
+	trips.n.Store(0)
+	takes(t, 11*delay, func() { mustAcquire(t, s, delay) })
+	if got := trips.n.Load(); got > 13 {
+		t.Errorf("%d round trips in 11 delays", got)
+	}
+}
+
+// A counter counts what a client is asked to do.
+type counter struct{ n atomic.Int32 }
+
+func (c *counter) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+func (c *counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() != "hello" && cmd.Name() != "client" { // with which a connection begins
+			c.n.Add(1)
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// TestKeysExpire: every key of the pace has a time to live.
+func TestKeysExpire(t *testing.T) {
+	t.Parallel()
+	server := newServer(t)
+	client := server.client(t)
+	s := open(t, client, redisstore.Prefix("mine/"))
+	for _, d := range []time.Duration{0, time.Millisecond, time.Hour} {
+		l := func() collyrobots.Lease { l, _ := s.Acquire(ctx, d.String(), min(d, time.Second)); return l }()
+		l.Release(true, d, time.Now().Add(d))
+	}
+	keys := client.Keys(ctx, "*").Val()
+	for _, key := range keys {
+		if ttl := client.PTTL(ctx, key).Val(); ttl < time.Minute || !strings.HasPrefix(key, "mine/{") {
+			t.Errorf("%s lives for %v", key, ttl)
+		}
+	}
+	if len(keys) != 256+3 {
+		t.Errorf("%d keys", len(keys))
+	}
+}
+
+// TestNew: what cannot work is said at once.
+func TestNew(t *testing.T) {
+	t.Parallel()
+	server, secret := newServer(t), newServer(t, "--requirepass", "secret")
+	replica := newServer(t, append([]string{"--replicaof"}, strings.Fields(strings.Replace(server.addr, ":", " ", 1))...)...)
+	prefix := func(do ...any) string {
+		p := rand.Text()
+		server.do(t, append([]any{do[0], p + "{7}:epoch"}, do[1:]...)...)
+		return p
+	}
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { silent.Close() })
+	for _, test := range []struct {
+		name, addr, password, prefix, want string
+	}{
+		{"nobody there", freeAddr(t), "", "", "refused"},
+		{"somebody else", silent.Addr().String(), "", "", "i/o timeout"},
+		{"no password", secret.addr, "", "", "NOAUTH"},
+		{"wrong password", secret.addr, "wrong", "", "WRONGPASS"},
+		{"replica", replica.addr, "", "", "READONLY"},
+		{"another type", server.addr, "", prefix("RPUSH", "x"), "WRONGTYPE"},
+		{"garbage", server.addr, "", prefix("SET", strings.Repeat("garbage", 10<<20/7)), "version ?"},
+		{"later version", server.addr, "", prefix("SET", "2 or so"), "version 2"},
+	} {
+		client := redis.NewClient(&redis.Options{Addr: test.addr, Password: test.password, ReadTimeout: 200 * time.Millisecond})
+		began := time.Now()
+		s, err := redisstore.New(ctx, client, redisstore.Prefix(test.prefix), redisstore.Patience(3*time.Second))
+		if s != nil || err == nil || !strings.Contains(err.Error(), test.want) || time.Since(began) > 5*time.Second {
+			t.Errorf("%s: %v, after %v", test.name, err, time.Since(began))
+		}
+		if test.prefix != "" && !strings.Contains(err.Error(), test.prefix+"{7}:epoch") {
+			t.Errorf("%s: %v does not name the key", test.name, err)
+		}
+		client.Close()
+	}
+	_, err = redisstore.New(ctx, server.client(t), redisstore.Lease(time.Millisecond), redisstore.Patience(-1), redisstore.Logger(nil), nil)
+	for _, word := range []string{"Lease", "Patience", "Logger"} {
+		if err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("%v, without %s", err, word)
+		}
+	}
+	if _, err := redisstore.New(ctx, nil); err == nil {
+		t.Error("no client was taken for one")
+	}
+}
+
+// TestForeignPace: a key of a host's pace with something else in it opens the host to nobody, closes
+// it to nobody, and is kept.
+func TestForeignPace(t *testing.T) {
+	t.Parallel()
+	server := newServer(t)
+	client := server.client(t)
+	for name, put := range map[string]func(key string) *redis.Cmd{
+		"list":    func(key string) *redis.Cmd { return client.Do(ctx, "RPUSH", key, "x") },
+		"10 MB":   func(key string) *redis.Cmd { return client.Do(ctx, "SET", key, strings.Repeat("garbage ", 10<<20/8)) },
+		"empty":   func(key string) *redis.Cmd { return client.Do(ctx, "SET", key, "") },
+		"cut":     func(key string) *redis.Cmd { return client.Do(ctx, "SETRANGE", key, 30, "\x00") },
+		"numbers": func(key string) *redis.Cmd { return client.Do(ctx, "SET", key, "1 - - -1 1e9 nan 0 0 0 0 0") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var logged log
+			prefix := rand.Text()
+			s := open(t, client, redisstore.Prefix(prefix), redisstore.Logger(logged.logger()))
+			time.Sleep(settled)
+			mustAcquire(t, s, delay).Release(true, delay, time.Time{})
+			key := only(t, client, prefix+"*:pace:host")
+			if name == "list" {
+				client.Del(ctx, key)
+			}
+			if err := put(key).Err(); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			mustAcquire(t, s, delay).Release(true, delay, time.Time{})
+			if took := time.Since(began); took < delay || took > delay+time.Second {
+				t.Errorf("it took %v instead of %v", took, delay)
+			}
+			only(t, client, prefix+"*:damaged:pace:host")
+			if text := logged.String(); strings.Count(text, "set aside") != 1 || !strings.Contains(text, "host=host") {
+				t.Errorf("logged %q", text)
+			}
+		})
+	}
+	t.Run("later version", func(t *testing.T) {
+		prefix := rand.Text()
+		s := open(t, client, redisstore.Prefix(prefix))
+		mustAcquire(t, s, delay)
+		key := only(t, client, prefix+"*:pace:host")
+		client.Set(ctx, key, "2 whatever", 0)
+		var version *store.VersionError
+		if _, err := s.Acquire(ctx, "host", delay); !errors.As(err, &version) || version.Path != key || version.Version != "2" {
+			t.Error(err)
+		}
+		if got := client.Get(ctx, key).Val(); got != "2 whatever" {
+			t.Errorf("it is %q now", got)
+		}
+	})
+}
+
+// TestSpread: hosts spread over the hash slots of a cluster, and what a script touches is in one.
+func TestSpread(t *testing.T) {
+	t.Parallel()
+	server := newServer(t, "--cluster-enabled", "yes", "--cluster-require-full-coverage", "no")
+	server.do(t, "CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{server.addr}})
+	t.Cleanup(func() { client.Close() })
+	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(server.do(t, "CLUSTER", "INFO").(string), "cluster_state:ok"); {
+		if time.Now().After(deadline) {
+			t.Fatal("the cluster is not ready")
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	s := open(t, client, redisstore.Prefix("odd{prefix:"))
+	time.Sleep(settled)
+	mustAcquire(t, s, delay).Release(true, delay, time.Time{})
+	takes(t, delay, func() { mustAcquire(t, s, delay).Release(true, delay, time.Time{}) })
+	count(t, s)
+	if got := get(t, s, "count"); got != "1" {
+		t.Error(got)
+	}
+	var slots []int64
+	for _, key := range client.Keys(ctx, "*epoch").Val() {
+		slots = append(slots, client.ClusterKeySlot(ctx, key).Val())
+	}
+	slices.Sort(slots)
+	if n := len(slices.Compact(slots)); n < 250 {
+		t.Errorf("%d slots", n)
+	}
+}

@@ -37,6 +37,9 @@ const importRules = `
 	store/storetest:   ./store
 	store/boltstore:   ./store go.etcd.io/bbolt go.etcd.io/bbolt/errors
 
+	# The pace of many processes as well: it returns the root's leases.
+	store/redisstore:  . ./store github.com/redis/go-redis/v9
+
 	# When a host may be asked again. Knows neither Colly nor robots.txt.
 	internal/pace:     !net/http !log
 
@@ -120,6 +123,7 @@ func TestImportRulesCatch(t *testing.T) {
 		{"internal/policy/fetch.go", "net/http", true},
 		{"plugin.go", "./examples/crawl", false},
 		{"plugin.go", "./store/boltstore", false},
+		{"plugin.go", "./store/redisstore", false},
 		{"examples/crawl/main.go", ".", true},
 		{"examples/crawl/main.go", "./internal/policy", false},
 		{"examples/crawl/main.go", "./internal/redact", false},

@@ -29,6 +29,7 @@ var logKeys = []string{
 
 	"action",  // what failed
 	"agent",   // a User-Agent header
+	"jump",    // by how much a clock went back
 	"limit",   // what an option allows at most
 	"meaning", // of a robots.txt: a Meaning
 	"old",     // the group of what held before

@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"os/exec"
@@ -114,5 +115,12 @@ func open(t testing.TB, client redis.UniversalClient, options ...redisstore.Opti
 	return s
 }
 
-// settled is how long a server's hosts are left alone at first.
-const settled = time.Second + 50*time.Millisecond
+// settled is how long the hosts of a new server are left alone, those with the delay of most tests.
+const settled = time.Second + delay + 50*time.Millisecond
+
+// used returns how many octets a server's data take.
+func (s *server) used(t testing.TB) (n int) {
+	t.Helper()
+	_, _ = fmt.Sscan(fieldOf(fmt.Sprint(s.do(t, "INFO", "memory")), "used_memory_dataset"), &n)
+	return n
+}

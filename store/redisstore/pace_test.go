@@ -129,6 +129,23 @@ func TestNoDelay(t *testing.T) {
 	takes(t, delay, func() { mustAcquire(t, b, 0).Release(true, 0, time.Time{}) })
 }
 
+// TestOneFetch: a delay of a millisecond, as that for robots.txt, lets one at a time have the host, and
+// is forgotten.
+func TestOneFetch(t *testing.T) {
+	t.Parallel()
+	a, b := pair(t)
+	l := mustAcquire(t, a, time.Millisecond)
+	if l.Deadline().IsZero() {
+		t.Error("nobody holds the host")
+	}
+	time.AfterFunc(delay, func() { l.Release(true, 0, time.Time{}) })
+	takes(t, delay, func() {
+		if l := mustAcquire(t, b, 0); !l.Deadline().IsZero() {
+			t.Error("the host is held for a page without a delay")
+		}
+	})
+}
+
 // TestVanished: a lease that is not given back ends by itself, and the delay is kept after it.
 func TestVanished(t *testing.T) {
 	t.Parallel()

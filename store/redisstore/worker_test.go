@@ -36,6 +36,7 @@ type job struct {
 	Patience          time.Duration
 	Path              string        // "" or what the site knows
 	Late              time.Duration // between the lease and the look at it
+	Plugin            bool          // it is a spider with the plugin, and Delay is its MinDelay
 }
 
 // work is a worker process. It says what happens to it line by line.
@@ -61,6 +62,9 @@ func work(config string) int {
 	defer s.Close()
 	fmt.Println("ready")
 	web := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
+	if j.Plugin {
+		return j.crawl(ctx, s)
+	}
 	var hosts sync.WaitGroup
 	for n := range j.Hosts {
 		hosts.Go(func() {
@@ -221,6 +225,7 @@ type site struct {
 type visit struct {
 	at     time.Time
 	worker string
+	path   string
 }
 
 func newSite(t *testing.T) *site {
@@ -240,7 +245,7 @@ func newSite(t *testing.T) *site {
 
 func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	s.log[r.Host] = append(s.log[r.Host], visit{time.Now(), r.Header.Get("Worker")})
+	s.log[r.Host] = append(s.log[r.Host], visit{time.Now(), r.Header.Get("Worker"), r.URL.Path})
 	busy := s.busy
 	s.busy = false
 	s.mu.Unlock()
@@ -249,6 +254,8 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusTooManyRequests)
 	}
 	switch r.URL.Path {
+	case "/robots.txt":
+		_, _ = io.WriteString(w, "User-agent: *\nCrawl-delay: 1\nDisallow: /private\n")
 	case "/slow":
 		select {
 		case <-time.After(300 * time.Millisecond):

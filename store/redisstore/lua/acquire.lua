@@ -16,8 +16,9 @@ if h.last == token then
 	return answer(3, 0)
 elseif h.holder ~= token and h.holder ~= '-' then
 	-- If it were given back now, the next could start after one delay: it is early enough to look then.
+	local wait = gap > 20000 and gap or math.max(20000, (now - h.since) / 8)
 	save(KEYS[1], h)
-	return answer(0, math.max(gap, h.notbefore - now, 20000))
+	return answer(0, math.max(math.ceil(wait), h.notbefore - now))
 elseif h.holder ~= token and now < start then
 	if gap > 0 or h.kept then save(KEYS[1], h) end
 	return answer(0, start - now)

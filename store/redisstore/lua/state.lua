@@ -65,15 +65,16 @@ local function load(key, aside)
 	return h
 end
 
--- ask notes a delay that a process asks for, and returns the longest that was asked for of late.
+-- ask notes a delay that a process asks for, and returns the longest that was asked for of late. What
+-- is no longer than a millisecond is for one start at a time, as that for robots.txt, and not noted.
 local function ask(h, delay)
 	local span = math.max(memory, h.delay, h.before, delay)
 	if now >= h.window then
 		h.before = now < h.window + span and h.delay or 0
 		h.delay, h.window = 0, now + span
 	end
-	h.delay = math.max(h.delay, delay)
-	return math.max(h.delay, h.before)
+	if delay > 1000 then h.delay = math.max(h.delay, delay) end
+	return math.max(h.delay, h.before, delay)
 end
 
 -- save keeps the state for as long as anything in it matters.

@@ -64,6 +64,9 @@ const importRules = `
 	debug.go:          github.com/gocolly/colly/v2/debug
 	queue.go:          github.com/gocolly/colly/v2/queue
 
+	# a page shows what everybody can hear and count,
+	view:              . ./dialect
+
 	# a web in memory is for tests of any spider,
 	robotstest:        ./dialect
 
@@ -124,6 +127,9 @@ func TestImportRulesCatch(t *testing.T) {
 		{"plugin.go", "./examples/crawl", false},
 		{"plugin.go", "./store/boltstore", false},
 		{"plugin.go", "./store/redisstore", false},
+		{"view/state.go", ".", true},
+		{"view/state.go", "./internal/pace", false},
+		{"view/state.go", "github.com/gocolly/colly/v2", false},
 		{"examples/crawl/main.go", ".", true},
 		{"examples/crawl/main.go", "./internal/policy", false},
 		{"examples/crawl/main.go", "./internal/redact", false},

@@ -1,0 +1,120 @@
+// The table of hosts.
+import { Strip, choose } from "./chart.js";
+import { byId, make, many, ms, number, plain, set, short, times, whole, why } from "./text.js";
+
+const rows = new Map(); // by host
+let body, open, busy = false;
+
+export function begin(openHost) {
+  body = byId("rows");
+  open = openHost;
+  for (const [event, on] of [["focusin", true], ["focusout", false], ["pointerenter", true], ["pointerleave", false]]) {
+    body.addEventListener(event, () => { busy = on; });
+  }
+}
+
+// A Row is one host.
+class Row {
+  constructor(name) {
+    this.strip = new Strip();
+    this.name = make("button", "name", plain(name, 120));
+    this.name.type = "button";
+    this.name.title = plain(name, 2000) + ": show its robots.txt";
+    this.name.addEventListener("click", () => open(name));
+    this.delay = make("b", "");
+    this.why = make("span", "soft");
+    const cell = (kind, label, ...children) => {
+      const td = make("td", kind, ...children);
+      td.dataset.label = label;
+      return td;
+    };
+    for (const [key, label] of [["left", "Time left"], ["waiting", "Waiting"], ["next", "Next start"], ["done", "Done"], ["denied", "Denied"], ["status", "Last status"], ["gap", "Least gap"]]) {
+      this[key] = cell(`c-${key} num`, label);
+    }
+    const head = make("th", "c-host", this.name);
+    head.scope = "row";
+    this.element = make("tr", "", head, cell("c-delay", "Delay", this.delay, " ", this.why), cell("c-chart", "", this.strip.element),
+      this.left, this.waiting, this.next, this.done, this.denied, this.status, this.gap);
+  }
+
+  show(h) {
+    const s = h.stats, delay = ms(s.delay);
+    this.host = h;
+    this.nextStart = s.next_start ? Date.parse(s.next_start) : 0;
+    set(this.delay, s.source === "retry_after" ? "paused" : delay ? short(delay) : "none");
+    set(this.why, why(s.source, s.line, s.last_status));
+    this.element.classList.toggle("slow", s.source === "back_off" || s.source === "retry_after");
+    set(this.waiting, number(s.waiting));
+    set(this.done, number(s.pages));
+    set(this.denied, number(s.denied));
+    this.denied.classList.toggle("some", s.denied > 0);
+    set(this.status, s.last_status ? String(s.last_status) : "–");
+    this.status.classList.toggle("bad", s.last_status >= 429);
+    const gap = s.gap_over_delay;
+    set(this.gap, gap ? times(gap) : "–");
+    this.gap.title = gap ? `the shortest time between two requests: ${short(ms(s.min_gap))}` : "";
+    this.gap.classList.toggle("bad", gap > 0 && gap < 1);
+    this.strip.put(h.starts, h.fresh);
+  }
+
+  tick(now, passed) {
+    const s = this.host.stats;
+    set(this.left, s.waiting ? whole(Math.max(0, ms(this.host.left) - passed)) : "–");
+    const t = this.nextStart - now;
+    set(this.next, !s.waiting && t <= 0 ? "–" : t > 0 ? `in ${whole(t)}` : "now");
+    this.strip.draw(now, this.nextStart, s.waiting);
+  }
+}
+
+// show shows the hosts of a message, in its order unless somebody is about to click.
+export function show(m, question, now) {
+  if (m.started) choose(now - Date.parse(m.started));
+  const shown = new Set();
+  for (const h of m.hosts) {
+    const name = h.stats.host;
+    shown.add(name);
+    if (!rows.has(name)) {
+      rows.set(name, new Row(name));
+      body.append(rows.get(name).element);
+    }
+    rows.get(name).show(h);
+  }
+  for (const [name, row] of rows) {
+    if (!shown.has(name)) {
+      row.element.remove();
+      rows.delete(name);
+    }
+  }
+  if (!busy || question.changed) order(m.hosts);
+  set(byId("count"), m.hosts.length === m.matching ? many(m.matching, "host") : `${number(m.hosts.length)} of ${many(m.matching, "host")}`);
+  byId("more").hidden = m.hosts.length >= m.matching || m.hosts.length >= 200;
+  byId("no-hosts").hidden = m.hosts.length > 0;
+  set(byId("no-hosts"), question.q ? "No host's name has that in it." : "No host was asked yet.");
+  heads(question);
+}
+
+// order puts the rows in the order of the message, moving as few as it can.
+function order(hosts) {
+  let at = body.firstElementChild;
+  for (const h of hosts) {
+    const element = rows.get(h.stats.host).element;
+    if (element === at) at = at.nextElementSibling;
+    else body.insertBefore(element, at);
+  }
+}
+
+// heads marks the column that the table is sorted by.
+function heads(question) {
+  const by = question.sort.replace("-", "");
+  for (const button of document.querySelectorAll("[data-sort]")) {
+    const on = button.dataset.sort === by, th = button.parentElement;
+    const first = by === "host" || by === "gap" ? "ascending" : "descending", second = first === "ascending" ? "descending" : "ascending";
+    if (on) th.setAttribute("aria-sort", question.sort === by ? first : second);
+    else th.removeAttribute("aria-sort");
+  }
+}
+
+// tick redraws what moves by itself.
+export function tick(now, passed) {
+  for (const row of rows.values()) row.tick(now, passed);
+}

@@ -1,0 +1,104 @@
+// The page: one stream of messages in, the parts of the page redrawn.
+import { byId, many, number, plain, set, short, times, whole, why, ms } from "./text.js";
+import * as chart from "./chart.js";
+import * as hosts from "./hosts.js";
+import * as lists from "./lists.js";
+import * as robots from "./robots.js";
+
+const question = { q: "", sort: "left", n: 50 };
+let stream, last, received = 0, silence;
+
+// clock returns the time of the crawl's machine.
+let ahead = 0;
+const clock = () => Date.now() + ahead;
+
+// listen opens the stream that answers the question.
+function listen() {
+  stream?.close();
+  stream = new EventSource("events?" + new URLSearchParams(question));
+  stream.onmessage = e => show(JSON.parse(e.data));
+  stream.onerror = () => alive();
+}
+
+// show shows a message.
+function show(m) {
+  ahead = Date.parse(m.time) - Date.now();
+  received = performance.now();
+  last = m;
+  byId("app").hidden = false;
+  headline(m);
+  hosts.show(m, question, clock());
+  if (m.denials) lists.denials(m.denials, clock(), robots.open);
+  if (m.sitemaps) lists.sitemaps(m.sitemaps, clock());
+  robots.first(m);
+  alive();
+}
+
+// alive says whether messages come.
+function alive() {
+  const live = byId("live"), ok = received && performance.now() - received < 5000 && stream.readyState === EventSource.OPEN;
+  live.classList.toggle("off", !ok);
+  const waiting = last?.totals.waiting > 0 || last?.rate > 0;
+  set(live, !last ? "connecting" : !ok && performance.now() - received > 3000 ? "no connection: this is what was known last" : waiting ? "running" : "nothing waits");
+  clearTimeout(silence);
+  silence = setTimeout(alive, 3500);
+}
+
+// headline fills the cards.
+function headline(m) {
+  set(byId("done"), number(m.totals.pages));
+  set(byId("pages-why"), `${number(m.totals.waiting)} waiting · ${m.rate.toFixed(1)} requests a second`);
+  const g = m.gap_over_delay;
+  set(byId("gap"), g ? times(g) : "–");
+  byId("gap").classList.toggle("bad", g > 0 && g < 1);
+  set(byId("gap-why"), g ? (g < 1 ? "less than was asked for" : "no host was asked sooner than it wants") : "no two requests under a delay yet");
+  set(byId("denied"), number(m.totals.denied));
+  const by = [["rule", "by a line of robots.txt"], ["unreachable", "robots.txt unreadable"], ["site_down", "site down"], ["delay", "crawl delay too long"], ["other", "by something else"]];
+  const denied = by.filter(([reason]) => m.denied_by?.[reason]).map(([reason, text]) => `${number(m.denied_by[reason])} ${text}`);
+  set(byId("denied-why"), denied.join(", ") || (m.totals.denied ? "requests not sent" : "every request was allowed"));
+}
+
+// tick redraws what moves by itself.
+function tick() {
+  if (!last) return;
+  const now = clock(), passed = now - Date.parse(last.time), l = last.left;
+  set(byId("left"), l ? whole(ms(l.duration) - passed) : "nothing waits");
+  const end = l && new Date(Date.parse(last.time) + ms(l.duration));
+  set(byId("left-until"), l && ms(l.duration) < 30 * 86400e3 ? `until ${end.toLocaleString("en-GB", ms(l.duration) < 43200e3 ? { timeStyle: "medium" } : { dateStyle: "medium", timeStyle: "short" })}` : "");
+  set(byId("left-why"), l ? `${plain(l.host, 80)} decides: ${many(l.waiting, "page")}, ${ms(l.delay) ? `one every ${short(ms(l.delay))}` : "without a delay"} (${why(l.source, l.line)}). ` +
+    "Links not found yet are not in it." : "No page waits for its turn now.");
+  set(byId("age"), last.started ? `started ${short(Math.floor((now - Date.parse(last.started)) / 1000) * 1000)} ago` : "");
+  hosts.tick(now, passed);
+}
+
+// ask changes the question.
+function ask(change) {
+  Object.assign(question, change);
+  byId("sort").value = question.sort.replace("-", "");
+  listen();
+}
+
+let typing;
+byId("q").addEventListener("input", e => {
+  clearTimeout(typing);
+  typing = setTimeout(() => ask({ q: e.target.value.trim(), n: 50 }), 150);
+});
+byId("sort").addEventListener("change", e => ask({ sort: e.target.value }));
+for (const button of document.querySelectorAll("[data-sort]")) {
+  button.addEventListener("click", () => ask({ sort: question.sort === button.dataset.sort ? "-" + button.dataset.sort : button.dataset.sort }));
+}
+byId("more").addEventListener("click", () => ask({ n: 200 }));
+document.addEventListener("keydown", e => {
+  if (e.key === "/" && !e.ctrlKey && !e.metaKey && !e.altKey && !e.target.matches("input, select, textarea")) {
+    e.preventDefault();
+    byId("q").focus();
+  }
+});
+addEventListener("pagehide", () => stream?.close());
+addEventListener("pageshow", e => e.persisted && listen());
+
+hosts.begin(robots.openHost);
+chart.begin();
+listen();
+alive();
+setInterval(tick, 250);

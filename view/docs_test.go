@@ -1,0 +1,32 @@
+package view
+
+import (
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// TestDocumentation finds each field of the JSON in docs/view.md, and the limits.
+func TestDocumentation(t *testing.T) {
+	text, err := os.ReadFile("../docs/view.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []any{state{}, left{}, hostState{}, denial{}, sitemapFile{}, sitemapsState{}, robotsState{}, robotsFile{}, reading{}} {
+		for _, field := range reflect.VisibleFields(reflect.TypeOf(v)) {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if name != "" && !strings.Contains(string(text), "`"+name+"`") {
+				t.Errorf("docs/view.md does not say what %s of %T is", name, v)
+			}
+		}
+	}
+	for name := range orders {
+		if !strings.Contains(string(text), "`"+name+"`") {
+			t.Errorf("docs/view.md does not name the order %s", name)
+		}
+	}
+	if code := "http.Handle(\"/robots/\", view.Handler(robots))"; !strings.Contains(string(text), code) {
+		t.Errorf("docs/view.md does not have %s", code)
+	}
+}

@@ -1,0 +1,50 @@
+package view_test
+
+import (
+	"fmt"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/view"
+)
+
+// A whole spider that can be watched at http://127.0.0.1:8090/robots/ while it runs.
+func Example() {
+	c := collyrobots.NewCollector(colly.Async(), colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"))
+	robots, err := c.WithRobots()
+	if err != nil {
+		log.Fatal(err)
+	}
+	http.Handle("/robots/", view.Handler(robots))
+	go http.ListenAndServe("127.0.0.1:8090", nil) // loopback: the page asks nobody for a password
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+	c.Visit("https://example.com/")
+	c.Wait()
+}
+
+// Other pages and programs read the same as JSON.
+func ExampleHandler() {
+	web := robotstest.New(nil, robotstest.Sites{"shop.test": robotstest.Pages(3, "User-agent: *\nDisallow:\n")})
+	defer web.Close()
+	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+	c.WithTransport(web.Transport())
+	robots, err := c.WithRobots()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer robots.Close()
+	page := view.Handler(robots)
+
+	c.Visit("http://shop.test/0")
+
+	answer := httptest.NewRecorder()
+	page.ServeHTTP(answer, httptest.NewRequest("GET", "http://localhost/state.json", nil))
+	fmt.Println(answer.Code, strings.Contains(answer.Body.String(), `"host":"shop.test"`))
+	// Output: 200 true
+}

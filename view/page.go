@@ -1,0 +1,121 @@
+package view
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/collyrobots/collyrobots"
+)
+
+// page is the page: what scripts fill, and for browsers without them a table that reloads.
+var page = template.Must(template.New("page.html").Funcs(template.FuncMap{
+	"plain": plain, "short": short, "why": why, "until": until, "because": because, "times": times,
+}).ParseFS(assets, "assets/page.html"))
+
+// pageData is what the page shows without scripts.
+type pageData struct {
+	*state
+	Q string
+}
+
+// servePage serves the page.
+func (h *handler) servePage(w http.ResponseWriter, r *http.Request) {
+	q := questionOf(r)
+	var body bytes.Buffer
+	if err := page.Execute(&body, pageData{h.stateFor(q, &cursor{}), q.q}); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Write(body.Bytes())
+}
+
+// plain shows what cannot be seen in a text, such as marks that turn its direction, and cuts what is
+// too long.
+func plain(s string) string {
+	const most = 300
+	var b strings.Builder
+	n := 0
+	for _, r := range s {
+		if n++; n > most {
+			b.WriteString("…")
+			break
+		}
+		if unicode.IsGraphic(r) && (r == ' ' || !unicode.IsSpace(r)) {
+			b.WriteRune(r)
+			continue
+		}
+		fmt.Fprintf(&b, "\\u%04x", r)
+	}
+	return b.String()
+}
+
+// short writes a duration as people do: "1.5 s", "2 min 5 s", "3 h 20 min".
+func short(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return "0 s"
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.3g s", max(d, time.Millisecond).Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%d days", d/(24*time.Hour))
+}
+
+// until returns how long it is until t.
+func until(t, now time.Time) string {
+	if !t.After(now) {
+		return "now"
+	}
+	return "in " + short(t.Sub(now))
+}
+
+// why says where a host's delay comes from.
+func why(s collyrobots.HostStats) string {
+	switch s.Source {
+	case collyrobots.SourceCrawlDelay:
+		if s.Line > 0 {
+			return fmt.Sprintf("Crawl-delay, robots.txt line %d", s.Line)
+		}
+		return "Crawl-delay"
+	case collyrobots.SourceMinDelay:
+		return "MinDelay of this crawl"
+	case collyrobots.SourceBackOff:
+		return "back-off after 429 or 503"
+	case collyrobots.SourceRetryAfter:
+		return "Retry-After"
+	}
+	return "none asked for"
+}
+
+// because says what denied a request, in words.
+func because(d denial) string {
+	switch collyrobots.Reason(d.Reason) {
+	case collyrobots.ReasonRule:
+		if d.Line > 0 {
+			return fmt.Sprintf("Disallow: %s, line %d", plain(d.Pattern), d.Line)
+		}
+		return "a rule that " + d.Dialect + " does not name"
+	case collyrobots.ReasonUnreachable:
+		return "robots.txt cannot be read: " + plain(d.Error)
+	case collyrobots.ReasonSiteDown:
+		return "the site does not answer"
+	case collyrobots.ReasonDelay:
+		return "its crawl delay is over MaxDelay"
+	}
+	return plain(d.Error)
+}
+
+// times writes how often a delay fits into a gap.
+func times(ratio float64) string { return fmt.Sprintf("%.2f ×", math.Floor(ratio*100)/100) }

@@ -1,0 +1,118 @@
+package view
+
+import (
+	"cmp"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/collyrobots/collyrobots"
+)
+
+// A question is which hosts somebody wants to see: the first n by sort of those whose names contain
+// a text.
+type question struct {
+	q       string // in lower case
+	sort    string // a key of orders
+	reverse bool
+	n       int
+}
+
+const (
+	rows    = 50 // of the table, unless n asks for more
+	maxRows = 200
+	maxQ    = 255
+)
+
+// questionOf reads the parameters of a request. What makes no sense is as if it were not there.
+func questionOf(r *http.Request) question {
+	values := r.URL.Query()
+	q := question{q: strings.ToLower(strings.TrimSpace(values.Get("q")))}
+	if len(q.q) > maxQ {
+		q.q = q.q[:maxQ]
+	}
+	q.sort, q.reverse = strings.CutPrefix(values.Get("sort"), "-")
+	if orders[q.sort] == nil {
+		q.sort, q.reverse = "left", false
+	}
+	if q.n, _ = strconv.Atoi(values.Get("n")); q.n < 1 {
+		q.n = rows
+	}
+	q.n = min(q.n, maxRows)
+	return q
+}
+
+// matches reports whether a host is asked for.
+func (q question) matches(host string) bool { return q.q == "" || strings.Contains(host, q.q) }
+
+// orders are the orders of the table, by the names of their columns: what matters most comes first.
+var orders = map[string]func(a, b *collyrobots.HostStats, now time.Time) int{
+	"left": func(a, b *collyrobots.HostStats, now time.Time) int {
+		return cmp.Or(cmp.Compare(leftOf(b, now), leftOf(a, now)), cmp.Compare(b.Delay, a.Delay), cmp.Compare(b.Requests, a.Requests))
+	},
+	"host":    func(a, b *collyrobots.HostStats, _ time.Time) int { return 0 },
+	"delay":   func(a, b *collyrobots.HostStats, _ time.Time) int { return cmp.Compare(b.Delay, a.Delay) },
+	"waiting": func(a, b *collyrobots.HostStats, _ time.Time) int { return cmp.Compare(b.Waiting, a.Waiting) },
+	"next":    func(a, b *collyrobots.HostStats, _ time.Time) int { return b.NextStart.Compare(a.NextStart) },
+	"done":    func(a, b *collyrobots.HostStats, _ time.Time) int { return cmp.Compare(b.Pages, a.Pages) },
+	"denied":  func(a, b *collyrobots.HostStats, _ time.Time) int { return cmp.Compare(b.Denied, a.Denied) },
+	"status":  func(a, b *collyrobots.HostStats, _ time.Time) int { return cmp.Compare(b.LastStatus, a.LastStatus) },
+	"gap":     func(a, b *collyrobots.HostStats, _ time.Time) int { return cmp.Compare(gapOf(a), gapOf(b)) },
+}
+
+// pick returns the hosts that are asked for, and of how many these are the first.
+func (q question) pick(hosts []collyrobots.HostStats, now time.Time) (best []*collyrobots.HostStats, matching int) {
+	order := func(a, b *collyrobots.HostStats) int {
+		first := orders[q.sort](a, b, now)
+		if first == 0 {
+			first = strings.Compare(a.Host, b.Host)
+		}
+		if q.reverse {
+			return -first
+		}
+		return first
+	}
+	for i := range hosts {
+		host := &hosts[i]
+		if !q.matches(host.Host) {
+			continue
+		}
+		matching++
+		if len(best) == q.n && order(host, best[q.n-1]) > 0 {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(best, host, order)
+		if best = slices.Insert(best, at, host); len(best) > q.n {
+			best = best[:q.n]
+		}
+	}
+	return best, matching
+}
+
+// leftOf returns how long the pages that wait for a host will take to start, if each starts as soon
+// as it may: the time until the next start, and a delay for each after that.
+func leftOf(host *collyrobots.HostStats, now time.Time) time.Duration {
+	if host.Waiting == 0 {
+		return 0
+	}
+	until := max(0, host.NextStart.Sub(now))
+	if host.NextStart.IsZero() {
+		until = 0
+	}
+	rest := host.Delay * time.Duration(host.Waiting-1)
+	if host.Delay > 0 && rest/host.Delay != time.Duration(host.Waiting-1) || until+rest < 0 {
+		return 1<<63 - 1
+	}
+	return until + rest
+}
+
+// gapOf returns GapOverDelay, hosts without one last.
+func gapOf(host *collyrobots.HostStats) float64 {
+	if host.GapOverDelay == 0 {
+		return math.Inf(1)
+	}
+	return host.GapOverDelay
+}

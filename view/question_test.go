@@ -1,0 +1,81 @@
+package view
+
+import (
+	"fmt"
+	"math"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/collyrobots/collyrobots"
+)
+
+func TestQuestions(t *testing.T) {
+	hosts := []collyrobots.HostStats{
+		{Host: "a.test", Pages: 5, Delay: time.Second, GapOverDelay: 1.5},
+		{Host: "b.test", Pages: 9, Delay: time.Minute, Waiting: 2, NextStart: then.Add(30 * time.Second)},
+		{Host: "c.org", Pages: 1, Delay: 20 * time.Second, Waiting: 4, NextStart: then, GapOverDelay: 1.1},
+		{Host: "d.test", Pages: 9, Denied: 3},
+	}
+	for _, test := range []struct {
+		query, want string
+		matching    int
+	}{
+		{"", "b.test c.org a.test d.test", 4},
+		{"sort=left&n=2", "b.test c.org", 4},
+		{"sort=-left&n=2", "d.test a.test", 4},
+		{"sort=done", "b.test d.test a.test c.org", 4},
+		{"sort=host&q=TEST", "a.test b.test d.test", 3},
+		{"sort=-host", "d.test c.org b.test a.test", 4},
+		{"sort=gap", "c.org a.test b.test d.test", 4},
+		{"sort=denied&n=1", "d.test", 4},
+		{"sort=nonsense&n=-7&q=.ORG", "c.org", 1},
+		{"q=nowhere", "", 0},
+	} {
+		q := questionOf(httptest.NewRequest("GET", "/?"+test.query, nil))
+		picked, matching := q.pick(hosts, then)
+		var got []string
+		for _, h := range picked {
+			got = append(got, h.Host)
+		}
+		if strings.Join(got, " ") != test.want || matching != test.matching {
+			t.Errorf("%s: %q of %d, want %q of %d", test.query, got, matching, test.want, test.matching)
+		}
+	}
+	if q := questionOf(httptest.NewRequest("GET", "/?n=1000000&q="+strings.Repeat("x", 9999), nil)); q.n != maxRows || len(q.q) != maxQ {
+		t.Errorf("n %d, q of %d octets", q.n, len(q.q))
+	}
+}
+
+func TestLeft(t *testing.T) {
+	for _, test := range []struct {
+		host collyrobots.HostStats
+		want time.Duration
+	}{
+		{collyrobots.HostStats{}, 0},
+		{collyrobots.HostStats{Delay: time.Hour, NextStart: then.Add(time.Hour)}, 0}, // nobody waits for it
+		{collyrobots.HostStats{Waiting: 3}, 0},
+		{collyrobots.HostStats{Waiting: 1, Delay: time.Minute, NextStart: then.Add(10 * time.Second)}, 10 * time.Second},
+		{collyrobots.HostStats{Waiting: 3, Delay: time.Minute, NextStart: then.Add(10 * time.Second)}, 130 * time.Second},
+		{collyrobots.HostStats{Waiting: 3, Delay: time.Minute, NextStart: then.Add(-time.Hour)}, 2 * time.Minute},
+		{collyrobots.HostStats{Waiting: 3, Delay: math.MaxInt64}, math.MaxInt64},
+		{collyrobots.HostStats{Waiting: 2, Delay: math.MaxInt64, NextStart: then.Add(time.Hour)}, math.MaxInt64},
+	} {
+		if got := leftOf(&test.host, then); got != test.want {
+			t.Errorf("%+v: %v, want %v", test.host, got, test.want)
+		}
+	}
+}
+
+// TestPickOfMany takes the first of many hosts, in any order.
+func TestPickOfMany(t *testing.T) {
+	hosts := make([]collyrobots.HostStats, 100_000)
+	for i := range hosts {
+		hosts[i] = collyrobots.HostStats{Host: fmt.Sprintf("h%05d.test", i), Pages: i * 7919 % len(hosts)}
+	}
+	best, matching := question{sort: "done", n: 3}.pick(hosts, then)
+	if matching != len(hosts) || best[0].Pages != 99_999 || best[1].Pages != 99_998 || best[2].Pages != 99_997 {
+		t.Errorf("%d: %d, %d, %d", matching, best[0].Pages, best[1].Pages, best[2].Pages)
+	}
+}

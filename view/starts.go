@@ -1,0 +1,141 @@
+package view
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/collyrobots/collyrobots"
+)
+
+const (
+	maxCharts = 512                    // hosts whose starts are kept: those that were asked last
+	maxDots   = 600                    // of one host
+	dotWidth  = 250 * time.Millisecond // what starts within it is one dot, if no longer delay is in force
+)
+
+// starts are the dots of the chart, by host.
+type starts struct {
+	hosts   recent[string, *hostStarts]
+	changes uint64 // how often a dot was made or changed
+	rate    rate
+}
+
+// hostStarts are the last dots of one host, in order.
+type hostStarts struct {
+	dots []dot
+}
+
+// A dot is the start of a request, or of several in short succession.
+type dot struct {
+	at      time.Time
+	delay   time.Duration // in force then; 0: none
+	what    string        // Event.For of the first
+	outcome outcome       // of the worst
+	count   int
+	change  uint64 // starts.changes when it was made or changed last
+}
+
+// An outcome is what became of a request, the worse the greater.
+type outcome int
+
+const (
+	underWay  outcome = iota
+	answered          // below 400
+	refused           // another status
+	failed            // 500 or more, or no answer
+	throttled         // 429 or 503
+)
+
+// MarshalJSON writes a dot as an array, since there are many.
+func (d dot) MarshalJSON() ([]byte, error) {
+	return json.Marshal([]any{d.at.UnixMilli(), d.delay.Milliseconds(), d.what, d.outcome, d.count})
+}
+
+func (s *starts) started(e collyrobots.Event) {
+	h, _ := s.hosts.touch(e.Host, func() *hostStarts { return &hostStarts{} })
+	s.changes++
+	s.rate.count(e.Time)
+	if n := len(h.dots); n > 0 {
+		if last := &h.dots[n-1]; e.Delay < dotWidth && e.Time.Sub(last.at) < dotWidth && last.what == e.For {
+			last.count, last.change = last.count+1, s.changes
+			return
+		}
+	}
+	if len(h.dots) == maxDots {
+		h.dots = h.dots[:copy(h.dots, h.dots[maxDots/4:])]
+	}
+	h.dots = append(h.dots, dot{e.Time, e.Delay, e.For, underWay, 1, s.changes})
+}
+
+func (s *starts) answered(e collyrobots.Event) {
+	h, ok := s.hosts.get(e.Host)
+	if !ok {
+		return
+	}
+	result := outcomeOf(e)
+	began := e.Time.Add(-e.Took + dotWidth)
+	for i := len(h.dots) - 1; i >= max(0, len(h.dots)-16); i-- {
+		if d := &h.dots[i]; d.what == e.For && !d.at.After(began) {
+			if d.outcome < result {
+				s.changes++
+				d.outcome, d.change = result, s.changes
+			}
+			return
+		}
+	}
+}
+
+func outcomeOf(e collyrobots.Event) outcome {
+	switch {
+	case e.Status == 429 || e.Status == 503:
+		return throttled
+	case e.Status >= 500, e.Status == 0 && e.Err != nil:
+		return failed
+	case e.Status >= 400:
+		return refused
+	}
+	return answered
+}
+
+// since returns copies of a host's dots that were made or changed after a change, 0 for all.
+func (s *starts) since(host string, change uint64) []dot {
+	h, ok := s.hosts.get(host)
+	if !ok {
+		return nil
+	}
+	var dots []dot
+	for _, d := range h.dots {
+		if d.change > change {
+			dots = append(dots, d)
+		}
+	}
+	return dots
+}
+
+// A rate counts what happened in each of the last seconds.
+type rate [16]struct {
+	second int64
+	n      int
+}
+
+const rateSeconds = 10
+
+func (r *rate) count(at time.Time) {
+	second := at.Unix()
+	slot := &r[second%int64(len(r))]
+	if slot.second != second {
+		slot.second, slot.n = second, 0
+	}
+	slot.n++
+}
+
+// perSecond returns how many there were a second in the last ten full seconds.
+func (r *rate) perSecond(now time.Time) float64 {
+	sum, until := 0, now.Unix()
+	for _, slot := range r {
+		if slot.second < until && slot.second >= until-rateSeconds {
+			sum += slot.n
+		}
+	}
+	return float64(sum) / rateSeconds
+}

@@ -1,0 +1,81 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	maxStreams = 256
+	streamTime = time.Minute     // after which a browser asks for the next stream
+	writeTime  = 5 * time.Second // in which a message has to be taken: who is slower is dropped
+	quietTime  = 2 * time.Second // between two messages where nothing happens
+	together   = 16              // messages a second to all who look
+)
+
+// streams counts who looks.
+type streams struct{ open atomic.Int32 }
+
+// serveEvents sends the state, and then what changes of it. The goroutine is the request's own, and
+// nothing is left when it goes.
+func (h *handler) serveEvents(w http.ResponseWriter, r *http.Request) {
+	if h.streams.open.Add(1) > maxStreams {
+		h.streams.open.Add(-1)
+		w.Header().Set("Retry-After", "10")
+		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
+		return
+	}
+	defer h.streams.open.Add(-1)
+	w.Header().Set("Content-Type", "text/event-stream")
+	if r.Method == http.MethodHead {
+		return
+	}
+	h.stream(w, r)
+}
+
+func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
+	control := http.NewResponseController(w)
+	defer control.SetWriteDeadline(time.Time{})
+	q, told := questionOf(r), cursor{}
+	end := time.Now().Add(streamTime)
+	next := time.NewTimer(0)
+	defer next.Stop()
+	heard, sent := uint64(0), time.Time{}
+	for time.Now().Before(end) {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-next.C:
+		}
+		began := time.Now()
+		if now := h.recorder.count(); now != heard || began.Sub(sent) >= quietTime {
+			heard, sent = now, began
+			if !h.send(w, control, q, &told) {
+				return
+			}
+		}
+		next.Reset(h.streams.pause(time.Since(began)))
+	}
+}
+
+// send writes one message, and reports whether it was taken.
+func (h *handler) send(w http.ResponseWriter, control *http.ResponseController, q question, told *cursor) bool {
+	body, err := json.Marshal(h.stateFor(q, told))
+	if err != nil {
+		return false
+	}
+	control.SetWriteDeadline(time.Now().Add(writeTime)) // in place of the server's own, which is for a whole answer
+	if _, err := fmt.Fprintf(w, "retry: 500\ndata: %s\n\n", body); err != nil {
+		return false
+	}
+	return control.Flush() == nil
+}
+
+// pause returns how long a stream waits after a message that took so long: the more who look, and
+// the more there is to see, the longer.
+func (s *streams) pause(took time.Duration) time.Duration {
+	return max(interval, time.Duration(s.open.Load())*time.Second/together, share*min(took, time.Second/10))
+}

@@ -1,0 +1,186 @@
+package view
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/gocolly/colly/v2"
+	"go.uber.org/goleak"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// newCrawl returns a collector of a web, its plugin, and the plugin's page.
+func newCrawl(t testing.TB, sites robotstest.Sites, options ...collyrobots.Option) (*collyrobots.Collector, *collyrobots.Plugin, *handler) {
+	t.Helper()
+	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"))
+	c.WithTransport(robotstest.New(t, sites).Transport())
+	p, err := c.WithRobots(append([]collyrobots.Option{collyrobots.Logger(slog.New(slog.DiscardHandler))}, options...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	return c, p, Handler(p).(*handler)
+}
+
+// get asks a handler for a URL, with headers by name and value.
+func get(h http.Handler, target string, headers ...string) *httptest.ResponseRecorder {
+	return ask(h, http.MethodGet, target, headers...)
+}
+
+func ask(h http.Handler, method, target string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, target, nil)
+	r.Host = "127.0.0.1:8090"
+	for i := 0; i < len(headers); i += 2 {
+		if r.Header.Set(headers[i], headers[i+1]); headers[i] == "Host" {
+			r.Host = headers[i+1]
+		}
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// stateOf asks for the state.
+func stateOf(t *testing.T, h http.Handler, parameters string) (st struct {
+	Totals   collyrobots.HostStats
+	Left     *struct{ Duration, Host string }
+	Known    int
+	Matching int
+	Hosts    []struct {
+		Stats  collyrobots.HostStats
+		Left   string
+		Starts [][]any
+	}
+	Denials  []denial
+	DeniedBy map[string]int `json:"denied_by"`
+	Sitemaps struct{ Files []sitemapFile }
+	Missed   int
+}) {
+	t.Helper()
+	w := get(h, "/state.json?"+parameters)
+	if err := json.Unmarshal(w.Body.Bytes(), &st); err != nil || w.Code != http.StatusOK {
+		t.Fatalf("status %d, %v: %s", w.Code, err, w.Body)
+	}
+	return st
+}
+
+func TestRefusals(t *testing.T) {
+	h := Handler(nil)
+	for _, test := range []struct {
+		name, method, target string
+		headers              []string
+		want                 int
+	}{
+		{"the page", "GET", "/", nil, 200},
+		{"HEAD", "HEAD", "/", nil, 200},
+		{"POST", "POST", "/", nil, 405},
+		{"OPTIONS", "OPTIONS", "/state.json", nil, 405},
+		{"localhost", "GET", "/", []string{"Host", "localhost:8090"}, 200},
+		{"a name below localhost", "GET", "/", []string{"Host", "crawl.localhost"}, 200},
+		{"IPv6", "GET", "/", []string{"Host", "[::1]:8090"}, 200},
+		{"an address of a network", "GET", "/", []string{"Host", "192.168.1.4"}, 200},
+		{"DNS rebinding", "GET", "/state.json", []string{"Host", "evil.example"}, 421},
+		{"a name that ends like it", "GET", "/", []string{"Host", "evillocalhost"}, 421},
+		{"user information", "GET", "/", []string{"Host", "127.0.0.1@evil.example"}, 421},
+		{"no host", "GET", "/", []string{"Host", ""}, 421},
+		{"our own script", "GET", "/state.json", []string{"Sec-Fetch-Site", "same-origin", "Sec-Fetch-Mode", "cors"}, 200},
+		{"typed in", "GET", "/state.json", []string{"Sec-Fetch-Site", "none", "Sec-Fetch-Mode", "navigate"}, 200},
+		{"another site's script", "GET", "/state.json", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "cors"}, 403},
+		{"another port's script", "GET", "/state.json", []string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "no-cors"}, 403},
+		{"another site's stream", "GET", "/events", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "cors"}, 403},
+		{"another site's link", "GET", "/", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 200},
+		{"another site's frame", "GET", "/", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}, 403},
+		{"another site's link to data", "GET", "/state.json", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 403},
+		{"an old browser, another site", "GET", "/state.json", []string{"Origin", "https://evil.example"}, 403},
+		{"an old browser, a sandbox", "GET", "/state.json", []string{"Origin", "null"}, 403},
+		{"an old browser, our page", "GET", "/state.json", []string{"Origin", "http://127.0.0.1:8090"}, 200},
+		{"an asset", "GET", "/view.js", nil, 200},
+		{"the template", "GET", "/page.html", nil, 404},
+		{"nothing", "GET", "/passwd", nil, 404},
+		{"out of the assets", "GET", "/..%2fview.go", nil, 404},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := ask(h, test.method, test.target, test.headers...)
+			if w.Code != test.want {
+				t.Errorf("status %d, want %d: %s", w.Code, test.want, w.Body)
+			}
+			for name, want := range map[string]string{
+				"Content-Security-Policy": "default-src 'none'; ", "X-Content-Type-Options": "nosniff",
+				"Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
+			} {
+				if got := w.Header().Get(name); !strings.HasPrefix(got, want) {
+					t.Errorf("%s: %q", name, got)
+				}
+			}
+			if got := w.Header().Get("Access-Control-Allow-Origin"); got != "" {
+				t.Errorf("others may read: %s", got)
+			}
+		})
+	}
+}
+
+// TestPrefixes finds the page and its parts wherever the handler is mounted.
+func TestPrefixes(t *testing.T) {
+	h := Handler(nil)
+	mux := http.NewServeMux()
+	mux.Handle("/plain/", h)
+	mux.Handle("/a/stripped/", http.StripPrefix("/a/stripped", h))
+	mux.Handle("/bare", http.StripPrefix("/bare", h))
+	for target, want := range map[string]string{
+		"/plain/": "text/html; charset=utf-8", "/plain/style.css": "text/css; charset=utf-8", "/a/stripped/": "text/html; charset=utf-8",
+		"/a/stripped/chart.js": "text/javascript; charset=utf-8", "/a/stripped/state.json": "application/json", "/plain/icon.svg": "image/svg+xml",
+	} {
+		if w := get(mux, target); w.Code != http.StatusOK || w.Header().Get("Content-Type") != want {
+			t.Errorf("%s: status %d, %s, want %s", target, w.Code, w.Header().Get("Content-Type"), want)
+		}
+	}
+	if w := get(mux, "/bare?q=1"); w.Code != http.StatusFound || w.Header().Get("Location") != "./bare/" {
+		t.Errorf("/bare: status %d to %q", w.Code, w.Header().Get("Location"))
+	}
+}
+
+// TestNoPlugin shows pages about nothing.
+func TestNoPlugin(t *testing.T) {
+	for name, p := range map[string]*collyrobots.Plugin{"nil": nil, "zero": new(collyrobots.Plugin)} {
+		h := Handler(p)
+		if st := stateOf(t, h, ""); st.Known != 0 || len(st.Hosts) != 0 {
+			t.Errorf("%s: %+v", name, st)
+		}
+		if w := get(h, "/robots.json?url=http://a.test/"); w.Code != http.StatusOK {
+			t.Errorf("%s: status %d", name, w.Code)
+		}
+		if w := get(h, "/"); !strings.Contains(w.Body.String(), "Nothing waits.") {
+			t.Errorf("%s: %s", name, w.Body)
+		}
+	}
+}
+
+// TestClosedPlugin shows how the crawl has ended.
+func TestClosedPlugin(t *testing.T) {
+	c, p, h := newCrawl(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nDisallow: /2\n")})
+	c.Visit("http://a.test/1")
+	c.Visit("http://a.test/2")
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if st := stateOf(t, h, ""); st.Totals.Pages != 1 || len(st.Denials) != 1 || st.Left != nil {
+		t.Errorf("%+v", st)
+	}
+	if _, err := p.Check(context.Background(), "http://a.test/2"); !errors.Is(err, collyrobots.ErrClosed) {
+		t.Error(err)
+	}
+	tried := triedFor(t, h, "robots=http://a.test/robots.txt&url=/2")
+	if !tried.Kept || tried.Decision != nil || tried.Error == "" || len(tried.Readings) != 5 || tried.Readings[0].Allowed {
+		t.Errorf("%+v", tried)
+	}
+}

@@ -1,0 +1,129 @@
+package browsertest
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// chromium returns the path of a Chromium, or skips the test.
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("needs a Chromium: apt-get install chromium")
+	return ""
+}
+
+// A tab is a page in a browser of its own, and what went on in it.
+type tab struct {
+	*testing.T
+	ctx context.Context
+
+	mu       sync.Mutex
+	requests []string // URLs
+	console  []string // messages, exceptions and what the browser itself has to say
+}
+
+// open starts a browser that ends with the test.
+func open(t *testing.T) *tab {
+	t.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.UserDataDir(t.TempDir()), chromedp.DisableGPU)
+	if os.Geteuid() == 0 {
+		options = append(options, chromedp.NoSandbox)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute) // t.Context ends before the browser does
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	b := &tab{T: t, ctx: ctx}
+	t.Cleanup(func() {
+		if err := chromedp.Cancel(ctx); err != nil {
+			t.Logf("closing the browser: %v", err)
+		}
+		cancel()
+	})
+	chromedp.ListenTarget(ctx, b.hear)
+	b.run(network.Enable(), cdplog.Enable(), runtime.Enable())
+	return b
+}
+
+func (b *tab) hear(event any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		b.requests = append(b.requests, e.Request.URL)
+	case *runtime.EventConsoleAPICalled:
+		b.console = append(b.console, fmt.Sprint(e.Type, ": ", len(e.Args), " values"))
+	case *runtime.EventExceptionThrown:
+		b.console = append(b.console, e.ExceptionDetails.Error())
+	case *cdplog.EventEntryAdded:
+		b.console = append(b.console, e.Entry.Text+" "+e.Entry.URL)
+	}
+}
+
+// run does what the browser is to do.
+func (b *tab) run(actions ...chromedp.Action) {
+	b.Helper()
+	if err := chromedp.Run(b.ctx, actions...); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// eval returns the value of an expression.
+func eval[T any](b *tab, expression string) (value T) {
+	b.Helper()
+	b.run(chromedp.Evaluate(expression, &value))
+	return value
+}
+
+// within waits until an expression is true.
+func (b *tab) within(limit time.Duration, expression string) {
+	b.Helper()
+	for end := time.Now().Add(limit); !eval[bool](b, expression); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			b.Fatalf("not true within %v: %s\nthe page:\n%s", limit, expression, eval[string](b, "document.body.innerText"))
+		}
+	}
+}
+
+// quiet fails the test if anything was said in the console or asked of another origin.
+func (b *tab) quiet(page string) {
+	b.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, message := range b.console {
+		b.Errorf("in the console: %s", message)
+	}
+	home, err := url.Parse(page)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, request := range b.requests {
+		if u, err := url.Parse(request); err != nil || u.Host != home.Host || !strings.HasPrefix(u.Path, home.Path) {
+			b.Errorf("the page asks for %s", request)
+		}
+	}
+	if len(b.requests) < 3 {
+		b.Errorf("%d requests were seen", len(b.requests))
+	}
+}

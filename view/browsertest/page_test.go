@@ -1,0 +1,264 @@
+package browsertest
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// soon is how long after the fact the page shows it, at most.
+const soon = 2 * time.Second
+
+// fact waits until something holds for the crawl, and then until the page shows it.
+func (b *tab) fact(what string, holds func() bool, shown string) {
+	b.Helper()
+	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			b.Fatalf("it never came to %s", what)
+		}
+	}
+	b.within(soon, shown)
+}
+
+// row is the text of a host's row, as an expression.
+func row(host string) string {
+	return fmt.Sprintf(`([...document.querySelectorAll("#rows tr")].find(r => r.querySelector(".name").textContent === %q)?.innerText ?? "").replace(/\s+/g, " ")`, host)
+}
+
+func has(expression, text string) string { return fmt.Sprintf("(%s).includes(%q)", expression, text) }
+
+// TestThePageShowsTheCrawl looks at a demo crawl while it runs.
+func TestThePageShowsTheCrawl(t *testing.T) {
+	c := newCrawl(t, demoSites())
+	b := open(t)
+	b.run(chromedp.EmulateViewport(1440, 900), chromedp.Navigate(c.page))
+	b.within(soon, `document.querySelector("#left").textContent === "nothing waits"`)
+	c.startAll()
+
+	stats := func(host string) (found collyrobots.HostStats) {
+		for _, s := range c.robots.Stats().Hosts {
+			if s.Host == host {
+				found = s
+			}
+		}
+		return found
+	}
+	for host, delay := range map[string]string{"slow.example": "20 s Crawl-delay, robots.txt line 4", "shop.example": "2 s Crawl-delay, robots.txt line 2",
+		"wiki.example": "1.5 s Crawl-delay, robots.txt line 10", "news.example": "0.25 s MinDelay", "blog.example": "0.25 s", "broken.example": "0.25 s"} {
+		b.fact(host, func() bool { return len(c.web.Log(host)) > 0 }, row(host)+` !== ""`)
+		b.fact(host+"'s delay", func() bool { return stats(host).Source != "" }, has(row(host), delay))
+	}
+	b.fact("waiting pages", func() bool { return stats("slow.example").Waiting == 12 }, has(row("slow.example"), " 12 "))
+	b.fact("a pause", func() bool { return stats("pause.example").Source == collyrobots.SourceRetryAfter }, has(row("pause.example"), "paused Retry-After"))
+	b.within(soon, has(`document.querySelector("#left-why").textContent`, "slow.example decides: 12 pages, one every 20 s (Crawl-delay, robots.txt line 4)"))
+	b.fact("a denial", func() bool { return stats("shop.example").Denied > 0 }, has(`document.querySelector("#denial-list").innerText.replace(/\s+/g, " ")`,
+		"Disallow: /cart"))
+	b.within(soon, has(`document.querySelector("#denial-list").innerText.replace(/\s+/g, " ")`, "line 3 of http://shop.example/robots.txt, group *"))
+	b.within(soon, has(`document.querySelector("#denial-list").innerText`, "http://shop.example/cart"))
+	b.fact("an unreadable robots.txt", func() bool { return stats("broken.example").Denied > 0 }, has(`document.querySelector("#denial-list").innerText`, "cannot be read"))
+	b.within(10*time.Second, has(`document.querySelector("#sitemap-list").innerText`, "http://shop.example/sitemap.xml"))
+	if dots := eval[int](b, `document.querySelectorAll("#rows .dots.page[d^=M]").length`); dots < 4 {
+		t.Errorf("%d strips have dots", dots)
+	}
+	b.within(soon, `document.querySelector("#gap").textContent.startsWith("1.0")`)
+	b.quiet(c.page)
+}
+
+// TestTheViewer tries a URL under every dialect.
+func TestTheViewer(t *testing.T) {
+	c := newCrawl(t, demoSites())
+	b := open(t)
+	b.run(chromedp.EmulateViewport(1440, 900), chromedp.Navigate(c.page))
+	c.start("http://wiki.example/")
+	b.within(10*time.Second, has(`document.querySelector("#file").innerText`, "Thank you for reading")) // by itself, for the first denial
+	b.run(chromedp.SetValue("#try-url", "/user/anna"), chromedp.SetValue("#try-name", "coccoc"), chromedp.Click("#try button"))
+	readings := `document.querySelector("#readings").innerText.replace(/\s+/g, " ")`
+	b.within(soon, has(readings, "coccoc ✕ denied line 17: Disallow: /"))
+	b.within(soon, has(`document.querySelector("#file li.no .n").textContent`, "17"))
+	b.within(soon, has(`document.querySelector("#verdict").textContent`, "Denied for this crawl (rfc9309, group ExampleBot): line 11"))
+	b.run(chromedp.SetValue("#try-url", "http://elsewhere.example/"), chromedp.Click("#try button"))
+	b.within(soon, has(`document.querySelector("#no-file").textContent`, "has not seen that file"))
+	if n := len(c.web.Log("elsewhere.example")); n != 0 {
+		t.Errorf("%d requests", n)
+	}
+	b.quiet(c.page)
+}
+
+// TestHostileNames shows texts that would like to be more than texts.
+func TestHostileNames(t *testing.T) {
+	long := strings.Repeat("x", 2000)
+	hostile := []string{`/<script>document.title="owned"</script>`, `/"onmouseover="document.title='owned'`, "/'><img/src=x onerror=document.title='owned'>",
+		"/\u202egnp.exe\u202c", "/\u2066rtl\u05d0\u05d1\u2069", "/" + long, "/</code></li><b>bold</b>", "/{{.}}${1}`", "/\x00\x07bell"}
+	robots := "User-agent: <b>*</b>\nUser-agent: *\n# <script>document.title='owned'</script>\n"
+	for _, name := range hostile {
+		robots += "Disallow: " + name + "\n"
+	}
+	site := robotstest.Site{"/robots.txt": robots + "Sitemap: http://a.test/<svg onload=document.title='owned'>.xml\n", "*": "fine"}
+	c := newCrawl(t, robotstest.Sites{"a.test": site}, collyrobots.MinDelay(time.Millisecond))
+	b := open(t)
+	b.run(chromedp.EmulateViewport(360, 740), chromedp.Navigate(c.page))
+	for _, name := range hostile {
+		c.start("http://a.test" + strings.NewReplacer("\x00", "%00", "\x07", "%07").Replace(name))
+	}
+	b.within(10*time.Second, fmt.Sprintf(`document.querySelectorAll("#denial-list > li").length >= %d`, len(hostile)-2))
+	b.within(soon, has(`document.querySelector("#file").textContent`, "<script>document.title='owned'</script>"))
+	b.within(soon, has(`document.querySelector("#file").textContent`, `\u202egnp.exe`))
+	for expression, want := range map[string]int{
+		`document.querySelectorAll("script").length`: 1,
+		`document.querySelectorAll("img:not(h1 img), svg[onload], b:not(:empty) b, iframe, object, [onerror]").length`: 0,
+		`(document.body.textContent.match(/[\u202a-\u202e\u2066-\u2069\u0000-\u0008]/g) ?? []).length`:                 0,
+		`document.documentElement.scrollWidth - innerWidth`:                                                            0,
+		`[...document.querySelectorAll("*")].filter(e => [...e.attributes].some(a => a.name.startsWith("on"))).length`: 0,
+		`[...document.querySelectorAll("b")].filter(e => e.textContent === "bold").length`:                             0,
+		`document.title === "Crawl" ? 1 : 0`:                                                                           1,
+	} {
+		if got := eval[int](b, expression); got != want {
+			t.Errorf("%s: %d, want %d", expression, got, want)
+		}
+	}
+	b.quiet(c.page)
+}
+
+// TestWithoutScripts shows a table that reloads.
+func TestWithoutScripts(t *testing.T) {
+	c := newCrawl(t, demoSites())
+	b := open(t)
+	c.startSlow()
+	c.start("http://shop.example/")
+	time.Sleep(5 * time.Second) // the sitemap is the third request to its host
+	b.run(emulation.SetScriptExecutionDisabled(true), chromedp.EmulateViewport(1000, 800), chromedp.Navigate(c.page))
+	var text string
+	b.run(chromedp.Text("body", &text))
+	for _, want := range []string{"slow.example decides", "Crawl-delay, robots.txt line 4", "Disallow: /cart, line 3", "http://shop.example/sitemap.xml"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not on the page:\n%s", want, text)
+		}
+	}
+	documents := func() (n int) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, u := range b.requests {
+			if u == c.page {
+				n++
+			}
+		}
+		return n
+	}
+	for end := time.Now().Add(8 * time.Second); documents() < 2; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the page does not reload")
+		}
+	}
+	b.quiet(c.page)
+}
+
+// TestKeyboard goes through the page without a mouse.
+func TestKeyboard(t *testing.T) {
+	c := newCrawl(t, demoSites())
+	b := open(t)
+	b.run(chromedp.EmulateViewport(1440, 900), chromedp.Navigate(c.page))
+	c.start("http://slow.example/", "http://shop.example/", "http://wiki.example/")
+	b.within(10*time.Second, `document.querySelectorAll("#rows tr").length === 3`)
+	b.run(chromedp.KeyEvent(kb.Tab))
+	b.within(soon, `document.activeElement.className === "skip"`)
+	b.run(input.DispatchKeyEvent(input.KeyDown).WithKey("/").WithText("/"), input.DispatchKeyEvent(input.KeyUp).WithKey("/"))
+	b.within(soon, `document.activeElement.id === "q"`)
+	b.run(chromedp.KeyEvent("wiki"))
+	b.within(soon, `document.querySelectorAll("#rows tr").length === 1`)
+	b.run(chromedp.KeyEvent(strings.Repeat(kb.Backspace, 4)))
+	b.within(soon, `document.querySelectorAll("#rows tr").length === 3`)
+	unseen := ""
+	for range 40 { // everything that can be used is reached, and seen to be
+		b.run(chromedp.KeyEvent(kb.Tab))
+		if !eval[bool](b, `document.activeElement === document.body || getComputedStyle(document.activeElement).outlineStyle !== "none"`) {
+			unseen += eval[string](b, `document.activeElement.outerHTML.slice(0, 80)`) + "\n"
+		}
+		if eval[bool](b, `document.activeElement.textContent === "slow.example"`) {
+			break
+		}
+	}
+	if unseen != "" {
+		t.Errorf("the focus is not seen on\n%s", unseen)
+	}
+	b.run(chromedp.KeyEvent(kb.Enter))
+	b.within(soon, `document.activeElement.id === "robots"`)
+	b.within(soon, has(`document.querySelector("#file").innerText`, "Our server is old"))
+	b.run(chromedp.Focus(`[data-sort="host"]`), chromedp.KeyEvent(kb.Enter))
+	b.within(soon, `document.querySelector("#rows .name").textContent === "shop.example" && document.querySelector("[aria-sort]").ariaSort === "ascending"`)
+	b.run(chromedp.KeyEvent(kb.Enter))
+	b.within(soon, `document.querySelector("#rows .name").textContent === "wiki.example"`)
+	b.quiet(c.page)
+}
+
+// contrast is the least contrast of any text on the page with what is behind it, and where; WCAG 2, 1.4.3.
+const contrast = `(() => {
+	const parts = c => (c.match(/[\d.]+/g) ?? []).map(Number);
+	const light = ([r, g, b]) => [r, g, b].map(v => (v /= 255) <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4).reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+	const behind = e => { for (; e; e = e.parentElement) { const c = parts(getComputedStyle(e).backgroundColor); if (c.length === 3 || c[3] === 1) return c; } return [255, 255, 255]; };
+	let least = [99, ""];
+	const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+	while (walk.nextNode()) {
+		const e = walk.currentNode.parentElement, s = getComputedStyle(e);
+		if (!walk.currentNode.data.trim() || !e.checkVisibility() || e.closest("noscript, script, :disabled")) continue;
+		const a = light(parts(e.closest("svg") ? s.fill : s.color)), b = light(behind(e));
+		const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+		if (ratio < least[0]) least = [ratio, e.className + ": " + walk.currentNode.data];
+	}
+	return least;
+})()`
+
+// TestLightAndDark reads every text in both, at every width, without scrolling sideways.
+func TestLightAndDark(t *testing.T) {
+	c := newCrawl(t, demoSites())
+	b := open(t)
+	b.run(chromedp.EmulateViewport(1440, 900), chromedp.Navigate(c.page))
+	c.startAll()
+	b.within(10*time.Second, `document.querySelectorAll("#rows tr").length === 8 && document.querySelectorAll("#denial-list > li").length > 3 && !document.querySelector("#file").hidden`)
+	colours := make(map[string]bool)
+	for _, scheme := range []string{"light", "dark"} {
+		b.run(media(scheme))
+		colours[eval[string](b, `getComputedStyle(document.body).backgroundColor`)] = true
+		for _, width := range []int64{360, 640, 900, 1180, 1440, 2560} {
+			b.run(chromedp.EmulateViewport(width, 800), chromedp.Sleep(100*time.Millisecond))
+			if over := eval[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+				t.Errorf("%s, %d px wide: %d px too wide", scheme, width, over)
+			}
+			least := eval[[]any](b, contrast)
+			if ratio, _ := least[0].(float64); ratio < 4.5 || ratio > 21 {
+				t.Errorf("%s, %d px wide: contrast %.2f of %q", scheme, width, ratio, least[1])
+			}
+		}
+	}
+	if len(colours) != 2 {
+		t.Errorf("the backgrounds are %v", colours)
+	}
+	b.quiet(c.page)
+}
+
+// TestAThousandHosts finds one among them.
+func TestAThousandHosts(t *testing.T) {
+	c := newCrawl(t, robotstest.Sites{"a.test": {"/": http.StatusOK}}, collyrobots.IgnoreRobotsWithPermission())
+	for i := range 1000 {
+		if _, err := c.robots.Check(t.Context(), fmt.Sprintf("http://h%d.test/", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := open(t)
+	b.run(chromedp.EmulateViewport(1440, 900), chromedp.Navigate(c.page))
+	b.within(soon, `document.querySelectorAll("#rows tr").length === 50 && document.querySelector("#count").textContent === "50 of 1,000 hosts"`)
+	b.run(chromedp.Click("#more"))
+	b.within(soon, `document.querySelectorAll("#rows tr").length === 200`)
+	b.run(chromedp.SendKeys("#q", "h777"))
+	b.within(soon, `document.querySelectorAll("#rows tr").length === 1 && document.querySelector("#rows .name").textContent === "h777.test"`)
+	b.quiet(c.page)
+}

@@ -1,0 +1,62 @@
+package browsertest
+
+import (
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+)
+
+var (
+	screenshots = flag.String("screenshots", "", "write the pictures of the documentation to this `folder`")
+	age         = flag.Duration("age", 70*time.Second, "how old the demo crawl is on the screenshots")
+)
+
+// TestScreenshots makes the pictures of the documentation:
+//
+//	go test -run Screenshots -screenshots ../../docs
+func TestScreenshots(t *testing.T) {
+	if *screenshots == "" {
+		t.Skip("asked for by -screenshots FOLDER")
+	}
+	c := newCrawl(t, demoSites())
+	b := open(t)
+	c.startAll()
+	b.run(chromedp.EmulateViewport(1440, 900), chromedp.Navigate(c.page))
+	time.Sleep(*age)
+	b.run(chromedp.SetValue("#try-url", "http://wiki.example/user/guide"), chromedp.SetValue("#try-name", "ExampleBot"), chromedp.Click("#try button"),
+		chromedp.Evaluate(`document.activeElement.blur(); scrollTo(0, 0)`, nil))
+	for _, picture := range []struct {
+		name, scheme string
+		width        int64
+	}{
+		{"view-light.png", "light", 1440},
+		{"view-dark.png", "dark", 1440},
+		{"view-narrow.png", "light", 390},
+	} {
+		b.run(media(picture.scheme), chromedp.EmulateViewport(picture.width, 844), chromedp.Sleep(time.Second))
+		var png []byte
+		b.run(chromedp.ActionFunc(func(ctx context.Context) (err error) {
+			height := eval[float64](b, `document.documentElement.scrollHeight`)
+			png, err = page.CaptureScreenshot().WithCaptureBeyondViewport(true).
+				WithClip(&page.Viewport{Width: float64(picture.width), Height: min(height, 2000), Scale: 1}).Do(ctx)
+			return err
+		}))
+		if err := os.WriteFile(filepath.Join(*screenshots, picture.name), png, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// media makes the browser prefer a colour scheme.
+func media(scheme string) chromedp.Action {
+	return chromedp.ActionFunc(func(ctx context.Context) error {
+		return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}).Do(ctx)
+	})
+}

@@ -2,9 +2,12 @@ package collyrobots_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -99,6 +102,29 @@ func TestResumeGoesOnWhereItStopped(t *testing.T) {
 	}
 }
 
+// A child of an index that has the date of the last run is not asked for.
+func TestResumeSparesRequestsByLastmod(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": { // where it is the year 2000
+		"/robots.txt": "Sitemap: http://a.test/index.xml\n", "*": robotstest.Page(),
+		"/index.xml": robotstest.SitemapIndex("1999-05-01 http://a.test/1.xml", "1999-05-01 http://a.test/2.xml"),
+		"/1.xml":     robotstest.Sitemap("http://a.test/1"), "/2.xml": robotstest.Sitemap("http://a.test/2"),
+	}}, func(t *testing.T, web *robotstest.Web) {
+		records := store.Memory()
+		for run, want := range []string{"/ /1 /1.xml /2 /2.xml /index.xml /robots.txt", "/ /index.xml", "/ /1.xml /3 /index.xml"} {
+			if run == 2 {
+				web.Set("a.test", "/index.xml", robotstest.SitemapIndex("1999-12-01 http://a.test/1.xml", "1999-05-01 http://a.test/2.xml"))
+				web.Set("a.test", "/1.xml", robotstest.Sitemap("http://a.test/3"))
+			}
+			time.Sleep(time.Hour)
+			web.Reset()
+			c := resumed(t, web, records)
+			c.Visit("http://a.test/")
+			c.Wait()
+			wantSortedURIs(t, web, "a.test", want)
+		}
+	})
+}
+
 // A file that is cut is never done: what was missing comes when it is whole.
 func TestResumeOfACutFile(t *testing.T) {
 	whole := robotstest.Gzip(robotstest.Sitemap("http://a.test/0", "http://a.test/1", "http://a.test/2"))
@@ -142,5 +168,109 @@ func TestResumeOfPagesThatWaitForALimitRule(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// Two plugins that crawl a site at the same time with one store fetch its pages twice, and lose
+// none: what either has written down is done.
+func TestTwoPluginsOnOneStore(t *testing.T) {
+	for seed := range uint64(10) {
+		inBubble(t, bigShop(120, noDenys), func(t *testing.T, web *robotstest.Web) {
+			r := rand.New(rand.NewPCG(seed, 3))
+			for i := range 40 { // they take their time, each another one
+				page := func(out http.ResponseWriter, _ *http.Request) {
+					time.Sleep(time.Duration(i%7) * time.Second)
+					fmt.Fprint(out, robotstest.Page())
+				}
+				web.Set("a.test", fmt.Sprint("/", r.IntN(120)), page)
+			}
+			records, done := store.Memory(), make(map[string]bool)
+			var mu sync.Mutex
+			crawl := func(life time.Duration) {
+				c := resumed(t, web, records)
+				ctx, cancel := context.WithTimeout(t.Context(), life)
+				defer cancel()
+				c.Context = ctx
+				c.OnScraped(func(r *colly.Response) {
+					mu.Lock()
+					defer mu.Unlock()
+					done[r.Request.URL.Path] = true
+				})
+				c.Visit("http://a.test/")
+				c.Wait()
+			}
+			var both sync.WaitGroup
+			for range 2 {
+				life := time.Duration(1+r.IntN(15)) * time.Second
+				both.Go(func() { crawl(life) })
+			}
+			both.Wait()
+			crawl(time.Hour)
+			for i := range 120 {
+				if !done[fmt.Sprint("/", i)] {
+					t.Errorf("seed %d: /%d is lost", seed, i)
+				}
+			}
+		})
+	}
+}
+
+// What a Sink refuses comes again in the next run, three times in all; what it took does not, and
+// what it had when it panicked does.
+func TestResumeOfASink(t *testing.T) {
+	web := robotstest.New(t, bigShop(6, noDenys))
+	records := store.Memory()
+	var runs []string
+	for run := range 5 {
+		sunk := ""
+		c := start(t, web, nil, collyrobots.Store(records), collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true, Window: 1, Sink: func(u string) error {
+			page := u[len(u)-1:]
+			sunk += page
+			switch {
+			case page == "1":
+				return errors.New("not this one")
+			case page == "3" && run == 0:
+				panic("broken")
+			}
+			return nil
+		}}))
+		func() {
+			defer func() { recover() }()
+			c.Visit("http://a.test/")
+		}()
+		must(t, c.robots.Close())
+		runs = append(runs, sunk)
+	}
+	if got, want := strings.Join(runs, " "), "0123 1345 1  "; got != want {
+		t.Errorf("the Sink got %q, want %q", got, want)
+	}
+}
+
+// Close in the middle of a loop over Pages ends it, and the next one goes on.
+func TestCloseInALoopOverPages(t *testing.T) {
+	web := robotstest.New(t, bigShop(30, noDenys))
+	records := store.Memory()
+	feed := collyrobots.Feed{Resume: true, Window: 4}
+	c := start(t, web, nil, collyrobots.Store(records))
+	var got []string
+	var last error
+	for e, err := range c.robots.Pages(t.Context(), feed, "http://a.test/") {
+		if last = err; err == nil {
+			got = append(got, e.Loc)
+		}
+		if len(got) == 10 {
+			must(t, c.robots.Close())
+		}
+	}
+	if len(got) != 10 || !errors.Is(last, collyrobots.ErrClosed) {
+		t.Errorf("%d pages, then %v", len(got), last)
+	}
+	c = start(t, web, nil, collyrobots.Store(records))
+	for e, err := range c.robots.Pages(t.Context(), feed, "http://a.test/") {
+		must(t, err)
+		got = append(got, e.Loc)
+	}
+	if len(got) != 30+1 || got[9] != got[10] { // that of which nobody knows
+		t.Errorf("%d pages in all: %v", len(got), got)
 	}
 }

@@ -2,6 +2,8 @@ package killtest
 
 import (
 	"fmt"
+	"io"
+	"log"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -55,7 +57,12 @@ func newSites(r *rand.Rand) *sites {
 	for i := range 1 + r.IntN(3) {
 		s.add(fmt.Sprintf("s%d.test", i))
 	}
-	s.http, s.https = httptest.NewServer(s), httptest.NewTLSServer(s)
+	s.http, s.https = httptest.NewUnstartedServer(s), httptest.NewUnstartedServer(s)
+	for _, server := range []*httptest.Server{s.http, s.https} {
+		server.Config.ErrorLog = log.New(io.Discard, "", 0) // connections end with the spiders
+	}
+	s.http.Start()
+	s.https.StartTLS()
 	return s
 }
 

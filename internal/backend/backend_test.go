@@ -589,3 +589,25 @@ func TestAKeptSeamStays(t *testing.T) {
 		t.Error("Watch governs a collector that was released")
 	}
 }
+
+func TestHoldMakesWaitWait(t *testing.T) {
+	c := colly.NewCollector()
+	handle, err := backend.Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := handle.Hold(), handle.Hold()
+	var released atomic.Bool
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if c.Wait(); !released.Load() {
+			t.Error("Wait did not wait")
+		}
+	}()
+	first()
+	time.Sleep(50 * time.Millisecond)
+	released.Store(true)
+	second()
+	<-done
+}

@@ -101,10 +101,15 @@ func (p *Plugin) pull(ctx context.Context, s *sitemaps, sites []*url.URL) iter.S
 				}
 			}
 		}
+		told := false
 		for page, err := range s.feed.Pages(ctx, crawl, named) {
+			told = page == nil && ctx.Err() != nil && err == context.Cause(ctx)
 			if !hand(page, err) {
 				return
 			}
+		}
+		if p.closed.Load() && !told { // of which ctx hears a moment later
+			hand(nil, ErrClosed)
 		}
 	}
 }

@@ -40,9 +40,12 @@ func (s *sampler) read(p *collyrobots.Plugin) *sample {
 	fresh := &sample{stats: p.Stats(), at: began}
 	fresh.sum()
 	fresh.until = time.Now().Add(max(interval/2, share*time.Since(began)))
-	s.last = weak.Make(fresh)
+	s.keep(fresh)
 	return fresh
 }
+
+// keep keeps a sample for as long as somebody uses it. s.mu is held.
+func (s *sampler) keep(fresh *sample) { s.last = weak.Make(fresh) }
 
 // sum finds the host that decides how long what waits will take.
 func (s *sample) sum() {

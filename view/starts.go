@@ -1,7 +1,7 @@
 package view
 
 import (
-	"encoding/json"
+	"strconv"
 	"time"
 
 	"github.com/collyrobots/collyrobots"
@@ -29,7 +29,7 @@ type hostStarts struct {
 type dot struct {
 	at      time.Time
 	delay   time.Duration // in force then; 0: none
-	what    string        // Event.For of the first
+	what    string        // Event.For of the first: a word
 	outcome outcome       // of the worst
 	count   int
 	change  uint64 // starts.changes when it was made or changed last
@@ -46,9 +46,24 @@ const (
 	throttled         // 429 or 503
 )
 
-// MarshalJSON writes a dot as an array, since there are many.
-func (d dot) MarshalJSON() ([]byte, error) {
-	return json.Marshal([]any{d.at.UnixMilli(), d.delay.Milliseconds(), d.what, d.outcome, d.count})
+// dots are written as an array of arrays, since there are many.
+type dots []dot
+
+// MarshalJSON implements json.Marshaler.
+func (ds dots) MarshalJSON() ([]byte, error) {
+	b := make([]byte, 0, 2+40*len(ds))
+	for i, d := range ds {
+		b = append(b, "[,"[min(i, 1)], '[')
+		b = append(strconv.AppendInt(b, d.at.UnixMilli(), 10), ',')
+		b = append(strconv.AppendInt(b, d.delay.Milliseconds(), 10), ',', '"')
+		b = append(append(b, d.what...), '"', ',')
+		b = append(strconv.AppendInt(b, int64(d.outcome), 10), ',')
+		b = append(strconv.AppendInt(b, int64(d.count), 10), ']')
+	}
+	if len(ds) == 0 {
+		b = append(b, '[')
+	}
+	return append(b, ']'), nil
 }
 
 func (s *starts) started(e collyrobots.Event) {
@@ -98,18 +113,17 @@ func outcomeOf(e collyrobots.Event) outcome {
 }
 
 // since returns copies of a host's dots that were made or changed after a change, 0 for all.
-func (s *starts) since(host string, change uint64) []dot {
+func (s *starts) since(host string, change uint64) (changed dots) {
 	h, ok := s.hosts.get(host)
 	if !ok {
 		return nil
 	}
-	var dots []dot
 	for _, d := range h.dots {
 		if d.change > change {
-			dots = append(dots, d)
+			changed = append(changed, d)
 		}
 	}
-	return dots
+	return changed
 }
 
 // A rate counts what happened in each of the last seconds.

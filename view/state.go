@@ -46,7 +46,7 @@ type hostState struct {
 	Stats  collyrobots.HostStats `json:"stats"`
 	Left   duration              `json:"left"`            // how long what waits for it will take
 	Fresh  bool                  `json:"fresh,omitempty"` // Starts has all dots: forget what was known of the host
-	Starts []dot                 `json:"starts,omitempty"`
+	Starts dots                  `json:"starts,omitempty"`
 }
 
 type sitemapsState struct {

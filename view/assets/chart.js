@@ -93,9 +93,9 @@ export class Strip {
     const latest = Math.max(...this.dots.keys());
     for (const [at, dot] of this.dots) {
       if (at < now - 15 * 60e3) { this.dots.delete(at); continue; }
-      if (at < now - span) continue;
-      const x = ((at - now) * k).toFixed(1), [, , what, outcome, count] = dot;
       const delay = at === latest && nextStart > at ? nextStart - at : dot[1]; // an answer may have changed it
+      if (at + delay < now - span) continue;
+      const x = ((at - now) * k).toFixed(1), [, , what, outcome, count] = dot;
       n += count;
       if (delay * k > 4) d.hold += `M${x} ${middle}h${(delay * k - 2).toFixed(1)}`; // a little less, so that each is seen
       if (outcome >= 3) d.crosses += `M${x - 3.5} ${middle - 3.5}l7 7m0 -7l-7 7`;

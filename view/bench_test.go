@@ -1,0 +1,43 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/collyrobots/collyrobots"
+)
+
+// BenchmarkHear is what one page costs the listener: it starts, and is answered.
+func BenchmarkHear(b *testing.B) {
+	r, i := newRecorder(), 0
+	for b.Loop() {
+		e := started("a.test", time.Duration(i)*time.Millisecond, 0)
+		r.hear(e)
+		e.Kind, e.Status = collyrobots.EventAnswered, 200
+		r.hear(e)
+		i++
+	}
+}
+
+// BenchmarkMessage is what one message of a stream costs, of fifty hosts with ten new dots each.
+func BenchmarkMessage(b *testing.B) {
+	h := Handler(nil).(*handler)
+	var stats collyrobots.Stats
+	for i := range rows {
+		stats.Hosts = append(stats.Hosts, collyrobots.HostStats{Host: fmt.Sprintf("h%d.test", i), Delay: time.Second, Waiting: i, GapOverDelay: 1})
+	}
+	var told cursor
+	at := time.Duration(0)
+	for b.Loop() {
+		for i := range 10 * rows {
+			at += 10 * time.Millisecond
+			h.recorder.hear(started(stats.Hosts[i%rows].Host, at, time.Second))
+		}
+		h.sampler.keep(&sample{stats: stats, at: then, until: time.Now().Add(time.Hour)})
+		if _, err := json.Marshal(h.stateFor(question{sort: "left", n: rows}, &told)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

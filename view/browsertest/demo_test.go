@@ -42,7 +42,7 @@ Sitemap: http://wiki.example/sitemap.xml
 func demoSites() robotstest.Sites {
 	shop := pages(40, "User-agent: *\nCrawl-delay: 2\nDisallow: /cart\nDisallow: /checkout\n\nSitemap: http://shop.example/sitemap.xml\n")
 	shop["/"] = robotstest.Page(links(20, "/cart", "/cart/3?add=1", "/checkout")...)
-	shop["/sitemap.xml"] = robotstest.Sitemap(locs("http://shop.example", 40, "http://other.example/1", "http://shop.example/cart/8")...)
+	shop["/sitemap.xml"] = robotstest.Sitemap(locs("http://shop.example", 30, "http://other.example/1", "http://shop.example/cart/8")...)
 	wiki := pages(30, wikiRobots)
 	wiki["/"] = robotstest.Page(links(24, "/user/anna", "/user/guide", "/3?action=edit", "/private", "/private/notes")...)
 	wiki["/sitemap.xml"] = robotstest.Sitemap(locs("http://wiki.example", 30)...)

@@ -15,7 +15,7 @@ import (
 
 var (
 	screenshots = flag.String("screenshots", "", "write the pictures of the documentation to this `folder`")
-	age         = flag.Duration("age", 70*time.Second, "how old the demo crawl is on the screenshots")
+	age         = flag.Duration("age", 45*time.Second, "how old the demo crawl is on the screenshots")
 )
 
 // TestScreenshots makes the pictures of the documentation:

@@ -70,6 +70,9 @@ const importRules = `
 	# a web in memory is for tests of any spider,
 	robotstest:        ./dialect
 
+	# a simulation of many processes runs on the pace itself,
+	benchmarks/scale:  . ./internal/pace
+
 	# and programs use what everybody can use, and what they share.
 	examples/internal/robotsfile: ./dialect
 	examples/internal/term: ./internal/redact golang.org/x/term golang.org/x/text/width

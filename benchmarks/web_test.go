@@ -8,6 +8,8 @@
 //	go test -run View -v -rounds 1500                what the page of package view costs a crawl while it is open
 //	go test -run '^$' -bench Sitemap                 sitemaps beside encoding/xml and xmlquery
 //
+// Package scale, in the folder of that name, simulates crawls by many processes.
+//
 // Without flags the tests take some seconds, and check that what is measured still works.
 package benchmarks
 

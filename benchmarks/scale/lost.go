@@ -1,0 +1,68 @@
+package scale
+
+import (
+	"slices"
+	"time"
+)
+
+// kill ends a process at once. Its pages in flight are fetched again; its hosts are watched.
+func (c *crawl) kill(p *process) {
+	p.dead = true
+	for _, v := range p.begun {
+		if v.left == 0 {
+			continue
+		}
+		if v.until > c.now && !v.robots {
+			c.result.Again++
+		}
+		v.a.watch = max(c.now, v.a.last+v.a.delay)
+	}
+}
+
+// restart puts another process in the place of one that was killed: with an empty pace, and with what
+// was read of robots.txt.
+func (c *crawl) restart(dead *process) {
+	p := newProcess(c, dead.rest)
+	c.processes[slices.Index(c.processes, dead)] = p
+	for _, v := range dead.begun {
+		if v.left > 0 {
+			p.due.push(p.visit(v.a, v.host, v.left))
+		}
+	}
+	c.dispatch(p)
+}
+
+// spread gives what a process that was killed had left to the others.
+func (c *crawl) spread(p *process) {
+	var others []*process
+	for _, o := range c.processes {
+		if o != p {
+			others = append(others, o)
+		}
+	}
+	i := 0
+	next := func() *process { i++; return others[i%len(others)] }
+	for _, v := range p.begun {
+		if v.left > 0 {
+			o := next()
+			o.due.push(o.visit(v.a, v.host, v.left))
+		}
+	}
+	for _, s := range p.rest {
+		o := next()
+		o.rest = append(o.rest, s)
+	}
+	for _, o := range others {
+		c.dispatch(o)
+	}
+}
+
+// lose runs a crawl that loses its first process at a time, and has its work done otherwise some
+// time later.
+func (c *crawl) lose(at, later, until time.Duration, recover func(*crawl, *process)) {
+	c.run(at)
+	c.kill(c.processes[0])
+	c.run(at + later)
+	recover(c, c.processes[0])
+	c.run(until)
+}

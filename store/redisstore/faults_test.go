@@ -207,7 +207,10 @@ func TestPromoted(t *testing.T) {
 	host, port, _ := strings.Cut(s.addr, ":")
 	replica := newServer(t, "--replicaof", host, port)
 	a, b := workers(t, job{Redis: p.addr(), Site: web.addr, Delay: 3 * delay})
-	for !strings.Contains(replica.do(t, "INFO", "replication").(string), "master_link_status:up") {
+	for n := 0; !strings.Contains(replica.do(t, "INFO", "replication").(string), "master_link_status:up"); n++ {
+		if n > 500 {
+			t.Fatal("the replica does not find its master")
+		}
 		time.Sleep(20 * time.Millisecond)
 	}
 	web.await(t, 3)
@@ -284,7 +287,10 @@ func TestTakenOver(t *testing.T) {
 	web.await(t, 2)
 	newWorker(t, job{Name: "patient", Redis: s.addr, Site: web.addr, Delay: 2 * delay})
 	for web.since(time.Time{})["patient"] == 0 {
-		time.Sleep(5 * time.Millisecond)
+		web.await(t, 1)
+		if len(web.visits("host0")) > 50 {
+			t.Fatal("the patient one is never served")
+		}
 	}
 	from := len(web.visits("host0"))
 	web.await(t, 8)

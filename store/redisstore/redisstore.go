@@ -37,7 +37,8 @@
 //
 // A start takes two round trips when there is nothing to wait for: one before, one after. Who waits
 // sleeps until the host may be free, and looks again then: about twice for each start of another
-// process. A host that nobody has asked a delay for takes one round trip and is not held.
+// process. A host that nobody has asked a delay for takes one round trip and is not held. (A delay of
+// a millisecond or less holds it for one start, and is not remembered.)
 //
 // Redis 5 or later is needed, alone, with Sentinel or as a cluster; every key but those of records
 // without a time to live expires.

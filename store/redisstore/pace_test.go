@@ -26,7 +26,7 @@ var (
 // delay is the one of most tests; what is waited for may take slack longer.
 const (
 	delay = 200 * time.Millisecond
-	slack = 150 * time.Millisecond
+	slack = 250 * time.Millisecond
 )
 
 // pair returns two Stores that share everything but their client, on a server whose first pause is
@@ -48,12 +48,13 @@ func mustAcquire(t *testing.T, s *redisstore.Store, delay time.Duration) collyro
 	return l
 }
 
-// takes fails the test unless f takes as long as it should.
+// takes fails the test unless f takes as long as it should. What went before may have returned late, so
+// it may be a fifth less; the exact bound is the one of the sites that worker processes ask.
 func takes(t *testing.T, want time.Duration, f func()) {
 	t.Helper()
 	began := time.Now()
 	f()
-	if took := time.Since(began); took < want-10*time.Millisecond || took > want+slack {
+	if took := time.Since(began); took < want*8/10 || took > want+slack {
 		t.Errorf("it took %v instead of %v", took, want)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 
 	"github.com/gocolly/colly/v2"
 	"github.com/gocolly/colly/v2/debug"
@@ -32,7 +31,7 @@ func (r *recorder) Event(e *debug.Event) {
 }
 
 func (r *recorder) types() (types []string) {
-	synctest.Wait()
+	waitForListeners()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range r.events {

@@ -13,6 +13,9 @@ const (
 	maxEvents = 4096
 	// maxEventBodies bounds the octets of the robots.txt files among them.
 	maxEventBodies = 16 << 20
+	// pause is for how long a listener that has heard everything is let alone: waking it for each
+	// event costs more than the event.
+	pause = 5 * time.Millisecond
 	// lastWords is how long Close waits for listeners that have not heard everything.
 	lastWords = 5 * time.Second
 )
@@ -38,7 +41,7 @@ func (ls *listeners) tell(e Event) {
 
 // add makes f hear of what happens from now on, until stop is called.
 func (ls *listeners) add(f func(Event), log *slog.Logger) (stop func()) {
-	l := &listener{f: f, log: log, idle: make(chan struct{}, 1)}
+	l := &listener{f: f, log: log, hurry: make(chan struct{}, 1), idle: make(chan struct{}, 1)}
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ls.closed {
@@ -92,9 +95,10 @@ func (ls *listeners) close() {
 
 // A listener is one function that hears of events, and those that it has not heard of yet.
 type listener struct {
-	f    func(Event)
-	log  *slog.Logger
-	idle chan struct{} // after drain: has an element once all was heard
+	f     func(Event)
+	log   *slog.Logger
+	hurry chan struct{} // has an element if the pause is to end
+	idle  chan struct{} // after drain: has an element once all was heard
 
 	mu      sync.Mutex
 	next    []Event // wait to be heard
@@ -122,9 +126,20 @@ func (l *listener) put(e Event) {
 	l.tellMissed()
 	l.next = append(l.next, e)
 	l.bodies += len(e.Body)
-	if !l.running {
+	switch {
+	case !l.running:
 		l.running = true
 		go l.run()
+	case l.waiting() == maxEvents/2:
+		l.hurryUp()
+	}
+}
+
+// hurryUp ends the pause.
+func (l *listener) hurryUp() {
+	select {
+	case l.hurry <- struct{}{}:
+	default:
 	}
 }
 
@@ -139,21 +154,32 @@ func (l *listener) tellMissed() {
 	}
 }
 
-// run calls f until there is nothing left to hear. f may end its goroutine, as a test does that
-// fails: then another one goes on.
+// run calls f until there has been nothing to hear for a pause. f may end its goroutine, as a test
+// does that fails: then another one goes on.
 func (l *listener) run() {
-	heard := false
+	over := false
 	defer func() {
-		if !heard {
+		if !over {
 			go l.run()
 		}
 	}()
+	for l.hear() || !l.leave() {
+		select {
+		case <-time.After(pause):
+		case <-l.hurry:
+		}
+	}
+	over = true
+}
+
+// hear calls f with all that waits, and reports whether there was anything.
+func (l *listener) hear() (heard bool) {
 	for {
 		e, ok := l.take()
 		if !ok {
-			heard = true
-			return
+			return heard
 		}
+		heard = true
 		l.call(e)
 	}
 }
@@ -169,11 +195,6 @@ func (l *listener) take() (Event, bool) {
 		l.batch, l.next, l.at = l.next, l.batch[:0], 0
 	}
 	if l.stopped || len(l.batch) == 0 {
-		l.batch, l.next, l.at, l.bodies, l.running = nil, nil, 0, 0, false
-		if l.ending {
-			l.idle <- struct{}{}
-			l.ending = false
-		}
 		return Event{}, false
 	}
 	e := l.batch[l.at]
@@ -181,6 +202,21 @@ func (l *listener) take() (Event, bool) {
 	l.at++
 	l.bodies -= len(e.Body)
 	return e, true
+}
+
+// leave reports whether nothing is left to hear. Then nobody is at it any more.
+func (l *listener) leave() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.stopped && (l.waiting() > 0 || l.missed > 0) {
+		return false
+	}
+	l.batch, l.next, l.at, l.bodies, l.running = nil, nil, 0, 0, false
+	if l.ending {
+		l.idle <- struct{}{}
+		l.ending = false
+	}
+	return true
 }
 
 // call calls f.
@@ -199,6 +235,7 @@ func (l *listener) stop() (dropped int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stopped = true
+	l.hurryUp()
 	return l.waiting()
 }
 
@@ -212,6 +249,7 @@ func (l *listener) drain(late <-chan time.Time) bool {
 		l.stop()
 		return true
 	}
+	l.hurryUp()
 	select {
 	case <-l.idle:
 		l.stop()

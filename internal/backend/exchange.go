@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"io"
@@ -17,8 +18,7 @@ import (
 // fails, or its time is up. It is also the body of its response.
 type exchange struct {
 	io.ReadCloser // the response's own body
-	ctx           context.Context
-	cancel        context.CancelCauseFunc
+	life          life
 	trace         httptrace.ClientTrace
 	timeout       time.Duration
 	timer         *time.Timer // nil: no limit
@@ -39,12 +39,17 @@ type exchange struct {
 // takes does not count.
 func begin(parent context.Context, timeout time.Duration, trip Trip) *exchange {
 	x := &exchange{timeout: timeout, trip: trip}
-	ctx, cancel := context.WithCancelCause(parent)
 	x.trace.GetConn, x.trace.GotConn, x.trace.WroteHeaders = x.try, x.connected, x.sent
-	if trip.Guarded() {
+	switch {
+	case trip.Guarded(): // package net has a key of its own
 		x.trace.ConnectStart = x.dialling
+		parent = httptrace.WithClientTrace(parent, &x.trace)
+	case httptrace.ContextClientTrace(parent) != nil: // the user's is told too
+		parent = httptrace.WithClientTrace(parent, &x.trace)
+	default:
+		x.life.trace = &x.trace
 	}
-	x.ctx, x.cancel = httptrace.WithClientTrace(ctx, &x.trace), cancel
+	x.life.start(parent)
 	if timeout > 0 {
 		x.timer = time.AfterFunc(timeout, x.timedOut)
 	}
@@ -76,7 +81,7 @@ func (x *exchange) again() (ok bool) {
 	}
 	err := x.trip.Again()
 	if err != nil {
-		x.cancel(err)
+		x.life.end(err)
 	}
 	return err == nil
 }
@@ -130,7 +135,7 @@ func (x *exchange) meet(addr net.Addr) bool {
 	}
 	if err := x.trip.Peer(x.hop, addr); err != nil {
 		x.refused = true
-		x.cancel(err)
+		x.life.end(err)
 	}
 	return !x.refused
 }
@@ -173,7 +178,7 @@ func (x *exchange) answered(resp *http.Response) (again bool) {
 func (x *exchange) failed(err error) error {
 	x.handedOn = true
 	x.end(err)
-	return context.Cause(x.ctx)
+	return x.life.endedBy()
 }
 
 // panicked ends an exchange whose transport panics.
@@ -196,17 +201,20 @@ func (x *exchange) end(cause error) {
 	x.finish(cause)
 }
 
+// finish tells the trip before the exchange is cancelled: whoever waits for its end finds everything
+// done.
 func (x *exchange) finish(cause error) {
 	x.mu.Lock()
 	before, fault := x.over, x.fault
 	x.over = true
 	x.mu.Unlock()
-	x.cancel(cause)
 	if before {
+		x.life.end(cause)
 		return
 	}
+	defer x.life.end(cause)
 	if fault == nil && cause != nil {
-		fault = context.Cause(x.ctx)
+		fault = cmp.Or(x.life.endedBy(), cause)
 	}
 	x.trip.Ended(x.octets.Load(), fault)
 }
@@ -218,8 +226,8 @@ func (x *exchange) Read(p []byte) (int, error) {
 	if err == nil || err == io.EOF {
 		return n, err
 	}
-	if x.ctx.Err() != nil {
-		err = context.Cause(x.ctx)
+	if x.life.Err() != nil {
+		err = x.life.endedBy()
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -143,7 +143,7 @@ const maxDrained = 16 << 10
 func (s *Seam) exchange(req *http.Request, g Governor, trip Trip) (resp *http.Response, again bool, err error) {
 	x := begin(req.Context(), s.Timeout(), trip)
 	defer x.panicked()
-	sent := req.WithContext(x.ctx)
+	sent := req.WithContext(&x.life)
 	if !x.ready() {
 		if req.Body != nil {
 			req.Body.Close()
@@ -151,7 +151,7 @@ func (s *Seam) exchange(req *http.Request, g Governor, trip Trip) (resp *http.Re
 		return nil, false, x.failed(context.DeadlineExceeded)
 	}
 	resp, err = s.Transport().RoundTrip(sent)
-	if sent.Context() != x.ctx {
+	if sent.Context() != context.Context(&x.life) {
 		tellProxy(req, sent)
 	}
 	if err != nil {
@@ -212,7 +212,7 @@ func Do(rt http.RoundTripper, req *http.Request, timeout time.Duration, trip Tri
 	if !x.ready() {
 		return nil, x.failed(context.DeadlineExceeded)
 	}
-	resp, err := once.Do(req.WithContext(x.ctx))
+	resp, err := once.Do(req.WithContext(&x.life))
 	if err != nil {
 		return nil, x.failed(err)
 	}

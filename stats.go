@@ -80,18 +80,19 @@ func (p *Plugin) Stats() Stats {
 	}
 	forgotten := hostStats(p.limiter.hosts.Forgotten())
 	s := Stats{
-		Started: p.started, Hosts: []HostStats{}, Forgotten: forgotten, Totals: forgotten,
+		Started: p.started, Forgotten: forgotten, Totals: forgotten,
 		Decisions: p.decided.counts(), Policies: p.policies.statistics(),
 		Sitemaps: p.sitemaps.statistics(), NotFed: p.sitemaps.examples(),
 	}
+	// Pointers are sorted, and not what is large.
+	hosts := slices.SortedFunc(p.limiter.hosts.All(), func(a, b *pace.Host) int { return strings.Compare(a.Name(), b.Name()) })
+	s.Hosts = make([]HostStats, len(hosts))
 	now := time.Now()
-	for host := range p.limiter.hosts.All() {
-		h := hostStats(host.Stats(now))
-		s.Hosts = append(s.Hosts, h)
-		s.Totals.add(h)
+	for i, host := range hosts {
+		s.Hosts[i] = hostStats(host.Stats(now))
+		s.Totals.add(s.Hosts[i])
 	}
 	s.GapOverDelay = s.Totals.GapOverDelay
-	slices.SortFunc(s.Hosts, func(a, b HostStats) int { return strings.Compare(a.Host, b.Host) })
 	for _, shadow := range p.shadows {
 		s.Shadows = append(s.Shadows, shadow.statistics())
 	}

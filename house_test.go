@@ -67,6 +67,11 @@ const importRules = `
 	# a page shows what everybody can hear and count,
 	view:              . ./dialect
 
+	# and so do metrics, which mean the same in every system.
+	metrics/internal/figures: .
+	metrics/prom:      . ./metrics/internal/figures github.com/prometheus/client_golang/prometheus
+	metrics/otel:      . ./metrics/internal/figures go.opentelemetry.io/otel/attribute go.opentelemetry.io/otel/metric
+
 	# a web in memory is for tests of any spider,
 	robotstest:        ./dialect
 
@@ -133,6 +138,10 @@ func TestImportRulesCatch(t *testing.T) {
 		{"view/state.go", ".", true},
 		{"view/state.go", "./internal/pace", false},
 		{"view/state.go", "github.com/gocolly/colly/v2", false},
+		{"plugin.go", "./metrics/prom", false},
+		{"metrics/prom/prom.go", "./metrics/internal/figures", true},
+		{"metrics/prom/prom.go", "./internal/pace", false},
+		{"metrics/internal/figures/figures.go", "github.com/prometheus/client_golang/prometheus", false},
 		{"examples/crawl/main.go", ".", true},
 		{"examples/crawl/main.go", "./internal/policy", false},
 		{"examples/crawl/main.go", "./internal/redact", false},

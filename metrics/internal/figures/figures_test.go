@@ -1,0 +1,130 @@
+package figures
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/collyrobots/collyrobots"
+)
+
+// codesOf returns the values of the constants of a file whose type, or the beginning of whose name, is
+// as given.
+func codesOf(t *testing.T, file, typeName, prefix string) []string {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), "../../../"+file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var codes []string
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || len(spec.Values) != 1 {
+			return true
+		}
+		ident, _ := spec.Type.(*ast.Ident)
+		literal, _ := spec.Values[0].(*ast.BasicLit)
+		typed := typeName != "" && ident != nil && ident.Name == typeName
+		named := prefix != "" && strings.HasPrefix(spec.Names[0].Name, prefix)
+		if literal != nil && (typed || named) {
+			code, err := strconv.Unquote(literal.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			codes = append(codes, code)
+		}
+		return true
+	})
+	return codes
+}
+
+// TestLabelsHaveAllCodes finds a code of the root package that a label does not have.
+func TestLabelsHaveAllCodes(t *testing.T) {
+	for _, test := range []struct {
+		label                  Label
+		file, typeName, prefix string
+	}{
+		{what, "events.go", "", "For"},
+		{source, "events.go", "DelaySource", ""},
+		{reason, "decision.go", "Reason", ""},
+		{meaning, "change.go", "Meaning", ""},
+	} {
+		if codes := codesOf(t, test.file, test.typeName, test.prefix); len(codes) < 4 || !slices.Equal(codes, test.label.Values) {
+			t.Errorf("%s has %q, %s has %q", test.label.Name, test.label.Values, test.file, codes)
+		}
+	}
+	if want := append(slices.Clone(reason.Values), Other); !slices.Equal(denial.Values, want) {
+		t.Errorf("reasons of denials are %q, want %q", denial.Values, want)
+	}
+}
+
+// TestFiguresAreComplete finds a figure that cannot be published, and one that stands for another.
+func TestFiguresAreComplete(t *testing.T) {
+	name := regexp.MustCompile(`^collyrobots(\.[a-z]+(_[a-z]+)*)+$`)
+	unit := regexp.MustCompile(`^(s|By|1|\{[a-z]+\})$`)
+	names := make(map[string]bool)
+	for _, f := range All() {
+		if names[f.Name] || !name.MatchString(f.Name) || !unit.MatchString(f.Unit) {
+			t.Errorf("name %s, unit %s", f.Name, f.Unit)
+		}
+		if names[f.Name] = true; f.Help == "" || strings.HasSuffix(f.Help, ".") {
+			t.Errorf("%s has the help %q", f.Name, f.Help)
+		}
+		if (f.Kind == Histogram) != (len(f.Buckets) > 0) || !slices.IsSorted(f.Buckets) || f.Read != nil && len(f.Labels) > 1 {
+			t.Errorf("%s: kind %d, buckets %v, %d labels", f.Name, f.Kind, f.Buckets, len(f.Labels))
+		}
+		if n := len(f.Series()); n == 0 || n > 40 {
+			t.Errorf("%s has %d series", f.Name, n)
+		}
+	}
+	for a := range names { // a name is not also a namespace
+		for b := range names {
+			if strings.HasPrefix(b, a+".") {
+				t.Errorf("%s lies below %s", b, a)
+			}
+		}
+	}
+}
+
+// TestHear finds labels, for whatever a site may answer, that were not known beforehand.
+func TestHear(t *testing.T) {
+	events := []collyrobots.Event{
+		{Kind: collyrobots.EventDenied}, {Kind: collyrobots.EventMissed, Count: 7}, {Kind: "of another version"},
+		{Kind: collyrobots.EventSlowed, Status: 429}, {Kind: collyrobots.EventSlowed, Status: 503},
+	}
+	for status := range 1000 {
+		events = append(events, collyrobots.Event{Kind: collyrobots.EventAnswered, For: what.Values[status%5], Status: status, Took: time.Second, Octets: 3})
+	}
+	for _, reason := range reason.Values {
+		events = append(events, collyrobots.Event{Kind: collyrobots.EventDenied, Decision: &collyrobots.Decision{Reason: collyrobots.Reason(reason)}})
+	}
+	for _, source := range source.Values {
+		events = append(events, collyrobots.Event{Kind: collyrobots.EventStarted, For: "hop", Gap: time.Minute, Delay: time.Second, Source: collyrobots.DelaySource(source)})
+	}
+	events = append(events, collyrobots.Event{Kind: collyrobots.EventStarted, For: "page", Gap: time.Minute})
+
+	sums := make(map[*Figure]float64)
+	for _, e := range events {
+		Hear(e, func(f *Figure, value float64, labels Labels) {
+			if sums[f] += value; !slices.Contains(f.Series(), labels) {
+				t.Errorf("%s gets the labels %q", f.Name, labels)
+			}
+		})
+	}
+	for f, want := range map[*Figure]float64{
+		Requests: 5, Gaps: 4 * 60, Delays: 4, Responses: 1000, Durations: 1000, Octets: 3000, Denials: 8, Slowdowns: 2, Missed: 7,
+	} {
+		if sums[f] != want {
+			t.Errorf("%s: %v, want %v", f.Name, sums[f], want)
+		}
+	}
+	if len(sums) != len(heard) {
+		t.Errorf("%d of %d figures were counted", len(sums), len(heard))
+	}
+}

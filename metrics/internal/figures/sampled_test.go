@@ -1,0 +1,77 @@
+package figures
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/collyrobots/collyrobots"
+)
+
+func TestSampleOfHosts(t *testing.T) {
+	s := newSample(collyrobots.Stats{
+		Totals: collyrobots.HostStats{Pages: 4},
+		Hosts: []collyrobots.HostStats{
+			{Waiting: 3}, {BackOff: time.Second}, {NotBefore: time.Now(), Waiting: 1}, {},
+		},
+		NotFed: map[string][]string{"old": {"http://a.test/"}},
+	}, nil)
+	if s.Known != 4 || s.Waiting != 2 || s.Slowed != 2 || s.Totals.Pages != 4 || s.Hosts != nil || s.NotFed != nil {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestCountersDoNotFall reads Stats that miss a host for once: to Prometheus, a counter that falls
+// has begun anew, and all that it has counted before counts again.
+func TestCountersDoNotFall(t *testing.T) {
+	stats := func(pages int, waited time.Duration, gap float64) collyrobots.Stats {
+		return collyrobots.Stats{Totals: collyrobots.HostStats{Pages: pages, Waited: waited}, GapOverDelay: gap}
+	}
+	first := newSample(stats(1000, time.Hour, 1), nil)
+	second := newSample(stats(990, time.Minute, 0), first)
+	if second.Totals.Pages != 1000 || second.Totals.Waited != time.Hour || second.GapOverDelay != 1 {
+		t.Errorf("%+v", second.Totals)
+	}
+	third := newSample(stats(1001, 2*time.Hour, 1.5), second)
+	if third.Totals.Pages != 1001 || third.Totals.Waited != 2*time.Hour || third.GapOverDelay != 1 {
+		t.Errorf("%+v", third.Totals)
+	}
+}
+
+func TestSamplerReadsSeldom(t *testing.T) {
+	s := NewSampler(nil)
+	began := time.Now()
+	first := s.Read()
+	if took := time.Since(began); s.until.Sub(began) > (share+1)*took {
+		t.Errorf("a sample that took less than %v is good for %v", took, s.until.Sub(began))
+	}
+	s.until = time.Now().Add(time.Minute)
+	if s.Read() != first {
+		t.Error("read again too soon")
+	}
+	s.until = time.Now()
+	if s.Read() == first {
+		t.Error("not read again")
+	}
+}
+
+// TestOutcomesOfSitemaps finds a count of FeedStats that no figure has.
+func TestOutcomesOfSitemaps(t *testing.T) {
+	var stats collyrobots.FeedStats
+	counts := reflect.ValueOf(&stats).Elem()
+	for i := range counts.NumField() {
+		counts.Field(i).SetInt(1)
+		found := 0
+		for _, f := range sampled {
+			for _, labels := range f.Series() {
+				if value, ok := f.Read(&Sample{Stats: collyrobots.Stats{Sitemaps: stats}}, labels[0]); ok && value == 1 {
+					found++
+				}
+			}
+		}
+		if found != 1 {
+			t.Errorf("%s is in %d figures", counts.Type().Field(i).Name, found)
+		}
+		counts.Field(i).SetInt(0)
+	}
+}

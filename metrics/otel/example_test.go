@@ -1,0 +1,62 @@
+package otel_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/gocolly/colly/v2"
+	"go.opentelemetry.io/otel/attribute"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/metrics/otel"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// A whole spider with its metrics. The web of this example is in memory, and its metrics are read by
+// hand; a spider of yours goes without WithTransport, and has an exporter behind a PeriodicReader.
+func Example() {
+	web := robotstest.New(nil, robotstest.Sites{"shop.test": {
+		"/robots.txt": "User-agent: *\nDisallow: /cart\n",
+		"/":           robotstest.Page("/tea", "/cart", "/cups"),
+		"/tea":        robotstest.Page("/", "/cups"),
+		"/cups":       robotstest.Page("/lost"),
+	}})
+	defer web.Close()
+	reader := sdk.NewManualReader()
+	provider := sdk.NewMeterProvider(sdk.WithReader(reader))
+
+	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"))
+	c.WithTransport(web.Transport())
+	robots, err := c.WithRobots(collyrobots.OnDenied(func(*colly.Request, error) {}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	metrics, err := otel.Register(provider.Meter("example.com/spider"), robots)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer metrics.Unregister()
+
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+	c.Visit("http://shop.test/")
+	robots.Close() // after it everything is counted
+
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(context.Background(), &all); err != nil {
+		log.Fatal(err)
+	}
+	for _, m := range all.ScopeMetrics[0].Metrics {
+		if m.Name == "collyrobots.requests" || m.Name == "collyrobots.denials" {
+			for _, p := range m.Data.(metricdata.Sum[float64]).DataPoints {
+				fmt.Println(m.Name, p.Attributes.Encoded(attribute.DefaultEncoder()), p.Value, m.Unit)
+			}
+		}
+	}
+	// Unordered output:
+	// collyrobots.requests collyrobots.for=page 4 {request}
+	// collyrobots.requests collyrobots.for=robots 1 {request}
+	// collyrobots.denials collyrobots.reason=rule 1 {request}
+}

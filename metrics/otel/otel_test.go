@@ -1,0 +1,366 @@
+package otel
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/metrics/internal/figures"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// spider returns a collector that follows links on web, and its plugin.
+func spider(t *testing.T, web *robotstest.Web) (*collyrobots.Collector, *collyrobots.Plugin) {
+	t.Helper()
+	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"))
+	c.WithTransport(web.Transport())
+	robots, err := c.WithRobots(collyrobots.FollowSitemaps(collyrobots.Feed{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { robots.Close() })
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+	return c, robots
+}
+
+// A reading is what a provider exports: values by name and attributes, "collyrobots.requests page",
+// those of histograms as " count" and " sum", and what the metrics are by their names.
+type reading struct {
+	values  map[string]float64
+	metrics map[string]metricdata.Metrics
+}
+
+func read(t *testing.T, reader *sdk.ManualReader) reading {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	r := reading{make(map[string]float64), make(map[string]metricdata.Metrics)}
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			r.metrics[m.Name] = m
+			prefix := m.Name
+			if crawl, ok := scope.Scope.Attributes.Value("crawl"); ok {
+				prefix = crawl.AsString() + " " + m.Name
+			}
+			r.add(prefix, m.Data)
+		}
+	}
+	return r
+}
+
+func (r reading) add(name string, data metricdata.Aggregation) {
+	switch data := data.(type) {
+	case metricdata.Sum[float64]:
+		for _, p := range data.DataPoints {
+			r.values[name+suffix(p.Attributes)] += p.Value
+		}
+	case metricdata.Gauge[float64]:
+		for _, p := range data.DataPoints {
+			r.values[name+suffix(p.Attributes)] = p.Value
+		}
+	case metricdata.Histogram[float64]:
+		for _, p := range data.DataPoints {
+			r.values[name+suffix(p.Attributes)+" count"] = float64(p.Count)
+			r.values[name+suffix(p.Attributes)+" sum"] = p.Sum
+		}
+	}
+}
+
+// suffix returns the values of attributes, each after a space, in the order of their names.
+func suffix(attributes attribute.Set) (s string) {
+	for _, a := range attributes.ToSlice() {
+		s += " " + a.Value.AsString()
+	}
+	return s
+}
+
+// sum adds up the values of a metric.
+func (r reading) sum(name string) (sum float64) {
+	for key, value := range r.values {
+		if key == name || strings.HasPrefix(key, name+" ") {
+			sum += value
+		}
+	}
+	return sum
+}
+
+func shops() robotstest.Sites {
+	return robotstest.Sites{
+		"slow.test": {
+			"/robots.txt":  "User-agent: *\nCrawl-delay: 2\nDisallow: /cart\nSitemap: http://slow.test/sitemap.xml\n",
+			"/sitemap.xml": robotstest.Sitemap("http://slow.test/tea"),
+			"/":            robotstest.Page("/cups", "/cart", "/moved", "/busy", "http://fast.test/"),
+			"/cups":        robotstest.Page("/"),
+			"/tea":         robotstest.Page("/"),
+			"/moved":       robotstest.Redirect("/cups?id=1"),
+			"/busy":        429,
+		},
+		"fast.test": {"/": robotstest.Page("/1"), "/1": robotstest.Page("/")},
+	}
+}
+
+// TestAgainstTheAccessLog compares metrics with what the sites were asked for.
+func TestAgainstTheAccessLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := robotstest.New(t, shops())
+		c, robots := spider(t, web)
+		reader := sdk.NewManualReader()
+		registration, err := Register(sdk.NewMeterProvider(sdk.WithReader(reader)).Meter("test"), robots)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer registration.Unregister()
+		c.Visit("http://slow.test/")
+		c.Wait()
+		synctest.Wait()
+
+		got := read(t, reader)
+		slow, all := web.Log("slow.test"), web.Log("")
+		first, last := slow[0].Elapsed, slow[len(slow)-1].Elapsed
+		for name, want := range map[string]float64{
+			"collyrobots.requests robots":            2,
+			"collyrobots.requests sitemap":           1,
+			"collyrobots.requests hop":               1,
+			"collyrobots.requests page":              float64(len(all) - 4),
+			"collyrobots.responses 4xx page":         1,
+			"collyrobots.slowdowns 429":              1,
+			"collyrobots.denials rule":               1,
+			"collyrobots.gap_over_delay":             robots.Stats().GapOverDelay,
+			"collyrobots.request.gap count":          float64(len(slow) - 1),
+			"collyrobots.request.gap sum":            (last - first).Seconds(),
+			"collyrobots.response.duration page sum": 0,
+			"collyrobots.wait.time":                  robots.Stats().Totals.Waited.Seconds(),
+			"collyrobots.hosts":                      2,
+			"collyrobots.slowed_hosts":               1,
+			"collyrobots.policies no_robots":         1,
+			"collyrobots.sitemap.read_entries":       1,
+		} {
+			if v, ok := got.values[name]; !ok || math.Abs(v-want) > 1e-6 {
+				t.Errorf("%s is %v, want %v", name, v, want)
+			}
+		}
+		if n := got.sum("collyrobots.requests"); n != float64(len(all)) || got.sum("collyrobots.responses") != n || got.values["collyrobots.gap_over_delay"] < 1 {
+			t.Errorf("%v requests, the log has %d", n, len(all))
+		}
+		if t.Failed() {
+			t.Log(all.Schedule(), got.values)
+		}
+	})
+}
+
+// TestInstruments compares what is exported with the list of figures.
+func TestInstruments(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := robotstest.New(t, shops())
+		c, robots := spider(t, web)
+		reader := sdk.NewManualReader()
+		if _, err := Register(sdk.NewMeterProvider(sdk.WithReader(reader)).Meter("test"), robots); err != nil {
+			t.Fatal(err)
+		}
+		c.Visit("http://slow.test/")
+		synctest.Wait()
+		got := read(t, reader)
+		for _, f := range figures.All() {
+			m, ok := got.metrics[f.Name]
+			if !ok {
+				if f != figures.Missed { // nothing was
+					t.Errorf("there is no %s", f.Name)
+				}
+				continue
+			}
+			kind := figures.Gauge
+			switch data := m.Data.(type) {
+			case metricdata.Sum[float64]:
+				if kind = figures.Level; data.IsMonotonic {
+					kind = figures.Counter
+				}
+			case metricdata.Histogram[float64]:
+				kind = figures.Histogram
+				if bounds := data.DataPoints[0].Bounds; len(bounds) != len(f.Buckets) {
+					t.Errorf("%s has the buckets %v", f.Name, bounds)
+				}
+			}
+			if kind != f.Kind || m.Unit != f.Unit || m.Description != f.Help {
+				t.Errorf("%s: kind %d, unit %q, %q", f.Name, kind, m.Unit, m.Description)
+			}
+			delete(got.metrics, f.Name)
+		}
+		for name := range got.metrics {
+			t.Errorf("%s is no figure", name)
+		}
+	})
+}
+
+// TestSeveralPlugins are told apart by an attribute of their meters.
+func TestSeveralPlugins(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(2, ""), "b.test": robotstest.Pages(5, "")})
+	reader := sdk.NewManualReader()
+	provider := sdk.NewMeterProvider(sdk.WithReader(reader))
+	for _, host := range []string{"a.test", "b.test"} {
+		c, robots := spider(t, web)
+		meter := provider.Meter("test", metric.WithInstrumentationAttributes(attribute.String("crawl", host)))
+		registration, err := Register(meter, robots)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Visit("http://" + host + "/")
+		robots.Close() // all was heard now
+		if host == "a.test" {
+			defer registration.Unregister()
+			continue
+		}
+		for range 2 {
+			if err := registration.Unregister(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	got := read(t, reader)
+	if got.values["a.test collyrobots.pages"] != 3 || got.values["a.test collyrobots.requests page"] != 3 {
+		t.Errorf("a.test: %v", got.values)
+	}
+	if _, ok := got.values["b.test collyrobots.pages"]; ok || got.values["b.test collyrobots.requests page"] != 6 {
+		t.Errorf("b.test, which is not observed any more: %v", got.values)
+	}
+}
+
+// TestTwice shows what the documentation says of it.
+func TestTwice(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(2, "")})
+	c, robots := spider(t, web)
+	reader := sdk.NewManualReader()
+	meter := sdk.NewMeterProvider(sdk.WithReader(reader)).Meter("test")
+	for range 2 {
+		if _, err := Register(meter, robots); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Visit("http://a.test/")
+	robots.Close()
+	if got := read(t, reader); got.values["collyrobots.pages"] != 6 || got.values["collyrobots.requests page"] != 6 {
+		t.Errorf("%v", got.values)
+	}
+}
+
+// TestUnregister leaves nothing at the plugin.
+func TestUnregister(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(2, "")})
+	_, robots := spider(t, web)
+	gone := make(chan bool)
+	func() {
+		r, err := Register(noop.NewMeterProvider().Meter("test"), robots)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runtime.AddCleanup(r.(*registration), func(gone chan bool) { close(gone) }, gone)
+		if err := r.Unregister(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		runtime.GC()
+		select {
+		case <-gone:
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the plugin keeps a registration that has ended")
+		}
+	}
+}
+
+// TestNoPlugin reads zeros of plugins that can do nothing, and no gap.
+func TestNoPlugin(t *testing.T) {
+	for name, robots := range map[string]*collyrobots.Plugin{"nil": nil, "zero": {}} {
+		reader := sdk.NewManualReader()
+		if _, err := Register(sdk.NewMeterProvider(sdk.WithReader(reader)).Meter("test"), robots); err != nil {
+			t.Fatal(err)
+		}
+		got := read(t, reader)
+		for key, value := range got.values {
+			if value != 0 {
+				t.Errorf("%s: %s is %v", name, key, value)
+			}
+		}
+		if _, ok := got.values["collyrobots.pages"]; !ok {
+			t.Errorf("%s: no pages", name)
+		}
+		if _, ok := got.values["collyrobots.gap_over_delay"]; ok {
+			t.Errorf("%s: there is a gap", name)
+		}
+	}
+}
+
+// broken is a meter that fails where it is told to.
+type broken struct {
+	noop.Meter
+	histogram, callback error
+}
+
+func (b broken) Float64Histogram(string, ...metric.Float64HistogramOption) (metric.Float64Histogram, error) {
+	return noop.Float64Histogram{}, b.histogram
+}
+
+func (b broken) RegisterCallback(metric.Callback, ...metric.Observable) (metric.Registration, error) {
+	return noop.Registration{}, b.callback
+}
+
+func TestMetersThatFail(t *testing.T) {
+	fault := errors.New("fault")
+	if r, err := Register(nil, nil); r != nil || err == nil {
+		t.Errorf("no meter: %v, %v", r, err)
+	}
+	for _, meter := range []broken{{histogram: fault}, {callback: fault}} {
+		if r, err := Register(meter, nil); r != nil || !errors.Is(err, fault) || !strings.HasPrefix(err.Error(), "otel: Register: ") {
+			t.Errorf("%v, %v", r, err)
+		}
+	}
+}
+
+// TestReadingsDuringACrawl may meet anything but a sum that falls.
+func TestReadingsDuringACrawl(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(300, "")})
+	c, robots := spider(t, web)
+	c.Async = true
+	reader := sdk.NewManualReader()
+	registration, err := Register(sdk.NewMeterProvider(sdk.WithReader(reader)).Meter("test"), robots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer registration.Unregister()
+	ctx, cancel := context.WithCancel(t.Context())
+	var readers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			last := 0.0
+			for ctx.Err() == nil {
+				pages := read(t, reader).values["collyrobots.pages"]
+				if pages < last {
+					t.Errorf("pages fall from %v to %v", last, pages)
+				}
+				last = pages
+			}
+		})
+	}
+	c.Visit("http://a.test/")
+	c.Wait()
+	cancel()
+	readers.Wait()
+}

@@ -129,29 +129,30 @@ func TestAgainstTheAccessLog(t *testing.T) {
 		slow := web.Log("slow.test")
 		first, last := slow[0].Elapsed, slow[len(slow)-1].Elapsed
 		for name, want := range map[string]float64{
-			`collyrobots_requests_total{for="robots"}`:              asked["robots"],
-			`collyrobots_requests_total{for="sitemap"}`:             asked["sitemap"],
-			`collyrobots_requests_total{for="hop"}`:                 1,
-			`collyrobots_requests_total{for="page"}`:                asked["page or hop"] - 1,
-			`collyrobots_responses_total{class="4xx",for="robots"}`: 1, // of fast.test
-			`collyrobots_responses_total{class="4xx",for="hop"}`:    1, // 429
-			`collyrobots_responses_total{class="4xx",for="page"}`:   1, // /lost
-			`collyrobots_responses_total{class="3xx",for="page"}`:   1, // /moved
-			`collyrobots_slowdowns_total{status="429"}`:             1,
-			`collyrobots_slowdowns_total{status="503"}`:             0,
-			`collyrobots_denials_total{reason="rule"}`:              float64(robots.Stats().Totals.Denied),
-			`collyrobots_gap_over_delay_ratio`:                      1,
-			`collyrobots_request_gap_seconds_count`:                 float64(len(slow) - 1),
-			`collyrobots_request_gap_seconds_sum`:                   (last - first).Seconds(),
-			`collyrobots_wait_time_seconds_total`:                   robots.Stats().Totals.Waited.Seconds(),
-			`collyrobots_slowed_hosts`:                              1,
-			`collyrobots_waiting_pages`:                             0,
-			`collyrobots_hosts`:                                     2,
-			`collyrobots_policies{meaning="rules"}`:                 1,
-			`collyrobots_policies{meaning="no_robots"}`:             1,
-			`collyrobots_sitemap_files_total{outcome="opened"}`:     1,
-			`collyrobots_sitemap_read_entries_total`:                3,
-			`collyrobots_missed_events_total`:                       0,
+			`collyrobots_requests_total{for="robots"}`:                    asked["robots"],
+			`collyrobots_requests_total{for="sitemap"}`:                   asked["sitemap"],
+			`collyrobots_requests_total{for="hop"}`:                       1,
+			`collyrobots_requests_total{for="page"}`:                      asked["page or hop"] - 1,
+			`collyrobots_responses_total{class="4xx",for="robots"}`:       1, // of fast.test
+			`collyrobots_responses_total{class="4xx",for="hop"}`:          1, // 429
+			`collyrobots_responses_total{class="4xx",for="page"}`:         1, // /lost
+			`collyrobots_responses_total{class="3xx",for="page"}`:         1, // /moved
+			`collyrobots_slowdowns_total{status="429"}`:                   1,
+			`collyrobots_slowdowns_total{status="503"}`:                   0,
+			`collyrobots_denials_total{reason="rule"}`:                    float64(robots.Stats().Totals.Denied),
+			`collyrobots_gap_over_delay_ratio`:                            1,
+			`collyrobots_request_gap_seconds_count`:                       float64(len(slow) - 1),
+			`collyrobots_request_gap_seconds_sum`:                         (last - first).Seconds(),
+			`collyrobots_request_delay_seconds_sum{source="crawl_delay"}`: float64(2 * (len(slow) - 1)),
+			`collyrobots_wait_time_seconds_total`:                         robots.Stats().Totals.Waited.Seconds(),
+			`collyrobots_slowed_hosts`:                                    1,
+			`collyrobots_waiting_pages`:                                   0,
+			`collyrobots_hosts`:                                           2,
+			`collyrobots_policies{meaning="rules"}`:                       1,
+			`collyrobots_policies{meaning="no_robots"}`:                   1,
+			`collyrobots_sitemap_files_total{outcome="opened"}`:           1,
+			`collyrobots_sitemap_read_entries_total`:                      3,
+			`collyrobots_missed_events_total`:                             0,
 		} {
 			if v, ok := got[name]; !ok || math.Abs(v-want) > 1e-6 {
 				t.Errorf("%s is %v, want %v", name, v, want)

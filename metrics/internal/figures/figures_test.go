@@ -107,7 +107,9 @@ func TestHear(t *testing.T) {
 	for _, source := range source.Values {
 		events = append(events, collyrobots.Event{Kind: collyrobots.EventStarted, For: "hop", Gap: time.Minute, Delay: time.Second, Source: collyrobots.DelaySource(source)})
 	}
-	events = append(events, collyrobots.Event{Kind: collyrobots.EventStarted, For: "page", Gap: time.Minute})
+	events = append(events,
+		collyrobots.Event{Kind: collyrobots.EventStarted, For: "page", Gap: time.Minute},
+		collyrobots.Event{Kind: collyrobots.EventStarted, For: "page", Delay: time.Minute, Source: collyrobots.SourceMinDelay})
 
 	sums := make(map[*Figure]float64)
 	for _, e := range events {
@@ -118,7 +120,7 @@ func TestHear(t *testing.T) {
 		})
 	}
 	for f, want := range map[*Figure]float64{
-		Requests: 5, Gaps: 4 * 60, Delays: 4, Responses: 1000, Durations: 1000, Octets: 3000, Denials: 8, Slowdowns: 2, Missed: 7,
+		Requests: 6, Gaps: 4 * 60, Delays: 4, Responses: 1000, Durations: 1000, Octets: 3000, Denials: 8, Slowdowns: 2, Missed: 7,
 	} {
 		if sums[f] != want {
 			t.Errorf("%s: %v, want %v", f.Name, sums[f], want)

@@ -18,7 +18,7 @@ var (
 	}
 	Delays = &Figure{
 		Name: "collyrobots.request.delay", Unit: "s", Kind: Histogram, Labels: []Label{source}, Buckets: delayBuckets,
-		Help: "Delay in force for the host when a request starts, by where it comes from; requests without one are left out",
+		Help: "Delay in force at the end of each such time, by where the delay comes from",
 	}
 	Responses = &Figure{
 		Name: "collyrobots.responses", Unit: "{response}", Labels: []Label{what, class},
@@ -58,11 +58,9 @@ func Hear(e collyrobots.Event, put func(f *Figure, value float64, labels Labels)
 	switch e.Kind {
 	case collyrobots.EventStarted:
 		put(Requests, 1, Labels{e.For})
-		if e.Delay > 0 {
+		if e.Delay > 0 && e.Gap > 0 {
+			put(Gaps, e.Gap.Seconds(), Labels{})
 			put(Delays, e.Delay.Seconds(), Labels{string(e.Source)})
-			if e.Gap > 0 {
-				put(Gaps, e.Gap.Seconds(), Labels{})
-			}
 		}
 	case collyrobots.EventAnswered:
 		put(Responses, 1, Labels{e.For, classOf(e.Status)})

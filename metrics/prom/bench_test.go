@@ -1,0 +1,64 @@
+package prom
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/metrics/internal/figures"
+)
+
+// everywhere answers for every host.
+type everywhere struct{}
+
+func (everywhere) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+}
+
+// BenchmarkGather reads the metrics of a crawl with many hosts: fresh is what it costs to read Stats,
+// the other what a scrape costs that comes too soon for that.
+func BenchmarkGather(b *testing.B) {
+	for _, hosts := range []int{100, 100_000} {
+		c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"), colly.StdlibContext(b.Context()))
+		c.WithTransport(everywhere{})
+		robots, err := collyrobots.WithRobots(c, collyrobots.IgnoreRobotsWithPermission())
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := range hosts {
+			c.Visit(fmt.Sprintf("http://host-%d.test/", i))
+		}
+		metrics := NewCollector(robots)
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(metrics)
+		for _, fresh := range []bool{true, false} {
+			b.Run(strings.ReplaceAll(fmt.Sprintf("hosts=%d/fresh=%v", hosts, fresh), " ", ""), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if fresh {
+						metrics.sampler = figures.NewSampler(robots)
+					}
+					registry.Gather()
+				}
+			})
+		}
+		metrics.Close()
+		robots.Close()
+	}
+}
+
+// BenchmarkHear counts the two events of one page.
+func BenchmarkHear(b *testing.B) {
+	metrics := NewCollector(nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		metrics.hear(collyrobots.Event{Kind: collyrobots.EventStarted, For: collyrobots.ForPage, Gap: time.Second, Delay: time.Second, Source: collyrobots.SourceCrawlDelay})
+		metrics.hear(collyrobots.Event{Kind: collyrobots.EventAnswered, For: collyrobots.ForPage, Status: 200, Octets: 9, Took: time.Second})
+	}
+}

@@ -1,0 +1,265 @@
+package prom
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/collyrobots/collyrobots/metrics/internal/figures"
+)
+
+// A board is what board.json has, with every field that it may have: another one is a slip.
+type board struct {
+	UID           string   `json:"uid"`
+	Title         string   `json:"title"`
+	Description   string   `json:"description"`
+	Tags          []string `json:"tags"`
+	SchemaVersion int      `json:"schemaVersion"`
+	Version       int      `json:"version"`
+	Editable      bool     `json:"editable"`
+	GraphTooltip  int      `json:"graphTooltip"`
+	Refresh       string   `json:"refresh"`
+	Timezone      string   `json:"timezone"`
+	Time          struct{ From, To string }
+	Timepicker    struct{} `json:"timepicker"`
+	Links         []any    `json:"links"`
+	Annotations   struct{ List []any }
+	Templating    struct{ List []variable }
+	Panels        []panel `json:"panels"`
+}
+
+type variable struct {
+	Name, Type, Label, Definition, AllValue, Regex string
+	Datasource                                     datasource
+	Query                                          any
+	Current                                        map[string]any
+	Options                                        []any
+	Multi, IncludeAll                              bool
+	Hide, Refresh, Sort                            int
+}
+
+type datasource struct{ Type, UID string }
+
+type panel struct {
+	ID                       int
+	Type, Title, Description string
+	Collapsed                bool
+	GridPos                  struct{ X, Y, W, H int }
+	Datasource               datasource
+	Panels                   []panel
+	Options                  map[string]any
+	FieldConfig              struct {
+		Overrides []any
+		Defaults  struct {
+			Unit, NoValue string
+			Min           float64
+			Decimals      int
+			Color         struct{ Mode string }
+			Custom        map[string]any
+			Thresholds    struct {
+				Mode  string
+				Steps []struct {
+					Color string
+					Value *float64
+				}
+			}
+		}
+	}
+	Targets []target
+}
+
+type target struct {
+	RefID, Expr, LegendFormat, EditorMode string
+	Range                                 bool
+	Datasource                            datasource
+}
+
+var ofBoard = datasource{"prometheus", "${datasource}"}
+
+func readBoard(t *testing.T) board {
+	t.Helper()
+	text, err := os.ReadFile("board.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b board
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&b); err != nil {
+		t.Fatal(err)
+	}
+	if len(b.Panels) < 20 {
+		t.Fatalf("%d panels", len(b.Panels))
+	}
+	return b
+}
+
+func TestBoard(t *testing.T) {
+	b := readBoard(t)
+	if b.UID == "" || b.Title != "collyrobots" || b.SchemaVersion < 36 || b.Time.From == "" || b.Time.To == "" {
+		t.Errorf("the board's own fields: %q, %q, %d, %v", b.UID, b.Title, b.SchemaVersion, b.Time)
+	}
+	variables := b.Templating.List
+	if len(variables) != 2 || variables[0].Name != "datasource" || variables[0].Type != "datasource" || variables[0].Query != "prometheus" {
+		t.Errorf("no variable for the data source: %+v", variables)
+	}
+	if v := variables[1]; v.Name != "job" || v.Type != "query" || v.Datasource != ofBoard || !v.IncludeAll {
+		t.Errorf("no variable for the job: %+v", v)
+	}
+	ids, titles := make(map[int]bool), make(map[string]bool)
+	for _, p := range b.Panels {
+		if p.ID <= 0 || ids[p.ID] || titles[p.Type+p.Title] || p.Title == "" {
+			t.Errorf("panel %d %q: its number or its title is another's, or missing", p.ID, p.Title)
+		}
+		ids[p.ID], titles[p.Type+p.Title] = true, true
+		if p.Type == "row" {
+			continue
+		}
+		if p.Type != "stat" && p.Type != "timeseries" || p.Description == "" || p.Datasource != ofBoard || len(p.Targets) == 0 {
+			t.Errorf("panel %q: type %q, %q, %v, %d queries", p.Title, p.Type, p.Description, p.Datasource, len(p.Targets))
+		}
+		if units := []string{"none", "short", "reqps", "cps", "cpm", "s", "Bps"}; !slices.Contains(units, p.FieldConfig.Defaults.Unit) {
+			t.Errorf("panel %q has the unit %q", p.Title, p.FieldConfig.Defaults.Unit)
+		}
+		for i, q := range p.Targets {
+			if q.RefID != string(rune('A'+i)) || q.LegendFormat == "" || q.Datasource != ofBoard {
+				t.Errorf("panel %q, query %d: %+v", p.Title, i, q)
+			}
+		}
+	}
+	if p := b.Panels[1]; !strings.Contains(p.Targets[0].Expr, "collyrobots_gap_over_delay_ratio") || p.FieldConfig.Defaults.Thresholds.Steps[0].Color != "red" ||
+		*p.FieldConfig.Defaults.Thresholds.Steps[1].Value != 1 {
+		t.Errorf("the first panel is %q", p.Title)
+	}
+}
+
+// TestPanelsDoNotOverlap looks at every cell of the board.
+func TestPanelsDoNotOverlap(t *testing.T) {
+	taken := make(map[[2]int]string)
+	for _, p := range readBoard(t).Panels {
+		if p.GridPos.X < 0 || p.GridPos.W < 3 || p.GridPos.H < 1 || p.GridPos.X+p.GridPos.W > 24 {
+			t.Errorf("panel %q is at %+v", p.Title, p.GridPos)
+		}
+		for x := range p.GridPos.W {
+			for y := range p.GridPos.H {
+				cell := [2]int{p.GridPos.X + x, p.GridPos.Y + y}
+				if other, ok := taken[cell]; ok {
+					t.Fatalf("panels %q and %q overlap", p.Title, other)
+				}
+				taken[cell] = p.Title
+			}
+		}
+	}
+}
+
+// TestQueries asks of each query of the board that there is such a metric, and that it is used as its
+// type wants it.
+func TestQueries(t *testing.T) {
+	used := make(map[string]bool)
+	for _, p := range readBoard(t).Panels {
+		for _, q := range p.Targets {
+			names, err := checkQuery(q.Expr, q.LegendFormat)
+			if err != nil {
+				t.Errorf("panel %q: %v in %s", p.Title, err, q.Expr)
+			}
+			for _, name := range names {
+				used[name] = true
+			}
+		}
+	}
+	for _, f := range figures.All() {
+		if !used[nameOf(f)] {
+			t.Errorf("no panel has %s", nameOf(f))
+		}
+	}
+	for query, want := range map[string]string{ // that a slip is found
+		`sum(rate(collyrobots_requests_total{job=~"$job"}[5m]))`:                                      "",
+		`sum(rate(collyrobots_request_total{job=~"$job"}[5m]))`:                                       "no metric",
+		`sum(collyrobots_requests_total{job=~"$job"})`:                                                "without rate",
+		`collyrobots_requests_total`:                                                                  "job",
+		`sum by (reason) (rate(collyrobots_requests_total{job=~"$job"}[$__rate_interval]))`:           "label reason",
+		`sum(rate(collyrobots_hosts{job=~"$job"}[$__rate_interval]))`:                                 "no counter",
+		`histogram_quantile(0.5, sum(rate(collyrobots_request_gap_seconds_bucket{job=~"$job"}[5m])))`: "without le",
+		`sum(rate(collyrobots_request_gap_seconds_bucket{job=~"$job"}[5m]))`:                          "histogram_quantile",
+		`sum(rate(collyrobots_request_gap_seconds{job=~"$job"}[5m]))`:                                 "no metric",
+		`sum(rate(collyrobots_requests_total{job=~"$job"}[5m])`:                                       "brackets",
+	} {
+		if _, err := checkQuery(query, "all"); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want an error about %q", query, err, want)
+		}
+	}
+}
+
+var (
+	// selector is a metric in a query: what is called with it, its name, its labels, its range.
+	selector = regexp.MustCompile(`(\w+\()?\b(collyrobots_\w+)(\{[^}]*\})?(\[[^\]]*\])?`)
+	grouping = regexp.MustCompile(`by \(([^)]*)\)`)
+	legend   = regexp.MustCompile(`\{\{(\w+)\}\}`)
+)
+
+// checkQuery returns the metrics that a query uses, and what is wrong with it.
+func checkQuery(query, legendFormat string) (names []string, err error) {
+	if strings.Count(query, "(") != strings.Count(query, ")") {
+		return nil, fmt.Errorf("brackets do not match")
+	}
+	labels := make(map[string]bool)
+	for _, m := range selector.FindAllStringSubmatch(query, -1) {
+		call, name, matchers, over := m[1], m[2], m[3], m[4]
+		f, part := figureOf(name)
+		if f == nil {
+			return nil, fmt.Errorf("there is no metric %s", name)
+		}
+		if names = append(names, nameOf(f)); matchers != `{job=~"$job"}` {
+			return nil, fmt.Errorf("%s is not that of the job", name)
+		}
+		rated := call == "rate(" || call == "increase("
+		switch grows := f.Kind == figures.Counter || f.Kind == figures.Histogram; {
+		case rated && !grows:
+			return nil, fmt.Errorf("%s is no counter", name)
+		case !rated && grows:
+			return nil, fmt.Errorf("%s without rate", name)
+		case rated != (over != ""):
+			return nil, fmt.Errorf("%s over %q in %s)", name, over, call)
+		case part == "_bucket" && !strings.HasPrefix(query, "histogram_quantile("):
+			return nil, fmt.Errorf("%s without histogram_quantile", name)
+		}
+		for _, label := range f.Labels {
+			labels[label.Name] = true
+		}
+		labels["le"] = labels["le"] || part == "_bucket"
+	}
+	by := make(map[string]bool)
+	for _, m := range grouping.FindAllStringSubmatch(query, -1) {
+		for label := range strings.SplitSeq(m[1], ", ") {
+			if by[label] = true; !labels[label] {
+				return nil, fmt.Errorf("no metric here has the label %s", label)
+			}
+		}
+	}
+	if strings.HasPrefix(query, "histogram_quantile(") && !by["le"] {
+		return nil, fmt.Errorf("histogram_quantile without le")
+	}
+	for _, m := range legend.FindAllStringSubmatch(legendFormat, -1) {
+		if !by[m[1]] {
+			return nil, fmt.Errorf("the legend has the label %s, by which nothing is grouped", m[1])
+		}
+	}
+	return names, nil
+}
+
+// figureOf returns the figure that a name is of, and which part of a histogram.
+func figureOf(name string) (f *figures.Figure, part string) {
+	for _, f := range figures.All() {
+		rest, ok := strings.CutPrefix(name, nameOf(f))
+		histogram := f.Kind == figures.Histogram && slices.Contains([]string{"_bucket", "_sum", "_count"}, rest)
+		if ok && (histogram || f.Kind != figures.Histogram && rest == "") {
+			return f, rest
+		}
+	}
+	return nil, ""
+}

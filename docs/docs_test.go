@@ -22,6 +22,7 @@ import (
 // elsewhere are the guides that need another module or another program, by what tests them.
 var elsewhere = map[string]string{
 	"docs/many-processes.md": "store/redisstore",
+	"docs/metrics.md":        "metrics/prom",
 	"docs/scale.md":          "benchmarks",
 	"docs/view.md":           "view",
 }

@@ -19,7 +19,7 @@ import (
 // A whole spider with its metrics at /metrics. The web of this example is in memory, and so is who
 // reads the metrics; a spider of yours goes without WithTransport, and listens:
 //
-//	go http.ListenAndServe("127.0.0.1:9090", nil)
+//	go http.ListenAndServe("127.0.0.1:9090", mux)
 func Example() {
 	web := robotstest.New(nil, robotstest.Sites{"shop.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /cart\n",
@@ -39,14 +39,15 @@ func Example() {
 	defer metrics.Close()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(metrics)
-	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
 	c.Visit("http://shop.test/")
 	robots.Close() // after it everything is counted
 
 	page := httptest.NewRecorder()
-	http.DefaultServeMux.ServeHTTP(page, httptest.NewRequest("GET", "/metrics", nil))
+	mux.ServeHTTP(page, httptest.NewRequest("GET", "/metrics", nil))
 	for _, line := range regexp.MustCompile(`collyrobots_(requests|decisions|denials)_total.* [1-9].*`).FindAllString(page.Body.String(), -1) {
 		fmt.Println(line)
 	}

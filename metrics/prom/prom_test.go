@@ -161,6 +161,11 @@ func TestAgainstTheAccessLog(t *testing.T) {
 		if sum(got, "collyrobots_requests_total") != float64(len(web.Log(""))) || len(slow) != 7 {
 			t.Errorf("%v requests, the log has %d", sum(got, "collyrobots_requests_total"), len(web.Log("")))
 		}
+		for key := range got {
+			if strings.Contains(key, ".test") {
+				t.Errorf("%s has a host", key)
+			}
+		}
 		if responses := sum(got, "collyrobots_responses_total"); responses != float64(len(web.Log(""))) {
 			t.Errorf("%v responses", responses)
 		}
@@ -344,4 +349,9 @@ func TestScrapesDuringACrawl(t *testing.T) {
 	c.Wait()
 	close(done)
 	scrapes.Wait()
+	robots.Close() // all was heard now
+	got := valuesOf(t, registry)
+	if n := sum(got, "collyrobots_requests_total"); n != float64(len(web.Log(""))) || got["collyrobots_missed_events_total"] != 0 {
+		t.Errorf("%v requests and %v events missed, the log has %d", n, got["collyrobots_missed_events_total"], len(web.Log("")))
+	}
 }

@@ -18,7 +18,7 @@ var (
 	}
 	Delays = &Figure{
 		Name: "collyrobots.request.delay", Unit: "s", Kind: Histogram, Labels: []Label{source}, Buckets: delayBuckets,
-		Help: "Delay in force at the end of each such time, by where the delay comes from",
+		Help: "Delay in force when a request starts after another one to its host, by where the delay comes from",
 	}
 	Responses = &Figure{
 		Name: "collyrobots.responses", Unit: "{response}", Labels: []Label{what, class},

@@ -60,7 +60,7 @@ var sampled = []*Figure{
 	},
 	{
 		Name: "collyrobots.oldest_policy.timestamp", Unit: "s", Kind: Gauge, Labels: []Label{meaning},
-		Help: "Unix time at which the oldest of these was read, or the last try failed",
+		Help: "Unix time at which the oldest reading of robots.txt that is kept was made, or the last try failed, by what it means",
 		Read: func(s *Sample, label string) (float64, bool) {
 			oldest := s.Policies[collyrobots.Meaning(label)].Oldest
 			return float64(oldest.UnixMilli()) / 1000, !oldest.IsZero()

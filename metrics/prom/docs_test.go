@@ -1,0 +1,53 @@
+package prom
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/collyrobots/collyrobots/metrics/internal/figures"
+)
+
+// TestDocumentation finds a row for each metric in docs/metrics.md, no other row, and the lines of
+// its pieces of Go in the examples.
+func TestDocumentation(t *testing.T) {
+	read := func(name string) string {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	guide := read("../../docs/metrics.md")
+	for _, f := range figures.All() {
+		if row := rowOf(f); !strings.Contains(guide, row) {
+			t.Errorf("docs/metrics.md does not have %s", row)
+		}
+	}
+	if rows := strings.Count(guide, "\n| `collyrobots_"); rows != len(figures.All()) {
+		t.Errorf("docs/metrics.md has %d rows, there are %d metrics", rows, len(figures.All()))
+	}
+	pieces := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(guide, -1)
+	for i, example := range []string{"example_test.go", "../otel/example_test.go"} {
+		if len(pieces) != 2 {
+			t.Fatalf("docs/metrics.md has %d pieces of Go", len(pieces))
+		}
+		for line := range strings.Lines(pieces[i][1]) {
+			if !strings.Contains(read(example), "\t"+line) {
+				t.Errorf("%s does not have %s", example, line)
+			}
+		}
+	}
+}
+
+// rowOf returns the row of a metric in the documentation.
+func rowOf(f *figures.Figure) string {
+	labels := make([]string, 0, len(f.Labels))
+	for _, label := range f.Labels {
+		labels = append(labels, "`"+label.Name+"`")
+	}
+	kind := [...]string{"counter", "gauge", "gauge", "histogram"}[f.Kind]
+	return fmt.Sprintf("\n| `%s` | `%s` | %s | %s | %s |\n", nameOf(f), f.Name, kind, strings.Join(labels, ", "), f.Help)
+}

@@ -3,7 +3,6 @@ package prom
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -38,13 +37,15 @@ func BenchmarkGather(b *testing.B) {
 		registry := prometheus.NewRegistry()
 		registry.MustRegister(metrics)
 		for _, fresh := range []bool{true, false} {
-			b.Run(strings.ReplaceAll(fmt.Sprintf("hosts=%d/fresh=%v", hosts, fresh), " ", ""), func(b *testing.B) {
+			b.Run(fmt.Sprintf("hosts=%d/fresh=%v", hosts, fresh), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					if fresh {
 						metrics.sampler = figures.NewSampler(robots)
 					}
-					registry.Gather()
+					if _, err := registry.Gather(); err != nil {
+						b.Fatal(err)
+					}
 				}
 			})
 		}

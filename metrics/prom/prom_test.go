@@ -112,6 +112,7 @@ func TestAgainstTheAccessLog(t *testing.T) {
 		registry, _ := registered(t, robots)
 		c.Visit("http://slow.test/")
 		c.Wait()
+		time.Sleep(10 * time.Millisecond) // listeners are let alone for some milliseconds
 		synctest.Wait()
 
 		got := valuesOf(t, registry)
@@ -192,6 +193,7 @@ func TestLint(t *testing.T) {
 		c, robots := spider(t, web)
 		registry, _ := registered(t, robots)
 		c.Visit("http://slow.test/")
+		time.Sleep(10 * time.Millisecond) // listeners are let alone for some milliseconds
 		synctest.Wait()
 		problems, err := testutil.GatherAndLint(registry)
 		if err != nil || len(problems) > 0 {

@@ -271,20 +271,27 @@ func TestSeveralPlugins(t *testing.T) {
 	}
 }
 
-// TestClose leaves nothing of the collector at the plugin.
+// TestClose ends the counting of events.
 func TestClose(t *testing.T) {
-	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(2, ""), "b.test": robotstest.Pages(2, "")})
-	c, robots := spider(t, web)
-	registry, metrics := registered(t, robots)
-	c.Visit("http://a.test/")
-	metrics.Close()
-	metrics.Close()
-	before := sum(valuesOf(t, registry), "collyrobots_requests_total")
-	c.Visit("http://b.test/")
-	if after := sum(valuesOf(t, registry), "collyrobots_requests_total"); after != before {
-		t.Errorf("%v requests, and %v after Close", before, after)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(2, ""), "b.test": robotstest.Pages(2, "")})
+		c, robots := spider(t, web)
+		registry, metrics := registered(t, robots)
+		c.Visit("http://a.test/")
+		synctest.Wait()
+		metrics.Close()
+		metrics.Close()
+		c.Visit("http://b.test/")
+		synctest.Wait()
+		if n := sum(valuesOf(t, registry), "collyrobots_requests_total"); n != float64(len(web.Log("a.test"))) || len(web.Log("b.test")) == 0 {
+			t.Errorf("%v requests, before Close there were %d", n, len(web.Log("a.test")))
+		}
+	})
+}
 
+// TestCloseLeavesNothing of the collector at the plugin.
+func TestCloseLeavesNothing(t *testing.T) {
+	_, robots := spider(t, robotstest.New(t, robotstest.Sites{"a.test": {}}))
 	gone := make(chan bool)
 	func() {
 		other := NewCollector(robots)

@@ -278,6 +278,7 @@ func TestClose(t *testing.T) {
 		c, robots := spider(t, web)
 		registry, metrics := registered(t, robots)
 		c.Visit("http://a.test/")
+		time.Sleep(10 * time.Millisecond) // listeners are let alone for some milliseconds
 		synctest.Wait()
 		metrics.Close()
 		metrics.Close()

@@ -117,17 +117,20 @@ func (l *late) take() []giveBack {
 	return some
 }
 
-// settle tells Redis, which has just answered, what it has not been told.
+// settle tells Redis, which has just answered, what it has not been told. It does not take so long that
+// a lease which has just been granted is lost over it.
 func (s *Store) settle() {
 	if !s.late.some.Load() {
 		return
 	}
-	some := s.late.take()
+	began, some := time.Now(), s.late.take()
 	for i, g := range some {
-		if err := s.give(g); err != nil {
-			if passing(err) {
-				s.late.add(some[i:]...)
-			}
+		switch err := s.give(g); {
+		case err != nil && passing(err):
+			s.late.add(some[i:]...)
+			return
+		case time.Since(began) > within/4:
+			s.late.add(some[i+1:]...)
 			return
 		}
 	}

@@ -25,8 +25,13 @@ const (
 // The error is ctx's cause, [store.ErrClosed], an [*AwayError], or an error of Redis that asking
 // again does not change. Acquire returns no earlier than the exchange that is under way.
 func (s *Store) Acquire(ctx context.Context, host string, delay time.Duration) (collyrobots.Lease, error) {
+	if s.drops != "" {
+		return nil, fmt.Errorf("redisstore: Redis drops keys when its memory is full, and with them when hosts were asked: "+
+			"its maxmemory-policy is %s, and must be noeviction", s.drops)
+	}
 	l := &lease{store: s, host: host, token: rand.Text()}
 	key, _, _ := s.keys.host(host)
+	var why error // Redis is away
 	for away := (time.Time{}); ; {
 		if err := s.usable(ctx); err != nil {
 			return nil, l.abandon(err)
@@ -46,10 +51,12 @@ func (s *Store) Acquire(ctx context.Context, host string, delay time.Duration) (
 			return nil, l.abandon(problem(key, err))
 		default:
 			if away.IsZero() {
-				away = l.before
+				away, why = l.before, err
+			} else if !errors.Is(err, context.DeadlineExceeded) {
+				why = err // which says more than that the time is over
 			}
 			if time.Since(away) >= s.patience {
-				return nil, l.abandon(&AwayError{Since: away, Err: err})
+				return nil, l.abandon(&AwayError{Since: away, Err: why})
 			}
 		}
 		if err := s.sleep(ctx, wait); err != nil {
@@ -61,7 +68,7 @@ func (s *Store) Acquire(ctx context.Context, host string, delay time.Duration) (
 // An AwayError says that Redis has given no usable answer since a time, for longer than [Patience].
 type AwayError struct {
 	Since time.Time
-	Err   error // the last
+	Err   error // the last that says more than that the time is over, if there is one
 }
 
 // Error returns since when there was no answer, and what there was instead.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -147,6 +149,67 @@ func TestOneFetch(t *testing.T) {
 	})
 }
 
+// TestReadOnly: a server that takes no writes knows perhaps not what was asked for elsewhere, so it grants
+// nothing, even where nothing has to be written down.
+func TestReadOnly(t *testing.T) {
+	t.Parallel()
+	server := newServer(t)
+	s := open(t, server.client(t), redisstore.Patience(1500*time.Millisecond))
+	time.Sleep(settled)
+	server.do(t, "REPLICAOF", "127.0.0.1", 1)
+	for _, d := range []time.Duration{0, delay} {
+		var away *redisstore.AwayError
+		if _, err := s.Acquire(ctx, "host", d); !errors.As(err, &away) || !redis.IsReadOnlyError(away.Err) {
+			t.Errorf("a delay of %v: %v", d, err)
+		}
+	}
+	server.do(t, "REPLICAOF", "NO", "ONE")
+	mustAcquire(t, s, 0)
+}
+
+// TestDroppedKeys: where Redis drops keys, it keeps records and no pace.
+func TestDroppedKeys(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ memory, policy, want string }{
+		{"20mb", "allkeys-lru", "allkeys-lru, and must be noeviction"}, {"20mb", "volatile-ttl", "volatile-ttl, and must be noeviction"},
+		{"20mb", "noeviction", ""}, {"0", "allkeys-lru", ""},
+	} {
+		server := newServer(t, "--maxmemory", test.memory, "--maxmemory-policy", test.policy)
+		s := open(t, server.client(t))
+		count(t, s)
+		l, err := s.Acquire(ctx, "host", delay)
+		if (err == nil) != (test.want == "") || err != nil && (l != nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s of memory, %s: %v", test.memory, test.policy, err)
+		}
+	}
+}
+
+// TestPermissions: a user without INFO can share a pace, one without scripts is told at once.
+func TestPermissions(t *testing.T) {
+	t.Parallel()
+	server := newServer(t, "--rename-command", "INFO", "")
+	server.do(t, "ACL", "SETUSER", "careful", "on", ">secret", "~collyrobots:*", "+@all", "-@dangerous", "+info")
+	server.do(t, "ACL", "SETUSER", "noinfo", "on", ">secret", "~collyrobots:*", "+@all", "-info")
+	server.do(t, "ACL", "SETUSER", "noscripts", "on", ">secret", "~collyrobots:*", "+@all", "-@scripting")
+	for user, want := range map[string]string{"default": "", "careful": "", "noinfo": "", "noscripts": "NOPERM"} {
+		options := &redis.Options{Addr: server.addr, Username: user, Password: "secret"}
+		if user == "default" {
+			options.Username, options.Password = "", ""
+		}
+		client := redis.NewClient(options)
+		t.Cleanup(func() { client.Close() })
+		s, err := redisstore.New(ctx, client)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", user, err)
+		}
+		if err == nil {
+			time.Sleep(settled)
+			mustAcquire(t, s, delay).Release(true, delay, time.Time{})
+			takes(t, delay, func() { mustAcquire(t, s, delay).Release(true, delay, time.Time{}) })
+		}
+	}
+}
+
 // TestVanished: a lease that is not given back ends by itself, and the delay is kept after it.
 func TestVanished(t *testing.T) {
 	t.Parallel()
@@ -265,6 +328,42 @@ func TestGivenUp(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestManyGivenBackLate: telling a distant Redis what it has missed does not cost the lease that it grants.
+func TestManyGivenBackLate(t *testing.T) {
+	t.Parallel()
+	server := newServer(t)
+	p := newProxy(t, server.addr)
+	a, b := open(t, p.client(t), redisstore.Patience(time.Second)), open(t, server.client(t))
+	time.Sleep(settled)
+	const hosts = 60
+	var held []collyrobots.Lease
+	for n := range hosts {
+		l, err := a.Acquire(ctx, fmt.Sprint("held", n), delay)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, l)
+	}
+	p.setDown(true)
+	var releases sync.WaitGroup
+	for _, l := range held {
+		releases.Go(func() { l.Release(true, delay, time.Time{}) })
+	}
+	releases.Wait()
+	p.setDown(false)
+	p.slow.Store(int64(30 * time.Millisecond))
+	for n := range 12 {
+		if l, err := a.Acquire(ctx, fmt.Sprint("new", n), delay); err != nil || !l.Valid() {
+			t.Fatal("what was granted is over when it comes", err)
+		}
+	}
+	for n := range hosts {
+		if _, err := b.Acquire(ctx, fmt.Sprint("held", n), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // TestRoundTrips: a start with nothing to wait for takes two, or one where no delay is in force, and

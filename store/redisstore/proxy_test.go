@@ -16,6 +16,7 @@ type proxy struct {
 	listen net.Listener
 	cuts   atomic.Int32
 	left   atomic.Int32 // how many replies pass, the cut one included; 0 or less: all
+	slow   atomic.Int64 // nanoseconds that each reply takes longer
 	mu     sync.Mutex
 	to     string
 	conns  map[net.Conn]bool
@@ -121,6 +122,7 @@ func (p *proxy) replies(client io.Writer, server io.Reader) {
 		if err != nil {
 			return
 		}
+		time.Sleep(time.Duration(p.slow.Load()))
 		if p.left.Load() > 0 && p.left.Add(-1) == 0 {
 			p.cuts.Add(1)
 			return

@@ -41,10 +41,13 @@
 // a millisecond or less holds it for one start, and is not remembered.)
 //
 // Redis 5 or later is needed, alone, with Sentinel or as a cluster; every key but those of records
-// without a time to live expires.
+// without a time to live expires. Where maxmemory is set, so must be maxmemory-policy noeviction: of a
+// host whose key was dropped nobody knows when it was asked. With another policy when New is called
+// records are kept, and Acquire fails.
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,6 +69,7 @@ type Store struct {
 	patience time.Duration
 	report   report
 	late     late
+	drops    string // how Redis drops keys when its memory is full; "": it does not, or does not say
 
 	close  sync.Once
 	closed chan struct{}
@@ -154,7 +158,7 @@ func New(ctx context.Context, client redis.UniversalClient, options ...Option) (
 }
 
 // begin looks at all epochs, and makes those that are not there: so the pause that an epoch begins
-// with is over, on most hosts, before they are first asked.
+// with is over, on most hosts, before they are first asked. It also asks each server whether it drops keys.
 func (s *Store) begin(ctx context.Context) error {
 	all := make([]*redis.Cmd, buckets)
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
@@ -169,6 +173,8 @@ func (s *Store) begin(ctx context.Context) error {
 		if cmd.Err() != nil {
 			return problem(s.keys.epoch(n), cmd.Err())
 		}
+		drops, _ := cmd.Text()
+		s.drops = cmp.Or(s.drops, drops)
 	}
 	return problem("", err)
 }

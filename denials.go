@@ -28,15 +28,18 @@ type denial struct {
 }
 
 // A cause is equal to another if there is no sense in another try. A robots.txt that was read again
-// is another cause, even if it says the same.
+// is another cause, even if it says the same, and so is a Pacer that fails in another second.
 type cause struct {
 	url, why string
-	expires  time.Time
+	at       time.Time
 }
 
 func causeOf(r *colly.Request, err error) cause {
 	if denied := (*DisallowedError)(nil); errors.As(err, &denied) {
 		return cause{r.URL.String(), string(denied.Decision.Reason), denied.Decision.Expires}
+	}
+	if unpaced := (*PaceError)(nil); errors.As(err, &unpaced) {
+		return cause{r.URL.String(), "", time.Now().Truncate(time.Second)}
 	}
 	return cause{r.URL.String(), err.Error(), time.Time{}}
 }

@@ -284,7 +284,8 @@ func feedFaults(f Feed) (faults []error) {
 // It may also call r.Retry, when there is reason to hope: a request that robots.txt denies is
 // denied again until the file has been read anew, at Decision.Expires. For one request and its
 // retries the function is called at most ten times with the same reason and the same reading of the
-// file. Then it is not called any more, which ends them, and one line of the log says so.
+// file, or ten times within a second with a *PaceError. Then it is not called any more, which ends
+// them, and one line of the log says so.
 //
 // Where Collector.CheckHead makes two requests of a Visit, it is called for the first of them, which
 // may be the HEAD.

@@ -616,3 +616,47 @@ func TestAPacerThatFailsIsLoggedOnce(t *testing.T) {
 		}
 	})
 }
+
+// A page that a Pacer's outage has kept back is got by another try after a pause, however long that lasts, and once.
+func TestPagesOutlastAnOutage(t *testing.T) {
+	for name, outage := range map[string]time.Duration{"a second": time.Second, "an hour": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 1\n")}, func(t *testing.T, web *robotstest.Web) {
+				p := shared(t)
+				tries := 0
+				again := collyrobots.OnDenied(func(r *colly.Request, err error) {
+					if unpaced := (*collyrobots.PaceError)(nil); errors.As(err, &unpaced) {
+						tries++
+						time.Sleep(10 * time.Second)
+						r.Retry()
+					}
+				})
+				c := start(t, web, async, collyrobots.SharedPace(p), again)
+				c.Visit("http://a.test/0")
+				c.Wait()
+				p.set(func() { p.err = errors.New("down") })
+				time.AfterFunc(outage, func() { p.set(func() { p.err = nil }) })
+				c.Visit("http://a.test/1")
+				c.Wait()
+				wantURIs(t, web, "a.test", "/robots.txt /0 /1")
+				if least := int(outage / (10 * time.Second)); tries < least {
+					t.Errorf("%d tries", tries)
+				}
+			})
+		})
+	}
+}
+
+// One that is tried again without a pause is given up, as any other denial.
+func TestTriesWithoutAPauseEnd(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, noDenys)}, func(t *testing.T, web *robotstest.Web) {
+		p := shared(t)
+		p.err = errors.New("down")
+		tries := 0
+		c := start(t, web, nil, collyrobots.SharedPace(p), collyrobots.OnDenied(func(r *colly.Request, _ error) { tries++; r.Retry() }))
+		c.Visit("http://a.test/")
+		if tries == 0 || tries > 20 {
+			t.Errorf("%d tries", tries)
+		}
+	})
+}

@@ -219,7 +219,9 @@ type site struct {
 	addr string
 	mu   sync.Mutex
 	log  map[string][]visit
-	busy bool // the next answer has a Retry-After of a second
+	busy bool // the next answer has a Retry-After
+
+	robots, after string // robots.txt, and the seconds of a Retry-After; not changed after the first request
 }
 
 type visit struct {
@@ -229,7 +231,7 @@ type visit struct {
 }
 
 func newSite(t *testing.T) *site {
-	s := &site{log: make(map[string][]visit)}
+	s := &site{log: make(map[string][]visit), robots: "User-agent: *\nCrawl-delay: 1\nDisallow: /private\n", after: "1"}
 	web := httptest.NewUnstartedServer(http.HandlerFunc(s.answer))
 	web.Listener.Close()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -250,12 +252,12 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 	s.busy = false
 	s.mu.Unlock()
 	if busy {
-		w.Header().Set("Retry-After", "1")
+		w.Header().Set("Retry-After", s.after)
 		w.WriteHeader(http.StatusTooManyRequests)
 	}
 	switch r.URL.Path {
 	case "/robots.txt":
-		_, _ = io.WriteString(w, "User-agent: *\nCrawl-delay: 1\nDisallow: /private\n")
+		_, _ = io.WriteString(w, s.robots)
 	case "/slow":
 		select {
 		case <-time.After(300 * time.Millisecond):

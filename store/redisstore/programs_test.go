@@ -1,0 +1,162 @@
+package redisstore_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/store/redisstore"
+)
+
+// A spider is a collector as users make them, all of whose requests go to one site.
+type spider struct {
+	*collyrobots.Collector
+	robots *collyrobots.Plugin
+	mu     sync.Mutex
+	pages  int
+	errs   []error // of OnError and OnDenied
+}
+
+func newSpider(t *testing.T, web *site, s *redisstore.Store, options ...collyrobots.Option) *spider {
+	t.Helper()
+	c := &spider{Collector: collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0"), colly.Async(true))}
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, web.addr)
+	}}
+	c.WithTransport(transport)
+	note := func(err error) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.errs = append(c.errs, err)
+	}
+	robots, err := c.WithRobots(append([]collyrobots.Option{collyrobots.Store(s), collyrobots.SharedPace(s), collyrobots.Logger(slog.New(slog.DiscardHandler)),
+		collyrobots.OnDenied(func(_ *colly.Request, err error) { note(err) })}, options...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.robots = robots
+	c.OnError(func(_ *colly.Response, err error) { note(err) })
+	c.OnResponse(func(*colly.Response) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.pages++
+	})
+	t.Cleanup(func() {
+		robots.Close()
+		transport.CloseIdleConnections()
+	})
+	return c
+}
+
+func (c *spider) wants(t *testing.T, pages int) {
+	t.Helper()
+	c.Wait()
+	if c.pages != pages || len(c.errs) > 0 {
+		t.Errorf("%d pages instead of %d, errors %v", c.pages, pages, c.errs)
+	}
+}
+
+// TestJobsOfOneProcess: jobs that share a Store, with a plugin each, keep one pace, and the end of one is
+// nothing to the others.
+func TestJobsOfOneProcess(t *testing.T) {
+	t.Parallel()
+	s, web := newServer(t), newSite(t)
+	shared := open(t, s.client(t))
+	jobs := make([]*spider, 3)
+	for n := range jobs {
+		jobs[n] = newSpider(t, web, shared)
+		jobs[n].SetRequestTimeout(time.Second) // which the waits are no part of
+		if err := jobs[n].Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 1}); err != nil {
+			t.Fatal(err)
+		}
+		for page := range 2 {
+			if err := jobs[n].Visit(fmt.Sprintf("http://host0/slow?%d-%d", n, page)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	web.await(t, 2)
+	if err := jobs[0].robots.Close(); err != nil { // some of its pages wait
+		t.Error(err)
+	}
+	jobs[0].Wait()
+	if jobs[0].pages == 2 {
+		t.Error("the job was done before it was ended")
+	}
+	jobs[1].wants(t, 2)
+	jobs[2].wants(t, 2)
+	files := 0
+	for _, v := range web.visits("host0") {
+		if v.path == "/robots.txt" {
+			files++
+		}
+	}
+	if files != 1 {
+		t.Errorf("robots.txt was fetched %d times", files)
+	}
+	t.Logf("smallest gap %v", web.gap(t, time.Second))
+}
+
+// TestManyHostsWithoutADelay: no host waits for another, and no page for one that has been sent.
+func TestManyHostsWithoutADelay(t *testing.T) {
+	t.Parallel()
+	s, web := newServer(t), newSite(t)
+	web.robots = "User-agent: *\n"
+	shared := open(t, s.client(t))
+	time.Sleep(settled)
+	c := newSpider(t, web, shared)
+	began := time.Now()
+	for host := range 100 {
+		for page := range 3 {
+			_ = c.Visit(fmt.Sprintf("http://host%d/slow?%d", host, page))
+		}
+	}
+	c.wants(t, 300)
+	took := time.Since(began)
+	t.Logf("300 pages of 300 ms of 100 hosts took %v", took)
+	if took > 4*time.Second {
+		t.Error("they have waited for each other")
+	}
+}
+
+// TestRetryAfterOutlivesItsProcess: what a host has asked of a process that is gone, the next one keeps.
+func TestRetryAfterOutlivesItsProcess(t *testing.T) {
+	t.Parallel()
+	s, web := newServer(t), newSite(t)
+	web.robots, web.after = "User-agent: *\n", "3600"
+	first := newSpider(t, web, open(t, s.client(t)))
+	if err := first.Visit("http://host0/1"); err != nil {
+		t.Fatal(err)
+	}
+	first.Wait()
+	web.setBusy()
+	_ = first.Visit("http://host0/2")
+	first.Wait()
+	if err := first.robots.Close(); err != nil {
+		t.Error(err)
+	}
+	before := len(web.visits("host0"))
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	second := newSpider(t, web, open(t, s.client(t)))
+	second.Context = ctx
+	if err := second.Visit("http://host0/3"); err != nil {
+		t.Fatal(err)
+	}
+	second.Wait()
+	if after := len(web.visits("host0")); after != before || before != 3 {
+		t.Errorf("%d visits, then %d", before, after)
+	}
+	key := only(t, s.client(t), "*:pace:host0")
+	if ttl := s.client(t).PTTL(context.Background(), key).Val(); ttl < time.Hour {
+		t.Errorf("it is remembered for %v", ttl)
+	}
+}

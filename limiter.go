@@ -135,20 +135,20 @@ func (l *limiter) sayWhy(now time.Time, host *pace.Host, pol *policy.Policy) {
 		return
 	}
 	s := host.Stats(now)
-	why, first, option := "Crawl-delay", false, "MaxDelay"
-	switch {
-	case s.NotBefore.Equal(s.NextStart):
-		why, first, option = "Retry-After", host.First(toldRetryAfter), "MaxBackOff"
-	case s.BackOff == s.Delay:
-		why, first, option = "status 429 or 503", host.First(toldBackOff), "MaxBackOff"
-	case host.Rules().MinDelay == s.Delay:
-		why, first, option = "MinDelay", l.report.first("MinDelay"), "MinDelay" // it is the user's own, for all hosts
+	why, first, option := "Crawl-delay", false, slog.String("option", "MaxDelay")
+	switch s.Cause {
+	case pace.RetryAfter:
+		why, first, option = "Retry-After", host.First(toldRetryAfter), slog.Attr{} // no option shortens it
+	case pace.BackOff:
+		why, first, option = "status 429 or 503", host.First(toldBackOff), slog.String("option", "MaxBackOff")
+	case pace.MinDelay:
+		why, first, option = "MinDelay", l.report.first("MinDelay"), slog.String("option", "MinDelay") // it is the user's own, for all hosts
 	default:
 		first = host.First(toldCrawlDelay)
 	}
 	if first {
 		l.report.log.Info("pages wait long for their host because of "+why, "host", s.Host, "robots", pol.RobotsURL(),
-			"count", s.Waiting+1, "delay", s.Delay, "until", s.NextStart, "option", option)
+			"count", s.Waiting+1, "delay", s.Delay, "until", s.NextStart, option)
 	}
 }
 

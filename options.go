@@ -237,8 +237,9 @@ func MaxDelay(d time.Duration, over Over) Option {
 		faultIf(over != Clamp && over != Skip, "MaxDelay", "Over(%d) is neither Clamp nor Skip", int(over)))
 }
 
-// MaxBackOff bounds the delay that answers with status 429 and 503 may bring, Retry-After apart.
-// Zero: they bring none, not even a slower pace after a Retry-After. Without it, five minutes.
+// MaxBackOff bounds the delay that answers with status 429 and 503 may bring. It does not shorten a
+// Retry-After. Zero: they bring none, not even a slower pace after a Retry-After has passed. Without
+// it, five minutes.
 func MaxBackOff(d time.Duration) Option {
 	most := d
 	if most == 0 {

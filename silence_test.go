@@ -413,6 +413,35 @@ func TestLaterDenialsAreForTheDebugger(t *testing.T) {
 	}
 }
 
+// No option shortens a Retry-After, so the log names none: here it comes late, with an answer to a
+// request that was under way when the host first complained.
+func TestAWaitForRetryAfterNamesNoOption(t *testing.T) {
+	site := robotstest.Pages(3, noDenys)
+	site["/0"] = 429
+	site["/1"] = func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(time.Second)
+		w.Header().Set("Retry-After", "60")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
+	inBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
+		var lines strings.Builder
+		c := start(t, web, async, collyrobots.MaxBackOff(10*time.Second), logsTo(&lines, slog.LevelInfo))
+		c.Visit("http://a.test/1")
+		c.Visit("http://a.test/0")
+		time.Sleep(2 * time.Second)
+		c.Visit("http://a.test/2")
+		c.Wait()
+		want := `level=INFO msg="pages wait long for their host because of Retry-After" host=a.test robots=http://a.test/robots.txt ` +
+			"count=1 delay=1s until=2000-01-01T00:01:01.000Z\n"
+		if log := lines.String(); !strings.HasSuffix(log, want) || strings.Count(log, "\n") != 2 {
+			t.Errorf("the log says\n%swant as its second line\n%s", log, want)
+		}
+		if at := web.Log("a.test"); at[len(at)-1].Elapsed < 61*time.Second {
+			t.Errorf("MaxBackOff has shortened a Retry-After:\n%s", at.Schedule())
+		}
+	})
+}
+
 // A host that makes pages wait for long says so once, with the reason and what can be done; Stats
 // has who waits and until when.
 func TestALongWaitIsSaid(t *testing.T) {

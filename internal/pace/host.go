@@ -17,8 +17,8 @@ type Rules struct {
 	FromEnd     bool          // the delay counts from the end of a response; one request at once
 	Free        bool          // a dry run: everything may start at once, and is counted
 
-	// MaxBackOff is the longest delay that 429 and 503 cause, Retry-After apart. Zero: five minutes;
-	// less: none, not even after a Retry-After.
+	// MaxBackOff is the longest delay that 429 and 503 cause. It does not shorten a Retry-After.
+	// Zero: five minutes; less: none, not even after a Retry-After has passed.
 	MaxBackOff time.Duration
 }
 

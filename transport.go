@@ -65,6 +65,14 @@ func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, er
 	return q, nil
 }
 
+// Stray implements backend.Governor. Colly's built-in check asks for robots.txt in nobody's name.
+func (t *transport) Stray(req *http.Request) {
+	if !hasRobots(req.URL) || req.URL.Path == "/robots.txt" {
+		return
+	}
+	t.report.warn("a request that the plugin does not govern was sent: its collector was cloned before Attach and shares its client; attach it as well, or give it a client of its own", "url", req.URL.Redacted())
+}
+
 // trace says what q is for those who hear of it, as it is about to go on the wire.
 func (t *transport) trace(q *request, req *http.Request) {
 	q.trace.events, q.trace.url, q.trace.what = &t.report.events, q.url, ForPage

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"regexp"
 	"strings"
@@ -383,6 +384,40 @@ func TestARobotsTxtSentTwiceIsPacedTwice(t *testing.T) {
 			t.Errorf("%d pages of 3, robots.txt asked for %d times:\n%s", len(c.pages), asked, log.Schedule())
 		}
 	})
+}
+
+// A clone from before WithRobots carries no mark and is nobody's: what it sends is let through, and
+// said once to each plugin whose collectors share its client.
+func TestACloneFromBeforeIsSaid(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nDisallow: /")})
+	c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+	c.WithTransport(web.Transport())
+	early, other := c.Clone(), c.Clone()
+	var lines, others strings.Builder
+	robots, err := collyrobots.WithRobots(c, logsTo(&lines, slog.LevelWarn))
+	must(t, err)
+	defer robots.Close()
+	second, err := collyrobots.WithRobots(other, logsTo(&others, slog.LevelWarn))
+	must(t, err)
+	defer second.Close()
+	c.Visit("http://a.test/0")
+	if lines.Len() != 0 {
+		t.Errorf("before the clone has sent anything the log says %s", lines.String())
+	}
+	for i := range 3 {
+		must(t, early.Visit(fmt.Sprint("http://a.test/", i+1)))
+	}
+	want := "level=WARN msg=\"collyrobots: a request that the plugin does not govern was sent: its collector was cloned before Attach " +
+		"and shares its client; attach it as well, or give it a client of its own\" url=http://a.test/1\n"
+	if lines.String() != want || others.String() != want {
+		t.Errorf("the logs say\n%s%swant\n%s", lines.String(), others.String(), want)
+	}
+	must(t, robots.Attach(early))
+	early.Visit("http://a.test/")
+	if denied := robots.Stats().Totals.Denied; denied != 2 {
+		t.Errorf("attached: %d denied, want 2", denied)
+	}
+	wantSortedURIs(t, web, "a.test", "/1 /2 /3 /robots.txt")
 }
 
 // Colly's own Clone has no callbacks of the plugin, but shares its parent's client: robots.txt

@@ -41,11 +41,14 @@ func redirecting(t *testing.T) *httptest.Server {
 type watcher struct {
 	hop                                 func(hop *http.Request) error
 	guard                               func(hop string, addr net.Addr) error
-	peers                               atomic.Int32
+	blind                               bool // it knows no request but those with its mark
+	peers, strays                       atomic.Int32
 	asked, sent, answers, ended, resent atomic.Int32
 }
 
-func (w *watcher) Knows(*url.URL) bool { return true }
+func (w *watcher) Knows(u *url.URL) bool { return !w.blind }
+
+func (w *watcher) Stray(*http.Request) { w.strays.Add(1) }
 
 func (w *watcher) Before(_ *backend.Seam, req *http.Request) (backend.Trip, error) {
 	w.asked.Add(1)
@@ -102,6 +105,31 @@ func governed(t *testing.T, c *colly.Collector, w *watcher) *colly.Collector {
 }
 
 func agree(*http.Request) error { return nil }
+
+// What a collector without a governor sends through a seam is let through, and each governor of the
+// seam is told of it once.
+func TestStraysAreTold(t *testing.T) {
+	server := redirecting(t)
+	c := colly.NewCollector(colly.AllowURLRevisit())
+	early, second := c.Clone(), c.Clone()
+	w, other := &watcher{hop: agree, blind: true}, &watcher{hop: agree, blind: true}
+	governed(t, c, w)
+	governed(t, second, other)
+	for i, visit := range []struct {
+		by     *colly.Collector
+		strays int32
+	}{{c, 0}, {second, 0}, {early, 1}, {c, 1}, {early, 2}} {
+		if err := visit.by.Visit(server.URL + "/end"); err != nil {
+			t.Fatal(err)
+		}
+		if w.strays.Load() != visit.strays || other.strays.Load() != visit.strays {
+			t.Errorf("visit %d: %d and %d strays were told, want %d", i, w.strays.Load(), other.strays.Load(), visit.strays)
+		}
+	}
+	if w.asked.Load() != 2 || other.asked.Load() != 1 {
+		t.Errorf("asked about %d and %d requests, want 2 and 1", w.asked.Load(), other.asked.Load())
+	}
+}
 
 func TestOpenRefusesWhatIsNoCollector(t *testing.T) {
 	for name, c := range map[string]*colly.Collector{"nil": nil, "zero": {}} {

@@ -272,6 +272,18 @@ func (s *Seam) governor(req *http.Request) Governor {
 	return nil
 }
 
+// stray tells all who govern collectors of this seam of a request that is none of theirs.
+func (s *Seam) stray(req *http.Request) {
+	s.mu.Lock()
+	owners := slices.Clone(s.owners)
+	s.mu.Unlock()
+	for i, o := range owners {
+		if !slices.ContainsFunc(owners[:i], func(before owner) bool { return before.governor == o.governor }) {
+			o.governor.Stray(req)
+		}
+	}
+}
+
 // Collectors returns the collectors of this seam that have a governor.
 func (s *Seam) Collectors() (all []*colly.Collector) {
 	s.mu.Lock()

@@ -20,6 +20,9 @@ type Governor interface {
 	// the exchange, and reaches Colly's OnError and Visit inside a *url.Error; else the Trip is
 	// told what becomes of it. A nil Trip is nobody's.
 	Before(s *Seam, req *http.Request) (Trip, error)
+	// Stray is told of a request that is nobody's, by a collector which shares its backend with
+	// one of the governor's. It is on its way and must not be changed.
+	Stray(req *http.Request)
 }
 
 // A Trip is told of one exchange on the wire, in the order of its methods.
@@ -112,6 +115,9 @@ func (s *Seam) RoundTrip(req *http.Request) (*http.Response, error) {
 			}
 			return nil, err
 		}
+	}
+	if g == nil {
+		s.stray(req)
 	}
 	if trip == nil {
 		s.Keep()

@@ -13,6 +13,7 @@ import (
 // reads back as it was written.
 type Stats struct {
 	Started time.Time `json:"started,omitzero"` // when New made the plugin
+	Closed  bool      `json:"closed,omitempty"` // Close was called: all requests are denied with ErrClosed
 
 	// Totals is the sum of Hosts and Forgotten: its counts, Waiting and Waited.
 	Totals HostStats `json:"totals"`
@@ -80,7 +81,7 @@ func (p *Plugin) Stats() Stats {
 	}
 	forgotten := hostStats(p.limiter.hosts.Forgotten())
 	s := Stats{
-		Started: p.started, Forgotten: forgotten, Totals: forgotten,
+		Started: p.started, Closed: p.closed.Load(), Forgotten: forgotten, Totals: forgotten,
 		Decisions: p.decided.counts(), Policies: p.policies.statistics(),
 		Sitemaps: p.sitemaps.statistics(), NotFed: p.sitemaps.examples(),
 	}

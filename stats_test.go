@@ -36,6 +36,10 @@ func TestStatsAreTheAccessLog(t *testing.T) {
 		if !s.Started.Equal(start) || s.Totals.Requests != len(web.Log("")) || s.Totals.Pages != 6+6 || s.Totals.Denied != 2 || s.Totals.Waiting != 0 {
 			t.Errorf("%+v", s)
 		}
+		must(t, c.robots.Close())
+		if s.Closed || !c.robots.Stats().Closed {
+			t.Errorf("closed before Close: %t, after it: %t", s.Closed, c.robots.Stats().Closed)
+		}
 		if want := (map[collyrobots.Reason]int{collyrobots.ReasonRule: 1 + 6, collyrobots.ReasonUnreachable: 1, collyrobots.ReasonNoRule: 7}); !reflect.DeepEqual(s.Decisions, want) {
 			t.Errorf("decisions %v, want %v", s.Decisions, want)
 		}

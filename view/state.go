@@ -14,6 +14,7 @@ import (
 type state struct {
 	Time    time.Time `json:"time"`
 	Started time.Time `json:"started,omitzero"`
+	Closed  bool      `json:"closed,omitempty"` // the plugin is
 
 	Totals       collyrobots.HostStats                           `json:"totals"`
 	Rate         float64                                         `json:"rate"` // requests a second, over the last ten
@@ -76,7 +77,7 @@ const maxListed = 60
 func (h *handler) stateFor(q question, c *cursor) *state {
 	s := h.sampler.read(h.plugin)
 	st := &state{
-		Time: time.Now(), Started: s.stats.Started, Totals: s.stats.Totals, GapOverDelay: s.stats.GapOverDelay,
+		Time: time.Now(), Started: s.stats.Started, Closed: s.stats.Closed, Totals: s.stats.Totals, GapOverDelay: s.stats.GapOverDelay,
 		Decisions: s.stats.Decisions, Policies: s.stats.Policies, Left: s.left, Known: len(s.stats.Hosts), Busy: s.busy,
 	}
 	rows, matching := q.pick(s.stats.Hosts, s.at)

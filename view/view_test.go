@@ -52,6 +52,7 @@ func ask(h http.Handler, method, target string, headers ...string) *httptest.Res
 
 // stateOf asks for the state.
 func stateOf(t *testing.T, h http.Handler, parameters string) (st struct {
+	Closed   bool
 	Totals   collyrobots.HostStats
 	Left     *struct{ Duration, Host string }
 	Known    int
@@ -170,11 +171,18 @@ func TestClosedPlugin(t *testing.T) {
 	c, p, h := newCrawl(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nDisallow: /2\n")})
 	c.Visit("http://a.test/1")
 	c.Visit("http://a.test/2")
+	before := Handler(p) // h would go on showing for a moment what it has read
+	if st, w := stateOf(t, before, ""), get(before, "/"); st.Closed || strings.Contains(w.Body.String(), "is closed") {
+		t.Errorf("closed before Close: %+v, %s", st, w.Body)
+	}
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if st := stateOf(t, h, ""); st.Totals.Pages != 1 || len(st.Denials) != 1 || st.Left != nil {
+	if st := stateOf(t, h, ""); !st.Closed || st.Totals.Pages != 1 || len(st.Denials) != 1 || st.Left != nil {
 		t.Errorf("%+v", st)
+	}
+	if w := get(h, "/"); !strings.Contains(w.Body.String(), "The plugin is closed: nothing is sent any more.") {
+		t.Errorf("the page does not say that the plugin is closed: %s", w.Body)
 	}
 	if _, err := p.Check(context.Background(), "http://a.test/2"); !errors.Is(err, collyrobots.ErrClosed) {
 		t.Error(err)

@@ -39,7 +39,7 @@ function alive() {
   const live = byId("live"), ok = received && performance.now() - received < 5000 && stream.readyState === EventSource.OPEN;
   live.classList.toggle("off", !ok);
   const waiting = last?.totals.waiting > 0 || last?.rate > 0;
-  set(live, !last ? "connecting" : !ok && performance.now() - received > 3000 ? "no connection: this is what was known last" : waiting ? "running" : "nothing waits");
+  set(live, !last ? "connecting" : !ok && performance.now() - received > 3000 ? "no connection: this is what was known last" : last.closed ? "closed: nothing is sent any more" : waiting ? "running" : "nothing waits");
   clearTimeout(silence);
   silence = setTimeout(alive, 3500);
 }

@@ -448,3 +448,33 @@ func TestEveryRequestTakesOneStart(t *testing.T) {
 		})
 	}
 }
+
+// What an OnRequestHeaders callback aborts has taken a turn and was never sent: it is no request of
+// Stats, and none that listeners hear of. One whose callback takes so long that its turn lapses
+// counts once.
+func TestWhatIsNotSentDoesNotCount(t *testing.T) {
+	for name, robots := range map[string]string{"without a delay": noDenys, "with a delay": "User-agent: *\nCrawl-delay: 2"} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, robots)}, func(t *testing.T, web *robotstest.Web) {
+				started := hear(collyrobots.EventStarted)
+				c := start(t, web, async, started.on())
+				c.OnRequestHeaders(func(r *colly.Request) {
+					switch r.URL.Path[1] % 3 {
+					case 0:
+						r.Abort()
+					case 1:
+						time.Sleep(3 * time.Second)
+					}
+				})
+				for i := range 9 {
+					c.Visit(fmt.Sprint("http://a.test/", i))
+				}
+				c.Wait()
+				s, log := c.robots.Stats(), web.Log("a.test")
+				if n := len(started.wait()); len(log) != 7 || s.Totals.Requests != len(log) || n != len(log) {
+					t.Errorf("%d requests in Stats, %d that were told, %d in the log:\n%s", s.Totals.Requests, n, len(log), log.Schedule())
+				}
+			})
+		})
+	}
+}

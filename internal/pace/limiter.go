@@ -208,10 +208,19 @@ func (l *limiter) full(now instant, delay time.Duration) (wait time.Duration, fu
 
 // lapse takes t, which has lapsed, out of what is in flight.
 func (l *limiter) lapse(t *Ticket) {
-	l.inFlight.remove(t)
 	if t.state == onWire && l.rules.FromEnd {
 		l.last = max(l.last, t.lease) // as if it had ended then
 	}
+	l.remove(t)
+}
+
+// remove takes t, which has started, out of what is in flight. If the transport never had it, there
+// was no request.
+func (l *limiter) remove(t *Ticket) {
+	if t.state == started {
+		l.requests--
+	}
+	l.inFlight.remove(t)
 	t.state = idle
 }
 
@@ -320,8 +329,7 @@ func (l *limiter) accepted(now func() instant, t *Ticket) bool {
 // end takes t, which has started, off the wire.
 func (l *limiter) end(now func() instant, t *Ticket) {
 	l.accepted(now, t)
-	l.inFlight.remove(t)
-	t.state = idle
+	l.remove(t)
 	if l.rules.FromEnd {
 		l.last = max(l.last, now())
 	}

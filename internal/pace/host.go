@@ -460,6 +460,11 @@ func (h *Host) forget(now instant) bool {
 	}
 	defer h.mu.Unlock()
 	h.gone = h.idle(now) && (h.paced == nil || h.deserted(now))
+	if h.gone {
+		for t := range h.inFlight.all {
+			h.lapse(t) // if it still comes to the transport, it has to start anew, with who comes after h
+		}
+	}
 	return h.gone
 }
 

@@ -3,6 +3,7 @@ package pace
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -211,6 +212,35 @@ func TestWhoIsForgotten(t *testing.T) {
 }
 
 // A caller may keep a host for longer than the registry does: there is still one pace.
+func TestWhatAForgottenHostLetStartStartsAnew(t *testing.T) {
+	for name, rules := range map[string]Rules{"without a delay": {}, "with a delay": {MinDelay: time.Second}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				hosts := New(func(string) *Rules { return &rules })
+				old := hosts.At(time.Now(), "a.test")
+				var late Ticket
+				old.Start(t.Context(), &late, false)
+				time.Sleep(time.Hour) // its callbacks take their time
+				s := &hosts.shards[maphash.String(hosts.seed, "a.test")%uint64(len(hosts.shards))]
+				s.mu.Lock()
+				s.look(hosts.now())
+				s.mu.Unlock()
+				if n := hosts.Forgotten().Requests; !old.gone || n != 0 {
+					t.Fatalf("forgotten: %t, with %d requests; want 0, none was sent", old.gone, n)
+				}
+				if late.OnWire() {
+					t.Error("it is on the wire with a host that nobody asks any more")
+				}
+				old.Start(t.Context(), &late, false)
+				if next := hosts.At(time.Now(), "a.test"); !late.OnWire() || next == old || next.Stats(time.Now()).Requests != 1 {
+					t.Errorf("%+v", next.Stats(time.Now()))
+				}
+				late.End()
+			})
+		})
+	}
+}
+
 func TestAForgottenHostStandsForItsSuccessor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hosts := New(func(string) *Rules { return &Rules{MinDelay: time.Second} })

@@ -79,9 +79,11 @@ const importRules = `
 	benchmarks/scale:  . ./internal/pace
 
 	# and programs use what everybody can use, and what they share.
+	examples/internal/demo:
 	examples/internal/robotsfile: ./dialect
 	examples/internal/term: ./internal/redact golang.org/x/term golang.org/x/text/width
 	examples/*:        . ./dialect ./sitemap ./store ./examples/internal/term ./examples/internal/robotsfile github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue
+	examples/crawl:    ./examples/internal/demo
 	examples/picture:  ./robotstest
 `
 

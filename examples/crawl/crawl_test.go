@@ -16,24 +16,25 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/examples/internal/demo"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // demoJob is what the program does without arguments.
-func demoJob(t *testing.T, args ...string) (job, *demo) {
+func demoJob(t *testing.T, args ...string) (job, *demo.Server) {
 	t.Helper()
 	j, err := parse(args, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := newDemo()
+	d, err := demo.Start()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(d.close)
-	j.urls, j.transport = d.starts(), d.transport()
+	t.Cleanup(d.Close)
+	j.urls, j.transport = demo.Starts(), d.Transport()
 	return j, d
 }
 
@@ -53,11 +54,11 @@ func TestDemo(t *testing.T) {
 	t.Log(out.String())
 
 	rows := parseTable(t, out.String())
-	if len(rows) != len(demoSites) {
-		t.Errorf("the table has %d hosts, want %d", len(rows), len(demoSites))
+	if len(rows) != len(demo.Sites) {
+		t.Errorf("the table has %d hosts, want %d", len(rows), len(demo.Sites))
 	}
 	for host, row := range rows {
-		log := d.of(host)
+		log := d.Log(host)
 		if pages := countPages(log); row.pages != pages {
 			t.Errorf("%s: the table says %d pages, the log %d", host, row.pages, pages)
 		}
@@ -78,7 +79,7 @@ func TestDemo(t *testing.T) {
 	}
 	for _, line := range denied {
 		url, _, _ := strings.Cut(line, " ")
-		if d.asked(url) {
+		if asked(d, url) {
 			t.Errorf("%s is denied and was asked for", url)
 		}
 	}
@@ -113,10 +114,10 @@ func TestDemoUnderCocCoc(t *testing.T) {
 	if err != nil || !r.worked() {
 		t.Fatal(err, r.failures)
 	}
-	for host, site := range demoSites {
+	for host, site := range demo.Sites {
 		for path := range site {
 			closed := slices.ContainsFunc(demoDenied()[1:], func(line string) bool { return strings.HasPrefix(line, "http://"+host+path+" ") })
-			if asked := d.asked("http://" + host + path); asked == closed {
+			if asked := asked(d, "http://"+host+path); asked == closed {
 				t.Errorf("http://%s%s: closed %v, asked for %v", host, path, closed, asked)
 			}
 		}
@@ -130,7 +131,7 @@ func TestWithoutSitemaps(t *testing.T) {
 	if _, err := crawl(t.Context(), j, newProgress(io.Discard)); err != nil {
 		t.Fatal(err)
 	}
-	if log := d.of("maps.test"); len(log) != 2 || log[0].path != "/robots.txt" || log[1].path != "/" {
+	if log := d.Log("maps.test"); len(log) != 2 || log[0].Path != "/robots.txt" || log[1].Path != "/" {
 		t.Errorf("log: %v", log)
 	}
 }
@@ -145,7 +146,7 @@ func TestInterrupted(t *testing.T) {
 		if r.URL.Path != "/" && r.URL.Path != "/robots.txt" {
 			cancel()
 		}
-		return d.transport().RoundTrip(r)
+		return d.Transport().RoundTrip(r)
 	})
 	r, err := crawl(ctx, j, newProgress(io.Discard))
 	if err != nil {
@@ -335,30 +336,16 @@ func countPrefix(lines []string, prefix string) (n int) {
 	return n
 }
 
-// of returns the log of one host.
-func (d *demo) of(host string) []access {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var log []access
-	for _, a := range d.log {
-		if a.host == host {
-			log = append(log, a)
-		}
-	}
-	return log
-}
-
-// asked tells whether a URL is in the log.
-func (d *demo) asked(url string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.ContainsFunc(d.log, func(a access) bool { return "http://"+a.host+a.path == url })
+// asked reports whether a URL is in the log.
+func asked(d *demo.Server, url string) bool {
+	host, _, _ := strings.Cut(strings.TrimPrefix(url, "http://"), "/")
+	return slices.ContainsFunc(d.Log(host), func(a demo.Access) bool { return "http://"+a.Host+a.Path == url })
 }
 
 // countPages counts the answers that are pages: not redirects, and not the files that the plugin reads for itself.
-func countPages(log []access) (n int) {
+func countPages(log []demo.Access) (n int) {
 	for _, a := range log {
-		if a.status == http.StatusOK && a.path != "/robots.txt" && !strings.Contains(a.path, ".xml") {
+		if a.Status == http.StatusOK && a.Path != "/robots.txt" && !strings.Contains(a.Path, ".xml") {
 			n++
 		}
 	}
@@ -366,9 +353,9 @@ func countPages(log []access) (n int) {
 }
 
 // smallestGap returns the smallest time between two accesses, zero if there are none.
-func smallestGap(log []access) (smallest time.Duration) {
+func smallestGap(log []demo.Access) (smallest time.Duration) {
 	for i := 1; i < len(log); i++ {
-		if gap := log[i].at.Sub(log[i-1].at); smallest == 0 || gap < smallest {
+		if gap := log[i].At.Sub(log[i-1].At); smallest == 0 || gap < smallest {
 			smallest = gap
 		}
 	}

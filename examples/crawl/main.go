@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/examples/internal/demo"
 )
 
 func main() {
@@ -59,13 +60,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	if len(j.urls) == 0 {
-		demo, err := newDemo()
+		sites, err := demo.Start()
 		if err != nil {
 			fmt.Fprintln(stderr, "crawl: the demo sites:", err)
 			return 1
 		}
-		defer demo.close()
-		j.urls, j.transport = demo.starts(), demo.transport()
+		defer sites.Close()
+		j.urls, j.transport = demo.Starts(), sites.Transport()
 		fmt.Fprintf(stderr, "No URLs given: crawling %d demo sites on this machine.\n", len(j.urls))
 	}
 	r, err := crawl(ctx, j, newProgress(stderr))

@@ -1,4 +1,6 @@
-package main
+// Package demo is a few web sites on the loopback interface, with an access log, for programs that
+// are to show what they do without asking anybody out in the world.
+package demo
 
 import (
 	"bytes"
@@ -14,8 +16,8 @@ import (
 	"time"
 )
 
-// demoSites are the hosts of the demo. Names under .test never exist in the world (RFC 6761, section 6.2).
-var demoSites = map[string]demoSite{
+// Sites are the hosts of the demo. Names under .test never exist in the world (RFC 6761, section 6.2).
+var Sites = map[string]Site{
 	// Asks for a second between two requests.
 	"slow.test": {
 		"/robots.txt": text("User-agent: *\nCrawl-delay: 1\nDisallow: /admin\n"),
@@ -55,7 +57,7 @@ var demoSites = map[string]demoSite{
 	},
 	// Cannot say what it allows.
 	"down.test": {
-		"/robots.txt": answer{status: http.StatusServiceUnavailable, body: []byte("try later")},
+		"/robots.txt": Answer{Status: http.StatusServiceUnavailable, Body: []byte("try later")},
 		"/":           links("/1"),
 		"/1":          links(),
 	},
@@ -77,27 +79,28 @@ var demoSites = map[string]demoSite{
 	},
 }
 
-// A demoSite is the answers of a host, by path and query.
-type demoSite map[string]answer
+// A Site is the answers of a host, by path and query.
+type Site map[string]Answer
 
-type answer struct {
-	status   int // 0: 200
-	kind     string
-	location string
-	body     []byte
+// An Answer is what a site says to a request.
+type Answer struct {
+	Status   int // 0: 200
+	Kind     string
+	Location string
+	Body     []byte
 }
 
-func text(body string) answer { return answer{kind: "text/plain", body: []byte(body)} }
+func text(body string) Answer { return Answer{Kind: "text/plain", Body: []byte(body)} }
 
-func redirect(to string) answer { return answer{status: http.StatusFound, location: to} }
+func redirect(to string) Answer { return Answer{Status: http.StatusFound, Location: to} }
 
-func links(paths ...string) answer {
+func links(paths ...string) Answer {
 	var b strings.Builder
 	b.WriteString("<!DOCTYPE html><title>A page of the demo</title>\n")
 	for _, p := range paths {
 		fmt.Fprintf(&b, "<p><a href=%q>%s</a></p>\n", html.EscapeString(p), html.EscapeString(p))
 	}
-	return answer{kind: "text/html; charset=utf-8", body: []byte(b.String())}
+	return Answer{Kind: "text/html; charset=utf-8", Body: []byte(b.String())}
 }
 
 func sitemapOf(paths ...string) string {
@@ -110,84 +113,104 @@ func sitemapOf(paths ...string) string {
 	return b.String()
 }
 
-func compressed(body string) answer {
+func compressed(body string) Answer {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	z.Write([]byte(body))
 	z.Close()
-	return answer{kind: "application/gzip", body: b.Bytes()}
+	return Answer{Kind: "application/gzip", Body: b.Bytes()}
 }
 
-// A demo serves the demo sites on one port of the loopback interface, and keeps an access log.
-type demo struct {
+// A Server serves the sites on one port of the loopback interface, and keeps an access log.
+type Server struct {
 	listener net.Listener
 	server   *http.Server
 	client   *http.Transport
 
 	mu  sync.Mutex
-	log []access
+	log []Access
 }
 
-// An access is a line of the log.
-type access struct {
-	at     time.Time
-	host   string
-	path   string // and query
-	status int
+// An Access is a line of the log.
+type Access struct {
+	At     time.Time
+	Host   string
+	Path   string // and query
+	Status int
 }
 
-func newDemo() (*demo, error) {
+// Start starts a server, which runs until Close.
+func Start() (*Server, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	d := &demo{listener: listener}
-	d.server = &http.Server{Handler: d, ReadHeaderTimeout: 10 * time.Second}
-	d.client = &http.Transport{DialContext: d.dial}
-	go d.server.Serve(listener) // ends with close
-	return d, nil
+	s := &Server{listener: listener, client: Transport(listener.Addr().String())}
+	s.server = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
+	go s.server.Serve(listener) // ends with Close
+	return s, nil
 }
 
-func (d *demo) close() {
-	d.client.CloseIdleConnections()
-	d.server.Close()
+// Close ends the server and what Transport has connected.
+func (s *Server) Close() {
+	s.client.CloseIdleConnections()
+	s.server.Close()
 }
 
-// starts returns the start page of each site.
-func (d *demo) starts() []string {
+// Starts returns the start page of each site.
+func Starts() []string {
 	var urls []string
-	for host := range demoSites {
+	for host := range Sites {
 		urls = append(urls, "http://"+host+"/")
 	}
 	slices.Sort(urls)
 	return urls
 }
 
-// transport returns a client's transport to which every name is one of the demo's.
-func (d *demo) transport() http.RoundTripper { return d.client }
+// Transport returns a client's transport to which every name is one of the sites.
+func (s *Server) Transport() http.RoundTripper { return s.client }
 
-func (d *demo) dial(ctx context.Context, network, _ string) (net.Conn, error) {
-	return new(net.Dialer).DialContext(ctx, network, d.listener.Addr().String())
+// Addr returns where the sites are, for [Transport] in another process.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// Transport returns a client's transport to which every name is that of a site at addr.
+func Transport(addr string) *http.Transport {
+	return &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, addr)
+	}}
 }
 
-func (d *demo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// Log returns the requests to a host so far, in the order in which they came.
+func (s *Server) Log(host string) (log []Access) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.log {
+		if a.Host == host {
+			log = append(log, a)
+		}
+	}
+	return log
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at := time.Now()
-	a, ok := demoSites[r.Host][r.URL.RequestURI()]
+	a, ok := Sites[r.Host][r.URL.RequestURI()]
 	switch {
 	case !ok:
-		a = answer{status: http.StatusNotFound}
-	case a.status == 0:
-		a.status = http.StatusOK
+		a = Answer{Status: http.StatusNotFound}
+	case a.Status == 0:
+		a.Status = http.StatusOK
 	}
-	d.mu.Lock()
-	d.log = append(d.log, access{at, r.Host, r.URL.RequestURI(), a.status})
-	d.mu.Unlock()
-	if a.location != "" {
-		w.Header().Set("Location", a.location)
+	s.mu.Lock()
+	s.log = append(s.log, Access{at, r.Host, r.URL.RequestURI(), a.Status})
+	s.mu.Unlock()
+	if a.Location != "" {
+		w.Header().Set("Location", a.Location)
 	}
-	if a.kind != "" {
-		w.Header().Set("Content-Type", a.kind)
+	if a.Kind != "" {
+		w.Header().Set("Content-Type", a.Kind)
 	}
-	w.WriteHeader(a.status)
-	w.Write(a.body)
+	w.WriteHeader(a.Status)
+	w.Write(a.Body)
 }

@@ -127,8 +127,9 @@ type Server struct {
 	server   *http.Server
 	client   *http.Transport
 
-	mu  sync.Mutex
-	log []Access
+	mu    sync.Mutex
+	log   []Access
+	watch func(Access)
 }
 
 // An Access is a line of the log.
@@ -137,6 +138,7 @@ type Access struct {
 	Host   string
 	Path   string // and query
 	Status int
+	Agent  string // the User-Agent header
 }
 
 // Start starts a server, which runs until Close.
@@ -180,6 +182,13 @@ func Transport(addr string) *http.Transport {
 	}}
 }
 
+// Watch calls f for each request from now on, before it is answered, from any number of goroutines.
+func (s *Server) Watch(f func(Access)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watch = f
+}
+
 // Log returns the requests to a host so far, in the order in which they came.
 func (s *Server) Log(host string) (log []Access) {
 	s.mu.Lock()
@@ -202,9 +211,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case a.Status == 0:
 		a.Status = http.StatusOK
 	}
+	access := Access{at, r.Host, r.URL.RequestURI(), a.Status, r.UserAgent()}
 	s.mu.Lock()
-	s.log = append(s.log, Access{at, r.Host, r.URL.RequestURI(), a.Status})
+	s.log = append(s.log, access)
+	watch := s.watch
 	s.mu.Unlock()
+	if watch != nil {
+		watch(access)
+	}
 	if a.Location != "" {
 		w.Header().Set("Location", a.Location)
 	}

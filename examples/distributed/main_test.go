@@ -102,7 +102,7 @@ func TestWrongRedis(t *testing.T) {
 	t.Cleanup(func() { mute.Close() })
 	for _, test := range []struct{ name, address, want string }{
 		{"nobody is there", nobody, nobody + ": dial tcp"},
-		{"a web server", strings.TrimPrefix(web.URL, "http://"), "invalid reply"},
+		{"a web server", strings.TrimPrefix(web.URL, "http://"), "HTTP/1.1 400"},
 		{"a web server's URL", web.URL, "invalid URL scheme"},
 		{"no port", "localhost", "missing port"},
 		{"no answer", mute.Addr().String(), "timeout"},

@@ -34,6 +34,7 @@ type stage struct {
 	mu      sync.Mutex
 	workers []*child // all that there have been; a worker's number is one more than its place
 	victims []*child // those that were killed
+	heirs   int      // workers that were started for these
 	kills   chan death
 	fault   chan error // a worker has ended by itself
 }
@@ -152,8 +153,11 @@ func (st *stage) wait(ctx context.Context) error {
 		case d := <-st.kills:
 			dead = append(dead, d)
 		case <-look.C:
-			if left, err := st.frontier.left(); err != nil || left == 0 {
-				return err
+			switch left, err := st.frontier.left(); {
+			case err != nil:
+				return fmt.Errorf("the queue in Redis: %w", err)
+			case left == 0:
+				return nil
 			}
 			if len(dead) > 0 && time.Since(dead[0].at) >= silent {
 				if err := st.replace(ctx, dead[0]); err != nil {
@@ -171,7 +175,9 @@ func (st *stage) replace(ctx context.Context, d death) error {
 	if err != nil {
 		return err
 	}
-	st.say("%-9s  has been silent for %v: it was at %s, which all may do now; worker %d starts", d.worker.name(), silent, term.Number(n, "task"), len(st.workers)+1)
+	st.heirs++
+	st.say("%-9s  has been silent for %v: what it was at (%s) goes back to the queue, and worker %d starts",
+		d.worker.name(), silent, term.Number(n, "task"), len(st.workers)+1)
 	return st.startWorker()
 }
 

@@ -95,9 +95,9 @@ func TestCommand(t *testing.T) {
 	t.Log(said.String())
 	for _, want := range []string{
 		"is killed with -9\n",
-		"starts\n",
+		"goes back to the queue, and worker 5 starts\n",
 		"\nFetched twice, by the worker that was killed and by another one (",
-		"Every page was fetched, and no host was asked before its delay had passed.\n",
+		"No page is lost, and no host was asked before its delay had passed.\n",
 	} {
 		if strings.Count(said.String(), want) != 1 {
 			t.Errorf("it does not say %q once", want)
@@ -207,7 +207,7 @@ func TestForeignRedis(t *testing.T) {
 	if status := run(t.Context(), []string{"-redis", "redis://" + address + "/3", "-kill=0", "-workers=2"}, &stdout, &stderr); status != 0 {
 		t.Fatal(status, stdout.String(), stderr.String())
 	}
-	if !strings.Contains(stdout.String(), "No worker was killed") {
+	if !strings.Contains(stdout.String(), "No worker was killed.") {
 		t.Error(stdout.String())
 	}
 	client := clientOf(t, "redis://"+address+"/3")

@@ -78,7 +78,9 @@ func startRedis(ctx context.Context, say func(format string, args ...any)) (keep
 		if err = keeper.answers(ctx); err == nil {
 			return keeper, address, nil
 		}
-		keeper.end()
+		if keeper.end(); ctx.Err() != nil {
+			return nil, "", ctx.Err()
+		}
 	}
 	return nil, "", fmt.Errorf("redis-server cannot be used: %w", err)
 }

@@ -18,6 +18,7 @@ import (
 type report struct {
 	hosts  []*hostReport
 	killed []string // workers, by name
+	heirs  int      // workers that were started for these, since they had been at something
 	failed []string // tasks that were given up, and why
 	took   time.Duration
 	whole  bool // the crawl has come to its end
@@ -40,7 +41,7 @@ type hostReport struct {
 func newReport(st *stage, whole bool) *report {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	r := &report{took: time.Since(st.began), whole: whole}
+	r := &report{took: time.Since(st.began), heirs: st.heirs, whole: whole}
 	for _, w := range st.victims {
 		r.killed = append(r.killed, w.name())
 	}
@@ -137,8 +138,8 @@ func (r *report) print(w io.Writer) {
 		term.Column{Head: "twice", Right: true},
 		term.Column{Head: "lost", Right: true},
 		term.Column{Head: "delay", Right: true},
-		term.Column{Head: "smallest gap", Right: true},
-		term.Column{Head: "requests of worker"})
+		term.Column{Head: "least gap", Right: true},
+		term.Column{Head: "by worker"})
 	for _, h := range r.hosts {
 		gap := ""
 		if h.gap > 0 {
@@ -195,18 +196,20 @@ func printList(w io.Writer, list []string) {
 
 // printVerdict says what the table means.
 func (r *report) printVerdict(w io.Writer) {
-	switch {
-	case !r.whole:
+	if !r.whole {
 		fmt.Fprintln(w, "The crawl did not come to its end.")
 		return
-	case len(r.killed) == 0:
-		fmt.Fprintf(w, "No worker was killed in the %s that the crawl took.\n", term.Duration(r.took))
-	default:
-		fmt.Fprintf(w, "Crawled in %s, of which %s is the wait for what a killed worker was at (%s).\n",
-			term.Duration(r.took), silent, strings.Join(r.killed, ", "))
+	}
+	killed := "No worker was killed."
+	if len(r.killed) > 0 {
+		killed = "Killed: " + strings.Join(r.killed, ", ") + "."
+	}
+	fmt.Fprintf(w, "The crawl took %s. %s\n", term.Duration(r.took), killed)
+	if r.heirs > 0 {
+		fmt.Fprintf(w, "What a killed worker was at went to the others after %v; asynq by itself does that after one to two minutes.\n", silent)
 	}
 	if r.good() {
-		fmt.Fprintln(w, "Every page was fetched, and no host was asked before its delay had passed.")
+		fmt.Fprintln(w, "No page is lost, and no host was asked before its delay had passed.")
 	}
 	for _, h := range r.hosts {
 		if h.early() {
@@ -215,11 +218,11 @@ func (r *report) printVerdict(w io.Writer) {
 	}
 }
 
-// shares lists who has sent how many requests: "1: 5, 3: 2".
+// shares lists who has sent how many requests: "1:5 3:2".
 func shares(by map[string]int) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(by)) {
-		parts = append(parts, fmt.Sprintf("%s: %d", strings.TrimPrefix(name, "worker "), by[name]))
+		parts = append(parts, fmt.Sprintf("%s:%d", strings.TrimPrefix(name, "worker "), by[name]))
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(parts, " ")
 }

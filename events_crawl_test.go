@@ -14,6 +14,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/store"
 )
 
 // A small crawl with something of everything, as it happened.
@@ -68,6 +69,28 @@ func TestTheEventsOfACrawl(t *testing.T) {
 `)
 		if s := c.robots.Stats(); s.Totals.Requests != len(web.Log("")) || s.GapOverDelay != 1 {
 			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// A robots.txt that comes from the Store is as old as when it was fetched.
+func TestTheAgeOfAStoredFile(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x\n", "/": ""}}, func(t *testing.T, web *robotstest.Web) {
+		kept := store.Memory()
+		began := time.Now()
+		for run := range 2 {
+			var heard []collyrobots.Event
+			c := start(t, web, nil, collyrobots.Store(kept), collyrobots.OnEvent(func(e collyrobots.Event) {
+				if e.Kind == collyrobots.EventRobots {
+					heard = append(heard, e)
+				}
+			}))
+			c.Visit("http://a.test/")
+			must(t, c.robots.Close())
+			if len(heard) != 1 || heard[0].Stored != (run == 1) || !heard[0].Fetched.Equal(began) || !heard[0].Time.Equal(time.Now()) {
+				t.Errorf("run %d: %+v", run, heard)
+			}
+			time.Sleep(time.Hour)
 		}
 	})
 }

@@ -23,7 +23,7 @@ func TestEventsSurviveJSON(t *testing.T) {
 		{Kind: collyrobots.EventAnswered, Time: at, Host: "a.test", URL: "http://a.test/", For: collyrobots.ForRobots, Status: 200, Octets: 1 << 40, Took: time.Minute, Err: why},
 		{Kind: collyrobots.EventDenied, Time: at, Decision: &collyrobots.Decision{Reason: collyrobots.ReasonRule, Dialect: dialect.Google(), Rule: dialect.Rule{Pattern: "/<x>", Line: 4}, Delay: time.Second}},
 		{Kind: collyrobots.EventWaiting, Time: at, Count: 3, Until: at.Add(time.Hour), Delay: time.Hour, Source: collyrobots.SourceRetryAfter},
-		{Kind: collyrobots.EventRobots, Time: at, Meaning: collyrobots.MeaningSiteDown, Stored: true, Hash: "00ff", Change: &collyrobots.RobotsChange{Authority: "http://a.test", RobotsURL: "http://a.test/robots.txt", Old: state, New: lost}},
+		{Kind: collyrobots.EventRobots, Time: at, Meaning: collyrobots.MeaningSiteDown, Fetched: at, Stored: true, Hash: "00ff", Change: &collyrobots.RobotsChange{Authority: "http://a.test", RobotsURL: "http://a.test/robots.txt", Old: state, New: lost}},
 		{Kind: collyrobots.EventSitemap, Time: at, URL: "http://a.test/s.xml", Count: 50000},
 		{Kind: collyrobots.EventSlowed, Time: at, Status: 429, Until: at, Delay: 1, Source: collyrobots.SourceBackOff},
 		{Kind: collyrobots.EventRecovered, Time: at},

@@ -192,7 +192,7 @@ func (p *policies) learnt(n policy.News) {
 	server, _ := policy.Server(pol.Authority)
 	e := Event{
 		Kind: EventRobots, Time: time.Now(), Host: server, URL: pol.RobotsURL(), Status: pol.Status(), Err: redact.Error(pol.Err()),
-		Meaning: Meaning(pol.Meaning.String()), Stored: n.Stored, Hash: pol.Sum(), Body: n.Body,
+		Meaning: Meaning(pol.Meaning.String()), Fetched: pol.Fetched(), Stored: n.Stored, Hash: pol.Sum(), Body: n.Body,
 	}
 	if n.Differs() {
 		change := changeOf(n.Old, pol)

@@ -42,7 +42,7 @@ func (f *files) put(e collyrobots.Event) {
 	key := clip(e.URL)
 	old, _ := f.recent.get(key)
 	file := &robotsFile{
-		URL: key, Host: clip(e.Host), Time: e.Time, Status: e.Status, Meaning: string(e.Meaning), Hash: strings.Clone(e.Hash),
+		URL: key, Host: clip(e.Host), Time: e.Fetched, Status: e.Status, Meaning: string(e.Meaning), Hash: strings.Clone(e.Hash),
 		body: e.Body,
 	}
 	if e.Err != nil {

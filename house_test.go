@@ -85,6 +85,7 @@ const importRules = `
 	examples/*:        . ./dialect ./sitemap ./store ./examples/internal/term ./examples/internal/robotsfile github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue
 	examples/crawl:    ./examples/internal/demo
 	examples/picture:  ./robotstest
+	examples/crawl/page.go: ./view
 `
 
 const modulePath = "github.com/collyrobots/collyrobots"

@@ -4,25 +4,29 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"strings"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
 )
 
-// crawl does the job. The error says that it could not even begin; what goes wrong later is in the report.
-func crawl(ctx context.Context, j job, p *progress) (*report, error) {
-	s := &spider{report: newReport(), progress: p, sites: make(map[string]bool)}
+// crawl does the job. Without a report it could not even begin; what goes wrong with single pages is in the report.
+func crawl(ctx context.Context, j *job, p *progress) (*report, error) {
+	whole := ctx // until somebody interrupts it
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	s := &spider{
+		report: newReport(), progress: p, sites: make(map[string]bool), ctx: ctx,
+		budget: &budget{max: j.max, end: end, open: make(map[uint32]bool)},
+	}
 	c := collyrobots.NewCollector(
 		colly.Async(),
 		colly.StdlibContext(ctx),
 		colly.MaxDepth(j.depth),
-		colly.MaxRequests(uint32(j.pages)),
 		colly.UserAgent(j.tokens[0]+"/1.0 (+https://github.com/collyrobots/collyrobots)"))
 	if j.transport != nil {
 		c.WithTransport(j.transport)
@@ -30,69 +34,80 @@ func crawl(ctx context.Context, j job, p *progress) (*report, error) {
 	if err := c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: j.parallelism}); err != nil {
 		return nil, err
 	}
-	c.OnRequest(func(*colly.Request) { s.requests.Add(1) })
+	c.OnRequestHeaders(s.onRequestHeaders)
 	robots, err := c.WithRobots(s.options(j)...)
 	if err != nil {
 		return nil, err
 	}
-	s.robots = robots
 	c.OnResponse(s.onResponse)
 	c.OnHTML("a[href]", s.onLink)
 	c.OnError(s.onError)
+	c.OnScraped(func(r *colly.Response) { s.budget.done(r.Request.ID) })
 
-	stop := s.watchSitemaps()
+	if j.listener != nil {
+		defer servePage(j.listener, robots, p)()
+	}
+	p.watch(robots.Stats)
 	for _, u := range j.urls {
 		s.addSite(u)
 		if err := c.Visit(u); err != nil && !isRepetition(err) {
-			s.fail(redacted(u), err, true)
+			s.fail(u, 0, err, true)
 		}
 	}
 	c.Wait()
-	stop()
 	p.close()
-	s.report.finish(robots.Stats(), ctx.Err() != nil)
-	s.report.full = j.pages > 0 && s.requests.Load() >= int64(j.pages)
-	return s.report, robots.Close()
-}
-
-// redacted returns a URL without its password.
-func redacted(rawURL string) string {
-	if u, err := url.Parse(rawURL); err == nil {
-		return u.Redacted()
-	}
-	return rawURL
+	stats := robots.Stats()
+	err = robots.Close() // has told of all robots.txt files then
+	s.report.finish(stats, whole.Err() != nil, s.budget.spent())
+	return s.report, err
 }
 
 // A spider is the callbacks of a crawl, and what they have in common.
 type spider struct {
-	robots   *collyrobots.Plugin
+	ctx      context.Context // of the crawl
 	report   *report
 	progress *progress
-	requests atomic.Int64 // for pages
+	budget   *budget
 
 	mu    sync.Mutex
 	sites map[string]bool // hosts that links are followed on
 }
 
-func (s *spider) options(j job) []collyrobots.Option {
+func (s *spider) options(j *job) []collyrobots.Option {
 	options := []collyrobots.Option{
 		collyrobots.Dialect(j.dialect),
 		collyrobots.ProductToken(j.tokens...),
-		collyrobots.MinDelay(j.minDelay),
+		collyrobots.MinDelay(j.delay),
 		collyrobots.OnDenied(s.onDenied),
+		collyrobots.OnEvent(s.onEvent),
 		collyrobots.Logger(slog.New(slog.NewTextHandler(s.progress, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: plain}))),
 	}
+	if j.maxDelay > 0 {
+		options = append(options, collyrobots.MaxDelay(j.maxDelay, collyrobots.Skip))
+	}
 	if j.sitemaps {
-		options = append(options, collyrobots.FollowSitemaps(collyrobots.Feed{Denied: s.deny}))
+		options = append(options, collyrobots.FollowSitemaps(collyrobots.Feed{Denied: s.deny, Resume: j.resume}))
+	}
+	if j.store != nil {
+		options = append(options, collyrobots.Store(j.store))
 	}
 	return options
+}
+
+// onRequestHeaders lets a page be asked for that the budget has room for. Another one, whose turn it would be, waits here for the
+// crawl to end: aborted before that it would be done with, and -resume would leave it out.
+func (s *spider) onRequestHeaders(r *colly.Request) {
+	if !s.budget.take(r.ID) {
+		<-s.ctx.Done()
+		r.Abort()
+	}
 }
 
 func (s *spider) onResponse(r *colly.Response) {
 	if isStart(r.Request) {
 		s.addSite(r.Request.URL.String()) // example.com may have led to www.example.com
 	}
-	s.progress.page(r.StatusCode, r.Request.URL.Redacted())
+	s.progress.page(r.StatusCode, r.Request.URL.String())
 }
 
 // onLink follows a link that stays on the sites of the job.
@@ -113,53 +128,43 @@ func (s *spider) onDenied(r *colly.Request, err error) {
 			s.report.failStart()
 		}
 	case !errors.Is(err, context.Canceled):
-		s.fail(r.URL.Redacted(), err, isStart(r))
+		s.fail(r.URL.String(), 0, err, isStart(r))
 	}
 }
 
 func (s *spider) onError(r *colly.Response, err error) {
+	defer s.budget.done(r.Request.ID)
 	if errors.Is(err, colly.ErrRobotsTxtBlocked) || errors.Is(err, colly.ErrAbortedBeforeRequest) ||
 		errors.Is(err, collyrobots.ErrHopWait) || errors.Is(err, context.Canceled) {
-		return // onDenied has heard of it, or the crawl was interrupted
+		return // onDenied has heard of it, or the crawl was ended
 	}
-	s.fail(r.Request.URL.Redacted(), err, isStart(r.Request))
+	s.fail(r.Request.URL.String(), r.StatusCode, err, isStart(r.Request))
 }
 
-func (s *spider) fail(rawURL string, err error, start bool) {
-	s.report.fail(rawURL, err)
+// onEvent hears of each robots.txt that is read, in the cache or at its host.
+func (s *spider) onEvent(e collyrobots.Event) {
+	if e.Kind == collyrobots.EventRobots {
+		s.report.read(e)
+	}
+}
+
+// fail notes a page that was not answered as it should be: with a status, or not at all.
+func (s *spider) fail(rawURL string, status int, err error, start bool) {
+	f := failure{URL: rawURL, Status: status}
+	if f.Error = err.Error(); f.Error == http.StatusText(status) {
+		f.Error = "" // all that Colly has to say
+	}
+	s.report.fail(f)
 	if start {
 		s.report.failStart()
 	}
-	s.progress.failed(rawURL, err)
+	s.progress.failed(f)
 }
 
 // deny notes a page that robots.txt denies: a request that was not sent, or one that a sitemap lists.
 func (s *spider) deny(d collyrobots.Decision) {
 	s.report.deny(d)
 	s.progress.denied(d)
-}
-
-// watchSitemaps shows from time to time how far the sitemaps are read, until the function that it returns is called.
-func (s *spider) watchSitemaps() (stop func()) {
-	quit, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		ticker := time.NewTicker(2 * time.Second)
-		defer ticker.Stop()
-		last := collyrobots.FeedStats{}
-		for {
-			select {
-			case <-quit:
-				return
-			case <-ticker.C:
-			}
-			if now := s.robots.Stats().Sitemaps; now.Entries > last.Entries {
-				s.progress.sitemaps(now)
-				last = now
-			}
-		}
-	}()
-	return func() { close(quit); <-done }
 }
 
 func (s *spider) addSite(rawURL string) {

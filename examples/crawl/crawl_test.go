@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // demoJob is what the program does without arguments.
-func demoJob(t *testing.T, args ...string) (job, *demo.Server) {
+func demoJob(t *testing.T, args ...string) (*job, *demo.Server) {
 	t.Helper()
 	j, err := parse(args, io.Discard)
 	if err != nil {
@@ -50,7 +50,7 @@ func TestDemo(t *testing.T) {
 		t.Errorf("the crawl failed: %v", r.failures)
 	}
 	var out bytes.Buffer
-	r.print(&out)
+	r.print(&out, 0, false)
 	t.Log(out.String())
 
 	rows := parseTable(t, out.String())
@@ -153,7 +153,7 @@ func TestInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	r.print(&out)
+	r.print(&out, 0, false)
 	if r.worked() || len(r.failures) > 0 || !strings.Contains(out.String(), "Interrupted") {
 		t.Errorf("worked %v, report:\n%s", r.worked(), out.String())
 	}
@@ -171,7 +171,7 @@ func TestStaysOnSite(t *testing.T) {
 		"third.test": {"/": robotstest.Page("/more"), "/more": ""},
 		"other.test": {"/": ""},
 	})
-	j := job{urls: []string{"http://a.test/"}, tokens: []string{"ExampleBot"}, parallelism: 2, transport: web.Transport()}
+	j := &job{urls: []string{"http://a.test/"}, tokens: []string{"ExampleBot"}, parallelism: 2, transport: web.Transport()}
 	r, err := crawl(t.Context(), j, newProgress(io.Discard))
 	if err != nil || !r.worked() {
 		t.Fatal(err, r.failures)
@@ -209,10 +209,10 @@ func TestRun(t *testing.T) {
 		stderr string
 	}{
 		{"demo", []string{"-depth=1", "-sitemaps=false"}, 0, `slow\.test +1 +0 +1s`, `demo sites`},
-		{"a bound", []string{"-pages=7"}, 0, `No more pages may be asked for`, `demo sites`},
-		{"negative bound", []string{"-pages=-1"}, 2, ``, `-pages -1: not between`},
+		{"a bound", []string{"-max=7"}, 0, `No more pages may be asked for`, `demo sites`},
+		{"negative bound", []string{"-max=-1"}, 2, ``, `-max -1: not between`},
 		{"a URL", []string{site.URL}, 0, `127\.0\.0\.1:\d+ +1 +0 +- +250ms`, `200 +` + regexp.QuoteMeta(site.URL)},
-		{"a start page that is not there", []string{site.URL + "/gone"}, 1, `Failed \(1\):\n.*/gone +Not Found`, ``},
+		{"a start page that is not there", []string{site.URL + "/gone"}, 1, `Failed \(1\):\n.*/gone +404 Not Found`, ``},
 		{"a site that does not answer", []string{silent.URL}, 1, `(?s)unreachable: dial tcp.*refused.*Not every start URL was answered`, ``},
 		{"unknown dialect", []string{"-dialect=yandex"}, 2, ``, `yandex: unknown; there are rfc9309, google, coccoc`},
 		{"negative depth", []string{"-depth=-1"}, 2, ``, `-depth -1: is negative`},
@@ -220,7 +220,7 @@ func TestRun(t *testing.T) {
 		{"no token", []string{"-token= ,"}, 2, ``, `-token: a crawler needs a name`},
 		{"bad token", []string{"-token=Foo/1.0", site.URL}, 2, ``, `ProductToken: "Foo/1.0" is not a product token`},
 		{"no scheme", []string{"example.com"}, 2, ``, `"example.com" is no URL of a web page, such as https://`},
-		{"two faults", []string{"ftp://example.com/", ":"}, 2, ``, `(?s)ftp://example.com.*missing protocol scheme`},
+		{"two faults", []string{"ftp://example.com/", ":"}, 2, ``, `(?s)"ftp://example.com/" is no URL.*":" is no URL`},
 		{"flag behind", []string{site.URL, "-depth=2"}, 2, ``, `-depth=2: flags come before the URLs`},
 		{"unknown flag", []string{"-speed=9"}, 2, ``, `-speed`},
 		{"help", []string{"-h"}, 0, ``, `(?s)Usage: crawl.*-dialect.*-sitemaps`},
@@ -250,26 +250,6 @@ func TestParseDefaults(t *testing.T) {
 	}
 	if want := []string{"Googlebot-News", "Googlebot"}; !slices.Equal(j.tokens, want) || j.dialect != dialect.Google() || !j.sitemaps {
 		t.Errorf("%+v", j)
-	}
-}
-
-func TestProgressOnTerminal(t *testing.T) {
-	var out bytes.Buffer
-	p := &progress{w: &out, terminal: true, start: time.Now()}
-	p.page(200, "http://a.test/"+strings.Repeat("long", 50))
-	io.WriteString(p, "a log line\n")
-	p.page(200, "http://a.test/")
-	p.close()
-	if n := strings.Count(out.String(), "\n"); n != 1 {
-		t.Errorf("%d line ends, want that of the log line alone: %q", n, out.String())
-	}
-	for _, line := range strings.Split(out.String(), clear) {
-		if len([]rune(line)) > 80 {
-			t.Errorf("too long for a terminal: %q", line)
-		}
-	}
-	if !strings.HasSuffix(out.String(), clear) {
-		t.Errorf("the status line stays: %q", out.String())
 	}
 }
 
@@ -368,14 +348,14 @@ func TestPasswords(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /closed\n", "/": robotstest.Page("http://joe:secret@a.test/closed", "http://joe:secret@a.test/gone"),
 	}})
-	var j job
+	j := new(job)
 	j.urls, j.tokens, j.parallelism, j.transport = []string{"http://joe:secret@a.test/", "http://joe:secret@dead.test/"}, []string{"ExampleBot"}, 2, web.Transport()
 	var out bytes.Buffer
 	r, err := crawl(t.Context(), j, newProgress(&out))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.print(&out)
+	r.print(&out, 0, false)
 	if got := out.String(); strings.Contains(got, "secret") || strings.Count(got, "joe:xxxxx@") < 4 {
 		t.Errorf("the program prints\n%s", got)
 	}

@@ -3,35 +3,81 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/examples/internal/term"
 )
 
-// A progress shows what happens while it happens: one line that is rewritten on a terminal, else a line for each event. It may be used
-// by any number of goroutines.
+// A progress shows what happens while it happens: in a few lines that are rewritten on a terminal, elsewhere with a line for
+// each event, and one now and then while there is none. It may be used by any number of goroutines.
 type progress struct {
-	mu       sync.Mutex
-	w        io.Writer
-	terminal bool
-	start    time.Time
+	w       io.Writer
+	display *term.Display
+	began   time.Time
 
+	mu                       sync.Mutex
 	pages, denials, failures int
+	last                     string        // event
+	spoke                    time.Time     // when the last line was written that stays
+	patience                 time.Duration // for how long there may be none
+
+	quit  chan struct{}
+	ended sync.WaitGroup
 }
+
+// While nothing happens, a line is written after the first of these times, then less and less often.
+const (
+	leastPatience = 5 * time.Second
+	mostPatience  = time.Minute
+)
 
 func newProgress(w io.Writer) *progress {
-	return &progress{w: w, terminal: isTerminal(w), start: time.Now()}
+	now := time.Now()
+	return &progress{w: w, display: term.NewDisplay(w), began: now, spoke: now, patience: leastPatience, quit: make(chan struct{})}
 }
 
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok {
-		return false
+// watch shows from time to time what the crawl waits for, until close.
+func (p *progress) watch(stats func() collyrobots.Stats) {
+	p.ended.Go(func() {
+		ticker := time.NewTicker(250 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-p.quit:
+				return
+			case now := <-ticker.C:
+				p.tick(now, stats)
+			}
+		}
+	})
+}
+
+func (p *progress) tick(now time.Time, stats func() collyrobots.Stats) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.display.Live() {
+		p.display.Show(p.state(now, stats())...)
+	} else if now.Sub(p.spoke) >= p.patience {
+		for _, line := range waits(stats(), now, 1) {
+			p.say(now, line)
+		}
+		p.patience = min(2*p.patience, mostPatience)
 	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// state is what is shown of the crawl on a terminal.
+func (p *progress) state(now time.Time, s collyrobots.Stats) (lines []string) {
+	first := fmt.Sprintf("%s  %s, %s denied, %s failed", term.Duration(now.Sub(p.began).Truncate(time.Second)),
+		term.Number(p.pages, "page"), term.Count(p.denials), term.Count(p.failures))
+	if s.Sitemaps.Entries > 0 {
+		first += fmt.Sprintf(", %s listed", term.Count(s.Sitemaps.Entries))
+	}
+	for _, line := range append([]string{first}, waits(s, now, 3)...) {
+		lines = append(lines, term.Wrap(term.Safe(line), term.Width(p.w)-1)...)
+	}
+	return append(lines, p.last)
 }
 
 func (p *progress) page(status int, url string) {
@@ -42,50 +88,32 @@ func (p *progress) denied(d collyrobots.Decision) {
 	p.event(&p.denials, fmt.Sprintf("denied   %s  (%s)", d.URL, why(d)))
 }
 
-func (p *progress) failed(url string, err error) {
-	p.event(&p.failures, fmt.Sprintf("failed   %s  (%v)", url, err))
+func (p *progress) failed(f failure) {
+	p.event(&p.failures, fmt.Sprintf("failed   %s  (%s)", f.URL, f.why()))
 }
-
-func (p *progress) sitemaps(s collyrobots.FeedStats) {
-	p.event(new(int), fmt.Sprintf("sitemaps %d files, %d pages read", s.Files, s.Entries))
-}
-
-// lineWidth is how much of an event the status line shows: terminals of 80 columns are to keep it on one line.
-const lineWidth = 32
 
 func (p *progress) event(count *int, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	*count++
-	elapsed := time.Since(p.start).Seconds()
-	if !p.terminal {
-		fmt.Fprintf(p.w, "%6.1fs  %s\n", elapsed, text)
-		return
+	p.last, p.patience = text, leastPatience
+	if !p.display.Live() {
+		p.say(time.Now(), text)
 	}
-	if line := []rune(text); len(line) > lineWidth {
-		text = string(line[:lineWidth-1]) + "…"
-	}
-	fmt.Fprintf(p.w, "%s%5.1fs  %d pages, %d denied, %d failed  %s", clear, elapsed, p.pages, p.denials, p.failures, text)
 }
 
-// clear empties the line that the cursor is in.
-const clear = "\r\x1b[K"
-
-// Write prints what somebody else has to say, above the status line.
-func (p *progress) Write(text []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.terminal {
-		io.WriteString(p.w, clear)
-	}
-	return p.w.Write(text)
+// say writes a line that stays. p.mu is held.
+func (p *progress) say(now time.Time, text string) {
+	p.display.Printf("%6.1fs  %s", now.Sub(p.began).Seconds(), text)
+	p.spoke = now
 }
 
-// close removes the status line.
+// Write prints what somebody else has to say: the plugin's warnings.
+func (p *progress) Write(text []byte) (int, error) { return p.display.Write(text) }
+
+// close ends the display.
 func (p *progress) close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.terminal {
-		io.WriteString(p.w, clear)
-	}
+	close(p.quit)
+	p.ended.Wait()
+	p.display.Close()
 }

@@ -1,15 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/collyrobots/collyrobots"
@@ -19,15 +19,34 @@ import (
 type report struct {
 	mu          sync.Mutex
 	denials     map[string]collyrobots.Decision // by URL
-	failures    map[string]error                // by URL
+	failures    map[string]failure              // by URL
+	robots      map[string]robotsFile           // by URL
 	startFailed bool
 	interrupted bool
 	full        bool // as many pages were asked for as may be
 	stats       collyrobots.Stats
+	ended       time.Time
+}
+
+// A failure is a page that was not answered as it should be.
+type failure struct {
+	URL    string `json:"url"`
+	Status int    `json:"status,omitempty"` // 0: there was no answer
+	Error  string `json:"error,omitempty"`  // if the status does not say it all
+}
+
+// A robotsFile is a robots.txt that the crawl obeyed.
+type robotsFile struct {
+	URL     string              `json:"url"`
+	Host    string              `json:"host"`
+	Status  int                 `json:"status,omitempty"` // of the last answer; 0: there was none
+	Meaning collyrobots.Meaning `json:"meaning"`
+	Fetched time.Time           `json:"fetched"` // or the last try failed
+	Stored  bool                `json:"stored"`  // it was in the cache
 }
 
 func newReport() *report {
-	return &report{denials: make(map[string]collyrobots.Decision), failures: make(map[string]error)}
+	return &report{denials: make(map[string]collyrobots.Decision), failures: make(map[string]failure), robots: make(map[string]robotsFile)}
 }
 
 func (r *report) deny(d collyrobots.Decision) {
@@ -36,11 +55,10 @@ func (r *report) deny(d collyrobots.Decision) {
 	r.denials[d.URL] = d
 }
 
-// fail notes a URL that could not be fetched.
-func (r *report) fail(rawURL string, err error) {
+func (r *report) fail(f failure) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.failures[rawURL] = err
+	r.failures[f.URL] = f
 }
 
 // failStart notes that a URL which the user gave was not answered.
@@ -50,110 +68,75 @@ func (r *report) failStart() {
 	r.startFailed = true
 }
 
-func (r *report) finish(stats collyrobots.Stats, interrupted bool) {
-	r.stats, r.interrupted = stats, interrupted
+// read notes a robots.txt that was read.
+func (r *report) read(e collyrobots.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.robots[e.URL] = robotsFile{e.URL, e.Host, e.Status, e.Meaning, e.Fetched, e.Stored}
+}
+
+func (r *report) finish(stats collyrobots.Stats, interrupted, full bool) {
+	r.stats, r.interrupted, r.full, r.ended = stats, interrupted, full, time.Now()
 }
 
 // worked reports whether the crawl did what it was asked for.
 func (r *report) worked() bool { return !r.startFailed && !r.interrupted }
 
-func (r *report) print(w io.Writer) {
-	r.printHosts(w)
-	r.printSitemaps(w)
-	r.printDenials(w)
-	r.printFailures(w)
-	if r.startFailed {
-		fmt.Fprintln(w, "\nNot every start URL was answered.")
-	}
-	if r.full {
-		fmt.Fprintln(w, "\nNo more pages may be asked for (-pages): there may be more to crawl.")
-	}
-	if r.interrupted {
-		fmt.Fprintln(w, "\nInterrupted: there was more to crawl.")
-	}
-}
-
-func (r *report) printHosts(w io.Writer) {
-	denied := make(map[string]int)
-	for _, d := range r.denials {
-		_, host, _ := strings.Cut(d.Authority, "://")
-		denied[host]++
-	}
-	width := len("host")
-	for _, h := range r.stats.Hosts {
-		width = max(width, len(h.Host))
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "%-*s\tpages\tdenied\tdelay asked\tdelay kept\tsmallest gap\t\n", width, "host")
-	for _, h := range r.stats.Hosts {
-		fmt.Fprintf(t, "%-*s\t%d\t%d\t%s\t%s\t%s\t\n", width, h.Host,
-			h.Pages, denied[h.Host], duration(h.CrawlDelay), duration(h.Delay), duration(h.MinGap))
-	}
-	t.Flush()
-}
-
-func (r *report) printSitemaps(w io.Writer) {
-	s := r.stats.Sitemaps
-	if s.Files+s.FilesFailed == 0 {
-		return
-	}
-	fmt.Fprintf(w, "\nSitemaps: %d files, %d pages listed", s.Files, s.Entries)
-	for _, part := range []struct {
-		n    int
-		what string
-	}{
-		{s.Fed, "crawled"}, {s.Refused + s.Duplicate, "met before"}, {s.Denied, "denied"}, {s.OutOfScope, "of other sites"},
-		{s.Old + s.Dropped, "filtered"}, {s.FilesUnchanged, "files unchanged"},
-		{s.FilesFailed, "files failed"}, {s.FilesCut, "files cut short"}, {s.Errors, "errors"},
-	} {
-		if part.n > 0 {
-			fmt.Fprintf(w, ", %d %s", part.n, part.what)
+// age returns how old the oldest robots.txt of a host is.
+func (r *report) age(host string) (age time.Duration, known bool) {
+	for _, f := range r.robots {
+		if f.Host == host && !f.Fetched.IsZero() {
+			age, known = max(age, r.ended.Sub(f.Fetched)), true
 		}
 	}
-	fmt.Fprintln(w)
+	return age, known
 }
 
-func (r *report) printDenials(w io.Writer) {
-	if len(r.denials) == 0 {
-		return
-	}
-	fmt.Fprintf(w, "\nDenied (%d):\n", len(r.denials))
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, u := range slices.Sorted(maps.Keys(r.denials)) {
-		fmt.Fprintf(t, "  %s\t%s\n", u, why(r.denials[u]))
-	}
-	t.Flush()
+// A reportJSON is a report for programs.
+type reportJSON struct {
+	Worked      bool                   `json:"worked"` // every start URL was answered or denied, and nobody interrupted the crawl
+	Interrupted bool                   `json:"interrupted"`
+	Full        bool                   `json:"full"` // as many pages were asked for as may be
+	Ended       time.Time              `json:"ended"`
+	Denied      []collyrobots.Decision `json:"denied"` // by URL, as what follows
+	Failed      []failure              `json:"failed"`
+	Robots      []robotsFile           `json:"robots"`
+	Stats       collyrobots.Stats      `json:"stats"`
 }
 
-func (r *report) printFailures(w io.Writer) {
-	if len(r.failures) == 0 {
-		return
+func (r *report) json() reportJSON {
+	return reportJSON{r.worked(), r.interrupted, r.full, r.ended, sorted(r.denials), sorted(r.failures), sorted(r.robots), r.stats}
+}
+
+// sorted returns the values of m by their keys, an empty list if there are none.
+func sorted[V any](m map[string]V) []V {
+	values := []V{}
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		values = append(values, m[key])
 	}
-	fmt.Fprintf(w, "\nFailed (%d):\n", len(r.failures))
-	for _, u := range slices.Sorted(maps.Keys(r.failures)) {
-		fmt.Fprintf(w, "  %s  %v\n", u, r.failures[u])
+	return values
+}
+
+// why says in a few words what became of a page.
+func (f failure) why() string {
+	if f.Status == 0 {
+		return f.Error
 	}
+	return strings.TrimRight(fmt.Sprintf("%d %s", f.Status, cmp.Or(f.Error, http.StatusText(f.Status))), " ")
 }
 
 // why says in a few words what denied a URL.
 func why(d collyrobots.Decision) string {
 	var request *url.Error // says the URL of robots.txt once more
 	switch {
-	case d.Reason == collyrobots.ReasonRule:
+	case d.Reason == collyrobots.ReasonRule && d.Rule.Line > 0:
 		return fmt.Sprintf("line %d: Disallow: %s", d.Rule.Line, d.Rule.Pattern)
+	case d.Reason == collyrobots.ReasonDelay:
+		return fmt.Sprintf("it asks for %v between two requests, more than -max-delay", d.CrawlDelay)
 	case errors.As(d.Err, &request):
 		return fmt.Sprintf("%s: %v", d.Reason, request.Err)
 	case d.Err != nil:
 		return fmt.Sprintf("%s: %v", d.Reason, d.Err)
-	default:
-		return string(d.Reason)
 	}
-}
-
-// duration prints d to the millisecond, and none as a dash.
-func duration(d time.Duration) string {
-	if d == 0 {
-		return "-"
-	}
-	return d.Round(time.Millisecond).String()
+	return string(d.Reason)
 }

@@ -45,13 +45,17 @@ const (
 )
 
 // Print writes the table, to fit a terminal of so many columns; 0: any. Lines do not end in blanks.
+// Where no column has a head there is no line for them.
 func (t *Table) Print(w io.Writer, width int) {
 	shown, widths := t.fit(width)
 	heads := make([]string, len(t.columns))
 	for i, c := range t.columns {
 		heads[i] = c.Head
 	}
-	for _, row := range append([][]string{heads}, t.rows...) {
+	if strings.Join(heads, "") != "" {
+		t.print(w, heads, shown, widths, width)
+	}
+	for _, row := range t.rows {
 		t.print(w, row, shown, widths, width)
 	}
 }

@@ -79,6 +79,26 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// A list has no heads, and no line for them.
+func TestList(t *testing.T) {
+	list := NewTable(Column{}, Column{})
+	list.Row("http://a.test/", "line 3")
+	list.Row("http://b.test/long", "404 Not Found")
+	var b strings.Builder
+	list.Print(&b, 0)
+	if want := "  http://a.test/      line 3\n  http://b.test/long  404 Not Found\n"; b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	var b strings.Builder
+	Errors(&b, "tool", errors.Join(errors.New("collyrobots: one\x07"), errors.New("two")))
+	if want := "tool: one\\x07\ntool: two\n"; b.String() != want {
+		t.Errorf("%q, want %q", b.String(), want)
+	}
+}
+
 func TestDuration(t *testing.T) {
 	const day = 24 * time.Hour
 	for d, want := range map[time.Duration]string{

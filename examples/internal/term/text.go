@@ -110,3 +110,10 @@ func JSON(w io.Writer, v any) error {
 	_, err := io.WriteString(w, safe.String())
 	return err
 }
+
+// Errors writes what went wrong in a program: a line for each of err's text.
+func Errors(w io.Writer, program string, err error) {
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		Fprintf(w, "%s: %s\n", program, strings.TrimPrefix(line, "collyrobots: "))
+	}
+}

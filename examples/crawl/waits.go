@@ -1,0 +1,94 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/examples/internal/term"
+)
+
+// waits says what a crawl waits for now: a line for each of the hosts that take longest, no more than so many, and one for
+// what waits for the others.
+func waits(s collyrobots.Stats, now time.Time, most int) (lines []string) {
+	var hosts []collyrobots.HostStats
+	for _, h := range s.Hosts {
+		if h.Waiting > 0 || h.NextStart.After(now) {
+			hosts = append(hosts, h)
+		}
+	}
+	if s.Totals.Waiting > 0 {
+		hosts = slices.DeleteFunc(hosts, func(h collyrobots.HostStats) bool { return h.Waiting == 0 })
+	}
+	slices.SortStableFunc(hosts, func(a, b collyrobots.HostStats) int { return cmp.Compare(left(b, now), left(a, now)) })
+	if len(hosts) == 0 {
+		return []string{"waiting for answers"}
+	}
+	rest := s.Totals.Waiting
+	for _, h := range hosts[:min(most, len(hosts))] {
+		lines = append(lines, wait(h, now))
+		rest -= h.Waiting
+	}
+	if n := len(hosts) - most; n > 0 && rest > 0 {
+		lines = append(lines, fmt.Sprintf("and %s for %s more", term.Number(rest, "page"), term.Number(n, "host")))
+	}
+	return lines
+}
+
+// wait says for how long a crawl waits for a host, and why.
+func wait(h collyrobots.HostStats, now time.Time) string {
+	next := "when it has answered"
+	if until := h.NextStart.Sub(now); until > 0 {
+		next = "in " + seconds(until)
+	}
+	line := fmt.Sprintf("%s waits for %s, next %s", term.Number(h.Waiting, "page"), h.Host, next)
+	switch h.Waiting {
+	case 0: // its pages are not known yet, or sitemaps are read
+		line = fmt.Sprintf("waiting for %s, next request %s", h.Host, next)
+	case 1:
+	default:
+		line = fmt.Sprintf("%s wait for %s, next %s, about %s left", term.Number(h.Waiting, "page"), h.Host, next, seconds(left(h, now)))
+	}
+	if why := source(h); why != "" {
+		line += ": " + why
+	}
+	return line
+}
+
+// seconds is a time that is counted down.
+func seconds(d time.Duration) string {
+	if d < time.Second {
+		return term.Duration(max(d.Round(100*time.Millisecond), 100*time.Millisecond))
+	}
+	return term.Duration(d.Round(time.Second))
+}
+
+// left returns how long it takes until the last page that waits for a host has its turn.
+func left(h collyrobots.HostStats, now time.Time) time.Duration {
+	if h.Waiting > 1 && h.Delay > math.MaxInt64/2/time.Duration(h.Waiting) {
+		return math.MaxInt64
+	}
+	return max(0, min(h.NextStart.Sub(now), math.MaxInt64/2)) + h.Delay*time.Duration(max(0, h.Waiting-1))
+}
+
+// source says where a host's delay comes from.
+func source(h collyrobots.HostStats) string {
+	switch h.Source {
+	case collyrobots.SourceCrawlDelay:
+		asked := fmt.Sprintf("Crawl-delay: %v", h.CrawlDelay.Seconds())
+		if h.Line > 0 {
+			asked += fmt.Sprintf(", line %d", h.Line)
+		}
+		return asked
+	case collyrobots.SourceMinDelay:
+		return fmt.Sprintf("-delay %v", h.Delay)
+	case collyrobots.SourceBackOff:
+		return fmt.Sprintf("it has asked for less, now one in %s", term.Duration(h.Delay))
+	case collyrobots.SourceRetryAfter:
+		return "it has asked for that, Retry-After"
+	}
+	return ""
+}

@@ -81,6 +81,7 @@ const importRules = `
 	# and programs use what everybody can use, and what they share.
 	examples/internal/demo:
 	examples/internal/robotsfile: ./dialect
+	examples/internal/tooltest: ./robotstest go.uber.org/goleak
 	examples/internal/term: ./internal/redact golang.org/x/term golang.org/x/text/width
 	examples/*:        . ./dialect ./sitemap ./store ./examples/internal/term ./examples/internal/robotsfile github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue
 	examples/crawl:    ./examples/internal/demo

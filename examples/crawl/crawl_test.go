@@ -13,14 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/examples/internal/demo"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // demoJob is what the program does without arguments.
 func demoJob(t *testing.T, args ...string) (*job, *demo.Server) {

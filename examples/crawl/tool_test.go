@@ -1,0 +1,434 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/examples/internal/tooltest"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+func TestMain(m *testing.M) { tooltest.Main(m) }
+
+// someSites have something of everything.
+func someSites() robotstest.Sites {
+	return robotstest.Sites{
+		"shop.test": {"/robots.txt": "User-agent: *\nDisallow: /cart\n", "/": robotstest.Page("/tea", "/cart", "/gone"), "/tea": ""},
+		"slow.test": {"/robots.txt": "User-agent: *\nDisallow: /x\nCrawl-delay: 60\n", "/": ""},
+	}
+}
+
+// listed is a site with a sitemap of n pages, /0 and so on, that its start page does not link to.
+func listed(host string, n int) robotstest.Site {
+	site, locs := robotstest.Site{"/": ""}, []string{}
+	for i := range n {
+		path := fmt.Sprintf("/%d", i)
+		site[path], locs = "", append(locs, "http://"+host+path)
+	}
+	site["/robots.txt"], site["/map.xml"] = "Sitemap: /map.xml\n", robotstest.Sitemap(locs...)
+	return site
+}
+
+// asked returns how often each page of a host was asked for, but for the start page.
+func asked(w *tooltest.World, host string) map[string]int {
+	pages := make(map[string]int)
+	for _, r := range w.Log(host) {
+		if r.URI != "/" && r.URI != "/robots.txt" && r.URI != "/map.xml" {
+			pages[r.URI]++
+		}
+	}
+	return pages
+}
+
+func wantMatches(t *testing.T, name, text string, patterns ...string) {
+	t.Helper()
+	for _, pattern := range patterns {
+		if !regexp.MustCompile(pattern).MatchString(text) {
+			t.Errorf("%s has no %s:\n%s", name, pattern, text)
+		}
+	}
+}
+
+// A running is a program whose standard error is read while it runs.
+type running struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stderr *bufio.Scanner
+	said   []string
+	stdout bytes.Buffer
+}
+
+func start(t *testing.T, cmd *exec.Cmd) *running {
+	t.Helper()
+	r := &running{t: t, cmd: cmd}
+	cmd.Stdout = &r.stdout
+	pipe, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r.stderr = bufio.NewScanner(pipe)
+	return r
+}
+
+// waitFor reads on until a line matches, and returns it with its groups.
+func (r *running) waitFor(pattern string) []string {
+	r.t.Helper()
+	for r.stderr.Scan() {
+		r.said = append(r.said, r.stderr.Text())
+		if found := regexp.MustCompile(pattern).FindStringSubmatch(r.stderr.Text()); found != nil {
+			return found
+		}
+	}
+	r.t.Fatalf("nobody says %s:\n%s", pattern, strings.Join(r.said, "\n"))
+	return nil
+}
+
+// end waits for the end of the program.
+func (r *running) end() (status int, stdout string) {
+	for r.stderr.Scan() {
+		r.said = append(r.said, r.stderr.Text())
+	}
+	r.cmd.Wait()
+	return r.cmd.ProcessState.ExitCode(), r.stdout.String()
+}
+
+// Each mistake on the command line is one line, and status 2.
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		want string
+		args []string
+	}{
+		{`-delay -1s: is negative`, []string{"-delay=-1s"}},
+		{`invalid value "soon" for flag -delay`, []string{"-delay=soon"}},
+		{`-max-delay -1s: is negative`, []string{"-max-delay=-1s"}},
+		{`-max -1: not between`, []string{"-max=-1"}},
+		{`invalid value "9999999999999999999" for flag -max`, []string{"-max=9999999999999999999"}},
+		{`-resume: which run?`, []string{"-resume"}},
+		{`-resume: goes on with sitemaps`, []string{"-resume", "-cache=" + t.TempDir(), "-sitemaps=false"}},
+		{`-cache: `, []string{"-cache=" + file}},
+		{`-http: address nowhere: missing port in address: want an address such as :8090`, []string{"-http=nowhere"}},
+		{`-http: listen tcp .*in use`, []string{"-http=" + busy.Addr().String(), "-cache=" + t.TempDir()}},
+		{`"Foo/1.0" is not a product token`, []string{"-token=Foo/1.0"}},
+		{`-json: flags come before the URLs`, []string{"http://a.test/", "-json", "-max", "3"}},
+		{`not defined: -pages`, []string{"-pages=3"}},
+		{`"a\\x1b\[1m" is no URL`, []string{"a\x1b[1m"}},
+		{`"http://xxxxx@a.test:x/" is no URL`, []string{"http://joe:secret@a.test:x/"}},
+		{`"" is no URL`, []string{""}},
+	} {
+		status, stdout, stderr := (*tooltest.World)(nil).Run(t, "", test.args...)
+		if status != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !regexp.MustCompile("^crawl: .*"+test.want).MatchString(stderr) {
+			t.Errorf("%q: status %d, stdout %q, stderr %q", test.args, status, stdout, stderr)
+		}
+	}
+}
+
+// TestDelay keeps -delay where a host asks for none, and leaves out hosts that ask for more than -max-delay.
+func TestDelay(t *testing.T) {
+	t.Parallel()
+	web := tooltest.New(t, someSites())
+	status, out, _ := web.Run(t, "", "-delay=300ms", "-max-delay=30s", "http://shop.test/", "http://slow.test/")
+	if status != 0 {
+		t.Error("status", status)
+	}
+	wantMatches(t, "the report", out, `\n  shop\.test +3 +1 +- +300ms +\d+ms`, `\n  slow\.test +0 +1 `,
+		`\n  http://slow\.test/ +it asks for 1m0s between two requests, more than -max-delay\n`,
+		`\nFailed \(1\):\n  http://shop\.test/gone  404 Not Found\n$`)
+	robotstest.Verify(t, web.Web, dialect.RFC9309())
+	if gap := web.Log("shop.test").MinGap(); gap < 240*time.Millisecond {
+		t.Errorf("a gap of %v", gap)
+	}
+}
+
+// TestCache asks for robots.txt once in two runs, and the second knows how old it is.
+func TestCache(t *testing.T) {
+	t.Parallel()
+	web := tooltest.New(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x\n", "/": robotstest.Page("/x")}})
+	cache := filepath.Join(t.TempDir(), "made", "here")
+	for run, want := range []string{`\n  a\.test +1 .* +0s old\n`, `\n  a\.test +1 .* +[1-9]s old\n`} {
+		time.Sleep(time.Duration(run) * 1100 * time.Millisecond)
+		status, out, _ := web.Run(t, "", "-cache", cache, "http://a.test/")
+		if status != 0 {
+			t.Errorf("run %d: status %d", run, status)
+		}
+		wantMatches(t, "the report", out, want, `line 2: Disallow: /x`, `^  host .* robots\.txt\n`)
+	}
+	files := 0
+	for _, r := range web.Log("a.test") {
+		if r.URI == "/robots.txt" {
+			files++
+		}
+	}
+	if files != 1 {
+		t.Errorf("robots.txt was asked for %d times", files)
+	}
+	if _, out, _ := web.Run(t, "", "http://a.test/"); strings.Contains(out, "old") {
+		t.Errorf("without a cache:\n%s", out)
+	}
+}
+
+// TestResume interrupts a crawl. The next run asks for the pages that the first has not done, and for no other.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	for _, sign := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		t.Run(sign.String(), func(t *testing.T) {
+			t.Parallel()
+			web := tooltest.New(t, robotstest.Sites{"a.test": listed("a.test", 30)})
+			args := []string{"-cache", t.TempDir(), "-resume", "-delay=40ms", "http://a.test/"}
+			first := start(t, web.Command(t, args...))
+			for range 10 {
+				first.waitFor(`  200 `)
+			}
+			first.cmd.Process.Signal(sign)
+			status, out := first.end()
+			if status != 1 {
+				t.Errorf("status %d\n%s", status, strings.Join(first.said, "\n"))
+			}
+			wantMatches(t, "the report", out, `\n  a\.test +\d+ `, `\nInterrupted: there was more to crawl\.\n`)
+			done := len(asked(web, "a.test"))
+			status, out, _ = web.Run(t, "", args...)
+			if status != 0 || done >= 30 {
+				t.Errorf("status %d, the first run has done %d", status, done)
+			}
+			wantMatches(t, "the report", out, `\nSitemaps: 1 file, 30 pages listed, \d+ handed on, \d+ done by an earlier run\n`)
+			wantOnce(t, web, 30, 2) // those which were under way
+			if _, out, _ = web.Run(t, "", args...); !strings.Contains(out, "1 files unchanged") {
+				t.Errorf("the third run:\n%s", out)
+			}
+			wantOnce(t, web, 30, 2)
+		})
+	}
+}
+
+// wantOnce makes sure that n pages of a.test were asked for, once each but for so many that were twice.
+func wantOnce(t *testing.T, w *tooltest.World, n, twice int) {
+	t.Helper()
+	pages, more := asked(w, "a.test"), 0
+	for page, times := range pages {
+		if more += times - 1; times > 2 {
+			t.Errorf("%s was asked for %d times", page, times)
+		}
+	}
+	if len(pages) != n || more > twice {
+		t.Errorf("%d pages, %d twice, want %d: %v", len(pages), more, n, pages)
+	}
+}
+
+// TestMax bounds the pages of all sites together, exactly, and with -resume the next run goes on where that has ended it.
+func TestMax(t *testing.T) {
+	t.Parallel()
+	web := tooltest.New(t, robotstest.Sites{"a.test": robotstest.Pages(40, ""), "b.test": robotstest.Pages(40, "")})
+	status, out, _ := web.Run(t, "", "-max=25", "-delay=0", "http://a.test/", "http://b.test/")
+	if status != 0 {
+		t.Error("status", status)
+	}
+	wantMatches(t, "the report", out, `\nNo more pages may be asked for \(-max\): there may be more to crawl\.\n`)
+	if n := 2 + len(asked(web, "a.test")) + len(asked(web, "b.test")); n != 25 {
+		t.Errorf("%d pages were asked for", n)
+	}
+	daily := tooltest.New(t, robotstest.Sites{"a.test": listed("a.test", 25)})
+	cache := t.TempDir()
+	for run := range 3 {
+		status, out, _ := daily.Run(t, "", "-cache", cache, "-resume", "-max=11", "-delay=10ms", "http://a.test/")
+		if n := len(asked(daily, "a.test")); status != 0 || n != min(25, 10+10*run) { // and the start page
+			t.Errorf("run %d: status %d, %d pages\n%s", run, status, n, out)
+		}
+	}
+	wantOnce(t, daily, 25, 0)
+}
+
+// TestJSON reads the report back.
+func TestJSON(t *testing.T) {
+	t.Parallel()
+	web := tooltest.New(t, someSites())
+	status, out, _ := web.Run(t, "", "-json", "-delay=10ms", "-cache", t.TempDir(), "http://shop.test/", "http://dead.test/")
+	var r reportJSON
+	decoder := json.NewDecoder(strings.NewReader(out))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&r); err != nil || status != 1 || r.Worked || r.Interrupted || r.Full {
+		t.Fatal(status, err, out)
+	}
+	var again reportJSON
+	if text, err := json.Marshal(r); err != nil || json.Unmarshal(text, &again) != nil || !reflect.DeepEqual(again, r) {
+		t.Errorf("%v\n%+v\n%+v", err, r, again)
+	}
+	var shop collyrobots.HostStats
+	for _, h := range r.Stats.Hosts {
+		if h.Host == "shop.test" {
+			shop = h
+		}
+	}
+	if shop.Requests != len(web.Log("shop.test")) || shop.Delay != 10*time.Millisecond || r.Stats.Totals.Requests < shop.Requests {
+		t.Errorf("%+v, want %d requests", shop, len(web.Log("shop.test")))
+	}
+	i := slices.IndexFunc(r.Denied, func(d collyrobots.Decision) bool { return d.URL == "http://shop.test/cart" })
+	if len(r.Denied) != 2 || i < 0 || r.Denied[i].Rule.Line != 2 || r.Denied[i].Reason != collyrobots.ReasonRule {
+		t.Errorf("denied: %+v", r.Denied)
+	}
+	if len(r.Failed) != 1 || r.Failed[0] != (failure{URL: "http://shop.test/gone", Status: 404}) {
+		t.Errorf("failed: %+v", r.Failed)
+	}
+	i = slices.IndexFunc(r.Robots, func(f robotsFile) bool { return f.Host == "shop.test" })
+	if i < 0 || r.Robots[i].Status != 200 || r.Robots[i].Meaning != collyrobots.MeaningRules || r.Robots[i].Stored || r.Ended.Sub(r.Robots[i].Fetched) > time.Minute {
+		t.Errorf("robots.txt: %+v", r.Robots)
+	}
+}
+
+// TestPage looks at the crawl while it runs.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	web := tooltest.New(t, someSites())
+	crawl := start(t, web.Command(t, "-http=:0", "http://slow.test/", "http://shop.test/"))
+	at := crawl.waitFor(`^Watch it at (http://127\.0\.0\.1:\d+/)$`)[1]
+	crawl.waitFor(`denied   http://shop\.test/cart`)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	get := func(url string) string {
+		answer, err := client.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	wantMatches(t, "the page", get(at), `<html`, `slow\.test`, `/cart`)
+	wantMatches(t, "the state", get(at+"state.json"), `"host":"slow\.test"`)
+	stream, err := client.Get(at + "events") // somebody who looks does not hold up the end
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+	began := time.Now()
+	crawl.cmd.Process.Signal(os.Interrupt)
+	if status, _ := crawl.end(); status != 1 || time.Since(began) > 5*time.Second {
+		t.Errorf("status %d after %v", status, time.Since(began))
+	}
+	if answer, err := client.Get(at); err == nil {
+		answer.Body.Close()
+		t.Error("the page is still there")
+	}
+
+	_, _, stderr := web.Run(t, "", "-http=0.0.0.0:0", "-max=1", "http://shop.test/")
+	wantMatches(t, "stderr", stderr, `(?m)^Watch it at http://localhost:\d+/$`, `(?m)^Whoever can reach .*belongs on loopback, as -http :\d+ is\.$`)
+}
+
+// TestWaiting: while there is nothing to do but wait, the program says so, and SIGTERM ends it.
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	web := tooltest.New(t, someSites())
+	crawl := start(t, web.Command(t, "http://slow.test/", "http://slow.test/2", "http://slow.test/3"))
+	crawl.waitFor(`^ +5\.\ds  3 pages wait for slow\.test, next in 5[3-7]s, about 2m5[3-7]s left: Crawl-delay: 60, line 3$`)
+	crawl.cmd.Process.Signal(syscall.SIGTERM)
+	status, out := crawl.end()
+	if status != 1 || len(crawl.said) != 1 {
+		t.Errorf("status %d\n%s", status, strings.Join(crawl.said, "\n"))
+	}
+	wantMatches(t, "the report", out, `\nInterrupted: there was more`)
+}
+
+// TestReportLost: a report that cannot be written is a failure.
+func TestReportLost(t *testing.T) {
+	t.Parallel()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("there is no /dev/full here:", err)
+	}
+	defer full.Close()
+	web := tooltest.New(t, robotstest.Sites{"a.test": {"/": ""}})
+	for _, args := range [][]string{{}, {"-json"}} {
+		var stderr bytes.Buffer
+		cmd := web.Command(t, append(args, "http://a.test/")...)
+		cmd.Stdout, cmd.Stderr = full, &stderr
+		cmd.Run()
+		if !strings.HasSuffix(stderr.String(), "\ncrawl: write /dev/stdout: no space left on device\n") || cmd.ProcessState.ExitCode() != 1 {
+			t.Errorf("%q: %v\n%s", args, cmd.ProcessState, stderr.String())
+		}
+	}
+}
+
+// TestLive sees on a terminal what the crawl waits for, and then Ctrl-C ends it with a report.
+func TestLive(t *testing.T) {
+	t.Parallel()
+	terminal := tooltest.NewTerminal(t)
+	web := tooltest.New(t, someSites())
+	terminal.Start(web.Command(t, "-http=:0", "http://slow.test/", "http://slow.test/2", "http://shop.test/"), 100, 30)
+	terminal.WaitFor(`(?m)^Watch it at .*\n\d+s  2 pages, 1 denied, 1 failed\n` +
+		`2 pages wait for slow\.test, next in 5\ds, about 1m5\ds left: Crawl-delay: 60, line 3\n(200|denied|failed)  .*\n`)
+	terminal.Keys("C-c")
+	screen := terminal.WaitFor(`exit 1`)
+	wantMatches(t, "the screen", screen, `\n  slow\.test +0 +0 +1m +1m `, `\n  http://shop\.test/cart  line 2: Disallow: /cart\n`, `\nInterrupted`)
+	if strings.Contains(screen, "wait for") {
+		t.Errorf("the display is still there:\n%s", screen)
+	}
+}
+
+// TestNarrow prints into a terminal of 50 columns, in which no line is longer.
+func TestNarrow(t *testing.T) {
+	t.Parallel()
+	terminal := tooltest.NewTerminal(t)
+	web := tooltest.New(t, someSites())
+	terminal.Start(web.Command(t, "-cache", t.TempDir(), "http://slow.test/", "http://slow.test/2", "http://shop.test/"), 50, 40)
+	terminal.WaitFor(`(?m)^2 pages wait for slow\.test, next in 5\ds, about\n1m5\ds left: Crawl-delay: 60, line 3\n(200|denied|failed)  `)
+	terminal.Keys("C-c")
+	screen := terminal.WaitFor(`exit 1`)
+	for line := range strings.Lines(screen) {
+		if n := len([]rune(strings.TrimRight(line, " \n"))); n > 50 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	wantMatches(t, "the screen", screen, `\n  slow\.test +0 +0 +1m +\ds old\n`, `\n  http://shop\.test/cart\n?  +line 2: Disallow: /cart\n`)
+}
+
+// TestStrangers: nothing that a site or the command line says is obeyed by a terminal, no colours are sent, and no password is shown.
+func TestStrangers(t *testing.T) {
+	t.Parallel()
+	const evil = "\x1b]0;owned\a\x1b[2J\u009b31m\u202e\x7f"
+	web := tooltest.New(t, robotstest.Sites{"a.test": {
+		"/robots.txt": "User-agent: *\nDisallow: /" + evil + "\nDisallow: /no" + evil + "\nDisallow: /*secrets\nSitemap: http://joe:secret@a.test/" + evil + "\n",
+		"/": robotstest.Page("/"+url.PathEscape(evil), "/no"+evil, "/gone"+evil, "http://joe:secret@a.test/secrets?"+evil,
+			"http://joe:secret@a.test/gone?"+url.QueryEscape(evil)),
+	}})
+	for _, args := range [][]string{{}, {"-json"}} {
+		status, stdout, stderr := web.Run(t, "", append(args, "-delay=1ms", "http://joe:secret@a.test/?"+url.QueryEscape(evil), "http://a.test/")...)
+		if strings.ContainsFunc(stdout+stderr, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) || strings.Contains(stdout+stderr, "secret@") {
+			t.Errorf("%v: %q %q", args, stdout, stderr)
+		}
+		if status != 1 || !strings.Contains(stdout, "joe:xxxxx@a.test/gone") || !strings.Contains(stdout, `[2J`) {
+			t.Errorf("%v: status %d\n%s%s", args, status, stdout, stderr)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+// Package tooltest tests the programs of examples/ as their users meet them: built once, run in a process of their own or in
+// a terminal, in a world of a few sites that is reached by a proxy on this machine.
+package tooltest
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// Main runs the tests of a program, as their TestMain. It fails if a goroutine is left.
+func Main(m *testing.M) {
+	status := m.Run()
+	if file, err := program(); err == nil {
+		os.RemoveAll(filepath.Dir(file))
+	}
+	if err := goleak.Find(); err != nil && status == 0 {
+		fmt.Println(err)
+		status = 1
+	}
+	os.Exit(status)
+}
+
+// program is the file of the program in this folder.
+var program = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "tool")
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "tool")
+	out, err := exec.Command("go", "build", "-o", file, ".").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return file, nil
+})
+
+// A World is the sites that a program meets. They speak http alone. A nil World is that of this machine.
+type World struct {
+	*robotstest.Web
+	proxy string
+}
+
+// New returns a world that ends with the test.
+func New(t *testing.T, sites robotstest.Sites) *World {
+	t.Helper()
+	web := robotstest.New(t, sites)
+	reverse := &httputil.ReverseProxy{
+		Transport:     web.Transport(),
+		FlushInterval: -1, // at once
+		Rewrite:       func(r *httputil.ProxyRequest) { r.Out.URL = r.In.URL },
+		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodConnect {
+			panic(http.ErrAbortHandler)
+		}
+		reverse.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return &World{web, server.URL}
+}
+
+// Command returns the program with arguments.
+func (w *World) Command(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	file, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), file, args...)
+	cmd.Env = append(os.Environ(), "NO_COLOR=1")
+	if w != nil {
+		cmd.Env = append(cmd.Env, "HTTP_PROXY="+w.proxy, "HTTPS_PROXY="+w.proxy, "NO_PROXY=")
+	}
+	return cmd
+}
+
+// Run runs the program to its end.
+func (w *World) Run(t *testing.T, stdin string, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	cmd := w.Command(t, args...)
+	var out, err bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &err
+	if fault := cmd.Run(); cmd.ProcessState == nil {
+		t.Fatal(fault)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), err.String()
+}

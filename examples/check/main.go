@@ -74,9 +74,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		term.Fprintf(stderr, "check: interrupted\n")
 		return 2
 	case err != nil:
-		for line := range strings.SplitSeq(err.Error(), "\n") {
-			term.Fprintf(stderr, "check: %s\n", strings.TrimPrefix(line, "collyrobots: "))
-		}
+		term.Errors(stderr, "check", err)
 		return 2
 	case r.clean(q):
 		return 0

@@ -88,9 +88,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 func fail(stderr io.Writer, err error, status int) int {
-	for line := range strings.SplitSeq(err.Error(), "\n") {
-		term.Fprintf(stderr, "plan: %s\n", strings.TrimPrefix(line, "collyrobots: "))
-	}
+	term.Errors(stderr, "plan", err)
 	return status
 }
 

@@ -5,104 +5,23 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 	"unicode"
 
-	"go.uber.org/goleak"
-
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/examples/internal/tooltest"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// program is the file of the program, built once. The tests use it as its users do.
-var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "plan")
-	if err != nil {
-		return "", err
-	}
-	file := filepath.Join(dir, "plan")
-	out, err := exec.Command("go", "build", "-o", file, ".").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w\n%s", err, out)
-	}
-	return file, nil
-})
-
-func TestMain(m *testing.M) {
-	status := m.Run()
-	if file, err := program(); err == nil {
-		os.RemoveAll(filepath.Dir(file))
-	}
-	if err := goleak.Find(); err != nil && status == 0 {
-		fmt.Println(err)
-		status = 1
-	}
-	os.Exit(status)
-}
-
-// A network is a web that a program on this machine reaches by a proxy. Its hosts speak http alone.
-type network struct {
-	*robotstest.Web
-	proxy string
-}
-
-func newNetwork(t *testing.T, sites robotstest.Sites) *network {
-	t.Helper()
-	web := robotstest.New(t, sites)
-	reverse := &httputil.ReverseProxy{
-		Transport:     web.Transport(),
-		FlushInterval: -1, // at once
-		Rewrite:       func(r *httputil.ProxyRequest) { r.Out.URL = r.In.URL },
-		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
-	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodConnect {
-			panic(http.ErrAbortHandler)
-		}
-		reverse.ServeHTTP(w, r)
-	}))
-	t.Cleanup(server.Close)
-	return &network{web, server.URL}
-}
-
-// command returns the program with arguments.
-func (n *network) command(t *testing.T, args ...string) *exec.Cmd {
-	t.Helper()
-	file, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), file, args...)
-	cmd.Env = append(os.Environ(), "NO_COLOR=1")
-	if n != nil {
-		cmd.Env = append(cmd.Env, "HTTP_PROXY="+n.proxy, "HTTPS_PROXY="+n.proxy, "NO_PROXY=")
-	}
-	return cmd
-}
-
-// run runs the program to its end.
-func (n *network) run(t *testing.T, stdin string, args ...string) (status int, stdout, stderr string) {
-	t.Helper()
-	cmd := n.command(t, args...)
-	var out, err bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &err
-	if fault := cmd.Run(); cmd.ProcessState == nil {
-		t.Fatal(fault)
-	}
-	return cmd.ProcessState.ExitCode(), out.String(), err.String()
-}
+func TestMain(m *testing.M) { tooltest.Main(m) }
 
 // listing returns a sitemap of n pages of a host.
 func listing(host string, n int, day string) string {
@@ -133,8 +52,8 @@ func someSites() robotstest.Sites {
 // TestPlan plans some sites of which one does not exist, and holds the report to what the sites say.
 func TestPlan(t *testing.T) {
 	t.Parallel()
-	web := newNetwork(t, someSites())
-	status, out, progress := web.run(t, "", "slow.test", "shop.test", "bare.test", "closed.test", "busy.test", "gone.test")
+	web := tooltest.New(t, someSites())
+	status, out, progress := web.Run(t, "", "slow.test", "shop.test", "bare.test", "closed.test", "busy.test", "gone.test")
 	t.Log("\n" + out)
 	if status != 0 {
 		t.Errorf("status %d\n%s", status, progress)
@@ -171,7 +90,7 @@ func TestPlan(t *testing.T) {
 }
 
 // wantPolite makes sure that nothing was asked for but robots.txt, once for each scheme, and sitemaps, no sooner than the hosts allow.
-func wantPolite(t *testing.T, web *network) {
+func wantPolite(t *testing.T, web *tooltest.World) {
 	t.Helper()
 	robotstest.Verify(t, web.Web, dialect.RFC9309())
 	asked := make(map[string]int)
@@ -191,9 +110,9 @@ func wantPolite(t *testing.T, web *network) {
 // TestNarrow prints the same into a terminal of 50 columns, in which no line is longer.
 func TestNarrow(t *testing.T) {
 	t.Parallel()
-	tmux := tmuxOf(t)
-	web := newNetwork(t, someSites())
-	screen := tmux.run(web.command(t, "slow.test", "shop.test", "a-host-with-a-long-name.example.test"), 50, 60)
+	tmux := tooltest.NewTerminal(t)
+	web := tooltest.New(t, someSites())
+	screen := tmux.Run(web.Command(t, "slow.test", "shop.test", "a-host-with-a-long-name.example.test"), 50, 60)
 	t.Log("\n" + screen)
 	for line := range strings.Lines(screen) {
 		if n := len([]rune(strings.TrimRight(line, " \n"))); n > 50 {
@@ -213,14 +132,14 @@ func TestNarrow(t *testing.T) {
 // TestLive sees the progress on a terminal, and then Ctrl-C ends it with a plan.
 func TestLive(t *testing.T) {
 	t.Parallel()
-	tmux := tmuxOf(t)
+	tmux := tooltest.NewTerminal(t)
 	sites := someSites()
 	sites["stuck.test"] = robotstest.Site{"/robots.txt": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }}
-	web := newNetwork(t, sites)
-	tmux.start(web.command(t, "shop.test", "stuck.test"), 70, 30)
-	tmux.waitFor(`1 of 2 hosts looked at, 300 pages listed\nlooking at stuck\.test for`)
-	tmux.keys("C-c")
-	screen := tmux.waitFor(`exit 1`)
+	web := tooltest.New(t, sites)
+	tmux.Start(web.Command(t, "shop.test", "stuck.test"), 70, 30)
+	tmux.WaitFor(`1 of 2 hosts looked at, 300 pages listed\nlooking at stuck\.test for`)
+	tmux.Keys("C-c")
+	screen := tmux.WaitFor(`exit 1`)
 	for _, want := range []string{`Interrupted: this is what was known`, `  shop\.test .* 1m8s`, `  stuck\.test .*interrupted`, `plan: interrupted after 1 of 2 hosts`} {
 		if !regexp.MustCompile(want).MatchString(screen) {
 			t.Errorf("the screen has no %s:\n%s", want, screen)
@@ -234,8 +153,8 @@ func TestLive(t *testing.T) {
 // TestJSON reads the plan back and works it out once more.
 func TestJSON(t *testing.T) {
 	t.Parallel()
-	web := newNetwork(t, someSites())
-	status, out, _ := web.run(t, "", "-json", "-max=500", "-since=30d", "-delay=100ms", "-agent=NamedBot/2.0", "slow.test", "shop.test", "gone.test")
+	web := tooltest.New(t, someSites())
+	status, out, _ := web.Run(t, "", "-json", "-max=500", "-since=30d", "-delay=100ms", "-agent=NamedBot/2.0", "slow.test", "shop.test", "gone.test")
 	var p plan
 	if err := json.Unmarshal([]byte(out), &p); err != nil || status != 0 {
 		t.Fatal(status, err, out)
@@ -269,8 +188,8 @@ func TestManyHosts(t *testing.T) {
 			sites[name] = robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /0\n", "/sitemap.xml": listing(name, 1+i/10, "")}
 		}
 	}
-	web := newNetwork(t, sites)
-	status, out, stderr := web.run(t, file, "-hosts=-", "-delay=20ms", "-rows=10")
+	web := tooltest.New(t, sites)
+	status, out, stderr := web.Run(t, file, "-hosts=-", "-delay=20ms", "-rows=10")
 	if status != 0 {
 		t.Errorf("status %d", status)
 	}
@@ -306,8 +225,8 @@ func TestInterrupted(t *testing.T) {
 		"/map1":       listing("stuck.test", 2000, ""),
 		"/map2":       func(_ http.ResponseWriter, r *http.Request) { reached <- struct{}{}; <-r.Context().Done() },
 	}
-	web := newNetwork(t, sites)
-	cmd := web.command(t, "-parallel=1", "shop.test", "stuck.test", "slow.test")
+	web := tooltest.New(t, sites)
+	cmd := web.Command(t, "-parallel=1", "shop.test", "stuck.test", "slow.test")
 	var out, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &stderr
 	if err := cmd.Start(); err != nil {
@@ -329,7 +248,7 @@ func TestInterrupted(t *testing.T) {
 // A host whose delay is longer than the looking, and one whose sitemap does not end, are planned as far as they are known.
 func TestUnread(t *testing.T) {
 	t.Parallel()
-	web := newNetwork(t, robotstest.Sites{
+	web := tooltest.New(t, robotstest.Sites{
 		"slow.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 120\nSitemap: http://slow.test/map.xml\n", "/map.xml": listing("slow.test", 5, "")},
 		"long.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 0.6\nSitemap: /map1\nSitemap: /map2\nSitemap: /map3\n",
 			"/map1": listing("long.test", 3, ""), "/map2": listing("long.test", 5, ""), "/map3": listing("long.test", 7, "")},
@@ -337,7 +256,7 @@ func TestUnread(t *testing.T) {
 		"odd.test":    {"/robots.txt": "User-agent: *\nCrawl-delay: 1s\n"},
 		"mute.test":   {"/robots.txt": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
 	})
-	status, out, _ := web.run(t, "", "-look=1s", "http://slow.test", "http://long.test", "http://broken.test/page", "http://mute.test", "http://odd.test")
+	status, out, _ := web.Run(t, "", "-look=1s", "http://slow.test", "http://long.test", "http://broken.test/page", "http://mute.test", "http://odd.test")
 	if status != 0 {
 		t.Errorf("status %d", status)
 	}
@@ -355,11 +274,11 @@ func TestUnread(t *testing.T) {
 // TestWWW counts the pages of a site that is at home at www, by the rules that hold there.
 func TestWWW(t *testing.T) {
 	t.Parallel()
-	web := newNetwork(t, robotstest.Sites{
+	web := tooltest.New(t, robotstest.Sites{
 		"a.test":     {"/robots.txt": robotstest.Redirect("http://www.a.test/robots.txt"), "/sitemap.xml": listing("www.a.test", 20, "")},
 		"www.a.test": {"/robots.txt": "User-agent: *\nDisallow: /1\n"},
 	})
-	if _, out, _ := web.run(t, "", "http://a.test"); !regexp.MustCompile(`\n  a\.test +20 +11 +9 +250ms `).MatchString(out) {
+	if _, out, _ := web.Run(t, "", "http://a.test"); !regexp.MustCompile(`\n  a\.test +20 +11 +9 +250ms `).MatchString(out) {
 		t.Error(out)
 	}
 }
@@ -394,12 +313,12 @@ func TestArguments(t *testing.T) {
 		{`a\x1b[1m is no host`, []string{"a\x1b[1m"}},
 		{`http://xxxxx@a.test:x/ is no host`, []string{"http://joe:secret@a.test:x/"}},
 	} {
-		status, stdout, stderr := (*network)(nil).run(t, "\nwhat is this?\n", test.args...)
+		status, stdout, stderr := (*tooltest.World)(nil).Run(t, "\nwhat is this?\n", test.args...)
 		if status != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "plan: ") || !strings.Contains(stderr, test.want) {
 			t.Errorf("%q: status %d, stdout %q, stderr %q", test.args, status, stdout, stderr)
 		}
 	}
-	if status, stdout, stderr := (*network)(nil).run(t, "", "-h"); status != 0 || stdout != "" || !strings.Contains(stderr, "Usage: plan") {
+	if status, stdout, stderr := (*tooltest.World)(nil).Run(t, "", "-h"); status != 0 || stdout != "" || !strings.Contains(stderr, "Usage: plan") {
 		t.Errorf("-h: status %d, %q, %q", status, stdout, stderr)
 	}
 }
@@ -408,72 +327,14 @@ func TestArguments(t *testing.T) {
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	const evil = "\x1b]0;owned\a\x1b[2J\u009b31m\u202e\x7f"
-	web := newNetwork(t, robotstest.Sites{"a.test": {
+	web := tooltest.New(t, robotstest.Sites{"a.test": {
 		"/robots.txt":  "User-agent: *\nUser-agent: Example" + evil + "\nDisallow: /" + evil + "\nDisallow: /*" + evil + "\nDisallow: /\nSitemap: http://joe:secret@a.test/" + evil + "\n",
 		"/sitemap.xml": "<urlset><url><loc>" + evil + "</loc></url></urlset>",
 	}})
 	for _, args := range [][]string{{}, {"-json"}} {
-		_, stdout, stderr := web.run(t, evil+"\nhttp://joe:secret@a.test/"+url.PathEscape(evil)+"\n", append(args, "-hosts=-", "-agent=Example/1")...)
+		_, stdout, stderr := web.Run(t, evil+"\nhttp://joe:secret@a.test/"+url.PathEscape(evil)+"\n", append(args, "-hosts=-", "-agent=Example/1")...)
 		if strings.ContainsFunc(stdout+stderr, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) || strings.Contains(stdout+stderr, "secret") || !strings.Contains(stdout, "a.test") {
 			t.Errorf("%v: %q %q", args, stdout, stderr)
 		}
 	}
-}
-
-// A terminal is a session of tmux.
-type terminal struct {
-	t    *testing.T
-	name string
-}
-
-func tmuxOf(t *testing.T) *terminal {
-	t.Helper()
-	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Skip("there is no tmux, which is the terminal of this test (apt-get install tmux)")
-	}
-	return &terminal{t, fmt.Sprintf("plan-%d-%s", os.Getpid(), t.Name())}
-}
-
-func (x *terminal) tmux(args ...string) string {
-	x.t.Helper()
-	out, err := exec.Command("tmux", append([]string{"-L", x.name}, args...)...).CombinedOutput()
-	if err != nil {
-		x.t.Fatalf("tmux %v: %v\n%s", args, err, out)
-	}
-	return string(out)
-}
-
-// start runs a command in a terminal of its own, which says how it ended.
-func (x *terminal) start(cmd *exec.Cmd, columns, rows int) {
-	x.t.Helper()
-	line := "trap : INT; env"
-	for _, variable := range cmd.Env {
-		if strings.Contains(variable, "PROXY=") {
-			line += " '" + variable + "'"
-		}
-	}
-	line += " '" + strings.Join(cmd.Args, "' '") + "'; echo exit $?; sleep 60"
-	x.tmux("-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(columns), "-y", fmt.Sprint(rows), "sh", "-c", line)
-	x.t.Cleanup(func() { exec.Command("tmux", "-L", x.name, "kill-server").Run() })
-}
-
-func (x *terminal) keys(keys string) { x.tmux("send-keys", keys) }
-
-// waitFor returns the screen once it matches.
-func (x *terminal) waitFor(pattern string) (screen string) {
-	x.t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if screen = x.tmux("capture-pane", "-p"); regexp.MustCompile(pattern).MatchString(screen) {
-			return screen
-		}
-	}
-	x.t.Fatalf("the screen has no %s:\n%s", pattern, screen)
-	return ""
-}
-
-// run returns the screen at the end of a command.
-func (x *terminal) run(cmd *exec.Cmd, columns, rows int) string {
-	x.t.Helper()
-	x.start(cmd, columns, rows)
-	return x.waitFor(`exit \d`)
 }

@@ -74,8 +74,13 @@ func (p *progress) state(now time.Time, s collyrobots.Stats) (lines []string) {
 	if s.Sitemaps.Entries > 0 {
 		first += fmt.Sprintf(", %s listed", term.Count(s.Sitemaps.Entries))
 	}
-	for _, line := range append([]string{first}, waits(s, now, 3)...) {
-		lines = append(lines, term.Wrap(term.Safe(line), term.Width(p.w)-1)...)
+	for _, text := range append([]string{first}, waits(s, now, 3)...) {
+		for i, line := range term.Wrap(term.Safe(text), term.Width(p.w)-3) {
+			if i > 0 {
+				line = "  " + line
+			}
+			lines = append(lines, line)
+		}
 	}
 	return append(lines, p.last)
 }

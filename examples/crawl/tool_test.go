@@ -402,7 +402,7 @@ func TestNarrow(t *testing.T) {
 	terminal := tooltest.NewTerminal(t)
 	web := tooltest.New(t, someSites())
 	terminal.Start(web.Command(t, "-cache", t.TempDir(), "http://slow.test/", "http://slow.test/2", "http://shop.test/"), 50, 40)
-	terminal.WaitFor(`(?m)^2 pages wait for slow\.test, next in 5\ds, about\n1m5\ds left: Crawl-delay: 60, line 3\n(200|denied|failed)  `)
+	terminal.WaitFor(`(?m)^2 pages wait for slow\.test, next in 5\ds, about\n  1m5\ds left: Crawl-delay: 60, line 3\n(200|denied|failed)  `)
 	terminal.Keys("C-c")
 	screen := terminal.WaitFor(`exit 1`)
 	for line := range strings.Lines(screen) {

@@ -35,14 +35,14 @@ func crawl(ctx context.Context, j *job, p *progress) (*report, error) {
 		return nil, err
 	}
 	c.OnRequestHeaders(s.onRequestHeaders)
-	robots, err := c.WithRobots(s.options(j)...)
-	if err != nil {
-		return nil, err
-	}
 	c.OnResponse(s.onResponse)
 	c.OnHTML("a[href]", s.onLink)
 	c.OnError(s.onError)
 	c.OnScraped(func(r *colly.Response) { s.budget.done(r.Request.ID) })
+	robots, err := c.WithRobots(s.options(j)...) // after the callbacks: at a page's end it reads sitemaps, for as long as they take
+	if err != nil {
+		return nil, err
+	}
 
 	if j.listener != nil {
 		defer servePage(j.listener, robots, p)()

@@ -254,18 +254,19 @@ func TestMax(t *testing.T) {
 		t.Error("status", status)
 	}
 	wantMatches(t, "the report", out, `\nNo more pages may be asked for \(-max\): there may be more to crawl\.\n`)
-	if n := 2 + len(asked(web, "a.test")) + len(asked(web, "b.test")); n != 25 {
-		t.Errorf("%d pages were asked for", n)
+	pages := slices.DeleteFunc(web.Log(""), func(r robotstest.Request) bool { return r.URI == "/robots.txt" })
+	if len(pages) != 25 {
+		t.Errorf("%d pages were asked for", len(pages))
 	}
-	daily := tooltest.New(t, robotstest.Sites{"a.test": listed("a.test", 25)})
+	daily := tooltest.New(t, robotstest.Sites{"a.test": listed("a.test", 200)}) // more than Feed.Window
 	cache := t.TempDir()
 	for run := range 3 {
-		status, out, _ := daily.Run(t, "", "-cache", cache, "-resume", "-max=11", "-delay=10ms", "http://a.test/")
-		if n := len(asked(daily, "a.test")); status != 0 || n != min(25, 10+10*run) { // and the start page
+		status, out, _ := daily.Run(t, "", "-cache", cache, "-resume", "-max=81", "-delay=1ms", "http://a.test/")
+		if n := len(asked(daily, "a.test")); status != 0 || n != min(200, 80+80*run) { // and the start page
 			t.Errorf("run %d: status %d, %d pages\n%s", run, status, n, out)
 		}
 	}
-	wantOnce(t, daily, 25, 0)
+	wantOnce(t, daily, 200, 0)
 }
 
 // TestJSON reads the report back.
@@ -341,9 +342,40 @@ func TestPage(t *testing.T) {
 		answer.Body.Close()
 		t.Error("the page is still there")
 	}
+}
 
-	_, _, stderr := web.Run(t, "", "-http=0.0.0.0:0", "-max=1", "http://shop.test/")
-	wantMatches(t, "stderr", stderr, `(?m)^Watch it at http://localhost:\d+/$`, `(?m)^Whoever can reach .*belongs on loopback, as -http :\d+ is\.$`)
+// An addressed listener says that it listens somewhere else.
+type addressed struct {
+	net.Listener
+	addr net.TCPAddr
+}
+
+func (l addressed) Addr() net.Addr { return &l.addr }
+
+// TestPageForAll: a page that is not on loopback says so.
+func TestPageForAll(t *testing.T) {
+	t.Parallel()
+	for ip, want := range map[string]string{
+		"127.0.0.1": "Watch it at http://127.0.0.1:8090/\n",
+		"::1":       "Watch it at http://[::1]:8090/\n",
+		"::": "Watch it at http://localhost:8090/\n" +
+			"Whoever can reach [::]:8090 sees every URL of this crawl: it belongs on loopback, as -http :8090 is.\n",
+		"192.0.2.1": "Watch it at http://192.0.2.1:8090/\n" +
+			"Whoever can reach 192.0.2.1:8090 sees every URL of this crawl: it belongs on loopback, as -http :8090 is.\n",
+	} {
+		l, err := listen(":0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !l.Addr().(*net.TCPAddr).IP.IsLoopback() {
+			t.Errorf("it listens at %v", l.Addr())
+		}
+		var out bytes.Buffer
+		servePage(addressed{l, net.TCPAddr{IP: net.ParseIP(ip), Port: 8090}}, nil, newProgress(&out))()
+		if out.String() != want {
+			t.Errorf("%s: %s, want %s", ip, out.String(), want)
+		}
+	}
 }
 
 // TestWaiting: while there is nothing to do but wait, the program says so, and SIGTERM ends it.

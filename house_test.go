@@ -85,6 +85,7 @@ const importRules = `
 	examples/internal/term: ./internal/redact golang.org/x/term golang.org/x/text/width
 	examples/*:        . ./dialect ./sitemap ./store ./examples/internal/term ./examples/internal/robotsfile github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue
 	examples/crawl:    ./examples/internal/demo
+	examples/distributed: ./examples/internal/demo ./store/redisstore github.com/hibiken/asynq github.com/redis/go-redis/v9 github.com/redis/go-redis/v9/logging
 	examples/picture:  ./robotstest
 	examples/crawl/page.go: ./view
 `
@@ -149,6 +150,9 @@ func TestImportRulesCatch(t *testing.T) {
 		{"examples/crawl/main.go", ".", true},
 		{"examples/crawl/main.go", "./internal/policy", false},
 		{"examples/crawl/main.go", "./internal/redact", false},
+		{"examples/crawl/main.go", "github.com/hibiken/asynq", false},
+		{"examples/distributed/worker.go", "./store/redisstore", true},
+		{"examples/distributed/worker.go", "./internal/pace", false},
 		{"examples/internal/term/text.go", "./internal/redact", true},
 		{"examples/internal/term/text.go", ".", false},
 	} {

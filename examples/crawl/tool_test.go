@@ -48,8 +48,8 @@ func listed(host string, n int) robotstest.Site {
 	return site
 }
 
-// asked returns how often each page of a host was asked for, but for the start page.
-func asked(w *tooltest.World, host string) map[string]int {
+// pagesOf returns how often each page of a host was asked for, but for the start page.
+func pagesOf(w *tooltest.World, host string) map[string]int {
 	pages := make(map[string]int)
 	for _, r := range w.Log(host) {
 		if r.URI != "/" && r.URI != "/robots.txt" && r.URI != "/map.xml" {
@@ -216,7 +216,7 @@ func TestResume(t *testing.T) {
 				t.Errorf("status %d\n%s", status, strings.Join(first.said, "\n"))
 			}
 			wantMatches(t, "the report", out, `\n  a\.test +\d+ `, `\nInterrupted: there was more to crawl\.\n`)
-			done := len(asked(web, "a.test"))
+			done := len(pagesOf(web, "a.test"))
 			status, out, _ = web.Run(t, "", args...)
 			if status != 0 || done >= 30 {
 				t.Errorf("status %d, the first run has done %d", status, done)
@@ -234,7 +234,7 @@ func TestResume(t *testing.T) {
 // wantOnce makes sure that n pages of a.test were asked for, once each but for so many that were twice.
 func wantOnce(t *testing.T, w *tooltest.World, n, twice int) {
 	t.Helper()
-	pages, more := asked(w, "a.test"), 0
+	pages, more := pagesOf(w, "a.test"), 0
 	for page, times := range pages {
 		if more += times - 1; times > 2 {
 			t.Errorf("%s was asked for %d times", page, times)
@@ -262,7 +262,7 @@ func TestMax(t *testing.T) {
 	cache := t.TempDir()
 	for run := range 3 {
 		status, out, _ := daily.Run(t, "", "-cache", cache, "-resume", "-max=81", "-delay=1ms", "http://a.test/")
-		if n := len(asked(daily, "a.test")); status != 0 || n != min(200, 80+80*run) { // and the start page
+		if n := len(pagesOf(daily, "a.test")); status != 0 || n != min(200, 80+80*run) { // and the start page
 			t.Errorf("run %d: status %d, %d pages\n%s", run, status, n, out)
 		}
 	}

@@ -221,6 +221,7 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 		q.name = h.c.UserAgent
 	}
 	if h.c.Async && h.sitemaps.pending() {
+		h.overdue.watch(r)
 		q.after = func() { h.expectHook(r) }
 	}
 	now, err := h.start(q, r, now)
@@ -365,6 +366,8 @@ func (h *hooks) readSitemaps() { h.sitemaps.run(h.c, h) }
 func (h *hooks) expectHook(r *colly.Request) {
 	if h.sitemaps.pending() && !h.closed.Load() {
 		h.overdue.expect(r)
+	} else {
+		h.overdue.heard(r)
 	}
 }
 

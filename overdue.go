@@ -8,8 +8,8 @@ import (
 	"github.com/gocolly/colly/v2"
 )
 
-// An overdue knows the pages of an Async collector whose exchange has ended while sitemaps were to
-// be read, until the next hook is called. Colly calls none for a page whose character set it does
+// An overdue knows the pages of an Async collector that were sent while sitemaps were to be read,
+// until the next hook is called. Colly calls none for a page whose character set it does
 // not know; then the sitemaps are read here, and Collector.Wait waits for that too.
 type overdue struct {
 	hold  func() (release func()) // makes Wait wait
@@ -19,24 +19,40 @@ type overdue struct {
 	pages map[*colly.Request]*late
 }
 
-// A late is one such page.
+// A late is one such page. It is zero until its exchange has ended.
 type late struct {
 	timer   *time.Timer
 	release func()
 }
 
-// expect waits for a hook of r. It is called while Wait waits for r.
-func (o *overdue) expect(r *colly.Request) {
+// end ends the wait for a hook.
+func (l *late) end() {
+	if l.timer != nil {
+		l.timer.Stop()
+		l.release()
+	}
+}
+
+// watch notes that r is about to be sent, and a hook will follow. An exchange may end after that: on
+// another goroutine, when it was cut off.
+func (o *overdue) watch(r *colly.Request) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.pages == nil {
 		o.pages = make(map[*colly.Request]*late)
 	}
-	if o.pages[r] != nil {
-		return
-	}
-	o.pages[r] = &late{time.AfterFunc(fedLimit, func() { o.lapse(r) }), o.hold()}
+	o.pages[r] = new(late)
 	o.count.Store(int32(len(o.pages)))
+}
+
+// expect waits for the hook of r, unless it was called. It is called when the exchange has ended.
+func (o *overdue) expect(r *colly.Request) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if l := o.pages[r]; l != nil && l.timer == nil {
+		l.release = o.hold() // Wait waits for r itself now
+		l.timer = time.AfterFunc(fedLimit, func() { o.lapse(r) })
+	}
 }
 
 // heard notes that a hook of r was called.
@@ -44,16 +60,15 @@ func (o *overdue) heard(r *colly.Request) {
 	if o.count.Load() == 0 {
 		return
 	}
-	if x := o.take(r); x != nil {
-		x.timer.Stop()
-		x.release()
+	if l := o.take(r); l != nil {
+		l.end()
 	}
 }
 
 // lapse gives the hooks of r up.
 func (o *overdue) lapse(r *colly.Request) {
-	if x := o.take(r); x != nil {
-		defer x.release()
+	if l := o.take(r); l != nil {
+		defer l.end()
 		o.read()
 	}
 }
@@ -61,19 +76,18 @@ func (o *overdue) lapse(r *colly.Request) {
 func (o *overdue) take(r *colly.Request) *late {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	x := o.pages[r]
+	l := o.pages[r]
 	delete(o.pages, r)
 	o.count.Store(int32(len(o.pages)))
-	return x
+	return l
 }
 
 // close gives all pages up: nothing is read any more.
 func (o *overdue) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, x := range o.pages {
-		x.timer.Stop()
-		x.release()
+	for _, l := range o.pages {
+		l.end()
 	}
 	o.pages = nil
 	o.count.Store(0)

@@ -1,6 +1,7 @@
 package collyrobots_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -109,4 +110,55 @@ func TestALateHookIsNoMissingOne(t *testing.T) {
 		}
 		wantURIs(t, web, "a.test", "/robots.txt / /map.xml /1")
 	})
+}
+
+// An exchange may end after its hook: on the goroutine of the timer that has cut it off, while the
+// Pacer takes its time to get the host back. Wait waits for no hook then: it was called.
+func TestAnExchangeThatEndsAfterItsHook(t *testing.T) {
+	sites := robotstest.Sites{
+		"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 1\nSitemap: http://a.test/map.xml\n", "/map.xml": robotstest.Sitemap(), "/": func(out http.ResponseWriter, r *http.Request) {
+			out.(http.Flusher).Flush()
+			hang(out, r)
+		}},
+		"b.test": {"/robots.txt": "Sitemap: http://b.test/map.xml\n", "/map.xml": robotstest.Sitemap(), "/": takes(3*time.Second, "")},
+	}
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		began := time.Now()
+		c := start(t, web, async, collyrobots.SharedPace(slowRelease{shared(t), "a.test", 2 * time.Second}), collyrobots.FollowSitemaps(collyrobots.Feed{}))
+		c.SetRequestTimeout(5 * time.Second)
+		c.Visit("http://a.test/")
+		time.Sleep(9 * time.Second) // it was cut off a second ago
+		c.Visit("http://b.test/")
+		c.Wait()
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 3s /, 11s /map.xml")
+		wantSchedule(t, web, "b.test", "9s /robots.txt, 9s /, 12s /map.xml")
+		if now := time.Since(began); now > 13*time.Second {
+			t.Errorf("Wait returned after %v, want 12s", now)
+		}
+	})
+}
+
+// A slowRelease is a Pacer that takes its time to get one host back.
+type slowRelease struct {
+	collyrobots.Pacer
+	host  string
+	takes time.Duration
+}
+
+func (s slowRelease) Acquire(ctx context.Context, host string, delay time.Duration) (collyrobots.Lease, error) {
+	lease, err := s.Pacer.Acquire(ctx, host, delay)
+	if err != nil || host != s.host {
+		return lease, err
+	}
+	return slowLease{lease, s.takes}, nil
+}
+
+type slowLease struct {
+	collyrobots.Lease
+	takes time.Duration
+}
+
+func (l slowLease) Release(sent bool, delay time.Duration, notBefore time.Time) {
+	time.Sleep(l.takes)
+	l.Lease.Release(sent, delay, notBefore)
 }

@@ -76,7 +76,7 @@ const importRules = `
 	robotstest:        ./dialect
 
 	# a simulation of many processes runs on the pace itself,
-	benchmarks/scale:  . ./internal/pace
+	benchmarks/internal/scale: . ./internal/pace
 
 	# and programs use what everybody can use, and what they share.
 	examples/internal/demo:

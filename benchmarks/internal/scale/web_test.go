@@ -12,7 +12,7 @@ import (
 )
 
 // corpusDir holds real robots.txt files. They are other people's text, so they stand beside the project, not in it.
-const corpusDir = "../../../shared/corpus"
+const corpusDir = "../../../../shared/corpus"
 
 // TestCrawlDelaysOfTheCorpus counts again what crawlDelays says.
 func TestCrawlDelaysOfTheCorpus(t *testing.T) {
@@ -41,7 +41,7 @@ func TestCrawlDelaysOfTheCorpus(t *testing.T) {
 
 // TestTheGuideSaysWhatIsAssumed finds the numbers of the simulation in docs/scale.md.
 func TestTheGuideSaysWhatIsAssumed(t *testing.T) {
-	guide, err := os.ReadFile("../../docs/scale.md")
+	guide, err := os.ReadFile("../../../docs/scale.md")
 	if err != nil {
 		t.Fatal(err)
 	}

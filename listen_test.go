@@ -55,7 +55,7 @@ func TestListenersHearEverythingInOrder(t *testing.T) {
 		for n := 2; n <= 100; n++ {
 			ls.tell(numbered(n))
 		}
-		synctest.Wait()
+		time.Sleep(2 * pause)
 		stop()
 		stop()
 		ls.tell(numbered(101))

@@ -208,12 +208,14 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 	if r.IsAbort() || !hasRobots(r.URL) || h.retired() {
 		return // aborted: OnError follows
 	}
-	h.fed.of(r).keep()
+	page := h.fed.of(r)
+	page.keep()
 	h.seam()
 	now := time.Now()
 	q := h.requests.take(r.URL)
-	if q == nil {
+	if q == nil { // it lay for so long, behind a LimitRule, that it was given up
 		q = h.requests.open(r.URL, now)
+		q.fed = page
 	}
 	q.trace.collector, q.trace.request = h.c.ID, r.ID
 	q.early = h.handle.ResponseHeadersCallbacks() > 0

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/gocolly/colly/v2"
 
@@ -245,6 +247,71 @@ func TestNamesOfPrivateAddresses(t *testing.T) {
 func TestNamesOnThisMachine(t *testing.T) {
 	web := robotstest.New(t, led("inner.test"))
 	wantLed(t, web, "inner.test")
+}
+
+// A page that a sitemap lists is still where a site has led, and not where the user goes, when it has
+// waited so long for a LimitRule slot that its record was given up, and when its turn has lapsed.
+func TestALongWaitForgetsNoLead(t *testing.T) {
+	for name, crawl := range map[string]func(t *testing.T, c *crawl){
+		"for a slot": func(t *testing.T, c *crawl) {
+			limited(t, c, &colly.LimitRule{DomainGlob: "*.test", Parallelism: 1})
+			for _, url := range []string{"http://slow.test/1", "http://a.test/", "http://slow.test/2"} {
+				c.Visit(url)
+				synctest.Wait()
+			}
+			time.Sleep(27 * time.Second) // since 15 s the pages wait behind the last of these
+			for i := range 1000 {
+				c.Visit(fmt.Sprint("http://a.test/", i))
+			}
+		},
+		"in a callback": func(t *testing.T, c *crawl) {
+			c.OnRequestHeaders(func(*colly.Request) { time.Sleep(5 * time.Second) })
+			c.Visit("http://a.test/")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sites := robotstest.Sites{
+				"a.test":     {"/robots.txt": "Sitemap: http://a.test/map.xml\n", "/map.xml": robotstest.Sitemap("http://inner.test/0", "http://inner.test/1"), "*": robotstest.Page()},
+				"inner.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 2\n", "*": robotstest.Page()},
+				"slow.test":  {"/robots.txt": "", "*": takes(15*time.Second, robotstest.Page())},
+			}
+			inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, async, collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.AnySite}))
+				c.SetRequestTimeout(time.Minute)
+				movesIn(c.transport, "inner.test:80")
+				crawl(t, c)
+				c.Wait()
+				for i := range 2 {
+					private := (*collyrobots.PrivateNetworkError)(nil)
+					if err := c.errs[fmt.Sprint("http://inner.test/", i)]; !errors.As(err, &private) || private.From != "a.test" || private.Address != "10.0.0.1" {
+						t.Errorf("page %d: %v, %+v", i, err, private)
+					}
+				}
+				wantURIs(t, web, "inner.test", "/robots.txt")
+			})
+		})
+	}
+}
+
+// movesIn makes all hosts public, one of them, "host:port", only for its first connection.
+func movesIn(transport *http.Transport, moves string) {
+	transport.DisableKeepAlives = true
+	dial, asked := transport.DialContext, false
+	transport.DialContext = func(ctx context.Context, network, target string) (net.Conn, error) {
+		conn, err := dial(ctx, network, target)
+		if target == moves && asked {
+			return privateConn{conn}, err
+		}
+		asked = asked || target == moves
+		return publicConn{conn}, err
+	}
+}
+
+// A privateConn seems to lead to a private address.
+type privateConn struct{ net.Conn }
+
+func (privateConn) RemoteAddr() net.Addr {
+	return &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 80}
 }
 
 // Through a proxy only what the URLs say counts: the address is the proxy's.

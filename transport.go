@@ -40,20 +40,23 @@ func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, er
 		q.close()
 		return nil, err
 	}
-	if q == nil || !q.isFor(req) || !q.ticket.OnWire() {
-		if q == nil || !q.isFor(req) {
-			t.stranger(s, req)
-		}
+	var err error
+	switch {
+	case q == nil || !q.isFor(req):
+		t.stranger(s, req)
 		if q != nil {
-			q.close() // its turn has lapsed, or was another URL's
+			q.close() // its turn was another URL's
 		}
-		var err error
-		if q, err = t.admit(s, req); err != nil {
-			return nil, err
-		}
+		q = t.requests.open(req.URL, time.Now())
+		q.follow(req.Response)
+		err = t.admit(q, s, req)
+	case !q.ticket.OnWire():
+		err = t.admit(q, s, req) // its turn has lapsed
+	}
+	if err != nil {
+		return nil, err
 	}
 	if q.fed != nil && req.Response == nil {
-		var err error
 		if q.guard, err = t.limiter.networks.guard(q.fed.from, q.host.Name(), req.URL); err != nil {
 			t.tellKept(req.URL, err, &q.trace)
 			q.close()
@@ -92,19 +95,17 @@ func (t *transport) stranger(s *backend.Seam, req *http.Request) {
 	}
 }
 
-// admit judges a request that no hook has seen, or whose turn has lapsed, and waits for its turn.
-func (t *transport) admit(s *backend.Seam, req *http.Request) (*request, error) {
-	q := t.requests.open(req.URL, time.Now())
-	q.follow(req.Response)
+// admit judges a request that no hook has seen, or whose turn has lapsed, and waits for its turn. After
+// an error q is closed.
+func (t *transport) admit(q *request, s *backend.Seam, req *http.Request) error {
 	err := t.takeTurn(q, s, req)
 	if err != nil {
 		if isForbidden(err) || errors.Is(err, ErrHopWait) {
 			t.tellKept(req.URL, err, &q.trace)
 		}
 		q.close()
-		return nil, err
 	}
-	return q, nil
+	return err
 }
 
 // takeTurn judges q and waits for its turn. A hop gives up after a while; what comes from a clone
@@ -136,8 +137,11 @@ func (t *transport) judgeHop(ctx context.Context, q *request, s *backend.Seam, r
 		return err
 	}
 	f := seamFetcher{t.limiter, s, q.name, ""}
-	if guard != nil {
+	switch {
+	case guard != nil:
 		f.host = guard.From
+	case q.fed != nil && req.Response == nil:
+		f.host = q.fed.from
 	}
 	v, err := t.decideAs(ctx, time.Now(), req.URL, hostHeaderOf(req.Host, req.URL, req.Header), req.UserAgent(), f)
 	if err != nil {

@@ -25,9 +25,8 @@ const (
 // The error is ctx's cause, [store.ErrClosed], an [*AwayError], or an error of Redis that asking
 // again does not change. Acquire returns no earlier than the exchange that is under way.
 func (s *Store) Acquire(ctx context.Context, host string, delay time.Duration) (collyrobots.Lease, error) {
-	if s.drops != "" {
-		return nil, fmt.Errorf("redisstore: Redis drops keys when its memory is full, and with them when hosts were asked: "+
-			"its maxmemory-policy is %s, and must be noeviction", s.drops)
+	if s.unfit != nil {
+		return nil, s.unfit
 	}
 	l := &lease{store: s, host: host, token: rand.Text()}
 	key, _, _ := s.keys.host(host)

@@ -184,6 +184,18 @@ func TestDroppedKeys(t *testing.T) {
 	}
 }
 
+// TestRing: servers that take each other's keys keep records and no pace.
+func TestRing(t *testing.T) {
+	t.Parallel()
+	client := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": newServer(t).addr, "two": newServer(t).addr}})
+	t.Cleanup(func() { client.Close() })
+	s := open(t, client)
+	count(t, s)
+	if _, err := s.Acquire(ctx, "host", delay); err == nil || !strings.Contains(err.Error(), "redis.Ring") {
+		t.Error(err)
+	}
+}
+
 // TestPermissions: a user without INFO can share a pace, one without scripts is told at once.
 func TestPermissions(t *testing.T) {
 	t.Parallel()

@@ -42,12 +42,11 @@
 //
 // Redis 5 or later is needed, alone, with Sentinel or as a cluster; every key but those of records
 // without a time to live expires. Where maxmemory is set, so must be maxmemory-policy noeviction: of a
-// host whose key was dropped nobody knows when it was asked. With another policy when New is called
-// records are kept, and Acquire fails.
+// host whose key was dropped nobody knows when it was asked. With another policy when New is called, and
+// with a redis.Ring, records are kept, and Acquire fails.
 package redisstore
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,7 +68,7 @@ type Store struct {
 	patience time.Duration
 	report   report
 	late     late
-	drops    string // how Redis drops keys when its memory is full; "": it does not, or does not say
+	unfit    error // why this Redis cannot keep a pace; nil: it can
 
 	close  sync.Once
 	closed chan struct{}
@@ -158,7 +157,7 @@ func New(ctx context.Context, client redis.UniversalClient, options ...Option) (
 }
 
 // begin looks at all epochs, and makes those that are not there: so the pause that an epoch begins
-// with is over, on most hosts, before they are first asked. It also asks each server whether it drops keys.
+// with is over, on most hosts, before they are first asked. It also finds what is unfit for a pace.
 func (s *Store) begin(ctx context.Context) error {
 	all := make([]*redis.Cmd, buckets)
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
@@ -173,8 +172,13 @@ func (s *Store) begin(ctx context.Context) error {
 		if cmd.Err() != nil {
 			return problem(s.keys.epoch(n), cmd.Err())
 		}
-		drops, _ := cmd.Text()
-		s.drops = cmp.Or(s.drops, drops)
+		if policy, _ := cmd.Text(); policy != "" {
+			s.unfit = fmt.Errorf("redisstore: Redis drops keys when its memory is full, and with them when hosts were asked: "+
+				"its maxmemory-policy is %s, and must be noeviction", policy)
+		}
+	}
+	if _, ring := s.client.(*redis.Ring); ring {
+		s.unfit = errors.New("redisstore: a redis.Ring cannot keep a pace: while a server is away another one takes its hosts, and knows nothing of them")
 	}
 	return problem("", err)
 }

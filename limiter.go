@@ -52,6 +52,13 @@ func (l *limiter) learn(s *hostSettings, reader string, pol *policy.Policy) {
 	l.setCrawlDelay(now, l.hosts.At(now, server), s, reader, pol)
 }
 
+// found keeps the delay of a site that another process has asked, an earlier run perhaps, which has left
+// what it knows of robots.txt in the Store but not when it asked last.
+func (l *limiter) found(a dialect.Authority) {
+	server, _ := policy.Server(a)
+	l.hosts.At(time.Now(), server).AskedBefore()
+}
+
 // longAfter is as long after its file as any crawl delay is kept.
 const longAfter = 365 * 24 * time.Hour
 

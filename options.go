@@ -309,6 +309,9 @@ func OnEvent(f func(Event)) Option {
 // Store keeps what was learnt of robots.txt files, and how far Feed.Resume has come, beyond this
 // process. Without it, robots.txt files are kept in memory. A store may serve several plugins. The
 // caller closes it, after them.
+//
+// When a host was asked last is not in it. So a host that is known to the store, but not yet to this
+// plugin, is first asked one delay after New: an earlier process may have asked it until then.
 func Store(s store.Store) Option {
 	return option("Store", func(c *config) { c.store = s }, faultIf(s == nil, "Store", "the store is nil"))
 }

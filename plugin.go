@@ -66,6 +66,8 @@ func New(opts ...Option) (*Plugin, error) {
 	if config.pacer != nil {
 		limiter.share(&sharedPace{pacer: config.pacer, report: report})
 		policies.read = limiter.learn
+	} else {
+		policies.found = limiter.found
 	}
 	c := &core{started: time.Now(), requests: newRequests(), shadows: newShadows(config.shadows)}
 	c.judge = &judge{&config.settings, config.dryRun, config.shard, limiter, policies, report, newDecisions()}

@@ -27,6 +27,7 @@ type policies struct {
 	shadows []dialect.Dialect // that read along
 	changed func(s *hostSettings, reader string, old, new *policy.Policy)
 	read    func(s *hostSettings, reader string, pol *policy.Policy) // told before the host is given back; nil: nobody is
+	found   func(a dialect.Authority)                                // told of whom the store knows; nil: nobody is
 	last    []atomic.Pointer[reader]                                 // the reader that served last, by hostSettings.index
 
 	mu      sync.Mutex
@@ -172,7 +173,7 @@ func (p *policies) open(s *hostSettings, key readerKey, tokens []string, userAge
 
 // cacheOf returns a cache of what files say in a dialect. Without tell, that is nobody's concern.
 func (p *policies) cacheOf(s *hostSettings, d dialect.Dialect, name string, tokens []string, tell bool) *policy.Cache {
-	o := policy.Options{Dialect: d, Tokens: tokens, HonorCrawlDelay: s.honorCrawlDelay, Store: p.store, Log: p.report.log}
+	o := policy.Options{Dialect: d, Tokens: tokens, HonorCrawlDelay: s.honorCrawlDelay, Store: p.store, Log: p.report.log, Found: p.found}
 	if tell {
 		o.Changed = func(old, new *policy.Policy) { p.changed(s, name, old, new) }
 		o.Learnt = p.learnt

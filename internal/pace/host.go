@@ -109,6 +109,14 @@ func (h *Host) SetCrawlDelay(now time.Time, source Source, written time.Duration
 	return changed
 }
 
+// AskedBefore says that somebody has asked the host before the registry was made, nobody knows when: its
+// first request starts no sooner than one delay after that.
+func (h *Host) AskedBefore() {
+	h = h.lock()
+	defer h.mu.Unlock()
+	h.last = max(h.last, 1)
+}
+
 // Enter is the first stage, for a request that holds nothing yet: it waits until the host's one
 // undispatched ticket is free and the host may be asked, and takes the ticket, but not the time.
 // Start follows; until then, but at most for one delay, no other ticket of the host gets in. Where

@@ -136,6 +136,9 @@ func (c *Cache) notify(old, new *Policy) {
 // nothing was asked, which does not either.
 func (c *Cache) renew(ctx context.Context, a dialect.Authority, old *Policy, how Fetch) (News, error) {
 	f := c.recall(ctx, a, old)
+	if old == nil && (f.copy != nil || f.failure != nil) && c.options.Found != nil {
+		c.options.Found(a)
+	}
 	stale := c.stale(f)
 	if stale {
 		look := func() error {

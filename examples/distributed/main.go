@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 0
 	}
 	if err != nil {
-		complain(stderr, err)
+		term.Errors(stderr, "distributed", err)
 		return 2
 	}
 	r, err := crawl(ctx, s, term.NewDisplay(stderr), nil)
@@ -67,22 +67,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	switch {
 	case ctx.Err() != nil:
-		complain(stderr, errors.New("interrupted"))
+		term.Errors(stderr, "distributed", errors.New("interrupted"))
 		return 1
 	case err != nil:
-		complain(stderr, err)
+		term.Errors(stderr, "distributed", err)
 		return 1
 	case !r.good():
 		return 1
 	}
 	return 0
-}
-
-// complain prints an error, which may be more than a line.
-func complain(w io.Writer, err error) {
-	for line := range strings.SplitSeq("distributed: "+err.Error(), "\n") {
-		term.Fprintf(w, "%s\n", line)
-	}
 }
 
 // mostWorkers is how many processes this is still fun with.

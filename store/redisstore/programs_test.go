@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gocolly/colly/v2"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/store/redisstore"
@@ -159,4 +161,34 @@ func TestRetryAfterOutlivesItsProcess(t *testing.T) {
 	if ttl := s.client(t).PTTL(context.Background(), key).Val(); ttl < time.Hour {
 		t.Errorf("it is remembered for %v", ttl)
 	}
+}
+
+// TestPagesOutlastRedis: with the Retry of the guide no page is lost while Redis is away, and none comes twice.
+func TestPagesOutlastRedis(t *testing.T) {
+	t.Parallel()
+	s, web := newServer(t), newSite(t)
+	client := redis.NewClient(&redis.Options{Addr: s.addr, DialTimeout: 200 * time.Millisecond})
+	t.Cleanup(func() { client.Close() })
+	const pages = 6
+	c := newSpider(t, web, open(t, client, redisstore.Patience(300*time.Millisecond)), collyrobots.OnDenied(func(r *colly.Request, err error) {
+		if unpaced := (*collyrobots.PaceError)(nil); !errors.As(err, &unpaced) {
+			t.Error(err)
+		}
+		time.Sleep(200 * time.Millisecond)
+		if err := r.Retry(); err != nil {
+			t.Error(err)
+		}
+	}))
+	for page := range pages {
+		_ = c.Visit(fmt.Sprintf("http://host0/%d", page))
+	}
+	web.await(t, 3)
+	s.stop()
+	time.Sleep(3 * time.Second)
+	s.start(t) // empty
+	c.Wait()
+	if got := len(web.visits("host0")); got != 1+pages || c.pages != pages {
+		t.Errorf("%d requests, %d pages", got, c.pages)
+	}
+	web.gap(t, time.Second)
 }

@@ -38,7 +38,9 @@
 // A start takes two round trips when there is nothing to wait for: one before, one after. Who waits
 // sleeps until the host may be free, and looks again then: about twice for each start of another
 // process. A host that nobody has asked a delay for takes one round trip and is not held. (A delay of
-// a millisecond or less holds it for one start, and is not remembered.)
+// a millisecond or less holds it for one start, and is not remembered.) The plugin asks for one start of
+// a host at a time, so a process starts no more requests to such a host than there are round trips in a
+// second: keep Redis near.
 //
 // Redis 5 or later is needed, alone, with Sentinel or as a cluster; every key but those of records
 // without a time to live expires. Where maxmemory is set, so must be maxmemory-policy noeviction: of a

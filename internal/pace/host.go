@@ -168,8 +168,9 @@ func (h *Host) Start(ctx context.Context, t *Ticket, direct bool) error {
 }
 
 // StartNow is Start for a request that has to wait for nothing, and for a caller with a clock of its
-// own. It reports whether t has started at now; if not, t holds nothing but perhaps a lease, and wait is after what time
-// to try again, unless a request of the host ends before; 0: nothing but that helps.
+// own. It reports whether t has started at now; if not, t holds nothing but perhaps a lease, and wait
+// is after what time to try again, unless a request of the host ends before; 0: nothing but that
+// helps.
 func (h *Host) StartNow(now time.Time, t *Ticket, direct bool) (wait time.Duration, ok bool) {
 	h, err := h.admitting(context.Background(), t)
 	if err != nil {

@@ -199,13 +199,14 @@ func (h *Host) ask(ctx context.Context, t *Ticket) (lease Lease, err error) {
 // errUnwanted stands for a panic.
 var errUnwanted = errors.New("pace: not wanted")
 
-// yield parts with t's lease, since t has to wait: to what is urgent, or for good. It keeps one that was
-// passed on to it.
+// yield parts with t's lease, since t has to wait: to what is urgent, or for good, which is what a
+// ticket waits for that the Pacer is being asked for. It keeps one that was passed on to it.
 func (h *Host) yield(t *Ticket) {
 	if t.held == nil || t.held.passed {
 		return
 	}
-	if first := h.paced.urgent.front; first != nil && first != t && first.held == nil {
+	asking := h.paced.sharing != nil && h.paced.sharing.asking != nil
+	if first := h.paced.urgent.front; first != nil && first != t && first.held == nil && !asking {
 		t.lend(first)
 		first.look()
 		return

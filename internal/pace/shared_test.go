@@ -352,3 +352,45 @@ func TestLeasesAtRandom(t *testing.T) {
 		})
 	}
 }
+
+// A ticket that StartNow has left with a lease has to wait behind one for which the Pacer is being
+// asked: the lease is given back, since that one cannot get it any other way, and none is lost.
+func TestALeaseIsNotGivenToWhoAsksForOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var d *desk
+		d = &desk{grant: func(ctx context.Context, _ time.Duration) (Lease, error) {
+			for { // as a Pacer does: one at a time
+				d.mu.Lock()
+				free := d.granted == len(d.released)
+				d.mu.Unlock()
+				if free {
+					return d.leaseFor(time.Minute), nil
+				}
+				time.Sleep(time.Millisecond)
+			}
+		}}
+		_, h := sharedHost(d, Rules{MinDelay: time.Second})
+		ctx := t.Context()
+		var before, page, other Ticket
+		h.Start(ctx, &before, true)
+		before.End()
+		h.Enter(ctx, &page)
+		h.SlowDown(time.Now(), nil, 10*time.Second)
+		if _, ok := h.StartNow(time.Now(), &page, true); ok || page.held == nil {
+			t.Fatalf("started: %t, its lease: %v", ok, page.held)
+		}
+		time.Sleep(10 * time.Second)
+		began := time.Now()
+		var all sync.WaitGroup
+		all.Go(func() { h.Start(ctx, &other, true); other.End() })
+		synctest.Wait()
+		all.Go(func() { h.Start(ctx, &page, true); page.End() })
+		all.Wait()
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("both have started after %v, want about a second", took)
+		}
+		if d.granted != len(d.released) {
+			t.Errorf("%d leases granted, %d given back: %q", d.granted, len(d.released), d.released)
+		}
+	})
+}

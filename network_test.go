@@ -296,13 +296,12 @@ func TestALongWaitForgetsNoLead(t *testing.T) {
 // movesIn makes all hosts public, one of them, "host:port", only for its first connection.
 func movesIn(transport *http.Transport, moves string) {
 	transport.DisableKeepAlives = true
-	dial, asked := transport.DialContext, false
+	dial, asked := transport.DialContext, atomic.Bool{}
 	transport.DialContext = func(ctx context.Context, network, target string) (net.Conn, error) {
 		conn, err := dial(ctx, network, target)
-		if target == moves && asked {
+		if target == moves && asked.Swap(true) {
 			return privateConn{conn}, err
 		}
-		asked = asked || target == moves
 		return publicConn{conn}, err
 	}
 }

@@ -334,8 +334,8 @@ func (h *Host) leave(t *Ticket) {
 	default:
 		h.end(h.hosts.now, t)
 	}
-	if p := h.paced; p != nil && p.sharing != nil && p.sharing.asking == t {
-		p.sharing.cancel(ErrEnded)
+	if h.paced != nil && h.asksFor(t) {
+		h.paced.sharing.cancel(ErrEnded)
 	}
 	t.look() // its goroutine finds that it was ended
 	h.lookAgain()

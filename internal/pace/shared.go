@@ -199,14 +199,19 @@ func (h *Host) ask(ctx context.Context, t *Ticket) (lease Lease, err error) {
 // errUnwanted stands for a panic.
 var errUnwanted = errors.New("pace: not wanted")
 
+// asksFor reports whether the Pacer is being asked for a lease for t.
+func (h *Host) asksFor(t *Ticket) bool {
+	s := h.paced.sharing
+	return s != nil && s.asking == t
+}
+
 // yield parts with t's lease, since t has to wait: to what is urgent, or for good, which is what a
 // ticket waits for that the Pacer is being asked for. It keeps one that was passed on to it.
 func (h *Host) yield(t *Ticket) {
 	if t.held == nil || t.held.passed {
 		return
 	}
-	asking := h.paced.sharing != nil && h.paced.sharing.asking != nil
-	if first := h.paced.urgent.front; first != nil && first != t && first.held == nil && !asking {
+	if first := h.paced.urgent.front; first != nil && first != t && first.held == nil && !h.asksFor(first) {
 		t.lend(first)
 		first.look()
 		return

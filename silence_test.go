@@ -427,8 +427,9 @@ func TestAWaitForRetryAfterNamesNoOption(t *testing.T) {
 		var lines strings.Builder
 		c := start(t, web, async, collyrobots.MaxBackOff(10*time.Second), logsTo(&lines, slog.LevelInfo))
 		c.Visit("http://a.test/1")
+		time.Sleep(100 * time.Millisecond) // it is on its way
 		c.Visit("http://a.test/0")
-		time.Sleep(2 * time.Second)
+		time.Sleep(1900 * time.Millisecond)
 		c.Visit("http://a.test/2")
 		c.Wait()
 		want := `level=INFO msg="pages wait long for their host because of Retry-After" host=a.test robots=http://a.test/robots.txt ` +

@@ -23,9 +23,9 @@ import (
 // hooks are one collector's, in the order in which a request meets them.
 //
 // A page waits for its host in OnRequest, where nothing is held, and takes its turn in
-// OnRequestHeaders, with Colly's LimitRule slot in hand: the moment that counts. Waiting only in the
-// second would let a slow host's pages fill the slots that a fast host needs; waiting only in the
-// first would let pages gather behind a busy slot and leave it together.
+// OnRequestHeaders, with Colly's LimitRule slot in hand: the moment that counts. Waiting only in
+// the second would let a slow host's pages fill the slots that a fast host needs; waiting only in
+// the first would let pages gather behind a busy slot and leave it together.
 type hooks struct {
 	*core
 	governor backend.Governor
@@ -191,9 +191,9 @@ func (h *hooks) judgeAgain(q *request, r *colly.Request, now time.Time) error {
 	return h.refusePage(q, v, r.URL, func(error) {})
 }
 
-// refusePage is refuse, but for a page whose host does not respond. That is to fail as it would without
-// robots.txt, in OnError and with an error of Visit, and a page that Colly has in its cache is to
-// come: so the transport refuses it, and it waits for nothing.
+// refusePage is refuse, but for a page whose host does not respond. That is to fail as it would
+// without robots.txt, in OnError and with an error of Visit, and a page that Colly has in its cache
+// is to come: so the transport refuses it, and it waits for nothing.
 func (h *hooks) refusePage(q *request, v verdict, u *url.URL, tell func(error)) error {
 	if q.silence = h.silence(v, u); q.silence == nil {
 		return h.refuse(v, u, &q.trace, tell)
@@ -298,8 +298,8 @@ func (h *hooks) onScraped(r *colly.Response) {
 	h.finish(r.Request, feed.Done)
 }
 
-// countLate counts a response that the transport has not counted: one from the collector's cache, with
-// the request q that never got there, or a redirect that was not followed, without.
+// countLate counts a response that the transport has not counted: one from the collector's cache,
+// with the request q that never got there, or a redirect that was not followed, without.
 func (h *hooks) countLate(r *colly.Response, q *request) {
 	switch {
 	case q != nil && r.StatusCode != 0:

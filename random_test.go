@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -117,6 +119,104 @@ func randomCrawl(t *testing.T, web *robotstest.Web, rng *rand.Rand, delays map[s
 		}
 	}
 	robotstest.Verify(t, web, dialect.RFC9309())
+}
+
+// However a plugin is set up, the server's log, Stats and the events have the same requests, nobody
+// is left waiting, and a Pacer gets every lease back.
+func TestRandomSettingsCountWhatIsSent(t *testing.T) {
+	for seed := range 40 {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			sites := robotstest.Sites{}
+			for i := range 4 {
+				sites[fmt.Sprintf("h%d.test", i)] = busySite(i, (seed+i)%3, seed%2 == 0)
+			}
+			inBubble(t, sites, func(t *testing.T, web *robotstest.Web) { countingCrawl(t, web, seed) })
+		})
+	}
+}
+
+// busySite is a site with a crawl delay in seconds that leads to the next one, drops a connection and
+// answers 429, perhaps with a Retry-After.
+func busySite(i, delay int, wait bool) robotstest.Site {
+	s := robotstest.Pages(8, fmt.Sprintf("User-agent: *\nDisallow: /3\nCrawl-delay: %d\nSitemap: http://h%d.test/map.xml\n", delay, i))
+	next := (i + 1) % 4
+	s["/1"], s["/2"] = robotstest.Redirect(fmt.Sprintf("https://h%d.test/4", next)), dropFirst(robotstest.Page())
+	s["/5"] = func(w http.ResponseWriter, _ *http.Request) {
+		if wait {
+			w.Header().Set("Retry-After", "3")
+		}
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
+	s["/map.xml"] = robotstest.Sitemap(fmt.Sprintf("http://h%d.test/6", i), fmt.Sprintf("http://h%d.test/1", i), fmt.Sprintf("http://h%d.test/7", next))
+	return s
+}
+
+// countingSettings returns settings by a number.
+func countingSettings(t *testing.T, seed int) (options []colly.CollectorOption, opts []collyrobots.Option) {
+	options = []colly.CollectorOption{colly.AllowURLRevisit()}
+	opts = []collyrobots.Option{collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.AnySite}), collyrobots.RetryThrottled(seed % 3)}
+	for _, o := range []struct {
+		in, is int
+		opt    func() collyrobots.Option
+	}{
+		{4, 1, func() collyrobots.Option { return collyrobots.SharedPace(shared(t)) }},
+		{5, 2, collyrobots.DryRun},
+		{7, 3, func() collyrobots.Option {
+			return collyrobots.ForHosts("*", collyrobots.MinDelay(time.Second), collyrobots.DelayFromEnd())
+		}},
+		{7, 4, func() collyrobots.Option { return collyrobots.MaxInFlight(2) }},
+		{6, 5, func() collyrobots.Option { return collyrobots.ShardByHost(2, 0) }},
+	} {
+		if seed%o.in == o.is {
+			opts = append(opts, o.opt())
+		}
+	}
+	if seed%3 != 0 {
+		options = append(options, colly.Async())
+	}
+	if seed%8 == 6 {
+		options = append(options, colly.CacheDir(t.TempDir()))
+	}
+	return options, opts
+}
+
+func countingCrawl(t *testing.T, web *robotstest.Web, seed int) {
+	started, answered := hear(collyrobots.EventStarted), hear(collyrobots.EventAnswered)
+	options, opts := countingSettings(t, seed)
+	c := start(t, web, options, append(opts, started.on())...)
+	defer c.robots.Listen(answered.hear)()
+	c.impolite, c.CheckHead = seed%5 == 2, seed%9 == 7
+	if seed%4 == 3 {
+		limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 2, Delay: 300 * time.Millisecond})
+	}
+	var retries atomic.Int32
+	c.OnError(func(r *colly.Response, _ error) {
+		if retries.Add(1) < 30 {
+			r.Request.Retry()
+		}
+	})
+	c.OnRequestHeaders(func(r *colly.Request) {
+		switch retries.Load() % 5 {
+		case 3:
+			r.Abort()
+		case 4:
+			time.Sleep(1500 * time.Millisecond)
+		}
+	})
+	c.OnRequest(func(r *colly.Request) {
+		if r.URL.Path == "/0" && seed%2 == 0 {
+			r.Abort()
+		}
+	})
+	for i := range 32 {
+		c.Visit(fmt.Sprintf("http://h%d.test/%d", i/8, i%8))
+	}
+	c.Wait()
+	n, s := len(web.Log("")), c.robots.Stats().Totals
+	if len(started.wait()) != n || len(answered.wait()) != n || s.Requests != n || s.Waiting != 0 {
+		t.Errorf("%d requests in the log, %d in Stats; %d started, %d answered were told; %d wait",
+			n, s.Requests, len(started.wait()), len(answered.wait()), s.Waiting)
+	}
 }
 
 // requests are those that have begun and not ended.

@@ -18,8 +18,9 @@ type Stats struct {
 	// Totals is the sum of Hosts and Forgotten: its counts, Waiting and Waited.
 	Totals HostStats `json:"totals"`
 	// GapOverDelay is the shortest time between two requests to one host divided by the delay that
-	// was in force then, of all hosts. It is never less than 1, unless MaxInFlight lets a request
-	// catch up with the one before it on its way. 0: there were no two, or it is a dry run.
+	// was in force then, of all hosts. It is never less than 1, unless several may be under way
+	// (MaxInFlight, or a back-off without a crawl delay) and one catches up with the one before it.
+	// 0: there were no two, or it is a dry run.
 	GapOverDelay float64 `json:"gap_over_delay,omitempty"`
 
 	// Decisions are how often robots.txt allowed or denied a request, or an entry of a sitemap, by

@@ -396,7 +396,7 @@ func randomRequest(t *testing.T, random *rand.Rand, h *Host, s *server, dials, c
 	if h.Start(ctx, &ticket, direct) != nil || !direct && what == 3 {
 		return
 	}
-	delay := h.Stats(time.Now()).Delay
+	delay := ticket.Start().Delay // by now it may have changed
 	if !ticket.OnWire() {
 		return // it was ended, or it lapsed
 	}

@@ -111,7 +111,8 @@ func TestSitemapsThatRedirectForEver(t *testing.T) {
 	})
 }
 
-// Two sites whose robots.txt files and indexes name each other's sitemaps read each file a few times at most.
+// Two sites whose robots.txt files and indexes name each other's sitemaps read each file a few
+// times at most.
 func TestSitesThatNameEachOther(t *testing.T) {
 	site := func(own, other string) robotstest.Site {
 		return robotstest.Site{
@@ -162,7 +163,8 @@ func TestIndexesWithoutEnd(t *testing.T) {
 	})
 }
 
-// Hosts that no request can be sent to are errors, wherever they come from: nothing is made of them.
+// Hosts that no request can be sent to are errors, wherever they come from: nothing is made of
+// them.
 func TestHostsThatCannotBe(t *testing.T) {
 	for _, host := range []string{"[::%25\xff]", "[::1%25%2f]", "[fe80::1%25a%0ab]", "", ".", "a\x00b.test", "a%ffb.test", strings.Repeat("a", 2000) + ".test", "a.test:99999"} {
 		inBubble(t, robotstest.Sites{"a.test": {

@@ -16,8 +16,8 @@ import (
 
 const browser = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36"
 
-// A browser's user agent names no crawler: only the groups for * are found. That is said, once, with
-// what to do.
+// A browser's user agent names no crawler: only the groups for * are found. That is said, once,
+// with what to do.
 func TestABrowsersUserAgentIsNoProductToken(t *testing.T) {
 	for _, tc := range []struct {
 		name  string

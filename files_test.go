@@ -11,11 +11,12 @@ import (
 	"testing"
 )
 
-// circles are the files of the root package that need each other, and why. All other files need each other one way. It is a
-// statement of policy: do not add to it to fix a build.
+// circles are the files of the root package that need each other, and why. All other files need
+// each other one way. It is a statement of policy: do not add to it to fix a build.
 var circles = map[string]string{}
 
-// TestFilesNeedEachOtherOneWay finds, by the uses of each name, which files of the root package need which, and the circles in that.
+// TestFilesNeedEachOtherOneWay finds, by the uses of each name, which files of the root package
+// need which, and the circles in that.
 func TestFilesNeedEachOtherOneWay(t *testing.T) {
 	needs := fileNeeds(t, ".")
 	if !needs["plugin.go"]["judge.go"] || !needs["hooks.go"]["limiter.go"] || needs["limiter.go"]["hooks.go"] {
@@ -49,7 +50,8 @@ func TestCirclesAreFound(t *testing.T) {
 	}
 }
 
-// fileNeeds returns which of a package's files uses what others declare: types, functions, methods, fields.
+// fileNeeds returns which of a package's files uses what others declare: types, functions, methods,
+// fields.
 func fileNeeds(t *testing.T, folder string) map[string]map[string]bool {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(folder, "*.go"))

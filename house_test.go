@@ -13,11 +13,13 @@ import (
 	"testing"
 )
 
-// importRules says which way imports point: to the left of the colon a package (or one file of it, or several packages),
-// to the right what it may import: "." is the root package and "./dialect" another one of this house, a name with a dot in its first
-// element belongs to another module. The standard library is free, but for what a ! forbids, with all that lies below it.
+// importRules says which way imports point: to the left of the colon a package (or one file of it,
+// or several packages), to the right what it may import: "." is the root package and "./dialect"
+// another one of this house, a name with a dot in its first element belongs to another module. The
+// standard library is free, but for what a ! forbids, with all that lies below it.
 //
-// Tests may import what they like. The rules are a statement of policy: do not change them to fix a build.
+// Tests may import what they like. The rules are a statement of policy: do not change them to fix a
+// build.
 const importRules = `
 	# Bytes and URLs in, decisions out: no I/O, no logger, no Colly, and temoto in one file of its own.
 	dialect:           golang.org/x/net/idna !io !os !net/http !log !bufio
@@ -182,8 +184,8 @@ func parseRules(t *testing.T, text string) rules {
 	return rules
 }
 
-// of returns what a file may import: what its package may, and what is for it alone. It is nil without a rule. The rules looked
-// at are marked as used.
+// of returns what a file may import: what its package may, and what is for it alone. It is nil
+// without a rule. The rules looked at are marked as used.
 func (r rules) of(file string, used map[string]bool) []string {
 	var allowed []string
 	for subject, words := range r {
@@ -210,8 +212,8 @@ func permits(allowed []string, imported string) bool {
 	})
 }
 
-// importsBelow returns what each Go file imports that is no test, nested modules included. Packages of this house go by their
-// folders.
+// importsBelow returns what each Go file imports that is no test, nested modules included. Packages
+// of this house go by their folders.
 func importsBelow(t *testing.T, root string) map[string][]string {
 	t.Helper()
 	files := make(map[string][]string)

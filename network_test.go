@@ -249,8 +249,9 @@ func TestNamesOnThisMachine(t *testing.T) {
 	wantLed(t, web, "inner.test")
 }
 
-// A page that a sitemap lists is still where a site has led, and not where the user goes, when it has
-// waited so long for a LimitRule slot that its record was given up, and when its turn has lapsed.
+// A page that a sitemap lists is still where a site has led, and not where the user goes, when it
+// has waited so long for a LimitRule slot that its record was given up, and when its turn has
+// lapsed.
 func TestALongWaitForgetsNoLead(t *testing.T) {
 	for name, crawl := range map[string]func(t *testing.T, c *crawl){
 		"for a slot": func(t *testing.T, c *crawl) {

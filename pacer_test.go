@@ -21,8 +21,9 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// A memoryPacer is a Pacer for plugins of one process, by the contract of the interface: one holder a host while a delay is in
-// force anywhere, the longest delay of late between the end of one request and the start of the next.
+// A memoryPacer is a Pacer for plugins of one process, by the contract of the interface: one holder
+// a host while a delay is in force anywhere, the longest delay of late between the end of one
+// request and the start of the next.
 type memoryPacer struct {
 	ttl time.Duration // of a lease
 	err error         // what Acquire returns; nil: it works
@@ -50,7 +51,8 @@ type memoryLease struct {
 	released bool
 }
 
-// shared returns a pacer whose leases last for 30 s, and sees to it that all of them are released in the end.
+// shared returns a pacer whose leases last for 30 s, and sees to it that all of them are released
+// in the end.
 func shared(t *testing.T) *memoryPacer {
 	p := &memoryPacer{ttl: 30 * time.Second, changed: make(chan struct{}), hosts: make(map[string]*memoryHost)}
 	t.Cleanup(func() {
@@ -158,7 +160,8 @@ func (p *memoryPacer) set(f func()) {
 	f()
 }
 
-// processes starts n crawls that share a pacer and a store, each with a transport of its own as processes have.
+// processes starts n crawls that share a pacer and a store, each with a transport of its own as
+// processes have.
 func processes(t *testing.T, web *robotstest.Web, n int, p collyrobots.Pacer, opts ...collyrobots.Option) []*crawl {
 	t.Helper()
 	s := store.Memory()
@@ -183,7 +186,8 @@ func inPieces(all []*crawl, pages int, url string) {
 	}
 }
 
-// No process starts a request within the delay of another one's, none waits longer than that, and robots.txt is read once.
+// No process starts a request within the delay of another one's, none waits longer than that, and
+// robots.txt is read once.
 func TestManyProcessesKeepOnePace(t *testing.T) {
 	for name, tc := range map[string]struct {
 		robots string
@@ -293,7 +297,8 @@ func TestOneProcessFollowsARobotsTxt(t *testing.T) {
 	})
 }
 
-// A Pacer that fails closes, says since when, and everything goes on when it is back: what it prevented is no fault of the site.
+// A Pacer that fails closes, says since when, and everything goes on when it is back: what it
+// prevented is no fault of the site.
 func TestAPacerThatFails(t *testing.T) {
 	down := errors.New("connection refused")
 	for name, fail := range map[string]func(*memoryPacer){
@@ -403,7 +408,8 @@ func TestTheTimeoutWithinALease(t *testing.T) {
 	})
 }
 
-// A lease that has ended before the request could be written, since the connection took so long, is not used.
+// A lease that has ended before the request could be written, since the connection took so long, is
+// not used.
 func TestALeaseThatEndsWhileItIsDialled(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 1\n", "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
 		all := processes(t, web, 2, shared(t))
@@ -427,7 +433,8 @@ func TestALeaseThatEndsWhileItIsDialled(t *testing.T) {
 	})
 }
 
-// A page that a later callback aborts gives the host back after a delay, though nobody here waits for it.
+// A page that a later callback aborts gives the host back after a delay, though nobody here waits
+// for it.
 func TestAnAbortedPageGivesTheHostBack(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 5\n")}, func(t *testing.T, web *robotstest.Web) {
 		all := processes(t, web, 2, shared(t))

@@ -60,7 +60,8 @@ func (m *meter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusTooManyRequests)
 }
 
-// A host that refuses what is too much is asked for nearly as much as it accepts, no page is lost, and the log stays short.
+// A host that refuses what is too much is asked for nearly as much as it accepts, no page is lost,
+// and the log stays short.
 func TestTheRateThatAHostAcceptsIsFound(t *testing.T) {
 	for _, tc := range []struct {
 		perSecond float64
@@ -97,7 +98,8 @@ func TestTheRateThatAHostAcceptsIsFound(t *testing.T) {
 	}
 }
 
-// A page that was throttled is asked for again at the host's pace, so often and no more; then the spider gets the answer.
+// A page that was throttled is asked for again at the host's pace, so often and no more; then the
+// spider gets the answer.
 func TestRetryThrottled(t *testing.T) {
 	throttle := func(after string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -224,7 +226,8 @@ func TestMaxBackOffBoundsTheBackOff(t *testing.T) {
 	})
 }
 
-// CheckHead makes a HEAD and a GET of one Visit: OnDenied is told of the page once, and of each page again.
+// CheckHead makes a HEAD and a GET of one Visit: OnDenied is told of the page once, and of each
+// page again.
 func TestCheckHeadIsToldOnce(t *testing.T) {
 	for name, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
 		t.Run(name, func(t *testing.T) {

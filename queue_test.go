@@ -131,8 +131,8 @@ func TestASitemapQueueThatIsClosedEarly(t *testing.T) {
 	}
 }
 
-// A queue that is cancelled and closed while its threads have pages goes on with these, and all that
-// come after them; what the collector refuses is tried by three runs.
+// A queue that is cancelled and closed while its threads have pages goes on with these, and all
+// that come after them; what the collector refuses is tried by three runs.
 func TestResumeOfASitemapQueue(t *testing.T) {
 	sites := bigShop(60, noDenys)
 	web := robotstest.New(t, sites)

@@ -135,8 +135,8 @@ func TestRandomSettingsCountWhatIsSent(t *testing.T) {
 	}
 }
 
-// busySite is a site with a crawl delay in seconds that leads to the next one, drops a connection and
-// answers 429, perhaps with a Retry-After.
+// busySite is a site with a crawl delay in seconds that leads to the next one, drops a connection
+// and answers 429, perhaps with a Retry-After.
 func busySite(i, delay int, wait bool) robotstest.Site {
 	s := robotstest.Pages(8, fmt.Sprintf("User-agent: *\nDisallow: /3\nCrawl-delay: %d\nSitemap: http://h%d.test/map.xml\n", delay, i))
 	next := (i + 1) % 4

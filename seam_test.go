@@ -458,8 +458,8 @@ func TestAHopIsJudgedAfterItsWait(t *testing.T) {
 	})
 }
 
-// Where nobody else has read it again, whoever has waited for so long does, and does not wait for the
-// place that it holds itself.
+// Where nobody else has read it again, whoever has waited for so long does, and does not wait for
+// the place that it holds itself.
 func TestAfterALongWaitRobotsTxtIsReadAgain(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {"*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
 		web.Set("a.test", "/robots.txt", closesLater(50))
@@ -475,8 +475,8 @@ func TestAfterALongWaitRobotsTxtIsReadAgain(t *testing.T) {
 	})
 }
 
-// Collector.Init keeps the callbacks and replaces the backend and the context. Hops are seen all the
-// same, and what was undone is said; to attach the collector once more brings back the rest.
+// Collector.Init keeps the callbacks and replaces the backend and the context. Hops are seen all
+// the same, and what was undone is said; to attach the collector once more brings back the rest.
 func TestInitAfterAttachIsNoticed(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {
 		"/robots.txt": "User-agent: *\nCrawl-delay: 5\nDisallow: /closed", "/": robotstest.Redirect("/1"), "/1": robotstest.Redirect("/closed"),
@@ -506,7 +506,8 @@ func TestInitAfterAttachIsNoticed(t *testing.T) {
 	})
 }
 
-// So does what replaces the collector's Context: its hops are found by the request that led to them.
+// So does what replaces the collector's Context: its hops are found by the request that led to
+// them.
 func TestAnotherContextAfterAttach(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {
 		"/robots.txt": "User-agent: *\nCrawl-delay: 5\nDisallow: /closed", "/": robotstest.Redirect("/1"), "/1": robotstest.Redirect("/2"), "/2": robotstest.Redirect("/closed"),

@@ -15,8 +15,8 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// Shards that other programs, in other languages, must find as well: the values were worked out by another program, from the text of
-// ShardOf's documentation.
+// Shards that other programs, in other languages, must find as well: the values were worked out by
+// another program, from the text of ShardOf's documentation.
 func TestShardOf(t *testing.T) {
 	for _, tc := range []struct {
 		url  string
@@ -72,7 +72,8 @@ func TestAHostHasOneShard(t *testing.T) {
 	}
 }
 
-// Hosts are spread evenly, and when there is one process more it gets its part and no other host moves.
+// Hosts are spread evenly, and when there is one process more it gets its part and no other host
+// moves.
 func TestShardsAreEven(t *testing.T) {
 	const hosts = 20_000
 	for _, n := range []int{2, 4, 10, 100} {
@@ -132,7 +133,8 @@ func wantForeign(t *testing.T, err error, url string, shard, of int) {
 	}
 }
 
-// What is another process's is not asked for, neither its pages nor its robots.txt, and the error says whose it is.
+// What is another process's is not asked for, neither its pages nor its robots.txt, and the error
+// says whose it is.
 func TestForeignHostsAreRefused(t *testing.T) {
 	hosts := hostsOf(t, 2)
 	own, foreign := "http://"+hosts[0], "http://"+hosts[1]

@@ -11,11 +11,12 @@ import (
 	"testing"
 )
 
-// outdated are words that the field does not use for what they meant here. Host, crawl delay, wake, settings, checkpoint and
-// "reports whether" are said instead.
+// outdated are words that the field does not use for what they meant here. Host, crawl delay, wake,
+// settings, checkpoint and "reports whether" are said instead.
 var outdated = []string{"turnstile", "wish", "heed", "nudge", "regime", "ledger", "astray", "governed", "tells whether"}
 
-// logKeys are the keys of all that is logged, each with one meaning. Use one of them for a new record, where one fits.
+// logKeys are the keys of all that is logged, each with one meaning. Use one of them for a new
+// record, where one fits.
 var logKeys = []string{
 	"host",    // as Stats name it
 	"url",     // of a page, without a password
@@ -153,7 +154,8 @@ func outdatedIn(file *ast.File) (found []string) {
 	return found
 }
 
-// firstKey says which argument of a logger's method, or of a function of package slog, is the first key.
+// firstKey says which argument of a logger's method, or of a function of package slog, is the first
+// key.
 var firstKey = map[string]int{
 	"With": 0, "Debug": 1, "Info": 1, "Warn": 1, "Error": 1, "DebugContext": 2, "InfoContext": 2, "WarnContext": 2, "ErrorContext": 2, "Log": 3,
 }
@@ -161,8 +163,8 @@ var firstKey = map[string]int{
 // attrs are the functions of package slog that make an attribute of a key and a value.
 var attrs = strings.Fields("Any Bool Duration Float64 Group Int Int64 String Time Uint64")
 
-// logKeysIn returns the keys that each file logs under. Besides loggers' methods it knows the functions in these files that hand
-// their last arguments on to a logger.
+// logKeysIn returns the keys that each file logs under. Besides loggers' methods it knows the
+// functions in these files that hand their last arguments on to a logger.
 func logKeysIn(files map[string]*ast.File) map[string][]string {
 	forward := make(map[string]int)
 	for _, file := range files {
@@ -184,7 +186,8 @@ func logKeysIn(files map[string]*ast.File) map[string][]string {
 	return keys
 }
 
-// keysOf returns the keys that a call names, if it is one of a logger, of an attribute's constructor, or of a function in forward.
+// keysOf returns the keys that a call names, if it is one of a logger, of an attribute's
+// constructor, or of a function in forward.
 func keysOf(call *ast.CallExpr, forward map[string]int) []string {
 	on, name := split(call.Fun)
 	switch from, ok := forward[name]; {
@@ -200,7 +203,8 @@ func keysOf(call *ast.CallExpr, forward map[string]int) []string {
 	return nil
 }
 
-// keysAmong returns the keys among arguments: each is a literal followed by its value; what is no literal is an attribute.
+// keysAmong returns the keys among arguments: each is a literal followed by its value; what is no
+// literal is an attribute.
 func keysAmong(args []ast.Expr) (keys []string) {
 	for i := 0; i < len(args); i++ {
 		switch arg := args[i].(type) {
@@ -219,7 +223,8 @@ func keysAmong(args []ast.Expr) (keys []string) {
 	return keys
 }
 
-// forwards reports whether a function hands its last arguments, which are of any type, on to a logger.
+// forwards reports whether a function hands its last arguments, which are of any type, on to a
+// logger.
 func forwards(f *ast.FuncDecl) (found bool) {
 	n := len(f.Type.Params.List)
 	if n == 0 || f.Body == nil {
@@ -236,13 +241,15 @@ func forwards(f *ast.FuncDecl) (found bool) {
 	return found
 }
 
-// isLogger reports whether what is called is a logger's method, by the name of what it is called on.
+// isLogger reports whether what is called is a logger's method, by the name of what it is called
+// on.
 func isLogger(on, method string) bool {
 	_, ok := firstKey[method]
 	return ok && slices.Contains([]string{"l", "log", "Log", "logger", "slog", "Default", "With"}, on)
 }
 
-// split returns the last names in what is called: of x.y.name(), "y" and "name"; of x.y().name(), too.
+// split returns the last names in what is called: of x.y.name(), "y" and "name"; of x.y().name(),
+// too.
 func split(called ast.Expr) (on, name string) {
 	switch e := called.(type) {
 	case *ast.Ident:

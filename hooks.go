@@ -216,8 +216,8 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 	if q == nil { // it lay for so long, behind a LimitRule, that it was given up
 		q = h.requests.open(r.URL, now)
 		q.fed = page
+		q.trace.collector, q.trace.request = h.c.ID, r.ID
 	}
-	q.trace.collector, q.trace.request = h.c.ID, r.ID
 	q.early = h.handle.ResponseHeadersCallbacks() > 0
 	if h.byName {
 		q.name = h.c.UserAgent

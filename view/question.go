@@ -98,10 +98,7 @@ func leftOf(host *collyrobots.HostStats, now time.Time) time.Duration {
 	if host.Waiting == 0 {
 		return 0
 	}
-	until := max(0, host.NextStart.Sub(now))
-	if host.NextStart.IsZero() {
-		until = 0
-	}
+	until := max(0, host.NextStart.Sub(now)) // the zero time is long past
 	rest := host.Delay * time.Duration(host.Waiting-1)
 	if host.Delay > 0 && rest/host.Delay != time.Duration(host.Waiting-1) || until+rest < 0 {
 		return 1<<63 - 1

@@ -103,7 +103,7 @@ func parse(args []string, stderr io.Writer) (*question, error) {
 	q := &question{transport: http.DefaultTransport}
 	flags := flag.NewFlagSet("check", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // errors are run's to print
-	name := flags.String("dialect", "rfc9309", "whose reading of robots.txt: "+names(dialect.All()))
+	name := flags.String("dialect", "rfc9309", "whose reading of robots.txt: "+term.List(dialect.All()))
 	token := flags.String("token", "ExampleBot", "`names` that robots.txt may call the crawler by, the most specific first, with commas")
 	flags.StringVar(&q.robots, "robots", "", "`file` with the rules, instead of the hosts' own; then paths will do for URLs")
 	flags.BoolVar(&q.lint, "lint", false, "tell what is odd about the robots.txt; the exit status is 1 if something is")
@@ -135,7 +135,7 @@ The exit status is 0 for allowed or nothing odd, 1 for denied or odd, 2 if that 
 	alone := q.lint && q.robots != ""
 	switch {
 	case !known:
-		return nil, fmt.Errorf("-dialect %s: unknown; there are %s", *name, names(dialect.All()))
+		return nil, fmt.Errorf("-dialect %s: unknown; there are %s", *name, term.List(dialect.All()))
 	case len(q.tokens) == 0:
 		return nil, errors.New("-token: a crawler needs a name")
 	case len(q.urls) == 0 && !alone:
@@ -148,14 +148,6 @@ The exit status is 0 for allowed or nothing odd, 1 for denied or odd, 2 if that 
 	}
 	robots, err := collyrobots.New(collyrobots.Dialect(asked), collyrobots.ProductToken(q.tokens...)) // knows what is no name
 	return q, errors.Join(err, robots.Close())
-}
-
-func names(dialects []dialect.Dialect) string {
-	var names []string
-	for _, d := range dialects {
-		names = append(names, d.String())
-	}
-	return strings.Join(names, ", ")
 }
 
 // checkURLs reports what has no answer, all of it.

@@ -45,7 +45,7 @@ func parse(args []string, stderr io.Writer) (*job, error) {
 	j := new(job)
 	flags := flag.NewFlagSet("crawl", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // errors are run's to print
-	name := flags.String("dialect", "rfc9309", "whose reading of robots.txt to obey: "+dialects())
+	name := flags.String("dialect", "rfc9309", "whose reading of robots.txt to obey: "+term.List(dialect.All()))
 	token := flags.String("token", "ExampleBot", "`names` that robots.txt may call this crawler by, the most specific first, with commas")
 	flags.IntVar(&j.depth, "depth", 3, "how many pages deep to follow links, the start page being the first; 0: all the way")
 	flags.IntVar(&j.max, "max", 10_000, "most pages to ask for, on all sites together; 0: no limit")
@@ -67,7 +67,7 @@ func parse(args []string, stderr io.Writer) (*job, error) {
 	j.tokens = strings.FieldsFunc(*token, func(r rune) bool { return r == ',' || r == ' ' })
 	var known bool
 	if j.dialect, known = dialect.ByName(*name); !known {
-		return nil, fmt.Errorf("-dialect %s: unknown; there are %s", *name, dialects())
+		return nil, fmt.Errorf("-dialect %s: unknown; there are %s", *name, term.List(dialect.All()))
 	}
 	if err := j.check(); err != nil {
 		return nil, err
@@ -121,14 +121,6 @@ Without URLs: demo sites on this machine.`)
 	fmt.Fprintln(w)
 	flags.SetOutput(w)
 	flags.PrintDefaults()
-}
-
-func dialects() string {
-	var names []string
-	for _, d := range dialect.All() {
-		names = append(names, d.String())
-	}
-	return strings.Join(names, ", ")
 }
 
 // open opens the cache and the address of the page.

@@ -97,7 +97,7 @@ func parse(args []string, stdin io.Reader, stderr io.Writer) (*job, error) {
 	j := new(job)
 	flags := flag.NewFlagSet("plan", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // errors are run's to print
-	name := flags.String("dialect", "rfc9309", "whose reading of robots.txt the crawl will obey: "+dialects())
+	name := flags.String("dialect", "rfc9309", "whose reading of robots.txt the crawl will obey: "+term.List(dialect.All()))
 	file := flags.String("hosts", "", "`file` with a host, or the URL of a page, in each line; - is standard input")
 	since := flags.String("since", "", "leave out pages that have not changed since a `day` such as 2026-01-31, or for a time such as 7d or 36h")
 	flags.StringVar(&j.agent, "agent", "ExampleBot/1.0 (+https://github.com/collyrobots/collyrobots)", "the User-Agent `header` of the crawl, which names it to robots.txt")
@@ -117,7 +117,7 @@ func parse(args []string, stdin io.Reader, stderr io.Writer) (*job, error) {
 	j.dialect, known = dialect.ByName(*name)
 	switch {
 	case !known:
-		return nil, fmt.Errorf("-dialect %s: unknown; there are %s", *name, dialects())
+		return nil, fmt.Errorf("-dialect %s: unknown; there are %s", *name, term.List(dialect.All()))
 	case j.max < 0, j.rows < 0:
 		return nil, errors.New("-max and -rows: a number of pages or hosts, 0 for all")
 	case j.minDelay < time.Millisecond:
@@ -147,14 +147,6 @@ It asks for robots.txt and sitemaps alone. A site is a host, or the URL of a pag
 	fmt.Fprintln(w)
 	flags.SetOutput(w)
 	flags.PrintDefaults()
-}
-
-func dialects() string {
-	var names []string
-	for _, d := range dialect.All() {
-		names = append(names, d.String())
-	}
-	return strings.Join(names, ", ")
 }
 
 // parseSince reads a day, or a time before now.

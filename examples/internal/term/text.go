@@ -117,3 +117,12 @@ func Errors(w io.Writer, program string, err error) {
 		Fprintf(w, "%s: %s\n", program, strings.TrimPrefix(line, "collyrobots: "))
 	}
 }
+
+// List returns the names of all in one line.
+func List[T fmt.Stringer](all []T) string {
+	names := make([]string, len(all))
+	for i, v := range all {
+		names[i] = v.String()
+	}
+	return strings.Join(names, ", ")
+}

@@ -9,7 +9,7 @@
 // goroutine of its caller: there it reads the sitemaps one after the other, calls Keep,
 // [Crawl.Allowed] and [Crawl.Visit], and waits for slots. [Crawl.Get] alone is called from
 // goroutines of the walk, several at once, so that a slow file holds up no other; all of them end
-// before Run returns. Walks of several callers run at the same time, each of another site. The done
+// before Run returns. Walks of several callers run at the same time, each of another host. The done
 // of a page may be called from any goroutine.
 //
 // A program that pulls uses [Feed.Pages], which is the same walk with the pages going to a loop.
@@ -39,6 +39,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -128,8 +129,9 @@ type Feed struct {
 	waiting atomic.Int64 // len(pending), to be read without mu
 	mu      sync.Mutex
 	pending []assignment
-	walks   int  // that run
-	nested  bool // one of them is of a crawl without slots
+	walked  map[string]bool // hosts of which a walk runs
+	walks   int             // that run
+	nested  bool            // one of them is of a crawl without slots
 }
 
 // An assignment is what one walk is to read: what a site's robots.txt names, or certain files.
@@ -153,7 +155,7 @@ func New(o Options) *Feed {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	f := &Feed{Options: o, limits: o.Limits.WithDefaults(), seed: maphash.MakeSeed()}
+	f := &Feed{Options: o, limits: o.Limits.WithDefaults(), seed: maphash.MakeSeed(), walked: make(map[string]bool)}
 	f.offered.most, f.seen.most = mostSites, mostSeen
 	f.once.init()
 	f.keeper.init(max(1, o.Window/4))
@@ -209,8 +211,8 @@ func (f *Feed) Pending() bool { return f.waiting.Load() != 0 }
 
 // Run walks the sites that are pending, and those that are offered meanwhile, on the caller's
 // goroutine. It returns when none are left for it: if ctx is done or MaxURLs is reached, if as many
-// walks as may run do so, or if crawl has no slots and another walk of such a crawl is running;
-// what is then pending is theirs.
+// walks as may run do so, if crawl has no slots and another walk of such a crawl is running, or if
+// all that is pending is of hosts that are walked; what is then pending is theirs.
 func (f *Feed) Run(ctx context.Context, crawl Crawl) {
 	if !f.Pending() {
 		return
@@ -230,8 +232,18 @@ func (f *Feed) Run(ctx context.Context, crawl Crawl) {
 		if a, running = f.take(ctx, nested); !running {
 			return
 		}
-		newWalk(ctx, f, crawl, a.site).run(f.files(a))
+		f.walk(newWalk(ctx, f, crawl, a.site), a)
 	}
+}
+
+// walk runs the walk of an assignment that was taken.
+func (f *Feed) walk(w *walk, a assignment) {
+	defer func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.walked, a.site.Host)
+	}()
+	w.run(f.files(a))
 }
 
 // Flush writes down what became of pages since it was written last. It is for the end of a crawl,
@@ -251,7 +263,9 @@ func (f *Feed) enter(nested bool) bool {
 }
 
 // take returns what a walk is to read next. If there is nothing, the walk has left: nobody can have
-// relied on it after that.
+// relied on it after that. A host has one walk at a time, for the sites that it is under http and
+// https tend to name the same files, and only within a walk those files are read first that say
+// which pages of the others are done.
 func (f *Feed) take(ctx context.Context, nested bool) (a assignment, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -259,12 +273,16 @@ func (f *Feed) take(ctx context.Context, nested bool) (a assignment, ok bool) {
 		f.pending = nil
 		f.waiting.Store(0)
 	}
-	if len(f.pending) == 0 || ctx.Err() != nil {
+	i := slices.IndexFunc(f.pending, func(a assignment) bool { return !f.walked[a.site.Host] })
+	if i < 0 || ctx.Err() != nil {
 		f.leaveLocked(nested)
 		return assignment{}, false
 	}
-	a, f.pending = f.pending[0], f.pending[1:]
+	a = f.pending[i]
+	copy(f.pending[1:], f.pending[:i])
+	f.pending = f.pending[1:]
 	f.waiting.Store(int64(len(f.pending)))
+	f.walked[a.site.Host] = true
 	return a, true
 }
 

@@ -78,7 +78,7 @@ func (f *Feed) pull(ctx context.Context, crawl Crawl, yield func(*Page, error) b
 				w.stop.Store(true)
 			}
 		}
-		w.run(f.files(a))
+		f.walk(w, a)
 		f.leave(false)
 	}
 	return more

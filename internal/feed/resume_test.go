@@ -110,6 +110,9 @@ func (t *trial) addSite(r *rand.Rand, host string) {
 	if r.IntN(2) == 0 {
 		slices.Reverse(t.roots[site])
 	}
+	if r.IntN(3) == 0 {
+		t.roots["https://"+host] = t.roots[site] // the same robots.txt
+	}
 }
 
 // A life is what one run of a trial does.
@@ -320,7 +323,7 @@ func TestAPageThatWaitsIsNotDoneElsewhere(t *testing.T) {
 		var walks sync.WaitGroup
 		walks.Go(walk("http://a.test", "http://a.test/1.xml"))
 		time.Sleep(200 * time.Millisecond) // "both" waits for the slot that "slow" has
-		walks.Go(walk("https://a.test", "http://a.test/2.xml"))
+		walks.Go(walk("http://b.test", "http://a.test/2.xml"))
 		time.Sleep(200 * time.Millisecond)
 		l.mortal.die()
 		cancel()
@@ -331,6 +334,36 @@ func TestAPageThatWaitsIsNotDoneElsewhere(t *testing.T) {
 		if !second.done["http://a.test/both"] {
 			t.Errorf("the second run visited %v", second.done)
 		}
+	})
+}
+
+// The sites of a host under http and https name the same files: also then those come first that
+// were done, though the walk of one site waits for a file.
+func TestFilesOfTwoSitesOfAHostAreReadInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := &trial{async: true, options: Options{Resume: true}, files: map[string]any{
+			"http://a.test/index.xml": index("http://a.test/1.xml"),
+			"http://a.test/1.xml":     urlset("http://a.test/page"),
+		}}
+		names := []string{"http://a.test/index.xml", "http://a.test/rest.xml"}
+		records, r := store.Memory(), rand.New(rand.NewPCG(1, 1))
+		x.live(t.Context(), records, r).crawl(t.Context(), "http://a.test", names...)
+		x.files["http://a.test/rest.xml"] = urlset("http://a.test/page", "http://a.test/new")
+		second := x.live(t.Context(), records, r)
+		second.get = func(ctx context.Context, u *url.URL) error {
+			if u.Path == "/index.xml" {
+				return sleep(ctx, time.Second/2)
+			}
+			return nil
+		}
+		var runs sync.WaitGroup
+		for _, site := range []string{"http://a.test", "https://a.test"} {
+			second.feed.Offer(authority(site), names)
+			runs.Go(func() { second.feed.Run(t.Context(), second) })
+		}
+		runs.Wait()
+		second.pages.Wait()
+		second.want(t, "visits", second.visits(), "a.test/new")
 	})
 }
 

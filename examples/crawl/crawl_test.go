@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -195,8 +196,12 @@ func TestRun(t *testing.T) {
 		}
 	}))
 	t.Cleanup(site.Close)
-	silent := httptest.NewServer(http.NotFoundHandler())
-	silent.Close()
+	conn, err := net.Dial("tcp", site.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	silent := "http://" + conn.LocalAddr().String() // taken, and nobody listens
 	for _, test := range []struct {
 		name   string
 		args   []string
@@ -209,7 +214,7 @@ func TestRun(t *testing.T) {
 		{"negative bound", []string{"-max=-1"}, 2, ``, `-max -1: not between`},
 		{"a URL", []string{site.URL}, 0, `127\.0\.0\.1:\d+ +1 +0 +- +250ms`, `200 +` + regexp.QuoteMeta(site.URL)},
 		{"a start page that is not there", []string{site.URL + "/gone"}, 1, `Failed \(1\):\n.*/gone +404 Not Found`, ``},
-		{"a site that does not answer", []string{silent.URL}, 1, `(?s)unreachable: dial tcp.*refused.*Not every start URL was answered`, ``},
+		{"a site that does not answer", []string{silent}, 1, `(?s)unreachable: dial tcp.*refused.*Not every start URL was answered`, ``},
 		{"unknown dialect", []string{"-dialect=yandex"}, 2, ``, `yandex: unknown; there are rfc9309, google, coccoc`},
 		{"negative depth", []string{"-depth=-1"}, 2, ``, `-depth -1: is negative`},
 		{"no parallelism", []string{"-parallelism=0"}, 2, ``, `-parallelism 0: at least 1`},

@@ -89,12 +89,14 @@ func TestWithoutRedisServer(t *testing.T) {
 
 // TestWrongRedis names what is no Redis: one line says what is wrong.
 func TestWrongRedis(t *testing.T) {
-	nobody, err := freeAddress()
+	web := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(web.Close)
+	conn, err := net.Dial("tcp", web.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	web := httptest.NewServer(http.NotFoundHandler())
-	t.Cleanup(web.Close)
+	t.Cleanup(func() { conn.Close() })
+	nobody := conn.LocalAddr().String() // taken, and nobody listens
 	mute, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

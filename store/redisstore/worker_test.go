@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
@@ -232,14 +231,7 @@ type visit struct {
 
 func newSite(t *testing.T) *site {
 	s := &site{log: make(map[string][]visit), robots: "User-agent: *\nCrawl-delay: 1\nDisallow: /private\n", after: "1"}
-	web := httptest.NewUnstartedServer(http.HandlerFunc(s.answer))
-	web.Listener.Close()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	web.Listener = l
-	web.Start()
+	web := httptest.NewServer(http.HandlerFunc(s.answer))
 	t.Cleanup(web.Close)
 	s.addr = strings.TrimPrefix(web.URL, "http://")
 	return s

@@ -89,15 +89,16 @@ func throttled(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable
 }
 
-// answered slows down where a host says that it is asked too much.
-func (l *limiter) answered(q *exchange, resp *http.Response) {
-	q.host.SetStatus(resp.StatusCode)
+// answered takes note of an answer, which is as many pages, and slows down where a host says that it
+// is asked too much: such an answer is no page yet.
+func (l *limiter) answered(q *exchange, resp *http.Response, pages int) {
 	if !throttled(resp) {
-		if q.ticket.Answered() {
+		if q.host.Answered(&q.ticket, resp.StatusCode, pages) {
 			l.tellPace(EventRecovered, q, resp)
 		}
 		return
 	}
+	q.host.SetStatus(resp.StatusCode)
 	now := time.Now()
 	after := policy.RetryAfter(resp.Header, now)
 	slower := false
@@ -359,9 +360,14 @@ func (x *exchange) Again() error {
 
 // Answered implements backend.Trip: it lets the host slow the crawl down.
 func (x *exchange) Answered(resp *http.Response) (again bool) {
-	x.trace.answered(resp)
-	x.limiter.answered(x, resp)
+	x.answer(resp, 0)
 	return false
+}
+
+// answer takes note of an answer, which is as many pages.
+func (x *exchange) answer(resp *http.Response, pages int) {
+	x.trace.answered(resp)
+	x.limiter.answered(x, resp, pages)
 }
 
 // Ended implements backend.Trip.

@@ -15,7 +15,7 @@ const (
 	maxEventBodies = 16 << 20
 	// pause is for how long a listener that has heard everything is let alone: waking it for each
 	// event costs more than the event.
-	pause = 5 * time.Millisecond
+	pause = 50 * time.Millisecond
 	// lastWords is how long Close waits for listeners that have not heard everything.
 	lastWords = 5 * time.Second
 )

@@ -207,10 +207,10 @@ func (p *Plugin) own() (userAgent string, f fetcher) {
 }
 
 // Listen calls f for each Event from now on, until stop is called or the plugin is closed. f is
-// called from one goroutine at a time, in the order in which the events happened to each host and
-// some milliseconds after them, and may take its time, or call any method of the plugin but Close: up
-// to 4,096 events wait for it. More are dropped, and an EventMissed says how many. A panic of f is
-// logged, the first time, and costs it that event.
+// called from one goroutine at a time, in the order in which the events happened to each host, within
+// 50 ms as long as it keeps up. It may take its time, or call any method of the plugin but Close: up to
+// 4,096 events wait for it. More are dropped, and an EventMissed says how many. A panic of f is logged,
+// the first time, and costs it that event.
 //
 // stop does not wait for a call of f that is under way. After it no other begins.
 func (p *Plugin) Listen(f func(Event)) (stop func()) {

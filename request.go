@@ -243,14 +243,17 @@ func (q *request) Answered(resp *http.Response) (again bool) {
 	if q.policy.Failing() {
 		q.policy.SiteAnswered()
 	}
-	q.exchange.Answered(resp)
-	if throttled(resp) && q.retries > 0 && backend.Repeatable(resp.Request) && !q.host.BusyFor(throttledPatience) {
-		q.retries--
-		q.trace.again(q.host, nil)
-		return true
+	redirect, pages := isRedirect(resp.StatusCode), 1
+	if redirect {
+		pages = 0
 	}
-	redirect := isRedirect(resp.StatusCode)
-	if !redirect {
+	q.answer(resp, pages)
+	if throttled(resp) {
+		if q.retries > 0 && backend.Repeatable(resp.Request) && !q.host.BusyFor(throttledPatience) {
+			q.retries--
+			q.trace.again(q.host, nil)
+			return true
+		}
 		q.host.Count(1, 0)
 	}
 	if redirect || q.early {

@@ -50,7 +50,7 @@ func (h *hearing) wait() []collyrobots.Event {
 
 // waitForListeners returns when all that has happened was told. It needs a bubble.
 func waitForListeners() {
-	time.Sleep(10 * time.Millisecond) // listeners are let alone for some milliseconds
+	time.Sleep(100 * time.Millisecond) // listeners are let alone for a moment
 	synctest.Wait()
 }
 

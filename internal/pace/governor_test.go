@@ -200,7 +200,7 @@ func (s *limited) get(t *testing.T, h *Host) {
 	time.Sleep(s.latency - s.latency/2)
 	switch {
 	case ok:
-		ticket.Answered()
+		h.Answered(&ticket, 200, 1)
 		time.Sleep(s.body)
 	case s.plain503 && h.Unavailable(time.Now(), &ticket), !s.plain503 && h.SlowDown(time.Now(), &ticket, s.retryAfter):
 		s.mu.Lock()
@@ -411,8 +411,8 @@ func TestAProbeIsOverWhenItIsAnswered(t *testing.T) {
 		answer func(w *world, probe *Ticket)
 		want   string
 	}{
-		{"accepted", Rules{}, func(w *world, probe *Ticket) { probe.Answered() }, "11.05s next"},
-		{"accepted, no back-off", Rules{MaxBackOff: -1}, func(w *world, probe *Ticket) { probe.Answered() }, "11.05s next"},
+		{"accepted", Rules{}, func(w *world, probe *Ticket) { w.Answered(probe, 200, 1) }, "11.05s next"},
+		{"accepted, no back-off", Rules{MaxBackOff: -1}, func(w *world, probe *Ticket) { w.Answered(probe, 200, 1) }, "11.05s next"},
 		{"refused", Rules{}, func(w *world, probe *Ticket) { w.SlowDown(time.Now(), probe, 0) }, "14.05s next"},
 		{"unavailable", Rules{}, func(w *world, probe *Ticket) { w.Unavailable(time.Now(), probe) }, "14.05s next"},
 		{"no answer", Rules{MaxInFlight: 9}, func(*world, *Ticket) {}, "1h0m0s next"},

@@ -36,7 +36,7 @@ type Host struct {
 	pages, denied int
 	gone          bool   // forgotten: another Host has this name
 	told          uint8  // see First
-	status        uint16 // see SetStatus
+	status        uint16 // of the last answer
 	asked         int32  // when At last returned it, in seconds; guarded by its shard's lock
 	next          *Host  // in its shard's ring; guarded by the same
 }
@@ -66,7 +66,7 @@ type Stats struct {
 	GapOverDelay float64
 
 	Waited time.Duration // by all requests together, in Enter and Start
-	Status int           // as told to SetStatus
+	Status int           // of the last answer
 }
 
 // add sums the counts. GapOverDelay becomes the smaller of both.
@@ -354,6 +354,24 @@ func (h *Host) lookAgain() {
 	}
 }
 
+// Answered says that the host has answered the request of t with a status, and not with a complaint
+// (see SlowDown and Unavailable); pages is for Count. End says the same of the request, but later, and
+// after a complaint everybody waits until one is answered. It reports whether everybody has waited
+// for this answer: the host has recovered.
+func (h *Host) Answered(t *Ticket, status, pages int) (recovered bool) {
+	h, t = h.lockFor(t)
+	defer h.mu.Unlock()
+	h.status = uint16(status)
+	h.pages += pages
+	if t == nil {
+		return false
+	}
+	if recovered = h.accepted(h.hosts.now, t); recovered {
+		h.lookAgain()
+	}
+	return recovered
+}
+
 // SlowDown takes note of a complaint about the request of t, which may be nil: an answer with
 // status 429, or 503 with a Retry-After, given as retryAfter; 0: it has none. Call it before t
 // ends. From then on one request goes ahead, after retryAfter, and when that is accepted the
@@ -415,7 +433,7 @@ func (h *Host) Count(pages, denied int) {
 	h.denied += denied
 }
 
-// SetStatus notes the status of the last answer, for Stats.
+// SetStatus notes the status of an answer with a complaint, for Stats.
 func (h *Host) SetStatus(status int) {
 	h = h.lock()
 	defer h.mu.Unlock()

@@ -709,7 +709,7 @@ func TestAPlaceLapses(t *testing.T) {
 			t.Errorf("the others started at %v, want %v", got, want)
 		}
 		endless.Sent(time.Now())
-		endless.Answered()
+		w.Answered(endless, 200, 1)
 		endless.End()
 		w.once()
 		if got := time.Since(w.start); got != 140*time.Second {

@@ -14,7 +14,7 @@
 //	err = h.Start(ctx, &t, false)   // stage 2: counted from here ...
 //	t.OnWire()                      // the transport has it: rather from here ...
 //	t.Sent(time.Now())              // ... or, better still, from here
-//	t.Answered()                    // or h.SlowDown, or h.Unavailable
+//	h.Answered(&t, 200, 1)          // or h.SlowDown, or h.Unavailable
 //	t.End()                         // the response was read, or there is none
 //
 // The delay is kept between the moments at which requests reach the wire. Where a host allows more

@@ -417,7 +417,7 @@ func randomRequest(t *testing.T, random *rand.Rand, h *Host, s *server, dials, c
 	case answer < 4:
 		h.Unavailable(time.Now(), &ticket)
 	case answer < 6:
-		ticket.Answered()
+		h.Answered(&ticket, 200, 1)
 		pause(100)
 	}
 	ticket.End()

@@ -100,22 +100,6 @@ func (t *Ticket) Sent(now time.Time) {
 	}
 }
 
-// Answered says that the host has answered, and not with a complaint (see SlowDown and
-// Unavailable). End says the same, but later, and after a complaint everybody waits until
-// one request is answered. Calling it is worth while where a body may take long to read. It reports
-// whether everybody has waited for this answer: the host has recovered.
-func (t *Ticket) Answered() (recovered bool) {
-	h := t.lockHost()
-	if h == nil {
-		return false
-	}
-	defer h.mu.Unlock()
-	if recovered = h.accepted(h.hosts.now, t); recovered {
-		h.lookAgain()
-	}
-	return recovered
-}
-
 // End gives back whatever t holds: its place in a line or on the wire. A ticket that has not
 // started costs its host nothing. Ending a ticket that holds nothing does nothing.
 func (t *Ticket) End() {

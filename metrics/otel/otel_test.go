@@ -128,7 +128,7 @@ func TestAgainstTheAccessLog(t *testing.T) {
 		defer registration.Unregister()
 		c.Visit("http://slow.test/")
 		c.Wait()
-		time.Sleep(10 * time.Millisecond) // listeners are let alone for some milliseconds
+		time.Sleep(100 * time.Millisecond) // listeners are let alone for a moment
 		synctest.Wait()
 
 		got := read(t, reader)
@@ -175,7 +175,7 @@ func TestInstruments(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Visit("http://slow.test/")
-		time.Sleep(10 * time.Millisecond) // listeners are let alone for some milliseconds
+		time.Sleep(100 * time.Millisecond) // listeners are let alone for a moment
 		synctest.Wait()
 		got := read(t, reader)
 		for _, f := range figures.All() {

@@ -112,7 +112,7 @@ func TestAgainstTheAccessLog(t *testing.T) {
 		registry, _ := registered(t, robots)
 		c.Visit("http://slow.test/")
 		c.Wait()
-		time.Sleep(10 * time.Millisecond) // listeners are let alone for some milliseconds
+		time.Sleep(100 * time.Millisecond) // listeners are let alone for a moment
 		synctest.Wait()
 
 		got := valuesOf(t, registry)
@@ -193,7 +193,7 @@ func TestLint(t *testing.T) {
 		c, robots := spider(t, web)
 		registry, _ := registered(t, robots)
 		c.Visit("http://slow.test/")
-		time.Sleep(10 * time.Millisecond) // listeners are let alone for some milliseconds
+		time.Sleep(100 * time.Millisecond) // listeners are let alone for a moment
 		synctest.Wait()
 		problems, err := testutil.GatherAndLint(registry)
 		if err != nil || len(problems) > 0 {
@@ -278,7 +278,7 @@ func TestClose(t *testing.T) {
 		c, robots := spider(t, web)
 		registry, metrics := registered(t, robots)
 		c.Visit("http://a.test/")
-		time.Sleep(10 * time.Millisecond) // listeners are let alone for some milliseconds
+		time.Sleep(100 * time.Millisecond) // listeners are let alone for a moment
 		synctest.Wait()
 		metrics.Close()
 		metrics.Close()

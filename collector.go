@@ -54,8 +54,8 @@ func (c *Collector) Visit(URL string) error {
 }
 
 func (c *Collector) visit(method, URL string) error {
-	v := new(visit)
-	err := c.Request(method, URL, nil, v.context(), nil)
+	v, ctx := c.robots.visits.begin()
+	err := c.Request(method, URL, nil, ctx, nil)
 	if c.robots.sitemaps.pending() { // Colly has called no hook at the end
 		c.robots.hooksOf(c.Collector).readSitemaps()
 	}

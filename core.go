@@ -15,5 +15,6 @@ type core struct {
 	debuggers debuggers
 	sitemaps  *sitemaps // nil: they are not followed
 	fed       fedPages
+	visits    visits
 	closed    atomic.Bool
 }

@@ -92,7 +92,7 @@ func (h *hooks) onRequest(r *colly.Request) {
 	if h.retired() {
 		return
 	}
-	claimVisit(r)
+	h.visits.claim(r)
 	page := h.fed.claim(r, h.c.DetectCharset)
 	if r.IsAbort() {
 		page.end(feed.Done)
@@ -110,7 +110,7 @@ func (h *hooks) onRequest(r *colly.Request) {
 	if err != nil {
 		q.close()
 		r.Abort()
-		tellVisit(r, err)
+		h.visits.tell(r, err)
 		h.deny(r, err)
 		h.finish(r, resultOf(h.c.Context, 0, err)) // Colly calls no further hook for an aborted request
 		return
@@ -263,7 +263,7 @@ func (h *hooks) onError(r *colly.Response, err error) {
 	if q := h.requests.take(r.Request.URL); q != nil {
 		if q.refusal != nil {
 			err = q.refusal
-			tellVisit(r.Request, err)
+			h.visits.tell(r.Request, err)
 			h.deny(r.Request, err)
 		}
 		h.countLate(r, q)

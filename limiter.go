@@ -66,6 +66,9 @@ const longAfter = 365 * 24 * time.Hour
 // after the file, unless somebody goes on using that: the request for the next copy is paced, too.
 func (l *limiter) setCrawlDelay(now time.Time, host *pace.Host, s *hostSettings, reader string, pol *policy.Policy) {
 	delay, until := pol.CrawlDelay(), pol.Expires()
+	if delay == 0 && host.Plain() {
+		return
+	}
 	if until.Before(now) {
 		until = now
 	}

@@ -109,6 +109,10 @@ func (h *Host) SetCrawlDelay(now time.Time, source Source, written time.Duration
 	return changed
 }
 
+// Plain reports whether nothing has ever kept the requests of the host apart: no delay, no limit, no
+// complaint. It costs next to nothing.
+func (h *Host) Plain() bool { return h.plain() }
+
 // AskedBefore says that somebody has asked the host before the registry was made, nobody knows when: its
 // first request starts no sooner than one delay after that.
 func (h *Host) AskedBefore() {

@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/store"
 )
@@ -67,10 +65,10 @@ const DefaultMaxWeight = 500_000_000
 // own, in fetching.go.
 type Cache struct {
 	options  Options
-	table    *accessTable
+	access   *accessTable
 	reader   *reader
 	log      *slog.Logger
-	policies *otter.Cache[dialect.Authority, *Policy]
+	policies *table
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
@@ -92,14 +90,14 @@ func New(o Options) *Cache {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	c := &Cache{
 		options:  o,
-		table:    tableOf(o.Dialect),
+		access:   tableOf(o.Dialect),
 		reader:   newReader(o),
 		log:      o.Log,
 		ctx:      ctx,
 		cancel:   cancel,
 		fetching: make(map[dialect.Authority]*fetching),
 	}
-	c.policies = c.newMap(o.MaxWeight)
+	c.policies = newTable(o.MaxWeight, c.dropped)
 	return c
 }
 
@@ -117,11 +115,11 @@ func (c *Cache) Get(ctx context.Context, a dialect.Authority, f Fetch) (*Policy,
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	known, found := c.policies.GetIfPresent(a)
+	known := c.policies.get(a)
 	if known.Fresh(time.Now()) && !c.closed.Load() {
 		return known, nil
 	}
-	if !found && !governs(a) {
+	if known == nil && !governs(a) {
 		return nil, fmt.Errorf("policy: no robots.txt for %q", a.String())
 	}
 	return c.join(ctx, a, known, f)
@@ -145,7 +143,7 @@ func (c *Cache) Stop() {
 func (c *Cache) Close() error {
 	c.Stop()
 	c.running.Wait()
-	c.policies.InvalidateAll()
+	c.policies.clear()
 	return nil
 }
 
@@ -157,7 +155,7 @@ func (c *Cache) policyOf(a dialect.Authority, f facts) (p *Policy) {
 		}
 	}()
 	p = &Policy{Authority: a, copy: c.readCopy(f), failure: f.failure}
-	p.Meaning, p.expires = c.table.meaning(f)
+	p.Meaning, p.expires = c.access.meaning(f)
 	return p
 }
 

@@ -45,8 +45,8 @@ func (c *Cache) fetch(ctx context.Context, a dialect.Authority, known facts, how
 	if err != nil {
 		return failed(noResponse, err), func() {}
 	}
-	f := fetcher{Fetch: how, table: c.table, tries: moreTries, name: name}
-	if c.table.conditional && known.copy != nil && known.copy.validators != nil {
+	f := fetcher{Fetch: how, table: c.access, tries: moreTries, name: name}
+	if c.access.conditional && known.copy != nil && known.copy.validators != nil {
 		f.known = known
 	}
 	timed, release := withClock(ctx, how.limit())

@@ -25,7 +25,7 @@ func (c *Cache) join(ctx context.Context, a dialect.Authority, known *Policy, ho
 		return nil, ErrClosed
 	}
 	// One that has come since the caller looked.
-	if p, ok := c.policies.GetIfPresent(a); ok && p != known && p.Fresh(time.Now()) {
+	if p := c.policies.get(a); p != nil && p != known && p.Fresh(time.Now()) {
 		c.mu.Unlock()
 		return p, nil
 	}
@@ -88,8 +88,8 @@ func (c *Cache) start(a dialect.Authority, how Fetch) *fetching {
 	f := &fetching{done: make(chan struct{}), cancel: cancel}
 	c.fetching[a] = f
 	c.running.Go(func() {
-		old, known := c.policies.GetIfPresent(a)
-		if known {
+		old := c.policies.get(a)
+		if old != nil {
 			a = old.Authority // the same in other memory, which so need not be kept as well
 		}
 		defer func() { c.notify(old, f.policy) }()
@@ -179,7 +179,7 @@ func (c *Cache) renew(ctx context.Context, a dialect.Authority, old *Policy, how
 
 // stale reports whether the file has to be fetched.
 func (c *Cache) stale(f facts) bool {
-	_, expires := c.table.meaning(f)
+	_, expires := c.access.meaning(f)
 	return expires <= now()
 }
 

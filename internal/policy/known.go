@@ -11,7 +11,7 @@ import (
 // Known returns the policy that governs the pages of a if the cache has one that holds at now, else
 // nil: then Get has to be asked. It does not allocate.
 func (c *Cache) Known(ctx context.Context, now time.Time, a dialect.Authority) *Policy {
-	known, _ := c.policies.GetIfPresent(a)
+	known := c.policies.get(a)
 	if !known.Fresh(now) || c.closed.Load() || ctx.Err() != nil {
 		return nil
 	}
@@ -20,7 +20,7 @@ func (c *Cache) Known(ctx context.Context, now time.Time, a dialect.Authority) *
 
 // All yields the policies that are kept, also those that hold no more, in no order. Those that come
 // or go meanwhile may be missing.
-func (c *Cache) All() iter.Seq[*Policy] { return c.policies.Values() }
+func (c *Cache) All() iter.Seq[*Policy] { return c.policies.all }
 
 // SiteAnswered notes that a page of the policy's authority was answered: the site is generally
 // available, even if its robots.txt is not. It does nothing unless p is Failing.

@@ -1,6 +1,9 @@
 package policy
 
 import (
+	"hash/maphash"
+	"sync/atomic"
+
 	"github.com/maypok86/otter/v2"
 
 	"github.com/collyrobots/collyrobots/dialect"
@@ -27,14 +30,89 @@ func weightOf(d dialect.Dialect, size int) uint32 {
 	return readingWeight + uint32(size)
 }
 
-// newMap returns a map of policies that holds what weighs at most maxWeight.
-func (c *Cache) newMap(maxWeight uint64) *otter.Cache[dialect.Authority, *Policy] {
+// A table keeps policies, in parts that are bounded each on its own: one map of a million would move
+// all of them at once whenever it grows, for a quarter of a second. A part is made when it is
+// needed.
+type table struct {
+	seed    maphash.Seed
+	parts   []atomic.Pointer[otter.Cache[dialect.Authority, *Policy]]
+	most    uint64 // weight of a part
+	dropped func(*Policy)
+}
+
+const (
+	mostParts = 64
+	leastPart = 8_000_000 // the weight of the largest policies fits in it several times
+)
+
+// newTable returns a table that holds what weighs at most maxWeight. dropped is called with each
+// policy that is no longer in it.
+func newTable(maxWeight uint64, dropped func(*Policy)) *table {
+	n := min(max(maxWeight/leastPart, 1), mostParts)
+	return &table{
+		seed: maphash.MakeSeed(), parts: make([]atomic.Pointer[otter.Cache[dialect.Authority, *Policy]], n),
+		most: maxWeight / n, dropped: dropped,
+	}
+}
+
+// get returns the policy of a, or nil.
+func (t *table) get(a dialect.Authority) *Policy {
+	if part := t.part(a).Load(); part != nil {
+		p, _ := part.GetIfPresent(a)
+		return p
+	}
+	return nil
+}
+
+// put puts a policy in place of the one of the same authority.
+func (t *table) put(p *Policy) {
+	at := t.part(p.Authority)
+	part := at.Load()
+	if part == nil {
+		at.CompareAndSwap(nil, t.newPart())
+		part = at.Load()
+	}
+	part.Set(p.Authority, p)
+}
+
+func (t *table) part(a dialect.Authority) *atomic.Pointer[otter.Cache[dialect.Authority, *Policy]] {
+	return &t.parts[maphash.String(t.seed, a.Host)%uint64(len(t.parts))]
+}
+
+func (t *table) newPart() *otter.Cache[dialect.Authority, *Policy] {
 	return otter.Must(&otter.Options[dialect.Authority, *Policy]{
-		MaximumWeight: maxWeight,
+		MaximumWeight: t.most,
 		Weigher:       func(_ dialect.Authority, p *Policy) uint32 { return p.weight() },
-		OnDeletion:    func(e otter.DeletionEvent[dialect.Authority, *Policy]) { c.dropped(e.Value) },
+		OnDeletion:    func(e otter.DeletionEvent[dialect.Authority, *Policy]) { t.dropped(e.Value) },
 		Executor:      func(f func()) { f() }, // the upkeep is short: no goroutine to wait for in Close
 	})
+}
+
+// all yields the policies, in no order. Those that come or go meanwhile may be missing.
+func (t *table) all(yield func(*Policy) bool) {
+	for part := range t.made {
+		for p := range part.Values() {
+			if !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+// clear drops all policies.
+func (t *table) clear() {
+	for part := range t.made {
+		part.InvalidateAll()
+	}
+}
+
+// made yields the parts that have been made.
+func (t *table) made(yield func(*otter.Cache[dialect.Authority, *Policy]) bool) {
+	for i := range t.parts {
+		if part := t.parts[i].Load(); part != nil && !yield(part) {
+			return
+		}
+	}
 }
 
 // keep puts p, which nobody has seen yet, into the map.
@@ -46,7 +124,7 @@ func (c *Cache) keep(p *Policy) {
 			p.copy = &s
 		}
 	}
-	c.policies.Set(p.Authority, p)
+	c.policies.put(p)
 }
 
 // dropped lets go of what p, which is no longer in the map, has used.

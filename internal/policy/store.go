@@ -31,7 +31,7 @@ func (c *Cache) recall(ctx context.Context, a dialect.Authority, old *Policy) fa
 		c.storeFailed(ctx, "reading", a, err)
 		return f
 	}
-	return f.merge(c.table.readable(c.decode(a, raw)))
+	return f.merge(c.access.readable(c.decode(a, raw)))
 }
 
 // remember adds o to what is known of a, in the store too, and returns the sum. A store that fails
@@ -43,7 +43,7 @@ func (c *Cache) remember(ctx context.Context, a dialect.Authority, known facts, 
 	}
 	update := func(old []byte) ([]byte, error) {
 		stored := c.decode(a, old)
-		sum = c.table.readable(stored).merge(known).after(o)
+		sum = c.access.readable(stored).merge(known).after(o)
 		return stored.merge(known).after(o).withBody(stored).encode()
 	}
 	err := c.options.Store.Update(ctx, storeKey(a), recordLife, update)

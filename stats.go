@@ -2,6 +2,7 @@ package collyrobots
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -122,6 +123,21 @@ func (s *HostStats) add(o HostStats) {
 	if s.GapOverDelay == 0 || o.GapOverDelay != 0 && o.GapOverDelay < s.GapOverDelay {
 		s.GapOverDelay = o.GapOverDelay
 	}
+}
+
+// Left returns how long it takes from now on until the last of the pages that wait for the host starts,
+// if each does as soon as it may: the time until NextStart, and Delay for each page after the first. It
+// is 0 if none waits, and the longest Duration where it is longer.
+func (s *HostStats) Left(now time.Time) time.Duration {
+	if s.Waiting <= 0 {
+		return 0
+	}
+	until := max(0, s.NextStart.Sub(now)) // the zero time is long past
+	others := time.Duration(s.Waiting - 1)
+	if others > 0 && s.Delay > (math.MaxInt64-until)/others {
+		return math.MaxInt64
+	}
+	return until + s.Delay*others
 }
 
 // plainHostStats is a HostStats as package json would write it.

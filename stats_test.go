@@ -1,6 +1,7 @@
 package collyrobots_test
 
 import (
+	"math"
 	"net/http"
 	"reflect"
 	"testing"
@@ -122,4 +123,25 @@ func TestADryRunKeepsNoGap(t *testing.T) {
 func startWith(t *testing.T, web *robotstest.Web, opts ...collyrobots.Option) *crawl {
 	t.Helper()
 	return start(t, web, nil, opts...).follow()
+}
+
+func TestLeft(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for _, test := range []struct {
+		host collyrobots.HostStats
+		want time.Duration
+	}{
+		{collyrobots.HostStats{}, 0},
+		{collyrobots.HostStats{Delay: time.Hour, NextStart: now.Add(time.Hour)}, 0}, // nobody waits for it
+		{collyrobots.HostStats{Waiting: 3}, 0},
+		{collyrobots.HostStats{Waiting: 1, Delay: time.Minute, NextStart: now.Add(10 * time.Second)}, 10 * time.Second},
+		{collyrobots.HostStats{Waiting: 3, Delay: time.Minute, NextStart: now.Add(10 * time.Second)}, 130 * time.Second},
+		{collyrobots.HostStats{Waiting: 3, Delay: time.Minute, NextStart: now.Add(-time.Hour)}, 2 * time.Minute},
+		{collyrobots.HostStats{Waiting: 3, Delay: math.MaxInt64}, math.MaxInt64},
+		{collyrobots.HostStats{Waiting: 2, Delay: math.MaxInt64, NextStart: now.Add(time.Hour)}, math.MaxInt64},
+	} {
+		if got := test.host.Left(now); got != test.want {
+			t.Errorf("%+v: %v, want %v", test.host, got, test.want)
+		}
+	}
 }

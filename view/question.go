@@ -51,7 +51,7 @@ func (q question) matches(host string) bool { return q.q == "" || strings.Contai
 // orders are the orders of the table, by the names of their columns: what matters most comes first.
 var orders = map[string]func(a, b *collyrobots.HostStats, now time.Time) int{
 	"left": func(a, b *collyrobots.HostStats, now time.Time) int {
-		return cmp.Or(cmp.Compare(leftOf(b, now), leftOf(a, now)), cmp.Compare(b.Delay, a.Delay), cmp.Compare(b.Requests, a.Requests))
+		return cmp.Or(cmp.Compare(b.Left(now), a.Left(now)), cmp.Compare(b.Delay, a.Delay), cmp.Compare(b.Requests, a.Requests))
 	},
 	"host":    func(a, b *collyrobots.HostStats, _ time.Time) int { return 0 },
 	"delay":   func(a, b *collyrobots.HostStats, _ time.Time) int { return cmp.Compare(b.Delay, a.Delay) },
@@ -90,20 +90,6 @@ func (q question) pick(hosts []collyrobots.HostStats, now time.Time) (best []*co
 		}
 	}
 	return best, matching
-}
-
-// leftOf returns how long the pages that wait for a host will take to start, if each starts as soon
-// as it may: the time until the next start, and a delay for each after that.
-func leftOf(host *collyrobots.HostStats, now time.Time) time.Duration {
-	if host.Waiting == 0 {
-		return 0
-	}
-	until := max(0, host.NextStart.Sub(now)) // the zero time is long past
-	rest := host.Delay * time.Duration(host.Waiting-1)
-	if host.Delay > 0 && rest/host.Delay != time.Duration(host.Waiting-1) || until+rest < 0 {
-		return 1<<63 - 1
-	}
-	return until + rest
 }
 
 // gapOf returns GapOverDelay, hosts without one last.

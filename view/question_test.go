@@ -2,7 +2,6 @@ package view
 
 import (
 	"fmt"
-	"math"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -45,26 +44,6 @@ func TestQuestions(t *testing.T) {
 	}
 	if q := questionOf(httptest.NewRequest("GET", "/?n=1000000&q="+strings.Repeat("x", 9999), nil)); q.n != maxRows || len(q.q) != maxQ {
 		t.Errorf("n %d, q of %d octets", q.n, len(q.q))
-	}
-}
-
-func TestLeft(t *testing.T) {
-	for _, test := range []struct {
-		host collyrobots.HostStats
-		want time.Duration
-	}{
-		{collyrobots.HostStats{}, 0},
-		{collyrobots.HostStats{Delay: time.Hour, NextStart: then.Add(time.Hour)}, 0}, // nobody waits for it
-		{collyrobots.HostStats{Waiting: 3}, 0},
-		{collyrobots.HostStats{Waiting: 1, Delay: time.Minute, NextStart: then.Add(10 * time.Second)}, 10 * time.Second},
-		{collyrobots.HostStats{Waiting: 3, Delay: time.Minute, NextStart: then.Add(10 * time.Second)}, 130 * time.Second},
-		{collyrobots.HostStats{Waiting: 3, Delay: time.Minute, NextStart: then.Add(-time.Hour)}, 2 * time.Minute},
-		{collyrobots.HostStats{Waiting: 3, Delay: math.MaxInt64}, math.MaxInt64},
-		{collyrobots.HostStats{Waiting: 2, Delay: math.MaxInt64, NextStart: then.Add(time.Hour)}, math.MaxInt64},
-	} {
-		if got := leftOf(&test.host, then); got != test.want {
-			t.Errorf("%+v: %v, want %v", test.host, got, test.want)
-		}
 	}
 }
 

@@ -56,7 +56,7 @@ func (s *sample) sum() {
 			continue
 		}
 		s.busy++
-		if d := leftOf(host, s.at); d > longest {
+		if d := host.Left(s.at); d > longest {
 			longest = d
 			s.left = &left{duration(d), host.Host, host.Waiting, duration(host.Delay), host.Source, host.Line}
 		}

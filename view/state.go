@@ -91,7 +91,7 @@ func (h *handler) stateFor(q question, c *cursor) *state {
 	st.Rate, st.Missed = r.starts.rate.perSecond(st.Time), r.missed
 	shown := make(map[string]bool, len(rows))
 	for _, row := range rows {
-		host := hostState{Stats: *row, Left: duration(leftOf(row, s.at)), Fresh: !c.shown[row.Host]}
+		host := hostState{Stats: *row, Left: duration(row.Left(s.at)), Fresh: !c.shown[row.Host]}
 		change := c.dots
 		if host.Fresh {
 			change = 0

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -23,7 +22,9 @@ func waits(s collyrobots.Stats, now time.Time, most int) (lines []string) {
 	if s.Totals.Waiting > 0 {
 		hosts = slices.DeleteFunc(hosts, func(h collyrobots.HostStats) bool { return h.Waiting == 0 })
 	}
-	slices.SortStableFunc(hosts, func(a, b collyrobots.HostStats) int { return cmp.Compare(left(b, now), left(a, now)) })
+	slices.SortStableFunc(hosts, func(a, b collyrobots.HostStats) int {
+		return cmp.Or(cmp.Compare(b.Left(now), a.Left(now)), b.NextStart.Compare(a.NextStart))
+	})
 	if len(hosts) == 0 {
 		return []string{"waiting for answers"}
 	}
@@ -50,7 +51,7 @@ func wait(h collyrobots.HostStats, now time.Time) string {
 		line = fmt.Sprintf("waiting for %s, next request %s", h.Host, next)
 	case 1:
 	default:
-		line = fmt.Sprintf("%s wait for %s, next %s, about %s left", term.Number(h.Waiting, "page"), h.Host, next, seconds(left(h, now)))
+		line = fmt.Sprintf("%s wait for %s, next %s, about %s left", term.Number(h.Waiting, "page"), h.Host, next, seconds(h.Left(now)))
 	}
 	if why := source(h); why != "" {
 		line += ": " + why
@@ -64,14 +65,6 @@ func seconds(d time.Duration) string {
 		return term.Duration(max(d.Round(100*time.Millisecond), 100*time.Millisecond))
 	}
 	return term.Duration(d.Round(time.Second))
-}
-
-// left returns how long it takes until the last page that waits for a host has its turn.
-func left(h collyrobots.HostStats, now time.Time) time.Duration {
-	if h.Waiting > 1 && h.Delay > math.MaxInt64/2/time.Duration(h.Waiting) {
-		return math.MaxInt64
-	}
-	return max(0, min(h.NextStart.Sub(now), math.MaxInt64/2)) + h.Delay*time.Duration(max(0, h.Waiting-1))
 }
 
 // source says where a host's delay comes from.

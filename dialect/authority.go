@@ -43,7 +43,8 @@ func AuthorityOf(u *url.URL) (Authority, error) {
 	return Authority{scheme, host}, nil
 }
 
-// String returns the authority as a URL without a path: "https://example.com:8443".
+// String returns the authority as a URL without a path:
+// "https://example.com:8443".
 func (a Authority) String() string {
 	return a.Scheme + "://" + strings.Replace(a.Host, "%", "%25", 1) // the zone of an address (RFC 6874)
 }
@@ -65,12 +66,12 @@ func knownScheme(scheme string) string {
 	return ""
 }
 
-// Locate returns the URL of the robots.txt that governs u: same scheme, host and
-// port, path /robots.txt. URLs with the same authority have the same robots.txt
-// URL: letters are lower case, an internationalised name is in punycode, an IP
-// address in its shortest form, a default port is left out, user information is
-// dropped. It is an error if the scheme is not http, https or ftp, or the host is
-// none that a request could be sent to.
+// Locate returns the URL of the robots.txt that governs u: same scheme, host
+// and port, path /robots.txt. URLs with the same authority have the same
+// robots.txt URL: letters are lower case, an internationalised name is in
+// punycode, an IP address in its shortest form, a default port is left out,
+// user information is dropped. It is an error if the scheme is not http, https
+// or ftp, or the host is none that a request could be sent to.
 func Locate(u *url.URL) (*url.URL, error) {
 	a, err := AuthorityOf(u)
 	if err != nil {

@@ -66,7 +66,8 @@ func FuzzAuthority(f *testing.F) {
 	})
 }
 
-// TestLocate follows Google, "Examples of valid robots.txt URLs"; "" is an error.
+// TestLocate follows Google, "Examples of valid robots.txt URLs"; "" is an
+// error.
 func TestLocate(t *testing.T) {
 	for _, test := range []struct{ url, want string }{
 		{"https://example.com/folder/file", "https://example.com/robots.txt"},

@@ -13,11 +13,11 @@ import (
 	"github.com/temoto/robotstxt"
 )
 
-// Benchmarks compare with temoto/robotstxt, which Colly has built in, and with a
-// bare search for line ends; only the ratios within one run mean something.
+// Benchmarks compare with temoto/robotstxt, which Colly has built in, and with
+// a bare search for line ends; only the ratios within one run mean something.
 
-// realFiles returns the files of the corpus if it is there, else made-up ones of
-// the same sizes: the median has 560 octets and nine rules for *.
+// realFiles returns the files of the corpus if it is there, else made-up ones
+// of the same sizes: the median has 560 octets and nine rules for *.
 func realFiles(tb testing.TB) [][]byte {
 	names, _ := filepath.Glob(filepath.Join("..", "..", "shared", "corpus", "*__*"))
 	var files [][]byte
@@ -120,8 +120,8 @@ func BenchmarkParse(b *testing.B) {
 
 var lines int
 
-// BenchmarkFirstDecision is the way from bytes to the first verdict, for the files
-// about as large as the median one.
+// BenchmarkFirstDecision is the way from bytes to the first verdict, for the
+// files about as large as the median one.
 func BenchmarkFirstDecision(b *testing.B) {
 	files := realFiles(b)
 	slices.SortFunc(files, func(x, y []byte) int { return len(x) - len(y) })
@@ -146,8 +146,8 @@ func BenchmarkFirstDecision(b *testing.B) {
 	})
 }
 
-// BenchmarkForeignGroups parses the same number of octets with one group and with
-// a thousand.
+// BenchmarkForeignGroups parses the same number of octets with one group and
+// with a thousand.
 func BenchmarkForeignGroups(b *testing.B) {
 	group := "User-agent: Foreign%c%c\nDisallow: /a/b/c\nDisallow: /d/e/f/g\n\n"
 	var many, one strings.Builder

@@ -91,8 +91,9 @@ func (c *compiler) add(rec record) {
 	}
 }
 
-// addEmpty drafts a rule without a pattern. It restricts nothing and is the least
-// specific of all; it is kept, the first of its kind, to explain decisions.
+// addEmpty drafts a rule without a pattern. It restricts nothing and is the
+// least specific of all; it is kept, the first of its kind, to explain
+// decisions.
 func (c *compiler) addEmpty(d draft) {
 	if c.empties&(1<<d.flags) == 0 {
 		c.empties |= 1 << d.flags
@@ -110,8 +111,8 @@ func (c *compiler) addDirectory(d draft, p string) {
 	}
 }
 
-// sortDrafts returns the order in which rules win: most octets, then Allow, then
-// first in the file.
+// sortDrafts returns the order in which rules win: most octets, then Allow,
+// then first in the file.
 func (c *compiler) sortDrafts() []uint64 {
 	const seqBits, rankBits = 20, 24 // a file has fewer octets, and a pattern fewer than thrice that
 	for i := range c.drafts {

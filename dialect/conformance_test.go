@@ -26,8 +26,8 @@ func shared(t testing.TB, name string) []byte {
 	return data
 }
 
-// TestCorpus compares Google with the verdicts and lines of Google's own matcher
-// on real files.
+// TestCorpus compares Google with the verdicts and lines of Google's own
+// matcher on real files.
 func TestCorpus(t *testing.T) {
 	zr, err := gzip.NewReader(bytes.NewReader(shared(t, "corpus/google_verdicts.jsonl.gz")))
 	if err != nil {

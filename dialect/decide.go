@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// A Rule is the line that decided. The zero value, with Line 0, is no rule. In JSON
-// a Pattern loses the octets that are not UTF-8.
+// A Rule is the line that decided. The zero value, with Line 0, is no rule. In
+// JSON a Pattern loses the octets that are not UTF-8.
 type Rule struct {
 	Allow   bool   `json:"allow"`
 	Pattern string `json:"pattern"` // as it is written in the file
@@ -24,17 +24,18 @@ func (r Rule) String() string {
 	return "Disallow: " + r.Pattern
 }
 
-// A Decision is whether a URL may be requested, and the rule that decided. Without
-// a rule nothing in the file is about the URL, and it is allowed. A rule with an
-// empty Pattern restricts nothing, whether it is an Allow or a Disallow.
+// A Decision is whether a URL may be requested, and the rule that decided.
+// Without a rule nothing in the file is about the URL, and it is allowed. A
+// rule with an empty Pattern restricts nothing, whether it is an Allow or a
+// Disallow.
 type Decision struct {
 	Allowed bool
 	Rule    Rule
 }
 
 // Decide decides whether a URL may be requested, given its path and query as
-// [Target] returns them. What follows a # is ignored, and a missing slash at the
-// start is supplied. It does not allocate, except under [Temoto].
+// [Target] returns them. What follows a # is ignored, and a missing slash at
+// the start is supplied. It does not allocate, except under [Temoto].
 func (g *Group) Decide(target string) Decision {
 	if g.temoto != nil {
 		return g.temoto.decide(target)
@@ -56,10 +57,10 @@ func (g *Group) Decide(target string) Decision {
 	return Decision{r.flags&(allowing|empty) != 0, Rule{r.flags&allowing != 0, g.pattern(i, r), int(r.line)}}
 }
 
-// DecideURL decides whether u may be requested. It is Decide for the [Target] of
-// u, but does not allocate where Target must, for a query. Under [Temoto] it
-// tests what Colly's built-in check tests, also where that is not the Target: of
-// a host with a semicolon.
+// DecideURL decides whether u may be requested. It is Decide for the [Target]
+// of u, but does not allocate where Target must, for a query. Under [Temoto] it
+// tests what Colly's built-in check tests, also where that is not the Target:
+// of a host with a semicolon.
 func (g *Group) DecideURL(u *url.URL) Decision {
 	switch {
 	case g.temoto != nil:

@@ -7,7 +7,8 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// The line of a crawl delay is that of the longest one in the groups that apply.
+// The line of a crawl delay is that of the longest one in the groups that
+// apply.
 func TestDelayLine(t *testing.T) {
 	long := strings.Repeat("# a comment\n", 40_000) // some 470 KB
 	for _, tc := range []struct {

@@ -3,23 +3,23 @@
 //
 // # How a file is read
 //
-// A robots.txt file is lines; a line is a key, a colon and a value; a # starts a
-// comment. A run of User-agent lines opens a group, the Allow and Disallow lines
-// after it are the group's rules. A crawler obeys the group that names it, else
-// the group named *. Of the rules whose pattern matches a URL's path and query
-// the most specific one, the one with the most octets, decides; between equals
-// Allow wins; without a rule everything is allowed.
+// A robots.txt file is lines; a line is a key, a colon and a value; a # starts
+// a comment. A run of User-agent lines opens a group, the Allow and Disallow
+// lines after it are the group's rules. A crawler obeys the group that names
+// it, else the group named *. Of the rules whose pattern matches a URL's path
+// and query the most specific one, the one with the most octets, decides;
+// between equals Allow wins; without a rule everything is allowed.
 //
-// The published texts differ in the details of every sentence above. A [Dialect]
-// is one published reading, and its constructor lists where it departs from
-// [RFC9309], which is the base.
+// The published texts differ in the details of every sentence above. A
+// [Dialect] is one published reading, and its constructor lists where it
+// departs from [RFC9309], which is the base.
 //
 //	rules := dialect.Google().Parse(body)
 //	group := rules.Group("ExampleBot")
 //	decision := group.Decide(dialect.Target(u))
 //
-// Parse never fails: a line that makes no sense is ignored, as the texts demand,
-// and [Dialect.Lint] reports which lines were ignored and why.
+// Parse never fails: a line that makes no sense is ignored, as the texts
+// demand, and [Dialect.Lint] reports which lines were ignored and why.
 package dialect
 
 import "fmt"
@@ -41,27 +41,27 @@ const (
 // before it) states it, and the base of the other dialects. Where the text
 // leaves a choice, this one was made:
 //
-//   - A User-agent value that is no product token ("Foo/1.0", "MJ12bot") opens a
-//     group for nobody: section 2.2.1 lets a token have letters, _ and - only,
-//     and matches it whole.
-//   - Several * groups are combined, as several groups of one name are (RFC 9309
-//     2.2.1; the draft obeyed only the first).
+//   - A User-agent value that is no product token ("Foo/1.0", "MJ12bot") opens
+//     a group for nobody: section 2.2.1 lets a token have letters, _ and -
+//     only, and matches it whole.
+//   - Several * groups are combined, as several groups of one name are (RFC
+//     9309 2.2.1; the draft obeyed only the first).
 //   - Only allow and disallow lines end a run of User-agent lines; all other
 //     lines are transparent (2.2.4). Misspelt keys are not accepted.
 //   - A pattern starts with / (2.2, path-pattern) or with the wildcard *.
-//   - "Most octets" (2.2.2) counts the octets of the pattern in its encoded form,
-//     wildcards and the anchor included, not the octets of the URL that a wildcard
-//     stands for.
+//   - "Most octets" (2.2.2) counts the octets of the pattern in its encoded
+//     form, wildcards and the anchor included, not the octets of the URL that a
+//     wildcard stands for.
 //   - $ is an anchor only as the last octet of a pattern, else it is itself.
 //   - An octet that is not ASCII is percent-encoded as it stands, whatever the
 //     file's encoding. A percent sign without two hex digits is itself.
-//   - In the query : / ? [ ] @ equal their escapes, as the table in 2.2.2 has it.
-//     In the path %2F stays different from /.
+//   - In the query : / ? [ ] @ equal their escapes, as the table in 2.2.2 has
+//     it. In the path %2F stays different from /.
 //   - /robots.txt is always allowed, but not /robots.txt?x, another URI.
-//   - Crawl-delay is an "other line" (2.2.4): decimal seconds for the whole group
-//     it stands in; of several the longest counts. There is no limit but that of
-//     time.Duration: a number beyond 292 years, however many digits it has, is
-//     292 years. What is not digits with at most one point is ignored.
+//   - Crawl-delay is an "other line" (2.2.4): decimal seconds for the whole
+//     group it stands in; of several the longest counts. There is no limit but
+//     that of time.Duration: a number beyond 292 years, however many digits it
+//     has, is 292 years. What is not digits with at most one point is ignored.
 //   - The file ends after 500 KiB (2.5); a line cut there is dropped.
 func RFC9309() Dialect { return Dialect{rfc9309} }
 
@@ -69,14 +69,15 @@ func RFC9309() Dialect { return Dialect{rfc9309} }
 // robots.txt specification") and implements it (google/robotstxt), except:
 //
 //   - Keys are recognised by their beginning and with common typos (useragent,
-//     user agent, disalow, dissallow, ..., site-map); a line of exactly two words
-//     needs no colon.
+//     user agent, disalow, dissallow, ..., site-map); a line of exactly two
+//     words needs no colon.
 //   - A line ends after 16,663 octets or at a NUL. A partial byte order mark is
 //     skipped too.
-//   - A User-agent value ends before the first octet that is not a letter, _ or -,
-//     so "Googlebot/2.1" is googlebot. "* anything" is * too.
-//   - Patterns have their hex digits made upper case and octets that are not ASCII
-//     encoded; nothing is decoded, and the URL is compared as it is given.
+//   - A User-agent value ends before the first octet that is not a letter, _ or
+//     -, so "Googlebot/2.1" is googlebot. "* anything" is * too.
+//   - Patterns have their hex digits made upper case and octets that are not
+//     ASCII encoded; nothing is decoded, and the URL is compared as it is
+//     given.
 //   - A pattern may start with anything; if not with / or * it never matches.
 //   - /robots.txt is not special.
 //   - An Allow for .../index.htm, .html and so on also allows the directory.
@@ -84,17 +85,18 @@ func RFC9309() Dialect { return Dialect{rfc9309} }
 //   - Sitemap values must be absolute URLs; others are not offered.
 func Google() Dialect { return Dialect{google} }
 
-// CocCoc is RFC 9309 as Coc Coc reads it (webmaster help, "Robots.txt"), except:
+// CocCoc is RFC 9309 as Coc Coc reads it (webmaster help, "Robots.txt"),
+// except:
 //
-//   - A User-agent value is compared whole. Names are a hierarchy at hyphens: for
-//     coccocbot-web the groups coccocbot-web, coccocbot and * are tried in this
-//     order and the first that exists is obeyed alone ("User-agent"). "coccoc" is
-//     the name of no robot.
+//   - A User-agent value is compared whole. Names are a hierarchy at hyphens:
+//     for coccocbot-web the groups coccocbot-web, coccocbot and * are tried in
+//     this order and the first that exists is obeyed alone ("User-agent").
+//     "coccoc" is the name of no robot.
 //   - Crawl-delay ends a run of User-agent lines too, whatever its value: the
 //     page's example needs it, since empty lines are ignored ("Crawl-delay").
-//   - Crawl-delay is a whole number of seconds, a plain decimal fraction is rounded
-//     up, and more than 10 is 10; of several the longest counts, and anything else
-//     is ignored.
+//   - Crawl-delay is a whole number of seconds, a plain decimal fraction is
+//     rounded up, and more than 10 is 10; of several the longest counts, and
+//     anything else is ignored.
 //   - An empty Disallow allows all, but does not undo another rule: it is the
 //     least specific ("Disallow and Allow"). An empty Allow is ignored.
 //   - A pattern may start with anything; if not with / or * it never matches.
@@ -107,14 +109,14 @@ func CocCoc() Dialect { return Dialect{cocCoc} }
 // Original1994 is "A Standard for Robot Exclusion" of 1994 with the note of its
 // Russian translator. It differs from RFC 9309 so much that it is stated whole:
 //
-//   - A record is User-agent lines followed by Disallow lines; a blank line, or one
-//     of blanks, ends it, a line of only a comment does not. A User-agent after a
-//     Disallow starts the next record. A record without Disallow does not count, a
-//     Disallow without a record neither.
+//   - A record is User-agent lines followed by Disallow lines; a blank line, or
+//     one of blanks, ends it, a line of only a comment does not. A User-agent
+//     after a Disallow starts the next record. A record without Disallow does
+//     not count, a Disallow without a record neither.
 //   - A User-agent value, cut at a slash, names every robot whose name contains
-//     it, in any letter case; several names stand on a line, separated by blanks
-//     (translator's note). All records that name a robot hold for it; * is for
-//     robots that none names.
+//     it, in any letter case; several names stand on a line, separated by
+//     blanks (translator's note). All records that name a robot hold for it; *
+//     is for robots that none names.
 //   - Any Disallow that is a prefix of the path and query closes it, octet by
 //     octet; * and $ are themselves. An empty Disallow closes nothing.
 //   - Allow, Crawl-delay and Sitemap are unknown lines.
@@ -125,16 +127,17 @@ func Original1994() Dialect { return Dialect{original1994} }
 // check does (Colly v2.3.0 with temoto/robotstxt v1.1.2), so that a spider can
 // change without a changed decision and compare. Groups are found by a prefix
 // of the whole User-Agent header: pass that header to [Rules.Group] as the only
-// token. The query is sorted and encoded anew before it is matched. A file which
-// temoto refuses makes Colly fail every Visit of the host, so here it denies
-// everything; [Dialect.Lint] reports why.
+// token. The query is sorted and encoded anew before it is matched. A file
+// which temoto refuses makes Colly fail every Visit of the host, so here it
+// denies everything; [Dialect.Lint] reports why.
 //
-// Temoto cannot name the rule that decided, a decision allocates, and neither the
-// size of a file nor the time that hostile patterns take has a bound. Colly ignores
-// Crawl-delay, and so does this dialect.
+// Temoto cannot name the rule that decided, a decision allocates, and neither
+// the size of a file nor the time that hostile patterns take has a bound. Colly
+// ignores Crawl-delay, and so does this dialect.
 func Temoto() Dialect { return Dialect{temoto} }
 
-// A variant is what makes a dialect: the knobs that Parse, Group and Decide turn.
+// A variant is what makes a dialect: the knobs that Parse, Group and Decide
+// turn.
 type variant struct {
 	name         string
 	lenient      bool   // Google's lines: key prefixes, typos, missing colon, cut lines
@@ -183,8 +186,8 @@ func All() []Dialect {
 	return all
 }
 
-// ByName returns the dialect with the given name: "rfc9309", "google", "coccoc",
-// "original1994" or "temoto".
+// ByName returns the dialect with the given name: "rfc9309", "google",
+// "coccoc", "original1994" or "temoto".
 func ByName(name string) (Dialect, bool) {
 	for _, d := range All() {
 		if d.String() == name {
@@ -194,12 +197,13 @@ func ByName(name string) (Dialect, bool) {
 	return Dialect{}, false
 }
 
-// MarshalText returns the dialect's name, so that a Dialect is written as its name
-// in JSON and other formats of text. It never fails.
+// MarshalText returns the dialect's name, so that a Dialect is written as its
+// name in JSON and other formats of text. It never fails.
 func (d Dialect) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText sets d to the dialect with the given name, as [ByName] knows it. An
-// unknown name is an error, which lists the known ones and leaves d as it was.
+// UnmarshalText sets d to the dialect with the given name, as [ByName] knows
+// it. An unknown name is an error, which lists the known ones and leaves d as
+// it was.
 func (d *Dialect) UnmarshalText(name []byte) error {
 	named, ok := ByName(string(name))
 	if !ok {

@@ -34,8 +34,8 @@ func TestDialectText(t *testing.T) {
 	}
 }
 
-// TestDialectTextUnknown: a name that is none is an error that says what would be
-// one, and changes nothing.
+// TestDialectTextUnknown: a name that is none is an error that says what would
+// be one, and changes nothing.
 func TestDialectTextUnknown(t *testing.T) {
 	for _, name := range []string{"", "yandex", "Google", "google ", "RFC9309"} {
 		d := dialect.CocCoc()

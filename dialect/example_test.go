@@ -52,8 +52,8 @@ func ExampleDialect_Lint() {
 }
 
 // A crawler is known to robots.txt by its product token, not by its User-Agent
-// header. Handing over the header is wrong: no line can name it, and the crawler gets
-// what is meant for all others.
+// header. Handing over the header is wrong: no line can name it, and the
+// crawler gets what is meant for all others.
 func ExampleProductToken() {
 	const header = "ExampleBot/1.0 (+https://example.com/bot)"
 	rules := dialect.RFC9309().Parse([]byte("User-agent: *\nDisallow: /\n\nUser-agent: ExampleBot\nDisallow: /private/\n"))
@@ -66,8 +66,8 @@ func ExampleProductToken() {
 	// wrong: true false
 }
 
-// Which line of the file decides, and why a URL is allowed: by a rule, or because no
-// rule is about it.
+// Which line of the file decides, and why a URL is allowed: by a rule, or
+// because no rule is about it.
 func ExampleGroup_Decide() {
 	group := dialect.RFC9309().Parse([]byte(`User-agent: *
 Disallow: /shop/
@@ -115,7 +115,8 @@ func ExampleGroup_CrawlDelay() {
 	// temoto 0s false 30s
 }
 
-// URLs that one robots.txt governs have equal authorities, however they are written.
+// URLs that one robots.txt governs have equal authorities, however they are
+// written.
 func ExampleAuthorityOf() {
 	pages := make(map[dialect.Authority]int)
 	for _, raw := range []string{

@@ -7,9 +7,10 @@ import (
 	"unsafe"
 )
 
-// number returns the number of the first rule that matches target, or g.count if
-// none does. So many octets of target as normal says are known to be in normal
-// form; if a wildcard needs the others and they are not, number returns odd.
+// number returns the number of the first rule that matches target, or g.count
+// if none does. So many octets of target as normal says are known to be in
+// normal form; if a wildcard needs the others and they are not, number returns
+// odd.
 func (g *Group) number(target string, normal int) uint32 {
 	if g.dialect.variant().openRobots && target == "/robots.txt" {
 		return g.count
@@ -20,12 +21,13 @@ func (g *Group) number(target string, normal int) uint32 {
 	return g.find(target, normal)
 }
 
-// odd is the number of no rule: the target must be brought into normal form first.
+// odd is the number of no rule: the target must be brought into normal form
+// first.
 const odd = math.MaxUint32
 
-// longestHead returns how many octets of a target a look at the heads of all rules
-// needs. A wildcard without a head, or with a slash only, is looked for in the
-// whole target.
+// longestHead returns how many octets of a target a look at the heads of all
+// rules needs. A wildcard without a head, or with a slash only, is looked for
+// in the whole target.
 func (g *Group) longestHead() (n int) {
 	for i := range g.count {
 		r := g.rule(i)
@@ -38,13 +40,15 @@ func (g *Group) longestHead() (n int) {
 	return n
 }
 
-// reachOf returns Group.reach for what is looked at first: one octet more, since a
-// fragment may begin there, and enough to know /robots.txt from a longer path.
+// reachOf returns Group.reach for what is looked at first: one octet more,
+// since a fragment may begin there, and enough to know /robots.txt from a
+// longer path.
 func reachOf(n int) uint16 {
 	return uint16(min(max(n, len("/robots.txt")), math.MaxUint16-1) + 1)
 }
 
-// first returns how many octets of a target must be in normal form to begin with.
+// first returns how many octets of a target must be in normal form to begin
+// with.
 func (g *Group) first(target string) int {
 	if g.reach == math.MaxUint16 {
 		return len(target)

@@ -102,12 +102,12 @@ func generateFile(r *rand.Rand, lines int) string {
 	return b.String()
 }
 
-// generated is how many files TestAgainstNaive makes; a million questions and more
-// want -generated 40000.
+// generated is how many files TestAgainstNaive makes; a million questions and
+// more want -generated 40000.
 var generated = flag.Int("generated", 4000, "small files that TestAgainstNaive makes")
 
-// TestAgainstNaive asks both implementations the same generated questions: small
-// files, and groups so large that they are searched in another way.
+// TestAgainstNaive asks both implementations the same generated questions:
+// small files, and groups so large that they are searched in another way.
 func TestAgainstNaive(t *testing.T) {
 	for _, size := range []struct{ files, lines, targets int }{{*generated, 12, 8}, {*generated / 100, 400, 40}} {
 		r := rand.New(rand.NewPCG(9309, uint64(size.lines)))
@@ -169,8 +169,8 @@ func FuzzDecide(f *testing.F) {
 	})
 }
 
-// FuzzParse: any bytes are a robots.txt, read the same each time, and it does not
-// matter which of the three line ends they have.
+// FuzzParse: any bytes are a robots.txt, read the same each time, and it does
+// not matter which of the three line ends they have.
 func FuzzParse(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, body []byte, token, target string) {
@@ -200,8 +200,8 @@ func read(d dialect.Dialect, body, token, target string) string {
 	return fmt.Sprintf("%+v %q %v %v %q %v", group.Decide(target), group.Name(), delay, ok, rules.Sitemaps(), d.Lint([]byte(body)))
 }
 
-// FuzzNeutral: a group for somebody else, comments and Sitemap lines between the
-// lines change no decision.
+// FuzzNeutral: a group for somebody else, comments and Sitemap lines between
+// the lines change no decision.
 func FuzzNeutral(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, body []byte, token, target string) {
@@ -230,8 +230,8 @@ func FuzzNeutral(f *testing.F) {
 	})
 }
 
-// FuzzURL: any URL has a target that begins with a slash and has no fragment, and
-// the robots.txt of a robots.txt is that robots.txt.
+// FuzzURL: any URL has a target that begins with a slash and has no fragment,
+// and the robots.txt of a robots.txt is that robots.txt.
 func FuzzURL(f *testing.F) {
 	for _, s := range []string{
 		"http://example.com", "HTTPS://EX\u00C4MPLE.com:443/a?b#c", "http://[::1%25x]:80/", "http://a;b?c", "ftp://a:21//;#",

@@ -15,10 +15,11 @@ type Group struct {
 	temoto  *temotoGroup  // nil except for Temoto
 }
 
-// Group returns what the file says to the crawler with these product tokens, the
-// most specific first: the group of the first token that has one, else that of
-// *, else a group without rules. It is never nil. Without tokens it is the group of
-// *. A token that the dialect cannot match ([Dialect.CheckToken]) has no group.
+// Group returns what the file says to the crawler with these product tokens,
+// the most specific first: the group of the first token that has one, else that
+// of *, else a group without rules. It is never nil. Without tokens it is the
+// group of *. A token that the dialect cannot match ([Dialect.CheckToken]) has
+// no group.
 //
 // Under [Temoto] the first token is taken for the whole User-Agent header, as
 // Colly's built-in check takes it; pass that header for the same decisions.
@@ -61,15 +62,15 @@ func (g *Group) Name() string {
 	return g.name()
 }
 
-// CrawlDelay returns the group's Crawl-delay as the dialect reads it, and whether
-// there is one: it is false if the dialect does not support the line.
+// CrawlDelay returns the group's Crawl-delay as the dialect reads it, and
+// whether there is one: it is false if the dialect does not support the line.
 func (g *Group) CrawlDelay() (time.Duration, bool) {
 	return g.dialect.variant().delay.read(g.delay)
 }
 
 // DelayLine returns the line of the group's longest Crawl-delay, the one that
-// CrawlDelay and WrittenDelay read, counting from 1; 0: there is none. It is always
-// 0 under [Temoto], which does not tell.
+// CrawlDelay and WrittenDelay read, counting from 1; 0: there is none. It is
+// always 0 under [Temoto], which does not tell.
 func (g *Group) DelayLine() int {
 	if g.temoto != nil {
 		return 0
@@ -77,9 +78,9 @@ func (g *Group) DelayLine() int {
 	return int(g.delayLine())
 }
 
-// WrittenDelay returns the group's longest Crawl-delay as it is written, decimal
-// seconds without a limit, also under a dialect that does not support the line.
-// It is for crawlers that honour what their dialect ignores.
+// WrittenDelay returns the group's longest Crawl-delay as it is written,
+// decimal seconds without a limit, also under a dialect that does not support
+// the line. It is for crawlers that honour what their dialect ignores.
 func (g *Group) WrittenDelay() (time.Duration, bool) {
 	return exactDelay.read(g.delay)
 }

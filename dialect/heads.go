@@ -27,8 +27,8 @@ func newHeads(g *Group, rules []uint32) heads {
 	return h
 }
 
-// insert puts the i-th rule, r, into the table, unless a more specific one is the
-// same.
+// insert puts the i-th rule, r, into the table, unless a more specific one is
+// the same.
 func (h *heads) insert(g *Group, i uint32, r rule, hash uint64) {
 	for slot := hash; ; slot++ {
 		entry := &h.table[slot&uint64(len(h.table)-1)]

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// asciiHost returns the one spelling of a host. The dot that ends a fully qualified
-// name is left out: the name means the same host without it.
+// asciiHost returns the one spelling of a host. The dot that ends a fully
+// qualified name is left out: the name means the same host without it.
 func asciiHost(host string) (string, error) {
 	host, _, _ = strings.Cut(host, ";") // see targetPrefix
 	if strings.Trim(host, ".") == "" {
@@ -43,9 +43,9 @@ var hosts = idna.New(
 	idna.StrictDomainName(false), idna.CheckHyphens(false), idna.Transitional(false),
 )
 
-// longestHost is more than any name needs: DNS takes 253 octets of punycode, each
-// of which stands for at most four of UTF-8. The time to convert a name grows with
-// the square of its length.
+// longestHost is more than any name needs: DNS takes 253 octets of punycode,
+// each of which stands for at most four of UTF-8. The time to convert a name
+// grows with the square of its length.
 const longestHost = 1024
 
 // addressHost returns an IP address as a URL has it. A zone is the name of a
@@ -79,8 +79,8 @@ func isNoHostOctet(c rune) bool {
 	return c <= ' ' || c >= 0x7f || strings.ContainsRune("#/:;<>?@[\\]^|%`{}", c)
 }
 
-// isNormalHost reports whether host is plainly as [AuthorityOf] would write it. It
-// errs on the side of no.
+// isNormalHost reports whether host is plainly as [AuthorityOf] would write it.
+// It errs on the side of no.
 func isNormalHost(scheme, host string) bool {
 	name, port, hasPort := strings.Cut(host, ":")
 	return isNormalName(name) && (!hasPort || isNormalPort(scheme, port))

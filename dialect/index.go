@@ -11,15 +11,17 @@ import (
 // instead of one by one.
 const indexFrom = 24
 
-// An index finds the rule that decides without a look at most of them. Rules are
-// known by their number, the smaller the more specific, as Group.rule counts.
+// An index finds the rule that decides without a look at most of them. Rules
+// are known by their number, the smaller the more specific, as Group.rule
+// counts.
 type index struct {
 	heads heads
 	wilds wilds
 }
 
-// newIndex makes an index of the rules of g. A target must be in normal form as far
-// as reach says before the index is asked: of wildcards it is asked for all of it.
+// newIndex makes an index of the rules of g. A target must be in normal form as
+// far as reach says before the index is asked: of wildcards it is asked for all
+// of it.
 func newIndex(g *Group) (x *index, reach int) {
 	var wildcard []uint32
 	literal := make([]uint32, 0, g.count)
@@ -39,8 +41,8 @@ func newIndex(g *Group) (x *index, reach int) {
 }
 
 // sortWildcards returns the rules that are found by their head and the others:
-// those whose head is short, shared by many, or so long that there may be very many
-// lengths.
+// those whose head is short, shared by many, or so long that there may be very
+// many lengths.
 func sortWildcards(g *Group, wildcard []uint32) (byHead, byText []uint32) {
 	const shortest, longest, mostShared = 4, 64, 4
 	sharing := make([]uint32, tableSize(len(wildcard))) // by the hash of a head; 0: of none
@@ -66,8 +68,8 @@ func (x *index) find(g *Group, target string) uint32 {
 	return x.wilds.find(g, target, x.heads.find(g, target))
 }
 
-// seed and gramFactor keep the authors of files from choosing texts that meet in
-// the tables.
+// seed and gramFactor keep the authors of files from choosing texts that meet
+// in the tables.
 var (
 	seed       = maphash.MakeSeed()
 	gramFactor = rand.Uint32() | 1

@@ -9,9 +9,9 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// TestHeads asks both implementations about rules that begin as others do: heads
-// of many lengths before a wildcard, of their own and shared, and targets that
-// have them as they are written, escaped, or in a fragment.
+// TestHeads asks both implementations about rules that begin as others do:
+// heads of many lengths before a wildcard, of their own and shared, and targets
+// that have them as they are written, escaped, or in a fragment.
 func TestHeads(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 2026))
 	rounds := 60
@@ -44,7 +44,8 @@ func TestHeads(t *testing.T) {
 	}
 }
 
-// TestReach: octets of a target beyond those that are looked at first still decide.
+// TestReach: octets of a target beyond those that are looked at first still
+// decide.
 func TestReach(t *testing.T) {
 	for _, test := range []struct{ file, target, denied string }{
 		{"Disallow: /a$", "/a#%", "rfc9309 google coccoc"},

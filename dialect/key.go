@@ -29,9 +29,10 @@ var googleKeys = append(exactKeys[:5:5],
 	spell("site-map", sitemapLine),
 )
 
-// foldHead returns the first eight octets of s, letters in lower case. Setting a
-// bit does that and leaves - and blank alone; the octets that it would confuse
-// with those two, CR and NUL, end a line. (NUL only where a key has a blank.)
+// foldHead returns the first eight octets of s, letters in lower case. Setting
+// a bit does that and leaves - and blank alone; the octets that it would
+// confuse with those two, CR and NUL, end a line. (NUL only where a key has a
+// blank.)
 func foldHead(s string) (head uint64) {
 	if len(s) >= 8 {
 		return load64(s) | 0x2020202020202020

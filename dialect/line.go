@@ -14,8 +14,8 @@ const (
 	sitemapLine
 )
 
-// googleLineLimit is how many octets google/robotstxt keeps of a line: eight times
-// the longest URL that Internet Explorer knew, less one.
+// googleLineLimit is how many octets google/robotstxt keeps of a line: eight
+// times the longest URL that Internet Explorer knew, less one.
 const googleLineLimit = 2083*8 - 1
 
 // parseLine returns what a line says and the value that it says it with, as the
@@ -59,8 +59,8 @@ func parseLenientLine(line string) (k kind, from, to int) {
 	return k, from, from + len(trimRightSpace(value))
 }
 
-// cutLenient ends a line where Google does: after so many octets, at a NUL, at a
-// comment.
+// cutLenient ends a line where Google does: after so many octets, at a NUL, at
+// a comment.
 func cutLenient(line string) string {
 	line = line[:min(len(line), googleLineLimit)]
 	if i := strings.IndexByte(line, 0); i >= 0 {
@@ -73,8 +73,8 @@ func cutLenient(line string) string {
 }
 
 // splitLenient returns the place of the octet that separates the key of a line
-// from its value, and that octet, 0 if there is none: the first colon, or one of
-// the blanks between exactly two words.
+// from its value, and that octet, 0 if there is none: the first colon, or one
+// of the blanks between exactly two words.
 func splitLenient(line string) (at int, separator byte) {
 	if at = strings.IndexByte(line, ':'); at >= 0 {
 		return at, ':'

@@ -2,10 +2,11 @@ package dialect
 
 import "strings"
 
-// SizeLimit is how many octets of a robots.txt file are read, 500 KiB: RFC 9309,
-// 2.5, wants at least that many, Google ("File format") reads exactly as many.
-// Hand at least one more to [Dialect.Parse], if there is one: it then knows a
-// rule that ends at the limit from one that is cut there, which it drops.
+// SizeLimit is how many octets of a robots.txt file are read, 500 KiB: RFC
+// 9309, 2.5, wants at least that many, Google ("File format") reads exactly as
+// many. Hand at least one more to [Dialect.Parse], if there is one: it then
+// knows a rule that ends at the limit from one that is cut there, which it
+// drops.
 const SizeLimit = 500 << 10
 
 // clip returns what of a body is read: at most SizeLimit octets, without the
@@ -31,8 +32,8 @@ func clip(body []byte) []byte {
 	return body[:start]
 }
 
-// skipMark returns text without a UTF-8 byte order mark; a lenient dialect skips
-// the beginning of one too.
+// skipMark returns text without a UTF-8 byte order mark; a lenient dialect
+// skips the beginning of one too.
 func skipMark(text string, lenient bool) string {
 	const mark = "\xEF\xBB\xBF"
 	n := 0
@@ -45,8 +46,8 @@ func skipMark(text string, lenient bool) string {
 	return text
 }
 
-// nextLine cuts the first line off text. Lines end at CR, LF or CR LF; a CR alone
-// is looked for, octet by octet, only where there is one.
+// nextLine cuts the first line off text. Lines end at CR, LF or CR LF; a CR
+// alone is looked for, octet by octet, only where there is one.
 func nextLine(text string, bareCR bool) (line, rest string) {
 	if bareCR {
 		return nextOddLine(text)

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// An Issue is something in a robots.txt that a dialect may read in another way than
-// its author thinks.
+// An Issue is something in a robots.txt that a dialect may read in another way
+// than its author thinks.
 type Issue struct {
 	Line    int // in the file, from 1; 0: the file as a whole
 	Problem Problem
@@ -28,7 +28,8 @@ func (i Issue) String() string {
 	return s
 }
 
-// A Problem is a kind of Issue. It prints as what is wrong and what became of it.
+// A Problem is a kind of Issue. It prints as what is wrong and what became of
+// it.
 type Problem uint8
 
 // The problems that [Dialect.Lint] reports.
@@ -193,7 +194,8 @@ func problemOfOther(line string) Problem {
 	return TypoIgnored
 }
 
-// problemOfSpelling returns what was wrong with the key of a line that was read.
+// problemOfSpelling returns what was wrong with the key of a line that was
+// read.
 func problemOfSpelling(line string) Problem {
 	if k, _, _ := variants[rfc9309].parseLine(line); k != otherLine {
 		return noProblem

@@ -37,7 +37,8 @@ var (
 	firstToken  = regexp.MustCompile(`^[A-Za-z_-]*`)
 )
 
-// naiveLine returns the lower-case key and the value of a line, "" if it has none.
+// naiveLine returns the lower-case key and the value of a line, "" if it has
+// none.
 func naiveLine(d dialect.Dialect, line string) (key, value string) {
 	if d != dialect.Google() {
 		line, _, _ = strings.Cut(line, "#")
@@ -148,8 +149,8 @@ func naiveParse(d dialect.Dialect, body string) *naiveFile {
 	return f
 }
 
-// naiveNames reports whether a User-agent value names a crawler; a name of * asks
-// for the group of all others.
+// naiveNames reports whether a User-agent value names a crawler; a name of *
+// asks for the group of all others.
 func naiveNames(d dialect.Dialect, value, name string) bool {
 	value, name = naiveLower(value), naiveLower(name)
 	switch d {
@@ -258,8 +259,8 @@ func (g *naiveGroup) crawlDelay(d dialect.Dialect) (time.Duration, bool) {
 	return delay, true
 }
 
-// decide finds the rule with the most octets, Allow before Disallow, the first in
-// the file.
+// decide finds the rule with the most octets, Allow before Disallow, the first
+// in the file.
 func (g *naiveGroup) decide(d dialect.Dialect, target string) dialect.Decision {
 	target, _, _ = strings.Cut(target, "#")
 	if !strings.HasPrefix(target, "/") {

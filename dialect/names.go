@@ -58,8 +58,8 @@ func rankWhole(name string, tokens []string) int {
 	return nobody
 }
 
-// rankParents compares a name with tokens and, after each, with its parents: the
-// parts of it before a hyphen.
+// rankParents compares a name with tokens and, after each, with its parents:
+// the parts of it before a hyphen.
 func rankParents(name string, tokens []string) int {
 	if name == "*" || name == "" {
 		return rankWhole(name, nil)

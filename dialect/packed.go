@@ -8,8 +8,8 @@ import (
 
 // Group.data is one string, so that the rules of a group are one allocation: a
 // probe for each rule, a record for each rule, both in the order in which rules
-// win, where there is a Crawl-delay its line, the group's name, and for each rule the text to match and the pattern as
-// written.
+// win, where there is a Crawl-delay its line, the group's name, and for each
+// rule the text to match and the pattern as written.
 const (
 	probeSize  = 2
 	recordSize = 11
@@ -38,13 +38,13 @@ const (
 )
 
 // A probe is an octet that a target must have for a rule and the place where it
-// must stand. It spares most rules a closer look. It is the last octet of the head
-// of the rule, the text before the first wildcard, or of the 256 octets of it that
-// can be counted.
+// must stand. It spares most rules a closer look. It is the last octet of the
+// head of the rule, the text before the first wildcard, or of the 256 octets of
+// it that can be counted.
 type probe struct{ at, octet byte }
 
-// probeFor returns the probe of a rule with this head. Every target has the octet
-// that is asked for if there is none.
+// probeFor returns the probe of a rule with this head. Every target has the
+// octet that is asked for if there is none.
 func probeFor[T string | []byte](head T) probe {
 	if len(head) == 0 {
 		return probe{0, '/'}
@@ -72,8 +72,9 @@ func (g *Group) flags(i uint32) flags { return flags(g.data[g.count*probeSize+i*
 // text returns what r matches with.
 func (g *Group) text(r rule) string { return g.data[r.at : r.at+r.size] }
 
-// head returns the octets that a target must begin with for the i-th rule, r: its
-// text, or what stands before the first wildcard of it as far as a probe can count.
+// head returns the octets that a target must begin with for the i-th rule, r:
+// its text, or what stands before the first wildcard of it as far as a probe
+// can count.
 func (g *Group) head(i uint32, r rule) string {
 	size := r.size
 	if r.flags&wild != 0 {
@@ -84,7 +85,8 @@ func (g *Group) head(i uint32, r rule) string {
 	return g.data[r.at:][:size]
 }
 
-// same reports whether two rules match the same targets because they are the same.
+// same reports whether two rules match the same targets because they are the
+// same.
 func (g *Group) same(a, b rule) bool {
 	const kinds = anchored | wild | twofold
 	return a.flags&kinds == b.flags&kinds && g.text(a) == g.text(b)
@@ -164,8 +166,8 @@ func appendLine(data []byte, line uint32) []byte {
 	return append(data, byte(line), byte(line>>8), byte(line>>16))
 }
 
-// packedText is the size of what Group.data holds of a draft besides its probe and
-// its record.
+// packedText is the size of what Group.data holds of a draft besides its probe
+// and its record.
 func (d *draft) packedText() int {
 	n := int(d.to - d.from)
 	if d.flags&rewritten != 0 {

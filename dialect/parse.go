@@ -25,9 +25,9 @@ type record struct {
 // value returns the value of a record as it is written.
 func (r *Rules) value(rec record) string { return r.text[rec.from:rec.to] }
 
-// Parse parses a robots.txt file. It never fails: malformed lines are ignored, and
-// input beyond [SizeLimit] is not read, except under [Temoto]. It does not retain
-// body.
+// Parse parses a robots.txt file. It never fails: malformed lines are ignored,
+// and input beyond [SizeLimit] is not read, except under [Temoto]. It does not
+// retain body.
 func (d Dialect) Parse(body []byte) *Rules {
 	if d == Temoto() {
 		return parseTemoto(body)

@@ -35,8 +35,8 @@ func (c *compiler) compile(d *draft, pattern string) {
 	}
 }
 
-// normalize appends the normal form of a pattern without its anchor to c.buf and
-// returns how many octets it has for the comparison of rules.
+// normalize appends the normal form of a pattern without its anchor to c.buf
+// and returns how many octets it has for the comparison of rules.
 func (c *compiler) normalize(body string) int {
 	start, widened := len(c.buf), 0
 	if c.v.coding == canonical {
@@ -68,9 +68,9 @@ func (c *compiler) simplify(d *draft, start int) (head int) {
 }
 
 // twoForms adds a second form to a text at start in which what follows a
-// wildcard may stand in the path or in the query of a URL, where an octet like /
-// differs from its escape or equals it: after the form for the path a line feed,
-// then the form for the query. If they are the same, one is enough.
+// wildcard may stand in the path or in the query of a URL, where an octet like
+// / differs from its escape or equals it: after the form for the path a line
+// feed, then the form for the query. If they are the same, one is enough.
 func (c *compiler) twoForms(d *draft, start int) {
 	path := c.buf[start:]
 	star := bytes.IndexByte(path, '*')
@@ -87,10 +87,10 @@ func (c *compiler) twoForms(d *draft, start int) {
 	d.flags |= twofold
 }
 
-// matchWild reports whether a text with wildcards matches the beginning of s, or
-// all of it; star is where the first wildcard probably stands. Each piece between
-// wildcards is taken where it first occurs, which leaves the most to the others: no
-// backtracking, so linear in s.
+// matchWild reports whether a text with wildcards matches the beginning of s,
+// or all of it; star is where the first wildcard probably stands. Each piece
+// between wildcards is taken where it first occurs, which leaves the most to
+// the others: no backtracking, so linear in s.
 func matchWild(text, s string, star int, anchored bool) bool {
 	if star >= len(text) || text[star] != '*' {
 		star = strings.IndexByte(text, '*')

@@ -2,6 +2,6 @@
 
 package dialect_test
 
-// The race detector makes everything slower, and sync.Pool forgetful, so that what
-// is allocated proves nothing.
+// The race detector makes everything slower, and sync.Pool forgetful, so that
+// what is allocated proves nothing.
 func init() { underRace = true }

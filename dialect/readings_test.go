@@ -9,8 +9,8 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// A reading is a fact of the texts as a question: what a file allows and denies an
-// agent, in the dialects that say so. In file | ends a line.
+// A reading is a fact of the texts as a question: what a file allows and denies
+// an agent, in the dialects that say so. In file | ends a line.
 type reading struct {
 	fact, dialects, file, agent, allow, deny string
 }
@@ -153,7 +153,8 @@ func TestReadings(t *testing.T) {
 
 func (r reading) check(t *testing.T, group *dialect.Group) {
 	t.Helper()
-	// Some targets have a blank inside: "/a b" is written with it and asked as one.
+	// Some targets have a blank inside: "/a b" is written with it and asked as
+	// one.
 	for list, want := range map[string]bool{r.allow: true, r.deny: false} {
 		targets := strings.Split(list, " ")
 		if list == "/a b" {
@@ -253,7 +254,8 @@ func TestDelays(t *testing.T) {
 	}
 }
 
-// TestDelayOfGroup: the longest delay of all our groups counts, wherever it stands.
+// TestDelayOfGroup: the longest delay of all our groups counts, wherever it
+// stands.
 func TestDelayOfGroup(t *testing.T) {
 	for _, test := range []struct {
 		file string
@@ -292,7 +294,8 @@ func TestSitemaps(t *testing.T) {
 	}
 }
 
-// TestSizeLimit: what is beyond 500 KiB is not read, and a line cut there is none.
+// TestSizeLimit: what is beyond 500 KiB is not read, and a line cut there is
+// none.
 func TestSizeLimit(t *testing.T) {
 	head, rule := "User-agent: *\n", "Disallow: /private\n"
 	fill := func(n int) string { return strings.Repeat("#", n-1) + "\n" }

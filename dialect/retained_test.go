@@ -66,8 +66,8 @@ func TestRetained(t *testing.T) {
 	}
 }
 
-// TestRetainedRules: a rule of a small group takes 13 octets and its pattern, one
-// of a large group at most 18 more for its index.
+// TestRetainedRules: a rule of a small group takes 13 octets and its pattern,
+// one of a large group at most 18 more for its index.
 func TestRetainedRules(t *testing.T) {
 	skipUnderRace(t)
 	for name, file := range map[string]func(int) []byte{"literal": literalFile, "wildcard": wildcardFile, "head": headFile} {
@@ -128,7 +128,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// TestHostileMemory: no file of 500 KiB takes more than 20 MB to parse and match.
+// TestHostileMemory: no file of 500 KiB takes more than 20 MB to parse and
+// match.
 func TestHostileMemory(t *testing.T) {
 	skipUnderRace(t)
 	for name, file := range hostileFiles() {

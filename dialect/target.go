@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Target returns what rules are matched against: the path and query of u as they
-// go on the wire, "/" if the path is empty, without the fragment. Octets of the
-// query that are not ASCII, and blanks, are escaped. It does not allocate if u
-// has no query and its path is written as net/url would write it.
+// Target returns what rules are matched against: the path and query of u as
+// they go on the wire, "/" if the path is empty, without the fragment. Octets
+// of the query that are not ASCII, and blanks, are escaped. It does not
+// allocate if u has no query and its path is written as net/url would write it.
 func Target(u *url.URL) string {
 	path := targetPath(u)
 	if u.RawQuery == "" && !u.ForceQuery {
@@ -38,8 +38,8 @@ func targetPath(u *url.URL) string {
 	return path
 }
 
-// targetPrefix is what a path gets from a host with parameters: Google's matcher
-// ends the host of "http://example.com;p" before the semicolon.
+// targetPrefix is what a path gets from a host with parameters: Google's
+// matcher ends the host of "http://example.com;p" before the semicolon.
 func targetPrefix(host string) string {
 	return host[strings.IndexByte(host, ';'):]
 }

@@ -21,8 +21,8 @@ type temotoGroup struct {
 	name  string
 }
 
-// parseTemoto is what Colly does with the body of an answer. Colly fails a visit
-// if temoto cannot parse the file, so there is no data then.
+// parseTemoto is what Colly does with the body of an answer. Colly fails a
+// visit if temoto cannot parse the file, so there is no data then.
 func parseTemoto(body []byte) *Rules {
 	t := &temotoRules{}
 	if data, err := robotstxt.FromBytes(body); err == nil {
@@ -69,8 +69,8 @@ func (t *temotoRules) group(tokens []string) *Group {
 	return g
 }
 
-// nameOf returns the User-agent value that temoto keeps a group under: its first
-// word. A name without rules has no group.
+// nameOf returns the User-agent value that temoto keeps a group under: its
+// first word. A name without rules has no group.
 func (t *temotoRules) nameOf(found *robotstxt.Group) string {
 	none := t.data.FindGroup("\n") // of *, or of nobody
 	for _, agent := range t.agents {
@@ -94,8 +94,8 @@ func (g *temotoGroup) decideURL(u *url.URL) Decision {
 	return g.test(u.EscapedPath(), u.RawQuery)
 }
 
-// test is what Colly's checkRobots does: it sorts the query and encodes it anew. In
-// the URLs that it is given a path begins with a slash.
+// test is what Colly's checkRobots does: it sorts the query and encodes it
+// anew. In the URLs that it is given a path begins with a slash.
 func (g *temotoGroup) test(path, query string) Decision {
 	if g.group == nil {
 		return Decision{}
@@ -110,8 +110,8 @@ func (g *temotoGroup) test(path, query string) Decision {
 	return Decision{Allowed: g.group.Test(path)}
 }
 
-// lintTemoto returns the lines for which temoto refuses a file, and the rules that
-// Colly's re-encoding of the query keeps from matching.
+// lintTemoto returns the lines for which temoto refuses a file, and the rules
+// that Colly's re-encoding of the query keeps from matching.
 func lintTemoto(body []byte) []Issue {
 	l := &linter{}
 	_, err := robotstxt.FromBytes(body)
@@ -130,10 +130,10 @@ func lintTemoto(body []byte) []Issue {
 	return l.issues
 }
 
-// refusals finds the lines for which temoto refuses a file. Its errors do not say
-// where they are. It goes through the tokens of a line in pairs, of which none goes
-// on in the next line, so each line can be asked about alone; of those before it
-// only counts whether one named an agent.
+// refusals finds the lines for which temoto refuses a file. Its errors do not
+// say where they are. It goes through the tokens of a line in pairs, of which
+// none goes on in the next line, so each line can be asked about alone; of
+// those before it only counts whether one named an agent.
 type refusals struct{ named bool }
 
 // next reports whether temoto refuses the next line, given that line, the text

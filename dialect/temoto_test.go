@@ -15,7 +15,8 @@ import (
 	"github.com/temoto/robotstxt"
 )
 
-// site answers every request itself: /robots.txt with a file, all else with a page.
+// site answers every request itself: /robots.txt with a file, all else with a
+// page.
 type site struct{ robots string }
 
 func (s site) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -38,8 +39,8 @@ func builtIn(robots, userAgent, rawURL string) (allowed bool) {
 	return err == nil && !errors.Is(err, colly.ErrRobotsTxtBlocked)
 }
 
-// TestTemotoIsBuiltIn holds Temoto to the decisions of a Colly collector, on files
-// that temoto reads and on files that it refuses.
+// TestTemotoIsBuiltIn holds Temoto to the decisions of a Colly collector, on
+// files that temoto reads and on files that it refuses.
 func TestTemotoIsBuiltIn(t *testing.T) {
 	files := []string{
 		"", "\n", "nonsense", "User-agent: *\nDisallow: /a\n", "Disallow: /a\n", "User-agent: *\nCrawl-delay: 5s\n", "User-agent: *\nCrawl-delay:\n",
@@ -73,9 +74,9 @@ func TestTemotoIsBuiltIn(t *testing.T) {
 	}
 }
 
-// TestTemotoURLIsBuiltIn holds DecideURL to the same, for what stands before the
-// path, too: Colly takes a semicolon for a part of the host, and the host is not
-// matched.
+// TestTemotoURLIsBuiltIn holds DecideURL to the same, for what stands before
+// the path, too: Colly takes a semicolon for a part of the host, and the host
+// is not matched.
 func TestTemotoURLIsBuiltIn(t *testing.T) {
 	files := []string{"User-agent: *\nDisallow: /;p\n", "User-agent: *\nDisallow: /*p\nAllow: /b\n", "User-agent: *\nDisallow: /x?b=1\nDisallow: /x?a=1&b=2\n", "Disallow: /\n"}
 	r := rand.New(rand.NewPCG(3, 4))
@@ -130,7 +131,8 @@ func TestTemotoGroupName(t *testing.T) {
 	}
 }
 
-// TestTemotoRefusals asks temoto about files without the lines that Lint says are refused, and with one of them alone.
+// TestTemotoRefusals asks temoto about files without the lines that Lint says
+// are refused, and with one of them alone.
 func TestTemotoRefusals(t *testing.T) {
 	lines := []string{
 		"User-agent: *", "Useragent: x", "User-agent:", "Disallow: /x", "Disallow:", "Disallow", "Disallow /x", "Disallow: \x00", "disalow: /x",

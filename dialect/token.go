@@ -5,16 +5,18 @@ import (
 	"unicode"
 )
 
-// ProductToken returns the name by which a robots.txt would know the crawler that
-// sends this User-Agent header: its first product ("ExampleBot/1.0 (+https://...)"
-// is ExampleBot) or, of a header that begins as a browser's, the product that
-// stands after "compatible;" or before the address of a web page:
+// ProductToken returns the name by which a robots.txt would know the crawler
+// that sends this User-Agent header: its first product ("ExampleBot/1.0
+// (+https://...)" is ExampleBot) or, of a header that begins as a browser's,
+// the product that stands after "compatible;" or before the address of a web
+// page:
 //
 //	Mozilla/5.0 (compatible; ExampleBot/0.1; https://www.example.com/bot.html)
 //
-// It is "" for a browser's own header: that names no crawler, and the group of *
-// is for all that have no name. The name may have digits and dots ("MJ12bot",
-// "archive.org_bot"); [Dialect.CheckToken] reports where no line can match it.
+// It is "" for a browser's own header: that names no crawler, and the group
+// of * is for all that have no name. The name may have digits and dots
+// ("MJ12bot", "archive.org_bot"); [Dialect.CheckToken] reports where no line
+// can match it.
 func ProductToken(userAgent string) string {
 	name := productName(strings.TrimSpace(userAgent))
 	if !isBrowser(name) {
@@ -40,8 +42,8 @@ var browsers = map[string]bool{
 
 func isBrowser(name string) bool { return browsers[strings.ToLower(name)] }
 
-// productName returns the name that s begins with: letters, digits, and _ - . in
-// between.
+// productName returns the name that s begins with: letters, digits, and _ - .
+// in between.
 func productName(s string) string {
 	n := 0
 	for n < len(s) && (isTokenOctet(s[n]) || '0' <= s[n] && s[n] <= '9' || s[n] == '.') {

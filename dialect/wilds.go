@@ -8,8 +8,8 @@ import (
 )
 
 // wilds finds texts with wildcards by a gram, four octets that stand side by
-// side in the text and in few others. A target that has not the gram cannot match
-// the text.
+// side in the text and in few others. A target that has not the gram cannot
+// match the text.
 type wilds struct {
 	starts  []uint32   // of the grams with one hash in entries
 	entries []gramRule // by hash, then by rule
@@ -51,7 +51,8 @@ func newWilds(g *Group, rules []uint32) wilds {
 	return w
 }
 
-// rarest returns the gram of a rule whose hash is the rarest, if the rule has one.
+// rarest returns the gram of a rule whose hash is the rarest, if the rule has
+// one.
 func (w *wilds) rarest(g *Group, i uint32, often []uint32) (rarest uint32, ok bool) {
 	least := uint32(math.MaxUint32)
 	for gram := range grams(g, i) {
@@ -62,7 +63,8 @@ func (w *wilds) rarest(g *Group, i uint32, often []uint32) (rarest uint32, ok bo
 	return rarest, ok
 }
 
-// sort puts the entries into the order of their hashes; starts has counted them.
+// sort puts the entries into the order of their hashes; starts has counted
+// them.
 func (w *wilds) sort() {
 	for h := range len(w.starts) - 1 {
 		w.starts[h+1] += w.starts[h]
@@ -174,8 +176,8 @@ func (w *wilds) findGram(g *Group, target string, best uint32) uint32 {
 	return best
 }
 
-// findSlowly is findGram for a target in which grams come again and again: it looks
-// at each rule once.
+// findSlowly is findGram for a target in which grams come again and again: it
+// looks at each rule once.
 func (w *wilds) findSlowly(g *Group, target string, best uint32) uint32 {
 	var has [1 << 8]uint64
 	const shift = 32 - 14

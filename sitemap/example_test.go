@@ -46,8 +46,8 @@ func (f files) open(_ context.Context, loc string) (io.ReadCloser, string, error
 	return io.NopCloser(strings.NewReader(content)), loc, nil
 }
 
-// A walk goes on after an error, and so should its loop. To stop at the first one is
-// wrong: one child that is missing would cost all that come after it.
+// A walk goes on after an error, and so should its loop. To stop at the first
+// one is wrong: one child that is missing would cost all that come after it.
 func ExampleWalk() {
 	site := files{
 		"https://example.com/index.xml": `<sitemapindex>
@@ -80,8 +80,8 @@ func ExampleWalk() {
 	// only https://example.com/1
 }
 
-// A Walker bounds what a walk may cost, and reads what Google's extensions say of a
-// page if it is asked to.
+// A Walker bounds what a walk may cost, and reads what Google's extensions say
+// of a page if it is asked to.
 func ExampleWalker() {
 	site := files{"https://example.com/sitemap.xml": `<urlset xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">
 		<url><loc>https://example.com/1</loc><image:image><image:loc>/1.png</image:loc></image:image></url>
@@ -103,8 +103,8 @@ func ExampleWalker() {
 	// stopped by URLs 2
 }
 
-// An Opener that fetches with net/http. The body must end with ctx, which that of a
-// request with ctx does.
+// An Opener that fetches with net/http. The body must end with ctx, which that
+// of a request with ctx does.
 func ExampleOpener() {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/moved.xml" {

@@ -10,8 +10,9 @@ import (
 	"testing/iotest"
 )
 
-// TestTagMemory: documents whose tags come in any order and spelling read the same
-// whether their octets are at hand, so that tags are known again, or come one by one.
+// TestTagMemory: documents whose tags come in any order and spelling read the
+// same whether their octets are at hand, so that tags are known again, or come
+// one by one.
 func TestTagMemory(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	pieces := strings.Split("<url>|</url>|<URL>|<Url |<url/>|<loc>|</loc>|<LOC>|</Loc >|<loc/>|<locx>|<lo|<sm:loc>|</sm:loc>|<sm:url>|<image:loc>|</image:loc>|"+

@@ -26,8 +26,9 @@ func (r *Reader) beginsWithURL() bool {
 const headingSize = 1024
 
 // beginsWithHeading reports whether the document has a heading of a few lines
-// and then a line that is a URL, which makes it a text sitemap, too. It consumes
-// the heading. A document with markup or the brackets of JSON has none.
+// and then a line that is a URL, which makes it a text sitemap, too. It
+// consumes the heading. A document with markup or the brackets of JSON has
+// none.
 func (r *Reader) beginsWithHeading() bool {
 	w := &r.win
 	for start := 0; ; {

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// BenchmarkXML compares reading with encoding/xml's Token, which does less: it finds
-// the tags and the text between them. Only the ratios within one run mean something.
+// BenchmarkXML compares reading with encoding/xml's Token, which does less: it
+// finds the tags and the text between them. Only the ratios within one run mean
+// something.
 func BenchmarkXML(b *testing.B) {
 	const size = 2_000_000
 	for _, d := range []struct {

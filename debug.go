@@ -35,8 +35,8 @@ func (ds *debuggers) add(h *backend.Handle, r *report) bool {
 	return true
 }
 
-// debugEvent returns an event as Colly has it. The values have the names and texts that they have in
-// JSON, but for a decision, which is in one line.
+// debugEvent returns an event as Colly has it. The values have the names and texts that they have
+// in JSON, but for a decision, which is in one line.
 func debugEvent(e Event) *debug.Event {
 	values := make(map[string]string)
 	put := func(name, value string) {

@@ -72,8 +72,8 @@ type Event struct {
 	Took   time.Duration `json:"-"`                // answered: from the start to the end of the body
 	Err    error         `json:"-"`                // answered, robots, sitemap: what went wrong; denied: why, without a Decision
 
-	// Decision is why a request was denied by robots.txt, not to be changed; nil under denied: it was
-	// by something else, Err.
+	// Decision is why a request was denied by robots.txt, not to be changed; nil under denied: it
+	// was by something else, Err.
 	Decision *Decision `json:"decision,omitempty"`
 
 	Count int       `json:"count,omitempty"` // waiting: pages that wait for the host; sitemap: entries read; missed: events

@@ -177,8 +177,8 @@ func (f *fedPages) in(ctx *colly.Context) *fedPage {
 	return nil
 }
 
-// claim gives the fed page in r's context to r, if it is the first to come. mute says that Colly may
-// call no hook at its end.
+// claim gives the fed page in r's context to r, if it is the first to come. mute says that Colly
+// may call no hook at its end.
 func (f *fedPages) claim(r *colly.Request, mute bool) *fedPage {
 	p := f.in(r.Ctx)
 	if p == nil {

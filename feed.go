@@ -60,9 +60,9 @@ type Feed struct {
 	// since all their pages were done are left out, and of one that was interrupted the pages that
 	// are not done are handed on. A page is done when its callbacks have run or it was denied; one
 	// that failed is tried again by the next runs, three times in all. A page that goes to a Sink
-	// is done when that returns nil. It needs a Store, which one run uses at a time, and a collector
-	// that does not remember which pages an earlier run has visited: of those it refuses some that
-	// were in flight.
+	// is done when that returns nil. It needs a Store, which one run uses at a time, and a
+	// collector that does not remember which pages an earlier run has visited: of those it refuses
+	// some that were in flight.
 	Resume bool
 
 	// Limits bound what a sitemap may cost; the zero value has defaults. Limits.Time is the time in

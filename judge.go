@@ -37,8 +37,8 @@ type verdict struct {
 	reason     Reason
 }
 
-// decide finds the policy that governs u at now and applies it. The error is the context's, ErrClosed, a
-// *ShardError or *PaceError, or says that u has no valid host.
+// decide finds the policy that governs u at now and applies it. The error is the context's,
+// ErrClosed, a *ShardError or *PaceError, or says that u has no valid host.
 func (j *judge) decide(ctx context.Context, now time.Time, u *url.URL, userAgent string, f fetcher) (verdict, error) {
 	return j.decideAs(ctx, now, u, "", userAgent, f)
 }
@@ -142,8 +142,8 @@ func (j *judge) tellDenied(host *pace.Host, err *DisallowedError, of *trace) {
 	}
 }
 
-// tellKept tells listeners of a request for u that was not sent because of where it would have gone,
-// or of how long it would have waited.
+// tellKept tells listeners of a request for u that was not sent because of where it would have
+// gone, or of how long it would have waited.
 func (j *judge) tellKept(u *url.URL, err error, of *trace) {
 	if j.report.events.any() {
 		e := of.denied(hostOf(u), u.Redacted())
@@ -165,8 +165,8 @@ func (v verdict) decision(u *url.URL) Decision {
 }
 
 // hostHeaderOf returns the Host header of a request for u, where it is the user's, else "". host is
-// what is sent; it is the user's only if it is among the headers too, and may else be what a callback
-// has left when it rewrote u.
+// what is sent; it is the user's only if it is among the headers too, and may else be what a
+// callback has left when it rewrote u.
 func hostHeaderOf(host string, u *url.URL, header http.Header) string {
 	if host == u.Host || host == "" {
 		return ""

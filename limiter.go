@@ -52,8 +52,8 @@ func (l *limiter) learn(s *hostSettings, reader string, pol *policy.Policy) {
 	l.setCrawlDelay(now, l.hosts.At(now, server), s, reader, pol)
 }
 
-// found keeps the delay of a site that another process has asked, an earlier run perhaps, which has left
-// what it knows of robots.txt in the Store but not when it asked last.
+// found keeps the delay of a site that another process has asked, an earlier run perhaps, which has
+// left what it knows of robots.txt in the Store but not when it asked last.
 func (l *limiter) found(a dialect.Authority) {
 	server, _ := policy.Server(a)
 	l.hosts.At(time.Now(), server).AskedBefore()
@@ -62,8 +62,9 @@ func (l *limiter) found(a dialect.Authority) {
 // longAfter is as long after its file as any crawl delay is kept.
 const longAfter = 365 * 24 * time.Hour
 
-// setCrawlDelay puts the crawl delay that a robots.txt asks a reader for in force. It lapses a while
-// after the file, unless somebody goes on using that: the request for the next copy is paced, too.
+// setCrawlDelay puts the crawl delay that a robots.txt asks a reader for in force. It lapses a
+// while after the file, unless somebody goes on using that: the request for the next copy is paced,
+// too.
 func (l *limiter) setCrawlDelay(now time.Time, host *pace.Host, s *hostSettings, reader string, pol *policy.Policy) {
 	delay, until := pol.CrawlDelay(), pol.Expires()
 	if delay == 0 && host.Plain() {
@@ -92,8 +93,8 @@ func throttled(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable
 }
 
-// answered takes note of an answer, which is as many pages, and slows down where a host says that it
-// is asked too much: such an answer is no page yet.
+// answered takes note of an answer, which is as many pages, and slows down where a host says that
+// it is asked too much: such an answer is no page yet.
 func (l *limiter) answered(q *exchange, resp *http.Response, pages int) {
 	if !throttled(resp) {
 		if q.host.Answered(&q.ticket, resp.StatusCode, pages) {
@@ -139,8 +140,8 @@ func (l *limiter) tellPace(kind EventKind, q *exchange, resp *http.Response) {
 // longWait is for how long a host may keep its pages waiting without a word.
 const longWait = 10 * time.Second
 
-// sayWhy says, once for each host and cause, that its pages wait for long. It is called when one more
-// is about to.
+// sayWhy says, once for each host and cause, that its pages wait for long. It is called when one
+// more is about to.
 func (l *limiter) sayWhy(now time.Time, host *pace.Host, pol *policy.Policy) {
 	if host.StartsWithin(now, longWait) {
 		return
@@ -163,8 +164,8 @@ func (l *limiter) sayWhy(now time.Time, host *pace.Host, pol *policy.Policy) {
 	}
 }
 
-// fetch returns how robots.txt is fetched for a collector with this seam, which may be nil, and this
-// user agent. led says who led there.
+// fetch returns how robots.txt is fetched for a collector with this seam, which may be nil, and
+// this user agent. led says who led there.
 func (l *limiter) fetch(s *backend.Seam, userAgent string, led lead) policy.Fetch {
 	f := policy.Fetch{UserAgent: userAgent}
 	site := "" // whose robots.txt it is
@@ -204,8 +205,8 @@ type answered struct {
 	body io.Closer
 }
 
-// leadsTo ends the exchange before x, which is to the host at. It reports false where that is another
-// host and processes share it: they shall not fetch the same file meanwhile.
+// leadsTo ends the exchange before x, which is to the host at. It reports false where that is
+// another host and processes share it: they shall not fetch the same file meanwhile.
 func (a answered) leadsTo(x *exchange, at string) bool {
 	if a.limiter.shared && a.host.Name() != at {
 		return false
@@ -247,8 +248,8 @@ func isForbidden(err error) bool {
 // exchange makes one HTTP exchange, x, on the plugin's own account (robots.txt, sitemaps): paced as
 // everything that goes to the host, through the collector's proxy and TLS settings, without its
 // cookies, and following no redirect. timeout is for the exchange alone, from its start to the end
-// of the body, without the wait before it; 0: none. allowed is asked after the wait; nil: nobody is.
-// began is when the exchange started, the zero time if it did not.
+// of the body, without the wait before it; 0: none. allowed is asked after the wait; nil: nobody
+// is. began is when the exchange started, the zero time if it did not.
 func (l *limiter) exchange(x *exchange, s *backend.Seam, req *http.Request, timeout time.Duration, from lead, allowed func() error) (resp *http.Response, began time.Time, err error) {
 	a, err := dialect.AuthorityOf(req.URL)
 	if err != nil {
@@ -275,8 +276,8 @@ func (l *limiter) exchange(x *exchange, s *backend.Seam, req *http.Request, time
 	return resp, began, err
 }
 
-// ask returns nil, or why u, which is on host, may not be asked for since it was led there. guard is
-// for what only the connection tells.
+// ask returns nil, or why u, which is on host, may not be asked for since it was led there. guard
+// is for what only the connection tells.
 func (l *limiter) ask(from lead, host string, u *url.URL) (guard *PrivateNetworkError, err error) {
 	if from.host != "" && from.host != host && from.user.forbids(u) {
 		return nil, fmt.Errorf("collyrobots: %s leads to %s: %w", from.host, u.Redacted(), colly.ErrForbiddenDomain)

@@ -238,8 +238,8 @@ func MaxDelay(d time.Duration, over Over) Option {
 }
 
 // MaxBackOff bounds the delay that answers with status 429 and 503 may bring. It does not shorten a
-// Retry-After. Zero: they bring none, not even a slower pace after a Retry-After has passed. Without
-// it, five minutes.
+// Retry-After. Zero: they bring none, not even a slower pace after a Retry-After has passed.
+// Without it, five minutes.
 func MaxBackOff(d time.Duration) Option {
 	most := d
 	if most == 0 {
@@ -276,11 +276,11 @@ func feedFaults(f Feed) (faults []error) {
 }
 
 // OnDenied sets the function to call for each request of a collector that is not sent, with the
-// reason: a *DisallowedError, a *PrivateNetworkError, a *ShardError, a *PaceError, ErrHopWait, ErrClosed,
-// or the cause of the collector's context. OnRequest can only abort, and then Colly's own Visit returns nil. What is
-// refused later, such as a redirect, comes to OnError as well, and so does a page whose host does
-// not respond. The function runs on the request's goroutine, so it may take the time it needs, and
-// may visit other pages.
+// reason: a *DisallowedError, a *PrivateNetworkError, a *ShardError, a *PaceError, ErrHopWait,
+// ErrClosed, or the cause of the collector's context. OnRequest can only abort, and then Colly's
+// own Visit returns nil. What is refused later, such as a redirect, comes to OnError as well, and
+// so does a page whose host does not respond. The function runs on the request's goroutine, so it
+// may take the time it needs, and may visit other pages.
 //
 // It may also call r.Retry, when there is reason to hope: a request that robots.txt denies is
 // denied again until the file has been read anew, at Decision.Expires. For one request and its
@@ -288,8 +288,8 @@ func feedFaults(f Feed) (faults []error) {
 // file, or ten times within a second with a *PaceError. Then it is not called any more, which ends
 // them, and one line of the log says so.
 //
-// Where Collector.CheckHead makes two requests of a Visit, it is called for the first of them, which
-// may be the HEAD.
+// Where Collector.CheckHead makes two requests of a Visit, it is called for the first of them,
+// which may be the HEAD.
 func OnDenied(f func(r *colly.Request, err error)) Option {
 	return option("OnDenied", func(c *config) { c.onDenied, c.heard = f, true }, faultIf(f == nil, "OnDenied", "the function is nil"))
 }
@@ -310,8 +310,8 @@ func OnEvent(f func(Event)) Option {
 // process. Without it, robots.txt files are kept in memory. A store may serve several plugins. The
 // caller closes it, after them.
 //
-// When a host was asked last is not in it. So a host that is known to the store, but not yet to this
-// plugin, is first asked one delay after New: an earlier process may have asked it until then.
+// When a host was asked last is not in it. So a host that is known to the store, but not yet to
+// this plugin, is first asked one delay after New: an earlier process may have asked it until then.
 func Store(s store.Store) Option {
 	return option("Store", func(c *config) { c.store = s }, faultIf(s == nil, "Store", "the store is nil"))
 }
@@ -333,25 +333,26 @@ func HTTPClient(client *http.Client) Option {
 
 // SharedPace keeps the pace of each host together with other processes that use the same Pacer: at
 // least the host's delay lies between the end of one's request and the start of the next one's,
-// whoever's that is, beside what the delay means in this process. Redirect hops, robots.txt, sitemaps
-// and second attempts ask the Pacer, too. While a delay is in force anywhere, a host has one request
-// in flight, whatever MaxInFlight says; its response must have ended by the Lease's Deadline, else it
-// fails with ErrLeaseEnded. Back-off and Retry-After reach all processes with the Release of the request
-// that was answered so.
+// whoever's that is, beside what the delay means in this process. Redirect hops, robots.txt,
+// sitemaps and second attempts ask the Pacer, too. While a delay is in force anywhere, a host has
+// one request in flight, whatever MaxInFlight says; its response must have ended by the Lease's
+// Deadline, else it fails with ErrLeaseEnded. Back-off and Retry-After reach all processes with the
+// Release of the request that was answered so.
 //
-// When the Pacer fails nothing is sent: requests fail with a *PaceError until it works again. Together
-// with a Store that the processes share, one of them fetches robots.txt and the others find it there.
-// In a dry run the Pacer is not asked.
+// When the Pacer fails nothing is sent: requests fail with a *PaceError until it works again.
+// Together with a Store that the processes share, one of them fetches robots.txt and the others
+// find it there. In a dry run the Pacer is not asked.
 func SharedPace(p Pacer) Option {
 	return option("SharedPace", func(c *config) { c.pacer = p }, faultIf(p == nil, "SharedPace", "the Pacer is nil"))
 }
 
-// ShardByHost makes this process the i-th of n, counted from 0, each of which crawls the hosts that are
-// its own by ShardOf: so pace and policies need not be shared. Requests for other hosts are refused with
-// a *ShardError that names the process to hand the URL to, redirect hops and dry runs included; OnDenied
-// is told, and Visit and Check return it. Pages of such hosts that sitemaps list are not judged here,
-// but go to Feed.Sink, to the loop over Pages or to the collector as others do, and the latter refuses
-// them. Sitemaps on such hosts are not read. A robots.txt that redirects to one is read from there.
+// ShardByHost makes this process the i-th of n, counted from 0, each of which crawls the hosts that
+// are its own by ShardOf: so pace and policies need not be shared. Requests for other hosts are
+// refused with a *ShardError that names the process to hand the URL to, redirect hops and dry runs
+// included; OnDenied is told, and Visit and Check return it. Pages of such hosts that sitemaps list
+// are not judged here, but go to Feed.Sink, to the loop over Pages or to the collector as others
+// do, and the latter refuses them. Sitemaps on such hosts are not read. A robots.txt that redirects
+// to one is read from there.
 func ShardByHost(n, i int) Option {
 	return option("ShardByHost", func(c *config) { c.shard = shard{n, i} },
 		faultIf(n < 1, "ShardByHost", "%d shards are less than one", n),

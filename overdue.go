@@ -33,8 +33,8 @@ func (l *late) end() {
 	}
 }
 
-// watch notes that r is about to be sent, and a hook will follow. An exchange may end after that: on
-// another goroutine, when it was cut off.
+// watch notes that r is about to be sent, and a hook will follow. An exchange may end after that:
+// on another goroutine, when it was cut off.
 func (o *overdue) watch(r *colly.Request) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

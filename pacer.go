@@ -12,14 +12,15 @@ import (
 
 // A Pacer grants the starts of requests to a host to one of many processes at a time, so that all
 // of them together keep the host's delay. SharedPace uses one; package redisstore has one. Its
-// methods are called from any number of goroutines, but for one host Acquire mostly by one at a time.
+// methods are called from any number of goroutines, but for one host Acquire mostly by one at a
+// time.
 type Pacer interface {
 	// Acquire waits until this process may send one request to host, and takes the host for it.
-	// host is a name as in HostStats. delay is the delay in force here, which must have passed since the
-	// end of the last request of any process, whatever that has asked for; of several delays that were
-	// asked for a host of late, the longest holds. 0: none is in force here, and where none was asked
-	// for anywhere many may hold the host at once. (For robots.txt it is a millisecond at least, since
-	// one process is to fetch it for all.)
+	// host is a name as in HostStats. delay is the delay in force here, which must have passed
+	// since the end of the last request of any process, whatever that has asked for; of several
+	// delays that were asked for a host of late, the longest holds. 0: none is in force here, and
+	// where none was asked for anywhere many may hold the host at once. (For robots.txt it is a
+	// millisecond at least, since one process is to fetch it for all.)
 	//
 	// The error is ctx's cause, or says why the pace cannot be kept: then nothing is sent.
 	Acquire(ctx context.Context, host string, delay time.Duration) (Lease, error)
@@ -27,8 +28,8 @@ type Pacer interface {
 
 // A Lease is a host taken for one request. Its methods may be called from any goroutine.
 type Lease interface {
-	// Deadline returns by when the request, its body included, must have ended. The zero time: there
-	// is no limit, since no delay was in force anywhere.
+	// Deadline returns by when the request, its body included, must have ended. The zero time:
+	// there is no limit, since no delay was in force anywhere.
 	Deadline() time.Time
 
 	// Valid reports whether the host is still taken, by the monotonic clock and by wall time. It is
@@ -36,9 +37,9 @@ type Lease interface {
 	// unsent and the host acquired again. Valid must not wait, nor call the Plugin.
 	Valid() bool
 
-	// Release gives the host back: the request has ended, or was never sent. If it was sent, the next
-	// start of any process is delay from now on, and not before notBefore, which a Retry-After has
-	// named; the zero time: none has. Release does not block for longer than one exchange with
+	// Release gives the host back: the request has ended, or was never sent. If it was sent, the
+	// next start of any process is delay from now on, and not before notBefore, which a Retry-After
+	// has named; the zero time: none has. Release does not block for longer than one exchange with
 	// whoever keeps the pace. Only the first call counts.
 	Release(sent bool, delay time.Duration, notBefore time.Time)
 }
@@ -59,12 +60,12 @@ func (e *PaceError) Error() string {
 // Unwrap returns Err.
 func (e *PaceError) Unwrap() error { return e.Err }
 
-// ErrLeaseEnded is why a request failed under SharedPace whose response took longer than the Pacer lets
-// one process have a host. errors.Is(err, context.DeadlineExceeded) holds.
+// ErrLeaseEnded is why a request failed under SharedPace whose response took longer than the Pacer
+// lets one process have a host. errors.Is(err, context.DeadlineExceeded) holds.
 var ErrLeaseEnded = fmt.Errorf("collyrobots: the response took longer than the host was this process's: %w", context.DeadlineExceeded)
 
-// A sharedPace is the user's Pacer as package pace asks it: its failures are *PaceErrors, and so are
-// its panics.
+// A sharedPace is the user's Pacer as package pace asks it: its failures are *PaceErrors, and so
+// are its panics.
 type sharedPace struct {
 	pacer  Pacer
 	report *report

@@ -17,8 +17,8 @@ import (
 // collector: in scope, allowed, each once. A site is given by the URL of any page of it. The
 // sitemaps that its robots.txt names are read as the loop goes on, one after the other, those that
 // an index names after those named before, so a site of any size takes little memory. Window and
-// Sink of f are not used. With Resume a page is done when the loop asks for the next one, unless ctx
-// has ended or the plugin is closed by then. Each loop over the result reads anew.
+// Sink of f are not used. With Resume a page is done when the loop asks for the next one, unless
+// ctx has ended or the plugin is closed by then. Each loop over the result reads anew.
 //
 // An error comes with the zero Entry. It costs a file, or what was left of it, and the loop may go
 // on. If ctx ends, its cause is the last error, and after Close it is ErrClosed; a bad Feed or a

@@ -178,7 +178,8 @@ func (p *Plugin) first() *hooks {
 // Check returns what the plugin would decide about a GET of rawURL, reading robots.txt if that is
 // not known yet. It uses the first attached collector's client and user agent, and waits for
 // nothing but the fetch. It is an error if rawURL is not an http or https URL, if ctx ends, a
-// *ShardError or *PaceError where the file may not be asked for, and ErrClosed after Close. A robots.txt that cannot be read is a Decision, not an error.
+// *ShardError or *PaceError where the file may not be asked for, and ErrClosed after Close. A
+// robots.txt that cannot be read is a Decision, not an error.
 func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 	if p == nil || p.core == nil {
 		return Decision{}, errZero
@@ -207,10 +208,10 @@ func (p *Plugin) own() (userAgent string, f fetcher) {
 }
 
 // Listen calls f for each Event from now on, until stop is called or the plugin is closed. f is
-// called from one goroutine at a time, in the order in which the events happened to each host, within
-// 50 ms as long as it keeps up. It may take its time, or call any method of the plugin but Close: up to
-// 4,096 events wait for it. More are dropped, and an EventMissed says how many. A panic of f is logged,
-// the first time, and costs it that event.
+// called from one goroutine at a time, in the order in which the events happened to each host,
+// within 50 ms as long as it keeps up. It may take its time, or call any method of the plugin but
+// Close: up to 4,096 events wait for it. More are dropped, and an EventMissed says how many. A
+// panic of f is logged, the first time, and costs it that event.
 //
 // stop does not wait for a call of f that is under way. After it no other begins.
 func (p *Plugin) Listen(f func(Event)) (stop func()) {
@@ -223,9 +224,9 @@ func (p *Plugin) Listen(f func(Event)) (stop func()) {
 // Close ends the plugin: requests that wait end at once, and so does the reading of robots.txt
 // files and sitemaps; all requests of attached collectors are denied with ErrClosed from now on.
 // Pages that are on the wire stay there. Call it after the crawl, since what was learnt goes to the
-// Store before it returns. It waits for the functions of OnRobotsChanged, and for up to five seconds
-// until those of OnEvent and Listen have heard of all that has happened. The Store stays open.
-// Closing twice does no harm.
+// Store before it returns. It waits for the functions of OnRobotsChanged, and for up to five
+// seconds until those of OnEvent and Listen have heard of all that has happened. The Store stays
+// open. Closing twice does no harm.
 func (p *Plugin) Close() error {
 	if p == nil || p.core == nil {
 		return nil

@@ -118,8 +118,8 @@ func (q *SitemapQueue) QueueSize() (int, error) {
 // Stats returns the counts of this queue's sitemaps so far. Those of Plugin.Stats are without them.
 func (q *SitemapQueue) Stats() FeedStats { return q.sitemaps.statistics() }
 
-// Close ends the reading of sitemaps, and leaves the other storage as it is. A GetRequest that waits
-// ends at once.
+// Close ends the reading of sitemaps, and leaves the other storage as it is. A GetRequest that
+// waits ends at once.
 func (q *SitemapQueue) Close() error {
 	q.cancel()
 	q.mu.Lock()

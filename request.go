@@ -13,8 +13,8 @@ import (
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
-// A request is what is known of one exchange from the moment when a hook or the transport first sees
-// it until it is over: its place with its host, and what it was judged by.
+// A request is what is known of one exchange from the moment when a hook or the transport first
+// sees it until it is over: its place with its host, and what it was judged by.
 //
 // Colly's hooks and the transport share one thing, the request's URL: the same pointer. So requests
 // are found by it. At any time a request is held by one goroutine, or lies idle between two hooks.
@@ -39,8 +39,8 @@ type request struct {
 	prev, next *request    // in the ring of its shard; guarded by that
 }
 
-// idleLimit is how long a request lies between two hooks before it is given up: a later callback has
-// aborted it, which Colly does not report.
+// idleLimit is how long a request lies between two hooks before it is given up: a later callback
+// has aborted it, which Colly does not report.
 const idleLimit = 10 * time.Second
 
 // requests are those under way.
@@ -92,8 +92,8 @@ func (rs *requests) open(u *url.URL, now time.Time) *request {
 	return q
 }
 
-// oldest takes the request out that is looked at next, if it has been idle for too long, and returns
-// it, held. s.mu is held.
+// oldest takes the request out that is looked at next, if it has been idle for too long, and
+// returns it, held. s.mu is held.
 func (s *requestShard) oldest(now time.Time) *request {
 	q := s.ring.next
 	if q == &s.ring {
@@ -197,7 +197,8 @@ func (q *request) set(v verdict) {
 }
 
 // takeTurn waits until q may start, as pace.Host.Start does. A robots.txt that was read again
-// meanwhile counts: then judgeAgain judges q. It is called at now and returns the time when it is done.
+// meanwhile counts: then judgeAgain judges q. It is called at now and returns the time when it is
+// done.
 func (q *request) takeTurn(ctx context.Context, now time.Time, j *judge, userAgent string, direct bool, judgeAgain func() error) (time.Time, error) {
 	for again := false; ; again = true {
 		var err error
@@ -273,8 +274,8 @@ func isRedirect(status int) bool { return status >= 300 && status < 400 }
 // holds a LimitRule slot meanwhile.
 const throttledPatience = 5 * time.Minute
 
-// A hop is what a redirect hands on to the request that follows it. The nil one is the key under which
-// the redirect's context has a pointer to it.
+// A hop is what a redirect hands on to the request that follows it. The nil one is the key under
+// which the redirect's context has a pointer to it.
 type hop struct {
 	early bool
 	fed   *fedPage

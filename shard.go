@@ -10,8 +10,8 @@ import (
 	"github.com/collyrobots/collyrobots/internal/redact"
 )
 
-// A ShardError is why a request was not sent under ShardByHost: its host is another process's. That one
-// may be given the URL.
+// A ShardError is why a request was not sent under ShardByHost: its host is another process's. That
+// one may be given the URL.
 type ShardError struct {
 	URL   string // without its password
 	Shard int    // whose host it is
@@ -23,16 +23,17 @@ func (e *ShardError) Error() string {
 	return fmt.Sprintf("collyrobots: the host of %s is that of shard %d of %d", e.URL, e.Shard, e.Of)
 }
 
-// ShardOf returns which of n processes keeps the host of a URL under ShardByHost, counted from 0. It is
-// an error if n is less than one or the URL is not an http or https URL.
+// ShardOf returns which of n processes keeps the host of a URL under ShardByHost, counted from 0.
+// It is an error if n is less than one or the URL is not an http or https URL.
 //
-// All processes must find the same, whatever they are written in. So: take the host as it is sent, in
-// lower-case ASCII ("xn--..." for others, an IPv6 address in brackets), without scheme and port. key is
-// the first eight octets of its SHA-256, as a big-endian number without sign. Then jump (Lamping and
-// Veach, "A Fast, Minimal Memory, Consistent Hash Algorithm", 2014): with b = -1 and j = 0, as long as
-// j < n, let b = j, key = key*2862933555777941757 + 1 modulo 2^64, and j the integer part of
-// (b + 1) * (2^31 / ((key >> 33) + 1)) in 64-bit floating point. The last b is the shard: of 100,
-// example.com is shard 2's. If n grows by one, each host stays or becomes the new process's.
+// All processes must find the same, whatever they are written in. So: take the host as it is sent,
+// in lower-case ASCII ("xn--..." for others, an IPv6 address in brackets), without scheme and port.
+// key is the first eight octets of its SHA-256, as a big-endian number without sign. Then jump
+// (Lamping and Veach, "A Fast, Minimal Memory, Consistent Hash Algorithm", 2014): with b = -1 and j
+// = 0, as long as j < n, let b = j, key = key*2862933555777941757 + 1 modulo 2^64, and j the
+// integer part of (b + 1) * (2^31 / ((key >> 33) + 1)) in 64-bit floating point. The last b is the
+// shard: of 100, example.com is shard 2's. If n grows by one, each host stays or becomes the new
+// process's.
 func ShardOf(rawURL string, n int) (int, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {

@@ -69,7 +69,8 @@ func (t *trace) answered(resp *http.Response) {
 	}
 }
 
-// again is called when the exchange is to be made once more: err says why, nil because of its answer.
+// again is called when the exchange is to be made once more: err says why, nil because of its
+// answer.
 func (t *trace) again(host *pace.Host, err error) {
 	if !t.events.any() {
 		return

@@ -14,7 +14,8 @@ import (
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
-// hopPatience bounds how long a redirect hop waits for its host: it holds a LimitRule slot meanwhile.
+// hopPatience bounds how long a redirect hop waits for its host: it holds a LimitRule slot
+// meanwhile.
 const hopPatience = time.Minute
 
 // ErrHopWait is why a redirect was not followed: its host could not be asked within a minute.
@@ -95,8 +96,8 @@ func (t *transport) stranger(s *backend.Seam, req *http.Request) {
 	}
 }
 
-// admit judges a request that no hook has seen, or whose turn has lapsed, and waits for its turn. After
-// an error q is closed.
+// admit judges a request that no hook has seen, or whose turn has lapsed, and waits for its turn.
+// After an error q is closed.
 func (t *transport) admit(q *request, s *backend.Seam, req *http.Request) error {
 	err := t.takeTurn(q, s, req)
 	if err != nil {

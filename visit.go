@@ -16,8 +16,8 @@ type visit struct {
 // ctxVisit is the key of a *visit in a request's context.
 const ctxVisit = "collyrobots.visit"
 
-// visits find the visit in a request's context, which costs as much as a look into a map: few programs
-// use Collector.Visit.
+// visits find the visit in a request's context, which costs as much as a look into a map: few
+// programs use Collector.Visit.
 type visits struct{ inUse atomic.Bool }
 
 // begin returns a visit and the context of a request that is to hold it.

@@ -15,9 +15,10 @@ import (
 //
 //   - a request for a page that the robots.txt of its scheme and host denies to its user agent.
 //     Sitemaps and the targets of redirects are pages, too;
-//   - a request that came to its host sooner after the one before than the Crawl-delay. All requests
-//     count, those for robots.txt included, and http and https of a host are one. In a bubble this
-//     is exact to the microsecond; on the loopback interface 80 % of the delay is enough.
+//   - a request that came to its host sooner after the one before than the Crawl-delay. All
+//     requests count, those for robots.txt included, and http and https of a host are one. In a
+//     bubble this is exact to the microsecond; on the loopback interface 80 % of the delay is
+//     enough.
 //
 // What counts is the robots.txt that the web served last before the request, redirects followed. If
 // nobody had asked for it, what it would say now counts. If it could not be read, the host is

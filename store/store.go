@@ -58,8 +58,8 @@ func (e *CorruptError) Error() string {
 // Unwrap returns what is wrong with the file.
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// A VersionError reports a record that a later version of this package has written. It is left as it
-// is, for that version; for this one it is neither read nor replaced.
+// A VersionError reports a record that a later version of this package has written. It is left as
+// it is, for that version; for this one it is neither read nor replaced.
 type VersionError struct {
 	Path    string
 	Version string // of the record's format

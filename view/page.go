@@ -36,8 +36,8 @@ func (h *handler) servePage(w http.ResponseWriter, r *http.Request) {
 	w.Write(body.Bytes())
 }
 
-// plain shows what cannot be seen in a text, such as marks that turn its direction, and cuts what is
-// too long.
+// plain shows what cannot be seen in a text, such as marks that turn its direction, and cuts what
+// is too long.
 func plain(s string) string {
 	const most = 300
 	var b strings.Builder

@@ -83,8 +83,8 @@ const (
 	errNoURL   = requestError("that is no http or https URL")
 )
 
-// triedURL returns the URL that is meant, which may be relative to that of a robots.txt, and the URL
-// of the robots.txt that governs it.
+// triedURL returns the URL that is meant, which may be relative to that of a robots.txt, and the
+// URL of the robots.txt that governs it.
 func triedURL(base, text string) (u *url.URL, robots string, err error) {
 	if len(base) > 2*maxText || len(text) > 2*maxText {
 		return nil, "", errTooLong
@@ -152,8 +152,8 @@ func read(d dialect.Dialect, body []byte, name string, u *url.URL) reading {
 	return reading{Dialect: d, Allowed: decision.Allowed, Rule: decision.Rule, Group: group.Name(), CrawlDelay: duration(delay)}
 }
 
-// linesOf returns at most n lines of a file from line number from on, and how many there are in all.
-// They end as the lines of every dialect end: at CR, LF or CR LF.
+// linesOf returns at most n lines of a file from line number from on, and how many there are in
+// all. They end as the lines of every dialect end: at CR, LF or CR LF.
 func linesOf(body []byte, from, n int) (lines []string, total int) {
 	for len(body) > 0 {
 		end, next := len(body), len(body)

@@ -28,8 +28,8 @@ const (
 	share    = 50                     // of its time, one in so many is spent on reading Stats, and as much on a stream
 )
 
-// read returns a sample that is fresh, or as fresh as the crawl can afford: of many hosts it takes a
-// while.
+// read returns a sample that is fresh, or as fresh as the crawl can afford: of many hosts it takes
+// a while.
 func (s *sampler) read(p *collyrobots.Plugin) *sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -34,9 +34,10 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// Handler returns a page about the crawl of p. Call it before the crawl: starts of requests, denials
-// and robots.txt files are remembered from now on, the last ones of each in bounded memory, until p
-// is closed; after that it shows how the crawl ended. With nil it shows a crawl without hosts.
+// Handler returns a page about the crawl of p. Call it before the crawl: starts of requests,
+// denials and robots.txt files are remembered from now on, the last ones of each in bounded memory,
+// until p is closed; after that it shows how the crawl ended. With nil it shows a crawl without
+// hosts.
 //
 // The crawl never waits for the page. A stream of events ends by itself after a minute, and the
 // browser asks for the next one: so long a call of Shutdown of an http.Server may take while

@@ -28,7 +28,8 @@ func (q *question) askWeb(ctx context.Context) (*result, error) {
 	return q.result(answers, nil), nil
 }
 
-// askDialects asks one plugin for each dialect. They share a store, so each host's robots.txt is fetched once.
+// askDialects asks one plugin for each dialect. They share a store, so each host's robots.txt is
+// fetched once.
 func (q *question) askDialects(ctx context.Context, files *robotsfile.Files, dialects []dialect.Dialect) ([]answer, error) {
 	facts := store.Memory()
 	defer facts.Close()
@@ -60,7 +61,8 @@ func (q *question) askDialects(ctx context.Context, files *robotsfile.Files, dia
 	return answers, nil
 }
 
-// askFile answers from a file of rules, and tells what the dialect that was asked for has to say about it.
+// askFile answers from a file of rules, and tells what the dialect that was asked for has to say
+// about it.
 func (q *question) askFile() (*result, error) {
 	text, err := os.ReadFile(q.robots)
 	if err != nil {

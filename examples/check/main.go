@@ -5,12 +5,14 @@
 //	check [-dialect D] [-json] -lint URL...
 //	check [-dialect D] [-json] -lint -robots FILE
 //
-// The first form asks each URL's host for its robots.txt, once; the second reads the rules from a file, and tells what is odd about it
-// under the dialect. The first line of each table is the dialect that was asked for, the others are what the other dialects would say.
-// With -lint it is for those who write the file: it prints what the dialect ignores, or reads in a way that its author may not expect, a
-// line for each, as compilers do.
+// The first form asks each URL's host for its robots.txt, once; the second reads the rules from a
+// file, and tells what is odd about it under the dialect. The first line of each table is the
+// dialect that was asked for, the others are what the other dialects would say. With -lint it is
+// for those who write the file: it prints what the dialect ignores, or reads in a way that its
+// author may not expect, a line for each, as compilers do.
 //
-// The exit status is 0 if everything is allowed, or nothing is odd, 1 if something is denied, or odd, and 2 if that could not be told.
+// The exit status is 0 if everything is allowed, or nothing is odd, 1 if something is denied, or
+// odd, and 2 if that could not be told.
 //
 // To have it at hand:
 //

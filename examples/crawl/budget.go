@@ -2,7 +2,8 @@ package main
 
 import "sync"
 
-// A budget bounds the pages of a crawl. When so many were asked for as may be, and all of them are done, the crawl ends.
+// A budget bounds the pages of a crawl. When so many were asked for as may be, and all of them are
+// done, the crawl ends.
 type budget struct {
 	max int    // 0: there is no bound
 	end func() // ends the crawl

@@ -14,7 +14,8 @@ import (
 	"github.com/collyrobots/collyrobots"
 )
 
-// crawl does the job. Without a report it could not even begin; what goes wrong with single pages is in the report.
+// crawl does the job. Without a report it could not even begin; what goes wrong with single pages
+// is in the report.
 func crawl(ctx context.Context, j *job, p *progress) (*report, error) {
 	whole := ctx // until somebody interrupts it
 	ctx, end := context.WithCancel(ctx)
@@ -94,8 +95,9 @@ func (s *spider) options(j *job) []collyrobots.Option {
 	return options
 }
 
-// onRequestHeaders lets a page be asked for that the budget has room for. Another one, whose turn it would be, waits here for the
-// crawl to end: aborted before that it would be done with, and -resume would leave it out.
+// onRequestHeaders lets a page be asked for that the budget has room for. Another one, whose turn
+// it would be, waits here for the crawl to end: aborted before that it would be done with, and
+// -resume would leave it out.
 func (s *spider) onRequestHeaders(r *colly.Request) {
 	if !s.budget.take(r.ID) {
 		<-s.ctx.Done()
@@ -161,7 +163,8 @@ func (s *spider) fail(rawURL string, status int, err error, start bool) {
 	s.progress.failed(f)
 }
 
-// deny notes a page that robots.txt denies: a request that was not sent, or one that a sitemap lists.
+// deny notes a page that robots.txt denies: a request that was not sent, or one that a sitemap
+// lists.
 func (s *spider) deny(d collyrobots.Decision) {
 	s.report.deny(d)
 	s.progress.denied(d)
@@ -186,7 +189,8 @@ func isStart(r *colly.Request) bool {
 	return r.Depth == 1 && r.Ctx.Get(collyrobots.CtxSitemap) == ""
 }
 
-// isRepetition reports whether Visit refused a URL because it was there before: given twice, or met as a link.
+// isRepetition reports whether Visit refused a URL because it was there before: given twice, or met
+// as a link.
 func isRepetition(err error) bool {
 	var visited *colly.AlreadyVisitedError
 	return errors.As(err, &visited)

@@ -2,18 +2,22 @@
 //
 //	crawl [flags] [URL...]
 //
-// It follows the links within each site, and the site's sitemaps, asking no host more often than four times a second.
-// Without URLs it starts a few sites of its own on the loopback interface and crawls those; nothing leaves the machine.
+// It follows the links within each site, and the site's sitemaps, asking no host more often than
+// four times a second. Without URLs it starts a few sites of its own on the loopback interface and
+// crawls those; nothing leaves the machine.
 //
-// Progress goes to standard error: on a terminal a few lines that are rewritten, elsewhere a line for each page, and one now
-// and then while there is nothing to do but wait, which says for which host, how long, and why. The report goes to standard
-// output, as a text or with -json. Ctrl-C and SIGTERM end the crawl, and the report tells of what was done until then.
+// Progress goes to standard error: on a terminal a few lines that are rewritten, elsewhere a line
+// for each page, and one now and then while there is nothing to do but wait, which says for which
+// host, how long, and why. The report goes to standard output, as a text or with -json. Ctrl-C and
+// SIGTERM end the crawl, and the report tells of what was done until then.
 //
-// With -cache DIR what was learnt of robots.txt files is kept for the next run, and -resume goes on with the sitemaps where
-// the last run has stopped. With -http ADDR a page shows the crawl in a browser while it runs.
+// With -cache DIR what was learnt of robots.txt files is kept for the next run, and -resume goes on
+// with the sitemaps where the last run has stopped. With -http ADDR a page shows the crawl in a
+// browser while it runs.
 //
-// The exit status is 0 if the crawl worked: every start URL was answered, or denied by its robots.txt. It is 1 if not, if the
-// crawl was interrupted, or if the report could not be written, and 2 if the crawl could not begin: the arguments make no sense.
+// The exit status is 0 if the crawl worked: every start URL was answered, or denied by its
+// robots.txt. It is 1 if not, if the crawl was interrupted, or if the report could not be written,
+// and 2 if the crawl could not begin: the arguments make no sense.
 //
 //	go install github.com/collyrobots/collyrobots/examples/crawl@latest
 package main

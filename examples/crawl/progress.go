@@ -10,8 +10,9 @@ import (
 	"github.com/collyrobots/collyrobots/examples/internal/term"
 )
 
-// A progress shows what happens while it happens: in a few lines that are rewritten on a terminal, elsewhere with a line for
-// each event, and one now and then while there is none. It may be used by any number of goroutines.
+// A progress shows what happens while it happens: in a few lines that are rewritten on a terminal,
+// elsewhere with a line for each event, and one now and then while there is none. It may be used by
+// any number of goroutines.
 type progress struct {
 	w       io.Writer
 	display *term.Display
@@ -27,7 +28,8 @@ type progress struct {
 	ended sync.WaitGroup
 }
 
-// While nothing happens, a line is written after the first of these times, then less and less often.
+// While nothing happens, a line is written after the first of these times, then less and less
+// often.
 const (
 	leastPatience = 5 * time.Second
 	mostPatience  = time.Minute

@@ -15,7 +15,8 @@ import (
 	"github.com/collyrobots/collyrobots"
 )
 
-// A report is what the user wants to know in the end. It may be added to by any number of goroutines.
+// A report is what the user wants to know in the end. It may be added to by any number of
+// goroutines.
 type report struct {
 	mu          sync.Mutex
 	denials     map[string]collyrobots.Decision // by URL

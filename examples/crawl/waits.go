@@ -10,8 +10,8 @@ import (
 	"github.com/collyrobots/collyrobots/examples/internal/term"
 )
 
-// waits says what a crawl waits for now: a line for each of the hosts that take longest, no more than so many, and one for
-// what waits for the others.
+// waits says what a crawl waits for now: a line for each of the hosts that take longest, no more
+// than so many, and one for what waits for the others.
 func waits(s collyrobots.Stats, now time.Time, most int) (lines []string) {
 	var hosts []collyrobots.HostStats
 	for _, h := range s.Hosts {

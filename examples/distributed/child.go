@@ -25,8 +25,8 @@ type job struct {
 // jobVariable says to a process of this program that it is a child, and what its job is.
 const jobVariable = "COLLYROBOTS_EXAMPLE_JOB"
 
-// asChild does the job that the environment names, if it names one. The job ends when standard input
-// does: so it ends with the parent, however that ends.
+// asChild does the job that the environment names, if it names one. The job ends when standard
+// input does: so it ends with the parent, however that ends.
 func asChild() (status int, isChild bool) {
 	text, isChild := os.LookupEnv(jobVariable)
 	if !isChild {

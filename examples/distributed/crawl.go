@@ -199,8 +199,8 @@ func (st *stage) startWorker() error {
 	return nil
 }
 
-// onRequest shows what the sites are asked for. It kills the worker that asks, if it is time for that: the answer will not
-// reach it.
+// onRequest shows what the sites are asked for. It kills the worker that asks, if it is time for
+// that: the answer will not reach it.
 func (st *stage) onRequest(a demo.Access) {
 	w := st.workerOf(a)
 	if w == nil {

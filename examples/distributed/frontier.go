@@ -14,10 +14,10 @@ import (
 // done. It is a queue of asynq.
 //
 // The ID of a task is its URL, and a task that is done is kept. So the queue is the set of visited
-// URLs as well, and one command of Redis both queues a URL and marks it: nobody can be killed between
-// the two, and neither is a URL lost nor visited for ever. (With a set beside the queue, a worker that
-// dies after it has marked a URL and before it has queued it loses the URL.) A URL takes not quite a
-// kilobyte of Redis' memory that way.
+// URLs as well, and one command of Redis both queues a URL and marks it: nobody can be killed
+// between the two, and neither is a URL lost nor visited for ever. (With a set beside the queue, a
+// worker that dies after it has marked a URL and before it has queued it loses the URL.) A URL
+// takes not quite a kilobyte of Redis' memory that way.
 type frontier struct {
 	redis     redis.UniversalClient
 	queue     string
@@ -50,8 +50,8 @@ func (f *frontier) add(ctx context.Context, kind, url string) error {
 	return err
 }
 
-// left returns how many tasks are not done. It is not 0 before the end: a worker queues the links of
-// a page before it says that the page is done.
+// left returns how many tasks are not done. It is not 0 before the end: a worker queues the links
+// of a page before it says that the page is done.
 func (f *frontier) left() (int, error) {
 	info, err := f.inspector.GetQueueInfo(f.queue)
 	if err != nil {

@@ -1,10 +1,10 @@
-// Command distributed crawls a few sites of its own with several processes that share a Redis, kills
-// one of them with -9 on the way, and says what the sites saw of it.
+// Command distributed crawls a few sites of its own with several processes that share a Redis,
+// kills one of them with -9 on the way, and says what the sites saw of it.
 //
 //	go run . [-redis ADDR] [-workers N] [-kill D]
 //
-// The URLs are in asynq, which gives a page to one worker after the other until one of them has said
-// that it is done (frontier.go). What robots.txt says and when a host may be asked again is in
+// The URLs are in asynq, which gives a page to one worker after the other until one of them has
+// said that it is done (frontier.go). What robots.txt says and when a host may be asked again is in
 // store/redisstore. A worker (worker.go) is what to copy into a crawler; the rest is the stage: a
 // Redis, the sites, processes, and a table from the sites' access log.
 //
@@ -12,8 +12,8 @@
 // Redis that it has started and its folder, and in a Redis of -redis its keys.
 //
 // The exit status is 0 if each page was fetched, none of them twice but for the worker that was
-// killed, and no host was asked before its delay had passed. It is 1 if not, if something is missing,
-// or after Ctrl-C, and 2 if the arguments make no sense.
+// killed, and no host was asked before its delay had passed. It is 1 if not, if something is
+// missing, or after Ctrl-C, and 2 if the arguments make no sense.
 package main
 
 import (

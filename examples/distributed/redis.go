@@ -14,7 +14,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// redisOptions reads an address: host:port, or a redis:// URL with what else a client needs to know.
+// redisOptions reads an address: host:port, or a redis:// URL with what else a client needs to
+// know.
 func redisOptions(address string) (*redis.Options, error) {
 	if strings.Contains(address, "://") {
 		return redis.ParseURL(address)
@@ -113,8 +114,8 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// keepRedis is the process that has a Redis, with a folder of its own, until ctx ends. It is there so that neither
-// outlives a parent that is killed.
+// keepRedis is the process that has a Redis, with a folder of its own, until ctx ends. It is there
+// so that neither outlives a parent that is killed.
 func keepRedis(ctx context.Context, j job) error {
 	folder, err := os.MkdirTemp("", "collyrobots-redis-")
 	if err != nil {

@@ -118,10 +118,12 @@ func pagesOf(host string) (paths []string) {
 	return paths
 }
 
-// isPage reports whether a path of the demo is a page, and no file that the plugin reads for itself.
+// isPage reports whether a path of the demo is a page, and no file that the plugin reads for
+// itself.
 func isPage(path string) bool { return path != "/robots.txt" && !strings.Contains(path, ".xml") }
 
-// early reports whether a host was asked before its delay had passed, but for what a busy machine notes late.
+// early reports whether a host was asked before its delay had passed, but for what a busy machine
+// notes late.
 func (h *hostReport) early() bool { return h.gap > 0 && h.gap < h.delay-h.delay/20 }
 
 // good reports whether all was done that was to be done, and nothing else.

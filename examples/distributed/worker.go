@@ -87,7 +87,8 @@ type spider struct {
 	status    int      // of the answer
 }
 
-// newSpiders makes the spiders of w. They have one plugin, which shares all it knows with the other processes.
+// newSpiders makes the spiders of w. They have one plugin, which shares all it knows with the other
+// processes.
 func (w *worker) newSpiders(ctx context.Context, j job, shared *redisstore.Store) error {
 	c := collyrobots.NewCollector(
 		colly.StdlibContext(ctx),
@@ -128,8 +129,8 @@ func (s *spider) onLink(e *colly.HTMLElement) {
 	}
 }
 
-// visitPage does a task: it visits a page and queues its links. The task is done when it returns nil;
-// a worker that is killed before that leaves the page to another one, which asks for it again.
+// visitPage does a task: it visits a page and queues its links. The task is done when it returns
+// nil; a worker that is killed before that leaves the page to another one, which asks for it again.
 func (w *worker) visitPage(ctx context.Context, task *asynq.Task) error {
 	page := string(task.Payload())
 	leave, err := w.enter(page)
@@ -166,7 +167,8 @@ func outcome(d collyrobots.Decision) string {
 	return fmt.Sprintf("---  %s: robots.txt is %s", d.URL, d.Reason)
 }
 
-// readSitemaps does a task: it queues what the sitemaps of a site list. Pages leaves out what is denied.
+// readSitemaps does a task: it queues what the sitemaps of a site list. Pages leaves out what is
+// denied.
 func (w *worker) readSitemaps(ctx context.Context, task *asynq.Task) error {
 	site := string(task.Payload())
 	for page, err := range w.robots.Pages(ctx, collyrobots.Feed{}, site) {
@@ -187,8 +189,8 @@ func (w *worker) readSitemaps(ctx context.Context, task *asynq.Task) error {
 // errBusy says that this worker is at enough pages of the host.
 var errBusy = errors.New("the host is busy")
 
-// enter takes a place among the pages of a host, until leave is called. So the pages of a slow host do not fill the worker
-// while they wait, and those of other hosts get their turn.
+// enter takes a place among the pages of a host, until leave is called. So the pages of a slow host
+// do not fill the worker while they wait, and those of other hosts get their turn.
 func (w *worker) enter(page string) (leave func(), err error) {
 	u, err := url.Parse(page)
 	if err != nil {
@@ -209,7 +211,8 @@ func (w *worker) enter(page string) (leave func(), err error) {
 	}, nil
 }
 
-// isFailure reports whether an error counts towards the retries of a task: one that is no fault of its page does not.
+// isFailure reports whether an error counts towards the retries of a task: one that is no fault of
+// its page does not.
 func isFailure(err error) bool {
 	var unpaced *collyrobots.PaceError
 	return !errors.Is(err, errBusy) && !errors.As(err, &unpaced) && !errors.Is(err, context.Canceled)

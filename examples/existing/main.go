@@ -1,4 +1,5 @@
-// Command existing is a spider that was there before collyrobots, with the lines that drop it in marked.
+// Command existing is a spider that was there before collyrobots, with the lines that drop it in
+// marked.
 package main
 
 import (

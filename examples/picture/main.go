@@ -1,10 +1,11 @@
-// Command picture crawls three sites on this machine twice, with bare Colly and with collyrobots, and draws when each
-// request arrived: the picture in README.md.
+// Command picture crawls three sites on this machine twice, with bare Colly and with collyrobots,
+// and draws when each request arrived: the picture in README.md.
 //
 //	picture [-o FILE]
 //
-// The sites are those of a package robotstest web, whose access log is all that the picture is made from. Without -o it is
-// written to standard output. It takes about nine seconds, since the delays of the sites are kept.
+// The sites are those of a package robotstest web, whose access log is all that the picture is made
+// from. Without -o it is written to standard output. It takes about nine seconds, since the delays
+// of the sites are kept.
 package main
 
 import (

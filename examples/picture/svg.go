@@ -122,7 +122,8 @@ func counts(log robotstest.Log, denied int) (first, second string) {
 	return first, fmt.Sprintf("smallest gap %.3f s", log.MinGap().Seconds())
 }
 
-// mark draws one request: a ring for a robots.txt, a stroke for a page, a longer one for a page that is disallowed.
+// mark draws one request: a ring for a robots.txt, a stroke for a page, a longer one for a page
+// that is disallowed.
 func mark(b *strings.Builder, r robotstest.Request, x float64, y int, denied bool) {
 	title := fmt.Sprintf("<title>%.3f s %s</title>", r.Elapsed.Seconds(), html.EscapeString(r.URI))
 	switch {

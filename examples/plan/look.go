@@ -21,8 +21,8 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// A looker looks at hosts. It has a plugin for each dialect, the one that the crawl will obey first. They share what is known of robots.txt
-// files, so that each is fetched once.
+// A looker looks at hosts. It has a plugin for each dialect, the one that the crawl will obey
+// first. They share what is known of robots.txt files, so that each is fetched once.
 type looker struct {
 	*job
 	facts   store.Store
@@ -61,7 +61,8 @@ func (l *looker) close() error {
 	return errors.Join(append(faults, l.facts.Close())...)
 }
 
-// all looks at the sites, some side by side, and tells show of each that is done. Those that ctx leaves no time for are among them.
+// all looks at the sites, some side by side, and tells show of each that is done. Those that ctx
+// leaves no time for are among them.
 func (l *looker) all(ctx context.Context, show *progress) []*host {
 	hosts := make([]*host, len(l.sites))
 	var workers sync.WaitGroup

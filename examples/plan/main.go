@@ -3,15 +3,19 @@
 //	plan [flags] SITE...
 //	plan [flags] -hosts FILE
 //
-// A site is the name of a host, or the URL of a page of it. FILE has one in each line; - is standard input. Of each host it reads
-// robots.txt, as each dialect does, and the sitemaps, as politely as the crawl will be, many hosts side by side. It prints how many pages
-// they list, which of them are denied, the delay of each host and the line that asks for it, how long all take at which number of hosts
-// side by side, which hosts decide that, and what would help. Nothing but robots.txt and sitemaps is asked for. Pages of example.com and
-// of www.example.com are those of one site.
+// A site is the name of a host, or the URL of a page of it. FILE has one in each line; - is
+// standard input. Of each host it reads robots.txt, as each dialect does, and the sitemaps, as
+// politely as the crawl will be, many hosts side by side. It prints how many pages they list, which
+// of them are denied, the delay of each host and the line that asks for it, how long all take at
+// which number of hosts side by side, which hosts decide that, and what would help. Nothing but
+// robots.txt and sitemaps is asked for. Pages of example.com and of www.example.com are those of
+// one site.
 //
-// The plan goes to standard output, progress to standard error. After Ctrl-C the plan is of what was known until then.
+// The plan goes to standard output, progress to standard error. After Ctrl-C the plan is of what
+// was known until then.
 //
-// The exit status is 0 if there is a plan, 1 if it was interrupted or no host has answered, and 2 if the arguments make no sense.
+// The exit status is 0 if there is a plan, 1 if it was interrupted or no host has answered, and 2
+// if the arguments make no sense.
 //
 //	go install github.com/collyrobots/collyrobots/examples/plan@latest
 package main

@@ -64,7 +64,8 @@ func (p *plan) looked() (n int) {
 	return n
 }
 
-// deciding returns the hosts that take at least half as long as the longest, that first, no more than five.
+// deciding returns the hosts that take at least half as long as the longest, that first, no more
+// than five.
 func (p *plan) deciding() (hosts []*host) {
 	for _, h := range slices.SortedStableFunc(slices.Values(p.Hosts), longestFirst) {
 		if h.Time > 0 && len(hosts) < 5 && (len(hosts) == 0 || h.Time >= hosts[0].Time/2) {

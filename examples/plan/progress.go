@@ -12,8 +12,8 @@ import (
 	"github.com/collyrobots/collyrobots/examples/internal/term"
 )
 
-// A progress shows how far the looking is: on a terminal in two lines that are rewritten, else with a line for each host that is done, and
-// one now and then while none is.
+// A progress shows how far the looking is: on a terminal in two lines that are rewritten, else with
+// a line for each host that is done, and one now and then while none is.
 type progress struct {
 	display *term.Display
 	hosts   int

@@ -62,7 +62,8 @@ func (r *report) title(text string) {
 	r.out.WriteString("\n")
 }
 
-// printHosts prints a row for each host, those that take longest first and those without an answer last.
+// printHosts prints a row for each host, those that take longest first and those without an answer
+// last.
 func (r *report) printHosts() {
 	t := term.NewTable(term.Column{Head: "host", Least: 16}, term.Column{Head: "listed", Right: true, Spare: true}, term.Column{Head: "denied", Right: true, Spare: true},
 		term.Column{Head: "pages", Right: true}, term.Column{Head: "delay", Right: true}, term.Column{Head: "line", Right: true, Spare: true},
@@ -135,7 +136,8 @@ func (h *host) remarks() string {
 	return strings.Join(remarks, "; ")
 }
 
-// printDialects prints what the dialects make of robots.txt: of one host all, of many where they differ.
+// printDialects prints what the dialects make of robots.txt: of one host all, of many where they
+// differ.
 func (r *report) printDialects() {
 	t := term.NewTable(term.Column{Head: "host", Least: 16}, term.Column{Head: "dialect", Least: 12}, term.Column{Head: "start", Least: 10}, term.Column{Head: "group", Least: 8, Spare: true},
 		term.Column{Head: "delay", Right: true, Spare: true}, term.Column{Head: "line", Right: true, Spare: true}, term.Column{Head: "denied", Right: true, Spare: true}, term.Column{Head: "why"})

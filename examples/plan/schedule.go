@@ -15,14 +15,15 @@ type schedule struct {
 	Totals []total `json:"totals"`
 }
 
-// A total is how long a crawl takes if so many hosts are crawled side by side, one after the other in the order of the list, each at its
-// own pace.
+// A total is how long a crawl takes if so many hosts are crawled side by side, one after the other
+// in the order of the list, each at its own pace.
 type total struct {
 	SideBySide int      `json:"side_by_side"`
 	Time       duration `json:"time"`
 }
 
-// schedules works out how long the crawl of hosts takes, as it is planned first, and then what would help.
+// schedules works out how long the crawl of hosts takes, as it is planned first, and then what
+// would help.
 func (j *job) schedules(hosts []*host) []schedule {
 	asPlanned := func(h *host) time.Duration { return time.Duration(h.Time) }
 	plan := scheduleOf("as planned", hosts, asPlanned)
@@ -93,8 +94,8 @@ func widths(hosts int) (widths []int) {
 	return append(widths, hosts)
 }
 
-// makespan returns when the last of some tasks ends, if n are done side by side and each is begun, in their order, when one before it
-// has ended.
+// makespan returns when the last of some tasks ends, if n are done side by side and each is begun,
+// in their order, when one before it has ended.
 func makespan(tasks []time.Duration, n int) time.Duration {
 	if len(tasks) == 0 {
 		return 0

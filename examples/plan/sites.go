@@ -95,7 +95,8 @@ func (j *job) add(s site, seen map[string]bool) {
 	j.sites = append(j.sites, s)
 }
 
-// parseSite returns the site that a text names: a host, for which https is tried before http, or a URL.
+// parseSite returns the site that a text names: a host, for which https is tried before http, or a
+// URL.
 func parseSite(text string) (s site, ok bool) {
 	if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) || strings.HasPrefix(text, "-") {
 		return s, false

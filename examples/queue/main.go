@@ -1,5 +1,5 @@
-// Command queue crawls the sitemaps of the sites given as arguments with colly/queue: what the sitemaps list goes through
-// the queue, and so into whatever storage the queue has.
+// Command queue crawls the sitemaps of the sites given as arguments with colly/queue: what the
+// sitemaps list goes through the queue, and so into whatever storage the queue has.
 package main
 
 import (

@@ -116,8 +116,8 @@ func (h *Handle) Moved() bool { return h.moved.Load() }
 // Client returns the client that the collector sends with now.
 func (h *Handle) Client() *http.Client { return *h.slot() }
 
-// Hold makes Collector.Wait wait until release is called, once. It is for a time when Wait waits for
-// a request.
+// Hold makes Collector.Wait wait until release is called, once. It is for a time when Wait waits
+// for a request.
 func (h *Handle) Hold() (release func()) {
 	if h.wait == nil || *h.wait == nil {
 		return func() {}

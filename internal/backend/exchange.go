@@ -70,8 +70,8 @@ func (x *exchange) try(hop string) {
 	}
 }
 
-// again asks the trip whether the request may be sent once more, or still, without counting the time
-// that this takes. If not, the exchange is cancelled.
+// again asks the trip whether the request may be sent once more, or still, without counting the
+// time that this takes. If not, the exchange is cancelled.
 func (x *exchange) again() (ok bool) {
 	if x.timer != nil {
 		if !x.timer.Stop() {
@@ -86,8 +86,8 @@ func (x *exchange) again() (ok bool) {
 	return err == nil
 }
 
-// ready makes sure that the request may be written now, and sets the deadline for what follows. If it
-// may not, the exchange is cancelled.
+// ready makes sure that the request may be written now, and sets the deadline for what follows. If
+// it may not, the exchange is cancelled.
 func (x *exchange) ready() bool {
 	for !x.trip.Ready() {
 		if !x.again() {
@@ -106,16 +106,17 @@ func (x *exchange) ready() bool {
 }
 
 // dialling is called before a connection to an address is made, on a goroutine of the transport's.
-// net/http does not end a dial with the request that it is for, so the connection may be made all the
-// same; but nothing is asked on it.
+// net/http does not end a dial with the request that it is for, so the connection may be made all
+// the same; but nothing is asked on it.
 func (x *exchange) dialling(_, address string) {
 	if addr, err := netip.ParseAddrPort(address); err == nil {
 		x.meet(net.TCPAddrFromAddrPort(addr))
 	}
 }
 
-// connected is called when there is a connection, a new one or one that was kept, before the request
-// is written on it: net/http does that also if the exchange has been cancelled, but in HTTP/2.
+// connected is called when there is a connection, a new one or one that was kept, before the
+// request is written on it: net/http does that also if the exchange has been cancelled, but in
+// HTTP/2.
 func (x *exchange) connected(info httptrace.GotConnInfo) {
 	if x.meet(info.Conn.RemoteAddr()) && x.ready() {
 		return
@@ -201,8 +202,8 @@ func (x *exchange) end(cause error) {
 	x.finish(cause)
 }
 
-// finish tells the trip before the exchange is cancelled: whoever waits for its end finds everything
-// done.
+// finish tells the trip before the exchange is cancelled: whoever waits for its end finds
+// everything done.
 func (x *exchange) finish(cause error) {
 	x.mu.Lock()
 	before, fault := x.over, x.fault

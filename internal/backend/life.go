@@ -105,8 +105,8 @@ func (l *life) Value(key any) any {
 	return l.Context.Value(key)
 }
 
-// AfterFunc is what package context asks for, where it would else start a goroutine for each context
-// that is made of this one, as net/http does.
+// AfterFunc is what package context asks for, where it would else start a goroutine for each
+// context that is made of this one, as net/http does.
 func (l *life) AfterFunc(f func()) (stop func() bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

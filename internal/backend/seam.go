@@ -222,9 +222,10 @@ func (s *Seam) Keep() {
 	}
 }
 
-// Release makes g govern no collector of the backend any more, and lets Watch put nothing in place any more. If that leaves no governor, and
-// restore says that nothing is under way, the backend gets its client back: the user's own, or where
-// the collector's setters have changed something since, a copy with these changes.
+// Release makes g govern no collector of the backend any more, and lets Watch put nothing in place
+// any more. If that leaves no governor, and restore says that nothing is under way, the backend
+// gets its client back: the user's own, or where the collector's setters have changed something
+// since, a copy with these changes.
 func (h *Handle) Release(g Governor, restore bool) {
 	installing.Lock()
 	defer installing.Unlock()
@@ -334,9 +335,9 @@ func (s *Seam) checkRedirect(req *http.Request, via []*http.Request) error {
 	return check(req, via)
 }
 
-// carryOver returns the transport Colly would have if it had found before in place. SetProxy changes
-// an *http.Transport it knows, but drops any other RoundTripper, so a seam would cost users their
-// TLS settings.
+// carryOver returns the transport Colly would have if it had found before in place. SetProxy
+// changes an *http.Transport it knows, but drops any other RoundTripper, so a seam would cost users
+// their TLS settings.
 func carryOver(now, before http.RoundTripper) http.RoundTripper {
 	set, ok := now.(*http.Transport)
 	kept, known := before.(*http.Transport)

@@ -29,17 +29,17 @@ type Governor interface {
 type Trip interface {
 	// Guarded reports whether Peer is asked about addresses before they are dialled.
 	Guarded() bool
-	// Peer is told the address of the connection on which the request is about to be written, and, if
-	// Guarded, of those that are dialled for it. hop is the "host:port" that has the address: the
-	// server's, or a proxy's. Its error ends the exchange, and the request is not written. Of a
+	// Peer is told the address of the connection on which the request is about to be written, and,
+	// if Guarded, of those that are dialled for it. hop is the "host:port" that has the address:
+	// the server's, or a proxy's. Its error ends the exchange, and the request is not written. Of a
 	// transport that is no *http.Transport nothing is told.
 	Peer(hop string, addr net.Addr) error
-	// Ready reports whether the request may still be written. It is asked when the transport is about
-	// to get it and, if that reports connections, last of all when there is one. If not, Again is asked,
-	// and Ready once more.
+	// Ready reports whether the request may still be written. It is asked when the transport is
+	// about to get it and, if that reports connections, last of all when there is one. If not,
+	// Again is asked, and Ready once more.
 	Ready() bool
-	// Deadline is asked after Ready. It returns by when the exchange must have ended, and what its error
-	// is then; the zero time: there is no limit.
+	// Deadline is asked after Ready. It returns by when the exchange must have ended, and what its
+	// error is then; the zero time: there is no limit.
 	Deadline() (by time.Time, late error)
 	// Sent is told when the request's headers were written, if the transport reports that.
 	Sent()
@@ -50,8 +50,8 @@ type Trip interface {
 	// Answered is told when the headers of the response are there. If it reports true, nobody gets
 	// the response: its body is closed, Again is asked, and the request is sent once more.
 	Answered(resp *http.Response) (again bool)
-	// Ended is told once when the exchange is over: it failed, with err, or its body was closed. octets
-	// were read of that; err may also be why no more were.
+	// Ended is told once when the exchange is over: it failed, with err, or its body was closed.
+	// octets were read of that; err may also be why no more were.
 	Ended(octets int64, err error)
 }
 
@@ -206,8 +206,8 @@ func tellProxy(req, sent *http.Request) {
 	}
 }
 
-// Do makes one exchange with rt, of which trip is told: no cookies, no redirects, no governor. It may
-// take timeout until its body is read; 0 is no limit. A nil rt is http.DefaultTransport.
+// Do makes one exchange with rt, of which trip is told: no cookies, no redirects, no governor. It
+// may take timeout until its body is read; 0 is no limit. A nil rt is http.DefaultTransport.
 func Do(rt http.RoundTripper, req *http.Request, timeout time.Duration, trip Trip) (*http.Response, error) {
 	x := begin(req.Context(), timeout, trip)
 	defer x.panicked()

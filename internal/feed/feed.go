@@ -94,8 +94,9 @@ type Crawl interface {
 
 	// Visit hands a page on and reports whether it was taken; one that is not is refused for good.
 	// done is to be called once for each page that is taken, and once more after Silent, from any
-	// goroutine, also before Visit returns. If it is called for one that is not taken, that counts: a page that is refused only
-	// this time has Failed, and a crawl that takes no more pages says Unfinished.
+	// goroutine, also before Visit returns. If it is called for one that is not taken, that counts:
+	// a page that is refused only this time has Failed, and a crawl that takes no more pages says
+	// Unfinished.
 	Visit(site dialect.Authority, e sitemap.Entry, done func(Result)) (taken bool)
 
 	// Slots returns where the pages of this crawl that are in flight are counted. It is nil if

@@ -76,8 +76,8 @@ const (
 	RetryAfter Cause = "retry_after"
 )
 
-// cause returns where a delay that is in force at now comes from, with the line of a crawl delay. Of
-// two that ask for the same, robots.txt is named first.
+// cause returns where a delay that is in force at now comes from, with the line of a crawl delay.
+// Of two that ask for the same, robots.txt is named first.
 func (l *limiter) cause(now instant, delay time.Duration) (Cause, int) {
 	crawlDelay, line := l.longestCrawlDelay(now)
 	switch {

@@ -90,9 +90,9 @@ func (h *Host) Name() string { return h.name }
 func (h *Host) Rules() *Rules { return h.rules }
 
 // SetCrawlDelay records the crawl delay that a robots.txt of the host asks for until a time, 0 for
-// none, and reports whether that has changed. It holds at once for those who wait. The delay in force is
-// the longest that any source asks for. It lapses after until, unless it was set again: nobody may
-// need that robots.txt any more. The zero time: it does not lapse.
+// none, and reports whether that has changed. It holds at once for those who wait. The delay in
+// force is the longest that any source asks for. It lapses after until, unless it was set again:
+// nobody may need that robots.txt any more. The zero time: it does not lapse.
 func (h *Host) SetCrawlDelay(now time.Time, source Source, written time.Duration, until time.Time) (changed bool) {
 	if written <= 0 && h.plain() {
 		return false
@@ -109,12 +109,12 @@ func (h *Host) SetCrawlDelay(now time.Time, source Source, written time.Duration
 	return changed
 }
 
-// Plain reports whether nothing has ever kept the requests of the host apart: no delay, no limit, no
-// complaint. It costs next to nothing.
+// Plain reports whether nothing has ever kept the requests of the host apart: no delay, no limit,
+// no complaint. It costs next to nothing.
 func (h *Host) Plain() bool { return h.plain() }
 
-// AskedBefore says that somebody has asked the host before the registry was made, nobody knows when: its
-// first request starts no sooner than one delay after that.
+// AskedBefore says that somebody has asked the host before the registry was made, nobody knows
+// when: its first request starts no sooner than one delay after that.
 func (h *Host) AskedBefore() {
 	h = h.lock()
 	defer h.mu.Unlock()
@@ -144,8 +144,8 @@ func (h *Host) Enter(ctx context.Context, t *Ticket) error {
 	return h.await(ctx, t)
 }
 
-// MayEnter reports whether there is no need for t to Enter: nothing has ever kept the requests of the
-// host apart. It costs less.
+// MayEnter reports whether there is no need for t to Enter: nothing has ever kept the requests of
+// the host apart. It costs less.
 func (h *Host) MayEnter(t *Ticket) bool {
 	return h.plain() && t.host.Load() == nil && h.hosts.closed() == nil
 }
@@ -171,10 +171,10 @@ func (h *Host) Start(ctx context.Context, t *Ticket, direct bool) error {
 	return h.await(ctx, t)
 }
 
-// StartNow is Start for a request that has to wait for nothing, and for a caller with a clock of its
-// own. It reports whether t has started at now; if not, t holds nothing but perhaps a lease, and wait
-// is after what time to try again, unless a request of the host ends before; 0: nothing but that
-// helps.
+// StartNow is Start for a request that has to wait for nothing, and for a caller with a clock of
+// its own. It reports whether t has started at now; if not, t holds nothing but perhaps a lease,
+// and wait is after what time to try again, unless a request of the host ends before; 0: nothing
+// but that helps.
 func (h *Host) StartNow(now time.Time, t *Ticket, direct bool) (wait time.Duration, ok bool) {
 	h, err := h.admitting(context.Background(), t)
 	if err != nil {
@@ -274,8 +274,8 @@ func (h *Host) sleep(ctx context.Context, t *Ticket, d time.Duration) error {
 	return t.sleep(ctx, h.hosts, d)
 }
 
-// turn reports whether it is t's turn to take what it waits for. If not, it returns after what time to
-// look again; 0: when woken.
+// turn reports whether it is t's turn to take what it waits for. If not, it returns after what time
+// to look again; 0: when woken.
 func (h *Host) turn(now instant, t *Ticket) (time.Duration, bool) {
 	p := h.paced
 	if t.state == urgent {
@@ -359,9 +359,9 @@ func (h *Host) lookAgain() {
 }
 
 // Answered says that the host has answered the request of t with a status, and not with a complaint
-// (see SlowDown and Unavailable); pages is for Count. End says the same of the request, but later, and
-// after a complaint everybody waits until one is answered. It reports whether everybody has waited
-// for this answer: the host has recovered.
+// (see SlowDown and Unavailable); pages is for Count. End says the same of the request, but later,
+// and after a complaint everybody waits until one is answered. It reports whether everybody has
+// waited for this answer: the host has recovered.
 func (h *Host) Answered(t *Ticket, status, pages int) (recovered bool) {
 	h, t = h.lockFor(t)
 	defer h.mu.Unlock()
@@ -499,8 +499,8 @@ func (h *Host) forget(now instant) bool {
 	return h.gone
 }
 
-// deserted reports whether nobody waits. A ticket that was let in and never started is nobody, but for
-// one with a lease: that is given back soon.
+// deserted reports whether nobody waits. A ticket that was let in and never started is nobody, but
+// for one with a lease: that is given back soon.
 func (h *Host) deserted(now instant) bool {
 	if front := h.paced.waiting.front; front != nil && front.state == admitted && front.lapsed(now) && front.held == nil {
 		h.leave(front)

@@ -95,8 +95,8 @@ func New(rules func(host string) *Rules) *Hosts {
 }
 
 // Close makes everybody who waits return err at once, and every later Enter and Start too. Tickets
-// that have started are not touched, but a Pacer gets back what is held for requests that no transport
-// has yet. Only the first call counts.
+// that have started are not touched, but a Pacer gets back what is held for requests that no
+// transport has yet. Only the first call counts.
 func (h *Hosts) Close(err error) {
 	h.close.Do(func() {
 		if h.err = err; err == nil {

@@ -26,8 +26,8 @@ func (i instant) since(start instant) time.Duration {
 // waiting is Host's, which also holds its lock around every call.
 //
 // The delay in force is the largest of what the host's robots.txt asks for (under http and under
-// https, and of each of the crawler's names: one host, one pace), MinDelay, and what its governor makes of 429 and 503. A Retry-After
-// holds everything until its time has come.
+// https, and of each of the crawler's names: one host, one pace), MinDelay, and what its governor
+// makes of 429 and 503. A Retry-After holds everything until its time has come.
 //
 // The delay is kept by arithmetic on instants rather than by a rate.Limiter, whose bucket of one
 // is the same thing counted in floating point, in 80 bytes, and which cannot be told later
@@ -58,8 +58,8 @@ type paced struct {
 	sharing     *sharing  // nil: no Pacer was asked
 }
 
-// gaps are the smallest that there were between two moments while a delay was in force; 0: there were
-// none.
+// gaps are the smallest that there were between two moments while a delay was in force; 0: there
+// were none.
 type gaps struct {
 	least     time.Duration
 	overDelay float64 // divided by the delay at that time
@@ -85,8 +85,8 @@ func (l *limiter) slowed() *paced {
 	return l.paced
 }
 
-// plain reports whether nothing has ever kept the host's requests apart, so that none has to wait and
-// the clock does not matter. It needs no lock.
+// plain reports whether nothing has ever kept the host's requests apart, so that none has to wait
+// and the clock does not matter. It needs no lock.
 func (l *limiter) plain() bool { return !l.slow.Load() }
 
 // delay returns the delay in force at now.
@@ -164,8 +164,8 @@ func (l *limiter) longest(now instant) instant {
 	return now.add(max(leastLease, leaseDelays*delay))
 }
 
-// nextStart returns before when no request may start, as far as is known at now; 0: one may start as
-// soon as not too many are in flight.
+// nextStart returns before when no request may start, as far as is known at now; 0: one may start
+// as soon as not too many are in flight.
 func (l *limiter) nextStart(now instant) instant {
 	if l.rules.Free {
 		return 0

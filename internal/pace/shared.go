@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A Pacer grants the starts of requests to a host to one of many processes at a time. Its contract is
-// that of the root package's Pacer.
+// A Pacer grants the starts of requests to a host to one of many processes at a time. Its contract
+// is that of the root package's Pacer.
 type Pacer interface {
 	Acquire(ctx context.Context, host string, delay time.Duration) (Lease, error)
 }
@@ -19,12 +19,12 @@ type Lease interface {
 	Release(sent bool, delay time.Duration, notBefore time.Time)
 }
 
-// Share makes all hosts ask p before a request starts, on top of what they keep themselves. It must be
-// called before anything else.
+// Share makes all hosts ask p before a request starts, on top of what they keep themselves. It must
+// be called before anything else.
 //
-// A ticket then needs a lease to pass Enter, which it keeps until Start, and Start takes one if there
-// is none or not enough is left of it. At most one ticket of a host asks for one at a time, the one
-// whose turn it is: whoever waits for his turn here keeps no other process from the host.
+// A ticket then needs a lease to pass Enter, which it keeps until Start, and Start takes one if
+// there is none or not enough is left of it. At most one ticket of a host asks for one at a time,
+// the one whose turn it is: whoever waits for his turn here keeps no other process from the host.
 func (h *Hosts) Share(p Pacer) {
 	h.pacer = p
 	h.closing, h.end = context.WithCancelCause(context.Background())
@@ -55,16 +55,16 @@ type held struct {
 // the host asks for may not be known yet.
 const alone = time.Millisecond
 
-// StartIf is Start for what goes on the wire directly, and is perhaps not needed any more once the host
-// was won from the other processes: wanted is asked then, with the host taken for this process alone,
-// and its error ends the wait. Where no Pacer is asked, nor is wanted. It may be nil.
+// StartIf is Start for what goes on the wire directly, and is perhaps not needed any more once the
+// host was won from the other processes: wanted is asked then, with the host taken for this process
+// alone, and its error ends the wait. Where no Pacer is asked, nor is wanted. It may be nil.
 func (h *Host) StartIf(ctx context.Context, t *Ticket, wanted func() error) error {
 	t.wanted = wanted
 	return h.Start(ctx, t, true)
 }
 
-// Deadline returns by when the request of t must have ended, its response read; the zero time: there
-// is no limit.
+// Deadline returns by when the request of t must have ended, its response read; the zero time:
+// there is no limit.
 func (t *Ticket) Deadline() time.Time {
 	if lease, _ := t.lent(); lease != nil {
 		return lease.Deadline()
@@ -72,8 +72,8 @@ func (t *Ticket) Deadline() time.Time {
 	return time.Time{}
 }
 
-// Valid reports whether no other process may have the host meanwhile. It is asked before the request is
-// sent: if it is false, that must be started anew.
+// Valid reports whether no other process may have the host meanwhile. It is asked before the
+// request is sent: if it is false, that must be started anew.
 func (t *Ticket) Valid() bool {
 	lease, needed := t.lent()
 	if !needed || lease != nil && lease.Valid() {
@@ -106,8 +106,8 @@ func (t *Ticket) lent() (lease Lease, needed bool) {
 	return lease, h.shared()
 }
 
-// claim reports whether t has a lease that will do, if it needs one. What is urgent takes that of the
-// ticket which was let in by Enter.
+// claim reports whether t has a lease that will do, if it needs one. What is urgent takes that of
+// the ticket which was let in by Enter.
 func (h *Host) claim(now instant, t *Ticket) bool {
 	if !h.shared() {
 		return true
@@ -142,8 +142,8 @@ func (h *Host) mayAsk() bool {
 	return s == nil || s.asking == nil && s.freeing == 0
 }
 
-// acquire asks for a lease for t, whose turn it is. It is called with the lock held and returns with
-// it, but gives it up meanwhile.
+// acquire asks for a lease for t, whose turn it is. It is called with the lock held and returns
+// with it, but gives it up meanwhile.
 func (h *Host) acquire(ctx context.Context, t *Ticket) error {
 	state := t.state
 	lease, err := h.ask(ctx, t)
@@ -219,8 +219,8 @@ func (h *Host) yield(t *Ticket) {
 	h.free(t)
 }
 
-// Pass ends t. The lease that it may have is for to, which is new and to start at the same host next:
-// so no other process comes between.
+// Pass ends t. The lease that it may have is for to, which is new and to start at the same host
+// next: so no other process comes between.
 func (t *Ticket) Pass(to *Ticket) {
 	h := t.lockHost()
 	if h == nil {
@@ -294,8 +294,8 @@ func (h *Host) release(x *held) {
 	x.Release(x.sent, delay, notBefore)
 }
 
-// dispatched takes note of what has become of t's lease, if it has one: its request was started, or has
-// reached the transport.
+// dispatched takes note of what has become of t's lease, if it has one: its request was started, or
+// has reached the transport.
 func (h *Host) dispatched(t *Ticket) {
 	switch x := t.held; {
 	case x == nil:
@@ -309,8 +309,8 @@ func (h *Host) dispatched(t *Ticket) {
 	}
 }
 
-// lapseAfter gives x back after d if its request is not on its way by then: nobody here may wait for
-// the host, but others do.
+// lapseAfter gives x back after d if its request is not on its way by then: nobody here may wait
+// for the host, but others do.
 func (h *Host) lapseAfter(d time.Duration, x *held) {
 	switch {
 	case x.until == 0:

@@ -22,12 +22,12 @@ type Options struct {
 	Log             *slog.Logger // nil: nothing is logged
 	MaxWeight       uint64       // bound of the cache in octets, estimated; 0: DefaultMaxWeight
 
-	// Found is called with an authority of which the store has a record that is not this cache's, before
-	// anything is asked for; nil: nobody is told.
+	// Found is called with an authority of which the store has a record that is not this cache's,
+	// before anything is asked for; nil: nobody is told.
 	Found func(dialect.Authority)
 
-	// Read is called with what was read, from the site or from the store, before the server is given
-	// back (see [Wanted]); nil: nobody is told.
+	// Read is called with what was read, from the site or from the store, before the server is
+	// given back (see [Wanted]); nil: nobody is told.
 	Read func(*Policy)
 
 	// Changed is called, after the fact, when what an authority's robots.txt means is no longer

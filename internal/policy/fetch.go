@@ -13,9 +13,9 @@ import (
 )
 
 // A Doer performs exactly one HTTP exchange and follows no redirect. It must end soon after the
-// request's context does. The body is closed when what was fetched is known to others, or by the Doer
-// when it is called for the next hop. What it does before it sends, such as waiting until the host may be asked
-// again, belongs in [Wait].
+// request's context does. The body is closed when what was fetched is known to others, or by the
+// Doer when it is called for the next hop. What it does before it sends, such as waiting until the
+// host may be asked again, belongs in [Wait].
 type Doer func(req *http.Request) (*http.Response, error)
 
 // Fetch says how a robots.txt is fetched.
@@ -58,9 +58,10 @@ func (c *Cache) fetch(ctx context.Context, a dialect.Authority, known facts, how
 
 type wantedKey struct{}
 
-// Wanted returns what a [Doer] calls, with the context of its request, when it has won the server from
-// other processes and before it sends: one of them may have put the file into the store meanwhile. The
-// Doer returns its error, if there is one. It is nil if nobody else can have done that.
+// Wanted returns what a [Doer] calls, with the context of its request, when it has won the server
+// from other processes and before it sends: one of them may have put the file into the store
+// meanwhile. The Doer returns its error, if there is one. It is nil if nobody else can have done
+// that.
 func Wanted(ctx context.Context) func() error {
 	f, _ := ctx.Value(wantedKey{}).(func() error)
 	return f

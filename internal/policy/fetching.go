@@ -132,8 +132,8 @@ func (c *Cache) notify(old, new *Policy) {
 }
 
 // renew returns what is in force for a after a fetch, or after a look into the store that spares
-// it. There is no policy when ctx was cancelled, which says nothing about the site, and an error when
-// nothing was asked, which does not either.
+// it. There is no policy when ctx was cancelled, which says nothing about the site, and an error
+// when nothing was asked, which does not either.
 func (c *Cache) renew(ctx context.Context, a dialect.Authority, old *Policy, how Fetch) (News, error) {
 	f := c.recall(ctx, a, old)
 	if old == nil && (f.copy != nil || f.failure != nil) && c.options.Found != nil {

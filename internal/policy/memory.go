@@ -30,8 +30,8 @@ func weightOf(d dialect.Dialect, size int) uint32 {
 	return readingWeight + uint32(size)
 }
 
-// A table keeps policies, in parts that are bounded each on its own: one map of a million would move
-// all of them at once whenever it grows, for a quarter of a second. A part is made when it is
+// A table keeps policies, in parts that are bounded each on its own: one map of a million would
+// move all of them at once whenever it grows, for a quarter of a second. A part is made when it is
 // needed.
 type table struct {
 	seed    maphash.Seed

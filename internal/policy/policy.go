@@ -142,8 +142,8 @@ func (p *Policy) Expires() time.Time { return p.expires.time() }
 // Fresh reports whether p still holds at now. A nil Policy does not.
 func (p *Policy) Fresh(now time.Time) bool { return p != nil && instantOf(now) < p.expires }
 
-// Failing reports whether the file could not be read at the last try. Only then [Policy.SiteAnswered]
-// has something to note.
+// Failing reports whether the file could not be read at the last try. Only then
+// [Policy.SiteAnswered] has something to note.
 func (p *Policy) Failing() bool { return p.failure != nil }
 
 // Forbidden reports whether a [Doer] refused to ask for the file where it should be. That says

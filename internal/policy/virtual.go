@@ -8,9 +8,9 @@ import (
 )
 
 // VirtualHost returns the authority of a site that the server of another one, at, has under a name
-// of its own: what the Host header of its requests says. Its robots.txt is asked for at that server,
-// under that name. As the name itself may lead to another server, what the file says is known under
-// both: the Host is "name@server".
+// of its own: what the Host header of its requests says. Its robots.txt is asked for at that
+// server, under that name. As the name itself may lead to another server, what the file says is
+// known under both: the Host is "name@server".
 func VirtualHost(at dialect.Authority, name string) (dialect.Authority, error) {
 	site, err := dialect.AuthorityOf(&url.URL{Scheme: at.Scheme, Host: name})
 	if err != nil || site.Host == at.Host {

@@ -10,8 +10,8 @@ import (
 // mask stands for a password, as it does in url.URL.Redacted.
 const mask = "xxxxx"
 
-// Text returns a text in which the passwords of all URLs are replaced, those of what is no valid URL
-// included. Without one it returns text itself.
+// Text returns a text in which the passwords of all URLs are replaced, those of what is no valid
+// URL included. Without one it returns text itself.
 func Text(text string) string {
 	var b strings.Builder
 	rest := text

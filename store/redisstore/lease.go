@@ -117,8 +117,8 @@ func (l *late) take() []giveBack {
 	return some
 }
 
-// settle tells Redis, which has just answered, what it has not been told. It does not take so long that
-// a lease which has just been granted is lost over it.
+// settle tells Redis, which has just answered, what it has not been told. It does not take so long
+// that a lease which has just been granted is lost over it.
 func (s *Store) settle() {
 	if !s.late.some.Load() {
 		return

@@ -27,8 +27,8 @@ var (
 )
 
 // Get returns the value of key, as [store.Store] has it. What is no record of this package is put
-// aside and reported once, as a [*store.CorruptError]; a record of a later version is left alone and
-// reported as a [*store.VersionError].
+// aside and reported once, as a [*store.CorruptError]; a record of a later version is left alone
+// and reported as a [*store.VersionError].
 func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
 	_, value, err := s.read(ctx, key)
 	return value, err
@@ -69,8 +69,8 @@ func (s *Store) Update(ctx context.Context, key string, ttl time.Duration, f fun
 	}
 }
 
-// read returns the living value of key, nil when there is none, and the head of what is kept, living
-// or not.
+// read returns the living value of key, nil when there is none, and the head of what is kept,
+// living or not.
 func (s *Store) read(ctx context.Context, key string) (head, value []byte, err error) {
 	if err := s.usable(ctx); err != nil {
 		return nil, nil, err
@@ -105,8 +105,8 @@ func (s *Store) setAside(ctx context.Context, key string, why error) error {
 }
 
 // A record is its head and its value. The head is magic, the end of its life (unix nanoseconds, 0:
-// never), octets by which each is unlike all others, and the SHA-256 of its key and all else. So heads that are
-// the same are of the same record.
+// never), octets by which each is unlike all others, and the SHA-256 of its key and all else. So
+// heads that are the same are of the same record.
 const (
 	kind       = "collyrobots record "
 	magic      = kind + "1\n"

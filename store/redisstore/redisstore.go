@@ -26,9 +26,9 @@
 //
 // Replication is asynchronous. A replica that takes over may lack the last writes. The pause above
 // covers the starts that it does not know of, but a longer delay or a Retry-After that it has not
-// heard of is lost until it is asked for again; and for as long as two servers both take themselves for the master
-// (min-replicas-to-write keeps that short), two processes may hold a host. Without permission for
-// INFO a restart with old data goes unnoticed.
+// heard of is lost until it is asked for again; and for as long as two servers both take themselves
+// for the master (min-replicas-to-write keeps that short), two processes may hold a host. Without
+// permission for INFO a restart with old data goes unnoticed.
 //
 // When Redis' clock jumps ahead, two processes may start within one delay, once a host. When it
 // jumps back, hosts wait no longer than they would have at the last look, and a warning is logged.
@@ -37,15 +37,15 @@
 //
 // A start takes two round trips when there is nothing to wait for: one before, one after. Who waits
 // sleeps until the host may be free, and looks again then: about twice for each start of another
-// process. A host that nobody has asked a delay for takes one round trip and is not held. (A delay of
-// a millisecond or less holds it for one start, and is not remembered.) The plugin asks for one start of
-// a host at a time, so a process starts no more requests to such a host than there are round trips in a
-// second: keep Redis near.
+// process. A host that nobody has asked a delay for takes one round trip and is not held. (A delay
+// of a millisecond or less holds it for one start, and is not remembered.) The plugin asks for one
+// start of a host at a time, so a process starts no more requests to such a host than there are
+// round trips in a second: keep Redis near.
 //
 // Redis 5 or later is needed, alone, with Sentinel or as a cluster; every key but those of records
-// without a time to live expires. Where maxmemory is set, so must be maxmemory-policy noeviction: of a
-// host whose key was dropped nobody knows when it was asked. With another policy when New is called, and
-// with a redis.Ring, records are kept, and Acquire fails.
+// without a time to live expires. Where maxmemory is set, so must be maxmemory-policy noeviction:
+// of a host whose key was dropped nobody knows when it was asked. With another policy when New is
+// called, and with a redis.Ring, records are kept, and Acquire fails.
 package redisstore
 
 import (
@@ -114,8 +114,8 @@ func Patience(d time.Duration) Option {
 	}
 }
 
-// Logger sets the logger for what no call returns: a clock that went back, data that was lost, and a
-// key with something else in it. Default: slog's.
+// Logger sets the logger for what no call returns: a clock that went back, data that was lost, and
+// a key with something else in it. Default: slog's.
 func Logger(l *slog.Logger) Option {
 	return func(s *Store) error {
 		if l == nil {
@@ -132,9 +132,9 @@ const (
 )
 
 // New returns a Store on client, which stays the caller's: Close does not close it. It asks Redis
-// whether it can be used, and fails where it cannot be reached, refuses the password, is a read-only
-// replica, or has keys that belong to something else; with a [*store.VersionError] where a later
-// version of this package has written.
+// whether it can be used, and fails where it cannot be reached, refuses the password, is a
+// read-only replica, or has keys that belong to something else; with a [*store.VersionError] where
+// a later version of this package has written.
 func New(ctx context.Context, client redis.UniversalClient, options ...Option) (*Store, error) {
 	if client == nil {
 		return nil, errors.New("redisstore: no client")

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// report logs what no call returns, each kind at most once a minute: it concerns many hosts at once.
+// report logs what no call returns, each kind at most once a minute: it concerns many hosts at
+// once.
 type report struct {
 	log *slog.Logger
 
@@ -22,8 +23,8 @@ type said struct {
 
 const quiet = time.Minute
 
-// host tells what Redis has noted when it was asked about a host: that its clock went back, that its
-// state was something else, that the epoch is new.
+// host tells what Redis has noted when it was asked about a host: that its clock went back, that
+// its state was something else, that the epoch is new.
 func (r *report) host(host string, back time.Duration, aside, lost bool) {
 	if back > 0 {
 		r.say("Redis' clock went back: hosts wait as they would have before", "host", host, "jump", back)

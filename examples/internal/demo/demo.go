@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// Sites are the hosts of the demo. Names under .test never exist in the world (RFC 6761, section 6.2).
+// Sites are the hosts of the demo. Names under .test never exist in the world (RFC 6761, section
+// 6.2).
 var Sites = map[string]Site{
 	// Asks for a second between two requests.
 	"slow.test": {

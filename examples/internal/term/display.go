@@ -52,8 +52,8 @@ func (d *Display) Show(lines ...string) {
 	d.w.Write(b.Bytes())
 }
 
-// Printf writes a line that stays, above those that are rewritten. Its arguments are made [Safe]. The
-// line end is added.
+// Printf writes a line that stays, above those that are rewritten. Its arguments are made [Safe].
+// The line end is added.
 func (d *Display) Printf(format string, args ...any) {
 	var b bytes.Buffer
 	Fprintf(&b, format, args...)

@@ -60,9 +60,9 @@ func (t *Table) Print(w io.Writer, width int) {
 	}
 }
 
-// fit returns which columns are shown, and how wide all are: with room for the last column beside the
-// others, where columns may be left out for that, or else below them, and then with columns that are
-// cut to half of their Least.
+// fit returns which columns are shown, and how wide all are: with room for the last column beside
+// the others, where columns may be left out for that, or else below them, and then with columns
+// that are cut to half of their Least.
 func (t *Table) fit(width int) (shown []int, widths []int) {
 	natural := t.naturalWidths()
 	for i := range t.columns {

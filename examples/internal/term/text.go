@@ -35,8 +35,8 @@ func Safe(text string) string {
 	return b.String()
 }
 
-// isUnsafe reports whether a character is not to be sent to a terminal as it is. Octets that are not
-// UTF-8 come as utf8.RuneError.
+// isUnsafe reports whether a character is not to be sent to a terminal as it is. Octets that are
+// not UTF-8 come as utf8.RuneError.
 func isUnsafe(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }
 
 // pieces cuts text into characters, and octets that are none.
@@ -66,8 +66,8 @@ func escape(r rune, piece string) string {
 	return fmt.Sprintf(`\u%04x`, r)
 }
 
-// Fprintf is fmt.Fprintf with arguments that are [Safe]: texts, errors and what has a String method.
-// The format is written as it is.
+// Fprintf is fmt.Fprintf with arguments that are [Safe]: texts, errors and what has a String
+// method. The format is written as it is.
 func Fprintf(w io.Writer, format string, args ...any) {
 	safe := make([]any, len(args))
 	for i, arg := range args {

@@ -16,7 +16,8 @@ type Terminal struct {
 	name string
 }
 
-// NewTerminal returns a terminal that ends with the test. The test is skipped where there is no tmux.
+// NewTerminal returns a terminal that ends with the test. The test is skipped where there is no
+// tmux.
 func NewTerminal(t *testing.T) *Terminal {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
@@ -34,7 +35,8 @@ func (x *Terminal) tmux(args ...string) string {
 	return string(out)
 }
 
-// Start runs a command, and shows below what it has written with which status it has ended: "exit 0".
+// Start runs a command, and shows below what it has written with which status it has ended: "exit
+// 0".
 func (x *Terminal) Start(cmd *exec.Cmd, columns, rows int) {
 	x.t.Helper()
 	line := "trap : INT; env"

@@ -1,5 +1,6 @@
-// Package tooltest tests the programs of examples/ as their users meet them: built once, run in a process of their own or in
-// a terminal, in a world of a few sites that is reached by a proxy on this machine.
+// Package tooltest tests the programs of examples/ as their users meet them: built once, run in a
+// process of their own or in a terminal, in a world of a few sites that is reached by a proxy on
+// this machine.
 package tooltest
 
 import (
@@ -47,7 +48,8 @@ var program = sync.OnceValues(func() (string, error) {
 	return file, nil
 })
 
-// A World is the sites that a program meets. They speak http alone. A nil World is that of this machine.
+// A World is the sites that a program meets. They speak http alone. A nil World is that of this
+// machine.
 type World struct {
 	*robotstest.Web
 	proxy string

@@ -31,10 +31,10 @@ func (s *onceStorage) IsVisited(id uint64) (bool, error) {
 	return false, s.Storage.Visited(id)
 }
 
-// Colly asks its storage whether a page was visited, and tells it so in a second call. Two goroutines
-// of an Async collector that come by the same link at the same moment may both be told no: of heavily
-// linked pages some are fetched twice, with the plugin and without. A storage that does both in one
-// call mends that.
+// Colly asks its storage whether a page was visited, and tells it so in a second call. Two
+// goroutines of an Async collector that come by the same link at the same moment may both be told
+// no: of heavily linked pages some are fetched twice, with the plugin and without. A storage that
+// does both in one call mends that.
 func ExampleNewCollector_eachPageOnce() {
 	links := make([]string, 50)
 	for i := range links {

@@ -19,8 +19,8 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// A whole spider: it follows links, and asks for nothing that robots.txt disallows. The web of these
-// examples is in memory; a spider of yours goes without WithTransport.
+// A whole spider: it follows links, and asks for nothing that robots.txt disallows. The web of
+// these examples is in memory; a spider of yours goes without WithTransport.
 func Example() {
 	web := robotstest.New(nil, robotstest.Sites{"shop.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /cart\n",
@@ -85,9 +85,9 @@ func ExampleNew() {
 	// true ProductToken
 }
 
-// Looking at the error of Visit is the wrong way to learn what was denied: OnRequest can only abort,
-// and then Colly's Visit returns nil. That of a Collector of this package returns the error, but of
-// a page that is visited in a callback, or by an Async collector, nobody hears.
+// Looking at the error of Visit is the wrong way to learn what was denied: OnRequest can only
+// abort, and then Colly's Visit returns nil. That of a Collector of this package returns the error,
+// but of a page that is visited in a callback, or by an Async collector, nobody hears.
 func ExampleOnDenied() {
 	web := robotstest.New(nil, robotstest.Sites{"shop.test": {"/robots.txt": "User-agent: *\nDisallow: /cart\n"}})
 	defer web.Close()

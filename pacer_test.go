@@ -625,7 +625,8 @@ func TestAPacerThatFailsIsLoggedOnce(t *testing.T) {
 	})
 }
 
-// A page that a Pacer's outage has kept back is got by another try after a pause, however long that lasts, and once.
+// A page that a Pacer's outage has kept back is got by another try after a pause, however long that
+// lasts, and once.
 func TestPagesOutlastAnOutage(t *testing.T) {
 	for name, outage := range map[string]time.Duration{"a second": time.Second, "an hour": time.Hour} {
 		t.Run(name, func(t *testing.T) {

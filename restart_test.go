@@ -9,8 +9,9 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// A process that is started again keeps the delay of hosts that it asked in its life before, as far as its Store knows them: it
-// cannot know when that was, so it waits for one delay after it was made. It does so once, and nobody else waits.
+// A process that is started again keeps the delay of hosts that it asked in its life before, as far
+// as its Store knows them: it cannot know when that was, so it waits for one delay after it was
+// made. It does so once, and nobody else waits.
 func TestARestartKeepsTheDelay(t *testing.T) {
 	for name, tc := range map[string]struct {
 		robots string

@@ -20,9 +20,10 @@ var urls = flag.Int("urls", 0, "TestFeed: how many URLs the sitemaps list; 0: fe
 // perFile is how many URLs a sitemap may list.
 const perFile = 50_000
 
-// TestFeed feeds a Sink what the sitemaps of one site list, with a robots.txt decision about each, and prints what a URL costs
-// beside the tokens of encoding/xml, in processor time, and how much memory the process has at the most. Each document is
-// held whole while it is read, by the server and by the feed.
+// TestFeed feeds a Sink what the sitemaps of one site list, with a robots.txt decision about each,
+// and prints what a URL costs beside the tokens of encoding/xml, in processor time, and how much
+// memory the process has at the most. Each document is held whole while it is read, by the server
+// and by the feed.
 func TestFeed(t *testing.T) {
 	files := max(1, *urls/perFile)
 	if *urls == 0 && !underRace {

@@ -28,12 +28,14 @@ func numHosts(few int) int {
 	return few
 }
 
-// usual is as the median robots.txt is: about 560 bytes, 9 rules for everybody, the rest comments and groups for others.
+// usual is as the median robots.txt is: about 560 bytes, 9 rules for everybody, the rest comments
+// and groups for others.
 var usual = strings.Repeat("# This file tells crawlers what to leave alone.\n", 5) +
 	"User-agent: OtherBot\nUser-agent: AnotherBot\nDisallow: /forum/\nDisallow: /search\nDisallow: /cgi-bin/\n\n" + rulesFor(9)
 
-// TestMemory: what a host costs a crawl with everything on, policy, pace and feed together: the heap that is left after a crawl of
-// one page of each host, less what bare Colly keeps of the same crawl.
+// TestMemory: what a host costs a crawl with everything on, policy, pace and feed together: the
+// heap that is left after a crawl of one page of each host, less what bare Colly keeps of the same
+// crawl.
 func TestMemory(t *testing.T) {
 	n := numHosts(10_000)
 	for _, test := range []struct {
@@ -78,8 +80,9 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.web.RoundTrip(r)
 }
 
-// retained returns the bytes of heap that a crawl keeps for each of n hosts, and how often robots.txt was fetched when some of
-// the hosts are asked again. Without options it is bare Colly's.
+// retained returns the bytes of heap that a crawl keeps for each of n hosts, and how often
+// robots.txt was fetched when some of the hosts are asked again. Without options it is bare
+// Colly's.
 func retained(t *testing.T, w *counting, n int, options ...collyrobots.Option) (bytes int, fetches int64) {
 	t.Helper()
 	c := crawl(w)

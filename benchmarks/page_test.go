@@ -17,8 +17,8 @@ import (
 
 var rounds = flag.Int("rounds", 300, "TestPageRatio: how often each crawler gets its turn; 1500 are good for two digits")
 
-// pagesPerTurn is how many pages a crawler visits in its turn. Half a millisecond: what disturbs one turn is likely to disturb
-// those of the others beside it as well.
+// pagesPerTurn is how many pages a crawler visits in its turn. Half a millisecond: what disturbs
+// one turn is likely to disturb those of the others beside it as well.
 const pagesPerTurn = 20
 
 const pageURL = "http://www.example.com/some/page.html?id=1"
@@ -31,10 +31,11 @@ type crawler struct {
 	allocs, bytes float64   // a page
 }
 
-// TestPageRatio prints what a page costs with the plugin beside bare Colly and Colly's built-in check. All visit the same
-// page, without callbacks, over a transport that answers from memory. They take turns, in another order each round, and the
-// ratio is the median of the rounds' ratios. Bare Colly takes part twice: where the second is not at 1.00, the machine is too
-// busy for the digits that are printed.
+// TestPageRatio prints what a page costs with the plugin beside bare Colly and Colly's built-in
+// check. All visit the same page, without callbacks, over a transport that answers from memory.
+// They take turns, in another order each round, and the ratio is the median of the rounds' ratios.
+// Bare Colly takes part twice: where the second is not at 1.00, the machine is too busy for the
+// digits that are printed.
 func TestPageRatio(t *testing.T) {
 	turns := *rounds
 	if underRace {

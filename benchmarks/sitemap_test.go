@@ -57,8 +57,8 @@ func (f format) document(size int) []byte {
 	return doc.Bytes()
 }
 
-// BenchmarkSitemap reads sitemaps to their end: package sitemap; encoding/xml, its tokens alone; and xmlquery, which is what
-// Colly's OnXML does: a tree of the whole document, then a query.
+// BenchmarkSitemap reads sitemaps to their end: package sitemap; encoding/xml, its tokens alone;
+// and xmlquery, which is what Colly's OnXML does: a tree of the whole document, then a query.
 func BenchmarkSitemap(b *testing.B) {
 	for _, f := range formats {
 		doc := f.document(2_000_000)

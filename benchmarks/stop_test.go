@@ -15,12 +15,14 @@ import (
 	"github.com/collyrobots/collyrobots"
 )
 
-// TestStop: the longest stop of a page while very many hosts come, and while idle ones are forgotten. Ever new hosts are visited,
-// and in turn with them a host that is known and, for what the machine and the garbage collector do, a page with bare Colly.
-// Whatever holds up one of the first two for longer is the plugin. The clock that makes hosts idle is the bubble's, the
+// TestStop: the longest stop of a page while very many hosts come, and while idle ones are
+// forgotten. Ever new hosts are visited, and in turn with them a host that is known and, for what
+// the machine and the garbage collector do, a page with bare Colly. Whatever holds up one of the
+// first two for longer is the plugin. The clock that makes hosts idle is the bubble's, the
 // stopwatch is not.
 //
-// Idle hosts are looked for when there are very many. Use -hosts 1000000, which takes some minutes and checks the goal.
+// Idle hosts are looked for when there are very many. Use -hosts 1000000, which takes some minutes
+// and checks the goal.
 func TestStop(t *testing.T) {
 	const goal = 10 * time.Millisecond
 	n := numHosts(5000)
@@ -69,8 +71,8 @@ type stops struct {
 	longest               time.Duration
 }
 
-// visit visits a page. What counts is the time that passed, but no more than this process was at work in it: another one may
-// have had the processor.
+// visit visits a page. What counts is the time that passed, but no more than this process was at
+// work in it: another one may have had the processor.
 func (s *stops) visit(t *testing.T, c *colly.Collector, url string) {
 	wall, work := stopwatch()
 	if err := c.Visit(url); err != nil {

@@ -28,10 +28,11 @@ const (
 	watchedPages = 1000 // a second
 )
 
-// TestViewRatio prints what the page of package view costs a crawl of 1,000 pages a second over the loopback interface: the
-// processor time of the whole process, with the page open beside nobody listening. They take turns of a second, and
-// the ratios are those of their cheapest turns, which nothing else has disturbed, and of their median turns. The plain crawl takes part
-// twice: where the second is not at 1.00, the machine is too busy.
+// TestViewRatio prints what the page of package view costs a crawl of 1,000 pages a second over the
+// loopback interface: the processor time of the whole process, with the page open beside nobody
+// listening. They take turns of a second, and the ratios are those of their cheapest turns, which
+// nothing else has disturbed, and of their median turns. The plain crawl takes part twice: where
+// the second is not at 1.00, the machine is too busy.
 func TestViewRatio(t *testing.T) {
 	turns := max(2, *rounds/30)
 	if underRace || testing.Short() {

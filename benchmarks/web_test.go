@@ -1,5 +1,6 @@
-// Package benchmarks compares collyrobots with what a crawler would use in its place, and measures whole crawls. Only ratios
-// within one run mean something, and exact figures: allocations, bytes. Nothing is used but what users can use.
+// Package benchmarks compares collyrobots with what a crawler would use in its place, and measures
+// whole crawls. Only ratios within one run mean something, and exact figures: allocations, bytes.
+// Nothing is used but what users can use.
 //
 //	go test -run Ratio -v -rounds 1500               what a page costs beside bare Colly and its built-in check
 //	go test -run Memory -v -hosts 100000             bytes a host, policy, pace and feed together
@@ -44,7 +45,8 @@ func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// rulesFor returns a robots.txt of n rules for everybody, none of which matches the pages here. Every tenth has a wildcard.
+// rulesFor returns a robots.txt of n rules for everybody, none of which matches the pages here.
+// Every tenth has a wildcard.
 func rulesFor(n int) string {
 	var b strings.Builder
 	b.WriteString("User-agent: *\n")

@@ -18,8 +18,8 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// differences are the rows of the table in built-in-check.md that a crawl can show: what the built-in check does, the plugin
-// under Temoto, and the plugin under RFC 9309.
+// differences are the rows of the table in built-in-check.md that a crawl can show: what the
+// built-in check does, the plugin under Temoto, and the plugin under RFC 9309.
 var differences = []struct {
 	row    string // its first cell
 	site   robotstest.Site

@@ -1,5 +1,6 @@
-// Package docs is the guides. Its tests compile every piece of Go in them and in the READMEs, run every program, test and
-// command, and compare what these print with what the guide says they print.
+// Package docs is the guides. Its tests compile every piece of Go in them and in the READMEs, run
+// every program, test and command, and compare what these print with what the guide says they
+// print.
 //
 // What is between the fences says what becomes of it:
 //
@@ -9,7 +10,8 @@
 //	```sh    commands, which are run one after the other
 //	```text  right behind one of these: what it prints, on standard output and standard error; ... stands for anything
 //
-// All of it meets the sites of web_test.go: https://example.com/ and the hosts below it, on the loopback interface.
+// All of it meets the sites of web_test.go: https://example.com/ and the hosts below it, on the
+// loopback interface.
 package docs
 
 import (

@@ -11,7 +11,8 @@ import (
 	"unicode"
 )
 
-// TestLinks follows each link of each page that is not to another site: the file is there, and the heading in it.
+// TestLinks follows each link of each page that is not to another site: the file is there, and the
+// heading in it.
 func TestLinks(t *testing.T) {
 	links, toHeadings := 0, 0
 	for _, page := range markdown(t) {

@@ -21,7 +21,8 @@ import (
 
 // answers are the sites that the guides speak of, as in robotstest.
 var answers = robotstest.Sites{
-	// A shop: a cart that is closed, pages that its sitemap lists, and a query that the built-in check cannot match.
+	// A shop: a cart that is closed, pages that its sitemap lists, and a query that the built-in
+	// check cannot match.
 	"example.com": {
 		"/robots.txt":  "User-agent: *\nDisallow: /cart\nDisallow: /list?sort=price&page=\n\nSitemap: https://example.com/sitemap.xml\n",
 		"/":            robotstest.Page("/tea", "/cups", "/cart", "/list?sort=price&page=2"),
@@ -59,7 +60,8 @@ func busy() http.HandlerFunc {
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A web is the sites on the loopback interface, behind a proxy that connects to them whatever their port.
+// A web is the sites on the loopback interface, behind a proxy that connects to them whatever their
+// port.
 type web struct {
 	proxy       string // its URL
 	certificate string // a file

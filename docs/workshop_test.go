@@ -79,8 +79,8 @@ func (w *workshop) write(t *testing.T, name, text string) {
 	}
 }
 
-// shim is the go command of the guides' shells. It runs the examples as they were built. What is to be fetched, and what
-// would test everything again, is only looked for.
+// shim is the go command of the guides' shells. It runs the examples as they were built. What is to
+// be fetched, and what would test everything again, is only looked for.
 const shim = `#!/bin/sh
 verb=$1; shift
 for last; do :; done

@@ -1,5 +1,6 @@
-// Package examples has programs in its folders. Its tests hold README.md and the guides of docs/ to them, and to what the
-// library does. What the guides' own programs and commands do is tested in docs/.
+// Package examples has programs in its folders. Its tests hold README.md and the guides of docs/ to
+// them, and to what the library does. What the guides' own programs and commands do is tested in
+// docs/.
 package examples
 
 import (
@@ -23,8 +24,8 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// TestREADMEPrograms finds every piece of Go of the README in a program or a test that compiles, and the programs and the
-// test that the guides show.
+// TestREADMEPrograms finds every piece of Go of the README in a program or a test that compiles,
+// and the programs and the test that the guides show.
 func TestREADMEPrograms(t *testing.T) {
 	var programs []string
 	files, err := filepath.Glob("*/*.go")
@@ -86,7 +87,8 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestErrors finds each error of the root package, type or variable, in the table of docs/troubleshooting.md, and no other.
+// TestErrors finds each error of the root package, type or variable, in the table of
+// docs/troubleshooting.md, and no other.
 func TestErrors(t *testing.T) {
 	var named, exported []string
 	for _, row := range tableOf(t, "../docs/troubleshooting.md", "| Error |")[1:] {
@@ -196,7 +198,8 @@ func TestDialectsAnswers(t *testing.T) {
 // userAgent is the crawler of the tables.
 const userAgent = "ExampleBot/1.0 (+https://example.com/bot)"
 
-// groupOf returns what a robots.txt says to the crawler, by the name that the plugin takes from its user agent.
+// groupOf returns what a robots.txt says to the crawler, by the name that the plugin takes from its
+// user agent.
 func groupOf(d dialect.Dialect, cell string) *dialect.Group {
 	token := dialect.ProductToken(userAgent)
 	if d == dialect.Temoto() {
@@ -217,8 +220,9 @@ func (r reply) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: body, Request: req}, nil
 }
 
-// compare holds the cells of a table, those behind the first columns, which are given, against what work makes of them. The
-// table is the one whose head begins as told; the head of each other column is the name of a dialect.
+// compare holds the cells of a table, those behind the first columns, which are given, against what
+// work makes of them. The table is the one whose head begins as told; the head of each other column
+// is the name of a dialect.
 func compare(t *testing.T, head string, columns int, work func(d dialect.Dialect, given []string) (string, error)) {
 	t.Helper()
 	table := tableOf(t, "../docs/dialects.md", head)

@@ -17,9 +17,10 @@ import (
 	"github.com/gocolly/colly/v2"
 )
 
-// What follows is a stranger's spider, as it was before anybody thought of robots.txt: it makes its own collectors, one of which is a
-// clone and one of which is not, sets a LimitRule, tries again what fails, posts a form, follows redirects, and writes a table. What its
-// owner adds is in stranger_test.go.
+// What follows is a stranger's spider, as it was before anybody thought of robots.txt: it makes its
+// own collectors, one of which is a clone and one of which is not, sets a LimitRule, tries again
+// what fails, posts a form, follows redirects, and writes a table. What its owner adds is in
+// stranger_test.go.
 
 // A book is a row of the table.
 type book struct {

@@ -47,8 +47,8 @@ func within(t *testing.T, d time.Duration, f func()) {
 	}
 }
 
-// TestDirNoFile: what is in the place of a record and is no file is neither opened nor followed, but set aside and
-// told of, once.
+// TestDirNoFile: what is in the place of a record and is no file is neither opened nor followed,
+// but set aside and told of, once.
 func TestDirNoFile(t *testing.T) {
 	for name, put := range map[string]func(path, secret string) error{
 		"pipe":          func(path, _ string) error { return syscall.Mkfifo(path, 0o600) },
@@ -80,8 +80,8 @@ func TestDirNoFile(t *testing.T) {
 	}
 }
 
-// TestDirPlantedTemporary: a link where earlier versions made their temporary files leads nobody to overwrite what is
-// behind it, and is left alone.
+// TestDirPlantedTemporary: a link where earlier versions made their temporary files leads nobody to
+// overwrite what is behind it, and is left alone.
 func TestDirPlantedTemporary(t *testing.T) {
 	path, secret := t.TempDir(), filepath.Join(t.TempDir(), "secret")
 	must(t, os.WriteFile(secret, []byte("mine"), 0o600))
@@ -101,7 +101,8 @@ func TestDirPlantedTemporary(t *testing.T) {
 	}
 }
 
-// TestDirSweeps: what a killed process left half-written is removed when the store is opened, and nothing else is.
+// TestDirSweeps: what a killed process left half-written is removed when the store is opened, and
+// nothing else is.
 func TestDirSweeps(t *testing.T) {
 	path := t.TempDir()
 	record := recordOf(t, path, "k")

@@ -127,7 +127,8 @@ func (h *handler) settle(t *testing.T, events uint64) {
 	h.sampler = sampler{}
 }
 
-// TestHundredPagesOpenedAndLeft crawls on while they come and go: the page costs it nothing but time.
+// TestHundredPagesOpenedAndLeft crawls on while they come and go: the page costs it nothing but
+// time.
 func TestHundredPagesOpenedAndLeft(t *testing.T) {
 	c, _, h := newCrawl(t, robotstest.Sites{"a.test": robotstest.Pages(300, "User-agent: *\nDisallow: /7\n")})
 	server := httptest.NewServer(h)

@@ -35,7 +35,8 @@ func demoJob(t *testing.T, args ...string) (*job, *demo.Server) {
 	return j, d
 }
 
-// TestDemo crawls the demo sites and holds the table that the program prints against the access log of the server.
+// TestDemo crawls the demo sites and holds the table that the program prints against the access log
+// of the server.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	j, d := demoJob(t)
@@ -102,8 +103,9 @@ func demoDenied() []string {
 	}
 }
 
-// TestDemoUnderCocCoc makes sure that the demo is crawled to its end: each page that no rule closes is asked for. Coc Coc
-// takes the 503 of down.test for no restriction, so that its pages are open too.
+// TestDemoUnderCocCoc makes sure that the demo is crawled to its end: each page that no rule closes
+// is asked for. Coc Coc takes the 503 of down.test for no restriction, so that its pages are open
+// too.
 func TestDemoUnderCocCoc(t *testing.T) {
 	t.Parallel()
 	j, d := demoJob(t, "-dialect=coccoc", "-depth=0", "-parallelism=2")
@@ -323,7 +325,8 @@ func asked(d *demo.Server, url string) bool {
 	return slices.ContainsFunc(d.Log(host), func(a demo.Access) bool { return "http://"+a.Host+a.Path == url })
 }
 
-// countPages counts the answers that are pages: not redirects, and not the files that the plugin reads for itself.
+// countPages counts the answers that are pages: not redirects, and not the files that the plugin
+// reads for itself.
 func countPages(log []demo.Access) (n int) {
 	for _, a := range log {
 		if a.Status == http.StatusOK && a.Path != "/robots.txt" && !strings.Contains(a.Path, ".xml") {

@@ -154,7 +154,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestDelay keeps -delay where a host asks for none, and leaves out hosts that ask for more than -max-delay.
+// TestDelay keeps -delay where a host asks for none, and leaves out hosts that ask for more than
+// -max-delay.
 func TestDelay(t *testing.T) {
 	t.Parallel()
 	web := tooltest.New(t, someSites())
@@ -198,7 +199,8 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// TestResume interrupts a crawl. The next run asks for the pages that the first has not done, and for no other.
+// TestResume interrupts a crawl. The next run asks for the pages that the first has not done, and
+// for no other.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	for _, sign := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
@@ -231,7 +233,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// wantOnce makes sure that n pages of a.test were asked for, once each but for so many that were twice.
+// wantOnce makes sure that n pages of a.test were asked for, once each but for so many that were
+// twice.
 func wantOnce(t *testing.T, w *tooltest.World, n, twice int) {
 	t.Helper()
 	pages, more := pagesOf(w, "a.test"), 0
@@ -245,7 +248,8 @@ func wantOnce(t *testing.T, w *tooltest.World, n, twice int) {
 	}
 }
 
-// TestMax bounds the pages of all sites together, exactly, and with -resume the next run goes on where that has ended it.
+// TestMax bounds the pages of all sites together, exactly, and with -resume the next run goes on
+// where that has ended it.
 func TestMax(t *testing.T) {
 	t.Parallel()
 	web := tooltest.New(t, robotstest.Sites{"a.test": robotstest.Pages(40, ""), "b.test": robotstest.Pages(40, "")})
@@ -449,7 +453,8 @@ func TestNarrow(t *testing.T) {
 	wantMatches(t, "the screen", screen, `\n  slow\.test +0 +0 +1m +\ds old\n`, `\n  http://shop\.test/cart\n?  +line 2: Disallow: /cart\n`)
 }
 
-// TestStrangers: nothing that a site or the command line says is obeyed by a terminal, no colours are sent, and no password is shown.
+// TestStrangers: nothing that a site or the command line says is obeyed by a terminal, no colours
+// are sent, and no password is shown.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	const evil = "\x1b]0;owned\a\x1b[2J\u009b31m\u202e\x7f"

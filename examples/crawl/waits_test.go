@@ -60,7 +60,8 @@ and 1 page for 1 host more`},
 	}
 }
 
-// TestHeartbeat: where nothing can be rewritten there is a line for each event, and one now and then while there is none.
+// TestHeartbeat: where nothing can be rewritten there is a line for each event, and one now and
+// then while there is none.
 func TestHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

@@ -131,7 +131,8 @@ func TestNobodyIsKilled(t *testing.T) {
 	}
 }
 
-// TestKilledAtRandom kills workers at any moment: while they start, wait, queue links or say that a page is done.
+// TestKilledAtRandom kills workers at any moment: while they start, wait, queue links or say that a
+// page is done.
 func TestKilledAtRandom(t *testing.T) {
 	needRedis(t)
 	for n := range 5 {

@@ -25,8 +25,8 @@ func clientOf(t *testing.T, address string) *redis.Client {
 	return client
 }
 
-// TestFrontier queues URLs again and again, while they wait, while they are visited and when they are done: each is visited
-// once. It logs what a URL costs.
+// TestFrontier queues URLs again and again, while they wait, while they are visited and when they
+// are done: each is visited once. It logs what a URL costs.
 func TestFrontier(t *testing.T) {
 	t.Parallel()
 	needRedis(t)

@@ -66,8 +66,8 @@ func needRedis(t *testing.T) {
 	}
 }
 
-// left returns the processes that have a text in their environment. What a crawl starts has the address of its Redis there,
-// the Redis itself included. It knows only where there is /proc.
+// left returns the processes that have a text in their environment. What a crawl starts has the
+// address of its Redis there, the Redis itself included. It knows only where there is /proc.
 func left(text string) (found []string) {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, file := range files {
@@ -145,7 +145,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeft interrupts the program, as Ctrl-C does, and kills it: either way all that it has started ends.
+// TestNothingIsLeft interrupts the program, as Ctrl-C does, and kills it: either way all that it
+// has started ends.
 func TestNothingIsLeft(t *testing.T) {
 	needRedis(t)
 	for _, test := range []struct {

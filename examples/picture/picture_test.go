@@ -59,7 +59,8 @@ func TestPicture(t *testing.T) {
 	})
 }
 
-// TestThePictureOfTheREADME holds the picture that is in docs/ to itself, and to what this program draws.
+// TestThePictureOfTheREADME holds the picture that is in docs/ to itself, and to what this program
+// draws.
 func TestThePictureOfTheREADME(t *testing.T) {
 	text, err := os.ReadFile("../../docs/starts.svg")
 	if err != nil {
@@ -87,7 +88,8 @@ func TestThePictureOfTheREADME(t *testing.T) {
 	}
 }
 
-// check holds the numbers of the panels, the first of bare Colly and the second of the plugin, to their marks.
+// check holds the numbers of the panels, the first of bare Colly and the second of the plugin, to
+// their marks.
 func check(t *testing.T, drawn []drawnPanel) {
 	t.Helper()
 	for i, d := range drawn {

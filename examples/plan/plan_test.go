@@ -49,7 +49,8 @@ func someSites() robotstest.Sites {
 	}
 }
 
-// TestPlan plans some sites of which one does not exist, and holds the report to what the sites say.
+// TestPlan plans some sites of which one does not exist, and holds the report to what the sites
+// say.
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	web := tooltest.New(t, someSites())
@@ -89,7 +90,8 @@ func TestPlan(t *testing.T) {
 	wantPolite(t, web)
 }
 
-// wantPolite makes sure that nothing was asked for but robots.txt, once for each scheme, and sitemaps, no sooner than the hosts allow.
+// wantPolite makes sure that nothing was asked for but robots.txt, once for each scheme, and
+// sitemaps, no sooner than the hosts allow.
 func wantPolite(t *testing.T, web *tooltest.World) {
 	t.Helper()
 	robotstest.Verify(t, web.Web, dialect.RFC9309())
@@ -176,7 +178,8 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestManyHosts plans 500 hosts of which half are dead, from a file with lines that are none, in less than ten seconds.
+// TestManyHosts plans 500 hosts of which half are dead, from a file with lines that are none, in
+// less than ten seconds.
 func TestManyHosts(t *testing.T) {
 	t.Parallel()
 	sites := make(robotstest.Sites)
@@ -245,7 +248,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A host whose delay is longer than the looking, and one whose sitemap does not end, are planned as far as they are known.
+// A host whose delay is longer than the looking, and one whose sitemap does not end, are planned as
+// far as they are known.
 func TestUnread(t *testing.T) {
 	t.Parallel()
 	web := tooltest.New(t, robotstest.Sites{
@@ -323,7 +327,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestStrangers: nothing that a site, a file or the command line says is obeyed by a terminal, and no password is shown.
+// TestStrangers: nothing that a site, a file or the command line says is obeyed by a terminal, and
+// no password is shown.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	const evil = "\x1b]0;owned\a\x1b[2J\u009b31m\u202e\x7f"

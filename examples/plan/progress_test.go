@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestProgressElsewhere: where nothing can be rewritten there is a line for each host, and one every ten seconds while none is done.
+// TestProgressElsewhere: where nothing can be rewritten there is a line for each host, and one
+// every ten seconds while none is done.
 func TestProgressElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

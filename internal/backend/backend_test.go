@@ -330,7 +330,8 @@ func TestTheTimeoutMayChangeAtAnyTime(t *testing.T) {
 	}
 }
 
-// The user's client is shared, and never written to; each governor sees its own collector's requests.
+// The user's client is shared, and never written to; each governor sees its own collector's
+// requests.
 func TestCollectorsShareTheUsersClient(t *testing.T) {
 	server := redirecting(t)
 	client := &http.Client{Timeout: 200 * time.Millisecond, Transport: &http.Transport{}}
@@ -526,8 +527,8 @@ func TestProxyURLIsTold(t *testing.T) {
 	}
 }
 
-// net/http lets one timeout run over a whole chain of redirects. A hop that waits for its host's turn must not use it up, and a
-// server that hangs must still be given up in time.
+// net/http lets one timeout run over a whole chain of redirects. A hop that waits for its host's
+// turn must not use it up, and a server that hangs must still be given up in time.
 func TestAWaitingHopDoesNotUseUpTheTimeout(t *testing.T) {
 	server := redirecting(t)
 	const timeout = 500 * time.Millisecond

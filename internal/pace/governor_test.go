@@ -233,8 +233,8 @@ func within(times []time.Duration, from, to time.Duration) (n float64) {
 	return n
 }
 
-// performance.md, "The governor under 429": after the first ten seconds, thirty for half a request a
-// second, 85 % of what the server takes gets through, and hardly anything is refused.
+// performance.md, "The governor under 429": after the first ten seconds, thirty for half a request
+// a second, 85 % of what the server takes gets through, and hardly anything is refused.
 func TestTheRateOfAServerIsFound(t *testing.T) {
 	latencies := []time.Duration{time.Microsecond, 30 * time.Millisecond, 300 * time.Millisecond}
 	for _, rate := range []float64{0.5, 5, 50} {

@@ -229,8 +229,8 @@ func TestSeveralInStart(t *testing.T) {
 	})
 }
 
-// A page that holds the ticket waits in Colly's OnRequestHeaders for another host's LimitRule slot. Its
-// host's other pages must not pile up there too.
+// A page that holds the ticket waits in Colly's OnRequestHeaders for another host's LimitRule slot.
+// Its host's other pages must not pile up there too.
 func TestOnlyOnePageIsLetThroughBeforeItIsSent(t *testing.T) {
 	inBubble(t, time.Second, func(t *testing.T, w *world) {
 		var first, second Ticket
@@ -420,7 +420,8 @@ func TestDelaysOfAnyLengthAreExact(t *testing.T) {
 	}
 }
 
-// real-programs.md, 23 and 24: each dial takes 400 ms, and the server must not see gaps of 200 and 800.
+// real-programs.md, 23 and 24: each dial takes 400 ms, and the server must not see gaps of 200
+// and 800.
 func TestASlowDialDoesNotShortenTheGap(t *testing.T) {
 	inBubble(t, 500*time.Millisecond, func(t *testing.T, w *world) {
 		for i := range 6 {

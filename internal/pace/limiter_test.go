@@ -291,7 +291,8 @@ func TestLimiter(t *testing.T) {
 	})
 }
 
-// real-programs.md, 23 to 25: a dial takes 400 ms, and the delay counts from when the request is sent.
+// real-programs.md, 23 to 25: a dial takes 400 ms, and the delay counts from when the request is
+// sent.
 func TestDelayCountsFromTheWire(t *testing.T) {
 	t.Run("one in flight", func(t *testing.T) {
 		rehearse(t, Rules{}, `

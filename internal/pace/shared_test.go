@@ -174,7 +174,8 @@ func TestALeaseThatIsNearlyOverIsRenewed(t *testing.T) {
 	}
 }
 
-// A lease that may not be sent with any more is not used, and one that was not sent with is given back as such.
+// A lease that may not be sent with any more is not used, and one that was not sent with is given
+// back as such.
 func TestALeaseThatIsNotValid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, sendable := new(desk), time.Second
@@ -294,7 +295,8 @@ func TestALeaseThatComesTooLate(t *testing.T) {
 	})
 }
 
-// Whatever happens, every lease is given back, one ticket of a host asks at a time, and no two requests overlap or come within the delay.
+// Whatever happens, every lease is given back, one ticket of a host asks at a time, and no two
+// requests overlap or come within the delay.
 func TestLeasesAtRandom(t *testing.T) {
 	for seed := range uint64(30) {
 		synctest.Test(t, func(t *testing.T) {

@@ -401,7 +401,8 @@ func TestForbidden(t *testing.T) {
 	}
 }
 
-// TestForbiddenIsNotKept: that one caller may not ask says nothing to the next, and a copy outlives it.
+// TestForbiddenIsNotKept: that one caller may not ask says nothing to the next, and a copy outlives
+// it.
 func TestForbiddenIsNotKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forbidden := func(*http.Request) (*http.Response, error) { return nil, policy.ErrForbidden }

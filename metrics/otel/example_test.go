@@ -15,8 +15,9 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// A whole spider with its metrics. The web of this example is in memory, and its metrics are read by
-// hand; a spider of yours goes without WithTransport, and has an exporter behind a PeriodicReader.
+// A whole spider with its metrics. The web of this example is in memory, and its metrics are read
+// by hand; a spider of yours goes without WithTransport, and has an exporter behind a
+// PeriodicReader.
 func Example() {
 	web := robotstest.New(nil, robotstest.Sites{"shop.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /cart\n",

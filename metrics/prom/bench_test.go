@@ -20,8 +20,8 @@ func (everywhere) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
 }
 
-// BenchmarkGather reads the metrics of a crawl with many hosts: fresh is what it costs to read Stats,
-// the other what a scrape costs that comes too soon for that.
+// BenchmarkGather reads the metrics of a crawl with many hosts: fresh is what it costs to read
+// Stats, the other what a scrape costs that comes too soon for that.
 func BenchmarkGather(b *testing.B) {
 	for _, hosts := range []int{100, 100_000} {
 		c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"), colly.StdlibContext(b.Context()))

@@ -157,8 +157,8 @@ func TestPanelsDoNotOverlap(t *testing.T) {
 	}
 }
 
-// TestQueries asks of each query of the board that there is such a metric, and that it is used as its
-// type wants it.
+// TestQueries asks of each query of the board that there is such a metric, and that it is used as
+// its type wants it.
 func TestQueries(t *testing.T) {
 	used := make(map[string]bool)
 	for _, p := range readBoard(t).Panels {

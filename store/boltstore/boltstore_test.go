@@ -37,7 +37,8 @@ func open(t *testing.T, path string) store.Store {
 	return s
 }
 
-// TestDamagedFile: a file that is no sound bbolt file is set aside and said to be; the next Open starts an empty one.
+// TestDamagedFile: a file that is no sound bbolt file is set aside and said to be; the next Open
+// starts an empty one.
 func TestDamagedFile(t *testing.T) {
 	for name, damage := range map[string]func(raw []byte) []byte{
 		"not ours":           func([]byte) []byte { return []byte("hello, this is a text file, and not a short one either") },
@@ -87,7 +88,8 @@ func fill(b []byte) {
 	}
 }
 
-// TestDamagedRecord: one record that is not as it was written is reported once; the others are untouched.
+// TestDamagedRecord: one record that is not as it was written is reported once; the others are
+// untouched.
 func TestDamagedRecord(t *testing.T) {
 	for _, update := range []bool{false, true} {
 		path := newPath(t)

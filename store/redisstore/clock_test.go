@@ -57,8 +57,8 @@ func (c *clock) open(t *testing.T, options ...redisstore.Option) *redisstore.Sto
 	return open(t, client, options...)
 }
 
-// TestClockGoesBack: whether the host is held, has just been asked, or has asked for patience, nobody
-// waits for the clock to catch up, or starts too early.
+// TestClockGoesBack: whether the host is held, has just been asked, or has asked for patience,
+// nobody waits for the clock to catch up, or starts too early.
 func TestClockGoesBack(t *testing.T) {
 	t.Parallel()
 	for _, back := range []time.Duration{5 * time.Second, 24 * time.Hour} {

@@ -66,8 +66,8 @@ import (
 )
 `
 
-// asDeclarations returns a piece of the guide as declarations: statements become a function with what
-// the text around them speaks of.
+// asDeclarations returns a piece of the guide as declarations: statements become a function with
+// what the text around them speaks of.
 func asDeclarations(t *testing.T, piece string) string {
 	if _, err := parser.ParseFile(token.NewFileSet(), "", "package guide\n"+piece, 0); err == nil {
 		return piece

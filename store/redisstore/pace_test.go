@@ -50,8 +50,9 @@ func mustAcquire(t *testing.T, s *redisstore.Store, delay time.Duration) collyro
 	return l
 }
 
-// takes fails the test unless f takes as long as it should. What went before may have returned late, so
-// it may be a fifth less; the exact bound is the one of the sites that worker processes ask.
+// takes fails the test unless f takes as long as it should. What went before may have returned
+// late, so it may be a fifth less; the exact bound is the one of the sites that worker processes
+// ask.
 func takes(t *testing.T, want time.Duration, f func()) {
 	t.Helper()
 	began := time.Now()
@@ -132,8 +133,8 @@ func TestNoDelay(t *testing.T) {
 	takes(t, delay, func() { mustAcquire(t, b, 0).Release(true, 0, time.Time{}) })
 }
 
-// TestOneFetch: a delay of a millisecond, as that for robots.txt, lets one at a time have the host, and
-// is forgotten.
+// TestOneFetch: a delay of a millisecond, as that for robots.txt, lets one at a time have the host,
+// and is forgotten.
 func TestOneFetch(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
@@ -149,8 +150,8 @@ func TestOneFetch(t *testing.T) {
 	})
 }
 
-// TestReadOnly: a server that takes no writes knows perhaps not what was asked for elsewhere, so it grants
-// nothing, even where nothing has to be written down.
+// TestReadOnly: a server that takes no writes knows perhaps not what was asked for elsewhere, so it
+// grants nothing, even where nothing has to be written down.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	server := newServer(t)
@@ -342,7 +343,8 @@ func TestGivenUp(t *testing.T) {
 	})
 }
 
-// TestManyGivenBackLate: telling a distant Redis what it has missed does not cost the lease that it grants.
+// TestManyGivenBackLate: telling a distant Redis what it has missed does not cost the lease that it
+// grants.
 func TestManyGivenBackLate(t *testing.T) {
 	t.Parallel()
 	server := newServer(t)
@@ -378,8 +380,8 @@ func TestManyGivenBackLate(t *testing.T) {
 	}
 }
 
-// TestRoundTrips: a start with nothing to wait for takes two, or one where no delay is in force, and
-// who waits does not ask all the time.
+// TestRoundTrips: a start with nothing to wait for takes two, or one where no delay is in force,
+// and who waits does not ask all the time.
 func TestRoundTrips(t *testing.T) {
 	t.Parallel()
 	server := newServer(t)
@@ -499,8 +501,8 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestForeignPace: a key of a host's pace with something else in it opens the host to nobody, closes
-// it to nobody, and is kept.
+// TestForeignPace: a key of a host's pace with something else in it opens the host to nobody,
+// closes it to nobody, and is kept.
 func TestForeignPace(t *testing.T) {
 	t.Parallel()
 	server := newServer(t)

@@ -66,8 +66,8 @@ func (c *spider) wants(t *testing.T, pages int) {
 	}
 }
 
-// TestJobsOfOneProcess: jobs that share a Store, with a plugin each, keep one pace, and the end of one is
-// nothing to the others.
+// TestJobsOfOneProcess: jobs that share a Store, with a plugin each, keep one pace, and the end of
+// one is nothing to the others.
 func TestJobsOfOneProcess(t *testing.T) {
 	t.Parallel()
 	s, web := newServer(t), newSite(t)
@@ -129,7 +129,8 @@ func TestManyHostsWithoutADelay(t *testing.T) {
 	}
 }
 
-// TestRetryAfterOutlivesItsProcess: what a host has asked of a process that is gone, the next one keeps.
+// TestRetryAfterOutlivesItsProcess: what a host has asked of a process that is gone, the next one
+// keeps.
 func TestRetryAfterOutlivesItsProcess(t *testing.T) {
 	t.Parallel()
 	s, web := newServer(t), newSite(t)
@@ -163,7 +164,8 @@ func TestRetryAfterOutlivesItsProcess(t *testing.T) {
 	}
 }
 
-// TestPagesOutlastRedis: with the Retry of the guide no page is lost while Redis is away, and none comes twice.
+// TestPagesOutlastRedis: with the Retry of the guide no page is lost while Redis is away, and none
+// comes twice.
 func TestPagesOutlastRedis(t *testing.T) {
 	t.Parallel()
 	s, web := newServer(t), newSite(t)

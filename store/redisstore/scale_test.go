@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestManyHosts: no gap is under the delay, however many hosts four processes share; and as long as the
-// machine keeps up, which with a thousand it may not, the hosts are idle for little longer.
+// TestManyHosts: no gap is under the delay, however many hosts four processes share; and as long as
+// the machine keeps up, which with a thousand it may not, the hosts are idle for little longer.
 func TestManyHosts(t *testing.T) {
 	const processes, delay, window = 4, time.Second, 4 * time.Second
 	for _, hosts := range []int{100, 1000} {

@@ -23,7 +23,8 @@ type server struct {
 	process   *exec.Cmd
 }
 
-// newServer starts a redis-server without persistence, in a folder of its own, that ends with the test.
+// newServer starts a redis-server without persistence, in a folder of its own, that ends with the
+// test.
 func newServer(t testing.TB, args ...string) *server {
 	t.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {

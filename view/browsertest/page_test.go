@@ -200,7 +200,8 @@ func TestKeyboard(t *testing.T) {
 	b.quiet(c.page)
 }
 
-// contrast is the least contrast of any text on the page with what is behind it, and where; WCAG 2, 1.4.3.
+// contrast is the least contrast of any text on the page with what is behind it, and where; WCAG 2,
+// 1.4.3.
 const contrast = `(() => {
 	const parts = c => (c.match(/[\d.]+/g) ?? []).map(Number);
 	const light = ([r, g, b]) => [r, g, b].map(v => (v /= 255) <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4).reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);

@@ -75,8 +75,8 @@ type Result struct {
 	Again           int             // pages that were fetched once more
 }
 
-// newCrawl returns a crawl by processes with these shares, each of which has some places. Where they
-// share a pace, trip is the time of a round trip to what keeps it; 0: they do not.
+// newCrawl returns a crawl by processes with these shares, each of which has some places. Where
+// they share a pace, trip is the time of a round trip to what keeps it; 0: they do not.
 func newCrawl(web Web, shares [][]share, places int, trip time.Duration) *crawl {
 	c := &crawl{web: web, places: places, random: rand.New(rand.NewPCG(web.Seed, 3)), asked: make(map[int]*asked)}
 	if trip > 0 {
@@ -163,7 +163,8 @@ func (c *crawl) due(v *visit) {
 	c.dispatch(v.p)
 }
 
-// start sends v's next request if its pace lets it, from the place that v has taken. It reports whether it did.
+// start sends v's next request if its pace lets it, from the place that v has taken. It reports
+// whether it did.
 func (c *crawl) start(v *visit) bool {
 	p, a := v.p, v.a
 	now := p.start.Add(c.now)

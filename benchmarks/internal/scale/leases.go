@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// leases is what keeps a shared pace, as store/redisstore does with Redis: a host is one
-// holder's at a time, and its next start is one delay after the end of the last answer. Who finds it
-// taken asks again after a delay, since nobody can start before that. It asks for one host at most
-// once at a time.
+// leases is what keeps a shared pace, as store/redisstore does with Redis: a host is one holder's
+// at a time, and its next start is one delay after the end of the last answer. Who finds it taken
+// asks again after a delay, since nobody can start before that. It asks for one host at most once
+// at a time.
 type leases struct {
 	trip time.Duration // there and back
 }
@@ -94,7 +94,8 @@ func (c *crawl) released(v *visit) {
 	}
 }
 
-// busiest returns by what share of the mean the busiest of n shards of a cluster gets more commands than that.
+// busiest returns by what share of the mean the busiest of n shards of a cluster gets more commands
+// than that.
 func (c *crawl) busiest(n int) float64 {
 	shards, all := make([]int, n), 0
 	for host, a := range c.asked {
@@ -114,7 +115,8 @@ func tag(host string) string {
 // slots is how many hash slots a Redis Cluster has.
 const slots = 1 << 14
 
-// slot returns the slot of a hash tag: its CRC-16 with the polynomial 0x1021, as the Redis Cluster specification says.
+// slot returns the slot of a hash tag: its CRC-16 with the polynomial 0x1021, as the Redis Cluster
+// specification says.
 func slot(tag string) int {
 	var crc uint16
 	for _, b := range []byte(tag) {

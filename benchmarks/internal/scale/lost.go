@@ -19,8 +19,8 @@ func (c *crawl) kill(p *process) {
 	}
 }
 
-// restart puts another process in the place of one that was killed: with an empty pace, and with what
-// was read of robots.txt.
+// restart puts another process in the place of one that was killed: with an empty pace, and with
+// what was read of robots.txt.
 func (c *crawl) restart(dead *process) {
 	p := newProcess(c, dead.rest)
 	c.processes[slices.Index(c.processes, dead)] = p

@@ -8,8 +8,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain keeps the garbage collector from taking half of the time, within 8 GB, and makes less of everything for the race
-// detector.
+// TestMain keeps the garbage collector from taking half of the time, within 8 GB, and makes less of
+// everything for the race detector.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if underRace {

@@ -20,9 +20,9 @@ import (
 )
 
 // BenchmarkOneProcess is how many pages a second one process gets: over real connections on the
-// loopback interface, from a hundred hosts without a delay, each page of 30 kB with fifty links that are
-// looked at. The server runs in the same process and has its share of the processors. On a machine that has
-// other work the processor time a page says more than the pages a second.
+// loopback interface, from a hundred hosts without a delay, each page of 30 kB with fifty links
+// that are looked at. The server runs in the same process and has its share of the processors. On a
+// machine that has other work the processor time a page says more than the pages a second.
 func BenchmarkOneProcess(b *testing.B) {
 	for _, with := range []bool{false, true} {
 		name := map[bool]string{false: "Colly", true: "collyrobots"}[with]

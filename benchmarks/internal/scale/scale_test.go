@@ -60,7 +60,8 @@ type cell struct {
 
 var clusters = [...]int{3, 6, 12}
 
-// TestScale prints what many processes are worth in a crawl, and checks what must hold whatever comes of it.
+// TestScale prints what many processes are worth in a crawl, and checks what must hold whatever
+// comes of it.
 func TestScale(t *testing.T) {
 	var cells []*cell
 	for _, n := range []int{*hosts / 10, *hosts} {

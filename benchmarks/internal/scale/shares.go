@@ -16,7 +16,8 @@ func byHost(web Web, n int) [][]share {
 	return made.(func() [][]share)()
 }
 
-// sharded are the results of byHost so far, since most of the time of a simulation would go into making them again.
+// sharded are the results of byHost so far, since most of the time of a simulation would go into
+// making them again.
 var sharded sync.Map
 
 type sharding struct {
@@ -63,8 +64,8 @@ func shardOf(web Web, host, n int) int {
 	return i
 }
 
-// byPage returns what each of n processes fetches where any may get any page, as from one queue for all. Each begins
-// elsewhere.
+// byPage returns what each of n processes fetches where any may get any page, as from one queue for
+// all. Each begins elsewhere.
 func byPage(web Web, n int) [][]share {
 	r := rand.New(rand.NewPCG(web.Seed, 4))
 	shares := make([][]share, n)
@@ -87,7 +88,8 @@ func byPage(web Web, n int) [][]share {
 	return shares
 }
 
-// A balance says how evenly hosts and pages are shared out: the most that one process has, by the mean.
+// A balance says how evenly hosts and pages are shared out: the most that one process has, by the
+// mean.
 type balance struct{ hosts, pages float64 }
 
 func balanceOf(shares [][]share) balance {

@@ -42,8 +42,9 @@ var crawlDelays = []struct {
 
 const corpusFiles = 194
 
-// The number of pages of a host has a power law's tail: n pages or more have n^-tail of the hosts. Huberman and Adamic
-// (Growth dynamics of the World-Wide Web, Nature 401, 1999) found exponents of 0.65 to 0.91 in two search engines' crawls.
+// The number of pages of a host has a power law's tail: n pages or more have n^-tail of the hosts.
+// Huberman and Adamic (Growth dynamics of the World-Wide Web, Nature 401, 1999) found exponents of
+// 0.65 to 0.91 in two search engines' crawls.
 const (
 	tail      = 0.8
 	mostPages = 100_000

@@ -11,7 +11,8 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// corpusDir holds real robots.txt files. They are other people's text, so they stand beside the project, not in it.
+// corpusDir holds real robots.txt files. They are other people's text, so they stand beside the
+// project, not in it.
 const corpusDir = "../../../../shared/corpus"
 
 // TestCrawlDelaysOfTheCorpus counts again what crawlDelays says.

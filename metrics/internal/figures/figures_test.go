@@ -14,8 +14,8 @@ import (
 	"github.com/collyrobots/collyrobots"
 )
 
-// codesOf returns the values of the constants of a file whose type, or the beginning of whose name, is
-// as given.
+// codesOf returns the values of the constants of a file whose type, or the beginning of whose name,
+// is as given.
 func codesOf(t *testing.T, file, typeName, prefix string) []string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), "../../../"+file, nil, 0)

@@ -28,7 +28,7 @@ type exchange struct {
 	handedOn      bool         // the response, or an error: whoever has it ends the exchange
 	octets        atomic.Int64 // of the body, read so far
 
-	mu      sync.Mutex // held while trip is told of Peer, Sent and Answered: never after Ended
+	mu      sync.Mutex // held while trip is told of Peer, Ready, Sent and Answered: never after Ended
 	over    bool
 	refused bool   // by Peer
 	fault   error  // of the body
@@ -62,8 +62,11 @@ func (x *exchange) try(hop string) {
 	x.mu.Lock()
 	x.hop = hop
 	x.mu.Unlock()
-	if x.deadline != nil {
-		x.deadline.Stop() // as long as nothing is written: connected looks
+	if x.deadline != nil { // as long as nothing is written there is none: connected looks
+		if !x.deadline.Stop() {
+			return // too late
+		}
+		x.deadline = nil
 	}
 	if x.tries++; x.tries > 1 {
 		x.again()
@@ -87,14 +90,22 @@ func (x *exchange) again() (ok bool) {
 }
 
 // ready makes sure that the request may be written now, and sets the deadline for what follows. If
-// it may not, the exchange is cancelled.
+// it may not, the exchange is cancelled, or its time is up, which it may be at any moment.
 func (x *exchange) ready() bool {
-	for !x.trip.Ready() {
+	x.mu.Lock()
+	for !x.over && !x.trip.Ready() {
+		x.mu.Unlock()
 		if !x.again() {
 			return false
 		}
+		x.mu.Lock()
+	}
+	if x.over {
+		x.mu.Unlock()
+		return false
 	}
 	by, late := x.trip.Deadline()
+	x.mu.Unlock()
 	switch {
 	case by.IsZero():
 	case x.deadline == nil:

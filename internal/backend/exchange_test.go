@@ -1,0 +1,81 @@
+package backend_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/collyrobots/collyrobots/internal/backend"
+)
+
+// A brief trip notes whether it is told of anything after its end. With a lease that lasts, that is
+// its deadline.
+type brief struct {
+	trip
+	lasts time.Duration
+	late  []string // of which it was told then
+}
+
+func (b *brief) note(what string) {
+	if b.ended.Load() > 0 {
+		b.late = append(b.late, what)
+	}
+}
+
+func (b *brief) Peer(string, net.Addr) error { b.note("Peer"); return nil }
+func (b *brief) Ready() bool                 { b.note("Ready"); return true }
+func (b *brief) Again() error                { b.note("Again"); return nil }
+func (b *brief) Sent()                       { b.note("Sent") }
+func (b *brief) Deadline() (by time.Time, late error) {
+	b.note("Deadline")
+	if b.lasts > 0 {
+		by = time.Now().Add(b.lasts)
+	}
+	return by, context.DeadlineExceeded
+}
+
+// A connection may be there just when the time of the exchange is up: whoever made the request may
+// have another one in its place by then.
+func TestATripIsToldNothingAfterItsEnd(t *testing.T) {
+	for name, limits := range map[string]struct{ timeout, lasts time.Duration }{
+		"timeout": {timeout: time.Millisecond}, "deadline": {lasts: time.Millisecond}, "deadline within the timeout": {time.Hour, time.Millisecond},
+	} {
+		t.Run(name, inBubble(func(t *testing.T) {
+			b := &brief{trip: trip{new(watcher)}, lasts: limits.lasts}
+			here, there := net.Pipe()
+			defer there.Close()
+			rt := roundTripper(func(req *http.Request) (*http.Response, error) {
+				trace := httptrace.ContextClientTrace(req.Context())
+				trace.GetConn("a.test:80")
+				trace.GotConn(httptrace.GotConnInfo{Conn: here})
+				<-req.Context().Done()
+				trace.GetConn("a.test:80")
+				trace.GotConn(httptrace.GotConnInfo{Conn: here})
+				trace.WroteHeaders()
+				return nil, req.Context().Err()
+			})
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://a.test/", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err = backend.Do(rt, req, limits.timeout, b); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("error %v, want %v", err, context.DeadlineExceeded)
+			}
+			if len(b.late) > 0 {
+				t.Errorf("after its end the trip was told of %v", b.late)
+			}
+			if here.SetDeadline(time.Time{}) == nil {
+				t.Error("the connection is still open")
+			}
+		}))
+	}
+}
+
+func inBubble(f func(*testing.T)) func(*testing.T) {
+	return func(t *testing.T) { synctest.Test(t, f) }
+}

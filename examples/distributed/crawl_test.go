@@ -195,6 +195,29 @@ func againOf(r *report) (pages []string) {
 	return pages
 }
 
+// TestTakenPort: a Redis that has taken the port before is not taken for the own one, which it keeps from starting.
+func TestTakenPort(t *testing.T) {
+	t.Parallel()
+	needRedis(t)
+	other, address, err := startRedis(t.Context(), t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(other.end)
+	options, err := redisOptions(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keeper, err := startChild(job{Redis: "redis://:mine@" + options.Addr}, t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(keeper.end)
+	if err := keeper.answers(t.Context()); err == nil {
+		t.Error("another Redis is taken for the own one")
+	}
+}
+
 // TestForeignRedis crawls with a Redis that is there already, and stays as it was.
 func TestForeignRedis(t *testing.T) {
 	t.Parallel()
@@ -205,13 +228,13 @@ func TestForeignRedis(t *testing.T) {
 	}
 	t.Cleanup(keeper.end)
 	var stdout, stderr bytes.Buffer
-	if status := run(t.Context(), []string{"-redis", "redis://" + address + "/3", "-kill=0", "-workers=2"}, &stdout, &stderr); status != 0 {
+	if status := run(t.Context(), []string{"-redis", address + "/3", "-kill=0", "-workers=2"}, &stdout, &stderr); status != 0 {
 		t.Fatal(status, stdout.String(), stderr.String())
 	}
 	if !strings.Contains(stdout.String(), "No worker was killed.") {
 		t.Error(stdout.String())
 	}
-	client := clientOf(t, "redis://"+address+"/3")
+	client := clientOf(t, address+"/3")
 	if keys := client.Keys(t.Context(), "*").Val(); len(keys) > 0 {
 		t.Errorf("it leaves %v", keys)
 	}

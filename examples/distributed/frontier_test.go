@@ -60,14 +60,15 @@ func TestFrontier(t *testing.T) {
 	})); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(server.Shutdown) // before its client is closed
 	addAll()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		left, err := f.left()
+		if left == 0 && err == nil {
+			break
+		}
 		if err != nil || time.Now().After(end) {
 			t.Fatal(left, err)
-		}
-		if left == 0 {
-			break
 		}
 	}
 	addAll()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -63,8 +64,8 @@ var errNoRedis = errors.New(`redis-server is not installed, and the workers need
   macOS:           brew install redis
   elsewhere:       start one, such as by "docker run --rm -p 6379:6379 redis", and add -redis localhost:6379`)
 
-// startRedis starts a Redis on a free port of the loopback interface, and returns when it answers.
-// It keeps what it has in memory.
+// startRedis starts a Redis on a free port of the loopback interface, and returns its address when it
+// answers. It keeps what it has in memory, and has a password: whoever else takes the port does not know it.
 func startRedis(ctx context.Context, say func(format string, args ...any)) (keeper *child, address string, err error) {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		return nil, "", errNoRedis
@@ -73,6 +74,7 @@ func startRedis(ctx context.Context, say func(format string, args ...any)) (keep
 		if address, err = freeAddress(); err != nil {
 			return nil, "", err
 		}
+		address = "redis://:" + rand.Text() + "@" + address
 		if keeper, err = startChild(job{Redis: address}, say); err != nil {
 			return nil, "", err
 		}
@@ -122,13 +124,17 @@ func keepRedis(ctx context.Context, j job) error {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	host, port, err := net.SplitHostPort(j.Redis)
+	options, err := redisOptions(j.Redis)
+	if err != nil {
+		return err
+	}
+	host, port, err := net.SplitHostPort(options.Addr)
 	if err != nil {
 		return err
 	}
 	log := filepath.Join(folder, "log")
 	// Ended by ctx, it is killed: it has nothing to keep.
-	server := exec.CommandContext(ctx, "redis-server", "--bind", host, "--port", port, "--dir", folder, "--logfile", log, "--save", "", "--appendonly", "no")
+	server := exec.CommandContext(ctx, "redis-server", "--bind", host, "--port", port, "--requirepass", options.Password, "--dir", folder, "--logfile", log, "--save", "", "--appendonly", "no")
 	if err := server.Run(); ctx.Err() == nil {
 		said, _ := os.ReadFile(log)
 		said = said[max(0, len(said)-500):]

@@ -223,10 +223,10 @@ func TestASlowServerIsNotAskedSooner(t *testing.T) {
 // slowly answers after a while, and counts how many it answers at once.
 func slowly(d time.Duration, under, most *atomic.Int32) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if n := under.Add(1); n > most.Load() {
-			most.Store(n)
-		}
+		n := under.Add(1)
 		defer under.Add(-1)
+		for before := most.Load(); n > before && !most.CompareAndSwap(before, n); before = most.Load() {
+		}
 		io.WriteString(w, "half")
 		w.(http.Flusher).Flush()
 		select {

@@ -73,6 +73,30 @@ func TestTheWarmHookDoesNotAllocate(t *testing.T) {
 	}
 }
 
+// While nobody listens a request is told of to nobody, and costs no allocation for that; what a
+// listener costs is known.
+func TestAListenerThatHasGoneCostsNothing(t *testing.T) {
+	if underRace {
+		t.Skip("the race detector allocates, too")
+	}
+	c := colly.NewCollector(colly.AllowURLRevisit())
+	c.WithTransport(canned{robotsOf(9)})
+	p, err := WithRobots(c, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	visit := func() { c.Visit("http://example.test/") }
+	before := testing.AllocsPerRun(50, visit)
+	stop := p.Listen(func(Event) {})
+	during := testing.AllocsPerRun(50, visit)
+	stop()
+	after := testing.AllocsPerRun(50, visit)
+	if after > before+1 || during < before+2 {
+		t.Errorf("%v allocations before, %v with a listener, %v after", before, during, after)
+	}
+}
+
 // BenchmarkOnRequest is what the plugin adds to a request in OnRequest.
 func BenchmarkOnRequest(b *testing.B) {
 	for _, rules := range []int{9, 1000} {

@@ -24,11 +24,12 @@ type PrivateNetworkError struct {
 	From    string // the host that led there
 }
 
+// Error returns the URL, its address and the host that led there.
 func (e *PrivateNetworkError) Error() string {
 	return fmt.Sprintf("collyrobots: %s leads to %s at %s, %v", e.From, e.URL, e.Address, errPrivate)
 }
 
-// Unwrap returns an error that is the same for all.
+// Unwrap returns what is the same in all of them: that the address is not public.
 func (e *PrivateNetworkError) Unwrap() error { return errPrivate }
 
 var errPrivate = errors.New("which is no public address: the option AllowPrivateNetworks allows it")

@@ -332,8 +332,8 @@ func HTTPClient(client *http.Client) Option {
 }
 
 // SharedPace keeps the pace of each host together with other processes that use the same Pacer: at
-// least the host's delay lies between the end of one's request and the start of the next one's,
-// whoever's that is, beside what the delay means in this process. Redirect hops, robots.txt,
+// least the host's delay lies between the end of one request and the start of the next, whichever
+// process sends it. What the delay means in this process holds as well. Redirect hops, robots.txt,
 // sitemaps and second attempts ask the Pacer, too. While a delay is in force anywhere, a host has
 // one request in flight, whatever MaxInFlight says; its response must have ended by the Lease's
 // Deadline, else it fails with ErrLeaseEnded. Back-off and Retry-After reach all processes with the
@@ -351,7 +351,7 @@ func SharedPace(p Pacer) Option {
 // refused with a *ShardError that names the process to hand the URL to, redirect hops and dry runs
 // included; OnDenied is told, and Visit and Check return it. Pages of such hosts that sitemaps list
 // are not judged here, but go to Feed.Sink, to the loop over Pages or to the collector as others
-// do, and the latter refuses them. Sitemaps on such hosts are not read. A robots.txt that redirects
+// do; the collector refuses them. Sitemaps on such hosts are not read. A robots.txt that redirects
 // to one is read from there.
 func ShardByHost(n, i int) Option {
 	return option("ShardByHost", func(c *config) { c.shard = shard{n, i} },

@@ -56,8 +56,8 @@ type HostStats struct {
 	NotBefore  time.Time     `json:"not_before,omitzero"` // until when a Retry-After holds everything; zero: it does not
 	NextStart  time.Time     `json:"next_start,omitzero"` // before when no request starts; zero: one may at once
 
-	// Source is what NextStart is because of, or else Delay, and Line the line of robots.txt with
-	// the crawl delay; 0: not known.
+	// Source is what keeps the next request back until NextStart or, if nothing does, where Delay
+	// comes from. Line is the line of robots.txt if that is a crawl delay; 0: not known.
 	Source DelaySource `json:"source,omitempty"`
 	Line   int         `json:"line,omitempty"`
 

@@ -25,7 +25,7 @@ import (
 // once, as a [*CorruptError]; the next call finds no record. So is what is no file at all, such as
 // a link or a pipe; it is not opened. A record of another version of this package stays as it is:
 // Get and Update of its key return a [*VersionError]. The file of an expired record is removed when
-// its key is next asked for, and Dir removes what a process left half-written that was killed.
+// its key is next asked for, and Dir removes what a killed process left half-written.
 //
 // Files are for their owner only (0600, new folders 0700).
 //

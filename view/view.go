@@ -8,15 +8,15 @@
 // The page is read-only, and made of nothing but what this package embeds. It shows every URL of
 // the crawl to whoever can reach it and asks nobody for a password: it belongs on the loopback
 // interface, or behind something that asks. It refuses what another web site makes a browser ask
-// for, and requests for a host name that is neither localhost nor an IP address, which is how a
-// site would get around that (DNS rebinding); a proxy in front of it sets the Host header to
-// "localhost".
+// for, and requests for a host name that is neither localhost, or below that, nor an IP address,
+// which is how a site would get around that (DNS rebinding); a proxy in front of it sets the Host
+// header to "localhost".
 //
 // The handler answers by the last element of the path, so it works below any prefix that ends in a
 // slash, with or without http.StripPrefix:
 //
-//	""            the page; q, sort and n as below
-//	state.json    the same as data, for other pages
+//	""            the page; with the parameters of state.json
+//	state.json    what it shows, as JSON
 //	events        the same as server-sent events, as it changes
 //	robots.json   a robots.txt, and what each dialect makes of a URL under a name
 //
@@ -40,8 +40,8 @@ var assets embed.FS
 // hosts.
 //
 // The crawl never waits for the page. A stream of events ends by itself after a minute, and the
-// browser asks for the next one: so long a call of Shutdown of an http.Server may take while
-// somebody looks.
+// browser asks for the next one: Shutdown of an http.Server may take that long while somebody
+// looks.
 func Handler(p *collyrobots.Plugin) http.Handler {
 	h := &handler{plugin: p, recorder: newRecorder()}
 	p.Listen(h.recorder.hear)

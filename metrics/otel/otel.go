@@ -28,9 +28,9 @@ import (
 // before the crawl. Unregister ends both: nothing is left at the plugin, but a provider goes on
 // exporting the last values of what counts events. A second Unregister does no harm.
 //
-// What Plugin.Stats has is read when the metrics are, but so that this takes a fiftieth of one
-// processor at most: with 100,000 hosts every few seconds. Of a plugin that is closed Stats has the
-// last counts, of one that is nil zeros.
+// Part of it is read from Plugin.Stats when the metrics are collected, but only so often that this
+// takes a fiftieth of one processor at most: with 100,000 hosts, once in a few seconds. Of a plugin
+// that is closed Stats has the last counts, of one that is nil zeros.
 //
 // It is an error if meter is nil, or cannot make an instrument. OpenTelemetry has none for a plugin
 // that is registered twice with one meter: then what is counted is counted twice.

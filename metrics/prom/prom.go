@@ -24,9 +24,9 @@ import (
 // A Collector is a prometheus.Collector of one plugin. All methods may be called from any
 // goroutine. Get one from NewCollector.
 //
-// What Plugin.Stats has is read when the metrics are, but so that this takes a fiftieth of one
-// processor at most: with 100,000 hosts every few seconds. The rest is counted from the plugin's
-// events.
+// Part of it is read from Plugin.Stats when the metrics are gathered, but only so often that this
+// takes a fiftieth of one processor at most: with 100,000 hosts, once in a few seconds. The rest is
+// counted from the plugin's events.
 type Collector struct {
 	sampler    *figures.Sampler
 	sampled    []sampled

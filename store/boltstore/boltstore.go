@@ -64,6 +64,7 @@ func Open(path string) (store.Store, error) {
 // An InUseError says that another process, or another part of this one, has the file open.
 type InUseError struct{ Path string }
 
+// Error returns which file it is.
 func (e *InUseError) Error() string {
 	return "boltstore: " + e.Path + " is in use: another process, or this one, has it open"
 }
@@ -72,6 +73,7 @@ func (e *InUseError) Error() string {
 // place, while it was open. What was in it can still be read until Close.
 type GoneError struct{ Path string }
 
+// Error returns which file it was.
 func (e *GoneError) Error() string {
 	return "boltstore: " + e.Path + " was removed or replaced while it was open: nothing more is kept"
 }

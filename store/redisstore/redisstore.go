@@ -115,7 +115,7 @@ func Patience(d time.Duration) Option {
 }
 
 // Logger sets the logger for what no call returns: a clock that went back, data that was lost, and
-// a key with something else in it. Default: slog's.
+// a key with something else in it. Default: slog.Default().
 func Logger(l *slog.Logger) Option {
 	return func(s *Store) error {
 		if l == nil {

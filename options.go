@@ -221,9 +221,10 @@ func DelayFromEnd() Option {
 
 // MaxInFlight sets how many requests of one host may be on the wire at once, each from its start
 // until the body of its response is read; under a collector with callbacks in OnResponseHeaders,
-// until those are called, since they may visit the host. Without it, one while a delay is in force,
-// else as many as Colly sends. That one counts for a minute, or ten delays if that is longer, since
-// its body may never end. Under MaxInFlight it counts to the end: keep a request timeout.
+// until those are called, since they may visit the host. Without it, one while a Crawl-delay or
+// MinDelay is in force, else as many as Colly sends. That one counts for a minute, or ten delays if
+// that is longer, since its body may never end. Under MaxInFlight each counts to its end: keep a
+// request timeout.
 func MaxInFlight(n int) Option {
 	return hostOption("MaxInFlight", func(s *hostSettings) { s.pace.MaxInFlight = n },
 		faultIf(n < 1, "MaxInFlight", "%d is less than one", n))

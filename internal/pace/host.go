@@ -13,7 +13,7 @@ import (
 type Rules struct {
 	MinDelay    time.Duration // least delay
 	MaxDelay    time.Duration // a longer crawl delay counts as this; 0: every delay is kept
-	MaxInFlight int           // most requests at once; 0: one while a delay is in force, else no limit
+	MaxInFlight int           // most requests at once; 0: one while a crawl delay or MinDelay is in force, else no limit
 	FromEnd     bool          // the delay counts from the end of a response; one request at once
 	Free        bool          // a dry run: everything may start at once, and is counted
 

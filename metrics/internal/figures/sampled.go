@@ -11,7 +11,7 @@ import (
 var sampled = []*Figure{
 	{
 		Name: "collyrobots.gap_over_delay", Unit: "1", Kind: Gauge,
-		Help: "Shortest time between two requests to one host over the delay that was in force then, of all hosts: never less than 1 unless MaxInFlight allows it",
+		Help: "Shortest time between two requests to one host over the delay that was in force then, of all hosts: never less than 1 unless several requests may be on the wire at once",
 		Read: func(s *Sample, _ string) (float64, bool) { return s.GapOverDelay, s.GapOverDelay > 0 },
 	},
 	{

@@ -163,12 +163,18 @@ func TestDelay(t *testing.T) {
 	if status != 0 {
 		t.Error("status", status)
 	}
-	wantMatches(t, "the report", out, `\n  shop\.test +3 +1 +- +300ms +\d+ms`, `\n  slow\.test +0 +1 `,
+	wantMatches(t, "the report", out, `\n  shop\.test +3 +1 +- +300ms +([3-9]\d\dms|[\d.]+s)`, `\n  slow\.test +0 +1 `,
 		`\n  http://slow\.test/ +it asks for 1m0s between two requests, more than -max-delay\n`,
 		`\nFailed \(1\):\n  http://shop\.test/gone  404 Not Found\n$`)
 	robotstest.Verify(t, web.Web, dialect.RFC9309())
-	if gap := web.Log("shop.test").MinGap(); gap < 240*time.Millisecond {
-		t.Errorf("a gap of %v", gap)
+	// A busy machine may bring one request late, through the proxy: all delays together are looked at.
+	log := web.Log("shop.test")
+	last := len(log) - 1
+	if last < 1 {
+		t.Fatal("no requests")
+	}
+	if took := log[last].Time.Sub(log[0].Time); took < time.Duration(last)*240*time.Millisecond {
+		t.Errorf("%d requests in %v", len(log), took)
 	}
 }
 

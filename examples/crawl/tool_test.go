@@ -15,7 +15,9 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -183,13 +185,21 @@ func TestCache(t *testing.T) {
 	t.Parallel()
 	web := tooltest.New(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x\n", "/": robotstest.Page("/x")}})
 	cache := filepath.Join(t.TempDir(), "made", "here")
-	for run, want := range []string{`\n  a\.test +1 .* +0s old\n`, `\n  a\.test +1 .* +[1-9]s old\n`} {
+	age := -1
+	for run := range 2 {
 		time.Sleep(time.Duration(run) * 1100 * time.Millisecond)
 		status, out, _ := web.Run(t, "", "-cache", cache, "http://a.test/")
 		if status != 0 {
 			t.Errorf("run %d: status %d", run, status)
 		}
-		wantMatches(t, "the report", out, want, `line 2: Disallow: /x`, `^  host .* robots\.txt\n`)
+		wantMatches(t, "the report", out, `line 2: Disallow: /x`, `^  host .* robots\.txt\n`)
+		before := age
+		if found := regexp.MustCompile(`\n  a\.test +1 .* +(\d+)s old\n`).FindStringSubmatch(out); found != nil {
+			age, _ = strconv.Atoi(found[1])
+		}
+		if age <= before {
+			t.Errorf("run %d: robots.txt is not older than %d s:\n%s", run, before, out)
+		}
 	}
 	files := 0
 	for _, r := range web.Log("a.test") {
@@ -212,13 +222,12 @@ func TestResume(t *testing.T) {
 	for _, sign := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		t.Run(sign.String(), func(t *testing.T) {
 			t.Parallel()
-			web := tooltest.New(t, robotstest.Sites{"a.test": listed("a.test", 30)})
-			args := []string{"-cache", t.TempDir(), "-resume", "-delay=40ms", "http://a.test/"}
+			site, running, once := listed("a.test", 30), make(chan *os.Process, 1), new(sync.Once)
+			site["/15"] = func(http.ResponseWriter, *http.Request) { once.Do(func() { (<-running).Signal(sign) }) } // half-way
+			web := tooltest.New(t, robotstest.Sites{"a.test": site})
+			args := []string{"-cache", t.TempDir(), "-resume", "-delay=40ms", "-parallelism=2", "http://a.test/"}
 			first := start(t, web.Command(t, args...))
-			for range 10 {
-				first.waitFor(`  200 `)
-			}
-			first.cmd.Process.Signal(sign)
+			running <- first.cmd.Process
 			status, out := first.end()
 			if status != 1 {
 				t.Errorf("status %d\n%s", status, strings.Join(first.said, "\n"))
@@ -352,9 +361,11 @@ func TestPage(t *testing.T) {
 	if status, _ := crawl.end(); status != 1 || time.Since(began) > 5*time.Second {
 		t.Errorf("status %d after %v", status, time.Since(began))
 	}
-	if answer, err := client.Get(at); err == nil {
-		answer.Body.Close()
-		t.Error("the page is still there")
+	if answer, err := client.Get(at); err == nil { // by somebody else who has got the port, or by the page
+		text, _ := io.ReadAll(answer.Body)
+		if answer.Body.Close(); strings.Contains(string(text), "slow.test") {
+			t.Error("the page is still there")
+		}
 	}
 }
 
@@ -397,10 +408,10 @@ func TestWaiting(t *testing.T) {
 	t.Parallel()
 	web := tooltest.New(t, someSites())
 	crawl := start(t, web.Command(t, "http://slow.test/", "http://slow.test/2", "http://slow.test/3"))
-	crawl.waitFor(`^ +5\.\ds  3 pages wait for slow\.test, next in 5[3-7]s, about 2m5[3-7]s left: Crawl-delay: 60, line 3$`)
+	crawl.waitFor(`^ +\d+\.\ds  3 pages wait for slow\.test, next in [45]\ds, about 2m[45]\ds left: Crawl-delay: 60, line 3$`)
 	crawl.cmd.Process.Signal(syscall.SIGTERM)
 	status, out := crawl.end()
-	if status != 1 || len(crawl.said) != 1 {
+	if status != 1 || slices.ContainsFunc(crawl.said, func(line string) bool { return !strings.Contains(line, "wait") }) {
 		t.Errorf("status %d\n%s", status, strings.Join(crawl.said, "\n"))
 	}
 	wantMatches(t, "the report", out, `\nInterrupted: there was more`)

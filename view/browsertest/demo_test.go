@@ -2,6 +2,7 @@ package browsertest
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -149,4 +150,20 @@ func (c *crawl) startAll() {
 // startSlow visits the pages of the slowest site, whose start page would take a while to be read.
 func (c *crawl) startSlow() {
 	c.start(locs("http://slow.example", 12, "http://slow.example/cgi-bin/count")...)
+}
+
+// served is the page as it comes from the server, before any script.
+func (c *crawl) served(t *testing.T) string {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Get(c.page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

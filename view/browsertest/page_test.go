@@ -16,8 +16,8 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// soon is how long after the fact the page shows it, at most.
-const soon = 2 * time.Second
+// soon is how long after the fact the page shows it, at most: on a busy machine messages are five seconds apart.
+const soon = 10 * time.Second
 
 // fact waits until something holds for the crawl, and then until the page shows it.
 func (b *tab) fact(what string, holds func() bool, shown string) {
@@ -67,10 +67,8 @@ func TestThePageShowsTheCrawl(t *testing.T) {
 	b.within(soon, has(`document.querySelector("#denial-list").innerText`, "http://shop.example/cart"))
 	b.fact("an unreadable robots.txt", func() bool { return stats("broken.example").Denied > 0 }, has(`document.querySelector("#denial-list").innerText`, "cannot be read"))
 	b.within(10*time.Second, has(`document.querySelector("#sitemap-list").innerText`, "http://shop.example/sitemap.xml"))
-	if dots := eval[int](b, `document.querySelectorAll("#rows .dots.page[d^=M]").length`); dots < 4 {
-		t.Errorf("%d strips have dots", dots)
-	}
-	b.within(soon, `document.querySelector("#gap").textContent.startsWith("1.0")`)
+	b.within(soon, `document.querySelectorAll("#rows .dots.page[d^=M]").length >= 4`)
+	b.within(soon, `/^[1-9]\d*\.\d/.test(document.querySelector("#gap").textContent)`)
 	b.quiet(c.page)
 }
 
@@ -135,7 +133,11 @@ func TestWithoutScripts(t *testing.T) {
 	b := open(t)
 	c.startSlow()
 	c.start("http://shop.example/")
-	time.Sleep(5 * time.Second) // the sitemap is the third request to its host
+	for end := time.Now().Add(20 * time.Second); !strings.Contains(c.served(t), "http://shop.example/sitemap.xml"); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the sitemap is not on the page")
+		}
+	}
 	b.run(emulation.SetScriptExecutionDisabled(true), chromedp.EmulateViewport(1000, 800), chromedp.Navigate(c.page))
 	var text string
 	b.run(chromedp.Text("body", &text))

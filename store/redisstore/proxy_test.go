@@ -16,6 +16,7 @@ type proxy struct {
 	listen net.Listener
 	cuts   atomic.Int32
 	left   atomic.Int32 // how many replies pass, the cut one included; 0 or less: all
+	last   atomic.Bool  // with the next cut the server is down
 	slow   atomic.Int64 // nanoseconds that each reply takes longer
 	mu     sync.Mutex
 	to     string
@@ -125,6 +126,9 @@ func (p *proxy) replies(client io.Writer, server io.Reader) {
 		time.Sleep(time.Duration(p.slow.Load()))
 		if p.left.Load() > 0 && p.left.Add(-1) == 0 {
 			p.cuts.Add(1)
+			if p.last.Swap(false) {
+				p.setDown(true)
+			}
 			return
 		}
 		if _, err := client.Write(buffer[:n]); err != nil {

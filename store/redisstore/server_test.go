@@ -1,13 +1,13 @@
 package redisstore_test
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"fmt"
-	"io"
+	mathrand "math/rand/v2"
 	"net"
 	"os/exec"
-	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,6 +21,7 @@ type server struct {
 	dir, addr string
 	args      []string
 	process   *exec.Cmd
+	ended     chan struct{} // closed when the process has
 }
 
 // newServer starts a redis-server without persistence, in a folder of its own, that ends with the
@@ -36,51 +37,74 @@ func newServer(t testing.TB, args ...string) *server {
 	return s
 }
 
+// lastPort is where freeAddr has got to.
+var lastPort atomic.Uint32
+
+func init() { lastPort.Store(mathrand.Uint32N(ports)) }
+
+// The ports of servers are not among those that a system gives to who asks for any: nobody else gets one that is
+// free for now, while its server is stopped too. A cluster needs the port that is ten thousand higher.
+const firstPort, ports = 10_000, 12_000
+
+// freeAddr returns an address where nobody listens, each time another one.
 func freeAddr(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range ports {
+		addr := fmt.Sprint("127.0.0.1:", firstPort+lastPort.Add(1)%ports)
+		if l, err := net.Listen("tcp", addr); err == nil {
+			l.Close()
+			return addr
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
 
-// start returns when the server answers.
+// start returns when the server is ready.
 func (s *server) start(t testing.TB) {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(s.addr)
 	args := append([]string{"--bind", "127.0.0.1", "--port", port, "--dir", s.dir, "--save", "", "--enable-debug-command", "yes"}, s.args...)
-	s.process = exec.Command("redis-server", args...)
+	says := &saying{ready: make(chan struct{})}
+	s.process, s.ended = exec.Command("redis-server", args...), make(chan struct{})
+	s.process.Stdout = says
 	if err := s.process.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for range 500 {
-		if answers(s.addr) {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
+	go func() {
+		defer close(s.ended)
+		_ = s.process.Wait()
+	}()
+	select {
+	case <-says.ready:
+	case <-s.ended:
+		t.Fatalf("redis-server has ended:\n%s", says.text)
+	case <-time.After(30 * time.Second):
+		t.Fatal("redis-server does not start")
 	}
-	t.Fatal("redis-server does not answer")
 }
 
-// answers reports whether a server answers a PING, with an error perhaps.
-func answers(addr string) bool {
-	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		return false
+// A saying is what a server writes to its log.
+type saying struct {
+	text  []byte
+	ready chan struct{} // closed when it takes connections; whoever answers before that is another server
+}
+
+func (s *saying) Write(b []byte) (int, error) {
+	const ready = "Ready to accept connections"
+	before := bytes.Contains(s.text, []byte(ready))
+	s.text = append(s.text, b...)
+	if !before && bytes.Contains(s.text, []byte(ready)) {
+		close(s.ready)
 	}
-	defer conn.Close()
-	_, _ = io.WriteString(conn, "PING\r\n")
-	reply, err := bufio.NewReader(conn).ReadString('\n')
-	return err == nil && !strings.Contains(reply, "LOADING")
+	return len(b), nil
 }
 
 // stop kills the server, which keeps nothing.
 func (s *server) stop() {
-	if s.process != nil {
+	if s.process != nil && s.process.Process != nil {
 		_ = s.process.Process.Kill()
-		_ = s.process.Wait()
+		<-s.ended
 		s.process = nil
 	}
 }
@@ -105,10 +129,20 @@ func (s *server) do(t testing.TB, args ...any) any {
 	return got
 }
 
+// newStore is redisstore.New, again where a busy machine has taken longer than Patience.
+func newStore(ctx context.Context, client redis.UniversalClient, options ...redisstore.Option) (s *redisstore.Store, err error) {
+	for range 20 {
+		if s, err = redisstore.New(ctx, client, options...); err == nil {
+			break
+		}
+	}
+	return s, err
+}
+
 // open returns a Store that ends with the test.
 func open(t testing.TB, client redis.UniversalClient, options ...redisstore.Option) *redisstore.Store {
 	t.Helper()
-	s, err := redisstore.New(context.Background(), client, options...)
+	s, err := newStore(context.Background(), client, options...)
 	if err != nil {
 		t.Fatal(err)
 	}

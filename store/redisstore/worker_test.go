@@ -53,7 +53,7 @@ func work(config string) int {
 	}()
 	client := redis.NewClient(&redis.Options{Addr: j.Redis, ReadTimeout: 500 * time.Millisecond, DialTimeout: 500 * time.Millisecond})
 	defer client.Close()
-	s, err := redisstore.New(ctx, client, redisstore.Lease(j.Lease), redisstore.Patience(j.Patience))
+	s, err := newStore(ctx, client, redisstore.Lease(j.Lease), redisstore.Patience(j.Patience))
 	if err != nil {
 		fmt.Println("error", err)
 		return 1
@@ -129,6 +129,7 @@ type worker struct {
 	process *exec.Cmd
 	stdin   io.Closer
 	lines   chan string
+	last    []string // of lines, when it has ended
 	ended   bool
 }
 
@@ -185,7 +186,8 @@ func (w *worker) end() {
 	force := time.AfterFunc(5*time.Second, func() { _ = w.process.Process.Kill() })
 	defer force.Stop()
 	w.signal(syscall.SIGCONT)
-	for range w.lines {
+	for line := range w.lines {
+		w.last = append(w.last, line)
 	}
 	_ = w.process.Wait()
 }
@@ -198,19 +200,24 @@ func (w *worker) kill() {
 	w.end()
 }
 
-// said returns what the worker has said so far.
-func (w *worker) said() (lines []string) {
-	for {
+// said returns what the worker has said so far of one thing: "away" or "unfenced".
+func (w *worker) said(of string) (lines []string) {
+	for more := true; more && !w.ended; {
 		select {
 		case line, ok := <-w.lines:
-			if !ok {
-				return lines
+			if more = ok; ok {
+				w.last = append(w.last, line)
 			}
-			lines = append(lines, line)
 		default:
-			return lines
+			more = false
 		}
 	}
+	for _, line := range w.last {
+		if strings.HasPrefix(line, of) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // A site is what the workers ask: it notes when each host was asked, and by whom.
@@ -219,6 +226,8 @@ type site struct {
 	mu   sync.Mutex
 	log  map[string][]visit
 	busy bool // the next answer has a Retry-After
+
+	together sync.WaitGroup // who asks for /together waits for it, and is counted off it
 
 	robots, after string // robots.txt, and the seconds of a Retry-After; not changed after the first request
 }
@@ -255,6 +264,17 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 		case <-time.After(300 * time.Millisecond):
 		case <-r.Context().Done():
 		}
+	case "/together":
+		s.together.Done()
+		all := make(chan bool)
+		go func() {
+			defer close(all)
+			s.together.Wait()
+		}()
+		select {
+		case <-all:
+		case <-r.Context().Done():
+		}
 	case "/hang":
 		<-r.Context().Done()
 	}
@@ -279,21 +299,24 @@ func (s *site) await(t *testing.T, n int) {
 }
 
 // since counts the visits after a time, by worker.
-func (s *site) since(at time.Time) map[string]int {
+func (s *site) since(at time.Time) map[string]int { return s.between(at, time.Now()) }
+
+func (s *site) between(at, end time.Time) map[string]int {
 	count := make(map[string]int)
 	for _, v := range s.visits("host0") {
-		if v.at.After(at) {
+		if v.at.After(at) && v.at.Before(end) {
 			count[v.worker]++
 		}
 	}
 	return count
 }
 
-// setBusy makes the next answer a complaint.
-func (s *site) setBusy() {
+// setBusy makes the next answer a complaint, and returns how many visits to host0 there were before it.
+func (s *site) setBusy() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.busy = true
+	return len(s.log["host0"])
 }
 
 // short counts the gaps under delay.

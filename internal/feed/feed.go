@@ -9,8 +9,8 @@
 // goroutine of its caller: there it reads the sitemaps one after the other, calls Keep,
 // [Crawl.Allowed] and [Crawl.Visit], and waits for slots. [Crawl.Get] alone is called from
 // goroutines of the walk, several at once, so that a slow file holds up no other; all of them end
-// before Run returns. Walks of several callers run at the same time, each of another host. The done
-// of a page may be called from any goroutine.
+// before Run returns. Walks of several callers run at the same time, each of another host and other
+// files. The done of a page may be called from any goroutine.
 //
 // A program that pulls uses [Feed.Pages], which is the same walk with the pages going to a loop.
 //
@@ -130,7 +130,7 @@ type Feed struct {
 	waiting atomic.Int64 // len(pending), to be read without mu
 	mu      sync.Mutex
 	pending []assignment
-	walked  map[string]bool // hosts of which a walk runs
+	walked  map[string]bool // hosts and files of which a walk runs
 	walks   int             // that run
 	nested  bool            // one of them is of a crawl without slots
 }
@@ -140,6 +140,7 @@ type assignment struct {
 	site     dialect.Authority
 	sitemaps []string
 	jobs     []job
+	walks    []string // what no other walk may be of: a host, and the files that are named
 }
 
 const (
@@ -183,6 +184,12 @@ func (f *Feed) Offer(site dialect.Authority, sitemaps []string) {
 
 // assign makes an assignment pending.
 func (f *Feed) assign(a assignment) {
+	a.walks = []string{a.site.Host}
+	for _, loc := range a.sitemaps {
+		if u, err := url.Parse(resolve(a.site, loc)); err == nil {
+			a.walks = append(a.walks, keyOf(u))
+		}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.pending = append(f.pending, a)
@@ -213,7 +220,7 @@ func (f *Feed) Pending() bool { return f.waiting.Load() != 0 }
 // Run walks the sites that are pending, and those that are offered meanwhile, on the caller's
 // goroutine. It returns when none are left for it: if ctx is done or MaxURLs is reached, if as many
 // walks as may run do so, if crawl has no slots and another walk of such a crawl is running, or if
-// all that is pending is of hosts that are walked; what is then pending is theirs.
+// all that is pending is of hosts or files that are walked; what is then pending is theirs.
 func (f *Feed) Run(ctx context.Context, crawl Crawl) {
 	if !f.Pending() {
 		return
@@ -242,7 +249,9 @@ func (f *Feed) walk(w *walk, a assignment) {
 	defer func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		delete(f.walked, a.site.Host)
+		for _, name := range a.walks {
+			delete(f.walked, name)
+		}
 	}()
 	w.run(f.files(a))
 }
@@ -264,9 +273,9 @@ func (f *Feed) enter(nested bool) bool {
 }
 
 // take returns what a walk is to read next. If there is nothing, the walk has left: nobody can have
-// relied on it after that. A host has one walk at a time, for the sites that it is under http and
-// https tend to name the same files, and only within a walk those files are read first that say
-// which pages of the others are done.
+// relied on it after that. Sites that name the same files, as a host under http and https or with
+// and without "www." do, are walked one after the other, for only within a walk those files are read
+// first that say which pages of the others are done.
 func (f *Feed) take(ctx context.Context, nested bool) (a assignment, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -274,7 +283,7 @@ func (f *Feed) take(ctx context.Context, nested bool) (a assignment, ok bool) {
 		f.pending = nil
 		f.waiting.Store(0)
 	}
-	i := slices.IndexFunc(f.pending, func(a assignment) bool { return !f.walked[a.site.Host] })
+	i := slices.IndexFunc(f.pending, f.isFree)
 	if i < 0 || ctx.Err() != nil {
 		f.leaveLocked(nested)
 		return assignment{}, false
@@ -283,8 +292,15 @@ func (f *Feed) take(ctx context.Context, nested bool) (a assignment, ok bool) {
 	copy(f.pending[1:], f.pending[:i])
 	f.pending = f.pending[1:]
 	f.waiting.Store(int64(len(f.pending)))
-	f.walked[a.site.Host] = true
+	for _, name := range a.walks {
+		f.walked[name] = true
+	}
 	return a, true
+}
+
+// isFree reports whether no walk is of what an assignment is of. f.mu is held.
+func (f *Feed) isFree(a assignment) bool {
+	return !slices.ContainsFunc(a.walks, func(name string) bool { return f.walked[name] })
 }
 
 func (f *Feed) leave(nested bool) {

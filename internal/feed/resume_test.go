@@ -49,8 +49,8 @@ type trial struct {
 	lives   int           // so far
 
 	files map[string]any
-	roots map[string][]string // sitemaps by site
-	pages map[string]string   // what is to become of each page: "", "slow", "denied", "old", "dropped", "failing", "refused", "later"
+	sites []Site            // in the order in which the crawl comes to them
+	pages map[string]string // what is to become of each page: "", "slow", "denied", "old", "dropped", "failing", "refused", "later"
 }
 
 // newTrial returns a trial of some sites.
@@ -58,10 +58,11 @@ func newTrial(r *rand.Rand) *trial {
 	t := &trial{
 		async: r.IntN(3) > 0, kill: r.IntN(2) > 0, pull: r.IntN(6) == 0,
 		after: time.Duration(r.Int64N(int64(3 * time.Second))),
-		files: make(map[string]any), roots: make(map[string][]string), pages: make(map[string]string),
+		files: make(map[string]any), pages: make(map[string]string),
 		options: Options{
 			Window: []int{1, 2, 3, 8, 64}[r.IntN(5)], Resume: true, Since: time.Date(1998, 1, 1, 0, 0, 0, 0, time.UTC),
-			Keep: func(e sitemap.Entry) bool { return !strings.Contains(e.Loc, "dropped") },
+			Keep:  func(e sitemap.Entry) bool { return !strings.Contains(e.Loc, "dropped") },
+			Scope: []Scope{SameHost, WithWWW}[r.IntN(2)],
 		},
 	}
 	if r.IntN(4) == 0 {
@@ -73,13 +74,17 @@ func newTrial(r *rand.Rand) *trial {
 	return t
 }
 
+// addSite adds a host, with "www." too if these are one, whose robots.txt files name the same sitemaps.
 func (t *trial) addSite(r *rand.Rand, host string) {
-	site := "http://" + host
+	site, hosts := "http://"+host, []string{host}
+	if t.options.Scope == WithWWW && r.IntN(2) == 0 {
+		hosts = append(hosts, "www."+host)
+	}
 	kinds := []string{"", "", "", "", "slow", "denied", "old", "dropped", "failing", "refused", "later"}
 	var all []string
 	for i := range 1 + r.IntN(120) {
 		kind := kinds[r.IntN(len(kinds))]
-		loc := fmt.Sprint([]string{"http://", "https://"}[r.IntN(2)], host, "/", kind, i)
+		loc := fmt.Sprint([]string{"http://", "https://"}[r.IntN(2)], hosts[r.IntN(len(hosts))], "/", kind, i)
 		t.pages[loc] = kind
 		date := []string{"", fmt.Sprintf("1999-01-%02d ", 1+r.IntN(9))}[r.IntN(2)]
 		if kind == "old" {
@@ -106,12 +111,15 @@ func (t *trial) addSite(r *rand.Rand, host string) {
 	rest := site + "/rest.xml"
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	t.files[rest] = urlset(all...)
-	t.roots[site] = []string{site + "/index.xml", rest}
+	roots := []string{site + "/index.xml", rest}
 	if r.IntN(2) == 0 {
-		slices.Reverse(t.roots[site])
+		slices.Reverse(roots)
 	}
-	if r.IntN(3) == 0 {
-		t.roots["https://"+host] = t.roots[site] // the same robots.txt
+	for _, host := range hosts {
+		t.sites = append(t.sites, Site{authority("http://" + host), roots})
+		if r.IntN(3) == 0 {
+			t.sites = append(t.sites, Site{authority("https://" + host), roots}) // the same robots.txt
+		}
 	}
 }
 
@@ -133,6 +141,7 @@ func (t *trial) live(ctx context.Context, records store.Store, r *rand.Rand) *li
 	}
 	first := t.lives == 0
 	t.lives++
+	r.Shuffle(len(t.sites), func(i, j int) { t.sites[i], t.sites[j] = t.sites[j], t.sites[i] })
 	l.allow = func(u *url.URL) (bool, Result) {
 		if first && strings.Contains(u.Path, "later") { // its robots.txt cannot be had yet
 			return false, Failed
@@ -187,22 +196,15 @@ func sleep(ctx context.Context, d time.Duration) error {
 // run crawls all sites.
 func (l *life) run(ctx context.Context, t *trial) {
 	if t.pull {
-		sites := func(yield func(Site) bool) {
-			for site, maps := range t.roots {
-				if !yield(Site{authority(site), maps}) {
-					return
-				}
-			}
-		}
-		for p, err := range l.feed.Pages(ctx, l, sites) {
+		for p, err := range l.feed.Pages(ctx, l, slices.Values(t.sites)) {
 			if err == nil {
 				p.Done(l.pulled(p.Entry))
 			}
 		}
 		return
 	}
-	for site, maps := range t.roots {
-		l.feed.Offer(authority(site), maps)
+	for _, s := range t.sites {
+		l.feed.Offer(s.Authority, s.Sitemaps)
 	}
 	var runs sync.WaitGroup
 	for range 2 {
@@ -337,11 +339,17 @@ func TestAPageThatWaitsIsNotDoneElsewhere(t *testing.T) {
 	})
 }
 
-// The sites of a host under http and https name the same files: also then those come first that
-// were done, though the walk of one site waits for a file.
-func TestFilesOfTwoSitesOfAHostAreReadInOrder(t *testing.T) {
+// The sites of a host under http and https, or with and without "www.", name the same files: also
+// then those come first that were done, though the walk of one site waits for a file.
+func TestFilesOfTwoSitesAreReadInOrder(t *testing.T) {
+	for _, other := range []string{"https://a.test", "http://www.a.test"} {
+		t.Run(other, func(t *testing.T) { testFilesOfTwoSites(t, "http://a.test", other) })
+	}
+}
+
+func testFilesOfTwoSites(t *testing.T, sites ...string) {
 	synctest.Test(t, func(t *testing.T) {
-		x := &trial{async: true, options: Options{Resume: true}, files: map[string]any{
+		x := &trial{async: true, options: Options{Resume: true, Scope: WithWWW}, files: map[string]any{
 			"http://a.test/index.xml": index("http://a.test/1.xml"),
 			"http://a.test/1.xml":     urlset("http://a.test/page"),
 		}}
@@ -357,7 +365,7 @@ func TestFilesOfTwoSitesOfAHostAreReadInOrder(t *testing.T) {
 			return nil
 		}
 		var runs sync.WaitGroup
-		for _, site := range []string{"http://a.test", "https://a.test"} {
+		for _, site := range sites {
 			second.feed.Offer(authority(site), names)
 			runs.Go(func() { second.feed.Run(t.Context(), second) })
 		}
@@ -392,5 +400,5 @@ func (x *trial) compare(t *testing.T, seed int, first, second *life) (repeated, 
 }
 
 func (x *trial) String() string {
-	return fmt.Sprintf("async %v, kill %v, pull %v, after %v, window %d, newest first %v", x.async, x.kill, x.pull, x.after, x.options.Window, x.options.NewestFirst)
+	return fmt.Sprintf("async %v, kill %v, pull %v, after %v, window %d, newest first %v, %v of %v", x.async, x.kill, x.pull, x.after, x.options.Window, x.options.NewestFirst, x.options.Scope, x.sites)
 }

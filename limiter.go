@@ -255,13 +255,13 @@ func (l *limiter) exchange(x *exchange, s *backend.Seam, req *http.Request, time
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	x.limiter, x.ctx, x.host, x.through = l, req.Context(), l.hosts.At(time.Now(), a.Host), l.transport(s)
+	x.limiter, x.host, x.through = l, l.hosts.At(time.Now(), a.Host), l.transport(s)
 	x.trace.events, x.trace.url, x.trace.what = &l.report.events, req.URL, from.what
 	if x.guard, err = l.ask(from, a.Host, req.URL); err != nil {
 		x.ticket.End()
 		return nil, time.Time{}, err
 	}
-	if err := policy.Wait(x.ctx, x.start); err != nil {
+	if err := policy.Wait(req.Context(), x.start); err != nil {
 		return nil, time.Time{}, err
 	}
 	if allowed != nil {
@@ -301,7 +301,6 @@ type exchange struct {
 	limiter *limiter
 	host    *pace.Host
 	ticket  pace.Ticket
-	ctx     context.Context
 	guard   *PrivateNetworkError // what becomes of it if it would go to a private address; nil: it may
 	trace   trace
 	through http.RoundTripper
@@ -352,10 +351,10 @@ func (x *exchange) Sent() {
 func (x *exchange) handOver() { x.trace.handOver(x.through, x.host, &x.ticket) }
 
 // Again implements backend.Trip: what is sent a second time, or too late, is a start of its own.
-func (x *exchange) Again() error {
+func (x *exchange) Again(ctx context.Context) error {
 	x.trace.again(x.host, errDropped)
 	x.ticket.End()
-	if err := policy.Wait(x.ctx, x.start); err != nil {
+	if err := policy.Wait(ctx, x.start); err != nil {
 		return err
 	}
 	x.handOver()

@@ -611,3 +611,52 @@ func TestABareCloneAfterClose(t *testing.T) {
 	}
 	wantURIs(t, web, "a.test", "/robots.txt /0")
 }
+
+// A RoundTripper that sends a request twice, takes the first answer and leaves the other attempt
+// alone, as hedging ones do, has both paced; an attempt that waits still when there is an answer is
+// not made.
+func TestARequestIsSentTwiceAtOnce(t *testing.T) {
+	for name, later := range map[string]time.Duration{"at once": 0, "later": 100 * time.Millisecond} {
+		for _, scheme := range []string{"http", "https"} {
+			t.Run(name+" "+scheme, func(t *testing.T) {
+				page := takes(500*time.Millisecond, robotstest.Page())
+				inBubble(t, robotstest.Sites{"a.test": {
+					"/robots.txt": "User-agent: *\nCrawl-delay: 2", "/slow": takes(3*time.Second, robotstest.Page()), "/hop": robotstest.Redirect("/end"), "*": page,
+				}}, func(t *testing.T, web *robotstest.Web) {
+					c := start(t, web, async)
+					var attempts sync.WaitGroup
+					c.WithTransport(roundTripper(func(r *http.Request) (*http.Response, error) {
+						if r.URL.Path == "/robots.txt" {
+							return c.transport.RoundTrip(r) // its delay is not known yet
+						}
+						answers := make(chan *http.Response, 2)
+						for i := range 2 {
+							attempts.Go(func() {
+								time.Sleep(time.Duration(i) * later)
+								resp, _ := c.transport.RoundTrip(r.Clone(r.Context()))
+								answers <- resp
+							})
+						}
+						for range 2 {
+							if resp := <-answers; resp != nil {
+								return resp, nil
+							}
+						}
+						return nil, errors.New("no answer")
+					}))
+					for i := range 5 {
+						must(t, c.Visit(fmt.Sprint(scheme, "://a.test/", i)))
+					}
+					must(t, c.Visit(scheme+"://a.test/slow"))
+					must(t, c.Visit(scheme+"://a.test/hop"))
+					c.Wait()
+					attempts.Wait()
+					if len(c.pages) != 7 || len(c.errs) > 0 {
+						t.Errorf("%d pages of 7, errors %v", len(c.pages), c.errs)
+					}
+					wantNoSooner(t, web, "a.test", 2*time.Second, 10) // one twice: it took longer than the delay
+				})
+			})
+		}
+	}
+}

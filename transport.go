@@ -64,7 +64,7 @@ func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, er
 			return nil, err
 		}
 	}
-	q.limiter, q.ctx, q.retries, q.through = t.limiter, req.Context(), q.settings.retryThrottled, s.Transport()
+	q.limiter, q.retries, q.through = t.limiter, q.settings.retryThrottled, s.Transport()
 	t.trace(q, req)
 	return q, nil
 }

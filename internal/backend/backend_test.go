@@ -72,9 +72,9 @@ func (w trip) Peer(hop string, addr net.Addr) error {
 func (w trip) Deadline() (time.Time, error) {
 	return time.Time{}, nil
 }
-func (w trip) Ready() bool  { return true }
-func (w trip) Sent()        { w.sent.Add(1) }
-func (w trip) Again() error { w.resent.Add(1); return nil }
+func (w trip) Ready() bool                 { return true }
+func (w trip) Sent()                       { w.sent.Add(1) }
+func (w trip) Again(context.Context) error { w.resent.Add(1); return nil }
 func (w trip) Answered(*http.Response) bool {
 	w.answers.Add(1)
 	return false

@@ -22,14 +22,18 @@ type exchange struct {
 	trace         httptrace.ClientTrace
 	timeout       time.Duration
 	timer         *time.Timer // nil: no limit
-	deadline      *time.Timer // of the trip; nil: none was set
 	trip          Trip
-	tries         int
 	handedOn      bool         // the response, or an error: whoever has it ends the exchange
 	octets        atomic.Int64 // of the body, read so far
 
-	mu      sync.Mutex // held while trip is told of Peer, Ready, Sent and Answered: never after Ended
+	attempts sync.Mutex  // held while trip is asked Ready, Deadline and Again: never after Ended
+	deadline *time.Timer // of the trip; nil: none was set; guarded by attempts
+	spent    bool        // what the trip has allowed was written; guarded by attempts
+
+	mu      sync.Mutex // held while trip is told of Peer, Sent and Answered: never after Ended
 	over    bool
+	settled bool   // no other attempt is needed
+	stop    func() // ends the wait of one; nil: none waits
 	refused bool   // by Peer
 	fault   error  // of the body
 	hop     string // "host:port" that the attempt goes to: the server, or a proxy
@@ -56,56 +60,92 @@ func begin(parent context.Context, timeout time.Duration, trip Trip) *exchange {
 	return x
 }
 
-// try is called before each attempt of net/http to send the request, on the goroutine that makes
-// it.
+// try is called before each attempt to send the request, on the goroutine that makes it. net/http
+// makes one after the other; a RoundTripper of the user's may make several side by side, and leave
+// them alone when it has the answer of one.
 func (x *exchange) try(hop string) {
 	x.mu.Lock()
 	x.hop = hop
 	x.mu.Unlock()
-	if x.deadline != nil { // as long as nothing is written there is none: connected looks
-		if !x.deadline.Stop() {
-			return // too late
-		}
-		x.deadline = nil
+	x.attempts.Lock()
+	defer x.attempts.Unlock()
+	if x.deadline != nil {
+		x.deadline.Stop() // as long as nothing is written: connected looks
 	}
-	if x.tries++; x.tries > 1 {
+	if x.spent {
 		x.again()
 	}
 }
 
 // again asks the trip whether the request may be sent once more, or still, without counting the
-// time that this takes. If not, the exchange is cancelled.
+// time that this takes. If not, the exchange is cancelled, unless it is settled. attempts is held.
 func (x *exchange) again() (ok bool) {
+	ctx, stop := context.WithCancel(&x.life)
+	defer stop()
+	if !x.await(stop) {
+		return false
+	}
 	if x.timer != nil {
 		if !x.timer.Stop() {
 			return false // too late
 		}
 		defer x.timer.Reset(x.timeout)
 	}
-	err := x.trip.Again()
-	if err != nil {
+	err := x.trip.Again(ctx)
+	if settled := !x.await(nil); err != nil && !settled {
 		x.life.end(err)
 	}
+	x.spent = err != nil
 	return err == nil
 }
 
-// ready makes sure that the request may be written now, and sets the deadline for what follows. If
-// it may not, the exchange is cancelled, or its time is up, which it may be at any moment.
-func (x *exchange) ready() bool {
+// await says how to end the wait of an attempt. It reports whether there may be one.
+func (x *exchange) await(stop func()) bool {
 	x.mu.Lock()
-	for !x.over && !x.trip.Ready() {
-		x.mu.Unlock()
+	defer x.mu.Unlock()
+	x.stop = stop
+	return !x.settled
+}
+
+// settle ends all attempts but the one that has an answer: none uses the trip any more.
+func (x *exchange) settle() {
+	x.mu.Lock()
+	x.settled = true
+	if x.stop != nil {
+		x.stop()
+	}
+	x.mu.Unlock()
+	x.attempts.Lock() // until the one that waits is through
+	defer x.attempts.Unlock()
+}
+
+// begins makes sure that the request may be handed to the transport now.
+func (x *exchange) begins() bool {
+	x.attempts.Lock()
+	defer x.attempts.Unlock()
+	return x.await(nil) && x.ready()
+}
+
+// writes makes sure that the request may be written now, and by one attempt alone.
+func (x *exchange) writes() bool {
+	x.attempts.Lock()
+	defer x.attempts.Unlock()
+	if !x.await(nil) || x.spent && !x.again() || !x.ready() {
+		return false
+	}
+	x.spent = true
+	return true
+}
+
+// ready makes sure that the request may be written now, and sets the deadline for what follows. If
+// it may not, the exchange is cancelled. attempts is held.
+func (x *exchange) ready() bool {
+	for !x.trip.Ready() {
 		if !x.again() {
 			return false
 		}
-		x.mu.Lock()
-	}
-	if x.over {
-		x.mu.Unlock()
-		return false
 	}
 	by, late := x.trip.Deadline()
-	x.mu.Unlock()
 	switch {
 	case by.IsZero():
 	case x.deadline == nil:
@@ -129,12 +169,14 @@ func (x *exchange) dialling(_, address string) {
 // request is written on it: net/http does that also if the exchange has been cancelled, but in
 // HTTP/2.
 func (x *exchange) connected(info httptrace.GotConnInfo) {
-	if x.meet(info.Conn.RemoteAddr()) && x.ready() {
+	if x.meet(info.Conn.RemoteAddr()) && x.writes() {
 		return
 	}
 	if secure, ok := info.Conn.(*tls.Conn); !ok || secure.ConnectionState().NegotiatedProtocol != "h2" {
 		info.Conn.Close()
+		return
 	}
+	<-x.life.Done() // it is ending, or another attempt has the answer
 }
 
 // meet tells of an address, and cancels the exchange if it may not go there. It reports whether it
@@ -171,6 +213,7 @@ func (x *exchange) answered(resp *http.Response) (again bool) {
 		x.end(context.Canceled)
 		return false
 	}
+	x.settle()
 	x.mu.Lock()
 	if !x.over {
 		again = x.trip.Answered(resp) && resp.Body != nil
@@ -207,9 +250,6 @@ func (x *exchange) end(cause error) {
 	if x.timer != nil {
 		x.timer.Stop()
 	}
-	if x.deadline != nil {
-		x.deadline.Stop()
-	}
 	x.finish(cause)
 }
 
@@ -220,11 +260,14 @@ func (x *exchange) finish(cause error) {
 	before, fault := x.over, x.fault
 	x.over = true
 	x.mu.Unlock()
-	if before {
-		x.life.end(cause)
-		return
+	x.settle()
+	if x.deadline != nil {
+		x.deadline.Stop()
 	}
 	defer x.life.end(cause)
+	if before {
+		return
+	}
 	if fault == nil && cause != nil {
 		fault = cmp.Or(x.life.endedBy(), cause)
 	}

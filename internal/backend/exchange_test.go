@@ -29,7 +29,7 @@ func (b *brief) note(what string) {
 
 func (b *brief) Peer(string, net.Addr) error { b.note("Peer"); return nil }
 func (b *brief) Ready() bool                 { b.note("Ready"); return true }
-func (b *brief) Again() error                { b.note("Again"); return nil }
+func (b *brief) Again(context.Context) error { b.note("Again"); return nil }
 func (b *brief) Sent()                       { b.note("Sent") }
 func (b *brief) Deadline() (by time.Time, late error) {
 	b.note("Deadline")

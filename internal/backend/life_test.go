@@ -154,7 +154,7 @@ func TestTraces(t *testing.T) {
 	x = begin(users, 0, nobody{})
 	defer x.end(nil)
 	httptrace.ContextClientTrace(&x.life).GetConn("a.test:80")
-	if tries != 1 || x.tries != 1 {
-		t.Errorf("told the user %d times, the exchange %d times", tries, x.tries)
+	if tries != 1 || x.hop != "a.test:80" {
+		t.Errorf("told the user %d times, the exchange of %q", tries, x.hop)
 	}
 }

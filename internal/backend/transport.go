@@ -43,10 +43,10 @@ type Trip interface {
 	Deadline() (by time.Time, late error)
 	// Sent is told when the request's headers were written, if the transport reports that.
 	Sent()
-	// Again is asked when net/http sends the request once more, because the server dropped the
-	// connection it had kept, and when the request was not Ready. It may wait; its error ends the
-	// exchange.
-	Again() error
+	// Again is asked when the transport sends the request once more, as net/http does if the server
+	// dropped the connection it had kept, and when the request was not Ready. It may wait, until ctx
+	// ends; its error ends the exchange. Nothing else is asked meanwhile, nor told but Peer and Sent.
+	Again(ctx context.Context) error
 	// Answered is told when the headers of the response are there. If it reports true, nobody gets
 	// the response: its body is closed, Again is asked, and the request is sent once more.
 	Answered(resp *http.Response) (again bool)
@@ -130,7 +130,7 @@ func (s *Seam) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		io.CopyN(io.Discard, resp.Body, maxDrained)
 		resp.Body.Close()
-		if err := trip.Again(); err != nil {
+		if err := trip.Again(req.Context()); err != nil {
 			trip.Ended(0, err)
 			return nil, err
 		}
@@ -150,7 +150,7 @@ func (s *Seam) exchange(req *http.Request, g Governor, trip Trip) (resp *http.Re
 	x := begin(req.Context(), s.Timeout(), trip)
 	defer x.panicked()
 	sent := req.WithContext(&x.life)
-	if !x.ready() {
+	if !x.begins() {
 		if req.Body != nil {
 			req.Body.Close()
 		}
@@ -215,7 +215,7 @@ func Do(rt http.RoundTripper, req *http.Request, timeout time.Duration, trip Tri
 		Transport:     rt,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	if !x.ready() {
+	if !x.begins() {
 		return nil, x.failed(context.DeadlineExceeded)
 	}
 	resp, err := once.Do(req.WithContext(&x.life))
@@ -234,6 +234,6 @@ func (nobody) Peer(string, net.Addr) error  { return nil }
 func (nobody) Deadline() (time.Time, error) { return time.Time{}, nil }
 func (nobody) Ready() bool                  { return true }
 func (nobody) Sent()                        {}
-func (nobody) Again() error                 { return nil }
+func (nobody) Again(context.Context) error  { return nil }
 func (nobody) Answered(*http.Response) bool { return false }
 func (nobody) Ended(int64, error)           {}

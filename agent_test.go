@@ -2,9 +2,11 @@ package collyrobots_test
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gocolly/colly/v2"
 	"github.com/gocolly/colly/v2/extensions"
@@ -125,5 +127,41 @@ func TestUnderTemotoOneNameDecides(t *testing.T) {
 		if s.Compared != 3 || s.Stricter+s.Laxer != 0 {
 			t.Errorf("%v: %+v, want no difference", s.Dialect, s)
 		}
+	}
+}
+
+// A callback that gives a page another name after it was judged does not take it past what robots.txt
+// says to that name, whether it is called before the page has its turn or after.
+func TestALaterCallbackGivesAPageAnotherName(t *testing.T) {
+	rename := func(r *colly.Request) {
+		if r.URL.Path != "/2" {
+			r.Headers.Set("User-Agent", "OtherBot/1.0")
+		}
+	}
+	for name, register := range map[string]func(c *crawl){
+		"OnRequest":        func(c *crawl) { c.OnRequest(rename) },
+		"OnRequestHeaders": func(c *crawl) { c.OnRequestHeaders(rename) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": {
+				"/robots.txt": "User-agent: OtherBot\nDisallow: /1\nCrawl-delay: 2\n\nUser-agent: *\nDisallow: /3\nCrawl-delay: 2\n", "*": robotstest.Page(),
+			}}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil)
+				register(c)
+				for i := range 4 {
+					err := c.Visit(fmt.Sprint("http://a.test/", i))
+					if denied := i == 1 || i == 3; errors.Is(err, colly.ErrRobotsTxtBlocked) != denied {
+						t.Errorf("/%d: %v", i, err)
+					}
+				}
+				wantDenied(t, c, "http://a.test/1", collyrobots.ReasonRule, 2)
+				if gap := web.Log("a.test").MinGap(); gap < 2*time.Second-time.Microsecond {
+					t.Errorf("asked twice within %v:\n%s", gap, web.Log("a.test").Schedule())
+				}
+				if uris := strings.ReplaceAll(web.Log("a.test").URIs(), "/robots.txt ", ""); uris != "/0 /2" {
+					t.Errorf("asked for %s", uris)
+				}
+			})
+		})
 	}
 }

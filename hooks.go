@@ -237,7 +237,7 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 
 // start takes the page's turn. It returns the time when it is done.
 func (h *hooks) start(q *request, r *colly.Request, now time.Time) (time.Time, error) {
-	if !q.unchanged() || q.silence == nil && !q.policy.Fresh(now) {
+	if !q.unchanged() || q.userAgent != userAgentOf(r) || q.silence == nil && !q.policy.Fresh(now) {
 		if err := h.judgeAgain(q, r, now); err != nil {
 			return now, err
 		}

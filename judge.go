@@ -30,6 +30,7 @@ type judge struct {
 type verdict struct {
 	host       *pace.Host
 	hostHeader string // the user's; "": it has the URL's host
+	userAgent  string
 	settings   *hostSettings
 	policy     *policy.Policy
 	reader     *reader // whose policy it is; nil: nobody's, robots.txt is not asked for
@@ -53,7 +54,7 @@ func (j *judge) decideAs(ctx context.Context, now time.Time, u *url.URL, hostHea
 	if err := j.shard.owns(a.Host, u); err != nil {
 		return verdict{}, err
 	}
-	v := verdict{host: j.limiter.hosts.At(now, a.Host), hostHeader: hostHeader}
+	v := verdict{host: j.limiter.hosts.At(now, a.Host), hostHeader: hostHeader, userAgent: userAgent}
 	a.Host = v.host.Name() // a.Host may be a part of a page's URL, which nothing is to keep
 	site := a.Host
 	if hostHeader != "" {

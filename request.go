@@ -24,6 +24,7 @@ type request struct {
 	url        *url.URL
 	judged     url.URL // what url pointed to when it was judged: a callback may change that
 	hostHeader string  // the user's, if it is not the URL's host
+	userAgent  string  // it was judged by: a callback may change that, too
 	policy     *policy.Policy
 	settings   *hostSettings
 	early      bool             // its place is given back when the headers are there: callbacks may visit the host
@@ -193,7 +194,8 @@ func (q *request) giveUp() {
 
 // set notes what q was judged by, and where.
 func (q *request) set(v verdict) {
-	q.judged, q.hostHeader, q.host, q.policy, q.settings = *q.url, v.hostHeader, v.host, v.policy, v.settings
+	q.judged, q.hostHeader, q.userAgent = *q.url, v.hostHeader, v.userAgent
+	q.host, q.policy, q.settings = v.host, v.policy, v.settings
 }
 
 // takeTurn waits until q may start, as pace.Host.Start does. A robots.txt that was read again

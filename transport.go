@@ -51,8 +51,8 @@ func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, er
 		q = t.requests.open(req.URL, time.Now())
 		q.follow(req.Response)
 		err = t.admit(q, s, req)
-	case !q.ticket.OnWire():
-		err = t.admit(q, s, req) // its turn has lapsed
+	case q.userAgent != req.UserAgent() && !t.namesakes(q, req), !q.ticket.OnWire():
+		err = t.admit(q, s, req) // a callback has given it another name, or its turn has lapsed
 	}
 	if err != nil {
 		return nil, err
@@ -67,6 +67,19 @@ func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, er
 	q.limiter, q.retries, q.through = t.limiter, q.settings.retryThrottled, s.Transport()
 	t.trace(q, req)
 	return q, nil
+}
+
+// namesakes reports whether req goes by the name that q was judged by, as far as robots.txt has names.
+func (t *transport) namesakes(q *request, req *http.Request) bool {
+	if q.settings.ignoreRobots || q.settings.byCollector() {
+		return true
+	}
+	judged, err := t.policies.reader(q.settings, q.userAgent)
+	if err != nil {
+		return false
+	}
+	sent, err := t.policies.reader(q.settings, req.UserAgent())
+	return err == nil && sent.name == judged.name
 }
 
 // Stray implements backend.Governor. Colly's built-in check asks for robots.txt in nobody's name.

@@ -57,7 +57,9 @@ func (c *Collector) visit(method, URL string) error {
 	v, ctx := c.robots.visits.begin()
 	err := c.Request(method, URL, nil, ctx, nil)
 	if c.robots.sitemaps.pending() { // Colly has called no hook at the end
-		c.robots.hooksOf(c.Collector).readSitemaps()
+		if h := c.robots.hooksOf(c.Collector); h != nil { // nil: a callback has closed the plugin
+			h.readSitemaps()
+		}
 	}
 	switch {
 	case err == nil:

@@ -2,6 +2,7 @@ package collyrobots_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -90,6 +91,21 @@ func TestCloseReadsNoSitemaps(t *testing.T) {
 		must(t, c.robots.Close())
 		if c.Wait(); time.Since(closed) > 0 {
 			t.Errorf("Wait took %v after Close", time.Since(closed))
+		}
+		wantURIs(t, web, "a.test", "/robots.txt /")
+	})
+}
+
+// A synchronous collector's Visit finds the plugin closed by one of its callbacks, or by then.
+func TestVisitAfterCloseReadsNoSitemaps(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {
+		"/robots.txt": "User-agent: *\nSitemap: http://a.test/map.xml\n", "/map.xml": robotstest.Sitemap("http://a.test/1"), "*": robotstest.Page(),
+	}}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
+		c.OnResponse(func(*colly.Response) { c.robots.Close() })
+		must(t, c.Visit("http://a.test/"))
+		if err := c.Visit("http://a.test/2"); !errors.Is(err, collyrobots.ErrClosed) {
+			t.Errorf("Visit after Close: %v", err)
 		}
 		wantURIs(t, web, "a.test", "/robots.txt /")
 	})

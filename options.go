@@ -1,6 +1,7 @@
 package collyrobots
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -313,8 +314,32 @@ func OnEvent(f func(Event)) Option {
 //
 // When a host was asked last is not in it. So a host that is known to the store, but not yet to
 // this plugin, is first asked one delay after New: an earlier process may have asked it until then.
+//
+// A call of the store whose context has ended, which it has after ten seconds, is to return: the
+// crawl goes on without the record.
 func Store(s store.Store) Option {
-	return option("Store", func(c *config) { c.store = s }, faultIf(s == nil, "Store", "the store is nil"))
+	return option("Store", func(c *config) { c.store = boundedStore{s} }, faultIf(s == nil, "Store", "the store is nil"))
+}
+
+// A boundedStore ends the context of calls that take too long: a database that hangs is not to hold
+// up the crawl.
+type boundedStore struct{ store.Store }
+
+// storePatience is how long a call of a store may take.
+const storePatience = 10 * time.Second
+
+// Get implements store.Store.
+func (s boundedStore) Get(ctx context.Context, key string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, storePatience)
+	defer cancel()
+	return s.Store.Get(ctx, key)
+}
+
+// Update implements store.Store.
+func (s boundedStore) Update(ctx context.Context, key string, ttl time.Duration, f func([]byte) ([]byte, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, storePatience)
+	defer cancel()
+	return s.Store.Update(ctx, key, ttl, f)
 }
 
 // Logger sets the logger for events that no call returns: lost records (errors), unreadable

@@ -1,6 +1,7 @@
 package collyrobots_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -137,6 +138,41 @@ func TestAStoreSparesTheFetch(t *testing.T) {
 		c.robots.Close()
 	}
 	wantURIs(t, web, "a.test", "/robots.txt / /0 / /0 / /0")
+}
+
+// A store that does not answer, as a database behind a broken network, is given up: the crawl goes on
+// without its records, says so, and ends.
+func TestAStoreThatHangs(t *testing.T) {
+	site := robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /2\nSitemap: http://a.test/map.xml", "/map.xml": robotstest.Sitemap("http://a.test/1", "http://a.test/2"), "*": robotstest.Page()}
+	inBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async, collyrobots.Store(hangingStore{}), collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true}))
+		began := time.Now()
+		must(t, c.Visit("http://a.test/0"))
+		c.Wait()
+		must(t, c.robots.Close())
+		if took := time.Since(began); took > 2*time.Minute {
+			t.Errorf("the crawl took %v", took)
+		}
+		wantURIs(t, web, "a.test", "/robots.txt /0 /map.xml /1")
+		for _, what := range []string{"action=reading", "action=updating", "sitemap record cannot be used", "sitemap record cannot be written"} {
+			if !strings.Contains(c.logged.String(), what) {
+				t.Errorf("the log does not say %q:\n%s", what, c.logged)
+			}
+		}
+	})
+}
+
+// A hangingStore returns when a call's context ends.
+type hangingStore struct{ store.Store }
+
+func (hangingStore) Get(ctx context.Context, _ string) ([]byte, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (hangingStore) Update(ctx context.Context, _ string, _ time.Duration, _ func([]byte) ([]byte, error)) error {
+	<-ctx.Done()
+	return ctx.Err()
 }
 
 // A robots.txt that changes counts for the pages that wait already: for those that have no ticket

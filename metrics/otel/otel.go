@@ -28,7 +28,7 @@ import (
 // before the crawl. Unregister ends both: nothing is left at the plugin, but a provider goes on
 // exporting the last values of what counts events. A second Unregister does no harm.
 //
-// Part of it is read from Plugin.Stats when the metrics are collected, but only so often that this
+// Most metrics are read from Plugin.Stats when they are collected, but only so often that this
 // takes a fiftieth of one processor at most: with 100,000 hosts, once in a few seconds. Of a plugin
 // that is closed Stats has the last counts, of one that is nil zeros.
 //

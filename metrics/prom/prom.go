@@ -24,7 +24,7 @@ import (
 // A Collector is a prometheus.Collector of one plugin. All methods may be called from any
 // goroutine. Get one from NewCollector.
 //
-// Part of it is read from Plugin.Stats when the metrics are gathered, but only so often that this
+// Most metrics are read from Plugin.Stats when they are gathered, but only so often that this
 // takes a fiftieth of one processor at most: with 100,000 hosts, once in a few seconds. The rest is
 // counted from the plugin's events.
 type Collector struct {

@@ -20,7 +20,7 @@ func TestTheSelfCheckSaysWhatIsWiredWrongly(t *testing.T) {
 	}{
 		{"all well", nil, func(*crawl) {}, ""},
 		{"built-in check", nil, func(c *crawl) { c.IgnoreRobotsTxt = false }, "built-in"},
-		{"random user agent", nil, func(c *crawl) { extensions.RandomUserAgent(c.Collector.Collector) }, "OnRequest callbacks were registered after Attach"},
+		{"random user agent", []collyrobots.Option{collyrobots.ProductToken("ExampleBot")}, func(c *crawl) { extensions.RandomUserAgent(c.Collector.Collector) }, "OnRequest callbacks were registered after Attach"},
 		{"changing user agent", nil, func(c *crawl) { c.Visit("http://a.test/0"); c.UserAgent = "OtherBot/1.0" }, "user agent changes"},
 		{"fixed token", []collyrobots.Option{collyrobots.ProductToken("ExampleBot")},
 			func(c *crawl) { c.Visit("http://a.test/0"); c.UserAgent = "OtherBot/1.0" }, ""},

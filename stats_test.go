@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gocolly/colly/v2"
+
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
@@ -103,6 +105,23 @@ func TestGapOverDelayIsAgainstTheDelayAtThatTime(t *testing.T) {
 		c.Visit("http://a.test/3")
 		if h := c.robots.Stats().Hosts[0]; h.GapOverDelay != 1 || h.Waited != 24*time.Second || h.Source != collyrobots.SourceCrawlDelay {
 			t.Errorf("%+v", h)
+		}
+	})
+}
+
+// A page that a later callback aborts does not wait for ever: its turn lapses, though nobody comes
+// after it.
+func TestAnAbortedPageWaitsNoMore(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(1, "User-agent: *\nCrawl-delay: 2\n")}, func(t *testing.T, web *robotstest.Web) {
+		c := startWith(t, web)
+		c.OnRequest(func(r *colly.Request) { r.Abort() })
+		c.Visit("http://a.test/0")
+		if n := c.robots.Stats().Totals.Waiting; n != 1 {
+			t.Errorf("%d pages wait while nobody knows, want 1", n)
+		}
+		time.Sleep(2 * time.Second)
+		if n := c.robots.Stats().Totals.Waiting; n != 0 {
+			t.Errorf("%d pages wait in the end", n)
 		}
 	})
 }

@@ -76,6 +76,53 @@ func TestATripIsToldNothingAfterItsEnd(t *testing.T) {
 	}
 }
 
+// A lapsed trip has a lease for a minute, which cannot be sent with when that is over, and takes a
+// second to get another.
+type lapsed struct {
+	trip
+	until time.Time
+	fault string
+}
+
+func (l *lapsed) Ready() bool                          { return time.Now().Before(l.until) }
+func (l *lapsed) Deadline() (by time.Time, late error) { return l.until, context.DeadlineExceeded }
+
+func (l *lapsed) Again(context.Context) error {
+	time.Sleep(time.Second)
+	if l.ended.Load() > 0 {
+		l.fault = "it was asked for a new lease, and ended meanwhile"
+	}
+	l.until = time.Now().Add(time.Minute)
+	return nil
+}
+
+// A connection may be there just when the lease ends: whichever comes first, it is either the end, or
+// there is a new lease.
+func TestALeaseEndsWhenTheConnectionIsThere(t *testing.T) {
+	for range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			l := &lapsed{trip: trip{new(watcher)}, until: time.Now().Add(time.Minute)}
+			here, there := net.Pipe()
+			defer there.Close()
+			defer here.Close()
+			rt := roundTripper(func(req *http.Request) (*http.Response, error) {
+				trace := httptrace.ContextClientTrace(req.Context())
+				time.Sleep(time.Until(l.until))
+				trace.GetConn("a.test:80")
+				trace.GotConn(httptrace.GotConnInfo{Conn: here})
+				return nil, errors.New("that is all")
+			})
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://a.test/", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err = backend.Do(rt, req, 0, l); err == nil || l.fault != "" {
+				t.Fatal(err, l.fault)
+			}
+		})
+	}
+}
+
 func inBubble(f func(*testing.T)) func(*testing.T) {
 	return func(t *testing.T) { synctest.Test(t, f) }
 }

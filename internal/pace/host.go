@@ -471,6 +471,9 @@ func (h *Host) Stats(now time.Time) Stats {
 	}
 	if h.paced != nil {
 		s.Waiting = h.paced.queued
+		if front := h.paced.waiting.front; front != nil && front.state == admitted && front.lapsed(at) {
+			s.Waiting-- // it was let in and never started
+		}
 	}
 	return s
 }

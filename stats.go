@@ -125,9 +125,9 @@ func (s *HostStats) add(o HostStats) {
 	}
 }
 
-// Left returns how long it takes from now on until the last of the pages that wait for the host starts,
-// if each does as soon as it may: the time until NextStart, and Delay for each page after the first. It
-// is 0 if none waits, and the longest Duration where it is longer.
+// Left returns how long it takes from now on until the last of the pages that wait for the host
+// starts, if each does as soon as it may: the time until NextStart, and Delay for each page after
+// the first. It is 0 if none waits, and the longest Duration where it is longer.
 func (s HostStats) Left(now time.Time) time.Duration {
 	if s.Waiting <= 0 {
 		return 0

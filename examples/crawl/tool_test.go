@@ -169,7 +169,8 @@ func TestDelay(t *testing.T) {
 		`\n  http://slow\.test/ +it asks for 1m0s between two requests, more than -max-delay\n`,
 		`\nFailed \(1\):\n  http://shop\.test/gone  404 Not Found\n$`)
 	robotstest.Verify(t, web.Web, dialect.RFC9309())
-	// A busy machine may bring one request late, through the proxy: all delays together are looked at.
+	// A busy machine may bring one request late, through the proxy: all delays together are looked
+	// at.
 	log := web.Log("shop.test")
 	last := len(log) - 1
 	if last < 1 {

@@ -87,8 +87,12 @@ type lapsed struct {
 func (l *lapsed) Ready() bool                          { return time.Now().Before(l.until) }
 func (l *lapsed) Deadline() (by time.Time, late error) { return l.until, context.DeadlineExceeded }
 
-func (l *lapsed) Again(context.Context) error {
-	time.Sleep(time.Second)
+func (l *lapsed) Again(ctx context.Context) error {
+	select {
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	if l.ended.Load() > 0 {
 		l.fault = "it was asked for a new lease, and ended meanwhile"
 	}

@@ -332,6 +332,7 @@ func TestScrapesDuringACrawl(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(300, ""), "b.test": robotstest.Pages(300, "")})
 	c, robots := spider(t, web)
 	c.Async = true
+	c.SetRequestTimeout(0) // what is sent arrives, however long it has to wait for the processor
 	registry, _ := registered(t, robots)
 	done := make(chan bool)
 	var scrapes sync.WaitGroup

@@ -543,7 +543,10 @@ func TestNew(t *testing.T) {
 		{"later version", server.addr, "", prefix("SET", "2 or so"), "version 2"},
 	} {
 		options := &redis.Options{Addr: test.addr, Password: test.password}
-		if test.name == "somebody else" {
+		switch test.name {
+		case "nobody there":
+			options.MaxRetries, options.DialerRetries = -1, 1
+		case "somebody else":
 			options.ReadTimeout = 200 * time.Millisecond
 		}
 		client := redis.NewClient(options)

@@ -7,16 +7,16 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
 
-// A checkpoint knows which pages of a sitemap file are done, so that the next run neither skips nor
-// repeats one. All methods of a nil checkpoint do nothing: nothing is written down.
+// A checkpoint knows which pages of a sitemap file are done, of those that a scope has in under one
+// name, so that the next run neither skips nor repeats one. All methods of a nil checkpoint do nothing: nothing is written down.
 type checkpoint struct {
 	feed *Feed
 	key  string
+	name string
 
 	mu       sync.Mutex
 	record   record // but for Next, Left and Done
@@ -31,20 +31,18 @@ type checkpoint struct {
 	dropped bool // of the walk: not all pages were kept until they could be handed on
 }
 
-// newCheckpoint returns the checkpoint of a job's file, which knows nothing yet. The record is one
-// of the file and of what its root speaks for: other pages are in the scope of another root.
-func (f *Feed) newCheckpoint(j *job) *checkpoint {
-	names := slices.Sorted(slices.Values(j.scope.names))
+// newCheckpoint returns the checkpoint of a job's file for a name, which knows nothing yet.
+func (f *Feed) newCheckpoint(j *job, name string) *checkpoint {
 	return &checkpoint{
-		feed: f, key: "sitemap " + f.Scope.String() + " " + strings.Join(names, ",") + " " + j.key,
+		feed: f, key: "sitemap " + f.Scope.String() + " " + name + " " + j.key, name: name,
 		record:   record{Since: unix(f.Since), Newest: f.NewestFirst},
 		inFlight: make(map[int]int),
 	}
 }
 
-// recall returns the checkpoint of a job's file with what an earlier run has written down.
-func (f *Feed) recall(ctx context.Context, j *job) *checkpoint {
-	c := f.newCheckpoint(j)
+// recall returns the checkpoint of a job's file for a name with what an earlier run has written down.
+func (f *Feed) recall(ctx context.Context, j *job, name string) *checkpoint {
+	c := f.newCheckpoint(j, name)
 	val, err := f.Store.Get(ctx, c.key)
 	if err == nil && val != nil {
 		err = c.record.decode(val)
@@ -85,23 +83,17 @@ func (c *checkpoint) level() level {
 // date.
 func (c *checkpoint) spares(listed time.Time) bool {
 	const day = 24 * 60 * 60
-	if c == nil || !c.record.Done || listed.IsZero() || c.record.Listed != unix(listed) || c.record.Read < unix(listed)+day {
+	if !c.record.Done || listed.IsZero() || c.record.Listed != unix(listed) || c.record.Read < unix(listed)+day {
 		return false
 	}
 	if c.record.Read > time.Now().Unix() {
 		return false // by a clock that was wrong: who knows on which day
 	}
-	if time.Since(time.Unix(c.record.Read, 0)) > recordTime/3 {
-		c.confirm(listed)
-	}
 	return true
 }
 
-// ask makes the request for a file that is done a conditional one.
+// ask makes the request for the file a conditional one.
 func (c *checkpoint) ask(h http.Header) {
-	if c == nil || !c.record.Done {
-		return
-	}
 	if c.record.ETag != "" {
 		h.Set("If-None-Match", c.record.ETag)
 	}
@@ -147,11 +139,9 @@ func (c *checkpoint) confirm(listed time.Time) {
 
 // names notes that the file names others, which makes it an index.
 func (c *checkpoint) names() {
-	if c != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.record.Index = true
-	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.record.Index = true
 }
 
 // passed reports whether the page at m was dealt with by an earlier run.
@@ -227,9 +217,6 @@ func (c *checkpoint) leave(m mark, tries int) {
 // finish notes that nothing more of the file is handed on in this run, and whether that is since
 // all of it was.
 func (c *checkpoint) finish(whole bool, listed, read time.Time) {
-	if c == nil {
-		return
-	}
 	c.mu.Lock()
 	c.sample.cut()
 	c.over, c.whole, c.changed = true, whole, true

@@ -22,15 +22,15 @@ type file struct {
 	job
 	body       *spool // nil if err is not
 	base       *url.URL
-	coding     string      // of the answer, that nothing has removed
-	check      *checkpoint // nil: nothing is written down
-	renewed    bool        // it was done, and has changed
-	broken     bool        // something of it could not be read
-	unreadable bool        // it is no sitemap
-	entries    int         // that were read
-	err        error       // why there is no file, or what cost the rest of it
-	keys       []string    // under which it is claimed
-	panicked   any         // what Get panicked with
+	coding     string // of the answer, that nothing has removed
+	checks     checkpoints
+	renewed    bool     // it was done, and has changed
+	broken     bool     // something of it could not be read
+	unreadable bool     // it is no sitemap
+	entries    int      // that were read
+	err        error    // why there is no file, or what cost the rest of it
+	keys       []string // under which it is claimed
+	panicked   any      // what Get panicked with
 }
 
 // name returns the URL of a file as it may stand in a log.
@@ -72,11 +72,8 @@ func (w *walk) open(ctx context.Context, j job) (x *file) {
 		x.keys = []string{j.key} // claimed by the walk
 	}
 	defer func() { x.panicked = recover() }()
-	switch {
-	case w.Resume && j.level < fresh:
-		x.check = w.recall(ctx, &j)
-	case w.Resume:
-		x.check = w.newCheckpoint(&j)
+	if w.Resume {
+		x.checks = w.newCheckpoints(ctx, &j, j.scope.names, j.level < fresh)
 	}
 	x.err = w.fetch(ctx, x)
 	return x
@@ -91,7 +88,7 @@ func (w *walk) fetch(ctx context.Context, x *file) error {
 	for hops := 0; ; hops++ {
 		header := make(http.Header)
 		if hops == 0 && !x.reread {
-			x.check.ask(header)
+			x.checks.ask(header)
 		}
 		resp, began, err := w.get(ctx, u, header)
 		if err != nil {
@@ -105,6 +102,9 @@ func (w *walk) fetch(ctx context.Context, x *file) error {
 			}
 			u.User = nil // it may stand in a log
 			x.base = u
+			if x.root == "" && w.Resume {
+				w.recallHop(ctx, x)
+			}
 			err := w.receive(x, resp)
 			w.spent.spend(func(s *spending) { s.cost.Time += time.Since(began) })
 			return err
@@ -118,6 +118,17 @@ func (w *walk) fetch(ctx context.Context, x *file) error {
 		}
 		if err := w.claimHop(x, u); err != nil {
 			return err
+		}
+	}
+}
+
+// recallHop adds the checkpoint for what the redirects of a root have led to, for which it speaks too.
+func (w *walk) recallHop(ctx context.Context, x *file) {
+	s := newScope(x.scope.kind)
+	s.addURL(x.base.String())
+	for _, name := range s.names {
+		if !slices.Contains(x.scope.names, name) {
+			x.checks = append(x.checks, w.newCheckpoints(ctx, &x.job, s.names, true)...)
 		}
 	}
 }
@@ -168,7 +179,7 @@ func (w *walk) receive(x *file, resp *http.Response) error {
 	x.coding = resp.Header.Get("Content-Encoding")
 	var body io.Reader = io.LimitReader(resp.Body, min(w.limits.Raw, w.spent.octets())+1)
 	var sum hash.Hash
-	if x.check != nil {
+	if len(x.checks) > 0 {
 		sum = sha256.New()
 		body = io.TeeReader(body, sum)
 	}
@@ -178,11 +189,11 @@ func (w *walk) receive(x *file, resp *http.Response) error {
 		return err
 	}
 	x.body = s
-	if x.check == nil {
+	if len(x.checks) == 0 {
 		return nil
 	}
 	var unchanged bool
-	unchanged, x.renewed = x.check.opened(resp.Header, sum.Sum(nil))
+	unchanged, x.renewed = x.checks.opened(resp.Header, sum.Sum(nil))
 	if unchanged && !x.reread {
 		return errors.Join(errUnchanged, s.Close())
 	}

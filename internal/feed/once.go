@@ -2,6 +2,7 @@ package feed
 
 import (
 	"hash/maphash"
+	"slices"
 	"sync"
 )
 
@@ -81,13 +82,11 @@ func (o *once) release(key, how string) []job {
 
 // covers reports whether a reading for all names of a scope is done.
 func (o *once) covers(key string, s *scope) bool {
-	for _, name := range s.names {
-		if !o.done.has(o.hash(key, name)) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.names, func(name string) bool { return !o.isDone(key, name) })
 }
+
+// isDone reports whether a reading for a name is done.
+func (o *once) isDone(key, name string) bool { return o.done.has(o.hash(key, name)) }
 
 func (o *once) hash(key, name string) uint64 {
 	var h maphash.Hash

@@ -10,7 +10,7 @@ import (
 // A page is an entry of a file that is to be visited, or not.
 type page struct {
 	entry  sitemap.Entry
-	check  *checkpoint // of the file
+	check  *checkpoint // of the file, for the page's host
 	mark   mark        // where the page is in it
 	hash   uint64      // of its URL, once it is known to be wanted
 	ticket *ticket     // by which checkpoints know that it is not done; nil: they need not, or not yet
@@ -19,36 +19,42 @@ type page struct {
 // page deals with the next page that a file lists. It reports whether the walk goes on.
 func (w *walk) page(x *file, e sitemap.Entry, pos int) bool {
 	w.count(Entries)
-	p := page{entry: e, check: x.check, mark: mark{Pos: pos}}
+	p := page{entry: e, mark: mark{Pos: pos}}
 	p.entry.Root = x.root
 	if w.NewestFirst {
 		p.mark.Age = ageOf(&e)
 	}
-	why := w.unwanted(x, &p)
-	if why == 0 && x.check != nil {
-		x.check.sample.add(e.Loc)
-	}
-	if x.check.passed(p.mark) {
-		w.count(Resumed)
-		if why == 0 {
-			w.see(p.hash)
-			w.newest.pass(p.hash)
+	if why := w.unwanted(x, &p); why != 0 {
+		if x.checks.pass(p.mark) {
+			w.count(Resumed)
+		} else {
+			w.drop(why, e.Loc)
 		}
 		return true
 	}
+	if p.check = x.checks.of(w.verdict.name); p.check != nil {
+		p.check.sample.add(e.Loc)
+	}
 	switch {
-	case why == 0 && w.claim(&p):
-	case why == 0 && w.NewestFirst:
+	case p.check.passed(p.mark):
+		w.count(Resumed)
+		w.see(p.hash)
+		w.newest.pass(p.hash)
+		return true
+	case w.Resume && p.check == nil: // the file was read for its host, or left out
+		w.drop(Duplicate, e.Loc)
+		if w.see(p.hash) {
+			w.newest.pass(p.hash)
+		}
+		return true
+	case w.claim(&p):
+	case w.NewestFirst:
 		w.drop(Duplicate, e.Loc)
 		w.newest.join(p.hash, p.check, p.mark)
 		return true
-	case why == 0:
+	default:
 		w.drop(Duplicate, e.Loc)
 		w.keeper.join(p.hash, p.check, p.mark)
-		return true
-	default:
-		w.drop(why, e.Loc)
-		p.check.pass(p.mark)
 		return true
 	}
 	if allowed, more := w.judge(&p); !allowed {
@@ -86,6 +92,7 @@ func (w *walk) unwanted(x *file, p *page) Outcome {
 type hostVerdict struct {
 	scheme, host string
 	scope        *scope
+	name         string // of the host in the scope
 	in           bool
 	needs        Scope // which would have it in
 }
@@ -96,6 +103,7 @@ func (w *walk) inScope(x *file, loc string) bool {
 	if u.Host != v.host || u.Scheme != v.scheme || x.scope != v.scope {
 		*v = hostVerdict{scheme: u.Scheme, host: u.Host, scope: x.scope, needs: AnySite}
 		if a, err := dialect.AuthorityOf(u); err == nil {
+			v.name = x.scope.kind.of(a.Host)
 			v.in, v.needs = x.scope.has(a.Host), x.scope.needs(a.Host)
 		}
 	}

@@ -27,10 +27,10 @@ func (w *walk) read(x *file) bool {
 		w.release(x, opened)
 		w.spent.spend(func(s *spending) { s.read++ })
 	}
-	if x.check != nil && w.NewestFirst {
+	if w.Resume && w.NewestFirst {
 		w.unfinished = append(w.unfinished, x)
 	} else {
-		x.check.finish(!x.broken, x.listed, x.asked)
+		x.checks.finish(!x.broken, x.listed, x.asked)
 	}
 	return more
 }
@@ -69,7 +69,7 @@ func (w *walk) entries(x *file) (whole, more bool) {
 		default:
 			children++
 			x.entries++
-			x.check.names()
+			x.checks.names()
 			w.enqueue(x.child(&e))
 		}
 	}

@@ -74,11 +74,14 @@ func newTrial(r *rand.Rand) *trial {
 	return t
 }
 
-// addSite adds a host, with "www." too if these are one, whose robots.txt files name the same sitemaps.
+// addSite adds sites whose robots.txt files name the same sitemaps, of a host: itself, with "www.",
+// and one that submits its pages there.
 func (t *trial) addSite(r *rand.Rand, host string) {
 	site, hosts := "http://"+host, []string{host}
-	if t.options.Scope == WithWWW && r.IntN(2) == 0 {
-		hosts = append(hosts, "www."+host)
+	for _, also := range []string{"www." + host, "else-" + host} {
+		if r.IntN(4) == 0 {
+			hosts = append(hosts, also)
+		}
 	}
 	kinds := []string{"", "", "", "", "slow", "denied", "old", "dropped", "failing", "refused", "later"}
 	var all []string
@@ -373,6 +376,35 @@ func testFilesOfTwoSites(t *testing.T, sites ...string) {
 		second.pages.Wait()
 		second.want(t, "visits", second.visits(), "a.test/new")
 	})
+}
+
+// What was fed for one site that names a file is done for others that do: of each host that they
+// speak for.
+func TestOtherSitesNameTheFileInTheNextRun(t *testing.T) {
+	const file = "http://www.a.test/map.xml"
+	files, s := map[string]any{file: urlset("http://www.a.test/1", "http://a.test/2", "http://www.a.test/3", "http://b.test/4")}, store.Memory()
+	for _, run := range []struct{ site, visits string }{
+		{"http://a.test", "a.test/2 www.a.test/1 www.a.test/3"},
+		{"http://www.a.test", ""},
+		{"http://b.test", "b.test/4"},
+		{"http://a.test", ""},
+	} {
+		w := newWorld(files).start(Options{Store: s, Resume: true})
+		w.crawl(t.Context(), run.site, file)
+		w.want(t, run.site, w.visits(), run.visits)
+	}
+}
+
+// A sitemap speaks for the host that its URL redirects to as well.
+func TestResumeOfASitemapThatRedirects(t *testing.T) {
+	files, s := map[string]any{
+		"http://a.test/map.xml": "-> http://www.a.test/map.xml", "http://www.a.test/map.xml": urlset("http://www.a.test/1", "http://a.test/2"),
+	}, store.Memory()
+	for _, visits := range []string{"a.test/2 www.a.test/1", ""} {
+		w := newWorld(files).start(Options{Store: s, Resume: true})
+		w.crawl(t.Context(), "http://a.test", "http://a.test/map.xml")
+		w.want(t, "visits", w.visits(), visits)
+	}
 }
 
 // compare checks that two runs are one.

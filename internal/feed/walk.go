@@ -82,7 +82,7 @@ func (w *walk) run(jobs []job) {
 	}
 	w.newest.hand(w)
 	for _, x := range w.unfinished {
-		x.check.finish(!x.broken && !x.check.dropped, x.listed, x.asked)
+		x.checks.finish(!x.broken, x.listed, x.asked)
 	}
 }
 
@@ -119,21 +119,23 @@ func (w *walk) enqueue(j job) {
 	}
 	j.key, j.level = keyOf(u), fresh
 	if w.Resume {
-		check := w.recall(w.ctx, &j)
-		if check.spares(j.listed) {
-			w.spare(&j, check)
+		checks := w.newCheckpoints(w.ctx, &j, j.scope.names, true)
+		if checks.spares(j.listed) {
+			w.spare(&j, checks)
 			return
 		}
-		j.level = check.level()
+		j.level = checks.level()
 	}
 	w.queue.push(j)
 }
 
 // spare leaves out a file that has not changed.
-func (w *walk) spare(j *job, c *checkpoint) {
+func (w *walk) spare(j *job, cs checkpoints) {
 	if w.once.claim(j, j.loc, j.key) {
 		w.count(FilesUnchanged)
-		w.samples.add(j, c.record.Sample)
+		for _, c := range cs {
+			w.samples.add(j, c.record.Sample)
+		}
 		w.release(&file{job: *j, keys: []string{j.key}}, opened)
 	}
 }
@@ -188,8 +190,10 @@ func (w *walk) take(x *file) bool {
 		w.release(x, opened)
 		w.count(FilesUnchanged)
 		j := x.job
-		w.samples.add(&j, x.check.record.Sample)
-		x.check.confirm(x.listed)
+		for _, c := range x.checks {
+			w.samples.add(&j, c.record.Sample)
+			c.confirm(x.listed)
+		}
 	case errors.Is(x.err, errRepeated):
 		w.release(x, opened)
 	case w.ended():

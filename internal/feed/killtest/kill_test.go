@@ -158,7 +158,7 @@ func (x *trial) live(pages int, kill bool) {
 		x.ends = append(x.ends, fmt.Sprintf("%v after %d pages", sig, pages))
 		_ = child.Process.Signal(sig)
 		err = x.await(child, ended)
-	case <-time.After(time.Minute):
+	case <-x.sites.quiet.C:
 		x.Errorf("%s: hangs", x)
 		_ = child.Process.Signal(syscall.SIGQUIT)
 		err = x.await(child, ended)

@@ -49,6 +49,7 @@ type sites struct {
 	total int              // requests for pages in this life
 	at    int              // of these, on which
 	then  func()           // is called
+	quiet *time.Timer      // runs out if nothing at all is asked for
 }
 
 // newSites returns random sites. The life of a spider says in which state they are.
@@ -146,6 +147,9 @@ func (s *sites) list(host, in string) (entries []string) {
 	return entries
 }
 
+// patience is how long a life may ask for nothing: how long it takes in all is the machine's matter.
+const patience = time.Minute
+
 // begin begins a life: then is called when so many pages have been asked for, if that is before it
 // ends.
 func (s *sites) begin(pages int, then func()) {
@@ -153,6 +157,7 @@ func (s *sites) begin(pages int, then func()) {
 	defer s.mu.Unlock()
 	s.asked = append(s.asked, make(map[string]int))
 	s.total, s.at, s.then = 0, pages, then
+	s.quiet = time.NewTimer(patience)
 }
 
 // note notes that a page was asked for in a life, which may be over.
@@ -169,6 +174,9 @@ func (s *sites) note(life int, loc string) {
 
 // ServeHTTP serves all sites.
 func (s *sites) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.quiet.Reset(patience)
+	s.mu.Unlock()
 	var life int
 	if _, err := fmt.Sscanf(r.UserAgent(), "ExampleBot/%d", &life); err != nil {
 		panic(err)

@@ -331,7 +331,7 @@ func (x *exchange) start(ctx context.Context) error {
 }
 
 // Ready implements backend.Trip.
-func (x *exchange) Ready() bool { return !x.limiter.shared || x.ticket.Valid() }
+func (x *exchange) Ready() bool { return !x.ticket.Late() && (!x.limiter.shared || x.ticket.Valid()) }
 
 // Deadline implements backend.Trip.
 func (x *exchange) Deadline() (by time.Time, late error) {

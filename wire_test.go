@@ -14,6 +14,7 @@ import (
 
 	"github.com/gocolly/colly/v2"
 
+	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -216,4 +217,35 @@ func TestADotAtTheEndIsTheSameHost(t *testing.T) {
 			t.Errorf("Stats has %d hosts, want 1", n)
 		}
 	})
+}
+
+// It does too where several requests may be in flight, and one that started first is written later.
+func TestTheDelayLiesBetweenArrivalsInFlight(t *testing.T) {
+	const delay, dial = 500 * time.Millisecond, 900 * time.Millisecond
+	for name, slow := range map[string]func(c *crawl){
+		"dials": func(c *crawl) {
+			c.transport.DisableKeepAlives = true
+			dialSlowly(c.transport, 0, dial, 0, dial, dial, 0, 0, 0)
+		},
+		"callbacks": func(c *crawl) {
+			pause := pauses(dial, 0, dial, dial, 0, 0, 0)
+			c.OnRequestHeaders(func(*colly.Request) { pause() })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := robotstest.Pages(7, "User-agent: *\nCrawl-delay: 0.5\n")
+			inBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, async, collyrobots.MaxInFlight(3))
+				slow(c)
+				for i := range 7 {
+					c.Visit(fmt.Sprint("http://a.test/", i))
+				}
+				c.Wait()
+				wantNoSooner(t, web, "a.test", delay, 8)
+				if s := c.robots.Stats().Hosts[0]; s.MinGap != web.Log("a.test").MinGap() || s.Requests != 8 || s.GapOverDelay < 1 {
+					t.Errorf("Stats: %+v, want 8 requests, %v apart", s, web.Log("a.test").MinGap())
+				}
+			})
+		})
+	}
 }

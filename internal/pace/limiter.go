@@ -262,6 +262,17 @@ func (l *limiter) sent(now instant, t *Ticket) {
 	}
 }
 
+// late reports whether the delay would not be kept if t, which has started, reached the wire at now.
+func (l *limiter) late(now instant, t *Ticket) bool {
+	switch {
+	case t.delay == 0 || l.rules.Free:
+		return false
+	case t.at != l.moment: // another has
+		return now.since(l.moment) < t.delay
+	}
+	return t.gap > 0 && t.gap+now.since(t.at) < t.delay
+}
+
 // next makes now the last moment, under a delay, after the gap before the one that was the last is
 // settled. It returns the time between the two; 0: now is the first.
 func (l *limiter) next(now instant, delay time.Duration) (gap time.Duration) {

@@ -49,23 +49,48 @@ var ErrEnded = errors.New("pace: the ticket was ended while it waited")
 
 // OnWire says that the transport has the request, and that End will follow. The delay counts from
 // here until Sent names a better moment. It reports whether t has started and neither ended nor
-// lapsed; if not, the request must go through Start first.
+// lapsed, and is not Late; if not, the request must go through Start first.
 func (t *Ticket) OnWire() bool {
 	h := t.lockHost()
 	if h == nil {
 		return false
 	}
-	defer h.mu.Unlock()
+	defer h.unlock()
 	if t.state == started {
 		at := t.at
 		if !h.plain() {
 			at = h.hosts.now()
+		}
+		if h.late(at, t) {
+			h.leave(t)
+			return false
 		}
 		t.state, t.lease = onWire, h.longest(at)
 		h.sent(at, t)
 		h.dispatched(t)
 	}
 	return t.state == onWire
+}
+
+// Late reports whether others have reached the wire since t started, so lately that the delay would not
+// be kept if t did now, as can be where several requests may be in flight. It is asked before the
+// request is sent; after true t holds nothing, as if it had not started, and the request must go
+// through Start once more.
+func (t *Ticket) Late() bool {
+	h := t.host.Load()
+	if h == nil || h.plain() {
+		return false
+	}
+	if h = t.lockHost(); h == nil {
+		return false
+	}
+	defer h.unlock()
+	if t.state != onWire || !h.late(h.hosts.now(), t) {
+		return false
+	}
+	t.state = started
+	h.leave(t)
+	return true
 }
 
 // A Start is how a request went on the wire.

@@ -12,7 +12,8 @@ import (
 )
 
 // A checkpoint knows which pages of a sitemap file are done, of those that a scope has in under one
-// name, so that the next run neither skips nor repeats one. All methods of a nil checkpoint do nothing: nothing is written down.
+// name, so that the next run neither skips nor repeats one. All methods of a nil checkpoint that a
+// page may have do nothing: nothing is written down.
 type checkpoint struct {
 	feed *Feed
 	key  string

@@ -18,8 +18,8 @@
 //	t.End()                         // the response was read, or there is none
 //
 // The delay is kept between the moments at which requests reach the wire. Where a host allows more
-// than one request in flight, one whose connection takes longer than the delay to be made may still
-// come close behind a later one; one at a time, which is the default under a delay, is exact.
+// than one request in flight, one whose connection was long in the making finds, when it is there,
+// that others have been sent since it started (Ticket.Late), and starts once more.
 //
 // A request that never ends would hold a host for good where one at a time may be in flight. So its
 // place lapses after a minute, or ten delays if that is longer; the delay is kept all the same.

@@ -72,10 +72,10 @@ func (t *Ticket) OnWire() bool {
 	return t.state == onWire
 }
 
-// Late reports whether others have reached the wire since t started, so lately that the delay would not
-// be kept if t did now, as can be where several requests may be in flight. It is asked before the
-// request is sent; after true t holds nothing, as if it had not started, and the request must go
-// through Start once more.
+// Late reports whether others have reached the wire since t started, so lately that the delay would
+// not be kept if t did now, as can be where several requests may be in flight. It is asked before
+// the request is sent; after true t holds nothing, as if it had not started, and the request must
+// go through Start once more.
 func (t *Ticket) Late() bool {
 	h := t.host.Load()
 	if h == nil || h.plain() {

@@ -16,8 +16,8 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// soon is how long after the fact the page shows it, at most: on a busy machine messages are five seconds apart.
-const soon = 10 * time.Second
+// soon is how long after the fact the page shows it, at most.
+const soon = 2 * time.Second
 
 // fact waits until something holds for the crawl, and then until the page shows it.
 func (b *tab) fact(what string, holds func() bool, shown string) {

@@ -198,13 +198,7 @@ func againOf(r *report) (pages []string) {
 // TestTakenPort: a Redis that has taken the port before is not taken for the own one, which it keeps from starting.
 func TestTakenPort(t *testing.T) {
 	t.Parallel()
-	needRedis(t)
-	other, address, err := startRedis(t.Context(), t.Logf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(other.end)
-	options, err := redisOptions(address)
+	options, err := redisOptions(ownRedis(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,12 +215,7 @@ func TestTakenPort(t *testing.T) {
 // TestForeignRedis crawls with a Redis that is there already, and stays as it was.
 func TestForeignRedis(t *testing.T) {
 	t.Parallel()
-	needRedis(t)
-	keeper, address, err := startRedis(t.Context(), t.Logf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(keeper.end)
+	address := ownRedis(t)
 	var stdout, stderr bytes.Buffer
 	if status := run(t.Context(), []string{"-redis", address + "/3", "-kill=0", "-workers=2"}, &stdout, &stderr); status != 0 {
 		t.Fatal(status, stdout.String(), stderr.String())

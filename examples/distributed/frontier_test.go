@@ -29,13 +29,7 @@ func clientOf(t *testing.T, address string) *redis.Client {
 // are done: each is visited once. It logs what a URL costs.
 func TestFrontier(t *testing.T) {
 	t.Parallel()
-	needRedis(t)
-	keeper, address, err := startRedis(t.Context(), t.Logf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(keeper.end)
-	client := clientOf(t, address)
+	client := clientOf(t, ownRedis(t))
 	f := newFrontier(client, "test")
 	const urls = 2000
 	addAll := func() {

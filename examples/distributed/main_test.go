@@ -67,6 +67,18 @@ func needRedis(t *testing.T) {
 	}
 }
 
+// ownRedis starts a Redis that ends with the test, and returns its address.
+func ownRedis(t *testing.T) (address string) {
+	t.Helper()
+	needRedis(t)
+	keeper, address, err := startRedis(t.Context(), t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(keeper.end)
+	return address
+}
+
 // left returns the processes that have a text in their environment. What a crawl starts has the
 // address of its Redis there, with a password that nobody else has, the Redis itself included. It
 // knows only where there is /proc.

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"slices"
@@ -66,7 +67,7 @@ func (cs checkpoints) spares(listed time.Time) bool {
 
 // ask makes the request for a file that is done a conditional one.
 func (cs checkpoints) ask(h http.Header) {
-	if cs.all(func(c *checkpoint) bool { return c.record.Done && string(c.record.Sum) == string(cs[0].record.Sum) }) {
+	if cs.all(func(c *checkpoint) bool { return c.record.Done && bytes.Equal(c.record.Sum, cs[0].record.Sum) }) {
 		cs[0].ask(h)
 	}
 }

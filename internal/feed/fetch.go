@@ -128,7 +128,7 @@ func (w *walk) recallHop(ctx context.Context, x *file) {
 	s.addURL(x.base.String())
 	for _, name := range s.names {
 		if !slices.Contains(x.scope.names, name) {
-			x.checks = append(x.checks, w.newCheckpoints(ctx, &x.job, s.names, true)...)
+			x.checks = append(x.checks, w.newCheckpoints(ctx, &x.job, []string{name}, true)...)
 		}
 	}
 }

@@ -40,15 +40,13 @@ type table struct {
 	dropped func(*Policy)
 }
 
-const (
-	mostParts = 64
-	leastPart = 8_000_000 // the weight of the largest policies fits in it several times
-)
+// leastPart is the weight of a part: that of the largest policies fits in it several times.
+const leastPart = 8_000_000
 
 // newTable returns a table that holds what weighs at most maxWeight. dropped is called with each
 // policy that is no longer in it.
 func newTable(maxWeight uint64, dropped func(*Policy)) *table {
-	n := min(max(maxWeight/leastPart, 1), mostParts)
+	n := max(maxWeight/leastPart, 1)
 	return &table{
 		seed: maphash.MakeSeed(), parts: make([]atomic.Pointer[otter.Cache[dialect.Authority, *Policy]], n),
 		most: maxWeight / n, dropped: dropped,

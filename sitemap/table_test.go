@@ -284,6 +284,9 @@ func TestDocuments(t *testing.T) {
 		}},
 		{"DOCTYPE", []row{
 			{"plain", "<!DOCTYPE urlset SYSTEM 'http://x.test/sitemap.dtd'>" + urlset(one, two), both, ""},
+			{"brackets in an identifier", "<!DOCTYPE urlset SYSTEM 'http://[::1]/[s.dtd'>" + urlset(one, two), both, ""},
+			{"a quote that does not end", "<!DOCTYPE urlset SYSTEM 'http://x.test/sitemap.dtd>" + urlset(one, two), both, ""},
+			{"a subset that does not end", "<!DOCTYPE urlset [>" + urlset(one, two), "", notOne},
 			{"entities", `<!DOCTYPE urlset [<!-- ]> --><!ENTITY a "<urlset><loc>http://x.test/</loc>]>"><!ENTITY % b SYSTEM "file:///etc/passwd">%b;]>` +
 				"<urlset><url><loc>http://e.test/&a;</loc></url>" + two + "</urlset>", "http://e.test/&a; http://e.test/2", ""},
 			{"a billion laughs", laughs(), "http://e.test/&l9; http://e.test/2", ""},

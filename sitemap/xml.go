@@ -62,18 +62,18 @@ func (r *Reader) skipDoctype() {
 		c := w.buf[w.pos]
 		w.pos++
 		switch {
+		case c == '>' && !subset: // also in quotes: rather one that does not end than a "<" in them
+			return
 		case quote != 0:
 			if c == quote {
 				quote = 0
 			}
-		case subset && (c == '"' || c == '\''):
+		case c == '"' || c == '\'':
 			quote = c
 		case c == '[':
 			subset = true
 		case c == ']':
 			subset = false
-		case c == '>' && !subset:
-			return
 		case c == '<' && w.starts("!--"):
 			w.skipPast("-->")
 		}

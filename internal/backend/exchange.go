@@ -15,25 +15,27 @@ import (
 )
 
 // An exchange is one request on the wire, from just before it is sent until its body is closed, it
-// fails, or its time is up. It is also the body of its response.
+// fails, or its time is up. It is also the context of the request and the body of its response.
 type exchange struct {
+	life
 	io.ReadCloser // the response's own body
-	life          life
-	trace         httptrace.ClientTrace
 	timeout       time.Duration
 	timer         *time.Timer // nil: no limit
 	trip          Trip
-	handedOn      bool         // the response, or an error: whoever has it ends the exchange
-	octets        atomic.Int64 // of the body, read so far
+	traced        atomic.Pointer[httptrace.ClientTrace] // nil: nobody has asked for it
+	composed      bool                                  // the request's own context has traced
+	handedOn      bool                                  // the response, or an error: whoever has it ends the exchange
+	octets        atomic.Int64                          // of the body, read so far
 
+	settled  atomic.Bool // no other attempt is needed
 	attempts sync.Mutex  // held while trip is asked Ready, Deadline and Again: never after Ended
 	deadline *time.Timer // of the trip; nil: none was set; guarded by attempts
 	spent    bool        // what the trip has allowed was written; guarded by attempts
 
 	mu      sync.Mutex // held while trip is told of Peer, Sent and Answered: never after Ended
 	over    bool
-	settled bool   // no other attempt is needed
-	stop    func() // ends the wait of one; nil: none waits
+	quiet   bool   // settled, and no attempt asks the trip any more
+	stop    func() // ends the wait of an attempt; nil: none waits
 	refused bool   // by Peer
 	fault   error  // of the body
 	hop     string // "host:port" that the attempt goes to: the server, or a proxy
@@ -43,21 +45,35 @@ type exchange struct {
 // takes does not count.
 func begin(parent context.Context, timeout time.Duration, trip Trip) *exchange {
 	x := &exchange{timeout: timeout, trip: trip}
-	x.trace.GetConn, x.trace.GotConn, x.trace.WroteHeaders = x.try, x.connected, x.sent
-	switch {
-	case trip.Guarded(): // package net has a key of its own
-		x.trace.ConnectStart = x.dialling
-		parent = httptrace.WithClientTrace(parent, &x.trace)
-	case httptrace.ContextClientTrace(parent) != nil: // the user's is told too
-		parent = httptrace.WithClientTrace(parent, &x.trace)
-	default:
-		x.life.trace = &x.trace
+	if guarded := trip.Guarded(); guarded || httptrace.ContextClientTrace(parent) != nil { // the user's is told too
+		x.composed = true
+		trace := x.trace()
+		if guarded {
+			trace.ConnectStart = x.dialling // for which package net has a key of its own
+		}
+		parent = httptrace.WithClientTrace(parent, trace)
 	}
 	x.life.start(parent)
 	if timeout > 0 {
 		x.timer = time.AfterFunc(timeout, x.timedOut)
 	}
 	return x
+}
+
+// trace returns the trace of the exchange.
+func (x *exchange) trace() *httptrace.ClientTrace {
+	if x.traced.Load() == nil {
+		x.traced.CompareAndSwap(nil, &httptrace.ClientTrace{GetConn: x.try, GotConn: x.connected, WroteHeaders: x.sent})
+	}
+	return x.traced.Load()
+}
+
+// Value implements context.Context. Only *http.Transport and its like ask for the trace.
+func (x *exchange) Value(key any) any {
+	if key == traceKey && !x.composed {
+		return x.trace()
+	}
+	return x.life.Value(key)
 }
 
 // try is called before each attempt to send the request, on the goroutine that makes it. net/http
@@ -80,7 +96,7 @@ func (x *exchange) try(hop string) {
 // again asks the trip whether the request may be sent once more, or still, without counting the
 // time that this takes. If not, the exchange is cancelled, unless it is settled. attempts is held.
 func (x *exchange) again() (ok bool) {
-	ctx, stop := context.WithCancel(&x.life)
+	ctx, stop := context.WithCancel(x)
 	defer stop()
 	if !x.await(stop) {
 		return false
@@ -104,33 +120,43 @@ func (x *exchange) await(stop func()) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.stop = stop
-	return !x.settled
+	return !x.settled.Load()
 }
 
 // settle ends all attempts but the one that has an answer: none uses the trip any more.
 func (x *exchange) settle() {
 	x.mu.Lock()
-	x.settled = true
+	x.callOff()
+	x.mu.Unlock()
+	x.hush()
+}
+
+// hush waits for the attempt that asks the trip, if one does; since callOff none begins to.
+func (x *exchange) hush() {
+	x.attempts.Lock()
+	defer x.attempts.Unlock()
+}
+
+// callOff lets no attempt begin any more, and none wait. mu is held.
+func (x *exchange) callOff() {
+	x.settled.Store(true)
 	if x.stop != nil {
 		x.stop()
 	}
-	x.mu.Unlock()
-	x.attempts.Lock() // until the one that waits is through
-	defer x.attempts.Unlock()
 }
 
 // begins makes sure that the request may be handed to the transport now.
 func (x *exchange) begins() bool {
 	x.attempts.Lock()
 	defer x.attempts.Unlock()
-	return x.await(nil) && x.ready()
+	return !x.settled.Load() && x.ready()
 }
 
 // writes makes sure that the request may be written now, and by one attempt alone.
 func (x *exchange) writes() bool {
 	x.attempts.Lock()
 	defer x.attempts.Unlock()
-	if !x.await(nil) || x.spent && !x.again() || !x.ready() {
+	if x.settled.Load() || x.spent && !x.again() || !x.ready() {
 		return false
 	}
 	x.spent = true
@@ -176,7 +202,7 @@ func (x *exchange) connected(info httptrace.GotConnInfo) {
 		info.Conn.Close()
 		return
 	}
-	<-x.life.Done() // it is ending, or another attempt has the answer
+	<-x.Done() // it is ending, or another attempt has the answer
 }
 
 // meet tells of an address, and cancels the exchange if it may not go there. It reports whether it
@@ -215,6 +241,7 @@ func (x *exchange) answered(resp *http.Response) (again bool) {
 	}
 	x.settle()
 	x.mu.Lock()
+	x.quiet = true
 	if !x.over {
 		again = x.trip.Answered(resp) && resp.Body != nil
 	}
@@ -233,7 +260,7 @@ func (x *exchange) answered(resp *http.Response) (again bool) {
 func (x *exchange) failed(err error) error {
 	x.handedOn = true
 	x.end(err)
-	return x.life.endedBy()
+	return x.endedBy()
 }
 
 // panicked ends an exchange whose transport panics.
@@ -257,10 +284,13 @@ func (x *exchange) end(cause error) {
 // everything done.
 func (x *exchange) finish(cause error) {
 	x.mu.Lock()
-	before, fault := x.over, x.fault
+	before, quiet, fault := x.over, x.quiet, x.fault
 	x.over = true
+	x.callOff()
 	x.mu.Unlock()
-	x.settle()
+	if !quiet {
+		x.hush()
+	}
 	if x.deadline != nil {
 		x.deadline.Stop()
 	}
@@ -269,7 +299,7 @@ func (x *exchange) finish(cause error) {
 		return
 	}
 	if fault == nil && cause != nil {
-		fault = cmp.Or(x.life.endedBy(), cause)
+		fault = cmp.Or(x.endedBy(), cause)
 	}
 	x.trip.Ended(x.octets.Load(), fault)
 }
@@ -281,8 +311,8 @@ func (x *exchange) Read(p []byte) (int, error) {
 	if err == nil || err == io.EOF {
 		return n, err
 	}
-	if x.life.Err() != nil {
-		err = x.life.endedBy()
+	if x.Err() != nil {
+		err = x.endedBy()
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -8,14 +8,12 @@ import (
 	"sync"
 )
 
-// A life is the context of an exchange: it ends with that of the request, or by end, and it may
-// have the exchange's trace. It does what context.WithCancelCause and httptrace.WithClientTrace do,
-// without allocations of its own: every page has one.
+// A life is the context of an exchange: it ends with that of the request, or by end. It does what
+// context.WithCancelCause does, without allocations of its own: every page has one.
 //
 // Err is what package context has for the cause; the cause itself is only known to the exchange.
 type life struct {
-	context.Context                        // of the request
-	trace           *httptrace.ClientTrace // nil: Context has it
+	context.Context // of the request
 
 	mu    sync.Mutex
 	cause error         // why it has ended; nil: it has not
@@ -95,14 +93,6 @@ func (l *life) Err() error {
 	default:
 		return context.Canceled
 	}
-}
-
-// Value implements context.Context.
-func (l *life) Value(key any) any {
-	if l.trace != nil && key == traceKey {
-		return l.trace
-	}
-	return l.Context.Value(key)
 }
 
 // AfterFunc is what package context asks for, where it would else start a goroutine for each

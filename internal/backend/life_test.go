@@ -143,17 +143,29 @@ func TestALifeOfMany(t *testing.T) {
 func TestTraces(t *testing.T) {
 	x := begin(t.Context(), 0, nobody{})
 	defer x.end(nil)
-	if httptrace.ContextClientTrace(&x.life) != &x.trace {
-		t.Error("the trace was not found")
+	var found [8]*httptrace.ClientTrace
+	var all sync.WaitGroup
+	for i := range found {
+		all.Go(func() { found[i] = httptrace.ContextClientTrace(x) })
 	}
-	if x.life.Value(key{}) != nil || httptrace.ContextClientTrace(x.life.Context) != nil {
+	all.Wait()
+	for _, trace := range found {
+		if trace == nil || trace != found[0] {
+			t.Fatalf("the traces %p", found)
+		}
+	}
+	found[0].GetConn("b.test:80")
+	if x.hop != "b.test:80" {
+		t.Errorf("the exchange was told of %q", x.hop)
+	}
+	if x.Value(key{}) != nil || httptrace.ContextClientTrace(x.life.Context) != nil {
 		t.Error("something else was found")
 	}
 	tries := 0
 	users := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GetConn: func(string) { tries++ }})
 	x = begin(users, 0, nobody{})
 	defer x.end(nil)
-	httptrace.ContextClientTrace(&x.life).GetConn("a.test:80")
+	httptrace.ContextClientTrace(x).GetConn("a.test:80")
 	if tries != 1 || x.hop != "a.test:80" {
 		t.Errorf("told the user %d times, the exchange of %q", tries, x.hop)
 	}

@@ -149,7 +149,7 @@ const maxDrained = 16 << 10
 func (s *Seam) exchange(req *http.Request, g Governor, trip Trip) (resp *http.Response, again bool, err error) {
 	x := begin(req.Context(), s.Timeout(), trip)
 	defer x.panicked()
-	sent := req.WithContext(&x.life)
+	sent := req.WithContext(x)
 	if !x.begins() {
 		if req.Body != nil {
 			req.Body.Close()
@@ -157,7 +157,7 @@ func (s *Seam) exchange(req *http.Request, g Governor, trip Trip) (resp *http.Re
 		return nil, false, x.failed(context.DeadlineExceeded)
 	}
 	resp, err = s.Transport().RoundTrip(sent)
-	if sent.Context() != context.Context(&x.life) {
+	if sent.Context() != context.Context(x) {
 		tellProxy(req, sent)
 	}
 	if err != nil {
@@ -218,7 +218,7 @@ func Do(rt http.RoundTripper, req *http.Request, timeout time.Duration, trip Tri
 	if !x.begins() {
 		return nil, x.failed(context.DeadlineExceeded)
 	}
-	resp, err := once.Do(req.WithContext(&x.life))
+	resp, err := once.Do(req.WithContext(x))
 	if err != nil {
 		return nil, x.failed(err)
 	}

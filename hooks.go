@@ -55,8 +55,9 @@ func (h *hooks) attach() {
 
 // seam returns the seam of the collector, put in place if need be. It implements fetcher.
 func (h *hooks) seam() *backend.Seam {
-	s := h.handle.Watch(h.inPlace.Load(), h.governor)
-	if h.inPlace.Swap(s) != s && h.handle.Moved() {
+	before := h.inPlace.Load()
+	s := h.handle.Watch(before, h.governor)
+	if s != before && h.inPlace.Swap(s) != s && h.handle.Moved() {
 		h.report.warn("Collector.Init was called after Attach and has undone the collector's settings: call it before, or attach the collector once more after it")
 	}
 	return s
@@ -124,7 +125,7 @@ func (h *hooks) onRequest(r *colly.Request) {
 // admit judges a page and waits for its turn. If robots.txt has changed meanwhile, the page is
 // judged by what it says now. It returns the time when it is done.
 func (h *hooks) admit(q *request, r *colly.Request, now time.Time) (time.Time, error) {
-	ctx, userAgent := h.c.Context, userAgentOf(r)
+	ctx, userAgent := h.c.Context, userAgentOf(*r.Headers)
 	v, err := h.decideAs(ctx, now, r.URL, hostHeaderOf(r.Host, r.URL, *r.Headers), userAgent, h.fetcherOf(q))
 	if err != nil {
 		return now, err
@@ -180,7 +181,7 @@ func (h *hooks) fetcherOf(q *request) fetcher {
 
 // judgeAgain judges a page by what is known now: it has waited, or a callback has changed it.
 func (h *hooks) judgeAgain(q *request, r *colly.Request, now time.Time) error {
-	v, err := h.decideAs(h.c.Context, now, r.URL, hostHeaderOf(r.Host, r.URL, *r.Headers), userAgentOf(r), h.fetcherOf(q))
+	v, err := h.decideAs(h.c.Context, now, r.URL, hostHeaderOf(r.Host, r.URL, *r.Headers), userAgentOf(*r.Headers), h.fetcherOf(q))
 	if err != nil {
 		return err
 	}
@@ -237,7 +238,7 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 
 // start takes the page's turn. It returns the time when it is done.
 func (h *hooks) start(q *request, r *colly.Request, now time.Time) (time.Time, error) {
-	if !q.unchanged() || q.userAgent != userAgentOf(r) || q.silence == nil && !q.policy.Fresh(now) {
+	if !q.unchanged() || q.userAgent != userAgentOf(*r.Headers) || q.silence == nil && !q.policy.Fresh(now) {
 		if err := h.judgeAgain(q, r, now); err != nil {
 			return now, err
 		}
@@ -246,7 +247,7 @@ func (h *hooks) start(q *request, r *colly.Request, now time.Time) (time.Time, e
 	if q.silence != nil {
 		return now, nil
 	}
-	return q.takeTurn(h.c.Context, now, h.judge, userAgentOf(r), false, func() error { return h.judgeAgain(q, r, time.Now()) })
+	return q.takeTurn(h.c.Context, now, h.judge, q.userAgent, false, func() error { return h.judgeAgain(q, r, time.Now()) })
 }
 
 // onResponse is called before the callbacks that may take their time.
@@ -405,9 +406,9 @@ func cached(c *colly.Collector, r *colly.Request) bool {
 	return err == nil && (c.CacheExpiration <= 0 || time.Since(info.ModTime()) <= c.CacheExpiration)
 }
 
-// userAgentOf returns what r will be sent with.
-func userAgentOf(r *colly.Request) string {
-	if values := (*r.Headers)["User-Agent"]; len(values) > 0 {
+// userAgentOf returns the name that a request with these headers is sent under.
+func userAgentOf(header http.Header) string {
+	if values := header["User-Agent"]; len(values) > 0 {
 		return values[0]
 	}
 	return ""

@@ -51,7 +51,7 @@ func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, er
 		q = t.requests.open(req.URL, time.Now())
 		q.follow(req.Response)
 		err = t.admit(q, s, req)
-	case q.userAgent != req.UserAgent() && !t.namesakes(q, req), !q.ticket.OnWire():
+	case q.userAgent != userAgentOf(req.Header) && !t.namesakes(q, req), !q.ticket.OnWire():
 		err = t.admit(q, s, req) // a callback has given it another name, or its turn has lapsed
 	}
 	if err != nil {
@@ -78,7 +78,7 @@ func (t *transport) namesakes(q *request, req *http.Request) bool {
 	if err != nil {
 		return false
 	}
-	sent, err := t.policies.reader(q.settings, req.UserAgent())
+	sent, err := t.policies.reader(q.settings, userAgentOf(req.Header))
 	return err == nil && sent.name == judged.name
 }
 
@@ -140,7 +140,7 @@ func (t *transport) takeTurn(q *request, s *backend.Seam, req *http.Request) err
 	}
 	err := judge()
 	if err == nil {
-		_, err = q.takeTurn(ctx, time.Now(), t.judge, req.UserAgent(), true, judge)
+		_, err = q.takeTurn(ctx, time.Now(), t.judge, userAgentOf(req.Header), true, judge)
 	}
 	return err
 }
@@ -157,7 +157,7 @@ func (t *transport) judgeHop(ctx context.Context, q *request, s *backend.Seam, r
 	case q.fed != nil && req.Response == nil:
 		f.host = q.fed.from
 	}
-	v, err := t.decideAs(ctx, time.Now(), req.URL, hostHeaderOf(req.Host, req.URL, req.Header), req.UserAgent(), f)
+	v, err := t.decideAs(ctx, time.Now(), req.URL, hostHeaderOf(req.Host, req.URL, req.Header), userAgentOf(req.Header), f)
 	if err != nil {
 		return err
 	}

@@ -90,7 +90,12 @@ func (l *limiter) slowed() *paced {
 func (l *limiter) plain() bool { return !l.slow.Load() }
 
 // delay returns the delay in force at now.
-func (l *limiter) delay(now instant) time.Duration { return max(l.floor(now), l.backOff(now)) }
+func (l *limiter) delay(now instant) time.Duration {
+	if l.paced == nil { // as of most hosts
+		return max(l.rules.MinDelay, 0)
+	}
+	return max(l.floor(now), l.backOff(now))
+}
 
 // floor returns the delay that is in force at now whatever the host answers.
 func (l *limiter) floor(now instant) time.Duration {

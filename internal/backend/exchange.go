@@ -18,9 +18,8 @@ import (
 // fails, or its time is up. It is also the context of the request and the body of its response.
 type exchange struct {
 	life
-	io.ReadCloser // the response's own body
-	timeout       time.Duration
-	timer         *time.Timer // nil: no limit
+	io.ReadCloser               // the response's own body
+	timeout       time.Duration // 0: no limit
 	trip          Trip
 	traced        atomic.Pointer[httptrace.ClientTrace] // nil: nobody has asked for it
 	composed      bool                                  // the request's own context has traced
@@ -33,6 +32,7 @@ type exchange struct {
 	spent    bool        // what the trip has allowed was written; guarded by attempts
 
 	mu      sync.Mutex // held while trip is told of Peer, Sent and Answered: never after Ended
+	alarm   *alarm     // nil: none is set
 	over    bool
 	quiet   bool   // settled, and no attempt asks the trip any more
 	stop    func() // ends the wait of an attempt; nil: none waits
@@ -54,9 +54,7 @@ func begin(parent context.Context, timeout time.Duration, trip Trip) *exchange {
 		parent = httptrace.WithClientTrace(parent, trace)
 	}
 	x.life.start(parent)
-	if timeout > 0 {
-		x.timer = time.AfterFunc(timeout, x.timedOut)
-	}
+	x.resume()
 	return x
 }
 
@@ -101,18 +99,39 @@ func (x *exchange) again() (ok bool) {
 	if !x.await(stop) {
 		return false
 	}
-	if x.timer != nil {
-		if !x.timer.Stop() {
-			return false // too late
-		}
-		defer x.timer.Reset(x.timeout)
+	if !x.pause() {
+		return false // too late
 	}
+	defer x.resume()
 	err := x.trip.Again(ctx)
 	if settled := !x.await(nil); err != nil && !settled {
 		x.life.end(err)
 	}
 	x.spent = err != nil
 	return err == nil
+}
+
+// pause stops the time of the exchange, and reports whether there was some left.
+func (x *exchange) pause() bool {
+	return x.timeout <= 0 || x.takeAlarm().off()
+}
+
+// resume gives the exchange all its time, unless it has ended.
+func (x *exchange) resume() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.timeout > 0 && !x.over {
+		x.alarm = setAlarm(x, x.timeout, x.trip.Bubbled())
+	}
+}
+
+// takeAlarm returns the alarm that is set, or nil. Whoever has it turns it off.
+func (x *exchange) takeAlarm() *alarm {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	a := x.alarm
+	x.alarm = nil
+	return a
 }
 
 // await says how to end the wait of an attempt. It reports whether there may be one.
@@ -175,7 +194,7 @@ func (x *exchange) ready() bool {
 	switch {
 	case by.IsZero():
 	case x.deadline == nil:
-		x.deadline = time.AfterFunc(time.Until(by), func() { x.finish(late) })
+		x.deadline = time.AfterFunc(time.Until(by), func() { x.end(late) })
 	default:
 		x.deadline.Reset(time.Until(by))
 	}
@@ -270,24 +289,15 @@ func (x *exchange) panicked() {
 	}
 }
 
-func (x *exchange) timedOut() { x.finish(context.DeadlineExceeded) }
-
-// end ends the exchange, if it has not ended. The cause is nil where nothing is wrong.
+// end ends the exchange, if it has not ended. The cause is nil where nothing is wrong. The trip is
+// told before the exchange is cancelled: whoever waits for its end finds everything done.
 func (x *exchange) end(cause error) {
-	if x.timer != nil {
-		x.timer.Stop()
-	}
-	x.finish(cause)
-}
-
-// finish tells the trip before the exchange is cancelled: whoever waits for its end finds
-// everything done.
-func (x *exchange) finish(cause error) {
 	x.mu.Lock()
-	before, quiet, fault := x.over, x.quiet, x.fault
-	x.over = true
+	before, quiet, fault, alarm := x.over, x.quiet, x.fault, x.alarm
+	x.over, x.alarm = true, nil
 	x.callOff()
 	x.mu.Unlock()
+	alarm.off()
 	if !quiet {
 		x.hush()
 	}

@@ -405,11 +405,3 @@ func cached(c *colly.Collector, r *colly.Request) bool {
 	info, err := os.Stat(filepath.Join(c.CacheDir, name[:2], name))
 	return err == nil && (c.CacheExpiration <= 0 || time.Since(info.ModTime()) <= c.CacheExpiration)
 }
-
-// userAgentOf returns the name that a request with these headers is sent under.
-func userAgentOf(header http.Header) string {
-	if values := header["User-Agent"]; len(values) > 0 {
-		return values[0]
-	}
-	return ""
-}

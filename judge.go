@@ -177,3 +177,11 @@ func hostHeaderOf(host string, u *url.URL, header http.Header) string {
 	}
 	return host
 }
+
+// userAgentOf returns the name that a request with these headers is sent under.
+func userAgentOf(header http.Header) string {
+	if values := header["User-Agent"]; len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}

@@ -18,8 +18,9 @@ import (
 // TestStop: the longest stop of a page while very many hosts come, and while idle ones are
 // forgotten. Ever new hosts are visited, and in turn with them a host that is known and, for what
 // the machine and the garbage collector do, a page with bare Colly. Whatever holds up one of the
-// first two for longer is the plugin. The clock that makes hosts idle is the bubble's, the
-// stopwatch is not.
+// first two for longer is the plugin. A new host's robots.txt is fetched on another goroutine, and
+// so is a page of bare Colly's Async: the same for what the scheduler does. The clock that makes
+// hosts idle is the bubble's, the stopwatch is not.
 //
 // Idle hosts are looked for when there are very many. Use -hosts 1000000, which takes some minutes
 // and checks the goal.
@@ -30,16 +31,18 @@ func TestStop(t *testing.T) {
 		w := &web{robots: func(string) string { return usual }, page: "<!doctype html><title>x</title>"}
 		c, p := obedient(t, w, collyrobots.FollowSitemaps(collyrobots.Feed{}))
 		defer p.Close()
-		bare := crawl(w)
+		bare, async := crawl(w), crawl(w)
+		async.Async = true
 
 		measure := func(what string, from, to int) {
-			var news, known, noise stops
+			var news, known, noise, handed stops
 			for i := from; i < to; i++ {
 				news.visit(t, c, fmt.Sprintf("http://www.host-%07d.example/some/page.html", i))
 				known.visit(t, c, pageURL)
 				noise.visit(t, bare, pageURL)
+				handed.visit(t, async, pageURL)
 			}
-			t.Logf("%s\n  new hosts    %v\n  a known host %v\n  bare Colly   %v", what, news, known, noise)
+			t.Logf("%s\n  new hosts    %v\n  a known host %v\n  bare Colly   %v\n  its Async    %v", what, news, known, noise, handed)
 			longest := max(known.longest, news.longest)
 			if *hosts != 0 && longest > max(goal, 2*noise.longest) {
 				t.Errorf("%s: a stop of %v, want at most %v", what, longest, goal)
@@ -78,6 +81,7 @@ func (s *stops) visit(t *testing.T, c *colly.Collector, url string) {
 	if err := c.Visit(url); err != nil {
 		t.Fatal(url, err)
 	}
+	c.Wait()
 	wall2, work2 := stopwatch()
 	took := min(wall2-wall, work2-work)
 	s.visits++

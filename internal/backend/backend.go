@@ -45,8 +45,11 @@ type hidden struct{ _ byte }
 // A place is where a backend holds its client.
 type place struct {
 	backend *hidden
-	client  **http.Client
+	client  *slot
 }
+
+// A slot is the field of a backend that has its client, which is no more than a pointer to Colly.
+type slot = atomic.Pointer[http.Client]
 
 // Open reaches into c. The error wraps ErrLayout: c is nil, was not made by colly.NewCollector, or
 // is of another Colly than the one this was written for.
@@ -91,13 +94,13 @@ func (h *Handle) find() (*place, error) {
 	if !client.IsValid() || client.Type() != reflect.TypeFor[*http.Client]() || client.IsNil() {
 		return nil, fmt.Errorf("%w: its backend has no Client", ErrLayout)
 	}
-	p := &place{*h.backend, (**http.Client)(client.Addr().UnsafePointer())}
+	p := &place{*h.backend, (*slot)(client.Addr().UnsafePointer())}
 	h.place.Store(p)
 	return p, nil
 }
 
 // slot returns where the client is: Collector.Init gives the collector another backend.
-func (h *Handle) slot() **http.Client {
+func (h *Handle) slot() *slot {
 	p := h.place.Load()
 	if p.backend == *h.backend {
 		return p.client
@@ -114,7 +117,7 @@ func (h *Handle) slot() **http.Client {
 func (h *Handle) Moved() bool { return h.moved.Load() }
 
 // Client returns the client that the collector sends with now.
-func (h *Handle) Client() *http.Client { return *h.slot() }
+func (h *Handle) Client() *http.Client { return h.slot().Load() }
 
 // Hold makes Collector.Wait wait until release is called, once. It is for a time when Wait waits
 // for a request.

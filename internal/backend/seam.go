@@ -18,10 +18,10 @@ import (
 // backend's clones. It serves any number of governors, and lets through untouched what belongs to
 // none of them.
 type Seam struct {
-	slot  **http.Client // the backend's
-	user  *http.Client  // as it was found; never written to
-	own   *http.Client  // in the backend
-	check uintptr       // the code of own's redirect check
+	slot  *slot        // the backend's
+	user  *http.Client // as it was found; never written to
+	own   *http.Client // in the backend
+	check uintptr      // the code of own's redirect check
 
 	mu     sync.Mutex     // for own's fields, jar and the lists
 	jar    http.CookieJar // as own has it, unless the collector was given another
@@ -53,7 +53,7 @@ const moved = -1
 // ErrOwned means that another governor has the collector.
 var ErrOwned = errors.New("backend: the collector has a governor already")
 
-// installing guards what backends hold, as far as this package looks at it, and seams.
+// installing is held where a backend gets another client, and guards seams.
 var installing sync.RWMutex
 
 // seams has the seam of each client that this package has made. It keeps neither alive.
@@ -91,16 +91,17 @@ func (h *Handle) install(g Governor) (s *Seam, fresh bool, err error) {
 // seam returns the seam in the backend, put there if need be. installing is held.
 func (h *Handle) seam() *Seam {
 	slot := h.slot()
-	if s := seams[weak.Make(*slot)].Value(); s != nil {
+	user := slot.Load()
+	if s := seams[weak.Make(user)].Value(); s != nil {
 		return s
 	}
-	s := &Seam{slot: slot, user: *slot}
+	s := &Seam{slot: slot, user: user}
 	own := *s.user
 	s.own, s.jar = &own, own.Jar
 	s.set.Store(new(settings))
 	own.Transport, own.CheckRedirect, own.Timeout = s, s.checkRedirect, moved
 	s.check = codeOf(own.CheckRedirect)
-	*slot = s.own
+	slot.Store(s.own)
 	key := weak.Make(s.own)
 	seams[key] = weak.Make(s)
 	runtime.AddCleanup(s, forget, key)
@@ -119,10 +120,7 @@ func forget(key weak.Pointer[http.Client]) {
 // of this goroutine is on the wire. known is what Install or Watch returned last, g who governs the
 // collector.
 func (h *Handle) Watch(known *Seam, g Governor) *Seam {
-	installing.RLock()
-	inPlace := *h.slot() == known.own
-	installing.RUnlock()
-	if !inPlace {
+	if h.slot().Load() != known.own {
 		known = h.putBack(known, g)
 	}
 	known.sync()
@@ -198,7 +196,7 @@ func same(a, b http.CookieJar) bool {
 // Owner returns the governor of the collector, or nil.
 func (h *Handle) Owner() Governor {
 	installing.RLock()
-	s := seams[weak.Make(*h.slot())].Value()
+	s := seams[weak.Make(h.slot().Load())].Value()
 	installing.RUnlock()
 	if s == nil {
 		return nil
@@ -230,7 +228,7 @@ func (h *Handle) Release(g Governor, restore bool) {
 	installing.Lock()
 	defer installing.Unlock()
 	h.released = true
-	if s := seams[weak.Make(*h.slot())].Value(); s != nil {
+	if s := seams[weak.Make(h.slot().Load())].Value(); s != nil {
 		s.remove(g, restore)
 	}
 }
@@ -240,13 +238,13 @@ func (s *Seam) remove(g Governor, restore bool) {
 	s.owners = slices.DeleteFunc(s.owners, func(o owner) bool { return o.governor == g })
 	restore = restore && len(s.owners) == 0 && !s.kept.Load()
 	s.mu.Unlock()
-	if !restore || *s.slot != s.own {
+	if !restore || s.slot.Load() != s.own {
 		return
 	}
 	s.sync()
 	set := s.set.Load()
 	if *set == (settings{}) {
-		*s.slot = s.user
+		s.slot.Store(s.user)
 		return
 	}
 	client := *s.user
@@ -257,7 +255,7 @@ func (s *Seam) remove(g Governor, restore bool) {
 	if set.redirect != nil {
 		client.CheckRedirect = *set.redirect
 	}
-	*s.slot = &client
+	s.slot.Store(&client)
 }
 
 // governor returns who governs collectors of this seam and has let the request through, or nil. It

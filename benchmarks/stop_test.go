@@ -17,15 +17,14 @@ import (
 
 // TestStop: the longest stop of a page while very many hosts come, and while idle ones are
 // forgotten. Ever new hosts are visited, and in turn with them a host that is known and, for what
-// the machine and the garbage collector do, a page with bare Colly. Whatever holds up one of the
-// first two for longer is the plugin. A new host's robots.txt is fetched on another goroutine, and
-// so is a page of bare Colly's Async: the same for what the scheduler does. The clock that makes
-// hosts idle is the bubble's, the stopwatch is not.
+// the machine and the garbage collector do, a page with bare Colly. Whatever holds up one of the first
+// two for longer is the plugin. A new host's robots.txt is fetched on another goroutine, which may
+// not get a processor at once while the collector is at work, so a new host is held against a page
+// of bare Colly's Async. The clock that makes hosts idle is the bubble's, the stopwatch is not.
 //
 // Idle hosts are looked for when there are very many. Use -hosts 1000000, which takes some minutes
 // and checks the goal.
 func TestStop(t *testing.T) {
-	const goal = 10 * time.Millisecond
 	n := numHosts(5000)
 	synctest.Test(t, func(t *testing.T) {
 		w := &web{robots: func(string) string { return usual }, page: "<!doctype html><title>x</title>"}
@@ -43,10 +42,11 @@ func TestStop(t *testing.T) {
 				handed.visit(t, async, pageURL)
 			}
 			t.Logf("%s\n  new hosts    %v\n  a known host %v\n  bare Colly   %v\n  its Async    %v", what, news, known, noise, handed)
-			longest := max(known.longest, news.longest)
-			if *hosts != 0 && longest > max(goal, 2*noise.longest) {
-				t.Errorf("%s: a stop of %v, want at most %v", what, longest, goal)
+			if *hosts == 0 {
+				return
 			}
+			news.compare(t, what+": a new host", handed)
+			known.compare(t, what+": a known host", noise)
 		}
 		measure(fmt.Sprintf("%d hosts come", n), 0, n)
 		time.Sleep(time.Hour)
@@ -96,6 +96,17 @@ func (s *stops) visit(t *testing.T, c *colly.Collector, url string) {
 
 func (s stops) String() string {
 	return fmt.Sprintf("longest %v, %d over 10 ms, %d over 1 ms, of %d", s.longest.Round(10*time.Microsecond), s.over10, s.over1, s.visits)
+}
+
+// goal is how long the plugin may hold up a page, whatever the machine and Go do besides.
+const goal = 10 * time.Millisecond
+
+// compare fails the test if there were longer stops, or clearly more long ones, than a bare page has.
+func (s *stops) compare(t *testing.T, what string, bare stops) {
+	t.Helper()
+	if s.longest > max(goal, 2*bare.longest) || s.over10 > 10+2*bare.over10 {
+		t.Errorf("%s: %v, want at most %v, or what bare Colly has: %v", what, s, goal, bare)
+	}
 }
 
 // stopwatch returns real time, in a bubble too, and the processor time that this process has used.

@@ -26,7 +26,9 @@ type exchange struct {
 	handedOn      bool                                  // the response, or an error: whoever has it ends the exchange
 	octets        atomic.Int64                          // of the body, read so far
 
-	settled  atomic.Bool // no other attempt is needed
+	settled atomic.Bool                        // no other attempt is needed
+	stop    atomic.Pointer[context.CancelFunc] // ends the wait of one; nil: none waits
+
 	attempts sync.Mutex  // held while trip is asked Ready, Deadline and Again: never after Ended
 	deadline *time.Timer // of the trip; nil: none was set; guarded by attempts
 	spent    bool        // what the trip has allowed was written; guarded by attempts
@@ -35,7 +37,6 @@ type exchange struct {
 	alarm   *alarm     // nil: none is set
 	over    bool
 	quiet   bool   // settled, and no attempt asks the trip any more
-	stop    func() // ends the wait of an attempt; nil: none waits
 	refused bool   // by Peer
 	fault   error  // of the body
 	hop     string // "host:port" that the attempt goes to: the server, or a proxy
@@ -96,10 +97,7 @@ func (x *exchange) try(hop string) {
 func (x *exchange) again() (ok bool) {
 	ctx, stop := context.WithCancel(x)
 	defer stop()
-	if !x.await(stop) {
-		return false
-	}
-	if !x.pause() {
+	if !x.await(&stop) || !x.pause() {
 		return false // too late
 	}
 	defer x.resume()
@@ -135,18 +133,14 @@ func (x *exchange) takeAlarm() *alarm {
 }
 
 // await says how to end the wait of an attempt. It reports whether there may be one.
-func (x *exchange) await(stop func()) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.stop = stop
+func (x *exchange) await(stop *context.CancelFunc) bool {
+	x.stop.Store(stop)
 	return !x.settled.Load()
 }
 
 // settle ends all attempts but the one that has an answer: none uses the trip any more.
 func (x *exchange) settle() {
-	x.mu.Lock()
 	x.callOff()
-	x.mu.Unlock()
 	x.hush()
 }
 
@@ -156,11 +150,11 @@ func (x *exchange) hush() {
 	defer x.attempts.Unlock()
 }
 
-// callOff lets no attempt begin any more, and none wait. mu is held.
+// callOff lets no attempt begin any more, and none wait.
 func (x *exchange) callOff() {
 	x.settled.Store(true)
-	if x.stop != nil {
-		x.stop()
+	if stop := x.stop.Load(); stop != nil {
+		(*stop)()
 	}
 }
 

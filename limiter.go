@@ -180,6 +180,10 @@ func (l *limiter) fetch(s *backend.Seam, userAgent string, led lead) policy.Fetc
 		x := new(exchange)
 		open = slices.DeleteFunc(open, func(before answered) bool { return before.leadsTo(x, at) })
 		resp, _, err := l.exchange(x, s, req, 0, from, nil)
+		if err == nil && x.locked {
+			resp.Body.Close()
+			resp, err = nil, errProxyAuth
+		}
 		if err == nil {
 			open = append(open, answered{x, resp.Body})
 		}
@@ -198,6 +202,9 @@ func (l *limiter) fetch(s *backend.Seam, userAgent string, led lead) policy.Fetc
 	}
 	return f
 }
+
+// errProxyAuth is why a robots.txt has no answer where a proxy gave one that says nothing of it.
+var errProxyAuth = errors.New("collyrobots: the proxy wants to know who asks: status 407")
 
 // answered is an exchange of a fetch whose body may still be open.
 type answered struct {
@@ -302,6 +309,8 @@ type exchange struct {
 	host    *pace.Host
 	ticket  pace.Ticket
 	guard   *PrivateNetworkError // what becomes of it if it would go to a private address; nil: it may
+	hop     string               // "host:port" that it went to, the server's or a proxy's; "": not known
+	locked  bool                 // a proxy that it went through wants to know who asks
 	trace   trace
 	through http.RoundTripper
 }
@@ -314,6 +323,7 @@ func (x *exchange) Bubbled() bool { return true }
 
 // Peer implements backend.Trip.
 func (x *exchange) Peer(hop string, addr net.Addr) error {
+	x.hop = hop
 	ip, private := peerIsPrivate(addr)
 	switch {
 	case !private || !isHop(x.host.Name(), hop):
@@ -366,6 +376,7 @@ func (x *exchange) Again(ctx context.Context) error {
 
 // Answered implements backend.Trip: it lets the host slow the crawl down.
 func (x *exchange) Answered(resp *http.Response) (again bool) {
+	x.locked = resp.StatusCode == http.StatusProxyAuthRequired && x.hop != "" && !isHop(x.host.Name(), x.hop)
 	x.answer(resp, 0)
 	return false
 }

@@ -148,6 +148,24 @@ func TestResumeOfACutFile(t *testing.T) {
 	}
 }
 
+// A page that is not there is done. One that a proxy kept back, with status 407, is not.
+func TestResumeOfPagesThatAProxyKeptBack(t *testing.T) {
+	inBubble(t, bigShop(3, noDenys), func(t *testing.T, web *robotstest.Web) {
+		web.Set("a.test", "/1", http.StatusProxyAuthRequired)
+		web.Set("a.test", "/2", http.StatusForbidden)
+		records := store.Memory()
+		for range 2 {
+			c := resumed(t, web, records)
+			c.Visit("http://a.test/")
+			c.Wait()
+			must(t, c.robots.Close())
+			web.Set("a.test", "/1", robotstest.Page())
+			time.Sleep(time.Hour)
+		}
+		wantSortedURIs(t, web, "a.test", "/ / /0 /1 /1 /2 /map.xml /map.xml /robots.txt")
+	})
+}
+
 // Colly tells nobody that a page waits for a LimitRule, before it is sent or after: it is done all
 // the same.
 func TestResumeOfPagesThatWaitForALimitRule(t *testing.T) {

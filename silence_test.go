@@ -214,6 +214,43 @@ func TestADeadProxyIsNotADeadHost(t *testing.T) {
 	}
 }
 
+// Status 407 of a proxy says nothing of the site: above all not that it has no robots.txt, as the
+// same status of a server does (RFC 9309, section 2.3.1.3).
+func TestAProxyThatWantsAPasswordOpensNoSite(t *testing.T) {
+	a := robotstest.Pages(3, "")
+	a["/robots.txt"] = func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Proxy-Authorization") == "" {
+			w.WriteHeader(http.StatusProxyAuthRequired)
+			return
+		}
+		fmt.Fprint(w, "User-agent: *\nCrawl-delay: 1\nDisallow: /2\n")
+	}
+	stranger, known := "http://proxy.test:3128", "http://user:pw@proxy.test:3128"
+	for name, tc := range map[string]struct {
+		proxies []string
+		want    string
+	}{
+		"the first of two": {[]string{stranger, known}, "/robots.txt /robots.txt /0 /1"},
+		"the only one":     {[]string{stranger}, "/robots.txt /robots.txt /robots.txt"},
+		"no proxy":         {nil, "/robots.txt /0 /1 /2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": a, "proxy.test:3128": nil}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil)
+				if tc.proxies != nil {
+					rotate, err := proxy.RoundRobinProxySwitcher(tc.proxies...)
+					must(t, err)
+					c.SetProxyFunc(rotate)
+				}
+				for i := range 3 {
+					c.Visit(fmt.Sprint("http://a.test/", i))
+				}
+				wantURIs(t, web, "a.test", tc.want)
+			})
+		})
+	}
+}
+
 // One connection reset on robots.txt costs no page.
 func TestOneResetOnRobotsTxtCostsNothing(t *testing.T) {
 	for name, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {

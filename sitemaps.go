@@ -239,7 +239,9 @@ func resultOf(ctx context.Context, status int, err error) feed.Result {
 			return feed.Failed
 		}
 		return feed.Done
-	case status >= 400 && status < 500 && status != http.StatusRequestTimeout && status != http.StatusTooManyRequests:
+	case status == http.StatusProxyAuthRequired, status == http.StatusRequestTimeout, status == http.StatusTooManyRequests:
+		return feed.Failed // which says nothing of the page
+	case status >= 400 && status < 500:
 		return feed.Done // the page is not there
 	}
 	return feed.Failed

@@ -45,6 +45,7 @@ func TestStatusTable(t *testing.T) {
 		{"401", status(401), "ooooo"},
 		{"403", status(403), "ooooo"},
 		{"404", status(404), "ooooo"},
+		{"407", status(407), "ooooo"},
 		{"410", status(410), "ooooo"},
 		{"429", status(429), "o-ooo"},
 		{"499", status(499), "ooooo"},

@@ -26,6 +26,7 @@ type exchange struct {
 	handedOn      bool                                  // the response, or an error: whoever has it ends the exchange
 	octets        atomic.Int64                          // of the body, read so far
 
+	shared  atomic.Bool                        // the connections are of HTTP/2
 	settled atomic.Bool                        // no other attempt is needed
 	stop    atomic.Pointer[context.CancelFunc] // ends the wait of one; nil: none waits
 
@@ -78,17 +79,30 @@ func (x *exchange) Value(key any) any {
 // try is called before each attempt to send the request, on the goroutine that makes it. net/http
 // makes one after the other; a RoundTripper of the user's may make several side by side, and leave
 // them alone when it has the answer of one.
+//
+// What is sent again waits here, before there is a connection that would grow old meanwhile; but in
+// HTTP/2 net/http may hold a lock here that all requests of the transport need, so it waits in
+// connected.
 func (x *exchange) try(hop string) {
 	x.mu.Lock()
 	x.hop = hop
 	x.mu.Unlock()
+	if x.shared.Load() {
+		return
+	}
 	x.attempts.Lock()
 	defer x.attempts.Unlock()
-	if x.deadline != nil {
-		x.deadline.Stop() // as long as nothing is written: connected looks
-	}
+	x.postpone()
 	if x.spent {
 		x.again()
+	}
+}
+
+// postpone lets the deadline pass as long as nothing is written: ready sets it again. attempts is
+// held.
+func (x *exchange) postpone() {
+	if x.deadline != nil {
+		x.deadline.Stop()
 	}
 }
 
@@ -101,6 +115,7 @@ func (x *exchange) again() (ok bool) {
 		return false // too late
 	}
 	defer x.resume()
+	x.postpone()
 	err := x.trip.Again(ctx)
 	if settled := !x.await(nil); err != nil && !settled {
 		x.life.end(err)
@@ -208,14 +223,21 @@ func (x *exchange) dialling(_, address string) {
 // request is written on it: net/http does that also if the exchange has been cancelled, but in
 // HTTP/2.
 func (x *exchange) connected(info httptrace.GotConnInfo) {
-	if x.meet(info.Conn.RemoteAddr()) && x.writes() {
-		return
-	}
-	if secure, ok := info.Conn.(*tls.Conn); !ok || secure.ConnectionState().NegotiatedProtocol != "h2" {
+	shared := isShared(info.Conn)
+	x.shared.Store(shared)
+	switch {
+	case x.meet(info.Conn.RemoteAddr()) && x.writes():
+	case shared:
+		<-x.Done() // it is ending, or another attempt has the answer
+	default:
 		info.Conn.Close()
-		return
 	}
-	<-x.Done() // it is ending, or another attempt has the answer
+}
+
+// isShared reports whether requests share a connection: it is one of HTTP/2.
+func isShared(conn net.Conn) bool {
+	secure, ok := conn.(*tls.Conn)
+	return ok && secure.ConnectionState().NegotiatedProtocol == "h2"
 }
 
 // meet tells of an address, and cancels the exchange if it may not go there. It reports whether it

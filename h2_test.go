@@ -1,0 +1,302 @@
+package collyrobots_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// HTTP/2 frame by frame, as servers of net/http do not speak it.
+
+// A peer is all hosts, over HTTP/2. It answers with a page, or as its script says.
+type peer struct {
+	robots string                                                     // of all hosts
+	script func(c *peerConn, stream uint32, url string, nth int) bool // reports whether it has answered
+
+	mu    sync.Mutex
+	began time.Time
+	asked []string // "1s a.test/path"
+	cert  tls.Certificate
+}
+
+// A peerConn is one connection to a peer.
+type peerConn struct {
+	*http2.Framer
+	net.Conn
+	todo chan func() // what is to be written
+}
+
+func newPeer(t *testing.T, robots string) *peer {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(t, err)
+	like := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	der, err := x509.CreateCertificate(rand.Reader, like, like, key.Public(), key)
+	must(t, err)
+	return &peer{robots: robots, cert: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, began: time.Now()}
+}
+
+// start makes a collector whose https requests all go to p.
+func (p *peer) start(t *testing.T, collector []colly.CollectorOption, opts ...collyrobots.Option) *crawl {
+	c := start(t, robotstest.New(t, nil), collector, opts...)
+	c.transport.DialTLSContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		near, far := net.Pipe()
+		go p.serve(tls.Server(far, &tls.Config{Certificates: []tls.Certificate{p.cert}, NextProtos: []string{"h2"}}))
+		conn := tls.Client(near, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+		return conn, conn.HandshakeContext(ctx)
+	}
+	c.transport.ForceAttemptHTTP2 = true
+	t.Cleanup(c.transport.CloseIdleConnections)
+	return c
+}
+
+func (p *peer) serve(conn net.Conn) {
+	defer conn.Close()
+	if _, err := io.ReadFull(conn, make([]byte, len(http2.ClientPreface))); err != nil {
+		return
+	}
+	c := &peerConn{http2.NewFramer(conn, conn), conn, make(chan func(), 1000)}
+	defer close(c.todo)
+	go func() {
+		for f := range c.todo {
+			f()
+		}
+	}()
+	c.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	c.todo <- func() { c.WriteSettings() }
+	for {
+		f, err := c.ReadFrame()
+		if err != nil {
+			return
+		}
+		switch f := f.(type) {
+		case *http2.SettingsFrame:
+			if !f.IsAck() {
+				c.todo <- func() { c.WriteSettingsAck() }
+			}
+		case *http2.MetaHeadersFrame:
+			p.ask(c, f.StreamID, f.PseudoValue("authority")+f.PseudoValue("path"))
+		}
+	}
+}
+
+func (p *peer) ask(c *peerConn, stream uint32, url string) {
+	p.mu.Lock()
+	p.asked = append(p.asked, fmt.Sprint(time.Since(p.began).Round(time.Millisecond), " ", url))
+	nth := 0
+	for _, line := range p.asked {
+		if strings.HasSuffix(line, " "+url) {
+			nth++
+		}
+	}
+	p.mu.Unlock()
+	if strings.HasSuffix(url, "/robots.txt") {
+		c.answer(stream, "text/plain", p.robots)
+	} else if p.script == nil || !p.script(c, stream, url, nth) {
+		c.answer(stream, "text/html", robotstest.Page())
+	}
+}
+
+func (c *peerConn) headers(stream uint32, end bool, fields ...string) {
+	var block bytes.Buffer
+	enc := hpack.NewEncoder(&block)
+	for kv := range slices.Chunk(fields, 2) {
+		enc.WriteField(hpack.HeaderField{Name: kv[0], Value: kv[1]})
+	}
+	c.todo <- func() {
+		c.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block.Bytes(), EndHeaders: true, EndStream: end})
+	}
+}
+
+func (c *peerConn) answer(stream uint32, kind, body string) {
+	c.headers(stream, false, ":status", "200", "content-type", kind)
+	c.todo <- func() { c.WriteData(stream, true, []byte(body)) }
+}
+
+func (p *peer) log() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.asked)
+}
+
+// What a server may make of a request.
+
+type behaviour func(c *peerConn, stream uint32)
+
+func reset(code http2.ErrCode) behaviour {
+	return func(c *peerConn, stream uint32) { c.todo <- func() { c.WriteRSTStream(stream, code) } }
+}
+
+// goAway says that no request of the connection is answered.
+func goAway(c *peerConn, _ uint32) { c.todo <- func() { c.WriteGoAway(0, http2.ErrCodeNo, nil) } }
+
+func hangUp(c *peerConn, _ uint32) { c.todo <- func() { c.Close() } }
+
+func begins(c *peerConn, stream uint32) {
+	c.headers(stream, false, ":status", "200", "content-type", "text/html")
+	c.todo <- func() { c.WriteData(stream, false, []byte("some")) }
+}
+
+func hints(c *peerConn, stream uint32) {
+	c.headers(stream, false, ":status", "103", "link", "</a.css>")
+}
+
+func then(do ...behaviour) behaviour {
+	return func(c *peerConn, stream uint32) {
+		for _, b := range do {
+			b(c, stream)
+		}
+	}
+}
+
+// What net/http sends again waits for its turn and is counted, and whatever becomes of a request, the
+// next one comes at its time.
+func TestWhatHTTP2ServersMayDo(t *testing.T) {
+	refuse := reset(http2.ErrCodeRefusedStream)
+	for name, tc := range map[string]struct {
+		do    behaviour // with the page
+		times int       // how often, before it is answered
+		asked int       // how often the page is asked for
+		fails bool
+	}{
+		"refuse":              {refuse, 1, 2, false},
+		"hint and refuse":     {then(hints, refuse), 1, 2, false},
+		"go away":             {goAway, 1, 2, false},
+		"go away and hang up": {then(goAway, hangUp), 1, 2, false},
+		"go away, 20 times":   {goAway, 20, 21, false},
+		"hang up":             {hangUp, 1, 1, true},
+		"hang up in the body": {then(begins, hangUp), 1, 1, true},
+		"reset in the body":   {then(begins, reset(http2.ErrCodeInternal)), 1, 1, true},
+		"hang":                {func(*peerConn, uint32) {}, 1, 1, true},
+		"hint and hang":       {hints, 1, 1, true},
+		"hang in the body":    {begins, 1, 1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPeer(t, "User-agent: *\nCrawl-delay: 2\n")
+				p.script = func(c *peerConn, stream uint32, url string, nth int) bool {
+					if url == "a.test/page" && nth <= tc.times {
+						tc.do(c, stream)
+						return true
+					}
+					return false
+				}
+				c := p.start(t, nil)
+				c.SetRequestTimeout(time.Second)
+				if err := c.Visit("https://a.test/page"); (err != nil) != tc.fails {
+					t.Error(err)
+				}
+				must(t, c.Visit("https://a.test/next"))
+				want := []string{"0s a.test/robots.txt"}
+				for i := range tc.asked {
+					want = append(want, fmt.Sprint(time.Duration(2*i+2)*time.Second, " a.test/page"))
+				}
+				want = append(want, fmt.Sprint(time.Duration(2*tc.asked+2)*time.Second, " a.test/next"))
+				if got := p.log(); !slices.Equal(got, want) {
+					t.Errorf("asked for\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+				}
+				if s := c.robots.Stats().Hosts[0]; s.Requests != len(want) || s.MinGap.Round(time.Millisecond) != 2*time.Second {
+					t.Errorf("Stats: %+v, want %d requests, 2 s apart", s, len(want))
+				}
+			})
+		})
+	}
+}
+
+// net/http asks for a connection with a lock that all requests of the transport need: none waits for
+// the delay of another's host.
+func TestARefusedRequestHoldsNobodyUp(t *testing.T) {
+	p := newPeer(t, "")
+	p.script = func(c *peerConn, stream uint32, url string, nth int) bool {
+		if url != "a.test/page" || nth > 1 {
+			return false
+		}
+		reset(http2.ErrCodeRefusedStream)(c, stream)
+		return true
+	}
+	refused := make(chan bool, 1)
+	c := p.start(t, async, collyrobots.ForHosts("a.test", collyrobots.MinDelay(time.Second)), collyrobots.OnEvent(func(e collyrobots.Event) {
+		if e.Kind == collyrobots.EventAnswered && e.Err != nil {
+			refused <- true
+		}
+	}))
+	must(t, c.Visit("https://a.test/page"))
+	<-refused
+	must(t, c.Visit("https://b.test/page"))
+	c.Wait()
+	p.wantAsked(t, "a.test/robots.txt a.test/page b.test/robots.txt b.test/page a.test/page")
+}
+
+// Nor do those that a RoundTripper sends side by side.
+func TestAttemptsOverHTTP2HoldNobodyUp(t *testing.T) {
+	p := newPeer(t, "")
+	first := make(chan func(), 1) // answers the first attempt
+	p.script = func(c *peerConn, stream uint32, url string, nth int) bool {
+		switch url {
+		case "a.test/page":
+			if nth > 1 {
+				return false
+			}
+			first <- func() { c.answer(stream, "text/html", robotstest.Page()) }
+			return true
+		case "b.test/page":
+			(<-first)()
+		}
+		return false
+	}
+	c := p.start(t, async, collyrobots.ForHosts("a.test", collyrobots.MinDelay(2*time.Second)))
+	var attempts sync.WaitGroup
+	c.WithTransport(roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Path == "/robots.txt" || r.URL.Host != "a.test" {
+			return c.transport.RoundTrip(r)
+		}
+		answers := make(chan *http.Response, 3)
+		for i := range 3 {
+			attempts.Go(func() {
+				time.Sleep(time.Duration(i) * 100 * time.Millisecond)
+				resp, _ := c.transport.RoundTrip(r.Clone(r.Context()))
+				answers <- resp
+			})
+		}
+		return <-answers, nil
+	}))
+	must(t, c.Visit("https://a.test/page"))
+	time.Sleep(2500 * time.Millisecond) // the first attempt is made, the others wait
+	must(t, c.Visit("https://b.test/page"))
+	c.Wait()
+	attempts.Wait()
+	p.wantAsked(t, "a.test/robots.txt a.test/page b.test/robots.txt b.test/page")
+}
+
+// wantAsked compares what p was asked for, in its order.
+func (p *peer) wantAsked(t *testing.T, want string) {
+	t.Helper()
+	var got []string
+	for _, line := range p.log() {
+		got = append(got, strings.Fields(line)[1])
+	}
+	if strings.Join(got, " ") != want {
+		t.Errorf("asked for %v, want %s", p.log(), want)
+	}
+}

@@ -180,17 +180,18 @@ func TestWhatHTTP2ServersMayDo(t *testing.T) {
 		asked int       // how often the page is asked for
 		fails bool
 	}{
-		"refuse":              {refuse, 1, 2, false},
-		"hint and refuse":     {then(hints, refuse), 1, 2, false},
-		"go away":             {goAway, 1, 2, false},
-		"go away and hang up": {then(goAway, hangUp), 1, 2, false},
-		"go away, 20 times":   {goAway, 20, 21, false},
-		"hang up":             {hangUp, 1, 1, true},
-		"hang up in the body": {then(begins, hangUp), 1, 1, true},
-		"reset in the body":   {then(begins, reset(http2.ErrCodeInternal)), 1, 1, true},
-		"hang":                {func(*peerConn, uint32) {}, 1, 1, true},
-		"hint and hang":       {hints, 1, 1, true},
-		"hang in the body":    {begins, 1, 1, true},
+		"refuse":                  {refuse, 1, 2, false},
+		"hint and refuse":         {then(hints, refuse), 1, 2, false},
+		"go away":                 {goAway, 1, 2, false},
+		"go away and hang up":     {then(goAway, hangUp), 1, 2, false},
+		"go away, 20 times":       {goAway, 20, 21, false},
+		"go away again and again": {goAway, 150, 100, true},
+		"hang up":                 {hangUp, 1, 1, true},
+		"hang up in the body":     {then(begins, hangUp), 1, 1, true},
+		"reset in the body":       {then(begins, reset(http2.ErrCodeInternal)), 1, 1, true},
+		"hang":                    {func(*peerConn, uint32) {}, 1, 1, true},
+		"hint and hang":           {hints, 1, 1, true},
+		"hang in the body":        {begins, 1, 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -33,6 +34,7 @@ type exchange struct {
 	attempts sync.Mutex  // held while trip is asked Ready, Deadline and Again: never after Ended
 	deadline *time.Timer // of the trip; nil: none was set; guarded by attempts
 	spent    bool        // what the trip has allowed was written; guarded by attempts
+	sends    int         // how often that was, without the last time; guarded by attempts
 
 	mu      sync.Mutex // held while trip is told of Peer, Sent and Answered: never after Ended
 	alarm   *alarm     // nil: none is set
@@ -116,13 +118,25 @@ func (x *exchange) again() (ok bool) {
 	}
 	defer x.resume()
 	x.postpone()
-	err := x.trip.Again(ctx)
+	err := errUnanswered
+	if x.spent {
+		x.sends++
+	}
+	if x.sends < maxSends {
+		err = x.trip.Again(ctx)
+	}
 	if settled := !x.await(nil); err != nil && !settled {
 		x.life.end(err)
 	}
 	x.spent = err != nil
 	return err == nil
 }
+
+// maxSends is how often an exchange may be sent. A server may turn a request away on each new HTTP/2
+// connection (GOAWAY), after which net/http goes on until the client's timeout, which here begins anew.
+const maxSends = 100
+
+var errUnanswered = fmt.Errorf("collyrobots: the request was sent %d times without an answer", maxSends)
 
 // pause stops the time of the exchange, and reports whether there was some left.
 func (x *exchange) pause() bool {

@@ -237,7 +237,7 @@ func TestARefusedRequestHoldsNobodyUp(t *testing.T) {
 		return true
 	}
 	refused := make(chan bool, 1)
-	c := p.start(t, async, collyrobots.ForHosts("a.test", collyrobots.MinDelay(time.Second)), collyrobots.OnEvent(func(e collyrobots.Event) {
+	c := p.start(t, async, collyrobots.ForHosts("a.test", collyrobots.MinDelay(2*time.Second)), collyrobots.OnEvent(func(e collyrobots.Event) {
 		if e.Kind == collyrobots.EventAnswered && e.Err != nil {
 			refused <- true
 		}
@@ -252,7 +252,7 @@ func TestARefusedRequestHoldsNobodyUp(t *testing.T) {
 // Nor do those that a RoundTripper sends side by side.
 func TestAttemptsOverHTTP2HoldNobodyUp(t *testing.T) {
 	p := newPeer(t, "")
-	first := make(chan func(), 1) // answers the first attempt
+	first, made := make(chan func(), 1), make(chan bool, 1) // the former answers the first attempt
 	p.script = func(c *peerConn, stream uint32, url string, nth int) bool {
 		switch url {
 		case "a.test/page":
@@ -260,13 +260,14 @@ func TestAttemptsOverHTTP2HoldNobodyUp(t *testing.T) {
 				return false
 			}
 			first <- func() { c.answer(stream, "text/html", robotstest.Page()) }
+			made <- true
 			return true
 		case "b.test/page":
 			(<-first)()
 		}
 		return false
 	}
-	c := p.start(t, async, collyrobots.ForHosts("a.test", collyrobots.MinDelay(2*time.Second)))
+	c := p.start(t, async, collyrobots.ForHosts("a.test", collyrobots.MinDelay(3*time.Second)))
 	var attempts sync.WaitGroup
 	c.WithTransport(roundTripper(func(r *http.Request) (*http.Response, error) {
 		if r.URL.Path == "/robots.txt" || r.URL.Host != "a.test" {
@@ -283,7 +284,7 @@ func TestAttemptsOverHTTP2HoldNobodyUp(t *testing.T) {
 		return <-answers, nil
 	}))
 	must(t, c.Visit("https://a.test/page"))
-	time.Sleep(2500 * time.Millisecond) // the first attempt is made, the others wait
+	<-made // after a delay: the others have waited for some time
 	must(t, c.Visit("https://b.test/page"))
 	c.Wait()
 	attempts.Wait()

@@ -27,7 +27,7 @@ type exchange struct {
 	handedOn      bool                                  // the response, or an error: whoever has it ends the exchange
 	octets        atomic.Int64                          // of the body, read so far
 
-	shared  atomic.Bool                        // the connections are of HTTP/2
+	shared  atomic.Bool                        // the connections are, see isShared
 	settled atomic.Bool                        // no other attempt is needed
 	stop    atomic.Pointer[context.CancelFunc] // ends the wait of one; nil: none waits
 
@@ -248,8 +248,11 @@ func (x *exchange) connected(info httptrace.GotConnInfo) {
 	}
 }
 
-// isShared reports whether requests share a connection: it is one of HTTP/2.
+// isShared reports whether requests share a connection: it is one of HTTP/2 or HTTP/3.
 func isShared(conn net.Conn) bool {
+	if _, quic := conn.RemoteAddr().(*net.UDPAddr); quic {
+		return true
+	}
 	secure, ok := conn.(*tls.Conn)
 	return ok && secure.ConnectionState().NegotiatedProtocol == "h2"
 }

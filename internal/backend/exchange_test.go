@@ -130,3 +130,30 @@ func TestALeaseEndsWhenTheConnectionIsThere(t *testing.T) {
 func inBubble(f func(*testing.T)) func(*testing.T) {
 	return func(t *testing.T) { synctest.Test(t, f) }
 }
+
+// A quicConn is what RoundTrippers that speak HTTP/3 tell of in place of a connection, which is no
+// net.Conn: there is no closing it.
+type quicConn struct{ net.Conn }
+
+func (quicConn) RemoteAddr() net.Addr { return &net.UDPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 443} }
+func (quicConn) Close() error         { panic("the connection is closed for all requests") }
+
+// What has ended when there is a connection of HTTP/3 leaves that alone: requests share it.
+func TestAConnectionOfHTTP3IsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt := roundTripper(func(req *http.Request) (*http.Response, error) {
+			trace := httptrace.ContextClientTrace(req.Context())
+			trace.GetConn("a.test:443")
+			<-req.Context().Done()
+			trace.GotConn(httptrace.GotConnInfo{Conn: quicConn{}})
+			return nil, req.Context().Err()
+		})
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://a.test/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = backend.Do(rt, req, time.Second, trip{new(watcher)}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v, want %v", err, context.DeadlineExceeded)
+		}
+	})
+}

@@ -250,10 +250,19 @@ func (h *hooks) start(q *request, r *colly.Request, now time.Time) (time.Time, e
 	return q.takeTurn(h.c.Context, now, h.judge, q.userAgent, false, func() error { return h.judgeAgain(q, r, time.Now()) })
 }
 
-// onResponse is called before the callbacks that may take their time.
+// onResponse is called before the callbacks that may take their time, in which a request that lay
+// here would be given up.
 func (h *hooks) onResponse(r *colly.Response) {
 	h.overdue.heard(r.Request)
 	h.fed.of(r.Request).keep()
+	if h.retired() {
+		return
+	}
+	q := h.requests.take(r.Request.URL)
+	h.countLate(r, q)
+	if q != nil {
+		q.close()
+	}
 }
 
 func (h *hooks) onError(r *colly.Response, err error) {
@@ -289,12 +298,6 @@ func isUnsent(err error) bool {
 func (h *hooks) onScraped(r *colly.Response) {
 	if h.retired() {
 		return
-	}
-	if q := h.requests.take(r.Request.URL); q != nil {
-		h.countLate(r, q)
-		q.close()
-	} else {
-		h.countLate(r, nil)
 	}
 	h.finish(r.Request, feed.Done)
 }

@@ -367,6 +367,30 @@ func TestCachedPagesCostNoDelay(t *testing.T) {
 	})
 }
 
+// A page from CacheDir counts however long its callbacks take, and whatever else is visited
+// meanwhile.
+func TestCachedPagesCountWhenTheirCallbacksAreSlow(t *testing.T) {
+	const n = 200
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(n, noDenys)}, func(t *testing.T, web *robotstest.Web) {
+		dir := t.TempDir()
+		for run := range 2 {
+			c := start(t, web, append(async, colly.CacheDir(dir)))
+			c.OnHTML("html", func(*colly.HTMLElement) { time.Sleep(time.Minute) })
+			for i := range n {
+				if i == n/2 {
+					time.Sleep(30 * time.Second)
+				}
+				c.Visit(fmt.Sprintf("http://a.test/%d", i))
+			}
+			c.Wait()
+			if s := c.robots.Stats().Totals; s.Pages != n || len(c.pages) != n {
+				t.Errorf("run %d: %d pages in Stats, %d came, want %d", run, s.Pages, len(c.pages), n)
+			}
+			must(t, c.robots.Close())
+		}
+	})
+}
+
 // Broken XML makes Colly call OnError and then OnScraped for one request. What it held is given
 // back once.
 func TestBrokenXMLGivesBackOnce(t *testing.T) {

@@ -59,10 +59,10 @@ type Feed struct {
 	// Resume goes on where the last run with the same Store stopped: files that have not changed
 	// since all their pages were done are left out, and of one that was interrupted the pages that
 	// are not done are handed on. A page is done when its callbacks have run or it was denied; one
-	// that failed is tried again by the next runs, three times in all. A page that goes to a Sink
-	// is done when that returns nil. It needs a Store, which one run uses at a time, and a
-	// collector that does not remember which pages an earlier run has visited: of those it refuses
-	// some that were in flight.
+	// that failed, with a status such as 503 as well, is tried again by the next runs, three times
+	// in all. A page that goes to a Sink is done when that returns nil. It needs a Store, which one
+	// run uses at a time, and a collector that does not remember which pages an earlier run has
+	// visited: of those it refuses some that were in flight.
 	Resume bool
 
 	// Limits bound what a sitemap may cost; the zero value has defaults. Limits.Time is the time in

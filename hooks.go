@@ -299,7 +299,7 @@ func (h *hooks) onScraped(r *colly.Response) {
 	if h.retired() {
 		return
 	}
-	h.finish(r.Request, feed.Done)
+	h.finish(r.Request, resultOf(h.c.Context, r.StatusCode, nil))
 }
 
 // countLate counts a response that the transport has not counted: one from the collector's cache,

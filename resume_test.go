@@ -166,6 +166,30 @@ func TestResumeOfPagesThatAProxyKeptBack(t *testing.T) {
 	})
 }
 
+// Nor is one that the server had no time for, be it that ParseHTTPErrorResponse shows the callbacks
+// what it answered instead.
+func TestResumeOfPagesThatTheServerFailed(t *testing.T) {
+	for name, options := range map[string][]colly.CollectorOption{"OnError": nil, "ParseHTTPErrorResponse": {colly.ParseHTTPErrorResponse()}} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, bigShop(4, noDenys), func(t *testing.T, web *robotstest.Web) {
+				web.Set("a.test", "/1", http.StatusBadGateway)
+				web.Set("a.test", "/2", http.StatusTooManyRequests)
+				web.Set("a.test", "/3", http.StatusGone)
+				records := store.Memory()
+				for range 2 {
+					c := start(t, web, options, collyrobots.Store(records), collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true}))
+					c.Visit("http://a.test/")
+					must(t, c.robots.Close())
+					web.Set("a.test", "/1", robotstest.Page())
+					web.Set("a.test", "/2", robotstest.Page())
+					time.Sleep(time.Hour)
+				}
+				wantSortedURIs(t, web, "a.test", "/ / /0 /1 /1 /2 /2 /3 /map.xml /map.xml /robots.txt")
+			})
+		})
+	}
+}
+
 // Colly tells nobody that a page waits for a LimitRule, before it is sent or after: it is done all
 // the same.
 func TestResumeOfPagesThatWaitForALimitRule(t *testing.T) {

@@ -226,11 +226,12 @@ func contextOf(e sitemap.Entry) *colly.Context {
 	return ctx
 }
 
-// resultOf returns what became of a page that ended with an error, which may be nil.
+// resultOf returns what became of a page that ended with a status, 0 if there was none, and an
+// error, which may be nil: to Colly's ParseHTTPErrorResponse no status is one.
 func resultOf(ctx context.Context, status int, err error) feed.Result {
 	denied := (*DisallowedError)(nil)
 	switch {
-	case err == nil:
+	case err == nil && status < 400:
 		return feed.Done
 	case ctx.Err() != nil, errors.Is(err, ErrClosed):
 		return feed.Unfinished

@@ -209,19 +209,24 @@ var errProxyAuth = errors.New("collyrobots: the proxy wants to know who asks: st
 // answered is an exchange of a fetch whose body may still be open.
 type answered struct {
 	*exchange
-	body io.Closer
+	body io.ReadCloser
 }
 
 // leadsTo ends the exchange before x, which is to the host at. It reports false where that is
-// another host and processes share it: they shall not fetch the same file meanwhile.
+// another host and processes share it: they shall not fetch the same file meanwhile. Then only the
+// connection is given back: through a proxy it may be the one that x needs.
 func (a answered) leadsTo(x *exchange, at string) bool {
 	if a.limiter.shared && a.host.Name() != at {
+		io.CopyN(io.Discard, a.body, maxRedirectBody)
 		return false
 	}
 	a.ticket.Pass(&x.ticket)
 	a.body.Close()
 	return true
 }
+
+// maxRedirectBody is how much of a redirect's body is read so that its connection can be used again.
+const maxRedirectBody = 2 << 10
 
 // A lead says how the plugin came to a URL.
 type lead struct {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -294,6 +295,20 @@ func TestOneProcessFollowsARobotsTxt(t *testing.T) {
 		inPieces(processes(t, web, 4, shared(t)), 1, "http://a.test/%d")
 		wantURIs(t, web, "www.a.test", "/robots.txt")
 		wantPace(t, web, "a.test", 3*time.Second, 5)
+	})
+}
+
+// A redirect's host is held until the file is there, but not its connection: it may be the only one
+// that the transport makes to a proxy.
+func TestARobotsTxtElsewhereThroughOneConnection(t *testing.T) {
+	a := robotstest.Pages(2, "")
+	a["/robots.txt"] = robotstest.Redirect("http://b.test/robots.txt")
+	inBubble(t, robotstest.Sites{"a.test": a, "b.test": {"/robots.txt": noDenys}, "proxy.test:3128": nil}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, collyrobots.SharedPace(shared(t)))
+		c.transport.MaxConnsPerHost = 1
+		c.transport.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.test:3128"})
+		must(t, c.Visit("http://a.test/1"))
+		wantURIs(t, web, "a.test", "/robots.txt /1")
 	})
 }
 

@@ -320,7 +320,7 @@ func (h *hooks) deny(r *colly.Request, err error) {
 		return
 	}
 	if h.denials.count(r, err) > maxDenials {
-		h.report.warn("OnDenied calls Retry again and again: a request is denied until its robots.txt has been read again, so OnDenied is not told any more",
+		h.report.warn("OnDenied or OnError calls Retry again and again: a request is denied until its robots.txt has been read again, so OnDenied is not told any more",
 			"url", r.URL.Redacted(), "count", maxDenials, "error", err)
 		return
 	}

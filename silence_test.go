@@ -181,6 +181,24 @@ func TestCallbacksOfAPageThatCannotBeReachedMayVisit(t *testing.T) {
 	})
 }
 
+// An OnError that retries in vain is told of in the log: OnDenied may not be set.
+func TestRetriesOfAPageThatCannotBeReached(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {"*": drop}}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		tries := 0
+		c.OnError(func(r *colly.Response, _ error) {
+			if tries++; tries < 20 {
+				r.Request.Retry()
+			}
+		})
+		c.Visit("http://a.test/")
+		if log := c.logged.String(); strings.Count(log, "OnDenied or OnError calls Retry again and again") != 1 || tries != 20 {
+			t.Errorf("after %d tries the log says %s", tries, log)
+		}
+		wantURIs(t, web, "a.test", "/robots.txt /robots.txt /robots.txt")
+	})
+}
+
 // One of two proxies is dead: robots.txt is asked for again through the next one, and pages that
 // fail come when OnError retries them, as ever.
 func TestADeadProxyIsNotADeadHost(t *testing.T) {

@@ -61,6 +61,16 @@ func (d *denials) count(r *colly.Request, err error) int {
 	return now.count
 }
 
+// inVain reports whether a request was denied so often, for the same cause, that a retry of it is a
+// loop.
+func (d *denials) inVain(r *colly.Request, err error) bool {
+	key, why := backend.KeyOf(*r.Headers), causeOf(r, err)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	last := d.known[key]
+	return last.cause == why && last.count >= maxDenials
+}
+
 // forget drops the requests that are gone. d.mu is held.
 func (d *denials) forget() {
 	if d.known == nil {

@@ -137,7 +137,7 @@ func (h *hooks) admit(q *request, r *colly.Request, now time.Time) (time.Time, e
 	h.sitemaps.offer(v.policy)
 	h.shadows.compare(ctx, v, r.URL, userAgent, h)
 	if err := h.refusePage(q, v, r.URL, func(err error) { h.deny(r, err) }); err != nil || q.silence != nil {
-		return now, err
+		return h.brake(r, q.silence, now), err
 	}
 	if !cached(h.c, r) && !v.host.MayEnter(&q.ticket) { // what does not go on the wire does not wait
 		h.limiter.sayWhy(now, v.host, v.policy)
@@ -149,6 +149,22 @@ func (h *hooks) admit(q *request, r *colly.Request, now time.Time) (time.Time, e
 		err = h.judgeAgain(q, r, now)
 	}
 	return now, err
+}
+
+// brake holds a page up that OnError retries again and again while its host is known not to respond,
+// as programs do that have many proxies: no dial takes time then, so such a loop would have the
+// processor to itself and, on a synchronous collector, use up the stack. It returns the time.
+func (h *hooks) brake(r *colly.Request, silence *DisallowedError, now time.Time) time.Time {
+	if silence == nil || !h.denials.inVain(r, silence) {
+		return now
+	}
+	ctx, release := h.policies.until(h.c.Context)
+	defer release()
+	select {
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+	}
+	return time.Now()
 }
 
 // tellWaiting tells listeners of a page that is about to wait in earnest.

@@ -187,16 +187,48 @@ func TestRetriesOfAPageThatCannotBeReached(t *testing.T) {
 		c := start(t, web, nil)
 		tries := 0
 		c.OnError(func(r *colly.Response, _ error) {
-			if tries++; tries < 20 {
+			if tries++; tries < 15 {
 				r.Request.Retry()
 			}
 		})
 		c.Visit("http://a.test/")
-		if log := c.logged.String(); strings.Count(log, "OnDenied or OnError calls Retry again and again") != 1 || tries != 20 {
+		if log := c.logged.String(); strings.Count(log, "OnDenied or OnError calls Retry again and again") != 1 || tries != 15 {
 			t.Errorf("after %d tries the log says %s", tries, log)
 		}
 		wantURIs(t, web, "a.test", "/robots.txt /robots.txt /robots.txt")
 	})
+}
+
+// While a host is known not to respond, an OnError that retries for ever does so once a second, and
+// has its page when the host is back.
+func TestRetriesForEver(t *testing.T) {
+	began := time.Time{}
+	site := func(w http.ResponseWriter, r *http.Request) {
+		if time.Since(began) < 5*time.Second {
+			drop(w, r)
+		} else if r.URL.Path != "/robots.txt" {
+			fmt.Fprint(w, robotstest.Page())
+		}
+	}
+	for name, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": {"*": site}}, func(t *testing.T, web *robotstest.Web) {
+				began = time.Now()
+				c := start(t, web, options)
+				tries := 0
+				c.OnError(func(r *colly.Response, _ error) {
+					if tries++; tries < 1000 {
+						r.Request.Retry()
+					}
+				})
+				c.Visit("http://a.test/")
+				c.Wait()
+				if took := time.Since(began); tries != 18 || took != 8*time.Second || len(c.pages) != 1 {
+					t.Errorf("%d tries in %v, %d pages", tries, took, len(c.pages))
+				}
+			})
+		})
+	}
 }
 
 // One of two proxies is dead: robots.txt is asked for again through the next one, and pages that

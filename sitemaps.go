@@ -229,10 +229,11 @@ func contextOf(e sitemap.Entry) *colly.Context {
 // resultOf returns what became of a page that ended with a status, 0 if there was none, and an
 // error, which may be nil: to Colly's ParseHTTPErrorResponse no status is one.
 func resultOf(ctx context.Context, status int, err error) feed.Result {
+	if err == nil && status < 400 { // as most pages do
+		return feed.Done
+	}
 	denied := (*DisallowedError)(nil)
 	switch {
-	case err == nil && status < 400:
-		return feed.Done
 	case ctx.Err() != nil, errors.Is(err, ErrClosed):
 		return feed.Unfinished
 	case errors.As(err, &denied):

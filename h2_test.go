@@ -13,6 +13,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"slices"
 	"strings"
 	"sync"
@@ -252,7 +253,8 @@ func TestARefusedRequestHoldsNobodyUp(t *testing.T) {
 // Nor do those that a RoundTripper sends side by side.
 func TestAttemptsOverHTTP2HoldNobodyUp(t *testing.T) {
 	p := newPeer(t, "")
-	first, made := make(chan func(), 1), make(chan bool, 1) // the former answers the first attempt
+	first := make(chan func(), 1) // answers the first attempt
+	made, later := make(chan bool), make(chan bool, 10)
 	p.script = func(c *peerConn, stream uint32, url string, nth int) bool {
 		switch url {
 		case "a.test/page":
@@ -260,7 +262,7 @@ func TestAttemptsOverHTTP2HoldNobodyUp(t *testing.T) {
 				return false
 			}
 			first <- func() { c.answer(stream, "text/html", robotstest.Page()) }
-			made <- true
+			close(made)
 			return true
 		case "b.test/page":
 			(<-first)()
@@ -276,15 +278,19 @@ func TestAttemptsOverHTTP2HoldNobodyUp(t *testing.T) {
 		answers := make(chan *http.Response, 3)
 		for i := range 3 {
 			attempts.Go(func() {
-				time.Sleep(time.Duration(i) * 100 * time.Millisecond)
-				resp, _ := c.transport.RoundTrip(r.Clone(r.Context()))
+				ctx := r.Context()
+				if i > 0 {
+					<-made
+					ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GetConn: func(string) { later <- true }}) // told first
+				}
+				resp, _ := c.transport.RoundTrip(r.Clone(ctx))
 				answers <- resp
 			})
 		}
 		return <-answers, nil
 	}))
 	must(t, c.Visit("https://a.test/page"))
-	<-made // after a delay: the others have waited for some time
+	<-later // another attempt is about to wait
 	must(t, c.Visit("https://b.test/page"))
 	c.Wait()
 	attempts.Wait()

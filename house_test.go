@@ -76,6 +76,7 @@ const importRules = `
 
 	# a web in memory is for tests of any spider,
 	robotstest:        ./dialect
+	robotstest/web.go: golang.org/x/net/http2
 
 	# a simulation of many processes runs on the pace itself,
 	benchmarks/internal/scale: . ./internal/pace

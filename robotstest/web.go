@@ -42,6 +42,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/net/http2"
+
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
@@ -117,6 +119,11 @@ func (w *Web) start(sites Sites) error {
 		return err
 	}
 	w.server = &http.Server{Handler: http.HandlerFunc(w.serve), ErrorLog: log.New(io.Discard, "", 0)}
+	// The HTTP/2 server of net/http shares channels between bubbles before Go 1.26, which ends the
+	// program (go.dev/issue/75674). The one of x/net keeps them for itself.
+	if err := http2.ConfigureServer(w.server, nil); err != nil {
+		return fmt.Errorf("robotstest: %w", err)
+	}
 	go w.server.Serve(w.network) // ends with Close
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
@@ -19,73 +20,78 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// demoJob is what the program does without arguments.
-func demoJob(t *testing.T, args ...string) (*job, *demo.Server) {
+// inDemo calls f in a synctest bubble with the job that the program has without URLs, and the demo
+// server. Delays take no time there, and the instants in the server's log are exact.
+func inDemo(t *testing.T, f func(t *testing.T, j *job, d *demo.Server), args ...string) {
 	t.Helper()
-	j, err := parse(args, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := demo.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(d.Close)
-	j.urls, j.transport = demo.Starts(), d.Transport()
-	return j, d
+	synctest.Test(t, func(t *testing.T) {
+		j, err := parse(args, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := new(demo.Server)
+		sites := make(robotstest.Sites)
+		for host := range demo.Sites {
+			sites[host] = robotstest.Site{"*": d.ServeHTTP}
+		}
+		j.urls = demo.Starts()
+		j.transport = robotstest.New(t, sites).Transport()
+		f(t, j, d)
+	})
 }
 
 // TestDemo crawls the demo sites and holds the table that the program prints against the access log
 // of the server.
 func TestDemo(t *testing.T) {
 	t.Parallel()
-	j, d := demoJob(t)
-	r, err := crawl(t.Context(), j, newProgress(io.Discard))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !r.worked() {
-		t.Errorf("the crawl failed: %v", r.failures)
-	}
-	var out bytes.Buffer
-	r.print(&out, 0, false)
-	t.Log(out.String())
+	inDemo(t, func(t *testing.T, j *job, d *demo.Server) {
+		r, err := crawl(t.Context(), j, newProgress(io.Discard))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !r.worked() {
+			t.Errorf("the crawl failed: %v", r.failures)
+		}
+		var out bytes.Buffer
+		r.print(&out, 0, false)
+		t.Log(out.String())
 
-	rows := parseTable(t, out.String())
-	if len(rows) != len(demo.Sites) {
-		t.Errorf("the table has %d hosts, want %d", len(rows), len(demo.Sites))
-	}
-	for host, row := range rows {
-		log := d.Log(host)
-		if pages := countPages(log); row.pages != pages {
-			t.Errorf("%s: the table says %d pages, the log %d", host, row.pages, pages)
+		rows := parseTable(t, out.String())
+		if len(rows) != len(demo.Sites) {
+			t.Errorf("the table has %d hosts, want %d", len(rows), len(demo.Sites))
 		}
-		if gap := smallestGap(log); gap > 0 && float64(gap) < 0.8*float64(row.kept) {
-			t.Errorf("%s: the server saw a gap of %v, the delay is %v", host, gap, row.kept)
+		for host, row := range rows {
+			log := d.Log(host)
+			if pages := countPages(log); row.pages != pages {
+				t.Errorf("%s: the table says %d pages, the log %d", host, row.pages, pages)
+			}
+			if gap := smallestGap(log); gap > 0 && gap < row.kept {
+				t.Errorf("%s: the server saw a gap of %v, the delay is %v", host, gap, row.kept)
+			}
+			if row.gap > 0 && row.gap < row.kept {
+				t.Errorf("%s: the table has a smallest gap of %v under a delay of %v", host, row.gap, row.kept)
+			}
 		}
-		if row.gap > 0 && row.gap < row.kept {
-			t.Errorf("%s: the table has a smallest gap of %v under a delay of %v", host, row.gap, row.kept)
+		if asked := rows["slow.test"].asked; asked != time.Second {
+			t.Errorf("slow.test asks for %v, want 1s", asked)
 		}
-	}
-	if asked := rows["slow.test"].asked; asked != time.Second {
-		t.Errorf("slow.test asks for %v, want 1s", asked)
-	}
 
-	denied := parseDenied(out.String())
-	if want := demoDenied(); !slices.Equal(denied, want) {
-		t.Errorf("denied:\n%s\nwant:\n%s", strings.Join(denied, "\n"), strings.Join(want, "\n"))
-	}
-	for _, line := range denied {
-		url, _, _ := strings.Cut(line, " ")
-		if asked(d, url) {
-			t.Errorf("%s is denied and was asked for", url)
+		denied := parseDenied(out.String())
+		if want := demoDenied(); !slices.Equal(denied, want) {
+			t.Errorf("denied:\n%s\nwant:\n%s", strings.Join(denied, "\n"), strings.Join(want, "\n"))
 		}
-	}
-	for host, row := range rows {
-		if n := countPrefix(denied, "http://"+host+"/"); row.denied != n {
-			t.Errorf("%s: the table says %d denied, the list has %d", host, row.denied, n)
+		for _, line := range denied {
+			url, _, _ := strings.Cut(line, " ")
+			if asked(d, url) {
+				t.Errorf("%s is denied and was asked for", url)
+			}
 		}
-	}
+		for host, row := range rows {
+			if n := countPrefix(denied, "http://"+host+"/"); row.denied != n {
+				t.Errorf("%s: the table says %d denied, the list has %d", host, row.denied, n)
+			}
+		}
+	})
 }
 
 // demoDenied is what the report has to say of the demo sites, worked out by hand from RFC 9309.
@@ -108,57 +114,62 @@ func demoDenied() []string {
 // too.
 func TestDemoUnderCocCoc(t *testing.T) {
 	t.Parallel()
-	j, d := demoJob(t, "-dialect=coccoc", "-depth=0", "-parallelism=2")
-	r, err := crawl(t.Context(), j, newProgress(io.Discard))
-	if err != nil || !r.worked() {
-		t.Fatal(err, r.failures)
-	}
-	for host, site := range demo.Sites {
-		for path := range site {
-			closed := slices.ContainsFunc(demoDenied()[1:], func(line string) bool { return strings.HasPrefix(line, "http://"+host+path+" ") })
-			if asked := asked(d, "http://"+host+path); asked == closed {
-				t.Errorf("http://%s%s: closed %v, asked for %v", host, path, closed, asked)
+	inDemo(t, func(t *testing.T, j *job, d *demo.Server) {
+		r, err := crawl(t.Context(), j, newProgress(io.Discard))
+		if err != nil || !r.worked() {
+			t.Fatal(err, r.failures)
+		}
+		for host, site := range demo.Sites {
+			for path := range site {
+				closed := slices.ContainsFunc(demoDenied()[1:], func(line string) bool { return strings.HasPrefix(line, "http://"+host+path+" ") })
+				if asked := asked(d, "http://"+host+path); asked == closed {
+					t.Errorf("http://%s%s: closed %v, asked for %v", host, path, closed, asked)
+				}
 			}
 		}
-	}
+	}, "-dialect=coccoc", "-depth=0", "-parallelism=2")
 }
 
 func TestWithoutSitemaps(t *testing.T) {
 	t.Parallel()
-	j, d := demoJob(t, "-sitemaps=false", "-depth=1")
-	j.urls = []string{"http://maps.test/"}
-	if _, err := crawl(t.Context(), j, newProgress(io.Discard)); err != nil {
-		t.Fatal(err)
-	}
-	if log := d.Log("maps.test"); len(log) != 2 || log[0].Path != "/robots.txt" || log[1].Path != "/" {
-		t.Errorf("log: %v", log)
-	}
+	inDemo(t, func(t *testing.T, j *job, d *demo.Server) {
+		j.urls = []string{"http://maps.test/"}
+		if _, err := crawl(t.Context(), j, newProgress(io.Discard)); err != nil {
+			t.Fatal(err)
+		}
+		if log := d.Log("maps.test"); len(log) != 2 || log[0].Path != "/robots.txt" || log[1].Path != "/" {
+			t.Errorf("log: %v", log)
+		}
+	}, "-sitemaps=false", "-depth=1")
 }
 
 // TestInterrupted ends a crawl half-way: there is a report, of what was done.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
-	j, d := demoJob(t)
-	j.urls = []string{"http://slow.test/"}
-	ctx, cancel := context.WithCancel(t.Context())
-	j.transport = roundTripper(func(r *http.Request) (*http.Response, error) {
-		if r.URL.Path != "/" && r.URL.Path != "/robots.txt" {
-			cancel()
+	inDemo(t, func(t *testing.T, j *job, d *demo.Server) {
+		j.urls = []string{"http://slow.test/"}
+		ctx, cancel := context.WithCancel(t.Context())
+		sites := j.transport
+		j.transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Path != "/" && r.URL.Path != "/robots.txt" {
+				cancel()
+				<-r.Context().Done()
+			}
+			return sites.RoundTrip(r)
+		})
+		r, err := crawl(ctx, j, newProgress(io.Discard))
+		if err != nil {
+			t.Fatal(err)
 		}
-		return d.Transport().RoundTrip(r)
+		var out bytes.Buffer
+		r.print(&out, 0, false)
+		if r.worked() || len(r.failures) > 0 || !strings.Contains(out.String(), "Interrupted") {
+			t.Errorf("worked %v, report:\n%s", r.worked(), out.String())
+		}
+		if rows := parseTable(t, out.String()); rows["slow.test"].pages != 1 {
+			t.Errorf("report:\n%s", out.String())
+		}
 	})
-	r, err := crawl(ctx, j, newProgress(io.Discard))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	r.print(&out, 0, false)
-	if r.worked() || len(r.failures) > 0 || !strings.Contains(out.String(), "Interrupted") {
-		t.Errorf("worked %v, report:\n%s", r.worked(), out.String())
-	}
-	if rows := parseTable(t, out.String()); rows["slow.test"].pages != 1 {
-		t.Errorf("report:\n%s", out.String())
-	}
 }
 
 // TestStaysOnSite follows links where the start page led to, and nowhere else.

@@ -224,7 +224,12 @@ func TestResume(t *testing.T) {
 		t.Run(sign.String(), func(t *testing.T) {
 			t.Parallel()
 			site, running, once := listed("a.test", 30), make(chan *os.Process, 1), new(sync.Once)
-			site["/15"] = func(http.ResponseWriter, *http.Request) { once.Do(func() { (<-running).Signal(sign) }) } // half-way
+			site["/15"] = func(_ http.ResponseWriter, r *http.Request) { // half-way
+				once.Do(func() {
+					(<-running).Signal(sign)
+					<-r.Context().Done() // no other page starts until the program has heard of the signal
+				})
+			}
 			web := tooltest.New(t, robotstest.Sites{"a.test": site})
 			args := []string{"-cache", t.TempDir(), "-resume", "-delay=40ms", "-parallelism=2", "http://a.test/"}
 			first := start(t, web.Command(t, args...))

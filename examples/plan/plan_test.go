@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode"
 
@@ -252,27 +254,38 @@ func TestInterrupted(t *testing.T) {
 // far as they are known.
 func TestUnread(t *testing.T) {
 	t.Parallel()
-	web := tooltest.New(t, robotstest.Sites{
-		"slow.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 120\nSitemap: http://slow.test/map.xml\n", "/map.xml": listing("slow.test", 5, "")},
-		"long.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 0.6\nSitemap: /map1\nSitemap: /map2\nSitemap: /map3\n",
-			"/map1": listing("long.test", 3, ""), "/map2": listing("long.test", 5, ""), "/map3": listing("long.test", 7, "")},
-		"broken.test": {"/robots.txt": "Sitemap: /map.xml\nSitemap: /a\nSitemap: /b", "/map.xml": listing("broken.test", 1, ""), "/a": "<html>", "/b": 500},
-		"odd.test":    {"/robots.txt": "User-agent: *\nCrawl-delay: 1s\n"},
-		"mute.test":   {"/robots.txt": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
-	})
-	status, out, _ := web.Run(t, "", "-look=1s", "http://slow.test", "http://long.test", "http://broken.test/page", "http://mute.test", "http://odd.test")
-	if status != 0 {
-		t.Errorf("status %d", status)
-	}
-	for _, want := range []string{
-		`  slow\.test +0 +0 +\? +2m +2 +\? +the sitemaps are not read: the next request may start only 2m0s after robots\.txt, and -look is 1s\n`,
-		`  long\.test +3 +0 +≥3 +600ms +2 +≥1\.8s +not all sitemaps were read within 1s`,
-		`  broken\.test +1 +0 +1 .* 2 faults in sitemaps: .*broken\.test/a.*not a sitemap\n`, `  odd\.test +temoto +denied .* line 2, for which temoto refuses the file: Crawl-delay: 1s\n`, `  mute\.test .* no answer within 1s\n`, `  slow\.test: at the 2m that its robots\.txt asks for \(line 2\), every 1,000 pages take 33h20m`, `slow\.test and long\.test: not all pages are counted: a longer -look finds more`,
-	} {
-		if !regexp.MustCompile(want).MatchString(out) {
-			t.Errorf("the plan has no %s:\n%s", want, out)
+	synctest.Test(t, func(t *testing.T) {
+		web := robotstest.New(t, robotstest.Sites{
+			"slow.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 120\nSitemap: http://slow.test/map.xml\n", "/map.xml": listing("slow.test", 5, "")},
+			"long.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 0.6\nSitemap: /map1\nSitemap: /map2\nSitemap: /map3\n",
+				"/map1": listing("long.test", 3, ""), "/map2": listing("long.test", 5, ""), "/map3": listing("long.test", 7, "")},
+			"broken.test": {"/robots.txt": "Sitemap: /map.xml\nSitemap: /a\nSitemap: /b", "/map.xml": listing("broken.test", 1, ""), "/a": "<html>", "/b": 500},
+			"odd.test":    {"/robots.txt": "User-agent: *\nCrawl-delay: 1s\n"},
+			"mute.test":   {"/robots.txt": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
+		})
+		j, err := parse([]string{"-look=1s", "http://slow.test", "http://long.test", "http://broken.test/page", "http://mute.test", "http://odd.test"}, nil, io.Discard)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
+		j.transport = web.Transport()
+		p, err := j.plan(t.Context(), io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := p.write(&out, j); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{
+			`  slow\.test +0 +0 +\? +2m +2 +\? +the sitemaps are not read: the next request may start only 2m0s after robots\.txt, and -look is 1s\n`,
+			`  long\.test +3 +0 +≥3 +600ms +2 +≥1\.8s +not all sitemaps were read within 1s`,
+			`  broken\.test +1 +0 +1 .* 2 faults in sitemaps: .*broken\.test/a.*not a sitemap\n`, `  odd\.test +temoto +denied .* line 2, for which temoto refuses the file: Crawl-delay: 1s\n`, `  mute\.test .* no answer within 1s\n`, `  slow\.test: at the 2m that its robots\.txt asks for \(line 2\), every 1,000 pages take 33h20m`, `slow\.test and long\.test: not all pages are counted: a longer -look finds more`,
+		} {
+			if !regexp.MustCompile(want).MatchString(out.String()) {
+				t.Errorf("the plan has no %s:\n%s", want, out.String())
+			}
+		}
+	})
 }
 
 // TestWWW counts the pages of a site that is at home at www, by the rules that hold there.

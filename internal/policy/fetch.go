@@ -147,13 +147,15 @@ func tooMany(resp *http.Response, hops int) outcome {
 		maxAge: noMaxAge, fetched: now()}}
 }
 
-// send makes one request, with the user agent and nothing else.
+// send makes one request with the user agent. It asks for gzip as net/http would, but explicitly:
+// otherwise net/http decompresses the body, and the number of compressed bytes has no limit.
 func (f *fetcher) send(ctx context.Context, at *url.URL, hops int) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("User-Agent", f.UserAgent)
+	req.Header.Set("Accept-Encoding", "gzip")
 	if f.name != "" {
 		req.Host = f.name
 	}

@@ -1,8 +1,11 @@
 package policy_test
 
 import (
+	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -70,6 +73,72 @@ func TestOverHTTP(t *testing.T) {
 			}
 		})
 	}
+	testNobodyListens(t)
+}
+
+// TestGzipWithoutEnd reads a gzip stream of empty members over HTTP: net/http must not decompress
+// it, since that reads for ever without returning a byte.
+func TestGzipWithoutEnd(t *testing.T) {
+	var member bytes.Buffer
+	_ = gzip.NewWriter(&member).Close()
+	members := bytes.Repeat(member.Bytes(), 1000)
+	for _, test := range []struct {
+		dialect dialect.Dialect
+		limit   int64
+	}{
+		{dialect.RFC9309(), 2 * dialect.SizeLimit},
+		{dialect.Google(), 2 * dialect.SizeLimit},
+		{dialect.Temoto(), 8 << 20},
+	} {
+		t.Run(fmt.Sprint(test.dialect), func(t *testing.T) {
+			received := new(countingBody)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Encoding", "gzip")
+				for sent := int64(0); sent < 16*test.limit; sent += int64(len(members)) {
+					if _, err := w.Write(members); err != nil {
+						return
+					}
+				}
+			}))
+			defer server.Close()
+			do := func(req *http.Request) (*http.Response, error) {
+				resp, err := server.Client().Do(req)
+				if err == nil {
+					received.ReadCloser = resp.Body
+					resp.Body = received
+				}
+				return resp, err
+			}
+			c := policy.New(under(test.dialect))
+			defer c.Close()
+			p, err := c.Get(t.Context(), authority(server.URL+"/x"), policy.Fetch{Do: do, UserAgent: agent})
+			if err != nil {
+				t.Fatal(err)
+			}
+			coding := (*policy.CodingError)(nil)
+			if allows(p, "/x") || !errors.As(p.Err(), &coding) {
+				t.Errorf("%v, %v", p.Meaning, p.Err())
+			}
+			if received.n == 0 || received.n > test.limit {
+				t.Errorf("%d compressed bytes were read, want at most %d", received.n, test.limit)
+			}
+		})
+	}
+}
+
+// A countingBody counts the bytes that are read.
+type countingBody struct {
+	io.ReadCloser
+	n int64
+}
+
+func (b *countingBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.n += int64(n)
+	return n, err
+}
+
+func testNobodyListens(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()
 	c := policy.New(under(dialect.CocCoc()))

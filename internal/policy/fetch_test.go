@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -22,8 +23,8 @@ import (
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
-// TestRequest: one plain GET at the root, with the page's user agent and nothing else, at every
-// hop.
+// TestRequest checks that each request is a GET with the page's user agent, and that it asks for
+// gzip and nothing else.
 func TestRequest(t *testing.T) {
 	c := newCrawler(t, under(dialect.RFC9309()), redirects(2, 302, "http://user:pw@other.example/r#f", reply(200, closed)))
 	c.page = authority("https://user:pw@EXAMPLE.com:443/a/b?c#d")
@@ -31,7 +32,8 @@ func TestRequest(t *testing.T) {
 	var urls []string
 	for _, req := range c.site.requests {
 		urls = append(urls, req.Method+" "+req.URL.String())
-		if len(req.Header) != 1 || req.Header.Get("User-Agent") != agent || req.Body != nil {
+		want := http.Header{"User-Agent": {agent}, "Accept-Encoding": {"gzip"}}
+		if !maps.EqualFunc(req.Header, want, slices.Equal) || req.Body != nil {
 			t.Errorf("%v: %v", req.URL, req.Header)
 		}
 	}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"bufio"
 	"bytes"
 	"compress/flate"
 	"compress/gzip"
@@ -41,6 +42,8 @@ func (t *accessTable) readBody(resp *http.Response) ([]byte, coding, error) {
 	case len(applied) == 0:
 		body, err := t.readText(resp.Body)
 		return body, plain, err
+	case strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip"):
+		return t.readGzip(resp.Body)
 	case t.asSent:
 		body, err := t.readText(resp.Body)
 		return body, encoded, err
@@ -50,6 +53,22 @@ func (t *accessTable) readBody(resp *http.Response) ([]byte, coding, error) {
 	}
 	return nil, encoded, &CodingError{Coding: strings.Join(applied, ", ")}
 }
+
+// readGzip reads a body that net/http would have decompressed if the request had not asked for gzip
+// itself: the text counts as plain. A dialect that reads bodies as they are also accepts text that
+// is only labelled as gzip.
+func (t *accessTable) readGzip(body io.Reader) ([]byte, coding, error) {
+	buffered := bufio.NewReader(body)
+	if magic, _ := buffered.Peek(len(gzipMagic)); t.asSent && string(magic) != gzipMagic {
+		text, err := t.readText(buffered)
+		return text, encoded, err
+	}
+	text, err := t.unzip(buffered)
+	return text, plain, err
+}
+
+// gzipMagic is what a gzip stream begins with (RFC 1952, section 2.3.1).
+const gzipMagic = "\x1f\x8b"
 
 // readText reads what t reads of a text. A line that is cut by a limit of ours is dropped; where
 // the limit is the dialect's own, the dialect does that.
@@ -64,8 +83,12 @@ func (t *accessTable) readText(r io.Reader) ([]byte, error) {
 // readsOn reports whether t reads what the dialects with a limit leave out.
 func (t *accessTable) readsOn() bool { return t.size > dialect.SizeLimit }
 
-// unzip reads compressed text. Compressed text is never much longer than the text: more is a stream
-// made to be read for ever.
+// errNoEnd is the error for a gzip stream that is far longer than its text.
+var errNoEnd = errors.New("the compressed text is too long")
+
+// unzip reads compressed text. Compressed text is not much longer than the text, so reading also
+// stops after a number of compressed bytes: a stream of empty gzip members or empty blocks has no
+// text and no end.
 func (t *accessTable) unzip(body io.Reader) ([]byte, error) {
 	limited := &io.LimitedReader{R: body, N: 2 * int64(t.size)}
 	var text []byte
@@ -73,8 +96,11 @@ func (t *accessTable) unzip(body io.Reader) ([]byte, error) {
 	if err == nil {
 		text, err = t.readText(unzipped)
 	}
+	if limited.N == 0 {
+		return nil, &CodingError{Coding: "gzip", Err: errNoEnd}
+	}
 	corrupt := flate.CorruptInputError(0)
-	if err != nil && limited.N == 0 || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.As(err, &corrupt) {
+	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.As(err, &corrupt) {
 		err = &CodingError{"gzip", err}
 	}
 	return text, err

@@ -90,7 +90,8 @@ func TestReadersOfCodings(t *testing.T) {
 		{"plain", "", closed, []string{"follow", "follow", "follow", "follow", "follow"}, []int{1, 1, 1, 1, 1}},
 		{"no coding", "utf-8", closed, []string{"follow", "follow", "follow", "follow", "follow"}, []int{1, 1, 1, 1, 1}},
 		{"br", "br", closed, []string{"disallow_all", "follow", "disallow_all", "follow", "disallow_all"}, []int{1, 2, 3, 4, 5}},
-		{"gzip", "gzip", zipped(closed), []string{"follow", "allow_all", "follow", "allow_all", "follow"}, []int{1, 2, 3, 4, 5}},
+		{"gzip", "gzip", zipped(closed), []string{"follow", "follow", "follow", "follow", "follow"}, []int{1, 1, 1, 1, 1}},
+		{"x-gzip", "x-gzip", zipped(closed), []string{"follow", "allow_all", "follow", "allow_all", "follow"}, []int{1, 2, 3, 4, 5}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -35,8 +35,8 @@ type hooks struct {
 	attached int                          // OnRequest callbacks of c when it was attached, ours included
 	debugged bool                         // its debugger hears of events
 	byName   bool                         // the collector's UserAgent counts, for some hosts
-	checked  sync.Once
-	replaced atomic.Bool // by those of another plugin
+	checked  atomic.Bool                  // selfCheck was called
+	replaced atomic.Bool                  // by those of another plugin
 	heads    heads
 	overdue  overdue
 }
@@ -102,7 +102,7 @@ func (h *hooks) onRequest(r *colly.Request) {
 	if !hasRobots(r.URL) {
 		return
 	}
-	h.checked.Do(h.selfCheck)
+	h.checkOnce()
 	now := time.Now()
 	q := h.requests.open(r.URL, now)
 	q.fed = page
@@ -390,6 +390,14 @@ func (h *hooks) expectHook(r *colly.Request) {
 		h.overdue.expect(r)
 	} else {
 		h.overdue.heard(r)
+	}
+}
+
+// checkOnce calls selfCheck the first time. No request waits for another one that is in it, because
+// selfCheck logs.
+func (h *hooks) checkOnce() {
+	if !h.checked.Load() && h.checked.CompareAndSwap(false, true) {
+		h.selfCheck()
 	}
 }
 

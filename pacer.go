@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/collyrobots/collyrobots/internal/pace"
@@ -104,7 +105,7 @@ func (s *sharedPace) acquire(ctx context.Context, host string, delay time.Durati
 		if lease == nil {
 			return nil, errNoLease
 		}
-		l := &sharedLease{lease, s, host, lease.Deadline()}
+		l := &sharedLease{lease: lease, from: s, host: host, deadline: lease.Deadline()}
 		if lease.Valid() {
 			return l, nil
 		}
@@ -120,19 +121,28 @@ func recovered(err *error) {
 	}
 }
 
-// fails notes that the Pacer has failed, and returns what the user is told.
+// fails notes that the Pacer has failed, logs that at most once a minute, and returns the error for
+// the user.
 func (s *sharedPace) fails(host string, err error) error {
+	since, tell := s.failing(time.Now())
+	if tell {
+		s.report.log.Error("collyrobots: the shared pace cannot be kept, so nothing is sent", "host", host, "error", err)
+	}
+	return &PaceError{Host: host, Since: since, Err: err}
+}
+
+// failing notes a failure at now. It returns when the Pacer began to fail, and whether to log it.
+func (s *sharedPace) failing(now time.Time) (since time.Time, tell bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
 	if s.since.IsZero() {
 		s.since = now
 	}
 	if s.told.IsZero() || now.Sub(s.told) >= time.Minute {
 		s.told = now
-		s.report.log.Error("collyrobots: the shared pace cannot be kept, so nothing is sent", "host", host, "error", err)
+		tell = true
 	}
-	return &PaceError{host, s.since, err}
+	return s.since, tell
 }
 
 func (s *sharedPace) works() {
@@ -147,29 +157,36 @@ type sharedLease struct {
 	from     *sharedPace
 	host     string
 	deadline time.Time
+	fault    atomic.Pointer[error] // the panic of Valid, to be logged by Release; nil if there was none
 }
 
 // Deadline implements pace.Lease.
 func (l *sharedLease) Deadline() time.Time { return l.deadline }
 
-// Valid implements pace.Lease.
+// Valid implements pace.Lease. Its caller may hold a lock, so a panic is not logged here. The lease
+// is released then, and Release logs it.
 func (l *sharedLease) Valid() (valid bool) {
-	l.guard(func() { valid = l.lease.Valid() })
+	err := guarded(func() { valid = l.lease.Valid() })
+	if err != nil {
+		l.fault.Store(&err)
+	}
 	return valid
 }
 
 // Release implements pace.Lease.
 func (l *sharedLease) Release(sent bool, delay time.Duration, notBefore time.Time) {
-	l.guard(func() { l.lease.Release(sent, delay, notBefore) })
-}
-
-func (l *sharedLease) guard(f func()) {
-	err := func() (err error) {
-		defer recovered(&err)
-		f()
-		return nil
-	}()
+	if fault := l.fault.Load(); fault != nil {
+		l.from.fails(l.host, *fault)
+	}
+	err := guarded(func() { l.lease.Release(sent, delay, notBefore) })
 	if err != nil {
 		l.from.fails(l.host, err)
 	}
+}
+
+// guarded calls f and returns its panic as an error.
+func guarded(f func()) (err error) {
+	defer recovered(&err)
+	f()
+	return nil
 }

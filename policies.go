@@ -128,40 +128,60 @@ func (p *policies) renewed(ctx context.Context, now time.Time, s *hostSettings, 
 	return err == nil && r.cache.Known(ctx, now, a) != nil
 }
 
-// reader returns who reads for a crawler with this user agent.
+// reader returns the reader for a crawler with this user agent.
 func (p *policies) reader(s *hostSettings, userAgent string) (*reader, error) {
-	if r := p.last[s.index].Load(); r != nil && r.userAgent == userAgent {
-		return r, nil
+	before := p.last[s.index].Load()
+	if before != nil && before.userAgent == userAgent {
+		return before, nil
 	}
+	tokens := s.productTokens(s.dialect, userAgent)
+	r, isNew, err := p.open(s, tokens, userAgent)
+	if isNew {
+		p.warnOfName(s, before, tokens[0], userAgent)
+	}
+	return r, err
+}
+
+// warnOfName warns if a name that robots.txt is read for is probably a mistake. before is the
+// reader that was in use; if nil, the name is the first. The caller must not hold a lock, because
+// the user's slog.Handler may call the Plugin.
+func (p *policies) warnOfName(s *hostSettings, before *reader, token, userAgent string) {
+	if before != nil {
+		p.report.warn("the user agent changes during the crawl and no ProductToken is set: robots.txt is read for each of its names",
+			"agent", before.userAgent, "token", token)
+	}
+	if token == "" && userAgent != nobody && !s.byCollector() {
+		p.report.warn("the user agent names no crawler, so only the groups for * of each robots.txt apply: set ProductToken", "agent", userAgent)
+	}
+}
+
+// open returns the reader for a crawler with these tokens and this user agent, made if need be, and
+// reports whether the tokens are new.
+func (p *policies) open(s *hostSettings, tokens []string, userAgent string) (r *reader, isNew bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, ErrClosed
+		return nil, false, ErrClosed
 	}
-	tokens := s.productTokens(s.dialect, userAgent)
-	r := p.open(s, readerKey{s.index, fmt.Sprint(tokens)}, tokens, userAgent)
+	key := readerKey{settings: s.index, name: fmt.Sprint(tokens)}
+	r = p.readers[key]
+	if r == nil {
+		isNew = true
+		r = p.add(s, key, tokens, userAgent)
+	}
 	if userAgent == nobody {
-		return r, nil
+		return r, isNew, nil
 	}
-	known := &reader{r.name, userAgent, r.cache, r.shadows}
+	known := &reader{name: r.name, userAgent: userAgent, cache: r.cache, shadows: r.shadows}
 	p.last[s.index].Store(known)
-	return known, nil
+	return known, isNew, nil
 }
 
-// open returns the reader of a key, made if need be. p.mu is held.
-func (p *policies) open(s *hostSettings, key readerKey, tokens []string, userAgent string) *reader {
-	if r := p.readers[key]; r != nil {
-		return r
-	}
-	if last := p.last[s.index].Load(); last != nil {
-		p.report.warn("the user agent changes during the crawl and no ProductToken is set: robots.txt is read for each of its names",
-			"agent", last.userAgent, "token", tokens[0])
-		if len(p.readers) >= maxNames {
-			return last
-		}
-	}
-	if tokens[0] == "" && userAgent != nobody && !s.byCollector() {
-		p.report.warn("the user agent names no crawler, so only the groups for * of each robots.txt apply: set ProductToken", "agent", userAgent)
+// add makes the reader of a key, or returns the last one if there are too many. p.mu is held.
+func (p *policies) add(s *hostSettings, key readerKey, tokens []string, userAgent string) *reader {
+	last := p.last[s.index].Load()
+	if last != nil && len(p.readers) >= maxNames {
+		return last
 	}
 	r := &reader{name: key.name, cache: p.cacheOf(s, s.dialect, key.name, tokens, true)}
 	for _, d := range p.shadows {

@@ -247,17 +247,23 @@ func (c *checkpoint) idle() bool {
 	return c.over && len(c.inFlight) == 0
 }
 
-// write writes the record, if that is not what was written last, also when the crawl has just been
-// cancelled.
-func (c *checkpoint) write() {
+// write writes the record if it has changed since it was written last, even if the crawl has just
+// been cancelled.
+func (c *checkpoint) write() error {
 	r := c.snapshot()
 	if r == nil {
-		return
+		return nil
 	}
 	val, err := json.Marshal(r)
-	if err == nil {
-		err = c.feed.Store.Update(context.Background(), c.key, recordTime, func([]byte) ([]byte, error) { return val, nil })
+	if err != nil {
+		return err
 	}
+	return c.feed.Store.Update(context.Background(), c.key, recordTime, func([]byte) ([]byte, error) { return val, nil })
+}
+
+// reportUnwritten logs the error of write. The caller must hold no lock, because the user's
+// slog.Handler may call the Plugin.
+func (c *checkpoint) reportUnwritten(err error) {
 	if err != nil {
 		c.feed.Log.Warn("sitemap record cannot be written", "record", c.key, "error", err)
 	}

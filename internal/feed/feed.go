@@ -121,9 +121,9 @@ type Feed struct {
 	limits sitemap.Limits // with their defaults
 	seed   maphash.Seed
 
-	offered hashSet // authorities whose sitemaps are read or pending
-	seen    hashSet // pages that were listed
-	bound   sync.Once
+	offered hashSet     // authorities whose sitemaps are read or pending
+	seen    hashSet     // pages that were listed
+	bound   atomic.Bool // it was logged that the pages are too many to remember
 	once    once
 	keeper  keeper
 

@@ -165,23 +165,35 @@ func (k *keeper) flush(enough int) {
 	if !k.due(enough) {
 		return
 	}
+	for c, err := range k.writeChanged(enough) {
+		c.reportUnwritten(err)
+	}
+}
+
+// writeChanged writes down what has changed, if that still is enough pages, and returns the errors.
+func (k *keeper) writeChanged(enough int) map[*checkpoint]error {
 	k.writing.Lock()
 	defer k.writing.Unlock()
-	if !k.due(enough) { // somebody else has done it
-		return
+	if !k.due(enough) { // another goroutine has written it
+		return nil
 	}
 	k.mu.Lock()
 	changed := k.changed
 	k.changed = make(map[*checkpoint]int)
 	k.mu.Unlock()
 	written := 0
+	faults := make(map[*checkpoint]error)
 	for c, n := range changed {
-		c.write()
+		err := c.write()
+		if err != nil {
+			faults[c] = err
+		}
 		written += n
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.unwritten -= written
+	return faults
 }
 
 func (k *keeper) due(enough int) bool {
@@ -192,14 +204,20 @@ func (k *keeper) due(enough int) bool {
 
 // save writes one checkpoint down.
 func (k *keeper) save(c *checkpoint) {
+	c.reportUnwritten(k.write(c))
+}
+
+// write writes one checkpoint down.
+func (k *keeper) write(c *checkpoint) error {
 	k.writing.Lock()
 	defer k.writing.Unlock()
 	k.mu.Lock()
 	n := k.changed[c]
 	delete(k.changed, c)
 	k.mu.Unlock()
-	c.write()
+	err := c.write()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.unwritten -= n
+	return err
 }

@@ -140,10 +140,8 @@ func (w *walk) see(hash uint64) bool {
 
 // sayFull says once that the pages are too many.
 func (w *walk) sayFull() {
-	if w.seen.full.Load() {
-		w.bound.Do(func() {
-			w.Log.Warn("too many pages to remember which were listed before", "count", w.seen.most)
-		})
+	if w.seen.full.Load() && w.bound.CompareAndSwap(false, true) {
+		w.Log.Warn("too many pages to remember which were listed before", "count", w.seen.most)
 	}
 }
 

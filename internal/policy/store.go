@@ -31,7 +31,11 @@ func (c *Cache) recall(ctx context.Context, a dialect.Authority, old *Policy) fa
 		c.storeFailed(ctx, "reading", a, err)
 		return f
 	}
-	return f.merge(c.access.readable(c.decode(a, raw)))
+	stored, err := usable(raw)
+	if err != nil {
+		c.storeFailed(c.ctx, "decoding", a, err)
+	}
+	return f.merge(c.access.readable(stored))
 }
 
 // remember adds o to what is known of a, in the store too, and returns the sum. A store that fails
@@ -41,8 +45,10 @@ func (c *Cache) remember(ctx context.Context, a dialect.Authority, known facts, 
 	if c.options.Store == nil {
 		return sum
 	}
+	var unusable error // logged below: the store may hold a lock while it calls update
 	update := func(old []byte) ([]byte, error) {
-		stored := c.decode(a, old)
+		var stored facts
+		stored, unusable = usable(old)
 		sum = c.access.readable(stored).merge(known).after(o)
 		return stored.merge(known).after(o).withBody(stored).encode()
 	}
@@ -54,22 +60,26 @@ func (c *Cache) remember(ctx context.Context, a dialect.Authority, known facts, 
 	if err != nil {
 		c.storeFailed(ctx, "updating", a, err)
 	}
+	if unusable != nil {
+		c.storeFailed(c.ctx, "decoding", a, unusable)
+	}
 	return sum
 }
 
-// decode returns the facts of a record, none if there is no record or it cannot be read.
-func (c *Cache) decode(a dialect.Authority, raw []byte) facts {
+// usable returns the facts of a record. It returns none if there is no record, and none and an
+// error if the record cannot be used.
+func usable(raw []byte) (facts, error) {
 	if raw == nil {
-		return facts{}
+		return facts{}, nil
 	}
 	f, err := decode(raw)
-	if err == nil && f.inFuture(now()) {
-		f, err = facts{}, errFuture
-	}
 	if err != nil {
-		c.storeFailed(c.ctx, "decoding", a, err)
+		return facts{}, err
 	}
-	return f
+	if f.inFuture(now()) {
+		return facts{}, errFuture
+	}
+	return f, nil
 }
 
 // errFuture is what is wrong with a record that was written by a clock that ran ahead: for as long

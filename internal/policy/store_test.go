@@ -406,3 +406,47 @@ func TestLog(t *testing.T) {
 		}
 	}
 }
+
+// TestLogUsesTheStore: a slog.Handler may use the store, because no record is logged while the store
+// is in use.
+func TestLogUsesTheStore(t *testing.T) {
+	s := store.Memory()
+	const key = "robots:https://example.com"
+	garbage := func([]byte) ([]byte, error) { return []byte("garbage"), nil }
+	if err := s.Update(t.Context(), key, time.Hour, garbage); err != nil {
+		t.Fatal(err)
+	}
+	o := with(dialect.RFC9309(), s)
+	h := &storeHandler{Handler: slog.DiscardHandler, store: s, key: key}
+	o.Log = slog.New(h)
+	newCrawler(t, o, reply(200, closed)).get(t)
+	if h.logged == 0 || h.stuck {
+		t.Errorf("logged %d times, the handler could use the store: %v", h.logged, !h.stuck)
+	}
+}
+
+// A storeHandler is a slog.Handler that updates a record of a store for each record of the log.
+type storeHandler struct {
+	slog.Handler
+	store  store.Store
+	key    string
+	logged int
+	stuck  bool
+}
+
+func (h *storeHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h *storeHandler) Handle(context.Context, slog.Record) error {
+	h.logged++
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		h.store.Update(context.Background(), h.key, time.Hour, func(val []byte) ([]byte, error) { return val, nil })
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		h.stuck = true
+	}
+	return nil
+}

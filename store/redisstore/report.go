@@ -38,6 +38,15 @@ func (r *report) host(host string, back time.Duration, aside, lost bool) {
 }
 
 func (r *report) say(message string, args ...any) {
+	count := r.due(message)
+	if count > 0 {
+		r.log.Warn(message, append(args, "count", count)...)
+	}
+}
+
+// due counts a message. It returns how often that has happened since it was logged last, or 0 if
+// that was less than a minute ago.
+func (r *report) due(message string) (count int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.kinds == nil {
@@ -49,8 +58,11 @@ func (r *report) say(message string, args ...any) {
 		r.kinds[message] = s
 	}
 	s.count++
-	if now := time.Now(); s.at.IsZero() || now.Sub(s.at) >= quiet {
-		r.log.Warn(message, append(args, "count", s.count)...)
-		s.at, s.count = now, 0
+	now := time.Now()
+	if !s.at.IsZero() && now.Sub(s.at) < quiet {
+		return 0
 	}
+	count = s.count
+	s.at, s.count = now, 0
+	return count
 }

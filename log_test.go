@@ -1,0 +1,134 @@
+package collyrobots_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// A callingHandler is a slog.Handler that calls a function for each record with a message, on
+// another goroutine, and waits for it.
+type callingHandler struct {
+	slog.Handler
+	message string
+	call    func()
+	called  atomic.Int32 // how often call was called
+	stuck   atomic.Bool  // call did not return in time
+}
+
+func (h *callingHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h *callingHandler) Handle(_ context.Context, r slog.Record) error {
+	if r.Message != h.message {
+		return nil
+	}
+	h.called.Add(1)
+	returned := make(chan struct{})
+	go func() {
+		defer close(returned)
+		h.call()
+	}()
+	select {
+	case <-returned:
+	case <-time.After(time.Minute):
+		h.stuck.Store(true)
+	}
+	return nil
+}
+
+// A slog.Handler may use the plugin and the collector: no lock is held while anything is logged.
+func TestALogHandlerMayUseThePlugin(t *testing.T) {
+	cases := map[string]struct {
+		message string
+		agent   string
+		prepare func(c *crawl) // after the plugin is attached
+		pacer   collyrobots.Pacer
+	}{
+		"user agent without a name": {
+			message: "collyrobots: the user agent names no crawler, so only the groups for * of each robots.txt apply: set ProductToken",
+			agent:   "Mozilla/5.0 (X11)",
+		},
+		"user agent that changes": {
+			message: "collyrobots: the user agent changes during the crawl and no ProductToken is set: robots.txt is read for each of its names",
+			agent:   "ExampleBot/1.0",
+			prepare: func(c *crawl) {
+				c.OnRequest(func(r *colly.Request) { r.Headers.Set("User-Agent", "OtherBot/1.0") })
+			},
+		},
+		"callbacks after Attach": {
+			message: "collyrobots: OnRequest callbacks were registered after Attach: a request that they abort costs its host one delay, one that they change is judged twice",
+			agent:   "ExampleBot/1.0",
+			prepare: func(c *crawl) { c.OnRequest(func(*colly.Request) {}) },
+		},
+		"Pacer that fails": {
+			message: "collyrobots: the shared pace cannot be kept, so nothing is sent",
+			agent:   "ExampleBot/1.0",
+			pacer:   &panickingPacer{},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			web := robotstest.New(t, robotstest.Sites{
+				"a.test": robotstest.Pages(3, noDenys),
+				"b.test": robotstest.Pages(3, noDenys),
+			})
+			var c *crawl
+			h := &callingHandler{Handler: slog.DiscardHandler, message: tc.message}
+			h.call = func() {
+				c.robots.Stats()
+				c.robots.Check(t.Context(), "http://b.test/1")
+				c.Visit("http://b.test/2")
+			}
+			options := []collyrobots.Option{collyrobots.Logger(slog.New(h))}
+			if tc.pacer != nil {
+				options = append(options, collyrobots.SharedPace(tc.pacer))
+			}
+			c = start(t, web, []colly.CollectorOption{colly.UserAgent(tc.agent)}, options...)
+			if tc.prepare != nil {
+				tc.prepare(c)
+			}
+			for i := range 3 {
+				c.Visit(fmt.Sprint("http://a.test/", i))
+			}
+			if h.called.Load() == 0 {
+				t.Error("nothing was logged")
+			}
+			if h.stuck.Load() {
+				t.Error("the handler could not use the plugin")
+			}
+		})
+	}
+}
+
+// A panickingPacer grants leases of which the first panics when it is used.
+type panickingPacer struct{ leases atomic.Int32 }
+
+func (p *panickingPacer) Acquire(context.Context, string, time.Duration) (collyrobots.Lease, error) {
+	return &panickingLease{panics: p.leases.Add(1) == 1}, nil
+}
+
+type panickingLease struct {
+	panics bool
+	asked  atomic.Int32
+}
+
+func (l *panickingLease) Deadline() time.Time { return time.Now().Add(time.Minute) }
+
+// Valid panics when the lease is asked for the second time: not where it was granted, but where it
+// is used.
+func (l *panickingLease) Valid() bool {
+	if l.asked.Add(1) == 2 && l.panics {
+		panic("the pacer is broken")
+	}
+	return true
+}
+
+func (l *panickingLease) Release(bool, time.Duration, time.Time) {}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/sitemap"
 )
 
 // What must not hang: a crawl that waits for itself, for a plugin that is closed, or for a server
@@ -238,10 +239,99 @@ func TestCloseWaitsForNoCallback(t *testing.T) {
 		if took := <-over; took != 0 {
 			t.Errorf("the crawl ended %v after Close began", took)
 		}
-		if took := time.Since(began); took > time.Hour {
+		if took := time.Since(began); took != 0 {
 			t.Errorf("Close took %v", took)
 		}
+		time.Sleep(time.Hour) // the callback ends
 	})
+}
+
+// Close may be called in every function that the plugin calls. In a listener it waits for its five
+// seconds, because it waits for the listener.
+func TestCloseInACallback(t *testing.T) {
+	type closing struct {
+		took time.Duration
+		err  error
+	}
+	cases := map[string]struct {
+		options func(stop func()) []collyrobots.Option
+		listen  bool
+		want    time.Duration
+	}{
+		"OnEvent": {
+			options: func(stop func()) []collyrobots.Option {
+				return []collyrobots.Option{collyrobots.OnEvent(func(collyrobots.Event) { stop() })}
+			},
+			want: 5 * time.Second,
+		},
+		"Listen": {
+			listen: true,
+			want:   5 * time.Second,
+		},
+		"OnRobotsChanged": {
+			options: func(stop func()) []collyrobots.Option {
+				return []collyrobots.Option{collyrobots.OnRobotsChanged(func(collyrobots.RobotsChange) { stop() })}
+			},
+		},
+		"OnDenied": {
+			options: func(stop func()) []collyrobots.Option {
+				return []collyrobots.Option{collyrobots.OnDenied(func(*colly.Request, error) { stop() })}
+			},
+		},
+		"Keep": {
+			options: func(stop func()) []collyrobots.Option {
+				keep := func(sitemap.Entry) bool {
+					stop()
+					return true
+				}
+				return []collyrobots.Option{collyrobots.FollowSitemaps(collyrobots.Feed{Keep: keep})}
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": {
+				"/robots.txt": rereads(func(out http.ResponseWriter, _ *http.Request) {
+					fmt.Fprint(out, "User-agent: *\nDisallow: /3\n")
+				}, "User-agent: *\nDisallow: /3\nCrawl-delay: 20\nSitemap: http://a.test/map.xml"),
+				"/map.xml": robotstest.Sitemap("http://a.test/9"),
+				"*":        robotstest.Page(),
+			}}, func(t *testing.T, web *robotstest.Web) {
+				var c *crawl
+				var once sync.Once
+				closed := make(chan closing, 1)
+				stop := func() {
+					once.Do(func() {
+						began := time.Now()
+						err := c.robots.Close()
+						closed <- closing{took: time.Since(began), err: err}
+					})
+				}
+				var options []collyrobots.Option
+				if tc.options != nil {
+					options = tc.options(stop)
+				}
+				c = start(t, web, async, options...)
+				c.impolite = true
+				if tc.listen {
+					c.robots.Listen(func(collyrobots.Event) { stop() })
+				}
+				for i := range 9 {
+					c.Visit(fmt.Sprint("http://a.test/", i))
+				}
+				c.Wait()
+				got := <-closed
+				if got.err != nil || got.took != tc.want {
+					t.Errorf("Close took %v and returned %v, want %v and nil", got.took, got.err, tc.want)
+				}
+				again := time.Now()
+				must(t, c.robots.Close())
+				if took := time.Since(again); took != 0 {
+					t.Errorf("the second Close took %v", took)
+				}
+			})
+		})
+	}
 }
 
 // A page that is denied at the second stage is told of when its slot is free again, once: OnDenied

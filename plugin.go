@@ -209,9 +209,9 @@ func (p *Plugin) own() (userAgent string, f fetcher) {
 
 // Listen calls f for each Event from now on, until stop is called or the plugin is closed. f is
 // called from one goroutine at a time, in the order in which the events happened to each host,
-// within 50 ms as long as it keeps up. It may take its time, or call any method of the plugin but
-// Close: up to 4,096 events wait for it. More are dropped, and an EventMissed says how many. A
-// panic of f is logged, the first time, and costs it that event.
+// within 50 ms as long as it keeps up. It may take its time, since up to 4,096 events wait for it;
+// more are dropped, and an EventMissed says how many. It may call any method of the plugin, but see
+// Close. A panic of f is logged, the first time, and costs it that event.
 //
 // stop does not wait for a call of f that is under way. After it no other begins.
 func (p *Plugin) Listen(f func(Event)) (stop func()) {
@@ -224,9 +224,12 @@ func (p *Plugin) Listen(f func(Event)) (stop func()) {
 // Close ends the plugin: requests that wait end at once, and so does the reading of robots.txt
 // files and sitemaps; all requests of attached collectors are denied with ErrClosed from now on.
 // Pages that are on the wire stay there. Call it after the crawl, since what was learnt goes to the
-// Store before it returns. It waits for the functions of OnRobotsChanged, and for up to five
-// seconds until those of OnEvent and Listen have heard of all that has happened. The Store stays
-// open. Closing twice does no harm.
+// Store before it returns. It waits for up to five seconds until the functions of OnEvent and Listen
+// have been called with all events, and for no other function of the user. The Store stays open.
+// Closing twice does no harm.
+//
+// Close may be called in a function that the plugin calls. In one of OnEvent or Listen it takes the
+// five seconds, since it waits for that function too: start a goroutine for it there.
 func (p *Plugin) Close() error {
 	if p == nil || p.core == nil {
 		return nil

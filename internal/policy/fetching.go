@@ -87,20 +87,26 @@ func (c *Cache) start(a dialect.Authority, how Fetch) *fetching {
 	ctx, cancel := context.WithCancel(c.ctx)
 	f := &fetching{done: make(chan struct{}), cancel: cancel}
 	c.fetching[a] = f
-	c.running.Go(func() {
-		old := c.policies.get(a)
-		if old != nil {
-			a = old.Authority // the same in other memory, which so need not be kept as well
-		}
-		defer func() { c.notify(old, f.policy) }()
-		defer c.end(ctx, a, f)
-		var n News
-		n, f.err = c.renew(ctx, a, old, how)
-		if f.policy = n.Policy; f.policy != nil {
-			c.learnt(n)
-		}
-	})
+	c.running.Add(1)
+	go c.run(ctx, a, f, how)
 	return f
+}
+
+// run makes the fetch f, and then calls Changed. Close does not wait for Changed, which may call
+// it.
+func (c *Cache) run(ctx context.Context, a dialect.Authority, f *fetching, how Fetch) {
+	old := c.policies.get(a)
+	if old != nil {
+		a = old.Authority // the same in other memory, which so need not be kept as well
+	}
+	defer func() { c.notify(old, f.policy) }()
+	defer c.running.Done()
+	defer c.end(ctx, a, f)
+	n, err := c.renew(ctx, a, old, how)
+	f.policy, f.err = n.Policy, err
+	if f.policy != nil {
+		c.learnt(n)
+	}
 }
 
 // end lets go whoever waits for f, also when a store or a Doer ended it by a panic or

@@ -83,12 +83,20 @@ func (c *compiler) add(rec record) {
 	case p == "":
 		c.addEmpty(d)
 	case p[0] == '/' || p[0] == '*' && !c.v.plain:
-		c.drafts = append(c.drafts, d)
-		c.compile(&c.drafts[len(c.drafts)-1], p)
+		c.addPattern(d, p)
+		if !hasNormalEscapes(p, c.v.plain) {
+			c.addPattern(d, string(appendEscapes(nil, p))) // as Target writes it
+		}
 		if c.v.indexFile && rec.kind == allowLine {
 			c.addDirectory(d, p)
 		}
 	}
+}
+
+// addPattern drafts a rule with a pattern that can match.
+func (c *compiler) addPattern(d draft, p string) {
+	c.compile(&d, p)
+	c.drafts = append(c.drafts, d)
 }
 
 // addEmpty drafts a rule without a pattern. It restricts nothing and is the
@@ -106,8 +114,7 @@ func (c *compiler) addEmpty(d draft) {
 // for an index file does not match: the directory of the file.
 func (c *compiler) addDirectory(d draft, p string) {
 	if i := strings.LastIndexByte(p, '/'); i >= 0 && strings.HasPrefix(p[i:], "/index.htm") {
-		c.compile(&d, p[:i+1]+"$")
-		c.drafts = append(c.drafts, d)
+		c.addPattern(d, p[:i+1]+"$")
 	}
 }
 

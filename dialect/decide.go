@@ -57,16 +57,19 @@ func (g *Group) Decide(target string) Decision {
 	return Decision{r.flags&(allowing|empty) != 0, Rule{r.flags&allowing != 0, g.pattern(i, r), int(r.line)}}
 }
 
-// DecideURL decides whether u may be requested. It is Decide for the [Target]
-// of u, but does not allocate where Target must, for a query. Under [Temoto] it
-// tests what Colly's built-in check tests, also where that is not the Target:
-// of a host with a semicolon.
+// DecideURL decides whether u may be requested. It is like Decide for the
+// [Target] of u, but it does not allocate where Target does. Under [Temoto] it
+// tests what Colly's built-in check tests, also where that is not the Target: for
+// lower-case escapes, and for a host with a semicolon.
 func (g *Group) DecideURL(u *url.URL) Decision {
-	switch {
-	case g.temoto != nil:
+	if g.temoto != nil {
 		return g.temoto.decideURL(u)
-	case u.RawQuery == "" || g.count == 0:
-		return g.Decide(Target(u))
+	}
+	if g.count == 0 {
+		return Decision{Allowed: true}
+	}
+	if target, ok := plainTarget(u); ok {
+		return g.Decide(target)
 	}
 	space := targets.Get().(*[]byte)
 	buf := appendTarget((*space)[:0], u)

@@ -41,9 +41,11 @@ const (
 // before it) states it, and the base of the other dialects. Where the text
 // leaves a choice, this one was made:
 //
-//   - A User-agent value that is no product token ("Foo/1.0", "MJ12bot") opens
-//     a group for nobody: section 2.2.1 lets a token have letters, _ and -
-//     only, and matches it whole.
+//   - A User-agent value that is not a product token ("Foo/1.0") opens a group
+//     that applies to no crawler: section 2.2.1 compares tokens whole. A token
+//     has letters, _ and - only, but names of crawlers also have digits and
+//     dots ("MJ12bot", "archive.org_bot"). Such a value is compared whole too,
+//     so a crawler with such a name finds its group.
 //   - Several * groups are combined, as several groups of one name are (RFC
 //     9309 2.2.1; the draft obeyed only the first).
 //   - Only allow and disallow lines end a run of User-agent lines; all other
@@ -53,8 +55,9 @@ const (
 //     form, wildcards and the anchor included, not the octets of the URL that a
 //     wildcard stands for.
 //   - $ is an anchor only as the last octet of a pattern, else it is itself.
-//   - An octet that is not ASCII is percent-encoded as it stands, whatever the
-//     file's encoding. A percent sign without two hex digits is itself.
+//   - A byte that is not ASCII is percent-encoded as it is, whatever the file's
+//     encoding. A percent sign without two hex digits in a rule is itself or
+//     %25, as a crawler sends it.
 //   - In the query : / ? [ ] @ equal their escapes, as the table in 2.2.2 has
 //     it. In the path %2F stays different from /.
 //   - /robots.txt is always allowed, but not /robots.txt?x, another URI.
@@ -75,9 +78,11 @@ func RFC9309() Dialect { return Dialect{rfc9309} }
 //     skipped too.
 //   - A User-agent value ends before the first octet that is not a letter, _ or
 //     -, so "Googlebot/2.1" is googlebot. "* anything" is * too.
-//   - Patterns have their hex digits made upper case and octets that are not
-//     ASCII encoded; nothing is decoded, and the URL is compared as it is
-//     given.
+//   - The hex digits of a pattern's escapes are made upper case, and bytes that
+//     are not ASCII are encoded. Nothing is decoded. Google's matcher leaves
+//     the form of the URL to its caller: [Target] makes the hex digits upper
+//     case, and Decide compares a target as it is given. A lone percent sign is
+//     treated as under RFC9309.
 //   - A pattern may start with anything; if not with / or * it never matches.
 //   - /robots.txt is not special.
 //   - An Allow for .../index.htm, .html and so on also allows the directory.
@@ -117,8 +122,10 @@ func CocCoc() Dialect { return Dialect{cocCoc} }
 //     it, in any letter case; several names stand on a line, separated by
 //     blanks (translator's note). All records that name a robot hold for it; *
 //     is for robots that none names.
-//   - Any Disallow that is a prefix of the path and query closes it, octet by
-//     octet; * and $ are themselves. An empty Disallow closes nothing.
+//   - Any Disallow that is a prefix of the path and query closes it. Bytes are
+//     compared as they are, and * and $ are themselves. Only the hex digits of
+//     escapes and a lone percent sign also match the form that [Target]
+//     returns. An empty Disallow closes nothing.
 //   - Allow, Crawl-delay and Sitemap are unknown lines.
 //   - /robots.txt is not special. Size as RFC 9309.
 func Original1994() Dialect { return Dialect{original1994} }
@@ -127,9 +134,10 @@ func Original1994() Dialect { return Dialect{original1994} }
 // check does (Colly v2.3.0 with temoto/robotstxt v1.1.2), so that a spider can
 // change without a changed decision and compare. Groups are found by a prefix
 // of the whole User-Agent header: pass that header to [Rules.Group] as the only
-// token. The query is sorted and encoded anew before it is matched. A file
-// which temoto refuses makes Colly fail every Visit of the host, so here it
-// denies everything; [Dialect.Lint] reports why.
+// token. Ask [Group.DecideURL]: Colly compares the path as the URL has it, not
+// as [Target] writes it. The query is sorted and encoded anew before it is
+// matched. A file that temoto refuses makes Colly fail every Visit of the host,
+// so here it denies everything. [Dialect.Lint] reports why.
 //
 // Temoto cannot name the rule that decided, a decision allocates, and neither
 // the size of a file nor the time that hostile patterns take has a bound. Colly

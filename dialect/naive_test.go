@@ -34,6 +34,7 @@ var (
 	absolute    = regexp.MustCompile(`(?s)^[A-Za-z][A-Za-z0-9+.-]*://[^/?#]`)
 	seconds     = regexp.MustCompile(`^([0-9]+\.?[0-9]*|\.[0-9]+)$`)
 	globalAgent = regexp.MustCompile(`^\*($|[ \t\n\v\f\r])`)
+	wholeName   = regexp.MustCompile(`^[A-Za-z0-9._-]*$`)
 	firstToken  = regexp.MustCompile(`^[A-Za-z_-]*`)
 )
 
@@ -173,7 +174,7 @@ func naiveNames(d dialect.Dialect, value, name string) bool {
 		}
 		return false
 	case dialect.RFC9309():
-		if value != "*" && firstToken.FindString(value) != value {
+		if value != "*" && !wholeName.MatchString(value) {
 			return false
 		}
 	}
@@ -279,8 +280,15 @@ func (g *naiveGroup) decide(d dialect.Dialect, target string) dialect.Decision {
 	return best
 }
 
-// naiveMatch returns the octets of a rule's pattern if it matches, else -1.
+// naiveMatch returns the bytes of a rule's pattern if it matches, otherwise -1.
+// A pattern may match as it is written or with normal escapes.
 func naiveMatch(d dialect.Dialect, r dialect.Rule, target string) int {
+	normal := r
+	normal.Pattern = naiveEscapes(r.Pattern)
+	return max(naiveMatchWritten(d, r, target), naiveMatchWritten(d, normal, target))
+}
+
+func naiveMatchWritten(d dialect.Dialect, r dialect.Rule, target string) int {
 	p := r.Pattern
 	switch d {
 	case dialect.Original1994():
@@ -370,6 +378,23 @@ func naiveNormal(text string) string {
 	return hexOf(text[0])
 }
 
+// naiveEscapes makes hex digits upper case and escapes each lone percent sign.
+func naiveEscapes(s string) string {
+	var b strings.Builder
+	for s != "" {
+		text := s[:max(1, len(naiveEscape.FindString(s)))]
+		s = s[len(text):]
+		switch {
+		case len(text) == 3:
+			text = strings.ToUpper(text)
+		case text == "%":
+			text = "%25"
+		}
+		b.WriteString(text)
+	}
+	return b.String()
+}
+
 func hexOf(c byte) string {
 	const digits = "0123456789ABCDEF"
 	return "%" + digits[c/16:c/16+1] + digits[c%16:c%16+1]
@@ -412,8 +437,8 @@ func naiveOctets(d dialect.Dialect, units []unit) int {
 	return n
 }
 
-// unitsMatch follows all places of the target at which the pattern may stand.
-// Octet is compared with octet, so a lone % begins every escape.
+// unitsMatch follows all places of the target at which the pattern may match.
+// It compares bytes, so a lone % matches the beginning of every escape.
 func unitsMatch(pattern, target []unit) bool {
 	var text string
 	var inQuery []bool

@@ -10,7 +10,7 @@ import (
 type naming uint8
 
 const (
-	wholeToken    naming = iota // the value is a product token, compared whole
+	wholeToken    naming = iota // the value is a product token or a name, compared whole
 	tokenPrefix                 // the value's beginning is the token, compared whole
 	hyphenParents               // the value is a name or the part of one before a hyphen
 	substring                   // the value lists parts of names, separated by blanks
@@ -39,7 +39,7 @@ func (n naming) rank(value string, tokens []string) int {
 	case substring:
 		return rankParts(value, tokens)
 	}
-	if value != "*" && tokenLen(value) != len(value) {
+	if value != "*" && nameLen(value) != len(value) {
 		return nobody
 	}
 	return rankWhole(value, tokens)
@@ -111,6 +111,18 @@ func tokenLen(s string) int {
 
 func isTokenOctet(c byte) bool { return isLetter(c) || c == '-' || c == '_' }
 
+// nameLen returns the length of the name that s begins with. A name is a product
+// token that may also have digits and dots.
+func nameLen(s string) int {
+	n := 0
+	for n < len(s) && isNameOctet(s[n]) {
+		n++
+	}
+	return n
+}
+
+func isNameOctet(c byte) bool { return isTokenOctet(c) || '0' <= c && c <= '9' || c == '.' }
+
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 // equalFold compares without regard to the case of ASCII letters, as all the
@@ -156,8 +168,8 @@ func (d Dialect) CheckToken(token string) error {
 		return fmt.Errorf("dialect %s: an empty product token names no crawler", d)
 	case token == "*":
 		return fmt.Errorf("dialect %s: * is not a product token but the name of all crawlers", d)
-	case d == RFC9309() && n < len(token):
-		return fmt.Errorf("dialect %s: product token %q: only letters, _ and - can be matched (RFC 9309, 2.2.1)", d, token)
+	case d == RFC9309() && nameLen(token) < len(token):
+		return fmt.Errorf("dialect %s: product token %q: only letters, digits, _, - and . can be matched", d, token)
 	case d == Google() && n < len(token):
 		return fmt.Errorf("dialect %s: product token %q: User-agent values are read as %q at most, up to the first octet that is not a letter, _ or -", d, token, token[:n])
 	case d == CocCoc() && strings.ContainsAny(token, "# \t\r\n"):

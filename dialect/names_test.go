@@ -14,8 +14,8 @@ func TestCheckToken(t *testing.T) {
 	}{
 		{"ExampleBot", ""},
 		{"Example_Bot-News", ""},
-		{"MJ12bot", "rfc9309 google "},
-		{"archive.org_bot", "rfc9309 google "},
+		{"MJ12bot", "google "},
+		{"archive.org_bot", "google "},
 		{"ExampleBot/1.0", "rfc9309 google "},
 		{"Example Bot", "rfc9309 google coccoc "},
 		{"Bot#1", "rfc9309 google coccoc "},

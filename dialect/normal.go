@@ -6,9 +6,9 @@ import "strings"
 type coding uint8
 
 const (
-	verbatim       coding = iota // octets as they are
-	escapedPattern               // patterns: hex digits upper case, octets that are not ASCII escaped
-	canonical                    // both: see appendCanonical
+	verbatim       coding = iota // bytes as they are
+	escapedPattern               // patterns have the form of appendEscapedPattern, targets are as they are
+	canonical                    // both have the form of appendCanonical
 )
 
 // Classes of octets in the path and query of a URL (RFC 3986, 2.2 to 3.4).
@@ -74,11 +74,11 @@ func oddOf8(s string) uint8 {
 		oddOctet[s[4]] | oddOctet[s[5]] | oddOctet[s[6]] | oddOctet[s[7]]
 }
 
-// appendCanonical appends the form in which RFC 9309 2.2.2 compares paths, with
-// the equal spellings of an octet made one: unreserved octets unescaped, other
-// escapes in upper case, octets that a URL cannot have escaped, and those that
-// only the path reserves unescaped in the query. In a target * and $ are octets
-// like others and escaped (2.2.3), in a pattern they are left alone.
+// appendCanonical appends the form in which RFC 9309 2.2.2 compares paths. In
+// this form each byte has one spelling: unreserved bytes are not escaped, other
+// escapes are in upper case, bytes that a URL cannot have are escaped, and bytes
+// that only the path reserves are not escaped in the query. In a target * and $
+// are bytes like others and escaped (2.2.3). In a pattern they are left alone.
 //
 // inQuery is set if s begins in the query. widened counts the octets by which
 // the result is shorter than the encoded path of the table in 2.2.2, in which
@@ -86,7 +86,7 @@ func oddOf8(s string) uint8 {
 func appendCanonical(dst []byte, s string, pattern, inQuery bool) (result []byte, widened int) {
 	for i := 0; i < len(s); i++ {
 		c, escaped := s[i], false
-		if c == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]) {
+		if isEscape(s[i:]) {
 			c, escaped = unhex(s[i+1])<<4|unhex(s[i+2]), true
 			i += 2
 		}
@@ -109,11 +109,47 @@ func keeps(class uint8, pattern bool) bool {
 	return class != illegal && (class != starOrDollar || pattern)
 }
 
+// hasNormalEscapes reports whether each % in s begins an escape. If upper, it
+// also reports whether the hex digits of the escapes are upper case.
+func hasNormalEscapes(s string, upper bool) bool {
+	for {
+		i := strings.IndexByte(s, '%')
+		if i < 0 {
+			return true
+		}
+		s = s[i:]
+		if !isEscape(s) || upper && (s[1] >= 'a' || s[2] >= 'a') {
+			return false
+		}
+		s = s[3:]
+	}
+}
+
+// appendEscapes appends s with the hex digits of its escapes in upper case (RFC
+// 3986, 6.2.2.1) and with each % that begins no escape as %25.
+func appendEscapes(dst []byte, s string) []byte {
+	for {
+		i := strings.IndexByte(s, '%')
+		if i < 0 {
+			return append(dst, s...)
+		}
+		dst = append(dst, s[:i]...)
+		s = s[i:]
+		if isEscape(s) {
+			dst = append(dst, '%', upperHex(s[1]), upperHex(s[2]))
+			s = s[3:]
+		} else {
+			dst = appendEscape(dst, '%')
+			s = s[1:]
+		}
+	}
+}
+
 // appendEscapedPattern appends a pattern as google/robotstxt keeps it.
 func appendEscapedPattern(dst []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
-		case c == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]):
+		case isEscape(s[i:]):
 			dst = append(dst, '%', upperHex(s[i+1]), upperHex(s[i+2]))
 			i += 2
 		case c >= 0x80:
@@ -123,6 +159,11 @@ func appendEscapedPattern(dst []byte, s string) []byte {
 		}
 	}
 	return dst
+}
+
+// isEscape reports whether s begins with a percent sign and two hex digits.
+func isEscape(s string) bool {
+	return len(s) > 2 && s[0] == '%' && isHex(s[1]) && isHex(s[2])
 }
 
 func appendEscape(dst []byte, c byte) []byte {

@@ -6,24 +6,22 @@ import (
 	"strings"
 )
 
-// compile makes the text and flags of a draft from its pattern: the normal form
-// with trailing wildcards and the final anchor taken off. The text is put in
+// compile makes the text and flags of a draft from its pattern. The text is the
+// normal form without trailing wildcards and the final anchor. It is put in
 // c.buf unless the pattern as written begins with it.
 func (c *compiler) compile(d *draft, pattern string) {
-	if c.v.plain || isCanonical(pattern) && strings.IndexByte(pattern, '?') < 0 {
+	start := len(c.buf)
+	head := 0
+	switch {
+	case c.v.plain:
+		d.rank = uint32(len(pattern))
+		head = len(pattern)
+		c.buf = append(c.buf, pattern...)
+	case isCanonical(pattern) && strings.IndexByte(pattern, '?') < 0:
 		d.size, d.rank, d.probe = uint32(len(pattern)), uint32(len(pattern)), probeFor(pattern)
 		return
-	}
-	body := pattern
-	if strings.HasSuffix(body, "$") {
-		body = body[:len(body)-1]
-		d.flags |= anchored
-	}
-	start := len(c.buf)
-	d.rank = uint32(len(pattern) - len(body) + c.normalize(body))
-	head := c.simplify(d, start)
-	if c.v.coding == canonical && d.flags&wild != 0 {
-		c.twoForms(d, start)
+	default:
+		head = c.compileSpecial(d, pattern)
 	}
 	text := c.buf[start:]
 	d.at, d.size = uint32(start), uint32(len(text))
@@ -35,43 +33,70 @@ func (c *compiler) compile(d *draft, pattern string) {
 	}
 }
 
+// compileSpecial is compile for a pattern in which * and $ are special. It
+// appends the text to c.buf and returns how many bytes are before the first
+// wildcard.
+func (c *compiler) compileSpecial(d *draft, pattern string) (head int) {
+	body := pattern
+	if strings.HasSuffix(body, "$") {
+		body = body[:len(body)-1]
+		d.flags |= anchored
+	}
+	start := len(c.buf)
+	d.rank = uint32(len(pattern) - len(body) + c.normalize(body))
+	head = c.simplify(d, start)
+	if c.v.coding == canonical && d.flags&wild != 0 {
+		c.twoForms(d, start, body)
+	}
+	return head
+}
+
 // normalize appends the normal form of a pattern without its anchor to c.buf
-// and returns how many octets it has for the comparison of rules.
+// and returns how many bytes it has for the comparison of rules.
 func (c *compiler) normalize(body string) int {
 	start, widened := len(c.buf), 0
 	if c.v.coding == canonical {
-		// What is left of $ is not at the end and stands for itself.
-		c.buf, widened = appendCanonical(c.buf, strings.ReplaceAll(body, "$", "%24"), true, false)
+		c.buf, widened = appendCanonical(c.buf, literalDollars(body), true, false)
 	} else {
 		c.buf = appendEscapedPattern(c.buf, body)
 	}
 	return len(c.buf) - start + widened
 }
 
-// simplify takes the wildcards that change nothing off the text at start, and
-// sets the flags that the remaining ones need. It returns how many octets stand
+// literalDollars escapes each $ in a pattern without its anchor: such a $ stands
+// for itself.
+func literalDollars(body string) string { return strings.ReplaceAll(body, "$", "%24") }
+
+// simplify removes the wildcards that change nothing from the text at start, and
+// sets the flags that the remaining ones need. It returns how many bytes are
 // before the first of these.
 func (c *compiler) simplify(d *draft, start int) (head int) {
 	text := c.buf[start:]
 	if n := len(text); n > 0 && text[n-1] == '*' {
-		text = bytes.TrimRight(text, "*")
 		d.flags &^= anchored
 	}
+	text = trimWildcards(text)
+	c.buf = c.buf[:start+len(text)]
 	if head = bytes.IndexByte(text, '*'); head >= 0 {
 		d.flags |= wild
-		text = slices.CompactFunc(text, func(a, b byte) bool { return a == '*' && b == '*' })
-	} else {
-		head = len(text)
+		return head
 	}
-	c.buf = c.buf[:start+len(text)]
-	return head
+	return len(text)
 }
 
-// twoForms adds a second form to a text at start in which what follows a
-// wildcard may stand in the path or in the query of a URL, where an octet like
-// / differs from its escape or equals it: after the form for the path a line
-// feed, then the form for the query. If they are the same, one is enough.
-func (c *compiler) twoForms(d *draft, start int) {
+// trimWildcards removes wildcards at the end of a text and repeated ones, in
+// place.
+func trimWildcards(text []byte) []byte {
+	text = bytes.TrimRight(text, "*")
+	return slices.CompactFunc(text, func(a, b byte) bool { return a == '*' && b == '*' })
+}
+
+// twoForms adds a second form to the text at start if the part of the pattern
+// after a wildcard can match in the path or in the query of a URL. A byte like /
+// differs from its escape in the path and equals it in the query. The second
+// form follows the first after a line feed. It is made from the pattern as
+// written, since nothing is decoded twice. If both are the same, one is enough.
+func (c *compiler) twoForms(d *draft, start int, body string) {
 	path := c.buf[start:]
 	star := bytes.IndexByte(path, '*')
 	if bytes.IndexByte(path[star:], '%') < 0 || bytes.IndexByte(path[:star], '?') >= 0 {
@@ -79,7 +104,9 @@ func (c *compiler) twoForms(d *draft, start int) {
 	}
 	end := len(c.buf)
 	query := append(append(c.buf, '\n'), path[:star]...)
-	query, _ = appendCanonical(query, string(path[star:]), true, true)
+	tail := literalDollars(body[strings.IndexByte(body, '*'):])
+	query, _ = appendCanonical(query, tail, true, true)
+	query = query[:end+1+len(trimWildcards(query[end+1:]))]
 	if string(query[end+1:]) == string(path) {
 		return
 	}
@@ -88,9 +115,10 @@ func (c *compiler) twoForms(d *draft, start int) {
 }
 
 // matchWild reports whether a text with wildcards matches the beginning of s,
-// or all of it; star is where the first wildcard probably stands. Each piece
-// between wildcards is taken where it first occurs, which leaves the most to
-// the others: no backtracking, so linear in s.
+// or all of s if anchored. star is where the first wildcard probably is. Each
+// piece between wildcards is matched where it first occurs, which leaves the most
+// of s to the later pieces. So there is no backtracking, and the time is linear
+// in s.
 func matchWild(text, s string, star int, anchored bool) bool {
 	if star >= len(text) || text[star] != '*' {
 		star = strings.IndexByte(text, '*')

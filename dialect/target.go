@@ -5,28 +5,37 @@ import (
 	"strings"
 )
 
-// Target returns what rules are matched against: the path and query of u as
-// they go on the wire, "/" if the path is empty, without the fragment. Octets
-// of the query that are not ASCII, and blanks, are escaped. It does not
+// Target returns what rules are matched against: the path and query of u, or
+// "/" if the path is empty, without the fragment. Bytes of the query that are
+// blank or not ASCII are escaped, the hex digits of escapes are in upper case
+// (RFC 3986, 6.2.2.1), and a % that begins no escape is %25. Target does not
 // allocate if u has no query and its path is written as net/url would write it.
 func Target(u *url.URL) string {
-	path := targetPath(u)
-	if u.RawQuery == "" && !u.ForceQuery {
+	if path, ok := plainTarget(u); ok {
 		return path
 	}
-	return path + "?" + escapeQuery(u.RawQuery)
+	return string(appendTarget(nil, u))
+}
+
+// plainTarget returns the [Target] of u if it is the path as u has it.
+func plainTarget(u *url.URL) (target string, ok bool) {
+	if u.RawQuery != "" || u.ForceQuery {
+		return "", false
+	}
+	target = targetPath(u)
+	return target, hasNormalEscapes(target, true)
 }
 
 // appendTarget appends the [Target] of u.
 func appendTarget(b []byte, u *url.URL) []byte {
-	b = append(b, targetPath(u)...)
+	b = appendEscapes(b, targetPath(u))
 	if u.RawQuery == "" && !u.ForceQuery {
 		return b
 	}
-	return append(append(b, '?'), escapeQuery(u.RawQuery)...)
+	return appendEscapes(append(b, '?'), escapeQuery(u.RawQuery))
 }
 
-// targetPath returns the target without the query.
+// targetPath returns the target without the query and with escapes as written.
 func targetPath(u *url.URL) string {
 	path := u.EscapedPath()
 	if strings.IndexByte(u.Host, ';') >= 0 {
@@ -38,7 +47,7 @@ func targetPath(u *url.URL) string {
 	return path
 }
 
-// targetPrefix is what a path gets from a host with parameters: Google's
+// targetPrefix returns what a path gets from a host with parameters: Google's
 // matcher ends the host of "http://example.com;p" before the semicolon.
 func targetPrefix(host string) string {
 	return host[strings.IndexByte(host, ';'):]

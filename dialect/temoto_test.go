@@ -63,7 +63,7 @@ func TestTemotoIsBuiltIn(t *testing.T) {
 		}
 		for range 4 {
 			agent, target := pick(r, agents), pick(r, targets)
-			got := rules.Group(agent).Decide(collyTarget(t, target))
+			got := rules.Group(agent).DecideURL(collyURL(t, "http://example.com"+target))
 			if want := builtIn(file, agent, "http://example.com"+target); got.Allowed != want {
 				t.Errorf("%q\n%s %s: allowed %v, Colly %v", file, agent, target, got.Allowed, want)
 			}
@@ -95,12 +95,6 @@ func TestTemotoURLIsBuiltIn(t *testing.T) {
 			}
 		}
 	}
-}
-
-// collyTarget is the target of a URL as Colly has it when it checks.
-func collyTarget(t *testing.T, target string) string {
-	t.Helper()
-	return dialect.Target(collyURL(t, "http://example.com"+target))
 }
 
 // collyURL is a URL as Colly has it when it checks.

@@ -45,11 +45,7 @@ func isBrowser(name string) bool { return browsers[strings.ToLower(name)] }
 // productName returns the name that s begins with: letters, digits, and _ - .
 // in between.
 func productName(s string) string {
-	n := 0
-	for n < len(s) && (isTokenOctet(s[n]) || '0' <= s[n] && s[n] <= '9' || s[n] == '.') {
-		n++
-	}
-	return strings.Trim(s[:n], "-.")
+	return strings.Trim(s[:nameLen(s)], "-.")
 }
 
 // itemName returns the name of the crawler in the first item of a comment: the

@@ -162,7 +162,7 @@ func TestDialectsVerdicts(t *testing.T) {
 			return "", err
 		}
 		group := groupOf(d, given[0])
-		return verdict(group.Decide(dialect.Target(target)).Allowed), nil
+		return verdict(group.DecideURL(target).Allowed), nil
 	})
 }
 

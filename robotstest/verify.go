@@ -150,7 +150,7 @@ func (v *verifier) rules(r Request) (fault string) {
 			fault = fmt.Sprintf("its robots.txt could not be read, which closes the host under %v", v.dialect)
 			continue
 		}
-		decision := v.group(e, r).Decide(dialect.Target(u))
+		decision := v.group(e, r).DecideURL(u)
 		if decision.Allowed {
 			return ""
 		}

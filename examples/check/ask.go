@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -73,7 +74,7 @@ func (q *question) askFile() (*result, error) {
 		answers[i].URL, answers[i].Robots = u, q.robots
 		for _, d := range q.dialects {
 			group := d.Parse(text).Group(q.tokens...)
-			rule := group.Decide(target(u))
+			rule := group.DecideURL(sentURL(u))
 			decision := collyrobots.Decision{
 				Dialect: d, Allowed: rule.Allowed, Rule: rule.Rule, Group: group.Name(), Reason: collyrobots.ReasonRule,
 			}
@@ -144,12 +145,22 @@ func ruleText(allowed bool, r dialect.Rule) string {
 	}
 }
 
-// target returns what rules are matched against, for a path or a URL.
-func target(s string) string {
+// lonePercent matches an escape, or a percent sign that begins none.
+var lonePercent = regexp.MustCompile(`%([0-9A-Fa-f]{2})?`)
+
+// sentURL returns the URL that Colly sends for a path or a URL: a percent sign that begins no escape
+// is escaped.
+func sentURL(s string) *url.URL {
 	s, _, _ = strings.Cut(s, "#")
-	u, err := url.ParseRequestURI(s)
+	escaped := lonePercent.ReplaceAllStringFunc(s, func(escape string) string {
+		if escape == "%" {
+			return "%25"
+		}
+		return escape
+	})
+	u, err := url.ParseRequestURI(escaped)
 	if err != nil {
-		return s // a path that no URL has, such as /%zz: as it is
+		return &url.URL{Path: s}
 	}
-	return dialect.Target(u)
+	return u
 }

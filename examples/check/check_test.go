@@ -123,6 +123,20 @@ func TestFile(t *testing.T) {
 	}
 }
 
+// TestFilePercent asks for a URL with a lone percent sign, which Colly sends as %25.
+func TestFilePercent(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "robots.txt")
+	if err := os.WriteFile(file, []byte("User-agent: *\nDisallow: /5%off\nDisallow: /6%25off\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/5%off", "/5%25off", "/6%off", "/6%25off"} {
+		status, out, _ := ask(t, "-robots", file, path)
+		if got := rows(out)["rfc9309"]; status != 1 || len(got) != 1 || !strings.HasPrefix(got[0], "denied") {
+			t.Errorf("%s: status %d\n%s", path, status, out)
+		}
+	}
+}
+
 func TestFileIssues(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "robots.txt")
 	if err := os.WriteFile(file, []byte("User-agent: *\nDissallow: /a\nNoindex: /b\n"), 0o600); err != nil {

@@ -102,7 +102,7 @@ func (h *hooks) onRequest(r *colly.Request) {
 	if !hasRobots(r.URL) {
 		return
 	}
-	h.checkOnce()
+	h.checkOnce(userAgentOf(*r.Headers))
 	now := time.Now()
 	q := h.requests.open(r.URL, now)
 	q.fed = page
@@ -395,14 +395,15 @@ func (h *hooks) expectHook(r *colly.Request) {
 
 // checkOnce calls selfCheck the first time. No request waits for another one that is in it, because
 // selfCheck logs.
-func (h *hooks) checkOnce() {
+func (h *hooks) checkOnce(userAgent string) {
 	if !h.checked.Load() && h.checked.CompareAndSwap(false, true) {
-		h.selfCheck()
+		h.selfCheck(userAgent)
 	}
 }
 
-// selfCheck looks, at a collector's first request, for what is wired wrongly.
-func (h *hooks) selfCheck() {
+// selfCheck warns, at a collector's first request, of what is not set up as its user wants. The
+// request has this user agent.
+func (h *hooks) selfCheck(userAgent string) {
 	if !h.debugged {
 		h.debuggers.add(h.handle, h.report) // it was set after Attach
 	}
@@ -413,10 +414,18 @@ func (h *hooks) selfCheck() {
 		h.report.warn("OnRequest callbacks were registered after Attach: a request that they abort costs its host one delay, one that they change is judged twice", "count", n-h.attached)
 	}
 	for _, s := range h.settings.all() {
-		for _, token := range s.tokens {
-			if err := s.dialect.CheckToken(token); err != nil {
-				h.report.warn("no group of a robots.txt can ever match this ProductToken: the groups for * apply", "error", err)
-			}
+		h.checkTokens(s, userAgent)
+	}
+}
+
+// checkTokens warns of a name of the crawler that no User-agent line can match.
+func (h *hooks) checkTokens(s *hostSettings, userAgent string) {
+	for _, token := range s.productTokens(s.dialect, userAgent) {
+		if token == "" {
+			continue // a user agent that names no crawler has a warning of its own
+		}
+		if err := s.dialect.CheckToken(token); err != nil {
+			h.report.warn("no User-agent line can match the crawler's name, so only the groups for * of each robots.txt apply: set ProductToken to another name", "error", err)
 		}
 	}
 }

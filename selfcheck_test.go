@@ -8,6 +8,7 @@ import (
 	"github.com/gocolly/colly/v2/extensions"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -24,7 +25,10 @@ func TestTheSelfCheckSaysWhatIsWiredWrongly(t *testing.T) {
 		{"changing user agent", nil, func(c *crawl) { c.Visit("http://a.test/0"); c.UserAgent = "OtherBot/1.0" }, "user agent changes"},
 		{"fixed token", []collyrobots.Option{collyrobots.ProductToken("ExampleBot")},
 			func(c *crawl) { c.Visit("http://a.test/0"); c.UserAgent = "OtherBot/1.0" }, ""},
-		{"token without a group", []collyrobots.Option{collyrobots.ProductToken("MJ12bot")}, func(*crawl) {}, "MJ12bot"},
+		{"token without a group", []collyrobots.Option{collyrobots.Dialect(dialect.Google()), collyrobots.ProductToken("MJ12bot")}, func(*crawl) {}, "MJ12bot"},
+		{"user agent without a group", []collyrobots.Option{collyrobots.Dialect(dialect.Google())},
+			func(c *crawl) { c.UserAgent = "MJ12bot/v1.4.8" }, "MJ12bot"},
+		{"name with digits", nil, func(c *crawl) { c.UserAgent = "MJ12bot/v1.4.8" }, ""},
 		{"bare clone", nil, func(c *crawl) { c.Collector.Collector.Clone().Visit("http://a.test/1") }, "without Attach"},
 		{"later callback", nil, func(c *crawl) { c.OnRequest(func(*colly.Request) {}) }, "after Attach"},
 	}
@@ -40,5 +44,17 @@ func TestTheSelfCheckSaysWhatIsWiredWrongly(t *testing.T) {
 				t.Errorf("the log says %q, want %q once", log, tc.says)
 			}
 		})
+	}
+}
+
+// A crawler whose name has digits obeys the group that has this name, and no other.
+func TestNamesWithDigits(t *testing.T) {
+	const robots = "User-agent: MJ12bot\nDisallow: /1\n\nUser-agent: *\nDisallow: /2\n"
+	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(3, robots)})
+	c := start(t, web, []colly.CollectorOption{colly.UserAgent("MJ12bot/v1.4.8 (+http://mj12bot.com/)")})
+	c.Visit("http://a.test/1")
+	c.Visit("http://a.test/2")
+	if got, want := web.Log("a.test").URIs(), "/robots.txt /2"; got != want {
+		t.Errorf("requests %q, want %q", got, want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime/debug"
 	"time"
@@ -29,19 +30,24 @@ var (
 	aside   = []byte("damaged")
 )
 
-// Open returns a Store in the file at path, which it makes, for its owner only, if it is not there.
-// It can be open once at a time: while another process has it, or this one, Open fails at once with
-// an [*InUseError]. When Update returns, the record has reached the disk; if the file was removed
-// or replaced since it was opened, Update fails with a [*GoneError].
+// Open returns a Store in the file at path. It creates the file, for its owner only, if it does not
+// exist. A file can be open once at a time: while this or another process has it open, Open fails at
+// once with an [*InUseError]. When Update returns, the record has reached the disk. If the file was
+// removed or replaced since it was opened, Update fails with a [*GoneError].
 //
-// A file whose making was cut short, by a full disk or a kill, holds nothing: Open makes it anew. A
-// damaged file is renamed to end in ".damaged" and Open returns a [*store.CorruptError]; the next
-// Open starts an empty one. A damaged record in a sound file is moved to a bucket of its own and
-// reported once, by Get or Update.
+// Open reads the keys of the whole file, to find damage before a record relies on it. It renames a
+// damaged file to end in ".damaged" and returns a [*store.CorruptError]; the next Open creates an
+// empty file. A file whose creation was cut short, by a full disk or a kill, has no records: Open
+// creates it again. A damaged record in a sound file is moved to a bucket of its own and reported
+// once, by Get or Update.
+//
+// A file that another program has written, for example because path is mistyped, is an error. Open
+// leaves it unchanged.
 func Open(path string) (store.Store, error) {
 	db, err := open(path)
 	if errors.Is(err, errDamaged) && unfinished(path) {
-		if err = os.Remove(path); err == nil {
+		err = os.Remove(path)
+		if err == nil {
 			db, err = open(path)
 		}
 	}
@@ -49,6 +55,8 @@ func Open(path string) (store.Store, error) {
 	case err == nil:
 	case errors.Is(err, errDamaged):
 		return nil, setAside(path, err)
+	case errors.Is(err, errForeign):
+		return nil, fmt.Errorf("boltstore: %s is left unchanged: %w", path, err)
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return nil, &InUseError{Path: path}
 	default:
@@ -58,7 +66,7 @@ func Open(path string) (store.Store, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("boltstore: %w", err), db.Close())
 	}
-	return &boltStore{db, path, file}, nil
+	return &boltStore{db: db, path: path, file: file}, nil
 }
 
 // An InUseError says that another process, or another part of this one, has the file open.
@@ -105,16 +113,21 @@ func unfinished(path string) bool {
 	return isMeta && binary.NativeEndian.Uint64(raw[txid:]) == 0
 }
 
-var errDamaged = errors.New("not a sound bbolt file")
-
-// open opens the file and looks whether it is whole.
+// open checks the file and opens it.
 func open(path string) (db *bolt.DB, err error) {
+	err = checkPath(path)
+	if errors.Is(err, errDamaged) {
+		err = checkLocked(path)
+	}
+	if err != nil {
+		return nil, err
+	}
 	err = guard(func() error {
 		db, err = bolt.Open(path, 0o600, &bolt.Options{Timeout: lockWait})
 		if err != nil {
 			return sort(err)
 		}
-		return prepare(db)
+		return db.Update(createBuckets)
 	})
 	if err != nil && db != nil {
 		err = errors.Join(err, guard(db.Close))
@@ -122,7 +135,26 @@ func open(path string) (db *bolt.DB, err error) {
 	return db, err
 }
 
-// sort tells damage from a file that cannot be had.
+// checkLocked checks a file again while no process can write to it. The first check may have read
+// pages from before and after a write of a process that has the file open.
+func checkLocked(path string) error {
+	var db *bolt.DB
+	err := guard(func() (err error) {
+		db, err = bolt.Open(path, 0o600, &bolt.Options{Timeout: lockWait, ReadOnly: true})
+		return err
+	})
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return err
+	}
+	// Other errors come from a file that is damaged at its beginning. No process can open it.
+	err = checkPath(path)
+	if db != nil {
+		err = errors.Join(err, guard(db.Close))
+	}
+	return err
+}
+
+// sort tells damage from a file that cannot be opened.
 func sort(err error) error {
 	var path *os.PathError
 	if errors.Is(err, bolterrors.ErrTimeout) || errors.As(err, &path) {
@@ -131,28 +163,14 @@ func sort(err error) error {
 	return fmt.Errorf("%w: %w", errDamaged, err)
 }
 
-// prepare makes the buckets and walks over all keys: damage is found before anything relies on the
-// file.
-func prepare(db *bolt.DB) error {
-	return db.Update(func(tx *bolt.Tx) error {
-		info, err := os.Stat(db.Path())
+func createBuckets(tx *bolt.Tx) error {
+	for _, name := range [][]byte{records, aside} {
+		_, err := tx.CreateBucketIfNotExists(name)
 		if err != nil {
 			return err
 		}
-		if info.Size() < tx.Size() {
-			return fmt.Errorf("%w: %d octets where there were %d", errDamaged, info.Size(), tx.Size())
-		}
-		for _, name := range [][]byte{records, aside} {
-			b, err := tx.CreateBucketIfNotExists(name)
-			if err != nil {
-				return err
-			}
-			if err := b.ForEach(func(_, _ []byte) error { return nil }); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // guard turns the panics and memory faults with which bbolt meets a damaged page into errors.
@@ -284,17 +302,25 @@ func hash(key string) []byte {
 
 var errRecord = errors.New("a record is not as it was written")
 
-// encode writes a record: SHA-256 of the rest, end of its life (unix nanoseconds, 0: never), value.
+// encode writes a record: the SHA-256 of the rest, the end of its life (Unix nanoseconds, or 0 if it
+// does not end), and the value.
 func encode(value []byte, ttl time.Duration, now time.Time) []byte {
-	var ends uint64
-	if ttl > 0 {
-		ends = uint64(now.Add(ttl).UnixNano())
-	}
 	b := make([]byte, sha256.Size, sha256.Size+8+len(value))
-	b = append(binary.BigEndian.AppendUint64(b, ends), value...)
+	b = binary.BigEndian.AppendUint64(b, ending(now, ttl))
+	b = append(b, value...)
 	sum := sha256.Sum256(b[sha256.Size:])
 	copy(b, sum[:])
 	return b
+}
+
+// ending returns the end of the life of a record, 0 if it does not end. An end after the year 2262
+// is the last one that Unix nanoseconds can express.
+func ending(now time.Time, ttl time.Duration) uint64 {
+	if ttl <= 0 {
+		return 0
+	}
+	ends := now.UnixNano()
+	return uint64(ends + min(int64(ttl), math.MaxInt64-ends))
 }
 
 // read returns a copy of the living value in raw, nil when there is none.

@@ -1,0 +1,366 @@
+package boltstore_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/collyrobots/collyrobots/store"
+	"github.com/collyrobots/collyrobots/store/boltstore"
+	"github.com/collyrobots/collyrobots/store/storetest"
+)
+
+var flips = flag.Int("flips", 150, "TestFlippedBits: how many damaged copies of each file are opened")
+
+// A sample is a sound file with its records.
+type sample struct {
+	raw     []byte
+	records map[string]string
+}
+
+// newSample writes n records, some of them longer than a page, and replaces and deletes some, so
+// that the file has free pages.
+func newSample(t *testing.T, n int) sample {
+	t.Helper()
+	path := newPath(t)
+	s, err := boltstore.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample := sample{records: make(map[string]string)}
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range n + n/2 {
+		key := fmt.Sprint("key", random.IntN(n))
+		value := fmt.Sprint(key, " ", i, " ")
+		if random.IntN(20) == 0 {
+			value += string(bytes.Repeat([]byte("long"), random.IntN(5000)))
+		}
+		if random.IntN(10) == 0 {
+			err = s.Update(t.Context(), key, 0, func([]byte) ([]byte, error) { return nil, nil })
+			delete(sample.records, key)
+		} else {
+			err = s.Update(t.Context(), key, 0, func([]byte) ([]byte, error) { return []byte(value), nil })
+			sample.records[key] = value
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	sample.raw, err = os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sample
+}
+
+// use opens a damaged copy of the file and reads and writes records. It returns whether Open took
+// the file. No record may have another value than the one that was written.
+func (s sample) use(t *testing.T, path string) (opened bool) {
+	t.Helper()
+	db, err := boltstore.Open(path)
+	var corrupt *store.CorruptError
+	if err != nil {
+		if !errors.As(err, &corrupt) || corrupt.Aside == "" {
+			t.Errorf("Open: %v", err)
+		}
+		return false
+	}
+	for key, value := range s.records {
+		got, err := db.Get(context.Background(), key)
+		if err != nil && !errors.As(err, &corrupt) {
+			t.Errorf("Get: %v", err)
+		}
+		// If the last meta page is damaged, the record has the value from before the last write.
+		if got != nil && !strings.HasPrefix(string(got), key+" ") {
+			t.Errorf("%s is %.40q instead of %.40q", key, got, value)
+		}
+	}
+	for i := range 3 {
+		storetest.Put(t, db, fmt.Sprint("new", i), "value")
+	}
+	if err := db.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	db, err = boltstore.Open(path)
+	if err != nil {
+		t.Fatalf("a file that was written after it was opened: %v", err)
+	}
+	if got, err := db.Get(context.Background(), "new2"); string(got) != "value" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if err := db.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	return true
+}
+
+// TestFlippedBits opens files of which one bit or a few bytes are not as they were written. Open,
+// Get and Update return, allocate no more than a multiple of the file, and never return a wrong
+// value. A cycle of pages in such a file let bbolt allocate without end or overflow the stack, which
+// ends the process.
+func TestFlippedBits(t *testing.T) {
+	for _, n := range []int{3, 40, 400} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			s := newSample(t, n)
+			seed := rand.Uint64()
+			t.Logf("seed %d, a file of %d bytes", seed, len(s.raw))
+			random := rand.New(rand.NewPCG(seed, 0))
+			folder := t.TempDir()
+			most := 10*uint64(len(s.raw)) + 4<<20
+			refused := 0
+			for i := range *flips {
+				path := filepath.Join(folder, fmt.Sprint(i))
+				raw := bytes.Clone(s.raw)
+				what := flip(raw, random)
+				if err := os.WriteFile(path, raw, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				if !s.use(t, path) {
+					refused++
+				}
+				runtime.ReadMemStats(&after)
+				if allocated := after.TotalAlloc - before.TotalAlloc; allocated > most {
+					t.Errorf("%s: %d bytes were allocated", what, allocated)
+				}
+				if t.Failed() {
+					t.Fatal(what)
+				}
+				removeAll(t, path, path+".damaged")
+			}
+			t.Logf("%d of %d files were refused", refused, *flips)
+			if refused == 0 {
+				t.Error("no file was damaged")
+			}
+		})
+	}
+}
+
+func removeAll(t *testing.T, paths ...string) {
+	t.Helper()
+	for _, path := range paths {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// flip damages a file in a way that leaves most of it intact, and returns what it did. Half of the
+// time it damages the first bytes of a page, where its header and its elements are.
+func flip(raw []byte, random *rand.Rand) string {
+	page := os.Getpagesize()
+	at := random.IntN(len(bytes.TrimRight(raw, "\x00")))
+	if random.IntN(2) == 0 {
+		at = at/page*page + random.IntN(128)
+	}
+	switch random.IntN(4) {
+	case 0: // another page, or another number in its place
+		n := uint64(random.IntN(len(raw) / page))
+		at = min(at/8*8, len(raw)-8)
+		binary.NativeEndian.PutUint64(raw[at:], n)
+		return fmt.Sprintf("the number %d at %d", n, at)
+	case 1:
+		raw[at] = byte(random.Uint32())
+		return fmt.Sprintf("the byte %d at %d", raw[at], at)
+	default:
+		bit := random.IntN(8)
+		raw[at] ^= 1 << bit
+		return fmt.Sprintf("bit %d at %d", bit, at)
+	}
+}
+
+// TestCycle: a page whose first page below is the page itself or the root, or which is its own
+// second one.
+func TestCycle(t *testing.T) {
+	page := os.Getpagesize()
+	s := newSample(t, 400)
+	cycles := 0
+	for at := 0; at+page <= len(s.raw); at += page {
+		if binary.NativeEndian.Uint16(s.raw[at+8:]) != 1 { // no branch page
+			continue
+		}
+		count := int(binary.NativeEndian.Uint16(s.raw[at+10:]))
+		for i := range count {
+			raw := bytes.Clone(s.raw)
+			binary.NativeEndian.PutUint64(raw[at+16+16*i+8:], uint64(at/page))
+			path := newPath(t)
+			if err := os.WriteFile(path, raw, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if !s.use(t, path) {
+				cycles++
+			}
+		}
+	}
+	if cycles == 0 {
+		t.Error("no cycle was made in a page in use")
+	}
+}
+
+// TestInlinePage: a page within a value has no number. bbolt would free the page of that number.
+func TestInlinePage(t *testing.T) {
+	s := newSample(t, 400)
+	raw := bytes.Clone(s.raw)
+	name := []byte("damaged") // an empty bucket, whose page is within its value
+	for at := range raw {
+		if bytes.HasPrefix(raw[at:], name) {
+			binary.NativeEndian.PutUint64(raw[at+len(name)+16:], 3)
+		}
+	}
+	path := newPath(t)
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s.use(t, path) {
+		t.Error("opened")
+	}
+}
+
+// TestSoundFile: Open takes every file that bbolt writes, with pages of any size.
+func TestSoundFile(t *testing.T) {
+	for _, size := range []int{1 << 10, 1 << 12, 1 << 14, 1 << 16} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			path := newPath(t)
+			db, err := bolt.Open(path, 0o600, &bolt.Options{PageSize: size, NoSync: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = db.Update(func(tx *bolt.Tx) error {
+				_, err := tx.CreateBucket([]byte("records"))
+				_, err2 := tx.CreateBucket([]byte("damaged"))
+				return errors.Join(err, err2)
+			})
+			seed := rand.Uint64()
+			t.Logf("seed %d", seed)
+			random := rand.New(rand.NewPCG(seed, 0))
+			for n := 0; n < 40 && err == nil; n++ {
+				err = db.Update(func(tx *bolt.Tx) error { return change(tx, random) })
+				copied := filepath.Join(t.TempDir(), "copy")
+				if err == nil {
+					err = errors.Join(copyFile(path, copied), openAndClose(copied))
+				}
+			}
+			if err := errors.Join(err, db.Close()); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// change writes and deletes records. In the long run there are more and then fewer of them.
+func change(tx *bolt.Tx, random *rand.Rand) error {
+	deletes := random.IntN(10)
+	for range random.IntN(100) {
+		b := tx.Bucket([]byte("records"))
+		if random.IntN(10) == 0 {
+			b = tx.Bucket([]byte("damaged"))
+		}
+		key := sha256.Sum256([]byte(fmt.Sprint(random.IntN(1000))))
+		var err error
+		if random.IntN(10) < deletes {
+			err = b.Delete(key[:])
+		} else {
+			err = b.Put(key[:], make([]byte, random.IntN(200)<<random.IntN(8)))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyFile(from, to string) error {
+	raw, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, raw, 0o600)
+}
+
+func openAndClose(path string) error {
+	s, err := boltstore.Open(path)
+	if err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+// TestForeignFile: a file of another program is an error and stays as it is.
+func TestForeignFile(t *testing.T) {
+	withBuckets := func(names ...string) []byte {
+		path := newPath(t)
+		db, err := bolt.Open(path, 0o600, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = db.Update(func(tx *bolt.Tx) error {
+			for _, name := range names {
+				b, err := tx.CreateBucket([]byte(name))
+				if err != nil {
+					return err
+				}
+				if err := b.Put([]byte("key"), []byte("value")); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		raw, err2 := os.ReadFile(path)
+		if err := errors.Join(err, err2, db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	for name, content := range map[string][]byte{
+		"text":                 []byte("hello, this is a text file, and not a short one either"),
+		"short text":           []byte("hello"),
+		"long text":            bytes.Repeat([]byte("hello "), 10_000),
+		"zeroes and a text":    append(make([]byte, 100_000), "hello"...),
+		"bbolt file":           withBuckets("users"),
+		"bbolt file of others": withBuckets("groups", "records", "users"),
+		"and of both":          withBuckets("damaged", "records", "users"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := newPath(t)
+			if err := os.WriteFile(path, content, 0o640); err != nil {
+				t.Fatal(err)
+			}
+			old := time.Now().Add(-time.Hour).Truncate(time.Second)
+			if err := os.Chtimes(path, old, old); err != nil {
+				t.Fatal(err)
+			}
+			_, err := boltstore.Open(path)
+			var corrupt *store.CorruptError
+			if err == nil || errors.As(err, &corrupt) || !bytes.Contains([]byte(err.Error()), []byte("boltstore: "+path+" is left unchanged")) {
+				t.Errorf("Open: %v", err)
+			}
+			got, err := os.ReadFile(path)
+			if err != nil || !bytes.Equal(got, content) {
+				t.Errorf("the file has changed, %v", err)
+			}
+			if info, err := os.Stat(path); err != nil || !info.ModTime().Equal(old) {
+				t.Errorf("the file was written to, %v", err)
+			}
+			if files, err := os.ReadDir(filepath.Dir(path)); err != nil || len(files) != 1 {
+				t.Errorf("%v, %v", files, err)
+			}
+		})
+	}
+}

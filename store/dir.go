@@ -2,9 +2,11 @@ package store
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -17,29 +19,52 @@ import (
 )
 
 // Dir returns a Store that keeps each record in a file of its own under path, in 256 folders. It
-// makes path if it is not there. When Update returns, the record has reached the disk; a crash at
-// any moment leaves the old record or the new one. Files are named by the hash of their key, so
-// keys may be anything.
+// creates path if it does not exist, and returns an error if it cannot write there. When Update
+// returns, the record has reached the disk; a crash at any moment leaves the old record or the new
+// one. Files are named by the hash of their key, so keys may be anything.
 //
-// A file that cannot be read back as it was written is renamed to end in ".damaged" and reported
-// once, as a [*CorruptError]; the next call finds no record. So is what is no file at all, such as
-// a link or a pipe; it is not opened. A record of another version of this package stays as it is:
-// Get and Update of its key return a [*VersionError]. The file of an expired record is removed when
-// its key is next asked for, and Dir removes what a killed process left half-written.
+// A file that cannot be read back as it was written is renamed to end in ".damaged", or in
+// ".damaged-" and random letters if that name cannot be used, and reported once, as a
+// [*CorruptError]; the next call finds no record. The same happens to a file that is longer than a
+// record can be, and to anything that is not a file, such as a link or a pipe; it is not opened. A
+// record of a later version of this package stays as it is: Get and Update of its key return a
+// [*VersionError]. The file of an expired record is removed when its key is next used. Dir removes
+// the temporary files that killed processes left more than an hour ago.
 //
-// Files are for their owner only (0600, new folders 0700).
+// Files are for their owner only (0600, new folders 0700). A link in place of one of the 256 folders
+// is not followed: Get and Update of the keys in it return an error.
 //
-// Use it from one process at a time: of two that update the same key at once, one update may be
-// lost, though nothing else.
+// Use it from one process at a time. If two processes update the same key at once, one of the
+// updates may be lost, but nothing else.
 func Dir(path string) (Store, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("store: cannot create %s: %w", path, err)
+	}
+	if err := tryWrite(path); err != nil {
+		return nil, fmt.Errorf("store: %s is not writable: %w", path, err)
 	}
 	d := &dir{path: path}
 	for i := range len(d.locks) {
 		sweep(filepath.Join(path, hex.EncodeToString([]byte{byte(i)})))
 	}
 	return d, nil
+}
+
+// tryWrite creates a file in a folder and removes it.
+func tryWrite(folder string) error {
+	f, err := os.CreateTemp(folder, "test-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// failed returns an error of the file system as one of this package.
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("store: %w", err)
 }
 
 type dir struct {
@@ -75,7 +100,10 @@ func (d *dir) Update(ctx context.Context, key string, ttl time.Duration, update 
 	if value == nil {
 		return f.remove()
 	}
-	return f.write(record{value, ending(time.Now(), ttl)})
+	if len(value) > MaxRecord {
+		return fmt.Errorf("store: a value of %d bytes is longer than %d", len(value), MaxRecord)
+	}
+	return f.write(record{value: value, ends: ending(time.Now(), ttl)})
 }
 
 func (d *dir) Close() error {
@@ -85,7 +113,7 @@ func (d *dir) Close() error {
 	return nil
 }
 
-// enter returns the file of key, which is the caller's alone until done.
+// enter returns the file of key. No other call has it until done is called.
 func (d *dir) enter(ctx context.Context, key string) (f file, done func(), err error) {
 	d.use.RLock()
 	if d.closed {
@@ -100,12 +128,33 @@ func (d *dir) enter(ctx context.Context, key string) (f file, done func(), err e
 	sum := sha256.Sum256([]byte(key))
 	lock := &d.locks[sum[0]]
 	lock.Lock()
-	name := hex.EncodeToString(sum[:])
 	done = func() {
 		lock.Unlock()
 		d.use.RUnlock()
 	}
-	return file{key, filepath.Join(d.path, name[:2]), name[2:]}, done, nil
+	name := hex.EncodeToString(sum[:])
+	f = file{key: key, folder: filepath.Join(d.path, name[:2]), name: name[2:]}
+	if err := checkFolder(f.folder); err != nil {
+		done()
+		return file{}, nil, failed(err)
+	}
+	return f, done, nil
+}
+
+// checkFolder returns an error if there is something other than a folder at path. A link may lead to
+// a folder of another program.
+func checkFolder(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is not a folder, its mode is %v", path, info.Mode())
+	}
+	return nil
 }
 
 // file is where the record of one key is.
@@ -113,9 +162,10 @@ type file struct{ key, folder, name string }
 
 func (f file) path() string { return filepath.Join(f.folder, f.name) }
 
-// read returns the living value, nil when there is none.
+// read returns the value, or nil if there is no record or it has expired.
 func (f file) read(now time.Time) ([]byte, error) {
-	raw, err := readRegular(f.path())
+	most := recordLength(f.key, MaxRecord)
+	raw, err := readRegular(f.path(), most)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -123,10 +173,13 @@ func (f file) read(now time.Time) ([]byte, error) {
 		return nil, f.setAside(err)
 	}
 	if err != nil {
-		return nil, err
+		return nil, failed(err)
 	}
 	if version := versionOf(raw); version != "" {
 		return nil, &VersionError{Path: f.path(), Version: version}
+	}
+	if len(raw) > most {
+		return nil, f.setAside(fmt.Errorf("longer than %d bytes", most))
 	}
 	key, r, err := decode(raw)
 	if err == nil && key != f.key {
@@ -141,7 +194,7 @@ func (f file) read(now time.Time) ([]byte, error) {
 	return r.value, nil
 }
 
-// An irregularError says that something is no regular file, but a link, a pipe, a device or a
+// An irregularError reports that something is not a regular file, but a link, a pipe, a device or a
 // folder.
 type irregularError fs.FileMode
 
@@ -149,8 +202,9 @@ func (e irregularError) Error() string {
 	return "not a regular file, but of mode " + fs.FileMode(e).String()
 }
 
-// readRegular reads a file, and nothing else: a link may lead anywhere, a pipe never end.
-func readRegular(path string) ([]byte, error) {
+// readRegular reads a file up to a length, and one byte more if it is longer. It reads nothing but a
+// regular file: a link may lead anywhere, and a pipe may never end.
+func readRegular(path string, most int) ([]byte, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil, err
@@ -163,30 +217,31 @@ func readRegular(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() { // it was replaced since
-		err = irregularError(info.Mode())
-	}
+	info, err = f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	return io.ReadAll(f)
+	if !info.Mode().IsRegular() { // it was replaced since
+		return nil, irregularError(info.Mode())
+	}
+	raw := make([]byte, min(info.Size(), int64(most)+1))
+	n, err := io.ReadFull(f, raw)
+	if err == io.EOF || err == io.ErrUnexpectedEOF { // it was cut since
+		err = nil
+	}
+	return raw[:n], err
 }
 
 // write replaces the record: a temporary file is filled, synced and renamed, then the folder is
 // synced.
 func (f file) write(r record) error {
 	if err := f.makeFolder(); err != nil {
-		return err
+		return failed(err)
 	}
-	content := encode(f.key, r)
-	err := f.replace(content)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = f.replace(content) // another process has opened the store, and swept
+	if err := f.replace(encode(f.key, r)); err != nil {
+		return failed(err)
 	}
-	if err != nil {
-		return err
-	}
-	return syncFolder(f.folder)
+	return failed(syncFolder(f.folder))
 }
 
 // temporary is what the name of a temporary file has after that of the record. What follows is
@@ -211,8 +266,15 @@ func (f file) replace(content []byte) error {
 	return err
 }
 
-// sweep removes the temporary files in a folder. What cannot be removed does no harm.
+// writeTime is longer than any process takes to write a record.
+const writeTime = time.Hour
+
+// sweep removes the temporary files in a folder that are too old for a process to be writing them.
+// What cannot be removed does no harm.
 func sweep(folder string) {
+	if checkFolder(folder) != nil {
+		return
+	}
 	f, err := os.Open(folder)
 	if err != nil {
 		return
@@ -221,17 +283,20 @@ func sweep(folder string) {
 	for {
 		names, err := f.Readdirnames(1024)
 		for _, name := range names {
-			if !isTemporary(name) {
-				continue
-			}
-			path := filepath.Join(folder, name)
-			if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
-				os.Remove(path)
+			if isTemporary(name) {
+				removeOld(filepath.Join(folder, name))
 			}
 		}
 		if err != nil {
 			return
 		}
+	}
+}
+
+func removeOld(path string) {
+	info, err := os.Lstat(path)
+	if err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > writeTime {
+		os.Remove(path)
 	}
 }
 
@@ -262,15 +327,21 @@ func (f file) remove() error {
 		return nil
 	}
 	if err != nil {
-		return err
+		return failed(err)
 	}
-	return syncFolder(f.folder)
+	return failed(syncFolder(f.folder))
 }
 
-// setAside keeps the damaged bytes for whoever wants to look at them, and returns what to tell.
+// setAside keeps the damaged bytes, for the user to look at, and returns the error to report. The
+// damaged bytes of an earlier time are replaced, unless they are in a folder: no file can replace it.
 func (f file) setAside(why error) error {
 	aside := f.path() + ".damaged"
-	if err := os.Rename(f.path(), aside); err != nil {
+	err := os.Rename(f.path(), aside)
+	if err != nil {
+		aside += "-" + rand.Text()
+		err = os.Rename(f.path(), aside)
+	}
+	if err != nil {
 		return &CorruptError{Path: f.path(), Err: errors.Join(why, err)}
 	}
 	return &CorruptError{Path: f.path(), Aside: aside, Err: why}

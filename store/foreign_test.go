@@ -8,7 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -101,8 +104,8 @@ func TestDirPlantedTemporary(t *testing.T) {
 	}
 }
 
-// TestDirSweeps: what a killed process left half-written is removed when the store is opened, and
-// nothing else is.
+// TestDirSweeps: Dir removes the temporary files that killed processes have left, and nothing else.
+// A new temporary file may be that of a process which is writing.
 func TestDirSweeps(t *testing.T) {
 	path := t.TempDir()
 	record := recordOf(t, path, "k")
@@ -111,7 +114,12 @@ func TestDirSweeps(t *testing.T) {
 	others := []string{record + ".damaged", record + ".newer", record + ".new-x", filepath.Join(folder, "notes.new"), filepath.Join(path, "README.new")}
 	for _, name := range append(left, others...) {
 		must(t, os.WriteFile(name, []byte("half"), 0o600))
+		old := time.Now().Add(-2 * time.Hour)
+		must(t, os.Chtimes(name, old, old))
 	}
+	written := record + ".new-1"
+	must(t, os.WriteFile(written, []byte("half"), 0o600))
+	others = append(others, written)
 	s := openDir(t, path)
 	for _, name := range left {
 		if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
@@ -138,17 +146,178 @@ func TestDirLeavesNoTemporaries(t *testing.T) {
 	}
 	record := onlyFile(t, path)
 	must(t, os.Remove(record))
-	must(t, os.MkdirAll(filepath.Join(record+".damaged", "x"), 0o700)) // nothing can be set aside there
-	must(t, os.Mkdir(record, 0o700))
-	err := s.Update(context.Background(), "k", 0, func([]byte) ([]byte, error) { return []byte("v"), nil })
-	if corrupt := (*store.CorruptError)(nil); !errors.As(err, &corrupt) || corrupt.Aside != "" {
+	err := s.Update(context.Background(), "k", 0, func([]byte) ([]byte, error) {
+		must(t, os.Mkdir(record, 0o700)) // the new record cannot be put there
+		return []byte("v"), nil
+	})
+	if err == nil || !strings.HasPrefix(err.Error(), "store: ") || !strings.Contains(err.Error(), record) {
 		t.Errorf("%v", err)
 	}
 	must(t, s.Close())
 	entries, err := os.ReadDir(filepath.Dir(record))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// TestDirFolderAside: a record can be set aside although a folder has the name for it.
+func TestDirFolderAside(t *testing.T) {
+	path := t.TempDir()
+	s := openDir(t, path)
+	record := recordOf(t, path, "k")
+	must(t, os.MkdirAll(filepath.Join(record+".damaged", "x"), 0o700))
+	for range 3 {
+		must(t, s.Update(context.Background(), "k", 0, func([]byte) ([]byte, error) { return nil, nil }))
+		storetest.Damaged(t, s, func() { must(t, os.WriteFile(record, []byte("damaged"), 0o600)) }, false)
+	}
+	must(t, os.Remove(record))
+	must(t, os.Mkdir(record, 0o700))
+	_, err := s.Get(context.Background(), "k")
+	var corrupt *store.CorruptError
+	if !errors.As(err, &corrupt) || corrupt.Aside == "" {
+		t.Errorf("%v", err)
+	}
+	storetest.Put(t, s, "k", "again")
+	must(t, s.Close())
+}
+
+// TestDirLongFile: a file that is longer than a record is damaged, and is not read into memory.
+func TestDirLongFile(t *testing.T) {
+	for name, head := range map[string]string{"record": "", "no record": "hello", "later version": "collyrobots record 2\n"} {
+		t.Run(name, func(t *testing.T) {
+			path := t.TempDir()
+			record := recordOf(t, path, "k")
+			if head != "" {
+				must(t, os.WriteFile(record, []byte(head), 0o600))
+			}
+			must(t, os.Truncate(record, 1<<30))
+			s := openDir(t, path)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := s.Get(context.Background(), "k")
+			runtime.ReadMemStats(&after)
+			if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 2*store.MaxRecord {
+				t.Errorf("%d bytes were allocated", allocated)
+			}
+			var corrupt *store.CorruptError
+			var version *store.VersionError
+			if later := name == "later version"; errors.As(err, &version) != later || errors.As(err, &corrupt) == later {
+				t.Errorf("%v", err)
+			}
+			must(t, s.Close())
+		})
+	}
+}
+
+// TestDirLongValue: what Dir writes it can read.
+func TestDirLongValue(t *testing.T) {
+	s := openDir(t, t.TempDir())
+	for _, n := range []int{store.MaxRecord, store.MaxRecord + 1} {
+		err := s.Update(context.Background(), "k", 0, func([]byte) ([]byte, error) { return make([]byte, n), nil })
+		if (err == nil) != (n == store.MaxRecord) {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+		got, err := s.Get(context.Background(), "k")
+		if len(got) != store.MaxRecord || err != nil {
+			t.Errorf("%d bytes, %v", len(got), err)
+		}
+	}
+	must(t, s.Close())
+}
+
+// TestDirFolderLink: a link in place of one of the 256 folders is not followed.
+func TestDirFolderLink(t *testing.T) {
+	path, other := t.TempDir(), t.TempDir()
+	record := recordOf(t, path, "k")
+	folder := filepath.Dir(record)
+	must(t, os.Rename(folder, filepath.Join(other, "folder")))
+	must(t, os.Symlink(filepath.Join(other, "folder"), folder))
+	temporary := filepath.Join(other, "folder", filepath.Base(record)+".new-1")
+	must(t, os.WriteFile(temporary, nil, 0o600))
+	old := time.Now().Add(-2 * time.Hour)
+	must(t, os.Chtimes(temporary, old, old))
+	s := openDir(t, path)
+	got, err := s.Get(context.Background(), "k")
+	if got != nil || err == nil || !strings.Contains(err.Error(), "store: "+folder+" is not a folder") {
+		t.Errorf("Get: %q, %v", got, err)
+	}
+	err = s.Update(context.Background(), "k", 0, func([]byte) ([]byte, error) {
+		t.Error("Update ran its function")
+		return nil, nil
+	})
+	if err == nil {
+		t.Error("Update was acknowledged")
+	}
+	storetest.Put(t, s, "in another folder", "value")
+	must(t, s.Close())
+	entries, err := os.ReadDir(filepath.Join(other, "folder"))
 	if err != nil || len(entries) != 2 {
 		t.Errorf("%v, %v", entries, err)
 	}
+}
+
+// TestDirWhileOthersOpen: no update fails while other processes open the store, and sweep it.
+func TestDirWhileOthersOpen(t *testing.T) {
+	path := t.TempDir()
+	s := openDir(t, path)
+	end := make(chan struct{})
+	var others sync.WaitGroup
+	for range 2 {
+		others.Go(func() {
+			for {
+				select {
+				case <-end:
+					return
+				default:
+				}
+				other, err := store.Dir(path)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := other.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for n := range 200 {
+		err := s.Update(context.Background(), strconv.Itoa(n%3), 0, func([]byte) ([]byte, error) { return []byte("value"), nil })
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	close(end)
+	others.Wait()
+	must(t, s.Close())
+}
+
+// TestDirNotWritable: Dir says at once that it cannot write, and where.
+func TestDirNotWritable(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(file, nil, 0o600))
+	for _, path := range []string{notWritable(t), filepath.Join(notWritable(t), "store"), file, filepath.Join(file, "store")} {
+		_, err := store.Dir(path)
+		if err == nil || !strings.HasPrefix(err.Error(), "store: ") || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// notWritable returns a folder in which this user can create nothing. Root can create files in all
+// but those of the kernel.
+func notWritable(t *testing.T) string {
+	t.Helper()
+	if os.Geteuid() == 0 {
+		const path = "/proc/self"
+		if _, err := os.Stat(path); err != nil {
+			t.Skip("root can write to all folders here")
+		}
+		return path
+	}
+	path := t.TempDir()
+	must(t, os.Chmod(path, 0o500))
+	return path
 }
 
 // TestDirLaterVersion: a record that a later version wrote is left as it is, and said to be that.

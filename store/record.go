@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"math"
 	"strconv"
 	"time"
 )
@@ -24,21 +25,36 @@ func versionOf(b []byte) string {
 	return string(version)
 }
 
-// encode writes a record as a file: magic, the end of its life (unix nanoseconds, 0: never), the
-// length of its key, key, value, and the SHA-256 of all that.
+// encode writes a record as a file: magic, the end of its life (Unix nanoseconds, or 0 if it does not
+// end), the length of its key, key, value, and the SHA-256 of all that.
 func encode(key string, r record) []byte {
-	b := make([]byte, 0, len(magic)+16+len(key)+len(r.value)+sha256.Size)
+	b := make([]byte, 0, recordLength(key, len(r.value)))
 	b = append(b, magic...)
-	var ends uint64
-	if !r.ends.IsZero() {
-		ends = uint64(r.ends.UnixNano())
-	}
-	b = binary.BigEndian.AppendUint64(b, ends)
+	b = binary.BigEndian.AppendUint64(b, nanoseconds(r.ends))
 	b = binary.BigEndian.AppendUint64(b, uint64(len(key)))
 	b = append(b, key...)
 	b = append(b, r.value...)
 	sum := sha256.Sum256(b)
 	return append(b, sum[:]...)
+}
+
+// recordLength returns the length of a record with a value of n bytes.
+func recordLength(key string, n int) int {
+	return len(magic) + 16 + len(key) + n + sha256.Size
+}
+
+// lastEnd is the last instant that Unix nanoseconds can express, in the year 2262.
+var lastEnd = time.Unix(0, math.MaxInt64)
+
+// nanoseconds returns an instant in Unix nanoseconds, at most lastEnd, and 0 for the zero time.
+func nanoseconds(t time.Time) uint64 {
+	if t.IsZero() {
+		return 0
+	}
+	if t.After(lastEnd) {
+		t = lastEnd
+	}
+	return uint64(t.UnixNano())
 }
 
 var (

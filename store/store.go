@@ -14,8 +14,9 @@ import (
 
 // A Store maps keys to small values. Any number of goroutines may call its methods at once.
 //
-// A key is any string, of any length and content. A value is octets; an empty value is a value, nil
-// is none. A value that Get returns belongs to the caller, one that is put in belongs to the store.
+// A key is any string, of any length and content. A value is a slice of bytes: an empty one is a
+// value, nil is none. Every back end takes values of up to [MaxRecord] bytes, and some take no longer
+// ones. A value that Get returns belongs to the caller, one that is put in belongs to the store.
 type Store interface {
 	// Get returns the value of key, or nil and no error if there is none or its time to live has
 	// passed.
@@ -35,6 +36,9 @@ type Store interface {
 	// returns nil.
 	Close() error
 }
+
+// MaxRecord is the length in bytes of a value that every back end takes.
+const MaxRecord = 8 << 20
 
 // ErrClosed is the error of Get and Update after Close.
 var ErrClosed = errors.New("store: closed")

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	mathrand "math/rand/v2"
 	"strconv"
 	"strings"
@@ -18,12 +19,12 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// MaxRecord is how many octets a value may have.
-const MaxRecord = 8 << 20
+// MaxRecord is how many bytes a value may have.
+const MaxRecord = store.MaxRecord
 
 var (
 	errRecord = errors.New("a record is not as it was written")
-	errLong   = fmt.Errorf("redisstore: a value is longer than %d octets", MaxRecord)
+	errLong   = fmt.Errorf("redisstore: a value is longer than %d bytes", MaxRecord)
 )
 
 // Get returns the value of key, as [store.Store] has it. What is no record of this package is put
@@ -54,7 +55,7 @@ func (s *Store) Update(ctx context.Context, key string, ttl time.Duration, f fun
 		life := int64(0)
 		if value != nil {
 			raw = encode(key, value, ttl, time.Now())
-			life = max(0, int64((ttl+time.Millisecond-1)/time.Millisecond))
+			life = milliseconds(ttl)
 		}
 		done, err := swap.Run(ctx, s.client, []string{name}, head, raw, headLength, life).Bool()
 		if err != nil {
@@ -67,6 +68,14 @@ func (s *Store) Update(ctx context.Context, key string, ttl time.Duration, f fun
 			return err
 		}
 	}
+}
+
+// milliseconds returns a time to live in milliseconds, rounded up, 0 if it does not end.
+func milliseconds(ttl time.Duration) int64 {
+	if ttl <= 0 {
+		return 0
+	}
+	return int64((ttl-1)/time.Millisecond) + 1
 }
 
 // read returns the living value of key, nil when there is none, and the head of what is kept,
@@ -115,16 +124,23 @@ const (
 )
 
 func encode(key string, value []byte, ttl time.Duration, now time.Time) []byte {
-	var ends uint64
-	if ttl > 0 {
-		ends = uint64(now.Add(ttl).UnixNano())
-	}
 	b := make([]byte, 0, headLength+len(value))
-	b = binary.BigEndian.AppendUint64(append(b, magic...), ends)
+	b = append(b, magic...)
+	b = binary.BigEndian.AppendUint64(b, ending(now, ttl))
 	b = b[:len(b)+unique]
 	_, _ = rand.Read(b[len(b)-unique:]) // it does not fail
 	b = append(b, sumOf(key, b, value)...)
 	return append(b, value...)
+}
+
+// ending returns the end of the life of a record, 0 if it does not end. An end after the year 2262
+// is the last one that Unix nanoseconds can express.
+func ending(now time.Time, ttl time.Duration) uint64 {
+	if ttl <= 0 {
+		return 0
+	}
+	ends := now.UnixNano()
+	return uint64(ends + min(int64(ttl), math.MaxInt64-ends))
 }
 
 func sumOf(key string, head, value []byte) []byte {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -84,7 +85,7 @@ func anyKey(t *testing.T, s store.Store) {
 }
 
 func large(t *testing.T, s store.Store) {
-	value := strings.Repeat("0123456789abcdef", 64<<10)
+	value := strings.Repeat("0123456789abcdef", store.MaxRecord/16)
 	put(t, s, "k", value)
 	want(t, s, "k", []byte(value))
 }
@@ -196,6 +197,7 @@ func lives(t *testing.T, s store.Store) {
 	set("hour", time.Hour)
 	set("renewed", time.Hour)
 	set("for ever", 0)
+	set("long", math.MaxInt64)
 	time.Sleep(time.Hour - time.Nanosecond)
 	want(t, s, "hour", []byte("hour"))
 	set("renewed", time.Hour)
@@ -211,6 +213,7 @@ func lives(t *testing.T, s store.Store) {
 	time.Sleep(40 * 24 * time.Hour)
 	want(t, s, "renewed", nil)
 	want(t, s, "for ever", []byte("for ever"))
+	want(t, s, "long", []byte("long"))
 }
 
 func put(t *testing.T, s store.Store, key, value string) {

@@ -1,10 +1,13 @@
 package redisstore
 
 import (
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -66,14 +69,17 @@ var (
 	swap    = redis.NewScript(swapText)
 )
 
-// problem makes an error of Redis, met at a key, one of this package.
-func problem(key string, err error) error {
+// problem returns an error of Redis, met at a key, as one of this package.
+func (s *Store) problem(key string, err error) error {
 	if err == nil {
 		return nil
 	}
 	if _, version, ok := strings.Cut(err.Error(), "COLLYROBOTS VERSION "); ok && isReply(err) {
 		version, _, _ = strings.Cut(version, " ")
 		return &store.VersionError{Path: key, Version: version}
+	}
+	if noAnswer(err) {
+		return fmt.Errorf("redisstore: %s does not answer: %w", s.server, err)
 	}
 	if key == "" {
 		return fmt.Errorf("redisstore: %w", err)
@@ -85,6 +91,31 @@ func problem(key string, err error) error {
 func isReply(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply)
+}
+
+// noAnswer reports whether err says that no reply came, although the caller waited for one.
+func noAnswer(err error) bool {
+	return !isReply(err) && !errors.Is(err, context.Canceled) && !errors.Is(err, redis.ErrClosed)
+}
+
+// nameOf returns what messages call the server of a client.
+func nameOf(client redis.UniversalClient) string {
+	var addrs []string
+	switch c := client.(type) {
+	case *redis.Client:
+		addrs = append(addrs, c.Options().Addr)
+	case *redis.ClusterClient:
+		addrs = append(addrs, c.Options().Addrs...)
+	case *redis.Ring:
+		addrs = slices.Sorted(maps.Values(c.Options().Addrs))
+	}
+	switch {
+	case len(addrs) == 0:
+		return "Redis"
+	case addrs[0] == "FailoverClient": // go-redis has this instead of an address
+		return "Redis behind Sentinel"
+	}
+	return "Redis at " + strings.Join(addrs, ", ")
 }
 
 // passing reports whether err may be gone when the same is asked again.

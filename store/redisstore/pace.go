@@ -47,7 +47,7 @@ func (s *Store) Acquire(ctx context.Context, host string, delay time.Duration) (
 			away, l.unknown = time.Time{}, false
 			wait = min(a.wait, longestLook) + mathrand.N(min(a.gap/20, mostJitter)+1)
 		case !passing(err):
-			return nil, l.abandon(problem(key, err))
+			return nil, l.abandon(s.problem(key, err))
 		default:
 			if away.IsZero() {
 				away, why = l.before, err
@@ -55,7 +55,7 @@ func (s *Store) Acquire(ctx context.Context, host string, delay time.Duration) (
 				why = err // which says more than that the time is over
 			}
 			if time.Since(away) >= s.patience {
-				return nil, l.abandon(&AwayError{Since: away, Err: why})
+				return nil, l.abandon(&AwayError{Server: s.server, Since: away, Err: why})
 			}
 		}
 		if err := s.sleep(ctx, wait); err != nil {
@@ -64,15 +64,20 @@ func (s *Store) Acquire(ctx context.Context, host string, delay time.Duration) (
 	}
 }
 
-// An AwayError says that Redis has given no usable answer since a time, for longer than [Patience].
+// An AwayError reports that Redis has given no usable answer for longer than [Patience].
 type AwayError struct {
-	Since time.Time
-	Err   error // the last that says more than that the time is over, if there is one
+	Server string    // "Redis at " and its address, as the client has it
+	Since  time.Time // when the first exchange without an answer began
+	Err    error     // the cause: the last error that is not just a deadline, if there is one
 }
 
-// Error returns since when there was no answer, and what there was instead.
+// Error returns the server, since when it gives no usable answer, and the cause.
 func (e *AwayError) Error() string {
-	return fmt.Sprintf("redisstore: no answer since %s: %v", e.Since.Format(time.RFC3339), e.Err)
+	what := "does not answer"
+	if isReply(e.Err) {
+		what = "refuses"
+	}
+	return fmt.Sprintf("redisstore: %s %s since %s: %v", e.Server, what, e.Since.Format(time.RFC3339), e.Err)
 }
 
 // Unwrap returns Err.

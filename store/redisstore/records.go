@@ -59,7 +59,7 @@ func (s *Store) Update(ctx context.Context, key string, ttl time.Duration, f fun
 		}
 		done, err := swap.Run(ctx, s.client, []string{name}, head, raw, headLength, life).Bool()
 		if err != nil {
-			return problem(name, err)
+			return s.problem(name, err)
 		}
 		if done {
 			return nil
@@ -90,7 +90,7 @@ func (s *Store) read(ctx context.Context, key string) (head, value []byte, err e
 	case redis.HasErrorPrefix(err, "WRONGTYPE"):
 		return nil, nil, s.setAside(ctx, key, err)
 	case err != nil:
-		return nil, nil, problem(name, err)
+		return nil, nil, s.problem(name, err)
 	case len(raw) == 0:
 		return nil, nil, nil
 	}

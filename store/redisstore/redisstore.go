@@ -65,6 +65,7 @@ import (
 // use the same ones.
 type Store struct {
 	client   redis.UniversalClient
+	server   string // as messages name it
 	keys     keys
 	lease    time.Duration
 	patience time.Duration
@@ -131,17 +132,22 @@ const (
 	maxDelay = 365 * 24 * time.Hour // longer ones count as this
 )
 
-// New returns a Store on client, which stays the caller's: Close does not close it. It asks Redis
-// whether it can be used, and fails where it cannot be reached, refuses the password, is a
-// read-only replica, or has keys that belong to something else; with a [*store.VersionError] where
-// a later version of this package has written.
+// New returns a Store on client, which stays the caller's: Close does not close it. New asks Redis
+// whether it can be used. It returns an error if Redis does not answer, refuses the password, is a
+// read-only replica, or has keys that belong to something else, and a [*store.VersionError] if a
+// later version of this package has written there.
 func New(ctx context.Context, client redis.UniversalClient, options ...Option) (*Store, error) {
 	if client == nil {
 		return nil, errors.New("redisstore: no client")
 	}
 	s := &Store{
-		client: client, keys: "collyrobots:", lease: 30 * time.Second, patience: 5 * time.Second,
-		report: report{log: slog.Default()}, closed: make(chan struct{}),
+		client:   client,
+		server:   nameOf(client),
+		keys:     "collyrobots:",
+		lease:    30 * time.Second,
+		patience: 5 * time.Second,
+		report:   report{log: slog.Default()},
+		closed:   make(chan struct{}),
 	}
 	var faults []error
 	for _, option := range options {
@@ -172,7 +178,7 @@ func (s *Store) begin(ctx context.Context) error {
 	})
 	for n, cmd := range all {
 		if cmd.Err() != nil {
-			return problem(s.keys.epoch(n), cmd.Err())
+			return s.problem(s.keys.epoch(n), cmd.Err())
 		}
 		if policy, _ := cmd.Text(); policy != "" {
 			s.unfit = fmt.Errorf("redisstore: Redis drops keys when its memory is full, and with them when hosts were asked: "+
@@ -182,7 +188,7 @@ func (s *Store) begin(ctx context.Context) error {
 	if _, ring := s.client.(*redis.Ring); ring {
 		s.unfit = errors.New("redisstore: a redis.Ring cannot keep a pace: while a server is away another one takes its hosts, and knows nothing of them")
 	}
-	return problem("", err)
+	return s.problem("", err)
 }
 
 // Close ends all that waits for a host. It does not close the client.

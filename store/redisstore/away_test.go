@@ -1,0 +1,101 @@
+package redisstore_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/store/redisstore"
+)
+
+// impatient returns a client that gives up soon and ends with the test.
+func impatient(t *testing.T, addr string) *redis.Client {
+	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1})
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// TestAwayMessages: errors name the Redis that does not answer, and the cause.
+func TestAwayMessages(t *testing.T) {
+	t.Parallel()
+	server := newServer(t)
+	want := "redisstore: Redis at " + server.addr + " does not answer"
+	s := open(t, impatient(t, server.addr), redisstore.Patience(300*time.Millisecond))
+	server.stop()
+	_, newErr := redisstore.New(ctx, impatient(t, server.addr))
+	_, getErr := s.Get(ctx, "k")
+	updateErr := s.Update(ctx, "k", 0, func([]byte) ([]byte, error) { return nil, nil })
+	_, acquireErr := s.Acquire(ctx, "host", delay)
+	for name, err := range map[string]error{"New": newErr, "Get": getErr, "Update": updateErr, "Acquire": acquireErr} {
+		if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "connection refused") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	canceled, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := redisstore.New(canceled, impatient(t, server.addr)); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "does not answer") {
+		t.Errorf("a canceled New: %v", err)
+	}
+}
+
+// TestAwayNames: errors name the servers of every kind of client.
+func TestAwayNames(t *testing.T) {
+	t.Parallel()
+	one, two := freeAddr(t), freeAddr(t)
+	for want, client := range map[string]redis.UniversalClient{
+		"Redis at " + one + ", " + two: redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{one, two}}),
+		"Redis at " + one:              redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"shard": one}}),
+		"Redis behind Sentinel":        redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{one}, MaxRetries: -1, DialerRetries: 1}),
+	} {
+		t.Cleanup(func() { client.Close() })
+		_, err := redisstore.New(ctx, client, redisstore.Patience(time.Second))
+		if err == nil || !strings.HasPrefix(err.Error(), "redisstore: "+want+" does not answer: ") {
+			t.Errorf("%v, want %q in it", err, want)
+		}
+	}
+}
+
+// TestAwayDuringCrawl: a crawl whose Redis goes away logs which one, for the record of robots.txt
+// and for the pace, and so does the error of the page.
+func TestAwayDuringCrawl(t *testing.T) {
+	t.Parallel()
+	server, web := newServer(t), newSite(t)
+	want := "Redis at " + server.addr + " does not answer"
+	s := open(t, impatient(t, server.addr), redisstore.Patience(300*time.Millisecond))
+	server.stop()
+	var logged log
+	records := newSpider(t, web, s, collyrobots.Logger(logged.logger()), collyrobots.SharedPace(freePacer{}))
+	if err := records.Visit("http://host0/1"); err != nil {
+		t.Error(err)
+	}
+	records.wants(t, 1)
+	if text := logged.String(); !strings.Contains(text, want) {
+		t.Errorf("logged %q", text)
+	}
+	var loggedToo log
+	pace := newSpider(t, web, s, collyrobots.Logger(slog.New(slog.NewTextHandler(&loggedToo, nil))))
+	_ = pace.Visit("http://host1/1")
+	pace.Wait()
+	if text := loggedToo.String(); !strings.Contains(text, want) {
+		t.Errorf("logged %q", text)
+	}
+	if len(pace.errs) == 0 || !strings.Contains(pace.errs[0].Error(), want) {
+		t.Errorf("errors %v", pace.errs)
+	}
+}
+
+// A freePacer lets every request pass.
+type freePacer struct{}
+
+func (freePacer) Acquire(context.Context, string, time.Duration) (collyrobots.Lease, error) {
+	return freePacer{}, nil
+}
+func (freePacer) Deadline() time.Time                    { return time.Time{} }
+func (freePacer) Valid() bool                            { return true }
+func (freePacer) Release(bool, time.Duration, time.Time) {}

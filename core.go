@@ -1,6 +1,7 @@
 package collyrobots
 
 import (
+	"errors"
 	"sync/atomic"
 	"time"
 )
@@ -9,6 +10,7 @@ import (
 type core struct {
 	*judge
 	started   time.Time
+	bubbled   bool // it was made in a bubble of testing/synctest
 	requests  *requests
 	denials   denials
 	shadows   shadows
@@ -17,4 +19,15 @@ type core struct {
 	fed       fedPages
 	visits    visits
 	closed    atomic.Bool
+}
+
+// errBubble is the error of a Plugin that is used in a testing/synctest bubble but was made outside
+// of it, or the other way round. Its timers and channels would never wake the other side up.
+var errBubble = errors.New("collyrobots: the Plugin was made outside of the synctest bubble that uses it, or the other way round: call New inside the bubble")
+
+// inBubble reports whether the caller runs in a bubble of testing/synctest, where times have no
+// monotonic clock reading.
+func inBubble() bool {
+	now := time.Now()
+	return now == now.Round(0)
 }

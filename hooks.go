@@ -103,6 +103,9 @@ func (h *hooks) onRequest(r *colly.Request) {
 		return
 	}
 	h.checkOnce(userAgentOf(*r.Headers))
+	if h.closed.Load() {
+		h.report.warn("the plugin is closed, so all further requests of its collectors are denied: call Close after the crawl", "url", r.URL.Redacted())
+	}
 	now := time.Now()
 	q := h.requests.open(r.URL, now)
 	q.fed = page
@@ -404,6 +407,9 @@ func (h *hooks) checkOnce(userAgent string) {
 // selfCheck warns, at a collector's first request, of what is not set up as its user wants. The
 // request has this user agent.
 func (h *hooks) selfCheck(userAgent string) {
+	if h.bubbled != inBubble() {
+		panic(errBubble) // the request would wait forever, without a word
+	}
 	if !h.debugged {
 		h.debuggers.add(h.handle, h.report) // it was set after Attach
 	}

@@ -58,6 +58,8 @@ type config struct {
 
 	pacer Pacer
 	shard shard
+
+	emptyPatterns []string // of ForHosts without options
 }
 
 // configure applies opts and reports every fault at once.
@@ -71,6 +73,41 @@ func configure(opts []Option) (*config, error) {
 		s.index, s.pace.Free = i, c.dryRun
 	}
 	return c, errors.Join(faults...)
+}
+
+// warnings calls warn for each value that is valid and yet most likely a mistake.
+func (c *config) warnings(warn func(what string, args ...any)) {
+	for _, s := range c.all() {
+		c.delayWarnings(s, warn)
+	}
+	if c.ignoreRobots {
+		warn("IgnoreRobotsWithPermission applies to all hosts; use it inside ForHosts, for hosts whose owner has agreed")
+	}
+	for _, pattern := range c.emptyPatterns {
+		warn("ForHosts has no options and changes nothing", "pattern", pattern)
+	}
+	if c.feed != nil && c.feed.Since.After(time.Now()) {
+		warn("Feed.Since is in the future, so no page with a date is new", "since", c.feed.Since)
+	}
+	for _, d := range c.shadows {
+		if !slices.ContainsFunc(c.all(), func(s *hostSettings) bool { return s.dialect != d }) {
+			warn("Shadow names the dialect in force, which never differs from itself", "dialect", d)
+		}
+	}
+}
+
+// shortDelay is the shortest delay that a user is likely to mean.
+const shortDelay = time.Millisecond
+
+// delayWarnings calls warn for delays that are most likely a mistake.
+func (c *config) delayWarnings(s *hostSettings, warn func(what string, args ...any)) {
+	least, most := s.pace.MinDelay, s.pace.MaxDelay
+	if least > 0 && least < shortDelay {
+		warn("MinDelay is shorter than a millisecond; a plain number counts nanoseconds, so write MinDelay(time.Second) for one second", "delay", least)
+	}
+	if most > 0 && least > most {
+		warn("MinDelay is longer than MaxDelay, so MinDelay applies to every host", "delay", least, "limit", most)
+	}
 }
 
 // apply sets what opts say, and returns their faults: with one, what is set is of no use but to
@@ -166,12 +203,7 @@ func MinDelay(d time.Duration) Option {
 // the scheme's own, in which "*" stands for any characters, dots included, and "?" for one:
 // "*.example.com", "*:8080".
 func ForHosts(pattern string, opts ...Option) Option {
-	_, err := path.Match(pattern, "")
-	faults := []error{
-		faultIf(pattern == "" || strings.ContainsFunc(pattern, func(r rune) bool { return r > '~' || r <= ' ' || 'A' <= r && r <= 'Z' }),
-			"ForHosts", "pattern %q is not a host name in lower-case ASCII", pattern),
-		faultIf(err != nil || strings.Contains(pattern, "/"), "ForHosts", "pattern %q is malformed", pattern),
-	}
+	faults := []error{patternFault(pattern)}
 	for _, err := range new(config).apply(opts) {
 		faults = append(faults, insideForHosts(pattern, err))
 	}
@@ -183,8 +215,27 @@ func ForHosts(pattern string, opts ...Option) Option {
 	return option("ForHosts", func(c *config) {
 		own := config{settings: settings{hostSettings: c.hostSettings}}
 		own.apply(opts)
+		if len(opts) == 0 {
+			c.emptyPatterns = append(c.emptyPatterns, pattern)
+		}
 		c.perHost = append(c.perHost, hostRule{pattern, own.hostSettings})
 	}, faults...)
+}
+
+// patternFault returns what is wrong with a pattern of ForHosts, or nil.
+func patternFault(pattern string) error {
+	if strings.Contains(pattern, "://") {
+		return fault("ForHosts", "pattern %q is a URL: want a host, not a URL", pattern)
+	}
+	isOutside := func(r rune) bool { return r > '~' || r <= ' ' || 'A' <= r && r <= 'Z' }
+	if pattern == "" || strings.ContainsFunc(pattern, isOutside) {
+		return fault("ForHosts", "pattern %q is not a host name in lower-case ASCII", pattern)
+	}
+	_, err := path.Match(pattern, "")
+	if err != nil || strings.Contains(pattern, "/") {
+		return fault("ForHosts", "pattern %q is malformed", pattern)
+	}
+	return nil
 }
 
 // insideForHosts is the fault of ForHosts whose option has the fault err.

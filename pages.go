@@ -54,8 +54,8 @@ func (p *Plugin) Pages(ctx context.Context, f Feed, sites ...string) iter.Seq2[s
 
 // pages checks what is asked for, and returns who reads it.
 func (p *Plugin) pages(f Feed, sites []string) (s *sitemaps, urls []*url.URL, err error) {
-	if p == nil || p.core == nil {
-		return nil, nil, errZero
+	if err := p.usable(); err != nil {
+		return nil, nil, err
 	}
 	var faults []error
 	for _, reason := range f.faults() {

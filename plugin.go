@@ -47,6 +47,9 @@ type Plugin struct {
 // Two on one collector would ask and wait twice.
 var ErrAttached = errors.New("collyrobots: the collector has robots already")
 
+// ErrNilCollector is the error of WithRobots and Attach for a nil collector.
+var ErrNilCollector = errors.New("collyrobots: the collector is nil")
+
 var errZero = errors.New("collyrobots: a zero Plugin can do nothing: use New")
 
 // New makes a Plugin. The error joins an *OptionError for every fault of the options.
@@ -56,6 +59,7 @@ func New(opts ...Option) (*Plugin, error) {
 		return nil, err
 	}
 	report := &report{log: config.log, onDenied: config.onDenied, heard: config.heard}
+	config.warnings(report.warn)
 	if config.onEvent != nil {
 		report.events.add(config.onEvent, config.log)
 	}
@@ -69,13 +73,24 @@ func New(opts ...Option) (*Plugin, error) {
 	} else {
 		policies.found = limiter.found
 	}
-	c := &core{started: time.Now(), requests: newRequests(), shadows: newShadows(config.shadows)}
+	c := &core{started: time.Now(), bubbled: inBubble(), requests: newRequests(), shadows: newShadows(config.shadows)}
 	c.judge = &judge{&config.settings, config.dryRun, config.shard, limiter, policies, report, newDecisions()}
 	if config.feed != nil {
 		c.sitemaps = newSitemaps(c.judge, *config.feed, config.store, config.log)
 		c.fed.inUse.Store(true)
 	}
 	return &Plugin{core: c, governor: &transport{c}}, nil
+}
+
+// usable returns why no method of p can work here, or nil.
+func (p *Plugin) usable() error {
+	if p == nil || p.core == nil {
+		return errZero
+	}
+	if p.bubbled != inBubble() {
+		return errBubble
+	}
+	return nil
 }
 
 // WithRobots makes an existing collector obey robots.txt: New and Attach in one.
@@ -103,12 +118,19 @@ func WithRobots(c *colly.Collector, opts ...Option) (*Plugin, error) {
 // the Kind. Collectors that were not attached, and are no clones of such, are left alone, whatever
 // they share.
 //
-// The errors are ErrAttached, if c has another plugin that is not closed, and one for a collector
-// that is nil or of a version of Colly that this package does not know. After an error c is as it
-// was.
+// Attach returns ErrAttached if c has another plugin that is not closed, ErrNilCollector if c is
+// nil, and another error if this package does not know the version of Colly that made c. After an
+// error c is unchanged.
+//
+// Attach one plugin to a collector, and keep it. Colly cannot remove callbacks, so each further
+// plugin, after the Close of the one before, adds five callbacks to c that cost time for each page.
+// A program with many jobs makes one collector per job, or one plugin for all jobs.
 func (p *Plugin) Attach(c *colly.Collector) error {
-	if p == nil || p.core == nil {
-		return errZero
+	if err := p.usable(); err != nil {
+		return err
+	}
+	if c == nil {
+		return ErrNilCollector
 	}
 	handle, err := backend.Open(c)
 	if err != nil {
@@ -121,6 +143,7 @@ func (p *Plugin) Attach(c *colly.Collector) error {
 	if !c.IgnoreRobotsTxt {
 		c.IgnoreRobotsTxt = true
 	}
+	p.warnOfUncheckedRequests(c)
 	if !backend.Marked(c.Context, p.governor) {
 		c.Context = backend.Mark(c.Context, p.governor)
 	}
@@ -133,6 +156,15 @@ func (p *Plugin) Attach(c *colly.Collector) error {
 	h.attach()
 	h.debugged = p.debuggers.add(handle, p.report)
 	return nil
+}
+
+// warnOfUncheckedRequests warns if c has sent requests before any plugin was attached to it.
+func (p *Plugin) warnOfUncheckedRequests(c *colly.Collector) {
+	var n int
+	fmt.Sscanf(c.String(), "Requests made: %d", &n) // Colly has no other getter
+	if n > 0 && !backend.EverMarked(c.Context) {
+		p.report.warn("Attach was called after the first Visit: the requests that the collector had made by then were not checked", "count", n)
+	}
 }
 
 // remember notes a collector, and forgets those that are gone.
@@ -181,8 +213,8 @@ func (p *Plugin) first() *hooks {
 // *ShardError or *PaceError where the file may not be asked for, and ErrClosed after Close. A
 // robots.txt that cannot be read is a Decision, not an error.
 func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
-	if p == nil || p.core == nil {
-		return Decision{}, errZero
+	if err := p.usable(); err != nil {
+		return Decision{}, err
 	}
 	u, err := url.Parse(rawURL)
 	if err != nil {

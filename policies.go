@@ -196,12 +196,28 @@ func (p *policies) cacheOf(s *hostSettings, d dialect.Dialect, name string, toke
 	o := policy.Options{Dialect: d, Tokens: tokens, HonorCrawlDelay: s.honorCrawlDelay, Store: p.store, Log: p.report.log, Found: p.found}
 	if tell {
 		o.Changed = func(old, new *policy.Policy) { p.changed(s, name, old, new) }
-		o.Learnt = p.learnt
+		o.Learnt = func(n policy.News) {
+			p.sayIfUnpaced(s, n.Policy)
+			p.learnt(n)
+		}
 	}
 	if tell && p.read != nil {
 		o.Read = func(pol *policy.Policy) { p.read(s, name, pol) }
 	}
 	return policy.New(o)
+}
+
+// sayIfUnpaced logs, once per plugin, that a host has no delay at all. Its crawl is not polite,
+// although each request was checked.
+func (p *policies) sayIfUnpaced(s *hostSettings, pol *policy.Policy) {
+	if s.pace.Free || s.pace.MinDelay > 0 || pol.CrawlDelay() > 0 || pol.Meaning == policy.Unreachable || pol.Meaning == policy.SiteDown {
+		return
+	}
+	if !p.report.first("no delay") {
+		return
+	}
+	server, _ := policy.Server(pol.Authority)
+	p.report.log.Info("no delay between requests to this host, because its robots.txt asks for none: set MinDelay to be polite to all hosts", "host", server)
 }
 
 // learnt tells listeners of a robots.txt that was read, or could not be.

@@ -36,7 +36,9 @@ var logKeys = []string{
 	"old",     // the group of what held before
 	"option",  // which would change that
 	"panic",   // the value of one
+	"pattern", // of ForHosts
 	"record",  // the key of one in a store
+	"since",   // Feed.Since
 	"sent",    // whether a request that is denied was sent: a dry run
 	"skipped", // whether the host is left out
 	"stale",   // whether an earlier copy is used

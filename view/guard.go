@@ -30,7 +30,8 @@ func refusal(r *http.Request) (status int, why string) {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		return http.StatusMethodNotAllowed, "this page is read-only"
 	case !isLocal(r.Host):
-		return http.StatusMisdirectedRequest, "this page answers to localhost and to IP addresses: another name may be a web site's that points here"
+		return http.StatusMisdirectedRequest, "this page answers only to localhost and to IP addresses, since any web site can let its own name point here. " +
+			"A reverse proxy has to set the Host header to localhost, in nginx: proxy_set_header Host localhost"
 	case crossSite(r):
 		return http.StatusForbidden, "this page answers to itself, and not to other web sites"
 	}

@@ -85,6 +85,9 @@ func (m *marked) Value(key any) any {
 // Marked reports whether g governs the requests with a context.
 func Marked(ctx context.Context, g Governor) bool { return markOf(ctx) == g }
 
+// EverMarked reports whether a governor governs the requests with a context, or did so before.
+func EverMarked(ctx context.Context) bool { return markOf(ctx) != nil }
+
 // markOf returns who governs the requests with a context, or nil.
 func markOf(ctx context.Context) Governor {
 	if m, ok := ctx.Value(mark{}).(*marked); ok {

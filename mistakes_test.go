@@ -1,0 +1,207 @@
+package collyrobots_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// The mistakes that a new user makes, and what the plugin says about each of them.
+
+func TestOptionsThatAreMostLikelyAMistake(t *testing.T) {
+	type options = []collyrobots.Option
+	future := time.Now().Add(24 * time.Hour)
+	cases := []struct {
+		name string
+		opts options
+		says []string // in the one line of the log; nil: there is none
+	}{
+		{"a plain number", options{collyrobots.MinDelay(1)}, []string{"MinDelay is shorter than a millisecond", "delay=1ns"}},
+		{"a plain number for one host", options{collyrobots.ForHosts("a.test", collyrobots.MinDelay(5))}, []string{"MinDelay is shorter", "delay=5ns"}},
+		{"a millisecond", options{collyrobots.MinDelay(time.Millisecond)}, nil},
+		{"no robots.txt at all", options{collyrobots.IgnoreRobotsWithPermission()}, []string{"IgnoreRobotsWithPermission applies to all hosts"}},
+		{"no robots.txt of one host", options{collyrobots.ForHosts("a.test", collyrobots.IgnoreRobotsWithPermission())}, nil},
+		{"Since tomorrow", options{collyrobots.FollowSitemaps(collyrobots.Feed{Since: future})}, []string{"Feed.Since is in the future", "since=" + future.Format("2006-01-02")}},
+		{"Since yesterday", options{collyrobots.FollowSitemaps(collyrobots.Feed{Since: future.Add(-48 * time.Hour)})}, nil},
+		{"MinDelay over MaxDelay", options{collyrobots.MinDelay(time.Minute), collyrobots.MaxDelay(time.Second, collyrobots.Clamp)},
+			[]string{"MinDelay is longer than MaxDelay", "delay=1m0s", "limit=1s"}},
+		{"MinDelay is MaxDelay", options{collyrobots.MinDelay(time.Second), collyrobots.MaxDelay(time.Second, collyrobots.Clamp)}, nil},
+		{"ForHosts alone", options{collyrobots.ForHosts("*.a.test")}, []string{"ForHosts has no options", "pattern=*.a.test"}},
+		{"a shadow of itself", options{collyrobots.Dialect(dialect.Google()), collyrobots.Shadow(dialect.Google())}, []string{"Shadow names the dialect in force", "dialect=google"}},
+		{"a shadow of another", options{collyrobots.Shadow(dialect.Google())}, nil},
+		{"a shadow for some hosts", options{collyrobots.Shadow(dialect.RFC9309()), collyrobots.ForHosts("a.test", collyrobots.Dialect(dialect.Google()))}, nil},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			var lines strings.Builder
+			p, err := collyrobots.New(append(tc.opts, logsTo(&lines, slog.LevelInfo))...)
+			must(t, err)
+			must(t, p.Close())
+			log := lines.String()
+			want := 0
+			if tc.says != nil {
+				want = 1
+			}
+			if n := strings.Count(log, "level=WARN"); n != want || strings.Count(log, "\n") != want {
+				t.Errorf("%d warnings, want %d: %s", n, want, log)
+			}
+			for _, text := range tc.says {
+				if !strings.Contains(log, text) {
+					t.Errorf("the log says %swant %q", log, text)
+				}
+			}
+		})
+	}
+}
+
+func TestForHostsWithAURL(t *testing.T) {
+	for _, pattern := range []string{"https://example.com", "https://example.com/", "http://*.example.com/a"} {
+		_, err := collyrobots.New(collyrobots.ForHosts(pattern, collyrobots.MinDelay(time.Second)))
+		if err == nil || strings.Count(err.Error(), "ForHosts") != 1 || !strings.Contains(err.Error(), "want a host, not a URL") {
+			t.Errorf("%s: %v", pattern, err)
+		}
+	}
+}
+
+func TestANilCollector(t *testing.T) {
+	_, err := collyrobots.WithRobots(nil)
+	if !errors.Is(err, collyrobots.ErrNilCollector) {
+		t.Errorf("WithRobots: %v, want ErrNilCollector", err)
+	}
+	p, err := collyrobots.New()
+	must(t, err)
+	defer p.Close()
+	if err := p.Attach(nil); !errors.Is(err, collyrobots.ErrNilCollector) {
+		t.Errorf("Attach: %v, want ErrNilCollector", err)
+	}
+	if _, err := new(collyrobots.Collector).WithRobots(); !errors.Is(err, collyrobots.ErrNilCollector) {
+		t.Errorf("Collector.WithRobots: %v, want ErrNilCollector", err)
+	}
+}
+
+// A plugin that comes late says how many requests it has not checked.
+func TestWithRobotsAfterVisit(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(5, noDenys)})
+	c := colly.NewCollector(colly.AllowURLRevisit())
+	c.WithTransport(web.Transport())
+	for i := range 5 {
+		must(t, c.Visit(fmt.Sprint("http://a.test/", i)))
+	}
+	for range 2 { // the second collector was never without a plugin
+		var lines strings.Builder
+		robots, err := collyrobots.WithRobots(c, logsTo(&lines, slog.LevelWarn))
+		must(t, err)
+		must(t, c.Visit("http://a.test/0"))
+		must(t, robots.Close())
+		if log := lines.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, "Attach was called after the first Visit") || !strings.Contains(log, "count=5") {
+			t.Errorf("the log says %q", log)
+		}
+		lines.Reset()
+		again, err := collyrobots.WithRobots(c, logsTo(&lines, slog.LevelWarn))
+		must(t, err)
+		must(t, again.Close())
+		if lines.Len() > 0 {
+			t.Errorf("a second plugin warns of what the first has checked: %s", lines.String())
+		}
+		c = colly.NewCollector(colly.AllowURLRevisit())
+		c.WithTransport(web.Transport())
+		for i := range 5 {
+			must(t, c.Visit(fmt.Sprint("http://a.test/", i)))
+		}
+	}
+}
+
+// A plugin that a constructor closes is reported at the first request.
+func TestCloseBeforeTheFirstVisit(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(3, noDenys)})
+	newSpider := func(lines *strings.Builder) *colly.Collector {
+		c := colly.NewCollector()
+		c.WithTransport(web.Transport())
+		robots, err := collyrobots.WithRobots(c, logsTo(lines, slog.LevelWarn))
+		must(t, err)
+		defer robots.Close()
+		return c
+	}
+	var lines strings.Builder
+	c := newSpider(&lines)
+	for i := range 3 {
+		c.Visit(fmt.Sprint("http://a.test/", i))
+	}
+	if log := lines.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, "the plugin is closed") || !strings.Contains(log, "url=http://a.test/0") {
+		t.Errorf("the log says %q", log)
+	}
+	if log := web.Log(""); len(log) > 0 {
+		t.Errorf("a closed plugin has let through %s", log.URIs())
+	}
+}
+
+// The first host that has no delay at all is reported, once.
+func TestAHostWithoutADelay(t *testing.T) {
+	sites := robotstest.Sites{
+		"slow.test": robotstest.Pages(1, "User-agent: *\nCrawl-delay: 0.001\n"),
+		"a.test":    robotstest.Pages(1, noDenys),
+		"b.test":    robotstest.Pages(1, noDenys),
+	}
+	for name, tc := range map[string]struct {
+		opts []collyrobots.Option
+		want int
+	}{
+		"no delay": {nil, 1},
+		"MinDelay": {[]collyrobots.Option{collyrobots.MinDelay(time.Millisecond)}, 0},
+		"dry run":  {[]collyrobots.Option{collyrobots.DryRun()}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var lines strings.Builder
+			c := start(t, robotstest.New(t, sites), nil, append(tc.opts, logsTo(&lines, slog.LevelInfo))...)
+			c.impolite = name == "dry run"
+			for _, host := range []string{"slow.test", "a.test", "b.test"} {
+				must(t, c.Visit("http://"+host+"/0"))
+			}
+			log := lines.String()
+			if n := strings.Count(log, "no delay between requests to this host"); n != tc.want || strings.Count(log, "host=a.test") != tc.want {
+				t.Errorf("%d lines, want %d of a.test: %s", n, tc.want, log)
+			}
+		})
+	}
+}
+
+// A plugin of another synctest bubble ends the test at once.
+func TestAPluginOfAnotherBubble(t *testing.T) {
+	const want = "synctest bubble"
+	outside, err := collyrobots.New()
+	must(t, err)
+	defer outside.Close()
+	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(1, noDenys)})
+	attached := start(t, web, nil)
+	attached.impolite = true
+	synctest.Test(t, func(t *testing.T) {
+		if err := outside.Attach(colly.NewCollector()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Attach: %v", err)
+		}
+		if _, err := outside.Check(t.Context(), "http://a.test/"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Check: %v", err)
+		}
+		for _, err := range outside.Pages(t.Context(), collyrobots.Feed{}, "http://a.test/") {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("Pages: %v", err)
+			}
+		}
+		defer func() {
+			if reason := fmt.Sprint(recover()); !strings.Contains(reason, want) {
+				t.Errorf("Visit panics with %s", reason)
+			}
+		}()
+		attached.Visit("http://a.test/0")
+		t.Error("Visit returned")
+	})
+}

@@ -19,7 +19,7 @@ import (
 func crawl(transport http.RoundTripper, start string) error {
 	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"), colly.Async())
 	c.WithTransport(transport)
-	robots, err := c.WithRobots()
+	robots, err := c.WithRobots(collyrobots.MinDelay(time.Second))
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gocolly/colly/v2"
 
@@ -39,6 +40,7 @@ func (q *question) askDialects(ctx context.Context, files *robotsfile.Files, dia
 		robots, err := collyrobots.WithRobots(
 			colly.NewCollector(colly.UserAgent(q.tokens[0]+"/1.0 (+https://github.com/collyrobots/collyrobots)")),
 			collyrobots.Dialect(d),
+			collyrobots.MinDelay(time.Second),
 			collyrobots.ProductToken(q.tokens...),
 			collyrobots.Store(facts),
 			collyrobots.HTTPClient(&http.Client{Transport: files}),

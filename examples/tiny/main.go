@@ -3,6 +3,7 @@ package main
 
 import (
 	"log"
+	"time"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/gocolly/colly/v2"
@@ -10,7 +11,7 @@ import (
 
 func main() {
 	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"), colly.MaxDepth(2))
-	if _, err := c.WithRobots(); err != nil {
+	if _, err := c.WithRobots(collyrobots.MinDelay(time.Second)); err != nil {
 		log.Fatal(err)
 	}
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })

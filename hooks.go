@@ -75,8 +75,8 @@ func (h *hooks) retired() bool {
 }
 
 // fetch implements fetcher.
-func (h *hooks) fetch(userAgent, from string) policy.Fetch {
-	return h.limiter.fetch(h.seam(), userAgent, lead{ForRobots, from, h})
+func (h *hooks) fetch(userAgent, from string, page http.Header) policy.Fetch {
+	return h.limiter.fetch(h.seam(), userAgent, lead{ForRobots, from, h}, page)
 }
 
 // from implements fetcher: the user asks.
@@ -129,7 +129,7 @@ func (h *hooks) onRequest(r *colly.Request) {
 // judged by what it says now. It returns the time when it is done.
 func (h *hooks) admit(q *request, r *colly.Request, now time.Time) (time.Time, error) {
 	ctx, userAgent := h.c.Context, userAgentOf(*r.Headers)
-	v, err := h.decideAs(ctx, now, r.URL, hostHeaderOf(r.Host, r.URL, *r.Headers), userAgent, h.fetcherOf(q))
+	v, err := h.decideAs(ctx, now, r.URL, hostHeaderOf(r.Host, r.URL, *r.Headers), userAgent, h.fetcherOf(q, r))
 	if err != nil {
 		return now, err
 	}
@@ -138,7 +138,7 @@ func (h *hooks) admit(q *request, r *colly.Request, now time.Time) (time.Time, e
 	}
 	q.set(v)
 	h.sitemaps.offer(v.policy)
-	h.shadows.compare(ctx, v, r.URL, userAgent, h)
+	h.shadows.compare(ctx, v, r.URL, userAgent, &q.fetcher)
 	if err := h.refusePage(q, v, r.URL, func(err error) { h.deny(r, err) }); err != nil || q.silence != nil {
 		return h.brake(r, q.silence, now), err
 	}
@@ -189,18 +189,18 @@ func (h *hooks) tellWaiting(now time.Time, q *request) {
 // noticeable is for how long a page has to wait to be told of.
 const noticeable = 100 * time.Millisecond
 
-// fetcherOf returns who fetches robots.txt for a page: for the user, or for the site whose sitemap
-// lists it.
-func (h *hooks) fetcherOf(q *request) fetcher {
-	if q.fed == nil || q.fed.from == "" {
-		return h
+// fetcherOf returns what fetches robots.txt for a page, until q is let go.
+func (h *hooks) fetcherOf(q *request, r *colly.Request) fetcher {
+	q.fetcher = pageFetcher{fetcher: h, page: *r.Headers}
+	if q.fed != nil {
+		q.fetcher.host = q.fed.from
 	}
-	return ledFetcher{h, q.fed.from}
+	return &q.fetcher
 }
 
 // judgeAgain judges a page by what is known now: it has waited, or a callback has changed it.
 func (h *hooks) judgeAgain(q *request, r *colly.Request, now time.Time) error {
-	v, err := h.decideAs(h.c.Context, now, r.URL, hostHeaderOf(r.Host, r.URL, *r.Headers), userAgentOf(*r.Headers), h.fetcherOf(q))
+	v, err := h.decideAs(h.c.Context, now, r.URL, hostHeaderOf(r.Host, r.URL, *r.Headers), userAgentOf(*r.Headers), h.fetcherOf(q, r))
 	if err != nil {
 		return err
 	}

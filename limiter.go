@@ -165,8 +165,9 @@ func (l *limiter) sayWhy(now time.Time, host *pace.Host, pol *policy.Policy) {
 }
 
 // fetch returns how robots.txt is fetched for a collector with this seam, which may be nil, and
-// this user agent. led says who led there.
-func (l *limiter) fetch(s *backend.Seam, userAgent string, led lead) policy.Fetch {
+// this user agent. led says which host led there. page is the header of the page that robots.txt is
+// needed for; nil if there is none.
+func (l *limiter) fetch(s *backend.Seam, userAgent string, led lead, page http.Header) policy.Fetch {
 	f := policy.Fetch{UserAgent: userAgent}
 	site := "" // whose robots.txt it is
 	var open []answered
@@ -197,8 +198,10 @@ func (l *limiter) fetch(s *backend.Seam, userAgent string, led lead) policy.Fetc
 	switch {
 	case l.client != nil:
 		f.Limit = l.client.Timeout
+		addHeaders(&f, nil, l.client.Jar) // the headers of the page are for the client of the page
 	case s != nil:
 		f.Limit = s.Timeout()
+		addHeaders(&f, page, s.Jar())
 	}
 	return f
 }

@@ -80,7 +80,7 @@ func (p *Plugin) pull(ctx context.Context, s *sitemaps, sites []*url.URL) iter.S
 	return func(yield func(*feed.Page, error) bool) {
 		ctx, release := p.policies.until(ctx)
 		defer release()
-		userAgent, f := p.own()
+		ctx, userAgent, f := p.own(ctx)
 		crawl := &feeder{sitemaps: s, userAgent: userAgent, fetcher: f}
 		stopped := false
 		hand := func(page *feed.Page, err error) bool {

@@ -223,7 +223,7 @@ func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 	if !hasRobots(u) {
 		return Decision{}, fmt.Errorf("collyrobots: Check: %q is not an http or https URL", u.Redacted())
 	}
-	userAgent, f := p.own()
+	ctx, userAgent, f := p.own(ctx)
 	v, err := p.decide(ctx, time.Now(), u, userAgent, f)
 	if err != nil {
 		return Decision{}, err
@@ -231,12 +231,26 @@ func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 	return v.decision(u), nil
 }
 
-// own returns what the plugin's own requests are made with.
-func (p *Plugin) own() (userAgent string, f fetcher) {
+// own returns what the plugin's own requests are made with. The context also has the values of the
+// collector's context, which a transport may need.
+func (p *Plugin) own(ctx context.Context) (_ context.Context, userAgent string, f fetcher) {
 	if h := p.first(); h != nil {
-		return h.c.UserAgent, h
+		return valuesContext{ctx, h.c.Context}, h.c.UserAgent, h
 	}
-	return nobody, seamFetcher{limiter: p.limiter}
+	return ctx, nobody, seamFetcher{limiter: p.limiter}
+}
+
+// A valuesContext is a context that has the values of a second one as well.
+type valuesContext struct {
+	context.Context
+	values context.Context
+}
+
+func (c valuesContext) Value(key any) any {
+	if v := c.Context.Value(key); v != nil {
+		return v
+	}
+	return c.values.Value(key)
 }
 
 // Listen calls f for each Event from now on, until stop is called or the plugin is closed. f is

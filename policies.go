@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"sync"
@@ -75,11 +76,13 @@ func newPolicies(settings int, shadows []dialect.Dialect, s store.Store, r *repo
 // A fetcher tells how robots.txt is fetched on behalf of somebody. It is asked on the goroutine of
 // the request, and only if there is something to fetch.
 type fetcher interface {
-	fetch(userAgent, from string) policy.Fetch // from is a host that led there; "": the user asks
-	from() string                              // the same, of whom it fetches for
-	seam() *backend.Seam                       // of the client to fetch with; nil: none
-	forbids(u *url.URL) bool                   // reports whether the user has forbidden u's domain
-	collector() string                         // the collector's UserAgent; "": not known
+	// fetch returns how. from is a host that led there; "": the user asks. page is the header of the page
+	// that robots.txt is needed for; nil if there is none.
+	fetch(userAgent, from string, page http.Header) policy.Fetch
+	from() string            // the same, of whom it fetches for
+	seam() *backend.Seam     // of the client to fetch with; nil: none
+	forbids(u *url.URL) bool // reports whether the user has forbidden u's domain
+	collector() string       // the collector's UserAgent; "": not known
 }
 
 // A ledFetcher fetches for what a host has led to.
@@ -89,6 +92,19 @@ type ledFetcher struct {
 }
 
 func (f ledFetcher) from() string { return f.host }
+
+// A pageFetcher fetches for a page of a collector.
+type pageFetcher struct {
+	fetcher             // of the collector
+	page    http.Header // of the page
+	host    string      // that led to it; "": the user asks for it
+}
+
+func (f *pageFetcher) fetch(userAgent, from string, _ http.Header) policy.Fetch {
+	return f.fetcher.fetch(userAgent, from, f.page)
+}
+
+func (f *pageFetcher) from() string { return f.host }
 
 // get returns the policy of an authority. The error is ctx's cause, ErrClosed, or a *PaceError.
 func (p *policies) get(ctx context.Context, now time.Time, s *hostSettings, a dialect.Authority, userAgent string, f fetcher) (*policy.Policy, *reader, error) {
@@ -109,7 +125,7 @@ func (r *reader) get(ctx context.Context, now time.Time, cache *policy.Cache, a 
 		return pol, nil
 	}
 	for {
-		pol, err := cache.Get(ctx, a, f.fetch(userAgent, f.from()))
+		pol, err := cache.Get(ctx, a, f.fetch(userAgent, f.from(), nil))
 		if unpaced := (*PaceError)(nil); errors.As(err, &unpaced) {
 			err = unpaced
 		} else if errors.Is(err, policy.ErrClosed) {

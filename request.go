@@ -27,6 +27,7 @@ type request struct {
 	userAgent  string  // it was judged by: a callback may change that, too
 	policy     *policy.Policy
 	settings   *hostSettings
+	fetcher    pageFetcher      // for the hook that holds it
 	early      bool             // its place is given back when the headers are there: callbacks may visit the host
 	refusal    error            // why the second stage denied it
 	silence    *DisallowedError // its host did not respond when robots.txt was asked for: the transport refuses it
@@ -150,7 +151,7 @@ func (q *request) hold() bool { return q != nil && q.held.CompareAndSwap(false, 
 
 // letGo leaves q to the next hook.
 func (q *request) letGo(now time.Time) {
-	q.since = now
+	q.since, q.fetcher = now, pageFetcher{} // it would keep the collector alive
 	q.held.Store(false)
 }
 

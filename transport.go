@@ -150,7 +150,7 @@ func (t *transport) judgeHop(ctx context.Context, q *request, s *backend.Seam, r
 	if err != nil {
 		return err
 	}
-	f := seamFetcher{t.limiter, s, q.name, ""}
+	f := &pageFetcher{fetcher: seamFetcher{limiter: t.limiter, through: s, name: q.name}, page: req.Header}
 	switch {
 	case guard != nil:
 		f.host = guard.From
@@ -184,14 +184,13 @@ type seamFetcher struct {
 	limiter *limiter
 	through *backend.Seam
 	name    string // the collector's UserAgent; "": not known
-	host    string // that led to the request; "": the user asks
 }
 
-func (f seamFetcher) fetch(userAgent, from string) policy.Fetch {
-	return f.limiter.fetch(f.through, userAgent, lead{ForRobots, from, f})
+func (f seamFetcher) fetch(userAgent, from string, page http.Header) policy.Fetch {
+	return f.limiter.fetch(f.through, userAgent, lead{ForRobots, from, f}, page)
 }
 
-func (f seamFetcher) from() string { return f.host }
+func (f seamFetcher) from() string { return "" }
 
 func (f seamFetcher) seam() *backend.Seam { return f.through }
 

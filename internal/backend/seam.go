@@ -315,6 +315,13 @@ func (s *Seam) Timeout() time.Duration {
 	return s.user.Timeout
 }
 
+// Jar returns the cookies of the collectors of this seam, or nil.
+func (s *Seam) Jar() http.CookieJar {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.own.Jar
+}
+
 // checkRedirect asks whoever decides about redirects. Then it puts the seam in place again: a
 // transport may have been replaced while the request was under way, or by the user's handler, and
 // net/http looks at it anew for each hop.

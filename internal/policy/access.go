@@ -65,6 +65,7 @@ type accessTable struct {
 	on              [classes]action
 	hops            int           // redirects followed
 	size            int           // octets read of a file
+	asPage          bool          // it is asked for with the page's credentials at once
 	asSent          bool          // its text is what the transport hands over, whatever Content-Encoding says
 	fresh           time.Duration // a response without Cache-Control is good for
 	most            time.Duration // Cache-Control can make that at most
@@ -148,7 +149,7 @@ var temoto = accessTable{
 		clientError: open, throttled: open, serverError: open,
 		undefined: outage, tooManyRedirects: outage, noResponse: outage,
 	},
-	hops: 10, size: 4 << 20, asSent: true,
+	hops: 10, size: 4 << 20, asPage: true, asSent: true,
 	fresh: forever, openFor: forever,
 	outage:      []stage{{0, stop}},
 	ignoreDelay: true,

@@ -18,11 +18,22 @@ import (
 // host may be asked again, belongs in [Wait].
 type Doer func(req *http.Request) (*http.Response, error)
 
-// Fetch says how a robots.txt is fetched.
+// Fetch says how a robots.txt is fetched. The requests also have the values of the context of Get,
+// but do not end with it.
 type Fetch struct {
 	Do        Doer
 	UserAgent string
 	Limit     time.Duration // what the fetch may take, if that is shorter than FetchLimit; 0: FetchLimit
+
+	// Header is sent with each request. Another host that a redirect leads to does not get the
+	// credentials for a proxy.
+	Header http.Header
+
+	// AsPage returns the header of a request for a URL that has the credentials of the page for which
+	// robots.txt is fetched, such as its cookies. It replaces Header where the site refuses a
+	// request without them, and is never used for another host that a redirect leads to. It
+	// returns nil if there are no credentials. AsPage may be nil.
+	AsPage func(u *url.URL) http.Header
 }
 
 // FetchLimit is the time one fetch may take: all of its exchanges and bodies, but not the waits in
@@ -45,7 +56,7 @@ func (c *Cache) fetch(ctx context.Context, a dialect.Authority, known facts, how
 	if err != nil {
 		return failed(noResponse, err), func() {}
 	}
-	f := fetcher{Fetch: how, table: c.access, tries: moreTries, name: name}
+	f := fetcher{Fetch: how, table: c.access, tries: moreTries, name: name, asPage: c.access.asPage}
 	if c.access.conditional && known.copy != nil && known.copy.validators != nil {
 		f.known = known
 	}
@@ -70,10 +81,12 @@ func Wanted(ctx context.Context) func() error {
 // fetcher is one fetch of one robots.txt under way.
 type fetcher struct {
 	Fetch
-	table *accessTable
-	tries int    // more to make where there is no response
-	name  string // of the Host header; "": the URL's host
-	known facts  // the copy to ask for again by its validators, if there is one
+	table  *accessTable
+	tries  int    // more to make where there is no response
+	name   string // of the Host header; "": the URL's host
+	known  facts  // the copy to ask for again by its validators, if there is one
+	asPage bool   // the credentials of the page are sent
+	left   bool   // a redirect has led to another host
 
 	open []io.Closer // the bodies of the responses
 }
@@ -88,25 +101,68 @@ func (f *fetcher) close() {
 // then, and the next one may take another proxy.
 const moreTries = 2
 
-// fetch asks for the file at robots and follows its redirects hop by hop. Panics of the Doer become
-// a failure.
+// fetch asks for the file at robots. If the site refuses it, and the page has credentials that were
+// not sent, fetch asks once more with them. Panics of the Doer become a failure.
 func (f *fetcher) fetch(ctx context.Context, robots *url.URL) (o outcome) {
 	defer func() {
 		if v := recover(); v != nil {
 			o = failed(noResponse, &PanicError{v})
 		}
 	}()
+	name := f.name
+	o = f.follow(ctx, robots)
+	if !o.refused() || f.asPage || !f.hasCredentials(robots) || ctx.Err() != nil {
+		return o
+	}
+	f.asPage, f.left, f.name = true, false, name
+	if admitted := f.follow(ctx, robots); admitted.unsent == nil && !admitted.refused() {
+		return admitted
+	}
+	return o
+}
+
+// refused reports whether a request with the credentials of the page may have another outcome. A
+// site that asks for patience, by status 429 or by Retry-After, is not asked again.
+func (o outcome) refused() bool {
+	switch {
+	case o.copy != nil && o.copy.class == tooManyRedirects:
+		return true
+	case o.copy != nil:
+		s := o.copy.status
+		return s == http.StatusUnauthorized || s == http.StatusForbidden || s == http.StatusProxyAuthRequired
+	case o.failure == nil:
+		return false
+	}
+	return o.failure.class != throttled && o.failure.wait == 0 && !o.failure.forbidden()
+}
+
+func (f *fetcher) hasCredentials(u *url.URL) bool {
+	return f.AsPage != nil && f.AsPage(u) != nil
+}
+
+// follow asks for the file at robots and follows its redirects hop by hop.
+func (f *fetcher) follow(ctx context.Context, robots *url.URL) outcome {
 	at := robots
 	for hops := 0; ; hops++ {
 		o, next := f.hop(ctx, at, hops)
 		for ; o.noResponse() && f.tries > 0 && ctx.Err() == nil; f.tries-- {
+			f.asPage = f.asPage || f.hasCredentials(robots)
 			o, next = f.hop(ctx, at, hops)
 		}
 		if next == nil {
 			return o
 		}
+		f.left = f.left || !sameSite(at, next)
 		at = next
 	}
+}
+
+// sameSite reports whether what may be sent to the URL from may be sent to the URL to: both are on
+// one host, and the way there is no less secure.
+func sameSite(from, to *url.URL) bool {
+	a, errA := dialect.AuthorityOf(from)
+	b, errB := dialect.AuthorityOf(to)
+	return errA == nil && errB == nil && a.Host == b.Host && (a.Scheme == b.Scheme || b.Scheme == "https")
 }
 
 // hop asks for the file at one URL. It returns where a redirect leads that is to be followed, or
@@ -154,6 +210,9 @@ func (f *fetcher) send(ctx context.Context, at *url.URL, hops int) (*http.Respon
 	if err != nil {
 		return nil, err
 	}
+	if header := f.header(at); header != nil {
+		req.Header = header
+	}
 	req.Header.Set("User-Agent", f.UserAgent)
 	req.Header.Set("Accept-Encoding", "gzip")
 	if f.name != "" {
@@ -170,6 +229,20 @@ func (f *fetcher) send(ctx context.Context, at *url.URL, hops int) (*http.Respon
 		f.open = append(f.open, resp.Body)
 	}
 	return resp, err
+}
+
+// header returns a copy of the header for a request for at, which may be nil.
+func (f *fetcher) header(at *url.URL) http.Header {
+	if f.asPage && !f.left && f.AsPage != nil {
+		if header := f.AsPage(at); header != nil {
+			return header.Clone()
+		}
+	}
+	header := f.Header.Clone()
+	if f.left {
+		header.Del("Proxy-Authorization")
+	}
+	return header
 }
 
 func (v *validators) ask(h http.Header) {

@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"context"
+	"net/http/httptrace"
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
@@ -35,7 +36,7 @@ func (c *Cache) join(ctx context.Context, a dialect.Authority, known *Policy, ho
 		return known, nil
 	}
 	if f == nil {
-		f = c.start(a, how)
+		f = c.start(ctx, a, how)
 	}
 	f.waiters++
 	c.mu.Unlock()
@@ -82,9 +83,27 @@ func (c *Cache) remove(a dialect.Authority, f *fetching) {
 	}
 }
 
-// start begins a fetch on a context of its own. c.mu is held.
-func (c *Cache) start(a dialect.Authority, how Fetch) *fetching {
-	ctx, cancel := context.WithCancel(c.ctx)
+// A detached context ends when the cache is closed, and has the values of a caller's context. The
+// caller's traces are not among them: they are about its own request.
+type detached struct {
+	context.Context // the cache's
+	caller          context.Context
+}
+
+func (d detached) Value(key any) any {
+	if v := d.Context.Value(key); v != nil {
+		return v
+	}
+	v := d.caller.Value(key)
+	if _, ok := v.(*httptrace.ClientTrace); ok {
+		return nil
+	}
+	return v
+}
+
+// start begins a fetch that does not end with its caller. c.mu is held.
+func (c *Cache) start(caller context.Context, a dialect.Authority, how Fetch) *fetching {
+	ctx, cancel := context.WithCancel(detached{c.ctx, caller})
 	f := &fetching{done: make(chan struct{}), cancel: cancel}
 	c.fetching[a] = f
 	c.running.Add(1)

@@ -1,0 +1,308 @@
+package collyrobots_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// robots.txt is asked for with what lets the page through. Each program here has its pages without
+// the plugin.
+
+// guarded returns a site that answers status, or nothing if that is 0, where pass does not accept a
+// request. Its robots.txt denies /2.
+func guarded(status int, pass func(r *http.Request) bool) robotstest.Site {
+	return robotstest.Site{"*": func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case !pass(r) && status == 0:
+			drop(w, r)
+		case !pass(r):
+			w.WriteHeader(status)
+		case r.URL.Path == "/robots.txt":
+			fmt.Fprint(w, "User-agent: *\nDisallow: /2\n")
+		default:
+			fmt.Fprint(w, robotstest.Page())
+		}
+	}}
+}
+
+func hasHeader(name, value string) func(r *http.Request) bool {
+	return func(r *http.Request) bool { return r.Header.Get(name) == value }
+}
+
+func TestRobotsTxtIsAskedForAsThePageIs(t *testing.T) {
+	cookie := hasHeader("Cookie", "session=1")
+	setCookie := func(c *colly.Collector) {
+		if err := c.SetCookies("http://a.test/", []*http.Cookie{{Name: "session", Value: "1"}}); err != nil {
+			panic(err)
+		}
+	}
+	set := func(name, value string) func(c *colly.Collector) {
+		return func(c *colly.Collector) { c.OnRequest(func(r *colly.Request) { r.Headers.Set(name, value) }) }
+	}
+	const twice, once = "/robots.txt /robots.txt /0 /1", "/robots.txt /0 /1"
+	for _, tc := range []struct {
+		name    string
+		site    robotstest.Site
+		set     func(c *colly.Collector)
+		dialect dialect.Dialect
+		want    string
+	}{
+		{"cookie/401", guarded(401, cookie), setCookie, dialect.RFC9309(), twice},
+		{"cookie/403", guarded(403, cookie), setCookie, dialect.RFC9309(), twice},
+		{"cookie/503", guarded(503, cookie), setCookie, dialect.RFC9309(), twice},
+		{"cookie/no answer", guarded(0, cookie), setCookie, dialect.RFC9309(), twice},
+		{"cookie/a redirect without end", guarded(302, cookie), setCookie, dialect.RFC9309(), twice},
+		{"cookie/429", guarded(429, cookie), setCookie, dialect.RFC9309(), "/robots.txt /0 /1 /2"},
+		{"cookie/404", guarded(404, cookie), setCookie, dialect.RFC9309(), "/robots.txt /0 /1 /2"},
+		{"cookie/Temoto", guarded(403, cookie), setCookie, dialect.Temoto(), once},
+		{"cookie header", guarded(503, cookie), set("Cookie", "session=1"), dialect.RFC9309(), twice},
+		{"Authorization", guarded(500, hasHeader("Authorization", "Basic x")), set("Authorization", "Basic x"), dialect.RFC9309(), twice},
+		{"API key", guarded(500, hasHeader("X-Api-Key", "1")), set("X-Api-Key", "1"), dialect.RFC9309(), twice},
+		{"proxy password", guarded(407, hasHeader("Proxy-Authorization", "Basic x")), set("Proxy-Authorization", "Basic x"), dialect.RFC9309(), once},
+		{"no cookie", guarded(503, cookie), func(*colly.Collector) {}, dialect.RFC9309(), "/robots.txt"},
+		{"another cookie", guarded(503, cookie), set("Cookie", "session=2"), dialect.RFC9309(), "/robots.txt /robots.txt"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": tc.site}, func(t *testing.T, web *robotstest.Web) {
+				c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+				c.WithTransport(web.Transport())
+				tc.set(c)
+				robots, err := collyrobots.WithRobots(c, collyrobots.Dialect(tc.dialect))
+				must(t, err)
+				defer robots.Close()
+				for i := range 3 {
+					c.Visit(fmt.Sprint("http://a.test/", i))
+				}
+				wantURIs(t, web, "a.test", tc.want)
+			})
+		})
+	}
+}
+
+// A request for robots.txt has the headers of the page that are for a proxy, and only where it is
+// refused without them those that a request for another file of the site may have.
+func TestHeadersOfRobotsTxt(t *testing.T) {
+	site := guarded(403, hasHeader("Authorization", "Basic x"))
+	inBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		c.impolite = true // it reads a robots.txt that was denied to others
+		header := http.Header{
+			"Accept": {"application/json"}, "Accept-Encoding": {"br"}, "Authorization": {"Basic x"}, "Content-Type": {"text/x"},
+			"If-None-Match": {`"x"`}, "Proxy-Authorization": {"Basic y"}, "Range": {"bytes=0-1"}, "Referer": {"http://a.test/"}, "X-Tenant": {"t"},
+		}
+		c.Request("GET", "http://a.test/0", nil, nil, header)
+		log := web.Log("a.test")
+		wantURIs(t, web, "a.test", "/robots.txt /robots.txt /0")
+		for i, want := range []string{
+			"Accept-Encoding: gzip, Proxy-Authorization: Basic y, User-Agent: ExampleBot/1.0",
+			"Accept: application/json, Accept-Encoding: gzip, Authorization: Basic x, Proxy-Authorization: Basic y, User-Agent: ExampleBot/1.0, X-Tenant: t",
+		} {
+			var lines strings.Builder
+			log[i].Header.Write(&lines)
+			if got := strings.ReplaceAll(strings.TrimSpace(lines.String()), "\r\n", ", "); got != want {
+				t.Errorf("request %d has the headers\n%s\nwant\n%s", i, got, want)
+			}
+		}
+	})
+}
+
+// The credentials of a page go to no other host, nor back from one, nor from https to http.
+func TestCredentialsStayWithTheirHost(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		start string
+		to    string // where the robots.txt of a.test redirects to
+		host  string
+		sent  bool
+	}{
+		{"another host", "http://a.test/", "http://b.test/robots.txt", "b.test", false},
+		{"a host below it", "http://a.test/", "http://www.a.test/robots.txt", "www.a.test", false},
+		{"another port", "http://a.test/", "http://a.test:8080/robots.txt", "a.test:8080", false},
+		{"and back", "http://a.test/", "http://b.test/back", "a.test", false},
+		{"the same host", "http://a.test/", "/file", "a.test", true},
+		{"the same host, secure", "http://a.test/", "https://a.test/file", "a.test", true},
+		{"the same host, not secure", "https://a.test/", "http://a.test/file", "a.test", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			answer := func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case r.URL.Path == "/robots.txt" && r.Host == "a.test":
+					http.Redirect(w, r, tc.to, http.StatusFound)
+				case r.URL.Path == "/back":
+					http.Redirect(w, r, "http://a.test/file", http.StatusFound)
+				default:
+					w.WriteHeader(http.StatusForbidden)
+				}
+			}
+			other := robotstest.Site{"*": answer}
+			sites := robotstest.Sites{"a.test": other, "b.test": other, "www.a.test": other, "a.test:8080": other}
+			inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil, collyrobots.Dialect(dialect.Temoto()))
+				c.impolite = true
+				c.OnRequest(func(r *colly.Request) {
+					r.Headers.Set("Authorization", "secret")
+					r.Headers.Set("Cookie", "secret=1")
+					r.Headers.Set("Proxy-Authorization", "secret")
+				})
+				must(t, c.SetCookies("http://a.test/", []*http.Cookie{{Name: "jar", Value: "secret"}}))
+				clone := c.Clone() // whose requests are judged once their headers are complete
+				clone.OnRequest(func(r *colly.Request) {
+					r.Headers.Set("Authorization", "secret")
+					r.Headers.Set("Cookie", "secret=1")
+					r.Headers.Set("Proxy-Authorization", "secret")
+				})
+				clone.Visit(tc.start)
+				sent := false
+				for _, r := range web.Log(tc.host) {
+					if r.URI == "/" || r.URI == "/robots.txt" && tc.host == "a.test" {
+						continue
+					}
+					for _, values := range r.Header {
+						sent = sent || strings.Contains(strings.Join(values, " "), "secret")
+					}
+				}
+				if sent != tc.sent || len(web.Log(tc.host)) == 0 {
+					t.Errorf("sent: %t, want %t\n%s", sent, tc.sent, web.Log("").Schedule())
+				}
+			})
+		})
+	}
+}
+
+// tenant is a transport that reads what the collector's context says, and panics without it.
+func tenant(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		r.Header.Set("X-Tenant", r.Context().Value(tenantKey{}).(string))
+		return next.RoundTrip(r)
+	})
+}
+
+type tenantKey struct{}
+
+// A transport, and a proxy function, may read the context of the collector.
+func TestTransportsThatReadTheContext(t *testing.T) {
+	site := guarded(0, hasHeader("X-Tenant", "t"))
+	site["/sitemap.xml"] = robotstest.Sitemap("http://a.test/0")
+	inBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
+		ctx := context.WithValue(t.Context(), tenantKey{}, "t")
+		c := start(t, web, []colly.CollectorOption{colly.StdlibContext(ctx)})
+		c.WithTransport(tenant(web.Transport()))
+		if d, err := c.robots.Check(t.Context(), "https://a.test/2"); err != nil || d.Reason != collyrobots.ReasonRule || d.Allowed {
+			t.Errorf("Check: %v, %v", d, err)
+		}
+		for i := range 3 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		for _, err := range c.robots.Pages(t.Context(), collyrobots.Feed{WellKnown: true}, "http://a.test/") {
+			must(t, err)
+		}
+		wantURIs(t, web, "a.test", "/robots.txt /robots.txt /0 /1 /sitemap.xml")
+	})
+}
+
+// The fetch has the values of the first page's context, but does not end with it.
+func TestACanceledPageDoesNotCancelRobotsTxt(t *testing.T) {
+	site := guarded(0, hasHeader("X-Tenant", "t"))
+	site["/robots.txt"] = func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(time.Second)
+		fmt.Fprint(w, noDenys)
+	}
+	inBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
+		ctx := context.WithValue(t.Context(), tenantKey{}, "t")
+		first, cancel := context.WithCancel(ctx)
+		c := start(t, web, append(async, colly.StdlibContext(first)))
+		c.WithTransport(tenant(web.Transport()))
+		second := c.Clone()
+		second.Context = ctx
+		must(t, c.robots.Attach(second.Collector))
+		c.Visit("http://a.test/0")
+		synctest.Wait()
+		second.Visit("http://a.test/1")
+		synctest.Wait()
+		cancel()
+		second.Wait()
+		c.Wait()
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 1s /1")
+	})
+}
+
+// A program may name the proxy of each page in a header.
+func TestAProxyPerPage(t *testing.T) {
+	for _, header := range []string{"X-Proxy", "X-Session"} {
+		t.Run(header, func(t *testing.T) {
+			sites := robotstest.Sites{"a.test": robotstest.Pages(3, noDenys), "p0.test:3128": nil, "p1.test:3128": nil, "p2.test:3128": nil}
+			inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+				c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+				c.WithTransport(web.Transport())
+				c.SetProxyFunc(func(r *http.Request) (*url.URL, error) {
+					if name := r.Header.Get(header); name != "" {
+						return url.Parse("http://" + name)
+					}
+					return nil, errors.New("no proxy")
+				})
+				c.OnRequest(func(r *colly.Request) {
+					r.Headers.Set(header, fmt.Sprintf("p%s.test:3128", r.URL.Path[1:]))
+				})
+				robots, err := collyrobots.WithRobots(c)
+				must(t, err)
+				defer robots.Close()
+				for i := range 3 {
+					must(t, c.Visit(fmt.Sprint("http://a.test/", i)))
+				}
+				wantURIs(t, web, "a.test", "/robots.txt /0 /1 /2")
+				var proxies []string
+				for _, r := range web.Log("a.test") {
+					proxies = append(proxies, r.Proxy)
+				}
+				if got := strings.Join(proxies, " "); got != "p0.test:3128 p0.test:3128 p1.test:3128 p2.test:3128" {
+					t.Errorf("asked through %s", got)
+				}
+			})
+		})
+	}
+}
+
+// The client of HTTPClient has cookies of its own: it gets nothing of the page.
+func TestHTTPClientGetsNothingOfThePage(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": guarded(403, hasHeader("Cookie", "own=1"))}, func(t *testing.T, web *robotstest.Web) {
+		own := colly.NewCollector()
+		must(t, own.SetCookies("http://a.test/", []*http.Cookie{{Name: "own", Value: "1"}}))
+		client := &http.Client{Transport: web.Transport(), Jar: jarOf{"http://a.test/", own}}
+		c := start(t, web, nil, collyrobots.HTTPClient(client))
+		c.impolite = true
+		c.OnRequest(func(r *colly.Request) { r.Headers.Set("Authorization", "secret") })
+		must(t, c.SetCookies("http://a.test/", []*http.Cookie{{Name: "jar", Value: "secret"}}))
+		clone := c.Clone()
+		clone.OnRequest(func(r *colly.Request) { r.Headers.Set("Authorization", "secret") })
+		must(t, c.robots.Attach(clone.Collector))
+		clone.Visit("http://a.test/2")
+		wantURIs(t, web, "a.test", "/robots.txt /robots.txt")
+		if last := web.Log("a.test")[1].Header; last.Get("Cookie") != "own=1" || last.Get("Authorization") != "" {
+			t.Errorf("sent %v", last)
+		}
+	})
+}
+
+// A jarOf has the cookies of a collector.
+type jarOf struct {
+	url string
+	c   *colly.Collector
+}
+
+func (j jarOf) SetCookies(*url.URL, []*http.Cookie) {}
+
+func (j jarOf) Cookies(u *url.URL) []*http.Cookie { return j.c.Cookies(u.String()) }

@@ -43,7 +43,7 @@ func ExampleDialect_Lint() {
 		}
 	}
 	// Output:
-	// rfc9309: line 1: no product token, group is for nobody: MJ12bot
+	// rfc9309: line 1: names no product token: MJ12bot
 	// rfc9309: line 2: misspelt key, line ignored: Disalow
 	// rfc9309: line 3: pattern begins with neither / nor *, never matches: private
 	// google: line 1: only the beginning of the name, letters, _ and -, is compared: MJ12bot

@@ -1,6 +1,9 @@
 package dialect
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // A kind is what a line says.
 type kind uint8
@@ -18,12 +21,25 @@ const (
 // times the longest URL that Internet Explorer knew, less one.
 const googleLineLimit = 2083*8 - 1
 
-// parseLine returns what a line says and the value that it says it with, as the
-// place in the line. Lines that say nothing in this dialect are otherLine.
+// parseLine returns what a line says and the place of its value in the line.
+// Lines that say nothing in this dialect are otherLine.
 func (v *variant) parseLine(line string) (k kind, from, to int) {
 	if v.lenient {
-		return parseLenientLine(line)
+		k, from, to = parseLenientLine(line)
+	} else {
+		k, from, to = parseStrictLine(line)
 	}
+	if k == sitemapLine {
+		value := strings.TrimLeftFunc(line[from:to], unicode.IsSpace)
+		from = to - len(value)
+		to = from + len(strings.TrimRightFunc(value, unicode.IsSpace))
+	}
+	return k, from, to
+}
+
+// parseStrictLine is parseLine as RFC 9309 describes lines. Only blanks and tabs
+// are white space.
+func parseStrictLine(line string) (k kind, from, to int) {
 	k, rest := cutKey(trimLeft(line), exactKeys)
 	if k == otherLine {
 		return otherLine, 0, 0

@@ -39,25 +39,26 @@ const (
 	UnknownKey               // a key that no dialect knows
 	Unsupported              // a key that this dialect does not know
 	TypoIgnored              // a misspelt key
-	TypoAccepted             // a misspelt key that is read all the same
+	TypoAccepted             // a misspelt key that is accepted
 	ColonAdded               // two words read as a key and a value
-	OrphanRule               // a line for nobody
-	NamesNobody              // a User-agent value that is no crawler's name
-	NameCut                  // a User-agent value that is a name and more
+	OrphanRule               // a line of a group, before any User-agent line
+	NamesNobody              // a User-agent value that names no product token
+	NameCut                  // a User-agent value that has more than a product token
 	NoSlash                  // a pattern that begins with neither / nor *
 	EmptyAllow               // an Allow without a pattern
 	PlainWildcard            // * or $ where they are not special
-	BadDelay                 // a Crawl-delay that is no number of seconds
+	BadDelay                 // a Crawl-delay that is not a number of seconds
 	DelayRead                // a Crawl-delay that is read as another number
-	BadSitemap               // a Sitemap that is no URL, or not an absolute one where it has to be
+	BadSitemap               // a Sitemap that is not a URL, or not an absolute URL where it must be one
 	RelativeSitemap          // a Sitemap that is a relative URL
 	NoDisallow               // a record without a Disallow
 	LineCut                  // a line with a NUL or of extreme length
-	NotUTF8                  // octets that are not UTF-8
+	NotUTF8                  // bytes that are not UTF-8
 	UTF16                    // the file is in UTF-16
 	FileCut                  // the file is too large
 	UnsortedQuery            // a query in an order that never matches
 	FileRefused              // a line for which the whole file is refused
+	GroupContinues           // a User-agent line that a blank line or a Crawl-delay does not keep from the group above
 	numberOfProblems         // must be the last
 )
 
@@ -69,13 +70,13 @@ var problemTexts = [numberOfProblems]string{
 	TypoIgnored:     "misspelt key, line ignored",
 	TypoAccepted:    "misspelt key, accepted",
 	ColonAdded:      "missing colon, accepted",
-	OrphanRule:      "no User-agent line before, line is for nobody",
-	NamesNobody:     "no product token, group is for nobody",
+	OrphanRule:      "no User-agent line before it, line ignored",
+	NamesNobody:     "names no product token",
 	NameCut:         "only the beginning of the name, letters, _ and -, is compared",
 	NoSlash:         "pattern begins with neither / nor *, never matches",
-	EmptyAllow:      "no pattern, line ignored",
+	EmptyAllow:      "no pattern, allows nothing",
 	PlainWildcard:   "* and $ stand for themselves in this dialect",
-	BadDelay:        "not a number of seconds, line ignored",
+	BadDelay:        "not a number of seconds, value ignored",
 	DelayRead:       "delay read as another number of seconds",
 	BadSitemap:      "not an absolute URL",
 	RelativeSitemap: "relative URL, resolved against this file's",
@@ -86,6 +87,7 @@ var problemTexts = [numberOfProblems]string{
 	FileCut:         "file is larger than 500 KiB, rest and cut line ignored",
 	UnsortedQuery:   "query not in alphabetical order, never matches",
 	FileRefused:     "whole file refused, every visit fails",
+	GroupContinues:  "same group as the User-agent lines above, in spite of the blank line or Crawl-delay between",
 }
 
 // String returns what is wrong and what became of it.
@@ -116,10 +118,13 @@ func (d Dialect) Lint(body []byte) []Issue {
 	return l.issues
 }
 
-// A linter is a parser that minds.
+// A linter parses a file and reports the lines that a dialect ignores, corrects
+// or reads in an unexpected way.
 type linter struct {
 	parser
 	issues []Issue
+	run    bool // the next User-agent line is in the group of the one before
+	gap    bool // a blank line or a Crawl-delay has followed that one
 }
 
 func (l *linter) report(line uint32, p Problem, detail string) {
@@ -148,6 +153,8 @@ func (l *linter) lintLine(line string, n uint32) {
 	if k == otherLine {
 		if trimLeft(line) == "" {
 			l.lintRecord(l.endRecord())
+			l.run = l.run && !l.v.records
+			l.gap = true
 		}
 		l.report(n, problemOfOther(line), keyOf(line))
 		return
@@ -168,6 +175,27 @@ func (l *linter) lintLine(line string, n uint32) {
 		value = keyOf(line)
 	}
 	l.report(n, problem, value)
+	l.lintRun(k, value, n)
+}
+
+// lintRun reports a User-agent line that belongs to the group above although it
+// is apart from it. Authors often mean another group.
+func (l *linter) lintRun(k kind, value string, n uint32) {
+	switch k {
+	case agentLine:
+		if l.run && l.gap {
+			l.report(n, GroupContinues, value)
+		}
+		l.run = true
+		l.gap = false
+	case delayLine:
+		l.run = l.run && !l.v.delayEndsRun
+		l.gap = true
+	case allowLine:
+		l.run = l.run && l.v.records // there it is an unknown line
+	case disallowLine:
+		l.run = false
+	}
 }
 
 // lintRecord reports a record of 1994 that did not count.

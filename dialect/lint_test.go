@@ -1,6 +1,9 @@
 package dialect_test
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,11 +27,12 @@ func TestLint(t *testing.T) {
 		typo        = "misspelt key, line ignored"
 		accepted    = "misspelt key, accepted"
 		colon       = "missing colon, accepted"
-		orphan      = "no User-agent line before, line is for nobody"
-		nobodys     = "no product token, group is for nobody"
+		orphan      = "no User-agent line before it, line ignored"
+		noToken     = "names no product token"
+		continues   = "same group as the User-agent lines above, in spite of the blank line or Crawl-delay between"
 		cut         = "only the beginning of the name, letters, _ and -, is compared"
 		noSlash     = "pattern begins with neither / nor *, never matches"
-		badDelay    = "not a number of seconds, line ignored"
+		badDelay    = "not a number of seconds, value ignored"
 		delayRead   = "delay read as another number of seconds"
 		noURL       = "not an absolute URL"
 		relative    = "relative URL, resolved against this file's"
@@ -51,13 +55,22 @@ func TestLint(t *testing.T) {
 		{"Disallow: /a\nUser-agent: *\nDisallow: /b\n", all, []string{"line 1: " + orphan + ": Disallow"}},
 		{"User-agent: *\nDisallow: /b\n\nDisallow: /a\n", "original1994", []string{"line 4: " + orphan + ": Disallow"}},
 		{"User-agent: a\n\nUser-agent: *\nDisallow: /b\n", "original1994", []string{"line 1: record without a Disallow, ignored"}},
-		{"User-agent: MJ12bot\nDisallow: /\nUser-agent:\nDisallow: /\n", "rfc9309", []string{"line 1: " + nobodys + ": MJ12bot", "line 3: " + nobodys}},
-		{"User-agent: MJ12bot\nDisallow: /\nUser-agent: 1\nDisallow: /\nUser-agent: * x\n", "google", []string{"line 1: " + cut + ": MJ12bot", "line 3: " + nobodys + ": 1", "line 5: " + cut + ": * x"}},
-		{"User-agent: MJ12bot\nDisallow: /\nUser-agent: a b\nDisallow: /\n", "coccoc", []string{"line 3: " + nobodys + ": a b"}},
+		{"User-agent: MJ12bot\nDisallow: /\nUser-agent:\nDisallow: /\n", "rfc9309", []string{"line 1: " + noToken + ": MJ12bot", "line 3: " + noToken}},
+		{"User-agent: MJ12bot\nDisallow: /\nUser-agent: 1\nDisallow: /\nUser-agent: * x\n", "google", []string{"line 1: " + cut + ": MJ12bot", "line 3: " + noToken + ": 1", "line 5: " + cut + ": * x"}},
+		{"User-agent: MJ12bot\nDisallow: /\nUser-agent: a b\nDisallow: /\n", "coccoc", []string{"line 3: " + noToken + ": a b"}},
+		{"User-agent: *\nCrawl-delay: 120\n\nUser-agent: 008\nDisallow: /\n", "rfc9309", []string{"line 4: " + noToken + ": 008", "line 4: " + continues + ": 008"}},
+		{"User-agent: *\nCrawl-delay: 1\nUser-agent: a\nDisallow: /\n", "rfc9309", []string{"line 3: " + continues + ": a"}},
+		{"User-agent: *\nCrawl-delay: 1\nUser-agent: a\nDisallow: /\n", "google original1994", []string{"line 2: " + unsupported + ": Crawl-delay", "line 3: " + continues + ": a"}},
+		{"User-agent: *\nCrawl-delay: 1\nUser-agent: a\nDisallow: /\n", "coccoc", nil},
+		{"User-agent: *\n# a\nUser-agent: a\n\t\nUser-agent: b\nUser-agent: c\nDisallow: /\n\nUser-agent: d\nDisallow: /\n", modern, []string{"line 5: " + continues + ": b"}},
+		{"\nUser-agent: *\n\nCrawl-delay: 1\nDisallow:\nCrawl-delay: 2\n\nUser-agent: a\nDisallow: /\n", "rfc9309 coccoc", nil},
+		{"User-agent: *\nAllow:\n\nUser-agent: a\nDisallow: /\n", modern, []string{"line 2: no pattern, allows nothing"}},
+		{"User-agent: a\nCrawl-delay: x\nUser-agent: b\nDisallow: /\n", "coccoc", []string{"line 2: " + badDelay + ": x"}},
+		{"Sitemap:\u00a0https://example.com/s.xml\u2003\n", modern, nil},
 		{"User-agent: *\nDisallow: a\nAllow: https://example.com/\nAllow: *b\n", modern, []string{"line 2: " + noSlash + ": a", "line 3: " + noSlash + ": https://example.com/"}},
 		{"User-agent: *\nDisallow: *a\nDisallow: /*b\nDisallow: /c$\n", "original1994", []string{"line 2: " + noSlash + ": *a", "line 3: " + plain + ": /*b", "line 4: " + plain + ": /c$"}},
 		{"User-agent: *\nAllow: /a\nSitemap: https://a.example/\nCrawl-delay: 5\nDisallow:\n", "original1994", []string{"line 2: " + unsupported + ": Allow", "line 3: " + unsupported + ": Sitemap", "line 4: " + unsupported + ": Crawl-delay"}},
-		{"User-agent: *\nAllow:\nDisallow:\n", modern, []string{"line 2: no pattern, line ignored"}},
+		{"User-agent: *\nAllow:\nDisallow:\n", modern, []string{"line 2: no pattern, allows nothing"}},
 		{"User-agent: *\nCrawl-delay: 5\nCrawl-delay: x\n", "google", []string{"line 2: " + unsupported + ": Crawl-delay", "line 3: " + unsupported + ": Crawl-delay"}},
 		{"Crawl-delay: 5\nUser-agent: *\nCrawl-delay: 5s\nCrawl-delay: NaN\nCrawl-delay: 1e400\nCrawl-delay: -1\nCrawl-delay: 1,5\nCrawl-delay: 5\nCrawl-delay:\n", encoded,
 			[]string{"line 1: " + orphan + ": Crawl-delay", "line 3: " + badDelay + ": 5s", "line 4: " + badDelay + ": NaN", "line 5: " + badDelay + ": 1e400", "line 6: " + badDelay + ": -1", "line 7: " + badDelay + ": 1,5", "line 9: " + badDelay}},
@@ -70,6 +83,8 @@ func TestLint(t *testing.T) {
 		{"User-agent: *\nDisallow: /" + strings.Repeat("a", 17000) + "\n", "google", []string{"line 2: NUL or extreme length, rest of the line ignored"}},
 		{"Disallow: /a\nUser-agent: *\nCrawl-delay: 5s\n", "temoto", []string{"line 1: " + refused + ": Disallow: /a", "line 3: " + refused + ": Crawl-delay: 5s"}},
 		{"User-agent: *\nDisallow: /s?b=1&a=2\nDisallow: /s?a=2&b=1\n", "temoto", []string{"line 2: " + unsorted + ": /s?b=1&a=2"}},
+		{"User-agent: *\nDisallow: /s?b=1&\nDisallow: /s?ab=1&a\nDisallow: /s?%5B=1&A=2\nDisallow: /s?b=1&a\n", "temoto",
+			[]string{"line 4: " + unsorted + ": /s?%5B=1&A=2", "line 5: " + unsorted + ": /s?b=1&a"}},
 	} {
 		for _, name := range strings.Fields(test.dialects) {
 			d, _ := dialect.ByName(name)
@@ -91,5 +106,92 @@ func TestLintSize(t *testing.T) {
 		if got, want := issues(d, file+"\n"), "file is larger than 500 KiB, rest and cut line ignored: 512001 octets\n"; got != want {
 			t.Errorf("%s: %s, want %s", d, got, want)
 		}
+	}
+}
+
+// TestLintIsTrue changes the lines that Lint reports as ignored, in generated files. The reading of
+// the file must not depend on them.
+func TestLintIsTrue(t *testing.T) {
+	ignored := map[dialect.Problem]string{
+		dialect.NoColon: "#", dialect.UnknownKey: "#", dialect.Unsupported: "#", dialect.TypoIgnored: "#", dialect.OrphanRule: "#",
+		dialect.BadSitemap: "#", dialect.NoSlash: "Disallow:", dialect.EmptyAllow: "Disallow:", dialect.BadDelay: "Crawl-delay: .",
+	}
+	agents := []string{"x", "FooBot", "Foo-Bot", "Foo-Bot-News"}
+	r := rand.New(rand.NewPCG(18, 19))
+	checked := make(map[dialect.Problem]int)
+	for range 3000 {
+		lines := newline.Split("\n"+generateFile(r, 12), -1) // a byte order mark is not at the start
+		file := strings.Join(lines, "\n")
+		targets := []string{"/", generatePath(r, 5), generatePath(r, 5), generatePath(r, 5)}
+		for _, d := range published {
+			for _, issue := range d.Lint([]byte(file)) {
+				other, ok := ignored[issue.Problem]
+				if !ok {
+					continue
+				}
+				checked[issue.Problem]++
+				changed := slices.Clone(lines)
+				changed[issue.Line-1] = other
+				if want, got := permissions(d, file, agents, targets), permissions(d, strings.Join(changed, "\n"), agents, targets); got != want {
+					t.Fatalf("%s: %q\n%s, but with %q instead: %s, want %s", d, file, issue, other, got, want)
+				}
+			}
+		}
+	}
+	for problem := range ignored {
+		if checked[problem] < 20 {
+			t.Errorf("%s: %d lines, too few to show anything", problem, checked[problem])
+		}
+	}
+}
+
+// permissions returns what a file permits, without the lines that decide.
+func permissions(d dialect.Dialect, file string, agents, targets []string) string {
+	var b strings.Builder
+	rules := d.Parse([]byte(file))
+	for _, agent := range agents {
+		group := rules.Group(agent)
+		delay, ok := group.CrawlDelay()
+		fmt.Fprintln(&b, group.Name(), delay, ok)
+		for _, target := range targets {
+			fmt.Fprintln(&b, group.Decide(target).Allowed)
+		}
+	}
+	return b.String() + fmt.Sprint(rules.Sitemaps())
+}
+
+// TestUnsortedQueryIsTrue holds the finding to its claim: Colly's built-in check has no query that
+// such a pattern matches. A pattern without the finding may match none either, for other reasons.
+func TestUnsortedQueryIsTrue(t *testing.T) {
+	parts := []string{"a", "b", "ab", "=", "=", "1", "&", "&", "%5B", "+"}
+	r := rand.New(rand.NewPCG(19, 1))
+	query := func(n int) string {
+		var b strings.Builder
+		for range 1 + r.IntN(n) {
+			b.WriteString(pick(r, parts))
+		}
+		return b.String()
+	}
+	found := 0
+	for range 1500 {
+		pattern := "/s?" + query(7)
+		file := "User-agent: *\nDisallow: " + pattern + "\n"
+		if issues(dialect.Temoto(), file) == "" {
+			continue
+		}
+		found++
+		group := dialect.Temoto().Parse([]byte(file)).Group("x")
+		for i := range 200 {
+			target := "/s?" + query(7)
+			if i%2 == 0 {
+				target = pattern + query(3)
+			}
+			if !group.Decide(target).Allowed {
+				t.Fatalf("%s matches %s", pattern, target)
+			}
+		}
+	}
+	if found < 100 {
+		t.Errorf("%d patterns with the finding, too few to show anything", found)
 	}
 }

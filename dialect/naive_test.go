@@ -142,6 +142,7 @@ func naiveParse(d dialect.Dialect, body string) *naiveFile {
 				open.delays = append(open.delays, value)
 			}
 		case "sitemap":
+			value = strings.TrimSpace(value)
 			if value != "" && (d != dialect.Google() || absolute.MatchString(latin(value))) {
 				f.sitemaps = append(f.sitemaps, value)
 			}

@@ -358,3 +358,14 @@ func TestReuse(t *testing.T) {
 		}
 	}
 }
+
+// TestSitemapBlanks reads Sitemap values with blanks that are not ASCII around them.
+func TestSitemapBlanks(t *testing.T) {
+	for _, d := range []dialect.Dialect{dialect.RFC9309(), dialect.Google(), dialect.CocCoc(), dialect.Temoto()} {
+		file := "Sitemap:\u00a0https://example.com/a.xml\nSitemap: \u00a0\nSitemap: \u2003https://example.com/b.xml\u00a0 # c\n"
+		got := fmt.Sprint(d.Parse([]byte(file)).Sitemaps())
+		if want := "[https://example.com/a.xml https://example.com/b.xml]"; got != want {
+			t.Errorf("%s: %s, want %s", d, got, want)
+		}
+	}
+}

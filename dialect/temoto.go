@@ -3,7 +3,6 @@ package dialect
 import (
 	"errors"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/temoto/robotstxt"
@@ -45,13 +44,18 @@ func agentsIn(text string) (agents []string) {
 	return agents
 }
 
-// sitemaps leaves out the line feeds that temoto takes for the value of a line
-// without one.
-func (t *temotoRules) sitemaps() []string {
+// sitemaps returns the values of Sitemap lines without white space around them.
+// For a line without a value temoto returns a line feed, which is left out.
+func (t *temotoRules) sitemaps() (list []string) {
 	if t.data == nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(t.data.Sitemaps), func(s string) bool { return s == "\n" })
+	for _, value := range t.data.Sitemaps {
+		if value = strings.TrimSpace(value); value != "" {
+			list = append(list, value)
+		}
+	}
+	return list
 }
 
 // group finds the group for the header that is the first token.
@@ -160,15 +164,30 @@ func faultsIn(text string) int {
 	return 0
 }
 
-// isSorted reports whether the names in the query of a pattern are in order.
+// isSorted reports whether the names in the query of a pattern are in an order
+// that Colly's encoding of a query has. It also reports true where it cannot
+// know: for patterns with wildcards and for names with invalid escapes.
 func isSorted(pattern string) bool {
 	_, query, _ := strings.Cut(pattern, "?")
 	if strings.ContainsAny(query, "*$") {
-		return true // who knows
+		return true
 	}
-	names := strings.Split(query, "&")
-	for i := range names {
-		names[i], _, _ = strings.Cut(names[i], "=")
+	before := ""
+	for more := true; more; {
+		var parameter string
+		parameter, query, more = strings.Cut(query, "&")
+		name, _, whole := strings.Cut(parameter, "=")
+		name, err := url.QueryUnescape(name)
+		if err != nil {
+			return true
+		}
+		if !whole && !more {
+			before = before[:min(len(before), len(name))] // the name may go on in the URL
+		}
+		if name < before {
+			return false
+		}
+		before = name
 	}
-	return slices.IsSorted(names)
+	return true
 }

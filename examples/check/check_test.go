@@ -237,7 +237,7 @@ func TestLint(t *testing.T) {
 		status         int
 		stdout, stderr string
 	}{
-		{"odd file", []string{"-robots", odd}, 1, odd + ":2: misspelt key, line ignored: Dissallow\n" + odd + ":3: not a number of seconds, line ignored: x\n" + odd + `:4: unknown key, line ignored: \x1b[2Jfoo` + "\n", ""},
+		{"odd file", []string{"-robots", odd}, 1, odd + ":2: misspelt key, line ignored: Dissallow\n" + odd + ":3: not a number of seconds, value ignored: x\n" + odd + `:4: unknown key, line ignored: \x1b[2Jfoo` + "\n", ""},
 		{"clean file", []string{"-robots", clean}, 0, clean + ": nothing odd, as rfc9309 reads it\n", ""},
 		{"clean under google", []string{"-dialect=google", "-robots", clean}, 0, clean + ": nothing odd, as google reads it\n", ""},
 		{"temoto", []string{"-dialect=temoto", "-robots", odd}, 1, odd + ":3: whole file refused, every visit fails: Crawl-delay: x\n", ""},

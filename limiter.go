@@ -326,9 +326,6 @@ type exchange struct {
 // Guarded implements backend.Trip.
 func (x *exchange) Guarded() bool { return x.guard != nil }
 
-// Bubbled implements backend.Trip: it is not known.
-func (x *exchange) Bubbled() bool { return true }
-
 // Peer implements backend.Trip.
 func (x *exchange) Peer(hop string, addr net.Addr) error {
 	x.hop = hop

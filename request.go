@@ -236,9 +236,6 @@ func (q *request) startNow(ctx context.Context, now time.Time, direct bool) bool
 // unchanged reports whether q's URL still is what was judged.
 func (q *request) unchanged() bool { return q.host != nil && *q.url == q.judged }
 
-// Bubbled implements backend.Trip: only there have times no monotonic part.
-func (q *request) Bubbled() bool { return q.since == q.since.Round(0) }
-
 // isFor reports whether q is for what req asks for.
 func (q *request) isFor(req *http.Request) bool {
 	return q.unchanged() && q.hostHeader == hostHeaderOf(req.Host, req.URL, req.Header)

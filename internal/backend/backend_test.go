@@ -60,7 +60,6 @@ func (w *watcher) Before(_ *backend.Seam, req *http.Request) (backend.Trip, erro
 
 type trip struct{ *watcher }
 
-func (w trip) Bubbled() bool { return true }
 func (w trip) Guarded() bool { return w.guard != nil }
 func (w trip) Peer(hop string, addr net.Addr) error {
 	w.peers.Add(1)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -18,64 +19,70 @@ import (
 // An exchange is one request on the wire, from just before it is sent until its body is closed, it
 // fails, or its time is up. It is also the context of the request and the body of its response.
 type exchange struct {
-	life
-	io.ReadCloser               // the response's own body
-	timeout       time.Duration // 0: no limit
-	trip          Trip
-	traced        atomic.Pointer[httptrace.ClientTrace] // nil: nobody has asked for it
-	composed      bool                                  // the request's own context has traced
-	handedOn      bool                                  // the response, or an error: whoever has it ends the exchange
-	octets        atomic.Int64                          // of the body, read so far
+	context.Context // is done as soon as the context of the request is, or by cancel
+	cancel          context.CancelCauseFunc
+	io.ReadCloser                 // the response's own body
+	timeout         time.Duration // 0 if there is no limit
+	trip            Trip
+	handedOn        bool         // the caller has the response or the error, and ends the exchange
+	octets          atomic.Int64 // of the body, read so far
 
-	shared  atomic.Bool                        // the connections are, see isShared
+	shared  atomic.Bool                        // requests share the connections, see isShared
 	settled atomic.Bool                        // no other attempt is needed
-	stop    atomic.Pointer[context.CancelFunc] // ends the wait of one; nil: none waits
+	stop    atomic.Pointer[context.CancelFunc] // ends the wait of an attempt; nil if none waits
 
 	attempts sync.Mutex  // held while trip is asked Ready, Deadline and Again: never after Ended
-	deadline *time.Timer // of the trip; nil: none was set; guarded by attempts
+	lease    *time.Timer // ends the exchange at the trip's deadline; nil if there was none; guarded by attempts
 	spent    bool        // what the trip has allowed was written; guarded by attempts
 	sends    int         // how often that was, without the last time; guarded by attempts
 
-	mu      sync.Mutex // held while trip is told of Peer, Sent and Answered: never after Ended
-	alarm   *alarm     // nil: none is set
-	over    bool
-	quiet   bool   // settled, and no attempt asks the trip any more
-	refused bool   // by Peer
-	fault   error  // of the body
-	hop     string // "host:port" that the attempt goes to: the server, or a proxy
+	mu       sync.Mutex  // held while trip is told of Peer, Sent and Answered: never after Ended
+	timer    *time.Timer // ends the exchange after timeout; nil if there is no limit
+	expires  time.Time   // when timer ends the exchange; the zero time while it is stopped
+	leased   time.Time   // when lease ends the exchange; the zero time while it is stopped
+	timedOut bool        // timer has ended the exchange
+	over     bool
+	quiet    bool   // settled, and no attempt asks the trip any more
+	refused  bool   // by Peer
+	fault    error  // of the body
+	hop      string // "host:port" that the attempt goes to: the server, or a proxy
 }
 
 // begin starts an exchange that may take timeout, if that is more than 0. The time that Trip.Again
 // takes does not count.
 func begin(parent context.Context, timeout time.Duration, trip Trip) *exchange {
 	x := &exchange{timeout: timeout, trip: trip}
-	if guarded := trip.Guarded(); guarded || httptrace.ContextClientTrace(parent) != nil { // the user's is told too
-		x.composed = true
-		trace := x.trace()
-		if guarded {
-			trace.ConnectStart = x.dialling // for which package net has a key of its own
-		}
-		parent = httptrace.WithClientTrace(parent, trace)
+	trace := &httptrace.ClientTrace{GetConn: x.try, GotConn: x.connected, WroteHeaders: x.sent}
+	if trip.Guarded() {
+		trace.ConnectStart = x.dialling
 	}
-	x.life.start(parent)
+	x.Context, x.cancel = context.WithCancelCause(httptrace.WithClientTrace(parent, trace))
 	x.resume()
 	return x
 }
 
-// trace returns the trace of the exchange.
-func (x *exchange) trace() *httptrace.ClientTrace {
-	if x.traced.Load() == nil {
-		x.traced.CompareAndSwap(nil, &httptrace.ClientTrace{GetConn: x.try, GotConn: x.connected, WroteHeaders: x.sent})
+// Deadline implements context.Context: some transports look at nothing else. The deadline moves
+// when the request waits for its host once more.
+func (x *exchange) Deadline() (deadline time.Time, ok bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	deadline, ok = x.Context.Deadline()
+	for _, end := range []time.Time{x.expires, x.leased} {
+		if !end.IsZero() && (!ok || end.Before(deadline)) {
+			deadline, ok = end, true
+		}
 	}
-	return x.traced.Load()
+	return deadline, ok
 }
 
-// Value implements context.Context. Only *http.Transport and its like ask for the trace.
-func (x *exchange) Value(key any) any {
-	if key == traceKey && !x.composed {
-		return x.trace()
+// Err implements context.Context. A context that is ended by hand reports Canceled, even if its
+// time was up.
+func (x *exchange) Err() error {
+	err := x.Context.Err()
+	if err != nil && errors.Is(context.Cause(x.Context), context.DeadlineExceeded) {
+		return context.DeadlineExceeded
 	}
-	return x.life.Value(key)
+	return err
 }
 
 // try is called before each attempt to send the request, on the goroutine that makes it. net/http
@@ -100,18 +107,22 @@ func (x *exchange) try(hop string) {
 	}
 }
 
-// postpone lets the deadline pass as long as nothing is written: ready sets it again. attempts is
-// held.
+// postpone lets the trip's deadline pass as long as nothing is written. The method ready sets it
+// again. attempts is held.
 func (x *exchange) postpone() {
-	if x.deadline != nil {
-		x.deadline.Stop()
+	if x.lease == nil {
+		return
 	}
+	x.lease.Stop()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.leased = time.Time{}
 }
 
 // again asks the trip whether the request may be sent once more, or still, without counting the
 // time that this takes. If not, the exchange is cancelled, unless it is settled. attempts is held.
 func (x *exchange) again() (ok bool) {
-	ctx, stop := context.WithCancel(x)
+	ctx, stop := context.WithCancel(x.Context)
 	defer stop()
 	if !x.await(&stop) || !x.pause() {
 		return false // too late
@@ -126,7 +137,7 @@ func (x *exchange) again() (ok bool) {
 		err = x.trip.Again(ctx)
 	}
 	if settled := !x.await(nil); err != nil && !settled {
-		x.life.end(err)
+		x.cancel(err)
 	}
 	x.spent = err != nil
 	return err == nil
@@ -138,27 +149,40 @@ const maxSends = 100
 
 var errUnanswered = fmt.Errorf("collyrobots: the request was sent %d times without an answer", maxSends)
 
-// pause stops the time of the exchange, and reports whether there was some left.
+// pause stops the timer of the exchange. It reports whether there was some time left.
 func (x *exchange) pause() bool {
-	return x.timeout <= 0 || x.takeAlarm().off()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.timeout <= 0 || x.stopTimer()
+}
+
+// stopTimer stops the timer. It reports whether the timer was running. mu is held.
+func (x *exchange) stopTimer() bool {
+	x.expires = time.Time{}
+	return x.timer != nil && x.timer.Stop()
 }
 
 // resume gives the exchange all its time, unless it has ended.
 func (x *exchange) resume() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.timeout > 0 && !x.over {
-		x.alarm = setAlarm(x, x.timeout, x.trip.Bubbled())
+	if x.timeout <= 0 || x.over {
+		return
+	}
+	x.expires = time.Now().Add(x.timeout)
+	if x.timer == nil {
+		x.timer = time.AfterFunc(x.timeout, x.expire)
+	} else {
+		x.timer.Reset(x.timeout)
 	}
 }
 
-// takeAlarm returns the alarm that is set, or nil. Whoever has it turns it off.
-func (x *exchange) takeAlarm() *alarm {
+// expire ends an exchange whose time is up.
+func (x *exchange) expire() {
 	x.mu.Lock()
-	defer x.mu.Unlock()
-	a := x.alarm
-	x.alarm = nil
-	return a
+	x.timedOut = true
+	x.mu.Unlock()
+	x.end(context.DeadlineExceeded)
 }
 
 // await says how to end the wait of an attempt. It reports whether there may be one.
@@ -214,12 +238,16 @@ func (x *exchange) ready() bool {
 		}
 	}
 	by, late := x.trip.Deadline()
-	switch {
-	case by.IsZero():
-	case x.deadline == nil:
-		x.deadline = time.AfterFunc(time.Until(by), func() { x.end(late) })
-	default:
-		x.deadline.Reset(time.Until(by))
+	if by.IsZero() {
+		return true
+	}
+	x.mu.Lock()
+	x.leased = by
+	x.mu.Unlock()
+	if x.lease == nil {
+		x.lease = time.AfterFunc(time.Until(by), func() { x.end(late) })
+	} else {
+		x.lease.Reset(time.Until(by))
 	}
 	return true
 }
@@ -267,7 +295,7 @@ func (x *exchange) meet(addr net.Addr) bool {
 	}
 	if err := x.trip.Peer(x.hop, addr); err != nil {
 		x.refused = true
-		x.life.end(err)
+		x.cancel(err)
 	}
 	return !x.refused
 }
@@ -308,12 +336,39 @@ func (x *exchange) answered(resp *http.Response) (again bool) {
 	return again
 }
 
-// failed ends an exchange that has no response, and returns why: err, or what had ended it before.
+// failed ends an exchange that has no response since its transport failed with err. It returns the
+// error that net/http would return for that.
 func (x *exchange) failed(err error) error {
 	x.handedOn = true
+	err = x.causeOf(err, " (Client.Timeout exceeded while awaiting headers)")
 	x.end(err)
-	return x.endedBy()
+	return err
 }
+
+// causeOf returns why the exchange has failed: err, or what had ended the exchange before. If its
+// time is up, that is the error of http.Client.Timeout, in which note says what took so long.
+func (x *exchange) causeOf(err error, note string) error {
+	if x.late() {
+		return &timeoutError{err.Error() + note}
+	}
+	return cmp.Or(context.Cause(x.Context), err)
+}
+
+// late reports whether the time of the exchange is up. A transport that looks at the deadline of
+// its context may fail just before the timer does.
+func (x *exchange) late() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.timedOut || !x.expires.IsZero() && !time.Now().Before(x.expires)
+}
+
+// A timeoutError is like net/http's error of the same name.
+type timeoutError struct{ text string }
+
+func (e *timeoutError) Error() string     { return e.text }
+func (e *timeoutError) Timeout() bool     { return true }
+func (e *timeoutError) Temporary() bool   { return true }
+func (e *timeoutError) Is(err error) bool { return err == context.DeadlineExceeded }
 
 // panicked ends an exchange whose transport panics.
 func (x *exchange) panicked() {
@@ -323,26 +378,26 @@ func (x *exchange) panicked() {
 }
 
 // end ends the exchange, if it has not ended. The cause is nil where nothing is wrong. The trip is
-// told before the exchange is cancelled: whoever waits for its end finds everything done.
+// told before the exchange is cancelled, so that everything is done when its context is.
 func (x *exchange) end(cause error) {
 	x.mu.Lock()
-	before, quiet, fault, alarm := x.over, x.quiet, x.fault, x.alarm
-	x.over, x.alarm = true, nil
+	before, quiet, fault := x.over, x.quiet, x.fault
+	x.over = true
+	x.stopTimer()
 	x.callOff()
 	x.mu.Unlock()
-	alarm.off()
 	if !quiet {
 		x.hush()
 	}
-	if x.deadline != nil {
-		x.deadline.Stop()
+	if x.lease != nil {
+		x.lease.Stop()
 	}
-	defer x.life.end(cause)
+	defer x.cancel(cause)
 	if before {
 		return
 	}
 	if fault == nil && cause != nil {
-		fault = cmp.Or(x.endedBy(), cause)
+		fault = cmp.Or(context.Cause(x.Context), cause)
 	}
 	x.trip.Ended(x.octets.Load(), fault)
 }
@@ -354,9 +409,7 @@ func (x *exchange) Read(p []byte) (int, error) {
 	if err == nil || err == io.EOF {
 		return n, err
 	}
-	if x.Err() != nil {
-		err = x.endedBy()
-	}
+	err = x.causeOf(err, " (Client.Timeout or context cancellation while reading body)")
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.fault = err

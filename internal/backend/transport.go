@@ -29,9 +29,6 @@ type Governor interface {
 type Trip interface {
 	// Guarded reports whether Peer is asked about addresses before they are dialled.
 	Guarded() bool
-	// Bubbled reports whether the exchange may be in a bubble of testing/synctest, which has a clock of
-	// its own.
-	Bubbled() bool
 	// Peer is told the address of the connection on which the request is about to be written, and,
 	// if Guarded, of those that are dialled for it. hop is the "host:port" that has the address:
 	// the server's, or a proxy's. Its error ends the exchange, and the request is not written. Of a
@@ -236,7 +233,6 @@ func Do(rt http.RoundTripper, req *http.Request, timeout time.Duration, trip Tri
 type nobody struct{}
 
 func (nobody) Guarded() bool                { return false }
-func (nobody) Bubbled() bool                { return true }
 func (nobody) Peer(string, net.Addr) error  { return nil }
 func (nobody) Deadline() (time.Time, error) { return time.Time{}, nil }
 func (nobody) Ready() bool                  { return true }

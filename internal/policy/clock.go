@@ -23,7 +23,32 @@ func withClock(ctx context.Context, limit time.Duration) (context.Context, conte
 	c := &clock{left: limit, since: time.Now()}
 	c.timer = time.AfterFunc(limit, func() { cancel(errTimeLimit(limit)) })
 	release := func() { c.timer.Stop(); cancel(context.Canceled) }
-	return context.WithValue(ctx, clockKey{}, c), release
+	return &clockContext{Context: ctx, clock: c}, release
+}
+
+// A clockContext is the context of a fetch. Its deadline is the time when the clock ends the fetch
+// unless it is stopped. Some transports look at nothing else.
+type clockContext struct {
+	context.Context
+	clock *clock
+}
+
+// Deadline implements context.Context.
+func (ctx *clockContext) Deadline() (deadline time.Time, ok bool) {
+	deadline, ok = ctx.Context.Deadline()
+	end := ctx.clock.end()
+	if !end.IsZero() && (!ok || end.Before(deadline)) {
+		return end, true
+	}
+	return deadline, ok
+}
+
+// Value implements context.Context.
+func (ctx *clockContext) Value(key any) any {
+	if key == (clockKey{}) {
+		return ctx.clock
+	}
+	return ctx.Context.Value(key)
 }
 
 // Wait runs f, which waits for something that is not the site's doing, such as the host's next
@@ -40,7 +65,8 @@ func Wait(ctx context.Context, f func(context.Context) error) error {
 func (c *clock) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.stops++; c.stops == 1 && c.timer.Stop() {
+	if c.stops++; c.stops == 1 {
+		c.timer.Stop()
 		c.left -= time.Since(c.since)
 	}
 }
@@ -52,4 +78,14 @@ func (c *clock) run() {
 		c.since = time.Now()
 		c.timer.Reset(max(0, c.left))
 	}
+}
+
+// end returns when the limit will be used up, or the zero time while the clock is stopped.
+func (c *clock) end() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stops > 0 {
+		return time.Time{}
+	}
+	return c.since.Add(c.left)
 }

@@ -1,8 +1,10 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -111,7 +113,7 @@ func (f *fetcher) fetch(ctx context.Context, robots *url.URL) (o outcome) {
 	}()
 	name := f.name
 	o = f.follow(ctx, robots)
-	if !o.refused() || f.asPage || !f.hasCredentials(robots) || ctx.Err() != nil {
+	if !o.refused() || f.asPage || !f.hasCredentials(robots) || ended(ctx) {
 		return o
 	}
 	f.asPage, f.left, f.name = true, false, name
@@ -145,7 +147,7 @@ func (f *fetcher) follow(ctx context.Context, robots *url.URL) outcome {
 	at := robots
 	for hops := 0; ; hops++ {
 		o, next := f.hop(ctx, at, hops)
-		for ; o.noResponse() && f.tries > 0 && ctx.Err() == nil; f.tries-- {
+		for ; o.noResponse() && f.tries > 0 && !ended(ctx); f.tries-- {
 			f.asPage = f.asPage || f.hasCredentials(robots)
 			o, next = f.hop(ctx, at, hops)
 		}
@@ -177,7 +179,7 @@ func (f *fetcher) hop(ctx context.Context, at *url.URL, hops int) (o outcome, ne
 	case errors.Is(err, ErrForbidden):
 		return failed(noResponse, err), nil
 	case err != nil:
-		return failed(noResponse, &NoResponseError{cause(ctx, err)}), nil
+		return failed(noResponse, &NoResponseError{f.noHeaders(f.cause(ctx, err))}), nil
 	}
 	next, found := location(resp, at)
 	if !found {
@@ -194,6 +196,15 @@ func (f *fetcher) hop(ctx context.Context, at *url.URL, hops int) (o outcome, ne
 		return tooMany(resp, hops+1), nil
 	}
 	return outcome{}, next
+}
+
+// noHeaders returns the error of a request that has no response because of err. If the time limit of
+// the client was used up, it contains the words of net/http, for which some programs look.
+func (f *fetcher) noHeaders(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) && f.limit() == f.Limit {
+		return fmt.Errorf("%w (Client.Timeout exceeded while awaiting headers)", err)
+	}
+	return err
 }
 
 // tooMany is the outcome of a chain of redirects that is too long: that of a file which is not
@@ -293,7 +304,7 @@ func (f *fetcher) last(ctx context.Context, resp *http.Response, hops int) outco
 	if badCoding := (*CodingError)(nil); errors.As(err, &badCoding) {
 		return failed(noResponse, err)
 	} else if err != nil {
-		return failed(noResponse, &NoResponseError{cause(ctx, err)})
+		return failed(noResponse, &NoResponseError{f.cause(ctx, err)})
 	}
 	o.body, o.copy.coding, o.copy.fetched = body, coding, now()
 	o.copy.short = len(body) > dialect.SizeLimit && !f.table.readsOn()
@@ -335,10 +346,17 @@ func (o outcome) status(resp *http.Response) outcome {
 	return o
 }
 
-// cause prefers why ctx ended over the error that its end made.
-func cause(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+// cause returns the reason why ctx has ended, or err if it has not.
+func (f *fetcher) cause(ctx context.Context, err error) error {
+	if !ended(ctx) {
+		return err
 	}
-	return err
+	return cmp.Or(context.Cause(ctx), errTimeLimit(f.limit()))
+}
+
+// ended reports whether ctx has ended, or is about to: a transport that looks at the deadline may
+// return before ctx ends.
+func ended(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
 }

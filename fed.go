@@ -3,7 +3,6 @@ package collyrobots
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/feed"
-	"github.com/collyrobots/collyrobots/sitemap"
 )
 
 // A fedPage is a page that a sitemap listed, from the moment when the collector has it until its
@@ -20,7 +18,7 @@ import (
 // the first request to claim it holds it. All methods of a nil page do nothing.
 type fedPage struct {
 	done  func(feed.Result)
-	from  string // the host whose sitemap lists it, if it is not its own
+	from  string // the host whose sitemap lists it
 	mu    sync.Mutex
 	page  atomic.Pointer[colly.Request]
 	timer *time.Timer
@@ -38,19 +36,8 @@ const ctxPage = "collyrobots.page"
 const fedLimit = 10 * time.Second
 
 // newFedPage returns a page that the sitemaps of a site list.
-func newFedPage(site dialect.Authority, e sitemap.Entry, done func(feed.Result)) *fedPage {
-	p := &fedPage{done: done}
-	if !hasHost(e.Loc, site.Host) {
-		p.from = site.Host
-	}
-	return p
-}
-
-// hasHost reports whether loc is plainly on host.
-func hasHost(loc, host string) bool {
-	_, rest, _ := strings.Cut(loc, "://")
-	rest, ok := strings.CutPrefix(rest, host)
-	return ok && (rest == "" || rest[0] == '/')
+func newFedPage(site dialect.Authority, done func(feed.Result)) *fedPage {
+	return &fedPage{done: done, from: site.Host}
 }
 
 // claimed reports whether a request has come for the page.

@@ -35,8 +35,10 @@ type limiter struct {
 }
 
 func newLimiter(s *settings, client *http.Client, r *report) *limiter {
-	rules := func(host string) *pace.Rules { return &s.of(host).pace }
-	return &limiter{hosts: pace.New(rules), client: client, report: r}
+	hosts := pace.New(func(host string) *pace.Rules { return &s.of(host).pace })
+	l := &limiter{hosts: hosts, client: client, report: r}
+	l.networks.host = func(name string) seenHost { return hosts.At(time.Now(), name) }
+	return l
 }
 
 // share makes all hosts ask p.
@@ -52,11 +54,23 @@ func (l *limiter) learn(s *hostSettings, reader string, pol *policy.Policy) {
 	l.setCrawlDelay(now, l.hosts.At(now, server), s, reader, pol)
 }
 
-// found keeps the delay of a site that another process has asked, an earlier run perhaps, which has
-// left what it knows of robots.txt in the Store but not when it asked last.
-func (l *limiter) found(a dialect.Authority) {
+// found is called for a site whose robots.txt another process, such as an earlier run, has left in
+// the Store. private says that the file came from a private address.
+func (l *limiter) found(a dialect.Authority, private bool) {
 	server, _ := policy.Server(a)
-	l.hosts.At(time.Now(), server).AskedBefore()
+	host := l.hosts.At(time.Now(), server)
+	if private {
+		host.First(seenPrivate)
+	}
+	if !l.shared {
+		host.AskedBefore() // the Store does not say when
+	}
+}
+
+// private reports whether the server of an authority is at a private address.
+func (l *limiter) private(a dialect.Authority) bool {
+	server, _ := policy.Server(a)
+	return l.networks.private(server)
 }
 
 // longAfter is as long after its file as any crawl delay is kept.
@@ -165,19 +179,14 @@ func (l *limiter) sayWhy(now time.Time, host *pace.Host, pol *policy.Policy) {
 }
 
 // fetch returns how robots.txt is fetched for a collector with this seam, which may be nil, and
-// this user agent. led says which host led there. page is the header of the page that robots.txt is
+// this user agent. led says what led to the file. page is the header of the page that robots.txt is
 // needed for; nil if there is none.
 func (l *limiter) fetch(s *backend.Seam, userAgent string, led lead, page http.Header) policy.Fetch {
 	f := policy.Fetch{UserAgent: userAgent}
-	site := "" // whose robots.txt it is
+	from := led // what led to the next request
 	var open []answered
 	f.Do = func(req *http.Request) (*http.Response, error) {
-		from, at := led, hostOf(req.URL)
-		if site == "" {
-			site = at
-		} else if at != site {
-			from.host = site
-		}
+		at := hostOf(req.URL)
 		x := new(exchange)
 		open = slices.DeleteFunc(open, func(before answered) bool { return before.leadsTo(x, at) })
 		resp, _, err := l.exchange(x, s, req, 0, from, nil)
@@ -187,6 +196,9 @@ func (l *limiter) fetch(s *backend.Seam, userAgent string, led lead, page http.H
 		}
 		if err == nil {
 			open = append(open, answered{x, resp.Body})
+			if isRedirect(resp.StatusCode) {
+				from.host = at
+			}
 		}
 		if from.host != "" && isForbidden(err) {
 			err = policyError{err, policy.ErrForbidden}
@@ -253,6 +265,8 @@ type policyError struct {
 }
 
 func (e policyError) Unwrap() []error { return []error{e.error, e.kind} }
+
+func isRedirect(status int) bool { return status >= 300 && status < 400 }
 
 // isForbidden reports whether a request was not sent because of where it would have gone.
 func isForbidden(err error) bool {
@@ -329,18 +343,10 @@ func (x *exchange) Guarded() bool { return x.guard != nil }
 // Peer implements backend.Trip.
 func (x *exchange) Peer(hop string, addr net.Addr) error {
 	x.hop = hop
-	ip, private := peerIsPrivate(addr)
-	switch {
-	case !private || !isHop(x.host.Name(), hop):
-		return nil
-	case x.guard == nil:
-		x.limiter.networks.meet(x.host.Name())
+	if !isHop(x.host.Name(), hop) {
 		return nil
 	}
-	x.limiter.networks.refuse(x.host.Name(), ip)
-	err := *x.guard
-	err.Address = ip.String()
-	return &err
+	return x.limiter.networks.meet(x.host, addr, x.guard)
 }
 
 // start waits until x may go on the wire, ahead of the pages that wait for their host.

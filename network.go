@@ -34,14 +34,24 @@ func (e *PrivateNetworkError) Unwrap() error { return errPrivate }
 
 var errPrivate = errors.New("which is no public address: the option AllowPrivateNetworks allows it")
 
-// networks tell public hosts from others. Names are as pace.Host has them: in normal form, with the
-// port unless it is the default one.
+// networks tell public hosts from private ones, which have an address that is not public. Names are
+// those of pace.Host: in normal form, with the port unless it is the default one.
+//
+// Where a host is, its connections show. A host that was seen at a public address is public from
+// then on, whatever its name resolves to later: otherwise DNS rebinding would make it private.
 type networks struct {
-	allowed bool // everything is
+	allowed bool // all networks are
+	host    func(name string) seenHost
 
 	mu      sync.RWMutex
-	private [2]map[string]bool // hosts that were met at such an address: of late, and before that
-	refused map[string]refusal // hosts that were led to
+	refused map[string]refusal // hosts that a public site led to
+}
+
+// A seenHost remembers bits about a host. It is a *pace.Host.
+type seenHost interface {
+	Name() string
+	First(what uint8) bool
+	Told(what uint8) bool
 }
 
 // A refusal is remembered for a while, so that a thousand Sitemap lines do not mean as many
@@ -53,28 +63,14 @@ type refusal struct {
 
 const refusedFor = time.Minute
 
-// maxPrivate bounds each half of what is remembered. A crawl through a proxy on this machine that
-// looks like the hosts themselves meets all of them here.
-const maxPrivate = 1 << 15
+// maxRefused bounds the number of refusals that are remembered.
+const maxRefused = 1 << 15
 
-// meet notes that a host is at an address that is not public.
-func (n *networks) meet(host string) {
-	if n.known(host) {
-		return
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.private[0] == nil || len(n.private[0]) >= maxPrivate {
-		n.private[1], n.private[0] = n.private[0], make(map[string]bool)
-	}
-	n.private[0][strings.Clone(host)] = true
-}
-
-// refuse notes that a host that was led to is at such an address.
+// refuse notes that a host that was led to is at a private address.
 func (n *networks) refuse(host string, address netip.Addr) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.refused == nil || len(n.refused) >= maxPrivate {
+	if n.refused == nil || len(n.refused) >= maxRefused {
 		n.refused = make(map[string]refusal)
 	}
 	n.refused[strings.Clone(host)] = refusal{address, time.Now().Add(refusedFor)}
@@ -88,19 +84,20 @@ func (n *networks) refusedAt(host string) (address string, ok bool) {
 	return r.address.String(), ok && time.Now().Before(r.until)
 }
 
-func (n *networks) known(host string) bool {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	return n.private[0][host] || n.private[1][host]
+// private reports whether a host is private, by its name or by its connections.
+func (n *networks) private(host string) bool {
+	if _, private := privateName(nameOf(host)); private {
+		return true
+	}
+	h := n.host(host)
+	return h.Told(seenPrivate) && !h.Told(seenPublic)
 }
 
-// guard returns what is to be returned if the host to, where from leads to u, turns out not to be
-// public; nil: it may be anything. The error is that it is known not to be.
+// guard returns the error for the request u on the host to, where the host from leads, in case the
+// connection shows that to is private; nil if it may be. The error says that to is known to be
+// private.
 func (n *networks) guard(from, to string, u *url.URL) (*PrivateNetworkError, error) {
-	if from == "" || n.allowed || from == to || nameOf(from) == nameOf(to) {
-		return nil, nil
-	}
-	if _, private := privateName(nameOf(from)); private || n.known(from) {
+	if from == "" || n.allowed || n.private(from) {
 		return nil, nil
 	}
 	g := &PrivateNetworkError{URL: u.Redacted(), From: from}
@@ -113,6 +110,36 @@ func (n *networks) guard(from, to string, u *url.URL) (*PrivateNetworkError, err
 		return nil, g
 	}
 	return g, nil
+}
+
+// meet notes the address of a connection to a host. It returns an error if the request must not be
+// sent on it, because of its guard.
+func (n *networks) meet(h seenHost, addr net.Addr, guard *PrivateNetworkError) error {
+	ip, private := peerIsPrivate(addr)
+	switch {
+	case !private:
+		if !h.Told(seenPublic) {
+			h.First(seenPublic)
+		}
+	case guard == nil || n.leadsToItself(guard.From, h) || n.private(guard.From):
+		h.First(seenPrivate)
+	default:
+		n.refuse(h.Name(), ip)
+		err := *guard
+		err.Address = ip.String()
+		return &err
+	}
+	return nil
+}
+
+// leadsToItself reports whether from is the host h, perhaps at another port, and was never seen at a
+// public address. Such a site is where the program has gone, although no connection has shown that
+// yet, because its first page came from a cache.
+func (n *networks) leadsToItself(from string, h seenHost) bool {
+	if nameOf(from) != nameOf(h.Name()) || h.Told(seenPublic) {
+		return false
+	}
+	return !n.host(from).Told(seenPublic)
 }
 
 // nameOf returns a host without its port.
@@ -214,6 +241,9 @@ func forbidden(domains []string, u *url.URL) bool {
 
 // isHop reports whether hop, "host:port", is the host itself and not a proxy to it.
 func isHop(host, hop string) bool {
+	if port, ok := strings.CutPrefix(hop, host); ok && (port == "" || port == ":80" || port == ":443") {
+		return true
+	}
 	for _, scheme := range [...]string{"https", "http"} {
 		if a, err := dialect.AuthorityOf(&url.URL{Scheme: scheme, Host: hop}); err == nil && a.Host == host {
 			return true

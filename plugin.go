@@ -66,12 +66,11 @@ func New(opts ...Option) (*Plugin, error) {
 	limiter := newLimiter(&config.settings, config.client, report)
 	limiter.networks.allowed = config.privateNetworks
 	policies := newPolicies(len(config.all()), config.shadows, config.store, report)
+	policies.found, policies.private = limiter.found, limiter.private
 	policies.changed = changes{config.onChanged, limiter}.put
 	if config.pacer != nil {
 		limiter.share(&sharedPace{pacer: config.pacer, report: report})
 		policies.read = limiter.learn
-	} else {
-		policies.found = limiter.found
 	}
 	c := &core{started: time.Now(), bubbled: inBubble(), requests: newRequests(), shadows: newShadows(config.shadows)}
 	c.judge = &judge{&config.settings, config.dryRun, config.shard, limiter, policies, report, newDecisions()}

@@ -28,7 +28,8 @@ type policies struct {
 	shadows []dialect.Dialect // that read along
 	changed func(s *hostSettings, reader string, old, new *policy.Policy)
 	read    func(s *hostSettings, reader string, pol *policy.Policy) // told before the host is given back; nil: nobody is
-	found   func(a dialect.Authority)                                // told of whom the store knows; nil: nobody is
+	found   func(a dialect.Authority, private bool)                  // is told which sites the store knows
+	private func(a dialect.Authority) bool                           // reports whether a site is at a private address
 	last    []atomic.Pointer[reader]                                 // the reader that served last, by hostSettings.index
 
 	mu      sync.Mutex
@@ -209,7 +210,7 @@ func (p *policies) add(s *hostSettings, key readerKey, tokens []string, userAgen
 
 // cacheOf returns a cache of what files say in a dialect. Without tell, that is nobody's concern.
 func (p *policies) cacheOf(s *hostSettings, d dialect.Dialect, name string, tokens []string, tell bool) *policy.Cache {
-	o := policy.Options{Dialect: d, Tokens: tokens, HonorCrawlDelay: s.honorCrawlDelay, Store: p.store, Log: p.report.log, Found: p.found}
+	o := policy.Options{Dialect: d, Tokens: tokens, HonorCrawlDelay: s.honorCrawlDelay, Store: p.store, Log: p.report.log, Found: p.found, Private: p.private}
 	if tell {
 		o.Changed = func(old, new *policy.Policy) { p.changed(s, name, old, new) }
 		o.Learnt = func(n policy.News) {

@@ -19,12 +19,14 @@ type report struct {
 	events   listeners
 }
 
-// What is told once of each host: the bits of pace.Host.First.
+// What is remembered of each host: the bits of pace.Host.First.
 const (
-	toldDenial = 1 << iota
+	toldDenial = 1 << iota // these were logged
 	toldCrawlDelay
 	toldRetryAfter
 	toldBackOff
+	seenPublic  // a connection to the host had a public address
+	seenPrivate // a connection to the host had another address
 )
 
 // notSent logs what is not sent, or would not be in a dry run. The first denial of a host is for

@@ -271,8 +271,6 @@ func (q *request) Answered(resp *http.Response) (again bool) {
 	return false
 }
 
-func isRedirect(status int) bool { return status >= 300 && status < 400 }
-
 // throttledPatience bounds how long a page that was answered 429 or 503 waits for its next try: it
 // holds a LimitRule slot meanwhile.
 const throttledPatience = 5 * time.Minute

@@ -182,7 +182,7 @@ func (f *feeder) Visit(site dialect.Authority, e sitemap.Entry, done func(feed.R
 		done(feed.Done)
 		return true
 	}
-	page := newFedPage(site, e, done)
+	page := newFedPage(site, done)
 	ctx := contextOf(e)
 	ctx.Put(ctxPage, page)
 	err := f.visit(e.Loc, ctx)

@@ -454,6 +454,13 @@ func (h *Host) First(what uint8) bool {
 	return first
 }
 
+// Told reports whether First was called with what.
+func (h *Host) Told(what uint8) bool {
+	h = h.lock()
+	defer h.mu.Unlock()
+	return h.told&what != 0
+}
+
 // Stats returns the counts so far, and the parts of the delay as they are at now.
 func (h *Host) Stats(now time.Time) Stats {
 	h = h.lock()

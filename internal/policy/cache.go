@@ -23,8 +23,13 @@ type Options struct {
 	MaxWeight       uint64       // bound of the cache in octets, estimated; 0: DefaultMaxWeight
 
 	// Found is called with an authority of which the store has a record that is not this cache's,
-	// before anything is asked for; nil: nobody is told.
-	Found func(dialect.Authority)
+	// before anything is requested. private is what Private returned for the record's copy. Found
+	// may be nil.
+	Found func(a dialect.Authority, private bool)
+
+	// Private reports whether the server of an authority is at a private address. It is called when
+	// a file was fetched, and the store keeps what it returns. It may be nil.
+	Private func(dialect.Authority) bool
 
 	// Read is called with what was read, from the site or from the store, before the server is
 	// given back (see [Wanted]); nil: nobody is told.

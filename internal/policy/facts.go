@@ -26,6 +26,7 @@ type goodCopy struct {
 	hops       uint8 // redirects that led there
 	coding     coding
 	short      bool // the text goes on after dialect.SizeLimit
+	private    bool // it came from a server at a private address
 }
 
 const noMaxAge seconds = -1

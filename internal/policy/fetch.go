@@ -66,7 +66,11 @@ func (c *Cache) fetch(ctx context.Context, a dialect.Authority, known facts, how
 	if c.options.Store != nil {
 		timed = context.WithValue(timed, wantedKey{}, sync.OnceValue(look))
 	}
-	return f.fetch(timed, robots), func() { f.close(); release() }
+	o = f.fetch(timed, robots)
+	if o.copy != nil && c.options.Private != nil {
+		o.copy.private = c.options.Private(a)
+	}
+	return o, func() { f.close(); release() }
 }
 
 type wantedKey struct{}

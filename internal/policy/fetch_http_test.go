@@ -119,8 +119,9 @@ func TestGzipWithoutEnd(t *testing.T) {
 			if allows(p, "/x") || !errors.As(p.Err(), &coding) {
 				t.Errorf("%v, %v", p.Meaning, p.Err())
 			}
-			if received.n == 0 || received.n > test.limit {
-				t.Errorf("%d compressed bytes were read, want at most %d", received.n, test.limit)
+			const buffer = 4 << 10
+			if received.n == 0 || received.n > test.limit+buffer {
+				t.Errorf("%d compressed bytes were read, want at most %d and a buffer", received.n, test.limit)
 			}
 		})
 	}

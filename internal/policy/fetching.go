@@ -162,7 +162,7 @@ func (c *Cache) notify(old, new *Policy) {
 func (c *Cache) renew(ctx context.Context, a dialect.Authority, old *Policy, how Fetch) (News, error) {
 	f := c.recall(ctx, a, old)
 	if old == nil && (f.copy != nil || f.failure != nil) && c.options.Found != nil {
-		c.options.Found(a)
+		c.options.Found(a, f.copy != nil && f.copy.private)
 	}
 	stale := c.stale(f)
 	if stale {

@@ -34,7 +34,8 @@ type recordCopy struct {
 	LastModified string    `json:"last_modified,omitempty"`
 	Coding       coding    `json:"coding,omitempty"`
 	Long         bool      `json:"long,omitempty"` // the body goes beyond dialect.SizeLimit, and is whole
-	Sum          string    `json:"sha256"`         // of the body
+	Private      bool      `json:"private,omitempty"`
+	Sum          string    `json:"sha256"` // of the body
 }
 
 type recordFailure struct {
@@ -64,7 +65,8 @@ func (f facts) encode() ([]byte, error) {
 func (s *goodCopy) record(body []byte) *recordCopy {
 	r := &recordCopy{
 		Class: s.class, Hops: s.hops, Status: s.status, Fetched: s.fetched.time().UTC(), MaxAge: s.maxAge, Age: s.age,
-		Coding: s.coding, Long: len(body) > dialect.SizeLimit && !s.short, Sum: hexSum(body),
+		Coding: s.coding, Long: len(body) > dialect.SizeLimit && !s.short,
+		Private: s.private, Sum: hexSum(body),
 	}
 	if v := s.validators; v != nil {
 		r.ETag, r.LastModified = v.etag, v.modified
@@ -121,7 +123,8 @@ func hexSum(body []byte) string {
 func (r *recordCopy) copy(body []byte) *goodCopy {
 	return &goodCopy{
 		class: r.Class, hops: r.Hops, status: r.Status, fetched: instantOf(r.Fetched), maxAge: r.MaxAge, age: r.Age,
-		coding: r.Coding, short: len(body) > dialect.SizeLimit && !r.Long, validators: newValidators(r.ETag, r.LastModified),
+		coding: r.Coding, short: len(body) > dialect.SizeLimit && !r.Long, private: r.Private,
+		validators: newValidators(r.ETag, r.LastModified),
 	}
 }
 

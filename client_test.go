@@ -102,7 +102,7 @@ func TestEveryClientIsGuarded(t *testing.T) {
 					before := 0
 					for _, path := range []string{"/", "/1", "/3", "/4", "/closed/too"} {
 						err := c.Visit("http://a.test" + path)
-						if refused := path == "/3" || path == "/4"; refused != (err != nil) {
+						if refused := path == "/3" || path == "/4" || path == "/closed/too"; refused != errors.Is(err, colly.ErrRobotsTxtBlocked) {
 							t.Errorf("%s: %v", path, err)
 						}
 						if path == "/" && when == "in the crawl" {

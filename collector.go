@@ -1,16 +1,12 @@
 package collyrobots
 
 import (
-	"errors"
-	"fmt"
-	"net/http"
-
 	"github.com/gocolly/colly/v2"
 )
 
 // A Collector is a colly.Collector with the method WithRobots, a Clone that keeps it, and a Visit
-// that returns why its page was not sent. Everything else is promoted from the embedded collector,
-// its fields included. Where a *colly.Collector is asked for, pass c.Collector. Get one from
+// that leaves no sitemap unread. Everything else is promoted from the embedded collector, its fields
+// included. Where a *colly.Collector is asked for, pass c.Collector. Get one from
 // NewCollector or Wrap: the zero Collector has no collector in it, which is an error of WithRobots.
 type Collector struct {
 	*colly.Collector
@@ -37,35 +33,15 @@ func (c *Collector) WithRobots(opts ...Option) (*Plugin, error) {
 	return p, nil
 }
 
-// Visit is colly.Collector's Visit, but that it returns an error for a page that robots.txt
-// disallows: a *DisallowedError, or whatever else OnDenied is told of the page. Colly's own returns
-// nil then, since OnRequest can only abort; so does this one if the collector is Async, where every
-// Visit returns before its page is looked at, and so does Request.Visit for the links on a page.
+// Visit is like colly.Collector.Visit. If Colly has called no callback at the end of the page, as for
+// a character set that it does not know, Visit also reads the sitemaps that are still pending.
 func (c *Collector) Visit(URL string) error {
-	if c.robots == nil || c.Async {
-		return c.Collector.Visit(URL)
+	err := c.Collector.Visit(URL)
+	if c.robots == nil || c.Async || !c.robots.sitemaps.pending() {
+		return err
 	}
-	if c.CheckHead {
-		if err := c.visit(http.MethodHead, URL); err != nil {
-			return err
-		}
-	}
-	return c.visit(http.MethodGet, URL)
-}
-
-func (c *Collector) visit(method, URL string) error {
-	v, ctx := c.robots.visits.begin()
-	err := c.Request(method, URL, nil, ctx, nil)
-	if c.robots.sitemaps.pending() { // Colly has called no hook at the end
-		if h := c.robots.hooksOf(c.Collector); h != nil { // nil: a callback has closed the plugin
-			h.readSitemaps()
-		}
-	}
-	switch {
-	case err == nil:
-		return v.denied
-	case v.denied != nil && !errors.Is(err, v.denied):
-		return fmt.Errorf("%w: %w", err, v.denied) // aborted at the last moment
+	if h := c.robots.hooksOf(c.Collector); h != nil { // nil if a callback has closed the plugin
+		h.readSitemaps()
 	}
 	return err
 }

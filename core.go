@@ -17,7 +17,6 @@ type core struct {
 	debuggers debuggers
 	sitemaps  *sitemaps // nil: they are not followed
 	fed       fedPages
-	visits    visits
 	closed    atomic.Bool
 }
 

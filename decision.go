@@ -98,6 +98,9 @@ var reasons = map[Reason]string{
 	ReasonIgnored:     "robots.txt is not asked for",
 }
 
+// unread reports whether a URL is denied because its robots.txt cannot be read at present.
+func (d *Decision) unread() bool { return d.Reason == ReasonUnreachable || d.Reason == ReasonSiteDown }
+
 // String explains the decision in one line.
 func (d Decision) String() string {
 	verdict := "denied"

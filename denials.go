@@ -2,8 +2,10 @@ package collyrobots
 
 import (
 	"errors"
+	"runtime"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/gocolly/colly/v2"
 
@@ -71,6 +73,16 @@ func (d *denials) inVain(r *colly.Request, err error) bool {
 	return last.cause == why && last.count >= maxDenials
 }
 
+// braked notes that the retry of a request has waited, and is still denied for the same cause.
+func (d *denials) braked(r *colly.Request, err error) {
+	key, why := backend.KeyOf(*r.Headers), causeOf(r, err)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	last := d.known[key]
+	last.cause = why
+	d.known[key] = last
+}
+
 // forget drops the requests that are gone. d.mu is held.
 func (d *denials) forget() {
 	if d.known == nil {
@@ -82,4 +94,24 @@ func (d *denials) forget() {
 		}
 	}
 	d.sweep = 2*len(d.known) + 64
+}
+
+// dryDenials are the requests of a dry run that would have been denied, and why, until their
+// responses are there. OnDenied may call Retry, which uses the headers and the body of the request,
+// so it cannot be called while the request itself uses them.
+type dryDenials struct{ errs sync.Map } // error by weak.Pointer[colly.Request]
+
+func (d *dryDenials) put(r *colly.Request, err error) {
+	key := weak.Make(r)
+	d.errs.Store(key, err)
+	runtime.AddCleanup(r, func(key weak.Pointer[colly.Request]) { d.errs.Delete(key) }, key) // a later callback may abort it
+}
+
+// take returns why r would have been denied, once, or nil.
+func (d *dryDenials) take(r *colly.Request) error {
+	err, ok := d.errs.LoadAndDelete(weak.Make(r))
+	if !ok {
+		return nil
+	}
+	return err.(error)
 }

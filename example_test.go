@@ -85,9 +85,8 @@ func ExampleNew() {
 	// true ProductToken
 }
 
-// Looking at the error of Visit is the wrong way to learn what was denied: OnRequest can only
-// abort, and then Colly's Visit returns nil. That of a Collector of this package returns the error,
-// but of a page that is visited in a callback, or by an Async collector, nobody hears.
+// A denied page fails as any other: Visit returns the error if the collector is not Async, and
+// OnError is called. OnDenied is called only for requests that are not sent.
 func ExampleOnDenied() {
 	web := robotstest.New(nil, robotstest.Sites{"shop.test": {"/robots.txt": "User-agent: *\nDisallow: /cart\n"}})
 	defer web.Close()
@@ -106,11 +105,11 @@ func ExampleOnDenied() {
 	}
 	defer robots.Close()
 
-	fmt.Println("Colly's Visit returned", c.Collector.Visit("http://shop.test/cart/7"))
+	fmt.Println(c.Visit("http://shop.test/cart/7"))
 	// Output:
 	// http://shop.test/cart/7 rule Disallow: /cart
 	// true as for Colly's own check
-	// Colly's Visit returned <nil>
+	// Get "http://shop.test/cart/7": robots.txt: denied: "Disallow: /cart", line 2 of http://shop.test/robots.txt, group "*" (rfc9309)
 }
 
 // Hosts that are read and paced in a way of their own. What stands before ForHosts holds for its

@@ -358,14 +358,14 @@ func TestOnDeniedHoldsNoSlot(t *testing.T) {
 				})
 				for i := range 3 {
 					err := c.Visit(fmt.Sprint("http://a.test/", i))
-					if refused := i == 1 && mode == "sync"; refused != errors.Is(err, colly.ErrAbortedBeforeRequest) || !refused && err != nil {
+					if refused := i == 1 && mode == "sync"; refused != errors.Is(err, colly.ErrRobotsTxtBlocked) || !refused && err != nil {
 						t.Errorf("Visit of /%d: %v", i, err)
 					}
 				}
 				c.Wait()
 				wantSortedURIs(t, web, "a.test", "/0 /2 /5 /robots.txt")
 				wantNoSooner(t, web, "a.test", 2*time.Second, 4)
-				if fmt.Sprint(denied) != "map[/4:1]" || len(c.errs) != 1 || !errors.Is(c.errs["http://a.test/4"], colly.ErrAbortedBeforeRequest) {
+				if fmt.Sprint(denied) != "map[/4:1]" || len(c.errs) != 1 || !errors.Is(c.errs["http://a.test/4"], colly.ErrRobotsTxtBlocked) {
 					t.Errorf("OnDenied was told of %v, OnError %v; want /4, once", denied, c.errs)
 				}
 			})

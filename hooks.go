@@ -38,6 +38,7 @@ type hooks struct {
 	checked  atomic.Bool                  // selfCheck was called
 	replaced atomic.Bool                  // by those of another plugin
 	heads    heads
+	dry      dryDenials
 	overdue  overdue
 }
 
@@ -93,7 +94,6 @@ func (h *hooks) onRequest(r *colly.Request) {
 	if h.retired() {
 		return
 	}
-	h.visits.claim(r)
 	page := h.fed.claim(r, h.c.DetectCharset)
 	if r.IsAbort() {
 		page.end(feed.Done)
@@ -112,12 +112,15 @@ func (h *hooks) onRequest(r *colly.Request) {
 	q.trace.collector, q.trace.request = h.c.ID, r.ID
 	now, err := h.admit(q, r, now)
 	if err != nil {
-		q.close()
-		r.Abort()
-		h.visits.tell(r, err)
-		h.deny(r, err)
-		h.finish(r, resultOf(h.c.Context, 0, err)) // Colly calls no further hook for an aborted request
-		return
+		if h.denials.inVain(r, err) {
+			if !isTemporary(err) {
+				h.endRetries(q, r, err)
+				return
+			}
+			now = h.brake(r, err)
+		}
+		q.refuse(err)
+		q.uncached = !isSilence(err) && h.keepFromCache(r)
 	}
 	if h.handle.RequestCallbacks() > h.attached {
 		page.await() // they may abort it, of which Colly tells nobody; else it may wait for a LimitRule
@@ -139,8 +142,8 @@ func (h *hooks) admit(q *request, r *colly.Request, now time.Time) (time.Time, e
 	q.set(v)
 	h.sitemaps.offer(v.policy)
 	h.shadows.compare(ctx, v, r.URL, userAgent, &q.fetcher)
-	if err := h.refusePage(q, v, r.URL, func(err error) { h.deny(r, err) }); err != nil || q.silence != nil {
-		return h.brake(r, q.silence, now), err
+	if err := h.refuse(v, r.URL, &q.trace, func(err error) { h.dry.put(r, err) }); err != nil {
+		return now, err
 	}
 	if !cached(h.c, r) && !v.host.MayEnter(&q.ticket) { // what does not go on the wire does not wait
 		h.limiter.sayWhy(now, v.host, v.policy)
@@ -154,19 +157,35 @@ func (h *hooks) admit(q *request, r *colly.Request, now time.Time) (time.Time, e
 	return now, err
 }
 
-// brake holds a page up that OnError retries again and again while its host is known not to respond,
-// as programs do that have many proxies: no dial takes time then, so such a loop would have the
-// processor to itself and, on a synchronous collector, use up the stack. It returns the time.
-func (h *hooks) brake(r *colly.Request, silence *DisallowedError, now time.Time) time.Time {
-	if silence == nil || !h.denials.inVain(r, silence) {
-		return now
+// isTemporary reports whether a page that is denied with err may be allowed soon.
+func isTemporary(err error) bool {
+	denied := (*DisallowedError)(nil)
+	if errors.As(err, &denied) {
+		return denied.Decision.unread()
 	}
+	unpaced := (*PaceError)(nil)
+	return errors.As(err, &unpaced)
+}
+
+// endRetries aborts a page that OnDenied or OnError retries again and again though it is denied.
+// Otherwise such a loop would never end, and would use up the stack of a synchronous collector.
+func (h *hooks) endRetries(q *request, r *colly.Request, err error) {
+	q.close()
+	r.Abort()
+	h.warnRetries(r, err)
+	h.finish(r, resultOf(h.c.Context, 0, err)) // Colly calls no other hook for an aborted request
+}
+
+// brake makes a page wait that is retried again and again while it is denied for a temporary
+// reason. Nothing else slows such a loop down. It returns the time when the wait is over.
+func (h *hooks) brake(r *colly.Request, err error) time.Time {
 	ctx, release := h.policies.until(h.c.Context)
 	defer release()
 	select {
 	case <-time.After(time.Second):
 	case <-ctx.Done():
 	}
+	h.denials.braked(r, err)
 	return time.Now()
 }
 
@@ -208,18 +227,8 @@ func (h *hooks) judgeAgain(q *request, r *colly.Request, now time.Time) error {
 		q.ticket.End()
 	}
 	q.set(v)
-	return h.refusePage(q, v, r.URL, func(error) {})
-}
-
-// refusePage is refuse, but for a page whose host does not respond. That is to fail as it would
-// without robots.txt, in OnError and with an error of Visit, and a page that Colly has in its cache
-// is to come: so the transport refuses it, and it waits for nothing.
-func (h *hooks) refusePage(q *request, v verdict, u *url.URL, tell func(error)) error {
-	if q.silence = h.silence(v, u); q.silence == nil {
-		return h.refuse(v, u, &q.trace, tell)
-	}
-	q.ticket.End()
-	return nil
+	q.refusal = nil
+	return h.refuse(v, r.URL, &q.trace, func(error) {})
 }
 
 // onRequestHeaders is the second stage: the last moment before the wire, with a LimitRule slot in
@@ -238,6 +247,9 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 		q.fed = page
 		q.trace.collector, q.trace.request = h.c.ID, r.ID
 	}
+	if q.uncached {
+		allowCache(r)
+	}
 	q.early = h.handle.ResponseHeadersCallbacks() > 0
 	if h.byName {
 		q.name = h.c.UserAgent
@@ -248,23 +260,24 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 	}
 	now, err := h.start(q, r, now)
 	if err != nil {
-		q.ticket.End()
-		q.refusal = err // told in OnError: here a callback of the user's would run with a slot in hand
-		r.Abort()
+		q.refuse(err)
+		if h.closed.Load() && !h.handle.Stay(h.governor) {
+			r.Abort() // no transport of the plugin's will see it
+		}
 	}
 	q.letGo(now)
 }
 
 // start takes the page's turn. It returns the time when it is done.
 func (h *hooks) start(q *request, r *colly.Request, now time.Time) (time.Time, error) {
-	if !q.unchanged() || q.userAgent != userAgentOf(*r.Headers) || q.silence == nil && !q.policy.Fresh(now) {
+	if q.unchanged() && q.refusal != nil {
+		return now, q.refusal
+	}
+	if !q.unchanged() || q.userAgent != userAgentOf(*r.Headers) || !q.policy.Fresh(now) {
 		if err := h.judgeAgain(q, r, now); err != nil {
 			return now, err
 		}
 		now = time.Now()
-	}
-	if q.silence != nil {
-		return now, nil
 	}
 	return q.takeTurn(h.c.Context, now, h.judge, q.userAgent, false, func() error { return h.judgeAgain(q, r, time.Now()) })
 }
@@ -276,6 +289,9 @@ func (h *hooks) onResponse(r *colly.Response) {
 	h.fed.of(r.Request).keep()
 	if h.retired() {
 		return
+	}
+	if err := h.dry.take(r.Request); err != nil {
+		h.deny(r.Request, err)
 	}
 	q := h.requests.take(r.Request.URL)
 	h.countLate(r, q)
@@ -289,29 +305,40 @@ func (h *hooks) onError(r *colly.Response, err error) {
 	if h.retired() {
 		return
 	}
-	if q := h.requests.take(r.Request.URL); q != nil {
-		if q.refusal != nil {
-			err = q.refusal
-			h.visits.tell(r.Request, err)
-			h.deny(r.Request, err)
-		}
-		h.countLate(r, q)
-		q.close()
-	} else if denied := (*DisallowedError)(nil); errors.As(err, &denied) {
-		h.deny(r.Request, denied) // by the transport
-	} else if isUnsent(err) {
+	if err := h.dry.take(r.Request); err != nil {
 		h.deny(r.Request, err)
+	}
+	q := h.requests.take(r.Request.URL)
+	if q != nil && q.refusal != nil {
+		err = &refusedError{cause: q.refusal} // the transport has not seen the request
+	}
+	if why := whyUnsent(err); why != nil {
+		h.deny(r.Request, why)
 	} else {
-		h.countLate(r, nil)
+		h.countLate(r, q)
+	}
+	if q != nil {
+		q.close()
 	}
 	h.finish(r.Request, resultOf(h.c.Context, r.StatusCode, err))
 }
 
-// isUnsent reports whether err is of a request that the transport has not sent, robots.txt apart.
-func isUnsent(err error) bool {
+// whyUnsent returns why the plugin did not let the transport send a request that failed with err. It
+// returns nil if the request was sent, or failed for another reason.
+func whyUnsent(err error) error {
+	refused := (*refusedError)(nil)
+	if errors.As(err, &refused) {
+		return refused.cause
+	}
+	denied := (*DisallowedError)(nil)
+	if errors.As(err, &denied) {
+		return denied
+	}
 	foreign, unpaced := (*ShardError)(nil), (*PaceError)(nil)
-	return errors.Is(err, ErrHopWait) || errors.Is(err, ErrClosed) || errors.Is(err, errPrivate) ||
-		errors.As(err, &foreign) || errors.As(err, &unpaced)
+	if errors.Is(err, ErrClosed) || errors.Is(err, errPrivate) || errors.As(err, &foreign) || errors.As(err, &unpaced) {
+		return err // a second attempt, or a connection to an address that was not known before
+	}
+	return nil
 }
 
 func (h *hooks) onScraped(r *colly.Response) {
@@ -332,18 +359,23 @@ func (h *hooks) countLate(r *colly.Response, q *request) {
 	}
 }
 
-// deny tells of a page that is not sent, or would not be in a dry run.
+// deny logs a page that is not sent, or would not be without a dry run, and calls OnDenied.
 func (h *hooks) deny(r *colly.Request, err error) {
 	h.report.notSent(r.URL, err, h.dryRun)
-	if h.c.CheckHead && h.heads.told(r) {
+	if h.c.CheckHead && (h.c.Async || h.dryRun) && h.heads.told(r) {
 		return
 	}
 	if h.denials.count(r, err) > maxDenials {
-		h.report.warn("OnDenied or OnError calls Retry again and again: a request is denied until its robots.txt has been read again, so OnDenied is not told any more",
-			"url", r.URL.Redacted(), "count", maxDenials, "error", err)
+		h.warnRetries(r, err)
 		return
 	}
 	h.report.onDenied(r, err)
+}
+
+// warnRetries says once that retries of a denied page are in vain.
+func (h *hooks) warnRetries(r *colly.Request, err error) {
+	h.report.warn("OnDenied or OnError calls Retry again and again: a request is denied until its robots.txt has been read again, so OnDenied is not called for it any more",
+		"url", r.URL.Redacted(), "count", maxDenials, "error", err)
 }
 
 // heads are the pages of which OnDenied was told once, as a HEAD or as a GET request, where
@@ -380,7 +412,7 @@ func (h *hooks) finish(r *colly.Request, result feed.Result) {
 	h.fed.of(r).end(result)
 	h.readSitemaps()
 	if h.closed.Load() && h.requests.empty() {
-		h.handle.Release(h.governor, true) // Close has found requests under way, and left that to the last
+		h.handle.Release(h.governor, h.requests.empty) // Close has found requests under way, and left that to the last
 	}
 }
 
@@ -433,6 +465,29 @@ func (h *hooks) checkTokens(s *hostSettings, userAgent string) {
 		if err := s.dialect.CheckToken(token); err != nil {
 			h.report.warn("no User-agent line can match the crawler's name, so only the groups for * of each robots.txt apply: set ProductToken to another name", "error", err)
 		}
+	}
+}
+
+// keepFromCache makes Colly pass a denied page to the transport, though it may be in CacheDir. It
+// reports whether it has changed the headers for that.
+func (h *hooks) keepFromCache(r *colly.Request) bool {
+	if h.c.CacheDir == "" {
+		return false
+	}
+	values := (*r.Headers)["Cache-Control"]
+	(*r.Headers)["Cache-Control"] = append([]string{"no-cache"}, values...)
+	return true
+}
+
+// allowCache undoes what keepFromCache did, since a retry of the page has the same headers.
+func allowCache(r *colly.Request) {
+	values := (*r.Headers)["Cache-Control"]
+	switch {
+	case len(values) == 0 || values[0] != "no-cache": // a later callback has changed it
+	case len(values) == 1:
+		delete(*r.Headers, "Cache-Control")
+	default:
+		(*r.Headers)["Cache-Control"] = values[1:]
 	}
 }
 

@@ -173,8 +173,8 @@ func TestLaterCallbacks(t *testing.T) {
 		err := c.Visit("http://a.test/rewrite")
 		c.Visit("http://a.test/y")
 		c.Visit("http://a.test/z")
-		if !errors.Is(err, colly.ErrAbortedBeforeRequest) {
-			t.Errorf("a URL rewritten to a disallowed one: %v, want ErrAbortedBeforeRequest", err)
+		if !errors.Is(err, colly.ErrRobotsTxtBlocked) || errors.Is(err, colly.ErrAbortedBeforeRequest) {
+			t.Errorf("a URL rewritten to a disallowed one: %v, want ErrRobotsTxtBlocked", err)
 		}
 		wantDenied(t, c, "http://a.test/x", collyrobots.ReasonRule, 2)
 		wantURIs(t, web, "a.test", "/robots.txt /y /z")

@@ -98,44 +98,39 @@ func read(pol *policy.Policy, u *url.URL) (Reason, dialect.Decision) {
 	return ReasonRule, d // temoto cannot name the rule that denies
 }
 
-// refuse returns nil if u may be fetched, else a *DisallowedError that says why not. In a dry run
-// tell is told of that instead. of is the request that u is for; nil: none of a collector.
+// refuse returns nil if u may be fetched, and a *DisallowedError that says why not otherwise. The
+// caller passes the error to countDenied when it is certain that the request is not sent. In a dry
+// run refuse counts the denial itself, calls tell with the error and returns nil. of is the trace of
+// the request; nil for the plugin's own requests.
 func (j *judge) refuse(v verdict, u *url.URL, of *trace, tell func(error)) error {
-	j.decided.add(v.reason)
 	if v.rule.Allowed {
+		j.decided.add(v.reason)
 		return nil
 	}
-	v.host.Count(0, 1)
-	err := &DisallowedError{Decision: v.decision(u), first: v.host.First(toldDenial)}
-	j.tellDenied(v.host, err, of)
+	err := &DisallowedError{Decision: v.decision(u)}
 	if j.dryRun {
+		j.countDenied(v.host, err, of)
 		tell(err)
 		return nil
 	}
 	return err
 }
 
-// silence returns a *DisallowedError if u is denied because its host does not respond, so that its
-// robots.txt is not known: nothing of that host can be had anyway. In a dry run it returns nil.
-func (j *judge) silence(v verdict, u *url.URL) *DisallowedError {
-	if v.rule.Allowed || j.dryRun || v.reason != ReasonUnreachable && v.reason != ReasonSiteDown {
-		return nil
-	}
-	if noResponse := (*policy.NoResponseError)(nil); !errors.As(v.policy.Err(), &noResponse) {
-		return nil
-	}
-	return &DisallowedError{Decision: v.decision(u)}
+// isSilence reports whether err denies a request because its host does not respond, so that its
+// robots.txt is not known and none of its pages can be fetched.
+func isSilence(err error) bool {
+	denied := (*DisallowedError)(nil)
+	noResponse := (*policy.NoResponseError)(nil)
+	return errors.As(err, &denied) && denied.Decision.unread() && errors.As(denied.Decision.Err, &noResponse)
 }
 
-// silent counts a request that is denied because its host does not respond.
-func (j *judge) silent(host *pace.Host, err *DisallowedError, of *trace) {
+// countDenied counts a request that robots.txt denies and tells listeners of it.
+func (j *judge) countDenied(host *pace.Host, err *DisallowedError, of *trace) {
 	j.decided.add(err.Decision.Reason)
 	host.Count(0, 1)
-	j.tellDenied(host, err, of)
-}
-
-// tellDenied tells listeners of a request that robots.txt denies.
-func (j *judge) tellDenied(host *pace.Host, err *DisallowedError, of *trace) {
+	if !isSilence(err) {
+		err.first = host.First(toldDenial)
+	}
 	if j.report.events.any() {
 		e, d := of.denied(host.Name(), err.Decision.URL), err.Decision
 		e.Decision = &d

@@ -330,19 +330,20 @@ func feedFaults(f Feed) (faults []error) {
 
 // OnDenied sets the function to call for each request of a collector that is not sent, with the
 // reason: a *DisallowedError, a *PrivateNetworkError, a *ShardError, a *PaceError, ErrHopWait,
-// ErrClosed, or the cause of the collector's context. OnRequest can only abort, and then Colly's
-// own Visit returns nil. What is refused later, such as a redirect, comes to OnError as well, and
-// so does a page whose host does not respond. The function runs on the request's goroutine, so it
-// may take the time it needs, and may visit other pages.
+// ErrClosed, or the cause of the collector's context. Such a request fails as any other: Visit
+// returns an error that wraps the reason, unless the collector is Async, and OnError is called. The
+// function is called once, on the goroutine of the request, when that holds no slot of a LimitRule.
+// So it may take the time it needs, and may visit other pages. In a dry run it is called when the
+// response is there.
 //
-// It may also call r.Retry, when there is reason to hope: a request that robots.txt denies is
-// denied again until the file has been read anew, at Decision.Expires. For one request and its
-// retries the function is called at most ten times with the same reason and the same reading of the
-// file, or ten times within a second with a *PaceError. Then it is not called any more, which ends
-// them, and one line of the log says so.
+// It may also call r.Retry. A request that robots.txt denies is denied again until the file has been
+// read again, at Decision.Expires. A request and its retries are denied at most ten times for the
+// same reason by the same reading of the file. The next retry is aborted, which ends a loop, and
+// logged once. If the reason may pass, because a robots.txt could not be read or the Pacer failed,
+// the next retries are denied after a second each instead, and the function is not called for them.
 //
-// Where Collector.CheckHead makes two requests of a Visit, it is called for the first of them,
-// which may be the HEAD.
+// If Collector.CheckHead makes two requests of a Visit, the function is called for the first of
+// them, which may be the HEAD.
 func OnDenied(f func(r *colly.Request, err error)) Option {
 	return option("OnDenied", func(c *config) { c.onDenied, c.heard = f, true }, faultIf(f == nil, "OnDenied", "the function is nil"))
 }
@@ -426,7 +427,7 @@ func SharedPace(p Pacer) Option {
 // ShardByHost makes this process the i-th of n, counted from 0, each of which crawls the hosts that
 // are its own by ShardOf: so pace and policies need not be shared. Requests for other hosts are
 // refused with a *ShardError that names the process to hand the URL to, redirect hops and dry runs
-// included; OnDenied is told, and Visit and Check return it. Pages of such hosts that sitemaps list
+// included. Visit and Check return the error. Pages of such hosts that sitemaps list
 // are not judged here, but go to Feed.Sink, to the loop over Pages or to the collector as others
 // do; the collector refuses them. Sitemaps on such hosts are not read. A robots.txt that redirects
 // to one is read from there.

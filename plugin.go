@@ -287,11 +287,10 @@ func (p *Plugin) Close() error {
 	p.report.events.close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	quiet := p.requests.empty()
 	for _, w := range p.hooks {
 		if h := w.Value(); h != nil {
 			h.overdue.close()
-			h.handle.Release(p.governor, quiet)
+			h.handle.Release(p.governor, p.requests.empty)
 		}
 	}
 	p.hooks = nil

@@ -250,8 +250,8 @@ func TestARobotsTxtThatChangesWhilePagesWait(t *testing.T) {
 			change.RobotsURL != "http://a.test/robots.txt" || change.New.Meaning != "rules" || len(told) != 0 {
 			t.Errorf("%+v, and %d more", change, len(told))
 		}
-		if len(c.errs) != 0 {
-			t.Errorf("OnError was told of %v: a page denied while it waits costs nobody a LimitRule slot", c.errs)
+		if len(c.errs) != 3 || len(c.denied) != 3 {
+			t.Errorf("OnError was called with %v, OnDenied with %v", c.errs, c.denied)
 		}
 	})
 }

@@ -29,17 +29,17 @@ const (
 	seenPrivate // a connection to the host had another address
 )
 
-// notSent logs what is not sent, or would not be in a dry run. The first denial of a host is for
-// everybody to see: else a crawl that may do nothing does it without a word.
+// notSent logs a request that is not sent, or would not be without a dry run. Without OnDenied, the
+// first denial of each host has level INFO. Otherwise a crawl that may fetch nothing would not say so.
 func (r *report) notSent(u *url.URL, err error, dryRun bool) {
 	level, message := slog.LevelDebug, "request denied"
-	if dryRun {
+	denied := (*DisallowedError)(nil)
+	switch {
+	case dryRun:
 		level = slog.LevelInfo
-	} else if denied := (*DisallowedError)(nil); errors.As(err, &denied) && denied.first {
+	case !r.heard && errors.As(err, &denied) && denied.first:
 		level = slog.LevelInfo
-		if message += ", the first of its host"; !r.heard {
-			message += ": set OnDenied to hear of the others"
-		}
+		message = "request denied, the first of its host: set OnDenied to hear of the others"
 	}
 	r.log.Log(context.Background(), level, message, "url", u.Redacted(), "error", err, "sent", dryRun)
 }

@@ -27,14 +27,14 @@ type request struct {
 	userAgent  string  // it was judged by: a callback may change that, too
 	policy     *policy.Policy
 	settings   *hostSettings
-	fetcher    pageFetcher      // for the hook that holds it
-	early      bool             // its place is given back when the headers are there: callbacks may visit the host
-	refusal    error            // why the second stage denied it
-	silence    *DisallowedError // its host did not respond when robots.txt was asked for: the transport refuses it
-	retries    int              // how often it may be asked for again if the answer is 429 or 503
-	fed        *fedPage         // nil: no sitemap listed it
-	after      func()           // is called when the exchange has ended; may be nil
-	name       string           // the collector's UserAgent, where that counts; "": it does not, or is not known
+	fetcher    pageFetcher // for the hook that holds it
+	early      bool        // its place is given back when the headers are there: callbacks may visit the host
+	refusal    error       // why the transport is not to send it; nil if it may be sent
+	uncached   bool        // its headers keep Colly from serving it from CacheDir
+	retries    int         // how often it may be asked for again if the answer is 429 or 503
+	fed        *fedPage    // nil: no sitemap listed it
+	after      func()      // is called when the exchange has ended; may be nil
+	name       string      // the collector's UserAgent, where that counts; "": it does not, or is not known
 
 	held       atomic.Bool // by a hook or the transport; who sets it has the rest
 	since      time.Time   // when it was let go
@@ -199,6 +199,15 @@ func (q *request) set(v verdict) {
 	q.host, q.policy, q.settings = v.host, v.policy, v.settings
 }
 
+// refuse makes the transport refuse q with err, unless a later callback changes the URL. So the page
+// fails as one that cannot be fetched: OnError is called, and a Visit of a synchronous collector
+// returns the error.
+func (q *request) refuse(err error) {
+	q.ticket.End()
+	q.refusal = err
+	q.judged = *q.url
+}
+
 // takeTurn waits until q may start, as pace.Host.Start does. A robots.txt that was read again
 // meanwhile counts: then judgeAgain judges q. It is called at now and returns the time when it is
 // done.
@@ -218,7 +227,7 @@ func (q *request) takeTurn(ctx context.Context, now time.Time, j *judge, userAge
 			return now, nil
 		}
 		q.ticket.End() // to read the file takes a place on the wire
-		if err := judgeAgain(); err != nil || q.silence != nil {
+		if err := judgeAgain(); err != nil {
 			return now, err
 		}
 	}
@@ -234,7 +243,7 @@ func (q *request) startNow(ctx context.Context, now time.Time, direct bool) bool
 }
 
 // unchanged reports whether q's URL still is what was judged.
-func (q *request) unchanged() bool { return q.host != nil && *q.url == q.judged }
+func (q *request) unchanged() bool { return *q.url == q.judged }
 
 // isFor reports whether q is for what req asks for.
 func (q *request) isFor(req *http.Request) bool {

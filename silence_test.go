@@ -80,12 +80,13 @@ func TestAHostThatCannotBeReached(t *testing.T) {
 	}
 }
 
-// The answer of a host that does respond is another matter: it means that nothing may be fetched.
+// A host whose robots.txt cannot be read is denied in the same way.
 func TestAHostWhoseRobotsTxtFailsIsDenied(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": 503, "/": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil)
-		if err := c.Collector.Collector.Visit("http://a.test/"); err != nil || len(c.errs) != 0 {
-			t.Errorf("Visit: %v, OnError was told %v", err, c.errs)
+		err := c.Collector.Collector.Visit("http://a.test/")
+		if !errors.Is(err, colly.ErrRobotsTxtBlocked) || c.errs["http://a.test/"] != err {
+			t.Errorf("Visit: %v, OnError was called with %v", err, c.errs)
 		}
 		wantDenied(t, c, "http://a.test/", collyrobots.ReasonUnreachable, 0)
 	})
@@ -313,7 +314,7 @@ func TestOneResetOnRobotsTxtCostsNothing(t *testing.T) {
 					c.Visit(fmt.Sprint("http://a.test/", i))
 				}
 				c.Wait()
-				if len(c.pages) != 49 || len(c.denied) != 1 || len(c.errs) != 0 {
+				if len(c.pages) != 49 || len(c.denied) != 1 || len(c.errs) != 1 {
 					t.Errorf("%d pages, want 49; OnDenied was told %v, OnError %v", len(c.pages), c.denied, c.errs)
 				}
 				wantPace(t, web, "a.test", time.Second, 2+49)
@@ -354,7 +355,7 @@ func TestAHangingHostTakesTheClientsTimeout(t *testing.T) {
 	}
 }
 
-// Visit of our own Collector says why its page was not sent; Colly's own cannot.
+// Visit of a synchronous collector returns why its page was not sent.
 func TestVisitTellsOfADenial(t *testing.T) {
 	a := robotstest.Pages(3, "User-agent: *\nDisallow: /closed\nCrawl-delay: 1\n")
 	a["/links"] = robotstest.Page("/closed/1", "/0")
@@ -373,7 +374,7 @@ func TestVisitTellsOfADenial(t *testing.T) {
 		{name: "CheckHead", path: "/closed", denied: true, set: func(c *crawl) { c.CheckHead = true }},
 		{name: "CheckHead, allowed", path: "/1", set: func(c *crawl) { c.CheckHead = true }},
 		{name: "async", path: "/closed", set: func(c *crawl) { c.Async = true }},
-		{name: "a later callback leads there", path: "/1", denied: true, is: colly.ErrAbortedBeforeRequest,
+		{name: "a later callback leads there", path: "/1", denied: true,
 			set: func(c *crawl) { c.OnRequest(func(r *colly.Request) { r.URL.Path = "/closed" }) }},
 		{name: "a later callback aborts", path: "/1", set: func(c *crawl) { c.OnRequest(func(r *colly.Request) { r.Abort() }) }},
 		{name: "a dry run", path: "/closed", is: errNotFound},
@@ -408,7 +409,7 @@ func TestVisitTellsOfADenial(t *testing.T) {
 				case tc.is != nil && !errors.Is(err, tc.is), tc.is == nil && !tc.denied && err != nil:
 					t.Errorf("Visit: %v, want %v", err, tc.is)
 				}
-				if _, ok := err.(*collyrobots.DisallowedError); ok != (tc.denied && tc.is == nil && tc.path == "/closed") {
+				if _, ok := err.(*url.Error); ok != tc.denied {
 					t.Errorf("Visit: a %T", err)
 				}
 			})
@@ -498,15 +499,15 @@ func TestTheFirstDenialOfAHostIsLogged(t *testing.T) {
 	}
 }
 
-// Who hears of denials need not be told how.
-func TestLaterDenialsAreForTheDebugger(t *testing.T) {
+// A program that sets OnDenied has its own line for each denial, and no second one at level INFO.
+func TestDenialsAreLoggedOnceWithOnDenied(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(2, "User-agent: *\nDisallow: /\n")})
 	var lines strings.Builder
 	c := start(t, web, nil, logsTo(&lines, slog.LevelDebug))
 	for i := range 3 {
 		c.Visit(fmt.Sprint("http://a.test/", i))
 	}
-	if log := withoutNoDelay(&lines); strings.Count(log, "level=INFO") != 1 || strings.Count(log, "level=DEBUG") != 2 || strings.Contains(log, "OnDenied") {
+	if log := withoutNoDelay(&lines); strings.Count(log, "level=INFO") != 0 || strings.Count(log, "level=DEBUG") != 3 || strings.Contains(log, "OnDenied") {
 		t.Errorf("the log says %s", log)
 	}
 }

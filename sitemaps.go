@@ -137,7 +137,11 @@ func (f *feeder) judge(ctx context.Context, u *url.URL, guard *PrivateNetworkErr
 	if err != nil {
 		return err
 	}
-	return f.refuse(v, u, nil, func(error) {})
+	err = f.refuse(v, u, nil, func(error) {})
+	if denied := (*DisallowedError)(nil); errors.As(err, &denied) {
+		f.countDenied(v.host, denied, nil)
+	}
+	return err
 }
 
 // Get implements feed.Crawl.
@@ -237,7 +241,7 @@ func resultOf(ctx context.Context, status int, err error) feed.Result {
 	case ctx.Err() != nil, errors.Is(err, ErrClosed):
 		return feed.Unfinished
 	case errors.As(err, &denied):
-		if r := denied.Decision.Reason; r == ReasonUnreachable || r == ReasonSiteDown {
+		if denied.Decision.unread() {
 			return feed.Failed
 		}
 		return feed.Done

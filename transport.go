@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -35,11 +36,8 @@ func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, er
 		return nil, nil
 	}
 	q := t.requests.take(req.URL)
-	if q != nil && q.silence != nil && q.isFor(req) {
-		err := q.silence
-		t.silent(q.host, err, &q.trace)
-		q.close()
-		return nil, err
+	if q != nil && q.refusal != nil && q.unchanged() {
+		return nil, t.reject(q, req, q.refusal)
 	}
 	var err error
 	switch {
@@ -50,19 +48,15 @@ func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, er
 		}
 		q = t.requests.open(req.URL, time.Now())
 		q.follow(req.Response)
-		err = t.admit(q, s, req)
+		err = t.takeTurn(q, s, req)
 	case q.userAgent != userAgentOf(req.Header) && !t.namesakes(q, req), !q.ticket.OnWire():
-		err = t.admit(q, s, req) // a callback has given it another name, or its turn has lapsed
+		err = t.takeTurn(q, s, req) // a callback has given it another name, or its turn has lapsed
+	}
+	if err == nil && q.fed != nil && req.Response == nil {
+		q.guard, err = t.limiter.networks.guard(q.fed.from, q.host.Name(), req.URL)
 	}
 	if err != nil {
-		return nil, err
-	}
-	if q.fed != nil && req.Response == nil {
-		if q.guard, err = t.limiter.networks.guard(q.fed.from, q.host.Name(), req.URL); err != nil {
-			t.tellKept(req.URL, err, &q.trace)
-			q.close()
-			return nil, err
-		}
+		return nil, t.reject(q, req, err)
 	}
 	q.limiter, q.retries, q.through = t.limiter, q.settings.retryThrottled, s.Transport()
 	t.trace(q, req)
@@ -109,17 +103,37 @@ func (t *transport) stranger(s *backend.Seam, req *http.Request) {
 	}
 }
 
-// admit judges a request that no hook has seen, or whose turn has lapsed, and waits for its turn.
-// After an error q is closed.
-func (t *transport) admit(q *request, s *backend.Seam, req *http.Request) error {
-	err := t.takeTurn(q, s, req)
-	if err != nil {
-		if isForbidden(err) || errors.Is(err, ErrHopWait) {
-			t.tellKept(req.URL, err, &q.trace)
-		}
-		q.close()
+// reject ends q, which is not sent because of err. It returns the error for net/http.
+func (t *transport) reject(q *request, req *http.Request, err error) error {
+	denied := (*DisallowedError)(nil)
+	switch {
+	case errors.As(err, &denied):
+		t.countDenied(q.host, denied, &q.trace)
+	case isForbidden(err), errors.Is(err, ErrHopWait):
+		t.tellKept(req.URL, err, &q.trace)
 	}
-	return err
+	q.close()
+	return &refusedError{cause: err, url: req.URL.Redacted()}
+}
+
+// A refusedError says why the plugin refused a request. net/http puts it into a *url.Error.
+type refusedError struct {
+	cause error
+	url   string // of the request
+}
+
+// Error returns the text of the cause. If that begins with the URL of the request, the URL is left
+// out: the *url.Error has it.
+func (e *refusedError) Error() string {
+	return strings.Replace(e.cause.Error(), e.url+" denied: ", "denied: ", 1)
+}
+
+func (e *refusedError) Unwrap() error { return e.cause }
+
+// Timeout makes that method of *url.Error report whether the cause is a timeout.
+func (e *refusedError) Timeout() bool {
+	timeout := interface{ Timeout() bool }(nil)
+	return errors.As(e.cause, &timeout) && timeout.Timeout()
 }
 
 // takeTurn judges q and waits for its turn. A hop gives up after a while; what comes from a clone

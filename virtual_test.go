@@ -53,7 +53,9 @@ func TestTheHostHeaderNamesTheSite(t *testing.T) {
 			return c.Request(http.MethodGet, "http://10.0.0.1"+path, nil, nil, http.Header{"Host": {"shop.test"}})
 		}
 		must(t, as("/1"))
-		must(t, as("/cart"))
+		if err := as("/cart"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			t.Errorf("a page that the site denies: %v", err)
+		}
 		if err := c.Visit("http://10.0.0.1/1"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
 			t.Errorf("a page that the address itself denies: %v", err)
 		}

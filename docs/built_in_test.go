@@ -131,12 +131,53 @@ var differences = []struct {
 		row: "`Visit` of a denied page", site: robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /\n"},
 		crawl: func(c *colly.Collector, _ *robotstest.Web) string {
 			err := c.Visit("http://a.test/")
-			if err != nil && !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-				return err.Error()
-			}
-			return fmt.Sprint(err != nil)
+			return fmt.Sprint(err == colly.ErrRobotsTxtBlocked, errors.Is(err, colly.ErrRobotsTxtBlocked))
 		},
-		result: [3]string{"true", "false", "false"},
+		result: [3]string{"true true", "false true", "false true"},
+	},
+	{
+		row: "`Visit` of a denied page, collector `Async`", site: robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /\n"},
+		crawl: func(c *colly.Collector, _ *robotstest.Web) string {
+			c.Async = true
+			err := c.Visit("http://a.test/")
+			c.Wait()
+			return fmt.Sprint(err)
+		},
+		result: [3]string{"URL blocked by robots.txt", "<nil>", "<nil>"},
+	},
+	{
+		row: "callbacks of a denied page", site: robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /\n"},
+		crawl:  callbacks(func(c *colly.Collector) { c.Visit("http://a.test/") }),
+		result: [3]string{"", "OnRequest OnRequestHeaders OnError", "OnRequest OnRequestHeaders OnError"},
+	},
+	{
+		row: "a denied page that is visited again", site: robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /\n"},
+		crawl: func(c *colly.Collector, _ *robotstest.Web) string {
+			c.Visit("http://a.test/")
+			visited := (*colly.AlreadyVisitedError)(nil)
+			return fmt.Sprint(errors.As(c.Visit("http://a.test/"), &visited))
+		},
+		result: [3]string{"false", "true", "true"},
+	},
+	{
+		row: "`Retry` of a denied page", site: robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /\n"},
+		crawl: callbacks(func(c *colly.Collector) {
+			c.OnError(func(r *colly.Response, _ error) { r.Request.Retry() })
+			c.Visit("http://a.test/")
+		}),
+		result: [3]string{"", retried, retried},
+	},
+	{
+		row: "a `LimitRule`", site: robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /\n"},
+		crawl: func(c *colly.Collector, _ *robotstest.Web) string {
+			began := time.Now()
+			c.Limit(&colly.LimitRule{DomainGlob: "*", Delay: time.Second})
+			for i := range 3 {
+				c.Visit(fmt.Sprint("http://a.test/", i))
+			}
+			return fmt.Sprint(time.Since(began))
+		},
+		result: [3]string{"0s", "3s", "3s"},
 	},
 	{
 		row: "`MaxRequests`", site: robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /1\n", "*": "page"},
@@ -148,6 +189,22 @@ var differences = []struct {
 		},
 		result: [3]string{"/2", "", ""},
 	},
+}
+
+// retried are the callbacks of a page that is retried ten times. The last retry is aborted.
+var retried = strings.Repeat("OnRequest OnRequestHeaders OnError ", 10) + "OnRequest"
+
+// callbacks returns a crawl that notes which callbacks Colly calls.
+func callbacks(crawl func(c *colly.Collector)) func(*colly.Collector, *robotstest.Web) string {
+	return func(c *colly.Collector, _ *robotstest.Web) string {
+		var called []string
+		c.OnRequest(func(*colly.Request) { called = append(called, "OnRequest") })
+		c.OnRequestHeaders(func(*colly.Request) { called = append(called, "OnRequestHeaders") })
+		c.OnError(func(*colly.Response, error) { called = append(called, "OnError") })
+		c.OnScraped(func(*colly.Response) { called = append(called, "OnScraped") })
+		crawl(c)
+		return strings.Join(called, " ")
+	}
 }
 
 // TestDifferences crawls with the built-in check and with the plugin.

@@ -1,23 +1,43 @@
 package main
 
-import "sync"
+import (
+	"context"
+	"sync"
+)
 
 // A budget bounds the pages of a crawl. When so many were asked for as may be, and all of them are
 // done, the crawl ends.
 type budget struct {
-	max int    // 0: there is no bound
-	end func() // ends the crawl
+	ctx context.Context // of the crawl
+	end func()          // ends the crawl
+	max int             // 0: there is no bound
 
-	mu    sync.Mutex
-	asked int
-	open  map[uint32]bool // requests under way
+	mu      sync.Mutex
+	changed sync.Cond // asked is less, or the crawl has ended
+	asked   int
+	open    map[uint32]bool // requests under way
 }
 
-// take reports whether a page may be asked for.
+// newBudget returns a budget of max pages for a crawl that ends with ctx. end ends ctx.
+func newBudget(ctx context.Context, max int, end func()) *budget {
+	b := &budget{ctx: ctx, end: end, max: max, open: make(map[uint32]bool)}
+	b.changed.L = &b.mu
+	context.AfterFunc(ctx, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.changed.Broadcast()
+	})
+	return b
+}
+
+// take waits until a page may be asked for. It returns false if the crawl ends before that.
 func (b *budget) take(request uint32) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.max > 0 && b.asked >= b.max {
+	for b.allAsked() && b.ctx.Err() == nil {
+		b.changed.Wait()
+	}
+	if b.allAsked() {
 		return false
 	}
 	b.asked++
@@ -25,11 +45,23 @@ func (b *budget) take(request uint32) bool {
 	return true
 }
 
+// giveBack notes that a page was not asked for after all.
+func (b *budget) giveBack(request uint32) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.open[request] {
+		delete(b.open, request)
+		b.asked--
+		b.changed.Signal()
+	}
+}
+
 // done notes that a page was dealt with.
 func (b *budget) done(request uint32) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if delete(b.open, request); b.max > 0 && b.asked >= b.max && len(b.open) == 0 {
+	delete(b.open, request)
+	if b.allAsked() && len(b.open) == 0 {
 		b.end()
 	}
 }
@@ -38,5 +70,7 @@ func (b *budget) done(request uint32) {
 func (b *budget) spent() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.max > 0 && b.asked >= b.max
+	return b.allAsked()
 }
+
+func (b *budget) allAsked() bool { return b.max > 0 && b.asked >= b.max }

@@ -21,8 +21,8 @@ func crawl(ctx context.Context, j *job, p *progress) (*report, error) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	s := &spider{
-		report: newReport(), progress: p, sites: make(map[string]bool), ctx: ctx,
-		budget: &budget{max: j.max, end: end, open: make(map[uint32]bool)},
+		report: newReport(), progress: p, sites: make(map[string]bool),
+		budget: newBudget(ctx, j.max, end),
 	}
 	c := collyrobots.NewCollector(
 		colly.Async(),
@@ -65,7 +65,6 @@ func crawl(ctx context.Context, j *job, p *progress) (*report, error) {
 
 // A spider is the callbacks of a crawl, and what they have in common.
 type spider struct {
-	ctx      context.Context // of the crawl
 	report   *report
 	progress *progress
 	budget   *budget
@@ -95,12 +94,11 @@ func (s *spider) options(j *job) []collyrobots.Option {
 	return options
 }
 
-// onRequestHeaders lets a page be asked for that the budget has room for. Another one, whose turn
-// it would be, waits here for the crawl to end: aborted before that it would be done with, and
-// -resume would leave it out.
+// onRequestHeaders lets a page be asked for that the budget has room for. Another page waits here
+// until the crawl ends. If it were aborted before that, it would be done, and -resume would leave it
+// out.
 func (s *spider) onRequestHeaders(r *colly.Request) {
 	if !s.budget.take(r.ID) {
-		<-s.ctx.Done()
 		r.Abort()
 	}
 }
@@ -120,25 +118,26 @@ func (s *spider) onLink(e *colly.HTMLElement) {
 	}
 }
 
-// onDenied hears of each request that was not sent.
+// onDenied is called for each request that was not sent. onError is called for it as well.
 func (s *spider) onDenied(r *colly.Request, err error) {
 	var denied *collyrobots.DisallowedError
-	switch {
-	case errors.As(err, &denied):
-		s.deny(denied.Decision)
-		if isStart(r) && denied.Decision.Err != nil && denied.Decision.Status == 0 {
-			s.report.failStart()
-		}
-	case !errors.Is(err, context.Canceled):
-		s.fail(r.URL.String(), 0, err, isStart(r))
+	if !errors.As(err, &denied) {
+		return
+	}
+	s.deny(denied.Decision)
+	if isStart(r) && denied.Decision.Err != nil && denied.Decision.Status == 0 {
+		s.report.failStart()
 	}
 }
 
 func (s *spider) onError(r *colly.Response, err error) {
+	if errors.Is(err, colly.ErrRobotsTxtBlocked) {
+		s.budget.giveBack(r.Request.ID)
+		return
+	}
 	defer s.budget.done(r.Request.ID)
-	if errors.Is(err, colly.ErrRobotsTxtBlocked) || errors.Is(err, colly.ErrAbortedBeforeRequest) ||
-		errors.Is(err, collyrobots.ErrHopWait) || errors.Is(err, context.Canceled) {
-		return // onDenied has heard of it, or the crawl was ended
+	if errors.Is(err, colly.ErrAbortedBeforeRequest) || errors.Is(err, context.Canceled) {
+		return // the crawl was ended
 	}
 	s.fail(r.Request.URL.String(), r.StatusCode, err, isStart(r.Request))
 }

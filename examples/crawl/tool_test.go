@@ -270,10 +270,10 @@ func wantOnce(t *testing.T, w *tooltest.World, n, twice int) {
 }
 
 // TestMax bounds the pages of all sites together, exactly, and with -resume the next run goes on
-// where that has ended it.
+// where that has ended it. Pages that robots.txt denies do not count.
 func TestMax(t *testing.T) {
 	t.Parallel()
-	web := tooltest.New(t, robotstest.Sites{"a.test": robotstest.Pages(40, ""), "b.test": robotstest.Pages(40, "")})
+	web := tooltest.New(t, robotstest.Sites{"a.test": robotstest.Pages(40, ""), "b.test": robotstest.Pages(40, "User-agent: *\nDisallow: /1\nDisallow: /2\n")})
 	status, out, _ := web.Run(t, "", "-max=25", "-delay=0", "http://a.test/", "http://b.test/")
 	if status != 0 {
 		t.Error("status", status)

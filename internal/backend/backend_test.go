@@ -380,7 +380,7 @@ func TestACollectorHasOneGovernor(t *testing.T) {
 	if _, fresh, err := clone.Install(second); !fresh || err != nil {
 		t.Errorf("a clone: %v, %v, want a governor of its own", fresh, err)
 	}
-	handle.Release(first, true)
+	handle.Release(first, idle)
 	if _, fresh, err := handle.Install(second); !fresh || err != nil {
 		t.Errorf("after Release: %v, %v", fresh, err)
 	}
@@ -401,11 +401,11 @@ func TestReleaseGivesTheClientBack(t *testing.T) {
 			handle, _ := backend.Open(c)
 			handle.Install(w)
 			change(c)
-			handle.Release(w, false)
+			handle.Release(w, func() bool { return false })
 			if handle.Client() == mine {
 				t.Error("given back while something was under way")
 			}
-			handle.Release(w, true)
+			handle.Release(w, idle)
 			got := handle.Client()
 			_, changed := got.Transport.(roundTripper)
 			switch {
@@ -607,7 +607,7 @@ func TestAKeptSeamStays(t *testing.T) {
 	}
 	before := handle.Client()
 	seam.Keep()
-	if handle.Release(w, true); handle.Client() != before {
+	if handle.Release(w, idle); handle.Client() != before {
 		t.Error("the client was given back")
 	}
 	if err := c.Visit(server.URL + "/"); err != nil || w.asked.Load() > 0 {
@@ -640,3 +640,6 @@ func TestHoldMakesWaitWait(t *testing.T) {
 	second()
 	<-done
 }
+
+// idle says that no request is under way.
+func idle() bool { return true }

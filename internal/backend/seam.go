@@ -220,16 +220,28 @@ func (s *Seam) Keep() {
 	}
 }
 
+// Stay makes sure that there is a seam in the backend, and reports whether g sees the requests of the
+// collector there. It is for a collector that is used after Release. A seam that Stay has put there
+// is left for good: other requests may be on their way to it.
+func (h *Handle) Stay(g Governor) bool {
+	installing.Lock()
+	defer installing.Unlock()
+	if seams[weak.Make(h.slot().Load())].Value() == nil {
+		h.seam().Keep()
+	}
+	return Marked(h.collector.Context, g)
+}
+
 // Release makes g govern no collector of the backend any more, and lets Watch put nothing in place
-// any more. If that leaves no governor, and restore says that nothing is under way, the backend
+// any more. If that leaves no governor, and idle reports that no request is under way, the backend
 // gets its client back: the user's own, or where the collector's setters have changed something
-// since, a copy with these changes.
-func (h *Handle) Release(g Governor, restore bool) {
+// since, a copy with these changes. idle is called while no seam can be put in place.
+func (h *Handle) Release(g Governor, idle func() bool) {
 	installing.Lock()
 	defer installing.Unlock()
 	h.released = true
 	if s := seams[weak.Make(h.slot().Load())].Value(); s != nil {
-		s.remove(g, restore)
+		s.remove(g, idle())
 	}
 }
 

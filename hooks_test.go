@@ -280,8 +280,8 @@ func TestRetriesKeepThePace(t *testing.T) {
 						r.Retry()
 					}
 				})).follow()
-				c.OnError(func(r *colly.Response, _ error) {
-					if again(r.Request) {
+				c.OnError(func(r *colly.Response, err error) {
+					if !errors.Is(err, colly.ErrRobotsTxtBlocked) && again(r.Request) {
 						r.Request.Retry()
 					}
 				})

@@ -221,14 +221,12 @@ func (s *Seam) Keep() {
 }
 
 // Stay makes sure that there is a seam in the backend, and reports whether g sees the requests of the
-// collector there. It is for a collector that is used after Release. A seam that Stay has put there
-// is left for good: other requests may be on their way to it.
+// collector there. It is for a collector that is used after Release, which must report that it is
+// not idle until the exchange has begun.
 func (h *Handle) Stay(g Governor) bool {
 	installing.Lock()
 	defer installing.Unlock()
-	if seams[weak.Make(h.slot().Load())].Value() == nil {
-		h.seam().Keep()
-	}
+	h.seam()
 	return Marked(h.collector.Context, g)
 }
 

@@ -2,11 +2,15 @@ package redisstore_test
 
 import (
 	"fmt"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/collyrobots/collyrobots/store/redisstore"
 )
 
 // workers starts two workers, a and b, that ask one host.
@@ -203,6 +207,49 @@ func TestScriptFlush(t *testing.T) {
 	}
 }
 
+// TestSentinelSettings: with the two settings of the guide, a master that has lost its replica grants
+// nothing. With the default lag of ten seconds it would do so for longer than a new master waits.
+func TestSentinelSettings(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/many-processes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var args []string
+	for _, line := range strings.Split(string(text), "\n") {
+		if name, value, ok := strings.Cut(line, " "); ok && strings.HasPrefix(line, "min-replicas-") {
+			args = append(args, "--"+name, value)
+		}
+	}
+	if want := []string{"--min-replicas-to-write", "1", "--min-replicas-max-lag", "1"}; !slices.Equal(args, want) {
+		t.Fatalf("the guide has %q, want %q", args, want)
+	}
+	master := newServer(t, append(args, "--repl-diskless-sync-delay", "0")...)
+	client := master.client(t)
+	refuses := func() bool {
+		_, err := redisstore.New(ctx, client)
+		return err != nil && strings.Contains(err.Error(), "NOREPLICAS")
+	}
+	if !refuses() {
+		t.Error("New succeeds without a replica")
+	}
+	host, port, _ := strings.Cut(master.addr, ":")
+	replica := newServer(t, "--replicaof", host, port)
+	eventually(t, "the master finds its replica", func() bool { return !refuses() })
+	replica.stop()
+	eventually(t, "the master misses its replica", refuses)
+}
+
+// eventually waits until something is true, and fails the test if that takes very long.
+func eventually(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !f(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("after a minute, not yet: %s", what)
+		}
+	}
+}
+
 // TestPromoted: a replica that takes over, and has not heard of the last starts, is a pause.
 func TestPromoted(t *testing.T) {
 	t.Parallel()
@@ -211,12 +258,9 @@ func TestPromoted(t *testing.T) {
 	host, port, _ := strings.Cut(s.addr, ":")
 	replica := newServer(t, "--replicaof", host, port)
 	a, b := workers(t, job{Redis: p.addr(), Site: web.addr, Delay: 3 * delay})
-	for n := 0; !strings.Contains(replica.do(t, "INFO", "replication").(string), "master_link_status:up"); n++ {
-		if n > 500 {
-			t.Fatal("the replica does not find its master")
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	eventually(t, "the replica finds its master", func() bool {
+		return strings.Contains(replica.do(t, "INFO", "replication").(string), "master_link_status:up")
+	})
 	web.await(t, 3)
 	_ = replica.process.Process.Signal(syscall.SIGSTOP) // it lags
 	web.await(t, 1)

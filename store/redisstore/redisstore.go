@@ -6,31 +6,32 @@
 //	...
 //	robots, err := c.WithRobots(collyrobots.Store(shared), collyrobots.SharedPace(shared))
 //
-// # What is promised
+// # What is guaranteed
 //
-// Of all processes that share a Redis and a [Prefix], one at a time has a request under way to a
-// host that has a delay, and the next begins when that has ended and the delay has passed: the
-// longest that any of them has asked for within the last minute. A Retry-After holds all of them.
-// Time is Redis', so the clocks of the processes need not agree.
+// Of all processes that share a Redis and a [Prefix], at most one at a time has a request in flight
+// to a host that has a delay. The next request starts when that one has ended and the delay has
+// passed: the longest delay that any process has asked for within the last minute. A Retry-After
+// holds for all of them. Redis keeps the time, so the clocks of the processes need not agree.
 //
-// A process that is killed holds its host until its [Lease] has ended, and one delay more. One that
-// was stopped finds, before it sends, that its time is over. When Redis cannot be reached, nothing
-// is sent, Acquire returns an [*AwayError] after a while, and later calls go on by themselves. When
-// Redis has lost its data, was started anew, or was replaced by a replica, every host is left alone
-// for one delay and a second, by new processes too; so it is when an empty Redis is first used.
+// If a process is killed, its host is free when its [Lease] expires, plus one delay. A process that
+// was stopped notices, before it sends, that its lease has expired. While Redis cannot be reached,
+// nothing is sent. Acquire returns an [*AwayError] after a while, and later calls succeed when Redis
+// is back. If Redis has lost its data, was restarted, or was replaced by a replica, every host waits
+// for one delay and a second, also for new processes; so it does when an empty Redis is first used.
 //
-// # What cannot be promised
+// # What is not guaranteed
 //
-// A process can be stopped between its last look at the lease and the write to the socket; when it
-// goes on, its request is sent, late. A web server knows no tokens by which to refuse it.
+// A process can be stopped between its last check of the lease and the write to the socket. When it
+// continues, it sends its request late. A web server knows no tokens by which to refuse it.
 //
-// Replication is asynchronous. A replica that takes over may lack the last writes. The pause above
-// covers the starts that it does not know of, but a longer delay or a Retry-After that it has not
-// heard of is lost until it is asked for again; and for as long as two servers both take themselves
-// for the master (min-replicas-to-write keeps that short), two processes may hold a host. Without
-// permission for INFO a restart with old data goes unnoticed.
+// Replication is asynchronous. A replica that takes over may not have the last writes. The pause
+// above covers the starts that it does not know, but a longer delay or a Retry-After that it does not
+// know is lost until a process asks for it again. While two servers both act as the master, two
+// processes may hold one host. To prevent that, set both min-replicas-to-write and
+// min-replicas-max-lag to 1: an old master then refuses writes before the new one grants a host. If
+// the user has no permission for INFO, a restart with old data is not noticed.
 //
-// When Redis' clock jumps ahead, two processes may start within one delay, once a host. When it
+// If Redis' clock jumps ahead, two processes may start within one delay, once for each host. If it
 // jumps back, hosts wait no longer than they would have at the last look, and a warning is logged.
 //
 // # What it costs

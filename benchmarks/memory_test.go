@@ -15,7 +15,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 )
 
-var hosts = flag.Int("hosts", 0, "TestMemory, TestStop: how many hosts are crawled; 0: few")
+var hosts = flag.Int("hosts", 0, "TestMemory, TestStop: how many hosts are crawled; 0: a few thousand")
 
 // numHosts returns how many hosts a test crawls.
 func numHosts(few int) int {

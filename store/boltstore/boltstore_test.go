@@ -286,10 +286,10 @@ func TestSweep(t *testing.T) {
 	path := newPath(t)
 	s := open(t, path)
 	for i := range 50 {
-		put(t, s, string(rune('A'+i)), time.Nanosecond)
+		putFor(t, s, string(rune('A'+i)), time.Nanosecond)
 	}
 	for i := range 200 {
-		put(t, s, string(rune(1000+i)), 0)
+		putFor(t, s, string(rune(1000+i)), 0)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -310,7 +310,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-func put(t *testing.T, s store.Store, key string, ttl time.Duration) {
+func putFor(t *testing.T, s store.Store, key string, ttl time.Duration) {
 	t.Helper()
 	err := s.Update(context.Background(), key, ttl, func([]byte) ([]byte, error) { return []byte("v"), nil })
 	if err != nil {

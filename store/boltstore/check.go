@@ -458,11 +458,11 @@ func (c *checker) element(p page, i, next int64) (element, error) {
 	return e, err
 }
 
-// inOrder checks that a key of a page comes after the last one. The key on a branch page is not
-// greater than the first one on the page below.
+// inOrder checks that a key of a page comes after the last one, or, if that was on a branch page,
+// that it is the same: bbolt finds the element of a page by the first key below it.
 func (c *checker) inOrder(p page, key []byte) error {
 	order := bytes.Compare(c.last, key)
-	if c.last != nil && (order > 0 || order == 0 && c.isLeaf) {
+	if c.last != nil && (c.isLeaf && order >= 0 || !c.isLeaf && order != 0) {
 		return damaged("page %d has a key that is not in order", p.number)
 	}
 	c.last = append(c.last[:0], key...)

@@ -23,7 +23,11 @@ import (
 	"github.com/collyrobots/collyrobots/store/storetest"
 )
 
-var flips = flag.Int("flips", 150, "TestFlippedBits: how many damaged copies of each file are opened")
+var (
+	flips  = flag.Int("flips", 150, "TestFlippedBits: how many damaged copies of each file are opened")
+	writes = flag.Int("writes", 3, "TestFlippedBits: how many records are replaced in each of them, and added")
+	seed   = flag.Uint64("seed", 0, "TestFlippedBits, TestSoundFile: the seed; 0: a random one")
+)
 
 // A sample is a sound file with its records.
 type sample struct {
@@ -91,8 +95,16 @@ func (s sample) use(t *testing.T, path string) (opened bool) {
 			t.Errorf("%s is %.40q instead of %.40q", key, got, value)
 		}
 	}
-	for i := range 3 {
-		storetest.Put(t, db, fmt.Sprint("new", i), "value")
+	puts := 0
+	for key := range s.records { // in no order
+		if puts == *writes {
+			break
+		}
+		puts++
+		if err := put(db, key, key+" again"); err != nil && !errors.As(err, &corrupt) {
+			t.Errorf("Update: %v", err)
+		}
+		storetest.Put(t, db, fmt.Sprint("new", puts), "value")
 	}
 	if err := db.Close(); err != nil {
 		t.Errorf("Close: %v", err)
@@ -101,7 +113,7 @@ func (s sample) use(t *testing.T, path string) (opened bool) {
 	if err != nil {
 		t.Fatalf("a file that was written after it was opened: %v", err)
 	}
-	if got, err := db.Get(context.Background(), "new2"); string(got) != "value" {
+	if got, err := db.Get(context.Background(), "new1"); string(got) != "value" {
 		t.Errorf("%q, %v", got, err)
 	}
 	if err := db.Close(); err != nil {
@@ -118,9 +130,8 @@ func TestFlippedBits(t *testing.T) {
 	for _, n := range []int{3, 40, 400} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			s := newSample(t, n)
-			seed := rand.Uint64()
-			t.Logf("seed %d, a file of %d bytes", seed, len(s.raw))
-			random := rand.New(rand.NewPCG(seed, 0))
+			t.Logf("a file of %d bytes", len(s.raw))
+			random := newRandom(t)
 			folder := t.TempDir()
 			most := 10*uint64(len(s.raw)) + 4<<20
 			refused := 0
@@ -151,6 +162,21 @@ func TestFlippedBits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// newRandom returns a source of numbers and prints its seed.
+func newRandom(t *testing.T) *rand.Rand {
+	t.Helper()
+	s := *seed
+	if s == 0 {
+		s = rand.Uint64()
+	}
+	t.Logf("seed %d", s)
+	return rand.New(rand.NewPCG(s, 0))
+}
+
+func put(s store.Store, key, value string) error {
+	return s.Update(context.Background(), key, 0, func([]byte) ([]byte, error) { return []byte(value), nil })
 }
 
 func removeAll(t *testing.T, paths ...string) {
@@ -214,6 +240,33 @@ func TestCycle(t *testing.T) {
 	}
 }
 
+// TestBranchKey: a key on a branch page is the first one below it. With another key, even one that is
+// in order, bbolt adds an element for the page below when that is written again.
+func TestBranchKey(t *testing.T) {
+	page := os.Getpagesize()
+	s := newSample(t, 400)
+	refused := 0
+	for at := 0; at+page <= len(s.raw); at += page {
+		if binary.NativeEndian.Uint16(s.raw[at+8:]) != 1 { // no branch page
+			continue
+		}
+		raw := bytes.Clone(s.raw)
+		element := at + 16 + 16 // the second one
+		key := element + int(binary.NativeEndian.Uint32(raw[element:]))
+		raw[key+sha256.Size-1] ^= 1
+		path := newPath(t)
+		if err := os.WriteFile(path, raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if !s.use(t, path) {
+			refused++
+		}
+	}
+	if refused == 0 {
+		t.Error("no key was damaged in a page in use")
+	}
+}
+
 // TestInlinePage: a page within a value has no number. bbolt would free the page of that number.
 func TestInlinePage(t *testing.T) {
 	s := newSample(t, 400)
@@ -247,9 +300,7 @@ func TestSoundFile(t *testing.T) {
 				_, err2 := tx.CreateBucket([]byte("damaged"))
 				return errors.Join(err, err2)
 			})
-			seed := rand.Uint64()
-			t.Logf("seed %d", seed)
-			random := rand.New(rand.NewPCG(seed, 0))
+			random := newRandom(t)
 			for n := 0; n < 40 && err == nil; n++ {
 				err = db.Update(func(tx *bolt.Tx) error { return change(tx, random) })
 				copied := filepath.Join(t.TempDir(), "copy")

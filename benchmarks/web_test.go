@@ -4,7 +4,7 @@
 //
 //	go test -run Ratio -v -rounds 1500               what a page costs beside bare Colly and its built-in check
 //	go test -run Memory -v -hosts 100000             bytes a host, policy, pace and feed together
-//	go test -run Stop -v -hosts 1000000              what a page allocates, and its longest stop, while very many hosts come and go
+//	go test -run Stop -v -hosts 200000               what a page allocates, and its longest stop, while very many hosts come and go
 //	go test -run Feed -v -urls 10000000              what a URL of a sitemap costs, memory included, when it goes to a Sink
 //	go test -run View -v -rounds 1500                what the page of package view costs a crawl while it is open
 //	go test -run '^$' -bench Sitemap                 sitemaps beside encoding/xml and xmlquery

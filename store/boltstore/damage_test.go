@@ -24,7 +24,7 @@ import (
 )
 
 var (
-	flips  = flag.Int("flips", 150, "TestFlippedBits: how many damaged copies of each file are opened")
+	flips  = flag.Int("flips", 80, "TestFlippedBits: how many damaged copies of each file are opened")
 	writes = flag.Int("writes", 3, "TestFlippedBits: how many records are replaced in each of them, and added")
 	seed   = flag.Uint64("seed", 0, "TestFlippedBits, TestSoundFile: the seed; 0: a random one")
 )
@@ -301,7 +301,7 @@ func TestSoundFile(t *testing.T) {
 				return errors.Join(err, err2)
 			})
 			random := newRandom(t)
-			for n := 0; n < 40 && err == nil; n++ {
+			for n := 0; n < 25 && err == nil; n++ {
 				err = db.Update(func(tx *bolt.Tx) error { return change(tx, random) })
 				copied := filepath.Join(t.TempDir(), "copy")
 				if err == nil {

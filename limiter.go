@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -335,6 +336,7 @@ type exchange struct {
 	locked  bool                 // a proxy that it went through wants to know who asks
 	trace   trace
 	through http.RoundTripper
+	sent    atomic.Bool // it was written, or handed to a transport that does not report that
 }
 
 // Guarded implements backend.Trip.
@@ -367,17 +369,37 @@ func (x *exchange) Deadline() (by time.Time, late error) {
 
 // Sent implements backend.Trip.
 func (x *exchange) Sent() {
+	x.sent.Store(true)
 	x.ticket.Sent(time.Now())
 	x.trace.started(x.host, &x.ticket)
 }
 
 // handOver is called when x is about to go to a transport.
-func (x *exchange) handOver() { x.trace.handOver(x.through, x.host, &x.ticket) }
+func (x *exchange) handOver() {
+	if !reportsSent(x.through) {
+		x.sent.Store(true)
+		x.trace.started(x.host, &x.ticket)
+	}
+}
+
+// reportsSent reports whether a transport calls WroteHeaders of net/http/httptrace.
+func reportsSent(rt http.RoundTripper) bool {
+	_, reports := rt.(*http.Transport)
+	return reports || rt == nil
+}
+
+// giveBack gives back the place of x with its host. A request that was not written does not count.
+func (x *exchange) giveBack() {
+	if !x.sent.Swap(false) {
+		x.ticket.NotSent()
+	}
+	x.ticket.End()
+}
 
 // Again implements backend.Trip: what is sent a second time, or too late, is a start of its own.
 func (x *exchange) Again(ctx context.Context) error {
 	x.trace.again(x.host, errDropped)
-	x.ticket.End()
+	x.giveBack()
 	if err := policy.Wait(ctx, x.start); err != nil {
 		return err
 	}
@@ -401,5 +423,5 @@ func (x *exchange) answer(resp *http.Response, pages int) {
 // Ended implements backend.Trip.
 func (x *exchange) Ended(octets int64, err error) {
 	x.trace.ended(x.host, &x.ticket, octets, err)
-	x.ticket.End()
+	x.giveBack()
 }

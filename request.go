@@ -310,6 +310,7 @@ func (q *request) follow(redirect *http.Response) {
 func (q *request) Ended(octets int64, err error) {
 	fed, after := q.fed, q.after
 	q.trace.ended(q.host, &q.ticket, octets, err)
+	q.giveBack()
 	q.close()
 	fed.awaitHook()
 	if after != nil {

@@ -45,7 +45,7 @@ type Stats struct {
 // another host.
 type HostStats struct {
 	Host      string `json:"host,omitempty"` // as in a URL, with the port unless it is the default one
-	Requests  int    `json:"requests"`       // put on the wire: pages, redirect hops, robots.txt, sitemaps
+	Requests  int    `json:"requests"`       // sent: pages, redirect hops, robots.txt, sitemaps
 	Throttled int    `json:"throttled"`      // times it asked for less: 429 or 503, each incident once
 	Pages     int    `json:"pages"`          // responses that reached the collector, of any status, cached ones included
 	Denied    int    `json:"denied"`         // requests not sent because of robots.txt, or that would not have been in a dry run

@@ -1,9 +1,13 @@
 package collyrobots_test
 
 import (
+	"context"
+	"fmt"
 	"math"
+	"net"
 	"net/http"
 	"reflect"
+	"syscall"
 	"testing"
 	"time"
 
@@ -163,4 +167,35 @@ func TestLeft(t *testing.T) {
 			t.Errorf("%+v: %v, want %v", test.host, got, test.want)
 		}
 	}
+}
+
+// A request counts if it was sent. Connections that are refused, or that end before the request is
+// written, are not in the server's log.
+func TestRequestsThatAreNotSentDoNotCount(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, noDenys)}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		dial := c.transport.DialContext
+		c.transport.DisableKeepAlives = true
+		refused := 0
+		c.transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dial(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			if len(web.Log("a.test")) >= 4 {
+				refused++
+				conn.Close()
+				return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+			}
+			return conn, nil
+		}
+		for i := range 6 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		s := c.robots.Stats()
+		if sent := len(web.Log("a.test")); sent != 4 || refused != 3 || s.Totals.Requests != sent || s.Hosts[0].Requests != sent {
+			t.Errorf("%d requests in all, %d of the host, want the %d in the log; %d connections were refused",
+				s.Totals.Requests, s.Hosts[0].Requests, sent, refused)
+		}
+	})
 }

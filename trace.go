@@ -30,13 +30,6 @@ type trace struct {
 	status int
 }
 
-// handOver is called when the exchange goes to rt.
-func (t *trace) handOver(rt http.RoundTripper, host *pace.Host, ticket *pace.Ticket) {
-	if _, reports := rt.(*http.Transport); !reports && rt != nil {
-		t.started(host, ticket)
-	}
-}
-
 // started is called when the exchange is on the wire.
 func (t *trace) started(host *pace.Host, ticket *pace.Ticket) {
 	if !t.events.any() {

@@ -44,7 +44,7 @@ type Host struct {
 // Stats is what happened with one host. Sums of several hosts have the counts only.
 type Stats struct {
 	Host      string
-	Requests  int // started: pages, redirect hops, robots.txt, sitemaps
+	Requests  int // started, except those that were NotSent: pages, redirect hops, robots.txt, sitemaps
 	Throttled int // times the host asked for less: each incident of 429 or 503 once
 	Pages     int // as told to Count
 	Denied    int // as told to Count

@@ -125,6 +125,19 @@ func (t *Ticket) Sent(now time.Time) {
 	}
 }
 
+// NotSent says that the request of t, which the transport has, is over and was never written. It is
+// not counted then. End must follow.
+func (t *Ticket) NotSent() {
+	h := t.lockHost()
+	if h == nil {
+		return
+	}
+	defer h.mu.Unlock()
+	if t.state == onWire {
+		t.state = started
+	}
+}
+
 // End gives back whatever t holds: its place in a line or on the wire. A ticket that has not
 // started costs its host nothing. Ending a ticket that holds nothing does nothing.
 func (t *Ticket) End() {

@@ -145,16 +145,34 @@ func (h *hooks) admit(q *request, r *colly.Request, now time.Time) (time.Time, e
 	if err := h.refuse(v, r.URL, &q.trace, func(err error) { h.dry.put(r, err) }); err != nil {
 		return now, err
 	}
-	if !cached(h.c, r) && !v.host.MayEnter(&q.ticket) { // what does not go on the wire does not wait
-		h.limiter.sayWhy(now, v.host, v.policy)
-		h.tellWaiting(now, q)
-		err = v.host.Enter(ctx, &q.ticket)
-		now = time.Now()
+	if cached(h.c, r) || v.host.MayEnter(&q.ticket) { // what does not go on the wire does not wait
+		return now, nil
 	}
-	if err == nil && !q.policy.Fresh(now) {
+	h.limiter.sayWhy(now, v.host, v.policy)
+	h.tellWaiting(now, q)
+	return h.enter(q, r)
+}
+
+// enter waits for the page's turn. If robots.txt was read again meanwhile, or has to be, the page is
+// judged again; to read the file takes a turn, so the page then waits for the next one. It returns
+// the time when it is done.
+func (h *hooks) enter(q *request, r *colly.Request) (time.Time, error) {
+	ctx := h.c.Context
+	for again := false; ; again = true {
+		err := q.host.Enter(ctx, &q.ticket)
+		now := time.Now()
+		if err != nil {
+			return now, err
+		}
+		newest := q.newest(ctx, now)
+		if newest == q.policy || newest == nil && again {
+			return now, nil
+		}
 		err = h.judgeAgain(q, r, now)
+		if err != nil || newest != nil {
+			return now, err
+		}
 	}
-	return now, err
 }
 
 // isTemporary reports whether a page that is denied with err may be allowed soon.
@@ -226,6 +244,10 @@ func (h *hooks) judgeAgain(q *request, r *colly.Request, now time.Time) error {
 	if q.host != v.host {
 		q.ticket.End()
 	}
+	if v.reason == ReasonUnreachable || v.reason == ReasonSiteDown {
+		// The next page tries to read robots.txt again when its turn comes.
+		v.host.Skip(time.Now(), &q.ticket)
+	}
 	q.set(v)
 	q.refusal = nil
 	return h.refuse(v, r.URL, &q.trace, func(error) {})
@@ -273,13 +295,13 @@ func (h *hooks) start(q *request, r *colly.Request, now time.Time) (time.Time, e
 	if q.unchanged() && q.refusal != nil {
 		return now, q.refusal
 	}
-	if !q.unchanged() || q.userAgent != userAgentOf(*r.Headers) || !q.policy.Fresh(now) {
+	if !q.unchanged() || q.userAgent != userAgentOf(*r.Headers) || q.newest(h.c.Context, now) != q.policy {
 		if err := h.judgeAgain(q, r, now); err != nil {
 			return now, err
 		}
 		now = time.Now()
 	}
-	return q.takeTurn(h.c.Context, now, h.judge, q.userAgent, false, func() error { return h.judgeAgain(q, r, time.Now()) })
+	return q.takeTurn(h.c.Context, now, false, func() error { return h.judgeAgain(q, r, time.Now()) })
 }
 
 // onResponse is called before the callbacks that may take their time, in which a request that lay

@@ -33,7 +33,8 @@ type verdict struct {
 	userAgent  string
 	settings   *hostSettings
 	policy     *policy.Policy
-	reader     *reader // whose policy it is; nil: nobody's, robots.txt is not asked for
+	reader     *reader     // whose policy it is; nil: nobody's, robots.txt is not asked for
+	source     pace.Source // of the crawl delay of policy, if there is a reader
 	rule       dialect.Decision
 	reason     Reason
 }
@@ -69,16 +70,23 @@ func (j *judge) decideAs(ctx context.Context, now time.Time, u *url.URL, hostHea
 		v.reason, v.rule = ReasonIgnored, dialect.Decision{Allowed: true}
 		return v, nil
 	}
-	if v.policy, v.reader, err = j.policies.get(ctx, now, v.settings, a, userAgent, f); err != nil {
+	if v.policy, v.reader, err = j.policies.get(ctx, now, v.settings, a, v.host, userAgent, f); err != nil {
 		return verdict{}, err
 	}
-	j.limiter.setCrawlDelay(now, v.host, v.settings, v.reader.name, v.policy)
+	v.source = j.limiter.setCrawlDelay(now, v.host, v.settings, v.reader.name, v.policy)
 	if v.settings.over == Skip && v.settings.tooLong(v.policy.CrawlDelay()) {
 		v.reason = ReasonDelay
 	} else {
 		v.reason, v.rule = read(v.policy, u)
 	}
 	return v, nil
+}
+
+// obeyedBy notes that the request of t obeys the crawl delay that v has found.
+func (v verdict) obeyedBy(t *pace.Ticket) {
+	if v.reader != nil {
+		v.host.Obey(t, v.source)
+	}
 }
 
 // read applies a policy to a URL of its authority.

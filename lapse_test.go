@@ -1,6 +1,7 @@
 package collyrobots_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"sync/atomic"
@@ -81,5 +82,150 @@ func TestReadingRobotsTxtAgainKeepsItsDelay(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		must(t, c.Visit("http://a.test/2"))
 		wantSchedule(t, web, "a.test", "0s /robots.txt, 10s /0, 4m55s /1, 5m5s /robots.txt, 5m15s /2")
+	})
+}
+
+// robotsFor answers with a robots.txt that may be cached for a while.
+func robotsFor(maxAge time.Duration, text string) http.HandlerFunc {
+	return func(out http.ResponseWriter, _ *http.Request) {
+		out.Header().Set("Cache-Control", fmt.Sprintf("max-age=%.0f", maxAge.Seconds()))
+		io.WriteString(out, text)
+	}
+}
+
+// A crawl delay that is longer than its robots.txt may be cached holds for all pages that wait. Each
+// page needs the file once more, and each request keeps the delay.
+func TestACrawlDelayLongerThanItsRobotsTxtIsFresh(t *testing.T) {
+	site := robotstest.Site{"/robots.txt": robotsFor(time.Hour, "User-agent: *\nCrawl-delay: 7200\n"), "*": robotstest.Page()}
+	for mode, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
+		t.Run(mode, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, options)
+				for i := range 4 {
+					must(t, c.Visit(fmt.Sprint("http://a.test/", i)))
+					if mode == "async" {
+						time.Sleep(time.Millisecond)
+					}
+				}
+				c.Wait()
+				wantSchedule(t, web, "a.test", "0s /robots.txt, 2h0m0s /0, 4h0m0s /robots.txt, 6h0m0s /1, "+
+					"8h0m0s /robots.txt, 10h0m0s /2, 12h0m0s /robots.txt, 14h0m0s /3")
+			})
+		})
+	}
+}
+
+// The program does something else between two visits, for longer than the file is fresh.
+func TestACrawlDelayHoldsBetweenVisits(t *testing.T) {
+	site := robotstest.Site{"/robots.txt": robotsFor(time.Hour, "User-agent: *\nCrawl-delay: 7200\n"), "*": robotstest.Page()}
+	inBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		must(t, c.Visit("http://a.test/0"))
+		time.Sleep(90 * time.Minute)
+		must(t, c.Visit("http://a.test/1"))
+		time.Sleep(3 * time.Hour)
+		must(t, c.Visit("http://a.test/2"))
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 2h0m0s /0, 4h0m0s /robots.txt, 6h0m0s /1, 9h0m0s /robots.txt, 11h0m0s /2")
+	})
+}
+
+// A Retry-After that is longer than robots.txt is fresh does not end the crawl delay.
+func TestARetryAfterLongerThanRobotsTxtIsFresh(t *testing.T) {
+	for mode, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
+		t.Run(mode, func(t *testing.T) {
+			var asked atomic.Int32
+			inBubble(t, robotstest.Sites{"a.test": {
+				"/robots.txt": robotsFor(5*time.Minute, "User-agent: *\nCrawl-delay: 10\n"),
+				"*": func(out http.ResponseWriter, _ *http.Request) {
+					if asked.Add(1) == 2 {
+						out.Header().Set("Retry-After", "3600")
+						out.WriteHeader(http.StatusTooManyRequests)
+					}
+				},
+			}}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, options)
+				for i := range 6 {
+					c.Visit(fmt.Sprint("http://a.test/", i))
+					if mode == "async" {
+						time.Sleep(time.Millisecond)
+					}
+				}
+				c.Wait()
+				wantSchedule(t, web, "a.test", "0s /robots.txt, 10s /0, 20s /1, 1h0m20s /robots.txt, 1h0m30s /2, 1h0m40s /3, 1h0m50s /4, 1h1m0s /5")
+			})
+		})
+	}
+}
+
+// The last crawl delay that is known holds while robots.txt cannot be read, for the requests for that
+// file and for the sitemaps and pages that were let through before.
+func TestTheCrawlDelayOfAFileThatCannotBeReadHolds(t *testing.T) {
+	for name, failure := range map[string]http.HandlerFunc{
+		"502":  func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(http.StatusBadGateway) },
+		"429":  func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(http.StatusTooManyRequests) },
+		"drop": drop,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var failing atomic.Bool
+			good := robotsFor(5*time.Minute, "User-agent: *\nCrawl-delay: 20\n")
+			inBubble(t, robotstest.Sites{"a.test": {"*": robotstest.Page(), "/robots.txt": func(out http.ResponseWriter, r *http.Request) {
+				if failing.Load() {
+					failure(out, r)
+				} else {
+					good(out, r)
+				}
+			}}}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, async)
+				for i := range 60 {
+					c.Visit(fmt.Sprint("http://a.test/", i))
+				}
+				time.Sleep(time.Minute)
+				failing.Store(true)
+				time.Sleep(10 * time.Minute)
+				failing.Store(false)
+				c.Wait()
+				wantNoSooner(t, web, "a.test", 20*time.Second, len(web.Log("a.test")))
+				if len(web.Log("a.test")) < 40 {
+					t.Errorf("a.test was asked for\n%s", web.Log("a.test").Schedule())
+				}
+			})
+		})
+	}
+}
+
+// The file of http is not used after the first page. Its delay ends one delay after it has to be read
+// again, however many pages of https wait.
+func TestACrawlDelayLapsesWhileOtherPagesWait(t *testing.T) {
+	robots := func(out http.ResponseWriter, r *http.Request) {
+		text := "User-agent: *\nCrawl-delay: 1\n"
+		if r.TLS == nil {
+			text = "User-agent: *\nCrawl-delay: 60\n"
+		}
+		robotsFor(time.Hour, text)(out, r)
+	}
+	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": robots, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async)
+		c.impolite = true // to Verify, which does not know that a file is no longer used
+		c.Visit("http://a.test/first")
+		c.Wait()
+		for i := range 200 {
+			c.Visit(fmt.Sprint("https://a.test/", i))
+		}
+		c.Wait()
+		log := web.Log("a.test")
+		if len(log) != 204 {
+			t.Fatalf("a.test was asked %d times, want 204", len(log))
+		}
+		slow := 0
+		for i := 1; i < len(log); i++ {
+			if gap := log[i].Time.Sub(log[i-1].Time); gap >= time.Minute {
+				slow++
+			} else if gap < time.Second {
+				t.Errorf("%v before %s", gap, log[i].URI)
+			}
+		}
+		if end := log[slow].Elapsed; end != time.Hour+2*time.Minute {
+			t.Errorf("the last request under the delay of http was sent at %v, want 1h2m0s: it has waited since 1h1m0s", end)
+		}
 	})
 }

@@ -48,7 +48,8 @@ func (l *limiter) share(p pace.Pacer) {
 	l.shared = true
 }
 
-// learn puts the crawl delay of a robots.txt that was just read in force at the host that has it.
+// learn puts the crawl delay of a robots.txt that was just read in force at its host. It is called
+// before the place of the last request for the file is given back, so no other request comes between.
 func (l *limiter) learn(s *hostSettings, reader string, pol *policy.Policy) {
 	now := time.Now()
 	server, _ := policy.Server(pol.Authority)
@@ -74,33 +75,28 @@ func (l *limiter) private(a dialect.Authority) bool {
 	return l.networks.private(server)
 }
 
-// longAfter is as long after its file as any crawl delay is kept.
-const longAfter = 365 * 24 * time.Hour
-
-// setCrawlDelay puts the crawl delay that a robots.txt asks a reader for in force. It lapses a
-// while after the file, unless somebody goes on using that: the request for the next copy is paced,
-// too.
-func (l *limiter) setCrawlDelay(now time.Time, host *pace.Host, s *hostSettings, reader string, pol *policy.Policy) {
-	delay, until := pol.CrawlDelay(), pol.Expires()
-	if delay == 0 && host.Plain() {
-		return
+// setCrawlDelay puts the crawl delay of a robots.txt in force at its host, and returns its source. If
+// the file cannot be read now, the last one that was read decides.
+func (l *limiter) setCrawlDelay(now time.Time, host *pace.Host, s *hostSettings, reader string, pol *policy.Policy) pace.Source {
+	delay, line, known := pol.LastCrawlDelay()
+	source := sourceOf(pol.Authority, reader, line)
+	if !known || delay == 0 && host.Plain() {
+		return source
 	}
-	if until.Before(now) {
-		until = now
-	}
-	until = until.Add(min(max(delay, time.Minute), longAfter))
-	if host.SetCrawlDelay(now, sourceOf(pol, reader), delay, until) && s.tooLong(delay) {
+	changed := host.SetCrawlDelay(now, source, delay, pol.Expires())
+	if changed && s.tooLong(delay) {
 		l.report.log.Warn("crawl delay is over MaxDelay", "robots", pol.RobotsURL(), "delay", delay, "limit", s.pace.MaxDelay, "skipped", s.over == Skip)
 	}
+	return source
 }
 
-// sourceOf returns whose crawl delay a policy's is. The sites that one server has under several
-// names are sources of their own: the longest of their delays is kept.
-func sourceOf(pol *policy.Policy, reader string) pace.Source {
-	if policy.IsVirtual(pol.Authority) {
-		reader += " " + pol.Authority.Host
+// sourceOf returns the source of a crawl delay. The sites that one server has under several names
+// are separate sources: the longest of their delays is kept.
+func sourceOf(a dialect.Authority, reader string, line int) pace.Source {
+	if policy.IsVirtual(a) {
+		reader += " " + a.Host
 	}
-	return pace.Source{Scheme: pol.Authority.Scheme, Reader: reader, Line: pol.CrawlDelayLine()}
+	return pace.Source{Scheme: a.Scheme, Reader: reader, Line: line}
 }
 
 // throttled reports whether an answer asks for fewer requests.
@@ -278,8 +274,8 @@ func isForbidden(err error) bool {
 // exchange makes one HTTP exchange, x, on the plugin's own account (robots.txt, sitemaps): paced as
 // everything that goes to the host, through the collector's proxy and TLS settings, without its
 // cookies, and following no redirect. timeout is for the exchange alone, from its start to the end
-// of the body, without the wait before it; 0: none. allowed is asked after the wait; nil: nobody
-// is. began is when the exchange started, the zero time if it did not.
+// of the body, without the wait before it; 0: none. allowed is called after the wait, and after that
+// of each further attempt; it may be nil. began is when the exchange started, the zero time if it did not.
 func (l *limiter) exchange(x *exchange, s *backend.Seam, req *http.Request, timeout time.Duration, from lead, allowed func() error) (resp *http.Response, began time.Time, err error) {
 	a, err := dialect.AuthorityOf(req.URL)
 	if err != nil {
@@ -287,20 +283,18 @@ func (l *limiter) exchange(x *exchange, s *backend.Seam, req *http.Request, time
 	}
 	x.limiter, x.host, x.through = l, l.hosts.At(time.Now(), a.Host), l.transport(s)
 	x.trace.events, x.trace.url, x.trace.what = &l.report.events, req.URL, from.what
+	if from.what == ForRobots {
+		x.ticket.Renew()
+	}
 	if x.guard, err = l.ask(from, a.Host, req.URL); err != nil {
 		x.ticket.End()
 		return nil, time.Time{}, err
 	}
-	if err := policy.Wait(req.Context(), x.start); err != nil {
+	x.allowed = allowed
+	err = x.takeTurn(req.Context())
+	if err != nil {
 		return nil, time.Time{}, err
 	}
-	if allowed != nil {
-		if err := allowed(); err != nil {
-			x.ticket.End()
-			return nil, time.Time{}, err
-		}
-	}
-	x.handOver()
 	began = time.Now()
 	resp, err = backend.Do(x.through, req, timeout, x)
 	return resp, began, err
@@ -336,7 +330,9 @@ type exchange struct {
 	locked  bool                 // a proxy that it went through wants to know who asks
 	trace   trace
 	through http.RoundTripper
-	sent    atomic.Bool // it was written, or handed to a transport that does not report that
+	refused atomic.Bool  // Again has returned an error, so nothing is sent any more
+	sent    atomic.Bool  // it was written, or handed to a transport that does not report that
+	allowed func() error // returns why it may not be sent, after each wait; nil if it always may
 }
 
 // Guarded implements backend.Trip.
@@ -349,6 +345,23 @@ func (x *exchange) Peer(hop string, addr net.Addr) error {
 		return nil
 	}
 	return x.limiter.networks.meet(x.host, addr, x.guard)
+}
+
+// takeTurn waits until x may go on the wire, and hands it over. After an error x holds nothing.
+func (x *exchange) takeTurn(ctx context.Context) error {
+	err := policy.Wait(ctx, x.start)
+	if err != nil {
+		return err
+	}
+	if x.allowed != nil {
+		err = x.allowed()
+	}
+	if err != nil {
+		x.giveBack()
+		return err
+	}
+	x.handOver()
+	return nil
 }
 
 // start waits until x may go on the wire, ahead of the pages that wait for their host.
@@ -369,6 +382,9 @@ func (x *exchange) Deadline() (by time.Time, late error) {
 
 // Sent implements backend.Trip.
 func (x *exchange) Sent() {
+	if x.refused.Load() {
+		return // net/http says so even if the connection is closed
+	}
 	x.sent.Store(true)
 	x.ticket.Sent(time.Now())
 	x.trace.started(x.host, &x.ticket)
@@ -398,13 +414,19 @@ func (x *exchange) giveBack() {
 
 // Again implements backend.Trip: what is sent a second time, or too late, is a start of its own.
 func (x *exchange) Again(ctx context.Context) error {
+	return x.again(func() error { return x.takeTurn(ctx) })
+}
+
+// again makes the exchange once more if takeTurn returns no error.
+func (x *exchange) again(takeTurn func() error) error {
+	if x.refused.Load() {
+		return context.Canceled
+	}
 	x.trace.again(x.host, errDropped)
 	x.giveBack()
-	if err := policy.Wait(ctx, x.start); err != nil {
-		return err
-	}
-	x.handOver()
-	return nil
+	err := takeTurn()
+	x.refused.Store(err != nil)
+	return err
 }
 
 // Answered implements backend.Trip: it lets the host slow the crawl down.

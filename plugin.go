@@ -68,9 +68,9 @@ func New(opts ...Option) (*Plugin, error) {
 	policies := newPolicies(len(config.all()), config.shadows, config.store, report)
 	policies.found, policies.private = limiter.found, limiter.private
 	policies.changed = changes{config.onChanged, limiter}.put
+	policies.read = limiter.learn
 	if config.pacer != nil {
 		limiter.share(&sharedPace{pacer: config.pacer, report: report})
-		policies.read = limiter.learn
 	}
 	c := &core{started: time.Now(), bubbled: inBubble(), requests: newRequests(), shadows: newShadows(config.shadows)}
 	c.judge = &judge{&config.settings, config.dryRun, config.shard, limiter, policies, report, newDecisions()}

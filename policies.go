@@ -86,6 +86,11 @@ type fetcher interface {
 	collector() string       // the collector's UserAgent; "": not known
 }
 
+// A pacedHost is a host that has a delay.
+type pacedHost interface {
+	Delay(now time.Time) time.Duration
+}
+
 // A ledFetcher fetches for what a host has led to.
 type ledFetcher struct {
 	fetcher
@@ -107,8 +112,9 @@ func (f *pageFetcher) fetch(userAgent, from string, _ http.Header) policy.Fetch 
 
 func (f *pageFetcher) from() string { return f.host }
 
-// get returns the policy of an authority. The error is ctx's cause, ErrClosed, or a *PaceError.
-func (p *policies) get(ctx context.Context, now time.Time, s *hostSettings, a dialect.Authority, userAgent string, f fetcher) (*policy.Policy, *reader, error) {
+// get returns the policy of an authority for a request to host. The error is ctx's cause, ErrClosed,
+// or a *PaceError.
+func (p *policies) get(ctx context.Context, now time.Time, s *hostSettings, a dialect.Authority, host pacedHost, userAgent string, f fetcher) (*policy.Policy, *reader, error) {
 	name := userAgent
 	if s.byCollector() {
 		name = cmp.Or(f.collector(), userAgent)
@@ -117,12 +123,29 @@ func (p *policies) get(ctx context.Context, now time.Time, s *hostSettings, a di
 	if err != nil {
 		return nil, nil, err
 	}
-	pol, err := r.get(ctx, now, r.cache, a, userAgent, f)
+	pol := r.known(ctx, now, a, host)
+	if pol == nil {
+		pol, err = r.get(ctx, r.cache, a, userAgent, f)
+	}
 	return pol, r, err
 }
 
-func (r *reader) get(ctx context.Context, now time.Time, cache *policy.Cache, a dialect.Authority, userAgent string, f fetcher) (*policy.Policy, error) {
-	if pol := cache.Known(ctx, now, a); pol != nil {
+// known returns the policy that decides at now about requests for a, which go to host, or nil if
+// robots.txt has to be read first.
+func (r *reader) known(ctx context.Context, now time.Time, a dialect.Authority, host pacedHost) *policy.Policy {
+	if pol := r.cache.Known(ctx, now, a); pol != nil {
+		return pol
+	}
+	pol := r.cache.Last(ctx, a)
+	if pol.MayDecide(now, host.Delay(now)) {
+		return pol
+	}
+	return nil
+}
+
+// get returns the policy of an authority from one of the reader's caches.
+func (r *reader) get(ctx context.Context, cache *policy.Cache, a dialect.Authority, userAgent string, f fetcher) (*policy.Policy, error) {
+	if pol := cache.Known(ctx, time.Now(), a); pol != nil {
 		return pol, nil
 	}
 	for {
@@ -137,12 +160,6 @@ func (r *reader) get(ctx context.Context, now time.Time, cache *policy.Cache, a 
 		}
 		return pol, err
 	}
-}
-
-// renewed reports whether a policy is known that is newer than one which holds no more.
-func (p *policies) renewed(ctx context.Context, now time.Time, s *hostSettings, a dialect.Authority, userAgent string) bool {
-	r, err := p.reader(s, userAgent)
-	return err == nil && r.cache.Known(ctx, now, a) != nil
 }
 
 // reader returns the reader for a crawler with this user agent.

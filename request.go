@@ -26,6 +26,7 @@ type request struct {
 	hostHeader string  // the user's, if it is not the URL's host
 	userAgent  string  // it was judged by: a callback may change that, too
 	policy     *policy.Policy
+	reader     *reader // of policy; nil if robots.txt is ignored
 	settings   *hostSettings
 	fetcher    pageFetcher // for the hook that holds it
 	early      bool        // its place is given back when the headers are there: callbacks may visit the host
@@ -35,10 +36,20 @@ type request struct {
 	fed        *fedPage    // nil: no sitemap listed it
 	after      func()      // is called when the exchange has ended; may be nil
 	name       string      // the collector's UserAgent, where that counts; "": it does not, or is not known
+	sending    sending     // of the transport, once that has it
 
 	held       atomic.Bool // by a hook or the transport; who sets it has the rest
 	since      time.Time   // when it was let go
 	prev, next *request    // in the ring of its shard; guarded by that
+}
+
+// A sending is what a request is judged by when it is sent once more.
+type sending struct {
+	seam *backend.Seam
+	req  *http.Request
+	by   interface {
+		judgeSending(ctx context.Context, q *request) error
+	}
 }
 
 // idleLimit is how long a request lies between two hooks before it is given up: a later callback
@@ -188,7 +199,7 @@ func (q *request) giveUp() {
 	if q == nil {
 		return
 	}
-	q.ticket.End()
+	q.giveBack()
 	*q = request{}
 	spareRequests.Put(q)
 }
@@ -196,7 +207,8 @@ func (q *request) giveUp() {
 // set notes what q was judged by, and where.
 func (q *request) set(v verdict) {
 	q.judged, q.hostHeader, q.userAgent = *q.url, v.hostHeader, v.userAgent
-	q.host, q.policy, q.settings = v.host, v.policy, v.settings
+	q.host, q.policy, q.reader, q.settings = v.host, v.policy, v.reader, v.settings
+	v.obeyedBy(&q.ticket)
 }
 
 // refuse makes the transport refuse q with err, unless a later callback changes the URL. So the page
@@ -208,26 +220,39 @@ func (q *request) refuse(err error) {
 	q.judged = *q.url
 }
 
-// takeTurn waits until q may start, as pace.Host.Start does. A robots.txt that was read again
-// meanwhile counts: then judgeAgain judges q. It is called at now and returns the time when it is
-// done.
-func (q *request) takeTurn(ctx context.Context, now time.Time, j *judge, userAgent string, direct bool, judgeAgain func() error) (time.Time, error) {
+// newest returns the policy that decides about q at now: the one that q was judged by, a newer one,
+// or nil if robots.txt has to be read again first.
+func (q *request) newest(ctx context.Context, now time.Time) *policy.Policy {
+	if q.settings.ignoreRobots || q.policy.Fresh(now) {
+		return q.policy
+	}
+	return q.reader.known(ctx, now, q.policy.Authority, q.host)
+}
+
+// takeTurn waits until q may start, as pace.Host.Start does. If robots.txt was read again meanwhile,
+// or has to be, judgeAgain judges q. It is called at now and returns the time when it is done.
+func (q *request) takeTurn(ctx context.Context, now time.Time, direct bool, judgeAgain func() error) (time.Time, error) {
 	for again := false; ; again = true {
 		var err error
 		if again || !q.startNow(ctx, now, direct) {
 			err = q.host.Start(ctx, &q.ticket, direct)
 			now = time.Now()
 		}
-		switch pol := q.policy; {
-		case err != nil || q.settings.ignoreRobots || pol.Fresh(now):
+		if err != nil {
 			return now, err
-		case j.policies.renewed(ctx, now, q.settings, pol.Authority, userAgent):
+		}
+		newest := q.newest(ctx, now)
+		switch {
+		case newest == q.policy:
+			return now, nil
+		case newest != nil:
 			return now, judgeAgain()
-		case pol.MayServe(now), again:
+		case again || q.policy.MayServe(now):
 			return now, nil
 		}
-		q.ticket.End() // to read the file takes a place on the wire
-		if err := judgeAgain(); err != nil {
+		q.giveBack() // to read the file takes a place on the wire
+		err = judgeAgain()
+		if err != nil {
 			return now, err
 		}
 	}
@@ -306,11 +331,22 @@ func (q *request) follow(redirect *http.Response) {
 	}
 }
 
+// Again implements backend.Trip. The request waits for its turn once more, for long perhaps, so it is
+// judged by what robots.txt says after that.
+func (q *request) Again(ctx context.Context) error {
+	return q.again(func() error {
+		_, err := q.takeTurn(ctx, time.Now(), true, func() error { return q.sending.by.judgeSending(ctx, q) })
+		if err == nil {
+			q.handOver()
+		}
+		return err
+	})
+}
+
 // Ended implements backend.Trip.
 func (q *request) Ended(octets int64, err error) {
 	fed, after := q.fed, q.after
 	q.trace.ended(q.host, &q.ticket, octets, err)
-	q.giveBack()
 	q.close()
 	fed.awaitHook()
 	if after != nil {

@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
 )
@@ -78,7 +77,7 @@ func (all shadows) compare(ctx context.Context, v verdict, u *url.URL, userAgent
 		return
 	}
 	for i, cache := range v.reader.shadows {
-		pol, err := v.reader.get(ctx, time.Now(), cache, v.policy.Authority, userAgent, f)
+		pol, err := v.reader.get(ctx, cache, v.policy.Authority, userAgent, f)
 		if err != nil {
 			continue // the crawl is at its end
 		}

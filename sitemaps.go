@@ -108,7 +108,7 @@ func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, u *url.URL
 		return true, feed.Done // it is judged where its host is kept
 	}
 	if err == nil {
-		err = f.judge(ctx, u, guard)
+		_, err = f.judge(ctx, u, guard)
 	}
 	if err == nil {
 		return true, feed.Done
@@ -127,21 +127,22 @@ func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, u *url.URL
 // led says that a site led to something.
 func (f *feeder) led(site dialect.Authority) lead { return lead{ForSitemap, site.Host, f.fetcher} }
 
-// judge returns nil if u may be fetched. A guard says that who led to it may not lead everywhere.
-func (f *feeder) judge(ctx context.Context, u *url.URL, guard *PrivateNetworkError) error {
+// judge returns an error if u may not be fetched. A guard says that who led to it may not lead
+// everywhere.
+func (f *feeder) judge(ctx context.Context, u *url.URL, guard *PrivateNetworkError) (verdict, error) {
 	by := f.fetcher
 	if guard != nil {
 		by = ledFetcher{by, guard.From}
 	}
 	v, err := f.decide(ctx, time.Now(), u, f.userAgent, by)
 	if err != nil {
-		return err
+		return verdict{}, err
 	}
 	err = f.refuse(v, u, nil, func(error) {})
 	if denied := (*DisallowedError)(nil); errors.As(err, &denied) {
 		f.countDenied(v.host, denied, nil)
 	}
-	return err
+	return v, err
 }
 
 // Get implements feed.Crawl.
@@ -155,7 +156,14 @@ func (f *feeder) Get(ctx context.Context, site dialect.Authority, u *url.URL, he
 		f.tellKept(u, err, nil)
 		return nil, time.Time{}, err
 	}
-	allowed := func() error { return f.judge(ctx, u, guard) }
+	x := new(exchange)
+	allowed := func() error {
+		v, err := f.judge(ctx, u, guard)
+		if err == nil {
+			v.obeyedBy(&x.ticket)
+		}
+		return err
+	}
 	if err := allowed(); err != nil {
 		return nil, time.Time{}, err
 	}
@@ -165,7 +173,7 @@ func (f *feeder) Get(ctx context.Context, site dialect.Authority, u *url.URL, he
 	}
 	req.Header = header
 	req.Header.Set("User-Agent", f.userAgent)
-	return f.limiter.exchange(new(exchange), f.fetcher.seam(), req, timeout, from, allowed)
+	return f.limiter.exchange(x, f.fetcher.seam(), req, timeout, from, allowed)
 }
 
 // Slots implements feed.Crawl.

@@ -89,6 +89,9 @@ func (t *trace) ended(host *pace.Host, ticket *pace.Ticket, octets int64, err er
 		t.events.tell(e)
 		return
 	}
+	if denied := (*DisallowedError)(nil); !t.told && errors.As(err, &denied) {
+		return // its next attempt was denied, which was told
+	}
 	t.tellStart(host, ticket)
 	t.tellEnd(host, octets, err)
 }

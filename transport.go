@@ -59,6 +59,7 @@ func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, er
 		return nil, t.reject(q, req, err)
 	}
 	q.limiter, q.retries, q.through = t.limiter, q.settings.retryThrottled, s.Transport()
+	q.sending = sending{seam: s, req: req, by: t}
 	t.trace(q, req)
 	return q, nil
 }
@@ -154,7 +155,7 @@ func (t *transport) takeTurn(q *request, s *backend.Seam, req *http.Request) err
 	}
 	err := judge()
 	if err == nil {
-		_, err = q.takeTurn(ctx, time.Now(), t.judge, userAgentOf(req.Header), true, judge)
+		_, err = q.takeTurn(ctx, time.Now(), true, judge)
 	}
 	return err
 }
@@ -164,14 +165,7 @@ func (t *transport) judgeHop(ctx context.Context, q *request, s *backend.Seam, r
 	if err != nil {
 		return err
 	}
-	f := &pageFetcher{fetcher: seamFetcher{limiter: t.limiter, through: s, name: q.name}, page: req.Header}
-	switch {
-	case guard != nil:
-		f.host = guard.From
-	case q.fed != nil && req.Response == nil:
-		f.host = q.fed.from
-	}
-	v, err := t.decideAs(ctx, time.Now(), req.URL, hostHeaderOf(req.Host, req.URL, req.Header), userAgentOf(req.Header), f)
+	v, err := t.decideSent(ctx, q, s, req, guard)
 	if err != nil {
 		return err
 	}
@@ -182,7 +176,44 @@ func (t *transport) judgeHop(ctx context.Context, q *request, s *backend.Seam, r
 	q.guard = guard
 	q.set(v)
 	t.sitemaps.offer(v.policy)
+	return t.refuseSent(v, q, req)
+}
+
+// decideSent decides about a request as the transport has it. guard is that of a redirect hop.
+func (t *transport) decideSent(ctx context.Context, q *request, s *backend.Seam, req *http.Request, guard *PrivateNetworkError) (verdict, error) {
+	f := &pageFetcher{fetcher: seamFetcher{limiter: t.limiter, through: s, name: q.name}, page: req.Header}
+	switch {
+	case guard != nil:
+		f.host = guard.From
+	case q.fed != nil && req.Response == nil:
+		f.host = q.fed.from
+	}
+	return t.decideAs(ctx, time.Now(), req.URL, hostHeaderOf(req.Host, req.URL, req.Header), userAgentOf(req.Header), f)
+}
+
+// refuseSent is refuse for a request that the transport has.
+func (t *transport) refuseSent(v verdict, q *request, req *http.Request) error {
 	return t.refuse(v, req.URL, &q.trace, func(err error) { t.report.notSent(req.URL, err, true) })
+}
+
+// judgeSending judges a request that is sent once more. It leaves alone what the transport below may
+// be reading: the host and the guard, which are the same.
+func (t *transport) judgeSending(ctx context.Context, q *request) error {
+	v, err := t.decideSent(ctx, q, q.sending.seam, q.sending.req, q.guard)
+	if err != nil {
+		return err
+	}
+	q.policy = v.policy
+	v.obeyedBy(&q.ticket)
+	err = t.refuseSent(v, q, q.sending.req)
+	if err == nil {
+		return nil
+	}
+	denied := (*DisallowedError)(nil)
+	if errors.As(err, &denied) {
+		t.countDenied(q.host, denied, &q.trace)
+	}
+	return &refusedError{cause: err, url: q.sending.req.URL.Redacted()}
 }
 
 // guard returns what guards a redirect hop; nil: nothing has to.

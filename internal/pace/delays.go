@@ -15,35 +15,101 @@ type Source struct {
 // is reports whether s and o are the same, wherever they ask.
 func (s *Source) is(o *Source) bool { return s.Scheme == o.Scheme && s.Reader == o.Reader }
 
-// A crawlDelay is what a source asks for.
+// A crawlDelay is the delay that a source asks for.
+//
+// It holds until a newer file of its source says otherwise, as long as that source is in use: until
+// its file has to be read again, for one delay after that and after each request that obeys it, and
+// as long as such a request waits or is on the wire. After that it has lapsed, so that the file of a
+// scheme or a name that is no longer used does not slow its host down forever.
 type crawlDelay struct {
 	source  Source
-	written time.Duration
-	until   instant // when it lapses
+	written time.Duration // 0: none, or it has lapsed
+	until   instant       // when it lapses, unless a request obeys it then
 }
 
-// setCrawlDelay records what a source asks for until a time, 0 for nothing, and reports whether
-// that has changed.
+// leastGrace is how long a crawl delay is in use after its file or its last request, at least: the
+// time for the steps between reading a file and obeying it.
+const leastGrace = time.Minute
+
+// grace returns how long after its file or its last request d is in use.
+func (l *limiter) grace(d *crawlDelay) time.Duration { return max(l.kept(d.written), leastGrace) }
+
+// setCrawlDelay records the delay that a source asks for, 0 for none, in a file that has to be read
+// again at a time. It reports whether the delay has changed.
 func (l *limiter) setCrawlDelay(now instant, source Source, written time.Duration, until instant) (changed bool) {
 	written = max(written, 0)
 	if l.paced == nil && written == 0 {
 		return false
 	}
 	p := l.slowed()
-	i := slices.IndexFunc(p.crawlDelays, func(d crawlDelay) bool { return d.source.is(&source) })
-	if i >= 0 && p.crawlDelays[i].written == written && p.crawlDelays[i].until >= now {
-		p.crawlDelays[i].until, p.crawlDelays[i].source.Line = until, source.Line
+	d := p.crawlDelayOf(&source)
+	if d == nil {
+		if written == 0 {
+			return false
+		}
+		d = new(crawlDelay)
+		p.crawlDelays = slices.DeleteFunc(p.crawlDelays, func(d *crawlDelay) bool { return !l.holds(now, d) })
+		p.crawlDelays = append(p.crawlDelays, d)
+	}
+	before := time.Duration(0)
+	if l.holds(now, d) {
+		before = d.written
+	}
+	d.source = source
+	d.written = written
+	d.until = max(until, now).add(l.grace(d))
+	return written != before
+}
+
+// crawlDelayOf returns what a source asks for, or nil if it has never asked for a delay.
+func (p *paced) crawlDelayOf(source *Source) *crawlDelay {
+	for _, d := range p.crawlDelays {
+		if d.source.is(source) {
+			return d
+		}
+	}
+	return nil
+}
+
+// holds reports whether d is in force at now. If not, it has lapsed for good.
+func (l *limiter) holds(now instant, d *crawlDelay) bool {
+	if d.written == 0 {
 		return false
 	}
-	p.crawlDelays = slices.DeleteFunc(p.crawlDelays, func(d crawlDelay) bool {
-		changed = changed || d.source.is(&source) && d.until >= now
-		return d.source.is(&source) || d.until < now
-	})
-	if written > 0 {
-		p.crawlDelays = append(p.crawlDelays, crawlDelay{source, written, until})
-		changed = true
+	if d.until >= now {
+		return true
 	}
-	return changed
+	if !l.isObeyed(now, d) {
+		d.written = 0
+		return false
+	}
+	d.until = now.add(l.grace(d))
+	return true
+}
+
+// isObeyed reports whether a request that obeys d waits or is on the wire.
+func (l *limiter) isObeyed(now instant, d *crawlDelay) bool {
+	p := l.paced
+	for _, tickets := range [...]*list{&l.inFlight, &p.urgent, &p.waiting} {
+		for t := range tickets.all {
+			if t.obeys(d) && (t.state == waiting || t.state == urgent || !t.lapsed(now)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// used notes that t, which has started, is a use of the delays that it obeys.
+func (l *limiter) used(now instant, t *Ticket) {
+	if l.paced == nil {
+		return
+	}
+	for _, d := range l.paced.crawlDelays {
+		if d.written > 0 && t.obeys(d) {
+			d.until = max(d.until, now.add(l.grace(d)))
+		}
+	}
 }
 
 // crawlDelay returns what is asked for at now, as written: the most of all sources.
@@ -57,8 +123,8 @@ func (l *limiter) longestCrawlDelay(now instant) (most time.Duration, line int) 
 	if l.paced == nil {
 		return 0, 0
 	}
-	for i := range l.paced.crawlDelays {
-		if d := &l.paced.crawlDelays[i]; d.until >= now && d.written > most {
+	for _, d := range l.paced.crawlDelays {
+		if l.holds(now, d) && d.written > most {
 			most, line = d.written, d.source.Line
 		}
 	}

@@ -89,10 +89,14 @@ func (h *Host) Name() string { return h.name }
 // Rules returns what New's func said of the host.
 func (h *Host) Rules() *Rules { return h.rules }
 
-// SetCrawlDelay records the crawl delay that a robots.txt of the host asks for until a time, 0 for
-// none, and reports whether that has changed. It holds at once for those who wait. The delay in
-// force is the longest that any source asks for. It lapses after until, unless it was set again:
-// nobody may need that robots.txt any more. The zero time: it does not lapse.
+// SetCrawlDelay records the crawl delay that a robots.txt of the host asks for, 0 for none, and
+// reports whether that has changed. It holds at once for the requests that wait. The delay in force
+// is the longest that any source asks for.
+//
+// The file has to be read again at until. A delay holds for longer: for one delay, at least a minute,
+// after until and after each request that obeys it (see Obey), and as long as such a request waits
+// or is on the wire. Then it lapses, because its source is no longer in use. With the zero time it
+// does not lapse.
 func (h *Host) SetCrawlDelay(now time.Time, source Source, written time.Duration, until time.Time) (changed bool) {
 	if written <= 0 && h.plain() {
 		return false
@@ -107,6 +111,41 @@ func (h *Host) SetCrawlDelay(now time.Time, source Source, written time.Duration
 		h.lookAgain()
 	}
 	return changed
+}
+
+// Obey says that the request of t obeys the crawl delay of a source: that does not lapse while t
+// waits, or is on the wire.
+func (h *Host) Obey(t *Ticket, source Source) {
+	if h.plain() {
+		return
+	}
+	h = h.lock()
+	defer h.mu.Unlock()
+	t.obeyed = nil
+	if h.paced != nil {
+		t.obeyed = h.paced.crawlDelayOf(&source)
+	}
+}
+
+// Delay returns the delay in force at now.
+func (h *Host) Delay(now time.Time) time.Duration {
+	if h.plain() {
+		return 0
+	}
+	h = h.lock()
+	defer h.mu.Unlock()
+	return h.delay(h.hosts.instant(now))
+}
+
+// Skip says that the turn of t, which has passed Enter, has come, and that its request is not sent.
+// The next one starts a delay later, as if it were. End must follow.
+func (h *Host) Skip(now time.Time, t *Ticket) {
+	h, t = h.lockFor(t)
+	defer h.mu.Unlock()
+	at := h.hosts.instant(now)
+	if t != nil && t.state == admitted && h.due(at) == 0 {
+		h.last = max(h.last, at)
+	}
 }
 
 // Plain reports whether nothing has ever kept the requests of the host apart: no delay, no limit,
@@ -124,13 +163,18 @@ func (h *Host) AskedBefore() {
 // Enter is the first stage, for a request that holds nothing yet: it waits until the host's one
 // undispatched ticket is free and the host may be asked, and takes the ticket, but not the time.
 // Start follows; until then, but at most for one delay, no other ticket of the host gets in. Where
-// there is nothing to wait for there are no tickets.
+// there is nothing to wait for there are no tickets. If t has passed Enter already and has not lost
+// its place, it keeps that and only waits for the time.
 //
 // The error is ctx's cause, Close's, or ErrEnded; t then holds nothing.
 func (h *Host) Enter(ctx context.Context, t *Ticket) error {
 	h, err := h.admitting(ctx, t)
 	if err != nil {
 		return err
+	}
+	if t.state == admitted {
+		t.state = waiting
+		return h.await(ctx, t)
 	}
 	h.leave(t)
 	if !h.shared() && (h.paced == nil && h.unpaced(0) || h.unpaced(h.hosts.now())) {

@@ -671,7 +671,7 @@ func TestACrawlDelayLapses(t *testing.T) {
 	if !set(now) || set(now.Add(time.Minute)) {
 		t.Error("what is asked for anew is a change, and what is asked for again is none")
 	}
-	if at := now.Add(61 * time.Minute); delay(at) != time.Minute || delay(at.Add(1)) != 0 || host.Stats(at.Add(1)).Delay != 0 {
+	if at := now.Add(62 * time.Minute); delay(at) != time.Minute || delay(at.Add(1)) != 0 || host.Stats(at.Add(1)).Delay != 0 {
 		t.Errorf("%v at its end, %v after it; want 1m0s, 0s", delay(at), delay(at.Add(1)))
 	}
 	if !set(now.Add(2 * time.Hour)) {

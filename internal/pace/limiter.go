@@ -44,7 +44,7 @@ type limiter struct {
 
 // paced is what only a host with a delay, a limit or somebody who waits needs.
 type paced struct {
-	crawlDelays []crawlDelay
+	crawlDelays []*crawlDelay
 	notBefore   instant       // Retry-After
 	before      instant       // the moment before the last one; 0: no delay was in force between
 	asked       time.Duration // the delay that was in force when the last moment came; 0: none that was kept
@@ -245,6 +245,7 @@ func (l *limiter) start(now instant, t *Ticket) (wait time.Duration, ok bool) {
 		t.incident = g.incident
 	}
 	l.inFlight.push(t)
+	l.used(now, t)
 	l.requests++
 	t.gap = l.next(now, delay)
 	return 0, true
@@ -255,6 +256,7 @@ func (l *limiter) sent(now instant, t *Ticket) {
 	if t.state < started || now <= t.at {
 		return
 	}
+	l.used(now, t)
 	latest := t.at == l.moment
 	if t.gap > 0 {
 		t.gap += now.since(t.at)
@@ -347,7 +349,9 @@ func (l *limiter) end(now func() instant, t *Ticket) {
 	l.accepted(now, t)
 	l.remove(t)
 	if l.rules.FromEnd {
-		l.last = max(l.last, now())
+		at := now()
+		l.last = max(l.last, at)
+		l.used(at, t)
 	}
 }
 

@@ -19,7 +19,9 @@ import (
 //	2s    odd a        -> no        (503 without one)
 //	2s    answered a
 //	2s    ask https 5s           (of robots.txt)
-//	2s    ask http/Bot 5s 1h     (as read under a name; it lapses after an hour)
+//	2s    ask http/Bot 5s 1h     (as read under a name; it has to be read again after an hour)
+//	2s    obey a http            (a obeys what http asks for)
+//	2s    renew a                (a is for reading a robots.txt)
 //	2s    delay        -> 5s
 //	2s    gap          -> 0s        (the smallest so far)
 type rehearsal struct {
@@ -95,6 +97,13 @@ func (r *rehearsal) call(now instant, verb string, args []string) string {
 		scheme, reader, _ := strings.Cut(args[0], "/")
 		r.setCrawlDelay(now, Source{Scheme: scheme, Reader: reader}, d, until)
 		return ""
+	case "obey":
+		scheme, reader, _ := strings.Cut(args[1], "/")
+		t.obeyed = r.paced.crawlDelayOf(&Source{Scheme: scheme, Reader: reader})
+		return ""
+	case "renew":
+		t.Renew()
+		return ""
 	case "gap":
 		return r.gaps().least.String()
 	case "delay":
@@ -136,16 +145,63 @@ func TestLimiter(t *testing.T) {
 1s    start b       -> in 59s
 5m    start b       -> yes
 5m1s  end b
-10m   delay         -> 1m0s
-10m1s delay         -> 0s
-10m1s start a       -> yes
-10m1s start b       -> yes
-10m2s end a
-10m2s ask http 60s 10m
-10m2s delay         -> 1m0s
+11m   delay         -> 1m0s
+11m1s delay         -> 0s
+11m1s start a       -> yes
+11m1s start b       -> yes
+11m2s end a
+11m2s ask http 60s 10m
+11m2s delay         -> 1m0s
 15m   ask http 60s 10m
-24m   delay         -> 1m0s
-25m1s delay         -> 0s`)
+25m   delay         -> 1m0s
+26m1s delay         -> 0s`)
+	})
+	t.Run("a crawl delay holds for one delay after each request that obeys it", func(t *testing.T) {
+		rehearse(t, Rules{}, `
+0s    ask http 2h 1h
+0s    ask https 0s 1h
+0s    start robots  -> yes
+1s    end robots
+1s    obey a http
+2h    start a       -> yes
+2h5s  sent a
+2h9s  end a
+4h5s  delay         -> 2h0m0s
+4h6s  delay         -> 0s`)
+	})
+	t.Run("a crawl delay holds while a request that obeys it is on the wire", func(t *testing.T) {
+		rehearse(t, Rules{}, `
+0s    ask http 2h 1h
+0s    start robots  -> yes
+1s    end robots
+1s    obey a http
+2h    start a       -> yes
+5h    delay         -> 2h0m0s
+5h    end a
+7h    delay         -> 2h0m0s
+7h1s  delay         -> 0s`)
+	})
+	t.Run("a crawl delay holds while a robots.txt is read", func(t *testing.T) {
+		rehearse(t, Rules{}, `
+0s    ask http 90s 10m
+0s    start a       -> yes
+1s    end a
+11m   renew robots
+11m   start robots  -> yes
+13m   delay         -> 1m30s
+13m   end robots
+14m30s delay        -> 1m30s
+14m31s delay        -> 0s`)
+	})
+	t.Run("what has lapsed stays so", func(t *testing.T) {
+		rehearse(t, Rules{}, `
+0s    ask http 60s 10m
+0s    obey a http
+11m1s delay         -> 0s
+11m2s renew robots
+11m2s start robots  -> yes
+11m2s start a       -> yes
+11m2s delay         -> 0s`)
 	})
 	t.Run("the most that any name is asked for", func(t *testing.T) {
 		rehearse(t, Rules{}, `
@@ -155,11 +211,12 @@ func TestLimiter(t *testing.T) {
 0s    delay         -> 10s
 1s    ask http/One 1s 10m
 1s    delay         -> 10s
-6m    delay         -> 4s
-6m    ask https/One 0s 10m
-6m    delay         -> 1s
-6m    ask http/One 2s 10m
-6m    delay         -> 2s`)
+6m    delay         -> 10s
+6m1s  delay         -> 4s
+6m1s  ask https/One 0s 10m
+6m1s  delay         -> 1s
+6m1s  ask http/One 2s 10m
+6m1s  delay         -> 2s`)
 	})
 	t.Run("MaxInFlight", func(t *testing.T) {
 		rehearse(t, Rules{MaxInFlight: 2}, `

@@ -30,6 +30,8 @@ type Ticket struct {
 	judged     bool         // what its answer says about the host's rate was taken note of
 	held       *held        // the lease that it has; nil: none
 	wanted     func() error // see Host.StartIf
+	obeyed     *crawlDelay  // see Host.Obey; nil: none
+	renews     bool         // see Renew
 }
 
 // A state is what a ticket holds.
@@ -46,6 +48,13 @@ const (
 
 // ErrEnded is why a wait ended whose ticket was ended meanwhile.
 var ErrEnded = errors.New("pace: the ticket was ended while it waited")
+
+// Renew says that t is for reading a robots.txt of the host: as long as it waits or is on the wire, no
+// crawl delay of the host lapses. It must be called before Enter and Start.
+func (t *Ticket) Renew() { t.renews = true }
+
+// obeys reports whether t keeps d in force.
+func (t *Ticket) obeys(d *crawlDelay) bool { return t.renews || t.obeyed == d }
 
 // OnWire says that the transport has the request, and that End will follow. The delay counts from
 // here until Sent names a better moment. It reports whether t has started and neither ended nor

@@ -18,6 +18,15 @@ func (c *Cache) Known(ctx context.Context, now time.Time, a dialect.Authority) *
 	return known
 }
 
+// Last returns the policy of a that the cache keeps, if it has one, even if that has expired. Else,
+// and if ctx or the cache has ended, it returns nil.
+func (c *Cache) Last(ctx context.Context, a dialect.Authority) *Policy {
+	if c.closed.Load() || ctx.Err() != nil {
+		return nil
+	}
+	return c.policies.get(a)
+}
+
 // All yields the policies that are kept, also those that hold no more, in no order. Those that come
 // or go meanwhile may be missing.
 func (c *Cache) All() iter.Seq[*Policy] { return c.policies.all }

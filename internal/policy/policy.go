@@ -64,6 +64,22 @@ func (p *Policy) CrawlDelayLine() int {
 	return p.rules().group.DelayLine()
 }
 
+// LastCrawlDelay returns the Crawl-delay of the last file that could be read, and its line. Unlike
+// CrawlDelay, it still does while the file cannot be read. It reports false if no file is known.
+func (p *Policy) LastCrawlDelay() (delay time.Duration, line int, known bool) {
+	if p.failure == nil {
+		return p.CrawlDelay(), p.CrawlDelayLine(), true
+	}
+	if p.copy == nil {
+		return 0, 0, false
+	}
+	if p.copy.reading == nil {
+		return 0, 0, true
+	}
+	delay, _ = p.copy.reading.crawlDelay()
+	return delay, p.copy.reading.group.DelayLine(), true
+}
+
 // HasCrawlDelay reports whether the group has a Crawl-delay, which may be 0.
 func (p *Policy) HasCrawlDelay() bool {
 	_, ok := p.crawlDelay()
@@ -141,6 +157,24 @@ func (p *Policy) Expires() time.Time { return p.expires.time() }
 
 // Fresh reports whether p still holds at now. A nil Policy does not.
 func (p *Policy) Fresh(now time.Time) bool { return p != nil && instantOf(now) < p.expires }
+
+// MayDecide reports whether p, which has expired, may still be used at now for a request to a host
+// with a delay. It may for the first request after the file was read. That one starts a delay later,
+// and would never start if the file, which costs a delay too, had to be read again first.
+func (p *Policy) MayDecide(now time.Time, delay time.Duration) bool {
+	return p != nil && delay > 0 && p.Meaning >= NoRobots && instantOf(now) < p.tried().add(delay).add(FetchLimit)
+}
+
+// tried returns when the file was asked for last.
+func (p *Policy) tried() instant {
+	switch {
+	case p.failure != nil:
+		return p.failure.last
+	case p.copy != nil:
+		return p.copy.fetched
+	}
+	return 0
+}
 
 // Failing reports whether the file could not be read at the last try. Only then
 // [Policy.SiteAnswered] has something to note.

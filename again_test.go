@@ -1,0 +1,234 @@
+package collyrobots_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// A request that is sent once more has waited for its turn. It is judged by what robots.txt says
+// then, and not sent if that denies it.
+func TestWhatIsSentAgainIsJudgedAgain(t *testing.T) {
+	drops := func(out http.ResponseWriter, r *http.Request) { drop(out, r) }
+	throttles := func(out http.ResponseWriter, _ *http.Request) {
+		out.Header().Set("Retry-After", "240")
+		out.WriteHeader(http.StatusTooManyRequests)
+	}
+	cases := map[string]struct {
+		answer http.HandlerFunc // to the first request for the page
+		delay  string
+		want   string
+	}{
+		"RetryThrottled": {
+			answer: throttles,
+			want:   "0s /robots.txt, 0s /0, 0s /page, 4m1s /robots.txt",
+		},
+		"net/http": {
+			answer: drops,
+			delay:  "Crawl-delay: 600\n",
+			// When its turn comes, the file is too old, which costs that turn.
+			want: "0s /robots.txt, 10m0s /0, 20m0s /robots.txt, 30m0s /page, 50m0s /robots.txt",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var sent atomic.Bool
+			inBubble(t, robotstest.Sites{"a.test": {
+				"/robots.txt": func(out http.ResponseWriter, r *http.Request) {
+					text := "User-agent: *\n" + tc.delay
+					if sent.Load() {
+						text += "Disallow: /page\n"
+					}
+					robotsFor(2*time.Minute, text)(out, r)
+				},
+				"/page": func(out http.ResponseWriter, r *http.Request) {
+					if sent.Swap(true) {
+						io.WriteString(out, "again")
+						return
+					}
+					tc.answer(out, r)
+				},
+				"/0": robotstest.Page(),
+			}}, func(t *testing.T, web *robotstest.Web) {
+				told := hear(collyrobots.EventStarted)
+				c := start(t, web, nil, told.on(), collyrobots.RetryThrottled(1))
+				must(t, c.Visit("http://a.test/0"))
+				err := c.Visit("http://a.test/page")
+				if denied := (*collyrobots.DisallowedError)(nil); !errors.As(err, &denied) {
+					t.Errorf("Visit returned %v, want a DisallowedError", err)
+				}
+				if denied := (*collyrobots.DisallowedError)(nil); !errors.As(c.denied["http://a.test/page"], &denied) {
+					t.Errorf("OnDenied was called with %v", c.denied)
+				}
+				wantSchedule(t, web, "a.test", tc.want)
+				s := c.robots.Stats().Totals
+				if n := len(told.wait()); s.Requests != len(web.Log("")) || n != len(web.Log("")) {
+					t.Errorf("%d requests in Stats, %d events, want %d", s.Requests, n, len(web.Log("")))
+				}
+			})
+		})
+	}
+}
+
+// Another page has read robots.txt again while a request waits to be sent once more.
+func TestWhatIsSentAgainKnowsANewerFile(t *testing.T) {
+	var sent atomic.Bool
+	inBubble(t, robotstest.Sites{"a.test": {
+		"/robots.txt": func(out http.ResponseWriter, r *http.Request) {
+			text := "User-agent: *\n"
+			if sent.Load() {
+				text += "Disallow: /page\n"
+			}
+			robotsFor(2*time.Minute, text)(out, r)
+		},
+		"/page": func(out http.ResponseWriter, _ *http.Request) {
+			if !sent.Swap(true) {
+				out.Header().Set("Retry-After", "240")
+				out.WriteHeader(http.StatusTooManyRequests)
+			}
+		},
+		"*": robotstest.Page(),
+	}}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async, collyrobots.RetryThrottled(1))
+		c.Visit("http://a.test/page")
+		time.Sleep(3 * time.Minute)
+		c.Visit("http://a.test/other") // robots.txt is read first, and both wait
+		c.Wait()
+		if log := web.Log("a.test").URIs(); log != "/robots.txt /page /robots.txt /other" {
+			t.Errorf("a.test was asked for %s", web.Log("a.test").Schedule())
+		}
+		wantDenied(t, c, "http://a.test/page", collyrobots.ReasonRule, 2)
+	})
+}
+
+// Of the pages that wait while robots.txt cannot be read, only those whose turn comes are denied.
+func TestPagesThatWaitOutAnOutage(t *testing.T) {
+	for name, failure := range map[string]http.HandlerFunc{
+		"502":  func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(http.StatusBadGateway) },
+		"drop": drop,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var failing atomic.Bool
+			good := robotsFor(time.Hour, "User-agent: *\nCrawl-delay: 600\n")
+			inBubble(t, robotstest.Sites{"a.test": {"*": robotstest.Page(), "/robots.txt": func(out http.ResponseWriter, r *http.Request) {
+				if failing.Load() {
+					failure(out, r)
+				} else {
+					good(out, r)
+				}
+			}}}, func(t *testing.T, web *robotstest.Web) {
+				var last time.Time
+				failed := 0
+				c := start(t, web, async)
+				c.OnError(func(r *colly.Response, err error) {
+					c.note(func() { c.denied[r.Request.URL.String()] = err })
+				})
+				began := time.Now()
+				for i := range 60 {
+					c.Visit(fmt.Sprint("http://a.test/", i))
+				}
+				time.Sleep(30 * time.Minute)
+				failing.Store(true)
+				for range 120 {
+					time.Sleep(time.Minute)
+					c.note(func() {
+						if n := len(c.denied); n > failed {
+							if n > failed+1 || !last.IsZero() && time.Since(last) < 9*time.Minute {
+								t.Errorf("%d pages at %v, after %v", n-failed, time.Since(began), time.Since(last))
+							}
+							failed, last = n, time.Now()
+						}
+					})
+				}
+				failing.Store(false)
+				c.Wait()
+				wantNoSooner(t, web, "a.test", 10*time.Minute, len(web.Log("a.test")))
+				if lost := len(c.denied); lost == 0 || lost > 16 || len(c.pages)+lost != 60 {
+					t.Errorf("%d pages were denied and %d came, want at most 16, and 60 in all", lost, len(c.pages))
+				}
+			})
+		})
+	}
+}
+
+// A file that must not be cached is read at most once for each page.
+func TestAFileThatIsNotCachedIsReadOnceForEachPage(t *testing.T) {
+	robots := func(delay string) http.HandlerFunc {
+		return func(out http.ResponseWriter, _ *http.Request) {
+			out.Header().Set("Cache-Control", "no-store")
+			io.WriteString(out, "User-agent: *\n"+delay)
+		}
+	}
+	cases := map[string]struct {
+		delay   string
+		options []collyrobots.Option
+	}{
+		"Crawl-delay":  {delay: "Crawl-delay: 90\n"},
+		"MinDelay":     {options: []collyrobots.Option{collyrobots.MinDelay(90 * time.Second)}},
+		"DelayFromEnd": {delay: "Crawl-delay: 90\n", options: []collyrobots.Option{collyrobots.DelayFromEnd()}},
+	}
+	for name, tc := range cases {
+		for mode, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
+			t.Run(name+"/"+mode, func(t *testing.T) {
+				inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": robots(tc.delay), "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+					c := start(t, web, options, tc.options...)
+					for i := range 5 {
+						c.Visit(fmt.Sprint("http://a.test/", i))
+						time.Sleep(time.Millisecond)
+					}
+					c.Wait()
+					wantSchedule(t, web, "a.test", "0s /robots.txt, 1m30s /0, 3m0s /robots.txt, 4m30s /1, 6m0s /robots.txt, 7m30s /2, "+
+						"9m0s /robots.txt, 10m30s /3, 12m0s /robots.txt, 13m30s /4")
+				})
+			})
+		}
+	}
+}
+
+// Pages that come again and again while others wait do not have robots.txt read in their place.
+func TestNewPagesDoNotKeepOthersWaiting(t *testing.T) {
+	site := robotstest.Site{"/robots.txt": robotsFor(time.Hour, "User-agent: *\nCrawl-delay: 7200\n"), "*": robotstest.Page()}
+	inBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async)
+		for i := range 10 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+			time.Sleep(25 * time.Minute)
+		}
+		c.Wait()
+		wantPace(t, web, "a.test", 2*time.Hour, 20)
+		if len(c.pages) != 10 {
+			t.Errorf("%d pages, want 10", len(c.pages))
+		}
+	})
+}
+
+// A page that waits for a turn again, because robots.txt had to be read first, holds no slot.
+func TestASlowHostWhoseFileIsReadAgainHoldsNoSlot(t *testing.T) {
+	site := robotstest.Site{"/robots.txt": robotsFor(time.Minute, "User-agent: *\nCrawl-delay: 7200\n"), "*": robotstest.Page()}
+	inBubble(t, robotstest.Sites{"slow.test": site, "fast.test": robotstest.Pages(9, noDenys)}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async)
+		limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 1})
+		for i := range 3 {
+			c.Visit(fmt.Sprint("http://slow.test/", i))
+		}
+		time.Sleep(5 * time.Hour) // the second page has had robots.txt read, and waits
+		began := time.Now()
+		for i := range 9 {
+			c.Visit(fmt.Sprint("http://fast.test/", i))
+		}
+		time.Sleep(time.Second)
+		if n := len(web.Log("fast.test")); n != 10 {
+			t.Errorf("fast.test was asked %d times within %v, want 10", n, time.Since(began))
+		}
+		c.Wait()
+	})
+}

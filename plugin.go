@@ -109,7 +109,7 @@ func WithRobots(c *colly.Collector, opts ...Option) (*Plugin, error) {
 // its host one delay. It turns Colly's built-in check off. A second Attach of the same collector
 // does nothing, unless Collector.Init has come between. A clone made by Colly's own Clone has no
 // callbacks and must be attached itself; until then its requests wait while they hold a LimitRule
-// slot.
+// slot, and each counts as in flight only until the headers of its response are there.
 //
 // Attach does not touch the http.Client that c was given, but puts one of its own in its place,
 // which c shares with its clones: none of them may have requests under way when the first is

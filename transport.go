@@ -47,6 +47,7 @@ func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, er
 			q.close() // its turn was another URL's
 		}
 		q = t.requests.open(req.URL, time.Now())
+		q.early = req.Response == nil // which callbacks its collector has is not known
 		q.follow(req.Response)
 		err = t.takeTurn(q, s, req)
 	case q.userAgent != userAgentOf(req.Header) && !t.namesakes(q, req), !q.ticket.OnWire():

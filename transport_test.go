@@ -435,3 +435,39 @@ func TestABareCloneIsHeldAtTheTransport(t *testing.T) {
 		wantNoSooner(t, web, "a.test", 20*time.Second, 3)
 	})
 }
+
+// The callbacks of a clone that is not attached are not known: they may visit its own host when the
+// headers are there. A host that is held until the body is read would make such a visit wait for
+// itself.
+func TestACloneVisitsItsHostInOnResponseHeaders(t *testing.T) {
+	clone := func(c *crawl) *colly.Collector { return c.Collector.Collector.Clone() }
+	for name, tc := range map[string]struct {
+		visitor     func(c *crawl) *colly.Collector
+		first, next string // paths
+		want        string
+	}{
+		"a clone":                  {clone, "/", "/1", "0s /robots.txt, 10s /, 20s /1"},
+		"a clone after a redirect": {clone, "/moved", "/1", "0s /robots.txt, 10s /moved, 20s /, 30s /1"},
+		"a callback changes the URL": {func(c *crawl) *colly.Collector {
+			c.OnRequestHeaders(func(r *colly.Request) { r.URL.RawQuery = "" })
+			return c.Collector.Collector
+		}, "/?x", "/1?x", "0s /robots.txt, 20s /, 40s /1"}, // the URL that was judged costs one delay
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": {
+				"/robots.txt": "User-agent: *\nCrawl-delay: 10\n", "/": robotstest.Page(), "/1": robotstest.Page(), "/moved": robotstest.Redirect("/"),
+			}}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil)
+				visitor := tc.visitor(c)
+				visitor.SetRequestTimeout(time.Minute)
+				visitor.OnResponseHeaders(func(r *colly.Response) {
+					if r.Request.URL.Path == "/" {
+						must(t, visitor.Visit("http://a.test"+tc.next))
+					}
+				})
+				must(t, visitor.Visit("http://a.test"+tc.first))
+				wantSchedule(t, web, "a.test", tc.want)
+			})
+		})
+	}
+}

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"reflect"
 	"runtime"
@@ -350,32 +351,51 @@ func (s *Seam) checkRedirect(req *http.Request, via []*http.Request) error {
 	return check(req, via)
 }
 
-// carryOver returns the transport Colly would have if it had found before in place. SetProxy
-// changes an *http.Transport it knows, but drops any other RoundTripper, so a seam would cost users
-// their TLS settings.
+// carryOver returns the transport that Colly would have if it had found before in place. SetProxy
+// changes the *http.Transport of a collector, but replaces any other RoundTripper, such as a seam,
+// by a transport without the user's settings.
 func carryOver(now, before http.RoundTripper) http.RoundTripper {
 	set, ok := now.(*http.Transport)
 	kept, known := before.(*http.Transport)
-	if !ok || !known || !bareProxy(set) {
+	if !ok || !known || !bySetProxy(set, kept) {
 		return now
 	}
 	merged := kept.Clone()
-	merged.Proxy, merged.DisableKeepAlives = set.Proxy, set.DisableKeepAlives
+	for scheme, rt := range protocols(kept) {
+		merged.RegisterProtocol(scheme, rt)
+	}
+	merged.Proxy = set.Proxy
+	merged.DisableKeepAlives = true
 	return merged
 }
 
-// bareProxy reports whether t has the shape that SetProxyFunc builds: a proxy, no keep-alives and
-// nothing else.
-func bareProxy(t *http.Transport) bool {
-	if t.Proxy == nil || !t.DisableKeepAlives {
+// bySetProxy reports whether set is what SetProxyFunc makes: it has a proxy, no keep-alives and
+// nothing else. Without a proxy it is only taken for that if before has one of SetProxyFunc, which
+// is removed then.
+func bySetProxy(set, before *http.Transport) bool {
+	if !set.DisableKeepAlives || set.Proxy == nil && (before.Proxy == nil || !before.DisableKeepAlives) {
 		return false
 	}
-	v := reflect.ValueOf(t).Elem()
+	v := reflect.ValueOf(set).Elem()
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		if f.IsExported() && f.Name != "Proxy" && f.Name != "DisableKeepAlives" && !v.Field(i).IsZero() {
 			return false
 		}
 	}
-	return true
+	return len(protocols(set)) == 0
+}
+
+// protocols returns what RegisterProtocol has added to t, which Transport.Clone leaves out.
+func protocols(t *http.Transport) map[string]http.RoundTripper {
+	f := reflect.ValueOf(t).Elem().FieldByName("altProto")
+	if !f.IsValid() || f.Type() != reflect.TypeFor[atomic.Value]() {
+		return nil // it is kept elsewhere in this version of Go
+	}
+	all, _ := (*atomic.Value)(f.Addr().UnsafePointer()).Load().(map[string]http.RoundTripper)
+	added := maps.Clone(all)
+	if rt := added["https"]; rt != nil && reflect.TypeOf(rt).PkgPath() == "net/http" {
+		delete(added, "https") // net/http's own, for HTTP/2
+	}
+	return added
 }

@@ -1,6 +1,7 @@
 package collyrobots
 
 import (
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -13,26 +14,46 @@ import (
 // debuggers are those of the attached collectors, which hear of events as Colly's own.
 type debuggers struct {
 	mu    sync.Mutex
-	known []debug.Debugger
+	known []debugger
 }
 
-// add makes the debugger of a collector, if it has one, hear of events. One that several collectors
-// share hears of each once. It reports whether there is one.
-func (ds *debuggers) add(h *backend.Handle, r *report) bool {
+// A debugger is called from the hooks of its collectors, on the goroutine on which Colly calls it: it
+// may have no lock.
+type debugger struct {
+	debug.Debugger
+	events *listener
+}
+
+// add makes the debugger of a collector, if it has one, hear of events, which the hooks of the
+// collector deliver. One that several collectors share hears of each once. It returns nil if there
+// is none.
+func (ds *debuggers) add(h *backend.Handle, r *report) *listener {
 	d := h.Debugger()
 	if d == nil {
-		return false
+		return nil
 	}
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
 	for _, known := range ds.known {
-		if backend.SameDebugger(known, d) {
-			return true
+		if backend.SameDebugger(known.Debugger, d) {
+			return known.events
 		}
 	}
-	ds.known = append(ds.known, d)
-	r.events.add(func(e Event) { d.Event(debugEvent(e)) }, r.log)
-	return true
+	l := newListener(func(e Event) { d.Event(debugEvent(e)) }, r.log)
+	l.called = true
+	r.events.put(l)
+	ds.known = append(ds.known, debugger{d, l})
+	return l
+}
+
+// deliver tells the debuggers what they have not heard of. No collector may be using them.
+func (ds *debuggers) deliver() {
+	ds.mu.Lock()
+	known := slices.Clone(ds.known)
+	ds.mu.Unlock()
+	for _, d := range known {
+		d.events.deliver()
+	}
 }
 
 // debugEvent returns an event as Colly has it. The values have the names and texts that they have

@@ -2,10 +2,13 @@ package collyrobots_test
 
 import (
 	"fmt"
+	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/gocolly/colly/v2"
 	"github.com/gocolly/colly/v2/debug"
@@ -126,4 +129,82 @@ func (printer) Event(e *debug.Event) {
 	if strings.HasPrefix(e.Type, "robots.") {
 		fmt.Println(e.Type, e.Values["url"])
 	}
+}
+
+// An unlocked debugger counts events by type, as public ones do, without a lock. It reports whether
+// it is called on another goroutine than the test's.
+type unlocked struct {
+	counts map[string]int
+	home   string // the goroutine
+	away   int
+}
+
+func (u *unlocked) Init() error { return nil }
+
+func (u *unlocked) Event(e *debug.Event) {
+	u.counts[e.Type]++
+	if goroutine() != u.home {
+		u.away++
+	}
+}
+
+// goroutine returns the name of the goroutine that calls it.
+func goroutine() string {
+	stack := make([]byte, 64)
+	stack = stack[:runtime.Stack(stack, false)]
+	name, _, _ := strings.Cut(string(stack), " [")
+	return name
+}
+
+// Colly calls the debugger of a synchronous collector on one goroutine. So does the plugin.
+func TestADebuggerNeedsNoLock(t *testing.T) {
+	sites := robotstest.Sites{
+		"a.test": robotstest.Pages(20, "User-agent: *\nCrawl-delay: 1\nDisallow: /3\nSitemap: http://a.test/sitemap.xml\n"),
+		"b.test": {"/robots.txt": hang, "/": robotstest.Page()},
+	}
+	sites["a.test"]["/sitemap.xml"] = robotstest.Sitemap("http://a.test/19")
+	sites["a.test"]["/gone"] = robotstest.Redirect("/19")
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		u := &unlocked{counts: make(map[string]int), home: goroutine()}
+		c := colly.NewCollector(colly.Debugger(u))
+		c.WithTransport(web.Transport())
+		p, err := collyrobots.WithRobots(c, collyrobots.FollowSitemaps(collyrobots.Feed{}))
+		must(t, err)
+		heard := make(map[string]int)
+		p.Listen(func(e collyrobots.Event) { heard["robots."+string(e.Kind)]++ })
+		for i := range 10 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		c.Visit("http://a.test/gone")
+		c.Visit("http://b.test/")
+		_, err = p.Check(t.Context(), "http://a.test/3")
+		must(t, err)
+		must(t, p.Close())
+		for kind, n := range heard {
+			if u.counts[kind] != n {
+				t.Errorf("the debugger heard of %d events of type %s, a listener of %d", u.counts[kind], kind, n)
+			}
+		}
+		if u.away > 0 || u.counts["robots.started"] < 10 || u.counts["request"] < 10 {
+			t.Errorf("%d events were told on another goroutine, of %v", u.away, u.counts)
+		}
+	})
+}
+
+// While a request is under way Close tells a debugger nothing, since Colly may be calling it. The
+// hooks of that request do.
+func TestCloseLeavesADebuggerToTheHooks(t *testing.T) {
+	slow := func(out http.ResponseWriter, r *http.Request) { time.Sleep(5 * time.Second) }
+	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "", "/": http.HandlerFunc(slow)}}, func(t *testing.T, web *robotstest.Web) {
+		u := &unlocked{counts: make(map[string]int), home: goroutine()}
+		c := colly.NewCollector(colly.Debugger(u))
+		c.WithTransport(web.Transport())
+		p, err := collyrobots.WithRobots(c)
+		must(t, err)
+		time.AfterFunc(time.Second, func() { p.Close() })
+		must(t, c.Visit("http://a.test/"))
+		if want := 2; u.away > 0 || u.counts["robots.started"] != want {
+			t.Errorf("%d events were told on another goroutine; %v, want %d started", u.away, u.counts, want)
+		}
+	})
 }

@@ -33,7 +33,7 @@ type hooks struct {
 	handle   *backend.Handle
 	inPlace  atomic.Pointer[backend.Seam] // as it was found last
 	attached int                          // OnRequest callbacks of c when it was attached, ours included
-	debugged bool                         // its debugger hears of events
+	debugger atomic.Pointer[listener]     // the events for its debugger; nil if it has none
 	byName   bool                         // the collector's UserAgent counts, for some hosts
 	checked  atomic.Bool                  // selfCheck was called
 	replaced atomic.Bool                  // by those of another plugin
@@ -64,6 +64,10 @@ func (h *hooks) seam() *backend.Seam {
 	return s
 }
 
+// tellDebugger tells the collector's debugger of the events that it has not heard of. Each hook does
+// so, on the goroutine on which Colly calls the debugger.
+func (h *hooks) tellDebugger() { h.debugger.Load().deliver() }
+
 // retired reports whether the plugin is closed and the collector has another one since.
 func (h *hooks) retired() bool {
 	if !h.closed.Load() || h.replaced.Load() {
@@ -91,6 +95,7 @@ func (h *hooks) collector() string { return h.c.UserAgent }
 
 // onRequest is the first stage. Nothing is held yet, so this is where a page waits.
 func (h *hooks) onRequest(r *colly.Request) {
+	defer h.tellDebugger()
 	if h.retired() {
 		return
 	}
@@ -221,6 +226,7 @@ func (h *hooks) tellWaiting(now time.Time, q *request) {
 		Kind: EventWaiting, Time: now, Host: s.Host, URL: q.url.Redacted(), Collector: q.trace.collector, Request: q.trace.request,
 		Delay: s.Delay, Source: DelaySource(s.Cause), Line: s.Line, Count: s.Waiting + 1, Until: s.NextStart,
 	})
+	h.tellDebugger() // now, and not after the wait
 }
 
 // noticeable is for how long a page has to wait to be told of.
@@ -256,6 +262,7 @@ func (h *hooks) judgeAgain(q *request, r *colly.Request, now time.Time) error {
 // onRequestHeaders is the second stage: the last moment before the wire, with a LimitRule slot in
 // hand.
 func (h *hooks) onRequestHeaders(r *colly.Request) {
+	defer h.tellDebugger()
 	if r.IsAbort() || !hasRobots(r.URL) || h.retired() {
 		return // aborted: OnError follows
 	}
@@ -307,6 +314,7 @@ func (h *hooks) start(q *request, r *colly.Request, now time.Time) (time.Time, e
 // onResponse is called before the callbacks that may take their time, in which a request that lay
 // here would be given up.
 func (h *hooks) onResponse(r *colly.Response) {
+	defer h.tellDebugger()
 	h.overdue.heard(r.Request)
 	h.fed.of(r.Request).keep()
 	if h.retired() {
@@ -323,6 +331,7 @@ func (h *hooks) onResponse(r *colly.Response) {
 }
 
 func (h *hooks) onError(r *colly.Response, err error) {
+	defer h.tellDebugger()
 	h.overdue.heard(r.Request)
 	if h.retired() {
 		return
@@ -364,6 +373,7 @@ func whyUnsent(err error) error {
 }
 
 func (h *hooks) onScraped(r *colly.Response) {
+	defer h.tellDebugger()
 	if h.retired() {
 		return
 	}
@@ -464,8 +474,8 @@ func (h *hooks) selfCheck(userAgent string) {
 	if h.bubbled != inBubble() {
 		panic(errBubble) // the request would wait forever, without a word
 	}
-	if !h.debugged {
-		h.debuggers.add(h.handle, h.report) // it was set after Attach
+	if h.debugger.Load() == nil {
+		h.debugger.Store(h.debuggers.add(h.handle, h.report)) // it was set after Attach
 	}
 	if !h.c.IgnoreRobotsTxt {
 		h.report.warn("Colly's built-in robots.txt check was turned on after Attach: it denies and fails what the dialect allows; leave IgnoreRobotsTxt true")

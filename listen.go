@@ -41,14 +41,18 @@ func (ls *listeners) tell(e Event) {
 
 // add makes f hear of what happens from now on, until stop is called.
 func (ls *listeners) add(f func(Event), log *slog.Logger) (stop func()) {
-	l := &listener{f: f, log: log, hurry: make(chan struct{}, 1), idle: make(chan struct{}, 1)}
+	l := newListener(f, log)
+	ls.put(l)
+	return func() { ls.remove(l) }
+}
+
+// put adds l, unless the listeners are closed.
+func (ls *listeners) put(l *listener) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if ls.closed {
-		return func() {}
+	if !ls.closed {
+		ls.set(append(ls.list(), l))
 	}
-	ls.set(append(ls.list(), l))
-	return func() { ls.remove(l) }
 }
 
 func (ls *listeners) remove(l *listener) {
@@ -85,7 +89,7 @@ func (ls *listeners) close() {
 	late := time.NewTimer(lastWords)
 	defer late.Stop()
 	for _, l := range all {
-		if l.drain(late.C) {
+		if l.called || l.drain(late.C) {
 			continue
 		}
 		l.log.Warn("a listener has not heard of all events before Close", "count", l.stop())
@@ -95,10 +99,11 @@ func (ls *listeners) close() {
 
 // A listener is one function that hears of events, and those that it has not heard of yet.
 type listener struct {
-	f     func(Event)
-	log   *slog.Logger
-	hurry chan struct{} // has an element if the pause is to end
-	idle  chan struct{} // after drain: has an element once all was heard
+	f      func(Event)
+	log    *slog.Logger
+	called bool          // f is only called by deliver, and by no goroutine of the listener's own
+	hurry  chan struct{} // has an element if the pause is to end
+	idle   chan struct{} // after drain: has an element once all was heard
 
 	mu      sync.Mutex
 	next    []Event // wait to be heard
@@ -110,6 +115,41 @@ type listener struct {
 	stopped bool // nothing is to be heard any more
 	ending  bool // idle is waited for
 	panics  bool // it has panicked
+}
+
+func newListener(f func(Event), log *slog.Logger) *listener {
+	return &listener{f: f, log: log, hurry: make(chan struct{}, 1), idle: make(chan struct{}, 1)}
+}
+
+// deliver calls f with all events that wait, unless another goroutine is doing that. It is for a
+// listener with called set, and l may be nil.
+func (l *listener) deliver() {
+	if l == nil || !l.begin() {
+		return
+	}
+	over := false
+	defer func() {
+		if !over { // f has ended its goroutine, as a test does that fails
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.running = false
+		}
+	}()
+	for l.hear() || !l.leave() {
+	}
+	over = true
+}
+
+// begin reports whether the caller is to call f now: there are events, and no other goroutine calls
+// f.
+func (l *listener) begin() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.running || l.waiting() == 0 && l.missed == 0 {
+		return false
+	}
+	l.running = true
+	return true
 }
 
 // put adds an event to those that wait.
@@ -127,6 +167,7 @@ func (l *listener) put(e Event) {
 	l.next = append(l.next, e)
 	l.bodies += len(e.Body)
 	switch {
+	case l.called:
 	case !l.running:
 		l.running = true
 		go l.run()

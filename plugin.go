@@ -113,9 +113,13 @@ func WithRobots(c *colly.Collector, opts ...Option) (*Plugin, error) {
 //
 // Attach does not touch the http.Client that c was given, but puts one of its own in its place,
 // which c shares with its clones: none of them may have requests under way when the first is
-// attached. A debugger of c hears of every Event as one of Colly's own, with the Type "robots." and
-// the Kind. Collectors that were not attached, and are no clones of such, are left alone, whatever
+// attached. Collectors that were not attached, and are no clones of such, are left alone, whatever
 // they share.
+//
+// A debugger of c hears of every Event as one of Colly's own, with the Type "robots." and the Kind.
+// It is called by the callbacks of c, on the goroutines on which Colly calls it, so it needs no lock
+// if it needs none without the plugin. It hears of an event that happens between two callbacks when
+// the next one is called, or in Close.
 //
 // Attach returns ErrAttached if c has another plugin that is not closed, ErrNilCollector if c is
 // nil, and another error if this package does not know the version of Colly that made c. After an
@@ -153,7 +157,7 @@ func (p *Plugin) Attach(c *colly.Collector) error {
 	h.inPlace.Store(seam)
 	p.remember(h)
 	h.attach()
-	h.debugged = p.debuggers.add(handle, p.report)
+	h.debugger.Store(p.debuggers.add(handle, p.report))
 	return nil
 }
 
@@ -285,6 +289,9 @@ func (p *Plugin) Close() error {
 	err := p.policies.close()
 	p.sitemaps.flush()
 	p.report.events.close()
+	if p.requests.empty() {
+		p.debuggers.deliver()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range p.hooks {

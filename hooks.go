@@ -91,7 +91,7 @@ func (h *hooks) from() string { return "" }
 func (h *hooks) forbids(u *url.URL) bool { return forbidden(h.c.DisallowedDomains, u) }
 
 // collector implements fetcher.
-func (h *hooks) collector() string { return h.c.UserAgent }
+func (h *hooks) collector() *string { return &h.c.UserAgent }
 
 // onRequest is the first stage. Nothing is held yet, so this is where a page waits.
 func (h *hooks) onRequest(r *colly.Request) {
@@ -281,7 +281,8 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 	}
 	q.early = h.handle.ResponseHeadersCallbacks() > 0
 	if h.byName {
-		q.name = h.c.UserAgent
+		name := h.c.UserAgent
+		q.name = &name
 	}
 	if h.c.Async && h.sitemaps.pending() {
 		h.overdue.watch(r)

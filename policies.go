@@ -1,7 +1,6 @@
 package collyrobots
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,7 +82,7 @@ type fetcher interface {
 	from() string            // the same, of whom it fetches for
 	seam() *backend.Seam     // of the client to fetch with; nil: none
 	forbids(u *url.URL) bool // reports whether the user has forbidden u's domain
-	collector() string       // the collector's UserAgent; "": not known
+	collector() *string      // the collector's UserAgent; nil if it is not known
 }
 
 // A pacedHost is a host that has a delay.
@@ -116,8 +115,8 @@ func (f *pageFetcher) from() string { return f.host }
 // or a *PaceError.
 func (p *policies) get(ctx context.Context, now time.Time, s *hostSettings, a dialect.Authority, host pacedHost, userAgent string, f fetcher) (*policy.Policy, *reader, error) {
 	name := userAgent
-	if s.byCollector() {
-		name = cmp.Or(f.collector(), userAgent)
+	if own := f.collector(); own != nil && s.byCollector() {
+		name = *own // which may be empty, as for the built-in check
 	}
 	r, err := p.reader(s, name)
 	if err != nil {

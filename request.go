@@ -35,7 +35,7 @@ type request struct {
 	retries    int         // how often it may be asked for again if the answer is 429 or 503
 	fed        *fedPage    // nil: no sitemap listed it
 	after      func()      // is called when the exchange has ended; may be nil
-	name       string      // the collector's UserAgent, where that counts; "": it does not, or is not known
+	name       *string     // the collector's UserAgent; nil if it does not count or is not known
 	sending    sending     // of the transport, once that has it
 
 	held       atomic.Bool // by a hook or the transport; who sets it has the rest
@@ -297,7 +297,7 @@ func (q *request) Answered(resp *http.Response) (again bool) {
 	if redirect || q.early {
 		q.ticket.End()
 	}
-	if redirect && (q.early || q.fed != nil || q.after != nil || q.name != "" || q.trace.events.any()) {
+	if redirect && (q.early || q.fed != nil || q.after != nil || q.name != nil || q.trace.events.any()) {
 		next := context.WithValue(resp.Request.Context(), (*hop)(nil), &hop{q.early, q.fed, q.after, q.name, q.trace.collector, q.trace.request})
 		q.fed, q.after = nil, nil
 		resp.Request = resp.Request.WithContext(next)
@@ -315,7 +315,7 @@ type hop struct {
 	early bool
 	fed   *fedPage
 	after func()
-	name  string
+	name  *string
 
 	collector, request uint32 // Colly's numbers
 }

@@ -229,7 +229,7 @@ func (t *transport) guard(req *http.Request) (*PrivateNetworkError, error) {
 type seamFetcher struct {
 	limiter *limiter
 	through *backend.Seam
-	name    string // the collector's UserAgent; "": not known
+	name    *string // the collector's UserAgent; nil if it is not known
 }
 
 func (f seamFetcher) fetch(userAgent, from string, page http.Header) policy.Fetch {
@@ -240,7 +240,7 @@ func (f seamFetcher) from() string { return "" }
 
 func (f seamFetcher) seam() *backend.Seam { return f.through }
 
-func (f seamFetcher) collector() string { return f.name }
+func (f seamFetcher) collector() *string { return f.name }
 
 // forbids implements fetcher. Which collector of the seam asks is not known.
 func (f seamFetcher) forbids(u *url.URL) bool {

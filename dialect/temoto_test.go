@@ -3,12 +3,14 @@ package dialect_test
 import (
 	"errors"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/gocolly/colly/v2"
@@ -172,5 +174,38 @@ func TestTemotoRefusals(t *testing.T) {
 	}
 	if several < 1000 {
 		t.Errorf("%d files have several refused lines, too few to prove something", several)
+	}
+}
+
+// TestTemotoDelay: temoto's own arithmetic overflows beyond 292 years.
+func TestTemotoDelay(t *testing.T) {
+	for value, want := range map[string]time.Duration{
+		"1.5": 1500 * time.Millisecond, "9e9": 9_000_000_000 * time.Second,
+		"1e10": math.MaxInt64, "1e300": math.MaxInt64, "99999999999999999999": math.MaxInt64,
+	} {
+		group := dialect.Temoto().Parse([]byte("User-agent: *\nCrawl-delay: " + value + "\n")).Group("x")
+		if got, ok := group.WrittenDelay(); got != want || !ok {
+			t.Errorf("%s: %v %v, want %v", value, got, ok, want)
+		}
+		if got, ok := group.CrawlDelay(); ok {
+			t.Errorf("%s: a delay of %v, which Colly does not know", value, got)
+		}
+	}
+}
+
+// TestTemotoCost: a page that temoto would need seconds to match is denied at once. The file has a
+// limit that no real file comes near.
+func TestTemotoCost(t *testing.T) {
+	hostile := "User-agent: *\n" + strings.Repeat("Disallow: /*a*a*a*b\n", 24_000)
+	group := dialect.Temoto().Parse([]byte(hostile)).Group("x")
+	if group.Decide("/" + strings.Repeat("a", 2000)).Allowed {
+		t.Error("a long URL is allowed although its match was not tried")
+	}
+	if !group.Decide("/c").Allowed {
+		t.Error("a short URL is denied")
+	}
+	large := "User-agent: *\n" + strings.Repeat("Disallow: /*a*a*b\n", 500) + strings.Repeat("Disallow: /b\n", 30_000)
+	if !dialect.Temoto().Parse([]byte(large)).Group("x").Decide("/" + strings.Repeat("a", 2000)).Allowed {
+		t.Error("a URL is denied because of patterns without wildcards")
 	}
 }

@@ -66,6 +66,7 @@ type accessTable struct {
 	hops            int           // redirects followed
 	size            int           // octets read of a file
 	asPage          bool          // it is asked for with the page's credentials at once
+	wholeAnswers    bool          // an answer with a body that cannot be read is no answer, whatever its status
 	asSent          bool          // its text is what the transport hands over, whatever Content-Encoding says
 	fresh           time.Duration // a response without Cache-Control is good for
 	most            time.Duration // Cache-Control can make that at most
@@ -142,14 +143,16 @@ var original1994 = func() accessTable {
 
 // temoto is what Colly v2.3.0's built-in check does with temoto/robotstxt v1.1.2: a 5xx allows
 // everything, what it read it never reads again, and a fetch that failed fails the page and is
-// tried again with the next. It knows no limit of size: the one here is what memory allows.
+// tried again with the next. It reads the body of every answer. Colly takes the response to the
+// tenth request for the answer, so it follows nine redirects. The check has no limit of size: the
+// one here is what memory allows.
 var temoto = accessTable{
 	on: [classes]action{
 		ok: follow, success: follow,
 		clientError: open, throttled: open, serverError: open,
 		undefined: outage, tooManyRedirects: outage, noResponse: outage,
 	},
-	hops: 10, size: 4 << 20, asPage: true, asSent: true,
+	hops: 9, size: 4 << 20, asPage: true, wholeAnswers: true, asSent: true,
 	fresh: forever, openFor: forever,
 	outage:      []stage{{0, stop}},
 	ignoreDelay: true,

@@ -63,7 +63,7 @@ func (r clauseReply) answer() func(*http.Request) (*http.Response, error) {
 	case r.Error == "timeout":
 		return hang
 	case r.Error == "chunked" || r.Error == "reset":
-		return cut(closed)
+		return cut(200, closed)
 	case r.Error != "":
 		return refuse
 	}

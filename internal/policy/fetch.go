@@ -296,6 +296,11 @@ func (f *fetcher) last(ctx context.Context, resp *http.Response, hops int) outco
 		return f.confirmed(resp)
 	}
 	class := classify(resp.StatusCode)
+	if !class.hasText() && f.table.wholeAnswers {
+		if _, _, err := f.table.readBody(resp); err != nil {
+			return f.unreadable(ctx, err)
+		}
+	}
 	if !class.definite() {
 		return failed(class, &StatusError{resp.StatusCode}).status(resp)
 	}
@@ -305,10 +310,8 @@ func (f *fetcher) last(ctx context.Context, resp *http.Response, hops int) outco
 		return o
 	}
 	body, coding, err := f.table.readBody(resp)
-	if badCoding := (*CodingError)(nil); errors.As(err, &badCoding) {
-		return failed(noResponse, err)
-	} else if err != nil {
-		return failed(noResponse, &NoResponseError{f.cause(ctx, err)})
+	if err != nil {
+		return f.unreadable(ctx, err)
 	}
 	o.body, o.copy.coding, o.copy.fetched = body, coding, now()
 	o.copy.short = len(body) > dialect.SizeLimit && !f.table.readsOn()
@@ -316,6 +319,14 @@ func (f *fetcher) last(ctx context.Context, resp *http.Response, hops int) outco
 		o.copy.validators = newValidators(resp.Header.Get("ETag"), resp.Header.Get("Last-Modified"))
 	}
 	return o
+}
+
+// unreadable is the outcome of a response whose body could not be read because of err.
+func (f *fetcher) unreadable(ctx context.Context, err error) outcome {
+	if badCoding := (*CodingError)(nil); errors.As(err, &badCoding) {
+		return failed(noResponse, err)
+	}
+	return failed(noResponse, &NoResponseError{f.cause(ctx, err)})
 }
 
 // confirmed renews the copy at hand with what a 304 says of it (RFC 9111, section 4.3.4).

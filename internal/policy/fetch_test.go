@@ -100,7 +100,7 @@ func TestBody(t *testing.T) {
 		{"gzip without an end", reply(200, zipped(closed)[:30], "Content-Encoding", "gzip"), "disallow_all"},
 		{"gzip that is none", reply(200, closed, "Content-Encoding", "gzip"), "disallow_all"},
 		{"an unknown coding", reply(200, closed, "Content-Encoding", "br"), "disallow_all"},
-		{"a cut body", cut(closed), "disallow_all"},
+		{"a cut body", cut(200, closed), "disallow_all"},
 		{"an empty body", reply(200, ""), "allow_all"},
 		{"HTML", reply(200, "<html>\n"+closed+"</html>", "Content-Type", "text/html"), "follow"},
 		{"a byte order mark", reply(200, "\ufeff"+closed), "follow"},
@@ -347,7 +347,7 @@ func TestTries(t *testing.T) {
 		{"a dead proxy", inTurn(refused, reply(200, closed)), policy.Rules, []string{robots, robots}},
 		{"two dead proxies", inTurn(refused, timeout, reply(200, closed)), policy.Rules, []string{robots, robots, robots}},
 		{"three dead proxies", inTurn(refused, refused, refused, reply(200, closed)), policy.Unreachable, []string{robots, robots, robots}},
-		{"a cut body", inTurn(cut(closed), reply(200, closed)), policy.Rules, []string{robots, robots}},
+		{"a cut body", inTurn(cut(200, closed), reply(200, closed)), policy.Rules, []string{robots, robots}},
 		{"a response that is none", inTurn(func(*http.Request) (*http.Response, error) { return nil, nil }, reply(404, "")),
 			policy.NoRobots, []string{robots, robots}},
 		{"at a hop", inTurn(reply(301, "", "Location", hop), refused, reply(200, closed)), policy.Rules, []string{robots, hop, hop}},
@@ -495,7 +495,7 @@ func TestCauseOfNoResponse(t *testing.T) {
 	if err := p.Err(); !errors.As(err, &none) || !errors.As(err, &urlErr) || !errors.As(err, &opErr) || !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("%#v", err)
 	}
-	p = newCrawler(t, under(dialect.RFC9309()), cut(closed)).get(t)
+	p = newCrawler(t, under(dialect.RFC9309()), cut(200, closed)).get(t)
 	if !errors.Is(p.Err(), io.ErrUnexpectedEOF) {
 		t.Errorf("%#v", p.Err())
 	}

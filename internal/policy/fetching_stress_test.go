@@ -39,7 +39,7 @@ func stress(t *testing.T, o policy.Options) {
 			}
 			defer asked[host].CompareAndSwap(req, nil)
 			return after(rand.N(3*time.Second), []func(*http.Request) (*http.Response, error){
-				reply(200, "User-agent: *\nDisallow: /\n"), reply(404, ""), reply(503, ""), refuse, hang, cut(closed),
+				reply(200, "User-agent: *\nDisallow: /\n"), reply(404, ""), reply(503, ""), refuse, hang, cut(200, closed),
 			}[rand.IntN(6)])(req)
 		}
 	}

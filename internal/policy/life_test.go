@@ -92,7 +92,7 @@ func TestRetry(t *testing.T) {
 		{"Google", dialect.Google(), reply(503, ""), minutes(1, 2, 4, 8, 16, 32, 60, 60)},
 		{"no response, RFC 9309", dialect.RFC9309(), refuse, soon(1, 2, 4, 8, 16, 32, 64, 128, 256, 360, 360)},
 		{"no response, Google", dialect.Google(), refuse, soon(1, 2, 4, 8, 16, 32, 60, 60)},
-		{"no response, 1994", dialect.Original1994(), cut(closed), soon(1, 2)},
+		{"no response, 1994", dialect.Original1994(), cut(200, closed), soon(1, 2)},
 		{"Coc Coc's excluded site", dialect.CocCoc(), refuse, minutes(10, 20, 40, 80, 160, 320, 640, 1280, 1440, 1440)},
 		{"Retry-After in seconds", dialect.RFC9309(), reply(503, "", "Retry-After", "600"), minutes(10, 10, 10, 10, 16, 32)},
 		{"Retry-After for ever", dialect.Google(), reply(503, "", "Retry-After", "99999999999999999"), minutes(12*60, 24*60, 24*60)},
@@ -135,7 +135,7 @@ func TestRetryByKind(t *testing.T) {
 			answer func(*http.Request) (*http.Response, error)
 			want   time.Duration
 		}{
-			{refuse, 7500 * time.Millisecond}, {refuse, 15 * time.Second}, {cut(closed), 30 * time.Second},
+			{refuse, 7500 * time.Millisecond}, {refuse, 15 * time.Second}, {cut(200, closed), 30 * time.Second},
 			{reply(503, ""), time.Minute}, {reply(500, ""), 2 * time.Minute}, {refuse, 7500 * time.Millisecond},
 		} {
 			c.site.says(step.answer)

@@ -82,10 +82,10 @@ func hang(req *http.Request) (*http.Response, error) {
 }
 
 // cut is a body that ends too early.
-func cut(text string) func(*http.Request) (*http.Response, error) {
+func cut(status int, text string) func(*http.Request) (*http.Response, error) {
 	return func(*http.Request) (*http.Response, error) {
 		body := io.MultiReader(strings.NewReader(text), errorReader{io.ErrUnexpectedEOF})
-		return &http.Response{StatusCode: 200, Header: make(http.Header), Body: io.NopCloser(body)}, nil
+		return &http.Response{StatusCode: status, Header: make(http.Header), Body: io.NopCloser(body)}, nil
 	}
 }
 

@@ -1,10 +1,14 @@
 package collyrobots_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/collyrobots/collyrobots"
@@ -22,33 +26,41 @@ func lines(n int, format string) string {
 	return b.String()
 }
 
-// A site cannot have a third host flooded by naming its URLs.
-func TestSitemapLinesToAThirdHost(t *testing.T) {
-	const bound = 1000 + 1 // requests elsewhere for each site, and a robots.txt
-	victim := func(answer any) robotstest.Site { return robotstest.Site{"/robots.txt": "", "*": answer} }
+// TestHarm has one site name what others have, in every way that there is, and counts what reaches
+// these others: how many requests, how many domains, and how far apart.
+func TestHarm(t *testing.T) {
+	const most = 200 // requests elsewhere that a site may cause
+	page, none := robotstest.Page(), 404
 	for name, tc := range map[string]struct {
-		robots string
-		victim robotstest.Site
-		max    int
+		robots   string
+		sitemap  any // at /map.xml of the site
+		victim   any // what others answer, except for robots.txt
+		requests int
+		hosts    int
+		last     time.Duration // when the last request comes
 	}{
-		"pages that are none": {lines(10_000, "http://victim.test/?%d"), victim(robotstest.Page()), bound},
-		"the same file":       {strings.Repeat("Sitemap: http://victim.test/map.xml\nSitemap: HTTP://VICTIM.test:80/map.xml#x\n", 5_000), victim(robotstest.Sitemap()), 2},
-		"by subdomain":        {lines(3_000, "http://h%d.victim.test/map.xml"), victim(404), 2 * 1000}, // each has a robots.txt
-		"by redirects":        {lines(10_000, "http://a.test/to?%d"), victim(404), bound},
+		"sitemaps of a host":           {lines(10_000, "http://victim.test/?%d"), none, page, most, 1, 199 * time.Second},
+		"the same sitemap":             {strings.Repeat("Sitemap: http://victim.test/map.xml\nSitemap: HTTP://VICTIM.test:80/map.xml#x\n", 5_000), none, robotstest.Sitemap(), 2, 1, time.Second},
+		"sitemaps of subdomains":       {lines(3_000, "http://h%d.victim.test/map.xml"), none, none, most, most / 2, 100 * time.Second},
+		"sitemaps of ports":            {lines(3_000, "http://victim.test:1%04d/map.xml"), none, none, most, most / 2, 100 * time.Second},
+		"sitemaps of domains":          {lines(1_000, "http://victim%d.test/map.xml"), none, none, 20, 10, 10 * time.Second},
+		"sitemaps that redirect there": {lines(1_000, "http://a.test/to?http://victim.test/%d"), none, none, most, 1, 199 * time.Second},
+		"an index":                     {"Sitemap: /map.xml", robotstest.SitemapIndex(urls(1_000, "http://victim.test/%d")...), none, most, 1, 199 * time.Second},
+		"a chain between two":          {lines(1_000, "http://victim.test/to?http://victim2.test/to?http://victim.test/%d"), none, none, most, 2, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sites := robotstest.Sites{"a.test": {"/robots.txt": tc.robots, "/": robotstest.Page(), "*": func(out http.ResponseWriter, r *http.Request) {
-				http.Redirect(out, r, "http://victim.test/"+r.URL.RawQuery, http.StatusFound)
-			}}}
-			sites["victim.test"] = tc.victim
-			for i := range strings.Count(tc.robots, ".victim.test") {
-				sites[fmt.Sprintf("h%d.victim.test", i)] = tc.victim
+			sites := robotstest.Sites{"a.test": {"/robots.txt": tc.robots, "/": page, "/map.xml": tc.sitemap, "*": forwardOr(none)}}
+			for _, m := range regexp.MustCompile(`//([^/]*victim[^/]*)/`).FindAllStringSubmatch(tc.robots, -1) {
+				sites[m[1]] = robotstest.Site{"/robots.txt": "", "*": forwardOr(tc.victim)}
 			}
+			sites["victim.test"] = robotstest.Site{"/robots.txt": "", "*": forwardOr(tc.victim)}
 			inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
 				c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}), collyrobots.MaxBackOff(0))
-				c.Visit("http://a.test/")
-				if n := len(web.Log("")) - len(web.Log("a.test")); n > tc.max || n < 2 {
-					t.Errorf("others were asked %d times, want at most %d", n, tc.max)
+				began := time.Now()
+				must(t, c.Visit("http://a.test/"))
+				wantHarm(t, web, "a.test", tc.requests, tc.hosts)
+				if log := web.Log(""); tc.last != 0 && log[len(log)-1].Time.Sub(began) != tc.last {
+					t.Errorf("the last request came after %v, want %v", log[len(log)-1].Time.Sub(began), tc.last)
 				}
 				if said := strings.Count(c.logged.String(), "\n"); said > 60 {
 					t.Errorf("%d lines were logged", said)
@@ -56,6 +68,187 @@ func TestSitemapLinesToAThirdHost(t *testing.T) {
 			})
 		})
 	}
+}
+
+// forwardOr redirects to the URL in the query. If there is none, it answers with a status or a body.
+func forwardOr(answer any) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		switch status, _ := answer.(int); {
+		case strings.HasPrefix(r.URL.RawQuery, "http"):
+			http.Redirect(w, r, r.URL.RawQuery, http.StatusFound)
+		case status != 0:
+			w.WriteHeader(status)
+		default:
+			fmt.Fprint(w, answer)
+		}
+	}
+}
+
+// urls returns n URLs; %d in the format is the number of each.
+func urls(n int, format string) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf(format, i))
+	}
+	return all
+}
+
+// wantHarm wants a number of requests to a number of other hosts than site, at least a second apart
+// for each.
+func wantHarm(t *testing.T, web *robotstest.Web, site string, requests, hosts int) {
+	t.Helper()
+	last := map[string]time.Time{}
+	n := 0
+	for _, r := range web.Log("") {
+		if r.Host == site {
+			continue
+		}
+		n++
+		if before, ok := last[r.Host]; ok && r.Time.Sub(before) < time.Second {
+			t.Errorf("%s was asked for %s %v after the request before", r.Host, r.URI, r.Time.Sub(before))
+		}
+		last[r.Host] = r.Time
+	}
+	if n != requests || len(last) != hosts {
+		t.Errorf("%d requests to %d other hosts, want %d to %d", n, len(last), requests, hosts)
+	}
+}
+
+// TestHarmByRobots visits hosts whose robots.txt redirects to other sites. Each host pays for its
+// own, and what pays for the rest is the spacing.
+func TestHarmByRobots(t *testing.T) {
+	sites := robotstest.Sites{"victim.test": {"*": ""}}
+	for i := range 20 {
+		sites[fmt.Sprintf("a%d.test", i)] = robotstest.Site{"/": robotstest.Page(), "/robots.txt": robotstest.Redirect(fmt.Sprintf("http://victim.test/%d", i))}
+	}
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async)
+		for i := range 20 {
+			must(t, c.Visit(fmt.Sprintf("http://a%d.test/", i)))
+		}
+		c.Wait()
+		wantPace(t, web, "victim.test", time.Second, 20)
+		if len(c.pages) != 20 {
+			t.Errorf("%d pages, want 20", len(c.pages))
+		}
+	})
+}
+
+// TestHarmInChains has sitemaps of other domains whose robots.txt files redirect further. The site
+// that names the sitemaps pays for all of that.
+func TestHarmInChains(t *testing.T) {
+	sites := robotstest.Sites{"a.test": {"/robots.txt": lines(1_000, "http://h%d.mid.test/map.xml"), "/": robotstest.Page()}, "victim.test": {"*": ""}}
+	for i := range 1_000 {
+		sites[fmt.Sprintf("h%d.mid.test", i)] = robotstest.Site{"*": 404, "/x": robotstest.Page(), "/robots.txt": robotstest.Redirect("http://victim.test/robots.txt")}
+	}
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
+		must(t, c.Visit("http://a.test/"))
+		n := len(web.Log("")) - len(web.Log("a.test"))
+		if n != 200 {
+			t.Errorf("%d requests elsewhere, want 200", n)
+		}
+		for i, r := range web.Log("victim.test")[1:] {
+			if gap := r.Time.Sub(web.Log("victim.test")[i].Time); gap < time.Second {
+				t.Errorf("request %d came after %v", i+1, gap)
+			}
+		}
+		// What one site has used up does not cost another anything.
+		must(t, c.Visit("http://h0.mid.test/x"))
+		must(t, c.Visit("http://h999.mid.test/x"))
+	})
+}
+
+// TestNoSiteSpoilsTheSitemapsOfAnother has a site name the sitemaps of others which it must not lead
+// to. Each of these sites still has its own sitemap read.
+func TestNoSiteSpoilsTheSitemapsOfAnother(t *testing.T) {
+	own := func(host string) robotstest.Site {
+		return robotstest.Site{"/robots.txt": "Sitemap: /map.xml", "/": robotstest.Page(), "/map.xml": robotstest.Sitemap("http://" + host + "/1"), "/1": robotstest.Page()}
+	}
+	sites := robotstest.Sites{
+		"evil.test":  {"/robots.txt": lines(250, "http://h%d.test/x") + "Sitemap: http://other.test/map.xml\nSitemap: http://inner.test/map.xml\n", "/": robotstest.Page()},
+		"other.test": own("other.test"),
+		"inner.test": own("inner.test"),
+	}
+	for i := range 10 {
+		sites[fmt.Sprintf("h%d.test", i)] = robotstest.Site{"*": 404}
+	}
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
+		moves(c.transport).set("inner.test", internalIP)
+		must(t, c.Visit("http://evil.test/"))
+		wantURIs(t, web, "other.test", "")
+		wantURIs(t, web, "inner.test", "")
+		must(t, c.Visit("http://other.test/"))
+		must(t, c.Visit("http://inner.test/"))
+		wantURIs(t, web, "other.test", "/robots.txt / /map.xml /1")
+		wantURIs(t, web, "inner.test", "/robots.txt / /map.xml /1")
+	})
+}
+
+// TestHomeIsTheDomain reads the sitemaps of other hosts of the same domain without a limit, and
+// those of a host that the crawl visits without a wait.
+func TestHomeIsTheDomain(t *testing.T) {
+	sites := robotstest.Sites{
+		"www.a.test":  {"/robots.txt": lines(300, "http://maps.a.test/%d") + lines(150, "http://cdn.test/%d"), "/": robotstest.Page()},
+		"maps.a.test": {"/robots.txt": "", "*": robotstest.Sitemap()},
+		"cdn.test":    {"/robots.txt": "", "*": robotstest.Sitemap()},
+	}
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
+		must(t, c.Visit("http://cdn.test/"))
+		began := time.Now()
+		must(t, c.Visit("http://www.a.test/"))
+		if n := len(web.Log("maps.a.test")); n != 301 {
+			t.Errorf("maps.a.test was asked %d times, want 301", n)
+		}
+		if n := len(web.Log("cdn.test")); n != 152 {
+			t.Errorf("cdn.test was asked %d times, want 152", n)
+		}
+		if d := time.Since(began); d != 0 {
+			t.Errorf("it took %v", d)
+		}
+	})
+}
+
+// TestGzipSitemapWithoutEnd serves a sitemap as a gzip stream of empty members. It is read up to
+// Limits.Raw, although it never has a byte of text.
+func TestGzipSitemapWithoutEnd(t *testing.T) {
+	var member bytes.Buffer
+	must(t, gzip.NewWriter(&member).Close())
+	members := bytes.Repeat(member.Bytes(), 1000)
+	const limit = 1 << 20
+	sent := 0
+	inBubble(t, robotstest.Sites{"a.test": {
+		"/robots.txt": "Sitemap: /endless.xml\nSitemap: /map.xml\n", "/": robotstest.Page(), "/1": robotstest.Page(),
+		"/map.xml": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			fmt.Fprint(z, robotstest.Sitemap("http://a.test/1"))
+			z.Close()
+		},
+		"/endless.xml": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			for sent < 100*limit {
+				if _, err := w.Write(members); err != nil {
+					return
+				}
+				sent += len(members)
+			}
+		},
+	}}, func(t *testing.T, web *robotstest.Web) {
+		f := collyrobots.Feed{}
+		f.Limits.Raw = limit
+		c := start(t, web, nil, collyrobots.FollowSitemaps(f))
+		must(t, c.Visit("http://a.test/"))
+		c.transport.CloseIdleConnections()
+		synctest.Wait()
+		if sent > 2*limit {
+			t.Errorf("%d bytes were sent, want %d and what is buffered", sent, limit)
+		}
+		if s := c.robots.Stats().Sitemaps; s.Fed != 1 || s.FilesCut != 1 {
+			t.Errorf("%+v", s)
+		}
+	})
 }
 
 // Sitemaps that drip do not hold a crawl for weeks.

@@ -122,3 +122,43 @@ func isNormal(t *testing.T, target string) bool {
 	}
 	return dialect.Target(u) == target
 }
+
+// TestCorpusStaysWithinTheLimits crawls sites whose real robots.txt files name sitemaps of other
+// domains: none of these sitemaps is left out.
+func TestCorpusStaysWithinTheLimits(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(corpusDir, "protego__*"))
+	if err != nil || len(files) == 0 {
+		t.Skip("the corpus of real robots.txt files is missing")
+	}
+	most := 0
+	for _, file := range files {
+		body, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		host := strings.TrimPrefix(filepath.Base(file), "protego__")
+		sites := robotstest.Sites{}
+		for _, sitemap := range dialect.RFC9309().Parse(body).Sitemaps() {
+			if u, err := url.Parse(sitemap); err == nil && u.Port() == "" && u.Hostname() != "" {
+				sites[strings.ToLower(u.Host)] = robotstest.Site{"*": robotstest.Sitemap()}
+			}
+		}
+		if delete(sites, host); len(sites) == 0 {
+			continue
+		}
+		sites[host] = robotstest.Site{"/robots.txt": body, "*": robotstest.Sitemap()}
+		inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+			c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
+			c.impolite = true // a file may deny the page
+			c.Visit("https://" + host + "/")
+			if strings.Contains(c.logged.String(), "other sites") {
+				t.Errorf("%s:\n%s", file, c.logged)
+			}
+			most = max(most, len(web.Log(""))-len(web.Log(host)))
+		})
+	}
+	if most < 80 {
+		t.Errorf("at most %d requests to other hosts: the corpus is smaller than it was", most)
+	}
+	t.Logf("at most %d requests to other hosts", most)
+}

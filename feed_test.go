@@ -235,7 +235,7 @@ func TestNoWebOfSitesHangs(t *testing.T) {
 						if n := len(c.robots.Stats().Hosts); n != hosts {
 							t.Errorf("%d of %d hosts were met", n, hosts)
 						}
-						if s := c.robots.Stats().Sitemaps; s.Fed < hosts-1 || s.Files < 2*hosts {
+						if s := c.robots.Stats().Sitemaps; s.Fed < hosts-1 || s.Files+s.FilesFailed < 2*hosts { // a site may lead to ten others
 							t.Errorf("%+v", s)
 						}
 					})

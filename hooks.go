@@ -80,12 +80,12 @@ func (h *hooks) retired() bool {
 }
 
 // fetch implements fetcher.
-func (h *hooks) fetch(userAgent, from string, page http.Header) policy.Fetch {
-	return h.limiter.fetch(h.seam(), userAgent, lead{ForRobots, from, h}, page)
+func (h *hooks) fetch(userAgent string, from origin, page http.Header) policy.Fetch {
+	return h.limiter.fetch(h.seam(), userAgent, lead{what: ForRobots, origin: from, user: h}, page)
 }
 
-// from implements fetcher: the user asks.
-func (h *hooks) from() string { return "" }
+// from implements fetcher: the program makes the request.
+func (h *hooks) from() origin { return origin{} }
 
 // forbids implements fetcher.
 func (h *hooks) forbids(u *url.URL) bool { return forbidden(h.c.DisallowedDomains, u) }

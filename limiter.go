@@ -1,6 +1,7 @@
 package collyrobots
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
@@ -32,7 +34,8 @@ type limiter struct {
 	report *report
 	shared bool // other processes ask the hosts, too: SharedPace
 
-	networks networks
+	networks  networks
+	elsewhere elsewhere
 }
 
 func newLimiter(s *settings, client *http.Client, r *report) *limiter {
@@ -176,8 +179,9 @@ func (l *limiter) sayWhy(now time.Time, host *pace.Host, pol *policy.Policy) {
 }
 
 // fetch returns how robots.txt is fetched for a collector with this seam, which may be nil, and
-// this user agent. led says what led to the file. page is the header of the page that robots.txt is
-// needed for; nil if there is none.
+// this user agent. led says what led to the file. Redirects to other sites are charged to the site
+// that pays for the file, or else to the site of the file. page is the header of the page that
+// robots.txt is needed for; nil if there is none.
 func (l *limiter) fetch(s *backend.Seam, userAgent string, led lead, page http.Header) policy.Fetch {
 	f := policy.Fetch{UserAgent: userAgent}
 	from := led // what led to the next request
@@ -195,12 +199,15 @@ func (l *limiter) fetch(s *backend.Seam, userAgent string, led lead, page http.H
 			open = append(open, answered{x, resp.Body})
 			if isRedirect(resp.StatusCode) {
 				from.host = at
+				from.payer = cmp.Or(from.payer, at)
 			}
 		}
-		if from.host != "" && isForbidden(err) {
-			err = policyError{err, policy.ErrForbidden}
-		} else if unpaced := (*PaceError)(nil); errors.As(err, &unpaced) {
+		unpaced, excess := (*PaceError)(nil), (*elsewhereError)(nil)
+		switch {
+		case errors.As(err, &unpaced), errors.As(err, &excess) && led.payer != "":
 			err = policyError{err, policy.ErrUnsent}
+		case from.host != "" && isForbidden(err):
+			err = policyError{err, policy.ErrForbidden}
 		}
 		return resp, err
 	}
@@ -243,10 +250,16 @@ const maxRedirectBody = 2 << 10
 // A lead says how the plugin came to a URL.
 type lead struct {
 	what string // it is: ForRobots or ForSitemap
-	host string // that led there; "": the user asks for it
+	origin
 	user interface {
 		forbids(u *url.URL) bool // reports whether u's domain is never to be asked
 	}
+}
+
+// An origin says which host led to a URL, and which one pays for the requests to other sites.
+type origin struct {
+	host  string // that led there; "" if the program requests it
+	payer string // "" if the requests are not counted
 }
 
 // hostOf returns the name under which u's host is known; "": it has none.
@@ -268,7 +281,7 @@ func isRedirect(status int) bool { return status >= 300 && status < 400 }
 // isForbidden reports whether a request was not sent because of where it would have gone.
 func isForbidden(err error) bool {
 	private := (*PrivateNetworkError)(nil)
-	return errors.As(err, &private) || errors.Is(err, colly.ErrForbiddenDomain)
+	return errors.As(err, &private) || errors.Is(err, colly.ErrForbiddenDomain) || errors.Is(err, feed.ErrElsewhere)
 }
 
 // exchange makes one HTTP exchange, x, on the plugin's own account (robots.txt, sitemaps): paced as
@@ -286,6 +299,9 @@ func (l *limiter) exchange(x *exchange, s *backend.Seam, req *http.Request, time
 	if from.what == ForRobots {
 		x.ticket.Renew()
 	}
+	if from.payer != "" && isElsewhere(from.payer, a.Host) {
+		x.payer = from.payer
+	}
 	if x.guard, err = l.ask(from, a.Host, req.URL); err != nil {
 		x.ticket.End()
 		return nil, time.Time{}, err
@@ -300,11 +316,16 @@ func (l *limiter) exchange(x *exchange, s *backend.Seam, req *http.Request, time
 	return resp, began, err
 }
 
-// ask returns nil, or why u, which is on host, may not be asked for since it was led there. guard
-// is for what only the connection tells.
+// ask returns an error if u, which is on host, must not be requested because of what led there.
+// guard is for what only the connection shows.
 func (l *limiter) ask(from lead, host string, u *url.URL) (guard *PrivateNetworkError, err error) {
 	if from.host != "" && from.host != host && from.user.forbids(u) {
 		return nil, fmt.Errorf("collyrobots: %s leads to %s: %w", from.host, u.Redacted(), colly.ErrForbiddenDomain)
+	}
+	if from.payer != "" && isElsewhere(from.payer, host) {
+		if err := l.elsewhere.check(from.payer, host); err != nil {
+			return nil, err
+		}
 	}
 	return l.networks.guard(from.host, host, u)
 }
@@ -326,6 +347,8 @@ type exchange struct {
 	host    *pace.Host
 	ticket  pace.Ticket
 	guard   *PrivateNetworkError // what becomes of it if it would go to a private address; nil: it may
+	met     bool                 // the transport has reported a connection
+	payer   string               // the site that the request is charged to, since it goes to another site; "": none
 	hop     string               // "host:port" that it went to, the server's or a proxy's; "": not known
 	locked  bool                 // a proxy that it went through wants to know who asks
 	trace   trace
@@ -340,7 +363,7 @@ func (x *exchange) Guarded() bool { return x.guard != nil }
 
 // Peer implements backend.Trip.
 func (x *exchange) Peer(hop string, addr net.Addr) error {
-	x.hop = hop
+	x.hop, x.met = hop, true
 	if !isHop(x.host.Name(), hop) {
 		return nil
 	}
@@ -366,6 +389,12 @@ func (x *exchange) takeTurn(ctx context.Context) error {
 
 // start waits until x may go on the wire, ahead of the pages that wait for their host.
 func (x *exchange) start(ctx context.Context) error {
+	if x.payer != "" {
+		if err := x.limiter.elsewhere.charge(x.payer, x.host.Name()); err != nil {
+			return err
+		}
+		return x.host.StartLed(ctx, &x.ticket, policy.Wanted(ctx))
+	}
 	return x.host.StartIf(ctx, &x.ticket, policy.Wanted(ctx))
 }
 
@@ -438,6 +467,11 @@ func (x *exchange) Answered(resp *http.Response) (again bool) {
 
 // answer takes note of an answer, which is as many pages.
 func (x *exchange) answer(resp *http.Response, pages int) {
+	if x.guard != nil && !x.met {
+		x.limiter.report.warn("a transport reports no connections, so names that lead to private addresses are not refused: "+
+			"let it pass the context of its request on to an http.Transport, or refuse such addresses in its dialer",
+			"transport", fmt.Sprintf("%T", x.through))
+	}
 	x.trace.answered(resp)
 	x.limiter.answered(x, resp, pages)
 }

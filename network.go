@@ -1,7 +1,6 @@
 package collyrobots
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -32,7 +31,7 @@ func (e *PrivateNetworkError) Error() string {
 // Unwrap returns what is the same in all of them: that the address is not public.
 func (e *PrivateNetworkError) Unwrap() error { return errPrivate }
 
-var errPrivate = errors.New("which is no public address: the option AllowPrivateNetworks allows it")
+var errPrivate error = notForSite("which is no public address: the option AllowPrivateNetworks allows it")
 
 // networks tell public hosts from private ones, which have an address that is not public. Names are
 // those of pace.Host: in normal form, with the port unless it is the default one.

@@ -243,6 +243,45 @@ func TestNamesOfPrivateAddresses(t *testing.T) {
 	}
 }
 
+// TestTransportsAroundHTTP puts a RoundTripper around the transport, as signing and tracing do. One
+// that passes the context on changes nothing. Of one that does not, a warning tells.
+func TestTransportsAroundHTTP(t *testing.T) {
+	for name, tc := range map[string]struct {
+		request func(*http.Request) *http.Request // that is passed on
+		guarded bool
+	}{
+		"it signs": {func(r *http.Request) *http.Request {
+			r = r.Clone(r.Context())
+			r.Header.Set("Signature", "x")
+			return r
+		}, true},
+		"it adds a value":       {func(r *http.Request) *http.Request { return r.WithContext(context.WithValue(r.Context(), t, "x")) }, true},
+		"it drops the deadline": {func(r *http.Request) *http.Request { return r.WithContext(context.WithoutCancel(r.Context())) }, true},
+		"it drops the context":  {func(r *http.Request) *http.Request { return r.WithContext(context.Background()) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, led("inner.test"), func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
+				moves(c.transport).set("inner.test", internalIP)
+				c.WithTransport(roundTripper(func(r *http.Request) (*http.Response, error) { return c.transport.RoundTrip(tc.request(r)) }))
+				for _, url := range []string{"http://a.test/", "http://a.test/hop", "http://b.test/"} {
+					c.Visit(url)
+				}
+				if asked := web.Log("inner.test").URIs(); tc.guarded != (asked == "") {
+					t.Errorf("inner.test was asked for %q", asked)
+				}
+				want := 0
+				if !tc.guarded {
+					want = 1
+				}
+				if n := strings.Count(c.logged.String(), "a transport reports no connections"); n != want {
+					t.Errorf("%d warnings, want %d:\n%s", n, want, c.logged)
+				}
+			})
+		})
+	}
+}
+
 // A site that is on this machine itself, whatever its name, may lead to others.
 func TestNamesOnThisMachine(t *testing.T) {
 	web := robotstest.New(t, led("inner.test"))

@@ -76,10 +76,10 @@ func newPolicies(settings int, shadows []dialect.Dialect, s store.Store, r *repo
 // A fetcher tells how robots.txt is fetched on behalf of somebody. It is asked on the goroutine of
 // the request, and only if there is something to fetch.
 type fetcher interface {
-	// fetch returns how. from is a host that led there; "": the user asks. page is the header of the page
-	// that robots.txt is needed for; nil if there is none.
-	fetch(userAgent, from string, page http.Header) policy.Fetch
-	from() string            // the same, of whom it fetches for
+	// fetch returns how. page is the header of the page that robots.txt is needed for; nil if there
+	// is none.
+	fetch(userAgent string, from origin, page http.Header) policy.Fetch
+	from() origin            // what led to the request that robots.txt is fetched for
 	seam() *backend.Seam     // of the client to fetch with; nil: none
 	forbids(u *url.URL) bool // reports whether the user has forbidden u's domain
 	collector() *string      // the collector's UserAgent; nil if it is not known
@@ -93,23 +93,23 @@ type pacedHost interface {
 // A ledFetcher fetches for what a host has led to.
 type ledFetcher struct {
 	fetcher
-	host string
+	by origin
 }
 
-func (f ledFetcher) from() string { return f.host }
+func (f ledFetcher) from() origin { return f.by }
 
 // A pageFetcher fetches for a page of a collector.
 type pageFetcher struct {
 	fetcher             // of the collector
 	page    http.Header // of the page
-	host    string      // that led to it; "": the user asks for it
+	host    string      // that led to it; "" if the program requests it
 }
 
-func (f *pageFetcher) fetch(userAgent, from string, _ http.Header) policy.Fetch {
+func (f *pageFetcher) fetch(userAgent string, from origin, _ http.Header) policy.Fetch {
 	return f.fetcher.fetch(userAgent, from, f.page)
 }
 
-func (f *pageFetcher) from() string { return f.host }
+func (f *pageFetcher) from() origin { return origin{host: f.host} }
 
 // get returns the policy of an authority for a request to host. The error is ctx's cause, ErrClosed,
 // or a *PaceError.
@@ -154,8 +154,12 @@ func (r *reader) get(ctx context.Context, cache *policy.Cache, a dialect.Authori
 		} else if errors.Is(err, policy.ErrClosed) {
 			err = ErrClosed
 		}
-		if err == nil && pol.Forbidden() && f.from() == "" {
-			continue // to somebody else, whose fetch it was
+		excess := (*elsewhereError)(nil)
+		switch {
+		case err == nil && pol.Forbidden() && f.from().host == "":
+			continue // the fetch of another caller was refused, which has no bearing on this one
+		case errors.As(err, &excess) && excess.site != f.from().payer:
+			continue
 		}
 		return pol, err
 	}

@@ -103,12 +103,14 @@ type feeder struct {
 
 // Allowed implements feed.Crawl.
 func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, u *url.URL) (bool, feed.Result) {
-	guard, err := f.limiter.ask(f.led(site), hostOf(u), u)
+	by := f.led(site)
+	by.payer = "" // which pages are fed, Feed.Scope says
+	guard, err := f.limiter.ask(by, hostOf(u), u)
 	if f.shard.owns(hostOf(u), u) != nil {
 		return true, feed.Done // it is judged where its host is kept
 	}
 	if err == nil {
-		_, err = f.judge(ctx, u, guard)
+		_, err = f.judge(ctx, u, guardedBy(guard, ""))
 	}
 	if err == nil {
 		return true, feed.Done
@@ -125,15 +127,21 @@ func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, u *url.URL
 }
 
 // led says that a site led to something.
-func (f *feeder) led(site dialect.Authority) lead { return lead{ForSitemap, site.Host, f.fetcher} }
+func (f *feeder) led(site dialect.Authority) lead {
+	return lead{what: ForSitemap, origin: origin{host: site.Host, payer: site.Host}, user: f.fetcher}
+}
 
-// judge returns an error if u may not be fetched. A guard says that who led to it may not lead
-// everywhere.
-func (f *feeder) judge(ctx context.Context, u *url.URL, guard *PrivateNetworkError) (verdict, error) {
-	by := f.fetcher
-	if guard != nil {
-		by = ledFetcher{by, guard.From}
+// guardedBy returns the origin of a request with a guard, which may be nil.
+func guardedBy(guard *PrivateNetworkError, payer string) origin {
+	if guard == nil {
+		return origin{payer: payer}
 	}
+	return origin{host: guard.From, payer: payer}
+}
+
+// judge returns an error if u, which from led to, may not be fetched.
+func (f *feeder) judge(ctx context.Context, u *url.URL, from origin) (verdict, error) {
+	by := ledFetcher{fetcher: f.fetcher, by: from}
 	v, err := f.decide(ctx, time.Now(), u, f.userAgent, by)
 	if err != nil {
 		return verdict{}, err
@@ -158,7 +166,7 @@ func (f *feeder) Get(ctx context.Context, site dialect.Authority, u *url.URL, he
 	}
 	x := new(exchange)
 	allowed := func() error {
-		v, err := f.judge(ctx, u, guard)
+		v, err := f.judge(ctx, u, guardedBy(guard, site.Host))
 		if err == nil {
 			v.obeyedBy(&x.ticket)
 		}
@@ -173,6 +181,7 @@ func (f *feeder) Get(ctx context.Context, site dialect.Authority, u *url.URL, he
 	}
 	req.Header = header
 	req.Header.Set("User-Agent", f.userAgent)
+	req.Header.Set("Accept-Encoding", "gzip") // otherwise net/http decompresses without a limit of compressed bytes
 	return f.limiter.exchange(x, f.fetcher.seam(), req, timeout, from, allowed)
 }
 

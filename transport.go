@@ -232,11 +232,11 @@ type seamFetcher struct {
 	name    *string // the collector's UserAgent; nil if it is not known
 }
 
-func (f seamFetcher) fetch(userAgent, from string, page http.Header) policy.Fetch {
-	return f.limiter.fetch(f.through, userAgent, lead{ForRobots, from, f}, page)
+func (f seamFetcher) fetch(userAgent string, from origin, page http.Header) policy.Fetch {
+	return f.limiter.fetch(f.through, userAgent, lead{what: ForRobots, origin: from, user: f}, page)
 }
 
-func (f seamFetcher) from() string { return "" }
+func (f seamFetcher) from() origin { return origin{} }
 
 func (f seamFetcher) seam() *backend.Seam { return f.through }
 

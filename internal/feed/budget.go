@@ -2,7 +2,7 @@ package feed
 
 import (
 	"cmp"
-	"strings"
+	"errors"
 	"sync"
 	"time"
 
@@ -10,21 +10,19 @@ import (
 )
 
 // A Budget bounds what the sitemaps of one site may cost in all, beside the number of files and of
-// URLs ([sitemap.Limits]). A field that is 0 has its default. When it is met the rest is left out,
-// but for what is under way; Elsewhere leaves out only what is elsewhere.
+// URLs ([sitemap.Limits]). A field that is 0 has its default. When a limit is met, the rest is left
+// out, except the requests that are under way.
 type Budget struct {
-	Octets    int64         // received; 16 GiB
-	Failures  int64         // files that could not be read, beyond the number of those that could; 1,000
-	Elsewhere int64         // requests to hosts of another registrable domain; 1,000
-	Time      time.Duration // spent waiting for servers, several at once counted for each; 4 hours
+	Octets   int64         // received; 16 GiB
+	Failures int64         // files that could not be read, beyond the number of those that could; 1,000
+	Time     time.Duration // spent waiting for servers, several at once counted for each; 4 hours
 }
 
 func (b Budget) withDefaults() Budget {
 	return Budget{
-		Octets:    cmp.Or(b.Octets, 16<<30),
-		Failures:  cmp.Or(b.Failures, 1000),
-		Elsewhere: cmp.Or(b.Elsewhere, 1000),
-		Time:      cmp.Or(b.Time, 4*time.Hour),
+		Octets:   cmp.Or(b.Octets, 16<<30),
+		Failures: cmp.Or(b.Failures, 1000),
+		Time:     cmp.Or(b.Time, 4*time.Hour),
 	}
 }
 
@@ -32,7 +30,6 @@ func (b Budget) withDefaults() Budget {
 type spending struct {
 	limits *sitemap.Limits
 	budget *Budget
-	home   string // the registrable domain of the site
 
 	mu    sync.Mutex
 	files int64 // asked for
@@ -67,23 +64,15 @@ func (s *spending) spend(f func(*spending)) {
 	f(s)
 }
 
-// leave charges a request to host, if that is of another domain than the site. The error is that
-// there were too many of them.
-func (s *spending) leave(host string) error {
-	if strings.EqualFold(registrable(strings.ToLower(host)), s.home) {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.cost.Elsewhere >= s.budget.Elsewhere {
-		return &sitemap.LimitError{Limit: elsewhere, Max: s.budget.Elsewhere}
-	}
-	s.cost.Elsewhere++
-	return nil
-}
+// Errors of [Crawl.Get], which errors.Is finds.
+var (
+	// ErrNotForSite says that the site must not lead to the file. Other sites may.
+	ErrNotForSite = errors.New("the site must not lead there")
 
-// elsewhere is the limit that is met without ending the walk.
-const elsewhere = "Elsewhere"
+	// ErrElsewhere says that the site has led to other sites too often. This is not counted as a
+	// failure.
+	ErrElsewhere = errors.New("too many requests to other sites")
+)
 
 // octets returns how many more octets may be received.
 func (s *spending) octets() int64 {

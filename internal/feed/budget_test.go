@@ -14,31 +14,21 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// Ten thousand lines that lead to a stranger are a thousand requests, and two lines in the log.
-func TestAnotherHostIsAskedABoundedNumberOfTimes(t *testing.T) {
-	w := newWorld(nil).start(Options{Budget: Budget{Failures: 1 << 20}})
-	w.crawl(t.Context(), "http://evil.test", numberedURLs("http://victim.test/?", 10_000)...)
-	if n := len(w.asked); n != 1000 {
-		t.Errorf("%d requests", n)
-	}
-	if n := strings.Count(w.log.String(), "\n"); n != 8 {
-		t.Errorf("%d lines in the log, want twice three and a sum:\n%s", n, w.log.String())
-	}
-}
-
-// A domain's other hosts are not strangers.
-func TestHomeIsTheDomain(t *testing.T) {
-	w := newWorld(nil).start(Options{Budget: Budget{Elsewhere: 2}})
-	home := []string{"http://a.test/1", "http://maps.a.test/2", "https://www.a.test:8080/3"}
-	w.crawl(t.Context(), "http://www.a.test", append(home, numberedURLs("http://b.test/", 20)...)...)
-	asked := w.asks()
-	for _, loc := range home {
-		if !strings.Contains(asked, strings.TrimPrefix(loc, "http://")+" 404") {
-			t.Errorf("asked for %s", asked)
+// TestTooManyFilesElsewhere refuses files as a crawl does that has asked other sites too often: that
+// costs these files and no others, and is not counted as their failure.
+func TestTooManyFilesElsewhere(t *testing.T) {
+	w := newWorld(map[string]any{"http://a.test/map.xml": urlset("http://a.test/1")})
+	w.get = func(_ context.Context, u *url.URL) error {
+		if u.Host != "a.test" {
+			return fmt.Errorf("%s: %w", u, ErrElsewhere)
 		}
+		return nil
 	}
-	if n := strings.Count(asked, "b.test/"); n != 2 {
-		t.Errorf("asked for %s", asked)
+	w.start(Options{Budget: Budget{Failures: 10}})
+	w.crawl(t.Context(), "http://a.test", append(numberedURLs("http://b.test/", 500), "http://a.test/map.xml")...)
+	w.want(t, "the pages", w.visits(), "a.test/1")
+	if n := strings.Count(w.log.String(), "\n"); n != 4 {
+		t.Errorf("%d lines in the log, want three and a sum:\n%s", n, w.log.String())
 	}
 }
 

@@ -60,11 +60,11 @@ func (x *file) kindOf(err error) string {
 func (w *walk) failed(x *file) {
 	limit := (*sitemap.LimitError)(nil)
 	switch {
-	case !errors.As(x.err, &limit):
-		w.spent.spend(func(s *spending) { s.cost.Failures++ })
-	case limit.Limit != elsewhere:
+	case errors.As(x.err, &limit):
 		w.overBudget(limit)
 		return
+	case !errors.Is(x.err, ErrElsewhere):
+		w.spent.spend(func(s *spending) { s.cost.Failures++ })
 	}
 	w.count(FilesFailed)
 	if w.guessAgain(x) {

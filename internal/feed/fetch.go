@@ -2,6 +2,7 @@ package feed
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/collyrobots/collyrobots/internal/redact"
@@ -154,9 +156,6 @@ func (w *walk) get(ctx context.Context, u *url.URL, header http.Header) (*http.R
 	if limit := w.spent.over(); limit != nil {
 		return nil, time.Time{}, limit
 	}
-	if err := w.spent.leave(u.Host); err != nil {
-		return nil, time.Time{}, err
-	}
 	resp, began, err := w.crawl.Get(ctx, w.site, u, header, w.spent.patience())
 	if err == nil {
 		return resp, began, nil
@@ -176,8 +175,13 @@ func (w *walk) receive(x *file, resp *http.Response) error {
 	if resp.StatusCode != http.StatusOK {
 		return statusError(resp.StatusCode)
 	}
+	var body io.Reader = resp.Body
 	x.coding = resp.Header.Get("Content-Encoding")
-	var body io.Reader = io.LimitReader(resp.Body, min(w.limits.Raw, w.spent.octets())+1)
+	if strings.EqualFold(x.coding, "gzip") {
+		body = &unzipped{raw: io.LimitReader(resp.Body, w.limits.Raw)}
+		x.coding = ""
+	}
+	body = io.LimitReader(body, min(w.limits.Raw, w.spent.octets())+1)
 	var sum hash.Hash
 	if len(x.checks) > 0 {
 		sum = sha256.New()
@@ -198,6 +202,24 @@ func (w *walk) receive(x *file, resp *http.Response) error {
 		return errors.Join(errUnchanged, s.Close())
 	}
 	return nil
+}
+
+// unzipped decompresses raw, as net/http would do if the request had not asked for gzip itself. Then
+// the number of compressed bytes would have no limit.
+type unzipped struct {
+	raw  io.Reader
+	gzip *gzip.Reader // nil before the first Read
+}
+
+// Read implements io.Reader.
+func (u *unzipped) Read(p []byte) (n int, err error) {
+	if u.gzip == nil {
+		if u.gzip, err = gzip.NewReader(u.raw); err != nil {
+			u.gzip = nil
+			return 0, err
+		}
+	}
+	return u.gzip.Read(p)
 }
 
 // A spool is a sitemap that is at hand: in memory, or in a temporary file.

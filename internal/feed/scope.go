@@ -45,14 +45,14 @@ func (s Scope) of(host string) string {
 	case WithWWW:
 		return strings.TrimPrefix(host, "www.")
 	case SameSite:
-		return registrable(strings.TrimPrefix(host, "www."))
+		return Registrable(strings.TrimPrefix(host, "www."))
 	}
 	return ""
 }
 
-// registrable returns the domain under which host, which may have a port, was registered; of an
+// Registrable returns the domain under which host, which may have a port, was registered; of an
 // address, or a name that is a public suffix itself, the host without its port.
-func registrable(host string) string {
+func Registrable(host string) string {
 	name := (&url.URL{Host: host}).Hostname()
 	if _, err := netip.ParseAddr(name); err == nil {
 		return name

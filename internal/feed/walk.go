@@ -45,7 +45,7 @@ func newWalk(ctx context.Context, f *Feed, crawl Crawl, site dialect.Authority) 
 	w := &walk{
 		Feed: f, ctx: ctx, crawl: crawl, site: site, slots: crawl.Slots, stop: new(atomic.Bool),
 		queue: newQueue(),
-		spent: spending{limits: &f.limits, budget: &f.Budget, home: registrable(site.Host)},
+		spent: spending{limits: &f.limits, budget: &f.Budget},
 		tally: tally{log: f.Log, site: site},
 	}
 	w.loose = &ticket{ended: w.stop}
@@ -198,6 +198,9 @@ func (w *walk) take(x *file) bool {
 		w.release(x, opened)
 	case w.ended():
 		w.release(x, abandoned)
+	case errors.Is(x.err, ErrNotForSite), errors.Is(x.err, ErrElsewhere):
+		w.release(x, abandoned)
+		w.failed(x)
 	default:
 		w.release(x, failed)
 		w.failed(x)

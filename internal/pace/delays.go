@@ -151,7 +151,7 @@ func (l *limiter) cause(now instant, delay time.Duration) (Cause, int) {
 		return "", 0
 	case l.kept(crawlDelay) == delay:
 		return CrawlDelay, line
-	case l.rules.MinDelay == delay:
+	case l.least() == delay:
 		return MinDelay, 0
 	}
 	return BackOff, 0

@@ -54,7 +54,9 @@ type Stats struct {
 	BackOff    time.Duration // the delay that 429 and 503 have brought, as far as not yet forgiven
 	NotBefore  time.Time     // until when the last Retry-After holds everything; zero: nothing is held
 	NextStart  time.Time     // before when no request starts; zero: one may, unless too many are in flight
-	// Delay is in force: the largest of BackOff, CrawlDelay within MaxDelay, and MinDelay.
+	// Delay is in force: the largest of BackOff, CrawlDelay within MaxDelay, and MinDelay. It is at
+	// least a second, with the cause MinDelay, for a host that gets only requests to which other
+	// sites have led.
 	Delay time.Duration
 	Cause Cause // of NextStart, else of Delay
 	Line  int   // of robots.txt, if that is the Cause
@@ -177,6 +179,7 @@ func (h *Host) Enter(ctx context.Context, t *Ticket) error {
 		return h.await(ctx, t)
 	}
 	h.leave(t)
+	h.visit()
 	if !h.shared() && (h.paced == nil && h.unpaced(0) || h.unpaced(h.hosts.now())) {
 		h.mu.Unlock()
 		return nil
@@ -206,6 +209,36 @@ func (h *Host) Start(ctx context.Context, t *Ticket, direct bool) error {
 	if err != nil {
 		return err
 	}
+	h.visit()
+	return h.startOrWait(ctx, t, direct)
+}
+
+// StartLed is like [Host.StartIf] for a request that another site has led to. As long as a host gets
+// no other requests, these start at least a second apart.
+func (h *Host) StartLed(ctx context.Context, t *Ticket, wanted func() error) error {
+	t.wanted = wanted
+	h, err := h.admitting(ctx, t)
+	if err != nil {
+		return err
+	}
+	if !h.visited {
+		h.led = true
+		h.slowed()
+	}
+	return h.startOrWait(ctx, t, true)
+}
+
+// visit notes that a request came which no other site has led to. The lock is held.
+func (h *Host) visit() {
+	h.visited = true
+	if h.led {
+		h.led = false
+		h.lookAgain()
+	}
+}
+
+// startOrWait is Start with the lock held. It returns without the lock.
+func (h *Host) startOrWait(ctx context.Context, t *Ticket, direct bool) error {
 	if _, ok := h.startNow(h.hosts.now(), t, direct); ok {
 		h.unlock()
 		return nil
@@ -225,6 +258,7 @@ func (h *Host) StartNow(now time.Time, t *Ticket, direct bool) (wait time.Durati
 		return 0, false
 	}
 	defer h.unlock()
+	h.visit()
 	return h.startNow(h.hosts.instant(now), t, direct)
 }
 

@@ -791,3 +791,63 @@ func TestACrawlDelayWithoutEnd(t *testing.T) {
 		t.Errorf("the delay is %v", s.Delay)
 	}
 }
+
+// TestRequestsThatOtherSitesLeadTo sends such requests to a host before, while and after the crawl
+// visits it.
+func TestRequestsThatOtherSitesLeadTo(t *testing.T) {
+	for name, tc := range map[string]struct {
+		rules Rules
+		delay time.Duration // of robots.txt
+		want  string
+	}{
+		"no delay":      {want: "0s led\n1s led\n2s led\n2s page\n2s led\n2s led\n"},
+		"a shorter one": {delay: time.Second / 2, want: "0s led\n1s led\n2s led\n2.5s page\n3s led\n3.5s led\n"},
+		"a longer one":  {delay: 2 * time.Second, want: "0s led\n2s led\n4s led\n6s page\n8s led\n10s led\n"},
+		"MinDelay":      {rules: Rules{MinDelay: 2 * time.Second}, want: "0s led\n2s led\n4s led\n6s page\n8s led\n10s led\n"},
+		"MaxDelay":      {rules: Rules{MaxDelay: time.Second / 2}, delay: time.Minute, want: "0s led\n1s led\n2s led\n2.5s page\n3s led\n3.5s led\n"},
+		"a dry run":     {rules: Rules{Free: true}, want: "0s led\n0s led\n0s led\n0s page\n0s led\n0s led\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			underRules(t, tc.rules, func(t *testing.T, w *world) {
+				w.wants(tc.delay)
+				led := func() {
+					ticket := new(Ticket)
+					defer ticket.End()
+					if err := w.StartLed(t.Context(), ticket, nil); err != nil {
+						t.Error(err)
+					}
+					w.note("led")
+				}
+				led()
+				led()
+				led()
+				w.once()
+				w.note("page")
+				led()
+				led()
+				w.check(tc.want)
+			})
+		})
+	}
+}
+
+// TestAVisitEndsTheWait lets a page of a host come while a request that another site has led to
+// waits.
+func TestAVisitEndsTheWait(t *testing.T) {
+	underRules(t, Rules{}, func(t *testing.T, w *world) {
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				ticket := new(Ticket)
+				defer ticket.End()
+				w.StartLed(t.Context(), ticket, nil)
+				w.note("start")
+			})
+		}
+		time.Sleep(time.Second / 2)
+		w.pass(t.Context())
+		w.note("start")
+		all.Wait()
+		w.check("0s start\n500ms start\n500ms start\n500ms start\n")
+	})
+}

@@ -40,6 +40,8 @@ type limiter struct {
 	requests int
 	paced    *paced      // nil: nothing but rules has ever slowed the host down
 	slow     atomic.Bool // there is paced, or rules slow the host down; read without the lock
+	visited  bool        // a request came that no other site has led to
+	led      bool        // the host has only got requests that other sites have led to
 }
 
 // paced is what only a host with a delay, a limit or somebody who waits needs.
@@ -99,7 +101,18 @@ func (l *limiter) delay(now instant) time.Duration {
 
 // floor returns the delay that is in force at now whatever the host answers.
 func (l *limiter) floor(now instant) time.Duration {
-	return max(l.kept(l.crawlDelay(now)), l.rules.MinDelay)
+	return max(l.kept(l.crawlDelay(now)), l.least())
+}
+
+// ledDelay is the least delay of a host that gets only requests to which other sites have led.
+const ledDelay = time.Second
+
+// least returns the delay that is in force whatever the host asks for.
+func (l *limiter) least() time.Duration {
+	if l.led {
+		return max(l.rules.MinDelay, ledDelay)
+	}
+	return l.rules.MinDelay
 }
 
 // kept returns how much of a crawl delay is kept.

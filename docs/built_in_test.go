@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -115,6 +116,86 @@ var differences = []struct {
 			return fmt.Sprint(fetches(web), " fetches")
 		},
 		result: [3]string{"1 fetches", "1 fetches", "2 fetches"},
+	},
+	{
+		row: "size and time", site: robotstest.Site{"/robots.txt": "User-agent: *\n" + strings.Repeat("Disallow: /*?q=*&page=*$\n", 2000), "*": "page"},
+		crawl:  visit("/" + strings.Repeat("a", 2000)),
+		result: [3]string{"/" + strings.Repeat("a", 2000), "", "/" + strings.Repeat("a", 2000)},
+	},
+	{
+		row: "headers and cookies of the request for robots.txt", site: robotstest.Site{"/robots.txt": func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("X-Tenant") != "1" || r.Header.Get("Cookie") != "session=1" {
+				fmt.Fprint(w, "User-agent: *\nDisallow: /\n")
+			}
+		}, "*": "page"},
+		crawl: func(c *colly.Collector, web *robotstest.Web) string {
+			c.Headers = &http.Header{"X-Tenant": {"1"}}
+			c.SetCookies("http://a.test/", []*http.Cookie{{Name: "session", Value: "1"}})
+			c.Visit("http://a.test/")
+			return pagesOf(web)
+		},
+		result: [3]string{"/", "/", ""},
+	},
+	{
+		row: "headers and cookies of the request for robots.txt", site: robotstest.Site{"/robots.txt": func(w http.ResponseWriter, _ *http.Request) {
+			http.SetCookie(w, &http.Cookie{Name: "session", Value: "1"})
+		}, "*": "page"},
+		crawl: func(c *colly.Collector, _ *robotstest.Web) string {
+			c.Visit("http://a.test/")
+			return fmt.Sprint(len(c.Cookies("http://a.test/")), " cookies")
+		},
+		result: [3]string{"1 cookies", "0 cookies", "0 cookies"},
+	},
+	{
+		row: "redirects of robots.txt", site: robotstest.Site{"/robots.txt": robotstest.Redirect("/rules"), "*": ""},
+		crawl: func(c *colly.Collector, web *robotstest.Web) string {
+			c.Visit("http://a.test/1")
+			c.Visit("http://a.test/rules")
+			return pagesOf(web)
+		},
+		result: [3]string{"/rules /1", "/rules /1 /rules", "/rules /1 /rules"},
+	},
+	{
+		row: "redirects of robots.txt", site: robotstest.Site{"/robots.txt": robotstest.Redirect("/rules"), "*": ""},
+		crawl: func(c *colly.Collector, web *robotstest.Web) string {
+			c.DisallowedURLFilters = []*regexp.Regexp{regexp.MustCompile("rules")}
+			c.Visit("http://a.test/1")
+			return pagesOf(web)
+		},
+		result: [3]string{"", "/rules /1", "/rules /1"},
+	},
+	{
+		row: "tries", site: robotstest.Site{"*": "page"},
+		crawl: func(c *colly.Collector, web *robotstest.Web) string {
+			tried := 0
+			web.Set("a.test", "/robots.txt", func(http.ResponseWriter, *http.Request) {
+				if tried++; tried == 1 {
+					panic(http.ErrAbortHandler)
+				}
+			})
+			c.Visit("http://a.test/1")
+			return pagesOf(web)
+		},
+		result: [3]string{"", "/1", "/1"},
+	},
+	{
+		row: "how long a fetch may take", site: robotstest.Site{"/robots.txt": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
+		crawl: func(c *colly.Collector, _ *robotstest.Web) string {
+			began := time.Now()
+			c.SetRequestTimeout(time.Minute)
+			c.Visit("http://a.test/")
+			return fmt.Sprint(time.Since(began))
+		},
+		result: [3]string{"1m0s", "30s", "30s"},
+	},
+	{
+		row: "a page whose robots.txt could not be fetched, visited again", site: robotstest.Site{"/robots.txt": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
+		crawl: func(c *colly.Collector, _ *robotstest.Web) string {
+			c.Visit("http://a.test/")
+			visited := (*colly.AlreadyVisitedError)(nil)
+			return fmt.Sprint(errors.As(c.Visit("http://a.test/"), &visited))
+		},
+		result: [3]string{"false", "true", "true"},
 	},
 	{
 		row: "Crawl-delay", site: robotstest.Site{"/robots.txt": "User-agent: *\nCrawl-delay: 5\nDisallow: /x\n", "*": "page"},

@@ -358,6 +358,7 @@ func TestReadingsDuringACrawl(t *testing.T) {
 					t.Errorf("pages fall from %v to %v", last, pages)
 				}
 				last = pages
+				time.Sleep(time.Millisecond) // so that a single processor has time for the crawl
 			}
 		})
 	}

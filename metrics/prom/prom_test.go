@@ -352,6 +352,7 @@ func TestScrapesDuringACrawl(t *testing.T) {
 					}
 				}
 				last = got
+				time.Sleep(time.Millisecond) // so that a single processor has time for the crawl
 			}
 		})
 	}

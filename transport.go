@@ -78,6 +78,11 @@ func (t *transport) namesakes(q *request, req *http.Request) bool {
 	return err == nil && sent.name == judged.name
 }
 
+// Followed implements backend.Governor.
+func (t *transport) Followed(hop *http.Request) {
+	t.report.warn("the transport follows redirects by itself: they are sent before robots.txt and the crawl delay are known; make its http.Client return http.ErrUseLastResponse from CheckRedirect", "url", hop.URL.Redacted())
+}
+
 // Stray implements backend.Governor. Colly's built-in check asks for robots.txt in nobody's name.
 func (t *transport) Stray(req *http.Request) {
 	if !hasRobots(req.URL) || req.URL.Path == "/robots.txt" {

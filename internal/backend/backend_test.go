@@ -48,6 +48,8 @@ type watcher struct {
 
 func (w *watcher) Knows(u *url.URL) bool { return !w.blind }
 
+func (w *watcher) Followed(*http.Request) {}
+
 func (w *watcher) Stray(*http.Request) { w.strays.Add(1) }
 
 func (w *watcher) Before(_ *backend.Seam, req *http.Request) (backend.Trip, error) {

@@ -42,10 +42,11 @@ type exchange struct {
 	leased   time.Time   // when lease ends the exchange; the zero time while it is stopped
 	timedOut bool        // timer has ended the exchange
 	over     bool
-	quiet    bool   // settled, and no attempt asks the trip any more
-	refused  bool   // by Peer
-	fault    error  // of the body
-	hop      string // "host:port" that the attempt goes to: the server, or a proxy
+	quiet    bool     // settled, and no attempt asks the trip any more
+	refused  bool     // by Peer
+	fault    error    // of the body
+	hop      string   // "host:port" that the attempt goes to: the server, or a proxy
+	peer     net.Addr // of the last connection; nil if the transport has reported none
 }
 
 // begin starts an exchange that may take timeout, if that is more than 0. The time that Trip.Again
@@ -267,6 +268,9 @@ func (x *exchange) dialling(_, address string) {
 func (x *exchange) connected(info httptrace.GotConnInfo) {
 	shared := isShared(info.Conn)
 	x.shared.Store(shared)
+	x.mu.Lock()
+	x.peer = info.Conn.RemoteAddr()
+	x.mu.Unlock()
 	switch {
 	case x.meet(info.Conn.RemoteAddr()) && x.writes():
 	case shared:

@@ -20,6 +20,9 @@ type Governor interface {
 	// the exchange, and reaches Colly's OnError and Visit inside a *url.Error; else the Trip is
 	// told what becomes of it. A nil Trip is nobody's.
 	Before(s *Seam, req *http.Request) (Trip, error)
+	// Followed is told of a redirect hop that a transport has followed by itself. Before is asked about
+	// that hop when its response is there already; an error keeps the response from the collector.
+	Followed(hop *http.Request)
 	// Stray is told of a request that is nobody's, by a collector which shares its backend with
 	// one of the governor's. It is on its way and must not be changed.
 	Stray(req *http.Request)
@@ -128,11 +131,12 @@ func (s *Seam) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	for {
 		resp, again, err := s.exchange(req, g, trip)
-		if !again {
+		if again == nil {
 			return resp, err
 		}
 		io.CopyN(io.Discard, resp.Body, maxDrained)
 		resp.Body.Close()
+		trip, req = again, resp.Request
 		if err := trip.Again(req.Context()); err != nil {
 			trip.Ended(0, err)
 			return nil, err
@@ -148,8 +152,9 @@ func (s *Seam) RoundTrip(req *http.Request) (*http.Response, error) {
 // again.
 const maxDrained = 16 << 10
 
-// exchange sends req once.
-func (s *Seam) exchange(req *http.Request, g Governor, trip Trip) (resp *http.Response, again bool, err error) {
+// exchange sends req once. If again is not nil, resp.Request is to be sent once more, as a part of
+// that trip.
+func (s *Seam) exchange(req *http.Request, g Governor, trip Trip) (resp *http.Response, again Trip, err error) {
 	x := begin(req.Context(), s.Timeout(), trip)
 	defer x.panicked()
 	sent := req.WithContext(x)
@@ -157,22 +162,32 @@ func (s *Seam) exchange(req *http.Request, g Governor, trip Trip) (resp *http.Re
 		if req.Body != nil {
 			req.Body.Close()
 		}
-		return nil, false, x.failed(context.DeadlineExceeded)
+		return nil, nil, x.failed(context.DeadlineExceeded)
 	}
 	resp, err = s.Transport().RoundTrip(sent)
 	if sent.Context() != context.Context(x) {
 		tellProxy(req, sent)
 	}
 	if err != nil {
-		return nil, false, x.failed(err)
+		return nil, nil, x.failed(err)
 	}
-	if resp != nil {
-		resp.Request = req
-		if g != nil && markOf(req.Context()) == nil {
-			resp.Request = req.WithContext(Mark(req.Context(), g)) // for the hop it may lead to
+	if resp == nil {
+		x.answered(nil)
+		return nil, nil, nil
+	}
+	if resp.Request, err = s.follow(x, req, resp, g); err != nil {
+		if resp.Body != nil {
+			resp.Body.Close()
 		}
+		return nil, nil, x.failed(err)
 	}
-	return resp, x.answered(resp), nil
+	if g != nil && markOf(resp.Request.Context()) == nil {
+		resp.Request = resp.Request.WithContext(Mark(resp.Request.Context(), g)) // for the hop it may lead to
+	}
+	if x.answered(resp) {
+		again = x.trip
+	}
+	return resp, again, nil
 }
 
 // Repeatable reports whether a request can be sent once more.
@@ -225,6 +240,7 @@ func Do(rt http.RoundTripper, req *http.Request, timeout time.Duration, trip Tri
 	if err != nil {
 		return nil, x.failed(err)
 	}
+	resp = beforeRedirects(resp, req)
 	x.answered(resp)
 	return resp, nil
 }

@@ -1,0 +1,254 @@
+package collyrobots_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// A follower is a transport that is made of an http.Client, which follows redirects, as the
+// StandardClient of hashicorp/go-retryablehttp is.
+type follower struct{ client http.Client }
+
+func (f *follower) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := f.client.Do(req)
+	if err != nil {
+		return nil, errors.Unwrap(err)
+	}
+	return resp, nil
+}
+
+// followers returns transports that follow redirects: one lets the plugin see its connections, and
+// one does not.
+func followers(web *robotstest.Web) map[string]http.RoundTripper {
+	hidden := roundTripper(func(req *http.Request) (*http.Response, error) {
+		ctx, cancel := context.WithCancel(context.Background()) // without a trace
+		context.AfterFunc(req.Context(), cancel)
+		return web.Transport().RoundTrip(req.WithContext(ctx))
+	})
+	return map[string]http.RoundTripper{
+		"seen":   &follower{http.Client{Transport: web.Transport()}},
+		"hidden": &follower{http.Client{Transport: hidden}},
+	}
+}
+
+// A redirect that the transport has followed by itself is judged when its response comes, and takes
+// a turn of its host.
+func TestATransportThatFollowsRedirects(t *testing.T) {
+	const second = "User-agent: *\nCrawl-delay: 1\n"
+	for name, tc := range map[string]struct {
+		sites robotstest.Sites
+		then  string // is visited next
+		page  string // the URL of the first page in OnResponse; "" if it is denied
+		gap   map[string]time.Duration
+		err   error
+	}{
+		"within a host": {
+			sites: robotstest.Sites{"a.test": {"/robots.txt": second, "/": robotstest.Redirect("/d/1"), "/d/1": robotstest.Page("2"), "/d/2": robotstest.Page()}},
+			then:  "http://a.test/d/2", page: "http://a.test/d/1",
+		},
+		"a chain": {
+			sites: robotstest.Sites{
+				"a.test": {"/robots.txt": second, "/": robotstest.Redirect("http://b.test/"), "/d/1": robotstest.Page("2"), "/d/2": robotstest.Page()},
+				"b.test": {"/robots.txt": second, "/": robotstest.Redirect("http://a.test/d/1")},
+			},
+			then: "http://a.test/d/2", page: "http://a.test/d/1",
+		},
+		"to a disallowed page": {
+			sites: robotstest.Sites{"a.test": {"/robots.txt": second + "Disallow: /x", "/": robotstest.Redirect("/x"), "/x": robotstest.Page(), "/d/2": robotstest.Page()}},
+			then:  "http://a.test/d/2", err: colly.ErrRobotsTxtBlocked,
+		},
+		"over a disallowed page": {
+			sites: robotstest.Sites{"a.test": {
+				"/robots.txt": second + "Disallow: /x", "/": robotstest.Redirect("/x"), "/x": robotstest.Redirect("/y"), "/y": robotstest.Page(), "/d/2": robotstest.Page(),
+			}},
+			then: "http://a.test/d/2", err: colly.ErrRobotsTxtBlocked,
+		},
+		"to a closed host": {
+			sites: robotstest.Sites{
+				"a.test": {"/robots.txt": second, "/": robotstest.Redirect("http://b.test/"), "/d/2": robotstest.Page()},
+				"b.test": {"/robots.txt": "User-agent: *\nDisallow: /", "/": robotstest.Page()},
+			},
+			then: "http://a.test/d/2", err: colly.ErrRobotsTxtBlocked,
+		},
+		"to a host with a delay": {
+			sites: robotstest.Sites{
+				"a.test": {"/robots.txt": second, "/": robotstest.Redirect("http://b.test/d/1")},
+				"b.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 20", "/d/1": robotstest.Page("2"), "/d/2": robotstest.Page()},
+			},
+			then: "http://b.test/d/2", page: "http://b.test/d/1",
+		},
+		"to another host's private address": {
+			sites: robotstest.Sites{"a.test": {"/robots.txt": second, "/": robotstest.Redirect("http://127.0.0.1/"), "/d/2": robotstest.Page()}, "127.0.0.1": robotstest.Pages(1, "")},
+			then:  "http://a.test/d/2", err: errPrivateNetwork,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, kind := range []string{"seen", "hidden"} {
+				t.Run(kind, func(t *testing.T) {
+					inBubble(t, tc.sites, func(t *testing.T, web *robotstest.Web) {
+						c := start(t, web, nil)
+						c.impolite = true // the redirect is sent before it is judged
+						c.WithTransport(followers(web)[kind])
+						c.OnHTML("a", func(e *colly.HTMLElement) {
+							if got := e.Request.AbsoluteURL(e.Attr("href")); got != tc.then {
+								t.Errorf("a link of the page leads to %s, want %s", got, tc.then)
+							}
+						})
+						err := c.Visit("http://a.test/")
+						private := (*collyrobots.PrivateNetworkError)(nil)
+						if tc.err == errPrivateNetwork && !errors.As(err, &private) || tc.err != errPrivateNetwork && !errors.Is(err, tc.err) {
+							t.Errorf("Visit: %v, want %v", err, tc.err)
+						}
+						if got := strings.Join(c.pages, " "); got != tc.page {
+							t.Errorf("OnResponse was told of %q, want %q", got, tc.page)
+						}
+						before := len(web.Log(""))
+						must(t, c.Visit(tc.then))
+						log := web.Log("")
+						next := log[before]
+						for _, r := range log[:before] {
+							delay := time.Second
+							if next.Host == "b.test" {
+								delay = 20 * time.Second
+							}
+							if gap := next.Time.Sub(r.Time); r.Host == next.Host && gap < delay {
+								t.Errorf("%s was asked for %v after %s, want %v at least:\n%s", next.URI, gap, r.URI, delay, log.Schedule())
+							}
+						}
+						if b, asked := tc.sites["b.test"]; asked && b != nil && !strings.Contains(web.Log("b.test").URIs(), "/robots.txt") {
+							t.Error("the robots.txt of b.test was not asked for")
+						}
+						if n := strings.Count(c.logged.String(), "the transport follows redirects by itself"); n != 1 {
+							t.Errorf("warned %d times, want once:\n%s", n, c.logged)
+						}
+						if len(c.errs) != len(c.denied) || (len(c.errs) == 1) != (tc.err != nil) {
+							t.Errorf("OnError was told %v, OnDenied %v", c.errs, c.denied)
+						}
+					})
+				})
+			}
+		})
+	}
+}
+
+var errPrivateNetwork = errors.New("a *PrivateNetworkError")
+
+// The redirects of a robots.txt and of a sitemap are followed by the plugin, hop by hop.
+func TestATransportThatFollowsRedirectsOfRobotsTxt(t *testing.T) {
+	for _, kind := range []string{"seen", "hidden"} {
+		t.Run(kind, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{
+				"a.test": {
+					"/robots.txt": robotstest.Redirect("http://b.test/r"), "/": robotstest.Page(), "/1": robotstest.Page(), "/x": robotstest.Page(),
+					"/s.xml": robotstest.Redirect("/t.xml"), "/t.xml": robotstest.Sitemap("http://a.test/1"),
+				},
+				"b.test": {"/robots.txt": "", "/r": "User-agent: *\nCrawl-delay: 5\nDisallow: /x\nSitemap: http://a.test/s.xml"},
+			}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
+				c.impolite = true
+				c.WithTransport(followers(web)[kind])
+				must(t, c.Visit("http://a.test/"))
+				if err := c.Visit("http://a.test/x"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+					t.Errorf("Visit: %v, want ErrRobotsTxtBlocked", err)
+				}
+				if got := strings.Join(c.pages, " "); got != "http://a.test/ http://a.test/1" {
+					t.Errorf("the pages are %s", got)
+				}
+			})
+		})
+	}
+}
+
+// A page behind a redirect is asked for once more if it is throttled, not the redirect.
+func TestATransportThatFollowsRedirectsToAThrottledPage(t *testing.T) {
+	asked := 0
+	busy := func(out http.ResponseWriter, r *http.Request) {
+		if asked++; asked == 1 {
+			out.WriteHeader(http.StatusTooManyRequests)
+		}
+	}
+	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "", "/": robotstest.Redirect("/busy"), "/busy": http.HandlerFunc(busy)}}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, collyrobots.RetryThrottled(2))
+		c.impolite = true
+		c.WithTransport(followers(web)["hidden"])
+		must(t, c.Visit("http://a.test/"))
+		wantURIs(t, web, "a.test", "/robots.txt / /busy /busy")
+	})
+}
+
+// A transport that asks for another URL than it is handed, and follows no redirect, is believed, as
+// without the plugin.
+func TestATransportThatRewritesURLs(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(2, "User-agent: *\nCrawl-delay: 1")}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		next := web.Transport()
+		c.WithTransport(roundTripper(func(req *http.Request) (*http.Response, error) {
+			other := req.Clone(req.Context())
+			other.URL.Path = strings.Replace(req.URL.Path, "/0", "/1", 1)
+			return next.RoundTrip(other)
+		}))
+		must(t, c.Visit("http://a.test/0"))
+		if got := strings.Join(c.pages, " "); got != "http://a.test/1" {
+			t.Errorf("the pages are %s", got)
+		}
+		if c.logged.Len() > 0 {
+			t.Error(c.logged)
+		}
+	})
+}
+
+// Under SharedPace a redirect that the transport has followed takes a lease, and its page must end in
+// time.
+func TestATransportThatFollowsRedirectsUnderALease(t *testing.T) {
+	endless := func(out http.ResponseWriter, r *http.Request) {
+		out.Write([]byte(strings.Repeat("x", 10000)))
+		out.(http.Flusher).Flush()
+		hang(out, r)
+	}
+	inBubble(t, robotstest.Sites{
+		"a.test": {"/robots.txt": "", "/": robotstest.Redirect("http://b.test/")},
+		"b.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 1", "/": http.HandlerFunc(endless)},
+	}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, collyrobots.SharedPace(shared(t)))
+		c.impolite = true
+		c.WithTransport(followers(web)["hidden"])
+		c.SetRequestTimeout(0)
+		began := time.Now()
+		err := c.Visit("http://a.test/")
+		if took := time.Since(began); !errors.Is(err, collyrobots.ErrLeaseEnded) || took > time.Minute {
+			t.Errorf("Visit: %v after %v, want ErrLeaseEnded", err, took)
+		}
+	})
+}
+
+// A redirect that waits for its host after the transport has followed it does not use up the timeout,
+// and ends with the collector's context.
+func TestAFollowedRedirectWaits(t *testing.T) {
+	sites := robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 30", "/": robotstest.Redirect("/1"), "/1": robotstest.Page()}}
+	for within, want := range map[time.Duration]time.Duration{0: time.Minute, 45 * time.Second: 45 * time.Second} {
+		inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+			c := start(t, web, nil)
+			c.impolite = true
+			c.WithTransport(followers(web)["hidden"])
+			if within > 0 {
+				ctx, cancel := context.WithTimeout(t.Context(), within)
+				defer cancel()
+				c.Context = ctx
+			}
+			began := time.Now()
+			err := c.Visit("http://a.test/")
+			if took := time.Since(began); took != want || errors.Is(err, context.DeadlineExceeded) != (within > 0) {
+				t.Errorf("Visit: %v after %v, want %v", err, took, want)
+			}
+		})
+	}
+}

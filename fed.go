@@ -9,7 +9,6 @@ import (
 
 	"github.com/gocolly/colly/v2"
 
-	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/feed"
 )
 
@@ -18,7 +17,7 @@ import (
 // the first request to claim it holds it. All methods of a nil page do nothing.
 type fedPage struct {
 	done  func(feed.Result)
-	from  string // the host whose sitemap lists it
+	from  string // the host that led to it
 	mu    sync.Mutex
 	page  atomic.Pointer[colly.Request]
 	timer *time.Timer
@@ -35,9 +34,9 @@ const ctxPage = "collyrobots.page"
 // a page was not detected, or that a request of a queue was refused.
 const fedLimit = 10 * time.Second
 
-// newFedPage returns a page that the sitemaps of a site list.
-func newFedPage(site dialect.Authority, done func(feed.Result)) *fedPage {
-	return &fedPage{done: done, from: site.Host}
+// newFedPage returns a page to which a host has led.
+func newFedPage(from string, done func(feed.Result)) *fedPage {
+	return &fedPage{done: done, from: from}
 }
 
 // claimed reports whether a request has come for the page.

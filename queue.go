@@ -84,7 +84,7 @@ func (q *SitemapQueue) GetRequest() ([]byte, error) {
 			page.Done(feed.Done)
 			continue
 		}
-		fed := newFedPage(page.Site, page.Done)
+		fed := newFedPage(leaderOf(page.Site, page.Sitemap, page.Loc), page.Done)
 		q.last = fed
 		ctx := contextOf(page.Entry)
 		ctx.Put(ctxPage, q.fed.name(fed))

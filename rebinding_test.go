@@ -204,6 +204,33 @@ func TestAPrivateSiteLeadsToItself(t *testing.T) {
 	}
 }
 
+// TestTrustIsNotHandedOn crawls a private site that has its sitemaps, and its robots.txt, on a public
+// host. They may lead to the site, but not to other private hosts.
+func TestTrustIsNotHandedOn(t *testing.T) {
+	internal := []string{"http://victim.test/redirect", "http://victim.test/index", "http://victim.test/page"}
+	sites := robotstest.Sites{
+		"inner.test":  {"/robots.txt": "Sitemap: http://cdn.test/index.xml\nSitemap: http://cdn.test/hop.xml\n", "/": robotstest.Page(), "/1": robotstest.Page(), "/own.xml": robotstest.Sitemap("http://inner.test/2"), "/2": robotstest.Page()},
+		"inner2.test": {"/robots.txt": robotstest.Redirect("http://cdn.test/hop-robots"), "/": robotstest.Page()},
+		"cdn.test": {
+			"/hop.xml": robotstest.Redirect(internal[0]), "/hop-robots": robotstest.Redirect("http://victim.test/robots"),
+			"/index.xml": robotstest.SitemapIndex(internal[1], "http://inner.test/own.xml", "http://cdn.test/map.xml"),
+			"/map.xml":   robotstest.Sitemap(internal[2], "http://inner.test/1"),
+		},
+		"victim.test": {"*": robotstest.Page()},
+	}
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.AnySite}))
+		n := moves(c.transport)
+		for _, host := range []string{"inner.test", "inner2.test", "victim.test"} {
+			n.set(host, internalIP)
+		}
+		must(t, c.Visit("http://inner.test/"))
+		c.Visit("http://inner2.test/")
+		wantURIs(t, web, "victim.test", "")
+		wantSortedURIs(t, web, "inner.test", "/ /1 /2 /own.xml /robots.txt")
+	})
+}
+
 // TestResumedBehindADialer runs a crawl twice through a dialer on this machine. In the second run
 // the page comes from the collector's cache and robots.txt from the Store, so that the sitemap is
 // the first thing that is dialled.

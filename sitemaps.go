@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -102,9 +103,9 @@ type feeder struct {
 }
 
 // Allowed implements feed.Crawl.
-func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, u *url.URL) (bool, feed.Result) {
+func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, sitemap string, u *url.URL) (bool, feed.Result) {
 	by := f.led(site)
-	by.payer = "" // which pages are fed, Feed.Scope says
+	by.host, by.payer = leaderOf(site, sitemap, u.String()), "" // which pages are fed, Feed.Scope says
 	guard, err := f.limiter.ask(by, hostOf(u), u)
 	if f.shard.owns(hostOf(u), u) != nil {
 		return true, feed.Done // it is judged where its host is kept
@@ -131,6 +132,27 @@ func (f *feeder) led(site dialect.Authority) lead {
 	return lead{what: ForSitemap, origin: origin{host: site.Host, payer: site.Host}, user: f.fetcher}
 }
 
+// leaderOf returns the host that leads to a page: the site, if the page is its own, or else the host
+// of the sitemap that lists the page. A private site whose sitemap is on a public host does not let
+// that host lead to other private hosts.
+func leaderOf(site dialect.Authority, sitemap, page string) string {
+	if hasHost(page, site.Host) || hasHost(sitemap, site.Host) {
+		return site.Host
+	}
+	u, err := url.Parse(sitemap)
+	if err != nil {
+		return site.Host
+	}
+	return hostOf(u)
+}
+
+// hasHost reports whether loc is plainly on host.
+func hasHost(loc, host string) bool {
+	_, rest, _ := strings.Cut(loc, "://")
+	rest, ok := strings.CutPrefix(rest, host)
+	return ok && (rest == "" || rest[0] == '/')
+}
+
 // guardedBy returns the origin of a request with a guard, which may be nil.
 func guardedBy(guard *PrivateNetworkError, payer string) origin {
 	if guard == nil {
@@ -154,11 +176,14 @@ func (f *feeder) judge(ctx context.Context, u *url.URL, from origin) (verdict, e
 }
 
 // Get implements feed.Crawl.
-func (f *feeder) Get(ctx context.Context, site dialect.Authority, u *url.URL, header http.Header, timeout time.Duration) (*http.Response, time.Time, error) {
+func (f *feeder) Get(ctx context.Context, site dialect.Authority, by, u *url.URL, header http.Header, timeout time.Duration) (*http.Response, time.Time, error) {
 	if !hasRobots(u) {
 		return nil, time.Time{}, fmt.Errorf("collyrobots: sitemap %s is not an http or https URL", u.Redacted())
 	}
 	from := f.led(site)
+	if by != nil && hostOf(u) != site.Host {
+		from.host = hostOf(by)
+	}
 	guard, err := f.limiter.ask(from, hostOf(u), u)
 	if err != nil {
 		f.tellKept(u, err, nil)
@@ -203,7 +228,7 @@ func (f *feeder) Visit(site dialect.Authority, e sitemap.Entry, done func(feed.R
 		done(feed.Done)
 		return true
 	}
-	page := newFedPage(site, done)
+	page := newFedPage(leaderOf(site, e.Sitemap, e.Loc), done)
 	ctx := contextOf(e)
 	ctx.Put(ctxPage, page)
 	err := f.visit(e.Loc, ctx)

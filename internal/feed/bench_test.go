@@ -23,7 +23,7 @@ type sink struct {
 }
 
 func (s *sink) Slots() *Slots { return nil }
-func (s *sink) Allowed(context.Context, dialect.Authority, *url.URL) (bool, Result) {
+func (s *sink) Allowed(context.Context, dialect.Authority, string, *url.URL) (bool, Result) {
 	return true, Done
 }
 func (s *sink) Visit(_ dialect.Authority, _ sitemap.Entry, done func(Result)) bool {
@@ -31,7 +31,7 @@ func (s *sink) Visit(_ dialect.Authority, _ sitemap.Entry, done func(Result)) bo
 	done(Done)
 	return true
 }
-func (s *sink) Get(_ context.Context, _ dialect.Authority, u *url.URL, _ http.Header, _ time.Duration) (*http.Response, time.Time, error) {
+func (s *sink) Get(_ context.Context, _ dialect.Authority, _, u *url.URL, _ http.Header, _ time.Duration) (*http.Response, time.Time, error) {
 	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(s.get(u))}, time.Now(), nil
 }
 

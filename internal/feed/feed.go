@@ -83,14 +83,15 @@ type Crawl interface {
 	// Allowed reports whether the page u may be fetched. If not, the result says what becomes of
 	// it: Done if it is denied for good, Failed if a later run should ask again, Unfinished if the
 	// crawl has ended. u is the crawl's until Allowed returns. It is called on the walk's
-	// goroutine. site is whose sitemap lists the page.
-	Allowed(ctx context.Context, site dialect.Authority, u *url.URL) (bool, Result)
+	// goroutine. site is the site whose sitemap lists the page, and sitemap the URL of that file.
+	Allowed(ctx context.Context, site dialect.Authority, sitemap string, u *url.URL) (bool, Result)
 
 	// Get makes one exchange with a sitemap's server when its turn has come, and follows no
 	// redirect. The crawl adds the user agent, and refuses what robots.txt does. timeout bounds the
 	// exchange from its start to the end of the body; began is when it started, the zero time if it
-	// did not. site is whose sitemap it is.
-	Get(ctx context.Context, site dialect.Authority, u *url.URL, header http.Header, timeout time.Duration) (resp *http.Response, began time.Time, err error)
+	// did not. site is the site whose sitemap it is. by is the URL of the index that names u, or of
+	// the redirect that leads to u; nil if the robots.txt of the site names u.
+	Get(ctx context.Context, site dialect.Authority, by, u *url.URL, header http.Header, timeout time.Duration) (resp *http.Response, began time.Time, err error)
 
 	// Visit hands a page on and reports whether it was taken; one that is not is refused for good.
 	// done is to be called once for each page that is taken, and once more after Silent, from any

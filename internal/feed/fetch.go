@@ -87,12 +87,12 @@ func (w *walk) fetch(ctx context.Context, x *file) error {
 	if err != nil {
 		return redact.ParseError(err)
 	}
-	for hops := 0; ; hops++ {
+	for hops, by := 0, x.by; ; hops++ {
 		header := make(http.Header)
 		if hops == 0 && !x.reread {
 			x.checks.ask(header)
 		}
-		resp, began, err := w.get(ctx, u, header)
+		resp, began, err := w.get(ctx, by, u, header)
 		if err != nil {
 			return err
 		}
@@ -112,6 +112,7 @@ func (w *walk) fetch(ctx context.Context, x *file) error {
 			return err
 		}
 		resp.Body.Close()
+		by = u
 		if u, err = u.Parse(next); err != nil {
 			return err
 		}
@@ -149,14 +150,14 @@ func (w *walk) claimHop(x *file, u *url.URL) error {
 }
 
 // get makes one exchange, unless the budget is spent.
-func (w *walk) get(ctx context.Context, u *url.URL, header http.Header) (*http.Response, time.Time, error) {
+func (w *walk) get(ctx context.Context, by, u *url.URL, header http.Header) (*http.Response, time.Time, error) {
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, time.Time{}, errScheme
 	}
 	if limit := w.spent.over(); limit != nil {
 		return nil, time.Time{}, limit
 	}
-	resp, began, err := w.crawl.Get(ctx, w.site, u, header, w.spent.patience())
+	resp, began, err := w.crawl.Get(ctx, w.site, by, u, header, w.spent.patience())
 	if err == nil {
 		return resp, began, nil
 	}

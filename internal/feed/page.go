@@ -148,7 +148,7 @@ func (w *walk) sayFull() {
 // judge asks the crawl whether the page that w.url is may be fetched, and says so where it matters.
 // It reports whether the walk goes on.
 func (w *walk) judge(p *page) (allowed, more bool) {
-	allowed, r := w.crawl.Allowed(w.ctx, w.site, &w.url)
+	allowed, r := w.crawl.Allowed(w.ctx, w.site, p.entry.Sitemap, &w.url)
 	switch {
 	case allowed:
 		return true, true

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"net/url"
 	"slices"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 type job struct {
 	loc    string
 	site   dialect.Authority // whose sitemap it is
+	by     *url.URL          // of the index that names it; nil: robots.txt does
 	scope  *scope
 	root   string    // URL of the file that robots.txt names, after redirects; "": it is that
 	depth  int64     // indexes above it
@@ -25,7 +27,7 @@ type job struct {
 
 // child returns the job of a file that x names.
 func (x *file) child(e *sitemap.Entry) job {
-	return job{loc: e.Loc, site: x.site, scope: x.scope, root: x.root, depth: x.depth + 1, listed: e.LastMod}
+	return job{loc: e.Loc, site: x.site, by: x.base, scope: x.scope, root: x.root, depth: x.depth + 1, listed: e.LastMod}
 }
 
 // wellKnownPaths are where sitemaps are that robots.txt does not name.

@@ -82,7 +82,7 @@ func (w *world) Slots() *Slots {
 	return nil
 }
 
-func (w *world) Allowed(_ context.Context, _ dialect.Authority, u *url.URL) (bool, Result) {
+func (w *world) Allowed(_ context.Context, _ dialect.Authority, _ string, u *url.URL) (bool, Result) {
 	if w.allow != nil {
 		return w.allow(u)
 	}
@@ -125,7 +125,7 @@ func (w *world) note(e sitemap.Entry) {
 	w.visited = append(w.visited, e.Loc)
 }
 
-func (w *world) Get(ctx context.Context, _ dialect.Authority, u *url.URL, h http.Header, timeout time.Duration) (*http.Response, time.Time, error) {
+func (w *world) Get(ctx context.Context, _ dialect.Authority, _, u *url.URL, h http.Header, timeout time.Duration) (*http.Response, time.Time, error) {
 	if w.get != nil {
 		if err := w.get(ctx, u); err != nil {
 			return nil, time.Time{}, err

@@ -133,6 +133,32 @@ func TestHarmByRobots(t *testing.T) {
 	})
 }
 
+// TestHarmBySecondAttempts names sitemaps of a host that drops every other connection without an
+// answer, so that net/http and the plugin send requests again: each counts.
+func TestHarmBySecondAttempts(t *testing.T) {
+	asked := 0
+	sites := robotstest.Sites{
+		"a.test": {"/robots.txt": lines(1_000, "http://victim.test/%d"), "/": robotstest.Page()},
+		"victim.test": {"/robots.txt": "", "*": func(w http.ResponseWriter, r *http.Request) {
+			if asked++; asked%2 == 0 {
+				drop(w, r)
+			}
+		}},
+	}
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
+		must(t, c.Visit("http://a.test/"))
+		wantHarm(t, web, "a.test", 200, 1)
+		distinct := map[string]bool{}
+		for _, r := range web.Log("victim.test") {
+			distinct[r.URI] = true
+		}
+		if again := 200 - len(distinct); again < 50 {
+			t.Errorf("%d second attempts: the test tests nothing", again)
+		}
+	})
+}
+
 // TestHarmInChains has sitemaps of other domains whose robots.txt files redirect further. The site
 // that names the sitemaps pays for all of that.
 func TestHarmInChains(t *testing.T) {

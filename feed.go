@@ -17,6 +17,11 @@ import (
 // is Async, which Wait waits for, at the end of a [Collector.Visit], or else after the next page.
 // The sitemaps of a site that a Host header asks for at another address are not read.
 //
+// Sitemaps may be on other sites than the host whose robots.txt names them. A host may cause 200
+// requests to other sites and to 10 other registrable domains in 24 hours, by sitemaps and by redirects
+// of sitemaps and of robots.txt. The files beyond that are left out. Such requests to a host that gets
+// no others start at least a second apart.
+//
 // A page is fed if it is in Scope and its robots.txt allows it. The context of a fed request has
 // CtxSitemap and CtxLastMod.
 type Feed struct {

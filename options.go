@@ -441,13 +441,18 @@ func ShardByHost(n, i int) Option {
 }
 
 // AllowPrivateNetworks lets public sites send the crawler to private, loopback and link-local
-// addresses, and to others that are not of the public internet. Without it the plugin follows no
-// redirect, Sitemap line or entry of a sitemap from a public host to such an address, whether the
-// URL has it or the name of the host; pages get a *PrivateNetworkError, also in a dry run. What the
-// program visits itself goes where it says, and hosts at such addresses may lead to others.
+// addresses, and to others that are not part of the public internet. Without it, the plugin follows
+// no redirect, Sitemap line or entry of a sitemap from a public host to such an address, whether the
+// URL contains the address or a name that resolves to it. Pages get a *PrivateNetworkError, also in a
+// dry run. What the program visits itself is not checked, and hosts at private addresses may lead to
+// others.
 //
-// Names are looked at when they have been resolved, as far as the transport is an *http.Transport
-// that connects by itself. A proxy resolves names where nobody here sees it.
+// A host that was seen at a public address stays public. If its name resolves to a private address
+// later, it must not lead to itself either.
+//
+// Names are checked when they have been resolved and the transport reports the connection, as an
+// http.Transport does. A RoundTripper around one must pass the context of its request on. Names that
+// a proxy resolves are not checked.
 func AllowPrivateNetworks() Option {
 	return option("AllowPrivateNetworks", func(c *config) { c.privateNetworks = true })
 }

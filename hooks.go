@@ -163,14 +163,14 @@ func (h *hooks) admit(q *request, r *colly.Request, now time.Time) (time.Time, e
 // the time when it is done.
 func (h *hooks) enter(q *request, r *colly.Request) (time.Time, error) {
 	ctx := h.c.Context
-	for again := false; ; again = true {
+	for {
 		err := q.host.Enter(ctx, &q.ticket)
 		now := time.Now()
 		if err != nil {
 			return now, err
 		}
 		newest := q.newest(ctx, now)
-		if newest == q.policy || newest == nil && again {
+		if newest == q.policy {
 			return now, nil
 		}
 		err = h.judgeAgain(q, r, now)

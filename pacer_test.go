@@ -684,3 +684,51 @@ func TestTriesWithoutAPauseEnd(t *testing.T) {
 		}
 	})
 }
+
+// Processes that share a pace keep a delay that is longer than the file is fresh, and each page comes.
+func TestASharedDelayLongerThanTheFileIsFresh(t *testing.T) {
+	for name, kept := range map[string]func() store.Store{
+		"with a store":    store.Memory,
+		"without a store": func() store.Store { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			site := robotstest.Site{"/robots.txt": robotsFor(time.Hour, "User-agent: *\nCrawl-delay: 7200\n"), "*": robotstest.Page()}
+			inBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
+				pacer := shared(t)
+				options := []collyrobots.Option{collyrobots.SharedPace(pacer)}
+				if s := kept(); s != nil {
+					defer s.Close()
+					options = append(options, collyrobots.Store(s))
+				}
+				var processes []*crawl
+				for i := range 3 {
+					c := start(t, web, async, options...)
+					processes = append(processes, c)
+					for j := range 3 {
+						c.Visit(fmt.Sprint("http://a.test/", i, "/", j))
+					}
+				}
+				pages := 0
+				for _, c := range processes {
+					c.Wait()
+					pages += len(c.pages)
+				}
+				log := web.Log("a.test")
+				paced := log
+				if name == "without a store" {
+					paced = log[len(processes)-1:] // each process reads the file for itself, when no delay is known
+					for _, c := range processes {
+						c.impolite = true
+					}
+				}
+				if gap := paced.MinGap(); gap < 2*time.Hour-time.Microsecond {
+					t.Errorf("a.test was asked twice within %v:\n%s", gap, log.Schedule())
+				}
+				// Each page has the file read at most once when it comes and once when its turn comes.
+				if pages != 9 || len(log) > 3*9 {
+					t.Errorf("%d pages of 9 in %d requests:\n%s", pages, len(log), log.Schedule())
+				}
+			})
+		})
+	}
+}

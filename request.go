@@ -36,6 +36,7 @@ type request struct {
 	fed        *fedPage    // nil: no sitemap listed it
 	after      func()      // is called when the exchange has ended; may be nil
 	name       *string     // the collector's UserAgent; nil if it does not count or is not known
+	reread     bool        // robots.txt was read again when its turn had come
 	sending    sending     // of the transport, once that has it
 
 	held       atomic.Bool // by a hook or the transport; who sets it has the rest
@@ -221,40 +222,43 @@ func (q *request) refuse(err error) {
 }
 
 // newest returns the policy that decides about q at now: the one that q was judged by, a newer one,
-// or nil if robots.txt has to be read again first.
+// or nil if robots.txt has to be read again first. It returns nil once for each time that q is sent:
+// to read the file takes a turn, and the file may be too old again when q has its own.
 func (q *request) newest(ctx context.Context, now time.Time) *policy.Policy {
 	if q.settings.ignoreRobots || q.policy.Fresh(now) {
 		return q.policy
 	}
-	return q.reader.known(ctx, now, q.policy.Authority, q.host)
+	known := q.reader.known(ctx, now, q.policy.Authority, q.host)
+	if known == nil && q.reread {
+		return q.policy
+	}
+	q.reread = known == nil
+	return known
 }
 
 // takeTurn waits until q may start, as pace.Host.Start does. If robots.txt was read again meanwhile,
 // or has to be, judgeAgain judges q. It is called at now and returns the time when it is done.
 func (q *request) takeTurn(ctx context.Context, now time.Time, direct bool, judgeAgain func() error) (time.Time, error) {
-	for again := false; ; again = true {
-		var err error
-		if again || !q.startNow(ctx, now, direct) {
-			err = q.host.Start(ctx, &q.ticket, direct)
+	for {
+		if !q.startNow(ctx, now, direct) {
+			err := q.host.Start(ctx, &q.ticket, direct)
 			now = time.Now()
-		}
-		if err != nil {
-			return now, err
+			if err != nil {
+				return now, err
+			}
 		}
 		newest := q.newest(ctx, now)
-		switch {
-		case newest == q.policy:
-			return now, nil
-		case newest != nil:
-			return now, judgeAgain()
-		case again || q.policy.MayServe(now):
+		if newest == q.policy || newest == nil && q.policy.MayServe(now) {
 			return now, nil
 		}
-		q.giveBack() // to read the file takes a place on the wire
-		err = judgeAgain()
-		if err != nil {
+		if newest == nil {
+			q.giveBack() // to read the file takes a place on the wire
+		}
+		err := judgeAgain()
+		if err != nil || newest != nil {
 			return now, err
 		}
+		now = time.Now()
 	}
 }
 
@@ -334,6 +338,7 @@ func (q *request) follow(redirect *http.Response) {
 // Again implements backend.Trip. The request waits for its turn once more, for long perhaps, so it is
 // judged by what robots.txt says after that.
 func (q *request) Again(ctx context.Context) error {
+	q.reread = false
 	return q.again(func() error {
 		_, err := q.takeTurn(ctx, time.Now(), true, func() error { return q.sending.by.judgeSending(ctx, q) })
 		if err == nil {

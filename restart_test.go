@@ -1,6 +1,7 @@
 package collyrobots_test
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
@@ -64,4 +65,38 @@ func TestARestartKeepsTheDelayToRobotsTxt(t *testing.T) {
 		}
 		wantSchedule(t, web, "a.test", "0s /robots.txt, 10s /0, 23h59m55s /1, 24h0m11s /robots.txt, 24h0m21s /0, 48h0m6s /1")
 	})
+}
+
+// The delay of a record that has expired holds too, for the request that reads robots.txt again and
+// for each further attempt while that fails.
+func TestARestartKeepsTheDelayOfAnExpiredRecord(t *testing.T) {
+	for name, tc := range map[string]struct {
+		robots http.HandlerFunc // of the second process
+		want   string
+	}{
+		"read again": {
+			robots: robotsFor(5*time.Minute, "User-agent: *\nCrawl-delay: 20\n"),
+			want:   "0s /robots.txt, 20s /0, 10m40s /robots.txt, 11m0s /1",
+		},
+		"no answer": {
+			robots: drop,
+			want:   "0s /robots.txt, 20s /0, 10m40s /robots.txt, 11m0s /robots.txt, 11m20s /robots.txt",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "")}, func(t *testing.T, web *robotstest.Web) {
+				s := store.Memory()
+				defer s.Close()
+				web.Set("a.test", "/robots.txt", robotsFor(5*time.Minute, "User-agent: *\nCrawl-delay: 20\n"))
+				first := start(t, web, nil, collyrobots.Store(s))
+				must(t, first.Visit("http://a.test/0"))
+				must(t, first.robots.Close())
+				time.Sleep(10 * time.Minute)
+				web.Set("a.test", "/robots.txt", tc.robots)
+				again := start(t, web, nil, collyrobots.Store(s))
+				again.Visit("http://a.test/1")
+				wantSchedule(t, web, "a.test", tc.want)
+			})
+		})
+	}
 }

@@ -32,7 +32,8 @@ type Options struct {
 	Private func(dialect.Authority) bool
 
 	// Read is called with what was read, from the site or from the store, before the server is
-	// given back (see [Wanted]); nil: nobody is told.
+	// given back (see [Wanted]). It is also called with a record of the store that has expired,
+	// before the file is requested. It may be nil.
 	Read func(*Policy)
 
 	// Changed is called, after the fact, when what an authority's robots.txt means is no longer

@@ -165,6 +165,9 @@ func (c *Cache) renew(ctx context.Context, a dialect.Authority, old *Policy, how
 		c.options.Found(a, f.copy != nil && f.copy.private)
 	}
 	stale := c.stale(f)
+	if stale && old == nil && f.copy != nil && c.options.Read != nil {
+		c.options.Read(c.policyOf(a, f)) // the delay that the record asks for holds until it is read again
+	}
 	if stale {
 		look := func() error {
 			if f = c.recall(ctx, a, old); c.stale(f) {

@@ -150,7 +150,8 @@ func (d Decision) why() string {
 type DisallowedError struct {
 	Decision Decision
 
-	first bool // of its host
+	first    bool // of its host
+	redirect bool // it is about the target of a redirect: the page itself was fetched
 }
 
 // Error returns the decision in one line.

@@ -24,6 +24,7 @@ type fedPage struct {
 	ended bool
 	quiet bool // for fedLimit
 	mute  bool // Colly may call no hook at the page's end
+	sent  bool // and its exchange has ended
 }
 
 // ctxPage is the key of a fedPage in a request's context, or of its name.
@@ -55,9 +56,13 @@ func (p *fedPage) await() {
 // awaitHook is await for the hook that should follow an exchange. It may come late, after the delay
 // of a LimitRule.
 func (p *fedPage) awaitHook() {
-	if p != nil && p.mute {
-		p.await()
+	if p == nil || !p.mute {
+		return
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sent = true
+	p.awaitLocked()
 }
 
 // awaitClaim is await until the page is claimed.
@@ -84,10 +89,17 @@ func (p *fedPage) awaitLocked() {
 func (p *fedPage) lapse() {
 	p.mu.Lock()
 	before := p.ended || p.quiet
+	sent := p.sent
 	p.quiet = true
 	p.mu.Unlock()
-	if !before {
+	switch {
+	case before:
+	case !p.claimed():
+		p.done(feed.Skipped)
+	case sent:
 		p.done(feed.Silent)
+	default:
+		p.done(feed.Unsent)
 	}
 }
 
@@ -139,7 +151,7 @@ func (f *fedPages) name(p *fedPage) string {
 	f.byName.Store(name, p)
 	done := p.done
 	p.done = func(r feed.Result) {
-		if r != feed.Silent || !p.claimed() {
+		if r != feed.Silent && r != feed.Unsent {
 			f.byName.Delete(name)
 		}
 		done(r)

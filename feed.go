@@ -33,7 +33,7 @@ type Feed struct {
 	Since time.Time
 
 	// Keep reports whether to feed a page; nil keeps all. For one site it is called from one
-	// goroutine at a time.
+	// goroutine at a time. With Resume, each run calls it again for the pages that it has dropped.
 	Keep func(sitemap.Entry) bool
 
 	// Sink gets each page instead of the collector; nil: the collector visits it. For colly/queue
@@ -57,21 +57,27 @@ type Feed struct {
 	WellKnown bool
 
 	// NewestFirst reads all sitemaps of a site to their end and then hands the newest of its pages
-	// on, by lastmod; those without one come last. It needs MaxURLs, which bounds what is kept
-	// meanwhile.
+	// on, by lastmod. A page that is listed several times has its newest lastmod, and pages without
+	// one come last. It needs MaxURLs, which bounds what is kept meanwhile.
 	NewestFirst bool
 
-	// Resume goes on where the last run with the same Store stopped: files that have not changed
-	// since all their pages were done are left out, and of one that was interrupted the pages that
-	// are not done are handed on. A page is done when its callbacks have run or it was denied; one
-	// that failed, with a status such as 503 as well, is tried again by the next runs, three times
-	// in all. A page that goes to a Sink is done when that returns nil. It needs a Store, which one
-	// run uses at a time, and a collector that does not remember which pages an earlier run has
-	// visited: of those it refuses some that were in flight.
+	// Resume continues where the last run with the same Store stopped. Files that have not changed
+	// since all their pages were done are left out. If a file was interrupted, the pages that are
+	// not done are handed on. If it has changed, all of its pages are.
+	//
+	// A page is done when its callbacks have run. A page with a 4xx status is also done, except for
+	// 407, 408 and 429. A page that failed otherwise is tried again by the next runs, three times in
+	// all. Pages that were denied, dropped by Keep, refused by the collector or aborted by a
+	// callback are not done: each run tries again to feed them, and reads the files that list them.
+	// A page that goes to a Sink is done when Sink returns nil.
+	//
+	// It needs a Store, which one run uses at a time, and a collector that does not remember which
+	// pages an earlier run has visited: it would refuse pages that were in flight, and those count
+	// as done.
 	Resume bool
 
 	// Limits bound what a sitemap may cost; the zero value has defaults. Limits.Time is the time in
-	// which one file has to arrive.
+	// which one file has to arrive, with all requests for it.
 	Limits sitemap.Limits
 }
 

@@ -101,7 +101,7 @@ func (h *hooks) onRequest(r *colly.Request) {
 	}
 	page := h.fed.claim(r, h.c.DetectCharset)
 	if r.IsAbort() {
-		page.end(feed.Done)
+		page.end(feed.Skipped)
 		return
 	}
 	if !hasRobots(r.URL) {

@@ -126,7 +126,7 @@ func (q *SitemapQueue) Close() error {
 	defer q.mu.Unlock()
 	unclaimed := feed.Unfinished
 	if q.ran { // the collector has refused them
-		unclaimed = feed.Failed
+		unclaimed = feed.Skipped
 	}
 	q.stop()
 	q.empty.Store(true)

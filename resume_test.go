@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/sitemap"
 	"github.com/collyrobots/collyrobots/store"
 )
 
@@ -315,4 +318,169 @@ func TestCloseInALoopOverPages(t *testing.T) {
 	if len(got) != 30+1 || got[9] != got[10] { // that of which nobody knows
 		t.Errorf("%d pages in all: %v", len(got), got)
 	}
+}
+
+// Pages that were denied, dropped by Keep, refused by the collector or aborted by a callback are fetched
+// when they are let in. Pages that were fetched, or are gone, are not fetched again.
+func TestResumeOfPagesThatWereNotLetIn(t *testing.T) {
+	closed := "User-agent: *\nDisallow: /1\nSitemap: http://a.test/map.xml\n"
+	for name, close := range map[string]func(web *robotstest.Web, f *collyrobots.Feed) func(c *crawl){
+		"denied": func(web *robotstest.Web, f *collyrobots.Feed) func(*crawl) {
+			web.Set("a.test", "/robots.txt", closed)
+			return nil
+		},
+		"denied, newest first": func(web *robotstest.Web, f *collyrobots.Feed) func(*crawl) {
+			web.Set("a.test", "/robots.txt", closed)
+			f.NewestFirst, f.MaxURLs = true, 100
+			return nil
+		},
+		"robots.txt fails": func(web *robotstest.Web, f *collyrobots.Feed) func(*crawl) {
+			web.Set("b.test", "/robots.txt", http.StatusServiceUnavailable)
+			return nil
+		},
+		"dropped": func(web *robotstest.Web, f *collyrobots.Feed) func(*crawl) {
+			f.Keep = func(e sitemap.Entry) bool { return !strings.HasSuffix(e.Loc, "/1") }
+			return nil
+		},
+		"refused": func(web *robotstest.Web, f *collyrobots.Feed) func(*crawl) {
+			return func(c *crawl) {
+				c.DisallowedURLFilters = append(c.DisallowedURLFilters, regexp.MustCompile("/1$"))
+			}
+		},
+		"aborted": func(web *robotstest.Web, f *collyrobots.Feed) func(*crawl) {
+			return func(c *crawl) {
+				c.OnRequest(func(r *colly.Request) {
+					if r.URL.Path == "/1" {
+						r.Abort()
+					}
+				})
+			}
+		},
+	} {
+		for _, options := range [][]colly.CollectorOption{nil, async} {
+			t.Run(fmt.Sprint(name, " ", len(options)), func(t *testing.T) {
+				sites := bigShop(3, noDenys)
+				sites["a.test"]["/2"] = http.StatusGone
+				sites["b.test"] = robotstest.Site{"/1": robotstest.Page()}
+				sites["a.test"]["/map.xml"] = robotstest.Sitemap("http://a.test/0", "http://a.test/1", "http://a.test/2", "http://b.test/1")
+				open := sites["a.test"]["/robots.txt"]
+				inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+					records := store.Memory()
+					for run := range 6 {
+						f := collyrobots.Feed{Resume: true, Scope: collyrobots.AnySite}
+						change := func(*crawl) {}
+						web.Set("a.test", "/robots.txt", open)
+						web.Set("b.test", "/robots.txt", "")
+						if run < 4 {
+							if c := close(web, &f); c != nil {
+								change = c
+							}
+						} else if strings.Contains(name, "newest") {
+							f.NewestFirst, f.MaxURLs = true, 100
+						}
+						c := start(t, web, options, collyrobots.Store(records), collyrobots.FollowSitemaps(f))
+						c.impolite = true // robots.txt changes
+						change(c)
+						c.Visit("http://a.test/")
+						c.Wait()
+						must(t, c.robots.Close())
+						time.Sleep(25 * time.Hour) // until robots.txt is read again
+					}
+					for _, host := range []string{"a.test", "b.test"} {
+						counts := map[string]int{}
+						for _, r := range web.Log(host) {
+							counts[r.URI]++
+						}
+						for _, uri := range []string{"/0", "/1", "/2"} {
+							if n := counts[uri]; n != 1 && (host == "a.test" || uri == "/1") {
+								t.Errorf("%s%s was fetched %d times", host, uri, n)
+							}
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// A page that redirects to a denied one was fetched itself: it is tried by three runs.
+func TestResumeOfARedirectToADeniedPage(t *testing.T) {
+	inBubble(t, bigShop(2, "User-agent: *\nDisallow: /login\n"), func(t *testing.T, web *robotstest.Web) {
+		web.Set("a.test", "/1", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", http.StatusFound) })
+		records := store.Memory()
+		for range 5 {
+			c := resumed(t, web, records)
+			c.Visit("http://a.test/")
+			c.Wait()
+			must(t, c.robots.Close())
+			time.Sleep(time.Hour)
+		}
+		if got := web.Log("a.test").URIs(); strings.Count(got, "/1") != 3 || strings.Count(got, "/0") != 1 {
+			t.Errorf("a.test was asked for %s", got)
+		}
+	})
+}
+
+// A sitemap that fails once is asked for again, when its host may be asked: after the delay, and after
+// a Retry-After.
+func TestASitemapIsAskedForAgain(t *testing.T) {
+	failures := map[string]struct {
+		fail func(w http.ResponseWriter)
+		wait time.Duration // until the second request
+	}{
+		"503": {func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) }, 2 * time.Second},
+		"429 with Retry-After": {func(w http.ResponseWriter) {
+			w.Header().Set("Retry-After", "30")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}, 30 * time.Second},
+		"cut": {func(w http.ResponseWriter) {
+			w.Header().Set("Content-Length", "1000")
+			io.WriteString(w, "<urlset>")
+			panic(http.ErrAbortHandler)
+		}, 2 * time.Second},
+		"reset": {func(w http.ResponseWriter) { panic(http.ErrAbortHandler) }, 2 * time.Second},
+	}
+	for name, test := range failures {
+		t.Run(name, func(t *testing.T) {
+			sites := bigShop(1, "User-agent: *\nCrawl-delay: 2\n")
+			doc := sites["a.test"]["/map.xml"].(string)
+			inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+				var asked []time.Time
+				web.Set("a.test", "/map.xml", func(w http.ResponseWriter, r *http.Request) {
+					if asked = append(asked, time.Now()); len(asked) == 1 {
+						test.fail(w)
+						return
+					}
+					io.WriteString(w, doc)
+				})
+				c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
+				c.Visit("http://a.test/")
+				wantSortedURIs(t, web, "a.test", "/ /0 /map.xml /map.xml /robots.txt")
+				if len(asked) != 2 || asked[1].Sub(asked[0]) != test.wait {
+					t.Errorf("asked at %v, want %v between", asked, test.wait)
+				}
+				if s := c.robots.Stats().Sitemaps; s.Fed != 1 || s.FilesFailed != 0 || s.FilesCut != 0 {
+					t.Errorf("%+v", s)
+				}
+			})
+		})
+	}
+}
+
+// Of two proxies one is dead: the sitemap comes through the other.
+func TestASitemapBehindADeadProxy(t *testing.T) {
+	inBubble(t, bigShop(1, noDenys), func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
+		next, n := c.transport, 0
+		c.WithTransport(roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Path == "/map.xml" {
+				if n++; n == 1 {
+					return nil, errors.New("proxyconnect: connection refused")
+				}
+			}
+			return next.RoundTrip(r)
+		}))
+		c.Visit("http://a.test/")
+		wantSortedURIs(t, web, "a.test", "/ /0 /map.xml /robots.txt")
+	})
 }

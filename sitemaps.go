@@ -119,12 +119,14 @@ func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, sitemap st
 	f.report.notSent(u, err, false)
 	if isForbidden(err) {
 		f.tellKept(u, err, nil)
-		return false, feed.Done
 	}
 	if denied := (*DisallowedError)(nil); errors.As(err, &denied) && f.user.Denied != nil {
 		f.user.Denied(denied.Decision)
 	}
-	return false, resultOf(ctx, 0, err)
+	if hasEnded(ctx, err) {
+		return false, feed.Unfinished
+	}
+	return false, feed.Skipped
 }
 
 // led says that a site led to something.
@@ -207,7 +209,11 @@ func (f *feeder) Get(ctx context.Context, site dialect.Authority, by, u *url.URL
 	req.Header = header
 	req.Header.Set("User-Agent", f.userAgent)
 	req.Header.Set("Accept-Encoding", "gzip") // otherwise net/http decompresses without a limit of compressed bytes
-	return f.limiter.exchange(x, f.fetcher.seam(), req, timeout, from, allowed)
+	resp, began, err := f.limiter.exchange(x, f.fetcher.seam(), req, timeout, from, allowed)
+	if isForbidden(err) { // the connection has shown where the server is: there is no use in another try
+		began = time.Time{}
+	}
+	return resp, began, err
 }
 
 // Slots implements feed.Crawl.
@@ -232,15 +238,18 @@ func (f *feeder) Visit(site dialect.Authority, e sitemap.Entry, done func(feed.R
 	ctx := contextOf(e)
 	ctx.Put(ctxPage, page)
 	err := f.visit(e.Loc, ctx)
-	if errors.Is(err, colly.ErrMaxRequests) {
-		page.end(feed.Unfinished)
-		return false
-	}
 	if err != nil && !page.claimed() {
+		page.end(refusalOf(err))
 		return false
 	}
-	if err != nil || !f.c.Async {
+	switch {
+	case err != nil:
 		page.end(resultOf(f.c.Context, 0, err))
+	case f.c.Async:
+	case hasEnded(f.c.Context, nil):
+		page.end(feed.Unfinished)
+	default:
+		page.end(feed.Skipped) // unless a hook has ended it: a callback has aborted it
 	}
 	return true
 }
@@ -272,21 +281,36 @@ func contextOf(e sitemap.Entry) *colly.Context {
 	return ctx
 }
 
-// resultOf returns what became of a page that ended with a status, 0 if there was none, and an
-// error, which may be nil: to Colly's ParseHTTPErrorResponse no status is one.
+// refusalOf returns the result of a page that the collector has refused with an error, without a
+// request.
+func refusalOf(err error) feed.Result {
+	visited := (*colly.AlreadyVisitedError)(nil)
+	switch {
+	case errors.Is(err, colly.ErrMaxRequests):
+		return feed.Unfinished
+	case errors.As(err, &visited):
+		return feed.Done
+	}
+	return feed.Skipped
+}
+
+// hasEnded reports whether a request has an error because the crawl has ended.
+func hasEnded(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || errors.Is(err, ErrClosed)
+}
+
+// resultOf returns the result of a page that ended with a status, 0 if there was none, and an error.
+// The error may be nil whatever the status is, with Colly's ParseHTTPErrorResponse.
 func resultOf(ctx context.Context, status int, err error) feed.Result {
 	if err == nil && status < 400 { // as most pages do
 		return feed.Done
 	}
 	denied := (*DisallowedError)(nil)
 	switch {
-	case ctx.Err() != nil, errors.Is(err, ErrClosed):
+	case hasEnded(ctx, err):
 		return feed.Unfinished
-	case errors.As(err, &denied):
-		if denied.Decision.unread() {
-			return feed.Failed
-		}
-		return feed.Done
+	case errors.As(err, &denied) && !denied.redirect:
+		return feed.Skipped
 	case status == http.StatusProxyAuthRequired, status == http.StatusRequestTimeout, status == http.StatusTooManyRequests:
 		return feed.Failed // which says nothing of the page
 	case status >= 400 && status < 500:

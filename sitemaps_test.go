@@ -232,7 +232,7 @@ func TestALargeSitemapThatIsCut(t *testing.T) {
 	web := robotstest.New(t, shop)
 	c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
 	c.Visit("http://a.test/")
-	wantURIs(t, web, "a.test", "/robots.txt / /map.xml /0 /1")
+	wantURIs(t, web, "a.test", "/robots.txt / /map.xml /map.xml /map.xml /0 /1")
 	if got := c.robots.Stats().Sitemaps; got.Errors != 1 || got.FilesCut != 1 || got.Fed != 2 {
 		t.Errorf("%+v, want 2 fed and the cut reported", got)
 	}

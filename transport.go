@@ -154,6 +154,9 @@ func (t *transport) takeTurn(q *request, s *backend.Seam, req *http.Request) err
 	}
 	judge := func() error {
 		err := t.judgeHop(ctx, q, s, req)
+		if denied := (*DisallowedError)(nil); errors.As(err, &denied) {
+			denied.redirect = req.Response != nil
+		}
 		if err == nil && req.Response != nil && q.host.BusyFor(hopPatience) {
 			err = ErrHopWait
 		}

@@ -103,21 +103,35 @@ func (c *checkpoint) ask(h http.Header) {
 	}
 }
 
-// opened notes an answer. It reports whether the file was done, and is as it was or is not.
-func (c *checkpoint) opened(h http.Header, sum []byte) (unchanged, renewed bool) {
-	unchanged = c.record.Done && bytes.Equal(sum, c.record.Sum)
-	renewed = c.record.Done && !unchanged
-	if !bytes.Equal(sum, c.record.Sum) {
+// opened notes an answer. It reports whether the file is done and has not changed. A file that has
+// changed starts over, unless the record is about a transfer of the same file that was cut off: then
+// the file goes on where that ended. Where the newest pages come first it cannot, since the pages that
+// follow may be newer. A file that ends early does not count as changed, and is an error.
+func (c *checkpoint) opened(x *file, a answer, endsEarly func() error) (unchanged bool, err error) {
+	unchanged = c.record.Done && bytes.Equal(x.sum, c.record.Sum)
+	known := c.record.Version != 0
+	cut := c.record.Size > 0
+	longer := cut && x.body.beginsWith(c.record.Size, c.record.Sum)
+	switch {
+	case bytes.Equal(x.sum, c.record.Sum):
+	case longer && !c.record.Newest:
+	default:
+		if known && !(cut && c.record.Newest) {
+			if err := endsEarly(); err != nil {
+				return false, err
+			}
+		}
 		c.next, c.left = mark{}, nil
-		c.record.Whole, c.record.Done, c.record.Index = false, false, false
+		c.record = record{Since: c.record.Since, Newest: c.record.Newest, Again: known && !longer}
 	}
-	if !unchanged {
-		c.record.Sample = nil
-	}
-	c.record.Version, c.record.Sum = recordVersion, sum
-	c.record.ETag, c.record.LastModified = validator(h, "ETag"), validator(h, "Last-Modified")
-	return unchanged, renewed
+	c.record.Version, c.record.Sum = recordVersion, x.sum
+	c.record.Size = x.body.cutSize()
+	c.record.ETag, c.record.LastModified = validator(a.header, "ETag"), validator(a.header, "Last-Modified")
+	return unchanged, nil
 }
+
+// again reports whether pages of the file are fetched again, whatever other files say of them.
+func (c *checkpoint) again() bool { return c != nil && c.record.Again }
 
 func validator(h http.Header, name string) string {
 	if v := h.Get(name); len(v) <= longValidator {
@@ -168,9 +182,7 @@ func (c *checkpoint) pass(m mark) {
 	defer c.mu.Unlock()
 	c.changed = true
 	c.left.remove(m.Pos)
-	if !c.record.Newest && c.next.before(m.next()) {
-		c.next = m.next()
-	}
+	c.move(m)
 }
 
 // hand notes that the page at m is handed on. settle follows. Pages are handed on in the order of
@@ -203,7 +215,8 @@ func (c *checkpoint) settle(m mark, r Result) (tries int) {
 	return tries
 }
 
-// leave notes that the page at m is for a later run, though it was not handed on.
+// leave notes that the page at m is for a later run, though it was not handed on. tries is how often
+// it has failed in other files.
 func (c *checkpoint) leave(m mark, tries int) {
 	if c == nil {
 		return
@@ -211,8 +224,18 @@ func (c *checkpoint) leave(m mark, tries int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.changed = true
-	c.left.remove(m.Pos)
-	c.left.add(m.Pos, tries)
+	before, _ := c.left.remove(m.Pos)
+	c.left.add(m.Pos, max(before, tries))
+	c.move(m)
+}
+
+// move notes that all pages before m, and the one at m, need not be looked at, except for those in
+// left. Where the newest come first, pages may be noted out of order, so only hand knows that. c.mu is
+// held.
+func (c *checkpoint) move(m mark) {
+	if !c.record.Newest && c.next.before(m.next()) {
+		c.next = m.next()
+	}
 }
 
 // finish notes that nothing more of the file is handed on in this run, and whether that is since
@@ -220,11 +243,13 @@ func (c *checkpoint) leave(m mark, tries int) {
 func (c *checkpoint) finish(whole bool, listed, read time.Time) {
 	c.mu.Lock()
 	c.sample.cut()
-	c.over, c.whole, c.changed = true, whole, true
+	c.over = true
+	c.whole = whole
+	c.changed = true
+	c.record.Listed, c.record.Read = unix(listed), read.Unix()
 	if whole && c.record.Newest {
 		c.next = lastMark // pages that joined others have not moved it
 	}
-	c.record.Listed, c.record.Read = unix(listed), read.Unix()
 	idle := len(c.inFlight) == 0
 	c.mu.Unlock()
 	if idle || !whole {
@@ -282,7 +307,9 @@ func (c *checkpoint) snapshot() *record {
 		left.add(pos, c.inFlight[pos])
 	}
 	r.Whole = c.whole || c.record.Whole // once it was, only what is left may change
-	if r.Done = c.whole && len(left) == 0 && !r.Index; r.Done && len(c.sample) > 0 {
+	r.Done = c.whole && len(left) == 0 && !r.Index
+	r.Again = r.Again && !r.Done
+	if r.Done && len(c.sample) > 0 {
 		r.Sample = c.sample.encode()
 		c.sample = nil
 	}

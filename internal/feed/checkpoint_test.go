@@ -2,6 +2,7 @@ package feed
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -134,7 +135,7 @@ func TestResume(t *testing.T) {
 				site + "b.xml":     urlset("1993-01-01 "+site+"93", "1994-01-01 "+site+"94", "1991-01-01 "+site+"91"),
 			},
 			options: Options{NewestFirst: true, MaxURLs: 2},
-			asked:   []string{"a.test/a.xml a.test/b.xml a.test/index.xml", "a.test/a.xml a.test/b.xml a.test/index.xml", "a.test/a.xml a.test/b.xml a.test/b.xml a.test/index.xml", "a.test/a.xml a.test/b.xml a.test/index.xml"},
+			asked:   []string{"a.test/a.xml a.test/b.xml a.test/index.xml", "a.test/a.xml a.test/b.xml a.test/index.xml", "a.test/a.xml a.test/b.xml a.test/index.xml", "a.test/a.xml a.test/b.xml a.test/index.xml"},
 			visited: []string{"a.test/94 a.test/95", "a.test/91 a.test/93", "a.test/undated", ""},
 		},
 		{
@@ -233,9 +234,9 @@ func TestGivenUpIsCounted(t *testing.T) {
 // The records of another version, or what is no record, are as if there were none.
 func TestBrokenRecords(t *testing.T) {
 	for _, broken := range []string{
-		`{"Sum":"qg==","Passed":2,"Done":true}`, "", "{", "[]", "\x00", `{"Version":1}`, `{"Version":3}`,
-		`{"Version":2,"Next":{"Pos":-1}}`, `{"Version":2,"Left":[{"Pos":5,"Len":1},{"Pos":3,"Len":1}]}`,
-		`{"Version":2,"Left":[{"Pos":9223372036854775807,"Len":9223372036854775807}]}`, `{"Version":2,"Left":[{"Pos":1,"Len":1,"Tries":99}]}`,
+		`{"Sum":"qg==","Passed":2,"Done":true}`, "", "{", "[]", "\x00", `{"Version":1}`, `{"Version":2}`, `{"Version":4}`,
+		`{"Version":3,"Next":{"Pos":-1}}`, `{"Version":3,"Left":[{"Pos":5,"Len":1}]}`, `{"Version":3,"Left":"?"}`,
+		leftOf(0), leftOf(5), leftOf(0, 0), leftOf(1, 2), leftOf(1<<63-1, 3), leftOf(1<<64-1, 3),
 	} {
 		s := store.Memory()
 		const key = "sitemap SameHost a.test a.test/index.xml"
@@ -252,6 +253,19 @@ func TestBrokenRecords(t *testing.T) {
 			t.Errorf("%q: %d lines in the log", broken, got)
 		}
 	}
+}
+
+// leftOf returns a record with numbers in place of runs.
+func leftOf(numbers ...uint64) string {
+	var b []byte
+	for _, n := range numbers {
+		b = binary.AppendUvarint(b, n)
+	}
+	text, err := json.Marshal(map[string]any{"Version": recordVersion, "Left": b})
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
 }
 
 // A site that is down, or fails for every second page, leaves a small record.
@@ -384,6 +398,14 @@ func FuzzRuns(f *testing.F) {
 			if !areRuns(r) {
 				t.Fatalf("%v are no runs", r)
 			}
+			var again runs
+			text, err := json.Marshal(r)
+			if err == nil {
+				err = json.Unmarshal(text, &again)
+			}
+			if err != nil || !slices.Equal(again, r) {
+				t.Fatalf("%v became %s and then %v, %v", r, text, again, err)
+			}
 			for i := range 64 {
 				if _, found := r.find(i); found != has(naive, i) {
 					t.Fatalf("find(%d) of %v: %v", i, r, found)
@@ -397,7 +419,7 @@ func has(m map[int]int, i int) bool { _, ok := m[i]; return ok }
 
 // A record that is read is as it was written.
 func FuzzRecord(f *testing.F) {
-	f.Add([]byte(`{"Version":2,"Next":{"Pos":7},"Left":[{"Pos":1,"Len":2,"Tries":1}]}`))
+	f.Add([]byte(leftOf(1, 7, 0, 3)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var r, again record
 		if r.decode(b) != nil {

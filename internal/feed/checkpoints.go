@@ -72,15 +72,21 @@ func (cs checkpoints) ask(h http.Header) {
 	}
 }
 
-// opened notes an answer. It reports whether the file was done, and is as it was or is not.
-func (cs checkpoints) opened(h http.Header, sum []byte) (unchanged, renewed bool) {
+// opened notes an answer. It reports whether the file is done and has not changed.
+func (cs checkpoints) opened(x *file, a answer, endsEarly func() error) (unchanged bool, err error) {
 	unchanged = len(cs) > 0
 	for _, c := range cs {
-		same, changed := c.opened(h, sum)
-		unchanged, renewed = unchanged && same, renewed || changed
+		same, err := c.opened(x, a, endsEarly)
+		if err != nil {
+			return false, err
+		}
+		unchanged = unchanged && same
 	}
-	return unchanged, renewed
+	return unchanged, nil
 }
+
+// again reports whether pages of the file are fetched again, whatever other files say of them.
+func (cs checkpoints) again() bool { return slices.ContainsFunc(cs, (*checkpoint).again) }
 
 // names notes that the file names others.
 func (cs checkpoints) names() {

@@ -80,10 +80,10 @@ type Options struct {
 
 // A Crawl is what a walk needs of the crawl that it feeds.
 type Crawl interface {
-	// Allowed reports whether the page u may be fetched. If not, the result says what becomes of
-	// it: Done if it is denied for good, Failed if a later run should ask again, Unfinished if the
-	// crawl has ended. u is the crawl's until Allowed returns. It is called on the walk's
-	// goroutine. site is the site whose sitemap lists the page, and sitemap the URL of that file.
+	// Allowed reports whether the page u may be fetched. If not, the result is Skipped, or
+	// Unfinished if the crawl has ended. u is the crawl's until Allowed returns. It is called on
+	// the walk's goroutine. site is the site whose sitemap lists the page, and sitemap the URL of
+	// that file.
 	Allowed(ctx context.Context, site dialect.Authority, sitemap string, u *url.URL) (bool, Result)
 
 	// Get makes one exchange with a sitemap's server when its turn has come, and follows no
@@ -93,11 +93,11 @@ type Crawl interface {
 	// the redirect that leads to u; nil if the robots.txt of the site names u.
 	Get(ctx context.Context, site dialect.Authority, by, u *url.URL, header http.Header, timeout time.Duration) (resp *http.Response, began time.Time, err error)
 
-	// Visit hands a page on and reports whether it was taken; one that is not is refused for good.
-	// done is to be called once for each page that is taken, and once more after Silent, from any
-	// goroutine, also before Visit returns. If it is called for one that is not taken, that counts:
-	// a page that is refused only this time has Failed, and a crawl that takes no more pages says
-	// Unfinished.
+	// Visit hands a page on and reports whether it was taken; a page that is not taken is Skipped.
+	// done is to be called once for each page that is taken, and once more after Silent or Unsent,
+	// from any goroutine, also before Visit returns. If it is called for a page that is not taken,
+	// its result counts instead: for example Done for one that the crawl has already visited, or
+	// Unfinished if the crawl takes no more pages.
 	Visit(site dialect.Authority, e sitemap.Entry, done func(Result)) (taken bool)
 
 	// Slots returns where the pages of this crawl that are in flight are counted. It is nil if
@@ -109,10 +109,12 @@ type Crawl interface {
 type Result uint8
 
 const (
-	Done       Result = iota // its callbacks have run, or it is denied or refused for good
+	Done       Result = iota // its callbacks have run
 	Failed                   // a later run with Resume tries again, a bounded number of times
+	Skipped                  // it was not fetched, for a reason that may not hold in a later run
 	Unfinished               // the crawl ended under it, which ends the walk as well
-	Silent                   // nothing is heard of it: it has Failed, unless it is Done after all
+	Silent                   // nothing is heard of it since it was sent: it has Failed, unless it is Done after all
+	Unsent                   // nothing is heard of it, nor was it sent: it is Skipped, unless it is Done after all
 )
 
 // A Feed hands the pages of sitemaps to crawls. Its methods may be called from any goroutine.

@@ -7,32 +7,35 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/collyrobots/collyrobots/internal/redact"
+	"github.com/collyrobots/collyrobots/sitemap"
 )
 
 // A file is a sitemap that was asked for.
 type file struct {
 	job
 	body       *spool // nil if err is not
+	sum        []byte // of body, with Resume
 	base       *url.URL
 	coding     string // of the answer, that nothing has removed
 	checks     checkpoints
-	renewed    bool     // it was done, and has changed
-	broken     bool     // something of it could not be read
-	unreadable bool     // it is no sitemap
-	entries    int      // that were read
-	err        error    // why there is no file, or what cost the rest of it
-	keys       []string // under which it is claimed
-	panicked   any      // what Get panicked with
+	broken     bool          // something of it could not be read
+	unreadable bool          // it is no sitemap
+	entries    int           // that were read
+	err        error         // why there is no file, or what cost the rest of it
+	keys       []string      // under which it is claimed
+	tries      int           // more requests to make where one fails
+	time       time.Duration // that is left for all of them
+	panicked   any           // what Get panicked with
 }
 
 // name returns the URL of a file as it may stand in a log.
@@ -81,39 +84,40 @@ func (w *walk) open(ctx context.Context, j job) (x *file) {
 	return x
 }
 
-// fetch follows the redirects of a file's URL and reads what is there.
+// moreTries is how often a file is asked for again if it cannot be had.
+const moreTries = 2
+
+// fetch follows the redirects of a file's URL and reads what is there. A request that fails for a
+// reason that may pass is repeated. Each of them waits for its turn with the host.
 func (w *walk) fetch(ctx context.Context, x *file) error {
 	u, err := url.Parse(x.loc)
 	if err != nil {
 		return redact.ParseError(err)
 	}
+	x.tries, x.time = moreTries, w.spent.patience()
 	for hops, by := 0, x.by; ; hops++ {
-		header := make(http.Header)
-		if hops == 0 && !x.reread {
-			x.checks.ask(header)
+		a, err := w.ask(ctx, x, by, u, hops)
+		for a.mayPass(err) && w.mayTryAgain(ctx, x) {
+			a.body.Close()
+			a, err = w.ask(ctx, x, by, u, hops)
 		}
-		resp, began, err := w.get(ctx, by, u, header)
 		if err != nil {
 			return err
 		}
-		next, redirected := resp.Header.Get("Location"), resp.StatusCode >= 300 && resp.StatusCode < 400
-		if !redirected || next == "" {
+		if !a.isRedirect() {
 			if hops > 0 {
-				resp.Header.Del("ETag") // of another URL than the one that will be asked
-				resp.Header.Del("Last-Modified")
+				a.header.Del("ETag") // of another URL than the one that will be asked
+				a.header.Del("Last-Modified")
 			}
 			u.User = nil // it may stand in a log
 			x.base = u
 			if x.root == "" && w.Resume {
 				w.recallHop(ctx, x)
 			}
-			err := w.receive(x, resp)
-			w.spent.spend(func(s *spending) { s.cost.Time += time.Since(began) })
-			return err
+			return w.receive(x, a)
 		}
-		resp.Body.Close()
 		by = u
-		if u, err = u.Parse(next); err != nil {
+		if u, err = u.Parse(a.header.Get("Location")); err != nil {
 			return err
 		}
 		if hops == maxHops {
@@ -123,6 +127,84 @@ func (w *walk) fetch(ctx context.Context, x *file) error {
 			return err
 		}
 	}
+}
+
+// An answer is what a server answered to one request for a file.
+type answer struct {
+	sent   bool // the request was
+	status int
+	header http.Header
+	coding string // of the body, if it has not been removed
+	body   *spool // nil unless status is 200
+	large  bool   // its compressed bytes have met the limit
+}
+
+func (a *answer) isRedirect() bool {
+	return a.status >= 300 && a.status < 400 && a.header.Get("Location") != ""
+}
+
+// mayPass reports whether the next request may get what this one did not: the connection or the
+// transfer failed, or the server has a problem at the moment.
+func (a *answer) mayPass(err error) bool {
+	switch {
+	case err != nil:
+		return a.sent && !errors.Is(err, errNoPlace)
+	case a.body != nil:
+		return a.body.err != io.EOF && !a.large && !errors.Is(a.body.err, gzip.ErrHeader)
+	}
+	switch a.status {
+	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// mayTryAgain reports whether a file may be asked for once more, and charges the request that has
+// failed to the site.
+func (w *walk) mayTryAgain(ctx context.Context, x *file) bool {
+	if x.tries == 0 || x.time <= 0 || ctx.Err() != nil || w.spent.over() != nil {
+		return false
+	}
+	x.tries--
+	w.spent.spend(func(s *spending) { s.cost.Failures++ })
+	w.Log.Debug("a sitemap cannot be had, and is asked for again", "sitemap", x.name(), "count", moreTries-x.tries)
+	return true
+}
+
+// ask makes one request for a file, and reads the body of the response if that may be a sitemap.
+func (w *walk) ask(ctx context.Context, x *file, by, u *url.URL, hops int) (a answer, err error) {
+	header := make(http.Header)
+	if hops == 0 && !x.reread {
+		x.checks.ask(header)
+	}
+	resp, began, err := w.get(ctx, by, u, header, x.time)
+	a.sent = !began.IsZero()
+	if a.sent {
+		defer func() {
+			took := time.Since(began)
+			x.time -= took
+			w.spent.spend(func(s *spending) { s.cost.Time += took })
+		}()
+	}
+	if err != nil {
+		return a, err
+	}
+	defer resp.Body.Close()
+	a.status, a.header = resp.StatusCode, resp.Header
+	if a.status != http.StatusOK {
+		return a, nil
+	}
+	var body io.Reader = resp.Body
+	raw := &io.LimitedReader{R: resp.Body, N: w.limits.Raw}
+	a.coding = resp.Header.Get("Content-Encoding")
+	if strings.EqualFold(a.coding, "gzip") {
+		body = &unzipped{raw: raw}
+		a.coding = ""
+	}
+	a.body, err = keep(io.LimitReader(body, min(w.limits.Raw, w.spent.octets())+1))
+	a.large = raw.N <= 0
+	w.spent.spend(func(s *spending) { s.cost.Octets += a.body.size })
+	return a, err
 }
 
 // recallHop adds the checkpoint for what the redirects of a root have led to, for which it speaks too.
@@ -149,58 +231,57 @@ func (w *walk) claimHop(x *file, u *url.URL) error {
 	return nil
 }
 
-// get makes one exchange, unless the budget is spent.
-func (w *walk) get(ctx context.Context, by, u *url.URL, header http.Header) (*http.Response, time.Time, error) {
+// get makes one exchange, unless the budget is spent. It may take as long as the file has left.
+func (w *walk) get(ctx context.Context, by, u *url.URL, header http.Header, left time.Duration) (*http.Response, time.Time, error) {
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, time.Time{}, errScheme
 	}
 	if limit := w.spent.over(); limit != nil {
 		return nil, time.Time{}, limit
 	}
-	resp, began, err := w.crawl.Get(ctx, w.site, by, u, header, w.spent.patience())
-	if err == nil {
-		return resp, began, nil
-	}
-	if !began.IsZero() {
-		w.spent.spend(func(s *spending) { s.cost.Time += time.Since(began) })
-	}
-	return nil, began, err
+	return w.crawl.Get(ctx, w.site, by, u, header, max(min(left, w.spent.patience()), 1))
 }
 
-// receive reads what a server answered, and tells the checkpoint.
-func (w *walk) receive(x *file, resp *http.Response) error {
-	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusNotModified {
+// receive takes what a server answered in the end, and tells the checkpoints.
+func (w *walk) receive(x *file, a answer) error {
+	if a.status == http.StatusNotModified {
 		return errUnchanged
 	}
-	if resp.StatusCode != http.StatusOK {
-		return statusError(resp.StatusCode)
+	if a.status != http.StatusOK {
+		return statusError(a.status)
 	}
-	var body io.Reader = resp.Body
-	x.coding = resp.Header.Get("Content-Encoding")
-	if strings.EqualFold(x.coding, "gzip") {
-		body = &unzipped{raw: io.LimitReader(resp.Body, w.limits.Raw)}
-		x.coding = ""
-	}
-	body = io.LimitReader(body, min(w.limits.Raw, w.spent.octets())+1)
-	var sum hash.Hash
-	if len(x.checks) > 0 {
-		sum = sha256.New()
-		body = io.TeeReader(body, sum)
-	}
-	s, n, err := keep(body)
-	w.spent.spend(func(s *spending) { s.cost.Octets += n })
-	if err != nil {
-		return err
-	}
-	x.body = s
+	x.coding = a.coding
+	x.body = a.body
 	if len(x.checks) == 0 {
 		return nil
 	}
-	var unchanged bool
-	unchanged, x.renewed = x.checks.opened(resp.Header, sum.Sum(nil))
-	if unchanged && !x.reread {
-		return errors.Join(errUnchanged, s.Close())
+	x.sum = x.body.sum(x.body.size)
+	unchanged, err := x.checks.opened(x, a, sync.OnceValue(func() error { return w.endsEarly(x) }))
+	if err == nil && unchanged && !x.reread {
+		err = errUnchanged
+	}
+	if err != nil {
+		return errors.Join(err, x.body.Close())
+	}
+	return nil
+}
+
+// endsEarly returns why a file that is at hand cannot be read to its end, if that may be different the
+// next time it is asked for. Otherwise it returns nil.
+func (w *walk) endsEarly(x *file) error {
+	if x.body.err != io.EOF {
+		return x.body.err
+	}
+	r := sitemap.NewReader(x.body.open(), x.base)
+	r.Limits = w.Limits
+	for _, err := range r.All() {
+		fault, limit := (*sitemap.Error)(nil), (*sitemap.LimitError)(nil)
+		if errors.As(err, &fault) && fault.Scope == sitemap.ScopeFile {
+			if errors.As(err, &limit) {
+				return nil
+			}
+			return err
+		}
 	}
 	return nil
 }
@@ -225,29 +306,33 @@ func (u *unzipped) Read(p []byte) (n int, err error) {
 
 // A spool is a sitemap that is at hand: in memory, or in a temporary file.
 type spool struct {
+	size   int64 // bytes that were received
 	head   []byte
 	file   *os.File // what follows head; nil: nothing
 	remove bool     // the file, which cannot be removed while it is open
 	err    error    // io.EOF, or why receiving it failed half-way
 }
 
-// keep reads r to its end, or to its failure. n is how much came.
-func keep(r io.Reader) (s *spool, n int64, err error) {
+// keep reads r to its end, or to its failure. If err is not nil, s has only a size.
+func keep(r io.Reader) (s *spool, err error) {
 	head := new(bytes.Buffer)
-	n, err = io.CopyN(head, r, spoolInMemory)
-	s = &spool{head: head.Bytes(), err: err}
+	n, err := io.CopyN(head, r, spoolInMemory)
+	s = &spool{size: n, head: head.Bytes(), err: err}
 	if err != nil {
-		return s, n, nil
+		return s, nil
 	}
-	if s.file, err = os.CreateTemp("", "collyrobots-sitemap-*"); err != nil {
-		return nil, n, errors.Join(errNoPlace, err)
+	s.file, err = os.CreateTemp("", "collyrobots-sitemap-*")
+	if err != nil {
+		return &spool{size: n}, errors.Join(errNoPlace, err)
 	}
 	s.remove = os.Remove(s.file.Name()) != nil
 	rest, err := io.Copy(s.file, r)
-	if s.err = err; err == nil {
+	s.size += rest
+	s.err = err
+	if err == nil {
 		s.err = io.EOF
 	}
-	return s, n + rest, nil
+	return s, nil
 }
 
 // open returns a reader of the sitemap from its beginning. Reading ends as receiving it did.
@@ -260,6 +345,26 @@ func (s *spool) open() io.Reader {
 		end.err = err
 	}
 	return io.MultiReader(bytes.NewReader(s.head), s.file, end)
+}
+
+// sum returns the checksum of the first n bytes that were received.
+func (s *spool) sum(n int64) []byte {
+	h := sha256.New()
+	io.CopyN(h, s.open(), n) // a disk that cannot be read fails again when the file is parsed
+	return h.Sum(nil)
+}
+
+// beginsWith reports whether the file is longer than n bytes, of which sum is the checksum.
+func (s *spool) beginsWith(n int64, sum []byte) bool {
+	return s.size > n && bytes.Equal(s.sum(n), sum)
+}
+
+// cutSize returns how many bytes were received if the transfer was cut off, and otherwise 0.
+func (s *spool) cutSize() int64 {
+	if s.err == io.EOF {
+		return 0
+	}
+	return s.size
 }
 
 func (s *spool) Close() error {

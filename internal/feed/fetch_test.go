@@ -21,9 +21,9 @@ func TestSpool(t *testing.T) {
 	for _, size := range []int{0, 10, spoolInMemory - 1, spoolInMemory, spoolInMemory + 1, 3 * spoolInMemory} {
 		for _, end := range []error{io.EOF, errReset} {
 			doc := strings.Repeat("0123456789", size/10+1)[:size]
-			s, n, err := keep(io.MultiReader(strings.NewReader(doc), failure{end}))
-			if err != nil || n != int64(size) {
-				t.Fatalf("%d octets: %d, %v", size, n, err)
+			s, err := keep(io.MultiReader(strings.NewReader(doc), failure{end}))
+			if err != nil || s.size != int64(size) {
+				t.Fatalf("%d bytes: %d, %v", size, s.size, err)
 			}
 			for range 2 {
 				got, err := io.ReadAll(s.open())

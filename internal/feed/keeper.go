@@ -13,6 +13,8 @@ type keeper struct {
 	changed   map[*checkpoint]int // of these, how many in which file
 	inFlight  map[uint64]*ticket  // by the hash of the page
 	failed    map[uint64]int      // pages by their hash: how often, if that was in this run too
+
+	skipped hashSet // pages that are for a later run, though they have not failed
 }
 
 // mostFailed is how many failed pages are remembered.
@@ -21,6 +23,7 @@ const mostFailed = 1 << 20
 func (k *keeper) init(every int) {
 	k.every, k.changed = every, make(map[*checkpoint]int)
 	k.inFlight, k.failed = make(map[uint64]*ticket), make(map[uint64]int)
+	k.skipped.most = mostSeen
 }
 
 // claim notes that the page of a ticket, which is at m in the file of c, may be handed on, if it is
@@ -31,22 +34,10 @@ func (k *keeper) claim(t *ticket, c *checkpoint, m mark, isNew func(hash uint64)
 	if !isNew(t.hash) {
 		return false
 	}
-	k.note(t, c, m)
-	return true
-}
-
-// hand notes that the page of a ticket is handed on, which is at m in the file of c.
-func (k *keeper) hand(t *ticket, c *checkpoint, m mark) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.note(t, c, m)
-}
-
-// note is hand with k.mu held.
-func (k *keeper) note(t *ticket, c *checkpoint, m mark) {
 	k.inFlight[t.hash] = t
 	t.listed = append(t.listed, place{c, m})
 	c.hand(m, false)
+	return true
 }
 
 // join notes that a page that was handed on before is also at m in the file of c: there it is not
@@ -64,26 +55,18 @@ func (k *keeper) join(hash uint64, c *checkpoint, m mark) {
 		}
 		return
 	}
-	c.pass(m)
-	if tries, ok := k.failed[hash]; ok {
+	tries, failed := k.failed[hash]
+	if failed || k.skipped.has(hash) {
 		c.leave(m, tries)
+	} else {
+		c.pass(m)
 	}
 }
 
-// fail notes that a page cannot be fetched now, without being handed on. It reports whether it is
-// given up.
-func (k *keeper) fail(hash uint64, c *checkpoint, m mark) (givenUp bool) {
-	if c == nil {
-		return false
-	}
-	c.hand(m, true) // out of order, if the newest come first
-	if tries := c.settle(m, Failed); tries < mostTries {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		k.remember(hash, tries)
-		return false
-	}
-	return true
+// skip notes that the page at m in the file of c, which was not claimed, is for a later run.
+func (k *keeper) skip(hash uint64, c *checkpoint, m mark) {
+	k.skipped.add(hash)
+	c.leave(m, 0)
 }
 
 // remember notes that a page has failed in this run. k.mu is held.
@@ -145,7 +128,12 @@ func (k *keeper) end(t *ticket, r Result) (givenUp bool) {
 	for _, p := range t.listed {
 		tries = max(tries, p.checkpoint.settle(p.mark, r))
 	}
-	if givenUp = tries == mostTries; r != Done && !givenUp {
+	givenUp = tries == mostTries
+	switch {
+	case r == Done || givenUp:
+	case r == Skipped && tries == 0:
+		k.skipped.add(t.hash)
+	default:
 		k.remember(t.hash, tries)
 	}
 	return givenUp

@@ -12,8 +12,9 @@ type page struct {
 	entry  sitemap.Entry
 	check  *checkpoint // of the file, for the page's host
 	mark   mark        // where the page is in it
+	again  bool        // the file has changed: what other files say of earlier runs does not count
 	hash   uint64      // of its URL, once it is known to be wanted
-	ticket *ticket     // by which checkpoints know that it is not done; nil: they need not, or not yet
+	ticket *ticket     // set once the page is claimed, if checkpoints have to know of it
 }
 
 // page deals with the next page that a file lists. It reports whether the walk goes on.
@@ -25,36 +26,25 @@ func (w *walk) page(x *file, e sitemap.Entry, pos int) bool {
 		p.mark.Age = ageOf(&e)
 	}
 	if why := w.unwanted(x, &p); why != 0 {
-		if x.checks.pass(p.mark) {
-			w.count(Resumed)
-		} else {
-			w.drop(why, e.Loc)
-		}
+		w.leaveOut(x, &p, why)
 		return true
 	}
-	if p.check = x.checks.of(w.verdict.name); p.check != nil {
+	p.check = x.checks.of(w.verdict.name)
+	p.again = p.check.again()
+	if p.check != nil {
 		p.check.sample.add(e.Loc)
 	}
 	switch {
 	case p.check.passed(p.mark):
 		w.count(Resumed)
-		w.see(p.hash)
-		w.newest.pass(p.hash)
+		w.noteDone(p.hash)
 		return true
 	case w.Resume && p.check == nil: // the file was read for its host, or left out
 		w.drop(Duplicate, e.Loc)
-		if w.see(p.hash) {
-			w.newest.pass(p.hash)
-		}
+		w.noteDone(p.hash)
 		return true
-	case w.claim(&p):
-	case w.NewestFirst:
+	case w.isDuplicate(&p):
 		w.drop(Duplicate, e.Loc)
-		w.newest.join(p.hash, p.check, p.mark)
-		return true
-	default:
-		w.drop(Duplicate, e.Loc)
-		w.keeper.join(p.hash, p.check, p.mark)
 		return true
 	}
 	if allowed, more := w.judge(&p); !allowed {
@@ -65,6 +55,41 @@ func (w *walk) page(x *file, e sitemap.Entry, pos int) bool {
 		return true
 	}
 	return w.give(&p)
+}
+
+// leaveOut deals with an entry that is unwanted. A later run looks at the entries again that Keep
+// has dropped, since another Keep may want them.
+func (w *walk) leaveOut(x *file, p *page, why Outcome) {
+	switch {
+	case why == Dropped:
+		c := x.checks.of(w.verdict.name)
+		if c.passed(p.mark) {
+			w.count(Resumed)
+			return
+		}
+		c.leave(p.mark, 0)
+	case x.checks.pass(p.mark):
+		w.count(Resumed)
+		return
+	}
+	w.drop(why, p.entry.Loc)
+}
+
+// isDuplicate reports whether a page was listed before, and notes where else it is. A page that is
+// not is claimed, except that those of NewestFirst are claimed when they are handed on.
+func (w *walk) isDuplicate(p *page) bool {
+	switch {
+	case !w.NewestFirst:
+		if w.claim(p) {
+			return false
+		}
+	case w.newest.join(p):
+		return true
+	case w.isNew(p.hash, p.again) && !w.keeper.skipped.has(p.hash):
+		return false
+	}
+	w.keeper.join(p.hash, p.check, p.mark)
+	return true
 }
 
 // unwanted returns the outcome of an entry that is not to be fed for what it is, else 0.
@@ -113,29 +138,42 @@ func (w *walk) inScope(x *file, loc string) bool {
 	return v.in
 }
 
-// claim notes a page that is listed, and reports whether it is the first time. Until it is known
-// what becomes of it, no file that lists it is done: a page may wait for long to be handed on,
-// while another walk comes to it.
+// claim notes a page that is about to be handed on, and reports whether it is the first time. Until
+// the result of the page is known, no file that lists it is done: a page may wait for long to be
+// handed on, while another walk comes to it.
 func (w *walk) claim(p *page) bool {
-	if p.check == nil || w.NewestFirst {
-		return w.see(p.hash)
+	isNew := func(hash uint64) bool { return w.isNew(hash, p.again) && w.seen.add(hash) }
+	if p.check == nil {
+		if !isNew(p.hash) {
+			return false
+		}
+	} else {
+		t := &ticket{feed: w.Feed, ended: w.stop, hash: p.hash}
+		if !w.keeper.claim(t, p.check, p.mark, isNew) {
+			return false
+		}
+		p.ticket = t
 	}
-	t := &ticket{feed: w.Feed, ended: w.stop, hash: p.hash}
-	if !w.keeper.claim(t, p.check, p.mark, w.seen.add) {
-		return false
-	}
-	p.ticket = t
 	w.sayFull()
 	return true
 }
 
-// see is claim for a page that no checkpoint has to know of.
-func (w *walk) see(hash uint64) bool {
-	if !w.seen.add(hash) {
-		return false
+// doneBefore makes of the hash of a page the one under which seen has it if an earlier run is known
+// to have fetched it.
+const doneBefore = 0x9e3779b97f4a7c15
+
+// noteDone notes that an earlier run has fetched a page, unless this run has come to it.
+func (w *walk) noteDone(hash uint64) {
+	if !w.seen.has(hash) {
+		w.seen.add(hash ^ doneBefore)
+		w.sayFull()
 	}
-	w.sayFull()
-	return true
+}
+
+// isNew reports whether a page has not been claimed in this run, nor fetched by an earlier one. If
+// again is set, only this run counts.
+func (w *walk) isNew(hash uint64, again bool) bool {
+	return !w.seen.has(hash) && (again || !w.seen.has(hash^doneBefore))
 }
 
 // sayFull says once that the pages are too many.
@@ -145,8 +183,8 @@ func (w *walk) sayFull() {
 	}
 }
 
-// judge asks the crawl whether the page that w.url is may be fetched, and says so where it matters.
-// It reports whether the walk goes on.
+// judge asks the crawl whether the page that w.url is may be fetched. It reports whether the walk
+// goes on.
 func (w *walk) judge(p *page) (allowed, more bool) {
 	allowed, r := w.crawl.Allowed(w.ctx, w.site, p.entry.Sitemap, &w.url)
 	switch {
@@ -157,26 +195,18 @@ func (w *walk) judge(p *page) (allowed, more bool) {
 		w.leave(p)
 		return false, false
 	}
-	if w.settle(p, r) {
-		w.count(GivenUp)
-	}
-	if r == Done {
-		w.newest.pass(p.hash)
-	}
+	w.skip(p)
 	w.drop(Denied, p.entry.Loc)
 	return false, true
 }
 
-// settle notes what becomes of a page that is not handed on. It reports whether it is given up.
-func (w *walk) settle(p *page, r Result) (givenUp bool) {
-	switch {
-	case p.ticket != nil:
-		return w.keeper.drop(p.ticket, r)
-	case r == Done:
-		p.check.pass(p.mark)
-		return false
+// skip notes that a page is not handed on in this run.
+func (w *walk) skip(p *page) {
+	if p.ticket != nil {
+		w.keeper.drop(p.ticket, Skipped)
+	} else {
+		w.keeper.skip(p.hash, p.check, p.mark)
 	}
-	return w.keeper.fail(p.hash, p.check, p.mark)
 }
 
 // leave notes that a page is for a later run, since nothing more is handed on in this one.
@@ -205,7 +235,7 @@ func (w *walk) give(p *page) bool {
 			return false
 		}
 		w.drop(Refused, p.entry.Loc)
-		t.finish(Done)
+		t.finish(Skipped)
 	}
 	return !w.ended()
 }

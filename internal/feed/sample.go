@@ -97,7 +97,7 @@ func (s *samples) remove(j *job) {
 // sharedBy returns the files that have been left out and share pages with one that is at hand, and
 // forgets them.
 func (w *walk) sharedBy(x *file) []job {
-	if len(x.checks) == 0 || x.renewed || len(w.samples.files) == 0 {
+	if len(x.checks) == 0 || x.checks.again() || len(w.samples.files) == 0 {
 		return nil
 	}
 	r := sitemap.NewReader(x.body.open(), x.base)

@@ -48,9 +48,6 @@ func (w *walk) newTicket(p *page) (*ticket, error) {
 		}
 		t.share = w.share
 	}
-	if p.check != nil && p.ticket == nil {
-		w.keeper.hand(t, p.check, p.mark)
-	}
 	return t, nil
 }
 
@@ -66,7 +63,8 @@ func (f *Feed) window() int {
 // isLoose reports whether the ticket is that of all pages which hold nothing.
 func (t *ticket) isLoose() bool { return t.feed == nil }
 
-// finish tells what became of the page. What is said first counts, but for Silent.
+// finish notes the result of the page. The first one counts, but Done also counts after Silent and
+// Unsent.
 func (t *ticket) finish(r Result) {
 	if t.isLoose() {
 		if r == Unfinished {
@@ -74,9 +72,9 @@ func (t *ticket) finish(r Result) {
 		}
 		return
 	}
-	if r == Silent {
+	if r == Silent || r == Unsent {
 		if t.state.CompareAndSwap(isOpen, isSilent) {
-			t.settle(Failed)
+			t.settle(assumed(r))
 		}
 		return
 	}
@@ -90,6 +88,14 @@ func (t *ticket) finish(r Result) {
 	case before == isSilent && r == Done && t.feed.Resume:
 		t.feed.keeper.correct(t)
 	}
+}
+
+// assumed returns the result of a page of which nothing is heard.
+func assumed(r Result) Result {
+	if r == Silent {
+		return Failed
+	}
+	return Skipped
 }
 
 // settle writes down what became of the page, and gives back what it holds.

@@ -29,10 +29,12 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// Environment variables that ask for more: how many rounds, and the seed of the first.
+// Environment variables that ask for more: how many rounds, the seed of the first, and whether the
+// newest pages come first: 1 if they do, 0 if they do not. Otherwise a fifth of the rounds has them first.
 const (
 	roundsVariable = "COLLYROBOTS_KILLS"
 	seedVariable   = "COLLYROBOTS_SEED"
+	newestVariable = "COLLYROBOTS_NEWEST"
 )
 
 // numberIn returns the number in an environment variable.
@@ -55,6 +57,7 @@ type trial struct {
 	random *rand.Rand
 	sites  *sites
 	spider spider
+	lives  int // of the spider
 	kills  int // interruptions
 	ends   []string
 }
@@ -67,6 +70,7 @@ func TestNoPageIsLost(t *testing.T) {
 		t.Skip("a process cannot be asked to end here")
 	}
 	rounds, seed := int(numberIn(t, roundsVariable, 30)), numberIn(t, seedVariable, rand.Uint64())
+	newest := numberIn(t, newestVariable, random)
 	t.Logf("%s=%d", seedVariable, seed)
 	var mu sync.Mutex
 	kills, lost, again := 0, 0, 0
@@ -75,7 +79,7 @@ func TestNoPageIsLost(t *testing.T) {
 	for range 2 * runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for seed := range seeds {
-				x := newTrial(t, seed)
+				x := newTrial(t, seed, newest)
 				x.run()
 				l, a := x.judge()
 				mu.Lock()
@@ -95,9 +99,13 @@ func TestNoPageIsLost(t *testing.T) {
 	}
 }
 
-func newTrial(t *testing.T, seed uint64) *trial {
+// random is the value of newestVariable that lets the seed decide.
+const random = 2
+
+func newTrial(t *testing.T, seed, newest uint64) *trial {
 	r := rand.New(rand.NewPCG(seed, 11))
-	x := &trial{T: t, seed: seed, random: r, sites: newSites(r)}
+	x := &trial{T: t, seed: seed, random: r, lives: 2 + r.IntN(2)}
+	x.sites = newSites(r, x.lives)
 	folder := t.TempDir()
 	x.spider = spider{
 		HTTP: x.sites.http.Listener.Addr().String(), HTTPS: x.sites.https.Listener.Addr().String(), Seeds: x.sites.seeds,
@@ -105,6 +113,9 @@ func newTrial(t *testing.T, seed uint64) *trial {
 		Way:    []string{"async", "async", "async", "sync", "pages", "queue", "queue"}[r.IntN(7)],
 		End:    []string{"cancel", "close", "cancel and close"}[r.IntN(3)],
 		Window: []int{1, 2, 3, 8, 16, 64}[r.IntN(6)], Threads: 1 + r.IntN(4), NewestFirst: r.IntN(5) == 0,
+	}
+	if newest != random {
+		x.spider.NewestFirst = newest == 1
 	}
 	if x.spider.Way == "queue" {
 		x.spider.Window = max(x.spider.Window, 2*x.spider.Threads)
@@ -115,10 +126,14 @@ func newTrial(t *testing.T, seed uint64) *trial {
 // run lets the spider live.
 func (x *trial) run() {
 	defer x.sites.close()
-	for lives := 2 + x.random.IntN(2); x.spider.Life < lives; x.spider.Life++ {
-		if x.spider.Life == lives-1 {
+	for ; x.spider.Life < x.lives; x.spider.Life++ {
+		x.spider.MaxURLs = mostPages
+		if x.spider.Life == x.lives-1 {
 			x.live(-1, false)
 		} else {
+			if x.random.IntN(4) == 0 {
+				x.spider.MaxURLs = 1 + x.random.IntN(len(x.sites.pages))
+			}
 			x.live(1+x.random.IntN(len(x.sites.pages)*2/3), x.random.IntN(2) == 0)
 		}
 	}
@@ -187,6 +202,7 @@ func (x *trial) judge() (lost, again int) {
 	defer x.sites.mu.Unlock()
 	results := x.results()
 	lives := len(x.sites.asked)
+	var repeated []string
 	for loc, p := range x.sites.pages {
 		asked := 0
 		for _, in := range x.sites.asked {
@@ -197,23 +213,33 @@ func (x *trial) judge() (lost, again int) {
 		}
 		switch {
 		case p.in == "vanishes":
+		case p.kind == "firstrefused" && x.spider.Way == "pages": // done, as far as the loop says
+		case p.closes():
+			for life, in := range x.sites.asked {
+				if life > 0 && in[loc] > 0 {
+					x.Errorf("%s: %s was asked for in life %d", x, loc, life)
+				}
+			}
+		case p.opens() && x.sites.asked[0][loc] > 0:
+			x.Errorf("%s: %s was asked for too early", x, loc)
 		case p.fails():
 			if x.spider.Way != "pages" && x.sites.asked[lives-1][loc] == 0 && asked < 3 {
 				x.Errorf("%s: %s, which fails, was not tried again", x, loc)
 			}
 		case !p.wanted():
-			if asked > 0 {
+			if asked > 0 && (p.kind != "old" || !p.cut) { // its date may have been cut off
 				x.Errorf("%s: %s was asked for", x, loc)
 			}
 		case !results[loc]:
 			lost++
 			x.Errorf("%s: %s is lost, it was asked for %d times", x, loc, asked)
-		case asked > 1 && p.in == "":
+		case asked > 1 && p.in == "" && !p.cut:
 			again += asked - 1
+			repeated = append(repeated, loc)
 		}
 	}
 	if again > x.kills*x.spider.Window {
-		x.Errorf("%s: %d pages were fetched again", x, again)
+		x.Errorf("%s: %d pages were fetched again: %s", x, again, strings.Join(repeated, " "))
 	}
 	return lost, again
 }

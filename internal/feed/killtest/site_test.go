@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -16,22 +17,48 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// refused are pages that the collector does not visit.
-var refused = regexp.MustCompile("/refused")
+// refused returns what matches the pages that the collector does not visit in a life.
+func refused(life int) *regexp.Regexp {
+	if life == 0 {
+		return regexp.MustCompile("/(refused|firstrefused)")
+	}
+	return regexp.MustCompile("/(refused|thenrefused)")
+}
 
-// kinds are what a page may be, by the beginning of its path; the first comes more often.
-var kinds = []string{"page", "page", "page", "page", "slow", "moved", "gone", "failing", "reset", "denied", "old", "dropped", "refused"}
+// dropped reports whether Keep drops a page in a life.
+func dropped(loc string, life int) bool {
+	return strings.Contains(loc, "/dropped") || strings.Contains(loc, []string{"/firstdropped", "/thendropped"}[min(life, 1)])
+}
+
+// robots returns the rules of all sites in a life.
+func robots(life int) string {
+	return "User-agent: *\nDisallow: /denied\nDisallow: " + []string{"/firstdenied", "/thendenied"}[min(life, 1)] + "\n"
+}
+
+// kinds are what a page may be, by the beginning of its path; the first comes more often. What begins
+// with "first" is only so in the first life, and with "then" in all that follow.
+var kinds = []string{
+	"page", "page", "page", "page", "page", "page", "slow", "moved", "gone", "failing", "reset", "denied", "old", "dropped", "refused",
+	"firstdenied", "firstdropped", "firstrefused", "thendenied", "thendropped", "thenrefused",
+}
 
 // A page is one that a sitemap lists.
 type page struct {
 	kind string
+	cut  bool   // a file that lists it, or the index, is cut off in one life: the page may be fetched again
 	in   string // what becomes of the file: "": nothing, "changes": its pages may come again, "vanishes": they need not come
 }
 
 // wanted reports whether the page is to be dealt with, and not tried again and again.
 func (p page) wanted() bool {
-	return slices.Contains([]string{"page", "slow", "moved", "gone"}, p.kind)
+	return slices.Contains([]string{"page", "slow", "moved", "gone"}, p.kind) || p.opens()
 }
+
+// opens reports whether the page may only be fetched after the first life.
+func (p page) opens() bool { return strings.HasPrefix(p.kind, "first") }
+
+// closes reports whether the page may only be fetched in the first life.
+func (p page) closes() bool { return strings.HasPrefix(p.kind, "then") }
 
 // fails reports whether the page is tried by each run.
 func (p page) fails() bool { return p.kind == "failing" || p.kind == "reset" }
@@ -40,11 +67,14 @@ func (p page) fails() bool { return p.kind == "failing" || p.kind == "reset" }
 type sites struct {
 	*rand.Rand
 	http, https *httptest.Server
+	lives       int
 	seeds       []string
 	pages       map[string]page                  // by URL
 	files       map[string]func(life int) string // sitemaps by host and path; "": 500
+	cuts        map[string]cut                   // transfers that are cut off, by host and path
 
 	mu    sync.Mutex
+	tries map[string]int   // of what is in cuts, in this life
 	asked []map[string]int // by life, pages by URL
 	total int              // requests for pages in this life
 	at    int              // of these, on which
@@ -52,9 +82,16 @@ type sites struct {
 	quiet *time.Timer      // runs out if nothing at all is asked for
 }
 
+// A cut is how transfers of a file are cut off.
+type cut struct {
+	life  int
+	tries int     // in that life
+	after float64 // of the bytes
+}
+
 // newSites returns random sites. The life of a spider says in which state they are.
-func newSites(r *rand.Rand) *sites {
-	s := &sites{Rand: r, pages: make(map[string]page), files: make(map[string]func(int) string)}
+func newSites(r *rand.Rand, lives int) *sites {
+	s := &sites{Rand: r, lives: lives, pages: make(map[string]page), files: make(map[string]func(int) string), cuts: make(map[string]cut)}
 	for i := range 1 + r.IntN(3) {
 		s.add(fmt.Sprintf("s%d.test", i))
 	}
@@ -88,7 +125,7 @@ func (s *sites) add(host string) {
 		var part []string
 		for _, entry := range all {
 			if s.IntN(3) == 0 { // in several, or in none
-				part = append(part, entry)
+				part = append(part, s.redate(entry))
 			}
 		}
 		s.files[host+child] = always(robotstest.Sitemap(part...))
@@ -99,6 +136,11 @@ func (s *sites) add(host string) {
 	s.files[host+"/old.xml"] = always(robotstest.Sitemap(s.list(host, "vanishes")...))
 	s.files[host+"/else.xml"] = always(robotstest.Sitemap(s.list("else."+host, "")...))
 	changing, late := s.list(host, "changes"), s.list(host, "")
+	for _, entry := range changing {
+		if s.IntN(3) == 0 {
+			all = append(all, s.redate(entry))
+		}
+	}
 	s.files[host+"/changes.xml"] = func(life int) string {
 		return robotstest.Sitemap(changing[min(2-2*min(life, 1), len(changing)):]...)
 	}
@@ -118,8 +160,47 @@ func (s *sites) add(host string) {
 	if s.IntN(2) == 0 {
 		slices.Reverse(roots)
 	}
-	robots := "User-agent: *\nDisallow: /denied\nSitemap: " + strings.Join(roots, "\nSitemap: ") + "\n"
-	s.files[host+"/robots.txt"] = always(robots)
+	s.cutSome(host)
+	s.files[host+"/robots.txt"] = func(life int) string {
+		return robots(life) + "Sitemap: " + strings.Join(roots, "\nSitemap: ") + "\n"
+	}
+}
+
+// cutSome cuts some sitemaps of a host off: for a whole life that is not the last one, or so that the
+// second or the third try gets the whole file.
+func (s *sites) cutSome(host string) {
+	for _, file := range slices.Sorted(maps.Keys(s.files)) {
+		if !strings.HasPrefix(file, host+"/") || s.IntN(4) > 0 {
+			continue
+		}
+		c := cut{life: s.IntN(s.lives), tries: 1 + s.IntN(2), after: s.Float64()}
+		if c.life < s.lives-1 && s.IntN(2) == 0 {
+			c.tries = 1000
+			for loc, p := range s.pages {
+				if strings.Contains(s.files[file](c.life), loc+"<") || strings.Contains(loc, "://"+host) && strings.HasSuffix(file, "/index.xml") {
+					p.cut = true
+					s.pages[loc] = p
+				}
+			}
+		}
+		s.cuts[file] = c
+	}
+}
+
+// redate returns an entry with another date.
+func (s *sites) redate(entry string) string {
+	if strings.HasPrefix(entry, "2019") {
+		return entry
+	}
+	return s.date() + entry[strings.Index(entry, "http"):]
+}
+
+// date returns a date for an entry, or none.
+func (s *sites) date() string {
+	if s.IntN(2) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("2022-01-%02d ", 1+s.IntN(28))
 }
 
 func always(text string) func(int) string { return func(int) string { return text } }
@@ -128,14 +209,14 @@ func always(text string) func(int) string { return func(int) string { return tex
 func (s *sites) page(host, in string) string {
 	kind := kinds[s.IntN(len(kinds))]
 	loc := fmt.Sprintf("%s://%s/%s%d", []string{"http", "https"}[s.IntN(2)], host, kind, len(s.pages))
-	date := []string{"", fmt.Sprintf("2022-01-%02d ", 1+s.IntN(28))}[s.IntN(2)]
+	date := s.date()
 	if kind == "old" {
 		date = "2019-01-01 "
 	}
 	if strings.HasPrefix(host, "else.") {
 		kind = "out of scope"
 	}
-	s.pages[loc] = page{kind, in}
+	s.pages[loc] = page{kind: kind, in: in}
 	return date + loc
 }
 
@@ -156,6 +237,7 @@ func (s *sites) begin(pages int, then func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked = append(s.asked, make(map[string]int))
+	s.tries = make(map[string]int)
 	s.total, s.at, s.then = 0, pages, then
 	s.quiet = time.NewTimer(patience)
 }
@@ -182,7 +264,7 @@ func (s *sites) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(err)
 	}
 	if file, ok := s.files[r.Host+r.URL.Path]; ok {
-		serveFile(w, r, file(life))
+		serveFile(w, r, file(life), s.cutNow(life, r.Host+r.URL.Path))
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain")
@@ -209,8 +291,23 @@ func (s *sites) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveFile serves a sitemap or a robots.txt, some with a validator.
-func serveFile(w http.ResponseWriter, r *http.Request, text string) {
+// cutNow returns the part of a file after which this transfer of it is cut off; 1 if it is not.
+func (s *sites) cutNow(life int, file string) float64 {
+	c, ok := s.cuts[file]
+	if !ok || life != c.life {
+		return 1
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tries[file] == c.tries {
+		return 1
+	}
+	s.tries[file]++
+	return c.after
+}
+
+// serveFile serves a part of a sitemap or a robots.txt, some with a validator.
+func serveFile(w http.ResponseWriter, r *http.Request, text string, part float64) {
 	if text == "" {
 		w.WriteHeader(http.StatusInternalServerError)
 		return
@@ -222,5 +319,12 @@ func serveFile(w http.ResponseWriter, r *http.Request, text string) {
 			return
 		}
 	}
-	fmt.Fprint(w, text)
+	if part == 1 {
+		fmt.Fprint(w, text)
+		return
+	}
+	w.Header().Set("Content-Length", fmt.Sprint(len(text)))
+	fmt.Fprint(w, text[:int(part*float64(len(text)))])
+	_ = http.NewResponseController(w).Flush()
+	panic(http.ErrAbortHandler)
 }

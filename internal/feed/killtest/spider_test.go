@@ -36,6 +36,7 @@ type spider struct {
 	Window         int
 	Threads        int // of the queue
 	NewestFirst    bool
+	MaxURLs        int // of this life
 
 	results *os.File
 }
@@ -95,7 +96,7 @@ func (s *spider) run() (err error) {
 func (s *spider) collector(ctx context.Context) *colly.Collector {
 	c := colly.NewCollector(colly.UserAgent(fmt.Sprint("ExampleBot/", s.Life)), colly.StdlibContext(ctx), colly.URLFilters())
 	c.Async = s.Way == "async"
-	c.DisallowedURLFilters = append(c.DisallowedURLFilters, refused)
+	c.DisallowedURLFilters = append(c.DisallowedURLFilters, refused(s.Life))
 	c.WithTransport(&http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -125,17 +126,28 @@ func (s *spider) note(r *colly.Response) {
 func (s *spider) feed() collyrobots.Feed {
 	f := collyrobots.Feed{
 		Resume: true, Window: s.Window, Since: since,
-		Keep: func(e sitemap.Entry) bool { return !strings.Contains(e.Loc, "dropped") },
-	}
-	if s.NewestFirst {
-		f.NewestFirst, f.MaxURLs = true, 10_000
+		Keep:        func(e sitemap.Entry) bool { return !dropped(e.Loc, s.Life) },
+		NewestFirst: s.NewestFirst, MaxURLs: s.MaxURLs,
 	}
 	return f
 }
 
+// mostPages is more than there are.
+const mostPages = 10_000
+
+// A store without robots.txt files that were read in earlier lives, since they may have changed.
+type withoutRobots struct{ store.Store }
+
+func (s withoutRobots) Get(ctx context.Context, key string) ([]byte, error) {
+	if strings.HasPrefix(key, "robots:") {
+		return nil, nil
+	}
+	return s.Store.Get(ctx, key)
+}
+
 func (s *spider) options(records store.Store) []collyrobots.Option {
 	options := []collyrobots.Option{
-		collyrobots.Store(records), collyrobots.AllowPrivateNetworks(), collyrobots.Logger(slog.New(slog.DiscardHandler)),
+		collyrobots.Store(withoutRobots{records}), collyrobots.AllowPrivateNetworks(), collyrobots.Logger(slog.New(slog.DiscardHandler)),
 	}
 	if s.Way == "async" || s.Way == "sync" {
 		options = append(options, collyrobots.FollowSitemaps(s.feed()))

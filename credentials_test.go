@@ -276,33 +276,48 @@ func TestAProxyPerPage(t *testing.T) {
 	}
 }
 
-// The client of HTTPClient has cookies of its own: it gets nothing of the page.
-func TestHTTPClientGetsNothingOfThePage(t *testing.T) {
-	inBubble(t, robotstest.Sites{"a.test": guarded(403, hasHeader("Cookie", "own=1"))}, func(t *testing.T, web *robotstest.Web) {
-		own := colly.NewCollector()
-		must(t, own.SetCookies("http://a.test/", []*http.Cookie{{Name: "own", Value: "1"}}))
-		client := &http.Client{Transport: web.Transport(), Jar: jarOf{"http://a.test/", own}}
-		c := start(t, web, nil, collyrobots.HTTPClient(client))
-		c.impolite = true
-		c.OnRequest(func(r *colly.Request) { r.Headers.Set("Authorization", "secret") })
-		must(t, c.SetCookies("http://a.test/", []*http.Cookie{{Name: "jar", Value: "secret"}}))
-		clone := c.Clone()
-		clone.OnRequest(func(r *colly.Request) { r.Headers.Set("Authorization", "secret") })
-		must(t, c.robots.Attach(clone.Collector))
-		clone.Visit("http://a.test/2")
-		wantURIs(t, web, "a.test", "/robots.txt /robots.txt")
-		if last := web.Log("a.test")[1].Header; last.Get("Cookie") != "own=1" || last.Get("Authorization") != "" {
-			t.Errorf("sent %v", last)
+// A program may attach the plugin before it registers the callback that names the proxy.
+func TestAProxyThatIsNamedAfterAttach(t *testing.T) {
+	sites := robotstest.Sites{"a.test": robotstest.Pages(3, noDenys), "p.test:3128": nil}
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+		c.WithTransport(web.Transport())
+		c.SetProxyFunc(func(r *http.Request) (*url.URL, error) {
+			if name := r.Header.Get("X-Proxy"); name != "" {
+				return url.Parse("http://" + name)
+			}
+			return nil, errors.New("no proxy")
+		})
+		robots, err := collyrobots.WithRobots(c, quiet())
+		must(t, err)
+		defer robots.Close()
+		c.OnRequest(func(r *colly.Request) { r.Headers.Set("X-Proxy", "p.test:3128") })
+		for i := range 3 {
+			must(t, c.Visit(fmt.Sprint("http://a.test/", i)))
 		}
+		wantURIs(t, web, "a.test", "/robots.txt /0 /1 /2")
 	})
 }
 
-// A jarOf has the cookies of a collector.
-type jarOf struct {
-	url string
-	c   *colly.Collector
+// The client of HTTPClient gets nothing of the page: its proxy and its transport are others.
+func TestHTTPClientGetsNothingOfThePage(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": guarded(403, hasHeader("Authorization", "secret"))}, func(t *testing.T, web *robotstest.Web) {
+		c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+		c.WithTransport(web.Transport())
+		must(t, c.SetCookies("http://a.test/", []*http.Cookie{{Name: "jar", Value: "secret"}}))
+		c.OnRequest(func(r *colly.Request) {
+			r.Headers.Set("Authorization", "secret")
+			r.Headers.Set("Proxy-Authorization", "secret")
+		})
+		robots, err := collyrobots.WithRobots(c, quiet(), collyrobots.HTTPClient(&http.Client{Transport: web.Transport()}))
+		must(t, err)
+		defer robots.Close()
+		must(t, c.Visit("http://a.test/2"))
+		wantURIs(t, web, "a.test", "/robots.txt /2")
+		for name, values := range web.Log("a.test")[0].Header {
+			if strings.Contains(strings.Join(values, " "), "secret") {
+				t.Errorf("robots.txt was asked for with %s: %v", name, values)
+			}
+		}
+	})
 }
-
-func (j jarOf) SetCookies(*url.URL, []*http.Cookie) {}
-
-func (j jarOf) Cookies(u *url.URL) []*http.Cookie { return j.c.Cookies(u.String()) }

@@ -272,3 +272,15 @@ func TestMeaningsAreStableCodes(t *testing.T) {
 		})
 	}
 }
+
+// A URL that was copied from a browser may have no scheme.
+func TestCheckOfAURLWithoutAScheme(t *testing.T) {
+	robots, err := collyrobots.New()
+	must(t, err)
+	defer robots.Close()
+	for _, u := range []string{"example.com/x", "//example.com/x", "example.com"} {
+		if _, err := robots.Check(t.Context(), u); err == nil || !strings.Contains(err.Error(), "missing scheme") {
+			t.Errorf("%s: %v", u, err)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
 // maxDenials is how often OnDenied is told of one request and its retries while nothing has
@@ -37,6 +38,9 @@ type cause struct {
 }
 
 func causeOf(r *colly.Request, err error) cause {
+	if silent := (*policy.NoResponseError)(nil); errors.As(err, &silent) {
+		return cause{r.URL.String(), string(ReasonUnreachable), time.Time{}} // each try may have asked once more
+	}
 	if denied := (*DisallowedError)(nil); errors.As(err, &denied) {
 		return cause{r.URL.String(), string(denied.Decision.Reason), denied.Decision.Expires}
 	}

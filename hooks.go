@@ -81,7 +81,9 @@ func (h *hooks) retired() bool {
 
 // fetch implements fetcher.
 func (h *hooks) fetch(userAgent string, from origin, page http.Header) policy.Fetch {
-	return h.limiter.fetch(h.seam(), userAgent, lead{what: ForRobots, origin: from, user: h}, page)
+	how := h.limiter.fetch(h.seam(), userAgent, lead{what: ForRobots, origin: from, user: h}, page)
+	how.Way.Caller = h.c.ID // whose context may differ from those of others that share its client
+	return how
 }
 
 // from implements fetcher: the program makes the request.
@@ -125,6 +127,9 @@ func (h *hooks) onRequest(r *colly.Request) {
 			now = h.brake(r, err)
 		}
 		q.refuse(err)
+		if isSilence(err) {
+			q.asked = r.Headers.Clone()
+		}
 		q.uncached = !isSilence(err) && h.keepFromCache(r)
 	}
 	if h.handle.RequestCallbacks() > h.attached {
@@ -234,7 +239,7 @@ const noticeable = 100 * time.Millisecond
 
 // fetcherOf returns what fetches robots.txt for a page, until q is let go.
 func (h *hooks) fetcherOf(q *request, r *colly.Request) fetcher {
-	q.fetcher = pageFetcher{fetcher: h, page: *r.Headers}
+	q.fetcher = pageFetcher{fetcher: h, page: *r.Headers, changed: q.asked != nil}
 	if q.fed != nil {
 		q.fetcher.host = q.fed.from
 	}
@@ -300,10 +305,10 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 
 // start takes the page's turn. It returns the time when it is done.
 func (h *hooks) start(q *request, r *colly.Request, now time.Time) (time.Time, error) {
-	if q.unchanged() && q.refusal != nil {
+	if q.unchanged() && q.refusal != nil && (q.asked == nil || q.askedAs(*r.Headers)) {
 		return now, q.refusal
 	}
-	if !q.unchanged() || q.userAgent != userAgentOf(*r.Headers) || q.newest(h.c.Context, now) != q.policy {
+	if q.refusal != nil || !q.unchanged() || q.userAgent != userAgentOf(*r.Headers) || q.newest(h.c.Context, now) != q.policy {
 		if err := h.judgeAgain(q, r, now); err != nil {
 			return now, err
 		}

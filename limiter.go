@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"slices"
 	"sync/atomic"
@@ -184,10 +185,27 @@ func (l *limiter) sayWhy(now time.Time, host *pace.Host, pol *policy.Policy) {
 // robots.txt is needed for; nil if there is none.
 func (l *limiter) fetch(s *backend.Seam, userAgent string, led lead, page http.Header) policy.Fetch {
 	f := policy.Fetch{UserAgent: userAgent}
+	var proxy atomic.Value
+	f.Proxy = func() string {
+		name, _ := proxy.Load().(string)
+		return name
+	}
 	from := led // what led to the next request
 	var open []answered
 	f.Do = func(req *http.Request) (*http.Response, error) {
+		if req.Response == nil {
+			from = led
+		}
 		at := hostOf(req.URL)
+		proxy.Store("")
+		req = req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
+			GetConn: func(hop string) {
+				if !isHop(at, hop) {
+					proxy.Store(hop)
+				}
+			},
+			ConnectStart: func(string, string) {}, // instead of the one of the page's own trace
+		}))
 		x := new(exchange)
 		open = slices.DeleteFunc(open, func(before answered) bool { return before.leadsTo(x, at) })
 		resp, _, err := l.exchange(x, s, req, 0, from, nil)
@@ -214,12 +232,19 @@ func (l *limiter) fetch(s *backend.Seam, userAgent string, led lead, page http.H
 	switch {
 	case l.client != nil:
 		f.Limit = l.client.Timeout
-		addHeaders(&f, nil, l.client.Jar) // the headers of the page are for the client of the page
+		f.Way.Client = f.Limit
 	case s != nil:
 		f.Limit = s.Timeout()
 		addHeaders(&f, page, s.Jar())
+		f.Way.Client = clientWay{s.Way(), fmt.Sprint(f.Header)}
 	}
 	return f
+}
+
+// A clientWay is how a client fetches robots.txt for a page.
+type clientWay struct {
+	client backend.Way
+	header string // of the page, for its proxy
 }
 
 // errProxyAuth is why a robots.txt has no answer where a proxy gave one that says nothing of it.

@@ -407,7 +407,7 @@ func Logger(l *slog.Logger) Option {
 
 // HTTPClient sets the client that fetches robots.txt and sitemaps, instead of the collector's own.
 // Its Transport and Timeout are used, the latter for robots.txt; its cookie jar and redirect
-// handler are not.
+// handler are not. No header of a page is sent through it.
 func HTTPClient(client *http.Client) Option {
 	return option("HTTPClient", func(c *config) { c.client = client }, faultIf(client == nil, "HTTPClient", "the client is nil"))
 }

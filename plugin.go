@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 	"weak"
@@ -222,6 +223,9 @@ func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
 		return Decision{}, fmt.Errorf("collyrobots: Check: %w", redact.ParseError(err))
+	}
+	if u.Scheme == "" {
+		return Decision{}, fmt.Errorf("collyrobots: Check: %q: missing scheme, write it as https://%s", u.Redacted(), strings.TrimLeft(u.Redacted(), "/"))
 	}
 	if !hasRobots(u) {
 		return Decision{}, fmt.Errorf("collyrobots: Check: %q is not an http or https URL", u.Redacted())

@@ -103,11 +103,20 @@ type pageFetcher struct {
 	fetcher             // of the collector
 	page    http.Header // of the page
 	host    string      // that led to it; "" if the program requests it
+	changed bool        // page is not what it was when a hook saw it first
 }
 
 func (f *pageFetcher) fetch(userAgent string, from origin, _ http.Header) policy.Fetch {
-	return f.fetcher.fetch(userAgent, from, f.page)
+	how := f.fetcher.fetch(userAgent, from, f.page)
+	if f.changed {
+		how.Way.Caller = changedPage{how.Way.Caller}
+	}
+	return how
 }
+
+// A changedPage is the caller that asks for robots.txt once more since a callback has changed the
+// header of its page, which may name a proxy.
+type changedPage struct{ caller any }
 
 func (f *pageFetcher) from() origin { return origin{host: f.host} }
 

@@ -3,8 +3,10 @@ package collyrobots
 import (
 	"context"
 	"hash/maphash"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,6 +32,7 @@ type request struct {
 	settings   *hostSettings
 	fetcher    pageFetcher // for the hook that holds it
 	early      bool        // its place is given back when the headers are there: callbacks may visit the host
+	asked      http.Header // of the page, when robots.txt was asked for without an answer
 	refusal    error       // why the transport is not to send it; nil if it may be sent
 	uncached   bool        // its headers keep Colly from serving it from CacheDir
 	retries    int         // how often it may be asked for again if the answer is 429 or 503
@@ -273,6 +276,14 @@ func (q *request) startNow(ctx context.Context, now time.Time, direct bool) bool
 
 // unchanged reports whether q's URL still is what was judged.
 func (q *request) unchanged() bool { return *q.url == q.judged }
+
+// askedAs reports whether robots.txt was asked for with this header of the page.
+func (q *request) askedAs(header http.Header) bool {
+	return maps.EqualFunc(q.asked, header, slices.Equal[[]string])
+}
+
+// Bubbled implements backend.Trip: only there have times no monotonic part.
+func (q *request) Bubbled() bool { return q.since == q.since.Round(0) }
 
 // isFor reports whether q is for what req asks for.
 func (q *request) isFor(req *http.Request) bool {

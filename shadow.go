@@ -2,11 +2,13 @@ package collyrobots
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"slices"
 	"sync"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
 // ShadowStats is how another dialect would have decided about the pages of this crawl.
@@ -75,6 +77,9 @@ func newShadows(dialects []dialect.Dialect) (all shadows) {
 func (all shadows) compare(ctx context.Context, v verdict, u *url.URL, userAgent string, f fetcher) {
 	if len(all) == 0 || v.reader == nil {
 		return
+	}
+	if silent := (*policy.NoResponseError)(nil); errors.As(v.policy.Err(), &silent) {
+		return // each of them would ask again
 	}
 	for i, cache := range v.reader.shadows {
 		pol, err := v.reader.get(ctx, cache, v.policy.Authority, userAgent, f)

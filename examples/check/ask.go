@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -21,21 +24,24 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// askWeb asks the hosts of the URLs.
+// askWeb asks the hosts of the URLs. It may return answers and an error, for URLs that could not be
+// asked.
 func (q *question) askWeb(ctx context.Context) (*result, error) {
 	answers, err := q.askDialects(ctx, robotsfile.New(q.transport), q.dialects)
-	if err != nil {
+	if len(answers) == 0 {
 		return nil, err
 	}
-	return q.result(answers, nil), nil
+	return q.result(answers, nil), err
 }
 
 // askDialects asks one plugin for each dialect. They share a store, so each host's robots.txt is
-// fetched once.
+// fetched once. It returns the answers for the hosts that exist, and an error for each other URL.
 func (q *question) askDialects(ctx context.Context, files *robotsfile.Files, dialects []dialect.Dialect) ([]answer, error) {
 	facts := store.Memory()
 	defer facts.Close()
 	answers := make([]answer, len(q.urls))
+	missing := make([]error, len(q.urls))
+	failures := &failures{next: files, errs: make(map[string]error)}
 	for _, d := range dialects {
 		robots, err := collyrobots.WithRobots(
 			colly.NewCollector(colly.UserAgent(q.tokens[0]+"/1.0 (+https://github.com/collyrobots/collyrobots)")),
@@ -43,15 +49,22 @@ func (q *question) askDialects(ctx context.Context, files *robotsfile.Files, dia
 			collyrobots.MinDelay(time.Second),
 			collyrobots.ProductToken(q.tokens...),
 			collyrobots.Store(facts),
-			collyrobots.HTTPClient(&http.Client{Transport: files}),
+			collyrobots.HTTPClient(&http.Client{Transport: failures}),
 			collyrobots.Logger(slog.New(slog.DiscardHandler))) // what it would say is in the answers
 		if err != nil {
 			return nil, err
 		}
 		for i, u := range q.urls {
+			if missing[i] != nil {
+				continue
+			}
 			decision, err := robots.Check(ctx, u)
 			if err != nil {
 				return nil, errors.Join(err, robots.Close())
+			}
+			if unknown := (*net.DNSError)(nil); errors.As(decision.Err, &unknown) && unknown.IsNotFound {
+				missing[i] = fmt.Errorf("%s cannot be asked: %w", decision.URL, unknown)
+				continue
 			}
 			text, _ := files.Text(decision.RobotsURL)
 			answers[i].URL, answers[i].Robots, answers[i].Status = decision.URL, decision.RobotsURL, decision.Status
@@ -60,8 +73,36 @@ func (q *question) askDialects(ctx context.Context, files *robotsfile.Files, dia
 		if err := robots.Close(); err != nil {
 			return nil, err
 		}
+		failures.repeat = true
 	}
-	return answers, nil
+	answers = slices.DeleteFunc(answers, func(a answer) bool { return a.URL == "" })
+	return answers, errors.Join(missing...)
+}
+
+// failures is a transport that remembers which requests were not answered: a store does not, so so
+// each dialect would ask again.
+type failures struct {
+	next   http.RoundTripper
+	repeat bool // fail them again without a request
+
+	mu   sync.Mutex
+	errs map[string]error // by URL
+}
+
+// RoundTrip implements http.RoundTripper.
+func (f *failures) RoundTrip(r *http.Request) (*http.Response, error) {
+	u := r.URL.String()
+	f.mu.Lock()
+	err := f.errs[u]
+	f.mu.Unlock()
+	if f.repeat && err != nil {
+		return nil, err
+	}
+	resp, err := f.next.RoundTrip(r)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.errs[u] = err
+	return resp, err
 }
 
 // askFile answers from a file of rules, and tells what the dialect that was asked for has to say

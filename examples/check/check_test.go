@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,6 +17,9 @@ import (
 	"unicode"
 
 	"go.uber.org/goleak"
+
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/robotstest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -172,6 +176,24 @@ func TestNoAnswer(t *testing.T) {
 	status, out, _ := ask(t, "-dialect=coccoc", server.URL+"/")
 	if !regexp.MustCompile(`coccoc +denied +- +- +site down: dial tcp .*refused`).MatchString(out) || status != 1 {
 		t.Errorf("status %d\n%s", status, out)
+	}
+}
+
+// A host that does not exist has no robots.txt that could deny anything. It is asked for once, and the
+// other URLs are answered.
+func TestHostThatDoesNotExist(t *testing.T) {
+	q, err := parse([]string{"http://missing.test/", "http://a.test/x"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x\n"}})
+	q.transport = web.Transport()
+	r, err := q.ask(t.Context())
+	if err == nil || !strings.HasPrefix(err.Error(), "http://missing.test/ cannot be asked: ") {
+		t.Errorf("ask: %v", err)
+	}
+	if r == nil || len(r.Answers) != 1 || r.Answers[0].URL != "http://a.test/x" || r.Answers[0].Allowed || len(r.Answers[0].Readings) != len(dialect.All()) {
+		t.Errorf("answers %+v", r)
 	}
 }
 

@@ -12,7 +12,7 @@
 // author may not expect, a line for each, as compilers do.
 //
 // The exit status is 0 if everything is allowed, or nothing is odd, 1 if something is denied, or
-// odd, and 2 if that could not be told.
+// odd, and 2 if that could not be told, such as for a host that does not exist.
 //
 // To have it at hand:
 //

@@ -326,6 +326,25 @@ func (s *Seam) Timeout() time.Duration {
 	return s.user.Timeout
 }
 
+// A Way is how the collectors of a seam reach a host: their transport, its proxy and the time that
+// they wait. Two of them are equal if nothing has changed. It keeps nothing alive.
+type Way struct {
+	settings  weak.Pointer[settings] // each seam has its own, and new ones after each change
+	transport weak.Pointer[http.Transport]
+	proxied   bool
+	timeout   time.Duration
+}
+
+// Way returns how the collectors of this seam reach a host now.
+func (s *Seam) Way() Way {
+	way := Way{settings: weak.Make(s.set.Load()), timeout: s.Timeout()}
+	if t, ok := s.Transport().(*http.Transport); ok {
+		way.transport = weak.Make(t)
+		way.proxied = t.Proxy != nil
+	}
+	return way
+}
+
 // Jar returns the cookies of the collectors of this seam, or nil.
 func (s *Seam) Jar() http.CookieJar {
 	s.mu.Lock()

@@ -72,7 +72,8 @@ type accessTable struct {
 	most            time.Duration // Cache-Control can make that at most
 	openFor         time.Duration // no restriction because of a failure holds for
 	retry           backoff       // a file that cannot be read is asked for again after
-	retryNoResponse backoff       // the same where there was no response
+	retryNoResponse backoff       // the same where the response is of no use
+	retrySilence    backoff       // the same for who was not answered, see silence
 	outage          []stage
 	conditional     bool // may ask with If-None-Match and If-Modified-Since
 	ignoreDelay     bool // does not know Crawl-delay
@@ -98,6 +99,7 @@ var rfc9309 = accessTable{
 	fresh: day, most: day, openFor: time.Hour,
 	retry:           backoff{time.Minute, 6 * time.Hour},
 	retryNoResponse: backoff{time.Minute / 8, 6 * time.Hour},
+	retrySilence:    backoff{time.Second / 10, 6 * time.Hour},
 	outage:          []stage{{0, stop}, {30 * day, copyElseOpen}},
 	conditional:     true,
 }
@@ -114,6 +116,7 @@ var google = accessTable{
 	fresh: day, most: 7 * day,
 	retry:           backoff{time.Minute, time.Hour},
 	retryNoResponse: backoff{time.Minute / 8, time.Hour},
+	retrySilence:    backoff{time.Second / 10, time.Hour},
 	outage:          []stage{{0, stop}, {12 * time.Hour, copyElseOpen}, {12*time.Hour + 30*day, openIfAnswered}},
 	ignoreDelay:     true,
 }
@@ -130,6 +133,7 @@ var cocCoc = accessTable{
 	hops: 5, size: dialect.SizeLimit,
 	fresh: day, most: day, openFor: time.Hour,
 	retryNoResponse: backoff{10 * time.Minute, day},
+	retrySilence:    backoff{10 * time.Minute, day},
 	conditional:     true,
 }
 

@@ -81,8 +81,10 @@ type Cache struct {
 	closed atomic.Bool // set under mu
 
 	mu       sync.Mutex
-	fetching map[dialect.Authority]*fetching
+	fetching map[dialect.Authority][]*fetching // the one that began last is the last
 	running  sync.WaitGroup
+
+	silences sync.Mutex // held while the policy of a fetch that was not answered is kept
 }
 
 // New returns an empty cache, to be closed by the caller.
@@ -101,7 +103,7 @@ func New(o Options) *Cache {
 		log:      o.Log,
 		ctx:      ctx,
 		cancel:   cancel,
-		fetching: make(map[dialect.Authority]*fetching),
+		fetching: make(map[dialect.Authority][]*fetching),
 	}
 	c.policies = newTable(o.MaxWeight, c.dropped)
 	return c
@@ -114,6 +116,9 @@ func New(o Options) *Cache {
 // The cache keeps a for as long as it knows the policy: a.Host should be no part of a longer
 // string.
 //
+// A fetch that is not answered is known to callers with the same Way alone: another caller makes
+// another fetch.
+//
 // A robots.txt that cannot be read is a policy that says so. An error means that ctx ended, that
 // the cache is closed, that nothing was sent ([ErrUnsent]), or that a is not what
 // [dialect.AuthorityOf] returns without an error.
@@ -121,14 +126,14 @@ func (c *Cache) Get(ctx context.Context, a dialect.Authority, f Fetch) (*Policy,
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	known := c.policies.get(a)
+	known := c.policies.get(a).by(f.Way)
 	if known.Fresh(time.Now()) && !c.closed.Load() {
 		return known, nil
 	}
 	if known == nil && !governs(a) {
 		return nil, fmt.Errorf("policy: no robots.txt for %q", a.String())
 	}
-	return c.join(ctx, a, known, f)
+	return c.join(ctx, a, f)
 }
 
 // governs reports whether there is a robots.txt for a.

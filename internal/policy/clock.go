@@ -8,6 +8,9 @@ import (
 
 // clock counts the time that a fetch uses, and ends it when its limit is used up.
 type clock struct {
+	limit  time.Duration
+	cancel context.CancelCauseFunc
+
 	mu    sync.Mutex
 	left  time.Duration
 	since time.Time // when it last began to run
@@ -17,13 +20,28 @@ type clock struct {
 
 type clockKey struct{}
 
-// withClock returns a context that ends when limit is used up, and a function that releases it.
-func withClock(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+// withClock returns a context that ends when limit is used up, and its clock, to be released.
+func withClock(ctx context.Context, limit time.Duration) (context.Context, *clock) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	c := &clock{left: limit, since: time.Now()}
+	c := &clock{limit: limit, cancel: cancel, left: limit, since: time.Now()}
 	c.timer = time.AfterFunc(limit, func() { cancel(errTimeLimit(limit)) })
-	release := func() { c.timer.Stop(); cancel(context.Canceled) }
-	return &clockContext{Context: ctx, clock: c}, release
+	return &clockContext{Context: ctx, clock: c}, c
+}
+
+func (c *clock) release() {
+	c.timer.Stop()
+	c.cancel(context.Canceled)
+}
+
+// used returns how much of the limit is used up.
+func (c *clock) used() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	left := c.left
+	if c.stops == 0 {
+		left -= time.Since(c.since)
+	}
+	return min(c.limit-left, c.limit)
 }
 
 // A clockContext is the context of a fetch. Its deadline is the time when the clock ends the fetch

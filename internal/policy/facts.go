@@ -52,6 +52,7 @@ type failure struct {
 	status      int           // of the last; 0: no response
 	count       int32         // of the last in a row that had a response, or had none
 	class       class         // of the last
+	silence     *silence      // nil if the last was answered
 }
 
 // outcome is what one fetch brought: one of copy, failure and unsent is set.

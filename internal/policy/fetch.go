@@ -17,7 +17,8 @@ import (
 // A Doer performs exactly one HTTP exchange and follows no redirect. It must end soon after the
 // request's context does. The body is closed when what was fetched is known to others, or by the
 // Doer when it is called for the next hop. What it does before it sends, such as waiting until the
-// host may be asked again, belongs in [Wait].
+// host may be asked again, belongs in [Wait]. The request's Response is the redirect that led to it,
+// if one did.
 type Doer func(req *http.Request) (*http.Response, error)
 
 // Fetch says how a robots.txt is fetched. The requests also have the values of the context of Get,
@@ -26,6 +27,13 @@ type Fetch struct {
 	Do        Doer
 	UserAgent string
 	Limit     time.Duration // what the fetch may take, if that is shorter than FetchLimit; 0: FetchLimit
+
+	// Way is how the file is asked for: what was not answered is asked for again in another way.
+	Way Way
+
+	// Proxy returns the proxy that the last request has gone through, or "". Where the requests take
+	// turns with proxies, nothing is concluded from one that was not answered. Proxy may be nil.
+	Proxy func() string
 
 	// Header is sent with each request. Another host that a redirect leads to does not get the
 	// credentials for a proxy.
@@ -38,8 +46,14 @@ type Fetch struct {
 	AsPage func(u *url.URL) http.Header
 }
 
+// A Way is how a file is asked for. Its values must be comparable.
+type Way struct {
+	Client any // the client, its proxy and its time limit
+	Caller any // what uses the client
+}
+
 // FetchLimit is the time one fetch may take: all of its exchanges and bodies, but not the waits in
-// [Wait].
+// [Wait]. A shorter Limit of a [Fetch] begins anew where a request through a proxy has used it up.
 const FetchLimit = 30 * time.Second
 
 func (f Fetch) limit() time.Duration {
@@ -50,27 +64,36 @@ func (f Fetch) limit() time.Duration {
 }
 
 // fetch asks for a's robots.txt. If the dialect allows it and known has a copy, it asks whether
-// that still holds. look is what [Wanted] returns. done is to be called when the outcome is where
-// others find it: until then the server is not given back.
-func (c *Cache) fetch(ctx context.Context, a dialect.Authority, known facts, how Fetch, look func() error) (o outcome, done func()) {
+// that still holds. before is the silence of the last fetch, if that was made in the same way; it
+// may be nil. look is what [Wanted] returns. done is to be called when the outcome is where others
+// find it: until then the server is not given back.
+func (c *Cache) fetch(ctx context.Context, a dialect.Authority, known facts, before *silence, how Fetch, look func() error) (o outcome, done func()) {
 	host, name := Server(a)
 	robots, err := url.Parse(dialect.Authority{Scheme: a.Scheme, Host: host}.RobotsURL())
 	if err != nil {
 		return failed(noResponse, err), func() {}
 	}
-	f := fetcher{Fetch: how, table: c.access, tries: moreTries, name: name, asPage: c.access.asPage}
+	f := fetcher{Fetch: how, table: c.access, parent: ctx, name: name, asPage: c.access.asPage}
+	if before == nil {
+		f.tries = moreTries
+	} else {
+		f.route = before.route
+	}
 	if c.access.conditional && known.copy != nil && known.copy.validators != nil {
 		f.known = known
 	}
-	timed, release := withClock(ctx, how.limit())
 	if c.options.Store != nil {
-		timed = context.WithValue(timed, wantedKey{}, sync.OnceValue(look))
+		f.parent = context.WithValue(ctx, wantedKey{}, sync.OnceValue(look))
 	}
-	o = f.fetch(timed, robots)
+	f.wind()
+	o = f.fetch(robots)
+	if o.unanswered() {
+		o.failure.silence = c.access.silence(how.Way, f.route, before, f.used())
+	}
 	if o.copy != nil && c.options.Private != nil {
 		o.copy.private = c.options.Private(a)
 	}
-	return o, func() { f.close(); release() }
+	return o, f.close
 }
 
 type wantedKey struct{}
@@ -87,19 +110,42 @@ func Wanted(ctx context.Context) func() error {
 // fetcher is one fetch of one robots.txt under way.
 type fetcher struct {
 	Fetch
-	table  *accessTable
-	tries  int    // more to make where there is no response
-	name   string // of the Host header; "": the URL's host
-	known  facts  // the copy to ask for again by its validators, if there is one
-	asPage bool   // the credentials of the page are sent
-	left   bool   // a redirect has led to another host
+	table    *accessTable
+	parent   context.Context
+	ctx      context.Context // ends when the time is up
+	clocks   []*clock        // the last one is that of ctx
+	tries    int             // more to make where there is no response
+	name     string          // of the Host header; "": the URL's host
+	known    facts           // the copy to ask for again by its validators, if there is one
+	asPage   bool            // the credentials of the page are sent
+	left     bool            // a redirect has led to another host
+	route    route           // of the requests
+	redirect *http.Response  // that led to the next request; nil for the first one
 
 	open []io.Closer // the bodies of the responses
+}
+
+// wind gives the fetch all its time.
+func (f *fetcher) wind() {
+	ctx, c := withClock(f.parent, f.limit())
+	f.ctx = ctx
+	f.clocks = append(f.clocks, c)
+}
+
+// used returns how much time the fetch has used.
+func (f *fetcher) used() (sum time.Duration) {
+	for _, c := range f.clocks {
+		sum += c.used()
+	}
+	return sum
 }
 
 func (f *fetcher) close() {
 	for _, body := range f.open {
 		body.Close()
+	}
+	for _, c := range f.clocks {
+		c.release()
 	}
 }
 
@@ -109,19 +155,19 @@ const moreTries = 2
 
 // fetch asks for the file at robots. If the site refuses it, and the page has credentials that were
 // not sent, fetch asks once more with them. Panics of the Doer become a failure.
-func (f *fetcher) fetch(ctx context.Context, robots *url.URL) (o outcome) {
+func (f *fetcher) fetch(robots *url.URL) (o outcome) {
 	defer func() {
 		if v := recover(); v != nil {
 			o = failed(noResponse, &PanicError{v})
 		}
 	}()
 	name := f.name
-	o = f.follow(ctx, robots)
-	if !o.refused() || f.asPage || !f.hasCredentials(robots) || ended(ctx) {
+	o = f.follow(robots)
+	if !o.refused() || f.asPage || !f.hasCredentials(robots) || ended(f.ctx) {
 		return o
 	}
 	f.asPage, f.left, f.name = true, false, name
-	if admitted := f.follow(ctx, robots); admitted.unsent == nil && !admitted.refused() {
+	if admitted := f.follow(robots); admitted.unsent == nil && !admitted.refused() {
 		return admitted
 	}
 	return o
@@ -147,13 +193,14 @@ func (f *fetcher) hasCredentials(u *url.URL) bool {
 }
 
 // follow asks for the file at robots and follows its redirects hop by hop.
-func (f *fetcher) follow(ctx context.Context, robots *url.URL) outcome {
+func (f *fetcher) follow(robots *url.URL) outcome {
 	at := robots
+	f.redirect = nil
 	for hops := 0; ; hops++ {
-		o, next := f.hop(ctx, at, hops)
-		for ; o.noResponse() && f.tries > 0 && !ended(ctx); f.tries-- {
+		o, next := f.hop(f.ctx, at, hops)
+		for o.noResponse() && f.mayTryAgain() {
 			f.asPage = f.asPage || f.hasCredentials(robots)
-			o, next = f.hop(ctx, at, hops)
+			o, next = f.hop(f.ctx, at, hops)
 		}
 		if next == nil {
 			return o
@@ -161,6 +208,22 @@ func (f *fetcher) follow(ctx context.Context, robots *url.URL) outcome {
 		f.left = f.left || !sameSite(at, next)
 		at = next
 	}
+}
+
+// mayTryAgain reports whether to ask once more where there was no response. A proxy that hangs is
+// left for the next one; a host that hangs is not asked again.
+func (f *fetcher) mayTryAgain() bool {
+	if f.tries == 0 || f.parent.Err() != nil {
+		return false
+	}
+	if ended(f.ctx) {
+		if f.route.fixed() || f.limit()*time.Duration(len(f.clocks)+1) > FetchLimit {
+			return false
+		}
+		f.wind()
+	}
+	f.tries--
+	return true
 }
 
 // sameSite reports whether what may be sent to the URL from may be sent to the URL to: both are on
@@ -199,6 +262,7 @@ func (f *fetcher) hop(ctx context.Context, at *url.URL, hops int) (o outcome, ne
 	case hops == f.table.hops:
 		return tooMany(resp, hops+1), nil
 	}
+	f.redirect = resp
 	return outcome{}, next
 }
 
@@ -228,6 +292,7 @@ func (f *fetcher) send(ctx context.Context, at *url.URL, hops int) (*http.Respon
 	if header := f.header(at); header != nil {
 		req.Header = header
 	}
+	req.Response = f.redirect
 	req.Header.Set("User-Agent", f.UserAgent)
 	req.Header.Set("Accept-Encoding", "gzip")
 	if f.name != "" {
@@ -237,6 +302,9 @@ func (f *fetcher) send(ctx context.Context, at *url.URL, hops int) (*http.Respon
 		f.known.copy.validators.ask(req.Header)
 	}
 	resp, err := f.Do(req)
+	if f.Proxy != nil {
+		f.route.add(f.Proxy())
+	}
 	if err == nil && (resp == nil || resp.Body == nil) {
 		err = errors.New("a response without a body")
 	}
@@ -352,6 +420,12 @@ func failed(c class, err error) outcome {
 func (o outcome) noResponse() bool {
 	none := (*NoResponseError)(nil)
 	return o.failure != nil && errors.As(o.failure.err, &none)
+}
+
+// unanswered reports whether o says nothing but that this way of asking was of no use.
+func (o outcome) unanswered() bool {
+	panicked := (*PanicError)(nil)
+	return o.noResponse() || o.failure != nil && errors.As(o.failure.err, &panicked)
 }
 
 // status notes the response that a failure came with.

@@ -1,9 +1,9 @@
 package policy
 
 import (
-	"cmp"
 	"context"
 	"net/http/httptrace"
+	"slices"
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
@@ -11,6 +11,8 @@ import (
 
 // fetching is one fetch under way and those who wait for it.
 type fetching struct {
+	way     Way
+	began   time.Time
 	done    chan struct{} // closed when it has ended
 	policy  *Policy       // set before done is closed; nil when the fetch was given up, or
 	err     error         // why nothing was asked
@@ -18,29 +20,59 @@ type fetching struct {
 	cancel  context.CancelFunc
 }
 
-// join waits for the fetch that renews a's policy, and starts it if there is none.
-func (c *Cache) join(ctx context.Context, a dialect.Authority, known *Policy, how Fetch) (*Policy, error) {
+// join returns a's policy once it was fetched. Callers that ask in one way share a fetch. One that
+// asks in another way waits for it as well, since an answer is for all, and makes its own fetch if
+// there is no answer, or none soon.
+func (c *Cache) join(ctx context.Context, a dialect.Authority, how Fetch) (*Policy, error) {
+	for {
+		f, known, err := c.enter(ctx, a, how)
+		if f == nil {
+			return known, err
+		}
+		p, err := c.wait(ctx, a, f, how.Way)
+		if p != nil || err != nil {
+			return p, err
+		}
+	}
+}
+
+// enter returns the fetch that the caller has to wait for, started if there is none. If f is nil,
+// known is what the caller may use at once.
+func (c *Cache) enter(ctx context.Context, a dialect.Authority, how Fetch) (f *fetching, known *Policy, err error) {
+	now := time.Now()
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.closed.Load() {
-		c.mu.Unlock()
-		return nil, ErrClosed
+		return nil, nil, ErrClosed
 	}
-	// One that has come since the caller looked.
-	if p := c.policies.get(a); p != nil && p != known && p.Fresh(time.Now()) {
-		c.mu.Unlock()
-		return p, nil
+	known = c.policies.get(a).by(how.Way)
+	if known.Fresh(now) || known.MayServe(now) && len(c.fetching[a]) > 0 {
+		return nil, known, nil
 	}
-	f := c.fetching[a]
-	if f != nil && known.MayServe(time.Now()) {
-		c.mu.Unlock()
-		return known, nil
-	}
+	f = c.underWay(now, a, how.Way)
 	if f == nil {
 		f = c.start(ctx, a, how)
 	}
 	f.waiters++
-	c.mu.Unlock()
-	return c.wait(ctx, a, f)
+	return f, nil, nil
+}
+
+// patience is how long a caller waits for a fetch that is made with another client than its own.
+const patience = 3 * time.Second
+
+// underWay returns the fetch that a caller waits for who asks in a way: one with the same client, or
+// the last one if that has not taken long. c.mu is held.
+func (c *Cache) underWay(now time.Time, a dialect.Authority, way Way) *fetching {
+	all := c.fetching[a]
+	for _, f := range all {
+		if f.way.Client == way.Client {
+			return f
+		}
+	}
+	if len(all) > 0 && now.Sub(all[len(all)-1].began) < patience {
+		return all[len(all)-1]
+	}
+	return nil
 }
 
 // MayServe reports whether an expired policy may still be used while another caller renews it: for
@@ -50,13 +82,23 @@ func (p *Policy) MayServe(now time.Time) bool {
 	return p != nil && p.Meaning >= NoRobots && instantOf(now) < p.expires.add(FetchLimit)
 }
 
-func (c *Cache) wait(ctx context.Context, a dialect.Authority, f *fetching) (*Policy, error) {
+// wait waits for f. It returns neither a policy nor an error if the caller, who asks in a way, has
+// to ask once more.
+func (c *Cache) wait(ctx context.Context, a dialect.Authority, f *fetching, way Way) (*Policy, error) {
+	var late <-chan time.Time
+	if f.way.Client != way.Client {
+		timer := time.NewTimer(time.Until(f.began.Add(patience)))
+		defer timer.Stop()
+		late = timer.C
+	}
 	select {
 	case <-f.done:
-		if f.policy == nil {
-			return nil, cmp.Or(f.err, ErrClosed)
+		if f.way != way && f.policy != nil && f.policy.unanswered() {
+			return nil, nil
 		}
-		return f.policy, nil
+		return f.policy, f.err // neither if another fetch was answered first, or on Close
+	case <-late:
+		return nil, nil // f goes on: its answer would be for the caller, too
 	case <-ctx.Done():
 		c.leave(a, f)
 		return nil, context.Cause(ctx)
@@ -78,9 +120,12 @@ func (c *Cache) leave(a dialect.Authority, f *fetching) {
 
 // remove takes f out of the fetches under way. c.mu is held.
 func (c *Cache) remove(a dialect.Authority, f *fetching) {
-	if c.fetching[a] == f {
-		delete(c.fetching, a)
+	rest := slices.DeleteFunc(c.fetching[a], func(other *fetching) bool { return other == f })
+	if len(rest) > 0 {
+		c.fetching[a] = rest
+		return
 	}
+	delete(c.fetching, a)
 }
 
 // A detached context ends when the cache is closed, and has the values of a caller's context. The
@@ -104,8 +149,8 @@ func (d detached) Value(key any) any {
 // start begins a fetch that does not end with its caller. c.mu is held.
 func (c *Cache) start(caller context.Context, a dialect.Authority, how Fetch) *fetching {
 	ctx, cancel := context.WithCancel(detached{c.ctx, caller})
-	f := &fetching{done: make(chan struct{}), cancel: cancel}
-	c.fetching[a] = f
+	f := &fetching{way: how.Way, began: time.Now(), done: make(chan struct{}), cancel: cancel}
+	c.fetching[a] = append(c.fetching[a], f)
 	c.running.Add(1)
 	go c.run(ctx, a, f, how)
 	return f
@@ -128,7 +173,7 @@ func (c *Cache) run(ctx context.Context, a dialect.Authority, f *fetching, how F
 	}
 }
 
-// end lets go whoever waits for f, also when a store or a Doer ended it by a panic or
+// end lets all callers go that wait for f, also when a store or a Doer ended it by a panic or
 // runtime.Goexit.
 func (c *Cache) end(ctx context.Context, a dialect.Authority, f *fetching) {
 	if v := recover(); f.policy == nil && f.err == nil && ctx.Err() == nil {
@@ -141,6 +186,12 @@ func (c *Cache) end(ctx context.Context, a dialect.Authority, f *fetching) {
 	defer c.mu.Unlock()
 	c.remove(a, f)
 	close(f.done)
+	if f.policy == nil || f.policy.unanswered() || f.policy.Forbidden() {
+		return
+	}
+	for _, other := range c.fetching[a] {
+		other.cancel() // the answer is for those who wait there, too
+	}
 }
 
 // notify calls Changed if new means something else than old.
@@ -168,6 +219,7 @@ func (c *Cache) renew(ctx context.Context, a dialect.Authority, old *Policy, how
 	if stale && old == nil && f.copy != nil && c.options.Read != nil {
 		c.options.Read(c.policyOf(a, f)) // the delay that the record asks for holds until it is read again
 	}
+	first := true // there was an answer before, or nothing
 	if stale {
 		look := func() error {
 			if f = c.recall(ctx, a, old); c.stale(f) {
@@ -176,7 +228,10 @@ func (c *Cache) renew(ctx context.Context, a dialect.Authority, old *Policy, how
 			stale = false
 			return ErrUnsent
 		}
-		o, done := c.fetch(ctx, a, f, how, look)
+		holdUp(ctx, f.failure)
+		before := old.silenceBy(how.Way)
+		first = before == nil
+		o, done := c.fetch(ctx, a, f, before, how, look)
 		defer done()
 		switch {
 		case ctx.Err() != nil:
@@ -192,10 +247,10 @@ func (c *Cache) renew(ctx context.Context, a dialect.Authority, old *Policy, how
 		}
 	}
 	n := News{Policy: c.policyOf(a, f), Old: old, Stored: !stale}
-	if stale {
+	if stale && first {
 		c.report(n.Policy)
 	}
-	c.keep(n.Policy)
+	n.Policy = c.keep(n.Policy)
 	if c.options.Read != nil {
 		c.options.Read(n.Policy)
 	}
@@ -205,8 +260,11 @@ func (c *Cache) renew(ctx context.Context, a dialect.Authority, old *Policy, how
 	return n, nil
 }
 
-// stale reports whether the file has to be fetched.
+// stale reports whether the file has to be fetched by a caller whose own way is not silent.
 func (c *Cache) stale(f facts) bool {
+	if f.failure != nil && f.failure.silence != nil {
+		return true
+	}
 	_, expires := c.access.meaning(f)
 	return expires <= now()
 }

@@ -9,10 +9,11 @@ import (
 )
 
 // Known returns the policy that governs the pages of a if the cache has one that holds at now, else
-// nil: then Get has to be asked. It does not allocate.
+// nil: then Get has to be asked, which knows in addition what holds for one way of asking. It does
+// not allocate.
 func (c *Cache) Known(ctx context.Context, now time.Time, a dialect.Authority) *Policy {
 	known := c.policies.get(a)
-	if !known.Fresh(now) || c.closed.Load() || ctx.Err() != nil {
+	if !known.Fresh(now) || known.unanswered() || c.closed.Load() || ctx.Err() != nil {
 		return nil
 	}
 	return known

@@ -109,6 +109,9 @@ func (t *accessTable) lifetime(s *goodCopy) time.Duration {
 
 // pause is how long to wait before the next try. Retry-After can make it longer.
 func (t *accessTable) pause(x *failure) time.Duration {
+	if x.silence != nil {
+		return x.silence.pause
+	}
 	b := t.retry
 	if x.class == noResponse {
 		b = t.retryNoResponse

@@ -3,6 +3,7 @@ package policy
 import (
 	"hash/maphash"
 	"sync/atomic"
+	"time"
 
 	"github.com/maypok86/otter/v2"
 
@@ -113,8 +114,9 @@ func (t *table) made(yield func(*otter.Cache[dialect.Authority, *Policy]) bool) 
 	}
 }
 
-// keep puts p, which nobody has seen yet, into the map.
-func (c *Cache) keep(p *Policy) {
+// keep puts p, which is new, into the map, and returns it. A fetch that was not answered does not
+// replace the answer that another one has brought meanwhile: keep returns that.
+func (c *Cache) keep(p *Policy) *Policy {
 	if p.copy != nil {
 		if r := c.reader.use(p.copy.reading); r != p.copy.reading {
 			s := *p.copy
@@ -122,7 +124,21 @@ func (c *Cache) keep(p *Policy) {
 			p.copy = &s
 		}
 	}
+	if !p.unanswered() {
+		c.policies.put(p)
+		return p
+	}
+	c.silences.Lock()
+	defer c.silences.Unlock()
+	known := c.policies.get(p.Authority)
+	if known.Fresh(time.Now()) && !known.unanswered() {
+		c.dropped(p)
+		return known
+	}
+	s := p.failure.silence
+	s.next = known.others(s.way, maxWays)
 	c.policies.put(p)
+	return p
 }
 
 // dropped lets go of what p, which is no longer in the map, has used.
@@ -138,6 +154,9 @@ func (p *Policy) weight() uint32 {
 	weight := uint32(entryWeight)
 	if p.failure != nil {
 		weight += failureWeight
+	}
+	if p.unanswered() && p.failure.silence.next != nil {
+		weight += p.failure.silence.next.weight()
 	}
 	if p.copy == nil {
 		return weight

@@ -130,13 +130,15 @@ func (r *recordCopy) copy(body []byte) *goodCopy {
 
 func (r *recordFailure) failure() *failure {
 	var err error = &NoResponseError{errors.New(r.Error)}
+	silent := &silence{} // of another process, or an earlier run
 	if r.Status != 0 {
 		err = &StatusError{r.Status}
+		silent = nil
 	}
 	answered := new(moment)
 	answered.set(instantOf(r.Answered))
 	return &failure{
 		first: instantOf(r.First), last: instantOf(r.Last), count: r.Count, class: r.Class, status: r.Status,
-		wait: r.Wait, err: err, answered: answered,
+		wait: r.Wait, err: err, answered: answered, silence: silent,
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -223,12 +223,17 @@ func TestResume(t *testing.T) {
 	for _, sign := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		t.Run(sign.String(), func(t *testing.T) {
 			t.Parallel()
-			site, running, once := listed("a.test", 30), make(chan *os.Process, 1), new(sync.Once)
-			site["/15"] = func(_ http.ResponseWriter, r *http.Request) { // half-way
-				once.Do(func() {
-					(<-running).Signal(sign)
-					<-r.Context().Done() // no other page starts until the program has heard of the signal
-				})
+			site, running := listed("a.test", 30), make(chan *os.Process, 1)
+			var asked atomic.Int32
+			for i := range 30 {
+				page := site[fmt.Sprint("/", i)]
+				site[fmt.Sprint("/", i)] = func(w http.ResponseWriter, r *http.Request) {
+					if asked.Add(1) == 15 { // pages come in any order
+						(<-running).Signal(sign)
+						<-r.Context().Done() // no other page starts until the program has heard of the signal
+					}
+					fmt.Fprint(w, page)
+				}
 			}
 			web := tooltest.New(t, robotstest.Sites{"a.test": site})
 			args := []string{"-cache", t.TempDir(), "-resume", "-delay=40ms", "-parallelism=2", "http://a.test/"}

@@ -1,0 +1,231 @@
+package collyrobots_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// The programs of programs are written in the style of public Colly programs. Where robots.txt allows
+// everything, each of them does the same with the plugin as without: the same callbacks are called,
+// and the server sees the same requests.
+
+// A program is a spider and the web that it crawls.
+type program struct {
+	name      string
+	sites     func() robotstest.Sites
+	run       func(p *programRun)
+	unordered bool // requests run side by side, so only the sorted output is compared
+	rotates   bool // the request for robots.txt takes a turn of the proxies, so these are not compared
+}
+
+// A programRun is one run of a program, with the plugin or without.
+type programRun struct {
+	*testing.T
+	web    *robotstest.Web
+	plugin *collyrobots.Plugin // nil in a run of bare Colly
+
+	mu   sync.Mutex
+	said []string
+}
+
+// say adds a line to what the program has done.
+func (p *programRun) say(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.said = append(p.said, fmt.Sprintf(format, args...))
+}
+
+// collector returns a collector for the web of the program.
+func (p *programRun) collector(options ...colly.CollectorOption) *colly.Collector {
+	c := colly.NewCollector(append([]colly.CollectorOption{colly.UserAgent("ExampleBot/1.0")}, options...)...)
+	c.WithTransport(p.web.Transport())
+	return c
+}
+
+// attach is the place where the program calls WithRobots.
+func (p *programRun) attach(collectors ...*colly.Collector) {
+	if p.plugin == nil {
+		return
+	}
+	for _, c := range collectors {
+		must(p.T, p.plugin.Attach(c))
+	}
+}
+
+// hear says which callbacks of c are called.
+func (p *programRun) hear(c *colly.Collector) *colly.Collector {
+	c.OnRequest(func(r *colly.Request) { p.say("request %s %s depth %d", r.Method, r.URL, r.Depth) })
+	c.OnResponse(func(r *colly.Response) { p.say("response %d %s %d bytes", r.StatusCode, r.Request.URL, len(r.Body)) })
+	c.OnError(func(r *colly.Response, err error) {
+		p.say("error %d %s: %s", r.StatusCode, r.Request.URL, sameText(err))
+	})
+	c.OnScraped(func(r *colly.Response) { p.say("scraped %s", r.Request.URL) })
+	return c
+}
+
+// sameText returns the text of an error, or its kind where the text depends on the moment.
+func sameText(err error) string {
+	if timeout := interface{ Timeout() bool }(nil); errors.As(err, &timeout) && timeout.Timeout() {
+		return "timeout"
+	}
+	if unknown := (*net.DNSError)(nil); errors.As(err, &unknown) {
+		return "no such host"
+	}
+	return fmt.Sprint(err)
+}
+
+// follow visits the links of each page.
+func follow(c *colly.Collector) {
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+}
+
+// result runs a program in a bubble and returns what it has done, and what the server has seen.
+func (x program) result(t *testing.T, withPlugin bool) (said, seen []string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		p := &programRun{T: t, web: robotstest.New(t, x.sites())}
+		if withPlugin {
+			plugin, err := collyrobots.New(collyrobots.MaxBackOff(0), collyrobots.Logger(slog.New(slog.DiscardHandler)))
+			must(t, err)
+			p.plugin = plugin
+		}
+		x.run(p)
+		if withPlugin {
+			must(t, p.plugin.Close())
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		said = p.said
+		for _, r := range p.web.Log("") {
+			if x.rotates {
+				r.Proxy = ""
+			}
+			if r.URI != "/robots.txt" {
+				seen = append(seen, fmt.Sprintf("%s %s://%s%s by %q, agent %q, cookie %q, referer %q", r.Method, r.Scheme, r.Host, r.URI, r.Proxy,
+					r.Header.Get("User-Agent"), r.Header.Get("Cookie"), r.Header.Get("Referer")))
+			}
+		}
+	})
+	if x.unordered {
+		slices.Sort(said)
+		slices.Sort(seen)
+	}
+	return said, seen
+}
+
+func TestProgramsDoTheSameWithThePlugin(t *testing.T) {
+	for _, x := range programs {
+		t.Run(x.name, func(t *testing.T) {
+			said, seen := x.result(t, false)
+			if len(said) == 0 || len(seen) == 0 {
+				t.Fatalf("the program does nothing: it says %q, and the server has seen %q", said, seen)
+			}
+			withSaid, withSeen := x.result(t, true)
+			compareLines(t, "the program says", said, withSaid)
+			compareLines(t, "the server has seen", seen, withSeen)
+		})
+	}
+}
+
+// compareLines reports the first line in which a run with the plugin differs.
+func compareLines(t *testing.T, what string, bare, with []string) {
+	t.Helper()
+	for i := range max(len(bare), len(with)) {
+		was, is := "nothing more", "nothing more"
+		if i < len(bare) {
+			was = bare[i]
+		}
+		if i < len(with) {
+			is = with[i]
+		}
+		if was != is {
+			t.Errorf("%s in line %d of %d\n  without the plugin: %s\n  with the plugin:    %s", what, i+1, len(bare), was, is)
+			return
+		}
+	}
+}
+
+// tree is a site whose pages link to each other.
+func tree() robotstest.Sites {
+	return robotstest.Sites{"a.test": {
+		"/":      robotstest.Page("/1", "/2", "/missing", "http://b.test/", "mailto:me@a.test"),
+		"/1":     robotstest.Page("/2", "/3", "/moved"),
+		"/2":     robotstest.Page("/", "/1"),
+		"/3":     robotstest.Page("/4"),
+		"/4":     robotstest.Page(),
+		"/moved": robotstest.Redirect("/5"),
+		"/5":     robotstest.Page(),
+	}, "b.test": {"/": robotstest.Page("http://a.test/3"), "/late": answerLate}}
+}
+
+// answerLate answers after a minute.
+func answerLate(w http.ResponseWriter, r *http.Request) {
+	select {
+	case <-time.After(time.Minute):
+		io.WriteString(w, robotstest.Page())
+	case <-r.Context().Done():
+	}
+}
+
+// flaky is a site whose pages fail with a status as often as their name says.
+func flaky(status int) func() robotstest.Sites {
+	return func() robotstest.Sites {
+		var mu sync.Mutex
+		tries := make(map[string]int)
+		answer := func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			tries[r.URL.Path]++
+			if tries[r.URL.Path] <= int(r.URL.Path[1]-'0') {
+				w.WriteHeader(status)
+				return
+			}
+			io.WriteString(w, robotstest.Page())
+		}
+		return robotstest.Sites{"a.test": {"/robots.txt": 404, "*": answer}}
+	}
+}
+
+// members is a site that lets a client in that has sent the form of its login page.
+func members() robotstest.Sites {
+	page := func(w http.ResponseWriter, r *http.Request) {
+		if c, err := r.Cookie("session"); err != nil || c.Value != "in" {
+			http.Redirect(w, r, "/login", http.StatusFound)
+			return
+		}
+		io.WriteString(w, robotstest.Page("/private/2", "/logout"))
+	}
+	form := func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && r.FormValue("user") == "me" && r.FormValue("token") == "t0" {
+			http.SetCookie(w, &http.Cookie{Name: "session", Value: "in", Path: "/"})
+			http.Redirect(w, r, "/private/1", http.StatusSeeOther)
+			return
+		}
+		http.SetCookie(w, &http.Cookie{Name: "csrf", Value: "t0", Path: "/"})
+		io.WriteString(w, `<!DOCTYPE html><form action="/login"><input name="token" value="t0"></form>`)
+	}
+	return robotstest.Sites{"a.test": {"/robots.txt": 404, "/login": form, "/private/1": page, "/private/2": page, "/logout": robotstest.Page()}}
+}
+
+// proxied is the tree behind three hosts that are proxies.
+func proxied() robotstest.Sites {
+	sites := tree()
+	for i := range 3 {
+		sites[fmt.Sprintf("proxy%d.test:3128", i)] = nil
+	}
+	return sites
+}

@@ -72,8 +72,8 @@ type accessTable struct {
 	most            time.Duration // Cache-Control can make that at most
 	openFor         time.Duration // no restriction because of a failure holds for
 	retry           backoff       // a file that cannot be read is asked for again after
-	retryNoResponse backoff       // the same where the response is of no use
-	retrySilence    backoff       // the same for who was not answered, see silence
+	retryNoResponse backoff       // the same where the response cannot be read
+	retrySilence    backoff       // the same where there was none, see silence
 	outage          []stage
 	conditional     bool // may ask with If-None-Match and If-Modified-Since
 	ignoreDelay     bool // does not know Crawl-delay

@@ -60,8 +60,8 @@ func (c *Cache) enter(ctx context.Context, a dialect.Authority, how Fetch) (f *f
 // patience is how long a caller waits for a fetch that is made with another client than its own.
 const patience = 3 * time.Second
 
-// underWay returns the fetch that a caller waits for who asks in a way: one with the same client, or
-// the last one if that has not taken long. c.mu is held.
+// underWay returns the fetch that a caller has to wait for: one with the client of its way, or else
+// the last one, if that has not taken long. c.mu is held.
 func (c *Cache) underWay(now time.Time, a dialect.Authority, way Way) *fetching {
 	all := c.fetching[a]
 	for _, f := range all {

@@ -7,8 +7,8 @@ import (
 
 // A silence is a fetch that was not answered: no look-up of the name, no connection, no complete
 // response. That says something about the way in which the file was asked for, such as a proxy or
-// a time limit, and little about the site. So only who asks in the same way goes by it; whoever asks
-// in another way asks again. An answer is for all.
+// a time limit, and little about the site. So it counts for callers that ask in the same way, and a
+// caller that asks in another way makes its own fetch. An answer is for all.
 type silence struct {
 	way   Way
 	route route         // of its requests

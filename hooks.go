@@ -132,7 +132,7 @@ func (h *hooks) onRequest(r *colly.Request) {
 		}
 		q.uncached = !isSilence(err) && h.keepFromCache(r)
 	}
-	if h.handle.RequestCallbacks() > h.attached {
+	if page != nil && h.handle.RequestCallbacks() > h.attached {
 		page.await() // they may abort it, of which Colly tells nobody; else it may wait for a LimitRule
 	}
 	q.letGo(now)

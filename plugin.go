@@ -148,7 +148,7 @@ func (p *Plugin) Attach(c *colly.Collector) error {
 		c.IgnoreRobotsTxt = true
 	}
 	p.warnOfUncheckedRequests(c)
-	if !backend.Marked(c.Context, p.governor) {
+	if !backend.Marked(c.Context, p.governor) && !backend.TakeOver(c.Context, p.governor, isClosed) {
 		c.Context = backend.Mark(c.Context, p.governor)
 	}
 	if !fresh || p.hooksOf(c) != nil { // Collector.Init has undone the rest
@@ -169,6 +169,12 @@ func (p *Plugin) warnOfUncheckedRequests(c *colly.Collector) {
 	if n > 0 && !backend.EverMarked(c.Context) {
 		p.report.warn("Attach was called after the first Visit: the requests that the collector had made by then were not checked", "count", n)
 	}
+}
+
+// isClosed reports whether g is of a plugin that is closed.
+func isClosed(g backend.Governor) bool {
+	t, ok := g.(*transport)
+	return ok && t.closed.Load()
 }
 
 // remember notes a collector, and forgets those that are gone.

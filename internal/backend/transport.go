@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -63,14 +64,27 @@ func Mark(ctx context.Context, g Governor) context.Context {
 	if before, ok := ctx.(*marked); ok {
 		ctx = before.Context // one collector may have many governors, one after the other
 	}
-	return &marked{ctx, g}
+	m := &marked{Context: ctx}
+	m.governor.Store(&g)
+	return m
+}
+
+// TakeOver makes g govern the requests with a marked context in place of a governor that is over, and
+// reports whether it did. Other goroutines may read the collector's Context meanwhile.
+func TakeOver(ctx context.Context, g Governor, over func(Governor) bool) bool {
+	m, ok := ctx.Value(mark{}).(*marked)
+	if !ok {
+		return false
+	}
+	before := m.governor.Load()
+	return over(*before) && m.governor.CompareAndSwap(before, &g)
 }
 
 type (
 	mark   struct{} // the key under which a *marked has itself
 	marked struct {
 		context.Context
-		governor Governor
+		governor atomic.Pointer[Governor]
 	}
 )
 
@@ -91,7 +105,7 @@ func EverMarked(ctx context.Context) bool { return markOf(ctx) != nil }
 // markOf returns who governs the requests with a context, or nil.
 func markOf(ctx context.Context) Governor {
 	if m, ok := ctx.Value(mark{}).(*marked); ok {
-		return m.governor
+		return *m.governor.Load()
 	}
 	return nil
 }

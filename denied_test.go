@@ -1,0 +1,526 @@
+package collyrobots_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/store"
+)
+
+// A denied page fails as any page that cannot be fetched.
+
+var modes = map[string][]colly.CollectorOption{"sync": nil, "async": async}
+
+// However a denied page is requested, the call returns the error unless the collector is Async, and
+// OnError and OnDenied are called once.
+func TestADeniedPageFails(t *testing.T) {
+	const closed = "http://a.test/closed"
+	form := map[string]string{"q": "x"}
+	for name, visit := range map[string]func(c *colly.Collector) error{
+		"Visit":         func(c *colly.Collector) error { return c.Visit(closed) },
+		"Head":          func(c *colly.Collector) error { return c.Head(closed) },
+		"Post":          func(c *colly.Collector) error { return c.Post(closed, form) },
+		"PostRaw":       func(c *colly.Collector) error { return c.PostRaw(closed, []byte("x")) },
+		"PostMultipart": func(c *colly.Collector) error { return c.PostMultipart(closed, map[string][]byte{"q": []byte("x")}) },
+		"Request": func(c *colly.Collector) error {
+			return c.Request(http.MethodPut, closed, strings.NewReader("x"), nil, nil)
+		},
+		"CheckHead": func(c *colly.Collector) error { c.CheckHead = true; return c.Visit(closed) },
+		"a link": func(c *colly.Collector) (err error) {
+			c.OnHTML("a[href]", func(e *colly.HTMLElement) { err = e.Request.Visit(e.Attr("href")) })
+			c.Visit("http://a.test/")
+			c.Wait()
+			return err
+		},
+		"a form": func(c *colly.Collector) (err error) {
+			c.OnHTML("a[href]", func(e *colly.HTMLElement) { err = e.Request.Post(e.Attr("href"), form) })
+			c.Visit("http://a.test/")
+			c.Wait()
+			return err
+		},
+		"Retry": func(c *colly.Collector) (err error) {
+			c.OnRequest(func(r *colly.Request) {
+				if r.URL.Path == "/" {
+					r.Abort()
+					r.URL.Path = "/closed"
+					err = r.Retry()
+				}
+			})
+			c.Visit("http://a.test/")
+			c.Wait()
+			return err
+		},
+	} {
+		for mode, options := range modes {
+			t.Run(name+"/"+mode, func(t *testing.T) {
+				a := robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /closed\n", "/": robotstest.Page("/closed"), "/closed": robotstest.Page()}
+				inBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+					var failed, denied, scraped []error
+					var c *crawl
+					c = start(t, web, options, collyrobots.OnDenied(func(_ *colly.Request, err error) {
+						c.note(func() { denied = append(denied, err) })
+					}))
+					c.OnError(func(_ *colly.Response, err error) { c.note(func() { failed = append(failed, err) }) })
+					c.OnScraped(func(r *colly.Response) {
+						if r.Request.URL.Path == "/closed" {
+							scraped = append(scraped, nil)
+						}
+					})
+					err := visit(c.Collector.Collector)
+					c.Wait()
+					wantFailed := 1
+					if mode == "async" {
+						if err != nil {
+							t.Errorf("it returned %v", err)
+						}
+						if name == "CheckHead" {
+							wantFailed = 2 // Colly sends both requests at once
+						}
+						err = failed[0]
+					}
+					if len(failed) != wantFailed || len(denied) != 1 || len(scraped) != 0 || failed[0] != err {
+						t.Fatalf("it returned %v; OnError was called with %v, OnDenied with %v, OnScraped %d times", err, failed, denied, len(scraped))
+					}
+					disallowed, outer := (*collyrobots.DisallowedError)(nil), (*url.Error)(nil)
+					if !errors.As(err, &disallowed) || denied[0] != error(disallowed) && name != "CheckHead" || !errors.As(err, &outer) || !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+						t.Errorf("it returned %v, OnDenied was called with %v", err, denied[0])
+					}
+					if n := c.robots.Stats().Totals.Denied; n != wantFailed {
+						t.Errorf("Stats counts %d denials", n)
+					}
+					if strings.Contains(web.Log("a.test").URIs(), "closed") {
+						t.Errorf("a.test was asked for %s", web.Log("a.test").URIs())
+					}
+				})
+			})
+		}
+	}
+}
+
+// The error of Visit says each URL once.
+func TestTheErrorOfVisitSaysEachURLOnce(t *testing.T) {
+	sites := robotstest.Sites{
+		"a.test": {"/robots.txt": "User-agent: *\nDisallow: /closed\n", "/moved": robotstest.Redirect("/closed/2")},
+		"b.test": {"/robots.txt": 503},
+		"c.test": {"*": drop},
+	}
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		for visit, want := range map[string]string{ // net/http names the URL that a redirect leads to
+			"http://a.test/closed": `Get "http://a.test/closed": robots.txt: denied: "Disallow: /closed", line 2 of http://a.test/robots.txt, group "*" (rfc9309)`,
+			"http://a.test/moved":  `Get "http://a.test/closed/2": robots.txt: denied: "Disallow: /closed", line 2 of http://a.test/robots.txt, group "*" (rfc9309)`,
+			"http://b.test/page":   `Get "http://b.test/page": robots.txt: denied: http://b.test/robots.txt: robots.txt cannot be read: robots.txt answered with status 503 (rfc9309)`,
+			"http://c.test/page":   `Get "http://c.test/page": robots.txt: denied: http://c.test/robots.txt: robots.txt cannot be read: `,
+		} {
+			err := c.Visit(visit)
+			if err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("Visit: %v, want %s", err, want)
+			} else if n := strings.Count(err.Error(), "test/"); n != 2 {
+				t.Errorf("%d URLs are named, want that of the page and of robots.txt: %v", n, err)
+			}
+		}
+	})
+}
+
+// Four programs as public Colly programs are written. Each of them ends because a denied page fails.
+
+func TestALoopUntilVisitFails(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nDisallow: /3\n")}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		n := 0
+		for n < 9 && c.Collector.Collector.Visit(fmt.Sprint("http://a.test/", n)) == nil {
+			n++
+		}
+		if n != 3 {
+			t.Errorf("the loop ended after %d pages, want 3", n)
+		}
+	})
+}
+
+func TestRequestsThatAreCounted(t *testing.T) {
+	for mode, options := range modes {
+		t.Run(mode, func(t *testing.T) {
+			sites := robotstest.Sites{"a.test": robotstest.Pages(20, "User-agent: *\nDisallow: /1\nCrawl-delay: 1\n"), "b.test": {"*": 503}, "c.test": {"*": drop}}
+			inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, options).follow()
+				var begun, ended atomic.Int32
+				c.OnRequest(func(*colly.Request) { begun.Add(1) })
+				c.OnScraped(func(*colly.Response) { ended.Add(1) })
+				c.OnError(func(*colly.Response, error) { ended.Add(1) })
+				for _, host := range []string{"a.test", "b.test", "c.test"} {
+					c.Visit("http://" + host + "/")
+				}
+				c.Wait()
+				if n := begun.Load(); n != 1+20+2 || ended.Load() != n {
+					t.Errorf("%d requests began, %d ended", n, ended.Load())
+				}
+			})
+		})
+	}
+}
+
+func TestOneResultForEachVisit(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nDisallow: /1\n")}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async)
+		results := make(chan string)
+		c.OnScraped(func(r *colly.Response) { results <- r.Request.URL.Path + " scraped" })
+		c.OnError(func(r *colly.Response, _ error) { results <- r.Request.URL.Path + " failed" })
+		for i := range 4 {
+			must(t, c.Visit(fmt.Sprint("http://a.test/", i)))
+			want := fmt.Sprintf("/%d %s", i, map[bool]string{true: "failed", false: "scraped"}[i == 1])
+			if got := <-results; got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		}
+		c.Wait()
+	})
+}
+
+func TestALoginWhoseFormIsDenied(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(1, "User-agent: *\nDisallow: /login\n")}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		login := func() error {
+			if err := c.Post("http://a.test/login", map[string]string{"user": "joe"}); err != nil {
+				return err
+			}
+			return c.Visit("http://a.test/0")
+		}
+		if err := login(); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			t.Errorf("login: %v", err)
+		}
+		wantURIs(t, web, "a.test", "/robots.txt")
+	})
+}
+
+// A page that waits when its context ends, and those after it, fail as with Colly alone.
+func TestTheEndOfTheContextFailsPages(t *testing.T) {
+	for name, begin := range map[string]func(context.Context) (context.Context, context.CancelFunc){
+		"canceled": context.WithCancel,
+		"a cause": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancelCause(ctx)
+			return ctx, func() { cancel(errors.New("enough")) }
+		},
+		"deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, 5*time.Second)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			// crawl visits four pages of a site and returns what came of it.
+			crawl := func(robots string, page any, attach func(t *testing.T, c *colly.Collector)) (out string) {
+				inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": robots, "*": page}}, func(t *testing.T, web *robotstest.Web) {
+					ctx, end := begin(t.Context())
+					defer end()
+					c := colly.NewCollector(colly.StdlibContext(ctx))
+					c.WithTransport(web.Transport())
+					attach(t, c)
+					c.OnError(func(_ *colly.Response, err error) { out += fmt.Sprintln("OnError:", err) })
+					began := time.Now()
+					time.AfterFunc(5*time.Second, end)
+					for i := range 4 {
+						err := c.Visit(fmt.Sprint("http://a.test/", i))
+						failed := (*url.Error)(nil)
+						timeout := errors.As(err, &failed) && failed.Timeout()
+						out += fmt.Sprintln("Visit:", time.Since(began), timeout, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), err)
+					}
+				})
+				return out
+			}
+			bare := crawl("", hang, func(*testing.T, *colly.Collector) {})
+			with := crawl("User-agent: *\nCrawl-delay: 60\n", robotstest.Page(), func(t *testing.T, c *colly.Collector) {
+				robots, err := collyrobots.WithRobots(c)
+				must(t, err)
+				t.Cleanup(func() { must(t, robots.Close()) })
+			})
+			if with != bare || strings.Count(bare, "OnError") != 4 || strings.Count(bare, "Visit: 5s") != 4 {
+				t.Errorf("with the plugin\n%swithout\n%s", with, bare)
+			}
+		})
+	}
+}
+
+// A denied page is not served from CacheDir. A later retry that is allowed is.
+func TestADeniedPageIsNotServedFromCacheDir(t *testing.T) {
+	for name, header := range map[string]http.Header{
+		"no Cache-Control": {},
+		"Cache-Control":    {"Cache-Control": {"max-age=60", "no-transform"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(1, noDenys)}, func(t *testing.T, web *robotstest.Web) {
+				cache := []colly.CollectorOption{colly.CacheDir(t.TempDir()), colly.AllowURLRevisit()}
+				c := start(t, web, cache)
+				must(t, c.Visit("http://a.test/0"))
+				must(t, c.robots.Close())
+				web.Set("a.test", "/robots.txt", "User-agent: *\nDisallow: /\n")
+				c = start(t, web, cache)
+				c.impolite = true // the page was fetched before
+				var denied *colly.Request
+				c.OnError(func(r *colly.Response, _ error) { denied = r.Request })
+				visit := func() error { return c.Request(http.MethodGet, "http://a.test/0", nil, nil, header.Clone()) }
+				if err := visit(); !errors.Is(err, colly.ErrRobotsTxtBlocked) || len(c.pages) != 0 {
+					t.Fatalf("a denied page in the cache: %v, pages %v", err, c.pages)
+				}
+				web.Set("a.test", "/robots.txt", noDenys)
+				time.Sleep(25 * time.Hour)
+				must(t, denied.Retry())
+				if len(c.pages) != 1 {
+					t.Errorf("pages %v", c.pages)
+				}
+				if got := fmt.Sprint((*denied.Headers)["Cache-Control"]); got != fmt.Sprint(header["Cache-Control"]) {
+					t.Errorf("the header Cache-Control is %s", got)
+				}
+				wantURIs(t, web, "a.test", "/robots.txt /0 /robots.txt /robots.txt")
+			})
+		})
+	}
+}
+
+// An OnError that retries every page ends where a rule denies the page. With Colly's built-in check
+// the first Retry returns an error and calls nothing.
+func TestRetriesOfADeniedPageInOnErrorEnd(t *testing.T) {
+	for name, site := range map[string]robotstest.Site{
+		"a rule":  {"/robots.txt": "User-agent: *\nDisallow: /\n"},
+		"a delay": {"/robots.txt": "User-agent: *\nCrawl-delay: 3600\n"},
+	} {
+		for mode, options := range modes {
+			t.Run(name+"/"+mode, func(t *testing.T) {
+				inBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
+					began := time.Now()
+					c := start(t, web, options, collyrobots.MaxDelay(time.Minute, collyrobots.Skip))
+					tries := 0
+					c.OnError(func(r *colly.Response, _ error) {
+						tries++
+						r.Request.Retry()
+					})
+					err := c.Visit("http://a.test/")
+					c.Wait()
+					if denied := errors.Is(err, colly.ErrRobotsTxtBlocked); denied != (mode == "sync") || tries != 10 || time.Since(began) != 0 {
+						t.Errorf("Visit: %v after %d tries in %v", err, tries, time.Since(began))
+					}
+					if n := strings.Count(c.logged.String(), "again and again"); n != 1 {
+						t.Errorf("%d lines of the log say so, want 1", n)
+					}
+					wantURIs(t, web, "a.test", "/robots.txt")
+				})
+			})
+		}
+	}
+}
+
+// It goes on where the reason may pass, and has its page in the end.
+func TestRetriesOutlastARobotsTxtThatFails(t *testing.T) {
+	for mode, options := range modes {
+		t.Run(mode, func(t *testing.T) {
+			began := time.Time{}
+			robots := func(w http.ResponseWriter, _ *http.Request) {
+				if time.Since(began) < 10*time.Minute {
+					w.WriteHeader(http.StatusServiceUnavailable)
+				}
+			}
+			inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": robots, "/": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+				began = time.Now()
+				c := start(t, web, options)
+				c.impolite = true // Verify reads the last robots.txt
+				tries := 0
+				c.OnError(func(r *colly.Response, _ error) {
+					if tries++; tries < 100_000 {
+						r.Request.Retry()
+					}
+				})
+				c.Visit("http://a.test/")
+				c.Wait()
+				if took := time.Since(began); len(c.pages) != 1 || tries > 10*int(took/time.Second) {
+					t.Errorf("%d pages after %d tries in %v", len(c.pages), tries, took)
+				}
+			})
+		})
+	}
+}
+
+// Colly gives a denied page a slot of its LimitRule and counts the delay, as for any page that fails.
+// Pages that are allowed wait for no more than that, and the host is not asked less.
+func TestADeniedPageTakesASlot(t *testing.T) {
+	for name, tc := range map[string]struct {
+		limit *colly.LimitRule
+		took  time.Duration // until 100 denied pages have failed
+	}{
+		"no LimitRule":       {nil, 0},
+		"Parallelism":        {&colly.LimitRule{DomainGlob: "*", Parallelism: 2}, 0},
+		"a delay":            {&colly.LimitRule{DomainGlob: "*", Parallelism: 2, Delay: time.Second}, 50 * time.Second},
+		"of another host":    {&colly.LimitRule{DomainGlob: "b.test", Delay: time.Second}, 0},
+		"a delay, and queue": {&colly.LimitRule{DomainGlob: "*", Parallelism: 1, Delay: time.Second}, 100 * time.Second}, // records wait for more than ten seconds
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(1, "User-agent: *\nDisallow: /closed\nCrawl-delay: 1\n")}, func(t *testing.T, web *robotstest.Web) {
+				var denials atomic.Int32
+				c := start(t, web, async, collyrobots.OnDenied(func(*colly.Request, error) { denials.Add(1) }))
+				limited(t, c, tc.limit)
+				began := time.Now()
+				c.robots.Check(t.Context(), "http://a.test/")
+				for i := range 100 {
+					c.Visit(fmt.Sprint("http://a.test/closed/", i))
+				}
+				c.Wait()
+				if took := time.Since(began); took != tc.took {
+					t.Errorf("it took %v, want %v", took, tc.took)
+				}
+				if denied := c.robots.Stats().Totals.Denied; denied != 100 || denials.Load() != 100 || len(c.errs) != 100 {
+					t.Errorf("Stats counts %d denials, OnDenied was called %d times, OnError for %d pages", denied, denials.Load(), len(c.errs))
+				}
+			})
+		})
+	}
+}
+
+// In a dry run the request that OnDenied retries is no longer under way.
+func TestRetriesInADryRun(t *testing.T) {
+	for mode, options := range modes {
+		t.Run(mode, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /\n", "*": robotstest.Page(), "/404": 404}}, func(t *testing.T, web *robotstest.Web) {
+				var mu sync.Mutex
+				denials := map[string]int{}
+				c := start(t, web, options, collyrobots.DryRun(), collyrobots.OnDenied(func(r *colly.Request, _ error) {
+					mu.Lock()
+					denials[r.URL.Path]++
+					n := denials[r.URL.Path]
+					mu.Unlock()
+					if n <= 3 {
+						r.Retry()
+					}
+				}))
+				c.impolite = true
+				c.OnRequest(func(r *colly.Request) { r.Headers.Set("X-Page", r.URL.Path) })
+				for i := range 20 {
+					c.Post(fmt.Sprint("http://a.test/", i), map[string]string{"q": "x"})
+				}
+				c.Visit("http://a.test/404")
+				c.Wait()
+				for path, n := range denials {
+					if n != 4 {
+						t.Errorf("OnDenied was called %d times for %s, want 4", n, path)
+					}
+				}
+				if len(denials) != 21 || len(web.Log("a.test")) != 1+4*21 {
+					t.Errorf("OnDenied was called for %d pages; %d requests", len(denials), len(web.Log("a.test")))
+				}
+			})
+		})
+	}
+}
+
+// Pages that wait when the plugin is closed, and pages that are visited later, fail with ErrClosed.
+// When no page is under way the collector has its client again.
+func TestPagesOfAClosedPlugin(t *testing.T) {
+	for mode, options := range modes {
+		t.Run(mode, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 60\n")}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, options)
+				began := time.Now()
+				time.AfterFunc(5*time.Second, func() { c.robots.Close() })
+				for i := range 6 {
+					err := c.Collector.Collector.Visit(fmt.Sprint("http://a.test/", i))
+					if mode == "sync" && !errors.Is(err, collyrobots.ErrClosed) {
+						t.Errorf("Visit: %v, want ErrClosed", err)
+					}
+				}
+				c.Wait()
+				if mode == "async" {
+					for i := range 3 {
+						c.Visit(fmt.Sprint("http://a.test/", 6+i))
+					}
+					c.Wait()
+				}
+				if took := time.Since(began); took != 5*time.Second {
+					t.Errorf("it took %v", took)
+				}
+				if want := map[string]int{"sync": 6, "async": 9}[mode]; len(c.errs) != want || len(c.denied) != want {
+					t.Errorf("OnError was called for %d pages, OnDenied for %d, want %d", len(c.errs), len(c.denied), want)
+				}
+				for u, err := range c.errs {
+					if !errors.Is(err, collyrobots.ErrClosed) || c.denied[u] != collyrobots.ErrClosed {
+						t.Errorf("%s: OnError was called with %v, OnDenied with %v", u, err, c.denied[u])
+					}
+				}
+				handle, err := backend.Open(c.Collector.Collector)
+				must(t, err)
+				if _, own := handle.Client().Transport.(*http.Transport); !own {
+					t.Errorf("the collector's client was not given back")
+				}
+				c.Context = context.Background() // nothing leads from a request to the plugin any more
+				before := len(c.errs)
+				err = c.Visit("http://a.test/last")
+				c.Wait()
+				if mode == "sync" && !errors.Is(err, colly.ErrAbortedBeforeRequest) || !errors.Is(c.denied["http://a.test/last"], collyrobots.ErrClosed) || len(c.errs) != before+1 {
+					t.Errorf("Visit: %v, OnDenied was called with %v", err, c.denied["http://a.test/last"])
+				}
+				wantURIs(t, web, "a.test", "/robots.txt")
+			})
+		})
+	}
+}
+
+// A plugin that is attached while pages of a closed one are under way shares nothing with them.
+func TestASecondPluginWhilePagesOfTheFirstAreUnderWay(t *testing.T) {
+	for mode, options := range modes {
+		t.Run(mode, func(t *testing.T) {
+			a := robotstest.Pages(40, "User-agent: *\nDisallow: /1\n")
+			a["/"] = takes(time.Second, robotstest.Page("/1", "/2", "/3"))
+			inBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, append([]colly.CollectorOption{colly.AllowURLRevisit()}, options...)).follow()
+				plain := c.Collector.Collector
+				var all sync.WaitGroup
+				for i := range 20 {
+					all.Go(func() { plain.Visit(fmt.Sprint("http://a.test/?", i)) })
+				}
+				time.Sleep(500 * time.Millisecond)
+				must(t, c.robots.Close())
+				second, err := collyrobots.WithRobots(plain)
+				must(t, err)
+				all.Wait()
+				c.Wait()
+				must(t, plain.Visit("http://a.test/3"))
+				c.Wait()
+				must(t, second.Close())
+				if strings.Contains(web.Log("a.test").URIs()+" ", "/1 ") {
+					t.Errorf("a.test was asked for %s", web.Log("a.test").URIs())
+				}
+			})
+		})
+	}
+}
+
+// A page of a sitemap is not done if the HEAD request that CheckHead makes for it is refused.
+func TestAPageWhoseHeadIsRefusedIsResumed(t *testing.T) {
+	a := robotstest.Pages(3, "User-agent: *\nCrawl-delay: 1\nSitemap: http://a.test/map.xml\n")
+	a["/map.xml"] = robotstest.Sitemap("http://a.test/1", "http://a.test/2")
+	inBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+		kept := store.Memory()
+		for run := range 2 {
+			c := start(t, web, nil, collyrobots.Store(kept), collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true}))
+			c.CheckHead = true
+			c.OnRequest(func(r *colly.Request) {
+				if run == 0 && r.URL.Path == "/1" {
+					r.URL.Host = "dead.test"
+				}
+			})
+			c.Visit("http://a.test/0")
+			must(t, c.robots.Close())
+		}
+		if uris := web.Log("a.test").URIs(); strings.Count(uris, "/1") != 2 || strings.Count(uris, "/2") != 2 {
+			t.Errorf("a.test was asked for %s", uris)
+		}
+	})
+}

@@ -3,6 +3,7 @@ package collyrobots
 import (
 	"errors"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 	"weak"
@@ -118,4 +119,42 @@ func (d *dryDenials) take(r *colly.Request) error {
 		return nil
 	}
 	return err.(error)
+}
+
+// A refusedError says why the plugin refused a request. net/http puts it into a *url.Error.
+type refusedError struct {
+	cause error
+	url   string // of the request
+}
+
+// Error returns the text of the cause. If that begins with the URL of the request, the URL is left
+// out: the *url.Error has it.
+func (e *refusedError) Error() string {
+	return strings.Replace(e.cause.Error(), e.url+" denied: ", "denied: ", 1)
+}
+
+func (e *refusedError) Unwrap() error { return e.cause }
+
+// Timeout makes that method of *url.Error report whether the cause is a timeout.
+func (e *refusedError) Timeout() bool {
+	timeout := interface{ Timeout() bool }(nil)
+	return errors.As(e.cause, &timeout) && timeout.Timeout()
+}
+
+// whyUnsent returns why the plugin did not let the transport send a request that failed with err. It
+// returns nil if the request was sent, or failed for another reason.
+func whyUnsent(err error) error {
+	refused := (*refusedError)(nil)
+	if errors.As(err, &refused) {
+		return refused.cause
+	}
+	denied := (*DisallowedError)(nil)
+	if errors.As(err, &denied) {
+		return denied
+	}
+	foreign, unpaced := (*ShardError)(nil), (*PaceError)(nil)
+	if errors.Is(err, ErrClosed) || errors.Is(err, errPrivate) || errors.As(err, &foreign) || errors.As(err, &unpaced) {
+		return err // a second attempt, or a connection to an address that was not known before
+	}
+	return nil
 }

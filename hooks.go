@@ -360,24 +360,6 @@ func (h *hooks) onError(r *colly.Response, err error) {
 	h.finish(r.Request, resultOf(h.c.Context, r.StatusCode, err))
 }
 
-// whyUnsent returns why the plugin did not let the transport send a request that failed with err. It
-// returns nil if the request was sent, or failed for another reason.
-func whyUnsent(err error) error {
-	refused := (*refusedError)(nil)
-	if errors.As(err, &refused) {
-		return refused.cause
-	}
-	denied := (*DisallowedError)(nil)
-	if errors.As(err, &denied) {
-		return denied
-	}
-	foreign, unpaced := (*ShardError)(nil), (*PaceError)(nil)
-	if errors.Is(err, ErrClosed) || errors.Is(err, errPrivate) || errors.As(err, &foreign) || errors.As(err, &unpaced) {
-		return err // a second attempt, or a connection to an address that was not known before
-	}
-	return nil
-}
-
 func (h *hooks) onScraped(r *colly.Response) {
 	defer h.tellDebugger()
 	if h.retired() {

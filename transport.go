@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -121,26 +120,6 @@ func (t *transport) reject(q *request, req *http.Request, err error) error {
 	}
 	q.close()
 	return &refusedError{cause: err, url: req.URL.Redacted()}
-}
-
-// A refusedError says why the plugin refused a request. net/http puts it into a *url.Error.
-type refusedError struct {
-	cause error
-	url   string // of the request
-}
-
-// Error returns the text of the cause. If that begins with the URL of the request, the URL is left
-// out: the *url.Error has it.
-func (e *refusedError) Error() string {
-	return strings.Replace(e.cause.Error(), e.url+" denied: ", "denied: ", 1)
-}
-
-func (e *refusedError) Unwrap() error { return e.cause }
-
-// Timeout makes that method of *url.Error report whether the cause is a timeout.
-func (e *refusedError) Timeout() bool {
-	timeout := interface{ Timeout() bool }(nil)
-	return errors.As(e.cause, &timeout) && timeout.Timeout()
 }
 
 // takeTurn judges q and waits for its turn. A hop gives up after a while; what comes from a clone

@@ -10,13 +10,14 @@ import (
 	"github.com/collyrobots/collyrobots/store/storetest"
 )
 
-// TestDirKill kills a writing process again and again: what it was told is kept is kept.
+// TestDirKill checks that every write that the store has acknowledged survives when the writing
+// process is killed.
 func TestDirKill(t *testing.T) {
 	storetest.Kill(t, 12, store.Dir)
 }
 
-// TestDirDamage: a file that is not as it was written is told once, kept aside, and nothing is made
-// of it.
+// TestDirDamage checks that a file that differs from what was written is reported once and moved
+// aside, and that none of its content is returned.
 func TestDirDamage(t *testing.T) {
 	for name, damage := range map[string]func(raw []byte) []byte{
 		"empty":         func([]byte) []byte { return nil },
@@ -25,7 +26,7 @@ func TestDirDamage(t *testing.T) {
 		"longer":        func(raw []byte) []byte { return append(raw, 0) },
 		"one bit":       func(raw []byte) []byte { raw[len(raw)/2] ^= 1; return raw },
 		"zeroes":        func(raw []byte) []byte { return make([]byte, len(raw)) },
-		"not ours":      func([]byte) []byte { return []byte("hello") },
+		"other text":    func([]byte) []byte { return []byte("hello") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, update := range []bool{false, true} {
@@ -52,7 +53,7 @@ func TestDirDamage(t *testing.T) {
 	}
 }
 
-// TestDirSwapped: a sound record in the place of another is no record.
+// TestDirSwapped checks that an intact record in the file of another key is reported as damaged.
 func TestDirSwapped(t *testing.T) {
 	path, other := t.TempDir(), t.TempDir()
 	s := openDir(t, path)
@@ -69,7 +70,8 @@ func TestDirSwapped(t *testing.T) {
 	}, false)
 }
 
-// onlyFile returns the one record file under path: the one with the suffix, or the one with none.
+// onlyFile returns the one file under path that has the given extension, or no extension if none is
+// given.
 func onlyFile(t *testing.T, path string, suffix ...string) string {
 	t.Helper()
 	want := ""
@@ -102,8 +104,8 @@ func TestDirNotADirectory(t *testing.T) {
 	}
 }
 
-// TestDirGone: a directory that is taken away is an error, of reading too: it must not look like a
-// store without records.
+// TestDirGone checks that Get and Update return an error after the directory was removed. The store
+// must not look like one without records.
 func TestDirGone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	s := openDir(t, path)

@@ -18,24 +18,25 @@ import (
 	"time"
 )
 
-// Dir returns a Store that keeps each record in a file of its own under path, in 256 folders. It
-// creates path if it does not exist, and returns an error if it cannot write there. When Update
-// returns, the record has reached the disk; a crash at any moment leaves the old record or the new
-// one. Files are named by the hash of their key, so keys may be anything.
+// Dir returns a Store that keeps each record in its own file below path, in 256 folders. It creates
+// path if it does not exist, and returns an error if it cannot write there. When Update returns,
+// the record has reached the disk. After a crash at any time, either the old record or the new one
+// is there. The name of a file is the hash of its key, so a key may contain any bytes.
 //
-// A file that cannot be read back as it was written is renamed to end in ".damaged", or in
-// ".damaged-" and random letters if that name cannot be used, and reported once, as a
-// [*CorruptError]; the next call finds no record. The same happens to a file that is longer than a
-// record can be, and to anything that is not a file, such as a link or a pipe; it is not opened. A
-// record of a later version of this package stays as it is: Get and Update of its key return a
-// [*VersionError]. The file of an expired record is removed when its key is next used. Dir removes
-// the temporary files that killed processes left more than an hour ago.
+// If a file was read back differently from how it was written, Dir renames it to a name that ends
+// in ".damaged", or in ".damaged-" and random letters if the first name cannot be used. It reports
+// the file once, as a [*CorruptError]; the next call finds no record. A file that is longer than
+// the longest record is handled in the same way. So is anything that is not a regular file, such as
+// a link or a pipe; Dir does not open it. A record that a later version of this package has written
+// is left unchanged: Get and Update of its key return a [*VersionError]. The file of an expired
+// record is removed when its key is next used. Dir also removes temporary files that are more than
+// an hour old, because only a process that was killed leaves them.
 //
-// Files are for their owner only (0600, new folders 0700). A link in place of one of the 256 folders
-// is not followed: Get and Update of the keys in it return an error.
+// Only the owner can read or write the files (mode 0600; new folders have mode 0700). If one of the
+// 256 folders is a link, Dir does not follow it: Get and Update of the keys in it return an error.
 //
-// Use it from one process at a time. If two processes update the same key at once, one of the
-// updates may be lost, but nothing else.
+// Only one process may use a folder at a time. If two processes update the same key at once, one of
+// the updates may be lost; no other harm is done.
 func Dir(path string) (Store, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("store: cannot create %s: %w", path, err)
@@ -50,7 +51,7 @@ func Dir(path string) (Store, error) {
 	return d, nil
 }
 
-// tryWrite creates a file in a folder and removes it.
+// tryWrite checks that files can be created in a folder. It creates one and removes it.
 func tryWrite(folder string) error {
 	f, err := os.CreateTemp(folder, "test-*")
 	if err != nil {
@@ -59,7 +60,8 @@ func tryWrite(folder string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// failed returns an error of the file system as one of this package.
+// failed adds the prefix of this package to an error of the file system. It returns nil if err is
+// nil.
 func failed(err error) error {
 	if err == nil {
 		return nil
@@ -69,9 +71,9 @@ func failed(err error) error {
 
 type dir struct {
 	path   string
-	use    sync.RWMutex // held for reading by each call, for writing by Close
+	use    sync.RWMutex // held for reading by Get and Update, for writing by Close
 	closed bool
-	locks  [256]sync.Mutex // of the folders
+	locks  [256]sync.Mutex // one for each folder
 }
 
 func (d *dir) Get(ctx context.Context, key string) ([]byte, error) {
@@ -101,7 +103,7 @@ func (d *dir) Update(ctx context.Context, key string, ttl time.Duration, update 
 		return f.remove()
 	}
 	if len(value) > MaxRecord {
-		return fmt.Errorf("store: a value of %d bytes is longer than %d", len(value), MaxRecord)
+		return fmt.Errorf("store: a value has %d bytes, which exceeds the limit of %d", len(value), MaxRecord)
 	}
 	return f.write(record{value: value, ends: ending(time.Now(), ttl)})
 }
@@ -113,7 +115,7 @@ func (d *dir) Close() error {
 	return nil
 }
 
-// enter returns the file of key. No other call has it until done is called.
+// enter returns the file of key and locks its folder until done is called.
 func (d *dir) enter(ctx context.Context, key string) (f file, done func(), err error) {
 	d.use.RLock()
 	if d.closed {
@@ -141,8 +143,8 @@ func (d *dir) enter(ctx context.Context, key string) (f file, done func(), err e
 	return f, done, nil
 }
 
-// checkFolder returns an error if there is something other than a folder at path. A link may lead to
-// a folder of another program.
+// checkFolder returns an error if path exists and is not a folder. It does not follow a link, which
+// may point to a folder of another program.
 func checkFolder(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -152,12 +154,12 @@ func checkFolder(path string) error {
 		return err
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("%s is not a folder, its mode is %v", path, info.Mode())
+		return fmt.Errorf("%s is not a folder (mode %v)", path, info.Mode())
 	}
 	return nil
 }
 
-// file is where the record of one key is.
+// A file is the location of the record of one key.
 type file struct{ key, folder, name string }
 
 func (f file) path() string { return filepath.Join(f.folder, f.name) }
@@ -179,11 +181,11 @@ func (f file) read(now time.Time) ([]byte, error) {
 		return nil, &VersionError{Path: f.path(), Version: version}
 	}
 	if len(raw) > most {
-		return nil, f.setAside(fmt.Errorf("longer than %d bytes", most))
+		return nil, f.setAside(fmt.Errorf("file is longer than %d bytes, the longest possible record", most))
 	}
 	key, r, err := decode(raw)
 	if err == nil && key != f.key {
-		err = errors.New("the record of another key")
+		err = errors.New("file contains the record of another key")
 	}
 	if err != nil {
 		return nil, f.setAside(err)
@@ -194,16 +196,17 @@ func (f file) read(now time.Time) ([]byte, error) {
 	return r.value, nil
 }
 
-// An irregularError reports that something is not a regular file, but a link, a pipe, a device or a
-// folder.
+// An irregularError reports that a path is not a regular file but, for example, a link, a pipe, a
+// device or a folder.
 type irregularError fs.FileMode
 
 func (e irregularError) Error() string {
-	return "not a regular file, but of mode " + fs.FileMode(e).String()
+	return "not a regular file (mode " + fs.FileMode(e).String() + ")"
 }
 
-// readRegular reads a file up to a length, and one byte more if it is longer. It reads nothing but a
-// regular file: a link may lead anywhere, and a pipe may never end.
+// readRegular reads a regular file. It reads at most one byte more than most, so that the caller
+// can recognize a file that is too long. It opens only regular files: a link may point to any file,
+// and reading a pipe may block forever.
 func readRegular(path string, most int) ([]byte, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -221,19 +224,19 @@ func readRegular(path string, most int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() { // it was replaced since
+	if !info.Mode().IsRegular() { // the file was replaced after the first check
 		return nil, irregularError(info.Mode())
 	}
 	raw := make([]byte, min(info.Size(), int64(most)+1))
 	n, err := io.ReadFull(f, raw)
-	if err == io.EOF || err == io.ErrUnexpectedEOF { // it was cut since
+	if err == io.EOF || err == io.ErrUnexpectedEOF { // the file was truncated after Stat
 		err = nil
 	}
 	return raw[:n], err
 }
 
-// write replaces the record: a temporary file is filled, synced and renamed, then the folder is
-// synced.
+// write replaces the record. It writes a temporary file, syncs it, renames it, and then syncs the
+// folder.
 func (f file) write(r record) error {
 	if err := f.makeFolder(); err != nil {
 		return failed(err)
@@ -244,8 +247,8 @@ func (f file) write(r record) error {
 	return failed(syncFolder(f.folder))
 }
 
-// temporary is what the name of a temporary file has after that of the record. What follows is
-// random, and such a file is only made where nothing is.
+// temporary is what follows the name of the record in the name of a temporary file. Random digits
+// follow it. os.CreateTemp never opens an existing file.
 const temporary = ".new"
 
 func (f file) replace(content []byte) error {
@@ -266,11 +269,11 @@ func (f file) replace(content []byte) error {
 	return err
 }
 
-// writeTime is longer than any process takes to write a record.
+// writeTime is an upper limit for the time that a process takes to write a record.
 const writeTime = time.Hour
 
-// sweep removes the temporary files in a folder that are too old for a process to be writing them.
-// What cannot be removed does no harm.
+// sweep removes the temporary files in a folder that are so old that no process can still be
+// writing them. It ignores errors, because a temporary file that is left does no harm.
 func sweep(folder string) {
 	if checkFolder(folder) != nil {
 		return
@@ -300,7 +303,8 @@ func removeOld(path string) {
 	}
 }
 
-// isTemporary reports whether a file has a name that replace gives, or that earlier versions gave.
+// isTemporary reports whether name is a name that replace, or an earlier version of this package,
+// gives to a temporary file.
 func isTemporary(name string) bool {
 	record, random, ok := strings.Cut(name, temporary)
 	if !ok || len(record) != 2*(sha256.Size-1) || strings.Trim(record, "0123456789abcdef") != "" {
@@ -332,8 +336,9 @@ func (f file) remove() error {
 	return failed(syncFolder(f.folder))
 }
 
-// setAside keeps the damaged bytes, for the user to look at, and returns the error to report. The
-// damaged bytes of an earlier time are replaced, unless they are in a folder: no file can replace it.
+// setAside renames the damaged file, so that the user can examine it, and returns the error to
+// report. It replaces the file that was set aside earlier for the same key. If that name is in use
+// by a folder, which a file cannot replace, setAside adds random letters to the name.
 func (f file) setAside(why error) error {
 	aside := f.path() + ".damaged"
 	err := os.Rename(f.path(), aside)
@@ -347,7 +352,7 @@ func (f file) setAside(why error) error {
 	return &CorruptError{Path: f.path(), Aside: aside, Err: why}
 }
 
-// syncFolder makes a rename or a removal durable, where a system can do that for a folder.
+// syncFolder makes a rename or a removal in a folder durable on systems that support this.
 func syncFolder(path string) error {
 	if runtime.GOOS == "windows" {
 		return nil

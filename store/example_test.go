@@ -11,12 +11,13 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// put writes a record that lives for ttl.
+// put writes a record that expires after ttl.
 func put(s store.Store, key, value string, ttl time.Duration) error {
 	return s.Update(context.Background(), key, ttl, func([]byte) ([]byte, error) { return []byte(value), nil })
 }
 
-// A record is there until its time to live has passed, or f returns nil for it.
+// A record is there until its time to live has passed, or until Update is called with a function
+// that returns nil.
 func ExampleMemory() {
 	s := store.Memory()
 	defer s.Close()
@@ -36,7 +37,7 @@ func ExampleMemory() {
 	// true <nil>
 }
 
-// What Update has acknowledged is there after a restart.
+// A record that Update has acknowledged is still there after a restart.
 func ExampleDir() {
 	path, err := os.MkdirTemp("", "store")
 	if err != nil {
@@ -70,14 +71,14 @@ func ExampleDir() {
 	// "User-agent: *" <nil>
 }
 
-// Several crawlers share a store and count in it. Each new value is made of the old one
-// within Update: to Get it first and to put what follows from it is wrong, since another
-// Update may come between.
+// Several crawlers share a store and count in it. Each computes the new value from the old one
+// within Update. It would be wrong to call Get first and then to write a value that depends on the
+// result, because another Update may run between the two calls.
 func ExampleStore() {
 	s := store.Memory()
 	defer s.Close()
 	count := func(old []byte) ([]byte, error) {
-		n, _ := strconv.Atoi(string(old)) // no value yet is 0
+		n, _ := strconv.Atoi(string(old)) // if there is no value yet, n is 0
 		return strconv.AppendInt(nil, int64(n+1), 10), nil
 	}
 	var crawlers sync.WaitGroup

@@ -20,7 +20,7 @@ import (
 	"github.com/collyrobots/collyrobots/store/storetest"
 )
 
-// recordOf returns where the record of key is kept, with an empty folder around it.
+// recordOf writes a record for key and returns the path of its file.
 func recordOf(t *testing.T, path, key string) string {
 	t.Helper()
 	s := openDir(t, path)
@@ -38,7 +38,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// within fails the test if f takes long.
+// within fails the test if f takes longer than d.
 func within(t *testing.T, d time.Duration, f func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -46,12 +46,12 @@ func within(t *testing.T, d time.Duration, f func()) {
 	select {
 	case <-done:
 	case <-time.After(d):
-		t.Fatal("it hangs")
+		t.Fatalf("still running after %v", d)
 	}
 }
 
-// TestDirNoFile: what is in the place of a record and is no file is neither opened nor followed,
-// but set aside and told of, once.
+// TestDirNoFile checks that something other than a regular file in the place of a record is neither
+// opened nor followed, is moved aside, and is reported once.
 func TestDirNoFile(t *testing.T) {
 	for name, put := range map[string]func(path, secret string) error{
 		"pipe":          func(path, _ string) error { return syscall.Mkfifo(path, 0o600) },
@@ -76,15 +76,15 @@ func TestDirNoFile(t *testing.T) {
 				})
 				must(t, s.Close())
 				if got, err := os.ReadFile(secret); string(got) != "mine" {
-					t.Errorf("what the link leads to is %q now, %v", got, err)
+					t.Errorf("the target of the link contains %q, %v", got, err)
 				}
 			}
 		})
 	}
 }
 
-// TestDirPlantedTemporary: a link where earlier versions made their temporary files leads nobody to
-// overwrite what is behind it, and is left alone.
+// TestDirPlantedTemporary checks that a link with a name that earlier versions used for temporary
+// files is not followed. Its target must not be overwritten, and the link must remain.
 func TestDirPlantedTemporary(t *testing.T) {
 	path, secret := t.TempDir(), filepath.Join(t.TempDir(), "secret")
 	must(t, os.WriteFile(secret, []byte("mine"), 0o600))
@@ -95,7 +95,7 @@ func TestDirPlantedTemporary(t *testing.T) {
 	within(t, 10*time.Second, func() { storetest.Put(t, s, "k", "again") })
 	must(t, s.Close())
 	if got, err := os.ReadFile(secret); string(got) != "mine" {
-		t.Errorf("what the link leads to is %q now, %v", got, err)
+		t.Errorf("the target of the link contains %q, %v", got, err)
 	}
 	for _, planted := range []string{".new", ".new-1"} {
 		if _, err := os.Lstat(record + planted); err != nil {
@@ -104,8 +104,8 @@ func TestDirPlantedTemporary(t *testing.T) {
 	}
 }
 
-// TestDirSweeps: Dir removes the temporary files that killed processes have left, and nothing else.
-// A new temporary file may be that of a process which is writing.
+// TestDirSweeps checks that Dir removes the temporary files that killed processes have left, and no
+// other files. It must keep a new temporary file, because another process may be writing it.
 func TestDirSweeps(t *testing.T) {
 	path := t.TempDir()
 	record := recordOf(t, path, "k")
@@ -137,7 +137,8 @@ func TestDirSweeps(t *testing.T) {
 	must(t, s.Close())
 }
 
-// TestDirLeavesNoTemporaries: after a write, and after one that fails, no temporary file is left.
+// TestDirLeavesNoTemporaries checks that no temporary file is left after a successful write and
+// after one that fails.
 func TestDirLeavesNoTemporaries(t *testing.T) {
 	path := t.TempDir()
 	s := openDir(t, path)
@@ -147,7 +148,7 @@ func TestDirLeavesNoTemporaries(t *testing.T) {
 	record := onlyFile(t, path)
 	must(t, os.Remove(record))
 	err := s.Update(context.Background(), "k", 0, func([]byte) ([]byte, error) {
-		must(t, os.Mkdir(record, 0o700)) // the new record cannot be put there
+		must(t, os.Mkdir(record, 0o700)) // a file cannot be renamed to this path
 		return []byte("v"), nil
 	})
 	if err == nil || !strings.HasPrefix(err.Error(), "store: ") || !strings.Contains(err.Error(), record) {
@@ -160,7 +161,8 @@ func TestDirLeavesNoTemporaries(t *testing.T) {
 	}
 }
 
-// TestDirFolderAside: a record can be set aside although a folder has the name for it.
+// TestDirFolderAside checks that a record can be moved aside even if a folder has the name that Dir
+// tries first.
 func TestDirFolderAside(t *testing.T) {
 	path := t.TempDir()
 	s := openDir(t, path)
@@ -181,7 +183,8 @@ func TestDirFolderAside(t *testing.T) {
 	must(t, s.Close())
 }
 
-// TestDirLongFile: a file that is longer than a record is damaged, and is not read into memory.
+// TestDirLongFile checks that a file that is longer than a record is reported as damaged and is not
+// read into memory.
 func TestDirLongFile(t *testing.T) {
 	for name, head := range map[string]string{"record": "", "no record": "hello", "later version": "collyrobots record 2\n"} {
 		t.Run(name, func(t *testing.T) {
@@ -209,7 +212,7 @@ func TestDirLongFile(t *testing.T) {
 	}
 }
 
-// TestDirLongValue: what Dir writes it can read.
+// TestDirLongValue checks that Dir rejects values that it could not read back.
 func TestDirLongValue(t *testing.T) {
 	s := openDir(t, t.TempDir())
 	for _, n := range []int{store.MaxRecord, store.MaxRecord + 1} {
@@ -225,7 +228,7 @@ func TestDirLongValue(t *testing.T) {
 	must(t, s.Close())
 }
 
-// TestDirFolderLink: a link in place of one of the 256 folders is not followed.
+// TestDirFolderLink checks that Dir does not follow a link in the place of one of the 256 folders.
 func TestDirFolderLink(t *testing.T) {
 	path, other := t.TempDir(), t.TempDir()
 	record := recordOf(t, path, "k")
@@ -256,7 +259,8 @@ func TestDirFolderLink(t *testing.T) {
 	}
 }
 
-// TestDirWhileOthersOpen: no update fails while other processes open the store, and sweep it.
+// TestDirWhileOthersOpen checks that no update fails while other processes open the store and
+// remove old temporary files.
 func TestDirWhileOthersOpen(t *testing.T) {
 	path := t.TempDir()
 	s := openDir(t, path)
@@ -292,7 +296,7 @@ func TestDirWhileOthersOpen(t *testing.T) {
 	must(t, s.Close())
 }
 
-// TestDirNotWritable: Dir says at once that it cannot write, and where.
+// TestDirNotWritable checks that Dir returns an error that names the path if it cannot write there.
 func TestDirNotWritable(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o600))
@@ -304,8 +308,8 @@ func TestDirNotWritable(t *testing.T) {
 	}
 }
 
-// notWritable returns a folder in which this user can create nothing. Root can create files in all
-// but those of the kernel.
+// notWritable returns a folder in which this user cannot create a file. Root can create files in
+// all folders except those of the kernel.
 func notWritable(t *testing.T) string {
 	t.Helper()
 	if os.Geteuid() == 0 {
@@ -320,7 +324,8 @@ func notWritable(t *testing.T) string {
 	return path
 }
 
-// TestDirLaterVersion: a record that a later version wrote is left as it is, and said to be that.
+// TestDirLaterVersion checks that a record that a later version wrote is reported as such and left
+// unchanged.
 func TestDirLaterVersion(t *testing.T) {
 	for text, later := range map[string]bool{
 		"collyrobots record 2\nwhatever": true, "collyrobots record 10\n": true,
@@ -347,14 +352,14 @@ func TestDirLaterVersion(t *testing.T) {
 				t.Errorf("%q: Update: %v", text, err)
 			}
 			if got, err := os.ReadFile(record); string(got) != text {
-				t.Errorf("%q is %q now, %v", text, got, err)
+				t.Errorf("%q was changed to %q, %v", text, got, err)
 			}
 		}
 		must(t, s.Close())
 	}
 }
 
-// TestDirModes: records are their owner's.
+// TestDirModes checks that only the owner can access the files and folders.
 func TestDirModes(t *testing.T) {
 	old := syscall.Umask(0)
 	defer syscall.Umask(old)

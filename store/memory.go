@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Memory returns a Store that lives as long as the process does. It has no bound: expired records
-// are dropped when they are asked for and, a few at a time, as others are written.
+// Memory returns a Store that keeps its records until the process ends. The number of records is
+// not limited. An expired record is removed when its key is read; each write also looks at a few
+// records and removes the expired ones.
 func Memory() Store {
 	return &memory{records: make(map[string]record)}
 }
@@ -19,7 +20,8 @@ type memory struct {
 	closed  bool
 }
 
-// record is a value and the instant it ends; the zero instant: never.
+// A record is a value and the time when it expires. If ends is the zero time, the record does not
+// expire.
 type record struct {
 	value []byte
 	ends  time.Time
@@ -36,7 +38,7 @@ func (m *memory) Get(ctx context.Context, key string) ([]byte, error) {
 	return m.read(key), nil
 }
 
-// Update runs f under the lock: simple, and atomic without a second try.
+// Update calls f with the lock held. This makes the update atomic without a second attempt.
 func (m *memory) Update(ctx context.Context, key string, ttl time.Duration, f func([]byte) ([]byte, error)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -51,7 +53,7 @@ func (m *memory) Update(ctx context.Context, key string, ttl time.Duration, f fu
 		delete(m.records, key)
 		return nil
 	}
-	m.records[key] = record{value, ending(time.Now(), ttl)}
+	m.records[key] = record{value: value, ends: ending(time.Now(), ttl)}
 	m.sweep(time.Now())
 	return nil
 }
@@ -59,7 +61,8 @@ func (m *memory) Update(ctx context.Context, key string, ttl time.Duration, f fu
 func (m *memory) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.closed, m.records = true, nil
+	m.closed = true
+	m.records = nil
 	return nil
 }
 
@@ -70,7 +73,7 @@ func (m *memory) usable(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// read returns a copy of the living value of key, nil when there is none.
+// read returns a copy of the value of key, or nil if there is no value or it has expired.
 func (m *memory) read(key string) []byte {
 	r, found := m.records[key]
 	if !found {
@@ -83,8 +86,9 @@ func (m *memory) read(key string) []byte {
 	return bytes.Clone(r.value)
 }
 
-// sweep looks at a handful of records, which Go's maps hand out in no fixed order, and drops the
-// expired ones: two looks for each write are enough to keep the dead a fraction of the living.
+// sweep looks at two records and removes them if they have expired. Go iterates over a map in no
+// fixed order, so the two records vary. Two looks for each write keep the number of expired records
+// small compared to the others.
 func (m *memory) sweep(now time.Time) {
 	looks := 2
 	for key, r := range m.records {
@@ -98,7 +102,8 @@ func (m *memory) sweep(now time.Time) {
 	}
 }
 
-// ending is the instant a record written now ends; the zero instant: never.
+// ending returns the time when a record that is written now expires, or the zero time if ttl is
+// zero or less.
 func ending(now time.Time, ttl time.Duration) time.Time {
 	if ttl <= 0 {
 		return time.Time{}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestMemorySweep: expired records do not pile up while others are written.
+// TestMemorySweep checks that expired records do not accumulate while others are written.
 func TestMemorySweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := Memory().(*memory)
@@ -26,12 +26,13 @@ func TestMemorySweep(t *testing.T) {
 			put(fmt.Sprint("alive", i%1000), 0)
 		}
 		if n := len(m.records); n > 1100 {
-			t.Errorf("%d records, of which 1000 live", n)
+			t.Errorf("%d records are kept; only 1000 have not expired", n)
 		}
 	})
 }
 
-// FuzzDecode: any bytes are a record or an error, and what is a record is written again as it was.
+// FuzzDecode checks that decode accepts or rejects any bytes without a panic, and that encode
+// reproduces the bytes that decode accepts.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(nil))
 	f.Add(encode("", record{}))
@@ -42,7 +43,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		if again := encode(key, r); string(again) != string(raw) {
-			t.Fatalf("%q is written again as %q", raw, again)
+			t.Fatalf("%q was encoded again as %q", raw, again)
 		}
 	})
 }

@@ -10,12 +10,13 @@ import (
 	"time"
 )
 
-// magic opens every record file: what it is, and the version of the format.
+// magic is the beginning of every record file. It names the format and its version.
 var magic = []byte(kind + "1\n")
 
 const kind = "collyrobots record "
 
-// versionOf returns the version of a record's format if that is a later one; else "".
+// versionOf returns the version of the format of a record if it is later than this package's.
+// Otherwise it returns "".
 func versionOf(b []byte) string {
 	rest, ok := bytes.CutPrefix(b, []byte(kind))
 	version, _, ended := bytes.Cut(rest[:min(len(rest), 10)], []byte("\n"))
@@ -25,8 +26,9 @@ func versionOf(b []byte) string {
 	return string(version)
 }
 
-// encode writes a record as a file: magic, the end of its life (Unix nanoseconds, or 0 if it does not
-// end), the length of its key, key, value, and the SHA-256 of all that.
+// encode returns the content of a record file: magic, the time of expiry (in Unix nanoseconds, or 0
+// if the record does not expire), the length of the key, the key, the value, and the SHA-256 of
+// everything before it.
 func encode(key string, r record) []byte {
 	b := make([]byte, 0, recordLength(key, len(r.value)))
 	b = append(b, magic...)
@@ -38,15 +40,16 @@ func encode(key string, r record) []byte {
 	return append(b, sum[:]...)
 }
 
-// recordLength returns the length of a record with a value of n bytes.
+// recordLength returns the length of the file of a record whose value has n bytes.
 func recordLength(key string, n int) int {
 	return len(magic) + 16 + len(key) + n + sha256.Size
 }
 
-// lastEnd is the last instant that Unix nanoseconds can express, in the year 2262.
+// lastEnd is the last time, in the year 2262, that Unix nanoseconds can express.
 var lastEnd = time.Unix(0, math.MaxInt64)
 
-// nanoseconds returns an instant in Unix nanoseconds, at most lastEnd, and 0 for the zero time.
+// nanoseconds returns t in Unix nanoseconds. It returns 0 for the zero time, and lastEnd for a
+// later time.
 func nanoseconds(t time.Time) uint64 {
 	if t.IsZero() {
 		return 0
@@ -58,11 +61,11 @@ func nanoseconds(t time.Time) uint64 {
 }
 
 var (
-	errFormat = errors.New("not a record of this version")
-	errSum    = errors.New("the checksum does not fit")
+	errFormat = errors.New("not a record in the format of this version")
+	errSum    = errors.New("checksum does not match")
 )
 
-// decode reads what encode wrote.
+// decode parses the output of encode. The value shares memory with b.
 func decode(b []byte) (key string, r record, err error) {
 	rest, ok := bytes.CutPrefix(b, magic)
 	if !ok || len(rest) < 16+sha256.Size {

@@ -380,7 +380,7 @@ func TestDamagedRecord(t *testing.T) {
 	o := with(dialect.RFC9309(), &damagedOnce{Store: s})
 	o.Log = slog.New(slog.NewTextHandler(&log, nil))
 	newCrawler(t, o, reply(200, closed)).get(t)
-	if !strings.Contains(log.String(), "here was damaged and is now there") {
+	if !strings.Contains(log.String(), "here was moved to there") {
 		t.Errorf("log %q", log.String())
 	}
 	again := newCrawler(t, with(dialect.RFC9309(), s), reply(404, ""))

@@ -1,4 +1,4 @@
-// Package boltstore keeps records in one bbolt file: a store for crawls of very many hosts.
+// Package boltstore keeps records in one bbolt file. It is a store for crawls of very many hosts.
 package boltstore
 
 import (
@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	lockWait   = time.Nanosecond // one try: bbolt takes 0 for ever
-	sweepLooks = 2               // how many records a write looks at for expired ones
+	lockWait   = time.Nanosecond // one attempt; bbolt would wait forever if this were 0
+	sweepLooks = 2               // how many records each write checks for expiry
 )
 
 var (
@@ -30,19 +30,20 @@ var (
 	aside   = []byte("damaged")
 )
 
-// Open returns a Store in the file at path. It creates the file, for its owner only, if it does not
-// exist. A file can be open once at a time: while this or another process has it open, Open fails at
-// once with an [*InUseError]. When Update returns, the record has reached the disk. If the file was
-// removed or replaced since it was opened, Update fails with a [*GoneError].
+// Open returns a Store in the file at path. If the file does not exist, Open creates it with access
+// for its owner only. A file can be open only once at a time: while this process or another one has
+// it open, Open fails at once with an [*InUseError]. When Update returns, the record has reached
+// the disk. If the file was removed or replaced after it was opened, Update fails with a
+// [*GoneError].
 //
-// Open reads the keys of the whole file, to find damage before a record relies on it. It renames a
-// damaged file to end in ".damaged" and returns a [*store.CorruptError]; the next Open creates an
-// empty file. A file whose creation was cut short, by a full disk or a kill, has no records: Open
-// creates it again. A damaged record in a sound file is moved to a bucket of its own and reported
-// once, by Get or Update.
+// Open reads all keys in the file, to find damage before the store uses a damaged page. It renames
+// a damaged file to end in ".damaged" and returns a [*store.CorruptError]; the next Open creates an
+// empty file. If a full disk or a kill interrupted the creation of the file, it contains no
+// records, and Open creates it again. If a single record is damaged but the file is not, the record
+// is moved to another bucket and reported once, by Get or Update.
 //
-// A file that another program has written, for example because path is mistyped, is an error. Open
-// leaves it unchanged.
+// If the file was written by another program, for example because path is mistyped, Open returns an
+// error and leaves the file unchanged.
 func Open(path string) (store.Store, error) {
 	db, err := open(path)
 	if errors.Is(err, errDamaged) && unfinished(path) {
@@ -56,7 +57,7 @@ func Open(path string) (store.Store, error) {
 	case errors.Is(err, errDamaged):
 		return nil, setAside(path, err)
 	case errors.Is(err, errForeign):
-		return nil, fmt.Errorf("boltstore: %s is left unchanged: %w", path, err)
+		return nil, fmt.Errorf("boltstore: %s was left unchanged: %w", path, err)
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return nil, &InUseError{Path: path}
 	default:
@@ -69,28 +70,28 @@ func Open(path string) (store.Store, error) {
 	return &boltStore{db: db, path: path, file: file}, nil
 }
 
-// An InUseError says that another process, or another part of this one, has the file open.
+// An InUseError reports that this process or another one already has the file open.
 type InUseError struct{ Path string }
 
-// Error returns which file it is.
+// Error returns a message with the path of the file.
 func (e *InUseError) Error() string {
-	return "boltstore: " + e.Path + " is in use: another process, or this one, has it open"
+	return "boltstore: " + e.Path + " is in use: this process or another one has it open"
 }
 
-// A GoneError says that nothing more can be kept: the file was removed, or another was put in its
-// place, while it was open. What was in it can still be read until Close.
+// A GoneError reports that the file was removed or replaced while it was open, so that a record can
+// no longer be stored. The records in the old file can still be read until Close.
 type GoneError struct{ Path string }
 
-// Error returns which file it was.
+// Error returns a message with the path of the file.
 func (e *GoneError) Error() string {
-	return "boltstore: " + e.Path + " was removed or replaced while it was open: nothing more is kept"
+	return "boltstore: " + e.Path + " was removed or replaced while it was open, so no more records can be stored; open it again"
 }
 
-// unfinished reports whether a file is the beginning of what bbolt writes into a new one: four
-// pages, of which the first says that no transaction has come after it. A sound file has seen more
-// by the time it holds a record.
+// unfinished reports whether bbolt was interrupted while it created the file. bbolt first writes
+// four pages; the first one says that no transaction has been committed after it. In a file with a
+// record, there have been further transactions.
 func unfinished(path string) bool {
-	const txid, length = 64, 72 // of the first meta page: where the number of its transaction is, and where it ends
+	const txid, length = 64, 72 // offsets of the transaction number in the first meta page, and of its end
 	f, err := os.Open(path)
 	if err != nil {
 		return false
@@ -105,9 +106,9 @@ func unfinished(path string) bool {
 	case err != nil:
 		return false
 	case len(bytes.Trim(raw, "\x00")) == 0:
-		return true // room was made, and nothing written
+		return true // the file was extended, but no page was written
 	case len(raw) < length:
-		return false // who knows
+		return false // too short to tell
 	}
 	isMeta := binary.NativeEndian.Uint16(raw[8:]) == 0x04 && binary.NativeEndian.Uint32(raw[16:]) == 0xED0CDAED
 	return isMeta && binary.NativeEndian.Uint64(raw[txid:]) == 0
@@ -135,8 +136,9 @@ func open(path string) (db *bolt.DB, err error) {
 	return db, err
 }
 
-// checkLocked checks a file again while no process can write to it. The first check may have read
-// pages from before and after a write of a process that has the file open.
+// checkLocked repeats the check of a file while no process can write to it. If another process was
+// writing during the first check, that check may have read some pages from before the write and
+// some from after it.
 func checkLocked(path string) error {
 	var db *bolt.DB
 	err := guard(func() (err error) {
@@ -146,7 +148,8 @@ func checkLocked(path string) error {
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return err
 	}
-	// Other errors come from a file that is damaged at its beginning. No process can open it.
+	// Any other error means that the file is damaged at its beginning. In that case, no process can
+	// have it open.
 	err = checkPath(path)
 	if db != nil {
 		err = errors.Join(err, guard(db.Close))
@@ -154,7 +157,7 @@ func checkLocked(path string) error {
 	return err
 }
 
-// sort tells damage from a file that cannot be opened.
+// sort marks err as damage, unless it says that the file is in use or cannot be opened.
 func sort(err error) error {
 	var path *os.PathError
 	if errors.Is(err, bolterrors.ErrTimeout) || errors.As(err, &path) {
@@ -173,7 +176,8 @@ func createBuckets(tx *bolt.Tx) error {
 	return nil
 }
 
-// guard turns the panics and memory faults with which bbolt meets a damaged page into errors.
+// guard calls f and returns its panics and memory faults as errors: bbolt panics or faults when it
+// uses a damaged page.
 func guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -195,7 +199,7 @@ func setAside(path string, why error) error {
 type boltStore struct {
 	db   *bolt.DB
 	path string
-	file os.FileInfo // of db, as it was opened
+	file os.FileInfo // the file at path when it was opened
 }
 
 func (s *boltStore) Get(ctx context.Context, key string) (value []byte, err error) {
@@ -221,7 +225,8 @@ func (s *boltStore) Update(ctx context.Context, key string, ttl time.Duration, f
 		return s.orClosed(&GoneError{Path: s.path})
 	}
 	k := hash(key)
-	// f's panic is the caller's: it must not be taken for a damaged page.
+	// A panic of f belongs to the caller. It must not be mistaken for a damaged page, so it is
+	// thrown again after the transaction.
 	var thrown any
 	err := s.run(s.db.Update, func(tx *bolt.Tx) error {
 		b, now := tx.Bucket(records), time.Now()
@@ -249,7 +254,7 @@ func (s *boltStore) Update(ctx context.Context, key string, ttl time.Duration, f
 
 func (s *boltStore) Close() error { return guard(s.db.Close) }
 
-// run is one transaction, with the errors of package store.
+// run runs one transaction and converts its errors to those of package store.
 func (s *boltStore) run(do func(func(*bolt.Tx) error) error, f func(*bolt.Tx) error) error {
 	err := guard(func() error { return do(f) })
 	switch {
@@ -262,7 +267,7 @@ func (s *boltStore) run(do func(func(*bolt.Tx) error) error, f func(*bolt.Tx) er
 	}
 }
 
-// orClosed returns err, unless the store is closed: that counts more.
+// orClosed returns store.ErrClosed if the store is closed, and err otherwise.
 func (s *boltStore) orClosed(err error) error {
 	if closed := s.run(s.db.View, func(*bolt.Tx) error { return nil }); closed != nil {
 		return closed
@@ -275,13 +280,14 @@ var errThrown = errors.New("panic")
 func call(f func([]byte) ([]byte, error), old []byte, thrown *any) (value []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			*thrown, err = v, errThrown
+			*thrown = v
+			err = errThrown
 		}
 	}()
 	return f(old)
 }
 
-// drop moves a damaged record to the bucket for those, and returns what to tell.
+// drop moves a damaged record to the bucket for damaged records and returns the error to report.
 func (s *boltStore) drop(key []byte) error {
 	err := s.run(s.db.Update, func(tx *bolt.Tx) error {
 		b := tx.Bucket(records)
@@ -291,19 +297,19 @@ func (s *boltStore) drop(key []byte) error {
 	if err != nil {
 		return &store.CorruptError{Path: s.db.Path(), Err: errors.Join(errRecord, err)}
 	}
-	return &store.CorruptError{Path: s.db.Path(), Aside: "in its bucket \"damaged\"", Err: errRecord}
+	return &store.CorruptError{Path: s.db.Path(), Aside: "the bucket \"damaged\" of the same file", Err: errRecord}
 }
 
-// hash makes keys of one length of keys of any.
+// hash returns the SHA-256 of key, so that all keys in the file have the same length.
 func hash(key string) []byte {
 	sum := sha256.Sum256([]byte(key))
 	return sum[:]
 }
 
-var errRecord = errors.New("a record is not as it was written")
+var errRecord = errors.New("checksum of a record does not match")
 
-// encode writes a record: the SHA-256 of the rest, the end of its life (Unix nanoseconds, or 0 if it
-// does not end), and the value.
+// encode returns the content of a record: the SHA-256 of everything after it, the time of expiry
+// (in Unix nanoseconds, or 0 if the record does not expire), and the value.
 func encode(value []byte, ttl time.Duration, now time.Time) []byte {
 	b := make([]byte, sha256.Size, sha256.Size+8+len(value))
 	b = binary.BigEndian.AppendUint64(b, ending(now, ttl))
@@ -313,8 +319,8 @@ func encode(value []byte, ttl time.Duration, now time.Time) []byte {
 	return b
 }
 
-// ending returns the end of the life of a record, 0 if it does not end. An end after the year 2262
-// is the last one that Unix nanoseconds can express.
+// ending returns the time when a record expires, in Unix nanoseconds, or 0 if it does not expire. A
+// time after the year 2262 becomes the last one that Unix nanoseconds can express.
 func ending(now time.Time, ttl time.Duration) uint64 {
 	if ttl <= 0 {
 		return 0
@@ -323,7 +329,7 @@ func ending(now time.Time, ttl time.Duration) uint64 {
 	return uint64(ends + min(int64(ttl), math.MaxInt64-ends))
 }
 
-// read returns a copy of the living value in raw, nil when there is none.
+// read returns a copy of the value in raw, or nil if there is no record or it has expired.
 func read(raw []byte, now time.Time) ([]byte, error) {
 	if raw == nil {
 		return nil, nil
@@ -345,8 +351,8 @@ func expired(raw []byte, now time.Time) bool {
 	return ends != 0 && !now.Before(time.Unix(0, int64(ends)))
 }
 
-// sweep drops the expired ones of the few records after key, a random place as keys are hashes: so
-// the dead stay few.
+// sweep looks at the few records that follow key and removes the expired ones. Keys are hashes, so
+// these are random records, and expired records remain few.
 func sweep(b *bolt.Bucket, key []byte, now time.Time) error {
 	c := b.Cursor()
 	c.Seek(key)

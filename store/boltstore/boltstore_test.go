@@ -37,16 +37,16 @@ func open(t *testing.T, path string) store.Store {
 	return s
 }
 
-// TestDamagedFile: Open sets a damaged file aside and reports it. The next Open creates an empty
-// one.
+// TestDamagedFile checks that Open moves a damaged file aside and reports it, and that the next
+// Open creates an empty file.
 func TestDamagedFile(t *testing.T) {
 	for name, damage := range map[string]func(raw []byte) []byte{
-		"a page of zeroes":   func(raw []byte) []byte { return make([]byte, len(raw)) },
-		"cut in the middle":  func(raw []byte) []byte { return raw[:len(raw)/2] },
-		"cut to a page":      func(raw []byte) []byte { return raw[:os.Getpagesize()] },
-		"cut to a fragment":  func(raw []byte) []byte { return raw[:100] },
-		"both heads damaged": func(raw []byte) []byte { raw[30] ^= 0xFF; raw[os.Getpagesize()+30] ^= 0xFF; return raw },
-		"pages overwritten":  func(raw []byte) []byte { fill(raw[2*os.Getpagesize():]); return raw },
+		"a page of zeroes":  func(raw []byte) []byte { return make([]byte, len(raw)) },
+		"cut in the middle": func(raw []byte) []byte { return raw[:len(raw)/2] },
+		"cut to a page":     func(raw []byte) []byte { return raw[:os.Getpagesize()] },
+		"cut to a fragment": func(raw []byte) []byte { return raw[:100] },
+		"both meta pages":   func(raw []byte) []byte { raw[30] ^= 0xFF; raw[os.Getpagesize()+30] ^= 0xFF; return raw },
+		"pages overwritten": func(raw []byte) []byte { fill(raw[2*os.Getpagesize():]); return raw },
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := newPath(t)
@@ -87,8 +87,8 @@ func fill(b []byte) {
 	}
 }
 
-// TestDamagedRecord: one record that is not as it was written is reported once; the others are
-// untouched.
+// TestDamagedRecord checks that a record with a wrong checksum is reported once and that the other
+// records are unchanged.
 func TestDamagedRecord(t *testing.T) {
 	for _, update := range []bool{false, true} {
 		path := newPath(t)
@@ -107,7 +107,7 @@ func TestDamagedRecord(t *testing.T) {
 	}
 }
 
-// reopened is a store whose file is changed between closing and opening.
+// reopened is a store whose file is changed between Close and Open.
 type reopened struct {
 	store.Store
 	t    *testing.T
@@ -133,7 +133,8 @@ func damageRecords(t *testing.T, path string) {
 	}
 }
 
-// TestLocked: a file that another has open is not damaged, and Open does not wait for ever.
+// TestLocked checks that a file that is already open is not reported as damaged, and that Open does
+// not wait.
 func TestLocked(t *testing.T) {
 	path := newPath(t)
 	s := open(t, path)
@@ -150,7 +151,7 @@ func TestLocked(t *testing.T) {
 	storetest.Put(t, s, "k", "v")
 }
 
-// TestLockedAtOnce: nobody waits for a file that is in use.
+// TestLockedAtOnce checks that Open fails at once if the file is in use.
 func TestLockedAtOnce(t *testing.T) {
 	path := newPath(t)
 	s := open(t, path)
@@ -166,7 +167,7 @@ func TestLockedAtOnce(t *testing.T) {
 	}
 }
 
-// TestGone: a file that is removed or replaced while it is open takes nothing more, and says so.
+// TestGone checks that Update fails with a GoneError after the file was removed or replaced.
 func TestGone(t *testing.T) {
 	for name, end := range map[string]func(path string) error{
 		"removed": os.Remove,
@@ -205,7 +206,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestCutCreation: a file whose making was cut short holds nothing; Open makes it anew.
+// TestCutCreation checks that Open creates a file again if its first creation was interrupted.
 func TestCutCreation(t *testing.T) {
 	page := os.Getpagesize()
 	path := newPath(t)
@@ -218,11 +219,11 @@ func TestCutCreation(t *testing.T) {
 	}
 	fresh, err := os.ReadFile(path)
 	if err != nil || len(fresh) != 4*page {
-		t.Fatalf("a new file has %d octets, %v", len(fresh), err)
+		t.Fatalf("a new file has %d bytes, %v", len(fresh), err)
 	}
 	padded := append(append([]byte{}, fresh[:page]...), make([]byte, 3*page)...)
 	for name, content := range map[string][]byte{
-		"empty": nil, "zeroes": make([]byte, page), "all zeroes": make([]byte, 4*page), "half of its head": fresh[:page/2], "a page": fresh[:page], "two pages": fresh[:2*page],
+		"empty": nil, "zeroes": make([]byte, page), "all zeroes": make([]byte, 4*page), "half a page": fresh[:page/2], "a page": fresh[:page], "two pages": fresh[:2*page],
 		"three pages": fresh[:3*page], "three pages and a bit": fresh[:3*page+10], "a page, then zeroes": padded, "whole": fresh,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -243,13 +244,13 @@ func TestCutCreation(t *testing.T) {
 				t.Error(err)
 			}
 			if _, err := os.Stat(path + ".damaged"); err == nil {
-				t.Error("what held nothing was set aside")
+				t.Error("a file without records was set aside")
 			}
 		})
 	}
 }
 
-// TestMode: the records are their owner's.
+// TestMode checks that only the owner can access the file.
 func TestMode(t *testing.T) {
 	path := newPath(t)
 	s := open(t, path)
@@ -266,7 +267,8 @@ func TestNoFolder(t *testing.T) {
 	}
 }
 
-// TestPanic: a panic of the caller's function is the caller's, and leaves the store in order.
+// TestPanic checks that a panic of the caller's function reaches the caller, and that the store can
+// be used afterwards.
 func TestPanic(t *testing.T) {
 	s := open(t, newPath(t))
 	defer s.Close()
@@ -281,7 +283,7 @@ func TestPanic(t *testing.T) {
 	storetest.Put(t, s, "k", "v")
 }
 
-// TestSweep: expired records do not pile up while others are written.
+// TestSweep checks that expired records do not accumulate while others are written.
 func TestSweep(t *testing.T) {
 	path := newPath(t)
 	s := open(t, path)
@@ -301,7 +303,7 @@ func TestSweep(t *testing.T) {
 	defer db.Close()
 	err = db.View(func(tx *bolt.Tx) error {
 		if n := tx.Bucket([]byte("records")).Stats().KeyN; n > 225 {
-			t.Errorf("%d records, of which 200 live", n)
+			t.Errorf("%d records are kept; only 200 have not expired", n)
 		}
 		return nil
 	})

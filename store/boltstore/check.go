@@ -13,26 +13,27 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// bbolt follows the page numbers and lengths in a file without a check. In a damaged file they can
-// lead it in a circle, so that it recurses until the stack overflows, or allocates until the memory
-// is full. This file checks the structure of a bbolt file before bbolt opens it.
+// bbolt uses the page numbers and lengths in a file without a check. In a damaged file, these can
+// form a cycle in which bbolt recurses until the stack overflows, or they can make it allocate
+// until memory is exhausted. This file checks the structure of a bbolt file before bbolt opens it.
 //
-// A file is a row of pages of one size. Numbers are in the byte order of the machine.
+// A file is a sequence of pages of equal size. Numbers are in the byte order of the machine.
 //
-//	page     number (8 bytes), type (2), count of elements (2), further pages that belong to it (4)
+//	page     number (8 bytes), type (2), count of elements (2), number of overflow pages (4)
 //	meta     in pages 0 and 1: where the root and the freelist are, with a checksum
 //	freelist the numbers of unused pages
-//	branch   count elements of 16 bytes: position and length of a key, number of the page below
+//	branch   count elements of 16 bytes: position and length of a key, number of the child page
 //	leaf     count elements of 16 bytes: flags, position, length of a key, length of its value
 //
 // Keys and values follow the elements of their page without a gap. A bucket is a value in the tree
-// of the root: the page of its own root (8 bytes) and a sequence number (8), or, with the page 0, a
-// leaf page that follows these 16 bytes.
+// of the root. It consists of the number of the bucket's own root page (8 bytes) and a sequence
+// number (8 bytes). If that page number is 0, the root page is a leaf page that follows within the
+// value.
 
 const (
 	headerSize  = 16
 	elementSize = 16
-	metaEnd     = 80 // of a meta page, where its checksum ends
+	metaEnd     = 80 // the offset in a meta page where its checksum ends
 
 	branchPage   = 1
 	leafPage     = 2
@@ -42,18 +43,18 @@ const (
 	magic       = 0xED0CDAED
 	version     = 2
 	noFreelist  = ^uint64(0)
-	longCount   = 0xFFFF // the count of a freelist is in its first eight bytes
-	maxDepth    = 64     // of a tree; bbolt puts at least two pages below each page
+	longCount   = 0xFFFF // if a freelist has this count, its first 8 bytes hold the real one
+	maxDepth    = 64     // of a tree; a sound one is not so deep, as each page has at least two children
 	minPageSize = 1 << 10
 	maxPageSize = 1 << 24
 )
 
 var (
 	errDamaged = errors.New("not a sound bbolt file")
-	errForeign = errors.New("not a file of this package")
+	errForeign = errors.New("not a boltstore file")
 )
 
-// checkPath checks the file at path. A file that does not exist or is empty is fine.
+// checkPath checks the file at path. It returns nil if the file does not exist or is empty.
 func checkPath(path string) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -74,7 +75,7 @@ func checkPath(path string) error {
 }
 
 // check returns an error that wraps errForeign if another program has written the file, and one
-// that wraps errDamaged if bbolt cannot use it. Apart from errors of reading there are no others.
+// that wraps errDamaged if bbolt cannot use the file. All other errors come from reading the file.
 func check(file io.ReaderAt, size int64) error {
 	if size == 0 {
 		return nil
@@ -103,17 +104,18 @@ func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errDamaged, fmt.Sprintf(format, args...))
 }
 
-// A meta is the beginning of everything in a file.
+// A meta is the content of a meta page, from which all other pages are found.
 type meta struct {
 	pageSize int64
 	root     uint64 // the page of the root bucket
 	freelist uint64 // the page of the freelist, or noFreelist
-	pages    uint64 // how many pages are in use or free
+	pages    uint64 // the number of pages, used and free
 	txid     uint64
 }
 
-// newestMeta returns the sound meta page with the highest transaction. The first one is at the
-// beginning of the file; the place of the second one depends on the size of a page.
+// newestMeta returns the valid meta page with the highest transaction number. The first meta page
+// is at the beginning of the file. The offset of the second one is the page size, which is unknown
+// if the first one is damaged; so newestMeta tries all possible sizes.
 func newestMeta(file io.ReaderAt, size int64) (meta, error) {
 	var newest meta
 	isBolt := false
@@ -132,23 +134,24 @@ func newestMeta(file io.ReaderAt, size int64) (meta, error) {
 	}
 	switch {
 	case newest.pageSize != 0 && newest.pages > uint64(size/newest.pageSize):
-		return meta{}, damaged("%d bytes instead of %d pages of %d bytes", size, newest.pages, newest.pageSize)
+		return meta{}, damaged("the file has %d bytes instead of %d pages of %d bytes", size, newest.pages, newest.pageSize)
 	case newest.pageSize != 0:
 		return newest, nil
 	case isBolt:
-		return meta{}, damaged("no sound meta page")
+		return meta{}, damaged("both meta pages are damaged")
 	}
 	zeroes, err := allZero(file, size)
 	switch {
 	case err != nil:
 		return meta{}, err
 	case zeroes:
-		return meta{}, damaged("nothing but zeroes")
+		return meta{}, damaged("the file contains only zeroes")
 	}
 	return meta{}, fmt.Errorf("%w: not a bbolt file", errForeign)
 }
 
-// readMeta reads the meta page at an offset. Its pageSize is 0 if it is not sound.
+// readMeta reads the meta page at an offset. If the page is not valid, the result has a pageSize of
+// 0.
 func readMeta(file io.ReaderAt, size, at int64) (m meta, hasMagic bool, err error) {
 	raw := make([]byte, min(metaEnd, size-at))
 	if _, err := file.ReadAt(raw, at); err != nil && err != io.EOF {
@@ -198,47 +201,48 @@ func allZero(file io.ReaderAt, size int64) (bool, error) {
 type checker struct {
 	window
 	meta meta
-	used []uint64 // a bit for each page that was met
+	used []uint64 // has a bit for each page, set if the page has been visited
 
-	last   []byte // the key that was met last in a bucket
-	isLeaf bool   // and whether it was on a leaf page
+	last   []byte // the key that was visited last in the bucket
+	isLeaf bool   // whether last was on a leaf page
 }
 
-// A page is a page with the further pages that belong to it, or a page within a value.
+// A page is a page with its overflow pages, or a page within a value.
 type page struct {
-	number uint64 // for messages
+	number uint64 // for error messages
 	kind   uint16
 	count  int64
-	at     int64 // where it is in the file
+	at     int64 // its offset in the file
 	length int64
 }
 
-// An element is an element of a branch or leaf page. Its key is valid until the next read.
+// An element is an element of a branch page or a leaf page. Its key is valid until the next read.
 type element struct {
 	key   []byte
-	flags uint32 // on a leaf
-	child uint64 // on a branch
-	value page   // on a leaf: where the value is, with its length
+	flags uint32 // only on a leaf page
+	child uint64 // only on a branch page
+	value page   // only on a leaf page: the offset and length of the value
 }
 
-// claim notes that pages are in use. No page can have two uses.
+// claim marks count pages from number on as visited. It returns an error if one of them has been
+// visited before, because a page has only one use, or if it is beyond the end of the file.
 func (c *checker) claim(number, count uint64) error {
 	if number >= c.meta.pages || count > c.meta.pages-number {
-		return damaged("page %d and %d more are not in a file of %d pages", number, count-1, c.meta.pages)
+		return damaged("page %d with %d overflow pages is beyond the %d pages of the file", number, count-1, c.meta.pages)
 	}
 	for n := number; n < number+count; n++ {
 		if c.used[n/64]&(1<<(n%64)) != 0 {
-			return damaged("page %d has two uses", n)
+			return damaged("page %d is used twice", n)
 		}
 		c.used[n/64] |= 1 << (n % 64)
 	}
 	return nil
 }
 
-// open reads the header of a page and claims it.
+// open reads the header of a page and claims the page with its overflow pages.
 func (c *checker) open(number uint64) (page, error) {
 	if number >= c.meta.pages {
-		return page{}, damaged("page %d is not in a file of %d pages", number, c.meta.pages)
+		return page{}, damaged("page %d is beyond the %d pages of the file", number, c.meta.pages)
 	}
 	p := page{number: number, at: int64(number) * c.meta.pageSize}
 	raw, err := c.read(p.at, headerSize)
@@ -246,7 +250,7 @@ func (c *checker) open(number uint64) (page, error) {
 		return page{}, err
 	}
 	if n := binary.NativeEndian.Uint64(raw); n != number {
-		return page{}, damaged("page %d has the number %d", number, n)
+		return page{}, damaged("the header of page %d has the number %d", number, n)
 	}
 	pages := 1 + uint64(binary.NativeEndian.Uint32(raw[12:]))
 	p.kind = binary.NativeEndian.Uint16(raw[8:])
@@ -255,8 +259,8 @@ func (c *checker) open(number uint64) (page, error) {
 	return p, c.claim(number, pages)
 }
 
-// openInline reads the header of a page within a value. bbolt takes such a page for one of the file
-// if it has a number.
+// openInline reads the header of a page within a value. Its number must be 0: otherwise, bbolt
+// would treat it as the page of the file with that number.
 func (c *checker) openInline(value page) (page, error) {
 	value.at += headerSize
 	value.length -= headerSize
@@ -272,19 +276,19 @@ func (c *checker) openInline(value page) (page, error) {
 	value.kind = binary.NativeEndian.Uint16(raw[8:])
 	value.count = int64(binary.NativeEndian.Uint16(raw[10:]))
 	if number != 0 || overflow != 0 || value.kind != leafPage {
-		return page{}, damaged("page %d has a bucket with the page %d of type %#x", value.number, number, value.kind)
+		return page{}, damaged("page %d has a bucket whose inline page has the number %d and the type %#x", value.number, number, value.kind)
 	}
 	return value, nil
 }
 
-// checkFreelist claims the pages of the freelist and those that it lists.
+// checkFreelist claims the pages of the freelist and the pages that it lists.
 func (c *checker) checkFreelist() error {
 	p, err := c.open(c.meta.freelist)
 	if err != nil {
 		return err
 	}
 	if p.kind != freelistPage {
-		return damaged("page %d, the freelist, has the type %#x", p.number, p.kind)
+		return damaged("the freelist, page %d, has the type %#x", p.number, p.kind)
 	}
 	at := p.at + headerSize
 	count := uint64(p.count)
@@ -297,7 +301,7 @@ func (c *checker) checkFreelist() error {
 		at += 8
 	}
 	if most := uint64(p.at+p.length-at) / 8; count > most {
-		return damaged("page %d, the freelist, lists %d pages where %d have room", p.number, count, most)
+		return damaged("the freelist, page %d, lists %d pages but has room for %d", p.number, count, most)
 	}
 	for end := at + 8*int64(count); at < end; at += 8 {
 		raw, err := c.read(at, 8)
@@ -311,14 +315,14 @@ func (c *checker) checkFreelist() error {
 	return nil
 }
 
-// checkBuckets checks the tree of the root, which has the buckets of this package or none, and the
-// trees of these.
+// checkBuckets checks the tree of the root and the trees of its buckets. The root must contain both
+// buckets of this package or no bucket.
 func (c *checker) checkBuckets() error {
 	var own []page
 	var other []string
 	err := c.walk(c.meta.root, func(e element) error {
 		if e.flags != bucketFlag {
-			return damaged("page %d has an element with the flags %#x between buckets", e.value.number, e.flags)
+			return damaged("page %d has an element that is not a bucket (flags %#x)", e.value.number, e.flags)
 		}
 		if bytes.Equal(e.key, records) || bytes.Equal(e.key, aside) {
 			own = append(own, e.value)
@@ -333,9 +337,9 @@ func (c *checker) checkBuckets() error {
 	case err != nil:
 		return err
 	case len(other) == 1 && len(own) == 1:
-		return damaged("a bucket has the name %q", other[0])
+		return damaged("a bucket has the unknown name %q", other[0])
 	case len(other) > 0:
-		return fmt.Errorf("%w: a bbolt file with a bucket %q", errForeign, other[0])
+		return fmt.Errorf("%w: the bbolt file has a bucket %q", errForeign, other[0])
 	case len(own) == 1:
 		return damaged("a bucket is missing")
 	}
@@ -347,7 +351,7 @@ func (c *checker) checkBuckets() error {
 	return nil
 }
 
-// checkBucket checks a bucket of this package. Each of its keys is a hash.
+// checkBucket checks the tree of one bucket of this package. Each key in it must be a hash.
 func (c *checker) checkBucket(b page) error {
 	if b.length < headerSize {
 		return damaged("page %d has a bucket of %d bytes", b.number, b.length)
@@ -388,7 +392,7 @@ func (c *checker) walkPage(p page, depth int, visit func(element) error) error {
 		return damaged("page %d has the type %#x", p.number, p.kind)
 	}
 	if depth > maxDepth {
-		return damaged("page %d is %d pages below the root", p.number, depth)
+		return damaged("page %d is %d levels below the root", p.number, depth)
 	}
 	if p.count == 0 && (p.kind == branchPage || depth > 0) {
 		return damaged("page %d is empty", p.number)
@@ -423,11 +427,12 @@ func (c *checker) walkChild(number uint64, depth int, visit func(element) error)
 	return c.walkPage(p, depth, visit)
 }
 
-// element reads the element i of a page. Its key has to begin at next, counted from the page.
+// element reads the element i of a page. Its key must begin at next, an offset from the beginning
+// of the page.
 func (c *checker) element(p page, i, next int64) (element, error) {
 	at := headerSize + i*elementSize
 	if next > p.length {
-		return element{}, damaged("page %d has %d elements in %d bytes", p.number, p.count, p.length)
+		return element{}, damaged("page %d has %d elements, which do not fit into %d bytes", p.number, p.count, p.length)
 	}
 	raw, err := c.read(p.at+at, elementSize)
 	if err != nil {
@@ -458,19 +463,20 @@ func (c *checker) element(p page, i, next int64) (element, error) {
 	return e, err
 }
 
-// inOrder checks that a key of a page comes after the last one, or, if that was on a branch page,
-// that it is the same: bbolt finds the element of a page by the first key below it.
+// inOrder checks the order of keys. A key must be greater than the previous one. If the previous
+// key was on a branch page, this key must be equal to it, because bbolt stores in a branch page the
+// first key of each child page.
 func (c *checker) inOrder(p page, key []byte) error {
 	order := bytes.Compare(c.last, key)
 	if c.last != nil && (c.isLeaf && order >= 0 || !c.isLeaf && order != 0) {
-		return damaged("page %d has a key that is not in order", p.number)
+		return damaged("page %d has a key out of order", p.number)
 	}
 	c.last = append(c.last[:0], key...)
 	c.isLeaf = p.kind == leafPage
 	return nil
 }
 
-// A window reads small parts of a file through a buffer of a block or more.
+// A window reads small parts of a file through a buffer of one block or more.
 type window struct {
 	file  io.ReaderAt
 	size  int64
@@ -480,7 +486,7 @@ type window struct {
 	loaded []byte
 }
 
-// read returns length bytes at an offset, which are valid until the next read.
+// read returns length bytes at an offset. They are valid until the next read.
 func (w *window) read(at, length int64) ([]byte, error) {
 	if at < w.at || at+length > w.at+int64(len(w.loaded)) {
 		if err := w.load(at, length); err != nil {
@@ -494,7 +500,7 @@ func (w *window) load(at, length int64) error {
 	begin := at - at%w.block
 	end := min(w.size, (at+length+w.block-1)/w.block*w.block)
 	if at+length > end {
-		return damaged("%d bytes instead of %d", w.size, at+length)
+		return damaged("the file has %d bytes but needs %d", w.size, at+length)
 	}
 	if int64(cap(w.loaded)) < end-begin {
 		w.loaded = make([]byte, end-begin)
@@ -507,7 +513,7 @@ func (w *window) load(at, length int64) error {
 	}
 	w.loaded = w.loaded[:0]
 	if err == io.EOF {
-		return damaged("the file was cut while it was read")
+		return damaged("the file was truncated while it was read")
 	}
 	return err
 }

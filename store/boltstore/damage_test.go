@@ -25,18 +25,18 @@ import (
 
 var (
 	flips  = flag.Int("flips", 80, "TestFlippedBits: how many damaged copies of each file are opened")
-	writes = flag.Int("writes", 3, "TestFlippedBits: how many records are replaced in each of them, and added")
-	seed   = flag.Uint64("seed", 0, "TestFlippedBits, TestSoundFile: the seed; 0: a random one")
+	writes = flag.Int("writes", 3, "TestFlippedBits: how many records are replaced, and how many are added, in each copy")
+	seed   = flag.Uint64("seed", 0, "TestFlippedBits, TestSoundFile: the seed; if 0, a random one")
 )
 
-// A sample is a sound file with its records.
+// A sample is an undamaged file and the records in it.
 type sample struct {
 	raw     []byte
 	records map[string]string
 }
 
-// newSample writes n records, some of them longer than a page, and replaces and deletes some, so
-// that the file has free pages.
+// newSample writes n records, some of which are longer than a page. It then replaces and deletes
+// some of them, so that the file has free pages.
 func newSample(t *testing.T, n int) sample {
 	t.Helper()
 	path := newPath(t)
@@ -73,8 +73,8 @@ func newSample(t *testing.T, n int) sample {
 	return sample
 }
 
-// use opens a damaged copy of the file and reads and writes records. It returns whether Open took
-// the file. No record may have another value than the one that was written.
+// use opens a damaged copy of the file, and reads and writes records. It reports whether Open
+// accepted the file. It fails the test if a record has a value that was never written for its key.
 func (s sample) use(t *testing.T, path string) (opened bool) {
 	t.Helper()
 	db, err := boltstore.Open(path)
@@ -90,13 +90,14 @@ func (s sample) use(t *testing.T, path string) (opened bool) {
 		if err != nil && !errors.As(err, &corrupt) {
 			t.Errorf("Get: %v", err)
 		}
-		// If the last meta page is damaged, the record has the value from before the last write.
+		// If the newer meta page is damaged, bbolt uses the older one, so a record may have its
+		// previous value.
 		if got != nil && !strings.HasPrefix(string(got), key+" ") {
 			t.Errorf("%s is %.40q instead of %.40q", key, got, value)
 		}
 	}
 	puts := 0
-	for key := range s.records { // in no order
+	for key := range s.records { // in random order
 		if puts == *writes {
 			break
 		}
@@ -111,7 +112,7 @@ func (s sample) use(t *testing.T, path string) (opened bool) {
 	}
 	db, err = boltstore.Open(path)
 	if err != nil {
-		t.Fatalf("a file that was written after it was opened: %v", err)
+		t.Fatalf("Open of a file that the store has written to: %v", err)
 	}
 	if got, err := db.Get(context.Background(), "new1"); string(got) != "value" {
 		t.Errorf("%q, %v", got, err)
@@ -122,10 +123,10 @@ func (s sample) use(t *testing.T, path string) (opened bool) {
 	return true
 }
 
-// TestFlippedBits opens files of which one bit or a few bytes are not as they were written. Open,
-// Get and Update return, allocate no more than a multiple of the file, and never return a wrong
-// value. A cycle of pages in such a file let bbolt allocate without end or overflow the stack, which
-// ends the process.
+// TestFlippedBits opens files in which one bit or a few bytes have been changed. Open, Get and
+// Update must return, must not allocate more than a multiple of the size of the file, and must
+// never return a wrong value. Without the check, a cycle of pages in such a file made bbolt
+// allocate without limit or overflow the stack, which ends the process.
 func TestFlippedBits(t *testing.T) {
 	for _, n := range []int{3, 40, 400} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -164,7 +165,7 @@ func TestFlippedBits(t *testing.T) {
 	}
 }
 
-// newRandom returns a source of numbers and prints its seed.
+// newRandom returns a random number generator and logs its seed.
 func newRandom(t *testing.T) *rand.Rand {
 	t.Helper()
 	s := *seed
@@ -188,8 +189,8 @@ func removeAll(t *testing.T, paths ...string) {
 	}
 }
 
-// flip damages a file in a way that leaves most of it intact, and returns what it did. Half of the
-// time it damages the first bytes of a page, where its header and its elements are.
+// flip damages a small part of a file and returns a description of the change. In half of the calls
+// it damages the beginning of a page, where the header and the elements are.
 func flip(raw []byte, random *rand.Rand) string {
 	page := os.Getpagesize()
 	at := random.IntN(len(bytes.TrimRight(raw, "\x00")))
@@ -197,7 +198,7 @@ func flip(raw []byte, random *rand.Rand) string {
 		at = at/page*page + random.IntN(128)
 	}
 	switch random.IntN(4) {
-	case 0: // another page, or another number in its place
+	case 0: // a number, for example of another page
 		n := uint64(random.IntN(len(raw) / page))
 		at = min(at/8*8, len(raw)-8)
 		binary.NativeEndian.PutUint64(raw[at:], n)
@@ -212,14 +213,14 @@ func flip(raw []byte, random *rand.Rand) string {
 	}
 }
 
-// TestCycle: a page whose first page below is the page itself or the root, or which is its own
-// second one.
+// TestCycle checks files with a branch page in which the number of one child page is that of the
+// branch page itself.
 func TestCycle(t *testing.T) {
 	page := os.Getpagesize()
 	s := newSample(t, 400)
 	cycles := 0
 	for at := 0; at+page <= len(s.raw); at += page {
-		if binary.NativeEndian.Uint16(s.raw[at+8:]) != 1 { // no branch page
+		if binary.NativeEndian.Uint16(s.raw[at+8:]) != 1 { // not a branch page
 			continue
 		}
 		count := int(binary.NativeEndian.Uint16(s.raw[at+10:]))
@@ -240,14 +241,15 @@ func TestCycle(t *testing.T) {
 	}
 }
 
-// TestBranchKey: a key on a branch page is the first one below it. With another key, even one that is
-// in order, bbolt adds an element for the page below when that is written again.
+// TestBranchKey checks that a key on a branch page must be equal to the first key on the child
+// page. With another key, even one that is in order, bbolt adds a second element for the child page
+// when it writes that page again.
 func TestBranchKey(t *testing.T) {
 	page := os.Getpagesize()
 	s := newSample(t, 400)
 	refused := 0
 	for at := 0; at+page <= len(s.raw); at += page {
-		if binary.NativeEndian.Uint16(s.raw[at+8:]) != 1 { // no branch page
+		if binary.NativeEndian.Uint16(s.raw[at+8:]) != 1 { // not a branch page
 			continue
 		}
 		raw := bytes.Clone(s.raw)
@@ -267,11 +269,12 @@ func TestBranchKey(t *testing.T) {
 	}
 }
 
-// TestInlinePage: a page within a value has no number. bbolt would free the page of that number.
+// TestInlinePage checks that an inline page, which is part of a value, must not have a page number.
+// If it had one, bbolt would free the page of the file with that number.
 func TestInlinePage(t *testing.T) {
 	s := newSample(t, 400)
 	raw := bytes.Clone(s.raw)
-	name := []byte("damaged") // an empty bucket, whose page is within its value
+	name := []byte("damaged") // this bucket is empty, so its page is an inline page
 	for at := range raw {
 		if bytes.HasPrefix(raw[at:], name) {
 			binary.NativeEndian.PutUint64(raw[at+len(name)+16:], 3)
@@ -286,7 +289,7 @@ func TestInlinePage(t *testing.T) {
 	}
 }
 
-// TestSoundFile: Open takes every file that bbolt writes, with pages of any size.
+// TestSoundFile checks that Open accepts every file that bbolt writes, with every page size.
 func TestSoundFile(t *testing.T) {
 	for _, size := range []int{1 << 10, 1 << 12, 1 << 14, 1 << 16} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
@@ -315,7 +318,8 @@ func TestSoundFile(t *testing.T) {
 	}
 }
 
-// change writes and deletes records. In the long run there are more and then fewer of them.
+// change writes and deletes random records. Over many calls, the number of records grows and
+// shrinks.
 func change(tx *bolt.Tx, random *rand.Rand) error {
 	deletes := random.IntN(10)
 	for range random.IntN(100) {
@@ -353,7 +357,8 @@ func openAndClose(path string) error {
 	return s.Close()
 }
 
-// TestForeignFile: a file of another program is an error and stays as it is.
+// TestForeignFile checks that Open returns an error for a file of another program and leaves the
+// file unchanged.
 func TestForeignFile(t *testing.T) {
 	withBuckets := func(names ...string) []byte {
 		path := newPath(t)
@@ -380,13 +385,13 @@ func TestForeignFile(t *testing.T) {
 		return raw
 	}
 	for name, content := range map[string][]byte{
-		"text":                 []byte("hello, this is a text file, and not a short one either"),
-		"short text":           []byte("hello"),
-		"long text":            bytes.Repeat([]byte("hello "), 10_000),
-		"zeroes and a text":    append(make([]byte, 100_000), "hello"...),
-		"bbolt file":           withBuckets("users"),
-		"bbolt file of others": withBuckets("groups", "records", "users"),
-		"and of both":          withBuckets("damaged", "records", "users"),
+		"text":                []byte("hello, this is a text file, and not a short one either"),
+		"short text":          []byte("hello"),
+		"long text":           bytes.Repeat([]byte("hello "), 10_000),
+		"text after zeroes":   append(make([]byte, 100_000), "hello"...),
+		"bbolt file":          withBuckets("users"),
+		"three other buckets": withBuckets("groups", "records", "users"),
+		"one other bucket":    withBuckets("damaged", "records", "users"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := newPath(t)
@@ -399,7 +404,7 @@ func TestForeignFile(t *testing.T) {
 			}
 			_, err := boltstore.Open(path)
 			var corrupt *store.CorruptError
-			if err == nil || errors.As(err, &corrupt) || !bytes.Contains([]byte(err.Error()), []byte("boltstore: "+path+" is left unchanged")) {
+			if err == nil || errors.As(err, &corrupt) || !bytes.Contains([]byte(err.Error()), []byte("boltstore: "+path+" was left unchanged")) {
 				t.Errorf("Open: %v", err)
 			}
 			got, err := os.ReadFile(path)

@@ -18,13 +18,14 @@ import (
 )
 
 const (
-	childVariable = "STORETEST_CHILD" // the path that the child process writes to
+	childVariable = "STORETEST_CHILD" // if set, the process is the child and writes to this path
 	crashKeys     = 40
 )
 
-// Kill tests a back end that claims to be durable: rounds times it kills a process that writes to
-// the store that open opens, at a random moment, and checks that all that the store acknowledged is
-// there. The test that calls it is run again as that process.
+// Kill tests a back end that claims to be durable. It starts a process that writes to the store
+// that open opens, kills it at a random time, and checks that every write that the store
+// acknowledged is there. It repeats this as often as rounds says. The process is the test binary,
+// which runs the calling test again.
 func Kill(t *testing.T, rounds int, open func(path string) (store.Store, error)) {
 	if path := os.Getenv(childVariable); path != "" {
 		write(t, path, open)
@@ -39,14 +40,14 @@ func Kill(t *testing.T, rounds int, open func(path string) (store.Store, error))
 		total += writeAndDie(t, path, time.Duration(random.Int64N(int64(60*time.Millisecond))), kept)
 		check(t, path, open, kept)
 	}
-	t.Logf("%d acknowledged writes in %d lives", total, rounds)
+	t.Logf("%d acknowledged writes by %d processes", total, rounds)
 	if total == 0 {
 		t.Error("no process lived long enough to write anything")
 	}
 }
 
-// write is the child: it counts each key up, and says so on standard output when the store has said
-// it is kept.
+// write runs in the child process. It increments a counter under each key, and prints the new value
+// when the store has acknowledged it.
 func write(t *testing.T, path string, open func(path string) (store.Store, error)) {
 	s, err := open(path)
 	if err != nil {
@@ -65,7 +66,7 @@ func write(t *testing.T, path string, open func(path string) (store.Store, error
 	}
 }
 
-// value is long enough to be torn.
+// value returns a value that is long enough that a crash can leave part of it.
 func value(key string, n int) []byte {
 	return []byte(strconv.Itoa(n) + " " + strings.Repeat(key, 1+n%2000))
 }
@@ -76,8 +77,8 @@ func number(value []byte) int {
 	return n
 }
 
-// writeAndDie lets a child live for a while after its first write and notes in kept what it was
-// told.
+// writeAndDie starts a child, kills it after the given time since its first write, and records in
+// kept the writes that it reported.
 func writeAndDie(t *testing.T, path string, life time.Duration, kept map[string]int) (writes int) {
 	t.Helper()
 	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1")
@@ -89,7 +90,7 @@ func writeAndDie(t *testing.T, path string, life time.Duration, kept map[string]
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// A child that never writes is ended all the same.
+	// Also kill a child that never writes.
 	death := time.AfterFunc(20*time.Second, func() { _ = child.Process.Kill() })
 	defer death.Stop()
 	other := ""
@@ -112,8 +113,8 @@ func writeAndDie(t *testing.T, path string, life time.Duration, kept map[string]
 	return writes
 }
 
-// check looks for every key: its value is whole, and the one that was acknowledged or, at most, the
-// next.
+// check checks that every value is complete, and that it is the last acknowledged one or the one
+// after it.
 func check(t *testing.T, path string, open func(path string) (store.Store, error), kept map[string]int) {
 	t.Helper()
 	s, err := open(path)
@@ -133,17 +134,18 @@ func check(t *testing.T, path string, open func(path string) (store.Store, error
 		}
 		n := number(got)
 		if got != nil && string(got) != string(value(key, n)) {
-			t.Fatalf("%s is torn: %.60q", key, got)
+			t.Fatalf("%s is incomplete: %.60q", key, got)
 		}
 		if n != kept[key] && n != kept[key]+1 {
-			t.Fatalf("%s is %d, though %d was acknowledged", key, n, kept[key])
+			t.Fatalf("%s is %d, but %d was acknowledged", key, n, kept[key])
 		}
 		kept[key] = n
 	}
 }
 
-// Damaged tests an empty store that can notice damage: damage is done to its only record, which
-// must then be reported once, by Get or by Update, and be gone.
+// Damaged tests how a store that can detect damage reports it. The store must be empty. Damaged
+// writes one record and calls damage, which must damage it. Then the first Get (or Update, if
+// byUpdate is true) must report the damage, and the record must be gone.
 func Damaged(t *testing.T, s store.Store, damage func(), byUpdate bool) {
 	t.Helper()
 	Put(t, s, "k", "value")
@@ -160,16 +162,16 @@ func Damaged(t *testing.T, s store.Store, damage func(), byUpdate bool) {
 	}
 	var corrupt *store.CorruptError
 	if !errors.As(err, &corrupt) || got != nil || corrupt.Path == "" || corrupt.Aside == "" || corrupt.Err == nil {
-		t.Errorf("a damaged record is %q, %#v", got, err)
+		t.Errorf("a damaged record was returned as %q, %#v", got, err)
 	} else if text := err.Error(); !strings.Contains(text, corrupt.Path) || !strings.Contains(text, corrupt.Aside) || !errors.Is(err, corrupt.Err) {
-		t.Errorf("the message %q does not say what is where", text)
+		t.Errorf("the message %q does not contain the path, where the data is now, or the reason", text)
 	}
 	want(t, s, "k", nil)
 	Put(t, s, "k", "again")
 	want(t, s, "k", []byte("again"))
 }
 
-// Put writes one record that does not expire.
+// Put writes a record that does not expire.
 func Put(t *testing.T, s store.Store, key, value string) {
 	t.Helper()
 	put(t, s, key, value)

@@ -1,4 +1,4 @@
-// Package storetest holds every back end of package store to the same contract.
+// Package storetest tests whether a back end keeps the contract of package store.
 package storetest
 
 import (
@@ -17,19 +17,19 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// Run tests the stores that open returns, each empty and closed by the test. open is also called in
-// testing/synctest bubbles, whose clock a store must go by.
+// Run tests the stores that open returns. Each store must be empty; the test closes it. Run also
+// calls open in a testing/synctest bubble, so a store must use the clock of package time.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, store.Store)
 	}{
-		{"absent is nil", absent},
-		{"what was written is read", written},
+		{"absent key is nil", absent},
+		{"value is read as written", written},
 		{"any key", anyKey},
 		{"large value", large},
-		{"keys are apart", apart},
-		{"nil deletes", deletes},
+		{"keys do not collide", apart},
+		{"nil deletes the record", deletes},
 		{"an error changes nothing", failing},
 		{"values are copies", copies},
 		{"updates are atomic", atomic},
@@ -56,14 +56,14 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 }
 
 func absent(t *testing.T, s store.Store) {
-	want(t, s, "nobody", nil)
-	update(t, s, "nobody", 0, func(old []byte) []byte {
+	want(t, s, "absent", nil)
+	update(t, s, "absent", 0, func(old []byte) []byte {
 		if old != nil {
 			t.Errorf("old = %q, want nil", old)
 		}
 		return nil
 	})
-	want(t, s, "nobody", nil)
+	want(t, s, "absent", nil)
 }
 
 func written(t *testing.T, s store.Store) {
@@ -189,7 +189,7 @@ func closed(t *testing.T, s store.Store) {
 	}
 }
 
-// lives runs in a bubble.
+// lives must run in a testing/synctest bubble.
 func lives(t *testing.T, s store.Store) {
 	set := func(key string, ttl time.Duration) {
 		update(t, s, key, ttl, func([]byte) []byte { return []byte(key) })
@@ -206,7 +206,7 @@ func lives(t *testing.T, s store.Store) {
 	want(t, s, "renewed", []byte("renewed"))
 	update(t, s, "hour", 0, func(old []byte) []byte {
 		if old != nil {
-			t.Errorf("Update was given %q after its end", old)
+			t.Errorf("Update passed %q to its function after the record expired", old)
 		}
 		return old
 	})

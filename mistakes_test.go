@@ -135,7 +135,10 @@ func TestCloseBeforeTheFirstVisit(t *testing.T) {
 	var lines strings.Builder
 	c := newSpider(&lines)
 	for i := range 3 {
-		c.Visit(fmt.Sprint("http://a.test/", i))
+		err := c.Visit(fmt.Sprint("http://a.test/", i))
+		if !errors.Is(err, collyrobots.ErrClosed) {
+			t.Errorf("Visit: %v, want ErrClosed", err)
+		}
 	}
 	if log := lines.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, "the plugin is closed") || !strings.Contains(log, "url=http://a.test/0") {
 		t.Errorf("the log says %q", log)

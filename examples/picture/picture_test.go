@@ -55,7 +55,7 @@ func TestPicture(t *testing.T) {
 				}
 			}
 		}
-		check(t, drawn)
+		check(t, drawn, true)
 	})
 }
 
@@ -73,7 +73,7 @@ func TestThePictureOfTheREADME(t *testing.T) {
 	if !strings.Contains(string(text), style) {
 		t.Error("docs/starts.svg has another style: make it anew, go run ./examples/picture -o docs/starts.svg")
 	}
-	check(t, drawn)
+	check(t, drawn, true)
 	requests, denied, last := 0, 0, 0.0
 	for _, row := range drawn[0].rows {
 		requests, denied, last = requests+len(row.marks), denied+row.denied, max(last, row.at[len(row.at)-1])
@@ -88,9 +88,10 @@ func TestThePictureOfTheREADME(t *testing.T) {
 	}
 }
 
-// check holds the numbers of the panels, the first of bare Colly and the second of the plugin, to
-// their marks.
-func check(t *testing.T, drawn []drawnPanel) {
+// check compares the numbers of the panels with their marks. The first panel is of bare Colly and the
+// second of the plugin. If exact, the crawl was not slowed down by a busy machine, and check also
+// compares the gaps with the delays.
+func check(t *testing.T, drawn []drawnPanel, exact bool) {
 	t.Helper()
 	for i, d := range drawn {
 		for j, row := range d.rows {
@@ -106,8 +107,12 @@ func check(t *testing.T, drawn []drawnPanel) {
 			if counted != len(row.marks) || counted < 4 || denied != row.denied || math.Abs(gap-smallest) > 0.0011 {
 				t.Errorf("panel %d, %s says %q; it has %d marks, %d of them disallowed, and a smallest gap of %.3f s", i, row.host, row.counts, len(row.marks), row.denied, gap)
 			}
-			if alone := i == 0; alone == (denied == 0) || !alone && smallest < asked*0.8 || alone && smallest > 0.5 {
+			alone := i == 0
+			if alone == (denied == 0) {
 				t.Errorf("panel %d, %s: %q does not show what the plugin is for", i, row.host, row.counts)
+			}
+			if exact && (!alone && smallest < asked*0.8 || alone && smallest > 0.5) {
+				t.Errorf("panel %d, %s: %q does not show the delay", i, row.host, row.counts)
 			}
 		}
 	}
@@ -127,7 +132,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	check(t, parse(t, string(text)))
+	check(t, parse(t, string(text)), false)
 }
 
 func TestMistakes(t *testing.T) {

@@ -2,17 +2,22 @@ package pace
 
 import "time"
 
-// maxRetryAfter bounds what one Retry-After can do. The next answer may ask for as much again.
+// maxRetryAfter bounds the wait that a single Retry-After can cause, because a server can send any
+// number. The next response may ask for an hour again.
 const maxRetryAfter = time.Hour
 
-// slowDown takes note of a complaint about t, which may be nil, and of the Retry-After that came
-// with it, 0 for none. It reports whether it is news: the answers to requests that were under way
-// when the host last complained are not. random is a number in [0, 1).
+// slowDown records a complaint, which is a 429 response or a 503 response that counts as
+// throttling. t is the ticket of its request and may be nil. after is the Retry-After of the
+// response, or 0 if it has none. random is a number in [0, 1).
+//
+// It reports whether the complaint starts a new incident. Complaints about requests that were
+// already under way when the host last complained belong to that earlier incident.
 func (l *limiter) slowDown(now instant, t *Ticket, after time.Duration, random float64) bool {
 	if t != nil {
 		t.judged = true
 	}
-	most, until := l.mostBackOff(), now.add(min(after, maxRetryAfter))
+	most := l.mostBackOff()
+	until := now.add(min(after, maxRetryAfter))
 	if after <= 0 && most == 0 || after > 0 && until <= l.notBefore(now) {
 		return false
 	}
@@ -34,7 +39,8 @@ func (l *limiter) slowDown(now instant, t *Ticket, after time.Duration, random f
 	return true
 }
 
-// unavailable is slowDown for an answer that is perhaps no complaint.
+// unavailable is like slowDown, but for a 503 response without Retry-After, which may only mean
+// that the page is broken. The response counts as a complaint if the governor says so.
 func (l *limiter) unavailable(now instant, t *Ticket, random float64) bool {
 	if t != nil {
 		t.judged = true
@@ -49,7 +55,8 @@ func (l *limiter) unavailable(now instant, t *Ticket, random float64) bool {
 	return g.unavailable() && l.slowDown(now, t, 0, random)
 }
 
-// sending estimates how many requests a second were sent before now from how long that of t took.
+// sending estimates how many requests per second were sent before now. It divides the number of
+// requests in flight by the time that has passed since t started. It returns 0 if that is unknown.
 func (l *limiter) sending(now instant, t *Ticket) float64 {
 	if t == nil || now <= t.at {
 		return 0
@@ -61,7 +68,8 @@ func (l *limiter) sending(now instant, t *Ticket) float64 {
 	return count / now.since(t.at).Seconds()
 }
 
-// ensureGovernor returns the governor, made if there is none at now.
+// ensureGovernor returns the governor. It creates one if there is none, and resets one that is too
+// old to be used at now.
 func (l *limiter) ensureGovernor(now instant) *governor {
 	p := l.slowed()
 	if p.governor == nil {
@@ -72,8 +80,9 @@ func (l *limiter) ensureGovernor(now instant) *governor {
 	return p.governor
 }
 
-// governor returns what is remembered of the host's complaints at now. It is nil if there were
-// none, or if the last request is so long ago that the host may well have changed its mind.
+// governor returns the state that the host's complaints have left at now. It returns nil if the
+// host has never complained, or if the last request was so long ago that the state is out of date:
+// longer ago than longQuiet plus ten intervals of the back-off.
 func (l *limiter) governor(now instant) *governor {
 	if l.paced == nil || l.paced.governor == nil {
 		return nil
@@ -86,10 +95,12 @@ func (l *limiter) governor(now instant) *governor {
 	return g
 }
 
-// longQuiet is after what time without a request complaints are forgotten, at the earliest.
+// longQuiet is the shortest time without a request after which the complaints of a host are
+// forgotten.
 const longQuiet = 10 * time.Minute
 
-// mostBackOff returns the longest delay that complaints can cause.
+// mostBackOff returns the longest delay that complaints can cause. 0 means that the back-off is
+// turned off.
 func (l *limiter) mostBackOff() time.Duration {
 	if l.rules.MaxBackOff == 0 {
 		return 5 * time.Minute

@@ -5,37 +5,39 @@ import (
 	"time"
 )
 
-// A Source is a robots.txt as one crawler reads it: it may ask for a crawl delay.
+// A Source is a robots.txt as one crawler reads it. It can request a crawl delay.
 type Source struct {
 	Scheme string // "http" or "https"
-	Reader string // whose name it is read under; crawlers with several names have several
-	Line   int    // of it that asks; 0: not known. It is not what makes two sources differ
+	Reader string // the product token it is read under; a crawler with several names has several sources
+	Line   int    // the line with the crawl delay; 0 if unknown. It does not distinguish sources
 }
 
-// is reports whether s and o are the same, wherever they ask.
+// is reports whether s and o are the same source. It ignores the line.
 func (s *Source) is(o *Source) bool { return s.Scheme == o.Scheme && s.Reader == o.Reader }
 
-// A crawlDelay is the delay that a source asks for.
+// A crawlDelay is the delay that a source requests.
 //
-// It holds until a newer file of its source says otherwise, as long as that source is in use: until
-// its file has to be read again, for one delay after that and after each request that obeys it, and
-// as long as such a request waits or is on the wire. After that it has lapsed, so that the file of a
-// scheme or a name that is no longer used does not slow its host down forever.
+// It holds until a newer file of the source replaces it, but only while the source is in use. A
+// source is in use until its file has to be read again, for one grace period after that and after
+// each request that obeys the delay, and as long as such a request waits or is on the wire. Then
+// the delay expires. Otherwise the file of a scheme or a name that is no longer used would slow the
+// host down forever.
 type crawlDelay struct {
 	source  Source
-	written time.Duration // 0: none, or it has lapsed
-	until   instant       // when it lapses, unless a request obeys it then
+	written time.Duration // 0 if the source requests none or the delay has expired
+	until   instant       // when the delay expires, unless a request obeys it at that time
 }
 
-// leastGrace is how long a crawl delay is in use after its file or its last request, at least: the
-// time for the steps between reading a file and obeying it.
+// leastGrace is the shortest grace period of a crawl delay: how long the delay stays in use after
+// its file has to be read again or after its last request. It covers the steps between the moment
+// when a file is read and the moment when its delay is obeyed.
 const leastGrace = time.Minute
 
-// grace returns how long after its file or its last request d is in use.
+// grace returns the grace period of d, which is the delay itself but at least leastGrace.
 func (l *limiter) grace(d *crawlDelay) time.Duration { return max(l.kept(d.written), leastGrace) }
 
-// setCrawlDelay records the delay that a source asks for, 0 for none, in a file that has to be read
-// again at a time. It reports whether the delay has changed.
+// setCrawlDelay records the delay that a source requests, or 0 for none. until is when the file has
+// to be read again. It reports whether the delay has changed.
 func (l *limiter) setCrawlDelay(now instant, source Source, written time.Duration, until instant) (changed bool) {
 	written = max(written, 0)
 	if l.paced == nil && written == 0 {
@@ -61,7 +63,7 @@ func (l *limiter) setCrawlDelay(now instant, source Source, written time.Duratio
 	return written != before
 }
 
-// crawlDelayOf returns what a source asks for, or nil if it has never asked for a delay.
+// crawlDelayOf returns the crawl delay of a source, or nil if the source has never requested one.
 func (p *paced) crawlDelayOf(source *Source) *crawlDelay {
 	for _, d := range p.crawlDelays {
 		if d.source.is(source) {
@@ -71,7 +73,8 @@ func (p *paced) crawlDelayOf(source *Source) *crawlDelay {
 	return nil
 }
 
-// holds reports whether d is in force at now. If not, it has lapsed for good.
+// holds reports whether d is in force at now. If it is not, d has expired and only a newer file can
+// set it again.
 func (l *limiter) holds(now instant, d *crawlDelay) bool {
 	if d.written == 0 {
 		return false
@@ -100,7 +103,8 @@ func (l *limiter) isObeyed(now instant, d *crawlDelay) bool {
 	return false
 }
 
-// used notes that t, which has started, is a use of the delays that it obeys.
+// used records that t, which has started, obeys its crawl delays at now. This extends the time for
+// which they hold.
 func (l *limiter) used(now instant, t *Ticket) {
 	if l.paced == nil {
 		return
@@ -112,29 +116,30 @@ func (l *limiter) used(now instant, t *Ticket) {
 	}
 }
 
-// crawlDelay returns what is asked for at now, as written: the most of all sources.
+// crawlDelay returns the longest delay that any source requests at now, as written.
 func (l *limiter) crawlDelay(now instant) time.Duration {
 	most, _ := l.longestCrawlDelay(now)
 	return most
 }
 
-// longestCrawlDelay is crawlDelay with the line that asks for it.
+// longestCrawlDelay is like crawlDelay and also returns the line that requests the delay.
 func (l *limiter) longestCrawlDelay(now instant) (most time.Duration, line int) {
 	if l.paced == nil {
 		return 0, 0
 	}
 	for _, d := range l.paced.crawlDelays {
 		if l.holds(now, d) && d.written > most {
-			most, line = d.written, d.source.Line
+			most = d.written
+			line = d.source.Line
 		}
 	}
 	return most, line
 }
 
-// A Cause is where a delay comes from.
+// A Cause says where a delay comes from.
 type Cause string
 
-// The causes of a delay; "" is that of none.
+// The causes of a delay. If there is no delay, the cause is "".
 const (
 	CrawlDelay Cause = "crawl_delay"
 	MinDelay   Cause = "min_delay"
@@ -142,8 +147,8 @@ const (
 	RetryAfter Cause = "retry_after"
 )
 
-// cause returns where a delay that is in force at now comes from, with the line of a crawl delay.
-// Of two that ask for the same, robots.txt is named first.
+// cause returns where a delay that is in force at now comes from, and the line if that is a crawl
+// delay. If robots.txt and another cause request the same delay, it returns CrawlDelay.
 func (l *limiter) cause(now instant, delay time.Duration) (Cause, int) {
 	crawlDelay, line := l.longestCrawlDelay(now)
 	switch {
@@ -157,7 +162,7 @@ func (l *limiter) cause(now instant, delay time.Duration) (Cause, int) {
 	return BackOff, 0
 }
 
-// nextCause returns what the next start waits for.
+// nextCause returns the cause that keeps the next request from starting.
 func (l *limiter) nextCause(now instant) (Cause, int) {
 	if until := l.notBefore(now); until != 0 && until == l.nextStart(now) {
 		return RetryAfter, 0

@@ -5,47 +5,84 @@ import (
 	"time"
 )
 
-// A governor remembers at which rate a host takes requests. A host that has never complained has
-// none.
+// A governor estimates the rate at which a host accepts requests. A host that has never complained
+// has no governor. A complaint is a response that asks for fewer requests.
 //
-// With each complaint the rate becomes a little less than what the host had accepted since the one
-// before. From then on one request goes ahead; when it is accepted the others follow, at that rate
-// for some ten seconds, then at one that grows by 2 % a second up to what seems to be the
-// host's own, then slowly, and faster the longer nobody complains. As long as little is known the
-// rate is searched for instead: a quarter after each complaint, then up again to what has failed.
-// A host that refuses the one that goes ahead is asked four times less often each time.
+// After a complaint, the next rate is slightly below the rate that the host has accepted since the
+// complaint before. One request, the probe, goes first. When the host accepts it, the other
+// requests follow at the new rate. The rate is held for ten seconds, then grows by 2 % per second
+// up to the estimated limit of the host, and beyond that limit slowly at first, then faster as long
+// as no complaint comes. As long as too little is known, the governor searches for the rate
+// instead: it cuts the rate to a quarter after each complaint and then raises it again to the rate
+// that has failed. If the host refuses the probe itself, the rate is also cut to a quarter each
+// time.
 //
-// All growth is by evidence: a second counts only if a request has been started for it.
+// A rate grows only with evidence: each second of growth counts only if a request was started for
+// it.
+//
+// The constants were chosen in a simulation of a server that accepts 0.5, 5 or 50 requests per
+// second and answers 429 to the rest. TestTheRateOfAServerIsFound repeats it with and without
+// Retry-After, with 1 and 20 workers and with latencies of up to 300 ms. It requires that at least
+// 85 % of the rate is used and that at most 2 % of the requests are refused (5 % at a rate of 0.5).
+// When the constants were chosen, at least 86 % was used, and at most 3.3 %, 1 % and 0.2 % were
+// refused.
 type governor struct {
-	base     float64 // requests a second, right after the complaint; 0: no limit
-	goal     float64 // up to where the rate grows at the usual speed
-	accepted float64 // requests a second that were once accepted; 0: not known
-	proven   instant // when the host first accepted something after the complaint; 0: not yet
-	first    instant // when the first request after it started
-	starts   int32   // requests since then, the first included
-	incident uint32  // counts complaints; what started before the last one is no news
-	odd      int32   // see unavailable
+	base     float64 // requests per second directly after the complaint; 0 means no limit
+	goal     float64 // requests per second up to which the rate grows at the usual speed
+	accepted float64 // requests per second that the host once accepted; 0 if unknown
+	proven   instant // when the host first accepted a request after the complaint; 0 if it has not yet
+	first    instant // when the first request after the complaint started
+	starts   int32   // the number of requests since the complaint, including the first
+	incident uint32  // the number of complaints; a response to a request of an earlier incident is ignored
+	odd      int32   // the weight of recent 503 responses without Retry-After, see unavailable
 }
 
+// These constants say how a rate grows. The schedule resembles the cubic curve of the adaptive retry
+// mode of cloud SDKs: hold, grow toward the rate that failed, then probe beyond it.
+// TestARateGrowsByEvidence fixes the resulting curve.
 const (
-	holdFor   = 10.0   // seconds for which a rate is kept that is a little too low
-	growth    = 0.02   // per second, from there to the goal
-	beyond    = 0.0001 // per second squared, above the goal
-	unlimited = 1000.0 // requests a second from which on there is no limit
-
-	searchFor = 8.0  // seconds in which a rate grows to its goal that is far too low,
-	farTooLow = 1.25 // by this factor or more
-	cut       = 0.25 // of a rate that has failed while nothing better is known
-	firstLow  = 4.0  // requests a second: the first complaint is taken for one about this
-	firstHigh = 200  // to that
-
-	below  = 0.94 // of what was accepted is the next rate, less
-	jitter = 0.04 // by up to this, at random, and less
-	unsure = 0.3  // by this over the number of requests that it was learnt from;
-	sure   = 4    // so many make it known
+	// holdFor is how many seconds a rate is held that is slightly below the goal.
+	holdFor = 10.0
+	// growth is the growth per second after that, until the rate reaches the goal.
+	growth = 0.02
+	// beyond is the growth per second squared above the goal.
+	beyond = 0.0001
+	// unlimited is the rate, in requests per second, at which the limit is dropped.
+	unlimited = 1000.0
 )
 
-// rate returns how many requests a second may start at now; 0: any number.
+// These constants say how a rate is searched for while too little is known. "each complaint is one
+// incident" in TestGovernor fixes the first steps, and TestTheRateOfAServerIsFound the time that
+// the search takes: ten seconds at 5 and 50 requests per second, thirty at 0.5.
+const (
+	// searchFor is how many seconds a rate takes to grow to its goal if the goal is at least
+	// farTooLow times the rate. It is less than the ten seconds after which the simulation counts.
+	searchFor = 8.0
+	farTooLow = 1.25
+	// cut is the factor applied to a rate that has failed while nothing better is known.
+	cut = 0.25
+	// firstLow and firstHigh bound the rate, in requests per second, that the first complaint is
+	// assumed to be about. They bound the estimate of limiter.sending: with the lower bound, the
+	// first delay is never longer than a second.
+	firstLow  = 4.0
+	firstHigh = 200
+)
+
+// These constants say how the next rate follows from the accepted one. The simulation used 86 % or
+// more of the rate of the server with them. The jitter keeps processes with the same host from
+// moving in step; the simulation runs with both of its extremes.
+const (
+	// below is the factor applied to the accepted rate. jitter and unsure are subtracted from it.
+	below = 0.94
+	// jitter is multiplied by a random number in [0, 1).
+	jitter = 0.04
+	// unsure is divided by the number of requests from which the accepted rate was learned.
+	unsure = 0.3
+	// sure is the number of requests from which the accepted rate counts as known.
+	sure = 4
+)
+
+// rate returns how many requests per second may start at now. 0 means any number.
 func (g *governor) rate(now instant) float64 {
 	if g.proven == 0 || g.base == 0 {
 		return g.base
@@ -64,7 +101,7 @@ func (g *governor) rate(now instant) float64 {
 	return min(g.goal*math.Exp(beyond*t*t), unlimited)
 }
 
-// interval returns the time between two starts at now, longest at the most; 0: none.
+// interval returns the time between two starts at now, at most longest. 0 means no delay.
 func (g *governor) interval(now instant, longest time.Duration) time.Duration {
 	rate := g.rate(now)
 	if rate == 0 || rate >= unlimited {
@@ -73,7 +110,7 @@ func (g *governor) interval(now instant, longest time.Duration) time.Duration {
 	return min(time.Duration(float64(time.Second)/rate), longest)
 }
 
-// started counts a request that starts at now.
+// started records that a request starts at now.
 func (g *governor) started(now instant) {
 	if g.starts == 0 {
 		g.first = now
@@ -83,8 +120,8 @@ func (g *governor) started(now instant) {
 	}
 }
 
-// accept takes note of an answer, seen at now, that is no complaint. It reports whether t was the
-// one that goes ahead.
+// accept records a response, seen at now, that is not a complaint. It reports whether t was the
+// probe.
 func (g *governor) accept(now instant, t *Ticket) bool {
 	g.odd = max(g.odd-1, 0)
 	if !g.probing() || t.incident != g.incident {
@@ -94,22 +131,23 @@ func (g *governor) accept(now instant, t *Ticket) bool {
 	return true
 }
 
-// A complaint is an answer that asks for less, to a request that was started after the last one.
+// A complaint is a response that asks for fewer requests. Its request was started after the
+// previous complaint.
 type complaint struct {
-	seen, last instant // when it came, and when the last request was started
-	wait       bool    // it names a time to come back
-	rate       float64 // requests a second that were sent; needed for the first complaint
+	seen, last instant // when the response came, and when the last request was started
+	wait       bool    // the response has a Retry-After
+	rate       float64 // requests per second that were sent; used only for the first complaint
 	random     float64 // a number in [0, 1)
 }
 
-// complain takes note of a complaint. least is the slowest rate.
+// complain records a complaint and sets the next rate. least is the lowest rate that it may set.
 func (g *governor) complain(c complaint, least float64) {
 	switch {
 	case g.goal == 0:
 		g.goal = max(firstLow, min(c.rate, firstHigh))
 		g.base = g.goal * cut
 	case g.proven == 0 && c.wait:
-		// It came back too early, which says nothing about the rate.
+		// The Retry-After has failed, not the rate: the probe went too early.
 	case g.proven == 0:
 		if g.accepted == 0 {
 			g.goal = g.base
@@ -123,22 +161,23 @@ func (g *governor) complain(c complaint, least float64) {
 	g.probe()
 }
 
-// probe makes one request go ahead before any other starts.
+// probe starts a new incident, in which one request goes before any other.
 func (g *governor) probe() {
 	g.proven, g.starts, g.odd = 0, 0, 0
 	g.incident++
 }
 
-// probing reports whether everybody waits for the answer to one request.
+// probing reports whether all other requests wait for the answer to the probe.
 func (g *governor) probing() bool { return g != nil && g.incident > 0 && g.proven == 0 }
 
-// learn finds the next rate after failed was too high: n requests had been accepted in so many
-// seconds.
+// learn sets the next rate after the rate failed has proved too high. n is the number of requests
+// that had been accepted, and seconds is the time that this took.
 //
-// What was accepted is a lower bound of the host's own rate, and what failed an upper one. The
-// latter is better the fewer requests it took to fail: the host had saved up none when they began.
+// The accepted rate is a lower bound of the rate of the host, and failed is an upper bound. The
+// upper bound is more exact if few requests preceded the failure, because the host then had no
+// saved allowance when they began.
 func (g *governor) learn(failed, n, seconds, random float64) {
-	g.accepted /= 2 // it was accepted once, and may not be any more
+	g.accepted /= 2 // the host may accept less now
 	if n > 1 {
 		g.accepted = min(max(g.accepted, (n-1)/seconds), failed)
 		g.goal = failed * (1 - 1/n)
@@ -147,18 +186,26 @@ func (g *governor) learn(failed, n, seconds, random float64) {
 	}
 	low, high := min(g.accepted, g.goal), g.goal
 	g.base = max(math.Cbrt(low*low*high), failed*cut) * (below - unsure/max(n, 2) - jitter*random)
-	if g.goal = failed; n >= sure {
+	g.goal = failed
+	if n >= sure {
 		g.goal = max(math.Sqrt(low*high), failed*cut)
 	}
 }
 
-// An odd answer is a 503 without Retry-After: the page's own trouble as likely as the host's.
+// These constants decide when 503 responses without Retry-After are a complaint, because one of
+// them may only mean that the page is broken. They follow from two tests: a host that answers 503
+// to one page in ten must not be slowed down at all (TestOneOddPageInTenIsNoComplaint), and a
+// server that rejects requests with plain 503, such as nginx with limit_req, must be recognized
+// (TestTheRateIsFoundByPlain503).
 const (
-	oddWeight = 8  // accepted answers make up for one odd
-	oddMost   = 32 // more than four of them, one after the other, are a complaint
+	// oddWeight is how many accepted responses cancel one 503 response. In the first test, nine
+	// follow.
+	oddWeight = 8
+	// oddMost is the largest weight that is not a complaint: four 503 responses in a row.
+	oddMost = 32
 )
 
-// unavailable takes note of an odd answer and reports whether it is a complaint.
+// unavailable records a 503 response without Retry-After and reports whether it is a complaint.
 func (g *governor) unavailable() bool {
 	g.odd += oddWeight
 	return g.odd > oddMost || g.probing()

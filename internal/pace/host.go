@@ -7,71 +7,81 @@ import (
 	"time"
 )
 
-// Rules are what holds for a host whatever it says itself. They must not change once they are
-// given to New's caller. The zero Rules let everything start at once until robots.txt or a 429 says
-// otherwise.
+// Rules are the settings for a host. They hold whatever the host requests. They must not change
+// after they are returned to the registry. With the zero Rules, every request starts at once until
+// robots.txt or a 429 response says otherwise.
 type Rules struct {
-	MinDelay    time.Duration // least delay
-	MaxDelay    time.Duration // a longer crawl delay counts as this; 0: every delay is kept
-	MaxInFlight int           // most requests at once; 0: one while a crawl delay or MinDelay is in force, else no limit
-	FromEnd     bool          // the delay counts from the end of a response; one request at once
-	Free        bool          // a dry run: everything may start at once, and is counted
+	MinDelay time.Duration // shortest delay between two starts
+	MaxDelay time.Duration // longer crawl delays are reduced to this; 0 means no limit
+	// MaxInFlight is the largest number of requests in flight. If 0, one request may be in flight
+	// while a crawl delay or MinDelay is in force, and otherwise any number.
+	MaxInFlight int
+	FromEnd     bool // the delay counts from the end of a response; one request in flight
+	Free        bool // a dry run: every request starts at once and is only counted
 
-	// MaxBackOff is the longest delay that 429 and 503 cause. It does not shorten a Retry-After.
-	// Zero: five minutes; less: none, not even after a Retry-After has passed.
+	// MaxBackOff is the longest delay that 429 and 503 responses cause. It does not shorten a
+	// Retry-After. If 0, it is five minutes. If negative, there is no back-off, even after a
+	// Retry-After has passed.
 	MaxBackOff time.Duration
 }
 
-// A Host lets the requests to one host start, one after the other, when it may be asked. Get one
-// from Hosts.At; all methods may be called from any goroutine. A Host may be kept: if it is
-// forgotten meanwhile, its methods act on the one that has taken its place.
+// A Host schedules the requests to one host. Get one from Hosts.At. All methods may be called from
+// any goroutine. A Host may be kept: if the registry forgets it, its methods act on the Host that
+// has replaced it.
 //
-// Every request that waits is a goroutine that exists anyway, and only the one whose turn comes
-// next sleeps on a timer.
+// Each request waits in the goroutine of its caller. Only the request whose turn comes next sleeps
+// on a timer.
 type Host struct {
 	mu    sync.Mutex
 	hosts *Hosts
 	name  string
 	limiter
 	pages, denied int
-	gone          bool   // forgotten: another Host has this name
-	told          uint8  // see First
-	status        uint16 // of the last answer
-	asked         int32  // when At last returned it, in seconds; guarded by its shard's lock
-	next          *Host  // in its shard's ring; guarded by the same
+	gone          bool   // this Host is forgotten; another Host has its name
+	told          uint8  // the bits that were passed to First
+	status        uint16 // of the last response
+	asked         int32  // when At last returned it, in seconds; guarded by the lock of its shard
+	next          *Host  // the next host in the ring of its shard; guarded by the same lock
 }
 
-// Stats is what happened with one host. Sums of several hosts have the counts only.
+// Stats are the statistics of one host. The sum of the Stats of several hosts has only the counts.
 type Stats struct {
-	Host      string
-	Requests  int // started, except those that were NotSent: pages, redirect hops, robots.txt, sitemaps
-	Throttled int // times the host asked for less: each incident of 429 or 503 once
+	Host string
+	// Requests is the number of requests that started, except those that were NotSent. It includes
+	// pages, redirects, robots.txt and sitemaps.
+	Requests int
+	// Throttled is the number of incidents in which the host asked for fewer requests. All 429 and
+	// 503 responses of one incident count once.
+	Throttled int
 	Pages     int // as told to Count
 	Denied    int // as told to Count
 	Waiting   int // requests that wait in Enter now
 
-	CrawlDelay time.Duration // what robots.txt asks for as written, the most of its sources
-	BackOff    time.Duration // the delay that 429 and 503 have brought, as far as not yet forgiven
-	NotBefore  time.Time     // until when the last Retry-After holds everything; zero: nothing is held
-	NextStart  time.Time     // before when no request starts; zero: one may, unless too many are in flight
-	// Delay is in force: the largest of BackOff, CrawlDelay within MaxDelay, and MinDelay. It is at
-	// least a second, with the cause MinDelay, for a host that gets only requests to which other
-	// sites have led.
+	CrawlDelay time.Duration // the longest crawl delay of all sources, as written
+	BackOff    time.Duration // the delay that 429 and 503 responses cause now
+	NotBefore  time.Time     // the end of the last Retry-After; zero if none is in force
+	// NextStart is the time before which no request starts. If zero, a request may start now unless
+	// too many are in flight.
+	NextStart time.Time
+	// Delay is the delay in force: the largest of BackOff, MinDelay, and CrawlDelay limited to
+	// MaxDelay. For a host that gets only requests to which other sites have led, it is at least
+	// one second, with the cause MinDelay.
 	Delay time.Duration
-	Cause Cause // of NextStart, else of Delay
+	Cause Cause // the cause of NextStart, or of Delay if NextStart is zero
 	Line  int   // of robots.txt, if that is the Cause
-	// MinGap is the smallest time between the moments at which two requests reached the wire, as
-	// far as a delay was in force. Zero: there were no two.
+	// MinGap is the shortest time between the moments at which two requests reached the wire while
+	// a delay was in force. It is zero if there were no two such requests.
 	MinGap time.Duration
-	// GapOverDelay is the smallest such time divided by the delay in force when the second one
-	// started. Zero: there were no two, or nothing is kept (Rules.Free).
+	// GapOverDelay is the smallest ratio of such a gap to the delay in force when the second
+	// request started. It is zero if there were no two such requests, or if no delay is kept
+	// (Rules.Free).
 	GapOverDelay float64
 
-	Waited time.Duration // by all requests together, in Enter and Start
-	Status int           // of the last answer
+	Waited time.Duration // the total time that requests have waited in Enter and Start
+	Status int           // of the last response
 }
 
-// add sums the counts. GapOverDelay becomes the smaller of both.
+// add adds the counts of o. GapOverDelay becomes the smaller of the two.
 func (s *Stats) add(o Stats) {
 	s.Requests += o.Requests
 	s.Throttled += o.Throttled
@@ -81,24 +91,24 @@ func (s *Stats) add(o Stats) {
 	s.GapOverDelay = smaller(s.GapOverDelay, o.GapOverDelay)
 }
 
-// minLease is how long an admitted ticket is kept for a request that has not started, where the
-// delay is shorter still.
+// minLease is the shortest time for which an admitted ticket that has not started is kept. It
+// applies where the delay is shorter.
 const minLease = 100 * time.Millisecond
 
 // Name returns the name that At was called with.
 func (h *Host) Name() string { return h.name }
 
-// Rules returns what New's func said of the host.
+// Rules returns the settings of the host, as returned by the func passed to New.
 func (h *Host) Rules() *Rules { return h.rules }
 
-// SetCrawlDelay records the crawl delay that a robots.txt of the host asks for, 0 for none, and
-// reports whether that has changed. It holds at once for the requests that wait. The delay in force
-// is the longest that any source asks for.
+// SetCrawlDelay records the crawl delay that a robots.txt of the host requests, or 0 for none, and
+// reports whether it has changed. The new delay also applies to requests that already wait. The
+// delay in force is the longest that any source requests.
 //
-// The file has to be read again at until. A delay holds for longer: for one delay, at least a minute,
-// after until and after each request that obeys it (see Obey), and as long as such a request waits
-// or is on the wire. Then it lapses, because its source is no longer in use. With the zero time it
-// does not lapse.
+// until is when the file has to be read again. The delay holds longer: for one delay, but at least
+// a minute, after until and after each request that obeys it (see Obey), and as long as such a
+// request waits or is on the wire. Then it expires, because its source is no longer in use. If
+// until is the zero time, the delay does not expire.
 func (h *Host) SetCrawlDelay(now time.Time, source Source, written time.Duration, until time.Time) (changed bool) {
 	if written <= 0 && h.plain() {
 		return false
@@ -115,8 +125,8 @@ func (h *Host) SetCrawlDelay(now time.Time, source Source, written time.Duration
 	return changed
 }
 
-// Obey says that the request of t obeys the crawl delay of a source: that does not lapse while t
-// waits, or is on the wire.
+// Obey records that the request of t obeys the crawl delay of a source. That delay does not expire
+// while t waits or is on the wire.
 func (h *Host) Obey(t *Ticket, source Source) {
 	if h.plain() {
 		return
@@ -139,8 +149,9 @@ func (h *Host) Delay(now time.Time) time.Duration {
 	return h.delay(h.hosts.instant(now))
 }
 
-// Skip says that the turn of t, which has passed Enter, has come, and that its request is not sent.
-// The next one starts a delay later, as if it were. End must follow.
+// Skip records that t, which has passed Enter, has had its turn but its request is not sent. The
+// next request starts one delay later, as if this one had been sent. The caller must call End
+// afterwards.
 func (h *Host) Skip(now time.Time, t *Ticket) {
 	h, t = h.lockFor(t)
 	defer h.mu.Unlock()
@@ -150,25 +161,26 @@ func (h *Host) Skip(now time.Time, t *Ticket) {
 	}
 }
 
-// Plain reports whether nothing has ever kept the requests of the host apart: no delay, no limit,
-// no complaint. It costs next to nothing.
+// Plain reports whether no delay, limit or complaint has ever kept the requests of the host apart.
+// It takes no lock.
 func (h *Host) Plain() bool { return h.plain() }
 
-// AskedBefore says that somebody has asked the host before the registry was made, nobody knows
-// when: its first request starts no sooner than one delay after that.
+// AskedBefore records that the host may have got a request before the registry was made, at an
+// unknown time. The first request therefore starts one delay after the registry was made at the
+// earliest.
 func (h *Host) AskedBefore() {
 	h = h.lock()
 	defer h.mu.Unlock()
 	h.last = max(h.last, 1)
 }
 
-// Enter is the first stage, for a request that holds nothing yet: it waits until the host's one
-// undispatched ticket is free and the host may be asked, and takes the ticket, but not the time.
-// Start follows; until then, but at most for one delay, no other ticket of the host gets in. Where
-// there is nothing to wait for there are no tickets. If t has passed Enter already and has not lost
-// its place, it keeps that and only waits for the time.
+// Enter is the first stage, for a request that holds nothing yet. It waits until the one
+// undispatched ticket of the host is free and a request may start. Then it takes the ticket, but
+// not the time of the start. No other ticket of the host passes Enter until the caller calls Start,
+// for at most one delay. If nothing limits the host, Enter returns at once without a ticket. If t
+// has already passed Enter and still has its place, it keeps the place and only waits for the time.
 //
-// The error is ctx's cause, Close's, or ErrEnded; t then holds nothing.
+// On error, t holds nothing. The error is the cause of ctx, the error passed to Close, or ErrEnded.
 func (h *Host) Enter(ctx context.Context, t *Ticket) error {
 	h, err := h.admitting(ctx, t)
 	if err != nil {
@@ -191,19 +203,19 @@ func (h *Host) Enter(ctx context.Context, t *Ticket) error {
 	return h.await(ctx, t)
 }
 
-// MayEnter reports whether there is no need for t to Enter: nothing has ever kept the requests of
-// the host apart. It costs less.
+// MayEnter reports whether Enter can be omitted for t, because nothing has ever kept the requests
+// of the host apart. It costs less than Enter.
 func (h *Host) MayEnter(t *Ticket) bool {
 	return h.plain() && t.host.Load() == nil && h.hosts.closed() == nil
 }
 
-// Start is the second stage: it waits until the request may go on the wire, and that is the moment
-// which counts for the delay, until Sent names a better one. Requests are served in the order of
-// their calls, ahead of all in Enter. With direct the caller sends the request now, and End will
-// follow; else somebody may still keep it from being sent, and its place lapses after a second if
-// OnWire is not called.
+// Start is the second stage. It waits until the request may go on the wire. The delay counts from
+// the moment when Start returns, until Sent reports a better one. Requests are served in the order
+// of their calls, before all requests in Enter. If direct is true, the caller sends the request now
+// and calls End later. Otherwise something may still keep the request from being sent, and its
+// place expires after a second if OnWire is not called.
 //
-// The error is ctx's cause, Close's, or ErrEnded; t then holds nothing.
+// On error, t holds nothing. The error is the cause of ctx, the error passed to Close, or ErrEnded.
 func (h *Host) Start(ctx context.Context, t *Ticket, direct bool) error {
 	h, err := h.admitting(ctx, t)
 	if err != nil {
@@ -213,8 +225,8 @@ func (h *Host) Start(ctx context.Context, t *Ticket, direct bool) error {
 	return h.startOrWait(ctx, t, direct)
 }
 
-// StartLed is like [Host.StartIf] for a request that another site has led to. As long as a host gets
-// no other requests, these start at least a second apart.
+// StartLed is like [Host.StartIf] for a request to which another site has led, for example by a
+// redirect. As long as a host gets no other requests, these start at least one second apart.
 func (h *Host) StartLed(ctx context.Context, t *Ticket, wanted func() error) error {
 	t.wanted = wanted
 	h, err := h.admitting(ctx, t)
@@ -228,7 +240,7 @@ func (h *Host) StartLed(ctx context.Context, t *Ticket, wanted func() error) err
 	return h.startOrWait(ctx, t, true)
 }
 
-// visit notes that a request came which no other site has led to. The lock is held.
+// visit records a request to which no other site has led. The caller must hold the lock.
 func (h *Host) visit() {
 	h.visited = true
 	if h.led {
@@ -237,7 +249,8 @@ func (h *Host) visit() {
 	}
 }
 
-// startOrWait is Start with the lock held. It returns without the lock.
+// startOrWait is the part of Start that needs the lock. It is called with the lock held and returns
+// without it.
 func (h *Host) startOrWait(ctx context.Context, t *Ticket, direct bool) error {
 	if _, ok := h.startNow(h.hosts.now(), t, direct); ok {
 		h.unlock()
@@ -248,10 +261,10 @@ func (h *Host) startOrWait(ctx context.Context, t *Ticket, direct bool) error {
 	return h.await(ctx, t)
 }
 
-// StartNow is Start for a request that has to wait for nothing, and for a caller with a clock of
-// its own. It reports whether t has started at now; if not, t holds nothing but perhaps a lease,
-// and wait is after what time to try again, unless a request of the host ends before; 0: nothing
-// but that helps.
+// StartNow is like Start but does not wait, for a caller with its own clock. It reports whether t
+// has started at now. If not, t holds nothing except possibly a lease, and wait is the time after
+// which the caller should try again, or earlier if a request of the host ends. If wait is 0, only
+// the end of a request helps.
 func (h *Host) StartNow(now time.Time, t *Ticket, direct bool) (wait time.Duration, ok bool) {
 	h, err := h.admitting(context.Background(), t)
 	if err != nil {
@@ -277,7 +290,8 @@ func (h *Host) startNow(now instant, t *Ticket, direct bool) (wait time.Duration
 	return wait, ok
 }
 
-// admitting locks the host that stands for h, with t at it, unless ctx or everything has ended.
+// admitting locks the current Host of h's name and moves t to it. If ctx or the registry has ended,
+// it ends t and returns the error instead, without the lock.
 func (h *Host) admitting(ctx context.Context, t *Ticket) (*Host, error) {
 	err := h.hosts.closed()
 	if ctx.Err() != nil {
@@ -299,7 +313,7 @@ func (h *Host) admitting(ctx context.Context, t *Ticket) (*Host, error) {
 	return h, nil
 }
 
-// lock locks and returns the host that stands for h: h itself, unless it was forgotten.
+// lock locks and returns the current Host of h's name, which is h unless h was forgotten.
 func (h *Host) lock() *Host {
 	for {
 		h.mu.Lock()
@@ -311,8 +325,8 @@ func (h *Host) lock() *Host {
 	}
 }
 
-// await returns when t has had its turn, or with an error and t out of its list. It is called with
-// the lock held and returns without.
+// await waits until t has had its turn. On error, t has left its list. await is called with the
+// lock held and returns without it.
 func (h *Host) await(ctx context.Context, t *Ticket) error {
 	began := h.hosts.now()
 	defer func() {
@@ -341,7 +355,7 @@ func (h *Host) await(ctx context.Context, t *Ticket) error {
 	}
 }
 
-// sleep is Ticket.sleep, with the lock given up meanwhile.
+// sleep is like Ticket.sleep. It is called with the lock held and releases it while it sleeps.
 func (h *Host) sleep(ctx context.Context, t *Ticket, d time.Duration) error {
 	if t.wake == nil {
 		t.wake = make(chan struct{}, 1)
@@ -352,8 +366,8 @@ func (h *Host) sleep(ctx context.Context, t *Ticket, d time.Duration) error {
 	return t.sleep(ctx, h.hosts, d)
 }
 
-// turn reports whether it is t's turn to take what it waits for. If not, it returns after what time
-// to look again; 0: when woken.
+// turn reports whether it is t's turn to take what it waits for. If not, it returns the time after
+// which to look again, or 0 if t should wait until it is woken.
 func (h *Host) turn(now instant, t *Ticket) (time.Duration, bool) {
 	p := h.paced
 	if t.state == urgent {
@@ -366,9 +380,9 @@ func (h *Host) turn(now instant, t *Ticket) (time.Duration, bool) {
 		if !front.lapsed(now) {
 			return front.lease.since(now), false
 		}
-		// Its request was let in and never started: a later callback aborted it, or it still waits
-		// for something else. In that case it will start without a ticket, at the right time all
-		// the same.
+		// The request of front was let in and never started. Either a later callback aborted it, or
+		// it still waits for something else. In the second case it will start without a ticket, and
+		// Start still keeps the delay.
 		h.leave(front)
 	}
 	if p.waiting.front != t || p.urgent.front != nil {
@@ -377,7 +391,7 @@ func (h *Host) turn(now instant, t *Ticket) (time.Duration, bool) {
 	return h.ready(now)
 }
 
-// take gives t what it waits for: its turn has come.
+// take gives t what it waits for. The caller must know that it is t's turn.
 func (h *Host) take(now instant, t *Ticket) {
 	switch {
 	case t.state == urgent:
@@ -385,7 +399,7 @@ func (h *Host) take(now instant, t *Ticket) {
 		h.start(now, t)
 		h.dispatched(t)
 	case t.held != nil && t.held.until == 0 && h.unpaced(now):
-		h.paced.waiting.remove(t) // nobody waits for it, here or elsewhere
+		h.paced.waiting.remove(t) // no request has to wait for t, here or in another process
 		h.paced.queued--
 		t.state = idle
 	default:
@@ -398,7 +412,7 @@ func (h *Host) take(now instant, t *Ticket) {
 	h.lookAgain()
 }
 
-// leave takes t out of the list it is in. After it t holds nothing.
+// leave removes t from its list. Afterwards t holds nothing.
 func (h *Host) leave(t *Ticket) {
 	if t.held != nil {
 		h.free(t)
@@ -419,12 +433,12 @@ func (h *Host) leave(t *Ticket) {
 	if h.paced != nil && h.asksFor(t) {
 		h.paced.sharing.cancel(ErrEnded)
 	}
-	t.look() // its goroutine finds that it was ended
+	t.look() // wakes the goroutine of t, which finds that t was ended
 	h.lookAgain()
 }
 
-// lookAgain wakes those whose turn it may be now: the first in Start, else the first two in Enter,
-// the second of whom watches the ticket of the first.
+// lookAgain wakes the tickets whose turn it may be now: the first ticket in Start, or, if there is
+// none, the first two tickets in Enter. The second of these watches whether the first one expires.
 func (h *Host) lookAgain() {
 	switch p := h.paced; {
 	case p == nil:
@@ -436,10 +450,12 @@ func (h *Host) lookAgain() {
 	}
 }
 
-// Answered says that the host has answered the request of t with a status, and not with a complaint
-// (see SlowDown and Unavailable); pages is for Count. End says the same of the request, but later,
-// and after a complaint everybody waits until one is answered. It reports whether everybody has
-// waited for this answer: the host has recovered.
+// Answered records that the host has answered the request of t with a status, and that the response
+// is not a complaint (see SlowDown and Unavailable). pages is added to the count of pages, as by
+// Count.
+//
+// End also records this, but later; after a complaint all other requests wait for the first
+// accepted response. Answered reports whether t was that response: the host has recovered.
 func (h *Host) Answered(t *Ticket, status, pages int) (recovered bool) {
 	h, t = h.lockFor(t)
 	defer h.mu.Unlock()
@@ -454,14 +470,15 @@ func (h *Host) Answered(t *Ticket, status, pages int) (recovered bool) {
 	return recovered
 }
 
-// SlowDown takes note of a complaint about the request of t, which may be nil: an answer with
-// status 429, or 503 with a Retry-After, given as retryAfter; 0: it has none. Call it before t
-// ends. From then on one request goes ahead, after retryAfter, and when that is accepted the
-// others follow at a rate that is a little below what the host had accepted before, and slowly
-// rises. A retryAfter counts as an hour at the most.
+// SlowDown records a complaint, which is a response with status 429, or 503 with a Retry-After. t
+// is the ticket of the request and may be nil. retryAfter is the Retry-After of the response, or 0
+// if it has none; it counts as one hour at most. SlowDown must be called before t ends.
 //
-// It reports whether this is news: the complaints about requests that were under way when the host
-// first complained are one incident.
+// After retryAfter, one request goes first. When the host accepts it, the other requests follow, at
+// a rate that is slightly below the rate that the host had accepted before and that slowly rises.
+//
+// SlowDown reports whether the complaint starts a new incident. Complaints about requests that were
+// already under way when the host first complained belong to the same incident.
 func (h *Host) SlowDown(now time.Time, t *Ticket, retryAfter time.Duration) bool {
 	h, t = h.lockFor(t)
 	defer h.mu.Unlock()
@@ -470,9 +487,9 @@ func (h *Host) SlowDown(now time.Time, t *Ticket, retryAfter time.Duration) bool
 	return slower
 }
 
-// Unavailable is SlowDown for an answer with status 503 and no Retry-After, which is the page's own
-// trouble as likely as the host's. It is a complaint if there were several with hardly another
-// answer between them, or if everybody waits for this answer.
+// Unavailable is like SlowDown for a response with status 503 and no Retry-After, which may only
+// mean that the page is broken. Such a response is a complaint only if several came with few other
+// responses between them, or if all other requests wait for this response.
 func (h *Host) Unavailable(now time.Time, t *Ticket) bool {
 	h, t = h.lockFor(t)
 	defer h.mu.Unlock()
@@ -481,7 +498,7 @@ func (h *Host) Unavailable(now time.Time, t *Ticket) bool {
 	return slower
 }
 
-// lockFor is lock. It also returns t if that was last with this host, else nil.
+// lockFor is like lock. It also returns t if t was last used with this host, and nil otherwise.
 func (h *Host) lockFor(t *Ticket) (*Host, *Ticket) {
 	if h = h.lock(); t == nil || t.host.Load() != h {
 		return h, nil
@@ -489,7 +506,7 @@ func (h *Host) lockFor(t *Ticket) (*Host, *Ticket) {
 	return h, t
 }
 
-// BusyFor reports whether it is already certain that the host cannot be asked within d.
+// BusyFor reports whether it is already certain that no request to the host may start within d.
 func (h *Host) BusyFor(d time.Duration) bool {
 	h = h.lock()
 	defer h.mu.Unlock()
@@ -507,7 +524,7 @@ func (h *Host) StartsWithin(now time.Time, d time.Duration) bool {
 	return h.nextStart(at).since(at) <= d
 }
 
-// Count adds to the counts that Stats has of pages that came and of requests that were denied.
+// Count adds to the pages and to the denied requests in Stats.
 func (h *Host) Count(pages, denied int) {
 	h = h.lock()
 	defer h.mu.Unlock()
@@ -515,15 +532,15 @@ func (h *Host) Count(pages, denied int) {
 	h.denied += denied
 }
 
-// SetStatus notes the status of an answer with a complaint, for Stats.
+// SetStatus records the status of a complaint for Stats.
 func (h *Host) SetStatus(status int) {
 	h = h.lock()
 	defer h.mu.Unlock()
 	h.status = uint16(status)
 }
 
-// First reports whether it is called for the first time with what, a bit of the caller's choice: so
-// what is to be said once of each host needs no memory elsewhere.
+// First reports whether this is the first call with what, a bit that the caller chooses. A caller
+// that reports something once for each host therefore needs no memory of its own.
 func (h *Host) First(what uint8) bool {
 	h = h.lock()
 	defer h.mu.Unlock()
@@ -532,22 +549,26 @@ func (h *Host) First(what uint8) bool {
 	return first
 }
 
-// Told reports whether First was called with what.
+// Told reports whether First was called with what before.
 func (h *Host) Told(what uint8) bool {
 	h = h.lock()
 	defer h.mu.Unlock()
 	return h.told&what != 0
 }
 
-// Stats returns the counts so far, and the parts of the delay as they are at now.
+// Stats returns the counts so far and the parts of the delay at now.
 func (h *Host) Stats(now time.Time) Stats {
 	h = h.lock()
 	defer h.mu.Unlock()
 	at := h.hosts.instant(now)
 	s := h.counts()
-	s.Host, s.MinGap, s.Status = h.name, h.gaps().least, int(h.status)
+	s.Host = h.name
+	s.MinGap = h.gaps().least
+	s.Status = int(h.status)
 	s.Cause, s.Line = h.nextCause(at)
-	s.CrawlDelay, s.BackOff, s.Delay = h.crawlDelay(at), h.backOff(at), h.delay(at)
+	s.CrawlDelay = h.crawlDelay(at)
+	s.BackOff = h.backOff(at)
+	s.Delay = h.delay(at)
 	if until := h.notBefore(at); until != 0 {
 		s.NotBefore = h.hosts.time(until)
 	}
@@ -557,13 +578,13 @@ func (h *Host) Stats(now time.Time) Stats {
 	if h.paced != nil {
 		s.Waiting = h.paced.queued
 		if front := h.paced.waiting.front; front != nil && front.state == admitted && front.lapsed(at) {
-			s.Waiting-- // it was let in and never started
+			s.Waiting-- // this request was let in and never started
 		}
 	}
 	return s
 }
 
-// counts returns what can be summed.
+// counts returns the statistics that can be summed.
 func (h *Host) counts() Stats {
 	s := Stats{Requests: h.requests, Pages: h.pages, Denied: h.denied, GapOverDelay: h.gaps().overDelay}
 	if h.paced != nil {
@@ -572,23 +593,23 @@ func (h *Host) counts() Stats {
 	return s
 }
 
-// forget makes h gone if forgetting it at now changes nothing, and reports whether it did.
+// forget marks h as gone if forgetting it at now changes nothing, and reports whether it did.
 func (h *Host) forget(now instant) bool {
 	if !h.mu.TryLock() {
-		return false // somebody is there
+		return false // another goroutine uses the host
 	}
 	defer h.mu.Unlock()
 	h.gone = h.idle(now) && (h.paced == nil || h.deserted(now))
 	if h.gone {
 		for t := range h.inFlight.all {
-			h.lapse(t) // if it still comes to the transport, it has to start anew, with who comes after h
+			h.lapse(t) // if its request still reaches the transport, it has to start again, at the next Host
 		}
 	}
 	return h.gone
 }
 
-// deserted reports whether nobody waits. A ticket that was let in and never started is nobody, but
-// for one with a lease: that is given back soon.
+// deserted reports whether no request waits. A ticket that was let in and never started does not
+// count, unless it has a lease, which the timer of the lease gives back soon.
 func (h *Host) deserted(now instant) bool {
 	if front := h.paced.waiting.front; front != nil && front.state == admitted && front.lapsed(now) && front.held == nil {
 		h.leave(front)

@@ -1,34 +1,35 @@
-// Package pace decides when a host may be asked again, and lets requests wait until then. It knows
-// hosts by name, and nothing of robots.txt, HTTP or who sends what.
+// Package pace decides when a host may get another request, and makes requests wait until then. It
+// knows hosts only by name. It knows nothing about robots.txt, HTTP or the sender of a request.
 //
 // A request passes its host in two stages. In Enter, where it holds nothing yet, it waits for the
-// host's one undispatched ticket and for the time of the next start, without taking it. In Start,
-// with whatever else it needs in hand, it starts: the moment that counts. Waiting only in the
-// second stage would let a slow host's requests fill the slots that a fast host needs; waiting only
-// in the first would let requests bunch up behind a busy slot and leave it together. What has
-// to go on the wire at once (redirect hops, robots.txt, sitemaps) passes Start alone, ahead of
-// those who wait in Enter: it may hold what they wait for.
+// host's one undispatched ticket and for the time of the next start, without taking that time. In
+// Start, when it has everything else that it needs, it takes the time and starts. If requests
+// waited only in the second stage, the requests of a slow host would fill the slots that a fast
+// host needs. If they waited only in the first stage, they would gather behind a busy slot and
+// leave it together. Requests that have to go on the wire at once (redirects, robots.txt, sitemaps)
+// pass only Start, before the requests that wait in Enter, because these may wait for them.
 //
 //	h := hosts.At(time.Now(), "example.com")
 //	err := h.Enter(ctx, &t)         // stage 1
-//	err = h.Start(ctx, &t, false)   // stage 2: counted from here ...
-//	t.OnWire()                      // the transport has it: rather from here ...
-//	t.Sent(time.Now())              // ... or, better still, from here
+//	err = h.Start(ctx, &t, false)   // stage 2: the delay counts from here ...
+//	t.OnWire()                      // the transport has the request: it now counts from here ...
+//	t.Sent(time.Now())              // ... or, more exactly, from here
 //	h.Answered(&t, 200, 1)          // or h.SlowDown, or h.Unavailable
 //	t.End()                         // the response was read, or there is none
 //
 // The delay is kept between the moments at which requests reach the wire. Where a host allows more
-// than one request in flight, one whose connection was long in the making finds, when it is there,
-// that others have been sent since it started (Ticket.Late), and starts once more.
+// than one request in flight, other requests may be sent while one is still waiting for its
+// connection. When the connection is ready and the delay would not be kept (Ticket.Late), that
+// request starts again.
 //
-// A request that never ends would hold a host for good where one at a time may be in flight. So its
-// place lapses after a minute, or ten delays if that is longer; the delay is kept all the same.
-// MaxInFlight is a promise, and places under it do not lapse.
+// Where only one request may be in flight, a request that never ends would hold its host forever.
+// Its place therefore expires after a minute, or after ten delays if that is longer. The delay is
+// still kept. MaxInFlight is a promise, so places under it do not expire.
 //
-// A host that answers 429 or 503 is asked at the rate that it has been seen to accept.
+// A host that answers 429 or 503 then gets requests at the rate that it was seen to accept.
 //
-// Where other processes ask the same hosts, a Pacer grants the starts to one of them at a time (see
-// Hosts.Share), and the delay is kept in each of them all the same.
+// If several processes crawl the same hosts, a Pacer grants the starts at a host to one process at
+// a time (see Hosts.Share). Each process still keeps the delay itself.
 package pace
 
 import (
@@ -42,51 +43,58 @@ import (
 	"time"
 )
 
-// Hosts are all hosts of a crawl. All methods may be called from any goroutine. Get one from New.
+// Hosts is the registry of all hosts of a crawl. All methods may be called from any goroutine.
+// Create one with New.
 type Hosts struct {
 	rules  func(host string) *Rules
 	epoch  time.Time
 	seed   maphash.Seed
-	random float64 // in [0, 1), so that processes do not move as one
+	random float64 // in [0, 1), so that processes do not back off in step
 	shards [64]shard
 
-	pacer   Pacer           // nil: the hosts are nobody else's
-	closing context.Context // ends with Close; for who asks pacer
+	pacer   Pacer           // nil if no other process shares the hosts
+	closing context.Context // the parent of calls of pacer; ends with Close
 	end     context.CancelCauseFunc
 
 	close sync.Once
 	done  chan struct{} // closed by Close
-	err   error         // why; set before
+	err   error         // the error passed to Close; set before done is closed
 }
 
-// A shard is some of the hosts, found by the hash of their name.
+// A shard holds the hosts whose names have the same hash, modulo the number of shards.
 type shard struct {
 	mu        sync.Mutex
 	byName    map[string]*Host
-	hand      *Host // of the ring of all hosts here, the one before the next to be looked at
+	hand      *Host // in the ring of all hosts of the shard, the one before the next to be examined
 	forgotten Stats
 }
 
 const (
-	// keepAll is how many hosts a shard keeps without a look whether they are still needed.
+	// keepAll is how many hosts a shard keeps before it starts to examine whether they are still
+	// needed.
 	keepAll = 1 << 17 / len(Hosts{}.shards)
-	// longAgo is how many seconds a host must not have been asked for to be forgotten.
+	// longAgo is how many seconds must have passed since At last returned a host before the host
+	// can be forgotten.
 	longAgo = 600
-	// looks is how many hosts are looked at when one more comes: more than one, so that the idle
-	// ones go faster than others come, and few, so that nobody waits for it.
+	// looks is how many hosts are examined when a host is added. It is more than one, so that idle
+	// hosts leave faster than new hosts come, and small, so that no call of At takes long.
 	looks = 2
 )
 
-// errClosed is what Close(nil) closes with.
+// errClosed is the error of waiting requests after Close(nil).
 var errClosed = errors.New("pace: closed")
 
-// New makes an empty registry. rules returns what holds for a host, and is called once when
-// a host is first asked for; it must not return nil. The clock is that of New's caller: call
-// it in the synctest bubble that the hosts are used in.
+// New creates an empty registry. rules returns the settings of a host. It is called once for each
+// host, when the host is first used, and must not return nil. The registry uses the clock of the
+// caller of New: in a test with synctest, New must be called in the bubble in which the hosts are
+// used.
 func New(rules func(host string) *Rules) *Hosts {
 	h := &Hosts{
-		rules: rules, epoch: time.Now(), seed: maphash.MakeSeed(), random: rand.Float64(),
-		done: make(chan struct{}),
+		rules:  rules,
+		epoch:  time.Now(),
+		seed:   maphash.MakeSeed(),
+		random: rand.Float64(),
+		done:   make(chan struct{}),
 	}
 	for i := range h.shards {
 		h.shards[i].byName = make(map[string]*Host)
@@ -94,9 +102,9 @@ func New(rules func(host string) *Rules) *Hosts {
 	return h
 }
 
-// Close makes everybody who waits return err at once, and every later Enter and Start too. Tickets
-// that have started are not touched, but a Pacer gets back what is held for requests that no
-// transport has yet. Only the first call counts.
+// Close makes every Enter and Start that waits return err at once, and also every later one.
+// Tickets that have started are not changed, but leases of requests that have not reached the
+// transport are given back to the Pacer. Only the first call of Close has an effect.
 func (h *Hosts) Close(err error) {
 	h.close.Do(func() {
 		if h.err = err; err == nil {
@@ -112,7 +120,7 @@ func (h *Hosts) Close(err error) {
 	})
 }
 
-// closed returns what Close was called with.
+// closed returns the error passed to Close, or nil before Close.
 func (h *Hosts) closed() error {
 	select {
 	case <-h.done:
@@ -122,10 +130,11 @@ func (h *Hosts) closed() error {
 	}
 }
 
-// At returns the host of a name, which should be in normal form; name is copied if it is kept. With
-// very many hosts, some that were not asked for in ten minutes, may be asked at any time and
-// have nobody waiting and nothing in flight are forgotten when new ones come: a few are looked at
-// each time.
+// At returns the host with a name, which should be in normal form. It copies name if it keeps it.
+//
+// When there are very many hosts, each new one makes At examine a few others and forget those that
+// are idle: they were not requested from At for ten minutes, may get a request at any time, and
+// have no request that waits or is in flight.
 func (h *Hosts) At(now time.Time, name string) *Host {
 	s := &h.shards[maphash.String(h.seed, name)%uint64(len(h.shards))]
 	at := h.instant(now)
@@ -143,8 +152,8 @@ func (h *Hosts) host(name string) *Host {
 	return host
 }
 
-// All yields all hosts, in no order. Those that come or are forgotten meanwhile may be missing.
-// Hosts may be used while it runs.
+// All yields all hosts in no particular order. Hosts that are added or forgotten during the
+// iteration may be missing. Hosts may be used during the iteration.
 func (h *Hosts) All() iter.Seq[*Host] {
 	return func(yield func(*Host) bool) {
 		for i := range h.shards {
@@ -155,7 +164,7 @@ func (h *Hosts) All() iter.Seq[*Host] {
 	}
 }
 
-// Forgotten returns the sum over the hosts that were forgotten.
+// Forgotten returns the sum of the Stats of the forgotten hosts.
 func (h *Hosts) Forgotten() Stats {
 	var sum Stats
 	for i := range h.shards {
@@ -167,16 +176,17 @@ func (h *Hosts) Forgotten() Stats {
 	return sum
 }
 
-// instant returns t on the registry's clock, or the end of that.
+// instant returns t on the clock of the registry. If t is too late for that, it returns the last
+// instant.
 func (h *Hosts) instant(t time.Time) instant { return instant(t.Sub(h.epoch)).add(1) }
 
-// now is instant of the present.
+// now returns the current instant.
 func (h *Hosts) now() instant { return instant(time.Since(h.epoch) + 1) }
 
 // time is the inverse of instant.
 func (h *Hosts) time(i instant) time.Time { return h.epoch.Add(time.Duration(i - 1)) }
 
-// find returns a known host, or nil.
+// find returns the host with a name, or nil if the shard has none.
 func (s *shard) find(now instant, name string) *Host {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,8 +197,8 @@ func (s *shard) find(now instant, name string) *Host {
 	return host
 }
 
-// insert adds a host unless another one of its name came first, and returns the one that is there.
-// It returns how many others it looked at.
+// insert adds a host unless the shard already has one with the same name. It returns the one that
+// is in the shard, and how many other hosts it examined.
 func (s *shard) insert(now instant, host *Host) (_ *Host, looked int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,12 +216,12 @@ func (s *shard) insert(now instant, host *Host) (_ *Host, looked int) {
 	} else {
 		host.next = s.hand.next
 		s.hand.next = host
-		s.hand = host // it is looked at last
+		s.hand = host // the new host is examined last
 	}
 	return host, looked
 }
 
-// look forgets the next host of the ring if nobody needs it, or moves on.
+// look forgets the next host of the ring if it is no longer needed. Otherwise it moves on.
 func (s *shard) look(now instant) {
 	host := s.hand.next
 	if now.seconds()-host.asked < longAgo || !host.forget(now) {
@@ -224,7 +234,8 @@ func (s *shard) look(now instant) {
 	host.next = nil
 }
 
-// all yields the hosts of a shard, some at a time so that its lock is never held for long.
+// all yields the hosts of a shard in batches, so that its lock is never held for long. It reports
+// whether yield always returned true.
 func (s *shard) all(yield func(*Host) bool) bool {
 	some := make([]*Host, 0, 64)
 	flush := func() bool {
@@ -240,7 +251,7 @@ func (s *shard) all(yield func(*Host) bool) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, host := range s.byName { // hosts may come and go while flush has the lock free
+	for _, host := range s.byName { // hosts may come and go while flush has released the lock
 		if some = append(some, host); len(some) == cap(some) && !flush() {
 			return false
 		}

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// An instant is a moment in nanoseconds since the registry was made, plus one. Zero: never.
+// An instant is a moment in nanoseconds since the registry was made, plus one. Zero means never.
 type instant int64
 
-// add returns i later by d. What is beyond the end of time is the end of time.
+// add returns the instant that is d after i. The result is at most the largest instant.
 func (i instant) add(d time.Duration) instant {
 	if d > 0 && i > math.MaxInt64-instant(d) {
 		return math.MaxInt64
@@ -17,68 +17,71 @@ func (i instant) add(d time.Duration) instant {
 	return i + instant(d)
 }
 
-// since returns how long before i start was; 0 if it was not.
+// since returns the time from start to i, or 0 if i is before start.
 func (i instant) since(start instant) time.Duration {
 	return time.Duration(max(i-start, 0))
 }
 
-// A limiter decides when one host may be asked again. It only decides: the time is an argument,
-// waiting is Host's, which also holds its lock around every call.
+// A limiter decides when a request to one host may start. It only decides: the time is an argument,
+// and Host does the waiting and holds its lock around every call.
 //
-// The delay in force is the largest of what the host's robots.txt asks for (under http and under
-// https, and of each of the crawler's names: one host, one pace), MinDelay, and what its governor
-// makes of 429 and 503. A Retry-After holds everything until its time has come.
+// The delay in force is the largest of three values: the crawl delay, MinDelay, and the delay that
+// the governor derives from 429 and 503 responses. The crawl delay is the longest that the host's
+// robots.txt requests, under http and https and for each product token of the crawler, because one
+// host has one pace. Until a Retry-After has passed, nothing starts.
 //
-// The delay is kept by arithmetic on instants rather than by a rate.Limiter, whose bucket of one
-// is the same thing counted in floating point, in 80 bytes, and which cannot be told later
-// that its token was taken at another moment.
+// The limiter computes with instants and does not use a rate.Limiter. A rate.Limiter with a burst
+// of one gives the same decisions, but it counts in floating point, takes 80 bytes, and cannot be
+// told later that its token was taken at another moment.
 type limiter struct {
 	rules    *Rules
-	last     instant // what the delay counts from: the last moment, or with FromEnd the last end
+	last     instant // the delay counts from here: the last moment, or with FromEnd the last end of a request
 	moment   instant // when the last request reached the wire
 	inFlight list    // tickets that have started and not ended, oldest first
 	requests int
-	paced    *paced      // nil: nothing but rules has ever slowed the host down
-	slow     atomic.Bool // there is paced, or rules slow the host down; read without the lock
-	visited  bool        // a request came that no other site has led to
-	led      bool        // the host has only got requests that other sites have led to
+	paced    *paced      // nil if only rules have ever slowed the host down
+	slow     atomic.Bool // paced is not nil, or rules slow the host down; read without the lock
+	visited  bool        // the host got a request to which no other site has led
+	led      bool        // the host has got only requests to which other sites have led
 }
 
-// paced is what only a host with a delay, a limit or somebody who waits needs.
+// paced has the fields of a limiter that only some hosts need: those with a delay, a limit, or a
+// request that waits.
 type paced struct {
 	crawlDelays []*crawlDelay
-	notBefore   instant       // Retry-After
-	before      instant       // the moment before the last one; 0: no delay was in force between
-	asked       time.Duration // the delay that was in force when the last moment came; 0: none that was kept
-	gaps        gaps          // before the last moment
-	waited      time.Duration // by all tickets together
+	notBefore   instant       // the end of the last Retry-After; 0 if there was none
+	before      instant       // the moment before the last one; 0 if no delay was in force between them
+	asked       time.Duration // the delay that was in force at the last moment; 0 if none was kept
+	gaps        gaps          // the gaps before the last moment
+	waited      time.Duration // the total time that all tickets have waited
 	throttled   int
-	governor    *governor // nil: the host has never complained
-	urgent      list      // tickets in Start, first come first served
-	waiting     list      // tickets in Enter; the front one may be admitted already
-	queued      int       // length of waiting
-	sharing     *sharing  // nil: no Pacer was asked
+	governor    *governor // nil if the host has never complained
+	urgent      list      // tickets in Start, in the order of their calls
+	waiting     list      // tickets in Enter; the front one may be admitted
+	queued      int       // the length of waiting
+	sharing     *sharing  // nil if no Pacer was asked
 }
 
-// gaps are the smallest that there were between two moments while a delay was in force; 0: there
+// gaps are the smallest gaps between two moments while a delay was in force. They are 0 if there
 // were none.
 type gaps struct {
 	least     time.Duration
-	overDelay float64 // divided by the delay at that time
+	overDelay float64 // the gap divided by the delay at that time
 }
 
-// Where one request at a time is in flight only because of a delay, its place lapses after these:
-// its body may never end.
+// These constants say when the place of a request expires where only a delay limits the requests in
+// flight to one. Without this, a body that never ends would hold the host forever. The time is the
+// longer of leastLease and leaseDelays delays.
 const (
 	leastLease  = time.Minute
 	leaseDelays = 10
 )
 
-// startLease is how long a started request may take to reach the transport. One that does not get
-// there was aborted by a later callback, or sent to another host.
+// startLease is how long a started request may take to reach the transport. A request that does not
+// reach it was aborted by a later callback or sent to another host.
 const startLease = time.Second
 
-// slowed returns l.paced, made if need be.
+// slowed returns l.paced. It creates it if it is nil.
 func (l *limiter) slowed() *paced {
 	if l.paced == nil {
 		l.paced = new(paced)
@@ -87,27 +90,27 @@ func (l *limiter) slowed() *paced {
 	return l.paced
 }
 
-// plain reports whether nothing has ever kept the host's requests apart, so that none has to wait
-// and the clock does not matter. It needs no lock.
+// plain reports whether nothing has ever kept the requests of the host apart. If so, no request has
+// to wait and the clock does not matter. plain needs no lock.
 func (l *limiter) plain() bool { return !l.slow.Load() }
 
 // delay returns the delay in force at now.
 func (l *limiter) delay(now instant) time.Duration {
-	if l.paced == nil { // as of most hosts
+	if l.paced == nil { // true for most hosts
 		return max(l.rules.MinDelay, 0)
 	}
 	return max(l.floor(now), l.backOff(now))
 }
 
-// floor returns the delay that is in force at now whatever the host answers.
+// floor returns the delay that is in force at now without the back-off.
 func (l *limiter) floor(now instant) time.Duration {
 	return max(l.kept(l.crawlDelay(now)), l.least())
 }
 
-// ledDelay is the least delay of a host that gets only requests to which other sites have led.
+// ledDelay is the shortest delay for a host that gets only requests to which other sites have led.
 const ledDelay = time.Second
 
-// least returns the delay that is in force whatever the host asks for.
+// least returns the delay that is in force even if the host requests none.
 func (l *limiter) least() time.Duration {
 	if l.led {
 		return max(l.rules.MinDelay, ledDelay)
@@ -115,7 +118,7 @@ func (l *limiter) least() time.Duration {
 	return l.rules.MinDelay
 }
 
-// kept returns how much of a crawl delay is kept.
+// kept returns the part of a crawl delay that is obeyed: at most MaxDelay.
 func (l *limiter) kept(written time.Duration) time.Duration {
 	if most := l.rules.MaxDelay; most > 0 {
 		return min(written, most)
@@ -123,7 +126,7 @@ func (l *limiter) kept(written time.Duration) time.Duration {
 	return written
 }
 
-// backOff returns the delay that the host's complaints have brought it.
+// backOff returns the delay that the complaints of the host cause at now.
 func (l *limiter) backOff(now instant) time.Duration {
 	if g := l.governor(now); g != nil {
 		return g.interval(now, l.mostBackOff())
@@ -131,7 +134,7 @@ func (l *limiter) backOff(now instant) time.Duration {
 	return 0
 }
 
-// notBefore returns until when a Retry-After holds everything; 0: none does at now.
+// notBefore returns the end of the Retry-After that is in force at now, or 0 if there is none.
 func (l *limiter) notBefore(now instant) instant {
 	if l.paced == nil || l.paced.notBefore <= now {
 		return 0
@@ -145,8 +148,8 @@ func (l *limiter) unpaced(now instant) bool {
 		!l.governor(now).probing()
 }
 
-// ready reports whether a request may start at now, and if not, after what wait to ask again; 0:
-// when something has changed. It takes nothing.
+// ready reports whether a request may start at now. If it may not, wait is the time after which to
+// ask again, or 0 to ask again when something has changed. ready changes nothing.
 func (l *limiter) ready(now instant) (wait time.Duration, ok bool) {
 	if l.rules.Free {
 		return 0, true
@@ -161,7 +164,8 @@ func (l *limiter) ready(now instant) (wait time.Duration, ok bool) {
 	return wait, wait == 0
 }
 
-// due returns how long nothing may start from now on, whatever is in flight.
+// due returns the time for which no request may start from now on, regardless of the requests in
+// flight.
 func (l *limiter) due(now instant) time.Duration {
 	if l.rules.Free {
 		return 0
@@ -173,7 +177,7 @@ func (l *limiter) due(now instant) time.Duration {
 	return wait
 }
 
-// longest returns when the place of a request lapses that is on the wire since now; 0: never.
+// longest returns when the place of a request expires that is on the wire since now. 0 means never.
 func (l *limiter) longest(now instant) instant {
 	if l.rules.MaxInFlight > 0 {
 		return 0
@@ -182,8 +186,8 @@ func (l *limiter) longest(now instant) instant {
 	return now.add(max(leastLease, leaseDelays*delay))
 }
 
-// nextStart returns before when no request may start, as far as is known at now; 0: one may start
-// as soon as not too many are in flight.
+// nextStart returns the instant before which no request may start, as known at now. If it is 0, a
+// request may start as soon as there are not too many in flight.
 func (l *limiter) nextStart(now instant) instant {
 	if l.rules.Free {
 		return 0
@@ -198,8 +202,8 @@ func (l *limiter) nextStart(now instant) instant {
 	return next
 }
 
-// full reports whether as many requests are in flight as may be, and after what wait to ask again;
-// 0: when one has ended.
+// full reports whether the largest number of requests is in flight. If so, wait is the time after
+// which to ask again, or 0 to ask again when a request has ended.
 func (l *limiter) full(now instant, delay time.Duration) (wait time.Duration, full bool) {
 	most, g := l.rules.MaxInFlight, l.governor(now)
 	if l.floor(now) > 0 && most == 0 || delay > 0 && l.rules.FromEnd {
@@ -224,7 +228,7 @@ func (l *limiter) full(now instant, delay time.Duration) (wait time.Duration, fu
 	return 0, false
 }
 
-// lapse takes t, which has lapsed, out of what is in flight.
+// lapse removes t, whose place has expired, from the requests in flight.
 func (l *limiter) lapse(t *Ticket) {
 	if t.state == onWire && l.rules.FromEnd {
 		l.last = max(l.last, t.lease) // as if it had ended then
@@ -232,8 +236,8 @@ func (l *limiter) lapse(t *Ticket) {
 	l.remove(t)
 }
 
-// remove takes t, which has started, out of what is in flight. If the transport never had it, there
-// was no request.
+// remove removes t, which has started, from the requests in flight. If t never reached the
+// transport, its request is not counted.
 func (l *limiter) remove(t *Ticket) {
 	if t.state == started {
 		l.requests--
@@ -242,17 +246,24 @@ func (l *limiter) remove(t *Ticket) {
 	t.state = idle
 }
 
-// start lets t go at now, if it may. If not, wait is as ready has it.
+// start starts t at now if it may start. Otherwise it returns the wait of ready.
 func (l *limiter) start(now instant, t *Ticket) (wait time.Duration, ok bool) {
-	if wait, ok = l.ready(now); !ok {
+	wait, ok = l.ready(now)
+	if !ok {
 		return wait, false
 	}
 	delay := l.delay(now)
-	t.at, t.state, t.lease, t.delay = now, onWire, l.longest(now), delay
+	t.at = now
+	t.delay = delay
+	t.state = onWire
+	t.lease = l.longest(now)
 	if !t.direct {
-		t.state, t.lease = started, now.add(startLease)
+		t.state = started
+		t.lease = now.add(startLease)
 	}
-	if t.incident, t.judged = 0, false; l.paced != nil && l.paced.governor != nil {
+	t.incident = 0
+	t.judged = false
+	if l.paced != nil && l.paced.governor != nil {
 		g := l.ensureGovernor(now)
 		g.started(now)
 		t.incident = g.incident
@@ -264,7 +275,7 @@ func (l *limiter) start(now instant, t *Ticket) (wait time.Duration, ok bool) {
 	return 0, true
 }
 
-// sent moves the moment of t, if it is in flight, to now.
+// sent moves the moment of t to now if t is in flight.
 func (l *limiter) sent(now instant, t *Ticket) {
 	if t.state < started || now <= t.at {
 		return
@@ -274,27 +285,30 @@ func (l *limiter) sent(now instant, t *Ticket) {
 	if t.gap > 0 {
 		t.gap += now.since(t.at)
 	}
-	switch t.at = now; {
+	t.at = now
+	switch {
 	case latest:
 		l.moment, l.last = now, max(l.last, now)
-	case now > l.moment: // others have started and reached the wire meanwhile
+	case now > l.moment: // others have started and reached the wire since t started
 		t.gap = l.next(now, l.delay(now))
 	}
 }
 
-// late reports whether the delay would not be kept if t, which has started, reached the wire at now.
+// late reports whether the delay would not be kept if t, which has started, reached the wire at
+// now.
 func (l *limiter) late(now instant, t *Ticket) bool {
 	switch {
 	case t.delay == 0 || l.rules.Free:
 		return false
-	case t.at != l.moment: // another has
+	case t.at != l.moment: // another request has reached the wire since t started
 		return now.since(l.moment) < t.delay
 	}
 	return t.gap > 0 && t.gap+now.since(t.at) < t.delay
 }
 
-// next makes now the last moment, under a delay, after the gap before the one that was the last is
-// settled. It returns the time between the two; 0: now is the first.
+// next makes now the last moment, under a delay. First it adds the gap before the previous last
+// moment to the smallest gaps, because that moment can no longer change. It returns the time from
+// the previous moment to now, or 0 if there was none.
 func (l *limiter) next(now instant, delay time.Duration) (gap time.Duration) {
 	previous := l.moment
 	if previous != 0 {
@@ -306,7 +320,9 @@ func (l *limiter) next(now instant, delay time.Duration) (gap time.Duration) {
 	}
 	p := l.slowed()
 	p.gaps = p.gapsTo(previous)
-	if p.before, p.asked = 0, 0; delay > 0 {
+	p.before = 0
+	p.asked = 0
+	if delay > 0 {
 		p.before = previous
 		if !l.rules.Free {
 			p.asked = delay
@@ -323,7 +339,8 @@ func (l *limiter) gaps() gaps {
 	return l.paced.gapsTo(l.moment)
 }
 
-// gapsTo returns the smallest gaps of p if last is the last moment and stays where it is.
+// gapsTo returns the smallest gaps of p, under the assumption that last is the last moment and does
+// not change.
 func (p *paced) gapsTo(last instant) gaps {
 	g := p.gaps
 	if p.before == 0 {
@@ -339,7 +356,7 @@ func (p *paced) gapsTo(last instant) gaps {
 	return g
 }
 
-// smaller returns the smaller of two numbers that are not 0.
+// smaller returns the smaller of two numbers. It ignores a number that is 0.
 func smaller(a, b float64) float64 {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -347,8 +364,8 @@ func smaller(a, b float64) float64 {
 	return a
 }
 
-// accepted takes note that the request of t was answered, and not with a complaint. It reports
-// whether anybody has waited for that.
+// accepted records that the request of t got a response that is not a complaint. It reports whether
+// other requests have waited for this response.
 func (l *limiter) accepted(now func() instant, t *Ticket) bool {
 	if t.state != onWire || t.judged || l.paced == nil || l.paced.governor == nil {
 		return false
@@ -368,13 +385,14 @@ func (l *limiter) end(now func() instant, t *Ticket) {
 	}
 }
 
-// idle reports whether forgetting the host at now changes nothing about when it is asked next.
+// idle reports whether forgetting the host at now would not change when its next request starts.
 func (l *limiter) idle(now instant) bool {
 	_, ok := l.ready(now)
 	return ok && !l.busy(now) && l.governor(now) == nil
 }
 
-// busy reports whether anything is in flight. What has never reached the wire in time is not.
+// busy reports whether a request is in flight. A request that did not reach the wire in time is
+// not.
 func (l *limiter) busy(now instant) bool {
 	for t := range l.inFlight.all {
 		if t.state == onWire || !t.lapsed(now) {

@@ -6,25 +6,27 @@ import (
 	"time"
 )
 
-// A Pacer grants the starts of requests to a host to one of many processes at a time. Its contract
-// is that of the root package's Pacer.
+// A Pacer grants the starts of requests at a host to one of many processes at a time. The Pacer of
+// the root package documents the contract.
 type Pacer interface {
 	Acquire(ctx context.Context, host string, delay time.Duration) (Lease, error)
 }
 
-// A Lease is a host taken from the other processes for one request, as the root package says.
+// A Lease reserves a host for one request, so that no other process may use it. The Lease of the
+// root package documents the contract.
 type Lease interface {
 	Deadline() time.Time
 	Valid() bool
 	Release(sent bool, delay time.Duration, notBefore time.Time)
 }
 
-// Share makes all hosts ask p before a request starts, on top of what they keep themselves. It must
-// be called before anything else.
+// Share makes all hosts ask p before a request starts, in addition to the delays that they keep
+// themselves. It must be called before any other method.
 //
-// A ticket then needs a lease to pass Enter, which it keeps until Start, and Start takes one if
-// there is none or not enough is left of it. At most one ticket of a host asks for one at a time,
-// the one whose turn it is: whoever waits for his turn here keeps no other process from the host.
+// A ticket then needs a lease to pass Enter. It keeps the lease until Start. Start acquires a lease
+// if the ticket has none or if less than half of the time of its lease is left. Of the tickets of
+// one host, only the one whose turn it is asks for a lease. A local waiter holds no lease, so it
+// does not block other processes.
 func (h *Hosts) Share(p Pacer) {
 	h.pacer = p
 	h.closing, h.end = context.WithCancelCause(context.Background())
@@ -33,38 +35,41 @@ func (h *Hosts) Share(p Pacer) {
 // shared reports whether h asks a Pacer.
 func (h *Host) shared() bool { return h.hosts.pacer != nil && !h.rules.Free }
 
-// sharing is what a host has to do with the Pacer.
+// sharing is the state of a host's use of the Pacer.
 type sharing struct {
-	asking  *Ticket                 // for which the Pacer is asked now; nil: it is not
-	cancel  context.CancelCauseFunc // ends that
-	freed   []*held                 // leases to be given back by unlock
-	freeing int                     // how many of these, and of those under way, keep others out
+	asking  *Ticket                 // the ticket for which the Pacer is asked now, or nil
+	cancel  context.CancelCauseFunc // cancels that call
+	freed   []*held                 // leases that unlock has to give back
+	freeing int                     // how many leases that keep others out are being given back or are in freed
 }
 
-// held is a lease that a ticket has.
+// held is a lease that a ticket holds.
 type held struct {
 	Lease
-	ticket      *Ticket // nil: it has it no more
-	from, until instant // until 0: no limit, and others may have one as well
-	sent        bool    // a request reached the transport
-	passed      bool    // and its response leads to another one, see Pass
+	ticket *Ticket // nil if the ticket no longer holds it
+	// If until is 0, the lease has no limit, and other processes may hold one at the same time.
+	from, until instant
+	sent        bool // a request with the lease reached the transport
+	passed      bool // its response led to another request, see Pass
 	timer       *time.Timer
 }
 
-// alone is the least delay that is asked for where no other process may start the same: what delay
-// the host asks for may not be known yet.
+// alone is the shortest delay with which StartIf asks the Pacer. Only one process is to send such a
+// request, and with a delay of 0 the Pacer may let several processes use the host at once. The
+// crawl delay of the host may not be known yet.
 const alone = time.Millisecond
 
-// StartIf is Start for what goes on the wire directly, and is perhaps not needed any more once the
-// host was won from the other processes: wanted is asked then, with the host taken for this process
-// alone, and its error ends the wait. Where no Pacer is asked, nor is wanted. It may be nil.
+// StartIf is like Start for a request that goes on the wire directly and that may no longer be
+// needed when the Pacer has granted the host. wanted may be nil. If a Pacer is asked, StartIf calls
+// wanted after the lease was granted to this process alone. An error of wanted ends the wait. If no
+// Pacer is asked, wanted is not called.
 func (h *Host) StartIf(ctx context.Context, t *Ticket, wanted func() error) error {
 	t.wanted = wanted
 	return h.Start(ctx, t, true)
 }
 
-// Deadline returns by when the request of t must have ended, its response read; the zero time:
-// there is no limit.
+// Deadline returns the time by which the request of t must have ended and its response been read.
+// If there is no limit, it returns the zero time.
 func (t *Ticket) Deadline() time.Time {
 	if lease, _ := t.lent(); lease != nil {
 		return lease.Deadline()
@@ -72,8 +77,8 @@ func (t *Ticket) Deadline() time.Time {
 	return time.Time{}
 }
 
-// Valid reports whether no other process may have the host meanwhile. It is asked before the
-// request is sent: if it is false, that must be started anew.
+// Valid reports whether no other process can use the host at the moment. The caller asks before it
+// sends the request. If Valid returns false, the request must go through Start again.
 func (t *Ticket) Valid() bool {
 	lease, needed := t.lent()
 	if !needed || lease != nil && lease.Valid() {
@@ -83,7 +88,7 @@ func (t *Ticket) Valid() bool {
 	return false
 }
 
-// unsent takes back that a request was sent with a lease that t has.
+// unsent records that the request of t was not sent with the lease, if t still holds it.
 func (t *Ticket) unsent(lease Lease) {
 	if h := t.lockHost(); h != nil {
 		defer h.mu.Unlock()
@@ -93,7 +98,7 @@ func (t *Ticket) unsent(lease Lease) {
 	}
 }
 
-// lent returns the lease that t has, or nil, and whether it needs one.
+// lent returns the lease that t holds, or nil, and reports whether t needs one.
 func (t *Ticket) lent() (lease Lease, needed bool) {
 	h := t.lockHost()
 	if h == nil {
@@ -106,8 +111,8 @@ func (t *Ticket) lent() (lease Lease, needed bool) {
 	return lease, h.shared()
 }
 
-// claim reports whether t has a lease that will do, if it needs one. What is urgent takes that of
-// the ticket which was let in by Enter.
+// claim reports whether t needs no lease or holds one that lasts long enough. A ticket in Start
+// takes over the lease of the ticket that Enter has admitted.
 func (h *Host) claim(now instant, t *Ticket) bool {
 	if !h.shared() {
 		return true
@@ -123,12 +128,13 @@ func (h *Host) claim(now instant, t *Ticket) bool {
 	return t.held != nil
 }
 
-// lasts reports whether enough is left of x for a request.
+// lasts reports whether at least half of the time of x is left, which counts as enough for a
+// request.
 func (x *held) lasts(now instant) bool {
 	return (x.until == 0 || 2*x.until.since(now) >= x.until.since(x.from)) && x.Valid()
 }
 
-// lend gives t's lease, if it has one, to another ticket.
+// lend moves the lease of t, if it holds one, to another ticket.
 func (t *Ticket) lend(to *Ticket) {
 	if t.held != nil {
 		to.held, t.held = t.held, nil
@@ -136,14 +142,15 @@ func (t *Ticket) lend(to *Ticket) {
 	}
 }
 
-// mayAsk reports whether the Pacer is not being asked for the host yet, and has it back.
+// mayAsk reports whether the Pacer may be asked: no call is under way, and no lease that keeps
+// others out has still to be given back.
 func (h *Host) mayAsk() bool {
 	s := h.paced.sharing
 	return s == nil || s.asking == nil && s.freeing == 0
 }
 
-// acquire asks for a lease for t, whose turn it is. It is called with the lock held and returns
-// with it, but gives it up meanwhile.
+// acquire asks the Pacer for a lease for t, whose turn it is. It is called with the lock held and
+// returns with it, but releases it while it waits.
 func (h *Host) acquire(ctx context.Context, t *Ticket) error {
 	state := t.state
 	lease, err := h.ask(ctx, t)
@@ -157,12 +164,12 @@ func (h *Host) acquire(ctx context.Context, t *Ticket) error {
 		t.held.until = max(h.hosts.instant(by), 1)
 	}
 	if t.state != state {
-		h.free(t) // it was ended meanwhile
+		h.free(t) // t was ended meanwhile
 	}
 	return nil
 }
 
-// ask is the part of acquire without the lock.
+// ask is the part of acquire that runs without the lock.
 func (h *Host) ask(ctx context.Context, t *Ticket) (lease Lease, err error) {
 	delay, wanted := h.delay(h.hosts.now()), t.wanted
 	if wanted != nil {
@@ -196,7 +203,8 @@ func (h *Host) ask(ctx context.Context, t *Ticket) (lease Lease, err error) {
 	return lease, err
 }
 
-// errUnwanted stands for a panic.
+// errUnwanted is the error of ask while wanted runs. It remains if wanted panics, so that the lease
+// is given back.
 var errUnwanted = errors.New("pace: not wanted")
 
 // asksFor reports whether the Pacer is being asked for a lease for t.
@@ -205,8 +213,10 @@ func (h *Host) asksFor(t *Ticket) bool {
 	return s != nil && s.asking == t
 }
 
-// yield parts with t's lease, since t has to wait: to what is urgent, or for good, which is what a
-// ticket waits for that the Pacer is being asked for. It keeps one that was passed on to it.
+// yield gives up the lease of t, because t has to wait. If a ticket in Start needs a lease and the
+// Pacer is not being asked for one for it, that ticket takes the lease over. Otherwise the lease is
+// given back; a ticket for which the Pacer is being asked can get its lease only from the Pacer. A
+// lease that was passed on to t (see Pass) stays with t.
 func (h *Host) yield(t *Ticket) {
 	if t.held == nil || t.held.passed {
 		return
@@ -219,8 +229,9 @@ func (h *Host) yield(t *Ticket) {
 	h.free(t)
 }
 
-// Pass ends t. The lease that it may have is for to, which is new and to start at the same host
-// next: so no other process comes between.
+// Pass ends t and moves its lease, if it holds one, to the ticket to. The ticket to must be new and
+// must start at the same host next. Because the lease is not given back, no other process can use
+// the host between the two requests.
 func (t *Ticket) Pass(to *Ticket) {
 	h := t.lockHost()
 	if h == nil {
@@ -234,7 +245,8 @@ func (t *Ticket) Pass(to *Ticket) {
 	h.leave(t)
 }
 
-// keep returns the lease that t goes on with from Enter to Start, taken from it, or nil.
+// keep takes the lease from t that it keeps from Enter to Start and returns it. It returns nil if
+// there is none.
 func (t *Ticket) keep() *held {
 	x := t.held
 	if x == nil || x.sent && !x.passed || t.state > admitted {
@@ -244,7 +256,7 @@ func (t *Ticket) keep() *held {
 	return x
 }
 
-// free takes t's lease, if it has one, from it. It is given back by unlock.
+// free takes its lease from t, if it holds one. unlock gives the lease back.
 func (h *Host) free(t *Ticket) {
 	x := t.held
 	if x == nil {
@@ -261,7 +273,7 @@ func (h *Host) free(t *Ticket) {
 	}
 }
 
-// unlock unlocks h, once the leases that were freed are given back.
+// unlock gives the freed leases back and then unlocks h.
 func (h *Host) unlock() {
 	if h.paced != nil && h.paced.sharing != nil {
 		h.giveBack(h.paced.sharing)
@@ -269,7 +281,8 @@ func (h *Host) unlock() {
 	h.mu.Unlock()
 }
 
-// giveBack gives back what was freed. Nobody here asks for the host before the Pacer has it back.
+// giveBack gives the freed leases back. No ticket of this process asks for the host before the
+// Pacer has its lease back.
 func (h *Host) giveBack(s *sharing) {
 	for len(s.freed) > 0 {
 		x := s.freed[0]
@@ -282,10 +295,11 @@ func (h *Host) giveBack(s *sharing) {
 	}
 }
 
-// release gives a lease back, without the lock.
+// release gives x back to the Pacer. It releases the lock for the call.
 func (h *Host) release(x *held) {
 	now := h.hosts.now()
-	delay, notBefore := h.delay(now), time.Time{}
+	delay := h.delay(now)
+	notBefore := time.Time{}
 	if until := h.notBefore(now); until != 0 {
 		notBefore = h.hosts.time(until)
 	}
@@ -294,10 +308,11 @@ func (h *Host) release(x *held) {
 	x.Release(x.sent, delay, notBefore)
 }
 
-// dispatched takes note of what has become of t's lease, if it has one: its request was started, or
-// has reached the transport.
+// dispatched updates the lease of t, if it holds one, after its request was started or has reached
+// the transport.
 func (h *Host) dispatched(t *Ticket) {
-	switch x := t.held; {
+	x := t.held
+	switch {
 	case x == nil:
 	case t.state == started:
 		h.lapseAfter(startLease, x)
@@ -309,8 +324,8 @@ func (h *Host) dispatched(t *Ticket) {
 	}
 }
 
-// lapseAfter gives x back after d if its request is not on its way by then: nobody here may wait
-// for the host, but others do.
+// lapseAfter gives x back after d if its request is not on its way by then. The timer is needed
+// because there may be no other request of this process at the host, while other processes wait.
 func (h *Host) lapseAfter(d time.Duration, x *held) {
 	switch {
 	case x.until == 0:
@@ -327,7 +342,7 @@ func (h *Host) lapseAfter(d time.Duration, x *held) {
 	}
 }
 
-// forsake gives back what is held for requests that have not reached the transport.
+// forsake gives back the leases of requests that have not reached the transport.
 func (h *Host) forsake() {
 	h.mu.Lock()
 	defer h.unlock()

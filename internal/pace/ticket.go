@@ -7,58 +7,59 @@ import (
 	"time"
 )
 
-// A Ticket is one request's place with a host. The zero Ticket is ready for Enter or Start, and so
-// is one that has ended; a later Enter or Start ends what it still holds. It must not be copied
-// after first use, and is meant to be a field of the caller's own record of the request: hosts keep
-// pointers to it from Enter or Start on until it ends, and none afterwards.
+// A Ticket is the place of one request at a host. The zero Ticket is ready for Enter or Start. A
+// ticket that has ended may be used again; Enter and Start end whatever the ticket still holds. A
+// Ticket must not be copied after first use. It is meant to be a field of the caller's own record
+// of the request: hosts keep pointers to a ticket from Enter or Start until it ends, and none
+// afterwards.
 //
 // Enter and Start of one ticket must not run at the same time. All other methods may be called at
-// any time from any goroutine. To reuse the record, end the ticket, see to it that no call with it
-// is running or will still come (a late End would end the next request's place), and set it to
+// any time from any goroutine. To reuse the record, end the ticket, make sure that no call with it
+// is running or will still come (a late End would end the place of the next request), and set it to
 // Ticket{}.
 type Ticket struct {
-	host       atomic.Pointer[Host] // where it was last used; guards, by that host's lock, the rest
-	prev, next *Ticket              // in the list that state says
-	wake       chan struct{}        // holds one "look again"; nil: never had to wait
-	lease      instant              // when a place lapses that is not used, or never ends; 0: not by itself
-	at         instant              // when it started, or was sent
-	gap        time.Duration        // between the moment before and at; 0: there was none
-	delay      time.Duration        // in force when it started
-	incident   uint32               // how often the host had complained when it started
+	host       atomic.Pointer[Host] // the host where it was last used; the lock of that host guards the other fields
+	prev, next *Ticket              // in the list of its state
+	wake       chan struct{}        // holds one signal to look again; nil if the ticket never had to wait
+	lease      instant              // when a place expires that is not used or never ends; 0 if never
+	at         instant
+	gap        time.Duration // the time between the moment before and at; 0 if there was none
+	delay      time.Duration // in force when it started
+	incident   uint32        // the number of complaints of the host when it started
 	state      state
-	direct     bool         // goes on the wire as soon as it has started
-	judged     bool         // what its answer says about the host's rate was taken note of
-	held       *held        // the lease that it has; nil: none
+	direct     bool         // it goes on the wire as soon as it has started
+	judged     bool         // its response was already used to estimate the rate of the host
+	held       *held        // the lease that it holds, or nil
 	wanted     func() error // see Host.StartIf
-	obeyed     *crawlDelay  // see Host.Obey; nil: none
+	obeyed     *crawlDelay  // see Host.Obey; may be nil
 	renews     bool         // see Renew
 }
 
-// A state is what a ticket holds.
+// A state says what a ticket holds.
 type state uint8
 
 const (
 	idle     state = iota // nothing
-	waiting               // a place in the line of Enter
-	admitted              // the front of that line: the host's one undispatched ticket
-	urgent                // a place in the line of Start
-	started               // a place on the wire, leased until the transport has it
+	waiting               // a place in the queue of Enter
+	admitted              // the front of that queue: the one undispatched ticket of the host
+	urgent                // a place in the queue of Start
+	started               // a place on the wire that expires unless the request reaches the transport
 	onWire                // a place on the wire
 )
 
-// ErrEnded is why a wait ended whose ticket was ended meanwhile.
+// ErrEnded is the error of Enter and Start if the ticket was ended while it waited.
 var ErrEnded = errors.New("pace: the ticket was ended while it waited")
 
-// Renew says that t is for reading a robots.txt of the host: as long as it waits or is on the wire, no
-// crawl delay of the host lapses. It must be called before Enter and Start.
+// Renew records that the request of t reads a robots.txt of the host. As long as t waits or is on
+// the wire, no crawl delay of the host expires. Renew must be called before Enter and Start.
 func (t *Ticket) Renew() { t.renews = true }
 
 // obeys reports whether t keeps d in force.
 func (t *Ticket) obeys(d *crawlDelay) bool { return t.renews || t.obeyed == d }
 
-// OnWire says that the transport has the request, and that End will follow. The delay counts from
-// here until Sent names a better moment. It reports whether t has started and neither ended nor
-// lapsed, and is not Late; if not, the request must go through Start first.
+// OnWire records that the transport has the request and that End will follow. The delay counts from
+// this moment until Sent reports a better one. OnWire reports whether t has started, has neither
+// ended nor expired, and is not Late. If it returns false, the request must first go through Start.
 func (t *Ticket) OnWire() bool {
 	h := t.lockHost()
 	if h == nil {
@@ -81,10 +82,10 @@ func (t *Ticket) OnWire() bool {
 	return t.state == onWire
 }
 
-// Late reports whether others have reached the wire since t started, so lately that the delay would
-// not be kept if t did now, as can be where several requests may be in flight. It is asked before
-// the request is sent; after true t holds nothing, as if it had not started, and the request must
-// go through Start once more.
+// Late reports whether the delay would not be kept if t reached the wire now, because other
+// requests have reached it since t started. This can happen where several requests may be in
+// flight. The caller asks before it sends the request. After true, t holds nothing, as if it had
+// not started, and the request must go through Start again.
 func (t *Ticket) Late() bool {
 	h := t.host.Load()
 	if h == nil || h.plain() {
@@ -102,17 +103,17 @@ func (t *Ticket) Late() bool {
 	return true
 }
 
-// A Start is how a request went on the wire.
+// A Start says how a request went on the wire.
 type Start struct {
 	At    time.Time     // when it was started, or sent
-	Gap   time.Duration // since the moment of the request before it; 0: it is the first
-	Delay time.Duration // in force when it started; 0: none
-	Cause Cause         // of Delay
-	Line  int           // of robots.txt, if that is the Cause
+	Gap   time.Duration // since the moment of the request before it; 0 for the first request
+	Delay time.Duration // in force when it started; 0 if there was none
+	Cause Cause         // the cause of Delay
+	Line  int           // the line of robots.txt, if that is the Cause
 }
 
-// Start returns how t, which has started, did. It also holds after t has ended, until it is used
-// again.
+// Start returns how t, which has started, went on the wire. The result stays valid after t has
+// ended, until t is used again.
 func (t *Ticket) Start() Start {
 	h := t.lockHost()
 	if h == nil {
@@ -124,9 +125,10 @@ func (t *Ticket) Start() Start {
 	return s
 }
 
-// Sent says that the request reached the wire at now: its headers were written. The delay counts
-// from here, so that a slow dial does not shorten the gap that the server sees. It may be called
-// again if a later moment turns out to be the true one, and does nothing if t is not in flight.
+// Sent records that the request reached the wire at now, when its headers were written. The delay
+// counts from that moment, so that a slow dial does not shorten the gap that the server sees. Sent
+// may be called again if a later moment turns out to be the true one. It does nothing if t is not
+// in flight.
 func (t *Ticket) Sent(now time.Time) {
 	if h := t.lockHost(); h != nil {
 		defer h.mu.Unlock()
@@ -134,8 +136,8 @@ func (t *Ticket) Sent(now time.Time) {
 	}
 }
 
-// NotSent says that the request of t, which the transport has, is over and was never written. It is
-// not counted then. End must follow.
+// NotSent records that the request of t, which the transport has, is over and was never written.
+// The request is then not counted. The caller must call End afterwards.
 func (t *Ticket) NotSent() {
 	h := t.lockHost()
 	if h == nil {
@@ -147,8 +149,8 @@ func (t *Ticket) NotSent() {
 	}
 }
 
-// End gives back whatever t holds: its place in a line or on the wire. A ticket that has not
-// started costs its host nothing. Ending a ticket that holds nothing does nothing.
+// End gives back whatever t holds: its place in a queue or on the wire. A ticket that has not
+// started does not delay the next request. If t holds nothing, End does nothing.
 func (t *Ticket) End() {
 	if h := t.lockHost(); h != nil {
 		defer h.unlock()
@@ -156,7 +158,7 @@ func (t *Ticket) End() {
 	}
 }
 
-// lockHost locks and returns the host that t is with, or nil if it was never with one.
+// lockHost locks and returns the host of t, or returns nil if t has never been used with one.
 func (t *Ticket) lockHost() *Host {
 	for {
 		h := t.host.Load()
@@ -167,11 +169,12 @@ func (t *Ticket) lockHost() *Host {
 		if h == t.host.Load() {
 			return h
 		}
-		h.mu.Unlock() // it went elsewhere meanwhile
+		h.mu.Unlock() // t was moved to another host meanwhile
 	}
 }
 
-// lapsed reports whether the place of t was not used, or its request not ended, in time.
+// lapsed reports whether the place of t has expired: it was not used, or its request did not end,
+// in time.
 func (t *Ticket) lapsed(now instant) bool { return t.lease != 0 && t.lease <= now }
 
 // look makes the goroutine that waits with t, if there is one, look again.
@@ -185,7 +188,8 @@ func (t *Ticket) look() {
 	}
 }
 
-// sleep returns after d (0: never), when woken, or with the cause when ctx or everything ends.
+// sleep returns nil after d or when t is woken. If d is 0, only the latter applies. It returns the
+// cause of ctx when ctx ends, and the error of Close when the registry is closed.
 func (t *Ticket) sleep(ctx context.Context, hosts *Hosts, d time.Duration) error {
 	var elapsed <-chan time.Time
 	if d > 0 {
@@ -204,12 +208,14 @@ func (t *Ticket) sleep(ctx context.Context, hosts *Hosts, d time.Duration) error
 	return nil
 }
 
-// A list is a ring of tickets in the order in which they came. A ticket is in one list at a time.
+// A list is a ring of tickets in the order in which they came. A ticket is in at most one list.
 type list struct{ front *Ticket }
 
 func (l *list) push(t *Ticket) {
 	if l.front == nil {
-		l.front, t.prev, t.next = t, t, t
+		l.front = t
+		t.prev = t
+		t.next = t
 		return
 	}
 	t.prev, t.next = l.front.prev, l.front
@@ -224,7 +230,7 @@ func (l *list) remove(t *Ticket) {
 	t.prev, t.next = nil, nil
 }
 
-// second returns the ticket behind the front one, or nil.
+// second returns the ticket after the front one, or nil.
 func (l *list) second() *Ticket {
 	if l.front == nil || l.front.next == l.front {
 		return nil
@@ -232,7 +238,7 @@ func (l *list) second() *Ticket {
 	return l.front.next
 }
 
-// all yields the tickets from the front on. The one that is yielded may be removed.
+// all yields the tickets from the front on. The loop may remove the ticket that is yielded.
 func (l *list) all(yield func(*Ticket) bool) {
 	if l.front == nil {
 		return

@@ -69,7 +69,7 @@ var (
 	_                                                                                  = collyrobots.DisallowedError{Decision: collyrobots.Decision{}}
 	_ error                                                                            = (*collyrobots.DisallowedError)(nil)
 	_ error                                                                            = (*collyrobots.OptionError)(nil)
-	_                                                                                  = []error{collyrobots.ErrAttached, collyrobots.ErrClosed, collyrobots.ErrHopWait, collyrobots.ErrLeaseEnded}
+	_                                                                                  = []error{collyrobots.ErrAttached, collyrobots.ErrClosed, collyrobots.ErrRedirectWait, collyrobots.ErrLeaseEnded}
 	_ collyrobots.Meaning                                                              = collyrobots.RobotsState{}.Meaning
 	_ func(io.Reader, *url.URL) *sitemap.Reader                                        = sitemap.NewReader
 	_ func(*sitemap.Reader) iter.Seq2[sitemap.Entry, error]                            = (*sitemap.Reader).All

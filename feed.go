@@ -45,7 +45,7 @@ type Feed struct {
 	// links that callbacks follow. Colly's MaxRequests bounds all pages of a crawl.
 	MaxURLs int
 
-	// Scope is which pages a sitemap may list; the zero value is SameHost.
+	// Scope says which pages a sitemap may list. The zero value is ScopeHost.
 	Scope Scope
 
 	// Denied is called for each page that is not handed on because of robots.txt; it may be nil.
@@ -81,24 +81,25 @@ type Feed struct {
 	Limits sitemap.Limits
 }
 
-// A Scope says which pages a sitemap may list: those of the hosts that it speaks for, or of more.
-// It speaks for the host that it is on and for the site whose robots.txt names it (sitemaps.org,
-// "Sitemaps & Cross Submits"). A host is the same under http and https.
+// A Scope says on which hosts a sitemap may list pages, compared with the hosts of the sitemap.
+// These are the host that serves the sitemap and the host of the site whose robots.txt names it
+// (sitemaps.org, "Sitemaps & Cross Submits"). Pages under http and https are on the same host.
 type Scope int
 
-// The scopes, each wider than the one before.
+// Each scope contains the one before it.
 const (
-	SameHost Scope = iota // the pages of these hosts
-	WithWWW               // and those of the same hosts with or without "www."
-	SameSite              // and those of all hosts of the same registrable domain (publicsuffix.org)
-	AnySite               // and all others
+	ScopeHost Scope = iota // pages on the hosts of the sitemap
+	ScopeWWW               // also on these hosts with or without "www."
+	ScopeSite              // also on all hosts of the same registrable domain (publicsuffix.org)
+	ScopeAny               // pages on all hosts
 )
 
-var _ = [1]bool{}[AnySite-Scope(feed.AnySite)] // they are feed's
+// The conversions between Scope and feed.Scope need constants with equal values.
+var _ = [1]bool{}[ScopeAny-Scope(feed.ScopeAny)]
 
 // String returns the name of the constant.
 func (s Scope) String() string {
-	if s < SameHost || s > AnySite {
+	if s < ScopeHost || s > ScopeAny {
 		return fmt.Sprintf("Scope(%d)", int(s))
 	}
 	return feed.Scope(s).String()
@@ -112,7 +113,7 @@ func (f *Feed) faults() (faults []string) {
 	if f.MaxURLs < 0 {
 		faults = append(faults, fmt.Sprintf("MaxURLs %d is negative", f.MaxURLs))
 	}
-	if f.Scope < SameHost || f.Scope > AnySite {
+	if f.Scope < ScopeHost || f.Scope > ScopeAny {
 		faults = append(faults, fmt.Sprintf("%v is none of the constants", f.Scope))
 	}
 	if f.NewestFirst && f.MaxURLs == 0 {

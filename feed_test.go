@@ -39,10 +39,10 @@ func crawled(t *testing.T, web *robotstest.Web, f collyrobots.Feed) (c *crawl, p
 func TestScopes(t *testing.T) {
 	sitemap := robotstest.Sitemap("http://a.test/1", "https://a.test/2", "http://www.a.test/3", "http://shop.a.test/4", "http://b.test/5")
 	for scope, want := range map[collyrobots.Scope]struct{ pages, option string }{
-		collyrobots.SameHost: {"a.test/1 https://a.test/2", "Scope: WithWWW"},
-		collyrobots.WithWWW:  {"a.test/1 www.a.test/3 https://a.test/2", "Scope: SameSite"},
-		collyrobots.SameSite: {"a.test/1 shop.a.test/4 www.a.test/3 https://a.test/2", "Scope: AnySite"},
-		collyrobots.AnySite:  {"a.test/1 b.test/5 shop.a.test/4 www.a.test/3 https://a.test/2", ""},
+		collyrobots.ScopeHost: {"a.test/1 https://a.test/2", "Scope: ScopeWWW"},
+		collyrobots.ScopeWWW:  {"a.test/1 www.a.test/3 https://a.test/2", "Scope: ScopeSite"},
+		collyrobots.ScopeSite: {"a.test/1 shop.a.test/4 www.a.test/3 https://a.test/2", "Scope: ScopeAny"},
+		collyrobots.ScopeAny:  {"a.test/1 b.test/5 shop.a.test/4 www.a.test/3 https://a.test/2", ""},
 	} {
 		t.Run(scope.String(), func(t *testing.T) {
 			c, pages := crawled(t, robotstest.New(t, mapped(sitemap)), collyrobots.Feed{Scope: scope})
@@ -50,7 +50,7 @@ func TestScopes(t *testing.T) {
 				t.Errorf("visited %s, want %s", pages, want.pages)
 			}
 			s := c.robots.Stats()
-			if out := int(collyrobots.AnySite - scope); s.Sitemaps.OutOfScope != out || len(s.NotFed["out_of_scope"]) != out {
+			if out := int(collyrobots.ScopeAny - scope); s.Sitemaps.OutOfScope != out || len(s.NotFed["out_of_scope"]) != out {
 				t.Errorf("%d out of scope, for example %v; want %d", s.Sitemaps.OutOfScope, s.NotFed, out)
 			}
 			said := strings.Count(c.logged.String(), "pages of other sites")
@@ -226,7 +226,7 @@ func TestNoWebOfSitesHangs(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, window %d, seed %d", name, window, seed), func(t *testing.T) {
 					rng := rand.New(rand.NewPCG(seed, uint64(window)))
 					inBubble(t, feeding(rng, hosts), func(t *testing.T, web *robotstest.Web) {
-						c := start(t, web, options, collyrobots.FollowSitemaps(collyrobots.Feed{Window: window, Scope: collyrobots.AnySite})).follow()
+						c := start(t, web, options, collyrobots.FollowSitemaps(collyrobots.Feed{Window: window, Scope: collyrobots.ScopeAny})).follow()
 						if n := rng.IntN(3); n > 0 {
 							limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: n})
 						}

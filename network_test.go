@@ -164,7 +164,7 @@ func TestFedPagesLeadToNoPrivateAddress(t *testing.T) {
 		"10.0.0.1":    {"/1": robotstest.Page()},
 	}
 	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.AnySite}))
+		c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.ScopeAny}))
 		c.Visit("http://a.test/")
 		wantURIs(t, web, "10.0.0.1", "")
 		wantURIs(t, web, "b.test", "/robots.txt /3")
@@ -316,7 +316,7 @@ func TestALongWaitForgetsNoLead(t *testing.T) {
 				"slow.test":  {"/robots.txt": "", "*": takes(15*time.Second, robotstest.Page())},
 			}
 			inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-				c := start(t, web, async, collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.AnySite}))
+				c := start(t, web, async, collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.ScopeAny}))
 				c.SetRequestTimeout(time.Minute)
 				movesIn(c.transport, "inner.test:80")
 				crawl(t, c)
@@ -417,7 +417,7 @@ func TestForbiddenDomains(t *testing.T) {
 				web.Set("a.test", "/robots.txt", "Sitemap: http://a.test/map.xml\n"+led(spelling.host)["a.test"]["/robots.txt"].(string))
 				web.Set("a.test", "/to-b", robotstest.Redirect("http://b.test/"))
 				c := start(t, web, []colly.CollectorOption{colly.DisallowedDomains("else.test", spelling.domain)},
-					collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.AnySite}))
+					collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.ScopeAny}))
 				c.Visit("http://a.test/")
 				c.Visit("http://b.test/")
 				if denied := c.denied["http://b.test/"]; !errors.Is(denied, colly.ErrForbiddenDomain) || !errors.Is(denied, colly.ErrRobotsTxtBlocked) {

@@ -332,7 +332,7 @@ func feedFaults(f Feed) (faults []error) {
 }
 
 // OnDenied sets the function to call for each request of a collector that is not sent, with the
-// reason: a *DisallowedError, a *PrivateNetworkError, a *ShardError, a *PaceError, ErrHopWait,
+// reason: a *DisallowedError, a *PrivateNetworkError, a *ShardError, a *PaceError, ErrRedirectWait,
 // ErrClosed, or the cause of the collector's context. Such a request fails as any other: Visit
 // returns an error that wraps the reason, unless the collector is Async, and OnError is called. The
 // function is called once, on the goroutine of the request, when that holds no slot of a LimitRule.

@@ -156,7 +156,7 @@ func busySite(i, delay int, wait bool) robotstest.Site {
 // countingSettings returns settings by a number.
 func countingSettings(t *testing.T, seed int) (options []colly.CollectorOption, opts []collyrobots.Option) {
 	options = []colly.CollectorOption{colly.AllowURLRevisit()}
-	opts = []collyrobots.Option{collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.AnySite}), collyrobots.RetryThrottled(seed % 3)}
+	opts = []collyrobots.Option{collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.ScopeAny}), collyrobots.RetryThrottled(seed % 3)}
 	for _, o := range []struct {
 		in, is int
 		opt    func() collyrobots.Option

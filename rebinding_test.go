@@ -219,7 +219,7 @@ func TestTrustIsNotHandedOn(t *testing.T) {
 		"victim.test": {"*": robotstest.Page()},
 	}
 	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.AnySite}))
+		c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.ScopeAny}))
 		n := moves(c.transport)
 		for _, host := range []string{"inner.test", "inner2.test", "victim.test"} {
 			n.set(host, internalIP)

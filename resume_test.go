@@ -367,7 +367,7 @@ func TestResumeOfPagesThatWereNotLetIn(t *testing.T) {
 				inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
 					records := store.Memory()
 					for run := range 6 {
-						f := collyrobots.Feed{Resume: true, Scope: collyrobots.AnySite}
+						f := collyrobots.Feed{Resume: true, Scope: collyrobots.ScopeAny}
 						change := func(*crawl) {}
 						web.Set("a.test", "/robots.txt", open)
 						web.Set("b.test", "/robots.txt", "")

@@ -100,7 +100,7 @@ func TestPasswordsAreNeverPrinted(t *testing.T) {
 							show("Check", fmt.Sprint(err))
 							_, err = c.robots.SitemapQueue(&queue.InMemoryQueueStorage{}, collyrobots.Feed{}, u, "x")
 							show("SitemapQueue", fmt.Sprint(err))
-							for _, err := range c.robots.Pages(t.Context(), collyrobots.Feed{Scope: collyrobots.AnySite}, u) {
+							for _, err := range c.robots.Pages(t.Context(), collyrobots.Feed{Scope: collyrobots.ScopeAny}, u) {
 								show("Pages", fmt.Sprint(err))
 							}
 						}

@@ -203,7 +203,7 @@ func TestForeignPagesOfSitemaps(t *testing.T) {
 	}
 	t.Run("the collector", func(t *testing.T) {
 		web := robotstest.New(t, sites)
-		c := start(t, web, nil, collyrobots.ShardByHost(2, 0), collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.AnySite}))
+		c := start(t, web, nil, collyrobots.ShardByHost(2, 0), collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.ScopeAny}))
 		must(t, c.Visit(own+"/"))
 		wantForeign(t, c.denied[foreign+"/1"], foreign+"/1", 1, 2)
 		wantURIs(t, web, hosts[0], "/robots.txt / /map.xml /1")
@@ -216,7 +216,7 @@ func TestForeignPagesOfSitemaps(t *testing.T) {
 		web := robotstest.New(t, sites)
 		var got []string
 		sink := func(u string) error { got = append(got, u); return nil }
-		c := start(t, web, nil, collyrobots.ShardByHost(2, 0), collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.AnySite, Sink: sink}))
+		c := start(t, web, nil, collyrobots.ShardByHost(2, 0), collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.ScopeAny, Sink: sink}))
 		must(t, c.Visit(own+"/"))
 		if want := []string{own + "/1", foreign + "/1"}; !slices.Equal(got, want) {
 			t.Errorf("%v, want %v", got, want)
@@ -227,7 +227,7 @@ func TestForeignPagesOfSitemaps(t *testing.T) {
 		web := robotstest.New(t, sites)
 		c := start(t, web, nil, collyrobots.ShardByHost(2, 0))
 		var got []string
-		for e, err := range c.robots.Pages(t.Context(), collyrobots.Feed{Scope: collyrobots.AnySite}, own) {
+		for e, err := range c.robots.Pages(t.Context(), collyrobots.Feed{Scope: collyrobots.ScopeAny}, own) {
 			if err == nil {
 				got = append(got, e.Loc)
 			} else if u, _ := url.Parse(foreign); !strings.Contains(err.Error(), u.Host) {

@@ -14,12 +14,13 @@ import (
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
-// hopPatience bounds how long a redirect hop waits for its host: it holds a LimitRule slot
-// meanwhile.
-const hopPatience = time.Minute
+// redirectPatience is the longest time that a redirect waits for its host, because it holds a slot
+// of a LimitRule while it waits.
+const redirectPatience = time.Minute
 
-// ErrHopWait is why a redirect was not followed: its host could not be asked within a minute.
-var ErrHopWait = errors.New("collyrobots: a redirect would wait too long for its host's crawl delay")
+// ErrRedirectWait reports that a redirect was not followed because it would have waited more than a
+// minute for its host.
+var ErrRedirectWait = errors.New("collyrobots: a redirect would wait too long for its host's crawl delay")
 
 // A transport is the plugin where the collectors' requests go on the wire. It judges and paces what
 // no hook of Colly has seen: redirect hops, what an OnRequestHeaders callback rewrote, and the
@@ -115,19 +116,19 @@ func (t *transport) reject(q *request, req *http.Request, err error) error {
 	switch {
 	case errors.As(err, &denied):
 		t.countDenied(q.host, denied, &q.trace)
-	case isForbidden(err), errors.Is(err, ErrHopWait):
+	case isForbidden(err), errors.Is(err, ErrRedirectWait):
 		t.tellKept(req.URL, err, &q.trace)
 	}
 	q.close()
 	return &refusedError{cause: err, url: req.URL.Redacted()}
 }
 
-// takeTurn judges q and waits for its turn. A hop gives up after a while; what comes from a clone
-// waits as long as pages do.
+// takeTurn judges q and waits for its turn. A redirect fails with ErrRedirectWait if the wait is
+// too long. A request of a clone waits as long as a page does.
 func (t *transport) takeTurn(q *request, s *backend.Seam, req *http.Request) error {
 	ctx := req.Context()
 	if req.Response != nil {
-		patient, cancel := context.WithTimeoutCause(ctx, hopPatience, ErrHopWait)
+		patient, cancel := context.WithTimeoutCause(ctx, redirectPatience, ErrRedirectWait)
 		defer cancel()
 		ctx = patient
 	}
@@ -136,8 +137,8 @@ func (t *transport) takeTurn(q *request, s *backend.Seam, req *http.Request) err
 		if denied := (*DisallowedError)(nil); errors.As(err, &denied) {
 			denied.redirect = req.Response != nil
 		}
-		if err == nil && req.Response != nil && q.host.BusyFor(hopPatience) {
-			err = ErrHopWait
+		if err == nil && req.Response != nil && q.host.BusyFor(redirectPatience) {
+			err = ErrRedirectWait
 		}
 		return err
 	}

@@ -237,8 +237,8 @@ func TestAHopThatWouldWaitTooLongIsReported(t *testing.T) {
 		c.Visit("http://fast.test/")
 		c.Wait()
 		wantSchedule(t, web, "a.test", "0s /robots.txt, 5m0s /, 10m0s /2")
-		if err := c.denied["http://a.test/"]; !errors.Is(err, collyrobots.ErrHopWait) || !errors.Is(c.errs["http://a.test/"], collyrobots.ErrHopWait) {
-			t.Errorf("OnDenied was told %v, OnError %v; want ErrHopWait", err, c.errs)
+		if err := c.denied["http://a.test/"]; !errors.Is(err, collyrobots.ErrRedirectWait) || !errors.Is(c.errs["http://a.test/"], collyrobots.ErrRedirectWait) {
+			t.Errorf("OnDenied was told %v, OnError %v; want ErrRedirectWait", err, c.errs)
 		}
 		fast := web.Log("fast.test")
 		if last := fast[len(fast)-1].Elapsed; len(fast) != 7 || last > 6*time.Minute {

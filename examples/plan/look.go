@@ -194,7 +194,7 @@ func (l *looker) count(ctx, limited context.Context, u *url.URL, h *host, show *
 		l.judge(ctx, d.URL, h)
 		show.listed(1)
 	}
-	feed := collyrobots.Feed{WellKnown: true, Scope: collyrobots.WithWWW, Denied: denied, Limits: sitemap.Limits{URLs: mostListed}}
+	feed := collyrobots.Feed{WellKnown: true, Scope: collyrobots.ScopeWWW, Denied: denied, Limits: sitemap.Limits{URLs: mostListed}}
 	for e, err := range l.plugins[0].Pages(limited, feed, u.String()) {
 		switch {
 		case err != nil && ctx.Err() != nil:

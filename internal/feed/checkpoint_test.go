@@ -116,7 +116,7 @@ func TestResume(t *testing.T) {
 		{
 			name:    "Scope changes",
 			files:   map[string]any{site + "index.xml": urlset(site+"1", "http://www.a.test/2")},
-			change:  func(run int, _ *world, o *Options) { o.Scope = []Scope{SameHost, WithWWW, WithWWW}[run] },
+			change:  func(run int, _ *world, o *Options) { o.Scope = []Scope{ScopeHost, ScopeWWW, ScopeWWW}[run] },
 			asked:   []string{"a.test/index.xml", "a.test/index.xml", "a.test/index.xml"},
 			visited: []string{"a.test/1", "a.test/1 www.a.test/2", ""},
 		},
@@ -177,7 +177,7 @@ func TestResume(t *testing.T) {
 // A record of the future, by a clock that was wrong, spares no request.
 func TestARecordOfTheFuture(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // where it is the year 2000
-		const key = "sitemap SameHost a.test a.test/a.xml"
+		const key = "sitemap ScopeHost a.test a.test/a.xml"
 		s := store.Memory()
 		w := newWorld(map[string]any{"http://a.test/index.xml": index("1999-12-31 http://a.test/a.xml"), "http://a.test/a.xml": urlset("http://a.test/1")})
 		asked, visited := crawls(t, w, Options{Store: s}, 4, func(run int, w *world, _ *Options) {
@@ -239,7 +239,7 @@ func TestBrokenRecords(t *testing.T) {
 		leftOf(0), leftOf(5), leftOf(0, 0), leftOf(1, 2), leftOf(1<<63-1, 3), leftOf(1<<64-1, 3),
 	} {
 		s := store.Memory()
-		const key = "sitemap SameHost a.test a.test/index.xml"
+		const key = "sitemap ScopeHost a.test a.test/index.xml"
 		write := func([]byte) ([]byte, error) { return []byte(broken), nil }
 		if err := s.Update(t.Context(), key, 0, write); err != nil {
 			t.Fatal(err)
@@ -283,7 +283,7 @@ func TestRecordsAreSmall(t *testing.T) {
 			return Done
 		}
 		_, visited := crawls(t, w, Options{Store: s}, 2, nil)
-		val, err := s.Get(t.Context(), "sitemap SameHost a.test a.test/index.xml")
+		val, err := s.Get(t.Context(), "sitemap ScopeHost a.test a.test/index.xml")
 		if err != nil || len(val) == 0 || len(val) > 40_000 {
 			t.Errorf("%s: a record of %d octets, %v", name, len(val), err)
 		}

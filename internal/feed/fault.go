@@ -130,7 +130,7 @@ func (w *walk) tell(x *file, err error, lost bool) {
 // outside is what a file lists and may not.
 type outside struct {
 	count int
-	kinds [AnySite + 1]struct { // by the scope that would let it in
+	kinds [ScopeAny + 1]struct { // by the scope that would let it in
 		count   int
 		example string
 	}
@@ -152,7 +152,7 @@ func (w *walk) tellOutside(x *file) {
 	if o.count == 0 {
 		return
 	}
-	best := SameHost
+	best := ScopeHost
 	for kind := range o.kinds {
 		if o.kinds[kind].count > o.kinds[best].count {
 			best = Scope(kind)

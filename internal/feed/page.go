@@ -126,7 +126,7 @@ type hostVerdict struct {
 func (w *walk) inScope(x *file, loc string) bool {
 	u, v := &w.url, &w.verdict
 	if u.Host != v.host || u.Scheme != v.scheme || x.scope != v.scope {
-		*v = hostVerdict{scheme: u.Scheme, host: u.Host, scope: x.scope, needs: AnySite}
+		*v = hostVerdict{scheme: u.Scheme, host: u.Host, scope: x.scope, needs: ScopeAny}
 		if a, err := dialect.AuthorityOf(u); err == nil {
 			v.name = x.scope.kind.of(a.Host)
 			v.in, v.needs = x.scope.has(a.Host), x.scope.needs(a.Host)

@@ -155,7 +155,7 @@ func TestAFileThatEndsEarlyOnce(t *testing.T) {
 				if newest {
 					o.NewestFirst, o.MaxURLs = true, 1000
 				}
-				key := "sitemap SameHost a.test a.test/index.xml"
+				key := "sitemap ScopeHost a.test a.test/index.xml"
 				var before []byte
 				_, visited := crawls(t, w, o, 4, func(run int, w *world, _ *Options) {
 					w.files[site+"index.xml"] = file.whole
@@ -319,7 +319,7 @@ func TestRecordsOfDeniedPagesAreSmall(t *testing.T) {
 			if first, second := len(strings.Fields(visited[0])), len(strings.Fields(visited[1])); first != want || second != 0 {
 				t.Errorf("%d and then %d pages were fetched, want %d and 0", first, second, want)
 			}
-			val, err := s.Get(t.Context(), "sitemap SameHost a.test a.test/index.xml")
+			val, err := s.Get(t.Context(), "sitemap ScopeHost a.test a.test/index.xml")
 			if err != nil || len(val) == 0 || len(val) > test.most {
 				t.Errorf("a record of %d bytes, %v", len(val), err)
 			}

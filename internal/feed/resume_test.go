@@ -62,7 +62,7 @@ func newTrial(r *rand.Rand) *trial {
 		options: Options{
 			Window: []int{1, 2, 3, 8, 64}[r.IntN(5)], Resume: true, Since: time.Date(1998, 1, 1, 0, 0, 0, 0, time.UTC),
 			Keep:  func(e sitemap.Entry) bool { return !strings.Contains(e.Loc, "dropped") },
-			Scope: []Scope{SameHost, WithWWW}[r.IntN(2)],
+			Scope: []Scope{ScopeHost, ScopeWWW}[r.IntN(2)],
 		},
 	}
 	if r.IntN(4) == 0 {
@@ -352,7 +352,7 @@ func TestFilesOfTwoSitesAreReadInOrder(t *testing.T) {
 
 func testFilesOfTwoSites(t *testing.T, sites ...string) {
 	synctest.Test(t, func(t *testing.T) {
-		x := &trial{async: true, options: Options{Resume: true, Scope: WithWWW}, files: map[string]any{
+		x := &trial{async: true, options: Options{Resume: true, Scope: ScopeWWW}, files: map[string]any{
 			"http://a.test/index.xml": index("http://a.test/1.xml"),
 			"http://a.test/1.xml":     urlset("http://a.test/page"),
 		}}

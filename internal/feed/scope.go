@@ -11,40 +11,41 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// A Scope says which pages a sitemap may list: those of the hosts that it speaks for, or of more.
-// It speaks for the site whose robots.txt names it and for the host that it is on itself, or that
-// redirects lead to (sitemaps.org, "Sitemaps & Cross Submits"); what an index names speaks for the
-// same hosts. A host is the same under http and https.
+// A Scope says on which hosts a sitemap may list pages, compared with the hosts of the sitemap.
+// These are the host that serves the sitemap, the hosts of redirects from it, and the host of the
+// site whose robots.txt names it (sitemaps.org, "Sitemaps & Cross Submits"). The files that an index
+// names have the hosts of the index. Pages under http and https are on the same host.
 type Scope uint8
 
+// Each scope contains the one before it.
 const (
-	SameHost Scope = iota // their pages
-	WithWWW               // and those of the same hosts with or without "www."
-	SameSite              // and those of all hosts of the same registrable domain
-	AnySite               // and all others
+	ScopeHost Scope = iota // pages on the hosts of the sitemap
+	ScopeWWW               // also on these hosts with or without "www."
+	ScopeSite              // also on all hosts of the same registrable domain
+	ScopeAny               // pages on all hosts
 )
 
-// String returns the name of the scope.
+// String returns the name of the constant.
 func (s Scope) String() string {
 	switch s {
-	case SameHost:
-		return "SameHost"
-	case WithWWW:
-		return "WithWWW"
-	case SameSite:
-		return "SameSite"
+	case ScopeHost:
+		return "ScopeHost"
+	case ScopeWWW:
+		return "ScopeWWW"
+	case ScopeSite:
+		return "ScopeSite"
 	}
-	return "AnySite"
+	return "ScopeAny"
 }
 
 // of returns what all hosts have in common that are one to s.
 func (s Scope) of(host string) string {
 	switch s {
-	case SameHost:
+	case ScopeHost:
 		return host
-	case WithWWW:
+	case ScopeWWW:
 		return strings.TrimPrefix(host, "www.")
-	case SameSite:
+	case ScopeSite:
 		return Registrable(strings.TrimPrefix(host, "www."))
 	}
 	return ""
@@ -103,11 +104,11 @@ func (s *scope) has(host string) bool { return slices.Contains(s.names, s.kind.o
 
 // needs returns the narrowest kind of scope that would have host.
 func (s *scope) needs(host string) Scope {
-	for kind := s.kind; kind < AnySite; kind++ {
+	for kind := s.kind; kind < ScopeAny; kind++ {
 		name := kind.of(host)
 		if slices.ContainsFunc(s.hosts, func(h string) bool { return kind.of(h) == name }) {
 			return kind
 		}
 	}
-	return AnySite
+	return ScopeAny
 }

@@ -7,30 +7,30 @@ import (
 )
 
 func TestScopes(t *testing.T) {
-	scopes := []Scope{SameHost, WithWWW, SameSite, AnySite}
+	scopes := []Scope{ScopeHost, ScopeWWW, ScopeSite, ScopeAny}
 	for _, test := range []struct {
 		root, host string
 		needs      Scope
 	}{
-		{"a.test", "a.test", SameHost},
-		{"a.test", "www.a.test", WithWWW},
-		{"www.a.test", "a.test", WithWWW},
-		{"a.test", "blog.a.test", SameSite},
-		{"x.y.a.test", "www.a.test", SameSite},
-		{"a.test", "b.test", AnySite},
-		{"a.test", "a.test:8080", SameSite},
-		{"www.a.test:8080", "a.test:8080", WithWWW},
-		{"a.co.uk", "b.co.uk", AnySite},
-		{"a.co.uk", "shop.a.co.uk", SameSite},
-		{"a.github.io", "b.github.io", AnySite},
-		{"github.io", "a.github.io", AnySite},
-		{"www.test", "test", WithWWW},
-		{"10.0.0.1", "10.0.0.1", SameHost},
-		{"10.0.0.1", "11.0.0.1", AnySite},
-		{"10.0.0.1:80", "10.0.0.1:81", SameSite},
-		{"[2001:db8::1]", "[2001:db8::2]", AnySite},
-		{"localhost", "a.localhost", AnySite},
-		{"xn--bcher-kva.test", "www.xn--bcher-kva.test", WithWWW},
+		{"a.test", "a.test", ScopeHost},
+		{"a.test", "www.a.test", ScopeWWW},
+		{"www.a.test", "a.test", ScopeWWW},
+		{"a.test", "blog.a.test", ScopeSite},
+		{"x.y.a.test", "www.a.test", ScopeSite},
+		{"a.test", "b.test", ScopeAny},
+		{"a.test", "a.test:8080", ScopeSite},
+		{"www.a.test:8080", "a.test:8080", ScopeWWW},
+		{"a.co.uk", "b.co.uk", ScopeAny},
+		{"a.co.uk", "shop.a.co.uk", ScopeSite},
+		{"a.github.io", "b.github.io", ScopeAny},
+		{"github.io", "a.github.io", ScopeAny},
+		{"www.test", "test", ScopeWWW},
+		{"10.0.0.1", "10.0.0.1", ScopeHost},
+		{"10.0.0.1", "11.0.0.1", ScopeAny},
+		{"10.0.0.1:80", "10.0.0.1:81", ScopeSite},
+		{"[2001:db8::1]", "[2001:db8::2]", ScopeAny},
+		{"localhost", "a.localhost", ScopeAny},
+		{"xn--bcher-kva.test", "www.xn--bcher-kva.test", ScopeWWW},
 	} {
 		for _, kind := range scopes {
 			s := newScope(kind, test.root)
@@ -38,7 +38,7 @@ func TestScopes(t *testing.T) {
 				t.Errorf("%v of %s has %s: %v, want %v", kind, test.root, test.host, got, want)
 			}
 		}
-		if got := newScope(SameHost, test.root).needs(test.host); got != test.needs {
+		if got := newScope(ScopeHost, test.root).needs(test.host); got != test.needs {
 			t.Errorf("%s needs %v to have %s, want %v", test.root, got, test.host, test.needs)
 		}
 	}
@@ -63,16 +63,16 @@ func TestWhatASitemapMayList(t *testing.T) {
 		want    string
 		left    int
 	}{
-		{"http://a.test/own.xml", SameHost, "HTTP://A.TEST:80/3 a.test/1 a.test:80/5 https://a.test/2 https://a.test:443/4", 3},
-		{"http://cdn.test/a.xml", SameHost, "a.test/1 cdn.test/2", 1},
-		{"http://a.test/moved.xml", SameHost, "a.test/1 www.a.test/2", 0},
-		{"http://a.test/index.xml", SameHost, "a.test/1", 1},
-		{"http://a.test/sub/deep/x.xml", SameHost, "a.test/1", 0},
-		{"http://a.test/cdn/index.xml", SameHost, "HTTP://A.TEST:80/3 a.test/1 a.test:80/5 https://a.test/2 https://a.test:443/4", 3},
-		{"http://a.test/wide.xml", SameHost, "", 3},
-		{"http://a.test/wide.xml", WithWWW, "www.a.test/1", 2},
-		{"http://a.test/wide.xml", SameSite, "b.a.test/2 www.a.test/1", 1},
-		{"http://a.test/wide.xml", AnySite, "b.a.test/2 b.test/3 www.a.test/1", 0},
+		{"http://a.test/own.xml", ScopeHost, "HTTP://A.TEST:80/3 a.test/1 a.test:80/5 https://a.test/2 https://a.test:443/4", 3},
+		{"http://cdn.test/a.xml", ScopeHost, "a.test/1 cdn.test/2", 1},
+		{"http://a.test/moved.xml", ScopeHost, "a.test/1 www.a.test/2", 0},
+		{"http://a.test/index.xml", ScopeHost, "a.test/1", 1},
+		{"http://a.test/sub/deep/x.xml", ScopeHost, "a.test/1", 0},
+		{"http://a.test/cdn/index.xml", ScopeHost, "HTTP://A.TEST:80/3 a.test/1 a.test:80/5 https://a.test/2 https://a.test:443/4", 3},
+		{"http://a.test/wide.xml", ScopeHost, "", 3},
+		{"http://a.test/wide.xml", ScopeWWW, "www.a.test/1", 2},
+		{"http://a.test/wide.xml", ScopeSite, "b.a.test/2 www.a.test/1", 1},
+		{"http://a.test/wide.xml", ScopeAny, "b.a.test/2 b.test/3 www.a.test/1", 0},
 	} {
 		t.Run(fmt.Sprint(test.sitemap, " ", test.scope), func(t *testing.T) {
 			w := newWorld(files).start(Options{Scope: test.scope})
@@ -94,8 +94,8 @@ func TestOutOfScopeIsTold(t *testing.T) {
 	w.crawl(t.Context(), "http://a.test", "http://a.test/map.xml", "http://a.test/far.xml")
 	got := w.log.String()
 	for _, want := range []string{
-		"sitemap=http://a.test/map.xml count=3 url=http://www.a.test/1 option=\"Scope: WithWWW\"\n",
-		"sitemap=http://a.test/far.xml count=1 url=http://b.test/5 option=\"Scope: AnySite\"\n",
+		"sitemap=http://a.test/map.xml count=3 url=http://www.a.test/1 option=\"Scope: ScopeWWW\"\n",
+		"sitemap=http://a.test/far.xml count=1 url=http://b.test/5 option=\"Scope: ScopeAny\"\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the log does not say %q:\n%s", want, got)

@@ -70,7 +70,7 @@ func TestNoWebHangs(t *testing.T) {
 							w.visit = func(e sitemap.Entry) Result { w.nest(t.Context(), e.Loc); return Done }
 						}
 					}
-					w.start(Options{Window: window, Scope: AnySite})
+					w.start(Options{Window: window, Scope: ScopeAny})
 					w.take = func(sitemap.Entry) bool {
 						w.feed.mu.Lock()
 						defer w.feed.mu.Unlock()

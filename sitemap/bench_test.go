@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A generator is a document that is made while it is read: head, n times
-// what entry writes, tail.
+// A generator is a document that is generated while it is read. It consists of a head, n entries
+// that the function entry writes, and a tail.
 type generator struct {
 	buf   bytes.Buffer
 	entry func(w io.Writer, i int)
@@ -64,7 +64,7 @@ func indexEntry(w io.Writer, i int) {
 	fmt.Fprintf(w, "  <sitemap>\n    <loc>https://www.example.com/sitemaps/part-%d.xml.gz</loc>\n    <lastmod>2024-05-01</lastmod>\n  </sitemap>\n", i)
 }
 
-// document returns about size octets of such entries.
+// document returns a document of about size bytes.
 func document(b *testing.B, head string, entry func(io.Writer, int), tail string, size int) []byte {
 	b.Helper()
 	var one bytes.Buffer
@@ -76,8 +76,8 @@ func document(b *testing.B, head string, entry func(io.Writer, int), tail string
 	return doc
 }
 
-// BenchmarkRead reads sitemaps of 50 MB. The module benchmarks compares with
-// XML libraries.
+// BenchmarkRead reads sitemaps of 50 MB. The module benchmarks compares the results with XML
+// libraries.
 func BenchmarkRead(b *testing.B) {
 	const size = 50_000_000
 	docs := []struct {
@@ -118,8 +118,8 @@ func benchReader(b *testing.B, doc []byte, size int64, extensions bool) {
 	b.ReportMetric(float64(n), "entries")
 }
 
-// BenchmarkHostile reads documents that are made of one thing over and over.
-// None takes much longer for an octet than the others.
+// BenchmarkHostile reads documents that repeat one piece of text or markup. No document
+// should take much longer per byte than the others.
 func BenchmarkHostile(b *testing.B) {
 	for _, c := range []struct{ name, part string }{
 		{"tags without end", "<a"}, {"fields without end", "<loc"}, {"quotes", `<loc "`}, {"other quotes", `<loc "><loc '>`}, {"ampersands", "<loc>" + strings.Repeat("&", 1000)},

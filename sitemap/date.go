@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// parseTime reads a date as sitemaps and feeds write it: a W3C datetime or
-// ISO 8601 as it is met in the wild, or the date of RFC 822 and its
-// successors. It returns false for anything else, and for the first instant
-// of the year 1, which programs write for "never".
+// parseTime parses a date of a sitemap or feed. It accepts a W3C datetime, the common deviations
+// from it, and the date of RFC 822 and its successors. It returns false for anything else and for
+// the first instant of the year 1, which programs write for "never".
 func parseTime(b []byte) (time.Time, bool) {
 	t, ok := parseW3C(b)
 	if !ok {
@@ -18,7 +17,8 @@ func parseTime(b []byte) (time.Time, bool) {
 	return t, ok && !t.IsZero()
 }
 
-// digits cuts a number of lo to hi digits from the front of b.
+// digits cuts a number of at most hi digits from the front of b. It returns false if there are
+// fewer than lo digits.
 func digits(b []byte, lo, hi int) (n int, rest []byte, ok bool) {
 	i := 0
 	for i < len(b) && i < hi && '0' <= b[i] && b[i] <= '9' {
@@ -28,7 +28,7 @@ func digits(b []byte, lo, hi int) (n int, rest []byte, ok bool) {
 	return n, b[i:], i >= lo
 }
 
-// after cuts c from the front of b.
+// after cuts c from the front of b and reports whether b began with c.
 func after(b []byte, c byte) ([]byte, bool) {
 	if len(b) == 0 || b[0] != c {
 		return b, false
@@ -36,7 +36,7 @@ func after(b []byte, c byte) ([]byte, bool) {
 	return b[1:], true
 }
 
-// parseW3C reads YYYY[-M[-D[[(T| )h:mm[:ss[.frac]]][zone]]]].
+// parseW3C parses YYYY[-M[-D[[(T| )h:mm[:ss[.frac]]][zone]]]].
 func parseW3C(b []byte) (time.Time, bool) {
 	month, day := 1, 1
 	year, b, ok := digits(b, 4, 4)
@@ -61,7 +61,7 @@ func parseW3C(b []byte) (time.Time, bool) {
 	switch b[0] {
 	case 'T', 't', ' ':
 		clock, b, ok1 = parseClock(b[1:])
-	case 'Z', 'z', '+', '-': // midnight there
+	case 'Z', 'z', '+', '-': // a date with a zone: midnight in that zone
 	default:
 		return time.Time{}, false
 	}
@@ -69,11 +69,12 @@ func parseW3C(b []byte) (time.Time, bool) {
 	return instant(year, month, day, clock-east), ok1 && ok2
 }
 
-// instant returns the time that is d after the beginning of a day in UTC. It
-// is time.Date, in a third of its time, for days that isDate has approved.
+// instant returns the time that is d after the beginning of a day in UTC. The day must be valid
+// according to isDate. instant takes a third of the time of time.Date.
 func instant(year, month, day int, d time.Duration) time.Time {
-	if month < 3 { // count years from March, so that a leap day ends one
-		year, month = year-1, month+12
+	if month < 3 { // let years begin in March, so that a leap day is the last day of a year
+		year--
+		month += 12
 	}
 	days := 365*year + year/4 - year/100 + year/400 + (153*month-457)/5 + day - 1
 	const epoch = 719468 // 1970-01-01, counted from 0000-03-01
@@ -94,8 +95,8 @@ func isDate(year, month, day int) bool {
 	return year >= 1 && 1 <= month && month <= 12 && 1 <= day && day <= last
 }
 
-// parseClock cuts h:mm[:ss[.frac]] from the front of b. A sixtieth second is
-// let through, for leap seconds, and 24:00:00, which is the end of a day.
+// parseClock cuts h:mm[:ss[.frac]] from the front of b. It accepts the second 60 for leap seconds,
+// and 24:00:00 for the end of a day.
 func parseClock(b []byte) (d time.Duration, rest []byte, ok bool) {
 	if after, ok := bytes.CutPrefix(b, []byte("24:00:00")); ok {
 		return 24 * time.Hour, after, true
@@ -123,8 +124,8 @@ func parseClock(b []byte) (d time.Duration, rest []byte, ok bool) {
 	return d, b, true
 }
 
-// parseFraction cuts the digits of a fraction of a second from the front of
-// b, whatever their number; those below a nanosecond are lost.
+// parseFraction cuts the digits of a fraction of a second from the front of b. It accepts any
+// number of digits and ignores those below a nanosecond.
 func parseFraction(b []byte) (d time.Duration, rest []byte, ok bool) {
 	i, unit := 0, time.Second
 	for ; i < len(b) && '0' <= b[i] && b[i] <= '9'; i++ {
@@ -134,8 +135,8 @@ func parseFraction(b []byte) (d time.Duration, rest []byte, ok bool) {
 	return d, b[i:], i > 0
 }
 
-// parseZone reads the rest of a date: nothing, Z, +hh:mm, +hhmm, +hh, or one
-// of the names of RFC 822, with or without a blank before it.
+// parseZone parses the rest of a date: nothing, Z, +hh:mm, +hhmm, +hh, or one of the names of RFC
+// 822, with or without spaces before it.
 func parseZone(b []byte) (east time.Duration, ok bool) {
 	b = bytes.TrimLeft(b, " ")
 	if len(b) == 0 || len(b) == 1 && lower(b[0]) == 'z' {
@@ -161,13 +162,13 @@ func parseZone(b []byte) (east time.Duration, ok bool) {
 	return east, true
 }
 
-// zoneNames are the zones of RFC 822, section 5, in hours east.
+// zoneNames are the zones of RFC 822, section 5, in hours east of UTC.
 var zoneNames = map[string]int{
 	"UTC": 0, "UT": 0, "GMT": 0,
 	"EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7,
 }
 
-// parseRFC822 reads [day-name,] D Mon YYYY [h:mm[:ss] [zone]].
+// parseRFC822 parses [day-name,] D Mon YYYY [h:mm[:ss] [zone]].
 func parseRFC822(b []byte) (time.Time, bool) {
 	if len(b) > 64 {
 		return time.Time{}, false
@@ -196,8 +197,8 @@ func parseRFC822(b []byte) (time.Time, bool) {
 	return instant(year, month, day, clock-east), true
 }
 
-// parseDay reads the parts of a day; a year of two digits is one between 1950
-// and 2049 (RFC 2822, section 4.3). The month is 0 if there is a mistake.
+// parseDay parses the day, the month and the year of a date. A year of two digits is between 1950
+// and 2049 (RFC 2822, section 4.3). If a part is invalid, the returned month is 0.
 func parseDay(d, m, y string) (year, month, day int) {
 	day, rest, ok1 := digits([]byte(d), 1, 2)
 	year, left, ok2 := digits([]byte(y), 2, 4)

@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// longestEntity is the length of the longest named reference of HTML with
-// room to spare; it bounds the search for the semicolon.
+// longestEntity bounds the search for the semicolon of a reference. It is larger than the length of
+// any named reference of HTML.
 const longestEntity = 40
 
-// appendText appends text to dst with its character references decoded. What
-// is no reference that ends in a semicolon stays as it is.
+// appendText appends text to dst with its character references decoded. Everything else is appended
+// unchanged, including references without a semicolon.
 func appendText(dst, text []byte) []byte {
 	for {
 		i := bytes.IndexByte(text, '&')
@@ -29,7 +29,7 @@ func appendText(dst, text []byte) []byte {
 	}
 }
 
-// entity returns what the reference "&...;" stands for, "" if it is none.
+// entity returns the text that the reference "&...;" stands for, or "" if ref is not a reference.
 func entity(ref []byte) string {
 	switch string(ref) {
 	case "":
@@ -41,17 +41,19 @@ func entity(ref []byte) string {
 		return numeric(string(ref[2 : len(ref)-1]))
 	}
 	s := html.UnescapeString(string(ref))
-	if s != ";" && s[len(s)-1] == ';' { // not known, or only a beginning of it is
+	if s != ";" && s[len(s)-1] == ';' { // html decodes no part of ref, or only its beginning
 		return ""
 	}
 	return s
 }
 
-// numeric returns the character with the number "38" or "x26".
+// numeric returns the character for the number of a numeric reference, such as "38" or "x26", or ""
+// if there is no such character.
 func numeric(s string) string {
 	base := 10
 	if s != "" && lower(s[0]) == 'x' {
-		s, base = s[1:], 16
+		s = s[1:]
+		base = 16
 	}
 	n, err := strconv.ParseUint(s, base, 21)
 	if err != nil || n == 0 || !utf8.ValidRune(rune(n)) {

@@ -8,14 +8,14 @@ import (
 	"github.com/collyrobots/collyrobots/internal/redact"
 )
 
-// A Scope says how much of a sitemap an [Error] has cost.
+// A Scope says how much of a sitemap is lost because of an [Error].
 type Scope int
 
 const (
-	ScopeNotice Scope = iota // nothing: the file departs from the protocol
-	ScopeField               // a field of an entry; its location is still given
+	ScopeNotice Scope = iota // nothing is lost; the file violates the protocol
+	ScopeField               // a field of an entry; the entry is still returned
 	ScopeEntry               // one entry
-	ScopeFile                // the file, or what was left of it
+	ScopeFile                // the file or the rest of it
 )
 
 // String returns "notice", "field", "entry" or "file".
@@ -31,30 +31,46 @@ func (s Scope) String() string {
 	return "file"
 }
 
-// These are the errors that [Error] wraps, besides [*LimitError],
-// [io.ErrUnexpectedEOF] for a document that ends before its root does, and
-// what a decompressor, the source or an [Opener] reported.
+// An [Error] wraps one of these errors, a [*LimitError], [io.ErrUnexpectedEOF] if the document ends
+// before the end tag of its root, or an error of a decompressor, the source or an [Opener].
 var (
-	ErrNotSitemap = errors.New("not a sitemap")                             // no known format: HTML, JSON, nothing at all
-	ErrNoLoc      = errors.New("entry without a location")                  // nothing to visit
-	ErrBadLoc     = errors.New("location is no http or https URL")          // another scheme, no host, invalid octets
-	ErrBadValue   = errors.New("value cannot be read")                      // lastmod, changefreq or priority
-	ErrOversize   = errors.New("more than 50,000 entries or 50 MiB")        // beyond the protocol, within our limits
-	ErrVisited    = errors.New("sitemap has been read in this walk before") // a loop or a repetition
+	// ErrNotSitemap means that the document has no known format. It is HTML, JSON or empty, for
+	// example.
+	ErrNotSitemap = errors.New("not a sitemap")
+
+	// ErrNoLoc means that an entry has no location.
+	ErrNoLoc = errors.New("entry without a location")
+
+	// ErrBadLoc means that a location has another scheme than http or https, no valid host, or
+	// invalid bytes.
+	ErrBadLoc = errors.New("location is not a valid http or https URL")
+
+	// ErrBadValue means that a field other than the location, such as lastmod, changefreq or
+	// priority, cannot be parsed.
+	ErrBadValue = errors.New("invalid value")
+
+	// ErrOversize means that a file has more entries or bytes than the protocol allows. All its
+	// entries are returned anyway, within the [Limits].
+	ErrOversize = errors.New("more than 50,000 entries or 50 MiB")
+
+	// ErrVisited means that an index names, or that a URL redirects to, a sitemap that the walk has
+	// already read. The sitemap is not read again.
+	ErrVisited = errors.New("sitemap was already read in this walk")
 )
 
-// An Error is what was wrong with a sitemap. Reading goes on after it with what
-// its Scope leaves.
+// An Error is a fault of a sitemap. Its Scope says what is lost because of it. Reading continues
+// with the rest.
 type Error struct {
 	Scope  Scope
-	URL    string // of the sitemap, "" if not known
-	Offset int64  // in octets of the decompressed document, as UTF-8
-	Field  string // name of the field, "" if it is not about one
-	Text   string // of the field, "" if it could not be kept
+	URL    string // URL of the sitemap, or "" if it is not known
+	Offset int64  // position in the decompressed document, in bytes of its UTF-8 form
+	Field  string // name of the field, or "" if the error is not about a field
+	Text   string // text of the field, or "" if it was not kept
 	Err    error  // the cause
 }
 
-// Error returns one line with all that is known of the error.
+// Error returns the error in one line, with the URL, the offset, the cause, the field and the
+// beginning of its text. Passwords in URLs are replaced.
 func (e *Error) Error() string {
 	s := "sitemap"
 	if e.URL != "" {
@@ -73,9 +89,9 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// A LimitError reports that a limit was met. Limit is the name of a field of
-// [Limits] and Max its value, in nanoseconds for Time; or Limit is "Layers",
-// for a file compressed more than three times.
+// A LimitError reports that a limit was exceeded. Limit is the name of a field of [Limits], and Max
+// is its value, in nanoseconds for Time. Limit is "Layers" for a file that was compressed more than
+// three times.
 type LimitError struct {
 	Limit string
 	Max   int64
@@ -84,7 +100,7 @@ type LimitError struct {
 // Error returns the limit's name and value.
 func (e *LimitError) Error() string {
 	if e.Limit == "Time" {
-		return fmt.Sprintf("limit met: Time %v", time.Duration(e.Max))
+		return fmt.Sprintf("limit exceeded: Time %v", time.Duration(e.Max))
 	}
-	return fmt.Sprintf("limit met: %s %d", e.Limit, e.Max)
+	return fmt.Sprintf("limit exceeded: %s %d", e.Limit, e.Max)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// A document with a mistake still gives everything else in it.
+// A document with mistakes still yields all its valid entries and fields.
 func ExampleReader() {
 	base, _ := url.Parse("https://example.com/sitemap.xml")
 	const doc = `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
@@ -30,12 +30,12 @@ func ExampleReader() {
 	}
 	// Output:
 	// https://example.com/ 2024-05-06
-	// sitemap https://example.com/sitemap.xml: offset 142: location is no http or https URL: loc "mailto:info@example.com"
-	// sitemap https://example.com/sitemap.xml: offset 219: value cannot be read: lastmod "last week"
+	// sitemap https://example.com/sitemap.xml: offset 142: location is not a valid http or https URL: loc "mailto:info@example.com"
+	// sitemap https://example.com/sitemap.xml: offset 219: invalid value: lastmod "last week"
 	// https://example.com/about?a=1&b=2 0001-01-01
 }
 
-// files is a site's sitemaps by URL, and the Opener of a walk through them.
+// files maps the URLs of a site to its sitemaps. Its method open is an Opener.
 type files map[string]string
 
 func (f files) open(_ context.Context, loc string) (io.ReadCloser, string, error) {
@@ -46,8 +46,8 @@ func (f files) open(_ context.Context, loc string) (io.ReadCloser, string, error
 	return io.NopCloser(strings.NewReader(content)), loc, nil
 }
 
-// A walk goes on after an error, and so should its loop. To stop at the first
-// one is wrong: one child that is missing would cost all that come after it.
+// A walk continues after an error, and its loop should do the same. A loop that stops at the first
+// error is wrong: if one sitemap of an index is missing, it loses all sitemaps after it.
 func ExampleWalk() {
 	site := files{
 		"https://example.com/index.xml": `<sitemapindex>
@@ -80,8 +80,8 @@ func ExampleWalk() {
 	// only https://example.com/1
 }
 
-// A Walker bounds what a walk may cost, and reads what Google's extensions say
-// of a page if it is asked to.
+// A Walker sets the limits of a walk. If its field Extensions is set, it also reads Google's
+// extensions of each page.
 func ExampleWalker() {
 	site := files{"https://example.com/sitemap.xml": `<urlset xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">
 		<url><loc>https://example.com/1</loc><image:image><image:loc>/1.png</image:loc></image:image></url>
@@ -103,8 +103,8 @@ func ExampleWalker() {
 	// stopped by URLs 2
 }
 
-// An Opener that fetches with net/http. The body must end with ctx, which that
-// of a request with ctx does.
+// An Opener that fetches with net/http. Reads of the body must fail once ctx is done. The body of a
+// request that was created with ctx does that.
 func ExampleOpener() {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/moved.xml" {

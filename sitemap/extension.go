@@ -8,11 +8,10 @@ import (
 	"time"
 )
 
-// Extensions are what an entry says in the namespaces that Google has added
-// to the protocol ("Image sitemaps", "Video sitemaps", "News sitemaps",
-// "Tell Google about localized versions of your page"). They are only read if
-// asked for, by [Reader.Extensions] or [Walker.Extensions]. Locations are
-// absolute, as Entry.Loc is; fields that cannot be read are left empty.
+// Extensions holds the data of an entry in the namespaces that Google has added to the protocol
+// ("Image sitemaps", "Video sitemaps", "News sitemaps", "Tell Google about localized versions of
+// your page"). It is only filled if [Reader.Extensions] or [Walker.Extensions] is set. Locations
+// are absolute URLs, as in Entry.Loc. Fields that cannot be parsed are left empty.
 type Extensions struct {
 	Images     []Image
 	Videos     []Video
@@ -33,24 +32,26 @@ type Video struct {
 	PublicationDate, ExpirationDate  time.Time
 }
 
-// News is what makes the page an article.
+// News describes the page as a news article.
 type News struct {
-	Name, Language  string // of the publication
+	Name, Language  string // name and language of the publication
 	PublicationDate time.Time
 	Title           string
 }
 
-// An Alternate is the page in another language, or the page itself in its own.
+// An Alternate is a version of the page in one language. Sitemaps usually list the page itself
+// among its alternates.
 type Alternate struct {
-	Lang string // as hreflang: "de", "en-GB", "x-default"
+	Lang string // value of hreflang, such as "de", "en-GB" or "x-default"
 	Loc  string
 }
 
-// perItem is what an item is counted for besides its text.
+// perItem is the number of bytes that each item counts towards Limits.Extensions in addition to its
+// text.
 const perItem = 256
 
-// extensions are the namespaces, each known by a part of its URI and, where
-// that is wrong or missing, by the prefix that its documentation uses.
+// extensions are the known namespaces. A namespace is recognized by a part of its URI or, if the
+// URI is wrong or missing, by the prefix that its documentation uses.
 var extensions = []struct{ prefix, uri string }{
 	{"image", "sitemap-image"},
 	{"video", "sitemap-video"},
@@ -58,7 +59,8 @@ var extensions = []struct{ prefix, uri string }{
 	{"xhtml", "1999/xhtml"},
 }
 
-// declare notes the prefixes that the root gives to extensions.
+// declare sets r.prefixes to the prefixes that the root declares for extensions and to the usual
+// ones.
 func (r *Reader) declare(attrs []byte) {
 	r.prefixes = map[string]string{}
 	for _, x := range extensions {
@@ -79,8 +81,8 @@ func (r *Reader) declare(attrs []byte) {
 	}
 }
 
-// extension consumes an element of an extension. It reports false, and leaves
-// the element, if it is none or says nothing that is kept.
+// extension consumes an element of an extension. It returns false and does not consume the element
+// if the element is not part of a known extension or holds nothing that is kept.
 func (r *Reader) extension(t *tag, at int64) (ok bool, err error) {
 	space, ok := r.prefixes[string(t.prefix())]
 	if !ok || t.end || !r.open || r.extra > r.Limits.Extensions {
@@ -101,7 +103,8 @@ func (r *Reader) extension(t *tag, at int64) (ok bool, err error) {
 	return true, r.extensionField(t, at, name, to)
 }
 
-// item begins what an extension may have several of.
+// item adds an image, a video or the news to the entry if name is the name of that element. It
+// reports whether it is.
 func (r *Reader) item(name string) bool {
 	e := &r.entry
 	switch name {
@@ -117,8 +120,8 @@ func (r *Reader) item(name string) bool {
 	return true
 }
 
-// target returns what an element is to fill in the item that was begun last:
-// a *string, *time.Time or *time.Duration, or nil.
+// target returns a pointer to the field that the named element sets in the latest item: a *string,
+// a *time.Time or a *time.Duration. It returns nil if there is no such field or item.
 func (e *Extensions) target(name string) any {
 	space, name, _ := strings.Cut(name, ":")
 	switch {
@@ -184,7 +187,7 @@ func (n *News) field(name string) any {
 	return nil
 }
 
-// isLoc reports whether the text of that extension element is a location.
+// isLoc reports whether the text of the named extension element is a location.
 func isLoc(name string) bool {
 	switch name {
 	case "image:loc", "image:license", "video:thumbnail_loc", "video:content_loc", "video:player_loc":
@@ -193,7 +196,7 @@ func isLoc(name string) bool {
 	return false
 }
 
-// extensionField consumes a field and puts it where it belongs.
+// extensionField consumes a field and stores it in to, which target has returned.
 func (r *Reader) extensionField(t *tag, at int64, name string, to any) error {
 	_, empty, long, ok := r.win.pass(t.size, r.Limits.Tag)
 	switch {
@@ -209,7 +212,8 @@ func (r *Reader) extensionField(t *tag, at int64, name string, to any) error {
 	case err != nil:
 		return r.fault(ScopeField, at, name, "", err)
 	}
-	if text = trim(text); len(text) == 0 {
+	text = trim(text)
+	if len(text) == 0 {
 		return nil
 	}
 	if err := r.charge(len(text), at, name); err != nil {
@@ -221,7 +225,7 @@ func (r *Reader) extensionField(t *tag, at int64, name string, to any) error {
 	return nil
 }
 
-// assign reads the text of a field into what it is to fill.
+// assign parses the text of a field and stores the value in to.
 func (r *Reader) assign(name string, text []byte, to any) error {
 	ok := true
 	switch to := to.(type) {
@@ -229,7 +233,8 @@ func (r *Reader) assign(name string, text []byte, to any) error {
 		*to, ok = parseTime(text)
 	case *time.Duration:
 		seconds, err := strconv.ParseUint(string(text), 10, 32)
-		*to, ok = time.Duration(seconds)*time.Second, err == nil
+		*to = time.Duration(seconds) * time.Second
+		ok = err == nil
 	case *string:
 		if !isLoc(name) {
 			*to = string(bytes.ToValidUTF8(text, []byte("\ufffd")))
@@ -243,7 +248,7 @@ func (r *Reader) assign(name string, text []byte, to any) error {
 	return nil
 }
 
-// alternate consumes an xhtml:link and keeps it if it has a language.
+// alternate consumes an xhtml:link and stores it if it is an alternate with a language.
 func (r *Reader) alternate(t *tag, at int64) error {
 	attrs, _, long, ok := r.win.pass(t.size, r.Limits.Tag)
 	if !ok {
@@ -270,10 +275,11 @@ func (r *Reader) alternate(t *tag, at int64) error {
 	return nil
 }
 
-// charge counts what an entry holds. The first time that it is too much, it
-// returns the error; after that, the entry's extensions are passed over.
+// charge adds n bytes to the size of the entry's extensions. It returns an error if the size then
+// exceeds Limits.Extensions. After that, the other extensions of the entry are skipped.
 func (r *Reader) charge(n int, at int64, name string) error {
-	if r.extra += int64(n); r.extra > r.Limits.Extensions {
+	r.extra += int64(n)
+	if r.extra > r.Limits.Extensions {
 		return r.fault(ScopeField, at, name, "", &LimitError{"Extensions", r.Limits.Extensions})
 	}
 	return nil

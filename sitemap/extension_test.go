@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// extended returns the entries of a document with their extensions, and the
-// errors.
+// extended returns the entries of a document with their extensions, and the errors.
 func extended(doc io.Reader, limits Limits) (got []Entry, errs []string) {
 	r := NewReader(doc, mustURL("http://e.test/s"))
 	r.Extensions, r.Limits = true, limits
@@ -24,8 +23,8 @@ func extended(doc io.Reader, limits Limits) (got []Entry, errs []string) {
 	return got, errs
 }
 
-// TestExtensions reads each extension, under the prefixes that its
-// documentation uses and under others.
+// TestExtensions reads each extension with the prefix that its documentation uses and with other
+// prefixes.
 func TestExtensions(t *testing.T) {
 	day := time.Date(2024, 5, 6, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
@@ -54,7 +53,7 @@ func TestExtensions(t *testing.T) {
 		{name: "faults", in: `<image:image><image:loc>ftp://e.test/</image:loc></image:image><video:video><video:duration>long</video:duration><video:publication_date>soon</video:publication_date></video:video>` +
 			`<xhtml:link rel="alternate" hreflang="de" href="mailto:x"/>`,
 			want: Extensions{Images: []Image{{}}, Videos: []Video{{}}},
-			errs: "field image:loc location is no http or https URL; field video:duration value cannot be read; field video:publication_date value cannot be read; field xhtml:link location is no http or https URL"},
+			errs: "field image:loc location is not a valid http or https URL; field video:duration invalid value; field video:publication_date invalid value; field xhtml:link location is not a valid http or https URL"},
 		{name: "too long", in: `<image:image><image:title>` + strings.Repeat("x", 9000) + `</image:title></image:image>`,
 			want: Extensions{Images: []Image{{}}}, errs: "field image:title limit Field"},
 	} {
@@ -74,19 +73,19 @@ func TestExtensions(t *testing.T) {
 				want = c.errs + "; " + c.errs
 			}
 			if s := strings.Join(errs, "; "); s != want {
-				t.Errorf("errors %q, want %q", s, want)
+				t.Errorf("got errors %q, want %q", s, want)
 			}
 			for e, err := range NewReader(strings.NewReader(doc), nil).All() {
 				if err != nil || !reflect.DeepEqual(e.Extensions, Extensions{}) {
-					t.Errorf("not asked for: %+v, %v", e, err)
+					t.Errorf("extensions were not requested, got %+v, %v", e, err)
 				}
 			}
 		})
 	}
 }
 
-// TestManyExtensions reads an entry that has more of them than are kept. The
-// next entry has its own again.
+// TestManyExtensions reads an entry with more extensions than Limits.Extensions allows. The
+// extensions of the next entry are not affected.
 func TestManyExtensions(t *testing.T) {
 	img := "<image:image><image:loc>http://e.test/i</image:loc></image:image>"
 	doc := generate("<urlset><url><loc>http://e.test/1</loc>", 100_000, func(w io.Writer, _ int) { io.WriteString(w, img) },
@@ -95,17 +94,17 @@ func TestManyExtensions(t *testing.T) {
 	got, errs := extended(doc, Limits{})
 	held := liveHeap() - before
 	if len(got) != 2 || len(got[1].Images) != 1 || fmt.Sprint(errs) != "[field image:image limit Extensions]" {
-		t.Fatalf("%d entries, errors %q", len(got), errs)
+		t.Fatalf("got %d entries, errors %q", len(got), errs)
 	}
 	if n := len(got[0].Images); n < 1000 || n > 10_000 {
 		t.Errorf("%d images", n)
 	}
 	if held > 2*mebibyte {
-		t.Errorf("%d octets held", held)
+		t.Errorf("the extensions of the entry hold %d bytes", held)
 	}
 }
 
-// TestWalkExtensions asks for extensions in a walk.
+// TestWalkExtensions reads extensions in a walk.
 func TestWalkExtensions(t *testing.T) {
 	s := &site{docs: map[string]string{"http://e.test/0": "<urlset><url><loc>/1</loc><image:image><image:loc>/i</image:loc></image:image></url></urlset>"}}
 	for e, err := range (Walker{Extensions: true}).Walk(t.Context(), "http://e.test/0", s.Open) {

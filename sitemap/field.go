@@ -6,12 +6,12 @@ import (
 	"strconv"
 )
 
-// errCut says that the document ended within a field, which is then dropped.
+// errCut reports that the document ended within a field. The field is then dropped.
 var errCut = errors.New("cut")
 
-// fieldText consumes the text of the field whose start tag has been consumed,
-// up to the next tag, whichever that is. The text is valid until the window or
-// the scratch buffer changes.
+// fieldText consumes the text of a field up to the next tag, regardless of its name. The start tag
+// of the field must have been consumed. The returned text is valid until the window or the scratch
+// buffer changes.
 func (r *Reader) fieldText() ([]byte, error) {
 	w := &r.win
 	for w.pos < w.end && isBlank(w.buf[w.pos]) || w.pos == w.end && w.more() {
@@ -29,8 +29,8 @@ func (r *Reader) fieldText() ([]byte, error) {
 	return r.unpack()
 }
 
-// unpack is fieldText for texts that are not what is written: those with
-// references, CDATA or comments, or too long ones.
+// unpack is the slow path of fieldText, for a text that has references, CDATA sections or comments
+// or is too long. It decodes the text into the scratch buffer.
 func (r *Reader) unpack() ([]byte, error) {
 	w := &r.win
 	r.scratch = r.scratch[:0]
@@ -40,11 +40,15 @@ func (r *Reader) unpack() ([]byte, error) {
 		if n >= 0 {
 			r.scratch = appendText(r.scratch, w.rest()[:n])
 			w.pos += n
-		} else if over = true; !w.find('<') {
-			return nil, errCut
+		} else {
+			over = true
+			if !w.find('<') {
+				return nil, errCut
+			}
 		}
 		more, fits := r.unpackMarkup()
-		if over = over || !fits || int64(len(r.scratch)) > r.Limits.Field; over {
+		over = over || !fits || int64(len(r.scratch)) > r.Limits.Field
+		if over {
 			r.scratch = r.scratch[:0]
 		}
 		switch {
@@ -59,8 +63,9 @@ func (r *Reader) unpack() ([]byte, error) {
 	}
 }
 
-// unpackMarkup consumes a comment or the like, or a CDATA section, whose text
-// it keeps if it fits. It reports false for more at what ends the field.
+// unpackMarkup consumes a comment, a processing instruction or a CDATA section. It appends the text
+// of a CDATA section to the scratch buffer. If that text is longer than Limits.Field or has no end,
+// it is dropped and fits is false. At a tag, which ends the field, more is false.
 func (r *Reader) unpackMarkup() (more, fits bool) {
 	w := &r.win
 	if !w.starts("<![cdata[") {
@@ -75,8 +80,8 @@ func (r *Reader) unpackMarkup() (more, fits bool) {
 	return true, n >= 0
 }
 
-// set puts the text of a field into the entry. Of several the first counts,
-// but for the locations of formats where each is an entry.
+// set stores the text of a field in the entry, or returns the error for a text that cannot be
+// parsed. A location is handled by setLoc.
 func (r *Reader) set(role role, text []byte, at int64) error {
 	if role == roleLoc {
 		return r.setLoc(text, at)
@@ -105,35 +110,38 @@ func (r *Reader) set(role role, text []byte, at int64) error {
 	return r.refuse(role, at, string(text), ErrBadValue)
 }
 
-// keepUnread keeps the text of a field once.
+// keepUnread adds the text of a field to Unread, unless Unread already has that field.
 func (r *Reader) keepUnread(name, text string) {
 	for _, f := range r.entry.Unread {
 		if f.Name == name {
 			return
 		}
 	}
-	r.entry.Unread = append(r.entry.Unread, Field{name, text})
+	r.entry.Unread = append(r.entry.Unread, Field{Name: name, Text: text})
 }
 
-// setLoc takes a location. In sitemaps proper, what was read since the last
-// location belongs to that one; feeds have one location an item.
+// setLoc stores a location in the entry. It ignores an empty text. It also ignores a location while
+// an entry is pending, which happens only in feeds: their items have one location each. If the page
+// element has already yielded a location, the new location begins a new entry, and the fields that
+// were read before it are dropped, because they belong to the earlier location.
 func (r *Reader) setLoc(text []byte, at int64) error {
 	if r.has || len(trim(text)) == 0 {
 		return nil
 	}
 	if r.told {
-		r.entry, r.at = Entry{}, at
+		r.entry = Entry{}
+		r.at = at
 	}
 	loc := r.locate(text)
 	if loc == "" {
 		return r.refuse(roleLoc, at, string(text), ErrBadLoc)
 	}
-	r.entry.Loc, r.has = loc, true
+	r.entry.Loc = loc
+	r.has = true
 	return nil
 }
 
-// setHref takes the location of an Atom link, if it is one of the entry
-// itself.
+// setHref stores the location of an Atom link, unless the link has a rel other than "alternate".
 func (r *Reader) setHref(attrs []byte, at int64) error {
 	if rel, ok := attribute(attrs, "rel"); ok && !equalFold(rel, "alternate") {
 		return nil
@@ -146,7 +154,7 @@ func (r *Reader) setHref(attrs []byte, at int64) error {
 	return r.setLoc(r.scratch, at)
 }
 
-// parseFreq reads a changefreq.
+// parseFreq parses a changefreq and returns it in lower case.
 func parseFreq(b []byte) (string, bool) {
 	for _, f := range [...]string{"daily", "weekly", "monthly", "yearly", "hourly", "always", "never"} {
 		if equalFold(b, f) {
@@ -156,10 +164,10 @@ func parseFreq(b []byte) (string, bool) {
 	return "", false
 }
 
-// parsePriority reads a number between 0 and 1.
+// parsePriority parses a number between 0 and 1.
 func parsePriority(b []byte) (float64, bool) {
 	if len(b) == 3 && b[0] == '0' && b[1] == '.' && '0' <= b[2] && b[2] <= '9' {
-		return float64(b[2]-'0') / 10, true // most are
+		return float64(b[2]-'0') / 10, true // the most common form
 	}
 	for _, c := range b {
 		if c != '.' && (c < '0' || c > '9') {

@@ -1,23 +1,24 @@
 package sitemap
 
-// A role is what an element means to the format it is part of.
+// A role is the meaning of an element in its format.
 type role uint8
 
 const (
 	roleNone     role = iota
-	rolePage          // holds an entry
-	roleIndex         // holds an entry that names a sitemap
-	roleLoc           // text: a location
-	roleHref          // attribute: a location
-	roleGUID          // text: a location, if there is no other and the element says so
-	roleLastMod       // text: a date
-	roleFreq          // text
-	rolePriority      // text
-	roleOther         // holds elements that speak of something else
-	roleRoot          // holds everything
+	rolePage          // contains an entry for a page
+	roleIndex         // contains an entry for a sitemap
+	roleLoc           // its text is a location
+	roleHref          // its attribute href is a location
+	roleGUID          // its text, if permanent, is the location of an item without a roleLoc
+	roleLastMod       // its text is a date
+	roleFreq          // its text is a changefreq
+	rolePriority      // its text is a priority
+	roleOther         // contains fields that do not belong to the entry
+	roleRoot          // contains all other elements
 )
 
-// String returns the name that the sitemap protocol has for a field.
+// String returns the name that the sitemap protocol uses for the field. All kinds of locations are
+// named "loc".
 func (r role) String() string {
 	switch r {
 	case roleLastMod:
@@ -30,21 +31,20 @@ func (r role) String() string {
 	return "loc"
 }
 
-// A format gives the role of the elements that one kind of document may have.
-// Names come in lower case.
+// A format describes the elements of one kind of document.
 type format struct {
-	name  string // local name of the root
-	role  func(local []byte) role
-	loose bool // a location outside of a page element is an entry, too
+	name  string                  // local name of the root, in lower case
+	role  func(local []byte) role // role of the element with a local name, given in lower case
+	loose bool                    // a location outside of a page element is also an entry
 }
 
-// formats are the roots by which a document is known.
+// formats are the XML formats. The root of a document determines its format.
 var formats = []*format{
-	{"urlset", sitemapRole, true},
-	{"sitemapindex", sitemapRole, true},
-	{"rss", rssRole, false},
-	{"rdf", rssRole, false},
-	{"feed", atomRole, false},
+	{name: "urlset", role: sitemapRole, loose: true},
+	{name: "sitemapindex", role: sitemapRole, loose: true},
+	{name: "rss", role: rssRole},
+	{name: "rdf", role: rssRole},
+	{name: "feed", role: atomRole},
 }
 
 func sitemapRole(local []byte) role {
@@ -61,7 +61,7 @@ func sitemapRole(local []byte) role {
 		return roleFreq
 	case "priority":
 		return rolePriority
-	case "image", "video", "news": // extensions that lost their prefix
+	case "image", "video", "news": // extensions whose prefix is missing
 		return roleOther
 	case "urlset", "sitemapindex":
 		return roleRoot
@@ -101,7 +101,7 @@ func atomRole(local []byte) role {
 	return roleNone
 }
 
-// rootOf returns the format whose root has that name, nil if there is none.
+// rootOf returns the format whose root has that name, or nil if there is none.
 func rootOf(local []byte) *format {
 	for _, f := range formats {
 		if string(local) == f.name {
@@ -111,8 +111,8 @@ func rootOf(local []byte) *format {
 	return nil
 }
 
-// roleOf returns the role of an element of r's document. Elements of other
-// namespaces have none, but for the date that RSS 1.0 takes from Dublin Core.
+// roleOf returns the role of an element of the document. Elements of other namespaces have no role,
+// except dc:date in feeds: RSS 1.0 takes its date from Dublin Core.
 func (r *Reader) roleOf(t *tag) role {
 	if t.colon == 0 || string(t.prefix()) == r.prefix {
 		return r.format.role(t.local())

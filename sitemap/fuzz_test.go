@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// outcome is all that reading a document gives, on a line each.
+// outcome returns one line for each entry and error of a document.
 func outcome(r *Reader) []string {
 	var out []string
 	for e, err := range r.All() {
@@ -27,9 +27,9 @@ func outcome(r *Reader) []string {
 	return out
 }
 
-// FuzzRead feeds the reader anything. It comes to an end; how the octets
-// arrive makes no difference, nor does compression but for what it says at a
-// cut; each location is an http URL that is text; each error has its type.
+// FuzzRead reads arbitrary documents. Reading must come to an end. The result must not depend on
+// how the bytes are divided into reads, on compression, or on whether extensions are read. Each
+// location must be a valid http or https URL in UTF-8. Each error must be an *Error.
 func FuzzRead(f *testing.F) {
 	for _, s := range []string{
 		urlset(one, two), "http://e.test/1\n/2", zip(urlset(one)), wide(urlset(one), true), laughs(), "\ufeff <urlset><url><loc>a",
@@ -40,7 +40,7 @@ func FuzzRead(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
-	z := gzip.NewWriter(nil) // it is large: one for all
+	z := gzip.NewWriter(nil) // shared by all inputs, because a Writer is large
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		b := base(t, "http://e.test/dir/s")
 		limits := Limits{Raw: 1 << 20, Decompressed: 1 << 20}
@@ -51,7 +51,7 @@ func FuzzRead(f *testing.F) {
 		}
 		got := read(bytes.NewReader(doc))
 		if other := read(iotest.OneByteReader(bytes.NewReader(doc))); !slices.Equal(got, other) {
-			t.Errorf("at once:\n%q\noctet by octet:\n%q", got, other)
+			t.Errorf("at once:\n%q\nbyte by byte:\n%q", got, other)
 		}
 		var zipped bytes.Buffer
 		z.Reset(&zipped)
@@ -77,9 +77,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzXML compares the reader with encoding/xml on documents that are
-// well-formed, since encoding/xml writes them: the same locations, wherever
-// comments, CDATA, extensions and references stand.
+// FuzzXML compares the Reader with encoding/xml on well-formed documents. Both must find the same
+// locations, regardless of comments, CDATA sections, extensions and references.
 func FuzzXML(f *testing.F) {
 	f.Add("http://e.test/1", "2024-05-06", "a comment", "<url>", byte(0))
 	f.Add("/a?b=c&d=e", "&amp;", "<loc>/no</loc>", "]]>", byte(0xff))
@@ -107,9 +106,9 @@ func FuzzXML(f *testing.F) {
 	})
 }
 
-// wellFormed writes a sitemap with the given texts; the bits of shape choose
-// how. It reports false for texts that XML cannot hold, or that the reader
-// means to treat in another way: a line end is never kept by XML.
+// wellFormed returns a sitemap with the given texts. The bits of shape select variants of the
+// markup. It returns false for texts that XML cannot contain, and for texts that the Reader treats
+// in another way on purpose. For example, XML never preserves a carriage return.
 func wellFormed(loc, lastmod, comment, ext string, shape byte) (string, bool) {
 	for _, s := range []string{loc, lastmod, comment, ext} {
 		if len(s) > 1000 || !utf8.ValidString(s) || strings.ContainsFunc(s, notXML) {
@@ -149,8 +148,8 @@ func notXML(c rune) bool {
 	return c < ' ' && c != '\t' && c != '\n' || c == 0xfffe || c == 0xffff || c == utf8.RuneError
 }
 
-// FuzzWellFormed compares the reader with encoding/xml on whatever the latter
-// accepts as an urlset.
+// FuzzWellFormed compares the Reader with encoding/xml on every document that encoding/xml accepts
+// as a urlset.
 func FuzzWellFormed(f *testing.F) {
 	for _, s := range []string{
 		urlset(one, two), "<urlset><url><loc>/a&amp;<![CDATA[b]]>c<!-- -->d</loc><lastmod>2024</lastmod></url></urlset>",
@@ -178,15 +177,15 @@ func FuzzWellFormed(f *testing.F) {
 	})
 }
 
-// doctype matches a DOCTYPE whose subset ends (XML 1.0, production 28), which
-// encoding/xml does not ask for: its ends at the ">". No ">" may stand in an
-// identifier, where the reader takes a missing quote for likelier.
+// doctype matches a DOCTYPE whose internal subset is complete (XML 1.0, production 28).
+// encoding/xml does not check that: it ends a DOCTYPE at the ">". doctype does not match a ">" in
+// an identifier, because there the Reader assumes a missing quote.
 var doctype = regexp.MustCompile(`^DOCTYPE (?:[^][<>"']|"[^">]*"|'[^'>]*')+(?:\[(?:[^]["']|"[^"]*"|'[^']*')*\])?[ \t\r\n]*$`)
 
-var errOther = errors.New("no urlset, or one that is read in another way on purpose")
+var errOther = errors.New("not a urlset, or the Reader reads it in another way on purpose")
 
-// reference returns the text of each loc of an urlset, as encoding/xml reads
-// it: the text up to the next tag.
+// reference returns the text of each loc of a urlset, up to the next tag, according to
+// encoding/xml.
 func reference(doc string) (texts []string, err error) {
 	d := xml.NewDecoder(strings.NewReader(doc))
 	var root xml.Name
@@ -204,14 +203,16 @@ func reference(doc string) (texts []string, err error) {
 				root = tok.Name
 			}
 			own := tok.Name.Space == "" || tok.Name.Space == root.Space
-			if field = own && tok.Name.Local == "loc"; field {
+			field = own && tok.Name.Local == "loc"
+			if field {
 				texts = append(texts, "")
 			}
 			if root.Local != "urlset" || odd(tok.Name, own) {
 				return nil, errOther
 			}
 		case xml.EndElement:
-			if field = false; tok.Name == root {
+			field = false
+			if tok.Name == root {
 				return texts, nil
 			}
 		case xml.CharData:
@@ -230,8 +231,8 @@ func reference(doc string) (texts []string, err error) {
 	}
 }
 
-// odd reports whether the reader sees more in a name than encoding/xml, which
-// tells upper from lower case.
+// odd reports whether the Reader and encoding/xml treat a name differently. For example,
+// encoding/xml distinguishes upper case from lower case.
 func odd(n xml.Name, own bool) bool {
 	name := n.Space + n.Local
 	return strings.ToLower(name) != name || strings.Contains(n.Local, ":") || len(name) > 50 || n.Local == "" ||
@@ -250,8 +251,9 @@ func locsAt(doc, at string) (got []string, errs []error) {
 	return got, errs
 }
 
-// FuzzGzip cuts and changes a compressed sitemap: what comes is the beginning
-// of what is in it, and unless all of it came, an error for the file.
+// FuzzGzip truncates a compressed sitemap or changes one of its bytes. If the sitemap was only
+// truncated, the Reader must return the first entries of the original and nothing else. If entries
+// are missing or wrong, it must return an error.
 func FuzzGzip(f *testing.F) {
 	f.Add(uint16(50), uint16(0), byte(0))
 	f.Add(uint16(1000), uint16(20), byte(1))
@@ -270,9 +272,9 @@ func FuzzGzip(f *testing.F) {
 			doc[at] ^= change
 		}
 		got, errs := locsAt(string(doc), "http://e.test/")
-		// A changed bit may be one of the padding, which says nothing.
+		// A changed bit may be a padding bit. It then has no effect, so there is no error.
 		if len(errs) == 0 && (len(doc) < b.Len() || !slices.Equal(got, whole)) {
-			t.Errorf("%d entries and no error", len(got))
+			t.Errorf("got %d entries and no error", len(got))
 		}
 		if !changed && (len(got) > len(whole) || !slices.Equal(got, whole[:len(got)])) {
 			t.Errorf("got %q", got)

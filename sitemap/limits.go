@@ -5,21 +5,22 @@ import (
 	"time"
 )
 
-// Limits bound what a sitemap may cost. A field that is 0 has its default, so
-// that the zero value is the right choice for files from strangers; to lift a
-// limit, set it high. A limit that is met is reported as a [*LimitError].
+// Limits bound the resources that reading a sitemap may use. A field that is zero has the default
+// that its comment names last. The zero value of Limits is therefore a good choice for files from
+// untrusted sources. To lift a limit, set it to a high value. If a limit is exceeded, the error is
+// a [*LimitError].
 type Limits struct {
-	Raw          int64         // octets read from the source, compressed or not; 50 MiB
-	Decompressed int64         // octets that each layer of compression yields; 100 MiB
-	Ratio        int64         // decompressed octets for each raw one, looked at beyond the first MiB; 200
-	Tag          int64         // octets of a tag; 16 KiB
-	Field        int64         // octets of the text of a field; 8 KiB
-	Extensions   int64         // octets that the extensions of an entry take, about; 1 MiB
+	Raw          int64         // bytes read from the source, compressed or not; 50 MiB
+	Decompressed int64         // bytes that each layer of compression yields; 100 MiB
+	Ratio        int64         // decompressed bytes per raw byte, checked after the first MiB; 200
+	Tag          int64         // bytes of a tag; 16 KiB
+	Field        int64         // bytes of the text of a field; 8 KiB
+	Extensions   int64         // approximate size of the extensions of an entry in bytes; 1 MiB
 	Entries      int64         // entries of a file; 1,000,000
 	Errors       int64         // errors of a file; 1,000,000
-	Time         time.Duration // spent waiting for a file, without the time the consumer takes; 5 minutes
+	Time         time.Duration // time spent waiting for a file, without the consumer's time; 5 minutes
 
-	// For walks only.
+	// These limits apply to walks only.
 	Depth    int64 // indexes above a file; 3
 	Children int64 // sitemaps that one index may name; 50,000
 	Files    int64 // files of a walk; 100,000
@@ -27,15 +28,15 @@ type Limits struct {
 }
 
 const (
-	protocolEntries = 50_000   // of a file, says the protocol
-	protocolSize    = 50 << 20 // octets of an uncompressed file, says the protocol
-	maxLayers       = 3        // of gzip
-	rootWithin      = 64 << 10 // octets that may precede the root
-	ratioFrom       = 1 << 20  // octets that are not held against the ratio
+	protocolEntries = 50_000   // entries that the protocol allows in a file
+	protocolSize    = 50 << 20 // bytes that the protocol allows in an uncompressed file
+	maxLayers       = 3        // layers of gzip that are removed
+	rootWithin      = 64 << 10 // bytes that may precede the root
+	ratioFrom       = 1 << 20  // decompressed bytes above which the ratio is checked
 )
 
-// WithDefaults returns the limits that l stands for: a field that is 0 has its
-// default, and none is so high that counting up to it would overflow.
+// WithDefaults returns l with each zero field replaced by its default. It also raises negative
+// limits to 1 and reduces very high limits, so that counting up to them cannot overflow.
 func (l Limits) WithDefaults() Limits {
 	const mib, kib = 1 << 20, 1 << 10
 	or := func(v, def int64) int64 { return min(max(cmp.Or(v, def), 1), 1<<40) }

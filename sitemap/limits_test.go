@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A counter counts what is read through it.
+// A counter counts the bytes that are read through it.
 type counter struct {
 	r io.Reader
 	n int64
@@ -25,7 +25,7 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// drain reads everything and returns the number of entries and the errors.
+// drain reads the whole sitemap and returns the number of entries and the errors.
 func drain(r *Reader) (n int, errs []string) {
 	for _, err := range r.All() {
 		if err == nil {
@@ -39,17 +39,17 @@ func drain(r *Reader) (n int, errs []string) {
 	return n, errs
 }
 
-// bomb returns a gzip of n MiB of zeros, a kilobyte for each.
+// bomb returns n MiB of zeros, compressed with gzip to about one kilobyte per MiB.
 func bomb(n int) string { return strings.Repeat(zip(strings.Repeat("\x00", 1<<20)), n) }
 
 const (
 	mebibyte  = 1 << 20
-	allowance = 8 * mebibyte // of memory, for a document of any size
+	allowance = 8 * mebibyte // memory that reading a document of any size may use
 )
 
-// TestHostile reads documents that are made to cost something. Each is
-// stopped by the limit that is for it, having read no more of the source than
-// that takes, and everything allocated on the way is less than the allowance.
+// TestHostile reads documents that are designed to exhaust memory or time. Reading must stop at the
+// intended limit, must not read more of the source than necessary, and must allocate less than the
+// allowance in total.
 func TestHostile(t *testing.T) {
 	flood := func(p []byte) {
 		for i := range p {
@@ -62,7 +62,7 @@ func TestHostile(t *testing.T) {
 		limits Limits
 		n      int
 		errs   string
-		raw    int64 // at most read
+		raw    int64 // maximum number of bytes read
 	}{
 		{name: "1 GiB in 1 MiB", src: strings.NewReader(bomb(1024)), errs: "file limit Ratio", raw: 64 << 10},
 		{name: "a bomb in a bomb", src: strings.NewReader(zip(bomb(1024))), errs: "file limit Ratio", raw: 64 << 10},
@@ -93,7 +93,7 @@ func TestHostile(t *testing.T) {
 			if c.errs == "20,000 times" {
 				n, errs := drain(r)
 				if n != c.n || len(errs) != 20_000 || errs[0] != "entry entry without a location" {
-					t.Errorf("%d entries, %d errors, want %d and 20,000", n, len(errs), c.n)
+					t.Errorf("got %d entries, %d errors, want %d and 20,000", n, len(errs), c.n)
 				}
 				return
 			}
@@ -102,20 +102,20 @@ func TestHostile(t *testing.T) {
 			n, errs := drain(r)
 			runtime.ReadMemStats(&after)
 			if n != c.n || strings.Join(errs, "; ") != c.errs {
-				t.Errorf("%d entries, errors %q, want %d, %q", n, errs, c.n, c.errs)
+				t.Errorf("got %d entries, errors %q, want %d, %q", n, errs, c.n, c.errs)
 			}
 			if src.n > c.raw {
-				t.Errorf("%d octets read, want at most %d", src.n, c.raw)
+				t.Errorf("read %d bytes, want at most %d", src.n, c.raw)
 			}
 			if d := after.TotalAlloc - before.TotalAlloc; d > allowance {
-				t.Errorf("%d octets allocated", d)
+				t.Errorf("allocated %d bytes, want at most %d", d, allowance)
 			}
 		})
 	}
 }
 
-// fill is a source without end: it fills what it is given, or never gives
-// anything if it is nil.
+// fill is an endless source. It calls itself to fill each buffer. If it is nil, each read returns
+// no bytes and no error.
 type fill func([]byte)
 
 func (f fill) Read(p []byte) (int, error) {
@@ -126,8 +126,8 @@ func (f fill) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestDefaults reads 50 MiB and an octet with the default limits, and stops
-// there, holding less than the allowance at any time.
+// TestDefaults reads an endless document with the default limits. Reading must stop after 50 MiB
+// and one byte, and the live heap must grow by less than the allowance.
 func TestDefaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads 50 MiB")
@@ -147,15 +147,15 @@ func TestDefaults(t *testing.T) {
 		}
 	}
 	if got := strings.Join(errs, "; "); got != "file limit Raw" || src.n != 50*mebibyte+1 {
-		t.Errorf("errors %q after %d octets", got, src.n)
+		t.Errorf("errors %q after %d bytes", got, src.n)
 	}
 	if peak > base+allowance {
-		t.Errorf("%d octets held, %d before", peak, base)
+		t.Errorf("the live heap grew from %d to %d bytes", base, peak)
 	}
-	t.Logf("%d entries, at most %d KiB held", n, (int64(peak)-int64(base))/1024)
+	t.Logf("%d entries, the live heap grew by at most %d KiB", n, (int64(peak)-int64(base))/1024)
 }
 
-// longEntry has two kilobytes, so that there are some 25,000 in 50 MiB.
+// longEntry has two kilobytes, so that 50 MiB hold about 25,000 entries.
 var longEntry = "<url><loc>http://e.test/" + strings.Repeat("x", 2000) + "</loc></url>\n"
 
 func liveHeap() uint64 {
@@ -165,8 +165,8 @@ func liveHeap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestOversize exceeds what the protocol allows, within our own limits: all
-// entries come, and one notice.
+// TestOversize reads more entries than the protocol allows, within the Limits. All entries and one
+// notice must be returned.
 func TestOversize(t *testing.T) {
 	r := NewReader(generate("<urlset>", 50_002, func(w io.Writer, i int) { fmt.Fprintf(w, "<url><loc>http://e.test/%d</loc></url>", i) }, "</urlset>"), nil)
 	n, errs := drain(r)
@@ -175,11 +175,11 @@ func TestOversize(t *testing.T) {
 	}
 	n, errs = drain(NewReader(generate("", 50_000, func(w io.Writer, i int) { fmt.Fprintf(w, "http://e.test/%d\n", i) }, ""), nil))
 	if n != 50_000 || errs != nil {
-		t.Errorf("%d entries, errors %q of a text that is just allowed", n, errs)
+		t.Errorf("got %d entries, errors %q of a text with as many entries as allowed", n, errs)
 	}
 }
 
-// TestFirstEntry counts what is read before the first entry is given.
+// TestFirstEntry counts the bytes that are read before the first entry is returned.
 func TestFirstEntry(t *testing.T) {
 	many := func(w io.Writer, i int) { io.WriteString(w, longEntry) }
 	for name, r := range map[string]io.Reader{
@@ -191,13 +191,13 @@ func TestFirstEntry(t *testing.T) {
 	} {
 		src := &counter{r: r}
 		if _, err := NewReader(src, nil).Read(); err != nil || src.n > 128<<10 {
-			t.Errorf("%s: %d octets read, %v", name, src.n, err)
+			t.Errorf("%s: read %d bytes, %v", name, src.n, err)
 		}
 	}
 }
 
-// varied returns a document that is long even if it is compressed, and
-// either compressed or in UTF-16.
+// varied returns a document in UTF-16 or compressed with gzip. Its content is random, so that it is
+// long even when it is compressed.
 func varied(t *testing.T, utf16 bool) string {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -209,18 +209,18 @@ func varied(t *testing.T, utf16 bool) string {
 		s = wide(string(doc), true)
 	}
 	if len(s) < 150<<10 {
-		t.Fatalf("only %d octets", len(s))
+		t.Fatalf("the document has only %d bytes", len(s))
 	}
 	return s
 }
 
-// steps gives one part of a document for each entry that was made of it, and
-// complains if more is asked for.
+// steps is a source that returns a document in parts of one entry each. The test fails if a part is
+// read before the entry of the previous part has been returned.
 type steps struct {
 	t     *testing.T
 	parts []string
-	given int // entries
-	n     int // parts
+	given int // number of entries that the Reader has returned
+	n     int // number of parts that were read
 }
 
 func (s *steps) Read(p []byte) (int, error) {
@@ -228,14 +228,13 @@ func (s *steps) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	if s.given < s.n {
-		s.t.Fatalf("asked for part %d after %d entries", s.n, s.given)
+		s.t.Fatalf("part %d was read after %d entries", s.n, s.given)
 	}
 	s.n++
 	return copy(p, s.parts[s.n-1]), nil
 }
 
-// TestStream gives the reader an entry at a time, and the next only when it
-// has given that one.
+// TestStream checks that the Reader returns each entry before it reads bytes after that entry.
 func TestStream(t *testing.T) {
 	for name, parts := range map[string][]string{
 		"urlset":      {"<urlset>" + one, two, two, "</urlset>"},
@@ -252,13 +251,13 @@ func TestStream(t *testing.T) {
 				src.given++
 			}
 			if src.given != len(parts)-1 {
-				t.Errorf("%d entries of %d parts", src.given, len(parts))
+				t.Errorf("got %d entries from %d parts", src.given, len(parts))
 			}
 		})
 	}
 }
 
-// TestAllocations counts what an entry costs beyond what a document does.
+// TestAllocations checks that an entry costs one allocation, in addition to those per document.
 func TestAllocations(t *testing.T) {
 	for name, entry := range map[string]func(io.Writer, int){"plain": plainEntry, "extended": extendedEntry} {
 		const n = 2000
@@ -270,7 +269,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// A dripping source gives an octet a second.
+// A dripping source returns one byte per second.
 type dripping struct{ io.Reader }
 
 func (d dripping) Read(p []byte) (int, error) {
@@ -278,8 +277,8 @@ func (d dripping) Read(p []byte) (int, error) {
 	return d.Reader.Read(p[:1])
 }
 
-// TestTime reads from a server that sends an octet a second, for a consumer
-// that takes an hour for each entry.
+// TestTime reads from a source that returns one byte per second. The consumer takes an hour for
+// each entry, which must not count towards Limits.Time.
 func TestTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -297,7 +296,7 @@ func TestTime(t *testing.T) {
 			}
 		}
 		if n != 8 || late != 5*time.Minute {
-			t.Errorf("%d entries, stopped after %v", n, late)
+			t.Errorf("stopped after %d entries and %v", n, late)
 		}
 	})
 }

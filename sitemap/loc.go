@@ -10,8 +10,8 @@ import (
 	"github.com/collyrobots/collyrobots/internal/weburl"
 )
 
-// plain holds the octets that may stand in a location behind its host and
-// need no thought: printable ASCII without '#'.
+// plain is true for the bytes that isPlain accepts after the host: printable ASCII except the space
+// and '#'.
 var plain = func() (t [256]bool) {
 	for c := '!'; c <= '~'; c++ {
 		t[c] = c != '#'
@@ -19,7 +19,8 @@ var plain = func() (t [256]bool) {
 	return t
 }()
 
-// locate turns the text of a location into an absolute URL, or "".
+// locate returns the absolute URL for the text of a location, or "" if the text is not a valid
+// location.
 func (r *Reader) locate(text []byte) string {
 	if isPlain(text) {
 		return string(text)
@@ -36,8 +37,8 @@ func (r *Reader) locate(text []byte) string {
 	return r.resolve(s)
 }
 
-// isPlain reports whether text is a URL that can be taken as it stands: most
-// are, and each test of this loop saves a parse.
+// isPlain reports whether text is an absolute URL that can be used without parsing or changing it.
+// Most locations are, and this loop is much faster than the parser.
 func isPlain(text []byte) bool {
 	rest, ok := bytes.CutPrefix(text, []byte("http"))
 	if !ok || len(rest) < 5 {
@@ -69,14 +70,14 @@ func isHost(c byte) bool {
 	return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '.' || 'A' <= c && c <= 'Z'
 }
 
-// hasHTTP reports whether s begins as an absolute location does.
+// hasHTTP reports whether s begins with "http://" or "https://", ignoring case.
 func hasHTTP(s string) bool {
 	scheme, _, ok := strings.Cut(s[:min(len(s), len("https://"))], "://")
 	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
 }
 
-// absolute returns s if it is http or https and has a host. What follows the
-// host is not judged: crawlers visit URLs that net/url refuses.
+// absolute returns s if it is an http or https URL with a host, and "" otherwise. It does not
+// validate the path and the query, because crawlers can visit URLs that net/url rejects.
 func absolute(s string) string {
 	if !hasHTTP(s) {
 		return ""
@@ -92,8 +93,8 @@ func absolute(s string) string {
 	return s
 }
 
-// resolve returns s as seen from the sitemap. One that begins with a reference
-// to something that the document has declared is no path.
+// resolve resolves s against the URL of the sitemap. It returns "" if s begins with "&": s then
+// begins with a reference to an entity, which is never expanded, and is not a relative path.
 func (r *Reader) resolve(s string) string {
 	if s[0] == '&' {
 		return ""
@@ -107,8 +108,8 @@ func (r *Reader) resolve(s string) string {
 	return absolute(u.String())
 }
 
-// trim removes what looks blank around a text, the zero-width characters
-// that editors leave included.
+// trim removes white space around a text, including the zero-width characters that some editors
+// insert.
 func trim(b []byte) []byte {
 	if len(b) > 0 && isGraphic(b[0]) && isGraphic(b[len(b)-1]) {
 		return b
@@ -136,7 +137,8 @@ func unwrap(b []byte) []byte {
 			indent = true
 		case c == ' ' && indent:
 		default:
-			out, indent = append(out, c), false
+			out = append(out, c)
+			indent = false
 		}
 	}
 	return out

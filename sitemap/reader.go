@@ -6,51 +6,50 @@ import (
 	"net/url"
 )
 
-// A Reader reads the entries of one sitemap, of whatever format, while its
-// octets come in. It never holds more than a window of the document. Make one
-// with [NewReader]. A Reader is for one goroutine at a time.
+// A Reader reads the entries of one sitemap in any of the formats. It returns each entry as soon as
+// its bytes have arrived, and it never holds more than a window of the document in memory. Use
+// [NewReader] to create a Reader. A Reader must not be used by several goroutines at the same time.
 type Reader struct {
-	// Limits bound the document. They are to be set before the first Read.
+	// Limits bound the document. Set them before the first Read.
 	Limits Limits
 
-	// Extensions asks for the extensions of each entry. It is to be set before
-	// the first Read.
+	// Extensions makes the Reader read the extensions of each entry. Set it before the first Read.
 	Extensions bool
 
 	src     source
 	watch   stopwatch
 	base    *url.URL
-	url     string // of the sitemap
+	url     string // URL of the sitemap
 	win     window
 	tags    tagMemory
-	layers  int  // of gzip
-	decoded bool // from another encoding than UTF-8
+	layers  int  // number of gzip layers
+	decoded bool // the document is in an encoding other than UTF-8
 
 	begun, done bool
-	empty       bool    // the root is
-	text        bool    // one location a line
-	format      *format // if not text
-	prefix      string  // of the root
+	empty       bool    // the root is an empty-element tag
+	text        bool    // the format is text
+	format      *format // nil if the format is text
+	prefix      string  // namespace prefix of the root
 
-	entry    Entry
-	at       int64             // offset of the entry or its location
-	has      bool              // entry has a location and is to be given
-	told     bool              // of this page element, a location was given or refused
-	index    bool              // the location is one of a sitemap
+	entry    Entry             // being read
+	at       int64             // offset of the entry or of its location
+	has      bool              // entry has a location and has not been returned yet
+	told     bool              // the page element has already yielded a location or an error for one
+	index    bool              // the location is the URL of a sitemap
 	open     bool              // within a page element
-	other    bool              // within an element that speaks of something else
-	guid     string            // location to use if there is no other
-	count    int64             // entries given
-	errors   int64             // errors given
-	noticed  bool              // the protocol's limits were exceeded, and this was said
-	prefixes map[string]string // of the extensions, if they are to be read
-	extra    int64             // octets that those of the entry take
-	scratch  []byte            // text of a field that is not as it is written
+	other    bool              // within an element whose fields do not belong to the entry
+	guid     string            // location to use if the item has no other
+	count    int64             // entries returned
+	errors   int64             // errors returned
+	noticed  bool              // ErrOversize has been returned
+	prefixes map[string]string // namespace prefix to extension; nil if extensions are not read
+	extra    int64             // approximate size of the extensions of entry, in bytes
+	scratch  []byte            // text of a field that had to be decoded
 }
 
-// NewReader returns a Reader of the sitemap in r. Base is the URL, after
-// redirects, that the sitemap comes from; if it is nil, relative locations are
-// refused. The Reader does not close r.
+// NewReader returns a Reader of the sitemap in r. Base is the URL that the sitemap was fetched
+// from, after redirects. If base is nil, relative locations are reported as errors. The Reader does
+// not close r.
 func NewReader(r io.Reader, base *url.URL) *Reader {
 	rd := &Reader{base: base, told: true}
 	rd.src.r = r
@@ -60,9 +59,9 @@ func NewReader(r io.Reader, base *url.URL) *Reader {
 	return rd
 }
 
-// All returns what is left of the sitemap: entries, and the errors met on the
-// way, which are [*Error] and come with a zero Entry. The loop may go on after
-// each of them, and ends by itself after one with [ScopeFile].
+// All returns an iterator over the rest of the sitemap: its entries and the errors that were found.
+// Each error is an [*Error] and comes with a zero Entry. The loop may continue after an error. It
+// ends by itself after an error with [ScopeFile].
 func (r *Reader) All() iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for {
@@ -74,15 +73,17 @@ func (r *Reader) All() iter.Seq2[Entry, error] {
 	}
 }
 
-// Read returns the next entry, or an [*Error] after which reading goes on,
-// or io.EOF when there is nothing more. What follows the end tag of the root
-// is not looked at, unless it takes part in a checksum.
+// Read returns the next entry or an [*Error]. Reading may continue after an error. At the end of
+// the sitemap, and after an error with [ScopeFile], Read returns io.EOF. Read ignores the bytes
+// after the end tag of the root. If the document is compressed, Read decompresses them to verify
+// the checksum.
 func (r *Reader) Read() (e Entry, err error) {
 	err = r.next(&e)
 	return e, err
 }
 
-// next is Read into e, which is zero: copies of an entry take their time.
+// next is like Read but stores the entry in e, which must be zero, because copying an Entry is
+// slow.
 func (r *Reader) next(e *Entry) error {
 	if r.done {
 		return io.EOF
@@ -102,11 +103,13 @@ func (r *Reader) next(e *Entry) error {
 	return r.readXML(e)
 }
 
-// begin finds out what the document is and leaves the window behind its root.
+// begin detects the format and the encoding of the document. It consumes everything up to the end
+// of the root's start tag or, in a text sitemap, up to the first URL.
 func (r *Reader) begin() error {
 	r.Limits = r.Limits.WithDefaults()
 	r.watch.limit = r.Limits.Time
-	r.src.watch, r.src.max = &r.watch, r.Limits.Raw
+	r.src.watch = &r.watch
+	r.src.max = r.Limits.Raw
 	plain, layers, err := unzip(&r.src, &r.Limits)
 	if err != nil {
 		return err
@@ -120,8 +123,9 @@ func (r *Reader) begin() error {
 	return r.findRoot()
 }
 
-// deliver puts the entry that is complete into e. It is called before the tag
-// that completes it is consumed, so that errors can come first.
+// deliver stores the complete entry in e. It is called before the tag that completes the entry is
+// consumed. If deliver returns a notice instead of the entry, the next Read therefore meets the
+// same tag again and delivers the entry.
 func (r *Reader) deliver(e *Entry) error {
 	if !r.noticed && (r.count == protocolEntries || r.win.offset() > protocolSize) {
 		r.noticed = true
@@ -132,15 +136,20 @@ func (r *Reader) deliver(e *Entry) error {
 	}
 	r.count++
 	*e = r.entry
-	e.Sitemap, e.Index = r.url, r.index
-	r.entry, r.has, r.told, r.extra = Entry{}, false, true, 0
+	e.Sitemap = r.url
+	e.Index = r.index
+	r.entry = Entry{}
+	r.has = false
+	r.told = true
+	r.extra = 0
 	return nil
 }
 
-// fault returns the error for a field or an entry, or a notice. If there were
-// too many it is the last.
+// fault returns an Error with the given fields. If the document has had more errors than
+// Limits.Errors allows, fault ends the reading and returns a LimitError with ScopeFile instead.
 func (r *Reader) fault(s Scope, at int64, field, text string, err error) error {
-	if r.errors++; r.errors > r.Limits.Errors && s != ScopeFile {
+	r.errors++
+	if r.errors > r.Limits.Errors && s != ScopeFile {
 		return r.fail(&LimitError{"Errors", r.Limits.Errors})
 	}
 	return &Error{Scope: s, URL: r.url, Offset: at, Field: field, Text: text, Err: err}
@@ -152,8 +161,8 @@ func (r *Reader) fail(err error) error {
 	return r.fault(ScopeFile, r.win.offset(), "", "", err)
 }
 
-// finish ends the reading where the document says so. Of compressed ones it
-// reads the rest, which the checksum is about.
+// finish ends the reading of a complete document. If the document is compressed, finish reads the
+// rest of it, so that the checksum is verified.
 func (r *Reader) finish() error {
 	for r.layers > 0 && r.win.more() {
 		r.win.pos = r.win.end
@@ -165,5 +174,5 @@ func (r *Reader) finish() error {
 	return io.EOF
 }
 
-// cut ends the reading where the octets do, and the document does not.
+// cut ends the reading of a document that is incomplete.
 func (r *Reader) cut() error { return r.fail(noEOF(r.win.err)) }

@@ -10,14 +10,15 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// A stopwatch adds up the time spent inside another party's calls and, if it
-// has something to abort, does so when the time is up.
+// A stopwatch measures the total time spent in calls of the source and the Opener. If abort is not
+// nil, the stopwatch calls it when the limit is reached during a call.
 type stopwatch struct {
 	limit, spent time.Duration
 	abort        func() // may be nil
 }
 
-// run calls f on the clock.
+// run calls f and adds the time that f takes. If the total has reached the limit, run returns a
+// LimitError.
 func (s *stopwatch) run(f func()) error {
 	if s.abort != nil {
 		defer time.AfterFunc(s.limit-s.spent, s.abort).Stop()
@@ -31,41 +32,43 @@ func (s *stopwatch) run(f func()) error {
 	return nil
 }
 
-// A source reads the raw octets within the limits of size and time.
+// A source reads the raw bytes within the limits of size and time.
 type source struct {
 	r     io.Reader
 	watch *stopwatch
-	max   int64
-	n     int64 // read so far
-	idle  int   // reads without an octet in a row
-	err   error // that ended it, for good
+	max   int64 // limit of n
+	n     int64 // bytes read so far
+	idle  int   // consecutive reads that returned no bytes
+	err   error // returned by all further reads
 }
 
 func (s *source) Read(p []byte) (int, error) {
 	if s.err != nil {
 		return 0, s.err
 	}
-	p = p[:min(int64(len(p)), s.max-s.n+1)] // one more octet shows whether there is more
+	p = p[:min(int64(len(p)), s.max-s.n+1)] // one byte more than allowed shows an excess
 	var n int
 	late := s.watch.run(func() { n, s.err = s.r.Read(p) })
 	if late != nil && s.err != io.EOF {
 		s.err = late
 	}
-	if s.idle++; n > 0 {
+	s.idle++
+	if n > 0 {
 		s.idle = 0
 	} else if s.idle > 100 && s.err == nil {
 		s.err = io.ErrNoProgress
 	}
-	if s.n += int64(n); s.n > s.max {
+	s.n += int64(n)
+	if s.n > s.max {
 		n--
 		s.err = &LimitError{"Raw", s.max}
 	}
 	return n, s.err
 }
 
-// A meter bounds what a layer of compression yields, in all and for each raw
-// octet. Each layer has its own, since an inner one may turn a flood of octets
-// into nothing.
+// A meter limits how many bytes a layer of compression yields, in total and in proportion to the
+// raw bytes. Each layer has its own meter. A single meter for the innermost layer would not be
+// enough, because that layer can turn gigabytes of input into no output at all.
 type meter struct {
 	r      io.Reader
 	raw    *source
@@ -85,8 +88,8 @@ func (m *meter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unzip removes the layers of gzip that magic octets announce, whatever names
-// and headers said.
+// unzip removes the layers of gzip. It recognizes a layer by its magic bytes alone, because file
+// names and HTTP headers are often wrong.
 func unzip(raw *source, limits *Limits) (r *bufio.Reader, layers int, err error) {
 	r = bufio.NewReaderSize(raw, 16<<10)
 	for ; ; layers++ {
@@ -104,7 +107,7 @@ func unzip(raw *source, limits *Limits) (r *bufio.Reader, layers int, err error)
 	}
 }
 
-// noEOF returns the error for an end where none should be.
+// noEOF returns io.ErrUnexpectedEOF instead of io.EOF, and any other error unchanged.
 func noEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -112,8 +115,9 @@ func noEOF(err error) error {
 	return err
 }
 
-// decode turns r into UTF-8. What the octets show goes before what they
-// declare; a label that is unknown, or cannot be true, means UTF-8.
+// decode returns a reader of r in UTF-8 and reports whether it had to convert from another
+// encoding. An encoding that the bytes themselves show takes precedence over the one in the XML
+// declaration. A label that is unknown or cannot be correct means UTF-8.
 func decode(r *bufio.Reader) (utf8 io.Reader, decoded bool) {
 	head := peekHead(r)
 	label := shown(head)
@@ -129,8 +133,8 @@ func decode(r *bufio.Reader) (utf8 io.Reader, decoded bool) {
 	return enc.NewDecoder().Reader(r), true
 }
 
-// peekHead returns the first octets of r, as many as the encoding depends on:
-// no more than that, so that a slow document does not have to be waited for.
+// peekHead returns the first bytes of r, as many as are needed to determine the encoding. It reads
+// no more than that, so that the first entries of a slow document are not delayed.
 func peekHead(r *bufio.Reader) []byte {
 	for n := 4; ; n = r.Buffered() + 1 {
 		if _, err := r.Peek(n); err != nil || r.Buffered() >= headSize || settled(r) {
@@ -140,10 +144,11 @@ func peekHead(r *bufio.Reader) []byte {
 	}
 }
 
-// headSize is where the search for an XML declaration ends.
+// headSize is the number of bytes that are searched for an XML declaration.
 const headSize = 1024
 
-// settled reports whether a declaration or a root is at hand, or a URL.
+// settled reports whether the buffered bytes are sufficient to determine the encoding: they contain
+// a complete XML declaration or a root, or they begin with a URL.
 func settled(r *bufio.Reader) bool {
 	head, _ := r.Peek(r.Buffered())
 	if _, decl, ok := bytes.Cut(head, []byte("<?xml")); ok {
@@ -157,8 +162,9 @@ func settled(r *bufio.Reader) bool {
 	return bytes.HasPrefix(head, []byte("http"))
 }
 
-// shown recognises UTF-8 by its mark, UTF-16 by its mark or by the NUL beside
-// the first character, which is ASCII in any sitemap.
+// shown returns the encoding that the first bytes show, or "" if they show none. A byte order mark
+// shows UTF-8 or UTF-16. A NUL in one of the first two bytes also shows UTF-16, because the first
+// character of a sitemap is always ASCII.
 func shown(head []byte) string {
 	if bytes.HasPrefix(head, []byte("\ufeff")) {
 		return "utf-8"
@@ -175,8 +181,9 @@ func shown(head []byte) string {
 	return ""
 }
 
-// declared returns the encoding named in the XML declaration, unless it is
-// UTF-16 or wider: a declaration that can be read as ASCII refutes that.
+// declared returns the encoding that the XML declaration names, or "" if there is none. It also
+// returns "" for UTF-16 and wider encodings: they cannot be correct, because the declaration was
+// found by its ASCII bytes.
 func declared(head []byte) string {
 	_, decl, ok := bytes.Cut(head, []byte("<?xml"))
 	if !ok {

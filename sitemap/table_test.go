@@ -8,20 +8,20 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 	"unicode/utf16"
 )
 
-// A row is one document as servers send it, and what is to come of it.
+// A row is one document as servers send it, with the expected result.
 type row struct {
 	name string
 	doc  string
-	want string // locations, separated by blanks
+	want string // locations, separated by spaces
 	errs string // "scope field cause", separated by "; "
 }
 
-// one and two are the entries of most rows, in a document that is otherwise
-// as it should be.
+// one and two are the entries of most rows.
 const (
 	one    = "<url><loc>http://e.test/1</loc></url>"
 	two    = "<url><loc>http://e.test/2</loc></url>"
@@ -46,7 +46,7 @@ func zip(docs ...string) string {
 	return b.String()
 }
 
-// wide returns doc in UTF-16, the high octet first if big is set.
+// wide returns doc in UTF-16, in big-endian byte order if big is set.
 func wide(doc string, big bool) string {
 	var b []byte
 	for _, u := range utf16.Encode([]rune(doc)) {
@@ -68,8 +68,7 @@ func summary(e *Error) string {
 	return strings.Join(strings.Fields(fmt.Sprint(e.Scope, " ", e.Field, " ", cause)), " ")
 }
 
-// check reads the row's document in one go and octet by octet, to the same
-// effect.
+// check reads the document at once and byte by byte, and expects the same result.
 func (c row) check(t *testing.T) {
 	t.Helper()
 	for _, oneByOne := range []bool{false, true} {
@@ -78,7 +77,7 @@ func (c row) check(t *testing.T) {
 			if len(c.doc) > 100_000 {
 				return
 			}
-			src = &byOctet{c.doc}
+			src = iotest.OneByteReader(src)
 		}
 		var got, errs []string
 		for e, err := range NewReader(src, base(t, "http://e.test/dir/sitemap.xml?q")).All() {
@@ -96,27 +95,16 @@ func (c row) check(t *testing.T) {
 			errs = append(errs, summary(se))
 		}
 		if s := strings.Join(got, " "); s != c.want {
-			t.Errorf("octet by octet %v: got %.300q, want %.300q", oneByOne, s, c.want)
+			t.Errorf("byte by byte %v: got %.300q, want %.300q", oneByOne, s, c.want)
 		}
 		if s := strings.Join(errs, "; "); s != c.errs {
-			t.Errorf("octet by octet %v: errors %.300q, want %.300q", oneByOne, s, c.errs)
+			t.Errorf("byte by byte %v: got errors %.300q, want %.300q", oneByOne, s, c.errs)
 		}
 	}
 }
 
-type byOctet struct{ s string }
-
-func (r *byOctet) Read(p []byte) (int, error) {
-	if r.s == "" {
-		return 0, io.EOF
-	}
-	p[0] = r.s[0]
-	r.s = r.s[1:]
-	return 1, nil
-}
-
-// TestDocuments is the table of what real files do to the protocol: a
-// subtest for each line of the table, a row for each way to do it.
+// TestDocuments reads documents that violate the protocol in the ways that real files do. Each
+// subtest is one kind of violation, and each of its rows is a variant.
 func TestDocuments(t *testing.T) {
 	const cut = "file unexpected EOF"
 	long := strings.Repeat("x", 9000)
@@ -124,7 +112,7 @@ func TestDocuments(t *testing.T) {
 		name string
 		rows []row
 	}{
-		{"octets before the root", []row{
+		{"before the root", []row{
 			{"byte order mark", "\ufeff" + urlset(one, two), both, ""},
 			{"blanks", " \r\n\t" + urlset(one, two), both, ""},
 			{"byte order mark after blanks", "\n\n\ufeff" + urlset(one, two), both, ""},
@@ -146,14 +134,14 @@ func TestDocuments(t *testing.T) {
 			{"blank body", " \n\t", "", notOne},
 			{"empty gzip", zip(""), "", notOne},
 			{"words", "no sitemap here", "", notOne},
-			{"octets", "\x00\x01\x02\xff\xfe", "", notOne},
+			{"binary data", "\x00\x01\x02\xff\xfe", "", notOne},
 			{"other XML", "<?xml version='1.0'?><opml><outline url='http://e.test/1'/></opml>", "", notOne},
-			{"words of several lines", "no sitemap here\nsee another page\nhttp", "", notOne},
+			{"several lines of words", "no sitemap here\nsee another page\nhttp", "", notOne},
 			{"words and a URL", "see http://e.test/1\n or http://e.test/2\n", "", notOne},
-			{"JSON of several lines", "{\n\"a\":\nhttp://e.test/1\n}", "", notOne},
+			{"several lines of JSON", "{\n\"a\":\nhttp://e.test/1\n}", "", notOne},
 			{"a URL behind a long text", strings.Repeat("word\n", 300) + "http://e.test/1\n", "", notOne},
 			{"empty sitemap", "<urlset></urlset>", "", ""},
-			{"empty sitemap, short", "<urlset/>", "", ""},
+			{"empty-element root", "<urlset/>", "", ""},
 			{"empty index", "<sitemapindex>\n</sitemapindex>", "", ""},
 		}},
 		{"namespaces", []row{
@@ -163,7 +151,7 @@ func TestDocuments(t *testing.T) {
 			{"legacy", "<urlset xmlns='http://www.google.com/schemas/sitemap/0.84'>" + one + two + "</urlset>", both, ""},
 			{"case", "<URLSet><Url><LOC>http://e.test/1</LOC></Url>" + two + "</urlSET>", both, ""},
 			{"prefix of the root", "<s:urlset xmlns:s='x'><s:url><s:loc>http://e.test/1</s:loc></s:url><s:url><s:loc>http://e.test/2</s:loc></s:url></s:urlset>", both, ""},
-			{"root prefixed, elements not", "<s:urlset xmlns:s='x'>" + one + two + "</s:urlset>", both, ""},
+			{"prefix of the root only", "<s:urlset xmlns:s='x'>" + one + two + "</s:urlset>", both, ""},
 			{"image:loc", urlset("<url><image:image><image:loc>http://e.test/i</image:loc></image:image><loc>http://e.test/1</loc></url>", two), both, ""},
 			{"image without its prefix", urlset("<url><loc>http://e.test/1</loc><image xmlns='http://www.google.com/schemas/sitemap-image/1.1'><loc>http://e.test/i</loc></image><image/></url>", two), both, ""},
 			{"image:loc alone", urlset(one, "<url><image:loc>http://e.test/i</image:loc></url>", two), both, "entry entry without a location"},
@@ -179,23 +167,23 @@ func TestDocuments(t *testing.T) {
 			{"Latin-1", "<?xml version='1.0' encoding='ISO-8859-1'?><urlset><url><loc>http://e.test/caf\xe9</loc></url>" + two + "</urlset>", "http://e.test/café http://e.test/2", ""},
 			{"Windows-1251", "<?xml version='1.0' encoding='windows-1251'?><urlset><url><loc>http://e.test/\xe4\xe0</loc></url>" + two + "</urlset>", "http://e.test/да http://e.test/2", ""},
 			{"label without quotes", "<?xml version=1.0 encoding=latin1?><urlset><url><loc>http://e.test/caf\xe9</loc></url></urlset>", "http://e.test/café", ""},
-			{"mark against label", "\ufeff<?xml version='1.0' encoding='latin1'?><urlset><url><loc>http://e.test/café</loc></url></urlset>", "http://e.test/café", ""},
-			{"invalid octets", loc("http://e.test/\xff\xfe"), "http://e.test/2", "entry loc location is no http or https URL"},
-			{"invalid octets, decoded", "<?xml version='1.0' encoding='Shift_JIS'?><urlset><url><loc>http://e.test/\x81\xff</loc></url>" + two + "</urlset>", "http://e.test/2", "entry loc location is no http or https URL"},
-			{"invalid octets elsewhere", urlset("<url><loc>http://e.test/1</loc><lastmod>\xff</lastmod></url>", two), both, "field lastmod value cannot be read"},
+			{"byte order mark contradicts label", "\ufeff<?xml version='1.0' encoding='latin1'?><urlset><url><loc>http://e.test/café</loc></url></urlset>", "http://e.test/café", ""},
+			{"invalid bytes", loc("http://e.test/\xff\xfe"), "http://e.test/2", "entry loc location is not a valid http or https URL"},
+			{"invalid bytes in Shift_JIS", "<?xml version='1.0' encoding='Shift_JIS'?><urlset><url><loc>http://e.test/\x81\xff</loc></url>" + two + "</urlset>", "http://e.test/2", "entry loc location is not a valid http or https URL"},
+			{"invalid bytes in lastmod", urlset("<url><loc>http://e.test/1</loc><lastmod>\xff</lastmod></url>", two), both, "field lastmod invalid value"},
 		}},
 		{"references", []row{
 			{"raw ampersand", loc("http://e.test/?a=1&b=2&amp;c=3&"), "http://e.test/?a=1&b=2&c=3& http://e.test/2", ""},
 			{"HTML", loc("http://e.test/&eacute;&nbsp;"), "http://e.test/é http://e.test/2", ""},
 			{"no semicolon", loc("http://e.test/?a&copy=1&lt=2"), "http://e.test/?a&copy=1&lt=2 http://e.test/2", ""},
-			{"a known name begins it", loc("http://e.test/&notit;"), "http://e.test/&notit; http://e.test/2", ""},
+			{"begins with a known name", loc("http://e.test/&notit;"), "http://e.test/&notit; http://e.test/2", ""},
 			{"semicolon", loc("http://e.test/&semi;"), "http://e.test/; http://e.test/2", ""},
 			{"numbers", loc("http://e.test/&#47;&#x2F;&#X2f;"), "http://e.test//// http://e.test/2", ""},
-			{"no character", loc("http://e.test/&;&#0;"), "http://e.test/&;& http://e.test/2", ""}, // then a fragment
-			{"once only", loc("http://e.test/&amp;amp;"), "http://e.test/&amp; http://e.test/2", ""},
+			{"number without a character", loc("http://e.test/&;&#0;"), "http://e.test/&;& http://e.test/2", ""}, // then a fragment
+			{"decoded only once", loc("http://e.test/&amp;amp;"), "http://e.test/&amp; http://e.test/2", ""},
 			{"undeclared", loc("http://e.test/&site;"), "http://e.test/&site; http://e.test/2", ""},
-			{"undeclared, and nothing else", loc("&page;"), "http://e.test/2", "entry loc location is no http or https URL"},
-			{"undeclared site", loc("&site;/1"), "http://e.test/2", "entry loc location is no http or https URL"},
+			{"undeclared, as the whole location", loc("&page;"), "http://e.test/2", "entry loc location is not a valid http or https URL"},
+			{"undeclared site", loc("&site;/1"), "http://e.test/2", "entry loc location is not a valid http or https URL"},
 			{"control characters", loc("http://e.test/\x01a\x7f"), "http://e.test/\x01a\x7f http://e.test/2", ""},
 			{"NUL", loc("http://e.test/a\x00b"), "http://e.test/a\x00b http://e.test/2", ""},
 		}},
@@ -222,13 +210,13 @@ func TestDocuments(t *testing.T) {
 			{"stray percent sign, absolute", loc("http://e.test/100%"), "http://e.test/100% http://e.test/2", ""},
 			{"text", "http://e.test/1\n/2\n", both, ""},
 		}},
-		{"locations that are not visited", []row{
-			{"ftp", loc("ftp://e.test/"), "http://e.test/2", "entry loc location is no http or https URL"},
-			{"mailto", loc("mailto:a@e.test"), "http://e.test/2", "entry loc location is no http or https URL"},
-			{"javascript", loc("javascript:void(0)"), "http://e.test/2", "entry loc location is no http or https URL"},
-			{"data", loc("data:,http://e.test/"), "http://e.test/2", "entry loc location is no http or https URL"},
-			{"no host", loc("http:///1"), "http://e.test/2", "entry loc location is no http or https URL"},
-			{"port", loc("http://e.test:x/"), "http://e.test/2", "entry loc location is no http or https URL"},
+		{"invalid locations", []row{
+			{"ftp", loc("ftp://e.test/"), "http://e.test/2", "entry loc location is not a valid http or https URL"},
+			{"mailto", loc("mailto:a@e.test"), "http://e.test/2", "entry loc location is not a valid http or https URL"},
+			{"javascript", loc("javascript:void(0)"), "http://e.test/2", "entry loc location is not a valid http or https URL"},
+			{"data", loc("data:,http://e.test/"), "http://e.test/2", "entry loc location is not a valid http or https URL"},
+			{"no host", loc("http:///1"), "http://e.test/2", "entry loc location is not a valid http or https URL"},
+			{"port", loc("http://e.test:x/"), "http://e.test/2", "entry loc location is not a valid http or https URL"},
 			{"over 8 KiB", loc("http://e.test/" + long), "http://e.test/2", "entry loc limit Field"},
 			{"over 8 KiB, CDATA", loc("<![CDATA[http://e.test/" + long + "]]>"), "http://e.test/2", "entry loc limit Field"},
 			{"over 8 KiB in parts", loc("http://e.test/" + strings.Repeat(strings.Repeat("x", 1000)+"<!-- -->", 9)), "http://e.test/2", "entry loc limit Field"},
@@ -236,22 +224,22 @@ func TestDocuments(t *testing.T) {
 			{"just 8 KiB", loc("http://e.test/" + strings.Repeat("x", 8192-14)), "http://e.test/" + strings.Repeat("x", 8192-14) + " http://e.test/2", ""},
 			{"empty", loc(""), "http://e.test/2", "entry entry without a location"},
 			{"none", urlset("<url><priority>1</priority></url>", two), "http://e.test/2", "entry entry without a location"},
-			{"words in a text", "http://e.test/1\nabout us\nhttp://e.test/2", both, "entry loc location is no http or https URL"},
+			{"words in a text", "http://e.test/1\nabout us\nhttp://e.test/2", both, "entry loc location is not a valid http or https URL"},
 		}},
 		{"bad fields", []row{
-			{"lastmod", urlset("<url><loc>http://e.test/1</loc><lastmod>yesterday</lastmod></url>", two), both, "field lastmod value cannot be read"},
-			{"priority", urlset("<url><loc>http://e.test/1</loc><priority>high</priority></url>", two), both, "field priority value cannot be read"},
-			{"changefreq", urlset("<url><loc>http://e.test/1</loc><changefreq>sometimes</changefreq></url>", two), both, "field changefreq value cannot be read"},
+			{"lastmod", urlset("<url><loc>http://e.test/1</loc><lastmod>yesterday</lastmod></url>", two), both, "field lastmod invalid value"},
+			{"priority", urlset("<url><loc>http://e.test/1</loc><priority>high</priority></url>", two), both, "field priority invalid value"},
+			{"changefreq", urlset("<url><loc>http://e.test/1</loc><changefreq>sometimes</changefreq></url>", two), both, "field changefreq invalid value"},
 			{"too long", urlset("<url><loc>http://e.test/1</loc><lastmod>"+long+"</lastmod></url>", two), both, "field lastmod limit Field"},
-			{"before the loc", urlset("<url><priority>2</priority><loc>http://e.test/1</loc></url>", two), both, "field priority value cannot be read"},
+			{"before the loc", urlset("<url><priority>2</priority><loc>http://e.test/1</loc></url>", two), both, "field priority invalid value"},
 			{"empty", urlset("<url><loc>http://e.test/1</loc><lastmod/><priority></priority><changefreq> </changefreq></url>", two), both, ""},
 		}},
 		{"structure", []row{
 			{"two loc in one url", urlset("<url><loc>http://e.test/1</loc><loc>http://e.test/2</loc></url>"), both, ""},
-			{"a missing end of url", urlset("<url><loc>http://e.test/1</loc>", two), both, ""},
+			{"a missing end tag of url", urlset("<url><loc>http://e.test/1</loc>", two), both, ""},
 			{"no url at all", urlset("<loc>http://e.test/1</loc>", "<loc>http://e.test/2</loc>"), both, ""},
-			{"an end in another case", urlset("<url><loc>http://e.test/1</Loc></URL>", two), both, ""},
-			{"a missing end of loc", urlset("<url><loc>http://e.test/1</url>", two), both, ""},
+			{"an end tag in another case", urlset("<url><loc>http://e.test/1</Loc></URL>", two), both, ""},
+			{"a missing end tag of loc", urlset("<url><loc>http://e.test/1</url>", two), both, ""},
 			{"a missing >", urlset("<url><loc>http://e.test/1</loc</url>", two), both, ""},
 			{"text after the root", urlset(one, two) + "<url><loc>http://e.test/3</loc></url> Warning: x", both, ""},
 			{"another root after the root", urlset(one) + urlset(two), "http://e.test/1", ""},
@@ -271,22 +259,22 @@ func TestDocuments(t *testing.T) {
 			{"gzip of text", zip("http://e.test/1\nhttp://e.test/2")[:30], "http://e.test/1", cut},
 			{"gzip header", "\x1f\x8b\x08\x00", "", cut},
 			{"checksum", flip(zip(urlset(one, two)), -6), both, "file gzip: invalid checksum"},
-			{"octets after the gzip", zip(urlset(one, two)) + "<!-- cached at 10:00, all well -->", both, "file gzip: invalid header"},
+			{"text after the gzip", zip(urlset(one, two)) + "<!-- cached at 10:00, all well -->", both, "file gzip: invalid header"},
 		}},
 		{"gzip", []row{
 			{"once", zip(urlset(one, two)), both, ""},
 			{"twice", zip(zip(urlset(one, two))), both, ""},
 			{"three times", zip(zip(zip(urlset(one, two)))), both, ""},
 			{"four times", zip(zip(zip(zip(urlset(one, two))))), "", "file limit Layers"},
-			{"members", zip("<urlset>"+one, two+"</urlset>"), both, ""},
+			{"several members", zip("<urlset>"+one, two+"</urlset>"), both, ""},
 			{"text", zip("http://e.test/1\nhttp://e.test/2\n"), both, ""},
 			{"UTF-16", zip(wide("\ufeff"+urlset(one, two), false)), both, ""},
 		}},
 		{"DOCTYPE", []row{
 			{"plain", "<!DOCTYPE urlset SYSTEM 'http://x.test/sitemap.dtd'>" + urlset(one, two), both, ""},
 			{"brackets in an identifier", "<!DOCTYPE urlset SYSTEM 'http://[::1]/[s.dtd'>" + urlset(one, two), both, ""},
-			{"a quote that does not end", "<!DOCTYPE urlset SYSTEM 'http://x.test/sitemap.dtd>" + urlset(one, two), both, ""},
-			{"a subset that does not end", "<!DOCTYPE urlset [>" + urlset(one, two), "", notOne},
+			{"a missing closing quote", "<!DOCTYPE urlset SYSTEM 'http://x.test/sitemap.dtd>" + urlset(one, two), both, ""},
+			{"a subset without an end", "<!DOCTYPE urlset [>" + urlset(one, two), "", notOne},
 			{"entities", `<!DOCTYPE urlset [<!-- ]> --><!ENTITY a "<urlset><loc>http://x.test/</loc>]>"><!ENTITY % b SYSTEM "file:///etc/passwd">%b;]>` +
 				"<urlset><url><loc>http://e.test/&a;</loc></url>" + two + "</urlset>", "http://e.test/&a; http://e.test/2", ""},
 			{"a billion laughs", laughs(), "http://e.test/&l9; http://e.test/2", ""},
@@ -329,10 +317,10 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// short returns s without its last n octets.
+// short returns s without its last n bytes.
 func short(s string, n int) string { return s[:len(s)-n] }
 
-// flip returns s with one octet changed; i counts from the end if negative.
+// flip returns s with the byte at len(s)+i changed.
 func flip(s string, i int) string {
 	b := []byte(s)
 	b[len(b)+i] ^= 0x55
@@ -350,8 +338,8 @@ func laughs() string {
 	return b.String()
 }
 
-// TestReferences decodes what is a reference and leaves what only looks like
-// one.
+// TestReferences checks that references are decoded and that texts that only look like references
+// are not changed.
 func TestReferences(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                                  "",
@@ -371,8 +359,7 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestDates reads dates as W3C datetime and RFC 822 define them, and as
-// they are met.
+// TestDates parses dates as W3C datetime and RFC 822 define them, and common deviations from them.
 func TestDates(t *testing.T) {
 	at := func(s string) time.Time {
 		d, err := time.Parse(time.RFC3339Nano, s)
@@ -424,7 +411,7 @@ func TestDates(t *testing.T) {
 		"2024-05-06T07:08:09+02:00 x", "06/05/2024", "6 May 2024 a", "2024-05-06T07:08:09 CEST",
 	} {
 		if got, ok := parseTime([]byte(in)); ok {
-			t.Errorf("%q: %v, want none", in, got)
+			t.Errorf("%q: %v, want false", in, got)
 		}
 	}
 }
@@ -466,8 +453,8 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestOffsets finds each error where it says, far into a document and
-// whether that was compressed or not.
+// TestOffsets checks that the Offset of each error is the position of the fault, also far into a
+// document and in compressed and UTF-16 documents.
 func TestOffsets(t *testing.T) {
 	doc := urlset(strings.Repeat(one, 10_000), "<url><loc>ftp://x</loc></url>", strings.Repeat("\n", 100_000),
 		"<url><loc>http://e.test/1</loc><lastmod>never</lastmod></url>", "<url></url>", "<x:y a='"+strings.Repeat("x", 20_000)+"'/><loc>a</loc>")
@@ -487,8 +474,8 @@ func TestOffsets(t *testing.T) {
 	}
 }
 
-// TestCalendar compares each day, and the one that is none at the end of each
-// month, with package time.
+// TestCalendar compares each day of two 400-year cycles with package time. It also checks
+// that the day after the last day of each month is invalid.
 func TestCalendar(t *testing.T) {
 	for day := time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 820; day = day.AddDate(0, 0, 1) {
 		y, m, d := day.Date()
@@ -496,7 +483,7 @@ func TestCalendar(t *testing.T) {
 			t.Fatalf("%v: %v", day, got)
 		}
 		if next := day.AddDate(0, 0, 1); next.Day() == 1 && isDate(y, int(m), d+1) {
-			t.Fatalf("%v has a day after it in its month", day)
+			t.Fatalf("isDate accepts the day after %v in the same month", day)
 		}
 	}
 }

@@ -2,37 +2,41 @@ package sitemap
 
 import "bytes"
 
-// A tag is what the beginning of a tag says: "<prefix:local" or
+// A tag is the beginning of a start tag or an end tag up to the end of its name: "<prefix:local" or
 // "</prefix:local".
 type tag struct {
-	text  [longestName]byte // all of it, in lower case
-	start int               // of the name
-	colon int               // 0 if there is none
-	size  int               // octets up to the end of the name
-	end   bool              // it is an end tag
+	text  [longestName]byte // text[:size] is the tag in lower case
+	start int               // index of the name
+	colon int               // index of the last colon, or 0 if there is none
+	size  int               // number of bytes up to the end of the name
+	end   bool              // whether it is an end tag
 }
 
-// longestName is longer than any name of the formats; longer ones are cut.
+// longestName is the maximum size of a tag. It is larger than any name of the formats. Longer names
+// are truncated.
 const longestName = 64
 
 func (t *tag) local() []byte { return t.text[max(t.start, t.colon+1):t.size] }
 
 func (t *tag) prefix() []byte { return t.text[t.start:max(t.start, t.colon)] }
 
-// tag reads the name of the tag at which the window stands, and consumes
-// nothing. What it returns is valid until the next call.
+// tag returns the tag at the current position without consuming it. The result is valid until the
+// next call.
 func (w *window) tag() *tag {
 	t := &w.last
 	for {
 		rest := w.buf[w.pos:min(w.end, w.pos+longestName)]
 		n := 1
 		t.text[0] = '<'
-		if t.end = len(rest) > 1 && rest[1] == '/'; t.end {
-			t.text[1], n = '/', 2
+		t.end = len(rest) > 1 && rest[1] == '/'
+		if t.end {
+			t.text[1] = '/'
+			n = 2
 		}
-		t.start, t.colon = n, 0
+		t.start = n
+		t.colon = 0
 		for ; n < len(rest); n++ {
-			c := nameOctet[rest[n]]
+			c := nameByte[rest[n]]
 			if c == ':' {
 				t.colon = n
 			} else if c == 0 {
@@ -40,28 +44,29 @@ func (w *window) tag() *tag {
 			}
 			t.text[n] = c
 		}
-		if t.size = n; n < len(rest) || n == longestName || !w.more() {
+		t.size = n
+		if n < len(rest) || n == longestName || !w.more() {
 			return t
 		}
 	}
 }
 
-// A tagMemory spares reading most tags: a document has few, and after one the
-// next is most often the one that came after it the last time.
+// A tagMemory is a cache of the tags of a document. A document uses few different tags, and a tag
+// is usually followed by the same tag as the last time. The cache predicts the next tag, so that
+// most tags only need to be compared and not parsed.
 type tagMemory struct {
-	known [32]knownTag
-	last  *knownTag // that was read; nil at first
+	known [32]knownTag // a hash table in which a collision replaces the older tag
+	last  *knownTag    // the tag that was read last; nil at first
 }
 
-// A knownTag is a tag that was read before.
+// A knownTag is a tag in the cache with its role.
 type knownTag struct {
 	tag
 	role role
-	next *knownTag // that came after it the last time; nil if none did
+	next *knownTag // the tag that followed it the last time; nil if none has yet
 }
 
-// tag reads the name of the tag at which the window stands, as window.tag does,
-// and returns its role, too.
+// tag returns the tag at the current position, as window.tag does, and its role.
 func (r *Reader) tag() (*tag, role) {
 	m := &r.tags
 	if m.last != nil && m.last.next != nil && r.win.goesOn(&m.last.next.tag) {
@@ -80,17 +85,18 @@ func (r *Reader) tag() (*tag, role) {
 	return &k.tag, k.role
 }
 
-// goesOn reports whether the document goes on with t, written as t.text is. It
-// errs on the side of no, as for "<" alone, which may be the beginning of "</".
+// goesOn reports whether the document continues with t, spelled exactly like t.text. It returns
+// false when it cannot be sure. For example, it never matches "<" without a name, which may be the
+// beginning of "</".
 func (w *window) goesOn(t *tag) bool {
 	rest := w.rest()
-	return t.size > 1 && len(rest) > t.size && nameOctet[rest[t.size]] == 0 &&
+	return t.size > 1 && len(rest) > t.size && nameByte[rest[t.size]] == 0 &&
 		string(rest[:t.size]) == string(t.text[:t.size])
 }
 
-// nameOctet holds, for each octet that may be part of a name as far as finding
-// its end is concerned, its lower case, and 0 for the others.
-var nameOctet = func() (t [256]byte) {
+// nameByte maps each byte that can be part of a name to its lower case. It maps the bytes that end
+// a name to 0.
+var nameByte = func() (t [256]byte) {
 	for i := range t {
 		if c := byte(i); c > ' ' && bytes.IndexByte([]byte("/><=\"'"), c) < 0 {
 			t[i] = lower(c)
@@ -99,11 +105,11 @@ var nameOctet = func() (t [256]byte) {
 	return t
 }()
 
-// pass consumes a tag whose name is size octets long. It returns the
-// attributes, until the window moves, and whether the tag is its own end tag.
-// A tag that lacks its ">" ends at the next "<"; one that is longer than max
-// ends at its first ">", since a quote may be missing. ok is false if the
-// document ends first, long is true if max was met.
+// pass consumes a tag. Size is the number of bytes up to the end of its name, as in tag.size. pass
+// returns the attributes, which are valid until the window moves, and reports in empty whether the
+// tag is an empty-element tag. A tag without its ">" ends at the next "<". If the tag is longer
+// than max, long is true and the tag ends at its first ">", even within quotes, because a quote may
+// be missing. If the document ends within the tag, ok is false.
 func (w *window) pass(size int, max int64) (attrs []byte, empty, long, ok bool) {
 	if rest := w.rest(); len(rest) > size && rest[size] == '>' { // most have no attributes
 		w.pos += size + 1
@@ -138,18 +144,18 @@ func (w *window) pass(size int, max int64) (attrs []byte, empty, long, ok bool) 
 	}
 }
 
-// passEnd consumes the beginning of the end tag that belongs to the start tag
-// t, if that is what comes and is at hand. It only saves reading the tag.
+// passEnd consumes the name of the end tag of the start tag t, if that end tag is already in the
+// window. Without passEnd, the tag would be read like any other and then ignored, which is slower.
 func (w *window) passEnd(t *tag) {
 	rest := w.rest()
-	if n := 1 + t.size; len(rest) > n && rest[1] == '/' && nameOctet[rest[n]] == 0 &&
+	if n := 1 + t.size; len(rest) > n && rest[1] == '/' && nameByte[rest[n]] == 0 &&
 		string(rest[2:n]) == string(t.text[1:t.size]) {
 		w.pos += n
 	}
 }
 
-// attribute returns the value of the attribute with that name, which is lower
-// case, as it is written.
+// attribute returns the value of an attribute as it is written, without decoding references. Name
+// must be in lower case.
 func attribute(attrs []byte, name string) (value []byte, ok bool) {
 	for {
 		key, value, rest, ok := nextAttribute(attrs)
@@ -160,12 +166,12 @@ func attribute(attrs []byte, name string) (value []byte, ok bool) {
 	}
 }
 
-// nextAttribute cuts an attribute from the front of attrs. Quotes may be
-// missing, and what is no attribute is passed over.
+// nextAttribute cuts the first attribute from the front of attrs. Its value may lack quotes. Text
+// that is not an attribute is skipped.
 func nextAttribute(attrs []byte) (key, value, rest []byte, ok bool) {
 	for len(attrs) > 0 {
 		n := 0
-		for n < len(attrs) && nameOctet[attrs[n]] != 0 {
+		for n < len(attrs) && nameByte[attrs[n]] != 0 {
 			n++
 		}
 		key, attrs = attrs[:n], bytes.TrimLeft(attrs[n:], " \t\r\n")
@@ -173,7 +179,7 @@ func nextAttribute(attrs []byte) (key, value, rest []byte, ok bool) {
 			value, rest = cutValue(bytes.TrimLeft(attrs[1:], " \t\r\n"))
 			return key, value, rest, true
 		}
-		if n == 0 && len(attrs) > 0 && nameOctet[attrs[0]] == 0 {
+		if n == 0 && len(attrs) > 0 && nameByte[attrs[0]] == 0 {
 			attrs = attrs[1:]
 		}
 	}

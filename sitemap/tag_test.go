@@ -10,9 +10,8 @@ import (
 	"testing/iotest"
 )
 
-// TestTagMemory: documents whose tags come in any order and spelling read the
-// same whether their octets are at hand, so that tags are known again, or come
-// one by one.
+// TestTagMemory reads random documents twice: all bytes at once, which uses the cache of tags, and
+// byte by byte, which does not. The results must be equal.
 func TestTagMemory(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	pieces := strings.Split("<url>|</url>|<URL>|<Url |<url/>|<loc>|</loc>|<LOC>|</Loc >|<loc/>|<locx>|<lo|<sm:loc>|</sm:loc>|<sm:url>|<image:loc>|</image:loc>|"+
@@ -32,7 +31,7 @@ func TestTagMemory(t *testing.T) {
 	}
 }
 
-// transcript returns a line for everything that r reads.
+// transcript returns one line for each result of r.Read.
 func transcript(r *Reader) string {
 	var b strings.Builder
 	for {

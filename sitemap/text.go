@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// beginsWithURL reports whether the first thing in the document is a URL,
-// which makes it a text sitemap. Blanks and byte order marks do not count.
+// beginsWithURL reports whether the document begins with a URL, which makes it a text sitemap. It
+// consumes the white space and byte order marks before the URL.
 func (r *Reader) beginsWithURL() bool {
 	w := &r.win
 	for w.offset() < rootWithin {
@@ -22,13 +22,12 @@ func (r *Reader) beginsWithURL() bool {
 	return w.starts("http://") || w.starts("https://")
 }
 
-// headingSize is the most that a heading may have.
+// headingSize is the maximum size of a heading in bytes.
 const headingSize = 1024
 
-// beginsWithHeading reports whether the document has a heading of a few lines
-// and then a line that is a URL, which makes it a text sitemap, too. It
-// consumes the heading. A document with markup or the brackets of JSON has
-// none.
+// beginsWithHeading reports whether the document begins with a heading of a few lines that is
+// followed by a line with a URL, which also makes it a text sitemap. It consumes the heading. A
+// heading contains no "<", "{" or "[", so that XML, HTML and JSON are not mistaken for text.
 func (r *Reader) beginsWithHeading() bool {
 	w := &r.win
 	for start := 0; ; {
@@ -51,8 +50,8 @@ func (r *Reader) beginsWithHeading() bool {
 	}
 }
 
-// readLine reads the next entry of a text sitemap into e. A last line without
-// an end is taken if the document was not cut.
+// readLine reads the next entry of a text sitemap into e. A last line without a line break is an
+// entry, unless the document was cut short.
 func (r *Reader) readLine(e *Entry) error {
 	for {
 		if r.has {
@@ -66,17 +65,20 @@ func (r *Reader) readLine(e *Entry) error {
 		if err != nil {
 			return err
 		}
-		if line = trim(line); len(line) == 0 {
+		line = trim(line)
+		if len(line) == 0 {
 			continue
 		}
-		if r.entry.Loc = r.locateLine(line); r.entry.Loc == "" {
+		r.entry.Loc = r.locateLine(line)
+		if r.entry.Loc == "" {
 			return r.fault(ScopeEntry, r.at, "loc", string(line), ErrBadLoc)
 		}
 		r.has = true
 	}
 }
 
-// locateLine is locate for text sitemaps: in them, a word is no relative URL.
+// locateLine is like locate but accepts a relative URL only if it begins with a slash: other lines
+// of a text sitemap are more likely words.
 func (r *Reader) locateLine(line []byte) string {
 	if line[0] != '/' && !hasHTTP(string(line[:min(len(line), 8)])) {
 		return ""
@@ -84,16 +86,19 @@ func (r *Reader) locateLine(line []byte) string {
 	return r.locate(line)
 }
 
-// line consumes a line and returns it without its end: LF, CR LF or CR.
+// line consumes a line and returns it without its line break. A line ends at an LF or a CR. CR LF
+// therefore produces an additional empty line, which readLine skips.
 func (r *Reader) line() ([]byte, error) {
-	w, max := &r.win, int(r.Limits.Field)
+	w := &r.win
+	max := int(r.Limits.Field)
 	for seen := 0; ; {
 		if i := bytes.IndexAny(w.rest()[seen:], "\r\n"); i >= 0 && seen+i <= max {
 			line := w.rest()[:seen+i]
 			w.pos += seen + i + 1
 			return line, nil
 		}
-		if seen = len(w.rest()); seen > max {
+		seen = len(w.rest())
+		if seen > max {
 			return nil, r.longLine()
 		}
 		if !w.more() {
@@ -102,7 +107,8 @@ func (r *Reader) line() ([]byte, error) {
 	}
 }
 
-// lastLine returns what is left when there is nothing more to come.
+// lastLine consumes and returns the last line, which has no line break. It returns io.EOF if that
+// line is empty.
 func (r *Reader) lastLine() ([]byte, error) {
 	line := r.win.rest()
 	if r.win.err != io.EOF {
@@ -115,7 +121,7 @@ func (r *Reader) lastLine() ([]byte, error) {
 	return line, nil
 }
 
-// longLine consumes a line that is longer than a field may be.
+// longLine consumes a line that is longer than Limits.Field and returns its error.
 func (r *Reader) longLine() error {
 	r.win.find('\n')
 	return r.fault(ScopeEntry, r.at, "loc", "", &LimitError{"Field", r.Limits.Field})

@@ -9,66 +9,71 @@ import (
 	"strings"
 )
 
-// An Opener fetches a sitemap. It follows redirects and returns the body of a
-// successful answer, which must fail once ctx is done, as those of net/http
-// do, and the URL that it came from. A walk calls it for one file at a time,
-// though other bodies may be open, and closes each body.
+// An Opener fetches a sitemap. It follows redirects and returns the body of a successful response
+// and the URL that the body came from. Reads of the body must fail once ctx is done, as they do in
+// net/http. A walk calls the Opener for one file at a time, although the bodies of the indexes
+// above it are still open. The walk closes each body.
 type Opener func(ctx context.Context, loc string) (body io.ReadCloser, finalURL string, err error)
 
-// A Walker walks sitemaps with settings of its own. The zero value walks as
-// [Walk] does.
+// A Walker walks sitemaps with the given settings. The zero value is equivalent to [Walk].
 type Walker struct {
 	Limits     Limits
-	Extensions bool // read the extensions of each entry, as Reader.Extensions
+	Extensions bool // read the extensions of each entry, like Reader.Extensions
 }
 
-// Walk walks with the default [Limits]; see [Walker.Walk].
+// Walk walks a sitemap with the default [Limits] and without extensions; see [Walker.Walk].
 func Walk(ctx context.Context, root string, open Opener) iter.Seq2[Entry, error] {
 	return Walker{}.Walk(ctx, root, open)
 }
 
-// Walk returns the pages that the sitemap at root lists, itself or, if it is
-// an index, through the sitemaps it names. These are read one after the other,
-// each while its index is still open, and none of them twice. Errors are
-// [*Error] and come with a zero Entry; the loop may go on after each. The walk
-// ends early if ctx is done, which is its last error, if a limit of the walk
-// is met, or if the loop ends; whichever it is, all bodies are closed then.
+// Walk returns an iterator over the pages that the sitemap at root lists. If the sitemap is an
+// index, these are the pages of the sitemaps that the index names. Walk reads these sitemaps one
+// after the other while the index is still open, and it reads none of them twice.
+//
+// Each error is an [*Error] and comes with a zero Entry. The loop may continue after an error. The
+// walk ends early if ctx is done, if Limits.Files or Limits.URLs is exceeded, or if the loop ends.
+// If ctx is done, the last error wraps the error of ctx. In all cases, all bodies are closed when
+// the walk ends.
 func (w Walker) Walk(ctx context.Context, root string, open Opener) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		k := walk{
-			ctx: ctx, open: open, yield: yield,
-			limits: w.Limits.WithDefaults(), extensions: w.Extensions,
-			seen: make(map[urlKey]bool),
+			ctx:        ctx,
+			open:       open,
+			yield:      yield,
+			limits:     w.Limits.WithDefaults(),
+			extensions: w.Extensions,
+			seen:       make(map[urlKey]bool),
 		}
 		k.file(root, 0)
 	}
 }
 
-// A walk is the state of one walk. Its methods report whether it goes on.
+// A walk is the state of one walk. Its methods report whether the walk continues.
 type walk struct {
 	ctx        context.Context
 	open       Opener
 	yield      func(Entry, error) bool
 	limits     Limits
 	extensions bool
-	root       string // after redirects
-	seen       map[urlKey]bool
+	root       string          // URL of the root after redirects
+	seen       map[urlKey]bool // the URLs of all sitemaps read, before and after redirects
 	files      int64
 	urls       int64
 }
 
-// fail yields the error for a file.
+// fail yields an error with ScopeFile for the sitemap at loc.
 func (k *walk) fail(loc string, err error) bool {
 	return k.yield(Entry{}, &Error{Scope: ScopeFile, URL: loc, Err: err})
 }
 
-// file reads the sitemap at loc, which is depth indexes away from the root.
+// file reads the sitemap at loc. The depth is the number of indexes above that sitemap.
 func (k *walk) file(loc string, depth int64) bool {
 	if err := k.ctx.Err(); err != nil {
 		k.fail(loc, err)
 		return false
 	}
-	if k.files++; k.files > k.limits.Files {
+	k.files++
+	if k.files > k.limits.Files {
 		k.fail(loc, &LimitError{"Files", k.limits.Files})
 		return false
 	}
@@ -91,12 +96,15 @@ func (k *walk) file(loc string, depth int64) bool {
 	k.seen[keyOf(final)] = true
 	base, _ := url.Parse(final)
 	r := NewReader(body, base)
-	r.Limits, r.Extensions = k.limits, k.extensions
-	r.watch, r.url = watch, final
+	r.Limits = k.limits
+	r.Extensions = k.extensions
+	r.watch = watch
+	r.url = final
 	return k.entries(r, depth)
 }
 
-// fetch opens a file on its clock.
+// fetch calls the Opener and adds the time that it takes to watch. It may return a body together
+// with an error.
 func (k *walk) fetch(ctx context.Context, watch *stopwatch, loc string) (body io.ReadCloser, final string, err error) {
 	late := watch.run(func() { body, final, err = k.open(ctx, loc) })
 	if done := k.ctx.Err(); done != nil {
@@ -110,7 +118,7 @@ func (k *walk) fetch(ctx context.Context, watch *stopwatch, loc string) (body io
 	return body, final, err
 }
 
-// entries yields what a file holds and descends into what it names.
+// entries yields the pages and errors of a file and descends into the sitemaps that it names.
 func (k *walk) entries(r *Reader, depth int64) bool {
 	children := int64(0)
 	for e, err := range r.All() {
@@ -139,9 +147,10 @@ func (k *walk) entries(r *Reader, depth int64) bool {
 	return true
 }
 
-// page yields a page.
+// page yields a page, unless the walk has yielded as many as Limits.URLs allows.
 func (k *walk) page(e Entry) bool {
-	if k.urls++; k.urls > k.limits.URLs {
+	k.urls++
+	if k.urls > k.limits.URLs {
 		k.fail(e.Sitemap, &LimitError{"URLs", k.limits.URLs})
 		return false
 	}
@@ -149,7 +158,8 @@ func (k *walk) page(e Entry) bool {
 	return k.yield(e, nil)
 }
 
-// child reads the sitemap that an index names, unless that was done before.
+// child reads a sitemap that an index names. If the walk has already read it, child yields
+// ErrVisited instead.
 func (k *walk) child(e Entry, index *Reader, depth int64) bool {
 	if k.seen[keyOf(e.Loc)] {
 		err := index.fault(ScopeEntry, index.at, "loc", e.Loc, ErrVisited)
@@ -158,10 +168,11 @@ func (k *walk) child(e Entry, index *Reader, depth int64) bool {
 	return k.file(e.Loc, depth)
 }
 
-// A urlKey stands for a URL in the set of those visited, whatever its length.
+// A urlKey is the hash of a URL. It bounds the memory for each visited URL, whatever the length of
+// the URL.
 type urlKey [16]byte
 
-// keyOf returns the same key for ways of writing the same URL.
+// keyOf returns the key of a URL. Different spellings of the same URL have the same key.
 func keyOf(raw string) urlKey {
 	if u, err := url.Parse(raw); err == nil {
 		u.Host = strings.ToLower(u.Host)
@@ -179,8 +190,8 @@ func keyOf(raw string) urlKey {
 	return urlKey(sum[:16])
 }
 
-// normalEscapes writes escapes in upper case and unreserved characters
-// without (RFC 3986, section 6.2.2).
+// normalEscapes returns s with its percent-encoding normalized (RFC 3986, section 6.2.2):
+// unreserved characters are decoded and all other escapes are in upper case.
 func normalEscapes(s string) string {
 	if !strings.Contains(s, "%") {
 		return s

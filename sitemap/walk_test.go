@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A site serves sitemaps: by URL, a document, or "-> URL" for a redirect. It
-// counts what is fetched and open.
+// A site serves sitemaps. docs maps a URL to a document or to "-> URL" for a redirect. The site
+// records the URLs that are fetched and counts the bodies that are open.
 type site struct {
 	docs    map[string]string
 	fetched []string
@@ -53,8 +53,7 @@ func pages(locs ...string) string {
 	return "<urlset><url><loc>" + strings.Join(locs, "</loc></url><url><loc>") + "</loc></url></urlset>"
 }
 
-// walked returns the pages of a walk with the files they came from, and the
-// errors.
+// walked returns the pages of a walk with the files that they came from, and the errors.
 func (s *site) walked(t *testing.T, w Walker, root string) (got, errs string) {
 	t.Helper()
 	var locs, faults []string
@@ -68,7 +67,7 @@ func (s *site) walked(t *testing.T, w Walker, root string) (got, errs string) {
 			continue
 		}
 		if e.Index {
-			t.Errorf("%s is no page", e.Loc)
+			t.Errorf("%s is not a page", e.Loc)
 		}
 		locs = append(locs, e.Loc+" "+e.Sitemap+" "+e.Root)
 	}
@@ -78,7 +77,7 @@ func (s *site) walked(t *testing.T, w Walker, root string) (got, errs string) {
 	return strings.Join(locs, "\n"), strings.Join(faults, "\n")
 }
 
-// chain serves an index that names an index, and so on.
+// chain returns n indexes, each of which names the next, and a sitemap that the last one names.
 func chain(n int) map[string]string {
 	docs := map[string]string{}
 	for i := range n {
@@ -88,7 +87,7 @@ func chain(n int) map[string]string {
 	return docs
 }
 
-// wideIndex serves an index that names n sitemaps of one page each.
+// wideIndex returns an index that names n sitemaps with one page each.
 func wideIndex(n int) map[string]string {
 	docs := map[string]string{}
 	var locs []string
@@ -102,7 +101,7 @@ func wideIndex(n int) map[string]string {
 
 // TestWalk walks small sites from http://e.test/0.
 func TestWalk(t *testing.T) {
-	const visited = "entry loc sitemap has been read in this walk before"
+	const visited = "entry loc sitemap was already read in this walk"
 	for _, c := range []struct {
 		name    string
 		docs    map[string]string
@@ -126,12 +125,12 @@ func TestWalk(t *testing.T) {
 		{"a loop", map[string]string{"http://e.test/0": index("/a"), "http://e.test/a": index("/b"), "http://e.test/b": index("/0", "/a", "/s"), "http://e.test/s": pages("/1")}, Limits{},
 			"http://e.test/1 http://e.test/s http://e.test/0", "http://e.test/b " + visited + "\nhttp://e.test/b " + visited, 4},
 		{"a loop by redirect", map[string]string{"http://e.test/0": index("/a"), "http://e.test/a": "-> http://e.test/0"}, Limits{},
-			"", "http://e.test/a file sitemap has been read in this walk before", 2},
-		{"ways of writing", map[string]string{"http://e.test/0": index("/%7Ea%2fb", "/~a%2Fb"), "http://e.test/%7Ea%2fb": pages("/1")}, Limits{},
+			"", "http://e.test/a file sitemap was already read in this walk", 2},
+		{"different spellings of one URL", map[string]string{"http://e.test/0": index("/%7Ea%2fb", "/~a%2Fb"), "http://e.test/%7Ea%2fb": pages("/1")}, Limits{},
 			"http://e.test/1 http://e.test/%7Ea%2fb http://e.test/0", "http://e.test/0 " + visited, 2},
-		{"a chain of ever new indexes", chain(10), Limits{}, "", "http://e.test/3 file limit Depth", 4},
-		{"as deep as may be", chain(3), Limits{}, "http://e.test/page http://e.test/3 http://e.test/0", "", 4},
-		{"depth set", chain(10), Limits{Depth: 1}, "", "http://e.test/1 file limit Depth", 2},
+		{"too many nested indexes", chain(10), Limits{}, "", "http://e.test/3 file limit Depth", 4},
+		{"as many nested indexes as allowed", chain(3), Limits{}, "http://e.test/page http://e.test/3 http://e.test/0", "", 4},
+		{"Limits.Depth", chain(10), Limits{Depth: 1}, "", "http://e.test/1 file limit Depth", 2},
 		{"a child is missing", map[string]string{"http://e.test/0": index("/a", "/s"), "http://e.test/s": pages("/1")}, Limits{},
 			"http://e.test/1 http://e.test/s http://e.test/0", "http://e.test/a file status 404", 3},
 		{"the root is missing", nil, Limits{}, "", "http://e.test/0 file status 404", 1},
@@ -141,9 +140,9 @@ func TestWalk(t *testing.T) {
 			"http://e.test/2 http://e.test/a http://e.test/0\nhttp://e.test/1 http://e.test/s http://e.test/0", "http://e.test/a file unexpected EOF", 3},
 		{"pages in an index", map[string]string{"http://e.test/0": "<sitemapindex><url><loc>/1</loc></url></sitemapindex>"}, Limits{},
 			"http://e.test/1 http://e.test/0 http://e.test/0", "", 1},
-		{"children", wideIndex(5), Limits{Children: 1}, "http://e.test/p0 http://e.test/s0 http://e.test/0", "http://e.test/0 file limit Children", 2},
-		{"files", wideIndex(5), Limits{Files: 2}, "http://e.test/p0 http://e.test/s0 http://e.test/0", "http://e.test/s1 file limit Files", 2},
-		{"URLs", wideIndex(5), Limits{URLs: 1}, "http://e.test/p0 http://e.test/s0 http://e.test/0", "http://e.test/s1 file limit URLs", 3},
+		{"Limits.Children", wideIndex(5), Limits{Children: 1}, "http://e.test/p0 http://e.test/s0 http://e.test/0", "http://e.test/0 file limit Children", 2},
+		{"Limits.Files", wideIndex(5), Limits{Files: 2}, "http://e.test/p0 http://e.test/s0 http://e.test/0", "http://e.test/s1 file limit Files", 2},
+		{"Limits.URLs", wideIndex(5), Limits{URLs: 1}, "http://e.test/p0 http://e.test/s0 http://e.test/0", "http://e.test/s1 file limit URLs", 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &site{docs: c.docs}
@@ -161,8 +160,8 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// TestWalkMany walks an index of 10,000 sitemaps: the first page comes after
-// two fetches, and no more than two files are open at a time.
+// TestWalkMany walks an index of 10,000 sitemaps. Each page must be returned after as few fetches
+// as possible, and only the index and one sitemap may be open at a time.
 func TestWalkMany(t *testing.T) {
 	s := &site{docs: wideIndex(10_000)}
 	n := 0
@@ -180,7 +179,7 @@ func TestWalkMany(t *testing.T) {
 	}
 }
 
-// TestWalkStops leaves walks in the middle.
+// TestWalkStops ends walks early. No body may stay open.
 func TestWalkStops(t *testing.T) {
 	t.Run("by the consumer", func(t *testing.T) {
 		s := &site{docs: wideIndex(5)}
@@ -255,7 +254,7 @@ func TestWalkStops(t *testing.T) {
 	})
 }
 
-// A hanging body gives what it has and then waits for its context.
+// A hanging body returns its data and then blocks until its context is done.
 type hanging struct {
 	io.Reader
 	ctx context.Context
@@ -271,8 +270,9 @@ func (h *hanging) Read(p []byte) (int, error) {
 
 func (h *hanging) Close() error { return nil }
 
-// TestWalkTime walks past servers that do not answer, or not to the end. The
-// time that the consumer takes does not count.
+// TestWalkTime walks sitemaps of servers that do not respond or stop sending. The walk must abort
+// them after Limits.Time, not counting the time that the consumer takes, and continue with the next
+// sitemap.
 func TestWalkTime(t *testing.T) {
 	open := func(ctx context.Context, loc string) (io.ReadCloser, string, error) {
 		switch loc {
@@ -323,7 +323,7 @@ func TestWalkTime(t *testing.T) {
 	})
 }
 
-// TestKey compares ways of writing URLs.
+// TestKey checks which spellings of a URL have the same key.
 func TestKey(t *testing.T) {
 	for _, c := range []struct {
 		a, b string

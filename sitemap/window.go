@@ -5,26 +5,27 @@ import (
 	"io"
 )
 
-// A window is the part of the document that is in memory: it slides over the
-// input and only grows if a single token asks for it, which limits forbid.
+// A window is the part of the document that is in memory. It slides over the input. It grows only
+// if a single token does not fit, and Limits.Tag and Limits.Field bound the size of a token.
 type window struct {
 	src      io.Reader
 	buf      []byte // buf[pos:end] has been read and not consumed
 	pos, end int
 	base     int64 // offset of buf[0] in the document
-	err      error // why src has nothing more
-	last     tag   // that was read
+	err      error // error of the last read of src
+	last     tag   // result of the method tag
 }
 
 const windowSize = 64 << 10
 
-// rest returns the octets at hand. It is valid until the next call of more.
+// rest returns the bytes that have been read and not consumed. They are valid until the next call
+// of more.
 func (w *window) rest() []byte { return w.buf[w.pos:w.end] }
 
-// offset returns where in the document the window stands.
+// offset returns the current position in the document.
 func (w *window) offset() int64 { return w.base + int64(w.pos) }
 
-// more adds at least one octet to rest, or reports false and sets err.
+// more adds at least one byte to rest. If it cannot, it returns false and sets w.err.
 func (w *window) more() bool {
 	if w.err != nil {
 		return false
@@ -43,7 +44,8 @@ func (w *window) more() bool {
 	return n > 0
 }
 
-// slide makes room at the end, by growing only if nothing has been consumed.
+// slide makes room at the end of the buffer. It doubles the buffer if nothing has been consumed,
+// and otherwise moves the rest to the front.
 func (w *window) slide() {
 	buf := w.buf
 	if w.pos == 0 {
@@ -51,12 +53,15 @@ func (w *window) slide() {
 	}
 	w.end = copy(buf, w.buf[w.pos:w.end])
 	w.base += int64(w.pos)
-	w.buf, w.pos = buf, 0
+	w.buf = buf
+	w.pos = 0
 }
 
-// find consumes everything before the next c.
+// find consumes everything before the next c. It returns false if c does not occur. It first looks
+// at four bytes one by one: c is usually among them, and the loop is then faster than
+// bytes.IndexByte.
 func (w *window) find(c byte) bool {
-	for near := min(w.pos+4, w.end); w.pos < near; w.pos++ { // more often than not
+	for near := min(w.pos+4, w.end); w.pos < near; w.pos++ {
 		if w.buf[w.pos] == c {
 			return true
 		}
@@ -73,7 +78,7 @@ func (w *window) find(c byte) bool {
 	}
 }
 
-// skipPast consumes everything up to the end of the next s.
+// skipPast consumes everything up to the end of the next s. It returns false if s does not occur.
 func (w *window) skipPast(s string) bool {
 	for {
 		if i := bytes.Index(w.rest(), []byte(s)); i >= 0 {
@@ -87,8 +92,8 @@ func (w *window) skipPast(s string) bool {
 	}
 }
 
-// index returns the distance to the next s, or -1 if it is more than max away
-// or does not come.
+// index returns the distance to the next s in bytes, or -1 if the distance is more than max or s
+// does not occur.
 func (w *window) index(s string, max int64) int {
 	for seen := 0; ; {
 		rest := w.rest()
@@ -98,7 +103,8 @@ func (w *window) index(s string, max int64) int {
 			}
 			return seen + i
 		}
-		if seen = len(rest) - len(s) + 1; seen < 0 {
+		seen = len(rest) - len(s) + 1
+		if seen < 0 {
 			seen = 0
 		}
 		if int64(seen) > max || !w.more() {
@@ -107,8 +113,8 @@ func (w *window) index(s string, max int64) int {
 	}
 }
 
-// starts reports whether the document goes on with s, which is lower-case
-// ASCII, in any case.
+// starts reports whether the document continues with s, ignoring the case of ASCII letters. s must
+// be lower-case ASCII.
 func (w *window) starts(s string) bool {
 	for {
 		rest := w.rest()
@@ -125,7 +131,7 @@ func (w *window) starts(s string) bool {
 	}
 }
 
-// equalFold reports whether b is s but for the case of ASCII letters. s has no
+// equalFold reports whether b equals s, ignoring the case of ASCII letters. s must have no
 // upper-case letters.
 func equalFold(b []byte, s string) bool {
 	if len(b) != len(s) {

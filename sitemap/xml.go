@@ -1,8 +1,8 @@
 package sitemap
 
-// findRoot consumes everything up to the start tag of the root and that tag.
-// A warning that a program wrote first, a declaration, comments and a DOCTYPE
-// with whatever it holds are passed over.
+// findRoot consumes everything up to and including the start tag of the root. It skips the
+// declaration, comments, a DOCTYPE with its content, and any text before the root, such as the
+// warning of a program.
 func (r *Reader) findRoot() error {
 	w := &r.win
 	for w.find('<') && w.offset() < rootWithin {
@@ -14,9 +14,11 @@ func (r *Reader) findRoot() error {
 			w.pos += t.size
 			continue
 		}
-		r.prefix, r.index = string(t.prefix()), r.format.name == "sitemapindex"
+		r.prefix = string(t.prefix())
+		r.index = r.format.name == "sitemapindex"
 		attrs, empty, _, _ := w.pass(t.size, r.Limits.Tag)
-		if r.empty = empty; r.Extensions && r.format.loose {
+		r.empty = empty
+		if r.Extensions && r.format.loose {
 			r.declare(attrs)
 		}
 		return nil
@@ -27,8 +29,9 @@ func (r *Reader) findRoot() error {
 	return ErrNotSitemap
 }
 
-// skipMarkup consumes what begins like a tag and is none. In it, a "<" does
-// not begin a tag.
+// skipMarkup consumes a comment, a CDATA section, a DOCTYPE or a processing instruction, within
+// which a "<" does not begin a tag. Of any other "<!", it consumes the first byte. It reports
+// whether the document continued with "<!" or "<?".
 func (r *Reader) skipMarkup() bool {
 	w := &r.win
 	if !w.starts("<!") && !w.starts("<?") {
@@ -43,7 +46,7 @@ func (r *Reader) skipMarkup() bool {
 	case w.starts("<!doctype"):
 		w.pos++
 		r.skipDoctype()
-	case w.starts("<?xml"): // often without its second "?"
+	case w.starts("<?xml"): // real declarations often end in ">" instead of "?>"
 		w.skipPast(">")
 	case w.starts("<?"):
 		w.skipPast("?>")
@@ -53,7 +56,9 @@ func (r *Reader) skipMarkup() bool {
 	return true
 }
 
-// skipDoctype consumes a DOCTYPE. Nothing that it declares is ever used.
+// skipDoctype consumes a DOCTYPE. Its declarations are never used. A ">" outside of the internal
+// subset ends the DOCTYPE even within quotes, because a missing quote is more likely than a ">" in
+// an identifier.
 func (r *Reader) skipDoctype() {
 	w := &r.win
 	var quote byte
@@ -62,7 +67,7 @@ func (r *Reader) skipDoctype() {
 		c := w.buf[w.pos]
 		w.pos++
 		switch {
-		case c == '>' && !subset: // also in quotes: rather one that does not end than a "<" in them
+		case c == '>' && !subset:
 			return
 		case quote != 0:
 			if c == quote {
@@ -80,8 +85,8 @@ func (r *Reader) skipDoctype() {
 	}
 }
 
-// readXML reads the next entry or error of a document within its root. A tag
-// that completes an entry is looked at again once the entry has been given.
+// readXML reads the next entry of an XML document into e, or returns the next error. A tag that
+// completes an entry is not consumed before the entry has been delivered.
 func (r *Reader) readXML(e *Entry) error {
 	for r.win.find('<') {
 		t, role := r.tag()
@@ -91,7 +96,7 @@ func (r *Reader) readXML(e *Entry) error {
 		if r.has && r.completes(role, t.end) {
 			err := r.deliver(e)
 			if err == nil && t.end && role != roleRoot {
-				r.win.pos += t.size // the entry is all that this tag is for
+				r.win.pos += t.size // an end tag has no other purpose
 				r.open = false
 			}
 			return err
@@ -106,7 +111,7 @@ func (r *Reader) readXML(e *Entry) error {
 	return r.cut()
 }
 
-// completes reports whether a tag ends the entry at hand.
+// completes reports whether a tag with that role completes the current entry.
 func (r *Reader) completes(role role, end bool) bool {
 	switch role {
 	case rolePage, roleIndex:
@@ -119,7 +124,7 @@ func (r *Reader) completes(role role, end bool) bool {
 	return false
 }
 
-// element consumes a tag, and the field if it begins one.
+// element consumes a tag. If the tag begins a field, element also consumes the field.
 func (r *Reader) element(role role, t *tag) error {
 	at := r.win.offset()
 	switch {
@@ -142,9 +147,10 @@ func (r *Reader) element(role role, t *tag) error {
 	return r.field(role, t, at)
 }
 
-// skip consumes the beginning of an element without a role; the search for the
-// next tag does the rest. It looks ahead only to report a long tag, and no
-// farther than that search will have to.
+// skip consumes an extension, a comment or similar markup, or the name of another tag without a
+// role. The search for the next tag then skips the rest. A tag that is longer than Limits.Tag is
+// reported: to detect it, skip looks ahead, but never farther than the search for the next tag has
+// to read anyway.
 func (r *Reader) skip(t *tag, at int64) error {
 	if local := t.local(); len(local) > 0 && (local[0] == '!' || local[0] == '?') && r.skipMarkup() {
 		return nil
@@ -154,7 +160,8 @@ func (r *Reader) skip(t *tag, at int64) error {
 			return err
 		}
 	}
-	w, max := &r.win, r.Limits.Tag
+	w := &r.win
+	max := r.Limits.Tag
 	w.pos += t.size
 	if t.end || w.index("<", max) >= 0 || int64(len(w.rest())) <= max || w.index(">", max) >= 0 {
 		return nil
@@ -162,12 +169,18 @@ func (r *Reader) skip(t *tag, at int64) error {
 	return r.fault(ScopeField, at, string(t.local()), "", &LimitError{"Tag", max})
 }
 
-// page begins or ends a page element.
+// page begins or ends a page element. It returns an error if the page element that was open had no
+// location.
 func (r *Reader) page(role role, end bool, at int64) error {
 	missing := r.open && !r.told
 	began := r.at
-	r.entry, r.guid, r.other, r.extra = Entry{}, "", false, 0
-	r.at, r.open, r.told = at, !end, end
+	r.entry = Entry{}
+	r.guid = ""
+	r.other = false
+	r.extra = 0
+	r.at = at
+	r.open = !end
+	r.told = end
 	r.index = role == roleIndex
 	if missing {
 		return r.fault(ScopeEntry, began, "", "", ErrNoLoc)
@@ -175,14 +188,14 @@ func (r *Reader) page(role role, end bool, at int64) error {
 	return nil
 }
 
-// adoptGUID takes the permanent link of an item that ends without another.
+// adoptGUID uses the permanent guid as the location when an item ends without a link.
 func (r *Reader) adoptGUID(end bool) {
 	if end && r.open && !r.told && !r.has && r.guid != "" {
 		r.entry.Loc, r.has = r.guid, true
 	}
 }
 
-// field consumes a field and puts it into the entry.
+// field consumes a field and stores it in the entry.
 func (r *Reader) field(role role, t *tag, at int64) error {
 	attrs, empty, long, ok := r.win.pass(t.size, r.Limits.Tag)
 	if !ok {
@@ -214,7 +227,8 @@ func (r *Reader) field(role role, t *tag, at int64) error {
 	return err
 }
 
-// refuse returns the error for a field that is not to be used.
+// refuse returns the error for a field that cannot be used. An entry whose location cannot be used
+// is lost, so the scope of that error is the entry.
 func (r *Reader) refuse(role role, at int64, text string, err error) error {
 	scope := ScopeField
 	if role == roleLoc || role == roleHref {

@@ -63,7 +63,7 @@ func TestBudgets(t *testing.T) {
 			if n := len(w.asked); n > test.most+fetchedAtOnce {
 				t.Errorf("%d files were asked for, want %d", n, test.most)
 			}
-			if got := w.log.String(); !strings.Contains(got, "limit met: "+test.limit) && test.limit != "" || test.limit == "" && got != "" {
+			if got := w.log.String(); !strings.Contains(got, "limit exceeded: "+test.limit) && test.limit != "" || test.limit == "" && got != "" {
 				t.Errorf("log: %s", got)
 			}
 		})
@@ -113,7 +113,7 @@ func TestSitemapsThatDrip(t *testing.T) {
 		if d := time.Since(began); d < 30*time.Minute || d > 70*time.Minute {
 			t.Errorf("it took %v", d)
 		}
-		if !strings.Contains(w.log.String(), "limit met: Time 4h0m0s") {
+		if !strings.Contains(w.log.String(), "limit exceeded: Time 4h0m0s") {
 			t.Errorf("log: %s", w.log.String())
 		}
 	})
@@ -168,7 +168,7 @@ func TestFaultsAreSummed(t *testing.T) {
 	if n := strings.Count(log, "\n"); n != 8 {
 		t.Errorf("%d lines, want 2 times 3 and 2 sums:\n%s", n, log)
 	}
-	if !strings.Contains(log, `error="value cannot be read" count=10000`) {
+	if !strings.Contains(log, `error="invalid value" count=10000`) {
 		t.Errorf("the sum is missing:\n%s", log)
 	}
 	if n := w.feed.Count(Fed); n != 10_000 {

@@ -74,5 +74,5 @@ type VersionError struct {
 
 // Error returns the path of the record and the version of its format.
 func (e *VersionError) Error() string {
-	return "store: " + e.Path + " has the record format " + e.Version + ", which is newer than this program; use a newer version of it"
+	return "store: " + e.Path + " has a record of version " + e.Version + ", which this program is too old to read"
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/collyrobots/collyrobots/store/redisstore"
 )
 
-// impatient returns a client that gives up soon and ends with the test.
+// impatient returns a client that gives up soon. The client is closed at the end of the test.
 func impatient(t *testing.T, addr string) *redis.Client {
 	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1})
 	t.Cleanup(func() { client.Close() })
 	return client
 }
 
-// TestAwayMessages: errors name the Redis that does not answer, and the cause.
+// TestAwayMessages checks that errors name the Redis that does not answer, and the cause.
 func TestAwayMessages(t *testing.T) {
 	t.Parallel()
 	server := newServer(t)
@@ -40,11 +40,11 @@ func TestAwayMessages(t *testing.T) {
 	canceled, cancel := context.WithCancel(ctx)
 	cancel()
 	if _, err := redisstore.New(canceled, impatient(t, server.addr)); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "does not answer") {
-		t.Errorf("a canceled New: %v", err)
+		t.Errorf("New with a canceled context: %v", err)
 	}
 }
 
-// TestAwayNames: errors name the servers of every kind of client.
+// TestAwayNames checks that errors name the servers of each kind of client.
 func TestAwayNames(t *testing.T) {
 	t.Parallel()
 	one, two := freeAddr(t), freeAddr(t)
@@ -61,8 +61,8 @@ func TestAwayNames(t *testing.T) {
 	}
 }
 
-// TestAwayDuringCrawl: a crawl whose Redis goes away logs which one, for the record of robots.txt
-// and for the pace, and so does the error of the page.
+// TestAwayDuringCrawl checks the errors of a crawl whose Redis goes away. The log names the server,
+// both for the record of robots.txt and for the pace, and so does the error of the page.
 func TestAwayDuringCrawl(t *testing.T) {
 	t.Parallel()
 	server, web := newServer(t), newSite(t)
@@ -90,7 +90,7 @@ func TestAwayDuringCrawl(t *testing.T) {
 	}
 }
 
-// A freePacer lets every request pass.
+// A freePacer grants every request at once.
 type freePacer struct{}
 
 func (freePacer) Acquire(context.Context, string, time.Duration) (collyrobots.Lease, error) {

@@ -9,7 +9,8 @@ import (
 	"github.com/collyrobots/collyrobots/store/redisstore"
 )
 
-// BenchmarkStart is a start with nothing to wait for, on ten thousand hosts: two round trips.
+// BenchmarkStart measures a start with nothing to wait for, which takes two round trips, on ten
+// thousand hosts.
 func BenchmarkStart(b *testing.B) {
 	s := newServer(b)
 	store := open(b, s.client(b))
@@ -28,7 +29,7 @@ func BenchmarkStart(b *testing.B) {
 	b.ReportMetric(float64(s.used(b))/10_000, "octets/host")
 }
 
-// BenchmarkNew looks at all epochs.
+// BenchmarkNew measures New, which reads all epochs.
 func BenchmarkNew(b *testing.B) {
 	client := newServer(b).client(b)
 	for b.Loop() {

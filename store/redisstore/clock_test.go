@@ -12,7 +12,7 @@ import (
 	"github.com/collyrobots/collyrobots/store/redisstore"
 )
 
-// A clock is that of a Redis in memory. It goes, and can be made to jump.
+// A clock is the clock of a Redis server in memory. It runs, and a test can make it jump.
 type clock struct {
 	server *miniredis.Miniredis
 	mu     sync.Mutex
@@ -42,7 +42,7 @@ func newClock(t *testing.T) *clock {
 	return c
 }
 
-// jump moves the clock on by as much as has passed, and d.
+// jump moves the clock by d, in addition to the time that has passed.
 func (c *clock) jump(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,14 +57,16 @@ func (c *clock) open(t *testing.T, options ...redisstore.Option) *redisstore.Sto
 	return open(t, client, options...)
 }
 
-// passes is takes by a clock that is set once in a millisecond, if the machine is not late.
+// passes is like takes, but for a server with a clock. Such a clock is set about once in a
+// millisecond, so it may be late.
 func passes(t *testing.T, want time.Duration, f func()) {
 	t.Helper()
 	lasts(t, want*8/10, want, f)
 }
 
-// TestClockGoesBack: whether the host is held, has just been asked, or has asked for patience,
-// nobody waits for the clock to catch up, or starts too early.
+// TestClockGoesBack checks that after the clock went back, no waiter waits until the clock has
+// caught up, and no request starts too early. This is tested for a host that was just asked, a host
+// with a Retry-After, a host that is held, and a host that was never asked.
 func TestClockGoesBack(t *testing.T) {
 	t.Parallel()
 	for _, back := range []time.Duration{5 * time.Second, 24 * time.Hour} {
@@ -77,14 +79,14 @@ func TestClockGoesBack(t *testing.T) {
 		passes(t, delay, func() { mustAcquire(t, b, delay).Release(true, delay, time.Now().Add(3*delay)) })
 		c.jump(-back)
 		passes(t, 3*delay, func() { mustAcquire(t, b, delay).Release(false, delay, time.Time{}) })
-		mustAcquire(t, a, delay) // and is not given back
+		mustAcquire(t, a, delay) // this lease is not released
 		c.jump(-back)
 		passes(t, time.Second+delay, func() { mustAcquire(t, b, delay) })
 		if text := logged.String(); strings.Count(text, "clock went back") != 1 || !strings.Contains(text, "jump=") {
 			t.Errorf("logged %q", text)
 		}
 		c.jump(-1000 * time.Hour)
-		passes(t, time.Second+delay, func() { // a host that was never asked, whose epoch lies in the future
+		passes(t, time.Second+delay, func() { // this host was never asked, and its epoch is in the future
 			if _, err := b.Acquire(ctx, "another", delay); err != nil {
 				t.Error(err)
 			}
@@ -92,7 +94,7 @@ func TestClockGoesBack(t *testing.T) {
 	}
 }
 
-// TestClockJumpsAhead: two processes may start within one delay, once.
+// TestClockJumpsAhead checks that a jump lets at most one start come within the delay.
 func TestClockJumpsAhead(t *testing.T) {
 	t.Parallel()
 	c := newClock(t)
@@ -111,6 +113,6 @@ func TestClockJumpsAhead(t *testing.T) {
 		}
 	}
 	if short > 1 {
-		t.Errorf("%d gaps under the delay", short)
+		t.Errorf("%d gaps are shorter than the delay", short)
 	}
 }

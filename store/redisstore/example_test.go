@@ -11,9 +11,10 @@ import (
 	"github.com/collyrobots/collyrobots/store/redisstore"
 )
 
-// Two processes share a Redis. Whoever has asked a host last, the next request waits for the delay.
+// Two processes share a Redis. Before each request, a process waits until the delay since the last
+// request to the host has passed, even if that was the request of the other process.
 func ExampleStore_Acquire() {
-	server, err := miniredis.Run() // instead of a Redis that both can reach
+	server, err := miniredis.Run() // stands for a Redis that both processes can reach
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -36,7 +37,7 @@ func ExampleStore_Acquire() {
 			fmt.Println("nothing is sent:", err)
 			return
 		}
-		if lease.Valid() { // looked at last
+		if lease.Valid() { // check this immediately before the request
 			fmt.Printf("%s asks; too early: %v\n", process, time.Since(last) < delay)
 		}
 		last = time.Now()
@@ -48,9 +49,9 @@ func ExampleStore_Acquire() {
 	// one again asks; too early: false
 }
 
-// What one process has learnt of a host, all know.
+// Every process can read what one process has stored.
 func ExampleStore_Update() {
-	server, err := miniredis.Run() // instead of a Redis that all can reach
+	server, err := miniredis.Run() // stands for a Redis that all processes can reach
 	if err != nil {
 		fmt.Println(err)
 		return

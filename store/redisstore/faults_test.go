@@ -13,7 +13,7 @@ import (
 	"github.com/collyrobots/collyrobots/store/redisstore"
 )
 
-// workers starts two workers, a and b, that ask one host.
+// workers starts two workers, a and b, that send requests to one host.
 func workers(t *testing.T, j job) (a, b *worker) {
 	t.Helper()
 	j.Name = "a"
@@ -22,7 +22,8 @@ func workers(t *testing.T, j job) (a, b *worker) {
 	return a, newWorker(t, j)
 }
 
-// TestTwoProcesses keeps to the delay, and does not waste much of the time.
+// TestTwoProcesses checks that two processes together keep the delay and do not wait much longer
+// than necessary.
 func TestTwoProcesses(t *testing.T) {
 	t.Parallel()
 	s, web := newServer(t), newSite(t)
@@ -33,14 +34,14 @@ func TestTwoProcesses(t *testing.T) {
 	took := time.Since(began) / 20
 	t.Logf("smallest gap %v, %v a start, %v", web.gap(t, delay), took, web.since(began))
 	for shares := web.since(began); shares["a"] < 3 || shares["b"] < 3; shares = web.since(began) {
-		if web.await(t, 1); shares["a"]+shares["b"] > 60 { // whose turn it is is left to chance
+		if web.await(t, 1); shares["a"]+shares["b"] > 60 { // which worker gets the next turn is random
 			t.Fatalf("shares %v", shares)
 		}
 	}
 }
 
-// TestKill: the host of a process that is killed is asked again when its lease has ended and the
-// delay has passed.
+// TestKill checks that after a process was killed, its host is free again when the lease has
+// expired and the delay has passed.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	const length = time.Second
@@ -50,7 +51,7 @@ func TestKill(t *testing.T) {
 	for range 3 {
 		victim := newWorker(t, j)
 		web.await(t, 1)
-		victim.kill() // while the site makes it wait
+		victim.kill() // while it waits for the response
 		killed := len(web.visits("host0"))
 		state := strings.Fields(client.Get(ctx, only(t, client, "*:pace:host0")).Val())
 		granted, err := strconv.ParseInt(state[5], 10, 64)
@@ -69,8 +70,8 @@ func TestKill(t *testing.T) {
 	web.gap(t, delay)
 }
 
-// TestStop: a process that is stopped for longer than its lease does not send when it goes on, but
-// for what it had already begun to.
+// TestStop checks that a process that was stopped for longer than its lease does not send when it
+// continues, except for a request that it had already begun to send.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	const length = 600 * time.Millisecond
@@ -91,14 +92,14 @@ func TestStop(t *testing.T) {
 		unfenced += len(w.said("unfenced"))
 	}
 	short := web.short(delay)
-	t.Logf("%d gaps under the delay, %d requests stopped between the last look and the socket", short, unfenced)
+	t.Logf("%d gaps are shorter than the delay, %d requests were stopped between the last check and the socket", short, unfenced)
 	if short > unfenced {
-		t.Errorf("%d gaps under the delay, of which %d could not be kept", short, unfenced)
+		t.Errorf("%d gaps are shorter than the delay; only %d of them could not be avoided", short, unfenced)
 	}
 }
 
-// TestAway: while Redis cannot be asked nothing is sent, and who asks is told after a while; then
-// all go on by themselves.
+// TestAway checks that nothing is sent while Redis cannot be reached, that Acquire returns an error
+// after a while, and that the workers continue by themselves when Redis is back.
 func TestAway(t *testing.T) {
 	for name, away := range map[string]func(t *testing.T, s *server) (back func()){
 		"stopped": func(t *testing.T, s *server) func() {
@@ -107,7 +108,7 @@ func TestAway(t *testing.T) {
 		},
 		"killed": func(t *testing.T, s *server) func() {
 			s.stop()
-			return func() { s.start(t) } // empty
+			return func() { s.start(t) } // without its data
 		},
 		"paused": func(t *testing.T, s *server) func() {
 			s.do(t, "CLIENT", "PAUSE", 4000)
@@ -129,10 +130,10 @@ func TestAway(t *testing.T) {
 			a, b := workers(t, job{Redis: s.addr, Site: web.addr, Delay: delay})
 			web.await(t, 4)
 			back := away(t, s)
-			gone := time.Now().Add(1200 * time.Millisecond) // what was granted before may be sent within a second
+			gone := time.Now().Add(1200 * time.Millisecond) // a lease that was granted before is valid for a second
 			time.Sleep(time.Until(gone) + 2*time.Second)
 			if sent := web.between(gone, gone.Add(2*time.Second)); len(sent) > 0 {
-				t.Errorf("sent meanwhile: %v", sent)
+				t.Errorf("sent while Redis was away: %v", sent)
 			}
 			back()
 			web.await(t, 6)
@@ -140,14 +141,15 @@ func TestAway(t *testing.T) {
 			for _, w := range []*worker{a, b} {
 				lines := w.said("away")
 				if len(lines) == 0 || !strings.HasPrefix(lines[0], "away true") {
-					t.Errorf("%s said %q", w.name, lines)
+					t.Errorf("%s printed %q", w.name, lines)
 				}
 			}
 		})
 	}
 }
 
-// TestEmptied: when Redis has lost its data, all pause, a new process too.
+// TestEmptied checks that all workers pause after Redis has lost its data, including a worker that
+// starts later.
 func TestEmptied(t *testing.T) {
 	for name, empty := range map[string]func(t *testing.T, s *server){
 		"FLUSHALL": func(t *testing.T, s *server) { s.do(t, "FLUSHALL") },
@@ -181,7 +183,7 @@ func TestEmptied(t *testing.T) {
 	}
 }
 
-// TestScriptFlush: nobody notices.
+// TestScriptFlush checks that workers continue without an error after Redis has lost its scripts.
 func TestScriptFlush(t *testing.T) {
 	t.Parallel()
 	s, web := newServer(t), newSite(t)
@@ -193,12 +195,13 @@ func TestScriptFlush(t *testing.T) {
 	}
 	web.gap(t, delay)
 	if lines := append(a.said("away"), b.said("away")...); len(lines) > 0 {
-		t.Errorf("said %q", lines)
+		t.Errorf("the workers printed %q", lines)
 	}
 }
 
-// TestSentinelSettings: with the two settings of the guide, a master that has lost its replica grants
-// nothing. With the default lag of ten seconds it would do so for longer than a new master waits.
+// TestSentinelSettings checks that with the two settings of the guide, a master that has lost its
+// replica grants nothing. With the default lag of ten seconds, it would still grant hosts after the
+// pause of the new master is over.
 func TestSentinelSettings(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/many-processes.md")
@@ -230,17 +233,18 @@ func TestSentinelSettings(t *testing.T) {
 	eventually(t, "the master misses its replica", refuses)
 }
 
-// eventually waits until something is true, and fails the test if that takes very long.
+// eventually waits until a condition is true. It fails the test if that takes longer than a minute.
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !f(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("after a minute, not yet: %s", what)
+			t.Fatalf("not true after a minute: %s", what)
 		}
 	}
 }
 
-// TestPromoted: a replica that takes over, and has not heard of the last starts, is a pause.
+// TestPromoted checks that all workers pause when a replica that has not received the last starts
+// takes over.
 func TestPromoted(t *testing.T) {
 	t.Parallel()
 	s, web := newServer(t), newSite(t)
@@ -252,7 +256,7 @@ func TestPromoted(t *testing.T) {
 		return strings.Contains(replica.do(t, "INFO", "replication").(string), "master_link_status:up")
 	})
 	web.await(t, 3)
-	_ = replica.process.Process.Signal(syscall.SIGSTOP) // it lags
+	_ = replica.process.Process.Signal(syscall.SIGSTOP) // now the replica lags
 	web.await(t, 1)
 	s.stop()
 	_ = replica.process.Process.Signal(syscall.SIGCONT)
@@ -262,7 +266,8 @@ func TestPromoted(t *testing.T) {
 	t.Logf("smallest gap %v; said %q %q", web.gap(t, 3*delay), a.said(""), b.said(""))
 }
 
-// TestCutOff: a worker that cannot reach Redis stops, and the other goes on.
+// TestCutOff checks that a worker that cannot reach Redis stops, and that the other worker
+// continues.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
 	s, web := newServer(t), newSite(t)
@@ -271,17 +276,17 @@ func TestCutOff(t *testing.T) {
 	b := newWorker(t, job{Name: "b", Redis: s.addr, Site: web.addr, Delay: delay, Patience: 20 * time.Second})
 	web.await(t, 4)
 	p.setDown(true)
-	time.Sleep(1200 * time.Millisecond) // what was granted before may be sent within a second
+	time.Sleep(1200 * time.Millisecond) // a lease that was granted before is valid for a second
 	cut := time.Now()
-	web.await(t, 12) // the first of which may wait for a's lease
+	web.await(t, 12) // the first of these visits may wait for the lease of a
 	if sent := web.since(cut); sent["a"] > 0 {
-		t.Errorf("sent: %v", sent)
+		t.Errorf("the worker without Redis has sent: %v", sent)
 	}
 	if lines := a.said("away"); len(lines) == 0 || !strings.HasPrefix(lines[0], "away true") {
-		t.Errorf("a said %q", lines)
+		t.Errorf("a printed %q", lines)
 	}
 	if lines := b.said("away"); len(lines) > 0 {
-		t.Errorf("b said %q", lines)
+		t.Errorf("b printed %q", lines)
 	}
 	p.setDown(false)
 	back := time.Now()
@@ -289,7 +294,8 @@ func TestCutOff(t *testing.T) {
 	web.gap(t, delay)
 }
 
-// TestRetryAfterAmongProcesses: what one was told, all keep to.
+// TestRetryAfterAmongProcesses checks that all processes keep a Retry-After that one of them
+// received.
 func TestRetryAfterAmongProcesses(t *testing.T) {
 	t.Parallel()
 	s, web := newServer(t), newSite(t)
@@ -306,7 +312,8 @@ func TestRetryAfterAmongProcesses(t *testing.T) {
 	web.gap(t, delay)
 }
 
-// TestTakenOver: two users of a Store that differ in their delays keep to the longer one.
+// TestTakenOver checks that two users of a Store who ask for different delays both keep the longer
+// one.
 func TestTakenOver(t *testing.T) {
 	t.Parallel()
 	s, web := newServer(t), newSite(t)
@@ -316,7 +323,7 @@ func TestTakenOver(t *testing.T) {
 	for web.since(time.Time{})["patient"] == 0 {
 		web.await(t, 1)
 		if len(web.visits("host0")) > 50 {
-			t.Fatal("the patient one is never served")
+			t.Fatal("the worker with the longer delay is never served")
 		}
 	}
 	from := len(web.visits("host0"))

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// TestGuide compiles the Go of docs/many-processes.md, which needs this module.
+// TestGuide compiles the Go code of docs/many-processes.md that needs this module.
 func TestGuide(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/many-processes.md")
@@ -23,16 +23,16 @@ func TestGuide(t *testing.T) {
 	}
 	pieces := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(text), -1)
 	if len(pieces) < 4 {
-		t.Fatalf("%d pieces", len(pieces))
+		t.Fatalf("the guide has %d pieces of Go", len(pieces))
 	}
 	source := guideImports
 	for _, p := range pieces {
 		if formatted, err := format.Source([]byte(p[1])); err != nil || string(formatted) != p[1] {
-			t.Errorf("%v, or not as gofmt has it:\n%s", err, p[1])
+			t.Errorf("not formatted by gofmt (%v):\n%s", err, p[1])
 		}
 		source += asDeclarations(t, p[1])
 	}
-	// The package is there for the go command only, so that it has this module's dependencies.
+	// The package exists only in an overlay, so that it has the dependencies of this module.
 	here, file, overlay := t.TempDir(), "guide.go", "overlay.json"
 	inModule, err := filepath.Abs("guide/guide.go")
 	if err != nil {
@@ -66,8 +66,8 @@ import (
 )
 `
 
-// asDeclarations returns a piece of the guide as declarations: statements become a function with
-// what the text around them speaks of.
+// asDeclarations returns a piece of the guide as declarations. It puts statements into a function
+// that also declares the variables that the text of the guide mentions.
 func asDeclarations(t *testing.T, piece string) string {
 	if _, err := parser.ParseFile(token.NewFileSet(), "", "package guide\n"+piece, 0); err == nil {
 		return piece
@@ -81,7 +81,7 @@ func asDeclarations(t *testing.T, piece string) string {
 	for _, s := range file.Decls[0].(*ast.FuncDecl).Body.List {
 		if define, ok := s.(*ast.AssignStmt); ok && define.Tok == token.DEFINE {
 			for _, name := range define.Lhs {
-				head += "_ = " + name.(*ast.Ident).Name + "\n" // what the reader goes on with
+				head += "_ = " + name.(*ast.Ident).Name + "\n" // a variable that the reader's code uses next
 			}
 		}
 	}

@@ -16,11 +16,12 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// keys is the prefix of all keys. Behind it comes a hash tag, the number of a bucket, by which a
-// cluster keeps together what one script touches.
+// keys is the prefix of all keys. A hash tag with the number of a bucket follows the prefix.
+// Because of the hash tag, a Redis cluster stores all keys that one script uses on the same node.
 type keys string
 
-// buckets is over how many parts of a cluster the hosts can spread. Each has an epoch of its own.
+// buckets is the number of hash tags, over which a cluster can distribute the hosts. Each bucket
+// has its own epoch.
 const buckets = 256
 
 func (k keys) in(bucket int, rest string) string {
@@ -29,13 +30,14 @@ func (k keys) in(bucket int, rest string) string {
 
 func (k keys) epoch(bucket int) string { return k.in(bucket, "epoch") }
 
-// host returns the keys of a host's pace: its state, the epoch, and where what is no state is put.
+// host returns the keys for the pace of a host: its state, the epoch of its bucket, and the key to
+// which a damaged state is moved.
 func (k keys) host(name string) (state, epoch, aside string) {
 	n := bucket(name)
 	return k.in(n, "pace:"+name), k.epoch(n), k.in(n, "damaged:pace:"+name)
 }
 
-// record returns the keys of a record, and where its damaged octets are put.
+// record returns the key of a record and the key to which damaged data is moved.
 func (k keys) record(key string) (record, aside string) {
 	n := bucket(key)
 	return k.in(n, "record:"+key), k.in(n, "damaged:record:"+key)
@@ -69,7 +71,8 @@ var (
 	swap    = redis.NewScript(swapText)
 )
 
-// problem returns an error of Redis, met at a key, as one of this package.
+// problem adds the prefix of this package, and the key if it is not empty, to an error of Redis. It
+// returns nil if err is nil.
 func (s *Store) problem(key string, err error) error {
 	if err == nil {
 		return nil
@@ -87,18 +90,19 @@ func (s *Store) problem(key string, err error) error {
 	return fmt.Errorf("redisstore: %q: %w", key, err)
 }
 
-// isReply reports whether Redis itself has answered with err.
+// isReply reports whether err is an error reply of Redis, not a network error.
 func isReply(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply)
 }
 
-// noAnswer reports whether err says that no reply came, although the caller waited for one.
+// noAnswer reports whether err means that Redis did not reply although the caller was still
+// waiting.
 func noAnswer(err error) bool {
 	return !isReply(err) && !errors.Is(err, context.Canceled) && !errors.Is(err, redis.ErrClosed)
 }
 
-// nameOf returns what messages call the server of a client.
+// nameOf returns the name of the client's server for error messages.
 func nameOf(client redis.UniversalClient) string {
 	var addrs []string
 	switch c := client.(type) {
@@ -118,7 +122,7 @@ func nameOf(client redis.UniversalClient) string {
 	return "Redis at " + strings.Join(addrs, ", ")
 }
 
-// passing reports whether err may be gone when the same is asked again.
+// passing reports whether a later attempt may succeed after err.
 func passing(err error) bool {
 	return !isReply(err) || redis.IsLoadingError(err) || redis.IsReadOnlyError(err) || redis.IsClusterDownError(err) ||
 		redis.IsTryAgainError(err) || redis.IsMasterDownError(err) || redis.IsMaxClientsError(err) || redis.IsNoReplicasError(err) ||

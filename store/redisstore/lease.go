@@ -7,19 +7,21 @@ import (
 	"time"
 )
 
-// A lease is a host taken for one request, or the leave to send one to a host that nobody takes.
+// A lease is a host that this process holds for one request. If no delay is in force for the host,
+// the lease is only the permission to send one request.
 type lease struct {
 	store  *Store
 	host   string
-	token  string    // of this attempt: who asks twice with it gets one lease
-	before time.Time // of the exchange in which it was granted
-	held   bool      // the host is taken
+	token  string    // identifies the attempt: repeated calls with one token get one lease
+	before time.Time // the time just before the exchange with Redis that granted it
+	held   bool      // whether the host is held, so that other processes wait
 
-	unknown  bool // an exchange failed, and may have taken the host all the same
+	unknown  bool // whether an exchange failed that may have taken the host anyway
 	released atomic.Bool
 }
 
-// Deadline returns by when the request must have ended, the zero time where no delay is in force.
+// Deadline returns the time by which the request must have ended. It returns the zero time if no
+// delay is in force.
 func (l *lease) Deadline() time.Time {
 	if !l.held {
 		return time.Time{}
@@ -28,8 +30,10 @@ func (l *lease) Deadline() time.Time {
 	return l.before.Add(d - min(d/10, time.Second))
 }
 
-// Valid reports whether the request may be sent now: within a second of when the lease was asked
-// for, by the monotonic clock, which may stand still while a machine sleeps, and by wall time.
+// Valid reports whether the request may be sent now. A lease is valid for a second from the time
+// when it was requested, or until its deadline if that is earlier. Valid compares both the
+// monotonic clock and the wall clock, because the monotonic clock may stop while the machine
+// sleeps.
 func (l *lease) Valid() bool {
 	until := l.before.Add(within)
 	if end := l.Deadline(); !end.IsZero() && end.Before(until) {
@@ -39,7 +43,8 @@ func (l *lease) Valid() bool {
 	return !l.released.Load() && now.Before(until) && now.Round(0).Before(until.Round(0))
 }
 
-// Release gives the host back. If Redis cannot be reached, that is done when it can.
+// Release returns the host, so that another process can take it. If Redis cannot be reached, the
+// Store releases the host when it can be reached again.
 func (l *lease) Release(sent bool, delay time.Duration, notBefore time.Time) {
 	if l.released.Swap(true) || !l.held && (!sent || delay <= 0 && notBefore.IsZero()) {
 		return
@@ -50,8 +55,8 @@ func (l *lease) Release(sent bool, delay time.Duration, notBefore time.Time) {
 	}
 }
 
-// abandon returns err. If Redis may have granted what the caller does not get, that is given back
-// when Redis is there again.
+// abandon returns err. If Redis may have granted the host although the caller gets an error,
+// abandon schedules a release for the time when Redis can be reached again.
 func (l *lease) abandon(err error) error {
 	if l.unknown {
 		l.store.late.add(giveBack{host: l.host, token: l.token, ended: time.Now()})
@@ -59,7 +64,7 @@ func (l *lease) abandon(err error) error {
 	return err
 }
 
-// A giveBack is the end of a lease.
+// A giveBack holds the arguments of one release.
 type giveBack struct {
 	host, token string
 	sent        bool
@@ -68,7 +73,7 @@ type giveBack struct {
 	notBefore   time.Time
 }
 
-// give tells Redis of the end of a lease.
+// give releases the host in Redis.
 func (s *Store) give(g giveBack) error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.patience)
 	defer cancel()
@@ -84,7 +89,7 @@ func (s *Store) give(g giveBack) error {
 	return err
 }
 
-// late is what Redis has not been told yet, since it was away.
+// late holds the releases that could not be sent because Redis was away.
 type late struct {
 	some atomic.Bool
 	mu   sync.Mutex
@@ -92,8 +97,8 @@ type late struct {
 }
 
 const (
-	mostLate = 4096 // what is beyond ends with its lease, and one delay more
-	lateOnce = 64   // how many are told at once
+	mostLate = 4096 // the oldest are dropped beyond this; their hosts are free after the lease and one delay
+	lateOnce = 64   // how many are sent at once
 )
 
 func (l *late) add(gs ...giveBack) {
@@ -106,7 +111,7 @@ func (l *late) add(gs ...giveBack) {
 	l.some.Store(len(l.list) > 0)
 }
 
-// take removes and returns some.
+// take removes and returns up to lateOnce releases.
 func (l *late) take() []giveBack {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,8 +122,9 @@ func (l *late) take() []giveBack {
 	return some
 }
 
-// settle tells Redis, which has just answered, what it has not been told. It does not take so long
-// that a lease which has just been granted is lost over it.
+// settle sends releases that could not be sent before. Acquire calls it when Redis has just
+// answered. It stops after a quarter of a second, so that a lease that was just granted stays
+// valid.
 func (s *Store) settle() {
 	if !s.late.some.Load() {
 		return

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// A log keeps what is logged.
+// A log records what is logged.
 type log struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -13,24 +13,26 @@ import (
 )
 
 const (
-	within      = time.Second            // how long a lease may wait to be sent with; lua/state.lua has it, too
-	longestLook = 15 * time.Second       // a waiter looks again after that, however long it has to wait
-	pause       = 100 * time.Millisecond // between two tries while Redis is away
+	within      = time.Second            // how long a lease is valid for sending; the same as within in lua/state.lua
+	longestLook = 15 * time.Second       // a waiter asks Redis again at least this often
+	pause       = 100 * time.Millisecond // the time between two attempts while Redis is away
 	mostJitter  = 50 * time.Millisecond
 )
 
-// Acquire waits until this process may send one request to host, as [collyrobots.Pacer] has it.
-// The lease is there to be used at once: after a second it is no longer Valid.
+// Acquire waits until this process may send one request to host; see [collyrobots.Pacer]. The
+// caller must use the lease at once: it is no longer Valid after a second.
 //
-// The error is ctx's cause, [store.ErrClosed], an [*AwayError], or an error of Redis that asking
-// again does not change. Acquire returns no earlier than the exchange that is under way.
+// If ctx ends, the error is its cause. If the Store is closed, it is [store.ErrClosed]. If Redis
+// cannot be used for longer than [Patience], it is an [*AwayError]. Otherwise, it is an error of
+// Redis that a retry does not change. Acquire does not interrupt an exchange with Redis, so it may
+// return later than ctx ends.
 func (s *Store) Acquire(ctx context.Context, host string, delay time.Duration) (collyrobots.Lease, error) {
 	if s.unfit != nil {
 		return nil, s.unfit
 	}
 	l := &lease{store: s, host: host, token: rand.Text()}
 	key, _, _ := s.keys.host(host)
-	var why error // Redis is away
+	var why error // why Redis cannot be used
 	for away := (time.Time{}); ; {
 		if err := s.usable(ctx); err != nil {
 			return nil, l.abandon(err)
@@ -44,15 +46,17 @@ func (s *Store) Acquire(ctx context.Context, host string, delay time.Duration) (
 		case err == nil && a.granted:
 			return l, nil
 		case err == nil:
-			away, l.unknown = time.Time{}, false
+			away = time.Time{}
+			l.unknown = false
 			wait = min(a.wait, longestLook) + mathrand.N(min(a.gap/20, mostJitter)+1)
 		case !passing(err):
 			return nil, l.abandon(s.problem(key, err))
 		default:
 			if away.IsZero() {
-				away, why = l.before, err
+				away = l.before
+				why = err
 			} else if !errors.Is(err, context.DeadlineExceeded) {
-				why = err // which says more than that the time is over
+				why = err // a deadline would hide this cause
 			}
 			if time.Since(away) >= s.patience {
 				return nil, l.abandon(&AwayError{Server: s.server, Since: away, Err: why})
@@ -64,32 +68,33 @@ func (s *Store) Acquire(ctx context.Context, host string, delay time.Duration) (
 	}
 }
 
-// An AwayError reports that Redis has given no usable answer for longer than [Patience].
+// An AwayError reports that Redis could not be used for longer than [Patience], because it did not
+// answer or because it replied with an error that may pass.
 type AwayError struct {
-	Server string    // "Redis at " and its address, as the client has it
-	Since  time.Time // when the first exchange without an answer began
-	Err    error     // the cause: the last error that is not just a deadline, if there is one
+	Server string    // "Redis at " and the address in the client's options
+	Since  time.Time // when the first failed exchange began
+	Err    error     // the last error that is not a deadline, or else the first error
 }
 
-// Error returns the server, since when it gives no usable answer, and the cause.
+// Error returns the server, the time of the first failure, and the cause.
 func (e *AwayError) Error() string {
 	what := "does not answer"
 	if isReply(e.Err) {
-		what = "refuses"
+		what = "rejects requests"
 	}
-	return fmt.Sprintf("redisstore: %s %s since %s: %v", e.Server, what, e.Since.Format(time.RFC3339), e.Err)
+	return fmt.Sprintf("redisstore: %s %s (first failure at %s): %v", e.Server, what, e.Since.Format(time.RFC3339), e.Err)
 }
 
 // Unwrap returns Err.
 func (e *AwayError) Unwrap() error { return e.Err }
 
-// An answer is what Redis says to who asks for a host.
+// An answer is the reply of Redis to a process that asks for a host.
 type answer struct {
 	granted   bool
-	wait, gap time.Duration // after what time to look again; the delay that holds
+	wait, gap time.Duration // the time until the next attempt; the delay in force
 }
 
-// What lua/acquire.lua says of a token.
+// These are the results of lua/acquire.lua for a token.
 const (
 	refused = iota
 	taken
@@ -98,11 +103,12 @@ const (
 )
 
 var (
-	errSlow = errors.New("the answer came too late to be used")
-	errOver = errors.New("the token was given back already")
+	errSlow = errors.New("lease expired before the answer of Redis arrived")
+	errOver = errors.New("lease was already released")
 )
 
-// ask is one exchange. away is since when there were errors.
+// ask performs one exchange with Redis. If earlier attempts have failed, away is the time of the
+// first failure; otherwise it is zero.
 func (l *lease) ask(ctx context.Context, delay time.Duration, away time.Time) (answer, error) {
 	s := l.store
 	l.before = time.Now()
@@ -110,13 +116,14 @@ func (l *lease) ask(ctx context.Context, delay time.Duration, away time.Time) (a
 	if !away.IsZero() {
 		patience = max(time.Millisecond, s.patience-l.before.Sub(away))
 	}
-	// What is under way is not broken off: who knows what Redis has made of it.
+	// Do not interrupt the exchange when ctx ends: it would be unknown whether Redis has granted
+	// the host.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	state, epoch, aside := s.keys.host(l.host)
 	got, err := acquire.Run(ctx, s.client, []string{state, epoch, aside}, l.token, micros(s.lease), micros(delay)).Int64Slice()
 	if err == nil && len(got) != 6 {
-		err = fmt.Errorf("%d numbers for an answer", len(got))
+		err = fmt.Errorf("Redis replied with %d numbers instead of 6", len(got))
 	}
 	if err != nil {
 		l.unknown = true
@@ -135,7 +142,8 @@ func (l *lease) ask(ctx context.Context, delay time.Duration, away time.Time) (a
 	return a, nil
 }
 
-// sleep returns nil after d.
+// sleep waits for d. It returns nil after d, and the reason if ctx ends or the Store is closed
+// first.
 func (s *Store) sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -149,7 +157,7 @@ func (s *Store) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// micros returns a delay in microseconds, rounded up.
+// micros returns d in whole microseconds, rounded up.
 func micros(d time.Duration) string {
 	d = min(max(d, 0), maxDelay)
 	return strconv.FormatInt(int64((d+time.Microsecond-1)/time.Microsecond), 10)

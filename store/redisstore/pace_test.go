@@ -25,14 +25,13 @@ var (
 	_ store.Store       = (*redisstore.Store)(nil)
 )
 
-// delay is the one of most tests; what is waited for may take slack longer.
+// delay is the delay of most tests. A wait may take longer than expected by up to slack.
 const (
 	delay = 200 * time.Millisecond
 	slack = 250 * time.Millisecond
 )
 
-// pair returns two Stores that share everything but their client, on a server whose first pause is
-// over.
+// pair returns two Stores with separate clients on one server whose first pause is over.
 func pair(t *testing.T, options ...redisstore.Option) (a, b *redisstore.Store) {
 	t.Helper()
 	server := newServer(t)
@@ -51,7 +50,8 @@ func mustAcquire(t *testing.T, s *redisstore.Store, delay time.Duration) collyro
 	return l
 }
 
-// sureAcquire takes a host, again where a busy machine has been slower than Patience.
+// sureAcquire acquires a host. It tries again after an AwayError, because on a busy machine Redis
+// may not answer within Patience.
 func sureAcquire(t *testing.T, s *redisstore.Store, host string, delay time.Duration) (l collyrobots.Lease) {
 	t.Helper()
 	err := error(new(redisstore.AwayError))
@@ -64,18 +64,18 @@ func sureAcquire(t *testing.T, s *redisstore.Store, host string, delay time.Dura
 	return l
 }
 
-// lastAcquired is when mustAcquire has last returned, by test.
+// lastAcquired holds, for each test, the time when mustAcquire returned last.
 var lastAcquired sync.Map
 
-// takes fails the test unless f takes as long as it should. What the time begins with, the release
-// of a host mostly, may have returned late: it has begun after the last mustAcquire has returned.
-// And f may end as much later as the machine is late.
+// takes fails the test unless f takes as long as want. The wait usually begins with the release of
+// a host, which may have happened before the clock of takes starts; so the lower limit counts from
+// the time when mustAcquire returned last. f may end later by as much as the machine is late.
 func takes(t *testing.T, want time.Duration, f func()) {
 	t.Helper()
 	lasts(t, want, want, f)
 }
 
-// lasts is takes where it may be less than what is wanted.
+// lasts is like takes, but f may take less time than want, down to least.
 func lasts(t *testing.T, least, want time.Duration, f func()) {
 	t.Helper()
 	began, late := time.Now(), lateness()
@@ -86,11 +86,12 @@ func lasts(t *testing.T, least, want time.Duration, f func()) {
 	f()
 	ended, over := time.Now(), late()
 	if ended.Sub(since) < least || ended.Sub(began) > want+slack+over {
-		t.Errorf("it took %v, %v since the host was taken, instead of %v; the machine was %v late", ended.Sub(began), ended.Sub(since), want, over)
+		t.Errorf("it took %v (%v since the host was acquired) instead of %v; the machine was %v late", ended.Sub(began), ended.Sub(since), want, over)
 	}
 }
 
-// lateness looks at how late the machine is. What it returns says by how much all its sleeps were late since then.
+// lateness starts to measure how late the machine is. The function that it returns stops the
+// measurement and returns by how much all sleeps were late in total.
 func lateness() (sum func() time.Duration) {
 	const nap, usual = 5 * time.Millisecond, 2 * time.Millisecond
 	end, late := make(chan bool), make(chan time.Duration)
@@ -118,7 +119,7 @@ func lateness() (sum func() time.Duration) {
 	}
 }
 
-// TestOneAtATime: the next starts one delay after the last has ended.
+// TestOneAtATime checks that the next request may start one delay after the last one has ended.
 func TestOneAtATime(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
@@ -126,30 +127,30 @@ func TestOneAtATime(t *testing.T) {
 	began := time.Now()
 	takes(t, 0, func() { l = mustAcquire(t, a, delay) })
 	if until := l.Deadline().Add(-29 * time.Second); until.Before(began) || until.After(time.Now()) {
-		t.Errorf("until %v", l.Deadline())
+		t.Errorf("the deadline is %v", l.Deadline())
 	}
 	if !l.Valid() && time.Since(began) < time.Second {
-		t.Error("not valid")
+		t.Error("the lease is not valid")
 	}
 	time.AfterFunc(300*time.Millisecond, func() { l.Release(true, delay, time.Time{}) })
 	takes(t, 300*time.Millisecond+delay, func() { mustAcquire(t, b, delay).Release(true, delay, time.Time{}) })
 	if l.Valid() {
 		t.Error("a lease is valid after its release")
 	}
-	l.Release(true, time.Hour, time.Now().Add(time.Hour)) // only the first counts
+	l.Release(true, time.Hour, time.Now().Add(time.Hour)) // a second Release has no effect
 	takes(t, delay, func() { mustAcquire(t, a, delay) })
 }
 
-// TestUnsent: a lease that was not used costs nobody anything.
+// TestUnsent checks that a lease that was not used does not make the next request wait.
 func TestUnsent(t *testing.T) {
 	t.Parallel()
-	const delay = 2 * time.Second // which nobody takes for a slow answer
+	const delay = 2 * time.Second // long enough that a slow answer is not mistaken for it
 	a, b := pair(t)
 	mustAcquire(t, a, delay).Release(false, delay, time.Time{})
 	takes(t, 0, func() { mustAcquire(t, b, delay).Release(false, delay, time.Time{}) })
 }
 
-// TestLongestDelay: of the delays that processes ask for, the longest holds for all.
+// TestLongestDelay checks that the longest of the requested delays applies to all processes.
 func TestLongestDelay(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
@@ -159,7 +160,7 @@ func TestLongestDelay(t *testing.T) {
 	takes(t, 4*delay, func() { mustAcquire(t, b, 0).Release(true, 0, time.Time{}) })
 }
 
-// TestRetryAfter: all wait for what one was told.
+// TestRetryAfter checks that all processes keep a Retry-After that one of them received.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
@@ -167,8 +168,8 @@ func TestRetryAfter(t *testing.T) {
 	takes(t, time.Second, func() { mustAcquire(t, b, delay).Release(true, delay, time.Time{}) })
 }
 
-// TestNoDelay: where nobody has a delay, nobody holds a host, though what others ask for is waited
-// for.
+// TestNoDelay checks that a host without a delay is not held. A delay or a Retry-After that another
+// process reports still applies.
 func TestNoDelay(t *testing.T) {
 	t.Parallel()
 	server := newServer(t)
@@ -181,27 +182,27 @@ func TestNoDelay(t *testing.T) {
 		second := mustAcquire(t, b, 0)
 		for _, l := range []collyrobots.Lease{first, second} {
 			if !l.Deadline().IsZero() || !l.Valid() {
-				t.Errorf("valid: %v, until %v", l.Valid(), l.Deadline())
+				t.Errorf("valid: %v, deadline %v", l.Valid(), l.Deadline())
 			}
 		}
 		second.Release(true, 0, time.Time{})
 	})
 	if keys := client.Keys(ctx, "*:pace:*").Val(); len(keys) > 0 {
-		t.Errorf("keys %q of a host that nobody holds", keys)
+		t.Errorf("a host that is not held has the keys %q", keys)
 	}
-	first.Release(true, delay, time.Now().Add(2*delay)) // what it has learnt holds for others
+	first.Release(true, delay, time.Now().Add(2*delay)) // the delay and the Retry-After apply to the other process
 	takes(t, 2*delay, func() { mustAcquire(t, b, 0).Release(true, 0, time.Time{}) })
 	takes(t, delay, func() { mustAcquire(t, b, 0).Release(true, 0, time.Time{}) })
 }
 
-// TestOneFetch: a delay of a millisecond, as that for robots.txt, lets one at a time have the host,
-// and is forgotten.
+// TestOneFetch checks that a delay of a millisecond, as it is used for robots.txt, holds the host
+// for one request and is not remembered.
 func TestOneFetch(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
 	l := mustAcquire(t, a, time.Millisecond)
 	if l.Deadline().IsZero() {
-		t.Error("nobody holds the host")
+		t.Error("the host is not held")
 	}
 	time.AfterFunc(delay, func() { l.Release(true, 0, time.Time{}) })
 	takes(t, delay, func() {
@@ -211,8 +212,8 @@ func TestOneFetch(t *testing.T) {
 	})
 }
 
-// TestReadOnly: a server that takes no writes knows perhaps not what was asked for elsewhere, so it
-// grants nothing, even where nothing has to be written down.
+// TestReadOnly checks that a read-only server grants nothing, even if nothing has to be written. It
+// may lack delays that were requested from the master.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	server := newServer(t)
@@ -222,18 +223,18 @@ func TestReadOnly(t *testing.T) {
 	for _, d := range []time.Duration{0, delay} {
 		var away *redisstore.AwayError
 		if _, err := s.Acquire(ctx, "host", d); !errors.As(err, &away) || !redis.IsReadOnlyError(away.Err) {
-			t.Errorf("a delay of %v: %v", d, err)
+			t.Errorf("Acquire with a delay of %v: %v", d, err)
 		}
 	}
 	server.do(t, "REPLICAOF", "NO", "ONE")
 	mustAcquire(t, s, 0)
 }
 
-// TestDroppedKeys: where Redis drops keys, it keeps records and no pace.
+// TestDroppedKeys checks that a Redis that drops keys can keep records but no pace.
 func TestDroppedKeys(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ memory, policy, want string }{
-		{"20mb", "allkeys-lru", "allkeys-lru, and must be noeviction"}, {"20mb", "volatile-ttl", "volatile-ttl, and must be noeviction"},
+		{"20mb", "allkeys-lru", "allkeys-lru, set it to noeviction"}, {"20mb", "volatile-ttl", "volatile-ttl, set it to noeviction"},
 		{"20mb", "noeviction", ""}, {"0", "allkeys-lru", ""},
 	} {
 		server := newServer(t, "--maxmemory", test.memory, "--maxmemory-policy", test.policy)
@@ -241,12 +242,13 @@ func TestDroppedKeys(t *testing.T) {
 		count(t, s)
 		l, err := s.Acquire(ctx, "host", delay)
 		if (err == nil) != (test.want == "") || err != nil && (l != nil || !strings.Contains(err.Error(), test.want)) {
-			t.Errorf("%s of memory, %s: %v", test.memory, test.policy, err)
+			t.Errorf("maxmemory %s, policy %s: %v", test.memory, test.policy, err)
 		}
 	}
 }
 
-// TestRing: servers that take each other's keys keep records and no pace.
+// TestRing checks that a redis.Ring, whose servers take over each other's keys, can keep records
+// but no pace.
 func TestRing(t *testing.T) {
 	t.Parallel()
 	client := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": newServer(t).addr, "two": newServer(t).addr}})
@@ -258,7 +260,8 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// TestPermissions: a user without INFO can share a pace, one without scripts is told at once.
+// TestPermissions checks that a Redis user without INFO can share a pace, and that New reports a
+// user without scripts.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	server := newServer(t, "--rename-command", "INFO", "")
@@ -284,13 +287,14 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// TestVanished: a lease that is not given back ends by itself, and the delay is kept after it.
+// TestVanished checks that a lease that is not released expires, and that the delay is kept after
+// it.
 func TestVanished(t *testing.T) {
 	t.Parallel()
 	const length = 600 * time.Millisecond
 	a, b := pair(t, redisstore.Lease(length))
 	l := mustAcquire(t, a, delay)
-	asked := func(l collyrobots.Lease) { // a lease lasts from when it is granted, which is before it is here
+	asked := func(l collyrobots.Lease) { // a lease begins when Redis grants it, which is before Acquire returns
 		lastAcquired.Store(t, l.Deadline().Add(-length*9/10))
 	}
 	asked(l)
@@ -298,13 +302,13 @@ func TestVanished(t *testing.T) {
 	takes(t, length+delay, func() { other = mustAcquire(t, b, delay) })
 	asked(other)
 	if l.Valid() || time.Until(l.Deadline()) > 0 {
-		t.Error("it is valid all the same")
+		t.Error("the expired lease is still valid")
 	}
-	l.Release(true, delay, time.Time{}) // it is b's now
+	l.Release(true, delay, time.Time{}) // b holds the host now
 	takes(t, length+delay, func() { mustAcquire(t, a, delay) })
 }
 
-// TestNotUsedAtOnce: a lease is good for a second, even where it takes nothing.
+// TestNotUsedAtOnce checks that a lease is valid for a second, even if it does not hold the host.
 func TestNotUsedAtOnce(t *testing.T) {
 	t.Parallel()
 	a, _ := pair(t)
@@ -313,15 +317,15 @@ func TestNotUsedAtOnce(t *testing.T) {
 	ended := time.Now()
 	time.Sleep(time.Until(began.Add(900 * time.Millisecond)))
 	if valid := held.Valid() && free.Valid(); !valid && time.Since(began) < time.Second {
-		t.Error("not valid for a second")
+		t.Error("the lease was valid for less than a second")
 	}
 	time.Sleep(time.Until(ended.Add(1010 * time.Millisecond)))
 	if held.Valid() || free.Valid() {
-		t.Error("valid after a second")
+		t.Error("the lease is still valid after a second")
 	}
 }
 
-// TestWaitEnds: who waits goes when its context or the Store ends.
+// TestWaitEnds checks that a waiting Acquire returns when its context ends or the Store is closed.
 func TestWaitEnds(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
@@ -345,7 +349,8 @@ func TestWaitEnds(t *testing.T) {
 	}
 }
 
-// TestLostReply: a token that asks again has one slot, not two, and one that is given up none.
+// TestLostReply checks the effect of a lost reply. An Acquire that is repeated with the same token
+// holds the host once, and a token that was released does not hold it.
 func TestLostReply(t *testing.T) {
 	t.Parallel()
 	server := newServer(t)
@@ -354,21 +359,21 @@ func TestLostReply(t *testing.T) {
 	t.Cleanup(func() { clients[1].Close() })
 	b := open(t, server.client(t))
 	time.Sleep(settled)
-	for _, client := range clients { // one that asks again by itself, and one that does not
+	for _, client := range clients { // the first client retries by itself, the second does not
 		a := open(t, client)
-		mustAcquire(t, b, delay).Release(false, 0, time.Time{}) // both know the script
+		mustAcquire(t, b, delay).Release(false, 0, time.Time{}) // now both servers and clients have cached the script
 		p.cutAfter(1)
 		began := time.Now()
 		l := mustAcquire(t, a, delay)
 		p.cutAfter(1)
 		l.Release(true, delay, time.Time{})
-		if took := time.Since(began); took > 15*time.Second { // half of a lease
-			t.Errorf("it took %v: a slot of its own was waited for", took)
+		if took := time.Since(began); took > 15*time.Second { // half of the lease
+			t.Errorf("it took %v: the repeated call waited for its own lease", took)
 		}
 		if p.cuts.Swap(0) != 2 {
 			t.Error("no reply was lost")
 		}
-		_, err := a.Get(ctx, "anything") // the client is through again
+		_, err := a.Get(ctx, "anything") // the client reaches the server again
 		if err != nil {
 			t.Error(err)
 		}
@@ -380,8 +385,8 @@ func TestLostReply(t *testing.T) {
 	}
 }
 
-// TestGivenUp: what Redis has granted to a call that has been given up is given back when Redis can
-// be reached again, and so is what was released meanwhile.
+// TestGivenUp checks that Redis releases a host later if it was granted to a call that failed, or
+// if it was released while Redis could not be reached.
 func TestGivenUp(t *testing.T) {
 	t.Parallel()
 	server := newServer(t)
@@ -407,8 +412,8 @@ func TestGivenUp(t *testing.T) {
 	})
 }
 
-// TestManyGivenBackLate: telling a distant Redis what it has missed does not cost the lease that it
-// grants.
+// TestManyGivenBackLate checks that late releases, sent to a distant Redis, do not take so long
+// that a lease which was just granted becomes invalid.
 func TestManyGivenBackLate(t *testing.T) {
 	t.Parallel()
 	server := newServer(t)
@@ -432,7 +437,7 @@ func TestManyGivenBackLate(t *testing.T) {
 		late := lateness()
 		l := sureAcquire(t, a, fmt.Sprint("new", n), delay)
 		if valid := l.Valid(); late() < 200*time.Millisecond && !valid {
-			t.Fatal("what was granted is over when it comes")
+			t.Fatal("the lease is not valid when Acquire returns")
 		}
 	}
 	for n := range hosts {
@@ -442,8 +447,8 @@ func TestManyGivenBackLate(t *testing.T) {
 	}
 }
 
-// TestRoundTrips: a start with nothing to wait for takes two, or one where no delay is in force,
-// and who waits does not ask all the time.
+// TestRoundTrips checks that a start with nothing to wait for takes two round trips, or one if no
+// delay is in force, and that a waiting process does not ask all the time.
 func TestRoundTrips(t *testing.T) {
 	t.Parallel()
 	server := newServer(t)
@@ -452,7 +457,7 @@ func TestRoundTrips(t *testing.T) {
 	client.AddHook(trips)
 	s := open(t, client)
 	time.Sleep(settled)
-	mustAcquire(t, other, 1).Release(false, 0, time.Time{}) // the scripts are there
+	mustAcquire(t, other, 1).Release(false, 0, time.Time{}) // now the server has cached the scripts
 	for _, test := range []struct {
 		host  string
 		delay time.Duration
@@ -465,7 +470,7 @@ func TestRoundTrips(t *testing.T) {
 		}
 		l.Release(true, test.delay, time.Time{})
 		if got := trips.n.Load(); got != test.want {
-			t.Errorf("%s host: %d round trips", test.host, got)
+			t.Errorf("host %s: %d round trips", test.host, got)
 		}
 	}
 	l := mustAcquire(t, other, delay)
@@ -474,11 +479,11 @@ func TestRoundTrips(t *testing.T) {
 	began := time.Now()
 	takes(t, 11*delay, func() { mustAcquire(t, s, delay) })
 	if took := time.Since(began); trips.n.Load() > int32(took/delay)+2 {
-		t.Errorf("%d round trips in %v, which are %d delays", trips.n.Load(), took, took/delay)
+		t.Errorf("%d round trips in %v, that is %d delays", trips.n.Load(), took, took/delay)
 	}
 }
 
-// A counter counts what a client is asked to do.
+// A counter counts the commands and pipelines of a client.
 type counter struct{ n atomic.Int32 }
 
 func (c *counter) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -487,14 +492,14 @@ func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 }
 func (c *counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if cmd.Name() != "hello" && cmd.Name() != "client" { // with which a connection begins
+		if cmd.Name() != "hello" && cmd.Name() != "client" { // except those that begin a connection
 			c.n.Add(1)
 		}
 		return next(ctx, cmd)
 	}
 }
 
-// TestKeysExpire: every key of the pace has a time to live.
+// TestKeysExpire checks that every key of the pace has a time to live.
 func TestKeysExpire(t *testing.T) {
 	t.Parallel()
 	server := newServer(t)
@@ -507,7 +512,7 @@ func TestKeysExpire(t *testing.T) {
 	keys := client.Keys(ctx, "*").Val()
 	for _, key := range keys {
 		if ttl := client.PTTL(ctx, key).Val(); ttl < time.Minute || !strings.HasPrefix(key, "mine/{") {
-			t.Errorf("%s lives for %v", key, ttl)
+			t.Errorf("%s has a time to live of %v", key, ttl)
 		}
 	}
 	if len(keys) != 256+3 {
@@ -515,7 +520,7 @@ func TestKeysExpire(t *testing.T) {
 	}
 }
 
-// TestNew: what cannot work is said at once.
+// TestNew checks that New reports a server or an option that cannot work.
 func TestNew(t *testing.T) {
 	t.Parallel()
 	server, secret := newServer(t), newServer(t, "--requirepass", "secret")
@@ -525,7 +530,7 @@ func TestNew(t *testing.T) {
 		server.do(t, append([]any{do[0], p + "{7}:epoch"}, do[1:]...)...)
 		return p
 	}
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and does not answer
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -533,8 +538,8 @@ func TestNew(t *testing.T) {
 	for _, test := range []struct {
 		name, addr, password, prefix, want string
 	}{
-		{"nobody there", freeAddr(t), "", "", "refused"},
-		{"somebody else", silent.Addr().String(), "", "", "i/o timeout"},
+		{"no server", freeAddr(t), "", "", "refused"},
+		{"silent server", silent.Addr().String(), "", "", "i/o timeout"},
 		{"no password", secret.addr, "", "", "NOAUTH"},
 		{"wrong password", secret.addr, "wrong", "", "WRONGPASS"},
 		{"replica", replica.addr, "", "", "READONLY"},
@@ -544,9 +549,9 @@ func TestNew(t *testing.T) {
 	} {
 		options := &redis.Options{Addr: test.addr, Password: test.password}
 		switch test.name {
-		case "nobody there":
+		case "no server":
 			options.MaxRetries, options.DialerRetries = -1, 1
-		case "somebody else":
+		case "silent server":
 			options.ReadTimeout = 200 * time.Millisecond
 		}
 		client := redis.NewClient(options)
@@ -563,16 +568,16 @@ func TestNew(t *testing.T) {
 	_, err = redisstore.New(ctx, server.client(t), redisstore.Lease(time.Millisecond), redisstore.Patience(-1), redisstore.Logger(nil), nil)
 	for _, word := range []string{"Lease", "Patience", "Logger"} {
 		if err == nil || !strings.Contains(err.Error(), word) {
-			t.Errorf("%v, without %s", err, word)
+			t.Errorf("%v does not mention %s", err, word)
 		}
 	}
 	if _, err := redisstore.New(ctx, nil); err == nil {
-		t.Error("no client was taken for one")
+		t.Error("New accepted a nil client")
 	}
 }
 
-// TestForeignPace: a key of a host's pace with something else in it opens the host to nobody,
-// closes it to nobody, and is kept.
+// TestForeignPace checks a key of the pace with unexpected content. The content is kept under
+// another key; the next start waits for one delay, no less and no longer.
 func TestForeignPace(t *testing.T) {
 	t.Parallel()
 	server := newServer(t)
@@ -603,7 +608,7 @@ func TestForeignPace(t *testing.T) {
 				t.Errorf("it took %v instead of %v", took, delay)
 			}
 			only(t, client, prefix+"*:damaged:pace:host")
-			if text := logged.String(); strings.Count(text, "set aside") != 1 || !strings.Contains(text, "host=host") {
+			if text := logged.String(); strings.Count(text, "moved aside") != 1 || !strings.Contains(text, "host=host") {
 				t.Errorf("logged %q", text)
 			}
 		})
@@ -619,12 +624,13 @@ func TestForeignPace(t *testing.T) {
 			t.Error(err)
 		}
 		if got := client.Get(ctx, key).Val(); got != "2 whatever" {
-			t.Errorf("it is %q now", got)
+			t.Errorf("the key was changed to %q", got)
 		}
 	})
 }
 
-// TestSpread: hosts spread over the hash slots of a cluster, and what a script touches is in one.
+// TestSpread checks that hosts are distributed over the hash slots of a cluster, and that the keys
+// of one script are in one slot.
 func TestSpread(t *testing.T) {
 	t.Parallel()
 	server := newServer(t, "--cluster-enabled", "yes", "--cluster-require-full-coverage", "no")

@@ -15,7 +15,7 @@ import (
 	"github.com/collyrobots/collyrobots/store/redisstore"
 )
 
-// crawl is a worker that is a spider: it visits pages of all hosts in turn.
+// crawl runs a worker that uses the plugin: a spider that visits pages of all hosts in turn.
 func (j *job) crawl(ctx context.Context, s *redisstore.Store) int {
 	c := collyrobots.NewCollector(colly.UserAgent(j.Name+"/1.0"), colly.Async(true), colly.StdlibContext(ctx))
 	c.WithTransport(&http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -39,8 +39,8 @@ func (j *job) crawl(ctx context.Context, s *redisstore.Store) int {
 	return 0
 }
 
-// TestPlugins: spiders in several processes keep the delay that robots.txt asks for, which one of
-// them has fetched, and one that is killed leaves the hosts to the others.
+// TestPlugins checks that spiders in several processes keep the delay of a robots.txt that only one
+// of them has fetched, and that they continue with the hosts of a spider that was killed.
 func TestPlugins(t *testing.T) {
 	t.Parallel()
 	const crawlDelay, hosts = time.Second, 3

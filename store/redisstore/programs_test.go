@@ -18,13 +18,13 @@ import (
 	"github.com/collyrobots/collyrobots/store/redisstore"
 )
 
-// A spider is a collector as users make them, all of whose requests go to one site.
+// A spider is a collector as a user would write it. All its requests go to one site.
 type spider struct {
 	*collyrobots.Collector
 	robots *collyrobots.Plugin
 	mu     sync.Mutex
 	pages  int
-	errs   []error // of OnError and OnDenied
+	errs   []error // the errors passed to OnError and OnDenied
 }
 
 func newSpider(t *testing.T, web *site, s *redisstore.Store, options ...collyrobots.Option) *spider {
@@ -66,8 +66,8 @@ func (c *spider) wants(t *testing.T, pages int) {
 	}
 }
 
-// TestJobsOfOneProcess: jobs that share a Store, with a plugin each, keep one pace, and the end of
-// one is nothing to the others.
+// TestJobsOfOneProcess checks that jobs that share a Store, each with its own plugin, keep one
+// pace, and that the end of one job does not affect the others.
 func TestJobsOfOneProcess(t *testing.T) {
 	t.Parallel()
 	s, web := newServer(t), newSite(t)
@@ -75,7 +75,7 @@ func TestJobsOfOneProcess(t *testing.T) {
 	jobs := make([]*spider, 3)
 	for n := range jobs {
 		jobs[n] = newSpider(t, web, shared)
-		jobs[n].SetRequestTimeout(3 * time.Second) // which the waits are no part of
+		jobs[n].SetRequestTimeout(3 * time.Second) // waits do not count
 		if err := jobs[n].Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 1}); err != nil {
 			t.Fatal(err)
 		}
@@ -86,12 +86,12 @@ func TestJobsOfOneProcess(t *testing.T) {
 		}
 	}
 	web.await(t, 2)
-	if err := jobs[0].robots.Close(); err != nil { // some of its pages wait
+	if err := jobs[0].robots.Close(); err != nil { // some of its pages are still waiting
 		t.Error(err)
 	}
 	jobs[0].Wait()
 	if jobs[0].pages == 2 {
-		t.Error("the job was done before it was ended")
+		t.Error("the job was complete before it was closed")
 	}
 	jobs[1].wants(t, 2)
 	jobs[2].wants(t, 2)
@@ -107,12 +107,13 @@ func TestJobsOfOneProcess(t *testing.T) {
 	t.Logf("smallest gap %v", web.gap(t, time.Second))
 }
 
-// TestManyHostsWithoutADelay: no host waits for another, and no page for one that has been sent.
+// TestManyHostsWithoutADelay checks that requests to hosts without a delay do not wait for each
+// other.
 func TestManyHostsWithoutADelay(t *testing.T) {
 	t.Parallel()
 	s, web := newServer(t), newSite(t)
 	web.robots = "User-agent: *\n"
-	shared := open(t, s.client(t), redisstore.Patience(2*time.Minute)) // a busy machine takes a while for 300 at once
+	shared := open(t, s.client(t), redisstore.Patience(2*time.Minute)) // on a busy machine, 300 calls at once take a while
 	time.Sleep(settled)
 	c := newSpider(t, web, shared)
 	c.SetRequestTimeout(2 * time.Minute)
@@ -124,12 +125,12 @@ func TestManyHostsWithoutADelay(t *testing.T) {
 			_ = c.Visit(fmt.Sprintf("http://host%d/together?%d", host, page))
 		}
 	}
-	c.wants(t, hosts*pages) // none is answered before all are asked for
+	c.wants(t, hosts*pages) // the site answers only when all requests are there
 	t.Logf("%d pages of %d hosts took %v", hosts*pages, hosts, time.Since(began))
 }
 
-// TestRetryAfterOutlivesItsProcess: what a host has asked of a process that is gone, the next one
-// keeps.
+// TestRetryAfterOutlivesItsProcess checks that a process keeps a Retry-After that an earlier
+// process received.
 func TestRetryAfterOutlivesItsProcess(t *testing.T) {
 	t.Parallel()
 	s, web := newServer(t), newSite(t)
@@ -159,12 +160,12 @@ func TestRetryAfterOutlivesItsProcess(t *testing.T) {
 	}
 	key := only(t, s.client(t), "*:pace:host0")
 	if ttl := s.client(t).PTTL(context.Background(), key).Val(); ttl < time.Hour {
-		t.Errorf("it is remembered for %v", ttl)
+		t.Errorf("the Retry-After is kept for %v", ttl)
 	}
 }
 
-// TestPagesOutlastRedis: with the Retry of the guide no page is lost while Redis is away, and none
-// comes twice.
+// TestPagesOutlastRedis checks that with the Retry function of the guide, no page is lost while
+// Redis is away, and that each page is requested once.
 func TestPagesOutlastRedis(t *testing.T) {
 	t.Parallel()
 	s, web := newServer(t), newSite(t)
@@ -186,7 +187,7 @@ func TestPagesOutlastRedis(t *testing.T) {
 	web.await(t, 3)
 	s.stop()
 	time.Sleep(3 * time.Second)
-	s.start(t) // empty
+	s.start(t) // without its data
 	c.Wait()
 	if got := len(web.visits("host0")); got != 1+pages || c.pages != pages {
 		t.Errorf("%d requests, %d pages", got, c.pages)

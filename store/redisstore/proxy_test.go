@@ -11,13 +11,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A proxy stands between clients and a server, and breaks connections off.
+// A proxy forwards connections between clients and a server, and can break them.
 type proxy struct {
 	listen net.Listener
 	cuts   atomic.Int32
-	left   atomic.Int32 // how many replies pass, the cut one included; 0 or less: all
-	last   atomic.Bool  // with the next cut the server is down
-	slow   atomic.Int64 // nanoseconds that each reply takes longer
+	left   atomic.Int32 // how many more replies are read, including the one to drop; if 0 or less, none is dropped
+	last   atomic.Bool  // if true, the next dropped reply also takes the proxy down
+	slow   atomic.Int64 // an extra delay for each reply, in nanoseconds
 	mu     sync.Mutex
 	to     string
 	conns  map[net.Conn]bool
@@ -43,17 +43,18 @@ func newProxy(t *testing.T, to string) *proxy {
 
 func (p *proxy) addr() string { return p.listen.Addr().String() }
 
-// client returns a client that goes through the proxy and ends with the test.
+// client returns a client that connects through the proxy. The client is closed at the end of the
+// test.
 func (p *proxy) client(t *testing.T) *redis.Client {
 	c := redis.NewClient(&redis.Options{Addr: p.addr(), ReadTimeout: time.Second})
 	t.Cleanup(func() { c.Close() })
 	return c
 }
 
-// cutAfter lets n-1 replies pass, and breaks off the connection instead of the one after.
+// cutAfter forwards n-1 replies, and breaks the connection instead of forwarding the next one.
 func (p *proxy) cutAfter(n int) { p.left.Store(int32(n)) }
 
-// setDown breaks all connections off and lets no new ones through, until it is taken back.
+// setDown(true) breaks all connections and rejects new ones; setDown(false) accepts new ones again.
 func (p *proxy) setDown(down bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,7 +66,7 @@ func (p *proxy) setDown(down bool) {
 	}
 }
 
-// redirect breaks all connections off and leads new ones to another server.
+// redirect breaks all connections and forwards new ones to another server.
 func (p *proxy) redirect(to string) {
 	p.setDown(true)
 	p.mu.Lock()
@@ -115,7 +116,7 @@ func (p *proxy) add(conns ...net.Conn) bool {
 	return !p.down
 }
 
-// replies takes each read for a reply, which short ones are.
+// replies forwards replies. It assumes that each read is one reply, which is true for short ones.
 func (p *proxy) replies(client io.Writer, server io.Reader) {
 	buffer := make([]byte, 1<<20)
 	for {

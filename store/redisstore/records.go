@@ -19,24 +19,26 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// MaxRecord is how many bytes a value may have.
+// MaxRecord is the length in bytes of the longest value that a Store accepts.
 const MaxRecord = store.MaxRecord
 
 var (
-	errRecord = errors.New("a record is not as it was written")
-	errLong   = fmt.Errorf("redisstore: a value is longer than %d bytes", MaxRecord)
+	errRecord = errors.New("checksum of a record does not match")
+	errLong   = fmt.Errorf("redisstore: value exceeds the limit of %d bytes", MaxRecord)
 )
 
-// Get returns the value of key, as [store.Store] has it. What is no record of this package is put
-// aside and reported once, as a [*store.CorruptError]; a record of a later version is left alone
-// and reported as a [*store.VersionError].
+// Get returns the value of key; see [store.Store]. If the key contains something other than a
+// record of this package, Get moves it aside and reports it once, as a [*store.CorruptError]. If a
+// later version of this package has written the record, Get leaves it unchanged and returns a
+// [*store.VersionError].
 func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
 	_, value, err := s.read(ctx, key)
 	return value, err
 }
 
-// Update replaces the value of key, as [store.Store] has it; what it meets it treats as Get does. f
-// runs again when another process has come between.
+// Update replaces the value of key; see [store.Store]. It reports damaged records and records of
+// later versions as Get does. It calls f again if another process has changed the record in the
+// meantime.
 func (s *Store) Update(ctx context.Context, key string, ttl time.Duration, f func([]byte) ([]byte, error)) error {
 	name, _ := s.keys.record(key)
 	for tries := 0; ; tries++ {
@@ -70,7 +72,8 @@ func (s *Store) Update(ctx context.Context, key string, ttl time.Duration, f fun
 	}
 }
 
-// milliseconds returns a time to live in milliseconds, rounded up, 0 if it does not end.
+// milliseconds returns a time to live in milliseconds, rounded up. It returns 0 for a record that
+// does not expire.
 func milliseconds(ttl time.Duration) int64 {
 	if ttl <= 0 {
 		return 0
@@ -78,8 +81,8 @@ func milliseconds(ttl time.Duration) int64 {
 	return int64((ttl-1)/time.Millisecond) + 1
 }
 
-// read returns the living value of key, nil when there is none, and the head of what is kept,
-// living or not.
+// read returns the value of key and the head of the record. The value is nil if there is none or it
+// has expired; the head is nil only if there is no record.
 func (s *Store) read(ctx context.Context, key string) (head, value []byte, err error) {
 	if err := s.usable(ctx); err != nil {
 		return nil, nil, err
@@ -104,7 +107,8 @@ func (s *Store) read(ctx context.Context, key string) (head, value []byte, err e
 	return raw[:headLength], value, nil
 }
 
-// setAside keeps what was found for whoever wants to look at it, and returns what to tell.
+// setAside renames the damaged key, so that the user can examine its content, and returns the error
+// to report.
 func (s *Store) setAside(ctx context.Context, key string, why error) error {
 	name, aside := s.keys.record(key)
 	if err := s.client.Rename(ctx, name, aside).Err(); err != nil {
@@ -113,9 +117,10 @@ func (s *Store) setAside(ctx context.Context, key string, why error) error {
 	return &store.CorruptError{Path: name, Aside: aside, Err: why}
 }
 
-// A record is its head and its value. The head is magic, the end of its life (unix nanoseconds, 0:
-// never), octets by which each is unlike all others, and the SHA-256 of its key and all else. So
-// heads that are the same are of the same record.
+// A record is a head and a value. The head consists of magic, the time of expiry (in Unix
+// nanoseconds, or 0 if the record does not expire), random bytes, and the SHA-256 of the key, the
+// rest of the head, and the value. The random bytes make each head unique, so two equal heads
+// belong to the same record.
 const (
 	kind       = "collyrobots record "
 	magic      = kind + "1\n"
@@ -128,13 +133,13 @@ func encode(key string, value []byte, ttl time.Duration, now time.Time) []byte {
 	b = append(b, magic...)
 	b = binary.BigEndian.AppendUint64(b, ending(now, ttl))
 	b = b[:len(b)+unique]
-	_, _ = rand.Read(b[len(b)-unique:]) // it does not fail
+	_, _ = rand.Read(b[len(b)-unique:]) // rand.Read never fails
 	b = append(b, sumOf(key, b, value)...)
 	return append(b, value...)
 }
 
-// ending returns the end of the life of a record, 0 if it does not end. An end after the year 2262
-// is the last one that Unix nanoseconds can express.
+// ending returns the time when a record expires, in Unix nanoseconds, or 0 if it does not expire. A
+// time after the year 2262 becomes the last one that Unix nanoseconds can express.
 func ending(now time.Time, ttl time.Duration) uint64 {
 	if ttl <= 0 {
 		return 0
@@ -151,7 +156,7 @@ func sumOf(key string, head, value []byte) []byte {
 	return h.Sum(nil)
 }
 
-// decode returns the living value in raw, nil when there is none.
+// decode returns the value in raw, or nil if the record has expired.
 func decode(key string, raw []byte, now time.Time) ([]byte, error) {
 	if len(raw) < headLength || len(raw) > headLength+MaxRecord || !bytes.HasPrefix(raw, []byte(magic)) {
 		return nil, errRecord
@@ -167,7 +172,8 @@ func decode(key string, raw []byte, now time.Time) ([]byte, error) {
 	return value, nil
 }
 
-// versionOf returns the version of a record's format if that is a later one; else "".
+// versionOf returns the version of the format of a record if it is later than this package's.
+// Otherwise it returns "".
 func versionOf(raw []byte) string {
 	rest, ok := bytes.CutPrefix(raw, []byte(kind))
 	version, _, ended := strings.Cut(string(rest[:min(len(rest), 10)]), "\n")

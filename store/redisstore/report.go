@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// report logs what no call returns, each kind at most once a minute: it concerns many hosts at
-// once.
+// A report logs events that no call returns. Such an event can concern many hosts at once, so each
+// kind is logged at most once a minute.
 type report struct {
 	log *slog.Logger
 
@@ -15,25 +15,25 @@ type report struct {
 	kinds map[string]*said
 }
 
-// said is when a kind of event was logged, and how often it has happened since.
+// said is when a kind of event was logged last, and how often it has happened since then.
 type said struct {
 	at    time.Time
 	count int
 }
 
-const quiet = time.Minute
+const quiet = time.Minute // between two log records of one kind
 
-// host tells what Redis has noted when it was asked about a host: that its clock went back, that
-// its state was something else, that the epoch is new.
+// host reports what Redis has noticed during a call for a host: that its clock went back by back,
+// that the state of the host was damaged and moved aside, or that the epoch is new.
 func (r *report) host(host string, back time.Duration, aside, lost bool) {
 	if back > 0 {
-		r.say("Redis' clock went back: hosts wait as they would have before", "host", host, "jump", back)
+		r.say("clock went back in Redis, hosts wait no longer than before", "host", host, "jump", back)
 	}
 	if aside {
-		r.say("a key of a host's pace held something else, which is set aside: the host waits for one delay", "host", host)
+		r.say("pace of a host was damaged and moved aside, waiting for one delay", "host", host)
 	}
 	if lost {
-		r.say("Redis has lost its data or is another server: hosts wait for one delay and a second", "host", host)
+		r.say("Redis has lost its data or was replaced, hosts wait for one delay and a second", "host", host)
 	}
 }
 
@@ -44,8 +44,8 @@ func (r *report) say(message string, args ...any) {
 	}
 }
 
-// due counts a message. It returns how often that has happened since it was logged last, or 0 if
-// that was less than a minute ago.
+// due counts an event. It returns how often the event has happened since it was logged last, or 0
+// if it was logged less than a minute ago.
 func (r *report) due(message string) (count int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,6 +63,7 @@ func (r *report) due(message string) (count int) {
 		return 0
 	}
 	count = s.count
-	s.at, s.count = now, 0
+	s.at = now
+	s.count = 0
 	return count
 }

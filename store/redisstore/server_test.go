@@ -16,16 +16,16 @@ import (
 	"github.com/collyrobots/collyrobots/store/redisstore"
 )
 
-// A server is a redis-server of the test's own, on a free loopback port.
+// A server is a redis-server process of one test, on a free loopback port.
 type server struct {
 	dir, addr string
 	args      []string
 	process   *exec.Cmd
-	ended     chan struct{} // closed when the process has
+	ended     chan struct{} // closed when the process has ended
 }
 
-// newServer starts a redis-server without persistence, in a folder of its own, that ends with the
-// test.
+// newServer starts a redis-server without persistence in its own folder. It is stopped at the end
+// of the test.
 func newServer(t testing.TB, args ...string) *server {
 	t.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
@@ -37,16 +37,17 @@ func newServer(t testing.TB, args ...string) *server {
 	return s
 }
 
-// lastPort is where freeAddr has got to.
+// lastPort is the port that freeAddr tried last, counted from firstPort.
 var lastPort atomic.Uint32
 
 func init() { lastPort.Store(mathrand.Uint32N(ports)) }
 
-// The ports of servers are not among those that a system gives to who asks for any: nobody else gets one that is
-// free for now, while its server is stopped too. A cluster needs the port that is ten thousand higher.
+// The test servers use ports that the operating system does not assign to listeners on port 0. So
+// no other program gets the port of a server that is stopped for a while. A cluster node also uses
+// the port that is higher by ten thousand.
 const firstPort, ports = 10_000, 12_000
 
-// freeAddr returns an address where nobody listens, each time another one.
+// freeAddr returns an address on which no program listens. Each call returns a different one.
 func freeAddr(t testing.TB) string {
 	t.Helper()
 	for range ports {
@@ -60,7 +61,7 @@ func freeAddr(t testing.TB) string {
 	return ""
 }
 
-// start returns when the server is ready.
+// start starts the server, and returns when it accepts connections.
 func (s *server) start(t testing.TB) {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(s.addr)
@@ -84,10 +85,10 @@ func (s *server) start(t testing.TB) {
 	}
 }
 
-// A saying is what a server writes to its log.
+// A saying collects the log of a server.
 type saying struct {
 	text  []byte
-	ready chan struct{} // closed when it takes connections; whoever answers before that is another server
+	ready chan struct{} // closed when the server accepts connections; an earlier answer comes from another server
 }
 
 func (s *saying) Write(b []byte) (int, error) {
@@ -100,7 +101,7 @@ func (s *saying) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// stop kills the server, which keeps nothing.
+// stop kills the server, which loses its data.
 func (s *server) stop() {
 	if s.process != nil && s.process.Process != nil {
 		_ = s.process.Process.Kill()
@@ -109,7 +110,7 @@ func (s *server) stop() {
 	}
 }
 
-// client returns a client of the server that ends with the test.
+// client returns a client of the server. It is closed at the end of the test.
 func (s *server) client(t testing.TB) *redis.Client {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: s.addr})
@@ -129,7 +130,8 @@ func (s *server) do(t testing.TB, args ...any) any {
 	return got
 }
 
-// newStore is redisstore.New, again where a busy machine has taken longer than Patience.
+// newStore calls redisstore.New. It tries again if New fails, because on a busy machine Redis may
+// not answer within Patience.
 func newStore(ctx context.Context, client redis.UniversalClient, options ...redisstore.Option) (s *redisstore.Store, err error) {
 	for range 20 {
 		if s, err = redisstore.New(ctx, client, options...); err == nil {
@@ -139,7 +141,7 @@ func newStore(ctx context.Context, client redis.UniversalClient, options ...redi
 	return s, err
 }
 
-// open returns a Store that ends with the test.
+// open returns a Store that is closed at the end of the test.
 func open(t testing.TB, client redis.UniversalClient, options ...redisstore.Option) *redisstore.Store {
 	t.Helper()
 	s, err := newStore(context.Background(), client, options...)
@@ -150,10 +152,10 @@ func open(t testing.TB, client redis.UniversalClient, options ...redisstore.Opti
 	return s
 }
 
-// settled is how long the hosts of a new server are left alone, those with the delay of most tests.
+// settled is the length of the first pause of a new server, for hosts with the delay of most tests.
 const settled = time.Second + delay + 50*time.Millisecond
 
-// used returns how many octets a server's data take.
+// used returns the size of the server's data in bytes.
 func (s *server) used(t testing.TB) (n int) {
 	t.Helper()
 	_, _ = fmt.Sscan(fieldOf(fmt.Sprint(s.do(t, "INFO", "memory")), "used_memory_dataset"), &n)

@@ -28,11 +28,11 @@ func TestStore(t *testing.T) {
 	})
 }
 
-const countVariable = "REDISSTORE_COUNT" // the address of a server to count at
+const countVariable = "REDISSTORE_COUNT" // the address of the server on which a child process counts
 
 const counts = 200
 
-// TestUpdateAmongProcesses: no update of one process is lost to another's.
+// TestUpdateAmongProcesses checks that no update of one process is lost because of another process.
 func TestUpdateAmongProcesses(t *testing.T) {
 	if addr := os.Getenv(countVariable); addr != "" {
 		s := open(t, (&server{addr: addr}).client(t))
@@ -79,36 +79,36 @@ func get(t *testing.T, s store.Store, key string) string {
 	return string(got)
 }
 
-// TestUpdateOnce: where the reply to a write is lost and the client asks again, the write counts
-// once.
+// TestUpdateOnce checks that a write counts once if its reply was lost and the client repeats it.
 func TestUpdateOnce(t *testing.T) {
 	server := newServer(t)
 	p := newProxy(t, server.addr)
 	s := open(t, p.client(t))
 	for range 20 {
 		count(t, s)
-		p.cutAfter(2) // the read passes, and the reply to the write does not
+		p.cutAfter(2) // forwards the reply to the read, and drops the reply to the write
 		count(t, s)
 	}
 	if got := get(t, s, "count"); got != "40" || p.cuts.Load() < 20 {
-		t.Errorf("%s instead of 40, with %d replies lost", got, p.cuts.Load())
+		t.Errorf("the counter is %s instead of 40 after %d lost replies", got, p.cuts.Load())
 	}
 }
 
-// TestForeignRecords: what is no record is reported once, kept aside, and nothing is made of it.
+// TestForeignRecords checks that a key with unexpected content is reported once and moved aside,
+// and that none of its content is returned.
 func TestForeignRecords(t *testing.T) {
 	server := newServer(t)
 	client := server.client(t)
 	garbage := bytes.Repeat([]byte("garbage "), 10<<20/8)
 	for name, damage := range map[string]func(key string) *redis.Cmd{
-		"a list":        func(key string) *redis.Cmd { return client.Do(ctx, "RPUSH", key, "x") },
-		"a hash":        func(key string) *redis.Cmd { return client.Do(ctx, "HSET", key, "x", "y") },
-		"short":         func(key string) *redis.Cmd { return client.Do(ctx, "SET", key, "hello") },
-		"10 MB":         func(key string) *redis.Cmd { return client.Do(ctx, "SET", key, garbage) },
-		"one bit":       func(key string) *redis.Cmd { return client.Do(ctx, "SETBIT", key, 8*90, 1) },
-		"longer":        func(key string) *redis.Cmd { return client.Do(ctx, "APPEND", key, "x") },
-		"another's":     func(key string) *redis.Cmd { return client.Do(ctx, "COPY", otherRecord(t, client), key, "REPLACE") },
-		"of no version": func(key string) *redis.Cmd { return client.Do(ctx, "SETRANGE", key, len("collyrobots record "), "x") },
+		"a list":      func(key string) *redis.Cmd { return client.Do(ctx, "RPUSH", key, "x") },
+		"a hash":      func(key string) *redis.Cmd { return client.Do(ctx, "HSET", key, "x", "y") },
+		"short":       func(key string) *redis.Cmd { return client.Do(ctx, "SET", key, "hello") },
+		"10 MB":       func(key string) *redis.Cmd { return client.Do(ctx, "SET", key, garbage) },
+		"one bit":     func(key string) *redis.Cmd { return client.Do(ctx, "SETBIT", key, 8*90, 1) },
+		"longer":      func(key string) *redis.Cmd { return client.Do(ctx, "APPEND", key, "x") },
+		"another key": func(key string) *redis.Cmd { return client.Do(ctx, "COPY", otherRecord(t, client), key, "REPLACE") },
+		"no version":  func(key string) *redis.Cmd { return client.Do(ctx, "SETRANGE", key, len("collyrobots record "), "x") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, update := range []bool{false, true} {
@@ -131,14 +131,14 @@ func TestForeignRecords(t *testing.T) {
 
 var ctx = context.Background()
 
-// otherRecord returns the key of a sound record of another key.
+// otherRecord writes an intact record with another prefix and returns its key.
 func otherRecord(t *testing.T, client *redis.Client) string {
 	prefix := rand.Text() + ":"
 	storetest.Put(t, open(t, client, redisstore.Prefix(prefix)), "other", "value")
 	return only(t, client, prefix+"*}:record:*")
 }
 
-// only returns the one key of a pattern.
+// only returns the one key that matches a pattern.
 func only(t *testing.T, client *redis.Client, pattern string) string {
 	t.Helper()
 	keys, err := client.Keys(ctx, pattern).Result()
@@ -148,7 +148,7 @@ func only(t *testing.T, client *redis.Client, pattern string) string {
 	return keys[0]
 }
 
-// TestLaterRecord: a record of a later version is neither read nor replaced.
+// TestLaterRecord checks that a record of a later version is neither read nor replaced.
 func TestLaterRecord(t *testing.T) {
 	client := newServer(t).client(t)
 	s := open(t, client)
@@ -164,11 +164,11 @@ func TestLaterRecord(t *testing.T) {
 		err = s.Update(ctx, "k", 0, func([]byte) ([]byte, error) { return []byte("mine"), nil })
 	}
 	if got := client.Get(ctx, key).Val(); got != "collyrobots record 2\nwho knows" {
-		t.Errorf("it is %q now", got)
+		t.Errorf("the record was changed to %q", got)
 	}
 }
 
-// TestTimeToLive: records expire by themselves, so Redis does not fill.
+// TestTimeToLive checks that records expire in Redis itself, so that they do not fill its memory.
 func TestTimeToLive(t *testing.T) {
 	client := newServer(t).client(t)
 	s := open(t, client)
@@ -187,10 +187,10 @@ func TestLongValue(t *testing.T) {
 	for n, fits := range map[int]bool{redisstore.MaxRecord: true, redisstore.MaxRecord + 1: false} {
 		err := s.Update(ctx, fmt.Sprint(n), 0, func([]byte) ([]byte, error) { return make([]byte, n), nil })
 		if (err == nil) != fits {
-			t.Errorf("%d octets: %v", n, err)
+			t.Errorf("%d bytes: %v", n, err)
 		}
 		if got := get(t, s, fmt.Sprint(n)); fits != (len(got) == n) {
-			t.Errorf("%d octets: read %d", n, len(got))
+			t.Errorf("%d bytes: read %d", n, len(got))
 		}
 	}
 }

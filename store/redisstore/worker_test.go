@@ -27,19 +27,19 @@ import (
 
 const workerVariable = "REDISSTORE_WORKER" // a job, as JSON
 
-// A job is what a worker process does: it asks hosts for pages, each again and again, until its
-// standard input ends.
+// A job configures a worker process, which requests pages from each host until its standard input
+// ends.
 type job struct {
 	Name, Redis, Site string
 	Hosts             int
 	Delay, Lease      time.Duration
 	Patience          time.Duration
-	Path              string        // "" or what the site knows
-	Late              time.Duration // between the lease and the look at it
-	Plugin            bool          // it is a spider with the plugin, and Delay is its MinDelay
+	Path              string        // the path of the pages; "" for an ordinary page
+	Late              time.Duration // how long the worker waits between Acquire and Valid
+	Plugin            bool          // whether the worker is a spider with the plugin; Delay is its MinDelay
 }
 
-// work is a worker process. It says what happens to it line by line.
+// work runs in a worker process. It prints a line for each event.
 func work(config string) int {
 	var j job
 	if err := json.Unmarshal([]byte(config), &j); err != nil {
@@ -77,7 +77,7 @@ func work(config string) int {
 	return 0
 }
 
-// page asks a host once, as everything that uses a Pacer should.
+// page requests one page, in the way that every user of a Pacer should.
 func (j *job) page(ctx context.Context, s *redisstore.Store, web *http.Client, host string) {
 	l, err := s.Acquire(ctx, host, j.Delay)
 	if err != nil {
@@ -108,7 +108,7 @@ func (j *job) page(ctx context.Context, s *redisstore.Store, web *http.Client, h
 	looked := time.Now()
 	req.Header.Set("Looked", strconv.FormatInt(looked.UnixNano(), 10))
 	req = req.WithContext(httptrace.WithClientTrace(exchange, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) {
-		if took := time.Since(looked); took > j.Lease/10 { // the margin of a lease
+		if took := time.Since(looked); took > j.Lease/10 { // the safety margin of a lease
 			fmt.Println("unfenced", took)
 		}
 	}}))
@@ -125,17 +125,18 @@ func (j *job) page(ctx context.Context, s *redisstore.Store, web *http.Client, h
 	}
 }
 
-// A worker is a worker process, seen from its parent.
+// A worker is a worker process as its parent sees it.
 type worker struct {
 	name    string
 	process *exec.Cmd
 	stdin   io.Closer
 	lines   chan string
-	last    []string // of lines, when it has ended
+	last    []string // the rest of lines, after the process has ended
 	ended   bool
 }
 
-// newWorker starts a worker that ends with the test, and returns when it is ready.
+// newWorker starts a worker and returns when it is ready. The worker is stopped at the end of the
+// test.
 func newWorker(t *testing.T, j job) *worker {
 	t.Helper()
 	if j.Lease == 0 {
@@ -178,7 +179,7 @@ func newWorker(t *testing.T, j job) *worker {
 	return w
 }
 
-// end ends the worker, by force if it does not go by itself.
+// end stops the worker. It kills the process if it does not exit by itself.
 func (w *worker) end() {
 	if w.ended {
 		return
@@ -196,13 +197,14 @@ func (w *worker) end() {
 
 func (w *worker) signal(s syscall.Signal) { _ = w.process.Process.Signal(s) }
 
-// kill is kill -9.
+// kill kills the worker with SIGKILL.
 func (w *worker) kill() {
 	w.signal(syscall.SIGKILL)
 	w.end()
 }
 
-// said returns what the worker has said so far of one thing: "away" or "unfenced".
+// said returns the lines that the worker has printed so far about one kind of event: "away" or
+// "unfenced".
 func (w *worker) said(of string) (lines []string) {
 	for more := true; more && !w.ended; {
 		select {
@@ -222,28 +224,29 @@ func (w *worker) said(of string) (lines []string) {
 	return lines
 }
 
-// A site is what the workers ask: it notes when each host was asked, and by whom.
+// A site is the web server that the workers crawl. It records the time of each visit and the
+// worker.
 type site struct {
 	addr string
 	mu   sync.Mutex
 	log  map[string][]visit
-	busy bool // the next answer has a Retry-After
+	busy bool // whether the next response has a Retry-After
 
-	together sync.WaitGroup // who asks for /together waits for it, and is counted off it
+	together sync.WaitGroup // a request for /together calls Done and then Wait
 
-	robots, after string // robots.txt, and the seconds of a Retry-After; not changed after the first request
+	robots, after string // robots.txt and the seconds of the Retry-After; not changed after the first request
 }
 
 type visit struct {
 	at     time.Time
-	looked time.Time // when the worker looked at its lease last, before it sent the request; zero for a spider
+	looked time.Time // when the worker last checked its lease before the request; zero for a spider
 	worker string
 	path   string
 }
 
-// until returns the time from a visit to the next one, at most. A request is sent after the worker
-// has looked at its lease, and the site may note it late: with the earlier of the two times, a busy
-// machine makes no gap look shorter than it was.
+// until returns an upper limit for the time from this visit to the next one. A request is sent
+// after the worker has checked its lease, and the site may record it late. until uses the earlier
+// of these two times for this visit, so that a gap does not look too short on a busy machine.
 func (v visit) until(next visit) time.Duration {
 	if v.looked.IsZero() {
 		return next.at.Sub(v.at)
@@ -297,25 +300,25 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// visits returns those to a host so far.
+// visits returns the visits to a host so far.
 func (s *site) visits(host string) []visit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.log[host])
 }
 
-// await returns when a host has had n more visits, and fails the test if that takes very long.
+// await waits until a host has had n more visits. It fails the test if that takes very long.
 func (s *site) await(t *testing.T, n int) {
 	t.Helper()
 	before := len(s.visits("host0"))
 	for end := time.Now().Add(2 * time.Minute); len(s.visits("host0")) < before+n; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%d visits instead of %d", len(s.visits("host0"))-before, n)
+			t.Fatalf("%d more visits instead of %d", len(s.visits("host0"))-before, n)
 		}
 	}
 }
 
-// since counts the visits after a time, by worker.
+// since counts the visits after a time, for each worker.
 func (s *site) since(at time.Time) map[string]int { return s.between(at, time.Now()) }
 
 func (s *site) between(at, end time.Time) map[string]int {
@@ -328,7 +331,8 @@ func (s *site) between(at, end time.Time) map[string]int {
 	return count
 }
 
-// setBusy makes the next answer a complaint, and returns how many visits to host0 there were before it.
+// setBusy makes the next response a 429 or 503, and returns the number of visits to host0 before
+// it.
 func (s *site) setBusy() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -336,7 +340,7 @@ func (s *site) setBusy() int {
 	return len(s.log["host0"])
 }
 
-// short counts the gaps under delay.
+// short counts the gaps between visits to host0 that are shorter than delay.
 func (s *site) short(delay time.Duration) (n int) {
 	visits := s.visits("host0")
 	for i := range len(visits) - 1 {
@@ -347,8 +351,8 @@ func (s *site) short(delay time.Duration) (n int) {
 	return n
 }
 
-// gap returns the smallest time between two visits of one host, and fails the test if it is under
-// delay.
+// gap returns the shortest time between two successive visits to one host. It fails the test if
+// that time is shorter than delay.
 func (s *site) gap(t *testing.T, delay time.Duration) time.Duration {
 	t.Helper()
 	s.mu.Lock()

@@ -1,6 +1,11 @@
--- KEYS: host, epoch, where to set aside what is no host's state. ARGV: token, lease, delay.
--- Returns what is granted (0: nothing, 1: the host, 2: a start that takes nothing, 3: this token was given back), after what time to look
--- again, the delay that holds, by how much the clock went back, whether something was set aside, and the age of the epoch.
+-- KEYS: the state of the host, the epoch, the key to which a damaged state is moved.
+--
+-- ARGV: token, lease, delay.
+--
+-- Returns six numbers: the result (0: nothing is granted, 1: the host is granted, 2: a start is
+-- granted that does not hold the host, 3: the token was already released), the time until the next
+-- attempt, the delay in force, by how much the clock went back, whether a damaged state was moved
+-- aside, and the age of the epoch.
 local token, lease, delay = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
 local since, fault = epoch(KEYS[2])
@@ -15,7 +20,8 @@ local start = math.max(h.ended + gap, since + within + gap, h.notbefore)
 if h.last == token then
 	return answer(3, 0)
 elseif h.holder ~= token and h.holder ~= '-' then
-	-- If it were given back now, the next could start after one delay: it is early enough to look then.
+	-- If the host is released now, the next start is possible after one delay. It is early enough
+	-- to ask again then.
 	local wait = gap > 20000 and gap or math.max(20000, (now - h.since) / 8)
 	save(KEYS[1], h)
 	return answer(0, math.max(math.ceil(wait), h.notbefore - now))

@@ -1,4 +1,5 @@
--- KEYS: epoch. Returns how this server drops keys when its memory is full ('': it does not, or does not say).
+-- KEYS: the epoch. Returns the eviction policy of this server, or '' if it does not drop keys when
+-- its memory is full, or does not report that.
 local _, fault = epoch(KEYS[1])
 if fault then return fault end
 local info = redis.pcall('INFO', 'memory')

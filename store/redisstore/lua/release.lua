@@ -1,11 +1,15 @@
--- KEYS: host, where to set aside what is no host's state. ARGV: token, whether the request was sent, how long ago it ended, delay, how long
--- from now nothing may start. Returns by how much the clock went back, and whether something was set aside.
+-- KEYS: the state of the host, the key to which a damaged state is moved.
+--
+-- ARGV: token, whether the request was sent, how long ago it ended, delay, for how long from now no
+-- request may start.
+--
+-- Returns by how much the clock went back, and whether a damaged state was moved aside.
 local token, sent, ago, delay, hold = ARGV[1], ARGV[2] == '1', tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 
 local h, fault = load(KEYS[1], KEYS[2])
 if fault then return fault end
 if h.holder == token then h.holder = '-' end
-h.last = token -- a copy of its acquire that is still on the way comes too late
+h.last = token -- rejects a delayed duplicate of the acquire with this token
 if sent then h.ended = math.max(h.ended, now - ago) end
 ask(h, delay)
 h.notbefore = math.max(h.notbefore, now + hold)

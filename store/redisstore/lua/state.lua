@@ -1,18 +1,20 @@
--- What all scripts of the pace share. Times and durations are whole microseconds by Redis' own clock.
+-- These functions are shared by all scripts of the pace. Times and durations are whole microseconds
+-- by the clock of Redis.
 
-local within = 1000000          -- how long after it was granted a lease may still be sent with
-local memory = 60000000         -- how long, at least, the delay that a process asked for is remembered
-local life = 7 * 24 * 3600000   -- of an epoch, in milliseconds
+local within = 1000000          -- how long after it was granted a lease is valid for sending
+local memory = 60000000         -- the minimum time for which a requested delay is remembered
+local life = 7 * 24 * 3600000   -- how long an unused epoch is kept, in milliseconds
 
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 
--- text writes a whole number in full.
+-- text formats a whole number with all its digits.
 local function text(n) return string.format('%.0f', n) end
 
--- epoch returns since when nothing that was written is lost, as far as that can be known: not before
--- the key was made, nor before this server process was started or took over. It writes, so that no
--- replica answers.
+-- epoch returns the time since which no write has been lost, as far as this server can know. That
+-- is no earlier than the creation of the key, and no earlier than the first use of this server
+-- process, so a restart or a failover begins a new epoch. The function writes to the key, so that a
+-- read-only replica cannot answer.
 local function epoch(key)
 	local info = redis.pcall('INFO', 'server')
 	local run = type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
@@ -33,8 +35,8 @@ local function epoch(key)
 	return now
 end
 
--- load returns the state of a host. What is no state is renamed to aside, and the host counts as
--- asked just now.
+-- load returns the state of a host. If the state is damaged, load renames its key to aside and
+-- assumes that a request to the host has just ended.
 local function load(key, aside)
 	local h = { holder = '-', last = '-', seen = 0, ended = 0, since = 0, lease = 0, delay = 0, before = 0, window = 0, notbefore = 0, back = 0, aside = 0 }
 	local kept = redis.pcall('GET', key)
@@ -55,18 +57,19 @@ local function load(key, aside)
 	end
 	h.holder, h.last, h.seen, h.ended, h.since = holder, last, tonumber(seen), tonumber(ended), tonumber(since)
 	h.lease, h.delay, h.before, h.window, h.notbefore = tonumber(lease), tonumber(delay), tonumber(before), tonumber(window), tonumber(notbefore)
-	if h.seen > now then -- the clock went back, and all that was noted goes with it
+	if h.seen > now then -- the clock went back: move all recorded times back by the same amount
 		h.back = h.seen - now
 		for _, at in ipairs({ 'ended', 'since', 'window', 'notbefore' }) do h[at] = math.max(0, h[at] - h.back) end
 	end
-	if h.holder ~= '-' and now >= h.since + h.lease then -- it has vanished
+	if h.holder ~= '-' and now >= h.since + h.lease then -- the lease expired without a release
 		h.ended, h.holder = math.max(h.ended, h.since + h.lease), '-'
 	end
 	return h
 end
 
--- ask notes a delay that a process asks for, and returns the longest that was asked for of late. What
--- is no longer than a millisecond is for one start at a time, as that for robots.txt, and not noted.
+-- ask records a delay that a process asks for, and returns the longest delay that was requested
+-- recently. A delay of a millisecond or less, such as that for robots.txt, applies to one start
+-- only and is not recorded.
 local function ask(h, delay)
 	local span = math.max(memory, h.delay, h.before, delay)
 	if now >= h.window then
@@ -77,7 +80,7 @@ local function ask(h, delay)
 	return math.max(h.delay, h.before, delay)
 end
 
--- save keeps the state for as long as anything in it matters.
+-- save stores the state. The key expires when nothing in it is needed any more.
 local function save(key, h)
 	local span = math.max(memory, h.delay, h.before)
 	local left = 3 * span + h.lease + math.max(0, h.notbefore - now, h.window - now)

@@ -9,13 +9,17 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// A Budget bounds what the sitemaps of one site may cost in all, beside the number of files and of
-// URLs ([sitemap.Limits]). A field that is 0 has its default. When a limit is met, the rest is left
-// out, except the requests that are under way.
+// A Budget bounds the cost of the sitemaps of one site, in addition to the number of files and URLs
+// ([sitemap.Limits]). A field that is 0 has its default. When a limit is reached, the remaining
+// files are skipped, except for requests that are already under way.
 type Budget struct {
-	Octets   int64         // received; 16 GiB
-	Failures int64         // files that could not be read, beyond the number of those that could; 1,000
-	Time     time.Duration // spent waiting for servers, several at once counted for each; 4 hours
+	Octets int64 // bytes received; default 16 GiB
+	// Failures is the number of files that could not be read minus the number of those that could.
+	// The default is 1,000.
+	Failures int64
+	// Time is the time that requests took, summed over requests that run at the same time. The
+	// default is four hours.
+	Time time.Duration
 }
 
 func (b Budget) withDefaults() Budget {
@@ -26,18 +30,18 @@ func (b Budget) withDefaults() Budget {
 	}
 }
 
-// spending is what the sitemaps of one site have cost. It may be used from any goroutine.
+// spending is what the sitemaps of one site have cost so far. It may be used from any goroutine.
 type spending struct {
 	limits *sitemap.Limits
 	budget *Budget
 
 	mu    sync.Mutex
-	files int64 // asked for
-	read  int64 // and read
+	files int64 // files that were requested
+	read  int64 // files that were read
 	cost  Budget
 }
 
-// over returns the limit that is met, or nil.
+// over returns the limit that is reached, or nil.
 func (s *spending) over() *sitemap.LimitError {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,24 +61,24 @@ func (s *spending) over() *sitemap.LimitError {
 	return nil
 }
 
-// spend changes what was spent.
+// spend changes s with f while it holds the lock.
 func (s *spending) spend(f func(*spending)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f(s)
 }
 
-// Errors of [Crawl.Get], which errors.Is finds.
+// Errors of [Crawl.Get], to be found with errors.Is.
 var (
-	// ErrNotForSite says that the site must not lead to the file. Other sites may.
-	ErrNotForSite = errors.New("the site must not lead there")
+	// ErrNotForSite means that the site must not lead to the file. Other sites may.
+	ErrNotForSite = errors.New("the site must not lead to this URL")
 
-	// ErrElsewhere says that the site has led to other sites too often. This is not counted as a
+	// ErrElsewhere means that the site has led to other sites too often. It does not count as a
 	// failure.
 	ErrElsewhere = errors.New("too many requests to other sites")
 )
 
-// octets returns how many more octets may be received.
+// octets returns how many more bytes may be received.
 func (s *spending) octets() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

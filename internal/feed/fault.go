@@ -12,8 +12,8 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// A tally logs what is wrong with a site's sitemaps: of equal faults the first three, and then how
-// many there were.
+// A tally logs the faults of the sitemaps of one site. Of equal faults, it logs the first three and
+// finally their total.
 type tally struct {
 	log    *slog.Logger
 	site   dialect.Authority
@@ -21,11 +21,11 @@ type tally struct {
 }
 
 const (
-	toldFirst = 3
-	toldKinds = 16 // of faults that are told apart
+	toldFirst = 3  // faults of one kind that are logged in full
+	toldKinds = 16 // kinds of faults that are counted separately
 )
 
-// tell logs a fault of a kind. attrs follow the key robots.
+// tell logs a fault of a kind. attrs are added after the attribute robots.
 func (t *tally) tell(kind, message string, attrs ...any) {
 	if t.counts == nil {
 		t.counts = make(map[string]int)
@@ -38,17 +38,17 @@ func (t *tally) tell(kind, message string, attrs ...any) {
 	}
 }
 
-// sum logs how many faults there were of each kind that was not told in full.
+// sum logs the total of each kind of fault of which some were not logged.
 func (t *tally) sum() {
 	for kind, n := range t.counts {
 		if n > toldFirst {
-			t.log.Warn("sitemap faults in all", "robots", t.site.RobotsURL(), "error", kind, "count", n)
+			t.log.Warn("total sitemap faults", "robots", t.site.RobotsURL(), "error", kind, "count", n)
 		}
 	}
 }
 
-// kindOf returns what equal faults have in common: the text of their first cause, without URLs of
-// the file.
+// kindOf returns the text that equal faults have in common: the text of the first cause of err,
+// without the URLs of the file.
 func (x *file) kindOf(err error) string {
 	for cause := err; cause != nil; cause = errors.Unwrap(cause) {
 		err = cause
@@ -56,7 +56,7 @@ func (x *file) kindOf(err error) string {
 	return strings.NewReplacer(x.loc, "", x.name(), "").Replace(err.Error())
 }
 
-// failed says that a file could not be fetched.
+// failed counts and logs that a file could not be fetched.
 func (w *walk) failed(x *file) {
 	limit := (*sitemap.LimitError)(nil)
 	switch {
@@ -75,32 +75,33 @@ func (w *walk) failed(x *file) {
 	w.tellRead(x)
 }
 
-// tellRead tells whoever wants to know that a file was dealt with.
+// tellRead calls Options.Read for a file that is finished.
 func (w *walk) tellRead(x *file) {
 	if w.Read != nil && !w.ended() {
 		w.Read(x.name(), x.entries, x.err)
 	}
 }
 
-// guessAgain reports whether a file was only looked for where it may be, and looks in the next
-// place.
+// guessAgain reports whether a file was only looked for at a usual location. If so, it looks at the
+// next location.
 func (w *walk) guessAgain(x *file) bool {
 	if len(x.guess) == 0 {
 		return false
 	}
-	w.Log.Debug("no sitemap in a usual place", "sitemap", x.name())
+	w.Log.Debug("no sitemap at a usual location", "sitemap", x.name())
 	if rest := x.guess[1:]; len(rest) > 0 {
 		w.enqueue(job{loc: rest[0], site: x.site, scope: x.scope, guess: rest})
 	}
 	return true
 }
 
-// fault counts and tells what is wrong with a file that was fetched.
+// fault counts and logs a fault of a file that was fetched.
 func (w *walk) fault(x *file, err error) {
 	fault := (*sitemap.Error)(nil)
 	lost := errors.As(err, &fault) && fault.Scope == sitemap.ScopeFile
 	if lost {
-		x.broken, x.err = true, err
+		x.broken = true
+		x.err = err
 		if errors.Is(err, sitemap.ErrNotSitemap) {
 			x.unreadable = true
 			w.count(FilesFailed)
@@ -119,7 +120,7 @@ func (w *walk) fault(x *file, err error) {
 	w.tell(x, err, lost)
 }
 
-// tell logs what is wrong with a file, and whether it is lost or the rest of it.
+// tell logs a fault of a file. lost says that the file, or the rest of it, cannot be read.
 func (w *walk) tell(x *file, err error, lost bool) {
 	w.tally.tell(x.kindOf(err), "sitemap fault", "sitemap", x.name(), "error", err)
 	if lost && w.lost != nil {
@@ -127,10 +128,10 @@ func (w *walk) tell(x *file, err error, lost bool) {
 	}
 }
 
-// outside is what a file lists and may not.
+// outside counts the pages that a file lists and may not list.
 type outside struct {
 	count int
-	kinds [ScopeAny + 1]struct { // by the scope that would let it in
+	kinds [ScopeAny + 1]struct { // by the narrowest scope that would include the page
 		count   int
 		example string
 	}
@@ -144,8 +145,8 @@ func (o *outside) add(needs Scope, loc string) {
 	}
 }
 
-// tellOutside logs, once for a file, that pages of it were out of scope, with the scope that would
-// let most of them in, of equals the narrowest.
+// tellOutside logs, once for a file, that some of its pages were out of scope. It names the scope
+// that would include most of them, or the narrowest of several such scopes.
 func (w *walk) tellOutside(x *file) {
 	o := w.outside
 	w.outside = outside{}
@@ -158,6 +159,6 @@ func (w *walk) tellOutside(x *file) {
 			best = Scope(kind)
 		}
 	}
-	w.tally.tell("out of scope", "sitemap lists pages of other sites, which are left out",
+	w.tally.tell("out of scope", "sitemap lists pages of other sites, skipping them",
 		"sitemap", x.name(), "count", o.count, "url", redact.Text(o.kinds[best].example), "option", "Scope: "+best.String())
 }

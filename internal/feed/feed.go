@@ -1,35 +1,36 @@
-// Package feed walks the sitemaps of a crawl's sites and hands the pages that they list on, a
-// bounded number at a time. It knows sitemaps, hosts and the store; what is crawled with, and what
-// robots.txt says, is behind [Crawl].
+// Package feed reads the sitemaps of the sites of a crawl and hands on the pages that they list, a
+// limited number at a time. It knows sitemaps, hosts and the store. The crawler and the rules of
+// robots.txt are behind the interface [Crawl].
 //
-// # Who calls what
+// # Which goroutine calls what
 //
 // The crawl calls [Feed.Offer] for each request, from any goroutine, and [Feed.Run] when a request
-// is done, from a hook that the crawl waits for. Run walks the sites that are pending on the
-// goroutine of its caller: there it reads the sitemaps one after the other, calls Keep,
-// [Crawl.Allowed] and [Crawl.Visit], and waits for slots. [Crawl.Get] alone is called from
-// goroutines of the walk, several at once, so that a slow file holds up no other; all of them end
-// before Run returns. Walks of several callers run at the same time, each of another host and other
-// files. The done of a page may be called from any goroutine.
+// is done, from a hook that the crawl waits for. Run walks the pending sites on the goroutine of
+// its caller. There it reads the sitemaps one after the other, calls Keep, [Crawl.Allowed] and
+// [Crawl.Visit], and waits for slots. Only [Crawl.Get] is called from other goroutines of the walk,
+// several at a time, so that a slow file does not delay the others. All of these goroutines end
+// before Run returns. Walks of several callers run at the same time; no two of them share a host or
+// a file. The done func of a page may be called from any goroutine.
 //
-// A program that pulls uses [Feed.Pages], which is the same walk with the pages going to a loop.
+// A program that pulls pages uses [Feed.Pages], which is the same walk with a loop as the receiver
+// of the pages.
 //
-// # Why it cannot wait for itself
+// # Why a walk never deadlocks
 //
-// A walk waits for four things: an answer (Get, Allowed), the crawl (Visit), its turn to write to
-// the store, and a slot. Only slots are held by pages. Where Visit runs a page before it returns, a
-// page that holds a slot may be what the walk runs below; so such a crawl has no slots
-// ([Crawl.Slots]), and a Run that comes while one of its walks is running returns at once and
-// leaves its site to that walk. Other crawls have slots of their own, which only pages of that
-// crawl hold, and a page of a crawl that does not run its pages at once ends without the help of
-// the walk that handed it on.
+// A walk waits for four things: a response (Get, Allowed), the crawl (Visit), its turn to write to
+// the store, and a slot. Of these, pages hold only slots. If Visit runs a page before it returns, a
+// page that holds a slot may be the one whose hook has called the walk. Therefore such a crawl has
+// no slots ([Crawl.Slots]), and a Run that comes while one of its walks is running returns at once
+// and leaves its site to that walk. Every other crawl has its own slots, which only its own pages
+// hold, and its pages end without the walk that handed them on.
 //
 // # Resume
 //
-// A checkpoint says of a file up to where its pages need not be looked at again, and which pages
-// before that are not done: in flight when it was written, failed, or left when the crawl ended.
-// Pages that are in flight and pages that are done but not written down are never more than the
-// window together, so this is how many may be fetched twice after a crash.
+// A checkpoint stores for a file up to which place its pages need not be examined again, and which
+// of the pages before that place are not done. These were in flight when the checkpoint was
+// written, have failed, or were left when the crawl ended. The pages that are in flight and the
+// pages that are done but not yet recorded are together never more than the window. After a crash,
+// at most that many pages are fetched twice.
 package feed
 
 import (
@@ -50,110 +51,114 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// Options say what is fed. The zero value feeds everything that is in scope.
+// Options are the settings of a Feed. With the zero value, it feeds every page that is in scope.
 type Options struct {
-	Window  int                      // most pages of a crawl in flight; 0: 64
-	MaxURLs int                      // most pages handed on in all; 0: no limit
-	Since   time.Time                // entries whose lastmod is known and older are left out
-	Keep    func(sitemap.Entry) bool // nil keeps all
-	Scope   Scope                    // the pages that a sitemap may list
+	Window  int                      // the largest number of pages of a crawl in flight; 0 means 64
+	MaxURLs int                      // the largest number of pages that are handed on; 0 means no limit
+	Since   time.Time                // entries with an older lastmod are skipped; entries without one are not
+	Keep    func(sitemap.Entry) bool // if nil, all entries are kept
+	Scope   Scope                    // which pages a sitemap may list
 
-	// WellKnown looks for sitemaps in the usual places of a site that names none.
+	// WellKnown looks for sitemaps at the usual locations if the robots.txt of a site names none.
 	WellKnown bool
 
-	// NewestFirst reads all sitemaps of a site and then hands its newest pages on. It needs
+	// NewestFirst reads all sitemaps of a site before it hands on the newest pages. It needs
 	// MaxURLs.
 	NewestFirst bool
 
-	// Resume goes on where the last run with the same Store stopped. It needs a Store.
+	// Resume continues where the last run with the same Store stopped. It needs a Store.
 	Resume bool
 
-	Limits sitemap.Limits // of a file; those of walks bound all files of a site
-	Budget Budget         // of a site, for what Limits do not say
+	Limits sitemap.Limits // limits of a file; the limits of walks apply to all files of a site
+	Budget Budget         // limits of a site in addition to Limits
 	Store  store.Store
-	Log    *slog.Logger // nil: nobody is told
+	Log    *slog.Logger // if nil, nothing is logged
 
-	// Read is told of each file that was read to its end, with how many entries it lists, or could
-	// not be, err; nil: nobody is. It must be quick.
+	// Read is called for each file that was read, with the number of its entries, and for each file
+	// that could not be read, with the error. It may be nil. It must return quickly.
 	Read func(sitemap string, entries int, err error)
 }
 
-// A Crawl is what a walk needs of the crawl that it feeds.
+// A Crawl is the part of a crawl that a walk needs.
 type Crawl interface {
-	// Allowed reports whether the page u may be fetched. If not, the result is Skipped, or
-	// Unfinished if the crawl has ended. u is the crawl's until Allowed returns. It is called on
-	// the walk's goroutine. site is the site whose sitemap lists the page, and sitemap the URL of
-	// that file.
+	// Allowed reports whether the page u may be fetched. If not, the Result is Skipped, or
+	// Unfinished if the crawl has ended. u belongs to the crawl until Allowed returns. Allowed is
+	// called on the goroutine of the walk. site is the site whose sitemap lists the page, and
+	// sitemap is the URL of that file.
 	Allowed(ctx context.Context, site dialect.Authority, sitemap string, u *url.URL) (bool, Result)
 
-	// Get makes one exchange with a sitemap's server when its turn has come, and follows no
-	// redirect. The crawl adds the user agent, and refuses what robots.txt does. timeout bounds the
-	// exchange from its start to the end of the body; began is when it started, the zero time if it
-	// did not. site is the site whose sitemap it is. by is the URL of the index that names u, or of
-	// the redirect that leads to u; nil if the robots.txt of the site names u.
+	// Get sends one request for a sitemap when its turn has come. It does not follow redirects. The
+	// crawl adds the user agent and refuses requests that robots.txt disallows. timeout bounds the
+	// exchange from its start to the end of the body. began is when the exchange started, or the
+	// zero time if it did not. site is the site whose sitemap it is. by is the URL of the index
+	// that names u or of the redirect to u. If the robots.txt of the site names u, by is nil.
 	Get(ctx context.Context, site dialect.Authority, by, u *url.URL, header http.Header, timeout time.Duration) (resp *http.Response, began time.Time, err error)
 
-	// Visit hands a page on and reports whether it was taken; a page that is not taken is Skipped.
-	// done is to be called once for each page that is taken, and once more after Silent or Unsent,
-	// from any goroutine, also before Visit returns. If it is called for a page that is not taken,
-	// its result counts instead: for example Done for one that the crawl has already visited, or
-	// Unfinished if the crawl takes no more pages.
+	// Visit hands a page on and reports whether the crawl has taken it. A page that is not taken is
+	// Skipped. For each page that is taken, the crawl must call done once. After Silent or Unsent,
+	// it may call done again. It may call done from any goroutine, also before Visit returns. If it
+	// calls done for a page that is not taken, that result counts instead of Skipped: for example
+	// Done for a page that the crawl has already visited, or Unfinished if the crawl takes no more
+	// pages.
 	Visit(site dialect.Authority, e sitemap.Entry, done func(Result)) (taken bool)
 
-	// Slots returns where the pages of this crawl that are in flight are counted. It is nil if
-	// Visit runs a page before it returns: then there is one at a time, and nothing to wait for.
+	// Slots returns the counter of the pages of this crawl that are in flight. It returns nil if
+	// Visit runs a page before it returns. Then only one page is in flight and there is nothing to
+	// wait for.
 	Slots() *Slots
 }
 
-// A Result is what became of a page.
+// A Result says how a page ended.
 type Result uint8
 
 const (
 	Done       Result = iota // its callbacks have run
-	Failed                   // a later run with Resume tries again, a bounded number of times
-	Skipped                  // it was not fetched, for a reason that may not hold in a later run
-	Unfinished               // the crawl ended under it, which ends the walk as well
-	Silent                   // nothing is heard of it since it was sent: it has Failed, unless it is Done after all
-	Unsent                   // nothing is heard of it, nor was it sent: it is Skipped, unless it is Done after all
+	Failed                   // a later run with Resume tries it again, a limited number of times
+	Skipped                  // it was not fetched, for a reason that may not apply in a later run
+	Unfinished               // the crawl ended before the page did; the walk ends as well
+	Silent                   // no result came after the page was sent; it has Failed unless Done follows
+	Unsent                   // no result came and the page was not sent; it is Skipped unless Done follows
 )
 
-// A Feed hands the pages of sitemaps to crawls. Its methods may be called from any goroutine.
+// A Feed hands the pages that sitemaps list to crawls. Its methods may be called from any
+// goroutine.
 type Feed struct {
 	Options
 	outcomes
-	limits sitemap.Limits // with their defaults
+	limits sitemap.Limits // with the defaults filled in
 	seed   maphash.Seed
 
-	offered hashSet     // authorities whose sitemaps are read or pending
-	seen    hashSet     // pages that were listed
-	bound   atomic.Bool // it was logged that the pages are too many to remember
+	offered hashSet     // authorities whose sitemaps are pending or were read
+	seen    hashSet     // the pages that were listed
+	bound   atomic.Bool // it was logged that there are too many pages to remember
 	once    once
 	keeper  keeper
 
-	waiting atomic.Int64 // len(pending), to be read without mu
+	waiting atomic.Int64 // len(pending), for reading without mu
 	mu      sync.Mutex
 	pending []assignment
-	walked  map[string]bool // hosts and files of which a walk runs
-	walks   int             // that run
-	nested  bool            // one of them is of a crawl without slots
+	walked  map[string]bool // the hosts and files of running walks
+	walks   int             // the number of running walks
+	nested  bool            // one of the walks belongs to a crawl without slots
 }
 
-// An assignment is what one walk is to read: what a site's robots.txt names, or certain files.
+// An assignment says what one walk has to read: the sitemaps that the robots.txt of a site names,
+// or certain files.
 type assignment struct {
 	site     dialect.Authority
 	sitemaps []string
 	jobs     []job
-	walks    []string // what no other walk may be of: a host, and the files that are named
+	walks    []string // the host and the files that no other walk may read at the same time
 }
 
 const (
 	defaultWindow = 64
-	leastWalks    = 8        // that may run at once, however small the window is
-	mostSites     = 1 << 24  // of which the sitemaps are remembered as read
-	mostSeen      = 25 << 20 // URLs that are remembered: some 350 MB
+	leastWalks    = 8        // walks that may run at the same time, even if the window is smaller
+	mostSites     = 1 << 24  // sites whose sitemaps are remembered as read
+	mostSeen      = 25 << 20 // URLs that are remembered; they take some 350 MB
 )
 
-// New returns a Feed. o is as it should be: whoever takes options from a user checks them.
+// New returns a Feed. It does not check o; a caller that takes options from a user must do that.
 func New(o Options) *Feed {
 	o.Window = cmp.Or(o.Window, defaultWindow)
 	o.Budget = o.Budget.withDefaults()
@@ -161,15 +166,16 @@ func New(o Options) *Feed {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	f := &Feed{Options: o, limits: o.Limits.WithDefaults(), seed: maphash.MakeSeed(), walked: make(map[string]bool)}
-	f.offered.most, f.seen.most = mostSites, mostSeen
+	f.offered.most = mostSites
+	f.seen.most = mostSeen
 	f.once.init()
 	f.keeper.init(max(1, o.Window/4))
 	return f
 }
 
-// Offer says which sitemaps a site's robots.txt names; the slice is kept. They are pending until a
-// Run takes them; a site that was offered before is not looked at again. It costs a look-up without
-// a lock for those.
+// Offer passes the sitemaps that the robots.txt of a site names. It keeps the slice. The sitemaps
+// are pending until a Run takes them. A site that was offered before is ignored; for such a site,
+// Offer costs only a look-up without a lock.
 func (f *Feed) Offer(site dialect.Authority, sitemaps []string) {
 	if len(sitemaps) == 0 && !f.WellKnown {
 		return
@@ -181,11 +187,11 @@ func (f *Feed) Offer(site dialect.Authority, sitemaps []string) {
 	if f.offered.has(h) || !f.offered.add(h) {
 		return
 	}
-	site.Host = strings.Clone(site.Host) // it may be a part of a long URL
+	site.Host = strings.Clone(site.Host) // Host may be a part of a long URL
 	f.assign(assignment{site: site, sitemaps: sitemaps})
 }
 
-// assign makes an assignment pending.
+// assign adds an assignment to the pending ones.
 func (f *Feed) assign(a assignment) {
 	a.walks = []string{a.site.Host}
 	for _, loc := range a.sitemaps {
@@ -199,7 +205,7 @@ func (f *Feed) assign(a assignment) {
 	f.waiting.Store(int64(len(f.pending)))
 }
 
-// files returns the files at which the walk of an assignment begins.
+// files returns the files with which the walk of an assignment begins.
 func (f *Feed) files(a assignment) []job {
 	if a.jobs != nil {
 		return a.jobs
@@ -217,13 +223,16 @@ func (f *Feed) files(a assignment) []job {
 	return jobs
 }
 
-// Pending reports whether there may be something for Run to walk. It is cheap.
+// Pending reports whether Run may have something to walk. It is cheap.
 func (f *Feed) Pending() bool { return f.waiting.Load() != 0 }
 
-// Run walks the sites that are pending, and those that are offered meanwhile, on the caller's
-// goroutine. It returns when none are left for it: if ctx is done or MaxURLs is reached, if as many
-// walks as may run do so, if crawl has no slots and another walk of such a crawl is running, or if
-// all that is pending is of hosts or files that are walked; what is then pending is theirs.
+// Run walks the pending sites, and those that are offered while it runs, on the goroutine of its
+// caller. It returns when there are none left that it may walk. That is so in these cases:
+//
+//   - ctx is done or MaxURLs is reached;
+//   - the largest number of walks is running;
+//   - crawl has no slots and another walk of such a crawl is running;
+//   - other walks are using the hosts or files of all pending sites. These walks take the sites over.
 func (f *Feed) Run(ctx context.Context, crawl Crawl) {
 	if !f.Pending() {
 		return
@@ -233,7 +242,7 @@ func (f *Feed) Run(ctx context.Context, crawl Crawl) {
 		return
 	}
 	running := true
-	defer func() { // a callback of the program's may have panicked
+	defer func() { // a callback of the program may have panicked
 		if running {
 			f.leave(nested)
 		}
@@ -247,7 +256,7 @@ func (f *Feed) Run(ctx context.Context, crawl Crawl) {
 	}
 }
 
-// walk runs the walk of an assignment that was taken.
+// walk walks an assignment that take has returned.
 func (f *Feed) walk(w *walk, a assignment) {
 	defer func() {
 		f.mu.Lock()
@@ -259,11 +268,11 @@ func (f *Feed) walk(w *walk, a assignment) {
 	w.run(f.files(a))
 }
 
-// Flush writes down what became of pages since it was written last. It is for the end of a crawl,
-// when pages were still in flight as their walk ended.
+// Flush records the results of pages since the last write. It is for the end of a crawl, when pages
+// may still have been in flight after their walk ended.
 func (f *Feed) Flush() { f.keeper.flush(1) }
 
-// enter reports whether one more walk may run.
+// enter reports whether another walk may run, and counts it.
 func (f *Feed) enter(nested bool) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -275,10 +284,12 @@ func (f *Feed) enter(nested bool) bool {
 	return true
 }
 
-// take returns what a walk is to read next. If there is nothing, the walk has left: nobody can have
-// relied on it after that. Sites that name the same files, as a host under http and https or with
-// and without "www." do, are walked one after the other, for only within a walk those files are read
-// first that say which pages of the others are done.
+// take returns the next assignment of a walk. If there is none, the walk has left: it is no longer
+// counted, so no other caller relies on it.
+//
+// Sites that name the same files are walked one after the other, for example a host under http and
+// https, or with and without "www.". The reason is that only within one walk, the files that tell
+// which pages are done are read before the files that share these pages.
 func (f *Feed) take(ctx context.Context, nested bool) (a assignment, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -301,7 +312,8 @@ func (f *Feed) take(ctx context.Context, nested bool) (a assignment, ok bool) {
 	return a, true
 }
 
-// isFree reports whether no walk is of what an assignment is of. f.mu is held.
+// isFree reports whether no other walk uses the host and files of an assignment. The caller must
+// hold f.mu.
 func (f *Feed) isFree(a assignment) bool {
 	return !slices.ContainsFunc(a.walks, func(name string) bool { return f.walked[name] })
 }
@@ -322,7 +334,7 @@ func (f *Feed) leaveLocked(nested bool) {
 // full reports whether MaxURLs pages have been handed on.
 func (f *Feed) full() bool { return f.MaxURLs > 0 && f.Count(Fed) >= f.MaxURLs }
 
-// reserve counts a page as handed on, unless MaxURLs are.
+// reserve counts a page as handed on. It returns false if MaxURLs pages have been.
 func (f *Feed) reserve() bool {
 	for {
 		n := f.counts[Fed].Load()

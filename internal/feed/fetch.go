@@ -20,25 +20,25 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// A file is a sitemap that was asked for.
+// A file is a sitemap that was requested.
 type file struct {
 	job
-	body       *spool // nil if err is not
-	sum        []byte // of body, with Resume
+	body       *spool // nil if err is not nil
+	sum        []byte // the checksum of body; set with Resume
 	base       *url.URL
-	coding     string // of the answer, that nothing has removed
+	coding     string // the Content-Encoding of the response, if it was not removed
 	checks     checkpoints
-	broken     bool          // something of it could not be read
-	unreadable bool          // it is no sitemap
-	entries    int           // that were read
-	err        error         // why there is no file, or what cost the rest of it
-	keys       []string      // under which it is claimed
-	tries      int           // more requests to make where one fails
-	time       time.Duration // that is left for all of them
-	panicked   any           // what Get panicked with
+	broken     bool          // a part of the file could not be read
+	unreadable bool          // the file is not a sitemap
+	entries    int           // the number of entries that were read
+	err        error         // why there is no file, or why its rest is lost
+	keys       []string      // the keys under which the file is claimed
+	tries      int           // how many more requests may follow a failed one
+	time       time.Duration // the time that is left for all requests
+	panicked   any           // the value with which Get panicked
 }
 
-// name returns the URL of a file as it may stand in a log.
+// name returns the URL of a file for a log, without a password.
 func (x *file) name() string {
 	if x.base != nil {
 		return x.base.String()
@@ -46,18 +46,21 @@ func (x *file) name() string {
 	if u, err := url.Parse(x.loc); err == nil {
 		return u.Redacted()
 	}
-	return "a URL that cannot be read"
+	return "an invalid URL"
 }
 
 var (
-	errUnchanged = errors.New("collyrobots: sitemap has not changed")   // since it was fed to its end
-	errRepeated  = errors.New("collyrobots: sitemap was read already")  // in this crawl, under another name
-	errScheme    = errors.New("collyrobots: not an http or https URL")  // of a sitemap
-	errRedirects = errors.New("collyrobots: more than five redirects")  // from a sitemap
-	errNoPlace   = errors.New("collyrobots: no place for a large file") // on the disk
+	// errUnchanged means that the sitemap has not changed since all of its pages were done.
+	errUnchanged = errors.New("collyrobots: sitemap has not changed")
+	// errRepeated means that the sitemap was already read in this crawl, under another URL.
+	errRepeated  = errors.New("collyrobots: sitemap was already read")
+	errScheme    = errors.New("collyrobots: not an http or https URL")
+	errRedirects = errors.New("collyrobots: more than five redirects")
+	// errNoPlace means that there is no temporary file for the part that memory does not keep.
+	errNoPlace = errors.New("collyrobots: cannot create a temporary file for a large sitemap")
 )
 
-// A statusError is an answer that is no sitemap.
+// A statusError is the status of a response that is not a sitemap.
 type statusError int
 
 func (s statusError) Error() string {
@@ -65,12 +68,12 @@ func (s statusError) Error() string {
 }
 
 const (
-	maxHops       = 5         // redirects that are followed
-	spoolInMemory = 128 << 10 // octets of a sitemap that are kept in memory: most fit
+	maxHops       = 5         // redirects that are followed for one file
+	spoolInMemory = 128 << 10 // bytes of a sitemap that are kept in memory; most sitemaps are smaller
 )
 
-// open fetches the file of a job, on a goroutine of its own. What comes is read to its end at once,
-// so that no connection is held while its pages wait for their turn.
+// open fetches the file of a job. It runs on its own goroutine. It reads the response to its end at
+// once, so that no connection is held while the pages of the file wait for their turn.
 func (w *walk) open(ctx context.Context, j job) (x *file) {
 	x = &file{job: j}
 	if !j.reread {
@@ -84,11 +87,11 @@ func (w *walk) open(ctx context.Context, j job) (x *file) {
 	return x
 }
 
-// moreTries is how often a file is asked for again if it cannot be had.
+// moreTries is how often the request for a file is repeated after a failure.
 const moreTries = 2
 
-// fetch follows the redirects of a file's URL and reads what is there. A request that fails for a
-// reason that may pass is repeated. Each of them waits for its turn with the host.
+// fetch follows the redirects of the URL of a file and reads the response. It repeats a request
+// that has failed for a temporary reason. Each request waits for its turn at the host.
 func (w *walk) fetch(ctx context.Context, x *file) error {
 	u, err := url.Parse(x.loc)
 	if err != nil {
@@ -106,10 +109,10 @@ func (w *walk) fetch(ctx context.Context, x *file) error {
 		}
 		if !a.isRedirect() {
 			if hops > 0 {
-				a.header.Del("ETag") // of another URL than the one that will be asked
+				a.header.Del("ETag") // these validators belong to another URL than the one that the next run requests
 				a.header.Del("Last-Modified")
 			}
-			u.User = nil // it may stand in a log
+			u.User = nil // the URL may be logged
 			x.base = u
 			if x.root == "" && w.Resume {
 				w.recallHop(ctx, x)
@@ -129,22 +132,22 @@ func (w *walk) fetch(ctx context.Context, x *file) error {
 	}
 }
 
-// An answer is what a server answered to one request for a file.
+// An answer is the response of a server to one request for a file.
 type answer struct {
-	sent   bool // the request was
+	sent   bool // the request was sent
 	status int
 	header http.Header
-	coding string // of the body, if it has not been removed
+	coding string // the Content-Encoding of the body, if it was not removed
 	body   *spool // nil unless status is 200
-	large  bool   // its compressed bytes have met the limit
+	large  bool   // the number of compressed bytes has reached the limit
 }
 
 func (a *answer) isRedirect() bool {
 	return a.status >= 300 && a.status < 400 && a.header.Get("Location") != ""
 }
 
-// mayPass reports whether the next request may get what this one did not: the connection or the
-// transfer failed, or the server has a problem at the moment.
+// mayPass reports whether a second request may succeed where this one has failed: the connection or
+// the transfer failed, or the status indicates a temporary problem.
 func (a *answer) mayPass(err error) bool {
 	switch {
 	case err != nil:
@@ -159,19 +162,19 @@ func (a *answer) mayPass(err error) bool {
 	return false
 }
 
-// mayTryAgain reports whether a file may be asked for once more, and charges the request that has
-// failed to the site.
+// mayTryAgain reports whether a file may be requested again. If so, it charges the failed request
+// to the site.
 func (w *walk) mayTryAgain(ctx context.Context, x *file) bool {
 	if x.tries == 0 || x.time <= 0 || ctx.Err() != nil || w.spent.over() != nil {
 		return false
 	}
 	x.tries--
 	w.spent.spend(func(s *spending) { s.cost.Failures++ })
-	w.Log.Debug("a sitemap cannot be had, and is asked for again", "sitemap", x.name(), "count", moreTries-x.tries)
+	w.Log.Debug("sitemap request failed, trying again", "sitemap", x.name(), "count", moreTries-x.tries)
 	return true
 }
 
-// ask makes one request for a file, and reads the body of the response if that may be a sitemap.
+// ask makes one request for a file. It reads the body of the response if that may be a sitemap.
 func (w *walk) ask(ctx context.Context, x *file, by, u *url.URL, hops int) (a answer, err error) {
 	header := make(http.Header)
 	if hops == 0 && !x.reread {
@@ -207,7 +210,8 @@ func (w *walk) ask(ctx context.Context, x *file, by, u *url.URL, hops int) (a an
 	return a, err
 }
 
-// recallHop adds the checkpoint for what the redirects of a root have led to, for which it speaks too.
+// recallHop adds the checkpoints for the host to which the redirects of a root have led, because
+// the root also speaks for that host.
 func (w *walk) recallHop(ctx context.Context, x *file) {
 	s := newScope(x.scope.kind)
 	s.addURL(x.base.String())
@@ -218,7 +222,7 @@ func (w *walk) recallHop(ctx context.Context, x *file) {
 	}
 }
 
-// claimHop claims what a redirect leads to.
+// claimHop claims the target of a redirect.
 func (w *walk) claimHop(x *file, u *url.URL) error {
 	key := keyOf(u)
 	if slices.Contains(x.keys, key) || x.reread {
@@ -231,7 +235,8 @@ func (w *walk) claimHop(x *file, u *url.URL) error {
 	return nil
 }
 
-// get makes one exchange, unless the budget is spent. It may take as long as the file has left.
+// get makes one exchange unless the budget is spent. The exchange may take the time that is left
+// for the file.
 func (w *walk) get(ctx context.Context, by, u *url.URL, header http.Header, left time.Duration) (*http.Response, time.Time, error) {
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, time.Time{}, errScheme
@@ -242,7 +247,7 @@ func (w *walk) get(ctx context.Context, by, u *url.URL, header http.Header, left
 	return w.crawl.Get(ctx, w.site, by, u, header, max(min(left, w.spent.patience()), 1))
 }
 
-// receive takes what a server answered in the end, and tells the checkpoints.
+// receive takes the final response for a file and updates the checkpoints.
 func (w *walk) receive(x *file, a answer) error {
 	if a.status == http.StatusNotModified {
 		return errUnchanged
@@ -266,8 +271,8 @@ func (w *walk) receive(x *file, a answer) error {
 	return nil
 }
 
-// endsEarly returns why a file that is at hand cannot be read to its end, if that may be different the
-// next time it is asked for. Otherwise it returns nil.
+// endsEarly returns the error that keeps a fetched file from being read to its end, if a later
+// request may get a complete file. Otherwise it returns nil.
 func (w *walk) endsEarly(x *file) error {
 	if x.body.err != io.EOF {
 		return x.body.err
@@ -304,16 +309,16 @@ func (u *unzipped) Read(p []byte) (n int, err error) {
 	return u.gzip.Read(p)
 }
 
-// A spool is a sitemap that is at hand: in memory, or in a temporary file.
+// A spool holds a sitemap that was received, in memory or in a temporary file.
 type spool struct {
-	size   int64 // bytes that were received
+	size   int64 // the number of bytes that were received
 	head   []byte
-	file   *os.File // what follows head; nil: nothing
-	remove bool     // the file, which cannot be removed while it is open
-	err    error    // io.EOF, or why receiving it failed half-way
+	file   *os.File // holds the bytes after head; nil if there are none
+	remove bool     // Close must remove the file, because it could not be removed while it is open
+	err    error    // io.EOF, or the error that cut the transfer off
 }
 
-// keep reads r to its end, or to its failure. If err is not nil, s has only a size.
+// keep reads r until it ends or fails. If err is not nil, s has only a size.
 func keep(r io.Reader) (s *spool, err error) {
 	head := new(bytes.Buffer)
 	n, err := io.CopyN(head, r, spoolInMemory)
@@ -335,7 +340,7 @@ func keep(r io.Reader) (s *spool, err error) {
 	return s, nil
 }
 
-// open returns a reader of the sitemap from its beginning. Reading ends as receiving it did.
+// open returns a reader of the sitemap from its beginning. The reader ends with s.err.
 func (s *spool) open() io.Reader {
 	end := failure{s.err}
 	if s.file == nil {
@@ -350,11 +355,12 @@ func (s *spool) open() io.Reader {
 // sum returns the checksum of the first n bytes that were received.
 func (s *spool) sum(n int64) []byte {
 	h := sha256.New()
-	io.CopyN(h, s.open(), n) // a disk that cannot be read fails again when the file is parsed
+	io.CopyN(h, s.open(), n) // if the disk cannot be read, parsing the file fails as well
 	return h.Sum(nil)
 }
 
-// beginsWith reports whether the file is longer than n bytes, of which sum is the checksum.
+// beginsWith reports whether the file is longer than n bytes and sum is the checksum of its first n
+// bytes.
 func (s *spool) beginsWith(n int64, sum []byte) bool {
 	return s.size > n && bytes.Equal(s.sum(n), sum)
 }
@@ -378,7 +384,7 @@ func (s *spool) Close() error {
 	return err
 }
 
-// failure is a reader that fails.
+// A failure is a reader that always fails.
 type failure struct{ err error }
 
 func (f failure) Read([]byte) (int, error) { return 0, f.err }

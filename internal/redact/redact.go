@@ -1,4 +1,5 @@
-// Package redact takes the passwords out of URLs that are to be read by people.
+// Package redact removes passwords from the URLs in texts for people, such as errors and log
+// messages.
 package redact
 
 import (
@@ -7,11 +8,11 @@ import (
 	"strings"
 )
 
-// mask stands for a password, as it does in url.URL.Redacted.
+// mask replaces a password, as in url.URL.Redacted.
 const mask = "xxxxx"
 
-// Text returns a text in which the passwords of all URLs are replaced, those of what is no valid
-// URL included. Without one it returns text itself.
+// Text returns text with the passwords of all URLs replaced, including those of invalid URLs. If
+// text contains no password, Text returns it unchanged.
 func Text(text string) string {
 	var b strings.Builder
 	rest := text
@@ -39,7 +40,9 @@ func Text(text string) string {
 	return b.String()
 }
 
-// one returns a URL without its password. Its authority begins at an offset.
+// one returns the URL s without its password. The authority of s begins at the given offset. If s
+// is not a valid URL, one replaces everything between that offset and the last "@", because any
+// part of it may be the password.
 func one(s string, authority int) string {
 	at := strings.LastIndexByte(s, '@')
 	if at < authority {
@@ -47,7 +50,7 @@ func one(s string, authority int) string {
 	}
 	u, err := url.Parse(s)
 	if err != nil {
-		return s[:authority] + mask + s[at:] // whatever stands there
+		return s[:authority] + mask + s[at:]
 	}
 	if _, secret := u.User.Password(); !secret {
 		return s
@@ -59,10 +62,12 @@ func isScheme(c byte) bool {
 	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '-' || c == '.'
 }
 
-// errInvalid stands for an error that may quote a part of a password.
+// errInvalid replaces an error whose text may contain a part of a password.
 var errInvalid = errors.New("invalid URL")
 
-// ParseError returns the error of url.Parse without the password in the URL that it quotes.
+// ParseError returns an error of url.Parse with the password in its URL replaced. The cause of such
+// an error is also replaced, because it may quote a part of the password. If the URL has no
+// password, ParseError returns err unchanged.
 func ParseError(err error) error {
 	failed := (*url.Error)(nil)
 	if !errors.As(err, &failed) {
@@ -74,19 +79,19 @@ func ParseError(err error) error {
 	return err
 }
 
-// Error returns err with the text that [Text] makes of its own, or err itself if that is the same.
-// What it is, errors.Is and errors.As find as before.
+// Error returns an error that wraps err and whose text is the text of err after [Text]. If the text
+// contains no password, Error returns err unchanged.
 func Error(err error) error {
 	if err == nil {
 		return nil
 	}
 	if text := err.Error(); Text(text) != text {
-		return &redacted{err, Text(text)}
+		return &redacted{err: err, text: Text(text)}
 	}
 	return err
 }
 
-// A redacted error is another one with its text changed.
+// A redacted error wraps another error and has a different text.
 type redacted struct {
 	err  error
 	text string

@@ -1,4 +1,5 @@
-// Package weburl parses URLs as crawlers do, which visit what net/url refuses.
+// Package weburl parses URLs like a crawler. Web pages contain URLs that net/url rejects but that
+// browsers and crawlers can visit.
 package weburl
 
 import (
@@ -6,8 +7,9 @@ import (
 	"strings"
 )
 
-// Parse is url.Parse, but that it takes percent signs that begin no escape, and control characters,
-// for escaped.
+// Parse is like url.Parse but accepts percent signs that do not begin an escape and control
+// characters. If url.Parse rejects raw, Parse percent-encodes these characters and tries again. If
+// that also fails, it returns the error of the first attempt.
 func Parse(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err == nil {
@@ -19,7 +21,8 @@ func Parse(raw string) (*url.URL, error) {
 	return nil, err
 }
 
-// escapeStray escapes them.
+// escapeStray returns s with its control characters and the percent signs that do not begin an
+// escape percent-encoded.
 func escapeStray(s string) string {
 	const hex = "0123456789ABCDEF"
 	var b strings.Builder

@@ -13,7 +13,7 @@ func TestParse(t *testing.T) {
 		"http://a.test/a\tb\x7f":    "http://a.test/a%09b%7F",
 		"http://a.test/%41?q=50%":   "http://a.test/%41?q=50%",
 		"p%?q":                      "p%25?q",
-		"http://a%zz.test/":         "http://a%25zz.test/", // which is no host: whoever needs one looks at it
+		"http://a%zz.test/":         "http://a%25zz.test/", // Parse does not validate the host
 		"http://a.test:port/":       "",
 		"http://[::1/":              "",
 		"http://user:%zz@a.test/50": "http://user:%25zz@a.test/50",
@@ -22,10 +22,10 @@ func TestParse(t *testing.T) {
 		if u, err := weburl.Parse(raw); err == nil {
 			got = u.String()
 		} else if u != nil {
-			t.Errorf("%q: %v with %v", raw, u, err)
+			t.Errorf("%q: got URL %v together with error %v", raw, u, err)
 		}
 		if got != want {
-			t.Errorf("%q is %q, want %q", raw, got, want)
+			t.Errorf("%q: got %q, want %q", raw, got, want)
 		}
 	}
 }

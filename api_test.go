@@ -41,7 +41,8 @@ var (
 	_ func(dialect.Dialect) collyrobots.Option                                         = collyrobots.Dialect
 	_ func(...string) collyrobots.Option                                               = collyrobots.ProductToken
 	_ func(time.Duration) collyrobots.Option                                           = collyrobots.MinDelay
-	_ func(time.Duration, collyrobots.Over) collyrobots.Option                         = collyrobots.MaxDelay
+	_ func(time.Duration) collyrobots.Option                                           = collyrobots.MaxDelay
+	_ func(time.Duration) collyrobots.Option                                           = collyrobots.SkipAbove
 	_ func() collyrobots.Option                                                        = collyrobots.HonorCrawlDelay
 	_ func(collyrobots.Feed) collyrobots.Option                                        = collyrobots.FollowSitemaps
 	_ func(func(*colly.Request, error)) collyrobots.Option                             = collyrobots.OnDenied
@@ -65,7 +66,6 @@ var (
 	_ func(func(collyrobots.Event)) collyrobots.Option                                 = collyrobots.OnEvent
 	_ func(*collyrobots.Plugin, func(collyrobots.Event)) func()                        = (*collyrobots.Plugin).Listen
 	_ func(*collyrobots.Plugin, context.Context, collyrobots.Feed, ...string) pages    = (*collyrobots.Plugin).Pages
-	_                                                                                  = []collyrobots.Over{collyrobots.Clamp, collyrobots.Skip}
 	_                                                                                  = collyrobots.DisallowedError{Decision: collyrobots.Decision{}}
 	_ error                                                                            = (*collyrobots.DisallowedError)(nil)
 	_ error                                                                            = (*collyrobots.OptionError)(nil)
@@ -133,13 +133,13 @@ func TestEveryFaultIsReported(t *testing.T) {
 			},
 			"FollowSitemaps FollowSitemaps FollowSitemaps", []string{"Window", "MaxURLs", "Scope(9)"},
 		},
-		{"both of MaxDelay", []collyrobots.Option{collyrobots.MaxDelay(0, 7)}, "MaxDelay MaxDelay", []string{"0s", "Over(7)"}},
+		{"MaxDelay and SkipAbove", []collyrobots.Option{collyrobots.MaxDelay(0), collyrobots.SkipAbove(-2)}, "MaxDelay SkipAbove", []string{"0s", "-2ns"}},
 		{
 			"two tokens", []collyrobots.Option{collyrobots.ProductToken("Example Bot", "ExampleBot", "ExampleBot/1.0")},
 			"ProductToken ProductToken", []string{`"Example Bot"`, `"ExampleBot/1.0"`},
 		},
 		{
-			"of several options", []collyrobots.Option{collyrobots.MinDelay(-1), {}, collyrobots.MaxDelay(-1, collyrobots.Skip), collyrobots.OnDenied(nil)},
+			"of several options", []collyrobots.Option{collyrobots.MinDelay(-1), {}, collyrobots.MaxDelay(-1), collyrobots.OnDenied(nil)},
 			"MinDelay Option MaxDelay OnDenied", []string{"-1ns", "number 2"},
 		},
 	} {
@@ -162,13 +162,13 @@ func TestEveryFaultIsReported(t *testing.T) {
 // What is wrong with an option inside ForHosts is said of that option, and for which hosts it was.
 func TestFaultsInsideForHosts(t *testing.T) {
 	_, err := collyrobots.New(collyrobots.ForHosts("*.a.test",
-		collyrobots.MinDelay(-1), collyrobots.MaxDelay(0, 7), collyrobots.DryRun()))
+		collyrobots.MinDelay(-1), collyrobots.MaxDelay(0), collyrobots.SkipAbove(0), collyrobots.DryRun()))
 	counts := map[string]int{}
 	for _, fault := range faultsOf(err) {
 		counts[fault.Option]++
 	}
-	if counts["MinDelay"] != 1 || counts["MaxDelay"] != 2 || counts["DryRun"] != 1 {
-		t.Errorf("faults of %v, want of MinDelay, twice of MaxDelay, and of DryRun: %v", counts, err)
+	if counts["MinDelay"] != 1 || counts["MaxDelay"] != 1 || counts["SkipAbove"] != 1 || counts["DryRun"] != 1 {
+		t.Errorf("faults of %v, want one each of MinDelay, MaxDelay, SkipAbove and DryRun: %v", counts, err)
 	}
 	var fault *collyrobots.OptionError
 	if s := fmt.Sprint(err); !errors.As(err, &fault) || !strings.Contains(s, "ForHosts") || !strings.Contains(s, `"*.a.test"`) {

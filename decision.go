@@ -44,8 +44,8 @@ type Decision struct {
 
 	// CrawlDelay is what the group asks for, as the dialect reads it; 0: nothing.
 	CrawlDelay time.Duration `json:"-"`
-	// Delay is kept between the starts of two requests to the host, MinDelay, MaxDelay and BackOff
-	// included; 0: none.
+	// Delay is kept between the starts of two requests to the host, MinDelay, MaxDelay, SkipAbove and
+	// BackOff included; 0: none.
 	Delay time.Duration `json:"-"`
 	// BackOff is the delay that answers with status 429 and 503 have brought; 0: none.
 	BackOff time.Duration `json:"-"`
@@ -62,7 +62,7 @@ const (
 	ReasonNoRobots    Reason = "no_robots"   // there is no robots.txt (404, for example): everything is allowed
 	ReasonUnreachable Reason = "unreachable" // robots.txt could not be read: nothing is allowed
 	ReasonSiteDown    Reason = "site_down"   // robots.txt got no answer: the site is left alone for a while
-	ReasonDelay       Reason = "delay"       // the crawl delay is longer than MaxDelay, which says Skip
+	ReasonDelay       Reason = "delay"       // the crawl delay is longer than SkipAbove
 	ReasonIgnored     Reason = "ignored"     // IgnoreRobotsWithPermission: robots.txt was not asked for
 )
 

@@ -74,7 +74,7 @@ var reasonCases = []struct {
 	{"broken.test", 503, collyrobots.ReasonUnreachable, nil},
 	{"dropped.test", drop, collyrobots.ReasonUnreachable, nil},
 	{"down.test", drop, collyrobots.ReasonSiteDown, []collyrobots.Option{collyrobots.Dialect(dialect.CocCoc())}},
-	{"slow.test", "User-agent: *\nCrawl-delay: 3600", collyrobots.ReasonDelay, []collyrobots.Option{collyrobots.MaxDelay(time.Minute, collyrobots.Skip)}},
+	{"slow.test", "User-agent: *\nCrawl-delay: 3600", collyrobots.ReasonDelay, []collyrobots.Option{collyrobots.SkipAbove(time.Minute)}},
 	{"own.test", "User-agent: *\nDisallow: /", collyrobots.ReasonIgnored, []collyrobots.Option{collyrobots.IgnoreRobotsWithPermission()}},
 	{"temoto.test", "User-agent: *\nDisallow: /p", collyrobots.ReasonRule, []collyrobots.Option{collyrobots.Dialect(dialect.Temoto())}},
 }

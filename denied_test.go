@@ -301,7 +301,7 @@ func TestRetriesOfADeniedPageInOnErrorEnd(t *testing.T) {
 			t.Run(name+"/"+mode, func(t *testing.T) {
 				inBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
 					began := time.Now()
-					c := start(t, web, options, collyrobots.MaxDelay(time.Minute, collyrobots.Skip))
+					c := start(t, web, options, collyrobots.SkipAbove(time.Minute))
 					tries := 0
 					c.OnError(func(r *colly.Response, _ error) {
 						tries++

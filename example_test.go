@@ -74,14 +74,14 @@ func ExampleWithRobots() {
 func ExampleNew() {
 	_, err := collyrobots.New(
 		collyrobots.ProductToken("ExampleBot/1.0"), // wrong: ExampleBot
-		collyrobots.MaxDelay(time.Minute, 0))       // wrong: Clamp or Skip
+		collyrobots.MaxDelay(0))                    // wrong: no crawl delay is that short
 	fmt.Println(err)
 
 	var option *collyrobots.OptionError
 	fmt.Println(errors.As(err, &option), option.Option)
 	// Output:
 	// collyrobots: ProductToken: "ExampleBot/1.0" is not a product token: want a name such as ExampleBot, without version or blanks
-	// collyrobots: MaxDelay: Over(0) is neither Clamp nor Skip
+	// collyrobots: MaxDelay: 0s is not a positive duration
 	// true ProductToken
 }
 

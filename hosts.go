@@ -14,16 +14,31 @@ type hostSettings struct {
 	pace            pace.Rules
 	dialect         dialect.Dialect
 	tokens          []string
-	over            Over // what becomes of a host that asks for more than pace.MaxDelay
+	maxDelay        time.Duration // longer crawl delays are capped; 0: none are
+	skipAbove       time.Duration // hosts that ask for more are skipped; 0: none are
 	honorCrawlDelay bool
 	ignoreRobots    bool
 	retryThrottled  int // how often a page is asked for again that was answered 429 or 503
 	index           int // its place in settings.all
 }
 
-// tooLong reports whether a crawl delay is over MaxDelay.
-func (s *hostSettings) tooLong(crawlDelay time.Duration) bool {
-	return s.pace.MaxDelay > 0 && crawlDelay > s.pace.MaxDelay
+// skips reports whether a host with this crawl delay is skipped.
+func (s *hostSettings) skips(crawlDelay time.Duration) bool {
+	return s.skipAbove > 0 && crawlDelay > s.skipAbove
+}
+
+// caps reports whether a crawl delay is longer than MaxDelay.
+func (s *hostSettings) caps(crawlDelay time.Duration) bool {
+	return s.maxDelay > 0 && crawlDelay > s.maxDelay
+}
+
+// longestDelay returns the longest crawl delay that is kept, 0 if all are. A host that is skipped
+// still gets requests for its robots.txt, which wait no longer than SkipAbove.
+func (s *hostSettings) longestDelay() time.Duration {
+	if s.maxDelay == 0 || s.skipAbove == 0 {
+		return max(s.maxDelay, s.skipAbove)
+	}
+	return min(s.maxDelay, s.skipAbove)
 }
 
 // productTokens returns the names to look for in robots.txt as d reads it, for a crawler with this
@@ -41,17 +56,6 @@ func (s *hostSettings) productTokens(d dialect.Dialect, userAgent string) []stri
 // byCollector reports whether the crawler goes by the collector's UserAgent, as to Colly's built-in
 // check, whatever user agent a request is sent with.
 func (s *hostSettings) byCollector() bool { return s.tokens == nil && s.dialect == dialect.Temoto() }
-
-// Over says what becomes of a host that asks for a longer crawl delay than MaxDelay. The zero value
-// is neither choice, and refused.
-type Over int
-
-const (
-	// Clamp crawls it at MaxDelay, faster than it asked, and logs that.
-	Clamp Over = iota + 1
-	// Skip does not crawl it: its URLs are denied with ReasonDelay.
-	Skip
-)
 
 // settings are what the options say of hosts.
 type settings struct {

@@ -74,7 +74,7 @@ func (j *judge) decideAs(ctx context.Context, now time.Time, u *url.URL, hostHea
 		return verdict{}, err
 	}
 	v.source = j.limiter.setCrawlDelay(now, v.host, v.settings, v.reader.name, v.policy)
-	if v.settings.over == Skip && v.settings.tooLong(v.policy.CrawlDelay()) {
+	if v.settings.skips(v.policy.CrawlDelay()) {
 		v.reason = ReasonDelay
 	} else {
 		v.reason, v.rule = read(v.policy, u)

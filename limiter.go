@@ -88,10 +88,20 @@ func (l *limiter) setCrawlDelay(now time.Time, host *pace.Host, s *hostSettings,
 		return source
 	}
 	changed := host.SetCrawlDelay(now, source, delay, pol.Expires())
-	if changed && s.tooLong(delay) {
-		l.report.log.Warn("crawl delay is over MaxDelay", "robots", pol.RobotsURL(), "delay", delay, "limit", s.pace.MaxDelay, "skipped", s.over == Skip)
+	if changed {
+		l.warnOfDelay(s, pol.RobotsURL(), delay)
 	}
 	return source
+}
+
+// warnOfDelay warns of a crawl delay that is longer than the options accept.
+func (l *limiter) warnOfDelay(s *hostSettings, robotsURL string, delay time.Duration) {
+	switch {
+	case s.skips(delay):
+		l.report.log.Warn("crawl delay is longer than SkipAbove, host is skipped", "robots", robotsURL, "delay", delay, "limit", s.skipAbove)
+	case s.caps(delay):
+		l.report.log.Warn("crawl delay is longer than MaxDelay, capped", "robots", robotsURL, "delay", delay, "limit", s.maxDelay)
+	}
 }
 
 // sourceOf returns the source of a crawl delay. The sites that one server has under several names

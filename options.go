@@ -70,7 +70,9 @@ func configure(opts []Option) (*config, error) {
 		faults = append(faults, fault("FollowSitemaps", "Resume needs the option Store"))
 	}
 	for i, s := range c.all() {
-		s.index, s.pace.Free = i, c.dryRun
+		s.index = i
+		s.pace.Free = c.dryRun
+		s.pace.MaxDelay = s.longestDelay()
 	}
 	return c, errors.Join(faults...)
 }
@@ -101,12 +103,18 @@ const shortDelay = time.Millisecond
 
 // delayWarnings calls warn for delays that are most likely a mistake.
 func (c *config) delayWarnings(s *hostSettings, warn func(what string, args ...any)) {
-	least, most := s.pace.MinDelay, s.pace.MaxDelay
+	least := s.pace.MinDelay
 	if least > 0 && least < shortDelay {
 		warn("MinDelay is shorter than a millisecond; a plain number counts nanoseconds, so write MinDelay(time.Second) for one second", "delay", least)
 	}
-	if most > 0 && least > most {
-		warn("MinDelay is longer than MaxDelay, so MinDelay applies to every host", "delay", least, "limit", most)
+	if s.caps(least) {
+		warn("MinDelay is longer than MaxDelay, so MinDelay applies to every host", "delay", least, "limit", s.maxDelay)
+	}
+	if s.skips(least) {
+		warn("MinDelay is longer than SkipAbove, so hosts are skipped whose crawl delay MinDelay would keep", "delay", least, "limit", s.skipAbove)
+	}
+	if s.skipAbove > 0 && s.maxDelay >= s.skipAbove {
+		warn("MaxDelay is not shorter than SkipAbove, so it caps no delay: hosts that ask for more are skipped", "delay", s.maxDelay, "limit", s.skipAbove)
 	}
 }
 
@@ -195,9 +203,9 @@ func MinDelay(d time.Duration) Option {
 }
 
 // ForHosts gives the hosts that match pattern options of their own, on top of those given before
-// it: Dialect, ProductToken, MinDelay, MaxDelay, HonorCrawlDelay, DelayFromEnd, MaxInFlight,
-// MaxBackOff, RetryThrottled and IgnoreRobotsWithPermission. Where several patterns match, the
-// first holds.
+// it: Dialect, ProductToken, MinDelay, MaxDelay, SkipAbove, HonorCrawlDelay, DelayFromEnd,
+// MaxInFlight, MaxBackOff, RetryThrottled and IgnoreRobotsWithPermission. If several patterns match
+// a host, the first one applies.
 //
 // A pattern is a host name in lower-case ASCII ("xn--..." for others), with the port if it is not
 // the scheme's own, in which "*" stands for any characters, dots included, and "?" for one:
@@ -285,12 +293,23 @@ func MaxInFlight(n int) Option {
 		faultIf(n < 1, "MaxInFlight", "%d is less than one", n))
 }
 
-// MaxDelay sets the longest crawl delay that is honoured, and what becomes of a host that asks for
-// a longer one. Without it every delay is honoured, however long.
-func MaxDelay(d time.Duration, over Over) Option {
-	return hostOption("MaxDelay", func(s *hostSettings) { s.pace.MaxDelay, s.over = d, over },
-		faultIf(d <= 0, "MaxDelay", "%v is not a positive duration", d),
-		faultIf(over != Clamp && over != Skip, "MaxDelay", "Over(%d) is neither Clamp nor Skip", int(over)))
+// MaxDelay caps crawl delays at d. A host that asks for a longer one is crawled faster than it asks,
+// which is logged as a warning. Without MaxDelay and SkipAbove, every crawl delay is kept, however
+// long it is. A host whose crawl delay is longer than SkipAbove is skipped, also if MaxDelay is set.
+func MaxDelay(d time.Duration) Option {
+	return hostOption("MaxDelay", func(s *hostSettings) { s.maxDelay = d },
+		faultIf(d <= 0, "MaxDelay", "%v is not a positive duration", d))
+}
+
+// SkipAbove skips hosts that ask for a longer crawl delay than d, which is logged as a warning. Their
+// pages are denied with ReasonDelay. Crawl delays up to d are kept, or capped by MaxDelay.
+//
+// A skipped host still gets requests for its robots.txt, at least d apart, so that it is crawled once
+// it asks for less. If only some of the robots.txt files that apply to a host ask for more than d,
+// such as that of http and not that of https, the pages of the others are fetched, at least d apart.
+func SkipAbove(d time.Duration) Option {
+	return hostOption("SkipAbove", func(s *hostSettings) { s.skipAbove = d },
+		faultIf(d <= 0, "SkipAbove", "%v is not a positive duration", d))
 }
 
 // MaxBackOff bounds the delay that answers with status 429 and 503 may bring. It does not shorten a
@@ -398,9 +417,9 @@ func (s boundedStore) Update(ctx context.Context, key string, ttl time.Duration,
 }
 
 // Logger sets the logger for events that no call returns: lost records (errors), unreadable
-// robots.txt files, clamped delays, sitemaps with errors (warnings), changed robots.txt files and
-// the first denied URL of each host (info), the others (debug). Without it, what slog.Default() is
-// when New is called.
+// robots.txt files, capped delays, skipped hosts, sitemaps with errors (warnings), changed robots.txt
+// files and the first denied URL of each host (info), the others (debug). Without it, what
+// slog.Default() is when New is called.
 func Logger(l *slog.Logger) Option {
 	return option("Logger", func(c *config) { c.log = l }, faultIf(l == nil, "Logger", "the logger is nil"))
 }

@@ -3,6 +3,7 @@ package collyrobots_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -26,9 +27,9 @@ func TestDelayOptions(t *testing.T) {
 		{"none", "", nil, 0, collyrobots.ReasonNoRule},
 		{"as written", "Crawl-delay: 1.5", nil, 1500 * ms, collyrobots.ReasonNoRule},
 		{"MinDelay", "Crawl-delay: 0.1", []collyrobots.Option{collyrobots.MinDelay(150 * ms)}, 150 * ms, collyrobots.ReasonNoRule},
-		{"Clamp", "Crawl-delay: 60", []collyrobots.Option{collyrobots.MaxDelay(100*ms, collyrobots.Clamp)}, 100 * ms, collyrobots.ReasonNoRule},
-		{"Skip", "Crawl-delay: 60", []collyrobots.Option{collyrobots.MaxDelay(100*ms, collyrobots.Skip)}, 100 * ms, collyrobots.ReasonDelay},
-		{"not over", "Crawl-delay: 0.1", []collyrobots.Option{collyrobots.MaxDelay(100*ms, collyrobots.Skip)}, 100 * ms, collyrobots.ReasonNoRule},
+		{"MaxDelay", "Crawl-delay: 60", []collyrobots.Option{collyrobots.MaxDelay(100 * ms)}, 100 * ms, collyrobots.ReasonNoRule},
+		{"SkipAbove", "Crawl-delay: 60", []collyrobots.Option{collyrobots.SkipAbove(100 * ms)}, 100 * ms, collyrobots.ReasonDelay},
+		{"not above", "Crawl-delay: 0.1", []collyrobots.Option{collyrobots.SkipAbove(100 * ms)}, 100 * ms, collyrobots.ReasonNoRule},
 		{"Google", "Crawl-delay: 2", []collyrobots.Option{collyrobots.Dialect(dialect.Google())}, 0, collyrobots.ReasonNoRule},
 		{"Google, honoured", "Crawl-delay: 2", []collyrobots.Option{collyrobots.Dialect(dialect.Google()), collyrobots.HonorCrawlDelay()},
 			2 * time.Second, collyrobots.ReasonNoRule},
@@ -42,7 +43,7 @@ func TestDelayOptions(t *testing.T) {
 			if err != nil || d.Delay != tc.delay || d.Reason != tc.reason || d.Allowed != (tc.reason == collyrobots.ReasonNoRule) {
 				t.Errorf("%v, delay %v (%v); want delay %v, %s", d, d.Delay, err, tc.delay, tc.reason)
 			}
-			if said := strings.Contains(c.logged.String(), "MaxDelay"); said != (d.CrawlDelay > d.Delay) {
+			if said := strings.Contains(c.logged.String(), "crawl delay is longer than"); said != (d.CrawlDelay > d.Delay) {
 				t.Errorf("log: %q", c.logged)
 			}
 		})
@@ -53,7 +54,8 @@ func TestBadOptionsAreNamed(t *testing.T) {
 	cases := map[string]collyrobots.Option{
 		"ProductToken":   collyrobots.ProductToken("ExampleBot", "Example Bot/1.0"),
 		"MinDelay":       collyrobots.MinDelay(-1),
-		"MaxDelay":       collyrobots.MaxDelay(0, collyrobots.Clamp),
+		"MaxDelay":       collyrobots.MaxDelay(0),
+		"SkipAbove":      collyrobots.SkipAbove(0),
 		"FollowSitemaps": collyrobots.FollowSitemaps(collyrobots.Feed{Window: -1}),
 		"OnDenied":       collyrobots.OnDenied(nil),
 		"OnEvent":        collyrobots.OnEvent(nil),
@@ -82,7 +84,7 @@ func TestBadOptionsAreNamed(t *testing.T) {
 	}
 	for _, o := range []collyrobots.Option{
 		collyrobots.ProductToken(), collyrobots.ProductToken(""), collyrobots.ProductToken("*"),
-		collyrobots.MaxDelay(time.Second, 0), collyrobots.MaxDelay(-1, collyrobots.Skip), collyrobots.MaxDelay(1, 3),
+		collyrobots.MaxDelay(-1), collyrobots.SkipAbove(-1),
 		collyrobots.FollowSitemaps(collyrobots.Feed{MaxURLs: -1}),
 		collyrobots.ShardByHost(0, 0), collyrobots.ShardByHost(-1, 0), collyrobots.ShardByHost(2, -1),
 		collyrobots.ForHosts("a.test", collyrobots.ShardByHost(2, 1)),
@@ -167,13 +169,82 @@ func TestADryRunReportsAndEnforcesNothing(t *testing.T) {
 	}
 }
 
-// The pages of a host that asks for more than MaxDelay are told to OnDenied, from where they can be
-// tried again once it asks for less.
+// MaxDelay and SkipAbove may be given together: a host whose crawl delay is longer than SkipAbove is
+// skipped, otherwise MaxDelay caps the delay. Inside ForHosts they replace what was given before.
+func TestMaxDelayAndSkipAbove(t *testing.T) {
+	type options = []collyrobots.Option
+	both := options{collyrobots.MaxDelay(10 * time.Second), collyrobots.SkipAbove(time.Minute)}
+	reversed := options{collyrobots.SkipAbove(time.Minute), collyrobots.MaxDelay(10 * time.Second)}
+	useless := options{collyrobots.MaxDelay(time.Hour), collyrobots.SkipAbove(time.Minute)}
+	forHost := options{collyrobots.ForHosts("a.*", both...)}
+	forOthers := options{collyrobots.ForHosts("b.*", both...)}
+	patient := append(both, collyrobots.ForHosts("a.*", collyrobots.SkipAbove(time.Hour), collyrobots.MaxDelay(30*time.Second)))
+	for _, tc := range []struct {
+		name  string
+		opts  options
+		asked string
+		delay time.Duration // in force; 0: the host is skipped
+		says  string        // in the log; "": nothing
+	}{
+		{"short", both, "5", 5 * time.Second, ""},
+		{"as long as MaxDelay", both, "10", 10 * time.Second, ""},
+		{"over MaxDelay", both, "11", 10 * time.Second, "longer than MaxDelay, capped"},
+		{"as long as SkipAbove", both, "60", 10 * time.Second, "longer than MaxDelay, capped"},
+		{"over SkipAbove", both, "61", 0, "longer than SkipAbove, host is skipped"},
+		{"over SkipAbove, given first", reversed, "61", 0, "longer than SkipAbove, host is skipped"},
+		{"under both, MaxDelay the longer", useless, "60", time.Minute, ""},
+		{"between the two, MaxDelay the longer", useless, "61", 0, "longer than SkipAbove, host is skipped"},
+		{"capped for some hosts", forHost, "60", 10 * time.Second, "longer than MaxDelay, capped"},
+		{"skipped for some hosts", forHost, "61", 0, "longer than SkipAbove, host is skipped"},
+		{"for other hosts", forOthers, "61", 61 * time.Second, ""},
+		{"capped where the others are skipped", patient, "61", 30 * time.Second, "longer than MaxDelay, capped"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: "+tc.asked+"\n")}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil, tc.opts...)
+				c.impolite = true
+				c.Visit("http://a.test/0")
+				c.Visit("http://a.test/1")
+				want := fmt.Sprintf("0s /robots.txt, %v /0, %v /1", tc.delay, 2*tc.delay)
+				if tc.delay == 0 {
+					want = "0s /robots.txt"
+					wantDenied(t, c, "http://a.test/0", collyrobots.ReasonDelay, 0)
+				}
+				wantSchedule(t, web, "a.test", want)
+				said := strings.Count(c.logged.String(), "crawl delay is longer than")
+				if tc.says == "" && said != 0 || tc.says != "" && (said != 1 || !strings.Contains(c.logged.String(), tc.says)) {
+					t.Errorf("the log does not say %q once: %s", tc.says, c.logged)
+				}
+			})
+		})
+	}
+}
+
+// A host that is skipped under http may be crawled under https, no faster than SkipAbove.
+func TestSkipAboveForOneScheme(t *testing.T) {
+	site := robotstest.Pages(3, "")
+	site["/robots.txt"] = func(w http.ResponseWriter, r *http.Request) {
+		if r.TLS == nil {
+			fmt.Fprint(w, "User-agent: *\nCrawl-delay: 3600\n")
+		}
+	}
+	inBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, collyrobots.SkipAbove(time.Minute))
+		c.impolite = true
+		c.Visit("http://a.test/0")
+		must(t, c.Visit("https://a.test/1"))
+		must(t, c.Visit("https://a.test/2"))
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 1m0s /robots.txt, 2m0s /1, 3m0s /2")
+	})
+}
+
+// The pages of a host that asks for more than SkipAbove are reported to OnDenied, from where they can
+// be tried again once it asks for less.
 func TestASkippedHostCanBeRetried(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(2, "")}, func(t *testing.T, web *robotstest.Web) {
 		web.Set("a.test", "/robots.txt", changing(time.Hour, "User-agent: *\nCrawl-delay: 3600\n", "User-agent: *\nCrawl-delay: 1\n"))
 		var skipped []error
-		c := start(t, web, nil, collyrobots.MaxDelay(time.Minute, collyrobots.Skip), collyrobots.OnDenied(func(r *colly.Request, err error) {
+		c := start(t, web, nil, collyrobots.SkipAbove(time.Minute), collyrobots.OnDenied(func(r *colly.Request, err error) {
 			skipped = append(skipped, err)
 			time.Sleep(90 * time.Minute)
 			r.Retry()
@@ -185,7 +256,7 @@ func TestASkippedHostCanBeRetried(t *testing.T) {
 			denied.Decision.CrawlDelay != time.Hour || !strings.Contains(skipped[0].Error(), "1h0m0s") {
 			t.Errorf("OnDenied was told %v", skipped)
 		}
-		if log := c.logged.String(); strings.Count(log, "over MaxDelay") != 1 || !strings.Contains(log, "skipped=true") {
+		if log := c.logged.String(); strings.Count(log, "longer than SkipAbove, host is skipped") != 1 || strings.Contains(log, "MaxDelay") {
 			t.Errorf("log: %s", log)
 		}
 	})

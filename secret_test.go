@@ -63,7 +63,7 @@ func TestPasswordsAreNeverPrinted(t *testing.T) {
 						collyrobots.OnRobotsChanged(func(c collyrobots.RobotsChange) { show("OnRobotsChanged", c) }),
 						collyrobots.OnEvent(func(e collyrobots.Event) { show("OnEvent", e) }),
 						collyrobots.Shadow(dialect.All()...),
-						collyrobots.MaxDelay(time.Minute, collyrobots.Skip),
+						collyrobots.SkipAbove(time.Minute),
 						collyrobots.Store(store.Memory()),
 						collyrobots.FollowSitemaps(collyrobots.Feed{Since: time.Now(), WellKnown: true, Resume: true,
 							Denied: func(d collyrobots.Decision) { show("Feed.Denied", d) }}),

@@ -565,7 +565,7 @@ func TestALongWaitIsSaid(t *testing.T) {
 		{"a crawl delay without end", robotstest.Pages(4, "User-agent: *\nCrawl-delay: 100000000000000000000"), nil,
 			`because of Crawl-delay" `, 0, 0, 1},
 		{"a crawl delay that MaxDelay bounds", robotstest.Pages(4, "User-agent: *\nCrawl-delay: 120"),
-			[]collyrobots.Option{collyrobots.MaxDelay(20*time.Second, collyrobots.Clamp)},
+			[]collyrobots.Option{collyrobots.MaxDelay(20 * time.Second)},
 			`count=1 delay=20s until=2000-01-01T00:00:20.000Z option=MaxDelay`, 20 * time.Second, 19 * time.Second, 2},
 		{"a short delay", robotstest.Pages(4, "User-agent: *\nCrawl-delay: 10"), nil, "", 10 * time.Second, 9 * time.Second, 0},
 		{"MinDelay", robotstest.Pages(4, noDenys), []collyrobots.Option{collyrobots.MinDelay(time.Minute)},

@@ -65,7 +65,7 @@ type HostStats struct {
 	Waited     time.Duration `json:"-"`                     // by all requests together until they might start
 
 	// Delay is kept between the starts of two requests: the longest of BackOff, MinDelay, and
-	// CrawlDelay within MaxDelay. 0: none.
+	// CrawlDelay within MaxDelay and SkipAbove. 0: none.
 	Delay time.Duration `json:"-"`
 	// MinGap is the shortest time between two requests on the wire since a delay has been in force;
 	// 0: there were no two.

@@ -40,7 +40,6 @@ var logKeys = []string{
 	"record",    // the key of one in a store
 	"since",     // Feed.Since
 	"sent",      // whether a request that is denied was sent: a dry run
-	"skipped",   // whether the host is left out
 	"stale",     // whether an earlier copy is used
 	"token",     // a product token
 	"transport", // the type of a http.RoundTripper

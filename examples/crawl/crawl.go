@@ -82,8 +82,8 @@ func (s *spider) options(j *job) []collyrobots.Option {
 		collyrobots.OnEvent(s.onEvent),
 		collyrobots.Logger(slog.New(slog.NewTextHandler(s.progress, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: plain}))),
 	}
-	if j.maxDelay > 0 {
-		options = append(options, collyrobots.MaxDelay(j.maxDelay, collyrobots.Skip))
+	if j.skipAbove > 0 {
+		options = append(options, collyrobots.SkipAbove(j.skipAbove))
 	}
 	if j.sitemaps {
 		options = append(options, collyrobots.FollowSitemaps(collyrobots.Feed{Denied: s.deny, Resume: j.resume}))

@@ -28,7 +28,7 @@ type job struct {
 	parallelism int      // requests under way at once, whatever their hosts
 	sitemaps    bool
 	delay       time.Duration // between two requests to one host, where it does not ask for more
-	maxDelay    time.Duration // hosts that ask for more are left out; 0: none is
+	skipAbove   time.Duration // hosts that ask for more are left out; 0: none is
 	cache       string        // folder for what was learnt; "": it is forgotten
 	resume      bool          // go on with the sitemaps where the last run has stopped
 	http        string        // address of the page that shows the crawl; "": there is none
@@ -52,7 +52,7 @@ func parse(args []string, stderr io.Writer) (*job, error) {
 	flags.IntVar(&j.parallelism, "parallelism", 8, "requests under way at once")
 	flags.BoolVar(&j.sitemaps, "sitemaps", true, "crawl what the sites' sitemaps list; -sitemaps=false does not")
 	flags.DurationVar(&j.delay, "delay", 250*time.Millisecond, "between two requests to one host, where it does not ask for more")
-	flags.DurationVar(&j.maxDelay, "max-delay", 0, "leave out hosts that ask for a longer delay; 0: wait as long as they ask")
+	flags.DurationVar(&j.skipAbove, "skip-above", 0, "leave out hosts that ask for a longer delay; 0: wait as long as they ask")
 	flags.StringVar(&j.cache, "cache", "", "`folder` that keeps what robots.txt files said for the next run; made if it is not there")
 	flags.BoolVar(&j.resume, "resume", false, "go on with the sitemaps where the last run with the same -cache has stopped; links are followed anew")
 	flags.StringVar(&j.http, "http", "", "show the crawl in a browser, at an `address` such as :8090, which is this machine's alone")
@@ -92,8 +92,8 @@ func (j *job) check() error {
 		return fmt.Errorf("-parallelism %d: at least 1 is needed", j.parallelism)
 	case j.delay < 0:
 		return fmt.Errorf("-delay %v: is negative", j.delay)
-	case j.maxDelay < 0:
-		return fmt.Errorf("-max-delay %v: is negative; 0 means to wait as long as hosts ask", j.maxDelay)
+	case j.skipAbove < 0:
+		return fmt.Errorf("-skip-above %v: is negative; 0 means to wait as long as hosts ask", j.skipAbove)
 	case j.resume && j.cache == "":
 		return errors.New("-resume: which run? It needs the -cache of that one")
 	case j.resume && !j.sitemaps:

@@ -133,7 +133,7 @@ func why(d collyrobots.Decision) string {
 	case d.Reason == collyrobots.ReasonRule && d.Rule.Line > 0:
 		return fmt.Sprintf("line %d: Disallow: %s", d.Rule.Line, d.Rule.Pattern)
 	case d.Reason == collyrobots.ReasonDelay:
-		return fmt.Sprintf("it asks for %v between two requests, more than -max-delay", d.CrawlDelay)
+		return fmt.Sprintf("it asks for %v between two requests, more than -skip-above", d.CrawlDelay)
 	case errors.As(d.Err, &request):
 		return fmt.Sprintf("%s: %v", d.Reason, request.Err)
 	case d.Err != nil:

@@ -134,7 +134,7 @@ func TestArguments(t *testing.T) {
 	}{
 		{`-delay -1s: is negative`, []string{"-delay=-1s"}},
 		{`invalid value "soon" for flag -delay`, []string{"-delay=soon"}},
-		{`-max-delay -1s: is negative`, []string{"-max-delay=-1s"}},
+		{`-skip-above -1s: is negative`, []string{"-skip-above=-1s"}},
 		{`-max -1: not between`, []string{"-max=-1"}},
 		{`invalid value "9999999999999999999" for flag -max`, []string{"-max=9999999999999999999"}},
 		{`-resume: which run?`, []string{"-resume"}},
@@ -157,16 +157,16 @@ func TestArguments(t *testing.T) {
 }
 
 // TestDelay keeps -delay where a host asks for none, and leaves out hosts that ask for more than
-// -max-delay.
+// -skip-above.
 func TestDelay(t *testing.T) {
 	t.Parallel()
 	web := tooltest.New(t, someSites())
-	status, out, _ := web.Run(t, "", "-delay=300ms", "-max-delay=30s", "http://shop.test/", "http://slow.test/")
+	status, out, _ := web.Run(t, "", "-delay=300ms", "-skip-above=30s", "http://shop.test/", "http://slow.test/")
 	if status != 0 {
 		t.Error("status", status)
 	}
 	wantMatches(t, "the report", out, `\n  shop\.test +3 +1 +- +300ms +([3-9]\d\dms|[\d.]+s)`, `\n  slow\.test +0 +1 `,
-		`\n  http://slow\.test/ +it asks for 1m0s between two requests, more than -max-delay\n`,
+		`\n  http://slow\.test/ +it asks for 1m0s between two requests, more than -skip-above\n`,
 		`\nFailed \(1\):\n  http://shop\.test/gone  404 Not Found\n$`)
 	robotstest.Verify(t, web.Web, dialect.RFC9309())
 	// A busy machine may bring one request late, through the proxy: all delays together are looked

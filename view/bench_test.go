@@ -9,7 +9,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 )
 
-// BenchmarkHear is what one page costs the listener: it starts, and is answered.
+// BenchmarkHear measures the work of the listener for one page, which starts and is answered.
 func BenchmarkHear(b *testing.B) {
 	r, i := newRecorder(), 0
 	for b.Loop() {
@@ -21,7 +21,7 @@ func BenchmarkHear(b *testing.B) {
 	}
 }
 
-// BenchmarkMessage is what one message of a stream costs, of fifty hosts with ten new dots each.
+// BenchmarkMessage measures one message of a stream with fifty hosts that have ten new dots each.
 func BenchmarkMessage(b *testing.B) {
 	h := Handler(nil).(*handler)
 	var stats collyrobots.Stats

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestDocumentation finds each field of the JSON in docs/view.md, and the limits.
+// TestDocumentation checks that docs/view.md describes each field of the JSON and each order.
 func TestDocumentation(t *testing.T) {
 	text, err := os.ReadFile("../docs/view.md")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/collyrobots/collyrobots/view"
 )
 
-// A whole spider that can be watched at http://127.0.0.1:8090/robots/ while it runs.
+// A complete spider that shows its page at http://127.0.0.1:8090/robots/ while it runs.
 func Example() {
 	c := collyrobots.NewCollector(colly.Async(), colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"))
 	robots, err := c.WithRobots()
@@ -22,13 +22,13 @@ func Example() {
 		log.Fatal(err)
 	}
 	http.Handle("/robots/", view.Handler(robots))
-	go http.ListenAndServe("127.0.0.1:8090", nil) // loopback: the page asks nobody for a password
+	go http.ListenAndServe("127.0.0.1:8090", nil) // use loopback, because the page has no password
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
 	c.Visit("https://example.com/")
 	c.Wait()
 }
 
-// Other pages and programs read the same as JSON.
+// Other pages and programs can read the same state as JSON.
 func ExampleHandler() {
 	web := robotstest.New(nil, robotstest.Sites{"shop.test": robotstest.Pages(3, "User-agent: *\nDisallow:\n")})
 	defer web.Close()

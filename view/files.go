@@ -8,36 +8,37 @@ import (
 )
 
 const (
-	maxBodies = 16 << 20 // octets of robots.txt files that are kept, those that came last
-	fileCost  = 1 << 10  // of a file besides its body
+	maxBodies = 16 << 20 // bytes of robots.txt files; the latest are kept
+	fileCost  = 1 << 10  // bytes of memory for a file without its body
 )
 
-// files are the robots.txt files that came last, by the URL of each.
+// files holds the latest robots.txt files, by URL.
 type files struct {
 	recent recent[string, *robotsFile]
-	most   int
-	octets int
+	most   int // bytes
+	bytes  int // in use
 }
 
-// A robotsFile is what is known of a robots.txt.
+// A robotsFile is the result of the last fetch of a robots.txt.
 type robotsFile struct {
 	URL     string    `json:"url"`
 	Host    string    `json:"host"`
-	Time    time.Time `json:"time"`             // when it was read last
-	Status  int       `json:"status,omitempty"` // of the last answer; 0: there was none
+	Time    time.Time `json:"time"`             // when it was last read
+	Status  int       `json:"status,omitempty"` // the status of the last response; 0 if there was none
 	Meaning string    `json:"meaning,omitempty"`
 	Hash    string    `json:"hash,omitempty"`
 	Error   string    `json:"error,omitempty"`
-	Changed time.Time `json:"changed,omitzero"` // when it came to mean something else; zero: it did not
+	Changed time.Time `json:"changed,omitzero"` // when its meaning last changed; zero if it did not
 
-	body []byte // nil: there is none, or it was not seen
+	body []byte // nil if there is none or it is not available
 }
 
 func newFiles(most int) files {
 	return files{recent: newRecent[string, *robotsFile](most / fileCost), most: most}
 }
 
-// put notes what a robots.txt was answered with.
+// put records the result of a fetch of a robots.txt. If the file is unchanged, put keeps the
+// earlier body.
 func (f *files) put(e collyrobots.Event) {
 	key := clip(e.URL)
 	old, _ := f.recent.get(key)
@@ -60,22 +61,22 @@ func (f *files) put(e collyrobots.Event) {
 	f.replace(key, file)
 }
 
-// replace makes file the latest, and forgets what there is no room for beside it.
+// replace adds a file as the latest one, and removes the oldest files if there is not enough room.
 func (f *files) replace(key string, file *robotsFile) {
 	if cap(file.body) > f.most/2 {
 		file.body = nil
 	}
 	if element, ok := f.recent.byKey[key]; ok {
-		f.octets -= cap(element.Value.(*entry[string, *robotsFile]).value.body) + fileCost
+		f.bytes -= cap(element.Value.(*entry[string, *robotsFile]).value.body) + fileCost
 		f.recent.order.Remove(element)
 		delete(f.recent.byKey, key)
 	}
-	f.octets += cap(file.body) + fileCost
-	for f.octets > f.most {
-		f.octets -= cap(f.recent.forget().body) + fileCost
+	f.bytes += cap(file.body) + fileCost
+	for f.bytes > f.most {
+		f.bytes -= cap(f.recent.forget().body) + fileCost
 	}
 	f.recent.touch(key, func() *robotsFile { return file })
 }
 
-// get returns a file that nobody changes any more.
+// get returns a file. The file is not changed afterwards.
 func (f *files) get(url string) (*robotsFile, bool) { return f.recent.get(url) }

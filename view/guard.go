@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// policy is the page's Content-Security-Policy: files of this handler, and nothing else. No script
-// may turn a text into markup.
+// policy is the Content-Security-Policy of the page. It allows only files of this handler, and does
+// not allow scripts to turn text into markup.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
 	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// header sets what every answer has, refusals included.
+// header sets the headers that all responses have, including rejections.
 func header(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
@@ -24,22 +24,24 @@ func header(w http.ResponseWriter) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// refusal returns why a request is not answered; 0: it is.
+// refusal returns the status and the message for a request that must be rejected. It returns 0 for
+// other requests.
 func refusal(r *http.Request) (status int, why string) {
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		return http.StatusMethodNotAllowed, "this page is read-only"
 	case !isLocal(r.Host):
-		return http.StatusMisdirectedRequest, "this page answers only to localhost and to IP addresses, since any web site can let its own name point here. " +
-			"A reverse proxy has to set the Host header to localhost, in nginx: proxy_set_header Host localhost"
+		return http.StatusMisdirectedRequest, "this page can only be reached as localhost or by an IP address, because any web site can point its own name here. " +
+			"A reverse proxy must set the Host header to localhost, in nginx: proxy_set_header Host localhost"
 	case crossSite(r):
-		return http.StatusForbidden, "this page answers to itself, and not to other web sites"
+		return http.StatusForbidden, "requests from other web sites are not allowed"
 	}
 	return 0, ""
 }
 
-// isLocal reports whether a Host header is one that no web site can make its visitors send to
-// somebody else's address: localhost, or an IP address.
+// isLocal reports whether a Host header is localhost, a name below localhost, or an IP address. No
+// web site can make a browser send such a header to an address of its choice, because none controls
+// these names.
 func isLocal(host string) bool {
 	u, err := url.Parse("http://" + host)
 	if err != nil || u.Host != host {
@@ -50,13 +52,13 @@ func isLocal(host string) bool {
 	return err == nil || name == "localhost" || strings.HasSuffix(name, ".localhost")
 }
 
-// crossSite reports whether a request was caused by a page of another origin. A link to the page
-// itself may be followed: what comes of it no other page can read.
+// crossSite reports whether a page of another origin has caused the request. Following a link to
+// the page itself is allowed, because the other page cannot read the response.
 func crossSite(r *http.Request) bool {
 	switch site := r.Header.Get("Sec-Fetch-Site"); site {
 	case "same-origin", "none":
 		return false
-	case "": // no browser, or an old one
+	case "": // not a browser, or an old one
 		origin := r.Header.Get("Origin")
 		u, err := url.Parse(origin)
 		return origin != "" && (err != nil || u.Host != r.Host)

@@ -13,12 +13,13 @@ import (
 	"github.com/collyrobots/collyrobots"
 )
 
-// page is the page: what scripts fill, and for browsers without them a table that reloads.
+// page is the template of the page. Scripts fill it. For browsers without scripts it contains
+// tables, and it reloads.
 var page = template.Must(template.New("page.html").Funcs(template.FuncMap{
 	"plain": plain, "short": short, "why": why, "until": until, "because": because, "times": times,
 }).ParseFS(assets, "assets/page.html"))
 
-// pageData is what the page shows without scripts.
+// pageData is the data that the page shows without scripts.
 type pageData struct {
 	*state
 	Q string
@@ -36,8 +37,8 @@ func (h *handler) servePage(w http.ResponseWriter, r *http.Request) {
 	w.Write(body.Bytes())
 }
 
-// plain shows what cannot be seen in a text, such as marks that turn its direction, and cuts what
-// is too long.
+// plain makes invisible characters visible, such as those that change the direction of text, and
+// truncates long text.
 func plain(s string) string {
 	const most = 300
 	var b strings.Builder
@@ -56,7 +57,7 @@ func plain(s string) string {
 	return b.String()
 }
 
-// short writes a duration as people do: "1.5 s", "2 min 5 s", "3 h 20 min".
+// short formats a duration for the page: "1.5 s", "2 min 5 s", "3 h 20 min".
 func short(d time.Duration) string {
 	switch {
 	case d <= 0:
@@ -73,7 +74,7 @@ func short(d time.Duration) string {
 	return fmt.Sprintf("%d days", d/(24*time.Hour))
 }
 
-// until returns how long it is until t.
+// until formats the time from now until t.
 func until(t, now time.Time) string {
 	if !t.After(now) {
 		return "now"
@@ -81,7 +82,7 @@ func until(t, now time.Time) string {
 	return "in " + short(t.Sub(now))
 }
 
-// why says where a host's delay comes from.
+// why returns a description of the source of a host's delay.
 func why(s collyrobots.HostStats) string {
 	switch s.Source {
 	case collyrobots.SourceCrawlDelay:
@@ -96,26 +97,27 @@ func why(s collyrobots.HostStats) string {
 	case collyrobots.SourceRetryAfter:
 		return "Retry-After"
 	}
-	return "none asked for"
+	return "no delay requested"
 }
 
-// because says what denied a request, in words.
+// because returns a description of the reason for a denial.
 func because(d denial) string {
 	switch collyrobots.Reason(d.Reason) {
 	case collyrobots.ReasonRule:
 		if d.Line > 0 {
 			return fmt.Sprintf("Disallow: %s, line %d", plain(d.Pattern), d.Line)
 		}
-		return "a rule that " + d.Dialect + " does not name"
+		return "a rule that " + d.Dialect + " does not report"
 	case collyrobots.ReasonUnreachable:
 		return "robots.txt cannot be read: " + plain(d.Error)
 	case collyrobots.ReasonSiteDown:
 		return "the site does not answer"
 	case collyrobots.ReasonDelay:
-		return "its crawl delay is over MaxDelay"
+		return "the crawl delay exceeds MaxDelay"
 	}
 	return plain(d.Error)
 }
 
-// times writes how often a delay fits into a gap.
+// times formats the ratio of a gap to the delay. It rounds down, so that a gap below the delay
+// never appears as 1.00.
 func times(ratio float64) string { return fmt.Sprintf("%.2f ×", math.Floor(ratio*100)/100) }

@@ -12,8 +12,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 )
 
-// A question is which hosts somebody wants to see: the first n by sort of those whose names contain
-// a text.
+// A question selects hosts: the first n, ordered by sort, of the hosts whose names contain q.
 type question struct {
 	q       string // in lower case
 	sort    string // a key of orders
@@ -22,12 +21,12 @@ type question struct {
 }
 
 const (
-	rows    = 50 // of the table, unless n asks for more
+	rows    = 50 // the default for n
 	maxRows = 200
 	maxQ    = 255
 )
 
-// questionOf reads the parameters of a request. What makes no sense is as if it were not there.
+// questionOf parses the parameters of a request. It replaces invalid values by the defaults.
 func questionOf(r *http.Request) question {
 	values := r.URL.Query()
 	q := question{q: strings.ToLower(strings.TrimSpace(values.Get("q")))}
@@ -45,10 +44,11 @@ func questionOf(r *http.Request) question {
 	return q
 }
 
-// matches reports whether a host is asked for.
+// matches reports whether the name of a host contains q.
 func (q question) matches(host string) bool { return q.q == "" || strings.Contains(host, q.q) }
 
-// orders are the orders of the table, by the names of their columns: what matters most comes first.
+// orders are the comparison functions for sort, by the name of the column. The most important host
+// comes first.
 var orders = map[string]func(a, b *collyrobots.HostStats, now time.Time) int{
 	"left": func(a, b *collyrobots.HostStats, now time.Time) int {
 		return cmp.Or(cmp.Compare(b.Left(now), a.Left(now)), cmp.Compare(b.Delay, a.Delay), cmp.Compare(b.Requests, a.Requests))
@@ -63,7 +63,7 @@ var orders = map[string]func(a, b *collyrobots.HostStats, now time.Time) int{
 	"gap":     func(a, b *collyrobots.HostStats, _ time.Time) int { return cmp.Compare(gapOf(a), gapOf(b)) },
 }
 
-// pick returns the hosts that are asked for, and of how many these are the first.
+// pick returns the selected hosts, and how many hosts match in total.
 func (q question) pick(hosts []collyrobots.HostStats, now time.Time) (best []*collyrobots.HostStats, matching int) {
 	order := func(a, b *collyrobots.HostStats) int {
 		first := orders[q.sort](a, b, now)
@@ -92,7 +92,8 @@ func (q question) pick(hosts []collyrobots.HostStats, now time.Time) (best []*co
 	return best, matching
 }
 
-// gapOf returns GapOverDelay, hosts without one last.
+// gapOf returns GapOverDelay. For a host without a gap it returns infinity, so that the host comes
+// last.
 func gapOf(host *collyrobots.HostStats) float64 {
 	if host.GapOverDelay == 0 {
 		return math.Inf(1)

@@ -43,11 +43,11 @@ func TestQuestions(t *testing.T) {
 		}
 	}
 	if q := questionOf(httptest.NewRequest("GET", "/?n=1000000&q="+strings.Repeat("x", 9999), nil)); q.n != maxRows || len(q.q) != maxQ {
-		t.Errorf("n %d, q of %d octets", q.n, len(q.q))
+		t.Errorf("n is %d, q has %d bytes", q.n, len(q.q))
 	}
 }
 
-// TestPickOfMany takes the first of many hosts, in any order.
+// TestPickOfMany checks that pick finds the first hosts among many that are in no order.
 func TestPickOfMany(t *testing.T) {
 	hosts := make([]collyrobots.HostStats, 100_000)
 	for i := range hosts {

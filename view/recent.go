@@ -5,7 +5,7 @@ import (
 	"iter"
 )
 
-// A recent is a map of the values that were touched last; the others are forgotten.
+// A recent is a map that keeps only the values that were touched last.
 type recent[K comparable, V any] struct {
 	most  int
 	order *list.List // of *entry, the latest first
@@ -18,7 +18,7 @@ type entry[K comparable, V any] struct {
 }
 
 func newRecent[K comparable, V any](most int) recent[K, V] {
-	return recent[K, V]{most, list.New(), make(map[K]*list.Element)}
+	return recent[K, V]{most: most, order: list.New(), byKey: make(map[K]*list.Element)}
 }
 
 // get returns the value of a key.
@@ -30,7 +30,7 @@ func (r *recent[K, V]) get(key K) (value V, ok bool) {
 	return element.Value.(*entry[K, V]).value, true
 }
 
-// touch returns the value of a key, made if need be, and makes it the latest.
+// touch returns the value of a key and makes it the latest. If there is none, touch calls make.
 func (r *recent[K, V]) touch(key K, make func() V) (value V, made bool) {
 	if element, ok := r.byKey[key]; ok {
 		r.order.MoveToFront(element)
@@ -44,7 +44,7 @@ func (r *recent[K, V]) touch(key K, make func() V) (value V, made bool) {
 	return value, true
 }
 
-// forget forgets the value that was touched longest ago.
+// forget removes and returns the value that was touched least recently.
 func (r *recent[K, V]) forget() (value V) {
 	e := r.order.Remove(r.order.Back()).(*entry[K, V])
 	delete(r.byKey, e.key)

@@ -8,24 +8,24 @@ import (
 	"github.com/collyrobots/collyrobots"
 )
 
-// A recorder remembers the last of what Stats only counts: starts, denials, sitemaps, robots.txt
-// files. All of it is bounded, however many hosts there are and however long their names.
+// A recorder records the latest starts, denials, sitemaps and robots.txt files, which Stats only
+// counts. Its memory is bounded for any number of hosts and any length of names.
 type recorder struct {
 	mu       sync.Mutex
 	starts   starts
 	denials  recent[denialKey, *denial]
 	sitemaps recent[string, *sitemapFile]
 	files    files
-	heard    uint64         // events
-	deniedBy map[string]int // denials by their reason
-	lists    uint64         // changes of denials and sitemaps
-	missed   int            // events that this recorder was too slow for
+	heard    uint64         // the number of events
+	deniedBy map[string]int // the number of denials for each reason
+	lists    uint64         // the number of changes of denials and sitemaps
+	missed   int            // the number of events that were dropped because this recorder was too slow
 }
 
 const (
-	maxDenials  = 200  // rules, not requests: one line denies thousands
+	maxDenials  = 200  // entries; one entry counts all requests that one rule denies
 	maxSitemaps = 200  // files
-	maxText     = 2000 // octets of a URL, a pattern or an error that are kept
+	maxText     = 2000 // bytes of a URL, a pattern or an error
 )
 
 func newRecorder() *recorder {
@@ -59,11 +59,11 @@ func (r *recorder) hear(e collyrobots.Event) {
 	}
 }
 
-// A denial is a rule, or another reason, that has kept requests to a host from the wire.
+// A denial is a rule or another reason for which requests to a host were not sent.
 type denial struct {
 	Host      string    `json:"host"`
 	RobotsURL string    `json:"robots_url,omitempty"`
-	Reason    string    `json:"reason"` // a Reason of a Decision; "other": it was not robots.txt, see Error
+	Reason    string    `json:"reason"` // the Reason of a Decision, or "other" if robots.txt was not the reason; see Error
 	Allow     bool      `json:"allow,omitempty"`
 	Pattern   string    `json:"pattern,omitempty"`
 	Line      int       `json:"line,omitempty"`
@@ -74,7 +74,7 @@ type denial struct {
 	Count     int       `json:"count"`
 	First     time.Time `json:"first"`
 	Last      time.Time `json:"last"`
-	URLs      []string  `json:"urls"` // the last ones, the newest first
+	URLs      []string  `json:"urls"` // the latest ones, newest first
 }
 
 type denialKey struct {
@@ -82,7 +82,7 @@ type denialKey struct {
 	line                                         int
 }
 
-// maxExamples is how many URLs a denial names.
+// maxExamples is the number of URLs that a denial keeps.
 const maxExamples = 3
 
 func (r *recorder) denied(e collyrobots.Event) {
@@ -91,15 +91,21 @@ func (r *recorder) denied(e collyrobots.Event) {
 		d.Error = clip(e.Err.Error())
 	}
 	if v := e.Decision; v != nil {
-		d.RobotsURL, d.Reason, d.Dialect, d.Status = clip(v.RobotsURL), string(v.Reason), v.Dialect.String(), v.Status
-		d.Allow, d.Pattern, d.Line, d.Group = v.Rule.Allow, clip(v.Rule.Pattern), v.Rule.Line, clip(v.Group)
+		d.RobotsURL = clip(v.RobotsURL)
+		d.Reason = string(v.Reason)
+		d.Dialect = v.Dialect.String()
+		d.Status = v.Status
+		d.Allow = v.Rule.Allow
+		d.Pattern = clip(v.Rule.Pattern)
+		d.Line = v.Rule.Line
+		d.Group = clip(v.Group)
 		if v.Err != nil {
 			d.Error = clip(v.Err.Error())
 		}
 	}
-	key := denialKey{d.Host, d.RobotsURL, d.Reason, d.Pattern, d.Group, d.Error, d.Line}
+	key := denialKey{host: d.Host, robotsURL: d.RobotsURL, reason: d.Reason, pattern: d.Pattern, group: d.Group, err: d.Error, line: d.Line}
 	if d.Reason == "other" {
-		key.err = "" // it has the URL in it
+		key.err = "" // the error contains the URL, so each would be a new entry
 	}
 	known, _ := r.denials.touch(key, func() *denial { return &d })
 	r.lists++
@@ -109,9 +115,9 @@ func (r *recorder) denied(e collyrobots.Event) {
 	known.see(clip(e.URL))
 }
 
-// see notes a URL that was denied.
+// see adds a URL that was denied.
 func (d *denial) see(url string) {
-	urls := []string{url} // never changed: pages may be reading the old ones
+	urls := []string{url} // a new slice, because a page may be reading the old one
 	for _, u := range d.URLs {
 		if u != url && len(urls) < maxExamples {
 			urls = append(urls, u)
@@ -120,7 +126,7 @@ func (d *denial) see(url string) {
 	d.URLs = urls
 }
 
-// A sitemapFile is a sitemap that was read.
+// A sitemapFile is a sitemap that the crawl has read.
 type sitemapFile struct {
 	URL     string    `json:"url"`
 	Host    string    `json:"host"`
@@ -133,13 +139,16 @@ type sitemapFile struct {
 func (r *recorder) sitemap(e collyrobots.Event) {
 	f, _ := r.sitemaps.touch(clip(e.URL), func() *sitemapFile { return &sitemapFile{URL: clip(e.URL), Host: clip(e.Host)} })
 	r.lists++
-	f.Time, f.Status, f.Entries, f.Error = e.Time, e.Status, e.Count, ""
+	f.Time = e.Time
+	f.Status = e.Status
+	f.Entries = e.Count
+	f.Error = ""
 	if e.Err != nil {
 		f.Error = clip(e.Err.Error())
 	}
 }
 
-// clip returns a copy of as much of s as is kept: what is longer ends in an ellipsis.
+// clip returns a copy of s, truncated to maxText bytes. A truncated text ends in an ellipsis.
 func clip(s string) string {
 	if len(s) > maxText {
 		return strings.ToValidUTF8(s[:maxText], "") + "…"
@@ -147,7 +156,7 @@ func clip(s string) string {
 	return strings.Clone(s)
 }
 
-// count returns a number that grows whenever something happens.
+// count returns the number of events so far.
 func (r *recorder) count() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -56,7 +56,7 @@ func TestDots(t *testing.T) {
 	}
 }
 
-// TestDenialsByRule counts what one line denies in one place.
+// TestDenialsByRule checks that denials by one line of one robots.txt are counted in one entry.
 func TestDenialsByRule(t *testing.T) {
 	r := newRecorder()
 	for i := range 5 {
@@ -76,7 +76,7 @@ func TestDenialsByRule(t *testing.T) {
 	}
 }
 
-// TestRecorderIsBounded hears of more than can be kept.
+// TestRecorderIsBounded checks that a recorder that receives too many events drops old ones.
 func TestRecorderIsBounded(t *testing.T) {
 	before := heap()
 	r := newRecorder()
@@ -89,7 +89,7 @@ func TestRecorderIsBounded(t *testing.T) {
 		r.hear(collyrobots.Event{Kind: collyrobots.EventSitemap, Host: host, URL: "http://" + host + "/" + long, Err: errors.New(long)})
 		r.hear(collyrobots.Event{Kind: collyrobots.EventRobots, Host: host, URL: "http://" + host + "/robots.txt", Body: make([]byte, 1000)})
 	}
-	for i := range 100_000 { // one host is fast
+	for i := range 100_000 { // one host with very many requests
 		r.hear(started("h1.test", time.Duration(i)*time.Second, time.Second))
 	}
 	if used := heap() - before; used > 60<<20 {

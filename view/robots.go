@@ -13,42 +13,43 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// A robotsState is a robots.txt, and what it says about a URL to a name: see docs/view.md.
+// A robotsState is a robots.txt with the decisions about a URL for a product token; see
+// docs/view.md.
 type robotsState struct {
-	URL    string      `json:"url"`             // that is tried
-	Name   string      `json:"name,omitempty"`  // the product token; "": nobody's, the groups of *
-	Robots string      `json:"robots"`          // the URL of the robots.txt that governs it
-	File   *robotsFile `json:"file,omitempty"`  // nil: the crawl has not read it since the page's handler was made
-	Kept   bool        `json:"kept"`            // whether the file's text is there
-	Total  int         `json:"total,omitempty"` // lines of the file
+	URL    string      `json:"url"`             // the URL to decide about
+	Name   string      `json:"name,omitempty"`  // the product token; if "", the groups of * apply
+	Robots string      `json:"robots"`          // the URL of the robots.txt that applies
+	File   *robotsFile `json:"file,omitempty"`  // nil if the crawl has not read it since Handler was called
+	Kept   bool        `json:"kept"`            // whether the text of the file is available
+	Total  int         `json:"total,omitempty"` // the number of lines of the file
 	From   int         `json:"from,omitempty"`  // the number of the first of Lines
 	Lines  []string    `json:"lines,omitempty"`
 
-	Readings []reading             `json:"readings,omitempty"` // of each dialect, if the text is there
-	Decision *collyrobots.Decision `json:"decision,omitempty"` // what the crawl itself decides, under its own name
-	Error    string                `json:"error,omitempty"`    // why there is no Decision
+	Readings []reading             `json:"readings,omitempty"` // one for each dialect, if the text is available
+	Decision *collyrobots.Decision `json:"decision,omitempty"` // the decision of the crawl, for its own product token
+	Error    string                `json:"error,omitempty"`    // the reason if Decision is nil
 }
 
-// A reading is what one dialect makes of the URL.
+// A reading is the decision of one dialect about the URL.
 type reading struct {
 	Dialect    dialect.Dialect `json:"dialect"`
 	Allowed    bool            `json:"allowed"`
 	Rule       dialect.Rule    `json:"rule,omitzero"`
 	Group      string          `json:"group,omitempty"`
 	CrawlDelay duration        `json:"crawl_delay,omitempty"`
-	Error      string          `json:"error,omitempty"` // why it was not read
+	Error      string          `json:"error,omitempty"` // the reason if the dialect did not read the file
 }
 
 const (
-	maxLines  = 400             // of a file in one answer
-	maxLine   = 2000            // octets of a line that are shown
-	checkTime = 2 * time.Second // in which the crawl has to decide
+	maxLines  = 400             // lines in one response
+	maxLine   = 2000            // bytes shown of a line
+	checkTime = 2 * time.Second // the time limit for the decision of the crawl
 )
 
-// trying makes those who try URLs wait for each other: it costs the crawl at most one processor.
+// trying serializes the requests that parse robots.txt, so that they use at most one processor.
 type trying struct{ sync.Mutex }
 
-// serveRobots serves the robots.txt that governs a URL, and the decisions about that.
+// serveRobots serves the robots.txt that applies to a URL, and the decisions about the URL.
 func (h *handler) serveRobots(w http.ResponseWriter, r *http.Request) {
 	values := r.URL.Query()
 	u, at, err := triedURL(values.Get("robots"), values.Get("url"))
@@ -73,18 +74,18 @@ func (h *handler) serveRobots(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, st)
 }
 
-// A requestError is what is wrong with a URL that somebody wants to try.
+// A requestError reports an invalid parameter of a request.
 type requestError string
 
 func (e requestError) Error() string { return string(e) }
 
 const (
-	errTooLong = requestError("that is too long")
-	errNoURL   = requestError("that is no http or https URL")
+	errTooLong = requestError("the URL or product token is too long")
+	errNoURL   = requestError("not an http or https URL")
 )
 
-// triedURL returns the URL that is meant, which may be relative to that of a robots.txt, and the
-// URL of the robots.txt that governs it.
+// triedURL parses text, which may be relative to base, the URL of a robots.txt. It returns the URL
+// and the URL of the robots.txt that applies to it.
 func triedURL(base, text string) (u *url.URL, robots string, err error) {
 	if len(base) > 2*maxText || len(text) > 2*maxText {
 		return nil, "", errTooLong
@@ -110,8 +111,7 @@ func triedURL(base, text string) (u *url.URL, robots string, err error) {
 	return u, at.String(), nil
 }
 
-// try fills in what the file says about u. Every field of st.File but the body is shared and not
-// changed.
+// try adds the decisions about u to st. It does not change st.File, which is shared.
 func (h *handler) try(ctx context.Context, st *robotsState, u *url.URL, from int) {
 	decided := 0
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
@@ -141,10 +141,10 @@ func (h *handler) try(ctx context.Context, st *robotsState, u *url.URL, from int
 	st.Lines, st.Total = linesOf(body, st.From, maxLines)
 }
 
-// read returns what a dialect makes of u in a file.
+// read returns the decision of a dialect about u.
 func read(d dialect.Dialect, body []byte, name string, u *url.URL) reading {
 	if d == dialect.Temoto() && len(body) > dialect.SizeLimit {
-		return reading{Dialect: d, Error: "the file is too large to be tried here"} // temoto has no limit
+		return reading{Dialect: d, Error: "the file is too large"} // temoto would parse a file of any size
 	}
 	group := d.Parse(body).Group(name)
 	decision := group.DecideURL(u)
@@ -152,8 +152,8 @@ func read(d dialect.Dialect, body []byte, name string, u *url.URL) reading {
 	return reading{Dialect: d, Allowed: decision.Allowed, Rule: decision.Rule, Group: group.Name(), CrawlDelay: duration(delay)}
 }
 
-// linesOf returns at most n lines of a file from line number from on, and how many there are in
-// all. They end as the lines of every dialect end: at CR, LF or CR LF.
+// linesOf returns at most n lines of a file, beginning with line number from, and the total number
+// of lines. A line ends at CR, LF or CR LF, as in every dialect.
 func linesOf(body []byte, from, n int) (lines []string, total int) {
 	for len(body) > 0 {
 		end, next := len(body), len(body)

@@ -15,7 +15,7 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// tried is what robots.json says.
+// tried is the content of robots.json.
 type tried struct {
 	URL, Name, Robots string
 	File              *robotsFile
@@ -43,7 +43,8 @@ func triedFor(t *testing.T, h http.Handler, parameters string) (answer tried) {
 	return answer
 }
 
-// hasHeardOf waits until a robots.txt is known: events come a little later.
+// hasHeardOf waits until the handler has received a robots.txt. Events arrive a little later than
+// the response.
 func (h *handler) hasHeardOf(t *testing.T, url string) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
@@ -54,14 +55,15 @@ func (h *handler) hasHeardOf(t *testing.T, url string) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%s is not known", url)
+			t.Fatalf("the handler has not received %s", url)
 		}
 	}
 }
 
 const twoGroups = "User-agent: *\r\nDisallow: /\r\n\nUser-agent: Other\nCrawl-delay: 2.5\nDisallow: /a*c$\rAllow: /abc\n"
 
-// TestTryEveryDialect reads one file as each dialect does, under names that are not the crawl's.
+// TestTryEveryDialect checks the decision of each dialect about one URL, for a product token that
+// is not the crawl's.
 func TestTryEveryDialect(t *testing.T) {
 	c, _, h := newCrawl(t, robotstest.Sites{"a.test": {"/robots.txt": twoGroups}})
 	c.Visit("http://a.test/")
@@ -83,7 +85,8 @@ func TestTryEveryDialect(t *testing.T) {
 	}
 }
 
-// TestTryLeadsNowhere asks about sites that the crawl has not come to: nobody fetches anything.
+// TestTryLeadsNowhere checks that a question about a site that the crawl has not visited does not
+// fetch anything.
 func TestTryLeadsNowhere(t *testing.T) {
 	_, p, h := newCrawl(t, robotstest.Sites{"a.test": robotstest.Pages(1, "")})
 	if got := triedFor(t, h, "url=http://a.test/0"); got.File != nil || got.Decision != nil || got.Kept {
@@ -100,7 +103,7 @@ func TestTryLeadsNowhere(t *testing.T) {
 	}
 }
 
-// TestLongFile shows a part of a file, around the line that decides.
+// TestLongFile checks that the lines around the deciding line of a long file are returned.
 func TestLongFile(t *testing.T) {
 	body := "User-agent: *\n" + strings.Repeat("# nothing\n", 3000) + "Disallow: /x\n" + strings.Repeat("Disallow: /y\n", 3000)
 	c, _, h := newCrawl(t, robotstest.Sites{"a.test": {"/robots.txt": body}})
@@ -115,14 +118,14 @@ func TestLongFile(t *testing.T) {
 	}
 }
 
-// TestFilesAreBounded keeps what came last.
+// TestFilesAreBounded checks that only the latest files are kept.
 func TestFilesAreBounded(t *testing.T) {
 	f := newFiles(100 * fileCost)
 	for i := range 1000 {
 		f.put(collyrobots.Event{Kind: collyrobots.EventRobots, URL: fmt.Sprint("http://h", i, "/robots.txt"), Hash: "x", Body: make([]byte, 9*fileCost)})
 	}
-	if n := f.recent.order.Len(); n != 10 || n != len(f.recent.byKey) || f.octets != 100*fileCost {
-		t.Errorf("%d files, %d octets", n, f.octets)
+	if n := f.recent.order.Len(); n != 10 || n != len(f.recent.byKey) || f.bytes != 100*fileCost {
+		t.Errorf("%d files, %d bytes", n, f.bytes)
 	}
 	if _, ok := f.get("http://h990/robots.txt"); !ok {
 		t.Error("one of the last files is gone")
@@ -136,7 +139,7 @@ func TestFilesAreBounded(t *testing.T) {
 		t.Errorf("%+v", file)
 	}
 	f.put(collyrobots.Event{URL: "http://large/robots.txt", Hash: "z", Body: make([]byte, 60*fileCost)})
-	if file, _ := f.get("http://large/robots.txt"); file.body != nil || f.octets > 100*fileCost {
-		t.Errorf("%d octets", f.octets)
+	if file, _ := f.get("http://large/robots.txt"); file.body != nil || f.bytes > 100*fileCost {
+		t.Errorf("the files have %d bytes", f.bytes)
 	}
 }

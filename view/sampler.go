@@ -8,28 +8,28 @@ import (
 	"github.com/collyrobots/collyrobots"
 )
 
-// A sampler reads Stats once for all who look.
+// A sampler shares one result of Stats among all open pages.
 type sampler struct {
 	mu   sync.Mutex
-	last weak.Pointer[sample] // of very many hosts it is large: it is not kept when nobody looks
+	last weak.Pointer[sample] // weak, because with many hosts it is large; dropped when no page is open
 }
 
-// A sample is what Stats said at a time. It is not changed.
+// A sample is a result of Stats. It is not changed after sum.
 type sample struct {
 	stats collyrobots.Stats
 	at    time.Time
-	until time.Time // how long it is good enough
+	until time.Time // when a new sample is needed
 	left  *left
 	busy  int
 }
 
 const (
-	interval = 500 * time.Millisecond // between two messages of a stream
-	share    = 50                     // of its time, one in so many is spent on reading Stats, and as much on a stream
+	interval = 500 * time.Millisecond // the minimum time between two messages of a stream
+	share    = 50                     // at most 1/50 of the time is used for Stats, and 1/50 for each stream
 )
 
-// read returns a sample that is fresh, or as fresh as the crawl can afford: of many hosts it takes
-// a while.
+// read returns a sample. It calls Stats only if the last sample is too old. With many hosts Stats
+// takes longer, so a sample is used for longer.
 func (s *sampler) read(p *collyrobots.Plugin) *sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,10 +44,11 @@ func (s *sampler) read(p *collyrobots.Plugin) *sample {
 	return fresh
 }
 
-// keep keeps a sample for as long as somebody uses it. s.mu is held.
+// keep stores a sample. The pointer is weak, so the sample is freed when no page uses it. s.mu must
+// be held.
 func (s *sampler) keep(fresh *sample) { s.last = weak.Make(fresh) }
 
-// sum finds the host that decides how long what waits will take.
+// sum finds the host with the longest time left, and counts the hosts with waiting requests.
 func (s *sample) sum() {
 	longest := time.Duration(-1)
 	for i := range s.stats.Hosts {
@@ -58,7 +59,14 @@ func (s *sample) sum() {
 		s.busy++
 		if d := host.Left(s.at); d > longest {
 			longest = d
-			s.left = &left{duration(d), host.Host, host.Waiting, duration(host.Delay), host.Source, host.Line}
+			s.left = &left{
+				Duration: duration(d),
+				Host:     host.Host,
+				Waiting:  host.Waiting,
+				Delay:    duration(host.Delay),
+				Source:   host.Source,
+				Line:     host.Line,
+			}
 		}
 	}
 }

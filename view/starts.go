@@ -8,45 +8,45 @@ import (
 )
 
 const (
-	maxCharts = 512                    // hosts whose starts are kept: those that were asked last
-	maxDots   = 600                    // of one host
-	dotWidth  = 250 * time.Millisecond // what starts within it is one dot, if no longer delay is in force
+	maxCharts = 512                    // the hosts with the latest requests
+	maxDots   = 600                    // for each host
+	dotWidth  = 250 * time.Millisecond // starts within this time are one dot, unless a longer delay is in force
 )
 
-// starts are the dots of the chart, by host.
+// starts holds the dots of the chart for each host.
 type starts struct {
 	hosts   recent[string, *hostStarts]
-	changes uint64 // how often a dot was made or changed
+	changes uint64 // how often a dot was added or changed
 	rate    rate
 }
 
-// hostStarts are the last dots of one host, in order.
+// hostStarts holds the latest dots of one host, oldest first.
 type hostStarts struct {
 	dots []dot
 }
 
-// A dot is the start of a request, or of several in short succession.
+// A dot is the start of a request, or of several requests in quick succession.
 type dot struct {
 	at      time.Time
-	delay   time.Duration // in force then; 0: none
-	what    string        // Event.For of the first: a word
-	outcome outcome       // of the worst
+	delay   time.Duration // the delay in force at that time; 0 if there was none
+	what    string        // Event.For of the first request
+	outcome outcome       // the worst one of the requests
 	count   int
-	change  uint64 // starts.changes when it was made or changed last
+	change  uint64 // the value of starts.changes after the last change of this dot
 }
 
-// An outcome is what became of a request, the worse the greater.
+// An outcome is the result of a request. Higher values are worse.
 type outcome int
 
 const (
 	underWay  outcome = iota
-	answered          // below 400
-	refused           // another status
-	failed            // 500 or more, or no answer
+	answered          // a status below 400
+	refused           // another status of 400 or more
+	failed            // a status of 500 or more, or no response
 	throttled         // 429 or 503
 )
 
-// dots are written as an array of arrays, since there are many.
+// dots are encoded as arrays instead of objects, because there are many.
 type dots []dot
 
 // MarshalJSON implements json.Marshaler.
@@ -79,7 +79,7 @@ func (s *starts) started(e collyrobots.Event) {
 	if len(h.dots) == maxDots {
 		h.dots = h.dots[:copy(h.dots, h.dots[maxDots/4:])]
 	}
-	h.dots = append(h.dots, dot{e.Time, e.Delay, e.For, underWay, 1, s.changes})
+	h.dots = append(h.dots, dot{at: e.Time, delay: e.Delay, what: e.For, outcome: underWay, count: 1, change: s.changes})
 }
 
 func (s *starts) answered(e collyrobots.Event) {
@@ -112,7 +112,8 @@ func outcomeOf(e collyrobots.Event) outcome {
 	return answered
 }
 
-// since returns copies of a host's dots that were made or changed after a change, 0 for all.
+// since returns copies of the dots of a host that were added or changed after change. If change is
+// 0, it returns all of them.
 func (s *starts) since(host string, change uint64) (changed dots) {
 	h, ok := s.hosts.get(host)
 	if !ok {
@@ -126,7 +127,7 @@ func (s *starts) since(host string, change uint64) (changed dots) {
 	return changed
 }
 
-// A rate counts what happened in each of the last seconds.
+// A rate counts the events in each of the last seconds.
 type rate [16]struct {
 	second int64
 	n      int
@@ -143,7 +144,7 @@ func (r *rate) count(at time.Time) {
 	slot.n++
 }
 
-// perSecond returns how many there were a second in the last ten full seconds.
+// perSecond returns the average number of events per second in the last ten full seconds.
 func (r *rate) perSecond(now time.Time) float64 {
 	sum, until := 0, now.Unix()
 	for _, slot := range r {

@@ -9,30 +9,30 @@ import (
 	"github.com/collyrobots/collyrobots"
 )
 
-// A state is what a page is told of the crawl: docs/view.md has each field. Durations are texts
-// such as "1.5s", as in Stats.
+// A state is the content of a message to the page. See docs/view.md for each field. Durations are
+// texts such as "1.5s", as in Stats.
 type state struct {
 	Time    time.Time `json:"time"`
 	Started time.Time `json:"started,omitzero"`
-	Closed  bool      `json:"closed,omitempty"` // the plugin is
+	Closed  bool      `json:"closed,omitempty"` // whether the plugin is closed
 
 	Totals       collyrobots.HostStats                           `json:"totals"`
-	Rate         float64                                         `json:"rate"` // requests a second, over the last ten
+	Rate         float64                                         `json:"rate"` // requests per second in the last ten seconds
 	GapOverDelay float64                                         `json:"gap_over_delay"`
 	Decisions    map[collyrobots.Reason]int                      `json:"decisions,omitempty"`
 	Policies     map[collyrobots.Meaning]collyrobots.PolicyStats `json:"policies,omitempty"`
-	Left         *left                                           `json:"left,omitempty"` // nil: nothing waits
-	Known        int                                             `json:"known"`          // hosts in all
-	Matching     int                                             `json:"matching"`       // of those, what q asks for
-	Busy         int                                             `json:"busy"`           // hosts for which something waits
+	Left         *left                                           `json:"left,omitempty"` // nil if no request is waiting
+	Known        int                                             `json:"known"`          // the number of hosts
+	Matching     int                                             `json:"matching"`       // the number of hosts that match q
+	Busy         int                                             `json:"busy"`           // the number of hosts with waiting requests
 	Hosts        []hostState                                     `json:"hosts"`
 	Denials      *[]denial                                       `json:"denials,omitempty"`
-	DeniedBy     map[string]int                                  `json:"denied_by,omitempty"` // as far as it was heard of
+	DeniedBy     map[string]int                                  `json:"denied_by,omitempty"` // the number of denials by reason, since Handler was called
 	Sitemaps     *sitemapsState                                  `json:"sitemaps,omitempty"`
-	Missed       int                                             `json:"missed,omitempty"` // events that are in no chart and no list
+	Missed       int                                             `json:"missed,omitempty"` // the number of events that are missing from the charts and lists
 }
 
-// A left is how long what waits now will take, and which host decides that.
+// A left is the estimated time left, and the host that takes longest.
 type left struct {
 	Duration duration                `json:"duration"`
 	Host     string                  `json:"host"`
@@ -45,8 +45,8 @@ type left struct {
 // A hostState is a row of the table.
 type hostState struct {
 	Stats  collyrobots.HostStats `json:"stats"`
-	Left   duration              `json:"left"`            // how long what waits for it will take
-	Fresh  bool                  `json:"fresh,omitempty"` // Starts has all dots: forget what was known of the host
+	Left   duration              `json:"left"`            // the estimated time left for this host
+	Fresh  bool                  `json:"fresh,omitempty"` // whether Starts has all dots, so that earlier ones must be discarded
 	Starts dots                  `json:"starts,omitempty"`
 }
 
@@ -55,25 +55,26 @@ type sitemapsState struct {
 	Files []sitemapFile         `json:"files"`
 }
 
-// A duration is a time.Duration that is written as a text.
+// A duration is a time.Duration that is encoded as text.
 type duration time.Duration
 
 // MarshalText implements encoding.TextMarshaler.
 func (d duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// A cursor is how much of the state somebody was told before. The zero cursor: nothing.
+// A cursor records which part of the state a client has received. The zero cursor means none.
 type cursor struct {
-	shown    map[string]bool // hosts
+	shown    map[string]bool // the hosts of the last message
 	dots     uint64
 	lists    uint64
 	feed     collyrobots.FeedStats
 	notFirst bool
 }
 
-// maxListed is how many denials and sitemaps a state has.
+// maxListed is the maximum number of denials, and of sitemaps, in a state.
 const maxListed = 60
 
-// stateFor returns the state for a question, but for what c was told before, and moves c.
+// stateFor returns the state for a question, except the parts that c says the client has received.
+// It then advances c.
 func (h *handler) stateFor(q question, c *cursor) *state {
 	s := h.sampler.read(h.plugin)
 	st := &state{
@@ -102,13 +103,14 @@ func (h *handler) stateFor(q question, c *cursor) *state {
 	}
 	if !c.notFirst || c.lists != r.lists || c.feed != s.stats.Sitemaps {
 		denials := r.denialsFor(q)
-		st.Denials, st.Sitemaps = &denials, &sitemapsState{s.stats.Sitemaps, r.sitemapsFor(q)}
+		st.Denials = &denials
+		st.Sitemaps = &sitemapsState{Stats: s.stats.Sitemaps, Files: r.sitemapsFor(q)}
 	}
-	*c = cursor{shown, r.starts.changes, r.lists, s.stats.Sitemaps, true}
+	*c = cursor{shown: shown, dots: r.starts.changes, lists: r.lists, feed: s.stats.Sitemaps, notFirst: true}
 	return st
 }
 
-// denialsFor returns the last denials that a question is about. r.mu is held.
+// denialsFor returns the latest denials of the hosts that match q. r.mu must be held.
 func (r *recorder) denialsFor(q question) []denial {
 	denials := []denial{}
 	for d := range r.denials.all() {
@@ -129,7 +131,7 @@ func (r *recorder) sitemapsFor(q question) []sitemapFile {
 	return files
 }
 
-// serveState serves the state as it is now.
+// serveState serves the current state.
 func (h *handler) serveState(w http.ResponseWriter, r *http.Request) {
 	st := h.stateFor(questionOf(r), &cursor{})
 	writeJSON(w, st)
@@ -145,5 +147,5 @@ func writeJSON(w http.ResponseWriter, v any) {
 	w.Write(body)
 }
 
-// Std returns d as package time knows it.
+// Std returns d as a time.Duration.
 func (d duration) Std() time.Duration { return time.Duration(d) }

@@ -10,17 +10,17 @@ import (
 
 const (
 	maxStreams = 256
-	streamTime = time.Minute     // after which a browser asks for the next stream
-	writeTime  = 5 * time.Second // in which a message has to be taken: who is slower is dropped
-	quietTime  = 2 * time.Second // between two messages where nothing happens
-	together   = 16              // messages a second to all who look
+	streamTime = time.Minute     // the length of a stream; then the browser opens the next one
+	writeTime  = 5 * time.Second // the time limit for writing a message; a slower client is disconnected
+	quietTime  = 2 * time.Second // the time between two messages if there are no events
+	together   = 16              // messages per second to all clients together
 )
 
-// streams counts who looks.
+// streams counts the open streams.
 type streams struct{ open atomic.Int32 }
 
-// serveEvents sends the state, and then what changes of it. The goroutine is the request's own, and
-// nothing is left when it goes.
+// serveEvents sends the state and then its changes. It runs only on the goroutine of the request,
+// so nothing remains when the request ends.
 func (h *handler) serveEvents(w http.ResponseWriter, r *http.Request) {
 	if h.streams.open.Add(1) > maxStreams {
 		h.streams.open.Add(-1)
@@ -61,21 +61,21 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// send writes one message, and reports whether it was taken.
+// send writes one message. It reports whether the client received it.
 func (h *handler) send(w http.ResponseWriter, control *http.ResponseController, q question, told *cursor) bool {
 	body, err := json.Marshal(h.stateFor(q, told))
 	if err != nil {
 		return false
 	}
-	control.SetWriteDeadline(time.Now().Add(writeTime)) // in place of the server's own, which is for a whole answer
+	control.SetWriteDeadline(time.Now().Add(writeTime)) // replaces the server's deadline, which is for a whole response
 	if _, err := fmt.Fprintf(w, "retry: 500\ndata: %s\n\n", body); err != nil {
 		return false
 	}
 	return control.Flush() == nil
 }
 
-// pause returns how long a stream waits after a message that took so long: the more who look, and
-// the more there is to see, the longer.
+// pause returns how long a stream waits after a message that took a given time. It grows with the
+// number of streams and with the time that a message takes.
 func (s *streams) pause(took time.Duration) time.Duration {
 	return max(interval, time.Duration(s.open.Load())*time.Second/together, share*min(took, time.Second/10))
 }

@@ -21,12 +21,12 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// A slowClient notes when messages come, and takes none from a time on.
+// A slowClient records when messages arrive. After a given time it no longer accepts any.
 type slowClient struct {
 	*httptest.ResponseRecorder
 	began    time.Time
 	times    []string
-	until    time.Duration // 0: it takes everything
+	until    time.Duration // if 0, the client accepts everything
 	deadline time.Time
 }
 
@@ -44,7 +44,8 @@ func (c *slowClient) SetWriteDeadline(at time.Time) error {
 	return nil
 }
 
-// watch opens a stream until it ends, and returns the client and how long that took.
+// watch opens a stream and waits until it ends. It returns the client and how long the stream
+// lasted.
 func watch(h *handler, until time.Duration) (*slowClient, time.Duration) {
 	r := httptest.NewRequest("GET", "/events", nil)
 	r.Host = "localhost"
@@ -53,8 +54,8 @@ func watch(h *handler, until time.Duration) (*slowClient, time.Duration) {
 	return c, time.Since(c.began)
 }
 
-// TestMessages come at once, then every two seconds, and as often as twice a second while something
-// happens. A stream ends after a minute.
+// TestMessages checks that a message arrives at once, then every two seconds, and twice a second
+// while there are events. A stream ends after a minute.
 func TestMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := Handler(nil).(*handler)
@@ -76,12 +77,12 @@ func TestMessages(t *testing.T) {
 	})
 }
 
-// TestSlowClientIsDropped ends a stream that nobody reads any more.
+// TestSlowClientIsDropped checks that a stream ends if the client no longer reads.
 func TestSlowClientIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := Handler(nil).(*handler)
 		if _, took := watch(h, 4*time.Second); took != 4*time.Second+writeTime {
-			t.Errorf("it was dropped after %v", took)
+			t.Errorf("the client was dropped after %v", took)
 		}
 		if n := h.streams.open.Load(); n != 0 {
 			t.Errorf("%d streams are open", n)
@@ -89,7 +90,7 @@ func TestSlowClientIsDropped(t *testing.T) {
 	})
 }
 
-// TestMessagesTellWhatIsNew sends each dot once, unless it changes.
+// TestMessagesTellWhatIsNew checks that each dot is sent once, unless it changes.
 func TestMessagesTellWhatIsNew(t *testing.T) {
 	c, _, h := newCrawl(t, robotstest.Sites{"a.test": robotstest.Pages(9, ""), "b.test": robotstest.Pages(1, "")}, collyrobots.MinDelay(time.Millisecond))
 	c.Visit("http://a.test/1")
@@ -105,7 +106,7 @@ func TestMessagesTellWhatIsNew(t *testing.T) {
 	}
 	c.Visit("http://a.test/2")
 	h.settle(t, 6)
-	if more := h.stateFor(q, &told); len(more.Hosts[0].Starts) != 1 && len(more.Hosts[0].Starts) != 2 { // close ones are one dot
+	if more := h.stateFor(q, &told); len(more.Hosts[0].Starts) != 1 && len(more.Hosts[0].Starts) != 2 { // two close starts are one dot
 		t.Errorf("%+v", more)
 	}
 	c.Visit("http://b.test/0")
@@ -116,7 +117,7 @@ func TestMessagesTellWhatIsNew(t *testing.T) {
 	}
 }
 
-// settle waits until the recorder has heard of so many starts and answers.
+// settle waits until the recorder has received a given number of events.
 func (h *handler) settle(t *testing.T, events uint64) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Second); h.recorder.count() < events; time.Sleep(time.Millisecond) {
@@ -127,8 +128,8 @@ func (h *handler) settle(t *testing.T, events uint64) {
 	h.sampler = sampler{}
 }
 
-// TestHundredPagesOpenedAndLeft crawls on while they come and go: the page costs it nothing but
-// time.
+// TestHundredPagesOpenedAndLeft checks that a crawl continues while many streams are opened and
+// closed.
 func TestHundredPagesOpenedAndLeft(t *testing.T) {
 	c, _, h := newCrawl(t, robotstest.Sites{"a.test": robotstest.Pages(300, "User-agent: *\nDisallow: /7\n")})
 	server := httptest.NewServer(h)
@@ -151,7 +152,7 @@ func TestHundredPagesOpenedAndLeft(t *testing.T) {
 	pages.Wait()
 	leave()
 	end := time.Now().Add(5 * time.Second)
-	for st := stateOf(t, h, ""); st.Totals.Pages != 300-11+1; st = stateOf(t, h, "") { // 7 and 70 to 79; it may be a little old
+	for st := stateOf(t, h, ""); st.Totals.Pages != 300-11+1; st = stateOf(t, h, "") { // except 7 and 70 to 79; the state may be a little old
 		if time.Now().After(end) {
 			t.Fatalf("%d pages", st.Totals.Pages)
 		}
@@ -164,7 +165,7 @@ func TestHundredPagesOpenedAndLeft(t *testing.T) {
 	}
 }
 
-// readMessage opens a stream, reads one message and goes.
+// readMessage opens a stream, reads one message and closes the stream.
 func readMessage(ctx context.Context, client *http.Client, url string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -182,7 +183,7 @@ func readMessage(ctx context.Context, client *http.Client, url string) error {
 	for lines.Scan() {
 		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
 			if !json.Valid([]byte(data)) {
-				return fmt.Errorf("no JSON: %.100s", data)
+				return fmt.Errorf("not JSON: %.100s", data)
 			}
 			return nil
 		}
@@ -190,7 +191,7 @@ func readMessage(ctx context.Context, client *http.Client, url string) error {
 	return fmt.Errorf("status %d, no message: %v", resp.StatusCode, lines.Err())
 }
 
-// TestTooManyPages refuses what would be too many streams.
+// TestTooManyPages checks that a stream beyond the limit is rejected.
 func TestTooManyPages(t *testing.T) {
 	h := Handler(nil).(*handler)
 	h.streams.open.Store(maxStreams)
@@ -202,7 +203,7 @@ func TestTooManyPages(t *testing.T) {
 	}
 }
 
-// TestPause spends at most one part in fifty of a stream's time on its messages.
+// TestPause checks that a stream spends at most one fiftieth of its time on messages.
 func TestPause(t *testing.T) {
 	var s streams
 	s.open.Store(1)
@@ -222,7 +223,8 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestHundredThousandHosts answers with the first ones, in bounded memory.
+// TestHundredThousandHosts checks that responses and memory are bounded for a crawl of very many
+// hosts.
 func TestHundredThousandHosts(t *testing.T) {
 	_, p, h := newCrawl(t, robotstest.Sites{"a.test": nil}, collyrobots.IgnoreRobotsWithPermission(), collyrobots.MinDelay(time.Second))
 	for i := range 100_000 {
@@ -232,17 +234,17 @@ func TestHundredThousandHosts(t *testing.T) {
 	}
 	began, before := time.Now(), heap()
 	w := get(h, "/state.json?q=h999&sort=host")
-	t.Logf("%d octets after %v", w.Body.Len(), time.Since(began))
+	t.Logf("%d bytes after %v", w.Body.Len(), time.Since(began))
 	if st := stateOf(t, h, "q=h999&sort=host"); st.Known < 99_000 || st.Matching != 111 || len(st.Hosts) != rows || st.Hosts[0].Stats.Host != "h999.test" {
 		t.Errorf("%d known, %d matching, %d shown", st.Known, st.Matching, len(st.Hosts))
 	}
 	if w.Body.Len() > 100_000 {
-		t.Errorf("%d octets", w.Body.Len())
+		t.Errorf("the state has %d bytes", w.Body.Len())
 	}
 	if w := get(h, "/"); w.Body.Len() > 100_000 {
-		t.Errorf("the page has %d octets", w.Body.Len())
+		t.Errorf("the page has %d bytes", w.Body.Len())
 	}
 	if used := heap() - before; used > 4<<20 {
-		t.Errorf("%d MB are kept when nobody looks", used>>20)
+		t.Errorf("%d MB are kept when no page is open", used>>20)
 	}
 }

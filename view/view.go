@@ -1,26 +1,26 @@
-// Package view shows a running crawl on a web page: which host is slow and why, what is denied by
-// which line of which robots.txt, what the requests look like on a time axis, and how long what
-// waits will take. Any spider gets it by mounting one handler:
+// Package view shows a running crawl on a web page: which host is slow and why, which line of which
+// robots.txt denies a request, the requests on a time axis, and the estimated time left. A spider
+// shows the page by mounting one handler:
 //
 //	http.Handle("/robots/", view.Handler(robots))
 //	go http.ListenAndServe("127.0.0.1:8090", nil)
 //
-// The page is read-only, and made of nothing but what this package embeds. It shows every URL of
-// the crawl to whoever can reach it and asks nobody for a password: it belongs on the loopback
-// interface, or behind something that asks. It refuses what another web site makes a browser ask
-// for, and requests for a host name that is neither localhost, or below that, nor an IP address,
-// which is how a site would get around that (DNS rebinding); a proxy in front of it sets the Host
-// header to "localhost".
+// The page is read-only and uses only files that are embedded in this package. It shows every URL
+// of the crawl to every client that can reach it, and does not ask for a password. Serve it on the
+// loopback interface, or behind a proxy that asks for a password. The handler rejects requests that
+// a page of another web site causes. It also rejects requests whose host is not localhost, a name
+// below localhost, or an IP address; otherwise, another web site could use DNS rebinding to read
+// the page. A proxy in front of the handler must set the Host header to "localhost".
 //
-// The handler answers by the last element of the path, so it works below any prefix that ends in a
+// The handler uses only the last element of the path, so it works below any prefix that ends in a
 // slash, with or without http.StripPrefix:
 //
-//	""            the page; with the parameters of state.json
-//	state.json    what it shows, as JSON
-//	events        the same as server-sent events, as it changes
-//	robots.json   a robots.txt, and what each dialect makes of a URL under a name
+//	""            the page, with the parameters of state.json
+//	state.json    the state that the page shows, as JSON
+//	events        the same as server-sent events, whenever it changes
+//	robots.json   a robots.txt, and the decision of each dialect about a URL for a product token
 //
-// What is in them, and which parameters there are, is in docs/view.md of this repository.
+// The file docs/view.md of this repository describes their content and their parameters.
 package view
 
 import (
@@ -34,21 +34,21 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// Handler returns a page about the crawl of p. Call it before the crawl: starts of requests,
-// denials and robots.txt files are remembered from now on, the last ones of each in bounded memory,
-// until p is closed; after that it shows how the crawl ended. With nil it shows a crawl without
-// hosts.
+// Handler returns a handler that serves a page about the crawl of p. Call it before the crawl
+// starts: it records the starts of requests, denials and robots.txt files from then on. It keeps
+// the latest of each in bounded memory. After p is closed, the page shows how the crawl ended. If p
+// is nil, the page shows a crawl without hosts.
 //
-// The crawl never waits for the page. A stream of events ends by itself after a minute, and the
-// browser asks for the next one: Shutdown of an http.Server may take that long while somebody
-// looks.
+// The crawl never waits for the page. A stream of events ends after a minute, and the browser opens
+// the next one. Therefore Shutdown of an http.Server may take up to a minute while the page is open
+// in a browser.
 func Handler(p *collyrobots.Plugin) http.Handler {
 	h := &handler{plugin: p, recorder: newRecorder()}
 	p.Listen(h.recorder.hear)
 	return h
 }
 
-// A handler serves what is known of one crawl.
+// A handler serves the page of one crawl.
 type handler struct {
 	plugin   *collyrobots.Plugin
 	recorder *recorder
@@ -85,22 +85,24 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// addSlash sends who asks for the prefix without its slash to the page: relative URLs need it. The
-// prefix is known to the request line alone.
+// addSlash redirects a request for the prefix without its final slash to the page, because relative
+// URLs need the slash. The prefix is taken from the request line, because http.StripPrefix removes
+// it from r.URL.
 func addSlash(w http.ResponseWriter, r *http.Request) {
 	path, _, _ := strings.Cut(r.RequestURI, "?")
 	w.Header().Set("Location", "./"+path[strings.LastIndexByte(path, '/')+1:]+"/")
 	w.WriteHeader(http.StatusFound)
 }
 
-// types are the media types of the assets, which may differ from what the system says.
+// types are the media types of the assets by extension. They do not depend on the configuration of
+// the system, as those of package mime do.
 var types = map[string]string{
 	"css": "text/css; charset=utf-8",
 	"js":  "text/javascript; charset=utf-8",
 	"svg": "image/svg+xml",
 }
 
-// serveAsset serves one of the files that the page is made of.
+// serveAsset serves a script, the style sheet or the icon of the page.
 func serveAsset(w http.ResponseWriter, r *http.Request, name string) {
 	_, extension, _ := strings.Cut(name, ".")
 	content, err := assets.ReadFile("assets/" + name)

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newCrawl returns a collector of a web, its plugin, and the plugin's page.
+// newCrawl returns a collector for a web, its plugin, and the handler of the plugin's page.
 func newCrawl(t testing.TB, sites robotstest.Sites, options ...collyrobots.Option) (*collyrobots.Collector, *collyrobots.Plugin, *handler) {
 	t.Helper()
 	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"))
@@ -32,7 +32,7 @@ func newCrawl(t testing.TB, sites robotstest.Sites, options ...collyrobots.Optio
 	return c, p, Handler(p).(*handler)
 }
 
-// get asks a handler for a URL, with headers by name and value.
+// get sends a GET request to a handler. The headers are names and values in turn.
 func get(h http.Handler, target string, headers ...string) *httptest.ResponseRecorder {
 	return ask(h, http.MethodGet, target, headers...)
 }
@@ -50,7 +50,7 @@ func ask(h http.Handler, method, target string, headers ...string) *httptest.Res
 	return w
 }
 
-// stateOf asks for the state.
+// stateOf returns the state that the handler serves.
 func stateOf(t *testing.T, h http.Handler, parameters string) (st struct {
 	Closed   bool
 	Totals   collyrobots.HostStats
@@ -124,13 +124,13 @@ func TestRefusals(t *testing.T) {
 				}
 			}
 			if got := w.Header().Get("Access-Control-Allow-Origin"); got != "" {
-				t.Errorf("others may read: %s", got)
+				t.Errorf("other origins may read the response: %s", got)
 			}
 		})
 	}
 }
 
-// TestPrefixes finds the page and its parts wherever the handler is mounted.
+// TestPrefixes checks that the page and its assets are found below any prefix.
 func TestPrefixes(t *testing.T) {
 	h := Handler(nil)
 	mux := http.NewServeMux()
@@ -150,7 +150,7 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// TestNoPlugin shows pages about nothing.
+// TestNoPlugin checks the page of a plugin that is nil or zero.
 func TestNoPlugin(t *testing.T) {
 	for name, p := range map[string]*collyrobots.Plugin{"nil": nil, "zero": new(collyrobots.Plugin)} {
 		h := Handler(p)
@@ -160,18 +160,18 @@ func TestNoPlugin(t *testing.T) {
 		if w := get(h, "/robots.json?url=http://a.test/"); w.Code != http.StatusOK {
 			t.Errorf("%s: status %d", name, w.Code)
 		}
-		if w := get(h, "/"); !strings.Contains(w.Body.String(), "Nothing waits.") {
+		if w := get(h, "/"); !strings.Contains(w.Body.String(), "No page is waiting.") {
 			t.Errorf("%s: %s", name, w.Body)
 		}
 	}
 }
 
-// TestClosedPlugin shows how the crawl has ended.
+// TestClosedPlugin checks that the page of a closed plugin shows how the crawl ended.
 func TestClosedPlugin(t *testing.T) {
 	c, p, h := newCrawl(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nDisallow: /2\n")})
 	c.Visit("http://a.test/1")
 	c.Visit("http://a.test/2")
-	before := Handler(p) // h would go on showing for a moment what it has read
+	before := Handler(p) // if h were asked now, it would show this state for a moment after Close
 	if st, w := stateOf(t, before, ""), get(before, "/"); st.Closed || strings.Contains(w.Body.String(), "is closed") {
 		t.Errorf("closed before Close: %+v, %s", st, w.Body)
 	}
@@ -181,7 +181,7 @@ func TestClosedPlugin(t *testing.T) {
 	if st := stateOf(t, h, ""); !st.Closed || st.Totals.Pages != 1 || len(st.Denials) != 1 || st.Left != nil {
 		t.Errorf("%+v", st)
 	}
-	if w := get(h, "/"); !strings.Contains(w.Body.String(), "The plugin is closed: nothing is sent any more.") {
+	if w := get(h, "/"); !strings.Contains(w.Body.String(), "The plugin is closed; it sends no more requests.") {
 		t.Errorf("the page does not say that the plugin is closed: %s", w.Body)
 	}
 	if _, err := p.Check(context.Background(), "http://a.test/2"); !errors.Is(err, collyrobots.ErrClosed) {

@@ -331,8 +331,8 @@ func (s *site) between(at, end time.Time) map[string]int {
 	return count
 }
 
-// setBusy makes the next response a 429 or 503, and returns the number of visits to host0 before
-// it.
+// setBusy makes the next response a 429 with a Retry-After, and returns the number of visits to
+// host0 before it.
 func (s *site) setBusy() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,4 +1,5 @@
-// The chart: the starts of requests on a time axis that ends a little after now, one strip for each host.
+// This file draws the chart: the starts of requests on a time axis that ends a little after the
+// current time, with one strip for each host.
 import { byId } from "./text.js";
 
 const svg = (tag, name) => {
@@ -7,11 +8,11 @@ const svg = (tag, name) => {
   return element;
 };
 
-const future = 0.14; // of the axis
+const future = 0.14; // the part of the axis after the current time
 const height = 30, middle = 15;
 let span = 0, width = 400, chosen = false;
 
-// choose takes the shortest time axis that shows the crawl so far.
+// choose selects the shortest time axis that shows the whole crawl so far, up to 5 minutes.
 export function choose(age) {
   if (!chosen) pick(age < 80e3 ? 60 : 300);
 }
@@ -68,14 +69,14 @@ export class Strip {
     this.drawn = "";
   }
 
-  // put adds dots; fresh: they are all there are.
+  // put adds dots. If fresh is true, it first removes the earlier ones.
   put(dots, fresh) {
     if (fresh) this.dots.clear();
     for (const dot of dots || []) this.dots.set(dot[0], dot);
     if (dots?.length || fresh) this.drawn = "";
   }
 
-  // draw draws the strip as it is at a time.
+  // draw draws the strip for a given time.
   draw(now, nextStart, waiting) {
     const k = scale(), zero = width * (1 - future);
     if (this.drawn !== `${width} ${span} ${nextStart}` || now - this.epoch > span) this.redraw(now, k, nextStart);
@@ -93,11 +94,11 @@ export class Strip {
     const latest = Math.max(...this.dots.keys());
     for (const [at, dot] of this.dots) {
       if (at < now - 15 * 60e3) { this.dots.delete(at); continue; }
-      const delay = at === latest && nextStart > at ? nextStart - at : dot[1]; // an answer may have changed it
+      const delay = at === latest && nextStart > at ? nextStart - at : dot[1]; // a response may have changed the delay
       if (at + delay < now - span) continue;
       const x = ((at - now) * k).toFixed(1), [, , what, outcome, count] = dot;
       n += count;
-      if (delay * k > 4) d.hold += `M${x} ${middle}h${(delay * k - 2).toFixed(1)}`; // a little less, so that each is seen
+      if (delay * k > 4) d.hold += `M${x} ${middle}h${(delay * k - 2).toFixed(1)}`; // a little shorter, so that bars do not touch
       if (outcome >= 3) d.crosses += `M${x - 3.5} ${middle - 3.5}l7 7m0 -7l-7 7`;
       else if (outcome === 2) d["dots refused"] += `M${x} ${middle}h0`;
       else if (what === "robots" || what === "sitemap") d.rings += `M${x - 3} ${middle}a3 3 0 1 0 6 0a3 3 0 1 0 -6 0`;

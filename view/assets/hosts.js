@@ -1,4 +1,4 @@
-// The table of hosts.
+// This file shows the table of hosts.
 import { Strip, choose } from "./chart.js";
 import { byId, make, many, ms, number, plain, set, short, times, whole, why } from "./text.js";
 
@@ -13,7 +13,7 @@ export function begin(openHost) {
   }
 }
 
-// A Row is one host.
+// A Row is the row of one host.
 class Row {
   constructor(name) {
     this.strip = new Strip();
@@ -28,7 +28,7 @@ class Row {
       td.dataset.label = label;
       return td;
     };
-    for (const [key, label] of [["left", "Time left"], ["waiting", "Waiting"], ["next", "Next start"], ["done", "Done"], ["denied", "Denied"], ["status", "Last status"], ["gap", "Least gap"]]) {
+    for (const [key, label] of [["left", "Time left"], ["waiting", "Waiting"], ["next", "Next start"], ["done", "Done"], ["denied", "Denied"], ["status", "Last status"], ["gap", "Min. gap"]]) {
       this[key] = cell(`c-${key} num`, label);
     }
     const head = make("th", "c-host", this.name);
@@ -66,7 +66,8 @@ class Row {
   }
 }
 
-// show shows the hosts of a message, in its order unless somebody is about to click.
+// show shows the hosts of a message, in the order of the message. It keeps the old order while the
+// pointer or the focus is in the table, so that a row does not move away before a click.
 export function show(m, question, now) {
   if (m.started) choose(now - Date.parse(m.started));
   const shown = new Set();
@@ -89,11 +90,11 @@ export function show(m, question, now) {
   set(byId("count"), m.hosts.length === m.matching ? many(m.matching, "host") : `${number(m.hosts.length)} of ${many(m.matching, "host")}`);
   byId("more").hidden = m.hosts.length >= m.matching || m.hosts.length >= 200;
   byId("no-hosts").hidden = m.hosts.length > 0;
-  set(byId("no-hosts"), question.q ? "No host's name has that in it." : "No host was asked yet.");
+  set(byId("no-hosts"), question.q ? "No host name contains this text." : "No requests so far.");
   heads(question);
 }
 
-// order puts the rows in the order of the message, moving as few as it can.
+// order puts the rows in the order of the message and moves as few rows as possible.
 function order(hosts) {
   let at = body.firstElementChild;
   for (const h of hosts) {
@@ -103,7 +104,7 @@ function order(hosts) {
   }
 }
 
-// heads marks the column that the table is sorted by.
+// heads marks the column by which the table is sorted.
 function heads(question) {
   const by = question.sort.replace("-", "");
   for (const button of document.querySelectorAll("[data-sort]")) {
@@ -114,7 +115,7 @@ function heads(question) {
   }
 }
 
-// tick redraws what moves by itself.
+// tick updates what changes with time.
 export function tick(now, passed) {
   for (const row of rows.values()) row.tick(now, passed);
 }

@@ -1,21 +1,21 @@
-// Denials and sitemaps.
+// This file shows the denials and the sitemaps.
 import { ago, byId, make, many, number, plain, reasons, set } from "./text.js";
 
-// rule writes the line that denies.
+// rule returns the text of the rule or the reason of a denial.
 function rule(d) {
   if (d.reason === "rule" && d.line) return `${d.allow ? "Allow" : "Disallow"}: ${plain(d.pattern)}`;
-  if (d.reason === "rule") return `a rule that ${d.dialect} does not name`;
+  if (d.reason === "rule") return `a rule that ${d.dialect} does not report`;
   return reasons[d.reason] || d.reason;
 }
 
-// denials shows what was denied, by what.
+// denials shows the denials by rule.
 export function denials(all, now, open) {
   byId("no-denials").hidden = all.length > 0;
   set(byId("denials-count"), all.length ? many(all.reduce((n, d) => n + d.count, 0), "request") : "");
   byId("denial-list").replaceChildren(...all.map(d => {
     const button = make("button", "rule", rule(d));
     button.type = "button";
-    button.title = "show it in the file";
+    button.title = "show this rule in robots.txt";
     button.addEventListener("click", () => open(d.robots_url, d.urls[0], d.group === "*" ? "" : d.group));
     const where = [];
     if (d.line) where.push(`line ${d.line} of `, make("span", "data", plain(d.robots_url, 120)));
@@ -29,10 +29,10 @@ export function denials(all, now, open) {
   }));
 }
 
-const outcomes = [["fed", "handed to the crawl"], ["resumed", "done by an earlier run"], ["denied", "denied"], ["old", "too old"], ["dropped", "not kept"],
-  ["out_of_scope", "of other sites"], ["duplicate", "listed before"], ["refused", "not taken"], ["given_up", "given up"]];
+const outcomes = [["fed", "passed to the crawl"], ["resumed", "done in an earlier run"], ["denied", "denied"], ["old", "too old"], ["dropped", "dropped by Keep"],
+  ["out_of_scope", "out of scope"], ["duplicate", "duplicates"], ["refused", "refused by the collector"], ["given_up", "given up"]];
 
-// sitemaps shows how far the sitemaps are.
+// sitemaps shows the progress of the sitemaps.
 export function sitemaps(m, now) {
   const s = m.stats, parts = [];
   let rest = s.entries;
@@ -40,7 +40,7 @@ export function sitemaps(m, now) {
     if (s[key] > 0) parts.push([key, s[key], text]);
     rest -= s[key];
   }
-  if (rest > 0) parts.push(["rest", rest, "still to come"]);
+  if (rest > 0) parts.push(["rest", rest, "remaining"]);
   set(byId("sitemaps-count"), s.files + s.files_failed ? `${many(s.files, "file")} read, ${many(s.entries, "page")} listed${s.files_failed ? `, ${number(s.files_failed)} could not be read` : ""}` : "");
   byId("no-sitemaps").hidden = m.files.length > 0 || s.files > 0;
   const bar = byId("feed");

@@ -1,9 +1,9 @@
-// The viewer of robots.txt files.
+// This file shows robots.txt files.
 import { ago, byId, make, many, ms, plain, reasons, set, short } from "./text.js";
 
 let robots = "", asked = 0, touched = false, shown;
 
-// open shows a file, and what it says about a URL to a name.
+// open shows a file, and the decisions about a URL for a product token.
 export function open(file, url, name) {
   touched = true;
   robots = file;
@@ -15,14 +15,15 @@ export function open(file, url, name) {
   return done;
 }
 
-// openHost shows the file of a host, under the scheme that the crawl has used.
+// openHost shows the file of a host. It tries https first, and http if the crawl has not read that
+// file.
 export async function openHost(host) {
   const name = byId("try-name").value;
   await open(`https://${host}/robots.txt`, "/", name);
   if (shown && !shown.file) await open(`http://${host}/robots.txt`, "/", name);
 }
 
-// first shows the file of the first denial, or of the first host, before anybody has asked.
+// first shows the file of the first denial, unless the user has already selected one.
 export function first(m) {
   if (touched || shown?.kept) return;
   const d = m.denials?.find(d => d.line) || m.denials?.find(d => d.robots_url);
@@ -34,7 +35,8 @@ export function first(m) {
   }
 }
 
-// ask asks for the file, from a line on; 0: where the decision is.
+// ask requests the file, beginning with a given line. If from is 0, it shows the lines around the
+// decision.
 async function ask(from) {
   const mine = ++asked;
   try {
@@ -53,13 +55,13 @@ function show(m, from) {
   shown = m;
   robots = m.robots;
   const f = m.file;
-  set(byId("robots-where"), f ? `${plain(m.robots, 120)} · ${f.status ? `status ${f.status}` : "no answer"} · ${ago(f.time, Date.now())}` : plain(m.robots, 120));
+  set(byId("robots-where"), f ? `${plain(m.robots, 120)} · ${f.status ? `status ${f.status}` : "no response"} · ${ago(f.time, Date.now())}` : plain(m.robots, 120));
   verdict(m);
   readings(m);
   lines(m, from);
 }
 
-// verdict says what the crawl itself does.
+// verdict shows the decision of the crawl.
 function verdict(m) {
   const d = m.decision, element = byId("verdict");
   element.className = "verdict" + (d ? (d.allowed ? " yes" : " no") : "");
@@ -76,20 +78,20 @@ function readings(m) {
     head.scope = "row";
     const says = make("td", r.error ? "" : r.allowed ? "yes" : "no", r.error ? "–" : r.allowed ? "✓ allowed" : "✕ denied");
     const line = r.rule?.line ? [`line ${r.rule.line}: `, make("span", "data", plain(`${r.rule.allow ? "Allow" : "Disallow"}: ${r.rule.pattern}`, 120))] :
-      [r.error || (r.allowed ? "no rule matches" : "a rule that it does not name")];
+      [r.error || (r.allowed ? "no rule matches" : "a rule that this dialect does not report")];
     const delay = ms(r.crawl_delay);
     const cell = (label, kind, ...children) => { const td = make("td", kind, ...children); td.dataset.label = label; return td; };
-    return make("tr", mine ? "mine" : "", head, says, cell("Because of", "", ...line), cell("Group", "", make("span", "data", plain(r.group || "–", 60))), cell("Crawl delay", "num", delay ? short(delay) : "–"));
+    return make("tr", mine ? "mine" : "", head, says, cell("Reason", "", ...line), cell("Group", "", make("span", "data", plain(r.group || "–", 60))), cell("Crawl delay", "num", delay ? short(delay) : "–"));
   }));
 }
 
-// lines shows the text, with the lines that decide.
+// lines shows the text of the file and marks the deciding lines.
 function lines(m, from) {
   const file = byId("file"), none = byId("no-file");
   file.hidden = !m.kept || !m.lines?.length;
   none.hidden = !file.hidden;
-  set(none, m.kept ? "The file is empty." : !m.file ? "This page has not seen that file: the crawl has not asked for it since the page was mounted." :
-    m.file.hash ? "The text of this file is not kept here: it was read before the page was mounted, or there was no room." : `There is no file to show: ${m.file.meaning === "no_robots" ? "the site has none" : plain(m.file.error || reasons[m.file.meaning] || "it could not be read")}.`);
+  set(none, m.kept ? "The file is empty." : !m.file ? "The crawl has not read this file since the page was mounted." :
+    m.file.hash ? "The text of this file is not available: it was read before the page was mounted, or it did not fit into the memory of the page." : `No text to show: ${m.file.meaning === "no_robots" ? "the site has no robots.txt" : plain(m.file.error || reasons[m.file.meaning] || "robots.txt could not be read")}.`);
   const deciding = new Map();
   for (const r of m.readings || []) {
     if (!r.rule?.line) continue;

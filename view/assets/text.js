@@ -1,6 +1,7 @@
-// Texts for people. What comes from the crawl is data: it goes into the page as text alone.
+// This file formats texts for the page. Data of the crawl must be added to the page as text only,
+// never as markup.
 
-// ms returns the milliseconds of a duration as Go writes it: "1h2m3.5s".
+// ms converts a duration in Go's format, such as "1h2m3.5s", to milliseconds.
 export function ms(text) {
   const unit = { ns: 1e-6, us: 1e-3, "µs": 1e-3, ms: 1, s: 1e3, m: 6e4, h: 3.6e6 };
   let sum = 0;
@@ -8,7 +9,7 @@ export function ms(text) {
   return sum;
 }
 
-// short writes milliseconds as people do.
+// short formats milliseconds for the page.
 export function short(t) {
   if (!(t > 0)) return "0 s";
   if (t < 1000) return `${(t / 1000).toFixed(t < 100 ? 3 : 2).replace(/0+$/, "")} s`;
@@ -20,26 +21,27 @@ export function short(t) {
   return `${number(Math.floor(s / 86400))} days`;
 }
 
-// whole is short without fractions, for what counts down.
+// whole is like short but without fractions, for countdowns.
 export const whole = t => short(t < 10000 ? Math.ceil(t / 1000) * 1000 : t);
 
 const format = new Intl.NumberFormat("en");
 export const number = n => format.format(n || 0);
 export const many = (n, one, more) => `${number(n)} ${n === 1 ? one : more || one + "s"}`;
 
-// plain shows what cannot be seen, such as marks that turn the direction of a text, and cuts what is too long.
+// plain makes invisible characters visible, such as those that change the direction of text, and
+// truncates long text.
 export function plain(text, most = 300) {
   let s = String(text ?? "");
   if (s.length > most) s = s.slice(0, most) + "…";
   return s.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, c => "\\u" + c.codePointAt(0).toString(16).padStart(4, "0"));
 }
 
-// set changes a text where it differs.
+// set sets the text of an element if it differs.
 export function set(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-// make returns an element with a class and children, texts among them.
+// make returns an element with a class and children, which may be texts.
 export function make(tag, name, ...children) {
   const element = document.createElement(tag);
   if (name) element.className = name;
@@ -49,28 +51,29 @@ export function make(tag, name, ...children) {
 
 export const byId = id => document.getElementById(id);
 
-// why says where a delay comes from.
+// why returns a description of the source of a delay.
 export function why(source, line, status) {
   switch (source) {
-    case "crawl_delay": return line ? `Crawl-delay, robots.txt line ${line}` : "Crawl-delay of its robots.txt";
+    case "crawl_delay": return line ? `Crawl-delay, robots.txt line ${line}` : "Crawl-delay in robots.txt";
     case "min_delay": return "MinDelay of this crawl";
     case "back_off": return "back-off after 429 or 503";
-    case "retry_after": return `Retry-After of its answer ${status || "429"}`;
+    case "retry_after": return `Retry-After of a ${status || "429"} response`;
   }
-  return "nobody asks for one";
+  return "no delay requested";
 }
 
-// reasons are why a request is denied, where no rule is.
+// reasons are descriptions of the reasons of a decision.
 export const reasons = {
-  rule: "by a rule", no_rule: "no rule matches", no_robots: "there is no robots.txt", unreachable: "robots.txt cannot be read, so nothing is allowed",
-  site_down: "the site does not answer", delay: "its crawl delay is over MaxDelay", ignored: "robots.txt is not asked for", other: "it is not robots.txt that denies",
+  rule: "a rule matches", no_rule: "no rule matches", no_robots: "there is no robots.txt", unreachable: "robots.txt cannot be read, so nothing is allowed",
+  site_down: "the site does not answer", delay: "the crawl delay exceeds MaxDelay", ignored: "robots.txt is ignored", other: "not denied by robots.txt",
 };
 
-// ago says how long a time ago is.
+// ago returns how long ago a time was.
 export function ago(time, now) {
   const t = now - Date.parse(time);
   return t < 1500 ? "now" : `${short(Math.floor(t / 1000) * 1000)} ago`;
 }
 
-// times writes how often a delay fits into a gap.
+// times formats the ratio of a gap to the delay. It rounds down, so that a gap below the delay
+// never appears as 1.00.
 export const times = ratio => `${(Math.floor(ratio * 100) / 100).toFixed(2)} ×`;

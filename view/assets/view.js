@@ -1,4 +1,4 @@
-// The page: one stream of messages in, the parts of the page redrawn.
+// This file receives the stream of messages and updates all parts of the page.
 import { byId, many, number, plain, set, short, times, whole, why, ms } from "./text.js";
 import * as chart from "./chart.js";
 import * as hosts from "./hosts.js";
@@ -8,11 +8,11 @@ import * as robots from "./robots.js";
 const question = { q: "", sort: "left", n: 50 };
 let stream, last, received = 0, silence;
 
-// clock returns the time of the crawl's machine.
+// clock returns the time of the machine on which the crawl runs.
 let ahead = 0;
 const clock = () => Date.now() + ahead;
 
-// listen opens the stream that answers the question.
+// listen opens the stream for the current question.
 function listen() {
   stream?.close();
   stream = new EventSource("events?" + new URLSearchParams(question));
@@ -34,44 +34,44 @@ function show(m) {
   alive();
 }
 
-// alive says whether messages come.
+// alive shows whether messages arrive.
 function alive() {
   const live = byId("live"), ok = received && performance.now() - received < 5000 && stream.readyState === EventSource.OPEN;
   live.classList.toggle("off", !ok);
   const waiting = last?.totals.waiting > 0 || last?.rate > 0;
-  set(live, !last ? "connecting" : !ok && performance.now() - received > 3000 ? "no connection: this is what was known last" : last.closed ? "closed: nothing is sent any more" : waiting ? "running" : "nothing waits");
+  set(live, !last ? "connecting" : !ok && performance.now() - received > 3000 ? "disconnected, showing the last state received" : last.closed ? "closed, no more requests are sent" : waiting ? "running" : "no page is waiting");
   clearTimeout(silence);
   silence = setTimeout(alive, 3500);
 }
 
-// headline fills the cards.
+// headline updates the cards.
 function headline(m) {
   set(byId("done"), number(m.totals.pages));
-  set(byId("pages-why"), `${number(m.totals.waiting)} waiting · ${m.rate.toFixed(1)} requests a second`);
+  set(byId("pages-why"), `${number(m.totals.waiting)} waiting · ${m.rate.toFixed(1)} requests per second`);
   const g = m.gap_over_delay;
   set(byId("gap"), g ? times(g) : "–");
   byId("gap").classList.toggle("bad", g > 0 && g < 1);
-  set(byId("gap-why"), g ? (g < 1 ? "less than was asked for" : "no host was asked sooner than it wants") : "no two requests under a delay yet");
+  set(byId("gap-why"), g ? (g < 1 ? "less than the delay" : "every request kept the delay of its host") : "no two requests to a host with a delay yet");
   set(byId("denied"), number(m.totals.denied));
-  const by = [["rule", "by a line of robots.txt"], ["unreachable", "robots.txt unreadable"], ["site_down", "site down"], ["delay", "crawl delay too long"], ["other", "by something else"]];
+  const by = [["rule", "by a rule of robots.txt"], ["unreachable", "robots.txt unreadable"], ["site_down", "site down"], ["delay", "crawl delay too long"], ["other", "for other reasons"]];
   const denied = by.filter(([reason]) => m.denied_by?.[reason]).map(([reason, text]) => `${number(m.denied_by[reason])} ${text}`);
   set(byId("denied-why"), denied.join(", ") || (m.totals.denied ? "requests not sent" : "every request was allowed"));
 }
 
-// tick redraws what moves by itself.
+// tick updates what changes with time.
 function tick() {
   if (!last) return;
   const now = clock(), passed = now - Date.parse(last.time), l = last.left;
-  set(byId("left"), l ? whole(ms(l.duration) - passed) : "nothing waits");
+  set(byId("left"), l ? whole(ms(l.duration) - passed) : "–");
   const end = l && new Date(Date.parse(last.time) + ms(l.duration));
   set(byId("left-until"), l && ms(l.duration) < 30 * 86400e3 ? `until ${end.toLocaleString("en-GB", ms(l.duration) < 43200e3 ? { timeStyle: "medium" } : { dateStyle: "medium", timeStyle: "short" })}` : "");
-  set(byId("left-why"), l ? `${plain(l.host, 80)} decides: ${many(l.waiting, "page")}, ${ms(l.delay) ? `one every ${short(ms(l.delay))}` : "without a delay"} (${why(l.source, l.line)}). ` +
-    "Links not found yet are not in it." : "No page waits for its turn now.");
+  set(byId("left-why"), l ? `${plain(l.host, 80)} takes longest: ${many(l.waiting, "page")}, ${ms(l.delay) ? `one every ${short(ms(l.delay))}` : "without a delay"} (${why(l.source, l.line)}). ` +
+    "Pages that are not found yet are not included." : "No page is waiting.");
   set(byId("age"), last.started ? `started ${short(Math.floor((now - Date.parse(last.started)) / 1000) * 1000)} ago` : "");
   hosts.tick(now, passed);
 }
 
-// ask changes the question.
+// ask changes the question and opens a new stream.
 function ask(change) {
   Object.assign(question, change);
   byId("sort").value = question.sort.replace("-", "");

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// chromium returns the path of a Chromium, or skips the test.
+// chromium returns the path of a Chromium. If there is none, it skips the test.
 func chromium(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
@@ -32,24 +32,24 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// A tab is a page in a browser of its own, and what went on in it.
+// A tab is a page in its own browser, with a record of its requests and messages.
 type tab struct {
 	*testing.T
 	ctx context.Context
 
 	mu       sync.Mutex
-	requests []string // URLs
-	console  []string // messages, exceptions and what the browser itself has to say
+	requests []string // the URLs of all requests
+	console  []string // console messages, exceptions and log entries of the browser
 }
 
-// open starts a browser that ends with the test.
+// open starts a browser that is closed at the end of the test.
 func open(t *testing.T) *tab {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.UserDataDir(t.TempDir()), chromedp.DisableGPU)
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute) // t.Context ends before the browser does
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute) // not t.Context, which ends before the browser is closed
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
 	t.Cleanup(cancel)
@@ -81,7 +81,7 @@ func (b *tab) hear(event any) {
 	}
 }
 
-// run does what the browser is to do.
+// run performs actions in the browser.
 func (b *tab) run(actions ...chromedp.Action) {
 	b.Helper()
 	if err := chromedp.Run(b.ctx, actions...); err != nil {
@@ -106,13 +106,13 @@ func (b *tab) within(limit time.Duration, expression string) {
 	}
 }
 
-// quiet fails the test if anything was said in the console or asked of another origin.
+// quiet fails the test if there is a message in the console or a request to another origin.
 func (b *tab) quiet(page string) {
 	b.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, message := range b.console {
-		b.Errorf("in the console: %s", message)
+		b.Errorf("message in the console: %s", message)
 	}
 	home, err := url.Parse(page)
 	if err != nil {
@@ -120,7 +120,7 @@ func (b *tab) quiet(page string) {
 	}
 	for _, request := range b.requests {
 		if u, err := url.Parse(request); err != nil || u.Host != home.Host || !strings.HasPrefix(u.Path, home.Path) {
-			b.Errorf("the page asks for %s", request)
+			b.Errorf("request to another origin: %s", request)
 		}
 	}
 	if len(b.requests) < 3 {

@@ -39,7 +39,7 @@ Disallow: /
 Sitemap: http://wiki.example/sitemap.xml
 `
 
-// demoSites are sites that have one thing each for the page to show.
+// demoSites returns sites that each have one feature for the page to show.
 func demoSites() robotstest.Sites {
 	shop := pages(40, "User-agent: *\nCrawl-delay: 2\nDisallow: /cart\nDisallow: /checkout\n\nSitemap: http://shop.example/sitemap.xml\n")
 	shop["/"] = robotstest.Page(links(20, "/cart", "/cart/3?add=1", "/checkout")...)
@@ -71,7 +71,7 @@ func demoSites() robotstest.Sites {
 		"pause.example": pause, "broken.example": broken, "blog.example": blog}
 }
 
-// pages is a site of n pages, all of which "/" links to.
+// pages returns a site of n pages. The page "/" links to all of them.
 func pages(n int, robots string) robotstest.Site {
 	site := robotstest.Site{"/robots.txt": robots, "/": robotstest.Page(links(n)...)}
 	for i := range n {
@@ -96,7 +96,7 @@ func locs(site string, n int, more ...string) []string {
 	return locs
 }
 
-// A crawl is one that runs while a test looks at its page.
+// A crawl is a crawl that runs while a test looks at its page.
 type crawl struct {
 	web    *robotstest.Web
 	robots *collyrobots.Plugin
@@ -106,7 +106,8 @@ type crawl struct {
 	visits    sync.WaitGroup
 }
 
-// newCrawl returns a crawl that has not begun, and its page. Both end with the test.
+// newCrawl returns a crawl that has not begun, and its page. Both are closed at the end of the
+// test.
 func newCrawl(t *testing.T, sites robotstest.Sites, options ...collyrobots.Option) *crawl {
 	t.Helper()
 	c := &crawl{web: robotstest.New(t, sites)}
@@ -133,7 +134,7 @@ func newCrawl(t *testing.T, sites robotstest.Sites, options ...collyrobots.Optio
 	return c
 }
 
-// start visits URLs, each on a goroutine of its own.
+// start visits each URL on its own goroutine.
 func (c *crawl) start(urls ...string) {
 	for _, u := range urls {
 		c.visits.Go(func() { c.collector.Visit(u) })
@@ -147,12 +148,13 @@ func (c *crawl) startAll() {
 		"http://pause.example/ http://broken.example/ http://blog.example/")...)
 }
 
-// startSlow visits the pages of the slowest site, whose start page would take a while to be read.
+// startSlow visits the pages of the slowest site directly, because it would take long to read its
+// start page first.
 func (c *crawl) startSlow() {
 	c.start(locs("http://slow.example", 12, "http://slow.example/cgi-bin/count")...)
 }
 
-// served is the page as it comes from the server, before any script.
+// served returns the page as the server sends it, before any script runs.
 func (c *crawl) served(t *testing.T) string {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

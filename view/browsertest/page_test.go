@@ -16,33 +16,33 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// soon is how long after the fact the page shows it, at most.
+// soon is the maximum time until the page shows a new fact.
 const soon = 2 * time.Second
 
-// fact waits until something holds for the crawl, and then until the page shows it.
+// fact waits until a condition holds for the crawl, and then until the page shows it.
 func (b *tab) fact(what string, holds func() bool, shown string) {
 	b.Helper()
 	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			b.Fatalf("it never came to %s", what)
+			b.Fatalf("the crawl did not reach: %s", what)
 		}
 	}
 	b.within(soon, shown)
 }
 
-// row is the text of a host's row, as an expression.
+// row returns an expression for the text of a host's row.
 func row(host string) string {
 	return fmt.Sprintf(`([...document.querySelectorAll("#rows tr")].find(r => r.querySelector(".name").textContent === %q)?.innerText ?? "").replace(/\s+/g, " ")`, host)
 }
 
 func has(expression, text string) string { return fmt.Sprintf("(%s).includes(%q)", expression, text) }
 
-// TestThePageShowsTheCrawl looks at a demo crawl while it runs.
+// TestThePageShowsTheCrawl checks what the page shows while a demo crawl runs.
 func TestThePageShowsTheCrawl(t *testing.T) {
 	c := newCrawl(t, demoSites())
 	b := open(t)
 	b.run(chromedp.EmulateViewport(1440, 900), chromedp.Navigate(c.page))
-	b.within(soon, `document.querySelector("#left").textContent === "nothing waits"`)
+	b.within(soon, `document.querySelector("#left-why").textContent === "No page is waiting."`)
 	c.startAll()
 
 	stats := func(host string) (found collyrobots.HostStats) {
@@ -60,7 +60,7 @@ func TestThePageShowsTheCrawl(t *testing.T) {
 	}
 	b.fact("waiting pages", func() bool { return stats("slow.example").Waiting == 12 }, has(row("slow.example"), " 12 "))
 	b.fact("a pause", func() bool { return stats("pause.example").Source == collyrobots.SourceRetryAfter }, has(row("pause.example"), "paused Retry-After"))
-	b.within(soon, has(`document.querySelector("#left-why").textContent`, "slow.example decides: 12 pages, one every 20 s (Crawl-delay, robots.txt line 4)"))
+	b.within(soon, has(`document.querySelector("#left-why").textContent`, "slow.example takes longest: 12 pages, one every 20 s (Crawl-delay, robots.txt line 4)"))
 	b.fact("a denial", func() bool { return stats("shop.example").Denied > 0 }, has(`document.querySelector("#denial-list").innerText.replace(/\s+/g, " ")`,
 		"Disallow: /cart"))
 	b.within(soon, has(`document.querySelector("#denial-list").innerText.replace(/\s+/g, " ")`, "line 3 of http://shop.example/robots.txt, group *"))
@@ -72,27 +72,27 @@ func TestThePageShowsTheCrawl(t *testing.T) {
 	b.quiet(c.page)
 }
 
-// TestTheViewer tries a URL under every dialect.
+// TestTheViewer checks the decisions of every dialect about one URL.
 func TestTheViewer(t *testing.T) {
 	c := newCrawl(t, demoSites())
 	b := open(t)
 	b.run(chromedp.EmulateViewport(1440, 900), chromedp.Navigate(c.page))
 	c.start("http://wiki.example/")
-	b.within(10*time.Second, has(`document.querySelector("#file").innerText`, "Thank you for reading")) // by itself, for the first denial
+	b.within(10*time.Second, has(`document.querySelector("#file").innerText`, "Thank you for reading")) // the page shows the file of the first denial by itself
 	b.run(chromedp.SetValue("#try-url", "/user/anna"), chromedp.SetValue("#try-name", "coccoc"), chromedp.Click("#try button"))
 	readings := `document.querySelector("#readings").innerText.replace(/\s+/g, " ")`
 	b.within(soon, has(readings, "coccoc ✕ denied line 17: Disallow: /"))
 	b.within(soon, has(`document.querySelector("#file li.no .n").textContent`, "17"))
 	b.within(soon, has(`document.querySelector("#verdict").textContent`, "Denied for this crawl (rfc9309, group ExampleBot): line 11"))
 	b.run(chromedp.SetValue("#try-url", "http://elsewhere.example/"), chromedp.Click("#try button"))
-	b.within(soon, has(`document.querySelector("#no-file").textContent`, "has not seen that file"))
+	b.within(soon, has(`document.querySelector("#no-file").textContent`, "has not read this file"))
 	if n := len(c.web.Log("elsewhere.example")); n != 0 {
 		t.Errorf("%d requests", n)
 	}
 	b.quiet(c.page)
 }
 
-// TestHostileNames shows texts that would like to be more than texts.
+// TestHostileNames checks that texts with markup and scripts appear as plain text.
 func TestHostileNames(t *testing.T) {
 	long := strings.Repeat("x", 2000)
 	hostile := []string{`/<script>document.title="owned"</script>`, `/"onmouseover="document.title='owned'`, "/'><img/src=x onerror=document.title='owned'>",
@@ -127,7 +127,8 @@ func TestHostileNames(t *testing.T) {
 	b.quiet(c.page)
 }
 
-// TestWithoutScripts shows a table that reloads.
+// TestWithoutScripts checks the tables that browsers without scripts show, and that the page
+// reloads.
 func TestWithoutScripts(t *testing.T) {
 	c := newCrawl(t, demoSites())
 	b := open(t)
@@ -141,7 +142,7 @@ func TestWithoutScripts(t *testing.T) {
 	b.run(emulation.SetScriptExecutionDisabled(true), chromedp.EmulateViewport(1000, 800), chromedp.Navigate(c.page))
 	var text string
 	b.run(chromedp.Text("body", &text))
-	for _, want := range []string{"slow.example decides", "Crawl-delay, robots.txt line 4", "Disallow: /cart, line 3", "http://shop.example/sitemap.xml"} {
+	for _, want := range []string{"slow.example takes longest", "Crawl-delay, robots.txt line 4", "Disallow: /cart, line 3", "http://shop.example/sitemap.xml"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not on the page:\n%s", want, text)
 		}
@@ -164,7 +165,7 @@ func TestWithoutScripts(t *testing.T) {
 	b.quiet(c.page)
 }
 
-// TestKeyboard goes through the page without a mouse.
+// TestKeyboard checks that the page can be used without a mouse.
 func TestKeyboard(t *testing.T) {
 	c := newCrawl(t, demoSites())
 	b := open(t)
@@ -180,7 +181,7 @@ func TestKeyboard(t *testing.T) {
 	b.run(chromedp.KeyEvent(strings.Repeat(kb.Backspace, 4)))
 	b.within(soon, `document.querySelectorAll("#rows tr").length === 3`)
 	unseen := ""
-	for range 40 { // everything that can be used is reached, and seen to be
+	for range 40 { // every control can be reached, and shows that it has the focus
 		b.run(chromedp.KeyEvent(kb.Tab))
 		if !eval[bool](b, `document.activeElement === document.body || getComputedStyle(document.activeElement).outlineStyle !== "none"`) {
 			unseen += eval[string](b, `document.activeElement.outerHTML.slice(0, 80)`) + "\n"
@@ -190,7 +191,7 @@ func TestKeyboard(t *testing.T) {
 		}
 	}
 	if unseen != "" {
-		t.Errorf("the focus is not seen on\n%s", unseen)
+		t.Errorf("the focus is not visible on\n%s", unseen)
 	}
 	b.run(chromedp.KeyEvent(kb.Enter))
 	b.within(soon, `document.activeElement.id === "robots"`)
@@ -202,8 +203,8 @@ func TestKeyboard(t *testing.T) {
 	b.quiet(c.page)
 }
 
-// contrast is the least contrast of any text on the page with what is behind it, and where; WCAG 2,
-// 1.4.3.
+// contrast is an expression for the lowest contrast between a text of the page and its background,
+// and for its place. See WCAG 2, 1.4.3.
 const contrast = `(() => {
 	const parts = c => (c.match(/[\d.]+/g) ?? []).map(Number);
 	const light = ([r, g, b]) => [r, g, b].map(v => (v /= 255) <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4).reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
@@ -220,7 +221,8 @@ const contrast = `(() => {
 	return least;
 })()`
 
-// TestLightAndDark reads every text in both, at every width, without scrolling sideways.
+// TestLightAndDark checks that every text is legible in light and dark mode at every width, and
+// that the page does not scroll sideways.
 func TestLightAndDark(t *testing.T) {
 	c := newCrawl(t, demoSites())
 	b := open(t)
@@ -248,7 +250,7 @@ func TestLightAndDark(t *testing.T) {
 	b.quiet(c.page)
 }
 
-// TestAThousandHosts finds one among them.
+// TestAThousandHosts checks that the search finds one host among a thousand.
 func TestAThousandHosts(t *testing.T) {
 	c := newCrawl(t, robotstest.Sites{"a.test": {"/": http.StatusOK}}, collyrobots.IgnoreRobotsWithPermission())
 	for i := range 1000 {

@@ -14,16 +14,16 @@ import (
 )
 
 var (
-	screenshots = flag.String("screenshots", "", "write the pictures of the documentation to this `folder`")
-	age         = flag.Duration("age", 45*time.Second, "how old the demo crawl is on the screenshots")
+	screenshots = flag.String("screenshots", "", "write the screenshots of the documentation to this `folder`")
+	age         = flag.Duration("age", 45*time.Second, "the age of the demo crawl on the screenshots")
 )
 
-// TestScreenshots makes the pictures of the documentation:
+// TestScreenshots makes the screenshots of the documentation:
 //
 //	go test -run Screenshots -screenshots ../../docs
 func TestScreenshots(t *testing.T) {
 	if *screenshots == "" {
-		t.Skip("asked for by -screenshots FOLDER")
+		t.Skip("runs only with -screenshots FOLDER")
 	}
 	c := newCrawl(t, demoSites())
 	b := open(t)
@@ -54,7 +54,7 @@ func TestScreenshots(t *testing.T) {
 	}
 }
 
-// media makes the browser prefer a colour scheme.
+// media makes the browser prefer a color scheme.
 func media(scheme string) chromedp.Action {
 	return chromedp.ActionFunc(func(ctx context.Context) error {
 		return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}).Do(ctx)

@@ -11,28 +11,28 @@ import (
 	"time"
 )
 
-// A checkpoint knows which pages of a sitemap file are done, of those that a scope has in under one
-// name, so that the next run neither skips nor repeats one. All methods of a nil checkpoint that a
-// page may have do nothing: nothing is written down.
+// A checkpoint knows which pages of a sitemap file are done, so that the next run neither skips nor
+// repeats a page. It covers the pages that a scope includes under one name. If the checkpoint of a
+// page is nil, all methods that deal with pages do nothing, and nothing is recorded.
 type checkpoint struct {
 	feed *Feed
 	key  string
 	name string
 
 	mu       sync.Mutex
-	record   record // but for Next, Left and Done
-	next     mark   // what comes before it need not be looked at, unless it is
-	left     runs   // for later, or
+	record   record // without Next, Left and Done
+	next     mark   // the pages before it need not be examined again, unless they are in left or inFlight
+	left     runs   // the pages for a later run
 	inFlight map[int]int
-	over     bool   // nothing more of the file is handed on in this run
-	whole    bool   // since all of it was
-	changed  bool   // since it was written
-	sample   sample // of what was read in this run
+	over     bool   // no more pages of the file are handed on in this run
+	whole    bool   // over is set because all pages were handed on
+	changed  bool   // the record has changed since it was last written
+	sample   sample // of the pages that were read in this run
 
-	dropped bool // of the walk: not all pages were kept until they could be handed on
+	dropped bool // set by the walk: some pages could not be kept until they could be handed on
 }
 
-// newCheckpoint returns the checkpoint of a job's file for a name, which knows nothing yet.
+// newCheckpoint returns an empty checkpoint of the file of a job for a name.
 func (f *Feed) newCheckpoint(j *job, name string) *checkpoint {
 	return &checkpoint{
 		feed: f, key: "sitemap " + f.Scope.String() + " " + name + " " + j.key, name: name,
@@ -41,7 +41,7 @@ func (f *Feed) newCheckpoint(j *job, name string) *checkpoint {
 	}
 }
 
-// recall returns the checkpoint of a job's file for a name with what an earlier run has written down.
+// recall returns the checkpoint of the file of a job for a name, with the record of an earlier run.
 func (f *Feed) recall(ctx context.Context, j *job, name string) *checkpoint {
 	c := f.newCheckpoint(j, name)
 	val, err := f.Store.Get(ctx, c.key)
@@ -50,17 +50,19 @@ func (f *Feed) recall(ctx context.Context, j *job, name string) *checkpoint {
 	}
 	since := unix(f.Since)
 	if err != nil && ctx.Err() == nil {
-		f.Log.Warn("sitemap record cannot be used: the file is fed from its beginning", "record", c.key, "error", err)
+		f.Log.Warn("sitemap record cannot be used, reading the file from its beginning", "record", c.key, "error", err)
 	}
 	if err != nil || c.record.Since > since || !c.record.Done && c.record.Newest != f.NewestFirst {
 		c.record = record{}
 	}
-	c.next, c.left = c.record.Next, c.record.Left
-	c.record.Since, c.record.Newest = since, f.NewestFirst
+	c.next = c.record.Next
+	c.left = c.record.Left
+	c.record.Since = since
+	c.record.Newest = f.NewestFirst
 	return c
 }
 
-// unix returns t in seconds, 0 if it is zero.
+// unix returns t in Unix seconds, or 0 if t is zero.
 func unix(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -68,7 +70,7 @@ func unix(t time.Time) int64 {
 	return t.Unix()
 }
 
-// level returns that of the file.
+// level returns the level at which the file is read.
 func (c *checkpoint) level() level {
 	switch {
 	case c.record.Version == 0:
@@ -79,21 +81,21 @@ func (c *checkpoint) level() level {
 	return begun
 }
 
-// spares reports whether the file need not be asked for: it is done, and its index says the same of
-// it as when it was read. That was a day after it changed, or it may have changed again on the same
-// date.
+// spares reports whether the file need not be requested. That is so if the file is done, its index
+// gives the same lastmod as when the file was read, and the file was read at least a day after that
+// lastmod. A file that was read earlier may have changed again on the same date.
 func (c *checkpoint) spares(listed time.Time) bool {
 	const day = 24 * 60 * 60
 	if !c.record.Done || listed.IsZero() || c.record.Listed != unix(listed) || c.record.Read < unix(listed)+day {
 		return false
 	}
 	if c.record.Read > time.Now().Unix() {
-		return false // by a clock that was wrong: who knows on which day
+		return false // the clock was wrong when the file was read, so the day of the read is unknown
 	}
 	return true
 }
 
-// ask makes the request for the file a conditional one.
+// ask makes the request for the file conditional.
 func (c *checkpoint) ask(h http.Header) {
 	if c.record.ETag != "" {
 		h.Set("If-None-Match", c.record.ETag)
@@ -103,10 +105,11 @@ func (c *checkpoint) ask(h http.Header) {
 	}
 }
 
-// opened notes an answer. It reports whether the file is done and has not changed. A file that has
-// changed starts over, unless the record is about a transfer of the same file that was cut off: then
-// the file goes on where that ended. Where the newest pages come first it cannot, since the pages that
-// follow may be newer. A file that ends early does not count as changed, and is an error.
+// opened records the response for a file. It reports whether the file is done and has not changed.
+// A file that has changed starts over, unless the record is about a transfer of the same file that
+// was cut off: then the file continues where that transfer ended. With NewestFirst it cannot
+// continue, because the pages after that place may be newer. A file that ends early does not count
+// as changed, and opened returns an error for it.
 func (c *checkpoint) opened(x *file, a answer, endsEarly func() error) (unchanged bool, err error) {
 	unchanged = c.record.Done && bytes.Equal(x.sum, c.record.Sum)
 	known := c.record.Version != 0
@@ -130,7 +133,8 @@ func (c *checkpoint) opened(x *file, a answer, endsEarly func() error) (unchange
 	return unchanged, nil
 }
 
-// again reports whether pages of the file are fetched again, whatever other files say of them.
+// again reports whether pages of the file are fetched again even if other files say that they are
+// done.
 func (c *checkpoint) again() bool { return c != nil && c.record.Again }
 
 func validator(h http.Header, name string) string {
@@ -140,26 +144,29 @@ func validator(h http.Header, name string) string {
 	return ""
 }
 
-// confirm notes that a file that is done has not changed until now.
+// confirm records that a file that is done has still not changed.
 func (c *checkpoint) confirm(listed time.Time) {
 	now := time.Now().Unix()
 	if c.record.Listed == unix(listed) && now >= c.record.Read && now-c.record.Read < 24*60*60 {
 		return
 	}
 	c.mu.Lock()
-	c.record.Listed, c.record.Read, c.whole, c.changed = unix(listed), now, true, true
+	c.record.Listed = unix(listed)
+	c.record.Read = now
+	c.whole = true
+	c.changed = true
 	c.mu.Unlock()
 	c.feed.keeper.save(c)
 }
 
-// names notes that the file names others, which makes it an index.
+// names records that the file names other files, which makes it an index.
 func (c *checkpoint) names() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.record.Index = true
 }
 
-// passed reports whether the page at m was dealt with by an earlier run.
+// passed reports whether an earlier run is done with the page at m.
 func (c *checkpoint) passed(m mark) bool {
 	if c == nil {
 		return false
@@ -173,7 +180,7 @@ func (c *checkpoint) passed(m mark) bool {
 	return !found
 }
 
-// pass notes that the page at m needs no visit.
+// pass records that the page at m needs no visit.
 func (c *checkpoint) pass(m mark) {
 	if c == nil {
 		return
@@ -185,9 +192,9 @@ func (c *checkpoint) pass(m mark) {
 	c.move(m)
 }
 
-// hand notes that the page at m is handed on. settle follows. Pages are handed on in the order of
-// their marks, unless the newest come first and this one is only noted: all in the order of its
-// file, or of another that lists it.
+// hand records that the page at m is handed on. settle must follow. Pages are handed on in the
+// order of their marks. The exception is a page that is only noted because another file lists it,
+// when the newest pages come first: such pages come in the order of a file.
 func (c *checkpoint) hand(m mark, noted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -199,7 +206,8 @@ func (c *checkpoint) hand(m mark, noted bool) {
 	}
 }
 
-// settle notes what became of a page that was handed on, and returns how often it has failed.
+// settle records the result of a page that was handed on, and returns how often the page has
+// failed.
 func (c *checkpoint) settle(m mark, r Result) (tries int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -215,7 +223,7 @@ func (c *checkpoint) settle(m mark, r Result) (tries int) {
 	return tries
 }
 
-// leave notes that the page at m is for a later run, though it was not handed on. tries is how often
+// leave records that the page at m, which was not handed on, is for a later run. tries is how often
 // it has failed in other files.
 func (c *checkpoint) leave(m mark, tries int) {
 	if c == nil {
@@ -229,17 +237,17 @@ func (c *checkpoint) leave(m mark, tries int) {
 	c.move(m)
 }
 
-// move notes that all pages before m, and the one at m, need not be looked at, except for those in
-// left. Where the newest come first, pages may be noted out of order, so only hand knows that. c.mu is
-// held.
+// move records that the pages up to and including m need not be examined again, except for those in
+// left. With NewestFirst it does nothing, because pages may be noted out of order; then only hand
+// knows that place. The caller must hold c.mu.
 func (c *checkpoint) move(m mark) {
 	if !c.record.Newest && c.next.before(m.next()) {
 		c.next = m.next()
 	}
 }
 
-// finish notes that nothing more of the file is handed on in this run, and whether that is since
-// all of it was.
+// finish records that no more pages of the file are handed on in this run. whole says that this is
+// because all pages were.
 func (c *checkpoint) finish(whole bool, listed, read time.Time) {
 	c.mu.Lock()
 	c.sample.cut()
@@ -248,7 +256,7 @@ func (c *checkpoint) finish(whole bool, listed, read time.Time) {
 	c.changed = true
 	c.record.Listed, c.record.Read = unix(listed), read.Unix()
 	if whole && c.record.Newest {
-		c.next = lastMark // pages that joined others have not moved it
+		c.next = lastMark // pages that were joined to others have not moved it
 	}
 	idle := len(c.inFlight) == 0
 	c.mu.Unlock()
@@ -257,23 +265,23 @@ func (c *checkpoint) finish(whole bool, listed, read time.Time) {
 	}
 }
 
-// drop notes that a page of the file was not kept until it could be handed on. It is for the walk's
-// goroutine.
+// drop records that a page of the file could not be kept until it could be handed on. Only the
+// goroutine of the walk may call it.
 func (c *checkpoint) drop() {
 	if c != nil {
 		c.dropped = true
 	}
 }
 
-// idle reports whether the checkpoint will not change any more in this run.
+// idle reports whether the checkpoint will not change again in this run.
 func (c *checkpoint) idle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.over && len(c.inFlight) == 0
 }
 
-// write writes the record if it has changed since it was written last, even if the crawl has just
-// been cancelled.
+// write writes the record if it has changed since the last write. It does so even if the crawl has
+// just been cancelled.
 func (c *checkpoint) write() error {
 	r := c.snapshot()
 	if r == nil {
@@ -294,7 +302,8 @@ func (c *checkpoint) reportUnwritten(err error) {
 	}
 }
 
-// snapshot returns the record as it is to be written now: pages in flight are not done.
+// snapshot returns the record to be written now, or nil if it has not changed. Pages in flight
+// count as not done.
 func (c *checkpoint) snapshot() *record {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -306,18 +315,23 @@ func (c *checkpoint) snapshot() *record {
 	for _, pos := range slices.Sorted(maps.Keys(c.inFlight)) {
 		left.add(pos, c.inFlight[pos])
 	}
-	r.Whole = c.whole || c.record.Whole // once it was, only what is left may change
+	r.Whole = c.whole || c.record.Whole // when it is true, only the pages that are left can change
 	r.Done = c.whole && len(left) == 0 && !r.Index
 	r.Again = r.Again && !r.Done
 	if r.Done && len(c.sample) > 0 {
 		r.Sample = c.sample.encode()
 		c.sample = nil
 	}
-	r.Next, r.Left = c.next, left
+	r.Next = c.next
+	r.Left = left
 	if len(left) > mostRuns {
 		r.Whole = false
-		if r.Next, r.Left = (mark{Pos: left[mostRuns].Pos}), left[:mostRuns]; r.Newest {
-			r.Next, r.Left = mark{}, nil // there is no telling which pages came before
+		r.Next = mark{Pos: left[mostRuns].Pos}
+		r.Left = left[:mostRuns]
+		if r.Newest {
+			// The pages that came before that place are unknown.
+			r.Next = mark{}
+			r.Left = nil
 		}
 	}
 	return &r

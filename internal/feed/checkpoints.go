@@ -8,13 +8,15 @@ import (
 	"time"
 )
 
-// checkpoints are those of one file, one for each name that it is read for, so that it is the same
-// who names the file: a root may speak for several hosts, and the pages of each are in the scope of
-// other roots too. None: nothing is written down.
+// checkpoints are the checkpoints of one file, one for each name for which the file is read. There
+// can be several names because a root may speak for several hosts. Each name has its own checkpoint
+// because the pages of each host are also in the scope of other roots. If there are none, nothing
+// is recorded.
 type checkpoints []*checkpoint
 
-// newCheckpoints returns the checkpoints of a job's file for names, with what an earlier run has
-// written down if it has, but for those names for which the file was read in this run already.
+// newCheckpoints returns the checkpoints of the file of a job for names. If written is true, they
+// have the records of an earlier run. Names for which the file was already read in this run have no
+// checkpoint.
 func (w *walk) newCheckpoints(ctx context.Context, j *job, names []string, written bool) (cs checkpoints) {
 	for _, name := range names {
 		switch {
@@ -38,12 +40,12 @@ func (cs checkpoints) of(name string) *checkpoint {
 	return nil
 }
 
-// all reports whether f does, of each.
+// all reports whether f is true for each checkpoint. It is false if there are none.
 func (cs checkpoints) all(f func(*checkpoint) bool) bool {
 	return len(cs) > 0 && !slices.ContainsFunc(cs, func(c *checkpoint) bool { return !f(c) })
 }
 
-// level returns that of the file.
+// level returns the level at which the file is read.
 func (cs checkpoints) level() level {
 	l := fresh
 	for _, c := range cs {
@@ -52,7 +54,7 @@ func (cs checkpoints) level() level {
 	return l
 }
 
-// spares reports whether the file need not be asked for.
+// spares reports whether the file need not be requested.
 func (cs checkpoints) spares(listed time.Time) bool {
 	if !cs.all(func(c *checkpoint) bool { return c.spares(listed) }) {
 		return false
@@ -65,14 +67,14 @@ func (cs checkpoints) spares(listed time.Time) bool {
 	return true
 }
 
-// ask makes the request for a file that is done a conditional one.
+// ask makes the request conditional if the file is done.
 func (cs checkpoints) ask(h http.Header) {
 	if cs.all(func(c *checkpoint) bool { return c.record.Done && bytes.Equal(c.record.Sum, cs[0].record.Sum) }) {
 		cs[0].ask(h)
 	}
 }
 
-// opened notes an answer. It reports whether the file is done and has not changed.
+// opened records the response for a file. It reports whether the file is done and has not changed.
 func (cs checkpoints) opened(x *file, a answer, endsEarly func() error) (unchanged bool, err error) {
 	unchanged = len(cs) > 0
 	for _, c := range cs {
@@ -85,18 +87,19 @@ func (cs checkpoints) opened(x *file, a answer, endsEarly func() error) (unchang
 	return unchanged, nil
 }
 
-// again reports whether pages of the file are fetched again, whatever other files say of them.
+// again reports whether pages of the file are fetched again even if other files say that they are
+// done.
 func (cs checkpoints) again() bool { return slices.ContainsFunc(cs, (*checkpoint).again) }
 
-// names notes that the file names others.
+// names records that the file names other files.
 func (cs checkpoints) names() {
 	for _, c := range cs {
 		c.names()
 	}
 }
 
-// pass notes that the entry at m is none of a page that is wanted. It reports whether an earlier run
-// came that far.
+// pass records that the entry at m is not a page that is wanted. It reports whether an earlier run
+// has already passed it.
 func (cs checkpoints) pass(m mark) (before bool) {
 	if cs.all(func(c *checkpoint) bool { return c.passed(m) }) {
 		return true
@@ -107,8 +110,8 @@ func (cs checkpoints) pass(m mark) (before bool) {
 	return false
 }
 
-// finish notes that nothing more of the file is handed on in this run, and whether that is since all
-// of it was.
+// finish records that no more pages of the file are handed on in this run. whole says that this is
+// because all pages were.
 func (cs checkpoints) finish(whole bool, listed, read time.Time) {
 	for _, c := range cs {
 		c.finish(whole && !c.dropped, listed, read)

@@ -7,22 +7,23 @@ import (
 	"sync/atomic"
 )
 
-// A hashSet is a set of 64-bit hashes that costs 10 to 14 octets for each. Hashes that collide are
-// taken for one: among ten million, three times in a million sets. It may be used from any
-// goroutine, and is read without a lock.
+// A hashSet is a set of 64-bit hashes. It takes 10 to 14 bytes for each hash. Different items with
+// the same hash count as one; with ten million items, this happens in three of a million sets. A
+// hashSet may be used from any goroutine. Reading takes no lock.
 type hashSet struct {
-	most   int         // hashes at the most, roughly; those that come later are not remembered
-	full   atomic.Bool // there were more
+	most   int         // roughly the largest number of hashes; later ones are not stored
+	full   atomic.Bool // there were more hashes than most
 	shards [hashShards]hashShard
 }
 
 const hashShards = 32 // a power of two
 
-// A hashShard is an open-addressing table of its own, so that growing holds up nobody for long.
+// A hashShard is one open-addressing table. There are several, so that other goroutines do not wait
+// long while one table grows.
 type hashShard struct {
-	mu    sync.Mutex // for writing
+	mu    sync.Mutex // held for writing
 	n     int
-	table atomic.Pointer[[]atomic.Uint64] // 0: free
+	table atomic.Pointer[[]atomic.Uint64] // a place with 0 is free
 }
 
 // has reports whether h is in the set.
@@ -36,8 +37,8 @@ func (s *hashSet) has(h uint64) bool {
 	return found
 }
 
-// add puts h into the set. It reports false if it is there already, and true for every new hash
-// once the set is full.
+// add adds h to the set. It returns false if h is already in the set. When the set is full, it
+// stores no more hashes and returns true for each new one.
 func (s *hashSet) add(h uint64) bool {
 	h = max(h, 1)
 	shard := &s.shards[h%hashShards]
@@ -53,7 +54,7 @@ func (s *hashSet) add(h uint64) bool {
 		s.full.Store(true)
 		return true
 	}
-	if table == nil || (shard.n+1)*100 > len(*table)*82 { // beyond, searches become long
+	if table == nil || (shard.n+1)*100 > len(*table)*82 { // in a fuller table, searches take long
 		table = shard.grow(table)
 	}
 	i, _ := lookUp(*table, h)
@@ -62,8 +63,8 @@ func (s *hashSet) add(h uint64) bool {
 	return true
 }
 
-// grow makes a table that is 1.3 times as large, or what the allocator makes of that: doubling
-// would leave it emptier than 14 octets a hash allow.
+// grow replaces the table by one that is 1.3 times as large, rounded up by the allocator. A table
+// that doubles would take more than 14 bytes for each hash.
 func (shard *hashShard) grow(old *[]atomic.Uint64) *[]atomic.Uint64 {
 	if old == nil {
 		old = new([]atomic.Uint64)
@@ -80,7 +81,7 @@ func (shard *hashShard) grow(old *[]atomic.Uint64) *[]atomic.Uint64 {
 	return &table
 }
 
-// lookUp returns where h is in a table, or the free place where it belongs.
+// lookUp returns where h is in a table, or the free place to which it belongs.
 func lookUp(table []atomic.Uint64, h uint64) (at int, found bool) {
 	hi, _ := bits.Mul64(h, uint64(len(table)))
 	for i := int(hi); ; i++ {

@@ -2,32 +2,35 @@ package feed
 
 import "sync"
 
-// A keeper writes checkpoints down: of a page or a few at once, all that have changed.
+// A keeper writes checkpoints to the store. It writes all changed checkpoints together, after a
+// page or after a few.
 type keeper struct {
-	every int // pages that may not be done without being written down
+	every int // how many pages may be done without being recorded
 
 	writing sync.Mutex // held while records are written
 
 	mu        sync.Mutex
-	unwritten int                 // pages that are done, as far as no record says so
-	changed   map[*checkpoint]int // of these, how many in which file
+	unwritten int                 // the number of pages that are done but not recorded
+	changed   map[*checkpoint]int // how many of these pages each changed checkpoint has
 	inFlight  map[uint64]*ticket  // by the hash of the page
-	failed    map[uint64]int      // pages by their hash: how often, if that was in this run too
+	failed    map[uint64]int      // the tries of the pages that have failed in this run, by hash
 
-	skipped hashSet // pages that are for a later run, though they have not failed
+	skipped hashSet // pages that are left for a later run although they have not failed
 }
 
 // mostFailed is how many failed pages are remembered.
 const mostFailed = 1 << 20
 
 func (k *keeper) init(every int) {
-	k.every, k.changed = every, make(map[*checkpoint]int)
-	k.inFlight, k.failed = make(map[uint64]*ticket), make(map[uint64]int)
+	k.every = every
+	k.changed = make(map[*checkpoint]int)
+	k.inFlight = make(map[uint64]*ticket)
+	k.failed = make(map[uint64]int)
 	k.skipped.most = mostSeen
 }
 
-// claim notes that the page of a ticket, which is at m in the file of c, may be handed on, if it is
-// new: drop or settle follows. What is not new joins what is known of it.
+// claim records that the page of a ticket, which is at m in the file of c, may be handed on. drop
+// or settle must follow. If the page is not new, claim returns false and records nothing.
 func (k *keeper) claim(t *ticket, c *checkpoint, m mark, isNew func(hash uint64) bool) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -40,8 +43,8 @@ func (k *keeper) claim(t *ticket, c *checkpoint, m mark, isNew func(hash uint64)
 	return true
 }
 
-// join notes that a page that was handed on before is also at m in the file of c: there it is not
-// done before it is elsewhere, either.
+// join records that a page that was handed on earlier is also at m in the file of c. It is done in
+// that file only when it is done in the others.
 func (k *keeper) join(hash uint64, c *checkpoint, m mark) {
 	if c == nil {
 		return
@@ -63,21 +66,22 @@ func (k *keeper) join(hash uint64, c *checkpoint, m mark) {
 	}
 }
 
-// skip notes that the page at m in the file of c, which was not claimed, is for a later run.
+// skip records that the page at m in the file of c, which was not claimed, is for a later run.
 func (k *keeper) skip(hash uint64, c *checkpoint, m mark) {
 	k.skipped.add(hash)
 	c.leave(m, 0)
 }
 
-// remember notes that a page has failed in this run. k.mu is held.
+// remember records that a page has failed in this run. The caller must hold k.mu.
 func (k *keeper) remember(hash uint64, tries int) {
 	if len(k.failed) < mostFailed {
 		k.failed[hash] = tries
 	}
 }
 
-// settle notes what became of the page of a ticket, and writes it down if it is time. While a page
-// waits for that, it has its slot.
+// settle records the result of the page of a ticket, and writes the changed checkpoints if there
+// are enough. The page keeps its slot while it waits for the write. settle reports whether the page
+// is given up because it has failed too often.
 func (k *keeper) settle(t *ticket, r Result) (givenUp bool) {
 	k.mu.Lock()
 	givenUp = k.end(t, r)
@@ -88,7 +92,7 @@ func (k *keeper) settle(t *ticket, r Result) (givenUp bool) {
 	return givenUp
 }
 
-// correct notes that the page of a ticket that has failed is done after all.
+// correct records that the page of a ticket that has failed is done after all.
 func (k *keeper) correct(t *ticket) {
 	k.mu.Lock()
 	delete(k.failed, t.hash)
@@ -101,15 +105,16 @@ func (k *keeper) correct(t *ticket) {
 	k.saveIdle(t)
 }
 
-// noteUnwritten counts the page of a ticket as not written down. k.mu is held.
+// noteUnwritten counts the page of a ticket as not recorded. The caller must hold k.mu.
 func (k *keeper) noteUnwritten(t *ticket) {
 	k.unwritten++
 	for i, p := range t.listed {
-		k.changed[p.checkpoint] += 1 - min(i, 1) // a page counts once
+		k.changed[p.checkpoint] += 1 - min(i, 1) // a page counts only once
 	}
 }
 
-// drop is settle for a page that was not handed on: it costs nothing to find that out again.
+// drop is like settle for a page that was not handed on. It does not trigger a write, because the
+// next run can find out the same again at no cost.
 func (k *keeper) drop(t *ticket, r Result) (givenUp bool) {
 	k.mu.Lock()
 	givenUp = k.end(t, r)
@@ -118,8 +123,8 @@ func (k *keeper) drop(t *ticket, r Result) (givenUp bool) {
 	return givenUp
 }
 
-// end notes what became of the page of a ticket. k.mu is held; nothing is added to what lists the
-// page after that.
+// end records the result of the page of a ticket in each file that lists the page. The caller must
+// hold k.mu. Nothing is added to t.listed afterwards.
 func (k *keeper) end(t *ticket, r Result) (givenUp bool) {
 	if k.inFlight[t.hash] == t {
 		delete(k.inFlight, t.hash)
@@ -139,7 +144,7 @@ func (k *keeper) end(t *ticket, r Result) (givenUp bool) {
 	return givenUp
 }
 
-// saveIdle writes the checkpoints down that were waiting for the page of a ticket.
+// saveIdle writes the checkpoints that were only waiting for the page of a ticket.
 func (k *keeper) saveIdle(t *ticket) {
 	for _, p := range t.listed {
 		if p.checkpoint.idle() {
@@ -148,7 +153,7 @@ func (k *keeper) saveIdle(t *ticket) {
 	}
 }
 
-// flush writes down what has changed, if that is enough pages.
+// flush writes the changed checkpoints if they have at least enough pages that are not recorded.
 func (k *keeper) flush(enough int) {
 	if !k.due(enough) {
 		return
@@ -158,11 +163,12 @@ func (k *keeper) flush(enough int) {
 	}
 }
 
-// writeChanged writes down what has changed, if that still is enough pages, and returns the errors.
+// writeChanged writes the changed checkpoints if they still have enough pages that are not
+// recorded. It returns the errors.
 func (k *keeper) writeChanged(enough int) map[*checkpoint]error {
 	k.writing.Lock()
 	defer k.writing.Unlock()
-	if !k.due(enough) { // another goroutine has written it
+	if !k.due(enough) { // another goroutine has written them
 		return nil
 	}
 	k.mu.Lock()
@@ -190,12 +196,12 @@ func (k *keeper) due(enough int) bool {
 	return k.unwritten >= enough
 }
 
-// save writes one checkpoint down.
+// save writes one checkpoint and logs an error.
 func (k *keeper) save(c *checkpoint) {
 	c.reportUnwritten(k.write(c))
 }
 
-// write writes one checkpoint down.
+// write writes one checkpoint.
 func (k *keeper) write(c *checkpoint) error {
 	k.writing.Lock()
 	defer k.writing.Unlock()

@@ -9,14 +9,15 @@ import (
 	"github.com/collyrobots/collyrobots/internal/weburl"
 )
 
-// Octets of a URL that need no thought, as bits: they mean the same in every way of writing it.
+// These bits say in which part of a URL a byte is plain: there it has only one meaning and one
+// spelling, so net/url would store it as it is.
 const (
-	inHost  = 1 << iota // lower-case names, addresses, ports
-	inPath              // of which net/url keeps no second way of writing
-	inQuery             // all that is printed
+	inHost  = 1 << iota // lower-case names, addresses and ports
+	inPath              // bytes for which net/url keeps no second spelling in URL.RawPath
+	inQuery             // all printable bytes
 )
 
-var plainOctets = func() (t [256]uint8) {
+var plainBytes = func() (t [256]uint8) {
 	for c := '!'; c <= '~'; c++ {
 		if c != '#' {
 			t[c] |= inQuery
@@ -31,8 +32,8 @@ var plainOctets = func() (t [256]uint8) {
 	return t
 }()
 
-// plainURL fills u as url.Parse would, in a tenth of its time and without allocating, if loc is one
-// of the plain URLs that most are. Otherwise it reports false.
+// plainURL fills u as url.Parse does if loc is a plain URL, as most are. It takes a tenth of the
+// time and does not allocate. If loc is not plain, it returns false.
 func plainURL(loc string, u *url.URL) bool {
 	scheme := "https"
 	rest, ok := strings.CutPrefix(loc, "https://")
@@ -59,17 +60,17 @@ func plainURL(loc string, u *url.URL) bool {
 	return true
 }
 
-// span returns how many octets s begins with that have the bit.
+// span returns how many bytes at the beginning of s have the bit.
 func span(s string, bit uint8) int {
 	for i := range len(s) {
-		if plainOctets[s[i]]&bit == 0 {
+		if plainBytes[s[i]]&bit == 0 {
 			return i
 		}
 	}
 	return len(s)
 }
 
-// parseURL fills u with a location, which may be one that crawlers visit and net/url refuses.
+// parseURL fills u with a location. It also accepts URLs that crawlers visit but net/url refuses.
 func parseURL(loc string, u *url.URL) error {
 	if plainURL(loc, u) {
 		return nil
@@ -82,7 +83,7 @@ func parseURL(loc string, u *url.URL) error {
 	return nil
 }
 
-// resolve returns loc as seen from the robots.txt of a site.
+// resolve returns loc relative to the robots.txt of a site.
 func resolve(site dialect.Authority, loc string) string {
 	u, err := url.Parse(loc)
 	if err != nil || u.IsAbs() {
@@ -95,8 +96,8 @@ func resolve(site dialect.Authority, loc string) string {
 	return base.ResolveReference(u).String()
 }
 
-// keyOf returns the name under which a file is known: its URL in normal form, without the scheme,
-// since http and https of a host are one.
+// keyOf returns the key of a file: its URL in normal form without the scheme, because http and
+// https of a host count as the same.
 func keyOf(u *url.URL) string {
 	host := u.Host
 	if a, err := dialect.AuthorityOf(u); err == nil {

@@ -9,29 +9,31 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// newest keeps the newest pages of a walk, at most so many. Its zero value keeps none.
+// newest keeps the newest pages of a walk, at most a fixed number. Its zero value keeps none.
 //
-// A page that several files list is kept once, at its newest date. So when it is handed on, no
-// checkpoint has moved past one of its other places.
+// A page that several files list is kept once, at its newest date. Therefore no checkpoint has
+// moved past any place of the page when it is handed on.
 type newest struct {
 	most   int
 	pages  byAge
-	number int                  // of the places that were added
-	kept   map[uint64]*numbered // pages, by hash
+	number int                  // the number of places that were added
+	kept   map[uint64]*numbered // the pages that are kept, by hash
 }
 
-// spare is how many pages are kept beyond MaxURLs, in place of those that the crawl refuses.
+// spare is how many pages are kept in addition to MaxURLs. They replace pages that the crawl
+// refuses.
 const spare = 4096
 
-// byAge is a heap with the oldest page on top; of equally old ones, the one that was added last.
+// byAge is a heap with the oldest page on top. Of pages with the same age, the one that was added
+// last is on top.
 type byAge []*numbered
 
-// A numbered page is one that is kept.
+// A numbered page is a page that is kept.
 type numbered struct {
 	page
 	number int
-	index  int     // in the heap
-	also   []place // where else it is listed
+	index  int     // the index in the heap
+	also   []place // the other places where the page is listed
 }
 
 func (b byAge) Len() int           { return len(b) }
@@ -51,16 +53,16 @@ func (b *byAge) Pop() any {
 	return last
 }
 
-// compareAge orders pages as they are handed on.
+// compareAge orders pages in the order in which they are handed on.
 func compareAge(a, b *numbered) int {
 	return cmp.Or(cmp.Compare(a.mark.Age, b.mark.Age), cmp.Compare(a.number, b.number))
 }
 
-// future is later than any lastmod that is meant, in unix seconds.
+// future is a time in Unix seconds that is later than any realistic lastmod.
 const future = 1 << 40
 
-// ageOf returns where an entry belongs among the newest, as no less than 0: what has no lastmod
-// comes last.
+// ageOf returns the age of an entry for the order of newest; it is never negative. An entry without
+// lastmod comes last.
 func ageOf(e *sitemap.Entry) int64 {
 	if e.LastMod.IsZero() {
 		return math.MaxInt64
@@ -68,7 +70,7 @@ func ageOf(e *sitemap.Entry) int64 {
 	return max(0, future-e.LastMod.Unix())
 }
 
-// add keeps a page that is not kept, and drops the oldest if there are too many.
+// add keeps a page that is not kept yet. If there are then too many pages, it drops the oldest.
 func (n *newest) add(p page) {
 	if n.kept == nil {
 		n.kept = make(map[uint64]*numbered)
@@ -84,7 +86,7 @@ func (n *newest) add(p page) {
 	}
 }
 
-// join notes where else a page is listed. It reports whether the page is kept.
+// join records another place of a page. It reports whether the page is kept.
 func (n *newest) join(p *page) bool {
 	x := n.kept[p.hash]
 	if x == nil {
@@ -95,7 +97,8 @@ func (n *newest) join(p *page) bool {
 	other := place{p.check, p.mark}
 	if p.mark.Age < x.mark.Age {
 		other = place{x.check, x.mark}
-		x.page, x.number = *p, n.number
+		x.page = *p
+		x.number = n.number
 		heap.Fix(&n.pages, x.index)
 	}
 	x.again = again
@@ -105,7 +108,7 @@ func (n *newest) join(p *page) bool {
 	return true
 }
 
-// drop notes that the page was not kept until it could be handed on.
+// drop records in the checkpoints that the page could not be kept until it could be handed on.
 func (x *numbered) drop() {
 	x.check.drop()
 	for _, p := range x.also {
@@ -113,12 +116,13 @@ func (x *numbered) drop() {
 	}
 }
 
-// hand hands the newest pages on, when all sitemaps have been read.
+// hand hands the newest pages on. It is called when all sitemaps have been read.
 func (n *newest) hand(w *walk) {
 	slices.SortFunc(n.pages, compareAge)
 	more := true
 	for _, x := range n.pages {
-		if more = more && !w.ended(); !more {
+		more = more && !w.ended()
+		if !more {
 			x.drop()
 			continue
 		}

@@ -6,28 +6,29 @@ import (
 	"sync"
 )
 
-// once sees to it that a file is read once, however often and by whomever it is named, unless
-// another reading can let more pages in: those of a host that no reading before spoke for.
+// once ensures that each file is read only once, even if several files or sites name it. The
+// exception is a file that is named again by a root that speaks for other hosts: it is read again,
+// because then more of its pages are in scope.
 type once struct {
 	seed maphash.Seed
-	done hashSet // readings: of a key, for one name of a scope
+	done hashSet // finished readings: a key with one name of a scope
 
 	mu      sync.Mutex
 	reading map[string]*reading // by key
 }
 
-// A reading is under way.
+// A reading is a file that is being read.
 type reading struct {
 	loc      string
 	scope    *scope
-	deferred []job // that name the file too, and may be needed depending on how this goes
+	deferred []job // other jobs that name the file; they may be needed, depending on how this reading ends
 }
 
-// mostReadings bounds what is remembered.
+// mostReadings is how many readings are remembered.
 const mostReadings = 1 << 24
 
-// How a reading may end. failed is also what stands for the scope in what is remembered of files
-// that could not be opened.
+// These constants say how a reading ends. failed also replaces the name of the scope in the hash of
+// a file that could not be opened.
 const (
 	opened    = "opened"
 	failed    = "failed"
@@ -40,8 +41,8 @@ func (o *once) init() {
 	o.reading = make(map[string]*reading)
 }
 
-// claim reports whether the file at loc, which is known as key, is to be read for j. Whoever is
-// told so calls release.
+// claim reports whether the file at loc, with the key key, must be read for j. If so, the caller
+// must call release later.
 func (o *once) claim(j *job, loc, key string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -61,9 +62,10 @@ func (o *once) claim(j *job, loc, key string) bool {
 	return false
 }
 
-// release ends the reading of a file. One that was opened will not be read again, under http and
-// https alike; of one that failed only this URL will not be asked again; one that was abandoned
-// half-way is as it was. It returns what is to be claimed again, now that this is known.
+// release ends the reading of a file. A file that was opened is not read again, neither under http
+// nor under https. Of a file that failed, only this URL is not requested again. A file that was
+// abandoned can be claimed again. release returns the jobs that must be claimed again, because the
+// outcome is now known.
 func (o *once) release(key, how string) []job {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -80,12 +82,12 @@ func (o *once) release(key, how string) []job {
 	return r.deferred
 }
 
-// covers reports whether a reading for all names of a scope is done.
+// covers reports whether the file was already read for all names of a scope.
 func (o *once) covers(key string, s *scope) bool {
 	return !slices.ContainsFunc(s.names, func(name string) bool { return !o.isDone(key, name) })
 }
 
-// isDone reports whether a reading for a name is done.
+// isDone reports whether the file was already read for a name.
 func (o *once) isDone(key, name string) bool { return o.done.has(o.hash(key, name)) }
 
 func (o *once) hash(key, name string) uint64 {

@@ -8,42 +8,42 @@ import (
 	"github.com/collyrobots/collyrobots/internal/redact"
 )
 
-// An Outcome is what became of a file, of an entry or of a page. Each is counted; see [Feed.Count].
+// An Outcome says how a file, an entry or a page ended. Each outcome is counted; see [Feed.Count].
 type Outcome uint8
 
 const (
-	Files          Outcome = 1 + iota // sitemaps and indexes opened
-	FilesFailed                       // of those asked for: disallowed, not there, no sitemap
-	FilesCut                          // of those opened: ended early, or by a limit, after what could be read
-	FilesUnchanged                    // left out by Resume
-	Entries                           // page entries read
-	Resumed                           // entries skipped by Resume: dealt with by an earlier run
-	Fed                               // pages handed on and taken
+	Files          Outcome = 1 + iota // sitemaps and indexes that were opened
+	FilesFailed                       // requested files that were disallowed, missing, or not a sitemap
+	FilesCut                          // opened files of which the rest was lost, by a fault or a limit
+	FilesUnchanged                    // files skipped by Resume
+	Entries                           // page entries that were read
+	Resumed                           // entries skipped by Resume, because an earlier run has finished them
+	Fed                               // pages that were handed on and taken
 	Old                               // entries skipped by Since
 	Dropped                           // entries skipped by Keep
-	OutOfScope                        // entries of sites that the sitemap may not speak for
-	Duplicate                         // entries that were listed before
+	OutOfScope                        // entries of hosts that are not in the scope of the sitemap
+	Duplicate                         // entries that were already listed elsewhere
 	Denied                            // pages disallowed by robots.txt
-	Refused                           // pages not taken by the crawl
-	GivenUp                           // pages that have failed as often as they are tried
+	Refused                           // pages that the crawl did not take
+	GivenUp                           // pages that have failed too often to be tried again
 	Errors                            // entries, files and parts of files that could not be read
 	numOutcomes
 )
 
-// keptExamples is how many URLs are kept for each outcome that drops pages.
+// keptExamples is how many URLs are kept for each outcome with which pages are dropped.
 const keptExamples = 3
 
-// outcomes count.
+// outcomes counts the outcomes of a feed.
 type outcomes struct {
 	counts     [numOutcomes]atomic.Int64
 	examplesMu sync.Mutex
 	examples   [numOutcomes][]string
 }
 
-// Count returns how often an outcome was seen so far.
+// Count returns the number of times an outcome has occurred so far.
 func (o *outcomes) Count(what Outcome) int { return int(o.counts[what].Load()) }
 
-// Examples returns the first few URLs of entries that were dropped under an outcome.
+// Examples returns the first few URLs of entries that were dropped with an outcome.
 func (o *outcomes) Examples(what Outcome) []string {
 	o.examplesMu.Lock()
 	defer o.examplesMu.Unlock()
@@ -52,7 +52,7 @@ func (o *outcomes) Examples(what Outcome) []string {
 
 func (o *outcomes) count(what Outcome) { o.counts[what].Add(1) }
 
-// drop counts an entry that is not fed.
+// drop counts an entry that is not fed, and keeps its URL if it is one of the first.
 func (o *outcomes) drop(what Outcome, loc string) {
 	if o.counts[what].Add(1) > keptExamples {
 		return

@@ -7,17 +7,17 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// A page is an entry of a file that is to be visited, or not.
+// A page is an entry of a file that may be handed on.
 type page struct {
 	entry  sitemap.Entry
-	check  *checkpoint // of the file, for the page's host
-	mark   mark        // where the page is in it
-	again  bool        // the file has changed: what other files say of earlier runs does not count
-	hash   uint64      // of its URL, once it is known to be wanted
-	ticket *ticket     // set once the page is claimed, if checkpoints have to know of it
+	check  *checkpoint // the checkpoint of the file for the host of the page
+	mark   mark        // the place of the page in the file
+	again  bool        // the file has changed, so what other files say about earlier runs is ignored
+	hash   uint64      // the hash of its URL; set when the page is known to be wanted
+	ticket *ticket     // set when the page is claimed, if checkpoints need it
 }
 
-// page deals with the next page that a file lists. It reports whether the walk goes on.
+// page processes the next page that a file lists. It reports whether the walk continues.
 func (w *walk) page(x *file, e sitemap.Entry, pos int) bool {
 	w.count(Entries)
 	p := page{entry: e, mark: mark{Pos: pos}}
@@ -39,7 +39,7 @@ func (w *walk) page(x *file, e sitemap.Entry, pos int) bool {
 		w.count(Resumed)
 		w.noteDone(p.hash)
 		return true
-	case w.Resume && p.check == nil: // the file was read for its host, or left out
+	case w.Resume && p.check == nil: // the file was already read for this host, or was skipped
 		w.drop(Duplicate, e.Loc)
 		w.noteDone(p.hash)
 		return true
@@ -57,8 +57,8 @@ func (w *walk) page(x *file, e sitemap.Entry, pos int) bool {
 	return w.give(&p)
 }
 
-// leaveOut deals with an entry that is unwanted. A later run looks at the entries again that Keep
-// has dropped, since another Keep may want them.
+// leaveOut processes an entry that is not wanted. Entries that Keep has dropped are left for a
+// later run, which may have another Keep.
 func (w *walk) leaveOut(x *file, p *page, why Outcome) {
 	switch {
 	case why == Dropped:
@@ -75,8 +75,9 @@ func (w *walk) leaveOut(x *file, p *page, why Outcome) {
 	w.drop(why, p.entry.Loc)
 }
 
-// isDuplicate reports whether a page was listed before, and notes where else it is. A page that is
-// not is claimed, except that those of NewestFirst are claimed when they are handed on.
+// isDuplicate reports whether a page was listed before, and records the new place if it was.
+// Otherwise the page is claimed, except that with NewestFirst, pages are claimed only when they are
+// handed on.
 func (w *walk) isDuplicate(p *page) bool {
 	switch {
 	case !w.NewestFirst:
@@ -92,7 +93,8 @@ func (w *walk) isDuplicate(p *page) bool {
 	return true
 }
 
-// unwanted returns the outcome of an entry that is not to be fed for what it is, else 0.
+// unwanted returns the outcome of an entry that must not be fed because of its own content or URL.
+// If the entry may be fed, it returns 0.
 func (w *walk) unwanted(x *file, p *page) Outcome {
 	e := &p.entry
 	if !e.LastMod.IsZero() && e.LastMod.Before(w.Since) {
@@ -112,17 +114,17 @@ func (w *walk) unwanted(x *file, p *page) Outcome {
 	return 0
 }
 
-// A hostVerdict is whether the pages of a host are in a scope. The pages of a file tend to be of
-// one host, so the last one is kept.
+// A hostVerdict says whether the pages of a host are in a scope. The last one is kept, because most
+// pages of a file have the same host.
 type hostVerdict struct {
 	scheme, host string
 	scope        *scope
-	name         string // of the host in the scope
+	name         string // the name of the host in the scope
 	in           bool
-	needs        Scope // which would have it in
+	needs        Scope // the narrowest kind of scope that includes the host
 }
 
-// inScope reports whether x may list the page loc, which w.url is.
+// inScope reports whether x may list the page loc, which is parsed in w.url.
 func (w *walk) inScope(x *file, loc string) bool {
 	u, v := &w.url, &w.verdict
 	if u.Host != v.host || u.Scheme != v.scheme || x.scope != v.scope {
@@ -138,9 +140,9 @@ func (w *walk) inScope(x *file, loc string) bool {
 	return v.in
 }
 
-// claim notes a page that is about to be handed on, and reports whether it is the first time. Until
-// the result of the page is known, no file that lists it is done: a page may wait for long to be
-// handed on, while another walk comes to it.
+// claim records that a page is about to be handed on, and reports whether this is the first time in
+// this run. Until the result of the page is known, no file that lists the page is done. This
+// matters because a page may wait for a long time, while another walk finds it in another file.
 func (w *walk) claim(p *page) bool {
 	isNew := func(hash uint64) bool { return w.isNew(hash, p.again) && w.seen.add(hash) }
 	if p.check == nil {
@@ -158,11 +160,11 @@ func (w *walk) claim(p *page) bool {
 	return true
 }
 
-// doneBefore makes of the hash of a page the one under which seen has it if an earlier run is known
-// to have fetched it.
+// doneBefore is combined with the hash of a page (by XOR). The result is in seen if the page is
+// known to be fetched by an earlier run.
 const doneBefore = 0x9e3779b97f4a7c15
 
-// noteDone notes that an earlier run has fetched a page, unless this run has come to it.
+// noteDone records that an earlier run has fetched a page, unless this run has already claimed it.
 func (w *walk) noteDone(hash uint64) {
 	if !w.seen.has(hash) {
 		w.seen.add(hash ^ doneBefore)
@@ -170,21 +172,21 @@ func (w *walk) noteDone(hash uint64) {
 	}
 }
 
-// isNew reports whether a page has not been claimed in this run, nor fetched by an earlier one. If
+// isNew reports whether a page was neither claimed in this run nor fetched by an earlier one. If
 // again is set, only this run counts.
 func (w *walk) isNew(hash uint64, again bool) bool {
 	return !w.seen.has(hash) && (again || !w.seen.has(hash^doneBefore))
 }
 
-// sayFull says once that the pages are too many.
+// sayFull logs once that there are too many pages to remember.
 func (w *walk) sayFull() {
 	if w.seen.full.Load() && w.bound.CompareAndSwap(false, true) {
-		w.Log.Warn("too many pages to remember which were listed before", "count", w.seen.most)
+		w.Log.Warn("too many pages to remember, later ones may be fetched more than once", "count", w.seen.most)
 	}
 }
 
-// judge asks the crawl whether the page that w.url is may be fetched. It reports whether the walk
-// goes on.
+// judge asks the crawl whether the page in w.url may be fetched. more reports whether the walk
+// continues.
 func (w *walk) judge(p *page) (allowed, more bool) {
 	allowed, r := w.crawl.Allowed(w.ctx, w.site, p.entry.Sitemap, &w.url)
 	switch {
@@ -200,7 +202,7 @@ func (w *walk) judge(p *page) (allowed, more bool) {
 	return false, true
 }
 
-// skip notes that a page is not handed on in this run.
+// skip records that a page is not handed on in this run.
 func (w *walk) skip(p *page) {
 	if p.ticket != nil {
 		w.keeper.drop(p.ticket, Skipped)
@@ -209,14 +211,14 @@ func (w *walk) skip(p *page) {
 	}
 }
 
-// leave notes that a page is for a later run, since nothing more is handed on in this one.
+// leave records that a page is for a later run, because no more pages are handed on in this one.
 func (w *walk) leave(p *page) {
 	if p.ticket != nil {
 		w.keeper.drop(p.ticket, Unfinished)
 	}
 }
 
-// give hands a page on. It reports whether the walk goes on.
+// give hands a page on. It reports whether the walk continues.
 func (w *walk) give(p *page) bool {
 	if !w.reserve() {
 		w.leave(p)

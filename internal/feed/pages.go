@@ -9,34 +9,34 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// A Site is a site and the sitemaps that its robots.txt names.
+// A Site is a site with the sitemaps that its robots.txt names.
 type Site struct {
 	Authority dialect.Authority
 	Sitemaps  []string
 }
 
-// A Page is a page that [Feed.Pages] has handed on.
+// A Page is a page from [Feed.Pages].
 type Page struct {
 	sitemap.Entry
-	Site   dialect.Authority // whose sitemap lists it
+	Site   dialect.Authority // the site whose sitemap lists the page
 	ticket *ticket
 }
 
-// URL returns the page's URL. What crawlers visit and net/url refuses is escaped in it.
+// URL returns the URL of the page. Bytes that crawlers accept but net/url refuses are escaped.
 func (p *Page) URL() (*url.URL, error) {
 	u := new(url.URL)
 	return u, parseURL(p.Loc, u)
 }
 
-// Done tells what became of the page, from any goroutine. Only what is told first counts. With
-// Resume, a page of which nothing is told is handed on again by the next run.
+// Done reports the result of the page. It may be called from any goroutine. Only the first call
+// counts. With Resume, the next run hands on again every page without a result.
 func (p *Page) Done(r Result) { p.ticket.finish(r) }
 
-// Pages returns the pages that the sitemaps of sites list, which are asked for one after the other,
-// as they are needed. The errors are those that cost a file, or what was left of it, with a nil
-// Page; if ctx is done, its cause is the last. crawl is asked for everything but Visit and Slots:
-// how many pages are in flight is the matter of whoever pulls. All that the walk has started ends
-// when the loop does.
+// Pages returns an iterator over the pages that the sitemaps of sites list. It requests the
+// sitemaps one after the other, when the loop needs them. An error comes with a nil Page and says
+// that a file, or the rest of it, is lost. If ctx ends, the last error is its cause. Pages uses all
+// methods of crawl except Visit and Slots, because the caller limits the pages in flight itself.
+// When the loop ends, everything that the walk has started ends as well.
 func (f *Feed) Pages(ctx context.Context, crawl Crawl, sites iter.Seq[Site]) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {
 		for s := range sites {
@@ -54,7 +54,7 @@ func (f *Feed) Pages(ctx context.Context, crawl Crawl, sites iter.Seq[Site]) ite
 	}
 }
 
-// pull walks the sites that are pending, and reports whether more is wanted.
+// pull walks the pending sites and reports whether the loop wants more pages.
 func (f *Feed) pull(ctx context.Context, crawl Crawl, yield func(*Page, error) bool) (more bool) {
 	more = true
 	for more && f.enter(false) {
@@ -63,12 +63,14 @@ func (f *Feed) pull(ctx context.Context, crawl Crawl, yield func(*Page, error) b
 			break
 		}
 		w := newWalk(ctx, f, crawl, a.site)
-		w.queue.atOnce = 1 // whoever pulls wants one page after the other, and nothing that is not asked for
+		// The loop takes one page after the other, so no file is requested before it is needed.
+		w.queue.atOnce = 1
 		w.slots = func() *Slots { return nil }
 		w.hand = func(e sitemap.Entry, t *ticket) bool {
-			if more = yield(&Page{e, a.site, t}, nil); !more {
+			more = yield(&Page{Entry: e, Site: a.site, ticket: t}, nil)
+			if !more {
 				w.stop.Store(true)
-				t.finish(Unfinished) // unless it is done already
+				t.finish(Unfinished) // has no effect if the loop has called Done
 			}
 			return true
 		}

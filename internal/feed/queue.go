@@ -9,20 +9,20 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// A job is a file to be read.
+// A job is a file that has to be read.
 type job struct {
 	loc    string
-	site   dialect.Authority // whose sitemap it is
-	by     *url.URL          // of the index that names it; nil: robots.txt does
+	site   dialect.Authority // the site whose sitemap it is
+	by     *url.URL          // the URL of the index that names the file; nil if robots.txt names it
 	scope  *scope
-	root   string    // URL of the file that robots.txt names, after redirects; "": it is that
-	depth  int64     // indexes above it
-	listed time.Time // its lastmod in the index
+	root   string    // the URL of the file that robots.txt names, after redirects; "" if it is this file
+	depth  int64     // the number of indexes above it
+	listed time.Time // the lastmod of the file in the index
 	asked  time.Time // when the walk began to fetch it
 	key    string
 	level  level
-	reread bool     // for its pages to be known, though nothing is new
-	guess  []string // nobody has named it; where to look next if it is not there
+	reread bool     // it is read only to learn its pages, although it has not changed
+	guess  []string // if not empty, no file names this one; the URLs to try, this one first
 }
 
 // child returns the job of a file that x names.
@@ -30,10 +30,10 @@ func (x *file) child(e *sitemap.Entry) job {
 	return job{loc: e.Loc, site: x.site, by: x.base, scope: x.scope, root: x.root, depth: x.depth + 1, listed: e.LastMod}
 }
 
-// wellKnownPaths are where sitemaps are that robots.txt does not name.
+// wellKnownPaths are the usual paths of sitemaps that robots.txt does not name.
 var wellKnownPaths = []string{"/sitemap.xml", "/sitemap_index.xml"}
 
-// wellKnown returns the job of finding one of them.
+// wellKnown returns the job that looks for a sitemap at these paths.
 func wellKnown(site dialect.Authority, s *scope) job {
 	j := job{site: site, scope: s}
 	for _, path := range wellKnownPaths {
@@ -43,31 +43,33 @@ func wellKnown(site dialect.Authority, s *scope) job {
 	return j
 }
 
-// A level is how early a file is read that is to be read. What an earlier run has dealt with comes
-// first, since it says which pages are done.
+// A level says how early a file is read. Files that an earlier run has dealt with come first,
+// because they tell which pages are done.
 type level int
 
 const (
-	settled level = iota // nothing of the file is new, but pages may be left
-	begun                // the rest of it is
-	fresh                // all of it is, as far as is known
+	settled level = iota // all pages of the file were dealt with, but some may be left for this run
+	begun                // the rest of the file is new
+	fresh                // all of the file is new, as far as is known
 	numLevels
 )
 
-// A queue is the files of a walk, from when they are named until they are read.
+// A queue holds the files of a walk from the time when they are named until they are read.
 type queue struct {
 	named     [numLevels][]job
-	fetching  []job // that are asked for or at hand, in the order in which they were
-	atHand    []*file
-	held      []*file // until other files have been read that share pages with one of them:
-	rereading int     // as many
+	fetching  []job   // files that are being requested or were received, in the order of the requests
+	atHand    []*file // files that were received
+	held      []*file // files that wait until other files that share pages with them have been read
+	rereading int     // the number of these other files
 	arrived   chan *file
-	atOnce    int // files that are asked for, or at hand, at the same time: fetchedAtOnce or fewer
+	atOnce    int // the largest number of files in fetching
 }
 
 const (
-	fetchedAtOnce = 4           // atOnce, but for those who pull
-	late          = time.Second // after which the next file is asked for, and read if it is there first
+	fetchedAtOnce = 4 // the usual value of atOnce; Pages uses 1
+	// late is how long the walk waits for a file. After that it requests the next file, and reads
+	// that one first if it arrives first.
+	late = time.Second
 )
 
 func newQueue() queue { return queue{arrived: make(chan *file, fetchedAtOnce), atOnce: fetchedAtOnce} }
@@ -75,19 +77,20 @@ func newQueue() queue { return queue{arrived: make(chan *file, fetchedAtOnce), a
 // push adds a file.
 func (q *queue) push(j job) { q.named[j.level] = append(q.named[j.level], j) }
 
-// reread adds a file that was left out, so that it is known which pages it lists. Others are held
-// meanwhile.
+// reread adds a file that was skipped, to learn which pages it lists. Files that share pages with
+// it are held meanwhile.
 func (q *queue) reread(j job) {
-	j.level, j.reread = settled, true
+	j.level = settled
+	j.reread = true
 	q.push(j)
 	q.rereading++
 }
 
-// clear forgets the files that are not asked for.
+// clear removes the files that have not been requested.
 func (q *queue) clear() { q.named = [numLevels][]job{} }
 
-// next returns the file that is to be asked for next, if one is: of the first level, and only once
-// all of the levels before it have been read.
+// next returns the file to request next, if there is one. A file is requested only when all files
+// of the levels before its own have been read.
 func (q *queue) next() (j job, ok bool) {
 	if len(q.fetching) >= q.atOnce || q.isPrompt() {
 		return job{}, false
@@ -105,27 +108,28 @@ func (q *queue) next() (j job, ok bool) {
 	return job{}, false
 }
 
-// fetch notes that a file is asked for. It will arrive.
+// fetch records that a file is being requested. The file will arrive.
 func (q *queue) fetch(j job) { q.fetching = append(q.fetching, j) }
 
-// isFetching reports whether files are asked for or at hand.
+// isFetching reports whether files are being requested or were received.
 func (q *queue) isFetching() bool { return len(q.fetching) > 0 }
 
-// isPrompt reports whether a file was asked for that has not arrived and may soon.
+// isPrompt reports whether a requested file has not arrived and is not late yet.
 func (q *queue) isPrompt() bool {
 	return slices.ContainsFunc(q.fetching, func(j job) bool { return q.find(j) < 0 && patience(j) > 0 })
 }
 
-// patience returns how long it takes until a file is late.
+// patience returns the time until a file is late.
 func patience(j job) time.Duration { return late - time.Since(j.asked) }
 
-// find returns where a file is among those at hand, or -1.
+// find returns the index of a file in atHand, or -1.
 func (q *queue) find(j job) int {
 	return slices.IndexFunc(q.atHand, func(x *file) bool { return x.key == j.key })
 }
 
-// pick returns a file that is at hand: the one that was asked for first, without those that are
-// late. If there is none, it waits until that may have changed, or the next file may be asked for.
+// pick returns a file that was received. It takes the one that was requested first, but does not
+// wait for files that are late. If there is none, it waits until that may have changed or the next
+// file may be requested, and returns nil.
 func (q *queue) pick() *file {
 	for i, j := range q.fetching {
 		if at := q.find(j); at >= 0 {
@@ -140,7 +144,7 @@ func (q *queue) pick() *file {
 	return nil
 }
 
-// remove returns a file that is at hand.
+// remove removes a file that was received and returns it.
 func (q *queue) remove(fetching, atHand int) *file {
 	x := q.atHand[atHand]
 	q.atHand = slices.Delete(q.atHand, atHand, atHand+1)
@@ -151,7 +155,7 @@ func (q *queue) remove(fetching, atHand int) *file {
 	return x
 }
 
-// await waits for a file to arrive, or for the time.
+// await waits until a file arrives or the timeout passes.
 func (q *queue) await(timeout <-chan time.Time) {
 	select {
 	case x := <-q.arrived:
@@ -160,7 +164,7 @@ func (q *queue) await(timeout <-chan time.Time) {
 	}
 }
 
-// hold reports whether a file has to wait for others to be read again, and keeps it then.
+// hold reports whether a file has to wait for files that are read again. If so, it keeps the file.
 func (q *queue) hold(x *file) bool {
 	if q.rereading == 0 || x.reread {
 		return false
@@ -169,7 +173,7 @@ func (q *queue) hold(x *file) bool {
 	return true
 }
 
-// unhold returns a file that was held, or nil. Nothing is being fetched.
+// unhold returns a file that was held, or nil. It is called when no file is being requested.
 func (q *queue) unhold() *file {
 	if len(q.held) == 0 {
 		return nil
@@ -179,8 +183,7 @@ func (q *queue) unhold() *file {
 	return x
 }
 
-// rest returns all files that have been asked for and not been picked, when nothing asks for them
-// any more.
+// rest returns all files that were requested and not picked. It is called when the walk has ended.
 func (q *queue) rest() []*file {
 	for range len(q.fetching) - len(q.atHand) {
 		q.atHand = append(q.atHand, <-q.arrived)

@@ -6,10 +6,10 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// read reads a file that is at hand. It reports whether the walk goes on.
+// read reads a file that was received. It reports whether the walk continues.
 func (w *walk) read(x *file) bool {
 	defer x.body.Close()
-	defer w.release(x, abandoned) // if a callback of the program's panics
+	defer w.release(x, abandoned) // in case a callback of the program panics
 	if x.root == "" {
 		x.root = x.base.String()
 		x.scope.addURL(x.root)
@@ -35,8 +35,8 @@ func (w *walk) read(x *file) bool {
 	return more
 }
 
-// entries deals with what a file lists. It reports whether that is all that this file can give, and
-// whether the walk goes on.
+// entries processes the entries of a file. whole reports whether it has processed everything that
+// this file can give, and more whether the walk continues.
 func (w *walk) entries(x *file) (whole, more bool) {
 	r := sitemap.NewReader(x.body.open(), x.base)
 	r.Limits = w.Limits
@@ -75,7 +75,7 @@ func (w *walk) entries(x *file) (whole, more bool) {
 	}
 }
 
-// limitMet is the error of a file that is left at a limit.
+// limitMet returns the error for a file of which the rest is skipped because of a limit.
 func limitMet(url, limit string, max int64) error {
 	return &sitemap.Error{Scope: sitemap.ScopeFile, URL: url, Err: &sitemap.LimitError{Limit: limit, Max: max}}
 }

@@ -9,44 +9,46 @@ import (
 	"time"
 )
 
-// A record is what the store keeps of a sitemap file, as JSON. It says which pages of the file, by
-// number, need not be looked at again: all before Next, except for those in Left.
+// A record is what the store keeps about a sitemap file, as JSON. It says which pages of the file,
+// by number, need not be examined again: all pages before Next, except for those in Left.
 //
 // Left has the pages that were in flight or have failed, and those that were denied, dropped or
-// refused. Consecutive pages take two bytes together, so the record of a site that denies everything
-// is small. The worst case, in which every second page is left, has 25,000 runs and 50 KB for a file of
-// 50,000 pages. Only a longer file can have more than mostRuns runs. Then Next stays at the first run
-// that does not fit, and the next run fetches the pages that follow again.
+// refused. Consecutive pages take two bytes together, so the record of a site that denies
+// everything is small. The worst case, in which every second page is left, has 25,000 runs and 50
+// KB for a file of 50,000 pages. Only a longer file can have more than mostRuns runs. Then Next
+// stays at the first run that does not fit, and the next run fetches the pages that follow again.
 type record struct {
 	Version      int
-	ETag         string `json:",omitempty"` // validators of the answer
+	ETag         string `json:",omitempty"` // validators of the response
 	LastModified string `json:",omitempty"`
 	Sum          []byte // SHA-256 of the body as it came
 	Size         int64  `json:",omitempty"` // bytes of that body, if the transfer was cut off; otherwise 0
-	Index        bool   `json:",omitempty"` // it names other files, and is always read
-	Whole        bool   `json:",omitempty"` // all of its pages were dealt with, but for those in Left
-	Done         bool   `json:",omitempty"` // and there are none in Left
-	Again        bool   `json:",omitempty"` // the file has changed, and is not Done since: what other files say of its pages does not count
-	Sample       []byte `json:",omitempty"` // of its pages, if it is done
-	Newest       bool   `json:",omitempty"` // pages are handed on by age, not by number
-	Next         mark
-	Left         runs  `json:",omitempty"`
-	Listed       int64 `json:",omitempty"` // unix seconds: the file's lastmod in the index that names it
-	Read         int64 `json:",omitempty"` // unix seconds: when it was read
-	Since        int64 `json:",omitempty"` // unix seconds: older entries were left out
+	Index        bool   `json:",omitempty"` // the file names other files, and is always read
+	Whole        bool   `json:",omitempty"` // all pages of the file were dealt with, except for those in Left
+	Done         bool   `json:",omitempty"` // all pages of the file were dealt with and Left is empty
+	// Again is set if the file has changed and is not Done since. Then what other files say about
+	// its pages is ignored.
+	Again  bool   `json:",omitempty"`
+	Sample []byte `json:",omitempty"` // a sample of the pages, if the file is done
+	Newest bool   `json:",omitempty"` // pages are handed on by age, not by number
+	Next   mark
+	Left   runs  `json:",omitempty"`
+	Listed int64 `json:",omitempty"` // unix seconds: the file's lastmod in the index that names it
+	Read   int64 `json:",omitempty"` // unix seconds: when it was read
+	Since  int64 `json:",omitempty"` // unix seconds: older entries were left out
 }
 
 const (
 	recordVersion = 3
 	recordTime    = 90 * 24 * time.Hour // how long a file is remembered after it was last read
 	longValidator = 512                 // bytes of a validator that is not kept
-	mostRuns      = 1 << 15             // that a record keeps
-	mostTries     = 3                   // of a page that fails
+	mostRuns      = 1 << 15             // runs that a record keeps
+	mostTries     = 3                   // tries of a page that fails
 )
 
 var errRecord = errors.New("feed: not a record of this version")
 
-// decode reads a record. The one of an earlier version is none.
+// decode reads a record. A record of an earlier version is an error.
 func (r *record) decode(b []byte) error {
 	if err := json.Unmarshal(b, r); err != nil {
 		return err
@@ -57,8 +59,9 @@ func (r *record) decode(b []byte) error {
 	return nil
 }
 
-// A mark is a place in the order in which the pages of a file are handed on: by number, or the
-// newest first and then by number. Age is 0 in the first order. Nothing comes before the zero mark.
+// A mark is a place in the order in which the pages of a file are handed on. The order is by
+// number, or, with NewestFirst, by age and then by number. Without NewestFirst, Age is 0. No place
+// comes before the zero mark.
 type mark struct {
 	Age int64 `json:",omitempty"`
 	Pos int
@@ -72,19 +75,19 @@ func (m mark) valid() bool { return m.Age >= 0 && m.Pos >= 0 }
 // before reports whether m comes before o.
 func (m mark) before(o mark) bool { return m.Age < o.Age || m.Age == o.Age && m.Pos < o.Pos }
 
-// next is the mark that follows m.
+// next returns the mark that follows m.
 func (m mark) next() mark { return mark{m.Age, m.Pos + 1} }
 
-// A run is pages that follow each other in a file and have failed equally often.
+// A run is a sequence of consecutive pages of a file that have failed equally often.
 type run struct {
 	Pos, Len int
 	Tries    int
 }
 
-// runs are sorted, without overlaps.
+// runs is a sorted list of runs that do not overlap.
 type runs []run
 
-// areRuns reports whether r is what runs are.
+// areRuns reports whether r is valid: sorted, without overlaps, and with values in range.
 func areRuns(r []run) bool {
 	end := 0
 	for _, x := range r {
@@ -109,7 +112,7 @@ func (r runs) MarshalJSON() ([]byte, error) {
 	return json.Marshal(b)
 }
 
-// UnmarshalJSON reads what MarshalJSON has written. The caller checks the result with areRuns.
+// UnmarshalJSON reads the output of MarshalJSON. The caller checks the result with areRuns.
 func (r *runs) UnmarshalJSON(text []byte) error {
 	var b []byte
 	if err := json.Unmarshal(text, &b); err != nil {
@@ -130,13 +133,13 @@ func (r *runs) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// find returns where pos is, or the first run behind it.
+// find returns the index of the run with pos, or of the first run after it.
 func (r runs) find(pos int) (i int, found bool) {
 	i, _ = slices.BinarySearchFunc(r, pos, func(x run, pos int) int { return x.Pos + x.Len - 1 - pos })
 	return i, i < len(r) && r[i].Pos <= pos
 }
 
-// add puts a page in that is not there.
+// add adds a page that is not in r.
 func (r *runs) add(pos, tries int) {
 	i, _ := r.find(pos)
 	left := i > 0 && (*r)[i-1].Pos+(*r)[i-1].Len == pos && (*r)[i-1].Tries == tries
@@ -155,7 +158,8 @@ func (r *runs) add(pos, tries int) {
 	}
 }
 
-// remove takes a page out, if it is there, and returns how often it has failed.
+// remove removes a page and returns how often it has failed. found reports whether the page was in
+// r.
 func (r *runs) remove(pos int) (tries int, found bool) {
 	i, found := r.find(pos)
 	if !found {

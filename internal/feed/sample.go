@@ -8,16 +8,16 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// A sample is some of the pages of a file that is done, by hash, which is kept so that the file
-// need not be read again: a file that shares none of them with it has few pages in common with it,
-// if any. All pages of a small file are in its sample.
+// A sample holds the hashes of some pages of a file that is done. It is stored so that the file
+// need not be read again: if another file shares none of these pages, the two files have few pages
+// in common, if any. The sample of a small file has all of its pages.
 type sample []uint64
 
 // sampleSize is how many pages a sample has: those with the smallest hashes.
 const sampleSize = 256
 
-// stableHash returns a hash of a URL that is the same in every run (FNV-1a, with its octets mixed
-// well enough to compare hashes by size).
+// stableHash returns a hash of a URL that is the same in every run. It is FNV-1a with a final
+// mixing step, so that hashes can be compared by size.
 func stableHash(s string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(s) {
@@ -39,7 +39,7 @@ func (s *sample) add(loc string) {
 	}
 }
 
-// cut leaves the smallest hashes, in order.
+// cut keeps only the smallest hashes, in order.
 func (s *sample) cut() {
 	slices.Sort(*s)
 	*s = slices.Compact(*s)
@@ -56,19 +56,21 @@ func (s *sample) encode() []byte {
 	return b
 }
 
-// samples are those of the files that a walk has left out, as they are done and unchanged.
+// samples are the samples of the files that a walk has skipped because they are done and unchanged.
 type samples struct {
-	files map[uint64]*job // by hash of a page
-	below uint64          // hashes are kept that are less
+	files map[uint64]*job // by the hash of a page
+	below uint64          // only smaller hashes are kept
 }
 
-// mostSamples bounds how many hashes are kept. Beyond, large files are less well known.
+// mostSamples is how many hashes are kept. When there are more, fewer pages of large files are
+// known.
 const mostSamples = 1 << 18
 
-// add adds what is stored of a file.
+// add adds the stored sample of a file.
 func (s *samples) add(j *job, stored []byte) {
 	if s.files == nil {
-		s.files, s.below = make(map[uint64]*job), math.MaxUint64
+		s.files = make(map[uint64]*job)
+		s.below = math.MaxUint64
 	}
 	for ; len(stored) >= 8; stored = stored[8:] {
 		if h := binary.BigEndian.Uint64(stored); h < s.below {
@@ -85,7 +87,7 @@ func (s *samples) add(j *job, stored []byte) {
 	}
 }
 
-// remove forgets a file.
+// remove removes the sample of a file.
 func (s *samples) remove(j *job) {
 	for h, file := range s.files {
 		if file == j {
@@ -94,8 +96,8 @@ func (s *samples) remove(j *job) {
 	}
 }
 
-// sharedBy returns the files that have been left out and share pages with one that is at hand, and
-// forgets them.
+// sharedBy returns the files that were skipped and that share pages with x, and removes their
+// samples.
 func (w *walk) sharedBy(x *file) []job {
 	if len(x.checks) == 0 || x.checks.again() || len(w.samples.files) == 0 {
 		return nil

@@ -38,7 +38,7 @@ func (s Scope) String() string {
 	return "ScopeAny"
 }
 
-// of returns what all hosts have in common that are one to s.
+// of returns the name of a host under s. Hosts that s does not distinguish have the same name.
 func (s Scope) of(host string) string {
 	switch s {
 	case ScopeHost:
@@ -51,8 +51,8 @@ func (s Scope) of(host string) string {
 	return ""
 }
 
-// Registrable returns the domain under which host, which may have a port, was registered; of an
-// address, or a name that is a public suffix itself, the host without its port.
+// Registrable returns the registered domain of host, which may have a port. For an IP address, and
+// for a name that is itself a public suffix, it returns the host without its port.
 func Registrable(host string) string {
 	name := (&url.URL{Host: host}).Hostname()
 	if _, err := netip.ParseAddr(name); err == nil {
@@ -64,11 +64,11 @@ func Registrable(host string) string {
 	return name
 }
 
-// A scope is what the files of one root may list.
+// A scope says which pages the files of one root may list.
 type scope struct {
 	kind  Scope
-	hosts []string // for which the root speaks
-	names []string // what kind makes of them
+	hosts []string // hosts for which the root speaks
+	names []string // the names of hosts under kind
 }
 
 func newScope(kind Scope, hosts ...string) *scope {
@@ -79,7 +79,7 @@ func newScope(kind Scope, hosts ...string) *scope {
 	return s
 }
 
-// add puts a host into the scope.
+// add adds a host to the scope.
 func (s *scope) add(host string) {
 	if slices.Contains(s.hosts, host) {
 		return
@@ -90,7 +90,7 @@ func (s *scope) add(host string) {
 	}
 }
 
-// addURL puts the host of a URL into the scope.
+// addURL adds the host of a URL to the scope.
 func (s *scope) addURL(raw string) {
 	if u, err := url.Parse(raw); err == nil {
 		if a, err := dialect.AuthorityOf(u); err == nil {
@@ -102,7 +102,7 @@ func (s *scope) addURL(raw string) {
 // has reports whether the pages of host are in scope.
 func (s *scope) has(host string) bool { return slices.Contains(s.names, s.kind.of(host)) }
 
-// needs returns the narrowest kind of scope that would have host.
+// needs returns the narrowest kind of scope that includes host.
 func (s *scope) needs(host string) Scope {
 	for kind := s.kind; kind < ScopeAny; kind++ {
 		name := kind.of(host)

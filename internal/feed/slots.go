@@ -6,20 +6,20 @@ import (
 	"sync"
 )
 
-// Slots bound how many pages of one crawl are in flight. The zero value is ready for use; how many
-// there are is the Window of the Feed, so Slots belong to one Feed.
+// Slots limit how many pages of one crawl are in flight. The zero value is ready for use. Their
+// number is the Window of a Feed, so Slots must be used with only one Feed.
 //
-// Walks that run at the same time share them: one that feeds a slow site leaves to each other the
-// part that it would have if all were equal.
+// Walks that run at the same time share the slots equally, so that a walk of a slow site cannot
+// hold all of them.
 type Slots struct {
 	mu      sync.Mutex
 	most    int
 	held    int
-	shares  int // that hold a slot or wait for one
+	shares  int // walks that hold a slot or wait for one
 	waiting []*waiter
 }
 
-// A share is what one walk holds of the slots of its crawl.
+// A share is the part of the slots of its crawl that one walk holds.
 type share struct {
 	slots *Slots
 	held  int
@@ -31,7 +31,8 @@ type waiter struct {
 	granted chan struct{}
 }
 
-// enter waits for a slot, or for the end of ctx, which is its error. A share is for one goroutine.
+// enter waits for a slot or until ctx ends, and then returns the error of ctx. Only one goroutine
+// may use a share to enter.
 func (s *share) enter(ctx context.Context, most int) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -41,7 +42,8 @@ func (s *share) enter(ctx context.Context, most int) error {
 	s.slots.most = most
 	s.change(func() { s.waits = true })
 	s.slots.waiting = append(s.slots.waiting, w)
-	if s.slots.grant(); !s.waits {
+	s.slots.grant()
+	if !s.waits {
 		s.slots.mu.Unlock()
 		return nil
 	}
@@ -64,7 +66,7 @@ func (s *share) enter(ctx context.Context, most int) error {
 	return ctx.Err()
 }
 
-// leave gives a slot back, from any goroutine.
+// leave gives a slot back. It may be called from any goroutine.
 func (s *share) leave() {
 	s.slots.mu.Lock()
 	defer s.slots.mu.Unlock()
@@ -72,7 +74,8 @@ func (s *share) leave() {
 	s.slots.grant()
 }
 
-// change does f and keeps count of what is held and by how many. s.slots.mu is held.
+// change calls f, which changes s, and updates the counts of held slots and of shares. The caller
+// must hold s.slots.mu.
 func (s *share) change(f func()) {
 	before, was := s.held, s.held > 0 || s.waits
 	f()
@@ -84,8 +87,8 @@ func (s *share) change(f func()) {
 	}
 }
 
-// grant gives free slots to those who wait, in the order in which they came, as far as their parts
-// allow. s.mu is held.
+// grant gives free slots to the walks that wait, in the order in which they came. It passes over
+// walks that already hold their share. The caller must hold s.mu.
 func (s *Slots) grant() {
 	for i := 0; i < len(s.waiting) && s.held < s.most; {
 		w := s.waiting[i]

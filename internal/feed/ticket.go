@@ -5,31 +5,33 @@ import (
 	"sync/atomic"
 )
 
-// A ticket is a page that was handed on, until it is known what became of it.
+// A ticket is a page that was handed on and whose result is not known yet.
 type ticket struct {
-	feed   *Feed
-	ended  *atomic.Bool // set if the crawl has ended
-	share  *share       // of which it holds a slot; nil: none
-	hash   uint64
-	listed []place // in which files; of the keeper. None: no checkpoint has to know of it
+	feed  *Feed
+	ended *atomic.Bool // set when the crawl has ended
+	share *share       // the share from which it holds a slot; nil if it holds none
+	hash  uint64
+	// listed has the places of the page; the keeper guards it. It is empty if no checkpoint needs
+	// the result.
+	listed []place
 	state  atomic.Int32
 }
 
-// The states of a ticket, each of which only leads to those below it.
+// The states of a ticket. A ticket only moves to later states.
 const (
 	isOpen int32 = iota
 	isSilent
 	isSettled
 )
 
-// A place is that of a page in a file.
+// A place is the place of a page in a file.
 type place struct {
 	checkpoint *checkpoint
 	mark       mark
 }
 
-// newTicket returns a ticket for a page, when there is a slot for it. The error is that of the
-// context.
+// newTicket returns a ticket for a page. It first waits for a slot if the crawl has slots. The
+// error is the error of the context.
 func (w *walk) newTicket(p *page) (*ticket, error) {
 	slots := w.slots()
 	if slots == nil && p.check == nil {
@@ -51,8 +53,8 @@ func (w *walk) newTicket(p *page) (*ticket, error) {
 	return t, nil
 }
 
-// window is how many pages may be in flight. With Resume, some of the window is for pages that are
-// done but not written down.
+// window returns how many pages may be in flight. With Resume, a part of the window is reserved for
+// pages that are done but not recorded.
 func (f *Feed) window() int {
 	if f.Resume {
 		return f.Window - f.keeper.every + 1
@@ -60,11 +62,11 @@ func (f *Feed) window() int {
 	return f.Window
 }
 
-// isLoose reports whether the ticket is that of all pages which hold nothing.
+// isLoose reports whether the ticket is the common ticket of all pages that hold nothing.
 func (t *ticket) isLoose() bool { return t.feed == nil }
 
-// finish notes the result of the page. The first one counts, but Done also counts after Silent and
-// Unsent.
+// finish records the result of the page. Only the first result counts, except that Done also counts
+// after Silent and Unsent.
 func (t *ticket) finish(r Result) {
 	if t.isLoose() {
 		if r == Unfinished {
@@ -90,7 +92,7 @@ func (t *ticket) finish(r Result) {
 	}
 }
 
-// assumed returns the result of a page of which nothing is heard.
+// assumed returns the result of a page for which no result came.
 func assumed(r Result) Result {
 	if r == Silent {
 		return Failed
@@ -98,7 +100,7 @@ func assumed(r Result) Result {
 	return Skipped
 }
 
-// settle writes down what became of the page, and gives back what it holds.
+// settle records the result of the page and gives back what it holds.
 func (t *ticket) settle(r Result) {
 	if t.feed.Resume && t.feed.keeper.settle(t, r) {
 		t.feed.count(GivenUp)
@@ -108,5 +110,6 @@ func (t *ticket) settle(r Result) {
 	}
 }
 
-// has reports whether the page is known to be at that place. The keeper's mutex is held.
+// has reports whether the page is known to be at that place. The caller must hold the mutex of the
+// keeper.
 func (t *ticket) has(c *checkpoint, m mark) bool { return slices.Contains(t.listed, place{c, m}) }

@@ -13,37 +13,42 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// A walk reads the sitemaps of one site. All of it belongs to the goroutine of its caller, but for
-// what open uses.
+// A walk reads the sitemaps of one site. All fields belong to the goroutine of its caller, except
+// those that open uses.
 type walk struct {
 	*Feed
 	ctx   context.Context
 	crawl Crawl
 	site  dialect.Authority
 	hand  func(e sitemap.Entry, t *ticket) (taken bool) // hands a page on
-	slots func() *Slots                                 // of which each page needs one; may return nil
-	lost  func(error)                                   // is told of what cost a file; may be nil
-	stop  *atomic.Bool                                  // the crawl has ended
-	loose *ticket                                       // of pages that hold nothing
-	share *share                                        // of the slots
+	slots func() *Slots                                 // returns the slots for a page; may return nil
+	lost  func(error)                                   // called with an error that has cost a file; may be nil
+	stop  *atomic.Bool                                  // set when the crawl has ended
+	loose *ticket                                       // the common ticket of pages that hold nothing
+	share *share                                        // the part of the slots that the walk holds
 
 	queue        queue
-	queued, urls int64 // files and pages so far
+	queued, urls int64 // the numbers of files and pages so far
 	spent        spending
-	isOver       bool // the budget, and this was said
+	isOver       bool // the budget is spent, and this was logged
 	tally        tally
-	samples      samples // of files that are not read
+	samples      samples // of files that were skipped
 	newest       newest
-	unfinished   []*file // in NewestFirst: of which pages may be still to be handed on
+	unfinished   []*file // with NewestFirst: files with pages that may still be handed on
 
-	url     url.URL // of the page at hand
+	url     url.URL // the URL of the current page
 	verdict hostVerdict
-	outside outside // of the file at hand
+	outside outside // the pages of the current file that are out of scope
 }
 
 func newWalk(ctx context.Context, f *Feed, crawl Crawl, site dialect.Authority) *walk {
 	w := &walk{
-		Feed: f, ctx: ctx, crawl: crawl, site: site, slots: crawl.Slots, stop: new(atomic.Bool),
+		Feed:  f,
+		ctx:   ctx,
+		crawl: crawl,
+		site:  site,
+		slots: crawl.Slots,
+		stop:  new(atomic.Bool),
 		queue: newQueue(),
 		spent: spending{limits: &f.limits, budget: &f.Budget},
 		tally: tally{log: f.Log, site: site},
@@ -62,7 +67,7 @@ func newWalk(ctx context.Context, f *Feed, crawl Crawl, site dialect.Authority) 
 	return w
 }
 
-// run reads the files of jobs, and what they name.
+// run reads the files of jobs and the files that these name.
 func (w *walk) run(jobs []job) {
 	ctx, cancel := context.WithCancel(w.ctx)
 	var fetchers sync.WaitGroup
@@ -86,7 +91,7 @@ func (w *walk) run(jobs []job) {
 	}
 }
 
-// step reads a file, or waits until there is something to do. It reports whether the walk goes on.
+// step reads a file or waits until there is something to do. It reports whether the walk continues.
 func (w *walk) step(ctx context.Context, fetchers *sync.WaitGroup) bool {
 	w.fetchMore(ctx, fetchers)
 	if !w.queue.isFetching() {
@@ -97,7 +102,7 @@ func (w *walk) step(ctx context.Context, fetchers *sync.WaitGroup) bool {
 	if x == nil {
 		return true
 	}
-	if x.level == fresh { // or else it may say which pages of the next one are done
+	if x.level == fresh { // otherwise the file may tell which pages of the next one are done
 		w.fetchMore(ctx, fetchers)
 	}
 	return w.take(x)
@@ -106,9 +111,10 @@ func (w *walk) step(ctx context.Context, fetchers *sync.WaitGroup) bool {
 // ended reports whether the crawl has ended.
 func (w *walk) ended() bool { return w.ctx.Err() != nil || w.stop.Load() }
 
-// enqueue notes a file that is to be read, unless its record says that it need not be.
+// enqueue adds a file that has to be read, unless its record says that it need not be.
 func (w *walk) enqueue(j job) {
-	if w.queued++; w.queued > w.limits.Files {
+	w.queued++
+	if w.queued > w.limits.Files {
 		w.overBudget(&sitemap.LimitError{Limit: "Files", Max: w.limits.Files})
 		return
 	}
@@ -117,7 +123,8 @@ func (w *walk) enqueue(j job) {
 		w.failed(&file{job: j, err: redact.ParseError(err)})
 		return
 	}
-	j.key, j.level = keyOf(u), fresh
+	j.key = keyOf(u)
+	j.level = fresh
 	if w.Resume {
 		checks := w.newCheckpoints(w.ctx, &j, j.scope.names, true)
 		if checks.spares(j.listed) {
@@ -129,7 +136,7 @@ func (w *walk) enqueue(j job) {
 	w.queue.push(j)
 }
 
-// spare leaves out a file that has not changed.
+// spare skips a file that has not changed.
 func (w *walk) spare(j *job, cs checkpoints) {
 	if w.once.claim(j, j.loc, j.key) {
 		w.count(FilesUnchanged)
@@ -140,7 +147,7 @@ func (w *walk) spare(j *job, cs checkpoints) {
 	}
 }
 
-// fetchMore asks for more files, as far as that may be done at once.
+// fetchMore requests more files, as many as may be requested at the same time.
 func (w *walk) fetchMore(ctx context.Context, fetchers *sync.WaitGroup) {
 	for !w.full() && !w.ended() {
 		j, ok := w.queue.next()
@@ -161,17 +168,17 @@ func (w *walk) fetchMore(ctx context.Context, fetchers *sync.WaitGroup) {
 	}
 }
 
-// overBudget says once that the rest of the site's sitemaps is left out, and sees to it.
+// overBudget skips the remaining sitemaps of the site and logs this once.
 func (w *walk) overBudget(limit *sitemap.LimitError) {
 	w.queue.clear()
 	if !w.isOver {
 		w.isOver = true
 		w.count(Errors)
-		w.Log.Warn("the sitemaps of a site are too much: the rest is left out", "robots", w.site.RobotsURL(), "error", limit)
+		w.Log.Warn("sitemaps of a site exceed a limit, skipping the rest", "robots", w.site.RobotsURL(), "error", limit)
 	}
 }
 
-// take deals with a file that is at hand. It reports whether the walk goes on.
+// take processes a file that has arrived. It reports whether the walk continues.
 func (w *walk) take(x *file) bool {
 	switch {
 	case x.panicked != nil:
@@ -208,7 +215,7 @@ func (w *walk) take(x *file) bool {
 	return !w.ended()
 }
 
-// release ends what claims a file. Others that were waiting for how it goes are looked at again.
+// release ends the claims of a file. Jobs that were waiting for the outcome become pending again.
 func (w *walk) release(x *file, how string) {
 	for _, key := range x.keys {
 		for _, j := range w.once.release(key, how) {

@@ -84,7 +84,7 @@ func debugEvent(e Event) *debug.Event {
 	put("source", string(e.Source))
 	number("line", int64(e.Line))
 	number("status", int64(e.Status))
-	number("octets", e.Octets)
+	number("bytes", e.Bytes)
 	duration("took", e.Took)
 	put("error", textOf(e.Err))
 	number("count", int64(e.Count))

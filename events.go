@@ -68,7 +68,7 @@ type Event struct {
 	Line   int           `json:"line,omitempty"`
 
 	Status int           `json:"status,omitempty"` // answered, robots, slowed, recovered: of the response; 0: there was none
-	Octets int64         `json:"octets,omitempty"` // answered: of the body, as read
+	Bytes  int64         `json:"bytes,omitempty"`  // answered: the bytes of the body that were read
 	Took   time.Duration `json:"-"`                // answered: from the start to the end of the body
 	Err    error         `json:"-"`                // answered, robots, sitemap: what went wrong; denied: why, without a Decision
 

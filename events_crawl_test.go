@@ -42,21 +42,21 @@ func TestTheEventsOfACrawl(t *testing.T) {
 		}
 		h.want(t, `
 0s started robots a.test/robots.txt
-0s answered robots a.test/robots.txt 200 65 octets
-0s robots a.test/robots.txt 200 rules 28b9 65 octets
+0s answered robots a.test/robots.txt 200 65 bytes
+0s robots a.test/robots.txt 200 rules 28b9 65 bytes
 0s waiting a.test/ delay 2s crawl_delay line 3 count 1 until 2s
 2s started page a.test/ gap 2s delay 2s crawl_delay line 3
 2s answered page a.test/ 200
 4s started sitemap a.test/map.xml gap 2s delay 2s crawl_delay line 3
-4s answered sitemap a.test/map.xml 200 108 octets
+4s answered sitemap a.test/map.xml 200 108 bytes
 4s waiting a.test/new delay 2s crawl_delay line 3 count 1 until 6s
 6s started page a.test/new gap 2s delay 2s crawl_delay line 3
-7s answered page a.test/new 200 3 octets took 1s
+7s answered page a.test/new 200 3 bytes took 1s
 7s sitemap a.test/map.xml count 1
 7s denied a.test/closed rule line 2
 7s waiting a.test/old delay 2s crawl_delay line 3 count 1 until 8s
 8s started page a.test/old gap 2s delay 2s crawl_delay line 3
-8s answered page a.test/old 302 27 octets
+8s answered page a.test/old 302 27 bytes
 10s started hop a.test/now from a.test/old gap 2s delay 2s crawl_delay line 3
 10s answered hop a.test/now 200
 10s waiting a.test/busy delay 2s crawl_delay line 3 count 1 until 12s

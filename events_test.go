@@ -20,7 +20,7 @@ func TestEventsSurviveJSON(t *testing.T) {
 	for _, e := range []collyrobots.Event{
 		{Kind: collyrobots.EventStarted, Time: at, Host: "a.test", URL: "http://a.test/", Collector: 1, Request: 2, For: collyrobots.ForHop,
 			From: "http://b.test/", Gap: 1501 * time.Millisecond, Delay: 1500 * time.Millisecond, Source: collyrobots.SourceCrawlDelay, Line: 3},
-		{Kind: collyrobots.EventAnswered, Time: at, Host: "a.test", URL: "http://a.test/", For: collyrobots.ForRobots, Status: 200, Octets: 1 << 40, Took: time.Minute, Err: why},
+		{Kind: collyrobots.EventAnswered, Time: at, Host: "a.test", URL: "http://a.test/", For: collyrobots.ForRobots, Status: 200, Bytes: 1 << 40, Took: time.Minute, Err: why},
 		{Kind: collyrobots.EventDenied, Time: at, Decision: &collyrobots.Decision{Reason: collyrobots.ReasonRule, Dialect: dialect.Google(), Rule: dialect.Rule{Pattern: "/<x>", Line: 4}, Delay: time.Second}},
 		{Kind: collyrobots.EventWaiting, Time: at, Count: 3, Until: at.Add(time.Hour), Delay: time.Hour, Source: collyrobots.SourceRetryAfter},
 		{Kind: collyrobots.EventRobots, Time: at, Meaning: collyrobots.MeaningSiteDown, Fetched: at, Stored: true, Hash: "00ff", Change: &collyrobots.RobotsChange{Authority: "http://a.test", RobotsURL: "http://a.test/robots.txt", Old: state, New: lost}},

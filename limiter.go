@@ -512,7 +512,7 @@ func (x *exchange) answer(resp *http.Response, pages int) {
 }
 
 // Ended implements backend.Trip.
-func (x *exchange) Ended(octets int64, err error) {
-	x.trace.ended(x.host, &x.ticket, octets, err)
+func (x *exchange) Ended(bytes int64, err error) {
+	x.trace.ended(x.host, &x.ticket, bytes, err)
 	x.giveBack()
 }

@@ -125,10 +125,10 @@ func (s *HostStats) add(o HostStats) {
 	}
 }
 
-// Left returns how long it takes from now on until the last of the pages that wait for the host
-// starts, if each does as soon as it may: the time until NextStart, and Delay for each page after
-// the first. It is 0 if none waits, and the longest Duration where it is longer.
-func (s HostStats) Left(now time.Time) time.Duration {
+// TimeLeft estimates how long it takes, counted from now, until the last of the waiting pages of the
+// host starts. The estimate is the time until NextStart, plus Delay for each waiting page after the
+// first. TimeLeft returns 0 if no page waits, and the longest Duration if the estimate overflows.
+func (s HostStats) TimeLeft(now time.Time) time.Duration {
 	if s.Waiting <= 0 {
 		return 0
 	}

@@ -163,7 +163,7 @@ func TestLeft(t *testing.T) {
 		{collyrobots.HostStats{Waiting: 3, Delay: math.MaxInt64}, math.MaxInt64},
 		{collyrobots.HostStats{Waiting: 2, Delay: math.MaxInt64, NextStart: now.Add(time.Hour)}, math.MaxInt64},
 	} {
-		if got := test.host.Left(now); got != test.want {
+		if got := test.host.TimeLeft(now); got != test.want {
 			t.Errorf("%+v: %v, want %v", test.host, got, test.want)
 		}
 	}

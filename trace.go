@@ -77,7 +77,7 @@ func (t *trace) again(host *pace.Host, err error) {
 }
 
 // ended is called when the exchange is over, before its place is given back.
-func (t *trace) ended(host *pace.Host, ticket *pace.Ticket, octets int64, err error) {
+func (t *trace) ended(host *pace.Host, ticket *pace.Ticket, bytes int64, err error) {
 	if !t.events.any() {
 		return
 	}
@@ -93,13 +93,16 @@ func (t *trace) ended(host *pace.Host, ticket *pace.Ticket, octets int64, err er
 		return // its next attempt was denied, which was told
 	}
 	t.tellStart(host, ticket)
-	t.tellEnd(host, octets, err)
+	t.tellEnd(host, bytes, err)
 }
 
 // tellEnd tells what became of an exchange that had started. t.mu is held.
-func (t *trace) tellEnd(host *pace.Host, octets int64, err error) {
+func (t *trace) tellEnd(host *pace.Host, bytes int64, err error) {
 	e := t.event(EventAnswered, host)
-	e.Status, e.Octets, e.Took, e.Err = t.status, octets, e.Time.Sub(t.at), redact.Error(err)
+	e.Status = t.status
+	e.Bytes = bytes
+	e.Took = e.Time.Sub(t.at)
+	e.Err = redact.Error(err)
 	t.told, t.status = false, 0
 	t.events.tell(e)
 }

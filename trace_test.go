@@ -87,14 +87,14 @@ func (h *hearing) line(e collyrobots.Event) string {
 	add(e.Source != "", "%s", e.Source)
 	add(e.Line != 0, "line %d", e.Line)
 	add(e.Status != 0, "%d", e.Status)
-	add(e.Octets != 0, "%d octets", e.Octets)
+	add(e.Bytes != 0, "%d bytes", e.Bytes)
 	add(e.Took != 0, "took %v", e.Took)
 	add(e.Count != 0, "count %d", e.Count)
 	add(!e.Until.IsZero(), "until %v", e.Until.Sub(h.began))
 	add(e.Meaning != "", "%s", e.Meaning)
 	add(e.Stored, "stored")
 	add(e.Hash != "", "%.4s", e.Hash)
-	add(e.Body != nil, "%d octets", len(e.Body))
+	add(e.Body != nil, "%d bytes", len(e.Body))
 	if e.Decision != nil {
 		add(true, "%s line %d", e.Decision.Reason, e.Decision.Rule.Line)
 	}
@@ -120,11 +120,11 @@ func TestRequestsAreTold(t *testing.T) {
 		c.Visit("http://a.test/old")
 		h.want(t, `
 0s started robots a.test/robots.txt
-0s answered robots a.test/robots.txt 200 47 octets
+0s answered robots a.test/robots.txt 200 47 bytes
 2s started page a.test/old gap 2s delay 2s crawl_delay line 3
-2s answered page a.test/old 302 24 octets
+2s answered page a.test/old 302 24 bytes
 4s started hop a.test/ from a.test/old gap 2s delay 2s crawl_delay line 3
-4.5s answered hop a.test/ 200 5 octets took 500ms
+4.5s answered hop a.test/ 200 5 bytes took 500ms
 `)
 		for _, e := range h.wait()[2:] {
 			if e.Collector != c.ID || e.Request != 1 || e.Host != "a.test" {
@@ -155,13 +155,13 @@ func TestFailuresAreTold(t *testing.T) {
 		}
 		h.want(t, `
 0s started robots a.test/robots.txt delay 1s min_delay
-0s answered robots a.test/robots.txt 200 24 octets
+0s answered robots a.test/robots.txt 200 24 bytes
 1s started page a.test/drop gap 1s delay 1s min_delay
 1s answered page a.test/drop (collyrobots: the connection was dropped before an answer)
 2s started retry a.test/drop gap 1s delay 1s min_delay
 2s answered retry a.test/drop (EOF)
 3s started page a.test/cut gap 1s delay 1s min_delay
-3s answered page a.test/cut 200 5 octets (unexpected EOF)
+3s answered page a.test/cut 200 5 bytes (unexpected EOF)
 4s started page a.test/hang gap 1s delay 1s min_delay
 7s answered page a.test/hang took 3s (context deadline exceeded)
 `)
@@ -183,7 +183,7 @@ func TestRetriesAreTold(t *testing.T) {
 		c.Visit("http://a.test/")
 		h.want(t, `
 0s started robots a.test/robots.txt
-0s answered robots a.test/robots.txt 200 24 octets
+0s answered robots a.test/robots.txt 200 24 bytes
 0s started page a.test/
 0s answered page a.test/ 429
 20s started retry a.test/ gap 20s delay 1s back_off
@@ -202,7 +202,7 @@ func TestRequestsThroughAnyTransportAreTold(t *testing.T) {
 		time.Sleep(time.Second)
 		h.want(t, `
 0s started robots a.test/robots.txt
-0s answered robots a.test/robots.txt 200 24 octets
+0s answered robots a.test/robots.txt 200 24 bytes
 0s started page a.test/
 `)
 		c.Wait()
@@ -325,9 +325,9 @@ func TestADryRunTellsWhatItWouldDeny(t *testing.T) {
 		c.impolite = true
 		c.Visit("http://a.test/")
 		h.want(t, `
-0s answered robots a.test/robots.txt 200 41 octets
+0s answered robots a.test/robots.txt 200 41 bytes
 0s denied a.test/ rule line 2
-0s answered page a.test/ 200 36 octets
+0s answered page a.test/ 200 36 bytes
 `)
 	})
 }
@@ -437,16 +437,16 @@ func TestRobotsFilesAreTold(t *testing.T) {
 		other := start(t, web, nil, recalled.on(), collyrobots.Store(kept))
 		other.robots.Check(t.Context(), "http://empty.test/")
 		h.want(t, `
-0s robots a.test/robots.txt 200 rules a92d 27 octets
+0s robots a.test/robots.txt 200 rules a92d 27 bytes
 2m0s robots a.test/robots.txt 200 rules a92d
-4m0s robots a.test/robots.txt 200 rules 30a4 42 octets rules -> rules
+4m0s robots a.test/robots.txt 200 rules 30a4 42 bytes rules -> rules
 6m0s robots a.test/robots.txt 500 unreachable rules -> unreachable (robots.txt answered with status 500)
-8m0s robots empty.test/robots.txt 200 rules e3b0 0 octets
+8m0s robots empty.test/robots.txt 200 rules e3b0 0 bytes
 8m0s robots none.test/robots.txt 404 no_robots
 8m0s robots down.test/robots.txt unreachable (robots.txt: no response: Get "http://down.test/robots.txt": EOF)
 `)
 		recalled.want(t, `
-0s robots empty.test/robots.txt 200 rules stored e3b0 0 octets
+0s robots empty.test/robots.txt 200 rules stored e3b0 0 bytes
 `)
 	})
 }

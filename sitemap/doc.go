@@ -62,8 +62,8 @@
 //
 // # Errors
 //
-// The [Scope] of an [*Error] is a field, an entry or the file, and nothing outside this scope is
-// lost. A date that cannot be parsed never loses the location beside it. If a document is cut short
+// The [Severity] of an [*Error] says what is lost: nothing, a field, an entry or the file. A date
+// that cannot be parsed never loses the location beside it. If a document is cut short
 // or damaged, all complete entries are returned before the error. A location that is itself cut
 // short is not returned.
 //

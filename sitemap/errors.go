@@ -8,24 +8,24 @@ import (
 	"github.com/collyrobots/collyrobots/internal/redact"
 )
 
-// A Scope says how much of a sitemap is lost because of an [Error].
-type Scope int
+// A Severity says how much of a sitemap is lost because of an [Error].
+type Severity int
 
 const (
-	ScopeNotice Scope = iota // nothing is lost; the file violates the protocol
-	ScopeField               // a field of an entry; the entry is still returned
-	ScopeEntry               // one entry
-	ScopeFile                // the file or the rest of it
+	SeverityNotice Severity = iota // nothing is lost; the file violates the protocol
+	SeverityField                  // a field is lost; its entry is still returned
+	SeverityEntry                  // one entry is lost
+	SeverityFile                   // the file or the rest of it is lost
 )
 
 // String returns "notice", "field", "entry" or "file".
-func (s Scope) String() string {
+func (s Severity) String() string {
 	switch s {
-	case ScopeNotice:
+	case SeverityNotice:
 		return "notice"
-	case ScopeField:
+	case SeverityField:
 		return "field"
-	case ScopeEntry:
+	case SeverityEntry:
 		return "entry"
 	}
 	return "file"
@@ -58,15 +58,15 @@ var (
 	ErrVisited = errors.New("sitemap was already read in this walk")
 )
 
-// An Error is a fault of a sitemap. Its Scope says what is lost because of it. Reading continues
+// An Error is a fault of a sitemap. Its Severity says what is lost because of it. Reading continues
 // with the rest.
 type Error struct {
-	Scope  Scope
-	URL    string // URL of the sitemap, or "" if it is not known
-	Offset int64  // position in the decompressed document, in bytes of its UTF-8 form
-	Field  string // name of the field, or "" if the error is not about a field
-	Text   string // text of the field, or "" if it was not kept
-	Err    error  // the cause
+	Severity Severity
+	URL      string // URL of the sitemap, or "" if it is not known
+	Offset   int64  // position in the decompressed document, in bytes of its UTF-8 form
+	Field    string // name of the field, or "" if the error is not about a field
+	Text     string // text of the field, or "" if it was not kept
+	Err      error  // the cause
 }
 
 // Error returns the error in one line, with the URL, the offset, the cause, the field and the

@@ -203,14 +203,14 @@ func (r *Reader) extensionField(t *tag, at int64, name string, to any) error {
 	case !ok || empty:
 		return nil
 	case long:
-		return r.fault(ScopeField, at, name, "", &LimitError{"Tag", r.Limits.Tag})
+		return r.fault(SeverityField, at, name, "", &LimitError{"Tag", r.Limits.Tag})
 	}
 	text, err := r.fieldText()
 	switch {
 	case err == errCut:
 		return nil
 	case err != nil:
-		return r.fault(ScopeField, at, name, "", err)
+		return r.fault(SeverityField, at, name, "", err)
 	}
 	text = trim(text)
 	if len(text) == 0 {
@@ -220,7 +220,7 @@ func (r *Reader) extensionField(t *tag, at int64, name string, to any) error {
 		return err
 	}
 	if err := r.assign(name, text, to); err != nil {
-		return r.fault(ScopeField, at, name, string(text), err)
+		return r.fault(SeverityField, at, name, string(text), err)
 	}
 	return nil
 }
@@ -255,7 +255,7 @@ func (r *Reader) alternate(t *tag, at int64) error {
 		return nil
 	}
 	if long {
-		return r.fault(ScopeField, at, "xhtml:link", "", &LimitError{"Tag", r.Limits.Tag})
+		return r.fault(SeverityField, at, "xhtml:link", "", &LimitError{"Tag", r.Limits.Tag})
 	}
 	rel, _ := attribute(attrs, "rel")
 	lang, _ := attribute(attrs, "hreflang")
@@ -266,7 +266,7 @@ func (r *Reader) alternate(t *tag, at int64) error {
 	r.scratch = appendText(r.scratch[:0], href)
 	loc := r.locate(r.scratch)
 	if loc == "" {
-		return r.fault(ScopeField, at, "xhtml:link", string(href), ErrBadLoc)
+		return r.fault(SeverityField, at, "xhtml:link", string(href), ErrBadLoc)
 	}
 	if err := r.charge(perItem+len(lang)+len(loc), at, "xhtml:link"); err != nil {
 		return err
@@ -280,7 +280,7 @@ func (r *Reader) alternate(t *tag, at int64) error {
 func (r *Reader) charge(n int, at int64, name string) error {
 	r.extra += int64(n)
 	if r.extra > r.Limits.Extensions {
-		return r.fault(ScopeField, at, name, "", &LimitError{"Extensions", r.Limits.Extensions})
+		return r.fault(SeverityField, at, name, "", &LimitError{"Extensions", r.Limits.Extensions})
 	}
 	return nil
 }

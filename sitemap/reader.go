@@ -61,7 +61,7 @@ func NewReader(r io.Reader, base *url.URL) *Reader {
 
 // All returns an iterator over the rest of the sitemap: its entries and the errors that were found.
 // Each error is an [*Error] and comes with a zero Entry. The loop may continue after an error. It
-// ends by itself after an error with [ScopeFile].
+// ends by itself after an error with [SeverityFile].
 func (r *Reader) All() iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for {
@@ -74,7 +74,7 @@ func (r *Reader) All() iter.Seq2[Entry, error] {
 }
 
 // Read returns the next entry or an [*Error]. Reading may continue after an error. At the end of
-// the sitemap, and after an error with [ScopeFile], Read returns io.EOF. Read ignores the bytes
+// the sitemap, and after an error with [SeverityFile], Read returns io.EOF. Read ignores the bytes
 // after the end tag of the root. If the document is compressed, Read decompresses them to verify
 // the checksum.
 func (r *Reader) Read() (e Entry, err error) {
@@ -129,7 +129,7 @@ func (r *Reader) begin() error {
 func (r *Reader) deliver(e *Entry) error {
 	if !r.noticed && (r.count == protocolEntries || r.win.offset() > protocolSize) {
 		r.noticed = true
-		return r.fault(ScopeNotice, r.at, "", "", ErrOversize)
+		return r.fault(SeverityNotice, r.at, "", "", ErrOversize)
 	}
 	if r.count == r.Limits.Entries {
 		return r.fail(&LimitError{"Entries", r.count})
@@ -146,19 +146,19 @@ func (r *Reader) deliver(e *Entry) error {
 }
 
 // fault returns an Error with the given fields. If the document has had more errors than
-// Limits.Errors allows, fault ends the reading and returns a LimitError with ScopeFile instead.
-func (r *Reader) fault(s Scope, at int64, field, text string, err error) error {
+// Limits.Errors allows, fault ends the reading and returns a LimitError with SeverityFile instead.
+func (r *Reader) fault(s Severity, at int64, field, text string, err error) error {
 	r.errors++
-	if r.errors > r.Limits.Errors && s != ScopeFile {
+	if r.errors > r.Limits.Errors && s != SeverityFile {
 		return r.fail(&LimitError{"Errors", r.Limits.Errors})
 	}
-	return &Error{Scope: s, URL: r.url, Offset: at, Field: field, Text: text, Err: err}
+	return &Error{Severity: s, URL: r.url, Offset: at, Field: field, Text: text, Err: err}
 }
 
 // fail ends the reading and returns the error for the file.
 func (r *Reader) fail(err error) error {
 	r.done = true
-	return r.fault(ScopeFile, r.win.offset(), "", "", err)
+	return r.fault(SeverityFile, r.win.offset(), "", "", err)
 }
 
 // finish ends the reading of a complete document. If the document is compressed, finish reads the

@@ -18,7 +18,7 @@ type row struct {
 	name string
 	doc  string
 	want string // locations, separated by spaces
-	errs string // "scope field cause", separated by "; "
+	errs string // "severity field cause", separated by "; "
 }
 
 // one and two are the entries of most rows.
@@ -65,7 +65,7 @@ func summary(e *Error) string {
 	if errors.As(e, &limit) {
 		cause = "limit " + limit.Limit
 	}
-	return strings.Join(strings.Fields(fmt.Sprint(e.Scope, " ", e.Field, " ", cause)), " ")
+	return strings.Join(strings.Fields(fmt.Sprint(e.Severity, " ", e.Field, " ", cause)), " ")
 }
 
 // check reads the document at once and byte by byte, and expects the same result.

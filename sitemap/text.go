@@ -71,7 +71,7 @@ func (r *Reader) readLine(e *Entry) error {
 		}
 		r.entry.Loc = r.locateLine(line)
 		if r.entry.Loc == "" {
-			return r.fault(ScopeEntry, r.at, "loc", string(line), ErrBadLoc)
+			return r.fault(SeverityEntry, r.at, "loc", string(line), ErrBadLoc)
 		}
 		r.has = true
 	}
@@ -124,5 +124,5 @@ func (r *Reader) lastLine() ([]byte, error) {
 // longLine consumes a line that is longer than Limits.Field and returns its error.
 func (r *Reader) longLine() error {
 	r.win.find('\n')
-	return r.fault(ScopeEntry, r.at, "loc", "", &LimitError{"Field", r.Limits.Field})
+	return r.fault(SeverityEntry, r.at, "loc", "", &LimitError{"Field", r.Limits.Field})
 }

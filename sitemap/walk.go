@@ -61,9 +61,9 @@ type walk struct {
 	urls       int64
 }
 
-// fail yields an error with ScopeFile for the sitemap at loc.
+// fail yields an error with SeverityFile for the sitemap at loc.
 func (k *walk) fail(loc string, err error) bool {
-	return k.yield(Entry{}, &Error{Scope: ScopeFile, URL: loc, Err: err})
+	return k.yield(Entry{}, &Error{Severity: SeverityFile, URL: loc, Err: err})
 }
 
 // file reads the sitemap at loc. The depth is the number of indexes above that sitemap.
@@ -162,7 +162,7 @@ func (k *walk) page(e Entry) bool {
 // ErrVisited instead.
 func (k *walk) child(e Entry, index *Reader, depth int64) bool {
 	if k.seen[keyOf(e.Loc)] {
-		err := index.fault(ScopeEntry, index.at, "loc", e.Loc, ErrVisited)
+		err := index.fault(SeverityEntry, index.at, "loc", e.Loc, ErrVisited)
 		return k.yield(Entry{}, err)
 	}
 	return k.file(e.Loc, depth)

@@ -166,7 +166,7 @@ func (r *Reader) skip(t *tag, at int64) error {
 	if t.end || w.index("<", max) >= 0 || int64(len(w.rest())) <= max || w.index(">", max) >= 0 {
 		return nil
 	}
-	return r.fault(ScopeField, at, string(t.local()), "", &LimitError{"Tag", max})
+	return r.fault(SeverityField, at, string(t.local()), "", &LimitError{"Tag", max})
 }
 
 // page begins or ends a page element. It returns an error if the page element that was open had no
@@ -183,7 +183,7 @@ func (r *Reader) page(role role, end bool, at int64) error {
 	r.told = end
 	r.index = role == roleIndex
 	if missing {
-		return r.fault(ScopeEntry, began, "", "", ErrNoLoc)
+		return r.fault(SeverityEntry, began, "", "", ErrNoLoc)
 	}
 	return nil
 }
@@ -228,12 +228,12 @@ func (r *Reader) field(role role, t *tag, at int64) error {
 }
 
 // refuse returns the error for a field that cannot be used. An entry whose location cannot be used
-// is lost, so the scope of that error is the entry.
+// is lost, so the severity of that error is SeverityEntry.
 func (r *Reader) refuse(role role, at int64, text string, err error) error {
-	scope := ScopeField
+	severity := SeverityField
 	if role == roleLoc || role == roleHref {
-		scope = ScopeEntry
+		severity = SeverityEntry
 		r.told = true
 	}
-	return r.fault(scope, at, role.String(), text, err)
+	return r.fault(severity, at, role.String(), text, err)
 }

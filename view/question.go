@@ -51,7 +51,7 @@ func (q question) matches(host string) bool { return q.q == "" || strings.Contai
 // comes first.
 var orders = map[string]func(a, b *collyrobots.HostStats, now time.Time) int{
 	"left": func(a, b *collyrobots.HostStats, now time.Time) int {
-		return cmp.Or(cmp.Compare(b.Left(now), a.Left(now)), cmp.Compare(b.Delay, a.Delay), cmp.Compare(b.Requests, a.Requests))
+		return cmp.Or(cmp.Compare(b.TimeLeft(now), a.TimeLeft(now)), cmp.Compare(b.Delay, a.Delay), cmp.Compare(b.Requests, a.Requests))
 	},
 	"host":    func(a, b *collyrobots.HostStats, _ time.Time) int { return 0 },
 	"delay":   func(a, b *collyrobots.HostStats, _ time.Time) int { return cmp.Compare(b.Delay, a.Delay) },

@@ -19,7 +19,7 @@ type sample struct {
 	stats collyrobots.Stats
 	at    time.Time
 	until time.Time // when a new sample is needed
-	left  *left
+	left  *timeLeft
 	busy  int
 }
 
@@ -57,9 +57,9 @@ func (s *sample) sum() {
 			continue
 		}
 		s.busy++
-		if d := host.Left(s.at); d > longest {
+		if d := host.TimeLeft(s.at); d > longest {
 			longest = d
-			s.left = &left{
+			s.left = &timeLeft{
 				Duration: duration(d),
 				Host:     host.Host,
 				Waiting:  host.Waiting,

@@ -21,10 +21,10 @@ type state struct {
 	GapOverDelay float64                                         `json:"gap_over_delay"`
 	Decisions    map[collyrobots.Reason]int                      `json:"decisions,omitempty"`
 	Policies     map[collyrobots.Meaning]collyrobots.PolicyStats `json:"policies,omitempty"`
-	Left         *left                                           `json:"left,omitempty"` // nil if no request is waiting
-	Known        int                                             `json:"known"`          // the number of hosts
-	Matching     int                                             `json:"matching"`       // the number of hosts that match q
-	Busy         int                                             `json:"busy"`           // the number of hosts with waiting requests
+	TimeLeft     *timeLeft                                       `json:"time_left,omitempty"` // nil if no request is waiting
+	Known        int                                             `json:"known"`               // the number of hosts
+	Matching     int                                             `json:"matching"`            // the number of hosts that match q
+	Busy         int                                             `json:"busy"`                // the number of hosts with waiting requests
 	Hosts        []hostState                                     `json:"hosts"`
 	Denials      *[]denial                                       `json:"denials,omitempty"`
 	DeniedBy     map[string]int                                  `json:"denied_by,omitempty"` // the number of denials by reason, since Handler was called
@@ -32,8 +32,8 @@ type state struct {
 	Missed       int                                             `json:"missed,omitempty"` // the number of events that are missing from the charts and lists
 }
 
-// A left is the estimated time left, and the host that takes longest.
-type left struct {
+// A timeLeft is the estimated time left, and the host that takes longest.
+type timeLeft struct {
 	Duration duration                `json:"duration"`
 	Host     string                  `json:"host"`
 	Waiting  int                     `json:"waiting"`
@@ -44,10 +44,10 @@ type left struct {
 
 // A hostState is a row of the table.
 type hostState struct {
-	Stats  collyrobots.HostStats `json:"stats"`
-	Left   duration              `json:"left"`            // the estimated time left for this host
-	Fresh  bool                  `json:"fresh,omitempty"` // whether Starts has all dots, so that earlier ones must be discarded
-	Starts dots                  `json:"starts,omitempty"`
+	Stats    collyrobots.HostStats `json:"stats"`
+	TimeLeft duration              `json:"time_left"`       // the estimated time left for this host
+	Fresh    bool                  `json:"fresh,omitempty"` // whether Starts has all dots, so that earlier ones must be discarded
+	Starts   dots                  `json:"starts,omitempty"`
 }
 
 type sitemapsState struct {
@@ -79,7 +79,7 @@ func (h *handler) stateFor(q question, c *cursor) *state {
 	s := h.sampler.read(h.plugin)
 	st := &state{
 		Time: time.Now(), Started: s.stats.Started, Closed: s.stats.Closed, Totals: s.stats.Totals, GapOverDelay: s.stats.GapOverDelay,
-		Decisions: s.stats.Decisions, Policies: s.stats.Policies, Left: s.left, Known: len(s.stats.Hosts), Busy: s.busy,
+		Decisions: s.stats.Decisions, Policies: s.stats.Policies, TimeLeft: s.left, Known: len(s.stats.Hosts), Busy: s.busy,
 	}
 	rows, matching := q.pick(s.stats.Hosts, s.at)
 	st.Matching = matching
@@ -92,7 +92,7 @@ func (h *handler) stateFor(q question, c *cursor) *state {
 	st.Rate, st.Missed = r.starts.rate.perSecond(st.Time), r.missed
 	shown := make(map[string]bool, len(rows))
 	for _, row := range rows {
-		host := hostState{Stats: *row, Left: duration(row.Left(s.at)), Fresh: !c.shown[row.Host]}
+		host := hostState{Stats: *row, TimeLeft: duration(row.TimeLeft(s.at)), Fresh: !c.shown[row.Host]}
 		change := c.dots
 		if host.Fresh {
 			change = 0

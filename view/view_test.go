@@ -54,13 +54,13 @@ func ask(h http.Handler, method, target string, headers ...string) *httptest.Res
 func stateOf(t *testing.T, h http.Handler, parameters string) (st struct {
 	Closed   bool
 	Totals   collyrobots.HostStats
-	Left     *struct{ Duration, Host string }
+	TimeLeft *struct{ Duration, Host string } `json:"time_left"`
 	Known    int
 	Matching int
 	Hosts    []struct {
-		Stats  collyrobots.HostStats
-		Left   string
-		Starts [][]any
+		Stats    collyrobots.HostStats
+		TimeLeft string `json:"time_left"`
+		Starts   [][]any
 	}
 	Denials  []denial
 	DeniedBy map[string]int `json:"denied_by"`
@@ -178,7 +178,7 @@ func TestClosedPlugin(t *testing.T) {
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if st := stateOf(t, h, ""); !st.Closed || st.Totals.Pages != 1 || len(st.Denials) != 1 || st.Left != nil {
+	if st := stateOf(t, h, ""); !st.Closed || st.Totals.Pages != 1 || len(st.Denials) != 1 || st.TimeLeft != nil {
 		t.Errorf("%+v", st)
 	}
 	if w := get(h, "/"); !strings.Contains(w.Body.String(), "The plugin is closed; it sends no more requests.") {

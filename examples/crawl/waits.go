@@ -23,7 +23,7 @@ func waits(s collyrobots.Stats, now time.Time, most int) (lines []string) {
 		hosts = slices.DeleteFunc(hosts, func(h collyrobots.HostStats) bool { return h.Waiting == 0 })
 	}
 	slices.SortStableFunc(hosts, func(a, b collyrobots.HostStats) int {
-		return cmp.Or(cmp.Compare(b.Left(now), a.Left(now)), b.NextStart.Compare(a.NextStart))
+		return cmp.Or(cmp.Compare(b.TimeLeft(now), a.TimeLeft(now)), b.NextStart.Compare(a.NextStart))
 	})
 	if len(hosts) == 0 {
 		return []string{"waiting for answers"}
@@ -51,7 +51,7 @@ func wait(h collyrobots.HostStats, now time.Time) string {
 		line = fmt.Sprintf("waiting for %s, next request %s", h.Host, next)
 	case 1:
 	default:
-		line = fmt.Sprintf("%s wait for %s, next %s, about %s left", term.Number(h.Waiting, "page"), h.Host, next, seconds(h.Left(now)))
+		line = fmt.Sprintf("%s wait for %s, next %s, about %s left", term.Number(h.Waiting, "page"), h.Host, next, seconds(h.TimeLeft(now)))
 	}
 	if why := source(h); why != "" {
 		line += ": " + why

@@ -13,7 +13,7 @@ import (
 // ([sitemap.Limits]). A field that is 0 has its default. When a limit is reached, the remaining
 // files are skipped, except for requests that are already under way.
 type Budget struct {
-	Octets int64 // bytes received; default 16 GiB
+	Bytes int64 // received; default 16 GiB
 	// Failures is the number of files that could not be read minus the number of those that could.
 	// The default is 1,000.
 	Failures int64
@@ -24,7 +24,7 @@ type Budget struct {
 
 func (b Budget) withDefaults() Budget {
 	return Budget{
-		Octets:   cmp.Or(b.Octets, 16<<30),
+		Bytes:    cmp.Or(b.Bytes, 16<<30),
 		Failures: cmp.Or(b.Failures, 1000),
 		Time:     cmp.Or(b.Time, 4*time.Hour),
 	}
@@ -50,7 +50,7 @@ func (s *spending) over() *sitemap.LimitError {
 		cost, max int64
 	}{
 		{"Files", s.files, s.limits.Files},
-		{"Octets", s.cost.Octets, s.budget.Octets},
+		{"Bytes", s.cost.Bytes, s.budget.Bytes},
 		{"Failures", s.cost.Failures - s.read, s.budget.Failures},
 		{"Time", int64(s.cost.Time), int64(s.budget.Time)},
 	} {
@@ -82,7 +82,7 @@ var (
 func (s *spending) octets() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return max(s.budget.Octets-s.cost.Octets, 0)
+	return max(s.budget.Bytes-s.cost.Bytes, 0)
 }
 
 // patience returns how long a file may take.

@@ -52,7 +52,7 @@ func TestBudgets(t *testing.T) {
 	}{
 		{"files", Options{Limits: sitemap.Limits{Files: 10}}, "index.xml", 10, "Files 10"},
 		{"URLs", Options{Limits: sitemap.Limits{URLs: 10}}, "index.xml", 11, "URLs 10"},
-		{"octets", Options{Budget: Budget{Octets: octets}}, "index.xml", 11, "Octets"},
+		{"bytes", Options{Budget: Budget{Bytes: octets}}, "index.xml", 11, "Bytes"},
 		{"failures", Options{Budget: Budget{Failures: 10}}, "gone.xml", 12, "Failures 10"},
 		{"children", Options{Limits: sitemap.Limits{Children: 10}}, "index.xml", 11, "Children 10"},
 		{"depth", Options{Limits: sitemap.Limits{Depth: 1}}, "index.xml", 51, ""},

@@ -98,7 +98,7 @@ func (w *walk) guessAgain(x *file) bool {
 // fault counts and logs a fault of a file that was fetched.
 func (w *walk) fault(x *file, err error) {
 	fault := (*sitemap.Error)(nil)
-	lost := errors.As(err, &fault) && fault.Scope == sitemap.ScopeFile
+	lost := errors.As(err, &fault) && fault.Severity == sitemap.SeverityFile
 	if lost {
 		x.broken = true
 		x.err = err

@@ -206,7 +206,7 @@ func (w *walk) ask(ctx context.Context, x *file, by, u *url.URL, hops int) (a an
 	}
 	a.body, err = keep(io.LimitReader(body, min(w.limits.Raw, w.spent.octets())+1))
 	a.large = raw.N <= 0
-	w.spent.spend(func(s *spending) { s.cost.Octets += a.body.size })
+	w.spent.spend(func(s *spending) { s.cost.Bytes += a.body.size })
 	return a, err
 }
 
@@ -281,7 +281,7 @@ func (w *walk) endsEarly(x *file) error {
 	r.Limits = w.Limits
 	for _, err := range r.All() {
 		fault, limit := (*sitemap.Error)(nil), (*sitemap.LimitError)(nil)
-		if errors.As(err, &fault) && fault.Scope == sitemap.ScopeFile {
+		if errors.As(err, &fault) && fault.Severity == sitemap.SeverityFile {
 			if errors.As(err, &limit) {
 				return nil
 			}

@@ -101,7 +101,7 @@ func (w *walk) unwanted(x *file, p *page) Outcome {
 		return Old
 	}
 	if err := parseURL(e.Loc, &w.url); err != nil {
-		w.tell(x, &sitemap.Error{Scope: sitemap.ScopeEntry, URL: e.Sitemap, Text: e.Loc, Err: sitemap.ErrBadLoc}, false)
+		w.tell(x, &sitemap.Error{Severity: sitemap.SeverityEntry, URL: e.Sitemap, Text: e.Loc, Err: sitemap.ErrBadLoc}, false)
 		return Errors
 	}
 	if !w.inScope(x, e.Loc) {

@@ -13,8 +13,8 @@ import (
 
 // A Scope says on which hosts a sitemap may list pages, compared with the hosts of the sitemap.
 // These are the host that serves the sitemap, the hosts of redirects from it, and the host of the
-// site whose robots.txt names it (sitemaps.org, "Sitemaps & Cross Submits"). The files that an index
-// names have the hosts of the index. Pages under http and https are on the same host.
+// site whose robots.txt names it (sitemaps.org, "Sitemaps & Cross Submits"). The files that an
+// index names have the hosts of the index. Pages under http and https are on the same host.
 type Scope uint8
 
 // Each scope contains the one before it.

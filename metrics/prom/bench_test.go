@@ -60,6 +60,6 @@ func BenchmarkHear(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		metrics.hear(collyrobots.Event{Kind: collyrobots.EventStarted, For: collyrobots.ForPage, Gap: time.Second, Delay: time.Second, Source: collyrobots.SourceCrawlDelay})
-		metrics.hear(collyrobots.Event{Kind: collyrobots.EventAnswered, For: collyrobots.ForPage, Status: 200, Octets: 9, Took: time.Second})
+		metrics.hear(collyrobots.Event{Kind: collyrobots.EventAnswered, For: collyrobots.ForPage, Status: 200, Bytes: 9, Took: time.Second})
 	}
 }

@@ -59,7 +59,7 @@ class Row {
 
   tick(now, passed) {
     const s = this.host.stats;
-    set(this.left, s.waiting ? whole(Math.max(0, ms(this.host.left) - passed)) : "–");
+    set(this.left, s.waiting ? whole(Math.max(0, ms(this.host.time_left) - passed)) : "–");
     const t = this.nextStart - now;
     set(this.next, !s.waiting && t <= 0 ? "–" : t > 0 ? `in ${whole(t)}` : "now");
     this.strip.draw(now, this.nextStart, s.waiting);

@@ -61,7 +61,7 @@ function headline(m) {
 // tick updates what changes with time.
 function tick() {
   if (!last) return;
-  const now = clock(), passed = now - Date.parse(last.time), l = last.left;
+  const now = clock(), passed = now - Date.parse(last.time), l = last.time_left;
   set(byId("left"), l ? whole(ms(l.duration) - passed) : "–");
   const end = l && new Date(Date.parse(last.time) + ms(l.duration));
   set(byId("left-until"), l && ms(l.duration) < 30 * 86400e3 ? `until ${end.toLocaleString("en-GB", ms(l.duration) < 43200e3 ? { timeStyle: "medium" } : { dateStyle: "medium", timeStyle: "short" })}` : "");

@@ -99,7 +99,7 @@ func TestHear(t *testing.T) {
 		{Kind: collyrobots.EventSlowed, Status: 429}, {Kind: collyrobots.EventSlowed, Status: 503},
 	}
 	for status := range 1000 {
-		events = append(events, collyrobots.Event{Kind: collyrobots.EventAnswered, For: what.Values[status%5], Status: status, Took: time.Second, Octets: 3})
+		events = append(events, collyrobots.Event{Kind: collyrobots.EventAnswered, For: what.Values[status%5], Status: status, Took: time.Second, Bytes: 3})
 	}
 	for _, reason := range reason.Values {
 		events = append(events, collyrobots.Event{Kind: collyrobots.EventDenied, Decision: &collyrobots.Decision{Reason: collyrobots.Reason(reason)}})
@@ -120,7 +120,7 @@ func TestHear(t *testing.T) {
 		})
 	}
 	for f, want := range map[*Figure]float64{
-		Requests: 6, Gaps: 4 * 60, Delays: 4, Responses: 1000, Durations: 1000, Octets: 3000, Denials: 8, Slowdowns: 2, Missed: 7,
+		Requests: 6, Gaps: 4 * 60, Delays: 4, Responses: 1000, Durations: 1000, Bytes: 3000, Denials: 8, Slowdowns: 2, Missed: 7,
 	} {
 		if sums[f] != want {
 			t.Errorf("%s: %v, want %v", f.Name, sums[f], want)

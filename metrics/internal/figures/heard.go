@@ -28,9 +28,9 @@ var (
 		Name: "collyrobots.response.duration", Unit: "s", Kind: Histogram, Labels: []Label{what}, Buckets: durationBuckets,
 		Help: "Time from the start of a request to the end of the body of its response",
 	}
-	Octets = &Figure{
+	Bytes = &Figure{
 		Name: "collyrobots.response.size", Unit: "By", Labels: []Label{what},
-		Help: "Octets of the bodies of responses, as far as they were read",
+		Help: "Bytes of response bodies that were read",
 	}
 	Denials = &Figure{
 		Name: "collyrobots.denials", Unit: "{request}", Labels: []Label{denial},
@@ -46,7 +46,7 @@ var (
 	}
 )
 
-var heard = []*Figure{Requests, Gaps, Delays, Responses, Durations, Octets, Denials, Slowdowns, Missed}
+var heard = []*Figure{Requests, Gaps, Delays, Responses, Durations, Bytes, Denials, Slowdowns, Missed}
 
 var (
 	delayBuckets    = []float64{0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 600}
@@ -65,7 +65,7 @@ func Hear(e collyrobots.Event, put func(f *Figure, value float64, labels Labels)
 	case collyrobots.EventAnswered:
 		put(Responses, 1, Labels{e.For, classOf(e.Status)})
 		put(Durations, e.Took.Seconds(), Labels{e.For})
-		put(Octets, float64(e.Octets), Labels{e.For})
+		put(Bytes, float64(e.Bytes), Labels{e.For})
 	case collyrobots.EventDenied:
 		why := Other
 		if e.Decision != nil {

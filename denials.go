@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"weak"
 
@@ -21,14 +22,31 @@ const maxDenials = 10
 // denials know how often requests were denied that are retries of each other.
 type denials struct {
 	mu    sync.Mutex
-	known map[backend.HeaderKey]denial
-	sweep int // when known is this long, those that nobody can retry any more are dropped
+	known map[denialKey]denial
+	sweep int         // when known has this length, requests that cannot be retried any more are dropped
+	loops atomic.Bool // isLoop was true once: without that, a page costs no look-up
 }
+
+// A denialKey is equal for a request and its retries, because Colly's Request.Retry passes both the
+// header map and the Context on. The header map alone is not enough: programs pass one map to many
+// calls of Collector.Request.
+type denialKey struct {
+	header backend.HeaderKey
+	ctx    weak.Pointer[colly.Context]
+}
+
+func denialKeyOf(r *colly.Request) denialKey {
+	return denialKey{header: backend.KeyOf(*r.Headers), ctx: weak.Make(r.Ctx)}
+}
+
+// alive reports whether the request can still be retried.
+func (k denialKey) alive() bool { return k.header.Alive() && k.ctx.Value() != nil }
 
 // A denial is why a request was denied last, and how often in a row.
 type denial struct {
 	cause
-	count int
+	count   int
+	allowed bool // the page itself was allowed: the target of a redirect was denied, or the address
 }
 
 // A cause is equal to another if there is no sense in another try. A robots.txt that was read again
@@ -52,8 +70,9 @@ func causeOf(r *colly.Request, err error) cause {
 }
 
 // count notes that a request was denied, and returns how often in a row it was, for the same cause.
-func (d *denials) count(r *colly.Request, err error) int {
-	key, why := backend.KeyOf(*r.Headers), causeOf(r, err)
+// allowed reports whether the page itself was allowed.
+func (d *denials) count(r *colly.Request, err error, allowed bool) int {
+	key, why := denialKeyOf(r), causeOf(r, err)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.known) >= d.sweep {
@@ -64,14 +83,31 @@ func (d *denials) count(r *colly.Request, err error) int {
 		now = denial{cause: why}
 	}
 	now.count++
+	now.allowed = allowed
 	d.known[key] = now
+	if allowed && now.count >= maxDenials {
+		d.loops.Store(true)
+	}
 	return now.count
+}
+
+// isLoop reports whether a request was denied so often after its page was allowed that a retry of it
+// is a loop. Such a retry may succeed, because the redirect may lead elsewhere by now.
+func (d *denials) isLoop(r *colly.Request) bool {
+	if !d.loops.Load() {
+		return false
+	}
+	key, url := denialKeyOf(r), r.URL.String()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	last := d.known[key]
+	return last.allowed && last.url == url && last.count >= maxDenials
 }
 
 // inVain reports whether a request was denied so often, for the same cause, that a retry of it is a
 // loop.
 func (d *denials) inVain(r *colly.Request, err error) bool {
-	key, why := backend.KeyOf(*r.Headers), causeOf(r, err)
+	key, why := denialKeyOf(r), causeOf(r, err)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	last := d.known[key]
@@ -80,7 +116,7 @@ func (d *denials) inVain(r *colly.Request, err error) bool {
 
 // braked notes that the retry of a request has waited, and is still denied for the same cause.
 func (d *denials) braked(r *colly.Request, err error) {
-	key, why := backend.KeyOf(*r.Headers), causeOf(r, err)
+	key, why := denialKeyOf(r), causeOf(r, err)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	last := d.known[key]
@@ -88,13 +124,13 @@ func (d *denials) braked(r *colly.Request, err error) {
 	d.known[key] = last
 }
 
-// forget drops the requests that are gone. d.mu is held.
+// forget drops the requests that cannot be retried any more. d.mu is held.
 func (d *denials) forget() {
 	if d.known == nil {
-		d.known = make(map[backend.HeaderKey]denial)
+		d.known = make(map[denialKey]denial)
 	}
 	for key := range d.known {
-		if !key.Alive() {
+		if !key.alive() {
 			delete(d.known, key)
 		}
 	}

@@ -117,6 +117,9 @@ func (h *hooks) onRequest(r *colly.Request) {
 	q := h.requests.open(r.URL, now)
 	q.fed = page
 	q.trace.collector, q.trace.request = h.c.ID, r.ID
+	if h.denials.isLoop(r) {
+		now = h.brake()
+	}
 	now, err := h.admit(q, r, now)
 	if err != nil {
 		if h.denials.inVain(r, err) {
@@ -124,7 +127,8 @@ func (h *hooks) onRequest(r *colly.Request) {
 				h.endRetries(q, r, err)
 				return
 			}
-			now = h.brake(r, err)
+			now = h.brake()
+			h.denials.braked(r, err)
 		}
 		q.refuse(err)
 		if isSilence(err) {
@@ -204,16 +208,15 @@ func (h *hooks) endRetries(q *request, r *colly.Request, err error) {
 	h.finish(r, resultOf(h.c.Context, 0, err)) // Colly calls no other hook for an aborted request
 }
 
-// brake makes a page wait that is retried again and again while it is denied for a temporary
-// reason. Nothing else slows such a loop down. It returns the time when the wait is over.
-func (h *hooks) brake(r *colly.Request, err error) time.Time {
+// brake makes a page wait that is retried again and again although it is denied, for a reason that
+// may pass. Nothing else slows such a loop down. It returns the time when the wait is over.
+func (h *hooks) brake() time.Time {
 	ctx, release := h.policies.until(h.c.Context)
 	defer release()
 	select {
 	case <-time.After(time.Second):
 	case <-ctx.Done():
 	}
-	h.denials.braked(r, err)
 	return time.Now()
 }
 
@@ -385,11 +388,20 @@ func (h *hooks) deny(r *colly.Request, err error) {
 	if h.c.CheckHead && (h.c.Async || h.dryRun) && h.heads.told(r) {
 		return
 	}
-	if h.denials.count(r, err) > maxDenials {
+	if h.denials.count(r, err, isAfterPage(err)) > maxDenials {
 		h.warnRetries(r, err)
 		return
 	}
 	h.report.onDenied(r, err)
+}
+
+// isAfterPage reports whether a request was denied with err after its page was allowed: because of
+// the target of a redirect, or of an address.
+func isAfterPage(err error) bool {
+	if denied := (*DisallowedError)(nil); errors.As(err, &denied) {
+		return denied.redirect
+	}
+	return isForbidden(err) || errors.Is(err, ErrHopWait)
 }
 
 // warnRetries says once that retries of a denied page are in vain.

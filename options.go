@@ -361,8 +361,9 @@ func feedFaults(f Feed) (faults []error) {
 // It may also call r.Retry. A request that robots.txt denies is denied again until the file has been
 // read again, at Decision.Expires. A request and its retries are denied at most ten times for the
 // same reason by the same reading of the file. The next retry is aborted, which ends a loop, and
-// logged once. If the reason may pass, because a robots.txt could not be read or the Pacer failed,
-// the next retries are denied after a second each instead, and the function is not called for them.
+// logged once. If the reason may pass, because a robots.txt could not be read, the Pacer failed, or a
+// redirect led to what is denied, the next retries wait for a second each instead, and the function
+// is not called for them.
 //
 // If Collector.CheckHead makes two requests of a Visit, the function is called for the first of
 // them, which may be the HEAD.

@@ -37,6 +37,7 @@ type programRun struct {
 	*testing.T
 	web    *robotstest.Web
 	plugin *collyrobots.Plugin // nil in a run of bare Colly
+	strict bool                // without the plugin, Colly's built-in check reads robots.txt
 
 	mu   sync.Mutex
 	said []string
@@ -53,6 +54,19 @@ func (p *programRun) say(format string, args ...any) {
 func (p *programRun) collector(options ...colly.CollectorOption) *colly.Collector {
 	c := colly.NewCollector(append([]colly.CollectorOption{colly.UserAgent("ExampleBot/1.0")}, options...)...)
 	c.WithTransport(p.web.Transport())
+	c.IgnoreRobotsTxt = !p.strict
+	return c
+}
+
+// results says what comes of the pages that are not denied.
+func (p *programRun) results(c *colly.Collector) *colly.Collector {
+	c.OnResponse(func(r *colly.Response) { p.say("response %d %s %d bytes", r.StatusCode, r.Request.URL, len(r.Body)) })
+	c.OnError(func(r *colly.Response, err error) {
+		if !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			p.say("error %d %s: %s", r.StatusCode, r.Request.URL, sameText(err))
+		}
+	})
+	c.OnScraped(func(r *colly.Response) { p.say("scraped %s", r.Request.URL) })
 	return c
 }
 

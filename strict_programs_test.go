@@ -1,0 +1,318 @@
+package collyrobots_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/extensions"
+	"github.com/gocolly/colly/v2/queue"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// The programs of strictPrograms crawl sites whose robots.txt denies some of their pages. With
+// Colly's built-in check and with the plugin under Temoto they do the same, except for what
+// docs/built-in-check.md lists. Under RFC 9309 no request breaks the rules.
+
+func TestStrictProgramsDoTheSameWithThePlugin(t *testing.T) {
+	for _, x := range strictPrograms {
+		t.Run(x.name, func(t *testing.T) {
+			said, seen := x.checked(t, nil)
+			if len(said) == 0 || len(seen) == 0 {
+				t.Fatalf("the program does nothing: it says %q, and the server has seen %q", said, seen)
+			}
+			temoto := dialect.Temoto()
+			withSaid, withSeen := x.checked(t, &temoto)
+			compareLines(t, "the program says", said, withSaid)
+			compareLines(t, "the server has seen", seen, withSeen)
+			rfc9309 := dialect.RFC9309()
+			x.checked(t, &rfc9309)
+		})
+	}
+}
+
+// checked runs a program with the plugin in a dialect, or with Colly's built-in check if d is nil.
+func (x program) checked(t *testing.T, d *dialect.Dialect) (said, seen []string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		p := &programRun{T: t, web: robotstest.New(t, x.sites()), strict: true}
+		if d != nil {
+			plugin, err := collyrobots.New(collyrobots.MaxBackOff(0), collyrobots.Dialect(*d), collyrobots.Logger(slog.New(slog.DiscardHandler)))
+			must(t, err)
+			p.plugin = plugin
+		}
+		x.run(p)
+		if d != nil {
+			must(t, p.plugin.Close())
+			if d.String() != dialect.Temoto().String() {
+				robotstest.Verify(t, p.web, *d)
+			}
+		}
+		said = p.said
+		for _, r := range p.web.Log("") {
+			if r.URI != "/robots.txt" {
+				seen = append(seen, fmt.Sprintf("%s %s://%s%s, agent %q, cookie %q, referer %q", r.Method, r.Scheme, r.Host, r.URI,
+					r.Header.Get("User-Agent"), r.Header.Get("Cookie"), r.Header.Get("Referer")))
+			}
+		}
+	})
+	if x.unordered {
+		slices.Sort(said)
+		slices.Sort(seen)
+	}
+	return said, seen
+}
+
+// closedTree is tree with a robots.txt that denies some pages.
+func closedTree() robotstest.Sites {
+	sites := tree()
+	sites["a.test"]["/robots.txt"] = "User-agent: *\nDisallow: /2\nDisallow: /4\n\nUser-agent: GuestBot\nDisallow: /\n"
+	sites["a.test"]["/"] = robotstest.Page("/1", "/2", "/missing", "http://b.test/")
+	sites["b.test"]["/robots.txt"] = "User-agent: *\nDisallow: /\n"
+	return sites
+}
+
+// closedMembers is members with a robots.txt.
+func closedMembers(rules string) func() robotstest.Sites {
+	return func() robotstest.Sites {
+		sites := members()
+		sites["a.test"]["/robots.txt"] = rules
+		return sites
+	}
+}
+
+// outcome names the error of a visit. The built-in check returns ErrRobotsTxtBlocked itself.
+func outcome(err error) string {
+	if errors.Is(err, colly.ErrRobotsTxtBlocked) {
+		return "denied"
+	}
+	return sameText(err)
+}
+
+var strictPrograms = []program{
+	{name: "follows links within a depth", sites: closedTree, run: func(p *programRun) {
+		c := p.results(p.collector(colly.MaxDepth(3)))
+		c.OnHTML("a[href]", func(e *colly.HTMLElement) {
+			err := e.Request.Visit(e.Attr("href"))
+			already := (*colly.AlreadyVisitedError)(nil)
+			if !errors.Is(err, colly.ErrRobotsTxtBlocked) && !errors.As(err, &already) { // a denied page counts as visited
+				p.say("%s: %s", e.Attr("href"), outcome(err))
+			}
+		})
+		p.attach(c)
+		p.say("%s", outcome(c.Visit("http://a.test/")))
+	}},
+	{name: "follows links in parallel", sites: closedTree, unordered: true, run: func(p *programRun) {
+		c := p.results(p.collector(colly.Async()))
+		follow(c)
+		must(p.T, c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 2, RandomDelay: time.Second}))
+		p.attach(c)
+		p.say("%s", outcome(c.Visit("http://a.test/")))
+		c.Wait()
+	}},
+	{name: "begins at a page that is denied", sites: closedTree, run: func(p *programRun) {
+		c := p.results(p.collector())
+		follow(c)
+		p.attach(c)
+		p.say("%s", outcome(c.Visit("http://b.test/")))
+		if outcome(c.Visit("http://a.test/2")) == "denied" {
+			p.say("%s", outcome(c.Visit("http://a.test/3")))
+		}
+	}},
+	{name: "stops at the first page that is denied", sites: closedTree, run: func(p *programRun) {
+		c := p.results(p.collector())
+		p.attach(c)
+		for i := 1; i < 9; i++ {
+			err := c.Visit("http://a.test/" + strconv.Itoa(i))
+			p.say("%d: %s", i, outcome(err))
+			if errors.Is(err, colly.ErrRobotsTxtBlocked) {
+				return
+			}
+		}
+	}},
+	{name: "logs in with a form that is denied", sites: closedMembers("User-agent: *\nDisallow: /login\n"), run: func(p *programRun) {
+		c := p.results(p.collector())
+		p.attach(c)
+		p.say("%s", outcome(c.Post("http://a.test/login", map[string]string{"user": "me", "token": "t0"})))
+		p.say("cookies %v", c.Cookies("http://a.test/"))
+		p.say("%s", outcome(c.PostRaw("http://a.test/login", []byte("user=me"))))
+		p.say("%s", outcome(c.Visit("http://a.test/logout")))
+	}},
+	{name: "logs in where the page with the form is allowed", sites: closedMembers("User-agent: *\nDisallow: /login$\nAllow: /login?\n"), run: func(p *programRun) {
+		c := p.results(p.collector())
+		c.OnHTML("form", func(e *colly.HTMLElement) {
+			p.say("post: %s", outcome(e.Request.Post(e.Attr("action"), map[string]string{"user": "me", "token": "t0"})))
+		})
+		p.attach(c)
+		p.say("%s", outcome(c.Visit("http://a.test/login?next=1")))
+	}},
+	{name: "sends a cookie of a browser for a site that is half closed", sites: closedMembers("User-agent: *\nDisallow: /logout\nDisallow: /private/2\n"), run: func(p *programRun) {
+		c := p.results(p.collector())
+		must(p.T, c.SetCookies("http://a.test/", []*http.Cookie{{Name: "session", Value: "in", Path: "/"}}))
+		follow(c)
+		p.attach(c)
+		p.say("%s", outcome(c.Visit("http://a.test/private/1")))
+	}},
+	{name: "reads pages from its cache that were allowed once", sites: closedTree, run: func(p *programRun) {
+		dir := p.TempDir()
+		p.web.Set("a.test", "/robots.txt", 404)
+		for range 2 {
+			c := p.results(p.collector(colly.CacheDir(dir)))
+			plugin := p.plugin
+			if plugin != nil { // which reads robots.txt once, so each collector has another one
+				var err error
+				plugin, err = collyrobots.WithRobots(c, collyrobots.Dialect(dialect.Temoto()), collyrobots.Logger(slog.New(slog.DiscardHandler)))
+				must(p.T, err)
+			}
+			for _, page := range []string{"/1", "/2", "/3", "/4"} {
+				p.say("%s", outcome(c.Visit("http://a.test"+page)))
+			}
+			if plugin != nil {
+				must(p.T, plugin.Close())
+			}
+			p.web.Set("a.test", "/robots.txt", "User-agent: *\nDisallow: /2\nDisallow: /4\n")
+		}
+	}},
+	{name: "keeps URLs in a queue", sites: closedTree, unordered: true, run: func(p *programRun) {
+		c := p.results(p.collector())
+		q, err := queue.New(2, &queue.InMemoryQueueStorage{MaxSize: 1000})
+		must(p.T, err)
+		c.OnHTML("a[href]", func(e *colly.HTMLElement) { q.AddURL(e.Request.AbsoluteURL(e.Attr("href"))) })
+		p.attach(c)
+		must(p.T, q.AddURL("http://a.test/"))
+		p.say("%v", q.Run(c))
+	}},
+	{name: "has two collectors with two names", sites: closedTree, run: func(p *programRun) {
+		c := p.results(p.collector(colly.AllowURLRevisit()))
+		guest := p.results(c.Clone())
+		guest.UserAgent = "GuestBot/2.0"
+		c.OnHTML("a[href]", func(e *colly.HTMLElement) {
+			p.say("guest: %s", outcome(guest.Visit(e.Request.AbsoluteURL(e.Attr("href")))))
+		})
+		p.attach(c, guest)
+		for _, page := range []string{"/", "/1", "/2"} {
+			p.say("%s", outcome(c.Visit("http://a.test"+page)))
+		}
+	}},
+	{name: "takes another user agent for each request", sites: closedTree, run: func(p *programRun) {
+		c := p.results(p.collector())
+		n := 0
+		c.OnRequest(func(r *colly.Request) { n++; r.Headers.Set("User-Agent", "Browser/"+strconv.Itoa(n)) })
+		extensions.Referer(c)
+		p.attach(c)
+		for _, page := range []string{"/1", "/3", "/5"} {
+			p.say("%s", outcome(c.Visit("http://a.test"+page)))
+		}
+	}},
+	{name: "asks with HEAD before each GET", sites: closedTree, run: func(p *programRun) {
+		c := p.results(p.collector(colly.CheckHead()))
+		follow(c)
+		p.attach(c)
+		p.say("%s", outcome(c.Visit("http://a.test/3")))
+		p.say("%s", outcome(c.Visit("http://a.test/1")))
+	}},
+	{name: "watches a page that is closed and opened again", sites: closedTree, run: func(p *programRun) {
+		c := p.results(p.collector(colly.AllowURLRevisit()))
+		p.attach(c)
+		for range 15 {
+			p.say("%s", outcome(c.Visit("http://a.test/2")))
+			p.say("%s", outcome(c.Visit("http://a.test/1")))
+			time.Sleep(time.Hour)
+		}
+	}},
+	{name: "sends the same headers with each request", sites: closedTree, run: func(p *programRun) {
+		c := p.results(p.collector(colly.AllowURLRevisit()))
+		p.attach(c)
+		headers := http.Header{"User-Agent": {"ExampleBot/1.0"}, "Accept": {"text/html"}, "X-Key": {"1"}}
+		for range 15 {
+			p.say("%s", outcome(c.Request(http.MethodGet, "http://a.test/2", nil, nil, headers)))
+			p.say("%s", outcome(c.Request(http.MethodGet, "http://a.test/1", nil, nil, headers)))
+		}
+	}},
+	{name: "writes requests down that are denied", sites: closedTree, run: func(p *programRun) {
+		c := p.results(p.collector(colly.AllowURLRevisit()))
+		p.attach(c)
+		var kept [][]byte
+		c.OnResponse(func(r *colly.Response) {
+			for _, page := range []string{"/2", "/3"} {
+				next, err := r.Request.New(http.MethodGet, r.Request.AbsoluteURL(page), nil)
+				must(p.T, err)
+				next.Ctx = colly.NewContext()
+				b, err := next.Marshal()
+				must(p.T, err)
+				kept = append(kept, b)
+			}
+		})
+		p.say("%s", outcome(c.Visit("http://a.test/1")))
+		other := p.results(p.collector())
+		p.attach(other)
+		for _, b := range kept {
+			r, err := other.UnmarshalRequest(b)
+			must(p.T, err)
+			p.say("%s", outcome(r.Do()))
+		}
+	}},
+	{name: "follows the sitemap by itself", sites: func() robotstest.Sites {
+		sites := closedTree()
+		sites["a.test"]["/sitemap.xml"] = robotstest.Sitemap("http://a.test/1", "http://a.test/2", "http://a.test/missing", "http://b.test/")
+		return sites
+	}, run: func(p *programRun) {
+		c := p.results(p.collector())
+		c.OnXML("//urlset/url/loc", func(e *colly.XMLElement) { p.say("%s", outcome(c.Visit(e.Text))) })
+		p.attach(c)
+		p.say("%s", outcome(c.Visit("http://a.test/sitemap.xml")))
+	}},
+	{name: "visits each host with a port and a scheme of its own", sites: func() robotstest.Sites {
+		sites := closedTree()
+		sites["a.test:8080"] = robotstest.Pages(3, "User-agent: *\nDisallow: /1\n")
+		sites["a.test:8443"] = robotstest.Pages(3, "User-agent: *\nDisallow: /0\n")
+		return sites
+	}, run: func(p *programRun) {
+		c := p.results(p.collector())
+		p.attach(c)
+		for _, host := range []string{"http://a.test:8080", "https://a.test:8443", "http://a.test"} {
+			for _, page := range []string{"/0", "/1", "/2"} {
+				p.say("%s", outcome(c.Visit(host+page)))
+			}
+		}
+	}},
+	{name: "cannot read robots.txt at first", sites: func() robotstest.Sites {
+		sites := closedTree()
+		var mu sync.Mutex
+		tries := 0
+		sites["a.test"]["/robots.txt"] = func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			tries++
+			if tries <= 3 {
+				drop(w, r)
+			}
+			io.WriteString(w, "User-agent: *\nDisallow: /2\n")
+		}
+		return sites
+	}, run: func(p *programRun) {
+		c := p.results(p.collector(colly.AllowURLRevisit()))
+		p.attach(c)
+		for _, page := range []string{"/1", "/2", "/3"} {
+			for range 20 {
+				if c.Visit("http://a.test"+page) == nil {
+					break
+				}
+				time.Sleep(time.Second)
+			}
+		}
+		p.say("done")
+	}},
+}

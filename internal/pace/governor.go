@@ -21,7 +21,7 @@ import (
 // it.
 //
 // The constants were chosen in a simulation of a server that accepts 0.5, 5 or 50 requests per
-// second and answers 429 to the rest. TestTheRateOfAServerIsFound repeats it with and without
+// second and answers 429 to the rest. TestRateOfServerIsFound repeats it with and without
 // Retry-After, with 1 and 20 workers and with latencies of up to 300 ms. It requires that at least
 // 85 % of the rate is used and that at most 2 % of the requests are refused (5 % at a rate of 0.5).
 // When the constants were chosen, at least 86 % was used, and at most 3.3 %, 1 % and 0.2 % were
@@ -39,7 +39,7 @@ type governor struct {
 
 // These constants say how a rate grows. The schedule resembles the cubic curve of the adaptive retry
 // mode of cloud SDKs: hold, grow toward the rate that failed, then probe beyond it.
-// TestARateGrowsByEvidence fixes the resulting curve.
+// TestRateGrowsByEvidence fixes the resulting curve.
 const (
 	// holdFor is how many seconds a rate is held that is slightly below the goal.
 	holdFor = 10.0
@@ -52,7 +52,7 @@ const (
 )
 
 // These constants say how a rate is searched for while too little is known. "each complaint is one
-// incident" in TestGovernor fixes the first steps, and TestTheRateOfAServerIsFound the time that
+// incident" in TestGovernor fixes the first steps, and TestRateOfServerIsFound the time that
 // the search takes: ten seconds at 5 and 50 requests per second, thirty at 0.5.
 const (
 	// searchFor is how many seconds a rate takes to grow to its goal if the goal is at least
@@ -194,9 +194,9 @@ func (g *governor) learn(failed, n, seconds, random float64) {
 
 // These constants decide when 503 responses without Retry-After are a complaint, because one of
 // them may only mean that the page is broken. They follow from two tests: a host that answers 503
-// to one page in ten must not be slowed down at all (TestOneOddPageInTenIsNoComplaint), and a
+// to one page in ten must not be slowed down at all (TestOnePlain503InTenIsNotAComplaint), and a
 // server that rejects requests with plain 503, such as nginx with limit_req, must be recognized
-// (TestTheRateIsFoundByPlain503).
+// (TestRateIsFoundByPlain503).
 const (
 	// oddWeight is how many accepted responses cancel one 503 response. In the first test, nine
 	// follow.

@@ -10,7 +10,7 @@ import (
 )
 
 func TestGovernor(t *testing.T) {
-	t.Run("each complaint is one incident, and one request goes ahead", func(t *testing.T) {
+	t.Run("each complaint is one incident, and one probe goes first", func(t *testing.T) {
 		rehearse(t, Rules{}, `
 0s    start a       -> yes
 0s    start b       -> yes
@@ -32,7 +32,7 @@ func TestGovernor(t *testing.T) {
 5.1s  delay         -> 4s
 6.1s  delay         -> 3.363585661s`)
 	})
-	t.Run("after Retry-After one goes ahead", func(t *testing.T) {
+	t.Run("one probe goes first after Retry-After", func(t *testing.T) {
 		rehearse(t, Rules{}, `
 0s    start a       -> yes
 0s    start b       -> yes
@@ -47,7 +47,7 @@ func TestGovernor(t *testing.T) {
 20s   start d       -> yes
 20s   start e       -> in 40ms`)
 	})
-	t.Run("however long that was", func(t *testing.T) {
+	t.Run("one probe goes first after a Retry-After of an hour", func(t *testing.T) {
 		rehearse(t, Rules{}, `
 0s    start a       -> yes
 0s    429 a 1h      -> slower
@@ -57,7 +57,7 @@ func TestGovernor(t *testing.T) {
 60.5m end b
 60.5m start c       -> yes`)
 	})
-	t.Run("a probe that is never sent is none", func(t *testing.T) {
+	t.Run("a probe that is never sent expires", func(t *testing.T) {
 		rehearse(t, Rules{}, `
 0s    429 a         -> slower
 0s    launch b      -> yes
@@ -67,7 +67,7 @@ func TestGovernor(t *testing.T) {
 9s    end c
 9s    start d       -> yes`)
 	})
-	t.Run("a host that goes on complaining is asked less and less, and not for ever", func(t *testing.T) {
+	t.Run("the delay grows while complaints continue, and ends after a long time without requests", func(t *testing.T) {
 		rehearse(t, Rules{}, `
 0s    start a       -> yes
 0s    429 a         -> slower
@@ -86,7 +86,7 @@ func TestGovernor(t *testing.T) {
 1h    delay         -> 5m0s
 66m   delay         -> 0s`)
 	})
-	t.Run("the longest crawl delay or rate holds", func(t *testing.T) {
+	t.Run("the longer of MinDelay and back-off holds", func(t *testing.T) {
 		rehearse(t, Rules{MinDelay: 2 * time.Second}, `
 0s    start a       -> yes
 0s    429 a         -> slower
@@ -119,7 +119,7 @@ func TestGovernor(t *testing.T) {
 5s    start c       -> yes
 5s    start d       -> yes`)
 	})
-	t.Run("one odd page is no complaint, five in a row are", func(t *testing.T) {
+	t.Run("one plain 503 is not a complaint, five in a row are", func(t *testing.T) {
 		rehearse(t, Rules{}, `
 0s    start a       -> yes
 0s    odd a         -> no
@@ -137,19 +137,21 @@ func TestGovernor(t *testing.T) {
 	})
 }
 
-// The least rate is one from which it is not far to go up again.
-func TestARateHasALeast(t *testing.T) {
+// TestLeastRate checks that the rate never falls below its minimum, and that the goal stays, so
+// that the rate can rise again soon.
+func TestLeastRate(t *testing.T) {
 	g := governor{goal: 5, base: 4, accepted: 4, incident: 1}
 	for range 20 {
 		g.complain(complaint{}, 1./300)
 	}
 	if g.base != 1./300 || g.goal != 5 {
-		t.Errorf("from %v to %v", g.base, g.goal)
+		t.Errorf("base %v, goal %v; want 1/300, 5", g.base, g.goal)
 	}
 }
 
-// The growth of a rate is counted in seconds for which a request was started.
-func TestARateGrowsByEvidence(t *testing.T) {
+// TestRateGrowsByEvidence checks that the growth of a rate is counted in seconds for which a
+// request was started.
+func TestRateGrowsByEvidence(t *testing.T) {
 	g := governor{base: 0.95, goal: 1, proven: at(0), incident: 1}
 	for _, test := range []struct {
 		after  time.Duration
@@ -162,21 +164,21 @@ func TestARateGrowsByEvidence(t *testing.T) {
 	} {
 		g.starts = test.starts
 		if got := fmt.Sprintf("%.3f", g.rate(at(test.after))); got != test.want {
-			t.Errorf("after %v and %d requests %s, want %s", test.after, test.starts, got, test.want)
+			t.Errorf("rate after %v and %d requests = %s, want %s", test.after, test.starts, got, test.want)
 		}
 	}
 	if got := g.interval(at(time.Hour), time.Minute); got != 0 {
-		t.Errorf("no limit is a delay of %v", got)
+		t.Errorf("interval without a limit = %v, want 0", got)
 	}
 }
 
-// A limited server takes rate requests a second, two at once, and refuses more.
+// A limited server accepts rate requests per second, with a burst of two, and refuses the others.
 type limited struct {
 	rate       float64
 	latency    time.Duration
 	retryAfter time.Duration
-	body       time.Duration // what it takes to read a page
-	plain503   bool          // refuses with 503 and no Retry-After
+	body       time.Duration // the time to read a page
+	plain503   bool          // it refuses with 503 and no Retry-After
 
 	mu       sync.Mutex
 	tokens   float64
@@ -191,7 +193,7 @@ type limited struct {
 func (s *limited) get(t *testing.T, h *Host) {
 	var ticket Ticket
 	if h.Enter(t.Context(), &ticket) != nil || h.Start(t.Context(), &ticket, false) != nil || !ticket.OnWire() {
-		t.Error("not sent")
+		t.Error("request was not sent")
 	}
 	defer ticket.End()
 	ticket.Sent(time.Now())
@@ -233,16 +235,17 @@ func within(times []time.Duration, from, to time.Duration) (n float64) {
 	return n
 }
 
-// performance.md, "The governor under 429": after the first ten seconds, thirty for half a request
-// a second, 85 % of what the server takes gets through, and hardly anything is refused.
-func TestTheRateOfAServerIsFound(t *testing.T) {
+// TestRateOfServerIsFound checks that the governor uses at least 85 % of the rate of the server and
+// that hardly any request is refused. It counts after the first ten seconds, or after thirty at
+// half a request per second.
+func TestRateOfServerIsFound(t *testing.T) {
 	latencies := []time.Duration{time.Microsecond, 30 * time.Millisecond, 300 * time.Millisecond}
 	for _, rate := range []float64{0.5, 5, 50} {
 		for _, retryAfter := range []time.Duration{0, time.Second, 2 * time.Second} {
 			for _, workers := range []int{1, 20} {
 				for _, latency := range latencies {
 					if float64(workers) < 3*rate*latency.Seconds() {
-						continue // it is the workers that are too slow
+						continue // the workers cannot use the rate
 					}
 					name := fmt.Sprintf("%v a second/Retry-After %v/%d workers/%v", rate, retryAfter, workers, latency)
 					t.Run(name, func(t *testing.T) {
@@ -261,7 +264,7 @@ func TestTheRateOfAServerIsFound(t *testing.T) {
 
 func (s *limited) run(t *testing.T, workers int, random float64) {
 	settled, end, most := 10*time.Second, 70*time.Second, 0.02
-	if s.rate < 1 { // one of thirty a minute: it takes longer to see a share of so few
+	if s.rate < 1 { // at 30 requests per minute, a share takes longer to measure
 		settled, end, most = 30*time.Second, 330*time.Second, 0.05
 	}
 	s.crawl(t, workers, random, end)
@@ -274,7 +277,7 @@ func (s *limited) run(t *testing.T, workers int, random float64) {
 	}
 }
 
-// crawl lets workers ask the server until the end.
+// crawl makes workers request pages from the server until the end.
 func (s *limited) crawl(t *testing.T, workers int, random float64, end time.Duration) {
 	s.tokens, s.start, s.asked = 2, time.Now(), time.Now()
 	hosts := noRules()
@@ -291,16 +294,18 @@ func (s *limited) crawl(t *testing.T, workers int, random float64, end time.Dura
 	wg.Wait()
 }
 
-// Pages that take long to read do not keep the others from knowing that one was accepted.
-func TestTheRateIsFoundWithSlowBodies(t *testing.T) {
+// TestRateIsFoundWithSlowBodies checks that the other requests do not wait for the body of an
+// accepted page.
+func TestRateIsFoundWithSlowBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &limited{rate: 5, latency: 30 * time.Millisecond, retryAfter: time.Second, body: 3 * time.Second}
 		s.run(t, 40, 0.5)
 	})
 }
 
-// Servers that limit with plain 503 are known too, by how many there are: nginx's limit_req is one.
-func TestTheRateIsFoundByPlain503(t *testing.T) {
+// TestRateIsFoundByPlain503 checks that a server is recognized that refuses with plain 503, like
+// nginx with limit_req. The number of these responses tells it from a broken page.
+func TestRateIsFoundByPlain503(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &limited{rate: 5, latency: 30 * time.Millisecond, plain503: true}
 		const settled, end = 10 * time.Second, 2 * time.Minute
@@ -308,13 +313,14 @@ func TestTheRateIsFoundByPlain503(t *testing.T) {
 		accepted, refused := within(s.accepted, settled, end), within(s.refused, settled, end)
 		used := accepted / s.rate / (end - settled).Seconds()
 		if t.Logf("%.0f %% used, %v accepted, %v refused", 100*used, accepted, refused); used < 0.85 || refused > accepted/6 {
-			t.Error("want 85 % used and one in seven refused at the most")
+			t.Error("want 85 % used and at most one in seven refused")
 		}
 	})
 }
 
-// real-programs.md, 20: a host of which one page in ten is 503 is as fast as any other.
-func TestOneOddPageInTenIsNoComplaint(t *testing.T) {
+// TestOnePlain503InTenIsNotAComplaint checks that a host with 503 for one page in ten is not slowed
+// down.
+func TestOnePlain503InTenIsNotAComplaint(t *testing.T) {
 	for _, workers := range []int{1, 4, 20} {
 		t.Run(fmt.Sprint(workers, " workers"), func(t *testing.T) {
 			underRules(t, Rules{}, func(t *testing.T, w *world) {
@@ -328,7 +334,7 @@ func TestOneOddPageInTenIsNoComplaint(t *testing.T) {
 							w.Start(t.Context(), &ticket, true)
 							time.Sleep(100 * time.Microsecond)
 							if i%10 == 0 && w.Unavailable(time.Now(), &ticket) {
-								t.Errorf("page %d: a complaint", i)
+								t.Errorf("page %d counted as a complaint", i)
 							}
 							ticket.End()
 						}
@@ -340,15 +346,16 @@ func TestOneOddPageInTenIsNoComplaint(t *testing.T) {
 				close(pages)
 				wg.Wait()
 				if got, want := time.Since(w.start), 400*100*time.Microsecond/time.Duration(workers); got != want {
-					t.Errorf("it took %v, want %v", got, want)
+					t.Errorf("400 pages took %v, want %v", got, want)
 				}
 			})
 		})
 	}
 }
 
-// The same at random: there may be five of them in a row now and then, which costs little.
-func TestOddPagesAtRandomCostLittle(t *testing.T) {
+// TestRandomPlain503CostsLittle is the same with random pages. Sometimes five of them come in a
+// row, which must cost little.
+func TestRandomPlain503CostsLittle(t *testing.T) {
 	worst := time.Duration(0)
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -371,14 +378,14 @@ func TestOddPagesAtRandomCostLittle(t *testing.T) {
 	}
 }
 
-// real-programs.md, 28: a hundred pages wait for a Retry-After to end.
+// TestOneProbeGoesFirstAfterRetryAfter makes a hundred pages wait for the end of a Retry-After.
 func TestOneProbeGoesFirstAfterRetryAfter(t *testing.T) {
 	inBubble(t, 0, func(t *testing.T, w *world) {
 		var first Ticket
 		w.Start(t.Context(), &first, true)
 		time.Sleep(10 * time.Millisecond)
 		if !w.SlowDown(time.Now(), &first, 10*time.Second) {
-			t.Error("no news")
+			t.Error("SlowDown = false, want true for a new incident")
 		}
 		first.End()
 		for i := range 100 {
@@ -403,8 +410,9 @@ func TestOneProbeGoesFirstAfterRetryAfter(t *testing.T) {
 	})
 }
 
-// What is known when the headers are there is not kept for the end of the body.
-func TestAProbeIsOverWhenItIsAnswered(t *testing.T) {
+// TestProbeEndsWithItsResponse checks that the other requests go on when the headers of the probe
+// have arrived, not only at the end of its body.
+func TestProbeEndsWithItsResponse(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		rules  Rules
@@ -439,14 +447,14 @@ func TestAProbeIsOverWhenItIsAnswered(t *testing.T) {
 	}
 }
 
-// A host that never complains has no governor.
-func TestNoComplaintNoGovernor(t *testing.T) {
+// TestNoGovernorWithoutComplaint checks that a host that never complains has no governor.
+func TestNoGovernorWithoutComplaint(t *testing.T) {
 	inBubble(t, time.Second, func(t *testing.T, w *world) {
 		for range 10 {
 			w.pass(t.Context())
 		}
 		if w.paced.governor != nil {
-			t.Error("there is one")
+			t.Error("the host has a governor")
 		}
 	})
 }

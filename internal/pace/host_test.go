@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// A world is one host, a delay's way to change, and a transcript of who did what at which instant
-// of a bubble.
+// A world is one host with a transcript of the events in a bubble, each with its instant.
 type world struct {
 	*Host
 	t     *testing.T
@@ -22,7 +21,7 @@ type world struct {
 	lines []string
 }
 
-// inBubble runs a test with a host that asks for a delay.
+// inBubble runs a test with a host that requests a crawl delay.
 func inBubble(t *testing.T, delay time.Duration, test func(t *testing.T, w *world)) {
 	underRules(t, Rules{}, func(t *testing.T, w *world) {
 		w.wants(delay)
@@ -39,12 +38,12 @@ func underRules(t *testing.T, rules Rules, test func(t *testing.T, w *world)) {
 		test(t, w)
 		synctest.Wait()
 		if !w.empty() {
-			t.Error("something is still held")
+			t.Error("a request still waits or is in flight")
 		}
 	})
 }
 
-// wants lets robots.txt ask for a delay.
+// wants sets the crawl delay of robots.txt.
 func (w *world) wants(delay time.Duration) {
 	w.SetCrawlDelay(time.Now(), Source{Scheme: "http"}, delay, time.Time{})
 }
@@ -73,7 +72,7 @@ func (w *world) pass(ctx context.Context) error {
 	return w.send(ctx, ticket, false)
 }
 
-// empty reports whether nobody waits and nothing is in flight.
+// empty reports whether no request waits or is in flight.
 func (w *world) empty() bool {
 	w.Host.mu.Lock()
 	defer w.Host.mu.Unlock()
@@ -105,7 +104,7 @@ func TestPagesStartADelayApart(t *testing.T) {
 				}
 				w.note("page %d", i)
 			}()
-			synctest.Wait() // one after the other into the line
+			synctest.Wait() // each page enters the queue before the next
 		}
 		time.Sleep(2 * time.Second)
 		w.check(`
@@ -155,18 +154,18 @@ func TestHTTPAndHTTPSOfAHostShareTheLargerDelay(t *testing.T) {
 		{"http", 2, 2}, {"https", 5, 5}, {"http", 3, 5}, {"https", 0, 3}, {"http", 0, 1},
 	} {
 		if !host.SetCrawlDelay(now, Source{Scheme: step.scheme}, step.asked, time.Time{}) {
-			t.Errorf("%s asks for %d: nothing changed", step.scheme, step.asked)
+			t.Errorf("%s requests %d: SetCrawlDelay = false, want true", step.scheme, step.asked)
 		}
 		if host.SetCrawlDelay(now, Source{Scheme: step.scheme}, step.asked, time.Time{}) {
-			t.Errorf("%s asks for %d again: something changed", step.scheme, step.asked)
+			t.Errorf("%s requests %d again: SetCrawlDelay = true, want false", step.scheme, step.asked)
 		}
 		if got := host.Stats(now); got.Delay != step.want || got.CrawlDelay != step.want && step.want != 1 {
-			t.Errorf("after %s asks for %d: %+v, want %d", step.scheme, step.asked, got, step.want)
+			t.Errorf("after %s requests %d: %+v, want %d", step.scheme, step.asked, got, step.want)
 		}
 	}
 }
 
-func TestHopsAndRobotsTxtGoBeforeTheLine(t *testing.T) {
+func TestRedirectsAndRobotsTxtGoBeforePages(t *testing.T) {
 	inBubble(t, time.Second, func(t *testing.T, w *world) {
 		w.pass(t.Context())
 		for i := range 2 {
@@ -186,8 +185,9 @@ func TestHopsAndRobotsTxtGoBeforeTheLine(t *testing.T) {
 	})
 }
 
-// A page is not even let in while a hop waits, whoever wakes first.
-func TestNobodyIsLetInBeforeAHop(t *testing.T) {
+// TestNoPageIsAdmittedBeforeARedirect checks that no page passes Enter while a redirect waits in
+// Start, even if the page wakes first.
+func TestNoPageIsAdmittedBeforeARedirect(t *testing.T) {
 	for range 20 {
 		inBubble(t, time.Second, func(t *testing.T, w *world) {
 			w.once()
@@ -207,7 +207,8 @@ func TestNobodyIsLetInBeforeAHop(t *testing.T) {
 	}
 }
 
-// Those in Start follow each other by the delay, not by the ends.
+// TestSeveralInStart checks that requests in Start follow each other after the delay, not after the
+// end of the previous one.
 func TestSeveralInStart(t *testing.T) {
 	underRules(t, Rules{MinDelay: time.Second, MaxInFlight: 3}, func(t *testing.T, w *world) {
 		for i := range 4 {
@@ -229,9 +230,10 @@ func TestSeveralInStart(t *testing.T) {
 	})
 }
 
-// A page that holds the ticket waits in Colly's OnRequestHeaders for another host's LimitRule slot.
-// Its host's other pages must not pile up there too.
-func TestOnlyOnePageIsLetThroughBeforeItIsSent(t *testing.T) {
+// TestOnlyOnePageIsAdmittedBeforeItIsSent checks that only one page of a host passes Enter at a
+// time. This page may wait in Colly's OnRequestHeaders for a LimitRule slot of another host, where
+// the other pages of its host must not gather.
+func TestOnlyOnePageIsAdmittedBeforeItIsSent(t *testing.T) {
 	inBubble(t, time.Second, func(t *testing.T, w *world) {
 		var first, second Ticket
 		w.Enter(t.Context(), &first)
@@ -249,13 +251,13 @@ func TestOnlyOnePageIsLetThroughBeforeItIsSent(t *testing.T) {
 	})
 }
 
-func TestAnUnusedTicketLapsesAfterOneDelay(t *testing.T) {
+func TestUnusedTicketExpiresAfterOneDelay(t *testing.T) {
 	inBubble(t, time.Second, func(t *testing.T, w *world) {
 		var aborted, late Ticket
-		w.Enter(t.Context(), &aborted) // a later OnRequest callback aborts it: no hook will tell
+		w.Enter(t.Context(), &aborted) // a later OnRequest callback aborts the request; no hook reports that
 		go func() { w.Enter(t.Context(), &late); w.note("next in") }()
 		time.Sleep(5 * time.Second)
-		aborted.End() // too late to matter
+		aborted.End() // has no effect, because the ticket has expired
 		w.send(t.Context(), &late, false)
 		w.note("next sent")
 		w.check(`
@@ -264,7 +266,7 @@ func TestAnUnusedTicketLapsesAfterOneDelay(t *testing.T) {
 	})
 }
 
-func TestALapsedTicketMayStillStart(t *testing.T) {
+func TestExpiredTicketMayStillStart(t *testing.T) {
 	inBubble(t, time.Second, func(t *testing.T, w *world) {
 		var slow Ticket
 		w.Enter(t.Context(), &slow)
@@ -278,20 +280,20 @@ func TestALapsedTicketMayStillStart(t *testing.T) {
 	})
 }
 
-func TestAReleasedTicketCostsNothing(t *testing.T) {
+func TestEndedTicketDoesNotDelay(t *testing.T) {
 	inBubble(t, time.Second, func(t *testing.T, w *world) {
 		var cached Ticket
 		w.Enter(t.Context(), &cached)
 		go func() { w.pass(t.Context()); w.note("next sent") }()
 		time.Sleep(10 * time.Millisecond)
-		cached.End() // it came from CacheDir
+		cached.End() // the page came from CacheDir
 		cached.End()
 		synctest.Wait()
 		w.check(`10ms next sent`)
 	})
 }
 
-func TestDelayChangesForThoseWhoWait(t *testing.T) {
+func TestNewDelayAppliesToWaitingRequests(t *testing.T) {
 	inBubble(t, time.Hour, func(t *testing.T, w *world) {
 		w.pass(t.Context())
 		for i := range 3 {
@@ -302,7 +304,7 @@ func TestDelayChangesForThoseWhoWait(t *testing.T) {
 			t.Errorf("%d wait, want 3", got)
 		}
 		time.Sleep(10 * time.Second)
-		w.wants(2 * time.Second) // shorter: the last start is long ago
+		w.wants(2 * time.Second) // shorter: the last start was longer ago
 		time.Sleep(time.Second)
 		w.wants(4 * time.Second) // longer
 		time.Sleep(5 * time.Second)
@@ -315,7 +317,7 @@ func TestDelayChangesForThoseWhoWait(t *testing.T) {
 	})
 }
 
-func TestAnEndedContextEndsTheWait(t *testing.T) {
+func TestContextEndsTheWait(t *testing.T) {
 	inBubble(t, time.Hour, func(t *testing.T, w *world) {
 		cause := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -350,8 +352,8 @@ func TestAnEndedContextEndsTheWait(t *testing.T) {
 	})
 }
 
-// A ticket that was let in is given back when the second stage fails.
-func TestAContextThatEndsInStartGivesTheTicketBack(t *testing.T) {
+// TestContextEndsInStart checks that the place from Enter is given back when Start fails.
+func TestContextEndsInStart(t *testing.T) {
 	inBubble(t, time.Minute, func(t *testing.T, w *world) {
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 		defer cancel()
@@ -371,7 +373,7 @@ func TestAContextThatEndsInStartGivesTheTicketBack(t *testing.T) {
 	})
 }
 
-func TestAContextThatEndsBetweenTheStagesGivesTheTicketBack(t *testing.T) {
+func TestContextEndsBetweenEnterAndStart(t *testing.T) {
 	inBubble(t, time.Minute, func(t *testing.T, w *world) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var ticket Ticket
@@ -389,7 +391,7 @@ func TestAContextThatEndsBetweenTheStagesGivesTheTicketBack(t *testing.T) {
 func TestMinGapIsMeasuredUnderADelay(t *testing.T) {
 	inBubble(t, 0, func(t *testing.T, w *world) {
 		w.once()
-		w.once() // no delay: no gap
+		w.once() // there is no delay yet, so this gap does not count
 		w.wants(time.Second)
 		for _, idle := range []time.Duration{0, 3 * time.Second, 0} {
 			time.Sleep(idle)
@@ -401,7 +403,8 @@ func TestMinGapIsMeasuredUnderADelay(t *testing.T) {
 	})
 }
 
-// Odd delays must neither let a request through early nor spin.
+// TestDelaysOfAnyLengthAreExact checks that unusual delays neither let a request start early nor
+// make the wait loop spin.
 func TestDelaysOfAnyLengthAreExact(t *testing.T) {
 	for _, delay := range []time.Duration{1, 7, 333_333_333, 1_000_000_007, 10*time.Hour + 1, 90 * 24 * time.Hour} {
 		t.Run(delay.String(), func(t *testing.T) {
@@ -420,9 +423,9 @@ func TestDelaysOfAnyLengthAreExact(t *testing.T) {
 	}
 }
 
-// real-programs.md, 23 and 24: each dial takes 400 ms, and the server must not see gaps of 200
-// and 800.
-func TestASlowDialDoesNotShortenTheGap(t *testing.T) {
+// TestSlowDialDoesNotShortenTheGap makes each dial take 400 ms. The server must not see gaps of 200
+// and 800 ms.
+func TestSlowDialDoesNotShortenTheGap(t *testing.T) {
 	inBubble(t, 500*time.Millisecond, func(t *testing.T, w *world) {
 		for i := range 6 {
 			go func() {
@@ -437,7 +440,7 @@ func TestASlowDialDoesNotShortenTheGap(t *testing.T) {
 				w.note("server sees %d", i)
 				time.Sleep(10 * time.Millisecond)
 				ticket.End()
-				ticket.Sent(time.Now().Add(time.Hour)) // no longer its business
+				ticket.Sent(time.Now().Add(time.Hour)) // Sent has no effect after the end
 			}()
 			synctest.Wait()
 		}
@@ -455,8 +458,8 @@ func TestASlowDialDoesNotShortenTheGap(t *testing.T) {
 	})
 }
 
-// real-programs.md, 14: Close while pages wait.
-func TestCloseWakesEverybody(t *testing.T) {
+// TestCloseEndsAllWaits calls Close while pages wait.
+func TestCloseEndsAllWaits(t *testing.T) {
 	inBubble(t, time.Hour, func(t *testing.T, w *world) {
 		closed := errors.New("closed")
 		var sent Ticket
@@ -492,15 +495,16 @@ func TestCloseWakesEverybody(t *testing.T) {
 	})
 }
 
-func TestCloseHasAnError(t *testing.T) {
+func TestCloseWithoutAnError(t *testing.T) {
 	hosts := New(func(string) *Rules { return new(Rules) })
 	hosts.Close(nil)
 	if err := hosts.At(time.Now(), "a.test").Start(t.Context(), new(Ticket), true); err == nil {
-		t.Error("started")
+		t.Error("Start after Close(nil) returned no error")
 	}
 }
 
-// End works from every state, from any goroutine, and more than once.
+// TestEndFromEveryState checks that End works in every state, from any goroutine, and more than
+// once.
 func TestEndFromEveryState(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -530,21 +534,21 @@ func TestEndFromEveryState(t *testing.T) {
 				}
 				synctest.Wait()
 				if !w.empty() {
-					t.Error("it still holds something")
+					t.Error("the ticket still holds something")
 				}
 				if ticket.OnWire() {
-					t.Error("it has started")
+					t.Error("the ended ticket has started")
 				}
 				ticket.Sent(time.Now().Add(time.Hour))
 				if w.BusyFor(time.Second) {
-					t.Error("it has still been sent")
+					t.Error("the ended ticket was sent")
 				}
-				if err := w.Enter(t.Context(), &ticket); err != nil { // again, as it is
+				if err := w.Enter(t.Context(), &ticket); err != nil { // the ended ticket can be used again
 					t.Error(err)
 				}
 				ticket.End()
 				ticket = Ticket{}
-				if err := w.send(t.Context(), &ticket, false); err != nil { // and as new
+				if err := w.send(t.Context(), &ticket, false); err != nil { // and again for Start
 					t.Error(err)
 				}
 			})
@@ -558,8 +562,9 @@ func (w *world) fails(want error, f func() error) {
 	}
 }
 
-// A ticket that goes on to another host, as a redirected request does, holds nothing at the first.
-func TestATicketIsWithOneHost(t *testing.T) {
+// TestTicketMovesToAnotherHost checks that a ticket that is used with another host, as for a
+// redirect, holds nothing at the first host.
+func TestTicketMovesToAnotherHost(t *testing.T) {
 	for _, next := range []string{"Enter", "Start"} {
 		t.Run(next, func(t *testing.T) {
 			inBubble(t, time.Hour, func(t *testing.T, w *world) {
@@ -573,31 +578,32 @@ func TestATicketIsWithOneHost(t *testing.T) {
 					other.Start(t.Context(), &ticket, true)
 				}
 				if !w.empty() {
-					t.Error("it is still in flight to the first")
+					t.Error("the ticket is still in flight at the first host")
 				}
 				ticket.End()
 				if !(&world{Host: other}).empty() {
-					t.Error("it is still in flight to the second")
+					t.Error("the ticket is still in flight at the second host")
 				}
 			})
 		})
 	}
 }
 
-// The lease of a place on the wire ends when the transport has the request.
-func TestAStartThatNeverReachesTheWireLapses(t *testing.T) {
+// TestStartThatIsNotSentExpires checks that the place of a started request expires if the request
+// does not reach the transport.
+func TestStartThatIsNotSentExpires(t *testing.T) {
 	underRules(t, Rules{MaxInFlight: 1}, func(t *testing.T, w *world) {
 		var aborted, sent Ticket
 		w.Start(t.Context(), &aborted, false)
 		w.once()
 		w.note("next")
 		if aborted.OnWire() {
-			t.Error("it still has its place")
+			t.Error("the expired ticket still has its place")
 		}
 		w.Start(t.Context(), &sent, false)
 		for range 2 {
 			if !sent.OnWire() {
-				t.Error("it has no place")
+				t.Error("the ticket has no place")
 			}
 		}
 		time.AfterFunc(time.Hour, sent.End)
@@ -609,7 +615,7 @@ func TestAStartThatNeverReachesTheWireLapses(t *testing.T) {
 	})
 }
 
-func TestADryRunWaitsForNothing(t *testing.T) {
+func TestDryRunDoesNotWait(t *testing.T) {
 	underRules(t, Rules{Free: true, MinDelay: time.Hour, MaxInFlight: 1}, func(t *testing.T, w *world) {
 		w.SlowDown(time.Now(), nil, time.Hour)
 		for range 10 {
@@ -648,11 +654,11 @@ func TestBusyFor(t *testing.T) {
 		w.once()
 		time.Sleep(time.Second)
 		if !w.BusyFor(58*time.Second) || w.BusyFor(59*time.Second) {
-			t.Error("want to be busy for 59 s")
+			t.Error("want BusyFor to be true for 58 s and false for 59 s")
 		}
 		w.SlowDown(time.Now(), nil, 2*time.Minute)
 		if !w.BusyFor(119*time.Second) || w.BusyFor(2*time.Minute) {
-			t.Error("want to be busy for two minutes")
+			t.Error("want BusyFor to be true for 119 s and false for two minutes")
 		}
 		if got := w.Stats(time.Now()).NotBefore; !got.Equal(time.Now().Add(2 * time.Minute)) {
 			t.Errorf("not before %v", got)
@@ -660,8 +666,9 @@ func TestBusyFor(t *testing.T) {
 	})
 }
 
-// Nobody may ask for http any more: what its robots.txt asked for does not slow https for ever.
-func TestACrawlDelayLapses(t *testing.T) {
+// TestCrawlDelayExpires checks that the crawl delay of the http robots.txt does not slow https down
+// forever when http is no longer used.
+func TestCrawlDelayExpires(t *testing.T) {
 	hosts := New(func(string) *Rules { return &Rules{} })
 	host, now := hosts.At(time.Now(), "a.test"), time.Now()
 	set := func(now time.Time) bool {
@@ -669,35 +676,36 @@ func TestACrawlDelayLapses(t *testing.T) {
 	}
 	delay := func(now time.Time) time.Duration { return host.Stats(now).CrawlDelay }
 	if !set(now) || set(now.Add(time.Minute)) {
-		t.Error("what is asked for anew is a change, and what is asked for again is none")
+		t.Error("want a change for a new delay and none for the same delay")
 	}
 	if at := now.Add(62 * time.Minute); delay(at) != time.Minute || delay(at.Add(1)) != 0 || host.Stats(at.Add(1)).Delay != 0 {
 		t.Errorf("%v at its end, %v after it; want 1m0s, 0s", delay(at), delay(at.Add(1)))
 	}
 	if !set(now.Add(2 * time.Hour)) {
-		t.Error("what had lapsed is a change")
+		t.Error("removing an expired delay counts as a change")
 	}
 	if host.SetCrawlDelay(now.Add(4*time.Hour), Source{Scheme: "http"}, 0, time.Time{}) {
-		t.Error("the end of what had lapsed is no change")
+		t.Error("setting an expired delay again does not count as a change")
 	}
 }
 
-// A request that never ends holds its host for a minute or ten delays, and those who wait find out
-// by themselves. What it does afterwards changes nothing.
-func TestAPlaceLapses(t *testing.T) {
+// TestPlaceExpires checks that a request that never ends holds its host for a minute or ten delays,
+// and that the waiting requests then start without being woken. Calls for the expired request have
+// no effect.
+func TestPlaceExpires(t *testing.T) {
 	underRules(t, Rules{MinDelay: 10 * time.Second}, func(t *testing.T, w *world) {
 		endless := new(Ticket)
 		if err := w.send(t.Context(), new(Ticket), true); err != nil {
 			t.Fatal(err)
 		}
 		if w.Enter(t.Context(), endless) != nil || w.Start(t.Context(), endless, false) != nil {
-			t.Fatal("it did not start")
+			t.Fatal("the request did not start")
 		}
 		if !endless.OnWire() {
-			t.Fatal("it is not on the wire")
+			t.Fatal("the request is not on the wire")
 		}
 		if w.BusyFor(time.Minute) {
-			t.Error("it may end at any time, yet the host is certainly busy")
+			t.Error("BusyFor = true although the request may end at any time")
 		}
 		var at []time.Duration
 		for range 3 {
@@ -719,8 +727,8 @@ func TestAPlaceLapses(t *testing.T) {
 	})
 }
 
-// The delay counts from when the transport had a request, if nothing better is known.
-func TestTheDelayCountsFromTheTransport(t *testing.T) {
+// TestDelayCountsFromOnWire checks that the delay counts from OnWire if Sent is not called.
+func TestDelayCountsFromOnWire(t *testing.T) {
 	underRules(t, Rules{MinDelay: 10 * time.Second}, func(t *testing.T, w *world) {
 		slow := new(Ticket)
 		w.Start(t.Context(), slow, false)
@@ -737,7 +745,7 @@ func TestTheDelayCountsFromTheTransport(t *testing.T) {
 	})
 }
 
-// Stats knows before when no request starts, whoever waits.
+// TestNextStart checks the time before which no request starts, regardless of the waiting requests.
 func TestNextStart(t *testing.T) {
 	inBubble(t, 20*time.Second, func(t *testing.T, w *world) {
 		want := func(when string, in time.Duration) {
@@ -782,8 +790,9 @@ func TestFirst(t *testing.T) {
 	})
 }
 
-// A delay that is longer than time is kept, and does not lapse at once.
-func TestACrawlDelayWithoutEnd(t *testing.T) {
+// TestLongestCrawlDelay checks that a delay that is longer than the clock can represent is kept and
+// does not expire at once.
+func TestLongestCrawlDelay(t *testing.T) {
 	hosts := New(func(string) *Rules { return &Rules{} })
 	host, now := hosts.At(time.Now(), "a.test"), time.Now()
 	host.SetCrawlDelay(now, Source{Scheme: "http"}, math.MaxInt64, now.Add(time.Hour).Add(math.MaxInt64))
@@ -792,9 +801,9 @@ func TestACrawlDelayWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestRequestsThatOtherSitesLeadTo sends such requests to a host before, while and after the crawl
-// visits it.
-func TestRequestsThatOtherSitesLeadTo(t *testing.T) {
+// TestStartLed sends requests to which other sites have led before, while and after the crawl
+// itself visits a host.
+func TestStartLed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rules Rules
 		delay time.Duration // of robots.txt
@@ -831,9 +840,9 @@ func TestRequestsThatOtherSitesLeadTo(t *testing.T) {
 	}
 }
 
-// TestAVisitEndsTheWait lets a page of a host come while a request that another site has led to
-// waits.
-func TestAVisitEndsTheWait(t *testing.T) {
+// TestVisitEndsTheWaitOfStartLed lets the crawl visit a host while a request to which another site
+// has led waits.
+func TestVisitEndsTheWaitOfStartLed(t *testing.T) {
 	underRules(t, Rules{}, func(t *testing.T, w *world) {
 		var all sync.WaitGroup
 		for range 3 {

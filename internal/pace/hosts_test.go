@@ -19,21 +19,21 @@ func noRules() *Hosts {
 	return New(func(string) *Rules { return rules })
 }
 
-func TestAtFindsWhatItMade(t *testing.T) {
+func TestAtReturnsTheSameHost(t *testing.T) {
 	var asked []string
 	hosts := New(func(name string) *Rules { asked = append(asked, name); return new(Rules) })
 	name := []byte("a.test")
 	a := hosts.At(time.Now(), unsafe.String(&name[0], len(name)))
-	name[0] = 'x' // whoever asks may use the memory again
+	name[0] = 'x' // the caller may reuse the memory of the name
 	b := hosts.At(time.Now(), "b.test:8080")
 	if a == b || hosts.At(time.Now(), "a.test") != a || hosts.At(time.Now(), "b.test:8080") != b {
-		t.Error("not one host for a name")
+		t.Error("At did not return the same host for the same name")
 	}
 	if a.Name() != "a.test" || b.Name() != "b.test:8080" || a.Rules() == b.Rules() {
 		t.Errorf("%q, %q", a.Name(), b.Name())
 	}
 	if len(asked) != 2 {
-		t.Errorf("rules were asked for %q", asked)
+		t.Errorf("rules was called for %q, want two calls", asked)
 	}
 	b.Count(3, 1)
 	b.Count(1, 0)
@@ -42,12 +42,12 @@ func TestAtFindsWhatItMade(t *testing.T) {
 	}
 }
 
-func TestTheFirstOfANameStays(t *testing.T) {
+func TestInsertKeepsTheFirstHost(t *testing.T) {
 	hosts := noRules()
 	s := &hosts.shards[0]
 	first, _ := s.insert(1, &Host{hosts: hosts, name: "a.test"})
 	if second, _ := s.insert(1, &Host{hosts: hosts, name: "a.test"}); second != first || first.next != first {
-		t.Error("two hosts of one name")
+		t.Error("insert kept two hosts with the same name")
 	}
 }
 
@@ -60,7 +60,7 @@ func TestAll(t *testing.T) {
 		hosts.At(time.Now(), name)
 	}
 	for host := range hosts.All() {
-		hosts.At(time.Now(), host.Name()).Count(1, 1) // no lock is held
+		hosts.At(time.Now(), host.Name()).Count(1, 1) // At needs the lock, so All must not hold it
 		got = append(got, host.Name())
 	}
 	if slices.Sort(got); !slices.Equal(got, want) {
@@ -93,14 +93,15 @@ func TestHostsAreSpreadOverTheShards(t *testing.T) {
 	}
 }
 
-// crowded returns a shard that looks for idle hosts, with its hosts, named "0", "1", ...
+// crowded returns a shard with so many hosts that it examines idle ones, and its hosts, which are
+// named "0", "1", and so on.
 func crowded(hosts *Hosts, now instant) (*shard, []*Host) {
 	s := &hosts.shards[0]
 	var all []*Host
 	for i := range keepAll {
 		h, looked := s.insert(now, hosts.host(fmt.Sprint(i)))
 		if looked != 0 {
-			panic("it looked too early")
+			panic("insert examined a host too early")
 		}
 		all = append(all, h)
 	}
@@ -118,13 +119,14 @@ func TestIdleHostsAreForgottenAFewAtATime(t *testing.T) {
 			before := len(s.byName)
 			_, looked := s.insert(hosts.now(), hosts.host(fmt.Sprint("new ", i)))
 			if looked > looks || looked == 0 && before >= keepAll {
-				t.Fatalf("host %d: %d looked at", i, looked)
+				t.Fatalf("host %d: insert examined %d hosts", i, looked)
 			}
 			if grown := len(s.byName) - before; grown < 1-looks || grown > 1 {
-				t.Fatalf("host %d: %d more", i, grown)
+				t.Fatalf("host %d: the shard grew by %d hosts", i, grown)
 			}
 		}
-		// All the old ones are gone but the one that was asked for meanwhile, and none of the new.
+		// All old hosts are forgotten except the one that was used meanwhile, and none of the new
+		// ones.
 		if n := len(s.byName); n != 3*keepAll+1 || s.byName["2"] != old[2] {
 			t.Errorf("%d hosts are left", n)
 		}
@@ -146,8 +148,8 @@ func ringOf(s *shard) []*Host {
 	}
 }
 
-// What somebody may still need is kept.
-func TestWhoIsForgotten(t *testing.T) {
+// TestForget checks that only hosts that are not needed are forgotten.
+func TestForget(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		rules   Rules
@@ -160,7 +162,7 @@ func TestWhoIsForgotten(t *testing.T) {
 			h.Start(t.Context(), held, true)
 			held.End()
 		}, true},
-		{"its delay is not over", Rules{MinDelay: time.Hour}, func(t *testing.T, h *Host, held *Ticket) {
+		{"within its delay", Rules{MinDelay: time.Hour}, func(t *testing.T, h *Host, held *Ticket) {
 			h.Start(t.Context(), held, true)
 			held.End()
 		}, false},
@@ -211,8 +213,9 @@ func TestWhoIsForgotten(t *testing.T) {
 	}
 }
 
-// A caller may keep a host for longer than the registry does: there is still one pace.
-func TestWhatAForgottenHostLetStartStartsAnew(t *testing.T) {
+// TestStartOnForgottenHost checks that a host still has one pace when a caller keeps it for longer
+// than the registry does: a request that the forgotten host has started must start again.
+func TestStartOnForgottenHost(t *testing.T) {
 	for name, rules := range map[string]Rules{"without a delay": {}, "with a delay": {MinDelay: time.Second}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -220,16 +223,16 @@ func TestWhatAForgottenHostLetStartStartsAnew(t *testing.T) {
 				old := hosts.At(time.Now(), "a.test")
 				var late Ticket
 				old.Start(t.Context(), &late, false)
-				time.Sleep(time.Hour) // its callbacks take their time
+				time.Sleep(time.Hour) // the callbacks of the request take long
 				s := &hosts.shards[maphash.String(hosts.seed, "a.test")%uint64(len(hosts.shards))]
 				s.mu.Lock()
 				s.look(hosts.now())
 				s.mu.Unlock()
 				if n := hosts.Forgotten().Requests; !old.gone || n != 0 {
-					t.Fatalf("forgotten: %t, with %d requests; want 0, none was sent", old.gone, n)
+					t.Fatalf("forgotten: %t, with %d requests; want 0, because none was sent", old.gone, n)
 				}
 				if late.OnWire() {
-					t.Error("it is on the wire with a host that nobody asks any more")
+					t.Error("the request is on the wire with a forgotten host")
 				}
 				old.Start(t.Context(), &late, false)
 				if next := hosts.At(time.Now(), "a.test"); !late.OnWire() || next == old || next.Stats(time.Now()).Requests != 1 {
@@ -241,7 +244,7 @@ func TestWhatAForgottenHostLetStartStartsAnew(t *testing.T) {
 	}
 }
 
-func TestAForgottenHostStandsForItsSuccessor(t *testing.T) {
+func TestForgottenHostUsesItsSuccessor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hosts := New(func(string) *Rules { return &Rules{MinDelay: time.Second} })
 		old := hosts.At(time.Now(), "a.test")
@@ -259,7 +262,7 @@ func TestAForgottenHostStandsForItsSuccessor(t *testing.T) {
 		s.look(hosts.now())
 		s.mu.Unlock()
 		if !old.gone || hosts.Forgotten().Requests != 1 {
-			t.Fatal("it is not forgotten")
+			t.Fatal("the host is not forgotten")
 		}
 		var ticket Ticket
 		begin := time.Now()
@@ -272,17 +275,17 @@ func TestAForgottenHostStandsForItsSuccessor(t *testing.T) {
 		if got := next.Stats(time.Now()); next == old || got.Requests != 1 || got.Pages != 1 || got != old.Stats(time.Now()) {
 			t.Errorf("%+v", got)
 		}
-		early.End() // has nothing to do with it
+		early.End() // the ended ticket does not affect the new host
 		next.Start(t.Context(), &early, true)
 		early.End()
 		if got := time.Since(begin); got != time.Minute || !old.BusyFor(time.Minute-1) {
-			t.Errorf("the second came after %v", got)
+			t.Errorf("the second request started after %v, want 1m0s", got)
 		}
 	})
 }
 
-// Of all that may be called, nothing lets a gap be shorter than the delay, leaves somebody waiting
-// or something held.
+// TestRandomUse calls the methods in random order and checks that no gap is shorter than the delay,
+// and that at the end no request waits and no ticket holds anything.
 func TestRandomUse(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -303,8 +306,8 @@ func TestRandomUse(t *testing.T) {
 	}
 }
 
-// A server sees when requests reach it, and checks the gaps against the smallest delay that was in
-// force since the one before.
+// A server records when requests reach it. It compares each gap with the smallest delay that was in
+// force since the previous request.
 type server struct {
 	mu    sync.Mutex
 	delay time.Duration
@@ -312,7 +315,7 @@ type server struct {
 	seen  int
 }
 
-// sees is told of a request that was started under a delay of started.
+// sees records a request that was started under the delay started. now is the delay in force now.
 func (s *server) sees(t *testing.T, started, now time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -334,7 +337,7 @@ func randomUse(t *testing.T, rules Rules, seed uint64, complain bool) {
 	var servers [3]server
 	var wg sync.WaitGroup
 	change := rand.New(rand.NewPCG(seed, 0))
-	time.Sleep(time.Microsecond) // what changes changes between what else happens
+	time.Sleep(time.Microsecond) // so that changes happen between the other calls
 	for i := range 200 {
 		random := rand.New(rand.NewPCG(seed, uint64(i)+1))
 		wg.Go(func() {
@@ -352,31 +355,31 @@ func randomUse(t *testing.T, rules Rules, seed uint64, complain bool) {
 		h.SetCrawlDelay(time.Now(), Source{Scheme: scheme}, time.Duration(change.IntN(4)*150)*time.Millisecond, time.Time{})
 		servers[which].changes(h.Stats(time.Now()).Delay)
 	}
-	wg.Wait() // nobody starves, or the bubble ends in a deadlock
+	wg.Wait() // if a request starves, the bubble ends in a deadlock
 	for i := range servers {
 		if servers[i].seen < 20 {
-			t.Errorf("host %d was asked %d times: too little to prove anything", i, servers[i].seen)
+			t.Errorf("host %d got only %d requests, too few for the test", i, servers[i].seen)
 		}
 	}
 	time.Sleep(time.Minute)
 	for h := range hosts.All() {
 		h.mu.Lock()
 		if now := h.hosts.now(); h.busy(now) || h.paced != nil && !h.deserted(now) {
-			t.Errorf("%s holds something", h.name)
+			t.Errorf("%s has a request that waits or is in flight", h.name)
 		}
 		h.mu.Unlock()
 	}
 }
 
-// randomRequest does with one ticket what a request may do. dials: it takes a while to be sent;
-// complains: some are answered with a complaint.
+// randomRequest uses one ticket in a random way. If dials is set, some requests take a while to be
+// sent. If complains is set, some get a complaint as the response.
 func randomRequest(t *testing.T, random *rand.Rand, h *Host, s *server, dials, complains bool) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	pause := func(most int) { time.Sleep(time.Duration(random.IntN(most)) * time.Millisecond) }
 	var ticket Ticket
 	defer func() {
-		for range random.IntN(3) { // never is as good as twice, if it was not sent
+		for range random.IntN(3) { // a request that was not sent needs no End; a second End has no effect
 			ticket.End()
 		}
 	}()
@@ -396,9 +399,9 @@ func randomRequest(t *testing.T, random *rand.Rand, h *Host, s *server, dials, c
 	if h.Start(ctx, &ticket, direct) != nil || !direct && what == 3 {
 		return
 	}
-	delay := ticket.Start().Delay // by now it may have changed
+	delay := ticket.Start().Delay // the delay may have changed since the start
 	if !ticket.OnWire() {
-		return // it was ended, or it lapsed
+		return // the ticket was ended or has expired
 	}
 	if dials && what > 1 {
 		pause(300)
@@ -443,16 +446,17 @@ func TestNoAllocationsWithoutADelay(t *testing.T) {
 
 func passOnce(h *Host, t *Ticket) {
 	if h.Enter(context.Background(), t) != nil || h.Start(context.Background(), t, false) != nil || !t.OnWire() {
-		panic("it must wait")
+		panic("the request had to wait")
 	}
 	t.Sent(h.hosts.epoch)
 	t.End()
 }
 
-// What a host costs that is not slowed down: itself, its name, its places in the map and the ring.
-func TestAHostIsSmall(t *testing.T) {
+// TestHostSize checks the memory of a host that is not slowed down: the Host, its name, and its
+// entries in the map and the ring.
+func TestHostSize(t *testing.T) {
 	if size := unsafe.Sizeof(Host{}); size > 120 {
-		t.Errorf("a Host has %d bytes", size)
+		t.Errorf("size of a Host = %d bytes, want at most 120", size)
 	}
 	hosts, n := noRules(), 100_000
 	before := retained()
@@ -500,9 +504,9 @@ func BenchmarkRequestWithoutDelay(b *testing.B) {
 	}
 }
 
-// BenchmarkLongestAt measures the longest of the calls that make a million hosts and, once they are
-// idle, replace them, next to the longest pause of a loop that only makes names: what the machine
-// and the garbage collector do to anybody.
+// BenchmarkLongestAt measures the longest call of At while a million hosts are made and, once they
+// are idle, replaced. For comparison it also measures the longest pause of a loop that only makes
+// names, which shows the pauses that the machine and the garbage collector cause.
 func BenchmarkLongestAt(b *testing.B) {
 	const n = 1_000_000
 	longest := func(f func(i int, name string)) (longest, sum time.Duration) {

@@ -8,20 +8,21 @@ import (
 	"time"
 )
 
-// A rehearsal drives a limiter through a script: an instant, a call, and after an arrow the answer.
+// A rehearsal runs a limiter through a script. Each line has an instant, a call, and after an arrow
+// the result.
 //
 //	0s    start a      -> yes
-//	1s    start b      -> in 1s     (ready says when)
-//	1s    start b      -> later     (when something has changed; "in 50s" where places lapse)
+//	1s    start b      -> in 1s     (the wait from ready)
+//	1s    start b      -> later     (when something has changed; "in 50s" if a place expires then)
 //	1.2s  sent a
 //	1.5s  end a
-//	2s    429 a 10s    -> slower    (Retry-After: 10; "no": nothing came of it)
-//	2s    odd a        -> no        (503 without one)
+//	2s    429 a 10s    -> slower    (with Retry-After: 10; "no" if it is not a new incident)
+//	2s    odd a        -> no        (503 without Retry-After)
 //	2s    answered a
-//	2s    ask https 5s           (of robots.txt)
-//	2s    ask http/Bot 5s 1h     (as read under a name; it has to be read again after an hour)
-//	2s    obey a http            (a obeys what http asks for)
-//	2s    renew a                (a is for reading a robots.txt)
+//	2s    ask https 5s           (the crawl delay of robots.txt)
+//	2s    ask http/Bot 5s 1h     (read under a product token; must be read again after an hour)
+//	2s    obey a http            (a obeys the crawl delay of http)
+//	2s    renew a                (a reads a robots.txt)
 //	2s    delay        -> 5s
 //	2s    gap          -> 0s        (the smallest so far)
 type rehearsal struct {
@@ -29,7 +30,7 @@ type rehearsal struct {
 	tickets map[string]*Ticket
 }
 
-// at returns the instant at which a script has gone on for d.
+// at returns the instant of a script after d.
 func at(d time.Duration) instant { return instant(d + 1) }
 
 func rehearse(t *testing.T, rules Rules, script string) {
@@ -57,7 +58,7 @@ func (r *rehearsal) ticket(name string) *Ticket {
 
 func (r *rehearsal) call(now instant, verb string, args []string) string {
 	switch t := r.ticket(args[0]); verb {
-	case "start", "launch": // launch: somebody may still abort it
+	case "start", "launch": // launch is a start that may still be aborted
 		t.direct = verb == "start"
 		if _, ok := r.start(now, t); ok {
 			return "yes"
@@ -136,7 +137,7 @@ func TestLimiter(t *testing.T) {
 6s    end c
 6s    start d       -> yes`)
 	})
-	t.Run("a crawl delay lapses with its robots.txt", func(t *testing.T) {
+	t.Run("a crawl delay expires with its robots.txt", func(t *testing.T) {
 		rehearse(t, Rules{}, `
 0s    ask http 60s 10m
 0s    ask https 0s 10m
@@ -193,7 +194,7 @@ func TestLimiter(t *testing.T) {
 14m30s delay        -> 1m30s
 14m31s delay        -> 0s`)
 	})
-	t.Run("what has lapsed stays so", func(t *testing.T) {
+	t.Run("an expired crawl delay stays expired", func(t *testing.T) {
 		rehearse(t, Rules{}, `
 0s    ask http 60s 10m
 0s    obey a http
@@ -203,7 +204,7 @@ func TestLimiter(t *testing.T) {
 11m2s start a       -> yes
 11m2s delay         -> 0s`)
 	})
-	t.Run("the most that any name is asked for", func(t *testing.T) {
+	t.Run("the longest crawl delay of all product tokens holds", func(t *testing.T) {
 		rehearse(t, Rules{}, `
 0s    ask http/One 1s 10m
 0s    ask http/Two 10s 5m
@@ -244,7 +245,7 @@ func TestLimiter(t *testing.T) {
 6s    start c       -> in 200ms
 6.2s  start c       -> yes`)
 	})
-	t.Run("what never reaches the wire is forgotten", func(t *testing.T) {
+	t.Run("a request that never reaches the wire is forgotten", func(t *testing.T) {
 		rehearse(t, Rules{MinDelay: 100 * time.Millisecond, MaxInFlight: 1}, `
 0s    launch a      -> yes
 200ms start b       -> in 800ms
@@ -253,7 +254,7 @@ func TestLimiter(t *testing.T) {
 9h    end b
 9h    start c       -> yes`)
 	})
-	t.Run("what never ends lapses after a minute or ten delays", func(t *testing.T) {
+	t.Run("a request that never ends expires after a minute or ten delays", func(t *testing.T) {
 		rehearse(t, Rules{MinDelay: 5 * time.Second}, `
 0s    start a       -> yes
 10s   sent a
@@ -274,7 +275,7 @@ func TestLimiter(t *testing.T) {
 780s  start e       -> yes
 780s  gap           -> 51s`)
 	})
-	t.Run("what never ends lapses when no delay was in force as well", func(t *testing.T) {
+	t.Run("a request that never ends expires if no delay was in force", func(t *testing.T) {
 		rehearse(t, Rules{}, `
 0s    start a       -> yes
 0s    start b       -> yes
@@ -288,7 +289,7 @@ func TestLimiter(t *testing.T) {
 91s   end c
 91s   start e       -> in 59s`)
 	})
-	t.Run("with FromEnd a delay follows what has lapsed", func(t *testing.T) {
+	t.Run("with FromEnd a delay follows an expired request", func(t *testing.T) {
 		rehearse(t, Rules{FromEnd: true, MinDelay: 5 * time.Second}, `
 0s    start a       -> yes
 59s   start b       -> in 1s
@@ -301,7 +302,7 @@ func TestLimiter(t *testing.T) {
 0s    start a       -> yes
 1s    start b       -> in 2562047h47m15.8547758s`)
 	})
-	t.Run("what MaxInFlight promises does not lapse", func(t *testing.T) {
+	t.Run("a place under MaxInFlight does not expire", func(t *testing.T) {
 		rehearse(t, Rules{MaxInFlight: 1, MinDelay: time.Second}, `
 0s    start a       -> yes
 9h    start b       -> later
@@ -348,8 +349,8 @@ func TestLimiter(t *testing.T) {
 	})
 }
 
-// real-programs.md, 23 to 25: a dial takes 400 ms, and the delay counts from when the request is
-// sent.
+// TestDelayCountsFromTheWire makes a dial take 400 ms. The delay counts from the moment when the
+// request is sent.
 func TestDelayCountsFromTheWire(t *testing.T) {
 	t.Run("one in flight", func(t *testing.T) {
 		rehearse(t, Rules{}, `
@@ -366,7 +367,7 @@ func TestDelayCountsFromTheWire(t *testing.T) {
 920ms sent b
 1.4s  start c       -> in 10ms`)
 	})
-	t.Run("the better moment holds", func(t *testing.T) {
+	t.Run("the later moment holds", func(t *testing.T) {
 		rehearse(t, Rules{MinDelay: time.Second}, `
 0s    launch a      -> yes
 100ms sent a
@@ -375,14 +376,14 @@ func TestDelayCountsFromTheWire(t *testing.T) {
 400ms end a
 1s    start b       -> in 300ms`)
 	})
-	t.Run("from the end, when that comes later", func(t *testing.T) {
+	t.Run("with FromEnd, from the end", func(t *testing.T) {
 		rehearse(t, Rules{MinDelay: time.Second, FromEnd: true}, `
 0s    launch a      -> yes
 100ms sent a
 400ms end a
 1s    start b       -> in 400ms`)
 	})
-	t.Run("several in flight: overtaken requests count from when they are sent", func(t *testing.T) {
+	t.Run("several in flight: an overtaken request counts from the moment when it is sent", func(t *testing.T) {
 		rehearse(t, Rules{MinDelay: 200 * time.Millisecond, MaxInFlight: 3}, `
 0s    launch a      -> yes
 200ms launch b      -> yes
@@ -409,8 +410,9 @@ func TestDelayCountsFromTheWire(t *testing.T) {
 	})
 }
 
-// A crawl delay of any size is a delay: sums with it end at the end of time.
-func TestTheLongestDelayIsNoShortOne(t *testing.T) {
+// TestLongestDelayDoesNotOverflow checks that sums with a very long delay end at the largest
+// instant.
+func TestLongestDelayDoesNotOverflow(t *testing.T) {
 	const forever = 1<<63 - 1
 	rules := Rules{MinDelay: forever}
 	l := limiter{rules: &rules}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A clock of the caller's own: no bubble, and nobody waits.
+// TestStartNow uses a clock of the caller. It needs no bubble, because nothing waits.
 func TestStartNow(t *testing.T) {
 	const s = time.Second
 	hosts := noRules()
@@ -16,17 +16,17 @@ func TestStartNow(t *testing.T) {
 	var a, b Ticket
 	for _, step := range []struct {
 		at   time.Duration
-		end  *Ticket // ended before
+		end  *Ticket // this ticket is ended before the step
 		try  *Ticket
 		wait time.Duration
 		ok   bool
 	}{
 		{at: 0, try: &a, ok: true},
-		{at: 4 * s, try: &b, wait: 96 * s},         // one at a time; its place lapses after ten delays
+		{at: 4 * s, try: &b, wait: 96 * s},         // one request at a time; the place expires after ten delays
 		{at: 4 * s, end: &a, try: &b, wait: 6 * s}, // the delay counts from the start
 		{at: 10*s - 1, try: &b, wait: 1},
 		{at: 10 * s, try: &b, ok: true},
-		{at: 10 * s, try: &b, wait: 10 * s}, // the ticket's own request has ended by that
+		{at: 10 * s, try: &b, wait: 10 * s}, // StartNow has ended the previous request of the ticket
 		{at: 20 * s, try: &a, ok: true},
 	} {
 		step.end.ended()
@@ -44,7 +44,7 @@ func TestStartNow(t *testing.T) {
 	}
 }
 
-// ended is End, for a step that may end nothing.
+// ended is like End, but t may be nil, for a step that ends nothing.
 func (t *Ticket) ended() {
 	if t != nil {
 		t.End()

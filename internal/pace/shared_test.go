@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// A desk is a Pacer: it gives out what its func says, and counts.
+// A desk is a Pacer that grants the leases of its func and counts them.
 type desk struct {
 	grant func(ctx context.Context, delay time.Duration) (Lease, error)
 
 	mu       sync.Mutex
 	asked    int
-	waiting  int // now
-	most     int // that waited at once
+	waiting  int // calls that wait now
+	most     int // the largest number of calls that waited at the same time
 	granted  int
-	released []string // as told to Release
+	released []string // the arguments of each Release
 }
 
 func (d *desk) Acquire(ctx context.Context, _ string, delay time.Duration) (Lease, error) {
@@ -39,7 +39,7 @@ func (d *desk) Acquire(ctx context.Context, _ string, delay time.Duration) (Leas
 	return lease, err
 }
 
-// leaseFor returns a lease of a desk.
+// leaseFor returns a lease that lasts for ttl.
 func (d *desk) leaseFor(ttl time.Duration) Lease {
 	l := &deskLease{desk: d}
 	if ttl > 0 {
@@ -65,7 +65,7 @@ func (l *deskLease) Release(sent bool, delay time.Duration, notBefore time.Time)
 	l.desk.released = append(l.desk.released, said)
 }
 
-// sharedHost returns a host that asks d, in a bubble.
+// sharedHost returns a host that asks d. It must be called in a bubble.
 func sharedHost(d *desk, r Rules) (*Hosts, *Host) {
 	hosts := New(func(string) *Rules { return &r })
 	hosts.Share(d)
@@ -81,8 +81,8 @@ func (d *desk) want(t *testing.T, granted int, released ...string) {
 	}
 }
 
-// What becomes of a lease, by what becomes of its ticket.
-func TestWhatIsReleased(t *testing.T) {
+// TestRelease checks with which arguments a lease is released, depending on how its ticket ends.
+func TestRelease(t *testing.T) {
 	ctx := context.Background()
 	enter := func(t *testing.T, h *Host, ticket *Ticket) {
 		if err := h.Enter(ctx, ticket); err != nil {
@@ -116,7 +116,7 @@ func TestWhatIsReleased(t *testing.T) {
 			h.hosts.Close(nil)
 			ticket.End()
 		}, "true 1s"},
-		"Enter anew": {func(t *testing.T, h *Host, ticket *Ticket) {
+		"Enter, then direct": {func(t *testing.T, h *Host, ticket *Ticket) {
 			enter(t, h, ticket)
 			start(t, h, ticket, true)
 			ticket.End()
@@ -133,7 +133,7 @@ func TestWhatIsReleased(t *testing.T) {
 				t.Error(err)
 			}
 		}, "false 0s"},
-		"a panic of who does not want it": {func(t *testing.T, h *Host, ticket *Ticket) {
+		"wanted panics": {func(t *testing.T, h *Host, ticket *Ticket) {
 			defer func() { recover(); ticket.End() }()
 			h.StartIf(ctx, ticket, func() error { panic("no") })
 		}, "false 0s"},
@@ -155,8 +155,9 @@ func TestWhatIsReleased(t *testing.T) {
 	}
 }
 
-// Start takes the lease of Enter if there is enough left of it.
-func TestALeaseThatIsNearlyOverIsRenewed(t *testing.T) {
+// TestShortLeaseIsReplaced checks that Start uses the lease of Enter only if at least half of its
+// time is left.
+func TestShortLeaseIsReplaced(t *testing.T) {
 	for wait, want := range map[time.Duration]int{29 * time.Second: 1, 31 * time.Second: 2} {
 		synctest.Test(t, func(t *testing.T) {
 			d := new(desk)
@@ -174,9 +175,9 @@ func TestALeaseThatIsNearlyOverIsRenewed(t *testing.T) {
 	}
 }
 
-// A lease that may not be sent with any more is not used, and one that was not sent with is given
-// back as such.
-func TestALeaseThatIsNotValid(t *testing.T) {
+// TestInvalidLease checks that a lease that is not valid is not used, and that it is released as
+// not sent.
+func TestInvalidLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, sendable := new(desk), time.Second
 		d.grant = func(context.Context, time.Duration) (Lease, error) {
@@ -189,18 +190,18 @@ func TestALeaseThatIsNotValid(t *testing.T) {
 		h.Start(t.Context(), &ticket, true)
 		d.want(t, 2, "false 1h0m0s")
 		if !ticket.Valid() {
-			t.Error("it was started with a lease that had ended")
+			t.Error("Start used a lease that is not valid")
 		}
 		time.Sleep(sendable)
 		if ticket.Valid() {
-			t.Error("it may be sent too late")
+			t.Error("Valid = true after the lease has become invalid")
 		}
 		ticket.End()
 		d.want(t, 2, "false 1h0m0s", "false 1h0m0s")
 	})
 }
 
-// A briefLease may be sent with for a shorter time than it lasts.
+// A briefLease becomes invalid before its deadline.
 type briefLease struct {
 	Lease
 	until time.Time
@@ -208,8 +209,9 @@ type briefLease struct {
 
 func (l *briefLease) Valid() bool { return time.Now().Before(l.until) }
 
-// What is urgent takes the lease of the page that was let in, which gets another one.
-func TestWhatIsUrgentTakesTheLease(t *testing.T) {
+// TestStartTakesTheLeaseOfAPage checks that a request in Start takes the lease of the page that
+// Enter has admitted, and that the page gets another lease.
+func TestStartTakesTheLeaseOfAPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := new(desk)
 		d.grant = func(context.Context, time.Duration) (Lease, error) { return d.leaseFor(time.Minute), nil }
@@ -225,8 +227,9 @@ func TestWhatIsUrgentTakesTheLease(t *testing.T) {
 	})
 }
 
-// What is urgent gets what a page is waiting for, and the page is not forgotten.
-func TestWhatIsUrgentGetsWhatAPageHasAskedFor(t *testing.T) {
+// TestStartGetsTheLeaseThatAPageAskedFor checks that a request in Start gets the lease that the
+// Pacer is being asked for a page, and that the page gets the next one.
+func TestStartGetsTheLeaseThatAPageAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := new(desk)
 		d.grant = func(context.Context, time.Duration) (Lease, error) {
@@ -243,19 +246,19 @@ func TestWhatIsUrgentGetsWhatAPageHasAskedFor(t *testing.T) {
 		time.Sleep(time.Second)
 		h.Start(t.Context(), &robots, true)
 		if at := time.Since(begin); at != 10*time.Second || d.asked > 2 {
-			t.Errorf("it started after %v, the Pacer was asked %d times", at, d.asked)
+			t.Errorf("robots.txt started after %v with %d calls of the Pacer, want 10s and at most 2", at, d.asked)
 		}
 		robots.End()
 		if at := <-done; at != 21*time.Second {
-			t.Errorf("the page came in after %v", at)
+			t.Errorf("the page passed Enter after %v, want 21s", at)
 		}
 		page.End()
 		d.want(t, 2, "true 1s", "false 1s")
 	})
 }
 
-// The end of a ticket ends what the Pacer is asked for it.
-func TestEndEndsTheQuestion(t *testing.T) {
+// TestEndCancelsAcquire checks that the end of a ticket cancels the call of the Pacer for it.
+func TestEndCancelsAcquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := new(desk)
 		d.grant = func(ctx context.Context, _ time.Duration) (Lease, error) {
@@ -274,12 +277,12 @@ func TestEndEndsTheQuestion(t *testing.T) {
 	})
 }
 
-// A lease that comes when its ticket has ended is given back.
-func TestALeaseThatComesTooLate(t *testing.T) {
+// TestLateLease checks that a lease is released that the Pacer grants after its ticket has ended.
+func TestLateLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := new(desk)
 		d.grant = func(context.Context, time.Duration) (Lease, error) {
-			time.Sleep(time.Second) // whatever the context says
+			time.Sleep(time.Second) // ignores the context
 			return d.leaseFor(time.Minute), nil
 		}
 		_, h := sharedHost(d, Rules{})
@@ -295,9 +298,9 @@ func TestALeaseThatComesTooLate(t *testing.T) {
 	})
 }
 
-// Whatever happens, every lease is given back, one ticket of a host asks at a time, and no two
-// requests overlap or come within the delay.
-func TestLeasesAtRandom(t *testing.T) {
+// TestRandomLeases checks that every lease is released and that only one ticket of a host asks at a
+// time.
+func TestRandomLeases(t *testing.T) {
 	for seed := range uint64(30) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 12))
@@ -334,7 +337,7 @@ func TestLeasesAtRandom(t *testing.T) {
 						return
 					}
 					if what == 4 {
-						time.Sleep(300 * time.Millisecond) // longer than its place lasts
+						time.Sleep(300 * time.Millisecond) // longer than the place of the ticket lasts
 					}
 					if what == 7 {
 						go func() { time.Sleep(30 * time.Millisecond); ticket.End() }()
@@ -355,13 +358,14 @@ func TestLeasesAtRandom(t *testing.T) {
 	}
 }
 
-// A ticket that StartNow has left with a lease has to wait behind one for which the Pacer is being
-// asked: the lease is given back, since that one cannot get it any other way, and none is lost.
-func TestALeaseIsNotGivenToWhoAsksForOne(t *testing.T) {
+// TestLeaseIsNotLentToATicketThatAsks checks a ticket that holds a lease after StartNow and then
+// waits behind a ticket for which the Pacer is being asked. The lease must be released: the other
+// ticket can get its lease only from the Pacer.
+func TestLeaseIsNotLentToATicketThatAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d *desk
 		d = &desk{grant: func(ctx context.Context, _ time.Duration) (Lease, error) {
-			for { // as a Pacer does: one at a time
+			for { // grants one lease at a time, as a real Pacer does
 				d.mu.Lock()
 				free := d.granted == len(d.released)
 				d.mu.Unlock()

@@ -401,7 +401,7 @@ func isAfterPage(err error) bool {
 	if denied := (*DisallowedError)(nil); errors.As(err, &denied) {
 		return denied.redirect
 	}
-	return isForbidden(err) || errors.Is(err, ErrHopWait)
+	return isForbidden(err) || errors.Is(err, ErrRedirectWait)
 }
 
 // warnRetries says once that retries of a denied page are in vain.

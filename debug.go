@@ -77,7 +77,7 @@ func debugEvent(e Event) *debug.Event {
 	}
 	put("host", e.Host)
 	put("url", e.URL)
-	put("for", e.For)
+	put("request_kind", string(e.RequestKind))
 	put("from", e.From)
 	duration("gap", e.Gap)
 	duration("delay", e.Delay)

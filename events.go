@@ -31,13 +31,16 @@ const (
 	SourceRetryAfter DelaySource = "retry_after" // the Retry-After of such an answer
 )
 
-// What a request is for: Event.For.
+// A RequestKind says what a request was for. It is a stable short code. It is "" in events that are
+// not about a single request that was sent.
+type RequestKind string
+
 const (
-	ForPage    = "page"    // a request of a collector
-	ForHop     = "hop"     // a redirect that is followed
-	ForRobots  = "robots"  // a robots.txt, redirects included
-	ForSitemap = "sitemap" // a sitemap
-	ForRetry   = "retry"   // one of these once more: after 429 or 503, or on another connection
+	RequestPage     RequestKind = "page"     // a request of a collector
+	RequestRedirect RequestKind = "redirect" // a redirect of a page that is followed
+	RequestRobots   RequestKind = "robots"   // a robots.txt, or a redirect of one
+	RequestSitemap  RequestKind = "sitemap"  // a sitemap, or a redirect of one
+	RequestRetry    RequestKind = "retry"    // one of these, repeated after 429 or 503 or after a lost connection
 )
 
 // An Event is something that happened on the wire, or was kept from it. Fields that do not concern
@@ -54,8 +57,8 @@ type Event struct {
 	Collector uint32 `json:"collector,omitempty"`
 	Request   uint32 `json:"request,omitempty"`
 
-	For  string `json:"for,omitempty"`  // started, answered: ForPage, ForHop, ForRobots, ForSitemap or ForRetry
-	From string `json:"from,omitempty"` // started: the URL that has redirected here
+	RequestKind RequestKind `json:"request_kind,omitempty"` // started, answered: what the request was for
+	From        string      `json:"from,omitempty"`         // started: the URL that redirects to this one
 
 	// Gap is the time since the last request to the host was started; 0: it is the first. Started
 	// has it.

@@ -57,8 +57,8 @@ func TestTheEventsOfACrawl(t *testing.T) {
 7s waiting a.test/old delay 2s crawl_delay line 3 count 1 until 8s
 8s started page a.test/old gap 2s delay 2s crawl_delay line 3
 8s answered page a.test/old 302 27 bytes
-10s started hop a.test/now from a.test/old gap 2s delay 2s crawl_delay line 3
-10s answered hop a.test/now 200
+10s started redirect a.test/now from a.test/old gap 2s delay 2s crawl_delay line 3
+10s answered redirect a.test/now 200
 10s waiting a.test/busy delay 2s crawl_delay line 3 count 1 until 12s
 12s started page a.test/busy gap 2s delay 2s crawl_delay line 3
 12s slowed a.test/busy delay 2s retry_after 429 until 42s

@@ -81,7 +81,7 @@ func (h *hooks) retired() bool {
 
 // fetch implements fetcher.
 func (h *hooks) fetch(userAgent string, from origin, page http.Header) policy.Fetch {
-	how := h.limiter.fetch(h.seam(), userAgent, lead{what: ForRobots, origin: from, user: h}, page)
+	how := h.limiter.fetch(h.seam(), userAgent, lead{kind: RequestRobots, origin: from, user: h}, page)
 	how.Way.Caller = h.c.ID // whose context may differ from those of others that share its client
 	return how
 }

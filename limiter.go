@@ -284,7 +284,7 @@ const maxRedirectBody = 2 << 10
 
 // A lead says how the plugin came to a URL.
 type lead struct {
-	what string // it is: ForRobots or ForSitemap
+	kind RequestKind // RequestRobots or RequestSitemap
 	origin
 	user interface {
 		forbids(u *url.URL) bool // reports whether u's domain is never to be asked
@@ -330,8 +330,10 @@ func (l *limiter) exchange(x *exchange, s *backend.Seam, req *http.Request, time
 		return nil, time.Time{}, err
 	}
 	x.limiter, x.host, x.through = l, l.hosts.At(time.Now(), a.Host), l.transport(s)
-	x.trace.events, x.trace.url, x.trace.what = &l.report.events, req.URL, from.what
-	if from.what == ForRobots {
+	x.trace.events = &l.report.events
+	x.trace.url = req.URL
+	x.trace.kind = from.kind
+	if from.kind == RequestRobots {
 		x.ticket.Renew()
 	}
 	if from.payer != "" && isElsewhere(from.payer, a.Host) {

@@ -131,7 +131,7 @@ func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, sitemap st
 
 // led says that a site led to something.
 func (f *feeder) led(site dialect.Authority) lead {
-	return lead{what: ForSitemap, origin: origin{host: site.Host, payer: site.Host}, user: f.fetcher}
+	return lead{kind: RequestSitemap, origin: origin{host: site.Host, payer: site.Host}, user: f.fetcher}
 }
 
 // leaderOf returns the host that leads to a page: the site, if the page is its own, or else the host

@@ -21,8 +21,9 @@ var errDropped = errors.New("collyrobots: the connection was dropped before an a
 type trace struct {
 	events             *listeners
 	url                *url.URL
-	what, from         string // Event.For and Event.From
-	collector, request uint32 // Event.Collector and Event.Request
+	kind               RequestKind // Event.RequestKind
+	from               string      // Event.From
+	collector, request uint32      // Event.Collector and Event.Request
 
 	mu     sync.Mutex
 	told   bool      // of its start, and not of its end
@@ -72,7 +73,8 @@ func (t *trace) again(host *pace.Host, err error) {
 	defer t.mu.Unlock()
 	if t.told {
 		t.tellEnd(host, 0, err)
-		t.what, t.from = ForRetry, ""
+		t.kind = RequestRetry
+		t.from = ""
 	}
 }
 
@@ -119,7 +121,7 @@ func (t *trace) denied(host, url string) Event {
 // event returns an event of the exchange that happens now.
 func (t *trace) event(kind EventKind, host *pace.Host) Event {
 	return Event{
-		Kind: kind, Time: time.Now(), Host: host.Name(), URL: t.url.Redacted(), For: t.what,
+		Kind: kind, Time: time.Now(), Host: host.Name(), URL: t.url.Redacted(), RequestKind: t.kind,
 		Collector: t.collector, Request: t.request,
 	}
 }

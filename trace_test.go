@@ -78,7 +78,7 @@ func (h *hearing) line(e collyrobots.Event) string {
 			line += " " + fmt.Sprintf(format, args...)
 		}
 	}
-	add(e.For != "", "%s", e.For)
+	add(e.RequestKind != "", "%s", e.RequestKind)
 	add(e.URL != "", "%s", strings.TrimPrefix(e.URL, "http://"))
 	add(e.URL == "" && e.Host != "", "%s", e.Host)
 	add(e.From != "", "from %s", strings.TrimPrefix(e.From, "http://"))
@@ -123,8 +123,8 @@ func TestRequestsAreTold(t *testing.T) {
 0s answered robots a.test/robots.txt 200 47 bytes
 2s started page a.test/old gap 2s delay 2s crawl_delay line 3
 2s answered page a.test/old 302 24 bytes
-4s started hop a.test/ from a.test/old gap 2s delay 2s crawl_delay line 3
-4.5s answered hop a.test/ 200 5 bytes took 500ms
+4s started redirect a.test/ from a.test/old gap 2s delay 2s crawl_delay line 3
+4.5s answered redirect a.test/ 200 5 bytes took 500ms
 `)
 		for _, e := range h.wait()[2:] {
 			if e.Collector != c.ID || e.Request != 1 || e.Host != "a.test" {

@@ -93,9 +93,12 @@ func (t *transport) Stray(req *http.Request) {
 
 // trace says what q is for those who hear of it, as it is about to go on the wire.
 func (t *transport) trace(q *request, req *http.Request) {
-	q.trace.events, q.trace.url, q.trace.what = &t.report.events, q.url, ForPage
+	q.trace.events = &t.report.events
+	q.trace.url = q.url
+	q.trace.kind = RequestPage
 	if req.Response != nil && req.Response.Request != nil {
-		if q.trace.what = ForHop; q.trace.events.any() {
+		q.trace.kind = RequestRedirect
+		if q.trace.events.any() {
 			q.trace.from = req.Response.Request.URL.Redacted()
 		}
 	}
@@ -221,7 +224,7 @@ type seamFetcher struct {
 }
 
 func (f seamFetcher) fetch(userAgent string, from origin, page http.Header) policy.Fetch {
-	return f.limiter.fetch(f.through, userAgent, lead{what: ForRobots, origin: from, user: f}, page)
+	return f.limiter.fetch(f.through, userAgent, lead{kind: RequestRobots, origin: from, user: f}, page)
 }
 
 func (f seamFetcher) from() origin { return origin{} }

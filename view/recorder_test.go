@@ -15,15 +15,15 @@ import (
 var then = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func started(host string, after time.Duration, delay time.Duration) collyrobots.Event {
-	return collyrobots.Event{Kind: collyrobots.EventStarted, Time: then.Add(after), Host: host, For: collyrobots.ForPage, Delay: delay}
+	return collyrobots.Event{Kind: collyrobots.EventStarted, Time: then.Add(after), Host: host, RequestKind: collyrobots.RequestPage, Delay: delay}
 }
 
 func TestDots(t *testing.T) {
 	var (
 		first  = started("a.test", 0, time.Second)
-		robots = collyrobots.Event{Kind: collyrobots.EventStarted, Time: then, Host: "a.test", For: collyrobots.ForRobots}
+		robots = collyrobots.Event{Kind: collyrobots.EventStarted, Time: then, Host: "a.test", RequestKind: collyrobots.RequestRobots}
 		answer = func(after, took time.Duration, status int, err error) collyrobots.Event {
-			return collyrobots.Event{Kind: collyrobots.EventAnswered, Time: then.Add(after), Took: took, Host: "a.test", For: collyrobots.ForPage, Status: status, Err: err}
+			return collyrobots.Event{Kind: collyrobots.EventAnswered, Time: then.Add(after), Took: took, Host: "a.test", RequestKind: collyrobots.RequestPage, Status: status, Err: err}
 		}
 	)
 	for _, test := range []struct {

@@ -28,9 +28,9 @@ type hostStarts struct {
 // A dot is the start of a request, or of several requests in quick succession.
 type dot struct {
 	at      time.Time
-	delay   time.Duration // the delay in force at that time; 0 if there was none
-	what    string        // Event.For of the first request
-	outcome outcome       // the worst one of the requests
+	delay   time.Duration           // the delay in force at that time; 0 if there was none
+	kind    collyrobots.RequestKind // Event.RequestKind of the first request
+	outcome outcome                 // the worst one of the requests
 	count   int
 	change  uint64 // the value of starts.changes after the last change of this dot
 }
@@ -56,7 +56,7 @@ func (ds dots) MarshalJSON() ([]byte, error) {
 		b = append(b, "[,"[min(i, 1)], '[')
 		b = append(strconv.AppendInt(b, d.at.UnixMilli(), 10), ',')
 		b = append(strconv.AppendInt(b, d.delay.Milliseconds(), 10), ',', '"')
-		b = append(append(b, d.what...), '"', ',')
+		b = append(append(b, d.kind...), '"', ',')
 		b = append(strconv.AppendInt(b, int64(d.outcome), 10), ',')
 		b = append(strconv.AppendInt(b, int64(d.count), 10), ']')
 	}
@@ -71,7 +71,7 @@ func (s *starts) started(e collyrobots.Event) {
 	s.changes++
 	s.rate.count(e.Time)
 	if n := len(h.dots); n > 0 {
-		if last := &h.dots[n-1]; e.Delay < dotWidth && e.Time.Sub(last.at) < dotWidth && last.what == e.For {
+		if last := &h.dots[n-1]; e.Delay < dotWidth && e.Time.Sub(last.at) < dotWidth && last.kind == e.RequestKind {
 			last.count, last.change = last.count+1, s.changes
 			return
 		}
@@ -79,7 +79,7 @@ func (s *starts) started(e collyrobots.Event) {
 	if len(h.dots) == maxDots {
 		h.dots = h.dots[:copy(h.dots, h.dots[maxDots/4:])]
 	}
-	h.dots = append(h.dots, dot{at: e.Time, delay: e.Delay, what: e.For, outcome: underWay, count: 1, change: s.changes})
+	h.dots = append(h.dots, dot{at: e.Time, delay: e.Delay, kind: e.RequestKind, outcome: underWay, count: 1, change: s.changes})
 }
 
 func (s *starts) answered(e collyrobots.Event) {
@@ -90,7 +90,7 @@ func (s *starts) answered(e collyrobots.Event) {
 	result := outcomeOf(e)
 	began := e.Time.Add(-e.Took + dotWidth)
 	for i := len(h.dots) - 1; i >= max(0, len(h.dots)-16); i-- {
-		if d := &h.dots[i]; d.what == e.For && !d.at.After(began) {
+		if d := &h.dots[i]; d.kind == e.RequestKind && !d.at.After(began) {
 			if d.outcome < result {
 				s.changes++
 				d.outcome, d.change = result, s.changes

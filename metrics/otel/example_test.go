@@ -57,7 +57,7 @@ func Example() {
 		}
 	}
 	// Unordered output:
-	// collyrobots.requests collyrobots.for=page 4 {request}
-	// collyrobots.requests collyrobots.for=robots 1 {request}
+	// collyrobots.requests collyrobots.request_kind=page 4 {request}
+	// collyrobots.requests collyrobots.request_kind=robots 1 {request}
 	// collyrobots.denials collyrobots.reason=rule 1 {request}
 }

@@ -137,7 +137,7 @@ func TestAgainstTheAccessLog(t *testing.T) {
 		for name, want := range map[string]float64{
 			"collyrobots.requests robots":            2,
 			"collyrobots.requests sitemap":           1,
-			"collyrobots.requests hop":               1,
+			"collyrobots.requests redirect":          1,
 			"collyrobots.requests page":              float64(len(all) - 4),
 			"collyrobots.responses 4xx page":         1,
 			"collyrobots.slowdowns 429":              1,

@@ -59,7 +59,7 @@ func BenchmarkHear(b *testing.B) {
 	metrics := NewCollector(nil)
 	b.ReportAllocs()
 	for b.Loop() {
-		metrics.hear(collyrobots.Event{Kind: collyrobots.EventStarted, For: collyrobots.ForPage, Gap: time.Second, Delay: time.Second, Source: collyrobots.SourceCrawlDelay})
-		metrics.hear(collyrobots.Event{Kind: collyrobots.EventAnswered, For: collyrobots.ForPage, Status: 200, Bytes: 9, Took: time.Second})
+		metrics.hear(collyrobots.Event{Kind: collyrobots.EventStarted, RequestKind: collyrobots.RequestPage, Gap: time.Second, Delay: time.Second, Source: collyrobots.SourceCrawlDelay})
+		metrics.hear(collyrobots.Event{Kind: collyrobots.EventAnswered, RequestKind: collyrobots.RequestPage, Status: 200, Bytes: 9, Took: time.Second})
 	}
 }

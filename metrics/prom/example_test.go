@@ -55,6 +55,6 @@ func Example() {
 	// collyrobots_decisions_total{reason="no_rule"} 4
 	// collyrobots_decisions_total{reason="rule"} 1
 	// collyrobots_denials_total{reason="rule"} 1
-	// collyrobots_requests_total{for="page"} 4
-	// collyrobots_requests_total{for="robots"} 1
+	// collyrobots_requests_total{request_kind="page"} 4
+	// collyrobots_requests_total{request_kind="robots"} 1
 }

@@ -60,8 +60,8 @@ func spider(t *testing.T, web *robotstest.Web, opts ...collyrobots.Option) (*col
 	return c, robots
 }
 
-// valuesOf gathers the values of all metrics, by name and labels: `x_total{for="page"}`. Histograms
-// are there as their _count and _sum.
+// valuesOf returns the values of all metrics by name and labels, such as
+// `x_total{request_kind="page"}`. A histogram is included as its _count and _sum.
 func valuesOf(t *testing.T, g prometheus.Gatherer) map[string]float64 {
 	t.Helper()
 	families, err := g.Gather()
@@ -124,36 +124,36 @@ func TestAgainstTheAccessLog(t *testing.T) {
 			case "/sitemap.xml":
 				asked["sitemap"]++
 			default:
-				asked["page or hop"]++
+				asked["page or redirect"]++
 			}
 		}
 		slow := web.Log("slow.test")
 		first, last := slow[0].Elapsed, slow[len(slow)-1].Elapsed
 		for name, want := range map[string]float64{
-			`collyrobots_requests_total{for="robots"}`:                    asked["robots"],
-			`collyrobots_requests_total{for="sitemap"}`:                   asked["sitemap"],
-			`collyrobots_requests_total{for="hop"}`:                       1,
-			`collyrobots_requests_total{for="page"}`:                      asked["page or hop"] - 1,
-			`collyrobots_responses_total{class="4xx",for="robots"}`:       1, // of fast.test
-			`collyrobots_responses_total{class="4xx",for="hop"}`:          1, // 429
-			`collyrobots_responses_total{class="4xx",for="page"}`:         1, // /lost
-			`collyrobots_responses_total{class="3xx",for="page"}`:         1, // /moved
-			`collyrobots_slowdowns_total{status="429"}`:                   1,
-			`collyrobots_slowdowns_total{status="503"}`:                   0,
-			`collyrobots_denials_total{reason="rule"}`:                    float64(robots.Stats().Totals.Denied),
-			`collyrobots_gap_over_delay_ratio`:                            1,
-			`collyrobots_request_gap_seconds_count`:                       float64(len(slow) - 1),
-			`collyrobots_request_gap_seconds_sum`:                         (last - first).Seconds(),
-			`collyrobots_request_delay_seconds_sum{source="crawl_delay"}`: float64(2 * (len(slow) - 1)),
-			`collyrobots_wait_time_seconds_total`:                         robots.Stats().Totals.Waited.Seconds(),
-			`collyrobots_slowed_hosts`:                                    1,
-			`collyrobots_waiting_pages`:                                   0,
-			`collyrobots_hosts`:                                           2,
-			`collyrobots_policies{meaning="rules"}`:                       1,
-			`collyrobots_policies{meaning="no_robots"}`:                   1,
-			`collyrobots_sitemap_files_total{outcome="opened"}`:           1,
-			`collyrobots_sitemap_read_entries_total`:                      3,
-			`collyrobots_missed_events_total`:                             0,
+			`collyrobots_requests_total{request_kind="robots"}`:                asked["robots"],
+			`collyrobots_requests_total{request_kind="sitemap"}`:               asked["sitemap"],
+			`collyrobots_requests_total{request_kind="redirect"}`:              1,
+			`collyrobots_requests_total{request_kind="page"}`:                  asked["page or redirect"] - 1,
+			`collyrobots_responses_total{class="4xx",request_kind="robots"}`:   1, // of fast.test
+			`collyrobots_responses_total{class="4xx",request_kind="redirect"}`: 1, // 429
+			`collyrobots_responses_total{class="4xx",request_kind="page"}`:     1, // /lost
+			`collyrobots_responses_total{class="3xx",request_kind="page"}`:     1, // /moved
+			`collyrobots_slowdowns_total{status="429"}`:                        1,
+			`collyrobots_slowdowns_total{status="503"}`:                        0,
+			`collyrobots_denials_total{reason="rule"}`:                         float64(robots.Stats().Totals.Denied),
+			`collyrobots_gap_over_delay_ratio`:                                 1,
+			`collyrobots_request_gap_seconds_count`:                            float64(len(slow) - 1),
+			`collyrobots_request_gap_seconds_sum`:                              (last - first).Seconds(),
+			`collyrobots_request_delay_seconds_sum{source="crawl_delay"}`:      float64(2 * (len(slow) - 1)),
+			`collyrobots_wait_time_seconds_total`:                              robots.Stats().Totals.Waited.Seconds(),
+			`collyrobots_slowed_hosts`:                                         1,
+			`collyrobots_waiting_pages`:                                        0,
+			`collyrobots_hosts`:                                                2,
+			`collyrobots_policies{meaning="rules"}`:                            1,
+			`collyrobots_policies{meaning="no_robots"}`:                        1,
+			`collyrobots_sitemap_files_total{outcome="opened"}`:                1,
+			`collyrobots_sitemap_read_entries_total`:                           3,
+			`collyrobots_missed_events_total`:                                  0,
 		} {
 			if v, ok := got[name]; !ok || math.Abs(v-want) > 1e-6 {
 				t.Errorf("%s is %v, want %v", name, v, want)
@@ -216,7 +216,7 @@ func TestBeforeAnything(t *testing.T) {
 				t.Errorf("%s: %s is %v", name, key, value)
 			}
 		}
-		for _, key := range []string{`collyrobots_requests_total{for="retry"}`, `collyrobots_responses_total{class="none",for="page"}`, `collyrobots_pages_total`} {
+		for _, key := range []string{`collyrobots_requests_total{request_kind="retry"}`, `collyrobots_responses_total{class="none",request_kind="page"}`, `collyrobots_pages_total`} {
 			if _, ok := got[key]; !ok {
 				t.Errorf("%s: no %s", name, key)
 			}
@@ -256,7 +256,7 @@ func TestSeveralPlugins(t *testing.T) {
 	got := valuesOf(t, registry)
 	for _, host := range []string{"a.test", "b.test"} {
 		want := float64(len(web.Log(host)) - 1)
-		if v := got[`collyrobots_requests_total{crawl="`+host+`",for="page"}`]; v != want {
+		if v := got[`collyrobots_requests_total{crawl="`+host+`",request_kind="page"}`]; v != want {
 			t.Errorf("%s: %v pages, want %v", host, v, want)
 		}
 	}

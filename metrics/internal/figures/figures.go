@@ -60,7 +60,9 @@ func (f *Figure) Series() []Labels {
 const Other = "other"
 
 var (
-	what    = Label{"for", []string{collyrobots.ForPage, collyrobots.ForHop, collyrobots.ForRobots, collyrobots.ForSitemap, collyrobots.ForRetry}}
+	requestKind = Label{"request_kind", texts([]collyrobots.RequestKind{
+		collyrobots.RequestPage, collyrobots.RequestRedirect, collyrobots.RequestRobots, collyrobots.RequestSitemap, collyrobots.RequestRetry,
+	})}
 	class   = Label{"class", []string{"1xx", "2xx", "3xx", "4xx", "5xx", Other, "none"}}
 	status  = Label{"status", []string{"429", "503"}}
 	reason  = Label{"reason", texts(reasons)}

@@ -50,7 +50,7 @@ func TestLabelsHaveAllCodes(t *testing.T) {
 		label                  Label
 		file, typeName, prefix string
 	}{
-		{what, "events.go", "", "For"},
+		{requestKind, "events.go", "RequestKind", ""},
 		{source, "events.go", "DelaySource", ""},
 		{reason, "decision.go", "Reason", ""},
 		{meaning, "change.go", "Meaning", ""},
@@ -99,17 +99,17 @@ func TestHear(t *testing.T) {
 		{Kind: collyrobots.EventSlowed, Status: 429}, {Kind: collyrobots.EventSlowed, Status: 503},
 	}
 	for status := range 1000 {
-		events = append(events, collyrobots.Event{Kind: collyrobots.EventAnswered, For: what.Values[status%5], Status: status, Took: time.Second, Bytes: 3})
+		events = append(events, collyrobots.Event{Kind: collyrobots.EventAnswered, RequestKind: collyrobots.RequestKind(requestKind.Values[status%5]), Status: status, Took: time.Second, Bytes: 3})
 	}
 	for _, reason := range reason.Values {
 		events = append(events, collyrobots.Event{Kind: collyrobots.EventDenied, Decision: &collyrobots.Decision{Reason: collyrobots.Reason(reason)}})
 	}
 	for _, source := range source.Values {
-		events = append(events, collyrobots.Event{Kind: collyrobots.EventStarted, For: "hop", Gap: time.Minute, Delay: time.Second, Source: collyrobots.DelaySource(source)})
+		events = append(events, collyrobots.Event{Kind: collyrobots.EventStarted, RequestKind: collyrobots.RequestRedirect, Gap: time.Minute, Delay: time.Second, Source: collyrobots.DelaySource(source)})
 	}
 	events = append(events,
-		collyrobots.Event{Kind: collyrobots.EventStarted, For: "page", Gap: time.Minute},
-		collyrobots.Event{Kind: collyrobots.EventStarted, For: "page", Delay: time.Minute, Source: collyrobots.SourceMinDelay})
+		collyrobots.Event{Kind: collyrobots.EventStarted, RequestKind: collyrobots.RequestPage, Gap: time.Minute},
+		collyrobots.Event{Kind: collyrobots.EventStarted, RequestKind: collyrobots.RequestPage, Delay: time.Minute, Source: collyrobots.SourceMinDelay})
 
 	sums := make(map[*Figure]float64)
 	for _, e := range events {

@@ -9,8 +9,8 @@ import (
 // The figures that Hear counts.
 var (
 	Requests = &Figure{
-		Name: "collyrobots.requests", Unit: "{request}", Labels: []Label{what},
-		Help: "Requests that have gone on the wire, by what they were for",
+		Name: "collyrobots.requests", Unit: "{request}", Labels: []Label{requestKind},
+		Help: "Requests that have gone on the wire, by kind",
 	}
 	Gaps = &Figure{
 		Name: "collyrobots.request.gap", Unit: "s", Kind: Histogram, Buckets: delayBuckets,
@@ -21,15 +21,15 @@ var (
 		Help: "Delay in force when a request starts after another one to its host, by where the delay comes from",
 	}
 	Responses = &Figure{
-		Name: "collyrobots.responses", Unit: "{response}", Labels: []Label{what, class},
-		Help: "Requests that are over, by what they were for and the class of their status",
+		Name: "collyrobots.responses", Unit: "{response}", Labels: []Label{requestKind, class},
+		Help: "Requests that are over, by kind and the class of their status",
 	}
 	Durations = &Figure{
-		Name: "collyrobots.response.duration", Unit: "s", Kind: Histogram, Labels: []Label{what}, Buckets: durationBuckets,
+		Name: "collyrobots.response.duration", Unit: "s", Kind: Histogram, Labels: []Label{requestKind}, Buckets: durationBuckets,
 		Help: "Time from the start of a request to the end of the body of its response",
 	}
 	Bytes = &Figure{
-		Name: "collyrobots.response.size", Unit: "By", Labels: []Label{what},
+		Name: "collyrobots.response.size", Unit: "By", Labels: []Label{requestKind},
 		Help: "Bytes of response bodies that were read",
 	}
 	Denials = &Figure{
@@ -57,15 +57,15 @@ var (
 func Hear(e collyrobots.Event, put func(f *Figure, value float64, labels Labels)) {
 	switch e.Kind {
 	case collyrobots.EventStarted:
-		put(Requests, 1, Labels{e.For})
+		put(Requests, 1, Labels{string(e.RequestKind)})
 		if e.Delay > 0 && e.Gap > 0 {
 			put(Gaps, e.Gap.Seconds(), Labels{})
 			put(Delays, e.Delay.Seconds(), Labels{string(e.Source)})
 		}
 	case collyrobots.EventAnswered:
-		put(Responses, 1, Labels{e.For, classOf(e.Status)})
-		put(Durations, e.Took.Seconds(), Labels{e.For})
-		put(Bytes, float64(e.Bytes), Labels{e.For})
+		put(Responses, 1, Labels{string(e.RequestKind), classOf(e.Status)})
+		put(Durations, e.Took.Seconds(), Labels{string(e.RequestKind)})
+		put(Bytes, float64(e.Bytes), Labels{string(e.RequestKind)})
 	case collyrobots.EventDenied:
 		why := Other
 		if e.Decision != nil {

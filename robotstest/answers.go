@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Page returns an HTML page with links.
+// Page returns an HTML page that contains links.
 func Page(links ...string) string {
 	var b strings.Builder
 	b.WriteString("<!doctype html><title>A page</title>")
@@ -20,7 +20,8 @@ func Page(links ...string) string {
 	return b.String()
 }
 
-// Pages returns a site of n pages, "/0", "/1" and so on, to which "/" links, and a robots.txt.
+// Pages returns a site with a robots.txt, n pages "/0", "/1" and so on, and a page "/" that links
+// to them.
 func Pages(n int, robots string) Site {
 	s := Site{"/robots.txt": robots}
 	links := make([]string, n)
@@ -35,11 +36,12 @@ func Pages(n int, robots string) Site {
 // Redirect returns an answer that redirects to another URL, with status 302.
 func Redirect(to string) http.Handler { return http.RedirectHandler(to, http.StatusFound) }
 
-// Sitemap returns a sitemap that lists locs. A loc may follow its lastmod and a space:
+// Sitemap returns a sitemap that lists locs. A loc may begin with its lastmod and a space:
 // "2026-01-31 https://a.test/1".
 func Sitemap(locs ...string) string { return listing("urlset", "url", locs) }
 
-// SitemapIndex returns a sitemap index that lists the sitemaps at locs, as [Sitemap] lists pages.
+// SitemapIndex returns a sitemap index that lists the sitemaps at locs. Each loc has the format
+// that [Sitemap] accepts.
 func SitemapIndex(locs ...string) string { return listing("sitemapindex", "sitemap", locs) }
 
 func listing(root, element string, locs []string) string {
@@ -56,16 +58,16 @@ func listing(root, element string, locs []string) string {
 	return b.String()
 }
 
-// Gzip returns s as a gzip file.
+// Gzip returns s compressed with gzip.
 func Gzip(s string) []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	io.WriteString(z, s) // a bytes.Buffer takes everything
+	io.WriteString(z, s) // writing to a bytes.Buffer never fails
 	z.Close()
 	return b.Bytes()
 }
 
-// handlerOf returns what serves an answer of a [Site]; nil for nil.
+// handlerOf returns a handler that serves an answer of a [Site]. It returns nil if answer is nil.
 func handlerOf(answer any) (http.Handler, error) {
 	switch a := answer.(type) {
 	case nil:
@@ -76,7 +78,7 @@ func handlerOf(answer any) (http.Handler, error) {
 		return body{string(a), ""}, nil
 	case int:
 		if a < 200 || a > 999 {
-			return nil, fmt.Errorf("%d is not the status of an answer", a)
+			return nil, fmt.Errorf("%d is not a valid status", a)
 		}
 		return status(a), nil
 	case http.Handler:
@@ -84,7 +86,7 @@ func handlerOf(answer any) (http.Handler, error) {
 	case func(http.ResponseWriter, *http.Request):
 		return http.HandlerFunc(a), nil
 	}
-	return nil, fmt.Errorf("a %T is not an answer", answer)
+	return nil, fmt.Errorf("a %T is not a valid answer; see Site for the types", answer)
 }
 
 // A status is an answer without a body.
@@ -92,7 +94,7 @@ type status int
 
 func (s status) ServeHTTP(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(s)) }
 
-// A body is an answer with status 200. If its kind is empty, net/http looks what it is.
+// A body is an answer with status 200. If kind is empty, net/http detects the content type.
 type body struct{ text, kind string }
 
 func (b body) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
@@ -102,7 +104,7 @@ func (b body) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	io.WriteString(w, b.text)
 }
 
-// contentType returns how a string is sent.
+// contentType returns the content type of a string answer.
 func contentType(text string) string {
 	for _, beginning := range []string{"<?xml", "<urlset", "<sitemapindex"} {
 		if strings.HasPrefix(text, beginning) {

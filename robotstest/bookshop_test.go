@@ -17,17 +17,16 @@ import (
 	"github.com/gocolly/colly/v2"
 )
 
-// What follows is a stranger's spider, as it was before anybody thought of robots.txt: it makes its
-// own collectors, one of which is a clone and one of which is not, sets a LimitRule, tries again
-// what fails, posts a form, follows redirects, and writes a table. What its owner adds is in
-// stranger_test.go.
+// This file is a realistic spider that was written without robots.txt in mind. It creates its own
+// collectors, one of them as a clone, sets a LimitRule, retries failed requests, posts a form,
+// follows redirects, and writes a table. The file stranger_test.go contains what its owner adds.
 
 // A book is a row of the table.
 type book struct {
 	URL, Title, Author, ISBN string
 	Cents                    int
 	InStock                  bool
-	Cover                    int // octets
+	Cover                    int // bytes
 }
 
 // A shopSpider reads a bookshop.
@@ -82,7 +81,7 @@ func newShopSpider(start string, out io.Writer) (*shopSpider, error) {
 	return s, nil
 }
 
-// hookList registers what is done with lists of books.
+// hookList registers the callbacks for lists of books.
 func (s *shopSpider) hookList() {
 	s.list.OnRequest(func(r *colly.Request) {
 		r.Headers.Set("Accept-Language", s.Language)
@@ -112,7 +111,7 @@ func (s *shopSpider) hookList() {
 	s.list.OnScraped(func(*colly.Response) { s.count() })
 }
 
-// hookDetail registers what is done with books.
+// hookDetail registers the callbacks for books.
 func (s *shopSpider) hookDetail() {
 	s.detail.OnRequest(func(r *colly.Request) {
 		r.Headers.Set("Accept-Language", s.Language)
@@ -143,7 +142,7 @@ func (s *shopSpider) hookDetail() {
 	s.detail.OnScraped(func(*colly.Response) { s.count() })
 }
 
-// hookCovers registers what is done with pictures.
+// hookCovers registers the callbacks for pictures.
 func (s *shopSpider) hookCovers() {
 	s.covers.OnResponse(func(r *colly.Response) {
 		if !strings.HasPrefix(r.Headers.Get("Content-Type"), "image/") {
@@ -159,7 +158,7 @@ func (s *shopSpider) hookCovers() {
 	s.covers.OnError(func(r *colly.Response, err error) { s.fail(r.Request.URL.String(), err) })
 }
 
-// Run reads the shop and writes the table.
+// Run crawls the shop and writes the table.
 func (s *shopSpider) Run() error {
 	if err := s.list.Visit(s.Start); err != nil {
 		return fmt.Errorf("the start page: %w", err)
@@ -170,7 +169,7 @@ func (s *shopSpider) Run() error {
 	return s.write()
 }
 
-// again tries once more what failed for a reason that may pass.
+// again retries a request once if it failed for a temporary reason.
 func (s *shopSpider) again(r *colly.Response, err error) {
 	link := r.Request.URL.String()
 	if r.StatusCode < 500 && r.StatusCode != 0 || !s.mayTry(link) {
@@ -226,7 +225,7 @@ var (
 	pricePattern = regexp.MustCompile(`([0-9]+)[.,]([0-9]{2})`)
 )
 
-// parseBook reads the page of a book.
+// parseBook parses the page of a book.
 func parseBook(e *colly.HTMLElement) (*book, error) {
 	b := &book{
 		URL:    e.Request.URL.String(),
@@ -249,7 +248,7 @@ func parseBook(e *colly.HTMLElement) (*book, error) {
 	return b, nil
 }
 
-// parsePrice reads "EUR 12.50" as 1250.
+// parsePrice parses "EUR 12.50" as 1250.
 func parsePrice(text string) (cents int, err error) {
 	m := pricePattern.FindStringSubmatch(text)
 	if m == nil {
@@ -263,7 +262,7 @@ func parsePrice(text string) (cents int, err error) {
 	return whole*100 + rest, err
 }
 
-// isISBN reports whether the check digit of an ISBN-13 is right.
+// isISBN reports whether the check digit of an ISBN-13 is correct.
 func isISBN(s string) bool {
 	sum := 0
 	for i, c := range s {
@@ -276,7 +275,7 @@ func isISBN(s string) bool {
 	return len(s) == 13 && sum%10 == 0
 }
 
-// write writes the table, sorted by title, and the failures below it.
+// write writes the table, sorted by title, followed by the failures.
 func (s *shopSpider) write() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// A spider under test: crawl is yours, and takes the transport of its collector. In a test it is
-// followed by [robotstest.Verify]; see the test at the top.
+// The function crawl stands for the spider under test, which uses the given transport. In a test,
+// call [robotstest.Verify] after the crawl; see the test at the top.
 func Example() {
 	web := robotstest.New(nil, robotstest.Sites{"shop.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /cart\n",
@@ -30,8 +30,8 @@ func Example() {
 	// /robots.txt / /tea /tea/green
 }
 
-// In an Example there is no test: the web is closed by hand. It listens on the loopback interface,
-// where time is the world's.
+// In an Example there is no test, so the web must be closed explicitly. It uses the loopback
+// interface and real time.
 func ExampleNew() {
 	web := robotstest.New(nil, robotstest.Sites{
 		"a.test": {"/": robotstest.Redirect("https://b.test/?id=1")},
@@ -54,7 +54,7 @@ func ExampleNew() {
 	// GET https b.test /?id=1
 }
 
-// A crawler that does not ask for robots.txt, and what the test says of it.
+// A crawler does not request robots.txt, and Verify reports the request.
 func ExampleVerify() {
 	web := robotstest.New(nil, robotstest.Sites{"shop.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /cart\n",
@@ -71,10 +71,10 @@ func ExampleVerify() {
 	var t printed // stands for the test's *testing.T
 	robotstest.Verify(t, web, dialect.RFC9309())
 	// Output:
-	// its robots.txt denies that to "ExampleBot" under rfc9309, line 2: Disallow: /cart
+	// robots.txt disallows it for "ExampleBot" under rfc9309, line 2: Disallow: /cart
 }
 
-// printed is a test that prints its errors, but for what they are about and when that was.
+// printed is a test that prints its errors without the request and its time.
 type printed struct{ testing.TB }
 
 func (printed) Helper() {}

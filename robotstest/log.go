@@ -11,41 +11,40 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// A Request is a line of the access log: a request that reached a host. What a client sends to the
-// target of a redirect, or once more after a dropped connection, is a Request of its own.
+// A Request is an entry of the access log: a request that reached a host. A request to the target
+// of a redirect, or a retry after a dropped connection, is a separate Request.
 type Request struct {
-	Time    time.Time     // when its header had arrived
-	Elapsed time.Duration // the same, since the web was started or reset
+	Time    time.Time     // when its header was received
+	Elapsed time.Duration // the time from New or Reset until Time
 	Method  string
 	Scheme  string // "http" or "https"
-	Host    string // as in Sites
-	URI     string // path and query as they were on the wire
+	Host    string // the name of the host, as in Sites
+	URI     string // path and query, as sent on the wire
 	Header  http.Header
-	Proxy   string // the host that passed it on as a proxy; "": it came directly
+	Proxy   string // the host that forwarded it as a proxy; "" if it came directly
 
-	robots bool // asks for a robots.txt, or for what that redirects to
+	robots bool // whether it is a request for a robots.txt or for the target of its redirect
 }
 
-// authority returns what governs the request.
+// authority returns the authority of the request's URL.
 func (r Request) authority() dialect.Authority {
 	return dialect.Authority{Scheme: r.Scheme, Host: r.Host}
 }
 
-// url returns what was asked for.
+// url returns the URL of the request.
 func (r Request) url() string { return r.authority().String() + r.URI }
 
 // A Log is a list of requests in the order in which they arrived.
 type Log []Request
 
-// Log returns the requests that have reached a host, or all hosts if host is "". The result is a
-// copy.
+// Log returns a copy of the requests that have reached a host, or of all requests if host is "".
 func (w *Web) Log(host string) Log {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if host == "" {
 		return slices.Clone(w.log)
 	}
-	name, _ := hostName(host) // of what is no host nothing was asked for
+	name, _ := hostName(host) // an invalid name yields "", for which there are no requests
 	var log Log
 	for _, r := range w.log {
 		if r.Host == name {
@@ -55,18 +54,19 @@ func (w *Web) Log(host string) Log {
 	return log
 }
 
-// Reset empties the log, and starts counting Elapsed anew. [Verify] remembers what each robots.txt
+// Reset empties the log and restarts Elapsed at zero. [Verify] still knows what each robots.txt
 // said before.
 func (w *Web) Reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.log, w.began = nil, time.Now()
+	w.log = nil
+	w.began = time.Now()
 }
 
-// URIs returns what was asked for, in order, separated by spaces.
+// URIs returns the URIs of the requests in order, separated by spaces.
 func (l Log) URIs() string { return strings.Join(l.uris(), " ") }
 
-// SortedURIs is URIs in alphabetical order, for requests that are made side by side.
+// SortedURIs is like URIs but sorted alphabetically, for requests that are made concurrently.
 func (l Log) SortedURIs() string {
 	uris := l.uris()
 	slices.Sort(uris)
@@ -81,8 +81,8 @@ func (l Log) uris() []string {
 	return uris
 }
 
-// Schedule returns the log as text: a line for each request, with its Elapsed, rounded to the
-// millisecond, and what it asked for, as in "1m30s /page". There is no newline after the last line.
+// Schedule returns the log as text. Each line has the Elapsed of a request, rounded to a
+// millisecond, and its URI, for example "1m30s /page". There is no newline after the last line.
 func (l Log) Schedule() string {
 	lines := make([]string, len(l))
 	for i, r := range l {
@@ -91,8 +91,9 @@ func (l Log) Schedule() string {
 	return strings.Join(lines, "\n")
 }
 
-// MinGap returns the shortest time between two successive requests; in the log of one host, that is
-// its pace. With fewer than two requests it is the largest Duration.
+// MinGap returns the shortest time between two successive requests. If there are fewer than two
+// requests, it returns the largest Duration. Call it on the log of one host to see how fast the
+// host was crawled.
 func (l Log) MinGap() time.Duration {
 	gap := time.Duration(math.MaxInt64)
 	for i := 1; i < len(l); i++ {

@@ -17,14 +17,14 @@ import (
 	"time"
 )
 
-// A network is how a web's transports reach its server: the server's listener, and what makes
-// connections to it.
+// A network connects the transports of a web to its server. It is the listener of the server and
+// creates the connections.
 type network struct {
-	pair   func(context.Context) (near, far net.Conn, err error) // the two ends of a connection
-	bubble bool                                                  // they are in memory and take no time
-	conns  chan net.Conn                                         // what the server accepts
+	pair   func(context.Context) (near, far net.Conn, err error) // creates the two ends of a connection
+	bubble bool                                                  // whether connections are in memory and take no time
+	conns  chan net.Conn                                         // connections for the server to accept
 	closed chan struct{}
-	once   sync.Once // closes it
+	once   sync.Once // closes closed
 	below  *loopback // nil in a bubble
 }
 
@@ -46,11 +46,11 @@ func newNetwork() (*network, error) {
 	return n, nil
 }
 
-// inBubble reports whether the caller is in a bubble of testing/synctest, whose clock begins at
-// midnight UTC, 1 January 2000.
+// inBubble reports whether the caller runs in a bubble of testing/synctest. The clock of a bubble
+// begins at midnight UTC, 1 January 2000.
 func inBubble() bool { return time.Now().Year() < 2020 }
 
-// A loopback makes connections over the loopback interface, one at a time.
+// A loopback creates connections over the loopback interface, one at a time.
 type loopback struct {
 	net.Listener
 	mu sync.Mutex
@@ -64,7 +64,7 @@ func (l *loopback) pair(ctx context.Context) (near, far net.Conn, err error) {
 		return nil, nil, err
 	}
 	for {
-		far, err = l.Accept() // the system has it already
+		far, err = l.Accept() // does not block, because the connection exists already
 		if err != nil {
 			near.Close()
 			return nil, nil, err
@@ -72,11 +72,11 @@ func (l *loopback) pair(ctx context.Context) (near, far net.Conn, err error) {
 		if far.RemoteAddr().String() == near.LocalAddr().String() {
 			return near, far, nil
 		}
-		far.Close() // somebody else's
+		far.Close() // the connection of another program
 	}
 }
 
-// Accept, Close and Addr make a network the listener of the server.
+// Accept, Close and Addr implement net.Listener for the server.
 func (n *network) Accept() (net.Conn, error) {
 	select {
 	case conn := <-n.conns:
@@ -98,7 +98,7 @@ func (n *network) Close() error {
 
 func (n *network) Addr() net.Addr { return address{} }
 
-// transport returns one whose connections lead to w.
+// transport returns a transport whose connections lead to w.
 func (n *network) transport(w *Web) *http.Transport {
 	return &http.Transport{
 		DialContext: func(ctx context.Context, _, target string) (net.Conn, error) {
@@ -109,7 +109,7 @@ func (n *network) transport(w *Web) *http.Transport {
 	}
 }
 
-// dial opens a connection to a host and port.
+// dial opens a connection to a host and port of w.
 func (n *network) dial(ctx context.Context, w *Web, target string) (net.Conn, error) {
 	to, port, err := addressOf(target)
 	if err != nil {
@@ -129,7 +129,8 @@ func (n *network) dial(ctx context.Context, w *Web, target string) (net.Conn, er
 	return conn{near, to}, nil
 }
 
-// hand gives the server its end of a connection.
+// hand passes the far end of a connection to the server. It closes far if the server does not
+// accept it.
 func (n *network) hand(ctx context.Context, far net.Conn, to address, port string) error {
 	far = conn{far, to}
 	if isTLS(port) {
@@ -149,16 +150,17 @@ func (n *network) hand(ctx context.Context, far net.Conn, to address, port strin
 	}
 }
 
-// isTLS reports whether a port speaks https: 443, 8443 and whatever else ends so.
+// isTLS reports whether a port uses https: 443 and every port that ends in 443, such as 8443.
 func isTLS(port string) bool { return strings.HasSuffix(port, "443") }
 
-// An address is a connection's: the host that it was opened to, and the proxy that did.
+// An address identifies a connection: the host to which it was opened, and the proxy that opened
+// it, or "".
 type address struct{ host, proxy string }
 
 func (address) Network() string  { return "robotstest" }
 func (a address) String() string { return a.host }
 
-// addressOf returns the host of "host:port" in normal form, and the port.
+// addressOf splits "host:port" and returns the normalized host and the port.
 func addressOf(target string) (to address, port string, err error) {
 	if _, port, err = net.SplitHostPort(target); err != nil {
 		return to, "", err
@@ -167,7 +169,8 @@ func addressOf(target string) (to address, port string, err error) {
 	return to, port, err
 }
 
-// tunnel lets a proxy's connection become one to the host that was asked for.
+// tunnel answers a CONNECT request: it turns the connection of a proxy into one to the requested
+// host.
 func (w *Web) tunnel(out http.ResponseWriter, r *http.Request, proxy address) {
 	to, port, err := addressOf(r.Host)
 	if err != nil || !w.has(to.host) {
@@ -176,17 +179,17 @@ func (w *Web) tunnel(out http.ResponseWriter, r *http.Request, proxy address) {
 	}
 	far, _, err := http.NewResponseController(out).Hijack()
 	if err != nil {
-		panic(err) // no server of ours
+		panic(err) // the server of a web always supports Hijack
 	}
 	to.proxy = proxy.host
 	if _, err := fmt.Fprint(far, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
 		far.Close()
 		return
 	}
-	w.network.hand(r.Context(), far, to, port) // closes it if it cannot
+	w.network.hand(r.Context(), far, to, port) // closes far on failure
 }
 
-// A conn is a connection that knows where it leads.
+// A conn is a connection that reports the host to which it leads.
 type conn struct {
 	net.Conn
 	to address
@@ -194,12 +197,12 @@ type conn struct {
 
 func (c conn) LocalAddr() net.Addr { return c.to }
 
-// A pipe is an end of a net.Pipe.
+// A pipe is one end of a net.Pipe.
 type pipe struct{ net.Conn }
 
-// SetWriteDeadline makes every deadline the present. TLS sets one of 5 s for the alert with which
-// it closes; two ends that close at once would wait that long for each other, holding locks that
-// stop the clock of a bubble.
+// SetWriteDeadline replaces every deadline by the current time. When a TLS connection is closed, it
+// sends an alert with a deadline of 5 seconds. If both ends closed at once, each would wait 5
+// seconds for the other, and would hold locks that stop the clock of a bubble.
 func (p pipe) SetWriteDeadline(t time.Time) error {
 	if !t.IsZero() {
 		t = time.Now()
@@ -207,22 +210,24 @@ func (p pipe) SetWriteDeadline(t time.Time) error {
 	return p.Conn.SetWriteDeadline(t)
 }
 
-// A certificateAuthority is one that no system trusts.
+// A certificateAuthority signs the certificates of the hosts. No system trusts it.
 type certificateAuthority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 	pool        *x509.CertPool
-	issued      sync.Map // *tls.Certificate, by host
+	issued      sync.Map // from host to *tls.Certificate
 }
 
-// sharedAuthority is the one that all webs share. What panics here is a fault of this package.
+// sharedAuthority returns the certificate authority that all webs share. It panics only if this
+// package has a bug.
 var sharedAuthority = sync.OnceValue(func() *certificateAuthority {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		panic(err)
 	}
 	ca := &certificateAuthority{key: key, certificate: certificateTemplate(), pool: x509.NewCertPool()}
-	ca.certificate.IsCA, ca.certificate.BasicConstraintsValid = true, true
+	ca.certificate.IsCA = true
+	ca.certificate.BasicConstraintsValid = true
 	der, err := x509.CreateCertificate(rand.Reader, ca.certificate, ca.certificate, &key.PublicKey, key)
 	if err != nil {
 		panic(err)
@@ -255,7 +260,8 @@ func (ca *certificateAuthority) certify(host string) (*tls.Certificate, error) {
 	return c, nil
 }
 
-// certificateTemplate returns what is the same in all certificates. A bubble begins in 2000.
+// certificateTemplate returns the part that all certificates share. They are valid from 1990 on,
+// because the clock of a bubble begins in 2000.
 func certificateTemplate() *x509.Certificate {
 	return &x509.Certificate{
 		SerialNumber: big.NewInt(1),

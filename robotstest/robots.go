@@ -16,20 +16,21 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// A robotsLog is what each authority has answered when it was asked for its robots.txt.
+// A robotsLog records the responses of each authority to requests for its robots.txt.
 type robotsLog struct {
 	answers map[dialect.Authority][]robotsAnswer
-	moved   map[string]dialect.Authority // URLs that robots.txt was redirected to: whose it is
+	moved   map[string]dialect.Authority // from the target of a redirect to the authority whose robots.txt was redirected
 }
 
-// A robotsAnswer is one answer, redirects followed.
+// A robotsAnswer is one response, after redirects.
 type robotsAnswer struct {
-	known  time.Time // when it was complete: whoever had asked could know it
-	status int       // 0: there was no complete answer
+	known  time.Time // when it was complete, so that the client could know it
+	status int       // 0 if there was no complete response
 	body   []byte
 }
 
-// ownerOf returns the authority whose robots.txt is asked for, if a request does that.
+// ownerOf returns the authority whose robots.txt is requested. If r is not a request for a
+// robots.txt, ok is false.
 func (l *robotsLog) ownerOf(r Request) (owner dialect.Authority, ok bool) {
 	if r.Method != http.MethodGet {
 		return owner, false
@@ -41,7 +42,8 @@ func (l *robotsLog) ownerOf(r Request) (owner dialect.Authority, ok bool) {
 	return r.authority(), r.URI == "/robots.txt"
 }
 
-// answered adds an answer. A redirect is none yet, and a 304 says nothing new.
+// answered records a response. For a redirect, it records only the target. It also records a 304; a
+// 304 contains nothing new.
 func (l *robotsLog) answered(owner dialect.Authority, r Request, c *capture) {
 	answer := c.answer()
 	answer.known = time.Now()
@@ -50,7 +52,7 @@ func (l *robotsLog) answered(owner dialect.Authority, r Request, c *capture) {
 		return
 	}
 	if answer.status == 0 && r.url() != owner.RobotsURL() {
-		l.expect(r.url(), owner) // a crawler may try once more where the redirect led
+		l.expect(r.url(), owner) // a crawler may retry at the target of the redirect
 	}
 	if l.answers == nil {
 		l.answers = make(map[dialect.Authority][]robotsAnswer)
@@ -58,7 +60,8 @@ func (l *robotsLog) answered(owner dialect.Authority, r Request, c *capture) {
 	l.answers[owner] = append(l.answers[owner], answer)
 }
 
-// expect notes that url may be asked for as owner's robots.txt; "" is none.
+// expect records that a request for url is a request for the robots.txt of owner. It does nothing
+// if url is "".
 func (l *robotsLog) expect(url string, owner dialect.Authority) {
 	if url == "" {
 		return
@@ -69,7 +72,8 @@ func (l *robotsLog) expect(url string, owner dialect.Authority) {
 	l.moved[url] = owner
 }
 
-// locationOf returns the URL that an answer redirects to as it will be in the log, or "".
+// locationOf returns the target of a redirect, in the form in which it will be in the log. It
+// returns "" if there is none.
 func locationOf(r Request, c *capture) string {
 	base, err := url.Parse(r.url())
 	if err != nil {
@@ -86,28 +90,29 @@ func locationOf(r Request, c *capture) string {
 	return a.String() + to.RequestURI()
 }
 
-// unasked returns what an authority's robots.txt would answer now, though nobody asks.
+// unasked returns the response that an authority's robots.txt would have now, without a logged
+// request.
 func (w *Web) unasked(a dialect.Authority) robotsAnswer {
 	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // whoever waits for its end has waited
+	cancel() // so that a handler that waits for the end of the request returns
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, a.RobotsURL(), nil)
 	r.RequestURI = r.URL.RequestURI()
 	c := &capture{ResponseWriter: httptest.NewRecorder()}
 	func() {
-		defer func() { recover() }() // no answer
+		defer func() { recover() }() // a handler that panics has no response
 		w.answerOf(a.Host, "/robots.txt").ServeHTTP(c, r)
 		c.returned = true
 	}()
 	return c.answer()
 }
 
-// A capture keeps a copy of an answer.
+// A capture is a ResponseWriter that keeps a copy of the response.
 type capture struct {
 	http.ResponseWriter
-	status   int // 0: there is no header yet
+	status   int // 0 if the header was not written yet
 	body     bytes.Buffer
-	failed   bool // a write failed, or the handler has taken the connection
-	returned bool // the handler has, and did not panic
+	failed   bool // whether a write failed or the handler hijacked the connection
+	returned bool // whether the handler has returned without a panic
 }
 
 func (c *capture) WriteHeader(status int) {
@@ -139,7 +144,7 @@ func (c *capture) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return http.NewResponseController(c.ResponseWriter).Hijack()
 }
 
-// answer returns what was captured. An answer that ended early is none.
+// answer returns the captured response, or the zero robotsAnswer if the response ended early.
 func (c *capture) answer() robotsAnswer {
 	if c.failed || !c.returned {
 		return robotsAnswer{}

@@ -15,7 +15,7 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// crawl is a user's spider. Its tests tell it which transport to use.
+// crawl is the spider of a user. Its tests pass it the transport.
 func crawl(transport http.RoundTripper, start string) error {
 	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"), colly.Async())
 	c.WithTransport(transport)
@@ -44,20 +44,20 @@ func TestSpider(t *testing.T) {
 		crawl(web.Transport(), "http://shop.test/") // your spider: c.WithTransport(transport)
 		want := "0s /robots.txt\n1m0s /\n2m0s /1\n3m0s /2\n4m0s /4"
 		if got := web.Log("shop.test").Schedule(); got != want {
-			t.Errorf("shop.test was asked for\n%s\nwant\n%s", got, want)
+			t.Errorf("requests to shop.test:\n%s\nwant\n%s", got, want)
 		}
 		robotstest.Verify(t, web, dialect.RFC9309())
 	})
 }
 
-// The test in the package documentation is the one above.
+// The package documentation contains the test above.
 func TestTheDocumentationHasTestSpider(t *testing.T) {
 	test, doc := read(t, "spider_test.go"), read(t, "web.go")
 	_, test, _ = strings.Cut(test, "\nfunc TestSpider")
 	test, _, _ = strings.Cut("func TestSpider"+test, "\n}\n")
 	test = "//\t" + strings.ReplaceAll(test+"\n}", "\n", "\n//\t")
 	if !strings.Contains(doc, test+"\n") {
-		t.Errorf("the package documentation does not have\n%s", test)
+		t.Errorf("the package documentation does not contain\n%s", test)
 	}
 }
 
@@ -70,7 +70,7 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// A spider with nothing but Colly's built-in check obeys the rules under temoto's reading, and no
+// A spider that uses only Colly's built-in check obeys the rules as temoto reads them, and keeps no
 // delay.
 func TestVerifyFailsASpiderWithoutThePlugin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestVerifyFailsASpiderWithoutThePlugin(t *testing.T) {
 			c.WithTransport(web.Transport())
 			c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
 			c.Visit("http://a.test/")
-			faults, temoto := "GET http://a.test/0 at 0s: 0s after /, want 5s\nGET http://a.test/1 at 0s: its robots.txt denies\nGET http://a.test/1 at 0s: 0s after /0", "GET http://a.test/1 at 0s"
+			faults, temoto := "GET http://a.test/0 at 0s: 0s after /, want 5s\nGET http://a.test/1 at 0s: robots.txt disallows\nGET http://a.test/1 at 0s: 0s after /0", "GET http://a.test/1 at 0s"
 			if builtIn {
 				faults, temoto = "GET http://a.test/ at 0s: 0s after /robots.txt, want 5s\nGET http://a.test/0 at 0s: 0s after /, want 5s", ""
 			}
@@ -91,7 +91,8 @@ func TestVerifyFailsASpiderWithoutThePlugin(t *testing.T) {
 	})
 }
 
-// The whole of a polite crawl, with everything that a wire may do, passes in both modes.
+// A polite crawl with robots.txt, redirects, sitemaps and several hosts passes in a bubble and on
+// the loopback interface.
 func TestVerifyPassesThePlugin(t *testing.T) {
 	aborted := false
 	sites := robotstest.Sites{

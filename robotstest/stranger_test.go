@@ -18,7 +18,7 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// obey is what the owner of the spider adds for robots.txt.
+// obey contains what the owner of the spider adds to obey robots.txt.
 func (s *shopSpider) obey() (*collyrobots.Plugin, error) {
 	robots, err := collyrobots.WithRobots(s.list)
 	for _, c := range []*colly.Collector{s.detail, s.covers} {
@@ -29,7 +29,7 @@ func (s *shopSpider) obey() (*collyrobots.Plugin, error) {
 	return robots, err
 }
 
-// bookshop is a shop for the test.
+// bookshop returns the sites of a bookshop.
 func bookshop() robotstest.Sites {
 	page := func(n int) string {
 		return fmt.Sprintf(`<body><h1>Book %d</h1><p class=author>A. Writer</p><p class=price>EUR 12.50</p><p class=stock>In stock</p>
@@ -57,7 +57,7 @@ func bookshop() robotstest.Sites {
 	}
 }
 
-// readShop runs the spider in a web and returns its table.
+// readShop runs the spider on a web and returns its table.
 func readShop(t *testing.T, web *robotstest.Web, obey func(*shopSpider) (*collyrobots.Plugin, error)) string {
 	t.Helper()
 	var out strings.Builder
@@ -65,7 +65,7 @@ func readShop(t *testing.T, web *robotstest.Web, obey func(*shopSpider) (*collyr
 	if err != nil {
 		t.Fatal(err)
 	}
-	spider.list.WithTransport(web.Transport()) // and so that of its clone
+	spider.list.WithTransport(web.Transport()) // its clone uses the same transport
 	spider.covers.WithTransport(web.Transport())
 	robots, err := obey(spider)
 	if err != nil {
@@ -78,7 +78,8 @@ func readShop(t *testing.T, web *robotstest.Web, obey func(*shopSpider) (*collyr
 	return out.String()
 }
 
-// TestStranger is the test that the owner writes. It takes 70 seconds of the bubble's time.
+// TestStranger is the test that the owner of the spider writes. It takes 70 seconds of the bubble's
+// time.
 func TestStranger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := robotstest.New(t, bookshop())
@@ -90,12 +91,12 @@ func TestStranger(t *testing.T) {
 		const want = "0s /robots.txt\n10s /\n20s /novels\n30s /book/9\n40s /book/1\n50s /novels?page=2\n1m0s /novels?page=2\n1m10s /book/2"
 		got := web.Log("shop.test")
 		if len(got) != 8 || got.MinGap() < 10*time.Second || !strings.HasPrefix(got.Schedule(), want[:20]) {
-			t.Errorf("shop.test was asked for\n%s\nwant, in some order,\n%s", got.Schedule(), want)
+			t.Errorf("requests to shop.test:\n%s\nwant, in any order,\n%s", got.Schedule(), want)
 		}
 	})
 }
 
-// TestStrangerByDefaultTransport tests a spider that cannot be told which transport to use.
+// TestStrangerByDefaultTransport tests the spider by replacing http.DefaultTransport.
 func TestStrangerByDefaultTransport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := robotstest.New(t, bookshop())
@@ -122,12 +123,12 @@ func TestStrangerByDefaultTransport(t *testing.T) {
 	})
 }
 
-// TestStrangerIsCaught: Verify finds what the owner has forgotten.
+// TestStrangerIsCaught checks that Verify finds each part that the owner forgets.
 func TestStrangerIsCaught(t *testing.T) {
 	for _, test := range []struct {
 		forgotten string
 		obey      func(*shopSpider) (*collyrobots.Plugin, error)
-		hosts     string // of which something is said
+		hosts     string // the hosts for which Verify reports errors
 	}{
 		{"everything", func(*shopSpider) (*collyrobots.Plugin, error) { return nil, nil }, "img.shop.test shop.test"},
 		{"the collector that is no clone", func(s *shopSpider) (*collyrobots.Plugin, error) {
@@ -151,13 +152,13 @@ func TestStrangerIsCaught(t *testing.T) {
 			caught := &faults{TB: t, hosts: make(map[string]bool)}
 			robotstest.Verify(caught, web, dialect.RFC9309())
 			if got := strings.Join(slices.Sorted(maps.Keys(caught.hosts)), " "); got != test.hosts {
-				t.Errorf("without %s something is said of %q, want %q", test.forgotten, got, test.hosts)
+				t.Errorf("without %s there are errors for %q, want %q", test.forgotten, got, test.hosts)
 			}
 		})
 	}
 }
 
-// faults is a test that keeps the hosts of which something is said.
+// faults is a test that records the hosts for which errors are reported.
 type faults struct {
 	testing.TB
 	hosts map[string]bool

@@ -10,32 +10,29 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// Verify fails the test for each request in the log of w that a polite crawler would not have made,
-// or not yet, if it reads robots.txt as d does:
+// Verify fails the test for each request in the log of w that a polite crawler, which reads
+// robots.txt as d does, would not have made or would have made later:
 //
-//   - a request for a page that the robots.txt of its scheme and host denies to its user agent.
-//     Sitemaps and the targets of redirects are pages, too;
-//   - a request that came to its host sooner after the one before than the Crawl-delay. All
-//     requests count, those for robots.txt included, and http and https of a host are one. In a
-//     bubble this is exact to the microsecond; on the loopback interface 80 % of the delay is
-//     enough.
+//   - A request for a page that the robots.txt of its scheme and host disallows for its user agent. Sitemaps and the targets of redirects are also pages.
+//   - A request that started sooner after the previous request to its host than the Crawl-delay allows. All requests count, including those for robots.txt, and http and https of a host count together. In a bubble, this check is exact to the microsecond. On the loopback interface, 80 % of the delay is enough.
 //
-// What counts is the robots.txt that the web served last before the request, redirects followed. If
-// nobody had asked for it, what it would say now counts. If it could not be read, the host is
-// closed where d says so and as long as d says so, but an earlier robots.txt stays in force. While
-// a changed robots.txt may be on its way to the crawler, both the old and the new one will do.
+// Verify uses the robots.txt that the web served last before the request, after redirects. If the
+// crawler had not requested it, Verify uses the robots.txt that the web would serve now. If
+// robots.txt could not be read, d decides whether and for how long all of the host is disallowed;
+// an earlier robots.txt stays in force. While a changed robots.txt may still be on its way to the
+// crawler, a request may follow either the old or the new one.
 //
-// A robots.txt knows the crawler by the product token of the request's User-Agent header (see
-// [dialect.ProductToken]; under [dialect.Temoto] by the whole header), or, if tokens are given, by
-// those, the most specific first.
+// Rules are selected by the product token of the request's User-Agent header; see
+// [dialect.ProductToken]. Under [dialect.Temoto], they are selected by the whole header. If tokens
+// are given, they are used instead; list the most specific one first.
 //
-// Verify also fails the test if the web was asked for nothing: that would prove nothing, and most
-// likely the crawler does not use the web's transport.
+// Verify also fails the test if the web received no requests, because then the crawler probably
+// does not use the web's transport, and the test would prove nothing.
 func Verify(t testing.TB, w *Web, d dialect.Dialect, tokens ...string) {
 	t.Helper()
 	log := w.Log("")
 	if len(log) == 0 {
-		t.Error("robotstest: nothing was asked for: is the crawler's transport that of the web?")
+		t.Error("robotstest: the web received no requests; check that the crawler uses a transport of the web")
 		return
 	}
 	v := newVerifier(w, d, tokens)
@@ -53,7 +50,7 @@ func Verify(t testing.TB, w *Web, d dialect.Dialect, tokens ...string) {
 	}
 }
 
-// A verifier judges requests by what each robots.txt said.
+// A verifier checks requests against what each robots.txt said.
 type verifier struct {
 	web     *Web
 	dialect dialect.Dialect
@@ -62,11 +59,11 @@ type verifier struct {
 	said    map[dialect.Authority][]edition // oldest first
 }
 
-// An edition is what a robots.txt says from an instant on.
+// An edition is the content of a robots.txt from a certain time on.
 type edition struct {
 	from   time.Time
-	rules  *dialect.Rules // nil: there are none
-	closed time.Duration  // for so long it closes the host, because it could not be read
+	rules  *dialect.Rules // nil if there are no rules
+	closed time.Duration  // how long all of the host is disallowed, because robots.txt could not be read
 }
 
 func newVerifier(w *Web, d dialect.Dialect, tokens []string) *verifier {
@@ -85,14 +82,15 @@ func newVerifier(w *Web, d dialect.Dialect, tokens []string) *verifier {
 	return v
 }
 
-// What an answer without a robots.txt closes a host for.
+// The constants say for how long all of a host is disallowed after its robots.txt could not be
+// read.
 const (
 	forRFC9309 = 30 * 24 * time.Hour // RFC 9309, section 2.3.1.4
 	forGoogle  = 12 * time.Hour      // "How Google interprets the robots.txt specification"
-	forOthers  = 1<<63 - 1           // who say nothing of an end
+	forOthers  = 1<<63 - 1           // the other dialects do not specify an end
 )
 
-// read returns what an answer means under a dialect.
+// read returns the meaning of a response under a dialect.
 func read(answer robotsAnswer, d dialect.Dialect) edition {
 	e := edition{from: answer.known}
 	google, cocCoc, temoto := d == dialect.Google(), d == dialect.CocCoc(), d == dialect.Temoto()
@@ -109,9 +107,10 @@ func read(answer robotsAnswer, d dialect.Dialect) edition {
 	return e
 }
 
-// editions returns what the robots.txt of an authority may have said to whoever sent a request at
-// an instant: the newest that must have been known by then, and what has only just come. If it had
-// not come yet, that is what it said first, or would have said, and known is false.
+// editions returns the editions of an authority's robots.txt that the sender of a request may have
+// known at a given time: the newest one that it must have known, and later ones that have only just
+// been sent. If none had been sent by then, known is false, and the result is the first one that
+// was sent later, or the one that would be sent now.
 func (v *verifier) editions(a dialect.Authority, at time.Time) (editions []edition, known bool) {
 	said := v.said[a]
 	if len(said) == 0 {
@@ -135,10 +134,11 @@ func (v *verifier) editions(a dialect.Authority, at time.Time) (editions []editi
 	return said[first:end], known
 }
 
-// onItsWay is how long, outside a bubble, an answer or a request may be on its way.
+// onItsWay is the maximum time, outside a bubble, between sending and receiving a request or a
+// response.
 const onItsWay = 100 * time.Millisecond
 
-// rules returns what is wrong with a request by the rules for its host, or "".
+// rules returns how a request breaks the rules for its host, or "" if it does not.
 func (v *verifier) rules(r Request) (fault string) {
 	u, err := url.Parse(r.url())
 	if r.robots || err != nil {
@@ -147,14 +147,14 @@ func (v *verifier) rules(r Request) (fault string) {
 	editions, _ := v.editions(r.authority(), r.Time)
 	for _, e := range editions {
 		if e.closed > 0 && r.Time.Sub(e.from) < e.closed {
-			fault = fmt.Sprintf("its robots.txt could not be read, which closes the host under %v", v.dialect)
+			fault = fmt.Sprintf("robots.txt could not be read, so %v disallows all of the host", v.dialect)
 			continue
 		}
 		decision := v.group(e, r).DecideURL(u)
 		if decision.Allowed {
 			return ""
 		}
-		fault = fmt.Sprintf("its robots.txt denies that to %q under %v", v.names(r)[0], v.dialect)
+		fault = fmt.Sprintf("robots.txt disallows it for %q under %v", v.names(r)[0], v.dialect)
 		if rule := decision.Rule; rule.Line > 0 {
 			fault += fmt.Sprintf(", line %d: %v", rule.Line, rule)
 		}
@@ -162,8 +162,9 @@ func (v *verifier) rules(r Request) (fault string) {
 	return fault
 }
 
-// delay returns what is to be between a request and the one before it to its host. A robots.txt
-// speaks for those who know it: only for its own pages a crawler should have asked for it.
+// delay returns the required time between a request and the previous one to its host. A robots.txt
+// counts if the crawler knows it. A robots.txt that the crawler has not requested counts only for
+// pages of its own scheme, for which the crawler should have requested it.
 func (v *verifier) delay(r Request) (delay time.Duration) {
 	for _, a := range []dialect.Authority{{Scheme: "http", Host: r.Host}, {Scheme: "https", Host: r.Host}} {
 		editions, known := v.editions(a, r.Time)
@@ -180,7 +181,7 @@ func (v *verifier) delay(r Request) (delay time.Duration) {
 	return delay
 }
 
-// tolerated returns how short a gap may be under a delay.
+// tolerated returns the shortest gap that is accepted for a delay.
 func (v *verifier) tolerated(delay time.Duration) time.Duration {
 	if v.bubble {
 		return delay - time.Microsecond
@@ -188,7 +189,7 @@ func (v *verifier) tolerated(delay time.Duration) time.Duration {
 	return delay * 8 / 10
 }
 
-// group returns what an edition says to the sender of a request.
+// group returns the group of an edition for the sender of a request.
 func (v *verifier) group(e edition, r Request) *dialect.Group {
 	if e.rules == nil {
 		return dialect.RFC9309().Parse(nil).Group()
@@ -196,7 +197,7 @@ func (v *verifier) group(e edition, r Request) *dialect.Group {
 	return e.rules.Group(v.names(r)...)
 }
 
-// names returns by what names a robots.txt may know the sender of a request. There is at least one.
+// names returns the names by which the rules for a request are selected. There is at least one.
 func (v *verifier) names(r Request) []string {
 	if len(v.tokens) > 0 {
 		return v.tokens

@@ -13,14 +13,14 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// verifyCases are crawls that somebody made, and what Verify says of them.
+// verifyCases are crawls and the errors that Verify must report for them.
 var verifyCases = []struct {
 	name    string
 	sites   robotstest.Sites
 	dialect dialect.Dialect
 	tokens  []string
-	crawl   string // lines of an instant and a URL; "agent" and "set" are explained at crawlOf
-	faults  string // lines that begin as what the test is told
+	crawl   string // lines with a time and a URL; see crawlOf
+	faults  string // lines with the beginnings of the expected errors
 }{
 	{
 		name:  "all kept",
@@ -31,7 +31,7 @@ var verifyCases = []struct {
 		name:  "a denied page",
 		sites: robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nAllow: /x/open\nDisallow: /x # no"}},
 		crawl: "0s /robots.txt\n0s /x/open\n1s /x/1?y\n2s /",
-		faults: `GET http://a.test/x/1?y at 1s: its robots.txt denies that to "ExampleBot" under rfc9309, line 3: Disallow: /x
+		faults: `GET http://a.test/x/1?y at 1s: robots.txt disallows it for "ExampleBot" under rfc9309, line 3: Disallow: /x
 `,
 	},
 	{
@@ -42,34 +42,34 @@ var verifyCases = []struct {
 GET http://a.test/2 at 5s: 1.001s after /1, want 2s`,
 	},
 	{
-		name:   "robots.txt comes in its turn, too",
+		name:   "the delay also applies to robots.txt",
 		sites:  robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 2"}},
 		crawl:  "0s /robots.txt\n2s /\n3s /robots.txt",
 		faults: "GET http://a.test/robots.txt at 3s: 1s after /, want 2s",
 	},
 	{
-		name:   "nobody asked for robots.txt",
+		name:   "robots.txt not requested",
 		sites:  robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 2\nDisallow: /x"}},
 		crawl:  "0s /\n1s /x\n3s /y",
-		faults: "GET http://a.test/x at 1s: its robots.txt denies\nGET http://a.test/x at 1s: 1s after /, want 2s",
+		faults: "GET http://a.test/x at 1s: robots.txt disallows\nGET http://a.test/x at 1s: 1s after /, want 2s",
 	},
 	{
-		name: "nobody asked for robots.txt, which is a handler",
+		name: "robots.txt not requested, served by a handler",
 		sites: robotstest.Sites{"a.test": {"/robots.txt": func(w http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
 			fmt.Fprint(w, "User-agent: *\nDisallow: /x")
 		}}, "b.test": {"/robots.txt": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }}},
 		crawl:  "0s /\n0s /x\n0s http://b.test/",
-		faults: "GET http://a.test/x at 0s\nGET http://b.test/ at 0s: its robots.txt could not be read",
+		faults: "GET http://a.test/x at 0s\nGET http://b.test/ at 0s: robots.txt could not be read",
 	},
 	{
-		name:   "too soon for robots.txt to be known",
+		name:   "request before robots.txt was received",
 		sites:  robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x\nCrawl-delay: 1"}},
 		crawl:  "0s /x\n1s /robots.txt\n2s /",
 		faults: "GET http://a.test/x at 0s",
 	},
 	{
-		name: "each scheme has a robots.txt, and both one pace",
+		name: "one robots.txt for each scheme, one pace for both",
 		sites: robotstest.Sites{"a.test": {"/robots.txt": func(w http.ResponseWriter, r *http.Request) {
 			if r.TLS == nil {
 				fmt.Fprint(w, "User-agent: *\nDisallow: /x\nCrawl-delay: 3")
@@ -78,7 +78,7 @@ GET http://a.test/2 at 5s: 1.001s after /1, want 2s`,
 			}
 		}}},
 		crawl:  "0s /robots.txt\n1s https://a.test/robots.txt\n4s https://a.test/x\n6s https://a.test/y\n9s /y\n12s /x",
-		faults: "GET https://a.test/robots.txt at 1s: 1s after\nGET https://a.test/y at 6s: its robots.txt\nGET https://a.test/y at 6s: 2s after /x, want 3s\nGET http://a.test/x at 12s",
+		faults: "GET https://a.test/robots.txt at 1s: 1s after\nGET https://a.test/y at 6s: robots.txt\nGET https://a.test/y at 6s: 2s after /x, want 3s\nGET http://a.test/x at 12s",
 	},
 	{
 		name:  "another port is another host",
@@ -89,14 +89,14 @@ GET http://a.test/2 at 5s: 1.001s after /1, want 2s`,
 		name:   "by the user agent of each request",
 		sites:  robotstest.Sites{"a.test": {"/robots.txt": "User-agent: ExampleBot\nDisallow: /x\nCrawl-delay: 2\n\nUser-agent: *\nDisallow: /y"}},
 		crawl:  "0s /robots.txt\n2s /y\nagent Mozilla/5.0\n3s /x\n3s /y",
-		faults: `GET http://a.test/y at 3s: its robots.txt denies that to "" under rfc9309, line 6`,
+		faults: `GET http://a.test/y at 3s: robots.txt disallows it for "" under rfc9309, line 6`,
 	},
 	{
 		name:   "by product tokens",
 		sites:  robotstest.Sites{"a.test": {"/robots.txt": "User-agent: ImageBot\nDisallow: /x\n\nUser-agent: ExampleBot\nDisallow: /"}},
 		tokens: []string{"NewsBot", "ImageBot"},
 		crawl:  "0s /robots.txt\n0s /y\n0s /x",
-		faults: `GET http://a.test/x at 0s: its robots.txt denies that to "NewsBot"`,
+		faults: `GET http://a.test/x at 0s: robots.txt disallows it for "NewsBot"`,
 	},
 	{
 		name:    "by a dialect",
@@ -110,7 +110,7 @@ GET http://a.test/2 at 5s: 1.001s after /1, want 2s`,
 		dialect: dialect.Temoto(),
 		sites:   robotstest.Sites{"a.test": {"/robots.txt": "User-agent: ExampleBot/1\nDisallow: /x\nUser-agent: *\nDisallow: /y"}},
 		crawl:   "0s /robots.txt\n0s /y\n0s /x",
-		faults:  `GET http://a.test/x at 0s: its robots.txt denies that to "ExampleBot/1.0 (+https://example.com/bot)" under temoto`,
+		faults:  `GET http://a.test/x at 0s: robots.txt disallows it for "ExampleBot/1.0 (+https://example.com/bot)" under temoto`,
 	},
 	{
 		name:   "a robots.txt behind redirects",
@@ -127,14 +127,14 @@ GET http://a.test/2 at 5s: 1.001s after /1, want 2s`,
 		name:  "a robots.txt that changes",
 		sites: robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x\nCrawl-delay: 1"}},
 		crawl: "0s /robots.txt\n1s /y\nset /robots.txt User-agent: *|Disallow: /y|Crawl-delay: 5\n2s /y\n3s /robots.txt\n8s /x\n9s /y\n14s /z",
-		faults: `GET http://a.test/y at 9s: its robots.txt denies that to "ExampleBot" under rfc9309, line 2: Disallow: /y
+		faults: `GET http://a.test/y at 9s: robots.txt disallows it for "ExampleBot" under rfc9309, line 2: Disallow: /y
 GET http://a.test/y at 9s: 1s after /x, want 5s`,
 	},
 	{
-		name:  "at the instant of the change the old one holds as well",
+		name:  "at the time of a change both versions are valid",
 		sites: robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x\nDisallow: /z"}},
 		crawl: "0s /robots.txt\nset /robots.txt User-agent: *|Disallow: /y|Disallow: /z|Crawl-delay: 1\n1s /robots.txt\n1s /y\n1s /x\n1s /z\n2s /x\n3s /y",
-		faults: `GET http://a.test/z at 1s: its robots.txt denies that to "ExampleBot" under rfc9309, line 3
+		faults: `GET http://a.test/z at 1s: robots.txt disallows it for "ExampleBot" under rfc9309, line 3
 GET http://a.test/y at 3s`,
 	},
 	{
@@ -145,20 +145,20 @@ GET http://a.test/y at 3s`,
 	{
 		name:  "unreachable after it was read",
 		sites: robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x"}},
-		crawl: "0s /robots.txt\nset /robots.txt 503\n1s /robots.txt\n2s /\n3s /x", faults: "GET http://a.test/x at 3s: its robots.txt denies",
+		crawl: "0s /robots.txt\nset /robots.txt 503\n1s /robots.txt\n2s /\n3s /x", faults: "GET http://a.test/x at 3s: robots.txt disallows",
 	},
 	{
 		name:  "read after it was unreachable",
 		sites: robotstest.Sites{"a.test": {"/robots.txt": 503}},
 		crawl: "0s /robots.txt\nset /robots.txt User-agent: *|Disallow: /x\n1s /\n2s /robots.txt\n3s /\n4s /x",
-		faults: `GET http://a.test/ at 1s: its robots.txt could not be read, which closes the host under rfc9309
-GET http://a.test/x at 4s: its robots.txt denies`,
+		faults: `GET http://a.test/ at 1s: robots.txt could not be read, so rfc9309 disallows all of the host
+GET http://a.test/x at 4s: robots.txt disallows`,
 	},
 	{
 		name:   "unreachable for a month",
 		sites:  robotstest.Sites{"a.test": {"/robots.txt": 503}},
 		crawl:  "0s /robots.txt\n719h /robots.txt\n719h /\n720h /",
-		faults: "GET http://a.test/ at 719h0m0s: its robots.txt could not be read",
+		faults: "GET http://a.test/ at 719h0m0s: robots.txt could not be read",
 	},
 	{
 		name: "ended early", sites: robotstest.Sites{"a.test": {"/robots.txt": func(w http.ResponseWriter, _ *http.Request) {
@@ -173,7 +173,7 @@ GET http://a.test/x at 4s: its robots.txt denies`,
 			conn.Close()
 		}}},
 		crawl:  "0s /robots.txt\n0s /\n0s http://b.test/robots.txt\n0s http://b.test/\n0s http://c.test/robots.txt\n0s http://c.test/",
-		faults: "GET http://a.test/ at 0s: its robots.txt could not\nGET http://b.test/ at 0s: its robots.txt could not\nGET http://c.test/ at 0s: its robots.txt could not",
+		faults: "GET http://a.test/ at 0s: robots.txt could not\nGET http://b.test/ at 0s: robots.txt could not\nGET http://c.test/ at 0s: robots.txt could not",
 	},
 	{
 		name: "compressed", sites: robotstest.Sites{"a.test": {"/robots.txt": func(w http.ResponseWriter, _ *http.Request) {
@@ -183,7 +183,7 @@ GET http://a.test/x at 4s: its robots.txt denies`,
 			w.Header().Set("Content-Encoding", "gzip")
 			w.Write(robotstest.Gzip("User-agent: *\nDisallow: /x")[:20])
 		}}},
-		crawl: "0s /robots.txt\n0s /\n0s /x\n0s http://b.test/robots.txt\n0s http://b.test/", faults: "GET http://a.test/x at 0s\nGET http://b.test/ at 0s: its robots.txt could not",
+		crawl: "0s /robots.txt\n0s /\n0s /x\n0s http://b.test/robots.txt\n0s http://b.test/", faults: "GET http://a.test/x at 0s\nGET http://b.test/ at 0s: robots.txt could not",
 	},
 	{
 		name:  "not modified",
@@ -209,7 +209,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// wantFaults compares the beginnings of what Verify says with the lines of want.
+// wantFaults compares the errors that Verify reports with the lines of want. Each line is the
+// beginning of an error.
 func wantFaults(t *testing.T, web *robotstest.Web, want string, d dialect.Dialect, tokens ...string) {
 	t.Helper()
 	var told failing
@@ -222,9 +223,9 @@ func wantFaults(t *testing.T, web *robotstest.Web, want string, d dialect.Dialec
 	}
 }
 
-// crawlOf makes the requests of a script, each at its instant. A URL without a host is of a.test.
-// "agent" sets the user agent, "set" an answer of a.test ("|" is a line's end), and "head" sends a
-// HEAD at once.
+// crawlOf makes the requests of a script at their times. A URL without a host belongs to a.test.
+// "agent" sets the user agent. "set" changes an answer of a.test, where "|" stands for a newline.
+// "head" sends a HEAD request at once.
 func crawlOf(t *testing.T, web *robotstest.Web, script string) {
 	t.Helper()
 	agent, began := "ExampleBot/1.0 (+https://example.com/bot)", time.Now()
@@ -270,13 +271,13 @@ func answerOf(word string) any {
 	return strings.ReplaceAll(word, "|", "\n")
 }
 
-// What an answer without a robots.txt means under each dialect.
+// This test checks the meaning of a robots.txt that could not be read under each dialect.
 func TestVerifyStatuses(t *testing.T) {
 	abort := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	for _, tc := range []struct {
 		name   string
 		answer any
-		open   string // under which dialects a page may be asked for
+		open   string // the dialects under which a page may be requested
 	}{
 		{"200", "User-agent: *\nDisallow: /\n", ""},
 		{"203", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -308,12 +309,12 @@ func TestVerifyWantsRequests(t *testing.T) {
 	var told failing
 	web := robotstest.New(t, robotstest.Sites{"a.test": nil})
 	robotstest.Verify(&told, web, dialect.RFC9309())
-	if len(told.said) != 1 || !strings.Contains(told.said[0], "nothing was asked for") {
+	if len(told.said) != 1 || !strings.Contains(told.said[0], "received no requests") {
 		t.Errorf("told %q", told.said)
 	}
 }
 
-// What was asked before Reset is not judged again, but what robots.txt said then holds.
+// Requests before Reset are not checked again, but a robots.txt from before Reset still applies.
 func TestVerifyAfterReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x\nCrawl-delay: 1"}})
@@ -325,14 +326,15 @@ func TestVerifyAfterReset(t *testing.T) {
 	})
 }
 
-// On loopback a gap may be a fifth too short, and what has just changed may be on its way.
+// On the loopback interface, a gap may be a fifth shorter than the delay, and a changed robots.txt
+// may still be on its way.
 func TestVerifyOnLoopback(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x\nDisallow: /z\nCrawl-delay: 0.5"}})
 	crawlOf(t, web, "0s /robots.txt\n0.45s /0\n0.75s /1\n1.25s /x\nset /robots.txt User-agent: *|Disallow: /y|Disallow: /z\n1.7s /robots.txt\n1.7s /x\n1.7s /y\n1.7s /z\n1.95s /y\n1.95s /x")
 	log := web.Log("a.test")
 	for i, at := range []time.Duration{0, 450, 750, 1250, 1700, 1700, 1700, 1700, 1950, 1950} {
 		if late := log[i].Elapsed - at*time.Millisecond; late > 40*time.Millisecond {
-			t.Skipf("the machine is too slow for this test, by %v:\n%s", late, log.Schedule())
+			t.Skipf("the machine is too slow for this test (late by %v):\n%s", late, log.Schedule())
 		}
 	}
 	var told failing

@@ -1,10 +1,11 @@
-// Package robotstest provides a small web for tests of crawlers: sites by host in memory, a
-// transport that reaches them, an exact access log, and [Verify], which fails a test where the log
-// shows that robots.txt was not obeyed. It is to a crawler what net/http/httptest is to a client,
-// and knows no crawler: whatever sends its requests through an http.RoundTripper can be tested.
+// Package robotstest provides a small web for tests of crawlers: sites in memory, a transport that
+// reaches them, an exact access log, and [Verify], which fails a test if the log shows that
+// robots.txt was not obeyed. It is for crawlers what net/http/httptest is for HTTP clients. It does
+// not depend on a crawler: it can test every program that sends its requests through an
+// http.RoundTripper.
 //
-// The connections of a web that is made in a bubble of testing/synctest are pipes in memory between
-// a real http.Transport and a real http.Server. They take no time, so the instants in the log are
+// If a web is created in a bubble of testing/synctest, its connections are pipes in memory between
+// a real http.Transport and a real http.Server. They take no time, so the times in the log are
 // exact and a crawl delay of hours costs nothing. This test passes in a millisecond:
 //
 //	func TestSpider(t *testing.T) {
@@ -19,15 +20,15 @@
 //			crawl(web.Transport(), "http://shop.test/") // your spider: c.WithTransport(transport)
 //			want := "0s /robots.txt\n1m0s /\n2m0s /1\n3m0s /2\n4m0s /4"
 //			if got := web.Log("shop.test").Schedule(); got != want {
-//				t.Errorf("shop.test was asked for\n%s\nwant\n%s", got, want)
+//				t.Errorf("requests to shop.test:\n%s\nwant\n%s", got, want)
 //			}
 //			robotstest.Verify(t, web, dialect.RFC9309())
 //		})
 //	}
 //
-// Outside a bubble the connections of the same web go over the loopback interface, and time is the
-// world's. A program that makes its own client can be tested with http.DefaultTransport replaced by
-// a [Web.Transport] for as long as the test runs.
+// Outside a bubble, the connections of the same web use the loopback interface, and time is real.
+// To test a program that creates its own client, replace http.DefaultTransport with a
+// [Web.Transport] during the test.
 package robotstest
 
 import (
@@ -47,32 +48,32 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// Sites are the hosts of a web, by name. A host such as "a.test" answers on http and on https with
-// the same site; another port is a host of its own, "a.test:8080". A port speaks https if it ends
-// in 443, as 8443 does, else http.
+// Sites are the hosts of a web by name. A host such as "a.test" serves the same site on http and on
+// https. A host with another port is a separate host, such as "a.test:8080". A port uses https if
+// it ends in 443, as 8443 does, and http otherwise.
 type Sites map[string]Site
 
-// A Site is what one host answers, by path and query as they are on the wire: "/robots.txt",
-// "/page?id=1". The answer to "*" is for everything that is not listed; without it, that is not
-// found. An answer is one of
+// A Site maps the path and query of a URL, as sent on the wire, to an answer: "/robots.txt",
+// "/page?id=1". The answer for "*" applies to all URLs that are not listed; without it, they are
+// not found. An answer is one of
 //
-//	string          a body, sent as HTML or XML if it begins as such, else as plain text
+//	string          a body, sent as HTML or XML if it begins as such, otherwise as plain text
 //	[]byte          a body whose type net/http detects
 //	int             a status without a body
-//	http.Handler    what the handler does; a func(http.ResponseWriter, *http.Request) will do, too
+//	http.Handler    a handler; a func(http.ResponseWriter, *http.Request) is also accepted
 //	nil             not found
 type Site map[string]any
 
-// A Web is a few hosts and the log of what they were asked for. All methods may be called from any
-// goroutine. Get one from New; the zero Web serves nothing and cannot be used.
+// A Web is a set of hosts and a log of the requests to them. Its methods are safe for concurrent
+// use. Create a Web with New; the zero value cannot be used.
 type Web struct {
-	t       testing.TB // nil: none
+	t       testing.TB // nil in an Example
 	network *network
 	server  *http.Server
 	serving sync.WaitGroup
 
 	mu         sync.Mutex
-	sites      map[string]map[string]http.Handler // by host in normal form, then by path and query
+	sites      map[string]map[string]http.Handler // by normalized host, then by path and query
 	transports []*http.Transport
 	began      time.Time
 	log        Log
@@ -80,11 +81,12 @@ type Web struct {
 	closed     bool
 }
 
-// New starts a web of sites, which it copies, so that later changes are made with Set. The web ends
-// with the test. A site that cannot be served, such as one with an answer of another type, fails
-// the test.
+// New starts a web with the given sites. It copies sites, so use Set for later changes. The web is
+// closed at the end of the test. If a site cannot be served, for example because an answer has an
+// unsupported type, New fails the test.
 //
-// In an Example, where there is no test, t is nil: then Close ends the web, and New panics instead.
+// In an Example there is no test: pass nil for t, and call Close at the end. New then panics
+// instead of failing the test.
 func New(t testing.TB, sites Sites) *Web {
 	w := &Web{t: t, began: time.Now(), sites: make(map[string]map[string]http.Handler)}
 	if t != nil {
@@ -102,7 +104,7 @@ func New(t testing.TB, sites Sites) *Web {
 	return w
 }
 
-// start lets the web answer.
+// start registers the sites and starts the server.
 func (w *Web) start(sites Sites) error {
 	for host, site := range sites {
 		name, answers, err := parseSite(host, site)
@@ -110,7 +112,7 @@ func (w *Web) start(sites Sites) error {
 			return err
 		}
 		if w.sites[name] != nil {
-			return fmt.Errorf("robotstest: %s is there twice", name)
+			return fmt.Errorf("robotstest: host %s is listed twice", name)
 		}
 		w.sites[name] = answers
 	}
@@ -119,8 +121,8 @@ func (w *Web) start(sites Sites) error {
 		return err
 	}
 	w.server = &http.Server{Handler: http.HandlerFunc(w.serve), ErrorLog: log.New(io.Discard, "", 0)}
-	// The HTTP/2 server of net/http shares channels between bubbles before Go 1.26, which ends the
-	// program (go.dev/issue/75674). The one of x/net keeps them for itself.
+	// Before Go 1.26, the HTTP/2 server of net/http shares channels between bubbles, which ends the
+	// program (go.dev/issue/75674). The server of x/net does not share them.
 	if err := http2.ConfigureServer(w.server, nil); err != nil {
 		return fmt.Errorf("robotstest: %w", err)
 	}
@@ -128,7 +130,7 @@ func (w *Web) start(sites Sites) error {
 	return nil
 }
 
-// parseSite returns the name of a host in normal form, and what serves its answers.
+// parseSite returns the normalized name of a host and the handlers of its answers.
 func parseSite(host string, site Site) (name string, answers map[string]http.Handler, err error) {
 	if name, err = hostName(host); err != nil {
 		return "", nil, err
@@ -136,7 +138,7 @@ func parseSite(host string, site Site) (name string, answers map[string]http.Han
 	answers = make(map[string]http.Handler)
 	for uri, answer := range site {
 		if uri != "*" && !strings.HasPrefix(uri, "/") {
-			return "", nil, fmt.Errorf("robotstest: %s: %q does not begin with a slash", host, uri)
+			return "", nil, fmt.Errorf("robotstest: %s: path %q does not begin with a slash", host, uri)
 		}
 		if answers[uri], err = handlerOf(answer); err != nil {
 			return "", nil, fmt.Errorf("robotstest: %s%s: %w", host, uri, err)
@@ -145,7 +147,7 @@ func parseSite(host string, site Site) (name string, answers map[string]http.Han
 	return name, answers, nil
 }
 
-// hostName returns the name of a host, which may have a port, in normal form.
+// hostName normalizes the name of a host, which may have a port.
 func hostName(host string) (string, error) {
 	u := url.URL{Scheme: "http", Host: host}
 	if isTLS(u.Port()) {
@@ -158,8 +160,8 @@ func hostName(host string) (string, error) {
 	return a.Host, nil
 }
 
-// Close ends the web: it closes the connections and waits for the handlers to return. The test that
-// was given to New calls it at its end.
+// Close closes the web and its connections, and waits until the handlers have returned. If New was
+// called with a test, the web is closed at the end of that test.
 func (w *Web) Close() {
 	w.mu.Lock()
 	w.closed = true
@@ -172,10 +174,9 @@ func (w *Web) Close() {
 	w.serving.Wait()
 }
 
-// Transport returns a new transport that reaches the hosts of the web and no other, and trusts the
-// authority that has signed their certificates. The caller may change it, and need not close its
-// connections. A proxy in it has to be a host of the web; every host is a proxy to the others if it
-// is asked as one.
+// Transport returns a new transport that reaches only the hosts of the web, and that trusts their
+// certificates. The caller may change the transport and does not have to close its connections. The
+// Proxy of the transport must be a host of the web. Every host acts as a proxy for the others.
 func (w *Web) Transport() *http.Transport {
 	t := w.network.transport(w)
 	w.mu.Lock()
@@ -184,8 +185,8 @@ func (w *Web) Transport() *http.Transport {
 	return t
 }
 
-// Set changes what a host answers from now on, or adds it to the web's hosts. An answer that cannot
-// be served fails the test; without a test, Set panics.
+// Set changes the answer of a host to uri from now on. If the web does not have the host, Set adds
+// it. If the answer cannot be served, Set fails the test, or panics if there is no test.
 func (w *Web) Set(host, uri string, answer any) {
 	name, answers, err := parseSite(host, Site{uri: answer})
 	if err == nil {
@@ -204,14 +205,14 @@ func (w *Web) Set(host, uri string, answer any) {
 	w.t.Error(err)
 }
 
-// has reports whether the web has a host of this name.
+// has reports whether the web has a host with this name.
 func (w *Web) has(host string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.sites[host] != nil
 }
 
-// answerOf returns what a host answers now.
+// answerOf returns the handler for a URI of a host.
 func (w *Web) answerOf(host, uri string) http.Handler {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -223,8 +224,9 @@ func (w *Web) answerOf(host, uri string) http.Handler {
 	return http.NotFoundHandler()
 }
 
-// serve logs a request and answers it. The host is the one that the connection was opened to,
-// whatever the Host field says, unless a proxy is asked for another's page.
+// serve logs a request and answers it. The host is the one to which the connection was opened; the
+// Host header is ignored. If the request line has an absolute URL, the host of the connection acts
+// as a proxy.
 func (w *Web) serve(out http.ResponseWriter, r *http.Request) {
 	to := r.Context().Value(http.LocalAddrContextKey).(address)
 	if r.Method == http.MethodConnect {
@@ -236,7 +238,8 @@ func (w *Web) serve(out http.ResponseWriter, r *http.Request) {
 		asked.Scheme = "https"
 	}
 	if r.URL.IsAbs() {
-		asked, to.proxy = r.URL, to.host
+		asked = r.URL
+		to.proxy = to.host
 	}
 	authority, err := dialect.AuthorityOf(asked)
 	if err != nil || !w.has(authority.Host) {
@@ -252,7 +255,7 @@ func (w *Web) serve(out http.ResponseWriter, r *http.Request) {
 	}
 	owner, isRobots, ok := w.note(request)
 	if !ok {
-		panic(http.ErrAbortHandler) // the web has ended
+		panic(http.ErrAbortHandler) // the web is closed
 	}
 	defer w.serving.Done()
 	answer := w.answerOf(authority.Host, request.URI)
@@ -266,8 +269,9 @@ func (w *Web) serve(out http.ResponseWriter, r *http.Request) {
 	c.returned = true
 }
 
-// note adds a request to the log, with its time. It reports whether it asks for a robots.txt, and
-// whose, and whether the web is still open: if so, w.serving waits for it.
+// note adds a request with its time to the log. It reports whether the request is for a robots.txt,
+// and returns the authority of that robots.txt. If the web is closed, ok is false; otherwise, the
+// caller must call w.serving.Done.
 func (w *Web) note(r Request) (owner dialect.Authority, isRobots, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -282,7 +286,7 @@ func (w *Web) note(r Request) (owner dialect.Authority, isRobots, ok bool) {
 	return owner, r.robots, true
 }
 
-// robotsAnswered keeps an answer to a request for a robots.txt.
+// robotsAnswered records a response to a request for a robots.txt.
 func (w *Web) robotsAnswered(owner dialect.Authority, r Request, c *capture) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

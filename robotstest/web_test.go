@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// onBoth runs f on a web in a bubble and on one on loopback.
+// onBoth runs f with a web in a bubble and with one on the loopback interface.
 func onBoth(t *testing.T, sites robotstest.Sites, f func(t *testing.T, web *robotstest.Web)) {
 	t.Helper()
 	t.Run("bubble", func(t *testing.T) {
@@ -28,7 +28,7 @@ func onBoth(t *testing.T, sites robotstest.Sites, f func(t *testing.T, web *robo
 	t.Run("loopback", func(t *testing.T) { f(t, robotstest.New(t, sites)) })
 }
 
-// get returns status, type and body of an answer, or the error.
+// get returns the status, content type and body of a response, or the error.
 func get(transport http.RoundTripper, url string) string {
 	client := http.Client{Transport: transport}
 	resp, err := client.Get(url)
@@ -133,8 +133,8 @@ func isNotFound(err error) bool {
 	return errors.As(err, &dns) && dns.IsNotFound
 }
 
-// Any host is a proxy if it is asked as one. The log has the requests at the hosts that they are
-// for.
+// Every host acts as a proxy. The log contains the requests at the hosts to which they were
+// forwarded.
 func TestProxies(t *testing.T) {
 	sites := robotstest.Sites{"proxy.test": {"/": "itself"}, "a.test": {"/": "a"}, "b.test:8443": {"/": "b"}}
 	onBoth(t, sites, func(t *testing.T, web *robotstest.Web) {
@@ -163,7 +163,7 @@ func TestProxies(t *testing.T) {
 	})
 }
 
-// Without the authority of the web, its certificates are nobody's.
+// A client that does not trust the authority of the web rejects its certificates.
 func TestCertificates(t *testing.T) {
 	onBoth(t, robotstest.Sites{"a.test": {"/": "a"}}, func(t *testing.T, web *robotstest.Web) {
 		transport := web.Transport()
@@ -184,7 +184,7 @@ func TestTheLogInABubble(t *testing.T) {
 		began := time.Now()
 		transport := web.Transport()
 		if gap := web.Log("").MinGap(); gap != 1<<63-1 {
-			t.Errorf("smallest gap of nothing: %v", gap)
+			t.Errorf("smallest gap of an empty log: %v", gap)
 		}
 		for _, visit := range []struct {
 			at  time.Duration
@@ -250,15 +250,15 @@ func TestSetWhileTheWebIsAsked(t *testing.T) {
 	})
 }
 
-// What cannot be served is a fault of the test, which would otherwise be about a page that is not
-// found.
+// An answer that cannot be served fails the test. Otherwise, it would be served as not found, and
+// the test would check something else.
 func TestSitesThatCannotBeServed(t *testing.T) {
 	for want, sites := range map[string]robotstest.Sites{
 		`"no host"`:                 {"no host": nil},
 		"/x: a float64 is not":      {"a.test": {"/x": 1.5}},
 		`"x" does not begin with a`: {"a.test": {"x": "y"}},
-		"99 is not the status":      {"a.test": {"/": 99}},
-		"a.test is there twice":     {"a.test": nil, "A.test": nil},
+		"99 is not a valid status":  {"a.test": {"/": 99}},
+		"a.test is listed twice":    {"a.test": nil, "A.test": nil},
 	} {
 		var faults failing
 		func() {
@@ -271,19 +271,19 @@ func TestSitesThatCannotBeServed(t *testing.T) {
 			return ""
 		}()
 		if len(faults.said) != 1 || !strings.Contains(faults.said[0], want) || panicked != faults.said[0] {
-			t.Errorf("%s: the test was told %q, without one New panics with %s", want, faults.said, panicked)
+			t.Errorf("%s: the test got the errors %q; without a test, New panics with %s", want, faults.said, panicked)
 		}
 	}
 	var faults failing
 	web := robotstest.New(&faults, nil)
 	defer web.Close()
 	web.Set("a.test", "/", t)
-	if len(faults.said) != 1 || !strings.Contains(faults.said[0], "a *testing.T is not an answer") {
-		t.Errorf("Set: the test was told %q", faults.said)
+	if len(faults.said) != 1 || !strings.Contains(faults.said[0], "a *testing.T is not a valid answer") {
+		t.Errorf("Set: the test got the errors %q", faults.said)
 	}
 }
 
-// failing is a test that is told of faults, and has no end of its own.
+// failing is a test that records its errors. It does not call cleanup functions.
 type failing struct {
 	testing.TB
 	said []string
@@ -295,7 +295,7 @@ func (f *failing) Error(args ...any)                 { f.said = append(f.said, f
 func (f *failing) Errorf(format string, args ...any) { f.Error(fmt.Sprintf(format, args...)) }
 func (f *failing) Fatal(args ...any)                 { f.Error(args...); panic(f) }
 
-// Close ends what is under way and waits for it.
+// Close cancels the requests in progress and waits until their handlers have returned.
 func TestCloseWhileHandlersRun(t *testing.T) {
 	for _, mode := range []string{"bubble", "loopback"} {
 		t.Run(mode, func(t *testing.T) {
@@ -312,7 +312,7 @@ func TestCloseWhileHandlersRun(t *testing.T) {
 				<-began
 				web.Close()
 				if !ended {
-					t.Error("a handler is not waited for")
+					t.Error("Close did not wait for a handler")
 				}
 				if got := <-got; !strings.Contains(got, "EOF") && !strings.Contains(got, "reset") {
 					t.Errorf("got %s", got)
@@ -331,7 +331,7 @@ func TestCloseWhileHandlersRun(t *testing.T) {
 	}
 }
 
-// The server accepts connections side by side, each with a handshake of its own.
+// The server accepts connections concurrently, each with its own TLS handshake.
 func TestManyConnectionsAtOnce(t *testing.T) {
 	onBoth(t, robotstest.Sites{"a.test": {"/": "a"}}, func(t *testing.T, web *robotstest.Web) {
 		got := make(chan string)

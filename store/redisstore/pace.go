@@ -123,7 +123,7 @@ func (l *lease) ask(ctx context.Context, delay time.Duration, away time.Time) (a
 	state, epoch, aside := s.keys.host(l.host)
 	got, err := acquire.Run(ctx, s.client, []string{state, epoch, aside}, l.token, micros(s.lease), micros(delay)).Int64Slice()
 	if err == nil && len(got) != 6 {
-		err = fmt.Errorf("Redis replied with %d numbers instead of 6", len(got))
+		err = fmt.Errorf("reply of Redis has %d numbers instead of 6", len(got))
 	}
 	if err != nil {
 		l.unknown = true

@@ -113,7 +113,7 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// TestLocateHost: a host that url.Parse would not take has no robots.txt.
+// TestLocateHost checks that Locate rejects hosts that url.Parse does not accept.
 func TestLocateHost(t *testing.T) {
 	for _, host := range []string{"a b", "a/b", "a?b", "a@b", "a#b", "\x00", "a\x7f", "[", "a:b:c", ";", "%", ".", "..", "[::%25\xff]", "[::%25a b]"} {
 		if got, err := dialect.Locate(&url.URL{Scheme: "http", Host: host}); err == nil {
@@ -122,20 +122,20 @@ func TestLocateHost(t *testing.T) {
 	}
 }
 
-// TestLocateError: errors name the URL, but no password.
+// TestLocateError checks that errors contain the URL but no password.
 func TestLocateError(t *testing.T) {
 	_, err := dialect.Locate(parseURL(t, "gopher://user:secret@example.com/"))
-	if want := `dialect: no robots.txt for the scheme of "gopher://user:xxxxx@example.com/"`; err == nil || err.Error() != want {
+	if want := `dialect: the scheme of "gopher://user:xxxxx@example.com/" is not http, https or ftp`; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
 
-// TestLongHosts: what no DNS name can be costs no time.
+// TestLongHosts checks that Locate rejects a host that is too long for DNS.
 func TestLongHosts(t *testing.T) {
 	for n, ok := range map[int]bool{300: true, 10_000: false} {
 		u := &url.URL{Scheme: "http", Host: strings.Repeat("\u00e9.", n/3)}
 		if _, err := dialect.Locate(u); (err == nil) != ok {
-			t.Errorf("%d octets: %v", n, err)
+			t.Errorf("%d bytes: %v", n, err)
 		}
 	}
 }

@@ -9,28 +9,29 @@ import (
 
 var compilers = sync.Pool{New: func() any { return new(compiler) }}
 
-// A compiler makes a Group of the records that are for it.
+// A compiler builds a Group from the records that apply to it.
 type compiler struct {
 	r       *Rules
 	v       *variant
 	name    string
-	delay   time.Duration
-	delayAt uint32 // the line that asks for it
-	empties uint8  // the kinds of empty rules seen: 1 Disallow, 2 Allow
+	delay   time.Duration // as written; negative if there is none
+	delayAt uint32        // line of the delay
+	empties uint8         // bit set of the kinds of empty rules seen: 1 Disallow, 2 Allow
 	drafts  []draft
-	buf     []byte   // texts of drafts that are not as written
-	order   []uint64 // of the drafts
+	buf     []byte   // texts of the drafts that are marked as rewritten
+	order   []uint64 // order of the drafts
 }
 
 // A draft is a rule before it is packed.
 type draft struct {
 	rule
 	probe    probe
-	rank     uint32 // octets of the pattern
-	from, to uint32 // the pattern as written, in Rules.text
+	rank     uint32 // bytes of the pattern for the comparison of rules
+	from, to uint32 // the pattern as written is Rules.text[from:to]
 }
 
-// reset makes c ready for the next file, or for the pool.
+// reset prepares c for another file. If the arguments are nil, c holds no file and can be put into
+// the pool.
 func (c *compiler) reset(r *Rules, v *variant) {
 	*c = compiler{r: r, v: v, delay: -1, drafts: c.drafts[:0], buf: c.buf[:0], order: c.order[:0]}
 }
@@ -38,15 +39,20 @@ func (c *compiler) reset(r *Rules, v *variant) {
 // written returns the pattern of a draft as written.
 func (c *compiler) written(d *draft) string { return c.r.text[d.from:d.to] }
 
-// collect takes the lines of the groups that one of our User-agent lines opens.
+// collect collects the rules and the longest delay of all groups that name the crawler. ours
+// reports whether a User-agent value does.
 func (c *compiler) collect(ours func(value string) bool) {
-	named, ended := false, true // the current group is for us; its User-agent lines are over
-	pending, pendingAt := time.Duration(-1), uint32(0)
+	named := false               // the current group names the crawler
+	ended := true                // the run of User-agent lines of the current group has ended
+	pending := time.Duration(-1) // longest delay of the current group
+	pendingAt := uint32(0)       // line of that delay
 	for _, rec := range c.r.records {
 		switch rec.kind {
 		case agentLine:
 			if ended {
-				named, ended, pending = false, false, -1
+				named = false
+				ended = false
+				pending = -1
 			}
 			if value := c.r.value(rec); !named && ours(value) {
 				named = true
@@ -71,10 +77,11 @@ func (c *compiler) collect(ours func(value string) bool) {
 	}
 }
 
-// add drafts a rule, unless its pattern can never match.
+// add adds a draft of the rule rec, unless its pattern can never match.
 func (c *compiler) add(rec record) {
 	d := draft{from: rec.from, to: rec.to}
-	d.line, d.probe = rec.line, probeFor("")
+	d.line = rec.line
+	d.probe = probeFor("")
 	if rec.kind == allowLine {
 		d.flags = allowing
 	}
@@ -93,15 +100,15 @@ func (c *compiler) add(rec record) {
 	}
 }
 
-// addPattern drafts a rule with a pattern that can match.
+// addPattern adds a draft of a rule with a pattern that can match.
 func (c *compiler) addPattern(d draft, p string) {
 	c.compile(&d, p)
 	c.drafts = append(c.drafts, d)
 }
 
-// addEmpty drafts a rule without a pattern. It restricts nothing and is the
-// least specific of all; it is kept, the first of its kind, to explain
-// decisions.
+// addEmpty adds a draft of a rule without a pattern. Such a rule restricts nothing and is the least
+// specific of all rules. Only the first Allow and the first Disallow of this kind are kept, so that
+// a Decision can name them.
 func (c *compiler) addEmpty(d draft) {
 	if c.empties&(1<<d.flags) == 0 {
 		c.empties |= 1 << d.flags
@@ -110,18 +117,20 @@ func (c *compiler) addEmpty(d draft) {
 	}
 }
 
-// addDirectory drafts the rule to which Google's matcher falls back if an Allow
-// for an index file does not match: the directory of the file.
+// addDirectory adds a draft for the directory of an index file. Google's matcher uses this rule if
+// the Allow for the index file itself does not match.
 func (c *compiler) addDirectory(d draft, p string) {
 	if i := strings.LastIndexByte(p, '/'); i >= 0 && strings.HasPrefix(p[i:], "/index.htm") {
 		c.addPattern(d, p[:i+1]+"$")
 	}
 }
 
-// sortDrafts returns the order in which rules win: most octets, then Allow,
-// then first in the file.
+// sortDrafts returns the indexes of the drafts in the order of their precedence: the most bytes
+// first, then Allow before Disallow, then the order in the file. It sorts integers that combine
+// these criteria. The index needs 20 bits, because a file has fewer than 1<<20 bytes. The rank
+// needs 24 bits, because encoding a pattern at most triples its size.
 func (c *compiler) sortDrafts() []uint64 {
-	const seqBits, rankBits = 20, 24 // a file has fewer octets, and a pattern fewer than thrice that
+	const seqBits, rankBits = 20, 24
 	for i := range c.drafts {
 		d := &c.drafts[i]
 		key := uint64(1<<rankBits-1-d.rank)<<1 | uint64(^d.flags&allowing)

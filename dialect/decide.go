@@ -5,12 +5,12 @@ import (
 	"unsafe"
 )
 
-// A Rule is the line that decided. The zero value, with Line 0, is no rule. In
-// JSON a Pattern loses the octets that are not UTF-8.
+// A Rule is the line that decided. The zero value, with Line 0, means that no rule matched. In
+// JSON, bytes of Pattern that are not valid UTF-8 are replaced.
 type Rule struct {
 	Allow   bool   `json:"allow"`
 	Pattern string `json:"pattern"` // as it is written in the file
-	Line    int    `json:"line"`    // in the file, from 1
+	Line    int    `json:"line"`    // line number in the file, starting at 1
 }
 
 // String returns the rule as a line of robots.txt, or "" if there is none.
@@ -24,18 +24,17 @@ func (r Rule) String() string {
 	return "Disallow: " + r.Pattern
 }
 
-// A Decision is whether a URL may be requested, and the rule that decided.
-// Without a rule nothing in the file is about the URL, and it is allowed. A
-// rule with an empty Pattern restricts nothing, whether it is an Allow or a
-// Disallow.
+// A Decision says whether a URL may be requested and which rule decided. If no rule matches the
+// URL, the URL is allowed. A rule with an empty Pattern restricts nothing, whether it is an Allow
+// or a Disallow.
 type Decision struct {
 	Allowed bool
 	Rule    Rule
 }
 
-// Decide decides whether a URL may be requested, given its path and query as
-// [Target] returns them. What follows a # is ignored, and a missing slash at
-// the start is supplied. It does not allocate, except under [Temoto].
+// Decide decides whether a URL may be requested. The target is the path and query of the URL as
+// [Target] returns them. Decide ignores a # and everything after it, and it adds a missing slash at
+// the beginning. It does not allocate, except for [Temoto].
 func (g *Group) Decide(target string) Decision {
 	if g.temoto != nil {
 		return g.temoto.decide(target)
@@ -54,13 +53,14 @@ func (g *Group) Decide(target string) Decision {
 		return Decision{Allowed: true}
 	}
 	r := g.rule(i)
-	return Decision{r.flags&(allowing|empty) != 0, Rule{r.flags&allowing != 0, g.pattern(i, r), int(r.line)}}
+	rule := Rule{Allow: r.flags&allowing != 0, Pattern: g.pattern(i, r), Line: int(r.line)}
+	return Decision{Allowed: r.flags&(allowing|empty) != 0, Rule: rule}
 }
 
-// DecideURL decides whether u may be requested. It is like Decide for the
-// [Target] of u, but it does not allocate where Target does. Under [Temoto] it
-// tests what Colly's built-in check tests, also where that is not the Target: for
-// lower-case escapes, and for a host with a semicolon.
+// DecideURL decides whether u may be requested. It is like Decide with the [Target] of u, but it
+// does not allocate even if Target does. For [Temoto], it tests the same text as Colly's built-in
+// check. This text differs from the Target if the URL has lower-case escapes or a host with a
+// semicolon.
 func (g *Group) DecideURL(u *url.URL) Decision {
 	if g.temoto != nil {
 		return g.temoto.decideURL(u)
@@ -73,7 +73,7 @@ func (g *Group) DecideURL(u *url.URL) Decision {
 	}
 	space := targets.Get().(*[]byte)
 	buf := appendTarget((*space)[:0], u)
-	// A decision is made of the group's own strings.
+	// The buffer can be reused, because a Decision only holds strings of the group.
 	d := g.Decide(unsafe.String(unsafe.SliceData(buf), len(buf)))
 	*space = buf
 	targets.Put(space)

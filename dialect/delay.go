@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A delayReading is what a dialect makes of Crawl-delay.
+// A delayReading is how a dialect interprets Crawl-delay.
 type delayReading uint8
 
 const (
@@ -14,7 +14,8 @@ const (
 	upToTenSeconds                     // whole seconds, rounded up, at most 10
 )
 
-// read returns the delay to keep for a delay as it is written.
+// read returns the delay that is in effect for a delay as it is written. It returns false if there
+// is no delay or if the dialect does not support Crawl-delay.
 func (r delayReading) read(written time.Duration) (time.Duration, bool) {
 	switch {
 	case written < 0 || r == noDelay:
@@ -27,14 +28,17 @@ func (r delayReading) read(written time.Duration) (time.Duration, bool) {
 	return (written + time.Second - 1).Truncate(time.Second), true
 }
 
-// parseDelay reads a Crawl-delay value: ASCII digits with at most one decimal
-// point, in seconds. A number of nanoseconds that does not fit is the longest
-// Duration (292 years), and a fraction of a nanosecond is rounded up, so that
-// nobody comes sooner than asked. Anything else is -1.
+// parseDelay parses a Crawl-delay value in seconds: ASCII digits with at most one decimal point. It
+// returns -1 for any other value. If the delay does not fit into a Duration, parseDelay returns the
+// longest Duration (292 years). A fraction of a nanosecond is rounded up, so that the result is
+// never shorter than the written delay.
 func parseDelay(s string) time.Duration {
 	const longest = time.Duration(math.MaxInt64)
-	d, unit := time.Duration(0), time.Second
-	digits, point, rest := false, false, false
+	d := time.Duration(0)
+	unit := time.Second
+	digits := false // there is at least one digit
+	point := false  // the decimal point has been read
+	rest := false   // there is a fraction of a nanosecond
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		if c == '.' && !point {
@@ -66,7 +70,7 @@ func parseDelay(s string) time.Duration {
 	return d
 }
 
-// add is a+b, or the longest Duration.
+// add returns a+b, or the longest Duration if the sum overflows.
 func add(a, b time.Duration) time.Duration {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

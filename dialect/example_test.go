@@ -46,7 +46,7 @@ func ExampleDialect_Lint() {
 	// rfc9309: line 1: names no product token: MJ12bot
 	// rfc9309: line 2: misspelt key, line ignored: Disalow
 	// rfc9309: line 3: pattern begins with neither / nor *, never matches: private
-	// google: line 1: only the beginning of the name, letters, _ and -, is compared: MJ12bot
+	// google: line 1: only the letters, _ and - at the beginning of the name are compared: MJ12bot
 	// google: line 2: misspelt key, accepted: Disalow
 	// google: line 3: pattern begins with neither / nor *, never matches: private
 }

@@ -7,10 +7,9 @@ import (
 	"unsafe"
 )
 
-// number returns the number of the first rule that matches target, or g.count
-// if none does. So many octets of target as normal says are known to be in
-// normal form; if a wildcard needs the others and they are not, number returns
-// odd.
+// number returns the number of the first rule that matches target, or g.count if none matches. The
+// first bytes of target, as many as normal says, are known to be in normal form. If a wildcard has
+// to be matched against the other bytes and these are not in normal form, number returns odd.
 func (g *Group) number(target string, normal int) uint32 {
 	if g.dialect.variant().openRobots && target == "/robots.txt" {
 		return g.count
@@ -21,13 +20,13 @@ func (g *Group) number(target string, normal int) uint32 {
 	return g.find(target, normal)
 }
 
-// odd is the number of no rule: the target must be brought into normal form
+// odd is returned instead of the number of a rule if the target must be converted to normal form
 // first.
 const odd = math.MaxUint32
 
-// longestHead returns how many octets of a target a look at the heads of all
-// rules needs. A wildcard without a head, or with a slash only, is looked for
-// in the whole target.
+// longestHead returns how many bytes of a target are needed to compare it with the heads of all
+// rules. If a rule has a wildcard and its head is empty or only a slash, longestHead returns
+// math.MaxInt, because the head rules out hardly any target.
 func (g *Group) longestHead() (n int) {
 	for i := range g.count {
 		r := g.rule(i)
@@ -40,15 +39,14 @@ func (g *Group) longestHead() (n int) {
 	return n
 }
 
-// reachOf returns Group.reach for what is looked at first: one octet more,
-// since a fragment may begin there, and enough to know /robots.txt from a
+// reachOf returns Group.reach if the comparison needs n bytes of a target. It adds one byte,
+// because a fragment may begin there. The result is large enough to distinguish /robots.txt from a
 // longer path.
 func reachOf(n int) uint16 {
 	return uint16(min(max(n, len("/robots.txt")), math.MaxUint16-1) + 1)
 }
 
-// first returns how many octets of a target must be in normal form to begin
-// with.
+// first returns how many bytes of a target must be in normal form before it is compared.
 func (g *Group) first(target string) int {
 	if g.reach == math.MaxUint16 {
 		return len(target)
@@ -56,8 +54,7 @@ func (g *Group) first(target string) int {
 	return min(len(target), int(g.reach))
 }
 
-// isNormal reports whether a part of a target is in the form that rules are
-// compared with.
+// isNormal reports whether a part of a target is in the form in which rules are compared.
 func (g *Group) isNormal(part string) bool {
 	if g.dialect.variant().coding == canonical {
 		return isCanonical(part)
@@ -65,7 +62,7 @@ func (g *Group) isNormal(part string) bool {
 	return strings.IndexByte(part, '#') < 0
 }
 
-// find is number by a look at one rule after the other.
+// find is like number and compares one rule after the other, without the index.
 func (g *Group) find(target string, normal int) uint32 {
 	probes := g.data[:g.count*probeSize]
 	for p := 0; p+1 < len(probes); p += probeSize {
@@ -101,10 +98,10 @@ func (g *Group) matches(i uint32, r rule, target string) bool {
 	return matchTwofold(text, target, r.flags&anchored != 0)
 }
 
-// targets keeps space for targets that are not in normal form.
+// targets holds buffers for targets that are not in normal form.
 var targets = sync.Pool{New: func() any { return new([]byte) }}
 
-// numberOdd is number for a target that is not normal.
+// numberOdd is like number for a target that is not in normal form.
 func (g *Group) numberOdd(target string) uint32 {
 	if i := strings.IndexByte(target, '#'); i >= 0 {
 		target = target[:i]
@@ -119,7 +116,7 @@ func (g *Group) numberOdd(target string) uint32 {
 	} else {
 		buf = append(buf, target...)
 	}
-	// Nothing keeps the octets, and they do not change before they go back.
+	// The string is safe: number does not keep it, and buf does not change before number returns.
 	i := g.number(unsafe.String(unsafe.SliceData(buf), len(buf)), len(buf))
 	*space = buf
 	targets.Put(space)

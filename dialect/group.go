@@ -2,27 +2,26 @@ package dialect
 
 import "time"
 
-// A Group is what a robots.txt says to one crawler. It is immutable, so any
-// number of goroutines may use it at once, and it keeps neither the Rules nor
-// the file alive.
+// A Group holds the rules and the crawl delay of a robots.txt for one crawler. It is immutable and
+// safe for concurrent use. It does not share memory with the Rules or the file.
 type Group struct {
 	dialect Dialect
-	reach   uint16        // octets of a target that must be in normal form to begin with
-	count   uint32        // of rules
-	delay   time.Duration // as written; negative: none
-	data    string        // the rules and the group's name: see packed.go
+	reach   uint16        // bytes of a target that must be in normal form before it is compared
+	count   uint32        // number of rules
+	delay   time.Duration // as written; negative if there is none
+	data    string        // the rules and the name of the group; see packed.go
 	index   *index        // nil if there are few rules
 	temoto  *temotoGroup  // nil except for Temoto
 }
 
-// Group returns what the file says to the crawler with these product tokens,
-// the most specific first: the group of the first token that has one, else that
-// of *, else a group without rules. It is never nil. Without tokens it is the
-// group of *. A token that the dialect cannot match ([Dialect.CheckToken]) has
-// no group.
+// Group returns the group for the crawler with the given product tokens, the most specific token
+// first. This is the group of the first token that has a group. If no token has one, or if there
+// are no tokens, it is the group of *. If that does not exist either, it is a group without rules.
+// The result is never nil. A token that the dialect cannot match (see [Dialect.CheckToken]) has no
+// group.
 //
-// Under [Temoto] the first token is taken for the whole User-Agent header, as
-// Colly's built-in check takes it; pass that header for the same decisions.
+// For [Temoto], the first token is the whole User-Agent header. Pass that header to get the same
+// decisions as from Colly's built-in check.
 func (r *Rules) Group(tokens ...string) *Group {
 	if r.temoto != nil {
 		return r.temoto.group(tokens)
@@ -53,8 +52,9 @@ func (r *Rules) Group(tokens ...string) *Group {
 	return g
 }
 
-// Name returns the User-agent value, as it is written in the file, of the group
-// that applied (the first, if several were combined), or "" if none did.
+// Name returns the User-agent value of the group as it is written in the file. If several groups
+// were combined, it is the value of the first. If the file has no group for the crawler, Name
+// returns "".
 func (g *Group) Name() string {
 	if g.temoto != nil {
 		return g.temoto.name
@@ -62,15 +62,15 @@ func (g *Group) Name() string {
 	return g.name()
 }
 
-// CrawlDelay returns the group's Crawl-delay as the dialect reads it, and
-// whether there is one: it is false if the dialect does not support the line.
+// CrawlDelay returns the Crawl-delay of the group as the dialect interprets it. It returns false if
+// there is none or if the dialect does not support Crawl-delay.
 func (g *Group) CrawlDelay() (time.Duration, bool) {
 	return g.dialect.variant().delay.read(g.delay)
 }
 
-// DelayLine returns the line of the group's longest Crawl-delay, the one that
-// CrawlDelay and WrittenDelay read, counting from 1; 0: there is none. It is
-// always 0 under [Temoto], which does not tell.
+// DelayLine returns the line number of the group's longest Crawl-delay, starting at 1. This is the
+// line that CrawlDelay and WrittenDelay use. DelayLine returns 0 if there is no such line. For
+// [Temoto], it always returns 0, because temoto does not report the line.
 func (g *Group) DelayLine() int {
 	if g.temoto != nil {
 		return 0
@@ -78,9 +78,9 @@ func (g *Group) DelayLine() int {
 	return int(g.delayLine())
 }
 
-// WrittenDelay returns the group's longest Crawl-delay as it is written,
-// decimal seconds without a limit, also under a dialect that does not support
-// the line. It is for crawlers that honour what their dialect ignores.
+// WrittenDelay returns the group's longest Crawl-delay as it is written, in decimal seconds and
+// without a limit. It also does so if the dialect does not support Crawl-delay, for crawlers that
+// obey it anyway. It returns false if there is none.
 func (g *Group) WrittenDelay() (time.Duration, bool) {
 	return exactDelay.read(g.delay)
 }

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// heads finds rules by the octets that a target must begin with: it looks for a
-// beginning of each length that there is in a hash table.
+// heads finds rules by their heads, which are the bytes that a target must begin with. For each
+// length of a head, it looks up the beginning of the target with this length in a hash table.
 type heads struct {
-	lengths []uint32 // of the heads, ascending
-	table   []uint32 // number of a rule + 1, at the hash of its head or after; 0 ends
+	lengths []uint32 // the lengths of the heads, in ascending order
+	table   []uint32 // rule number + 1, in the slot of the hash of its head or after it; 0 is free
 }
 
 func newHeads(g *Group, rules []uint32) heads {
@@ -27,8 +27,8 @@ func newHeads(g *Group, rules []uint32) heads {
 	return h
 }
 
-// insert puts the i-th rule, r, into the table, unless a more specific one is
-// the same.
+// insert adds r, the i-th rule, to the table, unless the table already has a more specific rule
+// that matches the same targets.
 func (h *heads) insert(g *Group, i uint32, r rule, hash uint64) {
 	for slot := hash; ; slot++ {
 		entry := &h.table[slot&uint64(len(h.table)-1)]

@@ -10,15 +10,15 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// asciiHost returns the one spelling of a host. The dot that ends a fully
-// qualified name is left out: the name means the same host without it.
+// asciiHost returns the normal form of a host. It omits the dot at the end of a fully qualified
+// name, because the name without the dot means the same host.
 func asciiHost(host string) (string, error) {
 	host, _, _ = strings.Cut(host, ";") // see targetPrefix
 	if strings.Trim(host, ".") == "" {
-		return "", errors.New("it is empty")
+		return "", errors.New("empty host name")
 	}
 	if len(host) > longestHost {
-		return "", fmt.Errorf("it has %d octets", len(host))
+		return "", fmt.Errorf("host name has %d bytes", len(host))
 	}
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return addressHost(addr)
@@ -31,24 +31,25 @@ func asciiHost(host string) (string, error) {
 		return "", err
 	}
 	ascii = strings.TrimRight(ascii, ".")
-	if again, err := hosts.ToASCII(ascii); err != nil || again != ascii || ascii == "" || strings.ContainsFunc(ascii, isNoHostOctet) {
-		return "", errors.New("no such host can be")
+	if again, err := hosts.ToASCII(ascii); err != nil || again != ascii || ascii == "" || strings.ContainsFunc(ascii, isForbiddenInHost) {
+		return "", errors.New("invalid host name")
 	}
 	return ascii, nil
 }
 
-// hosts maps names as browsers do, with underscores and with hyphens anywhere.
+// hosts converts names to ASCII like browsers do. It accepts underscores, and hyphens at any
+// position.
 var hosts = idna.New(
 	idna.MapForLookup(), idna.BidiRule(),
 	idna.StrictDomainName(false), idna.CheckHyphens(false), idna.Transitional(false),
 )
 
-// longestHost is more than any name needs: DNS takes 253 octets of punycode,
-// each of which stands for at most four of UTF-8. The time to convert a name
-// grows with the square of its length.
+// longestHost is the maximum length of a host name. A limit is necessary because the time to
+// convert a name grows with the square of its length. No valid name is longer: DNS allows 253 bytes
+// of punycode, each of which stands for at most four bytes of UTF-8.
 const longestHost = 1024
 
-// addressHost returns an IP address as a URL has it. A zone is the name of a
+// addressHost returns an IP address in the form that it has in a URL. A zone is the name of a
 // network interface (RFC 6874).
 func addressHost(addr netip.Addr) (string, error) {
 	if addr.Is4() {
@@ -56,13 +57,14 @@ func addressHost(addr netip.Addr) (string, error) {
 	}
 	for i := 0; i < len(addr.Zone()); i++ {
 		if c := addr.Zone()[i]; !isLetter(c) && (c < '0' || '9' < c) && strings.IndexByte("-._~", c) < 0 {
-			return "", fmt.Errorf("its zone has the octet %q", c)
+			return "", fmt.Errorf("address zone contains %q", c)
 		}
 	}
 	return "[" + addr.String() + "]", nil
 }
 
-// isPlainHost reports whether a host is spelt as it must be: most are.
+// isPlainHost reports whether a host is a name in normal form, except that it may end in a dot.
+// Most hosts are.
 func isPlainHost(host string) bool {
 	for i := 0; i < len(host); i++ {
 		if c := host[i]; (c < 'a' || 'z' < c) && (c < '0' || '9' < c) && c != '.' && (c != '-' || i > 1 && host[i-1] == '-') {
@@ -72,15 +74,15 @@ func isPlainHost(host string) bool {
 	return true
 }
 
-// isNoHostOctet reports whether c can be in no host: a "forbidden domain code
-// point" (URL Standard, section 3.5), one that net/url takes in no host, or a
-// semicolon, which some characters are mapped to.
-func isNoHostOctet(c rune) bool {
+// isForbiddenInHost reports whether a host cannot contain c. These are the "forbidden domain code
+// points" (URL Standard, section 3.5), the characters that net/url does not accept in a host, and
+// the semicolon, to which some other characters are mapped.
+func isForbiddenInHost(c rune) bool {
 	return c <= ' ' || c >= 0x7f || strings.ContainsRune("#/:;<>?@[\\]^|%`{}", c)
 }
 
-// isNormalHost reports whether host is plainly as [AuthorityOf] would write it.
-// It errs on the side of no.
+// isNormalHost reports whether host is in the normal form of [AuthorityOf]. It may return false for
+// a host in normal form, but never true for another host.
 func isNormalHost(scheme, host string) bool {
 	name, port, hasPort := strings.Cut(host, ":")
 	return isNormalName(name) && (!hasPort || isNormalPort(scheme, port))
@@ -94,8 +96,8 @@ func isNormalPort(scheme, port string) bool {
 	return err == nil && uint16(n) != defaultPort(scheme)
 }
 
-// isNormalName reports whether name is labels of lower-case letters, digits and
-// single hyphens between them, the last one no number, or four decimal octets.
+// isNormalName reports whether name consists of labels of lower-case letters, digits and single
+// hyphens between them. If the last label begins with a digit, name must be an IPv4 address.
 func isNormalName(name string) bool {
 	last := 0 // where the last label begins
 	before := byte('.')
@@ -120,10 +122,10 @@ func isNormalName(name string) bool {
 	return true
 }
 
-// What DNS allows (RFC 1035, section 2.3.4).
+// Limits of DNS (RFC 1035, section 2.3.4).
 const longestLabel, longestName = 63, 253
 
-// defaultPort is the port that need not be written.
+// defaultPort returns the port of a scheme that a URL may omit.
 func defaultPort(scheme string) uint16 {
 	switch scheme {
 	case "https":

@@ -2,17 +2,18 @@ package dialect
 
 import "math/bits"
 
-// A key is a spelling of a key and what it means.
+// A key is one spelling of the key of a line.
 type key struct {
-	head, mask uint64 // its first octets, as foldHead gives them
-	tail       string // the others
-	kind       kind
+	head uint64 // the first eight bytes, as foldHead returns them
+	mask uint64 // the bits of head that are used
+	tail string // the other bytes, in lower case
+	kind kind
 }
 
-// spell makes a key of its lower-case spelling.
+// spell returns the key with the given lower-case spelling.
 func spell(name string, k kind) key {
 	n := min(len(name), 8)
-	return key{foldHead(name), 1<<(8*n) - 1, name[n:], k}
+	return key{head: foldHead(name), mask: 1<<(8*n) - 1, tail: name[n:], kind: k}
 }
 
 var exactKeys = []key{
@@ -20,8 +21,8 @@ var exactKeys = []key{
 	spell("sitemap", sitemapLine), spell("crawl-delay", delayLine),
 }
 
-// googleKeys are beginnings of keys. The typos are those of google/robotstxt;
-// crawl-delay is read for the crawls that honour it anyway.
+// googleKeys are the beginnings of keys. The typos are those of google/robotstxt. Google does not
+// support crawl-delay, but it is parsed for Group.WrittenDelay.
 var googleKeys = append(exactKeys[:5:5],
 	spell("useragent", agentLine), spell("user agent", agentLine),
 	spell("dissallow", disallowLine), spell("dissalow", disallowLine), spell("disalow", disallowLine),
@@ -29,10 +30,10 @@ var googleKeys = append(exactKeys[:5:5],
 	spell("site-map", sitemapLine),
 )
 
-// foldHead returns the first eight octets of s, letters in lower case. Setting
-// a bit does that and leaves - and blank alone; the octets that it would
-// confuse with those two, CR and NUL, end a line. (NUL only where a key has a
-// blank.)
+// foldHead returns the first eight bytes of s with letters in lower case. It sets bit 5 of each
+// byte, which converts upper case to lower case and does not change "-" and the space. It also
+// converts CR to "-" and NUL to a space, but these bytes end a line. (NUL ends a line only in the
+// dialect in which a key has a space.)
 func foldHead(s string) (head uint64) {
 	if len(s) >= 8 {
 		return load64(s) | 0x2020202020202020
@@ -43,10 +44,11 @@ func foldHead(s string) (head uint64) {
 	return head
 }
 
-// cutKey returns the meaning of the key that s begins with and what follows it.
+// cutKey returns the kind of the key that s begins with, and the text after the key. If s begins
+// with none of the keys, cutKey returns otherLine.
 func cutKey(s string, keys []key) (kind, string) {
 	if s == "" || s[0] < 'A' {
-		return otherLine, "" // most often a comment
+		return otherLine, "" // usually a comment
 	}
 	head := foldHead(s)
 	for i := range keys {
@@ -58,7 +60,8 @@ func cutKey(s string, keys []key) (kind, string) {
 	return otherLine, ""
 }
 
-// hasTailFold reports whether tail, in lower case, follows the head of s.
+// hasTailFold reports whether the first eight bytes of s are followed by tail, ignoring case. tail
+// must be in lower case.
 func hasTailFold(s, tail string) bool {
 	if tail == "" {
 		return true

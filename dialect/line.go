@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// A kind is what a line says.
+// A kind is the meaning of a line.
 type kind uint8
 
 const (
@@ -17,12 +17,12 @@ const (
 	sitemapLine
 )
 
-// googleLineLimit is how many octets google/robotstxt keeps of a line: eight
-// times the longest URL that Internet Explorer knew, less one.
+// googleLineLimit is how many bytes of a line google/robotstxt reads: eight times the maximum URL
+// length of Internet Explorer, minus one.
 const googleLineLimit = 2083*8 - 1
 
-// parseLine returns what a line says and the place of its value in the line.
-// Lines that say nothing in this dialect are otherLine.
+// parseLine returns the kind of a line. The value of the line is line[from:to]. Lines without a
+// meaning in this dialect are otherLine.
 func (v *variant) parseLine(line string) (k kind, from, to int) {
 	if v.lenient {
 		k, from, to = parseLenientLine(line)
@@ -37,7 +37,7 @@ func (v *variant) parseLine(line string) (k kind, from, to int) {
 	return k, from, to
 }
 
-// parseStrictLine is parseLine as RFC 9309 describes lines. Only blanks and tabs
+// parseStrictLine is like parseLine and parses a line according to RFC 9309. Only spaces and tabs
 // are white space.
 func parseStrictLine(line string) (k kind, from, to int) {
 	k, rest := cutKey(trimLeft(line), exactKeys)
@@ -56,8 +56,8 @@ func parseStrictLine(line string) (k kind, from, to int) {
 	return k, from, from + len(trimRight(value))
 }
 
-// parseLenientLine is parseLine as google/robotstxt does it: the colon may be
-// missing between exactly two words, and the key is known by its beginning.
+// parseLenientLine is like parseLine and parses a line like google/robotstxt: the colon may be
+// missing between exactly two words, and only the beginning of the key is compared.
 func parseLenientLine(line string) (k kind, from, to int) {
 	if k, _ = cutKey(trimLeftSpace(line), googleKeys); k == otherLine {
 		return otherLine, 0, 0
@@ -67,7 +67,7 @@ func parseLenientLine(line string) (k kind, from, to int) {
 	if separator == 0 {
 		return otherLine, 0, 0
 	}
-	if separator == ' ' { // it may be the one in a key of two words
+	if separator == ' ' { // the space may be the one within "user agent", which is then not a key
 		k, _ = cutKey(trimLeftSpace(line[:at]), googleKeys)
 	}
 	value := trimLeftSpace(line[at+1:])
@@ -75,8 +75,8 @@ func parseLenientLine(line string) (k kind, from, to int) {
 	return k, from, from + len(trimRightSpace(value))
 }
 
-// cutLenient ends a line where Google does: after so many octets, at a NUL, at
-// a comment.
+// cutLenient returns the part of a line that Google reads: at most googleLineLimit bytes, up to the
+// first NUL or the comment.
 func cutLenient(line string) string {
 	line = line[:min(len(line), googleLineLimit)]
 	if i := strings.IndexByte(line, 0); i >= 0 {
@@ -88,9 +88,10 @@ func cutLenient(line string) string {
 	return line
 }
 
-// splitLenient returns the place of the octet that separates the key of a line
-// from its value, and that octet, 0 if there is none: the first colon, or one
-// of the blanks between exactly two words.
+// splitLenient returns the position of the separator between the key and the value of a line, and
+// the separator itself. The separator is the first colon or, if there is no colon, the first white
+// space between exactly two words, which is returned as a space. If there is no separator,
+// splitLenient returns 0 for it.
 func splitLenient(line string) (at int, separator byte) {
 	if at = strings.IndexByte(line, ':'); at >= 0 {
 		return at, ':'
@@ -105,7 +106,7 @@ func splitLenient(line string) (at int, separator byte) {
 	return start + i, ' '
 }
 
-// trimLeft and trimRight take off blanks and tabs, the WS of RFC 9309 2.2.
+// trimLeft and trimRight remove spaces and tabs, which are the white space of RFC 9309 (2.2, WS).
 func trimLeft(s string) string {
 	for s != "" && (s[0] == ' ' || s[0] == '\t') {
 		s = s[1:]
@@ -120,8 +121,7 @@ func trimRight(s string) string {
 	return s
 }
 
-// trimLeftSpace and trimRightSpace take off any ASCII white space, as
-// google/robotstxt does.
+// trimLeftSpace and trimRightSpace remove all ASCII white space, like google/robotstxt.
 func trimLeftSpace(s string) string {
 	for s != "" && isSpace(s[0]) {
 		s = s[1:]

@@ -2,15 +2,14 @@ package dialect
 
 import "strings"
 
-// SizeLimit is how many octets of a robots.txt file are read, 500 KiB: RFC
-// 9309, 2.5, wants at least that many, Google ("File format") reads exactly as
-// many. Hand at least one more to [Dialect.Parse], if there is one: it then
-// knows a rule that ends at the limit from one that is cut there, which it
-// drops.
+// SizeLimit is the maximum number of bytes of a robots.txt file that are parsed: 500 KiB. RFC 9309
+// requires at least this limit (section 2.5), and Google uses exactly this limit ("File format").
+// If a file is larger, pass at least one more byte to [Dialect.Parse]. Parse can then distinguish a
+// rule that ends at the limit from a rule that is cut there, which it drops.
 const SizeLimit = 500 << 10
 
-// clip returns what of a body is read: at most SizeLimit octets, without the
-// line that the limit cuts unless only its comment is cut.
+// clip returns the part of a body that is parsed: at most SizeLimit bytes. If the limit cuts a
+// line, clip removes that line, unless only a comment is cut.
 func clip(body []byte) []byte {
 	if len(body) <= SizeLimit {
 		return body
@@ -32,8 +31,8 @@ func clip(body []byte) []byte {
 	return body[:start]
 }
 
-// skipMark returns text without a UTF-8 byte order mark; a lenient dialect
-// skips the beginning of one too.
+// skipMark returns text without a UTF-8 byte order mark. If lenient is set, it also removes a
+// partial byte order mark.
 func skipMark(text string, lenient bool) string {
 	const mark = "\xEF\xBB\xBF"
 	n := 0
@@ -46,8 +45,8 @@ func skipMark(text string, lenient bool) string {
 	return text
 }
 
-// nextLine cuts the first line off text. Lines end at CR, LF or CR LF; a CR
-// alone is looked for, octet by octet, only where there is one.
+// nextLine cuts the first line off text. A line ends at CR, LF or CR LF. bareCR says whether the
+// file has a CR without an LF. Only then does nextLine use the slower search for both characters.
 func nextLine(text string, bareCR bool) (line, rest string) {
 	if bareCR {
 		return nextOddLine(text)
@@ -75,7 +74,7 @@ func nextOddLine(text string) (line, rest string) {
 	return text, ""
 }
 
-// hasBareCR reports whether a CR ends a line on its own somewhere in text.
+// hasBareCR reports whether text has a CR that is not followed by an LF.
 func hasBareCR(text string) bool {
 	for {
 		i := strings.IndexByte(text, '\r')

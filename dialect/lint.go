@@ -7,16 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// An Issue is something in a robots.txt that a dialect may read in another way
-// than its author thinks.
+// An Issue is a part of a robots.txt that a dialect may interpret in another way than its author
+// intended.
 type Issue struct {
-	Line    int // in the file, from 1; 0: the file as a whole
+	Line    int // line number in the file, starting at 1; 0 if the issue is about the whole file
 	Problem Problem
-	Detail  string // the key, the value or the line it is about
+	Detail  string // the key, the value or the line that has the problem
 }
 
-// String returns the issue as one line: "line 3: unknown key, line ignored:
-// Noindex".
+// String returns the issue as one line, such as "line 3: unknown key, line ignored: Noindex".
 func (i Issue) String() string {
 	s := i.Problem.String()
 	if i.Line > 0 {
@@ -28,37 +27,36 @@ func (i Issue) String() string {
 	return s
 }
 
-// A Problem is a kind of Issue. It prints as what is wrong and what became of
-// it.
+// A Problem is a kind of Issue. Its method String describes the problem and its effect.
 type Problem uint8
 
 // The problems that [Dialect.Lint] reports.
 const (
 	noProblem        Problem = iota
-	NoColon                  // not a key and a value
+	NoColon                  // a line without a key and a colon
 	UnknownKey               // a key that no dialect knows
 	Unsupported              // a key that this dialect does not know
 	TypoIgnored              // a misspelt key
 	TypoAccepted             // a misspelt key that is accepted
 	ColonAdded               // two words read as a key and a value
-	OrphanRule               // a line of a group, before any User-agent line
-	NamesNobody              // a User-agent value that names no product token
-	NameCut                  // a User-agent value that has more than a product token
+	OrphanRule               // a line that belongs in a group, before any User-agent line
+	NamesNobody              // a User-agent value that is not a product token
+	NameCut                  // a User-agent value with more text than a product token
 	NoSlash                  // a pattern that begins with neither / nor *
 	EmptyAllow               // an Allow without a pattern
-	PlainWildcard            // * or $ where they are not special
+	PlainWildcard            // * or $ in a dialect in which they are not special
 	BadDelay                 // a Crawl-delay that is not a number of seconds
-	DelayRead                // a Crawl-delay that is read as another number
-	BadSitemap               // a Sitemap that is not a URL, or not an absolute URL where it must be one
+	DelayRead                // a Crawl-delay that the dialect changes to another number
+	BadSitemap               // a Sitemap without a URL, or without an absolute URL in a dialect that requires one
 	RelativeSitemap          // a Sitemap that is a relative URL
 	NoDisallow               // a record without a Disallow
-	LineCut                  // a line with a NUL or of extreme length
+	LineCut                  // a line that has a NUL or is too long
 	NotUTF8                  // bytes that are not UTF-8
 	UTF16                    // the file is in UTF-16
 	FileCut                  // the file is too large
 	UnsortedQuery            // a query in an order that never matches
-	FileRefused              // a line for which the whole file is refused
-	GroupContinues           // a User-agent line that a blank line or a Crawl-delay does not keep from the group above
+	FileRefused              // a line because of which the whole file is refused
+	GroupContinues           // a User-agent line in the same group as those above a blank line or a Crawl-delay
 	numberOfProblems         // must be the last
 )
 
@@ -72,25 +70,25 @@ var problemTexts = [numberOfProblems]string{
 	ColonAdded:      "missing colon, accepted",
 	OrphanRule:      "no User-agent line before it, line ignored",
 	NamesNobody:     "names no product token",
-	NameCut:         "only the beginning of the name, letters, _ and -, is compared",
+	NameCut:         "only the letters, _ and - at the beginning of the name are compared",
 	NoSlash:         "pattern begins with neither / nor *, never matches",
 	EmptyAllow:      "no pattern, allows nothing",
 	PlainWildcard:   "* and $ stand for themselves in this dialect",
 	BadDelay:        "not a number of seconds, value ignored",
-	DelayRead:       "delay read as another number of seconds",
+	DelayRead:       "changed to another number of seconds",
 	BadSitemap:      "not an absolute URL",
-	RelativeSitemap: "relative URL, resolved against this file's",
+	RelativeSitemap: "relative URL, resolved against the URL of this file",
 	NoDisallow:      "record without a Disallow, ignored",
-	LineCut:         "NUL or extreme length, rest of the line ignored",
-	NotUTF8:         "not UTF-8, octets are compared as they stand",
-	UTF16:           "file is UTF-16, not UTF-8, nothing is understood",
+	LineCut:         "line has a NUL or is too long, rest of the line ignored",
+	NotUTF8:         "not UTF-8, bytes are compared unchanged",
+	UTF16:           "file is in UTF-16 instead of UTF-8, all lines ignored",
 	FileCut:         "file is larger than 500 KiB, rest and cut line ignored",
 	UnsortedQuery:   "query not in alphabetical order, never matches",
 	FileRefused:     "whole file refused, every visit fails",
-	GroupContinues:  "same group as the User-agent lines above, in spite of the blank line or Crawl-delay between",
+	GroupContinues:  "same group as the User-agent lines above, despite the blank line or Crawl-delay between them",
 }
 
-// String returns what is wrong and what became of it.
+// String returns a description of the problem and of its effect.
 func (p Problem) String() string {
 	if p >= numberOfProblems {
 		return fmt.Sprintf("problem %d", uint8(p))
@@ -98,10 +96,9 @@ func (p Problem) String() string {
 	return problemTexts[p]
 }
 
-// Lint reports what the dialect ignores or corrects in a robots.txt file, or
-// reads in a way that its author may not expect, in the order of the lines. It
-// reads the file as [Dialect.Parse] does; it returns nil for a file without
-// issues.
+// Lint parses a robots.txt file like [Dialect.Parse] and reports the lines that the dialect
+// ignores, corrects, or interprets in a way that their author may not expect. The issues are in the
+// order of the lines. If there are none, Lint returns nil.
 func (d Dialect) Lint(body []byte) []Issue {
 	if d == Temoto() {
 		return lintTemoto(body)
@@ -112,7 +109,7 @@ func (d Dialect) Lint(body []byte) []Issue {
 	}
 	l.lint(string(clip(body)))
 	if len(body) > SizeLimit {
-		l.report(0, FileCut, fmt.Sprintf("%d octets", len(body)))
+		l.report(0, FileCut, fmt.Sprintf("%d bytes", len(body)))
 	}
 	slices.SortStableFunc(l.issues, func(a, b Issue) int { return a.Line - b.Line })
 	return l.issues
@@ -123,13 +120,13 @@ func (d Dialect) Lint(body []byte) []Issue {
 type linter struct {
 	parser
 	issues []Issue
-	run    bool // the next User-agent line is in the group of the one before
-	gap    bool // a blank line or a Crawl-delay has followed that one
+	run    bool // a User-agent line would belong to the same group as the previous User-agent line
+	gap    bool // a blank line or a Crawl-delay has followed that previous line
 }
 
 func (l *linter) report(line uint32, p Problem, detail string) {
 	if p != noProblem {
-		l.issues = append(l.issues, Issue{int(line), p, strings.Clone(detail)})
+		l.issues = append(l.issues, Issue{Line: int(line), Problem: p, Detail: strings.Clone(detail)})
 	}
 }
 
@@ -178,8 +175,8 @@ func (l *linter) lintLine(line string, n uint32) {
 	l.lintRun(k, value, n)
 }
 
-// lintRun reports a User-agent line that belongs to the group above although it
-// is apart from it. Authors often mean another group.
+// lintRun reports a User-agent line that belongs to the group above although a blank line or a
+// Crawl-delay separates them. Authors often intend another group.
 func (l *linter) lintRun(k kind, value string, n uint32) {
 	switch k {
 	case agentLine:
@@ -192,20 +189,20 @@ func (l *linter) lintRun(k kind, value string, n uint32) {
 		l.run = l.run && !l.v.delayEndsRun
 		l.gap = true
 	case allowLine:
-		l.run = l.run && l.v.records // there it is an unknown line
+		l.run = l.run && l.v.records // in a dialect with records, Allow is an unknown key
 	case disallowLine:
 		l.run = false
 	}
 }
 
-// lintRecord reports a record of 1994 that did not count.
+// lintRecord reports a record of 1994 that was ignored because it has no Disallow.
 func (l *linter) lintRecord(dropped []record) {
 	if len(dropped) > 0 {
 		l.report(dropped[0].line, NoDisallow, "")
 	}
 }
 
-// problemOfOther returns why a line says nothing.
+// problemOfOther returns the reason why a line has no meaning.
 func problemOfOther(line string) Problem {
 	line, _, _ = strings.Cut(line, "#")
 	if trimLeftSpace(line) == "" {
@@ -222,8 +219,7 @@ func problemOfOther(line string) Problem {
 	return TypoIgnored
 }
 
-// problemOfSpelling returns what was wrong with the key of a line that was
-// read.
+// problemOfSpelling returns the problem with the key of a line that was accepted.
 func problemOfSpelling(line string) Problem {
 	if k, _, _ := variants[rfc9309].parseLine(line); k != otherLine {
 		return noProblem
@@ -234,7 +230,7 @@ func problemOfSpelling(line string) Problem {
 	return TypoAccepted
 }
 
-// problemOfValue returns what is wrong with the value of a line that counts.
+// problemOfValue returns the problem with the value of a line that was accepted.
 func (v *variant) problemOfValue(k kind, value string) Problem {
 	switch k {
 	case agentLine:
@@ -258,7 +254,7 @@ func (v *variant) problemOfValue(k kind, value string) Problem {
 	return noProblem
 }
 
-// problemOfName returns what is wrong with a User-agent value.
+// problemOfName returns the problem with a User-agent value.
 func (v *variant) problemOfName(value string) Problem {
 	switch n := tokenLen(value); {
 	case value == "*":
@@ -276,7 +272,7 @@ func (v *variant) problemOfName(value string) Problem {
 	return noProblem
 }
 
-// problemOfPattern returns what is wrong with the pattern of a rule.
+// problemOfPattern returns the problem with the pattern of a rule.
 func (v *variant) problemOfPattern(k kind, p string) Problem {
 	switch {
 	case p == "" && k == allowLine:
@@ -290,7 +286,7 @@ func (v *variant) problemOfPattern(k kind, p string) Problem {
 	return noProblem
 }
 
-// keyOf returns what stands before the colon of a line, or the line.
+// keyOf returns the text before the colon of a line, or the whole line if it has no colon.
 func keyOf(line string) string {
 	line, _, _ = strings.Cut(line, ":")
 	return trimRightSpace(trimLeftSpace(line))

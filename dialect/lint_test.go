@@ -29,13 +29,13 @@ func TestLint(t *testing.T) {
 		colon       = "missing colon, accepted"
 		orphan      = "no User-agent line before it, line ignored"
 		noToken     = "names no product token"
-		continues   = "same group as the User-agent lines above, in spite of the blank line or Crawl-delay between"
-		cut         = "only the beginning of the name, letters, _ and -, is compared"
+		continues   = "same group as the User-agent lines above, despite the blank line or Crawl-delay between them"
+		cut         = "only the letters, _ and - at the beginning of the name are compared"
 		noSlash     = "pattern begins with neither / nor *, never matches"
 		badDelay    = "not a number of seconds, value ignored"
-		delayRead   = "delay read as another number of seconds"
+		delayRead   = "changed to another number of seconds"
 		noURL       = "not an absolute URL"
-		relative    = "relative URL, resolved against this file's"
+		relative    = "relative URL, resolved against the URL of this file"
 		plain       = "* and $ stand for themselves in this dialect"
 		refused     = "whole file refused, every visit fails"
 		unsorted    = "query not in alphabetical order, never matches"
@@ -77,10 +77,10 @@ func TestLint(t *testing.T) {
 		{"User-agent: *\nCrawl-delay: 100\nCrawl-delay: 1.5\n", "coccoc", []string{"line 2: " + delayRead + ": 100", "line 3: " + delayRead + ": 1.5"}},
 		{"Sitemap: /s.xml\nSitemap:\n", "google", []string{"line 1: " + noURL + ": /s.xml", "line 2: " + noURL}},
 		{"Sitemap: /s.xml\nSitemap:\n", "rfc9309 coccoc", []string{"line 1: " + relative + ": /s.xml", "line 2: " + noURL}},
-		{"User-agent: *\nDisallow: /\xE9\nDisallow: /é\n", all, []string{"line 2: not UTF-8, octets are compared as they stand: /\xE9"}},
-		{"\xFF\xFEU\x00s\x00e\x00r\x00", modern, []string{"file is UTF-16, not UTF-8, nothing is understood"}},
-		{"User-agent: *\nDisallow: /a\x00b\n", "google", []string{"line 2: NUL or extreme length, rest of the line ignored"}},
-		{"User-agent: *\nDisallow: /" + strings.Repeat("a", 17000) + "\n", "google", []string{"line 2: NUL or extreme length, rest of the line ignored"}},
+		{"User-agent: *\nDisallow: /\xE9\nDisallow: /é\n", all, []string{"line 2: not UTF-8, bytes are compared unchanged: /\xE9"}},
+		{"\xFF\xFEU\x00s\x00e\x00r\x00", modern, []string{"file is in UTF-16 instead of UTF-8, all lines ignored"}},
+		{"User-agent: *\nDisallow: /a\x00b\n", "google", []string{"line 2: line has a NUL or is too long, rest of the line ignored"}},
+		{"User-agent: *\nDisallow: /" + strings.Repeat("a", 17000) + "\n", "google", []string{"line 2: line has a NUL or is too long, rest of the line ignored"}},
 		{"Disallow: /a\nUser-agent: *\nCrawl-delay: 5s\n", "temoto", []string{"line 1: " + refused + ": Disallow: /a", "line 3: " + refused + ": Crawl-delay: 5s"}},
 		{"User-agent: *\nDisallow: /s?b=1&a=2\nDisallow: /s?a=2&b=1\n", "temoto", []string{"line 2: " + unsorted + ": /s?b=1&a=2"}},
 		{"User-agent: *\nDisallow: /s?b=1&\nDisallow: /s?ab=1&a\nDisallow: /s?%5B=1&A=2\nDisallow: /s?b=1&a\n", "temoto",
@@ -103,7 +103,7 @@ func TestLintSize(t *testing.T) {
 		if got := issues(d, file); got != "" {
 			t.Errorf("%s: a file of 500 KiB: %s", d, got)
 		}
-		if got, want := issues(d, file+"\n"), "file is larger than 500 KiB, rest and cut line ignored: 512001 octets\n"; got != want {
+		if got, want := issues(d, file+"\n"), "file is larger than 500 KiB, rest and cut line ignored: 512001 bytes\n"; got != want {
 			t.Errorf("%s: %s, want %s", d, got, want)
 		}
 	}

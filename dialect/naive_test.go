@@ -304,7 +304,7 @@ func naiveMatchWritten(d dialect.Dialect, r dialect.Rule, target string) int {
 	}
 	units := naiveUnits(d, p, true)
 	if unitsMatch(units, naiveUnits(d, target, false)) {
-		return naiveOctets(d, units)
+		return naiveLength(d, units)
 	}
 	if slash := strings.LastIndex(p, "/"); d == dialect.Google() && r.Allow && slash >= 0 && strings.HasPrefix(p[slash:], "/index.htm") {
 		return naiveMatch(d, dialect.Rule{Allow: true, Pattern: p[:slash+1] + "$"}, target)
@@ -363,17 +363,17 @@ func naiveUnits(d dialect.Dialect, s string, pattern bool) []unit {
 // naiveNormal brings an octet or an escape into the normal form of RFC 9309.
 func naiveNormal(text string) string {
 	const (
-		unreservedOctets = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
-		reservedOctets   = ":/?#[]@!&'()+,;=" // without * and $
+		unreservedBytes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+		reservedBytes   = ":/?#[]@!&'()+,;=" // without * and $
 	)
 	if len(text) == 3 {
 		c := unhexByte(text)
-		if strings.Contains(unreservedOctets, string(rune(c))) && c < 0x80 {
+		if strings.Contains(unreservedBytes, string(rune(c))) && c < 0x80 {
 			return string(rune(c))
 		}
 		return strings.ToUpper(text)
 	}
-	if c := text[0]; c < 0x80 && strings.Contains(unreservedOctets+reservedOctets+"%", text) {
+	if c := text[0]; c < 0x80 && strings.Contains(unreservedBytes+reservedBytes+"%", text) {
 		return text
 	}
 	return hexOf(text[0])
@@ -425,8 +425,8 @@ func naiveText(units []unit) string {
 	return b.String()
 }
 
-// naiveOctets is the length of the encoded pattern.
-func naiveOctets(d dialect.Dialect, units []unit) int {
+// naiveLength is the length of the encoded pattern.
+func naiveLength(d dialect.Dialect, units []unit) int {
 	n := 0
 	for _, u := range units {
 		text := u.text

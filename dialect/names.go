@@ -6,24 +6,25 @@ import (
 	"strings"
 )
 
-// A naming is how User-agent values name crawlers.
+// A naming is the way in which a dialect compares User-agent values with the tokens of a crawler.
 type naming uint8
 
 const (
 	wholeToken    naming = iota // the value is a product token or a name, compared whole
-	tokenPrefix                 // the value's beginning is the token, compared whole
-	hyphenParents               // the value is a name or the part of one before a hyphen
-	substring                   // the value lists parts of names, separated by blanks
+	tokenPrefix                 // the value begins with a product token, compared whole
+	hyphenParents               // the value is a name or the part of a name before a hyphen
+	substring                   // the value lists parts of names, separated by white space
 )
 
-// Ranks of a User-agent value for a crawler: the smaller the better.
+// Ranks of a User-agent value for a crawler. A smaller rank is a better match. A rank below these
+// is the position of the matching name.
 const (
 	everybody = math.MaxInt - 1 // the value is *
-	nobody    = math.MaxInt
+	nobody    = math.MaxInt     // the value does not name the crawler
 )
 
-// rank returns how well a User-agent value names the crawler with these tokens,
-// the most specific first.
+// rank returns the rank of a User-agent value for the crawler with these tokens, the most specific
+// token first.
 func (n naming) rank(value string, tokens []string) int {
 	switch n {
 	case tokenPrefix:
@@ -45,7 +46,7 @@ func (n naming) rank(value string, tokens []string) int {
 	return rankWhole(value, tokens)
 }
 
-// rankWhole compares a name with whole tokens.
+// rankWhole returns the rank of a name that is compared with whole tokens.
 func rankWhole(name string, tokens []string) int {
 	if name == "*" {
 		return everybody
@@ -58,8 +59,9 @@ func rankWhole(name string, tokens []string) int {
 	return nobody
 }
 
-// rankParents compares a name with tokens and, after each, with its parents:
-// the parts of it before a hyphen.
+// rankParents returns the rank of a name that is compared with the tokens and, after each token,
+// with its parents. The parents of a token are its parts before a hyphen, from the longest to the
+// shortest.
 func rankParents(name string, tokens []string) int {
 	if name == "*" || name == "" {
 		return rankWhole(name, nil)
@@ -78,7 +80,8 @@ func rankParents(name string, tokens []string) int {
 	return nobody
 }
 
-// rankParts looks for each name of a list in the tokens, versions cut off.
+// rankParts returns the best rank of the names in a list. A name matches a token that contains it.
+// Versions, which follow a slash, are ignored on both sides.
 func rankParts(list string, tokens []string) int {
 	best := nobody
 	for name := range strings.FieldsFuncSeq(list, isBlank) {
@@ -103,35 +106,36 @@ func isBlank(c rune) bool { return c == ' ' || c == '\t' }
 // 2.2, identifier).
 func tokenLen(s string) int {
 	n := 0
-	for n < len(s) && isTokenOctet(s[n]) {
+	for n < len(s) && isTokenByte(s[n]) {
 		n++
 	}
 	return n
 }
 
-func isTokenOctet(c byte) bool { return isLetter(c) || c == '-' || c == '_' }
+func isTokenByte(c byte) bool { return isLetter(c) || c == '-' || c == '_' }
 
 // nameLen returns the length of the name that s begins with. A name is a product
 // token that may also have digits and dots.
 func nameLen(s string) int {
 	n := 0
-	for n < len(s) && isNameOctet(s[n]) {
+	for n < len(s) && isNameByte(s[n]) {
 		n++
 	}
 	return n
 }
 
-func isNameOctet(c byte) bool { return isTokenOctet(c) || '0' <= c && c <= '9' || c == '.' }
+func isNameByte(c byte) bool { return isTokenByte(c) || '0' <= c && c <= '9' || c == '.' }
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// equalFold compares without regard to the case of ASCII letters, as all the
-// texts mean it; strings.EqualFold would take the Kelvin sign for a k.
+// equalFold compares two strings, ignoring the case of ASCII letters, as all the specifications
+// require. strings.EqualFold is not suitable, because it considers the Kelvin sign equal to a k.
 func equalFold(a, b string) bool {
 	return len(a) == len(b) && hasFold(a, b)
 }
 
-// hasFold reports whether s begins with prefix, but for the case of letters.
+// hasFold reports whether s begins with prefix, ignoring the case of ASCII letters. s must not be
+// shorter than prefix.
 func hasFold(s, prefix string) bool {
 	for i := 0; i < len(prefix); i++ {
 		if lower(s[i]) != lower(prefix[i]) {
@@ -141,7 +145,7 @@ func hasFold(s, prefix string) bool {
 	return true
 }
 
-// containsFold reports whether part is in s, but for the case of letters.
+// containsFold reports whether s contains part, ignoring the case of ASCII letters.
 func containsFold(s, part string) bool {
 	for ; len(s) >= len(part); s = s[1:] {
 		if hasFold(s, part) {
@@ -158,9 +162,9 @@ func lower(c byte) byte {
 	return c
 }
 
-// CheckToken returns nil if a User-agent line can name a crawler with this
-// product token under d, else an error that says why none can. Such a crawler
-// gets the group of its next token, or that of *.
+// CheckToken returns an error if, according to d, no User-agent line can name a crawler with this
+// product token. The error says why. Such a crawler uses the group of its next token or the group
+// of *.
 func (d Dialect) CheckToken(token string) error {
 	n := tokenLen(token)
 	switch {
@@ -171,9 +175,9 @@ func (d Dialect) CheckToken(token string) error {
 	case d == RFC9309() && nameLen(token) < len(token):
 		return fmt.Errorf("dialect %s: product token %q: only letters, digits, _, - and . can be matched", d, token)
 	case d == Google() && n < len(token):
-		return fmt.Errorf("dialect %s: product token %q: User-agent values are read as %q at most, up to the first octet that is not a letter, _ or -", d, token, token[:n])
+		return fmt.Errorf("dialect %s: product token %q: User-agent values are read only up to the first byte that is not a letter, _ or -, here %q", d, token, token[:n])
 	case d == CocCoc() && strings.ContainsAny(token, "# \t\r\n"):
-		return fmt.Errorf("dialect %s: product token %q: a name has no blanks and no #", d, token)
+		return fmt.Errorf("dialect %s: product token %q: a name cannot contain white space or #", d, token)
 	}
 	return nil
 }

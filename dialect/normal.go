@@ -6,14 +6,14 @@ import "strings"
 type coding uint8
 
 const (
-	verbatim       coding = iota // bytes as they are
-	escapedPattern               // patterns have the form of appendEscapedPattern, targets are as they are
+	verbatim       coding = iota // patterns and targets are unchanged
+	escapedPattern               // patterns have the form of appendEscapedPattern, targets are unchanged
 	canonical                    // both have the form of appendCanonical
 )
 
-// Classes of octets in the path and query of a URL (RFC 3986, 2.2 to 3.4).
+// Classes of bytes in the path and query of a URL (RFC 3986, 2.2 to 3.4).
 const (
-	plainOctet    = iota // stands for itself, and does not equal its escape
+	plainByte     = iota // stands for itself, and does not equal its escape
 	unreserved           // equals its escape
 	queryReserved        // equals its escape in the query: : / ? [ ] @
 	starOrDollar         // special in a pattern
@@ -21,7 +21,7 @@ const (
 	illegal // always escaped
 )
 
-var octetClass = func() (class [256]uint8) {
+var byteClass = func() (class [256]uint8) {
 	for c := range class {
 		switch c := byte(c); {
 		case isLetter(c), '0' <= c && c <= '9', strings.IndexByte("-._~", c) >= 0:
@@ -39,9 +39,9 @@ var octetClass = func() (class [256]uint8) {
 	return class
 }()
 
-// oddOctet is 1 for octets that a canonical target does not have.
-var oddOctet = func() (odd [256]uint8) {
-	for c, class := range octetClass {
+// oddByte is 1 for the bytes that isCanonical does not accept: *, $, % and illegal bytes.
+var oddByte = func() (odd [256]uint8) {
+	for c, class := range byteClass {
 		if class >= starOrDollar {
 			odd[c] = 1
 		}
@@ -49,8 +49,9 @@ var oddOctet = func() (odd [256]uint8) {
 	return odd
 }()
 
-// isCanonical reports whether the canonical form of a target is the target. It
-// takes eight octets a step, the last ones with some of those before.
+// isCanonical reports whether a target is known to be in canonical form. It returns false for every
+// target with an escape. It checks eight bytes at a time. The last eight bytes may overlap the ones
+// before them.
 func isCanonical(s string) bool {
 	var odd uint8
 	rest := s
@@ -62,35 +63,36 @@ func isCanonical(s string) bool {
 		return odd|oddOf8(s[len(s)-8:]) == 0
 	}
 	for i := 0; i < len(s); i++ {
-		odd |= oddOctet[s[i]]
+		odd |= oddByte[s[i]]
 	}
 	return odd == 0
 }
 
-// oddOf8 is not 0 if one of the first eight octets of s is odd.
+// oddOf8 returns a value other than 0 if one of the first eight bytes of s is odd.
 func oddOf8(s string) uint8 {
 	_ = s[7]
-	return oddOctet[s[0]] | oddOctet[s[1]] | oddOctet[s[2]] | oddOctet[s[3]] |
-		oddOctet[s[4]] | oddOctet[s[5]] | oddOctet[s[6]] | oddOctet[s[7]]
+	return oddByte[s[0]] | oddByte[s[1]] | oddByte[s[2]] | oddByte[s[3]] |
+		oddByte[s[4]] | oddByte[s[5]] | oddByte[s[6]] | oddByte[s[7]]
 }
 
-// appendCanonical appends the form in which RFC 9309 2.2.2 compares paths. In
-// this form each byte has one spelling: unreserved bytes are not escaped, other
-// escapes are in upper case, bytes that a URL cannot have are escaped, and bytes
-// that only the path reserves are not escaped in the query. In a target * and $
-// are bytes like others and escaped (2.2.3). In a pattern they are left alone.
+// appendCanonical appends the form of s in which RFC 9309 compares paths (2.2.2). In this form,
+// each byte has one spelling: unreserved bytes are not escaped, other escapes are in upper case,
+// bytes that a URL cannot contain are escaped, and bytes that are reserved only in the path are not
+// escaped in the query. In a target, * and $ are ordinary bytes and are escaped (2.2.3). In a
+// pattern, they are not changed.
 //
-// inQuery is set if s begins in the query. widened counts the octets by which
-// the result is shorter than the encoded path of the table in 2.2.2, in which
-// those of the query that the path reserves are escaped.
+// inQuery says whether s begins in the query. In the table of 2.2.2, the bytes of the query that
+// are reserved only in the path are escaped. widened is the number of bytes by which the result is
+// shorter than that form.
 func appendCanonical(dst []byte, s string, pattern, inQuery bool) (result []byte, widened int) {
 	for i := 0; i < len(s); i++ {
-		c, escaped := s[i], false
-		if isEscape(s[i:]) {
-			c, escaped = unhex(s[i+1])<<4|unhex(s[i+2]), true
+		c := s[i]
+		escaped := isEscape(s[i:])
+		if escaped {
+			c = unhex(s[i+1])<<4 | unhex(s[i+2])
 			i += 2
 		}
-		switch class := octetClass[c]; {
+		switch class := byteClass[c]; {
 		case class == queryReserved && inQuery:
 			dst = append(dst, c)
 			widened += 2
@@ -104,13 +106,13 @@ func appendCanonical(dst []byte, s string, pattern, inQuery bool) (result []byte
 	return dst, widened
 }
 
-// keeps reports whether an octet that is written as itself stays as it is.
+// keeps reports whether appendCanonical does not escape a byte of that class.
 func keeps(class uint8, pattern bool) bool {
 	return class != illegal && (class != starOrDollar || pattern)
 }
 
-// hasNormalEscapes reports whether each % in s begins an escape. If upper, it
-// also reports whether the hex digits of the escapes are upper case.
+// hasNormalEscapes reports whether each % in s begins an escape. If upper is set, the hex digits of
+// the escapes must also be in upper case.
 func hasNormalEscapes(s string, upper bool) bool {
 	for {
 		i := strings.IndexByte(s, '%')
@@ -125,8 +127,8 @@ func hasNormalEscapes(s string, upper bool) bool {
 	}
 }
 
-// appendEscapes appends s with the hex digits of its escapes in upper case (RFC
-// 3986, 6.2.2.1) and with each % that begins no escape as %25.
+// appendEscapes appends s. It converts the hex digits of escapes to upper case (RFC 3986, 6.2.2.1)
+// and each % that does not begin an escape to %25.
 func appendEscapes(dst []byte, s string) []byte {
 	for {
 		i := strings.IndexByte(s, '%')
@@ -145,7 +147,8 @@ func appendEscapes(dst []byte, s string) []byte {
 	}
 }
 
-// appendEscapedPattern appends a pattern as google/robotstxt keeps it.
+// appendEscapedPattern appends a pattern in the form of google/robotstxt: the hex digits of escapes
+// are in upper case, and bytes that are not ASCII are escaped.
 func appendEscapedPattern(dst []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {

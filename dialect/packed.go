@@ -6,10 +6,10 @@ import (
 	"unsafe"
 )
 
-// Group.data is one string, so that the rules of a group are one allocation: a
-// probe for each rule, a record for each rule, both in the order in which rules
-// win, where there is a Crawl-delay its line, the group's name, and for each
-// rule the text to match and the pattern as written.
+// Group.data is a single string, so that the rules of a group need only one allocation. It consists
+// of a probe for each rule, a record for each rule, the line of the Crawl-delay if there is one,
+// the name of the group, and for each rule the text to match and the pattern as written. The rules
+// are in the order of their precedence.
 const (
 	probeSize  = 2
 	recordSize = 11
@@ -19,8 +19,8 @@ const (
 
 // A rule is an Allow or Disallow line, compiled.
 type rule struct {
-	at    uint32 // of the text to match in Group.data
-	size  uint32 // of that text
+	at    uint32 // offset of the text to match in Group.data
+	size  uint32 // size of that text
 	line  uint32
 	flags flags
 }
@@ -32,19 +32,19 @@ const (
 	allowing  flags = 1 << iota
 	anchored        // the URL must end where the text ends
 	wild            // the text has wildcards
-	twofold         // the text is two, see twoForms
-	empty           // the pattern is empty: restricts nothing
-	rewritten       // the pattern as written follows the text, else it begins with it
+	twofold         // the text has two forms; see twoForms
+	empty           // the pattern is empty, so the rule restricts nothing
+	rewritten       // the pattern as written follows the text; otherwise it begins with the text
 )
 
-// A probe is an octet that a target must have for a rule and the place where it
-// must stand. It spares most rules a closer look. It is the last octet of the
-// head of the rule, the text before the first wildcard, or of the 256 octets of
-// it that can be counted.
-type probe struct{ at, octet byte }
+// A probe is a byte that a target must have at a certain position if the rule matches. Checking the
+// probe first avoids the comparison with most rules. The probe is the last byte of the head of the
+// rule, which is the text before the first wildcard. If the head is longer than 256 bytes, the
+// probe is byte 256, because at has only 8 bits.
+type probe struct{ at, char byte }
 
-// probeFor returns the probe of a rule with this head. Every target has the
-// octet that is asked for if there is none.
+// probeFor returns the probe of a rule with this head. If the head is empty, it is the slash at the
+// beginning, which every target has.
 func probeFor[T string | []byte](head T) probe {
 	if len(head) == 0 {
 		return probe{0, '/'}
@@ -63,18 +63,17 @@ func (g *Group) probe(i uint32) probe {
 func (g *Group) rule(i uint32) rule {
 	p := g.data[g.count*probeSize+i*recordSize:][:recordSize]
 	size := load32(p[4:])
-	return rule{load32(p), size & lowMask, load32(p[7:]) >> 8, flags(size >> 24)}
+	return rule{at: load32(p), size: size & lowMask, line: load32(p[7:]) >> 8, flags: flags(size >> 24)}
 }
 
 // flags returns the flags of the i-th rule.
 func (g *Group) flags(i uint32) flags { return flags(g.data[g.count*probeSize+i*recordSize+7]) }
 
-// text returns what r matches with.
+// text returns the text of r, with which targets are compared.
 func (g *Group) text(r rule) string { return g.data[r.at : r.at+r.size] }
 
-// head returns the octets that a target must begin with for the i-th rule, r:
-// its text, or what stands before the first wildcard of it as far as a probe
-// can count.
+// head returns the bytes that a target must begin with if r, the i-th rule, matches. This is the
+// text of the rule or, if it has wildcards, at most the first 256 bytes before the first wildcard.
 func (g *Group) head(i uint32, r rule) string {
 	size := r.size
 	if r.flags&wild != 0 {
@@ -85,8 +84,7 @@ func (g *Group) head(i uint32, r rule) string {
 	return g.data[r.at:][:size]
 }
 
-// same reports whether two rules match the same targets because they are the
-// same.
+// same reports whether two rules have the same text and kind and so match the same targets.
 func (g *Group) same(a, b rule) bool {
 	const kinds = anchored | wild | twofold
 	return a.flags&kinds == b.flags&kinds && g.text(a) == g.text(b)
@@ -104,7 +102,7 @@ func (g *Group) name() string {
 	return g.data[at:end]
 }
 
-// delayLine returns the line of the group's Crawl-delay; 0: it has none.
+// delayLine returns the line of the group's Crawl-delay, or 0 if there is none.
 func (g *Group) delayLine() uint32 {
 	if g.delay < 0 {
 		return 0
@@ -125,7 +123,7 @@ func (g *Group) pattern(i uint32, r rule) string {
 	return g.data[r.at:end]
 }
 
-// pack lays the drafts out as Group.data.
+// pack returns the drafts in the form of Group.data.
 func (c *compiler) pack() string {
 	order := c.sortDrafts()
 	at := len(order)*(probeSize+recordSize) + len(c.name)
@@ -139,7 +137,7 @@ func (c *compiler) pack() string {
 	data := make([]byte, 0, size)
 	for _, i := range order {
 		p := c.drafts[i].probe
-		data = append(data, p.at, p.octet)
+		data = append(data, p.at, p.char)
 	}
 	for _, i := range order {
 		d := &c.drafts[i]
@@ -159,15 +157,14 @@ func (c *compiler) pack() string {
 		}
 		data = append(data, c.written(d)...)
 	}
-	return unsafe.String(unsafe.SliceData(data), len(data)) // never written again
+	return unsafe.String(unsafe.SliceData(data), len(data)) // safe: data is not changed any more
 }
 
 func appendLine(data []byte, line uint32) []byte {
 	return append(data, byte(line), byte(line>>8), byte(line>>16))
 }
 
-// packedText is the size of what Group.data holds of a draft besides its probe
-// and its record.
+// packedText returns the size of the text and the pattern of a draft in Group.data.
 func (d *draft) packedText() int {
 	n := int(d.to - d.from)
 	if d.flags&rewritten != 0 {
@@ -176,7 +173,7 @@ func (d *draft) packedText() int {
 	return n
 }
 
-// load64 and load32 are binary.LittleEndian.Uint64 and Uint32 of a string.
+// load64 and load32 are like binary.LittleEndian.Uint64 and Uint32 for strings.
 func load64(s string) uint64 { return uint64(load32(s)) | uint64(load32(s[4:]))<<32 }
 
 func load32(s string) uint32 {

@@ -5,19 +5,18 @@ import (
 	"sync"
 )
 
-// Rules is a parsed robots.txt: what it says to whom. It is immutable, so any
-// number of goroutines may use it at once.
+// Rules is a parsed robots.txt file. It is immutable and safe for concurrent use.
 type Rules struct {
 	dialect Dialect
-	text    string // a copy of what was read
+	text    string // a copy of the part of the file that was parsed
 	records []record
 	temoto  *temotoRules // nil except for Temoto
 }
 
-// A record is a line that counts. Rules follow the User-agent lines they are
-// for; rules of nobody are left out.
+// A record is a line with a meaning. The lines of a group follow its User-agent lines. Lines of a
+// group before any User-agent line are omitted.
 type record struct {
-	from, to uint32 // the value in Rules.text
+	from, to uint32 // the value is Rules.text[from:to]
 	line     uint32
 	kind     kind
 }
@@ -25,9 +24,8 @@ type record struct {
 // value returns the value of a record as it is written.
 func (r *Rules) value(rec record) string { return r.text[rec.from:rec.to] }
 
-// Parse parses a robots.txt file. It never fails: malformed lines are ignored,
-// and input beyond [SizeLimit] is not read, except under [Temoto]. It does not
-// retain body.
+// Parse parses a robots.txt file. It never fails: it ignores malformed lines and, except for
+// [Temoto], everything after [SizeLimit] bytes. Parse does not retain body.
 func (d Dialect) Parse(body []byte) *Rules {
 	if d == Temoto() {
 		return parseTemoto(body)
@@ -41,10 +39,10 @@ func (d Dialect) Parse(body []byte) *Rules {
 	return r
 }
 
-// Sitemaps returns the values of the Sitemap lines in the order of the file, as
-// they are written: absolute URLs under Google, possibly relative to the
-// robots.txt under RFC9309 and CocCoc, none under Original1994. The caller
-// decides which of them are worth a request.
+// Sitemaps returns the values of the Sitemap lines as they are written, in the order of the file.
+// For Google, they are absolute URLs. For RFC9309 and CocCoc, they may be relative to the URL of
+// the robots.txt. For Original1994, there are none. Sitemaps does not check whether the URLs can or
+// should be fetched.
 func (r *Rules) Sitemaps() []string {
 	if r.temoto != nil {
 		return r.temoto.sitemaps()
@@ -52,23 +50,24 @@ func (r *Rules) Sitemaps() []string {
 	var list []string
 	for _, rec := range r.records {
 		if rec.kind == sitemapLine {
-			list = append(list, strings.Clone(r.value(rec))) // not a window into the text
+			list = append(list, strings.Clone(r.value(rec))) // do not keep the text alive
 		}
 	}
 	return list
 }
 
-// parsers keeps the working space of Parse.
+// parsers holds parsers whose buffers Parse reuses.
 var parsers = sync.Pool{New: func() any { return new(parser) }}
 
-// A parser sorts lines into records.
+// A parser collects the lines that have a meaning.
 type parser struct {
 	v       *variant
 	records []record
-	open    bool // a User-agent line came before
-	// In a dialect of records only:
-	start int  // of the current record
-	ruled bool // the current record has a Disallow
+	open    bool // there has been a User-agent line
+
+	// These fields are used only if v.records is set. A record of 1994 spans several lines.
+	start int  // index of its first line in records
+	ruled bool // it has a Disallow line
 }
 
 func (p *parser) parse(text string) {
@@ -81,7 +80,8 @@ func (p *parser) parse(text string) {
 		k, from, to := p.v.parseLine(line)
 		switch {
 		case k != otherLine:
-			p.add(record{uint32(start + from), uint32(start + to), n, k}, line[from:to])
+			rec := record{from: uint32(start + from), to: uint32(start + to), line: n, kind: k}
+			p.add(rec, line[from:to])
 		case p.v.records && trimLeft(line) == "":
 			p.endRecord()
 		}
@@ -89,7 +89,7 @@ func (p *parser) parse(text string) {
 	p.endRecord()
 }
 
-// add takes a record in if it counts, and returns why if it does not.
+// add adds a line. If the line must be ignored, add returns the reason instead.
 func (p *parser) add(rec record, value string) Problem {
 	switch {
 	case rec.kind == agentLine:
@@ -112,8 +112,8 @@ func (p *parser) add(rec record, value string) Problem {
 	return noProblem
 }
 
-// endRecord ends a record of 1994, and returns it if it was none for want of a
-// Disallow. Other dialects have no records.
+// endRecord ends the current record of 1994. If the record has no Disallow, endRecord removes and
+// returns it. In other dialects, endRecord does nothing.
 func (p *parser) endRecord() (dropped []record) {
 	if !p.v.records {
 		return nil

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// compile makes the text and flags of a draft from its pattern. The text is the
-// normal form without trailing wildcards and the final anchor. It is put in
-// c.buf unless the pattern as written begins with it.
+// compile sets the text and the flags of a draft from its pattern. The text is the normal form of
+// the pattern without trailing wildcards and the final anchor. compile appends it to c.buf, unless
+// the pattern as written begins with it.
 func (c *compiler) compile(d *draft, pattern string) {
 	start := len(c.buf)
 	head := 0
@@ -18,7 +18,9 @@ func (c *compiler) compile(d *draft, pattern string) {
 		head = len(pattern)
 		c.buf = append(c.buf, pattern...)
 	case isCanonical(pattern) && strings.IndexByte(pattern, '?') < 0:
-		d.size, d.rank, d.probe = uint32(len(pattern)), uint32(len(pattern)), probeFor(pattern)
+		d.size = uint32(len(pattern))
+		d.rank = uint32(len(pattern))
+		d.probe = probeFor(pattern)
 		return
 	default:
 		head = c.compileSpecial(d, pattern)
@@ -33,9 +35,8 @@ func (c *compiler) compile(d *draft, pattern string) {
 	}
 }
 
-// compileSpecial is compile for a pattern in which * and $ are special. It
-// appends the text to c.buf and returns how many bytes are before the first
-// wildcard.
+// compileSpecial compiles a pattern in which * and $ are special. It appends the text to c.buf and
+// returns the number of bytes before the first wildcard.
 func (c *compiler) compileSpecial(d *draft, pattern string) (head int) {
 	body := pattern
 	if strings.HasSuffix(body, "$") {
@@ -51,8 +52,8 @@ func (c *compiler) compileSpecial(d *draft, pattern string) (head int) {
 	return head
 }
 
-// normalize appends the normal form of a pattern without its anchor to c.buf
-// and returns how many bytes it has for the comparison of rules.
+// normalize appends the normal form of a pattern without its anchor to c.buf. It returns the number
+// of bytes that count when rules are compared.
 func (c *compiler) normalize(body string) int {
 	start, widened := len(c.buf), 0
 	if c.v.coding == canonical {
@@ -63,13 +64,12 @@ func (c *compiler) normalize(body string) int {
 	return len(c.buf) - start + widened
 }
 
-// literalDollars escapes each $ in a pattern without its anchor: such a $ stands
+// literalDollars escapes each $ in a pattern whose anchor has been removed, because such a $ stands
 // for itself.
 func literalDollars(body string) string { return strings.ReplaceAll(body, "$", "%24") }
 
-// simplify removes the wildcards that change nothing from the text at start, and
-// sets the flags that the remaining ones need. It returns how many bytes are
-// before the first of these.
+// simplify removes redundant wildcards from the text at c.buf[start:] and sets the flags for the
+// others. It returns the number of bytes before the first of the remaining wildcards.
 func (c *compiler) simplify(d *draft, start int) (head int) {
 	text := c.buf[start:]
 	if n := len(text); n > 0 && text[n-1] == '*' {
@@ -84,18 +84,17 @@ func (c *compiler) simplify(d *draft, start int) (head int) {
 	return len(text)
 }
 
-// trimWildcards removes wildcards at the end of a text and repeated ones, in
-// place.
+// trimWildcards removes trailing and repeated wildcards from a text in place.
 func trimWildcards(text []byte) []byte {
 	text = bytes.TrimRight(text, "*")
 	return slices.CompactFunc(text, func(a, b byte) bool { return a == '*' && b == '*' })
 }
 
-// twoForms adds a second form to the text at start if the part of the pattern
-// after a wildcard can match in the path or in the query of a URL. A byte like /
-// differs from its escape in the path and equals it in the query. The second
-// form follows the first after a line feed. It is made from the pattern as
-// written, since nothing is decoded twice. If both are the same, one is enough.
+// twoForms adds a second form to the text at c.buf[start:] if the part of the pattern after a
+// wildcard can match in the path or in the query of a URL. Two forms are necessary because a byte
+// like / differs from its escape in the path but equals it in the query. The second form follows
+// the first after a line feed. It is created from the pattern as written, so that no escape is
+// decoded twice. If both forms are equal, twoForms does not add the second.
 func (c *compiler) twoForms(d *draft, start int, body string) {
 	path := c.buf[start:]
 	star := bytes.IndexByte(path, '*')
@@ -114,11 +113,10 @@ func (c *compiler) twoForms(d *draft, start int, body string) {
 	d.flags |= twofold
 }
 
-// matchWild reports whether a text with wildcards matches the beginning of s,
-// or all of s if anchored. star is where the first wildcard probably is. Each
-// piece between wildcards is matched where it first occurs, which leaves the most
-// of s to the later pieces. So there is no backtracking, and the time is linear
-// in s.
+// matchWild reports whether a text with wildcards matches the beginning of s or, if anchored is
+// set, all of s. star is the probable position of the first wildcard. Each piece between wildcards
+// is matched at its first occurrence, which leaves as much of s as possible to the later pieces.
+// Therefore there is no backtracking, and the time is linear in the length of s.
 func matchWild(text, s string, star int, anchored bool) bool {
 	if star >= len(text) || text[star] != '*' {
 		star = strings.IndexByte(text, '*')
@@ -143,8 +141,8 @@ func matchWild(text, s string, star int, anchored bool) bool {
 	}
 }
 
-// matchTwofold is matchWild for a text of two forms: each piece is taken where
-// its path form occurs first, or its query form in the query.
+// matchTwofold is like matchWild for a text with two forms. Each piece is matched at the first
+// occurrence of its path form, or of its query form in the query, whichever ends first.
 func matchTwofold(text, s string, anchored bool) bool {
 	path, query, _ := strings.Cut(text, "\n")
 	start := strings.IndexByte(s, '?') + 1
@@ -170,8 +168,9 @@ func matchTwofold(text, s string, anchored bool) bool {
 	return true
 }
 
-// endOfPiece returns the first place in s where p ends that begins at pos or
-// later, or q that begins in the query, too; -1 if there is none.
+// endOfPiece returns the end of the first occurrence of p in s[pos:] or of q in the part of s[pos:]
+// that is in the query, whichever ends first. The query begins at the given offset. endOfPiece
+// returns -1 if there is no occurrence.
 func endOfPiece(s, p, q string, pos, query int) int {
 	end := -1
 	if at := strings.Index(s[pos:], p); at >= 0 {

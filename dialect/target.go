@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Target returns what rules are matched against: the path and query of u, or
-// "/" if the path is empty, without the fragment. Bytes of the query that are
-// blank or not ASCII are escaped, the hex digits of escapes are in upper case
-// (RFC 3986, 6.2.2.1), and a % that begins no escape is %25. Target does not
-// allocate if u has no query and its path is written as net/url would write it.
+// Target returns the text of u that rules are matched against: the path and the query without the
+// fragment. An empty path is "/". Spaces, control characters and bytes that are not ASCII are
+// escaped in the query, the hex digits of escapes are in upper case (RFC 3986, 6.2.2.1), and a %
+// that does not begin an escape is %25. Target does not allocate if u has no query and its path is
+// already in this form.
 func Target(u *url.URL) string {
 	if path, ok := plainTarget(u); ok {
 		return path
@@ -17,7 +17,7 @@ func Target(u *url.URL) string {
 	return string(appendTarget(nil, u))
 }
 
-// plainTarget returns the [Target] of u if it is the path as u has it.
+// plainTarget returns the [Target] of u and true if it equals the path of u as it is written.
 func plainTarget(u *url.URL) (target string, ok bool) {
 	if u.RawQuery != "" || u.ForceQuery {
 		return "", false
@@ -47,13 +47,14 @@ func targetPath(u *url.URL) string {
 	return path
 }
 
-// targetPrefix returns what a path gets from a host with parameters: Google's
-// matcher ends the host of "http://example.com;p" before the semicolon.
+// targetPrefix returns the part of a host that belongs to the target. This is the semicolon and
+// everything after it, because Google's matcher ends the host of "http://example.com;p" before the
+// semicolon.
 func targetPrefix(host string) string {
 	return host[strings.IndexByte(host, ';'):]
 }
 
-// escapeQuery escapes what may not go on the wire.
+// escapeQuery escapes the bytes of a query that a request cannot contain.
 func escapeQuery(q string) string {
 	odd := func(c rune) bool { return c <= ' ' || c >= 0x7f || c == '#' }
 	if !strings.ContainsFunc(q, odd) {

@@ -9,28 +9,28 @@ import (
 	"github.com/temoto/robotstxt"
 )
 
-// temotoRules is a file as temoto/robotstxt reads it.
+// temotoRules is a file as temoto/robotstxt parses it.
 type temotoRules struct {
-	data   *robotstxt.RobotsData // nil if it refused the file
+	data   *robotstxt.RobotsData // nil if temoto refused the file
 	agents []string              // the User-agent values, for Group.Name
-	wild   int                   // bytes of the patterns with wildcards
+	wild   int                   // total size of the patterns with wildcards in bytes
 }
 
-// temotoGroup decides for one User-Agent header.
+// temotoGroup makes the decisions for one User-Agent header.
 type temotoGroup struct {
 	group *robotstxt.Group // if nil, everything is denied
 	name  string
 	wild  int // temotoRules.wild
 }
 
-// maxTemotoWork bounds the bytes of patterns times the bytes of a target that
-// are matched. Temoto matches a wildcard as a regular expression, which takes up
-// to 25 ns for each. So a decision takes less than a second. The file of the 194
-// real ones with the most wildcards has 4 KB of them.
+// maxTemotoWork limits the size of the wildcard patterns multiplied by the size of the target, in
+// bytes. Temoto matches a wildcard as a regular expression, which takes up to 25 ns for each pair
+// of bytes, so a decision takes less than a second. Real files are far below the limit: of 194
+// files, the one with the most wildcards has 4 KB of such patterns.
 const maxTemotoWork = 1 << 25
 
-// parseTemoto is what Colly does with the body of an answer. Colly fails a
-// visit if temoto cannot parse the file, so there is no data then.
+// parseTemoto parses the body of a response like Colly. If temoto refuses the file, Colly fails
+// every visit. temotoRules.data is then nil.
 func parseTemoto(body []byte) *Rules {
 	t := &temotoRules{}
 	if data, err := robotstxt.FromBytes(body); err == nil {
@@ -40,8 +40,8 @@ func parseTemoto(body []byte) *Rules {
 	return &Rules{dialect: Temoto(), temoto: t}
 }
 
-// scanTemoto returns the User-agent values of a file and the bytes of its
-// patterns with wildcards.
+// scanTemoto returns the User-agent values of a file and the total size of its patterns with
+// wildcards.
 func scanTemoto(text string) (agents []string, wild int) {
 	text = skipMark(text, false)
 	for bareCR := hasBareCR(text); text != ""; {
@@ -61,21 +61,22 @@ func scanTemoto(text string) (agents []string, wild int) {
 	return agents, wild
 }
 
-// sitemaps returns the values of Sitemap lines without white space around them.
-// For a line without a value temoto returns a line feed, which is left out.
+// sitemaps returns the values of the Sitemap lines without white space around them. For a line
+// without a value, temoto returns a line feed, which sitemaps omits.
 func (t *temotoRules) sitemaps() (list []string) {
 	if t.data == nil {
 		return nil
 	}
 	for _, value := range t.data.Sitemaps {
-		if value = strings.TrimSpace(value); value != "" {
+		value = strings.TrimSpace(value)
+		if value != "" {
 			list = append(list, value)
 		}
 	}
 	return list
 }
 
-// group finds the group for the header that is the first token.
+// group returns the group for the User-Agent header, which is the first token.
 func (t *temotoRules) group(tokens []string) *Group {
 	g := &Group{dialect: Temoto(), delay: -1, temoto: &temotoGroup{}}
 	if t.data == nil {
@@ -94,10 +95,10 @@ func (t *temotoRules) group(tokens []string) *Group {
 	return g
 }
 
-// nameOf returns the User-agent value that temoto keeps a group under: its
-// first word. A name without rules has no group.
+// nameOf returns the User-agent value of a group. temoto stores a group under the first word of its
+// value. A value without rules has no group.
 func (t *temotoRules) nameOf(found *robotstxt.Group) string {
-	none := t.data.FindGroup("\n") // of *, or of nobody
+	none := t.data.FindGroup("\n") // the group of *, or an empty group; no value contains a line feed
 	for _, agent := range t.agents {
 		word, _, _ := strings.Cut(agent, " ")
 		if own := t.data.FindGroup(word); own == found && (own != none || word == "*") {
@@ -107,20 +108,20 @@ func (t *temotoRules) nameOf(found *robotstxt.Group) string {
 	return ""
 }
 
-// decide decides about a target.
+// decide decides whether the URL with the given target may be requested.
 func (g *temotoGroup) decide(target string) Decision {
 	target, _, _ = strings.Cut(target, "#")
 	path, query, _ := strings.Cut(target, "?")
 	return g.test(path, query)
 }
 
-// decideURL decides about a URL.
+// decideURL decides whether u may be requested.
 func (g *temotoGroup) decideURL(u *url.URL) Decision {
 	return g.test(u.EscapedPath(), u.RawQuery)
 }
 
-// test is what Colly's checkRobots does: it sorts the query and encodes it
-// anew. In the URLs that it is given a path begins with a slash. A target that
+// test makes the same decision as Colly's checkRobots, which sorts the query and encodes it again.
+// In Colly, every path begins with a slash, so test adds a missing one. A target whose decision
 // would take too long is denied.
 func (g *temotoGroup) test(path, query string) Decision {
 	if g.group == nil {
@@ -130,7 +131,7 @@ func (g *temotoGroup) test(path, query string) Decision {
 		path = "/" + path
 	}
 	if query != "" {
-		values, _ := url.ParseQuery(query) // Colly ignores the error, too
+		values, _ := url.ParseQuery(query) // Colly also ignores the error
 		path += "?" + values.Encode()
 	}
 	if g.wild > maxTemotoWork/len(path) {
@@ -139,8 +140,8 @@ func (g *temotoGroup) test(path, query string) Decision {
 	return Decision{Allowed: g.group.Test(path)}
 }
 
-// lintTemoto returns the lines for which temoto refuses a file, and the rules
-// that Colly's re-encoding of the query keeps from matching.
+// lintTemoto reports the lines because of which temoto refuses a file, and the rules that never
+// match because Colly encodes the query again.
 func lintTemoto(body []byte) []Issue {
 	l := &linter{}
 	_, err := robotstxt.FromBytes(body)
@@ -159,18 +160,18 @@ func lintTemoto(body []byte) []Issue {
 	return l.issues
 }
 
-// refusals finds the lines for which temoto refuses a file. Its errors do not
-// say where they are. It goes through the tokens of a line in pairs, of which
-// none goes on in the next line, so each line can be asked about alone; of
-// those before it only counts whether one named an agent.
+// refusals finds the lines because of which temoto refuses a file. The errors of temoto do not
+// contain line numbers. But temoto reads tokens in pairs, and no pair extends over two lines, so
+// each line can be tested alone. The only fact about earlier lines that matters is whether one of
+// them named an agent.
 type refusals struct{ named bool }
 
-// next reports whether temoto refuses the next line, given that line, the text
-// that begins with it and the rest of that.
+// next reports whether temoto refuses a line. text begins with that line, and rest is the part of
+// text after the line. next must be called for all lines in order.
 func (r *refusals) next(line, text, rest string) bool {
 	alone := line + "\n;"
 	if strings.Trim(rest, "\r\n") == "" {
-		alone = text // an end of line is no token at the end of the file
+		alone = text // at the end of the file, a line break is not a token
 	}
 	if r.named {
 		return faultsIn("User-agent: a\n"+alone) > 0
@@ -180,7 +181,7 @@ func (r *refusals) next(line, text, rest string) bool {
 	return faults > 0
 }
 
-// faultsIn returns how many errors temoto has about a text.
+// faultsIn returns the number of errors that temoto reports for a text.
 func faultsIn(text string) int {
 	_, err := robotstxt.FromString(text)
 	if faults := (*robotstxt.ParseError)(nil); errors.As(err, &faults) {
@@ -189,9 +190,9 @@ func faultsIn(text string) int {
 	return 0
 }
 
-// isSorted reports whether the names in the query of a pattern are in an order
-// that Colly's encoding of a query has. It also reports true where it cannot
-// know: for patterns with wildcards and for names with invalid escapes.
+// isSorted reports whether the names in the query of a pattern are in the order in which Colly
+// encodes a query. It also returns true if it cannot know: for patterns with wildcards and for
+// names with invalid escapes.
 func isSorted(pattern string) bool {
 	_, query, _ := strings.Cut(pattern, "?")
 	if strings.ContainsAny(query, "*$") {
@@ -207,7 +208,7 @@ func isSorted(pattern string) bool {
 			return true
 		}
 		if !whole && !more {
-			before = before[:min(len(before), len(name))] // the name may go on in the URL
+			before = before[:min(len(before), len(name))] // the name may be longer in the URL
 		}
 		if name < before {
 			return false

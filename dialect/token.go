@@ -5,18 +5,16 @@ import (
 	"unicode"
 )
 
-// ProductToken returns the name by which a robots.txt would know the crawler
-// that sends this User-Agent header: its first product ("ExampleBot/1.0
-// (+https://...)" is ExampleBot) or, of a header that begins as a browser's,
-// the product that stands after "compatible;" or before the address of a web
-// page:
+// ProductToken returns the name that a robots.txt would use for the crawler that sends this
+// User-Agent header. This is the first product of the header: ExampleBot for "ExampleBot/1.0
+// (+https://...)". If the header begins like that of a browser, it is the product after
+// "compatible;" or before the URL of a web page:
 //
 //	Mozilla/5.0 (compatible; ExampleBot/0.1; https://www.example.com/bot.html)
 //
-// It is "" for a browser's own header: that names no crawler, and the group
-// of * is for all that have no name. The name may have digits and dots
-// ("MJ12bot", "archive.org_bot"); [Dialect.CheckToken] reports where no line
-// can match it.
+// ProductToken returns "" for the header of a browser, which names no crawler. The group of * then
+// applies. The name may contain digits and dots, as in "MJ12bot" and "archive.org_bot".
+// [Dialect.CheckToken] reports whether a dialect can match such a name.
 func ProductToken(userAgent string) string {
 	name := productName(strings.TrimSpace(userAgent))
 	if !isBrowser(name) {
@@ -33,7 +31,7 @@ func ProductToken(userAgent string) string {
 	return ""
 }
 
-// browsers are names that say nothing: parts of browsers' headers.
+// browsers are the names in the headers of browsers, which do not name a crawler.
 var browsers = map[string]bool{
 	"": true, "mozilla": true, "opera": true, "msie": true, "gecko": true, "applewebkit": true,
 	"khtml": true, "chrome": true, "safari": true, "firefox": true, "version": true, "mobile": true,
@@ -42,14 +40,14 @@ var browsers = map[string]bool{
 
 func isBrowser(name string) bool { return browsers[strings.ToLower(name)] }
 
-// productName returns the name that s begins with: letters, digits, and _ - .
-// in between.
+// productName returns the name that s begins with. A name consists of letters, digits, _, - and .,
+// and does not begin or end with - or a dot.
 func productName(s string) string {
 	return strings.Trim(s[:nameLen(s)], "-.")
 }
 
-// itemName returns the name of the crawler in the first item of a comment: the
-// word that has a version, else the last word that is no address.
+// itemName returns the name of the crawler in the first item of a comment. This is the word with a
+// version or, if there is none, the last word before a URL.
 func itemName(comment string) string {
 	if i := strings.IndexAny(comment, ";()"); i >= 0 {
 		comment = comment[:i]
@@ -69,8 +67,8 @@ func itemName(comment string) string {
 	return last
 }
 
-// nameBefore returns the last product in s, the part of a header before the ://
-// of an address, or "" if that is a browser's.
+// nameBefore returns the last product in s, or "" if that is part of a browser's header. s is the
+// part of a header before the "://" of a URL.
 func nameBefore(s string) string {
 	s = strings.TrimRight(s, "abcdefghijklmnopqrstuvwxyz") // the scheme
 	s = strings.TrimRight(s, " +;(,-")
@@ -83,7 +81,7 @@ func nameBefore(s string) string {
 	return ""
 }
 
-// cutFold is strings.Cut without regard to the case of letters.
+// cutFold is like strings.Cut but ignores the case of ASCII letters.
 func cutFold(s, sep string) (before, after string, found bool) {
 	for i := 0; i+len(sep) <= len(s); i++ {
 		if hasFold(s[i:], sep) {

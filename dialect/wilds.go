@@ -7,19 +7,19 @@ import (
 	"slices"
 )
 
-// wilds finds texts with wildcards by a gram, four octets that stand side by
-// side in the text and in few others. A target that has not the gram cannot
-// match the text.
+// wilds finds rules with wildcards by a gram, which is a sequence of four bytes of the rule's text.
+// The gram of a rule is one that occurs in as few other rules as possible. A rule cannot match a
+// target that does not contain its gram.
 type wilds struct {
-	starts  []uint32   // of the grams with one hash in entries
-	entries []gramRule // by hash, then by rule
-	others  []maskRule // rules without a gram, by rule
+	starts  []uint32   // entries[starts[h]:starts[h+1]] are the entries with the hash h
+	entries []gramRule // sorted by hash, then by rule
+	others  []maskRule // rules without a gram, sorted by rule
 }
 
 // A gramRule is a rule and its gram.
 type gramRule struct{ gram, rule uint32 }
 
-// A maskRule is a rule and the octets that it needs, as octetMask has them.
+// A maskRule is a rule and the set of the bytes that a target must contain, as in byteMask.
 type maskRule struct {
 	mask uint64
 	rule uint32
@@ -33,7 +33,7 @@ func newWilds(g *Group, rules []uint32) wilds {
 		return w
 	}
 	w.starts = make([]uint32, tableSize(len(rules))+1)
-	often := make([]uint32, len(w.starts)) // how many grams of the rules have a hash
+	often := make([]uint32, len(w.starts)) // number of grams of the rules by their hash
 	for _, i := range rules {
 		for gram := range grams(g, i) {
 			often[w.hash(gram)]++
@@ -51,20 +51,21 @@ func newWilds(g *Group, rules []uint32) wilds {
 	return w
 }
 
-// rarest returns the gram of a rule whose hash is the rarest, if the rule has
-// one.
+// rarest returns the gram of a rule with the rarest hash. If the rule has no gram, ok is false.
 func (w *wilds) rarest(g *Group, i uint32, often []uint32) (rarest uint32, ok bool) {
 	least := uint32(math.MaxUint32)
 	for gram := range grams(g, i) {
 		if n := often[w.hash(gram)]; n < least {
-			rarest, least, ok = gram, n, true
+			rarest = gram
+			least = n
+			ok = true
 		}
 	}
 	return rarest, ok
 }
 
-// sort puts the entries into the order of their hashes; starts has counted
-// them.
+// sort sorts the entries by their hashes. Before sort, starts[h+1] is the number of entries with
+// the hash h. sort converts these numbers to offsets.
 func (w *wilds) sort() {
 	for h := range len(w.starts) - 1 {
 		w.starts[h+1] += w.starts[h]
@@ -77,21 +78,23 @@ func (w *wilds) sort() {
 	})
 }
 
-// hash returns where starts has the first entry of a gram.
+// hash returns the hash of a gram, which is an index of starts.
 func (w *wilds) hash(gram uint32) uint32 { return gram * gramFactor >> w.shift() }
 
 func (w *wilds) shift() uint { return 32 - uint(bits.Len(uint(len(w.starts)-2))) }
 
-// grams yields the grams of a rule's text. A text of two forms has none.
+// grams yields the grams of a rule's text. A text with two forms has no grams.
 func grams(g *Group, i uint32) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		r := g.rule(i)
 		if r.flags&twofold != 0 {
 			return
 		}
-		text, run := g.text(r), 0 // octets since a wildcard
+		text := g.text(r)
+		run := 0 // number of bytes since the last wildcard
 		for at := 0; at < len(text); at++ {
-			if run++; text[at] == '*' {
+			run++
+			if text[at] == '*' {
 				run = 0
 			}
 			if run >= gramSize && !yield(load32(text[at+1-gramSize:])) {
@@ -101,7 +104,7 @@ func grams(g *Group, i uint32) iter.Seq[uint32] {
 	}
 }
 
-// needs returns the octets that a target must have for a rule.
+// needs returns the set of the bytes that a target must contain if the rule matches.
 func needs(g *Group, i uint32) (mask uint64) {
 	r := g.rule(i)
 	if r.flags&twofold != 0 {
@@ -116,16 +119,15 @@ func needs(g *Group, i uint32) (mask uint64) {
 	return mask
 }
 
-// octetMask is the set of the octets in s, four to a bit.
-func octetMask(s string) (mask uint64) {
+// byteMask returns the set of the bytes in s. Each bit of the set stands for four different bytes.
+func byteMask(s string) (mask uint64) {
 	for i := 0; i < len(s); i++ {
 		mask |= 1 << (s[i] & 63)
 	}
 	return mask
 }
 
-// find returns the smallest number of a rule that matches, or best if that is
-// smaller.
+// find returns the smallest number of a rule that matches, or best if that is smaller.
 func (w *wilds) find(g *Group, target string, best uint32) uint32 {
 	if len(w.others) > 0 {
 		best = w.findOther(g, target, best)
@@ -136,9 +138,9 @@ func (w *wilds) find(g *Group, target string, best uint32) uint32 {
 	return best
 }
 
-// findOther is find among the rules without a gram.
+// findOther is like find for the rules without a gram.
 func (w *wilds) findOther(g *Group, target string, best uint32) uint32 {
-	mask := octetMask(target)
+	mask := byteMask(target)
 	for _, o := range w.others {
 		if o.rule >= best {
 			break
@@ -150,10 +152,13 @@ func (w *wilds) findOther(g *Group, target string, best uint32) uint32 {
 	return best
 }
 
-// findGram is find among the rules with a gram.
+// findGram is like find for the rules with a gram. If it has looked at more entries than there are,
+// it continues with findSlowly.
 func (w *wilds) findGram(g *Group, target string, best uint32) uint32 {
-	starts, shift, looks := w.starts, w.shift(), 0
-	gram := uint32(0) // the last four octets
+	starts := w.starts
+	shift := w.shift()
+	looks := 0
+	gram := uint32(0) // the last four bytes
 	for at := 0; at < len(target); at++ {
 		gram = gram>>8 | uint32(target[at])<<24
 		h := gram * gramFactor >> shift
@@ -165,7 +170,8 @@ func (w *wilds) findGram(g *Group, target string, best uint32) uint32 {
 			if e.rule >= best {
 				break
 			}
-			if looks++; looks > len(w.entries) {
+			looks++
+			if looks > len(w.entries) {
 				return w.findSlowly(g, target, best)
 			}
 			if e.gram == gram && g.matches(e.rule, g.rule(e.rule), target) {
@@ -176,8 +182,8 @@ func (w *wilds) findGram(g *Group, target string, best uint32) uint32 {
 	return best
 }
 
-// findSlowly is findGram for a target in which grams come again and again: it
-// looks at each rule once.
+// findSlowly is like findGram and looks at each rule at most once. It is faster for a target in
+// which the same grams occur many times.
 func (w *wilds) findSlowly(g *Group, target string, best uint32) uint32 {
 	var has [1 << 8]uint64
 	const shift = 32 - 14

@@ -169,16 +169,6 @@ func TestDelay(t *testing.T) {
 		`\n  http://slow\.test/ +it asks for 1m0s between two requests, more than -skip-above\n`,
 		`\nFailed \(1\):\n  http://shop\.test/gone  404 Not Found\n$`)
 	robotstest.Verify(t, web.Web, dialect.RFC9309())
-	// A busy machine may bring one request late, through the proxy: all delays together are looked
-	// at.
-	log := web.Log("shop.test")
-	last := len(log) - 1
-	if last < 1 {
-		t.Fatal("no requests")
-	}
-	if took := log[last].Time.Sub(log[0].Time); took < time.Duration(last)*240*time.Millisecond {
-		t.Errorf("%d requests in %v", len(log), took)
-	}
 }
 
 // TestCache asks for robots.txt once in two runs, and the second knows how old it is.

@@ -16,7 +16,7 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// A sink is a Crawl that takes all pages and does nothing with them.
+// A sink is a Crawl that takes all pages and ignores them.
 type sink struct {
 	get func(u *url.URL) io.Reader
 	n   int
@@ -35,7 +35,7 @@ func (s *sink) Get(_ context.Context, _ dialect.Authority, _, u *url.URL, _ http
 	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(s.get(u))}, time.Now(), nil
 }
 
-// document is a sitemap of n pages as they often are.
+// document returns a typical sitemap of n pages.
 func document(from, n int) []byte {
 	var b bytes.Buffer
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">` + "\n")
@@ -48,8 +48,8 @@ func document(from, n int) []byte {
 	return b.Bytes()
 }
 
-// BenchmarkFeed compares feeding a URL with decoding it by encoding/xml. ns/url of Sink are to be
-// at most 0.22 of the other's: that is the ratio, which says so on a busy machine as well.
+// BenchmarkFeed compares feeding a URL with decoding it with encoding/xml. ns/url of Sink should be
+// at most 0.22 times the other. That ratio is also exact on a busy machine.
 func BenchmarkFeed(b *testing.B) {
 	const n = 50_000
 	doc := document(0, n)
@@ -92,7 +92,7 @@ func BenchmarkFeed(b *testing.B) {
 	}
 }
 
-// feedRatio returns the ratio of the shortest times in many short turns.
+// feedRatio returns the ratio of the shortest times of many short turns.
 func feedRatio(b *testing.B) float64 {
 	const n = 2_000
 	doc := document(0, n)

@@ -14,8 +14,8 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// TestTooManyFilesElsewhere refuses files as a crawl does that has asked other sites too often: that
-// costs these files and no others, and is not counted as their failure.
+// TestTooManyFilesElsewhere refuses files like a crawl that has requested too many files from other
+// sites. Only these files are lost, and they do not count as failures of the site.
 func TestTooManyFilesElsewhere(t *testing.T) {
 	w := newWorld(map[string]any{"http://a.test/map.xml": urlset("http://a.test/1")})
 	w.get = func(_ context.Context, u *url.URL) error {
@@ -47,7 +47,7 @@ func TestBudgets(t *testing.T) {
 		name    string
 		options Options
 		sitemap string
-		most    int // files that are asked for, but for those under way
+		most    int // files that are requested, except those under way
 		limit   string
 	}{
 		{"files", Options{Limits: sitemap.Limits{Files: 10}}, "index.xml", 10, "Files 10"},
@@ -70,7 +70,7 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// A drip is a server that sends an octet a second.
+// A drip is a server that sends one byte per second.
 type drip struct {
 	ctx  context.Context
 	left time.Duration
@@ -94,8 +94,9 @@ func dripping(ctx context.Context, _ http.Header, timeout time.Duration, resp *h
 	resp.Body = &drip{ctx, timeout}
 }
 
-// Sitemaps that drip cost hours and not weeks, and hold up no other.
-func TestSitemapsThatDrip(t *testing.T) {
+// TestSlowSitemaps checks that sitemaps that arrive very slowly take hours and not weeks, and do
+// not delay another sitemap.
+func TestSlowSitemaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := map[string]any{"http://a.test/map.xml": urlset("http://a.test/1")}
 		sitemaps := numberedURLs("http://a.test/drip/", 3)
@@ -119,9 +120,9 @@ func TestSitemapsThatDrip(t *testing.T) {
 	})
 }
 
-// Waiting for a host's turn is not charged: a site that asks for an hour between two requests has
-// its files read.
-func TestPaceIsNotCharged(t *testing.T) {
+// TestWaitingIsNotCharged checks that the time in which a file waits for its turn at the host is
+// not charged to the budget. All files of a site with a crawl delay of an hour are read.
+func TestWaitingIsNotCharged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := make(map[string]any)
 		var maps []string
@@ -145,7 +146,8 @@ func TestPaceIsNotCharged(t *testing.T) {
 	})
 }
 
-// Files that robots.txt denies are told as one fault, though each error names another URL.
+// TestFaultsOfManyFilesAreSummed checks that files that robots.txt denies count as one kind of
+// fault, although each error names another URL.
 func TestFaultsOfManyFilesAreSummed(t *testing.T) {
 	w := newWorld(nil)
 	w.get = func(_ context.Context, u *url.URL) error { return fmt.Errorf("%s: disallowed by /maps", u) }
@@ -156,7 +158,7 @@ func TestFaultsOfManyFilesAreSummed(t *testing.T) {
 	}
 }
 
-// Of equal faults the first three are logged, and then their sum.
+// TestFaultsAreSummed checks that of equal faults the first three are logged, and then their total.
 func TestFaultsAreSummed(t *testing.T) {
 	var entries []string
 	for i := range 10_000 {

@@ -17,8 +17,8 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// crawls crawls a site several times with the same store, and returns what was asked for and
-// visited each time. change, if not nil, changes the world before each run.
+// crawls crawls a site several times with the same store. It returns what was requested and what
+// was visited in each run. If change is not nil, it changes the world before each run.
 func crawls(t *testing.T, w *world, o Options, n int, change func(run int, w *world, o *Options)) (asked, visited []string) {
 	t.Helper()
 	o.Resume = true
@@ -36,7 +36,7 @@ func crawls(t *testing.T, w *world, o Options, n int, change func(run int, w *wo
 	return asked, visited
 }
 
-// withETag answers with a document, or 304.
+// withETag responds with a document, or with 304.
 func withETag(doc string) func(context.Context, http.Header, time.Duration, *http.Response) {
 	return func(_ context.Context, h http.Header, _ time.Duration, resp *http.Response) {
 		tag := fmt.Sprintf(`"%d"`, len(doc))
@@ -60,7 +60,7 @@ func TestResume(t *testing.T) {
 		visited []string
 	}{
 		{
-			name: "what has not changed is left out",
+			name: "files that have not changed are skipped",
 			files: map[string]any{
 				site + "index.xml": index(site+"map.xml", site+"etag.xml"),
 				site + "map.xml":   urlset(site+"1", site+"2"),
@@ -75,7 +75,7 @@ func TestResume(t *testing.T) {
 			visited: []string{"a.test/1 a.test/2 a.test/3", "", "a.test/1 a.test/2 a.test/4"},
 		},
 		{
-			name: "an index's lastmod spares requests",
+			name: "the lastmod of an index saves requests",
 			files: map[string]any{
 				site + "index.xml": index("1998-01-01 "+site+"a.xml", "1998-01-01 "+site+"b.xml", "1999-12-31T12:00:00Z "+site+"new.xml"),
 				site + "a.xml":     urlset(site + "a"), site + "b.xml": urlset(site + "b"), site + "new.xml": urlset(site + "new"),
@@ -89,7 +89,7 @@ func TestResume(t *testing.T) {
 			visited: []string{"a.test/a a.test/b a.test/new", "", "", ""},
 		},
 		{
-			name: "children come and go",
+			name: "files of an index are added and removed",
 			files: map[string]any{
 				site + "index.xml": index(site + "a.xml"),
 				site + "a.xml":     urlset(site+"1", site+"2"), site + "b.xml": urlset(site+"2", site+"3"),
@@ -105,7 +105,7 @@ func TestResume(t *testing.T) {
 			visited: []string{"a.test/1 a.test/2", "a.test/3", ""},
 		},
 		{
-			name:  "Since moves",
+			name:  "Since changes",
 			files: map[string]any{site + "index.xml": urlset("1997-01-01 "+site+"1997", "1999-01-01 "+site+"1999")},
 			change: func(run int, _ *world, o *Options) {
 				o.Since = time.Date([]int{1998, 1999, 1996}[run], 1, 1, 0, 0, 0, 0, time.UTC)
@@ -121,14 +121,14 @@ func TestResume(t *testing.T) {
 			visited: []string{"a.test/1", "a.test/1 www.a.test/2", ""},
 		},
 		{
-			name:    "MaxURLs a run",
+			name:    "MaxURLs in each run",
 			files:   map[string]any{site + "index.xml": urlset(numberedURLs(site, 5)...)},
 			options: Options{MaxURLs: 2},
 			asked:   slices.Repeat([]string{"a.test/index.xml"}, 4),
 			visited: []string{"a.test/0 a.test/1", "a.test/2 a.test/3", "a.test/4", ""},
 		},
 		{
-			name: "the newest of what is left",
+			name: "NewestFirst with the pages that are left",
 			files: map[string]any{
 				site + "index.xml": index(site+"a.xml", site+"b.xml"),
 				site + "a.xml":     urlset("1991-01-01 "+site+"91", "1995-01-01 "+site+"95", site+"undated"),
@@ -139,7 +139,7 @@ func TestResume(t *testing.T) {
 			visited: []string{"a.test/94 a.test/95", "a.test/91 a.test/93", "a.test/undated", ""},
 		},
 		{
-			name: "the newest, of which one is listed twice and left",
+			name: "NewestFirst with a page that is listed twice and left",
 			files: map[string]any{
 				site + "index.xml": index(site+"a.xml", site+"b.xml"),
 				site + "a.xml":     urlset("1995-01-01 "+site+"95", "1991-01-01 "+site+"91"),
@@ -150,7 +150,7 @@ func TestResume(t *testing.T) {
 			visited: []string{"a.test/94 a.test/95", "a.test/91", ""},
 		},
 		{
-			name:  "a file that is cut, until it is whole",
+			name:  "a file that is cut off until it is complete",
 			files: map[string]any{site + "index.xml": "<urlset><url><loc>" + site + "1</loc></url><url><loc>" + site + "2"},
 			change: func(run int, w *world, _ *Options) {
 				if run == 2 {
@@ -174,8 +174,9 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// A record of the future, by a clock that was wrong, spares no request.
-func TestARecordOfTheFuture(t *testing.T) {
+// TestRecordOfTheFuture checks that a record that a wrong clock has dated in the future saves no
+// request.
+func TestRecordOfTheFuture(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // where it is the year 2000
 		const key = "sitemap ScopeHost a.test a.test/a.xml"
 		s := store.Memory()
@@ -202,8 +203,9 @@ func TestARecordOfTheFuture(t *testing.T) {
 	})
 }
 
-// A page that fails is tried by three runs; one that robots.txt cannot be had for, too.
-func TestAFailedPageIsTriedAgain(t *testing.T) {
+// TestFailedPageIsTriedAgain checks that three runs try a page that fails. This includes a page
+// whose robots.txt is not available.
+func TestFailedPageIsTriedAgain(t *testing.T) {
 	w := newWorld(map[string]any{"http://a.test/index.xml": urlset(numberedURLs("http://a.test/", 3)...)})
 	w.visit = func(e sitemap.Entry) Result {
 		if e.Loc == "http://a.test/1" {
@@ -231,7 +233,8 @@ func TestGivenUpIsCounted(t *testing.T) {
 	}
 }
 
-// The records of another version, or what is no record, are as if there were none.
+// TestBrokenRecords checks that records of another version, and values that are not records, are
+// ignored.
 func TestBrokenRecords(t *testing.T) {
 	for _, broken := range []string{
 		`{"Sum":"qg==","Passed":2,"Done":true}`, "", "{", "[]", "\x00", `{"Version":1}`, `{"Version":2}`, `{"Version":4}`,
@@ -255,7 +258,7 @@ func TestBrokenRecords(t *testing.T) {
 	}
 }
 
-// leftOf returns a record with numbers in place of runs.
+// leftOf returns a record whose runs are encoded from arbitrary numbers.
 func leftOf(numbers ...uint64) string {
 	var b []byte
 	for _, n := range numbers {
@@ -268,7 +271,8 @@ func leftOf(numbers ...uint64) string {
 	return string(text)
 }
 
-// A site that is down, or fails for every second page, leaves a small record.
+// TestRecordsAreSmall checks that the record of a site is small if the site is down, or if every
+// second page fails.
 func TestRecordsAreSmall(t *testing.T) {
 	for name, fails := range map[string]func(i int) bool{
 		"all": func(int) bool { return true }, "every second": func(i int) bool { return i%2 == 0 },
@@ -293,7 +297,7 @@ func TestRecordsAreSmall(t *testing.T) {
 	}
 }
 
-// counting counts what is written.
+// A counting is a store that counts the writes.
 type counting struct {
 	store.Store
 	writes int
@@ -317,8 +321,8 @@ func TestFewRecordsAreWritten(t *testing.T) {
 	}
 }
 
-// A store that fails costs the next run its place, and nothing else.
-func TestAStoreThatFails(t *testing.T) {
+// TestStoreThatFails checks that a store that fails costs only the next run its place.
+func TestStoreThatFails(t *testing.T) {
 	s := &counting{Store: store.Memory(), err: errors.New("disk full")}
 	w := newWorld(map[string]any{"http://a.test/index.xml": urlset(numberedURLs("http://a.test/", 100)...)})
 	w.async = true
@@ -333,7 +337,7 @@ func TestAStoreThatFails(t *testing.T) {
 	}
 }
 
-// http and https of a host are one site.
+// TestResumeUnderHTTPS checks that http and https of a host are one site.
 func TestResumeUnderHTTPS(t *testing.T) {
 	s := store.Memory()
 	w := newWorld(map[string]any{"http://a.test/map.xml": urlset("http://a.test/1"), "https://a.test/map.xml": urlset("http://a.test/1")})
@@ -344,7 +348,8 @@ func TestResumeUnderHTTPS(t *testing.T) {
 	w.want(t, "visited", w.visits(), "a.test/1")
 }
 
-// What is pulled is done when the puller says so, however late, and from anywhere.
+// TestResumeOfPages checks that a page from Pages is done when the loop calls Done, however late,
+// and from any goroutine.
 func TestResumeOfPages(t *testing.T) {
 	w := newWorld(map[string]any{"http://a.test/map.xml": urlset(numberedURLs("http://a.test/", 100)...)})
 	s := store.Memory()
@@ -417,7 +422,7 @@ func FuzzRuns(f *testing.F) {
 
 func has(m map[int]int, i int) bool { _, ok := m[i]; return ok }
 
-// A record that is read is as it was written.
+// FuzzRecord checks that a record that can be read is written and read again without a change.
 func FuzzRecord(f *testing.F) {
 	f.Add([]byte(leftOf(1, 7, 0, 3)))
 	f.Fuzz(func(t *testing.T, b []byte) {

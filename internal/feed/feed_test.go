@@ -12,7 +12,7 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// shop is a site whose sitemaps have of everything.
+// shop is a site whose sitemaps cover all cases.
 func shop() map[string]any {
 	return map[string]any{
 		"http://shop.test/index.xml":  index("http://shop.test/a.xml", "http://shop.test/b.xml.gz", "http://shop.test/gone.xml"),
@@ -63,7 +63,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-func TestAnEntryKnowsItsSitemap(t *testing.T) {
+func TestEntryNamesItsSitemap(t *testing.T) {
 	w := newWorld(shop()).start(Options{})
 	var got []string
 	w.take = func(e sitemap.Entry) bool {
@@ -96,8 +96,9 @@ func TestWellKnown(t *testing.T) {
 	w.want(t, "asked for", w.asks(), "")
 }
 
-// A relative location is against the protocol, and understood.
-func TestARelativeSitemap(t *testing.T) {
+// TestRelativeSitemap checks that a relative location is accepted, although the protocol does not
+// allow it.
+func TestRelativeSitemap(t *testing.T) {
 	w := newWorld(map[string]any{"https://a.test/map.xml": urlset("https://a.test/1", "https://a.test/50%")}).start(Options{})
 	w.crawl(t.Context(), "https://a.test", "/map.xml")
 	w.want(t, "visited", w.visits(), "https://a.test/1 https://a.test/50%")
@@ -126,7 +127,8 @@ func TestTheEndOfTheContext(t *testing.T) {
 	}
 }
 
-// What a crawl cannot finish ends its walk, as the end of a context would.
+// TestUnfinishedEndsTheWalk checks that a page that the crawl cannot finish ends its walk, like the
+// end of a context.
 func TestUnfinishedEndsTheWalk(t *testing.T) {
 	w := newWorld(map[string]any{"http://a.test/map.xml": urlset(numberedURLs("http://a.test/", 50)...)}).start(Options{})
 	w.visit = func(e sitemap.Entry) Result {
@@ -152,7 +154,7 @@ func TestTheWindow(t *testing.T) {
 	}
 }
 
-// Refused pages do not count against MaxURLs.
+// TestMaxURLsCountsWhatIsTaken checks that refused pages do not count toward MaxURLs.
 func TestMaxURLsCountsWhatIsTaken(t *testing.T) {
 	w := newWorld(map[string]any{"http://a.test/map.xml": urlset(numberedURLs("http://a.test/", 9)...)}).start(Options{MaxURLs: 3})
 	w.take = func(e sitemap.Entry) bool { return strings.ContainsAny(e.Loc, "2468") }
@@ -185,7 +187,8 @@ func TestOfferOfAKnownSite(t *testing.T) {
 	}
 }
 
-// The pages that are remembered are bounded; that there are more is said once, and all are fed.
+// TestTooManyPagesToRemember checks that the number of remembered pages is limited, that this is
+// logged once, and that all pages are fed nevertheless.
 func TestTooManyPagesToRemember(t *testing.T) {
 	w := newWorld(map[string]any{"http://a.test/map.xml": urlset(numberedURLs("http://a.test/", 200)...)}).start(Options{})
 	w.feed.seen.most = hashShards

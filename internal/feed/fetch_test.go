@@ -15,7 +15,8 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// A sitemap of some size goes through a file, and one that is cut gives what came.
+// TestSpool checks that a large sitemap uses a temporary file, and that a sitemap that is cut off
+// returns the bytes that arrived.
 func TestSpool(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for _, size := range []int{0, 10, spoolInMemory - 1, spoolInMemory, spoolInMemory + 1, 3 * spoolInMemory} {
@@ -41,7 +42,7 @@ func TestSpool(t *testing.T) {
 	}
 }
 
-func TestWhatServersAnswer(t *testing.T) {
+func TestResponsesOfServers(t *testing.T) {
 	coded := func(coding, doc string) any {
 		return func(_ context.Context, _ http.Header, _ time.Duration, resp *http.Response) {
 			resp.Header.Set("Content-Encoding", coding)
@@ -92,8 +93,9 @@ func TestWhatServersAnswer(t *testing.T) {
 	}
 }
 
-// A panic of a transport is one of whoever calls Run, and leaves the feed usable.
-func TestAPanic(t *testing.T) {
+// TestPanicOfTransport checks that a panic of a transport reaches the caller of Run, and that the
+// feed can be used afterwards.
+func TestPanicOfTransport(t *testing.T) {
 	w := newWorld(map[string]any{"http://a.test/map.xml": urlset("http://a.test/1")}).start(Options{})
 	w.get = func(_ context.Context, u *url.URL) error {
 		if u.Path == "/panic.xml" {
@@ -127,8 +129,8 @@ func TestAPanic(t *testing.T) {
 	}
 }
 
-// A password in a sitemap's URL is in no log and no entry.
-func TestPasswordsAreKept(t *testing.T) {
+// TestPasswordsAreKept checks that the password of a sitemap's URL is in no log and in no entry.
+func TestPasswordsAreNotLogged(t *testing.T) {
 	w := newWorld(map[string]any{"http://u:secret@a.test/map.xml": urlset("http://a.test/1", "ftp://x"), "http://u:secret@a.test/gone.xml": 404}).start(Options{})
 	w.visit = func(e sitemap.Entry) Result {
 		if s := fmt.Sprint(e); strings.Contains(s, "secret") {

@@ -28,7 +28,7 @@ func TestHashSet(t *testing.T) {
 	}
 }
 
-func TestAHashSetIsBounded(t *testing.T) {
+func TestHashSetIsBounded(t *testing.T) {
 	s := &hashSet{most: 3200}
 	for i := range uint64(100_000) {
 		if !s.add((i + 1) * 0x9E3779B97F4A7C15) {
@@ -44,7 +44,7 @@ func TestAHashSetIsBounded(t *testing.T) {
 	}
 }
 
-func TestAHashSetOfManyGoroutines(t *testing.T) {
+func TestHashSetWithManyGoroutines(t *testing.T) {
 	s := &hashSet{most: 1 << 20}
 	var added [4]int
 	var all sync.WaitGroup
@@ -70,7 +70,8 @@ func TestAHashSetOfManyGoroutines(t *testing.T) {
 	}
 }
 
-// The set of what was listed costs at most 14 octets a URL, whatever their number.
+// TestRetainedPerURL checks that the set of listed pages takes at most 14 bytes for each URL, for
+// any number of URLs.
 func TestRetainedPerURL(t *testing.T) {
 	heap := func() int64 {
 		var m runtime.MemStats

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzParseURL states that a plain URL is what net/url makes of it, and that nothing else is lost.
+// FuzzParseURL checks that a plain URL is parsed as net/url parses it, and that no other URL is
+// lost.
 func FuzzParseURL(f *testing.F) {
 	for _, s := range []string{
 		"http://a.test", "https://a.test/", "http://a.test/a/b.html?x=1&y=2", "http://a.test:8080/?", "http://a.test/??a", "http://a.test/?a#b",
@@ -30,7 +31,7 @@ func FuzzParseURL(f *testing.F) {
 	})
 }
 
-func TestParseURLTakesWhatCrawlersVisit(t *testing.T) {
+func TestParseURLAcceptsURLsThatNetURLRefuses(t *testing.T) {
 	for loc, want := range map[string]string{
 		"http://a.test/50%":      "http://a.test/50%25",
 		"http://a.test/%zz%4":    "http://a.test/%25zz%254",
@@ -44,7 +45,7 @@ func TestParseURLTakesWhatCrawlersVisit(t *testing.T) {
 	}
 }
 
-func TestPlainURLsCostNothing(t *testing.T) {
+func TestPlainURLsDoNotAllocate(t *testing.T) {
 	var u url.URL
 	const loc = "https://www.example.com/catalogue/section-1/item-2.html?page=3"
 	if n := testing.AllocsPerRun(100, func() { plainURL(loc, &u) }); n != 0 || u.String() != loc {

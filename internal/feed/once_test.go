@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A file is read once, however and by whomever it is named, unless another reading can let more in.
+// TestOnce checks that a file is read only once, even if several sites or files name it, unless
+// another reading has more pages in scope.
 func TestOnce(t *testing.T) {
 	all := urlset("http://a.test/1", "http://b.test/2", "http://cdn.test/3")
 	for _, test := range []struct {

@@ -31,7 +31,8 @@ func TestPages(t *testing.T) {
 	w.want(t, "errors", strings.Join(errs, " "), "http://shop.test/gone.xml: collyrobots: sitemap answered with status 404")
 }
 
-// Nothing is read ahead of what is asked for but the files, and all ends with the loop.
+// TestPagesEndWithTheLoop checks that only the file that the loop needs is read ahead, and that
+// everything ends with the loop.
 func TestPagesEndWithTheLoop(t *testing.T) {
 	w := newWorld(map[string]any{"http://a.test/map.xml": urlset(numberedURLs("http://a.test/", 100)...)}).start(Options{})
 	sites := func(yield func(Site) bool) {
@@ -67,7 +68,7 @@ func TestPagesEndWithTheContext(t *testing.T) {
 	}
 }
 
-// A page may be done before the loop ends with it.
+// TestPagesEndWithAPageThatIsDone checks that a page may be done before it ends the loop.
 func TestPagesEndWithAPageThatIsDone(t *testing.T) {
 	w := newWorld(map[string]any{"http://a.test/map.xml": urlset(numberedURLs("http://a.test/", 3)...)}).start(Options{Resume: true, Store: store.Memory()})
 	n := 0

@@ -41,8 +41,9 @@ func crash(t *testing.T, w *world, o Options, loc string) (visited string) {
 	return w.visits()
 }
 
-// With NewestFirst, a page that two files list with different dates is not lost if the process dies
-// after the other pages around its second place have been fetched.
+// TestNewestFirstKeepsAPageWithTwoDates checks that with NewestFirst, a page that two files list
+// with different dates is not lost if the process dies after the pages around its second place were
+// fetched.
 func TestNewestFirstKeepsAPageWithTwoDates(t *testing.T) {
 	const site = "http://a.test/"
 	dated := []string{"1999-12-19 " + site + "x"}
@@ -68,7 +69,8 @@ func TestNewestFirstKeepsAPageWithTwoDates(t *testing.T) {
 	}
 }
 
-// A page that is listed several times has its newest date.
+// TestNewestFirstTakesTheNewestDateOfAPage checks that a page that is listed several times has its
+// newest date.
 func TestNewestFirstTakesTheNewestDateOfAPage(t *testing.T) {
 	const site = "http://a.test/"
 	var undated []string
@@ -85,9 +87,9 @@ func TestNewestFirstTakesTheNewestDateOfAPage(t *testing.T) {
 	w.want(t, "visited", strings.Join(w.visited, " "), site+"both "+site+"dropped "+site+"one")
 }
 
-// A page whose file has changed is fetched again, though another file that is not done lists it and
-// has not changed.
-func TestAChangedPageThatAnotherFileLists(t *testing.T) {
+// TestChangedPageThatAnotherFileLists checks that a page whose file has changed is fetched again,
+// even if another file that is not done lists it and has not changed.
+func TestChangedPageThatAnotherFileLists(t *testing.T) {
 	const site = "http://a.test/"
 	for name, options := range map[string]Options{"in order": {}, "newest first": {NewestFirst: true, MaxURLs: 100}} {
 		t.Run(name, func(t *testing.T) {
@@ -134,9 +136,9 @@ func cutAt(doc string, n int) func(context.Context, http.Header, time.Duration, 
 	}
 }
 
-// A file that ends early, or is no sitemap for once, leaves its record as it is: neither this run nor
-// the next one fetches its pages again.
-func TestAFileThatEndsEarlyOnce(t *testing.T) {
+// TestFileThatEndsEarlyOnce checks that a file that ends early, or is not a sitemap for one
+// request, leaves its record unchanged: neither this run nor the next one fetches its pages again.
+func TestFileThatEndsEarlyOnce(t *testing.T) {
 	const site = "http://a.test/"
 	doc := urlset(numberedURLs(site, 100)...)
 	zipped := gzipped(doc)
@@ -179,9 +181,9 @@ func TestAFileThatEndsEarlyOnce(t *testing.T) {
 	}
 }
 
-// The pages of a file whose transfer was cut off when it was first read are not fetched again when it
-// is whole, unless it has changed.
-func TestAFileThatIsCutOffAtFirst(t *testing.T) {
+// TestFileThatIsCutOffAtFirst checks a file whose transfer was cut off when it was first read. When
+// it is complete, its pages are not fetched again, unless the file has changed.
+func TestFileThatIsCutOffAtFirst(t *testing.T) {
 	const site = "http://a.test/"
 	doc := urlset(numberedURLs(site, 100)...)
 	other := strings.Replace(doc, "/50<", "/fifty<", 1)
@@ -212,8 +214,9 @@ func TestAFileThatIsCutOffAtFirst(t *testing.T) {
 	}
 }
 
-// Also a crawl that was interrupted goes on through a file that ends early.
-func TestAFileThatEndsEarlyInTheMiddleOfACrawl(t *testing.T) {
+// TestFileThatEndsEarlyInTheMiddleOfACrawl checks that a crawl that was interrupted also continues
+// past a file that ends early.
+func TestFileThatEndsEarlyInTheMiddleOfACrawl(t *testing.T) {
 	const site = "http://a.test/"
 	doc := urlset(numberedURLs(site, 100)...)
 	w := newWorld(map[string]any{site + "index.xml": doc})
@@ -236,8 +239,9 @@ func TestAFileThatEndsEarlyInTheMiddleOfACrawl(t *testing.T) {
 	}
 }
 
-// Pages that are denied, dropped or refused are not done: they are fetched when robots.txt, Keep or
-// the collector lets them in, and no other page is fetched again.
+// TestSkippedPagesAreNotDone checks that pages that are denied, dropped or refused are not done.
+// They are fetched when robots.txt, Keep or the collector allows them, and no other page is fetched
+// again.
 func TestSkippedPagesAreNotDone(t *testing.T) {
 	const site = "http://a.test/"
 	for name, skip := range map[string]func(w *world, o *Options, skips func(loc string) bool){
@@ -284,8 +288,9 @@ func TestSkippedPagesAreNotDone(t *testing.T) {
 	}
 }
 
-// A page that was denied has not failed: it is not given up after three runs.
-func TestADeniedPageHasNotFailed(t *testing.T) {
+// TestDeniedPageHasNotFailed checks that a page that was denied has not failed: it is not given up
+// after three runs.
+func TestDeniedPageHasNotFailed(t *testing.T) {
 	const site = "http://a.test/"
 	w := newWorld(map[string]any{site + "index.xml": urlset(site + "1")})
 	w.visit = func(sitemap.Entry) Result { return Failed }
@@ -295,7 +300,8 @@ func TestADeniedPageHasNotFailed(t *testing.T) {
 	w.want(t, "visited", strings.Join(visited, ","), ",,a.test/1,,,a.test/1,,,a.test/1,,,")
 }
 
-// However many pages of a site are denied, its records stay small, and no other page is fetched twice.
+// TestRecordsOfDeniedPagesAreSmall checks that the records of a site stay small even if many of its
+// pages are denied, and that no other page is fetched twice.
 func TestRecordsOfDeniedPagesAreSmall(t *testing.T) {
 	const pages = 20_000
 	for name, test := range map[string]struct {
@@ -337,7 +343,8 @@ func upTo(n int) func(func(int) bool) {
 	}
 }
 
-// With NewestFirst, a crawl that is interrupted loses no page to a run in which the file ends early.
+// TestNewestFirstAndAFileThatEndsEarly checks that with NewestFirst, an interrupted crawl loses no
+// page in a run in which the file ends early.
 func TestNewestFirstAndAFileThatEndsEarly(t *testing.T) {
 	const site = "http://a.test/"
 	var entries []string

@@ -16,7 +16,7 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// A mortal is a store whose process may die: from then on nothing reaches it.
+// A mortal is a store of a process that may die. Afterwards no write reaches the store.
 type mortal struct {
 	store.Store
 	mu   sync.Mutex
@@ -32,25 +32,28 @@ func (m *mortal) Update(ctx context.Context, key string, ttl time.Duration, f fu
 	return m.Store.Update(ctx, key, ttl, f)
 }
 
-// die ends the process. It reports whether it was alive.
+// die ends the process. It reports whether the process was alive.
 func (m *mortal) die() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.dead = true
 }
 
-// A trial is a crawl that is interrupted, and then one with the same store that is not.
+// A trial is a crawl that is interrupted, followed by one with the same store that is not
+// interrupted.
 type trial struct {
 	options Options
 	async   bool
-	kill    bool          // or else the context ends
-	after   time.Duration // it lived
-	pull    bool          // the pages, instead of running
-	lives   int           // so far
+	kill    bool          // the process is killed; otherwise the context ends
+	after   time.Duration // the time after which the crawl is interrupted
+	pull    bool          // the crawl uses Pages instead of Run
+	lives   int           // the number of runs so far
 
 	files map[string]any
-	sites []Site            // in the order in which the crawl comes to them
-	pages map[string]string // what is to become of each page: "", "slow", "denied", "old", "dropped", "failing", "refused", "later"
+	sites []Site // in the order in which the crawl visits them
+	// pages has the kind of each page: "", "slow", "denied", "old", "dropped", "failing",
+	// "refused", "later"
+	pages map[string]string
 }
 
 // newTrial returns a trial of some sites.
@@ -74,8 +77,8 @@ func newTrial(r *rand.Rand) *trial {
 	return t
 }
 
-// addSite adds sites whose robots.txt files name the same sitemaps, of a host: itself, with "www.",
-// and one that submits its pages there.
+// addSite adds sites whose robots.txt files name the same sitemaps: a host, the same host with
+// "www.", and a site that submits its pages there.
 func (t *trial) addSite(r *rand.Rand, host string) {
 	site, hosts := "http://"+host, []string{host}
 	for _, also := range []string{"www." + host, "else-" + host} {
@@ -101,7 +104,7 @@ func (t *trial) addSite(r *rand.Rand, host string) {
 		var part []string
 		for _, loc := range all {
 			if r.IntN(3) == 0 || i == 0 && r.IntN(2) == 0 {
-				part = append(part, loc) // in several, or in none
+				part = append(part, loc) // a page may be in several files or in none
 			}
 		}
 		t.files[child] = urlset(part...)
@@ -121,12 +124,12 @@ func (t *trial) addSite(r *rand.Rand, host string) {
 	for _, host := range hosts {
 		t.sites = append(t.sites, Site{authority("http://" + host), roots})
 		if r.IntN(3) == 0 {
-			t.sites = append(t.sites, Site{authority("https://" + host), roots}) // the same robots.txt
+			t.sites = append(t.sites, Site{authority("https://" + host), roots}) // has the same robots.txt
 		}
 	}
 }
 
-// A life is what one run of a trial does.
+// A life is one run of a trial.
 type life struct {
 	*world
 	mortal *mortal
@@ -146,7 +149,7 @@ func (t *trial) live(ctx context.Context, records store.Store, r *rand.Rand) *li
 	t.lives++
 	r.Shuffle(len(t.sites), func(i, j int) { t.sites[i], t.sites[j] = t.sites[j], t.sites[i] })
 	l.allow = func(u *url.URL) (bool, Result) {
-		if first && strings.Contains(u.Path, "later") { // its robots.txt cannot be had yet
+		if first && strings.Contains(u.Path, "later") { // the robots.txt of the page is not available yet
 			return false, Failed
 		}
 		return !strings.Contains(u.Path, "denied"), Done
@@ -224,7 +227,7 @@ func (l *life) pulled(e sitemap.Entry) Result {
 	return l.visit(e)
 }
 
-// wanted returns the pages that are to be visited.
+// wanted returns the pages that must be visited.
 func (t *trial) wanted() map[string]string {
 	want := make(map[string]string)
 	for loc, kind := range t.pages {
@@ -265,7 +268,8 @@ func TestResumeIsExact(t *testing.T) {
 	t.Logf("%d rounds: %d pages lost, %d repeated", rounds, lost, repeated)
 }
 
-// Any number of interruptions is as good as one.
+// TestResumeThroughManyInterruptions checks that a crawl with many interruptions ends like a crawl
+// with one.
 func TestResumeThroughManyInterruptions(t *testing.T) {
 	for seed := range 60 {
 		synctest.Test(t, func(t *testing.T) {
@@ -309,8 +313,9 @@ func TestResumeThroughManyInterruptions(t *testing.T) {
 	}
 }
 
-// A page that waits to be handed on is not done for another walk which lists it too.
-func TestAPageThatWaitsIsNotDoneElsewhere(t *testing.T) {
+// TestPageThatWaitsIsNotDoneElsewhere checks that a page that waits to be handed on does not count
+// as done for another walk that also lists it.
+func TestPageThatWaitsIsNotDoneElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := &trial{async: true, options: Options{Window: 1, Resume: true}, files: map[string]any{
 			"http://a.test/1.xml": urlset("http://a.test/slow", "http://a.test/both"), "http://a.test/2.xml": urlset("http://a.test/both"),
@@ -342,8 +347,9 @@ func TestAPageThatWaitsIsNotDoneElsewhere(t *testing.T) {
 	})
 }
 
-// The sites of a host under http and https, or with and without "www.", name the same files: also
-// then those come first that were done, though the walk of one site waits for a file.
+// TestFilesOfTwoSitesAreReadInOrder checks two sites that name the same files: a host under http
+// and https, or with and without "www.". The files that were done are read first, even if the walk
+// of one site waits for a file.
 func TestFilesOfTwoSitesAreReadInOrder(t *testing.T) {
 	for _, other := range []string{"https://a.test", "http://www.a.test"} {
 		t.Run(other, func(t *testing.T) { testFilesOfTwoSites(t, "http://a.test", other) })
@@ -378,8 +384,8 @@ func testFilesOfTwoSites(t *testing.T, sites ...string) {
 	})
 }
 
-// What was fed for one site that names a file is done for others that do: of each host that they
-// speak for.
+// TestOtherSitesNameTheFileInTheNextRun checks that pages that were fed for one site are also done
+// for other sites that name the same file, for each host for which they speak.
 func TestOtherSitesNameTheFileInTheNextRun(t *testing.T) {
 	const file = "http://www.a.test/map.xml"
 	files, s := map[string]any{file: urlset("http://www.a.test/1", "http://a.test/2", "http://www.a.test/3", "http://b.test/4")}, store.Memory()
@@ -395,7 +401,8 @@ func TestOtherSitesNameTheFileInTheNextRun(t *testing.T) {
 	}
 }
 
-// A sitemap speaks for the host that its URL redirects to as well.
+// TestResumeOfASitemapThatRedirects checks that a sitemap also speaks for the host to which its URL
+// redirects.
 func TestResumeOfASitemapThatRedirects(t *testing.T) {
 	files, s := map[string]any{
 		"http://a.test/map.xml": "-> http://www.a.test/map.xml", "http://www.a.test/map.xml": urlset("http://www.a.test/1", "http://a.test/2"),
@@ -407,7 +414,7 @@ func TestResumeOfASitemapThatRedirects(t *testing.T) {
 	}
 }
 
-// compare checks that two runs are one.
+// compare checks that two runs together visit the pages that one uninterrupted run would visit.
 func (x *trial) compare(t *testing.T, seed int, first, second *life) (repeated, lost int) {
 	for loc, kind := range x.wanted() {
 		switch {

@@ -13,13 +13,13 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// A sitemap that fails is asked for three times.
-func TestASitemapThatFailsOnce(t *testing.T) {
+// TestSitemapThatFailsOnce checks that a sitemap that fails is requested three times.
+func TestSitemapThatFailsOnce(t *testing.T) {
 	const site = "http://a.test/"
 	doc := urlset(site + "1")
 	for _, test := range []struct {
 		name    string
-		answers []any // the last one comes again
+		answers []any // the last one is repeated
 		asked   string
 		visited string
 	}{
@@ -51,16 +51,17 @@ func TestASitemapThatFailsOnce(t *testing.T) {
 	}
 }
 
-// The redirects that lead to a sitemap are not followed again when it fails, and the tries are for
-// all of them together.
-func TestASitemapThatFailsBehindARedirect(t *testing.T) {
+// TestSitemapThatFailsBehindARedirect checks that a failure does not repeat the redirects that lead
+// to the sitemap, and that the tries count for all of these requests together.
+func TestSitemapThatFailsBehindARedirect(t *testing.T) {
 	w := newWorld(map[string]any{"http://a.test/index.xml": "-> http://a.test/map.xml", "http://a.test/map.xml": 503}).start(Options{})
 	w.crawl(t.Context(), "http://a.test", "http://a.test/index.xml")
 	w.want(t, "asked", w.asks(), "a.test/index.xml 302 a.test/map.xml 503 a.test/map.xml 503 a.test/map.xml 503")
 }
 
-// A request that was refused before it was sent is not repeated.
-func TestASitemapThatMayNotBeAskedFor(t *testing.T) {
+// TestSitemapThatMayNotBeRequested checks that a request that was refused before it was sent is not
+// repeated.
+func TestSitemapThatMayNotBeRequested(t *testing.T) {
 	w, n := newWorld(map[string]any{}).start(Options{}), 0
 	w.get = func(context.Context, *url.URL) error {
 		n++
@@ -68,12 +69,13 @@ func TestASitemapThatMayNotBeAskedFor(t *testing.T) {
 	}
 	w.crawl(t.Context(), "http://a.test", "http://a.test/index.xml")
 	if n != 1 {
-		t.Errorf("it was asked for %d times", n)
+		t.Errorf("the sitemap was requested %d times, want once", n)
 	}
 }
 
-// All tries of a file have the time of one, and count as failures of the site.
-func TestTheTriesOfASitemapAreBounded(t *testing.T) {
+// TestTriesOfASitemapAreBounded checks that all tries of a file share the time limit of one file,
+// and count as failures of the site.
+func TestTriesOfASitemapAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hangs := func(ctx context.Context, _ http.Header, timeout time.Duration, resp *http.Response) {
 			d := min(timeout, 40*time.Second)

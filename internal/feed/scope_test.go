@@ -85,8 +85,9 @@ func TestWhatASitemapMayList(t *testing.T) {
 	}
 }
 
-// What is out of scope is told once for a file, with what would let most of it in.
-func TestOutOfScopeIsTold(t *testing.T) {
+// TestOutOfScopeIsLogged checks that pages out of scope are logged once for a file, with the scope
+// that would include most of them.
+func TestOutOfScopeIsLogged(t *testing.T) {
 	w := newWorld(map[string]any{
 		"http://a.test/map.xml": urlset("http://www.a.test/1", "http://b.test/2", "http://www.a.test/3", "http://a.test/4"),
 		"http://a.test/far.xml": urlset("http://b.test/5"),
@@ -98,7 +99,7 @@ func TestOutOfScopeIsTold(t *testing.T) {
 		"sitemap=http://a.test/far.xml count=1 url=http://b.test/5 option=\"Scope: ScopeAny\"\n",
 	} {
 		if !strings.Contains(got, want) {
-			t.Errorf("the log does not say %q:\n%s", want, got)
+			t.Errorf("the log does not contain %q:\n%s", want, got)
 		}
 	}
 	if n := strings.Count(got, "\n"); n != 2 {

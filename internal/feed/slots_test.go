@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// A walk that feeds a slow host leaves to another its part of the slots.
+// TestSlotsAreShared checks that a walk of a slow host leaves its share of the slots to another
+// walk.
 func TestSlotsAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var slots Slots
@@ -52,7 +53,8 @@ func TestSlotsAreShared(t *testing.T) {
 	})
 }
 
-// Whatever ends first, a slot or the context, no slot is lost and no more are held than there are.
+// TestNoSlotIsLost checks that no slot is lost, whether a slot or the end of the context comes
+// first, and that no more slots are held than there are.
 func TestNoSlotIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var slots Slots

@@ -13,8 +13,8 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// A web is hosts whose sitemaps list pages of each other. Visiting a page of a host offers the
-// host, as a crawl does, and calls Run when it is done.
+// A web is a set of hosts whose sitemaps list pages of each other. When a page of a host is
+// visited, the host is offered, as in a crawl, and Run is called when the page is done.
 type web struct {
 	*world
 	roots map[string][]string
@@ -25,7 +25,7 @@ func newWeb(r *rand.Rand, hosts int) *web {
 	host := func() string { return fmt.Sprintf("http://h%d.test", r.IntN(hosts)) }
 	for i := range hosts {
 		site := fmt.Sprintf("http://h%d.test", i)
-		locs := []string{fmt.Sprintf("http://h%d.test/", (i+1)%hosts)} // so that all are found
+		locs := []string{fmt.Sprintf("http://h%d.test/", (i+1)%hosts)} // so that all hosts are found
 		for range r.IntN(6) {
 			locs = append(locs, fmt.Sprint(host(), "/", r.IntN(3)))
 		}
@@ -51,8 +51,8 @@ func (w *web) page(ctx context.Context, loc string) {
 	w.feed.Run(ctx, w)
 }
 
-// However sites name each other, no crawl waits for itself: a bubble in which all goroutines do is
-// a failure.
+// TestNoWebHangs checks that no crawl waits for itself, in whatever way the sites name each other.
+// The test fails if all goroutines of a bubble wait.
 func TestNoWebHangs(t *testing.T) {
 	for seed := range 5 {
 		for _, window := range []int{1, 2, 64} {
@@ -102,7 +102,7 @@ func TestNoWebHangs(t *testing.T) {
 	}
 }
 
-// nest is page with another collector, one that runs its pages at once.
+// nest is like page with another collector that runs its pages at once.
 func (w *web) nest(ctx context.Context, loc string) {
 	u, _ := url.Parse(loc)
 	site := "http://" + u.Host
@@ -111,7 +111,7 @@ func (w *web) nest(ctx context.Context, loc string) {
 	w.feed.Run(ctx, inner{w})
 }
 
-// inner is a Crawl without slots, over the same world.
+// inner is a Crawl without slots over the same world.
 type inner struct{ *web }
 
 func (i inner) Slots() *Slots { return nil }

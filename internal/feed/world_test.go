@@ -20,16 +20,16 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// A world is sitemaps by URL and a Crawl over them: a string is a body, "-> URL" a redirect, an int
-// a status, a []byte a body too, a func(http.ResponseWriter-like) whatever it makes.
+// A world has sitemaps by URL and is a Crawl that serves them. The value of a URL is a body (string
+// or []byte), a redirect ("-> URL"), a status (int), or a func that returns a response.
 type world struct {
 	files map[string]any
 	async bool                                        // Visit runs pages on goroutines of their own
-	visit func(e sitemap.Entry) Result                // runs a page; nil: done at once
-	allow func(u *url.URL) (bool, Result)             // nil: everything
-	take  func(e sitemap.Entry) bool                  // nil: everything
-	after func(e sitemap.Entry)                       // once the page is done
-	get   func(ctx context.Context, u *url.URL) error // before each exchange
+	visit func(e sitemap.Entry) Result                // runs a page; if nil, the page is done at once
+	allow func(u *url.URL) (bool, Result)             // if nil, every page
+	take  func(e sitemap.Entry) bool                  // if nil, every page
+	after func(e sitemap.Entry)                       // called when the page is done
+	get   func(ctx context.Context, u *url.URL) error // called before each exchange
 	feed  *Feed
 	slots Slots
 	pages sync.WaitGroup
@@ -39,12 +39,12 @@ type world struct {
 	asked    []string // URLs of sitemaps, with a blank and the status if it is not 200
 	visited  []string
 	inFlight int
-	most     int // in flight
+	most     int // the largest number of pages in flight
 }
 
 func newWorld(files map[string]any) *world { return &world{files: files} }
 
-// start makes the feed.
+// start creates the feed.
 func (w *world) start(o Options) *world {
 	o.Log = slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelInfo, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
@@ -176,7 +176,7 @@ func (w *world) visits() string {
 	return s
 }
 
-// asks returns the sitemaps that were asked for since the last call, sorted.
+// asks returns the sitemaps that were requested since the last call, sorted.
 func (w *world) asks() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -193,7 +193,7 @@ func (w *world) want(t *testing.T, what, got, want string) {
 	}
 }
 
-// wantCounts checks outcomes; those that are not named are to be 0.
+// wantCounts checks the outcomes. Outcomes that are not in want must be 0.
 func (w *world) wantCounts(t *testing.T, want map[Outcome]int) {
 	t.Helper()
 	for o := Outcome(1); o < numOutcomes; o++ {
@@ -221,10 +221,10 @@ func (b *lockedBuffer) String() string {
 	return b.b.String()
 }
 
-// urlset is a sitemap of locs; "2024-05-01 http://..." has a lastmod.
+// urlset returns a sitemap of locs. A loc like "2024-05-01 http://..." has a lastmod.
 func urlset(locs ...string) string { return list("urlset", "url", locs) }
 
-// index is a sitemap index of such locs.
+// index returns a sitemap index of such locs.
 func index(locs ...string) string { return list("sitemapindex", "sitemap", locs) }
 
 func list(root, element string, locs []string) string {

@@ -1,6 +1,7 @@
-// Package killtest proves that a crawl which is interrupted loses no page: it runs a spider as a
-// process of its own, ends it at a random moment, starts it again, and judges by what the server
-// was asked for and by what the spider has written down.
+// Package killtest checks that a crawl that is interrupted loses no page. It runs a spider as a
+// separate process, ends it at a random moment and starts it again. Then it compares the requests
+// that the server received and the pages that the spider recorded with the pages that the sitemaps
+// list.
 package killtest
 
 import (
@@ -29,15 +30,16 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// Environment variables that ask for more: how many rounds, the seed of the first, and whether the
-// newest pages come first: 1 if they do, 0 if they do not. Otherwise a fifth of the rounds has them first.
+// These environment variables configure the test: the number of rounds, the seed of the first
+// round, and whether the newest pages come first (1 or 0). If COLLYROBOTS_NEWEST is not set, the
+// newest pages come first in one of five rounds.
 const (
 	roundsVariable = "COLLYROBOTS_KILLS"
 	seedVariable   = "COLLYROBOTS_SEED"
 	newestVariable = "COLLYROBOTS_NEWEST"
 )
 
-// numberIn returns the number in an environment variable.
+// numberIn returns the number in an environment variable, or otherwise if the variable is not set.
 func numberIn(t *testing.T, name string, otherwise uint64) uint64 {
 	text := os.Getenv(name)
 	if text == "" {
@@ -50,24 +52,24 @@ func numberIn(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// A trial is one crawl in several lives.
+// A trial is one crawl that several processes (lives) continue.
 type trial struct {
 	*testing.T
 	seed   uint64
 	random *rand.Rand
 	sites  *sites
 	spider spider
-	lives  int // of the spider
-	kills  int // interruptions
+	lives  int // the number of processes
+	kills  int // the number of interruptions
 	ends   []string
 }
 
 // TestNoPageIsLost interrupts spiders in the middle of their crawl, once or twice, and lets the
-// last one run to its end. Together they are to have dealt with each page that the sitemaps list,
-// and to have fetched no more pages again than the window has for each interruption.
+// last one run to its end. Together they must process each page that the sitemaps list. For each
+// interruption, they may fetch at most as many pages again as the window has.
 func TestNoPageIsLost(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("a process cannot be asked to end here")
+		t.Skip("SIGTERM is not available on this system")
 	}
 	rounds, seed := int(numberIn(t, roundsVariable, 30)), numberIn(t, seedVariable, rand.Uint64())
 	newest := numberIn(t, newestVariable, random)
@@ -83,7 +85,9 @@ func TestNoPageIsLost(t *testing.T) {
 				x.run()
 				l, a := x.judge()
 				mu.Lock()
-				kills, lost, again = kills+x.kills, lost+l, again+a
+				kills += x.kills
+				lost += l
+				again += a
 				mu.Unlock()
 			}
 		})
@@ -95,11 +99,11 @@ func TestNoPageIsLost(t *testing.T) {
 	workers.Wait()
 	t.Logf("%d rounds with %d interruptions: %d pages were lost, %d fetched again", rounds, kills, lost, again)
 	if kills < rounds/2 {
-		t.Errorf("%d interruptions in %d rounds", kills, rounds)
+		t.Errorf("only %d interruptions in %d rounds", kills, rounds)
 	}
 }
 
-// random is the value of newestVariable that lets the seed decide.
+// random is the value of COLLYROBOTS_NEWEST for which the seed decides.
 const random = 2
 
 func newTrial(t *testing.T, seed, newest uint64) *trial {
@@ -123,7 +127,7 @@ func newTrial(t *testing.T, seed, newest uint64) *trial {
 	return x
 }
 
-// run lets the spider live.
+// run runs the spider for each of its lives.
 func (x *trial) run() {
 	defer x.sites.close()
 	for ; x.spider.Life < x.lives; x.spider.Life++ {
@@ -139,7 +143,7 @@ func (x *trial) run() {
 	}
 }
 
-// live runs the spider until it has asked for so many pages, and then kills or terminates it.
+// live runs the spider until it has requested a number of pages, and then kills or terminates it.
 func (x *trial) live(pages int, kill bool) {
 	job, err := json.Marshal(x.spider)
 	if err != nil {
@@ -174,7 +178,7 @@ func (x *trial) live(pages int, kill bool) {
 		_ = child.Process.Signal(sig)
 		err = x.await(child, ended)
 	case <-x.sites.quiet.C:
-		x.Errorf("%s: hangs", x)
+		x.Errorf("%s: the spider hangs", x)
 		_ = child.Process.Signal(syscall.SIGQUIT)
 		err = x.await(child, ended)
 	}
@@ -184,19 +188,20 @@ func (x *trial) live(pages int, kill bool) {
 	}
 }
 
-// await waits for the end of a process that was told to.
+// await waits for the end of a process that has received a signal.
 func (x *trial) await(child *exec.Cmd, ended <-chan error) error {
 	select {
 	case err := <-ended:
 		return err
 	case <-time.After(20 * time.Second):
-		x.Errorf("%s: does not end", x)
+		x.Errorf("%s: the spider does not end after a signal", x)
 		_ = child.Process.Signal(syscall.SIGQUIT)
 		return <-ended
 	}
 }
 
-// judge compares what was asked for, and what was dealt with, with what was listed.
+// judge compares the pages that were requested and the pages that were processed with the pages
+// that the sitemaps list.
 func (x *trial) judge() (lost, again int) {
 	x.sites.mu.Lock()
 	defer x.sites.mu.Unlock()
@@ -208,31 +213,31 @@ func (x *trial) judge() (lost, again int) {
 		for _, in := range x.sites.asked {
 			asked += min(in[loc], 1)
 			if in[loc] > 1 && p.kind != "reset" {
-				x.Errorf("%s: %s was asked for %d times in one life", x, loc, in[loc])
+				x.Errorf("%s: %s was requested %d times in one life", x, loc, in[loc])
 			}
 		}
 		switch {
 		case p.in == "vanishes":
-		case p.kind == "firstrefused" && x.spider.Way == "pages": // done, as far as the loop says
+		case p.kind == "firstrefused" && x.spider.Way == "pages": // the loop has called Done
 		case p.closes():
 			for life, in := range x.sites.asked {
 				if life > 0 && in[loc] > 0 {
-					x.Errorf("%s: %s was asked for in life %d", x, loc, life)
+					x.Errorf("%s: %s was requested in life %d", x, loc, life)
 				}
 			}
 		case p.opens() && x.sites.asked[0][loc] > 0:
-			x.Errorf("%s: %s was asked for too early", x, loc)
+			x.Errorf("%s: %s was requested too early", x, loc)
 		case p.fails():
 			if x.spider.Way != "pages" && x.sites.asked[lives-1][loc] == 0 && asked < 3 {
 				x.Errorf("%s: %s, which fails, was not tried again", x, loc)
 			}
 		case !p.wanted():
-			if asked > 0 && (p.kind != "old" || !p.cut) { // its date may have been cut off
-				x.Errorf("%s: %s was asked for", x, loc)
+			if asked > 0 && (p.kind != "old" || !p.cut) { // the date of the page may have been cut off
+				x.Errorf("%s: %s was requested", x, loc)
 			}
 		case !results[loc]:
 			lost++
-			x.Errorf("%s: %s is lost, it was asked for %d times", x, loc, asked)
+			x.Errorf("%s: %s is lost, it was requested %d times", x, loc, asked)
 		case asked > 1 && p.in == "" && !p.cut:
 			again += asked - 1
 			repeated = append(repeated, loc)
@@ -244,7 +249,7 @@ func (x *trial) judge() (lost, again int) {
 	return lost, again
 }
 
-// results returns the pages that the spider has dealt with.
+// results returns the pages that the spider has processed.
 func (x *trial) results() map[string]bool {
 	text, err := os.ReadFile(x.spider.Results)
 	if err != nil {

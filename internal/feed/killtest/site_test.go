@@ -17,7 +17,7 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// refused returns what matches the pages that the collector does not visit in a life.
+// refused returns a pattern of the pages that the collector does not visit in a life.
 func refused(life int) *regexp.Regexp {
 	if life == 0 {
 		return regexp.MustCompile("/(refused|firstrefused)")
@@ -35,21 +35,24 @@ func robots(life int) string {
 	return "User-agent: *\nDisallow: /denied\nDisallow: " + []string{"/firstdenied", "/thendenied"}[min(life, 1)] + "\n"
 }
 
-// kinds are what a page may be, by the beginning of its path; the first comes more often. What begins
-// with "first" is only so in the first life, and with "then" in all that follow.
+// kinds are the kinds of pages; the kind is the beginning of the path. The first kind is the most
+// frequent. The effect of a kind that begins with "first" applies only in the first life, and the
+// effect of a kind that begins with "then" only in later lives.
 var kinds = []string{
 	"page", "page", "page", "page", "page", "page", "slow", "moved", "gone", "failing", "reset", "denied", "old", "dropped", "refused",
 	"firstdenied", "firstdropped", "firstrefused", "thendenied", "thendropped", "thenrefused",
 }
 
-// A page is one that a sitemap lists.
+// A page is a page that a sitemap lists.
 type page struct {
 	kind string
-	cut  bool   // a file that lists it, or the index, is cut off in one life: the page may be fetched again
-	in   string // what becomes of the file: "": nothing, "changes": its pages may come again, "vanishes": they need not come
+	cut  bool // a file that lists the page, or the index, is cut off in one life; the page may be fetched again
+	// in says what happens to the file: nothing (""), "changes" (its pages may be fetched again),
+	// or "vanishes" (its pages need not be fetched)
+	in string
 }
 
-// wanted reports whether the page is to be dealt with, and not tried again and again.
+// wanted reports whether the page must be processed, and is not one that each run tries again.
 func (p page) wanted() bool {
 	return slices.Contains([]string{"page", "slow", "moved", "gone"}, p.kind) || p.opens()
 }
@@ -60,36 +63,36 @@ func (p page) opens() bool { return strings.HasPrefix(p.kind, "first") }
 // closes reports whether the page may only be fetched in the first life.
 func (p page) closes() bool { return strings.HasPrefix(p.kind, "then") }
 
-// fails reports whether the page is tried by each run.
+// fails reports whether each run tries the page.
 func (p page) fails() bool { return p.kind == "failing" || p.kind == "reset" }
 
-// sites are some sites under http and https, and what they were asked for.
+// sites are the sites of a trial, under http and https, and the requests that they have received.
 type sites struct {
 	*rand.Rand
 	http, https *httptest.Server
 	lives       int
 	seeds       []string
-	pages       map[string]page                  // by URL
-	files       map[string]func(life int) string // sitemaps by host and path; "": 500
-	cuts        map[string]cut                   // transfers that are cut off, by host and path
+	pages       map[string]page                  // the pages by URL
+	files       map[string]func(life int) string // the sitemaps by host and path; "" means status 500
+	cuts        map[string]cut                   // the transfers that are cut off, by host and path
 
 	mu    sync.Mutex
-	tries map[string]int   // of what is in cuts, in this life
-	asked []map[string]int // by life, pages by URL
-	total int              // requests for pages in this life
-	at    int              // of these, on which
-	then  func()           // is called
-	quiet *time.Timer      // runs out if nothing at all is asked for
+	tries map[string]int   // the transfers of each file in cuts in this life
+	asked []map[string]int // for each life, the number of requests for each page
+	total int              // the number of requests for pages in this life
+	at    int              // the number of requests after which then is called
+	then  func()
+	quiet *time.Timer // fires if no request comes at all
 }
 
-// A cut is how transfers of a file are cut off.
+// A cut says how the transfers of a file are cut off.
 type cut struct {
 	life  int
-	tries int     // in that life
-	after float64 // of the bytes
+	tries int     // the number of transfers that are cut off in that life
+	after float64 // the part of the bytes that is sent
 }
 
-// newSites returns random sites. The life of a spider says in which state they are.
+// newSites returns random sites. Their state depends on the life of the spider.
 func newSites(r *rand.Rand, lives int) *sites {
 	s := &sites{Rand: r, lives: lives, pages: make(map[string]page), files: make(map[string]func(int) string), cuts: make(map[string]cut)}
 	for i := range 1 + r.IntN(3) {
@@ -97,7 +100,7 @@ func newSites(r *rand.Rand, lives int) *sites {
 	}
 	s.http, s.https = httptest.NewUnstartedServer(s), httptest.NewUnstartedServer(s)
 	for _, server := range []*httptest.Server{s.http, s.https} {
-		server.Config.ErrorLog = log.New(io.Discard, "", 0) // connections end with the spiders
+		server.Config.ErrorLog = log.New(io.Discard, "", 0) // connections end when a spider is killed
 	}
 	s.http.Start()
 	s.https.StartTLS()
@@ -109,8 +112,8 @@ func (s *sites) close() {
 	s.https.Close()
 }
 
-// add makes a site whose index names files that change, come and go between two lives, beside one
-// that does not.
+// add creates a site. Its index names files that change, appear and vanish between two lives. A
+// second sitemap does not change.
 func (s *sites) add(host string) {
 	scheme := []string{"http", "https"}[s.IntN(2)]
 	site := scheme + "://" + host
@@ -124,7 +127,7 @@ func (s *sites) add(host string) {
 		child := fmt.Sprintf("/map%d.xml", i)
 		var part []string
 		for _, entry := range all {
-			if s.IntN(3) == 0 { // in several, or in none
+			if s.IntN(3) == 0 { // a page may be in several files or in none
 				part = append(part, s.redate(entry))
 			}
 		}
@@ -146,7 +149,7 @@ func (s *sites) add(host string) {
 	}
 	s.files[host+"/late.xml"] = func(life int) string {
 		if life == 0 {
-			return "" // it cannot be had yet
+			return "" // the file is not available yet
 		}
 		return robotstest.Sitemap(late...)
 	}
@@ -166,8 +169,8 @@ func (s *sites) add(host string) {
 	}
 }
 
-// cutSome cuts some sitemaps of a host off: for a whole life that is not the last one, or so that the
-// second or the third try gets the whole file.
+// cutSome cuts off some sitemaps of a host: either for a whole life that is not the last one, or so
+// that the second or third try gets the complete file.
 func (s *sites) cutSome(host string) {
 	for _, file := range slices.Sorted(maps.Keys(s.files)) {
 		if !strings.HasPrefix(file, host+"/") || s.IntN(4) > 0 {
@@ -187,7 +190,7 @@ func (s *sites) cutSome(host string) {
 	}
 }
 
-// redate returns an entry with another date.
+// redate returns an entry with a new date.
 func (s *sites) redate(entry string) string {
 	if strings.HasPrefix(entry, "2019") {
 		return entry
@@ -195,7 +198,7 @@ func (s *sites) redate(entry string) string {
 	return s.date() + entry[strings.Index(entry, "http"):]
 }
 
-// date returns a date for an entry, or none.
+// date returns a random date for an entry, or "".
 func (s *sites) date() string {
 	if s.IntN(2) == 0 {
 		return ""
@@ -205,7 +208,7 @@ func (s *sites) date() string {
 
 func always(text string) func(int) string { return func(int) string { return text } }
 
-// page makes a page of a host, and returns its entry.
+// page creates a page of a host and returns its entry.
 func (s *sites) page(host, in string) string {
 	kind := kinds[s.IntN(len(kinds))]
 	loc := fmt.Sprintf("%s://%s/%s%d", []string{"http", "https"}[s.IntN(2)], host, kind, len(s.pages))
@@ -220,7 +223,7 @@ func (s *sites) page(host, in string) string {
 	return date + loc
 }
 
-// list makes a few pages that are in one file.
+// list creates a few pages of one file.
 func (s *sites) list(host, in string) (entries []string) {
 	for range 2 + s.IntN(20) {
 		entries = append(entries, s.page(host, in))
@@ -228,21 +231,24 @@ func (s *sites) list(host, in string) (entries []string) {
 	return entries
 }
 
-// patience is how long a life may ask for nothing: how long it takes in all is the machine's matter.
+// patience is how long a life may pass without a request. The total time is not limited, because it
+// depends on the machine.
 const patience = time.Minute
 
-// begin begins a life: then is called when so many pages have been asked for, if that is before it
-// ends.
+// begin begins a life. It calls then when the given number of pages has been requested, if that
+// happens in this life.
 func (s *sites) begin(pages int, then func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked = append(s.asked, make(map[string]int))
 	s.tries = make(map[string]int)
-	s.total, s.at, s.then = 0, pages, then
+	s.total = 0
+	s.at = pages
+	s.then = then
 	s.quiet = time.NewTimer(patience)
 }
 
-// note notes that a page was asked for in a life, which may be over.
+// note records a request for a page in a life, which may have ended.
 func (s *sites) note(life int, loc string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -291,7 +297,8 @@ func (s *sites) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// cutNow returns the part of a file after which this transfer of it is cut off; 1 if it is not.
+// cutNow returns the part of a file after which this transfer is cut off, or 1 if it is not cut
+// off.
 func (s *sites) cutNow(life int, file string) float64 {
 	c, ok := s.cuts[file]
 	if !ok || life != c.life {
@@ -306,7 +313,7 @@ func (s *sites) cutNow(life int, file string) float64 {
 	return c.after
 }
 
-// serveFile serves a part of a sitemap or a robots.txt, some with a validator.
+// serveFile serves a part of a sitemap or a robots.txt. Some files have a validator.
 func serveFile(w http.ResponseWriter, r *http.Request, text string, part float64) {
 	if text == "" {
 		w.WriteHeader(http.StatusInternalServerError)

@@ -24,26 +24,27 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// A spider is a program that crawls what sitemaps list and appends each page that it has dealt with
-// to a file. It runs as a process of its own, which is told what to do in spiderVariable.
+// A spider is a program that crawls the pages that sitemaps list and appends each processed page to
+// a file. It runs as a separate process. The environment variable COLLYROBOTS_SPIDER has its
+// settings as JSON.
 type spider struct {
-	HTTP, HTTPS    string   // where all sites are served
+	HTTP, HTTPS    string   // the addresses of the servers for all sites
 	Seeds          []string // a page of each site
 	Store, Results string   // paths
 	Life           int      // how often it was started before
 	Way            string   // how pages come to the collector: "async", "sync", "pages" or "queue"
 	End            string   // what SIGTERM does: "cancel", "close", or "cancel and close"
 	Window         int
-	Threads        int // of the queue
+	Threads        int // threads of the queue
 	NewestFirst    bool
-	MaxURLs        int // of this life
+	MaxURLs        int // the MaxURLs of this life
 
 	results *os.File
 }
 
 const spiderVariable = "COLLYROBOTS_SPIDER"
 
-// since is the Feed's.
+// since is the Since of the Feed.
 var since = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // spiderMain is the main function of the process. It returns its exit code.
@@ -92,7 +93,7 @@ func (s *spider) run() (err error) {
 	return errors.Join(p.Close(), records.Close(), s.results.Close())
 }
 
-// collector returns a collector for which all sites are at hand.
+// collector returns a collector that reaches all sites at the two servers.
 func (s *spider) collector(ctx context.Context) *colly.Collector {
 	c := colly.NewCollector(colly.UserAgent(fmt.Sprint("ExampleBot/", s.Life)), colly.StdlibContext(ctx), colly.URLFilters())
 	c.Async = s.Way == "async"
@@ -116,7 +117,7 @@ func (s *spider) collector(ctx context.Context) *colly.Collector {
 	return c
 }
 
-// note writes down that a page was dealt with.
+// note records that a page was processed.
 func (s *spider) note(r *colly.Response) {
 	if _, err := io.WriteString(s.results, r.Request.URL.String()+"\n"); err != nil {
 		panic(err)
@@ -132,10 +133,11 @@ func (s *spider) feed() collyrobots.Feed {
 	return f
 }
 
-// mostPages is more than there are.
+// mostPages is larger than the number of pages of a trial.
 const mostPages = 10_000
 
-// A store without robots.txt files that were read in earlier lives, since they may have changed.
+// withoutRobots is a store that hides the robots.txt files of earlier lives, because they may have
+// changed.
 type withoutRobots struct{ store.Store }
 
 func (s withoutRobots) Get(ctx context.Context, key string) ([]byte, error) {
@@ -161,7 +163,7 @@ func (s *spider) crawl(ctx context.Context, c *colly.Collector, p *collyrobots.P
 	case "pages":
 		for e, err := range p.Pages(ctx, s.feed(), s.Seeds...) {
 			if err == nil {
-				_ = c.Visit(e.Loc) // OnError is told
+				_ = c.Visit(e.Loc) // errors go to OnError
 			}
 		}
 		return nil

@@ -495,6 +495,129 @@ var troubles = []trouble{
 		}
 		c.Wait()
 	}},
+	{name: "retries pages of another shard without a bound", within: time.Minute, aborts: 1, options: []collyrobots.Option{collyrobots.ShardByHost(2, 0)},
+		sites: slowPages(2, ""), run: func(p *troubleRun) {
+			for i := range 20 {
+				u := fmt.Sprintf("http://host%d.test/", i)
+				shard, err := collyrobots.ShardOf(u, 2)
+				must(p.T, err)
+				if shard == 1 {
+					spin([]string{u}, async...)(p)
+					return
+				}
+			}
+			p.Error("no host is of the other shard")
+		}},
+	{name: "posts a denied form without a bound", within: time.Minute, aborts: 1, sites: slowPages(2, "User-agent: *\nDisallow: /1\n"), run: func(p *troubleRun) {
+		c := p.new()
+		c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
+		if err := c.Post("http://a.test/1", map[string]string{"q": "x"}); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			p.Errorf("Post: %v", err)
+		}
+	}},
+	{name: "robots.txt changes while pages wait", within: 5 * time.Minute, sites: func() robotstest.Sites {
+		a := robotstest.Pages(30, "")
+		a["/robots.txt"] = failsFirst(2, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Cache-Control", "max-age=10")
+			io.WriteString(w, "User-agent: *\nCrawl-delay: 2\n")
+		}, answers("User-agent: *\nCrawl-delay: 5\nDisallow: /2\n"))
+		return robotstest.Sites{"a.test": a}
+	}, run: func(p *troubleRun) {
+		c := p.new(async...)
+		must(p.T, c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 3, Delay: time.Second}))
+		for i := range 30 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		c.Wait()
+		for u, err := range p.errs {
+			if !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+				p.Errorf("%s: %v", u, err)
+			}
+		}
+	}},
+	{name: "a slow host and a fast one share a LimitRule", within: 10 * time.Minute, sites: func() robotstest.Sites {
+		return robotstest.Sites{"a.test": robotstest.Pages(20, "User-agent: *\nCrawl-delay: 20\nDisallow: /1\n"), "b.test": robotstest.Pages(20, "User-agent: *\nCrawl-delay: 1\n")}
+	}, run: func(p *troubleRun) {
+		c := p.new(async...)
+		must(p.T, c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 2}))
+		for _, host := range []string{"a", "b"} {
+			for i := range 20 {
+				c.Visit(fmt.Sprintf("http://%s.test/%d", host, i))
+			}
+		}
+		c.Wait()
+		p.wantPages("http://b.test/%d", 20)
+		if log := p.web.Log("b.test"); log[len(log)-1].Elapsed > 30*time.Second {
+			p.Errorf("the fast host waits for the slow one:\n%s", log.Schedule())
+		}
+	}},
+	{name: "closes the plugin in OnError", within: time.Minute, sites: slowPages(9, "User-agent: *\nCrawl-delay: 3\nDisallow: /4\n"), run: func(p *troubleRun) {
+		c := p.new(async...)
+		c.OnError(func(*colly.Response, error) { must(p.T, p.plugin.Close()) })
+		for i := range 4 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		time.Sleep(7 * time.Second)
+		for i := range 5 {
+			c.Visit(fmt.Sprint("http://a.test/", 4+i))
+		}
+		c.Wait()
+	}},
+	{name: "has a context for each page", within: 5 * time.Minute, sites: slowPages(12, "User-agent: *\nCrawl-delay: 4\n"), run: func(p *troubleRun) {
+		c := p.new(colly.AllowURLRevisit())
+		for i := range 12 {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+i)*time.Second)
+			c.Context = ctx
+			err := c.Visit(fmt.Sprint("http://a.test/", i))
+			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				p.Errorf("/%d: %v", i, err)
+			}
+			cancel()
+		}
+		if n := len(p.scraped); n < 8 {
+			p.Errorf("%d pages: %v", n, p.errs)
+		}
+	}},
+	{name: "a proxy hangs in the middle", within: time.Hour, sites: func() robotstest.Sites {
+		return robotstest.Sites{"a.test": robotstest.Pages(12, "User-agent: *\nCrawl-delay: 1\n"), "proxy0.test:3128": nil, "proxy1.test:3128": nil}
+	}, run: func(p *troubleRun) {
+		c := p.hear(p.collector(async...))
+		c.SetRequestTimeout(5 * time.Second)
+		transport := p.web.Transport()
+		transport.DisableKeepAlives = true
+		dial := transport.DialContext
+		began := time.Now()
+		transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if time.Since(began) > 4*time.Second && address == "proxy0.test:3128" {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return dial(ctx, network, address)
+		}
+		c.WithTransport(transport)
+		rotate, err := proxy.RoundRobinProxySwitcher("http://proxy0.test:3128", "http://proxy1.test:3128")
+		must(p.T, err)
+		c.SetProxyFunc(rotate)
+		p.attach(c)
+		retryAll(c, 20, 0)
+		for i := range 12 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		c.Wait()
+		p.wantPages("http://a.test/%d", 12)
+	}},
+	{name: "robots.txt redirects without end", within: time.Minute, sites: func() robotstest.Sites {
+		a := robotstest.Pages(5, "")
+		a["/robots.txt"] = robotstest.Redirect("/robots.txt?again")
+		a["/robots.txt?again"] = robotstest.Redirect("/robots.txt")
+		return robotstest.Sites{"a.test": a}
+	}, run: func(p *troubleRun) {
+		c := p.new(async...)
+		for i := range 5 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		c.Wait()
+	}},
 	{name: "attach and close again and again", within: 2 * time.Minute, sites: slowPages(60, "User-agent: *\nCrawl-delay: 1\nDisallow: /1\n"), run: func(p *troubleRun) {
 		c := p.hear(p.collector(async...))
 		for i := range 20 {

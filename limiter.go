@@ -118,14 +118,14 @@ func throttled(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable
 }
 
-// answered takes note of an answer, which is as many pages, and slows down where a host says that
-// it is asked too much: such an answer is no page yet.
-func (l *limiter) answered(q *exchange, resp *http.Response, pages int) {
+// answered records a response, which counts as a number of pages, and backs off on 429 or 503, which
+// count as no page. report, which may be nil, logs the back-off.
+func (l *limiter) answered(q *exchange, resp *http.Response, pages int) (report func()) {
 	if !throttled(resp) {
 		if q.host.Answered(&q.ticket, resp.StatusCode, pages) {
 			l.tellPace(EventRecovered, q, resp)
 		}
-		return
+		return nil
 	}
 	q.host.SetStatus(resp.StatusCode)
 	now := time.Now()
@@ -137,7 +137,7 @@ func (l *limiter) answered(q *exchange, resp *http.Response, pages int) {
 		slower = q.host.SlowDown(now, &q.ticket, after)
 	}
 	if !slower {
-		return
+		return nil
 	}
 	l.tellPace(EventSlowed, q, resp)
 	s := q.host.Stats(now)
@@ -146,7 +146,8 @@ func (l *limiter) answered(q *exchange, resp *http.Response, pages int) {
 		why, told = slog.Time("until", s.NotBefore), toldRetryAfter
 	}
 	q.host.First(told)
-	l.report.log.Warn("slowing down for a host that is busy", "host", s.Host, "url", resp.Request.URL.Redacted(), "status", resp.StatusCode, why, "count", s.Waiting)
+	facts := []any{"host", s.Host, "url", resp.Request.URL.Redacted(), "status", resp.StatusCode, why, "count", s.Waiting}
+	return func() { l.report.log.Warn("slowing down for a host that is busy", facts...) }
 }
 
 // tellPace tells listeners that an answer has changed the pace of its host.
@@ -496,21 +497,28 @@ func (x *exchange) again(takeTurn func() error) error {
 }
 
 // Answered implements backend.Trip: it lets the host slow the crawl down.
-func (x *exchange) Answered(resp *http.Response) (again bool) {
+func (x *exchange) Answered(resp *http.Response) (again bool, report func()) {
 	x.locked = resp.StatusCode == http.StatusProxyAuthRequired && x.hop != "" && !isHop(x.host.Name(), x.hop)
-	x.answer(resp, 0)
-	return false
+	return false, x.answer(resp, 0)
 }
 
-// answer takes note of an answer, which is as many pages.
-func (x *exchange) answer(resp *http.Response, pages int) {
-	if x.guard != nil && !x.met {
-		x.limiter.report.warn("a transport reports no connections, so names that lead to private addresses are not refused: "+
-			"let it pass the context of its request on to an http.Transport, or refuse such addresses in its dialer",
-			"transport", fmt.Sprintf("%T", x.through))
-	}
+// answer records a response, which counts as a number of pages. report, which may be nil, logs what
+// is to be said about it.
+func (x *exchange) answer(resp *http.Response, pages int) (report func()) {
 	x.trace.answered(resp)
-	x.limiter.answered(x, resp, pages)
+	report = x.limiter.answered(x, resp, pages)
+	if x.guard == nil || x.met {
+		return report
+	}
+	r, through := x.limiter.report, x.through
+	return func() {
+		r.warn("a transport reports no connections, so names that lead to private addresses are not refused: "+
+			"let it pass the context of its request on to an http.Transport, or refuse such addresses in its dialer",
+			"transport", fmt.Sprintf("%T", through))
+		if report != nil {
+			report()
+		}
+	}
 }
 
 // Ended implements backend.Trip.

@@ -282,9 +282,6 @@ func (q *request) askedAs(header http.Header) bool {
 	return maps.EqualFunc(q.asked, header, slices.Equal[[]string])
 }
 
-// Bubbled implements backend.Trip: only there have times no monotonic part.
-func (q *request) Bubbled() bool { return q.since == q.since.Round(0) }
-
 // isFor reports whether q is for what req asks for.
 func (q *request) isFor(req *http.Request) bool {
 	return q.unchanged() && q.hostHeader == hostHeaderOf(req.Host, req.URL, req.Header)
@@ -292,7 +289,7 @@ func (q *request) isFor(req *http.Request) bool {
 
 // Answered implements backend.Trip. Nobody reads the body of a redirect, but the user's redirect
 // handler may well visit the same host before it is closed.
-func (q *request) Answered(resp *http.Response) (again bool) {
+func (q *request) Answered(resp *http.Response) (again bool, report func()) {
 	if q.policy.Failing() {
 		q.policy.SiteAnswered()
 	}
@@ -300,12 +297,13 @@ func (q *request) Answered(resp *http.Response) (again bool) {
 	if redirect {
 		pages = 0
 	}
-	q.answer(resp, pages)
+	report = q.answer(resp, pages)
 	if throttled(resp) {
 		if q.retries > 0 && backend.Repeatable(resp.Request) && !q.host.BusyFor(throttledPatience) {
 			q.retries--
 			q.trace.again(q.host, nil)
-			return true
+			q.ticket.End() // report may take any time
+			return true, report
 		}
 		q.host.Count(1, 0)
 	}
@@ -317,7 +315,7 @@ func (q *request) Answered(resp *http.Response) (again bool) {
 		q.fed, q.after = nil, nil
 		resp.Request = resp.Request.WithContext(next)
 	}
-	return false
+	return false, report
 }
 
 // throttledPatience bounds how long a page that was answered 429 or 503 waits for its next try: it

@@ -77,9 +77,9 @@ func (w trip) Deadline() (time.Time, error) {
 func (w trip) Ready() bool                 { return true }
 func (w trip) Sent()                       { w.sent.Add(1) }
 func (w trip) Again(context.Context) error { w.resent.Add(1); return nil }
-func (w trip) Answered(*http.Response) bool {
+func (w trip) Answered(*http.Response) (again bool, report func()) {
 	w.answers.Add(1)
-	return false
+	return false, nil
 }
 func (w trip) Ended(int64, error) { w.ended.Add(1) }
 

@@ -324,13 +324,10 @@ func (x *exchange) answered(resp *http.Response) (again bool) {
 		return false
 	}
 	x.settle()
-	x.mu.Lock()
-	x.quiet = true
-	if !x.over {
-		again = x.trip.Answered(resp) && resp.Body != nil
+	again, report := x.tellAnswer(resp)
+	if report != nil {
+		report()
 	}
-	x.over = x.over || again
-	x.mu.Unlock()
 	if resp.Body == nil {
 		x.end(nil)
 		return false
@@ -338,6 +335,19 @@ func (x *exchange) answered(resp *http.Response) (again bool) {
 	x.ReadCloser = resp.Body
 	resp.Body = x
 	return again
+}
+
+// tellAnswer calls Answered of the trip, unless the exchange is over.
+func (x *exchange) tellAnswer(resp *http.Response) (again bool, report func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.quiet = true
+	if x.over {
+		return false, nil
+	}
+	again, report = x.trip.Answered(resp)
+	x.over = again && resp.Body != nil
+	return x.over, report
 }
 
 // failed ends an exchange that has no response since its transport failed with err. It returns the

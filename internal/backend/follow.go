@@ -66,8 +66,11 @@ func (x *exchange) redirected(redirect *http.Response, begin func() (Trip, error
 	if !ok {
 		return cmp.Or(context.Cause(x.Context), context.Canceled)
 	}
-	before.Answered(redirect)
+	_, report := before.Answered(redirect)
 	before.Ended(0, nil)
+	if report != nil {
+		report()
+	}
 	next, err := begin()
 	if err != nil {
 		return err

@@ -51,9 +51,11 @@ type Trip interface {
 	// dropped the connection it had kept, and when the request was not Ready. It may wait, until ctx
 	// ends; its error ends the exchange. Nothing else is asked meanwhile, nor told but Peer and Sent.
 	Again(ctx context.Context) error
-	// Answered is told when the headers of the response are there. If it reports true, nobody gets
-	// the response: its body is closed, Again is asked, and the request is sent once more.
-	Answered(resp *http.Response) (again bool)
+	// Answered is called when the headers of the response are there. If again is true, the caller of
+	// RoundTrip does not get the response: its body is closed, Again is called, and the request is
+	// sent once more. If report is not nil, it is called next, while no lock is held, so it may take
+	// any time. The exchange, and so the trip, may end meanwhile: report must not use the trip.
+	Answered(resp *http.Response) (again bool, report func())
 	// Ended is told once when the exchange is over: it failed, with err, or its body was closed.
 	// octets were read of that; err may also be why no more were.
 	Ended(octets int64, err error)
@@ -268,5 +270,6 @@ func (nobody) Deadline() (time.Time, error) { return time.Time{}, nil }
 func (nobody) Ready() bool                  { return true }
 func (nobody) Sent()                        {}
 func (nobody) Again(context.Context) error  { return nil }
-func (nobody) Answered(*http.Response) bool { return false }
 func (nobody) Ended(int64, error)           {}
+
+func (nobody) Answered(*http.Response) (again bool, report func()) { return false, nil }

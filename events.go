@@ -9,7 +9,7 @@ import (
 type EventKind string
 
 const (
-	EventStarted   EventKind = "started"   // a request went on the wire
+	EventStarted   EventKind = "started"   // a request was sent: its headers were written
 	EventAnswered  EventKind = "answered"  // a request that had started is over, or has failed
 	EventDenied    EventKind = "denied"    // a request was not sent, or would not have been in a dry run
 	EventWaiting   EventKind = "waiting"   // a page begins to wait for its host

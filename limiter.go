@@ -506,23 +506,23 @@ func (x *exchange) Answered(resp *http.Response) (again bool, report func()) {
 // is to be said about it.
 func (x *exchange) answer(resp *http.Response, pages int) (report func()) {
 	x.trace.answered(resp)
-	report = x.limiter.answered(x, resp, pages)
+	backOff := x.limiter.answered(x, resp, pages)
 	if x.guard == nil || x.met {
-		return report
+		return backOff
 	}
 	r, through := x.limiter.report, x.through
 	return func() {
 		r.warn("a transport reports no connections, so names that lead to private addresses are not refused: "+
 			"let it pass the context of its request on to an http.Transport, or refuse such addresses in its dialer",
 			"transport", fmt.Sprintf("%T", through))
-		if report != nil {
-			report()
+		if backOff != nil {
+			backOff()
 		}
 	}
 }
 
 // Ended implements backend.Trip.
 func (x *exchange) Ended(bytes int64, err error) {
-	x.trace.ended(x.host, &x.ticket, bytes, err)
+	x.trace.ended(x.host, &x.ticket, x.sent.Load(), bytes, err)
 	x.giveBack()
 }

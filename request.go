@@ -360,7 +360,7 @@ func (q *request) Again(ctx context.Context) error {
 // Ended implements backend.Trip.
 func (q *request) Ended(bytes int64, err error) {
 	fed, after := q.fed, q.after
-	q.trace.ended(q.host, &q.ticket, bytes, err)
+	q.trace.ended(q.host, &q.ticket, q.sent.Load(), bytes, err)
 	q.close()
 	fed.awaitHook()
 	if after != nil {

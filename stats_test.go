@@ -169,11 +169,12 @@ func TestLeft(t *testing.T) {
 	}
 }
 
-// A request counts if it was sent. Connections that are refused, or that end before the request is
+// A request counts if it was sent, and listeners hear of it then. Connections that are refused, or that end before the request is
 // written, are not in the server's log.
 func TestRequestsThatAreNotSentDoNotCount(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, noDenys)}, func(t *testing.T, web *robotstest.Web) {
-		c := start(t, web, nil)
+		told := hear(collyrobots.EventStarted, collyrobots.EventAnswered)
+		c := start(t, web, nil, told.on())
 		dial := c.transport.DialContext
 		c.transport.DisableKeepAlives = true
 		refused := 0
@@ -196,6 +197,9 @@ func TestRequestsThatAreNotSentDoNotCount(t *testing.T) {
 		if sent := len(web.Log("a.test")); sent != 4 || refused != 3 || s.Totals.Requests != sent || s.Hosts[0].Requests != sent {
 			t.Errorf("%d requests in all, %d of the host, want the %d in the log; %d connections were refused",
 				s.Totals.Requests, s.Hosts[0].Requests, sent, refused)
+		}
+		if n := len(told.wait()); n != 2*4 {
+			t.Errorf("%d events, want a start and an end of each of the 4 requests in the log", n)
 		}
 	})
 }

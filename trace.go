@@ -78,8 +78,9 @@ func (t *trace) again(host *pace.Host, err error) {
 	}
 }
 
-// ended is called when the exchange is over, before its place is given back.
-func (t *trace) ended(host *pace.Host, ticket *pace.Ticket, bytes int64, err error) {
+// ended is called when the exchange is over, before its place is given back. sent is false if the
+// request was never written, for example because the connection was refused: it has not started then.
+func (t *trace) ended(host *pace.Host, ticket *pace.Ticket, sent bool, bytes int64, err error) {
 	if !t.events.any() {
 		return
 	}
@@ -91,8 +92,8 @@ func (t *trace) ended(host *pace.Host, ticket *pace.Ticket, bytes int64, err err
 		t.events.tell(e)
 		return
 	}
-	if denied := (*DisallowedError)(nil); !t.told && errors.As(err, &denied) {
-		return // its next attempt was denied, which was told
+	if !sent && !t.told {
+		return
 	}
 	t.tellStart(host, ticket)
 	t.tellEnd(host, bytes, err)

@@ -79,6 +79,35 @@ func TestWhatIsSentAgainIsJudgedAgain(t *testing.T) {
 	}
 }
 
+// A sitemap that net/http sends once more has waited for its turn too. It is judged as a page is. Its
+// turns at 20m and 50m are given back, because the file is too old then.
+func TestASitemapThatIsSentAgainIsJudgedAgain(t *testing.T) {
+	var sent atomic.Bool
+	inBubble(t, robotstest.Sites{"a.test": {
+		"/robots.txt": func(out http.ResponseWriter, r *http.Request) {
+			text := "User-agent: *\nCrawl-delay: 600\nSitemap: http://a.test/map.xml\n"
+			if sent.Load() {
+				text += "Disallow: /map.xml\n"
+			}
+			robotsFor(2*time.Minute, text)(out, r)
+		},
+		"/map.xml": func(out http.ResponseWriter, r *http.Request) {
+			if !sent.Swap(true) {
+				drop(out, r)
+			}
+			robotsFor(time.Hour, "http://a.test/1\n")(out, r)
+		},
+		"*": robotstest.Page(),
+	}}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
+		must(t, c.Visit("http://a.test/0"))
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 10m0s /0, 30m0s /robots.txt, 40m0s /map.xml, 1h0m0s /robots.txt")
+		if s := c.robots.Stats().Sitemaps; s.Files != 0 || s.Fed != 0 {
+			t.Errorf("%+v, want no sitemap that was read", s)
+		}
+	})
+}
+
 // Another page has read robots.txt again while a request waits to be sent once more.
 func TestWhatIsSentAgainKnowsANewerFile(t *testing.T) {
 	var sent atomic.Bool

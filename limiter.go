@@ -219,7 +219,7 @@ func (l *limiter) fetch(s *backend.Seam, userAgent string, led lead, page http.H
 		}))
 		x := new(exchange)
 		open = slices.DeleteFunc(open, func(before answered) bool { return before.leadsTo(x, at) })
-		resp, _, err := l.exchange(x, s, req, 0, from, nil)
+		resp, _, err := l.exchange(x, s, req, 0, from)
 		if err == nil && x.locked {
 			resp.Body.Close()
 			resp, err = nil, errProxyAuth
@@ -323,9 +323,9 @@ func isForbidden(err error) bool {
 // exchange makes one HTTP exchange, x, on the plugin's own account (robots.txt, sitemaps): paced as
 // everything that goes to the host, through the collector's proxy and TLS settings, without its
 // cookies, and following no redirect. timeout is for the exchange alone, from its start to the end
-// of the body, without the wait before it; 0: none. allowed is called after the wait, and after that
-// of each further attempt; it may be nil. began is when the exchange started, the zero time if it did not.
-func (l *limiter) exchange(x *exchange, s *backend.Seam, req *http.Request, timeout time.Duration, from lead, allowed func() error) (resp *http.Response, began time.Time, err error) {
+// of the body, without the wait before it; 0: none. began is when the exchange started, the zero time
+// if it did not.
+func (l *limiter) exchange(x *exchange, s *backend.Seam, req *http.Request, timeout time.Duration, from lead) (resp *http.Response, began time.Time, err error) {
 	a, err := dialect.AuthorityOf(req.URL)
 	if err != nil {
 		return nil, time.Time{}, err
@@ -344,7 +344,6 @@ func (l *limiter) exchange(x *exchange, s *backend.Seam, req *http.Request, time
 		x.ticket.End()
 		return nil, time.Time{}, err
 	}
-	x.allowed = allowed
 	err = x.takeTurn(req.Context())
 	if err != nil {
 		return nil, time.Time{}, err
@@ -391,9 +390,15 @@ type exchange struct {
 	locked  bool                 // a proxy that it went through wants to know who asks
 	trace   trace
 	through http.RoundTripper
-	refused atomic.Bool  // Again has returned an error, so nothing is sent any more
-	sent    atomic.Bool  // it was written, or handed to a transport that does not report that
-	allowed func() error // returns why it may not be sent, after each wait; nil if it always may
+	refused atomic.Bool // Again has returned an error, so nothing is sent any more
+	sent    atomic.Bool // it was written, or handed to a transport that does not report that
+	permit  *permit     // is asked after each wait; nil if the request may always be sent
+}
+
+// A permit says whether a request of the plugin's own may still be sent when its turn has come.
+type permit struct {
+	current func() bool  // reports whether judge need not read robots.txt again
+	judge   func() error // returns why the request may not be sent
 }
 
 // Guarded implements backend.Trip.
@@ -409,17 +414,30 @@ func (x *exchange) Peer(hop string, addr net.Addr) error {
 }
 
 // takeTurn waits until x may go on the wire, and hands it over. After an error x holds nothing.
+//
+// If robots.txt has to be read again first, x gives its turn back, since that takes a turn too. When
+// x has its next turn, the file may be too old again. Then it is not read once more.
 func (x *exchange) takeTurn(ctx context.Context) error {
-	err := policy.Wait(ctx, x.start)
-	if err != nil {
-		return err
-	}
-	if x.allowed != nil {
-		err = x.allowed()
-	}
-	if err != nil {
-		x.giveBack()
-		return err
+	for reread := false; ; reread = true {
+		err := policy.Wait(ctx, x.start)
+		if err != nil {
+			return err
+		}
+		current := x.permit == nil || x.permit.current()
+		if x.permit == nil || !current && reread {
+			break
+		}
+		if !current {
+			x.giveBack()
+		}
+		err = x.permit.judge()
+		if err != nil {
+			x.giveBack()
+			return err
+		}
+		if current {
+			break
+		}
 	}
 	x.handOver()
 	return nil

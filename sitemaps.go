@@ -14,6 +14,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/feed"
+	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/sitemap"
@@ -192,14 +193,9 @@ func (f *feeder) Get(ctx context.Context, site dialect.Authority, by, u *url.URL
 		return nil, time.Time{}, err
 	}
 	x := new(exchange)
-	allowed := func() error {
-		v, err := f.judge(ctx, u, guardedBy(guard, site.Host))
-		if err == nil {
-			v.obeyedBy(&x.ticket)
-		}
-		return err
-	}
-	if err := allowed(); err != nil {
+	x.permit = f.permit(ctx, u, guardedBy(guard, site.Host), &x.ticket)
+	err = x.permit.judge()
+	if err != nil {
 		return nil, time.Time{}, err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
@@ -209,11 +205,28 @@ func (f *feeder) Get(ctx context.Context, site dialect.Authority, by, u *url.URL
 	req.Header = header
 	req.Header.Set("User-Agent", f.userAgent)
 	req.Header.Set("Accept-Encoding", "gzip") // otherwise net/http decompresses without a limit of compressed bytes
-	resp, began, err := f.limiter.exchange(x, f.fetcher.seam(), req, timeout, from, allowed)
+	resp, began, err := f.limiter.exchange(x, f.fetcher.seam(), req, timeout, from)
 	if isForbidden(err) { // the connection has shown where the server is: there is no use in another try
 		began = time.Time{}
 	}
 	return resp, began, err
+}
+
+// permit returns what decides about a request for u, which from led to. The request has a ticket.
+func (f *feeder) permit(ctx context.Context, u *url.URL, from origin, ticket *pace.Ticket) *permit {
+	var last verdict
+	current := func() bool {
+		return last.reader == nil || last.reader.known(ctx, time.Now(), last.policy.Authority, last.host) != nil
+	}
+	judge := func() error {
+		v, err := f.judge(ctx, u, from)
+		if err == nil {
+			v.obeyedBy(ticket)
+			last = v
+		}
+		return err
+	}
+	return &permit{current: current, judge: judge}
 }
 
 // Slots implements feed.Crawl.

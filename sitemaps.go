@@ -14,7 +14,6 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/feed"
-	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/sitemap"
@@ -193,7 +192,7 @@ func (f *feeder) Get(ctx context.Context, site dialect.Authority, by, u *url.URL
 		return nil, time.Time{}, err
 	}
 	x := new(exchange)
-	x.permit = f.permit(ctx, u, guardedBy(guard, site.Host), &x.ticket)
+	x.permit = f.permit(ctx, u, guardedBy(guard, site.Host), x)
 	err = x.permit.judge()
 	if err != nil {
 		return nil, time.Time{}, err
@@ -212,8 +211,8 @@ func (f *feeder) Get(ctx context.Context, site dialect.Authority, by, u *url.URL
 	return resp, began, err
 }
 
-// permit returns what decides about a request for u, which from led to. The request has a ticket.
-func (f *feeder) permit(ctx context.Context, u *url.URL, from origin, ticket *pace.Ticket) *permit {
+// permit returns what decides about the request x for u, which from led to.
+func (f *feeder) permit(ctx context.Context, u *url.URL, from origin, x *exchange) *permit {
 	var last verdict
 	current := func() bool {
 		return last.reader == nil || last.reader.known(ctx, time.Now(), last.policy.Authority, last.host) != nil
@@ -221,7 +220,7 @@ func (f *feeder) permit(ctx context.Context, u *url.URL, from origin, ticket *pa
 	judge := func() error {
 		v, err := f.judge(ctx, u, from)
 		if err == nil {
-			v.obeyedBy(ticket)
+			v.obeyedBy(&x.ticket)
 			last = v
 		}
 		return err

@@ -70,7 +70,7 @@ var (
 	_ error                                                                            = (*collyrobots.DisallowedError)(nil)
 	_ error                                                                            = (*collyrobots.OptionError)(nil)
 	_                                                                                  = []error{collyrobots.ErrAttached, collyrobots.ErrClosed, collyrobots.ErrRedirectWait, collyrobots.ErrLeaseEnded}
-	_ collyrobots.Meaning                                                              = collyrobots.RobotsState{}.Meaning
+	_ collyrobots.RobotsStatus                                                         = collyrobots.RobotsState{}.RobotsStatus
 	_ func(io.Reader, *url.URL) *sitemap.Reader                                        = sitemap.NewReader
 	_ func(*sitemap.Reader) iter.Seq2[sitemap.Entry, error]                            = (*sitemap.Reader).All
 	_ func(context.Context, string, sitemap.Opener) iter.Seq2[sitemap.Entry, error]    = sitemap.Walk

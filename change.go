@@ -16,24 +16,25 @@ type RobotsChange struct {
 	New       RobotsState `json:"new"`
 }
 
-// RobotsState is what a robots.txt means at a time. In JSON it is written as a Decision is.
+// RobotsState describes the robots.txt of a site at one time. In JSON it is written as a Decision is.
 type RobotsState struct {
-	Meaning    Meaning       `json:"meaning"`
-	Status     int           `json:"status,omitempty"`   // of the response; 0: there was none
-	Err        error         `json:"-"`                  // why it could not be read; nil: it was, or the status says it all
-	Fetched    time.Time     `json:"fetched,omitzero"`   // when it was read or confirmed, or the last try failed
-	CrawlDelay time.Duration `json:"-"`                  // as the dialect reads it; 0: none
-	Sitemaps   []string      `json:"sitemaps,omitempty"` // as written, perhaps relative to RobotsURL; not to be changed
+	RobotsStatus RobotsStatus  `json:"robots_status"`
+	Status       int           `json:"status,omitempty"`   // of the response; 0: there was none
+	Err          error         `json:"-"`                  // why it could not be read; nil: it was, or the status says it all
+	Fetched      time.Time     `json:"fetched,omitzero"`   // when it was read or confirmed, or the last try failed
+	CrawlDelay   time.Duration `json:"-"`                  // as the dialect reads it; 0: none
+	Sitemaps     []string      `json:"sitemaps,omitempty"` // as written, perhaps relative to RobotsURL; not to be changed
 }
 
-// A Meaning is what is known about a site: a stable short code.
-type Meaning string
+// A RobotsStatus says which rules apply to a site: those of its robots.txt, or others because the
+// file does not exist or cannot be read. It is a stable short code.
+type RobotsStatus string
 
 const (
-	MeaningRules       Meaning = "rules"       // its robots.txt decides
-	MeaningNoRobots    Meaning = "no_robots"   // there is no robots.txt, or none that counts: everything is allowed
-	MeaningUnreachable Meaning = "unreachable" // robots.txt cannot be read: nothing is allowed
-	MeaningSiteDown    Meaning = "site_down"   // the site does not answer: it is left alone for a while
+	RobotsRules       RobotsStatus = "rules"       // the rules of robots.txt apply
+	RobotsNone        RobotsStatus = "no_robots"   // there is no usable robots.txt: everything is allowed
+	RobotsUnreachable RobotsStatus = "unreachable" // robots.txt cannot be read: nothing is allowed
+	RobotsSiteDown    RobotsStatus = "site_down"   // the site does not respond: it gets no requests for a while
 )
 
 // changeOf returns how a policy differs from the one before.
@@ -42,7 +43,14 @@ func changeOf(old, new *policy.Policy) RobotsChange {
 }
 
 func stateOf(p *policy.Policy) RobotsState {
-	return RobotsState{Meaning(p.Meaning.String()), p.Status(), p.Err(), p.Fetched(), p.CrawlDelay(), p.Sitemaps()}
+	return RobotsState{
+		RobotsStatus: RobotsStatus(p.Meaning.String()),
+		Status:       p.Status(),
+		Err:          p.Err(),
+		Fetched:      p.Fetched(),
+		CrawlDelay:   p.CrawlDelay(),
+		Sitemaps:     p.Sitemaps(),
+	}
 }
 
 // plainRobotsState is a RobotsState as package json would write it.

@@ -88,7 +88,7 @@ func debugEvent(e Event) *debug.Event {
 	duration("took", e.Took)
 	put("error", textOf(e.Err))
 	number("count", int64(e.Count))
-	put("meaning", string(e.Meaning))
+	put("robots_status", string(e.RobotsStatus))
 	put("hash", e.Hash)
 	if !e.Until.IsZero() {
 		put("until", e.Until.Format(time.RFC3339Nano))
@@ -97,7 +97,7 @@ func debugEvent(e Event) *debug.Event {
 		put("decision", e.Decision.String())
 	}
 	if e.Change != nil {
-		put("old", string(e.Change.Old.Meaning))
+		put("old", string(e.Change.Old.RobotsStatus))
 	}
 	return &debug.Event{Type: "robots." + string(e.Kind), RequestID: e.Request, CollectorID: e.Collector, Values: values}
 }

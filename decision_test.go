@@ -235,7 +235,7 @@ type errorText string
 func (e errorText) Error() string { return string(e) }
 
 // What a robots.txt has come to mean is a code, as a Reason is.
-func TestMeaningsAreStableCodes(t *testing.T) {
+func TestRobotsStatusesAreStableCodes(t *testing.T) {
 	for _, tc := range []struct {
 		dialect dialect.Dialect
 		want    string
@@ -254,7 +254,7 @@ func TestMeaningsAreStableCodes(t *testing.T) {
 				}
 				told := make(chan string, 10)
 				c := start(t, web, nil, collyrobots.Dialect(tc.dialect), collyrobots.OnRobotsChanged(func(c collyrobots.RobotsChange) {
-					told <- fmt.Sprint(c.Old.Meaning, " -> ", c.New.Meaning)
+					told <- fmt.Sprint(c.Old.RobotsStatus, " -> ", c.New.RobotsStatus)
 				}))
 				for i, answer := range []any{brief(200, "User-agent: *\nDisallow: /x"), brief(404, ""), brief(200, "User-agent: *\nDisallow: /y"), drop} {
 					web.Set("a.test", "/robots.txt", answer)

@@ -82,12 +82,12 @@ type Event struct {
 	Count int       `json:"count,omitempty"` // waiting: pages that wait for the host; sitemap: entries read; missed: events
 	Until time.Time `json:"until,omitzero"`  // waiting: before when no request to the host starts, zero: not known; slowed: until when a Retry-After holds all of them
 
-	Meaning Meaning       `json:"meaning,omitempty"` // robots: what is known of the site now
-	Fetched time.Time     `json:"fetched,omitzero"`  // robots: when it was read or confirmed, or the last try failed: before Time if it was Stored
-	Stored  bool          `json:"stored,omitempty"`  // robots: it came from the Store, and nothing was fetched
-	Hash    string        `json:"hash,omitempty"`    // robots: the first 32 hexadecimal digits of the SHA-256 of the file; "": there are no rules
-	Body    []byte        `json:"-"`                 // robots: the file as read, not to be changed; nil: there are no rules, or it is as it was
-	Change  *RobotsChange `json:"change,omitempty"`  // robots: what it means and meant before; nil: the same, or it is the first
+	RobotsStatus RobotsStatus  `json:"robots_status,omitempty"` // robots: which rules apply to the site now
+	Fetched      time.Time     `json:"fetched,omitzero"`        // robots: when it was read or confirmed, or the last try failed: before Time if it was Stored
+	Stored       bool          `json:"stored,omitempty"`        // robots: it came from the Store, and nothing was fetched
+	Hash         string        `json:"hash,omitempty"`          // robots: the first 32 hexadecimal digits of the SHA-256 of the file; "": there are no rules
+	Body         []byte        `json:"-"`                       // robots: the file as read, not to be changed; nil: there are no rules, or it is as it was
+	Change       *RobotsChange `json:"change,omitempty"`        // robots: what it means and meant before; nil: the same, or it is the first
 }
 
 // plainEvent is an Event as package json would write it.

@@ -15,15 +15,15 @@ import (
 func TestEventsSurviveJSON(t *testing.T) {
 	at := time.Date(2026, 11, 21, 18, 0, 0, 5, time.UTC)
 	why := errors.New("refused")
-	state := collyrobots.RobotsState{Meaning: collyrobots.MeaningRules, Status: 200, Fetched: at, CrawlDelay: 1500 * time.Millisecond, Sitemaps: []string{"/s.xml"}}
-	lost := collyrobots.RobotsState{Meaning: collyrobots.MeaningSiteDown, Err: why}
+	state := collyrobots.RobotsState{RobotsStatus: collyrobots.RobotsRules, Status: 200, Fetched: at, CrawlDelay: 1500 * time.Millisecond, Sitemaps: []string{"/s.xml"}}
+	lost := collyrobots.RobotsState{RobotsStatus: collyrobots.RobotsSiteDown, Err: why}
 	for _, e := range []collyrobots.Event{
 		{Kind: collyrobots.EventStarted, Time: at, Host: "a.test", URL: "http://a.test/", Collector: 1, Request: 2, RequestKind: collyrobots.RequestRedirect,
 			From: "http://b.test/", Gap: 1501 * time.Millisecond, Delay: 1500 * time.Millisecond, Source: collyrobots.SourceCrawlDelay, Line: 3},
 		{Kind: collyrobots.EventAnswered, Time: at, Host: "a.test", URL: "http://a.test/", RequestKind: collyrobots.RequestRobots, Status: 200, Bytes: 1 << 40, Took: time.Minute, Err: why},
 		{Kind: collyrobots.EventDenied, Time: at, Decision: &collyrobots.Decision{Reason: collyrobots.ReasonRule, Dialect: dialect.Google(), Rule: dialect.Rule{Pattern: "/<x>", Line: 4}, Delay: time.Second}},
 		{Kind: collyrobots.EventWaiting, Time: at, Count: 3, Until: at.Add(time.Hour), Delay: time.Hour, Source: collyrobots.SourceRetryAfter},
-		{Kind: collyrobots.EventRobots, Time: at, Meaning: collyrobots.MeaningSiteDown, Fetched: at, Stored: true, Hash: "00ff", Change: &collyrobots.RobotsChange{Authority: "http://a.test", RobotsURL: "http://a.test/robots.txt", Old: state, New: lost}},
+		{Kind: collyrobots.EventRobots, Time: at, RobotsStatus: collyrobots.RobotsSiteDown, Fetched: at, Stored: true, Hash: "00ff", Change: &collyrobots.RobotsChange{Authority: "http://a.test", RobotsURL: "http://a.test/robots.txt", Old: state, New: lost}},
 		{Kind: collyrobots.EventSitemap, Time: at, URL: "http://a.test/s.xml", Count: 50000},
 		{Kind: collyrobots.EventSlowed, Time: at, Status: 429, Until: at, Delay: 1, Source: collyrobots.SourceBackOff},
 		{Kind: collyrobots.EventRecovered, Time: at},

@@ -371,9 +371,9 @@ func OnDenied(f func(r *colly.Request, err error)) Option {
 	return option("OnDenied", func(c *config) { c.onDenied, c.heard = f, true }, faultIf(f == nil, "OnDenied", "the function is nil"))
 }
 
-// OnRobotsChanged sets the function to call when a robots.txt that was read again means something
-// else than before: other rules, or none, or it can no longer be read. The new meaning is then in
-// force, also for requests that wait. The function runs on a goroutine of its own.
+// OnRobotsChanged sets the function to call when a robots.txt that was read again has other rules or
+// another RobotsStatus than before. The change is then in force, also for requests that wait. The
+// function runs on a goroutine of its own.
 func OnRobotsChanged(f func(RobotsChange)) Option {
 	return option("OnRobotsChanged", func(c *config) { c.onChanged = f }, faultIf(f == nil, "OnRobotsChanged", "the function is nil"))
 }

@@ -275,7 +275,7 @@ func (p *policies) learnt(n policy.News) {
 	server, _ := policy.Server(pol.Authority)
 	e := Event{
 		Kind: EventRobots, Time: time.Now(), Host: server, URL: pol.RobotsURL(), Status: pol.Status(), Err: redact.Error(pol.Err()),
-		Meaning: Meaning(pol.Meaning.String()), Fetched: pol.Fetched(), Stored: n.Stored, Hash: pol.Sum(), Body: n.Body,
+		RobotsStatus: RobotsStatus(pol.Meaning.String()), Fetched: pol.Fetched(), Stored: n.Stored, Hash: pol.Sum(), Body: n.Body,
 	}
 	if n.Differs() {
 		change := changeOf(n.Old, pol)
@@ -292,19 +292,19 @@ type PolicyStats struct {
 }
 
 // statistics returns how many policies are kept, by what they mean.
-func (p *policies) statistics() map[Meaning]PolicyStats {
+func (p *policies) statistics() map[RobotsStatus]PolicyStats {
 	p.mu.Lock()
 	readers := slices.Collect(maps.Values(p.readers))
 	p.mu.Unlock()
-	stats := make(map[Meaning]PolicyStats)
+	stats := make(map[RobotsStatus]PolicyStats)
 	for _, r := range readers {
 		for pol := range r.cache.All() {
-			meaning, at := Meaning(pol.Meaning.String()), pol.Fetched()
-			s := stats[meaning]
+			status, at := RobotsStatus(pol.Meaning.String()), pol.Fetched()
+			s := stats[status]
 			if s.Count++; s.Oldest.IsZero() || at.Before(s.Oldest) {
 				s.Oldest = at
 			}
-			stats[meaning] = s
+			stats[status] = s
 		}
 	}
 	return stats

@@ -247,7 +247,7 @@ func TestARobotsTxtThatChangesWhilePagesWait(t *testing.T) {
 		}
 		change := <-told
 		if change.Old.CrawlDelay != 250*time.Second || change.New.CrawlDelay != time.Second ||
-			change.RobotsURL != "http://a.test/robots.txt" || change.New.Meaning != "rules" || len(told) != 0 {
+			change.RobotsURL != "http://a.test/robots.txt" || change.New.RobotsStatus != "rules" || len(told) != 0 {
 			t.Errorf("%+v, and %d more", change, len(told))
 		}
 		if len(c.errs) != 3 || len(c.denied) != 3 {

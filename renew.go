@@ -16,7 +16,7 @@ type changes struct {
 // request that waits is judged again when its turn comes.
 func (c changes) put(s *hostSettings, reader string, old, new *policy.Policy) {
 	change := changeOf(old, new)
-	c.limiter.report.log.Info("robots.txt has changed", "robots", change.RobotsURL, "meaning", change.New.Meaning, "delay", change.New.CrawlDelay,
-		slog.Group("old", "meaning", change.Old.Meaning, "delay", change.Old.CrawlDelay))
+	c.limiter.report.log.Info("robots.txt has changed", "robots", change.RobotsURL, "robots_status", change.New.RobotsStatus, "delay", change.New.CrawlDelay,
+		slog.Group("old", "robots_status", change.Old.RobotsStatus, "delay", change.Old.CrawlDelay))
 	c.tell(change)
 }

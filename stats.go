@@ -28,8 +28,8 @@ type Stats struct {
 	// the reason. One that is decided about again, because its robots.txt has changed while it
 	// waited, counts again.
 	Decisions map[Reason]int `json:"decisions"`
-	// Policies are the robots.txt files that are kept now, by what they mean.
-	Policies map[Meaning]PolicyStats `json:"policies"`
+	// Policies counts the robots.txt files that are kept now, by their RobotsStatus.
+	Policies map[RobotsStatus]PolicyStats `json:"policies"`
 
 	Hosts     []HostStats   `json:"hosts"`     // sorted by name
 	Forgotten HostStats     `json:"forgotten"` // the sum of hosts no longer kept: of very many, those not asked in a while

@@ -50,7 +50,7 @@ func TestStatsAreTheAccessLog(t *testing.T) {
 		if want := (map[collyrobots.Reason]int{collyrobots.ReasonRule: 1 + 6, collyrobots.ReasonUnreachable: 1, collyrobots.ReasonNoRule: 7}); !reflect.DeepEqual(s.Decisions, want) {
 			t.Errorf("decisions %v, want %v", s.Decisions, want)
 		}
-		if p := s.Policies; len(p) != 2 || p[collyrobots.MeaningRules].Count != 2 || p[collyrobots.MeaningUnreachable].Count != 1 || !p[collyrobots.MeaningRules].Oldest.Equal(start) {
+		if p := s.Policies; len(p) != 2 || p[collyrobots.RobotsRules].Count != 2 || p[collyrobots.RobotsUnreachable].Count != 1 || !p[collyrobots.RobotsRules].Oldest.Equal(start) {
 			t.Errorf("policies %+v", p)
 		}
 		least := 0.0

@@ -91,7 +91,7 @@ func (h *hearing) line(e collyrobots.Event) string {
 	add(e.Took != 0, "took %v", e.Took)
 	add(e.Count != 0, "count %d", e.Count)
 	add(!e.Until.IsZero(), "until %v", e.Until.Sub(h.began))
-	add(e.Meaning != "", "%s", e.Meaning)
+	add(e.RobotsStatus != "", "%s", e.RobotsStatus)
 	add(e.Stored, "stored")
 	add(e.Hash != "", "%.4s", e.Hash)
 	add(e.Body != nil, "%d bytes", len(e.Body))
@@ -99,7 +99,7 @@ func (h *hearing) line(e collyrobots.Event) string {
 		add(true, "%s line %d", e.Decision.Reason, e.Decision.Rule.Line)
 	}
 	if c := e.Change; c != nil {
-		add(true, "%s -> %s", c.Old.Meaning, c.New.Meaning)
+		add(true, "%s -> %s", c.Old.RobotsStatus, c.New.RobotsStatus)
 	}
 	add(e.Err != nil, "(%v)", e.Err)
 	return line

@@ -28,23 +28,23 @@ var logKeys = []string{
 	"count",   // how many
 	"dialect", // by its name
 
-	"action",    // what failed
-	"agent",     // a User-Agent header
-	"jump",      // by how much a clock went back
-	"limit",     // what an option allows at most
-	"meaning",   // of a robots.txt: a Meaning
-	"old",       // the group of what held before
-	"option",    // which would change that
-	"panic",     // the value of one
-	"pattern",   // of ForHosts
-	"record",    // the key of one in a store
-	"since",     // Feed.Since
-	"sent",      // whether a request that is denied was sent: a dry run
-	"stale",     // whether an earlier copy is used
-	"token",     // a product token
-	"transport", // the type of a http.RoundTripper
-	"why",       // what a host waits for: the line, or the option
-	"until",     // when that is over, or will be looked at again
+	"action",        // what failed
+	"agent",         // a User-Agent header
+	"jump",          // by how much a clock went back
+	"limit",         // what an option allows at most
+	"old",           // the group of what held before
+	"option",        // which would change that
+	"panic",         // the value of one
+	"pattern",       // of ForHosts
+	"record",        // the key of one in a store
+	"robots_status", // which rules apply to a site: a RobotsStatus
+	"since",         // Feed.Since
+	"sent",          // whether a request that is denied was sent: a dry run
+	"stale",         // whether an earlier copy is used
+	"token",         // a product token
+	"transport",     // the type of a http.RoundTripper
+	"why",           // what a host waits for: the line, or the option
+	"until",         // when that is over, or will be looked at again
 }
 
 // TestWords finds no outdated word in the comments and names of the code.

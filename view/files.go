@@ -21,14 +21,14 @@ type files struct {
 
 // A robotsFile is the result of the last fetch of a robots.txt.
 type robotsFile struct {
-	URL     string    `json:"url"`
-	Host    string    `json:"host"`
-	Time    time.Time `json:"time"`             // when it was last read
-	Status  int       `json:"status,omitempty"` // the status of the last response; 0 if there was none
-	Meaning string    `json:"meaning,omitempty"`
-	Hash    string    `json:"hash,omitempty"`
-	Error   string    `json:"error,omitempty"`
-	Changed time.Time `json:"changed,omitzero"` // when its meaning last changed; zero if it did not
+	URL          string    `json:"url"`
+	Host         string    `json:"host"`
+	Time         time.Time `json:"time"`             // when it was last read
+	Status       int       `json:"status,omitempty"` // the status of the last response; 0 if there was none
+	RobotsStatus string    `json:"robots_status,omitempty"`
+	Hash         string    `json:"hash,omitempty"`
+	Error        string    `json:"error,omitempty"`
+	Changed      time.Time `json:"changed,omitzero"` // when its rules last changed; zero if it did not
 
 	body []byte // nil if there is none or it is not available
 }
@@ -43,7 +43,7 @@ func (f *files) put(e collyrobots.Event) {
 	key := clip(e.URL)
 	old, _ := f.recent.get(key)
 	file := &robotsFile{
-		URL: key, Host: clip(e.Host), Time: e.Fetched, Status: e.Status, Meaning: string(e.Meaning), Hash: strings.Clone(e.Hash),
+		URL: key, Host: clip(e.Host), Time: e.Fetched, Status: e.Status, RobotsStatus: string(e.RobotsStatus), Hash: strings.Clone(e.Hash),
 		body: e.Body,
 	}
 	if e.Err != nil {

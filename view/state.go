@@ -16,20 +16,20 @@ type state struct {
 	Started time.Time `json:"started,omitzero"`
 	Closed  bool      `json:"closed,omitempty"` // whether the plugin is closed
 
-	Totals       collyrobots.HostStats                           `json:"totals"`
-	Rate         float64                                         `json:"rate"` // requests per second in the last ten seconds
-	GapOverDelay float64                                         `json:"gap_over_delay"`
-	Decisions    map[collyrobots.Reason]int                      `json:"decisions,omitempty"`
-	Policies     map[collyrobots.Meaning]collyrobots.PolicyStats `json:"policies,omitempty"`
-	TimeLeft     *timeLeft                                       `json:"time_left,omitempty"` // nil if no request is waiting
-	Known        int                                             `json:"known"`               // the number of hosts
-	Matching     int                                             `json:"matching"`            // the number of hosts that match q
-	Busy         int                                             `json:"busy"`                // the number of hosts with waiting requests
-	Hosts        []hostState                                     `json:"hosts"`
-	Denials      *[]denial                                       `json:"denials,omitempty"`
-	DeniedBy     map[string]int                                  `json:"denied_by,omitempty"` // the number of denials by reason, since Handler was called
-	Sitemaps     *sitemapsState                                  `json:"sitemaps,omitempty"`
-	Missed       int                                             `json:"missed,omitempty"` // the number of events that are missing from the charts and lists
+	Totals       collyrobots.HostStats                                `json:"totals"`
+	Rate         float64                                              `json:"rate"` // requests per second in the last ten seconds
+	GapOverDelay float64                                              `json:"gap_over_delay"`
+	Decisions    map[collyrobots.Reason]int                           `json:"decisions,omitempty"`
+	Policies     map[collyrobots.RobotsStatus]collyrobots.PolicyStats `json:"policies,omitempty"`
+	TimeLeft     *timeLeft                                            `json:"time_left,omitempty"` // nil if no request is waiting
+	Known        int                                                  `json:"known"`               // the number of hosts
+	Matching     int                                                  `json:"matching"`            // the number of hosts that match q
+	Busy         int                                                  `json:"busy"`                // the number of hosts with waiting requests
+	Hosts        []hostState                                          `json:"hosts"`
+	Denials      *[]denial                                            `json:"denials,omitempty"`
+	DeniedBy     map[string]int                                       `json:"denied_by,omitempty"` // the number of denials by reason, since Handler was called
+	Sitemaps     *sitemapsState                                       `json:"sitemaps,omitempty"`
+	Missed       int                                                  `json:"missed,omitempty"` // the number of events that are missing from the charts and lists
 }
 
 // A timeLeft is the estimated time left, and the host that takes longest.

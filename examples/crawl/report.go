@@ -38,12 +38,12 @@ type failure struct {
 
 // A robotsFile is a robots.txt that the crawl obeyed.
 type robotsFile struct {
-	URL     string              `json:"url"`
-	Host    string              `json:"host"`
-	Status  int                 `json:"status,omitempty"` // of the last answer; 0: there was none
-	Meaning collyrobots.Meaning `json:"meaning"`
-	Fetched time.Time           `json:"fetched"` // or the last try failed
-	Stored  bool                `json:"stored"`  // it was in the cache
+	URL          string                   `json:"url"`
+	Host         string                   `json:"host"`
+	Status       int                      `json:"status,omitempty"` // of the last answer; 0: there was none
+	RobotsStatus collyrobots.RobotsStatus `json:"robots_status"`
+	Fetched      time.Time                `json:"fetched"` // or the last try failed
+	Stored       bool                     `json:"stored"`  // it was in the cache
 }
 
 func newReport() *report {
@@ -73,7 +73,7 @@ func (r *report) failStart() {
 func (r *report) read(e collyrobots.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.robots[e.URL] = robotsFile{e.URL, e.Host, e.Status, e.Meaning, e.Fetched, e.Stored}
+	r.robots[e.URL] = robotsFile{e.URL, e.Host, e.Status, e.RobotsStatus, e.Fetched, e.Stored}
 }
 
 func (r *report) finish(stats collyrobots.Stats, interrupted, full bool) {

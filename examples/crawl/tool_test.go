@@ -321,7 +321,7 @@ func TestJSON(t *testing.T) {
 		t.Errorf("failed: %+v", r.Failed)
 	}
 	i = slices.IndexFunc(r.Robots, func(f robotsFile) bool { return f.Host == "shop.test" })
-	if i < 0 || r.Robots[i].Status != 200 || r.Robots[i].Meaning != collyrobots.MeaningRules || r.Robots[i].Stored || r.Ended.Sub(r.Robots[i].Fetched) > time.Minute {
+	if i < 0 || r.Robots[i].Status != 200 || r.Robots[i].RobotsStatus != collyrobots.RobotsRules || r.Robots[i].Stored || r.Ended.Sub(r.Robots[i].Fetched) > time.Minute {
 		t.Errorf("robots.txt: %+v", r.Robots)
 	}
 }

@@ -282,5 +282,5 @@ func (c *Cache) report(p *Policy) {
 		return
 	}
 	c.log.Warn("robots.txt could not be read", "robots", p.RobotsURL(), "error", err, "status", p.Status(),
-		"meaning", p.Meaning.String(), "stale", p.Stale(), "until", p.Expires())
+		"robots_status", p.Meaning.String(), "stale", p.Stale(), "until", p.Expires())
 }

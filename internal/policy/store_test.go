@@ -400,7 +400,7 @@ func TestLog(t *testing.T) {
 		t.Errorf("logged: %s", log.String())
 	}
 	newCrawler(t, o, refuse).get(t)
-	for _, want := range []string{"https://example.com/robots.txt", errReset.Error(), "meaning=unreachable"} {
+	for _, want := range []string{"https://example.com/robots.txt", errReset.Error(), "robots_status=unreachable"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("%q is not in the log: %s", want, log.String())
 		}

@@ -91,7 +91,7 @@ function lines(m, from) {
   file.hidden = !m.kept || !m.lines?.length;
   none.hidden = !file.hidden;
   set(none, m.kept ? "The file is empty." : !m.file ? "The crawl has not read this file since the page was mounted." :
-    m.file.hash ? "The text of this file is not available: it was read before the page was mounted, or it did not fit into the memory of the page." : `No text to show: ${m.file.meaning === "no_robots" ? "the site has no robots.txt" : plain(m.file.error || reasons[m.file.meaning] || "robots.txt could not be read")}.`);
+    m.file.hash ? "The text of this file is not available: it was read before the page was mounted, or it did not fit into the memory of the page." : `No text to show: ${m.file.robots_status === "no_robots" ? "the site has no robots.txt" : plain(m.file.error || reasons[m.file.robots_status] || "robots.txt could not be read")}.`);
   const deciding = new Map();
   for (const r of m.readings || []) {
     if (!r.rule?.line) continue;

@@ -63,12 +63,12 @@ var (
 	requestKind = Label{"request_kind", texts([]collyrobots.RequestKind{
 		collyrobots.RequestPage, collyrobots.RequestRedirect, collyrobots.RequestRobots, collyrobots.RequestSitemap, collyrobots.RequestRetry,
 	})}
-	class   = Label{"class", []string{"1xx", "2xx", "3xx", "4xx", "5xx", Other, "none"}}
-	status  = Label{"status", []string{"429", "503"}}
-	reason  = Label{"reason", texts(reasons)}
-	denial  = Label{"reason", append(texts(reasons), Other)}
-	meaning = Label{"meaning", texts([]collyrobots.Meaning{
-		collyrobots.MeaningRules, collyrobots.MeaningNoRobots, collyrobots.MeaningUnreachable, collyrobots.MeaningSiteDown,
+	class        = Label{"class", []string{"1xx", "2xx", "3xx", "4xx", "5xx", Other, "none"}}
+	status       = Label{"status", []string{"429", "503"}}
+	reason       = Label{"reason", texts(reasons)}
+	denial       = Label{"reason", append(texts(reasons), Other)}
+	robotsStatus = Label{"robots_status", texts([]collyrobots.RobotsStatus{
+		collyrobots.RobotsRules, collyrobots.RobotsNone, collyrobots.RobotsUnreachable, collyrobots.RobotsSiteDown,
 	})}
 	source = Label{"source", texts([]collyrobots.DelaySource{
 		collyrobots.SourceCrawlDelay, collyrobots.SourceMinDelay, collyrobots.SourceBackOff, collyrobots.SourceRetryAfter,

@@ -52,17 +52,17 @@ var sampled = []*Figure{
 		Read: func(s *Sample, _ string) (float64, bool) { return float64(s.Slowed), true },
 	},
 	{
-		Name: "collyrobots.policies", Unit: "{policy}", Kind: Level, Labels: []Label{meaning},
-		Help: "Readings of robots.txt that are kept now, by what they mean",
+		Name: "collyrobots.policies", Unit: "{policy}", Kind: Level, Labels: []Label{robotsStatus},
+		Help: "Readings of robots.txt that are kept now, by status",
 		Read: func(s *Sample, label string) (float64, bool) {
-			return float64(s.Policies[collyrobots.Meaning(label)].Count), true
+			return float64(s.Policies[collyrobots.RobotsStatus(label)].Count), true
 		},
 	},
 	{
-		Name: "collyrobots.oldest_policy.timestamp", Unit: "s", Kind: Gauge, Labels: []Label{meaning},
-		Help: "Unix time at which the oldest reading of robots.txt that is kept was made, or the last try failed, by what it means",
+		Name: "collyrobots.oldest_policy.timestamp", Unit: "s", Kind: Gauge, Labels: []Label{robotsStatus},
+		Help: "Unix time at which the oldest reading of robots.txt that is kept was made, or the last try failed, by status",
 		Read: func(s *Sample, label string) (float64, bool) {
-			oldest := s.Policies[collyrobots.Meaning(label)].Oldest
+			oldest := s.Policies[collyrobots.RobotsStatus(label)].Oldest
 			return float64(oldest.UnixMilli()) / 1000, !oldest.IsZero()
 		},
 	},

@@ -43,8 +43,8 @@ func TestAuthorityOfANormalHostDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// FuzzAuthority: an authority is in normal form, so its own robots.txt has the
-// same.
+// FuzzAuthority checks that an authority is in normal form: the URL of its robots.txt has the same
+// authority.
 func FuzzAuthority(f *testing.F) {
 	for _, host := range []string{"example.com", "example.com:8080", "example.com:80", "a.b:00080", "1.2.3.4", "1.2.3", "0x7f.1",
 		"a..b", ".a", "a.", "a..", "-a.b", "a-.b", "a--b.c", "xn--a.b", "a_b.c", "A.b", "[::1]", "a.1", "1.a", "a:65536", "a:99999", "}", "a`b", "[::%0]", "\u037e", ""} {
@@ -66,8 +66,8 @@ func FuzzAuthority(f *testing.F) {
 	})
 }
 
-// TestLocate follows Google, "Examples of valid robots.txt URLs"; "" is an
-// error.
+// TestLocate follows Google, "Examples of valid robots.txt URLs". If want is "", Locate must return
+// an error.
 func TestLocate(t *testing.T) {
 	for _, test := range []struct{ url, want string }{
 		{"https://example.com/folder/file", "https://example.com/robots.txt"},

@@ -13,11 +13,11 @@ import (
 	"github.com/temoto/robotstxt"
 )
 
-// Benchmarks compare with temoto/robotstxt, which Colly has built in, and with
-// a bare search for line ends; only the ratios within one run mean something.
+// The benchmarks compare the package with temoto/robotstxt, which Colly uses, and with a mere
+// search for line ends. Only compare results of the same run.
 
-// realFiles returns the files of the corpus if it is there, else made-up ones
-// of the same sizes: the median has 560 octets and nine rules for *.
+// realFiles returns the files of the corpus if it is available. Otherwise it returns generated
+// files of similar sizes. The median file has 560 bytes and nine rules for *.
 func realFiles(tb testing.TB) [][]byte {
 	names, _ := filepath.Glob(filepath.Join("..", "..", "shared", "corpus", "*__*"))
 	var files [][]byte
@@ -146,8 +146,7 @@ func BenchmarkFirstDecision(b *testing.B) {
 	})
 }
 
-// BenchmarkForeignGroups parses the same number of octets with one group and
-// with a thousand.
+// BenchmarkForeignGroups parses the same number of bytes with one group and with a thousand groups.
 func BenchmarkForeignGroups(b *testing.B) {
 	group := "User-agent: Foreign%c%c\nDisallow: /a/b/c\nDisallow: /d/e/f/g\n\n"
 	var many, one strings.Builder
@@ -204,7 +203,7 @@ func benchmarkDecide(b *testing.B, group *dialect.Group, target string) {
 	}
 }
 
-// hostileFiles are 500 KiB of what costs most.
+// hostileFiles are files of 500 KiB that are as expensive as possible.
 func hostileFiles() map[string][]byte {
 	fill := func(line func(i int) string) []byte {
 		b := []byte("User-agent: *\n")

@@ -8,8 +8,8 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// TestDecideURL: it decides as Decide does of the Target, and allocates
-// nothing.
+// TestDecideURL checks that DecideURL makes the same decision as Decide with the Target, and that
+// it does not allocate.
 func TestDecideURL(t *testing.T) {
 	body := []byte("User-agent: *\nDisallow: /a?b=1\nDisallow: /*%20\nDisallow: /%C3%A9\nAllow: /a?b=12$\nDisallow: /;\n")
 	urls := []string{"http://h", "http://h?", "http://h?b", "http://h/a?b=1", "http://h/a?b=12", "http://h/a?b=1#b=12",

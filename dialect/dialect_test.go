@@ -15,7 +15,7 @@ var (
 	_ encoding.TextUnmarshaler = new(dialect.Dialect)
 )
 
-// TestDialectText: a dialect is its name in JSON, as a value and as a key.
+// TestDialectText checks that JSON contains the name of a dialect, as a value and as a key.
 func TestDialectText(t *testing.T) {
 	type record struct {
 		Dialect dialect.Dialect
@@ -34,8 +34,8 @@ func TestDialectText(t *testing.T) {
 	}
 }
 
-// TestDialectTextUnknown: a name that is none is an error that says what would
-// be one, and changes nothing.
+// TestDialectTextUnknown checks that an unknown name is an error that lists the known names, and
+// that it does not change the dialect.
 func TestDialectTextUnknown(t *testing.T) {
 	for _, name := range []string{"", "yandex", "Google", "google ", "RFC9309"} {
 		d := dialect.CocCoc()
@@ -52,7 +52,7 @@ func TestDialectTextUnknown(t *testing.T) {
 	}
 }
 
-// TestDecisionJSON: what a group decided survives JSON.
+// TestDecisionJSON checks that a Decision does not change when it is encoded in JSON and decoded.
 func TestDecisionJSON(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /a*\"<&>\u2028b$\nAllow: /caf\u00e9\nDisallow:\n"
 	for _, d := range published {

@@ -8,7 +8,7 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// One file, read in each dialect by the crawler ExampleBot-Images.
+// This example reads one file in each dialect for the crawler ExampleBot-Images.
 func Example() {
 	file := []byte(`User-agent: *
 Disallow: /
@@ -34,7 +34,7 @@ Allow: /private/*.png$
 	// temoto       group ExampleBot  line 0                         allowed true  delay 0s
 }
 
-// The file's author wants to know what a crawler makes of it.
+// Lint shows the author of a file how a crawler interprets it.
 func ExampleDialect_Lint() {
 	file := []byte("User-agent: MJ12bot\nDisalow: /tmp\nDisallow: private\n")
 	for _, d := range []dialect.Dialect{dialect.RFC9309(), dialect.Google()} {
@@ -51,9 +51,8 @@ func ExampleDialect_Lint() {
 	// google: line 3: pattern begins with neither / nor *, never matches: private
 }
 
-// A crawler is known to robots.txt by its product token, not by its User-Agent
-// header. Handing over the header is wrong: no line can name it, and the
-// crawler gets what is meant for all others.
+// A robots.txt names a crawler by its product token and not by its User-Agent header. It is wrong
+// to pass the header to Group: no line can match it, so the crawler gets the group of *.
 func ExampleProductToken() {
 	const header = "ExampleBot/1.0 (+https://example.com/bot)"
 	rules := dialect.RFC9309().Parse([]byte("User-agent: *\nDisallow: /\n\nUser-agent: ExampleBot\nDisallow: /private/\n"))
@@ -66,8 +65,8 @@ func ExampleProductToken() {
 	// wrong: true false
 }
 
-// Which line of the file decides, and why a URL is allowed: by a rule, or
-// because no rule is about it.
+// A Decision shows which line of the file decided, and whether a URL is allowed by a rule or
+// because no rule matches it.
 func ExampleGroup_Decide() {
 	group := dialect.RFC9309().Parse([]byte(`User-agent: *
 Disallow: /shop/
@@ -97,8 +96,8 @@ Disallow: /*?sort=
 	// /about: allowed, no rule is about it
 }
 
-// The delay that a file asks for, as each dialect reads it. WrittenDelay is for
-// crawlers that honour it all the same.
+// Each dialect interprets the Crawl-delay of a file in its own way. WrittenDelay is for crawlers
+// that obey the delay even if the dialect does not support it.
 func ExampleGroup_CrawlDelay() {
 	file := []byte("User-agent: *\nCrawl-delay: 30\nDisallow: /private/\n")
 	for _, d := range dialect.All() {
@@ -115,8 +114,7 @@ func ExampleGroup_CrawlDelay() {
 	// temoto 0s false 30s
 }
 
-// URLs that one robots.txt governs have equal authorities, however they are
-// written.
+// URLs with the same robots.txt have equal authorities, even if their spelling differs.
 func ExampleAuthorityOf() {
 	pages := make(map[dialect.Authority]int)
 	for _, raw := range []string{
@@ -145,7 +143,7 @@ func ExampleAuthorityOf() {
 	// 3 pages of https://example.com
 }
 
-// A dialect stands in a configuration as its name.
+// A configuration in JSON contains the name of a dialect.
 func ExampleDialect_UnmarshalText() {
 	var config struct{ Dialect dialect.Dialect }
 	err := json.Unmarshal([]byte(`{"Dialect": "coccoc"}`), &config)

@@ -44,8 +44,7 @@ func TestHeads(t *testing.T) {
 	}
 }
 
-// TestReach: octets of a target beyond those that are looked at first still
-// decide.
+// TestReach checks that the bytes of a target after Group.reach are also compared.
 func TestReach(t *testing.T) {
 	for _, test := range []struct{ file, target, denied string }{
 		{"Disallow: /a$", "/a#%", "rfc9309 google coccoc"},
@@ -74,7 +73,7 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// TestSharedHeads: of very many rules with the same head each is found.
+// TestSharedHeads checks that each of very many rules with the same head is found.
 func TestSharedHeads(t *testing.T) {
 	for _, n := range []int{2, 5, 100, 5000} {
 		var file strings.Builder

@@ -96,7 +96,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// TestLintSize: a file that is cut is said to be.
+// TestLintSize checks that Lint reports a file that is larger than SizeLimit.
 func TestLintSize(t *testing.T) {
 	for _, d := range published {
 		file := strings.Repeat("#", dialect.SizeLimit)

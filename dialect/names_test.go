@@ -6,7 +6,7 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// TestCheckToken: the names that no line can match are told, and only those.
+// TestCheckToken checks that CheckToken rejects exactly the tokens that no line can match.
 func TestCheckToken(t *testing.T) {
 	for _, test := range []struct {
 		token string

@@ -174,7 +174,7 @@ func (r reading) check(t *testing.T, group *dialect.Group) {
 	}
 }
 
-// TestTokens: of several tokens the first that has a group counts.
+// TestTokens checks that the group of the first token that has one is used.
 func TestTokens(t *testing.T) {
 	const file = "User-agent: news-bot\nDisallow: /news\nUser-agent: bot\nDisallow: /bot\nUser-agent: *\nDisallow: /all\n"
 	for _, test := range []struct {
@@ -203,7 +203,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestRule: a decision names the line and the pattern as it is written.
+// TestRule checks that a decision has the line and the pattern as it is written.
 func TestRule(t *testing.T) {
 	const file = "# 1\r\nUser-agent: *\r\n\rDisallow: /%7ea*$ # 4\nAllow: /b**c/index.html\nDisallow:\n"
 	for _, test := range []struct {
@@ -223,7 +223,7 @@ func TestRule(t *testing.T) {
 	}
 }
 
-// TestDelays reads Crawl-delay values; -1 is none.
+// TestDelays parses Crawl-delay values. If want is -1, there must be no delay.
 func TestDelays(t *testing.T) {
 	const none, longest = -1, time.Duration(1<<63 - 1)
 	for _, test := range []struct {
@@ -257,8 +257,8 @@ func TestDelays(t *testing.T) {
 	}
 }
 
-// TestDelayOfGroup: the longest delay of all our groups counts, wherever it
-// stands.
+// TestDelayOfGroup checks that the longest delay of all groups of a crawler is used, wherever it is
+// in these groups.
 func TestDelayOfGroup(t *testing.T) {
 	for _, test := range []struct {
 		file string
@@ -297,8 +297,8 @@ func TestSitemaps(t *testing.T) {
 	}
 }
 
-// TestSizeLimit: what is beyond 500 KiB is not read, and a line cut there is
-// none.
+// TestSizeLimit checks that Parse ignores everything after 500 KiB and drops a line that is cut
+// there.
 func TestSizeLimit(t *testing.T) {
 	head, rule := "User-agent: *\n", "Disallow: /private\n"
 	fill := func(n int) string { return strings.Repeat("#", n-1) + "\n" }
@@ -331,7 +331,7 @@ func TestSizeLimit(t *testing.T) {
 	}
 }
 
-// TestGoogleLineLimit: Google reads 16,663 octets of a line.
+// TestGoogleLineLimit checks that Google reads 16,663 bytes of a line.
 func TestGoogleLineLimit(t *testing.T) {
 	path := "/" + strings.Repeat("a", 16663-len("Disallow: /"))
 	file := []byte("User-agent: *\nDisallow: " + path + "bc\n")
@@ -341,12 +341,12 @@ func TestGoogleLineLimit(t *testing.T) {
 	} {
 		group := d.Parse(file).Group("x")
 		if group.Decide(denied).Allowed || !group.Decide(denied[:len(denied)-1]).Allowed {
-			t.Errorf("%s: the pattern is not %d octets long", d, len(denied))
+			t.Errorf("%s: the pattern is not %d bytes long", d, len(denied))
 		}
 	}
 }
 
-// TestReuse: a file may be overwritten as soon as Parse returns.
+// TestReuse checks that the caller can overwrite a file as soon as Parse returns.
 func TestReuse(t *testing.T) {
 	for _, d := range dialect.All() {
 		body := []byte("User-agent: *\nDisallow: /private\nSitemap: https://example.com/s.xml\n")

@@ -9,7 +9,7 @@ import (
 	"github.com/temoto/robotstxt"
 )
 
-// retained returns the octets that a value keeps alive, on average of many.
+// retained returns the number of bytes that a value keeps alive, on average over many values.
 func retained[T any](tb testing.TB, build func() T) int {
 	tb.Helper()
 	const n = 64
@@ -30,7 +30,8 @@ func skipUnderRace(t *testing.T) {
 	}
 }
 
-// heap returns the octets in use once all garbage is gone, pools included.
+// heap returns the number of bytes in use after all garbage has been collected, including that in
+// pools.
 func heap() uint64 {
 	var m runtime.MemStats
 	for range 3 {
@@ -40,9 +41,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestRetained holds a group to the memory that a crawl of very many hosts can
-// afford: half of the files need at most 350 octets, and the mean is at most a
-// quarter of temoto's.
+// TestRetained checks that a group is small enough for a crawl of very many hosts: half of the
+// files need at most 350 bytes, and the mean is at most a quarter of temoto's.
 func TestRetained(t *testing.T) {
 	skipUnderRace(t)
 	var ours []int
@@ -60,14 +60,14 @@ func TestRetained(t *testing.T) {
 	}
 	slices.Sort(ours)
 	median := ours[len(ours)/2]
-	t.Logf("%d files: median %d octets, p90 %d, mean %.3f of temoto's", len(ours), median, ours[len(ours)*9/10], float64(sum)/float64(theirs))
+	t.Logf("%d files: median %d bytes, p90 %d, mean %.3f of temoto's", len(ours), median, ours[len(ours)*9/10], float64(sum)/float64(theirs))
 	if median > 350 || 4*sum > theirs {
-		t.Errorf("median %d octets, want at most 350; mean %d to temoto's %d, want a quarter", median, sum/len(ours), theirs/len(ours))
+		t.Errorf("median %d bytes, want at most 350; mean %d to temoto's %d, want a quarter", median, sum/len(ours), theirs/len(ours))
 	}
 }
 
-// TestRetainedRules: a rule of a small group takes 13 octets and its pattern,
-// one of a large group at most 18 more for its index.
+// TestRetainedRules checks that a rule of a small group takes 13 bytes and its pattern, and that a
+// rule of a large group takes at most 18 more bytes for the index.
 func TestRetainedRules(t *testing.T) {
 	skipUnderRace(t)
 	for name, file := range map[string]func(int) []byte{"literal": literalFile, "wildcard": wildcardFile, "head": headFile} {
@@ -79,30 +79,31 @@ func TestRetainedRules(t *testing.T) {
 				most += 18 * n
 			}
 			if got := retained(t, func() *dialect.Group { return dialect.RFC9309().Parse(body).Group("x") }); got > most {
-				t.Errorf("%d %s rules keep %d octets, want at most %d", n, name, got, most)
+				t.Errorf("%d %s rules keep %d bytes, want at most %d", n, name, got, most)
 			} else {
-				t.Logf("%d %s rules keep %d octets of %d", n, name, got, most)
+				t.Logf("%d %s rules keep %d bytes of %d", n, name, got, most)
 			}
 		}
 	}
 }
 
-// TestSelfContained: a group keeps neither the file nor the rules alive.
+// TestSelfContained checks that a group keeps neither the file nor the rules alive.
 func TestSelfContained(t *testing.T) {
 	skipUnderRace(t)
 	file := literalFile(15_000) // 400 KB
 	file = append(file, "\nUser-agent: ExampleBot\nDisallow: /x\n"...)
 	for _, d := range dialect.All() {
 		if n := retained(t, func() *dialect.Group { return d.Parse(file).Group("ExampleBot") }); n > 1000 {
-			t.Errorf("%s: a group of one rule keeps %d octets", d, n)
+			t.Errorf("%s: a group of one rule keeps %d bytes", d, n)
 		}
 		if n := retained(t, func() []string { return d.Parse(append(file, "Sitemap: https://example.com/s.xml\n"...)).Sitemaps() }); n > 1000 {
-			t.Errorf("%s: a list of one sitemap keeps %d octets", d, n)
+			t.Errorf("%s: a list of one sitemap keeps %d bytes", d, n)
 		}
 	}
 }
 
-// TestAllocations: few to parse and compile, none to decide.
+// TestAllocations checks that parsing and compiling need few allocations and that decisions need
+// none.
 func TestAllocations(t *testing.T) {
 	skipUnderRace(t)
 	file := literalFile(9)
@@ -128,8 +129,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// TestHostileMemory: no file of 500 KiB takes more than 20 MB to parse and
-// match.
+// TestHostileMemory checks that no file of 500 KiB needs more than 20 MB to be parsed and matched.
 func TestHostileMemory(t *testing.T) {
 	skipUnderRace(t)
 	for name, file := range hostileFiles() {
@@ -139,7 +139,7 @@ func TestHostileMemory(t *testing.T) {
 			d.Parse(file).Group("ExampleBot").Decide(hostileTarget)
 			runtime.ReadMemStats(&after)
 			if n := after.TotalAlloc - before.TotalAlloc; n > 20<<20 {
-				t.Errorf("%s, %s: %d octets allocated", d, name, n)
+				t.Errorf("%s, %s: allocated %d bytes", d, name, n)
 			}
 		}
 	}

@@ -177,7 +177,7 @@ func TestTemotoRefusals(t *testing.T) {
 	}
 }
 
-// TestTemotoDelay: temoto's own arithmetic overflows beyond 292 years.
+// TestTemotoDelay checks delays of more than 292 years, which overflow temoto's own arithmetic.
 func TestTemotoDelay(t *testing.T) {
 	for value, want := range map[string]time.Duration{
 		"1.5": 1500 * time.Millisecond, "9e9": 9_000_000_000 * time.Second,

@@ -62,7 +62,7 @@ var (
 	_ func(int) collyrobots.Option                                                     = collyrobots.MaxInFlight
 	_ func(...dialect.Dialect) collyrobots.Option                                      = collyrobots.Shadow
 	_ func(string, ...collyrobots.Option) collyrobots.Option                           = collyrobots.ForHosts
-	_ func(func(collyrobots.RobotsChange)) collyrobots.Option                          = collyrobots.OnRobotsChanged
+	_ *collyrobots.RobotsChange                                                        = collyrobots.Event{}.Change
 	_ func(func(collyrobots.Event)) collyrobots.Option                                 = collyrobots.OnEvent
 	_ func(*collyrobots.Plugin, func(collyrobots.Event)) func()                        = (*collyrobots.Plugin).Listen
 	_ func(*collyrobots.Plugin, context.Context, collyrobots.Feed, ...string) pages    = (*collyrobots.Plugin).Pages

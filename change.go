@@ -7,8 +7,9 @@ import (
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
-// A RobotsChange is what OnRobotsChanged reports: the robots.txt of a site means something else
-// than when it was read before.
+// A RobotsChange is in the EventRobots of a robots.txt that means something else than when it was read
+// before: other rules, or none, or it can no longer be read. The new meaning is then in force, also
+// for requests that wait.
 type RobotsChange struct {
 	Authority string      `json:"authority"` // "https://example.com"
 	RobotsURL string      `json:"robots_url"`
@@ -38,8 +39,8 @@ const (
 )
 
 // changeOf returns how a policy differs from the one before.
-func changeOf(old, new *policy.Policy) RobotsChange {
-	return RobotsChange{new.Authority.String(), new.RobotsURL(), stateOf(old), stateOf(new)}
+func changeOf(old, new *policy.Policy) *RobotsChange {
+	return &RobotsChange{Authority: new.Authority.String(), RobotsURL: new.RobotsURL(), Old: stateOf(old), New: stateOf(new)}
 }
 
 func stateOf(p *policy.Policy) RobotsState {

@@ -253,7 +253,7 @@ func TestRobotsStatusesAreStableCodes(t *testing.T) {
 					}
 				}
 				told := make(chan string, 10)
-				c := start(t, web, nil, collyrobots.Dialect(tc.dialect), collyrobots.OnRobotsChanged(func(c collyrobots.RobotsChange) {
+				c := start(t, web, nil, collyrobots.Dialect(tc.dialect), onChange(func(c collyrobots.RobotsChange) {
 					told <- fmt.Sprint(c.Old.RobotsStatus, " -> ", c.New.RobotsStatus)
 				}))
 				for i, answer := range []any{brief(200, "User-agent: *\nDisallow: /x"), brief(404, ""), brief(200, "User-agent: *\nDisallow: /y"), drop} {

@@ -87,7 +87,7 @@ type Event struct {
 	Stored       bool          `json:"stored,omitempty"`        // robots: it came from the Store, and nothing was fetched
 	Hash         string        `json:"hash,omitempty"`          // robots: the first 32 hexadecimal digits of the SHA-256 of the file; "": there are no rules
 	Body         []byte        `json:"-"`                       // robots: the file as read, not to be changed; nil: there are no rules, or it is as it was
-	Change       *RobotsChange `json:"change,omitempty"`        // robots: what it means and meant before; nil: the same, or it is the first
+	Change       *RobotsChange `json:"change,omitempty"`        // robots: what has changed; nil if it is the same, or the first
 }
 
 // plainEvent is an Event as package json would write it.

@@ -210,8 +210,9 @@ func rereads(again http.HandlerFunc, robots string) http.HandlerFunc {
 	}
 }
 
-// A callback that takes its time does not keep those who wait from ending.
-func TestCloseWaitsForNoCallback(t *testing.T) {
+// A listener that takes its time does not keep waiting pages from ending, and Close waits for it for
+// five seconds.
+func TestCloseWithASlowListener(t *testing.T) {
 	inBubble(t, robotstest.Sites{
 		"a.test": {"/robots.txt": rereads(func(out http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(out, "User-agent: *\nDisallow: /0\nCrawl-delay: 20")
@@ -221,7 +222,7 @@ func TestCloseWaitsForNoCallback(t *testing.T) {
 	}, func(t *testing.T, web *robotstest.Web) {
 		var told sync.WaitGroup
 		told.Add(1)
-		c := start(t, web, async, collyrobots.OnRobotsChanged(func(collyrobots.RobotsChange) {
+		c := start(t, web, async, onChange(func(collyrobots.RobotsChange) {
 			told.Done()
 			time.Sleep(time.Hour)
 		}))
@@ -239,10 +240,10 @@ func TestCloseWaitsForNoCallback(t *testing.T) {
 		if took := <-over; took != 0 {
 			t.Errorf("the crawl ended %v after Close began", took)
 		}
-		if took := time.Since(began); took != 0 {
+		if took := time.Since(began); took != 5*time.Second {
 			t.Errorf("Close took %v", took)
 		}
-		time.Sleep(time.Hour) // the callback ends
+		time.Sleep(time.Hour) // the listener returns
 	})
 }
 
@@ -267,11 +268,6 @@ func TestCloseInACallback(t *testing.T) {
 		"Listen": {
 			listen: true,
 			want:   5 * time.Second,
-		},
-		"OnRobotsChanged": {
-			options: func(stop func()) []collyrobots.Option {
-				return []collyrobots.Option{collyrobots.OnRobotsChanged(func(collyrobots.RobotsChange) { stop() })}
-			},
 		},
 		"OnDenied": {
 			options: func(stop func()) []collyrobots.Option {

@@ -43,16 +43,15 @@ func (e *OptionError) Unwrap() error { return e.Err }
 // config is what the options say. Its zero value is a Plugin without options.
 type config struct {
 	settings
-	dryRun    bool
-	shadows   []dialect.Dialect
-	feed      *Feed
-	onDenied  func(*colly.Request, error)
-	heard     bool // onDenied is the user's
-	onChanged func(RobotsChange)
-	onEvent   func(Event)
-	store     store.Store
-	log       *slog.Logger
-	client    *http.Client
+	dryRun   bool
+	shadows  []dialect.Dialect
+	feed     *Feed
+	onDenied func(*colly.Request, error)
+	heard    bool // onDenied is the user's
+	onEvent  func(Event)
+	store    store.Store
+	log      *slog.Logger
+	client   *http.Client
 
 	privateNetworks bool
 
@@ -64,7 +63,7 @@ type config struct {
 
 // configure applies opts and reports every fault at once.
 func configure(opts []Option) (*config, error) {
-	c := &config{onDenied: func(*colly.Request, error) {}, onChanged: func(RobotsChange) {}, log: slog.Default()}
+	c := &config{onDenied: func(*colly.Request, error) {}, log: slog.Default()}
 	faults := c.apply(opts)
 	if c.feed != nil && c.feed.Resume && c.store == nil {
 		faults = append(faults, fault("FollowSitemaps", "Resume needs the option Store"))
@@ -369,13 +368,6 @@ func feedFaults(f Feed) (faults []error) {
 // them, which may be the HEAD.
 func OnDenied(f func(r *colly.Request, err error)) Option {
 	return option("OnDenied", func(c *config) { c.onDenied, c.heard = f, true }, faultIf(f == nil, "OnDenied", "the function is nil"))
-}
-
-// OnRobotsChanged sets the function to call when a robots.txt that was read again has other rules or
-// another RobotsStatus than before. The change is then in force, also for requests that wait. The
-// function runs on a goroutine of its own.
-func OnRobotsChanged(f func(RobotsChange)) Option {
-	return option("OnRobotsChanged", func(c *config) { c.onChanged = f }, faultIf(f == nil, "OnRobotsChanged", "the function is nil"))
 }
 
 // OnEvent calls f for each Event of the crawl: see Plugin.Listen.

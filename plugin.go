@@ -68,7 +68,6 @@ func New(opts ...Option) (*Plugin, error) {
 	limiter.networks.allowed = config.privateNetworks
 	policies := newPolicies(len(config.all()), config.shadows, config.store, report)
 	policies.found, policies.private = limiter.found, limiter.private
-	policies.changed = changes{config.onChanged, limiter}.put
 	policies.read = limiter.learn
 	if config.pacer != nil {
 		limiter.share(&sharedPace{pacer: config.pacer, report: report})

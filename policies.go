@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/url"
@@ -24,8 +25,7 @@ import (
 // reader of its own, which is made when the name is first seen.
 type policies struct {
 	report  *report
-	shadows []dialect.Dialect // that read along
-	changed func(s *hostSettings, reader string, old, new *policy.Policy)
+	shadows []dialect.Dialect                                        // that read along
 	read    func(s *hostSettings, reader string, pol *policy.Policy) // told before the host is given back; nil: nobody is
 	found   func(a dialect.Authority, private bool)                  // is told which sites the store knows
 	private func(a dialect.Authority) bool                           // reports whether a site is at a private address
@@ -241,7 +241,6 @@ func (p *policies) add(s *hostSettings, key readerKey, tokens []string, userAgen
 func (p *policies) cacheOf(s *hostSettings, d dialect.Dialect, name string, tokens []string, tell bool) *policy.Cache {
 	o := policy.Options{Dialect: d, Tokens: tokens, HonorCrawlDelay: s.honorCrawlDelay, Store: p.store, Log: p.report.log, Found: p.found, Private: p.private}
 	if tell {
-		o.Changed = func(old, new *policy.Policy) { p.changed(s, name, old, new) }
 		o.Learnt = func(n policy.News) {
 			p.sayIfUnpaced(s, n.Policy)
 			p.learnt(n)
@@ -266,8 +265,16 @@ func (p *policies) sayIfUnpaced(s *hostSettings, pol *policy.Policy) {
 	p.report.log.Info("no delay between requests to this host, because its robots.txt asks for none: set MinDelay to be polite to all hosts", "host", server)
 }
 
-// learnt tells listeners of a robots.txt that was read, or could not be.
+// learnt logs a robots.txt that has changed, and tells listeners of one that was read, or could not
+// be. The delay of the new one is in force already, and each request that waits is judged again when
+// its turn comes.
 func (p *policies) learnt(n policy.News) {
+	var change *RobotsChange
+	if n.Differs() {
+		change = changeOf(n.Old, n.Policy)
+		p.report.log.Info("robots.txt has changed", "robots", change.RobotsURL, "robots_status", change.New.RobotsStatus, "delay", change.New.CrawlDelay,
+			slog.Group("old", "robots_status", change.Old.RobotsStatus, "delay", change.Old.CrawlDelay))
+	}
 	if !p.report.events.any() {
 		return
 	}
@@ -276,10 +283,7 @@ func (p *policies) learnt(n policy.News) {
 	e := Event{
 		Kind: EventRobots, Time: time.Now(), Host: server, URL: pol.RobotsURL(), Status: pol.Status(), Err: redact.Error(pol.Err()),
 		RobotsStatus: RobotsStatus(pol.Meaning.String()), Fetched: pol.Fetched(), Stored: n.Stored, Hash: pol.Sum(), Body: n.Body,
-	}
-	if n.Differs() {
-		change := changeOf(n.Old, pol)
-		e.Change = &change
+		Change: change,
 	}
 	p.report.events.tell(e)
 }
@@ -340,8 +344,8 @@ func (p *policies) stop() {
 	}
 }
 
-// close ends the readers after stop. It waits for their callbacks, which may ask for a policy once
-// more, so it holds no lock meanwhile.
+// close ends the readers after stop. It waits for fetches that are under way. They may log, and the
+// user's slog.Handler may ask for a policy, so close holds no lock meanwhile.
 func (p *policies) close() error {
 	p.mu.Lock()
 	readers := p.readers

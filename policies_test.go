@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"regexp"
 	"strings"
@@ -225,12 +226,22 @@ func changing(after time.Duration, before, then string) http.HandlerFunc {
 	}
 }
 
+// onChange returns the option OnEvent with a function that calls f for each changed robots.txt.
+func onChange(f func(collyrobots.RobotsChange)) collyrobots.Option {
+	return collyrobots.OnEvent(func(e collyrobots.Event) {
+		if e.Change != nil {
+			f(*e.Change)
+		}
+	})
+}
+
 func TestARobotsTxtThatChangesWhilePagesWait(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(8, "")}, func(t *testing.T, web *robotstest.Web) {
 		web.Set("a.test", "/robots.txt", changing(time.Minute, "User-agent: *\nCrawl-delay: 250\n",
 			"User-agent: *\nCrawl-delay: 1\nDisallow: /5\nDisallow: /6\nDisallow: /7\n"))
 		told := make(chan collyrobots.RobotsChange, 10)
-		c := start(t, web, async, collyrobots.OnRobotsChanged(func(c collyrobots.RobotsChange) { told <- c }))
+		var lines strings.Builder
+		c := start(t, web, async, onChange(func(c collyrobots.RobotsChange) { told <- c }), logsTo(&lines, slog.LevelInfo))
 		for i := range 8 {
 			c.Visit(fmt.Sprint("http://a.test/", i))
 			time.Sleep(time.Millisecond) // so that they wait in this order
@@ -250,19 +261,23 @@ func TestARobotsTxtThatChangesWhilePagesWait(t *testing.T) {
 			change.RobotsURL != "http://a.test/robots.txt" || change.New.RobotsStatus != "rules" || len(told) != 0 {
 			t.Errorf("%+v, and %d more", change, len(told))
 		}
+		line := `msg="robots.txt has changed" robots=http://a.test/robots.txt robots_status=rules delay=1s old.robots_status=rules old.delay=4m10s`
+		if strings.Count(lines.String(), "robots.txt has changed") != 1 || !strings.Contains(lines.String(), line) {
+			t.Errorf("the log does not say %s once: %s", line, lines.String())
+		}
 		if len(c.errs) != 3 || len(c.denied) != 3 {
 			t.Errorf("OnError was called with %v, OnDenied with %v", c.errs, c.denied)
 		}
 	})
 }
 
-// The callback may ask the plugin while it is being closed.
+// A listener may ask the plugin while it is being closed.
 func TestCloseWhileAChangeIsTold(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(1, "")}, func(t *testing.T, web *robotstest.Web) {
 		web.Set("a.test", "/robots.txt", changing(time.Minute, noDenys, "User-agent: *\nDisallow: /\n"))
 		var c *crawl
 		told := make(chan error, 1)
-		c = start(t, web, nil, collyrobots.OnRobotsChanged(func(collyrobots.RobotsChange) {
+		c = start(t, web, nil, onChange(func(collyrobots.RobotsChange) {
 			time.Sleep(time.Second)
 			_, err := c.robots.Check(t.Context(), "http://a.test/")
 			told <- err

@@ -60,8 +60,12 @@ func TestPasswordsAreNeverPrinted(t *testing.T) {
 					opts := []collyrobots.Option{
 						collyrobots.Logger(slog.New(slog.NewTextHandler(printed, &slog.HandlerOptions{Level: slog.LevelDebug}))),
 						collyrobots.OnDenied(func(_ *colly.Request, err error) { show("OnDenied", err) }),
-						collyrobots.OnRobotsChanged(func(c collyrobots.RobotsChange) { show("OnRobotsChanged", c) }),
-						collyrobots.OnEvent(func(e collyrobots.Event) { show("OnEvent", e) }),
+						collyrobots.OnEvent(func(e collyrobots.Event) {
+							show("OnEvent", e)
+							if e.Change != nil {
+								show("Event.Change", *e.Change)
+							}
+						}),
 						collyrobots.Shadow(dialect.All()...),
 						collyrobots.SkipAbove(time.Minute),
 						collyrobots.Store(store.Memory()),

@@ -36,11 +36,6 @@ type Options struct {
 	// before the file is requested. It may be nil.
 	Read func(*Policy)
 
-	// Changed is called, after the fact, when what an authority's robots.txt means is no longer
-	// what it was. It runs outside all locks, on no goroutine of a caller of Get; nil: nobody is
-	// told.
-	Changed func(old, new *Policy)
-
 	// Learnt is called for each fetch that has ended, and for each look into the store that spares
 	// one, before anybody gets the policy; nil: nobody is told. It must be quick.
 	Learnt func(News)

@@ -156,14 +156,12 @@ func (c *Cache) start(caller context.Context, a dialect.Authority, how Fetch) *f
 	return f
 }
 
-// run makes the fetch f, and then calls Changed. Close does not wait for Changed, which may call
-// it.
+// run makes the fetch f.
 func (c *Cache) run(ctx context.Context, a dialect.Authority, f *fetching, how Fetch) {
 	old := c.policies.get(a)
 	if old != nil {
 		a = old.Authority // the same in other memory, which so need not be kept as well
 	}
-	defer func() { c.notify(old, f.policy) }()
 	defer c.running.Done()
 	defer c.end(ctx, a, f)
 	n, err := c.renew(ctx, a, old, how)
@@ -192,19 +190,6 @@ func (c *Cache) end(ctx context.Context, a dialect.Authority, f *fetching) {
 	for _, other := range c.fetching[a] {
 		other.cancel() // the answer is for those who wait there, too
 	}
-}
-
-// notify calls Changed if new means something else than old.
-func (c *Cache) notify(old, new *Policy) {
-	if c.options.Changed == nil || old == nil || new == nil || new.Forbidden() || !new.differs(old) {
-		return
-	}
-	defer func() {
-		if v := recover(); v != nil {
-			c.log.Error("panic in the callback for a changed robots.txt", "robots", new.RobotsURL(), "panic", v)
-		}
-	}()
-	c.options.Changed(old, new)
 }
 
 // renew returns what is in force for a after a fetch, or after a look into the store that spares

@@ -335,15 +335,14 @@ func TestConditionalAfterOutage(t *testing.T) {
 	})
 }
 
-// TestChanged: what changed is told, once, and nothing else is.
-func TestChanged(t *testing.T) {
+// TestDiffers reports each change of what a robots.txt means once, and nothing else.
+func TestDiffers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []string
 		o := under(dialect.RFC9309())
-		o.Changed = func(old, new *policy.Policy) {
-			told = append(told, fmt.Sprintf("%v to %v, /z %t", old.Meaning, new.Meaning, allows(new, "/z")))
-			if len(told) == 1 {
-				panic("a callback's")
+		o.Learnt = func(n policy.News) {
+			if n.Differs() {
+				told = append(told, fmt.Sprintf("%v to %v, /z %t", n.Old.Meaning, n.Policy.Meaning, allows(n.Policy, "/z")))
 			}
 		}
 		c := newCrawler(t, o, nil)

@@ -66,6 +66,7 @@ var (
 	_ func(func(collyrobots.Event)) collyrobots.Option                                 = collyrobots.OnEvent
 	_ func(*collyrobots.Plugin, func(collyrobots.Event)) func()                        = (*collyrobots.Plugin).Listen
 	_ func(*collyrobots.Plugin, context.Context, collyrobots.Feed, ...string) pages    = (*collyrobots.Plugin).Pages
+	_ queue.Storage                                                                    = (*collyrobots.SitemapQueue)(nil)
 	_                                                                                  = collyrobots.DisallowedError{Decision: collyrobots.Decision{}}
 	_ error                                                                            = (*collyrobots.DisallowedError)(nil)
 	_ error                                                                            = (*collyrobots.OptionError)(nil)

@@ -48,8 +48,9 @@ type Feed struct {
 	// Scope says which pages a sitemap may list. The zero value is ScopeHost.
 	Scope Scope
 
-	// Denied is called for each page that is not handed on because of robots.txt; it may be nil.
-	// OnDenied is not, since such a page never becomes a request.
+	// Denied is called for each page that is not handed on because of robots.txt, on the goroutine
+	// that reads the sitemap; if nil, it is not called. OnDenied is not called for such a page, which
+	// never becomes a request. An EventDenied reports it as well, but a slow listener may miss that.
 	Denied func(Decision)
 
 	// WellKnown looks for /sitemap.xml and then /sitemap_index.xml on a site whose robots.txt names

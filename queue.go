@@ -14,24 +14,24 @@ import (
 	"github.com/collyrobots/collyrobots/internal/feed"
 )
 
-// A SitemapQueue is a storage for colly/queue that adds the pages of sitemaps to another storage:
-// the queue first gets the requests of that one and, when it is empty, what Pages returns, a page
-// at a time. With Resume a page is done when its request is, as it is with FollowSitemaps; what the
-// other storage holds is its own to keep. All methods may be called from any goroutine. Get one
-// from Plugin.SitemapQueue.
+// A SitemapQueue is a queue.Storage for colly/queue that adds the pages of sitemaps to another
+// storage. The queue first gets the requests of the other storage and, when that is empty, the pages
+// that Pages returns, one at a time. With Resume a page is done when its request is, as with
+// FollowSitemaps. The requests in the other storage are not recorded for Resume. All methods may be
+// called from any goroutine. Get one from Plugin.SitemapQueue.
 type SitemapQueue struct {
-	queue.Storage // the other storage, which keeps what is added
-	sitemaps      *sitemaps
-	fed           *fedPages
-	ctx           context.Context // until Close
-	cancel        context.CancelFunc
-	mu            sync.Mutex // for next, last, handed and ran
-	next          func() (*feed.Page, error, bool)
-	stop          func()
-	ran           bool       // the queue has got all pages
-	last          *fedPage   // which the queue got, and may still have
-	handed        []*fedPage // those before it that no request has come for
-	empty         atomic.Bool
+	inner    queue.Storage // keeps the requests that the queue adds
+	sitemaps *sitemaps
+	fed      *fedPages
+	ctx      context.Context // until Close
+	cancel   context.CancelFunc
+	mu       sync.Mutex // for next, last, handed and ran
+	next     func() (*feed.Page, error, bool)
+	stop     func()
+	ran      bool       // the queue has got all pages
+	last     *fedPage   // which the queue got, and may still have
+	handed   []*fedPage // those before it that no request has come for
+	empty    atomic.Bool
 }
 
 // errNoMore is what colly/queue expects of an empty storage.
@@ -49,7 +49,7 @@ func (p *Plugin) SitemapQueue(inner queue.Storage, f Feed, sites ...string) (*Si
 	if h == nil || inner == nil {
 		return nil, errors.New("collyrobots: SitemapQueue: attach a collector first, and name a storage")
 	}
-	q := &SitemapQueue{Storage: inner, sitemaps: s, fed: &p.fed}
+	q := &SitemapQueue{inner: inner, sitemaps: s, fed: &p.fed}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	q.next, q.stop = iter.Pull2(func(yield func(*feed.Page, error) bool) {
 		ctx, cancel := context.WithCancel(h.c.Context) // as it is when the queue begins to ask
@@ -61,11 +61,17 @@ func (p *Plugin) SitemapQueue(inner queue.Storage, f Feed, sites ...string) (*Si
 	return q, nil
 }
 
+// Init initializes the other storage.
+func (q *SitemapQueue) Init() error { return q.inner.Init() }
+
+// AddRequest adds a request to the other storage.
+func (q *SitemapQueue) AddRequest(r []byte) error { return q.inner.AddRequest(r) }
+
 // GetRequest returns the next request, as colly/queue wants it. It waits while a sitemap is
 // fetched, and returns an error when there are no more.
 func (q *SitemapQueue) GetRequest() ([]byte, error) {
-	if n, err := q.Storage.QueueSize(); err != nil || n > 0 {
-		return q.Storage.GetRequest()
+	if n, err := q.inner.QueueSize(); err != nil || n > 0 {
+		return q.inner.GetRequest()
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -108,7 +114,7 @@ func (q *SitemapQueue) sent() {
 // QueueSize counts what the other storage holds, and one more while there may be pages in the
 // sitemaps.
 func (q *SitemapQueue) QueueSize() (int, error) {
-	n, err := q.Storage.QueueSize()
+	n, err := q.inner.QueueSize()
 	if !q.empty.Load() {
 		n++
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -101,6 +102,29 @@ func TestASitemapQueue(t *testing.T) {
 	}
 	if err := storage.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// The other storage gets what the queue adds, and is no field that a program can reach or replace.
+func TestASitemapQueueHidesItsStorage(t *testing.T) {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[collyrobots.SitemapQueue]()) {
+		if field.IsExported() {
+			t.Errorf("SitemapQueue has the exported field %s", field.Name)
+		}
+	}
+	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(1, noDenys)})
+	c := start(t, web, nil)
+	inner := new(queue.InMemoryQueueStorage)
+	storage, err := c.robots.SitemapQueue(inner, collyrobots.Feed{}, "http://a.test/")
+	must(t, err)
+	defer storage.Close()
+	must(t, storage.Init())
+	must(t, storage.AddRequest([]byte("a request")))
+	if n, err := inner.QueueSize(); n != 1 || err != nil {
+		t.Errorf("the other storage has %d requests, %v", n, err)
+	}
+	if got, err := storage.GetRequest(); string(got) != "a request" || err != nil {
+		t.Errorf("got %q, %v", got, err)
 	}
 }
 

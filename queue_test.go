@@ -3,8 +3,8 @@ package collyrobots_test
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"

@@ -15,8 +15,8 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// A whole spider with its metrics. The web of this example is in memory, and its metrics are read
-// by hand; a spider of yours goes without WithTransport, and has an exporter behind a
+// A complete spider with its metrics. In this example, the web is in memory, and the metrics are
+// read by hand. Your spider does not need WithTransport, and uses an exporter with a
 // PeriodicReader.
 func Example() {
 	web := robotstest.New(nil, robotstest.Sites{"shop.test": {
@@ -43,7 +43,7 @@ func Example() {
 
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
 	c.Visit("http://shop.test/")
-	robots.Close() // after it everything is counted
+	robots.Close() // all events are counted when it returns
 
 	var all metricdata.ResourceMetrics
 	if err := reader.Collect(context.Background(), &all); err != nil {

@@ -1,4 +1,4 @@
-// Package otel publishes what a collyrobots.Plugin does as metrics of OpenTelemetry.
+// Package otel publishes metrics of a collyrobots.Plugin through OpenTelemetry.
 //
 //	robots, err := c.WithRobots()
 //	...
@@ -6,8 +6,8 @@
 //	...
 //	defer metrics.Unregister()
 //
-// No metric has an attribute by host. Several plugins go into one provider if their meters are told
-// apart, by their name or an attribute:
+// No metric has an attribute for the host. To use several plugins with one provider, distinguish
+// their meters by name or by an attribute:
 //
 //	provider.Meter("example.com/spider", metric.WithInstrumentationAttributes(attribute.String("crawl", "books")))
 package otel
@@ -24,19 +24,21 @@ import (
 	"github.com/collyrobots/collyrobots/metrics/internal/figures"
 )
 
-// Register makes the instruments of p on meter, and counts the plugin's events from now on: call it
-// before the crawl. Unregister ends both: nothing is left at the plugin, but a provider goes on
-// exporting the last values of what counts events. A second Unregister does no harm.
+// Register creates the instruments for p on meter, and counts the events of p from now on. Call it
+// before the crawl starts. Unregister stops both and removes all references from the plugin; a
+// provider continues to export the last values of the metrics that are counted from events. It is
+// safe to call Unregister more than once.
 //
-// Most metrics are read from Plugin.Stats when they are collected, but only so often that this
-// takes a fiftieth of one processor at most: with 100,000 hosts, once in a few seconds. Of a plugin
-// that is closed Stats has the last counts, of one that is nil zeros.
+// Most metrics are read from Plugin.Stats when they are collected. This uses at most a fiftieth of
+// one processor: with 100,000 hosts, Stats is read only once in a few seconds. If p is closed, the
+// metrics have the final values of Stats. If p is nil, they are zero.
 //
-// It is an error if meter is nil, or cannot make an instrument. OpenTelemetry has none for a plugin
-// that is registered twice with one meter: then what is counted is counted twice.
+// Register returns an error if meter is nil or cannot create an instrument. OpenTelemetry does not
+// report an error if a plugin is registered twice with one meter; the metrics that are counted from
+// events are then counted twice.
 func Register(meter metric.Meter, p *collyrobots.Plugin) (metric.Registration, error) {
 	if meter == nil {
-		return nil, errors.New("otel: Register: no Meter")
+		return nil, errors.New("otel: Register: meter is nil")
 	}
 	m := &metrics{
 		sampler:  figures.NewSampler(p),
@@ -58,10 +60,10 @@ func Register(meter metric.Meter, p *collyrobots.Plugin) (metric.Registration, e
 	if err != nil {
 		return nil, fmt.Errorf("otel: Register: %w", err)
 	}
-	return &registration{inner, p.Listen(m.hear)}, nil
+	return &registration{Registration: inner, stop: p.Listen(m.hear)}, nil
 }
 
-// A registration also ends the listening.
+// A registration is a metric.Registration that also stops listening to the plugin.
 type registration struct {
 	metric.Registration
 	stop func()
@@ -73,7 +75,7 @@ func (r *registration) Unregister() error {
 	return r.Registration.Unregister()
 }
 
-// metrics are the instruments of one plugin. Its maps are not changed after Register.
+// metrics holds the instruments for one plugin. Its maps are not changed after Register.
 type metrics struct {
 	sampler  *figures.Sampler
 	observed map[*figures.Figure]metric.Float64Observable
@@ -82,7 +84,7 @@ type metrics struct {
 	options  map[key]metric.MeasurementOption
 }
 
-// A key names a figure and the values of its labels.
+// A key is a figure with the values of its labels.
 type key struct {
 	figure *figures.Figure
 	labels figures.Labels
@@ -123,7 +125,7 @@ func (m *metrics) hear(e collyrobots.Event) {
 	})
 }
 
-// observe is called when the metrics are read.
+// observe is the callback that OpenTelemetry calls when it collects the metrics.
 func (m *metrics) observe(_ context.Context, o metric.Observer) error {
 	sample := m.sampler.Read()
 	for f, instrument := range m.observed {

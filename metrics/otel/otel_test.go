@@ -37,8 +37,9 @@ func spider(t *testing.T, web *robotstest.Web) (*collyrobots.Collector, *collyro
 	return c, robots
 }
 
-// A reading is what a provider exports: values by name and attributes, "collyrobots.requests page",
-// those of histograms as " count" and " sum", and what the metrics are by their names.
+// A reading is what a provider exports: the values by name and attributes, for example
+// "collyrobots.requests page", and the metrics by name. A histogram has two values, with the
+// suffixes " count" and " sum".
 type reading struct {
 	values  map[string]float64
 	metrics map[string]metricdata.Metrics
@@ -82,7 +83,7 @@ func (r reading) add(name string, data metricdata.Aggregation) {
 	}
 }
 
-// suffix returns the values of attributes, each after a space, in the order of their names.
+// suffix returns the values of attributes in the order of their names, each after a space.
 func suffix(attributes attribute.Set) (s string) {
 	for _, a := range attributes.ToSlice() {
 		s += " " + a.Value.AsString()
@@ -90,7 +91,7 @@ func suffix(attributes attribute.Set) (s string) {
 	return s
 }
 
-// sum adds up the values of a metric.
+// sum returns the sum of the values of a metric over all attributes.
 func (r reading) sum(name string) (sum float64) {
 	for key, value := range r.values {
 		if key == name || strings.HasPrefix(key, name+" ") {
@@ -115,7 +116,7 @@ func shops() robotstest.Sites {
 	}
 }
 
-// TestAgainstTheAccessLog compares metrics with what the sites were asked for.
+// TestAgainstTheAccessLog compares the metrics with the access log of the sites.
 func TestAgainstTheAccessLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := robotstest.New(t, shops())
@@ -128,7 +129,7 @@ func TestAgainstTheAccessLog(t *testing.T) {
 		defer registration.Unregister()
 		c.Visit("http://slow.test/")
 		c.Wait()
-		time.Sleep(100 * time.Millisecond) // listeners are let alone for a moment
+		time.Sleep(100 * time.Millisecond) // events are delivered to listeners a little later
 		synctest.Wait()
 
 		got := read(t, reader)
@@ -165,7 +166,7 @@ func TestAgainstTheAccessLog(t *testing.T) {
 	})
 }
 
-// TestInstruments compares what is exported with the list of figures.
+// TestInstruments compares the exported metrics with the list of figures.
 func TestInstruments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := robotstest.New(t, shops())
@@ -175,14 +176,14 @@ func TestInstruments(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Visit("http://slow.test/")
-		time.Sleep(100 * time.Millisecond) // listeners are let alone for a moment
+		time.Sleep(100 * time.Millisecond) // events are delivered to listeners a little later
 		synctest.Wait()
 		got := read(t, reader)
 		for _, f := range figures.All() {
 			m, ok := got.metrics[f.Name]
 			if !ok {
-				if f != figures.Missed { // nothing was
-					t.Errorf("there is no %s", f.Name)
+				if f != figures.Missed { // no event was missed
+					t.Errorf("%s is not exported", f.Name)
 				}
 				continue
 			}
@@ -204,12 +205,12 @@ func TestInstruments(t *testing.T) {
 			delete(got.metrics, f.Name)
 		}
 		for name := range got.metrics {
-			t.Errorf("%s is no figure", name)
+			t.Errorf("%s is not a figure", name)
 		}
 	})
 }
 
-// TestSeveralPlugins are told apart by an attribute of their meters.
+// TestSeveralPlugins checks that an attribute of the meters distinguishes plugins.
 func TestSeveralPlugins(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(2, ""), "b.test": robotstest.Pages(5, "")})
 	reader := sdk.NewManualReader()
@@ -222,7 +223,7 @@ func TestSeveralPlugins(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Visit("http://" + host + "/")
-		robots.Close() // all was heard now
+		robots.Close() // all events are counted when it returns
 		if host == "a.test" {
 			defer registration.Unregister()
 			continue
@@ -238,11 +239,11 @@ func TestSeveralPlugins(t *testing.T) {
 		t.Errorf("a.test: %v", got.values)
 	}
 	if _, ok := got.values["b.test collyrobots.pages"]; ok || got.values["b.test collyrobots.requests page"] != 6 {
-		t.Errorf("b.test, which is not observed any more: %v", got.values)
+		t.Errorf("b.test after Unregister: %v", got.values)
 	}
 }
 
-// TestTwice shows what the documentation says of it.
+// TestTwice checks the documented behavior of a plugin that is registered twice.
 func TestTwice(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(2, "")})
 	c, robots := spider(t, web)
@@ -260,7 +261,7 @@ func TestTwice(t *testing.T) {
 	}
 }
 
-// TestUnregister leaves nothing at the plugin.
+// TestUnregister checks that the plugin has no reference to a registration after Unregister.
 func TestUnregister(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(2, "")})
 	_, robots := spider(t, web)
@@ -283,12 +284,12 @@ func TestUnregister(t *testing.T) {
 		case <-time.After(10 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the plugin keeps a registration that has ended")
+			t.Fatal("the plugin still references a registration after Unregister")
 		}
 	}
 }
 
-// TestNoPlugin reads zeros of plugins that can do nothing, and no gap.
+// TestNoPlugin checks that the metrics of a nil or zero plugin are zero, and that there is no gap.
 func TestNoPlugin(t *testing.T) {
 	for name, robots := range map[string]*collyrobots.Plugin{"nil": nil, "zero": {}} {
 		reader := sdk.NewManualReader()
@@ -305,12 +306,12 @@ func TestNoPlugin(t *testing.T) {
 			t.Errorf("%s: no pages", name)
 		}
 		if _, ok := got.values["collyrobots.gap_over_delay"]; ok {
-			t.Errorf("%s: there is a gap", name)
+			t.Errorf("%s: unexpected gap", name)
 		}
 	}
 }
 
-// broken is a meter that fails where it is told to.
+// broken is a meter that fails for a chosen instrument.
 type broken struct {
 	noop.Meter
 	histogram, callback error
@@ -336,7 +337,7 @@ func TestMetersThatFail(t *testing.T) {
 	}
 }
 
-// TestReadingsDuringACrawl may meet anything but a sum that falls.
+// TestReadingsDuringACrawl checks that no sum decreases between readings during a crawl.
 func TestReadingsDuringACrawl(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(300, "")})
 	c, robots := spider(t, web)
@@ -355,10 +356,10 @@ func TestReadingsDuringACrawl(t *testing.T) {
 			for ctx.Err() == nil {
 				pages := read(t, reader).values["collyrobots.pages"]
 				if pages < last {
-					t.Errorf("pages fall from %v to %v", last, pages)
+					t.Errorf("pages decrease from %v to %v", last, pages)
 				}
 				last = pages
-				time.Sleep(time.Millisecond) // so that a single processor has time for the crawl
+				time.Sleep(time.Millisecond) // so that the crawl makes progress on a single processor
 			}
 		})
 	}

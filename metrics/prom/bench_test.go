@@ -13,15 +13,15 @@ import (
 	"github.com/collyrobots/collyrobots/metrics/internal/figures"
 )
 
-// everywhere answers for every host.
+// everywhere is a transport that responds for every host.
 type everywhere struct{}
 
 func (everywhere) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
 }
 
-// BenchmarkGather reads the metrics of a crawl with many hosts: fresh is what it costs to read
-// Stats, the other what a scrape costs that comes too soon for that.
+// BenchmarkGather measures a scrape of the metrics of a crawl with many hosts. With fresh=true each
+// scrape reads Stats; with fresh=false it uses the last sample.
 func BenchmarkGather(b *testing.B) {
 	for _, hosts := range []int{100, 100_000} {
 		c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"), colly.StdlibContext(b.Context()))
@@ -54,7 +54,7 @@ func BenchmarkGather(b *testing.B) {
 	}
 }
 
-// BenchmarkHear counts the two events of one page.
+// BenchmarkHear measures the counting of the two events of one page.
 func BenchmarkHear(b *testing.B) {
 	metrics := NewCollector(nil)
 	b.ReportAllocs()

@@ -3,6 +3,7 @@ package prom
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -13,7 +14,8 @@ import (
 	"github.com/collyrobots/collyrobots/metrics/internal/figures"
 )
 
-// A board is what board.json has, with every field that it may have: another one is a slip.
+// A board is the content of board.json. It has every field that is used there, so that a misspelled
+// field is an error.
 type board struct {
 	UID           string   `json:"uid"`
 	Title         string   `json:"title"`
@@ -102,7 +104,7 @@ func readBoard(t *testing.T) board {
 func TestBoard(t *testing.T) {
 	b := readBoard(t)
 	if b.UID == "" || b.Title != "collyrobots" || b.SchemaVersion < 36 || b.Time.From == "" || b.Time.To == "" {
-		t.Errorf("the board's own fields: %q, %q, %d, %v", b.UID, b.Title, b.SchemaVersion, b.Time)
+		t.Errorf("fields of the board: %q, %q, %d, %v", b.UID, b.Title, b.SchemaVersion, b.Time)
 	}
 	variables := b.Templating.List
 	if len(variables) != 2 || variables[0].Name != "datasource" || variables[0].Type != "datasource" || variables[0].Query != "prometheus" {
@@ -114,7 +116,7 @@ func TestBoard(t *testing.T) {
 	ids, titles := make(map[int]bool), make(map[string]bool)
 	for _, p := range b.Panels {
 		if p.ID <= 0 || ids[p.ID] || titles[p.Type+p.Title] || p.Title == "" {
-			t.Errorf("panel %d %q: its number or its title is another's, or missing", p.ID, p.Title)
+			t.Errorf("panel %d %q: its ID or title is missing or not unique", p.ID, p.Title)
 		}
 		ids[p.ID], titles[p.Type+p.Title] = true, true
 		if p.Type == "row" {
@@ -138,7 +140,7 @@ func TestBoard(t *testing.T) {
 	}
 }
 
-// TestPanelsDoNotOverlap looks at every cell of the board.
+// TestPanelsDoNotOverlap checks that each cell of the board belongs to at most one panel.
 func TestPanelsDoNotOverlap(t *testing.T) {
 	taken := make(map[[2]int]string)
 	for _, p := range readBoard(t).Panels {
@@ -157,8 +159,8 @@ func TestPanelsDoNotOverlap(t *testing.T) {
 	}
 }
 
-// TestQueries asks of each query of the board that there is such a metric, and that it is used as
-// its type wants it.
+// TestQueries checks that the metrics in the queries of the board exist and are used as their types
+// require.
 func TestQueries(t *testing.T) {
 	used := make(map[string]bool)
 	for _, p := range readBoard(t).Panels {
@@ -177,13 +179,13 @@ func TestQueries(t *testing.T) {
 			t.Errorf("no panel has %s", nameOf(f))
 		}
 	}
-	for query, want := range map[string]string{ // that a slip is found
+	for query, want := range map[string]string{ // mistakes that checkQuery must find
 		`sum(rate(collyrobots_requests_total{job=~"$job"}[5m]))`:                                      "",
 		`sum(rate(collyrobots_request_total{job=~"$job"}[5m]))`:                                       "no metric",
 		`sum(collyrobots_requests_total{job=~"$job"})`:                                                "without rate",
 		`collyrobots_requests_total`:                                                                  "job",
 		`sum by (reason) (rate(collyrobots_requests_total{job=~"$job"}[$__rate_interval]))`:           "label reason",
-		`sum(rate(collyrobots_hosts{job=~"$job"}[$__rate_interval]))`:                                 "no counter",
+		`sum(rate(collyrobots_hosts{job=~"$job"}[$__rate_interval]))`:                                 "not a counter",
 		`histogram_quantile(0.5, sum(rate(collyrobots_request_gap_seconds_bucket{job=~"$job"}[5m])))`: "without le",
 		`sum(rate(collyrobots_request_gap_seconds_bucket{job=~"$job"}[5m]))`:                          "histogram_quantile",
 		`sum(rate(collyrobots_request_gap_seconds{job=~"$job"}[5m]))`:                                 "no metric",
@@ -196,16 +198,17 @@ func TestQueries(t *testing.T) {
 }
 
 var (
-	// selector is a metric in a query: what is called with it, its name, its labels, its range.
+	// selector matches a metric in a query: the function that is called with it, its name, its
+	// labels and its range.
 	selector = regexp.MustCompile(`(\w+\()?\b(collyrobots_\w+)(\{[^}]*\})?(\[[^\]]*\])?`)
 	grouping = regexp.MustCompile(`by \(([^)]*)\)`)
 	legend   = regexp.MustCompile(`\{\{(\w+)\}\}`)
 )
 
-// checkQuery returns the metrics that a query uses, and what is wrong with it.
+// checkQuery returns the metrics that a query uses, or an error if the query is wrong.
 func checkQuery(query, legendFormat string) (names []string, err error) {
 	if strings.Count(query, "(") != strings.Count(query, ")") {
-		return nil, fmt.Errorf("brackets do not match")
+		return nil, errors.New("brackets do not match")
 	}
 	labels := make(map[string]bool)
 	for _, m := range selector.FindAllStringSubmatch(query, -1) {
@@ -215,16 +218,16 @@ func checkQuery(query, legendFormat string) (names []string, err error) {
 			return nil, fmt.Errorf("there is no metric %s", name)
 		}
 		if names = append(names, nameOf(f)); matchers != `{job=~"$job"}` {
-			return nil, fmt.Errorf("%s is not that of the job", name)
+			return nil, fmt.Errorf("%s does not select the job", name)
 		}
 		rated := call == "rate(" || call == "increase("
 		switch grows := f.Kind == figures.Counter || f.Kind == figures.Histogram; {
 		case rated && !grows:
-			return nil, fmt.Errorf("%s is no counter", name)
+			return nil, fmt.Errorf("%s is not a counter", name)
 		case !rated && grows:
 			return nil, fmt.Errorf("%s without rate", name)
 		case rated != (over != ""):
-			return nil, fmt.Errorf("%s over %q in %s)", name, over, call)
+			return nil, fmt.Errorf("%s has the range %q in %s)", name, over, call)
 		case part == "_bucket" && !strings.HasPrefix(query, "histogram_quantile("):
 			return nil, fmt.Errorf("%s without histogram_quantile", name)
 		}
@@ -237,7 +240,7 @@ func checkQuery(query, legendFormat string) (names []string, err error) {
 	for _, m := range grouping.FindAllStringSubmatch(query, -1) {
 		for label := range strings.SplitSeq(m[1], ", ") {
 			if by[label] = true; !labels[label] {
-				return nil, fmt.Errorf("no metric here has the label %s", label)
+				return nil, fmt.Errorf("no metric of the query has the label %s", label)
 			}
 		}
 	}
@@ -246,13 +249,13 @@ func checkQuery(query, legendFormat string) (names []string, err error) {
 	}
 	for _, m := range legend.FindAllStringSubmatch(legendFormat, -1) {
 		if !by[m[1]] {
-			return nil, fmt.Errorf("the legend has the label %s, by which nothing is grouped", m[1])
+			return nil, fmt.Errorf("the legend has the label %s, but the query does not group by it", m[1])
 		}
 	}
 	return names, nil
 }
 
-// figureOf returns the figure that a name is of, and which part of a histogram.
+// figureOf returns the figure with a given name, and the suffix if it is a part of a histogram.
 func figureOf(name string) (f *figures.Figure, part string) {
 	for _, f := range figures.All() {
 		rest, ok := strings.CutPrefix(name, nameOf(f))

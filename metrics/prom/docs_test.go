@@ -10,8 +10,8 @@ import (
 	"github.com/collyrobots/collyrobots/metrics/internal/figures"
 )
 
-// TestDocumentation finds a row for each metric in docs/metrics.md, no other row, and the lines of
-// its pieces of Go in the examples.
+// TestDocumentation checks that docs/metrics.md has one row for each metric, and that the lines of
+// its Go code are in the examples.
 func TestDocumentation(t *testing.T) {
 	read := func(name string) string {
 		text, err := os.ReadFile(name)
@@ -23,11 +23,11 @@ func TestDocumentation(t *testing.T) {
 	guide := read("../../docs/metrics.md")
 	for _, f := range figures.All() {
 		if row := rowOf(f); !strings.Contains(guide, row) {
-			t.Errorf("docs/metrics.md does not have %s", row)
+			t.Errorf("docs/metrics.md does not contain %s", row)
 		}
 	}
 	if rows := strings.Count(guide, "\n| `collyrobots_"); rows != len(figures.All()) {
-		t.Errorf("docs/metrics.md has %d rows, there are %d metrics", rows, len(figures.All()))
+		t.Errorf("docs/metrics.md has %d rows for %d metrics", rows, len(figures.All()))
 	}
 	pieces := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(guide, -1)
 	for i, example := range []string{"example_test.go", "../otel/example_test.go"} {
@@ -36,13 +36,13 @@ func TestDocumentation(t *testing.T) {
 		}
 		for line := range strings.Lines(pieces[i][1]) {
 			if !strings.Contains(read(example), "\t"+line) {
-				t.Errorf("%s does not have %s", example, line)
+				t.Errorf("%s does not contain %s", example, line)
 			}
 		}
 	}
 }
 
-// rowOf returns the row of a metric in the documentation.
+// rowOf returns the row of a metric in docs/metrics.md.
 func rowOf(f *figures.Figure) string {
 	labels := make([]string, 0, len(f.Labels))
 	for _, label := range f.Labels {

@@ -16,8 +16,8 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// A whole spider with its metrics at /metrics. The web of this example is in memory, and so is who
-// reads the metrics; a spider of yours goes without WithTransport, and listens:
+// A complete spider with its metrics at /metrics. In this example, the web and the client that
+// reads the metrics are in memory. Your spider does not need WithTransport, and listens on a port:
 //
 //	go http.ListenAndServe("127.0.0.1:9090", mux)
 func Example() {
@@ -44,7 +44,7 @@ func Example() {
 
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
 	c.Visit("http://shop.test/")
-	robots.Close() // after it everything is counted
+	robots.Close() // all events are counted when it returns
 
 	page := httptest.NewRecorder()
 	mux.ServeHTTP(page, httptest.NewRequest("GET", "/metrics", nil))

@@ -1,5 +1,5 @@
-// Package prom publishes what a collyrobots.Plugin does as metrics of Prometheus. The board of
-// board.json, to be imported into Grafana, shows them.
+// Package prom publishes metrics of a collyrobots.Plugin for Prometheus. The file board.json
+// contains a Grafana board that shows them.
 //
 //	robots, err := c.WithRobots()
 //	...
@@ -7,7 +7,8 @@
 //	defer metrics.Close()
 //	prometheus.MustRegister(metrics)
 //
-// No metric has a label by host. Several plugins go into one registry if a label tells them apart:
+// No metric has a label for the host. To register several plugins with one registry, add a label
+// that distinguishes them:
 //
 //	prometheus.WrapRegistererWith(prometheus.Labels{"crawl": "books"}, registry).MustRegister(metrics)
 package prom
@@ -21,12 +22,12 @@ import (
 	"github.com/collyrobots/collyrobots/metrics/internal/figures"
 )
 
-// A Collector is a prometheus.Collector of one plugin. All methods may be called from any
-// goroutine. Get one from NewCollector.
+// A Collector is a prometheus.Collector for one plugin. Its methods are safe for concurrent use.
+// Create a Collector with NewCollector.
 //
-// Most metrics are read from Plugin.Stats when they are gathered, but only so often that this
-// takes a fiftieth of one processor at most: with 100,000 hosts, once in a few seconds. The rest is
-// counted from the plugin's events.
+// Most metrics are read from Plugin.Stats when they are gathered. This uses at most a fiftieth of
+// one processor: with 100,000 hosts, Stats is read only once in a few seconds. The other metrics
+// are counted from the plugin's events.
 type Collector struct {
 	sampler    *figures.Sampler
 	sampled    []sampled
@@ -35,7 +36,7 @@ type Collector struct {
 	stop       func()
 }
 
-// A sampled metric is made anew each time.
+// A sampled metric is created for each call of Collect.
 type sampled struct {
 	*figures.Figure
 	desc *prometheus.Desc
@@ -44,11 +45,11 @@ type sampled struct {
 
 var _ prometheus.Collector = (*Collector)(nil)
 
-// NewCollector returns a Collector of p, which counts events from now on: call it before the crawl.
-// Close ends that. Of a plugin that is closed it has the last counts of Stats, of one that is nil
-// zeros.
+// NewCollector returns a Collector for p. It counts the events of p from now until Close, so call
+// it before the crawl starts. If p is closed, the metrics have the final values of Stats. If p is
+// nil, they are zero.
 //
-// To register two of them without a label that tells them apart is a
+// Registering two Collectors without a label that distinguishes them returns a
 // prometheus.AlreadyRegisteredError.
 func NewCollector(p *collyrobots.Plugin) *Collector {
 	c := &Collector{
@@ -74,21 +75,22 @@ func (c *Collector) add(f *figures.Figure) {
 		if f.Kind == figures.Counter {
 			kind = prometheus.CounterValue
 		}
-		c.sampled = append(c.sampled, sampled{f, prometheus.NewDesc(nameOf(f), f.Help, labels, nil), kind})
+		desc := prometheus.NewDesc(nameOf(f), f.Help, labels, nil)
+		c.sampled = append(c.sampled, sampled{Figure: f, desc: desc, kind: kind})
 	case f.Kind == figures.Histogram:
 		c.histograms[f] = prometheus.NewHistogramVec(
 			prometheus.HistogramOpts{Name: nameOf(f), Help: f.Help, Buckets: f.Buckets}, labels)
 	default:
 		vec := prometheus.NewCounterVec(prometheus.CounterOpts{Name: nameOf(f), Help: f.Help}, labels)
-		for _, labels := range f.Series() { // the first increase of what is not there is no increase
+		for _, labels := range f.Series() { // rate misses the first increase of a series that did not exist before
 			vec.WithLabelValues(labels[:len(f.Labels)]...)
 		}
 		c.counters[f] = vec
 	}
 }
 
-// nameOf returns the name of a metric by Prometheus' conventions, which are also those by which
-// names of OpenTelemetry are translated.
+// nameOf returns the name of a metric according to the conventions of Prometheus. It is also the
+// name to which the OpenTelemetry name is translated.
 func nameOf(f *figures.Figure) string {
 	name := strings.ReplaceAll(f.Name, ".", "_")
 	name += map[string]string{"s": "_seconds", "By": "_bytes", "1": "_ratio"}[f.Unit]
@@ -141,6 +143,7 @@ func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// Close ends the listening to the plugin: nothing of c is left there. Unregister c as well. What
-// counts events stands still from now on. Closing twice does no harm; the plugin stays open.
+// Close stops listening to the plugin and removes all references to c from it. Also unregister c.
+// The metrics that are counted from events no longer change after Close. The plugin stays open. It
+// is safe to call Close more than once.
 func (c *Collector) Close() { c.stop() }

@@ -21,7 +21,7 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// busyOnce answers 429 the first time, and then a page.
+// busyOnce responds with 429 to the first request, and with a page to the later ones.
 func busyOnce() http.HandlerFunc {
 	var once sync.Once
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -30,7 +30,7 @@ func busyOnce() http.HandlerFunc {
 	}
 }
 
-// shops are sites where everything happens that is counted.
+// shops are sites that cause every kind of event that is counted.
 func shops() robotstest.Sites {
 	return robotstest.Sites{
 		"slow.test": {
@@ -104,7 +104,7 @@ func registered(t *testing.T, robots *collyrobots.Plugin) (*prometheus.Registry,
 	return registry, metrics
 }
 
-// TestAgainstTheAccessLog compares metrics with what the sites were asked for.
+// TestAgainstTheAccessLog compares the metrics with the access log of the sites.
 func TestAgainstTheAccessLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := robotstest.New(t, shops())
@@ -112,7 +112,7 @@ func TestAgainstTheAccessLog(t *testing.T) {
 		registry, _ := registered(t, robots)
 		c.Visit("http://slow.test/")
 		c.Wait()
-		time.Sleep(100 * time.Millisecond) // listeners are let alone for a moment
+		time.Sleep(100 * time.Millisecond) // events are delivered to listeners a little later
 		synctest.Wait()
 
 		got := valuesOf(t, registry)
@@ -134,7 +134,7 @@ func TestAgainstTheAccessLog(t *testing.T) {
 			`collyrobots_requests_total{request_kind="sitemap"}`:               asked["sitemap"],
 			`collyrobots_requests_total{request_kind="redirect"}`:              1,
 			`collyrobots_requests_total{request_kind="page"}`:                  asked["page or redirect"] - 1,
-			`collyrobots_responses_total{class="4xx",request_kind="robots"}`:   1, // of fast.test
+			`collyrobots_responses_total{class="4xx",request_kind="robots"}`:   1, // at fast.test
 			`collyrobots_responses_total{class="4xx",request_kind="redirect"}`: 1, // 429
 			`collyrobots_responses_total{class="4xx",request_kind="page"}`:     1, // /lost
 			`collyrobots_responses_total{class="3xx",request_kind="page"}`:     1, // /moved
@@ -164,7 +164,7 @@ func TestAgainstTheAccessLog(t *testing.T) {
 		}
 		for key := range got {
 			if strings.Contains(key, ".test") {
-				t.Errorf("%s has a host", key)
+				t.Errorf("%s contains a host", key)
 			}
 		}
 		if responses := sum(got, "collyrobots_responses_total"); responses != float64(len(web.Log(""))) {
@@ -176,7 +176,7 @@ func TestAgainstTheAccessLog(t *testing.T) {
 	})
 }
 
-// sum adds up the values of a metric.
+// sum returns the sum of the values of a metric over all labels.
 func sum(values map[string]float64, name string) (sum float64) {
 	for key, value := range values {
 		if strings.HasPrefix(key, name+"{") || key == name {
@@ -186,27 +186,27 @@ func sum(values map[string]float64, name string) (sum float64) {
 	return sum
 }
 
-// TestLint asks what promtool check metrics asks.
+// TestLint makes the checks of "promtool check metrics".
 func TestLint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := robotstest.New(t, shops())
 		c, robots := spider(t, web)
 		registry, _ := registered(t, robots)
 		c.Visit("http://slow.test/")
-		time.Sleep(100 * time.Millisecond) // listeners are let alone for a moment
+		time.Sleep(100 * time.Millisecond) // events are delivered to listeners a little later
 		synctest.Wait()
 		problems, err := testutil.GatherAndLint(registry)
 		if err != nil || len(problems) > 0 {
 			t.Error(problems, err)
 		}
 		if n, err := testutil.GatherAndCount(registry); err != nil || n < 80 || n > 200 {
-			t.Errorf("%d metrics, %v", n, err) // as many for two hosts as for a million
+			t.Errorf("%d metrics, %v", n, err) // the number does not depend on the number of hosts
 		}
 	})
 }
 
-// TestBeforeAnything has series for all that can be counted, and no value for what is not known: a
-// gap of 0 would be an alarm.
+// TestBeforeAnything checks the metrics before a crawl: all counters are present, and metrics
+// without a value are not. A gap of 0 would cause an alarm.
 func TestBeforeAnything(t *testing.T) {
 	for name, robots := range map[string]*collyrobots.Plugin{"nil": nil, "zero": {}} {
 		registry, _ := registered(t, robots)
@@ -223,13 +223,14 @@ func TestBeforeAnything(t *testing.T) {
 		}
 		for key := range got {
 			if strings.Contains(key, "ratio") || strings.Contains(key, "timestamp") {
-				t.Errorf("%s: there is a %s", name, key)
+				t.Errorf("%s: unexpected %s", name, key)
 			}
 		}
 	}
 }
 
-// TestSeveralPlugins are one after the other refused, and told apart.
+// TestSeveralPlugins checks that a second plugin with the same labels is rejected, and that a label
+// distinguishes plugins.
 func TestSeveralPlugins(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(2, ""), "b.test": robotstest.Pages(5, "")})
 	registry := prometheus.NewPedanticRegistry()
@@ -248,10 +249,10 @@ func TestSeveralPlugins(t *testing.T) {
 		other := NewCollector(robots)
 		defer other.Close()
 		if err := labelled.Register(other); !errors.As(err, &again) {
-			t.Errorf("another of the same plugin: %v", err)
+			t.Errorf("another Collector of the same plugin: %v", err)
 		}
 		c.Visit("http://" + host + "/")
-		robots.Close() // all was heard now
+		robots.Close() // all events are counted when it returns
 	}
 	got := valuesOf(t, registry)
 	for _, host := range []string{"a.test", "b.test"} {
@@ -262,35 +263,35 @@ func TestSeveralPlugins(t *testing.T) {
 	}
 	labelled := prometheus.WrapRegistererWith(prometheus.Labels{"crawl": "a.test"}, registry)
 	if !labelled.Unregister(crawls["a.test"]) {
-		t.Error("not unregistered")
+		t.Error("Unregister failed")
 	}
 	for key := range valuesOf(t, registry) {
 		if strings.Contains(key, "a.test") {
-			t.Errorf("%s is left", key)
+			t.Errorf("%s is still registered", key)
 		}
 	}
 }
 
-// TestClose ends the counting of events.
+// TestClose checks that no events are counted after Close.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(2, ""), "b.test": robotstest.Pages(2, "")})
 		c, robots := spider(t, web)
 		registry, metrics := registered(t, robots)
 		c.Visit("http://a.test/")
-		time.Sleep(100 * time.Millisecond) // listeners are let alone for a moment
+		time.Sleep(100 * time.Millisecond) // events are delivered to listeners a little later
 		synctest.Wait()
 		metrics.Close()
 		metrics.Close()
 		c.Visit("http://b.test/")
 		synctest.Wait()
 		if n := sum(valuesOf(t, registry), "collyrobots_requests_total"); n != float64(len(web.Log("a.test"))) || len(web.Log("b.test")) == 0 {
-			t.Errorf("%v requests, before Close there were %d", n, len(web.Log("a.test")))
+			t.Errorf("%v requests are counted; before Close there were %d", n, len(web.Log("a.test")))
 		}
 	})
 }
 
-// TestCloseLeavesNothing of the collector at the plugin.
+// TestCloseLeavesNothing checks that the plugin has no reference to a Collector after Close.
 func TestCloseLeavesNothing(t *testing.T) {
 	_, robots := spider(t, robotstest.New(t, robotstest.Sites{"a.test": {}}))
 	gone := make(chan bool)
@@ -307,12 +308,12 @@ func TestCloseLeavesNothing(t *testing.T) {
 		case <-time.After(10 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the plugin keeps a collector that was closed")
+			t.Fatal("the plugin still references a closed Collector")
 		}
 	}
 }
 
-// TestClosedPlugin has the last counts.
+// TestClosedPlugin checks that a Collector of a closed plugin has the final counts.
 func TestClosedPlugin(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(3, "")})
 	c, robots := spider(t, web)
@@ -327,12 +328,12 @@ func TestClosedPlugin(t *testing.T) {
 	}
 }
 
-// TestScrapesDuringACrawl may meet anything but a counter that falls.
+// TestScrapesDuringACrawl checks that no counter decreases between scrapes during a crawl.
 func TestScrapesDuringACrawl(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(300, ""), "b.test": robotstest.Pages(300, "")})
 	c, robots := spider(t, web)
 	c.Async = true
-	c.SetRequestTimeout(0) // what is sent arrives, however long it has to wait for the processor
+	c.SetRequestTimeout(0) // no request may time out on a busy machine
 	registry, _ := registered(t, robots)
 	done := make(chan bool)
 	var scrapes sync.WaitGroup
@@ -348,11 +349,11 @@ func TestScrapesDuringACrawl(t *testing.T) {
 				got := valuesOf(t, registry)
 				for name, value := range got {
 					if strings.Contains(name, "_total") && value < last[name] {
-						t.Errorf("%s falls from %v to %v", name, last[name], value)
+						t.Errorf("%s decreases from %v to %v", name, last[name], value)
 					}
 				}
 				last = got
-				time.Sleep(time.Millisecond) // so that a single processor has time for the crawl
+				time.Sleep(time.Millisecond) // so that the crawl makes progress on a single processor
 			}
 		})
 	}
@@ -361,7 +362,7 @@ func TestScrapesDuringACrawl(t *testing.T) {
 	c.Wait()
 	close(done)
 	scrapes.Wait()
-	robots.Close() // all was heard now
+	robots.Close() // all events are counted when it returns
 	got := valuesOf(t, registry)
 	if n := sum(got, "collyrobots_requests_total"); n != float64(len(web.Log(""))) || got["collyrobots_missed_events_total"] != 0 {
 		t.Errorf("%v requests and %v events missed, the log has %d", n, got["collyrobots_missed_events_total"], len(web.Log("")))

@@ -1,47 +1,47 @@
-// Package figures is what packages prom and otel publish of a plugin: one list for both, so that a
-// figure means the same in every system. It knows Plugin.Stats and Plugin.Listen and no system of
-// metrics, nor how names are written there.
+// Package figures lists the metrics of a plugin that packages prom and otel publish. Because both
+// use the same list, a metric means the same in every system. The package reads Plugin.Stats and
+// listens with Plugin.Listen; it does not depend on a metrics system or its naming rules.
 //
-// No figure is told apart by host: a crawl meets more of them than such a system can keep. Every
-// label has a few values, which are all known beforehand.
+// No metric has a label for the host, because a crawl has more hosts than a metrics system can
+// store. Each label has a few values, which are known in advance.
 package figures
 
 import "github.com/collyrobots/collyrobots"
 
-// A Kind is what may be done with the values of a Figure.
+// A Kind is the type of a Figure.
 type Kind int
 
 const (
-	Counter   Kind = iota // only grows
-	Level                 // rises and falls, and the sum of several processes is a figure, too
-	Gauge                 // rises and falls; a sum would mean nothing
-	Histogram             // how often which values were seen
+	Counter   Kind = iota // only increases
+	Level                 // increases and decreases; values of several processes can be added
+	Gauge                 // increases and decreases; values of several processes cannot be added
+	Histogram             // the distribution of values
 )
 
-// A Figure is one thing that is measured.
+// A Figure is one metric.
 type Figure struct {
-	Name    string // in words with dots between them, without the unit: "collyrobots.request.gap"
-	Help    string // a sentence, without a full stop
-	Unit    string // "s", "By", "1" for a ratio, or in braces what is counted: "{page}"
+	Name    string // words separated by dots, without the unit: "collyrobots.request.gap"
+	Help    string // a description without a full stop
+	Unit    string // "s", "By", "1" for a ratio, or the counted thing in braces: "{page}"
 	Kind    Kind
-	Labels  []Label   // what tells its values apart, at most two
-	Buckets []float64 // of a Histogram: their upper bounds
+	Labels  []Label   // at most two
+	Buckets []float64 // the upper bounds of the buckets of a Histogram
 
-	// Read returns the value for that of the only label, "" where there is none. It reports whether
-	// there is one yet. nil: the figure is counted by Hear.
+	// Read returns the value for a value of the only label, or for "" if the figure has no labels.
+	// It reports whether there is a value yet. Read is nil if Hear counts the figure.
 	Read func(s *Sample, label string) (value float64, ok bool)
 }
 
-// A Label has a name, and all values that it can have.
+// A Label is a name and all its possible values.
 type Label struct {
 	Name   string
 	Values []string
 }
 
-// Labels are the values of a figure's labels, "" for those that it does not have.
+// Labels are the values of a figure's labels. Values of missing labels are "".
 type Labels [2]string
 
-// Series returns all labels that values of f can have.
+// Series returns all combinations of the label values of f.
 func (f *Figure) Series() []Labels {
 	series := []Labels{{}}
 	for i, label := range f.Labels {
@@ -56,7 +56,7 @@ func (f *Figure) Series() []Labels {
 	return series
 }
 
-// Other is the reason of a denial that robots.txt is not the reason of.
+// Other is the reason of a denial that was not caused by robots.txt.
 const Other = "other"
 
 var (
@@ -92,5 +92,5 @@ func texts[S ~string](codes []S) []string {
 	return texts
 }
 
-// All returns every figure: those that have Read, and those that Hear counts.
+// All returns every figure, both those that have Read and those that Hear counts.
 func All() []*Figure { return append(append([]*Figure{}, sampled...), heard...) }

@@ -14,8 +14,8 @@ import (
 	"github.com/collyrobots/collyrobots"
 )
 
-// codesOf returns the values of the constants of a file whose type, or the beginning of whose name,
-// is as given.
+// codesOf returns the values of the constants in a file that have the given type, or whose names
+// have the given prefix.
 func codesOf(t *testing.T, file, typeName, prefix string) []string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), "../../../"+file, nil, 0)
@@ -44,7 +44,7 @@ func codesOf(t *testing.T, file, typeName, prefix string) []string {
 	return codes
 }
 
-// TestLabelsHaveAllCodes finds a code of the root package that a label does not have.
+// TestLabelsHaveAllCodes checks that the labels have all codes of the root package.
 func TestLabelsHaveAllCodes(t *testing.T) {
 	for _, test := range []struct {
 		label                  Label
@@ -64,7 +64,7 @@ func TestLabelsHaveAllCodes(t *testing.T) {
 	}
 }
 
-// TestFiguresAreComplete finds a figure that cannot be published, and one that stands for another.
+// TestFiguresAreComplete checks that each figure can be published, and that its name is unique.
 func TestFiguresAreComplete(t *testing.T) {
 	name := regexp.MustCompile(`^collyrobots(\.[a-z]+(_[a-z]+)*)+$`)
 	unit := regexp.MustCompile(`^(s|By|1|\{[a-z]+\})$`)
@@ -83,16 +83,16 @@ func TestFiguresAreComplete(t *testing.T) {
 			t.Errorf("%s has %d series", f.Name, n)
 		}
 	}
-	for a := range names { // a name is not also a namespace
+	for a := range names { // a name must not be the namespace of another name
 		for b := range names {
 			if strings.HasPrefix(b, a+".") {
-				t.Errorf("%s lies below %s", b, a)
+				t.Errorf("%s is in the namespace %s, which is also a name", b, a)
 			}
 		}
 	}
 }
 
-// TestHear finds labels, for whatever a site may answer, that were not known beforehand.
+// TestHear checks that all labels are known in advance, for every status that a site may send.
 func TestHear(t *testing.T) {
 	events := []collyrobots.Event{
 		{Kind: collyrobots.EventDenied}, {Kind: collyrobots.EventMissed, Count: 7}, {Kind: "of another version"},

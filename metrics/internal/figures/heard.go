@@ -6,43 +6,43 @@ import (
 	"github.com/collyrobots/collyrobots"
 )
 
-// The figures that Hear counts.
+// These figures are counted by Hear.
 var (
 	Requests = &Figure{
 		Name: "collyrobots.requests", Unit: "{request}", Labels: []Label{requestKind},
-		Help: "Requests that have gone on the wire, by kind",
+		Help: "Requests sent, by kind",
 	}
 	Gaps = &Figure{
 		Name: "collyrobots.request.gap", Unit: "s", Kind: Histogram, Buckets: delayBuckets,
-		Help: "Time between the starts of two requests to one host while a delay is in force",
+		Help: "Time between the starts of two successive requests to one host while a delay is in force",
 	}
 	Delays = &Figure{
 		Name: "collyrobots.request.delay", Unit: "s", Kind: Histogram, Labels: []Label{source}, Buckets: delayBuckets,
-		Help: "Delay in force when a request starts after another one to its host, by where the delay comes from",
+		Help: "Delay in force when a request starts after another request to the same host, by source of the delay",
 	}
 	Responses = &Figure{
 		Name: "collyrobots.responses", Unit: "{response}", Labels: []Label{requestKind, class},
-		Help: "Requests that are over, by kind and the class of their status",
+		Help: "Completed requests, by kind and status class",
 	}
 	Durations = &Figure{
 		Name: "collyrobots.response.duration", Unit: "s", Kind: Histogram, Labels: []Label{requestKind}, Buckets: durationBuckets,
-		Help: "Time from the start of a request to the end of the body of its response",
+		Help: "Time from the start of a request to the end of the response body",
 	}
 	Bytes = &Figure{
 		Name: "collyrobots.response.size", Unit: "By", Labels: []Label{requestKind},
-		Help: "Bytes of response bodies that were read",
+		Help: "Bytes read from response bodies",
 	}
 	Denials = &Figure{
 		Name: "collyrobots.denials", Unit: "{request}", Labels: []Label{denial},
-		Help: "Requests that were not sent, or would not have been in a dry run, by the reason",
+		Help: "Requests that were denied, by reason; in a dry run they were sent",
 	}
 	Slowdowns = &Figure{
 		Name: "collyrobots.slowdowns", Unit: "{slowdown}", Labels: []Label{status},
-		Help: "Times a host has asked for less and is asked less often since, by the status of its answer",
+		Help: "Times the crawl slowed down for a host because of a 429 or 503, by status",
 	}
 	Missed = &Figure{
 		Name: "collyrobots.missed_events", Unit: "{event}",
-		Help: "Events that came too fast to be counted: they are missing in what is counted by events",
+		Help: "Events that were dropped because they came too fast, so that the metrics counted from events are too low",
 	}
 )
 
@@ -53,7 +53,8 @@ var (
 	durationBuckets = []float64{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
 )
 
-// Hear calls put with what an event adds to a counter, or with a value for a histogram.
+// Hear calls put for each counter to which an event adds a value, and for each histogram that
+// observes a value.
 func Hear(e collyrobots.Event, put func(f *Figure, value float64, labels Labels)) {
 	switch e.Kind {
 	case collyrobots.EventStarted:
@@ -79,7 +80,7 @@ func Hear(e collyrobots.Event, put func(f *Figure, value float64, labels Labels)
 	}
 }
 
-// classOf returns the class of a status: a site may send any of three digits.
+// classOf returns the class of a status. A site may send any number of three digits.
 func classOf(status int) string {
 	switch {
 	case status == 0:

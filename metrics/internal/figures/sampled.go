@@ -7,60 +7,60 @@ import (
 	"github.com/collyrobots/collyrobots"
 )
 
-// sampled are the figures that Stats has.
+// sampled are the figures that are read from Stats.
 var sampled = []*Figure{
 	{
 		Name: "collyrobots.gap_over_delay", Unit: "1", Kind: Gauge,
-		Help: "Shortest time between two requests to one host over the delay that was in force then, of all hosts: never less than 1 unless several requests may be on the wire at once",
+		Help: "Minimum over all hosts of the time between two requests to a host divided by the delay in force; never less than 1 unless several requests may be in flight at once",
 		Read: func(s *Sample, _ string) (float64, bool) { return s.GapOverDelay, s.GapOverDelay > 0 },
 	},
 	{
 		Name: "collyrobots.pages", Unit: "{page}",
-		Help: "Responses of any status that have reached the collector, cached ones included",
+		Help: "Responses of any status that have reached the collector, including cached ones",
 		Read: func(s *Sample, _ string) (float64, bool) { return float64(s.Totals.Pages), true },
 	},
 	{
 		Name: "collyrobots.decisions", Unit: "{decision}", Labels: []Label{reason},
-		Help: "Requests and entries of sitemaps that were allowed or denied, by the reason",
+		Help: "Requests and sitemap entries that were allowed or denied, by reason",
 		Read: func(s *Sample, label string) (float64, bool) {
 			return float64(s.Decisions[collyrobots.Reason(label)]), true
 		},
 	},
 	{
 		Name: "collyrobots.waiting_pages", Unit: "{page}", Kind: Level,
-		Help: "Pages that wait for their turn now",
+		Help: "Pages that are waiting to be requested",
 		Read: func(s *Sample, _ string) (float64, bool) { return float64(s.Totals.Waiting), true },
 	},
 	{
 		Name: "collyrobots.wait.time", Unit: "s",
-		Help: "Time that all requests together have waited until they might start",
+		Help: "Total time that requests have waited for their start",
 		Read: func(s *Sample, _ string) (float64, bool) { return s.Totals.Waited.Seconds(), true },
 	},
 	{
 		Name: "collyrobots.hosts", Unit: "{host}", Kind: Level,
-		Help: "Hosts that are kept in memory",
+		Help: "Hosts in memory",
 		Read: func(s *Sample, _ string) (float64, bool) { return float64(s.Known), true },
 	},
 	{
 		Name: "collyrobots.waiting_hosts", Unit: "{host}", Kind: Level,
-		Help: "Hosts that pages wait for now",
+		Help: "Hosts with waiting pages",
 		Read: func(s *Sample, _ string) (float64, bool) { return float64(s.Waiting), true },
 	},
 	{
 		Name: "collyrobots.slowed_hosts", Unit: "{host}", Kind: Level,
-		Help: "Hosts that are asked less often now because of a 429 or 503",
+		Help: "Hosts for which the crawl is slowed down because of a 429 or 503",
 		Read: func(s *Sample, _ string) (float64, bool) { return float64(s.Slowed), true },
 	},
 	{
 		Name: "collyrobots.policies", Unit: "{policy}", Kind: Level, Labels: []Label{robotsStatus},
-		Help: "Readings of robots.txt that are kept now, by status",
+		Help: "Policies (robots.txt files) in memory, by status",
 		Read: func(s *Sample, label string) (float64, bool) {
 			return float64(s.Policies[collyrobots.RobotsStatus(label)].Count), true
 		},
 	},
 	{
 		Name: "collyrobots.oldest_policy.timestamp", Unit: "s", Kind: Gauge, Labels: []Label{robotsStatus},
-		Help: "Unix time at which the oldest reading of robots.txt that is kept was made, or the last try failed, by status",
+		Help: "Unix time when the oldest policy in memory was fetched, or when its last fetch failed, by status",
 		Read: func(s *Sample, label string) (float64, bool) {
 			oldest := s.Policies[collyrobots.RobotsStatus(label)].Oldest
 			return float64(oldest.UnixMilli()) / 1000, !oldest.IsZero()
@@ -68,27 +68,27 @@ var sampled = []*Figure{
 	},
 	{
 		Name: "collyrobots.sitemap.files", Unit: "{file}", Labels: []Label{file},
-		Help: "Sitemaps and indexes, by what became of them",
+		Help: "Sitemaps and sitemap indexes, by outcome",
 		Read: func(s *Sample, label string) (float64, bool) { return float64(files(&s.Sitemaps, label)), true },
 	},
 	{
 		Name: "collyrobots.sitemap.cut_files", Unit: "{file}",
-		Help: "Sitemaps and indexes that were opened and have ended early or by a limit",
+		Help: "Sitemaps and sitemap indexes that ended early or were cut off at a limit",
 		Read: func(s *Sample, _ string) (float64, bool) { return float64(s.Sitemaps.FilesCut), true },
 	},
 	{
 		Name: "collyrobots.sitemap.read_entries", Unit: "{entry}",
-		Help: "Entries of sitemaps that were read",
+		Help: "Sitemap entries read",
 		Read: func(s *Sample, _ string) (float64, bool) { return float64(s.Sitemaps.Entries), true },
 	},
 	{
 		Name: "collyrobots.sitemap.entries", Unit: "{entry}", Labels: []Label{entry},
-		Help: "Entries of sitemaps that were dealt with, by what became of them",
+		Help: "Sitemap entries processed, by outcome",
 		Read: func(s *Sample, label string) (float64, bool) { return float64(entries(&s.Sitemaps, label)), true },
 	},
 	{
 		Name: "collyrobots.sitemap.errors", Unit: "{error}",
-		Help: "Sitemaps, parts of them and entries that could not be read",
+		Help: "Sitemaps, parts of sitemaps and entries that could not be read",
 		Read: func(s *Sample, _ string) (float64, bool) { return float64(s.Sitemaps.Errors), true },
 	},
 }
@@ -104,16 +104,17 @@ func entries(s *collyrobots.FeedStats, outcome string) int {
 	}[outcome]
 }
 
-// A Sample is what Stats has said: its sums, without its hosts. It is not to be changed.
+// A Sample is a result of Stats with totals instead of hosts. It must not be changed.
 type Sample struct {
 	collyrobots.Stats     // without Hosts
-	Known             int // hosts that Stats has named
-	Waiting           int // of those, the ones that pages wait for
-	Slowed            int // of those, the ones that have asked for less
+	Known             int // the number of hosts
+	Waiting           int // the number of hosts with waiting pages
+	Slowed            int // the number of hosts for which the crawl is slowed down
 }
 
-// A Sampler reads Stats. Of many hosts that takes a while, so what was read is good for fifty times
-// as long: whoever asks, and how often, it takes a fiftieth of one processor at most.
+// A Sampler reads Stats. With many hosts this takes a while, so a sample is used for fifty times as
+// long as it took to read. However often Read is called, Stats uses at most a fiftieth of one
+// processor.
 type Sampler struct {
 	plugin *collyrobots.Plugin
 
@@ -122,13 +123,13 @@ type Sampler struct {
 	until time.Time
 }
 
-// share is how many times as long as reading it a sample is good for.
+// share is the ratio of the time for which a sample is used to the time that it took to read.
 const share = 50
 
 // NewSampler returns a Sampler of p, which may be nil or closed.
 func NewSampler(p *collyrobots.Plugin) *Sampler { return &Sampler{plugin: p} }
 
-// Read returns a sample. It may be called from any goroutine.
+// Read returns a sample. It is safe for concurrent use.
 func (s *Sampler) Read() *Sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,9 +142,10 @@ func (s *Sampler) Read() *Sample {
 	return s.last
 }
 
-// newSample sums up the hosts of stats. Stats reads them one after another, and one that is
-// forgotten meanwhile may be missing for once: what only grows does not fall behind the sample
-// before, or else it would be taken for a counter that has begun anew.
+// newSample counts the hosts of stats. Stats reads the hosts one after another, so a host that is
+// dropped from memory at the same time may be missing once. Therefore, newSample does not let a
+// counter fall below its value in the previous sample: a metrics system would treat that as a
+// restart of the counter.
 func newSample(stats collyrobots.Stats, before *Sample) *Sample {
 	s := &Sample{Stats: stats, Known: len(stats.Hosts)}
 	for i := range stats.Hosts {
@@ -155,7 +157,8 @@ func newSample(stats collyrobots.Stats, before *Sample) *Sample {
 			s.Slowed++
 		}
 	}
-	s.Hosts, s.NotFed = nil, nil
+	s.Hosts = nil
+	s.NotFed = nil
 	if before != nil {
 		s.Totals.Pages = max(s.Totals.Pages, before.Totals.Pages)
 		s.Totals.Waited = max(s.Totals.Waited, before.Totals.Waited)

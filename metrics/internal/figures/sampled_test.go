@@ -21,8 +21,8 @@ func TestSampleOfHosts(t *testing.T) {
 	}
 }
 
-// TestCountersDoNotFall reads Stats that miss a host for once: to Prometheus, a counter that falls
-// has begun anew, and all that it has counted before counts again.
+// TestCountersDoNotFall checks that counters do not decrease if Stats once misses a host.
+// Prometheus treats a counter that decreases as restarted, and would count its whole value again.
 func TestCountersDoNotFall(t *testing.T) {
 	stats := func(pages int, waited time.Duration, gap float64) collyrobots.Stats {
 		return collyrobots.Stats{Totals: collyrobots.HostStats{Pages: pages, Waited: waited}, GapOverDelay: gap}
@@ -43,19 +43,19 @@ func TestSamplerReadsSeldom(t *testing.T) {
 	began := time.Now()
 	first := s.Read()
 	if took := time.Since(began); s.until.Sub(began) > (share+1)*took {
-		t.Errorf("a sample that took less than %v is good for %v", took, s.until.Sub(began))
+		t.Errorf("a sample that took less than %v is used for %v", took, s.until.Sub(began))
 	}
 	s.until = time.Now().Add(time.Minute)
 	if s.Read() != first {
-		t.Error("read again too soon")
+		t.Error("Stats was read again too soon")
 	}
 	s.until = time.Now()
 	if s.Read() == first {
-		t.Error("not read again")
+		t.Error("Stats was not read again")
 	}
 }
 
-// TestOutcomesOfSitemaps finds a count of FeedStats that no figure has.
+// TestOutcomesOfSitemaps checks that each count of FeedStats is in one figure.
 func TestOutcomesOfSitemaps(t *testing.T) {
 	var stats collyrobots.FeedStats
 	counts := reflect.ValueOf(&stats).Elem()

@@ -369,6 +369,9 @@ func (f *fetcher) last(ctx context.Context, resp *http.Response, hops int) outco
 			return f.unreadable(ctx, err)
 		}
 	}
+	if !class.hasText() {
+		drain(resp)
+	}
 	if !class.definite() {
 		return failed(class, &StatusError{resp.StatusCode}).status(resp)
 	}
@@ -388,6 +391,19 @@ func (f *fetcher) last(ctx context.Context, resp *http.Response, hops int) outco
 	}
 	return o
 }
+
+// drain reads a short body that has no rules, so that the connection can be used again for the first
+// page. It stops after a second, since the file is not worth a longer wait.
+func drain(resp *http.Response) {
+	if resp.ContentLength <= 0 || resp.ContentLength > maxDrained {
+		return
+	}
+	limit := time.AfterFunc(time.Second, func() { resp.Body.Close() })
+	defer limit.Stop()
+	io.CopyN(io.Discard, resp.Body, resp.ContentLength)
+}
+
+const maxDrained = 16 << 10
 
 // unreadable is the outcome of a response whose body could not be read because of err.
 func (f *fetcher) unreadable(ctx context.Context, err error) outcome {

@@ -1,0 +1,65 @@
+package collyrobots_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// A robots.txt with a short body and no rules leaves its connection to the first page. A body that is
+// long, of unknown length or does not come is not waited for.
+func TestAConnectionOutlivesARobotsTxtWithoutRules(t *testing.T) {
+	text := func(status, length int) http.HandlerFunc {
+		return func(out http.ResponseWriter, _ *http.Request) {
+			out.Header().Set("Content-Length", strconv.Itoa(length))
+			out.WriteHeader(status)
+			out.Write([]byte(strings.Repeat(".", length)))
+		}
+	}
+	begun := func(length string) http.HandlerFunc {
+		return func(out http.ResponseWriter, r *http.Request) {
+			if length != "" {
+				out.Header().Set("Content-Length", length)
+			}
+			out.WriteHeader(http.StatusNotFound)
+			out.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}
+	}
+	for name, tc := range map[string]struct {
+		answer http.HandlerFunc
+		dials  int32
+		took   time.Duration
+	}{
+		"404":             {answer: text(http.StatusNotFound, 100), dials: 1},
+		"403":             {answer: text(http.StatusForbidden, 16<<10), dials: 1},
+		"long":            {answer: text(http.StatusNotFound, 64<<10), dials: 2},
+		"unknown length":  {answer: begun(""), dials: 2},
+		"does not arrive": {answer: begun("100"), dials: 2, took: time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": tc.answer, "/": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil)
+				c.impolite = true // the log shows a body that was not read as an answer that did not come
+				var dials atomic.Int32
+				dial := c.transport.DialContext
+				c.transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+					dials.Add(1)
+					return dial(ctx, network, address)
+				}
+				began := time.Now()
+				must(t, c.Visit("http://a.test/"))
+				if took := time.Since(began); dials.Load() != tc.dials || took != tc.took {
+					t.Errorf("%d connections in %v, want %d in %v", dials.Load(), took, tc.dials, tc.took)
+				}
+			})
+		})
+	}
+}

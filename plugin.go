@@ -279,15 +279,17 @@ func (p *Plugin) Listen(f func(Event)) (stop func()) {
 	return p.report.events.add(f, p.report.log)
 }
 
-// Close ends the plugin: requests that wait end at once, and so does the reading of robots.txt
-// files and sitemaps; all requests of attached collectors are denied with ErrClosed from now on.
-// Pages that are on the wire stay there. Call it after the crawl, since what was learnt goes to the
-// Store before it returns. It waits for up to five seconds until the functions of OnEvent and Listen
-// have been called with all events, and for no other function of the user. The Store stays open.
-// Closing twice does no harm.
+// Close ends the plugin. Requests that wait end at once, and so does the reading of robots.txt files
+// and sitemaps. From then on all requests of attached collectors are denied with ErrClosed. Close
+// does not end requests that are already on the wire. Call it after the crawl, because it writes what
+// the plugin knows of robots.txt files to the Store. It waits up to five seconds until the functions
+// of OnEvent and Listen have been called with all events, and for no other function of the user. It
+// does not close the Store. A second call of Close does nothing.
 //
-// Close may be called in a function that the plugin calls. In one of OnEvent or Listen it takes the
-// five seconds, since it waits for that function too: start a goroutine for it there.
+// Close may be called in a function that the plugin calls. In a function of OnEvent or Listen it takes
+// the five seconds, because it also waits for that function: start a goroutine for Close there. Do
+// the same in a slog.Handler or an http.RoundTripper that the plugin uses while it fetches a
+// robots.txt, because Close waits for that fetch.
 func (p *Plugin) Close() error {
 	if p == nil || p.core == nil {
 		return nil

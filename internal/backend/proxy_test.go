@@ -47,7 +47,7 @@ func TestSetProxyKeepsTheTransport(t *testing.T) {
 	}
 	crawl := func(c *colly.Collector) (got []string) {
 		own := secure.Client().Transport.(*http.Transport).Clone()
-		dial := own.DialContext
+		dial := new(net.Dialer).DialContext
 		own.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 			if address == "site.invalid:80" {
 				return nil, errors.New("no such host")

@@ -28,7 +28,7 @@ type program struct {
 	name      string
 	sites     func() robotstest.Sites
 	run       func(p *programRun)
-	unordered bool // requests run side by side, so only the sorted output is compared
+	unordered bool // requests run side by side, so the order of the output is not compared
 	rotates   bool // the request for robots.txt takes a turn of the proxies, so these are not compared
 }
 
@@ -135,8 +135,8 @@ func (x program) result(t *testing.T, withPlugin bool) (said, seen []string) {
 		}
 	})
 	if x.unordered {
-		slices.Sort(said)
-		slices.Sort(seen)
+		said = withoutOrder(said)
+		seen = withoutOrder(seen)
 	}
 	return said, seen
 }
@@ -153,6 +153,14 @@ func TestProgramsDoTheSameWithThePlugin(t *testing.T) {
 			compareLines(t, "the server has seen", seen, withSeen)
 		})
 	}
+}
+
+// withoutOrder returns the lines of a run whose requests run side by side, sorted and each of them
+// once. Colly asks its storage whether a page was visited and marks it in two calls, so it sometimes
+// fetches a page twice, with the plugin and without.
+func withoutOrder(lines []string) []string {
+	slices.Sort(lines)
+	return slices.Compact(lines)
 }
 
 // compareLines reports the first line in which a run with the plugin differs.

@@ -63,6 +63,7 @@ func (p *peer) start(t *testing.T, collector []colly.CollectorOption, opts ...co
 	c := start(t, robotstest.New(t, nil), collector, opts...)
 	c.transport.DialTLSContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		near, far := net.Pipe()
+		t.Cleanup(func() { near.Close() }) // a stream may still be open when idle connections are closed
 		go p.serve(tls.Server(far, &tls.Config{Certificates: []tls.Certificate{p.cert}, NextProtos: []string{"h2"}}))
 		conn := tls.Client(near, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
 		return conn, conn.HandshakeContext(ctx)

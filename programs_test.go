@@ -16,6 +16,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -107,38 +108,60 @@ func follow(c *colly.Collector) {
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
 }
 
-// result runs a program in a bubble and returns what it has done, and what the server has seen.
+// result runs a program where robots.txt allows everything.
 func (x program) result(t *testing.T, withPlugin bool) (said, seen []string) {
 	t.Helper()
+	if !withPlugin {
+		return x.once(t, &programRun{}, nil, nil)
+	}
+	return x.once(t, &programRun{}, []collyrobots.Option{collyrobots.Dialect(dialect.RFC9309())}, nil)
+}
+
+// once runs a program in a bubble and returns what it has done, and what the server has seen. The
+// program has a plugin with options, or none if options is nil. At the end verify is called, unless
+// it is nil.
+func (x program) once(t *testing.T, p *programRun, options []collyrobots.Option, verify func(p *programRun)) (said, seen []string) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		p := &programRun{T: t, web: robotstest.New(t, x.sites())}
-		if withPlugin {
-			plugin, err := collyrobots.New(collyrobots.MaxBackOff(0), collyrobots.Logger(slog.New(slog.DiscardHandler)))
+		p.T = t
+		p.web = robotstest.New(t, x.sites())
+		if options != nil {
+			options = append(options, collyrobots.MaxBackOff(0), collyrobots.Logger(slog.New(slog.DiscardHandler)))
+			plugin, err := collyrobots.New(options...)
 			must(t, err)
 			p.plugin = plugin
 		}
 		x.run(p)
-		if withPlugin {
+		if p.plugin != nil {
 			must(t, p.plugin.Close())
+		}
+		if verify != nil {
+			verify(p)
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		said = p.said
-		for _, r := range p.web.Log("") {
-			if x.rotates {
-				r.Proxy = ""
-			}
-			if r.URI != "/robots.txt" {
-				seen = append(seen, fmt.Sprintf("%s %s://%s%s by %q, agent %q, cookie %q, referer %q", r.Method, r.Scheme, r.Host, r.URI, r.Proxy,
-					r.Header.Get("User-Agent"), r.Header.Get("Cookie"), r.Header.Get("Referer")))
-			}
-		}
+		seen = x.requests(p.web)
 	})
 	if x.unordered {
 		said = withoutOrder(said)
 		seen = withoutOrder(seen)
 	}
 	return said, seen
+}
+
+// requests returns what the server has seen, without the requests for robots.txt.
+func (x program) requests(web *robotstest.Web) (seen []string) {
+	for _, r := range web.Log("") {
+		if x.rotates {
+			r.Proxy = ""
+		}
+		if r.URI != "/robots.txt" {
+			seen = append(seen, fmt.Sprintf("%s %s://%s%s by %q, agent %q, cookie %q, referer %q", r.Method, r.Scheme, r.Host, r.URI, r.Proxy,
+				r.Header.Get("User-Agent"), r.Header.Get("Cookie"), r.Header.Get("Referer")))
+		}
+	}
+	return seen
 }
 
 func TestProgramsDoTheSameWithThePlugin(t *testing.T) {

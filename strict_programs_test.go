@@ -2,14 +2,12 @@ package collyrobots_test
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"strconv"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -45,33 +43,15 @@ func TestStrictProgramsDoTheSameWithThePlugin(t *testing.T) {
 // checked runs a program with the plugin in a dialect, or with Colly's built-in check if d is nil.
 func (x program) checked(t *testing.T, d *dialect.Dialect) (said, seen []string) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		p := &programRun{T: t, web: robotstest.New(t, x.sites()), strict: true}
-		if d != nil {
-			plugin, err := collyrobots.New(collyrobots.MaxBackOff(0), collyrobots.Dialect(*d), collyrobots.Logger(slog.New(slog.DiscardHandler)))
-			must(t, err)
-			p.plugin = plugin
-		}
-		x.run(p)
-		if d != nil {
-			must(t, p.plugin.Close())
-			if d.String() != dialect.Temoto().String() {
-				robotstest.Verify(t, p.web, *d)
-			}
-		}
-		said = p.said
-		for _, r := range p.web.Log("") {
-			if r.URI != "/robots.txt" {
-				seen = append(seen, fmt.Sprintf("%s %s://%s%s, agent %q, cookie %q, referer %q", r.Method, r.Scheme, r.Host, r.URI,
-					r.Header.Get("User-Agent"), r.Header.Get("Cookie"), r.Header.Get("Referer")))
-			}
-		}
-	})
-	if x.unordered {
-		said = withoutOrder(said)
-		seen = withoutOrder(seen)
+	if d == nil {
+		return x.once(t, &programRun{strict: true}, nil, nil)
 	}
-	return said, seen
+	verify := func(p *programRun) {
+		if *d != dialect.Temoto() {
+			robotstest.Verify(p.T, p.web, *d)
+		}
+	}
+	return x.once(t, &programRun{strict: true}, []collyrobots.Option{collyrobots.Dialect(*d)}, verify)
 }
 
 // closedTree is tree with a robots.txt that denies some pages.

@@ -17,6 +17,6 @@ func main() {
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
 	c.OnScraped(func(r *colly.Response) { log.Println(r.StatusCode, r.Request.URL.Redacted()) })
 	if err := c.Visit("https://example.com/"); err != nil {
-		log.Fatal(err) // robots.txt denies the page, or it cannot be had
+		log.Fatal(err) // robots.txt denies the page, or it could not be fetched
 	}
 }

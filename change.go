@@ -45,7 +45,7 @@ func changeOf(old, new *policy.Policy) *RobotsChange {
 
 func stateOf(p *policy.Policy) RobotsState {
 	return RobotsState{
-		RobotsStatus: RobotsStatus(p.Meaning.String()),
+		RobotsStatus: RobotsStatus(p.RobotsStatus.String()),
 		Status:       p.Status(),
 		Err:          p.Err(),
 		Fetched:      p.Fetched(),

@@ -66,7 +66,7 @@ func (j *judge) decideAs(ctx context.Context, now time.Time, u *url.URL, hostHea
 	}
 	v.settings = j.settings.of(site)
 	if v.settings.ignoreRobots {
-		v.policy = &policy.Policy{Authority: a, Meaning: policy.NoRobots}
+		v.policy = &policy.Policy{Authority: a, RobotsStatus: policy.NoRobots}
 		v.reason, v.rule = ReasonIgnored, dialect.Decision{Allowed: true}
 		return v, nil
 	}
@@ -91,7 +91,7 @@ func (v verdict) obeyedBy(t *pace.Ticket) {
 
 // read applies a policy to a URL of its authority.
 func read(pol *policy.Policy, u *url.URL) (Reason, dialect.Decision) {
-	switch pol.Meaning {
+	switch pol.RobotsStatus {
 	case policy.NoRobots:
 		return ReasonNoRobots, dialect.Decision{Allowed: true}
 	case policy.Unreachable:

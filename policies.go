@@ -255,7 +255,7 @@ func (p *policies) cacheOf(s *hostSettings, d dialect.Dialect, name string, toke
 // sayIfUnpaced logs, once per plugin, that a host has no delay at all. Its crawl is not polite,
 // although each request was checked.
 func (p *policies) sayIfUnpaced(s *hostSettings, pol *policy.Policy) {
-	if s.pace.Free || s.pace.MinDelay > 0 || pol.CrawlDelay() > 0 || pol.Meaning == policy.Unreachable || pol.Meaning == policy.SiteDown {
+	if s.pace.Free || s.pace.MinDelay > 0 || pol.CrawlDelay() > 0 || pol.RobotsStatus == policy.Unreachable || pol.RobotsStatus == policy.SiteDown {
 		return
 	}
 	if !p.report.first("no delay") {
@@ -282,7 +282,7 @@ func (p *policies) learnt(n policy.News) {
 	server, _ := policy.Server(pol.Authority)
 	e := Event{
 		Kind: EventRobots, Time: time.Now(), Host: server, URL: pol.RobotsURL(), Status: pol.Status(), Err: redact.Error(pol.Err()),
-		RobotsStatus: RobotsStatus(pol.Meaning.String()), Fetched: pol.Fetched(), Stored: n.Stored, Hash: pol.Sum(), Body: n.Body,
+		RobotsStatus: RobotsStatus(pol.RobotsStatus.String()), Fetched: pol.Fetched(), Stored: n.Stored, Hash: pol.Sum(), Body: n.Body,
 		Change: change,
 	}
 	p.report.events.tell(e)
@@ -303,7 +303,7 @@ func (p *policies) statistics() map[RobotsStatus]PolicyStats {
 	stats := make(map[RobotsStatus]PolicyStats)
 	for _, r := range readers {
 		for pol := range r.cache.All() {
-			status, at := RobotsStatus(pol.Meaning.String()), pol.Fetched()
+			status, at := RobotsStatus(pol.RobotsStatus.String()), pol.Fetched()
 			s := stats[status]
 			if s.Count++; s.Oldest.IsZero() || at.Before(s.Oldest) {
 				s.Oldest = at

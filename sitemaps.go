@@ -53,7 +53,7 @@ func (s *sitemaps) tellRead(sitemap string, entries int, err error) {
 // offer notes a site that the crawl came to: its sitemaps are read when a request is done. Those of
 // a site that was asked for at another address than its own are not: what they list is at its own.
 func (s *sitemaps) offer(pol *policy.Policy) {
-	if s != nil && (pol.Meaning == policy.Rules || pol.Meaning == policy.NoRobots) && !policy.IsVirtual(pol.Authority) {
+	if s != nil && (pol.RobotsStatus == policy.Rules || pol.RobotsStatus == policy.NoRobots) && !policy.IsVirtual(pol.Authority) {
 		s.feed.Offer(pol.Authority, pol.Sitemaps())
 	}
 }

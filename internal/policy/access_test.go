@@ -16,7 +16,7 @@ import (
 // dialect, in the order of dialect.All, at the first fetch. R: the rules of the body; o: no
 // restriction; - nothing allowed; D: site down.
 func TestStatusTable(t *testing.T) {
-	letters := map[policy.Meaning]string{
+	letters := map[policy.RobotsStatus]string{
 		policy.Rules: "R", policy.NoRobots: "o", policy.Unreachable: "-", policy.SiteDown: "D",
 	}
 	status := func(code int) func(*http.Request) (*http.Response, error) { return reply(code, closed) }
@@ -77,7 +77,7 @@ func TestStatusTable(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					c := newCrawler(t, under(d), row.reply)
 					p := c.get(t)
-					if got := letters[p.Meaning]; got != row.want[i:i+1] {
+					if got := letters[p.RobotsStatus]; got != row.want[i:i+1] {
 						t.Errorf("%s (%v), want %s", got, p.Err(), row.want[i:i+1])
 					}
 					if allowed := allows(p, "/x"); allowed != (row.want[i] == 'o') {
@@ -86,8 +86,8 @@ func TestStatusTable(t *testing.T) {
 					if p.Group() == nil {
 						t.Error("no group")
 					}
-					if p.Err() == nil && (p.Meaning == policy.Unreachable || p.Meaning == policy.SiteDown) {
-						t.Errorf("%v without a reason", p.Meaning)
+					if p.Err() == nil && (p.RobotsStatus == policy.Unreachable || p.RobotsStatus == policy.SiteDown) {
+						t.Errorf("%v without a reason", p.RobotsStatus)
 					}
 				})
 			})
@@ -170,8 +170,8 @@ func TestTemotoForever(t *testing.T) {
 		c := newCrawler(t, under(dialect.Temoto()), refuse)
 		c.get(t)
 		c.site.says(reply(200, closed))
-		if p := c.get(t); p.Meaning != policy.Rules {
-			t.Errorf("after a failure: %v", p.Meaning)
+		if p := c.get(t); p.RobotsStatus != policy.Rules {
+			t.Errorf("after a failure: %v", p.RobotsStatus)
 		}
 	})
 }

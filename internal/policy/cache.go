@@ -161,7 +161,7 @@ func (c *Cache) policyOf(a dialect.Authority, f facts) (p *Policy) {
 		}
 	}()
 	p = &Policy{Authority: a, copy: c.readCopy(f), failure: f.failure}
-	p.Meaning, p.expires = c.access.meaning(f)
+	p.RobotsStatus, p.expires = c.access.status(f)
 	return p
 }
 

@@ -180,7 +180,7 @@ func (c clause) timeline(t *testing.T, d dialect.Dialect) {
 		rule = "/z"
 	}
 	if got := state(p, rule); got != c.Expect.State {
-		t.Errorf("state %s, want %s: %v, status %d, %v", got, c.Expect.State, p.Meaning, p.Status(), p.Err())
+		t.Errorf("state %s, want %s: %v, status %d, %v", got, c.Expect.State, p.RobotsStatus, p.Status(), p.Err())
 	}
 	if c.Expect.Requests != 0 && crawl.site.asked() != c.Expect.Requests {
 		t.Errorf("%d requests, want %d", crawl.site.asked(), c.Expect.Requests)
@@ -201,9 +201,9 @@ func (c clause) notFor(t *testing.T, crawl *crawler) {
 
 func state(p *policy.Policy, rule string) string {
 	switch {
-	case p.Meaning == policy.SiteDown:
+	case p.RobotsStatus == policy.SiteDown:
 		return "site_down"
-	case p.Meaning == policy.Unreachable:
+	case p.RobotsStatus == policy.Unreachable:
 		return "disallow_all"
 	case allows(p, rule) && allows(p, "/y"):
 		return "allow_all"

@@ -21,7 +21,7 @@ func TestOverHTTP(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		serve http.HandlerFunc
-		want  policy.Meaning
+		want  policy.RobotsStatus
 	}{
 		{"plain", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, closed) }, policy.Rules},
 		{"gzip", func(w http.ResponseWriter, r *http.Request) {
@@ -68,7 +68,7 @@ func TestOverHTTP(t *testing.T) {
 			c := policy.New(under(dialect.RFC9309()))
 			defer c.Close()
 			p, err := c.Get(context.Background(), authority(server.URL+"/x"), policy.Fetch{Do: client.Do, UserAgent: agent})
-			if err != nil || p.Meaning != test.want || allows(p, "/x") {
+			if err != nil || p.RobotsStatus != test.want || allows(p, "/x") {
 				t.Errorf("%+v, %v", p, err)
 			}
 		})
@@ -117,7 +117,7 @@ func TestGzipWithoutEnd(t *testing.T) {
 			}
 			coding := (*policy.CodingError)(nil)
 			if allows(p, "/x") || !errors.As(p.Err(), &coding) {
-				t.Errorf("%v, %v", p.Meaning, p.Err())
+				t.Errorf("%v, %v", p.RobotsStatus, p.Err())
 			}
 			const buffer = 4 << 10
 			if received.n == 0 || received.n > test.limit+buffer {
@@ -145,7 +145,7 @@ func testNobodyListens(t *testing.T) {
 	c := policy.New(under(dialect.CocCoc()))
 	defer c.Close()
 	p, err := c.Get(context.Background(), authority(server.URL+"/x"), policy.Fetch{Do: server.Client().Do, UserAgent: agent})
-	if err != nil || p.Meaning != policy.SiteDown {
+	if err != nil || p.RobotsStatus != policy.SiteDown {
 		t.Errorf("nobody listens: %+v, %v", p, err)
 	}
 }

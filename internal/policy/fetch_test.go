@@ -192,7 +192,7 @@ func TestTemotoReadsOn(t *testing.T) {
 		return resp, err
 	}).get(t)
 	if allows(p, "/x") || read > limit+1<<20 {
-		t.Errorf("%v (%v) after %d octets", p.Meaning, p.Err(), read)
+		t.Errorf("%v (%v) after %d octets", p.RobotsStatus, p.Err(), read)
 	}
 }
 
@@ -290,7 +290,7 @@ func TestTimeLimit(t *testing.T) {
 		name   string
 		answer func(*http.Request) (*http.Response, error)
 		took   time.Duration
-		want   policy.Meaning
+		want   policy.RobotsStatus
 	}{
 		{"no answer", hang, policy.FetchLimit, policy.Unreachable},
 		{"a body drop by drop", slow, policy.FetchLimit, policy.Unreachable},
@@ -305,8 +305,8 @@ func TestTimeLimit(t *testing.T) {
 				c := newCrawler(t, under(dialect.RFC9309()), test.answer)
 				start := time.Now()
 				p := c.get(t)
-				if took := time.Since(start); took != test.took || p.Meaning != test.want {
-					t.Errorf("%v (%v) after %v, want %v after %v", p.Meaning, p.Err(), took, test.want, test.took)
+				if took := time.Since(start); took != test.took || p.RobotsStatus != test.want {
+					t.Errorf("%v (%v) after %v, want %v after %v", p.RobotsStatus, p.Err(), took, test.want, test.took)
 				}
 				if timeout := errors.Is(p.Err(), context.DeadlineExceeded); timeout != (test.want == policy.Unreachable) {
 					t.Errorf("the reason is %v", p.Err())
@@ -341,7 +341,7 @@ func TestTries(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		answer  func(*http.Request) (*http.Response, error)
-		meaning policy.Meaning
+		meaning policy.RobotsStatus
 		paths   []string
 	}{
 		{"a dead proxy", inTurn(refused, reply(200, closed)), policy.Rules, []string{robots, robots}},
@@ -365,10 +365,10 @@ func TestTries(t *testing.T) {
 			for _, req := range c.site.requests {
 				paths = append(paths, req.URL.Path)
 			}
-			if p.Meaning != test.meaning || !slices.Equal(paths, test.paths) {
-				t.Errorf("%v (%v) after %q, want %v after %q", p.Meaning, p.Err(), paths, test.meaning, test.paths)
+			if p.RobotsStatus != test.meaning || !slices.Equal(paths, test.paths) {
+				t.Errorf("%v (%v) after %q, want %v after %q", p.RobotsStatus, p.Err(), paths, test.meaning, test.paths)
 			}
-			if p.Meaning == policy.Rules && (p.Err() != nil || p.Failing()) {
+			if p.RobotsStatus == policy.Rules && (p.Err() != nil || p.Failing()) {
 				t.Errorf("read after all, but: %v", p.Err())
 			}
 		})
@@ -385,19 +385,19 @@ func TestForbidden(t *testing.T) {
 		name   string
 		answer func() func(*http.Request) (*http.Response, error)
 		asked  int
-		want   map[dialect.Dialect]policy.Meaning
+		want   map[dialect.Dialect]policy.RobotsStatus
 	}{
-		{"the host itself", func() func(*http.Request) (*http.Response, error) { return forbidden }, 1, map[dialect.Dialect]policy.Meaning{
+		{"the host itself", func() func(*http.Request) (*http.Response, error) { return forbidden }, 1, map[dialect.Dialect]policy.RobotsStatus{
 			dialect.RFC9309(): policy.Unreachable, dialect.CocCoc(): policy.SiteDown}},
 		{"where a redirect leads", func() func(*http.Request) (*http.Response, error) {
 			return inTurn(reply(301, "", "Location", "http://10.0.0.1/"), forbidden)
-		}, 2, map[dialect.Dialect]policy.Meaning{
+		}, 2, map[dialect.Dialect]policy.RobotsStatus{
 			dialect.RFC9309(): policy.Unreachable, dialect.CocCoc(): policy.NoRobots}},
 	} {
 		for d, want := range test.want {
 			c := newCrawler(t, under(d), test.answer())
-			if p := c.get(t); p.Meaning != want || !errors.Is(p.Err(), policy.ErrForbidden) || c.site.asked() != test.asked {
-				t.Errorf("%s, %v: %v (%v) after %d requests, want %v after %d", test.name, d, p.Meaning, p.Err(), c.site.asked(), want, test.asked)
+			if p := c.get(t); p.RobotsStatus != want || !errors.Is(p.Err(), policy.ErrForbidden) || c.site.asked() != test.asked {
+				t.Errorf("%s, %v: %v (%v) after %d requests, want %v after %d", test.name, d, p.RobotsStatus, p.Err(), c.site.asked(), want, test.asked)
 			}
 		}
 	}
@@ -409,21 +409,21 @@ func TestForbiddenIsNotKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forbidden := func(*http.Request) (*http.Response, error) { return nil, policy.ErrForbidden }
 		c := newCrawler(t, under(dialect.RFC9309()), forbidden)
-		if p := c.get(t); !p.Forbidden() || p.Meaning != policy.Unreachable {
-			t.Errorf("%v, %v", p.Meaning, p.Err())
+		if p := c.get(t); !p.Forbidden() || p.RobotsStatus != policy.Unreachable {
+			t.Errorf("%v, %v", p.RobotsStatus, p.Err())
 		}
 		c.site.says(reply(200, closed))
-		if p := c.get(t); p.Forbidden() || p.Meaning != policy.Rules || allows(p, "/x") {
-			t.Errorf("%v, %v", p.Meaning, p.Err())
+		if p := c.get(t); p.Forbidden() || p.RobotsStatus != policy.Rules || allows(p, "/x") {
+			t.Errorf("%v, %v", p.RobotsStatus, p.Err())
 		}
 		time.Sleep(25 * time.Hour)
 		c.site.says(forbidden)
 		if p := c.get(t); !p.Forbidden() {
-			t.Errorf("%v, %v", p.Meaning, p.Err())
+			t.Errorf("%v, %v", p.RobotsStatus, p.Err())
 		}
 		c.site.says(refuse)
-		if p := c.get(t); p.Forbidden() || p.Meaning != policy.Unreachable || c.site.asked() != 6 {
-			t.Errorf("%v, %v after %d requests", p.Meaning, p.Err(), c.site.asked())
+		if p := c.get(t); p.Forbidden() || p.RobotsStatus != policy.Unreachable || c.site.asked() != 6 {
+			t.Errorf("%v, %v after %d requests", p.RobotsStatus, p.Err(), c.site.asked())
 		}
 	})
 }
@@ -456,7 +456,7 @@ func TestTriesArePaced(t *testing.T) {
 					}
 					return test.answer(req)
 				}})
-				if err != nil || p.Meaning != policy.SiteDown {
+				if err != nil || p.RobotsStatus != policy.SiteDown {
 					t.Fatalf("%+v, %v", p, err)
 				}
 				if took := time.Since(start); took != test.took || tries != test.tries {
@@ -517,7 +517,7 @@ func TestCallersLimit(t *testing.T) {
 				}
 				return hang(req)
 			}})
-			if err != nil || p.Meaning != policy.Unreachable || !errors.Is(p.Err(), context.DeadlineExceeded) {
+			if err != nil || p.RobotsStatus != policy.Unreachable || !errors.Is(p.Err(), context.DeadlineExceeded) {
 				t.Errorf("limit %v: %+v, %v", limit, p, err)
 			}
 			if took := time.Since(start); took != time.Minute+want {
@@ -547,8 +547,8 @@ func FuzzAnswer(f *testing.F) {
 			if p.Group() == nil || c.site.asked() > 6 {
 				t.Fatalf("%+v after %d requests", p, c.site.asked())
 			}
-			if p.Meaning != policy.Rules && p.Err() == nil && status/100 != 4 && !(d == dialect.CocCoc() && status/100 == 2) {
-				t.Fatalf("%v without a reason", p.Meaning)
+			if p.RobotsStatus != policy.Rules && p.Err() == nil && status/100 != 4 && !(d == dialect.CocCoc() && status/100 == 2) {
+				t.Fatalf("%v without a reason", p.RobotsStatus)
 			}
 			if !p.Expires().After(before) || p.Expires().After(time.Now().Add(24*time.Hour)) {
 				t.Fatalf("expires %v after the fetch", p.Expires().Sub(before))

@@ -79,7 +79,7 @@ func (c *Cache) underWay(now time.Time, a dialect.Authority, way Way) *fetching 
 // no longer than a fetch takes, so that nobody crawls by a copy from last week. One that lets
 // nobody in is of no use: better to wait.
 func (p *Policy) MayServe(now time.Time) bool {
-	return p != nil && p.Meaning >= NoRobots && instantOf(now) < p.expires.add(FetchLimit)
+	return p != nil && p.RobotsStatus >= NoRobots && instantOf(now) < p.expires.add(FetchLimit)
 }
 
 // wait waits for f. It returns neither a policy nor an error if the caller, who asks in a way, has
@@ -250,7 +250,7 @@ func (c *Cache) stale(f facts) bool {
 	if f.failure != nil && f.failure.silence != nil {
 		return true
 	}
-	_, expires := c.access.meaning(f)
+	_, expires := c.access.status(f)
 	return expires <= now()
 }
 
@@ -267,5 +267,5 @@ func (c *Cache) report(p *Policy) {
 		return
 	}
 	c.log.Warn("robots.txt could not be read", "robots", p.RobotsURL(), "error", err, "status", p.Status(),
-		"robots_status", p.Meaning.String(), "stale", p.Stale(), "until", p.Expires())
+		"robots_status", p.RobotsStatus.String(), "stale", p.Stale(), "until", p.Expires())
 }

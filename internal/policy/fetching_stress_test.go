@@ -55,7 +55,7 @@ func stress(t *testing.T, o policy.Options) {
 				switch {
 				case err != nil && !errors.Is(err, context.DeadlineExceeded):
 					t.Errorf("Get: %v", err)
-				case err == nil && p.Meaning == policy.Rules && allows(p, "/x"):
+				case err == nil && p.RobotsStatus == policy.Rules && allows(p, "/x"):
 					t.Errorf("rules that let everybody in: %+v", p)
 				}
 				c.Answered(a)

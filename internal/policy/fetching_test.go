@@ -61,8 +61,8 @@ func TestFirstCallerLeaves(t *testing.T) {
 		synctest.Wait()
 		wg.Go(func() {
 			start := time.Now()
-			if p := c.get(t); p.Meaning != policy.Rules || time.Since(start) != 2*time.Second {
-				t.Errorf("the second caller got %v after %v", p.Meaning, time.Since(start))
+			if p := c.get(t); p.RobotsStatus != policy.Rules || time.Since(start) != 2*time.Second {
+				t.Errorf("the second caller got %v after %v", p.RobotsStatus, time.Since(start))
 			}
 		})
 		synctest.Wait()
@@ -89,15 +89,15 @@ func TestAllLeave(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		c.site.says(reply(200, closed)) // at once, before the fetch given up has ended
-		if p := c.get(t); p.Meaning != policy.Rules {
-			t.Errorf("the next caller got %v: %v", p.Meaning, p.Err())
+		if p := c.get(t); p.RobotsStatus != policy.Rules {
+			t.Errorf("the next caller got %v: %v", p.RobotsStatus, p.Err())
 		}
 		synctest.Wait()
 		if c.site.requests[0].Context().Err() == nil {
 			t.Error("the first fetch goes on")
 		}
-		if p := c.get(t); p.Meaning != policy.Rules || c.site.asked() != 2 {
-			t.Errorf("in the end %v after %d requests", p.Meaning, c.site.asked())
+		if p := c.get(t); p.RobotsStatus != policy.Rules || c.site.asked() != 2 {
+			t.Errorf("in the end %v after %d requests", p.RobotsStatus, c.site.asked())
 		}
 		if _, err := c.ask(ctx, c.page); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a caller who had already gone got %v", err)
@@ -155,8 +155,8 @@ func TestGoexit(t *testing.T) {
 		runtime.Goexit()
 		return nil, nil
 	})
-	if p := c.get(t); p.Meaning != policy.Unreachable || p.Err() == nil {
-		t.Errorf("%v, %v", p.Meaning, p.Err())
+	if p := c.get(t); p.RobotsStatus != policy.Unreachable || p.Err() == nil {
+		t.Errorf("%v, %v", p.RobotsStatus, p.Err())
 	}
 }
 

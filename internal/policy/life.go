@@ -4,22 +4,22 @@ import "time"
 
 // meaning is the whole life of a policy: what f means under t, and until when. What has expired has
 // to be fetched.
-func (t *accessTable) meaning(f facts) (m Meaning, expires instant) {
+func (t *accessTable) status(f facts) (s RobotsStatus, expires instant) {
 	switch {
 	case f.failure != nil:
 		return t.failing(f)
 	case f.copy == nil:
 		return Unreachable, 0
 	}
-	m = t.content(f.copy)
-	if m == Unreachable {
-		return m, f.copy.fetched
+	s = t.content(f.copy)
+	if s == Unreachable {
+		return s, f.copy.fetched
 	}
-	return m, f.copy.fetched.add(t.lifetime(f.copy))
+	return s, f.copy.fetched.add(t.lifetime(f.copy))
 }
 
 // failing is what f means while the file cannot be read.
-func (t *accessTable) failing(f facts) (m Meaning, expires instant) {
+func (t *accessTable) failing(f facts) (s RobotsStatus, expires instant) {
 	last := f.failure.last
 	switch t.on[f.failure.class] {
 	case open:
@@ -48,7 +48,7 @@ func (t *accessTable) staged(x *failure) (then fallback, next instant) {
 	return then, next
 }
 
-func (t *accessTable) fallBack(then fallback, f facts) Meaning {
+func (t *accessTable) fallBack(then fallback, f facts) RobotsStatus {
 	switch {
 	case then == copyElseOpen && f.copy != nil:
 		return t.content(f.copy)
@@ -84,7 +84,7 @@ func (t *accessTable) reads(s *goodCopy) bool {
 }
 
 // content is what a good copy means.
-func (t *accessTable) content(s *goodCopy) Meaning {
+func (t *accessTable) content(s *goodCopy) RobotsStatus {
 	class := s.class
 	if int(s.hops) > t.hops {
 		class = tooManyRedirects

@@ -118,8 +118,8 @@ func TestRetry(t *testing.T) {
 					time.Sleep(want)
 				}
 				c.site.says(reply(200, closed))
-				if p := c.get(t); p.Meaning != policy.Rules || p.Err() != nil {
-					t.Errorf("after recovery: %v, %v", p.Meaning, p.Err())
+				if p := c.get(t); p.RobotsStatus != policy.Rules || p.Err() != nil {
+					t.Errorf("after recovery: %v, %v", p.RobotsStatus, p.Err())
 				}
 				time.Sleep(day)
 				c.site.says(test.answer)
@@ -153,8 +153,8 @@ func TestRetryByKind(t *testing.T) {
 			time.Sleep(step.want)
 		}
 		time.Sleep(time.Until(start.Add(30 * day)))
-		if p := c.get(t); p.Meaning != policy.NoRobots {
-			t.Errorf("after thirty days: %v", p.Meaning)
+		if p := c.get(t); p.RobotsStatus != policy.NoRobots {
+			t.Errorf("after thirty days: %v", p.RobotsStatus)
 		}
 	})
 }
@@ -175,7 +175,7 @@ func TestRetryAfterDate(t *testing.T) {
 func TestOutage(t *testing.T) {
 	type at struct {
 		age  time.Duration
-		want policy.Meaning
+		want policy.RobotsStatus
 	}
 	const (
 		stop = policy.Unreachable
@@ -231,8 +231,8 @@ func TestOutage(t *testing.T) {
 						}
 					}
 					p := c.get(t)
-					if p.Meaning != at.want {
-						t.Errorf("at %v: %v, want %v", at.age, p.Meaning, at.want)
+					if p.RobotsStatus != at.want {
+						t.Errorf("at %v: %v, want %v", at.age, p.RobotsStatus, at.want)
 					}
 					if p.Stale() != (at.want == copy) || p.Err() == nil {
 						t.Errorf("at %v: stale %t, error %v", at.age, p.Stale(), p.Err())
@@ -255,12 +255,12 @@ func TestAnsweredLongAgo(t *testing.T) {
 		time.Sleep(25 * day)
 		c.Answered(c.page)
 		time.Sleep(6 * day)
-		if p := c.get(t); p.Meaning != policy.NoRobots {
-			t.Errorf("six days after an answer: %v", p.Meaning)
+		if p := c.get(t); p.RobotsStatus != policy.NoRobots {
+			t.Errorf("six days after an answer: %v", p.RobotsStatus)
 		}
 		time.Sleep(day)
-		if p := c.get(t); p.Meaning != policy.Unreachable {
-			t.Errorf("seven days after an answer: %v", p.Meaning)
+		if p := c.get(t); p.RobotsStatus != policy.Unreachable {
+			t.Errorf("seven days after an answer: %v", p.RobotsStatus)
 		}
 	})
 }
@@ -290,7 +290,7 @@ func TestConditional(t *testing.T) {
 				if !asks {
 					return
 				}
-				if second.Meaning != policy.Rules || second.Group() != first.Group() || second.Err() != nil {
+				if second.RobotsStatus != policy.Rules || second.Group() != first.Group() || second.Err() != nil {
 					t.Errorf("after 304: %+v", second)
 				}
 				if !second.Fetched().Equal(time.Now()) || time.Until(second.Expires()) != hour {
@@ -324,12 +324,12 @@ func TestConditionalAfterOutage(t *testing.T) {
 		c.get(t)
 		time.Sleep(day)
 		c.site.says(refuse)
-		if p := c.get(t); p.Meaning != policy.Unreachable {
-			t.Fatal(p.Meaning)
+		if p := c.get(t); p.RobotsStatus != policy.Unreachable {
+			t.Fatal(p.RobotsStatus)
 		}
 		time.Sleep(time.Minute)
 		c.site.says(reply(304, ""))
-		if p := c.get(t); p.Meaning != policy.Rules || allows(p, "/x") || p.Err() != nil {
+		if p := c.get(t); p.RobotsStatus != policy.Rules || allows(p, "/x") || p.Err() != nil {
 			t.Errorf("%+v", p)
 		}
 	})
@@ -342,7 +342,7 @@ func TestDiffers(t *testing.T) {
 		o := under(dialect.RFC9309())
 		o.Learnt = func(n policy.News) {
 			if n.Differs() {
-				told = append(told, fmt.Sprintf("%v to %v, /z %t", n.Old.Meaning, n.Policy.Meaning, allows(n.Policy, "/z")))
+				told = append(told, fmt.Sprintf("%v to %v, /z %t", n.Old.RobotsStatus, n.Policy.RobotsStatus, allows(n.Policy, "/z")))
 			}
 		}
 		c := newCrawler(t, o, nil)

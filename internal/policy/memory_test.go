@@ -219,7 +219,7 @@ func TestWarmGet(t *testing.T) {
 				t.Fatal(err)
 			}
 			p, err := c.Get(ctx, a, Fetch{Do: do, UserAgent: "ExampleBot/1.0", Limit: FetchLimit})
-			if err != nil || p.Meaning != Rules || p.Group() == nil || p.CrawlDelay() != 0 || p.Sitemaps() != nil || p.Failing() {
+			if err != nil || p.RobotsStatus != Rules || p.Group() == nil || p.CrawlDelay() != 0 || p.Sitemaps() != nil || p.Failing() {
 				t.Fatal(p, err)
 			}
 			c.Answered(a)

@@ -16,11 +16,11 @@ import (
 
 // A Policy is what governs the pages of one authority at the time it was asked for. It is
 // immutable, so any number of goroutines may use it, and small, since a cache keeps very many: what
-// can be derived is a method. A Policy made from Authority and Meaning alone has no rules, no times
+// can be derived is a method. A Policy made from Authority and RobotsStatus alone has no rules, no times
 // and no error.
 type Policy struct {
-	Authority dialect.Authority
-	Meaning   Meaning
+	Authority    dialect.Authority
+	RobotsStatus RobotsStatus
 
 	expires instant
 	copy    *goodCopy // what the next fetch builds on; nil: there is none
@@ -30,7 +30,7 @@ type Policy struct {
 // RobotsURL returns where the robots.txt is.
 func (p *Policy) RobotsURL() string { return p.Authority.RobotsURL() }
 
-// Group returns the rules that apply. It is never nil, and has no rules unless Meaning is Rules.
+// Group returns the rules that apply. It is never nil, and has no rules unless RobotsStatus is Rules.
 func (p *Policy) Group() *dialect.Group {
 	if r := p.rules(); r != nil {
 		return r.group
@@ -95,7 +95,7 @@ func (p *Policy) crawlDelay() (time.Duration, bool) {
 
 // rules returns the text in force, nil if none is.
 func (p *Policy) rules() *reading {
-	if p.Meaning != Rules || p.copy == nil {
+	if p.RobotsStatus != Rules || p.copy == nil {
 		return nil
 	}
 	return p.copy.reading
@@ -144,7 +144,7 @@ func (p *Policy) Err() error {
 // ended. It is the zero time if nothing was ever asked for.
 func (p *Policy) Fetched() time.Time {
 	switch {
-	case p.failure != nil && (p.copy == nil || p.Meaning != Rules):
+	case p.failure != nil && (p.copy == nil || p.RobotsStatus != Rules):
 		return p.failure.last.time()
 	case p.copy != nil:
 		return p.copy.fetched.time()
@@ -162,7 +162,7 @@ func (p *Policy) Fresh(now time.Time) bool { return p != nil && instantOf(now) <
 // with a delay. It may for the first request after the file was read. That one starts a delay later,
 // and would never start if the file, which costs a delay too, had to be read again first.
 func (p *Policy) MayDecide(now time.Time, delay time.Duration) bool {
-	return p != nil && delay > 0 && p.Meaning >= NoRobots && instantOf(now) < p.tried().add(delay).add(FetchLimit)
+	return p != nil && delay > 0 && p.RobotsStatus >= NoRobots && instantOf(now) < p.tried().add(delay).add(FetchLimit)
 }
 
 // tried returns when the file was asked for last.
@@ -187,10 +187,10 @@ func (p *Policy) Forbidden() bool { return p.failure.forbidden() }
 
 // Stale reports whether the rules in force are an older copy, because the file could not be read at
 // the last try; Err returns why.
-func (p *Policy) Stale() bool { return p.Meaning == Rules && p.Failing() }
+func (p *Policy) Stale() bool { return p.RobotsStatus == Rules && p.Failing() }
 
 // differs reports whether p means something else than old: another meaning, or another text of the
 // rules.
 func (p *Policy) differs(old *Policy) bool {
-	return p.Meaning != old.Meaning || p.Meaning == Rules && p.copy.reading.sum != old.copy.reading.sum
+	return p.RobotsStatus != old.RobotsStatus || p.RobotsStatus == Rules && p.copy.reading.sum != old.copy.reading.sum
 }

@@ -10,8 +10,8 @@ import (
 
 // TestPolicyWithoutFetch: a policy that somebody made says nothing that is not in it.
 func TestPolicyWithoutFetch(t *testing.T) {
-	for _, m := range []policy.Meaning{policy.Unreachable, policy.SiteDown, policy.NoRobots, policy.Rules} {
-		p := &policy.Policy{Authority: dialect.Authority{Scheme: "http", Host: "a.test:81"}, Meaning: m}
+	for _, m := range []policy.RobotsStatus{policy.Unreachable, policy.SiteDown, policy.NoRobots, policy.Rules} {
+		p := &policy.Policy{Authority: dialect.Authority{Scheme: "http", Host: "a.test:81"}, RobotsStatus: m}
 		if p.RobotsURL() != "http://a.test:81/robots.txt" {
 			t.Errorf("robots.txt at %s", p.RobotsURL())
 		}

@@ -21,7 +21,7 @@ func TestPanicInReading(t *testing.T) {
 	for range 2 {
 		p, err := c.Get(context.Background(), a, Fetch{Do: do})
 		var panicked *PanicError
-		if err != nil || p.Meaning != Unreachable || !errors.As(p.Err(), &panicked) {
+		if err != nil || p.RobotsStatus != Unreachable || !errors.As(p.Err(), &panicked) {
 			t.Fatalf("%+v, %v", p, err)
 		}
 	}

@@ -32,7 +32,7 @@ func FuzzRecord(f *testing.F) {
 			return
 		}
 		for _, table := range tables {
-			if m, _ := table.meaning(known); m == Rules && (known.copy == nil || !known.copy.class.definite()) {
+			if m, _ := table.status(known); m == Rules && (known.copy == nil || !known.copy.class.definite()) {
 				t.Fatalf("rules without a copy: %+v", known)
 			}
 		}

@@ -49,8 +49,8 @@ func TestWaysApart(t *testing.T) {
 				}
 				third := c.by(t, 3, reply(200, closed))
 				for way := range 4 {
-					if p := c.by(t, way, refuse); p != third || p.Meaning != policy.Rules {
-						t.Errorf("by %d after the answer: %v", way, p.Meaning)
+					if p := c.by(t, way, refuse); p != third || p.RobotsStatus != policy.Rules {
+						t.Errorf("by %d after the answer: %v", way, p.RobotsStatus)
 					}
 				}
 			})
@@ -113,15 +113,15 @@ func TestALateFailureDoesNotHideAnAnswer(t *testing.T) {
 		}
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if p := c.by(t, 1, late); p.Meaning != policy.Rules {
-				t.Errorf("the late way has %v", p.Meaning)
+			if p := c.by(t, 1, late); p.RobotsStatus != policy.Rules {
+				t.Errorf("the late way has %v", p.RobotsStatus)
 			}
 		})
 		synctest.Wait()
 		c.by(t, 2, reply(200, closed))
 		wg.Wait()
-		if p := c.by(t, 1, refuse); p.Meaning != policy.Rules || c.site.asked() != 2 {
-			t.Errorf("in the end %v, %d requests", p.Meaning, c.site.asked())
+		if p := c.by(t, 1, refuse); p.RobotsStatus != policy.Rules || c.site.asked() != 2 {
+			t.Errorf("in the end %v, %d requests", p.RobotsStatus, c.site.asked())
 		}
 	})
 }
@@ -135,16 +135,16 @@ func TestSilenceInTheStore(t *testing.T) {
 		before.by(t, 1, refuse)
 		time.Sleep(30*day - time.Second)
 		now := newCrawler(t, with(dialect.RFC9309(), kept), nil)
-		if p := now.by(t, 1, refuse); p.Meaning != policy.Unreachable || time.Until(p.Expires()) != time.Second/10 {
-			t.Errorf("a second before thirty days: %v, for %v", p.Meaning, time.Until(p.Expires()))
+		if p := now.by(t, 1, refuse); p.RobotsStatus != policy.Unreachable || time.Until(p.Expires()) != time.Second/10 {
+			t.Errorf("a second before thirty days: %v, for %v", p.RobotsStatus, time.Until(p.Expires()))
 		}
 		time.Sleep(time.Second)
-		if p := now.by(t, 1, refuse); p.Meaning != policy.NoRobots {
-			t.Errorf("after thirty days: %v", p.Meaning)
+		if p := now.by(t, 1, refuse); p.RobotsStatus != policy.NoRobots {
+			t.Errorf("after thirty days: %v", p.RobotsStatus)
 		}
 		third := newCrawler(t, with(dialect.RFC9309(), kept), nil)
-		if p := third.by(t, 1, reply(200, closed)); p.Meaning != policy.Rules {
-			t.Errorf("a third process: %v", p.Meaning)
+		if p := third.by(t, 1, reply(200, closed)); p.RobotsStatus != policy.Rules {
+			t.Errorf("a third process: %v", p.RobotsStatus)
 		}
 	})
 }

@@ -152,7 +152,7 @@ func (c *crawler) ask(ctx context.Context, a dialect.Authority) (*policy.Policy,
 
 // allows is what a crawler does with a policy.
 func allows(p *policy.Policy, target string) bool {
-	switch p.Meaning {
+	switch p.RobotsStatus {
 	case policy.NoRobots:
 		return true
 	case policy.Rules:

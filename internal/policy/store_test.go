@@ -42,8 +42,8 @@ func TestFiveDialectsOneFetch(t *testing.T) {
 				c := newCrawler(t, with(d, s), nil)
 				c.site = site
 				p := c.get(t)
-				got += letters[p.Meaning : p.Meaning+1]
-				if p.Meaning == policy.Rules && allows(p, "/x") {
+				got += letters[p.RobotsStatus : p.RobotsStatus+1]
+				if p.RobotsStatus == policy.Rules && allows(p, "/x") {
 					t.Errorf("%v: /x is open", d)
 				}
 				if i == 0 {
@@ -64,7 +64,7 @@ func TestFartherReaders(t *testing.T) {
 	site := &site{answer: redirects(7, 301, "", reply(200, closed))}
 	for _, step := range []struct {
 		dialect dialect.Dialect
-		want    policy.Meaning
+		want    policy.RobotsStatus
 		asked   int
 	}{
 		{dialect.RFC9309(), policy.NoRobots, 6},
@@ -73,8 +73,8 @@ func TestFartherReaders(t *testing.T) {
 	} {
 		c := newCrawler(t, with(step.dialect, s), nil)
 		c.site = site
-		if p := c.get(t); p.Meaning != step.want || site.asked() != step.asked {
-			t.Errorf("%v: %v after %d requests, want %v after %d", step.dialect, p.Meaning, site.asked(), step.want, step.asked)
+		if p := c.get(t); p.RobotsStatus != step.want || site.asked() != step.asked {
+			t.Errorf("%v: %v after %d requests, want %v after %d", step.dialect, p.RobotsStatus, site.asked(), step.want, step.asked)
 		}
 	}
 }
@@ -157,11 +157,11 @@ func TestRestart(t *testing.T) {
 			f(c)
 			_ = c.Close()
 		}
-		expect := func(want policy.Meaning, asked int) {
+		expect := func(want policy.RobotsStatus, asked int) {
 			t.Helper()
 			process(func(c *crawler) {
-				if p := c.get(t); p.Meaning != want || site.asked() != asked {
-					t.Errorf("%v after %d requests, want %v after %d", p.Meaning, site.asked(), want, asked)
+				if p := c.get(t); p.RobotsStatus != want || site.asked() != asked {
+					t.Errorf("%v after %d requests, want %v after %d", p.RobotsStatus, site.asked(), want, asked)
 				}
 			})
 		}
@@ -229,11 +229,11 @@ func TestRecordGone(t *testing.T) {
 		}
 		time.Sleep(day)
 		c.site.says(reply(304, ""))
-		if p := c.get(t); p.Meaning != policy.Rules || allows(p, "/x") {
+		if p := c.get(t); p.RobotsStatus != policy.Rules || allows(p, "/x") {
 			t.Errorf("%+v", p)
 		}
 		next := newCrawler(t, with(dialect.RFC9309(), s), reply(200, closed))
-		if p := next.get(t); p.Meaning != policy.Rules || next.site.asked() != 1 {
+		if p := next.get(t); p.RobotsStatus != policy.Rules || next.site.asked() != 1 {
 			t.Errorf("%+v after %d requests", p, next.site.asked())
 		}
 	})
@@ -289,7 +289,7 @@ func TestRecordFromTheFuture(t *testing.T) {
 				}
 				c := newCrawler(t, o, reply(200, closed))
 				p := c.get(t)
-				if c.site.asked() != test.asked || test.asked == 1 && (p.Meaning != policy.Rules || allows(p, "/x")) {
+				if c.site.asked() != test.asked || test.asked == 1 && (p.RobotsStatus != policy.Rules || allows(p, "/x")) {
 					t.Errorf("%+v after %d requests, want %d", p, c.site.asked(), test.asked)
 				}
 				if said := strings.Contains(log.String(), "in the future"); said != (test.asked == 1) {
@@ -345,7 +345,7 @@ func TestBrokenStore(t *testing.T) {
 			o.Log = slog.New(slog.NewTextHandler(&log, nil))
 			c := newCrawler(t, o, reply(200, closed))
 			for range 2 {
-				if p := c.get(t); p.Meaning != policy.Rules || allows(p, "/x") {
+				if p := c.get(t); p.RobotsStatus != policy.Rules || allows(p, "/x") {
 					t.Errorf("%+v", p)
 				}
 			}
@@ -355,7 +355,7 @@ func TestBrokenStore(t *testing.T) {
 		})
 	}
 	c := newCrawler(t, with(dialect.RFC9309(), broken{panic: true}), reply(200, closed))
-	if p := c.get(t); p.Meaning != policy.Unreachable || p.Err() == nil {
+	if p := c.get(t); p.RobotsStatus != policy.Unreachable || p.Err() == nil {
 		t.Errorf("panic in the store: %+v", p)
 	}
 }
@@ -384,7 +384,7 @@ func TestDamagedRecord(t *testing.T) {
 		t.Errorf("log %q", log.String())
 	}
 	again := newCrawler(t, with(dialect.RFC9309(), s), reply(404, ""))
-	if p := again.get(t); p.Meaning != policy.Rules || again.site.asked() != 0 {
+	if p := again.get(t); p.RobotsStatus != policy.Rules || again.site.asked() != 0 {
 		t.Errorf("the record was not written: %+v", p)
 	}
 }

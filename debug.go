@@ -9,6 +9,7 @@ import (
 	"github.com/gocolly/colly/v2/debug"
 
 	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/internal/fanout"
 )
 
 // debuggers are those of the attached collectors, which hear of events as Colly's own.
@@ -21,13 +22,13 @@ type debuggers struct {
 // may have no lock.
 type debugger struct {
 	debug.Debugger
-	events *listener
+	events *fanout.Listener[Event]
 }
 
 // add makes the debugger of a collector, if it has one, hear of events, which the hooks of the
 // collector deliver. One that several collectors share hears of each once. It returns nil if there
 // is none.
-func (ds *debuggers) add(h *backend.Handle, r *report) *listener {
+func (ds *debuggers) add(h *backend.Handle, r *report) *fanout.Listener[Event] {
 	d := h.Debugger()
 	if d == nil {
 		return nil
@@ -39,10 +40,8 @@ func (ds *debuggers) add(h *backend.Handle, r *report) *listener {
 			return known.events
 		}
 	}
-	l := newListener(func(e Event) { d.Event(debugEvent(e)) }, r.log)
-	l.called = true
-	r.events.put(l)
-	ds.known = append(ds.known, debugger{d, l})
+	l := r.events.ListenOnDemand(func(e Event) { d.Event(debugEvent(e)) })
+	ds.known = append(ds.known, debugger{Debugger: d, events: l})
 	return l
 }
 
@@ -52,7 +51,7 @@ func (ds *debuggers) deliver() {
 	known := slices.Clone(ds.known)
 	ds.mu.Unlock()
 	for _, d := range known {
-		d.events.deliver()
+		d.events.Deliver()
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/internal/fanout"
 	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
@@ -31,12 +32,12 @@ type hooks struct {
 	governor backend.Governor
 	c        *colly.Collector
 	handle   *backend.Handle
-	inPlace  atomic.Pointer[backend.Seam] // as it was found last
-	attached int                          // OnRequest callbacks of c when it was attached, ours included
-	debugger atomic.Pointer[listener]     // the events for its debugger; nil if it has none
-	byName   bool                         // the collector's UserAgent counts, for some hosts
-	checked  atomic.Bool                  // selfCheck was called
-	replaced atomic.Bool                  // by those of another plugin
+	inPlace  atomic.Pointer[backend.Seam]           // as it was found last
+	attached int                                    // OnRequest callbacks of c when it was attached, ours included
+	debugger atomic.Pointer[fanout.Listener[Event]] // the events for its debugger; nil if it has none
+	byName   bool                                   // the collector's UserAgent counts, for some hosts
+	checked  atomic.Bool                            // selfCheck was called
+	replaced atomic.Bool                            // by those of another plugin
 	heads    heads
 	dry      dryDenials
 	overdue  overdue
@@ -66,7 +67,11 @@ func (h *hooks) seam() *backend.Seam {
 
 // tellDebugger tells the collector's debugger of the events that it has not heard of. Each hook does
 // so, on the goroutine on which Colly calls the debugger.
-func (h *hooks) tellDebugger() { h.debugger.Load().deliver() }
+func (h *hooks) tellDebugger() {
+	if events := h.debugger.Load(); events != nil {
+		events.Deliver()
+	}
+}
 
 // retired reports whether the plugin is closed and the collector has another one since.
 func (h *hooks) retired() bool {
@@ -222,15 +227,15 @@ func (h *hooks) brake() time.Time {
 
 // tellWaiting tells listeners of a page that is about to wait in earnest.
 func (h *hooks) tellWaiting(now time.Time, q *request) {
-	events := &h.report.events
-	if !events.any() || h.dryRun {
+	events := h.report.events
+	if !events.Active() || h.dryRun {
 		return
 	}
 	s := q.host.Stats(now)
 	if max(s.NextStart.Sub(now), 0)+time.Duration(s.Waiting)*s.Delay < noticeable {
 		return
 	}
-	events.tell(Event{
+	events.Send(Event{
 		Kind: EventWaiting, Time: now, Host: s.Host, URL: q.url.Redacted(), Collector: q.trace.collector, Request: q.trace.request,
 		Delay: s.Delay, Source: DelaySource(s.Cause), Line: s.Line, Count: s.Waiting + 1, Until: s.NextStart,
 	})

@@ -45,6 +45,9 @@ const importRules = `
 	# When a host may be asked again. Knows neither Colly nor robots.txt.
 	internal/pace:     !net/http !log
 
+	# Events in, calls of listeners out.
+	internal/fanout:   !io !os !net
+
 	# What a site's robots.txt says now. Knows dialects, not Colly.
 	internal/policy:   ./dialect ./store ./internal/redact github.com/maypok86/otter/v2
 
@@ -55,7 +58,7 @@ const importRules = `
 	internal/backend:  github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug
 
 	# The plugin puts them together,
-	.:                 ./dialect ./sitemap ./store ./internal/policy ./internal/backend ./internal/feed ./internal/redact github.com/gocolly/colly/v2 !reflect
+	.:                 ./dialect ./sitemap ./store ./internal/policy ./internal/backend ./internal/fanout ./internal/feed ./internal/redact github.com/gocolly/colly/v2 !reflect
 	limiter.go:        ./internal/pace
 	pacer.go:          ./internal/pace
 	request.go:        ./internal/pace

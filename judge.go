@@ -139,20 +139,20 @@ func (j *judge) countDenied(host *pace.Host, err *DisallowedError, of *trace) {
 	if !isSilence(err) {
 		err.first = host.First(toldDenial)
 	}
-	if j.report.events.any() {
+	if j.report.events.Active() {
 		e, d := of.denied(host.Name(), err.Decision.URL), err.Decision
 		e.Decision = &d
-		j.report.events.tell(e)
+		j.report.events.Send(e)
 	}
 }
 
 // tellKept tells listeners of a request for u that was not sent because of where it would have
 // gone, or of how long it would have waited.
 func (j *judge) tellKept(u *url.URL, err error, of *trace) {
-	if j.report.events.any() {
+	if j.report.events.Active() {
 		e := of.denied(hostOf(u), u.Redacted())
 		e.Err = redact.Error(err)
-		j.report.events.tell(e)
+		j.report.events.Send(e)
 	}
 }
 

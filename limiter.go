@@ -152,12 +152,12 @@ func (l *limiter) answered(q *exchange, resp *http.Response, pages int) (report 
 
 // tellPace tells listeners that an answer has changed the pace of its host.
 func (l *limiter) tellPace(kind EventKind, q *exchange, resp *http.Response) {
-	if !l.report.events.any() {
+	if !l.report.events.Active() {
 		return
 	}
 	now := time.Now()
 	s := q.host.Stats(now)
-	l.report.events.tell(Event{
+	l.report.events.Send(Event{
 		Kind: kind, Time: now, Host: s.Host, URL: q.trace.url.Redacted(), Collector: q.trace.collector, Request: q.trace.request,
 		Delay: s.Delay, Source: DelaySource(s.Cause), Line: s.Line, Status: resp.StatusCode, Until: s.NotBefore,
 	})
@@ -331,7 +331,7 @@ func (l *limiter) exchange(x *exchange, s *backend.Seam, req *http.Request, time
 		return nil, time.Time{}, err
 	}
 	x.limiter, x.host, x.through = l, l.hosts.At(time.Now(), a.Host), l.transport(s)
-	x.trace.events = &l.report.events
+	x.trace.events = l.report.events
 	x.trace.url = req.URL
 	x.trace.kind = from.kind
 	if from.kind == RequestRobots {

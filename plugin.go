@@ -59,10 +59,10 @@ func New(opts ...Option) (*Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	report := &report{log: config.log, onDenied: config.onDenied, heard: config.heard}
+	report := &report{log: config.log, onDenied: config.onDenied, heard: config.heard, events: newEvents(config.log)}
 	config.warnings(report.warn)
 	if config.onEvent != nil {
-		report.events.add(config.onEvent, config.log)
+		report.events.Listen(config.onEvent)
 	}
 	limiter := newLimiter(&config.settings, config.client, report)
 	limiter.networks.allowed = config.privateNetworks
@@ -276,7 +276,7 @@ func (p *Plugin) Listen(f func(Event)) (stop func()) {
 	if p == nil || p.core == nil || f == nil {
 		return func() {}
 	}
-	return p.report.events.add(f, p.report.log)
+	return p.report.events.Listen(f)
 }
 
 // Close ends the plugin. Requests that wait end at once, and so does the reading of robots.txt files
@@ -299,7 +299,7 @@ func (p *Plugin) Close() error {
 	p.limiter.hosts.Close(ErrClosed)
 	err := p.policies.close()
 	p.sitemaps.flush()
-	p.report.events.close()
+	p.report.events.Close()
 	if p.requests.empty() {
 		p.debuggers.deliver()
 	}

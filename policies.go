@@ -275,7 +275,7 @@ func (p *policies) learnt(n policy.News) {
 		p.report.log.Info("robots.txt has changed", "robots", change.RobotsURL, "robots_status", change.New.RobotsStatus, "delay", change.New.CrawlDelay,
 			slog.Group("old", "robots_status", change.Old.RobotsStatus, "delay", change.Old.CrawlDelay))
 	}
-	if !p.report.events.any() {
+	if !p.report.events.Active() {
 		return
 	}
 	pol := n.Policy
@@ -285,7 +285,7 @@ func (p *policies) learnt(n policy.News) {
 		RobotsStatus: RobotsStatus(pol.RobotsStatus.String()), Fetched: pol.Fetched(), Stored: n.Stored, Hash: pol.Sum(), Body: n.Body,
 		Change: change,
 	}
-	p.report.events.tell(e)
+	p.report.events.Send(e)
 }
 
 // PolicyStats are the robots.txt files that mean the same. A file that is read in several ways,

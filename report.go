@@ -6,8 +6,11 @@ import (
 	"log/slog"
 	"net/url"
 	"sync"
+	"time"
 
 	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots/internal/fanout"
 )
 
 // A report tells the user what no call returns.
@@ -16,7 +19,14 @@ type report struct {
 	onDenied func(*colly.Request, error)
 	heard    bool     // onDenied is the user's
 	warned   sync.Map // what was warned of, by message
-	events   listeners
+	events   *fanout.Broadcaster[Event]
+}
+
+// newEvents returns what sends the events of a plugin to its listeners.
+func newEvents(log *slog.Logger) *fanout.Broadcaster[Event] {
+	missed := func(count int) Event { return Event{Kind: EventMissed, Time: time.Now(), Count: count} }
+	size := func(e Event) int { return len(e.Body) }
+	return fanout.New(missed, size, log)
 }
 
 // What is remembered of each host: the bits of pace.Host.First.

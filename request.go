@@ -310,7 +310,7 @@ func (q *request) Answered(resp *http.Response) (again bool, report func()) {
 	if redirect || q.early {
 		q.ticket.End()
 	}
-	if redirect && (q.early || q.fed != nil || q.after != nil || q.name != nil || q.trace.events.any()) {
+	if redirect && (q.early || q.fed != nil || q.after != nil || q.name != nil || q.trace.events.Active()) {
 		next := context.WithValue(resp.Request.Context(), (*hop)(nil), &hop{q.early, q.fed, q.after, q.name, q.trace.collector, q.trace.request})
 		q.fed, q.after = nil, nil
 		resp.Request = resp.Request.WithContext(next)

@@ -40,14 +40,14 @@ func newSitemaps(j *judge, f Feed, kept store.Store, log *slog.Logger) *sitemaps
 
 // tellRead tells listeners of a sitemap.
 func (s *sitemaps) tellRead(sitemap string, entries int, err error) {
-	if !s.report.events.any() {
+	if !s.report.events.Active() {
 		return
 	}
 	e := Event{Kind: EventSitemap, Time: time.Now(), URL: sitemap, Count: entries, Err: redact.Error(err)}
 	if u, err := url.Parse(sitemap); err == nil {
 		e.Host = hostOf(u)
 	}
-	s.report.events.tell(e)
+	s.report.events.Send(e)
 }
 
 // offer notes a site that the crawl came to: its sitemaps are read when a request is done. Those of

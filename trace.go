@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/collyrobots/collyrobots/internal/fanout"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/redact"
 )
@@ -19,7 +20,7 @@ var errDropped = errors.New("collyrobots: the connection was dropped before an a
 // An exchange has started when its headers are written: *http.Transport reports that. With another
 // RoundTripper it has when it is handed over.
 type trace struct {
-	events             *listeners
+	events             *fanout.Broadcaster[Event]
 	url                *url.URL
 	kind               RequestKind // Event.RequestKind
 	from               string      // Event.From
@@ -33,7 +34,7 @@ type trace struct {
 
 // started is called when the exchange is on the wire.
 func (t *trace) started(host *pace.Host, ticket *pace.Ticket) {
-	if !t.events.any() {
+	if !t.events.Active() {
 		return
 	}
 	t.mu.Lock()
@@ -51,12 +52,12 @@ func (t *trace) tellStart(host *pace.Host, ticket *pace.Ticket) {
 	e := t.event(EventStarted, host)
 	e.Time, e.From = s.At, t.from
 	e.Gap, e.Delay, e.Source, e.Line = s.Gap, s.Delay, DelaySource(s.Cause), s.Line
-	t.events.tell(e)
+	t.events.Send(e)
 }
 
 // answered is called when the headers of the response are there.
 func (t *trace) answered(resp *http.Response) {
-	if t.events.any() {
+	if t.events.Active() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.status = resp.StatusCode
@@ -66,7 +67,7 @@ func (t *trace) answered(resp *http.Response) {
 // again is called when the exchange is to be made once more: err says why, nil because of its
 // answer.
 func (t *trace) again(host *pace.Host, err error) {
-	if !t.events.any() {
+	if !t.events.Active() {
 		return
 	}
 	t.mu.Lock()
@@ -81,7 +82,7 @@ func (t *trace) again(host *pace.Host, err error) {
 // ended is called when the exchange is over, before its place is given back. sent is false if the
 // request was never written, for example because the connection was refused: it has not started then.
 func (t *trace) ended(host *pace.Host, ticket *pace.Ticket, sent bool, bytes int64, err error) {
-	if !t.events.any() {
+	if !t.events.Active() {
 		return
 	}
 	t.mu.Lock()
@@ -89,7 +90,7 @@ func (t *trace) ended(host *pace.Host, ticket *pace.Ticket, sent bool, bytes int
 	if private := (*PrivateNetworkError)(nil); !t.told && errors.As(err, &private) {
 		e := t.denied(host.Name(), t.url.Redacted())
 		e.Err = redact.Error(err)
-		t.events.tell(e)
+		t.events.Send(e)
 		return
 	}
 	if !sent && !t.told {
@@ -107,7 +108,7 @@ func (t *trace) tellEnd(host *pace.Host, bytes int64, err error) {
 	e.Took = e.Time.Sub(t.at)
 	e.Err = redact.Error(err)
 	t.told, t.status = false, 0
-	t.events.tell(e)
+	t.events.Send(e)
 }
 
 // denied returns an event that says that the request of t, which may be nil, is not sent.

@@ -93,12 +93,12 @@ func (t *transport) Stray(req *http.Request) {
 
 // trace says what q is for those who hear of it, as it is about to go on the wire.
 func (t *transport) trace(q *request, req *http.Request) {
-	q.trace.events = &t.report.events
+	q.trace.events = t.report.events
 	q.trace.url = q.url
 	q.trace.kind = RequestPage
 	if req.Response != nil && req.Response.Request != nil {
 		q.trace.kind = RequestRedirect
-		if q.trace.events.any() {
+		if q.trace.events.Active() {
 			q.trace.from = req.Response.Request.URL.Redacted()
 		}
 	}

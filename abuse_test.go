@@ -325,7 +325,7 @@ func TestSitemapsThatRedirectForEver(t *testing.T) {
 		c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
 		c.Visit("http://a.test/")
 		if n := len(web.Log("")); n > 30 {
-			t.Errorf("%d requests: %s", n, web.Log("").URIs())
+			t.Errorf("%d requests: %s", n, urisOf(web.Log("")))
 		}
 	})
 }

@@ -132,8 +132,8 @@ func TestWhatIsSentAgainKnowsANewerFile(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		c.Visit("http://a.test/other") // robots.txt is read first, and both wait
 		c.Wait()
-		if log := web.Log("a.test").URIs(); log != "/robots.txt /page /robots.txt /other" {
-			t.Errorf("a.test was asked for %s", web.Log("a.test").Schedule())
+		if log := urisOf(web.Log("a.test")); log != "/robots.txt /page /robots.txt /other" {
+			t.Errorf("a.test was asked for %s", web.Log("a.test"))
 		}
 		wantDenied(t, c, "http://a.test/page", collyrobots.ReasonRule, 2)
 	})

@@ -85,7 +85,7 @@ func TestUnderTemotoTheCollectorsUserAgentDecides(t *testing.T) {
 							t.Error(err)
 						}
 					}
-					return web.Log("a.test").URIs()
+					return urisOf(web.Log("a.test"))
 				}
 				var lines strings.Builder
 				with := crawl(func(c *colly.Collector) {
@@ -156,9 +156,9 @@ func TestALaterCallbackGivesAPageAnotherName(t *testing.T) {
 				}
 				wantDenied(t, c, "http://a.test/1", collyrobots.ReasonRule, 2)
 				if gap := web.Log("a.test").MinGap(); gap < 2*time.Second-time.Microsecond {
-					t.Errorf("asked twice within %v:\n%s", gap, web.Log("a.test").Schedule())
+					t.Errorf("asked twice within %v:\n%s", gap, web.Log("a.test"))
 				}
-				if uris := strings.ReplaceAll(web.Log("a.test").URIs(), "/robots.txt ", ""); uris != "/0 /2" {
+				if uris := strings.ReplaceAll(urisOf(web.Log("a.test")), "/robots.txt ", ""); uris != "/0 /2" {
 					t.Errorf("asked for %s", uris)
 				}
 			})

@@ -27,7 +27,7 @@ func TestAnEndedContextEndsTheCrawl(t *testing.T) {
 		}
 		time.AfterFunc(200*time.Millisecond, cancel)
 		c.Wait()
-		if got := web.Log("a.test").URIs(); got != "/robots.txt" {
+		if got := urisOf(web.Log("a.test")); got != "/robots.txt" {
 			t.Errorf("a.test was asked for %s, want robots.txt alone", got)
 		}
 		if len(c.denied) != 300 || !errors.Is(c.denied["http://a.test/7"], context.Canceled) {

@@ -143,12 +143,15 @@ func dropFirst(answer string) http.HandlerFunc {
 	}
 }
 
-// wantSchedule compares the access log of a host with want, in which ", " may stand for a line's
-// end.
+// urisOf returns the URIs of the requests in a log in order, separated by spaces.
+func urisOf(log robotstest.Log) string { return strings.Join(log.URIs(), " ") }
+
+// wantSchedule compares the access log of a host with want. Lines in want end with a newline or
+// ", ".
 func wantSchedule(t *testing.T, web *robotstest.Web, host, want string) {
 	t.Helper()
 	want = strings.ReplaceAll(strings.TrimSpace(want), ", ", "\n")
-	if got := web.Log(host).Schedule(); got != want {
+	if got := web.Log(host).String(); got != want {
 		t.Errorf("%s was asked for\n%s\nwant\n%s", host, got, want)
 	}
 }
@@ -156,7 +159,7 @@ func wantSchedule(t *testing.T, web *robotstest.Web, host, want string) {
 // wantURIs compares what a host was asked for, in order, with want.
 func wantURIs(t *testing.T, web *robotstest.Web, host, want string) {
 	t.Helper()
-	if got := web.Log(host).URIs(); got != want {
+	if got := urisOf(web.Log(host)); got != want {
 		t.Errorf("%s was asked for %s, want %s", host, got, want)
 	}
 }
@@ -164,7 +167,7 @@ func wantURIs(t *testing.T, web *robotstest.Web, host, want string) {
 // wantSortedURIs is wantURIs for a host that is asked for several pages at once.
 func wantSortedURIs(t *testing.T, web *robotstest.Web, host, want string) {
 	t.Helper()
-	if got := web.Log(host).SortedURIs(); got != want {
+	if got := strings.Join(web.Log(host).SortedURIs(), " "); got != want {
 		t.Errorf("%s was asked for %s, want %s", host, got, want)
 	}
 }
@@ -175,7 +178,7 @@ func wantPace(t *testing.T, web *robotstest.Web, host string, delay time.Duratio
 	t.Helper()
 	log := web.Log(host)
 	if len(log) != n {
-		t.Errorf("%s was asked %d times, want %d:\n%s", host, len(log), n, log.Schedule())
+		t.Errorf("%s was asked %d times, want %d:\n%s", host, len(log), n, log)
 	}
 	for i := 1; i < len(log); i++ {
 		if gap := log[i].Time.Sub(log[i-1].Time); gap.Round(time.Microsecond) != delay {
@@ -189,10 +192,10 @@ func wantNoSooner(t *testing.T, web *robotstest.Web, host string, delay time.Dur
 	t.Helper()
 	log := web.Log(host)
 	if len(log) != n {
-		t.Errorf("%s was asked %d times, want %d:\n%s", host, len(log), n, log.Schedule())
+		t.Errorf("%s was asked %d times, want %d:\n%s", host, len(log), n, log)
 	}
 	if gap := log.MinGap(); gap < delay-time.Microsecond {
-		t.Errorf("%s was asked twice within %v, want %v:\n%s", host, gap, delay, log.Schedule())
+		t.Errorf("%s was asked twice within %v, want %v:\n%s", host, gap, delay, log)
 	}
 }
 

@@ -175,7 +175,7 @@ func TestCredentialsStayWithTheirHost(t *testing.T) {
 					}
 				}
 				if sent != tc.sent || len(web.Log(tc.host)) == 0 {
-					t.Errorf("sent: %t, want %t\n%s", sent, tc.sent, web.Log("").Schedule())
+					t.Errorf("sent: %t, want %t\n%s", sent, tc.sent, web.Log(""))
 				}
 			})
 		})

@@ -2,6 +2,7 @@ package collyrobots_test
 
 import (
 	"fmt"
+	"log"
 	"net/http"
 	"runtime"
 	"slices"
@@ -101,7 +102,10 @@ func attachTo(t *testing.T, c *colly.Collector) *collyrobots.Plugin {
 }
 
 func ExampleOnEvent_debugger() {
-	web := robotstest.New(nil, robotstest.Sites{"shop.test": {"/robots.txt": "User-agent: *\nDisallow: /cart\n"}})
+	web, err := robotstest.Open(robotstest.Sites{"shop.test": {"/robots.txt": "User-agent: *\nDisallow: /cart\n"}})
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer web.Close()
 
 	c := colly.NewCollector(colly.Debugger(printer{}))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log"
 	"net/http"
 	"os"
 	"sync"
@@ -150,10 +151,13 @@ func TestCloseWithABlockedListener(t *testing.T) {
 
 // Every event as one line of JSON: for jq, or for another program.
 func ExampleOnEvent() {
-	web := robotstest.New(nil, robotstest.Sites{"shop.test": {
+	web, err := robotstest.Open(robotstest.Sites{"shop.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /cart\n",
 		"/":           robotstest.Page("/cart"),
 	}})
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer web.Close()
 
 	lines := json.NewEncoder(os.Stdout) // a file, in a spider of yours
@@ -180,7 +184,10 @@ func ExampleOnEvent() {
 
 // A page that shows what a crawl is waiting for needs nothing but events.
 func ExamplePlugin_Listen() {
-	web := robotstest.New(nil, robotstest.Sites{"shop.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 30\n", "/": robotstest.Page()}})
+	web, err := robotstest.Open(robotstest.Sites{"shop.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 30\n", "/": robotstest.Page()}})
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer web.Close()
 
 	ctx, cancel := context.WithCancel(context.Background())

@@ -41,7 +41,10 @@ func ExampleNewCollector_eachPageOnce() {
 		links[i] = fmt.Sprint("/", i)
 	}
 	site := robotstest.Site{"*": robotstest.Page(links...), "/robots.txt": "User-agent: *\nDisallow: /7\n"}
-	web := robotstest.New(nil, robotstest.Sites{"linked.test": site}) // each page links to all
+	web, err := robotstest.Open(robotstest.Sites{"linked.test": site}) // each page links to all
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer web.Close()
 
 	c := collyrobots.NewCollector(colly.Async(), colly.UserAgent("ExampleBot/1.0"))

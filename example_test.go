@@ -22,12 +22,15 @@ import (
 // A whole spider: it follows links, and asks for nothing that robots.txt disallows. The web of
 // these examples is in memory; a spider of yours goes without WithTransport.
 func Example() {
-	web := robotstest.New(nil, robotstest.Sites{"shop.test": {
+	web, err := robotstest.Open(robotstest.Sites{"shop.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /cart\n",
 		"/":           robotstest.Page("/tea", "/cart", "/cups"),
 		"/tea":        robotstest.Page("/", "/cups"),
 		"/cups":       robotstest.Page("/cart"),
 	}})
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer web.Close()
 
 	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"))
@@ -49,7 +52,10 @@ func Example() {
 // An existing spider keeps its collector and everything on it. The call comes after the OnRequest
 // callbacks, since a request that a later one aborts has cost its host a delay already.
 func ExampleWithRobots() {
-	web := robotstest.New(nil, robotstest.Sites{"shop.test": robotstest.Pages(3, "User-agent: *\nDisallow: /1\n")})
+	web, err := robotstest.Open(robotstest.Sites{"shop.test": robotstest.Pages(3, "User-agent: *\nDisallow: /1\n")})
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer web.Close()
 
 	c := colly.NewCollector(colly.Async(), colly.AllowedDomains("shop.test"), colly.UserAgent("ExampleBot/1.0"))
@@ -66,7 +72,7 @@ func ExampleWithRobots() {
 	c.Visit("http://shop.test/")
 	c.Wait()
 	fmt.Println(web.Log("shop.test").SortedURIs())
-	// Output: / /0 /2 /robots.txt
+	// Output: [/ /0 /2 /robots.txt]
 }
 
 // What is wrong with options is reported at once, all of it, before anything is crawled. A product
@@ -88,7 +94,10 @@ func ExampleNew() {
 // A denied page fails as any other: Visit returns the error if the collector is not Async, and
 // OnError is called. OnDenied is called only for requests that are not sent.
 func ExampleOnDenied() {
-	web := robotstest.New(nil, robotstest.Sites{"shop.test": {"/robots.txt": "User-agent: *\nDisallow: /cart\n"}})
+	web, err := robotstest.Open(robotstest.Sites{"shop.test": {"/robots.txt": "User-agent: *\nDisallow: /cart\n"}})
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer web.Close()
 
 	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"))
@@ -116,7 +125,10 @@ func ExampleOnDenied() {
 // hosts as well, unless it says otherwise.
 func ExampleForHosts() {
 	closed := robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /\nAllow: /docs/index.html\n"}
-	web := robotstest.New(nil, robotstest.Sites{"shop.test": closed, "news.test": closed, "www.ours.test": closed})
+	web, err := robotstest.Open(robotstest.Sites{"shop.test": closed, "news.test": closed, "www.ours.test": closed})
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer web.Close()
 
 	robots, err := collyrobots.New(
@@ -142,10 +154,13 @@ func ExampleForHosts() {
 // Why a URL may be fetched or not, without a crawl. Whatever a host answers is a decision, not an
 // error.
 func ExamplePlugin_Check() {
-	web := robotstest.New(nil, robotstest.Sites{
+	web, err := robotstest.Open(robotstest.Sites{
 		"shop.test": {"/robots.txt": "User-agent: *\nAllow: /cart/help\nDisallow: /cart\n"},
 		"none.test": {"/robots.txt": http.StatusNotFound},
 	})
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer web.Close()
 
 	robots, err := collyrobots.New(collyrobots.HTTPClient(&http.Client{Transport: web.Transport()}))
@@ -171,11 +186,14 @@ func ExamplePlugin_Check() {
 // The pages that a site's sitemaps list are crawled after the first page of the site. Wait covers
 // them.
 func ExampleFollowSitemaps() {
-	web := robotstest.New(nil, robotstest.Sites{"shop.test": {
+	web, err := robotstest.Open(robotstest.Sites{"shop.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /cart\nSitemap: http://shop.test/map.xml\n",
 		"/map.xml":    robotstest.Sitemap("2026-03-01 http://shop.test/tea", "2019-01-01 http://shop.test/cups", "http://shop.test/cart"),
 		"*":           robotstest.Page(),
 	}})
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer web.Close()
 
 	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"))
@@ -199,11 +217,14 @@ func ExampleFollowSitemaps() {
 
 // Sitemaps as a loop, for programs that hand pages on in a way of their own.
 func ExamplePlugin_Pages() {
-	web := robotstest.New(nil, robotstest.Sites{"shop.test": {
+	web, err := robotstest.Open(robotstest.Sites{"shop.test": {
 		"/robots.txt": "Sitemap: http://shop.test/index.xml\n",
 		"/index.xml":  robotstest.SitemapIndex("http://shop.test/gone.xml", "http://shop.test/map.xml"),
 		"/map.xml":    robotstest.Sitemap("http://shop.test/tea", "http://elsewhere.test/", "http://shop.test/cups"),
 	}})
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer web.Close()
 
 	robots, err := collyrobots.New(collyrobots.HTTPClient(&http.Client{Transport: web.Transport()}))
@@ -228,11 +249,14 @@ func ExamplePlugin_Pages() {
 // From Colly's built-in check to RFC 9309, in two steps. The Temoto dialect decides as the built-in
 // check does, and a shadow lists what will change with the other reading; nothing changes yet.
 func Example_migration() {
-	web := robotstest.New(nil, robotstest.Sites{"shop.test": {
+	web, err := robotstest.Open(robotstest.Sites{"shop.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /list?sort=price&page=\nDisallow: /sale\nAllow: /sale\n",
 		"/":           robotstest.Page("/tea", "/list?sort=price&page=2", "/sale"),
 		"*":           robotstest.Page(),
 	}})
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer web.Close()
 
 	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"))
@@ -279,7 +303,7 @@ func Example_testing() {
 		c.Visit("http://shop.test/")
 		c.Wait()
 		robotstest.Verify(t, web, dialect.RFC9309())
-		fmt.Println(web.Log("shop.test").Schedule())
+		fmt.Println(web.Log("shop.test"))
 	})
 	// Output:
 	// 0s /robots.txt
@@ -289,9 +313,12 @@ func Example_testing() {
 
 // A decision as a line of a log that other programs read.
 func ExampleDecision_json() {
-	web := robotstest.New(nil, robotstest.Sites{"shop.test": {
+	web, err := robotstest.Open(robotstest.Sites{"shop.test": {
 		"/robots.txt": "User-agent: *\nCrawl-delay: 1.5\nDisallow: /cart\n",
 	}})
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer web.Close()
 
 	robots, err := collyrobots.New(collyrobots.HTTPClient(&http.Client{Transport: web.Transport()}))
@@ -329,7 +356,10 @@ func ExampleDecision_json() {
 // The statistics of a crawl beside those of the Go runtime, as /debug/vars of an HTTP server that
 // the program has anyway.
 func ExamplePlugin_Stats() {
-	web := robotstest.New(nil, robotstest.Sites{"shop.test": robotstest.Pages(3, "User-agent: *\nDisallow: /1\n")})
+	web, err := robotstest.Open(robotstest.Sites{"shop.test": robotstest.Pages(3, "User-agent: *\nDisallow: /1\n")})
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer web.Close()
 
 	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0"))

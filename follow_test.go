@@ -121,10 +121,10 @@ func TestATransportThatFollowsRedirects(t *testing.T) {
 								delay = 20 * time.Second
 							}
 							if gap := next.Time.Sub(r.Time); r.Host == next.Host && gap < delay {
-								t.Errorf("%s was asked for %v after %s, want %v at least:\n%s", next.URI, gap, r.URI, delay, log.Schedule())
+								t.Errorf("%s was asked for %v after %s, want %v at least:\n%s", next.URI, gap, r.URI, delay, log)
 							}
 						}
-						if b, asked := tc.sites["b.test"]; asked && b != nil && !strings.Contains(web.Log("b.test").URIs(), "/robots.txt") {
+						if b, asked := tc.sites["b.test"]; asked && b != nil && !strings.Contains(urisOf(web.Log("b.test")), "/robots.txt") {
 							t.Error("the robots.txt of b.test was not asked for")
 						}
 						if n := strings.Count(c.logged.String(), "the transport follows redirects by itself"); n != 1 {

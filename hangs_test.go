@@ -173,7 +173,7 @@ func TestCloseEndsEveryWait(t *testing.T) {
 						t.Errorf("the crawl ended %v after Close", took)
 					}
 					if got := len(web.Log("a.test")); got != tc.asked {
-						t.Errorf("a.test was asked %d times, want %d:\n%s", got, tc.asked, web.Log("a.test").Schedule())
+						t.Errorf("a.test was asked %d times, want %d:\n%s", got, tc.asked, web.Log("a.test"))
 					}
 					for page, n := range told {
 						if n != 1 {

@@ -186,7 +186,7 @@ func TestTheCrawlDelayOfAFileThatCannotBeReadHolds(t *testing.T) {
 				c.Wait()
 				wantNoSooner(t, web, "a.test", 20*time.Second, len(web.Log("a.test")))
 				if len(web.Log("a.test")) < 40 {
-					t.Errorf("a.test was asked for\n%s", web.Log("a.test").Schedule())
+					t.Errorf("a.test was asked for\n%s", web.Log("a.test"))
 				}
 			})
 		})

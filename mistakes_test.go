@@ -153,7 +153,7 @@ func TestCloseBeforeTheFirstVisit(t *testing.T) {
 		t.Errorf("the log says %q", log)
 	}
 	if log := web.Log(""); len(log) > 0 {
-		t.Errorf("a closed plugin has let through %s", log.URIs())
+		t.Errorf("a closed plugin has let through %s", urisOf(log))
 	}
 }
 

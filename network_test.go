@@ -267,7 +267,7 @@ func TestTransportsAroundHTTP(t *testing.T) {
 				for _, url := range []string{"http://a.test/", "http://a.test/hop", "http://b.test/"} {
 					c.Visit(url)
 				}
-				if asked := web.Log("inner.test").URIs(); tc.guarded != (asked == "") {
+				if asked := urisOf(web.Log("inner.test")); tc.guarded != (asked == "") {
 					t.Errorf("inner.test was asked for %q", asked)
 				}
 				want := 0

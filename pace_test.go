@@ -213,7 +213,7 @@ func TestAFastHostWaitsForNobody(t *testing.T) {
 					t.Errorf("fast.test was asked %d times, the last time at %v; want 102 and 1s", len(fast), last)
 				}
 				wantNoSooner(t, web, "hour.test", time.Hour, 21)
-				if asked := web.Log("silent.test").URIs(); strings.ReplaceAll(asked+" ", "/robots.txt ", "") != "" || len(c.denied) != 20 {
+				if asked := urisOf(web.Log("silent.test")); strings.ReplaceAll(asked+" ", "/robots.txt ", "") != "" || len(c.denied) != 20 {
 					t.Errorf("silent.test was asked for %q, %d of 20 denied", asked, len(c.denied))
 				}
 			})
@@ -327,7 +327,7 @@ func TestRetryAfterHoldsTheHost(t *testing.T) {
 		c.Visit("http://a.test/0")
 		log := web.Log("a.test")
 		if len(log) != 3 || log[2].Time.Sub(log[1].Time) != 10*time.Minute {
-			t.Errorf("a.test was asked for %s, the last time after %v", log.URIs(), log[len(log)-1].Time.Sub(log[1].Time))
+			t.Errorf("a.test was asked for %s, the last time after %v", urisOf(log), log[len(log)-1].Time.Sub(log[1].Time))
 		}
 		if !strings.Contains(c.logged.String(), "slowing down") {
 			t.Errorf("log: %s", c.logged)

@@ -241,7 +241,7 @@ func TestHostsWithoutADelayAreShared(t *testing.T) {
 		if took := time.Since(began); took > 100*time.Millisecond {
 			t.Errorf("it took %v", took)
 		}
-		if got := strings.Count(web.Log("a.test").URIs(), "/robots.txt"); got != 1 || len(web.Log("a.test")) != 41 {
+		if got := strings.Count(urisOf(web.Log("a.test")), "/robots.txt"); got != 1 || len(web.Log("a.test")) != 41 {
 			t.Errorf("%d requests, of them %d for robots.txt; want 41 and 1", len(web.Log("a.test")), got)
 		}
 	})
@@ -444,7 +444,7 @@ func TestALeaseThatEndsWhileItIsDialled(t *testing.T) {
 		log := web.Log("a.test")
 		wantNoSooner(t, web, "a.test", time.Second, 3)
 		if len(all[0].pages) != 1 || len(all[1].pages) != 1 || log[2].Elapsed < 41*time.Second {
-			t.Errorf("%v, %v: %s", all[0].errs, all[1].errs, log.Schedule())
+			t.Errorf("%v, %v: %s", all[0].errs, all[1].errs, log)
 		}
 	})
 }
@@ -529,7 +529,7 @@ func TestAPageThatWaitsForAnotherProcessHoldsNoSlot(t *testing.T) {
 		all[0].Wait()
 		wantSchedule(t, web, "a.test", "0s /robots.txt, 1s /0, 22s /1")
 		if log := web.Log("b.test"); len(log) != 6 || log[5].Elapsed > 4*time.Second {
-			t.Errorf("b.test was asked for\n%s", log.Schedule())
+			t.Errorf("b.test was asked for\n%s", log)
 		}
 	})
 }
@@ -578,7 +578,7 @@ func TestRobotsTxtThatExpiresWhileItsPageHasTheHost(t *testing.T) {
 		wantNoSooner(t, web, "a.test", 50*time.Second, len(log))
 		pages := len(all[0].pages) + len(all[1].pages)
 		if last := log[len(log)-1].Elapsed; pages != 8 || last > time.Duration(len(log))*51*time.Second {
-			t.Errorf("%d pages:\n%s", pages, log.Schedule())
+			t.Errorf("%d pages:\n%s", pages, log)
 		}
 	})
 }
@@ -722,11 +722,11 @@ func TestASharedDelayLongerThanTheFileIsFresh(t *testing.T) {
 					}
 				}
 				if gap := paced.MinGap(); gap < 2*time.Hour-time.Microsecond {
-					t.Errorf("a.test was asked twice within %v:\n%s", gap, log.Schedule())
+					t.Errorf("a.test was asked twice within %v:\n%s", gap, log)
 				}
 				// Each page has the file read at most once when it comes and once when its turn comes.
 				if pages != 9 || len(log) > 3*9 {
-					t.Errorf("%d pages of 9 in %d requests:\n%s", pages, len(log), log.Schedule())
+					t.Errorf("%d pages of 9 in %d requests:\n%s", pages, len(log), log)
 				}
 			})
 		})

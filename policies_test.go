@@ -46,9 +46,9 @@ func TestARobotsTxtThatCannotBeReadIsNeverSilent(t *testing.T) {
 				c := start(t, web, nil, collyrobots.Dialect(tc.dialect))
 				c.impolite = tc.dialect != dialect.RFC9309()
 				c.Visit("http://a.test/")
-				asked := strings.HasSuffix(web.Log("a.test").URIs(), " /")
+				asked := strings.HasSuffix(urisOf(web.Log("a.test")), " /")
 				if asked != (tc.reason == "") {
-					t.Errorf("a.test was asked for %s", web.Log("a.test").URIs())
+					t.Errorf("a.test was asked for %s", urisOf(web.Log("a.test")))
 				}
 				if tc.reason != "" {
 					wantDenied(t, c, "http://a.test/", tc.reason, 0)
@@ -81,7 +81,7 @@ func TestRobotsTxtIsFetchedOnceAndWithTheUserAgentAlone(t *testing.T) {
 		c.Visit(fmt.Sprintf("http://a.test/%d", i))
 	}
 	c.Wait()
-	if n := strings.Count(web.Log("a.test").URIs(), "/robots.txt"); n != 1 || len(web.Log("a.test")) != 31 {
+	if n := strings.Count(urisOf(web.Log("a.test")), "/robots.txt"); n != 1 || len(web.Log("a.test")) != 31 {
 		t.Fatalf("%d fetches of robots.txt in %d requests, want 1 in 31", n, len(web.Log("a.test")))
 	}
 	for _, r := range web.Log("a.test") {
@@ -196,7 +196,7 @@ func TestRobotsTxtMayChangeWhilePagesWait(t *testing.T) {
 		c.Wait()
 		log := web.Log("a.test")
 		if want := 2 + 30; len(log) != want { // 3 is through by then, 30 to 39 are not
-			t.Fatalf("%d requests, want %d:\n%s", len(log), want, log.Schedule())
+			t.Fatalf("%d requests, want %d:\n%s", len(log), want, log)
 		}
 		for i, r := range log[1:] {
 			gap, want := r.Time.Sub(log[i].Time).Round(time.Microsecond), time.Hour

@@ -110,13 +110,13 @@ func randomCrawl(t *testing.T, web *robotstest.Web, rng *rand.Rand, delays map[s
 			// asked for.
 			first := i == 0 || i == 1 && r.URI == "/robots.txt"
 			if !first && r.Time.Sub(log[i-1].Time) < delay-time.Microsecond {
-				t.Errorf("%s was asked for %s sooner than after %v:\n%s", host, r.URI, delay, log.Schedule())
+				t.Errorf("%s was asked for %s sooner than after %v:\n%s", host, r.URI, delay, log)
 			}
 			if strings.HasPrefix(r.URI, "/1") {
 				t.Errorf("%s was asked for %s", host, r.URI)
 			}
 		}
-		if n := strings.Count(log.URIs(), "/robots.txt"); n > 2 {
+		if n := strings.Count(urisOf(log), "/robots.txt"); n > 2 {
 			t.Errorf("%s was asked for robots.txt %d times, want once for http and once for https", host, n)
 		}
 	}

@@ -146,7 +146,7 @@ func TestResumeOfACutFile(t *testing.T) {
 			t.Errorf("run %d: %+v", run, got)
 		}
 	}
-	if got := web.Log("a.test").URIs(); strings.Count(got, " /2") != 1 {
+	if got := urisOf(web.Log("a.test")); strings.Count(got, " /2") != 1 {
 		t.Errorf("a.test was asked for %s, want /2 once", got)
 	}
 }
@@ -415,7 +415,7 @@ func TestResumeOfARedirectToADeniedPage(t *testing.T) {
 			must(t, c.robots.Close())
 			time.Sleep(time.Hour)
 		}
-		if got := web.Log("a.test").URIs(); strings.Count(got, "/1") != 3 || strings.Count(got, "/0") != 1 {
+		if got := urisOf(web.Log("a.test")); strings.Count(got, "/1") != 3 || strings.Count(got, "/0") != 1 {
 			t.Errorf("a.test was asked for %s", got)
 		}
 	})

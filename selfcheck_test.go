@@ -54,7 +54,7 @@ func TestNamesWithDigits(t *testing.T) {
 	c := start(t, web, []colly.CollectorOption{colly.UserAgent("MJ12bot/v1.4.8 (+http://mj12bot.com/)")})
 	c.Visit("http://a.test/1")
 	c.Visit("http://a.test/2")
-	if got, want := web.Log("a.test").URIs(), "/robots.txt /2"; got != want {
+	if got, want := urisOf(web.Log("a.test")), "/robots.txt /2"; got != want {
 		t.Errorf("requests %q, want %q", got, want)
 	}
 }

@@ -21,7 +21,7 @@ func TestShadowsListWhatTheyWouldDecide(t *testing.T) {
 		c.Visit("http://" + host + ".test/")
 	}
 	for _, host := range []string{"a.test", "b.test", "c.test"} {
-		if n := strings.Count(web.Log(host).URIs(), "robots.txt"); n != 1 {
+		if n := strings.Count(urisOf(web.Log(host)), "robots.txt"); n != 1 {
 			t.Errorf("robots.txt of %s was asked for %d times, want once", host, n)
 		}
 	}
@@ -44,7 +44,7 @@ func TestShadowsListWhatTheyWouldDecide(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, want[i])
 		}
 	}
-	if got, want := web.Log("a.test").URIs(), "/robots.txt / /0 /2"; got != want {
+	if got, want := urisOf(web.Log("a.test")), "/robots.txt / /0 /2"; got != want {
 		t.Errorf("a.test was asked for %s, want %s: a shadow enforces nothing", got, want)
 	}
 }

@@ -157,7 +157,7 @@ func TestForeignHostsAreRefused(t *testing.T) {
 			_, err := c.robots.Check(t.Context(), foreign+"/3")
 			wantForeign(t, err, foreign+"/3", 1, 2)
 			if log := web.Log(hosts[1]); len(log) != 0 {
-				t.Errorf("the foreign host was asked for\n%s", log.Schedule())
+				t.Errorf("the foreign host was asked for\n%s", log)
 			}
 			if n := len(c.robots.Stats().Hosts); n != 1 {
 				t.Errorf("Stats has %d hosts", n)

@@ -537,7 +537,7 @@ func TestAWaitForRetryAfterNamesNoOption(t *testing.T) {
 			t.Errorf("the log says\n%swant as its second line\n%s", log, want)
 		}
 		if at := web.Log("a.test"); at[len(at)-1].Elapsed < 61*time.Second {
-			t.Errorf("MaxBackOff has shortened a Retry-After:\n%s", at.Schedule())
+			t.Errorf("MaxBackOff has shortened a Retry-After:\n%s", at)
 		}
 	})
 }

@@ -58,7 +58,7 @@ func TestSitemapsAreCrawled(t *testing.T) {
 			}
 			wantSortedURIs(t, web, "shop.test", "/ /1 /2 /5 /6 /a.xml /b.xml.gz /gone.xml /index.xml /robots.txt")
 			wantSortedURIs(t, web, "cdn.test", "/7 /moved.xml /robots.txt /shop.xml")
-			if got := web.Log("else.test").URIs(); got != "" {
+			if got := urisOf(web.Log("else.test")); got != "" {
 				t.Errorf("else.test, out of scope, was asked for %s", got)
 			}
 			want := collyrobots.FeedStats{Files: 4, FilesFailed: 1, Entries: 8, Fed: 5, OutOfScope: 1, Duplicate: 1, Denied: 1, Errors: 1}
@@ -150,7 +150,7 @@ func TestTheWindowOutlivesLaterAborts(t *testing.T) {
 		c.Visit("http://a.test/")
 		c.Wait()
 		if n := len(web.Log("a.test")); n != 13 {
-			t.Errorf("%d requests, want 13: %s", n, web.Log("a.test").URIs())
+			t.Errorf("%d requests, want 13: %s", n, urisOf(web.Log("a.test")))
 		}
 	})
 }
@@ -177,7 +177,7 @@ func TestWellKnownSitemaps(t *testing.T) {
 		"c.test": "/robots.txt /robots.txt",
 		"d.test": "/robots.txt / /map.xml /1 /robots.txt / /map.xml /1",
 	} {
-		if got := web.Log(host).URIs(); got != want {
+		if got := urisOf(web.Log(host)); got != want {
 			t.Errorf("%s was asked for %s, want %s", host, got, want)
 		}
 	}
@@ -253,7 +253,7 @@ func TestTheEndOfTheContextEndsTheFeed(t *testing.T) {
 		c.Visit("http://a.test/")
 		c.Wait()
 		if n := len(web.Log("a.test")); n > 2+3+1 { // robots.txt and the sitemap, three pages, one under way
-			t.Errorf("%d requests, some after the end: %s", n, web.Log("a.test").URIs())
+			t.Errorf("%d requests, some after the end: %s", n, urisOf(web.Log("a.test")))
 		}
 	})
 }

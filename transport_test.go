@@ -381,7 +381,7 @@ func TestARobotsTxtSentTwiceIsPacedTwice(t *testing.T) {
 			}
 		}
 		if len(c.pages) != 3 || asked < 3 {
-			t.Errorf("%d pages of 3, robots.txt asked for %d times:\n%s", len(c.pages), asked, log.Schedule())
+			t.Errorf("%d pages of 3, robots.txt asked for %d times:\n%s", len(c.pages), asked, log)
 		}
 	})
 }

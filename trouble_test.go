@@ -455,7 +455,7 @@ var troubles = []trouble{
 		}
 		c.Wait()
 		if log := p.web.Log("a.test"); len(log) != 10 || log[9].Elapsed != 18*time.Second {
-			p.Errorf("%s", log.Schedule())
+			p.Errorf("%s", log)
 		}
 	}},
 	{name: "a chain of redirects over hosts with delays", within: 3 * time.Minute, sites: func() robotstest.Sites {
@@ -548,7 +548,7 @@ var troubles = []trouble{
 		c.Wait()
 		p.wantPages("http://b.test/%d", 20)
 		if log := p.web.Log("b.test"); log[len(log)-1].Elapsed > 30*time.Second {
-			p.Errorf("the fast host waits for the slow one:\n%s", log.Schedule())
+			p.Errorf("the fast host waits for the slow one:\n%s", log)
 		}
 	}},
 	{name: "closes the plugin in OnError", within: time.Minute, sites: slowPages(9, "User-agent: *\nCrawl-delay: 3\nDisallow: /4\n"), run: func(p *troubleRun) {

@@ -303,8 +303,8 @@ func TestOneOfTwoCollectorsCannotReachTheSite(t *testing.T) {
 						if len(came) != 3 || len(failures) != 3 {
 							t.Errorf("%d pages came and %d failed, want 3 and 3", len(came), len(failures))
 						}
-						if n := strings.Count(web.Log("a.test").URIs(), "/robots.txt"); n > 2 {
-							t.Errorf("robots.txt was asked for %d times:\n%s", n, web.Log("a.test").Schedule())
+						if n := strings.Count(urisOf(web.Log("a.test")), "/robots.txt"); n > 2 {
+							t.Errorf("robots.txt was asked for %d times:\n%s", n, web.Log("a.test"))
 						}
 					})
 				})

@@ -210,9 +210,7 @@ func TestADotAtTheEndIsTheSameHost(t *testing.T) {
 		}
 		c.Wait()
 		wantPace(t, web, "example.test", 2*time.Second, 4)
-		if got := web.Log("example.test").SortedURIs(); got != "/0 /1 /2 /robots.txt" {
-			t.Errorf("asked for %s", got)
-		}
+		wantSortedURIs(t, web, "example.test", "/0 /1 /2 /robots.txt")
 		if n := len(c.robots.Stats().Hosts); n != 1 {
 			t.Errorf("Stats has %d hosts, want 1", n)
 		}

@@ -333,7 +333,7 @@ func visit(path string) func(c *colly.Collector, web *robotstest.Web) string {
 func schedule(c *colly.Collector, web *robotstest.Web) string {
 	c.Visit("http://a.test/1")
 	c.Visit("http://a.test/2")
-	return web.Log("").Schedule()
+	return web.Log("").String()
 }
 
 // pagesOf returns what was asked for but robots.txt.

@@ -49,7 +49,7 @@ func (p *piece) asPackage() string {
 
 // packages are those that a piece without a package clause may use.
 var packages = []string{
-	"context", "encoding/json", "errors", "fmt", "log", "log/slog", "net/http", "net/url", "os", "sync/atomic", "testing", "testing/synctest", "time",
+	"context", "encoding/json", "errors", "fmt", "log", "log/slog", "net/http", "net/url", "os", "slices", "sync/atomic", "testing", "testing/synctest", "time",
 	"github.com/gocolly/colly/v2", "github.com/gocolly/colly/v2/queue", "github.com/collyrobots/collyrobots",
 	"github.com/collyrobots/collyrobots/dialect", "github.com/collyrobots/collyrobots/robotstest",
 	"github.com/collyrobots/collyrobots/sitemap", "github.com/collyrobots/collyrobots/store",

@@ -2,6 +2,7 @@ package robotstest_test
 
 import (
 	"fmt"
+	"log"
 	"net/http"
 	"strings"
 	"testing"
@@ -13,13 +14,16 @@ import (
 // The function crawl stands for the spider under test, which uses the given transport. In a test,
 // call [robotstest.Verify] after the crawl; see the test at the top.
 func Example() {
-	web := robotstest.New(nil, robotstest.Sites{"shop.test": {
+	web, err := robotstest.Open(robotstest.Sites{"shop.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /cart\n",
 		"/":           robotstest.Page("/tea", "/cart/1"),
 		"/tea":        robotstest.Page("/", "/tea/green"),
 		"/tea/green":  robotstest.Page(),
 		"/cart/1":     robotstest.Page(),
 	}})
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer web.Close()
 
 	if err := crawl(web.Transport(), "http://shop.test/"); err != nil {
@@ -27,16 +31,19 @@ func Example() {
 	}
 	fmt.Println(web.Log("shop.test").URIs())
 	// Output:
-	// /robots.txt / /tea /tea/green
+	// [/robots.txt / /tea /tea/green]
 }
 
-// In an Example there is no test, so the web must be closed explicitly. It uses the loopback
-// interface and real time.
-func ExampleNew() {
-	web := robotstest.New(nil, robotstest.Sites{
+// A program or an Example has no test, so it starts the web with Open and closes it. The web uses
+// the loopback interface and real time.
+func ExampleOpen() {
+	web, err := robotstest.Open(robotstest.Sites{
 		"a.test": {"/": robotstest.Redirect("https://b.test/?id=1")},
 		"b.test": {"/?id=1": robotstest.Page("/next")},
 	})
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer web.Close()
 
 	client := http.Client{Transport: web.Transport()}
@@ -56,10 +63,13 @@ func ExampleNew() {
 
 // A crawler does not request robots.txt, and Verify reports the request.
 func ExampleVerify() {
-	web := robotstest.New(nil, robotstest.Sites{"shop.test": {
+	web, err := robotstest.Open(robotstest.Sites{"shop.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /cart\n",
 		"/cart/1":     robotstest.Page(),
 	}})
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer web.Close()
 
 	r, _ := http.NewRequest(http.MethodGet, "http://shop.test/cart/1", nil)

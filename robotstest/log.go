@@ -15,7 +15,7 @@ import (
 // of a redirect, or a retry after a dropped connection, is a separate Request.
 type Request struct {
 	Time    time.Time     // when its header was received
-	Elapsed time.Duration // the time from New or Reset until Time
+	Elapsed time.Duration // the time from New, Open or Reset until Time
 	Method  string
 	Scheme  string // "http" or "https"
 	Host    string // the name of the host, as in Sites
@@ -63,17 +63,8 @@ func (w *Web) Reset() {
 	w.began = time.Now()
 }
 
-// URIs returns the URIs of the requests in order, separated by spaces.
-func (l Log) URIs() string { return strings.Join(l.uris(), " ") }
-
-// SortedURIs is like URIs but sorted alphabetically, for requests that are made concurrently.
-func (l Log) SortedURIs() string {
-	uris := l.uris()
-	slices.Sort(uris)
-	return strings.Join(uris, " ")
-}
-
-func (l Log) uris() []string {
+// URIs returns the URIs of the requests in order.
+func (l Log) URIs() []string {
 	uris := make([]string, len(l))
 	for i, r := range l {
 		uris[i] = r.URI
@@ -81,15 +72,25 @@ func (l Log) uris() []string {
 	return uris
 }
 
-// Schedule returns the log as text. Each line has the Elapsed of a request, rounded to a
-// millisecond, and its URI, for example "1m30s /page". There is no newline after the last line.
-func (l Log) Schedule() string {
+// SortedURIs is like URIs but sorted alphabetically, for requests that are made concurrently.
+func (l Log) SortedURIs() []string {
+	uris := l.URIs()
+	slices.Sort(uris)
+	return uris
+}
+
+// Schedule returns a line for each request: its Elapsed, rounded to a millisecond, and its URI. An
+// example of a line is "1m30s /page".
+func (l Log) Schedule() []string {
 	lines := make([]string, len(l))
 	for i, r := range l {
 		lines[i] = fmt.Sprint(r.Elapsed.Round(time.Millisecond), " ", r.URI)
 	}
-	return strings.Join(lines, "\n")
+	return lines
 }
+
+// String returns the Schedule as text, with a newline between two lines.
+func (l Log) String() string { return strings.Join(l.Schedule(), "\n") }
 
 // MinGap returns the shortest time between two successive requests. If there are fewer than two
 // requests, it returns the largest Duration. Call it on the log of one host to see how fast the

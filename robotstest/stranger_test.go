@@ -90,8 +90,8 @@ func TestStranger(t *testing.T) {
 		}
 		const want = "0s /robots.txt\n10s /\n20s /novels\n30s /book/9\n40s /book/1\n50s /novels?page=2\n1m0s /novels?page=2\n1m10s /book/2"
 		got := web.Log("shop.test")
-		if len(got) != 8 || got.MinGap() < 10*time.Second || !strings.HasPrefix(got.Schedule(), want[:20]) {
-			t.Errorf("requests to shop.test:\n%s\nwant, in any order,\n%s", got.Schedule(), want)
+		if len(got) != 8 || got.MinGap() < 10*time.Second || !strings.HasPrefix(got.String(), want[:20]) {
+			t.Errorf("requests to shop.test:\n%s\nwant, in any order,\n%s", got, want)
 		}
 	})
 }
@@ -118,7 +118,7 @@ func TestStrangerByDefaultTransport(t *testing.T) {
 		}
 		robotstest.Verify(t, web, dialect.RFC9309())
 		if n := len(web.Log("")); n != 13 {
-			t.Errorf("%d requests:\n%s", n, web.Log("").Schedule())
+			t.Errorf("%d requests:\n%s", n, web.Log(""))
 		}
 	})
 }

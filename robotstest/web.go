@@ -18,9 +18,9 @@
 //				"/4":          http.StatusNotFound,
 //			}})
 //			crawl(web.Transport(), "http://shop.test/") // your spider: c.WithTransport(transport)
-//			want := "0s /robots.txt\n1m0s /\n2m0s /1\n3m0s /2\n4m0s /4"
-//			if got := web.Log("shop.test").Schedule(); got != want {
-//				t.Errorf("requests to shop.test:\n%s\nwant\n%s", got, want)
+//			want := []string{"0s /robots.txt", "1m0s /", "2m0s /1", "3m0s /2", "4m0s /4"}
+//			if got := web.Log("shop.test").Schedule(); !slices.Equal(got, want) {
+//				t.Errorf("requests to shop.test: got %q, want %q", got, want)
 //			}
 //			robotstest.Verify(t, web, dialect.RFC9309())
 //		})
@@ -65,9 +65,9 @@ type Sites map[string]Site
 type Site map[string]any
 
 // A Web is a set of hosts and a log of the requests to them. Its methods are safe for concurrent
-// use. Create a Web with New; the zero value cannot be used.
+// use. Create a Web with New or Open; the zero value cannot be used.
 type Web struct {
-	t       testing.TB // nil in an Example
+	t       testing.TB // nil if the web was started by Open
 	network *network
 	server  *http.Server
 	serving sync.WaitGroup
@@ -81,27 +81,28 @@ type Web struct {
 	closed     bool
 }
 
-// New starts a web with the given sites. It copies sites, so use Set for later changes. The web is
-// closed at the end of the test. If a site cannot be served, for example because an answer has an
-// unsupported type, New fails the test.
-//
-// In an Example there is no test: pass nil for t, and call Close at the end. New then panics
-// instead of failing the test.
+// New starts a web for a test. It copies sites, so use Set for later changes. The web is closed at
+// the end of the test. If a site cannot be served, for example because an answer has an unsupported
+// type, New fails the test.
 func New(t testing.TB, sites Sites) *Web {
-	w := &Web{t: t, began: time.Now(), sites: make(map[string]map[string]http.Handler)}
-	if t != nil {
-		t.Helper()
-	}
-	if err := w.start(sites); err != nil {
-		if t == nil {
-			panic(err)
-		}
+	t.Helper()
+	w, err := Open(sites)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if t != nil {
-		t.Cleanup(w.Close)
-	}
+	w.t = t
+	t.Cleanup(w.Close)
 	return w
+}
+
+// Open starts a web without a test, for a program or an Example. It copies sites, so use Set for
+// later changes. The caller must close the web. Open returns an error if a site cannot be served.
+func Open(sites Sites) (*Web, error) {
+	w := &Web{began: time.Now(), sites: make(map[string]map[string]http.Handler)}
+	if err := w.start(sites); err != nil {
+		return nil, err
+	}
+	return w, nil
 }
 
 // start registers the sites and starts the server.
@@ -160,8 +161,8 @@ func hostName(host string) (string, error) {
 	return a.Host, nil
 }
 
-// Close closes the web and its connections, and waits until the handlers have returned. If New was
-// called with a test, the web is closed at the end of that test.
+// Close closes the web and its connections, and waits until the handlers have returned. A web that
+// was started by New is closed at the end of its test.
 func (w *Web) Close() {
 	w.mu.Lock()
 	w.closed = true
@@ -186,7 +187,8 @@ func (w *Web) Transport() *http.Transport {
 }
 
 // Set changes the answer of a host to uri from now on. If the web does not have the host, Set adds
-// it. If the answer cannot be served, Set fails the test, or panics if there is no test.
+// it. If the answer cannot be served, Set fails the test. If the web was started by Open, Set panics
+// instead, like http.ServeMux.Handle for an invalid pattern.
 func (w *Web) Set(host, uri string, answer any) {
 	name, answers, err := parseSite(host, Site{uri: answer})
 	if err == nil {

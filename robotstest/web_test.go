@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -200,11 +201,17 @@ func TestTheLogInABubble(t *testing.T) {
 			}
 		}
 		a := web.Log("a.test")
-		if got, want := a.Schedule(), "0s /\n1m30s /c?d=e%20f\n1m31.5s /b"; got != want {
-			t.Errorf("schedule %q, want %q", got, want)
+		if got, want := a.Schedule(), []string{"0s /", "1m30s /c?d=e%20f", "1m31.5s /b"}; !slices.Equal(got, want) {
+			t.Errorf("Schedule: got %q, want %q", got, want)
 		}
-		if got, want := a.URIs()+", "+a.SortedURIs(), "/ /c?d=e%20f /b, / /b /c?d=e%20f"; got != want {
-			t.Errorf("URIs %q, want %q", got, want)
+		if got, want := a.String(), "0s /\n1m30s /c?d=e%20f\n1m31.5s /b"; got != want {
+			t.Errorf("String: got %q, want %q", got, want)
+		}
+		if got, want := a.URIs(), []string{"/", "/c?d=e%20f", "/b"}; !slices.Equal(got, want) {
+			t.Errorf("URIs: got %q, want %q", got, want)
+		}
+		if got, want := a.SortedURIs(), []string{"/", "/b", "/c?d=e%20f"}; !slices.Equal(got, want) {
+			t.Errorf("SortedURIs: got %q, want %q", got, want)
 		}
 		if a.MinGap() != 1500*time.Millisecond || web.Log("").MinGap() != 500*time.Millisecond {
 			t.Errorf("smallest gaps %v and %v", a.MinGap(), web.Log("").MinGap())
@@ -215,8 +222,8 @@ func TestTheLogInABubble(t *testing.T) {
 		web.Reset()
 		time.Sleep(time.Second)
 		get(transport, "http://a.test/")
-		if got := web.Log("").Schedule(); got != "1s /" || len(a) != 3 {
-			t.Errorf("after Reset: %q", got)
+		if got, want := web.Log("").Schedule(), []string{"1s /"}; !slices.Equal(got, want) || len(a) != 3 {
+			t.Errorf("after Reset: got %q, want %q", got, want)
 		}
 	})
 }
@@ -265,13 +272,9 @@ func TestSitesThatCannotBeServed(t *testing.T) {
 			defer func() { recover() }()
 			robotstest.New(&faults, sites)
 		}()
-		panicked := func() (s string) {
-			defer func() { s = fmt.Sprint(recover()) }()
-			robotstest.New(nil, sites)
-			return ""
-		}()
-		if len(faults.said) != 1 || !strings.Contains(faults.said[0], want) || panicked != faults.said[0] {
-			t.Errorf("%s: the test got the errors %q; without a test, New panics with %s", want, faults.said, panicked)
+		_, err := robotstest.Open(sites)
+		if len(faults.said) != 1 || !strings.Contains(faults.said[0], want) || err == nil || err.Error() != faults.said[0] {
+			t.Errorf("%s: New reports %q, Open returns %v", want, faults.said, err)
 		}
 	}
 	var faults failing
@@ -281,6 +284,21 @@ func TestSitesThatCannotBeServed(t *testing.T) {
 	if len(faults.said) != 1 || !strings.Contains(faults.said[0], "a *testing.T is not a valid answer") {
 		t.Errorf("Set: the test got the errors %q", faults.said)
 	}
+	if panicked := setPanics(t); panicked != faults.said[0] {
+		t.Errorf("Set panics with %q in a web without a test, want %q", panicked, faults.said[0])
+	}
+}
+
+// setPanics returns the panic of Set for an invalid answer in a web that was started by Open.
+func setPanics(t *testing.T) (panicked string) {
+	web, err := robotstest.Open(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer web.Close()
+	defer func() { panicked = fmt.Sprint(recover()) }()
+	web.Set("a.test", "/", t)
+	return ""
 }
 
 // failing is a test that records its errors. It does not call cleanup functions.
@@ -301,12 +319,15 @@ func TestCloseWhileHandlersRun(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			run := func(t *testing.T) {
 				began, ended := make(chan bool), false
-				web := robotstest.New(nil, robotstest.Sites{"a.test": {"/": func(_ http.ResponseWriter, r *http.Request) {
+				web, err := robotstest.Open(robotstest.Sites{"a.test": {"/": func(_ http.ResponseWriter, r *http.Request) {
 					close(began)
 					<-r.Context().Done()
 					time.Sleep(10 * time.Millisecond)
 					ended = true
 				}}})
+				if err != nil {
+					t.Fatal(err)
+				}
 				transport, got := web.Transport(), make(chan string)
 				go func() { got <- get(transport, "http://a.test/") }()
 				<-began

@@ -30,7 +30,10 @@ func Example() {
 
 // Other pages and programs can read the same state as JSON.
 func ExampleHandler() {
-	web := robotstest.New(nil, robotstest.Sites{"shop.test": robotstest.Pages(3, "User-agent: *\nDisallow:\n")})
+	web, err := robotstest.Open(robotstest.Sites{"shop.test": robotstest.Pages(3, "User-agent: *\nDisallow:\n")})
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer web.Close()
 	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0"))
 	c.WithTransport(web.Transport())

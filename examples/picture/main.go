@@ -51,9 +51,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 func take() (string, error) {
 	panels := []panel{{title: "Colly alone"}, {title: "The same spider after collyrobots.WithRobots(c)"}}
 	for i := range panels {
-		web := robotstest.New(nil, sites())
+		web, err := robotstest.Open(sites())
+		if err != nil {
+			return "", err
+		}
 		defer web.Close()
-		var err error
 		if panels[i].log, err = crawl(web, i == 1); err != nil {
 			return "", err
 		}

@@ -19,12 +19,15 @@ import (
 // read by hand. Your spider does not need WithTransport, and uses an exporter with a
 // PeriodicReader.
 func Example() {
-	web := robotstest.New(nil, robotstest.Sites{"shop.test": {
+	web, err := robotstest.Open(robotstest.Sites{"shop.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /cart\n",
 		"/":           robotstest.Page("/tea", "/cart", "/cups"),
 		"/tea":        robotstest.Page("/", "/cups"),
 		"/cups":       robotstest.Page("/lost"),
 	}})
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer web.Close()
 	reader := sdk.NewManualReader()
 	provider := sdk.NewMeterProvider(sdk.WithReader(reader))

@@ -161,7 +161,7 @@ func TestAgainstTheAccessLog(t *testing.T) {
 			t.Errorf("%v requests, the log has %d", n, len(all))
 		}
 		if t.Failed() {
-			t.Log(all.Schedule(), got.values)
+			t.Log(all, got.values)
 		}
 	})
 }

@@ -21,12 +21,15 @@ import (
 //
 //	go http.ListenAndServe("127.0.0.1:9090", mux)
 func Example() {
-	web := robotstest.New(nil, robotstest.Sites{"shop.test": {
+	web, err := robotstest.Open(robotstest.Sites{"shop.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /cart\n",
 		"/":           robotstest.Page("/tea", "/cart", "/cups"),
 		"/tea":        robotstest.Page("/", "/cups"),
 		"/cups":       robotstest.Page("/lost"),
 	}})
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer web.Close()
 
 	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"))

@@ -171,7 +171,7 @@ func TestAgainstTheAccessLog(t *testing.T) {
 			t.Errorf("%v responses", responses)
 		}
 		if t.Failed() {
-			t.Log(web.Log("").Schedule(), got)
+			t.Log(web.Log(""), got)
 		}
 	})
 }

@@ -6,15 +6,15 @@ import (
 	"weak"
 )
 
-// A HeaderKey names the header map of a request, which Colly's Request.Retry hands on to the
-// request that it makes: a request and its retries have the same key. It is comparable, and keeps
-// nothing alive.
+// A HeaderKey identifies the header map of a request. Colly's Request.Retry passes the map on to the
+// request that it creates, so a request and its retries have the same key. A HeaderKey is comparable
+// and keeps nothing alive.
 type HeaderKey struct{ header weak.Pointer[hidden] }
 
 // KeyOf returns the key of a header.
 func KeyOf(h http.Header) HeaderKey {
-	return HeaderKey{weak.Make((*hidden)(reflect.ValueOf(h).UnsafePointer()))}
+	return HeaderKey{header: weak.Make((*hidden)(reflect.ValueOf(h).UnsafePointer()))}
 }
 
-// Alive reports whether the header is still there.
+// Alive reports whether the header is still in memory.
 func (k HeaderKey) Alive() bool { return k.header.Value() != nil }

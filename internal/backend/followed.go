@@ -1,0 +1,144 @@
+package backend
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+)
+
+// Some transports follow redirects by themselves, for example one that wraps an http.Client. The Seam
+// sees only the last response. The request of that response leads back to the redirects.
+
+// followed returns the redirects that a transport has followed by itself after it got req, in their
+// order.
+func followed(resp *http.Response, req *http.Request) []*http.Request {
+	var redirects []*http.Request
+	for r := resp.Request; r != nil && r.Response != nil && r.Response != req.Response; r = r.Response.Request {
+		redirects = append(redirects, r)
+	}
+	slices.Reverse(redirects)
+	return redirects
+}
+
+// follow treats each redirect that the transport has followed as if the Seam had sent it now, with a
+// Trip of its own. So the redirect is judged, and its host counts it as a request, for which the next
+// request to the host has to wait. t continues with the last Trip. follow returns the request that
+// led to resp.
+func (s *Seam) follow(t *transfer, req *http.Request, resp *http.Response, g Governor) (*http.Request, error) {
+	redirects := followed(resp, req)
+	if len(redirects) == 0 {
+		return requestOf(resp, req), nil
+	}
+	if g == nil {
+		return resp.Request.WithContext(req.Context()), nil
+	}
+	t.settle()
+	for _, redirect := range redirects {
+		response := *redirect.Response
+		response.Request = req
+		next := redirect.WithContext(req.Context())
+		next.Response = &response
+		g.Followed(next)
+		err := t.redirected(&response, func() (Trip, error) { return g.Before(s, next) })
+		if err != nil {
+			return nil, err
+		}
+		req = next
+	}
+	return req, t.checkPeer()
+}
+
+// requestOf returns the request that led to resp if no redirect was followed. This is req, unless
+// the transport reports that it has requested another URL.
+func requestOf(resp *http.Response, req *http.Request) *http.Request {
+	if r := resp.Request; r != nil && r.URL != nil && r.URL.String() != req.URL.String() {
+		return r.WithContext(req.Context())
+	}
+	return req
+}
+
+// redirected ends the Trip of t with a redirect, and starts the Trip that begin returns. The time
+// that begin takes does not count towards the timeout.
+func (t *transfer) redirected(redirect *http.Response, begin func() (Trip, error)) error {
+	if !t.pause() {
+		return context.DeadlineExceeded
+	}
+	t.stopDeadline()
+	before, ok := t.setTrip(noTrip{})
+	if !ok {
+		return cmp.Or(context.Cause(t.Context), context.Canceled)
+	}
+	_, report := before.Answered(redirect)
+	before.Ended(0, nil)
+	if report != nil {
+		report()
+	}
+	next, err := begin()
+	if err != nil {
+		return err
+	}
+	if next == nil {
+		next = noTrip{}
+	}
+	if _, ok := t.setTrip(next); !ok {
+		next.Ended(0, context.Canceled)
+		return context.Canceled
+	}
+	t.resume()
+	return t.startDeadline()
+}
+
+// startDeadline starts the deadline of a Trip that has just begun. It returns an error if the Trip
+// is not ready.
+func (t *transfer) startDeadline() error {
+	t.attempts.Lock()
+	defer t.attempts.Unlock()
+	if !t.ready() {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// stopDeadline stops the deadline of the Trip.
+func (t *transfer) stopDeadline() {
+	t.attempts.Lock()
+	defer t.attempts.Unlock()
+	t.postpone()
+}
+
+// setTrip gives t another Trip and returns the one before. It does nothing and returns false if t is
+// over.
+func (t *transfer) setTrip(trip Trip) (before Trip, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		return nil, false
+	}
+	before = t.trip
+	t.trip = trip
+	return before, true
+}
+
+// checkPeer calls Peer of the current Trip with the address of the last connection.
+func (t *transfer) checkPeer() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.peer == nil || !t.trip.Guarded() {
+		return nil
+	}
+	return t.trip.Peer(t.hostPort, t.peer)
+}
+
+// beforeRedirects returns the first redirect that a transport has followed by itself, without its
+// body. It returns resp if there is none.
+func beforeRedirects(resp *http.Response, req *http.Request) *http.Response {
+	redirects := followed(resp, req)
+	if len(redirects) == 0 {
+		return resp
+	}
+	resp.Body.Close()
+	first := *redirects[0].Response
+	first.Body = http.NoBody
+	return &first
+}

@@ -1,0 +1,173 @@
+package backend
+
+import (
+	"errors"
+	"net/http"
+	"runtime"
+	"slices"
+	"sync"
+	"weak"
+)
+
+// This file puts a Seam into the backend of a collector, keeps it there, and takes it out.
+
+// ErrOwned reports that another governor has the collector.
+var ErrOwned = errors.New("backend: the collector already has another governor")
+
+// installing guards seams, and is held while the client of a backend is replaced.
+var installing sync.RWMutex
+
+// seams maps each client that this package has created to its Seam. It keeps neither of them alive.
+var seams = make(map[weak.Pointer[http.Client]]weak.Pointer[Seam])
+
+// Install puts a Seam into the backend of the collector, unless the backend has one, and makes g the
+// governor of the collector. fresh is false if g already was its governor. Install returns ErrOwned
+// if the collector has another governor.
+func (h *Handle) Install(g Governor) (s *Seam, fresh bool, err error) {
+	installing.Lock()
+	defer installing.Unlock()
+	h.released = false
+	return h.install(g)
+}
+
+// install is Install without the lock. installing is held.
+func (h *Handle) install(g Governor) (s *Seam, fresh bool, err error) {
+	s = h.ensureSeam()
+	fresh, err = s.addOwner(owner{collector: weak.Make(h.collector), governor: g})
+	if err != nil {
+		return nil, false, err
+	}
+	return s, fresh, nil
+}
+
+// ensureSeam returns the Seam in the backend. It installs one if there is none. installing is held.
+func (h *Handle) ensureSeam() *Seam {
+	field := h.client()
+	current := field.Load()
+	if s := seams[weak.Make(current)].Value(); s != nil {
+		return s
+	}
+	s := newSeam(field, current)
+	field.Store(s.installed)
+	key := weak.Make(s.installed)
+	seams[key] = weak.Make(s)
+	runtime.AddCleanup(s, forget, key)
+	return s
+}
+
+// forget removes the entry of a Seam that was garbage collected.
+func forget(key weak.Pointer[http.Client]) {
+	installing.Lock()
+	defer installing.Unlock()
+	delete(seams, key)
+}
+
+// current returns the Seam in the backend, or nil.
+func (h *Handle) current() *Seam {
+	installing.RLock()
+	defer installing.RUnlock()
+	return seams[weak.Make(h.Client())].Value()
+}
+
+// Watch returns the Seam of the collector, and puts it in place again if something has replaced it.
+// SetProxy, WithTransport, SetRequestTimeout and similar methods replace a part of the client, and
+// SetClient and Init replace the whole client.
+//
+// known is the result of the last call of Install or Watch, and g is the governor of the collector.
+// Watch must be called before each request, by the goroutine that will send it.
+func (h *Handle) Watch(known *Seam, g Governor) *Seam {
+	if h.Client() != known.installed {
+		known = h.putBack(known, g)
+	}
+	known.sync()
+	return known
+}
+
+// putBack installs a Seam and returns it. It returns known if the collector was released.
+func (h *Handle) putBack(known *Seam, g Governor) *Seam {
+	installing.Lock()
+	defer installing.Unlock()
+	if h.released {
+		return known
+	}
+	s, _, err := h.install(g)
+	if err != nil {
+		return known
+	}
+	return s
+}
+
+// Owner returns the governor of the collector, or nil.
+func (h *Handle) Owner() Governor {
+	s := h.current()
+	if s == nil {
+		return nil
+	}
+	return s.governorOfCollector(weak.Make(h.collector))
+}
+
+// Stay makes sure that the backend has a Seam, and reports whether g sees the requests of the
+// collector there. It is for a collector that is used after Release. The idle function of Release
+// must then return false until the request has reached the Seam.
+func (h *Handle) Stay(g Governor) bool {
+	installing.Lock()
+	defer installing.Unlock()
+	h.ensureSeam()
+	return Marked(h.collector.Context, g)
+}
+
+// Release removes g from all collectors of the backend. After it, Watch puts nothing in place. If
+// no governor is left and idle reports that no request is under way, the backend gets its client
+// back. This is the user's client, or a copy of it if the collector's setters have changed something
+// since. No Seam can be installed while idle runs.
+func (h *Handle) Release(g Governor, idle func() bool) {
+	installing.Lock()
+	defer installing.Unlock()
+	h.released = true
+	s := seams[weak.Make(h.Client())].Value()
+	if s == nil {
+		return
+	}
+	isIdle := idle()
+	unused := s.removeOwners(g)
+	if isIdle && unused {
+		s.uninstall()
+	}
+}
+
+// uninstall gives the backend its client back, unless something has replaced the client since.
+// installing is held.
+func (s *Seam) uninstall() {
+	if s.field.Load() != s.installed {
+		return
+	}
+	s.sync()
+	s.field.Store(s.original())
+}
+
+// addOwner adds a collector and its governor. fresh is false if the collector already has this
+// governor. The error is ErrOwned if it has another one.
+func (s *Seam) addOwner(added owner) (fresh bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.owners = slices.DeleteFunc(s.owners, func(o owner) bool { return o.collector.Value() == nil })
+	for _, o := range s.owners {
+		if o.collector != added.collector {
+			continue
+		}
+		if o.governor != added.governor {
+			return false, ErrOwned
+		}
+		return false, nil
+	}
+	s.owners = append(s.owners, added)
+	return true, nil
+}
+
+// removeOwners removes the collectors of g. It reports whether nothing needs the Seam any longer.
+func (s *Seam) removeOwners(g Governor) (unused bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.owners = slices.DeleteFunc(s.owners, func(o owner) bool { return o.governor == g })
+	return len(s.owners) == 0 && !s.kept.Load()
+}

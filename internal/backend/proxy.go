@@ -1,0 +1,70 @@
+package backend
+
+import (
+	"maps"
+	"net/http"
+	"reflect"
+	"sync/atomic"
+)
+
+// This file keeps the user's transport when Colly sets a proxy.
+
+// withProxy returns the transport that Colly would have created if the Seam were not in place.
+// Colly's SetProxy and SetProxyFunc change a *http.Transport of the collector, but they replace any
+// other RoundTripper, and so the Seam, by a transport without the settings of the user. set is the
+// transport that was set, and before is the user's transport before that.
+func withProxy(set, before http.RoundTripper) http.RoundTripper {
+	proxied, ok := set.(*http.Transport)
+	if !ok {
+		return set
+	}
+	user, ok := before.(*http.Transport)
+	if !ok || !isFromSetProxy(proxied, user) {
+		return set
+	}
+	merged := user.Clone()
+	for scheme, rt := range protocols(user) {
+		merged.RegisterProtocol(scheme, rt)
+	}
+	merged.Proxy = proxied.Proxy
+	merged.DisableKeepAlives = true
+	return merged
+}
+
+// isFromSetProxy reports whether set looks like a transport that SetProxyFunc has created: it has a
+// proxy and no keep-alives, and nothing else is set. SetProxyFunc(nil) removes a proxy, so a
+// transport without a proxy counts only if before has one from SetProxyFunc.
+func isFromSetProxy(set, before *http.Transport) bool {
+	if !set.DisableKeepAlives {
+		return false
+	}
+	if set.Proxy == nil && (before.Proxy == nil || !before.DisableKeepAlives) {
+		return false
+	}
+	v := reflect.ValueOf(set).Elem()
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if f.Name == "Proxy" || f.Name == "DisableKeepAlives" || !f.IsExported() {
+			continue
+		}
+		if !v.Field(i).IsZero() {
+			return false
+		}
+	}
+	return len(protocols(set)) == 0
+}
+
+// protocols returns the protocols that RegisterProtocol has added to t. Transport.Clone does not
+// copy them.
+func protocols(t *http.Transport) map[string]http.RoundTripper {
+	f := reflect.ValueOf(t).Elem().FieldByName("altProto")
+	if !f.IsValid() || f.Type() != reflect.TypeFor[atomic.Value]() {
+		return nil // this version of Go keeps them elsewhere
+	}
+	all, _ := (*atomic.Value)(f.Addr().UnsafePointer()).Load().(map[string]http.RoundTripper)
+	added := maps.Clone(all)
+	if rt := added["https"]; rt != nil && reflect.TypeOf(rt).PkgPath() == "net/http" {
+		delete(added, "https") // net/http's own, for HTTP/2
+	}
+	return added
+}

@@ -1,0 +1,164 @@
+package backend
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+)
+
+// This file sends requests: those of collectors through their Seam, and those of the plugin.
+
+// RoundTrip implements http.RoundTripper. It sends one request of a collector. The request is sent
+// more than once if its Trip asks for that.
+func (s *Seam) RoundTrip(req *http.Request) (*http.Response, error) {
+	g := s.governorOf(req)
+	trip, err := s.tripOf(req, g)
+	if err != nil {
+		closeBody(req)
+		return nil, err
+	}
+	for {
+		resp, again, err := s.send(req, g, trip)
+		if again == nil {
+			return resp, err
+		}
+		drain(resp)
+		trip = again
+		req, err = repeated(resp.Request, trip)
+		if err != nil {
+			trip.Ended(0, err)
+			return nil, err
+		}
+	}
+}
+
+// tripOf asks the governor of a request, which may be nil, about the request.
+func (s *Seam) tripOf(req *http.Request, g Governor) (Trip, error) {
+	var trip Trip
+	if g == nil {
+		for _, other := range s.governors() {
+			other.Stray(req)
+		}
+	} else {
+		var err error
+		trip, err = g.Before(s, req)
+		if err != nil {
+			return nil, err
+		}
+	}
+	if trip == nil {
+		s.Keep()
+		return noTrip{}, nil
+	}
+	return trip, nil
+}
+
+// send sends req once. If again is not nil, resp.Request is to be sent once more as a part of that
+// Trip. This is not the Trip of req if the transport has followed a redirect by itself.
+func (s *Seam) send(req *http.Request, g Governor, trip Trip) (resp *http.Response, again Trip, err error) {
+	t := newTransfer(req.Context(), s.Timeout(), trip)
+	defer t.endOnPanic()
+	if !t.start() {
+		closeBody(req)
+		return nil, nil, t.failed(context.DeadlineExceeded)
+	}
+	sent := req.WithContext(t)
+	resp, err = s.Transport().RoundTrip(sent)
+	if sent.Context() != context.Context(t) {
+		copyProxyURL(req, sent)
+	}
+	if err != nil {
+		return nil, nil, t.failed(err)
+	}
+	if resp == nil {
+		t.answered(nil)
+		return nil, nil, nil
+	}
+	resp.Request, err = s.follow(t, req, resp, g)
+	if err != nil {
+		if resp.Body != nil {
+			resp.Body.Close()
+		}
+		return nil, nil, t.failed(err)
+	}
+	if g != nil && governorIn(resp.Request.Context()) == nil {
+		// A redirect finds its governor in the request that was redirected.
+		resp.Request = resp.Request.WithContext(Mark(resp.Request.Context(), g))
+	}
+	if t.answered(resp) {
+		again = t.trip
+	}
+	return resp, again, nil
+}
+
+// Do sends one request with rt, which may be nil for http.DefaultTransport. It asks no governor,
+// sends no cookies and follows no redirects. timeout limits the time until the body of the response
+// is closed, and is 0 if there is no limit.
+func Do(rt http.RoundTripper, req *http.Request, timeout time.Duration, trip Trip) (*http.Response, error) {
+	t := newTransfer(req.Context(), timeout, trip)
+	defer t.endOnPanic()
+	if !t.start() {
+		return nil, t.failed(context.DeadlineExceeded)
+	}
+	client := http.Client{
+		Transport:     rt,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	resp, err := client.Do(req.WithContext(t))
+	if err != nil {
+		return nil, t.failed(err)
+	}
+	resp = beforeRedirects(resp, req)
+	t.answered(resp)
+	return resp, nil
+}
+
+// maxDrained limits how much of a dropped response is read, so that its connection can be used again.
+const maxDrained = 16 << 10
+
+// drain closes a response that is dropped.
+func drain(resp *http.Response) {
+	io.CopyN(io.Discard, resp.Body, maxDrained)
+	resp.Body.Close()
+}
+
+// repeated waits until req may be sent once more, and returns it with a new body.
+func repeated(req *http.Request, trip Trip) (*http.Request, error) {
+	err := trip.Again(req.Context())
+	if err != nil {
+		return nil, err
+	}
+	if req.Body == nil || req.Body == http.NoBody {
+		return req, nil
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return nil, err
+	}
+	again := req.WithContext(req.Context())
+	again.Body = body
+	return again, nil
+}
+
+// Repeatable reports whether a request can be sent once more.
+func Repeatable(req *http.Request) bool {
+	return req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
+}
+
+// closeBody closes the body of a request that is not sent, as a RoundTripper has to.
+func closeBody(req *http.Request) {
+	if req.Body != nil {
+		req.Body.Close()
+	}
+}
+
+// copyProxyURL copies the value that Colly's proxy switchers store in the context of the request
+// that they get. Colly reads Request.ProxyURL from the context of the request that it has sent.
+func copyProxyURL(req, sent *http.Request) {
+	if proxy := sent.Context().Value(colly.ProxyURLKey); proxy != nil {
+		*req = *req.WithContext(context.WithValue(req.Context(), colly.ProxyURLKey, proxy))
+	}
+}

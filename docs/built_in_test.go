@@ -58,12 +58,12 @@ var differences = []struct {
 		result: [3]string{"2 failed", "2 failed", "2 failed"},
 	},
 	{
-		row: "whose group", agent: "Mozilla/5.0 (compatible; mybot/1; +https://example.com/bot)",
+		row: "which group applies", agent: "Mozilla/5.0 (compatible; mybot/1; +https://example.com/bot)",
 		site:  robotstest.Site{"/robots.txt": "User-agent: mybot\nDisallow: /\n", "*": "page"},
 		crawl: visit("/"), result: [3]string{"/", "/", ""},
 	},
 	{
-		row: "a rule as long as another", site: robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /page\nAllow: /page\n", "*": "page"},
+		row: "two rules of the same length", site: robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /page\nAllow: /page\n", "*": "page"},
 		crawl: visit("/page"), result: [3]string{"", "", "/page"},
 	},
 	{
@@ -108,7 +108,7 @@ var differences = []struct {
 		result: [3]string{"20 fetches", "1 fetches", "1 fetches"},
 	},
 	{
-		row: "how long it is kept", site: robotstest.Site{"/robots.txt": "User-agent: *\nDisallow:\n", "*": "page"},
+		row: "how long robots.txt is kept", site: robotstest.Site{"/robots.txt": "User-agent: *\nDisallow:\n", "*": "page"},
 		crawl: func(c *colly.Collector, web *robotstest.Web) string {
 			c.Visit("http://a.test/1")
 			time.Sleep(25 * time.Hour)
@@ -165,7 +165,7 @@ var differences = []struct {
 		result: [3]string{"", "/rules /1", "/rules /1"},
 	},
 	{
-		row: "tries", site: robotstest.Site{"*": "page"},
+		row: "attempts to fetch robots.txt", site: robotstest.Site{"*": "page"},
 		crawl: func(c *colly.Collector, web *robotstest.Web) string {
 			tried := 0
 			web.Set("a.test", "/robots.txt", func(http.ResponseWriter, *http.Request) {

@@ -70,8 +70,8 @@ func TestScale(t *testing.T) {
 		}
 	}
 	each(cells, func(c *cell) { c.run() })
-	pages := table("hosts", "way", "processes", "pages/s", "the delays allow", "the places allow", "of the smaller", "places idle", "gap over the delay, median", "hosts in a process' pace")
-	redis := table("hosts", "way", "processes", "commands/s", "a request", "refused", "busiest of 3", "of 6", "of 12")
+	pages := table("hosts", "setup", "processes", "pages/s", "limit by delays", "limit by slots", "of the lower limit", "idle slots", "median gap over the delay", "hosts in the pace of a process")
+	redis := table("hosts", "setup", "processes", "commands/s", "per request", "refused", "busiest of 3", "of 6", "of 12")
 	for _, c := range cells {
 		c.check(t)
 		c.print(pages, redis)
@@ -211,7 +211,7 @@ func TestScaleWhole(t *testing.T) {
 func TestScaleLost(t *testing.T) {
 	web := Web{max(*hosts/100, min(*hosts/2, 5000)), *seed}
 	const at = 5 * time.Minute
-	all := table("way", "taken over after", "hosts in the midst", "silent, median", "99 %", "longest", "pages fetched again", "gaps under the delay")
+	all := table("setup", "taken over after", "hosts being crawled", "median silence", "99 %", "longest", "pages fetched again", "gaps under the delay")
 	losses := []*loss{
 		{way: ways[1], later: 10 * time.Second, recover: (*crawl).restart},
 		{way: ways[1], later: time.Minute, recover: (*crawl).restart},

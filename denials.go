@@ -188,8 +188,9 @@ func whyUnsent(err error) error {
 	if errors.As(err, &denied) {
 		return denied
 	}
+	private := (*PrivateNetworkError)(nil)
 	foreign, unpaced := (*ShardError)(nil), (*PaceError)(nil)
-	if errors.Is(err, ErrClosed) || errors.Is(err, errPrivate) || errors.As(err, &foreign) || errors.As(err, &unpaced) {
+	if errors.Is(err, ErrClosed) || errors.As(err, &private) || errors.As(err, &foreign) || errors.As(err, &unpaced) {
 		return err // a second attempt, or a connection to an address that was not known before
 	}
 	return nil

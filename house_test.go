@@ -48,6 +48,9 @@ const importRules = `
 	# Events in, calls of listeners out.
 	internal/fanout:   !io !os !net
 
+	# Names and addresses of hosts in, whether a request is allowed out.
+	internal/netguard: !net/http !log !os
+
 	# What a site's robots.txt says now. Knows dialects, not Colly.
 	internal/policy:   ./dialect ./store ./internal/redact github.com/maypok86/otter/v2
 
@@ -58,7 +61,7 @@ const importRules = `
 	internal/backend:  github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug
 
 	# The plugin puts them together,
-	.:                 ./dialect ./sitemap ./store ./internal/policy ./internal/backend ./internal/fanout ./internal/feed ./internal/redact github.com/gocolly/colly/v2 !reflect
+	.:                 ./dialect ./sitemap ./store ./internal/policy ./internal/backend ./internal/fanout ./internal/feed ./internal/netguard ./internal/redact github.com/gocolly/colly/v2 !reflect
 	limiter.go:        ./internal/pace
 	pacer.go:          ./internal/pace
 	request.go:        ./internal/pace
@@ -142,6 +145,8 @@ func TestImportRulesCatch(t *testing.T) {
 		{"internal/pace/host.go", "github.com/gocolly/colly/v2", false},
 		{"internal/feed/walk.go", "github.com/gocolly/colly/v2", false},
 		{"internal/feed/walk.go", "./internal/policy", false},
+		{"internal/fanout/fanout.go", ".", false},
+		{"internal/netguard/guard.go", "./dialect", false},
 		{"internal/policy/fetch.go", "net/http", true},
 		{"plugin.go", "./examples/crawl", false},
 		{"plugin.go", "./store/boltstore", false},

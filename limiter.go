@@ -20,6 +20,7 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/feed"
+	"github.com/collyrobots/collyrobots/internal/netguard"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
@@ -35,14 +36,15 @@ type limiter struct {
 	report *report
 	shared bool // other processes ask the hosts, too: SharedPace
 
-	networks  networks
-	elsewhere elsewhere
+	networks *netguard.Guard
+	quota    *netguard.Quota // of requests to other sites
 }
 
-func newLimiter(s *settings, client *http.Client, r *report) *limiter {
+func newLimiter(s *settings, client *http.Client, allowPrivate bool, r *report) *limiter {
 	hosts := pace.New(func(host string) *pace.Rules { return &s.of(host).pace })
 	l := &limiter{hosts: hosts, client: client, report: r}
-	l.networks.host = func(name string) seenHost { return hosts.At(time.Now(), name) }
+	l.networks = netguard.New(func(name string) netguard.Host { return hosts.At(time.Now(), name) }, allowPrivate)
+	l.quota = netguard.NewQuota(feed.Registrable, feed.ErrElsewhere)
 	return l
 }
 
@@ -66,7 +68,7 @@ func (l *limiter) found(a dialect.Authority, private bool) {
 	server, _ := policy.Server(a)
 	host := l.hosts.At(time.Now(), server)
 	if private {
-		host.First(seenPrivate)
+		l.networks.SetPrivate(host)
 	}
 	if !l.shared {
 		host.AskedBefore() // the Store does not say when
@@ -76,7 +78,7 @@ func (l *limiter) found(a dialect.Authority, private bool) {
 // private reports whether the server of an authority is at a private address.
 func (l *limiter) private(a dialect.Authority) bool {
 	server, _ := policy.Server(a)
-	return l.networks.private(server)
+	return l.networks.Private(server)
 }
 
 // setCrawlDelay puts the crawl delay of a robots.txt in force at its host, and returns its source. If
@@ -211,7 +213,7 @@ func (l *limiter) fetch(s *backend.Seam, userAgent string, led lead, page http.H
 		proxy.Store("")
 		req = req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
 			GetConn: func(hop string) {
-				if !isHop(at, hop) {
+				if !isServer(at, hop) {
 					proxy.Store(hop)
 				}
 			},
@@ -231,7 +233,7 @@ func (l *limiter) fetch(s *backend.Seam, userAgent string, led lead, page http.H
 				from.payer = cmp.Or(from.payer, at)
 			}
 		}
-		unpaced, excess := (*PaceError)(nil), (*elsewhereError)(nil)
+		unpaced, excess := (*PaceError)(nil), (*netguard.QuotaError)(nil)
 		switch {
 		case errors.As(err, &unpaced), errors.As(err, &excess) && led.payer != "":
 			err = policyError{err, policy.ErrUnsent}
@@ -314,12 +316,6 @@ func (e policyError) Unwrap() []error { return []error{e.error, e.kind} }
 
 func isRedirect(status int) bool { return status >= 300 && status < 400 }
 
-// isForbidden reports whether a request was not sent because of where it would have gone.
-func isForbidden(err error) bool {
-	private := (*PrivateNetworkError)(nil)
-	return errors.As(err, &private) || errors.Is(err, colly.ErrForbiddenDomain) || errors.Is(err, feed.ErrElsewhere)
-}
-
 // exchange makes one HTTP exchange, x, on the plugin's own account (robots.txt, sitemaps): paced as
 // everything that goes to the host, through the collector's proxy and TLS settings, without its
 // cookies, and following no redirect. timeout is for the exchange alone, from its start to the end
@@ -337,7 +333,7 @@ func (l *limiter) exchange(x *exchange, s *backend.Seam, req *http.Request, time
 	if from.kind == RequestRobots {
 		x.ticket.Renew()
 	}
-	if from.payer != "" && isElsewhere(from.payer, a.Host) {
+	if l.quota.Applies(from.payer, a.Host) {
 		x.payer = from.payer
 	}
 	if x.guard, err = l.ask(from, a.Host, req.URL); err != nil {
@@ -359,12 +355,11 @@ func (l *limiter) ask(from lead, host string, u *url.URL) (guard *PrivateNetwork
 	if from.host != "" && from.host != host && from.user.forbids(u) {
 		return nil, fmt.Errorf("collyrobots: %s leads to %s: %w", from.host, u.Redacted(), colly.ErrForbiddenDomain)
 	}
-	if from.payer != "" && isElsewhere(from.payer, host) {
-		if err := l.elsewhere.check(from.payer, host); err != nil {
-			return nil, err
-		}
+	err = l.quota.Check(from.payer, host)
+	if err != nil {
+		return nil, err
 	}
-	return l.networks.guard(from.host, host, u)
+	return l.guard(from.host, host, u)
 }
 
 // transport returns what the plugin's own exchanges go through.
@@ -407,10 +402,10 @@ func (x *exchange) Guarded() bool { return x.guard != nil }
 // Peer implements backend.Trip.
 func (x *exchange) Peer(hop string, addr net.Addr) error {
 	x.hop, x.met = hop, true
-	if !isHop(x.host.Name(), hop) {
+	if !isServer(x.host.Name(), hop) {
 		return nil
 	}
-	return x.limiter.networks.meet(x.host, addr, x.guard)
+	return x.limiter.connected(x.host, addr, x.guard)
 }
 
 // takeTurn waits until x may go on the wire, and hands it over. After an error x holds nothing.
@@ -446,7 +441,7 @@ func (x *exchange) takeTurn(ctx context.Context) error {
 // start waits until x may go on the wire, ahead of the pages that wait for their host.
 func (x *exchange) start(ctx context.Context) error {
 	if x.payer != "" {
-		if err := x.limiter.elsewhere.charge(x.payer, x.host.Name()); err != nil {
+		if err := x.limiter.quota.Charge(x.payer, x.host.Name()); err != nil {
 			return err
 		}
 		return x.host.StartLed(ctx, &x.ticket, policy.Wanted(ctx))
@@ -516,7 +511,7 @@ func (x *exchange) again(takeTurn func() error) error {
 
 // Answered implements backend.Trip: it lets the host slow the crawl down.
 func (x *exchange) Answered(resp *http.Response) (again bool, report func()) {
-	x.locked = resp.StatusCode == http.StatusProxyAuthRequired && x.hop != "" && !isHop(x.host.Name(), x.hop)
+	x.locked = resp.StatusCode == http.StatusProxyAuthRequired && x.hop != "" && !isServer(x.host.Name(), x.hop)
 	return false, x.answer(resp, 0)
 }
 

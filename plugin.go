@@ -64,8 +64,7 @@ func New(opts ...Option) (*Plugin, error) {
 	if config.onEvent != nil {
 		report.events.Listen(config.onEvent)
 	}
-	limiter := newLimiter(&config.settings, config.client, report)
-	limiter.networks.allowed = config.privateNetworks
+	limiter := newLimiter(&config.settings, config.client, config.privateNetworks, report)
 	policies := newPolicies(len(config.all()), config.shadows, config.store, report)
 	policies.found, policies.private = limiter.found, limiter.private
 	policies.read = limiter.learn

@@ -15,6 +15,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/internal/netguard"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/store"
@@ -163,11 +164,11 @@ func (r *reader) get(ctx context.Context, cache *policy.Cache, a dialect.Authori
 		} else if errors.Is(err, policy.ErrClosed) {
 			err = ErrClosed
 		}
-		excess := (*elsewhereError)(nil)
+		excess := (*netguard.QuotaError)(nil)
 		switch {
 		case err == nil && pol.Forbidden() && f.from().host == "":
 			continue // the fetch of another caller was refused, which has no bearing on this one
-		case errors.As(err, &excess) && excess.site != f.from().payer:
+		case errors.As(err, &excess) && excess.From != f.from().payer:
 			continue
 		}
 		return pol, err

@@ -29,14 +29,13 @@ func newEvents(log *slog.Logger) *fanout.Broadcaster[Event] {
 	return fanout.New(missed, size, log)
 }
 
-// What is remembered of each host: the bits of pace.Host.First.
+// What is remembered of each host: the bits of pace.Host.First. The two highest bits belong to
+// internal/netguard.
 const (
 	toldDenial = 1 << iota // these were logged
 	toldCrawlDelay
 	toldRetryAfter
 	toldBackOff
-	seenPublic  // a connection to the host had a public address
-	seenPrivate // a connection to the host had another address
 )
 
 // notSent logs a request that is not sent, or would not be without a dry run. Without OnDenied, the

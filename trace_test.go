@@ -291,9 +291,9 @@ func TestDenialsAreTold(t *testing.T) {
 		want := `
 0s denied a.test/closed/1 rule line 2
 0s denied a.test/closed/3 rule line 2
-0s denied 10.0.0.1/map.xml (collyrobots: a.test leads to http://10.0.0.1/map.xml at 10.0.0.1, which is no public address: the option AllowPrivateNetworks allows it)
+0s denied 10.0.0.1/map.xml (collyrobots: a.test leads to http://10.0.0.1/map.xml, a private address (10.0.0.1); use AllowPrivateNetworks to allow it)
 0s denied a.test/closed/2 rule line 2
-0s denied 10.0.0.1/ (collyrobots: a.test leads to http://10.0.0.1/ at 10.0.0.1, which is no public address: the option AllowPrivateNetworks allows it)
+0s denied 10.0.0.1/ (collyrobots: a.test leads to http://10.0.0.1/, a private address (10.0.0.1); use AllowPrivateNetworks to allow it)
 0s denied slow.test/ (collyrobots: a redirect would wait too long for its host's crawl delay)
 0s denied dead.test/ unreachable line 0
 `

@@ -54,7 +54,7 @@ func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, er
 		err = t.takeTurn(q, s, req) // a callback has given it another name, or its turn has lapsed
 	}
 	if err == nil && q.fed != nil && req.Response == nil {
-		q.guard, err = t.limiter.networks.guard(q.fed.from, q.host.Name(), req.URL)
+		q.guard, err = t.limiter.guard(q.fed.from, q.host.Name(), req.URL)
 	}
 	if err != nil {
 		return nil, t.reject(q, req, err)
@@ -213,7 +213,7 @@ func (t *transport) guard(req *http.Request) (*PrivateNetworkError, error) {
 	if req.Response == nil || req.Response.Request == nil {
 		return nil, nil
 	}
-	return t.limiter.networks.guard(hostOf(req.Response.Request.URL), hostOf(req.URL), req.URL)
+	return t.limiter.guard(hostOf(req.Response.Request.URL), hostOf(req.URL), req.URL)
 }
 
 // A seamFetcher fetches robots.txt for a request of which only the seam is known; nil is of none.

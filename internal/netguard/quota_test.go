@@ -1,0 +1,90 @@
+package netguard
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+var errQuota = errors.New("too many")
+
+// newTestQuota returns a Quota for hosts of which the last two labels are the domain.
+func newTestQuota() *Quota {
+	return NewQuota(func(host string) string {
+		labels := strings.Split(host, ".")
+		return strings.Join(labels[max(0, len(labels)-2):], ".")
+	}, errQuota)
+}
+
+// charge charges n requests and returns how many were accepted.
+func charge(q *Quota, from, host string, n int) (accepted int) {
+	for range n {
+		if q.Charge(from, host) == nil {
+			accepted++
+		}
+	}
+	return accepted
+}
+
+func TestQuotaOfRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newTestQuota()
+		if got := charge(q, "a.test", "b.test", 300); got != 200 {
+			t.Errorf("%d requests, want 200", got)
+		}
+		err := q.Check("a.test", "c.test")
+		quota := (*QuotaError)(nil)
+		if !errors.As(err, &quota) || quota.From != "a.test" || quota.Host != "c.test" || !errors.Is(err, errQuota) {
+			t.Errorf("%v", err)
+		}
+		if got := charge(q, "other.test", "b.test", 300); got != 200 {
+			t.Errorf("%d requests of another site, want 200", got)
+		}
+		time.Sleep(24*time.Hour - 1)
+		if q.Check("a.test", "b.test") == nil {
+			t.Error("a request is accepted within 24 hours")
+		}
+		time.Sleep(1)
+		if got := charge(q, "a.test", "b.test", 300); got != 200 {
+			t.Errorf("%d requests on the next day, want 200", got)
+		}
+	})
+}
+
+func TestQuotaOfDomains(t *testing.T) {
+	q := newTestQuota()
+	for i := range 12 {
+		err := q.Charge("a.test", fmt.Sprintf("www.b%d.test", i))
+		if want := i < 10; want != (err == nil) {
+			t.Errorf("domain %d: %v", i, err)
+		}
+	}
+	if err := q.Charge("a.test", "cdn.b3.test"); err != nil {
+		t.Errorf("another host of a domain: %v", err)
+	}
+}
+
+func TestQuotaApplies(t *testing.T) {
+	q := newTestQuota()
+	charge(q, "a.test", "b.test", 200)
+	for _, test := range []struct {
+		from, host string
+		want       bool
+	}{
+		{"a.test", "b.test", true},
+		{"a.test", "a.test", false},
+		{"a.test", "www.a.test", false},
+		{"a.test", "WWW.A.test", false},
+		{"", "b.test", false},
+	} {
+		if got := q.Applies(test.from, test.host); got != test.want {
+			t.Errorf("Applies(%q, %q) = %v", test.from, test.host, got)
+		}
+		if err := q.Check(test.from, test.host); test.want != (err != nil) {
+			t.Errorf("Check(%q, %q) = %v", test.from, test.host, err)
+		}
+	}
+}

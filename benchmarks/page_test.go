@@ -1,124 +1,221 @@
+//go:build unix
+
 package benchmarks
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"text/tabwriter"
 	"time"
-
-	"github.com/gocolly/colly/v2"
 )
 
-var rounds = flag.Int("rounds", 300, "TestPageRatio: how often each crawler gets its turn; 1500 are good for two digits")
+var (
+	rounds       = flag.Int("rounds", 15, "TestPageRatio, TestViewRatio: number of turns of each crawler; 300 give two digits")
+	instructions = flag.Bool("instructions", false, "TestPageRatio: also count instructions; needs valgrind")
+)
 
-// pagesPerTurn is how many pages a crawler visits in its turn. Half a millisecond: what disturbs
-// one turn is likely to disturb those of the others beside it as well.
-const pagesPerTurn = 20
+// pagesPerTurn is the number of pages that a crawler visits in one turn. A turn takes about 20 ms,
+// so a disturbance of one turn is likely to affect also the turns of the others in the same round.
+const pagesPerTurn = 250
 
-const pageURL = "http://www.example.com/some/page.html?id=1"
-
-// A crawler is one way to crawl, and what its turns took.
-type crawler struct {
-	name          string
-	c             *colly.Collector
-	turns         []float64 // nanoseconds a page
-	allocs, bytes float64   // a page
+// A workload is a crawl that all crawlers repeat.
+type workload struct {
+	name  string
+	links bool // follow the links of each page, in parallel; otherwise visit one page after the other
+	rules int  // of robots.txt
 }
 
-// TestPageRatio prints what a page costs with the plugin beside bare Colly and Colly's built-in
-// check. All visit the same page, without callbacks, over a transport that answers from memory.
-// They take turns, in another order each round, and the ratio is the median of the rounds' ratios.
-// Bare Colly takes part twice: where the second is not at 1.00, the machine is too busy for the
-// digits that are printed.
+var workloads = []workload{
+	{name: "no callbacks", rules: 9},
+	{name: "no callbacks, 1,000 rules", rules: 1000},
+	{name: "links", links: true, rules: 9},
+}
+
+// ways are the ways to crawl that are compared. The second measurement of bare Colly shows how
+// much the ratios vary by chance.
+var ways = []string{"bare", "bare again", "built-in", "plugin"}
+
+// TestPageRatio prints the cost of a page with the plugin, with Colly's built-in check, and with
+// bare Colly. Each crawler is a process of its own, uses an http.Transport, and gets its pages over
+// the loopback interface from this process, whose work is not counted. The crawlers take turns, in
+// a random order in each round. A ratio is the median of the ratios of all rounds.
+//
+// The cost is the processor time of the crawler's process, in user and system mode. If "bare again"
+// is not close to 1.00, the machine is too busy for the digits that are printed. Instructions in
+// user mode do not depend on other work of the machine. Valgrind counts them, because the counters
+// of the processor are not available in most virtual machines.
 func TestPageRatio(t *testing.T) {
 	turns := *rounds
 	if underRace {
-		turns = 3 // times mean nothing then
+		turns = 1 // times are not meaningful
 	}
-	for _, rules := range []int{9, 1000} {
-		crawlers := pageCrawlers(t, rules)
-		for _, c := range crawlers {
-			c.visit(t, 1) // reads robots.txt
-			c.count(t)
-		}
-		for range turns {
-			for _, i := range rand.Perm(len(crawlers)) {
-				crawlers[i].turn(t)
+	for _, w := range workloads {
+		t.Run(w.name, func(t *testing.T) {
+			site := newPageSite(t, w)
+			crawlers := make([]*crawler, len(ways))
+			for i, way := range ways {
+				crawlers[i] = startCrawler(t, way, w, site.URL)
 			}
-		}
-		t.Logf("%d rules, %d rounds of %d pages\n%s", rules, turns, pagesPerTurn, table(crawlers))
-		if bare, plugin := crawlers[0], crawlers[3]; !underRace && (plugin.allocs > bare.allocs || plugin.bytes > bare.bytes) {
-			t.Errorf("%d rules: %.1f allocations and %.0f bytes a page, more than bare Colly's %.1f and %.0f", rules, plugin.allocs, plugin.bytes, bare.allocs, bare.bytes)
-		}
+			for range turns {
+				for _, i := range rand.Perm(len(crawlers)) {
+					crawlers[i].turn(t, pagesPerTurn)
+				}
+			}
+			if got, want := int(site.pages.Load()), len(crawlers)*(turns*pagesPerTurn+warmUp); got != want {
+				t.Errorf("%d pages were requested, want %d", got, want)
+			}
+			if *instructions {
+				for _, c := range crawlers {
+					c.instructions = countInstructions(t, c.way, w, site.URL)
+				}
+			}
+			t.Logf("%d rounds of %d pages\n%s", turns, pagesPerTurn, table(crawlers))
+		})
 	}
 }
 
-// pageCrawlers returns what is compared; bare Colly, bare Colly, the built-in check, the plugin.
-func pageCrawlers(t *testing.T, rules int) []*crawler {
-	robots := rulesFor(rules)
-	w := &web{robots: func(string) string { return robots }, page: "<!doctype html><title>x</title>"}
-	builtIn := crawl(w)
-	builtIn.IgnoreRobotsTxt = false
-	plugin, p := obedient(t, w)
-	t.Cleanup(func() { p.Close() })
-	return []*crawler{{name: "bare", c: crawl(w)}, {name: "bare again", c: crawl(w)}, {name: "built-in", c: builtIn}, {name: "plugin", c: plugin}}
-}
-
-func (c *crawler) turn(t *testing.T) {
-	c.visit(t, pagesPerTurn/10) // what the one before has left in the processor's caches
-	start := time.Now()
-	c.visit(t, pagesPerTurn)
-	c.turns = append(c.turns, float64(time.Since(start).Nanoseconds())/pagesPerTurn)
-}
-
-func (c *crawler) visit(t *testing.T, pages int) {
-	for range pages {
-		if err := c.c.Visit(pageURL); err != nil {
-			t.Fatal(c.name, err)
+// TestPageAllocations counts the allocations of a page over an http.Transport. The numbers are
+// exact: the few allocations that do not belong to a page, such as those of the garbage collector,
+// are less than one per page, and the cheapest of several turns has the fewest of them.
+func TestPageAllocations(t *testing.T) {
+	if underRace {
+		t.Skip("the race detector allocates memory itself")
+	}
+	w := workload{rules: 9}
+	site := newPageSite(t, w)
+	perPage := make(map[string]cost)
+	for _, way := range []string{"bare", "plugin"} {
+		c := startCrawler(t, way, w, site.URL)
+		for range 5 {
+			c.turn(t, pagesPerTurn)
 		}
+		perPage[way] = cost{
+			Allocs: slices.MinFunc(c.costs, func(a, b cost) int { return cmp.Compare(a.Allocs, b.Allocs) }).Allocs / pagesPerTurn,
+			Bytes:  slices.MinFunc(c.costs, func(a, b cost) int { return cmp.Compare(a.Bytes, b.Bytes) }).Bytes / pagesPerTurn,
+		}
+	}
+	bare, plugin := perPage["bare"], perPage["plugin"]
+	t.Logf("allocations per page: bare %d, plugin %d; bytes: bare %d, plugin %d", bare.Allocs, plugin.Allocs, bare.Bytes, plugin.Bytes)
+	if most := bare.Allocs + mostAllocs; plugin.Allocs > most {
+		t.Errorf("%d allocations per page with the plugin, want at most %d, which is %d more than bare Colly", plugin.Allocs, most, mostAllocs)
+	}
+	if most := bare.Bytes + mostBytes; plugin.Bytes > most {
+		t.Errorf("%d bytes per page with the plugin, want at most %d, which is %d more than bare Colly", plugin.Bytes, most, mostBytes)
 	}
 }
 
-// count notes what a page allocates.
-func (c *crawler) count(t *testing.T) {
-	const pages = 1000
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	c.visit(t, pages)
-	runtime.ReadMemStats(&after)
-	c.allocs = float64(after.Mallocs-before.Mallocs) / pages
-	c.bytes = float64(after.TotalAlloc-before.TotalAlloc) / pages
+// mostAllocs and mostBytes are what the plugin may allocate for a page in addition to bare Colly.
+const (
+	mostAllocs = 7
+	mostBytes  = 560
+)
+
+// A pageSite is a web site on the loopback interface that counts the requests for its pages.
+type pageSite struct {
+	*httptest.Server
+	pages atomic.Int64
 }
 
+func newPageSite(t *testing.T, w workload) *pageSite {
+	s := new(pageSite)
+	robots := rulesFor(w.rules)
+	s.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/robots.txt" {
+			fmt.Fprint(rw, robots)
+			return
+		}
+		s.pages.Add(1)
+		rw.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprint(rw, pageAt(r.URL.Path))
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// linksPerPage is the number of links of each page of a crawl with links.
+const linksPerPage = 20
+
+// pageAt returns the page at a path. The pages /tree/N/TURN/I are a binary tree of N pages. Each
+// links to its children, and with the rest of its links to its ancestors, which have been visited.
+func pageAt(path string) string {
+	var n, turn, i int
+	if _, err := fmt.Sscanf(path, "/tree/%d/%d/%d", &n, &turn, &i); err != nil {
+		return "<!doctype html><title>x</title>"
+	}
+	var b strings.Builder
+	b.WriteString("<!doctype html><title>x</title><ul>")
+	ancestor := i
+	for link := range linksPerPage {
+		target := 2*i + 1 + link
+		if link >= 2 || target >= n {
+			ancestor = max(0, (ancestor-1)/2)
+			target = ancestor
+		}
+		fmt.Fprintf(&b, "\n<li><a href=\"/tree/%d/%d/%d\">Some text about page %d</a>, and some more text</li>", n, turn, target, target)
+	}
+	b.WriteString("</ul>")
+	return b.String()
+}
+
+// table formats the costs of the crawlers, the first of which is bare Colly and the third the
+// built-in check.
 func table(crawlers []*crawler) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "\tµs a page\tfastest\t/ bare\t/ built-in\tquartiles / bare\tallocs a page\tB a page\t")
+	fmt.Fprintln(w, "\tCPU µs/page\t/ bare\t/ built-in\tquartiles / bare\tinstructions/page\t/ bare\tallocs/page\tB/page\t")
 	for _, c := range crawlers {
-		bare, builtIn := ratios(c, crawlers[0]), ratios(c, crawlers[2])
-		fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%.3f\t%.3f\t%.2f-%.2f\t%.1f\t%.0f\t\n", c.name, quantile(c.turns, 0.5)/1000, quantile(c.turns, 0)/1000,
-			quantile(bare, 0.5), quantile(builtIn, 0.5), quantile(bare, 0.25), quantile(bare, 0.75), c.allocs, c.bytes)
+		bare, builtIn := ratios(c, crawlers[0], cpu), ratios(c, crawlers[2], cpu)
+		fmt.Fprintf(w, "%s\t%.1f\t%.3f\t%.3f\t%.2f-%.2f\t%s\t%s\t%.1f\t%.0f\t\n", c.way,
+			median(c.costs, cpu)/float64(time.Microsecond), quantile(bare, 0.5), quantile(builtIn, 0.5),
+			quantile(bare, 0.25), quantile(bare, 0.75),
+			number("%.0f", c.instructions), number("%.3f", c.instructions/crawlers[0].instructions),
+			median(c.costs, allocs), median(c.costs, bytesOf))
 	}
 	w.Flush()
 	return b.String()
 }
 
-// ratios returns c's turns in terms of other's, round by round.
-func ratios(c, other *crawler) []float64 {
-	r := make([]float64, len(c.turns))
+// number formats a number, or "-" if it was not measured.
+func number(format string, x float64) string {
+	if x == 0 || math.IsNaN(x) {
+		return "-"
+	}
+	return fmt.Sprintf(format, x)
+}
+
+// These functions select one cost of a page.
+func cpu(c cost) float64     { return float64(c.CPU) / float64(c.Pages) }
+func allocs(c cost) float64  { return float64(c.Allocs) / float64(c.Pages) }
+func bytesOf(c cost) float64 { return float64(c.Bytes) / float64(c.Pages) }
+
+// median returns the median of one cost of all turns.
+func median(costs []cost, of func(cost) float64) float64 {
+	values := make([]float64, len(costs))
+	for i, c := range costs {
+		values[i] = of(c)
+	}
+	return quantile(values, 0.5)
+}
+
+// ratios returns the ratio of one cost of c to that of another crawler, for each round.
+func ratios(c, other *crawler, of func(cost) float64) []float64 {
+	r := make([]float64, len(c.costs))
 	for i := range r {
-		r[i] = c.turns[i] / other.turns[i]
+		r[i] = of(c.costs[i]) / of(other.costs[i])
 	}
 	return r
 }
 
-// quantile returns the value that the share q of values is below.
+// quantile returns the value below which the share q of the values is.
 func quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()

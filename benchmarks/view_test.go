@@ -34,7 +34,7 @@ const (
 // nothing else has disturbed, and of their median turns. The plain crawl takes part twice: where
 // the second is not at 1.00, the machine is too busy.
 func TestViewRatio(t *testing.T) {
-	turns := max(2, *rounds/30)
+	turns := max(2, *rounds/6)
 	if underRace || testing.Short() {
 		turns = 1
 	}

@@ -2,11 +2,11 @@
 // whole crawls. Only ratios within one run mean something, and exact figures: allocations, bytes.
 // Nothing is used but what users can use.
 //
-//	go test -run Ratio -v -rounds 1500               what a page costs beside bare Colly and its built-in check
+//	go test -run PageRatio -v -rounds 300 -instructions   the cost of a page with the plugin, the built-in check, and bare Colly
 //	go test -run Memory -v -hosts 100000             bytes a host, policy, pace and feed together
 //	go test -run Stop -v -hosts 200000               what a page allocates, and its longest stop, while very many hosts come and go
 //	go test -run Feed -v -urls 10000000              what a URL of a sitemap costs, memory included, when it goes to a Sink
-//	go test -run View -v -rounds 1500                what the page of package view costs a crawl while it is open
+//	go test -run View -v -rounds 300                what the page of package view costs a crawl while it is open
 //	go test -run '^$' -bench Sitemap                 sitemaps beside encoding/xml and xmlquery
 //
 // Package scale, in the folder of that name, simulates crawls by many processes.
@@ -62,6 +62,9 @@ func rulesFor(n int) string {
 
 // underRace reports whether the race detector is at work.
 var underRace bool
+
+// pageURL is a page that robots.txt allows.
+const pageURL = "http://www.example.com/some/page.html?id=1"
 
 const userAgent = "ExampleBot/1.0 (+https://example.com/bot)"
 

@@ -1,7 +1,6 @@
 package collyrobots
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/collyrobots/collyrobots/internal/policy"
@@ -17,7 +16,9 @@ type RobotsChange struct {
 	New       RobotsState `json:"new"`
 }
 
-// RobotsState describes the robots.txt of a site at one time. In JSON it is written as a Decision is.
+// RobotsState describes the robots.txt of a site at one time. In JSON, CrawlDelay is a
+// number of seconds. A RobotsState that is read back from JSON is the same, except that Err has only
+// its text.
 type RobotsState struct {
 	RobotsStatus RobotsStatus  `json:"robots_status"`
 	Status       int           `json:"status,omitempty"`   // of the response; 0: there was none
@@ -52,28 +53,4 @@ func stateOf(p *policy.Policy) RobotsState {
 		CrawlDelay:   p.CrawlDelay(),
 		Sitemaps:     p.Sitemaps(),
 	}
-}
-
-// plainRobotsState is a RobotsState as package json would write it.
-type plainRobotsState RobotsState
-
-type robotsStateJSON struct {
-	*plainRobotsState
-	CrawlDelay jsonDuration `json:"crawl_delay,omitempty"`
-	Error      string       `json:"error,omitempty"`
-}
-
-// MarshalJSON implements json.Marshaler.
-func (s RobotsState) MarshalJSON() ([]byte, error) {
-	return json.Marshal(robotsStateJSON{(*plainRobotsState)(&s), jsonDuration(s.CrawlDelay), textOf(s.Err)})
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (s *RobotsState) UnmarshalJSON(b []byte) error {
-	j := robotsStateJSON{plainRobotsState: (*plainRobotsState)(s)}
-	if err := json.Unmarshal(b, &j); err != nil {
-		return err
-	}
-	s.CrawlDelay, s.Err = time.Duration(j.CrawlDelay), errorOf(j.Error)
-	return nil
 }

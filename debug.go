@@ -55,8 +55,8 @@ func (ds *debuggers) deliver() {
 	}
 }
 
-// debugEvent returns an event as Colly has it. The values have the names and texts that they have
-// in JSON, but for a decision, which is in one line.
+// debugEvent converts an event to Colly's type. The values have their names from JSON. A duration is
+// a text such as "1.5s", and a decision is one line.
 func debugEvent(e Event) *debug.Event {
 	values := make(map[string]string)
 	put := func(name, value string) {
@@ -85,7 +85,9 @@ func debugEvent(e Event) *debug.Event {
 	number("status", int64(e.Status))
 	number("bytes", e.Bytes)
 	duration("took", e.Took)
-	put("error", textOf(e.Err))
+	if e.Err != nil {
+		put("error", e.Err.Error())
+	}
 	number("count", int64(e.Count))
 	put("robots_status", string(e.RobotsStatus))
 	put("hash", e.Hash)

@@ -1,7 +1,6 @@
 package collyrobots
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -15,9 +14,8 @@ import (
 	"github.com/collyrobots/collyrobots/internal/redact"
 )
 
-// A Decision says whether a URL may be fetched, and everything that led there. In JSON its
-// durations are texts such as "1.5s"; it reads back as it was written, but of Err only the text is
-// kept.
+// A Decision says whether a URL may be fetched, and why. In JSON, durations are numbers of seconds,
+// such as 1.5. A Decision that is read back from JSON is the same, except that Err has only its text.
 type Decision struct {
 	URL       string `json:"url"`        // as asked, a password replaced
 	Authority string `json:"authority"`  // scheme, host and port of URL: "https://example.com"; with a Host header: "https://name@host"
@@ -169,61 +167,4 @@ func (e *DisallowedError) Unwrap() []error {
 func (e *DisallowedError) Timeout() bool {
 	var err interface{ Timeout() bool }
 	return errors.As(e.Decision.Err, &err) && err.Timeout()
-}
-
-// plainDecision is a Decision as package json would write it.
-type plainDecision Decision
-
-// decisionJSON is how a Decision is written.
-type decisionJSON struct {
-	*plainDecision
-	CrawlDelay jsonDuration `json:"crawl_delay,omitempty"`
-	Delay      jsonDuration `json:"delay,omitempty"`
-	BackOff    jsonDuration `json:"back_off,omitempty"`
-	Error      string       `json:"error,omitempty"`
-}
-
-// MarshalJSON implements json.Marshaler.
-func (d Decision) MarshalJSON() ([]byte, error) {
-	return json.Marshal(decisionJSON{
-		(*plainDecision)(&d), jsonDuration(d.CrawlDelay), jsonDuration(d.Delay), jsonDuration(d.BackOff), textOf(d.Err),
-	})
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (d *Decision) UnmarshalJSON(b []byte) error {
-	j := decisionJSON{plainDecision: (*plainDecision)(d)}
-	if err := json.Unmarshal(b, &j); err != nil {
-		return err
-	}
-	d.CrawlDelay, d.Delay, d.BackOff = time.Duration(j.CrawlDelay), time.Duration(j.Delay), time.Duration(j.BackOff)
-	d.Err = errorOf(j.Error)
-	return nil
-}
-
-// A jsonDuration is a duration that is written as time.Duration.String does.
-type jsonDuration time.Duration
-
-func (d jsonDuration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
-
-func (d *jsonDuration) UnmarshalText(b []byte) error {
-	parsed, err := time.ParseDuration(string(b))
-	*d = jsonDuration(parsed)
-	return err
-}
-
-// textOf returns how an error is written in JSON.
-func textOf(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
-// errorOf returns the error that a text stands for.
-func errorOf(text string) error {
-	if text == "" {
-		return nil
-	}
-	return errors.New(text)
 }

@@ -129,9 +129,9 @@ func TestDecisionsSurviveJSON(t *testing.T) {
 				t.Errorf("%s is not in %s", quoted, text)
 			}
 		}
-		for _, delay := range []time.Duration{d.CrawlDelay, d.Delay} {
-			if quoted := fmt.Sprintf("%q", delay); delay > 0 && !strings.Contains(text, quoted) {
-				t.Errorf("%s is not in %s", quoted, text)
+		for name, delay := range map[string]time.Duration{"crawl_delay": d.CrawlDelay, "delay": d.Delay} {
+			if field := fmt.Sprintf("%q:%v", name, delay.Seconds()); delay > 0 && !strings.Contains(text, field) {
+				t.Errorf("%s is not in %s", field, text)
 			}
 		}
 	})
@@ -157,7 +157,7 @@ func TestStatsSurviveJSON(t *testing.T) {
 			t.Fatalf("%+v", s)
 		}
 		text := survives(t, s)
-		for _, want := range []string{`"1.5s"`, `"original1994"`, `"temoto"`, `"rule"`, `"no_rule"`, `"unreachable"`} {
+		for _, want := range []string{`"delay":1.5`, `"original1994"`, `"temoto"`, `"rule"`, `"no_rule"`, `"unreachable"`} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s is not in %s", want, text)
 			}

@@ -1,9 +1,6 @@
 package collyrobots
 
-import (
-	"encoding/json"
-	"time"
-)
+import "time"
 
 // An EventKind is what happened: a stable short code.
 type EventKind string
@@ -43,9 +40,9 @@ const (
 	RequestRetry    RequestKind = "retry"    // one of these, repeated after 429 or 503 or after a lost connection
 )
 
-// An Event is something that happened on the wire, or was kept from it. Fields that do not concern
-// its kind are zero. In JSON its durations are texts such as "1.5s"; it reads back as it was
-// written, but of Err only the text is kept, and Body is left out.
+// An Event reports something that happened on the wire, or that a request was not sent. Fields that
+// do not apply to its Kind are zero. In JSON, durations are numbers of seconds, such as 0.25. An Event
+// that is read back from JSON is the same, except that Err has only its text, and Body is missing.
 type Event struct {
 	Kind EventKind `json:"kind"`
 	Time time.Time `json:"time"`           // when it happened
@@ -88,33 +85,4 @@ type Event struct {
 	Hash         string        `json:"hash,omitempty"`          // robots: the first 32 hexadecimal digits of the SHA-256 of the file; "": there are no rules
 	Body         []byte        `json:"-"`                       // robots: the file as read, not to be changed; nil: there are no rules, or it is as it was
 	Change       *RobotsChange `json:"change,omitempty"`        // robots: what has changed; nil if it is the same, or the first
-}
-
-// plainEvent is an Event as package json would write it.
-type plainEvent Event
-
-type eventJSON struct {
-	*plainEvent
-	Gap   jsonDuration `json:"gap,omitempty"`
-	Delay jsonDuration `json:"delay,omitempty"`
-	Took  jsonDuration `json:"took,omitempty"`
-	Error string       `json:"error,omitempty"`
-}
-
-// MarshalJSON implements json.Marshaler.
-func (e Event) MarshalJSON() ([]byte, error) {
-	return json.Marshal(eventJSON{
-		(*plainEvent)(&e), jsonDuration(e.Gap), jsonDuration(e.Delay), jsonDuration(e.Took), textOf(e.Err),
-	})
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (e *Event) UnmarshalJSON(b []byte) error {
-	j := eventJSON{plainEvent: (*plainEvent)(e)}
-	if err := json.Unmarshal(b, &j); err != nil {
-		return err
-	}
-	e.Gap, e.Delay, e.Took = time.Duration(j.Gap), time.Duration(j.Delay), time.Duration(j.Took)
-	e.Err = errorOf(j.Error)
-	return nil
 }

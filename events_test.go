@@ -1,9 +1,12 @@
 package collyrobots_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"os/exec"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,7 +45,46 @@ func TestEventsSurviveJSON(t *testing.T) {
 	if want := `{"kind":"robots","time":"0001-01-01T00:00:00Z"}`; string(body) != want {
 		t.Errorf("%s, want %s", body, want)
 	}
-	if err := json.Unmarshal([]byte(`{"gap":"x"}`), new(collyrobots.Event)); err == nil {
-		t.Error("a gap that is no duration is taken")
+	for _, text := range []string{`{"gap":"x"}`, `{"gap":"1.5s"}`} {
+		if err := json.Unmarshal([]byte(text), new(collyrobots.Event)); err == nil {
+			t.Errorf("%s: got no error, want one because gap is not a number", text)
+		}
+	}
+}
+
+// Programs such as jq, pandas and DuckDB calculate with the durations of events.
+func TestDurationsInJSONAreNumbersOfSeconds(t *testing.T) {
+	text, err := json.Marshal(collyrobots.Event{
+		Kind:  collyrobots.EventAnswered,
+		Gap:   36 * time.Hour,
+		Delay: 1500 * time.Millisecond,
+		Took:  875 * time.Microsecond,
+	})
+	must(t, err)
+	const want = `{"kind":"answered","time":"0001-01-01T00:00:00Z","gap":129600,"delay":1.5,"took":0.000875}`
+	if string(text) != want {
+		t.Errorf("got %s, want %s", text, want)
+	}
+	text, err = json.Marshal(collyrobots.Event{Kind: collyrobots.EventAnswered, Took: 1})
+	must(t, err)
+	if !strings.Contains(string(text), `"took":0.000000001}`) {
+		t.Errorf("got %s, want a nanosecond without an exponent", text)
+	}
+}
+
+func TestJQCalculatesWithDurations(t *testing.T) {
+	jq, err := exec.LookPath("jq")
+	if err != nil {
+		t.Skip("needs jq: apt-get install jq")
+	}
+	var lines bytes.Buffer
+	for _, took := range []time.Duration{875 * time.Microsecond, 2 * time.Second, 1} {
+		must(t, json.NewEncoder(&lines).Encode(collyrobots.Event{Kind: collyrobots.EventAnswered, Took: took}))
+	}
+	cmd := exec.CommandContext(t.Context(), jq, "--slurp", "--compact-output", "[map(.took) | max, min * 1e9, (add * 1e6 | floor)]")
+	cmd.Stdin = &lines
+	got, err := cmd.CombinedOutput()
+	if want := "[2,1,2000875]\n"; err != nil || string(got) != want {
+		t.Errorf("got %s (%v), want %s", got, err, want)
 	}
 }

@@ -348,8 +348,8 @@ func ExampleDecision_json() {
 	//     "line": 3
 	//   },
 	//   "status": 200,
-	//   "crawl_delay": "1.5s",
-	//   "delay": "1.5s"
+	//   "crawl_delay": 1.5,
+	//   "delay": 1.5
 	// } <nil>
 }
 

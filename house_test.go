@@ -31,6 +31,9 @@ const importRules = `
 	# Text for people, without passwords.
 	internal/redact:   !net/http !log
 
+	# Durations in JSON.
+	internal/seconds:  !net/http !log !encoding/json
+
 	# URLs as crawlers take them.
 	internal/weburl:   !net/http !log
 
@@ -61,7 +64,7 @@ const importRules = `
 	internal/backend:  github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug
 
 	# The plugin puts them together,
-	.:                 ./dialect ./sitemap ./store ./internal/policy ./internal/backend ./internal/fanout ./internal/feed ./internal/netguard ./internal/redact github.com/gocolly/colly/v2 !reflect
+	.:                 ./dialect ./sitemap ./store ./internal/policy ./internal/backend ./internal/fanout ./internal/feed ./internal/netguard ./internal/redact ./internal/seconds github.com/gocolly/colly/v2 !reflect
 	limiter.go:        ./internal/pace
 	pacer.go:          ./internal/pace
 	request.go:        ./internal/pace
@@ -73,7 +76,7 @@ const importRules = `
 	queue.go:          github.com/gocolly/colly/v2/queue
 
 	# a page shows what everybody can hear and count,
-	view:              . ./dialect
+	view:              . ./dialect ./internal/seconds
 
 	# and so do metrics, which mean the same in every system.
 	metrics/internal/figures: .
@@ -91,7 +94,7 @@ const importRules = `
 	examples/internal/demo:
 	examples/internal/robotsfile: ./dialect
 	examples/internal/tooltest: ./robotstest go.uber.org/goleak
-	examples/internal/term: ./internal/redact golang.org/x/term golang.org/x/text/width
+	examples/internal/term: ./internal/redact ./internal/seconds golang.org/x/term golang.org/x/text/width
 	examples/*:        . ./dialect ./sitemap ./store ./examples/internal/term ./examples/internal/robotsfile github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue
 	examples/crawl:    ./examples/internal/demo
 	examples/distributed: ./examples/internal/demo ./store/redisstore github.com/hibiken/asynq github.com/redis/go-redis/v9 github.com/redis/go-redis/v9/logging

@@ -1,7 +1,6 @@
 package collyrobots
 
 import (
-	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -10,8 +9,8 @@ import (
 	"github.com/collyrobots/collyrobots/internal/pace"
 )
 
-// Stats is what a Plugin has seen so far. In JSON its durations are texts such as "1.5s", and it
-// reads back as it was written.
+// Stats describes what a Plugin has done so far. In JSON, durations are numbers of seconds, such as
+// 1.5. Stats that are read back from JSON are the same.
 type Stats struct {
 	Started time.Time `json:"started,omitzero"` // when New made the plugin
 	Closed  bool      `json:"closed,omitempty"` // Close was called: all requests are denied with ErrClosed
@@ -138,35 +137,4 @@ func (s HostStats) TimeLeft(now time.Time) time.Duration {
 		return math.MaxInt64
 	}
 	return until + s.Delay*others
-}
-
-// plainHostStats is a HostStats as package json would write it.
-type plainHostStats HostStats
-
-type hostStatsJSON struct {
-	*plainHostStats
-	CrawlDelay jsonDuration `json:"crawl_delay,omitempty"`
-	BackOff    jsonDuration `json:"back_off,omitempty"`
-	Delay      jsonDuration `json:"delay,omitempty"`
-	MinGap     jsonDuration `json:"min_gap,omitempty"`
-	Waited     jsonDuration `json:"waited,omitempty"`
-}
-
-// MarshalJSON implements json.Marshaler.
-func (s HostStats) MarshalJSON() ([]byte, error) {
-	return json.Marshal(hostStatsJSON{
-		(*plainHostStats)(&s), jsonDuration(s.CrawlDelay), jsonDuration(s.BackOff), jsonDuration(s.Delay),
-		jsonDuration(s.MinGap), jsonDuration(s.Waited),
-	})
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (s *HostStats) UnmarshalJSON(b []byte) error {
-	j := hostStatsJSON{plainHostStats: (*plainHostStats)(s)}
-	if err := json.Unmarshal(b, &j); err != nil {
-		return err
-	}
-	s.CrawlDelay, s.BackOff = time.Duration(j.CrawlDelay), time.Duration(j.BackOff)
-	s.Delay, s.MinGap, s.Waited = time.Duration(j.Delay), time.Duration(j.MinGap), time.Duration(j.Waited)
-	return nil
 }

@@ -113,7 +113,7 @@ func because(d denial) string {
 	case collyrobots.ReasonSiteDown:
 		return "the site does not answer"
 	case collyrobots.ReasonDelay:
-		return "the crawl delay exceeds MaxDelay"
+		return "the crawl delay exceeds SkipAbove"
 	}
 	return plain(d.Error)
 }

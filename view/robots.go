@@ -11,6 +11,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/seconds"
 )
 
 // A robotsState is a robots.txt with the decisions about a URL for a product token; see
@@ -32,12 +33,12 @@ type robotsState struct {
 
 // A reading is the decision of one dialect about the URL.
 type reading struct {
-	Dialect    dialect.Dialect `json:"dialect"`
-	Allowed    bool            `json:"allowed"`
-	Rule       dialect.Rule    `json:"rule,omitzero"`
-	Group      string          `json:"group,omitempty"`
-	CrawlDelay duration        `json:"crawl_delay,omitempty"`
-	Error      string          `json:"error,omitempty"` // the reason if the dialect did not read the file
+	Dialect    dialect.Dialect  `json:"dialect"`
+	Allowed    bool             `json:"allowed"`
+	Rule       dialect.Rule     `json:"rule,omitzero"`
+	Group      string           `json:"group,omitempty"`
+	CrawlDelay seconds.Duration `json:"crawl_delay,omitempty"`
+	Error      string           `json:"error,omitempty"` // the reason if the dialect did not read the file
 }
 
 const (
@@ -149,7 +150,7 @@ func read(d dialect.Dialect, body []byte, name string, u *url.URL) reading {
 	group := d.Parse(body).Group(name)
 	decision := group.DecideURL(u)
 	delay, _ := group.CrawlDelay()
-	return reading{Dialect: d, Allowed: decision.Allowed, Rule: decision.Rule, Group: group.Name(), CrawlDelay: duration(delay)}
+	return reading{Dialect: d, Allowed: decision.Allowed, Rule: decision.Rule, Group: group.Name(), CrawlDelay: seconds.Duration(delay)}
 }
 
 // linesOf returns at most n lines of a file, beginning with line number from, and the total number

@@ -6,6 +6,7 @@ import (
 	"weak"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/internal/seconds"
 )
 
 // A sampler shares one result of Stats among all open pages.
@@ -60,10 +61,10 @@ func (s *sample) sum() {
 		if d := host.TimeLeft(s.at); d > longest {
 			longest = d
 			s.left = &timeLeft{
-				Duration: duration(d),
+				Duration: seconds.Duration(d),
 				Host:     host.Host,
 				Waiting:  host.Waiting,
-				Delay:    duration(host.Delay),
+				Delay:    seconds.Duration(host.Delay),
 				Source:   host.Source,
 				Line:     host.Line,
 			}

@@ -55,7 +55,7 @@ func (ds dots) MarshalJSON() ([]byte, error) {
 	for i, d := range ds {
 		b = append(b, "[,"[min(i, 1)], '[')
 		b = append(strconv.AppendInt(b, d.at.UnixMilli(), 10), ',')
-		b = append(strconv.AppendInt(b, d.delay.Milliseconds(), 10), ',', '"')
+		b = append(strconv.AppendFloat(b, d.delay.Seconds(), 'f', 3, 64), ',', '"')
 		b = append(append(b, d.kind...), '"', ',')
 		b = append(strconv.AppendInt(b, int64(d.outcome), 10), ',')
 		b = append(strconv.AppendInt(b, int64(d.count), 10), ']')

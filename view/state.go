@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/internal/seconds"
 )
 
 // A state is the content of a message to the page. See docs/view.md for each field. Durations are
-// texts such as "1.5s", as in Stats.
+// numbers of seconds, as in Stats.
 type state struct {
 	Time    time.Time `json:"time"`
 	Started time.Time `json:"started,omitzero"`
@@ -34,10 +35,10 @@ type state struct {
 
 // A timeLeft is the estimated time left, and the host that takes longest.
 type timeLeft struct {
-	Duration duration                `json:"duration"`
+	Duration seconds.Duration        `json:"duration"`
 	Host     string                  `json:"host"`
 	Waiting  int                     `json:"waiting"`
-	Delay    duration                `json:"delay"`
+	Delay    seconds.Duration        `json:"delay"`
 	Source   collyrobots.DelaySource `json:"source,omitempty"`
 	Line     int                     `json:"line,omitempty"`
 }
@@ -45,7 +46,7 @@ type timeLeft struct {
 // A hostState is a row of the table.
 type hostState struct {
 	Stats    collyrobots.HostStats `json:"stats"`
-	TimeLeft duration              `json:"time_left"`       // the estimated time left for this host
+	TimeLeft seconds.Duration      `json:"time_left"`       // the estimated time left for this host
 	Fresh    bool                  `json:"fresh,omitempty"` // whether Starts has all dots, so that earlier ones must be discarded
 	Starts   dots                  `json:"starts,omitempty"`
 }
@@ -54,12 +55,6 @@ type sitemapsState struct {
 	Stats collyrobots.FeedStats `json:"stats"`
 	Files []sitemapFile         `json:"files"`
 }
-
-// A duration is a time.Duration that is encoded as text.
-type duration time.Duration
-
-// MarshalText implements encoding.TextMarshaler.
-func (d duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
 // A cursor records which part of the state a client has received. The zero cursor means none.
 type cursor struct {
@@ -92,7 +87,7 @@ func (h *handler) stateFor(q question, c *cursor) *state {
 	st.Rate, st.Missed = r.starts.rate.perSecond(st.Time), r.missed
 	shown := make(map[string]bool, len(rows))
 	for _, row := range rows {
-		host := hostState{Stats: *row, TimeLeft: duration(row.TimeLeft(s.at)), Fresh: !c.shown[row.Host]}
+		host := hostState{Stats: *row, TimeLeft: seconds.Duration(row.TimeLeft(s.at)), Fresh: !c.shown[row.Host]}
 		change := c.dots
 		if host.Fresh {
 			change = 0
@@ -146,6 +141,3 @@ func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Write(body)
 }
-
-// Std returns d as a time.Duration.
-func (d duration) Std() time.Duration { return time.Duration(d) }

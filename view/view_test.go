@@ -54,12 +54,15 @@ func ask(h http.Handler, method, target string, headers ...string) *httptest.Res
 func stateOf(t *testing.T, h http.Handler, parameters string) (st struct {
 	Closed   bool
 	Totals   collyrobots.HostStats
-	TimeLeft *struct{ Duration, Host string } `json:"time_left"`
+	TimeLeft *struct {
+		Duration, Delay float64
+		Host            string
+	} `json:"time_left"`
 	Known    int
 	Matching int
 	Hosts    []struct {
 		Stats    collyrobots.HostStats
-		TimeLeft string `json:"time_left"`
+		TimeLeft float64 `json:"time_left"`
 		Starts   [][]any
 	}
 	Denials  []denial

@@ -21,23 +21,18 @@ type answer struct {
 
 // A reading is what one dialect says.
 type reading struct {
-	Dialect string `json:"dialect"`
-	Allowed bool   `json:"allowed"`
-	Reason  string `json:"reason"` // a collyrobots.Reason
-	Because string `json:"because"`
-	Line    int    `json:"line,omitempty"`        // of the rule that decided, or for which the file is refused
-	Group   string `json:"group,omitempty"`       // as the file names it
-	Delay   string `json:"crawl_delay,omitempty"` // what the group asks for, as time.Duration writes it
-
-	delay time.Duration
+	Dialect string       `json:"dialect"`
+	Allowed bool         `json:"allowed"`
+	Reason  string       `json:"reason"` // a collyrobots.Reason
+	Because string       `json:"because"`
+	Line    int          `json:"line,omitempty"`        // of the rule that decided, or for which the file is refused
+	Group   string       `json:"group,omitempty"`       // as the file names it
+	Delay   term.Seconds `json:"crawl_delay,omitempty"` // what the group asks for
 }
 
 func (a *answer) add(r reading) {
 	if len(a.Readings) == 0 {
 		a.Allowed = r.Allowed
-	}
-	if r.delay > 0 {
-		r.Delay = r.delay.String()
 	}
 	a.Readings = append(a.Readings, r)
 }
@@ -52,8 +47,8 @@ func (a *answer) print(w io.Writer, q *question) {
 		term.Column{Head: "crawl delay", Spare: true}, term.Column{Head: "because"})
 	for _, r := range a.Readings {
 		delay := ""
-		if r.delay > 0 {
-			delay = term.Duration(r.delay)
+		if r.Delay > 0 {
+			delay = term.Duration(time.Duration(r.Delay))
 		}
 		t.Row(r.Dialect, verdict(r.Allowed), r.Group, delay, r.Because)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/examples/internal/robotsfile"
+	"github.com/collyrobots/collyrobots/examples/internal/term"
 	"github.com/collyrobots/collyrobots/store"
 )
 
@@ -135,7 +136,7 @@ func (q *question) askFile() (*result, error) {
 func readingOf(d collyrobots.Decision, text []byte) reading {
 	r := reading{
 		Dialect: d.Dialect.String(), Allowed: d.Allowed, Reason: string(d.Reason), Because: because(d), Line: d.Rule.Line,
-		Group: d.Group, delay: d.CrawlDelay,
+		Group: d.Group, Delay: term.Seconds(d.CrawlDelay),
 	}
 	if d.Reason == collyrobots.ReasonRule && d.Rule.Line == 0 { // temoto keeps no line numbers
 		if refused, ok := refusal(d.Dialect, text); ok {

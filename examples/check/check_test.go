@@ -14,11 +14,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 	"unicode"
 
 	"go.uber.org/goleak"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/examples/internal/term"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -288,10 +290,13 @@ func TestJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatal(err, out)
 	}
+	if !strings.Contains(out, `"crawl_delay": 2.5`) {
+		t.Errorf("got %s, want a crawl delay of 2.5 seconds", out)
+	}
 	if status != 1 || strings.ContainsAny(out, "\x1b") || strings.Contains(out, "secret") || got.Dialect != "rfc9309" || len(got.Answers) != 2 {
 		t.Errorf("status %d\n%s", status, out)
 	}
-	want := reading{Dialect: "rfc9309", Reason: "rule", Because: "line 2: Disallow: /a\x1b[31m", Line: 2, Group: "*", Delay: "2.5s"}
+	want := reading{Dialect: "rfc9309", Reason: "rule", Because: "line 2: Disallow: /a\x1b[31m", Line: 2, Group: "*", Delay: term.Seconds(2500 * time.Millisecond)}
 	if a := got.Answers[0]; a.Allowed || a.Status != 200 || a.Robots != url+"/robots.txt" || len(a.Readings) != 5 || a.Readings[0] != want {
 		t.Errorf("%+v, want %+v", a, want)
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/collyrobots/collyrobots/examples/internal/term"
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
@@ -26,24 +27,24 @@ type host struct {
 	Faults int     `json:"faults"`           // what could not be read of the sitemaps
 	Fault  string  `json:"fault,omitempty"`  // the first of these
 
-	Delay duration `json:"delay"`          // between two requests
-	Asked bool     `json:"asked"`          // for by robots.txt
-	Line  int      `json:"line,omitempty"` // of robots.txt that asks for it
-	Time  duration `json:"time"`           // for all pages
+	Delay term.Seconds `json:"delay"`          // between two requests
+	Asked bool         `json:"asked"`          // for by robots.txt
+	Line  int          `json:"line,omitempty"` // of robots.txt that asks for it
+	Time  term.Seconds `json:"time"`           // for all pages
 
 	allowed int
 }
 
 // A reading is what one dialect makes of the host's robots.txt.
 type reading struct {
-	Dialect string   `json:"dialect"`
-	Allowed bool     `json:"allowed"` // the page that the host was looked at for
-	Reason  string   `json:"reason"`  // a collyrobots.Reason
-	Rule    string   `json:"rule,omitempty"`
-	Group   string   `json:"group,omitempty"`
-	Delay   duration `json:"crawl_delay"`
-	Line    int      `json:"line,omitempty"` // of the delay
-	Denied  int      `json:"denied"`         // of the pages listed
+	Dialect string       `json:"dialect"`
+	Allowed bool         `json:"allowed"` // the page that the host was looked at for
+	Reason  string       `json:"reason"`  // a collyrobots.Reason
+	Rule    string       `json:"rule,omitempty"`
+	Group   string       `json:"group,omitempty"`
+	Delay   term.Seconds `json:"crawl_delay"`
+	Line    int          `json:"line,omitempty"` // of the delay
+	Denied  int          `json:"denied"`         // of the pages listed
 }
 
 // changes are how many pages have changed within which time, as their sitemaps have it.
@@ -79,7 +80,7 @@ const day = 24 * time.Hour
 
 // reckon works out what follows for the crawl.
 func (h *host) reckon(j *job) {
-	h.Delay = duration(j.minDelay)
+	h.Delay = term.Seconds(j.minDelay)
 	if len(h.Dialects) > 0 && h.Dialects[0].Delay > h.Delay {
 		h.Delay, h.Asked, h.Line = h.Dialects[0].Delay, true, h.Dialects[0].Line
 	}
@@ -87,7 +88,7 @@ func (h *host) reckon(j *job) {
 	if j.max > 0 {
 		h.Pages = min(h.Pages, j.max)
 	}
-	h.Time = duration(times(h.Pages, time.Duration(h.Delay)))
+	h.Time = term.Seconds(times(h.Pages, time.Duration(h.Delay)))
 }
 
 // isDenied reports whether robots.txt denies all that is known of the host.
@@ -109,17 +110,4 @@ func plus(a, b time.Duration) time.Duration {
 		return math.MaxInt64
 	}
 	return a + b
-}
-
-// A duration is written in JSON as time.Duration prints it.
-type duration time.Duration
-
-// MarshalText implements encoding.TextMarshaler.
-func (d duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (d *duration) UnmarshalText(text []byte) error {
-	parsed, err := time.ParseDuration(string(text))
-	*d = duration(parsed)
-	return err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/examples/internal/robotsfile"
+	"github.com/collyrobots/collyrobots/examples/internal/term"
 	"github.com/collyrobots/collyrobots/sitemap"
 	"github.com/collyrobots/collyrobots/store"
 )
@@ -156,7 +157,7 @@ func (l *looker) read(ctx context.Context, u *url.URL, h *host) {
 			continue // ctx has ended
 		}
 		text, _ := l.files.Text(d.RobotsURL)
-		r := reading{Dialect: d.Dialect.String(), Allowed: d.Allowed, Reason: string(d.Reason), Rule: rule(d, text), Group: d.Group, Delay: duration(d.CrawlDelay)}
+		r := reading{Dialect: d.Dialect.String(), Allowed: d.Allowed, Reason: string(d.Reason), Rule: rule(d, text), Group: d.Group, Delay: term.Seconds(d.CrawlDelay)}
 		if d.CrawlDelay > 0 {
 			r.Line = d.Dialect.Parse(text).Group(dialect.ProductToken(l.agent)).DelayLine()
 		}

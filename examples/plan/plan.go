@@ -14,10 +14,10 @@ import (
 type plan struct {
 	Agent       string        `json:"agent"`
 	Dialect     string        `json:"dialect"`
-	MinDelay    duration      `json:"min_delay"`
+	MinDelay    term.Seconds  `json:"min_delay"`
 	Max         int           `json:"max_pages,omitempty"` // of a host; 0: all
 	Since       string        `json:"since,omitempty"`
-	Took        duration      `json:"took"`
+	Took        term.Seconds  `json:"took"`
 	Interrupted bool          `json:"interrupted"`
 	Hosts       []*host       `json:"hosts"` // in the order of the list
 	Schedules   []schedule    `json:"schedules"`
@@ -41,7 +41,7 @@ func (j *job) plan(ctx context.Context, stderr io.Writer) (*plan, error) {
 		return nil, err
 	}
 	p := &plan{
-		Agent: j.agent, Dialect: j.dialect.String(), MinDelay: duration(j.minDelay), Max: j.max, Took: duration(time.Since(began).Round(time.Millisecond)),
+		Agent: j.agent, Dialect: j.dialect.String(), MinDelay: term.Seconds(j.minDelay), Max: j.max, Took: term.Seconds(time.Since(began).Round(time.Millisecond)),
 		Interrupted: ctx.Err() != nil, Hosts: hosts, Schedules: j.schedules(hosts), Decide: []string{}, Skipped: j.skipped, Repeats: j.repeats,
 	}
 	if !j.since.IsZero() {
@@ -91,7 +91,7 @@ func (p *plan) advice() []string {
 	say := func(format string, args ...any) { advice = append(advice, fmt.Sprintf(format, args...)) }
 	deciding := p.deciding()
 	for _, h := range deciding {
-		if h.Asked && h.Delay > duration(time.Second) {
+		if h.Asked && h.Delay > term.Seconds(time.Second) {
 			where := "robots.txt"
 			if h.Line > 0 {
 				where = fmt.Sprintf("line %d of its robots.txt", h.Line)
@@ -101,12 +101,12 @@ func (p *plan) advice() []string {
 		}
 	}
 	for _, h := range p.Hosts {
-		if h.Asked && h.Unread != "" && h.Delay >= duration(10*time.Second) {
+		if h.Asked && h.Unread != "" && h.Delay >= term.Seconds(10*time.Second) {
 			say("%s: at the %s that its robots.txt asks for (line %d), every 1,000 pages take %s: ask the owner.", h.Host,
 				term.Duration(time.Duration(h.Delay)), h.Line, term.Duration(times(1000, time.Duration(h.Delay))))
 		}
 	}
-	if len(deciding) > 0 && deciding[0].Time > duration(8*time.Hour) {
+	if len(deciding) > 0 && deciding[0].Time > term.Seconds(8*time.Hour) {
 		say("%s takes longer than a night: Feed.Resume with a Store goes on where the last run stopped.", deciding[0].Host)
 	}
 	closed, silent, unread := p.group((*host).isDenied), p.group(func(h *host) bool { return h.Error != "" && h.Error != interrupted }), p.group(func(h *host) bool { return h.Unread != "" && h.Unread != unfinished })

@@ -19,6 +19,7 @@ import (
 	"unicode"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/examples/internal/term"
 	"github.com/collyrobots/collyrobots/examples/internal/tooltest"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
@@ -159,6 +160,9 @@ func TestJSON(t *testing.T) {
 	t.Parallel()
 	web := tooltest.New(t, someSites())
 	status, out, _ := web.Run(t, "", "-json", "-max=500", "-since=30d", "-delay=100ms", "-agent=NamedBot/2.0", "slow.test", "shop.test", "gone.test")
+	if !strings.Contains(out, `"min_delay": 0.1,`) || !strings.Contains(out, `"crawl_delay": 1.5,`) {
+		t.Errorf("got %s, want delays of 0.1 and 1.5 seconds", out)
+	}
 	var p plan
 	if err := json.Unmarshal([]byte(out), &p); err != nil || status != 0 {
 		t.Fatal(status, err, out)
@@ -166,16 +170,16 @@ func TestJSON(t *testing.T) {
 	if p.Agent != "NamedBot/2.0" || p.Dialect != "rfc9309" || p.Max != 500 || p.Since == "" || len(p.Hosts) != 3 || len(p.Hosts[0].Dialects) != 5 {
 		t.Errorf("%+v", p)
 	}
-	if h := p.Hosts[0]; h.Listed != 1200 || h.Denied != 311 || h.Old != 889 || h.Pages != 0 || h.Time != 0 || h.Line != 3 || !h.Asked || h.Delay != duration(1500*time.Millisecond) {
+	if h := p.Hosts[0]; h.Listed != 1200 || h.Denied != 311 || h.Old != 889 || h.Pages != 0 || h.Time != 0 || h.Line != 3 || !h.Asked || h.Delay != term.Seconds(1500*time.Millisecond) {
 		t.Errorf("%+v", h)
 	}
-	if h := p.Hosts[1]; h.Pages != 270 || h.Recent != (changes{0, 270, 270, 270}) || h.Asked || h.Time != duration(27*time.Second) || h.URL != "http://shop.test/" {
+	if h := p.Hosts[1]; h.Pages != 270 || h.Recent != (changes{0, 270, 270, 270}) || h.Asked || h.Time != term.Seconds(27*time.Second) || h.URL != "http://shop.test/" {
 		t.Errorf("%+v", h)
 	}
 	if h := p.Hosts[2]; h.Error == "" || h.Host != "gone.test" {
 		t.Errorf("%+v", h)
 	}
-	if len(p.Schedules) == 0 || !slices.Equal(p.Schedules[0].Totals, []total{{1, duration(27 * time.Second)}, {2, duration(27 * time.Second)}, {3, duration(27 * time.Second)}}) {
+	if len(p.Schedules) == 0 || !slices.Equal(p.Schedules[0].Totals, []total{{1, term.Seconds(27 * time.Second)}, {2, term.Seconds(27 * time.Second)}, {3, term.Seconds(27 * time.Second)}}) {
 		t.Errorf("%+v", p.Schedules)
 	}
 }

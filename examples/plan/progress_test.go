@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/collyrobots/collyrobots/examples/internal/term"
 )
 
 // TestProgressElsewhere: where nothing can be rewritten there is a line for each host, and one
@@ -19,7 +21,7 @@ func TestProgressElsewhere(t *testing.T) {
 		time.Sleep(25 * time.Second)
 		p.end(&host{Host: "b\x1b[1m.test", Error: "no\nanswer"})
 		time.Sleep(9 * time.Second)
-		p.end(&host{Host: "a.test", Listed: 1234, Pages: 1200, Time: duration(time.Hour)})
+		p.end(&host{Host: "a.test", Listed: 1234, Pages: 1200, Time: term.Seconds(time.Hour)})
 		p.begin("c.test")
 		p.end(&host{Host: "c.test", Unread: "the sitemaps are not read"})
 		p.close()

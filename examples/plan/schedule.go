@@ -18,8 +18,8 @@ type schedule struct {
 // A total is how long a crawl takes if so many hosts are crawled side by side, one after the other
 // in the order of the list, each at its own pace.
 type total struct {
-	SideBySide int      `json:"side_by_side"`
-	Time       duration `json:"time"`
+	SideBySide int          `json:"side_by_side"`
+	Time       term.Seconds `json:"time"`
 }
 
 // schedules works out how long the crawl of hosts takes, as it is planned first, and then what
@@ -79,7 +79,7 @@ func scheduleOf(what string, hosts []*host, takes func(*host) time.Duration) sch
 		}
 	}
 	for _, n := range widths(len(hosts)) {
-		s.Totals = append(s.Totals, total{n, duration(makespan(each, n))})
+		s.Totals = append(s.Totals, total{n, term.Seconds(makespan(each, n))})
 	}
 	return s
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/collyrobots/collyrobots/examples/internal/term"
 )
 
 func TestMakespan(t *testing.T) {
@@ -49,9 +51,9 @@ func TestMakespan(t *testing.T) {
 func TestSchedules(t *testing.T) {
 	j := &job{minDelay: 100 * time.Millisecond}
 	hosts := []*host{
-		{Host: "a", allowed: 600, Delay: duration(time.Second)},
-		{Host: "b", allowed: 600, Delay: duration(time.Second)},
-		{Host: "c", allowed: 1200, Delay: duration(time.Second)},
+		{Host: "a", allowed: 600, Delay: term.Seconds(time.Second)},
+		{Host: "b", allowed: 600, Delay: term.Seconds(time.Second)},
+		{Host: "c", allowed: 1200, Delay: term.Seconds(time.Second)},
 		{Host: "d", Error: "no answer"},
 	}
 	says := func() string {
@@ -68,7 +70,7 @@ func TestSchedules(t *testing.T) {
 	reckon := func() {
 		for _, h := range hosts {
 			h.Pages = h.allowed
-			h.Time = duration(times(h.Pages, time.Duration(h.Delay)))
+			h.Time = term.Seconds(times(h.Pages, time.Duration(h.Delay)))
 		}
 	}
 	reckon()
@@ -78,7 +80,7 @@ at most 100 pages of a host (Feed.MaxURLs): 1 5m0s 2 3m20s 4 1m40s`
 	if got := says(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	hosts[2].Delay, hosts[2].Recent, hosts[2].allowed = duration(10*time.Second), changes{Week: 30, Dated: 1100}, 1200
+	hosts[2].Delay, hosts[2].Recent, hosts[2].allowed = term.Seconds(10*time.Second), changes{Week: 30, Dated: 1100}, 1200
 	reckon()
 	want = `as planned: 1 3h40m0s 2 3h30m0s 4 3h20m0s
 only what changed in the last 7 days (Feed.Since): 1 41m40s 2 31m40s 4 21m40s

@@ -94,7 +94,7 @@ export class Strip {
     const latest = Math.max(...this.dots.keys());
     for (const [at, dot] of this.dots) {
       if (at < now - 15 * 60e3) { this.dots.delete(at); continue; }
-      const delay = at === latest && nextStart > at ? nextStart - at : dot[1]; // a response may have changed the delay
+      const delay = at === latest && nextStart > at ? nextStart - at : dot[1] * 1e3; // a response may have changed the delay
       if (at + delay < now - span) continue;
       const x = ((at - now) * k).toFixed(1), [, , what, outcome, count] = dot;
       n += count;

@@ -1,13 +1,8 @@
 // This file formats texts for the page. Data of the crawl must be added to the page as text only,
 // never as markup.
 
-// ms converts a duration in Go's format, such as "1h2m3.5s", to milliseconds.
-export function ms(text) {
-  const unit = { ns: 1e-6, us: 1e-3, "µs": 1e-3, ms: 1, s: 1e3, m: 6e4, h: 3.6e6 };
-  let sum = 0;
-  for (const [, n, u] of (text || "").matchAll(/([\d.]+)(ns|us|µs|ms|s|m|h)/g)) sum += n * unit[u];
-  return sum;
-}
+// ms converts a duration of a message, which is in seconds and may be missing, to milliseconds.
+export const ms = seconds => (seconds || 0) * 1e3;
 
 // short formats milliseconds for the page.
 export function short(t) {
@@ -65,7 +60,7 @@ export function why(source, line, status) {
 // reasons are descriptions of the reasons of a decision.
 export const reasons = {
   rule: "a rule matches", no_rule: "no rule matches", no_robots: "there is no robots.txt", unreachable: "robots.txt cannot be read, so nothing is allowed",
-  site_down: "the site does not answer", delay: "the crawl delay exceeds MaxDelay", ignored: "robots.txt is ignored", other: "not denied by robots.txt",
+  site_down: "the site does not answer", delay: "the crawl delay exceeds SkipAbove", ignored: "robots.txt is ignored", other: "not denied by robots.txt",
 };
 
 // ago returns how long ago a time was.

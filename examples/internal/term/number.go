@@ -5,7 +5,12 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/collyrobots/collyrobots/internal/seconds"
 )
+
+// Seconds is a time.Duration that is a number of seconds in JSON, such as 0.25.
+type Seconds = seconds.Duration
 
 // Duration returns d in the two units that matter: "250ms", "1.5s", "1m40s", "39h54m", "12d6h",
 // "1y35d". A year has 365 days.

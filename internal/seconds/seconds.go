@@ -1,0 +1,61 @@
+// Package seconds encodes durations in JSON as numbers of seconds, as jq, pandas and DuckDB expect
+// them.
+package seconds
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Duration is a time.Duration that is a number of seconds in JSON, such as 0.000875. The number
+// is exact: it has up to nine decimal places. It never has an exponent, so a program that reads it
+// as text can rely on its form.
+type Duration time.Duration
+
+// Std returns d as a time.Duration, for templates.
+func (d Duration) Std() time.Duration { return time.Duration(d) }
+
+// MarshalJSON implements json.Marshaler.
+func (d Duration) MarshalJSON() ([]byte, error) {
+	sign, rest := "", uint64(d)
+	if d < 0 {
+		sign, rest = "-", -rest
+	}
+	text := fmt.Sprintf("%s%d.%09d", sign, rest/1e9, rest%1e9)
+	return []byte(strings.TrimSuffix(strings.TrimRight(text, "0"), ".")), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It accepts every number, because other programs write
+// exponents. The longest and the shortest Duration stand for numbers that are out of range. A
+// program that uses floating point may have rounded these two to such a number.
+func (d *Duration) UnmarshalJSON(b []byte) error {
+	text := string(b)
+	if text == "null" {
+		return nil
+	}
+	if exact, err := time.ParseDuration(text + "s"); err == nil {
+		*d = Duration(exact)
+		return nil
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if errors.Is(err, strconv.ErrSyntax) {
+		return fmt.Errorf("%s is not a number of seconds", text)
+	}
+	*d = fromFloat(f * 1e9)
+	return nil
+}
+
+// fromFloat rounds a number of nanoseconds.
+func fromFloat(ns float64) Duration {
+	switch {
+	case ns >= math.MaxInt64:
+		return math.MaxInt64
+	case ns <= math.MinInt64:
+		return math.MinInt64
+	}
+	return Duration(math.Round(ns))
+}

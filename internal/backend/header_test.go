@@ -8,8 +8,8 @@ import (
 	"github.com/gocolly/colly/v2"
 )
 
-// Retry hands the header map on, and other requests have one of their own.
-func TestAHeaderIsKnownAgain(t *testing.T) {
+// A request and its retries have the same key. Other requests have other keys.
+func TestHeaderKey(t *testing.T) {
 	c := colly.NewCollector(colly.AllowURLRevisit())
 	var keys []HeaderKey
 	c.OnRequest(func(r *colly.Request) {
@@ -23,17 +23,20 @@ func TestAHeaderIsKnownAgain(t *testing.T) {
 	c.Visit("http://a.test/")
 	c.Visit("http://a.test/")
 	if len(keys) != 4 || keys[0] != keys[1] || keys[1] != keys[2] || keys[2] == keys[3] {
-		t.Errorf("%v, want three of a kind and another", keys)
+		t.Errorf("keys %v, want three that are equal and another", keys)
 	}
 	for range 5 {
 		runtime.GC()
 	}
 	if keys[0].Alive() {
-		t.Error("a header that nobody needs is alive")
+		t.Error("the header of a finished request is alive")
 	}
 	h := http.Header{}
-	if !KeyOf(h).Alive() || KeyOf(nil).Alive() {
-		t.Error("Alive is wrong about a header in use, or about none")
+	if !KeyOf(h).Alive() {
+		t.Error("a header in use is not alive")
+	}
+	if KeyOf(nil).Alive() {
+		t.Error("a nil header is alive")
 	}
 	runtime.KeepAlive(h)
 }

@@ -1,0 +1,253 @@
+package backend_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots/internal/backend"
+)
+
+// A request of a collector without a governor passes through the Seam of another collector. Each
+// governor of the Seam is informed once.
+func TestStray(t *testing.T) {
+	server := redirecting(t)
+	c := colly.NewCollector(colly.AllowURLRevisit())
+	unattached := c.Clone()
+	second := c.Clone()
+	r := &recorder{knowsNo: true}
+	other := &recorder{knowsNo: true}
+	install(t, c, r)
+	install(t, second, other)
+	for i, visit := range []struct {
+		by     *colly.Collector
+		strays int32
+	}{
+		{c, 0},
+		{second, 0},
+		{unattached, 1},
+		{c, 1},
+		{unattached, 2},
+	} {
+		if err := visit.by.Visit(server.URL + "/end"); err != nil {
+			t.Fatal(err)
+		}
+		if r.strays.Load() != visit.strays || other.strays.Load() != visit.strays {
+			t.Errorf("visit %d: %d and %d strays, want %d", i, r.strays.Load(), other.strays.Load(), visit.strays)
+		}
+	}
+	if r.asked.Load() != 2 || other.asked.Load() != 1 {
+		t.Errorf("asked about %d and %d requests, want 2 and 1", r.asked.Load(), other.asked.Load())
+	}
+}
+
+func TestWatchPutsTheSeamBack(t *testing.T) {
+	server := redirecting(t)
+	changes := map[string]func(c *colly.Collector){
+		"WithTransport": func(c *colly.Collector) {
+			c.WithTransport(&http.Transport{DisableKeepAlives: true})
+		},
+		"SetClient": func(c *colly.Collector) {
+			c.SetClient(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}})
+		},
+		"SetRedirectHandler": func(c *colly.Collector) {
+			c.SetRedirectHandler(func(*http.Request, []*http.Request) error { return nil })
+		},
+		"SetProxyFunc": func(c *colly.Collector) {
+			c.SetProxyFunc(func(*http.Request) (*url.URL, error) { return nil, nil })
+		},
+	}
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			c, redirects := countRedirects(t)
+			for i := range 3 {
+				if i == 1 {
+					change(c)
+				}
+				if err := c.Visit(server.URL + "/"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if *redirects != 3 {
+				t.Errorf("%d redirects, want 3", *redirects)
+			}
+		})
+	}
+}
+
+// A callback that sets a transport while a request is under way does not hide its redirects.
+func TestTransportIsSetDuringARequest(t *testing.T) {
+	server := redirecting(t)
+	bare := &http.Transport{}
+	defer bare.CloseIdleConnections()
+	for name, in := range map[string]func(c *colly.Collector, replace func()){
+		"OnRequestHeaders": func(c *colly.Collector, replace func()) {
+			c.OnRequestHeaders(func(*colly.Request) { replace() })
+		},
+		"redirect handler": func(c *colly.Collector, replace func()) {
+			c.SetRedirectHandler(func(*http.Request, []*http.Request) error {
+				replace()
+				return nil
+			})
+		},
+		"OnError": func(c *colly.Collector, replace func()) {
+			c.OnError(func(*colly.Response, error) { replace() })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, redirects := countRedirects(t)
+			in(c, func() { c.WithTransport(bare) })
+			c.Visit("http://127.0.0.1:1/")
+			for range 2 {
+				if err := c.Visit(server.URL + "/"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if *redirects != 2 {
+				t.Errorf("%d redirects, want 2", *redirects)
+			}
+		})
+	}
+}
+
+// Collectors that share the user's client have governors of their own, and nothing writes to the
+// client.
+func TestCollectorsShareAClient(t *testing.T) {
+	server := redirecting(t)
+	client := &http.Client{Timeout: 200 * time.Millisecond, Transport: &http.Transport{}}
+	before := *client
+	defer client.CloseIdleConnections()
+	var recorders []*recorder
+	var visits sync.WaitGroup
+	for range 4 {
+		r := new(recorder)
+		recorders = append(recorders, r)
+		c := colly.NewCollector()
+		c.SetClient(client)
+		install(t, c, r)
+		visits.Go(func() {
+			if err := c.Visit(server.URL + "/hang"); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%v, want a timeout", err)
+			}
+		})
+	}
+	visits.Wait()
+	for _, r := range recorders {
+		r.wantCounts(t, 2, 1, 2)
+		if sent := r.sent.Load(); sent != 2 {
+			t.Errorf("%d requests sent, want 2", sent)
+		}
+	}
+	if client.Timeout != before.Timeout || client.Transport != before.Transport || client.CheckRedirect != nil || client.Jar != nil {
+		t.Errorf("the user's client has changed: %+v", client)
+	}
+}
+
+func TestInstallReturnsErrOwned(t *testing.T) {
+	c := colly.NewCollector()
+	first := new(recorder)
+	second := new(recorder)
+	for i, call := range []struct {
+		governor backend.Governor
+		fresh    bool
+		err      error
+	}{
+		{governor: first, fresh: true},
+		{governor: first, fresh: false},
+		{governor: second, err: backend.ErrOwned},
+	} {
+		_, fresh, err := open(t, c).Install(call.governor)
+		if fresh != call.fresh || err != call.err {
+			t.Errorf("call %d: %v, %v; want %v, %v", i, fresh, err, call.fresh, call.err)
+		}
+	}
+	_, fresh, err := open(t, c.Clone()).Install(second)
+	if !fresh || err != nil {
+		t.Errorf("a clone with another governor: %v, %v", fresh, err)
+	}
+	handle := open(t, c)
+	handle.Release(first, idle)
+	_, fresh, err = handle.Install(second)
+	if !fresh || err != nil {
+		t.Errorf("after Release: %v, %v", fresh, err)
+	}
+}
+
+// Release gives the backend its client back, with the changes of the collector's setters.
+func TestRelease(t *testing.T) {
+	mine := &http.Client{Timeout: time.Minute, Transport: &http.Transport{}}
+	for name, tc := range map[string]struct {
+		change func(*colly.Collector)
+		ok     func(restored *http.Client) bool
+	}{
+		"nothing": {
+			change: func(*colly.Collector) {},
+			ok:     func(restored *http.Client) bool { return restored == mine },
+		},
+		"SetRequestTimeout": {
+			change: func(c *colly.Collector) { c.SetRequestTimeout(time.Second) },
+			ok:     func(restored *http.Client) bool { return restored.Timeout == time.Second },
+		},
+		"WithTransport": {
+			change: func(c *colly.Collector) { c.WithTransport(roundTripper(nil)) },
+			ok: func(restored *http.Client) bool {
+				_, changed := restored.Transport.(roundTripper)
+				return changed
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := colly.NewCollector()
+			c.SetClient(mine)
+			r := new(recorder)
+			handle := open(t, c)
+			handle.Install(r)
+			tc.change(c)
+			handle.Release(r, func() bool { return false })
+			if handle.Client() == mine {
+				t.Error("the client was restored while a request was under way")
+			}
+			handle.Release(r, idle)
+			if restored := handle.Client(); !tc.ok(restored) {
+				t.Errorf("restored %+v", restored)
+			}
+			if mine.Timeout != time.Minute {
+				t.Error("the user's client has changed")
+			}
+		})
+	}
+}
+
+// A Seam that is kept stays in the backend after Release, and calls no governor.
+func TestKeep(t *testing.T) {
+	server := redirecting(t)
+	c := colly.NewCollector()
+	r := new(recorder)
+	handle := open(t, c)
+	seam, _, err := handle.Install(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := handle.Client()
+	seam.Keep()
+	handle.Release(r, idle)
+	if handle.Client() != before {
+		t.Error("the client was restored")
+	}
+	if err := c.Visit(server.URL + "/"); err != nil {
+		t.Error(err)
+	}
+	if asked := r.asked.Load(); asked > 0 {
+		t.Errorf("the governor was asked %d times after Release", asked)
+	}
+	before.CloseIdleConnections()
+	if again := handle.Watch(seam, r); again != seam || handle.Owner() != nil {
+		t.Error("Watch has made the recorder the governor of a collector that was released")
+	}
+}

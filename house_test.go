@@ -58,7 +58,11 @@ const importRules = `
 	internal/policy:   ./dialect ./store ./internal/redact github.com/maypok86/otter/v2
 
 	# The walk of a site's sitemaps. Knows sitemaps, not Colly.
-	internal/feed:     ./dialect ./sitemap ./store ./internal/redact ./internal/weburl golang.org/x/net/publicsuffix
+	internal/feed:     ./dialect ./sitemap ./store ./internal/feed/hashset ./internal/feed/resume ./internal/redact ./internal/weburl golang.org/x/net/publicsuffix
+
+	# Which pages earlier runs have done. Knows records, not how files and pages are fetched.
+	internal/feed/resume: ./internal/feed/hashset ./store !io !os
+	internal/feed/hashset: !io !os !net !log
 
 	# The one place that looks inside Colly.
 	internal/backend:  github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug
@@ -148,6 +152,9 @@ func TestImportRulesCatch(t *testing.T) {
 		{"internal/pace/host.go", "github.com/gocolly/colly/v2", false},
 		{"internal/feed/walk.go", "github.com/gocolly/colly/v2", false},
 		{"internal/feed/walk.go", "./internal/policy", false},
+		{"internal/feed/walk.go", "./internal/feed/resume", true},
+		{"internal/feed/resume/journal.go", "./internal/feed", false},
+		{"internal/feed/resume/journal.go", "./sitemap", false},
 		{"internal/fanout/fanout.go", ".", false},
 		{"internal/netguard/guard.go", "./dialect", false},
 		{"internal/policy/fetch.go", "net/http", true},

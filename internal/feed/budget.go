@@ -78,15 +78,15 @@ var (
 	ErrElsewhere = errors.New("too many requests to other sites")
 )
 
-// octets returns how many more bytes may be received.
-func (s *spending) octets() int64 {
+// bytesLeft returns how many more bytes may be received.
+func (s *spending) bytesLeft() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return max(s.budget.Bytes-s.cost.Bytes, 0)
 }
 
-// patience returns how long a file may take.
-func (s *spending) patience() time.Duration {
+// timeForFile returns how long a file may take.
+func (s *spending) timeForFile() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return max(min(s.limits.Time, s.budget.Time-s.cost.Time), 1)

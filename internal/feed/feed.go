@@ -26,11 +26,9 @@
 //
 // # Resume
 //
-// A checkpoint stores for a file up to which place its pages need not be examined again, and which
-// of the pages before that place are not done. These were in flight when the checkpoint was
-// written, have failed, or were left when the crawl ended. The pages that are in flight and the
-// pages that are done but not yet recorded are together never more than the window. After a crash,
-// at most that many pages are fetched twice.
+// With [Options.Resume], package resume records in the store which pages of each file are done. The
+// pages that are in flight and the pages that are done but not yet recorded are together never more
+// than the window. After a crash, at most that many pages are fetched twice.
 package feed
 
 import (
@@ -47,6 +45,8 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/feed/hashset"
+	"github.com/collyrobots/collyrobots/internal/feed/resume"
 	"github.com/collyrobots/collyrobots/sitemap"
 	"github.com/collyrobots/collyrobots/store"
 )
@@ -128,11 +128,9 @@ type Feed struct {
 	limits sitemap.Limits // with the defaults filled in
 	seed   maphash.Seed
 
-	offered hashSet     // authorities whose sitemaps are pending or were read
-	seen    hashSet     // the pages that were listed
-	bound   atomic.Bool // it was logged that there are too many pages to remember
-	once    once
-	keeper  keeper
+	offered *hashset.Set // authorities whose sitemaps are pending or were read
+	once    *once
+	journal *resume.Journal
 
 	waiting atomic.Int64 // len(pending), for reading without mu
 	mu      sync.Mutex
@@ -153,9 +151,8 @@ type assignment struct {
 
 const (
 	defaultWindow = 64
-	leastWalks    = 8        // walks that may run at the same time, even if the window is smaller
-	mostSites     = 1 << 24  // sites whose sitemaps are remembered as read
-	mostSeen      = 25 << 20 // URLs that are remembered; they take some 350 MB
+	leastWalks    = 8       // walks that may run at the same time, even if the window is smaller
+	mostSites     = 1 << 24 // sites whose sitemaps are remembered as read
 )
 
 // New returns a Feed. It does not check o; a caller that takes options from a user must do that.
@@ -165,12 +162,35 @@ func New(o Options) *Feed {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	f := &Feed{Options: o, limits: o.Limits.WithDefaults(), seed: maphash.MakeSeed(), walked: make(map[string]bool)}
-	f.offered.most = mostSites
-	f.seen.most = mostSeen
-	f.once.init()
-	f.keeper.init(max(1, o.Window/4))
+	f := &Feed{
+		Options: o,
+		limits:  o.Limits.WithDefaults(),
+		seed:    maphash.MakeSeed(),
+		offered: hashset.New(mostSites),
+		once:    newOnce(),
+		walked:  make(map[string]bool),
+	}
+	f.journal = resume.NewJournal(resume.Options{
+		Store:       o.Store,
+		Log:         o.Log,
+		Scope:       o.Scope.String(),
+		Since:       o.Since,
+		NewestFirst: o.NewestFirst,
+		Unwritten:   f.unwritten(),
+	})
 	return f
+}
+
+// unwritten returns how many pages may be done without being recorded.
+func (f *Feed) unwritten() int { return max(1, f.Window/4) }
+
+// inFlight returns how many pages may be in flight. With Resume, a part of the window is reserved
+// for pages that are done but not recorded.
+func (f *Feed) inFlight() int {
+	if f.Resume {
+		return f.Window - f.unwritten() + 1
+	}
+	return f.Window
 }
 
 // Offer passes the sitemaps that the robots.txt of a site names. It keeps the slice. The sitemaps
@@ -184,7 +204,7 @@ func (f *Feed) Offer(site dialect.Authority, sitemaps []string) {
 	if site.Scheme == "https" {
 		h = ^h
 	}
-	if f.offered.has(h) || !f.offered.add(h) {
+	if f.offered.Has(h) || !f.offered.Add(h) {
 		return
 	}
 	site.Host = strings.Clone(site.Host) // Host may be a part of a long URL
@@ -270,7 +290,7 @@ func (f *Feed) walk(w *walk, a assignment) {
 
 // Flush records the results of pages since the last write. It is for the end of a crawl, when pages
 // may still have been in flight after their walk ended.
-func (f *Feed) Flush() { f.keeper.flush(1) }
+func (f *Feed) Flush() { f.journal.Flush() }
 
 // enter reports whether another walk may run, and counts it.
 func (f *Feed) enter(nested bool) bool {

@@ -186,14 +186,3 @@ func TestOfferOfAKnownSite(t *testing.T) {
 		t.Errorf("%d sites are pending, want 2", n)
 	}
 }
-
-// TestTooManyPagesToRemember checks that the number of remembered pages is limited, that this is
-// logged once, and that all pages are fed nevertheless.
-func TestTooManyPagesToRemember(t *testing.T) {
-	w := newWorld(map[string]any{"http://a.test/map.xml": urlset(numberedURLs("http://a.test/", 200)...)}).start(Options{})
-	w.feed.seen.most = hashShards
-	w.crawl(t.Context(), "http://a.test", "http://a.test/map.xml", "http://a.test/none.xml")
-	if n := strings.Count(w.log.String(), "too many pages to remember"); n != 1 || w.feed.Count(Fed) != 200 {
-		t.Errorf("it is said %d times, %d pages were fed", n, w.feed.Count(Fed))
-	}
-}

@@ -1,21 +1,19 @@
 package feed
 
 import (
-	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/collyrobots/collyrobots/internal/feed/resume"
 	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/sitemap"
 )
@@ -24,10 +22,9 @@ import (
 type file struct {
 	job
 	body       *spool // nil if err is not nil
-	sum        []byte // the checksum of body; set with Resume
 	base       *url.URL
 	coding     string // the Content-Encoding of the response, if it was not removed
-	checks     checkpoints
+	checks     resume.Checkpoints
 	broken     bool          // a part of the file could not be read
 	unreadable bool          // the file is not a sitemap
 	entries    int           // the number of entries that were read
@@ -56,8 +53,6 @@ var (
 	errRepeated  = errors.New("collyrobots: sitemap was already read")
 	errScheme    = errors.New("collyrobots: not an http or https URL")
 	errRedirects = errors.New("collyrobots: more than five redirects")
-	// errNoPlace means that there is no temporary file for the part that memory does not keep.
-	errNoPlace = errors.New("collyrobots: cannot create a temporary file for a large sitemap")
 )
 
 // A statusError is the status of a response that is not a sitemap.
@@ -68,8 +63,8 @@ func (s statusError) Error() string {
 }
 
 const (
-	maxHops       = 5         // redirects that are followed for one file
-	spoolInMemory = 128 << 10 // bytes of a sitemap that are kept in memory; most sitemaps are smaller
+	maxRedirects = 5 // that are followed for one file
+	maxRetries   = 2 // how often a request for one file is repeated after a failure
 )
 
 // open fetches the file of a job. It runs on its own goroutine. It reads the response to its end at
@@ -81,54 +76,63 @@ func (w *walk) open(ctx context.Context, j job) (x *file) {
 	}
 	defer func() { x.panicked = recover() }()
 	if w.Resume {
-		x.checks = w.newCheckpoints(ctx, &j, j.scope.names, j.level < fresh)
+		x.checks = w.checkpoints(ctx, &j, j.scope.names, j.level != resume.Fresh)
 	}
 	x.err = w.fetch(ctx, x)
 	return x
 }
 
-// moreTries is how often the request for a file is repeated after a failure.
-const moreTries = 2
+// checkpoints returns the checkpoints of the file of a job for names. If recall is true, they have
+// the records of an earlier run. Names for which the file was already read in this run have no
+// checkpoint.
+func (w *walk) checkpoints(ctx context.Context, j *job, names []string, recall bool) (cs resume.Checkpoints) {
+	for _, name := range names {
+		switch {
+		case !j.reread && w.once.isDone(j.key, name):
+		case recall:
+			cs = append(cs, w.journal.Recall(ctx, j.key, name))
+		default:
+			cs = append(cs, w.journal.New(j.key, name))
+		}
+	}
+	return cs
+}
 
-// fetch follows the redirects of the URL of a file and reads the response. It repeats a request
-// that has failed for a temporary reason. Each request waits for its turn at the host.
+// fetch follows the redirects of the URL of a file and reads the response. Each request waits for
+// its turn at the host.
 func (w *walk) fetch(ctx context.Context, x *file) error {
 	u, err := url.Parse(x.loc)
 	if err != nil {
 		return redact.ParseError(err)
 	}
-	x.tries, x.time = moreTries, w.spent.patience()
-	for hops, by := 0, x.by; ; hops++ {
-		a, err := w.ask(ctx, x, by, u, hops)
-		for a.mayPass(err) && w.mayTryAgain(ctx, x) {
-			a.body.Close()
-			a, err = w.ask(ctx, x, by, u, hops)
-		}
+	x.tries = maxRetries
+	x.time = w.spent.timeForFile()
+	by := x.by
+	for redirects := 0; ; redirects++ {
+		a, err := w.request(ctx, x, by, u, redirects == 0 && !x.reread)
 		if err != nil {
 			return err
 		}
 		if !a.isRedirect() {
-			if hops > 0 {
-				a.header.Del("ETag") // these validators belong to another URL than the one that the next run requests
+			if redirects > 0 {
+				// These validators belong to another URL than the one that the next run requests.
+				a.header.Del("ETag")
 				a.header.Del("Last-Modified")
 			}
-			u.User = nil // the URL may be logged
-			x.base = u
-			if x.root == "" && w.Resume {
-				w.recallHop(ctx, x)
-			}
-			return w.receive(x, a)
+			return w.receive(ctx, x, u, a)
 		}
-		by = u
-		if u, err = u.Parse(a.header.Get("Location")); err != nil {
+		target, err := u.Parse(a.header.Get("Location"))
+		if err != nil {
 			return err
 		}
-		if hops == maxHops {
+		if redirects == maxRedirects {
 			return errRedirects
 		}
-		if err := w.claimHop(x, u); err != nil {
+		if err := w.claimTarget(x, target); err != nil {
 			return err
 		}
+		by = u
+		u = target
 	}
 }
 
@@ -170,15 +174,28 @@ func (w *walk) mayTryAgain(ctx context.Context, x *file) bool {
 	}
 	x.tries--
 	w.spent.spend(func(s *spending) { s.cost.Failures++ })
-	w.Log.Debug("sitemap request failed, trying again", "sitemap", x.name(), "count", moreTries-x.tries)
+	w.Log.Debug("sitemap request failed, trying again", "sitemap", x.name(), "count", maxRetries-x.tries)
 	return true
 }
 
-// ask makes one request for a file. It reads the body of the response if that may be a sitemap.
-func (w *walk) ask(ctx context.Context, x *file, by, u *url.URL, hops int) (a answer, err error) {
+// request requests u, and repeats the request if it has failed for a temporary reason. by is the
+// URL that leads to u.
+func (w *walk) request(ctx context.Context, x *file, by, u *url.URL, conditional bool) (answer, error) {
+	for {
+		a, err := w.requestOnce(ctx, x, by, u, conditional)
+		if !a.mayPass(err) || !w.mayTryAgain(ctx, x) {
+			return a, err
+		}
+		a.body.Close()
+	}
+}
+
+// requestOnce makes one request for a file. It reads the body of the response if that may be a
+// sitemap.
+func (w *walk) requestOnce(ctx context.Context, x *file, by, u *url.URL, conditional bool) (a answer, err error) {
 	header := make(http.Header)
-	if hops == 0 && !x.reread {
-		x.checks.ask(header)
+	if conditional {
+		x.checks.SetConditions(header)
 	}
 	resp, began, err := w.get(ctx, by, u, header, x.time)
 	a.sent = !began.IsZero()
@@ -193,46 +210,12 @@ func (w *walk) ask(ctx context.Context, x *file, by, u *url.URL, hops int) (a an
 		return a, err
 	}
 	defer resp.Body.Close()
-	a.status, a.header = resp.StatusCode, resp.Header
-	if a.status != http.StatusOK {
-		return a, nil
+	a.status = resp.StatusCode
+	a.header = resp.Header
+	if a.status == http.StatusOK {
+		err = w.download(&a, resp.Body)
 	}
-	var body io.Reader = resp.Body
-	raw := &io.LimitedReader{R: resp.Body, N: w.limits.Raw}
-	a.coding = resp.Header.Get("Content-Encoding")
-	if strings.EqualFold(a.coding, "gzip") {
-		body = &unzipped{raw: raw}
-		a.coding = ""
-	}
-	a.body, err = keep(io.LimitReader(body, min(w.limits.Raw, w.spent.octets())+1))
-	a.large = raw.N <= 0
-	w.spent.spend(func(s *spending) { s.cost.Bytes += a.body.size })
 	return a, err
-}
-
-// recallHop adds the checkpoints for the host to which the redirects of a root have led, because
-// the root also speaks for that host.
-func (w *walk) recallHop(ctx context.Context, x *file) {
-	s := newScope(x.scope.kind)
-	s.addURL(x.base.String())
-	for _, name := range s.names {
-		if !slices.Contains(x.scope.names, name) {
-			x.checks = append(x.checks, w.newCheckpoints(ctx, &x.job, []string{name}, true)...)
-		}
-	}
-}
-
-// claimHop claims the target of a redirect.
-func (w *walk) claimHop(x *file, u *url.URL) error {
-	key := keyOf(u)
-	if slices.Contains(x.keys, key) || x.reread {
-		return nil
-	}
-	if !w.once.claim(&x.job, u.String(), key) {
-		return errRepeated
-	}
-	x.keys = append(x.keys, key)
-	return nil
 }
 
 // get makes one exchange unless the budget is spent. The exchange may take the time that is left
@@ -244,11 +227,43 @@ func (w *walk) get(ctx context.Context, by, u *url.URL, header http.Header, left
 	if limit := w.spent.over(); limit != nil {
 		return nil, time.Time{}, limit
 	}
-	return w.crawl.Get(ctx, w.site, by, u, header, max(min(left, w.spent.patience()), 1))
+	return w.crawl.Get(ctx, w.site, by, u, header, max(min(left, w.spent.timeForFile()), 1))
 }
 
-// receive takes the final response for a file and updates the checkpoints.
-func (w *walk) receive(x *file, a answer) error {
+// download reads the body of a response.
+func (w *walk) download(a *answer, body io.Reader) (err error) {
+	raw := &io.LimitedReader{R: body, N: w.limits.Raw}
+	a.coding = a.header.Get("Content-Encoding")
+	if strings.EqualFold(a.coding, "gzip") {
+		body = &unzipped{raw: raw}
+		a.coding = ""
+	}
+	a.body, err = keep(io.LimitReader(body, min(w.limits.Raw, w.spent.bytesLeft())+1))
+	a.large = raw.N <= 0
+	w.spent.spend(func(s *spending) { s.cost.Bytes += a.body.size })
+	return err
+}
+
+// claimTarget claims the target of a redirect.
+func (w *walk) claimTarget(x *file, u *url.URL) error {
+	key := keyOf(u)
+	if slices.Contains(x.keys, key) || x.reread {
+		return nil
+	}
+	if !w.once.claim(&x.job, u.String(), key) {
+		return errRepeated
+	}
+	x.keys = append(x.keys, key)
+	return nil
+}
+
+// receive takes the final response for a file, which came from u, and updates the checkpoints.
+func (w *walk) receive(ctx context.Context, x *file, u *url.URL, a answer) error {
+	u.User = nil // the URL may be logged
+	x.base = u
+	if x.root == "" && w.Resume {
+		w.addTargetCheckpoints(ctx, x)
+	}
 	if a.status == http.StatusNotModified {
 		return errUnchanged
 	}
@@ -260,8 +275,14 @@ func (w *walk) receive(x *file, a answer) error {
 	if len(x.checks) == 0 {
 		return nil
 	}
-	x.sum = x.body.sum(x.body.size)
-	unchanged, err := x.checks.opened(x, a, sync.OnceValue(func() error { return w.endsEarly(x) }))
+	unchanged, err := x.checks.Opened(&resume.Response{
+		Header:    a.header,
+		Size:      x.body.size,
+		Cut:       x.body.err != io.EOF,
+		Sum:       x.body.sum(x.body.size),
+		SumOf:     x.body.sum,
+		EndsEarly: sync.OnceValue(func() error { return w.endsEarly(x) }),
+	})
 	if err == nil && unchanged && !x.reread {
 		err = errUnchanged
 	}
@@ -269,6 +290,18 @@ func (w *walk) receive(x *file, a answer) error {
 		return errors.Join(err, x.body.Close())
 	}
 	return nil
+}
+
+// addTargetCheckpoints adds the checkpoints for the host to which the redirects of a root have led,
+// because the root also speaks for that host.
+func (w *walk) addTargetCheckpoints(ctx context.Context, x *file) {
+	s := newScope(x.scope.kind)
+	s.addURL(x.base.String())
+	for _, name := range s.names {
+		if !slices.Contains(x.scope.names, name) {
+			x.checks = append(x.checks, w.checkpoints(ctx, &x.job, []string{name}, true)...)
+		}
+	}
 }
 
 // endsEarly returns the error that keeps a fetched file from being read to its end, if a later
@@ -280,111 +313,15 @@ func (w *walk) endsEarly(x *file) error {
 	r := sitemap.NewReader(x.body.open(), x.base)
 	r.Limits = w.Limits
 	for _, err := range r.All() {
-		fault, limit := (*sitemap.Error)(nil), (*sitemap.LimitError)(nil)
-		if errors.As(err, &fault) && fault.Severity == sitemap.SeverityFile {
-			if errors.As(err, &limit) {
-				return nil
-			}
-			return err
+		var fault *sitemap.Error
+		if !errors.As(err, &fault) || fault.Severity != sitemap.SeverityFile {
+			continue
 		}
+		var limit *sitemap.LimitError
+		if errors.As(err, &limit) {
+			return nil
+		}
+		return err
 	}
 	return nil
 }
-
-// unzipped decompresses raw, as net/http would do if the request had not asked for gzip itself. Then
-// the number of compressed bytes would have no limit.
-type unzipped struct {
-	raw  io.Reader
-	gzip *gzip.Reader // nil before the first Read
-}
-
-// Read implements io.Reader.
-func (u *unzipped) Read(p []byte) (n int, err error) {
-	if u.gzip == nil {
-		if u.gzip, err = gzip.NewReader(u.raw); err != nil {
-			u.gzip = nil
-			return 0, err
-		}
-	}
-	return u.gzip.Read(p)
-}
-
-// A spool holds a sitemap that was received, in memory or in a temporary file.
-type spool struct {
-	size   int64 // the number of bytes that were received
-	head   []byte
-	file   *os.File // holds the bytes after head; nil if there are none
-	remove bool     // Close must remove the file, because it could not be removed while it is open
-	err    error    // io.EOF, or the error that cut the transfer off
-}
-
-// keep reads r until it ends or fails. If err is not nil, s has only a size.
-func keep(r io.Reader) (s *spool, err error) {
-	head := new(bytes.Buffer)
-	n, err := io.CopyN(head, r, spoolInMemory)
-	s = &spool{size: n, head: head.Bytes(), err: err}
-	if err != nil {
-		return s, nil
-	}
-	s.file, err = os.CreateTemp("", "collyrobots-sitemap-*")
-	if err != nil {
-		return &spool{size: n}, errors.Join(errNoPlace, err)
-	}
-	s.remove = os.Remove(s.file.Name()) != nil
-	rest, err := io.Copy(s.file, r)
-	s.size += rest
-	s.err = err
-	if err == nil {
-		s.err = io.EOF
-	}
-	return s, nil
-}
-
-// open returns a reader of the sitemap from its beginning. The reader ends with s.err.
-func (s *spool) open() io.Reader {
-	end := failure{s.err}
-	if s.file == nil {
-		return io.MultiReader(bytes.NewReader(s.head), end)
-	}
-	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
-		end.err = err
-	}
-	return io.MultiReader(bytes.NewReader(s.head), s.file, end)
-}
-
-// sum returns the checksum of the first n bytes that were received.
-func (s *spool) sum(n int64) []byte {
-	h := sha256.New()
-	io.CopyN(h, s.open(), n) // if the disk cannot be read, parsing the file fails as well
-	return h.Sum(nil)
-}
-
-// beginsWith reports whether the file is longer than n bytes and sum is the checksum of its first n
-// bytes.
-func (s *spool) beginsWith(n int64, sum []byte) bool {
-	return s.size > n && bytes.Equal(s.sum(n), sum)
-}
-
-// cutSize returns how many bytes were received if the transfer was cut off, and otherwise 0.
-func (s *spool) cutSize() int64 {
-	if s.err == io.EOF {
-		return 0
-	}
-	return s.size
-}
-
-func (s *spool) Close() error {
-	if s == nil || s.file == nil {
-		return nil
-	}
-	err := s.file.Close()
-	if s.remove {
-		err = errors.Join(err, os.Remove(s.file.Name()))
-	}
-	return err
-}
-
-// A failure is a reader that always fails.
-type failure struct{ err error }
-
-func (f failure) Read([]byte) (int, error) { return 0, f.err }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/collyrobots/collyrobots/internal/feed/resume"
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
@@ -32,8 +33,8 @@ type byAge []*numbered
 type numbered struct {
 	page
 	number int
-	index  int     // the index in the heap
-	also   []place // the other places where the page is listed
+	index  int            // the index in the heap
+	also   []resume.Place // the other places where the page is listed
 }
 
 func (b byAge) Len() int           { return len(b) }
@@ -55,7 +56,7 @@ func (b *byAge) Pop() any {
 
 // compareAge orders pages in the order in which they are handed on.
 func compareAge(a, b *numbered) int {
-	return cmp.Or(cmp.Compare(a.mark.Age, b.mark.Age), cmp.Compare(a.number, b.number))
+	return cmp.Or(cmp.Compare(a.at.Mark.Age, b.at.Mark.Age), cmp.Compare(a.number, b.number))
 }
 
 // future is a time in Unix seconds that is later than any realistic lastmod.
@@ -94,15 +95,15 @@ func (n *newest) join(p *page) bool {
 	}
 	n.number++
 	again := x.again || p.again
-	other := place{p.check, p.mark}
-	if p.mark.Age < x.mark.Age {
-		other = place{x.check, x.mark}
+	other := p.at
+	if p.at.Mark.Age < x.at.Mark.Age {
+		other = x.at
 		x.page = *p
 		x.number = n.number
 		heap.Fix(&n.pages, x.index)
 	}
 	x.again = again
-	if other.checkpoint != nil {
+	if other.Checkpoint != nil {
 		x.also = append(x.also, other)
 	}
 	return true
@@ -110,9 +111,9 @@ func (n *newest) join(p *page) bool {
 
 // drop records in the checkpoints that the page could not be kept until it could be handed on.
 func (x *numbered) drop() {
-	x.check.drop()
-	for _, p := range x.also {
-		p.checkpoint.drop()
+	x.at.Drop()
+	for _, at := range x.also {
+		at.Drop()
 	}
 }
 
@@ -130,10 +131,10 @@ func (n *newest) hand(w *walk) {
 			more = w.give(&x.page)
 		} else {
 			w.drop(Duplicate, x.entry.Loc)
-			w.keeper.join(x.hash, x.check, x.mark)
+			w.journal.Join(x.hash, x.at)
 		}
-		for _, p := range x.also {
-			w.keeper.join(x.hash, p.checkpoint, p.mark)
+		for _, at := range x.also {
+			w.journal.Join(x.hash, at)
 		}
 	}
 }

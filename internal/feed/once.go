@@ -4,6 +4,8 @@ import (
 	"hash/maphash"
 	"slices"
 	"sync"
+
+	"github.com/collyrobots/collyrobots/internal/feed/hashset"
 )
 
 // once ensures that each file is read only once, even if several files or sites name it. The
@@ -11,7 +13,7 @@ import (
 // because then more of its pages are in scope.
 type once struct {
 	seed maphash.Seed
-	done hashSet // finished readings: a key with one name of a scope
+	done *hashset.Set // finished readings: a key with one name of a scope
 
 	mu      sync.Mutex
 	reading map[string]*reading // by key
@@ -35,10 +37,12 @@ const (
 	abandoned = "abandoned"
 )
 
-func (o *once) init() {
-	o.seed = maphash.MakeSeed()
-	o.done.most = mostReadings
-	o.reading = make(map[string]*reading)
+func newOnce() *once {
+	return &once{
+		seed:    maphash.MakeSeed(),
+		done:    hashset.New(mostReadings),
+		reading: make(map[string]*reading),
+	}
 }
 
 // claim reports whether the file at loc, with the key key, must be read for j. If so, the caller
@@ -46,7 +50,7 @@ func (o *once) init() {
 func (o *once) claim(j *job, loc, key string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.covers(key, j.scope) || o.done.has(o.hash(loc, failed)) {
+	if o.covers(key, j.scope) || o.done.Has(o.hash(loc, failed)) {
 		return false
 	}
 	r := o.reading[key]
@@ -74,10 +78,10 @@ func (o *once) release(key, how string) []job {
 	switch how {
 	case opened:
 		for _, name := range r.scope.names {
-			o.done.add(o.hash(key, name))
+			o.done.Add(o.hash(key, name))
 		}
 	case failed:
-		o.done.add(o.hash(r.loc, failed))
+		o.done.Add(o.hash(r.loc, failed))
 	}
 	return r.deferred
 }
@@ -88,7 +92,7 @@ func (o *once) covers(key string, s *scope) bool {
 }
 
 // isDone reports whether the file was already read for a name.
-func (o *once) isDone(key, name string) bool { return o.done.has(o.hash(key, name)) }
+func (o *once) isDone(key, name string) bool { return o.done.Has(o.hash(key, name)) }
 
 func (o *once) hash(key, name string) uint64 {
 	var h maphash.Hash

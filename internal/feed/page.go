@@ -4,46 +4,37 @@ import (
 	"hash/maphash"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/feed/resume"
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
 // A page is an entry of a file that may be handed on.
 type page struct {
 	entry  sitemap.Entry
-	check  *checkpoint // the checkpoint of the file for the host of the page
-	mark   mark        // the place of the page in the file
-	again  bool        // the file has changed, so what other files say about earlier runs is ignored
-	hash   uint64      // the hash of its URL; set when the page is known to be wanted
-	ticket *ticket     // set when the page is claimed, if checkpoints need it
+	at     resume.Place   // has a Checkpoint if the page is wanted and Resume is set
+	again  bool           // the file has changed, so what other files say about earlier runs is ignored
+	hash   uint64         // the hash of its URL; set when the page is known to be wanted
+	ticket *resume.Ticket // set when the page is claimed, if it has a Checkpoint
 }
 
 // page processes the next page that a file lists. It reports whether the walk continues.
 func (w *walk) page(x *file, e sitemap.Entry, pos int) bool {
 	w.count(Entries)
-	p := page{entry: e, mark: mark{Pos: pos}}
+	p := page{entry: e}
+	p.at.Mark.Pos = pos
 	p.entry.Root = x.root
 	if w.NewestFirst {
-		p.mark.Age = ageOf(&e)
+		p.at.Mark.Age = ageOf(&e)
 	}
 	if why := w.unwanted(x, &p); why != 0 {
 		w.leaveOut(x, &p, why)
 		return true
 	}
-	p.check = x.checks.of(w.verdict.name)
-	p.again = p.check.again()
-	if p.check != nil {
-		p.check.sample.add(e.Loc)
+	if w.Resume && w.isDone(x, &p) {
+		w.journal.NoteDone(p.hash)
+		return true
 	}
-	switch {
-	case p.check.passed(p.mark):
-		w.count(Resumed)
-		w.noteDone(p.hash)
-		return true
-	case w.Resume && p.check == nil: // the file was already read for this host, or was skipped
-		w.drop(Duplicate, e.Loc)
-		w.noteDone(p.hash)
-		return true
-	case w.isDuplicate(&p):
+	if w.isDuplicate(&p) {
 		w.drop(Duplicate, e.Loc)
 		return true
 	}
@@ -57,18 +48,35 @@ func (w *walk) page(x *file, e sitemap.Entry, pos int) bool {
 	return w.give(&p)
 }
 
+// isDone reports whether an earlier run or an earlier reading of the file has dealt with a page, and
+// counts the page if so. Otherwise it sets the checkpoint of the page.
+func (w *walk) isDone(x *file, p *page) bool {
+	p.at.Checkpoint = x.checks.Of(w.verdict.name)
+	if p.at.Checkpoint == nil { // the file was already read for this host, or was skipped
+		w.drop(Duplicate, p.entry.Loc)
+		return true
+	}
+	p.again = p.at.Checkpoint.Again()
+	p.at.Checkpoint.Sample(p.entry.Loc)
+	if p.at.Passed() {
+		w.count(Resumed)
+		return true
+	}
+	return false
+}
+
 // leaveOut processes an entry that is not wanted. Entries that Keep has dropped are left for a
 // later run, which may have another Keep.
 func (w *walk) leaveOut(x *file, p *page, why Outcome) {
 	switch {
 	case why == Dropped:
-		c := x.checks.of(w.verdict.name)
-		if c.passed(p.mark) {
+		p.at.Checkpoint = x.checks.Of(w.verdict.name)
+		if p.at.Passed() {
 			w.count(Resumed)
 			return
 		}
-		c.leave(p.mark, 0)
-	case x.checks.pass(p.mark):
+		p.at.Leave()
+	case x.checks.Pass(p.at.Mark):
 		w.count(Resumed)
 		return
 	}
@@ -86,10 +94,10 @@ func (w *walk) isDuplicate(p *page) bool {
 		}
 	case w.newest.join(p):
 		return true
-	case w.isNew(p.hash, p.again) && !w.keeper.skipped.has(p.hash):
+	case w.journal.IsNew(p.hash, p.again) && !w.journal.IsSkipped(p.hash):
 		return false
 	}
-	w.keeper.join(p.hash, p.check, p.mark)
+	w.journal.Join(p.hash, p.at)
 	return true
 }
 
@@ -141,48 +149,10 @@ func (w *walk) inScope(x *file, loc string) bool {
 }
 
 // claim records that a page is about to be handed on, and reports whether this is the first time in
-// this run. Until the result of the page is known, no file that lists the page is done. This
-// matters because a page may wait for a long time, while another walk finds it in another file.
-func (w *walk) claim(p *page) bool {
-	isNew := func(hash uint64) bool { return w.isNew(hash, p.again) && w.seen.add(hash) }
-	if p.check == nil {
-		if !isNew(p.hash) {
-			return false
-		}
-	} else {
-		t := &ticket{feed: w.Feed, ended: w.stop, hash: p.hash}
-		if !w.keeper.claim(t, p.check, p.mark, isNew) {
-			return false
-		}
-		p.ticket = t
-	}
-	w.sayFull()
-	return true
-}
-
-// doneBefore is combined with the hash of a page (by XOR). The result is in seen if the page is
-// known to be fetched by an earlier run.
-const doneBefore = 0x9e3779b97f4a7c15
-
-// noteDone records that an earlier run has fetched a page, unless this run has already claimed it.
-func (w *walk) noteDone(hash uint64) {
-	if !w.seen.has(hash) {
-		w.seen.add(hash ^ doneBefore)
-		w.sayFull()
-	}
-}
-
-// isNew reports whether a page was neither claimed in this run nor fetched by an earlier one. If
-// again is set, only this run counts.
-func (w *walk) isNew(hash uint64, again bool) bool {
-	return !w.seen.has(hash) && (again || !w.seen.has(hash^doneBefore))
-}
-
-// sayFull logs once that there are too many pages to remember.
-func (w *walk) sayFull() {
-	if w.seen.full.Load() && w.bound.CompareAndSwap(false, true) {
-		w.Log.Warn("too many pages to remember, later ones may be fetched more than once", "count", w.seen.most)
-	}
+// this run.
+func (w *walk) claim(p *page) (isNew bool) {
+	p.ticket, isNew = w.journal.Claim(p.hash, p.again, p.at)
+	return isNew
 }
 
 // judge asks the crawl whether the page in w.url may be fetched. more reports whether the walk
@@ -205,16 +175,16 @@ func (w *walk) judge(p *page) (allowed, more bool) {
 // skip records that a page is not handed on in this run.
 func (w *walk) skip(p *page) {
 	if p.ticket != nil {
-		w.keeper.drop(p.ticket, Skipped)
+		p.ticket.Drop(resume.Skipped)
 	} else {
-		w.keeper.skip(p.hash, p.check, p.mark)
+		w.journal.Skip(p.hash, p.at)
 	}
 }
 
 // leave records that a page is for a later run, because no more pages are handed on in this one.
 func (w *walk) leave(p *page) {
 	if p.ticket != nil {
-		w.keeper.drop(p.ticket, Unfinished)
+		p.ticket.Drop(resume.Unfinished)
 	}
 }
 
@@ -224,20 +194,20 @@ func (w *walk) give(p *page) bool {
 		w.leave(p)
 		return false
 	}
-	t, err := w.newTicket(p)
+	done, err := w.expect(p)
 	if err != nil {
 		w.counts[Fed].Add(-1)
 		w.leave(p)
 		return false
 	}
-	if !w.hand(p.entry, t) {
+	if !w.hand(p.entry, done) {
 		w.counts[Fed].Add(-1)
 		if w.ended() {
-			t.finish(Unfinished)
+			done(Unfinished)
 			return false
 		}
 		w.drop(Refused, p.entry.Loc)
-		t.finish(Skipped)
+		done(Skipped)
 	}
 	return !w.ended()
 }

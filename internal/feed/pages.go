@@ -18,8 +18,8 @@ type Site struct {
 // A Page is a page from [Feed.Pages].
 type Page struct {
 	sitemap.Entry
-	Site   dialect.Authority // the site whose sitemap lists the page
-	ticket *ticket
+	Site dialect.Authority // the site whose sitemap lists the page
+	done func(Result)
 }
 
 // URL returns the URL of the page. Bytes that crawlers accept but net/url refuses are escaped.
@@ -30,7 +30,7 @@ func (p *Page) URL() (*url.URL, error) {
 
 // Done reports the result of the page. It may be called from any goroutine. Only the first call
 // counts. With Resume, the next run hands on again every page without a result.
-func (p *Page) Done(r Result) { p.ticket.finish(r) }
+func (p *Page) Done(r Result) { p.done(r) }
 
 // Pages returns an iterator over the pages that the sitemaps of sites list. It requests the
 // sitemaps one after the other, when the loop needs them. An error comes with a nil Page and says
@@ -66,11 +66,11 @@ func (f *Feed) pull(ctx context.Context, crawl Crawl, yield func(*Page, error) b
 		// The loop takes one page after the other, so no file is requested before it is needed.
 		w.queue.atOnce = 1
 		w.slots = func() *Slots { return nil }
-		w.hand = func(e sitemap.Entry, t *ticket) bool {
-			more = yield(&Page{Entry: e, Site: a.site, ticket: t}, nil)
+		w.hand = func(e sitemap.Entry, done func(Result)) bool {
+			more = yield(&Page{Entry: e, Site: a.site, done: done}, nil)
 			if !more {
 				w.stop.Store(true)
-				t.finish(Unfinished) // has no effect if the loop has called Done
+				done(Unfinished) // has no effect if the loop has called Done
 			}
 			return true
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/feed/resume"
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
@@ -20,9 +21,9 @@ type job struct {
 	listed time.Time // the lastmod of the file in the index
 	asked  time.Time // when the walk began to fetch it
 	key    string
-	level  level
-	reread bool     // it is read only to learn its pages, although it has not changed
-	guess  []string // if not empty, no file names this one; the URLs to try, this one first
+	level  resume.Level // how early it is read
+	reread bool         // it is read only to learn its pages, although it has not changed
+	guess  []string     // if not empty, no file names this one; the URLs to try, this one first
 }
 
 // child returns the job of a file that x names.
@@ -43,20 +44,9 @@ func wellKnown(site dialect.Authority, s *scope) job {
 	return j
 }
 
-// A level says how early a file is read. Files that an earlier run has dealt with come first,
-// because they tell which pages are done.
-type level int
-
-const (
-	settled level = iota // all pages of the file were dealt with, but some may be left for this run
-	begun                // the rest of the file is new
-	fresh                // all of the file is new, as far as is known
-	numLevels
-)
-
 // A queue holds the files of a walk from the time when they are named until they are read.
 type queue struct {
-	named     [numLevels][]job
+	named     [resume.NumLevels][]job
 	fetching  []job   // files that are being requested or were received, in the order of the requests
 	atHand    []*file // files that were received
 	held      []*file // files that wait until other files that share pages with them have been read
@@ -80,14 +70,14 @@ func (q *queue) push(j job) { q.named[j.level] = append(q.named[j.level], j) }
 // reread adds a file that was skipped, to learn which pages it lists. Files that share pages with
 // it are held meanwhile.
 func (q *queue) reread(j job) {
-	j.level = settled
+	j.level = resume.Settled
 	j.reread = true
 	q.push(j)
 	q.rereading++
 }
 
 // clear removes the files that have not been requested.
-func (q *queue) clear() { q.named = [numLevels][]job{} }
+func (q *queue) clear() { q.named = [resume.NumLevels][]job{} }
 
 // next returns the file to request next, if there is one. A file is requested only when all files
 // of the levels before its own have been read.
@@ -100,8 +90,8 @@ func (q *queue) next() (j job, ok bool) {
 			q.named[l] = named[1:]
 			return named[0], true
 		}
-		if slices.ContainsFunc(q.fetching, func(j job) bool { return j.level == level(l) }) ||
-			slices.ContainsFunc(q.held, func(x *file) bool { return x.level == level(l) }) {
+		if slices.ContainsFunc(q.fetching, func(j job) bool { return j.level == resume.Level(l) }) ||
+			slices.ContainsFunc(q.held, func(x *file) bool { return x.level == resume.Level(l) }) {
 			break
 		}
 	}

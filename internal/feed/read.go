@@ -30,7 +30,7 @@ func (w *walk) read(x *file) bool {
 	if w.Resume && w.NewestFirst {
 		w.unfinished = append(w.unfinished, x)
 	} else {
-		x.checks.finish(!x.broken, x.listed, x.asked)
+		x.checks.Finish(!x.broken, x.listed, x.asked)
 	}
 	return more
 }
@@ -69,7 +69,7 @@ func (w *walk) entries(x *file) (whole, more bool) {
 		default:
 			children++
 			x.entries++
-			x.checks.names()
+			x.checks.SetIndex()
 			w.enqueue(x.child(&e))
 		}
 	}

@@ -2,12 +2,12 @@ package feed
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net/url"
+	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,428 +16,347 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// A mortal is a store of a process that may die. Afterwards no write reaches the store.
-type mortal struct {
-	store.Store
-	mu   sync.Mutex
-	dead bool
-}
-
-func (m *mortal) Update(ctx context.Context, key string, ttl time.Duration, f func([]byte) ([]byte, error)) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.dead {
-		return nil
+// crawls crawls a site several times with the same store. It returns what was requested and what
+// was visited in each run. If change is not nil, it changes the world before each run.
+func crawls(t *testing.T, w *world, o Options, n int, change func(run int, w *world, o *Options)) (asked, visited []string) {
+	t.Helper()
+	o.Resume = true
+	if o.Store == nil {
+		o.Store = store.Memory()
 	}
-	return m.Store.Update(ctx, key, ttl, f)
+	for run := range n {
+		if change != nil {
+			change(run, w, &o)
+		}
+		w.start(o)
+		w.crawl(t.Context(), "http://a.test", "http://a.test/index.xml")
+		asked, visited = append(asked, w.asks()), append(visited, w.visits())
+	}
+	return asked, visited
 }
 
-// die ends the process. It reports whether the process was alive.
-func (m *mortal) die() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.dead = true
+// withETag responds with a document, or with 304.
+func withETag(doc string) func(context.Context, http.Header, time.Duration, *http.Response) {
+	return func(_ context.Context, h http.Header, _ time.Duration, resp *http.Response) {
+		tag := fmt.Sprintf(`"%d"`, len(doc))
+		resp.Header.Set("ETag", tag)
+		if h.Get("If-None-Match") == tag {
+			resp.StatusCode = http.StatusNotModified
+			return
+		}
+		resp.Body = body(doc)
+	}
 }
 
-// A trial is a crawl that is interrupted, followed by one with the same store that is not
-// interrupted.
-type trial struct {
-	options Options
-	async   bool
-	kill    bool          // the process is killed; otherwise the context ends
-	after   time.Duration // the time after which the crawl is interrupted
-	pull    bool          // the crawl uses Pages instead of Run
-	lives   int           // the number of runs so far
-
-	files map[string]any
-	sites []Site // in the order in which the crawl visits them
-	// pages has the kind of each page: "", "slow", "denied", "old", "dropped", "failing",
-	// "refused", "later"
-	pages map[string]string
-}
-
-// newTrial returns a trial of some sites.
-func newTrial(r *rand.Rand) *trial {
-	t := &trial{
-		async: r.IntN(3) > 0, kill: r.IntN(2) > 0, pull: r.IntN(6) == 0,
-		after: time.Duration(r.Int64N(int64(3 * time.Second))),
-		files: make(map[string]any), pages: make(map[string]string),
-		options: Options{
-			Window: []int{1, 2, 3, 8, 64}[r.IntN(5)], Resume: true, Since: time.Date(1998, 1, 1, 0, 0, 0, 0, time.UTC),
-			Keep:  func(e sitemap.Entry) bool { return !strings.Contains(e.Loc, "dropped") },
-			Scope: []Scope{ScopeHost, ScopeWWW}[r.IntN(2)],
+func TestResume(t *testing.T) {
+	const site = "http://a.test/"
+	for _, test := range []struct {
+		name    string
+		files   map[string]any
+		options Options
+		change  func(run int, w *world, o *Options)
+		asked   []string
+		visited []string
+	}{
+		{
+			name: "files that have not changed are skipped",
+			files: map[string]any{
+				site + "index.xml": index(site+"map.xml", site+"etag.xml"),
+				site + "map.xml":   urlset(site+"1", site+"2"),
+				site + "etag.xml":  withETag(urlset(site + "3")),
+			},
+			change: func(run int, w *world, _ *Options) {
+				if run == 2 {
+					w.files[site+"map.xml"] = urlset(site+"1", site+"2", site+"4")
+				}
+			},
+			asked:   []string{"a.test/etag.xml a.test/index.xml a.test/map.xml", "a.test/etag.xml 304 a.test/index.xml a.test/map.xml", "a.test/etag.xml 304 a.test/index.xml a.test/map.xml"},
+			visited: []string{"a.test/1 a.test/2 a.test/3", "", "a.test/1 a.test/2 a.test/4"},
 		},
+		{
+			name: "the lastmod of an index saves requests",
+			files: map[string]any{
+				site + "index.xml": index("1998-01-01 "+site+"a.xml", "1998-01-01 "+site+"b.xml", "1999-12-31T12:00:00Z "+site+"new.xml"),
+				site + "a.xml":     urlset(site + "a"), site + "b.xml": urlset(site + "b"), site + "new.xml": urlset(site + "new"),
+			},
+			change: func(run int, w *world, _ *Options) {
+				if run == 2 {
+					w.files[site+"index.xml"] = index("1998-01-01 "+site+"a.xml", "1998-01-02 "+site+"b.xml", site+"new.xml")
+				}
+			},
+			asked:   []string{"a.test/a.xml a.test/b.xml a.test/index.xml a.test/new.xml", "a.test/index.xml a.test/new.xml", "a.test/b.xml a.test/index.xml a.test/new.xml", "a.test/index.xml a.test/new.xml"},
+			visited: []string{"a.test/a a.test/b a.test/new", "", "", ""},
+		},
+		{
+			name: "files of an index are added and removed",
+			files: map[string]any{
+				site + "index.xml": index(site + "a.xml"),
+				site + "a.xml":     urlset(site+"1", site+"2"), site + "b.xml": urlset(site+"2", site+"3"),
+			},
+			change: func(run int, w *world, _ *Options) {
+				if run == 1 {
+					w.files[site+"index.xml"] = index(site+"a.xml", site+"b.xml")
+				} else if run == 2 {
+					w.files[site+"index.xml"] = index(site + "b.xml")
+				}
+			},
+			asked:   []string{"a.test/a.xml a.test/index.xml", "a.test/a.xml a.test/a.xml a.test/b.xml a.test/index.xml", "a.test/b.xml a.test/index.xml"},
+			visited: []string{"a.test/1 a.test/2", "a.test/3", ""},
+		},
+		{
+			name:  "Since changes",
+			files: map[string]any{site + "index.xml": urlset("1997-01-01 "+site+"1997", "1999-01-01 "+site+"1999")},
+			change: func(run int, _ *world, o *Options) {
+				o.Since = time.Date([]int{1998, 1999, 1996}[run], 1, 1, 0, 0, 0, 0, time.UTC)
+			},
+			asked:   []string{"a.test/index.xml", "a.test/index.xml", "a.test/index.xml"},
+			visited: []string{"a.test/1999", "", "a.test/1997 a.test/1999"},
+		},
+		{
+			name:    "Scope changes",
+			files:   map[string]any{site + "index.xml": urlset(site+"1", "http://www.a.test/2")},
+			change:  func(run int, _ *world, o *Options) { o.Scope = []Scope{ScopeHost, ScopeWWW, ScopeWWW}[run] },
+			asked:   []string{"a.test/index.xml", "a.test/index.xml", "a.test/index.xml"},
+			visited: []string{"a.test/1", "a.test/1 www.a.test/2", ""},
+		},
+		{
+			name:    "MaxURLs in each run",
+			files:   map[string]any{site + "index.xml": urlset(numberedURLs(site, 5)...)},
+			options: Options{MaxURLs: 2},
+			asked:   slices.Repeat([]string{"a.test/index.xml"}, 4),
+			visited: []string{"a.test/0 a.test/1", "a.test/2 a.test/3", "a.test/4", ""},
+		},
+		{
+			name: "NewestFirst with the pages that are left",
+			files: map[string]any{
+				site + "index.xml": index(site+"a.xml", site+"b.xml"),
+				site + "a.xml":     urlset("1991-01-01 "+site+"91", "1995-01-01 "+site+"95", site+"undated"),
+				site + "b.xml":     urlset("1993-01-01 "+site+"93", "1994-01-01 "+site+"94", "1991-01-01 "+site+"91"),
+			},
+			options: Options{NewestFirst: true, MaxURLs: 2},
+			asked:   []string{"a.test/a.xml a.test/b.xml a.test/index.xml", "a.test/a.xml a.test/b.xml a.test/index.xml", "a.test/a.xml a.test/b.xml a.test/index.xml", "a.test/a.xml a.test/b.xml a.test/index.xml"},
+			visited: []string{"a.test/94 a.test/95", "a.test/91 a.test/93", "a.test/undated", ""},
+		},
+		{
+			name: "NewestFirst with a page that is listed twice and left",
+			files: map[string]any{
+				site + "index.xml": index(site+"a.xml", site+"b.xml"),
+				site + "a.xml":     urlset("1995-01-01 "+site+"95", "1991-01-01 "+site+"91"),
+				site + "b.xml":     urlset("1994-01-01 "+site+"94", "1991-01-01 "+site+"91"),
+			},
+			options: Options{NewestFirst: true, MaxURLs: 2},
+			asked:   slices.Repeat([]string{"a.test/a.xml a.test/b.xml a.test/index.xml"}, 3),
+			visited: []string{"a.test/94 a.test/95", "a.test/91", ""},
+		},
+		{
+			name:  "a file that is cut off until it is complete",
+			files: map[string]any{site + "index.xml": "<urlset><url><loc>" + site + "1</loc></url><url><loc>" + site + "2"},
+			change: func(run int, w *world, _ *Options) {
+				if run == 2 {
+					w.files[site+"index.xml"] = urlset(site+"1", site+"2")
+				}
+			},
+			asked:   slices.Repeat([]string{"a.test/index.xml"}, 4),
+			visited: []string{"a.test/1", "", "a.test/1 a.test/2", ""},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { // where it is the year 2000
+				asked, visited := crawls(t, newWorld(test.files), test.options, len(test.asked), test.change)
+				for run := range test.asked {
+					if asked[run] != test.asked[run] || visited[run] != test.visited[run] {
+						t.Errorf("run %d\nasked for %s\nwant      %s\nvisited   %s\nwant      %s", run, asked[run], test.asked[run], visited[run], test.visited[run])
+					}
+				}
+			})
+		})
 	}
-	if r.IntN(4) == 0 {
-		t.options.NewestFirst, t.options.MaxURLs = true, 100_000
-	}
-	for i := range 1 + r.IntN(3) {
-		t.addSite(r, fmt.Sprintf("s%d.test", i))
-	}
-	return t
 }
 
-// addSite adds sites whose robots.txt files name the same sitemaps: a host, the same host with
-// "www.", and a site that submits its pages there.
-func (t *trial) addSite(r *rand.Rand, host string) {
-	site, hosts := "http://"+host, []string{host}
-	for _, also := range []string{"www." + host, "else-" + host} {
-		if r.IntN(4) == 0 {
-			hosts = append(hosts, also)
-		}
-	}
-	kinds := []string{"", "", "", "", "slow", "denied", "old", "dropped", "failing", "refused", "later"}
-	var all []string
-	for i := range 1 + r.IntN(120) {
-		kind := kinds[r.IntN(len(kinds))]
-		loc := fmt.Sprint([]string{"http://", "https://"}[r.IntN(2)], hosts[r.IntN(len(hosts))], "/", kind, i)
-		t.pages[loc] = kind
-		date := []string{"", fmt.Sprintf("1999-01-%02d ", 1+r.IntN(9))}[r.IntN(2)]
-		if kind == "old" {
-			date = "1997-01-01 "
-		}
-		all = append(all, date+loc)
-	}
-	var children []string
-	for i := range 1 + r.IntN(5) {
-		child := fmt.Sprintf("%s/map%d.xml", site, i)
-		var part []string
-		for _, loc := range all {
-			if r.IntN(3) == 0 || i == 0 && r.IntN(2) == 0 {
-				part = append(part, loc) // a page may be in several files or in none
+// TestRecordOfTheFuture checks that a record that a wrong clock has dated in the future saves no
+// request.
+func TestRecordOfTheFuture(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // where it is the year 2000
+		const key = "sitemap ScopeHost a.test a.test/a.xml"
+		s := store.Memory()
+		w := newWorld(map[string]any{"http://a.test/index.xml": index("1999-12-31 http://a.test/a.xml"), "http://a.test/a.xml": urlset("http://a.test/1")})
+		asked, visited := crawls(t, w, Options{Store: s}, 4, func(run int, w *world, _ *Options) {
+			if run == 1 {
+				err := s.Update(t.Context(), key, 0, func(old []byte) ([]byte, error) {
+					r := make(map[string]any)
+					if err := json.Unmarshal(old, &r); err != nil || r["Done"] != true {
+						t.Errorf("%s, %v", old, err)
+					}
+					r["Read"] = time.Now().Add(400 * 24 * time.Hour).Unix()
+					return json.Marshal(r)
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.files["http://a.test/a.xml"] = urlset("http://a.test/1", "http://a.test/2")
 			}
-		}
-		t.files[child] = urlset(part...)
-		if r.IntN(2) == 0 {
-			child = "1999-05-01 " + child
-		}
-		children = append(children, child)
-	}
-	t.files[site+"/index.xml"] = index(children...)
-	rest := site + "/rest.xml"
-	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	t.files[rest] = urlset(all...)
-	roots := []string{site + "/index.xml", rest}
-	if r.IntN(2) == 0 {
-		slices.Reverse(roots)
-	}
-	for _, host := range hosts {
-		t.sites = append(t.sites, Site{authority("http://" + host), roots})
-		if r.IntN(3) == 0 {
-			t.sites = append(t.sites, Site{authority("https://" + host), roots}) // has the same robots.txt
-		}
-	}
+			time.Sleep(48 * time.Hour)
+		})
+		w.want(t, "asked", strings.Join(asked, ", "), "a.test/a.xml a.test/index.xml, a.test/a.xml a.test/index.xml, a.test/index.xml, a.test/index.xml")
+		w.want(t, "visited", strings.Join(visited, ", "), "a.test/1, a.test/1 a.test/2, , ")
+	})
 }
 
-// A life is one run of a trial.
-type life struct {
-	*world
-	mortal *mortal
-	begun  map[string]int
-	done   map[string]bool
-	failed map[string]bool
-}
-
-func (t *trial) live(ctx context.Context, records store.Store, r *rand.Rand) *life {
-	l := &life{newWorld(t.files), &mortal{Store: records}, make(map[string]int), make(map[string]bool), make(map[string]bool)}
-	l.async = t.async
-	seed := r.Uint64()
-	l.get = func(ctx context.Context, u *url.URL) error {
-		return sleep(ctx, time.Duration(seed%50)*time.Millisecond)
-	}
-	first := t.lives == 0
-	t.lives++
-	r.Shuffle(len(t.sites), func(i, j int) { t.sites[i], t.sites[j] = t.sites[j], t.sites[i] })
-	l.allow = func(u *url.URL) (bool, Result) {
-		if first && strings.Contains(u.Path, "later") { // the robots.txt of the page is not available yet
-			return false, Failed
+// TestFailedPageIsTriedAgain checks that three runs try a page that fails. This includes a page
+// whose robots.txt is not available.
+func TestFailedPageIsTriedAgain(t *testing.T) {
+	w := newWorld(map[string]any{"http://a.test/index.xml": urlset(numberedURLs("http://a.test/", 3)...)})
+	w.visit = func(e sitemap.Entry) Result {
+		if e.Loc == "http://a.test/1" {
+			return Failed
 		}
-		return !strings.Contains(u.Path, "denied"), Done
-	}
-	l.take = func(e sitemap.Entry) bool { return t.pages[e.Loc] != "refused" }
-	l.visit = func(e sitemap.Entry) Result { return t.visit(ctx, l, e) }
-	o := t.options
-	o.Store = l.mortal
-	l.start(o)
-	return l
-}
-
-// visit runs a page, which takes some time.
-func (t *trial) visit(ctx context.Context, l *life, e sitemap.Entry) Result {
-	alive := func(f func()) bool {
-		l.mortal.mu.Lock()
-		defer l.mortal.mu.Unlock()
-		if !l.mortal.dead {
-			f()
-		}
-		return !l.mortal.dead
-	}
-	if !alive(func() { l.begun[e.Loc]++ }) {
-		return Unfinished
-	}
-	d := 10 * time.Millisecond
-	if t.pages[e.Loc] == "slow" {
-		d = 700 * time.Millisecond
-	}
-	if sleep(ctx, d) != nil {
-		return Unfinished
-	}
-	if t.pages[e.Loc] == "failing" {
-		alive(func() { l.failed[e.Loc] = true })
-		return Failed
-	}
-	alive(func() { l.done[e.Loc] = true })
-	return Done
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// run crawls all sites.
-func (l *life) run(ctx context.Context, t *trial) {
-	if t.pull {
-		for p, err := range l.feed.Pages(ctx, l, slices.Values(t.sites)) {
-			if err == nil {
-				p.Done(l.pulled(p.Entry))
-			}
-		}
-		return
-	}
-	for _, s := range t.sites {
-		l.feed.Offer(s.Authority, s.Sitemaps)
-	}
-	var runs sync.WaitGroup
-	for range 2 {
-		runs.Go(func() { l.feed.Run(ctx, l) })
-	}
-	runs.Wait()
-	l.pages.Wait()
-}
-
-func (l *life) pulled(e sitemap.Entry) Result {
-	if !l.take(e) {
 		return Done
 	}
-	return l.visit(e)
-}
-
-// wanted returns the pages that must be visited.
-func (t *trial) wanted() map[string]string {
-	want := make(map[string]string)
-	for loc, kind := range t.pages {
-		if kind == "" || kind == "slow" || kind == "failing" || kind == "later" {
-			want[loc] = kind
-		}
-	}
-	return want
-}
-
-func TestResumeIsExact(t *testing.T) {
-	rounds := 200
-	if testing.Short() {
-		rounds = 40
-	}
-	repeated, lost := 0, 0
-	for seed := range rounds {
-		synctest.Test(t, func(t *testing.T) {
-			r := rand.New(rand.NewPCG(uint64(seed), 1))
-			x := newTrial(r)
-			records := store.Memory()
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			first := x.live(ctx, records, r)
-			time.AfterFunc(x.after, func() {
-				if x.kill {
-					first.mortal.die()
-				}
-				cancel()
-			})
-			first.run(ctx, x)
-			second := x.live(t.Context(), records, r)
-			second.run(t.Context(), x)
-			n, m := x.compare(t, seed, first, second)
-			repeated, lost = repeated+n, lost+m
-		})
-	}
-	t.Logf("%d rounds: %d pages lost, %d repeated", rounds, lost, repeated)
-}
-
-// TestResumeThroughManyInterruptions checks that a crawl with many interruptions ends like a crawl
-// with one.
-func TestResumeThroughManyInterruptions(t *testing.T) {
-	for seed := range 60 {
-		synctest.Test(t, func(t *testing.T) {
-			r := rand.New(rand.NewPCG(uint64(seed), 5))
-			x := newTrial(r)
-			records := store.Memory()
-			begun, done := make(map[string]bool), make(map[string]bool)
-			repeated := 0
-			for life := range 6 {
-				ctx, cancel := context.WithCancel(t.Context())
-				l := x.live(ctx, records, r)
-				if life < 5 {
-					time.AfterFunc(x.after/2, func() {
-						if x.kill {
-							l.mortal.die()
-						}
-						cancel()
-					})
-				}
-				l.run(ctx, x)
-				cancel()
-				for loc := range l.begun {
-					if begun[loc] && x.pages[loc] != "failing" {
-						repeated++
-					}
-					begun[loc] = true
-				}
-				for loc := range l.done {
-					done[loc] = true
-				}
-				if repeated > x.options.Window*life {
-					t.Errorf("seed %d, life %d: %d pages were fetched again so far; %s", seed, life, repeated, x)
-				}
-			}
-			for loc, kind := range x.wanted() {
-				if !done[loc] && kind != "failing" {
-					t.Errorf("seed %d: %s is lost; %s", seed, loc, x)
-				}
-			}
-		})
+	_, visited := crawls(t, w, Options{}, 5, nil)
+	if got, want := strings.Join(visited, ", "), "a.test/0 a.test/1 a.test/2, a.test/1, a.test/1, , "; got != want {
+		t.Errorf("visited %s, want %s", got, want)
 	}
 }
 
-// TestPageThatWaitsIsNotDoneElsewhere checks that a page that waits to be handed on does not count
-// as done for another walk that also lists it.
-func TestPageThatWaitsIsNotDoneElsewhere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		x := &trial{async: true, options: Options{Window: 1, Resume: true}, files: map[string]any{
-			"http://a.test/1.xml": urlset("http://a.test/slow", "http://a.test/both"), "http://a.test/2.xml": urlset("http://a.test/both"),
-		}, pages: map[string]string{"http://a.test/slow": "slow"}}
-		records, r := store.Memory(), rand.New(rand.NewPCG(1, 1))
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		l := x.live(ctx, records, r)
-		walk := func(site, sitemap string) func() {
-			return func() {
-				l.feed.Offer(authority(site), []string{sitemap})
-				l.feed.Run(ctx, l)
-			}
-		}
-		var walks sync.WaitGroup
-		walks.Go(walk("http://a.test", "http://a.test/1.xml"))
-		time.Sleep(200 * time.Millisecond) // "both" waits for the slot that "slow" has
-		walks.Go(walk("http://b.test", "http://a.test/2.xml"))
-		time.Sleep(200 * time.Millisecond)
-		l.mortal.die()
-		cancel()
-		walks.Wait()
-		l.pages.Wait()
-		second := x.live(t.Context(), records, r)
-		second.crawl(t.Context(), "http://a.test", "http://a.test/1.xml", "http://a.test/2.xml")
-		if !second.done["http://a.test/both"] {
-			t.Errorf("the second run visited %v", second.done)
+func TestGivenUpIsCounted(t *testing.T) {
+	w := newWorld(map[string]any{"http://a.test/index.xml": urlset("http://a.test/1")})
+	w.visit = func(sitemap.Entry) Result { return Failed }
+	n := 0
+	crawls(t, w, Options{}, 4, func(_ int, w *world, _ *Options) {
+		if w.feed != nil {
+			n += w.feed.Count(GivenUp)
 		}
 	})
-}
-
-// TestFilesOfTwoSitesAreReadInOrder checks two sites that name the same files: a host under http
-// and https, or with and without "www.". The files that were done are read first, even if the walk
-// of one site waits for a file.
-func TestFilesOfTwoSitesAreReadInOrder(t *testing.T) {
-	for _, other := range []string{"https://a.test", "http://www.a.test"} {
-		t.Run(other, func(t *testing.T) { testFilesOfTwoSites(t, "http://a.test", other) })
+	if n != 1 {
+		t.Errorf("%d pages were given up", n)
 	}
 }
 
-func testFilesOfTwoSites(t *testing.T, sites ...string) {
-	synctest.Test(t, func(t *testing.T) {
-		x := &trial{async: true, options: Options{Resume: true, Scope: ScopeWWW}, files: map[string]any{
-			"http://a.test/index.xml": index("http://a.test/1.xml"),
-			"http://a.test/1.xml":     urlset("http://a.test/page"),
-		}}
-		names := []string{"http://a.test/index.xml", "http://a.test/rest.xml"}
-		records, r := store.Memory(), rand.New(rand.NewPCG(1, 1))
-		x.live(t.Context(), records, r).crawl(t.Context(), "http://a.test", names...)
-		x.files["http://a.test/rest.xml"] = urlset("http://a.test/page", "http://a.test/new")
-		second := x.live(t.Context(), records, r)
-		second.get = func(ctx context.Context, u *url.URL) error {
-			if u.Path == "/index.xml" {
-				return sleep(ctx, time.Second/2)
-			}
-			return nil
-		}
-		var runs sync.WaitGroup
-		for _, site := range sites {
-			second.feed.Offer(authority(site), names)
-			runs.Go(func() { second.feed.Run(t.Context(), second) })
-		}
-		runs.Wait()
-		second.pages.Wait()
-		second.want(t, "visits", second.visits(), "a.test/new")
-	})
+// TestBrokenRecord checks that a file whose record cannot be used is read from its beginning, and
+// that this is logged once.
+func TestBrokenRecord(t *testing.T) {
+	s := store.Memory()
+	const key = "sitemap ScopeHost a.test a.test/index.xml"
+	write := func([]byte) ([]byte, error) { return []byte(`{"Version":2}`), nil }
+	if err := s.Update(t.Context(), key, 0, write); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(map[string]any{"http://a.test/index.xml": urlset("http://a.test/1", "http://a.test/2")})
+	_, visited := crawls(t, w, Options{Store: s}, 2, nil)
+	w.want(t, "visited", strings.Join(visited, ", "), "a.test/1 a.test/2, ")
+	if got := strings.Count(w.log.String(), "record cannot be used"); got != 1 {
+		t.Errorf("%d lines in the log, want 1", got)
+	}
 }
 
-// TestOtherSitesNameTheFileInTheNextRun checks that pages that were fed for one site are also done
-// for other sites that name the same file, for each host for which they speak.
-func TestOtherSitesNameTheFileInTheNextRun(t *testing.T) {
-	const file = "http://www.a.test/map.xml"
-	files, s := map[string]any{file: urlset("http://www.a.test/1", "http://a.test/2", "http://www.a.test/3", "http://b.test/4")}, store.Memory()
-	for _, run := range []struct{ site, visits string }{
-		{"http://a.test", "a.test/2 www.a.test/1 www.a.test/3"},
-		{"http://www.a.test", ""},
-		{"http://b.test", "b.test/4"},
-		{"http://a.test", ""},
+// TestRecordsAreSmall checks that the record of a site is small if the site is down, or if every
+// second page fails.
+func TestRecordsAreSmall(t *testing.T) {
+	for name, fails := range map[string]func(i int) bool{
+		"all": func(int) bool { return true }, "every second": func(i int) bool { return i%2 == 0 },
 	} {
-		w := newWorld(files).start(Options{Store: s, Resume: true})
-		w.crawl(t.Context(), run.site, file)
-		w.want(t, run.site, w.visits(), run.visits)
-	}
-}
-
-// TestResumeOfASitemapThatRedirects checks that a sitemap also speaks for the host to which its URL
-// redirects.
-func TestResumeOfASitemapThatRedirects(t *testing.T) {
-	files, s := map[string]any{
-		"http://a.test/map.xml": "-> http://www.a.test/map.xml", "http://www.a.test/map.xml": urlset("http://www.a.test/1", "http://a.test/2"),
-	}, store.Memory()
-	for _, visits := range []string{"a.test/2 www.a.test/1", ""} {
-		w := newWorld(files).start(Options{Store: s, Resume: true})
-		w.crawl(t.Context(), "http://a.test", "http://a.test/map.xml")
-		w.want(t, "visits", w.visits(), visits)
-	}
-}
-
-// compare checks that two runs together visit the pages that one uninterrupted run would visit.
-func (x *trial) compare(t *testing.T, seed int, first, second *life) (repeated, lost int) {
-	for loc, kind := range x.wanted() {
-		switch {
-		case kind == "failing":
-			if second.begun[loc] != 1 {
-				t.Errorf("seed %d: %s, which fails, was tried %d times by the second run", seed, loc, second.begun[loc])
+		s := store.Memory()
+		w := newWorld(map[string]any{"http://a.test/index.xml": urlset(numberedURLs("http://a.test/", 6_000)...)})
+		i := 0
+		w.visit = func(sitemap.Entry) Result {
+			if i++; fails(i) {
+				return Failed
 			}
-		case !first.done[loc] && !second.done[loc]:
-			lost++
-			t.Errorf("seed %d: %s is lost; %s", seed, loc, x)
-		case first.begun[loc] > 0 && second.begun[loc] > 0:
-			repeated++
+			return Done
 		}
-		if first.begun[loc] > 1 || second.begun[loc] > 1 {
-			t.Errorf("seed %d: %s was visited %d times, and then %d times", seed, loc, first.begun[loc], second.begun[loc])
+		_, visited := crawls(t, w, Options{Store: s}, 2, nil)
+		val, err := s.Get(t.Context(), "sitemap ScopeHost a.test a.test/index.xml")
+		if err != nil || len(val) == 0 || len(val) > 40_000 {
+			t.Errorf("%s: a record of %d octets, %v", name, len(val), err)
+		}
+		if first, second := strings.Fields(visited[0]), strings.Fields(visited[1]); len(first) != 6_000 || len(second) < 3_000 {
+			t.Errorf("%s: %d and then %d pages were visited", name, len(first), len(second))
 		}
 	}
-	if repeated > x.options.Window {
-		t.Errorf("seed %d: %d pages were fetched twice; %s", seed, repeated, x)
-	}
-	return repeated, lost
 }
 
-func (x *trial) String() string {
-	return fmt.Sprintf("async %v, kill %v, pull %v, after %v, window %d, newest first %v, %v of %v", x.async, x.kill, x.pull, x.after, x.options.Window, x.options.NewestFirst, x.options.Scope, x.sites)
+// A counting is a store that counts the writes.
+type counting struct {
+	store.Store
+	writes int
+	err    error
+}
+
+func (c *counting) Update(ctx context.Context, key string, ttl time.Duration, f func([]byte) ([]byte, error)) error {
+	c.writes++
+	if c.err != nil {
+		return c.err
+	}
+	return c.Store.Update(ctx, key, ttl, f)
+}
+
+func TestFewRecordsAreWritten(t *testing.T) {
+	s := &counting{Store: store.Memory()}
+	w := newWorld(map[string]any{"http://a.test/index.xml": urlset(numberedURLs("http://a.test/", 1600)...)})
+	crawls(t, w, Options{Store: s, Window: 64}, 1, nil)
+	if s.writes > 1600/16+1 {
+		t.Errorf("%d records for 1600 pages", s.writes)
+	}
+}
+
+// TestStoreThatFails checks that a store that fails costs only the next run its place.
+func TestStoreThatFails(t *testing.T) {
+	s := &counting{Store: store.Memory(), err: errors.New("disk full")}
+	w := newWorld(map[string]any{"http://a.test/index.xml": urlset(numberedURLs("http://a.test/", 100)...)})
+	w.async = true
+	_, visited := crawls(t, w, Options{Store: s, Window: 2}, 2, nil)
+	for run := range visited {
+		if n := len(strings.Fields(visited[run])); n != 100 {
+			t.Errorf("run %d: %d pages", run, n)
+		}
+	}
+	if !strings.Contains(w.log.String(), "disk full") {
+		t.Errorf("log: %s", w.log.String())
+	}
+}
+
+// TestResumeUnderHTTPS checks that http and https of a host are one site.
+func TestResumeUnderHTTPS(t *testing.T) {
+	s := store.Memory()
+	w := newWorld(map[string]any{"http://a.test/map.xml": urlset("http://a.test/1"), "https://a.test/map.xml": urlset("http://a.test/1")})
+	for _, scheme := range []string{"http", "https"} {
+		w.start(Options{Resume: true, Store: s})
+		w.crawl(t.Context(), scheme+"://a.test", scheme+"://a.test/map.xml")
+	}
+	w.want(t, "visited", w.visits(), "a.test/1")
+}
+
+// TestResumeOfPages checks that a page from Pages is done when the loop calls Done, however late,
+// and from any goroutine.
+func TestResumeOfPages(t *testing.T) {
+	w := newWorld(map[string]any{"http://a.test/map.xml": urlset(numberedURLs("http://a.test/", 100)...)})
+	s := store.Memory()
+	sites := slices.Values([]Site{{authority("http://a.test"), []string{"http://a.test/map.xml"}}})
+	var late []*Page
+	n := 0
+	for p, err := range w.start(Options{Resume: true, Store: s}).feed.Pages(t.Context(), w, sites) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; n == 50 {
+			break
+		}
+		late = append(late, p)
+	}
+	for _, p := range late[10:] {
+		p.Done(Done)
+	}
+	w.feed.Flush()
+	var got []string
+	for p := range w.start(Options{Resume: true, Store: s}).feed.Pages(t.Context(), w, sites) {
+		got = append(got, p.Loc)
+		p.Done(Done)
+	}
+	want := append(numberedURLs("http://a.test/", 10), numberedURLs("http://a.test/", 100)[49:]...)
+	if !slices.Equal(got, want) {
+		t.Errorf("the second run got %v, want %v", got, want)
+	}
+	for p := range w.start(Options{Resume: true, Store: s}).feed.Pages(t.Context(), w, sites) {
+		t.Errorf("the third run got %s", p.Loc)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/feed/resume"
 	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/sitemap"
 )
@@ -20,19 +21,19 @@ type walk struct {
 	ctx   context.Context
 	crawl Crawl
 	site  dialect.Authority
-	hand  func(e sitemap.Entry, t *ticket) (taken bool) // hands a page on
-	slots func() *Slots                                 // returns the slots for a page; may return nil
-	lost  func(error)                                   // called with an error that has cost a file; may be nil
-	stop  *atomic.Bool                                  // set when the crawl has ended
-	loose *ticket                                       // the common ticket of pages that hold nothing
-	share *share                                        // the part of the slots that the walk holds
+	hand  func(e sitemap.Entry, done func(Result)) (taken bool) // hands a page on
+	slots func() *Slots                                         // returns the slots for a page; may return nil
+	lost  func(error)                                           // called with an error that has cost a file; may be nil
+	stop  *atomic.Bool                                          // set when the crawl has ended
+	loose func(Result)                                          // takes the results of pages that hold nothing
+	share *share                                                // the part of the slots that the walk holds
 
 	queue        queue
 	queued, urls int64 // the numbers of files and pages so far
 	spent        spending
 	isOver       bool // the budget is spent, and this was logged
 	tally        tally
-	samples      samples // of files that were skipped
+	samples      resume.Samples[*job] // of files that were skipped
 	newest       newest
 	unfinished   []*file // with NewestFirst: files with pages that may still be handed on
 
@@ -53,13 +54,11 @@ func newWalk(ctx context.Context, f *Feed, crawl Crawl, site dialect.Authority) 
 		spent: spending{limits: &f.limits, budget: &f.Budget},
 		tally: tally{log: f.Log, site: site},
 	}
-	w.loose = &ticket{ended: w.stop}
-	done := w.loose.finish
-	w.hand = func(e sitemap.Entry, t *ticket) bool {
-		if t == w.loose {
-			return crawl.Visit(site, e, done)
+	w.hand = func(e sitemap.Entry, done func(Result)) bool { return crawl.Visit(site, e, done) }
+	w.loose = func(r Result) {
+		if r == Unfinished {
+			w.stop.Store(true)
 		}
-		return crawl.Visit(site, e, t.finish)
 	}
 	if f.NewestFirst {
 		w.newest.most = f.MaxURLs + spare
@@ -87,7 +86,7 @@ func (w *walk) run(jobs []job) {
 	}
 	w.newest.hand(w)
 	for _, x := range w.unfinished {
-		x.checks.finish(!x.broken, x.listed, x.asked)
+		x.checks.Finish(!x.broken, x.listed, x.asked)
 	}
 }
 
@@ -102,7 +101,7 @@ func (w *walk) step(ctx context.Context, fetchers *sync.WaitGroup) bool {
 	if x == nil {
 		return true
 	}
-	if x.level == fresh { // otherwise the file may tell which pages of the next one are done
+	if x.level == resume.Fresh { // otherwise the file may tell which pages of the next one are done
 		w.fetchMore(ctx, fetchers)
 	}
 	return w.take(x)
@@ -124,25 +123,23 @@ func (w *walk) enqueue(j job) {
 		return
 	}
 	j.key = keyOf(u)
-	j.level = fresh
+	j.level = resume.Fresh
 	if w.Resume {
-		checks := w.newCheckpoints(w.ctx, &j, j.scope.names, true)
-		if checks.spares(j.listed) {
+		checks := w.checkpoints(w.ctx, &j, j.scope.names, true)
+		if checks.Spares(j.listed) {
 			w.spare(&j, checks)
 			return
 		}
-		j.level = checks.level()
+		j.level = checks.Level()
 	}
 	w.queue.push(j)
 }
 
 // spare skips a file that has not changed.
-func (w *walk) spare(j *job, cs checkpoints) {
+func (w *walk) spare(j *job, checks resume.Checkpoints) {
 	if w.once.claim(j, j.loc, j.key) {
 		w.count(FilesUnchanged)
-		for _, c := range cs {
-			w.samples.add(j, c.record.Sample)
-		}
+		w.samples.Add(j, checks)
 		w.release(&file{job: *j, keys: []string{j.key}}, opened)
 	}
 }
@@ -197,10 +194,8 @@ func (w *walk) take(x *file) bool {
 		w.release(x, opened)
 		w.count(FilesUnchanged)
 		j := x.job
-		for _, c := range x.checks {
-			w.samples.add(&j, c.record.Sample)
-			c.confirm(x.listed)
-		}
+		w.samples.Add(&j, x.checks)
+		x.checks.Confirm(x.listed)
 	case errors.Is(x.err, errRepeated):
 		w.release(x, opened)
 	case w.ended():
@@ -213,6 +208,26 @@ func (w *walk) take(x *file) bool {
 		w.failed(x)
 	}
 	return !w.ended()
+}
+
+// sharedBy returns the files that were skipped and that share pages with x, and removes their
+// samples.
+func (w *walk) sharedBy(x *file) []job {
+	if len(x.checks) == 0 || x.checks.Again() || w.samples.IsEmpty() {
+		return nil
+	}
+	r := sitemap.NewReader(x.body.open(), x.base)
+	r.Limits = w.Limits
+	var shared []job
+	for e, err := range r.All() {
+		if err != nil || e.Index {
+			continue
+		}
+		if j, found := w.samples.Take(e.Loc); found {
+			shared = append(shared, *j)
+		}
+	}
+	return shared
 }
 
 // release ends the claims of a file. Jobs that were waiting for the outcome become pending again.

@@ -1,0 +1,88 @@
+package feed
+
+import (
+	"sync/atomic"
+
+	"github.com/collyrobots/collyrobots/internal/feed/resume"
+)
+
+// A delivery is a page that was handed on and that holds a slot or a ticket until it has a result.
+type delivery struct {
+	feed   *Feed
+	stop   *atomic.Bool   // is set if the result is Unfinished
+	share  *share         // the share from which the page holds a slot; nil if it holds none
+	ticket *resume.Ticket // nil without Resume
+	state  atomic.Int32
+}
+
+// The states of a delivery. A delivery only moves to later states.
+const (
+	isOpen int32 = iota
+	isSilent
+	isSettled
+)
+
+// expect returns the function that takes the result of a page. It first waits for a slot if the
+// crawl has slots. The error is the error of the context.
+func (w *walk) expect(p *page) (done func(Result), err error) {
+	slots := w.slots()
+	if slots == nil && p.ticket == nil {
+		return w.loose, nil
+	}
+	d := &delivery{feed: w.Feed, stop: w.stop, ticket: p.ticket}
+	if slots != nil {
+		if w.share == nil || w.share.slots != slots {
+			w.share = &share{slots: slots}
+		}
+		if err := w.share.enter(w.ctx, w.inFlight()); err != nil {
+			return nil, err
+		}
+		d.share = w.share
+	}
+	return d.finish, nil
+}
+
+// finish records the result of the page. Only the first result counts, except that Done also counts
+// after Silent and Unsent.
+func (d *delivery) finish(r Result) {
+	if r == Silent || r == Unsent {
+		if d.state.CompareAndSwap(isOpen, isSilent) {
+			d.settle(r)
+		}
+		return
+	}
+	before := d.state.Swap(isSettled)
+	if before != isSettled && r == Unfinished {
+		d.stop.Store(true)
+	}
+	switch {
+	case before == isOpen:
+		d.settle(r)
+	case before == isSilent && r == Done && d.ticket != nil:
+		d.ticket.Correct()
+	}
+}
+
+// settle records the result of the page and gives back what it holds. The page keeps its slot while
+// the result is written to the store.
+func (d *delivery) settle(r Result) {
+	if d.ticket != nil && d.ticket.Settle(r.recorded()) {
+		d.feed.count(GivenUp)
+	}
+	if d.share != nil {
+		d.share.leave()
+	}
+}
+
+// recorded returns the result that is recorded for the next run.
+func (r Result) recorded() resume.Result {
+	switch r {
+	case Done:
+		return resume.Done
+	case Failed, Silent:
+		return resume.Failed
+	case Unfinished:
+		return resume.Unfinished
+	}
+	return resume.Skipped
+}

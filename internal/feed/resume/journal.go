@@ -1,0 +1,324 @@
+// Package resume remembers which pages of a crawl are done, so that the next run neither skips a
+// page nor fetches one again. It knows nothing about how files and pages are fetched.
+//
+// Each run has one [Journal], which knows the pages of that run by the hashes of their URLs. The
+// pages that are being fetched are [Ticket]s. Each sitemap file that is read has a [Checkpoint],
+// which knows the pages of that file by their [Mark]s. A page that is in several files has one
+// Ticket with several [Place]s. It is done in all of these files at the same time.
+//
+// A record is the part of a Checkpoint that is stored. It says up to which mark the pages of the
+// file need not be examined again, and which of the pages before that mark are not done. These were
+// in flight when the record was written, have failed, or were left for a later run. A Journal writes
+// the records after every few pages ([Options.Unwritten]). After a crash, the next run therefore
+// fetches again the pages that were in flight, and at most that many others.
+package resume
+
+import (
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/collyrobots/collyrobots/internal/feed/hashset"
+	"github.com/collyrobots/collyrobots/store"
+)
+
+// Options are the settings of a Journal.
+type Options struct {
+	Store store.Store // may be nil if no Checkpoint is opened
+	Log   *slog.Logger
+	Scope string    // a part of the keys of the records; runs with different scopes share no records
+	Since time.Time // older entries are passed; a run with an earlier time ignores the record
+
+	// NewestFirst says that pages are handed on by age. Then their marks need an age, and the
+	// record of a file that is not done is of no use to a run without NewestFirst.
+	NewestFirst bool
+
+	// Unwritten is how many pages may be done without being recorded; at least 1.
+	Unwritten int
+}
+
+// A Journal remembers the pages of one run, and writes the checkpoints of its files to the store.
+// Its methods may be called from any goroutine.
+type Journal struct {
+	Options
+
+	pages   *hashset.Set // claimed pages, and with doneBefore the pages of earlier runs
+	skipped *hashset.Set // pages that are left for a later run although they have not failed
+	limited atomic.Bool  // it was logged that there are too many pages
+
+	writing sync.Mutex // held while records are written
+
+	mu        sync.Mutex
+	unwritten int                 // the number of pages that are done but not recorded
+	changed   map[*Checkpoint]int // how many of these pages each changed checkpoint has
+	inFlight  map[uint64]*Ticket  // by the hash of the page
+	failed    map[uint64]int      // the tries of the pages that have failed in this run, by hash
+}
+
+const (
+	mostPages  = 25 << 20 // pages that are remembered; they take some 350 MB
+	mostFailed = 1 << 20  // failed pages that are remembered
+)
+
+// doneBefore is combined with the hash of a page (by XOR). If the result is in Journal.pages, an
+// earlier run has fetched the page.
+const doneBefore = 0x9e3779b97f4a7c15
+
+// NewJournal returns the Journal of a run.
+func NewJournal(o Options) *Journal {
+	return &Journal{
+		Options:  o,
+		pages:    hashset.New(mostPages),
+		skipped:  hashset.New(mostPages),
+		changed:  make(map[*Checkpoint]int),
+		inFlight: make(map[uint64]*Ticket),
+		failed:   make(map[uint64]int),
+	}
+}
+
+// A Result says how a page ended.
+type Result uint8
+
+const (
+	Done       Result = iota // later runs do not fetch it again
+	Failed                   // later runs try it again, a limited number of times
+	Skipped                  // it was not fetched, for a reason that may not apply in a later run
+	Unfinished               // the run ended before the page did
+)
+
+// A Ticket is a page that was claimed and whose result is not known yet.
+type Ticket struct {
+	journal *Journal
+	hash    uint64
+	places  []Place // guarded by journal.mu
+}
+
+// IsNew reports whether a page was neither claimed in this run nor fetched by an earlier one. If
+// again is true, only this run counts.
+func (j *Journal) IsNew(hash uint64, again bool) bool {
+	return !j.pages.Has(hash) && (again || !j.pages.Has(hash^doneBefore))
+}
+
+// IsSkipped reports whether this run has skipped a page.
+func (j *Journal) IsSkipped(hash uint64) bool { return j.skipped.Has(hash) }
+
+// NoteDone records that an earlier run has fetched a page, unless this run has already claimed it.
+func (j *Journal) NoteDone(hash uint64) {
+	if !j.pages.Has(hash) {
+		j.pages.Add(hash ^ doneBefore)
+		j.warnIfFull()
+	}
+}
+
+// Claim records that a page is about to be handed on. It returns false, and records nothing, if the
+// page is not new; see [Journal.IsNew]. Until the page has a result, no file that lists it is done.
+// This matters because the page may wait for a long time while another file that lists it is read.
+//
+// at is where the page was found. If it has a Checkpoint, Claim returns a Ticket, which must be
+// settled or dropped. Otherwise the Ticket is nil.
+func (j *Journal) Claim(hash uint64, again bool, at Place) (t *Ticket, isNew bool) {
+	defer j.warnIfFull()
+	if at.Checkpoint == nil {
+		return nil, j.add(hash, again)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.add(hash, again) {
+		return nil, false
+	}
+	t = &Ticket{journal: j, hash: hash, places: []Place{at}}
+	j.inFlight[hash] = t
+	at.Checkpoint.hand(at.Mark, false)
+	return t, true
+}
+
+// add adds a page to those that this run has claimed. It returns false if the page is not new.
+func (j *Journal) add(hash uint64, again bool) bool { return j.IsNew(hash, again) && j.pages.Add(hash) }
+
+// warnIfFull logs once that there are too many pages to remember. The caller must hold no lock,
+// because the user's slog.Handler may call the Plugin.
+func (j *Journal) warnIfFull() {
+	if j.pages.IsFull() && j.limited.CompareAndSwap(false, true) {
+		j.Log.Warn("too many pages to remember, later ones may be fetched more than once", "count", j.pages.Limit())
+	}
+}
+
+// Join records another place of a page that is not new. The page is done in that file only when it
+// is done in the others.
+func (j *Journal) Join(hash uint64, at Place) {
+	if at.Checkpoint == nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if t := j.inFlight[hash]; t != nil {
+		t.join(at)
+		return
+	}
+	tries, failed := j.failed[hash]
+	if failed || j.skipped.Has(hash) {
+		at.Checkpoint.leave(at.Mark, tries)
+	} else {
+		at.Checkpoint.pass(at.Mark)
+	}
+}
+
+// join records another place of the page. The caller must hold the mutex of the Journal.
+func (t *Ticket) join(at Place) {
+	if slices.Contains(t.places, at) {
+		return
+	}
+	t.places = append(t.places, at)
+	at.Checkpoint.hand(at.Mark, true)
+}
+
+// Skip records that a page that was not claimed is left for a later run.
+func (j *Journal) Skip(hash uint64, at Place) {
+	j.skipped.Add(hash)
+	at.Leave()
+}
+
+// Settle records the result of the page, and writes the changed checkpoints if enough pages have
+// not been recorded. It reports whether the page is given up because it has failed too often.
+func (t *Ticket) Settle(r Result) (givenUp bool) {
+	j := t.journal
+	j.mu.Lock()
+	givenUp = t.end(r)
+	t.noteUnwritten()
+	j.mu.Unlock()
+	j.flush(j.Unwritten)
+	t.saveIdle()
+	return givenUp
+}
+
+// Drop is like Settle for a page that was not handed on. It does not count as a page to be
+// recorded, because the next run can find out the same again at no cost.
+func (t *Ticket) Drop(r Result) {
+	t.journal.mu.Lock()
+	t.end(r)
+	t.journal.mu.Unlock()
+	t.saveIdle()
+}
+
+// Correct records that the page is done after all. It was settled with another result.
+func (t *Ticket) Correct() {
+	j := t.journal
+	j.mu.Lock()
+	delete(j.failed, t.hash)
+	for _, p := range t.places {
+		p.Checkpoint.pass(p.Mark)
+	}
+	t.noteUnwritten()
+	j.mu.Unlock()
+	j.flush(j.Unwritten)
+	t.saveIdle()
+}
+
+// end records the result of the page in each file that lists the page. The caller must hold the
+// mutex of the Journal. Nothing is added to t.places afterwards.
+func (t *Ticket) end(r Result) (givenUp bool) {
+	j := t.journal
+	if j.inFlight[t.hash] == t {
+		delete(j.inFlight, t.hash)
+	}
+	tries := 0
+	for _, p := range t.places {
+		tries = max(tries, p.Checkpoint.settle(p.Mark, r))
+	}
+	givenUp = tries == mostTries
+	switch {
+	case r == Done || givenUp:
+	case r == Skipped && tries == 0:
+		j.skipped.Add(t.hash)
+	case len(j.failed) < mostFailed:
+		j.failed[t.hash] = tries
+	}
+	return givenUp
+}
+
+// noteUnwritten counts the page as not recorded. The caller must hold the mutex of the Journal.
+func (t *Ticket) noteUnwritten() {
+	j := t.journal
+	j.unwritten++
+	count := 1
+	for _, p := range t.places {
+		j.changed[p.Checkpoint] += count
+		count = 0 // a page counts only once
+	}
+}
+
+// saveIdle writes the checkpoints that were only waiting for this page.
+func (t *Ticket) saveIdle() {
+	for _, p := range t.places {
+		if p.Checkpoint.isIdle() {
+			t.journal.save(p.Checkpoint)
+		}
+	}
+}
+
+// Flush records the results of pages since the last write.
+func (j *Journal) Flush() { j.flush(1) }
+
+// flush writes the changed checkpoints if they have at least enough pages that are not recorded.
+func (j *Journal) flush(enough int) {
+	if !j.isDue(enough) {
+		return
+	}
+	for c, err := range j.writeChanged(enough) {
+		c.reportUnwritten(err)
+	}
+}
+
+// isDue reports whether at least enough pages are not recorded.
+func (j *Journal) isDue(enough int) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.unwritten >= enough
+}
+
+// writeChanged writes the changed checkpoints if they still have enough pages that are not
+// recorded. It returns the errors.
+func (j *Journal) writeChanged(enough int) map[*Checkpoint]error {
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	if !j.isDue(enough) { // another goroutine has written them
+		return nil
+	}
+	j.mu.Lock()
+	changed := j.changed
+	j.changed = make(map[*Checkpoint]int)
+	j.mu.Unlock()
+	written := 0
+	faults := make(map[*Checkpoint]error)
+	for c, n := range changed {
+		err := c.write()
+		if err != nil {
+			faults[c] = err
+		}
+		written += n
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.unwritten -= written
+	return faults
+}
+
+// save writes one checkpoint and logs an error.
+func (j *Journal) save(c *Checkpoint) { c.reportUnwritten(j.write(c)) }
+
+// write writes one checkpoint.
+func (j *Journal) write(c *Checkpoint) error {
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	j.mu.Lock()
+	n := j.changed[c]
+	delete(j.changed, c)
+	j.mu.Unlock()
+	err := c.write()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.unwritten -= n
+	return err
+}

@@ -1,0 +1,241 @@
+package resume
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/collyrobots/collyrobots/internal/feed/hashset"
+	"github.com/collyrobots/collyrobots/store"
+)
+
+// start returns the Journal of a run.
+func start(records store.Store, unwritten int) *Journal {
+	return NewJournal(Options{Store: records, Log: slog.New(slog.DiscardHandler), Scope: "ScopeHost", Unwritten: unwritten})
+}
+
+// open records a response with a body for a file, and returns its Checkpoint.
+func open(t *testing.T, j *Journal, file, body string) *Checkpoint {
+	t.Helper()
+	cs := Checkpoints{j.Recall(t.Context(), file, "a.test")}
+	if _, err := cs.Opened(&Response{Sum: []byte(body), EndsEarly: func() error { return nil }}); err != nil {
+		t.Fatal(err)
+	}
+	return cs[0]
+}
+
+// passed returns which of the first n pages of a file are done.
+func passed(c *Checkpoint, n int) string {
+	s := make([]byte, n)
+	for i := range s {
+		s[i] = '-'
+		if c.passed(Mark{Pos: i}) {
+			s[i] = 'x'
+		}
+	}
+	return string(s)
+}
+
+// TestResults checks which pages the next run passes, by their results.
+func TestResults(t *testing.T) {
+	records := store.Memory()
+	j := start(records, 1)
+	c := open(t, j, "map.xml", "body")
+	for pos, r := range []Result{Done, Failed, Skipped, Unfinished, Done} {
+		ticket, isNew := j.Claim(uint64(pos+1), false, Place{Checkpoint: c, Mark: Mark{Pos: pos}})
+		if !isNew {
+			t.Fatalf("page %d is not new", pos)
+		}
+		ticket.Settle(r)
+	}
+	c.finish(true, time.Time{}, time.Now())
+	next := open(t, start(records, 1), "map.xml", "body")
+	if got := passed(next, 5); got != "x---x" {
+		t.Errorf("the next run passes %s", got)
+	}
+	if changed := open(t, start(records, 1), "map.xml", "other body"); passed(changed, 5) != "-----" || !changed.Again() {
+		t.Errorf("the next run passes %s of a file that has changed", passed(changed, 5))
+	}
+}
+
+// TestPageOfTwoFiles checks that a page that two files list is done in both or in neither.
+func TestPageOfTwoFiles(t *testing.T) {
+	for _, r := range []Result{Done, Failed, Skipped, Unfinished} {
+		for _, late := range []bool{false, true} { // the second file lists the page after it has a result
+			records := store.Memory()
+			j := start(records, 1)
+			a := open(t, j, "a.xml", "a")
+			b := open(t, j, "b.xml", "b")
+			ticket, _ := j.Claim(7, false, Place{Checkpoint: a})
+			if _, isNew := j.Claim(7, false, Place{Checkpoint: b}); isNew {
+				t.Fatal("the page was claimed twice")
+			}
+			if late {
+				ticket.Settle(r)
+			}
+			j.Join(7, Place{Checkpoint: b})
+			if !late {
+				ticket.Settle(r)
+			}
+			a.finish(true, time.Time{}, time.Now())
+			b.finish(true, time.Time{}, time.Now())
+			j = start(records, 1)
+			for _, file := range []string{"a", "b"} {
+				if got := open(t, j, file+".xml", file).passed(Mark{}); got != (r == Done) {
+					t.Errorf("result %d, late %v: passed in %s = %v", r, late, file, got)
+				}
+			}
+		}
+	}
+}
+
+// TestGivenUp checks that a page that fails in three runs is given up.
+func TestGivenUp(t *testing.T) {
+	records := store.Memory()
+	for run := range 4 {
+		j := start(records, 1)
+		c := open(t, j, "map.xml", "body")
+		at := Place{Checkpoint: c}
+		if at.Passed() != (run == 3) {
+			t.Errorf("run %d: passed = %v", run, at.Passed())
+		}
+		if at.Passed() {
+			continue
+		}
+		ticket, _ := j.Claim(7, false, at)
+		if givenUp := ticket.Settle(Failed); givenUp != (run == 2) {
+			t.Errorf("run %d: given up = %v", run, givenUp)
+		}
+	}
+}
+
+// TestCorrect checks that a page is done if that is known only after it has failed.
+func TestCorrect(t *testing.T) {
+	records := store.Memory()
+	j := start(records, 1)
+	c := open(t, j, "map.xml", "body")
+	ticket, _ := j.Claim(7, false, Place{Checkpoint: c})
+	ticket.Settle(Failed)
+	ticket.Correct()
+	if !open(t, start(records, 1), "map.xml", "body").passed(Mark{}) {
+		t.Error("the next run fetches the page")
+	}
+}
+
+// A mortal is a store that fails after a number of writes.
+type mortal struct {
+	store.Store
+	writes int
+}
+
+func (m *mortal) Update(ctx context.Context, key string, ttl time.Duration, f func([]byte) ([]byte, error)) error {
+	if m.writes == 0 {
+		return errors.New("the process is dead")
+	}
+	m.writes--
+	return m.Store.Update(ctx, key, ttl, f)
+}
+
+// TestCrash checks that after a crash, no page is lost, and that fewer pages than Options.Unwritten
+// are fetched again although they were done.
+func TestCrash(t *testing.T) {
+	const pages = 60
+	for seed := range uint64(500) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		records := store.Memory()
+		unwritten := 1 + r.IntN(8)
+		window := 1 + r.IntN(8)
+		die := &mortal{Store: records, writes: r.IntN(20)}
+		j := start(die, unwritten)
+		c := open(t, j, "map.xml", "body")
+		done := make(map[int]bool)
+		type delivery struct {
+			pos    int
+			ticket *Ticket
+		}
+		var inFlight []delivery
+		begun := 0
+		for die.writes > 0 && begun < pages {
+			ticket, _ := j.Claim(uint64(begun+1), false, Place{Checkpoint: c, Mark: Mark{Pos: begun}})
+			inFlight = append(inFlight, delivery{pos: begun, ticket: ticket})
+			begun++
+			for die.writes > 0 && (len(inFlight) == window || len(inFlight) > 0 && r.IntN(3) == 0) {
+				i := r.IntN(len(inFlight))
+				done[inFlight[i].pos] = true
+				inFlight[i].ticket.Settle(Done)
+				inFlight = append(inFlight[:i], inFlight[i+1:]...)
+			}
+		}
+		next := open(t, start(records, unwritten), "map.xml", "body")
+		again := 0
+		for pos := range begun {
+			switch {
+			case next.passed(Mark{Pos: pos}) && !done[pos]:
+				t.Errorf("seed %d: page %d is lost", seed, pos)
+			case !next.passed(Mark{Pos: pos}) && done[pos]:
+				again++
+			}
+		}
+		if again >= unwritten {
+			t.Errorf("seed %d: %d pages that were done are fetched again, want fewer than %d", seed, again, unwritten)
+		}
+	}
+}
+
+// TestTooManyPages checks that the number of remembered pages is limited, that this is logged once,
+// and that each page can be claimed nevertheless.
+func TestTooManyPages(t *testing.T) {
+	var log bytes.Buffer
+	j := NewJournal(Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	j.pages = hashset.New(32)
+	for i := range uint64(200) {
+		if _, isNew := j.Claim((i+1)*0x2545F4914F6CDD1D, false, Place{}); !isNew {
+			t.Errorf("page %d is not new", i)
+		}
+	}
+	if n := strings.Count(log.String(), "too many pages to remember"); n != 1 {
+		t.Errorf("it was logged %d times, want once", n)
+	}
+}
+
+// TestSamples checks that a file that was skipped is found by its pages, once.
+func TestSamples(t *testing.T) {
+	records := store.Memory()
+	j := start(records, 1)
+	for _, file := range []string{"a", "b"} {
+		c := open(t, j, file, file)
+		for i := range 1000 {
+			c.Sample(fmt.Sprint(file, i))
+			c.pass(Mark{Pos: i})
+		}
+		c.finish(true, time.Time{}, time.Now())
+	}
+	j = start(records, 1)
+	var s Samples[string]
+	if !s.IsEmpty() {
+		t.Error("the zero value has files")
+	}
+	for _, file := range []string{"a", "b"} {
+		s.Add(file, Checkpoints{j.Recall(t.Context(), file, "a.test")})
+	}
+	found := make(map[string]int)
+	for _, file := range []string{"a", "b", "c"} {
+		for i := range 1000 {
+			if f, ok := s.Take(fmt.Sprint(file, i)); ok {
+				found[f]++
+				if f != file {
+					t.Errorf("%s%d was found in %s", file, i, f)
+				}
+			}
+		}
+	}
+	if found["a"] != 1 || found["b"] != 1 || !s.IsEmpty() {
+		t.Errorf("found %v", found)
+	}
+}

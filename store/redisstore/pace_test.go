@@ -565,8 +565,8 @@ func TestNew(t *testing.T) {
 		}
 		client.Close()
 	}
-	_, err = redisstore.New(ctx, server.client(t), redisstore.Lease(time.Millisecond), redisstore.Patience(-1), redisstore.Logger(nil), nil)
-	for _, word := range []string{"Lease", "Patience", "Logger"} {
+	_, err = redisstore.New(ctx, server.client(t), redisstore.Lease(time.Millisecond), redisstore.Patience(-1), redisstore.Logger(nil), redisstore.Option{})
+	for _, word := range []string{"Lease: 1ms is not between", "Patience: -1ns is not a positive", "Logger: the logger is nil", "number 4 is the zero Option"} {
 		if err == nil || !strings.Contains(err.Error(), word) {
 			t.Errorf("%v does not mention %s", err, word)
 		}

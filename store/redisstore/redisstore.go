@@ -84,16 +84,17 @@ type Store struct {
 	closed chan struct{}
 }
 
-// An Option configures New.
-type Option func(*Store) error
+// An Option sets one property of a Store. If an option is given twice, the later one applies. The
+// zero Option is not valid.
+type Option struct {
+	set   func(*Store)
+	fault error // why New rejects the option, or nil
+}
 
 // Prefix sets the beginning of all keys. Processes with the same prefix share their records and
 // pace. The default is "collyrobots:".
 func Prefix(prefix string) Option {
-	return func(s *Store) error {
-		s.keys = keys(prefix)
-		return nil
-	}
+	return Option{set: func(s *Store) { s.keys = keys(prefix) }}
 }
 
 // Lease sets how long a process may hold a host for one request. This limits the time for the
@@ -101,38 +102,32 @@ func Prefix(prefix string) Option {
 // tenth of it, at most a second, is kept as a safety margin. The minimum is 200 milliseconds, and
 // the default is 30 seconds.
 func Lease(d time.Duration) Option {
-	return func(s *Store) error {
-		if d < minLease || d > maxDelay {
-			return fmt.Errorf("redisstore: Lease(%v) is out of range, must be between %v and %v", d, minLease, maxDelay)
-		}
-		s.lease = d
-		return nil
+	o := Option{set: func(s *Store) { s.lease = d }}
+	if d < minLease || d > maxDelay {
+		o.fault = fmt.Errorf("redisstore: Lease: %v is not between %v and %v", d, minLease, maxDelay)
 	}
+	return o
 }
 
 // Patience sets how long Redis may be unusable before Acquire returns an [*AwayError]. Acquire does
 // not interrupt an exchange that is in progress then, which may last as long as the client allows.
 // The default is 5 seconds.
 func Patience(d time.Duration) Option {
-	return func(s *Store) error {
-		if d <= 0 {
-			return fmt.Errorf("redisstore: Patience(%v) must be positive", d)
-		}
-		s.patience = d
-		return nil
+	o := Option{set: func(s *Store) { s.patience = d }}
+	if d <= 0 {
+		o.fault = fmt.Errorf("redisstore: Patience: %v is not a positive duration", d)
 	}
+	return o
 }
 
 // Logger sets the logger for events that no call returns: a clock that went back, lost data, and a
 // key with unexpected content. The default is slog.Default().
 func Logger(l *slog.Logger) Option {
-	return func(s *Store) error {
-		if l == nil {
-			return errors.New("redisstore: Logger(nil): the logger must not be nil")
-		}
-		s.report.log = l
-		return nil
+	o := Option{set: func(s *Store) { s.report.log = l }}
+	if l == nil {
+		o.fault = errors.New("redisstore: Logger: the logger is nil")
 	}
+	return o
 }
 
 const (
@@ -141,10 +136,11 @@ const (
 )
 
 // New returns a Store that uses client. The caller still owns the client: Close does not close it.
-// New checks that Redis can be used. It returns an error if Redis does not answer, rejects the
-// password, is a read-only replica, or has other data under these keys. It returns a
-// [*store.VersionError] if a later version of this package has written there.
-func New(ctx context.Context, client redis.UniversalClient, options ...Option) (*Store, error) {
+// If options are not valid, New returns an error that joins the faults of all of them. New checks
+// that Redis can be used. It returns an error if Redis does not answer, rejects the password, is a
+// read-only replica, or has other data under these keys. It returns a [*store.VersionError] if a
+// later version of this package has written there.
+func New(ctx context.Context, client redis.UniversalClient, opts ...Option) (*Store, error) {
 	if client == nil {
 		return nil, errors.New("redisstore: client is nil")
 	}
@@ -157,19 +153,27 @@ func New(ctx context.Context, client redis.UniversalClient, options ...Option) (
 		report:   report{log: slog.Default()},
 		closed:   make(chan struct{}),
 	}
-	var faults []error
-	for _, option := range options {
-		if option != nil {
-			faults = append(faults, option(s))
-		}
-	}
-	if err := errors.Join(faults...); err != nil {
+	if err := s.apply(opts); err != nil {
 		return nil, err
 	}
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// apply sets the options and returns all of their faults.
+func (s *Store) apply(opts []Option) error {
+	var faults []error
+	for i, o := range opts {
+		if o.set == nil {
+			faults = append(faults, fmt.Errorf("redisstore: Option: number %d is the zero Option", i+1))
+			continue
+		}
+		o.set(s)
+		faults = append(faults, o.fault)
+	}
+	return errors.Join(faults...)
 }
 
 // begin reads all epochs and creates the missing ones. A new epoch starts with a pause; because

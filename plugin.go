@@ -1,19 +1,3 @@
-// Package collyrobots makes Colly collectors obey robots.txt as a named crawler would read it,
-// keeps each host's crawl delay on the wire, and crawls what the site's sitemaps list.
-//
-//	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"))
-//	robots, err := c.WithRobots(collyrobots.Dialect(dialect.CocCoc()))
-//
-// An existing spider keeps its *colly.Collector and calls [WithRobots].
-//
-// For every request, redirect hops included, the plugin finds the robots.txt that governs it (one
-// fetch however many wait, kept for a day or as the dialect says), blocks what it disallows, and
-// spaces the rest by the host's delay. What is promised is what the server sees.
-//
-// [OnDenied] reports what was not sent, [Plugin.Check] explains a URL without a crawl, and
-// [Plugin.Stats] counts by host. [FollowSitemaps] crawls what a site's sitemaps list,
-// [Plugin.Pages] returns it as a loop. Package dialect has the readings of robots.txt to choose
-// from, package robotstest a web in memory for the test of a spider.
 package collyrobots
 
 import (

@@ -22,26 +22,6 @@ const (
 	isSettled
 )
 
-// expect returns the function that takes the result of a page. It first waits for a slot if the
-// crawl has slots. The error is the error of the context.
-func (w *walk) expect(p *page) (done func(Result), err error) {
-	slots := w.slots()
-	if slots == nil && p.ticket == nil {
-		return w.loose, nil
-	}
-	d := &delivery{feed: w.Feed, stop: w.stop, ticket: p.ticket}
-	if slots != nil {
-		if w.share == nil || w.share.slots != slots {
-			w.share = &share{slots: slots}
-		}
-		if err := w.share.enter(w.ctx, w.inFlight()); err != nil {
-			return nil, err
-		}
-		d.share = w.share
-	}
-	return d.finish, nil
-}
-
 // finish records the result of the page. Only the first result counts, except that Done also counts
 // after Silent and Unsent.
 func (d *delivery) finish(r Result) {
@@ -72,17 +52,4 @@ func (d *delivery) settle(r Result) {
 	if d.share != nil {
 		d.share.leave()
 	}
-}
-
-// recorded returns the result that is recorded for the next run.
-func (r Result) recorded() resume.Result {
-	switch r {
-	case Done:
-		return resume.Done
-	case Failed, Silent:
-		return resume.Failed
-	case Unfinished:
-		return resume.Unfinished
-	}
-	return resume.Skipped
 }

@@ -36,88 +36,16 @@ import (
 	"context"
 	"hash/maphash"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/feed/hashset"
 	"github.com/collyrobots/collyrobots/internal/feed/resume"
 	"github.com/collyrobots/collyrobots/sitemap"
-	"github.com/collyrobots/collyrobots/store"
-)
-
-// Options are the settings of a Feed. With the zero value, it feeds every page that is in scope.
-type Options struct {
-	Window  int                      // the largest number of pages of a crawl in flight; 0 means 64
-	MaxURLs int                      // the largest number of pages that are handed on; 0 means no limit
-	Since   time.Time                // entries with an older lastmod are skipped; entries without one are not
-	Keep    func(sitemap.Entry) bool // if nil, all entries are kept
-	Scope   Scope                    // which pages a sitemap may list
-
-	// WellKnown looks for sitemaps at the usual locations if the robots.txt of a site names none.
-	WellKnown bool
-
-	// NewestFirst reads all sitemaps of a site before it hands on the newest pages. It needs
-	// MaxURLs.
-	NewestFirst bool
-
-	// Resume continues where the last run with the same Store stopped. It needs a Store.
-	Resume bool
-
-	Limits sitemap.Limits // limits of a file; the limits of walks apply to all files of a site
-	Budget Budget         // limits of a site in addition to Limits
-	Store  store.Store
-	Log    *slog.Logger // if nil, nothing is logged
-
-	// Read is called for each file that was read, with the number of its entries, and for each file
-	// that could not be read, with the error. It may be nil. It must return quickly.
-	Read func(sitemap string, entries int, err error)
-}
-
-// A Crawl is the part of a crawl that a walk needs.
-type Crawl interface {
-	// Allowed reports whether the page u may be fetched. If not, the Result is Skipped, or
-	// Unfinished if the crawl has ended. u belongs to the crawl until Allowed returns. Allowed is
-	// called on the goroutine of the walk. site is the site whose sitemap lists the page, and
-	// sitemap is the URL of that file.
-	Allowed(ctx context.Context, site dialect.Authority, sitemap string, u *url.URL) (bool, Result)
-
-	// Get sends one request for a sitemap when its turn has come. It does not follow redirects. The
-	// crawl adds the user agent and refuses requests that robots.txt disallows. timeout bounds the
-	// exchange from its start to the end of the body. began is when the exchange started, or the
-	// zero time if it did not. site is the site whose sitemap it is. by is the URL of the index
-	// that names u or of the redirect to u. If the robots.txt of the site names u, by is nil.
-	Get(ctx context.Context, site dialect.Authority, by, u *url.URL, header http.Header, timeout time.Duration) (resp *http.Response, began time.Time, err error)
-
-	// Visit hands a page on and reports whether the crawl has taken it. A page that is not taken is
-	// Skipped. For each page that is taken, the crawl must call done once. After Silent or Unsent,
-	// it may call done again. It may call done from any goroutine, also before Visit returns. If it
-	// calls done for a page that is not taken, that result counts instead of Skipped: for example
-	// Done for a page that the crawl has already visited, or Unfinished if the crawl takes no more
-	// pages.
-	Visit(site dialect.Authority, e sitemap.Entry, done func(Result)) (taken bool)
-
-	// Slots returns the counter of the pages of this crawl that are in flight. It returns nil if
-	// Visit runs a page before it returns. Then only one page is in flight and there is nothing to
-	// wait for.
-	Slots() *Slots
-}
-
-// A Result says how a page ended.
-type Result uint8
-
-const (
-	Done       Result = iota // its callbacks have run
-	Failed                   // a later run with Resume tries it again, a limited number of times
-	Skipped                  // it was not fetched, for a reason that may not apply in a later run
-	Unfinished               // the crawl ended before the page did; the walk ends as well
-	Silent                   // no result came after the page was sent; it has Failed unless Done follows
-	Unsent                   // no result came and the page was not sent; it is Skipped unless Done follows
 )
 
 // A Feed hands the pages that sitemaps list to crawls. Its methods may be called from any
@@ -225,68 +153,8 @@ func (f *Feed) assign(a assignment) {
 	f.waiting.Store(int64(len(f.pending)))
 }
 
-// files returns the files with which the walk of an assignment begins.
-func (f *Feed) files(a assignment) []job {
-	if a.jobs != nil {
-		return a.jobs
-	}
-	if len(a.sitemaps) == 0 {
-		return []job{wellKnown(a.site, newScope(f.Scope, a.site.Host))}
-	}
-	jobs := make([]job, len(a.sitemaps))
-	for i, loc := range a.sitemaps {
-		loc = resolve(a.site, loc)
-		scope := newScope(f.Scope, a.site.Host)
-		scope.addURL(loc)
-		jobs[i] = job{loc: loc, site: a.site, scope: scope}
-	}
-	return jobs
-}
-
 // Pending reports whether Run may have something to walk. It is cheap.
 func (f *Feed) Pending() bool { return f.waiting.Load() != 0 }
-
-// Run walks the pending sites, and those that are offered while it runs, on the goroutine of its
-// caller. It returns when there are none left that it may walk. That is so in these cases:
-//
-//   - ctx is done or MaxURLs is reached;
-//   - the largest number of walks is running;
-//   - crawl has no slots and another walk of such a crawl is running;
-//   - other walks are using the hosts or files of all pending sites. These walks take the sites over.
-func (f *Feed) Run(ctx context.Context, crawl Crawl) {
-	if !f.Pending() {
-		return
-	}
-	nested := crawl.Slots() == nil
-	if !f.enter(nested) {
-		return
-	}
-	running := true
-	defer func() { // a callback of the program may have panicked
-		if running {
-			f.leave(nested)
-		}
-	}()
-	for {
-		var a assignment
-		if a, running = f.take(ctx, nested); !running {
-			return
-		}
-		f.walk(newWalk(ctx, f, crawl, a.site), a)
-	}
-}
-
-// walk walks an assignment that take has returned.
-func (f *Feed) walk(w *walk, a assignment) {
-	defer func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		for _, name := range a.walks {
-			delete(f.walked, name)
-		}
-	}()
-	w.run(f.files(a))
-}
 
 // Flush records the results of pages since the last write. It is for the end of a crawl, when pages
 // may still have been in flight after their walk ended.

@@ -13,38 +13,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/feed/resume"
 	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/sitemap"
 )
-
-// A file is a sitemap that was requested.
-type file struct {
-	job
-	body       *spool // nil if err is not nil
-	base       *url.URL
-	coding     string // the Content-Encoding of the response, if it was not removed
-	checks     resume.Checkpoints
-	broken     bool          // a part of the file could not be read
-	unreadable bool          // the file is not a sitemap
-	entries    int           // the number of entries that were read
-	err        error         // why there is no file, or why its rest is lost
-	keys       []string      // the keys under which the file is claimed
-	tries      int           // how many more requests may follow a failed one
-	time       time.Duration // the time that is left for all requests
-	panicked   any           // the value with which Get panicked
-}
-
-// name returns the URL of a file for a log, without a password.
-func (x *file) name() string {
-	if x.base != nil {
-		return x.base.String()
-	}
-	if u, err := url.Parse(x.loc); err == nil {
-		return u.Redacted()
-	}
-	return "an invalid URL"
-}
 
 var (
 	// errUnchanged means that the sitemap has not changed since all of its pages were done.
@@ -67,32 +40,41 @@ const (
 	maxRetries   = 2 // how often a request for one file is repeated after a failure
 )
 
+// A fetcher requests the sitemaps of one site. Its methods may be called from several goroutines at
+// the same time.
+type fetcher struct {
+	*Feed
+	crawl Crawl
+	site  dialect.Authority
+	spent spending
+}
+
 // open fetches the file of a job. It runs on its own goroutine. It reads the response to its end at
 // once, so that no connection is held while the pages of the file wait for their turn.
-func (w *walk) open(ctx context.Context, j job) (x *file) {
+func (f *fetcher) open(ctx context.Context, j job) (x *file) {
 	x = &file{job: j}
 	if !j.reread {
-		x.keys = []string{j.key} // claimed by the walk
+		x.keys = []string{j.key} // claimed by the caller
 	}
 	defer func() { x.panicked = recover() }()
-	if w.Resume {
-		x.checks = w.checkpoints(ctx, &j, j.scope.names, j.level != resume.Fresh)
+	if f.Resume {
+		x.checks = f.checkpoints(ctx, &j, j.scope.names, j.level != resume.Fresh)
 	}
-	x.err = w.fetch(ctx, x)
+	x.err = f.fetch(ctx, x)
 	return x
 }
 
 // checkpoints returns the checkpoints of the file of a job for names. If recall is true, they have
 // the records of an earlier run. Names for which the file was already read in this run have no
 // checkpoint.
-func (w *walk) checkpoints(ctx context.Context, j *job, names []string, recall bool) (cs resume.Checkpoints) {
+func (f *fetcher) checkpoints(ctx context.Context, j *job, names []string, recall bool) (cs resume.Checkpoints) {
 	for _, name := range names {
 		switch {
-		case !j.reread && w.once.isDone(j.key, name):
+		case !j.reread && f.once.isDone(j.key, name):
 		case recall:
-			cs = append(cs, w.journal.Recall(ctx, j.key, name))
+			cs = append(cs, f.journal.Recall(ctx, j.key, name))
 		default:
-			cs = append(cs, w.journal.New(j.key, name))
+			cs = append(cs, f.journal.New(j.key, name))
 		}
 	}
 	return cs
@@ -100,16 +82,16 @@ func (w *walk) checkpoints(ctx context.Context, j *job, names []string, recall b
 
 // fetch follows the redirects of the URL of a file and reads the response. Each request waits for
 // its turn at the host.
-func (w *walk) fetch(ctx context.Context, x *file) error {
+func (f *fetcher) fetch(ctx context.Context, x *file) error {
 	u, err := url.Parse(x.loc)
 	if err != nil {
 		return redact.ParseError(err)
 	}
 	x.tries = maxRetries
-	x.time = w.spent.timeForFile()
+	x.time = f.spent.timeForFile()
 	by := x.by
 	for redirects := 0; ; redirects++ {
-		a, err := w.request(ctx, x, by, u, redirects == 0 && !x.reread)
+		a, err := f.request(ctx, x, by, u, redirects == 0 && !x.reread)
 		if err != nil {
 			return err
 		}
@@ -119,7 +101,7 @@ func (w *walk) fetch(ctx context.Context, x *file) error {
 				a.header.Del("ETag")
 				a.header.Del("Last-Modified")
 			}
-			return w.receive(ctx, x, u, a)
+			return f.receive(ctx, x, u, a)
 		}
 		target, err := u.Parse(a.header.Get("Location"))
 		if err != nil {
@@ -128,7 +110,7 @@ func (w *walk) fetch(ctx context.Context, x *file) error {
 		if redirects == maxRedirects {
 			return errRedirects
 		}
-		if err := w.claimTarget(x, target); err != nil {
+		if err := f.claimTarget(x, target); err != nil {
 			return err
 		}
 		by = u
@@ -168,22 +150,22 @@ func (a *answer) mayPass(err error) bool {
 
 // mayTryAgain reports whether a file may be requested again. If so, it charges the failed request
 // to the site.
-func (w *walk) mayTryAgain(ctx context.Context, x *file) bool {
-	if x.tries == 0 || x.time <= 0 || ctx.Err() != nil || w.spent.over() != nil {
+func (f *fetcher) mayTryAgain(ctx context.Context, x *file) bool {
+	if x.tries == 0 || x.time <= 0 || ctx.Err() != nil || f.spent.over() != nil {
 		return false
 	}
 	x.tries--
-	w.spent.spend(func(s *spending) { s.cost.Failures++ })
-	w.Log.Debug("sitemap request failed, trying again", "sitemap", x.name(), "count", maxRetries-x.tries)
+	f.spent.spend(func(s *spending) { s.cost.Failures++ })
+	f.Log.Debug("sitemap request failed, trying again", "sitemap", x.name(), "count", maxRetries-x.tries)
 	return true
 }
 
 // request requests u, and repeats the request if it has failed for a temporary reason. by is the
 // URL that leads to u.
-func (w *walk) request(ctx context.Context, x *file, by, u *url.URL, conditional bool) (answer, error) {
+func (f *fetcher) request(ctx context.Context, x *file, by, u *url.URL, conditional bool) (answer, error) {
 	for {
-		a, err := w.requestOnce(ctx, x, by, u, conditional)
-		if !a.mayPass(err) || !w.mayTryAgain(ctx, x) {
+		a, err := f.requestOnce(ctx, x, by, u, conditional)
+		if !a.mayPass(err) || !f.mayTryAgain(ctx, x) {
 			return a, err
 		}
 		a.body.Close()
@@ -192,18 +174,18 @@ func (w *walk) request(ctx context.Context, x *file, by, u *url.URL, conditional
 
 // requestOnce makes one request for a file. It reads the body of the response if that may be a
 // sitemap.
-func (w *walk) requestOnce(ctx context.Context, x *file, by, u *url.URL, conditional bool) (a answer, err error) {
+func (f *fetcher) requestOnce(ctx context.Context, x *file, by, u *url.URL, conditional bool) (a answer, err error) {
 	header := make(http.Header)
 	if conditional {
 		x.checks.SetConditions(header)
 	}
-	resp, began, err := w.get(ctx, by, u, header, x.time)
+	resp, began, err := f.get(ctx, by, u, header, x.time)
 	a.sent = !began.IsZero()
 	if a.sent {
 		defer func() {
 			took := time.Since(began)
 			x.time -= took
-			w.spent.spend(func(s *spending) { s.cost.Time += took })
+			f.spent.spend(func(s *spending) { s.cost.Time += took })
 		}()
 	}
 	if err != nil {
@@ -213,44 +195,44 @@ func (w *walk) requestOnce(ctx context.Context, x *file, by, u *url.URL, conditi
 	a.status = resp.StatusCode
 	a.header = resp.Header
 	if a.status == http.StatusOK {
-		err = w.download(&a, resp.Body)
+		err = f.download(&a, resp.Body)
 	}
 	return a, err
 }
 
 // get makes one exchange unless the budget is spent. The exchange may take the time that is left
 // for the file.
-func (w *walk) get(ctx context.Context, by, u *url.URL, header http.Header, left time.Duration) (*http.Response, time.Time, error) {
+func (f *fetcher) get(ctx context.Context, by, u *url.URL, header http.Header, left time.Duration) (*http.Response, time.Time, error) {
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, time.Time{}, errScheme
 	}
-	if limit := w.spent.over(); limit != nil {
+	if limit := f.spent.over(); limit != nil {
 		return nil, time.Time{}, limit
 	}
-	return w.crawl.Get(ctx, w.site, by, u, header, max(min(left, w.spent.timeForFile()), 1))
+	return f.crawl.Get(ctx, f.site, by, u, header, max(min(left, f.spent.timeForFile()), 1))
 }
 
 // download reads the body of a response.
-func (w *walk) download(a *answer, body io.Reader) (err error) {
-	raw := &io.LimitedReader{R: body, N: w.limits.Raw}
+func (f *fetcher) download(a *answer, body io.Reader) (err error) {
+	raw := &io.LimitedReader{R: body, N: f.limits.Raw}
 	a.coding = a.header.Get("Content-Encoding")
 	if strings.EqualFold(a.coding, "gzip") {
 		body = &unzipped{raw: raw}
 		a.coding = ""
 	}
-	a.body, err = keep(io.LimitReader(body, min(w.limits.Raw, w.spent.bytesLeft())+1))
+	a.body, err = keep(io.LimitReader(body, min(f.limits.Raw, f.spent.bytesLeft())+1))
 	a.large = raw.N <= 0
-	w.spent.spend(func(s *spending) { s.cost.Bytes += a.body.size })
+	f.spent.spend(func(s *spending) { s.cost.Bytes += a.body.size })
 	return err
 }
 
 // claimTarget claims the target of a redirect.
-func (w *walk) claimTarget(x *file, u *url.URL) error {
+func (f *fetcher) claimTarget(x *file, u *url.URL) error {
 	key := keyOf(u)
 	if slices.Contains(x.keys, key) || x.reread {
 		return nil
 	}
-	if !w.once.claim(&x.job, u.String(), key) {
+	if !f.once.claim(&x.job, u.String(), key) {
 		return errRepeated
 	}
 	x.keys = append(x.keys, key)
@@ -258,11 +240,11 @@ func (w *walk) claimTarget(x *file, u *url.URL) error {
 }
 
 // receive takes the final response for a file, which came from u, and updates the checkpoints.
-func (w *walk) receive(ctx context.Context, x *file, u *url.URL, a answer) error {
+func (f *fetcher) receive(ctx context.Context, x *file, u *url.URL, a answer) error {
 	u.User = nil // the URL may be logged
 	x.base = u
-	if x.root == "" && w.Resume {
-		w.addTargetCheckpoints(ctx, x)
+	if x.root == "" && f.Resume {
+		f.addTargetCheckpoints(ctx, x)
 	}
 	if a.status == http.StatusNotModified {
 		return errUnchanged
@@ -281,7 +263,7 @@ func (w *walk) receive(ctx context.Context, x *file, u *url.URL, a answer) error
 		Cut:       x.body.err != io.EOF,
 		Sum:       x.body.sum(x.body.size),
 		SumOf:     x.body.sum,
-		EndsEarly: sync.OnceValue(func() error { return w.endsEarly(x) }),
+		EndsEarly: sync.OnceValue(func() error { return f.endsEarly(x) }),
 	})
 	if err == nil && unchanged && !x.reread {
 		err = errUnchanged
@@ -294,24 +276,24 @@ func (w *walk) receive(ctx context.Context, x *file, u *url.URL, a answer) error
 
 // addTargetCheckpoints adds the checkpoints for the host to which the redirects of a root have led,
 // because the root also speaks for that host.
-func (w *walk) addTargetCheckpoints(ctx context.Context, x *file) {
+func (f *fetcher) addTargetCheckpoints(ctx context.Context, x *file) {
 	s := newScope(x.scope.kind)
 	s.addURL(x.base.String())
 	for _, name := range s.names {
 		if !slices.Contains(x.scope.names, name) {
-			x.checks = append(x.checks, w.checkpoints(ctx, &x.job, []string{name}, true)...)
+			x.checks = append(x.checks, f.checkpoints(ctx, &x.job, []string{name}, true)...)
 		}
 	}
 }
 
 // endsEarly returns the error that keeps a fetched file from being read to its end, if a later
 // request may get a complete file. Otherwise it returns nil.
-func (w *walk) endsEarly(x *file) error {
+func (f *fetcher) endsEarly(x *file) error {
 	if x.body.err != io.EOF {
 		return x.body.err
 	}
 	r := sitemap.NewReader(x.body.open(), x.base)
-	r.Limits = w.Limits
+	r.Limits = f.Limits
 	for _, err := range r.All() {
 		var fault *sitemap.Error
 		if !errors.As(err, &fault) || fault.Severity != sitemap.SeverityFile {

@@ -15,7 +15,7 @@ import (
 // A page that several files list is kept once, at its newest date. Therefore no checkpoint has
 // moved past any place of the page when it is handed on.
 type newest struct {
-	most   int
+	limit  int // the largest number of pages
 	pages  byAge
 	number int                  // the number of places that were added
 	kept   map[uint64]*numbered // the pages that are kept, by hash
@@ -80,7 +80,7 @@ func (n *newest) add(p page) {
 	x := &numbered{page: p, number: n.number}
 	n.kept[p.hash] = x
 	heap.Push(&n.pages, x)
-	if len(n.pages) > n.most {
+	if len(n.pages) > n.limit {
 		oldest := heap.Pop(&n.pages).(*numbered)
 		delete(n.kept, oldest.hash)
 		oldest.drop()
@@ -117,24 +117,8 @@ func (x *numbered) drop() {
 	}
 }
 
-// hand hands the newest pages on. It is called when all sitemaps have been read.
-func (n *newest) hand(w *walk) {
+// sorted returns the pages that are kept, in the order in which they are handed on.
+func (n *newest) sorted() []*numbered {
 	slices.SortFunc(n.pages, compareAge)
-	more := true
-	for _, x := range n.pages {
-		more = more && !w.ended()
-		if !more {
-			x.drop()
-			continue
-		}
-		if w.claim(&x.page) {
-			more = w.give(&x.page)
-		} else {
-			w.drop(Duplicate, x.entry.Loc)
-			w.journal.Join(x.hash, x.at)
-		}
-		for _, at := range x.also {
-			w.journal.Join(x.hash, at)
-		}
-	}
+	return n.pages
 }

@@ -211,3 +211,44 @@ func (w *walk) give(p *page) bool {
 	}
 	return !w.ended()
 }
+
+// giveNewest hands on the pages that are kept until all sitemaps have been read, the newest first.
+func (w *walk) giveNewest() {
+	more := true
+	for _, x := range w.newest.sorted() {
+		more = more && !w.ended()
+		if !more {
+			x.drop()
+			continue
+		}
+		if w.claim(&x.page) {
+			more = w.give(&x.page)
+		} else {
+			w.drop(Duplicate, x.entry.Loc)
+			w.journal.Join(x.hash, x.at)
+		}
+		for _, at := range x.also {
+			w.journal.Join(x.hash, at)
+		}
+	}
+}
+
+// expect returns the function that takes the result of a page. It first waits for a slot if the
+// crawl has slots. The error is the error of the context.
+func (w *walk) expect(p *page) (done func(Result), err error) {
+	slots := w.slots()
+	if slots == nil && p.ticket == nil {
+		return w.loose, nil
+	}
+	d := &delivery{feed: w.Feed, stop: w.stop, ticket: p.ticket}
+	if slots != nil {
+		if w.share == nil || w.share.slots != slots {
+			w.share = &share{slots: slots}
+		}
+		if err := w.share.enter(w.ctx, w.inFlight()); err != nil {
+			return nil, err
+		}
+		d.share = w.share
+	}
+	return d.finish, nil
+}

@@ -1,48 +1,11 @@
 package feed
 
 import (
-	"net/url"
 	"slices"
 	"time"
 
-	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/feed/resume"
-	"github.com/collyrobots/collyrobots/sitemap"
 )
-
-// A job is a file that has to be read.
-type job struct {
-	loc    string
-	site   dialect.Authority // the site whose sitemap it is
-	by     *url.URL          // the URL of the index that names the file; nil if robots.txt names it
-	scope  *scope
-	root   string    // the URL of the file that robots.txt names, after redirects; "" if it is this file
-	depth  int64     // the number of indexes above it
-	listed time.Time // the lastmod of the file in the index
-	asked  time.Time // when the walk began to fetch it
-	key    string
-	level  resume.Level // how early it is read
-	reread bool         // it is read only to learn its pages, although it has not changed
-	guess  []string     // if not empty, no file names this one; the URLs to try, this one first
-}
-
-// child returns the job of a file that x names.
-func (x *file) child(e *sitemap.Entry) job {
-	return job{loc: e.Loc, site: x.site, by: x.base, scope: x.scope, root: x.root, depth: x.depth + 1, listed: e.LastMod}
-}
-
-// wellKnownPaths are the usual paths of sitemaps that robots.txt does not name.
-var wellKnownPaths = []string{"/sitemap.xml", "/sitemap_index.xml"}
-
-// wellKnown returns the job that looks for a sitemap at these paths.
-func wellKnown(site dialect.Authority, s *scope) job {
-	j := job{site: site, scope: s}
-	for _, path := range wellKnownPaths {
-		j.guess = append(j.guess, site.String()+path)
-	}
-	j.loc = j.guess[0]
-	return j
-}
 
 // A queue holds the files of a walk from the time when they are named until they are read.
 type queue struct {

@@ -15,12 +15,10 @@ import (
 )
 
 // A walk reads the sitemaps of one site. All fields belong to the goroutine of its caller, except
-// those that open uses.
+// for the fetcher, which the goroutines that open files also use.
 type walk struct {
-	*Feed
+	fetcher
 	ctx   context.Context
-	crawl Crawl
-	site  dialect.Authority
 	hand  func(e sitemap.Entry, done func(Result)) (taken bool) // hands a page on
 	slots func() *Slots                                         // returns the slots for a page; may return nil
 	lost  func(error)                                           // called with an error that has cost a file; may be nil
@@ -28,14 +26,14 @@ type walk struct {
 	loose func(Result)                                          // takes the results of pages that hold nothing
 	share *share                                                // the part of the slots that the walk holds
 
-	queue        queue
-	queued, urls int64 // the numbers of files and pages so far
-	spent        spending
-	isOver       bool // the budget is spent, and this was logged
-	tally        tally
-	samples      resume.Samples[*job] // of files that were skipped
-	newest       newest
-	unfinished   []*file // with NewestFirst: files with pages that may still be handed on
+	queue       queue
+	queued      int64 // the number of files so far
+	urls        int64 // the number of pages so far
+	limitLogged bool  // it was logged that a limit is reached
+	tally       tally
+	samples     resume.Samples[*job] // of files that were skipped
+	newest      newest
+	unfinished  []*file // with NewestFirst: files with pages that may still be handed on
 
 	url     url.URL // the URL of the current page
 	verdict hostVerdict
@@ -44,14 +42,16 @@ type walk struct {
 
 func newWalk(ctx context.Context, f *Feed, crawl Crawl, site dialect.Authority) *walk {
 	w := &walk{
-		Feed:  f,
+		fetcher: fetcher{
+			Feed:  f,
+			crawl: crawl,
+			site:  site,
+			spent: spending{limits: &f.limits, budget: &f.Budget},
+		},
 		ctx:   ctx,
-		crawl: crawl,
-		site:  site,
 		slots: crawl.Slots,
 		stop:  new(atomic.Bool),
 		queue: newQueue(),
-		spent: spending{limits: &f.limits, budget: &f.Budget},
 		tally: tally{log: f.Log, site: site},
 	}
 	w.hand = func(e sitemap.Entry, done func(Result)) bool { return crawl.Visit(site, e, done) }
@@ -61,7 +61,7 @@ func newWalk(ctx context.Context, f *Feed, crawl Crawl, site dialect.Authority) 
 		}
 	}
 	if f.NewestFirst {
-		w.newest.most = f.MaxURLs + spare
+		w.newest.limit = f.MaxURLs + spare
 	}
 	return w
 }
@@ -84,7 +84,7 @@ func (w *walk) run(jobs []job) {
 	}
 	for w.step(ctx, &fetchers) {
 	}
-	w.newest.hand(w)
+	w.giveNewest()
 	for _, x := range w.unfinished {
 		x.checks.Finish(!x.broken, x.listed, x.asked)
 	}
@@ -161,15 +161,15 @@ func (w *walk) fetchMore(ctx context.Context, fetchers *sync.WaitGroup) {
 		j.asked = time.Now()
 		w.queue.fetch(j)
 		w.spent.spend(func(s *spending) { s.files++ })
-		fetchers.Go(func() { w.queue.arrived <- w.open(ctx, j) })
+		fetchers.Go(func() { w.queue.arrived <- w.fetcher.open(ctx, j) })
 	}
 }
 
 // overBudget skips the remaining sitemaps of the site and logs this once.
 func (w *walk) overBudget(limit *sitemap.LimitError) {
 	w.queue.clear()
-	if !w.isOver {
-		w.isOver = true
+	if !w.limitLogged {
+		w.limitLogged = true
 		w.count(Errors)
 		w.Log.Warn("sitemaps of a site exceed a limit, skipping the rest", "robots", w.site.RobotsURL(), "error", limit)
 	}

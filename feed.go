@@ -8,41 +8,44 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// A Feed says what becomes of the pages that sitemaps list. The zero Feed visits all of them.
+// A Feed says which pages of sitemaps are crawled, and how. The zero Feed crawls each page that is on
+// the host of its sitemap and that its robots.txt allows. The colly.Context of such a page has the
+// values CtxSitemap and CtxLastMod.
 //
-// Sitemaps are read inside a hook of a page's request (OnScraped or OnError), once that request is
-// done, so that Collector.Wait and Queue.Run cover them; callbacks of that hook which were
-// registered after Attach run when the reading is done. Colly calls neither hook for a page whose
-// character set DetectCharset does not find: then they are read ten seconds later if the collector
-// is Async, which Wait waits for, at the end of a [Collector.Visit], or else after the next page.
-// The sitemaps of a site that a Host header asks for at another address are not read.
+// Sitemaps are read inside a hook of a request that is done, OnScraped or OnError. So Collector.Wait
+// and Queue.Run return after the sitemaps are read. Callbacks of that hook that were registered after
+// Attach run after the sitemaps are read. If DetectCharset does not find the character set of a page,
+// Colly calls neither hook. Then the sitemaps are read at the end of [Collector.Visit], or ten
+// seconds later if the collector is Async, and otherwise after the next page. Wait also waits for
+// these ten seconds. If a Host header names a site at another address, the sitemaps of that site are
+// not read.
 //
-// Sitemaps may be on other sites than the host whose robots.txt names them. A host may cause 200
-// requests to other sites and to 10 other registrable domains in 24 hours, by sitemaps and by redirects
-// of sitemaps and of robots.txt. The files beyond that are left out. Such requests to a host that gets
-// no others start at least a second apart.
-//
-// A page is fed if it is in Scope and its robots.txt allows it. The context of a fed request has
-// CtxSitemap and CtxLastMod.
+// A robots.txt may name sitemaps on other sites. In 24 hours, a host may cause at most 200 requests to
+// other sites, and to at most 10 other registrable domains. This includes sitemaps and redirects of
+// sitemaps and of robots.txt. Files beyond these limits are left out. If a host gets no other
+// requests, such requests to it start at least a second apart.
 type Feed struct {
-	// Window is the maximum number of sitemap pages in flight; 0 means 64. A collector that is not
-	// Async has one.
+	// Window is the maximum number of sitemap pages in flight. If it is 0, the maximum is 64. If the
+	// collector is not Async, one page is in flight.
 	Window int
 
-	// Since skips entries whose lastmod is known and older; the zero time skips none.
+	// Since skips entries with an older lastmod. If it is the zero time, no entry is skipped.
+	// Entries without a lastmod are never skipped.
 	Since time.Time
 
-	// Keep reports whether to feed a page; nil keeps all. For one site it is called from one
-	// goroutine at a time. With Resume, each run calls it again for the pages that it has dropped.
+	// Keep reports whether to feed a page. If nil, all pages are fed. For one site it is called from
+	// one goroutine at a time. With Resume, each run calls it again for the pages that it has
+	// dropped.
 	Keep func(sitemap.Entry) bool
 
-	// Sink gets each page instead of the collector; nil: the collector visits it. For colly/queue
-	// it is q.AddURL. After an error the page counts as refused.
+	// Sink is called with each page instead of the collector's Visit. If nil, the collector visits
+	// the page. To add the pages to a colly/queue, use its AddURL. If Sink returns an error, the
+	// page counts as refused.
 	Sink func(url string) error
 
-	// MaxURLs is how many pages of sitemaps are handed on at most, by all sites together; 0: no
-	// limit. It bounds nothing else: not what a site's sitemaps may list, which Limits do, nor the
-	// links that callbacks follow. Colly's MaxRequests bounds all pages of a crawl.
+	// MaxURLs is the maximum number of pages that are fed, from all sites together. If it is 0,
+	// there is no limit. MaxURLs does not limit how many pages a site may list, which Limits does,
+	// or the links that callbacks follow. Colly's MaxRequests limits all pages of a crawl.
 	MaxURLs int
 
 	// Scope says which pages a sitemap may list. The zero value is ScopeHost.
@@ -53,37 +56,37 @@ type Feed struct {
 	// never becomes a request. An EventDenied reports it as well, but a slow listener may miss that.
 	Denied func(Decision)
 
-	// WellKnown looks for /sitemap.xml and then /sitemap_index.xml on a site whose robots.txt names
-	// no sitemap.
+	// WellKnown looks for /sitemap.xml and then for /sitemap_index.xml if the robots.txt of a site
+	// names no sitemap.
 	WellKnown bool
 
-	// NewestFirst reads all sitemaps of a site to their end and then hands the newest of its pages
-	// on, by lastmod. A page that is listed several times has its newest lastmod, and pages without
-	// one come last. It needs MaxURLs, which bounds what is kept meanwhile.
+	// NewestFirst reads all sitemaps of a site to their end and then feeds the pages with the newest
+	// lastmod. If a page is listed several times, its newest lastmod counts. Pages without a lastmod
+	// come last. NewestFirst needs MaxURLs, which limits the memory for the pages of a site.
 	NewestFirst bool
 
 	// Resume continues where the last run with the same Store stopped. Files that have not changed
 	// since all their pages were done are left out. If a file was interrupted, the pages that are
-	// not done are handed on. If it has changed, all of its pages are.
+	// not done are fed. If it has changed, all of its pages are fed.
 	//
 	// A page is done when its callbacks have run. A page with a 4xx status is also done, except for
 	// 407, 408 and 429. A page that failed otherwise is tried again by the next runs, three times in
 	// all. Pages that were denied, dropped by Keep, refused by the collector or aborted by a
 	// callback are not done: each run tries again to feed them, and reads the files that list them.
-	// A page that goes to a Sink is done when Sink returns nil.
+	// A page that was passed to Sink is done when Sink has returned nil.
 	//
-	// It needs a Store, which one run uses at a time, and a collector that does not remember which
-	// pages an earlier run has visited: it would refuse pages that were in flight, and those count
-	// as done.
+	// Resume needs the option Store. Only one run at a time may use that Store. The collector must
+	// not remember which pages an earlier run has visited. Otherwise it refuses pages that were in
+	// flight when that run ended, and these count as done.
 	Resume bool
 
-	// Limits bound what a sitemap may cost; the zero value has defaults. Limits.Time is the time in
-	// which one file has to arrive, with all requests for it.
+	// Limits bounds the cost of a sitemap. Fields that are zero have defaults. Limits.Time is the
+	// time for all requests for one file together.
 	Limits sitemap.Limits
 }
 
-// A Scope says on which hosts a sitemap may list pages, compared with the hosts of the sitemap.
-// These are the host that serves the sitemap and the host of the site whose robots.txt names it
+// A Scope says on which hosts the pages of a sitemap may be. They are compared with the hosts of the
+// sitemap: the host that serves the sitemap and the host of the site whose robots.txt names it
 // (sitemaps.org, "Sitemaps & Cross Submits"). Pages under http and https are on the same host.
 type Scope int
 
@@ -106,7 +109,7 @@ func (s Scope) String() string {
 	return feed.Scope(s).String()
 }
 
-// faults returns what is wrong with a Feed.
+// faults returns a text for each field with an invalid value.
 func (f *Feed) faults() (faults []string) {
 	if f.Window < 0 {
 		faults = append(faults, fmt.Sprintf("Window %d is negative", f.Window))
@@ -115,7 +118,7 @@ func (f *Feed) faults() (faults []string) {
 		faults = append(faults, fmt.Sprintf("MaxURLs %d is negative", f.MaxURLs))
 	}
 	if f.Scope < ScopeHost || f.Scope > ScopeAny {
-		faults = append(faults, fmt.Sprintf("%v is none of the constants", f.Scope))
+		faults = append(faults, fmt.Sprintf("%v is not a valid Scope", f.Scope))
 	}
 	if f.NewestFirst && f.MaxURLs == 0 {
 		faults = append(faults, "NewestFirst needs MaxURLs")
@@ -123,41 +126,48 @@ func (f *Feed) faults() (faults []string) {
 	return faults
 }
 
-// FeedStats counts what was read in sitemaps, and what became of it.
+// FeedStats has the counts of sitemaps and of the pages that they list.
 type FeedStats struct {
-	Files          int `json:"files"`           // sitemaps and indexes opened
-	FilesFailed    int `json:"files_failed"`    // of those asked for: disallowed, not there, no sitemap
-	FilesCut       int `json:"files_cut"`       // of those opened: ended early, or by a limit, after what could be read
-	FilesUnchanged int `json:"files_unchanged"` // left out by Resume
+	Files          int `json:"files"`           // sitemaps and indexes that were read
+	FilesFailed    int `json:"files_failed"`    // files that could not be fetched, were disallowed, or are not sitemaps
+	FilesCut       int `json:"files_cut"`       // files that ended early or exceeded a limit; the rest of them is lost
+	FilesUnchanged int `json:"files_unchanged"` // files that Resume has left out
 
-	Entries    int `json:"entries"`      // page entries read
-	Resumed    int `json:"resumed"`      // skipped by Resume: dealt with by an earlier run
-	Fed        int `json:"fed"`          // handed to the collector or the Sink, and taken
+	Entries    int `json:"entries"`      // page entries that were read
+	Resumed    int `json:"resumed"`      // skipped by Resume, because an earlier run has processed them
+	Fed        int `json:"fed"`          // accepted by the collector or the Sink
 	Old        int `json:"old"`          // skipped by Since
 	Dropped    int `json:"dropped"`      // skipped by Keep
-	OutOfScope int `json:"out_of_scope"` // on another site than the sitemap may speak for
+	OutOfScope int `json:"out_of_scope"` // skipped by Scope
 	Duplicate  int `json:"duplicate"`    // listed before
 	Denied     int `json:"denied"`       // disallowed by robots.txt
-	Refused    int `json:"refused"`      // not taken: visited before, outside AllowedDomains, ...
-	GivenUp    int `json:"given_up"`     // with Resume: failed as often as a page is tried
+	Refused    int `json:"refused"`      // refused by the collector or the Sink: visited before, outside AllowedDomains, ...
+	GivenUp    int `json:"given_up"`     // given up with Resume, because they have failed in three runs
 	Errors     int `json:"errors"`       // entries, files and parts of files that could not be read; see the log
 }
 
-// feedStats returns what was counted.
+// feedStats returns the counts of f.
 func feedStats(f *feed.Feed) FeedStats {
-	var s FeedStats
-	for what, count := range map[feed.Outcome]*int{
-		feed.Files: &s.Files, feed.FilesFailed: &s.FilesFailed, feed.FilesCut: &s.FilesCut, feed.FilesUnchanged: &s.FilesUnchanged,
-		feed.Entries: &s.Entries, feed.Resumed: &s.Resumed, feed.Fed: &s.Fed, feed.Old: &s.Old, feed.Dropped: &s.Dropped,
-		feed.OutOfScope: &s.OutOfScope, feed.Duplicate: &s.Duplicate, feed.Denied: &s.Denied, feed.Refused: &s.Refused,
-		feed.GivenUp: &s.GivenUp, feed.Errors: &s.Errors,
-	} {
-		*count = f.Count(what)
+	return FeedStats{
+		Files:          f.Count(feed.Files),
+		FilesFailed:    f.Count(feed.FilesFailed),
+		FilesCut:       f.Count(feed.FilesCut),
+		FilesUnchanged: f.Count(feed.FilesUnchanged),
+		Entries:        f.Count(feed.Entries),
+		Resumed:        f.Count(feed.Resumed),
+		Fed:            f.Count(feed.Fed),
+		Old:            f.Count(feed.Old),
+		Dropped:        f.Count(feed.Dropped),
+		OutOfScope:     f.Count(feed.OutOfScope),
+		Duplicate:      f.Count(feed.Duplicate),
+		Denied:         f.Count(feed.Denied),
+		Refused:        f.Count(feed.Refused),
+		GivenUp:        f.Count(feed.GivenUp),
+		Errors:         f.Count(feed.Errors),
 	}
-	return s
 }
 
-// notFed returns the first URLs that were not fed, by the name of their count in JSON.
+// notFed returns the first URLs that were not fed, by the JSON name of the count that they are in.
 func notFed(f *feed.Feed) map[string][]string {
 	var examples map[string][]string
 	for name, what := range reasonsNotFed {

@@ -13,17 +13,25 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// Pages returns the pages that the sitemaps of sites list, as FollowSitemaps would feed them to a
-// collector: in scope, allowed, each once. A site is given by the URL of any page of it. The
-// sitemaps that its robots.txt names are read as the loop goes on, one after the other, those that
-// an index names after those named before, so a site of any size takes little memory. Window and
-// Sink of f are not used. With Resume a page is done when the loop asks for the next one, unless
-// ctx has ended or the plugin is closed by then. Each loop over the result reads anew.
+// Pages returns an iterator over the pages that the sitemaps of sites list. These are the pages that
+// FollowSitemaps would feed to a collector: they are in scope, robots.txt allows them, and each is
+// returned once. A site is given by the URL of any of its pages.
 //
-// An error comes with the zero Entry. It costs a file, or what was left of it, and the loop may go
-// on. If ctx ends, its cause is the last error, and after Close it is ErrClosed; a bad Feed or a
-// site that is not an http or https URL is the only one. Pages uses the first attached collector's
-// client and user agent, or those of its own.
+// The sitemaps that the robots.txt of a site names are read one after the other, when the loop needs
+// them. The files that an index names are read after all files that were named before. So a site of
+// any size needs little memory. Each loop over the iterator reads the sitemaps again.
+//
+// Pages does not use f.Window and f.Sink. With f.Resume, a page is done when the loop asks for the
+// next one, unless ctx has ended or the plugin is closed at that time.
+//
+// An error comes with the zero Entry. It says that a sitemap, or the rest of it, could not be read.
+// The loop may continue after it. If ctx ends, the last error is its cause. If the plugin is closed,
+// the last error is ErrClosed. If f is invalid or a site is not an http or https URL, that is the
+// only error.
+//
+// Pages uses the HTTP client and the user agent of the collector that was attached first. If no
+// collector is attached, it uses the client of the option HTTPClient, or http.DefaultTransport, and
+// a user agent that names this package.
 func (p *Plugin) Pages(ctx context.Context, f Feed, sites ...string) iter.Seq2[sitemap.Entry, error] {
 	return func(yield func(sitemap.Entry, error) bool) {
 		s, urls, err := p.pages(f, sites)
@@ -43,8 +51,8 @@ func (p *Plugin) Pages(ctx context.Context, f Feed, sites ...string) iter.Seq2[s
 				break
 			}
 			result := feed.Done
-			if ctx.Err() != nil || p.closed.Load() { // whatever the loop did with it may have failed for that
-				result = feed.Unfinished
+			if ctx.Err() != nil || p.closed.Load() {
+				result = feed.Unfinished // the loop may have failed to process the page for this reason
 			}
 			page.Done(result)
 		}
@@ -52,7 +60,7 @@ func (p *Plugin) Pages(ctx context.Context, f Feed, sites ...string) iter.Seq2[s
 	}
 }
 
-// pages checks what is asked for, and returns who reads it.
+// pages checks the arguments of Pages. It returns the reader of the sitemaps and the URLs of sites.
 func (p *Plugin) pages(f Feed, sites []string) (s *sitemaps, urls []*url.URL, err error) {
 	if err := p.usable(); err != nil {
 		return nil, nil, err
@@ -75,41 +83,48 @@ func (p *Plugin) pages(f Feed, sites []string) (s *sitemaps, urls []*url.URL, er
 	return newSitemaps(p.judge, f, p.policies.userStore(), p.report.log), urls, errors.Join(faults...)
 }
 
-// pull reads the sitemaps of sites. Whoever pulls says what became of each page.
+// pull returns an iterator over the pages that the sitemaps of sites list. The caller must call Done
+// of each page.
 func (p *Plugin) pull(ctx context.Context, s *sitemaps, sites []*url.URL) iter.Seq2[*feed.Page, error] {
 	return func(yield func(*feed.Page, error) bool) {
 		ctx, release := p.policies.until(ctx)
 		defer release()
-		ctx, userAgent, f := p.own(ctx)
-		crawl := &feeder{sitemaps: s, userAgent: userAgent, fetcher: f}
+		ctx, userAgent, fetcher := p.own(ctx)
+		crawl := &feeder{sitemaps: s, userAgent: userAgent, fetcher: fetcher}
 		stopped := false
 		hand := func(page *feed.Page, err error) bool {
 			stopped = stopped || !yield(page, err)
 			return !stopped
 		}
-		named := func(yield func(feed.Site) bool) {
-			for _, u := range sites {
-				v, err := p.decide(ctx, time.Now(), u, userAgent, f)
-				if err != nil {
-					if ctx.Err() != nil || !hand(nil, fmt.Errorf("collyrobots: the sitemaps of %s are not read: %w", u.Redacted(), err)) {
-						return
-					}
-					continue
-				}
-				if !yield(feed.Site{Authority: v.policy.Authority, Sitemaps: v.policy.Sitemaps()}) {
-					return
-				}
-			}
-		}
-		told := false
-		for page, err := range s.feed.Pages(ctx, crawl, named) {
-			told = page == nil && ctx.Err() != nil && err == context.Cause(ctx)
+		lost := func(err error) bool { return hand(nil, err) }
+		var last error
+		for page, err := range s.feed.Pages(ctx, crawl, crawl.sites(ctx, sites, lost)) {
+			last = err
 			if !hand(page, err) {
 				return
 			}
 		}
-		if p.closed.Load() && !told { // of which ctx hears a moment later
+		ended := ctx.Err() != nil && last == context.Cause(ctx)
+		if p.closed.Load() && !ended { // Close ends ctx a moment after it has set closed
 			hand(nil, ErrClosed)
+		}
+	}
+}
+
+// sites returns an iterator over the sites with these URLs. It calls lost with an error for each site
+// whose robots.txt cannot be read, and ends if lost returns false.
+func (f *feeder) sites(ctx context.Context, urls []*url.URL, lost func(error) bool) iter.Seq[feed.Site] {
+	return func(yield func(feed.Site) bool) {
+		for _, u := range urls {
+			v, err := f.decide(ctx, time.Now(), u, f.userAgent, f.fetcher)
+			switch {
+			case err == nil:
+				if !yield(feed.Site{Authority: v.policy.Authority, Sitemaps: v.policy.Sitemaps()}) {
+					return
+				}
+			case ctx.Err() != nil || !lost(fmt.Errorf("collyrobots: cannot read the sitemaps of %s: %w", u.Redacted(), err)):
+				return
+			}
 		}
 	}
 }

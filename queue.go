@@ -14,45 +14,51 @@ import (
 	"github.com/collyrobots/collyrobots/internal/feed"
 )
 
-// A SitemapQueue is a queue.Storage for colly/queue that adds the pages of sitemaps to another
-// storage. The queue first gets the requests of the other storage and, when that is empty, the pages
-// that Pages returns, one at a time. With Resume a page is done when its request is, as with
-// FollowSitemaps. The requests in the other storage are not recorded for Resume. All methods may be
-// called from any goroutine. Get one from Plugin.SitemapQueue.
+// A SitemapQueue is a queue.Storage for colly/queue that adds the pages of sitemaps to an inner
+// storage. The queue first gets the requests in the inner storage. When that is empty, it gets the
+// pages that Pages returns, one at a time. With Resume, a page is done when its request is done, as
+// with FollowSitemaps; the requests in the inner storage are not recorded for Resume.
+//
+// Plugin.SitemapQueue returns a SitemapQueue. All methods may be called from any goroutine.
 type SitemapQueue struct {
-	inner    queue.Storage // keeps the requests that the queue adds
+	inner    queue.Storage // has the requests that the queue adds
 	sitemaps *sitemaps
 	fed      *fedPages
-	ctx      context.Context // until Close
+	ctx      context.Context // canceled by Close
 	cancel   context.CancelFunc
-	mu       sync.Mutex // for next, last, handed and ran
-	next     func() (*feed.Page, error, bool)
-	stop     func()
-	ran      bool       // the queue has got all pages
-	last     *fedPage   // which the queue got, and may still have
-	handed   []*fedPage // those before it that no request has come for
-	empty    atomic.Bool
+	empty    atomic.Bool // there are no more pages
+
+	mu     sync.Mutex
+	next   func() (*feed.Page, error, bool)
+	stop   func()
+	ran    bool       // the queue has got all pages
+	last   *fedPage   // the page that the queue got last
+	handed []*fedPage // the pages before last that no request has claimed
 }
 
-// errNoMore is what colly/queue expects of an empty storage.
+// errNoMore is returned to colly/queue, which expects an error if the storage is empty.
 var errNoMore = errors.New("collyrobots: no more pages in the sitemaps")
 
-// SitemapQueue returns a storage of the requests in inner and of what Pages returns; sitemaps that
-// cannot be read are logged and counted. It fails if no collector is attached, inner is nil, or f
-// or a site is what Pages refuses. Close it when the queue has run.
+// SitemapQueue returns a storage that has the requests in inner and the pages that Pages returns.
+// Sitemaps that cannot be read are logged and counted. SitemapQueue returns an error if no collector
+// is attached, if inner is nil, or if f or sites are invalid. Close the SitemapQueue after the queue
+// has run.
 func (p *Plugin) SitemapQueue(inner queue.Storage, f Feed, sites ...string) (*SitemapQueue, error) {
 	s, urls, err := p.pages(f, sites)
 	if err != nil {
 		return nil, err
 	}
 	h := p.first()
-	if h == nil || inner == nil {
-		return nil, errors.New("collyrobots: SitemapQueue: attach a collector first, and name a storage")
+	if h == nil {
+		return nil, errors.New("collyrobots: SitemapQueue: no collector is attached; call Attach first")
+	}
+	if inner == nil {
+		return nil, errors.New("collyrobots: SitemapQueue: the inner storage is nil; pass a queue.InMemoryQueueStorage")
 	}
 	q := &SitemapQueue{inner: inner, sitemaps: s, fed: &p.fed}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	q.next, q.stop = iter.Pull2(func(yield func(*feed.Page, error) bool) {
-		ctx, cancel := context.WithCancel(h.c.Context) // as it is when the queue begins to ask
+		ctx, cancel := context.WithCancel(h.c.Context) // the Context at the time of the first page
 		defer cancel()
 		defer context.AfterFunc(q.ctx, cancel)()
 		p.pull(ctx, s, urls)(yield)
@@ -61,16 +67,17 @@ func (p *Plugin) SitemapQueue(inner queue.Storage, f Feed, sites ...string) (*Si
 	return q, nil
 }
 
-// Init initializes the other storage.
+// Init initializes the inner storage.
 func (q *SitemapQueue) Init() error { return q.inner.Init() }
 
-// AddRequest adds a request to the other storage.
+// AddRequest adds a request to the inner storage.
 func (q *SitemapQueue) AddRequest(r []byte) error { return q.inner.AddRequest(r) }
 
-// GetRequest returns the next request, as colly/queue wants it. It waits while a sitemap is
-// fetched, and returns an error when there are no more.
+// GetRequest returns the next request in the encoding of colly/queue. If it has to read a sitemap
+// first, it waits until the sitemap is read. If there are no more requests, it returns an error.
 func (q *SitemapQueue) GetRequest() ([]byte, error) {
-	if n, err := q.inner.QueueSize(); err != nil || n > 0 {
+	n, err := q.inner.QueueSize()
+	if err != nil || n > 0 {
 		return q.inner.GetRequest()
 	}
 	q.mu.Lock()
@@ -98,21 +105,23 @@ func (q *SitemapQueue) GetRequest() ([]byte, error) {
 	}
 }
 
-// sent notes that a thread of the queue has the last page, since the queue asks for the next one.
-// Its request comes now, or the collector refuses it, of which it tells nobody. q.mu is held.
+// sent is called when the queue gets the next page, so a thread of the queue now has the page before
+// it. Either the request of that page comes soon, or the collector has refused it, which Colly does
+// not report. q.mu is held.
 func (q *SitemapQueue) sent() {
 	if q.last == nil {
 		return
 	}
 	q.last.awaitClaim()
-	q.handed, q.last = append(q.handed, q.last), nil
+	q.handed = append(q.handed, q.last)
+	q.last = nil
 	for len(q.handed) > 0 && (q.handed[0].claimed() || q.handed[0].over()) {
 		q.handed = q.handed[1:]
 	}
 }
 
-// QueueSize counts what the other storage holds, and one more while there may be pages in the
-// sitemaps.
+// QueueSize returns the number of requests in the inner storage, plus one if there may be more pages
+// in the sitemaps.
 func (q *SitemapQueue) QueueSize() (int, error) {
 	n, err := q.inner.QueueSize()
 	if !q.empty.Load() {
@@ -121,18 +130,18 @@ func (q *SitemapQueue) QueueSize() (int, error) {
 	return n, err
 }
 
-// Stats returns the counts of this queue's sitemaps so far. Those of Plugin.Stats are without them.
+// Stats returns the counts of the sitemaps of this queue so far. Plugin.Stats does not include them.
 func (q *SitemapQueue) Stats() FeedStats { return q.sitemaps.statistics() }
 
-// Close ends the reading of sitemaps, and leaves the other storage as it is. A GetRequest that
-// waits ends at once.
+// Close ends the reading of sitemaps. A GetRequest that waits for a sitemap returns at once. Close
+// does not change the inner storage.
 func (q *SitemapQueue) Close() error {
 	q.cancel()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	unclaimed := feed.Unfinished
-	if q.ran { // the collector has refused them
-		unclaimed = feed.Skipped
+	if q.ran {
+		unclaimed = feed.Skipped // the collector has refused the pages that no request has claimed
 	}
 	q.stop()
 	q.empty.Store(true)
@@ -144,7 +153,8 @@ func (q *SitemapQueue) Close() error {
 			p.end(unclaimed)
 		}
 	}
-	q.handed, q.last = nil, nil
+	q.handed = nil
+	q.last = nil
 	q.sitemaps.flush()
 	return nil
 }

@@ -20,25 +20,35 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// sitemaps feed what the sitemaps of a crawl's sites list. All methods of a nil pointer do nothing.
+// sitemaps feeds the pages that the sitemaps of the crawled sites list. All methods of a nil pointer
+// do nothing.
 type sitemaps struct {
 	*judge
-	feed  *feed.Feed
-	slots feed.Slots // of the pages of all collectors that are Async
-	user  Feed
+	feed    *feed.Feed
+	slots   feed.Slots // for the pages of all collectors that are Async
+	options Feed
 }
 
-func newSitemaps(j *judge, f Feed, kept store.Store, log *slog.Logger) *sitemaps {
-	s := &sitemaps{judge: j, user: f}
+func newSitemaps(j *judge, f Feed, records store.Store, log *slog.Logger) *sitemaps {
+	s := &sitemaps{judge: j, options: f}
 	s.feed = feed.New(feed.Options{
-		Window: f.Window, MaxURLs: f.MaxURLs, Since: f.Since, Keep: f.Keep, Scope: feed.Scope(f.Scope),
-		WellKnown: f.WellKnown, NewestFirst: f.NewestFirst, Resume: f.Resume, Limits: f.Limits, Store: kept, Log: log,
-		Read: s.tellRead,
+		Window:      f.Window,
+		MaxURLs:     f.MaxURLs,
+		Since:       f.Since,
+		Keep:        f.Keep,
+		Scope:       feed.Scope(f.Scope),
+		WellKnown:   f.WellKnown,
+		NewestFirst: f.NewestFirst,
+		Resume:      f.Resume,
+		Limits:      f.Limits,
+		Store:       records,
+		Log:         log,
+		Read:        s.tellRead,
 	})
 	return s
 }
 
-// tellRead tells listeners of a sitemap.
+// tellRead sends an EventSitemap.
 func (s *sitemaps) tellRead(sitemap string, entries int, err error) {
 	if !s.report.events.Active() {
 		return
@@ -50,28 +60,33 @@ func (s *sitemaps) tellRead(sitemap string, entries int, err error) {
 	s.report.events.Send(e)
 }
 
-// offer notes a site that the crawl came to: its sitemaps are read when a request is done. Those of
-// a site that was asked for at another address than its own are not: what they list is at its own.
+// offer is called for each page with the policy of its site. The sitemaps of the site are read when
+// a request is done. The sitemaps of a site that a Host header names at another address are not
+// read, because the pages that they list are at the site's own address.
 func (s *sitemaps) offer(pol *policy.Policy) {
-	if s != nil && (pol.RobotsStatus == policy.Rules || pol.RobotsStatus == policy.NoRobots) && !policy.IsVirtual(pol.Authority) {
+	if s == nil || policy.IsVirtual(pol.Authority) {
+		return
+	}
+	if pol.RobotsStatus == policy.Rules || pol.RobotsStatus == policy.NoRobots {
 		s.feed.Offer(pol.Authority, pol.Sitemaps())
 	}
 }
 
-// pending reports whether there are sitemaps to be read.
+// pending reports whether there may be sitemaps to read.
 func (s *sitemaps) pending() bool { return s != nil && s.feed.Pending() }
 
-// run reads the sitemaps that are pending, on the goroutine of a request that is done.
+// run reads the pending sitemaps for c. It is called by a hook of c when a request is done, and
+// returns when the sitemaps are read.
 func (s *sitemaps) run(c *colly.Collector, f fetcher) {
 	if !s.pending() {
 		return
 	}
 	ctx, release := s.policies.until(c.Context)
 	defer release()
-	s.feed.Run(ctx, &feeder{s, c, c.UserAgent, f})
+	s.feed.Run(ctx, &feeder{sitemaps: s, c: c, userAgent: c.UserAgent, fetcher: f})
 }
 
-// statistics returns what was counted.
+// statistics returns the counts so far.
 func (s *sitemaps) statistics() FeedStats {
 	if s == nil {
 		return FeedStats{}
@@ -79,14 +94,14 @@ func (s *sitemaps) statistics() FeedStats {
 	return feedStats(s.feed)
 }
 
-// flush writes down what Resume needs to know, since nothing more will come.
+// flush writes the checkpoints of Resume to the Store at the end of the crawl.
 func (s *sitemaps) flush() {
 	if s != nil {
 		s.feed.Flush()
 	}
 }
 
-// examples returns the first URLs that were not fed.
+// examples returns the first URLs that were not fed, by reason.
 func (s *sitemaps) examples() map[string][]string {
 	if s == nil {
 		return nil
@@ -94,22 +109,24 @@ func (s *sitemaps) examples() map[string][]string {
 	return notFed(s.feed)
 }
 
-// A feeder feeds one collector: it is a feed.Crawl.
+// A feeder feeds one collector. It implements feed.Crawl.
 type feeder struct {
 	*sitemaps
-	c         *colly.Collector // nil: there is none, and nothing is visited
+	c         *colly.Collector // nil if the program takes the pages itself
 	userAgent string
 	fetcher   fetcher
 }
 
 // Allowed implements feed.Crawl.
 func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, sitemap string, u *url.URL) (bool, feed.Result) {
-	by := f.led(site)
-	by.host, by.payer = leaderOf(site, sitemap, u.String()), "" // which pages are fed, Feed.Scope says
-	guard, err := f.limiter.ask(by, hostOf(u), u)
-	if f.shard.owns(hostOf(u), u) != nil {
-		return true, feed.Done // it is judged where its host is kept
+	host := hostOf(u)
+	if f.shard.owns(host, u) != nil {
+		return true, feed.Done // the process that crawls the host judges the page
 	}
+	from := f.leadFrom(site)
+	from.host = leaderOf(site, sitemap, u.String())
+	from.payer = "" // Feed.Scope limits the pages on other sites
+	guard, err := f.limiter.ask(from, host, u)
 	if err == nil {
 		_, err = f.judge(ctx, u, guardedBy(guard, ""))
 	}
@@ -120,8 +137,8 @@ func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, sitemap st
 	if isForbidden(err) {
 		f.tellKept(u, err, nil)
 	}
-	if denied := (*DisallowedError)(nil); errors.As(err, &denied) && f.user.Denied != nil {
-		f.user.Denied(denied.Decision)
+	if denied := (*DisallowedError)(nil); errors.As(err, &denied) && f.options.Denied != nil {
+		f.options.Denied(denied.Decision)
 	}
 	if hasEnded(ctx, err) {
 		return false, feed.Unfinished
@@ -129,14 +146,14 @@ func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, sitemap st
 	return false, feed.Skipped
 }
 
-// led says that a site led to something.
-func (f *feeder) led(site dialect.Authority) lead {
+// leadFrom returns the lead to a URL that the sitemaps of a site name.
+func (f *feeder) leadFrom(site dialect.Authority) lead {
 	return lead{kind: RequestSitemap, origin: origin{host: site.Host, payer: site.Host}, user: f.fetcher}
 }
 
-// leaderOf returns the host that leads to a page: the site, if the page is its own, or else the host
-// of the sitemap that lists the page. A private site whose sitemap is on a public host does not let
-// that host lead to other private hosts.
+// leaderOf returns the host that leads to a page. This is the site if it has the page or the sitemap
+// that lists the page, and otherwise the host of the sitemap. So if a private site has its sitemap
+// on a public host, that host cannot lead the crawler to other private hosts.
 func leaderOf(site dialect.Authority, sitemap, page string) string {
 	if hasHost(page, site.Host) || hasHost(sitemap, site.Host) {
 		return site.Host
@@ -148,14 +165,15 @@ func leaderOf(site dialect.Authority, sitemap, page string) string {
 	return hostOf(u)
 }
 
-// hasHost reports whether loc is plainly on host.
+// hasHost reports whether loc is on host. It compares the text only, so it returns false if loc
+// contains another spelling of host.
 func hasHost(loc, host string) bool {
 	_, rest, _ := strings.Cut(loc, "://")
 	rest, ok := strings.CutPrefix(rest, host)
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// guardedBy returns the origin of a request with a guard, which may be nil.
+// guardedBy returns the origin of a request that has this guard, which may be nil.
 func guardedBy(guard *PrivateNetworkError, payer string) origin {
 	if guard == nil {
 		return origin{payer: payer}
@@ -163,7 +181,7 @@ func guardedBy(guard *PrivateNetworkError, payer string) origin {
 	return origin{host: guard.From, payer: payer}
 }
 
-// judge returns an error if u, which from led to, may not be fetched.
+// judge returns an error if u must not be fetched. from is the origin of the request.
 func (f *feeder) judge(ctx context.Context, u *url.URL, from origin) (verdict, error) {
 	by := ledFetcher{fetcher: f.fetcher, by: from}
 	v, err := f.decide(ctx, time.Now(), u, f.userAgent, by)
@@ -182,7 +200,7 @@ func (f *feeder) Get(ctx context.Context, site dialect.Authority, by, u *url.URL
 	if !hasRobots(u) {
 		return nil, time.Time{}, fmt.Errorf("collyrobots: sitemap %s is not an http or https URL", u.Redacted())
 	}
-	from := f.led(site)
+	from := f.leadFrom(site)
 	if by != nil && hostOf(u) != site.Host {
 		from.host = hostOf(by)
 	}
@@ -203,15 +221,15 @@ func (f *feeder) Get(ctx context.Context, site dialect.Authority, by, u *url.URL
 	}
 	req.Header = header
 	req.Header.Set("User-Agent", f.userAgent)
-	req.Header.Set("Accept-Encoding", "gzip") // otherwise net/http decompresses without a limit of compressed bytes
+	req.Header.Set("Accept-Encoding", "gzip") // otherwise net/http decompresses the body, and the compressed bytes have no limit
 	resp, began, err := f.limiter.exchange(x, f.fetcher.seam(), req, timeout, from)
-	if isForbidden(err) { // the connection has shown where the server is: there is no use in another try
-		began = time.Time{}
+	if isForbidden(err) {
+		began = time.Time{} // the connection has shown a private address, so trying again is useless
 	}
 	return resp, began, err
 }
 
-// permit returns what decides about the request x for u, which from led to.
+// permit returns the permit of the exchange x for u. from is the origin of the request.
 func (f *feeder) permit(ctx context.Context, u *url.URL, from origin, x *exchange) *permit {
 	var last verdict
 	current := func() bool {
@@ -236,10 +254,10 @@ func (f *feeder) Slots() *feed.Slots {
 	return &f.slots
 }
 
-// Visit implements feed.Crawl: it gives a page to the Sink or the collector.
+// Visit implements feed.Crawl. It passes a page to the Sink or to the collector.
 func (f *feeder) Visit(site dialect.Authority, e sitemap.Entry, done func(feed.Result)) (taken bool) {
-	if f.user.Sink != nil {
-		if f.user.Sink(e.Loc) != nil {
+	if f.options.Sink != nil {
+		if f.options.Sink(e.Loc) != nil {
 			done(feed.Failed)
 			return false
 		}
@@ -261,12 +279,12 @@ func (f *feeder) Visit(site dialect.Authority, e sitemap.Entry, done func(feed.R
 	case hasEnded(f.c.Context, nil):
 		page.end(feed.Unfinished)
 	default:
-		page.end(feed.Skipped) // unless a hook has ended it: a callback has aborted it
+		page.end(feed.Skipped) // no hook has ended the page, so a callback has aborted the request
 	}
 	return true
 }
 
-// visit is the collector's Visit with a context.
+// visit is like colly.Collector.Visit but uses ctx for the request.
 func (f *feeder) visit(loc string, ctx *colly.Context) error {
 	if f.c.CheckHead {
 		if err := f.c.Head(loc); err != nil {
@@ -276,14 +294,14 @@ func (f *feeder) visit(loc string, ctx *colly.Context) error {
 	return f.c.Request(http.MethodGet, loc, nil, ctx, nil)
 }
 
-// Keys of a fed request's colly.Context. Requests made by its callbacks through Request.Visit share
-// that context.
+// Keys of values in the colly.Context of a fed request. Both values are strings. Requests that the
+// callbacks of the page make with Request.Visit share its Context.
 const (
-	CtxSitemap = "collyrobots.sitemap" // string: the URL of the file that lists the page
-	CtxLastMod = "collyrobots.lastmod" // string: its lastmod in RFC 3339, where known
+	CtxSitemap = "collyrobots.sitemap" // the URL of the sitemap that lists the page
+	CtxLastMod = "collyrobots.lastmod" // the lastmod of the page in RFC 3339, if it has one
 )
 
-// contextOf returns what a fed request is told of its sitemap.
+// contextOf returns the Context of the request for e.
 func contextOf(e sitemap.Entry) *colly.Context {
 	ctx := colly.NewContext()
 	ctx.Put(CtxSitemap, e.Sitemap)
@@ -293,7 +311,7 @@ func contextOf(e sitemap.Entry) *colly.Context {
 	return ctx
 }
 
-// refusalOf returns the result of a page that the collector has refused with an error, without a
+// refusalOf returns the result of a page for which the collector has returned err without making a
 // request.
 func refusalOf(err error) feed.Result {
 	visited := (*colly.AlreadyVisitedError)(nil)
@@ -306,15 +324,15 @@ func refusalOf(err error) feed.Result {
 	return feed.Skipped
 }
 
-// hasEnded reports whether a request has an error because the crawl has ended.
+// hasEnded reports whether the crawl has ended, which is then the reason for err.
 func hasEnded(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, ErrClosed)
 }
 
-// resultOf returns the result of a page that ended with a status, 0 if there was none, and an error.
-// The error may be nil whatever the status is, with Colly's ParseHTTPErrorResponse.
+// resultOf returns the result of a page that has ended with this status, or 0 if there was no
+// response, and this error. With Colly's option ParseHTTPErrorResponse, err is nil for every status.
 func resultOf(ctx context.Context, status int, err error) feed.Result {
-	if err == nil && status < 400 { // as most pages do
+	if err == nil && status < 400 { // the usual case
 		return feed.Done
 	}
 	denied := (*DisallowedError)(nil)
@@ -324,9 +342,9 @@ func resultOf(ctx context.Context, status int, err error) feed.Result {
 	case errors.As(err, &denied) && !denied.redirect:
 		return feed.Skipped
 	case status == http.StatusProxyAuthRequired, status == http.StatusRequestTimeout, status == http.StatusTooManyRequests:
-		return feed.Failed // which says nothing of the page
+		return feed.Failed // the status is not a property of the page
 	case status >= 400 && status < 500:
-		return feed.Done // the page is not there
+		return feed.Done // the page does not exist or is not public
 	}
 	return feed.Failed
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/redact"
 )
 
@@ -230,22 +231,9 @@ func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 // collector's context, which a transport may need.
 func (p *Plugin) own(ctx context.Context) (_ context.Context, userAgent string, f fetcher) {
 	if h := p.first(); h != nil {
-		return valuesContext{ctx, h.c.Context}, h.c.UserAgent, h
+		return policy.WithValues(ctx, h.c.Context), h.c.UserAgent, h
 	}
 	return ctx, nobody, seamFetcher{limiter: p.limiter}
-}
-
-// A valuesContext is a context that has the values of a second one as well.
-type valuesContext struct {
-	context.Context
-	values context.Context
-}
-
-func (c valuesContext) Value(key any) any {
-	if v := c.Context.Value(key); v != nil {
-		return v
-	}
-	return c.values.Value(key)
 }
 
 // Listen calls f for each Event from now on, until stop is called or the plugin is closed. f is

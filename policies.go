@@ -242,9 +242,9 @@ func (p *policies) add(s *hostSettings, key readerKey, tokens []string, userAgen
 func (p *policies) cacheOf(s *hostSettings, d dialect.Dialect, name string, tokens []string, tell bool) *policy.Cache {
 	o := policy.Options{Dialect: d, Tokens: tokens, HonorCrawlDelay: s.honorCrawlDelay, Store: p.store, Log: p.report.log, Found: p.found, Private: p.private}
 	if tell {
-		o.Learnt = func(n policy.News) {
-			p.sayIfUnpaced(s, n.Policy)
-			p.learnt(n)
+		o.Updated = func(u policy.Update) {
+			p.sayIfUnpaced(s, u.Policy)
+			p.updated(u)
 		}
 	}
 	if tell && p.read != nil {
@@ -266,24 +266,24 @@ func (p *policies) sayIfUnpaced(s *hostSettings, pol *policy.Policy) {
 	p.report.log.Info("no delay between requests to this host, because its robots.txt asks for none: set MinDelay to be polite to all hosts", "host", server)
 }
 
-// learnt logs a robots.txt that has changed, and tells listeners of one that was read, or could not
+// updated logs a robots.txt that has changed, and tells listeners of one that was read, or could not
 // be. The delay of the new one is in force already, and each request that waits is judged again when
 // its turn comes.
-func (p *policies) learnt(n policy.News) {
+func (p *policies) updated(u policy.Update) {
 	var change *RobotsChange
-	if n.Differs() {
-		change = changeOf(n.Old, n.Policy)
+	if u.Changed() {
+		change = changeOf(u.Old, u.Policy)
 		p.report.log.Info("robots.txt has changed", "robots", change.RobotsURL, "robots_status", change.New.RobotsStatus, "delay", change.New.CrawlDelay,
 			slog.Group("old", "robots_status", change.Old.RobotsStatus, "delay", change.Old.CrawlDelay))
 	}
 	if !p.report.events.Active() {
 		return
 	}
-	pol := n.Policy
+	pol := u.Policy
 	server, _ := policy.Server(pol.Authority)
 	e := Event{
 		Kind: EventRobots, Time: time.Now(), Host: server, URL: pol.RobotsURL(), Status: pol.Status(), Err: redact.Error(pol.Err()),
-		RobotsStatus: RobotsStatus(pol.RobotsStatus.String()), Fetched: pol.Fetched(), Stored: n.Stored, Hash: pol.Sum(), Body: n.Body,
+		RobotsStatus: RobotsStatus(pol.RobotsStatus.String()), Fetched: pol.Fetched(), Stored: u.Stored, Hash: pol.Sum(), Body: u.Body,
 		Change: change,
 	}
 	p.report.events.Send(e)
@@ -351,15 +351,14 @@ func (p *policies) close() error {
 	p.mu.Lock()
 	readers := p.readers
 	p.mu.Unlock()
-	var faults []error
 	for _, r := range readers {
-		faults = append(faults, r.cache.Close())
+		r.cache.Close()
 		for _, cache := range r.shadows {
-			faults = append(faults, cache.Close())
+			cache.Close()
 		}
 	}
 	if p.own {
-		faults = append(faults, p.store.Close())
+		return p.store.Close()
 	}
-	return errors.Join(faults...)
+	return nil
 }

@@ -11,155 +11,190 @@ const (
 	forever = 100 * 365 * day
 )
 
-// class is what kind of response a fetch of robots.txt brought, redirects followed. The numbers are
-// in stored records.
+// class is the kind of response to a fetch of robots.txt, after redirects. Stored records contain
+// these numbers.
 type class uint8
 
 const (
-	noResponse       class = iota // none that is complete
-	undefined                     // a status nobody defined, or a redirect that leads nowhere it may be followed to
+	noResponse       class = iota // no complete response, or a body that cannot be decoded
+	undefined                     // an undefined status, or a redirect that must not be followed
 	ok                            // 200
-	success                       // another 2xx
-	tooManyRedirects              // more than are followed
-	clientError                   // 4xx but 429
+	success                       // any other 2xx
+	tooManyRedirects              // more redirects than the dialect follows
+	clientError                   // 4xx except 429
 	throttled                     // 429
 	serverError                   // 5xx
-	classes                       // how many there are
+	classes                       // the number of classes
 )
 
-// definite reports whether the response says what the file is. The others are failures: they leave
-// the last good copy untouched.
+// definite reports whether the response determines the content of the file. Other responses are
+// failures, which do not replace the last good copy.
 func (c class) definite() bool { return c.hasText() || c == clientError || c == tooManyRedirects }
 
 // hasText reports whether the body of the response is a robots.txt.
 func (c class) hasText() bool { return c == ok || c == success }
 
-// action is what a dialect makes of a class.
+// action is how a dialect treats a class of responses.
 type action uint8
 
 const (
-	outage action = iota // the file cannot be read: the stages of the table
-	down                 // nor can the site
+	outage action = iota // the file cannot be read: the stages of the table apply
+	down                 // the site does not respond
 	open                 // no restriction
-	follow               // the rules of the body
+	follow               // the rules of the body apply
 )
 
-// stage is what an outage means from an age on, counted from its first failure.
+// stage is a period of an outage. It begins when the outage has lasted for from, and then the
+// fallback applies.
 type stage struct {
 	from time.Duration
 	then fallback
 }
 
-// fallback is what holds in place of a file that cannot be read.
+// fallback says what applies while the file cannot be read.
 type fallback uint8
 
 const (
 	stop           fallback = iota // nothing is allowed
 	copyElseOpen                   // the last good copy; without one, no restriction
-	openIfAnswered                 // no restriction if the site otherwise answers, else nothing is allowed
+	openIfAnswered                 // no restriction if the site answers other requests; otherwise nothing is allowed
 )
 
-// accessTable is what a response to GET /robots.txt means under one dialect: the access results of
-// RFC 9309, section 2.3.1, and how long they are kept.
+// accessTable says how one dialect interprets the responses to GET /robots.txt: the access results
+// of RFC 9309, section 2.3.1, and how long they are kept.
 type accessTable struct {
 	on              [classes]action
-	hops            int           // redirects followed
-	size            int           // octets read of a file
-	asPage          bool          // it is asked for with the page's credentials at once
-	wholeAnswers    bool          // an answer with a body that cannot be read is no answer, whatever its status
-	asSent          bool          // its text is what the transport hands over, whatever Content-Encoding says
-	fresh           time.Duration // a response without Cache-Control is good for
-	most            time.Duration // Cache-Control can make that at most
-	openFor         time.Duration // no restriction because of a failure holds for
-	retry           backoff       // a file that cannot be read is asked for again after
-	retryNoResponse backoff       // the same where the response cannot be read
-	retrySilence    backoff       // the same where there was none, see silence
-	outage          []stage
-	conditional     bool // may ask with If-None-Match and If-Modified-Since
-	ignoreDelay     bool // does not know Crawl-delay
+	redirects       int           // how many are followed
+	sizeLimit       int           // in bytes; the rest of a file is not read
+	withCredentials bool          // the first request has the page's credentials
+	readsAllBodies  bool          // a response whose body cannot be read is no response, whatever its status
+	ignoresCoding   bool          // the text is what the transport returns, whatever Content-Encoding says
+	freshFor        time.Duration // the lifetime of a response without Cache-Control
+	freshAtMost     time.Duration // the longest lifetime that Cache-Control can set
+	openFor         time.Duration // how long a failure allows everything
+	retry           backoff       // after a response with a failure status
+	retryUnreadable backoff       // after a response that cannot be decoded
+	retryUnanswered backoff       // after a fetch without a complete response, see unanswered
+	stages          []stage       // of an outage
+	conditional     bool          // sends If-None-Match and If-Modified-Since
+	ignoresDelay    bool          // does not support Crawl-delay
 }
 
-// backoff doubles from first to most.
+// backoff is a pause that doubles from first to most.
 type backoff struct{ first, most time.Duration }
 
-// shortest is the least time an answer is good for, whatever Cache-Control says: a site that
-// forbids caching is not asked for its robots.txt before every page.
+// shortest is the minimum lifetime of a response, whatever Cache-Control says. Without it, the
+// robots.txt of a site that forbids caching would be fetched before every page.
 const shortest = time.Minute
 
-// rfc9309 is RFC 9309, section 2.3.1 (access results) and 2.4 (caching). A file that stays
-// unreachable is replaced by its last copy after 30 days, the careful one of the two choices that
-// section 2.3.1.4 gives.
+// rfc9309 follows RFC 9309, sections 2.3.1 (access results) and 2.4 (caching). After 30 days without
+// a readable file, section 2.3.1.4 lets a crawler either assume that there is no file or continue to
+// use a cached copy. The table uses the copy if there is one, because that is more careful.
 var rfc9309 = accessTable{
 	on: [classes]action{
-		ok: follow, success: follow,
-		clientError: open, throttled: open, tooManyRedirects: open,
-		serverError: outage, undefined: outage, noResponse: outage,
+		ok:               follow,
+		success:          follow,
+		clientError:      open,
+		throttled:        open,
+		tooManyRedirects: open,
+		serverError:      outage,
+		undefined:        outage,
+		noResponse:       outage,
 	},
-	hops: 5, size: dialect.SizeLimit,
-	fresh: day, most: day, openFor: time.Hour,
-	retry:           backoff{time.Minute, 6 * time.Hour},
-	retryNoResponse: backoff{time.Minute / 8, 6 * time.Hour},
-	retrySilence:    backoff{time.Second / 10, 6 * time.Hour},
-	outage:          []stage{{0, stop}, {30 * day, copyElseOpen}},
+	redirects:       5,
+	sizeLimit:       dialect.SizeLimit,
+	freshFor:        day,
+	freshAtMost:     day,
+	openFor:         time.Hour,
+	retry:           backoff{first: time.Minute, most: 6 * time.Hour},
+	retryUnreadable: backoff{first: time.Minute / 8, most: 6 * time.Hour},
+	retryUnanswered: backoff{first: time.Second / 10, most: 6 * time.Hour},
+	stages:          []stage{{0, stop}, {30 * day, copyElseOpen}},
 	conditional:     true,
 }
 
-// google is "How Google interprets the robots.txt specification", section "Handling of errors and
-// HTTP status codes" and "Caching". It gives no bound for a longer max-age: a week is ours.
+// google follows "How Google interprets the robots.txt specification", sections "Handling of errors
+// and HTTP status codes" and "Caching". That page has no limit for a longer max-age, so the week is
+// our choice.
 var google = accessTable{
 	on: [classes]action{
-		ok: follow, success: follow,
-		clientError: open, tooManyRedirects: open,
-		throttled: outage, serverError: outage, undefined: outage, noResponse: outage,
+		ok:               follow,
+		success:          follow,
+		clientError:      open,
+		tooManyRedirects: open,
+		throttled:        outage,
+		serverError:      outage,
+		undefined:        outage,
+		noResponse:       outage,
 	},
-	hops: 5, size: dialect.SizeLimit,
-	fresh: day, most: 7 * day,
-	retry:           backoff{time.Minute, time.Hour},
-	retryNoResponse: backoff{time.Minute / 8, time.Hour},
-	retrySilence:    backoff{time.Second / 10, time.Hour},
-	outage:          []stage{{0, stop}, {12 * time.Hour, copyElseOpen}, {12*time.Hour + 30*day, openIfAnswered}},
-	ignoreDelay:     true,
+	redirects:       5,
+	sizeLimit:       dialect.SizeLimit,
+	freshFor:        day,
+	freshAtMost:     7 * day,
+	retry:           backoff{first: time.Minute, most: time.Hour},
+	retryUnreadable: backoff{first: time.Minute / 8, most: time.Hour},
+	retryUnanswered: backoff{first: time.Second / 10, most: time.Hour},
+	stages:          []stage{{0, stop}, {12 * time.Hour, copyElseOpen}, {12*time.Hour + 30*day, openIfAnswered}},
+	ignoresDelay:    true,
 }
 
-// cocCoc is Coc Coc's webmaster help, "Robots.txt": rules for 200 OK alone, any other response is
-// unrestricted access, no response excludes the site for a while. It names no period: ten minutes
-// that grow to a day are ours.
+// cocCoc follows Coc Coc's webmaster help, "Robots.txt": only 200 OK has rules, any other response
+// means unrestricted access, and without a response the site is excluded for a while. The page does
+// not say for how long. A period that grows from ten minutes to a day is our choice.
 var cocCoc = accessTable{
 	on: [classes]action{
-		ok:      follow,
-		success: open, clientError: open, throttled: open, serverError: open, undefined: open, tooManyRedirects: open,
-		noResponse: down,
+		ok:               follow,
+		success:          open,
+		clientError:      open,
+		throttled:        open,
+		serverError:      open,
+		undefined:        open,
+		tooManyRedirects: open,
+		noResponse:       down,
 	},
-	hops: 5, size: dialect.SizeLimit,
-	fresh: day, most: day, openFor: time.Hour,
-	retryNoResponse: backoff{10 * time.Minute, day},
-	retrySilence:    backoff{10 * time.Minute, day},
+	redirects:       5,
+	sizeLimit:       dialect.SizeLimit,
+	freshFor:        day,
+	freshAtMost:     day,
+	openFor:         time.Hour,
+	retryUnreadable: backoff{first: 10 * time.Minute, most: day},
+	retryUnanswered: backoff{first: 10 * time.Minute, most: day},
 	conditional:     true,
 }
 
-// original1994 says nothing of statuses but that a missing file means no rules: the rest is RFC
-// 9309's.
+// original1994 is rfc9309 without Crawl-delay. The only access result in the text of 1994 is that
+// without a file there are no rules, and RFC 9309 agrees.
 var original1994 = func() accessTable {
-	r := rfc9309
-	r.ignoreDelay = true
-	return r
+	t := rfc9309
+	t.ignoresDelay = true
+	return t
 }()
 
-// temoto is what Colly v2.3.0's built-in check does with temoto/robotstxt v1.1.2: a 5xx allows
-// everything, what it read it never reads again, and a fetch that failed fails the page and is
-// tried again with the next. It reads the body of every answer. Colly takes the response to the
-// tenth request for the answer, so it follows nine redirects. The check has no limit of size: the
-// one here is what memory allows.
+// temoto does the same as the built-in check of Colly v2.3.0 with temoto/robotstxt v1.1.2. A 5xx
+// allows everything. A file that was read is never read again. A fetch that failed fails the page,
+// and the next page fetches again. The check reads the body of every response. Colly accepts the
+// response to the tenth request, so it follows nine redirects. The check has no limit of size; the
+// limit here is for the sake of memory.
 var temoto = accessTable{
 	on: [classes]action{
-		ok: follow, success: follow,
-		clientError: open, throttled: open, serverError: open,
-		undefined: outage, tooManyRedirects: outage, noResponse: outage,
+		ok:               follow,
+		success:          follow,
+		clientError:      open,
+		throttled:        open,
+		serverError:      open,
+		undefined:        outage,
+		tooManyRedirects: outage,
+		noResponse:       outage,
 	},
-	hops: 9, size: 4 << 20, asPage: true, wholeAnswers: true, asSent: true,
-	fresh: forever, openFor: forever,
-	outage:      []stage{{0, stop}},
-	ignoreDelay: true,
+	redirects:       9,
+	sizeLimit:       4 << 20,
+	withCredentials: true,
+	readsAllBodies:  true,
+	ignoresCoding:   true,
+	freshFor:        forever,
+	openFor:         forever,
+	stages:          []stage{{0, stop}},
+	ignoresDelay:    true,
 }
 
 func tableOf(d dialect.Dialect) *accessTable {

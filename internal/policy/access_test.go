@@ -12,9 +12,9 @@ import (
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
-// TestStatusTable is the table "what an answer to GET /robots.txt means": one letter for each
-// dialect, in the order of dialect.All, at the first fetch. R: the rules of the body; o: no
-// restriction; - nothing allowed; D: site down.
+// TestStatusTable shows what each response to the first GET /robots.txt means, with one letter for each
+// dialect in the order of dialect.All. R means the rules of the body, o no restriction, - nothing
+// allowed, and D site down.
 func TestStatusTable(t *testing.T) {
 	letters := map[policy.RobotsStatus]string{
 		policy.Rules: "R", policy.NoRobots: "o", policy.Unreachable: "-", policy.SiteDown: "D",
@@ -40,7 +40,7 @@ func TestStatusTable(t *testing.T) {
 		{"301 to file:", reply(301, closed, "Location", "file:///etc/passwd"), "--o--"},
 		{"301 to ftp:", reply(301, closed, "Location", "ftp://example.com/robots.txt"), "--o--"},
 		{"301 to javascript:", reply(301, closed, "Location", "javascript:alert(1)"), "--o--"},
-		{"301 to no URL", reply(301, closed, "Location", "http://[::1"), "--o--"},
+		{"301 to an invalid URL", reply(301, closed, "Location", "http://[::1"), "--o--"},
 		{"400", status(400), "ooooo"},
 		{"401", status(401), "ooooo"},
 		{"403", status(403), "ooooo"},
@@ -56,12 +56,12 @@ func TestStatusTable(t *testing.T) {
 		{"999", status(999), "--o--"},
 		{"0", status(0), "--o--"},
 		{"-1", status(-1), "--o--"},
-		{"refused", refuse, "--D--"},
-		{"timeout", hang, "--D--"},
+		{"connection reset", refuse, "--D--"},
+		{"no response in time", hang, "--D--"},
 		{"cut body", cut(200, closed), "--D--"},
 		{"404 with a cut body", cut(404, closed), "oooo-"},
 		{"503 with a cut body", cut(503, closed), "--o--"},
-		{"nothing at all", func(*http.Request) (*http.Response, error) { return nil, nil }, "--D--"},
+		{"neither response nor error", func(*http.Request) (*http.Response, error) { return nil, nil }, "--D--"},
 		{"panic", func(*http.Request) (*http.Response, error) { panic("ouch") }, "--D--"},
 		{"5 redirects to 200", redirects(5, 302, "", status(200)), "RRRRR"},
 		{"6 redirects to 200", redirects(6, 302, "", status(200)), "ooooR"},
@@ -70,7 +70,7 @@ func TestStatusTable(t *testing.T) {
 		{"a loop", reply(301, "", "Location", "/robots.txt"), "oooo-"},
 		{"2 redirects to 404", redirects(2, 308, "", status(404)), "ooooo"},
 		{"2 redirects to 503", redirects(2, 303, "", status(503)), "--o-o"},
-		{"redirect to nobody", redirects(1, 301, "https://gone.example/", refuse), "--D--"},
+		{"redirect to an unreachable host", redirects(1, 301, "https://gone.example/", refuse), "--D--"},
 	} {
 		for i, d := range dialect.All() {
 			t.Run(fmt.Sprintf("%s/%s", row.answer, d), func(t *testing.T) {
@@ -78,16 +78,16 @@ func TestStatusTable(t *testing.T) {
 					c := newCrawler(t, under(d), row.reply)
 					p := c.get(t)
 					if got := letters[p.RobotsStatus]; got != row.want[i:i+1] {
-						t.Errorf("%s (%v), want %s", got, p.Err(), row.want[i:i+1])
+						t.Errorf("got %s (%v), want %s", got, p.Err(), row.want[i:i+1])
 					}
 					if allowed := allows(p, "/x"); allowed != (row.want[i] == 'o') {
 						t.Errorf("/x allowed: %t", allowed)
 					}
 					if p.Group() == nil {
-						t.Error("no group")
+						t.Error("got no group")
 					}
 					if p.Err() == nil && (p.RobotsStatus == policy.Unreachable || p.RobotsStatus == policy.SiteDown) {
-						t.Errorf("%v without a reason", p.RobotsStatus)
+						t.Errorf("got %v without an error", p.RobotsStatus)
 					}
 				})
 			})
@@ -95,9 +95,8 @@ func TestStatusTable(t *testing.T) {
 	}
 }
 
-// TestRedirectRequests counts the requests of a chain: no more than the dialect follows, and no
-// chain without an end.
-func TestRedirectRequests(t *testing.T) {
+// TestRedirectLoop checks that a loop of redirects ends after as many requests as the dialect permits.
+func TestRedirectLoop(t *testing.T) {
 	for _, d := range dialect.All() {
 		want := 6
 		if d == dialect.Temoto() {
@@ -110,13 +109,13 @@ func TestRedirectRequests(t *testing.T) {
 		}
 		var redirect *policy.RedirectError
 		if !errors.As(p.Err(), &redirect) {
-			t.Errorf("%v: %v", d, p.Err())
+			t.Errorf("%v: got %v, want a RedirectError", d, p.Err())
 		}
 	}
 }
 
-// TestErrors: the reason is typed and wraps its cause.
-func TestErrors(t *testing.T) {
+// TestErrorTypes checks that each kind of failure has its own error type, which wraps the cause.
+func TestErrorTypes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var (
 			status   *policy.StatusError
@@ -128,33 +127,33 @@ func TestErrors(t *testing.T) {
 			return newCrawler(t, under(dialect.RFC9309()), answer).get(t)
 		}
 		if p := get(reply(503, "")); !errors.As(p.Err(), &status) || status.Status != 503 || p.Status() != 503 {
-			t.Errorf("503: %#v, status %d", p.Err(), p.Status())
+			t.Errorf("503: got %#v, status %d", p.Err(), p.Status())
 		}
 		if p := get(refuse); !errors.As(p.Err(), &none) || !errors.Is(p.Err(), errReset) || p.Status() != 0 {
-			t.Errorf("reset: %#v, status %d", p.Err(), p.Status())
+			t.Errorf("reset: got %#v, status %d", p.Err(), p.Status())
 		}
 		if p := get(reply(302, "", "Location", "ftp://h/")); !errors.As(p.Err(), &redirect) ||
 			*redirect != (policy.RedirectError{Status: 302, Location: "ftp://h/"}) {
-			t.Errorf("redirect: %#v", p.Err())
+			t.Errorf("redirect: got %#v", p.Err())
 		}
 		if p := get(func(*http.Request) (*http.Response, error) { panic(7) }); !errors.As(p.Err(), &panicked) || panicked.Value != 7 {
-			t.Errorf("panic: %#v", p.Err())
+			t.Errorf("panic: got %#v", p.Err())
 		}
 		if p := get(reply(404, "")); p.Err() != nil || p.Status() != 404 {
-			t.Errorf("404: %v, status %d", p.Err(), p.Status())
+			t.Errorf("404: got %v, status %d", p.Err(), p.Status())
 		}
 		for _, err := range []error{status, none, redirect, panicked} {
 			if err.Error() == "" {
-				t.Errorf("%T says nothing", err)
+				t.Errorf("%T has no text", err)
 			}
 		}
 		synctest.Wait()
 	})
 }
 
-// TestTemotoForever: what Colly's built-in check has read it never reads again, and what failed it
-// tries with each page.
-func TestTemotoForever(t *testing.T) {
+// TestTemotoNeverRefetches checks that a file that was read is never fetched again, and that a fetch
+// that failed is repeated with the next page, as in Colly's built-in check.
+func TestTemotoNeverRefetches(t *testing.T) {
 	for _, status := range []int{200, 404, 503} {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCrawler(t, under(dialect.Temoto()), reply(status, closed, "Cache-Control", "max-age=1"))
@@ -162,7 +161,7 @@ func TestTemotoForever(t *testing.T) {
 			time.Sleep(20 * 365 * 24 * time.Hour)
 			c.get(t)
 			if c.site.asked() != 1 {
-				t.Errorf("status %d: asked %d times", status, c.site.asked())
+				t.Errorf("status %d: %d requests, want 1", status, c.site.asked())
 			}
 		})
 	}
@@ -171,7 +170,7 @@ func TestTemotoForever(t *testing.T) {
 		c.get(t)
 		c.site.says(reply(200, closed))
 		if p := c.get(t); p.RobotsStatus != policy.Rules {
-			t.Errorf("after a failure: %v", p.RobotsStatus)
+			t.Errorf("after a failure: got %v, want rules", p.RobotsStatus)
 		}
 	})
 }

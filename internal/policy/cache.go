@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -12,77 +13,88 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// Options say how a Cache reads robots.txt. The zero value reads as RFC 9309, for a crawler without
-// a name.
+// Options configure a Cache. The zero value is for RFC 9309 and a crawler without a name.
 type Options struct {
-	Dialect         dialect.Dialect
-	Tokens          []string     // product tokens, most specific first; none: the groups for "*" apply
-	HonorCrawlDelay bool         // also under a dialect that ignores Crawl-delay: read then as RFC 9309's base reads it
-	Store           store.Store  // what is learnt is kept there, and looked for there first; nil: in the cache alone. Not closed by Close
-	Log             *slog.Logger // nil: nothing is logged
-	MaxWeight       uint64       // bound of the cache in octets, estimated; 0: DefaultMaxWeight
+	Dialect dialect.Dialect
 
-	// Found is called with an authority of which the store has a record that is not this cache's,
-	// before anything is requested. private is what Private returned for the record's copy. Found
-	// may be nil.
+	// Tokens are the product tokens, most specific first. If there are none, the groups for "*"
+	// apply.
+	Tokens []string
+
+	// HonorCrawlDelay means that crawl delays hold also under a dialect that does not support
+	// Crawl-delay. They are then read as written.
+	HonorCrawlDelay bool
+
+	// Store keeps what is fetched, and is searched before each fetch. If nil, only the cache keeps
+	// it. Close does not close the store.
+	Store store.Store
+
+	// Log receives the log. If nil, nothing is logged.
+	Log *slog.Logger
+
+	// MaxWeight bounds the cache, in estimated bytes. If 0, it is DefaultMaxWeight.
+	MaxWeight uint64
+
+	// Found is called before the first request for an authority if the store has a record that
+	// this cache did not write. private is what Private returned for the record's copy. Found may
+	// be nil.
 	Found func(a dialect.Authority, private bool)
 
-	// Private reports whether the server of an authority is at a private address. It is called when
-	// a file was fetched, and the store keeps what it returns. It may be nil.
+	// Private reports whether the server of an authority has a private address. It is called after
+	// a file was fetched, and the store keeps its result. It may be nil.
 	Private func(dialect.Authority) bool
 
-	// Read is called with what was read, from the site or from the store, before the server is
-	// given back (see [Wanted]). It is also called with a record of the store that has expired,
+	// Read is called with each policy that is read from the site or from the store, before the
+	// server is released (see [Wanted]). It is also called with an expired record of the store,
 	// before the file is requested. It may be nil.
 	Read func(*Policy)
 
-	// Learnt is called for each fetch that has ended, and for each look into the store that spares
-	// one, before anybody gets the policy; nil: nobody is told. It must be quick.
-	Learnt func(News)
+	// Updated is called after each fetch, and after each look-up in the store that makes a fetch
+	// unnecessary, before any caller gets the policy. It must return quickly. It may be nil.
+	Updated func(Update)
 }
 
-// News is what was learnt of a robots.txt.
-type News struct {
+// An Update is the result of a fetch, or of a look-up in the store that makes one unnecessary.
+type Update struct {
 	Policy *Policy // in force now
-	Old    *Policy // in force before; nil: none was
-	Stored bool    // it was in the store: nothing was fetched
-	Body   []byte  // of the rules in force, as read, not to be changed; nil: there are none, or it is not at hand
+	Old    *Policy // in force before; nil if there was none
+	Stored bool    // the policy was in the store: nothing was fetched
+	Body   []byte  // the text of the rules in force, not to be changed; nil if there are none or it is not in memory
 }
 
-// Differs reports whether there was a policy before that meant something else.
-func (n *News) Differs() bool {
-	return n.Old != nil && !n.Policy.Forbidden() && n.Policy.differs(n.Old)
+// Changed reports whether there was a policy before, with another status or other rules.
+func (u *Update) Changed() bool {
+	return u.Old != nil && !u.Policy.Forbidden() && u.Policy.differs(u.Old)
 }
 
-// DefaultMaxWeight is room for two million authorities that share a few files, or for half a
-// million whose files are of a usual size and all different.
+// DefaultMaxWeight is enough for two million authorities that share a few files, or for half a
+// million with different files of the usual size.
 const DefaultMaxWeight = 500_000_000
 
-// A Cache keeps the policies of authorities. All methods may be called by any number of goroutines
-// at once.
+// A Cache keeps the policies of authorities. Any number of goroutines may call its methods at once.
 //
-// Of otter it uses the bounded map and nothing else: a policy is needed beyond its expiry, as the
-// copy to fall back on, and a fetch belongs to all who wait for it, so expiry and loading are its
-// own, in fetching.go.
+// It uses otter as a bounded map, without its expiry and loading. A policy is needed after it has
+// expired, as the copy to fall back on, and one fetch serves all callers that wait for it: see
+// sharedfetch.go.
 type Cache struct {
 	options  Options
 	access   *accessTable
-	reader   *reader
+	parser   *parser
 	log      *slog.Logger
-	policies *table
+	policies *policyMap
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
 	closed atomic.Bool // set under mu
 
-	mu       sync.Mutex
-	fetching map[dialect.Authority][]*fetching // the one that began last is the last
-	running  sync.WaitGroup
+	mu      sync.Mutex
+	fetches map[dialect.Authority][]*sharedFetch // under way, in the order in which they began
+	running sync.WaitGroup
 
-	silences sync.Mutex // held while the policy of a fetch that was not answered is kept
+	unanswered sync.Mutex // held while the policy of an unanswered fetch is put into policies
 }
 
-// New returns an empty cache, to be closed by the caller.
+// New returns an empty cache. The caller must close it.
 func New(o Options) *Cache {
 	if o.MaxWeight == 0 {
 		o.MaxWeight = DefaultMaxWeight
@@ -92,31 +104,32 @@ func New(o Options) *Cache {
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	c := &Cache{
-		options:  o,
-		access:   tableOf(o.Dialect),
-		reader:   newReader(o),
-		log:      o.Log,
-		ctx:      ctx,
-		cancel:   cancel,
-		fetching: make(map[dialect.Authority][]*fetching),
+		options: o,
+		access:  tableOf(o.Dialect),
+		parser:  newParser(o),
+		log:     o.Log,
+		ctx:     ctx,
+		cancel:  cancel,
+		fetches: make(map[dialect.Authority][]*sharedFetch),
 	}
-	c.policies = newTable(o.MaxWeight, c.dropped)
+	c.policies = newPolicyMap(o.MaxWeight, c.dropped)
 	return c
 }
 
-// Get returns the policy of a, from the cache if it still holds and else by one fetch however many
-// ask, made as the first one's f says. While a policy that has just expired is fetched again by one
-// caller, the others use it. A policy that holds costs no allocation.
+// Get returns the policy of a. If the cache has none that is fresh, Get fetches the file as f says;
+// all callers that ask at the same time share the fetch of the first. While one caller fetches a
+// file whose policy has just expired, the others use the expired policy. A fresh policy costs no
+// allocation.
 //
-// The cache keeps a for as long as it knows the policy: a.Host should be no part of a longer
+// The cache keeps a for as long as it keeps the policy, so a.Host should not be part of a longer
 // string.
 //
-// A fetch that is not answered is known to callers with the same Way alone: another caller makes
+// An unanswered fetch counts only for callers with the same Way: a caller with another Way makes
 // another fetch.
 //
 // A robots.txt that cannot be read is a policy that says so. An error means that ctx ended, that
-// the cache is closed, that nothing was sent ([ErrUnsent]), or that a is not what
-// [dialect.AuthorityOf] returns without an error.
+// the cache is closed, that nothing was sent ([ErrUnsent]), or that a is not a valid result of
+// [dialect.AuthorityOf].
 func (c *Cache) Get(ctx context.Context, a dialect.Authority, f Fetch) (*Policy, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -125,19 +138,42 @@ func (c *Cache) Get(ctx context.Context, a dialect.Authority, f Fetch) (*Policy,
 	if known.Fresh(time.Now()) && !c.closed.Load() {
 		return known, nil
 	}
-	if known == nil && !governs(a) {
+	if known == nil && !hasRobots(a) {
 		return nil, fmt.Errorf("policy: no robots.txt for %q", a.String())
 	}
 	return c.join(ctx, a, f)
 }
 
-// governs reports whether there is a robots.txt for a.
-func governs(a dialect.Authority) bool {
+// hasRobots reports whether a can have a robots.txt.
+func hasRobots(a dialect.Authority) bool {
 	return a.Host != "" && (a.Scheme == "https" || a.Scheme == "http" || a.Scheme == "ftp")
 }
 
-// Stop ends the fetches under way; whoever waits in Get, or calls it later, gets ErrClosed. It does
-// not wait for the fetches, as Close does.
+// Known returns the policy of a if the cache has one that is fresh at now and valid for all ways of
+// fetching. Otherwise it returns nil, and the caller has to call Get. Known does not allocate.
+func (c *Cache) Known(ctx context.Context, now time.Time, a dialect.Authority) *Policy {
+	known := c.policies.get(a)
+	if !known.Fresh(now) || known.unanswered() || c.closed.Load() || ctx.Err() != nil {
+		return nil
+	}
+	return known
+}
+
+// Last returns the policy of a that the cache keeps, which may have expired. It returns nil if there
+// is none, and after the end of ctx or of the cache.
+func (c *Cache) Last(ctx context.Context, a dialect.Authority) *Policy {
+	if c.closed.Load() || ctx.Err() != nil {
+		return nil
+	}
+	return c.policies.get(a)
+}
+
+// All yields the policies in the cache, including expired ones, in no particular order. It may miss
+// policies that are added or removed during the iteration.
+func (c *Cache) All() iter.Seq[*Policy] { return c.policies.all }
+
+// Stop ends the fetches under way. Callers that wait in Get, and later callers, get ErrClosed. Unlike
+// Close, Stop does not wait for the fetches.
 func (c *Cache) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,32 +181,65 @@ func (c *Cache) Stop() {
 	c.cancel(ErrClosed)
 }
 
-// Close is Stop, and then waits for the fetches. The store stays open.
-func (c *Cache) Close() error {
+// Close calls Stop and waits for the fetches. The store stays open.
+func (c *Cache) Close() {
 	c.Stop()
 	c.running.Wait()
 	c.policies.clear()
-	return nil
 }
 
-// policyOf is what f means for a.
+// policyOf returns the policy of a that f leads to.
 func (c *Cache) policyOf(a dialect.Authority, f facts) (p *Policy) {
 	defer func() {
 		if v := recover(); v != nil {
 			p = c.policyOf(a, facts{failure: failed(noResponse, &PanicError{v}).failure})
 		}
 	}()
-	p = &Policy{Authority: a, copy: c.readCopy(f), failure: f.failure}
+	p = &Policy{Authority: a, copy: c.parsedCopy(f), failure: f.failure}
 	p.RobotsStatus, p.expires = c.access.status(f)
 	return p
 }
 
-// readCopy returns f's copy with its text read.
-func (c *Cache) readCopy(f facts) *goodCopy {
-	if f.copy == nil || f.copy.reading != nil || !f.copy.class.hasText() {
+// parsedCopy returns f's copy with its text parsed.
+func (c *Cache) parsedCopy(f facts) *goodCopy {
+	if f.copy == nil || f.copy.parsed != nil || !f.copy.class.hasText() {
 		return f.copy
 	}
 	s := *f.copy
-	s.reading = c.reader.read(f.body)
+	s.parsed = c.parser.read(f.body)
 	return &s
+}
+
+// keep puts p, which is new, into the cache, and returns it. The policy of an unanswered fetch does
+// not replace the answer to another fetch that ended first: keep then returns the policy of that.
+func (c *Cache) keep(p *Policy) *Policy {
+	if p.copy != nil {
+		if shared := c.parser.use(p.copy.parsed); shared != p.copy.parsed {
+			s := *p.copy
+			s.parsed = shared
+			p.copy = &s
+		}
+	}
+	if !p.unanswered() {
+		c.policies.put(p)
+		return p
+	}
+	c.unanswered.Lock()
+	defer c.unanswered.Unlock()
+	known := c.policies.get(p.Authority)
+	if known.Fresh(time.Now()) && !known.unanswered() {
+		c.dropped(p)
+		return known
+	}
+	u := p.failure.unanswered
+	u.next = known.others(u.way, maxWays)
+	c.policies.put(p)
+	return p
+}
+
+// dropped releases the parsed file of p, which is no longer in the cache.
+func (c *Cache) dropped(p *Policy) {
+	if p.copy != nil {
+		c.parser.drop(p.copy.parsed)
+	}
 }

@@ -6,21 +6,22 @@ import (
 	"time"
 )
 
-// clock counts the time that a fetch uses, and ends it when its limit is used up.
+// clock measures the time that a fetch uses, and ends the fetch when its limit is used up.
 type clock struct {
 	limit  time.Duration
 	cancel context.CancelCauseFunc
 
 	mu    sync.Mutex
-	left  time.Duration
-	since time.Time // when it last began to run
-	stops int       // waits under way; it runs while there are none
+	left  time.Duration // of the limit, at since
+	since time.Time     // when the clock last began to run
+	stops int           // waits under way; the clock runs while there are none
 	timer *time.Timer
 }
 
 type clockKey struct{}
 
-// withClock returns a context that ends when limit is used up, and its clock, to be released.
+// withClock returns a context that ends when limit is used up, and its clock. The caller must
+// release the clock.
 func withClock(ctx context.Context, limit time.Duration) (context.Context, *clock) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	c := &clock{limit: limit, cancel: cancel, left: limit, since: time.Now()}
@@ -44,8 +45,8 @@ func (c *clock) used() time.Duration {
 	return min(c.limit-left, c.limit)
 }
 
-// A clockContext is the context of a fetch. Its deadline is the time when the clock ends the fetch
-// unless it is stopped. Some transports look at nothing else.
+// A clockContext is the context of a fetch. Its deadline is the time at which the clock ends the
+// fetch unless it is stopped: some transports use nothing but the deadline.
 type clockContext struct {
 	context.Context
 	clock *clock
@@ -69,8 +70,8 @@ func (ctx *clockContext) Value(key any) any {
 	return ctx.Context.Value(key)
 }
 
-// Wait runs f, which waits for something that is not the site's doing, such as the host's next
-// turn, without counting its time against the fetch's limit. A [Doer] calls it with the context of
+// Wait calls f without counting its time against the limit of the fetch. It is for waits that the
+// site does not cause, such as the wait for the host's delay. A [Doer] calls it with the context of
 // its request.
 func Wait(ctx context.Context, f func(context.Context) error) error {
 	if c, ok := ctx.Value(clockKey{}).(*clock); ok {
@@ -83,7 +84,8 @@ func Wait(ctx context.Context, f func(context.Context) error) error {
 func (c *clock) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.stops++; c.stops == 1 {
+	c.stops++
+	if c.stops == 1 {
 		c.timer.Stop()
 		c.left -= time.Since(c.since)
 	}
@@ -92,7 +94,8 @@ func (c *clock) stop() {
 func (c *clock) run() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.stops--; c.stops == 0 {
+	c.stops--
+	if c.stops == 0 {
 		c.since = time.Now()
 		c.timer.Reset(max(0, c.left))
 	}

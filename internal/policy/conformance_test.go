@@ -17,7 +17,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
-// clause is one of the shared conformance clauses about answers to GET /robots.txt.
+// clause is one of the shared conformance clauses about responses to GET /robots.txt.
 type clause struct {
 	ID, Dialect, Kind, Clause, Ambiguous string
 	Input                                struct {
@@ -78,21 +78,21 @@ func (r clauseReply) answer() func(*http.Request) (*http.Response, error) {
 	return reply(r.Status, body, header...)
 }
 
-// TestConformance holds every dialect to the shared clauses. Ambiguous ones are read as dialects.md
-// reads them, which is not always as their example does: those are named here with the reason.
+// TestConformance checks every dialect against the shared clauses. An ambiguous clause is interpreted as
+// dialects.md does. Where that differs from the example of the clause, the table below has the reason.
 func TestConformance(t *testing.T) {
-	otherwise := map[string]string{
-		"HR-063": "RFC 9309, section 2.3.1.4, is a MUST: a copy older than a day does not help before 30 days",
-		"HK-009": "where 1994 is silent it is read as RFC 9309",
-		"HK-012": "where 1994 is silent it is read as RFC 9309",
-		"HG-047": "a copy of less than a day is not fetched again, so nothing fails",
-		"HG-058": "a copy of less than a day is not fetched again, so nothing fails",
-		"HC-067": "where Coc Coc names no limit it is read as RFC 9309: 500 KiB",
+	differing := map[string]string{
+		"HR-063": "RFC 9309, section 2.3.1.4, is a MUST: the copy is not used before 30 days",
+		"HK-009": "RFC 9309 applies where the text of 1994 says nothing",
+		"HK-012": "RFC 9309 applies where the text of 1994 says nothing",
+		"HG-047": "a copy that is less than a day old is not fetched again, so nothing fails",
+		"HG-058": "a copy that is less than a day old is not fetched again, so nothing fails",
+		"HC-067": "Coc Coc names no limit, so that of RFC 9309 applies: 500 KiB",
 	}
 	for _, c := range clauses(t) {
 		t.Run(c.Dialect+"/"+c.ID, func(t *testing.T) {
-			if otherwise[c.ID] != "" && c.Ambiguous != "" {
-				t.Skip("ambiguous, read otherwise: ", otherwise[c.ID])
+			if differing[c.ID] != "" && c.Ambiguous != "" {
+				t.Skip("ambiguous, interpreted differently: ", differing[c.ID])
 			}
 			d := dialectOf(t, c.Dialect)
 			t.Log(c.Clause)
@@ -117,7 +117,7 @@ func clauses(t *testing.T) []clause {
 	path := shared(t, "conformance/http_clauses.json")
 	raw, err := os.ReadFile(path)
 	if err != nil {
-		t.Skip("the shared conformance clauses are not here: ", err)
+		t.Skip("no shared conformance clauses: ", err)
 	}
 	var file struct{ Clauses []clause }
 	if err := json.Unmarshal(raw, &file); err != nil {
@@ -129,7 +129,8 @@ func clauses(t *testing.T) []clause {
 	return file.Clauses
 }
 
-// shared finds a file in a directory named shared beside one of the directories above the test.
+// shared returns the path of a file in a directory named shared in one of the directories above the
+// test.
 func shared(t *testing.T, name string) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -180,7 +181,7 @@ func (c clause) timeline(t *testing.T, d dialect.Dialect) {
 		rule = "/z"
 	}
 	if got := state(p, rule); got != c.Expect.State {
-		t.Errorf("state %s, want %s: %v, status %d, %v", got, c.Expect.State, p.RobotsStatus, p.Status(), p.Err())
+		t.Errorf("got state %s, want %s: %v, status %d, %v", got, c.Expect.State, p.RobotsStatus, p.Status(), p.Err())
 	}
 	if c.Expect.Requests != 0 && crawl.site.asked() != c.Expect.Requests {
 		t.Errorf("%d requests, want %d", crawl.site.asked(), c.Expect.Requests)
@@ -190,12 +191,12 @@ func (c clause) timeline(t *testing.T, d dialect.Dialect) {
 	}
 }
 
-// notFor checks that the rules do not hold for the authority that a redirect led to.
+// notFor checks that the rules do not apply to the authority to which a redirect led.
 func (c clause) notFor(t *testing.T, crawl *crawler) {
 	crawl.site.says(reply(404, ""))
 	p, err := crawl.ask(context.Background(), authority(c.Expect.NotFor+"/x"))
 	if err != nil || !allows(p, "/x") {
-		t.Errorf("%s is governed by %+v, %v", c.Expect.NotFor, p, err)
+		t.Errorf("%s: got %+v, %v, want everything allowed", c.Expect.NotFor, p, err)
 	}
 }
 
@@ -236,7 +237,7 @@ func (c clause) refetch(t *testing.T, d dialect.Dialect) {
 	}
 	for _, name := range c.Expect.NoHeaders {
 		if got := crawl.site.last().Header.Values(name); got != nil {
-			t.Errorf("request with %s: %q", name, got)
+			t.Errorf("the request has %s: %q", name, got)
 		}
 	}
 }
@@ -245,7 +246,7 @@ func (c clause) first(t *testing.T, d dialect.Dialect) {
 	crawl := newCrawler(t, under(d), reply(200, closed))
 	crawl.get(t)
 	if req := crawl.site.last(); req.Method != http.MethodGet || req.URL.Path != "/robots.txt" {
-		t.Errorf("%s %s", req.Method, req.URL)
+		t.Errorf("got %s %s, want GET /robots.txt", req.Method, req.URL)
 	}
 }
 
@@ -261,13 +262,13 @@ func (c clause) scope(t *testing.T, d dialect.Dialect) {
 	if c.Expect.Applies == nil {
 		return
 	}
-	// The file at robots_url applies when it is the one that governs its own URL and the page's.
+	// The file at robots_url applies if it is the robots.txt of its own URL and of the page.
 	own, err := dialect.Locate(parse(c.Input.RobotsURL))
 	if err != nil {
 		t.Fatal(err)
 	}
 	is := strings.HasSuffix(c.Input.RobotsURL, "/robots.txt") && parse(c.Input.RobotsURL).Path == "/robots.txt"
 	if applies := is && own.String() == p.RobotsURL(); applies != *c.Expect.Applies {
-		t.Errorf("applies: %t (governed by %s), want %t", applies, p.RobotsURL(), *c.Expect.Applies)
+		t.Errorf("applies: got %t (robots.txt is %s), want %t", applies, p.RobotsURL(), *c.Expect.Applies)
 	}
 }

@@ -9,41 +9,47 @@ import (
 	"github.com/collyrobots/collyrobots/internal/redact"
 )
 
-// ErrClosed is what Get returns once the cache is closed.
+// ErrClosed is returned by Get after the cache is closed.
 var ErrClosed = errors.New("policy: cache closed")
 
-// ErrForbidden is what the error of a [Doer] wraps that must not send a request, because of where
-// it would go. There is no other try then; after a redirect it is one that may not be followed.
+// ErrForbidden is wrapped by the error of a [Doer] that must not send a request to its destination.
+// The request is not repeated. A redirect to such a destination is one that must not be followed.
 var ErrForbidden = errors.New("policy: request forbidden")
 
-// ErrUnsent is what the error of a [Doer] wraps that has sent nothing for a reason which is not the
-// site's. There is no other try then, nothing is concluded, and Get returns that error.
+// ErrUnsent is wrapped by the error of a [Doer] that has sent nothing, for a reason that is not the
+// site's. The request is not repeated, nothing is concluded about the site, and Get returns the
+// error.
 var ErrUnsent = errors.New("policy: request not sent")
 
-// A StatusError says that robots.txt was answered with a status that leaves its content unknown.
+// A StatusError means that the response to GET /robots.txt has a status that leaves the content of
+// the file unknown.
 type StatusError struct{ Status int }
 
 func (e *StatusError) Error() string {
 	return fmt.Sprintf("robots.txt answered with status %d", e.Status)
 }
 
-// A RedirectError says that robots.txt redirects more often than the dialect follows, or to where
-// it may not be followed.
+// A RedirectError means that robots.txt redirects more often than the dialect follows, or to a
+// location that must not be followed.
 type RedirectError struct {
 	Status   int    // of the redirect that was not followed
-	Location string // where it led, as written; empty when it was one too many
-	Hops     int    // redirects followed before it
+	TooMany  bool   // the dialect follows no more redirects
+	Location string // of the redirect, as written; empty if it has none or is one too many
+	Followed int    // the number of redirects before it
 }
 
 func (e *RedirectError) Error() string {
-	if e.Location == "" {
-		return fmt.Sprintf("robots.txt: redirect number %d leads too far, or nowhere", e.Hops+1)
+	switch {
+	case e.TooMany:
+		return fmt.Sprintf("robots.txt: more than %d redirects", e.Followed)
+	case e.Location == "":
+		return fmt.Sprintf("robots.txt: redirect %d has no Location", e.Followed+1)
 	}
-	return fmt.Sprintf("robots.txt: redirect number %d, to %q, may not be followed", e.Hops+1, redact.Text(e.Location))
+	return fmt.Sprintf("robots.txt: redirect %d leads to %q, which must not be followed", e.Followed+1, redact.Text(e.Location))
 }
 
-// A NoResponseError says that no complete response arrived: name look-up, connection, TLS, time
-// limit, cut body. It unwraps to the error that says why.
+// A NoResponseError means that no complete response arrived, for example because of the name
+// look-up, the connection, TLS, a time limit or a truncated body. Err is the reason.
 type NoResponseError struct{ Err error }
 
 func (e *NoResponseError) Error() string {
@@ -51,10 +57,10 @@ func (e *NoResponseError) Error() string {
 }
 func (e *NoResponseError) Unwrap() error { return e.Err }
 
-// A CodingError says that robots.txt is in a content coding that cannot be undone.
+// A CodingError means that robots.txt has a content coding that cannot be decoded.
 type CodingError struct {
-	Coding string // "br"; several as "br, gzip"
-	Err    error  // what is wrong with the body; nil: nobody here reads that coding
+	Coding string // such as "br"; several are joined, such as "br, gzip"
+	Err    error  // why decoding failed; nil if the coding is not supported
 }
 
 func (e *CodingError) Error() string {
@@ -66,12 +72,12 @@ func (e *CodingError) Error() string {
 
 func (e *CodingError) Unwrap() error { return e.Err }
 
-// A PanicError says that the fetch or the reading of the file panicked.
+// A PanicError means that the fetch or the parsing of the file panicked.
 type PanicError struct{ Value any }
 
 func (e *PanicError) Error() string { return fmt.Sprintf("robots.txt: panic: %v", e.Value) }
 
-// errTimeLimit is why a fetch ends that has used up its limit.
+// errTimeLimit returns the error of a fetch that has used up its limit.
 func errTimeLimit(limit time.Duration) error {
 	return fmt.Errorf("no complete response within %v: %w", limit, context.DeadlineExceeded)
 }

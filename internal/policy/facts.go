@@ -5,79 +5,81 @@ import (
 	"time"
 )
 
-// facts are what is known of an authority's robots.txt, the same under every dialect: the last
-// response that said what the file is, and the failures since. Both are immutable; neither there
-// means that nothing was ever fetched.
+// facts are the results of the fetches of an authority's robots.txt, which do not depend on the
+// dialect: the last response that determined the content of the file, and the failures since then.
+// Both are immutable. If neither is set, nothing was ever fetched.
 type facts struct {
 	copy    *goodCopy
-	body    []byte // of copy, on its way to or from a store; nil once copy.reading is made and the body stored
+	body    []byte // of copy, on its way to or from a store; nil once it is parsed and stored
 	failure *failure
 }
 
-// goodCopy is a response that says what the file is: its text, or that there is none.
+// goodCopy is a response that determines the content of the file: its text, or that it does not
+// exist.
 type goodCopy struct {
-	fetched    instant // or last confirmed
-	reading    *reading
-	validators *validators // nil: there are none
-	maxAge     seconds     // Cache-Control max-age; noMaxAge without one
-	age        seconds     // already spent in caches on the way here, when fetched
+	fetched    instant // or confirmed
+	parsed     *parsedFile
+	validators *validators // nil if there are none
+	maxAge     seconds     // of Cache-Control; noMaxAge if it has none
+	age        seconds     // the time in caches before the response arrived
 	status     uint16
 	class      class
-	hops       uint8 // redirects that led there
+	redirects  uint8 // how many were followed
 	coding     coding
-	short      bool // the text goes on after dialect.SizeLimit
-	private    bool // it came from a server at a private address
+	short      bool // the text continues after dialect.SizeLimit
+	private    bool // the server has a private address
 }
 
 const noMaxAge seconds = -1
 
-// validators name a version of the file at its own URL. They are not kept for a file behind a
-// redirect, where they would be another URL's.
+// validators identify a version of the file at its own URL. They are not kept for a file behind a
+// redirect, because they would belong to another URL.
 type validators struct{ etag, modified string }
 
-// newValidators returns nil where there are none.
+// newValidators returns nil if there are none.
 func newValidators(etag, modified string) *validators {
 	if etag == "" && modified == "" {
 		return nil
 	}
-	return &validators{etag, modified}
+	return &validators{etag: etag, modified: modified}
 }
 
-// failure is an unbroken run of fetches that did not say what the file is.
+// failure is an unbroken run of fetches that did not determine the content of the file.
 type failure struct {
-	first, last instant
-	wait        time.Duration // Retry-After of the last; 0: none
+	first, last instant       // when the first and the last of them ended
+	wait        time.Duration // Retry-After of the last; 0 if it has none
 	err         error         // of the last
-	answered    *moment       // when the site last answered anything else
-	status      int           // of the last; 0: no response
-	count       int32         // of the last in a row that had a response, or had none
+	answered    *moment       // when the site last answered another request
+	status      int           // of the last; 0 if it had no response
+	count       int32         // the last ones in a row that were alike
 	class       class         // of the last
-	silence     *silence      // nil if the last was answered
+	unanswered  *unanswered   // nil if the last had a response
 }
 
-// outcome is what one fetch brought: one of copy, failure and unsent is set.
+// outcome is the result of one fetch. One of copy, failure and unsent is set.
 type outcome struct {
 	copy    *goodCopy
 	body    []byte
-	failure *failure // of one fetch: first and last are the same, count is 1
-	unsent  error    // why nothing was asked
+	failure *failure // of this fetch: first and last are the same, and count is 1
+	unsent  error    // why nothing was sent
 }
 
-// after returns the facts once o has come in. A good copy ends the failures; a failure leaves the
-// copy alone.
+// after returns f together with o. A good copy ends the failures. A failure leaves the copy
+// unchanged.
 func (f facts) after(o outcome) facts {
 	if o.copy != nil {
 		return facts{copy: o.copy, body: o.body}
 	}
-	return facts{f.copy, f.body, f.failure.then(o.failure)}
+	return facts{copy: f.copy, body: f.body, failure: f.failure.then(o.failure)}
 }
 
-// forbidden reports whether the file was not asked for at all, because of who asked.
+// forbidden reports whether the Doer refused to send the request. It reports false if x is nil.
 func (x *failure) forbidden() bool {
 	return x != nil && x.class == noResponse && errors.Is(x.err, ErrForbidden)
 }
 
-// then returns the run x with one more failure, next, at its end. A nil run begins with it.
+// then returns the run x with one more failure, next, at its end. If x is nil, the run begins with
+// next.
 func (x *failure) then(next *failure) *failure {
 	if x == nil {
 		return next
@@ -91,29 +93,31 @@ func (x *failure) then(next *failure) *failure {
 	return &run
 }
 
-// alike reports whether x and y both had a response at last, or both had none. How soon to try
-// again is counted for each kind.
+// alike reports whether the last fetches of x and y both had a response, or both had none. These two
+// kinds are counted separately for the pause before the next fetch.
 func (x *failure) alike(y *failure) bool { return (x.class == noResponse) == (y.class == noResponse) }
 
-// merge joins what two know of one authority: the newer copy, and the failures since then, from the
-// earliest.
+// merge returns what f and g, two records about one authority, say together: the newer copy, and
+// the failures after it, counted from the earliest.
 func (f facts) merge(g facts) facts {
+	both := facts{copy: f.copy, body: f.body, failure: f.failure.merge(g.failure)}
 	if f.copy == nil || g.copy != nil && g.copy.fetched > f.copy.fetched {
-		f.copy, f.body, g.copy, g.body = g.copy, g.body, f.copy, f.body
+		both.copy = g.copy
+		both.body = g.body
 	}
-	f.failure = f.failure.merge(g.failure)
-	if f.failure == nil || f.copy == nil || f.failure.first > f.copy.fetched {
-		return f
+	if both.failure == nil || both.copy == nil || both.failure.first > both.copy.fetched {
+		return both
 	}
-	if f.failure.last <= f.copy.fetched {
-		f.failure = nil
-		return f
+	if both.failure.last <= both.copy.fetched {
+		both.failure = nil
+		return both
 	}
-	// The copy came in between: only the last failure is known to be later.
-	run := *f.failure
-	run.first, run.count = run.last, 1
-	f.failure = &run
-	return f
+	// The copy was fetched during the run: only the last failure is known to be later.
+	run := *both.failure
+	run.first = run.last
+	run.count = 1
+	both.failure = &run
+	return both
 }
 
 func (x *failure) merge(y *failure) *failure {

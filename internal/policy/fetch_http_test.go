@@ -16,7 +16,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
-// TestOverHTTP: the same on a real wire, where net/http decompresses and notices what ends early.
+// TestOverHTTP fetches over real connections, where net/http detects truncated bodies.
 func TestOverHTTP(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -26,14 +26,14 @@ func TestOverHTTP(t *testing.T) {
 		{"plain", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, closed) }, policy.Rules},
 		{"gzip", func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Accept-Encoding") != "gzip" || r.Header.Get("Cookie") != "" {
-				t.Errorf("header %v", r.Header)
+				t.Errorf("got header %v, want gzip and no cookie", r.Header)
 			}
 			w.Header().Set("Content-Encoding", "gzip")
 			z := gzip.NewWriter(w)
 			_, _ = io.WriteString(z, closed)
 			_ = z.Close()
 		}, policy.Rules},
-		{"fewer octets than announced", func(w http.ResponseWriter, _ *http.Request) {
+		{"fewer bytes than Content-Length", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			_, _ = io.WriteString(w, closed)
 		}, policy.Unreachable},
@@ -42,7 +42,7 @@ func TestOverHTTP(t *testing.T) {
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
 		}, policy.Unreachable},
-		{"no HTTP", func(w http.ResponseWriter, _ *http.Request) {
+		{"a server that does not speak HTTP", func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, err := w.(http.Hijacker).Hijack()
 			if err == nil {
 				_, _ = io.WriteString(conn, "SSH-2.0-OpenSSH\r\n")
@@ -69,16 +69,15 @@ func TestOverHTTP(t *testing.T) {
 			defer c.Close()
 			p, err := c.Get(context.Background(), authority(server.URL+"/x"), policy.Fetch{Do: client.Do, UserAgent: agent})
 			if err != nil || p.RobotsStatus != test.want || allows(p, "/x") {
-				t.Errorf("%+v, %v", p, err)
+				t.Errorf("got %+v, %v, want %v", p, err, test.want)
 			}
 		})
 	}
-	testNobodyListens(t)
 }
 
-// TestGzipWithoutEnd reads a gzip stream of empty members over HTTP: net/http must not decompress
-// it, since that reads for ever without returning a byte.
-func TestGzipWithoutEnd(t *testing.T) {
+// TestEndlessGzip reads a gzip stream of empty members over HTTP. net/http must not decompress it,
+// because it would read for ever without returning a byte.
+func TestEndlessGzip(t *testing.T) {
 	var member bytes.Buffer
 	_ = gzip.NewWriter(&member).Close()
 	members := bytes.Repeat(member.Bytes(), 1000)
@@ -117,7 +116,7 @@ func TestGzipWithoutEnd(t *testing.T) {
 			}
 			coding := (*policy.CodingError)(nil)
 			if allows(p, "/x") || !errors.As(p.Err(), &coding) {
-				t.Errorf("%v, %v", p.RobotsStatus, p.Err())
+				t.Errorf("got %v, %v, want a CodingError", p.RobotsStatus, p.Err())
 			}
 			const buffer = 4 << 10
 			if received.n == 0 || received.n > test.limit+buffer {
@@ -139,13 +138,14 @@ func (b *countingBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func testNobodyListens(t *testing.T) {
+// TestNoServer fetches from a port on which no server listens.
+func TestNoServer(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()
 	c := policy.New(under(dialect.CocCoc()))
 	defer c.Close()
 	p, err := c.Get(context.Background(), authority(server.URL+"/x"), policy.Fetch{Do: server.Client().Do, UserAgent: agent})
 	if err != nil || p.RobotsStatus != policy.SiteDown {
-		t.Errorf("nobody listens: %+v, %v", p, err)
+		t.Errorf("got %+v, %v, want site_down", p, err)
 	}
 }

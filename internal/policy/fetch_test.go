@@ -23,9 +23,9 @@ import (
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
-// TestRequest checks that each request is a GET with the page's user agent, and that it asks for
-// gzip and nothing else.
-func TestRequest(t *testing.T) {
+// TestRequestHeaders checks that each request is a GET with the user agent of the page and no other
+// header except one that asks for gzip.
+func TestRequestHeaders(t *testing.T) {
 	c := newCrawler(t, under(dialect.RFC9309()), redirects(2, 302, "http://user:pw@other.example/r#f", reply(200, closed)))
 	c.page = authority("https://user:pw@EXAMPLE.com:443/a/b?c#d")
 	p := c.get(t)
@@ -34,39 +34,40 @@ func TestRequest(t *testing.T) {
 		urls = append(urls, req.Method+" "+req.URL.String())
 		want := http.Header{"User-Agent": {agent}, "Accept-Encoding": {"gzip"}}
 		if !maps.EqualFunc(req.Header, want, slices.Equal) || req.Body != nil {
-			t.Errorf("%v: %v", req.URL, req.Header)
+			t.Errorf("%v: got header %v, want %v and no body", req.URL, req.Header, want)
 		}
 	}
-	want := []string{"GET https://example.com/robots.txt", "GET https://example.com/hopp", "GET http://other.example/r"}
+	want := []string{"GET https://example.com/robots.txt", "GET https://example.com/redirect1", "GET http://other.example/r"}
 	if !slices.Equal(urls, want) {
-		t.Errorf("requests %q, want %q", urls, want)
+		t.Errorf("got requests %q, want %q", urls, want)
 	}
 	if p.Authority.String() != "https://example.com" || p.RobotsURL() != "https://example.com/robots.txt" || allows(p, "/x") {
 		t.Errorf("%+v", p)
 	}
-	// What the other authority served does not govern it.
+	// The file from the other authority does not apply to that authority.
 	c.site.says(reply(404, ""))
 	if p, err := c.ask(context.Background(), authority("http://other.example/x")); err != nil || !allows(p, "/x") {
-		t.Errorf("the other authority: %+v, %v", p, err)
+		t.Errorf("the other authority: got %+v, %v, want everything allowed", p, err)
 	}
 }
 
-func TestUngoverned(t *testing.T) {
+// TestURLsWithoutRobots checks that Get returns an error for URLs that have no robots.txt.
+func TestURLsWithoutRobots(t *testing.T) {
 	c := newCrawler(t, under(dialect.RFC9309()), reply(200, closed))
 	for _, raw := range []string{"mailto:a@b.example", "file:///etc/passwd", "/x", "http:///x", "gopher://h/"} {
 		if p, err := c.ask(context.Background(), authority(raw)); err == nil {
-			t.Errorf("%s is governed by %s", raw, p.RobotsURL())
+			t.Errorf("%s: got %s, want an error", raw, p.RobotsURL())
 		}
 		c.Answered(authority(raw))
 	}
 	if p, err := c.ask(context.Background(), dialect.Authority{Scheme: "gopher", Host: "h.example"}); err == nil {
-		t.Errorf("gopher is governed by %s", p.RobotsURL())
+		t.Errorf("gopher: got %s, want an error", p.RobotsURL())
 	}
 	if p, err := c.ask(context.Background(), authority("ftp://h.example/x")); err != nil || allows(p, "/x") {
-		t.Errorf("ftp: %v, %v", p, err)
+		t.Errorf("ftp: got %v, %v, want rules", p, err)
 	}
 	if c.site.asked() != 1 {
-		t.Errorf("%d requests", c.site.asked())
+		t.Errorf("%d requests, want 1", c.site.asked())
 	}
 }
 
@@ -78,7 +79,7 @@ func zipped(text string) string {
 	return b.String()
 }
 
-// TestBody: what of a body counts, and which bodies are no answer.
+// TestBody checks how much of a body is read, and which bodies count as no response.
 func TestBody(t *testing.T) {
 	big := "User-agent: *\nDisallow: /x\n" + strings.Repeat("#\n", dialect.SizeLimit) + "Disallow: /y\n"
 	for _, test := range []struct {
@@ -86,7 +87,7 @@ func TestBody(t *testing.T) {
 		answer func(*http.Request) (*http.Response, error)
 		state  string
 	}{
-		{"what is past 500 KiB is not read", reply(200, big), "follow"},
+		{"a rule after 500 KiB is not read", reply(200, big), "follow"},
 		{"gzip", reply(200, zipped(closed), "Content-Encoding", "gzip"), "follow"},
 		{"X-GZip", reply(200, zipped(closed), "Content-Encoding", " X-GZip "), "follow"},
 		{"identity", reply(200, closed, "Content-Encoding", "identity"), "follow"},
@@ -95,27 +96,28 @@ func TestBody(t *testing.T) {
 		{"none is no coding", reply(200, closed, "Content-Encoding", "none"), "follow"},
 		{"a charset and words are no codings", reply(200, closed, "Content-Encoding", "ISO-8859-1, text/plain,, 8bit"), "follow"},
 		{"gzip among mistakes", reply(200, zipped(closed), "Content-Encoding", "UTF-8, identity, gzip"), "follow"},
-		{"gzip in a line of its own", reply(200, zipped(closed), "Content-Encoding", "utf-8", "Content-Encoding", "gzip"), "follow"},
+		{"gzip in a separate header line", reply(200, zipped(closed), "Content-Encoding", "utf-8", "Content-Encoding", "gzip"), "follow"},
 		{"gzip twice", reply(200, zipped(zipped(closed)), "Content-Encoding", "gzip, gzip"), "disallow_all"},
 		{"gzip without an end", reply(200, zipped(closed)[:30], "Content-Encoding", "gzip"), "disallow_all"},
-		{"gzip that is none", reply(200, closed, "Content-Encoding", "gzip"), "disallow_all"},
+		{"plain text labelled as gzip", reply(200, closed, "Content-Encoding", "gzip"), "disallow_all"},
 		{"an unknown coding", reply(200, closed, "Content-Encoding", "br"), "disallow_all"},
 		{"a cut body", cut(200, closed), "disallow_all"},
 		{"an empty body", reply(200, ""), "allow_all"},
 		{"HTML", reply(200, "<html>\n"+closed+"</html>", "Content-Type", "text/html"), "follow"},
 		{"a byte order mark", reply(200, "\ufeff"+closed), "follow"},
-		{"no body is read of a 404", reply(404, zipped(closed), "Content-Encoding", "br"), "allow_all"},
+		{"the body of a 404 is not read", reply(404, zipped(closed), "Content-Encoding", "br"), "allow_all"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := newCrawler(t, under(dialect.RFC9309()), test.answer).get(t)
 			if got := state(p, "/x"); got != test.state {
-				t.Errorf("%s, want %s: %v", got, test.state, p.Err())
+				t.Errorf("got %s, want %s: %v", got, test.state, p.Err())
 			}
 		})
 	}
 }
 
-// TestCodingError: a coding that cannot be undone is named, and asking again would not help.
+// TestCodingError checks that the error names a coding that cannot be decoded, and that the request is
+// not repeated.
 func TestCodingError(t *testing.T) {
 	sound := zipped(closed)
 	damaged := sound[:len(sound)-6] + "??" + sound[len(sound)-4:] // its checksum
@@ -134,44 +136,45 @@ func TestCodingError(t *testing.T) {
 		p := c.get(t)
 		var got *policy.CodingError
 		if !errors.As(p.Err(), &got) || *got != test.want || !strings.Contains(p.Err().Error(), test.want.Coding) {
-			t.Errorf("%s: %v, want %+v", test.header, p.Err(), test.want)
+			t.Errorf("%s: got %v, want %+v", test.header, p.Err(), test.want)
 		}
 		if c.site.asked() != 1 {
-			t.Errorf("%s: %d requests", test.header, c.site.asked())
+			t.Errorf("%s: %d requests, want 1", test.header, c.site.asked())
 		}
 	}
 	c := newCrawler(t, under(dialect.RFC9309()), reply(200, zipped(closed)[:30], "Content-Encoding", "gzip"))
 	if p := c.get(t); !errors.Is(p.Err(), io.ErrUnexpectedEOF) || c.site.asked() != 3 {
-		t.Errorf("a body that is cut: %v after %d requests", p.Err(), c.site.asked())
+		t.Errorf("a truncated body: got %v after %d requests, want an unexpected EOF after 3", p.Err(), c.site.asked())
 	}
 }
 
-// TestTemotoTakesWhatItGets: Colly's built-in check hands temoto what net/http hands over.
-func TestTemotoTakesWhatItGets(t *testing.T) {
+// TestTemotoIgnoresCodings checks that temoto gets the text that net/http returns, as it does in Colly's
+// built-in check.
+func TestTemotoIgnoresCodings(t *testing.T) {
 	for _, coding := range []string{"br", "gzip", "x-gzip", "utf-8", "none", ""} {
 		p := newCrawler(t, under(dialect.Temoto()), reply(200, closed, "Content-Encoding", coding)).get(t)
 		if got := state(p, "/x"); got != "follow" {
-			t.Errorf("%s: %s, %v", coding, got, p.Err())
+			t.Errorf("%s: got %s, %v, want follow", coding, got, p.Err())
 		}
 	}
 }
 
-// TestTemotoReadsOn: Colly's built-in check reads a file of any size, and so does its stand-in, as
-// far as memory allows.
-func TestTemotoReadsOn(t *testing.T) {
+// TestTemotoReadsLongFiles checks that the dialect reads much longer files than the others. Colly's
+// built-in check reads files of any size.
+func TestTemotoReadsLongFiles(t *testing.T) {
 	const limit = 4 << 20
-	rules := func(size int, last string) string { // last begins size octets into the file
+	rules := func(size int, last string) string { // last begins after size bytes
 		head := "User-agent: *\nDisallow: /x\n"
 		return head + strings.Repeat("#", size-len(head)-1) + "\n" + last
 	}
 	for _, test := range []struct {
 		name   string
 		size   int
-		closed bool // for temoto; for the others /y is open
+		closed bool // whether temoto denies /y; the others allow it
 	}{
 		{"853 KB", 853_000, true},
-		{"one octet too many for the others", dialect.SizeLimit - len("Disallow: /y") + 1, true},
-		{"as much as there is room for", limit - len("Disallow: /y\n"), true},
+		{"one byte too long for the others", dialect.SizeLimit - len("Disallow: /y") + 1, true},
+		{"exactly as long as the limit", limit - len("Disallow: /y\n"), true},
 		{"a rule cut by the limit", limit - len("Disallow: /"), false},
 		{"a rule beyond the limit", limit, false},
 	} {
@@ -192,18 +195,18 @@ func TestTemotoReadsOn(t *testing.T) {
 		return resp, err
 	}).get(t)
 	if allows(p, "/x") || read > limit+1<<20 {
-		t.Errorf("%v (%v) after %d octets", p.RobotsStatus, p.Err(), read)
+		t.Errorf("an endless file: got %v (%v) after %d bytes", p.RobotsStatus, p.Err(), read)
 	}
 }
 
-// TestEndlessBody: an endless body is read to the limit and no further, compressed or not.
+// TestEndlessBody checks that an endless body, compressed or not, is read only up to the limit.
 func TestEndlessBody(t *testing.T) {
 	for _, header := range [][]string{nil, {"Content-Encoding", "gzip"}} {
 		read := 0
 		newCrawler(t, under(dialect.RFC9309()), func(req *http.Request) (*http.Response, error) {
 			body := &endless{total: &read}
 			if header != nil {
-				// A header, then stored blocks of no octets for ever: input without output.
+				// A header, followed by empty stored blocks for ever: input without output.
 				body.prefix = []byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff")
 				body.block = []byte("\x00\x00\x00\xff\xff")
 			} else {
@@ -214,7 +217,7 @@ func TestEndlessBody(t *testing.T) {
 			return resp, err
 		}).get(t)
 		if read == 0 || read > 4*dialect.SizeLimit {
-			t.Errorf("%d octets read", read)
+			t.Errorf("%d bytes read, want at most %d", read, 4*dialect.SizeLimit)
 		}
 	}
 }
@@ -239,7 +242,7 @@ func (e *endless) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// drip is a body that sends one octet a second for ever, and ends with its request.
+// drip is an endless body that sends one byte per second. It ends with its request.
 type drip struct{ ctx context.Context }
 
 func (d drip) Read(p []byte) (int, error) {
@@ -252,15 +255,15 @@ func (d drip) Read(p []byte) (int, error) {
 	}
 }
 
-// TestTimeLimit: a slow server has FetchLimit for all of its answers, and the time in Wait is not
-// counted.
+// TestTimeLimit checks that all responses of a fetch together have FetchLimit, and that the time in Wait
+// does not count.
 func TestTimeLimit(t *testing.T) {
 	slow := func(req *http.Request) (*http.Response, error) {
 		resp, err := reply(200, "")(req)
 		resp.Body = io.NopCloser(drip{req.Context()})
 		return resp, err
 	}
-	turn := func(answer func(*http.Request) (*http.Response, error), d time.Duration) func(*http.Request) (*http.Response, error) {
+	waiting := func(answer func(*http.Request) (*http.Response, error), d time.Duration) func(*http.Request) (*http.Response, error) {
 		return func(req *http.Request) (*http.Response, error) {
 			err := policy.Wait(req.Context(), func(ctx context.Context) error {
 				select {
@@ -293,12 +296,12 @@ func TestTimeLimit(t *testing.T) {
 		want   policy.RobotsStatus
 	}{
 		{"no answer", hang, policy.FetchLimit, policy.Unreachable},
-		{"a body drop by drop", slow, policy.FetchLimit, policy.Unreachable},
+		{"a body byte by byte", slow, policy.FetchLimit, policy.Unreachable},
 		{"just in time", lasting(policy.FetchLimit-1, reply(200, closed)), policy.FetchLimit - 1, policy.Rules},
-		{"an hour for the host's turn", turn(reply(200, closed), time.Hour), time.Hour, policy.Rules},
-		{"a turn, then no answer", turn(hang, time.Hour), time.Hour + policy.FetchLimit, policy.Unreachable},
-		{"hops share the limit", lasting(20*time.Second, redirects(2, 302, "", reply(200, closed))), policy.FetchLimit, policy.Unreachable},
-		{"turns at each hop", turn(lasting(9*time.Second, redirects(2, 302, "", reply(200, closed))), time.Hour), 3*time.Hour + 27*time.Second, policy.Rules},
+		{"an hour in Wait", waiting(reply(200, closed), time.Hour), time.Hour, policy.Rules},
+		{"an hour in Wait, then no answer", waiting(hang, time.Hour), time.Hour + policy.FetchLimit, policy.Unreachable},
+		{"redirects share the limit", lasting(20*time.Second, redirects(2, 302, "", reply(200, closed))), policy.FetchLimit, policy.Unreachable},
+		{"an hour in Wait before each redirect", waiting(lasting(9*time.Second, redirects(2, 302, "", reply(200, closed))), time.Hour), 3*time.Hour + 27*time.Second, policy.Rules},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -306,23 +309,23 @@ func TestTimeLimit(t *testing.T) {
 				start := time.Now()
 				p := c.get(t)
 				if took := time.Since(start); took != test.took || p.RobotsStatus != test.want {
-					t.Errorf("%v (%v) after %v, want %v after %v", p.RobotsStatus, p.Err(), took, test.want, test.took)
+					t.Errorf("got %v (%v) after %v, want %v after %v", p.RobotsStatus, p.Err(), took, test.want, test.took)
 				}
 				if timeout := errors.Is(p.Err(), context.DeadlineExceeded); timeout != (test.want == policy.Unreachable) {
-					t.Errorf("the reason is %v", p.Err())
+					t.Errorf("got error %v, is a timeout: %t", p.Err(), timeout)
 				}
 			})
 		})
 	}
 }
 
-// refused is what net/http says of a host where nobody listens.
+// refused returns the error of net/http for a port on which no server listens.
 func refused(req *http.Request) (*http.Response, error) {
 	err := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	return nil, &url.Error{Op: "Get", URL: req.URL.String(), Err: err}
 }
 
-// inTurn answers each request by the next of the answers, and from then on by the last.
+// inTurn returns the answers one after the other, and then the last one for all further requests.
 func inTurn(answers ...func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
 	return func(req *http.Request) (*http.Response, error) {
 		answer := answers[0]
@@ -333,29 +336,29 @@ func inTurn(answers ...func(*http.Request) (*http.Response, error)) func(*http.R
 	}
 }
 
-// TestTries: where there is no response two more tries are made, of the hop that has none, and only
-// then the host is given up. Whatever is a response is taken at its word.
+// TestTries checks that a request without a response is repeated twice, also after a redirect, and that
+// a request with a response is not repeated.
 func TestTries(t *testing.T) {
-	const robots, hop = "/robots.txt", "/hopp"
-	timeout := func(*http.Request) (*http.Response, error) { return nil, os.ErrDeadlineExceeded } // of the Doer's own
+	const robots, next = "/robots.txt", "/next"
+	timeout := func(*http.Request) (*http.Response, error) { return nil, os.ErrDeadlineExceeded } // of the Doer itself
 	for _, test := range []struct {
-		name    string
-		answer  func(*http.Request) (*http.Response, error)
-		meaning policy.RobotsStatus
-		paths   []string
+		name   string
+		answer func(*http.Request) (*http.Response, error)
+		want   policy.RobotsStatus
+		paths  []string
 	}{
 		{"a dead proxy", inTurn(refused, reply(200, closed)), policy.Rules, []string{robots, robots}},
 		{"two dead proxies", inTurn(refused, timeout, reply(200, closed)), policy.Rules, []string{robots, robots, robots}},
 		{"three dead proxies", inTurn(refused, refused, refused, reply(200, closed)), policy.Unreachable, []string{robots, robots, robots}},
 		{"a cut body", inTurn(cut(200, closed), reply(200, closed)), policy.Rules, []string{robots, robots}},
-		{"a response that is none", inTurn(func(*http.Request) (*http.Response, error) { return nil, nil }, reply(404, "")),
+		{"neither a response nor an error", inTurn(func(*http.Request) (*http.Response, error) { return nil, nil }, reply(404, "")),
 			policy.NoRobots, []string{robots, robots}},
-		{"at a hop", inTurn(reply(301, "", "Location", hop), refused, reply(200, closed)), policy.Rules, []string{robots, hop, hop}},
-		{"at each hop", inTurn(refused, reply(301, "", "Location", hop), refused, refused, reply(200, closed)), policy.Unreachable,
-			[]string{robots, robots, hop, hop}},
-		{"a redirect after all", inTurn(refused, reply(301, "", "Location", hop), reply(404, "")), policy.NoRobots, []string{robots, robots, hop}},
-		{"a server in trouble", inTurn(reply(503, ""), reply(200, closed)), policy.Unreachable, []string{robots}},
-		{"a redirect to nowhere", inTurn(reply(302, ""), reply(200, closed)), policy.Unreachable, []string{robots}},
+		{"no response after a redirect", inTurn(reply(301, "", "Location", next), refused, reply(200, closed)), policy.Rules, []string{robots, next, next}},
+		{"no response before and after a redirect", inTurn(refused, reply(301, "", "Location", next), refused, refused, reply(200, closed)), policy.Unreachable,
+			[]string{robots, robots, next, next}},
+		{"a redirect at the second try", inTurn(refused, reply(301, "", "Location", next), reply(404, "")), policy.NoRobots, []string{robots, robots, next}},
+		{"a 503", inTurn(reply(503, ""), reply(200, closed)), policy.Unreachable, []string{robots}},
+		{"a redirect without Location", inTurn(reply(302, ""), reply(200, closed)), policy.Unreachable, []string{robots}},
 		{"a panic", inTurn(func(*http.Request) (*http.Response, error) { panic("ouch") }, reply(200, closed)), policy.Unreachable, []string{robots}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -365,19 +368,19 @@ func TestTries(t *testing.T) {
 			for _, req := range c.site.requests {
 				paths = append(paths, req.URL.Path)
 			}
-			if p.RobotsStatus != test.meaning || !slices.Equal(paths, test.paths) {
-				t.Errorf("%v (%v) after %q, want %v after %q", p.RobotsStatus, p.Err(), paths, test.meaning, test.paths)
+			if p.RobotsStatus != test.want || !slices.Equal(paths, test.paths) {
+				t.Errorf("got %v (%v) after %q, want %v after %q", p.RobotsStatus, p.Err(), paths, test.want, test.paths)
 			}
 			if p.RobotsStatus == policy.Rules && (p.Err() != nil || p.Failing()) {
-				t.Errorf("read after all, but: %v", p.Err())
+				t.Errorf("the file was read, but got error %v", p.Err())
 			}
 		})
 	}
 }
 
-// TestForbidden: what a Doer must not send is not tried again; a redirect to there is one that
-// leads nowhere.
-func TestForbidden(t *testing.T) {
+// TestForbiddenRequest checks that a request that a Doer refuses to send is not repeated, and that a
+// redirect to a forbidden URL counts as one that must not be followed.
+func TestForbiddenRequest(t *testing.T) {
 	forbidden := func(req *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("%s is private: %w", req.URL.Host, policy.ErrForbidden)
 	}
@@ -389,7 +392,7 @@ func TestForbidden(t *testing.T) {
 	}{
 		{"the host itself", func() func(*http.Request) (*http.Response, error) { return forbidden }, 1, map[dialect.Dialect]policy.RobotsStatus{
 			dialect.RFC9309(): policy.Unreachable, dialect.CocCoc(): policy.SiteDown}},
-		{"where a redirect leads", func() func(*http.Request) (*http.Response, error) {
+		{"the target of a redirect", func() func(*http.Request) (*http.Response, error) {
 			return inTurn(reply(301, "", "Location", "http://10.0.0.1/"), forbidden)
 		}, 2, map[dialect.Dialect]policy.RobotsStatus{
 			dialect.RFC9309(): policy.Unreachable, dialect.CocCoc(): policy.NoRobots}},
@@ -397,57 +400,58 @@ func TestForbidden(t *testing.T) {
 		for d, want := range test.want {
 			c := newCrawler(t, under(d), test.answer())
 			if p := c.get(t); p.RobotsStatus != want || !errors.Is(p.Err(), policy.ErrForbidden) || c.site.asked() != test.asked {
-				t.Errorf("%s, %v: %v (%v) after %d requests, want %v after %d", test.name, d, p.RobotsStatus, p.Err(), c.site.asked(), want, test.asked)
+				t.Errorf("%s, %v: got %v (%v) after %d requests, want %v after %d", test.name, d, p.RobotsStatus, p.Err(), c.site.asked(), want, test.asked)
 			}
 		}
 	}
 }
 
-// TestForbiddenIsNotKept: that one caller may not ask says nothing to the next, and a copy outlives
-// it.
-func TestForbiddenIsNotKept(t *testing.T) {
+// TestForbiddenPolicyIsNotKept checks that the cache does not keep the policy of a refused request, and
+// still keeps an earlier copy.
+func TestForbiddenPolicyIsNotKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forbidden := func(*http.Request) (*http.Response, error) { return nil, policy.ErrForbidden }
 		c := newCrawler(t, under(dialect.RFC9309()), forbidden)
 		if p := c.get(t); !p.Forbidden() || p.RobotsStatus != policy.Unreachable {
-			t.Errorf("%v, %v", p.RobotsStatus, p.Err())
+			t.Errorf("got %v, %v, want a forbidden policy", p.RobotsStatus, p.Err())
 		}
 		c.site.says(reply(200, closed))
 		if p := c.get(t); p.Forbidden() || p.RobotsStatus != policy.Rules || allows(p, "/x") {
-			t.Errorf("%v, %v", p.RobotsStatus, p.Err())
+			t.Errorf("the next caller got %v, %v, want rules", p.RobotsStatus, p.Err())
 		}
 		time.Sleep(25 * time.Hour)
 		c.site.says(forbidden)
 		if p := c.get(t); !p.Forbidden() {
-			t.Errorf("%v, %v", p.RobotsStatus, p.Err())
+			t.Errorf("after a day got %v, %v, want a forbidden policy", p.RobotsStatus, p.Err())
 		}
 		c.site.says(refuse)
 		if p := c.get(t); p.Forbidden() || p.RobotsStatus != policy.Unreachable || c.site.asked() != 6 {
-			t.Errorf("%v, %v after %d requests", p.RobotsStatus, p.Err(), c.site.asked())
+			t.Errorf("at the end got %v, %v after %d requests, want unreachable after 6", p.RobotsStatus, p.Err(), c.site.asked())
 		}
 	})
 }
 
-// TestTriesArePaced: each try waits for the host's turn as the first does, and the limit is one for
-// all.
-func TestTriesArePaced(t *testing.T) {
+// TestEachTryWaits checks that each try may wait as the first does, and that all tries share the time
+// limit.
+func TestEachTryWaits(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		answer func(*http.Request) (*http.Response, error) // of each try after its turn
+		answer func(*http.Request) (*http.Response, error) // of each try, after its wait
 		limit  time.Duration
 		took   time.Duration
 		tries  int
 	}{
 		{"at once", refused, 0, 3 * time.Minute, 3},
 		{"ten seconds each", after(10*time.Second, refused), 0, 3*time.Minute + 30*time.Second, 3},
-		{"the time is up at the second", after(20*time.Second, refused), 0, 2*time.Minute + policy.FetchLimit, 2},
-		{"the time is up at the first", hang, 0, time.Minute + policy.FetchLimit, 1},
-		{"the client's own time is up", hang, 300 * time.Millisecond, time.Minute + 300*time.Millisecond, 1},
+		{"the second try exceeds the limit", after(20*time.Second, refused), 0, 2*time.Minute + policy.FetchLimit, 2},
+		{"the first try exceeds the limit", hang, 0, time.Minute + policy.FetchLimit, 1},
+		{"the first try exceeds the limit of the client", hang, 300 * time.Millisecond, time.Minute + 300*time.Millisecond, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCrawler(t, under(dialect.CocCoc()), nil)
-				tries, start := 0, time.Now()
+				tries := 0
+				start := time.Now()
 				p, err := c.Get(context.Background(), c.page, policy.Fetch{Limit: test.limit, Do: func(req *http.Request) (*http.Response, error) {
 					tries++
 					err := policy.Wait(req.Context(), func(context.Context) error { time.Sleep(time.Minute); return nil })
@@ -457,53 +461,53 @@ func TestTriesArePaced(t *testing.T) {
 					return test.answer(req)
 				}})
 				if err != nil || p.RobotsStatus != policy.SiteDown {
-					t.Fatalf("%+v, %v", p, err)
+					t.Fatalf("got %+v, %v, want site_down", p, err)
 				}
 				if took := time.Since(start); took != test.took || tries != test.tries {
 					t.Errorf("%d tries in %v, want %d in %v", tries, took, test.tries, test.took)
 				}
 				if got := time.Until(p.Expires()); got != 10*time.Minute {
-					t.Errorf("Coc Coc asks again after %v", got)
+					t.Errorf("Coc Coc fetches again after %v, want 10m", got)
 				}
 			})
 		})
 	}
 }
 
-// TestNoTryForNobody: a caller who leaves during a try is no reason for another one.
-func TestNoTryForNobody(t *testing.T) {
+// TestNoTryWithoutCallers checks that a fetch makes no further try after its last caller has given up.
+func TestNoTryWithoutCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrawler(t, under(dialect.RFC9309()), hang)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		if _, err := c.ask(ctx, c.page); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
+			t.Errorf("got %v, want a deadline error", err)
 		}
 		synctest.Wait()
 		if c.site.asked() != 1 {
-			t.Errorf("%d requests", c.site.asked())
+			t.Errorf("%d requests, want 1", c.site.asked())
 		}
 	})
 }
 
-// TestCauseOfNoResponse: why there was no response can be found by those who fail a page with it.
+// TestCauseOfNoResponse checks that errors.As finds the cause in a NoResponseError.
 func TestCauseOfNoResponse(t *testing.T) {
 	p := newCrawler(t, under(dialect.RFC9309()), refused).get(t)
 	var none *policy.NoResponseError
 	var urlErr *url.Error
 	var opErr *net.OpError
 	if err := p.Err(); !errors.As(err, &none) || !errors.As(err, &urlErr) || !errors.As(err, &opErr) || !errors.Is(err, syscall.ECONNREFUSED) {
-		t.Errorf("%#v", err)
+		t.Errorf("got %#v, want one with a *url.Error, a *net.OpError and ECONNREFUSED", err)
 	}
 	p = newCrawler(t, under(dialect.RFC9309()), cut(200, closed)).get(t)
 	if !errors.Is(p.Err(), io.ErrUnexpectedEOF) {
-		t.Errorf("%#v", p.Err())
+		t.Errorf("got %#v, want an unexpected EOF", p.Err())
 	}
 }
 
-// TestCallersLimit: the caller's own limit counts where it is the shorter one, and Wait stops it as
-// well.
-func TestCallersLimit(t *testing.T) {
+// TestLimitOfFetch checks that the Limit of a Fetch counts if it is shorter than FetchLimit, and that the
+// time in Wait does not count.
+func TestLimitOfFetch(t *testing.T) {
 	for limit, want := range map[time.Duration]time.Duration{
 		300 * time.Millisecond: 300 * time.Millisecond, time.Hour: policy.FetchLimit, 0: policy.FetchLimit, -1: policy.FetchLimit,
 	} {
@@ -518,20 +522,20 @@ func TestCallersLimit(t *testing.T) {
 				return hang(req)
 			}})
 			if err != nil || p.RobotsStatus != policy.Unreachable || !errors.Is(p.Err(), context.DeadlineExceeded) {
-				t.Errorf("limit %v: %+v, %v", limit, p, err)
+				t.Errorf("limit %v: got %+v, %v, want a timeout", limit, p, err)
 			}
 			if took := time.Since(start); took != time.Minute+want {
-				t.Errorf("limit %v: given up after %v", limit, took)
+				t.Errorf("limit %v: ended after %v, want %v", limit, took, time.Minute+want)
 			}
 			if !strings.Contains(p.Err().Error(), want.String()) {
-				t.Errorf("limit %v: %v", limit, p.Err())
+				t.Errorf("limit %v: got error %v, want one that names %v", limit, p.Err(), want)
 			}
 		})
 	}
 }
 
-// FuzzAnswer: whatever a server sends, there is a policy, it has a reason unless it was read, and
-// it expires later than it was made but no later than a day.
+// FuzzAnswer checks that each response leads to a policy, which has an error unless the file was read,
+// and which expires within a day.
 func FuzzAnswer(f *testing.F) {
 	f.Add(200, "max-age=60", "5", "3", "", closed)
 	f.Add(301, "no-store, max-age=\"7\"", "-1", "Wed, 21 Oct 2015 07:28:00 GMT", "/elsewhere", "")
@@ -543,12 +547,12 @@ func FuzzAnswer(f *testing.F) {
 			c := newCrawler(t, under(d), reply(status, body,
 				"Cache-Control", cacheControl, "Age", age, "Retry-After", retryAfter, "Location", location))
 			p := c.get(t)
-			_ = c.Close()
+			c.Close()
 			if p.Group() == nil || c.site.asked() > 6 {
-				t.Fatalf("%+v after %d requests", p, c.site.asked())
+				t.Fatalf("got %+v after %d requests", p, c.site.asked())
 			}
 			if p.RobotsStatus != policy.Rules && p.Err() == nil && status/100 != 4 && !(d == dialect.CocCoc() && status/100 == 2) {
-				t.Fatalf("%v without a reason", p.RobotsStatus)
+				t.Fatalf("got %v without an error", p.RobotsStatus)
 			}
 			if !p.Expires().After(before) || p.Expires().After(time.Now().Add(24*time.Hour)) {
 				t.Fatalf("expires %v after the fetch", p.Expires().Sub(before))

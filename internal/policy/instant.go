@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// instant is a time in Unix nanoseconds, a third of a time.Time; 0: never. It has no monotonic
-// clock: what it says holds for other processes too.
+// instant is a time in Unix nanoseconds; 0 means never. It takes a third of the memory of a
+// time.Time. It has no monotonic clock reading, so it is also valid in other processes.
 type instant int64
 
-// The instants before 1970 and after 2262 are these two.
+// earliest and latest stand for all times before 1970 and after 2262.
 const (
 	earliest instant = 1
 	latest   instant = math.MaxInt64
@@ -38,7 +38,7 @@ func (i instant) time() time.Time {
 	return time.Unix(0, int64(i))
 }
 
-// add returns the instant d later, d being no less than 0.
+// add returns the instant that is d later. d must not be negative.
 func (i instant) add(d time.Duration) instant {
 	if latest-i < instant(d) {
 		return latest
@@ -46,7 +46,8 @@ func (i instant) add(d time.Duration) instant {
 	return i + instant(d)
 }
 
-// moment is an instant that many goroutines may set and read; nil and the zero value: never.
+// moment is an instant that several goroutines may set and read. A nil moment and the zero value
+// mean never.
 type moment struct{ at atomic.Int64 }
 
 func (m *moment) set(i instant) { m.at.Store(int64(i)) }
@@ -58,13 +59,13 @@ func (m *moment) get() instant {
 	return instant(m.at.Load())
 }
 
-// within reports whether m is no more than d before now.
+// within reports whether m is at most d before now.
 func (m *moment) within(now instant, d time.Duration) bool {
 	at := m.get()
 	return at != 0 && now < at.add(d)
 }
 
-// seconds is a duration in whole seconds, small because a cache keeps very many of them.
+// seconds is a duration in whole seconds. It is small, because a cache keeps very many of them.
 type seconds int32
 
 func (s seconds) duration() time.Duration { return time.Duration(s) * time.Second }

@@ -15,9 +15,9 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-var underRace bool // set where the race detector is on
+var underRace bool // whether the race detector is on
 
-// serve answers every request with a robots.txt, at no cost that would count here.
+// serve answers every request with a robots.txt. It costs no memory that the tests would count.
 func serve(body string, header ...string) Doer {
 	return func(*http.Request) (*http.Response, error) {
 		resp := &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}
@@ -36,7 +36,7 @@ func dead(req *http.Request) (*http.Response, error) {
 	return nil, &url.Error{Op: "Get", URL: req.URL.String(), Err: errors.New("connection refused")}
 }
 
-// hosts returns n authorities. Their names are the caller's memory.
+// hosts returns n authorities. The caller keeps the memory of their names.
 func hosts(n int) []dialect.Authority {
 	all := make([]dialect.Authority, n)
 	for i := range all {
@@ -45,7 +45,7 @@ func hosts(n int) []dialect.Authority {
 	return all
 }
 
-// crawl makes c know all of the hosts.
+// crawl gets the policies of all hosts from c.
 func crawl(tb testing.TB, c *Cache, hosts []dialect.Authority, answer func(i int) Doer) {
 	tb.Helper()
 	for i, a := range hosts {
@@ -55,20 +55,18 @@ func crawl(tb testing.TB, c *Cache, hosts []dialect.Authority, answer func(i int
 	}
 }
 
-// retained is the heap that a cache of n hosts keeps, without their names, and what it takes it
-// for.
-func retained(tb testing.TB, n int, answer func(i int) Doer) (octets, weight int) {
+// retained returns the heap that a cache of n hosts keeps, without their names, and the weight that
+// the cache estimates.
+func retained(tb testing.TB, n int, answer func(i int) Doer) (size, weight int) {
 	tb.Helper()
 	all := hosts(n)
 	c := New(Options{Tokens: []string{"ExampleBot"}})
 	before := heap()
 	crawl(tb, c, all, answer)
-	octets, weight = heap()-before, int(c.policies.weight())
+	size, weight = heap()-before, int(c.policies.weight())
 	runtime.KeepAlive(all)
-	if err := c.Close(); err != nil {
-		tb.Error(err)
-	}
-	return octets, weight
+	c.Close()
+	return size, weight
 }
 
 func heap() int {
@@ -79,17 +77,17 @@ func heap() int {
 	return int(m.HeapAlloc)
 }
 
-// webs are crawls of some kinds of hosts.
+// webs are crawls of different kinds of hosts.
 var webs = []struct {
 	name   string
 	answer func(i int) Doer
-	hosts  int // to measure by
-	most   int // octets a host
+	hosts  int // how many the test uses
+	most   int // bytes per host
 }{
 	{"equal files", func(int) Doer { return serve(usual) }, 100_000, 280},
-	{"every file its own, median of the corpus", func(i int) Doer { return serve(median(i)) }, 100_000, 280 + 400},
-	{"every file its own, short", func(i int) Doer { return serve(fmt.Sprintf("User-agent: *\nDisallow: /%d\n", i)) }, 5000, 500},
-	{"every file its own", long, 5000, 1250},
+	{"different files, median of the corpus", func(i int) Doer { return serve(median(i)) }, 100_000, 280 + 400},
+	{"different files, short", func(i int) Doer { return serve(fmt.Sprintf("User-agent: *\nDisallow: /%d\n", i)) }, 5000, 500},
+	{"different files, long", long, 5000, 1250},
 	{"no robots.txt", func(int) Doer { return absent }, 5000, 280},
 	{"validators", func(i int) Doer {
 		return serve(usual, "ETag", fmt.Sprintf(`"5f3c-%07x"`, i), "Last-Modified", fmt.Sprintf("Mon, 02 Jan 2006 15:04:%02d GMT", i%60))
@@ -101,7 +99,7 @@ func long(i int) Doer { return serve(fmt.Sprintf("%sDisallow: /%d\n", usual, i))
 
 var usual = "User-agent: *\n" + strings.Repeat("Disallow: /a/rather/usual/rule\n", 20)
 
-// median returns a file like the middle one of real files: 561 octets, nine rules for everybody.
+// median returns a file like the median of real files: 561 bytes, with nine rules for all crawlers.
 func median(i int) string {
 	text := "User-agent: *\nCrawl-delay: 1\nDisallow: /wp-admin/\nAllow: /wp-admin/admin-ajax.php\nDisallow: /search\n" +
 		"Disallow: /*?replytocom=\nDisallow: /cart/\nDisallow: /checkout/\nDisallow: /my-account/\nDisallow: /*.pdf$\n" +
@@ -110,29 +108,29 @@ func median(i int) string {
 	return text + strings.Repeat("-", 560-len(text)) + "\n"
 }
 
-// TestRetained: what a host costs, and that the cache knows what it costs.
+// TestRetained measures the memory per host, and compares it with the estimate of the cache.
 func TestRetained(t *testing.T) {
 	if got := len(median(0)); got != 561 {
-		t.Fatalf("the median file has %d octets", got)
+		t.Fatalf("the median file has %d bytes, want 561", got)
 	}
 	for _, web := range webs {
 		n := web.hosts
 		if underRace || testing.Short() {
 			n = 5000
 		}
-		octets, weight := retained(t, n, web.answer)
-		t.Logf("%s: %d octets a host of %d, estimated as %d", web.name, octets/n, n, weight/n)
-		if octets/n > web.most && !underRace {
-			t.Errorf("%s: %d octets a host, want at most %d", web.name, octets/n, web.most)
+		size, weight := retained(t, n, web.answer)
+		t.Logf("%s: %d bytes per host, estimated %d (%d hosts)", web.name, size/n, weight/n, n)
+		if size/n > web.most && !underRace {
+			t.Errorf("%s: %d bytes per host, want at most %d", web.name, size/n, web.most)
 		}
-		if octets > weight*6/5 {
-			t.Errorf("%s: %d octets are taken for %d", web.name, octets, weight)
+		if size > weight*6/5 {
+			t.Errorf("%s: estimated %d bytes, but %d are in use", web.name, weight, size)
 		}
 	}
 }
 
-// TestBound: a cache does not outgrow its bound, and what it has dropped it fetches again.
-func TestBound(t *testing.T) {
+// TestMaxWeight checks that a cache does not exceed its bound, and fetches again what it has dropped.
+func TestMaxWeight(t *testing.T) {
 	const most = 200 * entryWeight
 	c := New(Options{MaxWeight: most})
 	defer c.Close()
@@ -143,24 +141,25 @@ func TestBound(t *testing.T) {
 	all := hosts(1000)
 	crawl(t, c, all, answer)
 	if got := c.policies.weight(); got > most {
-		t.Errorf("weighs %d, want at most %d", got, most)
+		t.Errorf("weight %d, want at most %d", got, most)
 	}
 	crawl(t, c, all, answer)
 	if fetches < 1500 {
-		t.Errorf("%d fetches", fetches)
+		t.Errorf("%d fetches in two crawls of 1000 hosts, want at least 1500", fetches)
 	}
-	for _, r := range c.reader.shared {
+	for _, r := range c.parser.inUse {
 		if r.users.Load() < 1 {
-			t.Errorf("a reading has %d users", r.users.Load())
+			t.Errorf("a parsed file in use has %d users", r.users.Load())
 		}
 	}
-	if got, most := len(c.reader.shared), len(slices.Collect(c.All())); got > most {
-		t.Errorf("%d readings for %d policies", got, most)
+	if got, most := len(c.parser.inUse), len(slices.Collect(c.All())); got > most {
+		t.Errorf("%d parsed files for %d policies", got, most)
 	}
 }
 
-// TestShared: hosts with equal files share what was read, for as long as one is in use.
-func TestShared(t *testing.T) {
+// TestEqualFilesAreShared checks that hosts with equal files share one parsed file, until no host uses
+// it.
+func TestEqualFilesAreShared(t *testing.T) {
 	c := New(Options{})
 	defer c.Close()
 	var groups []*dialect.Group
@@ -172,19 +171,20 @@ func TestShared(t *testing.T) {
 		groups = append(groups, p.Group())
 	}
 	if groups[0] != groups[1] {
-		t.Error("two groups")
+		t.Error("two hosts with equal files have different groups")
 	}
-	if n := len(c.reader.shared); n != 1 {
-		t.Errorf("%d readings known", n)
+	if n := len(c.parser.inUse); n != 1 {
+		t.Errorf("%d parsed files in use, want 1", n)
 	}
 	c.policies.clear()
-	if n := len(c.reader.shared); n != 0 {
-		t.Errorf("%d readings known when nobody uses them", n)
+	if n := len(c.parser.inUse); n != 0 {
+		t.Errorf("%d parsed files in use after the last policy was dropped, want 0", n)
 	}
 }
 
-// TestSharedByTwoAtOnce: of a text that two have read at the same time one reading is kept.
-func TestSharedByTwoAtOnce(t *testing.T) {
+// TestEqualFilesParsedAtOnce checks that one parsed file is kept of a text that was parsed twice at the
+// same time.
+func TestEqualFilesParsedAtOnce(t *testing.T) {
 	c := New(Options{})
 	defer c.Close()
 	var all []*Policy
@@ -193,18 +193,18 @@ func TestSharedByTwoAtOnce(t *testing.T) {
 		all = append(all, c.policyOf(a, f))
 	}
 	if all[0].Group() == all[1].Group() {
-		t.Fatal("nothing to share")
+		t.Fatal("the files share a group before they are kept")
 	}
 	for _, p := range all {
 		c.keep(p)
 	}
-	if all[0].Group() != all[1].Group() || len(c.reader.shared) != 1 || all[0].copy.reading.users.Load() != 2 {
-		t.Errorf("%d readings, the first with %d users", len(c.reader.shared), all[0].copy.reading.users.Load())
+	if all[0].Group() != all[1].Group() || len(c.parser.inUse) != 1 || all[0].copy.parsed.users.Load() != 2 {
+		t.Errorf("%d parsed files in use, the first with %d users, want 1 with 2 users", len(c.parser.inUse), all[0].copy.parsed.users.Load())
 	}
 }
 
-// TestWarmGet: what is known costs no allocation.
-func TestWarmGet(t *testing.T) {
+// TestFreshPolicyCostsNoAllocation checks that Get of a fresh policy does not allocate.
+func TestFreshPolicyCostsNoAllocation(t *testing.T) {
 	c := New(Options{})
 	defer c.Close()
 	ctx, do := context.Background(), serve(usual)
@@ -226,12 +226,12 @@ func TestWarmGet(t *testing.T) {
 		}
 		get()
 		if n := testing.AllocsPerRun(1000, get); n != 0 {
-			t.Errorf("%s: %v allocations", raw, n)
+			t.Errorf("%s: %v allocations, want 0", raw, n)
 		}
 	}
 }
 
-func BenchmarkWarmGet(b *testing.B) {
+func BenchmarkGetFresh(b *testing.B) {
 	c := New(Options{})
 	defer c.Close()
 	a, f := hosts(1)[0], Fetch{Do: serve(usual), UserAgent: "ExampleBot/1.0"}
@@ -243,27 +243,26 @@ func BenchmarkWarmGet(b *testing.B) {
 	}
 }
 
-// BenchmarkHosts is a crawl of as many hosts as it has iterations: -benchtime 1000000x for a
-// million.
+// BenchmarkHosts crawls as many hosts as it has iterations. Use -benchtime 1000000x for a million.
 func BenchmarkHosts(b *testing.B) {
 	for _, web := range webs {
 		b.Run(web.name, func(b *testing.B) {
-			octets, _ := retained(b, b.N, web.answer)
-			b.ReportMetric(float64(octets)/float64(b.N), "retained-B/host")
+			size, _ := retained(b, b.N, web.answer)
+			b.ReportMetric(float64(size)/float64(b.N), "retained-B/host")
 		})
 	}
 }
 
-// Answered notes that a page of a was answered, as whoever has the policy does.
+// Answered records that a page of a was answered.
 func (c *Cache) Answered(a dialect.Authority) {
 	if p := c.policies.get(a); p != nil {
 		p.SiteAnswered()
 	}
 }
 
-// weight returns what all policies of a table weigh.
-func (t *table) weight() (sum uint64) {
-	for part := range t.made {
+// weight returns the weight of all policies in m.
+func (m *policyMap) weight() (sum uint64) {
+	for part := range m.made {
 		sum += part.WeightedSize()
 	}
 	return sum

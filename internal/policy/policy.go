@@ -1,10 +1,10 @@
-// Package policy knows what each site's robots.txt says at the moment: it fetches the file, decides
-// what the response means under a dialect, keeps that for as long as the dialect allows, and falls
-// back on the last good copy when the file cannot be read.
+// Package policy provides the robots.txt that is in force for each site. It fetches the file,
+// decides under a dialect which rules the response puts in force, keeps the result for as long as
+// the dialect allows, and uses the last good copy while the file cannot be read.
 //
-// What a fetch brings is the same for every dialect; what it means is that dialect's table of
-// access results (RFC 9309, section 2.3.1). So it can be kept in a store and read by another
-// dialect, another process or a later run.
+// The result of a fetch does not depend on the dialect. Each dialect interprets it by its own table
+// of access results (RFC 9309, section 2.3.1). Therefore a stored result can be read under another
+// dialect, by another process or in a later run.
 package policy
 
 import (
@@ -14,109 +14,90 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// A Policy is what governs the pages of one authority at the time it was asked for. It is
-// immutable, so any number of goroutines may use it, and small, since a cache keeps very many: what
-// can be derived is a method. A Policy made from Authority and RobotsStatus alone has no rules, no times
-// and no error.
+// A Policy says which rules apply to the pages of one authority. It is immutable, so any number of
+// goroutines may use it. It is small, because a cache keeps very many policies: values that can be
+// derived are methods. A Policy that is made from Authority and RobotsStatus alone has no rules, no
+// times and no error.
 type Policy struct {
 	Authority    dialect.Authority
 	RobotsStatus RobotsStatus
 
 	expires instant
-	copy    *goodCopy // what the next fetch builds on; nil: there is none
-	failure *failure  // why copy could not be renewed; nil: it was
+	copy    *goodCopy // the last good copy, which the next fetch builds on; nil if there is none
+	failure *failure  // why copy could not be renewed; nil if the last fetch succeeded
 }
 
-// RobotsURL returns where the robots.txt is.
+// RobotsURL returns the URL of the robots.txt.
 func (p *Policy) RobotsURL() string { return p.Authority.RobotsURL() }
 
-// Group returns the rules that apply. It is never nil, and has no rules unless RobotsStatus is Rules.
+// Group returns the rules that apply. It is never nil, and has no rules unless RobotsStatus is
+// Rules.
 func (p *Policy) Group() *dialect.Group {
-	if r := p.rules(); r != nil {
-		return r.group
+	if f := p.rules(); f != nil {
+		return f.group
 	}
 	return noRules
 }
 
 var noRules = dialect.RFC9309().Parse(nil).Group()
 
-// Sitemaps returns the sitemaps that the file lists, as it lists them. They are shared: the caller
-// must not change them.
+// Sitemaps returns the sitemaps that the file lists, as they are written. The slice is shared: the
+// caller must not change it.
 func (p *Policy) Sitemaps() []string {
-	if r := p.rules(); r != nil {
-		return r.sitemaps
+	if f := p.rules(); f != nil {
+		return f.sitemaps
 	}
 	return nil
 }
 
-// CrawlDelay returns the group's Crawl-delay as the dialect reads it; 0: it has none, or asks for
-// none.
+// CrawlDelay returns the crawl delay of the group as the dialect reads it. It returns 0 if the group
+// has none.
 func (p *Policy) CrawlDelay() time.Duration {
-	d, _ := p.crawlDelay()
-	return d
-}
-
-// CrawlDelayLine returns the line that CrawlDelay comes from; 0: there is none, or it is not known.
-func (p *Policy) CrawlDelayLine() int {
-	if _, ok := p.crawlDelay(); !ok {
+	f := p.rules()
+	if f == nil {
 		return 0
 	}
-	return p.rules().group.DelayLine()
+	delay, _ := f.crawlDelay()
+	return delay
 }
 
-// LastCrawlDelay returns the Crawl-delay of the last file that could be read, and its line. Unlike
-// CrawlDelay, it still does while the file cannot be read. It reports false if no file is known.
+// LastCrawlDelay returns the crawl delay of the last file that could be read, and its line. Unlike
+// CrawlDelay, it does so also while the file cannot be read. It reports false if no file is known.
 func (p *Policy) LastCrawlDelay() (delay time.Duration, line int, known bool) {
-	if p.failure == nil {
-		return p.CrawlDelay(), p.CrawlDelayLine(), true
+	f := p.rules()
+	if p.failure != nil {
+		if p.copy == nil {
+			return 0, 0, false
+		}
+		f = p.copy.parsed
 	}
-	if p.copy == nil {
-		return 0, 0, false
-	}
-	if p.copy.reading == nil {
+	if f == nil {
 		return 0, 0, true
 	}
-	delay, _ = p.copy.reading.crawlDelay()
-	return delay, p.copy.reading.group.DelayLine(), true
+	delay, line = f.crawlDelay()
+	return delay, line, true
 }
 
-// HasCrawlDelay reports whether the group has a Crawl-delay, which may be 0.
-func (p *Policy) HasCrawlDelay() bool {
-	_, ok := p.crawlDelay()
-	return ok
-}
-
-func (p *Policy) crawlDelay() (time.Duration, bool) {
-	if r := p.rules(); r != nil {
-		return r.crawlDelay()
-	}
-	return 0, false
-}
-
-// rules returns the text in force, nil if none is.
-func (p *Policy) rules() *reading {
+// rules returns the file whose rules apply, or nil if no rules apply.
+func (p *Policy) rules() *parsedFile {
 	if p.RobotsStatus != Rules || p.copy == nil {
 		return nil
 	}
-	return p.copy.reading
+	return p.copy.parsed
 }
 
-// Sum returns the first 32 hexadecimal digits of the SHA-256 of the rules' text; "": there are no
-// rules.
+// Sum returns the first 32 hexadecimal digits of the SHA-256 of the file whose rules apply. It
+// returns "" if no rules apply.
 func (p *Policy) Sum() string {
-	r := p.rules()
-	if r == nil {
+	f := p.rules()
+	if f == nil {
 		return ""
 	}
-	s := r.sum
-	if s == (sum{}) {
-		s = sumOf(nil) // the text is empty
-	}
-	return hex.EncodeToString(s[:])
+	return hex.EncodeToString(f.sum[:])
 }
 
-// Status returns the status of the last response to GET /robots.txt, redirects followed; 0: there
-// was none.
+// Status returns the status of the last response to GET /robots.txt, after redirects. It returns 0
+// if there was no response.
 func (p *Policy) Status() int {
 	switch {
 	case p.failure != nil:
@@ -127,45 +108,33 @@ func (p *Policy) Status() int {
 	return 0
 }
 
-// Err returns why the file could not be read at the last try: a *StatusError, *RedirectError,
+// Err returns why the last fetch could not read the file: a *StatusError, *RedirectError,
 // *NoResponseError, *CodingError or *PanicError, or a Doer's error that wraps ErrForbidden. It is
-// nil when the file was read, or is known not to be there.
+// nil if the file was read or does not exist.
 func (p *Policy) Err() error {
 	switch {
 	case p.failure != nil:
 		return p.failure.err
 	case p.copy != nil && p.copy.class == tooManyRedirects:
-		return &RedirectError{Status: int(p.copy.status), Hops: int(p.copy.hops) - 1}
+		return &RedirectError{
+			Status:   int(p.copy.status),
+			TooMany:  true,
+			Followed: int(p.copy.redirects) - 1,
+		}
 	}
 	return nil
 }
 
-// Fetched returns when the copy in force was fetched or confirmed; without one, when the last try
-// ended. It is the zero time if nothing was ever asked for.
+// Fetched returns when the copy in force was fetched or confirmed. If no copy is in force, it
+// returns when the last fetch ended. It is the zero time if the file was never requested.
 func (p *Policy) Fetched() time.Time {
-	switch {
-	case p.failure != nil && (p.copy == nil || p.RobotsStatus != Rules):
-		return p.failure.last.time()
-	case p.copy != nil:
+	if p.failure != nil && p.copy != nil && p.RobotsStatus == Rules {
 		return p.copy.fetched.time()
 	}
-	return time.Time{}
+	return p.tried().time()
 }
 
-// Expires returns when robots.txt is asked for again; the zero time if nothing was ever asked for.
-func (p *Policy) Expires() time.Time { return p.expires.time() }
-
-// Fresh reports whether p still holds at now. A nil Policy does not.
-func (p *Policy) Fresh(now time.Time) bool { return p != nil && instantOf(now) < p.expires }
-
-// MayDecide reports whether p, which has expired, may still be used at now for a request to a host
-// with a delay. It may for the first request after the file was read. That one starts a delay later,
-// and would never start if the file, which costs a delay too, had to be read again first.
-func (p *Policy) MayDecide(now time.Time, delay time.Duration) bool {
-	return p != nil && delay > 0 && p.RobotsStatus >= NoRobots && instantOf(now) < p.tried().add(delay).add(FetchLimit)
-}
-
-// tried returns when the file was asked for last.
+// tried returns when the last fetch ended. It is 0 if the file was never requested.
 func (p *Policy) tried() instant {
 	switch {
 	case p.failure != nil:
@@ -176,21 +145,51 @@ func (p *Policy) tried() instant {
 	return 0
 }
 
-// Failing reports whether the file could not be read at the last try. Only then
-// [Policy.SiteAnswered] has something to note.
+// Expires returns when robots.txt is fetched again. It is the zero time if the file was never
+// requested.
+func (p *Policy) Expires() time.Time { return p.expires.time() }
+
+// Fresh reports whether p has not expired at now. A nil Policy is not fresh.
+func (p *Policy) Fresh(now time.Time) bool { return p != nil && instantOf(now) < p.expires }
+
+// MayServe reports whether p, which has expired, may still be used at now while another caller
+// fetches the file again. The period is as long as a fetch may take, so that no caller uses an old
+// copy for long. A policy that allows nothing is not used: the caller should wait for the fetch
+// instead. MayServe reports false if p is nil.
+func (p *Policy) MayServe(now time.Time) bool {
+	return p != nil && p.RobotsStatus >= NoRobots && instantOf(now) < p.expires.add(FetchLimit)
+}
+
+// MayDecide reports whether p, which has expired, may still be used at now for a request to a host
+// with a delay. It may be used for the first request after the file was read. This request starts
+// one delay after the fetch. If the file had to be read again first, which also takes one delay, the
+// request would never start. MayDecide reports false if p is nil.
+func (p *Policy) MayDecide(now time.Time, delay time.Duration) bool {
+	return p != nil && delay > 0 && p.RobotsStatus >= NoRobots && instantOf(now) < p.tried().add(delay).add(FetchLimit)
+}
+
+// SiteAnswered records that a page of the policy's authority was answered, which shows that the site
+// is available although its robots.txt is not. It does nothing unless p is Failing.
+func (p *Policy) SiteAnswered() {
+	if p.failure != nil {
+		p.failure.answered.set(now())
+	}
+}
+
+// Failing reports whether the last fetch could not read the file. Only then is a call of
+// [Policy.SiteAnswered] of use.
 func (p *Policy) Failing() bool { return p.failure != nil }
 
-// Forbidden reports whether a [Doer] refused to ask for the file where it should be. That says
-// something about who asked, and nothing about the site: such a policy is for those who waited for
-// that fetch, and is not kept.
+// Forbidden reports whether a [Doer] refused to send the request for the file. The reason is the
+// caller's and not the site's. Therefore only the callers that waited for that fetch get such a
+// policy, and the cache does not keep it.
 func (p *Policy) Forbidden() bool { return p.failure.forbidden() }
 
-// Stale reports whether the rules in force are an older copy, because the file could not be read at
-// the last try; Err returns why.
+// Stale reports whether the rules in force are those of an older copy, because the last fetch could
+// not read the file. Err returns the reason.
 func (p *Policy) Stale() bool { return p.RobotsStatus == Rules && p.Failing() }
 
-// differs reports whether p means something else than old: another meaning, or another text of the
-// rules.
+// differs reports whether p has another RobotsStatus than old, or the rules of another text.
 func (p *Policy) differs(old *Policy) bool {
-	return p.RobotsStatus != old.RobotsStatus || p.RobotsStatus == Rules && p.copy.reading.sum != old.copy.reading.sum
+	return p.RobotsStatus != old.RobotsStatus || p.RobotsStatus == Rules && p.copy.parsed.sum != old.copy.parsed.sum
 }

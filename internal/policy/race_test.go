@@ -2,5 +2,5 @@
 
 package policy
 
-// The race detector makes everything slower and larger, so that what is retained proves nothing.
+// Under the race detector the memory in use says nothing about that of a normal program.
 func init() { underRace = true }

@@ -15,8 +15,8 @@ import (
 
 const recordVersion = 1
 
-// record is how facts are stored: one line of JSON, then the body as fetched, since dialects differ
-// in what they read in it.
+// record is the stored form of facts. It is one line of JSON, followed by the body as it was fetched,
+// because each dialect reads the body differently.
 type record struct {
 	Version int            `json:"version"`
 	Copy    *recordCopy    `json:"copy,omitempty"`
@@ -25,7 +25,7 @@ type record struct {
 
 type recordCopy struct {
 	Class        class     `json:"class"`
-	Hops         uint8     `json:"hops,omitempty"`
+	Redirects    uint8     `json:"hops,omitempty"`
 	Status       uint16    `json:"status"`
 	Fetched      time.Time `json:"fetched"`
 	MaxAge       seconds   `json:"max_age"`
@@ -33,7 +33,7 @@ type recordCopy struct {
 	ETag         string    `json:"etag,omitempty"`
 	LastModified string    `json:"last_modified,omitempty"`
 	Coding       coding    `json:"coding,omitempty"`
-	Long         bool      `json:"long,omitempty"` // the body goes beyond dialect.SizeLimit, and is whole
+	Long         bool      `json:"long,omitempty"` // the body is longer than dialect.SizeLimit, and complete
 	Private      bool      `json:"private,omitempty"`
 	Sum          string    `json:"sha256"` // of the body
 }
@@ -49,7 +49,7 @@ type recordFailure struct {
 	Answered time.Time     `json:"answered,omitzero"`
 }
 
-// encode writes f, whose copy has its body, as a record.
+// encode returns the record of f, which must have the body of its copy.
 func (f facts) encode() ([]byte, error) {
 	r := record{Version: recordVersion}
 	if f.copy != nil {
@@ -64,24 +64,38 @@ func (f facts) encode() ([]byte, error) {
 
 func (s *goodCopy) record(body []byte) *recordCopy {
 	r := &recordCopy{
-		Class: s.class, Hops: s.hops, Status: s.status, Fetched: s.fetched.time().UTC(), MaxAge: s.maxAge, Age: s.age,
-		Coding: s.coding, Long: len(body) > dialect.SizeLimit && !s.short,
-		Private: s.private, Sum: hexSum(body),
+		Class:     s.class,
+		Redirects: s.redirects,
+		Status:    s.status,
+		Fetched:   s.fetched.time().UTC(),
+		MaxAge:    s.maxAge,
+		Age:       s.age,
+		Coding:    s.coding,
+		Long:      len(body) > dialect.SizeLimit && !s.short,
+		Private:   s.private,
+		Sum:       hexSum(body),
 	}
 	if v := s.validators; v != nil {
-		r.ETag, r.LastModified = v.etag, v.modified
+		r.ETag = v.etag
+		r.LastModified = v.modified
 	}
 	return r
 }
 
 func (x *failure) record() *recordFailure {
 	return &recordFailure{
-		First: x.first.time().UTC(), Last: x.last.time().UTC(), Count: x.count, Class: x.class, Status: x.status,
-		Wait: x.wait, Error: reason(x.err), Answered: x.answered.get().time().UTC(),
+		First:    x.first.time().UTC(),
+		Last:     x.last.time().UTC(),
+		Count:    x.count,
+		Class:    x.class,
+		Status:   x.status,
+		Wait:     x.wait,
+		Error:    reason(x.err),
+		Answered: x.answered.get().time().UTC(),
 	}
 }
 
-// reason is the text of err, without what the error that it becomes again will say before it.
+// reason returns the text of err, without the prefix that the decoded error will have again.
 func reason(err error) string {
 	if none := (*NoResponseError)(nil); errors.As(err, &none) {
 		return none.Err.Error()
@@ -89,7 +103,7 @@ func reason(err error) string {
 	return strings.TrimPrefix(err.Error(), "robots.txt: ")
 }
 
-// decode reads what encode wrote. It takes nothing that encode would not have written.
+// decode returns the facts of a record. It returns an error for a record that encode would not write.
 func decode(b []byte) (facts, error) {
 	head, body, _ := bytes.Cut(b, []byte("\n"))
 	var r record
@@ -97,18 +111,19 @@ func decode(b []byte) (facts, error) {
 		return facts{}, err
 	}
 	if r.Version != recordVersion {
-		return facts{}, fmt.Errorf("record of version %d", r.Version)
+		return facts{}, fmt.Errorf("unknown record version %d", r.Version)
 	}
 	var f facts
 	if r.Copy != nil {
 		if !r.Copy.Class.definite() || r.Copy.Coding > decoded || hexSum(body) != r.Copy.Sum {
-			return facts{}, errors.New("the copy is not as it was written")
+			return facts{}, errors.New("the copy does not match its checksum, or has an invalid value")
 		}
-		f.copy, f.body = r.Copy.copy(body), body
+		f.copy = r.Copy.copy(body)
+		f.body = body
 	}
 	if r.Failure != nil {
 		if r.Failure.Class >= classes || r.Failure.Class.definite() || r.Failure.Count < 1 {
-			return facts{}, errors.New("the failure is not as it was written")
+			return facts{}, errors.New("the failure has an invalid value")
 		}
 		f.failure = r.Failure.failure()
 	}
@@ -122,23 +137,37 @@ func hexSum(body []byte) string {
 
 func (r *recordCopy) copy(body []byte) *goodCopy {
 	return &goodCopy{
-		class: r.Class, hops: r.Hops, status: r.Status, fetched: instantOf(r.Fetched), maxAge: r.MaxAge, age: r.Age,
-		coding: r.Coding, short: len(body) > dialect.SizeLimit && !r.Long, private: r.Private,
+		class:      r.Class,
+		redirects:  r.Redirects,
+		status:     r.Status,
+		fetched:    instantOf(r.Fetched),
+		maxAge:     r.MaxAge,
+		age:        r.Age,
+		coding:     r.Coding,
+		short:      len(body) > dialect.SizeLimit && !r.Long,
+		private:    r.Private,
 		validators: newValidators(r.ETag, r.LastModified),
 	}
 }
 
 func (r *recordFailure) failure() *failure {
 	var err error = &NoResponseError{errors.New(r.Error)}
-	silent := &silence{} // of another process, or an earlier run
+	noAnswer := &unanswered{} // in the way of another process, or of an earlier run
 	if r.Status != 0 {
 		err = &StatusError{r.Status}
-		silent = nil
+		noAnswer = nil
 	}
 	answered := new(moment)
 	answered.set(instantOf(r.Answered))
 	return &failure{
-		first: instantOf(r.First), last: instantOf(r.Last), count: r.Count, class: r.Class, status: r.Status,
-		wait: r.Wait, err: err, answered: answered, silence: silent,
+		first:      instantOf(r.First),
+		last:       instantOf(r.Last),
+		wait:       r.Wait,
+		err:        err,
+		answered:   answered,
+		status:     r.Status,
+		count:      r.Count,
+		class:      r.Class,
+		unanswered: noAnswer,
 	}
 }

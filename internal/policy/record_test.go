@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// FuzzRecord: any bytes are facts or an error, and facts survive being written and read.
+// FuzzRecord checks that any bytes decode to facts or an error, and that facts do not change when they
+// are encoded and decoded.
 func FuzzRecord(f *testing.F) {
 	at := time.Unix(1_800_000_000, 5)
 	for _, known := range []facts{
@@ -33,7 +34,7 @@ func FuzzRecord(f *testing.F) {
 		}
 		for _, table := range tables {
 			if m, _ := table.status(known); m == Rules && (known.copy == nil || !known.copy.class.definite()) {
-				t.Fatalf("rules without a copy: %+v", known)
+				t.Fatalf("got rules without a copy: %+v", known)
 			}
 		}
 		again, err := known.encode()
@@ -46,7 +47,7 @@ func FuzzRecord(f *testing.F) {
 		}
 		third, err := twice.encode()
 		if err != nil || !bytes.Equal(again, third) {
-			t.Fatalf("%q is written again as %q, %v", again, third, err)
+			t.Fatalf("%q is encoded again as %q, %v", again, third, err)
 		}
 		if m := known.merge(twice); (m.copy == nil) != (known.copy == nil) {
 			t.Fatalf("merged with itself: %+v", m)
@@ -54,9 +55,9 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// TestMerge: what two know, in minutes: the newer copy, and the failures since it from the
-// earliest.
-func TestMerge(t *testing.T) {
+// TestMergeFacts checks that merged facts have the newer copy and the failures after it, counted from the
+// earliest. Times are in minutes.
+func TestMergeFacts(t *testing.T) {
 	start := time.Unix(1_800_000_000, 0)
 	at := func(minute int) time.Time { return start.Add(time.Duration(minute) * time.Minute) }
 	copyAt := func(minute int) *goodCopy { return &goodCopy{class: ok, status: 200, fetched: instantOf(at(minute))} }
@@ -66,8 +67,8 @@ func TestMerge(t *testing.T) {
 	for _, test := range []struct {
 		name        string
 		one, other  facts
-		copy        int // minute; -1: none
-		first, last int // of the failures; -1: none
+		copy        int // the minute; -1 if there is none
+		first, last int // of the failures; -1 if there are none
 		count       int
 	}{
 		{"nothing", facts{}, facts{}, -1, -1, -1, 0},
@@ -78,24 +79,24 @@ func TestMerge(t *testing.T) {
 		{"a copy amid failures", facts{copy: copyAt(3)}, facts{failure: failed(2, 5, 9)}, 3, 5, 5, 1},
 		{"the earliest first failure", facts{failure: failed(2, 5, 2)}, facts{failure: failed(1, 4, 3)}, -1, 1, 5, 3},
 		{"the newest last failure", facts{copy: copyAt(0), failure: failed(1, 9, 4)}, facts{copy: copyAt(0), failure: failed(1, 2, 2)}, 0, 1, 9, 4},
-		{"a success ends what the other still sees fail", facts{copy: copyAt(0), failure: failed(1, 5, 3)}, facts{copy: copyAt(6)}, 6, -1, -1, 0},
+		{"a newer copy ends the failures of the other", facts{copy: copyAt(0), failure: failed(1, 5, 3)}, facts{copy: copyAt(6)}, 6, -1, -1, 0},
 	} {
 		for _, m := range []facts{test.one.merge(test.other), test.other.merge(test.one)} {
 			if got := m.copy; (got == nil) != (test.copy < 0) || got != nil && !got.fetched.time().Equal(at(test.copy)) {
-				t.Errorf("%s: copy %+v", test.name, got)
+				t.Errorf("%s: got copy %+v, want minute %d", test.name, got, test.copy)
 			}
 			got := m.failure
 			if (got == nil) != (test.first < 0) {
-				t.Errorf("%s: failure %+v", test.name, got)
+				t.Errorf("%s: got failure %+v, want %d to %d, count %d", test.name, got, test.first, test.last, test.count)
 			} else if got != nil && !(got.first == instantOf(at(test.first)) && got.last == instantOf(at(test.last)) && int(got.count) == test.count) {
-				t.Errorf("%s: failure %+v", test.name, got)
+				t.Errorf("%s: got failure %+v, want %d to %d, count %d", test.name, got, test.first, test.last, test.count)
 			}
 		}
 	}
 }
 
-// TestRecordFormat: what the first release of this format has written is read, and written the
-// same.
+// TestRecordFormat checks that records of the first release with this format are still decoded, and
+// encoded in the same way.
 func TestRecordFormat(t *testing.T) {
 	for _, raw := range []string{
 		`{"version":1,"copy":{"class":2,"status":200,"fetched":"2027-01-15T08:00:00.000000005Z","max_age":60,"age":7,` +
@@ -114,7 +115,7 @@ func TestRecordFormat(t *testing.T) {
 			continue
 		}
 		if got, err := f.encode(); err != nil || string(got) != raw {
-			t.Errorf("%q is written as %q, %v", raw, got, err)
+			t.Errorf("%q is encoded as %q, %v", raw, got, err)
 		}
 	}
 }

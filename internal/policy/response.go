@@ -33,9 +33,8 @@ func classify(status int) class {
 	}
 }
 
-// readBody returns the text of a response as t reads it, and what it has gone through: at most one
-// octet more than a dialect with a limit reads, which shows that there was more. A body that ends
-// early is an error.
+// readBody returns the text of a response as t reads it, and its coding. The text is at most one
+// byte longer than the limit of t; that byte shows that there is more. A truncated body is an error.
 func (t *accessTable) readBody(resp *http.Response) ([]byte, coding, error) {
 	applied := codings(resp.Header)
 	switch {
@@ -44,7 +43,7 @@ func (t *accessTable) readBody(resp *http.Response) ([]byte, coding, error) {
 		return body, plain, err
 	case strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip"):
 		return t.readGzip(resp.Body)
-	case t.asSent:
+	case t.ignoresCoding:
 		body, err := t.readText(resp.Body)
 		return body, encoded, err
 	case len(applied) == 1 && strings.TrimPrefix(applied[0], "x-") == "gzip":
@@ -55,11 +54,11 @@ func (t *accessTable) readBody(resp *http.Response) ([]byte, coding, error) {
 }
 
 // readGzip reads a body that net/http would have decompressed if the request had not asked for gzip
-// itself: the text counts as plain. A dialect that reads bodies as they are also accepts text that
-// is only labelled as gzip.
+// explicitly. Therefore the text counts as plain. A dialect that ignores codings also accepts plain
+// text whose Content-Encoding is gzip.
 func (t *accessTable) readGzip(body io.Reader) ([]byte, coding, error) {
 	buffered := bufio.NewReader(body)
-	if magic, _ := buffered.Peek(len(gzipMagic)); t.asSent && string(magic) != gzipMagic {
+	if magic, _ := buffered.Peek(len(gzipMagic)); t.ignoresCoding && string(magic) != gzipMagic {
 		text, err := t.readText(buffered)
 		return text, encoded, err
 	}
@@ -67,66 +66,68 @@ func (t *accessTable) readGzip(body io.Reader) ([]byte, coding, error) {
 	return text, plain, err
 }
 
-// gzipMagic is what a gzip stream begins with (RFC 1952, section 2.3.1).
+// gzipMagic is the beginning of a gzip stream (RFC 1952, section 2.3.1).
 const gzipMagic = "\x1f\x8b"
 
-// readText reads what t reads of a text. A line that is cut by a limit of ours is dropped; where
-// the limit is the dialect's own, the dialect does that.
+// readText reads a text up to the limit of t. If the limit is ours, it drops a line that the limit
+// cuts; if the limit is the dialect's, the dialect does that.
 func (t *accessTable) readText(r io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, int64(t.size)+1))
-	if t.readsOn() && len(text) > t.size {
+	text, err := io.ReadAll(io.LimitReader(r, int64(t.sizeLimit)+1))
+	if t.readsLongFiles() && len(text) > t.sizeLimit {
 		text = text[:bytes.LastIndexByte(text, '\n')+1]
 	}
 	return text, err
 }
 
-// readsOn reports whether t reads what the dialects with a limit leave out.
-func (t *accessTable) readsOn() bool { return t.size > dialect.SizeLimit }
+// readsLongFiles reports whether t reads files beyond the limit of the dialects that have one.
+func (t *accessTable) readsLongFiles() bool { return t.sizeLimit > dialect.SizeLimit }
 
-// errNoEnd is the error for a gzip stream that is far longer than its text.
-var errNoEnd = errors.New("the compressed text is too long")
+// errTooLong is the error for a gzip stream that is much longer than its text.
+var errTooLong = errors.New("the compressed text is too long")
 
-// unzip reads compressed text. Compressed text is not much longer than the text, so reading also
-// stops after a number of compressed bytes: a stream of empty gzip members or empty blocks has no
-// text and no end.
+// unzip reads compressed text. It also stops after a number of compressed bytes, because a stream of
+// empty gzip members or empty blocks may go on for ever without any text. Useful compressed text is
+// not much longer than the text.
 func (t *accessTable) unzip(body io.Reader) ([]byte, error) {
-	limited := &io.LimitedReader{R: body, N: 2 * int64(t.size)}
+	limited := &io.LimitedReader{R: body, N: 2 * int64(t.sizeLimit)}
 	var text []byte
 	unzipped, err := gzip.NewReader(limited)
 	if err == nil {
 		text, err = t.readText(unzipped)
 	}
 	if limited.N == 0 {
-		return nil, &CodingError{Coding: "gzip", Err: errNoEnd}
+		return nil, &CodingError{Coding: "gzip", Err: errTooLong}
 	}
 	corrupt := flate.CorruptInputError(0)
 	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.As(err, &corrupt) {
-		err = &CodingError{"gzip", err}
+		err = &CodingError{Coding: "gzip", Err: err}
 	}
 	return text, err
 }
 
-// coding is what a text has gone through on its way from the transport. The numbers are in stored
-// records.
+// coding says whether a text had a content coding, and whether it was decoded. Stored records contain
+// these numbers.
 type coding uint8
 
 const (
-	plain   coding = iota // nothing: there was no coding
-	encoded               // nothing: it is still in a coding
-	decoded               // it was in a coding, and is not any more
+	plain   coding = iota // the text had no coding
+	encoded               // the text still has its coding
+	decoded               // the text was decoded
 )
 
-// contentCodings are the codings of HTTP (IANA's HTTP Content Coding Registry) but identity, which
-// is none.
-var contentCodings = []string{"aes128gcm", "br", "compress", "dcb", "dcz", "deflate", "exi", "gzip", "pack200-gzip", "x-compress", "x-gzip", "zstd"}
+// contentCodings are the codings of IANA's HTTP Content Coding Registry, except identity, which
+// changes nothing.
+var contentCodings = []string{
+	"aes128gcm", "br", "compress", "dcb", "dcz", "deflate", "exi", "gzip", "pack200-gzip", "x-compress", "x-gzip", "zstd",
+}
 
-// codings returns the codings that a body is in, in the order in which they were applied. Other
-// values of Content-Encoding, such as "utf-8" and "none", are mistakes of the server and no
-// codings.
+// codings returns the codings of a body in the order of their application. It ignores other values of
+// Content-Encoding, such as "utf-8" and "none", which are mistakes of the server.
 func codings(h http.Header) (applied []string) {
 	for _, line := range h.Values("Content-Encoding") {
 		for value := range strings.SplitSeq(line, ",") {
-			if value = strings.ToLower(strings.TrimSpace(value)); slices.Contains(contentCodings, value) {
+			value = strings.ToLower(strings.TrimSpace(value))
+			if slices.Contains(contentCodings, value) {
 				applied = append(applied, value)
 			}
 		}
@@ -134,8 +135,8 @@ func codings(h http.Header) (applied []string) {
 	return applied
 }
 
-// freshness reads Cache-Control and Age (RFC 9111, sections 5.1 and 5.2). What forbids caching
-// counts as max-age 0.
+// freshness reads Cache-Control and Age (RFC 9111, sections 5.1 and 5.2). A directive that forbids
+// caching counts as max-age 0.
 func freshness(h http.Header) (maxAge, age seconds) {
 	maxAge = noMaxAge
 	for _, line := range h.Values("Cache-Control") {
@@ -155,26 +156,27 @@ func freshness(h http.Header) (maxAge, age seconds) {
 	return maxAge, age
 }
 
-// parseSeconds reads delta-seconds (RFC 9111, section 1.2.2): digits, and what is too large is
-// large.
+// parseSeconds reads delta-seconds (RFC 9111, section 1.2.2), which are digits. A number that is too
+// large counts as the largest.
 func parseSeconds(s string) (seconds, bool) {
 	s = strings.TrimSpace(s)
 	if s == "" || strings.Trim(s, "0123456789") != "" {
 		return 0, false
 	}
-	const large = 1<<31 - 1
+	const largest = 1<<31 - 1
 	n, err := strconv.ParseInt(s, 10, 32)
 	if err != nil {
-		return large, true
+		return largest, true
 	}
 	return seconds(n), true
 }
 
-// longestWait is what a longer Retry-After counts as.
+// longestWait limits Retry-After.
 const longestWait = day
 
-// RetryAfter reads Retry-After (RFC 9110, section 10.2.3), seconds or a date, as a time from now
-// on. More than a day counts as a day; 0: there is none, or it has passed.
+// RetryAfter returns the time from now that a Retry-After header asks for in seconds or by a date
+// (RFC 9110, section 10.2.3). More than a day counts as a day. RetryAfter returns 0 if there is no
+// such header, or if its date has passed.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	value := h.Get("Retry-After")
 	if s, ok := parseSeconds(value); ok {

@@ -3,6 +3,7 @@ package policy_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -23,7 +24,7 @@ const (
 	closed = "User-agent: *\nDisallow: /x\n"
 )
 
-// site answers requests for robots.txt, one at a time, by what its answer is at the moment.
+// site answers requests for robots.txt by its current answer, which a test may change.
 type site struct {
 	mu       sync.Mutex
 	answer   func(*http.Request) (*http.Response, error)
@@ -60,7 +61,7 @@ func (s *site) last() *http.Request {
 	return s.requests[len(s.requests)-1]
 }
 
-// reply is a response with pairs of header names and values.
+// reply returns an answer with this status, body and header; the header is given as names and values.
 func reply(status int, body string, header ...string) func(*http.Request) (*http.Response, error) {
 	return func(*http.Request) (*http.Response, error) {
 		resp := &http.Response{StatusCode: status, Header: make(http.Header), Body: io.NopCloser(strings.NewReader(body))}
@@ -75,13 +76,13 @@ var errReset = errors.New("connection reset by peer")
 
 func refuse(*http.Request) (*http.Response, error) { return nil, errReset }
 
-// hang answers when the request is given up.
+// hang returns when the request is cancelled.
 func hang(req *http.Request) (*http.Response, error) {
 	<-req.Context().Done()
 	return nil, req.Context().Err()
 }
 
-// cut is a body that ends too early.
+// cut returns an answer whose body is truncated.
 func cut(status int, text string) func(*http.Request) (*http.Response, error) {
 	return func(*http.Request) (*http.Response, error) {
 		body := io.MultiReader(strings.NewReader(text), errorReader{io.ErrUnexpectedEOF})
@@ -93,21 +94,21 @@ type errorReader struct{ err error }
 
 func (e errorReader) Read([]byte) (int, error) { return 0, e.err }
 
-// redirects sends on n times with status, then answers then. The last redirect leads to the URL to,
-// if there is one.
+// redirects returns an answer that redirects n times with status, and then answers as then does. The
+// last redirect leads to the URL to, if it is not empty.
 func redirects(n, status int, to string, then func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
-	hop := 0
+	followed := 0
 	return func(req *http.Request) (*http.Response, error) {
 		if req.URL.Path == "/robots.txt" {
-			hop = 0
+			followed = 0
 		}
-		if hop == n {
-			hop = 0
+		if followed == n {
+			followed = 0
 			return then(req)
 		}
-		hop++
-		next := "/hop" + strings.Repeat("p", hop)
-		if hop == n && to != "" {
+		followed++
+		next := fmt.Sprintf("/redirect%d", followed)
+		if followed == n && to != "" {
 			next = to
 		}
 		return reply(status, "", "Location", next)(req)
@@ -126,12 +127,8 @@ func newCrawler(t *testing.T, o policy.Options, answer func(*http.Request) (*htt
 	if o.Tokens == nil {
 		o.Tokens = []string{"ExampleBot"}
 	}
-	c := &crawler{policy.New(o), &site{answer: answer}, authority("https://example.com/page")}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-	})
+	c := &crawler{Cache: policy.New(o), site: &site{answer: answer}, page: authority("https://example.com/page")}
+	t.Cleanup(c.Close)
 	return c
 }
 
@@ -150,7 +147,7 @@ func (c *crawler) ask(ctx context.Context, a dialect.Authority) (*policy.Policy,
 	return c.Get(ctx, a, policy.Fetch{Do: c.site.do, UserAgent: agent})
 }
 
-// allows is what a crawler does with a policy.
+// allows reports whether p allows a crawler to request target.
 func allows(p *policy.Policy, target string) bool {
 	switch p.RobotsStatus {
 	case policy.NoRobots:
@@ -162,7 +159,7 @@ func allows(p *policy.Policy, target string) bool {
 	}
 }
 
-// authority returns what governs the page at raw, the zero value if nothing does.
+// authority returns the authority of the page at raw, or the zero value if it has none.
 func authority(raw string) dialect.Authority {
 	a, _ := dialect.AuthorityOf(parse(raw))
 	return a

@@ -9,15 +9,15 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// recordLife is how long a record outlives its last change: longer than any stage of an outage, in
-// which the record changes with every try.
+// recordLife is how long a record is kept after its last change. It is longer than any stage of an
+// outage, during which each fetch changes the record.
 const recordLife = 60 * day
 
-// storeKey is the key of a's record.
+// storeKey returns the key of a's record.
 func storeKey(a dialect.Authority) string { return "robots:" + a.String() }
 
-// recall returns what is known of a: by the cache, and by the store, where others may have written
-// since.
+// recall returns the facts about a in old, which may be nil, and in the store, where another process
+// may have written by now.
 func (c *Cache) recall(ctx context.Context, a dialect.Authority, old *Policy) facts {
 	var f facts
 	if old != nil {
@@ -38,18 +38,18 @@ func (c *Cache) recall(ctx context.Context, a dialect.Authority, old *Policy) fa
 	return f.merge(c.access.readable(stored))
 }
 
-// remember adds o to what is known of a, in the store too, and returns the sum. A store that fails
-// is reported; the crawl goes on with what the process knows.
+// remember adds o to the known facts about a, also in the store, and returns the result. If the
+// store fails, remember logs that, and the crawl continues with the facts of this process.
 func (c *Cache) remember(ctx context.Context, a dialect.Authority, known facts, o outcome) facts {
-	sum := known.after(o)
+	result := known.after(o)
 	if c.options.Store == nil {
-		return sum
+		return result
 	}
 	var unusable error // logged below: the store may hold a lock while it calls update
 	update := func(old []byte) ([]byte, error) {
 		var stored facts
 		stored, unusable = usable(old)
-		sum = c.access.readable(stored).merge(known).after(o)
+		result = c.access.readable(stored).merge(known).after(o)
 		return stored.merge(known).after(o).withBody(stored).encode()
 	}
 	err := c.options.Store.Update(ctx, storeKey(a), recordLife, update)
@@ -63,11 +63,11 @@ func (c *Cache) remember(ctx context.Context, a dialect.Authority, known facts, 
 	if unusable != nil {
 		c.storeFailed(c.ctx, "decoding", a, unusable)
 	}
-	return sum
+	return result
 }
 
-// usable returns the facts of a record. It returns none if there is no record, and none and an
-// error if the record cannot be used.
+// usable returns the facts of a record. It returns no facts if there is no record, and an error if
+// the record cannot be used.
 func usable(raw []byte) (facts, error) {
 	if raw == nil {
 		return facts{}, nil
@@ -82,15 +82,15 @@ func usable(raw []byte) (facts, error) {
 	return f, nil
 }
 
-// errFuture is what is wrong with a record that was written by a clock that ran ahead: for as long
-// as that, it would never be old.
-var errFuture = errors.New("its time lies in the future")
+// errFuture is the error for a record from a clock that was ahead. Such a record would not expire
+// before its time has come.
+var errFuture = errors.New("the record has a time in the future")
 
-// clockSkew is how far the clocks of those who share a store may differ.
+// clockSkew is how much the clocks of the processes that share a store may differ.
 const clockSkew = time.Minute
 
-// inFuture reports whether a time in f lies after now, or the next try further off than Retry-After
-// can put it.
+// inFuture reports whether a time in f is after now, or whether its Retry-After is longer than the
+// limit.
 func (f facts) inFuture(now instant) bool {
 	limit := now.add(clockSkew)
 	if f.copy != nil && f.copy.fetched > limit {
@@ -102,17 +102,18 @@ func (f facts) inFuture(now instant) bool {
 
 func (c *Cache) storeFailed(ctx context.Context, action string, a dialect.Authority, err error) {
 	if ctx.Err() == nil {
-		c.log.Error("robots.txt record lost", "action", action, "robots", a.RobotsURL(), "error", err)
+		c.log.Error("stored robots.txt record not available", "action", action, "robots", a.RobotsURL(), "error", err)
 	}
 }
 
-// withBody returns f with the body of its copy, which one that has been read no longer has: the
-// stored one has it. A copy whose body is gone is not worth storing.
+// withBody returns f with the body of its copy. A parsed copy no longer has the body, so withBody
+// takes it from stored. If it is not there either, withBody removes the copy, which cannot be stored
+// without its body.
 func (f facts) withBody(stored facts) facts {
-	if f.copy == nil || f.body != nil || f.copy.reading == nil || f.copy.reading.sum == (sum{}) {
+	if f.copy == nil || f.body != nil || f.copy.parsed == nil || f.copy.parsed.sum == emptySum {
 		return f
 	}
-	if stored.copy == nil || sumOf(stored.body) != f.copy.reading.sum {
+	if stored.copy == nil || sumOf(stored.body) != f.copy.parsed.sum {
 		f.copy = nil
 		return f
 	}

@@ -21,8 +21,8 @@ func with(d dialect.Dialect, s store.Store) policy.Options {
 	return policy.Options{Dialect: d, Store: s}
 }
 
-// TestFiveDialectsOneFetch: facts are kept as fetched, so one fetch serves every reading.
-func TestFiveDialectsOneFetch(t *testing.T) {
+// TestOneFetchForAllDialects checks that each dialect uses the stored result of one fetch.
+func TestOneFetchForAllDialects(t *testing.T) {
 	const letters = "-DoR"
 	for _, test := range []struct {
 		answer func(*http.Request) (*http.Response, error)
@@ -32,34 +32,35 @@ func TestFiveDialectsOneFetch(t *testing.T) {
 		{reply(206, closed), "RRoRR"},
 		{reply(404, closed), "ooooo"},
 		{reply(429, closed), "o-ooo"},
-		{redirects(6, 301, "", reply(200, closed)), "oooo"}, // temoto follows further, and so has to ask
+		{redirects(6, 301, "", reply(200, closed)), "oooo"}, // temoto follows more redirects, so it has to fetch
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := store.Memory()
 			site := &site{answer: test.answer}
-			got, asked := "", 0
+			got := ""
+			asked := 0
 			for i, d := range dialect.All()[:len(test.want)] {
 				c := newCrawler(t, with(d, s), nil)
 				c.site = site
 				p := c.get(t)
 				got += letters[p.RobotsStatus : p.RobotsStatus+1]
 				if p.RobotsStatus == policy.Rules && allows(p, "/x") {
-					t.Errorf("%v: /x is open", d)
+					t.Errorf("%v: /x is allowed", d)
 				}
 				if i == 0 {
 					asked = site.asked()
 				}
 			}
 			if got != test.want || site.asked() != asked {
-				t.Errorf("%s, want %s; %d requests after %d", got, test.want, site.asked(), asked)
+				t.Errorf("got %s, want %s; %d requests, want the %d of the first dialect", got, test.want, site.asked(), asked)
 			}
 		})
 	}
 }
 
-// TestFartherReaders: who follows more redirects than the one before is not bound by where that one
-// gave up.
-func TestFartherReaders(t *testing.T) {
+// TestDialectFollowsMoreRedirects checks that a dialect that follows more redirects does not use the
+// result of one that gave up earlier.
+func TestDialectFollowsMoreRedirects(t *testing.T) {
 	s := store.Memory()
 	site := &site{answer: redirects(7, 301, "", reply(200, closed))}
 	for _, step := range []struct {
@@ -69,23 +70,23 @@ func TestFartherReaders(t *testing.T) {
 	}{
 		{dialect.RFC9309(), policy.NoRobots, 6},
 		{dialect.Temoto(), policy.Rules, 6 + 8},
-		{dialect.Google(), policy.NoRobots, 6 + 8}, // knows how far it was
+		{dialect.Google(), policy.NoRobots, 6 + 8}, // knows the number of redirects
 	} {
 		c := newCrawler(t, with(step.dialect, s), nil)
 		c.site = site
 		if p := c.get(t); p.RobotsStatus != step.want || site.asked() != step.asked {
-			t.Errorf("%v: %v after %d requests, want %v after %d", step.dialect, p.RobotsStatus, site.asked(), step.want, step.asked)
+			t.Errorf("%v: got %v after %d requests, want %v after %d", step.dialect, p.RobotsStatus, site.asked(), step.want, step.asked)
 		}
 	}
 }
 
-// TestReadersOfCodings: who undoes codings and who takes what comes cannot share a file that is in
-// one. Each fetches it for itself, and neither takes the other's for its own.
-func TestReadersOfCodings(t *testing.T) {
+// TestCodingsAndDialects checks that a dialect that decodes and one that ignores codings do not share a
+// file with a content coding: each fetches it.
+func TestCodingsAndDialects(t *testing.T) {
 	for _, test := range []struct {
 		name, coding, body string
-		states             []string // of RFC 9309, temoto, Google, temoto, RFC 9309 in this order
-		asked              []int    // in all, after each
+		states             []string // under RFC 9309, temoto, Google, temoto, RFC 9309, in this order
+		asked              []int    // requests in all, after each
 	}{
 		{"plain", "", closed, []string{"follow", "follow", "follow", "follow", "follow"}, []int{1, 1, 1, 1, 1}},
 		{"no coding", "utf-8", closed, []string{"follow", "follow", "follow", "follow", "follow"}, []int{1, 1, 1, 1, 1}},
@@ -103,7 +104,7 @@ func TestReadersOfCodings(t *testing.T) {
 					time.Sleep(time.Second)
 					p := c.get(t)
 					if got := state(p, "/x"); got != test.states[i] || site.asked() != test.asked[i] {
-						t.Errorf("%v: %s (%v) after %d requests, want %s after %d", d, got, p.Err(), site.asked(), test.states[i], test.asked[i])
+						t.Errorf("%v: got %s (%v) after %d requests, want %s after %d", d, got, p.Err(), site.asked(), test.states[i], test.asked[i])
 					}
 				}
 			})
@@ -111,17 +112,17 @@ func TestReadersOfCodings(t *testing.T) {
 	}
 }
 
-// TestReadersOfLongFiles: who reads on reads a file again of which another has kept the beginning;
-// the others are content with what that one has kept.
-func TestReadersOfLongFiles(t *testing.T) {
+// TestLongFilesAndDialects checks that a dialect that reads long files fetches a file again if only its
+// beginning is stored, and that the other dialects use the longer file.
+func TestLongFilesAndDialects(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		size  int
-		asked int // in all, after temoto
+		asked int // requests in all, after temoto
 	}{
-		{"as long as all read", dialect.SizeLimit, 1},
-		{"an octet longer", dialect.SizeLimit + 1, 2},
-		{"as long again", 2 * dialect.SizeLimit, 2},
+		{"as long as the limit", dialect.SizeLimit, 1},
+		{"one byte longer", dialect.SizeLimit + 1, 2},
+		{"twice as long", 2 * dialect.SizeLimit, 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			last := "\nDisallow: /y\n"
@@ -130,7 +131,8 @@ func TestReadersOfLongFiles(t *testing.T) {
 			for i, d := range []dialect.Dialect{dialect.RFC9309(), dialect.Temoto(), dialect.Temoto(), dialect.Google(), dialect.Temoto()} {
 				c := newCrawler(t, with(d, s), nil)
 				c.site = site
-				p, want := c.get(t), 1
+				p := c.get(t)
+				want := 1
 				if i > 0 {
 					want = test.asked
 				}
@@ -142,9 +144,9 @@ func TestReadersOfLongFiles(t *testing.T) {
 	}
 }
 
-// TestRestart: an outage goes on where it was, copy and first failure included, in a new process; a
-// failure is in the store when Get returns.
-func TestRestart(t *testing.T) {
+// TestOutageAcrossProcesses checks that a new process continues an outage with the stored copy and
+// failures, and that a failure is in the store when Get returns.
+func TestOutageAcrossProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := store.Dir(t.TempDir())
 		if err != nil {
@@ -155,15 +157,21 @@ func TestRestart(t *testing.T) {
 			c := newCrawler(t, with(dialect.Google(), s), nil)
 			c.site = site
 			f(c)
-			_ = c.Close()
+			c.Close()
 		}
 		expect := func(want policy.RobotsStatus, asked int) {
 			t.Helper()
 			process(func(c *crawler) {
 				if p := c.get(t); p.RobotsStatus != want || site.asked() != asked {
-					t.Errorf("%v after %d requests, want %v after %d", p.RobotsStatus, site.asked(), want, asked)
+					t.Errorf("got %v after %d requests, want %v after %d", p.RobotsStatus, site.asked(), want, asked)
 				}
 			})
+		}
+		answerPage := func(c *crawler) {
+			c.get(t)
+			c.Answered(c.page)
+			time.Sleep(hour)
+			c.get(t)
 		}
 		expect(policy.Rules, 1)
 		time.Sleep(day - time.Nanosecond)
@@ -172,26 +180,26 @@ func TestRestart(t *testing.T) {
 		site.says(reply(503, "", "Retry-After", "3600"))
 		expect(policy.Unreachable, 2)
 		time.Sleep(hour - time.Nanosecond)
-		expect(policy.Unreachable, 2) // and does not ask again too soon
+		expect(policy.Unreachable, 2) // and does not fetch again too soon
 		time.Sleep(11*hour + time.Nanosecond)
 		expect(policy.Rules, 3)
 		time.Sleep(20 * day)
-		process(func(c *crawler) { c.get(t); c.Answered(c.page); time.Sleep(hour); c.get(t) })
+		process(answerPage)
 		time.Sleep(10 * day)
 		expect(policy.Unreachable, 6) // the answer is ten days old
 		time.Sleep(hour)
-		process(func(c *crawler) { c.get(t); c.Answered(c.page); time.Sleep(hour); c.get(t) })
+		process(answerPage)
 		time.Sleep(6 * day)
-		expect(policy.NoRobots, 9) // six days old, and remembered
+		expect(policy.NoRobots, 9) // the answer is six days old, and stored
 		site.says(reply(200, later))
 		time.Sleep(hour)
 		expect(policy.Rules, 10)
 	})
 }
 
-// TestConditionalRestart: validators are kept with the body, which a 304 makes good for another
-// day.
-func TestConditionalRestart(t *testing.T) {
+// TestValidatorsAcrossProcesses checks that a new process has the stored validators, and that a 304 renews
+// the stored body for another day.
+func TestValidatorsAcrossProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := store.Memory()
 		site := &site{answer: reply(200, closed, "ETag", `"a"`)}
@@ -199,21 +207,21 @@ func TestConditionalRestart(t *testing.T) {
 			c := newCrawler(t, with(dialect.RFC9309(), s), nil)
 			c.site = site
 			if p := c.get(t); allows(p, "/x") || site.asked() != 2*i+1 {
-				t.Errorf("run %d: %+v after %d requests", i, p, site.asked())
+				t.Errorf("run %d: got %+v after %d requests, want %d", i, p, site.asked(), 2*i+1)
 			}
 			site.says(reply(304, ""))
 			time.Sleep(day)
 			if p := c.get(t); allows(p, "/x") || site.last().Header.Get("If-None-Match") != `"a"` {
-				t.Errorf("run %d: %+v", i, p)
+				t.Errorf("run %d, second fetch: got %+v with If-None-Match %q", i, p, site.last().Header.Get("If-None-Match"))
 			}
 			time.Sleep(day)
 		}
 	})
 }
 
-// TestRecordGone: a copy that is confirmed after its record has gone cannot be stored again, for
-// want of its text; who comes next has to fetch, and does.
-func TestRecordGone(t *testing.T) {
+// TestRecordRemoved checks that a copy whose record was removed can still be confirmed. It cannot be
+// stored again without its text, so the next process fetches the file.
+func TestRecordRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := store.Memory()
 		c := newCrawler(t, with(dialect.RFC9309(), s), reply(200, closed, "ETag", `"a"`))
@@ -230,18 +238,18 @@ func TestRecordGone(t *testing.T) {
 		time.Sleep(day)
 		c.site.says(reply(304, ""))
 		if p := c.get(t); p.RobotsStatus != policy.Rules || allows(p, "/x") {
-			t.Errorf("%+v", p)
+			t.Errorf("after 304: got %+v, want rules", p)
 		}
 		next := newCrawler(t, with(dialect.RFC9309(), s), reply(200, closed))
 		if p := next.get(t); p.RobotsStatus != policy.Rules || next.site.asked() != 1 {
-			t.Errorf("%+v after %d requests", p, next.site.asked())
+			t.Errorf("the next process got %+v after %d requests, want rules after 1", p, next.site.asked())
 		}
 	})
 }
 
-// TestOthersFetched: what another process has fetched since is used instead of a fetch, also by a
-// cache that has an older copy.
-func TestOthersFetched(t *testing.T) {
+// TestStoredByAnotherProcess checks that a file that another process has stored is used instead of a
+// fetch, also by a cache with an older copy.
+func TestStoredByAnotherProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := store.Memory()
 		mine := newCrawler(t, with(dialect.RFC9309(), s), reply(200, closed))
@@ -250,30 +258,30 @@ func TestOthersFetched(t *testing.T) {
 		theirs := newCrawler(t, with(dialect.RFC9309(), s), reply(200, later))
 		theirs.get(t)
 		if p := mine.get(t); allows(p, "/z") || !allows(p, "/x") || mine.site.asked() != 1 {
-			t.Errorf("%+v after %d requests", p, mine.site.asked())
+			t.Errorf("got %+v after %d requests, want the newer file after 1", p, mine.site.asked())
 		}
 	})
 }
 
-// TestRecordFromTheFuture: what a clock wrote that ran ahead is read again, and what one wrote that
-// differs by less than a minute is not.
+// TestRecordFromTheFuture checks that a file is fetched again if its record is from a clock that was more
+// than a minute ahead.
 func TestRecordFromTheFuture(t *testing.T) {
 	const copyAt = `"copy":{"class":2,"status":200,"fetched":"%[1]s","max_age":-1,"sha256":"` +
 		"cc4c823f58e976c58dccd50b754c3ce8447887f5fcb0abed170a2030cd2a4460" + `"}`
 	for _, test := range []struct {
 		name   string
-		record string // without its text; %[1]s is its time, %[2]s now
+		record string // without its text; %[1]s is its time, %[2]s is now
 		ahead  time.Duration
 		asked  int
 	}{
 		{"a copy", copyAt, time.Minute + time.Second, 1},
-		{"a copy of ten years on", copyAt, 3650 * day, 1},
-		{"a copy of a clock that is ahead a little", copyAt, time.Minute, 0},
+		{"a copy from ten years later", copyAt, 3650 * day, 1},
+		{"a copy of a clock a minute ahead", copyAt, time.Minute, 0},
 		{"a failure", `"failure":{"first":"%[1]s","last":"%[1]s","count":1,"class":7,"status":503}`, hour, 1},
-		{"a failure that ends there", `"failure":{"first":"%[2]s","last":"%[1]s","count":2,"class":7,"status":503}`, hour, 1},
-		{"a failure of a clock that is ahead a little", `"failure":{"first":"%[1]s","last":"%[1]s","count":1,"class":7,"status":503}`, time.Minute, 0},
-		{"a failure that waits for years", `"failure":{"first":"%[2]s","last":"%[1]s","count":1,"class":7,"status":503,"wait":99999999999999999}`, 0, 1},
-		{"an answer", `"failure":{"first":"%[2]s","last":"%[2]s","count":1,"class":7,"status":503,"answered":"%[1]s"}`, hour, 1},
+		{"a failure whose end is in the future", `"failure":{"first":"%[2]s","last":"%[1]s","count":2,"class":7,"status":503}`, hour, 1},
+		{"a failure of a clock a minute ahead", `"failure":{"first":"%[1]s","last":"%[1]s","count":1,"class":7,"status":503}`, time.Minute, 0},
+		{"a failure with a Retry-After of years", `"failure":{"first":"%[2]s","last":"%[1]s","count":1,"class":7,"status":503,"wait":99999999999999999}`, 0, 1},
+		{"the answer of a page", `"failure":{"first":"%[2]s","last":"%[2]s","count":1,"class":7,"status":503,"answered":"%[1]s"}`, hour, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -290,21 +298,21 @@ func TestRecordFromTheFuture(t *testing.T) {
 				c := newCrawler(t, o, reply(200, closed))
 				p := c.get(t)
 				if c.site.asked() != test.asked || test.asked == 1 && (p.RobotsStatus != policy.Rules || allows(p, "/x")) {
-					t.Errorf("%+v after %d requests, want %d", p, c.site.asked(), test.asked)
+					t.Errorf("got %+v after %d requests, want %d", p, c.site.asked(), test.asked)
 				}
-				if said := strings.Contains(log.String(), "in the future"); said != (test.asked == 1) {
-					t.Errorf("log %q", log.String())
+				if logged := strings.Contains(log.String(), "in the future"); logged != (test.asked == 1) {
+					t.Errorf("logged: %t, log %q", logged, log.String())
 				}
 				again := newCrawler(t, with(dialect.RFC9309(), o.Store), nil)
 				if p := again.get(t); again.site.asked() != 0 || p.Fetched().After(time.Now().Add(time.Minute)) {
-					t.Errorf("afterwards: %+v after %d requests", p, again.site.asked())
+					t.Errorf("the next process got %+v after %d requests, want no request", p, again.site.asked())
 				}
 			})
 		})
 	}
 }
 
-// broken is a store that fails, panics or has nonsense in it.
+// broken is a store that fails, panics or has an unusable record.
 type broken struct {
 	value []byte
 	err   error
@@ -328,16 +336,15 @@ func (b broken) Update(_ context.Context, _ string, _ time.Duration, f func([]by
 
 func (broken) Close() error { return nil }
 
-// TestBrokenStore: a store that is no help is said to be, and the crawl goes on by what the process
-// knows.
+// TestBrokenStore checks that a store that fails is logged, and that the crawl continues without it.
 func TestBrokenStore(t *testing.T) {
 	for name, s := range map[string]broken{
-		"failing":          {err: errors.New("disk on fire")},
-		"nonsense":         {value: []byte("\x00nonsense")},
-		"empty":            {value: []byte{}},
-		"of the future":    {value: []byte(`{"version":99}` + "\n")},
-		"altered":          {value: []byte(`{"version":1,"copy":{"class":2,"status":200,"sha256":"00"}}` + "\n" + "User-agent: *\n")},
-		"of no such class": {value: []byte(`{"version":1,"failure":{"class":200,"count":1}}` + "\n")},
+		"failing":         {err: errors.New("disk on fire")},
+		"not a record":    {value: []byte("\x00not a record")},
+		"empty":           {value: []byte{}},
+		"unknown version": {value: []byte(`{"version":99}` + "\n")},
+		"altered":         {value: []byte(`{"version":1,"copy":{"class":2,"status":200,"sha256":"00"}}` + "\n" + "User-agent: *\n")},
+		"unknown class":   {value: []byte(`{"version":1,"failure":{"class":200,"count":1}}` + "\n")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
@@ -346,21 +353,21 @@ func TestBrokenStore(t *testing.T) {
 			c := newCrawler(t, o, reply(200, closed))
 			for range 2 {
 				if p := c.get(t); p.RobotsStatus != policy.Rules || allows(p, "/x") {
-					t.Errorf("%+v", p)
+					t.Errorf("got %+v, want rules", p)
 				}
 			}
 			if c.site.asked() != 1 || !strings.Contains(log.String(), "robots=https://example.com/robots.txt") {
-				t.Errorf("%d requests, log %q", c.site.asked(), log.String())
+				t.Errorf("%d requests, want 1; log %q", c.site.asked(), log.String())
 			}
 		})
 	}
 	c := newCrawler(t, with(dialect.RFC9309(), broken{panic: true}), reply(200, closed))
 	if p := c.get(t); p.RobotsStatus != policy.Unreachable || p.Err() == nil {
-		t.Errorf("panic in the store: %+v", p)
+		t.Errorf("panic in the store: got %+v, want unreachable", p)
 	}
 }
 
-// damagedOnce reports a damaged record at the first Update.
+// damagedOnce is a store whose first Update reports a damaged record.
 type damagedOnce struct {
 	store.Store
 	reported bool
@@ -374,6 +381,7 @@ func (d *damagedOnce) Update(ctx context.Context, key string, ttl time.Duration,
 	return d.Store.Update(ctx, key, ttl, f)
 }
 
+// TestDamagedRecord checks that a damaged record is logged and written again.
 func TestDamagedRecord(t *testing.T) {
 	var log bytes.Buffer
 	s := store.Memory()
@@ -389,15 +397,16 @@ func TestDamagedRecord(t *testing.T) {
 	}
 }
 
-// TestLog: a file that cannot be read is logged with what was made of it; one that can is not.
-func TestLog(t *testing.T) {
+// TestUnreadableFileIsLogged checks that a file that cannot be read is logged with its status, and that
+// nothing else is logged.
+func TestUnreadableFileIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	o := under(dialect.RFC9309())
 	o.Log = slog.New(slog.NewTextHandler(&log, nil))
 	newCrawler(t, o, reply(200, closed)).get(t)
 	newCrawler(t, o, reply(404, "")).get(t)
 	if log.Len() != 0 {
-		t.Errorf("logged: %s", log.String())
+		t.Errorf("got log %s, want none", log.String())
 	}
 	newCrawler(t, o, refuse).get(t)
 	for _, want := range []string{"https://example.com/robots.txt", errReset.Error(), "robots_status=unreachable"} {
@@ -407,9 +416,9 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestLogUsesTheStore: a slog.Handler may use the store, because no record is logged while the store
-// is in use.
-func TestLogUsesTheStore(t *testing.T) {
+// TestLogHandlerUsesStore checks that a slog.Handler may use the store, because nothing is logged while
+// the store is in use.
+func TestLogHandlerUsesStore(t *testing.T) {
 	s := store.Memory()
 	const key = "robots:https://example.com"
 	garbage := func([]byte) ([]byte, error) { return []byte("garbage"), nil }

@@ -19,14 +19,14 @@ func TestVirtualHost(t *testing.T) {
 	} {
 		a, err := VirtualHost(at, test.name)
 		if (err != nil) != (test.want == "") {
-			t.Errorf("%q: error %v", test.name, err)
+			t.Errorf("%q: got error %v, want authority %q", test.name, err, test.want)
 		}
 		if err != nil {
 			continue
 		}
 		host, name := Server(a)
 		if a.Scheme != "https" || a.Host != test.want || host != test.server || name != test.header || IsVirtual(a) != (name != "") {
-			t.Errorf("%q: %v, asked of %q as %q; want %s, %s, %q", test.name, a, host, name, test.want, test.server, test.header)
+			t.Errorf("%q: got %v, requested from %q with Host header %q; want %s, %s, %q", test.name, a, host, name, test.want, test.server, test.header)
 		}
 	}
 }

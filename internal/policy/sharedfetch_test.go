@@ -15,7 +15,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
-// after answers once d has passed, unless the request is given up.
+// after answers when d has passed, unless the request is cancelled.
 func after(d time.Duration, answer func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
 	return func(req *http.Request) (*http.Response, error) {
 		select {
@@ -27,42 +27,43 @@ func after(d time.Duration, answer func(*http.Request) (*http.Response, error)) 
 	}
 }
 
-// TestOneFetch: a thousand first callers make one request, and all have its answer.
-func TestOneFetch(t *testing.T) {
+// TestConcurrentCallersShareOneFetch checks that a thousand callers at once cause one request.
+func TestConcurrentCallersShareOneFetch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrawler(t, under(dialect.RFC9309()), after(time.Second, reply(200, closed)))
 		var wg sync.WaitGroup
 		for range 1000 {
 			wg.Go(func() {
 				if p := c.get(t); allows(p, "/x") {
-					t.Error("/x is open")
+					t.Error("/x is allowed")
 				}
 			})
 		}
 		wg.Wait()
 		if c.site.asked() != 1 {
-			t.Errorf("%d requests", c.site.asked())
+			t.Errorf("%d requests, want 1", c.site.asked())
 		}
 	})
 }
 
-// TestFirstCallerLeaves: the fetch is everybody's; the one who began it may go.
-func TestFirstCallerLeaves(t *testing.T) {
+// TestFetchOutlivesItsFirstCaller checks that a fetch continues for the other callers when the caller
+// that started it gives up.
+func TestFetchOutlivesItsFirstCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrawler(t, under(dialect.RFC9309()), after(2*time.Second, reply(200, closed)))
-		mine := errors.New("mine")
+		mine := errors.New("the first caller has given up")
 		first, leave := context.WithCancelCause(context.Background())
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			if _, err := c.ask(first, c.page); !errors.Is(err, mine) {
-				t.Errorf("the first caller got %v", err)
+				t.Errorf("the first caller got %v, want its own cause", err)
 			}
 		})
 		synctest.Wait()
 		wg.Go(func() {
 			start := time.Now()
 			if p := c.get(t); p.RobotsStatus != policy.Rules || time.Since(start) != 2*time.Second {
-				t.Errorf("the second caller got %v after %v", p.RobotsStatus, time.Since(start))
+				t.Errorf("the second caller got %v after %v, want rules after 2s", p.RobotsStatus, time.Since(start))
 			}
 		})
 		synctest.Wait()
@@ -73,41 +74,41 @@ func TestFirstCallerLeaves(t *testing.T) {
 		}
 		wg.Wait()
 		if c.site.asked() != 1 {
-			t.Errorf("%d requests", c.site.asked())
+			t.Errorf("%d requests, want 1", c.site.asked())
 		}
 	})
 }
 
-// TestAllLeave: a fetch that nobody waits for is given up, says nothing about the site, and the
-// next caller's is new.
-func TestAllLeave(t *testing.T) {
+// TestFetchWithoutCallersIsCancelled checks that a fetch ends when its last caller gives up, that this
+// says nothing about the site, and that the next caller starts a new fetch.
+func TestFetchWithoutCallersIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrawler(t, under(dialect.CocCoc()), hang)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		if _, err := c.ask(ctx, c.page); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
+			t.Errorf("got %v, want a deadline error", err)
 		}
-		c.site.says(reply(200, closed)) // at once, before the fetch given up has ended
+		c.site.says(reply(200, closed)) // at once, before the cancelled fetch has ended
 		if p := c.get(t); p.RobotsStatus != policy.Rules {
-			t.Errorf("the next caller got %v: %v", p.RobotsStatus, p.Err())
+			t.Errorf("the next caller got %v: %v, want rules", p.RobotsStatus, p.Err())
 		}
 		synctest.Wait()
 		if c.site.requests[0].Context().Err() == nil {
-			t.Error("the first fetch goes on")
+			t.Error("the first fetch continues")
 		}
 		if p := c.get(t); p.RobotsStatus != policy.Rules || c.site.asked() != 2 {
-			t.Errorf("in the end %v after %d requests", p.RobotsStatus, c.site.asked())
+			t.Errorf("at the end got %v after %d requests, want rules after 2", p.RobotsStatus, c.site.asked())
 		}
 		if _, err := c.ask(ctx, c.page); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a caller who had already gone got %v", err)
+			t.Errorf("a caller whose context had ended got %v, want a deadline error", err)
 		}
 	})
 }
 
-// TestClose: everybody is let go, the fetch has ended when Close returns, and nothing starts
-// afterwards.
-func TestClose(t *testing.T) {
+// TestCloseEndsFetchesAndCallers checks that Close ends the wait of all callers and the fetch before it
+// returns, and that no fetch starts afterwards.
+func TestCloseEndsFetchesAndCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := false
 		c := newCrawler(t, under(dialect.RFC9309()), func(req *http.Request) (*http.Response, error) {
@@ -120,49 +121,50 @@ func TestClose(t *testing.T) {
 		for range 3 {
 			wg.Go(func() {
 				if _, err := c.ask(context.Background(), c.page); !errors.Is(err, policy.ErrClosed) {
-					t.Errorf("a waiter got %v", err)
+					t.Errorf("a waiting caller got %v, want ErrClosed", err)
 				}
 			})
 		}
 		synctest.Wait()
-		if err := c.Close(); err != nil || !ended {
-			t.Errorf("Close: %v, the fetch has ended: %t", err, ended)
+		c.Close()
+		if !ended {
+			t.Error("Close returned before the fetch had ended")
 		}
 		wg.Wait()
 		if _, err := c.ask(context.Background(), c.page); !errors.Is(err, policy.ErrClosed) {
-			t.Errorf("Get after Close: %v", err)
+			t.Errorf("Get after Close: got %v, want ErrClosed", err)
 		}
-		if err := c.Close(); err != nil {
-			t.Errorf("second Close: %v", err)
-		}
+		c.Close() // a second call does nothing
 	})
 }
 
-func TestCloseForgets(t *testing.T) {
+// TestKnownPolicyAfterClose checks that Get returns no policy from the cache after Close.
+func TestKnownPolicyAfterClose(t *testing.T) {
 	c := newCrawler(t, under(dialect.RFC9309()), reply(200, closed))
 	c.get(t)
-	_ = c.Close()
+	c.Close()
 	if _, err := c.ask(context.Background(), c.page); !errors.Is(err, policy.ErrClosed) {
-		t.Errorf("a known policy after Close: %v", err)
+		t.Errorf("got %v, want ErrClosed", err)
 	}
 	c.Answered(c.page)
 }
 
-// TestGoexit: a Doer that ends its goroutine, as t.FailNow does, leaves nobody waiting and nobody
-// let in.
-func TestGoexit(t *testing.T) {
+// TestDoerCallsGoexit checks that nothing is allowed, and that Get returns, when a Doer ends its
+// goroutine as t.FailNow does.
+func TestDoerCallsGoexit(t *testing.T) {
 	c := newCrawler(t, under(dialect.RFC9309()), func(*http.Request) (*http.Response, error) {
 		runtime.Goexit()
 		return nil, nil
 	})
 	if p := c.get(t); p.RobotsStatus != policy.Unreachable || p.Err() == nil {
-		t.Errorf("%v, %v", p.RobotsStatus, p.Err())
+		t.Errorf("got %v, %v, want unreachable with an error", p.RobotsStatus, p.Err())
 	}
 }
 
-// TestOthersUseWhatIsThere: of many who find a policy expired one waits for the new one; but nobody
-// goes by a copy that expired longer ago than a fetch takes, or lets nobody in for want of a fetch.
-func TestOthersUseWhatIsThere(t *testing.T) {
+// TestExpiredPolicyIsUsedDuringFetch checks that one caller waits for the fetch after a policy has
+// expired, while the others use the expired policy. They wait too if it expired longer ago than a
+// fetch may take, or if it allows nothing.
+func TestExpiredPolicyIsUsedDuringFetch(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		first  func(*http.Request) (*http.Response, error)
@@ -171,7 +173,7 @@ func TestOthersUseWhatIsThere(t *testing.T) {
 	}{
 		{"just expired", reply(200, closed), 24 * time.Hour, 1},
 		{"just expired, no file", reply(404, ""), 24 * time.Hour, 1},
-		{"at the end of its grace", reply(200, closed), 24*time.Hour + policy.FetchLimit - time.Nanosecond, 1},
+		{"expired almost a fetch ago", reply(200, closed), 24*time.Hour + policy.FetchLimit - time.Nanosecond, 1},
 		{"long expired", reply(200, closed), 24*time.Hour + policy.FetchLimit, 3},
 		{"unreachable", reply(503, ""), time.Minute, 3},
 	} {
@@ -193,18 +195,19 @@ func TestOthersUseWhatIsThere(t *testing.T) {
 				}
 				wg.Wait()
 				if int(waited.Load()) != test.waited || c.site.asked() != 2 {
-					t.Errorf("%d waited, want %d; %d requests", waited.Load(), test.waited, c.site.asked())
+					t.Errorf("%d callers waited, want %d; %d requests, want 2", waited.Load(), test.waited, c.site.asked())
 				}
 				if p := c.get(t); allows(p, "/z") || !allows(p, "/x") {
-					t.Errorf("afterwards: %+v", p)
+					t.Errorf("after the fetch got %+v, want the new rules", p)
 				}
 			})
 		})
 	}
 }
 
-// TestAuthoritiesApart: one that hangs holds nobody else up.
-func TestAuthoritiesApart(t *testing.T) {
+// TestSlowAuthorityDoesNotDelayOthers checks that a fetch that hangs does not delay those of other
+// authorities.
+func TestSlowAuthorityDoesNotDelayOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrawler(t, under(dialect.RFC9309()), func(req *http.Request) (*http.Response, error) {
 			if req.URL.Host == "slow.example" {
@@ -218,12 +221,12 @@ func TestAuthoritiesApart(t *testing.T) {
 		for _, raw := range []string{"http://example.com/", "https://example.com/", "http://example.com:81/", "ftp://example.com/"} {
 			p, err := c.ask(context.Background(), authority(raw))
 			if err != nil || p.Authority.String()+"/" != raw {
-				t.Errorf("%s: %+v, %v", raw, p, err)
+				t.Errorf("%s: got %+v, %v", raw, p, err)
 			}
 		}
 		if c.site.asked() != 5 || time.Since(start) != 0 {
-			t.Errorf("%d requests after %v", c.site.asked(), time.Since(start))
+			t.Errorf("%d requests after %v, want 5 at once", c.site.asked(), time.Since(start))
 		}
-		_ = c.Close()
+		c.Close()
 	})
 }

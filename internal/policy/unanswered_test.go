@@ -15,7 +15,7 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// by asks for the policy of the crawler's page in a way of its own, which answers so.
+// by gets the policy of the crawler's page in a way whose requests have this answer.
 func (c *crawler) by(t *testing.T, way any, answer func(*http.Request) (*http.Response, error)) *policy.Policy {
 	t.Helper()
 	do := func(req *http.Request) (*http.Response, error) {
@@ -31,26 +31,26 @@ func (c *crawler) by(t *testing.T, way any, answer func(*http.Request) (*http.Re
 	return p
 }
 
-// TestWaysApart: a fetch that was not answered is known to those who ask in the same way alone, and
-// an answer to all.
-func TestWaysApart(t *testing.T) {
+// TestUnansweredCountsForItsWay checks that an unanswered fetch counts only for callers with the same
+// Way, and that an answer counts for all.
+func TestUnansweredCountsForItsWay(t *testing.T) {
 	for _, d := range dialect.All() {
 		t.Run(d.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCrawler(t, under(d), nil)
 				first := c.by(t, 1, refuse)
 				if again := c.by(t, 1, refuse); (again == first) != (d != dialect.Temoto()) {
-					t.Errorf("the same way: %v", again)
+					t.Errorf("the same way again: got %v", again)
 				}
 				other := errors.New("another fault")
 				second := c.by(t, 2, func(*http.Request) (*http.Response, error) { return nil, other })
 				if !errors.Is(second.Err(), other) || !errors.Is(c.by(t, 1, refuse).Err(), errReset) {
-					t.Errorf("errors %v and %v", first.Err(), second.Err())
+					t.Errorf("got errors %v and %v, want those of each way", first.Err(), second.Err())
 				}
 				third := c.by(t, 3, reply(200, closed))
 				for way := range 4 {
 					if p := c.by(t, way, refuse); p != third || p.RobotsStatus != policy.Rules {
-						t.Errorf("by %d after the answer: %v", way, p.RobotsStatus)
+						t.Errorf("way %d after the answer: got %v, want rules", way, p.RobotsStatus)
 					}
 				}
 			})
@@ -58,23 +58,23 @@ func TestWaysApart(t *testing.T) {
 	}
 }
 
-// TestAnswersOfFailureAreShared: a status is an answer.
-func TestAnswersOfFailureAreShared(t *testing.T) {
+// TestFailureStatusCountsForAllWays checks that a response with a failure status is an answer.
+func TestFailureStatusCountsForAllWays(t *testing.T) {
 	for _, status := range []int{404, 429, 503, 302} {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCrawler(t, under(dialect.RFC9309()), nil)
 			first := c.by(t, 1, reply(status, ""))
 			if p := c.by(t, 2, refuse); p != first || c.site.asked() != 1 {
-				t.Errorf("%d: %d requests", status, c.site.asked())
+				t.Errorf("status %d: %d requests, want 1", status, c.site.asked())
 			}
 		})
 	}
 }
 
-// TestOneFetchPerWay: callers of three ways wait for one fetch. The ways that are not answered make
-// one more fetch each, whatever the number of callers.
+// TestOneFetchPerWay checks that callers with three ways wait for one fetch. Each way without an answer
+// makes one more fetch, whatever the number of callers.
 func TestOneFetchPerWay(t *testing.T) {
-	for name, tc := range map[string]struct { // the order of the second and the third way is left to chance
+	for name, tc := range map[string]struct { // the order of the second and the third way is random
 		answers [3]func(*http.Request) (*http.Response, error)
 		asked   int
 		took    time.Duration
@@ -96,39 +96,40 @@ func TestOneFetchPerWay(t *testing.T) {
 				}
 				wg.Wait()
 				if took := time.Since(began); c.site.asked() > tc.asked || took > tc.took {
-					t.Errorf("%d requests in %v, want %d in %v at most", c.site.asked(), took, tc.asked, tc.took)
+					t.Errorf("%d requests in %v, want at most %d in %v", c.site.asked(), took, tc.asked, tc.took)
 				}
 			})
 		})
 	}
 }
 
-// TestALateFailureDoesNotHideAnAnswer: another way was answered while one was not.
-func TestALateFailureDoesNotHideAnAnswer(t *testing.T) {
+// TestLateFailureKeepsAnswer checks that an unanswered fetch does not replace the answer that another
+// way got during that fetch.
+func TestLateFailureKeepsAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrawler(t, under(dialect.RFC9309()), nil)
 		late := func(*http.Request) (*http.Response, error) {
-			time.Sleep(10 * time.Second) // whatever becomes of its context
+			time.Sleep(10 * time.Second) // even if its context ends
 			return nil, errReset
 		}
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			if p := c.by(t, 1, late); p.RobotsStatus != policy.Rules {
-				t.Errorf("the late way has %v", p.RobotsStatus)
+				t.Errorf("the late way got %v, want rules", p.RobotsStatus)
 			}
 		})
 		synctest.Wait()
 		c.by(t, 2, reply(200, closed))
 		wg.Wait()
 		if p := c.by(t, 1, refuse); p.RobotsStatus != policy.Rules || c.site.asked() != 2 {
-			t.Errorf("in the end %v, %d requests", p.RobotsStatus, c.site.asked())
+			t.Errorf("at the end got %v after %d requests, want rules after 2", p.RobotsStatus, c.site.asked())
 		}
 	})
 }
 
-// TestSilenceInTheStore: another process, or a later run, may have another way. It asks for itself,
-// and knows since when the file cannot be read.
-func TestSilenceInTheStore(t *testing.T) {
+// TestUnansweredInStore checks that a process makes its own fetch although the store has an unanswered
+// one, because its way may be another, and that it continues the outage in the store.
+func TestUnansweredInStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept := store.Memory()
 		before := newCrawler(t, with(dialect.RFC9309(), kept), nil)
@@ -136,33 +137,34 @@ func TestSilenceInTheStore(t *testing.T) {
 		time.Sleep(30*day - time.Second)
 		now := newCrawler(t, with(dialect.RFC9309(), kept), nil)
 		if p := now.by(t, 1, refuse); p.RobotsStatus != policy.Unreachable || time.Until(p.Expires()) != time.Second/10 {
-			t.Errorf("a second before thirty days: %v, for %v", p.RobotsStatus, time.Until(p.Expires()))
+			t.Errorf("a second before thirty days: got %v for %v, want unreachable for 100ms", p.RobotsStatus, time.Until(p.Expires()))
 		}
 		time.Sleep(time.Second)
 		if p := now.by(t, 1, refuse); p.RobotsStatus != policy.NoRobots {
-			t.Errorf("after thirty days: %v", p.RobotsStatus)
+			t.Errorf("after thirty days: got %v, want no_robots", p.RobotsStatus)
 		}
 		third := newCrawler(t, with(dialect.RFC9309(), kept), nil)
 		if p := third.by(t, 1, reply(200, closed)); p.RobotsStatus != policy.Rules {
-			t.Errorf("a third process: %v", p.RobotsStatus)
+			t.Errorf("a third process: got %v, want rules", p.RobotsStatus)
 		}
 	})
 }
 
-// TestManyWays: only the last few are remembered, and after ten fetches without an answer the
-// others are a tenth of a second apart.
+// TestManyWays checks that only the last few ways are remembered, and that there is a tenth of a second
+// between fetches after ten unanswered ones.
 func TestManyWays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrawler(t, under(dialect.CocCoc()), nil) // which remembers for ten minutes
+		c := newCrawler(t, under(dialect.CocCoc()), nil) // remembers unanswered fetches for ten minutes
 		began := time.Now()
 		const ways = 30
 		for way := range ways {
 			c.by(t, way, refuse)
 		}
 		if took := time.Since(began); took != (ways-10)*time.Second/10 {
-			t.Errorf("%d ways took %v", ways, took)
+			t.Errorf("%d ways took %v, want 2s", ways, took)
 		}
-		remembered, asked := 0, c.site.asked()
+		remembered := 0
+		asked := c.site.asked()
 		for way := range ways {
 			way = ways - 1 - way
 			c.by(t, way, refuse)
@@ -177,13 +179,14 @@ func TestManyWays(t *testing.T) {
 	})
 }
 
-// TestProxiesInTurn: where the requests take turns with proxies, the next one may reach the site.
+// TestProxiesInTurn checks that there is no pause after an unanswered fetch if the proxies take turns,
+// because the next one may reach the site.
 func TestProxiesInTurn(t *testing.T) {
 	for _, tc := range []struct {
-		proxies []string // of the requests, one after the other
+		proxies []string // of the requests, in order
 		hangs   bool
-		asked   int           // by one Get
-		took    time.Duration // by that
+		asked   int           // requests of one Get
+		took    time.Duration // by this Get
 		pause   time.Duration
 	}{
 		{[]string{"", "", ""}, false, 3, 0, time.Second / 10},
@@ -209,15 +212,15 @@ func TestProxiesInTurn(t *testing.T) {
 					t.Fatal(err)
 				}
 				if took := time.Since(began); c.site.asked() != tc.asked || took != tc.took || time.Until(p.Expires()) != tc.pause {
-					t.Errorf("%d requests in %v, expires after %v, want %+v", c.site.asked(), took, time.Until(p.Expires()), tc)
+					t.Errorf("got %d requests in %v, expires after %v, want %+v", c.site.asked(), took, time.Until(p.Expires()), tc)
 				}
 			})
 		})
 	}
 }
 
-// TestCallersOfOneClient: they share a fetch however long it takes, and ask again one after the
-// other where there is no answer.
+// TestCallersOfOneClient checks that callers with one client share a fetch however long it takes, and
+// that they fetch one after the other if it is unanswered.
 func TestCallersOfOneClient(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer func(*http.Request) (*http.Response, error)

@@ -9,23 +9,26 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// TestPanicInReading: a reader that panics closes the host and hangs nobody, and the file is not
-// asked for at once again.
-func TestPanicInReading(t *testing.T) {
+// TestPanicInParser checks that after a panic of the parser nothing is allowed, Get returns, and the
+// file is not fetched again at once.
+func TestPanicInParser(t *testing.T) {
 	c := New(Options{})
 	defer c.Close()
-	c.reader = nil // to be read with: a panic
+	c.parser = nil // using it panics
 	a := dialect.Authority{Scheme: "http", Host: "example.com"}
 	fetches := 0
-	do := func(req *http.Request) (*http.Response, error) { fetches++; return serve(usual)(req) }
+	do := func(req *http.Request) (*http.Response, error) {
+		fetches++
+		return serve(usual)(req)
+	}
 	for range 2 {
 		p, err := c.Get(context.Background(), a, Fetch{Do: do})
 		var panicked *PanicError
 		if err != nil || p.RobotsStatus != Unreachable || !errors.As(p.Err(), &panicked) {
-			t.Fatalf("%+v, %v", p, err)
+			t.Fatalf("got %+v, %v, want unreachable with a PanicError", p, err)
 		}
 	}
 	if fetches != 1 {
-		t.Errorf("%d fetches", fetches)
+		t.Errorf("%d fetches, want 1", fetches)
 	}
 }

@@ -18,8 +18,8 @@ const (
 	later = "User-agent: *\nDisallow: /z\n"
 )
 
-// TestFresh: how long an answer is good for, to the nanosecond.
-func TestFresh(t *testing.T) {
+// TestLifetime checks how long a response is fresh, to the nanosecond.
+func TestLifetime(t *testing.T) {
 	for _, test := range []struct {
 		dialect dialect.Dialect
 		status  int
@@ -70,16 +70,15 @@ func TestFresh(t *testing.T) {
 	}
 }
 
-// TestRetry: when a file that cannot be had is asked for again. Each line is the pauses between
-// tries.
-func TestRetry(t *testing.T) {
+// TestPauses checks the pauses between the fetches of a file that cannot be read.
+func TestPauses(t *testing.T) {
 	minutes := func(n ...int) (d []time.Duration) {
 		for _, n := range n {
 			d = append(d, time.Duration(n)*time.Minute)
 		}
 		return d
 	}
-	// A fifth of the time since the outage began, at least the shortest and at most the longest.
+	// fifths returns pauses of a fifth of the time since the outage began, within limits.
 	fifths := func(shortest, longest time.Duration, n int) (d []time.Duration) {
 		age := time.Duration(0)
 		for range n {
@@ -100,12 +99,12 @@ func TestRetry(t *testing.T) {
 		{"no response, RFC 9309", dialect.RFC9309(), refuse, fifths(time.Second/10, 6*hour, 80)},
 		{"no response, Google", dialect.Google(), refuse, fifths(time.Second/10, hour, 60)},
 		{"no response, 1994", dialect.Original1994(), cut(200, closed), fifths(time.Second/10, 6*hour, 10)},
-		{"Coc Coc's excluded site", dialect.CocCoc(), refuse, fifths(10*time.Minute, day, 50)},
+		{"no response, Coc Coc", dialect.CocCoc(), refuse, fifths(10*time.Minute, day, 50)},
 		{"Retry-After in seconds", dialect.RFC9309(), reply(503, "", "Retry-After", "600"), minutes(10, 10, 10, 10, 16, 32)},
-		{"Retry-After for ever", dialect.Google(), reply(503, "", "Retry-After", "99999999999999999"), minutes(12*60, 24*60, 24*60)},
+		{"a very long Retry-After", dialect.Google(), reply(503, "", "Retry-After", "99999999999999999"), minutes(12*60, 24*60, 24*60)},
 		{"Retry-After in the past", dialect.RFC9309(), reply(503, "", "Retry-After", "Fri, 31 Dec 1999 23:59:59 GMT"), minutes(1, 2)},
-		{"Retry-After that is none", dialect.RFC9309(), reply(503, "", "Retry-After", "soon"), minutes(1, 2)},
-		{"Retry-After of a redirect that leads nowhere", dialect.RFC9309(), reply(302, "", "Retry-After", "300"), minutes(5, 5, 5, 8)},
+		{"an invalid Retry-After", dialect.RFC9309(), reply(503, "", "Retry-After", "soon"), minutes(1, 2)},
+		{"Retry-After of a redirect without Location", dialect.RFC9309(), reply(302, "", "Retry-After", "300"), minutes(5, 5, 5, 8)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -113,27 +112,27 @@ func TestRetry(t *testing.T) {
 				for i, want := range test.want {
 					p := c.get(t)
 					if got := time.Until(p.Expires()); got != want {
-						t.Fatalf("pause %d is %v, want %v", i, got, want)
+						t.Fatalf("pause %d: got %v, want %v", i, got, want)
 					}
 					time.Sleep(want)
 				}
 				c.site.says(reply(200, closed))
 				if p := c.get(t); p.RobotsStatus != policy.Rules || p.Err() != nil {
-					t.Errorf("after recovery: %v, %v", p.RobotsStatus, p.Err())
+					t.Errorf("after recovery: got %v, %v, want rules", p.RobotsStatus, p.Err())
 				}
 				time.Sleep(day)
 				c.site.says(test.answer)
 				if got := time.Until(c.get(t).Expires()); got != test.want[0] {
-					t.Errorf("the first pause of a new outage is %v, want %v", got, test.want[0])
+					t.Errorf("first pause of a new outage: got %v, want %v", got, test.want[0])
 				}
 			})
 		})
 	}
 }
 
-// TestRetryByKind: a host that was silent and then has an error page is asked as one that has had
-// it for the first time, and the other way round; but the outage is one.
-func TestRetryByKind(t *testing.T) {
+// TestPausesByKind checks that the pause begins anew when an error status follows fetches without a
+// response, or the reverse, while the outage continues.
+func TestPausesByKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrawler(t, under(dialect.RFC9309()), nil)
 		c.page = authority("http://other.example/")
@@ -148,13 +147,13 @@ func TestRetryByKind(t *testing.T) {
 		} {
 			c.site.says(step.answer)
 			if got := time.Until(c.get(t).Expires()); got != step.want {
-				t.Errorf("the pause is %v, want %v", got, step.want)
+				t.Errorf("pause: got %v, want %v", got, step.want)
 			}
 			time.Sleep(step.want)
 		}
 		time.Sleep(time.Until(start.Add(30 * day)))
 		if p := c.get(t); p.RobotsStatus != policy.NoRobots {
-			t.Errorf("after thirty days: %v", p.RobotsStatus)
+			t.Errorf("after thirty days: got %v, want no_robots", p.RobotsStatus)
 		}
 	})
 }
@@ -164,14 +163,13 @@ func TestRetryAfterDate(t *testing.T) {
 		at := time.Now().Add(2 * hour)
 		c := newCrawler(t, under(dialect.RFC9309()), reply(503, "", "Retry-After", at.UTC().Format(http.TimeFormat)))
 		if p := c.get(t); !p.Expires().Equal(at) {
-			t.Errorf("again at %v, want %v", p.Expires(), at)
+			t.Errorf("expires at %v, want %v", p.Expires(), at)
 		}
 	})
 }
 
-// TestOutage is the staged life of a policy: what the file means at ages of an outage that begins
-// at zero, and which never ends. State letters: R copy, o no restriction, - nothing allowed, D site
-// down.
+// TestOutage checks the status of a policy at several times after the beginning of an outage that does
+// not end.
 func TestOutage(t *testing.T) {
 	type at struct {
 		age  time.Duration
@@ -185,9 +183,9 @@ func TestOutage(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		dialect  dialect.Dialect
-		before   func(*http.Request) (*http.Response, error) // answered a day before the outage; nil: nothing was
+		before   func(*http.Request) (*http.Response, error) // a day before the outage; nil if there was no fetch
 		outage   func(*http.Request) (*http.Response, error)
-		answered bool // pages of the site are answered all the while
+		answered bool // whether pages of the site are answered during the outage
 		ages     []at
 	}{
 		{"RFC 9309 with a copy", dialect.RFC9309(), reply(200, closed), reply(503, ""), true,
@@ -196,7 +194,7 @@ func TestOutage(t *testing.T) {
 			[]at{{0, stop}, {30*day - 1, stop}, {30 * day, open}, {300 * day, open}}},
 		{"RFC 9309 after a 404", dialect.RFC9309(), reply(404, ""), reply(503, ""), true,
 			[]at{{0, stop}, {30*day - 1, stop}, {30 * day, open}}},
-		{"1994 is read as RFC 9309", dialect.Original1994(), reply(200, closed), reply(500, ""), true,
+		{"1994 as RFC 9309", dialect.Original1994(), reply(200, closed), reply(500, ""), true,
 			[]at{{0, stop}, {30*day - 1, stop}, {30 * day, copy}}},
 		{"Google with a copy, site available", dialect.Google(), reply(200, closed), reply(503, ""), true,
 			[]at{{0, stop}, {12*hour - 1, stop}, {12 * hour, copy}, {30*day + 12*hour - 1, copy}, {30*day + 12*hour, open}, {300 * day, open}}},
@@ -232,13 +230,13 @@ func TestOutage(t *testing.T) {
 					}
 					p := c.get(t)
 					if p.RobotsStatus != at.want {
-						t.Errorf("at %v: %v, want %v", at.age, p.RobotsStatus, at.want)
+						t.Errorf("at %v: got %v, want %v", at.age, p.RobotsStatus, at.want)
 					}
 					if p.Stale() != (at.want == copy) || p.Err() == nil {
-						t.Errorf("at %v: stale %t, error %v", at.age, p.Stale(), p.Err())
+						t.Errorf("at %v: got stale %t, error %v", at.age, p.Stale(), p.Err())
 					}
 					if at.want == copy && (allows(p, "/x") || p.Fetched().After(start)) {
-						t.Errorf("at %v: not the copy: %+v", at.age, p)
+						t.Errorf("at %v: got %+v, want the copy", at.age, p)
 					}
 				}
 			})
@@ -246,8 +244,7 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// TestAnsweredLongAgo: pages that were answered before the last week do not show that a site is
-// available.
+// TestAnsweredLongAgo checks that the answer of a page shows only for a week that the site is available.
 func TestAnsweredLongAgo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrawler(t, under(dialect.Google()), reply(503, ""))
@@ -256,22 +253,22 @@ func TestAnsweredLongAgo(t *testing.T) {
 		c.Answered(c.page)
 		time.Sleep(6 * day)
 		if p := c.get(t); p.RobotsStatus != policy.NoRobots {
-			t.Errorf("six days after an answer: %v", p.RobotsStatus)
+			t.Errorf("six days after an answer: got %v, want no_robots", p.RobotsStatus)
 		}
 		time.Sleep(day)
 		if p := c.get(t); p.RobotsStatus != policy.Unreachable {
-			t.Errorf("seven days after an answer: %v", p.RobotsStatus)
+			t.Errorf("seven days after an answer: got %v, want unreachable", p.RobotsStatus)
 		}
 	})
 }
 
-// TestConditional: who may ask with validators does, at the file's own URL only, and a 304 renews
-// the copy.
-func TestConditional(t *testing.T) {
+// TestConditionalRequest checks that dialects that permit it send validators, only to the URL of
+// robots.txt itself, and that a 304 renews the copy.
+func TestConditionalRequest(t *testing.T) {
 	const modified = "Mon, 02 Jan 2006 15:04:05 GMT"
 	for _, d := range dialect.All() {
 		if d == dialect.Temoto() {
-			continue // never asks again
+			continue // never fetches again
 		}
 		t.Run(d.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -280,26 +277,26 @@ func TestConditional(t *testing.T) {
 				time.Sleep(day)
 				c.site.says(reply(304, "", "ETag", `"b"`, "Cache-Control", "max-age=3600"))
 				second := c.get(t)
-				asks := d != dialect.Google()
-				if got := c.site.last().Header.Get("If-None-Match") == `"a"`; got != asks {
-					t.Errorf("If-None-Match sent: %t", got)
+				conditional := d != dialect.Google()
+				if got := c.site.last().Header.Get("If-None-Match") == `"a"`; got != conditional {
+					t.Errorf("If-None-Match sent: got %t, want %t", got, conditional)
 				}
-				if got := c.site.last().Header.Get("If-Modified-Since") == modified; got != asks {
-					t.Errorf("If-Modified-Since sent: %t", got)
+				if got := c.site.last().Header.Get("If-Modified-Since") == modified; got != conditional {
+					t.Errorf("If-Modified-Since sent: got %t, want %t", got, conditional)
 				}
-				if !asks {
+				if !conditional {
 					return
 				}
 				if second.RobotsStatus != policy.Rules || second.Group() != first.Group() || second.Err() != nil {
-					t.Errorf("after 304: %+v", second)
+					t.Errorf("after 304: got %+v, want the rules of the copy", second)
 				}
 				if !second.Fetched().Equal(time.Now()) || time.Until(second.Expires()) != hour {
-					t.Errorf("fetched %v, expires %v", second.Fetched(), second.Expires())
+					t.Errorf("after 304: fetched %v, expires %v, want now and in an hour", second.Fetched(), second.Expires())
 				}
 				time.Sleep(hour)
 				c.get(t)
 				if got := c.site.last().Header.Get("If-None-Match"); got != `"b"` {
-					t.Errorf("then If-None-Match: %q", got)
+					t.Errorf("next request: got If-None-Match %q, want that of the 304", got)
 				}
 			})
 		})
@@ -311,13 +308,13 @@ func TestConditional(t *testing.T) {
 		c.get(t)
 		for _, req := range c.site.requests {
 			if got := req.Header.Get("If-None-Match"); got != "" {
-				t.Errorf("%s asked with a validator from behind a redirect", req.URL)
+				t.Errorf("the request for %s has a validator from behind a redirect", req.URL)
 			}
 		}
 	})
 }
 
-// TestConditionalAfterOutage: the validators outlive an outage, as the copy does.
+// TestConditionalAfterOutage checks that the validators are kept during an outage, as the copy is.
 func TestConditionalAfterOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrawler(t, under(dialect.RFC9309()), reply(200, closed, "ETag", `"a"`))
@@ -330,25 +327,25 @@ func TestConditionalAfterOutage(t *testing.T) {
 		time.Sleep(time.Minute)
 		c.site.says(reply(304, ""))
 		if p := c.get(t); p.RobotsStatus != policy.Rules || allows(p, "/x") || p.Err() != nil {
-			t.Errorf("%+v", p)
+			t.Errorf("got %+v, want the rules of the copy", p)
 		}
 	})
 }
 
-// TestDiffers reports each change of what a robots.txt means once, and nothing else.
-func TestDiffers(t *testing.T) {
+// TestChanged checks that Changed reports each change of the status or the rules once.
+func TestChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told []string
+		var reported []string
 		o := under(dialect.RFC9309())
-		o.Learnt = func(n policy.News) {
-			if n.Differs() {
-				told = append(told, fmt.Sprintf("%v to %v, /z %t", n.Old.RobotsStatus, n.Policy.RobotsStatus, allows(n.Policy, "/z")))
+		o.Updated = func(u policy.Update) {
+			if u.Changed() {
+				reported = append(reported, fmt.Sprintf("%v to %v, /z %t", u.Old.RobotsStatus, u.Policy.RobotsStatus, allows(u.Policy, "/z")))
 			}
 		}
 		c := newCrawler(t, o, nil)
 		for _, step := range []struct {
 			answer func(*http.Request) (*http.Response, error)
-			told   string
+			want   string
 		}{
 			{reply(200, closed), ""},
 			{reply(200, closed), ""},
@@ -360,26 +357,25 @@ func TestDiffers(t *testing.T) {
 			{refuse, ""},
 			{reply(200, closed), "unreachable to rules, /z true"},
 		} {
-			told = told[:len(told):len(told)]
-			before := len(told)
+			before := len(reported)
 			c.site.says(step.answer)
 			c.get(t)
 			synctest.Wait()
-			if got := strings.Join(told[before:], "; "); got != step.told {
-				t.Errorf("told %q, want %q", got, step.told)
+			if got := strings.Join(reported[before:], "; "); got != step.want {
+				t.Errorf("got %q, want %q", got, step.want)
 			}
 			time.Sleep(day)
 		}
 	})
 }
 
-// TestCrawlDelay: as the dialect reads it, or as RFC 9309 does where the dialect does not know it
-// and the user wants it.
+// TestCrawlDelay checks that Crawl-delay is read as the dialect does, or as written if the dialect does
+// not support it and HonorCrawlDelay is set.
 func TestCrawlDelay(t *testing.T) {
 	const body = "User-agent: ExampleBot\nCrawl-delay: 2.5\nDisallow: /x\n\nUser-agent: *\nCrawl-delay: 60\nDisallow: /\n"
 	for _, test := range []struct {
-		dialect     dialect.Dialect
-		plain, asks time.Duration
+		dialect         dialect.Dialect
+		plain, honoured time.Duration
 	}{
 		{dialect.RFC9309(), 2500 * time.Millisecond, 2500 * time.Millisecond},
 		{dialect.Google(), 0, 2500 * time.Millisecond},
@@ -391,10 +387,10 @@ func TestCrawlDelay(t *testing.T) {
 			c := newCrawler(t, policy.Options{Dialect: test.dialect, HonorCrawlDelay: honor}, reply(200, body))
 			want := test.plain
 			if honor {
-				want = test.asks
+				want = test.honoured
 			}
-			if p := c.get(t); p.CrawlDelay() != want || p.HasCrawlDelay() != (want != 0) {
-				t.Errorf("%v, honour %t: %v, %t, want %v", test.dialect, honor, p.CrawlDelay(), p.HasCrawlDelay(), want)
+			if p := c.get(t); p.CrawlDelay() != want {
+				t.Errorf("%v, HonorCrawlDelay %t: got %v, want %v", test.dialect, honor, p.CrawlDelay(), want)
 			}
 		}
 	}
@@ -403,10 +399,10 @@ func TestCrawlDelay(t *testing.T) {
 func TestSitemaps(t *testing.T) {
 	c := newCrawler(t, under(dialect.RFC9309()), reply(200, closed+"Sitemap: https://example.com/s.xml\n"))
 	if p := c.get(t); len(p.Sitemaps()) != 1 || p.Sitemaps()[0] != "https://example.com/s.xml" {
-		t.Errorf("%q", p.Sitemaps())
+		t.Errorf("got %q, want one sitemap", p.Sitemaps())
 	}
 	c = newCrawler(t, under(dialect.RFC9309()), reply(404, closed+"Sitemap: https://example.com/s.xml\n"))
 	if p := c.get(t); p.Sitemaps() != nil {
-		t.Errorf("of a 404: %q", p.Sitemaps())
+		t.Errorf("of a 404: got %q, want none", p.Sitemaps())
 	}
 }

@@ -1,0 +1,121 @@
+package policy
+
+import (
+	"crypto/sha256"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/collyrobots/collyrobots/dialect"
+)
+
+// A parsedFile is a robots.txt as one cache's dialect and tokens read it. Authorities with the same
+// text share one.
+type parsedFile struct {
+	group          *dialect.Group
+	sitemaps       []string
+	sum            sum
+	weight         uint32       // see parsedFileWeight
+	users          atomic.Int32 // the policies in the cache that use it; changed under parser.mu
+	delayAsWritten bool         // obey Crawl-delay although the dialect does not support it
+}
+
+// crawlDelay returns the group's crawl delay and its line; 0 and 0 if it has none.
+func (f *parsedFile) crawlDelay() (delay time.Duration, line int) {
+	read := f.group.CrawlDelay
+	if f.delayAsWritten {
+		read = f.group.WrittenDelay
+	}
+	delay, found := read()
+	if !found {
+		return 0, 0
+	}
+	return delay, f.group.DelayLine()
+}
+
+// A sum identifies a text: half of its SHA-256, for which another text cannot be found.
+type sum [sha256.Size / 2]byte
+
+func sumOf(text []byte) (s sum) {
+	whole := sha256.Sum256(text)
+	copy(s[:], whole[:])
+	return s
+}
+
+var emptySum = sumOf(nil)
+
+// A parser parses the texts for one cache, and keeps the parsed files that are in use there.
+type parser struct {
+	dialect        dialect.Dialect
+	tokens         []string
+	delayAsWritten bool // see parsedFile
+	empty          *parsedFile
+
+	mu    sync.Mutex
+	inUse map[sum]*parsedFile
+}
+
+func newParser(o Options) *parser {
+	p := &parser{
+		dialect:        o.Dialect,
+		tokens:         o.Tokens,
+		delayAsWritten: o.HonorCrawlDelay && tableOf(o.Dialect).ignoresDelay,
+		inUse:          make(map[sum]*parsedFile),
+	}
+	p.empty = p.parse(nil, emptySum)
+	return p
+}
+
+// read returns the parsed file of text. It does not keep a new one: see use.
+func (p *parser) read(text []byte) *parsedFile {
+	if len(text) == 0 {
+		return p.empty
+	}
+	s := sumOf(text)
+	p.mu.Lock()
+	known := p.inUse[s]
+	p.mu.Unlock()
+	if known != nil {
+		return known
+	}
+	return p.parse(text, s)
+}
+
+func (p *parser) parse(text []byte, s sum) *parsedFile {
+	rules := p.dialect.Parse(text)
+	return &parsedFile{
+		group:          rules.Group(p.tokens...),
+		sitemaps:       rules.Sitemaps(),
+		sum:            s,
+		weight:         parsedFileWeight(p.dialect, len(text)),
+		delayAsWritten: p.delayAsWritten,
+	}
+}
+
+// use adds a user to f, which may be nil. It returns the parsed file to use in its place: the one
+// that is already in use, if there is one.
+func (p *parser) use(f *parsedFile) *parsedFile {
+	if f == nil || f == p.empty {
+		return f
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if known := p.inUse[f.sum]; known != nil {
+		f = known
+	}
+	p.inUse[f.sum] = f
+	f.users.Add(1)
+	return f
+}
+
+// drop removes a user from f, which may be nil. A parsed file without users is no longer kept.
+func (p *parser) drop(f *parsedFile) {
+	if f == nil || f == p.empty {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if f.users.Add(-1) == 0 {
+		delete(p.inUse, f.sum)
+	}
+}

@@ -1,0 +1,103 @@
+package policy
+
+import (
+	"context"
+	"sync"
+
+	"github.com/collyrobots/collyrobots/dialect"
+)
+
+// renew returns the policy of a after a fetch, or after a look-up in the store that makes the fetch
+// unnecessary. old is the policy in the cache; it may be nil. The update has no policy if ctx was
+// cancelled. The error is the reason why nothing was sent. Neither says anything about the site.
+func (c *Cache) renew(ctx context.Context, a dialect.Authority, old *Policy, how Fetch) (Update, error) {
+	known := c.recall(ctx, a, old)
+	if old == nil && (known.copy != nil || known.failure != nil) && c.options.Found != nil {
+		c.options.Found(a, known.copy != nil && known.copy.private)
+	}
+	if !c.stale(known) {
+		return c.accept(c.policyOf(a, known), old, known, true), nil
+	}
+	if old == nil && known.copy != nil && c.options.Read != nil {
+		c.options.Read(c.policyOf(a, known)) // the crawl delay of the record holds until the file is read again
+	}
+	return c.refetch(ctx, a, old, known, how)
+}
+
+// refetch fetches the file of a, unless another process does so first. known is the stale result
+// of the earlier fetches.
+func (c *Cache) refetch(ctx context.Context, a dialect.Authority, old *Policy, known facts, how Fetch) (Update, error) {
+	stored := false // by another process, while the Doer waited for the server
+	look := func() error {
+		known = c.recall(ctx, a, old)
+		if c.stale(known) {
+			return nil
+		}
+		stored = true
+		return ErrUnsent
+	}
+	fetchCtx := ctx
+	if c.options.Store != nil {
+		fetchCtx = context.WithValue(ctx, wantedKey{}, sync.OnceValue(look))
+	}
+	waitToRetry(ctx, known.failure)
+	before := old.unansweredBy(how.Way)
+	o, done := c.fetch(fetchCtx, a, known, before, how)
+	defer done()
+	switch {
+	case ctx.Err() != nil:
+		return Update{}, nil
+	case stored:
+		return c.accept(c.policyOf(a, known), old, known, true), nil
+	case o.unsent != nil:
+		return Update{}, o.unsent
+	case o.failure.forbidden():
+		p := c.policyOf(a, known.after(o))
+		c.report(p)
+		return Update{Policy: p, Old: old}, nil
+	}
+	known = c.remember(ctx, a, known, o)
+	p := c.policyOf(a, known)
+	if before == nil { // otherwise an earlier fetch was reported
+		c.report(p)
+	}
+	return c.accept(p, old, known, false), nil
+}
+
+// accept puts p, the policy of f, into the cache and returns the update of it.
+func (c *Cache) accept(p, old *Policy, f facts, stored bool) Update {
+	p = c.keep(p)
+	if c.options.Read != nil {
+		c.options.Read(p)
+	}
+	u := Update{Policy: p, Old: old, Stored: stored}
+	if p.rules() != nil {
+		u.Body = f.body
+	}
+	return u
+}
+
+// stale reports whether the file has to be fetched. An unanswered fetch is always stale here: the
+// pause after it holds only for callers with the same Way, which use the policy in the cache.
+func (c *Cache) stale(f facts) bool {
+	if f.failure != nil && f.failure.unanswered != nil {
+		return true
+	}
+	_, expires := c.access.status(f)
+	return expires <= now()
+}
+
+func (c *Cache) updated(u Update) {
+	if c.options.Updated != nil {
+		c.options.Updated(u)
+	}
+}
+
+func (c *Cache) report(p *Policy) {
+	err := p.Err()
+	if err == nil {
+		return
+	}
+	c.log.Warn("robots.txt could not be read", "robots", p.RobotsURL(), "error", err, "status", p.Status(),
+		"robots_status", p.RobotsStatus.String(), "stale", p.Stale(), "until", p.Expires())
+}

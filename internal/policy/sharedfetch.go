@@ -1,0 +1,174 @@
+package policy
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/collyrobots/collyrobots/dialect"
+)
+
+// A sharedFetch is a fetch under way, for all callers that wait for it.
+type sharedFetch struct {
+	way     Way
+	began   time.Time
+	waiters int // guarded by Cache.mu
+	cancel  context.CancelFunc
+	done    chan struct{} // closed when the fetch has ended
+
+	// policy and err are set before done is closed. Both are nil if the fetch was cancelled. If
+	// nothing was sent, err is the reason.
+	policy *Policy
+	err    error
+}
+
+// join returns a's policy after a fetch. Callers with the same Way share a fetch. A caller with
+// another Way also waits for it, because a response serves all callers, and makes its own fetch if
+// there is no response, or none soon.
+func (c *Cache) join(ctx context.Context, a dialect.Authority, how Fetch) (*Policy, error) {
+	for {
+		f, known, err := c.findOrStart(ctx, a, how)
+		if f == nil {
+			return known, err
+		}
+		p, err := c.wait(ctx, a, f, how.Way)
+		if p != nil || err != nil {
+			return p, err
+		}
+	}
+}
+
+// findOrStart returns the fetch that the caller has to wait for, and starts it if there is none. If
+// f is nil, known is the policy that the caller may use at once.
+func (c *Cache) findOrStart(ctx context.Context, a dialect.Authority, how Fetch) (f *sharedFetch, known *Policy, err error) {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed.Load() {
+		return nil, nil, ErrClosed
+	}
+	known = c.policies.get(a).by(how.Way)
+	if known.Fresh(now) || known.MayServe(now) && len(c.fetches[a]) > 0 {
+		return nil, known, nil
+	}
+	f = c.find(now, a, how.Way)
+	if f == nil {
+		f = c.start(ctx, a, how)
+	}
+	f.waiters++
+	return f, nil, nil
+}
+
+// patience is how long a caller waits for a fetch with another client before it makes its own.
+const patience = 3 * time.Second
+
+// find returns the fetch that a caller with this way has to wait for: the one with its client, or
+// otherwise the last one if that has not lasted longer than patience. It returns nil if there is
+// none. c.mu is held.
+func (c *Cache) find(now time.Time, a dialect.Authority, way Way) *sharedFetch {
+	all := c.fetches[a]
+	for _, f := range all {
+		if f.way.Client == way.Client {
+			return f
+		}
+	}
+	if len(all) > 0 && now.Sub(all[len(all)-1].began) < patience {
+		return all[len(all)-1]
+	}
+	return nil
+}
+
+// start starts a fetch that does not end with its caller. c.mu is held.
+func (c *Cache) start(caller context.Context, a dialect.Authority, how Fetch) *sharedFetch {
+	ctx, cancel := context.WithCancel(WithValues(c.ctx, caller))
+	f := &sharedFetch{way: how.Way, began: time.Now(), done: make(chan struct{}), cancel: cancel}
+	c.fetches[a] = append(c.fetches[a], f)
+	c.running.Add(1)
+	go c.run(ctx, a, f, how)
+	return f
+}
+
+// run performs the fetch f.
+func (c *Cache) run(ctx context.Context, a dialect.Authority, f *sharedFetch, how Fetch) {
+	old := c.policies.get(a)
+	if old != nil {
+		a = old.Authority // an equal value, whose memory the cache keeps already
+	}
+	defer c.running.Done()
+	defer c.end(ctx, a, f)
+	u, err := c.renew(ctx, a, old, how)
+	f.policy = u.Policy
+	f.err = err
+	if f.policy != nil {
+		c.updated(u)
+	}
+}
+
+// end ends the wait of all callers of f, also if a store or a Doer has ended the fetch by a panic or
+// runtime.Goexit.
+func (c *Cache) end(ctx context.Context, a dialect.Authority, f *sharedFetch) {
+	v := recover()
+	if f.policy == nil && f.err == nil && ctx.Err() == nil {
+		f.policy = c.policyOf(a, facts{failure: failed(noResponse, &PanicError{v}).failure})
+		c.report(f.policy)
+		c.updated(Update{Policy: f.policy})
+	}
+	f.cancel()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.remove(a, f)
+	close(f.done)
+	if f.policy == nil || f.policy.unanswered() || f.policy.Forbidden() {
+		return
+	}
+	for _, other := range c.fetches[a] {
+		other.cancel() // the answer also serves the callers that wait there
+	}
+}
+
+// wait waits for f on behalf of a caller with this way. It returns neither a policy nor an error if
+// the caller has to look for another fetch.
+func (c *Cache) wait(ctx context.Context, a dialect.Authority, f *sharedFetch, way Way) (*Policy, error) {
+	var late <-chan time.Time
+	if f.way.Client != way.Client {
+		timer := time.NewTimer(time.Until(f.began.Add(patience)))
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-f.done:
+		if f.way != way && f.policy != nil && f.policy.unanswered() {
+			return nil, nil
+		}
+		return f.policy, f.err // both are nil if the answer to another fetch, or Close, has cancelled f
+	case <-late:
+		return nil, nil // f continues: its answer would also serve this caller
+	case <-ctx.Done():
+		c.leave(a, f)
+		return nil, context.Cause(ctx)
+	case <-c.ctx.Done():
+		return nil, ErrClosed
+	}
+}
+
+// leave removes one waiter from f, and cancels f if it was the last. The next caller starts a new
+// fetch.
+func (c *Cache) leave(a dialect.Authority, f *sharedFetch) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f.waiters--
+	if f.waiters == 0 {
+		f.cancel()
+		c.remove(a, f)
+	}
+}
+
+// remove removes f from the fetches under way. c.mu is held.
+func (c *Cache) remove(a dialect.Authority, f *sharedFetch) {
+	rest := slices.DeleteFunc(c.fetches[a], func(other *sharedFetch) bool { return other == f })
+	if len(rest) > 0 {
+		c.fetches[a] = rest
+		return
+	}
+	delete(c.fetches, a)
+}

@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/gocolly/colly/v2"
-
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/redact"
 )
@@ -141,30 +139,4 @@ func (d Decision) why() string {
 		text = strings.Replace(redact.Text(text), redact.Text(failed.Error()), redact.Text(failed.Err.Error()), 1)
 	}
 	return strings.TrimPrefix(text, "robots.txt: ")
-}
-
-// A DisallowedError says that a request was not sent because of the host's robots.txt.
-// errors.Is(err, colly.ErrRobotsTxtBlocked) holds, as for the built-in check.
-type DisallowedError struct {
-	Decision Decision
-
-	first    bool // of its host
-	redirect bool // it is about the target of a redirect: the page itself was fetched
-}
-
-// Error returns the decision in one line.
-func (e *DisallowedError) Error() string { return "robots.txt: " + e.Decision.String() }
-
-// Unwrap returns colly.ErrRobotsTxtBlocked and, if robots.txt could not be read, why.
-func (e *DisallowedError) Unwrap() []error {
-	if e.Decision.Err == nil {
-		return []error{colly.ErrRobotsTxtBlocked}
-	}
-	return []error{colly.ErrRobotsTxtBlocked, e.Decision.Err}
-}
-
-// Timeout reports whether robots.txt was not answered in time, as the method of net.Error does.
-func (e *DisallowedError) Timeout() bool {
-	var err interface{ Timeout() bool }
-	return errors.As(e.Decision.Err, &err) && err.Timeout()
 }

@@ -71,8 +71,8 @@ const importRules = `
 	.:                 ./dialect ./sitemap ./store ./internal/policy ./internal/backend ./internal/fanout ./internal/feed ./internal/netguard ./internal/redact ./internal/seconds github.com/gocolly/colly/v2 !reflect
 	limiter.go:        ./internal/pace
 	pacer.go:          ./internal/pace
+	settings.go:      ./internal/pace
 	request.go:        ./internal/pace
-	hosts.go:          ./internal/pace
 	judge.go:          ./internal/pace
 	stats.go:          ./internal/pace
 	trace.go:          ./internal/pace

@@ -2,7 +2,6 @@ package collyrobots
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"net/url"
 	"slices"
@@ -14,24 +13,6 @@ import (
 	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/netguard"
 )
-
-// A PrivateNetworkError says that a public site has led the crawler to an address that is not
-// public, for example a private, loopback or link-local address. The request was not sent. For a
-// redirect, or a page that a sitemap lists, the error is wrapped in the error of OnError and Visit.
-// For robots.txt and sitemaps it is in the log. See AllowPrivateNetworks.
-type PrivateNetworkError struct {
-	URL     string // the URL that was not requested, without its password
-	Address string // the address that the request would have gone to
-	From    string // the host that led there
-}
-
-// Error returns a text with the URL, its address and the host that led there.
-func (e *PrivateNetworkError) Error() string {
-	return fmt.Sprintf("collyrobots: %s leads to %s, a private address (%s); use AllowPrivateNetworks to allow it", e.From, e.URL, e.Address)
-}
-
-// Unwrap returns an error that is the same for all PrivateNetworkErrors.
-func (e *PrivateNetworkError) Unwrap() error { return feed.ErrNotForSite }
 
 // guard returns the guard of a request for u on the host to, which the host from leads to. from is
 // empty if the program makes the request. The guard is nil if the request may go to any address.

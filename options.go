@@ -26,20 +26,6 @@ type Option struct {
 	perHost bool // ForHosts takes it
 }
 
-// An OptionError says what is wrong with one option. New returns all of them, joined by
-// errors.Join; errors.As finds the first.
-type OptionError struct {
-	Option string // its name in this package: "MinDelay"
-	Reason string
-	Err    error // under ForHosts, the *OptionError of the option in it; else nil
-}
-
-// Error returns the option's name and what is wrong.
-func (e *OptionError) Error() string { return "collyrobots: " + e.Option + ": " + e.Reason }
-
-// Unwrap returns Err.
-func (e *OptionError) Unwrap() error { return e.Err }
-
 // config is what the options say. Its zero value is a Plugin without options.
 type config struct {
 	settings

@@ -45,26 +45,6 @@ type Lease interface {
 	Release(sent bool, delay time.Duration, notBefore time.Time)
 }
 
-// A PaceError is why a request was not sent under SharedPace: the Pacer failed, so that nobody
-// knows when another process has asked the host last. Later requests ask the Pacer again.
-type PaceError struct {
-	Host  string
-	Since time.Time // since when the Pacer has failed, for any host, without a success between
-	Err   error     // of the Pacer
-}
-
-// Error returns the host, since when the Pacer fails, and why.
-func (e *PaceError) Error() string {
-	return fmt.Sprintf("collyrobots: no shared pace for %s since %s: %v", e.Host, e.Since.Format(time.RFC3339), e.Err)
-}
-
-// Unwrap returns Err.
-func (e *PaceError) Unwrap() error { return e.Err }
-
-// ErrLeaseEnded is why a request failed under SharedPace whose response took longer than the Pacer
-// lets one process have a host. errors.Is(err, context.DeadlineExceeded) holds.
-var ErrLeaseEnded = fmt.Errorf("collyrobots: the response took longer than the host was this process's: %w", context.DeadlineExceeded)
-
 // A sharedPace is the user's Pacer as package pace asks it: its failures are *PaceErrors, and so
 // are its panics.
 type sharedPace struct {

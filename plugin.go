@@ -29,15 +29,6 @@ type Plugin struct {
 	hooks []weak.Pointer[hooks] // of the attached collectors, which nothing here keeps alive
 }
 
-// ErrAttached is the error of Attach for a collector that has another plugin, which is not closed.
-// Two on one collector would ask and wait twice.
-var ErrAttached = errors.New("collyrobots: the collector has robots already")
-
-// ErrNilCollector is the error of WithRobots and Attach for a nil collector.
-var ErrNilCollector = errors.New("collyrobots: the collector is nil")
-
-var errZero = errors.New("collyrobots: a zero Plugin can do nothing: use New")
-
 // New makes a Plugin. The error joins an *OptionError for every fault of the options.
 func New(opts ...Option) (*Plugin, error) {
 	config, err := configure(opts)

@@ -62,9 +62,6 @@ const maxNames = 32
 // crawler, so nothing is concluded from it.
 const nobody = "collyrobots (+https://github.com/collyrobots/collyrobots)"
 
-// ErrClosed is why a request was denied after Close.
-var ErrClosed = errors.New("collyrobots: the plugin is closed")
-
 func newPolicies(settings int, shadows []dialect.Dialect, s store.Store, r *report) *policies {
 	p := &policies{report: r, shadows: shadows, store: s, last: make([]atomic.Pointer[reader], settings), readers: make(map[readerKey]*reader)}
 	p.closing, p.end = context.WithCancelCause(context.Background())

@@ -10,19 +10,6 @@ import (
 	"github.com/collyrobots/collyrobots/internal/redact"
 )
 
-// A ShardError is why a request was not sent under ShardByHost: its host is another process's. That
-// one may be given the URL.
-type ShardError struct {
-	URL   string // without its password
-	Shard int    // whose host it is
-	Of    int    // how many there are
-}
-
-// Error returns the URL and the shard.
-func (e *ShardError) Error() string {
-	return fmt.Sprintf("collyrobots: the host of %s is that of shard %d of %d", e.URL, e.Shard, e.Of)
-}
-
 // ShardOf returns which of n processes keeps the host of a URL under ShardByHost, counted from 0.
 // It is an error if n is less than one or the URL is not an http or https URL.
 //

@@ -294,7 +294,7 @@ func TestDenialsAreTold(t *testing.T) {
 0s denied 10.0.0.1/map.xml (collyrobots: a.test leads to http://10.0.0.1/map.xml, a private address (10.0.0.1); use AllowPrivateNetworks to allow it)
 0s denied a.test/closed/2 rule line 2
 0s denied 10.0.0.1/ (collyrobots: a.test leads to http://10.0.0.1/, a private address (10.0.0.1); use AllowPrivateNetworks to allow it)
-0s denied slow.test/ (collyrobots: a redirect would wait too long for its host's crawl delay)
+0s denied slow.test/ (collyrobots: the redirect would wait more than a minute for its host)
 0s denied dead.test/ unreachable line 0
 `
 		lines := strings.Split(strings.TrimSpace(want), "\n")

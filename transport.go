@@ -18,10 +18,6 @@ import (
 // of a LimitRule while it waits.
 const redirectPatience = time.Minute
 
-// ErrRedirectWait reports that a redirect was not followed because it would have waited more than a
-// minute for its host.
-var ErrRedirectWait = errors.New("collyrobots: a redirect would wait too long for its host's crawl delay")
-
 // A transport is the plugin where the collectors' requests go on the wire. It judges and paces what
 // no hook of Colly has seen: redirect hops, what an OnRequestHeaders callback rewrote, and the
 // requests of clones that are not attached.

@@ -1,0 +1,130 @@
+package collyrobots
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots/internal/feed"
+)
+
+var (
+	// ErrAttached is returned by Attach for a collector that has another plugin, which is not closed.
+	// With two plugins, each robots.txt would be fetched twice and each request would wait twice.
+	ErrAttached = errors.New("collyrobots: the collector is already attached to another Plugin")
+
+	// ErrNilCollector is returned by WithRobots and Attach for a nil collector.
+	ErrNilCollector = errors.New("collyrobots: the collector is nil")
+
+	// ErrClosed is the error of requests and calls after Close.
+	ErrClosed = errors.New("collyrobots: the plugin is closed")
+
+	// ErrRedirectWait reports that a redirect was not followed because it would have waited more
+	// than a minute for its host.
+	ErrRedirectWait = errors.New("collyrobots: the redirect would wait more than a minute for its host")
+
+	// ErrLeaseEnded reports that a request under SharedPace failed because its response was not
+	// finished at the Deadline of its Lease. errors.Is(err, context.DeadlineExceeded) holds.
+	ErrLeaseEnded = fmt.Errorf("collyrobots: response not finished before the Pacer's lease expired: %w", context.DeadlineExceeded)
+)
+
+var (
+	errZero = errors.New("collyrobots: the Plugin is a zero value; use New")
+
+	// errBubble is the error of a Plugin that is used in a bubble of testing/synctest and was made
+	// outside of it, or the other way round. Its timers and channels would then never wake the
+	// goroutines on the other side.
+	errBubble = errors.New("collyrobots: the Plugin was made in another synctest bubble than it is used in, or outside of one; call New inside the bubble")
+)
+
+// An OptionError describes a fault of one option. New returns all faults, joined by errors.Join;
+// errors.As finds the first one.
+type OptionError struct {
+	Option string // the name of the function that returned the option, such as "MinDelay"
+	Reason string // what is wrong with it
+	Err    error  // in ForHosts, the *OptionError of the inner option; otherwise nil
+}
+
+// Error returns the name of the option and the reason.
+func (e *OptionError) Error() string { return "collyrobots: " + e.Option + ": " + e.Reason }
+
+// Unwrap returns Err.
+func (e *OptionError) Unwrap() error { return e.Err }
+
+// A DisallowedError reports that a request was not sent because of robots.txt. As for Colly's
+// built-in check, errors.Is(err, colly.ErrRobotsTxtBlocked) holds.
+type DisallowedError struct {
+	Decision Decision
+
+	first    bool // whether it is the first one of its host
+	redirect bool // whether it denies the target of a redirect; the page itself was fetched
+}
+
+// Error returns the decision in one line.
+func (e *DisallowedError) Error() string { return "robots.txt: " + e.Decision.String() }
+
+// Unwrap returns colly.ErrRobotsTxtBlocked and, if robots.txt could not be read, the reason.
+func (e *DisallowedError) Unwrap() []error {
+	if e.Decision.Err == nil {
+		return []error{colly.ErrRobotsTxtBlocked}
+	}
+	return []error{colly.ErrRobotsTxtBlocked, e.Decision.Err}
+}
+
+// Timeout reports whether robots.txt could not be read because of a timeout. It is the method of
+// net.Error.
+func (e *DisallowedError) Timeout() bool {
+	var err interface{ Timeout() bool }
+	return errors.As(e.Decision.Err, &err) && err.Timeout()
+}
+
+// A PrivateNetworkError reports that a public site has led the crawler to an address that is not
+// public, for example a private, loopback or link-local address. The request was not sent. For a
+// redirect, or a page that a sitemap lists, the error is wrapped in the error of OnError and Visit.
+// For robots.txt and sitemaps it is in the log. See AllowPrivateNetworks.
+type PrivateNetworkError struct {
+	URL     string // the URL that was not requested, without its password
+	Address string // the address that the request would have gone to
+	From    string // the host that led there
+}
+
+// Error returns a text with the URL, its address and the host that led there.
+func (e *PrivateNetworkError) Error() string {
+	return fmt.Sprintf("collyrobots: %s leads to %s, a private address (%s); use AllowPrivateNetworks to allow it", e.From, e.URL, e.Address)
+}
+
+// Unwrap returns an error that is the same for all PrivateNetworkErrors.
+func (e *PrivateNetworkError) Unwrap() error { return feed.ErrNotForSite }
+
+// A ShardError reports that a request was not sent under ShardByHost, because its host belongs to
+// another process. The program can pass the URL on to that process.
+type ShardError struct {
+	URL   string // without its password
+	Shard int    // the shard of the host
+	Of    int    // the number of shards
+}
+
+// Error returns the URL and the shard of its host.
+func (e *ShardError) Error() string {
+	return fmt.Sprintf("collyrobots: the host of %s belongs to shard %d of %d", e.URL, e.Shard, e.Of)
+}
+
+// A PaceError reports that a request was not sent under SharedPace because the Pacer failed. The
+// time of the last request of another process to the host is then not known. Later requests ask the
+// Pacer again.
+type PaceError struct {
+	Host  string
+	Since time.Time // the time of the first failure, for any host, after the last success
+	Err   error     // the error of the Pacer
+}
+
+// Error returns the host, the time of the first failure, and the error of the Pacer.
+func (e *PaceError) Error() string {
+	return fmt.Sprintf("collyrobots: no shared pace for %s since %s: %v", e.Host, e.Since.Format(time.RFC3339), e.Err)
+}
+
+// Unwrap returns Err.
+func (e *PaceError) Unwrap() error { return e.Err }

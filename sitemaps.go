@@ -196,13 +196,14 @@ func (f *feeder) judge(ctx context.Context, u *url.URL, from origin) (verdict, e
 }
 
 // Get implements feed.Crawl.
-func (f *feeder) Get(ctx context.Context, site dialect.Authority, by, u *url.URL, header http.Header, timeout time.Duration) (*http.Response, time.Time, error) {
+func (f *feeder) Get(ctx context.Context, r feed.Request) (*http.Response, time.Time, error) {
+	u := r.URL
 	if !hasRobots(u) {
 		return nil, time.Time{}, fmt.Errorf("collyrobots: sitemap %s is not an http or https URL", u.Redacted())
 	}
-	from := f.leadFrom(site)
-	if by != nil && hostOf(u) != site.Host {
-		from.host = hostOf(by)
+	from := f.leadFrom(r.Site)
+	if r.By != nil && hostOf(u) != r.Site.Host {
+		from.host = hostOf(r.By)
 	}
 	guard, err := f.limiter.ask(from, hostOf(u), u)
 	if err != nil {
@@ -210,7 +211,7 @@ func (f *feeder) Get(ctx context.Context, site dialect.Authority, by, u *url.URL
 		return nil, time.Time{}, err
 	}
 	x := new(exchange)
-	x.permit = f.permit(ctx, u, guardedBy(guard, site.Host), x)
+	x.permit = f.permit(ctx, u, guardedBy(guard, r.Site.Host), x)
 	err = x.permit.judge()
 	if err != nil {
 		return nil, time.Time{}, err
@@ -219,10 +220,10 @@ func (f *feeder) Get(ctx context.Context, site dialect.Authority, by, u *url.URL
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	req.Header = header
+	req.Header = r.Header
 	req.Header.Set("User-Agent", f.userAgent)
 	req.Header.Set("Accept-Encoding", "gzip") // otherwise net/http decompresses the body, and the compressed bytes have no limit
-	resp, began, err := f.limiter.exchange(x, f.fetcher.seam(), req, timeout, from)
+	resp, began, err := f.limiter.exchange(x, f.fetcher.seam(), req, r.Timeout, from)
 	if isForbidden(err) {
 		began = time.Time{} // the connection has shown a private address, so trying again is useless
 	}

@@ -31,8 +31,8 @@ func (s *sink) Visit(_ dialect.Authority, _ sitemap.Entry, done func(Result)) bo
 	done(Done)
 	return true
 }
-func (s *sink) Get(_ context.Context, _ dialect.Authority, _, u *url.URL, _ http.Header, _ time.Duration) (*http.Response, time.Time, error) {
-	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(s.get(u))}, time.Now(), nil
+func (s *sink) Get(_ context.Context, r Request) (*http.Response, time.Time, error) {
+	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(s.get(r.URL))}, time.Now(), nil
 }
 
 // document returns a typical sitemap of n pages.

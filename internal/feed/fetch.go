@@ -90,8 +90,12 @@ func (f *fetcher) fetch(ctx context.Context, x *file) error {
 	x.tries = maxRetries
 	x.time = f.spent.timeForFile()
 	by := x.by
+	header := make(http.Header)
+	if !x.reread {
+		x.checks.SetConditions(header)
+	}
 	for redirects := 0; ; redirects++ {
-		a, err := f.request(ctx, x, by, u, redirects == 0 && !x.reread)
+		a, err := f.request(ctx, x, Request{URL: u, By: by, Site: f.site, Header: header})
 		if err != nil {
 			return err
 		}
@@ -115,6 +119,7 @@ func (f *fetcher) fetch(ctx context.Context, x *file) error {
 		}
 		by = u
 		u = target
+		header = make(http.Header) // the conditions belong to the first URL
 	}
 }
 
@@ -160,11 +165,10 @@ func (f *fetcher) mayTryAgain(ctx context.Context, x *file) bool {
 	return true
 }
 
-// request requests u, and repeats the request if it has failed for a temporary reason. by is the
-// URL that leads to u.
-func (f *fetcher) request(ctx context.Context, x *file, by, u *url.URL, conditional bool) (answer, error) {
+// request makes a request for a file, and repeats it if it has failed for a temporary reason.
+func (f *fetcher) request(ctx context.Context, x *file, r Request) (answer, error) {
 	for {
-		a, err := f.requestOnce(ctx, x, by, u, conditional)
+		a, err := f.requestOnce(ctx, x, r)
 		if !a.mayPass(err) || !f.mayTryAgain(ctx, x) {
 			return a, err
 		}
@@ -174,12 +178,10 @@ func (f *fetcher) request(ctx context.Context, x *file, by, u *url.URL, conditio
 
 // requestOnce makes one request for a file. It reads the body of the response if that may be a
 // sitemap.
-func (f *fetcher) requestOnce(ctx context.Context, x *file, by, u *url.URL, conditional bool) (a answer, err error) {
-	header := make(http.Header)
-	if conditional {
-		x.checks.SetConditions(header)
-	}
-	resp, began, err := f.get(ctx, by, u, header, x.time)
+func (f *fetcher) requestOnce(ctx context.Context, x *file, r Request) (a answer, err error) {
+	r.Header = r.Header.Clone()
+	r.Timeout = max(min(x.time, f.spent.timeForFile()), 1)
+	resp, began, err := f.get(ctx, r)
 	a.sent = !began.IsZero()
 	if a.sent {
 		defer func() {
@@ -200,16 +202,15 @@ func (f *fetcher) requestOnce(ctx context.Context, x *file, by, u *url.URL, cond
 	return a, err
 }
 
-// get makes one exchange unless the budget is spent. The exchange may take the time that is left
-// for the file.
-func (f *fetcher) get(ctx context.Context, by, u *url.URL, header http.Header, left time.Duration) (*http.Response, time.Time, error) {
-	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+// get makes one exchange unless the budget is spent.
+func (f *fetcher) get(ctx context.Context, r Request) (*http.Response, time.Time, error) {
+	if r.URL.Scheme != "http" && r.URL.Scheme != "https" || r.URL.Host == "" {
 		return nil, time.Time{}, errScheme
 	}
 	if limit := f.spent.over(); limit != nil {
 		return nil, time.Time{}, limit
 	}
-	return f.crawl.Get(ctx, f.site, by, u, header, max(min(left, f.spent.timeForFile()), 1))
+	return f.crawl.Get(ctx, r)
 }
 
 // download reads the body of a response.

@@ -50,11 +50,9 @@ type Crawl interface {
 	Allowed(ctx context.Context, site dialect.Authority, sitemap string, u *url.URL) (bool, Result)
 
 	// Get sends one request for a sitemap when its turn has come. It does not follow redirects. The
-	// crawl adds the user agent and refuses requests that robots.txt disallows. timeout bounds the
-	// exchange from its start to the end of the body. began is when the exchange started, or the
-	// zero time if it did not. site is the site whose sitemap it is. by is the URL of the index
-	// that names u or of the redirect to u. If the robots.txt of the site names u, by is nil.
-	Get(ctx context.Context, site dialect.Authority, by, u *url.URL, header http.Header, timeout time.Duration) (resp *http.Response, began time.Time, err error)
+	// crawl adds the user agent and refuses requests that robots.txt disallows. began is when the
+	// exchange started, or the zero time if it did not.
+	Get(ctx context.Context, r Request) (resp *http.Response, began time.Time, err error)
 
 	// Visit hands a page on and reports whether the crawl has taken it. A page that is not taken is
 	// Skipped. For each page that is taken, the crawl must call done once. After Silent or Unsent,
@@ -68,6 +66,15 @@ type Crawl interface {
 	// Visit runs a page before it returns. Then only one page is in flight and there is nothing to
 	// wait for.
 	Slots() *Slots
+}
+
+// A Request is a request for a sitemap.
+type Request struct {
+	URL     *url.URL
+	By      *url.URL          // the URL of the index that names URL, or of the redirect to it; nil if robots.txt names it
+	Site    dialect.Authority // the site whose sitemap it is
+	Header  http.Header       // belongs to the crawl until Get returns
+	Timeout time.Duration     // bounds the exchange from its start to the end of the body
 }
 
 // A Result says how a page ended.

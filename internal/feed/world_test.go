@@ -125,9 +125,9 @@ func (w *world) note(e sitemap.Entry) {
 	w.visited = append(w.visited, e.Loc)
 }
 
-func (w *world) Get(ctx context.Context, _ dialect.Authority, _, u *url.URL, h http.Header, timeout time.Duration) (*http.Response, time.Time, error) {
+func (w *world) Get(ctx context.Context, r Request) (*http.Response, time.Time, error) {
 	if w.get != nil {
-		if err := w.get(ctx, u); err != nil {
+		if err := w.get(ctx, r.URL); err != nil {
 			return nil, time.Time{}, err
 		}
 	}
@@ -138,13 +138,13 @@ func (w *world) Get(ctx context.Context, _ dialect.Authority, _, u *url.URL, h h
 	resp := &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch f := w.files[u.String()].(type) {
+	switch f := w.files[r.URL.String()].(type) {
 	case nil:
 		resp.StatusCode = 404
 	case int:
 		resp.StatusCode = f
 	case error:
-		w.asked = append(w.asked, u.String()+" failed")
+		w.asked = append(w.asked, r.URL.String()+" failed")
 		return nil, began, f
 	case string:
 		if to, ok := strings.CutPrefix(f, "-> "); ok {
@@ -156,9 +156,9 @@ func (w *world) Get(ctx context.Context, _ dialect.Authority, _, u *url.URL, h h
 	case []byte:
 		resp.Body = body(string(f))
 	case func(context.Context, http.Header, time.Duration, *http.Response):
-		f(ctx, h, timeout, resp)
+		f(ctx, r.Header, r.Timeout, resp)
 	}
-	asked := u.String()
+	asked := r.URL.String()
 	if resp.StatusCode != 200 {
 		asked += fmt.Sprint(" ", resp.StatusCode)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// kindOf returns the text that equal faults have in common: the text of the first cause of err,
-// without the URLs of the file.
+// kindOf returns the text that faults of the same kind have in common: the text of the first cause
+// of err, without the URLs of the file.
 func (x *file) kindOf(err error) string {
 	for cause := err; cause != nil; cause = errors.Unwrap(cause) {
 		err = cause
@@ -21,7 +21,7 @@ func (x *file) kindOf(err error) string {
 
 // failed counts and logs that a file could not be fetched.
 func (w *walk) failed(x *file) {
-	limit := (*sitemap.LimitError)(nil)
+	var limit *sitemap.LimitError
 	switch {
 	case errors.As(x.err, &limit):
 		w.overBudget(limit)
@@ -34,19 +34,19 @@ func (w *walk) failed(x *file) {
 		return
 	}
 	w.drop(Errors, x.name())
-	w.tell(x, x.err, true)
-	w.tellRead(x)
+	w.warn(x, x.err, true)
+	w.callRead(x)
 }
 
-// tellRead calls Options.Read for a file that is finished.
-func (w *walk) tellRead(x *file) {
+// callRead calls Options.Read for a file that is finished.
+func (w *walk) callRead(x *file) {
 	if w.Read != nil && !w.ended() {
 		w.Read(x.name(), x.entries, x.err)
 	}
 }
 
-// guessAgain reports whether a file was only looked for at a usual location. If so, it looks at the
-// next location.
+// guessAgain reports whether no file names x, which was only looked for at a usual location. If so,
+// the walk looks at the next location.
 func (w *walk) guessAgain(x *file) bool {
 	if len(x.guess) == 0 {
 		return false
@@ -60,7 +60,7 @@ func (w *walk) guessAgain(x *file) bool {
 
 // fault counts and logs a fault of a file that was fetched.
 func (w *walk) fault(x *file, err error) {
-	fault := (*sitemap.Error)(nil)
+	var fault *sitemap.Error
 	lost := errors.As(err, &fault) && fault.Severity == sitemap.SeverityFile
 	if lost {
 		x.broken = true
@@ -80,20 +80,20 @@ func (w *walk) fault(x *file, err error) {
 		}
 	}
 	w.drop(Errors, cmp.Or(fault.Text, x.name()))
-	w.tell(x, err, lost)
+	w.warn(x, err, lost)
 }
 
-// tell logs a fault of a file. lost says that the file, or the rest of it, cannot be read.
-func (w *walk) tell(x *file, err error, lost bool) {
-	w.tally.tell(x.kindOf(err), "sitemap fault", "sitemap", x.name(), "error", err)
+// warn logs a fault of a file. lost says that the file, or the rest of it, cannot be read.
+func (w *walk) warn(x *file, err error, lost bool) {
+	w.tally.warn(x.kindOf(err), "sitemap fault", "sitemap", x.name(), "error", err)
 	if lost && w.lost != nil {
 		w.lost(fmt.Errorf("%s: %w", x.name(), err))
 	}
 }
 
-// tellOutside logs, once for a file, that some of its pages were out of scope. It names the scope
+// warnOutside logs, once for a file, that some of its pages were out of scope. It names the scope
 // that would include most of them, or the narrowest of several such scopes.
-func (w *walk) tellOutside(x *file) {
+func (w *walk) warnOutside(x *file) {
 	o := w.outside
 	w.outside = outside{}
 	if o.count == 0 {
@@ -105,6 +105,6 @@ func (w *walk) tellOutside(x *file) {
 			best = Scope(kind)
 		}
 	}
-	w.tally.tell("out of scope", "sitemap lists pages of other sites, skipping them",
+	w.tally.warn("out of scope", "sitemap lists pages of other sites, skipping them",
 		"sitemap", x.name(), "count", o.count, "url", redact.Text(o.kinds[best].example), "option", "Scope: "+best.String())
 }

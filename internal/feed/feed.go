@@ -63,7 +63,7 @@ type Feed struct {
 	waiting atomic.Int64 // len(pending), for reading without mu
 	mu      sync.Mutex
 	pending []assignment
-	walked  map[string]bool // the hosts and files of running walks
+	inUse   map[string]bool // the keys of the assignments of running walks
 	walks   int             // the number of running walks
 	nested  bool            // one of the walks belongs to a crawl without slots
 }
@@ -73,8 +73,8 @@ type Feed struct {
 type assignment struct {
 	site     dialect.Authority
 	sitemaps []string
-	jobs     []job
-	walks    []string // the host and the files that no other walk may read at the same time
+	jobs     []job    // the certain files; nil for those of robots.txt
+	keys     []string // the host and the files that no other walk may read at the same time
 }
 
 const (
@@ -96,7 +96,7 @@ func New(o Options) *Feed {
 		seed:    maphash.MakeSeed(),
 		offered: hashset.New(mostSites),
 		once:    newOnce(),
-		walked:  make(map[string]bool),
+		inUse:   make(map[string]bool),
 	}
 	f.journal = resume.NewJournal(resume.Options{
 		Store:       o.Store,
@@ -132,7 +132,7 @@ func (f *Feed) Offer(site dialect.Authority, sitemaps []string) {
 	if site.Scheme == "https" {
 		h = ^h
 	}
-	if f.offered.Has(h) || !f.offered.Add(h) {
+	if f.offered.Has(h) || !f.offered.Add(h) { // Has takes no lock
 		return
 	}
 	site.Host = strings.Clone(site.Host) // Host may be a part of a long URL
@@ -141,10 +141,10 @@ func (f *Feed) Offer(site dialect.Authority, sitemaps []string) {
 
 // assign adds an assignment to the pending ones.
 func (f *Feed) assign(a assignment) {
-	a.walks = []string{a.site.Host}
+	a.keys = []string{a.site.Host}
 	for _, loc := range a.sitemaps {
 		if u, err := url.Parse(resolve(a.site, loc)); err == nil {
-			a.walks = append(a.walks, keyOf(u))
+			a.keys = append(a.keys, keyOf(u))
 		}
 	}
 	f.mu.Lock()
@@ -172,8 +172,9 @@ func (f *Feed) enter(nested bool) bool {
 	return true
 }
 
-// take returns the next assignment of a walk. If there is none, the walk has left: it is no longer
-// counted, so no other caller relies on it.
+// take returns the next assignment of a walk. If there is none, take also ends the walk, as leave
+// does, while it holds the mutex. Otherwise an assignment that is added at this moment could be left
+// to a walk that no longer takes any.
 //
 // Sites that name the same files are walked one after the other, for example a host under http and
 // https, or with and without "www.". The reason is that only within one walk, the files that tell
@@ -191,11 +192,11 @@ func (f *Feed) take(ctx context.Context, nested bool) (a assignment, ok bool) {
 		return assignment{}, false
 	}
 	a = f.pending[i]
-	copy(f.pending[1:], f.pending[:i])
+	copy(f.pending[1:], f.pending[:i]) // a is usually near the beginning
 	f.pending = f.pending[1:]
 	f.waiting.Store(int64(len(f.pending)))
-	for _, name := range a.walks {
-		f.walked[name] = true
+	for _, key := range a.keys {
+		f.inUse[key] = true
 	}
 	return a, true
 }
@@ -203,7 +204,7 @@ func (f *Feed) take(ctx context.Context, nested bool) (a assignment, ok bool) {
 // isFree reports whether no other walk uses the host and files of an assignment. The caller must
 // hold f.mu.
 func (f *Feed) isFree(a assignment) bool {
-	return !slices.ContainsFunc(a.walks, func(name string) bool { return f.walked[name] })
+	return !slices.ContainsFunc(a.keys, func(key string) bool { return f.inUse[key] })
 }
 
 func (f *Feed) leave(nested bool) {

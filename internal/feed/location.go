@@ -9,11 +9,11 @@ import (
 	"github.com/collyrobots/collyrobots/internal/weburl"
 )
 
-// These bits say in which part of a URL a byte is plain: there it has only one meaning and one
-// spelling, so net/url would store it as it is.
+// These bits say where a byte is plain. In that part of a URL, the byte has only one meaning and one
+// spelling, so net/url stores it unchanged.
 const (
 	inHost  = 1 << iota // lower-case names, addresses and ports
-	inPath              // bytes for which net/url keeps no second spelling in URL.RawPath
+	inPath              // bytes that never make net/url set URL.RawPath
 	inQuery             // all printable bytes
 )
 
@@ -39,7 +39,8 @@ func plainURL(loc string, u *url.URL) bool {
 	rest, ok := strings.CutPrefix(loc, "https://")
 	if !ok {
 		scheme = "http"
-		if rest, ok = strings.CutPrefix(loc, "http://"); !ok {
+		rest, ok = strings.CutPrefix(loc, "http://")
+		if !ok {
 			return false
 		}
 	}

@@ -17,22 +17,22 @@ import (
 type newest struct {
 	limit  int // the largest number of pages
 	pages  byAge
-	number int                  // the number of places that were added
+	number int                  // the number of the last place that was added
 	kept   map[uint64]*numbered // the pages that are kept, by hash
 }
 
-// spare is how many pages are kept in addition to MaxURLs. They replace pages that the crawl
+// extraNewest is how many pages are kept in addition to MaxURLs. They replace pages that the crawl
 // refuses.
-const spare = 4096
+const extraNewest = 4096
 
 // byAge is a heap with the oldest page on top. Of pages with the same age, the one that was added
 // last is on top.
 type byAge []*numbered
 
-// A numbered page is a page that is kept.
+// A numbered page is a page that newest keeps.
 type numbered struct {
 	page
-	number int
+	number int            // orders pages with the same age
 	index  int            // the index in the heap
 	also   []resume.Place // the other places where the page is listed
 }

@@ -109,7 +109,7 @@ func (w *walk) unwanted(x *file, p *page) Outcome {
 		return Old
 	}
 	if err := parseURL(e.Loc, &w.url); err != nil {
-		w.tell(x, &sitemap.Error{Severity: sitemap.SeverityEntry, URL: e.Sitemap, Text: e.Loc, Err: sitemap.ErrBadLoc}, false)
+		w.warn(x, &sitemap.Error{Severity: sitemap.SeverityEntry, URL: e.Sitemap, Text: e.Loc, Err: sitemap.ErrBadLoc}, false)
 		return Errors
 	}
 	if !w.inScope(x, e.Loc) {
@@ -125,21 +125,24 @@ func (w *walk) unwanted(x *file, p *page) Outcome {
 // A hostVerdict says whether the pages of a host are in a scope. The last one is kept, because most
 // pages of a file have the same host.
 type hostVerdict struct {
-	scheme, host string
-	scope        *scope
-	name         string // the name of the host in the scope
-	in           bool
-	needs        Scope // the narrowest kind of scope that includes the host
+	scheme string
+	host   string
+	scope  *scope
+	name   string // the name of the host in the scope
+	in     bool
+	needs  Scope // the narrowest kind of scope that includes the host
 }
 
 // inScope reports whether x may list the page loc, which is parsed in w.url.
 func (w *walk) inScope(x *file, loc string) bool {
-	u, v := &w.url, &w.verdict
+	u := &w.url
+	v := &w.verdict
 	if u.Host != v.host || u.Scheme != v.scheme || x.scope != v.scope {
 		*v = hostVerdict{scheme: u.Scheme, host: u.Host, scope: x.scope, needs: ScopeAny}
 		if a, err := dialect.AuthorityOf(u); err == nil {
 			v.name = x.scope.kind.of(a.Host)
-			v.in, v.needs = x.scope.has(a.Host), x.scope.needs(a.Host)
+			v.in = x.scope.has(a.Host)
+			v.needs = x.scope.needs(a.Host)
 		}
 	}
 	if !v.in {
@@ -164,7 +167,7 @@ func (w *walk) judge(p *page) (allowed, more bool) {
 		return true, true
 	case r == Unfinished || w.ended():
 		w.stop.Store(true)
-		w.leave(p)
+		w.leaveOver(p)
 		return false, false
 	}
 	w.skip(p)
@@ -172,7 +175,7 @@ func (w *walk) judge(p *page) (allowed, more bool) {
 	return false, true
 }
 
-// skip records that a page is not handed on in this run.
+// skip leaves a page that must not be fetched for a later run, because that may change.
 func (w *walk) skip(p *page) {
 	if p.ticket != nil {
 		p.ticket.Drop(resume.Skipped)
@@ -181,8 +184,8 @@ func (w *walk) skip(p *page) {
 	}
 }
 
-// leave records that a page is for a later run, because no more pages are handed on in this one.
-func (w *walk) leave(p *page) {
+// leaveOver leaves a page for a later run, because this run hands on no more pages.
+func (w *walk) leaveOver(p *page) {
 	if p.ticket != nil {
 		p.ticket.Drop(resume.Unfinished)
 	}
@@ -191,13 +194,13 @@ func (w *walk) leave(p *page) {
 // give hands a page on. It reports whether the walk continues.
 func (w *walk) give(p *page) bool {
 	if !w.reserve() {
-		w.leave(p)
+		w.leaveOver(p)
 		return false
 	}
 	done, err := w.expect(p)
 	if err != nil {
 		w.counts[Fed].Add(-1)
-		w.leave(p)
+		w.leaveOver(p)
 		return false
 	}
 	if !w.hand(p.entry, done) {

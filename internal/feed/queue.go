@@ -12,8 +12,8 @@ type queue struct {
 	named     [resume.NumLevels][]job
 	fetching  []job   // files that are being requested or were received, in the order of the requests
 	atHand    []*file // files that were received
-	held      []*file // files that wait until other files that share pages with them have been read
-	rereading int     // the number of these other files
+	held      []*file // files that wait until all files that are reread have been read
+	rereading int     // the number of files that are reread and have not been picked
 	arrived   chan *file
 	atOnce    int // the largest number of files in fetching
 }
@@ -25,13 +25,15 @@ const (
 	late = time.Second
 )
 
-func newQueue() queue { return queue{arrived: make(chan *file, fetchedAtOnce), atOnce: fetchedAtOnce} }
+func newQueue() queue {
+	return queue{arrived: make(chan *file, fetchedAtOnce), atOnce: fetchedAtOnce}
+}
 
 // push adds a file.
 func (q *queue) push(j job) { q.named[j.level] = append(q.named[j.level], j) }
 
-// reread adds a file that was skipped, to learn which pages it lists. Files that share pages with
-// it are held meanwhile.
+// reread adds a file that was skipped, to learn which pages it lists. Until it is read, the files
+// that arrive are held.
 func (q *queue) reread(j job) {
 	j.level = resume.Settled
 	j.reread = true
@@ -48,17 +50,22 @@ func (q *queue) next() (j job, ok bool) {
 	if len(q.fetching) >= q.atOnce || q.isPrompt() {
 		return job{}, false
 	}
-	for l := range q.named {
-		if named := q.named[l]; len(named) > 0 {
-			q.named[l] = named[1:]
+	for level, named := range q.named {
+		if len(named) > 0 {
+			q.named[level] = named[1:]
 			return named[0], true
 		}
-		if slices.ContainsFunc(q.fetching, func(j job) bool { return j.level == resume.Level(l) }) ||
-			slices.ContainsFunc(q.held, func(x *file) bool { return x.level == resume.Level(l) }) {
+		if q.isReading(resume.Level(level)) {
 			break
 		}
 	}
 	return job{}, false
+}
+
+// isReading reports whether files of a level have been requested and are not read yet.
+func (q *queue) isReading(level resume.Level) bool {
+	return slices.ContainsFunc(q.fetching, func(j job) bool { return j.level == level }) ||
+		slices.ContainsFunc(q.held, func(x *file) bool { return x.level == level })
 }
 
 // fetch records that a file is being requested. The file will arrive.

@@ -15,8 +15,8 @@ func (w *walk) read(x *file) bool {
 		x.scope.addURL(x.root)
 	}
 	whole, more := w.entries(x)
-	w.tellOutside(x)
-	w.tellRead(x)
+	w.warnOutside(x)
+	w.callRead(x)
 	switch {
 	case !whole:
 		x.broken = true

@@ -74,7 +74,7 @@ func TestNewestFirstKeepsAPageWithTwoDates(t *testing.T) {
 func TestNewestFirstTakesTheNewestDateOfAPage(t *testing.T) {
 	const site = "http://a.test/"
 	var undated []string
-	for i := range spare + 10 {
+	for i := range extraNewest + 10 {
 		undated = append(undated, fmt.Sprint(site, "old", i))
 	}
 	w := newWorld(map[string]any{

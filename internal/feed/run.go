@@ -27,7 +27,8 @@ func (f *Feed) Run(ctx context.Context, crawl Crawl) {
 	}()
 	for {
 		var a assignment
-		if a, running = f.take(ctx, nested); !running {
+		a, running = f.take(ctx, nested)
+		if !running {
 			return
 		}
 		f.walk(newWalk(ctx, f, crawl, a.site), a)
@@ -39,8 +40,8 @@ func (f *Feed) walk(w *walk, a assignment) {
 	defer func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		for _, name := range a.walks {
-			delete(f.walked, name)
+		for _, key := range a.keys {
+			delete(f.inUse, key)
 		}
 	}()
 	w.run(f.files(a))

@@ -77,15 +77,19 @@ func (s *share) leave() {
 // change calls f, which changes s, and updates the counts of held slots and of shares. The caller
 // must hold s.slots.mu.
 func (s *share) change(f func()) {
-	before, was := s.held, s.held > 0 || s.waits
+	before := *s
 	f()
-	s.slots.held += s.held - before
-	if is := s.held > 0 || s.waits; is && !was {
+	s.slots.held += s.held - before.held
+	switch {
+	case s.isUsed() && !before.isUsed():
 		s.slots.shares++
-	} else if was && !is {
+	case !s.isUsed() && before.isUsed():
 		s.slots.shares--
 	}
 }
+
+// isUsed reports whether the walk holds a slot or waits for one.
+func (s *share) isUsed() bool { return s.held > 0 || s.waits }
 
 // grant gives free slots to the walks that wait, in the order in which they came. It passes over
 // walks that already hold their share. The caller must hold s.mu.
@@ -97,7 +101,10 @@ func (s *Slots) grant() {
 			continue
 		}
 		s.waiting = slices.Delete(s.waiting, i, i+1)
-		w.share.change(func() { w.share.held, w.share.waits = w.share.held+1, false })
+		w.share.change(func() {
+			w.share.held++
+			w.share.waits = false
+		})
 		if w.granted != nil {
 			close(w.granted)
 		}

@@ -6,8 +6,8 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// A tally logs the faults of the sitemaps of one site. Of equal faults, it logs the first three and
-// finally their total.
+// A tally logs the faults of the sitemaps of one site. Of each kind of fault, it logs the first
+// three and finally the total.
 type tally struct {
 	log    *slog.Logger
 	site   dialect.Authority
@@ -15,27 +15,28 @@ type tally struct {
 }
 
 const (
-	toldFirst = 3  // faults of one kind that are logged in full
-	toldKinds = 16 // kinds of faults that are counted separately
+	loggedFirst = 3  // faults of one kind that are logged in full
+	mostKinds   = 16 // kinds of faults that are counted separately
 )
 
-// tell logs a fault of a kind. attrs are added after the attribute robots.
-func (t *tally) tell(kind, message string, attrs ...any) {
+// warn logs a fault of a kind. attrs are added after the attribute robots.
+func (t *tally) warn(kind, message string, attrs ...any) {
 	if t.counts == nil {
 		t.counts = make(map[string]int)
 	}
-	if _, ok := t.counts[kind]; !ok && len(t.counts) >= toldKinds {
+	if _, ok := t.counts[kind]; !ok && len(t.counts) >= mostKinds {
 		kind = "other"
 	}
-	if t.counts[kind]++; t.counts[kind] <= toldFirst {
+	t.counts[kind]++
+	if t.counts[kind] <= loggedFirst {
 		t.log.Warn(message, append([]any{"robots", t.site.RobotsURL()}, attrs...)...)
 	}
 }
 
-// sum logs the total of each kind of fault of which some were not logged.
+// sum logs the total of each kind of fault, unless each fault of the kind was logged.
 func (t *tally) sum() {
 	for kind, n := range t.counts {
-		if n > toldFirst {
+		if n > loggedFirst {
 			t.log.Warn("total sitemap faults", "robots", t.site.RobotsURL(), "error", kind, "count", n)
 		}
 	}
@@ -53,7 +54,8 @@ type outside struct {
 func (o *outside) add(needs Scope, loc string) {
 	o.count++
 	k := &o.kinds[needs]
-	if k.count++; k.count == 1 {
+	if k.count == 0 {
 		k.example = loc
 	}
+	k.count++
 }

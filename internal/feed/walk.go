@@ -61,7 +61,7 @@ func newWalk(ctx context.Context, f *Feed, crawl Crawl, site dialect.Authority) 
 		}
 	}
 	if f.NewestFirst {
-		w.newest.limit = f.MaxURLs + spare
+		w.newest.limit = f.MaxURLs + extraNewest
 	}
 	return w
 }
@@ -127,7 +127,7 @@ func (w *walk) enqueue(j job) {
 	if w.Resume {
 		checks := w.checkpoints(w.ctx, &j, j.scope.names, true)
 		if checks.Spares(j.listed) {
-			w.spare(&j, checks)
+			w.skipUnchanged(&j, checks)
 			return
 		}
 		j.level = checks.Level()
@@ -135,8 +135,8 @@ func (w *walk) enqueue(j job) {
 	w.queue.push(j)
 }
 
-// spare skips a file that has not changed.
-func (w *walk) spare(j *job, checks resume.Checkpoints) {
+// skipUnchanged skips a file that has not changed.
+func (w *walk) skipUnchanged(j *job, checks resume.Checkpoints) {
 	if w.once.claim(j, j.loc, j.key) {
 		w.count(FilesUnchanged)
 		w.samples.Add(j, checks)

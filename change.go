@@ -6,9 +6,9 @@ import (
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
-// A RobotsChange is in the EventRobots of a robots.txt that means something else than when it was read
-// before: other rules, or none, or it can no longer be read. The new meaning is then in force, also
-// for requests that wait.
+// A RobotsChange describes how a robots.txt has changed: it has other rules, it has appeared or
+// disappeared, or it can no longer be read. The new state is then in force, also for requests that
+// are waiting. An Event of kind EventRobots has a RobotsChange if the file has changed.
 type RobotsChange struct {
 	Authority string      `json:"authority"` // "https://example.com"
 	RobotsURL string      `json:"robots_url"`
@@ -16,16 +16,15 @@ type RobotsChange struct {
 	New       RobotsState `json:"new"`
 }
 
-// RobotsState describes the robots.txt of a site at one time. In JSON, CrawlDelay is a
-// number of seconds. A RobotsState that is read back from JSON is the same, except that Err has only
-// its text.
+// A RobotsState describes the robots.txt of a site at one time. In JSON, CrawlDelay is a number of
+// seconds. A RobotsState that is read back from JSON is the same, except that Err has only its text.
 type RobotsState struct {
 	RobotsStatus RobotsStatus  `json:"robots_status"`
-	Status       int           `json:"status,omitempty"`   // of the response; 0: there was none
-	Err          error         `json:"-"`                  // why it could not be read; nil: it was, or the status says it all
-	Fetched      time.Time     `json:"fetched,omitzero"`   // when it was read or confirmed, or the last try failed
-	CrawlDelay   time.Duration `json:"-"`                  // as the dialect reads it; 0: none
-	Sitemaps     []string      `json:"sitemaps,omitempty"` // as written, perhaps relative to RobotsURL; not to be changed
+	Status       int           `json:"status,omitempty"`   // of the response; 0 if there was none
+	Err          error         `json:"-"`                  // why the file could not be read; nil if it was read or does not exist
+	Fetched      time.Time     `json:"fetched,omitzero"`   // when the file was read or confirmed, or the last fetch failed
+	CrawlDelay   time.Duration `json:"-"`                  // as the dialect reads it; 0 if there is none
+	Sitemaps     []string      `json:"sitemaps,omitempty"` // as written, possibly relative to RobotsURL; must not be changed
 }
 
 // A RobotsStatus says which rules apply to a site: those of its robots.txt, or others because the
@@ -39,9 +38,14 @@ const (
 	RobotsSiteDown    RobotsStatus = "site_down"   // the site does not respond: it gets no requests for a while
 )
 
-// changeOf returns how a policy differs from the one before.
+// changeOf returns the change from one policy to the next.
 func changeOf(old, new *policy.Policy) *RobotsChange {
-	return &RobotsChange{Authority: new.Authority.String(), RobotsURL: new.RobotsURL(), Old: stateOf(old), New: stateOf(new)}
+	return &RobotsChange{
+		Authority: new.Authority.String(),
+		RobotsURL: new.RobotsURL(),
+		Old:       stateOf(old),
+		New:       stateOf(new),
+	}
 }
 
 func stateOf(p *policy.Policy) RobotsState {

@@ -9,11 +9,10 @@ import (
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
-// robots.txt is asked for with what lets the page through for which it is needed. A page may need a
-// header to find its proxy, and its cookies to be answered at all.
-
-// addHeaders makes a fetch of robots.txt send headers of a page, nil if there are none, and cookies
-// of jar, which may be nil.
+// addHeaders adds headers of a page and cookies of a jar to the fetch of its robots.txt. The headers
+// for a proxy are always sent, because the request may not find its proxy without them. The cookies
+// and the other headers are sent if the site refuses robots.txt without them, as it may refuse the
+// page. Both page and jar may be nil.
 func addHeaders(f *policy.Fetch, page http.Header, jar http.CookieJar) {
 	f.Header = headerFor(page, isForProxy)
 	f.AsPage = func(u *url.URL) http.Header {
@@ -29,7 +28,7 @@ func addHeaders(f *policy.Fetch, page http.Header, jar http.CookieJar) {
 	}
 }
 
-// withCookies adds to a header the cookies that it does not have.
+// withCookies adds the cookies to a header that does not have cookies of the same name.
 func withCookies(header http.Header, cookies []*http.Cookie) http.Header {
 	req := http.Request{Header: header}
 	for _, c := range cookies {
@@ -40,7 +39,7 @@ func withCookies(header http.Header, cookies []*http.Cookie) http.Header {
 	return req.Header
 }
 
-// headerFor returns a copy of those headers of a page that pass.
+// headerFor returns a copy of the headers of a page for which pass reports true.
 func headerFor(page http.Header, pass func(name string, values []string) bool) http.Header {
 	header := make(http.Header)
 	for name, values := range page {
@@ -51,19 +50,19 @@ func headerFor(page http.Header, pass func(name string, values []string) bool) h
 	return header
 }
 
-// isForProxy reports whether a header of a page is for its proxy, or for a function that chooses
-// the proxy: each request for robots.txt has it.
+// isForProxy reports whether a header of a page is for its proxy, or for a function that selects the
+// proxy.
 func isForProxy(name string, _ []string) bool {
 	return strings.Contains(strings.ToLower(name), "proxy")
 }
 
-// isOfSite reports whether a header of a page makes sense in the request for another file of its
-// site, where that is refused without it. The user agent is set apart, and Colly adds an Accept
-// header that says nothing.
+// isOfSite reports whether a header of a page may be sent with the request for another file of the same
+// site. User-Agent is excluded, because it is set separately. The Accept header that Colly adds to
+// each request has no information, and is excluded as well.
 func isOfSite(name string, values []string) bool {
 	switch name {
-	case "Accept-Encoding", "Connection", "Expect", "Host", "Origin", "Range", "Referer", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
-		"User-Agent", "X-Http-Method", "X-Http-Method-Override", "X-Method-Override":
+	case "Accept-Encoding", "Connection", "Expect", "Host", "Origin", "Range", "Referer", "Te", "Trailer", "Transfer-Encoding",
+		"Upgrade", "User-Agent", "X-Http-Method", "X-Http-Method-Override", "X-Method-Override":
 		return false
 	case "Accept":
 		return len(values) != 1 || values[0] != "*/*"

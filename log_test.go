@@ -71,7 +71,7 @@ func TestALogHandlerMayUseThePlugin(t *testing.T) {
 			prepare: func(c *crawl) { c.OnRequest(func(*colly.Request) {}) },
 		},
 		"Pacer that fails": {
-			message: "collyrobots: the shared pace cannot be kept, so nothing is sent",
+			message: "collyrobots: Pacer failed, nothing is sent",
 			agent:   "ExampleBot/1.0",
 			pacer:   &panickingPacer{},
 		},

@@ -11,49 +11,52 @@ import (
 	"github.com/collyrobots/collyrobots/internal/pace"
 )
 
-// A Pacer grants the starts of requests to a host to one of many processes at a time, so that all
-// of them together keep the host's delay. SharedPace uses one; package redisstore has one. Its
-// methods are called from any number of goroutines, but for one host Acquire mostly by one at a
-// time.
+// A Pacer grants each host to one of many processes at a time, so that their requests together keep
+// the host's delay. The option SharedPace uses a Pacer; package redisstore has one. Any number of
+// goroutines may call Acquire at once, but rarely more than one for the same host.
 type Pacer interface {
-	// Acquire waits until this process may send one request to host, and takes the host for it.
-	// host is a name as in HostStats. delay is the delay in force here, which must have passed
-	// since the end of the last request of any process, whatever that has asked for; of several
-	// delays that were asked for a host of late, the longest holds. 0: none is in force here, and
-	// where none was asked for anywhere many may hold the host at once. (For robots.txt it is a
-	// millisecond at least, since one process is to fetch it for all.)
+	// Acquire waits until this process may send one request to host, and returns a lease for it.
+	// host is a name as in HostStats.
 	//
-	// The error is ctx's cause, or says why the pace cannot be kept: then nothing is sent.
+	// delay is the delay of the host in this process. At least this time must have passed since
+	// the last request of any process to the host has ended. If processes have recently used
+	// different delays for a host, the longest applies. A delay of 0 means that this process has no
+	// delay. If no process has a delay for the host, several processes may hold leases at once.
+	// For robots.txt, delay is at least a millisecond, so that only one process fetches the file.
+	//
+	// If ctx ends, Acquire returns its cause. Any other error means that the Pacer has failed, and
+	// that nothing is sent.
 	Acquire(ctx context.Context, host string, delay time.Duration) (Lease, error)
 }
 
-// A Lease is a host taken for one request. Its methods may be called from any goroutine.
+// A Lease reserves a host for one request. Any goroutine may call its methods.
 type Lease interface {
-	// Deadline returns by when the request, its body included, must have ended. The zero time:
-	// there is no limit, since no delay was in force anywhere.
+	// Deadline returns the time by which the request must have ended and its response body been
+	// read. It is the zero time if there is no limit, because no process has a delay for the host.
 	Deadline() time.Time
 
-	// Valid reports whether the host is still taken, by the monotonic clock and by wall time. It is
-	// the last thing looked at before the request is written; if it is false, the lease is released
-	// unsent and the host acquired again. Valid must not wait, nor call the Plugin.
+	// Valid reports whether the lease has not expired, by the monotonic clock and by wall time. It is
+	// called immediately before the request is written. If it reports false, nothing is sent, the
+	// lease is released, and the host is acquired again. Valid must not block and must not call
+	// the Plugin.
 	Valid() bool
 
-	// Release gives the host back: the request has ended, or was never sent. If it was sent, the
-	// next start of any process is delay from now on, and not before notBefore, which a Retry-After
-	// has named; the zero time: none has. Release does not block for longer than one exchange with
-	// whoever keeps the pace. Only the first call counts.
+	// Release ends the lease. The request has ended, or was never sent. If it was sent, no process
+	// may start another request before delay has passed from now, and not before notBefore, the time
+	// of a Retry-After; it is the zero time if there was none. Release blocks no longer than one
+	// exchange with the server of the Pacer. Only the first call has an effect.
 	Release(sent bool, delay time.Duration, notBefore time.Time)
 }
 
-// A sharedPace is the user's Pacer as package pace asks it: its failures are *PaceErrors, and so
-// are its panics.
+// A sharedPace adapts the user's Pacer for package pace. It turns errors and panics of the Pacer into
+// *PaceErrors and logs them.
 type sharedPace struct {
 	pacer  Pacer
 	report *report
 
-	mu    sync.Mutex
-	since time.Time // when it began to fail; zero: it does not
-	told  time.Time // when that was logged last
+	mu     sync.Mutex
+	since  time.Time // the first of the failures in a row; zero if the last call succeeded
+	logged time.Time // when a failure was last logged
 }
 
 // Acquire implements pace.Pacer.
@@ -61,20 +64,20 @@ func (s *sharedPace) Acquire(ctx context.Context, host string, delay time.Durati
 	lease, err := s.acquire(ctx, host, delay)
 	switch {
 	case err == nil:
-		s.works()
+		s.succeeded()
 		return lease, nil
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	}
-	return nil, s.fails(host, err)
+	return nil, s.failed(host, err)
 }
 
 var (
-	errNoLease    = errors.New("the Pacer has returned neither a Lease nor an error")
-	errEndedLease = errors.New("what the Pacer grants has ended when it comes")
+	errNoLease      = errors.New("Pacer returned neither a lease nor an error")
+	errExpiredLease = errors.New("Pacer returned an expired lease")
 )
 
-// acquire asks the Pacer, and once more if what it has granted came too late.
+// acquire calls the Pacer. If the lease that it returns has expired, acquire tries twice more.
 func (s *sharedPace) acquire(ctx context.Context, host string, delay time.Duration) (_ pace.Lease, err error) {
 	defer recovered(&err)
 	for range 3 {
@@ -85,13 +88,13 @@ func (s *sharedPace) acquire(ctx context.Context, host string, delay time.Durati
 		if lease == nil {
 			return nil, errNoLease
 		}
-		l := &sharedLease{lease: lease, from: s, host: host, deadline: lease.Deadline()}
+		l := &sharedLease{lease: lease, pace: s, host: host, deadline: lease.Deadline()}
 		if lease.Valid() {
 			return l, nil
 		}
 		l.Release(false, 0, time.Time{})
 	}
-	return nil, errEndedLease
+	return nil, errExpiredLease
 }
 
 // recovered turns a panic into an error.
@@ -101,70 +104,71 @@ func recovered(err *error) {
 	}
 }
 
-// fails notes that the Pacer has failed, logs that at most once a minute, and returns the error for
-// the user.
-func (s *sharedPace) fails(host string, err error) error {
-	since, tell := s.failing(time.Now())
-	if tell {
-		s.report.log.Error("collyrobots: the shared pace cannot be kept, so nothing is sent", "host", host, "error", err)
+// failed records a failure of the Pacer, logs it at most once a minute, and returns the error for the
+// user.
+func (s *sharedPace) failed(host string, err error) error {
+	since, log := s.addFailure(time.Now())
+	if log {
+		s.report.log.Error("collyrobots: Pacer failed, nothing is sent", "host", host, "error", err)
 	}
 	return &PaceError{Host: host, Since: since, Err: err}
 }
 
-// failing notes a failure at now. It returns when the Pacer began to fail, and whether to log it.
-func (s *sharedPace) failing(now time.Time) (since time.Time, tell bool) {
+// addFailure records a failure at now. It returns the time of the first of the failures in a row, and
+// whether to log this one.
+func (s *sharedPace) addFailure(now time.Time) (since time.Time, log bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.since.IsZero() {
 		s.since = now
 	}
-	if s.told.IsZero() || now.Sub(s.told) >= time.Minute {
-		s.told = now
-		tell = true
+	if s.logged.IsZero() || now.Sub(s.logged) >= time.Minute {
+		s.logged = now
+		log = true
 	}
-	return s.since, tell
+	return s.since, log
 }
 
-func (s *sharedPace) works() {
+func (s *sharedPace) succeeded() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.since = time.Time{}
 }
 
-// A sharedLease is a Lease whose panics are failures of the Pacer.
+// A sharedLease is a Lease of the user's Pacer. Its panics count as failures of the Pacer.
 type sharedLease struct {
 	lease    Lease
-	from     *sharedPace
+	pace     *sharedPace
 	host     string
 	deadline time.Time
-	fault    atomic.Pointer[error] // the panic of Valid, to be logged by Release; nil if there was none
+	panicked atomic.Pointer[error] // the panic of Valid, which Release logs; nil if there was none
 }
 
 // Deadline implements pace.Lease.
 func (l *sharedLease) Deadline() time.Time { return l.deadline }
 
-// Valid implements pace.Lease. Its caller may hold a lock, so a panic is not logged here. The lease
-// is released then, and Release logs it.
+// Valid implements pace.Lease. It does not log a panic, because its caller may hold a lock. Instead it
+// reports false, so that the lease is released, and Release logs the panic.
 func (l *sharedLease) Valid() (valid bool) {
 	err := guarded(func() { valid = l.lease.Valid() })
 	if err != nil {
-		l.fault.Store(&err)
+		l.panicked.Store(&err)
 	}
 	return valid
 }
 
 // Release implements pace.Lease.
 func (l *sharedLease) Release(sent bool, delay time.Duration, notBefore time.Time) {
-	if fault := l.fault.Load(); fault != nil {
-		l.from.fails(l.host, *fault)
+	if err := l.panicked.Load(); err != nil {
+		l.pace.failed(l.host, *err)
 	}
 	err := guarded(func() { l.lease.Release(sent, delay, notBefore) })
 	if err != nil {
-		l.from.fails(l.host, err)
+		l.pace.failed(l.host, err)
 	}
 }
 
-// guarded calls f and returns its panic as an error.
+// guarded calls f. If f panics, it returns the panic as an error.
 func guarded(f func()) (err error) {
 	defer recovered(&err)
 	f()

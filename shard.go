@@ -10,17 +10,24 @@ import (
 	"github.com/collyrobots/collyrobots/internal/redact"
 )
 
-// ShardOf returns which of n processes keeps the host of a URL under ShardByHost, counted from 0.
-// It is an error if n is less than one or the URL is not an http or https URL.
+// ShardOf returns the number of the process that requests the host of a URL under ShardByHost. The n
+// processes are numbered from 0. ShardOf returns an error if n is less than one, or if the URL is not
+// an http or https URL. If n grows by one, each host keeps its shard or moves to the new one.
 //
-// All processes must find the same, whatever they are written in. So: take the host as it is sent,
-// in lower-case ASCII ("xn--..." for others, an IPv6 address in brackets), without scheme and port.
-// key is the first eight octets of its SHA-256, as a big-endian number without sign. Then jump
-// (Lamping and Veach, "A Fast, Minimal Memory, Consistent Hash Algorithm", 2014): with b = -1 and j
-// = 0, as long as j < n, let b = j, key = key*2862933555777941757 + 1 modulo 2^64, and j the
-// integer part of (b + 1) * (2^31 / ((key >> 33) + 1)) in 64-bit floating point. The last b is the
-// shard: of 100, example.com is shard 2's. If n grows by one, each host stays or becomes the new
-// process's.
+// A program in another language can compute the same shard. The host is in lower-case ASCII, without
+// scheme and port. An international name has its "xn--" form, and an IPv6 address has brackets. The
+// key is the first eight bytes of the host's SHA-256, as a big-endian unsigned number. The shard is
+// the jump consistent hash of the key (Lamping and Veach, "A Fast, Minimal Memory, Consistent Hash
+// Algorithm", 2014):
+//
+//	b = -1; j = 0
+//	while j < n:
+//		b = j
+//		key = (key * 2862933555777941757 + 1) mod 2^64
+//		j = floor((b + 1) * (2^31 / ((key >> 33) + 1)))   in 64-bit floating point
+//	return b
+//
+// For example, example.com belongs to shard 2 of 100.
 func ShardOf(rawURL string, n int) (int, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -30,7 +37,7 @@ func ShardOf(rawURL string, n int) (int, error) {
 		return 0, fmt.Errorf("collyrobots: ShardOf: %q is not an http or https URL", u.Redacted())
 	}
 	if n < 1 {
-		return 0, fmt.Errorf("collyrobots: ShardOf: %d shards", n)
+		return 0, fmt.Errorf("collyrobots: ShardOf: got %d shards, want at least 1", n)
 	}
 	a, err := dialect.AuthorityOf(u)
 	if err != nil {
@@ -39,7 +46,7 @@ func ShardOf(rawURL string, n int) (int, error) {
 	return shardOf(a.Host, n), nil
 }
 
-// shardOf returns the shard of a host, with its port or without.
+// shardOf returns the shard of a host, which may have a port.
 func shardOf(host string, n int) int {
 	sum := sha256.Sum256([]byte(nameOf(host)))
 	key := binary.BigEndian.Uint64(sum[:])
@@ -52,16 +59,17 @@ func shardOf(host string, n int) int {
 	return shard
 }
 
-// A shard is which hosts are this process's: those of shard i of n. The zero shard is all.
+// A shard selects the hosts of this process: those of shard i of n. The zero shard selects all hosts.
 type shard struct{ n, i int }
 
-// owns returns nil if u, which is on host, is this process's, else a *ShardError.
+// owns returns nil if host, the host of u, belongs to this process. Otherwise it returns a
+// *ShardError.
 func (s shard) owns(host string, u *url.URL) error {
 	if s.n < 2 {
 		return nil
 	}
 	if at := shardOf(host, s.n); at != s.i {
-		return &ShardError{u.Redacted(), at, s.n}
+		return &ShardError{URL: u.Redacted(), Shard: at, Of: s.n}
 	}
 	return nil
 }

@@ -69,7 +69,18 @@ func wildcardFile(n int) []byte {
 	return b.Bytes()
 }
 
-// headFile has wildcards behind a beginning of which each rule has its own.
+// similarFile has literal rules that differ only in a few bytes in the middle.
+func similarFile(n int) []byte {
+	var b bytes.Buffer
+	b.WriteString("User-agent: *\n")
+	for i := range n {
+		fmt.Fprintf(&b, "Disallow: /section%d/\n", 10_000+i*7919%90_000)
+	}
+	return b.Bytes()
+}
+
+// headFile has rules with a wildcard. The literal text before the wildcard is different for each
+// rule.
 func headFile(n int) []byte {
 	var b bytes.Buffer
 	b.WriteString("User-agent: *\n")
@@ -173,8 +184,10 @@ func BenchmarkDecide(b *testing.B) {
 		file         func(int) []byte
 	}{
 		{"literal", benchTarget, literalFile},
+		{"literal similar", "/section10042/shoes?page=3", similarFile},
 		{"wildcard", benchTarget, wildcardFile},
 		{"head", benchTarget, headFile},
+		{"head similar", "/section10042/shoes?page=3&sort=price", headFile},
 		{"head matched", "/section7/shoes?page=3&sort=price", headFile}, // by the last rule
 	} {
 		for _, n := range []int{1, 10, 1000, 10_000} {

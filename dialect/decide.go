@@ -2,7 +2,10 @@ package dialect
 
 import (
 	"net/url"
+	"sync"
 	"unsafe"
+
+	"github.com/collyrobots/collyrobots/dialect/internal/match"
 )
 
 // A Rule is the line that decided. The zero value, with Line 0, means that no rule matched. In
@@ -39,22 +42,12 @@ func (g *Group) Decide(target string) Decision {
 	if g.temoto != nil {
 		return g.temoto.decide(target)
 	}
-	if g.count == 0 {
+	if g.rules.Len() == 0 {
 		return Decision{Allowed: true}
 	}
-	i := uint32(odd)
-	if n := g.first(target); n > 0 && target[0] == '/' && g.isNormal(target[:n]) {
-		i = g.number(target, n)
-	}
-	if i == odd {
-		i = g.numberOdd(target)
-	}
-	if i == g.count {
-		return Decision{Allowed: true}
-	}
-	r := g.rule(i)
-	rule := Rule{Allow: r.flags&allowing != 0, Pattern: g.pattern(i, r), Line: int(r.line)}
-	return Decision{Allowed: r.flags&(allowing|empty) != 0, Rule: rule}
+	r := g.decisive(target)
+	rule := Rule{Allow: r.Allow, Pattern: r.Pattern, Line: int(r.Line)}
+	return Decision{Allowed: r.Allow || r.Pattern == "", Rule: rule}
 }
 
 // DecideURL decides whether u may be requested. It is like Decide with the [Target] of u, but it
@@ -65,17 +58,52 @@ func (g *Group) DecideURL(u *url.URL) Decision {
 	if g.temoto != nil {
 		return g.temoto.decideURL(u)
 	}
-	if g.count == 0 {
+	if g.rules.Len() == 0 {
 		return Decision{Allowed: true}
 	}
 	if target, ok := plainTarget(u); ok {
 		return g.Decide(target)
 	}
-	space := targets.Get().(*[]byte)
-	buf := appendTarget((*space)[:0], u)
+	buf := targets.Get().(*[]byte)
+	*buf = appendTarget((*buf)[:0], u)
 	// The buffer can be reused, because a Decision only holds strings of the group.
-	d := g.Decide(unsafe.String(unsafe.SliceData(buf), len(buf)))
-	*space = buf
-	targets.Put(space)
+	d := g.Decide(unsafe.String(unsafe.SliceData(*buf), len(*buf)))
+	targets.Put(buf)
 	return d
+}
+
+// targets holds buffers for targets.
+var targets = sync.Pool{New: func() any { return new([]byte) }}
+
+const robotsPath = "/robots.txt"
+
+// decisive returns the rule that decides about a target, or the zero Rule if no rule matches.
+func (g *Group) decisive(target string) match.Rule {
+	v := g.dialect.variant()
+	n := min(len(target), max(g.rules.Reach(), len(robotsPath)+1))
+	if n == 0 || target[0] != '/' || !v.isNormal(target[:n]) {
+		return g.decisiveForOdd(target)
+	}
+	if v.openRobots && target == robotsPath {
+		return match.Rule{}
+	}
+	r, ok := g.rules.Find(target, n, v.isNormal)
+	if !ok {
+		return g.decisiveForOdd(target)
+	}
+	return r
+}
+
+// decisiveForOdd is like decisive for a target that must be converted to normal form first.
+func (g *Group) decisiveForOdd(target string) (r match.Rule) {
+	v := g.dialect.variant()
+	buf := targets.Get().(*[]byte)
+	*buf = v.coding.appendNormal((*buf)[:0], target)
+	normal := unsafe.String(unsafe.SliceData(*buf), len(*buf))
+	if !v.openRobots || normal != robotsPath {
+		r, _ = g.rules.Find(normal, len(normal), v.isNormal)
+	}
+	// The buffer can be reused, because a Rule only holds strings of the group.
+	targets.Put(buf)
+	return r
 }

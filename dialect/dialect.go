@@ -148,29 +148,31 @@ type variant struct {
 	naming       naming // how User-agent values name crawlers
 	delayEndsRun bool   // Crawl-delay ends a run of User-agent lines
 	delay        delayReading
-	coding       coding // the form in which patterns and URLs are compared
-	slashFirst   bool   // patterns must start with / or *
-	plain        bool   // * and $ stand for themselves
-	openRobots   bool   // /robots.txt is always allowed
-	indexFile    bool   // Allow: /x/index.htm also allows /x/
-	fullSitemaps bool   // Sitemap values must be absolute URLs
+	coding       coding                 // the form in which patterns and URLs are compared
+	isNormal     func(part string) bool // see coding; may return false for a part in that form
+	slashFirst   bool                   // patterns must start with / or *
+	plain        bool                   // * and $ stand for themselves
+	openRobots   bool                   // /robots.txt is always allowed
+	indexFile    bool                   // Allow: /x/index.htm also allows /x/
+	fullSitemaps bool                   // Sitemap values must be absolute URLs
 }
 
 var variants = [...]variant{
 	rfc9309: {
 		name: "rfc9309", naming: wholeToken, delay: exactDelay, coding: canonical,
-		slashFirst: true, openRobots: true,
+		isNormal: isCanonical, slashFirst: true, openRobots: true,
 	},
 	google: {
 		name: "google", lenient: true, naming: tokenPrefix, coding: escapedPattern,
-		indexFile: true, fullSitemaps: true,
+		isNormal: hasNoFragment, indexFile: true, fullSitemaps: true,
 	},
 	cocCoc: {
 		name: "coccoc", naming: hyphenParents, delayEndsRun: true, delay: upToTenSeconds,
-		coding: canonical,
+		coding: canonical, isNormal: isCanonical,
 	},
 	original1994: {
-		name: "original1994", records: true, naming: substring, coding: verbatim, plain: true,
+		name: "original1994", records: true, naming: substring, coding: verbatim,
+		isNormal: hasNoFragment, plain: true,
 	},
 	temoto: {name: "temoto"},
 }

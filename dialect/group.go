@@ -1,17 +1,19 @@
 package dialect
 
-import "time"
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/collyrobots/collyrobots/dialect/internal/match"
+)
 
 // A Group holds the rules and the crawl delay of a robots.txt for one crawler. It is immutable and
 // safe for concurrent use. It does not share memory with the Rules or the file.
 type Group struct {
-	dialect Dialect
-	reach   uint16        // bytes of a target that must be in normal form before it is compared
-	count   uint32        // number of rules
-	delay   time.Duration // as written; negative if there is none
-	data    string        // the rules and the name of the group; see packed.go
-	index   *index        // nil if there are few rules
-	temoto  *temotoGroup  // nil except for Temoto
+	dialect  Dialect
+	hasDelay bool         // there is a Crawl-delay
+	rules    match.List   // its extra text is the delay, if there is one, and the name of the group
+	temoto   *temotoGroup // nil except for Temoto
 }
 
 // Group returns the group for the crawler with the given product tokens, the most specific token
@@ -34,18 +36,15 @@ func (r *Rules) Group(tokens ...string) *Group {
 		}
 	}
 	if best == nobody {
-		return &Group{dialect: r.dialect, delay: -1}
+		return &Group{dialect: r.dialect}
 	}
 	c := compilers.Get().(*compiler)
 	c.reset(r, v)
 	c.collect(func(value string) bool { return v.naming.rank(value, tokens) == best })
-	g := &Group{dialect: r.dialect, count: uint32(len(c.drafts)), delay: c.delay, data: c.pack()}
-	if g.count < indexFrom {
-		g.reach = reachOf(g.longestHead())
-	} else {
-		var reach int
-		g.index, reach = newIndex(g)
-		g.reach = reachOf(reach)
+	g := &Group{
+		dialect:  r.dialect,
+		hasDelay: c.delay >= 0,
+		rules:    match.New(c.drafts, c.extra()),
 	}
 	c.reset(nil, nil)
 	compilers.Put(c)
@@ -59,28 +58,58 @@ func (g *Group) Name() string {
 	if g.temoto != nil {
 		return g.temoto.name
 	}
-	return g.name()
+	extra := g.rules.Extra()
+	if g.hasDelay {
+		return extra[delaySize:]
+	}
+	return extra
 }
 
 // CrawlDelay returns the Crawl-delay of the group as the dialect interprets it. It returns false if
 // there is none or if the dialect does not support Crawl-delay.
 func (g *Group) CrawlDelay() (time.Duration, bool) {
-	return g.dialect.variant().delay.read(g.delay)
+	return g.dialect.variant().delay.read(g.writtenDelay())
 }
 
 // DelayLine returns the line number of the group's longest Crawl-delay, starting at 1. This is the
 // line that CrawlDelay and WrittenDelay use. DelayLine returns 0 if there is no such line. For
 // [Temoto], it always returns 0, because temoto does not report the line.
 func (g *Group) DelayLine() int {
-	if g.temoto != nil {
+	if !g.hasDelay {
 		return 0
 	}
-	return int(g.delayLine())
+	return int(load32(g.rules.Extra()[8:]))
 }
 
 // WrittenDelay returns the group's longest Crawl-delay as it is written, in decimal seconds and
 // without a limit. It also does so if the dialect does not support Crawl-delay, for crawlers that
 // obey it anyway. It returns false if there is none.
 func (g *Group) WrittenDelay() (time.Duration, bool) {
-	return exactDelay.read(g.delay)
+	return exactDelay.read(g.writtenDelay())
+}
+
+// writtenDelay returns the longest delay as written, or -1 if there is none.
+func (g *Group) writtenDelay() time.Duration {
+	switch {
+	case g.temoto != nil:
+		return g.temoto.delay
+	case g.hasDelay:
+		return time.Duration(load64(g.rules.Extra()))
+	}
+	return -1
+}
+
+// delaySize is the size of a Crawl-delay in Group.rules: eight bytes for the duration and four for
+// the line.
+const delaySize = 8 + 4
+
+// extra returns the extra text of Group.rules.
+func (c *compiler) extra() string {
+	if c.delay < 0 {
+		return c.name
+	}
+	b := make([]byte, 0, 64)
+	b = binary.LittleEndian.AppendUint64(b, uint64(c.delay))
+	b = binary.LittleEndian.AppendUint32(b, c.delayAt)
+	return string(append(b, c.name...))
 }

@@ -76,3 +76,11 @@ func hasTailFold(s, tail string) bool {
 	}
 	return true
 }
+
+// load64 and load32 are like binary.LittleEndian.Uint64 and Uint32 for strings.
+func load64(s string) uint64 { return uint64(load32(s)) | uint64(load32(s[4:]))<<32 }
+
+func load32(s string) uint32 {
+	_ = s[3]
+	return uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24
+}

@@ -11,6 +11,19 @@ const (
 	canonical                    // both have the form of appendCanonical
 )
 
+// appendNormal appends the normal form of a target. It begins with a slash and has no fragment.
+func (c coding) appendNormal(dst []byte, target string) []byte {
+	target, _, _ = strings.Cut(target, "#")
+	if target == "" || target[0] != '/' {
+		dst = append(dst, '/')
+	}
+	if c == canonical {
+		dst, _ = appendCanonical(dst, target, false, false)
+		return dst
+	}
+	return append(dst, target...)
+}
+
 // Classes of bytes in the path and query of a URL (RFC 3986, 2.2 to 3.4).
 const (
 	plainByte     = iota // stands for itself, and does not equal its escape
@@ -67,6 +80,10 @@ func isCanonical(s string) bool {
 	}
 	return odd == 0
 }
+
+// hasNoFragment reports whether s has no #. A target without a fragment is in normal form if
+// targets are compared unchanged.
+func hasNoFragment(s string) bool { return strings.IndexByte(s, '#') < 0 }
 
 // oddOf8 returns a value other than 0 if one of the first eight bytes of s is odd.
 func oddOf8(s string) uint8 {

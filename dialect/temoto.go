@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/temoto/robotstxt"
 )
@@ -20,7 +21,8 @@ type temotoRules struct {
 type temotoGroup struct {
 	group *robotstxt.Group // if nil, everything is denied
 	name  string
-	wild  int // temotoRules.wild
+	wild  int           // temotoRules.wild
+	delay time.Duration // as written; negative if there is none
 }
 
 // maxTemotoWork limits the size of the wildcard patterns multiplied by the size of the target, in
@@ -78,7 +80,7 @@ func (t *temotoRules) sitemaps() (list []string) {
 
 // group returns the group for the User-Agent header, which is the first token.
 func (t *temotoRules) group(tokens []string) *Group {
-	g := &Group{dialect: Temoto(), delay: -1, temoto: &temotoGroup{}}
+	g := &Group{dialect: Temoto(), temoto: &temotoGroup{delay: -1}}
 	if t.data == nil {
 		return g
 	}
@@ -88,9 +90,9 @@ func (t *temotoRules) group(tokens []string) *Group {
 	g.temoto.wild = t.wild
 	switch {
 	case found.CrawlDelay > 0:
-		g.delay = found.CrawlDelay
+		g.temoto.delay = found.CrawlDelay
 	case found.CrawlDelay < 0: // temoto refuses negative values, so this is an overflow
-		g.delay = math.MaxInt64
+		g.temoto.delay = math.MaxInt64
 	}
 	return g
 }

@@ -1,4 +1,4 @@
-package dialect
+package match
 
 import (
 	"iter"
@@ -27,7 +27,7 @@ type maskRule struct {
 
 const gramSize = 4
 
-func newWilds(g *Group, rules []uint32) wilds {
+func newWilds(l *List, rules []uint32) wilds {
 	var w wilds
 	if len(rules) == 0 {
 		return w
@@ -35,26 +35,29 @@ func newWilds(g *Group, rules []uint32) wilds {
 	w.starts = make([]uint32, tableSize(len(rules))+1)
 	often := make([]uint32, len(w.starts)) // number of grams of the rules by their hash
 	for _, i := range rules {
-		for gram := range grams(g, i) {
+		for gram := range grams(l, i) {
 			often[w.hash(gram)]++
 		}
 	}
 	for _, i := range rules {
-		if gram, ok := w.rarest(g, i, often); ok {
-			w.entries = append(w.entries, gramRule{gram, i})
+		if gram, ok := w.rarest(l, i, often); ok {
+			w.entries = append(w.entries, gramRule{gram: gram, rule: i})
 			w.starts[w.hash(gram)+1]++
 		} else {
-			w.others = append(w.others, maskRule{needs(g, i), i})
+			w.others = append(w.others, maskRule{mask: needs(l, i), rule: i})
 		}
 	}
 	w.sort()
 	return w
 }
 
+// any reports whether there are any rules.
+func (w *wilds) any() bool { return len(w.entries) > 0 || len(w.others) > 0 }
+
 // rarest returns the gram of a rule with the rarest hash. If the rule has no gram, ok is false.
-func (w *wilds) rarest(g *Group, i uint32, often []uint32) (rarest uint32, ok bool) {
+func (w *wilds) rarest(l *List, i uint32, often []uint32) (rarest uint32, ok bool) {
 	least := uint32(math.MaxUint32)
-	for gram := range grams(g, i) {
+	for gram := range grams(l, i) {
 		if n := often[w.hash(gram)]; n < least {
 			rarest = gram
 			least = n
@@ -84,13 +87,13 @@ func (w *wilds) hash(gram uint32) uint32 { return gram * gramFactor >> w.shift()
 func (w *wilds) shift() uint { return 32 - uint(bits.Len(uint(len(w.starts)-2))) }
 
 // grams yields the grams of a rule's text. A text with two forms has no grams.
-func grams(g *Group, i uint32) iter.Seq[uint32] {
+func grams(l *List, i uint32) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
-		r := g.rule(i)
-		if r.flags&twofold != 0 {
+		r := l.record(i)
+		if r.flags&twoForms != 0 {
 			return
 		}
-		text := g.text(r)
+		text := l.text(r)
 		run := 0 // number of bytes since the last wildcard
 		for at := 0; at < len(text); at++ {
 			run++
@@ -105,12 +108,12 @@ func grams(g *Group, i uint32) iter.Seq[uint32] {
 }
 
 // needs returns the set of the bytes that a target must contain if the rule matches.
-func needs(g *Group, i uint32) (mask uint64) {
-	r := g.rule(i)
-	if r.flags&twofold != 0 {
+func needs(l *List, i uint32) (mask uint64) {
+	r := l.record(i)
+	if r.flags&twoForms != 0 {
 		return 0
 	}
-	text := g.text(r)
+	text := l.text(r)
 	for at := 0; at < len(text); at++ {
 		if text[at] != '*' {
 			mask |= 1 << (text[at] & 63)
@@ -128,24 +131,30 @@ func byteMask(s string) (mask uint64) {
 }
 
 // find returns the smallest number of a rule that matches, or best if that is smaller.
-func (w *wilds) find(g *Group, target string, best uint32) uint32 {
+func (w *wilds) find(l *List, target string, best uint32) uint32 {
 	if len(w.others) > 0 {
-		best = w.findOther(g, target, best)
+		best = w.findOther(l, target, best)
 	}
 	if len(w.entries) > 0 {
-		best = w.findGram(g, target, best)
+		best = w.findGram(l, target, best)
 	}
 	return best
 }
 
+// matches reports whether a rule matches. The whole target is in normal form.
+func (w *wilds) matches(l *List, i uint32, target string) bool {
+	matched, _ := l.matches(i, target, len(target), nil)
+	return matched
+}
+
 // findOther is like find for the rules without a gram.
-func (w *wilds) findOther(g *Group, target string, best uint32) uint32 {
+func (w *wilds) findOther(l *List, target string, best uint32) uint32 {
 	mask := byteMask(target)
 	for _, o := range w.others {
 		if o.rule >= best {
 			break
 		}
-		if o.mask&^mask == 0 && g.matches(o.rule, g.rule(o.rule), target) {
+		if o.mask&^mask == 0 && w.matches(l, o.rule, target) {
 			return o.rule
 		}
 	}
@@ -154,7 +163,7 @@ func (w *wilds) findOther(g *Group, target string, best uint32) uint32 {
 
 // findGram is like find for the rules with a gram. If it has looked at more entries than there are,
 // it continues with findSlowly.
-func (w *wilds) findGram(g *Group, target string, best uint32) uint32 {
+func (w *wilds) findGram(l *List, target string, best uint32) uint32 {
 	starts := w.starts
 	shift := w.shift()
 	looks := 0
@@ -172,9 +181,9 @@ func (w *wilds) findGram(g *Group, target string, best uint32) uint32 {
 			}
 			looks++
 			if looks > len(w.entries) {
-				return w.findSlowly(g, target, best)
+				return w.findSlowly(l, target, best)
 			}
-			if e.gram == gram && g.matches(e.rule, g.rule(e.rule), target) {
+			if e.gram == gram && w.matches(l, e.rule, target) {
 				best = e.rule
 			}
 		}
@@ -184,7 +193,7 @@ func (w *wilds) findGram(g *Group, target string, best uint32) uint32 {
 
 // findSlowly is like findGram and looks at each rule at most once. It is faster for a target in
 // which the same grams occur many times.
-func (w *wilds) findSlowly(g *Group, target string, best uint32) uint32 {
+func (w *wilds) findSlowly(l *List, target string, best uint32) uint32 {
 	var has [1 << 8]uint64
 	const shift = 32 - 14
 	for at := 0; at+gramSize <= len(target); at++ {
@@ -193,7 +202,7 @@ func (w *wilds) findSlowly(g *Group, target string, best uint32) uint32 {
 	}
 	for _, e := range w.entries {
 		h := e.gram * gramFactor >> shift
-		if e.rule < best && has[h>>6]&(1<<(h&63)) != 0 && g.matches(e.rule, g.rule(e.rule), target) {
+		if e.rule < best && has[h>>6]&(1<<(h&63)) != 0 && w.matches(l, e.rule, target) {
 			best = e.rule
 		}
 	}

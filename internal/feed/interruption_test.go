@@ -69,7 +69,8 @@ func newTrial(r *rand.Rand) *trial {
 		},
 	}
 	if r.IntN(4) == 0 {
-		t.options.NewestFirst, t.options.MaxURLs = true, 100_000
+		t.options.NewestFirst = true
+		t.options.MaxURLs = 100_000
 	}
 	for i := range 1 + r.IntN(3) {
 		t.addSite(r, fmt.Sprintf("s%d.test", i))
@@ -139,7 +140,13 @@ type life struct {
 }
 
 func (t *trial) live(ctx context.Context, records store.Store, r *rand.Rand) *life {
-	l := &life{newWorld(t.files), &mortal{Store: records}, make(map[string]int), make(map[string]bool), make(map[string]bool)}
+	l := &life{
+		world:  newWorld(t.files),
+		mortal: &mortal{Store: records},
+		begun:  make(map[string]int),
+		done:   make(map[string]bool),
+		failed: make(map[string]bool),
+	}
 	l.async = t.async
 	seed := r.Uint64()
 	l.get = func(ctx context.Context, u *url.URL) error {
@@ -262,7 +269,8 @@ func TestResumeIsExact(t *testing.T) {
 			second := x.live(t.Context(), records, r)
 			second.run(t.Context(), x)
 			n, m := x.compare(t, seed, first, second)
-			repeated, lost = repeated+n, lost+m
+			repeated += n
+			lost += m
 		})
 	}
 	t.Logf("%d rounds: %d pages lost, %d repeated", rounds, lost, repeated)

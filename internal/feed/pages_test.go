@@ -42,7 +42,8 @@ func TestPagesEndWithTheLoop(t *testing.T) {
 	}
 	n := 0
 	for range w.feed.Pages(t.Context(), w, sites) {
-		if n++; n == 3 {
+		n++
+		if n == 3 {
 			break
 		}
 	}
@@ -58,7 +59,8 @@ func TestPagesEndWithTheContext(t *testing.T) {
 	var last error
 	n := 0
 	for _, err := range w.feed.Pages(ctx, w, slices.Values([]Site{{authority("http://a.test"), []string{"http://a.test/map.xml"}}})) {
-		if last = err; err == nil {
+		last = err
+		if err == nil {
 			n++
 		}
 		cancel()

@@ -94,9 +94,10 @@ func TestResume(t *testing.T) {
 				site + "a.xml":     urlset(site+"1", site+"2"), site + "b.xml": urlset(site+"2", site+"3"),
 			},
 			change: func(run int, w *world, _ *Options) {
-				if run == 1 {
+				switch run {
+				case 1:
 					w.files[site+"index.xml"] = index(site+"a.xml", site+"b.xml")
-				} else if run == 2 {
+				case 2:
 					w.files[site+"index.xml"] = index(site + "b.xml")
 				}
 			},
@@ -253,13 +254,15 @@ func TestBrokenRecord(t *testing.T) {
 // second page fails.
 func TestRecordsAreSmall(t *testing.T) {
 	for name, fails := range map[string]func(i int) bool{
-		"all": func(int) bool { return true }, "every second": func(i int) bool { return i%2 == 0 },
+		"all":          func(int) bool { return true },
+		"every second": func(i int) bool { return i%2 == 0 },
 	} {
 		s := store.Memory()
 		w := newWorld(map[string]any{"http://a.test/index.xml": urlset(numberedURLs("http://a.test/", 6_000)...)})
 		i := 0
 		w.visit = func(sitemap.Entry) Result {
-			if i++; fails(i) {
+			i++
+			if fails(i) {
 				return Failed
 			}
 			return Done
@@ -267,7 +270,7 @@ func TestRecordsAreSmall(t *testing.T) {
 		_, visited := crawls(t, w, Options{Store: s}, 2, nil)
 		val, err := s.Get(t.Context(), "sitemap ScopeHost a.test a.test/index.xml")
 		if err != nil || len(val) == 0 || len(val) > 40_000 {
-			t.Errorf("%s: a record of %d octets, %v", name, len(val), err)
+			t.Errorf("%s: a record of %d bytes, %v", name, len(val), err)
 		}
 		if first, second := strings.Fields(visited[0]), strings.Fields(visited[1]); len(first) != 6_000 || len(second) < 3_000 {
 			t.Errorf("%s: %d and then %d pages were visited", name, len(first), len(second))
@@ -338,7 +341,8 @@ func TestResumeOfPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n++; n == 50 {
+		n++
+		if n == 50 {
 			break
 		}
 		late = append(late, p)

@@ -71,11 +71,12 @@ func TestNoPageIsLost(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("SIGTERM is not available on this system")
 	}
-	rounds, seed := int(numberIn(t, roundsVariable, 30)), numberIn(t, seedVariable, rand.Uint64())
+	rounds := int(numberIn(t, roundsVariable, 30))
+	seed := numberIn(t, seedVariable, rand.Uint64())
 	newest := numberIn(t, newestVariable, random)
 	t.Logf("%s=%d", seedVariable, seed)
 	var mu sync.Mutex
-	kills, lost, again := 0, 0, 0
+	var kills, lost, again int
 	seeds := make(chan uint64)
 	var workers sync.WaitGroup
 	for range 2 * runtime.GOMAXPROCS(0) {
@@ -103,7 +104,7 @@ func TestNoPageIsLost(t *testing.T) {
 	}
 }
 
-// random is the value of COLLYROBOTS_NEWEST for which the seed decides.
+// random is the value of COLLYROBOTS_NEWEST that lets the seed decide.
 const random = 2
 
 func newTrial(t *testing.T, seed, newest uint64) *trial {
@@ -112,11 +113,16 @@ func newTrial(t *testing.T, seed, newest uint64) *trial {
 	x.sites = newSites(r, x.lives)
 	folder := t.TempDir()
 	x.spider = spider{
-		HTTP: x.sites.http.Listener.Addr().String(), HTTPS: x.sites.https.Listener.Addr().String(), Seeds: x.sites.seeds,
-		Store: filepath.Join(folder, "store"), Results: filepath.Join(folder, "results"),
-		Way:    []string{"async", "async", "async", "sync", "pages", "queue", "queue"}[r.IntN(7)],
-		End:    []string{"cancel", "close", "cancel and close"}[r.IntN(3)],
-		Window: []int{1, 2, 3, 8, 16, 64}[r.IntN(6)], Threads: 1 + r.IntN(4), NewestFirst: r.IntN(5) == 0,
+		HTTP:        x.sites.http.Listener.Addr().String(),
+		HTTPS:       x.sites.https.Listener.Addr().String(),
+		Seeds:       x.sites.seeds,
+		Store:       filepath.Join(folder, "store"),
+		Results:     filepath.Join(folder, "results"),
+		Way:         []string{"async", "async", "async", "sync", "pages", "queue", "queue"}[r.IntN(7)],
+		End:         []string{"cancel", "close", "cancel and close"}[r.IntN(3)],
+		Window:      []int{1, 2, 3, 8, 16, 64}[r.IntN(6)],
+		Threads:     1 + r.IntN(4),
+		NewestFirst: r.IntN(5) == 0,
 	}
 	if newest != random {
 		x.spider.NewestFirst = newest == 1
@@ -153,7 +159,8 @@ func (x *trial) live(pages int, kill bool) {
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), spiderVariable+"="+string(job))
 	var output strings.Builder
-	child.Stdout, child.Stderr = &output, &output
+	child.Stdout = &output
+	child.Stderr = &output
 	delay := time.Duration(x.random.Int64N(int64(30 * time.Millisecond)))
 	interrupt := make(chan struct{})
 	x.sites.begin(pages, func() {
@@ -182,8 +189,9 @@ func (x *trial) live(pages int, kill bool) {
 		_ = child.Process.Signal(syscall.SIGQUIT)
 		err = x.await(child, ended)
 	}
-	exit := (*exec.ExitError)(nil)
-	if killed := errors.As(err, &exit) && !exit.Exited(); err != nil && !(kill && killed) {
+	var exit *exec.ExitError
+	killed := errors.As(err, &exit) && !exit.Exited()
+	if err != nil && !(kill && killed) {
 		x.Errorf("%s: life %d: %v\n%s", x, x.spider.Life, err, output.String())
 	}
 }

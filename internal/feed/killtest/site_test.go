@@ -52,7 +52,7 @@ type page struct {
 	in string
 }
 
-// wanted reports whether the page must be processed, and is not one that each run tries again.
+// wanted reports whether the page must be processed. Pages that fail need not be.
 func (p page) wanted() bool {
 	return slices.Contains([]string{"page", "slow", "moved", "gone"}, p.kind) || p.opens()
 }
@@ -94,11 +94,18 @@ type cut struct {
 
 // newSites returns random sites. Their state depends on the life of the spider.
 func newSites(r *rand.Rand, lives int) *sites {
-	s := &sites{Rand: r, lives: lives, pages: make(map[string]page), files: make(map[string]func(int) string), cuts: make(map[string]cut)}
+	s := &sites{
+		Rand:  r,
+		lives: lives,
+		pages: make(map[string]page),
+		files: make(map[string]func(int) string),
+		cuts:  make(map[string]cut),
+	}
 	for i := range 1 + r.IntN(3) {
 		s.add(fmt.Sprintf("s%d.test", i))
 	}
-	s.http, s.https = httptest.NewUnstartedServer(s), httptest.NewUnstartedServer(s)
+	s.http = httptest.NewUnstartedServer(s)
+	s.https = httptest.NewUnstartedServer(s)
 	for _, server := range []*httptest.Server{s.http, s.https} {
 		server.Config.ErrorLog = log.New(io.Discard, "", 0) // connections end when a spider is killed
 	}
@@ -138,7 +145,8 @@ func (s *sites) add(host string) {
 	s.files[host+"/new.xml"] = always(robotstest.Sitemap(s.list(host, "")...))
 	s.files[host+"/old.xml"] = always(robotstest.Sitemap(s.list(host, "vanishes")...))
 	s.files[host+"/else.xml"] = always(robotstest.Sitemap(s.list("else."+host, "")...))
-	changing, late := s.list(host, "changes"), s.list(host, "")
+	changing := s.list(host, "changes")
+	late := s.list(host, "")
 	for _, entry := range changing {
 		if s.IntN(3) == 0 {
 			all = append(all, s.redate(entry))
@@ -253,10 +261,12 @@ func (s *sites) note(life int, loc string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked[life][loc]++
-	if life == len(s.asked)-1 {
-		if s.total++; s.total == s.at {
-			go s.then()
-		}
+	if life != len(s.asked)-1 {
+		return
+	}
+	s.total++
+	if s.total == s.at {
+		go s.then()
 	}
 }
 
@@ -319,7 +329,8 @@ func serveFile(w http.ResponseWriter, r *http.Request, text string, part float64
 		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}
-	if tag := fmt.Sprintf(`"%d"`, len(text)); len(text)%2 == 0 {
+	if len(text)%2 == 0 {
+		tag := fmt.Sprintf(`"%d"`, len(text))
 		w.Header().Set("ETag", tag)
 		if r.Header.Get("If-None-Match") == tag {
 			w.WriteHeader(http.StatusNotModified)

@@ -28,16 +28,18 @@ import (
 // a file. It runs as a separate process. The environment variable COLLYROBOTS_SPIDER has its
 // settings as JSON.
 type spider struct {
-	HTTP, HTTPS    string   // the addresses of the servers for all sites
-	Seeds          []string // a page of each site
-	Store, Results string   // paths
-	Life           int      // how often it was started before
-	Way            string   // how pages come to the collector: "async", "sync", "pages" or "queue"
-	End            string   // what SIGTERM does: "cancel", "close", or "cancel and close"
-	Window         int
-	Threads        int // threads of the queue
-	NewestFirst    bool
-	MaxURLs        int // the MaxURLs of this life
+	HTTP        string   // the address of the server for all sites under http
+	HTTPS       string   // the address of the server for all sites under https
+	Seeds       []string // a page of each site
+	Store       string   // a path
+	Results     string   // a path
+	Life        int      // how often it was started before
+	Way         string   // how pages come to the collector: "async", "sync", "pages" or "queue"
+	End         string   // what SIGTERM does: "cancel", "close", or "cancel and close"
+	Window      int
+	Threads     int // threads of the queue
+	NewestFirst bool
+	MaxURLs     int // the MaxURLs of this life
 
 	results *os.File
 }
@@ -64,7 +66,8 @@ func spiderMain(job string) int {
 func (s *spider) run() (err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	if s.results, err = os.OpenFile(s.Results, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
+	s.results, err = os.OpenFile(s.Results, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
 		return err
 	}
 	records, err := store.Dir(s.Store)
@@ -125,12 +128,14 @@ func (s *spider) note(r *colly.Response) {
 }
 
 func (s *spider) feed() collyrobots.Feed {
-	f := collyrobots.Feed{
-		Resume: true, Window: s.Window, Since: since,
+	return collyrobots.Feed{
+		Resume:      true,
+		Window:      s.Window,
+		Since:       since,
 		Keep:        func(e sitemap.Entry) bool { return !dropped(e.Loc, s.Life) },
-		NewestFirst: s.NewestFirst, MaxURLs: s.MaxURLs,
+		NewestFirst: s.NewestFirst,
+		MaxURLs:     s.MaxURLs,
 	}
-	return f
 }
 
 // mostPages is larger than the number of pages of a trial.

@@ -396,9 +396,6 @@ type permit struct {
 	judge   func() error // returns why the request may not be sent
 }
 
-// Guarded implements backend.Trip.
-func (x *exchange) Guarded() bool { return x.guard != nil }
-
 // Peer implements backend.Trip.
 func (x *exchange) Peer(hop string, addr net.Addr) error {
 	x.hop, x.met = hop, true
@@ -450,14 +447,13 @@ func (x *exchange) start(ctx context.Context) error {
 }
 
 // Ready implements backend.Trip.
-func (x *exchange) Ready() bool { return !x.ticket.Late() && (!x.limiter.shared || x.ticket.Valid()) }
-
-// Deadline implements backend.Trip.
-func (x *exchange) Deadline() (by time.Time, late error) {
+func (x *exchange) Ready() (terms backend.Terms, ok bool) {
+	terms.CheckDials = x.guard != nil
 	if x.limiter.shared {
-		by = x.ticket.Deadline()
+		terms.Deadline = x.ticket.Deadline()
+		terms.Late = ErrLeaseEnded
 	}
-	return by, ErrLeaseEnded
+	return terms, !x.ticket.Late() && (!x.limiter.shared || x.ticket.Valid())
 }
 
 // Sent implements backend.Trip.

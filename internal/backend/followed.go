@@ -58,14 +58,13 @@ func requestOf(resp *http.Response, req *http.Request) *http.Request {
 	return req
 }
 
-// redirected ends the Trip of t with a redirect, and starts the Trip that begin returns. The time
-// that begin takes does not count towards the timeout.
-func (t *transfer) redirected(redirect *http.Response, begin func() (Trip, error)) error {
+// redirected ends the Trip of t with a redirect, and starts the Trip that next returns. The time
+// that next takes does not count towards the timeout.
+func (t *transfer) redirected(redirect *http.Response, next func() (Trip, error)) error {
 	if !t.pause() {
 		return context.DeadlineExceeded
 	}
-	t.stopDeadline()
-	before, ok := t.setTrip(noTrip{})
+	before, ok := t.setTrip(noTrip{}, Terms{})
 	if !ok {
 		return cmp.Or(context.Cause(t.Context), context.Canceled)
 	}
@@ -74,57 +73,57 @@ func (t *transfer) redirected(redirect *http.Response, begin func() (Trip, error
 	if report != nil {
 		report()
 	}
-	next, err := begin()
+	trip, err := next()
 	if err != nil {
 		return err
 	}
-	if next == nil {
-		next = noTrip{}
+	if trip == nil {
+		trip = noTrip{}
 	}
-	if _, ok := t.setTrip(next); !ok {
-		next.Ended(0, context.Canceled)
+	terms, ready := trip.Ready()
+	_, ok = t.setTrip(trip, terms)
+	if !ok {
+		trip.Ended(0, context.Canceled)
 		return context.Canceled
 	}
 	t.resume()
-	return t.startDeadline()
-}
-
-// startDeadline starts the deadline of a Trip that has just begun. It returns an error if the Trip
-// is not ready.
-func (t *transfer) startDeadline() error {
-	t.attempts.Lock()
-	defer t.attempts.Unlock()
-	if !t.ready() {
+	if !ready {
 		return context.DeadlineExceeded
 	}
 	return nil
 }
 
-// stopDeadline stops the deadline of the Trip.
-func (t *transfer) stopDeadline() {
-	t.attempts.Lock()
-	defer t.attempts.Unlock()
-	t.postpone()
-}
-
-// setTrip gives t another Trip and returns the one before. It does nothing and returns false if t is
-// over.
-func (t *transfer) setTrip(trip Trip) (before Trip, ok bool) {
+// pause stops the timeout. It returns false if the time is up.
+func (t *transfer) pause() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.over {
+	return t.stopTimer()
+}
+
+// setTrip gives t another Trip and returns the one before. It returns false if t is over.
+func (t *transfer) setTrip(trip Trip, terms Terms) (before Trip, ok bool) {
+	t.attempts.Lock()
+	defer t.attempts.Unlock()
+	t.mu.Lock()
+	over := t.over
+	if !over {
+		before = t.trip
+		t.trip = trip
+	}
+	t.mu.Unlock()
+	if over {
 		return nil, false
 	}
-	before = t.trip
-	t.trip = trip
+	t.accept(terms)
 	return before, true
 }
 
-// checkPeer calls Peer of the current Trip with the address of the last connection.
+// checkPeer calls Peer of the current Trip with the address of the last connection, if the Trip
+// checks addresses that are dialled.
 func (t *transfer) checkPeer() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.peer == nil || !t.trip.Guarded() {
+	if t.peer == nil || !t.terms.CheckDials {
 		return nil
 	}
 	return t.trip.Peer(t.hostPort, t.peer)

@@ -28,51 +28,49 @@ type Governor interface {
 	Stray(req *http.Request)
 }
 
-// A Trip follows one request on the wire. Its methods are called in the order in which they are
-// listed, except that a request may be sent more than once.
+// A Trip follows one request on the wire. Ready is its first method and Ended its last.
 type Trip interface {
-	// Guarded reports whether Peer is also called for addresses before they are dialled.
-	Guarded() bool
-	// Peer is called with the address of a connection before the request is written on it. If
-	// Guarded returns true, it is also called for each address that is dialled for the request.
-	// hostPort is the server that has this address, or the proxy. If Peer returns an error, the
-	// request fails with it and is not written. A transport that does not report its connections to
-	// net/http/httptrace never causes a call.
-	Peer(hostPort string, addr net.Addr) error
-	// Ready reports whether the request may be written now. It is called before the request is given
-	// to the transport and, if the transport reports its connections, again when there is one. If
-	// Ready returns false, Again is called and then Ready again.
-	Ready() bool
-	// Deadline is called after Ready. The request fails with the error late if it has not ended by
-	// that time. A zero time means that there is no deadline.
-	Deadline() (by time.Time, late error)
-	// Sent is called when the headers of the request have been written, if the transport reports it.
-	Sent()
+	// Ready reports whether the request may be written now, and returns the terms. It is called
+	// before the request is given to the transport and, if the transport reports its connections,
+	// again when there is one. If Ready returns false, Again is called and then Ready again.
+	Ready() (terms Terms, ok bool)
 	// Again is called before the transport sends the request once more. net/http does this if the
 	// server has closed a connection that was kept alive. Again is also called if Ready has returned
 	// false. It may wait until ctx is done. If it returns an error, the request fails with it. No
 	// other method except Peer and Sent is called while Again runs.
 	Again(ctx context.Context) error
+	// Peer is called with the address of a connection before the request is written on it.
+	// hostPort is the server that has this address, or the proxy. If Peer returns an error, the
+	// request fails with it and is not written. A transport that does not report its connections to
+	// net/http/httptrace never causes a call.
+	Peer(hostPort string, addr net.Addr) error
+	// Sent is called when the headers of the request have been written, if the transport reports it.
+	Sent()
 	// Answered is called when the headers of the response have arrived. If again is true, the
 	// response is dropped, Again is called, and the request is sent once more. If report is not nil,
 	// it is called next, without a lock, so it may take any time. The request may end while report
 	// runs, so report must not use the Trip.
 	Answered(resp *http.Response) (again bool, report func())
-	// Ended is called once, as the last method: the request has failed, or the body of the response
-	// was closed. bytes is the number of bytes of the body that were read. err is the error of the
-	// request or of the body, or nil.
+	// Ended is called once: the request has failed, or the body of the response was closed. bytes is
+	// the number of bytes of the body that were read. err is the error of the request or of the
+	// body, or nil.
 	Ended(bytes int64, err error)
+}
+
+// Terms limit a request that may be written.
+type Terms struct {
+	CheckDials bool      // Peer is also called for each address that is dialled
+	Deadline   time.Time // when the request fails if it has not ended; zero if it may take any time
+	Late       error     // the error of a request that fails at the Deadline
 }
 
 // noTrip is the Trip of a request that has none.
 type noTrip struct{}
 
-func (noTrip) Guarded() bool                { return false }
-func (noTrip) Peer(string, net.Addr) error  { return nil }
-func (noTrip) Ready() bool                  { return true }
-func (noTrip) Deadline() (time.Time, error) { return time.Time{}, nil }
-func (noTrip) Sent()                        {}
-func (noTrip) Again(context.Context) error  { return nil }
-func (noTrip) Ended(int64, error)           {}
+func (noTrip) Ready() (terms Terms, ok bool) { return Terms{}, true }
+func (noTrip) Again(context.Context) error   { return nil }
+func (noTrip) Peer(string, net.Addr) error   { return nil }
+func (noTrip) Sent()                         {}
+func (noTrip) Ended(int64, error)            {}
 
 func (noTrip) Answered(*http.Response) (again bool, report func()) { return false, nil }

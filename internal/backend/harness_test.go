@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/gocolly/colly/v2"
 	"go.uber.org/goleak"
@@ -70,7 +69,9 @@ type trip struct{ *recorder }
 
 func newTrip() trip { return trip{new(recorder)} }
 
-func (t trip) Guarded() bool { return t.guard != nil }
+func (t trip) Ready() (terms backend.Terms, ok bool) {
+	return backend.Terms{CheckDials: t.guard != nil}, true
+}
 
 func (t trip) Peer(hostPort string, addr net.Addr) error {
 	t.peers.Add(1)
@@ -79,10 +80,6 @@ func (t trip) Peer(hostPort string, addr net.Addr) error {
 	}
 	return t.guard(hostPort, addr)
 }
-
-func (t trip) Ready() bool { return true }
-
-func (t trip) Deadline() (by time.Time, late error) { return time.Time{}, nil }
 
 func (t trip) Sent() { t.sent.Add(1) }
 

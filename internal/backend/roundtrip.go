@@ -59,12 +59,12 @@ func (s *Seam) tripOf(req *http.Request, g Governor) (Trip, error) {
 // send sends req once. If again is not nil, resp.Request is to be sent once more as a part of that
 // Trip. This is not the Trip of req if the transport has followed a redirect by itself.
 func (s *Seam) send(req *http.Request, g Governor, trip Trip) (resp *http.Response, again Trip, err error) {
-	t := newTransfer(req.Context(), s.Timeout(), trip)
-	defer t.endOnPanic()
-	if !t.start() {
+	t, err := begin(req.Context(), s.Timeout(), trip)
+	if err != nil {
 		closeBody(req)
-		return nil, nil, t.failed(context.DeadlineExceeded)
+		return nil, nil, err
 	}
+	defer t.endOnPanic()
 	sent := req.WithContext(t)
 	resp, err = s.Transport().RoundTrip(sent)
 	if sent.Context() != context.Context(t) {
@@ -98,11 +98,11 @@ func (s *Seam) send(req *http.Request, g Governor, trip Trip) (resp *http.Respon
 // sends no cookies and follows no redirects. timeout limits the time until the body of the response
 // is closed, and is 0 if there is no limit.
 func Do(rt http.RoundTripper, req *http.Request, timeout time.Duration, trip Trip) (*http.Response, error) {
-	t := newTransfer(req.Context(), timeout, trip)
-	defer t.endOnPanic()
-	if !t.start() {
-		return nil, t.failed(context.DeadlineExceeded)
+	t, err := begin(req.Context(), timeout, trip)
+	if err != nil {
+		return nil, err
 	}
+	defer t.endOnPanic()
 	client := http.Client{
 		Transport:     rt,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -90,9 +90,13 @@ func (l *lateTrip) Peer(string, net.Addr) error {
 	return nil
 }
 
-func (l *lateTrip) Ready() bool {
+func (l *lateTrip) Ready() (terms backend.Terms, ok bool) {
 	l.note("Ready")
-	return true
+	if l.lasts > 0 {
+		terms.Deadline = time.Now().Add(l.lasts)
+		terms.Late = context.DeadlineExceeded
+	}
+	return terms, true
 }
 
 func (l *lateTrip) Again(context.Context) error {
@@ -101,14 +105,6 @@ func (l *lateTrip) Again(context.Context) error {
 }
 
 func (l *lateTrip) Sent() { l.note("Sent") }
-
-func (l *lateTrip) Deadline() (by time.Time, late error) {
-	l.note("Deadline")
-	if l.lasts > 0 {
-		by = time.Now().Add(l.lasts)
-	}
-	return by, context.DeadlineExceeded
-}
 
 // A connection may be there just when the time of the request is up. The Trip must not be called
 // then, because its owner may use it for another request after Ended.
@@ -127,15 +123,20 @@ func TestNoCallAfterEnded(t *testing.T) {
 				trace.GetConn("a.test:80")
 				trace.GotConn(httptrace.GotConnInfo{Conn: here})
 				<-req.Context().Done()
-				trace.GetConn("a.test:80")
-				trace.GotConn(httptrace.GotConnInfo{Conn: here})
-				trace.WroteHeaders()
+				late := func() {
+					trace.GetConn("a.test:80")
+					trace.GotConn(httptrace.GotConnInfo{Conn: here})
+					trace.WroteHeaders()
+				}
+				late()
+				time.AfterFunc(time.Second, late)
 				return nil, req.Context().Err()
 			})
 			_, err := backend.Do(rt, get(t.Context(), t, "http://a.test/"), limits.timeout, l)
 			if !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("error %v, want %v", err, context.DeadlineExceeded)
 			}
+			time.Sleep(2 * time.Second)
 			if len(l.late) > 0 {
 				t.Errorf("called after Ended: %v", l.late)
 			}
@@ -153,10 +154,9 @@ type leasedTrip struct {
 	fault string
 }
 
-func (l *leasedTrip) Ready() bool { return time.Now().Before(l.until) }
-
-func (l *leasedTrip) Deadline() (by time.Time, late error) {
-	return l.until, context.DeadlineExceeded
+func (l *leasedTrip) Ready() (terms backend.Terms, ok bool) {
+	terms = backend.Terms{Deadline: l.until, Late: context.DeadlineExceeded}
+	return terms, time.Now().Before(l.until)
 }
 
 func (l *leasedTrip) Again(ctx context.Context) error {

@@ -1,5 +1,5 @@
-// Package demo is a few web sites on the loopback interface, with an access log, for programs that
-// are to show what they do without asking anybody out in the world.
+// Package demo serves a few web sites on the loopback interface, with an access log. Programs use it
+// for demonstrations that send nothing to other machines.
 package demo
 
 import (
@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// Sites are the hosts of the demo. Names under .test never exist in the world (RFC 6761, section
-// 6.2).
+// Sites are the sites of the demo by host. Names under .test never exist on the internet (RFC 6761,
+// section 6.2).
 var Sites = map[string]Site{
-	// Asks for a second between two requests.
+	// slow.test asks for a crawl delay of one second.
 	"slow.test": {
 		"/robots.txt": text("User-agent: *\nCrawl-delay: 1\nDisallow: /admin\n"),
 		"/":           links("/1", "/2", "/3", "/admin/login"),
@@ -28,11 +28,11 @@ var Sites = map[string]Site{
 		"/3":          links("/"),
 		"/4":          links("/5"),
 		"/5":          links(),
-		// What follows is closed.
+		// The following pages are disallowed.
 		"/admin":       links(),
 		"/admin/login": links(),
 	},
-	// Has rules with wildcards, and exceptions to them.
+	// wild.test has rules with wildcards, and exceptions to them.
 	"wild.test": {
 		"/robots.txt": text("# Line 1 is a comment.\nUser-agent: *\nDisallow: /*?print$\nDisallow: /*.pdf$\n" +
 			"Allow: /manuals/*.pdf$\nDisallow: /*/drafts/\n"),
@@ -42,13 +42,13 @@ var Sites = map[string]Site{
 		"/manuals/m.pdf": text("a manual"),
 		"/anna/":         links("/anna/drafts/2", "/bob/drafts"),
 		"/bob/drafts":    links(),
-		// What follows is closed.
+		// The following pages are disallowed.
 		"/a?print":       links(),
 		"/report.pdf":    text("a report"),
 		"/anna/drafts/1": links(),
 		"/anna/drafts/2": links(),
 	},
-	// Redirects: to a page that is allowed, and to one that its host disallows.
+	// moved.test redirects to an allowed page of its own, and to a disallowed page of another host.
 	"moved.test": {
 		"/robots.txt": text("User-agent: OtherBot\nDisallow: /\n"),
 		"/":           links("/old", "/brochure"),
@@ -56,13 +56,14 @@ var Sites = map[string]Site{
 		"/new":        links(),
 		"/brochure":   redirect("http://wild.test/brochure.pdf"),
 	},
-	// Cannot say what it allows.
+	// down.test answers 503 to requests for robots.txt.
 	"down.test": {
 		"/robots.txt": Answer{Status: http.StatusServiceUnavailable, Body: []byte("try later")},
 		"/":           links("/1"),
 		"/1":          links(),
 	},
-	// Has a sitemap index, of which one file is compressed. No link leads to the pages.
+	// maps.test has a sitemap index with two sitemaps, one of them compressed. No page has links to
+	// their pages.
 	"maps.test": {
 		"/robots.txt": text("User-agent: *\nDisallow: /closed/\nSitemap: http://maps.test/sitemap.xml\n"),
 		"/":           links(),
@@ -80,13 +81,13 @@ var Sites = map[string]Site{
 	},
 }
 
-// A Site is the answers of a host, by path and query.
+// A Site maps the paths and queries of a host to its answers.
 type Site map[string]Answer
 
-// An Answer is what a site says to a request.
+// An Answer is the response to a request.
 type Answer struct {
-	Status   int // 0: 200
-	Kind     string
+	Status   int    // if 0, the status is 200
+	Kind     string // the Content-Type header
 	Location string
 	Body     []byte
 }
@@ -122,7 +123,7 @@ func compressed(body string) Answer {
 	return Answer{Kind: "application/gzip", Body: b.Bytes()}
 }
 
-// A Server serves the sites on one port of the loopback interface, and keeps an access log.
+// A Server serves all sites on one port of the loopback interface, and keeps an access log.
 type Server struct {
 	listener net.Listener
 	server   *http.Server
@@ -133,11 +134,11 @@ type Server struct {
 	watch func(Access)
 }
 
-// An Access is a line of the log.
+// An Access is an entry of the log.
 type Access struct {
 	At     time.Time
 	Host   string
-	Path   string // and query
+	Path   string // with the query
 	Status int
 	Agent  string // the User-Agent header
 }
@@ -154,13 +155,13 @@ func Start() (*Server, error) {
 	return s, nil
 }
 
-// Close ends the server and what Transport has connected.
+// Close stops the server and closes the connections of its Transport.
 func (s *Server) Close() {
 	s.client.CloseIdleConnections()
 	s.server.Close()
 }
 
-// Starts returns the start page of each site.
+// Starts returns the URLs of the start pages of all sites.
 func Starts() []string {
 	var urls []string
 	for host := range Sites {
@@ -170,27 +171,28 @@ func Starts() []string {
 	return urls
 }
 
-// Transport returns a client's transport to which every name is one of the sites.
+// Transport returns a transport that sends the requests for all hosts to s.
 func (s *Server) Transport() http.RoundTripper { return s.client }
 
-// Addr returns where the sites are, for [Transport] in another process.
+// Addr returns the address of s, for [Transport] in another process.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
-// Transport returns a client's transport to which every name is that of a site at addr.
+// Transport returns a transport that sends the requests for all hosts to the Server at addr.
 func Transport(addr string) *http.Transport {
 	return &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, addr)
 	}}
 }
 
-// Watch calls f for each request from now on, before it is answered, from any number of goroutines.
+// Watch makes s call f for each later request, before it is answered. Several goroutines may call f
+// at once.
 func (s *Server) Watch(f func(Access)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.watch = f
 }
 
-// Log returns the requests to a host so far, in the order in which they came.
+// Log returns the requests to a host so far, in their order.
 func (s *Server) Log(host string) (log []Access) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,7 +214,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case a.Status == 0:
 		a.Status = http.StatusOK
 	}
-	access := Access{at, r.Host, r.URL.RequestURI(), a.Status, r.UserAgent()}
+	access := Access{At: at, Host: r.Host, Path: r.URL.RequestURI(), Status: a.Status, Agent: r.UserAgent()}
 	s.mu.Lock()
 	s.log = append(s.log, access)
 	watch := s.watch

@@ -1,5 +1,6 @@
-// Package robotsfile keeps the robots.txt files that a program's plugins read, for what a Decision
-// does not tell: the line that a delay stands in, or the one for which a dialect refuses the file.
+// Package robotsfile keeps the text of the robots.txt files that the plugins of a program read.
+// Programs need it for facts that a Decision does not have: the line with the crawl delay, and the
+// line because of which a dialect refuses the file.
 package robotsfile
 
 import (
@@ -12,23 +13,24 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// Files is a transport that keeps the robots.txt files which come through it. Get one from New; it
-// may be used by any number of goroutines.
+// Files is a transport that keeps the robots.txt files in its responses. Get one from New. It may be
+// used by several goroutines at once.
 type Files struct {
 	next http.RoundTripper
 
 	mu     sync.Mutex
 	texts  map[string][]byte // by the URL of the robots.txt
-	owners map[string]string // the URL of the robots.txt, by that which it was redirected to
+	owners map[string]string // the URL of the robots.txt, by the URL to which it redirects
 }
 
-// New returns a transport that sends its requests by another one.
+// New returns a transport that sends its requests through next.
 func New(next http.RoundTripper) *Files {
 	return &Files{next: next, texts: make(map[string][]byte), owners: make(map[string]string)}
 }
 
-// Text returns what was read last from a robots.txt with this URL, redirects followed: at most one
-// octet more than [dialect.SizeLimit]. It is false for one that there is none of.
+// Text returns the text that was last read from the robots.txt with this URL, also if the text came
+// after redirects. The text has at most one byte more than [dialect.SizeLimit]. If no text was read,
+// ok is false.
 func (f *Files) Text(robotsURL string) (text []byte, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -54,7 +56,8 @@ func (f *Files) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// ownerOf returns the URL of the robots.txt that is asked for at u, or "".
+// ownerOf returns the URL of the robots.txt that a request for u reads. It returns "" if the request
+// does not read a robots.txt.
 func (f *Files) ownerOf(u *url.URL) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -67,7 +70,7 @@ func (f *Files) ownerOf(u *url.URL) string {
 	return ""
 }
 
-// A body keeps what is read of it.
+// A body keeps the text that is read from it.
 type body struct {
 	io.ReadCloser
 	files *Files

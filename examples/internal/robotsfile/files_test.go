@@ -11,6 +11,8 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
+// TestFiles checks that Files keeps the text of robots.txt files, also after redirects, and of
+// nothing else.
 func TestFiles(t *testing.T) {
 	long := strings.Repeat("# a comment\n", dialect.SizeLimit/10)
 	web := robotstest.New(t, robotstest.Sites{

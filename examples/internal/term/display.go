@@ -9,29 +9,29 @@ import (
 	"sync"
 )
 
-// A Display shows how a program gets on: a few lines that are rewritten in place on a terminal,
-// below the lines that stay. Elsewhere only those that stay are written. It may be used by any
-// number of goroutines.
+// A Display shows the progress of a program. On a terminal, the last few lines are rewritten in
+// place, and permanent lines are written above them. To a file or a pipe, only the permanent lines
+// are written. A Display may be used by several goroutines at once.
 type Display struct {
 	w    io.Writer
 	live bool
-	size func() int // columns of the terminal
+	size func() int // returns the number of columns of the terminal
 
 	mu    sync.Mutex
-	shown []int // columns of the lines that are to be rewritten
+	shown []int // the widths of the lines that the next Show rewrites
 }
 
-// NewDisplay returns a display on w, which is live on a terminal that can move its cursor.
+// NewDisplay returns a display on w. It is live if w is a terminal that can move its cursor.
 func NewDisplay(w io.Writer) *Display {
 	kind := os.Getenv("TERM")
 	return &Display{w: w, live: Width(w) > 0 && kind != "" && kind != "dumb", size: func() int { return Width(w) }}
 }
 
-// Live reports whether [Display.Show] shows anything. Where it does not, a program says with
-// [Display.Printf] what is worth a line.
+// Live reports whether [Display.Show] shows anything. If not, a program should write important
+// information with [Display.Printf].
 func (d *Display) Live() bool { return d.live }
 
-// Show replaces the lines at the bottom. They are made [Safe] and cut to fit.
+// Show replaces the last lines. It makes them [Safe] and cuts them to the width of the terminal.
 func (d *Display) Show(lines ...string) {
 	if !d.live {
 		return
@@ -42,7 +42,7 @@ func (d *Display) Show(lines ...string) {
 	d.erase(&b)
 	size := d.size()
 	for i, line := range lines {
-		line = cut(Safe(line), size-1) // the last column wraps on some terminals
+		line = cut(Safe(line), size-1) // some terminals wrap a line that fills the last column
 		if i > 0 {
 			b.WriteByte('\n')
 		}
@@ -52,28 +52,30 @@ func (d *Display) Show(lines ...string) {
 	d.w.Write(b.Bytes())
 }
 
-// Printf writes a line that stays, above those that are rewritten. Its arguments are made [Safe].
-// The line end is added.
+// Printf writes a permanent line above the lines that are rewritten. It makes its arguments [Safe]
+// and adds a newline.
 func (d *Display) Printf(format string, args ...any) {
 	var b bytes.Buffer
 	Fprintf(&b, format, args...)
 	b.WriteByte('\n')
-	d.stay(b.Bytes())
+	d.keep(b.Bytes())
 }
 
-// Write writes lines that stay, for a logger; what is no text in them is made safe.
+// Write writes permanent lines, for a logger. It makes them [Safe].
 func (d *Display) Write(text []byte) (int, error) {
 	var b bytes.Buffer
 	for line := range strings.Lines(string(text)) {
 		fmt.Fprintln(&b, Safe(strings.TrimSuffix(line, "\n")))
 	}
-	if err := d.stay(b.Bytes()); err != nil {
+	err := d.keep(b.Bytes())
+	if err != nil {
 		return 0, err
 	}
 	return len(text), nil
 }
 
-func (d *Display) stay(text []byte) error {
+// keep writes permanent lines. The next Show writes the other lines again.
+func (d *Display) keep(text []byte) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var b bytes.Buffer
@@ -90,15 +92,16 @@ func (d *Display) Close() {
 	}
 }
 
-// erase empties the lines shown and goes to the first of them. It empties one after the other: some
-// terminals keep what is cleared at once in their history.
+// erase clears the lines that Show has written, and moves the cursor to the first of them. It
+// clears them one by one, because some terminals add text to their history that is cleared at once.
 func (d *Display) erase(b *bytes.Buffer) {
 	if len(d.shown) == 0 {
 		return
 	}
-	rows, size := 0, d.size()
+	size := d.size()
+	rows := 0
 	for _, columns := range d.shown {
-		rows += 1 + max(columns-1, 0)/size // more than one if the terminal has become narrower
+		rows += 1 + max(columns-1, 0)/size // more than one row if the terminal has become narrower
 	}
 	b.WriteString("\r\x1b[2K" + strings.Repeat("\x1b[1A\x1b[2K", rows-1))
 	d.shown = d.shown[:0]

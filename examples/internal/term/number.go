@@ -1,7 +1,6 @@
 package term
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"time"
@@ -12,8 +11,8 @@ import (
 // Seconds is a time.Duration that is a number of seconds in JSON, such as 0.25.
 type Seconds = seconds.Duration
 
-// Duration returns d in the two units that matter: "250ms", "1.5s", "1m40s", "39h54m", "12d6h",
-// "1y35d". A year has 365 days.
+// Duration returns d in its two largest units: "250ms", "1.5s", "1m40s", "39h54m", "12d6h", "1y35d".
+// A year has 365 days.
 func Duration(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
@@ -33,13 +32,14 @@ func Duration(d time.Duration) string {
 	return inUnits(d, 365*day, "y", day, "d")
 }
 
+// inUnits returns d in two units. It leaves out the smaller one if its number is zero.
 func inUnits(d, large time.Duration, largeName string, small time.Duration, smallName string) string {
 	d = d.Round(small)
-	s := strconv.FormatInt(int64(d/large), 10) + largeName
+	text := strconv.FormatInt(int64(d/large), 10) + largeName
 	if rest := d % large; rest != 0 {
-		s += fmt.Sprint(int64(rest/small)) + smallName
+		text += strconv.FormatInt(int64(rest/small), 10) + smallName
 	}
-	return s
+	return text
 }
 
 // Count returns n with commas: "12,345".

@@ -7,31 +7,33 @@ import (
 	"strings"
 )
 
-// A Table is rows under a head. Its cells may be any text: they are made [Safe].
+// A Table has a head and rows. It makes its cells [Safe], so they may be any text.
 type Table struct {
 	columns []Column
 	rows    [][]string
 }
 
-// A Column is one of a [Table]. In a terminal that is too narrow, columns are first cut, then left
-// out. The cells of the last column go on in lines below, so that nothing of them is lost; without
-// any it is not shown.
+// A Column is a column of a [Table]. In a terminal that is too narrow, cells are cut first, then
+// columns are left out. Cells of the last column are never cut: they continue on the following
+// lines. The last column is left out if all of its cells are empty.
 type Column struct {
 	Head  string
-	Right bool // numbers stand to the right
-	Least int  // to how many columns of the terminal it may be cut, or half of that at worst; 0: it is not
-	Spare bool // it may be left out
+	Right bool // the cells are aligned to the right
+	Least int  // the width to which cells may be cut, or half of that if nothing else helps; if 0, they are not cut
+	Spare bool // the column may be left out
 }
 
 // NewTable returns a table without rows.
 func NewTable(columns ...Column) *Table { return &Table{columns: columns} }
 
-// Row adds a row, with a cell for each column. An empty cell is shown as a dash, but for the last.
+// Row adds a row with a cell for each column. An empty cell is shown as a dash, except in the last
+// column.
 func (t *Table) Row(cells ...string) {
 	row := make([]string, len(t.columns))
 	copy(row, cells)
-	for i := range row {
-		if row[i] = Safe(row[i]); row[i] == "" && i < len(row)-1 {
+	for i, cell := range row {
+		row[i] = Safe(cell)
+		if row[i] == "" && i < len(row)-1 {
 			row[i] = "-"
 		}
 	}
@@ -39,13 +41,13 @@ func (t *Table) Row(cells ...string) {
 }
 
 const (
-	tableIndent = 2  // before each row
-	tableGap    = 2  // between two columns
-	leastTail   = 20 // for the last column beside the others
+	tableIndent = 2  // the spaces before each row
+	tableGap    = 2  // the spaces between two columns
+	leastTail   = 20 // the smallest width of a last column that is beside the others
 )
 
-// Print writes the table, to fit a terminal of so many columns; 0: any. Lines do not end in blanks.
-// Where no column has a head there is no line for them.
+// Print writes the table for a terminal of the given width. If width is 0, lines may have any
+// length. Lines do not end in spaces. If no column has a head, there is no line for the heads.
 func (t *Table) Print(w io.Writer, width int) {
 	shown, widths := t.fit(width)
 	heads := make([]string, len(t.columns))
@@ -60,9 +62,9 @@ func (t *Table) Print(w io.Writer, width int) {
 	}
 }
 
-// fit returns which columns are shown, and how wide all are: with room for the last column beside
-// the others, where columns may be left out for that, or else below them, and then with columns
-// that are cut to half of their Least.
+// fit returns the indexes of the columns to show, and the widths of all columns. It tries three
+// ways: first the last column is beside the others, and spare columns are left out one by one. Then
+// the last column is below the others. Then the columns are cut to half of their Least.
 func (t *Table) fit(width int) (shown []int, widths []int) {
 	natural := t.naturalWidths()
 	for i := range t.columns {
@@ -70,8 +72,12 @@ func (t *Table) fit(width int) (shown []int, widths []int) {
 			shown = append(shown, i)
 		}
 	}
+	if width == 0 {
+		return shown, natural
+	}
 	for {
-		if widths = slices.Clone(natural); width == 0 || t.shrink(shown, widths, width, leastTail, 1) {
+		widths = slices.Clone(natural)
+		if t.shrink(shown, widths, width, limits{tail: leastTail, divisor: 1}) {
 			return shown, widths
 		}
 		spare := len(shown) - 1
@@ -83,13 +89,14 @@ func (t *Table) fit(width int) (shown []int, widths []int) {
 		}
 		shown = slices.Delete(shown, spare, spare+1)
 	}
-	if widths = slices.Clone(natural); !t.shrink(shown, widths, width, -tableGap, 1) {
-		t.shrink(shown, widths, width, -tableGap, 2)
+	widths = slices.Clone(natural)
+	if !t.shrink(shown, widths, width, limits{tail: -tableGap, divisor: 1}) {
+		t.shrink(shown, widths, width, limits{tail: -tableGap, divisor: 2})
 	}
 	return shown, widths
 }
 
-// hasTail reports whether there is something in the last column.
+// hasTail reports whether a cell of the last column is not empty.
 func (t *Table) hasTail() bool {
 	last := len(t.columns) - 1
 	return slices.ContainsFunc(t.rows, func(row []string) bool { return row[last] != "" })
@@ -106,17 +113,27 @@ func (t *Table) naturalWidths() []int {
 	return widths
 }
 
-// shrink cuts columns, the widest first, until the table fits with so much of its tail, but none to
-// less than its Least divided by a number. It reports whether it does.
-func (t *Table) shrink(shown, widths []int, width, tail, by int) bool {
+// limits say how far shrink may go.
+type limits struct {
+	tail    int // the width that is enough for the last column; -tableGap if it is below the others
+	divisor int // a column may be cut to its Least divided by this
+}
+
+// shrink reduces the widths of columns, the widest first, until the table fits into width. It
+// reports whether the table fits.
+func (t *Table) shrink(shown, widths []int, width int, l limits) bool {
 	for {
-		total, widest := tableIndent-tableGap, -1
+		total := tableIndent - tableGap
+		widest := -1
 		for _, i := range shown {
-			total += tableGap + widths[i]
+			total += tableGap
 			if i == len(t.columns)-1 && !t.columns[i].Right {
-				total += min(tail, widths[i]) - widths[i]
+				total += min(l.tail, widths[i])
+			} else {
+				total += widths[i]
 			}
-			if least := t.columns[i].Least / by; least > 0 && widths[i] > least && (widest < 0 || widths[i] > widths[widest]) {
+			least := t.columns[i].Least / l.divisor
+			if least > 0 && widths[i] > least && (widest < 0 || widths[i] > widths[widest]) {
 				widest = i
 			}
 		}
@@ -151,14 +168,16 @@ func (t *Table) print(w io.Writer, row []string, shown, widths []int, width int)
 	fmt.Fprintln(w, strings.TrimRight(line, " "))
 }
 
-// printTail writes the last cell behind a line, and goes on below.
+// printTail writes a line and the last cell of a row. The cell continues on the following lines. It
+// starts below the line if there is too little room beside it.
 func (t *Table) printTail(w io.Writer, line, cell string, width int) {
 	begin := columnsOf(line)
 	room := width - begin
 	if width > 0 && cell != "" && room < min(leastTail, columnsOf(cell)) {
 		fmt.Fprintln(w, strings.TrimRight(line, " "))
 		begin = 2 * tableIndent
-		line, room = strings.Repeat(" ", begin), max(width-begin, 1)
+		line = strings.Repeat(" ", begin)
+		room = max(width-begin, 1)
 	}
 	for _, part := range Wrap(cell, max(room, 0)) {
 		fmt.Fprintln(w, strings.TrimRight(line+part, " "))
@@ -166,8 +185,8 @@ func (t *Table) printTail(w io.Writer, line, cell string, width int) {
 	}
 }
 
-// Paragraph writes a text that is already safe, in lines that fit, with an indent but for the first
-// line.
+// Paragraph writes a text, which must be [Safe], in lines that fit into width. All lines except the
+// first are indented.
 func Paragraph(w io.Writer, text string, indent, width int) {
 	if width > 0 {
 		width = max(width-indent, 10)

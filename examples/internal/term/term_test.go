@@ -40,10 +40,10 @@ func FuzzSafe(f *testing.F) {
 		}
 		for n := range 12 {
 			if columns := columnsOf(cut(safe, n+1)); columns > max(n+1, 3) {
-				t.Errorf("%q cut to %d takes %d", safe, n+1, columns)
+				t.Errorf("%q cut to %d columns has %d", safe, n+1, columns)
 			}
 			if got := strings.Join(Wrap(safe, n+2), ""); strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(safe, " ", "") {
-				t.Errorf("%q wrapped is %q", safe, got)
+				t.Errorf("%q wrapped: %q", safe, got)
 			}
 		}
 	})
@@ -57,7 +57,8 @@ func TestFprintf(t *testing.T) {
 	}
 }
 
-// TestJSON reads back what was written, which has nothing in it that a terminal obeys.
+// TestJSON checks that JSON writes no characters that control a terminal, and that the result reads
+// back as the given value.
 func TestJSON(t *testing.T) {
 	given := "\x00\x1b[31m\x7f\u0085\u009b\u202e\u2028\U000e0041 \"\\ <a&b> ü\n http://a.test/"
 	var b strings.Builder
@@ -79,7 +80,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// A list has no heads, and no line for them.
+// TestList checks that a table without heads has no line for them.
 func TestList(t *testing.T) {
 	list := NewTable(Column{}, Column{})
 	list.Row("http://a.test/", "line 3")
@@ -193,7 +194,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Without a word in it the last column is not shown.
+// TestTableWithoutTail checks that the last column is left out if all its cells are empty.
 func TestTableWithoutTail(t *testing.T) {
 	table := NewTable(Column{Head: "host"}, Column{Head: "pages", Right: true}, Column{Head: "why"})
 	table.Row("a.test", "", "")
@@ -205,11 +206,11 @@ func TestTableWithoutTail(t *testing.T) {
 	}
 }
 
-// A screen is a terminal of so many columns, as far as a Display goes.
+// A screen is a terminal with the few functions that a Display needs.
 type screen struct {
 	columns int
 	rows    []string
-	at      int
+	at      int // the row of the cursor
 }
 
 func (s *screen) Write(p []byte) (int, error) {
@@ -220,9 +221,10 @@ func (s *screen) Write(p []byte) (int, error) {
 		case strings.HasPrefix(text, "\x1b[1A"):
 			s.at, text = s.at-1, text[4:]
 		case text[0] == '\r':
-			text = text[1:] // what is written next is always an escape
+			text = text[1:] // an escape always follows
 		case text[0] == '\n':
-			if s.at++; s.at == len(s.rows) {
+			s.at++
+			if s.at == len(s.rows) {
 				s.rows = append(s.rows, "")
 			}
 			text = text[1:]
@@ -260,7 +262,7 @@ func TestDisplay(t *testing.T) {
 	d.Write([]byte("log\x07\nmore\n"))
 	d.Show("five", "sixsixsixsixsixsix")
 	want(`a\x1b[1m stays`, `log\x07`, "more", "five", "sixsixsixsixsixsix")
-	s.columns = 10 // what was written before is rewrapped by the terminal
+	s.columns = 10 // the terminal wraps the lines again
 	s.rows, s.at = append(s.rows[:4:4], "sixsixsixs", "ixsixsix"), 5
 	d.Show("7")
 	want(`a\x1b[1m stays`, `log\x07`, "more", "7")
@@ -268,8 +270,8 @@ func TestDisplay(t *testing.T) {
 	want(`a\x1b[1m stays`, `log\x07`, "more")
 }
 
-// Elsewhere nothing is rewritten.
-func TestDisplayElsewhere(t *testing.T) {
+// TestDisplayInFile checks that a display rewrites nothing if it does not write to a terminal.
+func TestDisplayInFile(t *testing.T) {
 	var b bytes.Buffer
 	d := NewDisplay(&b)
 	d.Show("one")

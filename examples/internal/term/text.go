@@ -1,6 +1,6 @@
-// Package term is what the programs of examples/ share to write for people: text from strangers
-// that a terminal can be trusted with, tables that fit it, and a display that is rewritten in place
-// where that can be done. It writes no colours, and what goes to a file or a pipe is plain lines.
+// Package term writes the output of the programs in examples/ for people. It makes text from the
+// network safe for a terminal, fits tables into the terminal, and rewrites a display of the progress
+// in place if the terminal allows it. It uses no colours, and writes plain lines to files and pipes.
 package term
 
 import (
@@ -16,9 +16,9 @@ import (
 	"github.com/collyrobots/collyrobots/internal/redact"
 )
 
-// Safe returns text as one line that moves no cursor: what is not printable is shown as an escape,
-// such as \x1b, \n or \u202e, and the passwords of URLs are replaced. Whatever comes from the
-// network or the command line goes through it before it is printed.
+// Safe returns text as one line that cannot control a terminal. It replaces characters that are not
+// printable by escapes such as \x1b, \n or \u202e, and it replaces passwords in URLs. The programs
+// call it for everything from the network or the command line that they print.
 func Safe(text string) string {
 	text = redact.Text(text)
 	if strings.IndexFunc(text, isUnsafe) < 0 {
@@ -26,7 +26,9 @@ func Safe(text string) string {
 	}
 	var b strings.Builder
 	for _, piece := range pieces(text) {
-		if r, size := utf8.DecodeRuneInString(piece); !isUnsafe(r) || size > 1 && r == utf8.RuneError {
+		r, size := utf8.DecodeRuneInString(piece)
+		isReplacement := r == utf8.RuneError && size > 1 // the character U+FFFD itself
+		if !isUnsafe(r) || isReplacement {
 			b.WriteString(piece)
 		} else {
 			b.WriteString(escape(r, piece))
@@ -35,11 +37,11 @@ func Safe(text string) string {
 	return b.String()
 }
 
-// isUnsafe reports whether a character is not to be sent to a terminal as it is. Octets that are
-// not UTF-8 come as utf8.RuneError.
+// isUnsafe reports whether r must be escaped. Bytes that are not valid UTF-8 are passed as
+// utf8.RuneError.
 func isUnsafe(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }
 
-// pieces cuts text into characters, and octets that are none.
+// pieces splits text into characters, and into single bytes where it is not valid UTF-8.
 func pieces(text string) (pieces []string) {
 	for text != "" {
 		_, size := utf8.DecodeRuneInString(text)
@@ -49,7 +51,7 @@ func pieces(text string) (pieces []string) {
 	return pieces
 }
 
-// escape shows a character, or an octet that is none.
+// escape returns the escape for a piece, which is the character r or an invalid byte.
 func escape(r rune, piece string) string {
 	switch {
 	case r == '\n':
@@ -66,8 +68,8 @@ func escape(r rune, piece string) string {
 	return fmt.Sprintf(`\u%04x`, r)
 }
 
-// Fprintf is fmt.Fprintf with arguments that are [Safe]: texts, errors and what has a String
-// method. The format is written as it is.
+// Fprintf is like fmt.Fprintf but makes arguments [Safe] that are strings, errors or have a String
+// method. It does not change the format.
 func Fprintf(w io.Writer, format string, args ...any) {
 	safe := make([]any, len(args))
 	for i, arg := range args {
@@ -85,8 +87,8 @@ func Fprintf(w io.Writer, format string, args ...any) {
 	fmt.Fprintf(w, format, safe...)
 }
 
-// JSON writes v as indented JSON. Passwords are replaced, and nothing is sent that a terminal would
-// obey.
+// JSON writes v as indented JSON. It replaces passwords, and escapes characters that could control a
+// terminal.
 func JSON(w io.Writer, v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -111,14 +113,14 @@ func JSON(w io.Writer, v any) error {
 	return err
 }
 
-// Errors writes what went wrong in a program: a line for each of err's text.
+// Errors writes an error of a program, with the program's name before each line of its text.
 func Errors(w io.Writer, program string, err error) {
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		Fprintf(w, "%s: %s\n", program, strings.TrimPrefix(line, "collyrobots: "))
 	}
 }
 
-// List returns the names of all in one line.
+// List returns the names of all values, separated by commas.
 func List[T fmt.Stringer](all []T) string {
 	names := make([]string, len(all))
 	for i, v := range all {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Width returns how many columns the terminal has that w leads to; 0: w leads elsewhere, and lines
-// may have any length.
+// Width returns the number of columns of the terminal w. It returns 0 if w is not a terminal, so that
+// lines may have any length.
 func Width(w io.Writer) int {
 	file, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
@@ -24,7 +24,7 @@ func Width(w io.Writer) int {
 	return columns
 }
 
-// columnsOf returns how many columns a text takes that is [Safe].
+// columnsOf returns the width of a text, which must be [Safe].
 func columnsOf(text string) (n int) {
 	for _, r := range text {
 		n += columnsOfRune(r)
@@ -40,13 +40,12 @@ func columnsOfRune(r rune) int {
 	case kind == width.EastAsianWide || kind == width.EastAsianFullwidth:
 		return 2
 	case unicode.In(r, unicode.Mn, unicode.Me):
-		return 0 // it stands on the one before
+		return 0 // it is drawn over the character before it
 	}
 	return 1
 }
 
-// cut returns a text that takes no more than so many columns: where it is longer, with an ellipsis
-// for its end.
+// cut returns the text if it is not wider than columns, otherwise its beginning and an ellipsis.
 func cut(text string, columns int) string {
 	if columnsOf(text) <= columns {
 		return text
@@ -55,19 +54,21 @@ func cut(text string, columns int) string {
 	return head + "…"
 }
 
-// split cuts a text after so many columns, at least one character.
+// split splits a text after the given number of columns, or after the first character if that is
+// wider.
 func split(text string, columns int) (head, tail string) {
 	n := 0
 	for i, r := range text {
-		if n += columnsOfRune(r); n > columns && i > 0 {
+		n += columnsOfRune(r)
+		if n > columns && i > 0 {
 			return text[:i], text[i:]
 		}
 	}
 	return text, ""
 }
 
-// Wrap returns the lines of a text in lines of so many columns, cut at blanks where there are some.
-// Without a width it is one line.
+// Wrap splits a text into lines of at most the given width, at spaces if possible. If columns is 0,
+// it returns one line.
 func Wrap(text string, columns int) (lines []string) {
 	if columns <= 0 {
 		return []string{text}

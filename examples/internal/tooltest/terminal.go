@@ -16,16 +16,17 @@ type Terminal struct {
 	name string
 }
 
-// NewTerminal returns a terminal that ends with the test. The test is skipped where there is no
-// tmux.
+// NewTerminal returns a terminal that is closed when the test ends. It skips the test if tmux is not
+// installed.
 func NewTerminal(t *testing.T) *Terminal {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Skip("there is no tmux, which is the terminal of this test (apt-get install tmux)")
+		t.Skip("tmux is not installed; this test runs the program in it (apt-get install tmux)")
 	}
 	return &Terminal{t, fmt.Sprintf("tool-%d-%s", os.Getpid(), t.Name())}
 }
 
+// tmux runs a command of tmux and returns its output.
 func (x *Terminal) tmux(args ...string) string {
 	x.t.Helper()
 	out, err := exec.Command("tmux", append([]string{"-L", x.name}, args...)...).CombinedOutput()
@@ -35,8 +36,8 @@ func (x *Terminal) tmux(args ...string) string {
 	return string(out)
 }
 
-// Start runs a command, and shows below what it has written with which status it has ended: "exit
-// 0".
+// Start starts a command. When the command ends, the screen shows its exit status below its output,
+// as "exit 0".
 func (x *Terminal) Start(cmd *exec.Cmd, columns, rows int) {
 	x.t.Helper()
 	line := "trap : INT; env"
@@ -50,22 +51,24 @@ func (x *Terminal) Start(cmd *exec.Cmd, columns, rows int) {
 	x.t.Cleanup(func() { exec.Command("tmux", "-L", x.name, "kill-server").Run() })
 }
 
-// Keys presses a key, such as "C-c".
+// Keys sends a key to the terminal, for example "C-c".
 func (x *Terminal) Keys(keys string) { x.tmux("send-keys", keys) }
 
-// WaitFor returns the screen once it matches a regular expression.
+// WaitFor waits until the screen matches a regular expression, and returns the screen.
 func (x *Terminal) WaitFor(pattern string) (screen string) {
 	x.t.Helper()
+	expression := regexp.MustCompile(pattern)
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if screen = x.tmux("capture-pane", "-p"); regexp.MustCompile(pattern).MatchString(screen) {
+		screen = x.tmux("capture-pane", "-p")
+		if expression.MatchString(screen) {
 			return screen
 		}
 	}
-	x.t.Fatalf("the screen has no %s:\n%s", pattern, screen)
+	x.t.Fatalf("the screen does not match %s:\n%s", pattern, screen)
 	return ""
 }
 
-// Run returns the screen at the end of a command.
+// Run runs a command until it ends, and returns the screen.
 func (x *Terminal) Run(cmd *exec.Cmd, columns, rows int) string {
 	x.t.Helper()
 	x.Start(cmd, columns, rows)

@@ -1,6 +1,6 @@
-// Package tooltest tests the programs of examples/ as their users meet them: built once, run in a
-// process of their own or in a terminal, in a world of a few sites that is reached by a proxy on
-// this machine.
+// Package tooltest tests the programs in examples/ in the way in which users run them. It builds a
+// program once and runs it in a separate process or in a terminal. A proxy on this machine answers
+// the requests of the program for a few sites.
 package tooltest
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// Main runs the tests of a program, as their TestMain. It fails if a goroutine is left.
+// Main is the TestMain of a program. It runs the tests, and fails if they leave a goroutine behind.
 func Main(m *testing.M) {
 	status := m.Run()
 	if file, err := program(); err == nil {
@@ -34,7 +34,7 @@ func Main(m *testing.M) {
 	os.Exit(status)
 }
 
-// program is the file of the program in this folder.
+// program builds the program in the current directory and returns the name of the file.
 var program = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "tool")
 	if err != nil {
@@ -48,14 +48,14 @@ var program = sync.OnceValues(func() (string, error) {
 	return file, nil
 })
 
-// A World is the sites that a program meets. They speak http alone. A nil World is that of this
-// machine.
+// A World has the sites that a program can reach. They use http only. With a nil World, a program
+// uses the network of the machine.
 type World struct {
 	*robotstest.Web
 	proxy string
 }
 
-// New returns a world that ends with the test.
+// New returns a world that is closed when the test ends.
 func New(t *testing.T, sites robotstest.Sites) *World {
 	t.Helper()
 	web := robotstest.New(t, sites)
@@ -75,7 +75,7 @@ func New(t *testing.T, sites robotstest.Sites) *World {
 	return &World{web, server.URL}
 }
 
-// Command returns the program with arguments.
+// Command returns a command that runs the program with the given arguments.
 func (w *World) Command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	file, err := program()
@@ -90,12 +90,14 @@ func (w *World) Command(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Run runs the program to its end.
+// Run runs the program until it ends.
 func (w *World) Run(t *testing.T, stdin string, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	cmd := w.Command(t, args...)
 	var out, err bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &err
+	cmd.Stdin = strings.NewReader(stdin)
+	cmd.Stdout = &out
+	cmd.Stderr = &err
 	if fault := cmd.Run(); cmd.ProcessState == nil {
 		t.Fatal(fault)
 	}

@@ -10,24 +10,24 @@ import (
 	"github.com/collyrobots/collyrobots/examples/internal/term"
 )
 
-// An answer is what is to be said about one URL.
+// An answer has the decisions about one URL.
 type answer struct {
 	URL      string    `json:"url"`
-	Robots   string    `json:"robots"`           // where the rules come from: a URL, or a file
-	Status   int       `json:"status,omitempty"` // with which robots.txt was answered; 0: there was no answer, or it is a file
-	Allowed  bool      `json:"allowed"`          // under the dialect that was asked for
-	Readings []reading `json:"readings"`         // one for each dialect, that which was asked for first
+	Robots   string    `json:"robots"`           // the URL or the file name of the robots.txt
+	Status   int       `json:"status,omitempty"` // the status of the response; 0 if there was none, or for a file
+	Allowed  bool      `json:"allowed"`          // the decision of the selected dialect
+	Readings []reading `json:"readings"`         // one for each dialect, the selected one first
 }
 
-// A reading is what one dialect says.
+// A reading is the decision of one dialect.
 type reading struct {
 	Dialect string       `json:"dialect"`
 	Allowed bool         `json:"allowed"`
-	Reason  string       `json:"reason"` // a collyrobots.Reason
-	Because string       `json:"because"`
-	Line    int          `json:"line,omitempty"`        // of the rule that decided, or for which the file is refused
-	Group   string       `json:"group,omitempty"`       // as the file names it
-	Delay   term.Seconds `json:"crawl_delay,omitempty"` // what the group asks for
+	Reason  string       `json:"reason"`                // a collyrobots.Reason
+	Because string       `json:"because"`               // the reason in words
+	Line    int          `json:"line,omitempty"`        // the line of the deciding rule, or the line because of which the file is refused
+	Group   string       `json:"group,omitempty"`       // as written in the file
+	Delay   term.Seconds `json:"crawl_delay,omitempty"` // the crawl delay of the group
 }
 
 func (a *answer) add(r reading) {
@@ -38,13 +38,13 @@ func (a *answer) add(r reading) {
 }
 
 func (a *answer) print(w io.Writer, q *question) {
-	term.Fprintf(w, "%s is %s to %s.\nrobots.txt: %s", a.URL, verdict(a.Allowed), q.tokens[0], a.Robots)
+	term.Fprintf(w, "%s is %s for %s.\nrobots.txt: %s", a.URL, verdict(a.Allowed), q.tokens[0], a.Robots)
 	if a.Status != 0 {
 		term.Fprintf(w, ", status %d", a.Status)
 	}
 	term.Fprintf(w, "\n\n")
 	t := term.NewTable(term.Column{Head: "dialect"}, term.Column{Head: "verdict"}, term.Column{Head: "group", Least: 8, Spare: true},
-		term.Column{Head: "crawl delay", Spare: true}, term.Column{Head: "because"})
+		term.Column{Head: "crawl delay", Spare: true}, term.Column{Head: "reason"})
 	for _, r := range a.Readings {
 		delay := ""
 		if r.Delay > 0 {
@@ -63,16 +63,16 @@ func verdict(allowed bool) string {
 	return "denied"
 }
 
-// A result is what the program has to say, as JSON.
+// A result is the output of the program.
 type result struct {
 	Dialect string   `json:"dialect"`
 	Tokens  []string `json:"tokens"`
 	Answers []answer `json:"answers,omitempty"`
-	read    []string // the robots.txt files, for -lint
-	Issues  []issue  `json:"issues,omitempty"` // what the dialect does not read as the author of the file may think
+	read    []string // the URLs or file names of the robots.txt files that -lint has checked
+	Issues  []issue  `json:"issues,omitempty"`
 }
 
-// clean reports whether nothing is denied, or odd if that is the question.
+// clean reports whether no URL is denied or, with -lint, whether there are no issues.
 func (r *result) clean(q *question) bool {
 	if q.lint {
 		return len(r.Issues) == 0
@@ -80,7 +80,7 @@ func (r *result) clean(q *question) bool {
 	return !slices.ContainsFunc(r.Answers, func(a answer) bool { return !a.Allowed })
 }
 
-// write writes the result as it was asked for. Where lines cannot be written there is no answer.
+// write writes the result as text or as JSON. It fails if a part of it could not be written.
 func (r *result) write(w io.Writer, q *question) error {
 	out := &output{w: w}
 	if q.json {
@@ -90,7 +90,7 @@ func (r *result) write(w io.Writer, q *question) error {
 	return out.err
 }
 
-// An output remembers the first error.
+// An output is a writer that keeps the first error.
 type output struct {
 	w   io.Writer
 	err error
@@ -105,36 +105,38 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// An issue is something odd in a robots.txt.
+// An issue is a part of a robots.txt that the dialect ignores, or that it reads in a way that the
+// author may not expect.
 type issue struct {
-	Robots string `json:"robots"`         // the file, or its URL
-	Line   int    `json:"line,omitempty"` // 0: the file as a whole
+	Robots string `json:"robots"`         // the URL or the file name of the robots.txt
+	Line   int    `json:"line,omitempty"` // 0 if the issue concerns the whole file
 	Text   string `json:"text"`
 }
 
-// print writes the result for people.
+// print writes the result as text.
 func (r *result) print(w io.Writer, q *question) {
 	for _, a := range r.Answers {
 		a.print(w, q)
 	}
 	if !q.lint && len(r.Issues) > 0 {
-		term.Fprintf(w, "%s, as %s reads it:\n", r.Issues[0].Robots, r.Dialect)
+		term.Fprintf(w, "Issues in %s (%s):\n", r.Issues[0].Robots, r.Dialect)
 	}
 	for _, i := range r.Issues {
 		term.Paragraph(w, i.line(q.lint), 4, q.width)
 	}
 	if len(r.read) > 0 && len(r.Issues) == 0 {
-		term.Fprintf(w, "%s: nothing odd, as %s reads it\n", strings.Join(r.read, ", "), r.Dialect)
+		term.Fprintf(w, "%s: no issues (%s)\n", strings.Join(r.read, ", "), r.Dialect)
 	}
 }
 
-// line returns an issue as one line, as compilers write them if so.
-func (i issue) line(asCompilers bool) string {
+// line returns an issue as one line. If compilerFormat is true, it starts with the name of the file
+// and the line number, as the messages of compilers do.
+func (i issue) line(compilerFormat bool) string {
 	var place string
 	switch {
-	case asCompilers && i.Line > 0:
+	case compilerFormat && i.Line > 0:
 		place = fmt.Sprintf("%s:%d: ", term.Safe(i.Robots), i.Line)
-	case asCompilers:
+	case compilerFormat:
 		place = term.Safe(i.Robots) + ": "
 	case i.Line > 0:
 		place = fmt.Sprintf("  line %d: ", i.Line)

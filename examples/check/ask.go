@@ -25,8 +25,8 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// askWeb asks the hosts of the URLs. It may return answers and an error, for URLs that could not be
-// asked.
+// askWeb reads the robots.txt files of the hosts of the URLs. It may return answers and an error, if
+// only some of the URLs could be checked.
 func (q *question) askWeb(ctx context.Context) (*result, error) {
 	answers, err := q.askDialects(ctx, robotsfile.New(q.transport), q.dialects)
 	if len(answers) == 0 {
@@ -35,8 +35,9 @@ func (q *question) askWeb(ctx context.Context) (*result, error) {
 	return q.result(answers, nil), err
 }
 
-// askDialects asks one plugin for each dialect. They share a store, so each host's robots.txt is
-// fetched once. It returns the answers for the hosts that exist, and an error for each other URL.
+// askDialects checks the URLs with one plugin for each dialect. The plugins share a store, so each
+// robots.txt is fetched once. It returns the answers for hosts that exist, and an error for each URL
+// of another host.
 func (q *question) askDialects(ctx context.Context, files *robotsfile.Files, dialects []dialect.Dialect) ([]answer, error) {
 	facts := store.Memory()
 	defer facts.Close()
@@ -51,7 +52,7 @@ func (q *question) askDialects(ctx context.Context, files *robotsfile.Files, dia
 			collyrobots.ProductToken(q.tokens...),
 			collyrobots.Store(facts),
 			collyrobots.HTTPClient(&http.Client{Transport: failures}),
-			collyrobots.Logger(slog.New(slog.DiscardHandler))) // what it would say is in the answers
+			collyrobots.Logger(slog.New(slog.DiscardHandler))) // the answers contain the same information
 		if err != nil {
 			return nil, err
 		}
@@ -64,11 +65,13 @@ func (q *question) askDialects(ctx context.Context, files *robotsfile.Files, dia
 				return nil, errors.Join(err, robots.Close())
 			}
 			if unknown := (*net.DNSError)(nil); errors.As(decision.Err, &unknown) && unknown.IsNotFound {
-				missing[i] = fmt.Errorf("%s cannot be asked: %w", decision.URL, unknown)
+				missing[i] = fmt.Errorf("cannot check %s: %w", decision.URL, unknown)
 				continue
 			}
 			text, _ := files.Text(decision.RobotsURL)
-			answers[i].URL, answers[i].Robots, answers[i].Status = decision.URL, decision.RobotsURL, decision.Status
+			answers[i].URL = decision.URL
+			answers[i].Robots = decision.RobotsURL
+			answers[i].Status = decision.Status
 			answers[i].add(readingOf(decision, text))
 		}
 		if err := robots.Close(); err != nil {
@@ -80,11 +83,11 @@ func (q *question) askDialects(ctx context.Context, files *robotsfile.Files, dia
 	return answers, errors.Join(missing...)
 }
 
-// failures is a transport that remembers which requests were not answered: a store does not, so so
-// each dialect would ask again.
+// failures is a transport that keeps the errors of requests. A store does not keep that a robots.txt
+// got no answer, so without this transport each dialect would send the request again.
 type failures struct {
 	next   http.RoundTripper
-	repeat bool // fail them again without a request
+	repeat bool // return the kept errors instead of sending the requests again
 
 	mu   sync.Mutex
 	errs map[string]error // by URL
@@ -106,8 +109,8 @@ func (f *failures) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// askFile answers from a file of rules, and tells what the dialect that was asked for has to say
-// about it.
+// askFile checks the URLs against the rules in a file, and lists the issues of the file under the
+// selected dialect.
 func (q *question) askFile() (*result, error) {
 	text, err := os.ReadFile(q.robots)
 	if err != nil {
@@ -115,7 +118,8 @@ func (q *question) askFile() (*result, error) {
 	}
 	answers := make([]answer, len(q.urls))
 	for i, u := range q.urls {
-		answers[i].URL, answers[i].Robots = u, q.robots
+		answers[i].URL = u
+		answers[i].Robots = q.robots
 		for _, d := range q.dialects {
 			group := d.Parse(text).Group(q.tokens...)
 			rule := group.DecideURL(sentURL(u))
@@ -132,7 +136,7 @@ func (q *question) askFile() (*result, error) {
 	return q.result(answers, issuesOf(q.robots, q.dialects[0], text)), nil
 }
 
-// readingOf returns what a decision comes to, made of a text.
+// readingOf returns the reading for a decision. text is the robots.txt.
 func readingOf(d collyrobots.Decision, text []byte) reading {
 	r := reading{
 		Dialect: d.Dialect.String(), Allowed: d.Allowed, Reason: string(d.Reason), Because: because(d), Line: d.Rule.Line,
@@ -140,13 +144,14 @@ func readingOf(d collyrobots.Decision, text []byte) reading {
 	}
 	if d.Reason == collyrobots.ReasonRule && d.Rule.Line == 0 { // temoto keeps no line numbers
 		if refused, ok := refusal(d.Dialect, text); ok {
-			r.Line, r.Because = refused.Line, fmt.Sprintf("line %d, for which temoto refuses the file: %s", refused.Line, refused.Detail)
+			r.Line = refused.Line
+			r.Because = fmt.Sprintf("temoto refuses the file because of line %d: %s", refused.Line, refused.Detail)
 		}
 	}
 	return r
 }
 
-// refusal returns the first line for which a dialect refuses a file, if there is one.
+// refusal returns the first line because of which a dialect refuses the whole file, if there is one.
 func refusal(d dialect.Dialect, text []byte) (refused dialect.Issue, ok bool) {
 	for _, issue := range d.Lint(text) {
 		if issue.Problem == dialect.FileRefused {
@@ -156,7 +161,7 @@ func refusal(d dialect.Dialect, text []byte) (refused dialect.Issue, ok bool) {
 	return refused, false
 }
 
-// because says in a few words why.
+// because returns the reason for a decision in words.
 func because(d collyrobots.Decision) string {
 	if d.Reason == collyrobots.ReasonRule || d.Reason == collyrobots.ReasonNoRule {
 		return ruleText(d.Allowed, d.Rule)
@@ -170,18 +175,18 @@ func because(d collyrobots.Decision) string {
 	}
 	cause := d.Err.Error()
 	if _, end, ok := strings.Cut(cause, strconv.Quote(d.RobotsURL)+": "); ok {
-		cause = end // net/http says the URL once more
+		cause = end // the error of net/http begins with the URL
 	}
 	return fmt.Sprintf("%s: %s", why, cause)
 }
 
-// ruleText says which rule decided.
+// ruleText describes the rule that decided.
 func ruleText(allowed bool, r dialect.Rule) string {
 	switch {
 	case r.Line == 0 && allowed:
 		return "no rule matches"
 	case r.Line == 0: // temoto keeps no line numbers
-		return "some rule, temoto does not say which"
+		return "a rule; temoto does not return which one"
 	case r.Allow:
 		return fmt.Sprintf("line %d: Allow: %s", r.Line, r.Pattern)
 	default:
@@ -189,14 +194,14 @@ func ruleText(allowed bool, r dialect.Rule) string {
 	}
 }
 
-// lonePercent matches an escape, or a percent sign that begins none.
-var lonePercent = regexp.MustCompile(`%([0-9A-Fa-f]{2})?`)
+// percent matches a percent sign, with the two digits after it if it begins an escape.
+var percent = regexp.MustCompile(`%([0-9A-Fa-f]{2})?`)
 
-// sentURL returns the URL that Colly sends for a path or a URL: a percent sign that begins no escape
-// is escaped.
+// sentURL returns the URL that Colly sends for a path or a URL. Colly escapes a percent sign that
+// does not begin an escape.
 func sentURL(s string) *url.URL {
 	s, _, _ = strings.Cut(s, "#")
-	escaped := lonePercent.ReplaceAllStringFunc(s, func(escape string) string {
+	escaped := percent.ReplaceAllStringFunc(s, func(escape string) string {
 		if escape == "%" {
 			return "%25"
 		}

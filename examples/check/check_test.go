@@ -35,23 +35,23 @@ User-agent: NamedBot/1
 Disallow: /x
 `
 
-// site serves robots.txt and counts how often it is asked for anything.
-func site(t *testing.T, status int, body string) (url string, asked *atomic.Int32) {
+// site serves a robots.txt and counts the requests.
+func site(t *testing.T, status int, body string) (url string, requests *atomic.Int32) {
 	t.Helper()
-	asked = new(atomic.Int32)
+	requests = new(atomic.Int32)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
+		requests.Add(1)
 		if r.URL.Path != "/robots.txt" {
-			t.Errorf("asked for %s", r.URL)
+			t.Errorf("request for %s", r.URL)
 		}
 		if ua := r.UserAgent(); !strings.HasPrefix(ua, "ExampleBot/1.0 (+http") {
-			t.Errorf("asked as %q", ua)
+			t.Errorf("request with the User-Agent %q", ua)
 		}
 		w.WriteHeader(status)
 		w.Write([]byte(body))
 	}))
 	t.Cleanup(server.Close)
-	return server.URL, asked
+	return server.URL, requests
 }
 
 func ask(t *testing.T, args ...string) (status int, stdout, stderr string) {
@@ -61,7 +61,7 @@ func ask(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	return status, out.String(), err.String()
 }
 
-// rows returns the lines of the tables in an output, by dialect, blanks made single.
+// rows returns the rows of the tables in an output by dialect, with single spaces between the cells.
 func rows(out string) map[string][]string {
 	rows := make(map[string][]string)
 	for line := range strings.Lines(out) {
@@ -72,6 +72,7 @@ func rows(out string) map[string][]string {
 	return rows
 }
 
+// expect checks the rows of the only table in an output.
 func expect(t *testing.T, out string, want map[string]string) {
 	t.Helper()
 	got := rows(out)
@@ -85,10 +86,12 @@ func expect(t *testing.T, out string, want map[string]string) {
 	}
 }
 
-func TestWebAsksOnce(t *testing.T) {
-	url, asked := site(t, 200, rules)
+// TestRobotsIsFetchedOnce checks the decisions about a URL, and that robots.txt is fetched once for
+// all dialects.
+func TestRobotsIsFetchedOnce(t *testing.T) {
+	url, requests := site(t, 200, rules)
 	status, out, _ := ask(t, url+"/a.pdf")
-	if status != 1 || !strings.Contains(out, url+"/a.pdf is denied to ExampleBot.\nrobots.txt: "+url+"/robots.txt, status 200\n") {
+	if status != 1 || !strings.Contains(out, url+"/a.pdf is denied for ExampleBot.\nrobots.txt: "+url+"/robots.txt, status 200\n") {
 		t.Errorf("status %d\n%s", status, out)
 	}
 	expect(t, out, map[string]string{
@@ -96,10 +99,10 @@ func TestWebAsksOnce(t *testing.T) {
 		"google":       "denied * - line 3: Disallow: /*.pdf$",
 		"coccoc":       "denied * 3s line 3: Disallow: /*.pdf$",
 		"original1994": "allowed * - no rule matches",
-		"temoto":       "denied * - some rule, temoto does not say which",
+		"temoto":       "denied * - a rule; temoto does not return which one",
 	})
-	if n := asked.Load(); n != 1 {
-		t.Errorf("asked %d times, want once for five dialects", n)
+	if n := requests.Load(); n != 1 {
+		t.Errorf("%d requests, want one for all five dialects", n)
 	}
 }
 
@@ -109,7 +112,7 @@ func TestFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	status, out, _ := ask(t, "-robots", file, "-dialect=google", "-token=NamedBot", "http://any.test/x?y#z")
-	if status != 1 || !strings.Contains(out, "http://any.test/x?y#z is denied to NamedBot.\nrobots.txt: "+file+"\n") {
+	if status != 1 || !strings.Contains(out, "http://any.test/x?y#z is denied for NamedBot.\nrobots.txt: "+file+"\n") {
 		t.Errorf("status %d\n%s", status, out)
 	}
 	expect(t, out, map[string]string{
@@ -120,7 +123,7 @@ func TestFile(t *testing.T) {
 		"temoto":       "allowed * - no rule matches",
 	})
 	if !strings.HasPrefix(strings.Split(out, "\n")[4], "  google ") {
-		t.Errorf("the dialect asked for is not the first:\n%s", out)
+		t.Errorf("the selected dialect is not the first:\n%s", out)
 	}
 
 	status, out, _ = ask(t, "-robots", file, "/pub/a.pdf?x", "/%zz.pdf")
@@ -129,7 +132,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestFilePercent asks for a URL with a lone percent sign, which Colly sends as %25.
+// TestFilePercent checks URLs with a percent sign that begins no escape. Colly sends it as %25.
 func TestFilePercent(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "robots.txt")
 	if err := os.WriteFile(file, []byte("User-agent: *\nDisallow: /5%off\nDisallow: /6%25off\n"), 0o600); err != nil {
@@ -149,7 +152,7 @@ func TestFileIssues(t *testing.T) {
 		t.Fatal(err)
 	}
 	status, out, _ := ask(t, "-robots", file, "/a")
-	if status != 0 || !regexp.MustCompile(`, as rfc9309 reads it:\n  line 2: misspelt.*\n  line 3: unknown.*Noindex`).MatchString(out) {
+	if status != 0 || !regexp.MustCompile(`Issues in .*robots.txt \(rfc9309\):\n  line 2: misspelt.*\n  line 3: unknown.*Noindex`).MatchString(out) {
 		t.Errorf("status %d\n%s", status, out)
 	}
 	if status, out, _ = ask(t, "-robots", file, "-dialect=google", "/a"); status != 1 || !strings.Contains(out, "line 2: misspelt key, accepted") {
@@ -158,13 +161,13 @@ func TestFileIssues(t *testing.T) {
 }
 
 func TestUnavailable(t *testing.T) {
-	url, asked := site(t, 503, "")
+	url, requests := site(t, 503, "")
 	status, out, _ := ask(t, url+"/")
 	if got := rows(out); status != 1 || !strings.HasPrefix(got["rfc9309"][0], "denied - - unreachable: ") || !strings.HasPrefix(got["coccoc"][0], "allowed ") {
 		t.Errorf("status %d\n%s", status, out)
 	}
-	if n := asked.Load(); n != 1 {
-		t.Errorf("asked %d times", n)
+	if n := requests.Load(); n != 1 {
+		t.Errorf("%d requests, want 1", n)
 	}
 	url, _ = site(t, 404, "Disallow: /")
 	if status, out, _ = ask(t, url+"/"); status != 0 || rows(out)["google"][0] != "allowed - - no robots.txt" {
@@ -181,8 +184,8 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// A host that does not exist has no robots.txt that could deny anything. It is asked for once, and the
-// other URLs are answered.
+// TestHostThatDoesNotExist checks that a URL of a host that does not exist is an error, because no
+// robots.txt denies it, and that the other URLs are checked.
 func TestHostThatDoesNotExist(t *testing.T) {
 	q, err := parse([]string{"http://missing.test/", "http://a.test/x"}, io.Discard)
 	if err != nil {
@@ -191,7 +194,7 @@ func TestHostThatDoesNotExist(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x\n"}})
 	q.transport = web.Transport()
 	r, err := q.ask(t.Context())
-	if err == nil || !strings.HasPrefix(err.Error(), "http://missing.test/ cannot be asked: ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "cannot check http://missing.test/: ") {
 		t.Errorf("ask: %v", err)
 	}
 	if r == nil || len(r.Answers) != 1 || r.Answers[0].URL != "http://a.test/x" || r.Answers[0].Allowed || len(r.Answers[0].Readings) != len(dialect.All()) {
@@ -206,14 +209,14 @@ func TestArguments(t *testing.T) {
 		status int
 		stderr string // a regular expression
 	}{
-		{"no URL", nil, 2, `which URL\?`},
-		{"unknown dialect", []string{"-dialect=bing", "http://a.test/"}, 2, `bing: unknown; there are rfc9309, google`},
+		{"no URL", nil, 2, `no URL given`},
+		{"unknown dialect", []string{"-dialect=bing", "http://a.test/"}, 2, `bing: unknown dialect; use one of rfc9309, google`},
 		{"no token", []string{"-token=", "http://a.test/"}, 2, `-token`},
 		{"bad token", []string{"-token=a/1", "http://a.test/"}, 2, `"a/1" is not a product token`},
-		{"no URLs", []string{"example.com", "/x"}, 2, `(?s)"example.com" is no URL of a web page.*"/x" is no URL`},
-		{"no path", []string{"-robots=x", "x"}, 2, `"x" is neither a path`},
-		{"no file", []string{"-robots=/does/not/exist", "/x"}, 2, `/does/not/exist`},
-		{"flag behind", []string{"http://a.test/", "-token=x"}, 2, `flags come before`},
+		{"invalid URLs", []string{"example.com", "/x"}, 2, `(?s)"example.com" is not a URL of a web page.*"/x" is not a URL`},
+		{"invalid path", []string{"-robots=x", "x"}, 2, `"x" is not a path`},
+		{"missing file", []string{"-robots=/does/not/exist", "/x"}, 2, `/does/not/exist`},
+		{"flag after URL", []string{"http://a.test/", "-token=x"}, 2, `flags must come before`},
 		{"unknown flag", []string{"-fast"}, 2, `-fast`},
 		{"help", []string{"-h"}, 0, `(?s)Usage: check.*-robots file`},
 	} {
@@ -226,7 +229,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// fileOf writes a robots.txt.
+// fileOf writes a robots.txt and returns its name.
 func fileOf(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "robots.txt")
@@ -236,10 +239,10 @@ func fileOf(t *testing.T, text string) string {
 	return file
 }
 
-// temoto refuses a whole file for one line, which is named.
+// TestRefused checks that the output names the line because of which temoto refuses a whole file.
 func TestRefused(t *testing.T) {
 	refused := "User-agent: *\nDisallow: /a\ncrawldelay: 5s # slowly\nDisallow: /b?z=1&a=1\n"
-	const why = "denied - - line 3, for which temoto refuses the file: crawldelay: 5s # slowly"
+	const why = "denied - - temoto refuses the file because of line 3: crawldelay: 5s # slowly"
 	url, _ := site(t, 200, refused)
 	for _, args := range [][]string{{"-robots", fileOf(t, refused), "/x"}, {url + "/x"}} {
 		_, out, _ := ask(t, args...)
@@ -252,7 +255,7 @@ func TestRefused(t *testing.T) {
 func TestLint(t *testing.T) {
 	odd := fileOf(t, "User-agent: *\nDissallow: /a\nCrawl-delay: x\n\x1b[2Jfoo: bar\n")
 	clean := fileOf(t, "User-agent: *\nDisallow: /a\n")
-	oddSite, asked := site(t, 200, "User-agent: *\nNoindex: /\n")
+	oddSite, requests := site(t, 200, "User-agent: *\nNoindex: /\n")
 	cleanSite, _ := site(t, 200, "User-agent: *\nDisallow: /a\n")
 	gone, _ := site(t, 404, "User-agent: *\n")
 	for _, test := range []struct {
@@ -262,14 +265,14 @@ func TestLint(t *testing.T) {
 		stdout, stderr string
 	}{
 		{"odd file", []string{"-robots", odd}, 1, odd + ":2: misspelt key, line ignored: Dissallow\n" + odd + ":3: not a number of seconds, value ignored: x\n" + odd + `:4: unknown key, line ignored: \x1b[2Jfoo` + "\n", ""},
-		{"clean file", []string{"-robots", clean}, 0, clean + ": nothing odd, as rfc9309 reads it\n", ""},
-		{"clean under google", []string{"-dialect=google", "-robots", clean}, 0, clean + ": nothing odd, as google reads it\n", ""},
+		{"clean file", []string{"-robots", clean}, 0, clean + ": no issues (rfc9309)\n", ""},
+		{"clean under google", []string{"-dialect=google", "-robots", clean}, 0, clean + ": no issues (google)\n", ""},
 		{"temoto", []string{"-dialect=temoto", "-robots", odd}, 1, odd + ":3: whole file refused, every visit fails: Crawl-delay: x\n", ""},
 		{"odd site, given twice", []string{oddSite, oddSite + "/page"}, 1, oddSite + "/robots.txt:2: unknown key, line ignored: Noindex\n", ""},
-		{"clean site", []string{cleanSite}, 0, cleanSite + "/robots.txt: nothing odd, as rfc9309 reads it\n", ""},
-		{"no robots.txt", []string{gone}, 2, "", "check: " + gone + "/robots.txt: there is nothing to read: no robots.txt\n"},
-		{"one of two", []string{gone, oddSite}, 2, oddSite + "/robots.txt:2: unknown key, line ignored: Noindex\n", "check: " + gone + "/robots.txt: there is nothing to read: no robots.txt\n"},
-		{"a file and a page", []string{"-robots", clean, "/a"}, 2, "", "check: /a: -lint is about " + clean + ", not about pages\n"},
+		{"clean site", []string{cleanSite}, 0, cleanSite + "/robots.txt: no issues (rfc9309)\n", ""},
+		{"no robots.txt", []string{gone}, 2, "", "check: cannot check " + gone + "/robots.txt: no robots.txt\n"},
+		{"one of two", []string{gone, oddSite}, 2, oddSite + "/robots.txt:2: unknown key, line ignored: Noindex\n", "check: cannot check " + gone + "/robots.txt: no robots.txt\n"},
+		{"a file and a page", []string{"-robots", clean, "/a"}, 2, "", "check: -lint checks " + clean + " and takes no URL: /a\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			status, stdout, stderr := ask(t, append([]string{"-lint"}, test.args...)...)
@@ -278,8 +281,8 @@ func TestLint(t *testing.T) {
 			}
 		})
 	}
-	if n := asked.Load(); n != 2 {
-		t.Errorf("the odd site was asked %d times in two runs", n)
+	if n := requests.Load(); n != 2 {
+		t.Errorf("the odd site got %d requests in two runs, want 2", n)
 	}
 }
 
@@ -311,7 +314,8 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// Nothing that a site or the command line says reaches the terminal as a control character.
+// TestControlCharacters checks that control characters from sites and from the command line are not
+// printed.
 func TestControlCharacters(t *testing.T) {
 	const evil = "\x1b]0;owned\a\x1b[2J\u009b31m\u202e\x7f"
 	url, _ := site(t, 200, "User-agent: *"+evil+"\nUser-agent: *\nDisallow: /"+evil+"\nDisallow: /a\nx"+evil+": y\n")
@@ -325,12 +329,12 @@ func TestControlCharacters(t *testing.T) {
 			t.Errorf("%q: %q %q", args, stdout, stderr)
 		}
 		if stdout+stderr == "" {
-			t.Errorf("%q: nothing", args)
+			t.Errorf("%q: no output", args)
 		}
 	}
 }
 
-// One mistake is one line.
+// TestOneMessage checks that each mistake on the command line is reported on one line.
 func TestOneMessage(t *testing.T) {
 	for _, args := range [][]string{
 		{}, {"-fast"}, {"-dialect=bing", "nothing"}, {"-token="}, {"http://a.test/", "-token", "x"}, {"http://joe:secret@a.test:x/"}, {"-token=a/1", "http://a.test/"},
@@ -343,7 +347,7 @@ func TestOneMessage(t *testing.T) {
 	}
 }
 
-// An answer that cannot be written is none.
+// TestCannotWrite checks that the program fails if its output cannot be written.
 func TestCannotWrite(t *testing.T) {
 	for _, args := range [][]string{{"-robots"}, {"-json", "-robots"}} {
 		var stderr bytes.Buffer
@@ -370,7 +374,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A password in a URL is not printed.
+// TestPassword checks that a password in a URL is not printed.
 func TestPassword(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "robots.txt")
 	if err := os.WriteFile(file, []byte("User-agent: *\nDisallow: /x\n"), 0o600); err != nil {

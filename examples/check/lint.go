@@ -11,7 +11,7 @@ import (
 	"github.com/collyrobots/collyrobots/examples/internal/robotsfile"
 )
 
-// lintFile returns what is odd about a file, and lintWeb about those of sites.
+// lintFile returns the issues in a file.
 func (q *question) lintFile() (*result, error) {
 	text, err := os.ReadFile(q.robots)
 	if err != nil {
@@ -22,6 +22,8 @@ func (q *question) lintFile() (*result, error) {
 	return r, nil
 }
 
+// lintWeb returns the issues in the robots.txt files of sites. It may return issues and an error, if
+// only some of the files could be read.
 func (q *question) lintWeb(ctx context.Context) (*result, error) {
 	files := robotsfile.New(q.transport)
 	answers, err := q.askDialects(ctx, files, q.dialects[:1])
@@ -36,7 +38,7 @@ func (q *question) lintWeb(ctx context.Context) (*result, error) {
 		switch {
 		case seen[a.Robots]:
 		case !ok || a.Status < 200 || a.Status > 299:
-			faults = append(faults, fmt.Errorf("%s: there is nothing to read: %s", a.Robots, a.Readings[0].Because))
+			faults = append(faults, fmt.Errorf("cannot check %s: %s", a.Robots, a.Readings[0].Because))
 		default:
 			r.read = append(r.read, a.Robots)
 			r.Issues = append(r.Issues, issuesOf(a.Robots, q.dialects[0], text)...)
@@ -46,14 +48,14 @@ func (q *question) lintWeb(ctx context.Context) (*result, error) {
 	return r, errors.Join(faults...)
 }
 
-// issuesOf returns what a dialect does not read as the author of a file may think.
+// issuesOf returns the issues that a dialect finds in a robots.txt.
 func issuesOf(robots string, d dialect.Dialect, text []byte) (issues []issue) {
 	for _, i := range d.Lint(text) {
-		said := i.Problem.String()
+		message := i.Problem.String()
 		if i.Detail != "" {
-			said += ": " + strings.TrimSpace(i.Detail)
+			message += ": " + strings.TrimSpace(i.Detail)
 		}
-		issues = append(issues, issue{robots, i.Line, said})
+		issues = append(issues, issue{Robots: robots, Line: i.Line, Text: message})
 	}
 	return issues
 }

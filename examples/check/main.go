@@ -1,20 +1,23 @@
-// Command check says whether a crawler may fetch a URL, and why, or what is odd about a robots.txt.
+// Command check prints whether a crawler may fetch a URL, and why. It also checks a robots.txt for
+// mistakes.
 //
 //	check [-dialect D] [-token T] [-json] URL...
 //	check [-dialect D] [-token T] [-json] -robots FILE PATH...
 //	check [-dialect D] [-json] -lint URL...
 //	check [-dialect D] [-json] -lint -robots FILE
 //
-// The first form asks each URL's host for its robots.txt, once; the second reads the rules from a
-// file, and tells what is odd about it under the dialect. The first line of each table is the
-// dialect that was asked for, the others are what the other dialects would say. With -lint it is
-// for those who write the file: it prints what the dialect ignores, or reads in a way that its
-// author may not expect, a line for each, as compilers do.
+// The first form fetches the robots.txt of each URL's host once. The second form reads the rules
+// from a file, and also lists the issues in that file. The first row of each table is the decision
+// under the dialect of -dialect, and the other rows are the decisions under the other dialects.
 //
-// The exit status is 0 if everything is allowed, or nothing is odd, 1 if something is denied, or
-// odd, and 2 if that could not be told, such as for a host that does not exist.
+// The forms with -lint list the issues in a robots.txt, for its author: the lines that the dialect
+// ignores or reads in a way that the author may not expect, in the format of compiler messages.
 //
-// To have it at hand:
+// The exit status is 0 if all URLs are allowed and 1 if one is denied. With -lint it is 0 if there
+// are no issues and 1 if there are some. It is 2 if a URL or a file could not be checked, for
+// example because the host does not exist.
+//
+// To install the command:
 //
 //	go install github.com/collyrobots/collyrobots/examples/check@latest
 package main
@@ -45,19 +48,19 @@ func main() {
 	os.Exit(status)
 }
 
-// A question is what the command line asks.
+// A question has the arguments of the program.
 type question struct {
-	dialects  []dialect.Dialect // the one asked for, then the others
-	tokens    []string          // as whom, the most specific first
-	robots    string            // the file with the rules; empty: the web
+	dialects  []dialect.Dialect // the selected one, then the others
+	tokens    []string          // the names of the crawler, the most specific first
+	robots    string            // the file with the rules; if empty, they are fetched
 	urls      []string
-	lint      bool // about robots.txt, not about URLs
+	lint      bool // check robots.txt files instead of URLs
 	json      bool
-	width     int // of the terminal; 0: there is none
+	width     int // the width of the terminal; 0 if the output is not a terminal
 	transport http.RoundTripper
 }
 
-// run is the program; it returns its exit status.
+// run runs the program and returns its exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	q, err := parse(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
@@ -84,7 +87,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 1
 }
 
-// ask finds out.
+// ask returns the result for q.
 func (q *question) ask(ctx context.Context) (*result, error) {
 	switch {
 	case q.lint && q.robots != "":
@@ -104,11 +107,11 @@ func (q *question) result(answers []answer, issues []issue) *result {
 func parse(args []string, stderr io.Writer) (*question, error) {
 	q := &question{transport: http.DefaultTransport}
 	flags := flag.NewFlagSet("check", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // errors are run's to print
-	name := flags.String("dialect", "rfc9309", "whose reading of robots.txt: "+term.List(dialect.All()))
-	token := flags.String("token", "ExampleBot", "`names` that robots.txt may call the crawler by, the most specific first, with commas")
-	flags.StringVar(&q.robots, "robots", "", "`file` with the rules, instead of the hosts' own; then paths will do for URLs")
-	flags.BoolVar(&q.lint, "lint", false, "tell what is odd about the robots.txt; the exit status is 1 if something is")
+	flags.SetOutput(io.Discard) // run prints the errors
+	name := flags.String("dialect", "rfc9309", "read robots.txt in this `dialect`: "+term.List(dialect.All()))
+	token := flags.String("token", "ExampleBot", "comma-separated `names` of the crawler to look for in robots.txt, the most specific first")
+	flags.StringVar(&q.robots, "robots", "", "read the rules from this `file` instead of fetching them; paths may be given instead of URLs")
+	flags.BoolVar(&q.lint, "lint", false, "list the issues in robots.txt; the exit status is 1 if there are some")
 	flags.BoolVar(&q.json, "json", false, "print JSON")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -117,56 +120,59 @@ func parse(args []string, stderr io.Writer) (*question, error) {
        check [flags] -lint URL...
        check [flags] -lint -robots FILE
 
-Says whether a crawler may fetch a URL, and why, or what is odd about a robots.txt.
-The exit status is 0 for allowed or nothing odd, 1 for denied or odd, 2 if that cannot be told.`)
+Prints whether a crawler may fetch a URL, and why. With -lint, lists the issues in a robots.txt.
+The exit status is 0 if all URLs are allowed or there are no issues, 1 if not, and 2 if something
+could not be checked.`)
 			fmt.Fprintln(stderr)
 			flags.SetOutput(stderr)
 			flags.PrintDefaults()
 		}
 		return nil, err
 	}
-	asked, known := dialect.ByName(*name)
-	q.dialects = append(q.dialects, asked)
+	selected, known := dialect.ByName(*name)
+	q.dialects = append(q.dialects, selected)
 	for _, d := range dialect.All() {
-		if d != asked {
+		if d != selected {
 			q.dialects = append(q.dialects, d)
 		}
 	}
 	q.tokens = strings.FieldsFunc(*token, func(r rune) bool { return r == ',' || r == ' ' })
 	q.urls = flags.Args()
-	alone := q.lint && q.robots != ""
+	fileOnly := q.lint && q.robots != ""
 	switch {
 	case !known:
-		return nil, fmt.Errorf("-dialect %s: unknown; there are %s", *name, term.List(dialect.All()))
+		return nil, fmt.Errorf("-dialect %s: unknown dialect; use one of %s", *name, term.List(dialect.All()))
 	case len(q.tokens) == 0:
-		return nil, errors.New("-token: a crawler needs a name")
-	case len(q.urls) == 0 && !alone:
-		return nil, errors.New("which URL? (check -h tells more)")
-	case len(q.urls) > 0 && alone:
-		return nil, fmt.Errorf("%s: -lint is about %s, not about pages", q.urls[0], q.robots)
+		return nil, errors.New("-token: no name given")
+	case len(q.urls) == 0 && !fileOnly:
+		return nil, errors.New("no URL given; check -h prints the usage")
+	case len(q.urls) > 0 && fileOnly:
+		return nil, fmt.Errorf("-lint checks %s and takes no URL: %s", q.robots, q.urls[0])
 	}
 	if err := q.checkURLs(); err != nil {
 		return nil, err
 	}
-	robots, err := collyrobots.New(collyrobots.Dialect(asked), collyrobots.ProductToken(q.tokens...)) // knows what is no name
+	// New checks the names.
+	robots, err := collyrobots.New(collyrobots.Dialect(selected), collyrobots.ProductToken(q.tokens...))
 	return q, errors.Join(err, robots.Close())
 }
 
-// checkURLs reports what has no answer, all of it.
+// checkURLs returns an error for each argument that is not a URL or a path.
 func (q *question) checkURLs() error {
 	var faults []error
 	for _, arg := range q.urls {
 		u, err := url.Parse(arg)
-		s := term.Safe(arg) // a line end in it would make two messages
+		s := term.Safe(arg) // keeps the message on one line
 		isURL := err == nil && slices.Contains([]string{"http", "https"}, u.Scheme) && u.Host != ""
-		switch isPath := q.robots != "" && strings.HasPrefix(arg, "/"); {
+		isPath := q.robots != "" && strings.HasPrefix(arg, "/")
+		switch {
 		case isURL || isPath:
-		case strings.HasPrefix(arg, "-"): // what follows may be its value
-			return errors.Join(append(faults, fmt.Errorf("%s: flags come before the URLs", s))...)
+		case strings.HasPrefix(arg, "-"): // the next argument may be its value, so stop here
+			return errors.Join(append(faults, fmt.Errorf("%s: flags must come before the URLs", s))...)
 		case q.robots != "":
-			faults = append(faults, fmt.Errorf(`"%s" is neither a path, such as /page?x=1, nor a URL of a web page`, s))
+			faults = append(faults, fmt.Errorf(`"%s" is not a path such as /page?x=1, and not a URL of a web page`, s))
 		default:
-			faults = append(faults, fmt.Errorf(`"%s" is no URL of a web page, such as https://example.com/`, s))
+			faults = append(faults, fmt.Errorf(`"%s" is not a URL of a web page, such as https://example.com/`, s))
 		}
 	}
 	return errors.Join(faults...)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,31 @@ func TestOptions(t *testing.T) {
 			if test.counts != nil && test.options.MaxURLs == 0 {
 				w.wantCounts(t, test.counts)
 			}
+		})
+	}
+}
+
+// TestKeepOfDuplicates checks that Keep is called again for a page that it has dropped, and not for a
+// page that it has kept.
+func TestKeepOfDuplicates(t *testing.T) {
+	for name, options := range map[string]Options{"as listed": {}, "newest first": {NewestFirst: true, MaxURLs: 10}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(map[string]any{
+				"http://a.test/1.xml": urlset("2020-01-01 http://a.test/kept", "2020-01-01 http://a.test/old", "http://a.test/denied"),
+				"http://a.test/2.xml": urlset("2024-01-01 http://a.test/kept", "2024-01-01 http://a.test/old", "http://a.test/denied"),
+			})
+			w.allow = func(u *url.URL) (bool, Result) { return u.Path != "/denied", Skipped }
+			var calls []string
+			options.Keep = func(e sitemap.Entry) bool {
+				calls = append(calls, strings.TrimPrefix(e.Loc, "http://a.test/"))
+				return !strings.HasSuffix(e.Loc, "/old") || e.LastMod.Year() == 2024
+			}
+			w.start(options)
+			w.crawl(t.Context(), "http://a.test", "http://a.test/1.xml", "http://a.test/2.xml")
+			slices.Sort(calls)
+			w.want(t, "kept or dropped", strings.Join(calls, " "), "denied kept old old")
+			w.want(t, "visited", w.visits(), "a.test/kept a.test/old")
+			w.wantCounts(t, map[Outcome]int{Files: 2, Entries: 6, Fed: 2, Dropped: 1, Denied: 1, Duplicate: 2})
 		})
 	}
 }

@@ -87,6 +87,9 @@ func (n *newest) add(p page) {
 	}
 }
 
+// has reports whether the page with this hash is kept.
+func (n *newest) has(hash uint64) bool { return n.kept[hash] != nil }
+
 // join records another place of a page. It reports whether the page is kept.
 func (n *newest) join(p *page) bool {
 	x := n.kept[p.hash]

@@ -34,6 +34,11 @@ func (w *walk) page(x *file, e sitemap.Entry, pos int) bool {
 		w.journal.NoteDone(p.hash)
 		return true
 	}
+	if w.isDropped(&p) {
+		p.at.Leave() // a later run may have another Keep
+		w.drop(Dropped, e.Loc)
+		return true
+	}
 	if w.isDuplicate(&p) {
 		w.drop(Duplicate, e.Loc)
 		return true
@@ -65,22 +70,22 @@ func (w *walk) isDone(x *file, p *page) bool {
 	return false
 }
 
-// leaveOut processes an entry that is not wanted. Entries that Keep has dropped are left for a
-// later run, which may have another Keep.
+// leaveOut processes an entry that is not wanted.
 func (w *walk) leaveOut(x *file, p *page, why Outcome) {
-	switch {
-	case why == Dropped:
-		p.at.Checkpoint = x.checks.Of(w.verdict.name)
-		if p.at.Passed() {
-			w.count(Resumed)
-			return
-		}
-		p.at.Leave()
-	case x.checks.Pass(p.at.Mark):
+	if x.checks.Pass(p.at.Mark) {
 		w.count(Resumed)
 		return
 	}
 	w.drop(why, p.entry.Loc)
+}
+
+// isDropped reports whether Keep drops a page. It does not call Keep for a page that is a duplicate,
+// because Keep has kept that page before.
+func (w *walk) isDropped(p *page) bool {
+	if w.Keep == nil || !w.journal.IsNew(p.hash, p.again) || w.journal.IsSkipped(p.hash) || w.newest.has(p.hash) {
+		return false
+	}
+	return !w.Keep(p.entry)
 }
 
 // isDuplicate reports whether a page was listed before, and records the new place if it was.
@@ -114,9 +119,6 @@ func (w *walk) unwanted(x *file, p *page) Outcome {
 	}
 	if !w.inScope(x, e.Loc) {
 		return OutOfScope
-	}
-	if w.Keep != nil && !w.Keep(*e) {
-		return Dropped
 	}
 	p.hash = maphash.String(w.seed, e.Loc)
 	return 0

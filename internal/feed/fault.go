@@ -85,7 +85,7 @@ func (w *walk) fault(x *file, err error) {
 
 // warn logs a fault of a file. lost says that the file, or the rest of it, cannot be read.
 func (w *walk) warn(x *file, err error, lost bool) {
-	w.tally.warn(x.kindOf(err), "sitemap fault", "sitemap", x.name(), "error", err)
+	w.tally.warnKind(x.kindOf(err), "sitemap fault", "sitemap", x.name(), "error", err)
 	if lost && w.lost != nil {
 		w.lost(fmt.Errorf("%s: %w", x.name(), err))
 	}
@@ -105,6 +105,6 @@ func (w *walk) warnOutside(x *file) {
 			best = Scope(kind)
 		}
 	}
-	w.tally.warn("out of scope", "sitemap lists pages of other sites, skipping them",
+	w.tally.warnKind("out of scope", "sitemap lists pages of other sites, skipping them",
 		"sitemap", x.name(), "count", o.count, "url", redact.Text(o.kinds[best].example), "option", "Scope: "+best.String())
 }

@@ -19,8 +19,8 @@ const (
 	mostKinds   = 16 // kinds of faults that are counted separately
 )
 
-// warn logs a fault of a kind. attrs are added after the attribute robots.
-func (t *tally) warn(kind, message string, attrs ...any) {
+// warnKind logs a fault of a kind. attrs are added after the attribute robots.
+func (t *tally) warnKind(kind, message string, attrs ...any) {
 	if t.counts == nil {
 		t.counts = make(map[string]int)
 	}

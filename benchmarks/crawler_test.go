@@ -3,10 +3,13 @@
 package benchmarks
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
@@ -38,9 +41,9 @@ type crawler struct {
 // An order tells a process what to crawl, and how. It is in the variable orderVariable of the
 // environment, as JSON.
 type order struct {
-	Way   string // one of ways
-	Links bool   // see workload
-	URL   string // of the site
+	Way    string // one of ways
+	Links  bool   // see workload
+	Server string // the address of all hosts
 }
 
 const orderVariable = "COLLYROBOTS_BENCHMARK"
@@ -60,10 +63,10 @@ type cost struct {
 }
 
 // startCrawler starts a crawler, which ends with the test.
-func startCrawler(t *testing.T, way string, w workload, url string) *crawler {
+func startCrawler(t *testing.T, way string, w workload, server string) *crawler {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), order{Way: way, Links: w.links, URL: url}.variable())
+	cmd.Env = append(os.Environ(), order{Way: way, Links: w.links, Server: server}.variable())
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -141,6 +144,11 @@ func obeyOrders(text string, in io.Reader, out io.Writer) error {
 // collector returns a collector that crawls the way that o names. stop must be called in the end.
 func (o order) collector() (c *colly.Collector, stop func(), err error) {
 	c = colly.NewCollector(colly.UserAgent(userAgent), colly.AllowURLRevisit(), colly.Async(o.Links))
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, o.Server)
+	}
+	c.WithTransport(transport)
 	stop = func() {}
 	switch o.Way {
 	case "built-in":
@@ -163,12 +171,12 @@ func (o order) collector() (c *colly.Collector, stop func(), err error) {
 // visit visits n pages of the site.
 func (o order) visit(c *colly.Collector, turn, n int) error {
 	if o.Links {
-		err := c.Visit(fmt.Sprintf("%s/tree/%d/%d/0", o.URL, n, turn))
+		err := c.Visit(fmt.Sprintf("http://www.example.com/tree/%d/%d/0", n, turn))
 		c.Wait()
 		return err
 	}
 	for range n {
-		if err := c.Visit(o.URL + "/some/page.html?id=1"); err != nil {
+		if err := c.Visit(pageURL); err != nil {
 			return err
 		}
 	}
@@ -195,9 +203,9 @@ func measure(n int, visit func() error) (cost, error) {
 // processes under valgrind that visit different numbers of pages, and compares them. Each process
 // runs on one processor and without the garbage collector, so that the number varies little, and
 // without preemption by signals, which callgrind does not support.
-func countInstructions(t *testing.T, way string, w workload, url string) float64 {
+func countInstructions(t *testing.T, way string, w workload, server string) float64 {
 	t.Helper()
-	o := order{Way: way, Links: w.links, URL: url}
+	o := order{Way: way, Links: w.links, Server: server}
 	few, many := 200, 1200
 	if w.links {
 		few, many = 50, 300

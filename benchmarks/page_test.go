@@ -63,7 +63,7 @@ func TestPageRatio(t *testing.T) {
 			site := newPageSite(t, w)
 			crawlers := make([]*crawler, len(ways))
 			for i, way := range ways {
-				crawlers[i] = startCrawler(t, way, w, site.URL)
+				crawlers[i] = startCrawler(t, way, w, site.Listener.Addr().String())
 			}
 			for range turns {
 				for _, i := range rand.Perm(len(crawlers)) {
@@ -75,7 +75,7 @@ func TestPageRatio(t *testing.T) {
 			}
 			if *instructions {
 				for _, c := range crawlers {
-					c.instructions = countInstructions(t, c.way, w, site.URL)
+					c.instructions = countInstructions(t, c.way, w, site.Listener.Addr().String())
 				}
 			}
 			t.Logf("%d rounds of %d pages\n%s", turns, pagesPerTurn, table(crawlers))
@@ -94,7 +94,7 @@ func TestPageAllocations(t *testing.T) {
 	site := newPageSite(t, w)
 	perPage := make(map[string]cost)
 	for _, way := range []string{"bare", "plugin"} {
-		c := startCrawler(t, way, w, site.URL)
+		c := startCrawler(t, way, w, site.Listener.Addr().String())
 		for range 5 {
 			c.turn(t, pagesPerTurn)
 		}

@@ -1,6 +1,7 @@
 package collyrobots
 
 import (
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -74,25 +75,53 @@ type HostStats struct {
 	GapOverDelay float64 `json:"gap_over_delay,omitempty"`
 }
 
-// Stats returns the counts so far. It may be called at any time; the hosts are read one after
+// Stats returns the counts so far. It may be called at any time. The hosts are read one after
 // another.
+//
+// Stats needs time and memory for all hosts and sorts them: for 100,000 hosts, about 50 ms and
+// 23 MB. Use StatsFunc if only some hosts or the sums are needed.
 func (p *Plugin) Stats() Stats {
 	if p == nil || p.core == nil {
 		return Stats{}
 	}
+	// Sorting pointers is faster than sorting the large HostStats.
+	sorted := slices.SortedFunc(p.limiter.hosts.All(), func(a, b *pace.Host) int { return strings.Compare(a.Name(), b.Name()) })
+	hosts := make([]HostStats, 0, len(sorted))
+	s := p.statsOf(slices.Values(sorted), func(host HostStats) { hosts = append(hosts, host) })
+	s.Hosts = hosts
+	return s
+}
+
+// StatsFunc is like Stats, but it leaves Hosts nil and calls visit for each host instead, in no
+// particular order. It is faster and needs no memory for the hosts. For example, visit can count
+// the hosts with waiting pages, or keep the ten hosts with the most.
+//
+// StatsFunc holds no lock when it calls visit.
+func (p *Plugin) StatsFunc(visit func(host HostStats)) Stats {
+	if p == nil || p.core == nil {
+		return Stats{}
+	}
+	return p.statsOf(p.limiter.hosts.All(), visit)
+}
+
+// statsOf returns the Stats without Hosts, and calls visit for each of the hosts.
+func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(HostStats)) Stats {
 	forgotten := hostStats(p.limiter.hosts.Forgotten())
 	s := Stats{
-		Started: p.started, Closed: p.closed.Load(), Forgotten: forgotten, Totals: forgotten,
-		Decisions: p.decided.counts(), Policies: p.policies.statistics(),
-		Sitemaps: p.sitemaps.statistics(), NotFed: p.sitemaps.examples(),
+		Started:   p.started,
+		Closed:    p.closed.Load(),
+		Totals:    forgotten,
+		Decisions: p.decided.counts(),
+		Policies:  p.policies.statistics(),
+		Forgotten: forgotten,
+		Sitemaps:  p.sitemaps.statistics(),
+		NotFed:    p.sitemaps.examples(),
 	}
-	// Pointers are sorted, and not what is large.
-	hosts := slices.SortedFunc(p.limiter.hosts.All(), func(a, b *pace.Host) int { return strings.Compare(a.Name(), b.Name()) })
-	s.Hosts = make([]HostStats, len(hosts))
 	now := time.Now()
-	for i, host := range hosts {
-		s.Hosts[i] = hostStats(host.Stats(now))
-		s.Totals.add(s.Hosts[i])
+	for host := range hosts {
+		stats := hostStats(host.Stats(now))
+		s.Totals.add(stats)
+		visit(stats)
 	}
 	s.GapOverDelay = s.Totals.GapOverDelay
 	for _, shadow := range p.shadows {

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"reflect"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -140,6 +142,59 @@ func TestADryRunKeepsNoGap(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	})
+}
+
+// TestStatsFunc checks that StatsFunc returns what Stats returns, and that visit may use the plugin.
+func TestStatsFunc(t *testing.T) {
+	sites := robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nDisallow: /1\n"), "b.test": robotstest.Pages(2, noDenys), "down.test": {"/robots.txt": 503}}
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := startWith(t, web)
+		for host := range sites {
+			c.Visit("http://" + host + "/")
+		}
+		want := c.robots.Stats()
+		var hosts []collyrobots.HostStats
+		got := c.robots.StatsFunc(func(host collyrobots.HostStats) {
+			if n := len(c.robots.Stats().Hosts); n != 3 {
+				t.Errorf("%d hosts, want 3", n)
+			}
+			hosts = append(hosts, host)
+		})
+		if got.Hosts != nil {
+			t.Errorf("Hosts: %+v", got.Hosts)
+		}
+		slices.SortFunc(hosts, func(a, b collyrobots.HostStats) int { return strings.Compare(a.Host, b.Host) })
+		got.Hosts = hosts
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("StatsFunc %+v\nStats     %+v", got, want)
+		}
+	})
+	var none *collyrobots.Plugin
+	if s := none.StatsFunc(func(collyrobots.HostStats) { t.Error("a host") }); !reflect.DeepEqual(s, collyrobots.Stats{}) {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestStatsFuncAllocates checks that StatsFunc allocates no memory for hosts.
+func TestStatsFuncAllocates(t *testing.T) {
+	allocs := func(hosts int) float64 {
+		p, err := collyrobots.New(collyrobots.IgnoreRobotsWithPermission())
+		must(t, err)
+		defer p.Close()
+		for i := range hosts {
+			_, err := p.Check(t.Context(), fmt.Sprintf("http://h%d.test/", i))
+			must(t, err)
+		}
+		n := 0
+		perRun := testing.AllocsPerRun(10, func() { p.StatsFunc(func(collyrobots.HostStats) { n++ }) })
+		if n != 11*hosts {
+			t.Errorf("visit was called %d times, want %d", n, 11*hosts)
+		}
+		return perRun
+	}
+	if few, many := allocs(2000), allocs(8000); few != many {
+		t.Errorf("%v allocations for 2,000 hosts, %v for 8,000", few, many)
+	}
 }
 
 // startWith is start for a crawl that follows links.

@@ -24,19 +24,20 @@ func BenchmarkHear(b *testing.B) {
 // BenchmarkMessage measures one message of a stream with fifty hosts that have ten new dots each.
 func BenchmarkMessage(b *testing.B) {
 	h := Handler(nil).(*handler)
-	var stats collyrobots.Stats
+	q := question{sort: "left", n: rows}
+	hosts := picker{question: q, now: then}
 	for i := range rows {
-		stats.Hosts = append(stats.Hosts, collyrobots.HostStats{Host: fmt.Sprintf("h%d.test", i), Delay: time.Second, Waiting: i, GapOverDelay: 1})
+		hosts.add(collyrobots.HostStats{Host: fmt.Sprintf("h%d.test", i), Delay: time.Second, Waiting: i, GapOverDelay: 1})
 	}
 	var told cursor
 	at := time.Duration(0)
 	for b.Loop() {
 		for i := range 10 * rows {
 			at += 10 * time.Millisecond
-			h.recorder.hear(started(stats.Hosts[i%rows].Host, at, time.Second))
+			h.recorder.hear(started(hosts.best[i%rows].Host, at, time.Second))
 		}
-		h.sampler.keep(&sample{stats: stats, at: then, until: time.Now().Add(time.Hour)})
-		if _, err := json.Marshal(h.stateFor(question{sort: "left", n: rows}, &told)); err != nil {
+		h.sampler.keep(q, &sample{hosts: hosts, at: then, until: time.Now().Add(time.Hour)})
+		if _, err := json.Marshal(h.stateFor(q, &told)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -63,33 +63,41 @@ var orders = map[string]func(a, b *collyrobots.HostStats, now time.Time) int{
 	"gap":     func(a, b *collyrobots.HostStats, _ time.Time) int { return cmp.Compare(gapOf(a), gapOf(b)) },
 }
 
-// pick returns the selected hosts, and how many hosts match in total.
-func (q question) pick(hosts []collyrobots.HostStats, now time.Time) (best []*collyrobots.HostStats, matching int) {
-	order := func(a, b *collyrobots.HostStats) int {
-		first := orders[q.sort](a, b, now)
-		if first == 0 {
-			first = strings.Compare(a.Host, b.Host)
-		}
-		if q.reverse {
-			return -first
-		}
-		return first
+// A picker selects the hosts that a question asks for from all hosts, which come in any order.
+type picker struct {
+	question question
+	now      time.Time
+	best     []*collyrobots.HostStats // the first hosts of those that have come, in order
+	matching int                      // the number of hosts that match the question
+}
+
+// add adds a host. It keeps the host only if it is among the first n.
+func (p *picker) add(host collyrobots.HostStats) {
+	if !p.question.matches(host.Host) {
+		return
 	}
-	for i := range hosts {
-		host := &hosts[i]
-		if !q.matches(host.Host) {
-			continue
-		}
-		matching++
-		if len(best) == q.n && order(host, best[q.n-1]) > 0 {
-			continue
-		}
-		at, _ := slices.BinarySearchFunc(best, host, order)
-		if best = slices.Insert(best, at, host); len(best) > q.n {
-			best = best[:q.n]
-		}
+	p.matching++
+	at, _ := slices.BinarySearchFunc(p.best, &host, p.compare)
+	if at == p.question.n {
+		return
 	}
-	return best, matching
+	if len(p.best) == p.question.n {
+		p.best = p.best[:len(p.best)-1]
+	}
+	kept := host // only hosts that are kept are allocated
+	p.best = slices.Insert(p.best, at, &kept)
+}
+
+// compare compares hosts in the order of the question.
+func (p *picker) compare(a, b *collyrobots.HostStats) int {
+	first := orders[p.question.sort](a, b, p.now)
+	if first == 0 {
+		first = strings.Compare(a.Host, b.Host)
+	}
+	if p.question.reverse {
+		return -first
+	}
+	return first
 }
 
 // gapOf returns GapOverDelay. For a host without a gap it returns infinity, so that the host comes

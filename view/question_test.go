@@ -10,6 +10,15 @@ import (
 	"github.com/collyrobots/collyrobots"
 )
 
+// pick gives hosts to a picker.
+func pick(q question, hosts []collyrobots.HostStats) *picker {
+	p := &picker{question: q, now: then}
+	for _, host := range hosts {
+		p.add(host)
+	}
+	return p
+}
+
 func TestQuestions(t *testing.T) {
 	hosts := []collyrobots.HostStats{
 		{Host: "a.test", Pages: 5, Delay: time.Second, GapOverDelay: 1.5},
@@ -33,13 +42,13 @@ func TestQuestions(t *testing.T) {
 		{"q=nowhere", "", 0},
 	} {
 		q := questionOf(httptest.NewRequest("GET", "/?"+test.query, nil))
-		picked, matching := q.pick(hosts, then)
 		var got []string
-		for _, h := range picked {
+		picked := pick(q, hosts)
+		for _, h := range picked.best {
 			got = append(got, h.Host)
 		}
-		if strings.Join(got, " ") != test.want || matching != test.matching {
-			t.Errorf("%s: %q of %d, want %q of %d", test.query, got, matching, test.want, test.matching)
+		if strings.Join(got, " ") != test.want || picked.matching != test.matching {
+			t.Errorf("%s: %q of %d, want %q of %d", test.query, got, picked.matching, test.want, test.matching)
 		}
 	}
 	if q := questionOf(httptest.NewRequest("GET", "/?n=1000000&q="+strings.Repeat("x", 9999), nil)); q.n != maxRows || len(q.q) != maxQ {
@@ -53,8 +62,9 @@ func TestPickOfMany(t *testing.T) {
 	for i := range hosts {
 		hosts[i] = collyrobots.HostStats{Host: fmt.Sprintf("h%05d.test", i), Pages: i * 7919 % len(hosts)}
 	}
-	best, matching := question{sort: "done", n: 3}.pick(hosts, then)
-	if matching != len(hosts) || best[0].Pages != 99_999 || best[1].Pages != 99_998 || best[2].Pages != 99_997 {
-		t.Errorf("%d: %d, %d, %d", matching, best[0].Pages, best[1].Pages, best[2].Pages)
+	picked := pick(question{sort: "done", n: 3}, hosts)
+	best := picked.best
+	if picked.matching != len(hosts) || len(best) != 3 || best[0].Pages != 99_999 || best[1].Pages != 99_998 || best[2].Pages != 99_997 {
+		t.Errorf("%d: %+v", picked.matching, best)
 	}
 }

@@ -1,73 +1,80 @@
 package view
 
 import (
+	"maps"
 	"sync"
 	"time"
-	"weak"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/seconds"
 )
 
-// A sampler shares one result of Stats among all open pages.
+// A sampler shares results of StatsFunc among all open pages that ask the same question. The zero
+// sampler is ready for use.
 type sampler struct {
 	mu   sync.Mutex
-	last weak.Pointer[sample] // weak, because with many hosts it is large; dropped when no page is open
+	last map[question]*sample // expired samples are removed when the next one is read
 }
 
-// A sample is a result of Stats. It is not changed after sum.
+// A sample is a result of StatsFunc for one question. It is not changed after it is read.
 type sample struct {
-	stats collyrobots.Stats
+	stats collyrobots.Stats // without Hosts
+	hosts picker
 	at    time.Time
 	until time.Time // when a new sample is needed
-	left  *timeLeft
-	busy  int
+	known int       // the number of hosts
+	busy  int       // the number of hosts with waiting requests
+	left  *timeLeft // of the host with the longest time left; nil if no request is waiting
 }
 
 const (
 	interval = 500 * time.Millisecond // the minimum time between two messages of a stream
-	share    = 50                     // at most 1/50 of the time is used for Stats, and 1/50 for each stream
+	share    = 50                     // at most 1/50 of the time is used for each question, and 1/50 for each stream
 )
 
-// read returns a sample. It calls Stats only if the last sample is too old. With many hosts Stats
-// takes longer, so a sample is used for longer.
-func (s *sampler) read(p *collyrobots.Plugin) *sample {
+// read returns a sample for a question. It calls StatsFunc only if the last sample is too old. With
+// many hosts StatsFunc takes longer, so a sample is used for longer.
+func (s *sampler) read(p *collyrobots.Plugin, q question) *sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	began := time.Now()
-	if last := s.last.Value(); last != nil && began.Before(last.until) {
+	maps.DeleteFunc(s.last, func(_ question, old *sample) bool { return !began.Before(old.until) })
+	if last := s.last[q]; last != nil {
 		return last
 	}
-	fresh := &sample{stats: p.Stats(), at: began}
-	fresh.sum()
+	fresh := &sample{at: began, hosts: picker{question: q, now: began}}
+	fresh.stats = p.StatsFunc(fresh.add)
 	fresh.until = time.Now().Add(max(interval/2, share*time.Since(began)))
-	s.keep(fresh)
+	s.keep(q, fresh)
 	return fresh
 }
 
-// keep stores a sample. The pointer is weak, so the sample is freed when no page uses it. s.mu must
-// be held.
-func (s *sampler) keep(fresh *sample) { s.last = weak.Make(fresh) }
+// keep stores a sample. s.mu must be held.
+func (s *sampler) keep(q question, fresh *sample) {
+	if s.last == nil {
+		s.last = make(map[question]*sample)
+	}
+	s.last[q] = fresh
+}
 
-// sum finds the host with the longest time left, and counts the hosts with waiting requests.
-func (s *sample) sum() {
-	longest := time.Duration(-1)
-	for i := range s.stats.Hosts {
-		host := &s.stats.Hosts[i]
-		if host.Waiting == 0 {
-			continue
-		}
-		s.busy++
-		if d := host.TimeLeft(s.at); d > longest {
-			longest = d
-			s.left = &timeLeft{
-				Duration: seconds.Duration(d),
-				Host:     host.Host,
-				Waiting:  host.Waiting,
-				Delay:    seconds.Duration(host.Delay),
-				Source:   host.Source,
-				Line:     host.Line,
-			}
-		}
+// add adds a host to the sample.
+func (s *sample) add(host collyrobots.HostStats) {
+	s.known++
+	s.hosts.add(host)
+	if host.Waiting == 0 {
+		return
+	}
+	s.busy++
+	d := seconds.Duration(host.TimeLeft(s.at))
+	if s.left != nil && (d < s.left.Duration || d == s.left.Duration && host.Host > s.left.Host) {
+		return
+	}
+	s.left = &timeLeft{
+		Duration: d,
+		Host:     host.Host,
+		Waiting:  host.Waiting,
+		Delay:    seconds.Duration(host.Delay),
+		Source:   host.Source,
+		Line:     host.Line,
 	}
 }

@@ -71,13 +71,21 @@ const maxListed = 60
 // stateFor returns the state for a question, except the parts that c says the client has received.
 // It then advances c.
 func (h *handler) stateFor(q question, c *cursor) *state {
-	s := h.sampler.read(h.plugin)
+	s := h.sampler.read(h.plugin, q)
 	st := &state{
-		Time: time.Now(), Started: s.stats.Started, Closed: s.stats.Closed, Totals: s.stats.Totals, GapOverDelay: s.stats.GapOverDelay,
-		Decisions: s.stats.Decisions, Policies: s.stats.Policies, TimeLeft: s.left, Known: len(s.stats.Hosts), Busy: s.busy,
+		Time:         time.Now(),
+		Started:      s.stats.Started,
+		Closed:       s.stats.Closed,
+		Totals:       s.stats.Totals,
+		GapOverDelay: s.stats.GapOverDelay,
+		Decisions:    s.stats.Decisions,
+		Policies:     s.stats.Policies,
+		TimeLeft:     s.left,
+		Known:        s.known,
+		Matching:     s.hosts.matching,
+		Busy:         s.busy,
 	}
-	rows, matching := q.pick(s.stats.Hosts, s.at)
-	st.Matching = matching
+	rows := s.hosts.best
 	st.Hosts = make([]hostState, 0, len(rows))
 
 	r := h.recorder

@@ -113,10 +113,10 @@ type Sample struct {
 }
 
 // A Sampler reads Stats. With many hosts this takes a while, so a sample is used for fifty times as
-// long as it took to read. However often Read is called, Stats uses at most a fiftieth of one
+// long as it took to read. However often Read is called, reading uses at most a fiftieth of one
 // processor.
 type Sampler struct {
-	plugin *collyrobots.Plugin
+	read func(visit func(collyrobots.HostStats)) collyrobots.Stats // Plugin.StatsFunc
 
 	mu    sync.Mutex
 	last  *Sample
@@ -127,7 +127,7 @@ type Sampler struct {
 const share = 50
 
 // NewSampler returns a Sampler of p, which may be nil or closed.
-func NewSampler(p *collyrobots.Plugin) *Sampler { return &Sampler{plugin: p} }
+func NewSampler(p *collyrobots.Plugin) *Sampler { return &Sampler{read: p.StatsFunc} }
 
 // Read returns a sample. It is safe for concurrent use.
 func (s *Sampler) Read() *Sample {
@@ -137,34 +137,36 @@ func (s *Sampler) Read() *Sample {
 	if s.last != nil && began.Before(s.until) {
 		return s.last
 	}
-	s.last = newSample(s.plugin.Stats(), s.last)
+	fresh := new(Sample)
+	fresh.Stats = s.read(fresh.count)
+	fresh.NotFed = nil
+	fresh.raise(s.last)
+	s.last = fresh
 	s.until = time.Now().Add(share * time.Since(began))
 	return s.last
 }
 
-// newSample counts the hosts of stats. Stats reads the hosts one after another, so a host that is
-// dropped from memory at the same time may be missing once. Therefore, newSample does not let a
-// counter fall below its value in the previous sample: a metrics system would treat that as a
-// restart of the counter.
-func newSample(stats collyrobots.Stats, before *Sample) *Sample {
-	s := &Sample{Stats: stats, Known: len(stats.Hosts)}
-	for i := range stats.Hosts {
-		host := &stats.Hosts[i]
-		if host.Waiting > 0 {
-			s.Waiting++
-		}
-		if host.BackOff > 0 || !host.NotBefore.IsZero() {
-			s.Slowed++
-		}
+// count counts a host.
+func (s *Sample) count(host collyrobots.HostStats) {
+	s.Known++
+	if host.Waiting > 0 {
+		s.Waiting++
 	}
-	s.Hosts = nil
-	s.NotFed = nil
-	if before != nil {
-		s.Totals.Pages = max(s.Totals.Pages, before.Totals.Pages)
-		s.Totals.Waited = max(s.Totals.Waited, before.Totals.Waited)
-		if gap := before.GapOverDelay; gap > 0 && (gap < s.GapOverDelay || s.GapOverDelay == 0) {
-			s.GapOverDelay = gap
-		}
+	if host.BackOff > 0 || !host.NotBefore.IsZero() {
+		s.Slowed++
 	}
-	return s
+}
+
+// raise sets each counter to at least its value in the previous sample, which may be nil. Stats
+// reads the hosts one after another, so a host that is dropped from memory at the same time may be
+// missing once. A metrics system would take a lower value for a restart of the counter.
+func (s *Sample) raise(before *Sample) {
+	if before == nil {
+		return
+	}
+	s.Totals.Pages = max(s.Totals.Pages, before.Totals.Pages)
+	s.Totals.Waited = max(s.Totals.Waited, before.Totals.Waited)
+	if gap := before.GapOverDelay; gap > 0 && (gap < s.GapOverDelay || s.GapOverDelay == 0) {
+		s.GapOverDelay = gap
+	}
 }

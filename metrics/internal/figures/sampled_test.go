@@ -8,14 +8,26 @@ import (
 	"github.com/collyrobots/collyrobots"
 )
 
+// reading returns a Sampler that reads the given Stats.
+func reading(stats *collyrobots.Stats) *Sampler {
+	return &Sampler{read: func(visit func(collyrobots.HostStats)) collyrobots.Stats {
+		for _, host := range stats.Hosts {
+			visit(host)
+		}
+		read := *stats
+		read.Hosts = nil
+		return read
+	}}
+}
+
 func TestSampleOfHosts(t *testing.T) {
-	s := newSample(collyrobots.Stats{
+	s := reading(&collyrobots.Stats{
 		Totals: collyrobots.HostStats{Pages: 4},
 		Hosts: []collyrobots.HostStats{
 			{Waiting: 3}, {BackOff: time.Second}, {NotBefore: time.Now(), Waiting: 1}, {},
 		},
 		NotFed: map[string][]string{"old": {"http://a.test/"}},
-	}, nil)
+	}).Read()
 	if s.Known != 4 || s.Waiting != 2 || s.Slowed != 2 || s.Totals.Pages != 4 || s.Hosts != nil || s.NotFed != nil {
 		t.Errorf("%+v", s)
 	}
@@ -24,15 +36,19 @@ func TestSampleOfHosts(t *testing.T) {
 // TestCountersDoNotFall checks that counters do not decrease if Stats once misses a host.
 // Prometheus treats a counter that decreases as restarted, and would count its whole value again.
 func TestCountersDoNotFall(t *testing.T) {
-	stats := func(pages int, waited time.Duration, gap float64) collyrobots.Stats {
-		return collyrobots.Stats{Totals: collyrobots.HostStats{Pages: pages, Waited: waited}, GapOverDelay: gap}
+	var stats collyrobots.Stats
+	sampler := reading(&stats)
+	sample := func(pages int, waited time.Duration, gap float64) *Sample {
+		stats = collyrobots.Stats{Totals: collyrobots.HostStats{Pages: pages, Waited: waited}, GapOverDelay: gap}
+		sampler.until = time.Time{}
+		return sampler.Read()
 	}
-	first := newSample(stats(1000, time.Hour, 1), nil)
-	second := newSample(stats(990, time.Minute, 0), first)
+	sample(1000, time.Hour, 1)
+	second := sample(990, time.Minute, 0)
 	if second.Totals.Pages != 1000 || second.Totals.Waited != time.Hour || second.GapOverDelay != 1 {
 		t.Errorf("%+v", second.Totals)
 	}
-	third := newSample(stats(1001, 2*time.Hour, 1.5), second)
+	third := sample(1001, 2*time.Hour, 1.5)
 	if third.Totals.Pages != 1001 || third.Totals.Waited != 2*time.Hour || third.GapOverDelay != 1 {
 		t.Errorf("%+v", third.Totals)
 	}

@@ -31,6 +31,8 @@ type Draft struct {
 
 	// Rank is the number of bytes that count when rules are compared. It is less than 1<<24.
 	Rank uint32
+
+	rewritten bool // Pattern does not begin with Text; set by New
 }
 
 // Kind is a set of properties of a rule's text. A text without any of them is literal: it matches
@@ -68,8 +70,12 @@ const indexFrom = 24
 // text together with the rules, so that a short list needs only one allocation. There must be fewer
 // than 1<<20 drafts. New does not retain its arguments.
 func New(drafts []Draft, extra string) List {
+	for i := range drafts {
+		d := &drafts[i]
+		d.rewritten = !strings.HasPrefix(d.Pattern, d.Text)
+	}
 	var space [indexFrom]uint64
-	order := appendOrder(space[:0], drafts)
+	order := appendOrder(slices.Grow(space[:0], len(drafts)), drafts)
 	l := List{data: pack(drafts, order, extra), count: uint32(len(drafts))}
 	wholeTarget := false
 	if l.count >= indexFrom {

@@ -122,7 +122,7 @@ func pack(drafts []Draft, order []uint64, extra string) string {
 	data = append(data, extra...)
 	for _, i := range order {
 		d := &drafts[i]
-		if d.flags()&rewritten != 0 {
+		if d.rewritten {
 			data = append(data, d.Text...)
 		}
 		data = append(data, d.Pattern...)
@@ -136,7 +136,7 @@ func (d *Draft) flags() flags {
 	if d.Allow {
 		f |= allowing
 	}
-	if !strings.HasPrefix(d.Pattern, d.Text) {
+	if d.rewritten {
 		f |= rewritten
 	}
 	return f
@@ -145,7 +145,7 @@ func (d *Draft) flags() flags {
 // packedSize returns the size of the text and the pattern of a draft in List.data.
 func (d *Draft) packedSize() int {
 	n := len(d.Pattern)
-	if d.flags()&rewritten != 0 {
+	if d.rewritten {
 		n += len(d.Text)
 	}
 	return n
@@ -185,6 +185,9 @@ func rarestByte(head string, heads []string) (rarest int) {
 		for _, other := range heads {
 			if at < len(other) && other[at] == head[at] {
 				n++
+				if n >= fewest {
+					break
+				}
 			}
 		}
 		if n < fewest {

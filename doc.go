@@ -1,5 +1,5 @@
-// Package collyrobots makes Colly collectors obey robots.txt, keeps the delay between two requests to
-// a host, and crawls the pages that the sitemaps of a site list.
+// Package collyrobots makes Colly collectors obey robots.txt, keeps the delay between two requests
+// to a host, and crawls the pages that the sitemaps of a site list.
 //
 // An existing spider needs one more call, after its OnRequest callbacks and before its first Visit:
 //
@@ -13,24 +13,26 @@
 //	c.Visit("https://example.com/")
 //	c.Wait()
 //
-// The plugin finds the robots.txt of each request, by its scheme, host and port. It fetches each file
-// once, keeps it for a day or as long as the dialect says, and denies the requests that it disallows.
-// It delays the other requests so that no two requests to a host start closer together than the delay
-// of the host. Redirects, retries, sitemaps and robots.txt itself count as requests. The name that the
-// plugin looks for in robots.txt is the product token of the User-Agent header: "ExampleBot" above.
+// The plugin finds the robots.txt of each request, by its scheme, host and port. It fetches each
+// file once, keeps it for a day or as long as the dialect says, and denies the requests that it
+// disallows. It delays the other requests so that no two requests to a host start closer together
+// than the delay of the host. Redirects, retries, sitemaps and robots.txt itself count as requests.
+// The name that the plugin looks for in robots.txt is the product token of the User-Agent header:
+// "ExampleBot" above.
 //
 // # Plugins and collectors
 //
-// [New] makes a [Plugin], and [Plugin.Attach] attaches it to a collector. [WithRobots] does both. One
-// Plugin can serve any number of collectors, which then share the robots.txt files and the pace of
-// each host. A program with many collectors for the same hosts should have one Plugin, because two
-// plugins know nothing of each other's requests. [NewCollector] and [Wrap] return a [Collector], whose
-// clones are attached by themselves. [Plugin.Close] ends the plugin; call it after the crawl.
+// [New] makes a [Plugin], and [Plugin.Attach] attaches it to a collector. [WithRobots] does both.
+// One Plugin can serve any number of collectors, which then share the robots.txt files and the pace
+// of each host. A program with many collectors for the same hosts should have one Plugin, because
+// two plugins know nothing of each other's requests. [NewCollector] and [Wrap] return a
+// [Collector], whose clones are attached by themselves. [Plugin.Close] ends the plugin; call it
+// after the crawl.
 //
 // # Options
 //
-// The options of [New] and [WithRobots] are functions that return an [Option]. New reports all faults
-// of the options at once, each as an [*OptionError].
+// The options of [New] and [WithRobots] are functions that return an [Option]. New reports all
+// faults of the options at once, each as an [*OptionError].
 //
 // How robots.txt is read:
 //   - [Dialect] selects the specification or search engine whose reading applies.
@@ -43,7 +45,8 @@
 //   - [SkipAbove] skips the hosts that ask for too long a delay.
 //   - [DelayFromEnd] counts delays from the end of a response.
 //   - [MaxInFlight] bounds the requests to a host that are in flight at once.
-//   - [MaxBackOff] bounds the delay after status 429 or 503, and [RetryThrottled] repeats such a request.
+//   - [MaxBackOff] bounds the delay after status 429 or 503, and [RetryThrottled] repeats such a
+//     request.
 //
 // [ForHosts] sets any of the options above for some hosts only.
 //
@@ -63,25 +66,25 @@
 //
 // A request that is denied fails like any other request that fails: Visit returns an error if the
 // collector is not Async, and OnError is called. If robots.txt denies it, the error is a
-// [*DisallowedError], which wraps colly.ErrRobotsTxtBlocked and contains a [Decision]: the robots.txt,
-// its line and group, and the dialect. The function of [OnDenied] is called only for denied requests.
-// [Plugin.Check] returns the Decision about a URL without a crawl.
+// [*DisallowedError], which wraps colly.ErrRobotsTxtBlocked and contains a [Decision]: the
+// robots.txt, its line and group, and the dialect. The function of [OnDenied] is called only for
+// denied requests. [Plugin.Check] returns the Decision about a URL without a crawl.
 //
 // # Observing a crawl
 //
-// [Plugin.Stats] returns counts and delays by host. [OnEvent] and [Plugin.Listen] call a function for
-// each [Event]. A [Stats], an Event and a Decision can be encoded in JSON and read back; durations are
-// numbers of seconds. Package view shows a crawl on a web page, and the modules metrics/prom and metrics/otel
-// publish metrics.
+// [Plugin.Stats] returns counts and delays by host. [OnEvent] and [Plugin.Listen] call a function
+// for each [Event]. A [Stats], an Event and a Decision can be encoded in JSON and read back;
+// durations are numbers of seconds. Package view shows a crawl on a web page, and the modules
+// metrics/prom and metrics/otel publish metrics.
 //
 // # Sitemaps
 //
-// [FollowSitemaps] crawls the pages of sitemaps with the collector. [Plugin.Pages] returns them as a
-// loop, and [Plugin.SitemapQueue] adds them to a queue of colly/queue. In all cases a page is left out
-// if robots.txt denies it. Package sitemap reads sitemaps without a plugin.
+// [FollowSitemaps] crawls the pages of sitemaps with the collector. [Plugin.Pages] returns them as
+// a loop, and [Plugin.SitemapQueue] adds them to a queue of colly/queue. In all cases a page is
+// left out if robots.txt denies it. Package sitemap reads sitemaps without a plugin.
 //
 // # Tests
 //
-// Package robotstest has sites in memory for the test of a spider, and reports the requests that were
-// not polite.
+// Package robotstest has sites in memory for the test of a spider, and reports the requests that
+// were not polite.
 package collyrobots

@@ -12,8 +12,9 @@ import (
 )
 
 var (
-	// ErrAttached is returned by Attach for a collector that has another plugin, which is not closed.
-	// With two plugins, each robots.txt would be fetched twice and each request would wait twice.
+	// ErrAttached is returned by Attach for a collector that has another plugin, which is not
+	// closed. With two plugins, each robots.txt would be fetched twice and each request would wait
+	// twice.
 	ErrAttached = errors.New("collyrobots: the collector is already attached to another Plugin")
 
 	// ErrNilCollector is returned by WithRobots and Attach for a nil collector.

@@ -17,37 +17,37 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// An Option sets one thing about a Plugin. If one is given twice, the later one counts, but for
-// ForHosts, which adds. The zero Option is refused.
+// An Option sets one property of a Plugin. If an option is given twice, the later one applies,
+// except for ForHosts, which may be given several times. The zero Option is not valid.
 type Option struct {
-	name    string
-	faults  []error // why New refuses it: each an *OptionError
+	name    string  // the name of the function that returned it
+	faults  []error // the *OptionErrors that New returns for it
 	set     func(*config)
-	perHost bool // ForHosts takes it
+	perHost bool // whether it may be given inside ForHosts
 }
 
-// config is what the options say. Its zero value is a Plugin without options.
+// A config holds the values of all options.
 type config struct {
 	settings
 	dryRun   bool
 	shadows  []dialect.Dialect
-	feed     *Feed
+	feed     *Feed // nil without FollowSitemaps
 	onDenied func(*colly.Request, error)
-	heard    bool // onDenied is the user's
+	heard    bool // whether onDenied is a function of the user
 	onEvent  func(Event)
 	store    store.Store
 	log      *slog.Logger
 	client   *http.Client
 
-	privateNetworks bool
+	privateNetworks bool // whether AllowPrivateNetworks was given
 
 	pacer Pacer
 	shard shard
 
-	emptyPatterns []string // of ForHosts without options
+	emptyPatterns []string // the patterns of ForHosts without options
 }
 
-// configure applies opts and reports every fault at once.
+// configure applies opts and returns all of their faults.
 func configure(opts []Option) (*config, error) {
 	c := &config{onDenied: func(*colly.Request, error) {}, log: slog.Default()}
 	faults := c.apply(opts)
@@ -62,7 +62,7 @@ func configure(opts []Option) (*config, error) {
 	return c, errors.Join(faults...)
 }
 
-// warnings calls warn for each value that is valid and yet most likely a mistake.
+// warnings calls warn for each value that is valid but most likely a mistake.
 func (c *config) warnings(warn func(what string, args ...any)) {
 	for _, s := range c.all() {
 		c.delayWarnings(s, warn)
@@ -74,37 +74,37 @@ func (c *config) warnings(warn func(what string, args ...any)) {
 		warn("ForHosts has no options and changes nothing", "pattern", pattern)
 	}
 	if c.feed != nil && c.feed.Since.After(time.Now()) {
-		warn("Feed.Since is in the future, so no page with a date is new", "since", c.feed.Since)
+		warn("Feed.Since is in the future, so every page with a date is skipped", "since", c.feed.Since)
 	}
 	for _, d := range c.shadows {
 		if !slices.ContainsFunc(c.all(), func(s *hostSettings) bool { return s.dialect != d }) {
-			warn("Shadow names the dialect in force, which never differs from itself", "dialect", d)
+			warn("Shadow names the dialect in force, so there is nothing to compare", "dialect", d)
 		}
 	}
 }
 
-// shortDelay is the shortest delay that a user is likely to mean.
+// shortDelay is the shortest delay that is not likely to be a mistake.
 const shortDelay = time.Millisecond
 
 // delayWarnings calls warn for delays that are most likely a mistake.
 func (c *config) delayWarnings(s *hostSettings, warn func(what string, args ...any)) {
 	least := s.pace.MinDelay
 	if least > 0 && least < shortDelay {
-		warn("MinDelay is shorter than a millisecond; a plain number counts nanoseconds, so write MinDelay(time.Second) for one second", "delay", least)
+		warn("MinDelay is shorter than a millisecond; a plain number is in nanoseconds, so write MinDelay(time.Second) for one second", "delay", least)
 	}
 	if s.caps(least) {
 		warn("MinDelay is longer than MaxDelay, so MinDelay applies to every host", "delay", least, "limit", s.maxDelay)
 	}
 	if s.skips(least) {
-		warn("MinDelay is longer than SkipAbove, so hosts are skipped whose crawl delay MinDelay would keep", "delay", least, "limit", s.skipAbove)
+		warn("MinDelay is longer than SkipAbove, so hosts are skipped that ask for less than MinDelay", "delay", least, "limit", s.skipAbove)
 	}
 	if s.skipAbove > 0 && s.maxDelay >= s.skipAbove {
-		warn("MaxDelay is not shorter than SkipAbove, so it caps no delay: hosts that ask for more are skipped", "delay", s.maxDelay, "limit", s.skipAbove)
+		warn("MaxDelay is not shorter than SkipAbove, so it caps no delay; hosts that ask for more are skipped", "delay", s.maxDelay, "limit", s.skipAbove)
 	}
 }
 
-// apply sets what opts say, and returns their faults: with one, what is set is of no use but to
-// find more.
+// apply sets the values of opts and returns their faults. It continues after a fault, to find all
+// of them. If there is a fault, c must not be used.
 func (c *config) apply(opts []Option) (faults []error) {
 	for i, o := range opts {
 		if o.set == nil {
@@ -117,8 +117,8 @@ func (c *config) apply(opts []Option) (faults []error) {
 	return faults
 }
 
-// option makes an Option about the whole crawl, hostOption one that ForHosts takes too. New refuses
-// it for each of the faults that is not nil.
+// option returns an Option that applies to the whole crawl. New reports those of the faults that
+// are not nil.
 func option(name string, set func(*config), faults ...error) Option {
 	faults = slices.DeleteFunc(faults, func(err error) bool { return err == nil })
 	if len(faults) == 0 {
@@ -127,17 +127,19 @@ func option(name string, set func(*config), faults ...error) Option {
 	return Option{name: name, faults: faults, set: set}
 }
 
+// hostOption returns an Option that may also be given inside ForHosts.
 func hostOption(name string, set func(*hostSettings), faults ...error) Option {
 	o := option(name, func(c *config) { set(&c.hostSettings) }, faults...)
 	o.perHost = true
 	return o
 }
 
+// fault returns an *OptionError.
 func fault(option, reason string, args ...any) error {
 	return &OptionError{Option: option, Reason: fmt.Sprintf(reason, args...)}
 }
 
-// faultIf returns a fault if bad holds, else nil.
+// faultIf returns an *OptionError if bad is true. Otherwise it returns nil.
 func faultIf(bad bool, option, reason string, args ...any) error {
 	if !bad {
 		return nil
@@ -145,19 +147,19 @@ func faultIf(bad bool, option, reason string, args ...any) error {
 	return fault(option, reason, args...)
 }
 
-// Dialect sets which reading of robots.txt is obeyed. Without it, that of RFC 9309.
+// Dialect sets the dialect in which robots.txt is read. The default is dialect.RFC9309.
 func Dialect(d dialect.Dialect) Option {
 	return hostOption("Dialect", func(s *hostSettings) { s.dialect = d })
 }
 
-// ProductToken sets the names that robots.txt may address this crawler by, the most specific first:
-// "Googlebot-News", "Googlebot". Without it, the name is taken from the user agent of each request
-// (see dialect.ProductToken).
+// ProductToken sets the names to look for in robots.txt, the most specific first: "Googlebot-News",
+// "Googlebot". By default, the name is taken from the user agent of each request; see
+// dialect.ProductToken.
 //
-// A token is a name, not a user agent: no blanks, slashes or version. RFC 9309, section 2.2.1,
-// allows letters, "_" and "-". Names in use have digits and dots as well; they are accepted, and
-// logged as a warning where the dialect can never find a group for them. Under dialect.Temoto the
-// token stands for the user agent that the built-in check hands to temoto.
+// A token is a name and not a user agent: it has no blanks, slashes or version. RFC 9309, section
+// 2.2.1, allows letters, "_" and "-". Some names in use also have digits and dots. They are
+// accepted, and a warning is logged if the dialect can never find a group for them. Under
+// dialect.Temoto the token replaces the user agent that the built-in check passes to temoto.
 func ProductToken(tokens ...string) Option {
 	faults := []error{faultIf(len(tokens) == 0, "ProductToken", "names no token")}
 	for _, t := range tokens {
@@ -167,8 +169,8 @@ func ProductToken(tokens ...string) Option {
 	return hostOption("ProductToken", func(s *hostSettings) { s.tokens = tokens }, faults...)
 }
 
-// isName reports whether s can be a crawler's name: an HTTP token (RFC 9110, section 5.6.2) that is
-// not robots.txt's "*".
+// isName reports whether s can be the name of a crawler. Such a name is an HTTP token (RFC 9110,
+// section 5.6.2) other than "*".
 func isName(s string) bool {
 	const punctuation = "!#$%&'+-.^_`|~"
 	for i := range len(s) {
@@ -180,21 +182,23 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// MinDelay sets a floor between the starts of two requests to one host, whatever its robots.txt
-// asks for, from the first request (robots.txt itself) on. Zero, the default, is none.
+// MinDelay sets a minimum time between the starts of two requests to one host, whatever its
+// robots.txt asks for. It applies from the first request, which is the one for robots.txt. The
+// default is zero, which means no minimum.
 func MinDelay(d time.Duration) Option {
 	return hostOption("MinDelay", func(s *hostSettings) { s.pace.MinDelay = d },
 		faultIf(d < 0, "MinDelay", "%v is negative", d))
 }
 
-// ForHosts gives the hosts that match pattern options of their own, on top of those given before
-// it: Dialect, ProductToken, MinDelay, MaxDelay, SkipAbove, HonorCrawlDelay, DelayFromEnd,
-// MaxInFlight, MaxBackOff, RetryThrottled and IgnoreRobotsWithPermission. If several patterns match
-// a host, the first one applies.
+// ForHosts sets options for the hosts that match pattern. It accepts Dialect, ProductToken,
+// MinDelay, MaxDelay, SkipAbove, HonorCrawlDelay, DelayFromEnd, MaxInFlight, MaxBackOff,
+// RetryThrottled and IgnoreRobotsWithPermission. The options that are given before ForHosts also
+// apply to these hosts, unless opts change them. If several patterns match a host, the first one
+// applies.
 //
-// A pattern is a host name in lower-case ASCII ("xn--..." for others), with the port if it is not
-// the scheme's own, in which "*" stands for any characters, dots included, and "?" for one:
-// "*.example.com", "*:8080".
+// A pattern is a host name in lower-case ASCII ("xn--..." for international names), with the port
+// if it is not the default port of the scheme. In the pattern, "*" stands for any characters,
+// including dots, and "?" stands for one character: "*.example.com", "*:8080".
 func ForHosts(pattern string, opts ...Option) Option {
 	faults := []error{patternFault(pattern)}
 	for _, err := range new(config).apply(opts) {
@@ -202,20 +206,20 @@ func ForHosts(pattern string, opts ...Option) Option {
 	}
 	for _, o := range opts {
 		if o.set != nil && !o.perHost {
-			faults = append(faults, insideForHosts(pattern, fault(o.name, "is not about single hosts")))
+			faults = append(faults, insideForHosts(pattern, fault(o.name, "cannot be used inside ForHosts")))
 		}
 	}
 	return option("ForHosts", func(c *config) {
-		own := config{settings: settings{hostSettings: c.hostSettings}}
-		own.apply(opts)
+		inner := config{settings: settings{hostSettings: c.hostSettings}}
+		inner.apply(opts)
 		if len(opts) == 0 {
 			c.emptyPatterns = append(c.emptyPatterns, pattern)
 		}
-		c.perHost = append(c.perHost, hostRule{pattern, own.hostSettings})
+		c.perHost = append(c.perHost, hostRule{pattern: pattern, hostSettings: inner.hostSettings})
 	}, faults...)
 }
 
-// patternFault returns what is wrong with a pattern of ForHosts, or nil.
+// patternFault returns the fault of a pattern of ForHosts, or nil.
 func patternFault(pattern string) error {
 	if strings.Contains(pattern, "://") {
 		return fault("ForHosts", "pattern %q is a URL: want a host, not a URL", pattern)
@@ -231,93 +235,104 @@ func patternFault(pattern string) error {
 	return nil
 }
 
-// insideForHosts is the fault of ForHosts whose option has the fault err.
+// insideForHosts returns the fault of ForHosts for the fault err of one of its options.
 func insideForHosts(pattern string, err error) error {
-	return &OptionError{"ForHosts", fmt.Sprintf("%q: %s", pattern, strings.TrimPrefix(err.Error(), "collyrobots: ")), err}
+	reason := fmt.Sprintf("%q: %s", pattern, strings.TrimPrefix(err.Error(), "collyrobots: "))
+	return &OptionError{Option: "ForHosts", Reason: reason, Err: err}
 }
 
-// IgnoreRobotsWithPermission crawls without asking for robots.txt. Use it in ForHosts, for hosts
-// whose owner has agreed: your own, or a customer's. MinDelay still holds.
+// IgnoreRobotsWithPermission allows every request without fetching robots.txt. Use it inside
+// ForHosts, for hosts whose owner has agreed. MinDelay still applies.
 func IgnoreRobotsWithPermission() Option {
 	return hostOption("IgnoreRobotsWithPermission", func(s *hostSettings) { s.ignoreRobots = true })
 }
 
-// DryRun decides and reports, and enforces nothing: OnDenied gets the requests that would not have
-// been sent, Stats has the delays that would have been kept, and everything is sent at once.
+// DryRun makes the plugin decide and report, but enforce nothing. Every request is sent at once.
+// OnDenied is called for the requests that would not have been sent, and Stats has the delays that
+// would have been kept.
 func DryRun() Option {
 	return option("DryRun", func(c *config) { c.dryRun = true })
 }
 
-// Shadow also asks other dialects about each page, without obeying them, and lists in Stats the
-// URLs on which they differ from the one in force, for a spider that is to change from one reading
-// to another. Each costs the memory of one more policy for every site and the time of one more
-// decision for every page, but no request. A decision takes less than a microsecond for most files
-// and a few milliseconds for the worst ones. Under [dialect.Temoto] it takes milliseconds for a file
-// with hundreds of wildcards, and up to a second for the worst ones.
+// Shadow also computes the decisions of other dialects about each page, without obeying them. Stats
+// lists the URLs for which they differ from the dialect in force. Use Shadow before a spider
+// changes to another dialect.
+//
+// Shadow causes no requests. Each dialect costs the memory of one more policy for every site and
+// the time of one more decision for every page. For most files a decision takes less than a
+// microsecond, and for the worst ones a few milliseconds. Under [dialect.Temoto] it takes
+// milliseconds for a file with hundreds of wildcards, and up to a second for the worst ones.
 func Shadow(dialects ...dialect.Dialect) Option {
 	dialects = slices.Clone(dialects)
 	return option("Shadow", func(c *config) { c.shadows = dialects },
 		faultIf(len(dialects) == 0, "Shadow", "names no dialect"))
 }
 
-// DelayFromEnd counts every delay from the end of a response instead of the start of its request: a
-// slow server is asked less. At most one request of a host is then in flight while a delay is in
-// force.
+// DelayFromEnd counts every delay from the end of a response instead of the start of its request. A
+// slow server then gets fewer requests. While a delay is in force, at most one request of a host is
+// in flight.
 func DelayFromEnd() Option {
 	return hostOption("DelayFromEnd", func(s *hostSettings) { s.pace.FromEnd = true })
 }
 
-// MaxInFlight sets how many requests of one host may be on the wire at once, each from its start
-// until the body of its response is read; under a collector with callbacks in OnResponseHeaders,
-// until those are called, since they may visit the host. Without it, one while a Crawl-delay or
-// MinDelay is in force, else as many as Colly sends. That one counts for a minute, or ten delays if
-// that is longer, since its body may never end. Under MaxInFlight each counts to its end: keep a
-// request timeout.
+// MaxInFlight sets how many requests of one host may be in flight at once. A request is in flight
+// from its start until the body of its response has been read. If its collector has callbacks in
+// OnResponseHeaders, it is in flight until they have been called, because they may visit the host.
+//
+// By default, one request is in flight while a Crawl-delay or MinDelay is in force, and otherwise
+// as many as Colly sends. That one request counts for at most a minute, or for ten delays if that
+// is longer, because its body may never end. Under MaxInFlight, each request counts until its end,
+// so the collector should have a request timeout.
 func MaxInFlight(n int) Option {
 	return hostOption("MaxInFlight", func(s *hostSettings) { s.pace.MaxInFlight = n },
 		faultIf(n < 1, "MaxInFlight", "%d is less than one", n))
 }
 
-// MaxDelay caps crawl delays at d. A host that asks for a longer one is crawled faster than it asks,
-// which is logged as a warning. Without MaxDelay and SkipAbove, every crawl delay is kept, however
-// long it is. A host whose crawl delay is longer than SkipAbove is skipped, also if MaxDelay is set.
+// MaxDelay caps crawl delays at d. A host that asks for a longer delay is crawled faster than it
+// asks, and a warning is logged. Without MaxDelay and SkipAbove, every crawl delay is kept, however
+// long it is. A host whose crawl delay is longer than SkipAbove is skipped, also if MaxDelay is
+// set.
 func MaxDelay(d time.Duration) Option {
 	return hostOption("MaxDelay", func(s *hostSettings) { s.maxDelay = d },
 		faultIf(d <= 0, "MaxDelay", "%v is not a positive duration", d))
 }
 
-// SkipAbove skips hosts that ask for a longer crawl delay than d, which is logged as a warning. Their
+// SkipAbove skips hosts that ask for a longer crawl delay than d, and a warning is logged. Their
 // pages are denied with ReasonDelay. Crawl delays up to d are kept, or capped by MaxDelay.
 //
-// A skipped host still gets requests for its robots.txt, at least d apart, so that it is crawled once
-// it asks for less. If only some of the robots.txt files that apply to a host ask for more than d,
-// such as that of http and not that of https, the pages of the others are fetched, at least d apart.
+// A skipped host still gets requests for its robots.txt, at least d apart, so that it is crawled
+// once it asks for less. If only some of the robots.txt files that apply to a host ask for more
+// than d, for example the file for http but not the one for https, the pages of the others are
+// fetched, at least d apart.
 func SkipAbove(d time.Duration) Option {
 	return hostOption("SkipAbove", func(s *hostSettings) { s.skipAbove = d },
 		faultIf(d <= 0, "SkipAbove", "%v is not a positive duration", d))
 }
 
-// MaxBackOff bounds the delay that answers with status 429 and 503 may bring. It does not shorten a
-// Retry-After. Zero: they bring none, not even a slower pace after a Retry-After has passed.
-// Without it, five minutes.
+// MaxBackOff limits the delay that responses with status 429 and 503 cause. It does not shorten a
+// Retry-After. If d is zero, such responses cause no delay, and the pace is not reduced after a
+// Retry-After has passed either. The default is five minutes.
 func MaxBackOff(d time.Duration) Option {
-	most := d
-	if most == 0 {
-		most = -1 // as pace.Rules says it
+	limit := d
+	if limit == 0 {
+		limit = -1 // the value of pace.Rules for no back-off
 	}
-	return hostOption("MaxBackOff", func(s *hostSettings) { s.pace.MaxBackOff = most }, faultIf(d < 0, "MaxBackOff", "%v is negative", d))
+	return hostOption("MaxBackOff", func(s *hostSettings) { s.pace.MaxBackOff = limit },
+		faultIf(d < 0, "MaxBackOff", "%v is negative", d))
 }
 
-// RetryThrottled asks again for a page that was answered 429 or 503, up to n times, at the pace
-// that the host then has, before the spider sees the answer. The page holds its LimitRule slot
-// while it waits; where the host is not to be asked for more than five minutes, the spider gets the
-// answer. Zero, the default: never. A request whose body cannot be read twice is not sent again.
+// RetryThrottled requests a page that was answered with status 429 or 503 again, up to n times,
+// before the spider sees the response. The retries keep the pace of the host. The page holds its
+// LimitRule slot while it waits. If the host is not to be requested for more than five minutes, the
+// spider gets the response instead. A request whose body cannot be read twice is not sent again.
+// The default is zero, which means no retries.
 func RetryThrottled(n int) Option {
-	return hostOption("RetryThrottled", func(s *hostSettings) { s.retryThrottled = n }, faultIf(n < 0, "RetryThrottled", "%d is negative", n))
+	return hostOption("RetryThrottled", func(s *hostSettings) { s.retryThrottled = n },
+		faultIf(n < 0, "RetryThrottled", "%d is negative", n))
 }
 
-// HonorCrawlDelay keeps Crawl-delay also under a dialect that ignores the line, read as RFC 9309's
-// dialect reads it.
+// HonorCrawlDelay keeps Crawl-delay also under a dialect that ignores it. The value is read as in
+// dialect.RFC9309.
 func HonorCrawlDelay() Option {
 	return hostOption("HonorCrawlDelay", func(s *hostSettings) { s.honorCrawlDelay = true })
 }
@@ -328,6 +343,7 @@ func FollowSitemaps(f Feed) Option {
 	return option("FollowSitemaps", func(c *config) { c.feed = &f }, feedFaults(f)...)
 }
 
+// feedFaults returns the faults of a Feed as those of FollowSitemaps.
 func feedFaults(f Feed) (faults []error) {
 	for _, reason := range f.faults() {
 		faults = append(faults, fault("FollowSitemaps", "%s", reason))
@@ -335,50 +351,56 @@ func feedFaults(f Feed) (faults []error) {
 	return faults
 }
 
-// OnDenied sets the function to call for each request of a collector that is not sent, with the
-// reason: a *DisallowedError, a *PrivateNetworkError, a *ShardError, a *PaceError, ErrRedirectWait,
-// ErrClosed, or the cause of the collector's context. Such a request fails as any other: Visit
-// returns an error that wraps the reason, unless the collector is Async, and OnError is called. The
-// function is called once, on the goroutine of the request, when that holds no slot of a LimitRule.
-// So it may take the time it needs, and may visit other pages. In a dry run it is called when the
-// response is there.
+// OnDenied sets a function that is called for each request of a collector that is not sent. err is
+// the reason: a *DisallowedError, a *PrivateNetworkError, a *ShardError, a *PaceError,
+// ErrRedirectWait, ErrClosed, or the cause of the collector's context. Such a request fails like
+// any other: OnError is called, and Visit returns an error that wraps the reason, unless the
+// collector is Async.
 //
-// It may also call r.Retry. A request that robots.txt denies is denied again until the file has been
-// read again, at Decision.Expires. A request and its retries are denied at most ten times for the
-// same reason by the same reading of the file. The next retry is aborted, which ends a loop, and
-// logged once. If the reason may pass, because a robots.txt could not be read, the Pacer failed, or a
-// redirect led to what is denied, the next retries wait for a second each instead, and the function
-// is not called for them.
+// The function is called once for each request, on the goroutine of the request, while that holds
+// no slot of a LimitRule. It may therefore take its time and visit other pages. In a dry run it is
+// called when the response has arrived.
 //
-// If Collector.CheckHead makes two requests of a Visit, the function is called for the first of
-// them, which may be the HEAD.
+// The function may also call r.Retry. A request that robots.txt denies is denied again until the
+// file has been read again, at Decision.Expires. A request and its retries are denied at most ten
+// times for the same reason by the same reading of the file. The next retry is aborted, which ends
+// a loop, and this is logged once. The reason may also pass: a robots.txt could not be read, the
+// Pacer failed, or a redirect led to a denied URL. In these cases the next retries are not aborted.
+// They wait for a second each, and the function is not called for them.
+//
+// If Collector.CheckHead makes two requests of a Visit, the function is called only for the first
+// of them, which may be the HEAD request.
 func OnDenied(f func(r *colly.Request, err error)) Option {
-	return option("OnDenied", func(c *config) { c.onDenied, c.heard = f, true }, faultIf(f == nil, "OnDenied", "the function is nil"))
+	return option("OnDenied", func(c *config) {
+		c.onDenied = f
+		c.heard = true
+	}, faultIf(f == nil, "OnDenied", "the function is nil"))
 }
 
-// OnEvent calls f for each Event of the crawl: see Plugin.Listen.
+// OnEvent sets a function that is called for each Event of the crawl; see Plugin.Listen.
 func OnEvent(f func(Event)) Option {
 	return option("OnEvent", func(c *config) { c.onEvent = f }, faultIf(f == nil, "OnEvent", "the function is nil"))
 }
 
-// Store keeps what was learnt of robots.txt files, and how far Feed.Resume has come, beyond this
-// process. Without it, robots.txt files are kept in memory. A store may serve several plugins. The
-// caller closes it, after them.
+// Store keeps robots.txt files, and the progress of Feed.Resume, in s, so that a later process can
+// use them. By default, robots.txt files are kept in memory. Several plugins may share a store. The
+// caller closes the store, after the plugins.
 //
-// When a host was asked last is not in it. So a host that is known to the store, but not yet to
-// this plugin, is first asked one delay after New: an earlier process may have asked it until then.
+// The store does not contain the time of the last request to a host. An earlier process may have
+// requested the host until New was called. So if a host is in the store but not yet known to the
+// plugin, its first request waits for one delay after New.
 //
-// A call of the store whose context has ended, which it has after ten seconds, is to return: the
-// crawl goes on without the record.
+// The context of each call of the store ends after ten seconds. The call should then return; the
+// crawl continues without the record.
 func Store(s store.Store) Option {
 	return option("Store", func(c *config) { c.store = boundedStore{s} }, faultIf(s == nil, "Store", "the store is nil"))
 }
 
-// A boundedStore ends the context of calls that take too long: a database that hangs is not to hold
-// up the crawl.
+// A boundedStore limits the time of calls, so that a database that does not answer cannot stop the
+// crawl.
 type boundedStore struct{ store.Store }
 
-// storePatience is how long a call of a store may take.
+// storePatience is the longest time that a call of a store may take.
 const storePatience = 10 * time.Second
 
 // Get implements store.Store.
@@ -395,62 +417,70 @@ func (s boundedStore) Update(ctx context.Context, key string, ttl time.Duration,
 	return s.Store.Update(ctx, key, ttl, f)
 }
 
-// Logger sets the logger for events that no call returns: lost records (errors), unreadable
-// robots.txt files, capped delays, skipped hosts, sitemaps with errors (warnings), changed robots.txt
-// files and the first denied URL of each host (info), the others (debug). Without it, what
-// slog.Default() is when New is called.
+// Logger sets the logger for events that no call returns. Their levels are:
+//
+//	Error  lost records
+//	Warn   unreadable robots.txt files, capped delays, skipped hosts, sitemaps with errors
+//	Info   changed robots.txt files, the first denied URL of each host
+//	Debug  the other denied URLs
+//
+// The default is the value of slog.Default when New is called.
 func Logger(l *slog.Logger) Option {
 	return option("Logger", func(c *config) { c.log = l }, faultIf(l == nil, "Logger", "the logger is nil"))
 }
 
-// HTTPClient sets the client that fetches robots.txt and sitemaps, instead of the collector's own.
-// Its Transport and Timeout are used, the latter for robots.txt; its cookie jar and redirect
-// handler are not. No header of a page is sent through it.
+// HTTPClient sets the client that fetches robots.txt and sitemaps. The default is the client of the
+// collector. The plugin uses the Transport of the client and, for robots.txt, its Timeout. It does
+// not use the cookie jar and CheckRedirect. It sends no header of a page through this client.
 func HTTPClient(client *http.Client) Option {
 	return option("HTTPClient", func(c *config) { c.client = client }, faultIf(client == nil, "HTTPClient", "the client is nil"))
 }
 
-// SharedPace keeps the pace of each host together with other processes that use the same Pacer: at
-// least the host's delay lies between the end of one request and the start of the next, whichever
-// process sends it. What the delay means in this process holds as well. Redirect hops, robots.txt,
-// sitemaps and second attempts ask the Pacer, too. While a delay is in force anywhere, a host has
-// one request in flight, whatever MaxInFlight says; its response must have ended by the Lease's
-// Deadline, else it fails with ErrLeaseEnded. Back-off and Retry-After reach all processes with the
-// Release of the request that was answered so.
+// SharedPace shares the pace of each host with all processes that use the same Pacer. At least the
+// delay of the host passes between the end of one request and the start of the next one, whichever
+// process sends it. Within this process, the pace is kept as without SharedPace. Every request asks
+// the Pacer, including redirects, retries, robots.txt and sitemaps.
 //
-// When the Pacer fails nothing is sent: requests fail with a *PaceError until it works again.
-// Together with a Store that the processes share, one of them fetches robots.txt and the others
-// find it there. In a dry run the Pacer is not asked.
+// While a delay is in force in any process, a host has one request in flight, regardless of
+// MaxInFlight. If its response has not ended at the Deadline of the Lease, the request fails with
+// ErrLeaseEnded. Back-off and Retry-After reach the other processes when the Lease of the request
+// that was throttled is released.
+//
+// If the Pacer fails, nothing is sent: requests fail with a *PaceError until the Pacer works again.
+// If the processes also share a Store, one of them fetches robots.txt and the others find it there.
+// In a dry run the Pacer is not used.
 func SharedPace(p Pacer) Option {
 	return option("SharedPace", func(c *config) { c.pacer = p }, faultIf(p == nil, "SharedPace", "the Pacer is nil"))
 }
 
-// ShardByHost makes this process the i-th of n, counted from 0, each of which crawls the hosts that
-// are its own by ShardOf: so pace and policies need not be shared. Requests for other hosts are
-// refused with a *ShardError that names the process to hand the URL to, redirect hops and dry runs
-// included. Visit and Check return the error. Pages of such hosts that sitemaps list
-// are not judged here, but go to Feed.Sink, to the loop over Pages or to the collector as others
-// do; the collector refuses them. Sitemaps on such hosts are not read. A robots.txt that redirects
-// to one is read from there.
+// ShardByHost makes this process number i of n processes, counted from 0. Each process crawls the
+// hosts that ShardOf assigns to it, so the processes need not share pace and robots.txt files. A
+// request for another host fails with a *ShardError, which contains the number of the process for
+// this URL. This also applies to redirects and in a dry run. Visit and Check return the error.
+//
+// Sitemaps may list pages of other shards. The plugin does not judge these pages. It passes them to
+// Feed.Sink, to the loop over Pages or to the collector, where they fail with a *ShardError.
+// Sitemaps on hosts of other shards are not read. A robots.txt that redirects to such a host is
+// read from there.
 func ShardByHost(n, i int) Option {
-	return option("ShardByHost", func(c *config) { c.shard = shard{n, i} },
-		faultIf(n < 1, "ShardByHost", "%d shards are less than one", n),
-		faultIf(i < 0 || i >= n, "ShardByHost", "there is no shard %d among %d, which count from 0", i, n))
+	return option("ShardByHost", func(c *config) { c.shard = shard{n: n, i: i} },
+		faultIf(n < 1, "ShardByHost", "%d is not a number of shards", n),
+		faultIf(n > 0 && (i < 0 || i >= n), "ShardByHost", "there is no shard %d of %d: want 0 to %d", i, n, n-1))
 }
 
 // AllowPrivateNetworks lets public sites send the crawler to private, loopback and link-local
 // addresses, and to others that are not part of the public internet. Without it, the plugin follows
-// no redirect, Sitemap line or entry of a sitemap from a public host to such an address, whether the
-// URL contains the address or a name that resolves to it. Pages get a *PrivateNetworkError, also in a
-// dry run. What the program visits itself is not checked, and hosts at private addresses may lead to
-// others.
+// no redirect, Sitemap line or entry of a sitemap from a public host to such an address, whether
+// the URL contains the address or a name that resolves to it. Pages get a *PrivateNetworkError,
+// also in a dry run. What the program visits itself is not checked, and hosts at private addresses
+// may lead to others.
 //
 // A host that was seen at a public address stays public. If its name resolves to a private address
 // later, it must not lead to itself either.
 //
 // Names are checked when they have been resolved and the transport reports the connection, as an
-// http.Transport does. A RoundTripper around one must pass the context of its request on. Names that
-// a proxy resolves are not checked.
+// http.Transport does. A RoundTripper around one must pass the context of its request on. Names
+// that a proxy resolves are not checked.
 func AllowPrivateNetworks() Option {
 	return option("AllowPrivateNetworks", func(c *config) { c.privateNetworks = true })
 }

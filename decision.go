@@ -15,54 +15,60 @@ import (
 // A Decision says whether a URL may be fetched, and why. In JSON, durations are numbers of seconds,
 // such as 1.5. A Decision that is read back from JSON is the same, except that Err has only its text.
 type Decision struct {
-	URL       string `json:"url"`        // as asked, a password replaced
-	Authority string `json:"authority"`  // scheme, host and port of URL: "https://example.com"; with a Host header: "https://name@host"
-	RobotsURL string `json:"robots_url"` // of the robots.txt that governs URL
+	// URL is the URL of the request. If it has a password, that is replaced.
+	URL string `json:"url"`
+	// Authority has the scheme, host and port of URL, such as "https://example.com". If the request
+	// has a Host header, it is "https://name@host".
+	Authority string `json:"authority"`
+	// RobotsURL is the URL of the robots.txt that applies to URL.
+	RobotsURL string `json:"robots_url"`
 
 	Allowed bool   `json:"allowed"`
 	Reason  Reason `json:"reason"`
 
-	// Dialect is the reading of robots.txt that was applied.
+	// Dialect is the dialect in which robots.txt was read.
 	Dialect dialect.Dialect `json:"dialect"`
-	// Group is the User-agent value of the group that applied; empty: none did.
+	// Group is the User-agent value of the group that applies, or "" if no group does.
 	Group string `json:"group,omitempty"`
-	// Rule is the rule that decided; Line 0: none did.
+	// Rule is the rule that decided. It is zero if none did.
 	Rule dialect.Rule `json:"rule,omitzero"`
 
-	// Status is that of the last response to a request for robots.txt; 0: there was none.
+	// Status is the status of the last response to a request for robots.txt, or 0 if there was no
+	// response.
 	Status int `json:"status,omitempty"`
-	// Err is why robots.txt could not be read; nil: it was read, or there is none.
+	// Err says why robots.txt could not be read. It is nil if the file was read or does not exist.
 	Err error `json:"-"`
-	// Fetched is when robots.txt was read or confirmed, or the last try failed, and Expires until
-	// when that holds; zero under ReasonIgnored.
+	// Fetched is the time at which robots.txt was read or confirmed, or at which the last attempt
+	// failed. Expires is the time until which the result is used. Both are zero under ReasonIgnored.
 	Fetched time.Time `json:"fetched,omitzero"`
 	Expires time.Time `json:"expires,omitzero"`
 
-	// CrawlDelay is what the group asks for, as the dialect reads it; 0: nothing.
+	// CrawlDelay is the delay that the group asks for, as the dialect reads it, or 0.
 	CrawlDelay time.Duration `json:"-"`
-	// Delay is kept between the starts of two requests to the host, MinDelay, MaxDelay, SkipAbove and
-	// BackOff included; 0: none.
+	// Delay is the delay in force between the starts of two requests to the host, or 0. It takes
+	// MinDelay, MaxDelay, SkipAbove and BackOff into account.
 	Delay time.Duration `json:"-"`
-	// BackOff is the delay that answers with status 429 and 503 have brought; 0: none.
+	// BackOff is the delay that responses with status 429 and 503 have caused, or 0.
 	BackOff time.Duration `json:"-"`
-	// NotBefore is until when a Retry-After holds all requests to the host; zero: it does not.
+	// NotBefore is the time until which a Retry-After holds back all requests to the host. It is zero
+	// if there is no Retry-After.
 	NotBefore time.Time `json:"not_before,omitzero"`
 }
 
-// A Reason is why a Decision came out as it did: a stable short code.
+// A Reason says why a request was allowed or denied. It is a stable short code.
 type Reason string
 
 const (
-	ReasonRule        Reason = "rule"        // a rule matched: Decision.Rule, whose Line is 0 under temoto, which names none
+	ReasonRule        Reason = "rule"        // Decision.Rule matches; under temoto its Line is 0, because temoto does not report the rule
 	ReasonNoRule      Reason = "no_rule"     // no rule of the group matches, or no group applies
-	ReasonNoRobots    Reason = "no_robots"   // there is no robots.txt (404, for example): everything is allowed
-	ReasonUnreachable Reason = "unreachable" // robots.txt could not be read: nothing is allowed
-	ReasonSiteDown    Reason = "site_down"   // robots.txt got no answer: the site is left alone for a while
+	ReasonNoRobots    Reason = "no_robots"   // there is no robots.txt (status 404, for example), so everything is allowed
+	ReasonUnreachable Reason = "unreachable" // robots.txt could not be read, so nothing is allowed
+	ReasonSiteDown    Reason = "site_down"   // the request for robots.txt got no response, so the site gets no requests for a while
 	ReasonDelay       Reason = "delay"       // the crawl delay is longer than SkipAbove
-	ReasonIgnored     Reason = "ignored"     // IgnoreRobotsWithPermission: robots.txt was not asked for
+	ReasonIgnored     Reason = "ignored"     // robots.txt was not requested because of IgnoreRobotsWithPermission
 )
 
-// decisions count how often each reason has decided.
+// A decisions counts the decisions by their reasons.
 type decisions map[Reason]*atomic.Int64
 
 func newDecisions() decisions {
@@ -75,7 +81,7 @@ func newDecisions() decisions {
 
 func (d decisions) add(r Reason) { d[r].Add(1) }
 
-// counts returns those that have decided at all.
+// counts returns the counts that are not zero.
 func (d decisions) counts() map[Reason]int {
 	counts := make(map[Reason]int)
 	for r, count := range d {
@@ -86,18 +92,18 @@ func (d decisions) counts() map[Reason]int {
 	return counts
 }
 
-// reasons are in plain words what String does not say in its own.
+// reasons has the texts of the reasons for which because needs no other field of the Decision.
 var reasons = map[Reason]string{
 	ReasonNoRobots:    "there is no robots.txt",
 	ReasonUnreachable: "robots.txt cannot be read",
 	ReasonSiteDown:    "the site does not answer",
-	ReasonIgnored:     "robots.txt is not asked for",
+	ReasonIgnored:     "robots.txt is ignored",
 }
 
-// unread reports whether a URL is denied because its robots.txt cannot be read at present.
+// unread reports whether a URL is denied because its robots.txt cannot be read for now.
 func (d *Decision) unread() bool { return d.Reason == ReasonUnreachable || d.Reason == ReasonSiteDown }
 
-// String explains the decision in one line.
+// String returns the decision and its reason in one line.
 func (d Decision) String() string {
 	verdict := "denied"
 	if d.Allowed {
@@ -106,12 +112,12 @@ func (d Decision) String() string {
 	return fmt.Sprintf("%s %s: %s (%v)", d.URL, verdict, d.because(), d.Dialect)
 }
 
-// because says what decided.
+// because returns the reason as text.
 func (d Decision) because() string {
 	switch d.Reason {
 	case ReasonRule:
 		if d.Rule.Line == 0 {
-			return "by a rule of " + d.RobotsURL + " that is not named"
+			return "by a rule of " + d.RobotsURL // temoto does not report which
 		}
 		return fmt.Sprintf("%q, line %d of %s, group %q", d.Rule, d.Rule.Line, d.RobotsURL, d.Group)
 	case ReasonDelay:
@@ -121,7 +127,7 @@ func (d Decision) because() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", d.RobotsURL, reasons[d.Reason])
-	if why := d.why(); why != "" { // which names the status, if that is why
+	if why := d.why(); why != "" { // contains the status if that is the reason
 		b.WriteString(": " + why)
 	} else if d.Status != 0 {
 		fmt.Fprintf(&b, ", status %d", d.Status)
@@ -129,7 +135,7 @@ func (d Decision) because() string {
 	return b.String()
 }
 
-// why is the text of Err without the URL of robots.txt, which the decision has named.
+// why returns the text of Err without the URL of robots.txt, which because has already written.
 func (d Decision) why() string {
 	if d.Err == nil {
 		return ""

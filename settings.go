@@ -9,17 +9,17 @@ import (
 	"github.com/collyrobots/collyrobots/internal/pace"
 )
 
-// hostSettings are how robots.txt is read and obeyed, for all hosts or for some.
+// A hostSettings holds the values of the options that may differ between hosts.
 type hostSettings struct {
 	pace            pace.Rules
 	dialect         dialect.Dialect
-	tokens          []string
-	maxDelay        time.Duration // longer crawl delays are capped; 0: none are
-	skipAbove       time.Duration // hosts that ask for more are skipped; 0: none are
+	tokens          []string      // of ProductToken; nil if the option is not set
+	maxDelay        time.Duration // of MaxDelay; 0 if the option is not set
+	skipAbove       time.Duration // of SkipAbove; 0 if the option is not set
 	honorCrawlDelay bool
 	ignoreRobots    bool
-	retryThrottled  int // how often a page is asked for again that was answered 429 or 503
-	index           int // its place in settings.all
+	retryThrottled  int // how often a page with status 429 or 503 is requested again
+	index           int // the index in settings.all
 }
 
 // skips reports whether a host with this crawl delay is skipped.
@@ -32,8 +32,8 @@ func (s *hostSettings) caps(crawlDelay time.Duration) bool {
 	return s.maxDelay > 0 && crawlDelay > s.maxDelay
 }
 
-// longestDelay returns the longest crawl delay that is kept, 0 if all are. A host that is skipped
-// still gets requests for its robots.txt, which wait no longer than SkipAbove.
+// longestDelay returns the longest crawl delay that is kept, or 0 if there is no limit. A skipped
+// host still gets requests for its robots.txt. These wait no longer than SkipAbove.
 func (s *hostSettings) longestDelay() time.Duration {
 	if s.maxDelay == 0 || s.skipAbove == 0 {
 		return max(s.maxDelay, s.skipAbove)
@@ -41,35 +41,35 @@ func (s *hostSettings) longestDelay() time.Duration {
 	return min(s.maxDelay, s.skipAbove)
 }
 
-// productTokens returns the names to look for in robots.txt as d reads it, for a crawler with this
-// user agent.
+// productTokens returns the names that a crawler with this user agent looks for in robots.txt under
+// d.
 func (s *hostSettings) productTokens(d dialect.Dialect, userAgent string) []string {
 	if s.tokens != nil {
 		return s.tokens
 	}
 	if d == dialect.Temoto() {
-		return []string{userAgent} // the built-in check looks the whole of it up
+		return []string{userAgent} // the built-in check looks up the whole user agent
 	}
 	return []string{dialect.ProductToken(userAgent)}
 }
 
-// byCollector reports whether the crawler goes by the collector's UserAgent, as to Colly's built-in
-// check, whatever user agent a request is sent with.
+// byCollector reports whether robots.txt is read for the UserAgent of the collector, whatever user
+// agent a request is sent with. Colly's built-in check does the same.
 func (s *hostSettings) byCollector() bool { return s.tokens == nil && s.dialect == dialect.Temoto() }
 
-// settings are what the options say of hosts.
+// A settings holds the settings of all hosts.
 type settings struct {
-	hostSettings            // what holds where nothing else does
-	perHost      []hostRule // the first that matches a host holds instead
+	hostSettings            // applies to hosts that match no rule
+	perHost      []hostRule // the first rule that matches a host applies
 }
 
-// A hostRule is the settings of the hosts that match a pattern.
+// A hostRule holds the settings of the hosts that match the pattern of ForHosts.
 type hostRule struct {
 	pattern string
 	hostSettings
 }
 
-// of returns what holds for a host.
+// of returns the settings of a host.
 func (s *settings) of(host string) *hostSettings {
 	for i := range s.perHost {
 		if s.perHost[i].matches(host) {
@@ -79,7 +79,7 @@ func (s *settings) of(host string) *hostSettings {
 	return &s.hostSettings
 }
 
-// all returns the settings of all hosts and of each pattern.
+// all returns the settings of the hosts that match no rule, and then those of each rule.
 func (s *settings) all() []*hostSettings {
 	all := []*hostSettings{&s.hostSettings}
 	for i := range s.perHost {
@@ -88,7 +88,7 @@ func (s *settings) all() []*hostSettings {
 	return all
 }
 
-// matches reports whether a host, or the name before its port, fits the pattern.
+// matches reports whether the pattern matches a host, with or without its port.
 func (h *hostRule) matches(host string) bool {
 	name := host
 	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {

@@ -4,26 +4,27 @@ import (
 	"github.com/gocolly/colly/v2"
 )
 
-// A Collector is a colly.Collector with the method WithRobots, a Clone that keeps it, and a Visit
-// that leaves no sitemap unread. Everything else is promoted from the embedded collector, its fields
-// included. Where a *colly.Collector is asked for, pass c.Collector. Get one from
-// NewCollector or Wrap: the zero Collector has no collector in it, which is an error of WithRobots.
+// A Collector is a colly.Collector with the method WithRobots. Its clones are attached to the same
+// plugin, and its Visit also reads the sitemaps that are still pending. All other methods and
+// fields are those of the embedded collector. To pass it to a function that takes a
+// *colly.Collector, pass c.Collector. Create a Collector with NewCollector or Wrap. WithRobots of
+// the zero Collector returns an error, because it has no embedded collector.
 type Collector struct {
 	*colly.Collector
-	robots *Plugin // nil: not yet
+	robots *Plugin // nil before WithRobots
 }
 
-// NewCollector makes a collector as colly.NewCollector does.
+// NewCollector creates a collector like colly.NewCollector.
 func NewCollector(options ...colly.CollectorOption) *Collector {
 	return Wrap(colly.NewCollector(options...))
 }
 
-// Wrap gives an existing collector the method WithRobots.
+// Wrap returns a Collector that contains c.
 func Wrap(c *colly.Collector) *Collector { return &Collector{Collector: c} }
 
-// WithRobots makes the collector obey robots.txt. Call it once, after the OnRequest callbacks that
-// may abort requests or change them, before the first Visit. The errors are those of New and
-// Attach; after an error the collector is as it was.
+// WithRobots makes the collector obey robots.txt. Call it once, before the first Visit and after
+// the OnRequest callbacks that may abort or change requests. It returns the errors of New and
+// Attach. After an error the collector is unchanged.
 func (c *Collector) WithRobots(opts ...Option) (*Plugin, error) {
 	p, err := WithRobots(c.Collector, opts...)
 	if err != nil {
@@ -33,8 +34,8 @@ func (c *Collector) WithRobots(opts ...Option) (*Plugin, error) {
 	return p, nil
 }
 
-// Visit is like colly.Collector.Visit. If Colly has called no callback at the end of the page, as for
-// a character set that it does not know, Visit also reads the sitemaps that are still pending.
+// Visit is like colly.Collector.Visit. If Colly has called no callback at the end of the page, as
+// for a character set that it does not know, Visit also reads the sitemaps that are still pending.
 func (c *Collector) Visit(URL string) error {
 	err := c.Collector.Visit(URL)
 	if c.robots == nil || c.Async || !c.robots.sitemaps.pending() {
@@ -46,16 +47,16 @@ func (c *Collector) Visit(URL string) error {
 	return err
 }
 
-// Clone returns a clone as Colly makes it, without callbacks, that obeys robots.txt as its parent
-// does: one policy cache, one pace.
+// Clone returns a clone without callbacks, like colly.Collector.Clone, and attaches it to the
+// plugin of c. Both then share the robots.txt files and the pace of each host.
 func (c *Collector) Clone() *Collector {
 	if c.Collector == nil {
 		return new(Collector)
 	}
-	clone := &Collector{c.Collector.Clone(), c.robots}
+	clone := &Collector{Collector: c.Collector.Clone(), robots: c.robots}
 	if c.robots != nil {
 		if err := c.robots.Attach(clone.Collector); err != nil {
-			c.robots.report.log.Error("collyrobots: a clone cannot be attached: its requests are judged on the wire", "error", err)
+			c.robots.report.log.Error("cannot attach a clone, its requests are judged on the wire", "error", err)
 		}
 	}
 	return clone

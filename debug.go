@@ -12,22 +12,23 @@ import (
 	"github.com/collyrobots/collyrobots/internal/fanout"
 )
 
-// debuggers are those of the attached collectors, which hear of events as Colly's own.
+// A debuggers holds the debuggers of the attached collectors. They get the events of the plugin as
+// events of Colly.
 type debuggers struct {
 	mu    sync.Mutex
 	known []debugger
 }
 
-// A debugger is called from the hooks of its collectors, on the goroutine on which Colly calls it: it
-// may have no lock.
+// A debugger is called only from the hooks of its collectors, on the goroutines on which Colly
+// calls it. A debugger that works without a lock under Colly therefore needs none here.
 type debugger struct {
 	debug.Debugger
 	events *fanout.Listener[Event]
 }
 
-// add makes the debugger of a collector, if it has one, hear of events, which the hooks of the
-// collector deliver. One that several collectors share hears of each once. It returns nil if there
-// is none.
+// add adds the debugger of a collector and returns its listener, or nil if the collector has none.
+// The hooks of the collector deliver the events. A debugger that several collectors share gets each
+// event once.
 func (ds *debuggers) add(h *backend.Handle, r *report) *fanout.Listener[Event] {
 	d := h.Debugger()
 	if d == nil {
@@ -45,7 +46,7 @@ func (ds *debuggers) add(h *backend.Handle, r *report) *fanout.Listener[Event] {
 	return l
 }
 
-// deliver tells the debuggers what they have not heard of. No collector may be using them.
+// deliver delivers the remaining events to all debuggers. No collector may be using them.
 func (ds *debuggers) deliver() {
 	ds.mu.Lock()
 	known := slices.Clone(ds.known)
@@ -55,8 +56,8 @@ func (ds *debuggers) deliver() {
 	}
 }
 
-// debugEvent converts an event to Colly's type. The values have their names from JSON. A duration is
-// a text such as "1.5s", and a decision is one line.
+// debugEvent converts an event to Colly's type. The values have their names from JSON. A duration
+// is a text such as "1.5s", and a decision is one line.
 func debugEvent(e Event) *debug.Event {
 	values := make(map[string]string)
 	put := func(name, value string) {

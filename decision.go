@@ -13,7 +13,8 @@ import (
 )
 
 // A Decision says whether a URL may be fetched, and why. In JSON, durations are numbers of seconds,
-// such as 1.5. A Decision that is read back from JSON is the same, except that Err has only its text.
+// such as 1.5. A Decision that is read back from JSON is the same, except that Err has only its
+// text.
 type Decision struct {
 	// URL is the URL of the request. If it has a password, that is replaced.
 	URL string `json:"url"`
@@ -39,7 +40,8 @@ type Decision struct {
 	// Err says why robots.txt could not be read. It is nil if the file was read or does not exist.
 	Err error `json:"-"`
 	// Fetched is the time at which robots.txt was read or confirmed, or at which the last attempt
-	// failed. Expires is the time until which the result is used. Both are zero under ReasonIgnored.
+	// failed. Expires is the time until which the result is used. Both are zero under
+	// ReasonIgnored.
 	Fetched time.Time `json:"fetched,omitzero"`
 	Expires time.Time `json:"expires,omitzero"`
 
@@ -50,8 +52,8 @@ type Decision struct {
 	Delay time.Duration `json:"-"`
 	// BackOff is the delay that responses with status 429 and 503 have caused, or 0.
 	BackOff time.Duration `json:"-"`
-	// NotBefore is the time until which a Retry-After holds back all requests to the host. It is zero
-	// if there is no Retry-After.
+	// NotBefore is the time until which a Retry-After holds back all requests to the host. It is
+	// zero if there is no Retry-After.
 	NotBefore time.Time `json:"not_before,omitzero"`
 }
 

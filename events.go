@@ -2,34 +2,34 @@ package collyrobots
 
 import "time"
 
-// An EventKind is what happened: a stable short code.
+// An EventKind says what happened. It is a stable short code.
 type EventKind string
 
 const (
 	EventStarted   EventKind = "started"   // a request was sent: its headers were written
-	EventAnswered  EventKind = "answered"  // a request that had started is over, or has failed
-	EventDenied    EventKind = "denied"    // a request was not sent, or would not have been in a dry run
-	EventWaiting   EventKind = "waiting"   // a page begins to wait for its host
-	EventRobots    EventKind = "robots"    // a robots.txt was fetched, or could not be, or came from the Store
-	EventSitemap   EventKind = "sitemap"   // a sitemap was read, or could not be
-	EventSlowed    EventKind = "slowed"    // a host has asked for less: 429, or 503
-	EventRecovered EventKind = "recovered" // a host that had asked for less has accepted a request again
-	EventMissed    EventKind = "missed"    // the listener was too slow and has missed events
+	EventAnswered  EventKind = "answered"  // a request that had started has ended or failed
+	EventDenied    EventKind = "denied"    // a request was not sent or, in a dry run, would not have been sent
+	EventWaiting   EventKind = "waiting"   // a page has begun to wait for its host
+	EventRobots    EventKind = "robots"    // a robots.txt was fetched or read from the Store, or the fetch failed
+	EventSitemap   EventKind = "sitemap"   // a sitemap was read, or could not be read
+	EventSlowed    EventKind = "slowed"    // a host has throttled the crawl: status 429 or 503
+	EventRecovered EventKind = "recovered" // a host that had throttled the crawl has accepted a request
+	EventMissed    EventKind = "missed"    // events were dropped because the listener was too slow
 )
 
-// A DelaySource is where a delay between two requests to a host comes from: a stable short code,
-// "" where there is no delay.
+// A DelaySource says where the delay between two requests to a host comes from. It is a stable
+// short code, and "" if there is no delay.
 type DelaySource string
 
 const (
 	SourceCrawlDelay DelaySource = "crawl_delay" // a line of robots.txt
 	SourceMinDelay   DelaySource = "min_delay"   // the option MinDelay
-	SourceBackOff    DelaySource = "back_off"    // answers with status 429 or 503
-	SourceRetryAfter DelaySource = "retry_after" // the Retry-After of such an answer
+	SourceBackOff    DelaySource = "back_off"    // responses with status 429 or 503
+	SourceRetryAfter DelaySource = "retry_after" // the Retry-After header of such a response
 )
 
-// A RequestKind says what a request was for. It is a stable short code. It is "" in events that are
-// not about a single request that was sent.
+// A RequestKind says what a request was for. It is a stable short code. It is "" in events that do
+// not describe a single request that was sent.
 type RequestKind string
 
 const (
@@ -40,49 +40,80 @@ const (
 	RequestRetry    RequestKind = "retry"    // one of these, repeated after 429 or 503 or after a lost connection
 )
 
-// An Event reports something that happened on the wire, or that a request was not sent. Fields that
-// do not apply to its Kind are zero. In JSON, durations are numbers of seconds, such as 0.25. An Event
-// that is read back from JSON is the same, except that Err has only its text, and Body is missing.
+// An Event reports something that happened on the wire, or that a request was not sent. The comment
+// of each field names the kinds of events that have the field. In other events it is zero. A
+// listener must not change what Decision, Body and Change point to.
+//
+// In JSON, durations are numbers of seconds, such as 0.25. An Event that is read back from JSON is
+// the same, except that Err has only its text, and Body is missing.
 type Event struct {
 	Kind EventKind `json:"kind"`
-	Time time.Time `json:"time"`           // when it happened
-	Host string    `json:"host,omitempty"` // as in HostStats
-	URL  string    `json:"url,omitempty"`  // of the request, the robots.txt or the sitemap, a password replaced
+	// Time is when it happened.
+	Time time.Time `json:"time"`
+	// Host is the host, as in HostStats.
+	Host string `json:"host,omitempty"`
+	// URL is the URL of the request, the robots.txt or the sitemap. If it has a password, that is
+	// replaced.
+	URL string `json:"url,omitempty"`
 
-	// Collector and Request are Colly's numbers of a page and of the hops that it led to; 0: not
-	// known, or the request is the plugin's own.
+	// Collector and Request are the numbers that Colly has given to the collector and to the
+	// request of a page. The redirects of the page have the same numbers. Both are 0 for the
+	// plugin's own requests, and if they are not known.
 	Collector uint32 `json:"collector,omitempty"`
 	Request   uint32 `json:"request,omitempty"`
 
-	RequestKind RequestKind `json:"request_kind,omitempty"` // started, answered: what the request was for
-	From        string      `json:"from,omitempty"`         // started: the URL that redirects to this one
-
-	// Gap is the time since the last request to the host was started; 0: it is the first. Started
-	// has it.
+	// RequestKind (started, answered) says what the request was for.
+	RequestKind RequestKind `json:"request_kind,omitempty"`
+	// From (started) is the URL that redirects to URL.
+	From string `json:"from,omitempty"`
+	// Gap (started) is the time since the last request to the host started. It is 0 for the first
+	// request.
 	Gap time.Duration `json:"-"`
-	// Delay is the delay in force, 0 for none, Source where it comes from, and Line the line of
-	// robots.txt with the crawl delay. Started, waiting, slowed and recovered have them; the Source
-	// of waiting is what the next start waits for.
-	Delay  time.Duration `json:"-"`
-	Source DelaySource   `json:"source,omitempty"`
-	Line   int           `json:"line,omitempty"`
 
-	Status int           `json:"status,omitempty"` // answered, robots, slowed, recovered: of the response; 0: there was none
-	Bytes  int64         `json:"bytes,omitempty"`  // answered: the bytes of the body that were read
-	Took   time.Duration `json:"-"`                // answered: from the start to the end of the body
-	Err    error         `json:"-"`                // answered, robots, sitemap: what went wrong; denied: why, without a Decision
+	// Delay (started, waiting, slowed, recovered) is the delay in force, or 0 if there is none.
+	Delay time.Duration `json:"-"`
+	// Source (as Delay) says where the delay comes from. In waiting events, it says what the next
+	// start waits for.
+	Source DelaySource `json:"source,omitempty"`
+	// Line (as Delay) is the line of robots.txt if Source is SourceCrawlDelay.
+	Line int `json:"line,omitempty"`
 
-	// Decision is why a request was denied by robots.txt, not to be changed; nil under denied: it
-	// was by something else, Err.
+	// Status (answered, robots, slowed, recovered) is the status of the response, or 0 if there was
+	// no response.
+	Status int `json:"status,omitempty"`
+	// Bytes (answered) is the number of bytes of the body that were read.
+	Bytes int64 `json:"bytes,omitempty"`
+	// Took (answered) is the time from the start of the request to the end of the body.
+	Took time.Duration `json:"-"`
+	// Err (answered, robots, sitemap) says what went wrong. In denied events it is the reason, if
+	// Decision is nil.
+	Err error `json:"-"`
+
+	// Decision (denied) says why robots.txt denies the request. It is nil if the request was denied
+	// for another reason; see Err.
 	Decision *Decision `json:"decision,omitempty"`
 
-	Count int       `json:"count,omitempty"` // waiting: pages that wait for the host; sitemap: entries read; missed: events
-	Until time.Time `json:"until,omitzero"`  // waiting: before when no request to the host starts, zero: not known; slowed: until when a Retry-After holds all of them
+	// Count is the number of pages that wait for the host (waiting), of entries that were read
+	// (sitemap), or of events that were dropped (missed).
+	Count int `json:"count,omitempty"`
+	// Until (waiting) is the time before which no request to the host starts, or zero if that is
+	// not known. In slowed events it is the time until which a Retry-After holds back all requests.
+	Until time.Time `json:"until,omitzero"`
 
-	RobotsStatus RobotsStatus  `json:"robots_status,omitempty"` // robots: which rules apply to the site now
-	Fetched      time.Time     `json:"fetched,omitzero"`        // robots: when it was read or confirmed, or the last try failed: before Time if it was Stored
-	Stored       bool          `json:"stored,omitempty"`        // robots: it came from the Store, and nothing was fetched
-	Hash         string        `json:"hash,omitempty"`          // robots: the first 32 hexadecimal digits of the SHA-256 of the file; "": there are no rules
-	Body         []byte        `json:"-"`                       // robots: the file as read, not to be changed; nil: there are no rules, or it is as it was
-	Change       *RobotsChange `json:"change,omitempty"`        // robots: what has changed; nil if it is the same, or the first
+	// RobotsStatus (robots) says which rules apply to the site now.
+	RobotsStatus RobotsStatus `json:"robots_status,omitempty"`
+	// Fetched (robots) is the time at which robots.txt was read or confirmed, or at which the last
+	// attempt failed. It is earlier than Time if Stored is set.
+	Fetched time.Time `json:"fetched,omitzero"`
+	// Stored (robots) says that the file was read from the Store and not fetched.
+	Stored bool `json:"stored,omitempty"`
+	// Hash (robots) has the first 32 hexadecimal digits of the SHA-256 of the file. It is "" if
+	// there are no rules.
+	Hash string `json:"hash,omitempty"`
+	// Body (robots) is the file as it was read. It is nil if there are no rules, or if the file has
+	// not changed.
+	Body []byte `json:"-"`
+	// Change (robots) says what has changed. It is nil if nothing has changed, or if the file was
+	// read for the first time.
+	Change *RobotsChange `json:"change,omitempty"`
 }

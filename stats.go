@@ -13,70 +13,94 @@ import (
 // Stats describes what a Plugin has done so far. In JSON, durations are numbers of seconds, such as
 // 1.5. Stats that are read back from JSON are the same.
 type Stats struct {
-	Started time.Time `json:"started,omitzero"` // when New made the plugin
-	Closed  bool      `json:"closed,omitempty"` // Close was called: all requests are denied with ErrClosed
+	// Started is the time of New.
+	Started time.Time `json:"started,omitzero"`
+	// Closed reports whether Close was called. All requests are then denied with ErrClosed.
+	Closed bool `json:"closed,omitempty"`
 
-	// Totals is the sum of Hosts and Forgotten: its counts, Waiting and Waited.
+	// Totals has the sums of Hosts and Forgotten, for the counts and Waited.
 	Totals HostStats `json:"totals"`
-	// GapOverDelay is the shortest time between two requests to one host divided by the delay that
-	// was in force then, of all hosts. It is never less than 1, unless several may be under way
-	// (MaxInFlight, or a back-off without a crawl delay) and one catches up with the one before it.
-	// 0: there were no two, or it is a dry run.
+	// GapOverDelay is the smallest GapOverDelay of all hosts, or 0 if none has one. It is never
+	// less than 1, unless several requests to a host may be in flight and one catches up with the
+	// one before it. MaxInFlight allows that, and so does a back-off without a crawl delay.
 	GapOverDelay float64 `json:"gap_over_delay,omitempty"`
 
-	// Decisions are how often robots.txt allowed or denied a request, or an entry of a sitemap, by
-	// the reason. One that is decided about again, because its robots.txt has changed while it
-	// waited, counts again.
+	// Decisions counts the decisions about requests and entries of sitemaps, by their reasons. A
+	// request counts again if its robots.txt changes while it waits.
 	Decisions map[Reason]int `json:"decisions"`
 	// Policies counts the robots.txt files that are kept now, by their RobotsStatus.
 	Policies map[RobotsStatus]PolicyStats `json:"policies"`
 
-	Hosts     []HostStats   `json:"hosts"`     // sorted by name
-	Forgotten HostStats     `json:"forgotten"` // the sum of hosts no longer kept: of very many, those not asked in a while
-	Sitemaps  FeedStats     `json:"sitemaps"`
-	Shadows   []ShadowStats `json:"shadows,omitempty"` // in the order in which Shadow names them
+	// Hosts is sorted by name.
+	Hosts []HostStats `json:"hosts"`
+	// Forgotten has the sums of the hosts that are no longer kept. If there are very many hosts,
+	// these are hosts without recent requests.
+	Forgotten HostStats `json:"forgotten"`
+	// Sitemaps counts what was read in sitemaps.
+	Sitemaps FeedStats `json:"sitemaps"`
+	// Shadows has the dialects in the order of the option Shadow.
+	Shadows []ShadowStats `json:"shadows,omitempty"`
 
-	// NotFed are the first URLs that sitemaps list and that were not fed, by the name of their
-	// count in FeedStats as JSON: "out_of_scope".
+	// NotFed has the first URLs of sitemaps that were not fed, for each reason. The keys are the
+	// JSON names of the counts in FeedStats, such as "out_of_scope".
 	NotFed map[string][]string `json:"not_fed,omitempty"`
 }
 
-// HostStats is what happened with one host. http and https of a host are one; another port is
-// another host.
+// HostStats describes what has happened with one host. The schemes http and https have the same
+// host; each other port is a host of its own.
 type HostStats struct {
-	Host      string `json:"host,omitempty"` // as in a URL, with the port unless it is the default one
-	Requests  int    `json:"requests"`       // sent: pages, redirect hops, robots.txt, sitemaps
-	Throttled int    `json:"throttled"`      // times it asked for less: 429 or 503, each incident once
-	Pages     int    `json:"pages"`          // responses that reached the collector, of any status, cached ones included
-	Denied    int    `json:"denied"`         // requests not sent because of robots.txt, or that would not have been in a dry run
-	Waiting   int    `json:"waiting"`        // pages that wait for their turn now
+	// Host is the name as in a URL, with the port unless it is the default one.
+	Host string `json:"host,omitempty"`
+	// Requests counts the requests that were sent: pages, redirects, robots.txt, sitemaps and
+	// retries.
+	Requests int `json:"requests"`
+	// Throttled counts how often the host has throttled the crawl, with status 429 or 503. The
+	// responses to requests that were already in flight at the first such response do not count.
+	Throttled int `json:"throttled"`
+	// Pages counts the responses that reached the collector, with any status. Responses from
+	// Colly's cache are included.
+	Pages int `json:"pages"`
+	// Denied counts the requests that were not sent because of robots.txt or, in a dry run, would
+	// not have been sent.
+	Denied int `json:"denied"`
+	// Waiting counts the pages that wait for the host now.
+	Waiting int `json:"waiting"`
 
-	CrawlDelay time.Duration `json:"-"`                   // what robots.txt asks for; of several delays the longest
-	BackOff    time.Duration `json:"-"`                   // the delay that 429 and 503 have brought
-	NotBefore  time.Time     `json:"not_before,omitzero"` // until when a Retry-After holds everything; zero: it does not
-	NextStart  time.Time     `json:"next_start,omitzero"` // before when no request starts; zero: one may at once
+	// CrawlDelay is the delay that robots.txt asks for. If several apply, it is the longest.
+	CrawlDelay time.Duration `json:"-"`
+	// BackOff is the delay that responses with status 429 and 503 have caused.
+	BackOff time.Duration `json:"-"`
+	// NotBefore is the time until which a Retry-After holds back all requests. It is zero if there
+	// is no Retry-After.
+	NotBefore time.Time `json:"not_before,omitzero"`
+	// NextStart is the time before which no request starts. It is zero if a request may start at
+	// once.
+	NextStart time.Time `json:"next_start,omitzero"`
 
-	// Source is what keeps the next request back until NextStart or, if nothing does, where Delay
-	// comes from. Line is the line of robots.txt if that is a crawl delay; 0: not known.
+	// Source says what holds back the next request until NextStart. If nothing does, it says where
+	// Delay comes from.
 	Source DelaySource `json:"source,omitempty"`
-	Line   int         `json:"line,omitempty"`
+	// Line is the line of robots.txt if Source is SourceCrawlDelay, or 0 if it is not known.
+	Line int `json:"line,omitempty"`
 
-	LastStatus int           `json:"last_status,omitempty"` // of the last answer; 0: there was none
-	Waited     time.Duration `json:"-"`                     // by all requests together until they might start
+	// LastStatus is the status of the last response, or 0 if there was none.
+	LastStatus int `json:"last_status,omitempty"`
+	// Waited is the time that all requests together have waited for the host.
+	Waited time.Duration `json:"-"`
 
-	// Delay is kept between the starts of two requests: the longest of BackOff, MinDelay, and
-	// CrawlDelay within MaxDelay and SkipAbove. 0: none.
+	// Delay is the delay in force between the starts of two requests, or 0. It is the longest of
+	// BackOff, MinDelay, and CrawlDelay within the limits of MaxDelay and SkipAbove.
 	Delay time.Duration `json:"-"`
-	// MinGap is the shortest time between two requests on the wire since a delay has been in force;
-	// 0: there were no two.
+	// MinGap is the shortest time between the starts of two requests on the wire since a delay has
+	// been in force, or 0 if there were no two requests.
 	MinGap time.Duration `json:"-"`
-	// GapOverDelay is the shortest such time divided by the delay that was in force then: 1 is
-	// exactly as asked. 0: there were no two, or it is a dry run.
+	// GapOverDelay is the smallest quotient of such a time and the delay that was in force then. If
+	// it is 1, the delay was kept exactly. It is 0 if there were no two requests, and in a dry run.
 	GapOverDelay float64 `json:"gap_over_delay,omitempty"`
 }
 
 // Stats returns the counts so far. It may be called at any time. The hosts are read one after
-// another.
+// another, so their counts may belong to slightly different times.
 //
 // Stats needs time and memory for all hosts and sorts them: for 100,000 hosts, about 50 ms and
 // 23 MB. Use StatsFunc if only some hosts or the sums are needed.
@@ -130,17 +154,30 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(HostStats)) Stat
 	return s
 }
 
-// hostStats publishes what the pace knows of a host.
+// hostStats converts the Stats of package pace.
 func hostStats(s pace.Stats) HostStats {
 	return HostStats{
-		Host: s.Host, Requests: s.Requests, Throttled: s.Throttled, Pages: s.Pages, Denied: s.Denied, Waiting: s.Waiting,
-		CrawlDelay: s.CrawlDelay, BackOff: s.BackOff, NotBefore: s.NotBefore, NextStart: s.NextStart,
-		Delay: s.Delay, Source: DelaySource(s.Cause), Line: s.Line,
-		MinGap: s.MinGap, GapOverDelay: s.GapOverDelay, Waited: s.Waited, LastStatus: s.Status,
+		Host:         s.Host,
+		Requests:     s.Requests,
+		Throttled:    s.Throttled,
+		Pages:        s.Pages,
+		Denied:       s.Denied,
+		Waiting:      s.Waiting,
+		CrawlDelay:   s.CrawlDelay,
+		BackOff:      s.BackOff,
+		NotBefore:    s.NotBefore,
+		NextStart:    s.NextStart,
+		Source:       DelaySource(s.Cause),
+		Line:         s.Line,
+		LastStatus:   s.Status,
+		Waited:       s.Waited,
+		Delay:        s.Delay,
+		MinGap:       s.MinGap,
+		GapOverDelay: s.GapOverDelay,
 	}
 }
 
-// add sums what can be summed. GapOverDelay becomes the smaller of both.
+// add adds the counts and Waited of o. GapOverDelay becomes the smaller one of both.
 func (s *HostStats) add(o HostStats) {
 	s.Requests += o.Requests
 	s.Throttled += o.Throttled
@@ -153,14 +190,15 @@ func (s *HostStats) add(o HostStats) {
 	}
 }
 
-// TimeLeft estimates how long it takes, counted from now, until the last of the waiting pages of the
-// host starts. The estimate is the time until NextStart, plus Delay for each waiting page after the
-// first. TimeLeft returns 0 if no page waits, and the longest Duration if the estimate overflows.
+// TimeLeft estimates how long it takes, counted from now, until the last of the waiting pages of
+// the host starts. The estimate is the time until NextStart, plus Delay for each waiting page after
+// the first. TimeLeft returns 0 if no page waits, and the longest Duration if the estimate
+// overflows.
 func (s HostStats) TimeLeft(now time.Time) time.Duration {
 	if s.Waiting <= 0 {
 		return 0
 	}
-	until := max(0, s.NextStart.Sub(now)) // the zero time is long past
+	until := max(0, s.NextStart.Sub(now)) // the zero time is in the past
 	others := time.Duration(s.Waiting - 1)
 	if others > 0 && s.Delay > (math.MaxInt64-until)/others {
 		return math.MaxInt64

@@ -284,3 +284,32 @@ func TestCheckOfAURLWithoutAScheme(t *testing.T) {
 		}
 	}
 }
+
+// Colly and the readers of sitemaps escape bytes that url.Parse refuses. Check and ShardOf accept the
+// same URLs.
+func TestCheckOfURLsThatNeedEscapes(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": {
+		"/robots.txt": "User-agent: *\nDisallow: /closed/\nDisallow: /50%25\n",
+		"*":           robotstest.Page(),
+	}})
+	c := start(t, web, nil)
+	for u, allowed := range map[string]bool{
+		"http://a.test/100%":              true,
+		"http://a.test/100%zz?q=1%":       true,
+		"http://a.test/closed/100%":       false,
+		"http://a.test/50%":               false,
+		"http://a.test/tab\there":         true,
+		"http://a.test/closed/tab\x7fend": false,
+	} {
+		d, err := c.robots.Check(t.Context(), u)
+		if err != nil || d.Allowed != allowed {
+			t.Errorf("Check(%q) = %v, %v", u, d, err)
+		}
+		if err := c.Visit(u); (err == nil) != allowed {
+			t.Errorf("Visit(%q) = %v", u, err)
+		}
+		if _, err := collyrobots.ShardOf(u, 2); err != nil {
+			t.Errorf("ShardOf(%q): %v", u, err)
+		}
+	}
+}

@@ -71,7 +71,7 @@ const importRules = `
 	internal/backend:  github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug
 
 	# The plugin puts them together,
-	.:                 ./dialect ./sitemap ./store ./internal/policy ./internal/backend ./internal/fanout ./internal/feed ./internal/netguard ./internal/redact ./internal/seconds github.com/gocolly/colly/v2 !reflect
+	.:                 ./dialect ./sitemap ./store ./internal/policy ./internal/backend ./internal/fanout ./internal/feed ./internal/netguard ./internal/redact ./internal/weburl ./internal/seconds github.com/gocolly/colly/v2 !reflect
 	limiter.go:        ./internal/pace
 	pacer.go:          ./internal/pace
 	settings.go:      ./internal/pace

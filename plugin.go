@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/redact"
+	"github.com/collyrobots/collyrobots/internal/weburl"
 )
 
 // A Plugin holds what one crawl knows of robots.txt files and of when each host was asked last. It
@@ -195,12 +195,13 @@ func (p *Plugin) first() *hooks {
 // not known yet. It uses the first attached collector's client and user agent, and waits for
 // nothing but the fetch. It is an error if rawURL is not an http or https URL, if ctx ends, a
 // *ShardError or *PaceError where the file may not be asked for, and ErrClosed after Close. A
-// robots.txt that cannot be read is a Decision, not an error.
+// robots.txt that cannot be read is a Decision, not an error. Like Colly, Check escapes a percent sign
+// that does not begin an escape, such as in /100%.
 func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 	if err := p.usable(); err != nil {
 		return Decision{}, err
 	}
-	u, err := url.Parse(rawURL)
+	u, err := weburl.Parse(rawURL)
 	if err != nil {
 		return Decision{}, fmt.Errorf("collyrobots: Check: %w", redact.ParseError(err))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/redact"
+	"github.com/collyrobots/collyrobots/internal/weburl"
 )
 
 // ShardOf returns the number of the process that requests the host of a URL under ShardByHost. The n
@@ -29,7 +30,7 @@ import (
 //
 // For example, example.com belongs to shard 2 of 100.
 func ShardOf(rawURL string, n int) (int, error) {
-	u, err := url.Parse(rawURL)
+	u, err := weburl.Parse(rawURL)
 	if err != nil {
 		return 0, fmt.Errorf("collyrobots: ShardOf: %w", redact.ParseError(err))
 	}

@@ -20,24 +20,24 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// In a bubble connections have no addresses, and every name is a public host.
+// In these tests connections have no addresses, and every name is a public host.
 
-// privateHosts are hosts that nobody but the user may lead to.
+// privateHosts are hosts to which only the program may send the crawler.
 var privateHosts = []string{
 	"10.0.0.1", "172.16.5.4", "192.168.1.1:8080", "127.0.0.1:9000", "127.9.9.9", "[::1]", "169.254.169.254", "[fe80::1]", "[fd00:ec2::254]",
 	"100.64.0.1", "0.0.0.0:8080", "0.1.2.3", "[::]", "224.0.0.1", "[ff02::1]", "255.255.255.255", "[::ffff:10.0.0.1]", "[::ffff:a9fe:a9fe]",
 	"[64:ff9b::a00:1]", "[2002:a00:1::]", "[::127.0.0.1]", "localhost:6379", "db.localhost", "[fec0::1]", "192.0.0.8", "240.1.1.1",
 }
 
-// publicHosts are some that anybody may lead to.
+// publicHosts are hosts to which any site may send the crawler.
 var publicHosts = []string{
 	"93.184.216.34", "172.32.0.1", "100.128.0.1", "169.253.1.1", "192.169.0.1:8080", "[2606:2800:220:1::1]", "[64:ff9b::5db8:d822]",
 	"[2002:5db8:d822::]", "[::ffff:93.184.216.34]", "localhost.test", "11.0.0.1", "198.51.100.1",
 }
 
-// led has a page that redirects to a host, a robots.txt that does, and sitemaps that are there or
-// redirect there.
-func led(host string) robotstest.Sites {
+// sitesLeadingTo returns a page and a robots.txt that redirect to host, and sitemaps that are on host or
+// redirect to it.
+func sitesLeadingTo(host string) robotstest.Sites {
 	to := "http://" + host
 	return robotstest.Sites{
 		"a.test": {
@@ -55,26 +55,28 @@ func led(host string) robotstest.Sites {
 	}
 }
 
-func TestAPublicSiteLeadsToNoPrivateAddress(t *testing.T) {
+// TestPublicSiteLeadsToPrivateAddress checks that redirects and sitemaps of a public site never lead to a
+// private address.
+func TestPublicSiteLeadsToPrivateAddress(t *testing.T) {
 	for _, host := range privateHosts {
 		t.Run(host, func(t *testing.T) {
-			inBubble(t, led(host), func(t *testing.T, web *robotstest.Web) {
+			inBubble(t, sitesLeadingTo(host), func(t *testing.T, web *robotstest.Web) {
 				c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
 				c.Visit("http://a.test/")
 				err := c.Visit("http://a.test/hop")
 				private := (*collyrobots.PrivateNetworkError)(nil)
 				if !errors.As(err, &private) || private.From != "a.test" || private.URL != "http://"+host+"/page" || private.Address == "" {
-					t.Errorf("the redirect: %v, %+v", err, private)
+					t.Errorf("redirect: got %v, %+v", err, private)
 				}
 				if told := c.errs["http://a.test/hop"]; !errors.As(told, &private) {
-					t.Errorf("OnError was told %v", told)
+					t.Errorf("OnError got %v, want a PrivateNetworkError", told)
 				}
 				if told := c.denied["http://a.test/hop"]; !errors.As(told, &private) {
-					t.Errorf("OnDenied was told %v", told)
+					t.Errorf("OnDenied got %v, want a PrivateNetworkError", told)
 				}
 				err = c.Visit("http://b.test/")
 				if denied := c.denied["http://b.test/"]; !errors.As(denied, &private) || private.From != "b.test" || !errors.As(err, &private) {
-					t.Errorf("the page whose robots.txt is there: %v, OnDenied: %v", err, denied)
+					t.Errorf("page whose robots.txt redirects: got %v, OnDenied got %v", err, denied)
 				}
 				wantURIs(t, web, host, "")
 				wantURIs(t, web, "b.test", "/robots.txt")
@@ -89,16 +91,17 @@ func TestAPublicSiteLeadsToNoPrivateAddress(t *testing.T) {
 	}
 }
 
-func TestAPublicSiteLeadsToPublicAddresses(t *testing.T) {
+// TestPublicSiteLeadsToPublicAddress checks that a public site may lead to other public hosts.
+func TestPublicSiteLeadsToPublicAddress(t *testing.T) {
 	for _, host := range publicHosts {
 		t.Run(host, func(t *testing.T) {
-			inBubble(t, led(host), func(t *testing.T, web *robotstest.Web) { wantLed(t, web, host) })
+			inBubble(t, sitesLeadingTo(host), func(t *testing.T, web *robotstest.Web) { wantAllRequested(t, web, host) })
 		})
 	}
 }
 
-// wantLed wants all that led has to be asked for.
-func wantLed(t *testing.T, web *robotstest.Web, host string, opts ...collyrobots.Option) {
+// wantAllRequested checks that everything in sitesLeadingTo(host) is requested.
+func wantAllRequested(t *testing.T, web *robotstest.Web, host string, opts ...collyrobots.Option) {
 	t.Helper()
 	c := start(t, web, nil, append(opts, collyrobots.FollowSitemaps(collyrobots.Feed{}))...)
 	for _, url := range []string{"http://a.test/", "http://a.test/hop", "http://b.test/"} {
@@ -112,12 +115,15 @@ func wantLed(t *testing.T, web *robotstest.Web, host string, opts ...collyrobots
 
 func TestAllowPrivateNetworks(t *testing.T) {
 	for _, host := range []string{"10.0.0.1", "[::1]", "169.254.169.254", "localhost:8080"} {
-		inBubble(t, led(host), func(t *testing.T, web *robotstest.Web) { wantLed(t, web, host, collyrobots.AllowPrivateNetworks()) })
+		inBubble(t, sitesLeadingTo(host), func(t *testing.T, web *robotstest.Web) {
+			wantAllRequested(t, web, host, collyrobots.AllowPrivateNetworks())
+		})
 	}
 }
 
-// What the user visits is his, and a private site may lead to others.
-func TestThePrivateLeadToEachOther(t *testing.T) {
+// TestPrivateSiteLeadsToPrivateAddress checks that the program may visit a private site, and that this
+// site may lead to other private ones.
+func TestPrivateSiteLeadsToPrivateAddress(t *testing.T) {
 	sites := robotstest.Sites{
 		"10.0.0.1": {
 			"/robots.txt": "Sitemap: http://10.0.0.2/map.xml\n",
@@ -140,9 +146,10 @@ func TestThePrivateLeadToEachOther(t *testing.T) {
 	})
 }
 
-// A dry run sends what robots.txt disallows, but not this.
-func TestADryRunIsNotLedThere(t *testing.T) {
-	inBubble(t, led("10.0.0.1"), func(t *testing.T, web *robotstest.Web) {
+// TestDryRunIsNotLedToPrivateAddress checks that even a dry run, which sends requests that robots.txt
+// disallows, does not send requests to private addresses.
+func TestDryRunIsNotLedToPrivateAddress(t *testing.T) {
+	inBubble(t, sitesLeadingTo("10.0.0.1"), func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil, collyrobots.DryRun(), collyrobots.FollowSitemaps(collyrobots.Feed{}))
 		for _, url := range []string{"http://a.test/", "http://a.test/hop", "http://b.test/"} {
 			c.Visit(url)
@@ -151,8 +158,9 @@ func TestADryRunIsNotLedThere(t *testing.T) {
 	})
 }
 
-// Pages of other hosts that a sitemap lists are led to as well.
-func TestFedPagesLeadToNoPrivateAddress(t *testing.T) {
+// TestSitemapListsPrivateAddress checks that a page with a private address is not fetched if the sitemap
+// of a public site lists it.
+func TestSitemapListsPrivateAddress(t *testing.T) {
 	sites := robotstest.Sites{
 		"a.test": {
 			"/robots.txt": "Sitemap: http://a.test/map.xml\n", "/": robotstest.Page(),
@@ -170,20 +178,20 @@ func TestFedPagesLeadToNoPrivateAddress(t *testing.T) {
 		wantURIs(t, web, "b.test", "/robots.txt /3")
 		wantURIs(t, web, "a.test:8080", "/robots.txt /4")
 		if s := c.robots.Stats().Sitemaps; s.Fed != 3 || s.Denied != 1 {
-			t.Errorf("%+v", s)
+			t.Errorf("got stats %+v", s)
 		}
 	})
 }
 
-// A publicConn looks as one to a host on the internet.
+// A publicConn is a connection with a public remote address.
 type publicConn struct{ net.Conn }
 
 func (publicConn) RemoteAddr() net.Addr {
 	return &net.TCPAddr{IP: net.IPv4(93, 184, 216, 34), Port: 80}
 }
 
-// resolve makes hosts public for t, whose connections lead to the loopback interface. It counts the
-// connections to all others.
+// resolve makes the connections of t to hosts look public, although they lead to the loopback interface.
+// It counts the connections to all other hosts.
 func resolve(t *http.Transport, hosts ...string) (others *atomic.Int32) {
 	dial := t.DialContext
 	others = new(atomic.Int32)
@@ -202,13 +210,14 @@ func resolve(t *http.Transport, hosts ...string) (others *atomic.Int32) {
 	return others
 }
 
-// What a name stands for is known when it is dialled.
-func TestNamesOfPrivateAddresses(t *testing.T) {
+// TestNameOfPrivateAddress checks that a host name that resolves to a private address is recognized when
+// it is dialled.
+func TestNameOfPrivateAddress(t *testing.T) {
 	for _, scheme := range []string{"http", "https"} {
 		t.Run(scheme, func(t *testing.T) {
-			sites := led("inner.test")
+			sites := sitesLeadingTo("inner.test")
 			if scheme == "https" {
-				sites = led("inner.test:443")
+				sites = sitesLeadingTo("inner.test:443")
 				sites["inner.test"] = sites["inner.test:443"]
 				delete(sites, "inner.test:443")
 			}
@@ -220,22 +229,22 @@ func TestNamesOfPrivateAddresses(t *testing.T) {
 			err := c.Visit("http://a.test/hop")
 			private := (*collyrobots.PrivateNetworkError)(nil)
 			if !errors.As(err, &private) || private.From != "a.test" || private.Address != "127.0.0.1" {
-				t.Errorf("the redirect: %v, %+v", err, private)
+				t.Errorf("redirect: got %v, %+v", err, private)
 			}
 			c.Visit("http://b.test/")
 			wantURIs(t, web, "inner.test", "")
-			if n := dialled.Load(); n > 4 { // four files may be asked for at once
-				t.Errorf("%d connections were made to be refused", n)
+			if n := dialled.Load(); n > 4 { // four files may be requested at once
+				t.Errorf("%d connections to private addresses were dialled, want at most 4", n)
 			}
 
-			// The user may go there, whatever was refused before, and that lets nobody else in.
+			// The program may visit the host, whatever was refused before. Sites still may not lead to it.
 			if err := c.Visit(scheme + "://inner.test/page"); err != nil {
-				t.Errorf("the user's visit: %v", err)
+				t.Errorf("visit by the program: %v", err)
 			}
 			wantURIs(t, web, "inner.test", "/robots.txt /page")
 			for range 3 {
 				if err := c.Visit("http://a.test/hop"); !errors.As(err, &private) || private.Address != "127.0.0.1" {
-					t.Errorf("the redirect, once a connection is there: %v", err)
+					t.Errorf("redirect over an existing connection: got %v, want a PrivateNetworkError", err)
 				}
 			}
 			wantURIs(t, web, "inner.test", "/robots.txt /page")
@@ -243,24 +252,24 @@ func TestNamesOfPrivateAddresses(t *testing.T) {
 	}
 }
 
-// TestTransportsAroundHTTP puts a RoundTripper around the transport, as signing and tracing do. One
-// that passes the context on changes nothing. Of one that does not, a warning tells.
-func TestTransportsAroundHTTP(t *testing.T) {
+// TestWrappedTransport wraps the transport in a RoundTripper, as programs do for signing and tracing. The
+// wrapper has no effect if it passes the context on. Otherwise a warning is logged.
+func TestWrappedTransport(t *testing.T) {
 	for name, tc := range map[string]struct {
-		request func(*http.Request) *http.Request // that is passed on
+		request func(*http.Request) *http.Request // the request that the wrapper passes on
 		guarded bool
 	}{
-		"it signs": {func(r *http.Request) *http.Request {
+		"signs": {func(r *http.Request) *http.Request {
 			r = r.Clone(r.Context())
 			r.Header.Set("Signature", "x")
 			return r
 		}, true},
-		"it adds a value":       {func(r *http.Request) *http.Request { return r.WithContext(context.WithValue(r.Context(), t, "x")) }, true},
-		"it drops the deadline": {func(r *http.Request) *http.Request { return r.WithContext(context.WithoutCancel(r.Context())) }, true},
-		"it drops the context":  {func(r *http.Request) *http.Request { return r.WithContext(context.Background()) }, false},
+		"adds a value":       {func(r *http.Request) *http.Request { return r.WithContext(context.WithValue(r.Context(), t, "x")) }, true},
+		"drops the deadline": {func(r *http.Request) *http.Request { return r.WithContext(context.WithoutCancel(r.Context())) }, true},
+		"drops the context":  {func(r *http.Request) *http.Request { return r.WithContext(context.Background()) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, led("inner.test"), func(t *testing.T, web *robotstest.Web) {
+			inBubble(t, sitesLeadingTo("inner.test"), func(t *testing.T, web *robotstest.Web) {
 				c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
 				moves(c.transport).set("inner.test", internalIP)
 				c.WithTransport(roundTripper(func(r *http.Request) (*http.Response, error) { return c.transport.RoundTrip(tc.request(r)) }))
@@ -268,7 +277,7 @@ func TestTransportsAroundHTTP(t *testing.T) {
 					c.Visit(url)
 				}
 				if asked := urisOf(web.Log("inner.test")); tc.guarded != (asked == "") {
-					t.Errorf("inner.test was asked for %q", asked)
+					t.Errorf("requests to inner.test: %q, want none", asked)
 				}
 				want := 0
 				if !tc.guarded {
@@ -282,16 +291,17 @@ func TestTransportsAroundHTTP(t *testing.T) {
 	}
 }
 
-// A site that is on this machine itself, whatever its name, may lead to others.
-func TestNamesOnThisMachine(t *testing.T) {
-	web := robotstest.New(t, led("inner.test"))
-	wantLed(t, web, "inner.test")
+// TestLocalSiteLeadsToLocalAddress checks that a site on this machine, whatever its name, may lead to
+// other sites on it.
+func TestLocalSiteLeadsToLocalAddress(t *testing.T) {
+	web := robotstest.New(t, sitesLeadingTo("inner.test"))
+	wantAllRequested(t, web, "inner.test")
 }
 
-// A page that a sitemap lists is still where a site has led, and not where the user goes, when it
-// has waited so long for a LimitRule slot that its record was given up, and when its turn has
-// lapsed.
-func TestALongWaitForgetsNoLead(t *testing.T) {
+// TestFedPageIsStillLedAfterLongWait checks that a page from a sitemap is not taken for a visit of the
+// program after it has waited so long for a LimitRule slot that its record was dropped, or after its
+// turn has expired.
+func TestFedPageIsStillLedAfterLongWait(t *testing.T) {
 	for name, crawl := range map[string]func(t *testing.T, c *crawl){
 		"for a slot": func(t *testing.T, c *crawl) {
 			limited(t, c, &colly.LimitRule{DomainGlob: "*.test", Parallelism: 1})
@@ -299,7 +309,7 @@ func TestALongWaitForgetsNoLead(t *testing.T) {
 				c.Visit(url)
 				synctest.Wait()
 			}
-			time.Sleep(27 * time.Second) // since 15 s the pages wait behind the last of these
+			time.Sleep(27 * time.Second) // the pages have waited behind the last of these for 15 s
 			for i := range 1000 {
 				c.Visit(fmt.Sprint("http://a.test/", i))
 			}
@@ -324,7 +334,7 @@ func TestALongWaitForgetsNoLead(t *testing.T) {
 				for i := range 2 {
 					private := (*collyrobots.PrivateNetworkError)(nil)
 					if err := c.errs[fmt.Sprint("http://inner.test/", i)]; !errors.As(err, &private) || private.From != "a.test" || private.Address != "10.0.0.1" {
-						t.Errorf("page %d: %v, %+v", i, err, private)
+						t.Errorf("page %d: got %v, %+v", i, err, private)
 					}
 				}
 				wantURIs(t, web, "inner.test", "/robots.txt")
@@ -333,7 +343,8 @@ func TestALongWaitForgetsNoLead(t *testing.T) {
 	}
 }
 
-// movesIn makes all hosts public, one of them, "host:port", only for its first connection.
+// movesIn makes all hosts public. The host "host:port" in moves is public only for its first
+// connection.
 func movesIn(transport *http.Transport, moves string) {
 	transport.DisableKeepAlives = true
 	dial, asked := transport.DialContext, atomic.Bool{}
@@ -346,16 +357,17 @@ func movesIn(transport *http.Transport, moves string) {
 	}
 }
 
-// A privateConn seems to lead to a private address.
+// A privateConn is a connection with a private remote address.
 type privateConn struct{ net.Conn }
 
 func (privateConn) RemoteAddr() net.Addr {
 	return &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 80}
 }
 
-// Through a proxy only what the URLs say counts: the address is the proxy's.
-func TestAProxyOnThisMachine(t *testing.T) {
-	sites := led("inner.test")
+// TestProxyOnThisMachine checks that only addresses in URLs count if there is a proxy, because the
+// address of the connection is that of the proxy.
+func TestProxyOnThisMachine(t *testing.T) {
+	sites := sitesLeadingTo("inner.test")
 	sites["proxy.test:3128"] = robotstest.Site{}
 	sites["a.test"]["/literal"] = robotstest.Redirect("http://10.0.0.1/x")
 	sites["10.0.0.1"] = robotstest.Site{"/x": robotstest.Page()}
@@ -368,14 +380,14 @@ func TestAProxyOnThisMachine(t *testing.T) {
 	wantSortedURIs(t, web, "inner.test", "/direct.xml /hop.xml /listed.xml /moved/robots.txt /page /robots.txt")
 	private := (*collyrobots.PrivateNetworkError)(nil)
 	if err := c.Visit("http://a.test/literal"); !errors.As(err, &private) {
-		t.Errorf("a literal address: %v", err)
+		t.Errorf("redirect to a literal address: got %v, want a PrivateNetworkError", err)
 	}
 	wantURIs(t, web, "10.0.0.1", "")
 }
 
-// A user's visit and a redirect come for the same robots.txt at once: the redirect's refusal is its
-// own.
-func TestARefusalIsNobodyElses(t *testing.T) {
+// TestRefusalDoesNotAffectVisit checks that a visit of the program succeeds while redirects that need the
+// same robots.txt are refused.
+func TestRefusalDoesNotAffectVisit(t *testing.T) {
 	sites := robotstest.Sites{"inner.test": {"/robots.txt": "", "/page": robotstest.Page()}}
 	var hops []string
 	for i := range 20 {
@@ -394,13 +406,14 @@ func TestARefusalIsNobodyElses(t *testing.T) {
 	for _, site := range hops {
 		private := (*collyrobots.PrivateNetworkError)(nil)
 		if err := c.errs["http://"+site+"/"]; !errors.As(err, &private) {
-			t.Errorf("%s: %v", site, err)
+			t.Errorf("%s: got %v, want a PrivateNetworkError", site, err)
 		}
 	}
 	wantURIs(t, web, "inner.test", "/robots.txt /page")
 }
 
-// A domain that the user has forbidden is never asked for anything, whoever leads there.
+// TestForbiddenDomains checks that nothing is requested from a domain in the collector's
+// DisallowedDomains, even if a site leads there.
 func TestForbiddenDomains(t *testing.T) {
 	for name, spelling := range map[string]struct{ domain, host string }{
 		"plain":      {"bad.test", "bad.test"},
@@ -411,17 +424,17 @@ func TestForbiddenDomains(t *testing.T) {
 		"address":    {"93.184.216.34", "93.184.216.34"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, led(spelling.host), func(t *testing.T, web *robotstest.Web) {
+			inBubble(t, sitesLeadingTo(spelling.host), func(t *testing.T, web *robotstest.Web) {
 				web.Set("a.test", "/map.xml", robotstest.Sitemap("http://"+spelling.host+"/page", "http://a.test/good"))
 				web.Set("a.test", "/good", robotstest.Page())
-				web.Set("a.test", "/robots.txt", "Sitemap: http://a.test/map.xml\n"+led(spelling.host)["a.test"]["/robots.txt"].(string))
+				web.Set("a.test", "/robots.txt", "Sitemap: http://a.test/map.xml\n"+sitesLeadingTo(spelling.host)["a.test"]["/robots.txt"].(string))
 				web.Set("a.test", "/to-b", robotstest.Redirect("http://b.test/"))
 				c := start(t, web, []colly.CollectorOption{colly.DisallowedDomains("else.test", spelling.domain)},
 					collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.ScopeAny}))
 				c.Visit("http://a.test/")
 				c.Visit("http://b.test/")
 				if denied := c.denied["http://b.test/"]; !errors.Is(denied, colly.ErrForbiddenDomain) || !errors.Is(denied, colly.ErrRobotsTxtBlocked) {
-					t.Errorf("the page whose robots.txt is there: %v", denied)
+					t.Errorf("page whose robots.txt redirects there: got %v", denied)
 				}
 				wantURIs(t, web, spelling.host, "")
 				wantURIs(t, web, "b.test", "/robots.txt")
@@ -431,22 +444,24 @@ func TestForbiddenDomains(t *testing.T) {
 	}
 }
 
-// Nor for the robots.txt of a redirect hop, which no hook of a collector has seen.
-func TestForbiddenDomainsBehindAHop(t *testing.T) {
-	inBubble(t, led("bad.test"), func(t *testing.T, web *robotstest.Web) {
+// TestForbiddenDomainsBehindRedirect is the same for the robots.txt of the target of a redirect, for
+// which Colly calls no hook.
+func TestForbiddenDomainsBehindRedirect(t *testing.T) {
+	inBubble(t, sitesLeadingTo("bad.test"), func(t *testing.T, web *robotstest.Web) {
 		web.Set("a.test", "/to-b", robotstest.Redirect("http://b.test/"))
 		c := start(t, web, []colly.CollectorOption{colly.DisallowedDomains("bad.test")})
 		if err := c.Visit("http://a.test/to-b"); !errors.Is(err, colly.ErrForbiddenDomain) {
-			t.Errorf("%v", err)
+			t.Errorf("got %v, want ErrForbiddenDomain", err)
 		}
 		wantURIs(t, web, "bad.test", "")
 		wantURIs(t, web, "b.test", "/robots.txt")
 	})
 }
 
-// Pages and sites that the program names are its own affair, but what they lead to is not.
+// TestForbiddenDomainsOfPages checks that Pages requests nothing from forbidden domains, except from
+// sites that the program names.
 func TestForbiddenDomainsOfPages(t *testing.T) {
-	inBubble(t, led("bad.test"), func(t *testing.T, web *robotstest.Web) {
+	inBubble(t, sitesLeadingTo("bad.test"), func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, []colly.CollectorOption{colly.DisallowedDomains("bad.test")})
 		for e, err := range c.robots.Pages(t.Context(), collyrobots.Feed{}, "http://a.test/") {
 			if err != nil && !errors.Is(err, colly.ErrForbiddenDomain) {

@@ -15,6 +15,7 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
+// TestDelayOptions checks which delay and reason each combination of options leads to.
 func TestDelayOptions(t *testing.T) {
 	const ms = time.Millisecond
 	cases := []struct {
@@ -41,16 +42,17 @@ func TestDelayOptions(t *testing.T) {
 			c := start(t, web, nil, tc.opts...)
 			d, err := c.robots.Check(t.Context(), "http://a.test/")
 			if err != nil || d.Delay != tc.delay || d.Reason != tc.reason || d.Allowed != (tc.reason == collyrobots.ReasonNoRule) {
-				t.Errorf("%v, delay %v (%v); want delay %v, %s", d, d.Delay, err, tc.delay, tc.reason)
+				t.Errorf("got %v, delay %v (%v); want delay %v, %s", d, d.Delay, err, tc.delay, tc.reason)
 			}
 			if said := strings.Contains(c.logged.String(), "crawl delay is longer than"); said != (d.CrawlDelay > d.Delay) {
-				t.Errorf("log: %q", c.logged)
+				t.Errorf("got log %q", c.logged)
 			}
 		})
 	}
 }
 
-func TestBadOptionsAreNamed(t *testing.T) {
+// TestInvalidOptions checks that the error of New names each invalid option.
+func TestInvalidOptions(t *testing.T) {
 	cases := map[string]collyrobots.Option{
 		"ProductToken":   collyrobots.ProductToken("ExampleBot", "Example Bot/1.0"),
 		"MinDelay":       collyrobots.MinDelay(-1),
@@ -79,7 +81,7 @@ func TestBadOptionsAreNamed(t *testing.T) {
 	_, err := collyrobots.WithRobots(c, all...)
 	for name := range cases {
 		if err == nil || !strings.Contains(err.Error(), "collyrobots: "+name+": ") {
-			t.Errorf("all at once: %s is missing in %v", name, err)
+			t.Errorf("several invalid options: %s is missing in %v", name, err)
 		}
 	}
 	for _, o := range []collyrobots.Option{
@@ -90,7 +92,7 @@ func TestBadOptionsAreNamed(t *testing.T) {
 		collyrobots.ForHosts("a.test", collyrobots.ShardByHost(2, 1)),
 	} {
 		if _, err := collyrobots.New(o); err == nil {
-			t.Error("a bad option is taken")
+			t.Error("an invalid option caused no error")
 		}
 	}
 	if _, err := collyrobots.WithRobots(nil); err == nil {
@@ -126,11 +128,11 @@ func TestForHosts(t *testing.T) {
 	} {
 		d, err := c.robots.Check(t.Context(), tc.url)
 		if err != nil || d.Dialect != tc.dialect || d.Allowed != tc.allowed || d.Reason != tc.reason || d.Delay != tc.delay {
-			t.Errorf("%v, %s, delay %v (%v); want %+v", d, d.Dialect, d.Delay, err, tc)
+			t.Errorf("got %v, %s, delay %v (%v); want %+v", d, d.Dialect, d.Delay, err, tc)
 		}
 	}
 	if urisOf(web.Log("own.test")) != "" {
-		t.Errorf("own.test was asked for %s", urisOf(web.Log("own.test")))
+		t.Errorf("requests to own.test: %s, want none", urisOf(web.Log("own.test")))
 	}
 	for _, bad := range []collyrobots.Option{
 		collyrobots.ForHosts("", collyrobots.MinDelay(1)),
@@ -142,16 +144,17 @@ func TestForHosts(t *testing.T) {
 		_, err := collyrobots.New(bad)
 		var fault *collyrobots.OptionError
 		if !errors.As(err, &fault) || fault.Option != "ForHosts" {
-			t.Errorf("a bad ForHosts: %v", err)
+			t.Errorf("invalid ForHosts: got %v", err)
 		}
 	}
 	_, err := collyrobots.New(collyrobots.ForHosts("a.test", collyrobots.MinDelay(-1), collyrobots.DryRun()))
 	if s := fmt.Sprint(err); !strings.Contains(s, "MinDelay") || !strings.Contains(s, "DryRun") {
-		t.Errorf("not every fault is named: %v", err)
+		t.Errorf("the error does not name every fault: %v", err)
 	}
 }
 
-func TestADryRunReportsAndEnforcesNothing(t *testing.T) {
+// TestDryRun checks that a dry run reports denials and does not enforce them.
+func TestDryRun(t *testing.T) {
 	s := robotstest.Pages(6, "User-agent: *\nCrawl-delay: 3600\nDisallow: /1\nDisallow: /hop\n")
 	s["/2"] = robotstest.Redirect("/hop")
 	s["/hop"] = robotstest.Page()
@@ -169,8 +172,8 @@ func TestADryRunReportsAndEnforcesNothing(t *testing.T) {
 	}
 }
 
-// MaxDelay and SkipAbove may be given together: a host whose crawl delay is longer than SkipAbove is
-// skipped, otherwise MaxDelay caps the delay. Inside ForHosts they replace what was given before.
+// TestMaxDelayAndSkipAbove checks both options together. A host whose crawl delay is longer than SkipAbove
+// is skipped; otherwise MaxDelay caps the delay. In ForHosts they replace the options outside of it.
 func TestMaxDelayAndSkipAbove(t *testing.T) {
 	type options = []collyrobots.Option
 	both := options{collyrobots.MaxDelay(10 * time.Second), collyrobots.SkipAbove(time.Minute)}
@@ -183,8 +186,8 @@ func TestMaxDelayAndSkipAbove(t *testing.T) {
 		name  string
 		opts  options
 		asked string
-		delay time.Duration // in force; 0: the host is skipped
-		says  string        // in the log; "": nothing
+		delay time.Duration // the delay in force; 0 if the host is skipped
+		says  string        // the log; "" if nothing is logged
 	}{
 		{"short", both, "5", 5 * time.Second, ""},
 		{"as long as MaxDelay", both, "10", 10 * time.Second, ""},
@@ -213,14 +216,15 @@ func TestMaxDelayAndSkipAbove(t *testing.T) {
 				wantSchedule(t, web, "a.test", want)
 				said := strings.Count(c.logged.String(), "crawl delay is longer than")
 				if tc.says == "" && said != 0 || tc.says != "" && (said != 1 || !strings.Contains(c.logged.String(), tc.says)) {
-					t.Errorf("the log does not say %q once: %s", tc.says, c.logged)
+					t.Errorf("the log does not have %q once: %s", tc.says, c.logged)
 				}
 			})
 		})
 	}
 }
 
-// A host that is skipped under http may be crawled under https, no faster than SkipAbove.
+// TestSkipAboveForOneScheme checks that a host that is skipped under http may be crawled under https, with
+// a delay of at least SkipAbove.
 func TestSkipAboveForOneScheme(t *testing.T) {
 	site := robotstest.Pages(3, "")
 	site["/robots.txt"] = func(w http.ResponseWriter, r *http.Request) {
@@ -238,9 +242,9 @@ func TestSkipAboveForOneScheme(t *testing.T) {
 	})
 }
 
-// The pages of a host that asks for more than SkipAbove are reported to OnDenied, from where they can
-// be tried again once it asks for less.
-func TestASkippedHostCanBeRetried(t *testing.T) {
+// TestSkippedHostCanBeRetried checks that OnDenied gets the pages of a skipped host, and that they can be
+// retried after the host has shortened its crawl delay.
+func TestSkippedHostCanBeRetried(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(2, "")}, func(t *testing.T, web *robotstest.Web) {
 		web.Set("a.test", "/robots.txt", changing(time.Hour, "User-agent: *\nCrawl-delay: 3600\n", "User-agent: *\nCrawl-delay: 1\n"))
 		var skipped []error
@@ -254,10 +258,10 @@ func TestASkippedHostCanBeRetried(t *testing.T) {
 		denied := (*collyrobots.DisallowedError)(nil)
 		if len(skipped) != 1 || !errors.As(skipped[0], &denied) || denied.Decision.Reason != collyrobots.ReasonDelay ||
 			denied.Decision.CrawlDelay != time.Hour || !strings.Contains(skipped[0].Error(), "1h0m0s") {
-			t.Errorf("OnDenied was told %v", skipped)
+			t.Errorf("OnDenied got %v", skipped)
 		}
 		if log := c.logged.String(); strings.Count(log, "longer than SkipAbove, host is skipped") != 1 || strings.Contains(log, "MaxDelay") {
-			t.Errorf("log: %s", log)
+			t.Errorf("got log %s", log)
 		}
 	})
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// unknownCharset is a page whose character set DetectCharset does not find: Colly calls neither
-// OnScraped nor OnError then.
+// unknownCharset answers with a page whose character set DetectCharset does not find. Colly then calls
+// neither OnScraped nor OnError.
 func unknownCharset(out http.ResponseWriter, _ *http.Request) {
 	out.Header().Set("Content-Type", "text/html")
 	io.WriteString(out, "\x80\x81")
@@ -24,7 +24,7 @@ func unknownCharset(out http.ResponseWriter, _ *http.Request) {
 
 var detecting = []colly.CollectorOption{colly.DetectCharset()}
 
-// unread is a site whose pages Colly ends without a hook, but for the last.
+// unread is a site for whose pages, except the last, Colly calls no hook at the end.
 func unread(pages int) robotstest.Site {
 	s := robotstest.Site{"/robots.txt": noDenys + "Sitemap: http://a.test/map.xml\n", "/": unknownCharset, "/last": robotstest.Page()}
 	var locs []string
@@ -37,9 +37,9 @@ func unread(pages int) robotstest.Site {
 	return s
 }
 
-// Where no hook follows the page that led to a site, its sitemaps are read all the same, and Wait
-// waits for them; and no page keeps its place in the window.
-func TestSitemapsAreReadWhereNoHookFollows(t *testing.T) {
+// TestSitemapsAreReadWithoutLastHook checks that sitemaps are read, that Wait waits for them, and that no
+// page blocks the feed, although Colly calls no hook at the end of the page that led to the site.
+func TestSitemapsAreReadWithoutLastHook(t *testing.T) {
 	for name, site := range map[string]robotstest.Site{
 		"directly": unread(8),
 		"after a redirect": func() robotstest.Site {
@@ -54,22 +54,23 @@ func TestSitemapsAreReadWhereNoHookFollows(t *testing.T) {
 				c.Visit("http://a.test/")
 				c.Wait()
 				if got := len(c.pages); got != 1 || c.pages[0] != "http://a.test/last" {
-					t.Errorf("OnResponse was told of %v", c.pages)
+					t.Errorf("OnResponse got %v, want /last", c.pages)
 				}
 				if s := c.robots.Stats().Sitemaps; s.Fed != 9 || s.Files != 1 {
-					t.Errorf("%+v", s)
+					t.Errorf("got stats %+v", s)
 				}
 			})
 		})
 	}
 }
 
-// A synchronous collector reads them when its Visit returns, or else at the end of its next page.
+// TestSitemapsAreReadAfterVisit checks that a synchronous collector reads them when its Visit returns, or
+// otherwise at the end of its next page.
 func TestSitemapsAreReadAfterVisit(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": unread(2)}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, detecting, collyrobots.FollowSitemaps(collyrobots.Feed{}))
 		if err := c.Visit("http://a.test/"); err == nil {
-			t.Error("Visit reports no error")
+			t.Error("Visit returned no error")
 		}
 		wantURIs(t, web, "a.test", "/robots.txt / /map.xml /0 /1 /last")
 		web.Reset()
@@ -81,7 +82,7 @@ func TestSitemapsAreReadAfterVisit(t *testing.T) {
 	})
 }
 
-// Whoever does not wait, or closes the plugin, leaves nothing behind.
+// TestCloseReadsNoSitemaps checks that Close ends the wait for hooks, and that no sitemap is read then.
 func TestCloseReadsNoSitemaps(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": unread(2)}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, append(detecting, async...), collyrobots.FollowSitemaps(collyrobots.Feed{}))
@@ -96,7 +97,8 @@ func TestCloseReadsNoSitemaps(t *testing.T) {
 	})
 }
 
-// A synchronous collector's Visit finds the plugin closed by one of its callbacks, or by then.
+// TestVisitAfterCloseReadsNoSitemaps checks a synchronous collector whose plugin is closed during or
+// before Visit.
 func TestVisitAfterCloseReadsNoSitemaps(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {
 		"/robots.txt": "User-agent: *\nSitemap: http://a.test/map.xml\n", "/map.xml": robotstest.Sitemap("http://a.test/1"), "*": robotstest.Page(),
@@ -105,14 +107,14 @@ func TestVisitAfterCloseReadsNoSitemaps(t *testing.T) {
 		c.OnResponse(func(*colly.Response) { c.robots.Close() })
 		must(t, c.Visit("http://a.test/"))
 		if err := c.Visit("http://a.test/2"); !errors.Is(err, collyrobots.ErrClosed) {
-			t.Errorf("Visit after Close: %v", err)
+			t.Errorf("Visit after Close: got %v, want ErrClosed", err)
 		}
 		wantURIs(t, web, "a.test", "/robots.txt /")
 	})
 }
 
-// A page whose hooks are late is no page without hooks: Wait waits for it and for nothing else.
-func TestALateHookIsNoMissingOne(t *testing.T) {
+// TestLateHookIsNotMissing checks that Wait waits for a page whose hooks are late, and no longer.
+func TestLateHookIsNotMissing(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Site{
 		"/robots.txt": noDenys + "Sitemap: http://a.test/map.xml\n", "/": robotstest.Page(), "/map.xml": robotstest.Sitemap("http://a.test/1"), "/1": robotstest.Page(),
 	}}, func(t *testing.T, web *robotstest.Web) {
@@ -128,9 +130,10 @@ func TestALateHookIsNoMissingOne(t *testing.T) {
 	})
 }
 
-// An exchange may end after its hook: on the goroutine of the timer that has cut it off, while the
-// Pacer takes its time to get the host back. Wait waits for no hook then: it was called.
-func TestAnExchangeThatEndsAfterItsHook(t *testing.T) {
+// TestExchangeEndsAfterItsHook checks that Wait waits for no further hook if an exchange ends after its
+// hook. This happens on the goroutine of the timer that has ended the exchange, while the Pacer is slow
+// to release the host.
+func TestExchangeEndsAfterItsHook(t *testing.T) {
 	sites := robotstest.Sites{
 		"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 1\nSitemap: http://a.test/map.xml\n", "/map.xml": robotstest.Sitemap(), "/": func(out http.ResponseWriter, r *http.Request) {
 			out.(http.Flusher).Flush()
@@ -143,7 +146,7 @@ func TestAnExchangeThatEndsAfterItsHook(t *testing.T) {
 		c := start(t, web, async, collyrobots.SharedPace(slowRelease{shared(t), "a.test", 2 * time.Second}), collyrobots.FollowSitemaps(collyrobots.Feed{}))
 		c.SetRequestTimeout(5 * time.Second)
 		c.Visit("http://a.test/")
-		time.Sleep(9 * time.Second) // it was cut off a second ago
+		time.Sleep(9 * time.Second) // the timer ended the exchange a second ago
 		c.Visit("http://b.test/")
 		c.Wait()
 		wantSchedule(t, web, "a.test", "0s /robots.txt, 3s /, 11s /map.xml")
@@ -154,7 +157,7 @@ func TestAnExchangeThatEndsAfterItsHook(t *testing.T) {
 	})
 }
 
-// A slowRelease is a Pacer that takes its time to get one host back.
+// A slowRelease is a Pacer that releases one host slowly.
 type slowRelease struct {
 	collyrobots.Pacer
 	host  string

@@ -17,8 +17,8 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// Exact instants: each mode in a bubble.
-func TestNoGapIsUnderTheCrawlDelay(t *testing.T) {
+// TestGapsKeepCrawlDelay checks the gaps between requests in each mode of a collector, at exact instants.
+func TestGapsKeepCrawlDelay(t *testing.T) {
 	modes := map[string]struct {
 		options []colly.CollectorOption
 		limit   *colly.LimitRule
@@ -41,18 +41,19 @@ func TestNoGapIsUnderTheCrawlDelay(t *testing.T) {
 	}
 }
 
-// The same on real sockets and the real clock. A busy machine logs a request late, and the next one
-// at once: a request comes no sooner than a delay after the transport had the one before it.
-func TestNoGapIsUnderTheCrawlDelayOnLoopback(t *testing.T) {
+// TestGapsKeepCrawlDelayOnLoopback does the same on real connections with the real clock. On a busy
+// machine the server may log a request late and the next one at once. Therefore the test measures from
+// the time at which the transport got a request to the time at which the next one arrived.
+func TestGapsKeepCrawlDelayOnLoopback(t *testing.T) {
 	const delay = 500 * time.Millisecond
 	slow := slowSite()
 	slow["/robots.txt"] = "User-agent: *\nCrawl-delay: 0.5\n"
 	web := robotstest.New(t, robotstest.Sites{"slow.test": slow, "fast.test": robotstest.Pages(20, noDenys)})
 	c := start(t, web, async)
-	c.impolite = true // to Verify, which goes by the log alone
+	c.impolite = true // Verify would use the log alone
 	limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 2})
-	var uris []string // in the order in which the transport had them
-	var had []time.Time
+	var uris []string   // in the order of the transport
+	var had []time.Time // when the transport got them
 	c.transport.Proxy = func(r *http.Request) (*url.URL, error) {
 		if r.URL.Host == "slow.test" {
 			c.note(func() { uris, had = append(uris, r.URL.Path), append(had, time.Now()) })
@@ -65,24 +66,25 @@ func TestNoGapIsUnderTheCrawlDelayOnLoopback(t *testing.T) {
 		came[r.URI] = r.Time
 	}
 	if len(came) != 9 || len(uris) != 9 {
-		t.Fatalf("%d requests, %d came, want 9", len(uris), len(came))
+		t.Fatalf("%d requests sent, %d logged, want 9", len(uris), len(came))
 	}
 	for i, before := range had[:8] {
 		if gap := came[uris[i+1]].Sub(before); gap < delay {
-			t.Errorf("%s came %v after %s was sent, want %v", uris[i+1], gap, uris[i], delay)
+			t.Errorf("%s arrived %v after %s was sent, want %v", uris[i+1], gap, uris[i], delay)
 		}
 	}
 }
 
-// slowSite asks for a delay of 200 ms, and redirects one page to another: hops count too.
+// slowSite asks for a delay of 200 ms, and redirects one page to another, because redirects count as
+// requests.
 func slowSite() robotstest.Site {
 	slow := robotstest.Pages(6, "User-agent: *\nCrawl-delay: 0.2\n")
-	slow["/0"] = robotstest.Redirect("/hop")
-	slow["/hop"] = robotstest.Page()
+	slow["/0"] = robotstest.Redirect("/next")
+	slow["/next"] = robotstest.Page()
 	return slow
 }
 
-// keepsTheDelay crawls both hosts, and wants the delay in Stats.
+// keepsTheDelay crawls both hosts and checks the delay in Stats.
 func keepsTheDelay(t *testing.T, web *robotstest.Web, c *crawl, delay time.Duration) {
 	t.Helper()
 	c.follow()
@@ -90,16 +92,17 @@ func keepsTheDelay(t *testing.T, web *robotstest.Web, c *crawl, delay time.Durat
 	c.Visit("http://fast.test/")
 	c.Wait()
 	if got := len(web.Log("fast.test")); got != 22 {
-		t.Errorf("fast.test was asked %d times, want 22", got)
+		t.Errorf("fast.test got %d requests, want 22", got)
 	}
 	if s := c.robots.Stats().Hosts; len(s) != 2 || s[1].Host != "slow.test" || s[1].Requests != 9 || s[1].Pages != 7 ||
 		s[1].MinGap < delay*99/100 || s[1].CrawlDelay != delay || s[1].Delay != delay {
-		t.Errorf("Stats: %+v", s)
+		t.Errorf("got stats %+v", s)
 	}
 }
 
-// A slow host's pages must not fill the slots of a LimitRule while they wait.
-func TestASlowHostDoesNotHoldUpAFastOne(t *testing.T) {
+// TestSlowHostDoesNotDelayFastOne checks that the pages of a slow host do not occupy the slots of a
+// LimitRule while they wait.
+func TestSlowHostDoesNotDelayFastOne(t *testing.T) {
 	sites := robotstest.Sites{"slow.test": robotstest.Pages(6, "User-agent: *\nCrawl-delay: 30\n"), "fast.test": robotstest.Pages(20, noDenys)}
 	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, async).follow()
@@ -109,15 +112,15 @@ func TestASlowHostDoesNotHoldUpAFastOne(t *testing.T) {
 		c.Wait()
 		fast := web.Log("fast.test")
 		if last := fast[len(fast)-1].Elapsed; len(fast) != 22 || last != 0 {
-			t.Errorf("fast.test was done after %v, want at once", last)
+			t.Errorf("fast.test got %d requests, the last after %v; want 22 at once", len(fast), last)
 		}
 		wantNoSooner(t, web, "slow.test", 30*time.Second, 8)
 	})
 }
 
-// Slow hosts wait side by side, not one after the other, and the crawl ends when the slowest one's
-// last page may be sent.
-func TestThreeHostsAreCrawledAtTheIdealPace(t *testing.T) {
+// TestHostsWaitAtTheSameTime checks that slow hosts wait at the same time, and that the crawl ends as soon
+// as the delays permit the last page.
+func TestHostsWaitAtTheSameTime(t *testing.T) {
 	for name, limit := range map[string]*colly.LimitRule{
 		"no LimitRule":  nil,
 		"parallelism 1": {DomainGlob: "*", Parallelism: 1},
@@ -144,8 +147,9 @@ func TestThreeHostsAreCrawledAtTheIdealPace(t *testing.T) {
 	}
 }
 
-// Whatever Colly's own limits do to a crawl, no URL is lost and no gap is too short.
-func TestNoLimitRuleShortensAGap(t *testing.T) {
+// TestLimitRulesKeepCrawlDelay checks that no URL is lost and no gap is too short under any LimitRule of
+// Colly.
+func TestLimitRulesKeepCrawlDelay(t *testing.T) {
 	const ms = time.Millisecond
 	for name, rules := range map[string][]*colly.LimitRule{
 		"none":                     nil,
@@ -164,7 +168,8 @@ func TestNoLimitRuleShortensAGap(t *testing.T) {
 		for mode, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
 			t.Run(name+"/"+mode, func(t *testing.T) {
 				slow := robotstest.Pages(8, "User-agent: *\nCrawl-delay: 1")
-				slow["/0"], slow["/hop"] = robotstest.Redirect("/hop"), robotstest.Redirect("/end")
+				slow["/0"] = robotstest.Redirect("/next")
+				slow["/next"] = robotstest.Redirect("/end")
 				slow["/end"] = robotstest.Page()
 				inBubble(t, robotstest.Sites{
 					"slow.test":   slow,
@@ -189,9 +194,9 @@ func TestNoLimitRuleShortensAGap(t *testing.T) {
 	}
 }
 
-// While the hosts that have to wait do so, the fast host's pages go out at the instant in which
-// they are found.
-func TestAFastHostWaitsForNobody(t *testing.T) {
+// TestFastHostDoesNotWait checks that the pages of a fast host are requested as soon as they are found,
+// while other hosts wait.
+func TestFastHostDoesNotWait(t *testing.T) {
 	for _, parallelism := range []int{1, 2, 50} {
 		t.Run(fmt.Sprint("parallelism ", parallelism), func(t *testing.T) {
 			inBubble(t, robotstest.Sites{
@@ -210,20 +215,20 @@ func TestAFastHostWaitsForNobody(t *testing.T) {
 				c.Wait()
 				fast := web.Log("fast.test")
 				if last := fast[len(fast)-1].Elapsed; len(fast) != 102 || last != time.Second {
-					t.Errorf("fast.test was asked %d times, the last time at %v; want 102 and 1s", len(fast), last)
+					t.Errorf("fast.test got %d requests, the last after %v; want 102 and 1s", len(fast), last)
 				}
 				wantNoSooner(t, web, "hour.test", time.Hour, 21)
 				if asked := urisOf(web.Log("silent.test")); strings.ReplaceAll(asked+" ", "/robots.txt ", "") != "" || len(c.denied) != 20 {
-					t.Errorf("silent.test was asked for %q, %d of 20 denied", asked, len(c.denied))
+					t.Errorf("requests to silent.test: %q, %d of 20 denied", asked, len(c.denied))
 				}
 			})
 		})
 	}
 }
 
-// The crawl delay is between starts: a server that takes its time, or more than the delay, is not
-// asked sooner for that.
-func TestASlowServerIsNotAskedSooner(t *testing.T) {
+// TestSlowServerKeepsCrawlDelay checks that the crawl delay lies between the starts of requests, also if
+// responses take longer than the delay.
+func TestSlowServerKeepsCrawlDelay(t *testing.T) {
 	for _, takes := range []time.Duration{300 * time.Millisecond, 2500 * time.Millisecond} {
 		t.Run(takes.String(), func(t *testing.T) {
 			a := robotstest.Pages(6, "User-agent: *\nCrawl-delay: 1")
@@ -247,7 +252,7 @@ func TestASlowServerIsNotAskedSooner(t *testing.T) {
 	}
 }
 
-// slowly answers after a while, and counts how many it answers at once.
+// slowly answers after d, and counts the requests that it handles at once.
 func slowly(d time.Duration, under, most *atomic.Int32) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		n := under.Add(1)
@@ -263,6 +268,7 @@ func slowly(d time.Duration, under, most *atomic.Int32) http.HandlerFunc {
 	}
 }
 
+// TestRequestsInFlight checks how many requests to one host are in flight at once.
 func TestRequestsInFlight(t *testing.T) {
 	cases := []struct {
 		name, robots string
@@ -290,12 +296,12 @@ func TestRequestsInFlight(t *testing.T) {
 				}
 				c.Wait()
 				if most.Load() != tc.most || len(c.pages) != 4 {
-					t.Errorf("%d requests at once for %d pages, want %d for 4", most.Load(), len(c.pages), tc.most)
+					t.Errorf("%d requests in flight and %d pages, want %d and 4", most.Load(), len(c.pages), tc.most)
 				}
 				log := web.Log("a.test")[1:] // robots.txt is answered at once
 				for i := 1; i < len(log); i++ {
 					if gap := log[i].Time.Sub(log[i-1].Time); gap < tc.gap && tc.name != "MaxInFlight" {
-						t.Errorf("gap %v, want %v", gap, tc.gap)
+						t.Errorf("gap %v, want at least %v", gap, tc.gap)
 					}
 				}
 			})
@@ -303,11 +309,14 @@ func TestRequestsInFlight(t *testing.T) {
 	}
 }
 
-func TestRetryAfterHoldsTheHost(t *testing.T) {
+// TestRetryAfterDelaysRetry checks that a retried page waits for the time in Retry-After, and that Check
+// and Stats report this time.
+func TestRetryAfterDelaysRetry(t *testing.T) {
 	asked := 0
 	s := robotstest.Pages(3, noDenys)
 	s["/0"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if asked++; asked == 1 {
+		asked++
+		if asked == 1 {
 			w.Header().Set("Retry-After", "600")
 			w.WriteHeader(http.StatusTooManyRequests)
 		}
@@ -317,27 +326,27 @@ func TestRetryAfterHoldsTheHost(t *testing.T) {
 		c.OnError(func(r *colly.Response, _ error) {
 			d, err := c.robots.Check(t.Context(), "http://a.test/1")
 			if left := time.Until(d.NotBefore); err != nil || left != 10*time.Minute {
-				t.Errorf("Check: not before %v from now (%v), want 10m", left, err)
+				t.Errorf("Check: NotBefore is in %v (%v), want 10m", left, err)
 			}
 			if s := c.robots.Stats().Hosts[0]; s.Throttled != 1 || s.NotBefore != d.NotBefore {
-				t.Errorf("Stats: %+v", s)
+				t.Errorf("got stats %+v", s)
 			}
 			r.Request.Retry()
 		})
 		c.Visit("http://a.test/0")
 		log := web.Log("a.test")
 		if len(log) != 3 || log[2].Time.Sub(log[1].Time) != 10*time.Minute {
-			t.Errorf("a.test was asked for %s, the last time after %v", urisOf(log), log[len(log)-1].Time.Sub(log[1].Time))
+			t.Errorf("requests to a.test: %s, the last after %v; want 3, the last after 10m", urisOf(log), log[len(log)-1].Time.Sub(log[1].Time))
 		}
 		if !strings.Contains(c.logged.String(), "slowing down") {
-			t.Errorf("log: %s", c.logged)
+			t.Errorf("got log %s", c.logged)
 		}
 	})
 }
 
-// A host that says when to come back is not asked before, whatever waits for it, and others do not
-// wait with it.
-func TestRetryAfterHoldsEveryPage(t *testing.T) {
+// TestRetryAfterDelaysAllPages checks that all pages of a host wait for the time in Retry-After, and that
+// the pages of other hosts do not.
+func TestRetryAfterDelaysAllPages(t *testing.T) {
 	a := robotstest.Pages(4, "User-agent: *\nCrawl-delay: 1")
 	a["/0"] = http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
 		out.Header().Set("Retry-After", "120")
@@ -356,18 +365,20 @@ func TestRetryAfterHoldsEveryPage(t *testing.T) {
 	})
 }
 
-func TestManyComplaintsAtOnceAreOneIncident(t *testing.T) {
+// TestSeveral503AtOnceCountOnce checks that 503 responses to requests in flight at once are one reason to
+// back off.
+func TestSeveral503AtOnceCountOnce(t *testing.T) {
 	s := robotstest.Site{"/robots.txt": noDenys}
 	for i := range 10 {
 		s[fmt.Sprint("/", i)] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			time.Sleep(100 * time.Millisecond) // so that all are under way
+			time.Sleep(100 * time.Millisecond) // so that all requests are in flight
 			w.WriteHeader(http.StatusServiceUnavailable)
 		})
 	}
-	inBubble(t, robotstest.Sites{"a.test": s}, manyComplaints)
+	inBubble(t, robotstest.Sites{"a.test": s}, wantOneBackOff)
 }
 
-func manyComplaints(t *testing.T, web *robotstest.Web) {
+func wantOneBackOff(t *testing.T, web *robotstest.Web) {
 	c := start(t, web, async)
 	c.robots.Check(t.Context(), "http://a.test/")
 	for i := range 10 {
@@ -376,6 +387,6 @@ func manyComplaints(t *testing.T, web *robotstest.Web) {
 	c.Wait()
 	d, _ := c.robots.Check(t.Context(), "http://a.test/")
 	if s := c.robots.Stats().Hosts[0]; s.Throttled != 1 || d.BackOff <= 0 || d.BackOff > 1500*time.Millisecond || d.Delay != d.BackOff {
-		t.Errorf("%+v, %v", s, d)
+		t.Errorf("got stats %+v and decision %v", s, d)
 	}
 }

@@ -22,26 +22,26 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// A memoryPacer is a Pacer for plugins of one process, by the contract of the interface: one holder
-// a host while a delay is in force anywhere, the longest delay of late between the end of one
-// request and the start of the next.
+// A memoryPacer is a Pacer for the plugins of one process. It follows the contract of the interface:
+// while a plugin has a delay for a host, only one lease of the host is valid at a time, and the longest
+// recent delay lies between the end of one request and the start of the next.
 type memoryPacer struct {
 	ttl time.Duration // of a lease
-	err error         // what Acquire returns; nil: it works
-	bad any           // what Acquire panics with; nil: it does not
+	err error         // returned by Acquire; nil if it succeeds
+	bad any           // the value of a panic of Acquire; nil if there is none
 
 	mu      sync.Mutex
-	changed chan struct{} // closed when something has changed
+	changed chan struct{} // closed when the state has changed
 	hosts   map[string]*memoryHost
 	out     int // leases that were not released
-	asked   int
+	asked   int // calls of Acquire and further attempts
 }
 
 type memoryHost struct {
 	holder    *memoryLease
 	end       time.Time // of the last request
 	delay     time.Duration
-	until     time.Time // when delay is forgotten
+	until     time.Time // when delay is dropped
 	notBefore time.Time
 }
 
@@ -52,8 +52,8 @@ type memoryLease struct {
 	released bool
 }
 
-// shared returns a pacer whose leases last for 30 s, and sees to it that all of them are released
-// in the end.
+// shared returns a pacer whose leases expire after 30 s. At the end of the test it checks that all
+// leases were released.
 func shared(t *testing.T) *memoryPacer {
 	p := &memoryPacer{ttl: 30 * time.Second, changed: make(chan struct{}), hosts: make(map[string]*memoryHost)}
 	t.Cleanup(func() {
@@ -96,7 +96,7 @@ func (p *memoryPacer) try(name string, delay time.Duration) (collyrobots.Lease, 
 		h = new(memoryHost)
 		p.hosts[name] = h
 	}
-	if h.holder != nil && !now.Before(h.holder.deadline) { // it has vanished
+	if h.holder != nil && !now.Before(h.holder.deadline) { // the lease has expired
 		h.end, h.holder = h.holder.deadline, nil
 	}
 	if now.After(h.until) {
@@ -137,7 +137,7 @@ func (l *memoryLease) Release(sent bool, delay time.Duration, notBefore time.Tim
 	l.released = true
 	p.out--
 	if l.host.holder != nil && l.host.holder != l {
-		return // it was too late
+		return // the lease had expired
 	}
 	l.host.holder = nil
 	if sent {
@@ -154,15 +154,15 @@ func (l *memoryLease) Release(sent bool, delay time.Duration, notBefore time.Tim
 	p.changed = make(chan struct{})
 }
 
-// set changes what the pacer does from now on.
+// set calls f to change the behaviour of the pacer.
 func (p *memoryPacer) set(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f()
 }
 
-// processes starts n crawls that share a pacer and a store, each with a transport of its own as
-// processes have.
+// processes starts n crawls that share a pacer and a store. As in separate processes, each has its own
+// transport.
 func processes(t *testing.T, web *robotstest.Web, n int, p collyrobots.Pacer, opts ...collyrobots.Option) []*crawl {
 	t.Helper()
 	s := store.Memory()
@@ -175,8 +175,8 @@ func processes(t *testing.T, web *robotstest.Web, n int, p collyrobots.Pacer, op
 	return all
 }
 
-// inPieces lets each of some crawls visit some pages of its own, and waits for all.
-func inPieces(all []*crawl, pages int, url string) {
+// visitAll lets each crawl visit its own part of the pages, and waits for all of them.
+func visitAll(all []*crawl, pages int, url string) {
 	for i, c := range all {
 		for page := range pages {
 			c.Visit(fmt.Sprintf(url, i*pages+page))
@@ -187,9 +187,9 @@ func inPieces(all []*crawl, pages int, url string) {
 	}
 }
 
-// No process starts a request within the delay of another one's, none waits longer than that, and
-// robots.txt is read once.
-func TestManyProcessesKeepOnePace(t *testing.T) {
+// TestProcessesShareOnePace checks that exactly the delay lies between the requests of all processes, and
+// that robots.txt is fetched once.
+func TestProcessesShareOnePace(t *testing.T) {
 	for name, tc := range map[string]struct {
 		robots string
 		opts   []collyrobots.Option
@@ -205,7 +205,7 @@ func TestManyProcessesKeepOnePace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(12, tc.robots)}, func(t *testing.T, web *robotstest.Web) {
 				all := processes(t, web, 4, shared(t), tc.opts...)
-				inPieces(all, 3, "http://a.test/%d")
+				visitAll(all, 3, "http://a.test/%d")
 				wantPace(t, web, "a.test", tc.delay, 13)
 				for i, c := range all {
 					if len(c.pages) != 3 || len(c.denied) != 0 {
@@ -217,29 +217,31 @@ func TestManyProcessesKeepOnePace(t *testing.T) {
 	}
 }
 
-// The response counts: one process at a time has the host until its body was read.
-func TestOneProcessAtATimeHasAHost(t *testing.T) {
+// TestLeaseIncludesResponse checks that only one process uses a host at a time, until it has read the
+// response body.
+func TestLeaseIncludesResponse(t *testing.T) {
 	slow := func(out http.ResponseWriter, _ *http.Request) { time.Sleep(3 * time.Second) }
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 1\n", "*": http.HandlerFunc(slow)}}, func(t *testing.T, web *robotstest.Web) {
-		inPieces(processes(t, web, 2, shared(t)), 2, "http://a.test/%d")
+		visitAll(processes(t, web, 2, shared(t)), 2, "http://a.test/%d")
 		wantNoSooner(t, web, "a.test", 4*time.Second-3*time.Second, 5)
 		log := web.Log("a.test")
 		for i := 2; i < len(log); i++ {
 			if gap := log[i].Time.Sub(log[i-1].Time); gap != 4*time.Second {
-				t.Errorf("%v between the starts, want the response's 3s and the delay", gap)
+				t.Errorf("gap %v between the starts, want 4s: 3s of the response and the delay", gap)
 			}
 		}
 	})
 }
 
-// A host without a delay is asked at once by all, but for its robots.txt, which one reads for all.
-func TestHostsWithoutADelayAreShared(t *testing.T) {
+// TestProcessesUseHostWithoutDelayAtOnce checks that all processes request pages of a host without a delay
+// at once, and that one of them fetches robots.txt for all.
+func TestProcessesUseHostWithoutDelayAtOnce(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(40, noDenys)}, func(t *testing.T, web *robotstest.Web) {
 		all := processes(t, web, 4, shared(t))
 		began := time.Now()
-		inPieces(all, 10, "http://a.test/%d")
+		visitAll(all, 10, "http://a.test/%d")
 		if took := time.Since(began); took > 100*time.Millisecond {
-			t.Errorf("it took %v", took)
+			t.Errorf("the crawl took %v, want no waiting", took)
 		}
 		if got := strings.Count(urisOf(web.Log("a.test")), "/robots.txt"); got != 1 || len(web.Log("a.test")) != 41 {
 			t.Errorf("%d requests, of them %d for robots.txt; want 41 and 1", len(web.Log("a.test")), got)
@@ -247,8 +249,9 @@ func TestHostsWithoutADelayAreShared(t *testing.T) {
 	})
 }
 
-// Whatever goes on the wire without a hook asks the Pacer, too.
-func TestWhatNoHookSeesIsShared(t *testing.T) {
+// TestRequestsWithoutHooksArePaced checks that the requests for which Colly calls no hook also ask the
+// Pacer.
+func TestRequestsWithoutHooksArePaced(t *testing.T) {
 	const robots = "User-agent: *\nCrawl-delay: 2\n"
 	throttled := func() http.HandlerFunc {
 		var once sync.Once
@@ -261,10 +264,10 @@ func TestWhatNoHookSeesIsShared(t *testing.T) {
 		opts []collyrobots.Option
 		n    int // requests, robots.txt included
 	}{
-		"hops":                          {robotstest.Site{"/robots.txt": robots, "/0": robotstest.Redirect("/b"), "/b": robotstest.Redirect("/c"), "/c": robotstest.Page(), "*": robotstest.Page()}, nil, 7},
-		"robots.txt hops within a host": {robotstest.Site{"/robots.txt": robotstest.Redirect("/r"), "/r": robots, "*": robotstest.Page()}, []collyrobots.Option{collyrobots.MinDelay(2 * time.Second)}, 6},
-		"RetryThrottled":                {robotstest.Site{"/robots.txt": robots, "/0": throttled(), "*": robotstest.Page()}, []collyrobots.Option{collyrobots.RetryThrottled(2)}, 6},
-		"sent twice":                    {robotstest.Site{"/robots.txt": robots, "/1": dropFirst("<p>"), "*": robotstest.Page()}, nil, 8},
+		"redirects":                        {robotstest.Site{"/robots.txt": robots, "/0": robotstest.Redirect("/b"), "/b": robotstest.Redirect("/c"), "/c": robotstest.Page(), "*": robotstest.Page()}, nil, 7},
+		"robots.txt redirects on its host": {robotstest.Site{"/robots.txt": robotstest.Redirect("/r"), "/r": robots, "*": robotstest.Page()}, []collyrobots.Option{collyrobots.MinDelay(2 * time.Second)}, 6},
+		"RetryThrottled":                   {robotstest.Site{"/robots.txt": robots, "/0": throttled(), "*": robotstest.Page()}, []collyrobots.Option{collyrobots.RetryThrottled(2)}, 6},
+		"sent twice":                       {robotstest.Site{"/robots.txt": robots, "/1": dropFirst("<p>"), "*": robotstest.Page()}, nil, 8},
 		"sitemaps": {robotstest.Site{"/robots.txt": robots + "Sitemap: /map.xml\n", "/map.xml": robotstest.Sitemap("http://a.test/8", "http://a.test/9"), "*": robotstest.Page()},
 			[]collyrobots.Option{collyrobots.FollowSitemaps(collyrobots.Feed{})}, 1 + 4 + 2*3},
 	} {
@@ -272,9 +275,9 @@ func TestWhatNoHookSeesIsShared(t *testing.T) {
 			inBubble(t, robotstest.Sites{"a.test": tc.site}, func(t *testing.T, web *robotstest.Web) {
 				all := processes(t, web, 2, shared(t), tc.opts...)
 				if name == "sent twice" {
-					inPieces(all, 1, "http://a.test/first-%d") // net/http sends again only on a connection that was used before
+					visitAll(all, 1, "http://a.test/first-%d") // net/http repeats a request only on a connection that was used before
 				}
-				inPieces(all, 2, "http://a.test/%d")
+				visitAll(all, 2, "http://a.test/%d")
 				wantNoSooner(t, web, "a.test", 2*time.Second, tc.n)
 				for _, c := range all {
 					if len(c.errs) != 0 {
@@ -286,21 +289,22 @@ func TestWhatNoHookSeesIsShared(t *testing.T) {
 	}
 }
 
-// One process follows a robots.txt to another host, the others wait for what it finds there.
-func TestOneProcessFollowsARobotsTxt(t *testing.T) {
+// TestOneProcessFollowsRobotsRedirect checks that one process follows the redirect of a robots.txt to
+// another host, and that the others wait for the result.
+func TestOneProcessFollowsRobotsRedirect(t *testing.T) {
 	inBubble(t, robotstest.Sites{
 		"a.test":     {"/robots.txt": robotstest.Redirect("https://www.a.test/robots.txt"), "*": robotstest.Page()},
 		"www.a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 3\n"},
 	}, func(t *testing.T, web *robotstest.Web) {
-		inPieces(processes(t, web, 4, shared(t)), 1, "http://a.test/%d")
+		visitAll(processes(t, web, 4, shared(t)), 1, "http://a.test/%d")
 		wantURIs(t, web, "www.a.test", "/robots.txt")
 		wantPace(t, web, "a.test", 3*time.Second, 5)
 	})
 }
 
-// A redirect's host is held until the file is there, but not its connection: it may be the only one
-// that the transport makes to a proxy.
-func TestARobotsTxtElsewhereThroughOneConnection(t *testing.T) {
+// TestRobotsRedirectOverOneConnection checks that the host of a redirect is not released before the file
+// was read, but that its connection is. The transport may have only this connection to a proxy.
+func TestRobotsRedirectOverOneConnection(t *testing.T) {
 	a := robotstest.Pages(2, "")
 	a["/robots.txt"] = robotstest.Redirect("http://b.test/robots.txt")
 	inBubble(t, robotstest.Sites{"a.test": a, "b.test": {"/robots.txt": noDenys}, "proxy.test:3128": nil}, func(t *testing.T, web *robotstest.Web) {
@@ -312,14 +316,14 @@ func TestARobotsTxtElsewhereThroughOneConnection(t *testing.T) {
 	})
 }
 
-// A Pacer that fails closes, says since when, and everything goes on when it is back: what it
-// prevented is no fault of the site.
-func TestAPacerThatFails(t *testing.T) {
+// TestFailingPacer checks that nothing is sent while the Pacer fails, that the error has the time of the
+// first failure, and that the crawl continues afterwards, because the failure is not one of the site.
+func TestFailingPacer(t *testing.T) {
 	down := errors.New("connection refused")
 	for name, fail := range map[string]func(*memoryPacer){
-		"an error":     func(p *memoryPacer) { p.err = down },
-		"a panic":      func(p *memoryPacer) { p.bad = "nil map" },
-		"ended before": func(p *memoryPacer) { p.ttl = -1 },
+		"an error":         func(p *memoryPacer) { p.err = down },
+		"a panic":          func(p *memoryPacer) { p.bad = "nil map" },
+		"an expired lease": func(p *memoryPacer) { p.ttl = -1 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 1\n")}, func(t *testing.T, web *robotstest.Web) {
@@ -333,7 +337,7 @@ func TestAPacerThatFails(t *testing.T) {
 						time.Sleep(time.Minute)
 					}
 					if got := len(web.Log("a.test")) - before; got != 0 {
-						t.Errorf("%d requests were sent", got)
+						t.Errorf("%d requests were sent while the Pacer failed, want 0", got)
 					}
 					p.set(func() { p.err, p.bad, p.ttl = nil, nil, 30*time.Second })
 					must(t, c.Visit(fmt.Sprint("http://a.test/", first+3)))
@@ -361,13 +365,13 @@ func wantUnpaced(t *testing.T, err error, since time.Time) {
 		t.Fatalf("Visit: %v, want a PaceError since %v", err, since)
 	}
 	if !strings.Contains(err.Error(), "a.test since "+unpaced.Since.Format(time.RFC3339)) {
-		t.Errorf("it says %q", err)
+		t.Errorf("the error %q does not have the expected time", err)
 	}
 }
 
-// The Pacer's trouble comes while pages wait for it: those fail, and a redirect does.
-func TestAPacerThatFailsOnTheWay(t *testing.T) {
-	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": noDenys, "/": robotstest.Redirect("/hop"), "/hop": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+// TestPacerFailsBeforeRedirect checks that a redirect fails if the Pacer fails after the first request.
+func TestPacerFailsBeforeRedirect(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": noDenys, "/": robotstest.Redirect("/next"), "/next": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
 		p := shared(t)
 		c := start(t, web, nil, collyrobots.SharedPace(p))
 		c.OnResponseHeaders(func(*colly.Response) {})
@@ -378,14 +382,15 @@ func TestAPacerThatFailsOnTheWay(t *testing.T) {
 		err := c.Visit("http://a.test/")
 		var unpaced *collyrobots.PaceError
 		if !errors.As(err, &unpaced) || len(c.denied) != 1 {
-			t.Errorf("Visit: %v, OnDenied %v; want a PaceError in both", err, c.denied)
+			t.Errorf("Visit returned %v, OnDenied got %v; want a PaceError in both", err, c.denied)
 		}
 		wantURIs(t, web, "a.test", "/robots.txt /")
 	})
 }
 
-// A response that outlives its lease fails then, and the next process starts a delay later.
-func TestAResponseThatOutlivesItsLease(t *testing.T) {
+// TestResponseExceedsLease checks that a response fails when its lease expires, and that the next process
+// starts a delay later.
+func TestResponseExceedsLease(t *testing.T) {
 	endless := func(out http.ResponseWriter, r *http.Request) {
 		out.Write(bytes.Repeat([]byte("x"), 100))
 		out.(http.Flusher).Flush()
@@ -403,30 +408,29 @@ func TestAResponseThatOutlivesItsLease(t *testing.T) {
 				all[1].Wait()
 				wantSchedule(t, web, "a.test", "0s /robots.txt, 1s /0, 32s /1")
 				if err := all[0].errs["http://a.test/0"]; !errors.Is(err, collyrobots.ErrLeaseEnded) || !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("OnError was told %v", err)
+					t.Errorf("OnError got %v, want ErrLeaseEnded", err)
 				}
 			})
 		})
 	}
 }
 
-// A user's shorter timeout still is what ends a request.
-func TestTheTimeoutWithinALease(t *testing.T) {
+// TestTimeoutWithinLease checks that a shorter timeout of the collector ends a request as usual.
+func TestTimeoutWithinLease(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 1\n", "/": http.HandlerFunc(hang)}}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil, collyrobots.SharedPace(shared(t)))
 		c.SetRequestTimeout(10 * time.Second)
 		began := time.Now()
 		err := c.Visit("http://a.test/")
 		if took := time.Since(began); errors.Is(err, collyrobots.ErrLeaseEnded) || !errors.Is(err, context.DeadlineExceeded) || took.Round(100*time.Millisecond) != 11*time.Second {
-			t.Errorf("%v after %v, want the timeout after the delay and 10s", err, took)
+			t.Errorf("got %v after %v, want the timeout after the delay and 10s", err, took)
 		}
-		synctest.Wait() // the timer gives the lease back, perhaps after Visit has returned
+		synctest.Wait() // the timer may release the lease after Visit has returned
 	})
 }
 
-// A lease that has ended before the request could be written, since the connection took so long, is
-// not used.
-func TestALeaseThatEndsWhileItIsDialled(t *testing.T) {
+// TestLeaseExpiresDuringDial checks that nothing is sent with a lease that expired during a slow dial.
+func TestLeaseExpiresDuringDial(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 1\n", "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
 		all := processes(t, web, 2, shared(t))
 		if _, err := all[0].robots.Check(t.Context(), "http://a.test/"); err != nil {
@@ -439,19 +443,19 @@ func TestALeaseThatEndsWhileItIsDialled(t *testing.T) {
 			time.Sleep(40 * time.Second)
 			return dial(ctx, network, address)
 		}
-		inPieces(all, 1, "http://a.test/%d")
-		// The first one's lease ends at 31 s; it has its connection at 41 s.
+		visitAll(all, 1, "http://a.test/%d")
+		// The lease of the first process expires at 31 s; its connection is ready at 41 s.
 		log := web.Log("a.test")
 		wantNoSooner(t, web, "a.test", time.Second, 3)
 		if len(all[0].pages) != 1 || len(all[1].pages) != 1 || log[2].Elapsed < 41*time.Second {
-			t.Errorf("%v, %v: %s", all[0].errs, all[1].errs, log)
+			t.Errorf("got errors %v and %v, log %s", all[0].errs, all[1].errs, log)
 		}
 	})
 }
 
-// A page that a later callback aborts gives the host back after a delay, though nobody here waits
-// for it.
-func TestAnAbortedPageGivesTheHostBack(t *testing.T) {
+// TestAbortedPageReleasesHost checks that the lease of a page that a later callback aborts is released
+// after a delay, although no other request of this process waits for the host.
+func TestAbortedPageReleasesHost(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 5\n")}, func(t *testing.T, web *robotstest.Web) {
 		all := processes(t, web, 2, shared(t))
 		all[0].OnRequest(func(r *colly.Request) { r.Abort() })
@@ -463,8 +467,8 @@ func TestAnAbortedPageGivesTheHostBack(t *testing.T) {
 	})
 }
 
-// Close gives back what is held for requests that have not been sent.
-func TestCloseGivesHostsBack(t *testing.T) {
+// TestCloseReleasesHosts checks that Close releases the leases of requests that were not sent.
+func TestCloseReleasesHosts(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 5\n")}, func(t *testing.T, web *robotstest.Web) {
 		all := processes(t, web, 2, shared(t))
 		all[0].OnRequest(func(r *colly.Request) { r.Abort() })
@@ -477,28 +481,29 @@ func TestCloseGivesHostsBack(t *testing.T) {
 	})
 }
 
-// Close ends the wait for another process.
-func TestCloseEndsTheWaitForAPacer(t *testing.T) {
+// TestCloseEndsWaitForPacer checks that Close ends a wait in Acquire.
+func TestCloseEndsWaitForPacer(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 1000\n")}, func(t *testing.T, web *robotstest.Web) {
 		all := processes(t, web, 2, shared(t))
-		inPieces(all[:1], 1, "http://a.test/%d")
+		visitAll(all[:1], 1, "http://a.test/%d")
 		all[1].Visit("http://a.test/1")
 		time.Sleep(time.Second)
 		began := time.Now()
 		must(t, all[1].robots.Close())
 		all[1].Wait()
 		if err := all[1].denied["http://a.test/1"]; !errors.Is(err, collyrobots.ErrClosed) || time.Since(began) != 0 {
-			t.Errorf("%v after %v", err, time.Since(began))
+			t.Errorf("got %v after %v, want ErrClosed at once", err, time.Since(began))
 		}
 	})
 }
 
-// The end of the collector's context ends the wait for another process.
-func TestTheContextEndsTheWaitForAPacer(t *testing.T) {
+// TestContextEndsWaitForPacer checks that the end of the collector's context ends a wait in Acquire.
+func TestContextEndsWaitForPacer(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 1000\n")}, func(t *testing.T, web *robotstest.Web) {
-		p, why := shared(t), errors.New("enough")
+		p := shared(t)
+		why := errors.New("enough")
 		all := processes(t, web, 1, p)
-		inPieces(all, 1, "http://a.test/%d")
+		visitAll(all, 1, "http://a.test/%d")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		c := start(t, web, append([]colly.CollectorOption{colly.StdlibContext(ctx)}, async...), collyrobots.SharedPace(p))
 		c.Visit("http://a.test/1")
@@ -506,13 +511,14 @@ func TestTheContextEndsTheWaitForAPacer(t *testing.T) {
 		cancel(why)
 		c.Wait()
 		if err := c.denied["http://a.test/1"]; !errors.Is(err, why) {
-			t.Errorf("OnDenied was told %v", err)
+			t.Errorf("OnDenied got %v, want the cause of the context", err)
 		}
 	})
 }
 
-// While another process has a host, a page that waits for it holds no slot of a LimitRule.
-func TestAPageThatWaitsForAnotherProcessHoldsNoSlot(t *testing.T) {
+// TestWaitForPacerNeedsNoSlot checks that a page holds no slot of a LimitRule while it waits for a host
+// that another process uses.
+func TestWaitForPacerNeedsNoSlot(t *testing.T) {
 	slow := func(http.ResponseWriter, *http.Request) { time.Sleep(20 * time.Second) }
 	inBubble(t, robotstest.Sites{
 		"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 1\n", "/0": http.HandlerFunc(slow), "*": robotstest.Page()},
@@ -525,17 +531,18 @@ func TestAPageThatWaitsForAnotherProcessHoldsNoSlot(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		all[1].Visit("http://a.test/1")
 		time.Sleep(time.Second)
-		inPieces(all[1:], 5, "http://b.test/%d")
+		visitAll(all[1:], 5, "http://b.test/%d")
 		all[0].Wait()
 		wantSchedule(t, web, "a.test", "0s /robots.txt, 1s /0, 22s /1")
 		if log := web.Log("b.test"); len(log) != 6 || log[5].Elapsed > 4*time.Second {
-			t.Errorf("b.test was asked for\n%s", log)
+			t.Errorf("got %d requests to b.test, want 6 within 4s:\n%s", len(log), log)
 		}
 	})
 }
 
-// Retry-After and back-off that one process was told of hold for the others.
-func TestWhatAHostAsksOfOneProcessHoldsForAll(t *testing.T) {
+// TestBackOffIsShared checks that Retry-After and back-off after a response to one process hold for the
+// others.
+func TestBackOffIsShared(t *testing.T) {
 	for after, least := range map[string]time.Duration{"60": time.Minute, "": 0} {
 		t.Run("Retry-After: "+after, func(t *testing.T) {
 			refuse := func(out http.ResponseWriter, _ *http.Request) {
@@ -558,62 +565,63 @@ func TestWhatAHostAsksOfOneProcessHoldsForAll(t *testing.T) {
 				all[1].Wait()
 				log := web.Log("a.test")
 				if gap := log[2].Time.Sub(refused); len(log) != 3 || gap.Round(time.Microsecond) < least || least < 100*time.Millisecond {
-					t.Errorf("the other process came %v after the answer, want %v", gap, least)
+					t.Errorf("the other process sent its request %v after the response, want at least %v", gap, least)
 				}
 			})
 		})
 	}
 }
 
-// What has to be read again while a page has the host, or waits for it, gets it first.
-func TestRobotsTxtThatExpiresWhileItsPageHasTheHost(t *testing.T) {
+// TestRobotsExpiresWhilePageHasHost checks that a robots.txt that expires while a page has the host or
+// waits for it is fetched before the page.
+func TestRobotsExpiresWhilePageHasHost(t *testing.T) {
 	robots := func(out http.ResponseWriter, _ *http.Request) {
 		out.Header().Set("Cache-Control", "max-age=60")
 		fmt.Fprint(out, "User-agent: *\nCrawl-delay: 50\n")
 	}
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": http.HandlerFunc(robots), "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
 		all := processes(t, web, 2, shared(t))
-		inPieces(all, 4, "http://a.test/%d")
+		visitAll(all, 4, "http://a.test/%d")
 		log := web.Log("a.test")
 		wantNoSooner(t, web, "a.test", 50*time.Second, len(log))
 		pages := len(all[0].pages) + len(all[1].pages)
 		if last := log[len(log)-1].Elapsed; pages != 8 || last > time.Duration(len(log))*51*time.Second {
-			t.Errorf("%d pages:\n%s", pages, log)
+			t.Errorf("got %d pages, want 8:\n%s", pages, log)
 		}
 	})
 }
 
-// In a dry run the Pacer is not asked.
-func TestADryRunAsksNoPacer(t *testing.T) {
+// TestDryRunDoesNotUsePacer checks that a dry run does not ask the Pacer.
+func TestDryRunDoesNotUsePacer(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, noDenys)}, func(t *testing.T, web *robotstest.Web) {
 		p := shared(t)
 		p.bad = "asked"
 		c := start(t, web, nil, collyrobots.SharedPace(p), collyrobots.DryRun())
 		c.impolite = true
 		if err := c.Visit("http://a.test/0"); err != nil || p.asked != 0 {
-			t.Errorf("%v; the Pacer was asked %d times", err, p.asked)
+			t.Errorf("got %v; the Pacer was asked %d times, want 0", err, p.asked)
 		}
 	})
 }
 
-// What a page costs a Pacer: it is asked once, and gets the host back once.
-func TestAPageAsksThePacerOnce(t *testing.T) {
+// TestOneLeasePerPage checks that each page needs one lease.
+func TestOneLeasePerPage(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(20, noDenys)}, func(t *testing.T, web *robotstest.Web) {
 		p := &counter{memoryPacer: shared(t)}
 		c := start(t, web, nil, collyrobots.SharedPace(p), collyrobots.MinDelay(time.Second))
 		c.Visit("http://a.test/")
 		synctest.Wait()
 		if before := p.granted; before != 2 {
-			t.Errorf("%d leases for robots.txt and a page", before)
+			t.Errorf("%d leases for robots.txt and a page, want 2", before)
 		}
-		inPieces([]*crawl{c}, 10, "http://a.test/%d")
+		visitAll([]*crawl{c}, 10, "http://a.test/%d")
 		if p.granted != 12 {
-			t.Errorf("%d leases for 12 requests", p.granted)
+			t.Errorf("%d leases for 12 requests, want 12", p.granted)
 		}
 	})
 }
 
-// A counter counts what it grants.
+// A counter is a memoryPacer that counts its leases.
 type counter struct {
 	*memoryPacer
 	granted int
@@ -625,24 +633,25 @@ func (p *counter) Acquire(ctx context.Context, host string, delay time.Duration)
 	return l, err
 }
 
-// Without a Pacer in order there is a line of the log, and not one for each page.
-func TestAPacerThatFailsIsLoggedOnce(t *testing.T) {
+// TestFailingPacerIsLoggedOnce checks that a Pacer that fails is logged once, and not for each page.
+func TestFailingPacerIsLoggedOnce(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, noDenys)}, func(t *testing.T, web *robotstest.Web) {
-		p, logged := shared(t), new(bytes.Buffer)
+		p := shared(t)
+		logged := new(bytes.Buffer)
 		p.err = errors.New("down")
 		c := start(t, web, nil, collyrobots.SharedPace(p), collyrobots.Logger(slog.New(slog.NewTextHandler(logged, nil))))
 		for i := range 50 {
 			c.Visit(fmt.Sprint("http://a.test/", i))
 		}
 		if got := strings.Count(logged.String(), "nothing is sent"); got != 1 || strings.Count(logged.String(), "\n") > 2 {
-			t.Errorf("%d lines:\n%s", got, logged)
+			t.Errorf("the failure was logged %d times, want once:\n%s", got, logged)
 		}
 	})
 }
 
-// A page that a Pacer's outage has kept back is got by another try after a pause, however long that
-// lasts, and once.
-func TestPagesOutlastAnOutage(t *testing.T) {
+// TestRetryAfterPacerFailure checks that pages that are retried with a pause are fetched once when the
+// Pacer works again, however long it has failed.
+func TestRetryAfterPacerFailure(t *testing.T) {
 	for name, outage := range map[string]time.Duration{"a second": time.Second, "an hour": time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 1\n")}, func(t *testing.T, web *robotstest.Web) {
@@ -664,15 +673,15 @@ func TestPagesOutlastAnOutage(t *testing.T) {
 				c.Wait()
 				wantURIs(t, web, "a.test", "/robots.txt /0 /1")
 				if least := int(outage / (10 * time.Second)); tries < least {
-					t.Errorf("%d tries", tries)
+					t.Errorf("%d tries, want at least %d", tries, least)
 				}
 			})
 		})
 	}
 }
 
-// One that is tried again without a pause is given up, as any other denial.
-func TestTriesWithoutAPauseEnd(t *testing.T) {
+// TestRetryWithoutPauseEnds checks that retries without a pause end, as for any other denial.
+func TestRetryWithoutPauseEnds(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, noDenys)}, func(t *testing.T, web *robotstest.Web) {
 		p := shared(t)
 		p.err = errors.New("down")
@@ -680,13 +689,14 @@ func TestTriesWithoutAPauseEnd(t *testing.T) {
 		c := start(t, web, nil, collyrobots.SharedPace(p), collyrobots.OnDenied(func(r *colly.Request, _ error) { tries++; r.Retry() }))
 		c.Visit("http://a.test/")
 		if tries == 0 || tries > 20 {
-			t.Errorf("%d tries", tries)
+			t.Errorf("%d tries, want between 1 and 20", tries)
 		}
 	})
 }
 
-// Processes that share a pace keep a delay that is longer than the file is fresh, and each page comes.
-func TestASharedDelayLongerThanTheFileIsFresh(t *testing.T) {
+// TestSharedDelayExceedsLifetimeOfRobots checks that processes keep a delay that is longer than their
+// robots.txt is fresh, and that all pages are fetched.
+func TestSharedDelayExceedsLifetimeOfRobots(t *testing.T) {
 	for name, kept := range map[string]func() store.Store{
 		"with a store":    store.Memory,
 		"without a store": func() store.Store { return nil },
@@ -716,17 +726,17 @@ func TestASharedDelayLongerThanTheFileIsFresh(t *testing.T) {
 				log := web.Log("a.test")
 				paced := log
 				if name == "without a store" {
-					paced = log[len(processes)-1:] // each process reads the file for itself, when no delay is known
+					paced = log[len(processes)-1:] // each process fetches the file, when no delay is known
 					for _, c := range processes {
 						c.impolite = true
 					}
 				}
 				if gap := paced.MinGap(); gap < 2*time.Hour-time.Microsecond {
-					t.Errorf("a.test was asked twice within %v:\n%s", gap, log)
+					t.Errorf("gap of %v between requests to a.test:\n%s", gap, log)
 				}
-				// Each page has the file read at most once when it comes and once when its turn comes.
+				// For each page, the file is fetched at most once when the page is visited, and once when it may start.
 				if pages != 9 || len(log) > 3*9 {
-					t.Errorf("%d pages of 9 in %d requests:\n%s", pages, len(log), log)
+					t.Errorf("got %d pages in %d requests, want 9 in at most 27:\n%s", pages, len(log), log)
 				}
 			})
 		})

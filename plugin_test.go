@@ -10,50 +10,56 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-func TestADisallowedPageIsNeverRequested(t *testing.T) {
+// TestDisallowedPageIsNotRequested checks that no disallowed page is requested, whether a link or
+// a redirect leads to it.
+func TestDisallowedPageIsNotRequested(t *testing.T) {
 	for name, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
 		t.Run(name, func(t *testing.T) {
 			web := robotstest.New(t, robotstest.Sites{
 				"a.test": {
 					"/robots.txt": "User-agent: *\nDisallow: /private\nAllow: /private/open\n",
-					"/":           robotstest.Page("/private/1", "/private/open", "/away", "http://b.test/", "/hop"),
+					"/":           robotstest.Page("/private/1", "/private/open", "/away", "http://b.test/", "/redirect"),
 					"/private/1":  robotstest.Page(), "/private/open": robotstest.Page(),
-					"/away": robotstest.Redirect("http://b.test/closed"),
-					"/hop":  robotstest.Redirect("/private/2"), "/private/2": robotstest.Page(),
+					"/away":     robotstest.Redirect("http://b.test/closed"),
+					"/redirect": robotstest.Redirect("/private/2"), "/private/2": robotstest.Page(),
 				},
 				"b.test": {"/robots.txt": "User-agent: examplebot\nDisallow: /closed", "/": robotstest.Page(), "/closed": robotstest.Page()},
 			})
 			c := start(t, web, options).follow()
 			c.Visit("http://a.test/")
 			c.Wait()
-			wantSortedURIs(t, web, "a.test", "/ /away /hop /private/open /robots.txt")
+			wantSortedURIs(t, web, "a.test", "/ /away /private/open /redirect /robots.txt")
 			wantSortedURIs(t, web, "b.test", "/ /robots.txt")
 			wantDenied(t, c, "http://a.test/private/1", collyrobots.ReasonRule, 2)
-			wantDenied(t, c, "http://a.test/hop", collyrobots.ReasonRule, 2) // Colly knows the request by its first URL
+			wantDenied(t, c, "http://a.test/redirect", collyrobots.ReasonRule, 2) // Colly knows the request by its first URL
 			wantDenied(t, c, "http://a.test/away", collyrobots.ReasonRule, 2)
 			if len(c.denied) != 3 {
-				t.Errorf("OnDenied was told of %v, want 3", c.denied)
+				t.Errorf("OnDenied got %v, want 3 denials", c.denied)
 			}
-			for _, u := range []string{"http://a.test/hop", "http://a.test/away"} {
+			for _, u := range []string{"http://a.test/redirect", "http://a.test/away"} {
 				if !errors.Is(c.errs[u], colly.ErrRobotsTxtBlocked) {
-					t.Errorf("OnError of %s: %v, want ErrRobotsTxtBlocked", u, c.errs[u])
+					t.Errorf("%s: OnError got %v, want ErrRobotsTxtBlocked", u, c.errs[u])
 				}
 			}
 		})
 	}
 }
 
-func TestASyncVisitReturnsTheDenialOfARedirect(t *testing.T) {
+// TestVisitReturnsDenialOfRedirect checks the error of Visit for a page that redirects to a
+// disallowed one.
+func TestVisitReturnsDenialOfRedirect(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /x", "/": robotstest.Redirect("/x"), "/x": robotstest.Page(),
 	}})
 	c := start(t, web, nil)
 	if err := c.Visit("http://a.test/"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-		t.Errorf("Visit: %v, want ErrRobotsTxtBlocked", err)
+		t.Errorf("Visit returned %v, want ErrRobotsTxtBlocked", err)
 	}
 }
 
-func TestAfterCloseNothingIsSent(t *testing.T) {
+// TestNothingIsSentAfterClose checks that requests and calls after Close fail with ErrClosed, and
+// that Close may be called twice.
+func TestNothingIsSentAfterClose(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(1, noDenys)})
 	c := start(t, web, nil)
 	c.Visit("http://a.test/")
@@ -64,18 +70,20 @@ func TestAfterCloseNothingIsSent(t *testing.T) {
 	}
 	c.Visit("http://a.test/0")
 	if _, err := c.robots.Check(t.Context(), "http://a.test/"); !errors.Is(err, collyrobots.ErrClosed) {
-		t.Errorf("Check: %v, want ErrClosed", err)
+		t.Errorf("Check returned %v, want ErrClosed", err)
 	}
 	if !errors.Is(c.denied["http://a.test/0"], collyrobots.ErrClosed) || urisOf(web.Log("a.test")) != "/robots.txt /" {
-		t.Errorf("OnDenied was told %v, a.test was asked for %s", c.denied, urisOf(web.Log("a.test")))
+		t.Errorf("OnDenied got %v, requests to a.test: %s; want ErrClosed and no request after Close", c.denied, urisOf(web.Log("a.test")))
 	}
 }
 
-func TestTheBuiltInCheckIsTurnedOff(t *testing.T) {
+// TestBuiltInCheckIsTurnedOff checks that Colly's own check does not read robots.txt, even if the
+// environment asks for it.
+func TestBuiltInCheckIsTurnedOff(t *testing.T) {
 	t.Setenv("COLLY_IGNORE_ROBOTSTXT", "no")
-	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(1, "Disallow: /\nUser-agent: *\nDisallow: /x")}) // temoto refuses this file
+	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(1, "Disallow: /\nUser-agent: *\nDisallow: /x")}) // temoto rejects this file
 	c := start(t, web, nil)
 	if err := c.Visit("http://a.test/"); err != nil || urisOf(web.Log("a.test")) != "/robots.txt /" {
-		t.Errorf("%v; a.test was asked for %s", err, urisOf(web.Log("a.test")))
+		t.Errorf("got %v, requests to a.test: %s; want both requests", err, urisOf(web.Log("a.test")))
 	}
 }

@@ -20,12 +20,14 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-func TestARobotsTxtThatCannotBeReadIsNeverSilent(t *testing.T) {
+// TestUnreadableRobotsTxt checks which responses to GET /robots.txt allow the page under each
+// dialect, and that a denial is logged with the URL of the file.
+func TestUnreadableRobotsTxt(t *testing.T) {
 	cases := []struct {
 		name    string
 		dialect dialect.Dialect
 		answer  any
-		reason  collyrobots.Reason // of a denial; empty: allowed
+		reason  collyrobots.Reason // of the denial; empty if the page is allowed
 	}{
 		{"RFC9309/503", dialect.RFC9309(), 503, collyrobots.ReasonUnreachable},
 		{"RFC9309/404", dialect.RFC9309(), 404, ""},
@@ -48,12 +50,12 @@ func TestARobotsTxtThatCannotBeReadIsNeverSilent(t *testing.T) {
 				c.Visit("http://a.test/")
 				asked := strings.HasSuffix(urisOf(web.Log("a.test")), " /")
 				if asked != (tc.reason == "") {
-					t.Errorf("a.test was asked for %s", urisOf(web.Log("a.test")))
+					t.Errorf("got requests %s to a.test", urisOf(web.Log("a.test")))
 				}
 				if tc.reason != "" {
 					wantDenied(t, c, "http://a.test/", tc.reason, 0)
 					if !strings.Contains(c.logged.String(), "a.test/robots.txt") {
-						t.Errorf("the log says %q, want why", c.logged.String())
+						t.Errorf("got log %q, want one with the URL of robots.txt", c.logged.String())
 					}
 				}
 			})
@@ -61,18 +63,22 @@ func TestARobotsTxtThatCannotBeReadIsNeverSilent(t *testing.T) {
 	}
 }
 
-func TestAnyBytesAsRobotsTxtAreNoPanic(t *testing.T) {
+// TestUnusualRobotsTxtBytes checks that unusual bytes in a robots.txt cause neither a panic nor a
+// denial.
+func TestUnusualRobotsTxtBytes(t *testing.T) {
 	bodies := []any{"\x00\xff\xfe\r\r\n", strings.Repeat("User-agent:*\nDisallow:/", 1<<16), "<html><body>not found", []byte{0x1f, 0x8b, 8}, ""}
 	for i, body := range bodies {
 		web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": body, "/": robotstest.Page()}})
 		c := start(t, web, nil)
 		if err := c.Visit("http://a.test/"); err != nil || len(web.Log("a.test")) == 0 {
-			t.Errorf("body %d: %v", i, err)
+			t.Errorf("body %d: got %v", i, err)
 		}
 	}
 }
 
-func TestRobotsTxtIsFetchedOnceAndWithTheUserAgentAlone(t *testing.T) {
+// TestRobotsTxtRequestHasNoCredentials checks that robots.txt is fetched once, with the user agent
+// and without the other headers and cookies of the collector.
+func TestRobotsTxtRequestHasNoCredentials(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(30, noDenys)})
 	c := start(t, web, async)
 	c.Headers = &http.Header{"Authorization": {"Bearer secret"}, "X-Mine": {"1"}}
@@ -87,15 +93,17 @@ func TestRobotsTxtIsFetchedOnceAndWithTheUserAgentAlone(t *testing.T) {
 	for _, r := range web.Log("a.test") {
 		private := r.Header.Get("Authorization") + r.Header.Get("X-Mine") + r.Header.Get("Cookie")
 		if r.URI == "/robots.txt" && (private != "" || r.Header.Get("User-Agent") != "ExampleBot/1.0") {
-			t.Errorf("robots.txt was asked for with %v", r.Header)
+			t.Errorf("robots.txt was requested with header %v", r.Header)
 		}
 		if r.URI != "/robots.txt" && private == "" {
-			t.Errorf("%s was asked for without the collector's headers", r.URI)
+			t.Errorf("%s was requested without the collector's headers", r.URI)
 		}
 	}
 }
 
-func TestRobotsTxtIsNotSubjectToFiltersAboutPages(t *testing.T) {
+// TestRobotsTxtIgnoresAllowedDomains checks that AllowedDomains and MaxRequests do not apply to
+// robots.txt.
+func TestRobotsTxtIgnoresAllowedDomains(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{
 		"a.test":   {"/robots.txt": robotstest.Redirect("http://cdn.test/robots.txt"), "/": robotstest.Page("/x", "/y"), "/x": robotstest.Page(), "/y": robotstest.Page()},
 		"cdn.test": {"/robots.txt": "User-agent: *\nDisallow: /x"},
@@ -105,10 +113,10 @@ func TestRobotsTxtIsNotSubjectToFiltersAboutPages(t *testing.T) {
 	wantURIs(t, web, "a.test", "/robots.txt / /y")
 }
 
-// Domains and filters are about pages: a robots.txt that moved to where no page may be read is read
-// all the same. Only what the user names in DisallowedDomains is never asked for anything: see
+// TestRobotsTxtIgnoresFilters checks that AllowedDomains and the URL filters do not apply to the
+// redirects of a robots.txt, because they are for pages. Only DisallowedDomains applies: see
 // TestForbiddenDomains.
-func TestFiltersDoNotHideRobotsTxt(t *testing.T) {
+func TestRobotsTxtIgnoresFilters(t *testing.T) {
 	for name, set := range map[string]colly.CollectorOption{
 		"AllowedDomains":       colly.AllowedDomains("a.test"),
 		"URLFilters":           colly.URLFilters(regexp.MustCompile(`^http://a\.test/\d?$`)),
@@ -129,7 +137,9 @@ func TestFiltersDoNotHideRobotsTxt(t *testing.T) {
 	}
 }
 
-func TestAStoreSparesTheFetch(t *testing.T) {
+// TestStoreAvoidsFetch checks that a robots.txt in the store is not fetched again, under any
+// dialect.
+func TestStoreAvoidsFetch(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(2, "User-agent: *\nDisallow: /1")})
 	shared := store.Memory()
 	defer shared.Close()
@@ -141,9 +151,9 @@ func TestAStoreSparesTheFetch(t *testing.T) {
 	wantURIs(t, web, "a.test", "/robots.txt / /0 / /0 / /0")
 }
 
-// A store that does not answer, as a database behind a broken network, is given up: the crawl goes on
-// without its records, says so, and ends.
-func TestAStoreThatHangs(t *testing.T) {
+// TestStoreHangs checks that the crawl continues without a store that does not answer, for example
+// a database behind a broken network, that this is logged, and that the crawl ends.
+func TestStoreHangs(t *testing.T) {
 	site := robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /2\nSitemap: http://a.test/map.xml", "/map.xml": robotstest.Sitemap("http://a.test/1", "http://a.test/2"), "*": robotstest.Page()}
 	inBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, async, collyrobots.Store(hangingStore{}), collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true}))
@@ -157,13 +167,13 @@ func TestAStoreThatHangs(t *testing.T) {
 		wantURIs(t, web, "a.test", "/robots.txt /0 /map.xml /1")
 		for _, what := range []string{"action=reading", "action=updating", "sitemap record cannot be used", "sitemap record cannot be written"} {
 			if !strings.Contains(c.logged.String(), what) {
-				t.Errorf("the log does not say %q:\n%s", what, c.logged)
+				t.Errorf("the log does not have %q:\n%s", what, c.logged)
 			}
 		}
 	})
 }
 
-// A hangingStore returns when a call's context ends.
+// A hangingStore is a store whose calls return when their context ends.
 type hangingStore struct{ store.Store }
 
 func (hangingStore) Get(ctx context.Context, _ string) ([]byte, error) {
@@ -176,9 +186,10 @@ func (hangingStore) Update(ctx context.Context, _ string, _ time.Duration, _ fun
 	return ctx.Err()
 }
 
-// A robots.txt that changes counts for the pages that wait already: for those that have no ticket
-// yet, and for the one that has. It is asked for once a day, in its turn.
-func TestRobotsTxtMayChangeWhilePagesWait(t *testing.T) {
+// TestRobotsTxtChangesAfterADay checks that the new rules and the new crawl delay of a robots.txt
+// apply to the pages that already wait, with a ticket or without. The file is fetched once a day,
+// and keeps the delay.
+func TestRobotsTxtChangesAfterADay(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(40, "")}, func(t *testing.T, web *robotstest.Web) {
 		began := time.Now()
 		web.Set("a.test", "/robots.txt", func(out http.ResponseWriter, _ *http.Request) {
@@ -195,7 +206,7 @@ func TestRobotsTxtMayChangeWhilePagesWait(t *testing.T) {
 		}
 		c.Wait()
 		log := web.Log("a.test")
-		if want := 2 + 30; len(log) != want { // 3 is through by then, 30 to 39 are not
+		if want := 2 + 30; len(log) != want { // /3 was fetched before the change, /30 to /39 are denied
 			t.Fatalf("%d requests, want %d:\n%s", len(log), want, log)
 		}
 		for i, r := range log[1:] {
@@ -204,16 +215,16 @@ func TestRobotsTxtMayChangeWhilePagesWait(t *testing.T) {
 				want = 2 * time.Hour
 			}
 			if gap != want {
-				t.Errorf("%v before %s, want %v", gap, r.URI, want)
+				t.Errorf("gap %v before %s, want %v", gap, r.URI, want)
 			}
 			if r.URI == "/robots.txt" && r.Elapsed != 24*time.Hour {
-				t.Errorf("robots.txt once more at %v, want 24h", r.Elapsed)
+				t.Errorf("robots.txt was fetched again after %v, want 24h", r.Elapsed)
 			}
 		}
 	})
 }
 
-// changing serves one robots.txt until an instant, and then another.
+// changing returns a handler for a robots.txt that changes once, when the time after has passed.
 func changing(after time.Duration, before, then string) http.HandlerFunc {
 	began := time.Now()
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -235,58 +246,61 @@ func onChange(f func(collyrobots.RobotsChange)) collyrobots.Option {
 	})
 }
 
-func TestARobotsTxtThatChangesWhilePagesWait(t *testing.T) {
+// TestRobotsTxtChangesWhilePagesWait checks that a changed robots.txt applies to the pages that
+// wait, and that the change is reported to listeners and logged once.
+func TestRobotsTxtChangesWhilePagesWait(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(8, "")}, func(t *testing.T, web *robotstest.Web) {
 		web.Set("a.test", "/robots.txt", changing(time.Minute, "User-agent: *\nCrawl-delay: 250\n",
 			"User-agent: *\nCrawl-delay: 1\nDisallow: /5\nDisallow: /6\nDisallow: /7\n"))
-		told := make(chan collyrobots.RobotsChange, 10)
+		changes := make(chan collyrobots.RobotsChange, 10)
 		var lines strings.Builder
-		c := start(t, web, async, onChange(func(c collyrobots.RobotsChange) { told <- c }), logsTo(&lines, slog.LevelInfo))
+		c := start(t, web, async, onChange(func(c collyrobots.RobotsChange) { changes <- c }), logsTo(&lines, slog.LevelInfo))
 		for i := range 8 {
 			c.Visit(fmt.Sprint("http://a.test/", i))
-			time.Sleep(time.Millisecond) // so that they wait in this order
+			time.Sleep(time.Millisecond) // so that the pages wait in this order
 		}
 		c.Wait()
-		// The file is read again with the first page that has its turn after ten minutes.
+		// The file is fetched again before the first page that may start after ten minutes.
 		wantURIs(t, web, "a.test", "/robots.txt /0 /1 /robots.txt /2 /3 /4")
 		log := web.Log("a.test")
 		if gap := log[6].Time.Sub(log[5].Time); gap != time.Second {
-			t.Errorf("the last pages are %v apart, want 1s", gap)
+			t.Errorf("gap %v between the last pages, want 1s", gap)
 		}
 		for _, path := range []string{"5", "6", "7"} {
 			wantDenied(t, c, "http://a.test/"+path, collyrobots.ReasonRule, map[string]int{"5": 3, "6": 4, "7": 5}[path])
 		}
-		change := <-told
+		change := <-changes
 		if change.Old.CrawlDelay != 250*time.Second || change.New.CrawlDelay != time.Second ||
-			change.RobotsURL != "http://a.test/robots.txt" || change.New.RobotsStatus != "rules" || len(told) != 0 {
-			t.Errorf("%+v, and %d more", change, len(told))
+			change.RobotsURL != "http://a.test/robots.txt" || change.New.RobotsStatus != "rules" || len(changes) != 0 {
+			t.Errorf("got change %+v and %d more, want one", change, len(changes))
 		}
 		line := `msg="robots.txt has changed" robots=http://a.test/robots.txt robots_status=rules delay=1s old.robots_status=rules old.delay=4m10s`
 		if strings.Count(lines.String(), "robots.txt has changed") != 1 || !strings.Contains(lines.String(), line) {
-			t.Errorf("the log does not say %s once: %s", line, lines.String())
+			t.Errorf("the log does not have %s once: %s", line, lines.String())
 		}
 		if len(c.errs) != 3 || len(c.denied) != 3 {
-			t.Errorf("OnError was called with %v, OnDenied with %v", c.errs, c.denied)
+			t.Errorf("OnError got %v, OnDenied got %v, want 3 each", c.errs, c.denied)
 		}
 	})
 }
 
-// A listener may ask the plugin while it is being closed.
-func TestCloseWhileAChangeIsTold(t *testing.T) {
+// TestCloseWhileListenerRuns checks that a listener may call the plugin while Close waits for the
+// listener.
+func TestCloseWhileListenerRuns(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(1, "")}, func(t *testing.T, web *robotstest.Web) {
 		web.Set("a.test", "/robots.txt", changing(time.Minute, noDenys, "User-agent: *\nDisallow: /\n"))
 		var c *crawl
-		told := make(chan error, 1)
+		result := make(chan error, 1)
 		c = start(t, web, nil, onChange(func(collyrobots.RobotsChange) {
 			time.Sleep(time.Second)
 			_, err := c.robots.Check(t.Context(), "http://a.test/")
-			told <- err
+			result <- err
 		}))
 		c.Visit("http://a.test/")
 		time.Sleep(time.Hour)
 		c.Visit("http://a.test/0")
 		c.robots.Close()
-		if err := <-told; err != nil && !errors.Is(err, collyrobots.ErrClosed) {
+		if err := <-result; err != nil && !errors.Is(err, collyrobots.ErrClosed) {
 			t.Error(err)
 		}
 	})

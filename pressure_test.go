@@ -17,16 +17,17 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// A meter accepts so many requests a second, two at once, and answers 429 to more.
+// A meter is a handler that accepts a number of requests per second, two at once, and answers 429
+// to the others.
 type meter struct {
 	perSecond  float64
-	retryAfter string // "": none
+	retryAfter string // empty if there is none
 
 	mu       sync.Mutex
 	tokens   float64
 	last     time.Time
 	began    time.Time
-	settled  time.Duration // what happens before is not counted
+	settled  time.Duration // requests before this time are not counted
 	accepted int
 	refused  int
 }
@@ -48,7 +49,7 @@ func (m *meter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		}
 	}
 	m.mu.Unlock()
-	time.Sleep(20 * time.Millisecond) // what an answer takes
+	time.Sleep(20 * time.Millisecond) // the time of a response
 	if ok {
 		w.Header().Set("Content-Type", "text/html")
 		fmt.Fprint(w, robotstest.Page())
@@ -60,14 +61,14 @@ func (m *meter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusTooManyRequests)
 }
 
-// A host that refuses what is too much is asked for nearly as much as it accepts, no page is lost,
-// and the log stays short.
-func TestTheRateThatAHostAcceptsIsFound(t *testing.T) {
+// TestBackOffFindsAcceptedRate checks that the crawl uses most of the rate that a host accepts,
+// that few requests are refused, that no page is lost, and that the log is short.
+func TestBackOffFindsAcceptedRate(t *testing.T) {
 	for _, tc := range []struct {
 		perSecond float64
 		pages     int
 		settled   time.Duration
-		refused   float64 // share of the answers
+		refused   float64 // the largest share of refused requests
 	}{
 		{0.5, 150, 30 * time.Second, 0.05},
 		{5, 1200, 10 * time.Second, 0.02},
@@ -98,8 +99,8 @@ func TestTheRateThatAHostAcceptsIsFound(t *testing.T) {
 	}
 }
 
-// A page that was throttled is asked for again at the host's pace, so often and no more; then the
-// spider gets the answer.
+// TestRetryThrottled checks that a throttled page is retried at the pace of the host, at most as
+// often as the option says, and that OnError then gets the response.
 func TestRetryThrottled(t *testing.T) {
 	throttle := func(after string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -115,9 +116,9 @@ func TestRetryThrottled(t *testing.T) {
 		visit func(c *crawl) error
 		want  string
 	}{
-		"never":       {0, func(c *crawl) error { return c.Visit("http://a.test/short") }, "0s /robots.txt, 1s /short"},
-		"twice":       {2, func(c *crawl) error { return c.Visit("http://a.test/short") }, "0s /robots.txt, 1s /short, 8s /short, 15s /short"},
-		"not so long": {2, func(c *crawl) error { return c.Visit("http://a.test/long") }, "0s /robots.txt, 1s /long"},
+		"never":                   {0, func(c *crawl) error { return c.Visit("http://a.test/short") }, "0s /robots.txt, 1s /short"},
+		"twice":                   {2, func(c *crawl) error { return c.Visit("http://a.test/short") }, "0s /robots.txt, 1s /short, 8s /short, 15s /short"},
+		"Retry-After is too long": {2, func(c *crawl) error { return c.Visit("http://a.test/long") }, "0s /robots.txt, 1s /long"},
 		"a body": {1, func(c *crawl) error { return c.PostRaw("http://a.test/short", []byte("x=1")) },
 			"0s /robots.txt, 1s /short, 8s /short"},
 		"a body that cannot be read again": {1, func(c *crawl) error {
@@ -128,7 +129,7 @@ func TestRetryThrottled(t *testing.T) {
 			inBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
 				c := start(t, web, nil, collyrobots.RetryThrottled(tc.n))
 				if err := tc.visit(c); err == nil || len(c.errs) != 1 {
-					t.Errorf("%v, OnError %v; want the answer once", err, c.errs)
+					t.Errorf("got %v, OnError got %v; want the response once", err, c.errs)
 				}
 				wantSchedule(t, web, "a.test", tc.want)
 			})
@@ -136,31 +137,32 @@ func TestRetryThrottled(t *testing.T) {
 	}
 }
 
-// onceReader is a body of a type that net/http does not know.
+// onceReader is a body that net/http cannot read again.
 type onceReader struct{ r *strings.Reader }
 
 func (o onceReader) Read(p []byte) (int, error) { return o.r.Read(p) }
 
-// What comes from the collector's cache waits for nobody, links that are followed included.
-func TestWhatIsCachedDoesNotWait(t *testing.T) {
+// TestCachedPagesDoNotWait checks that pages from the collector's cache do not wait, also if links
+// lead to them.
+func TestCachedPagesDoNotWait(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(10, "User-agent: *\nCrawl-delay: 1")}, func(t *testing.T, web *robotstest.Web) {
 		dir := t.TempDir()
 		for range 2 {
-			time.Sleep(time.Minute) // each crawl has a pace of its own
+			time.Sleep(time.Minute) // each crawl has its own pace
 			began := time.Now()
 			c := start(t, web, []colly.CollectorOption{colly.CacheDir(dir)}).follow()
 			c.Visit("http://a.test/")
 			if took := time.Since(began); len(c.pages) != 11 || len(web.Log("a.test")) == 13 && took != 0 {
-				t.Errorf("%d pages in %v", len(c.pages), took)
+				t.Errorf("got %d pages in %v, want 11, at once in the second crawl", len(c.pages), took)
 			}
 		}
 		if n := len(web.Log("a.test")); n != 13 {
 			t.Errorf("%d requests, want robots.txt twice and each page once", n)
 		}
 		if files, _ := filepath.Glob(filepath.Join(dir, "*", "*")); len(files) != 11 {
-			t.Errorf("%d cached pages", len(files))
+			t.Errorf("%d cached pages, want 11", len(files))
 		}
-		// One that has grown too old is asked for, and waits for its turn.
+		// A cached page that has expired is requested, and waits for its host.
 		files, _ := filepath.Glob(filepath.Join(dir, "*", "*"))
 		for _, f := range files {
 			old := time.Now().Add(-time.Hour)
@@ -173,19 +175,20 @@ func TestWhatIsCachedDoesNotWait(t *testing.T) {
 		began := time.Now()
 		c.Visit("http://a.test/")
 		if took := time.Since(began); took != 11*time.Second || len(web.Log("a.test")) != 25 {
-			t.Errorf("11 old pages in %v, %d requests in all", took, len(web.Log("a.test")))
+			t.Errorf("11 expired pages took %v, %d requests in all; want 11s and 25", took, len(web.Log("a.test")))
 		}
 	})
 }
 
-// One page in ten that answers 503 is that page's trouble.
-func TestAnOdd503IsNoComplaint(t *testing.T) {
+// TestSingle503DoesNotBackOff checks that one 503 in ten pages causes almost no back-off, because
+// some pages of a healthy host may be broken.
+func TestSingle503DoesNotBackOff(t *testing.T) {
 	for name, tc := range map[string]struct {
 		options []collyrobots.Option
 		most    time.Duration
 	}{
-		"as it is":        {nil, 2 * time.Second},
-		"without backoff": {[]collyrobots.Option{collyrobots.MaxBackOff(0)}, 0},
+		"default":     {nil, 2 * time.Second},
+		"no back-off": {[]collyrobots.Option{collyrobots.MaxBackOff(0)}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := robotstest.Pages(40, noDenys)
@@ -204,8 +207,8 @@ func TestAnOdd503IsNoComplaint(t *testing.T) {
 	}
 }
 
-// A Retry-After holds, and nothing is added to it.
-func TestMaxBackOffBoundsTheBackOff(t *testing.T) {
+// TestMaxBackOff checks that the back-off does not exceed MaxBackOff.
+func TestMaxBackOff(t *testing.T) {
 	busy := 0
 	a := robotstest.Pages(6, noDenys)
 	a["*"] = func(w http.ResponseWriter, _ *http.Request) {
@@ -221,26 +224,26 @@ func TestMaxBackOffBoundsTheBackOff(t *testing.T) {
 			c.Visit(fmt.Sprint("http://a.test/", i))
 		}
 		if s := c.robots.Stats().Hosts[0]; s.BackOff > 3*time.Second || s.BackOff == 0 || busy != 30 {
-			t.Errorf("%d answers: %+v", busy, s)
+			t.Errorf("%d responses: got stats %+v", busy, s)
 		}
 	})
 }
 
-// CheckHead makes a HEAD and a GET of one Visit: OnDenied is told of the page once, and of each
-// page again.
-func TestCheckHeadIsToldOnce(t *testing.T) {
+// TestCheckHeadIsDeniedOnce checks that OnDenied is called once for the HEAD and the GET that
+// CheckHead makes of one Visit, and once for each further Visit.
+func TestCheckHeadIsDeniedOnce(t *testing.T) {
 	for name, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nDisallow: /1\nDisallow: /2")}, func(t *testing.T, web *robotstest.Web) {
-				var told atomic.Int32
-				c := start(t, web, append(options, colly.AllowURLRevisit()), collyrobots.OnDenied(func(*colly.Request, error) { told.Add(1) }))
+				var denials atomic.Int32
+				c := start(t, web, append(options, colly.AllowURLRevisit()), collyrobots.OnDenied(func(*colly.Request, error) { denials.Add(1) }))
 				c.CheckHead = true
 				for _, path := range []string{"/0", "/1", "/2", "/1"} {
 					c.Visit("http://a.test" + path)
 					c.Wait()
 				}
-				if told.Load() != 3 {
-					t.Errorf("told %d times, want once for each Visit of a page that is denied", told.Load())
+				if denials.Load() != 3 {
+					t.Errorf("OnDenied was called %d times, want once for each Visit of a denied page", denials.Load())
 				}
 			})
 		})

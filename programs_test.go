@@ -20,20 +20,20 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// The programs of programs are written in the style of public Colly programs. Where robots.txt allows
-// everything, each of them does the same with the plugin as without: the same callbacks are called,
-// and the server sees the same requests.
+// The programs in the table programs are in the style of public Colly programs. If robots.txt allows
+// everything, each of them must behave with the plugin as without it: the same callbacks are called,
+// and the server gets the same requests.
 
 // A program is a spider and the web that it crawls.
 type program struct {
 	name      string
 	sites     func() robotstest.Sites
 	run       func(p *programRun)
-	unordered bool // requests run side by side, so the order of the output is not compared
-	rotates   bool // the request for robots.txt takes a turn of the proxies, so these are not compared
+	unordered bool // requests run at the same time, so the order of the output is not compared
+	rotates   bool // the request for robots.txt also uses one of the proxies, so the proxies are not compared
 }
 
-// A programRun is one run of a program, with the plugin or without.
+// A programRun is one run of a program, with or without the plugin.
 type programRun struct {
 	*testing.T
 	web    *robotstest.Web
@@ -44,7 +44,7 @@ type programRun struct {
 	said []string
 }
 
-// say adds a line to what the program has done.
+// say adds a line to the output of the program.
 func (p *programRun) say(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,7 +59,7 @@ func (p *programRun) collector(options ...colly.CollectorOption) *colly.Collecto
 	return c
 }
 
-// results says what comes of the pages that are not denied.
+// results makes c print the results of pages that are not denied.
 func (p *programRun) results(c *colly.Collector) *colly.Collector {
 	c.OnResponse(func(r *colly.Response) { p.say("response %d %s %d bytes", r.StatusCode, r.Request.URL, len(r.Body)) })
 	c.OnError(func(r *colly.Response, err error) {
@@ -71,7 +71,7 @@ func (p *programRun) results(c *colly.Collector) *colly.Collector {
 	return c
 }
 
-// attach is the place where the program calls WithRobots.
+// attach is called where the program would call WithRobots.
 func (p *programRun) attach(collectors ...*colly.Collector) {
 	if p.plugin == nil {
 		return
@@ -81,7 +81,7 @@ func (p *programRun) attach(collectors ...*colly.Collector) {
 	}
 }
 
-// hear says which callbacks of c are called.
+// hear makes c print which callbacks are called.
 func (p *programRun) hear(c *colly.Collector) *colly.Collector {
 	c.OnRequest(func(r *colly.Request) { p.say("request %s %s depth %d", r.Method, r.URL, r.Depth) })
 	c.OnResponse(func(r *colly.Response) { p.say("response %d %s %d bytes", r.StatusCode, r.Request.URL, len(r.Body)) })
@@ -92,7 +92,7 @@ func (p *programRun) hear(c *colly.Collector) *colly.Collector {
 	return c
 }
 
-// sameText returns the text of an error, or its kind where the text depends on the moment.
+// sameText returns the text of an error, or its kind if the text differs between runs.
 func sameText(err error) string {
 	if timeout := interface{ Timeout() bool }(nil); errors.As(err, &timeout) && timeout.Timeout() {
 		return "timeout"
@@ -108,7 +108,7 @@ func follow(c *colly.Collector) {
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
 }
 
-// result runs a program where robots.txt allows everything.
+// result runs a program on sites whose robots.txt allows everything.
 func (x program) result(t *testing.T, withPlugin bool) (said, seen []string) {
 	t.Helper()
 	if !withPlugin {
@@ -117,9 +117,9 @@ func (x program) result(t *testing.T, withPlugin bool) (said, seen []string) {
 	return x.once(t, &programRun{}, []collyrobots.Option{collyrobots.Dialect(dialect.RFC9309())}, nil)
 }
 
-// once runs a program in a bubble and returns what it has done, and what the server has seen. The
-// program has a plugin with options, or none if options is nil. At the end verify is called, unless
-// it is nil.
+// once runs a program in a bubble and returns its output and the requests that the server got. The
+// program has a plugin with options, or none if options is nil. At the end once calls verify, which may
+// be nil.
 func (x program) once(t *testing.T, p *programRun, options []collyrobots.Option, verify func(p *programRun)) (said, seen []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -150,7 +150,7 @@ func (x program) once(t *testing.T, p *programRun, options []collyrobots.Option,
 	return said, seen
 }
 
-// requests returns what the server has seen, without the requests for robots.txt.
+// requests returns the requests that the server got, except those for robots.txt.
 func (x program) requests(web *robotstest.Web) (seen []string) {
 	for _, r := range web.Log("") {
 		if x.rotates {
@@ -164,23 +164,25 @@ func (x program) requests(web *robotstest.Web) (seen []string) {
 	return seen
 }
 
-func TestProgramsDoTheSameWithThePlugin(t *testing.T) {
+// TestProgramsAreTheSameWithPlugin checks that each program has the same output and the same
+// requests with the plugin and without it.
+func TestProgramsAreTheSameWithPlugin(t *testing.T) {
 	for _, x := range programs {
 		t.Run(x.name, func(t *testing.T) {
 			said, seen := x.result(t, false)
 			if len(said) == 0 || len(seen) == 0 {
-				t.Fatalf("the program does nothing: it says %q, and the server has seen %q", said, seen)
+				t.Fatalf("the program does nothing: output %q, requests %q", said, seen)
 			}
 			withSaid, withSeen := x.result(t, true)
-			compareLines(t, "the program says", said, withSaid)
-			compareLines(t, "the server has seen", seen, withSeen)
+			compareLines(t, "the output differs", said, withSaid)
+			compareLines(t, "the requests differ", seen, withSeen)
 		})
 	}
 }
 
-// withoutOrder returns the lines of a run whose requests run side by side, sorted and each of them
-// once. Colly asks its storage whether a page was visited and marks it in two calls, so it sometimes
-// fetches a page twice, with the plugin and without.
+// withoutOrder returns the lines of a run sorted and without duplicates. It is for programs whose
+// requests run at the same time. Colly checks in one call of its storage whether a page was visited, and
+// marks it in another. Therefore it sometimes fetches a page twice, with the plugin and without it.
 func withoutOrder(lines []string) []string {
 	slices.Sort(lines)
 	return slices.Compact(lines)
@@ -190,7 +192,7 @@ func withoutOrder(lines []string) []string {
 func compareLines(t *testing.T, what string, bare, with []string) {
 	t.Helper()
 	for i := range max(len(bare), len(with)) {
-		was, is := "nothing more", "nothing more"
+		was, is := "no more lines", "no more lines"
 		if i < len(bare) {
 			was = bare[i]
 		}
@@ -204,7 +206,7 @@ func compareLines(t *testing.T, what string, bare, with []string) {
 	}
 }
 
-// tree is a site whose pages link to each other.
+// tree returns two sites whose pages link to each other.
 func tree() robotstest.Sites {
 	return robotstest.Sites{"a.test": {
 		"/":      robotstest.Page("/1", "/2", "/missing", "http://b.test/", "mailto:me@a.test"),
@@ -226,7 +228,7 @@ func answerLate(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// flaky is a site whose pages fail with a status as often as their name says.
+// flaky returns sites with pages that fail with a status, as often as the digit in their name says.
 func flaky(status int) func() robotstest.Sites {
 	return func() robotstest.Sites {
 		var mu sync.Mutex
@@ -245,7 +247,7 @@ func flaky(status int) func() robotstest.Sites {
 	}
 }
 
-// members is a site that lets a client in that has sent the form of its login page.
+// members returns a site whose pages require a login by a form.
 func members() robotstest.Sites {
 	page := func(w http.ResponseWriter, r *http.Request) {
 		if c, err := r.Cookie("session"); err != nil || c.Value != "in" {
@@ -266,7 +268,7 @@ func members() robotstest.Sites {
 	return robotstest.Sites{"a.test": {"/robots.txt": 404, "/login": form, "/private/1": page, "/private/2": page, "/logout": robotstest.Page()}}
 }
 
-// proxied is the tree behind three hosts that are proxies.
+// proxied returns the tree and three proxies.
 func proxied() robotstest.Sites {
 	sites := tree()
 	for i := range 3 {

@@ -17,7 +17,8 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-func TestQueues(t *testing.T) {
+// TestQueueKeepsCrawlDelay checks the gaps and the denials of a crawl by Colly's queue.
+func TestQueueKeepsCrawlDelay(t *testing.T) {
 	for _, threads := range []int{1, 4} {
 		t.Run(fmt.Sprint(threads, " threads"), func(t *testing.T) {
 			inBubble(t, robotstest.Sites{
@@ -39,14 +40,15 @@ func TestQueues(t *testing.T) {
 				wantNoSooner(t, web, "a.test", 1*time.Second, 1+1+7)
 				wantNoSooner(t, web, "b.test", 3*time.Second, 1+1+8)
 				if strings.Contains(urisOf(web.Log("a.test")), "/7") {
-					t.Errorf("a.test was asked for %s", urisOf(web.Log("a.test")))
+					t.Errorf("got requests %s to a.test", urisOf(web.Log("a.test")))
 				}
 			})
 		})
 	}
 }
 
-func TestAQueueIsFed(t *testing.T) {
+// TestSinkAddsToQueue checks that the Sink of a Feed can add pages to a queue.
+func TestSinkAddsToQueue(t *testing.T) {
 	web := robotstest.New(t, shop())
 	q, err := queue.New(2, &queue.InMemoryQueueStorage{MaxSize: 1000})
 	if err != nil {
@@ -60,8 +62,9 @@ func TestAQueueIsFed(t *testing.T) {
 	wantSortedURIs(t, web, "shop.test", "/ /1 /2 /5 /6 /a.xml /b.xml.gz /gone.xml /index.xml /robots.txt")
 }
 
-// A queue that pulls: a large site costs the room of one page, and what callbacks add goes first.
-func TestASitemapQueue(t *testing.T) {
+// TestSitemapQueue checks that a SitemapQueue gets pages from sitemaps as they are needed, so a
+// large site needs little memory, and that pages that callbacks add come first.
+func TestSitemapQueue(t *testing.T) {
 	sites := shop()
 	sites["shop.test"]["/5"] = robotstest.Page("/found")
 	sites["shop.test"]["/found"] = robotstest.Page()
@@ -69,10 +72,10 @@ func TestASitemapQueue(t *testing.T) {
 	web := robotstest.New(t, sites)
 	c := start(t, web, nil)
 	if _, err := c.robots.SitemapQueue(&queue.InMemoryQueueStorage{}, collyrobots.Feed{Window: -1}, "http://shop.test/"); err == nil {
-		t.Error("a bad Feed is taken")
+		t.Error("SitemapQueue accepted an invalid Feed")
 	}
 	if _, err := c.robots.SitemapQueue(&queue.InMemoryQueueStorage{}, collyrobots.Feed{}, "shop.test"); err == nil {
-		t.Error("a bad URL is taken")
+		t.Error("SitemapQueue accepted an invalid URL")
 	}
 	storage, err := c.robots.SitemapQueue(&queue.InMemoryQueueStorage{MaxSize: 100}, collyrobots.Feed{}, "http://shop.test/any", "http://gone.test/")
 	if err != nil {
@@ -83,10 +86,10 @@ func TestASitemapQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	q.AddURL("http://shop.test/")
-	told := map[string]string{}
+	context := map[string]string{}
 	c.OnResponse(func(r *colly.Response) {
 		c.note(func() {
-			told[r.Request.URL.Path] = r.Ctx.Get(collyrobots.CtxSitemap) + " " + r.Ctx.Get(collyrobots.CtxLastMod)
+			context[r.Request.URL.Path] = r.Ctx.Get(collyrobots.CtxSitemap) + " " + r.Ctx.Get(collyrobots.CtxLastMod)
 		})
 	})
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) { q.AddURL(e.Request.AbsoluteURL(e.Attr("href"))) })
@@ -94,19 +97,20 @@ func TestASitemapQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantSortedURIs(t, web, "shop.test", "/ /1 /2 /5 /6 /a.xml /b.xml.gz /found /gone.xml /index.xml /robots.txt")
-	if got, want := told["/5"], "http://shop.test/b.xml.gz 2024-05-01T00:00:00Z"; got != want {
-		t.Errorf("/5 knows %q, want %q", got, want)
+	if got, want := context["/5"], "http://shop.test/b.xml.gz 2024-05-01T00:00:00Z"; got != want {
+		t.Errorf("the context of /5 has %q, want %q", got, want)
 	}
 	if got := storage.Stats(); got.Fed != 5 || got.Denied != 1 || got.OutOfScope != 1 {
-		t.Errorf("%+v", got)
+		t.Errorf("got stats %+v", got)
 	}
 	if err := storage.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
-// The other storage gets what the queue adds, and is no field that a program can reach or replace.
-func TestASitemapQueueHidesItsStorage(t *testing.T) {
+// TestSitemapQueueHidesItsStorage checks that the inner storage gets what the queue adds, and that
+// a program can neither reach nor replace it.
+func TestSitemapQueueHidesItsStorage(t *testing.T) {
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[collyrobots.SitemapQueue]()) {
 		if field.IsExported() {
 			t.Errorf("SitemapQueue has the exported field %s", field.Name)
@@ -121,14 +125,16 @@ func TestASitemapQueueHidesItsStorage(t *testing.T) {
 	must(t, storage.Init())
 	must(t, storage.AddRequest([]byte("a request")))
 	if n, err := inner.QueueSize(); n != 1 || err != nil {
-		t.Errorf("the other storage has %d requests, %v", n, err)
+		t.Errorf("the inner storage has %d requests, %v, want 1", n, err)
 	}
 	if got, err := storage.GetRequest(); string(got) != "a request" || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
 }
 
-func TestASitemapQueueThatIsClosedEarly(t *testing.T) {
+// TestSitemapQueueClosedEarly checks that a SitemapQueue that is closed early returns no more
+// pages, and has not read ahead.
+func TestSitemapQueueClosedEarly(t *testing.T) {
 	web := robotstest.New(t, bigShop(100, noDenys))
 	c := start(t, web, nil)
 	storage, err := c.robots.SitemapQueue(&queue.InMemoryQueueStorage{MaxSize: 100}, collyrobots.Feed{}, "http://a.test/")
@@ -145,19 +151,20 @@ func TestASitemapQueueThatIsClosedEarly(t *testing.T) {
 	}
 	storage.Close()
 	if n, err := storage.QueueSize(); n != 0 || err != nil {
-		t.Errorf("size %d, %v", n, err)
+		t.Errorf("got size %d, %v, want 0", n, err)
 	}
 	if _, err := storage.GetRequest(); err == nil {
-		t.Error("GetRequest succeeds after Close")
+		t.Error("GetRequest succeeded after Close")
 	}
 	if got := storage.Stats(); got.Entries > 5 {
-		t.Errorf("%+v: read ahead of what was asked for", got)
+		t.Errorf("got stats %+v, want at most 5 entries read for 3 requests", got)
 	}
 }
 
-// A queue that is cancelled and closed while its threads have pages goes on with these, and all
-// that come after them; each run hands on what the collector refuses.
-func TestResumeOfASitemapQueue(t *testing.T) {
+// TestResumeOfSitemapQueue checks that a SitemapQueue that was cancelled and closed while its
+// threads had pages continues with these pages and all that follow. Each run also returns the page
+// that the collector refuses.
+func TestResumeOfSitemapQueue(t *testing.T) {
 	sites := bigShop(60, noDenys)
 	web := robotstest.New(t, sites)
 	records := store.Memory()
@@ -184,25 +191,27 @@ func TestResumeOfASitemapQueue(t *testing.T) {
 	asked := map[string]int{}
 	again := 0
 	for _, r := range web.Log("a.test") {
-		if asked[r.URI]++; asked[r.URI] > 1 && !strings.Contains(r.URI, ".") {
+		asked[r.URI]++
+		if asked[r.URI] > 1 && !strings.Contains(r.URI, ".") {
 			again++
 		}
 	}
 	for i := range 60 {
 		if n := asked[fmt.Sprint("/", i)]; (n == 0) != (i == 7) {
-			t.Errorf("/%d was asked for %d times", i, n)
+			t.Errorf("/%d was requested %d times", i, n)
 		}
 	}
 	if again > 8 {
-		t.Errorf("%d pages came twice", again)
+		t.Errorf("%d pages were fetched twice, want at most 8", again)
 	}
 	if fed[2] != 1 || fed[3] != 1 || fed[4] != 1 {
-		t.Errorf("%v pages were handed on", fed)
+		t.Errorf("got %v pages in each run, want 1 in the last three", fed)
 	}
 }
 
-// Close does not wait for a GetRequest that waits for a sitemap's turn.
-func TestASitemapQueueIsClosedAtOnce(t *testing.T) {
+// TestSitemapQueueCloseDoesNotWait checks that Close does not wait for a GetRequest that waits for
+// the host of a sitemap.
+func TestSitemapQueueCloseDoesNotWait(t *testing.T) {
 	inBubble(t, bigShop(1, "User-agent: *\nCrawl-delay: 3600\n"), func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil)
 		storage, err := c.robots.SitemapQueue(&queue.InMemoryQueueStorage{}, collyrobots.Feed{}, "http://a.test/")
@@ -213,7 +222,7 @@ func TestASitemapQueueIsClosedAtOnce(t *testing.T) {
 		began := time.Now()
 		must(t, q.Run(c.Collector.Collector))
 		if took := time.Since(began); took != time.Minute {
-			t.Errorf("the queue ran for %v", took)
+			t.Errorf("the queue ran for %v, want 1m", took)
 		}
 		must(t, storage.Close())
 		wantURIs(t, web, "a.test", "/robots.txt")

@@ -20,8 +20,8 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// randomHost makes the site of a host with links and redirects to others, pages that fail, and
-// connections that end.
+// randomHost returns a site with links and redirects to other hosts, pages that fail, and
+// connections that break.
 func randomHost(rng *rand.Rand, delay time.Duration) robotstest.Site {
 	anywhere := func() string {
 		return fmt.Sprintf("%s://h%d.test/%d", []string{"http", "https"}[rng.IntN(2)], rng.IntN(4), rng.IntN(12))
@@ -44,9 +44,9 @@ func randomHost(rng *rand.Rand, delay time.Duration) robotstest.Site {
 	return s
 }
 
-// A crawl of anything, however it is set up, asks for nothing that is disallowed, leaves the delay
-// between any two requests to a host, ends, and tells how each request ended.
-func TestRandomCrawlsKeepThePromise(t *testing.T) {
+// TestRandomCrawls checks that crawls with random sites and settings request nothing that is
+// disallowed, keep the delay of each host, end, and report the end of each request.
+func TestRandomCrawls(t *testing.T) {
 	for seed := range uint64(25) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 0))
@@ -61,7 +61,7 @@ func TestRandomCrawlsKeepThePromise(t *testing.T) {
 	}
 }
 
-// randomCrawl crawls all hosts with random settings, and judges by the log.
+// randomCrawl crawls all hosts with random settings and checks the log of the server.
 func randomCrawl(t *testing.T, web *robotstest.Web, rng *rand.Rand, delays map[string]time.Duration) {
 	c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
 	c.Async, c.CheckHead = rng.IntN(3) > 0, rng.IntN(4) == 0
@@ -99,33 +99,33 @@ func randomCrawl(t *testing.T, web *robotstest.Web, rng *rand.Rand, delays map[s
 	c.Wait()
 	for id, what := range open.open {
 		if c.CheckHead && open.told[what[strings.IndexByte(what, ' ')+1:]] {
-			continue // OnDenied is told once of a HEAD and its GET
+			continue // OnDenied is called once for a HEAD and its GET
 		}
-		t.Errorf("nothing told how request %d, %s, ended", id, what)
+		t.Errorf("no callback was called at the end of request %d, %s", id, what)
 	}
 	for host, delay := range delays {
 		log := web.Log(host)
 		for i, r := range log {
-			// Of the robots.txt for http and that for https, neither says how soon the other may be
-			// asked for.
+			// The robots.txt for http does not delay the one for https, or the other way round.
 			first := i == 0 || i == 1 && r.URI == "/robots.txt"
 			if !first && r.Time.Sub(log[i-1].Time) < delay-time.Microsecond {
-				t.Errorf("%s was asked for %s sooner than after %v:\n%s", host, r.URI, delay, log)
+				t.Errorf("%s got the request for %s before the delay of %v:\n%s", host, r.URI, delay, log)
 			}
 			if strings.HasPrefix(r.URI, "/1") {
-				t.Errorf("%s was asked for %s", host, r.URI)
+				t.Errorf("%s got the disallowed request %s", host, r.URI)
 			}
 		}
 		if n := strings.Count(urisOf(log), "/robots.txt"); n > 2 {
-			t.Errorf("%s was asked for robots.txt %d times, want once for http and once for https", host, n)
+			t.Errorf("%s got %d requests for robots.txt, want one for http and one for https", host, n)
 		}
 	}
 	robotstest.Verify(t, web, dialect.RFC9309())
 }
 
-// However a plugin is set up, the server's log, Stats and the events have the same requests, nobody
-// is left waiting, and a Pacer gets every lease back.
-func TestRandomSettingsCountWhatIsSent(t *testing.T) {
+// TestRandomSettingsCountRequests checks that the server's log, Stats and the events have the same
+// requests under any settings, that nothing waits at the end, and that all leases of a Pacer are
+// released.
+func TestRandomSettingsCountRequests(t *testing.T) {
 	for seed := range 40 {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			sites := robotstest.Sites{}
@@ -137,8 +137,8 @@ func TestRandomSettingsCountWhatIsSent(t *testing.T) {
 	}
 }
 
-// busySite is a site with a crawl delay in seconds that leads to the next one, drops a connection
-// and answers 429, perhaps with a Retry-After.
+// busySite returns a site with a crawl delay in seconds. It has a redirect to the next site, a
+// connection that breaks, and a page that answers 429, with a Retry-After if wait is set.
 func busySite(i, delay int, wait bool) robotstest.Site {
 	s := robotstest.Pages(8, fmt.Sprintf("User-agent: *\nDisallow: /3\nCrawl-delay: %d\nSitemap: http://h%d.test/map.xml\n", delay, i))
 	next := (i + 1) % 4
@@ -153,7 +153,7 @@ func busySite(i, delay int, wait bool) robotstest.Site {
 	return s
 }
 
-// countingSettings returns settings by a number.
+// countingSettings returns the settings for a seed.
 func countingSettings(t *testing.T, seed int) (options []colly.CollectorOption, opts []collyrobots.Option) {
 	options = []colly.CollectorOption{colly.AllowURLRevisit()}
 	opts = []collyrobots.Option{collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.ScopeAny}), collyrobots.RetryThrottled(seed % 3)}
@@ -214,25 +214,25 @@ func countingCrawl(t *testing.T, web *robotstest.Web, seed int) {
 		c.Visit(fmt.Sprintf("http://h%d.test/%d", i/8, i%8))
 	}
 	c.Wait()
-	time.Sleep(time.Hour) // the turn of a page that a callback has aborted lapses
+	time.Sleep(time.Hour) // the turn of a page that a callback has aborted expires
 	n, s := len(web.Log("")), c.robots.Stats().Totals
 	told, unsent := len(started.wait()), 0
 	for _, e := range answered.wait() {
 		if e.Took == 0 && e.Status == 0 && errors.Is(e.Err, context.Canceled) {
-			unsent++ // perhaps: given up at the instant at which its turn came
+			unsent++ // possibly cancelled at the instant at which it could start
 		}
 	}
 	if told != s.Requests || len(answered.wait()) != s.Requests || n > s.Requests || n < s.Requests-unsent || s.Waiting != 0 {
-		t.Errorf("%d requests in the log, %d in Stats, %d of them given up at once; %d started, %d answered were told; %d wait",
+		t.Errorf("%d requests in the log, %d in Stats, %d of them cancelled at once; events: %d started, %d answered; %d waiting",
 			n, s.Requests, unsent, told, len(answered.wait()), s.Waiting)
 	}
 }
 
-// requests are those that have begun and not ended.
+// requests are the requests that have begun and not ended.
 type requests struct {
 	mu   sync.Mutex
 	open map[uint32]string
-	told map[string]bool // URLs of which OnDenied was told
+	told map[string]bool // the URLs for which OnDenied was called
 }
 
 func (r *requests) begin(req *colly.Request) {

@@ -16,7 +16,7 @@ import (
 
 // These tests change where a name leads during a crawl, as DNS rebinding does.
 
-// An addressedConn reports another remote address than its own.
+// An addressedConn is a connection that reports another remote address.
 type addressedConn struct {
 	net.Conn
 	ip net.IP
@@ -30,14 +30,14 @@ var (
 	internalIP = net.IPv4(10, 0, 0, 1)
 )
 
-// names tells which address each name has now. Names that it does not know are public.
+// names has the current address of each name. Names that it does not have are public.
 type names struct {
 	mu sync.Mutex
 	ip map[string]net.IP
 }
 
-// moves makes transport dial anew for each request and report the addresses of the names that it
-// returns.
+// moves makes transport dial a new connection for each request, with the address of the host in
+// the names that it returns.
 func moves(transport *http.Transport) *names {
 	n := &names{ip: make(map[string]net.IP)}
 	transport.DisableKeepAlives = true
@@ -68,7 +68,7 @@ func (n *names) set(host string, ip net.IP) {
 	n.ip[host] = ip
 }
 
-// then answers like answer and moves host to ip before that.
+// then returns a handler that moves host to ip and then answers as answer does.
 func (n *names) then(host string, ip net.IP, answer http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		n.set(host, ip)
@@ -84,8 +84,8 @@ func text(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(body)) }
 }
 
-// TestRebinding lets a public site lead the crawler to itself in every way that there is, while its
-// name moves to a private address.
+// TestRebinding checks that a public site cannot lead the crawler to itself after its name has
+// moved to a private address, in any way.
 func TestRebinding(t *testing.T) {
 	for name, evil := range map[string]func(n *names) robotstest.Site{
 		"a page redirects": func(n *names) robotstest.Site {
@@ -142,7 +142,7 @@ func TestRebinding(t *testing.T) {
 				c.Visit("http://evil.test/")
 				for _, host := range []string{"evil.test", "evil.test:6379"} {
 					if uris := urisOf(web.Log(host)); strings.Contains(uris, "/internal") {
-						t.Errorf("%s was asked for %s", host, uris)
+						t.Errorf("requests to %s: %s, want none", host, uris)
 					}
 				}
 			})
@@ -150,9 +150,9 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
-// TestAPublicHostStaysPublic moves a site to a private address. The program may visit it there, but
-// that does not let the site lead to others, nor to itself.
-func TestAPublicHostStaysPublic(t *testing.T) {
+// TestPublicHostMovesToPrivateAddress moves a site to a private address. The program may visit it
+// there, but the site still may not lead to other private addresses or to itself.
+func TestPublicHostMovesToPrivateAddress(t *testing.T) {
 	sites := robotstest.Sites{
 		"evil.test": {
 			"/robots.txt": "", "/": robotstest.Page(), "/again": robotstest.Page(),
@@ -171,7 +171,7 @@ func TestAPublicHostStaysPublic(t *testing.T) {
 		for _, path := range []string{"/hop", "/self"} {
 			private := (*collyrobots.PrivateNetworkError)(nil)
 			if err := c.Visit("http://evil.test" + path); !errors.As(err, &private) || private.From != "evil.test" || private.Address != "10.0.0.1" {
-				t.Errorf("%s: %v", path, err)
+				t.Errorf("%s: got %v, want a PrivateNetworkError", path, err)
 			}
 		}
 		wantURIs(t, web, "inner.test", "")
@@ -179,9 +179,9 @@ func TestAPublicHostStaysPublic(t *testing.T) {
 	})
 }
 
-// TestAPrivateSiteLeadsToItself crawls a site inside the network, which leads to itself in every way
-// that there is.
-func TestAPrivateSiteLeadsToItself(t *testing.T) {
+// TestPrivateSiteLeadsToItself crawls a site in a private network that leads to itself in every
+// way.
+func TestPrivateSiteLeadsToItself(t *testing.T) {
 	sites := robotstest.Sites{
 		"inner.test": {
 			"/robots.txt": robotstest.Redirect("https://inner.test/robots"), "/robots": "Sitemap: /map.xml",
@@ -204,9 +204,9 @@ func TestAPrivateSiteLeadsToItself(t *testing.T) {
 	}
 }
 
-// TestTrustIsNotHandedOn crawls a private site that has its sitemaps, and its robots.txt, on a public
-// host. They may lead to the site, but not to other private hosts.
-func TestTrustIsNotHandedOn(t *testing.T) {
+// TestPublicHostOfPrivateSite crawls private sites whose sitemaps and robots.txt are on a public
+// host. This host may lead back to the site, but not to other private hosts.
+func TestPublicHostOfPrivateSite(t *testing.T) {
 	internal := []string{"http://victim.test/redirect", "http://victim.test/index", "http://victim.test/page"}
 	sites := robotstest.Sites{
 		"inner.test":  {"/robots.txt": "Sitemap: http://cdn.test/index.xml\nSitemap: http://cdn.test/hop.xml\n", "/": robotstest.Page(), "/1": robotstest.Page(), "/own.xml": robotstest.Sitemap("http://inner.test/2"), "/2": robotstest.Page()},
@@ -231,12 +231,12 @@ func TestTrustIsNotHandedOn(t *testing.T) {
 	})
 }
 
-// TestResumedBehindADialer runs a crawl twice through a dialer on this machine. In the second run
-// the page comes from the collector's cache and robots.txt from the Store, so that the sitemap is
-// the first thing that is dialled.
-func TestResumedBehindADialer(t *testing.T) {
+// TestResumeBehindDialer runs a crawl twice through a dialer on this machine. In the second run
+// the page comes from the collector's cache and robots.txt from the Store, so the sitemap is the
+// first file for which the dialer is used.
+func TestResumeBehindDialer(t *testing.T) {
 	for name, tc := range map[string]struct {
-		then net.IP // where all names are in the second run
+		then net.IP // the address of all names in the second run
 		want string
 	}{
 		"on this machine": {net.IPv4(127, 0, 0, 1), "/robots.txt /map.xml /map.xml"},
@@ -265,8 +265,8 @@ func TestResumedBehindADialer(t *testing.T) {
 	}
 }
 
-// TestRebindingBetweenRuns is TestResumedBehindADialer for a site that was public when its
-// robots.txt was read: that may not lead into the network in the second run.
+// TestRebindingBetweenRuns is like TestResumeBehindDialer for a site that was public when its
+// robots.txt was read. In the second run it may not lead into the private network.
 func TestRebindingBetweenRuns(t *testing.T) {
 	sites := robotstest.Sites{
 		"evil.test":  {"/robots.txt": "Sitemap: http://inner.test/map.xml\nSitemap: http://10.0.0.2/map.xml\n", "/": robotstest.Page()},

@@ -10,15 +10,15 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// A process that is started again keeps the delay of hosts that it asked in its life before, as far
-// as its Store knows them: it cannot know when that was, so it waits for one delay after it was
-// made. It does so once, and nobody else waits.
-func TestARestartKeepsTheDelay(t *testing.T) {
+// TestRestartKeepsDelay checks that a process that is started again keeps the delay of the hosts
+// in its Store. It does not know when the last request was, so it waits for one delay after it was
+// made. It waits once, and not for other hosts.
+func TestRestartKeepsDelay(t *testing.T) {
 	for name, tc := range map[string]struct {
 		robots string
 		opts   []collyrobots.Option
-		later  time.Duration // the restart after the last request
-		want   string        // the schedule of all
+		later  time.Duration // between the last request and the restart
+		want   string        // the schedule of both processes
 	}{
 		"at once":       {"User-agent: *\nCrawl-delay: 20\n", nil, 0, "0s /robots.txt, 20s /0, 40s /0, 1m0s /1"},
 		"a while after": {"User-agent: *\nCrawl-delay: 20\n", nil, 5 * time.Second, "0s /robots.txt, 20s /0, 45s /0, 1m5s /1"},
@@ -32,7 +32,7 @@ func TestARestartKeepsTheDelay(t *testing.T) {
 				defer s.Close()
 				opts := append([]collyrobots.Option{collyrobots.Store(s)}, tc.opts...)
 				first := start(t, web, nil, opts...)
-				first.impolite = true // it is held against a Crawl-delay that MaxDelay cuts
+				first.impolite = true // Verify does not know that MaxDelay caps the crawl delay
 				must(t, first.Visit("http://a.test/0"))
 				must(t, first.robots.Close())
 				time.Sleep(tc.later)
@@ -40,7 +40,7 @@ func TestARestartKeepsTheDelay(t *testing.T) {
 				again.impolite = true
 				began := time.Now()
 				if _, err := again.robots.Check(t.Context(), "http://b.test/"); err != nil || time.Since(began) > time.Second {
-					t.Errorf("a host that nobody has asked waits: %v, %v", time.Since(began), err)
+					t.Errorf("Check for a host without requests took %v, %v, want no waiting", time.Since(began), err)
 				}
 				must(t, again.Visit("http://a.test/0"))
 				must(t, again.Visit("http://a.test/1"))
@@ -50,8 +50,9 @@ func TestARestartKeepsTheDelay(t *testing.T) {
 	}
 }
 
-// So does the request for a robots.txt whose record has expired.
-func TestARestartKeepsTheDelayToRobotsTxt(t *testing.T) {
+// TestRestartKeepsDelayBeforeRobotsTxt checks the same for the request for a robots.txt whose
+// record has expired.
+func TestRestartKeepsDelayBeforeRobotsTxt(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, noDenys)}, func(t *testing.T, web *robotstest.Web) {
 		s := store.Memory()
 		defer s.Close()
@@ -61,24 +62,24 @@ func TestARestartKeepsTheDelayToRobotsTxt(t *testing.T) {
 			time.Sleep(24*time.Hour - 15*time.Second)
 			must(t, c.Visit("http://a.test/1"))
 			must(t, c.robots.Close())
-			time.Sleep(6 * time.Second) // the record is good for a day
+			time.Sleep(6 * time.Second) // the record expires after a day
 		}
 		wantSchedule(t, web, "a.test", "0s /robots.txt, 10s /0, 23h59m55s /1, 24h0m11s /robots.txt, 24h0m21s /0, 48h0m6s /1")
 	})
 }
 
-// The delay of a record that has expired holds too, for the request that reads robots.txt again and
-// for each further attempt while that fails.
-func TestARestartKeepsTheDelayOfAnExpiredRecord(t *testing.T) {
+// TestRestartKeepsDelayOfExpiredRecord checks that the crawl delay of an expired record applies to
+// the request that fetches robots.txt again, and to each further attempt while that fails.
+func TestRestartKeepsDelayOfExpiredRecord(t *testing.T) {
 	for name, tc := range map[string]struct {
 		robots http.HandlerFunc // of the second process
 		want   string
 	}{
-		"read again": {
+		"file is read": {
 			robots: robotsFor(5*time.Minute, "User-agent: *\nCrawl-delay: 20\n"),
 			want:   "0s /robots.txt, 20s /0, 10m40s /robots.txt, 11m0s /1",
 		},
-		"no answer": {
+		"fetch fails": {
 			robots: drop,
 			want:   "0s /robots.txt, 20s /0, 10m40s /robots.txt, 11m0s /robots.txt, 11m20s /robots.txt",
 		},

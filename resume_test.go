@@ -22,12 +22,14 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// resumed starts a crawl that goes on where the last one with the same store stopped.
+// resumed starts a crawl that continues where the last one with the same store stopped.
 func resumed(t *testing.T, web *robotstest.Web, s store.Store) *crawl {
 	return start(t, web, async, collyrobots.Store(s), collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true, Window: 5}))
 }
 
-func TestResumeLeavesOutWhatHasNotChanged(t *testing.T) {
+// TestResumeSkipsUnchangedFiles checks that a later run skips sitemaps that have not changed, by
+// their content or by their validators.
+func TestResumeSkipsUnchangedFiles(t *testing.T) {
 	s := bigShop(3, noDenys)["a.test"]
 	old, validated := s["/map.xml"].(string), new(atomic.Int32)
 	s["/robots.txt"] = noDenys + "Sitemap: http://a.test/index.xml"
@@ -64,8 +66,9 @@ func TestResumeLeavesOutWhatHasNotChanged(t *testing.T) {
 	}
 }
 
-// A run that is interrupted goes on in the next: no page is lost, and few come twice.
-func TestResumeGoesOnWhereItStopped(t *testing.T) {
+// TestResumeContinuesInterruptedRun checks that the next run continues one that was interrupted,
+// without losing a page, and that few pages are fetched twice.
+func TestResumeContinuesInterruptedRun(t *testing.T) {
 	web := robotstest.New(t, bigShop(500, noDenys))
 	records := store.Memory()
 	c := resumed(t, web, records)
@@ -79,14 +82,14 @@ func TestResumeGoesOnWhereItStopped(t *testing.T) {
 	})
 	c.Visit("http://a.test/")
 	c.Wait()
-	first := len(web.Log("a.test")) - len([]string{"/robots.txt", "/", "/map.xml"}) // pages: /250 and all before it, but for four in flight
+	first := len(web.Log("a.test")) - len([]string{"/robots.txt", "/", "/map.xml"}) // pages: /250 and all before it, except four in flight
 
 	c = resumed(t, web, records)
 	c.Visit("http://a.test/")
 	c.Wait()
 	got := c.robots.Stats().Sitemaps
 	if first < 251-4 || first == 500 || got.Resumed < first-5 || got.Resumed > first || got.Fed != 500-got.Resumed || got.Entries != 500 {
-		t.Errorf("%d pages in the first run, second run: %+v", first, got)
+		t.Errorf("got %d pages in the first run, stats of the second run %+v", first, got)
 	}
 	asked := map[string]int{}
 	for _, r := range web.Log("a.test") {
@@ -96,18 +99,19 @@ func TestResumeGoesOnWhereItStopped(t *testing.T) {
 	for i := range 500 {
 		n := asked[fmt.Sprint("/", i)]
 		if n != 1 && n != 2 {
-			t.Errorf("/%d was asked for %d times", i, n)
+			t.Errorf("/%d was requested %d times", i, n)
 		}
 		again += n - 1
 	}
-	if again > 5 { // those that were in flight
-		t.Errorf("%d pages came twice, want at most the window of 5", again)
+	if again > 5 { // the pages that were in flight
+		t.Errorf("%d pages were fetched twice, want at most the window of 5", again)
 	}
 }
 
-// A child of an index that has the date of the last run is not asked for.
-func TestResumeSparesRequestsByLastmod(t *testing.T) {
-	inBubble(t, robotstest.Sites{"a.test": { // where it is the year 2000
+// TestResumeUsesLastmodOfIndex checks that a file of an index is not requested if its lastmod is
+// the same as in the last run.
+func TestResumeUsesLastmodOfIndex(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": { // in a bubble the year is 2000
 		"/robots.txt": "Sitemap: http://a.test/index.xml\n", "*": robotstest.Page(),
 		"/index.xml": robotstest.SitemapIndex("1999-05-01 http://a.test/1.xml", "1999-05-01 http://a.test/2.xml"),
 		"/1.xml":     robotstest.Sitemap("http://a.test/1"), "/2.xml": robotstest.Sitemap("http://a.test/2"),
@@ -128,8 +132,9 @@ func TestResumeSparesRequestsByLastmod(t *testing.T) {
 	})
 }
 
-// A file that is cut is never done: what was missing comes when it is whole.
-func TestResumeOfACutFile(t *testing.T) {
+// TestResumeOfTruncatedFile checks that a truncated sitemap is read again in each run, and that
+// its missing pages are fetched when it is complete.
+func TestResumeOfTruncatedFile(t *testing.T) {
 	whole := robotstest.Gzip(robotstest.Sitemap("http://a.test/0", "http://a.test/1", "http://a.test/2"))
 	s := bigShop(3, noDenys)["a.test"]
 	s["/map.xml"] = whole[:len(whole)-20]
@@ -143,16 +148,17 @@ func TestResumeOfACutFile(t *testing.T) {
 		c.Visit("http://a.test/")
 		c.Wait()
 		if got := c.robots.Stats().Sitemaps; (got.FilesCut == 1) != (run < 2) || got.FilesUnchanged != 0 {
-			t.Errorf("run %d: %+v", run, got)
+			t.Errorf("run %d: got stats %+v", run, got)
 		}
 	}
 	if got := urisOf(web.Log("a.test")); strings.Count(got, " /2") != 1 {
-		t.Errorf("a.test was asked for %s, want /2 once", got)
+		t.Errorf("requests to a.test: %s, want /2 once", got)
 	}
 }
 
-// A page that is not there is done. One that a proxy kept back, with status 407, is not.
-func TestResumeOfPagesThatAProxyKeptBack(t *testing.T) {
+// TestResumeAfterProxyAuthRequired checks that a page with status 407, which is from a proxy, is
+// fetched again in the next run, and that a page with status 403 is not.
+func TestResumeAfterProxyAuthRequired(t *testing.T) {
 	inBubble(t, bigShop(3, noDenys), func(t *testing.T, web *robotstest.Web) {
 		web.Set("a.test", "/1", http.StatusProxyAuthRequired)
 		web.Set("a.test", "/2", http.StatusForbidden)
@@ -169,9 +175,9 @@ func TestResumeOfPagesThatAProxyKeptBack(t *testing.T) {
 	})
 }
 
-// Nor is one that the server had no time for, be it that ParseHTTPErrorResponse shows the callbacks
-// what it answered instead.
-func TestResumeOfPagesThatTheServerFailed(t *testing.T) {
+// TestResumeAfterServerErrors checks that pages with a status of a temporary failure are fetched
+// again in the next run, also if ParseHTTPErrorResponse passes the response to the callbacks.
+func TestResumeAfterServerErrors(t *testing.T) {
 	for name, options := range map[string][]colly.CollectorOption{"OnError": nil, "ParseHTTPErrorResponse": {colly.ParseHTTPErrorResponse()}} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, bigShop(4, noDenys), func(t *testing.T, web *robotstest.Web) {
@@ -193,9 +199,9 @@ func TestResumeOfPagesThatTheServerFailed(t *testing.T) {
 	}
 }
 
-// Colly tells nobody that a page waits for a LimitRule, before it is sent or after: it is done all
-// the same.
-func TestResumeOfPagesThatWaitForALimitRule(t *testing.T) {
+// TestResumeWithLimitRule checks that pages that waited for a LimitRule, before or after they were
+// sent, count as done, although Colly calls no hook for this wait.
+func TestResumeWithLimitRule(t *testing.T) {
 	for name, options := range map[string][]colly.CollectorOption{"": async, "DetectCharset": append(detecting, async...)} {
 		for _, rule := range []colly.LimitRule{{DomainGlob: "*", Parallelism: 1, Delay: 4 * time.Second}, {DomainGlob: "*", Parallelism: 2, Delay: 15 * time.Second}} {
 			t.Run(fmt.Sprint(name, rule.Delay), func(t *testing.T) {
@@ -207,7 +213,7 @@ func TestResumeOfPagesThatWaitForALimitRule(t *testing.T) {
 						c.Visit("http://a.test/")
 						c.Wait()
 						if s := c.robots.Stats().Sitemaps; s.Fed != want {
-							t.Errorf("run %d: %+v, want %d pages", run, s, want)
+							t.Errorf("run %d: got stats %+v, want %d pages", run, s, want)
 						}
 					}
 				})
@@ -216,13 +222,13 @@ func TestResumeOfPagesThatWaitForALimitRule(t *testing.T) {
 	}
 }
 
-// Two plugins that crawl a site at the same time with one store fetch its pages twice, and lose
-// none: what either has written down is done.
+// TestTwoPluginsOnOneStore checks that no page is lost if two plugins with one store crawl a site
+// at the same time. They fetch its pages twice, and each may use the checkpoints of the other.
 func TestTwoPluginsOnOneStore(t *testing.T) {
 	for seed := range uint64(10) {
 		inBubble(t, bigShop(120, noDenys), func(t *testing.T, web *robotstest.Web) {
 			r := rand.New(rand.NewPCG(seed, 3))
-			for i := range 40 { // they take their time, each another one
+			for i := range 40 { // some pages are slow, each for another time
 				page := func(out http.ResponseWriter, _ *http.Request) {
 					time.Sleep(time.Duration(i%7) * time.Second)
 					fmt.Fprint(out, robotstest.Page())
@@ -260,9 +266,9 @@ func TestTwoPluginsOnOneStore(t *testing.T) {
 	}
 }
 
-// What a Sink refuses comes again in the next run, three times in all; what it took does not, and
-// what it had when it panicked does.
-func TestResumeOfASink(t *testing.T) {
+// TestResumeOfSink checks that a URL that a Sink refuses is passed to it again in the next run,
+// three times in all, and also the URL at which it panicked. The other URLs are not.
+func TestResumeOfSink(t *testing.T) {
 	web := robotstest.New(t, bigShop(6, noDenys))
 	records := store.Memory()
 	var runs []string
@@ -291,8 +297,9 @@ func TestResumeOfASink(t *testing.T) {
 	}
 }
 
-// Close in the middle of a loop over Pages ends it, and the next one goes on.
-func TestCloseInALoopOverPages(t *testing.T) {
+// TestCloseInLoopOverPages checks that Close in a loop over Pages ends the loop, and that the next
+// loop continues.
+func TestCloseInLoopOverPages(t *testing.T) {
 	web := robotstest.New(t, bigShop(30, noDenys))
 	records := store.Memory()
 	feed := collyrobots.Feed{Resume: true, Window: 4}
@@ -308,21 +315,22 @@ func TestCloseInALoopOverPages(t *testing.T) {
 		}
 	}
 	if len(got) != 10 || !errors.Is(last, collyrobots.ErrClosed) {
-		t.Errorf("%d pages, then %v", len(got), last)
+		t.Errorf("got %d pages, then %v; want 10, then ErrClosed", len(got), last)
 	}
 	c = start(t, web, nil, collyrobots.Store(records))
 	for e, err := range c.robots.Pages(t.Context(), feed, "http://a.test/") {
 		must(t, err)
 		got = append(got, e.Loc)
 	}
-	if len(got) != 30+1 || got[9] != got[10] { // that of which nobody knows
-		t.Errorf("%d pages in all: %v", len(got), got)
+	if len(got) != 30+1 || got[9] != got[10] { // the page after which the loop was closed comes again
+		t.Errorf("got %d pages in all, want 31 with one twice: %v", len(got), got)
 	}
 }
 
-// Pages that were denied, dropped by Keep, refused by the collector or aborted by a callback are fetched
-// when they are let in. Pages that were fetched, or are gone, are not fetched again.
-func TestResumeOfPagesThatWereNotLetIn(t *testing.T) {
+// TestResumeOfPagesNotFetched checks that pages that were denied, dropped by Keep, refused by the
+// collector or aborted by a callback are fetched when they are allowed. Pages that were fetched,
+// or are gone, are not fetched again.
+func TestResumeOfPagesNotFetched(t *testing.T) {
 	closed := "User-agent: *\nDisallow: /1\nSitemap: http://a.test/map.xml\n"
 	for name, close := range map[string]func(web *robotstest.Web, f *collyrobots.Feed) func(c *crawl){
 		"denied": func(web *robotstest.Web, f *collyrobots.Feed) func(*crawl) {
@@ -384,7 +392,7 @@ func TestResumeOfPagesThatWereNotLetIn(t *testing.T) {
 						c.Visit("http://a.test/")
 						c.Wait()
 						must(t, c.robots.Close())
-						time.Sleep(25 * time.Hour) // until robots.txt is read again
+						time.Sleep(25 * time.Hour) // until robots.txt expires
 					}
 					for _, host := range []string{"a.test", "b.test"} {
 						counts := map[string]int{}
@@ -393,7 +401,7 @@ func TestResumeOfPagesThatWereNotLetIn(t *testing.T) {
 						}
 						for _, uri := range []string{"/0", "/1", "/2"} {
 							if n := counts[uri]; n != 1 && (host == "a.test" || uri == "/1") {
-								t.Errorf("%s%s was fetched %d times", host, uri, n)
+								t.Errorf("%s%s was fetched %d times, want 1", host, uri, n)
 							}
 						}
 					}
@@ -403,8 +411,9 @@ func TestResumeOfPagesThatWereNotLetIn(t *testing.T) {
 	}
 }
 
-// A page that redirects to a denied one was fetched itself: it is tried by three runs.
-func TestResumeOfARedirectToADeniedPage(t *testing.T) {
+// TestResumeOfRedirectToDeniedPage checks that a page that redirects to a denied one is tried in
+// three runs. The page itself was fetched each time.
+func TestResumeOfRedirectToDeniedPage(t *testing.T) {
 	inBubble(t, bigShop(2, "User-agent: *\nDisallow: /login\n"), func(t *testing.T, web *robotstest.Web) {
 		web.Set("a.test", "/1", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", http.StatusFound) })
 		records := store.Memory()
@@ -416,14 +425,14 @@ func TestResumeOfARedirectToADeniedPage(t *testing.T) {
 			time.Sleep(time.Hour)
 		}
 		if got := urisOf(web.Log("a.test")); strings.Count(got, "/1") != 3 || strings.Count(got, "/0") != 1 {
-			t.Errorf("a.test was asked for %s", got)
+			t.Errorf("got requests %s to a.test", got)
 		}
 	})
 }
 
-// A sitemap that fails once is asked for again, when its host may be asked: after the delay, and after
-// a Retry-After.
-func TestASitemapIsAskedForAgain(t *testing.T) {
+// TestSitemapIsRetried checks that a sitemap that fails once is requested again after the delay or
+// the Retry-After of its host.
+func TestSitemapIsRetried(t *testing.T) {
 	failures := map[string]struct {
 		fail func(w http.ResponseWriter)
 		wait time.Duration // until the second request
@@ -433,7 +442,7 @@ func TestASitemapIsAskedForAgain(t *testing.T) {
 			w.Header().Set("Retry-After", "30")
 			w.WriteHeader(http.StatusTooManyRequests)
 		}, 30 * time.Second},
-		"cut": {func(w http.ResponseWriter) {
+		"truncated": {func(w http.ResponseWriter) {
 			w.Header().Set("Content-Length", "1000")
 			io.WriteString(w, "<urlset>")
 			panic(http.ErrAbortHandler)
@@ -447,7 +456,8 @@ func TestASitemapIsAskedForAgain(t *testing.T) {
 			inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
 				var asked []time.Time
 				web.Set("a.test", "/map.xml", func(w http.ResponseWriter, r *http.Request) {
-					if asked = append(asked, time.Now()); len(asked) == 1 {
+					asked = append(asked, time.Now())
+					if len(asked) == 1 {
 						test.fail(w)
 						return
 					}
@@ -457,24 +467,26 @@ func TestASitemapIsAskedForAgain(t *testing.T) {
 				c.Visit("http://a.test/")
 				wantSortedURIs(t, web, "a.test", "/ /0 /map.xml /map.xml /robots.txt")
 				if len(asked) != 2 || asked[1].Sub(asked[0]) != test.wait {
-					t.Errorf("asked at %v, want %v between", asked, test.wait)
+					t.Errorf("requests at %v, want a gap of %v", asked, test.wait)
 				}
 				if s := c.robots.Stats().Sitemaps; s.Fed != 1 || s.FilesFailed != 0 || s.FilesCut != 0 {
-					t.Errorf("%+v", s)
+					t.Errorf("got stats %+v", s)
 				}
 			})
 		})
 	}
 }
 
-// Of two proxies one is dead: the sitemap comes through the other.
-func TestASitemapBehindADeadProxy(t *testing.T) {
+// TestSitemapThroughSecondProxy checks that a sitemap is fetched through another proxy if the
+// first one fails.
+func TestSitemapThroughSecondProxy(t *testing.T) {
 	inBubble(t, bigShop(1, noDenys), func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
 		next, n := c.transport, 0
 		c.WithTransport(roundTripper(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Path == "/map.xml" {
-				if n++; n == 1 {
+				n++
+				if n == 1 {
 					return nil, errors.New("proxyconnect: connection refused")
 				}
 			}

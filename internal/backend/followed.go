@@ -52,10 +52,11 @@ func (s *Seam) follow(t *transfer, req *http.Request, resp *http.Response, g Gov
 // requestOf returns the request that led to resp if no redirect was followed. This is req, unless
 // the transport reports that it has requested another URL.
 func requestOf(resp *http.Response, req *http.Request) *http.Request {
-	if r := resp.Request; r != nil && r.URL != nil && r.URL.String() != req.URL.String() {
-		return r.WithContext(req.Context())
+	r := resp.Request
+	if r == nil || r.URL == nil || r.URL == req.URL || r.URL.String() == req.URL.String() {
+		return req
 	}
-	return req
+	return r.WithContext(req.Context())
 }
 
 // redirected ends the Trip of t with a redirect, and starts the Trip that next returns. The time
@@ -118,12 +119,11 @@ func (t *transfer) setTrip(trip Trip, terms Terms) (before Trip, ok bool) {
 	return before, true
 }
 
-// checkPeer calls Peer of the current Trip with the address of the last connection, if the Trip
-// checks addresses that are dialled.
+// checkPeer calls Peer of the current Trip with the address of the last connection.
 func (t *transfer) checkPeer() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.peer == nil || !t.terms.CheckDials {
+	if t.peer == nil {
 		return nil
 	}
 	return t.trip.Peer(t.hostPort, t.peer)

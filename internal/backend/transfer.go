@@ -37,10 +37,10 @@ type transfer struct {
 
 	// attempts is held while an attempt to send the request calls Ready and Again of the trip.
 	attempts sync.Mutex
-	terms    Terms       // the result of the last call of Ready
-	deadline *time.Timer // ends the transfer at terms.Deadline; nil if there was none yet
+	deadline *time.Timer // ends the transfer at the deadline of the terms; nil if there was none yet
 	written  bool        // the request was written since Ready or Again has allowed it
 	writes   int         // how often the request was written
+	trace    httptrace.ClientTrace
 
 	// mu is held while Peer, Sent and Answered of the trip are called.
 	mu       sync.Mutex
@@ -48,11 +48,11 @@ type transfer struct {
 	expires  time.Time          // when timer fires; zero while it is stopped
 	lapses   time.Time          // when deadline fires; zero while it is stopped
 	stopWait context.CancelFunc // ends the wait of an attempt; nil if none waits
-	over     bool               // no method of the trip may be called
-	refused  bool               // Peer has returned an error
 	fault    error              // the error of reading the body
 	hostPort string             // the server or the proxy that the current attempt connects to
 	peer     net.Addr           // the address of the last connection; nil if the transport has reported none
+	over     bool               // no method of the trip may be called
+	refused  bool               // Peer has returned an error
 }
 
 // begin waits until the trip is ready and returns a new transfer. The transfer may take as long as
@@ -68,15 +68,15 @@ func begin(parent context.Context, timeout time.Duration, trip Trip) (*transfer,
 		timeout: timeout,
 		trip:    trip,
 	}
-	trace := &httptrace.ClientTrace{
+	t.trace = httptrace.ClientTrace{
 		GetConn:      t.attempt,
 		GotConn:      t.connected,
 		WroteHeaders: t.sent,
 	}
 	if terms.CheckDials {
-		trace.ConnectStart = t.dialling
+		t.trace.ConnectStart = t.dialling
 	}
-	t.Context, t.cancel = context.WithCancelCause(httptrace.WithClientTrace(parent, trace))
+	t.Context, t.cancel = context.WithCancelCause(httptrace.WithClientTrace(parent, &t.trace))
 	t.attempts.Lock()
 	defer t.attempts.Unlock()
 	t.accept(terms)
@@ -344,7 +344,6 @@ func (t *transfer) stopTimer() bool {
 // accept starts the deadline of new terms. attempts is held.
 func (t *transfer) accept(terms Terms) {
 	t.stopDeadline()
-	t.terms = terms
 	if terms.Deadline.IsZero() {
 		return
 	}

@@ -199,8 +199,7 @@ func ExampleFollowSitemaps() {
 	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"))
 	c.WithTransport(web.Transport())
 	robots, err := c.WithRobots(collyrobots.FollowSitemaps(collyrobots.Feed{
-		Since:  time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-		Denied: func(d collyrobots.Decision) { fmt.Println("denied:", d.URL) },
+		Since: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 	}))
 	if err != nil {
 		log.Fatal(err)
@@ -209,10 +208,11 @@ func ExampleFollowSitemaps() {
 	c.OnResponse(func(r *colly.Response) { fmt.Printf("%s %q\n", r.Request.URL, r.Ctx.Get(collyrobots.CtxLastMod)) })
 	c.Visit("http://shop.test/")
 	c.Wait()
+	fmt.Println("denied:", robots.Stats().NotFed["denied"])
 	// Output:
 	// http://shop.test/ ""
 	// http://shop.test/tea "2026-03-01T00:00:00Z"
-	// denied: http://shop.test/cart
+	// denied: [http://shop.test/cart]
 }
 
 // Sitemaps as a loop, for programs that hand pages on in a way of their own.

@@ -12,6 +12,9 @@ import (
 // the host of its sitemap and that its robots.txt allows. The colly.Context of such a page has the
 // values CtxSitemap and CtxLastMod.
 //
+// A page that robots.txt denies never becomes a request, so OnDenied is not called for it. It is
+// reported as an EventDenied, and counted in FeedStats.
+//
 // Sitemaps are read inside a hook of a request that is done, OnScraped or OnError. So Collector.Wait
 // and Queue.Run return after the sitemaps are read. Callbacks of that hook that were registered after
 // Attach run after the sitemaps are read. If DetectCharset does not find the character set of a page,
@@ -33,9 +36,10 @@ type Feed struct {
 	// Entries without a lastmod are never skipped.
 	Since time.Time
 
-	// Keep reports whether to feed a page. If nil, all pages are fed. For one site it is called from
-	// one goroutine at a time. With Resume, each run calls it again for the pages that it has
-	// dropped.
+	// Keep reports whether to feed a page. If nil, all pages are fed. Keep is called for pages in
+	// Scope before robots.txt is applied, and not for duplicates. So a Keep that returns true and
+	// calls Plugin.Check sees each page that robots.txt denies. For one site it is called from one
+	// goroutine at a time. With Resume, each run calls it again for the pages that it has dropped.
 	Keep func(sitemap.Entry) bool
 
 	// Sink is called with each page instead of the collector's Visit. If nil, the collector visits
@@ -50,11 +54,6 @@ type Feed struct {
 
 	// Scope says which pages a sitemap may list. The zero value is ScopeHost.
 	Scope Scope
-
-	// Denied is called for each page that is not handed on because of robots.txt, on the goroutine
-	// that reads the sitemap; if nil, it is not called. OnDenied is not called for such a page, which
-	// never becomes a request. An EventDenied reports it as well, but a slow listener may miss that.
-	Denied func(Decision)
 
 	// WellKnown looks for /sitemap.xml and then for /sitemap_index.xml if the robots.txt of a site
 	// names no sitemap.

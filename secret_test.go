@@ -69,8 +69,7 @@ func TestPasswordsAreNeverPrinted(t *testing.T) {
 						collyrobots.Shadow(dialect.All()...),
 						collyrobots.SkipAbove(time.Minute),
 						collyrobots.Store(store.Memory()),
-						collyrobots.FollowSitemaps(collyrobots.Feed{Since: time.Now(), WellKnown: true, Resume: true,
-							Denied: func(d collyrobots.Decision) { show("Feed.Denied", d) }}),
+						collyrobots.FollowSitemaps(collyrobots.Feed{Since: time.Now(), WellKnown: true, Resume: true}),
 					}
 					if dry {
 						opts = append(opts, collyrobots.DryRun())

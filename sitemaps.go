@@ -137,9 +137,6 @@ func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, sitemap st
 	if isForbidden(err) {
 		f.tellKept(u, err, nil)
 	}
-	if denied := (*DisallowedError)(nil); errors.As(err, &denied) && f.options.Denied != nil {
-		f.options.Denied(denied.Decision)
-	}
 	if hasEnded(ctx, err) {
 		return false, feed.Unfinished
 	}

@@ -47,10 +47,16 @@ func TestSitemapsAreCrawled(t *testing.T) {
 	for name, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
 		t.Run(name, func(t *testing.T) {
 			web := robotstest.New(t, shop())
+			var c *crawl
 			var denied []string
-			c := start(t, web, options, collyrobots.FollowSitemaps(collyrobots.Feed{
-				Denied: func(d collyrobots.Decision) { denied = append(denied, fmt.Sprint(d.URL, " ", d.Rule)) },
-			}))
+			keep := func(e sitemap.Entry) bool {
+				d, err := c.robots.Check(t.Context(), e.Loc)
+				if err != nil || !d.Allowed {
+					denied = append(denied, fmt.Sprint(d.URL, " ", d.Rule))
+				}
+				return true
+			}
+			c = start(t, web, options, collyrobots.FollowSitemaps(collyrobots.Feed{Keep: keep}))
 			c.Visit("http://shop.test/")
 			c.Wait()
 			if got, want := strings.Join(denied, ", "), "http://shop.test/cart/3 Disallow: /cart"; got != want {

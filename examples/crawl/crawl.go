@@ -12,6 +12,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/sitemap"
 )
 
 // crawl does the job. Without a report it could not even begin; what goes wrong with single pages
@@ -48,6 +49,7 @@ func crawl(ctx context.Context, j *job, p *progress) (*report, error) {
 	if j.listener != nil {
 		defer servePage(j.listener, robots, p)()
 	}
+	s.check = func(u string) (collyrobots.Decision, error) { return robots.Check(ctx, u) }
 	p.watch(robots.Stats)
 	for _, u := range j.urls {
 		s.addSite(u)
@@ -68,6 +70,7 @@ type spider struct {
 	report   *report
 	progress *progress
 	budget   *budget
+	check    func(url string) (collyrobots.Decision, error) // Plugin.Check
 
 	mu    sync.Mutex
 	sites map[string]bool // hosts that links are followed on
@@ -86,12 +89,22 @@ func (s *spider) options(j *job) []collyrobots.Option {
 		options = append(options, collyrobots.SkipAbove(j.skipAbove))
 	}
 	if j.sitemaps {
-		options = append(options, collyrobots.FollowSitemaps(collyrobots.Feed{Denied: s.deny, Resume: j.resume}))
+		options = append(options, collyrobots.FollowSitemaps(collyrobots.Feed{Keep: s.keep, Resume: j.resume}))
 	}
 	if j.store != nil {
 		options = append(options, collyrobots.Store(j.store))
 	}
 	return options
+}
+
+// keep notes a page that a sitemap lists and robots.txt denies. It drops no page, because the plugin
+// leaves denied pages out itself.
+func (s *spider) keep(e sitemap.Entry) bool {
+	d, err := s.check(e.Loc)
+	if err == nil && !d.Allowed {
+		s.deny(d)
+	}
+	return true
 }
 
 // onRequestHeaders lets a page be asked for that the budget has room for. Another page waits here

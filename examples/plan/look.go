@@ -190,12 +190,12 @@ func (l *looker) count(ctx, limited context.Context, u *url.URL, h *host, show *
 		return
 	}
 	now := time.Now()
-	denied := func(d collyrobots.Decision) {
-		h.Denied++
-		l.judge(ctx, d.URL, h)
+	count := func(e sitemap.Entry) bool {
+		l.judge(limited, e.Loc, h)
 		show.listed(1)
+		return true
 	}
-	feed := collyrobots.Feed{WellKnown: true, Scope: collyrobots.ScopeWWW, Denied: denied, Limits: sitemap.Limits{URLs: mostListed}}
+	feed := collyrobots.Feed{WellKnown: true, Scope: collyrobots.ScopeWWW, Keep: count, Limits: sitemap.Limits{URLs: mostListed}}
 	for e, err := range l.plugins[0].Pages(limited, feed, u.String()) {
 		switch {
 		case err != nil && ctx.Err() != nil:
@@ -209,11 +209,11 @@ func (l *looker) count(ctx, limited context.Context, u *url.URL, h *host, show *
 			}
 		default:
 			h.count(e, now, l.since)
-			l.judge(ctx, e.Loc, h)
-			show.listed(1)
 		}
 	}
-	if h.Listed = h.allowed + h.Denied; h.Listed >= mostListed {
+	h.Denied = h.Dialects[0].Denied
+	h.Listed = h.allowed + h.Denied
+	if h.Listed >= mostListed {
 		h.Unread = fmt.Sprintf("no more than %d pages were counted", mostListed)
 	}
 }

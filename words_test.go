@@ -4,7 +4,11 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,6 +121,144 @@ func g(r *report) { r.printf("%s", "no key") }
 	}
 }
 
+// unfinished are the folders whose comments and messages have not been rewritten.
+var unfinished = []string{
+	".",
+	".ci/tools/release",
+	"benchmarks",
+	"benchmarks/internal/scale",
+	"dialect",
+	"docs",
+	"examples",
+	"examples/crawl",
+	"examples/distributed",
+	"examples/internal/robotsfile",
+	"examples/picture",
+}
+
+// TestWordsToAvoid finds none of the phrases that CONTRIBUTING.md lists in comments, string literals and
+// documentation.
+func TestWordsToAvoid(t *testing.T) {
+	phrases := listedPhrases(t)
+	files := textFiles(t)
+	if len(files) < 300 {
+		t.Fatalf("%d files", len(files))
+	}
+	for _, name := range files {
+		if name == "words_test.go" || slices.Contains(unfinished, path.Dir(name)) {
+			continue
+		}
+		for _, text := range textsIn(t, name, nil) {
+			for _, at := range phrases.FindAllStringSubmatchIndex(text, -1) {
+				around := text[max(0, at[2]-50):min(len(text), at[3]+50)]
+				t.Errorf("%s has the phrase %q, which CONTRIBUTING.md lists: ...%s...", name, text[at[2]:at[3]], around)
+			}
+		}
+	}
+}
+
+// TestWordsToAvoidAreFound shows that TestWordsToAvoid can fail.
+func TestWordsToAvoidAreFound(t *testing.T) {
+	const goFile = `package x
+
+// Nobody counts
+// octets here; octet-stream is fine.
+var s = "but for" // nil: the other`
+	const guide = "In `vain`, but\nfor nothing. `nobody`"
+	phrases := listedPhrases(t)
+	var found []string
+	for _, text := range slices.Concat(textsIn(t, "x.go", goFile), textsIn(t, "x.md", guide)) {
+		for _, match := range phrases.FindAllStringSubmatch(text, -1) {
+			found = append(found, match[1])
+		}
+	}
+	if want := []string{"Nobody", "octets", "nil:", "but for", "but for"}; !slices.Equal(found, want) {
+		t.Errorf("phrases %q, want %q", found, want)
+	}
+}
+
+// codeSpan is a piece of code in a line of Markdown.
+var codeSpan = regexp.MustCompile("`[^`\n]+`")
+
+// listedPhrases returns an expression that matches the phrases in the table of CONTRIBUTING.md.
+func listedPhrases(t *testing.T) *regexp.Regexp {
+	t.Helper()
+	guide, err := os.ReadFile("CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(guide), "\n## Words\n")
+	var phrases []string
+	for line := range strings.Lines(table) {
+		if cells := strings.Split(line, "|"); len(cells) == 4 {
+			for _, phrase := range codeSpan.FindAllString(cells[1], -1) {
+				phrases = append(phrases, regexp.QuoteMeta(strings.Trim(phrase, "`")))
+			}
+		}
+	}
+	if len(phrases) < 20 {
+		t.Fatalf("%d phrases are listed", len(phrases))
+	}
+	return regexp.MustCompile(`(?i)\b(` + strings.Join(phrases, "|") + `)(?:\W|$)`)
+}
+
+// textFiles returns the names of the files with code or documentation, nested modules included.
+func textFiles(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "testdata"):
+			return fs.SkipDir
+		case slices.Contains([]string{".go", ".md", ".html", ".js", ".lua", ".yml"}, path.Ext(name)):
+			names = append(names, filepath.ToSlash(name))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// textsIn returns the comments and string literals of a Go file, or the text of another file
+// without its code spans. White space is replaced by single spaces. If text is nil, textsIn reads
+// the file.
+func textsIn(t *testing.T, name string, text any) []string {
+	t.Helper()
+	if path.Ext(name) == ".go" {
+		return textsInGo(parse(t, name, text))
+	}
+	if text == nil {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = string(content)
+	}
+	return []string{oneLine(codeSpan.ReplaceAllString(text.(string), "code"))}
+}
+
+func textsInGo(file *ast.File) []string {
+	var texts []string
+	for _, comment := range file.Comments {
+		texts = append(texts, oneLine(comment.Text()))
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+			value, _ := strconv.Unquote(literal.Value)
+			texts = append(texts, oneLine(value))
+		}
+		return true
+	})
+	return texts
+}
+
+// oneLine replaces the white space in a text by single spaces.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
 // parsedBelow returns the Go files that are no tests, nested modules included, by name.
 func parsedBelow(t *testing.T, root string) map[string]*ast.File {
 	t.Helper()
@@ -140,7 +282,7 @@ func parse(t *testing.T, name string, text any) *ast.File {
 func outdatedIn(file *ast.File) (found []string) {
 	var text strings.Builder
 	for _, comment := range file.Comments {
-		text.WriteString(strings.Join(strings.Fields(comment.Text()), " ") + "\n")
+		text.WriteString(oneLine(comment.Text()) + "\n")
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		if ident, ok := n.(*ast.Ident); ok {

@@ -29,7 +29,7 @@ func TestSpool(t *testing.T) {
 			for range 2 {
 				got, err := io.ReadAll(s.open())
 				if string(got) != doc || err != nil && !errors.Is(err, end) || err == nil && end != io.EOF {
-					t.Errorf("%d octets: got %d, %v, want %v", size, len(got), err, end)
+					t.Errorf("%d bytes: got %d, %v, want %v", size, len(got), err, end)
 				}
 			}
 			if err := s.Close(); err != nil {

@@ -39,7 +39,7 @@ func (l *limiter) slowDown(now instant, t *Ticket, after time.Duration, random f
 	return true
 }
 
-// unavailable is like slowDown, but for a 503 response without Retry-After, which may only mean
+// unavailable is like slowDown for a 503 response without Retry-After, which may only mean
 // that the page is broken. The response counts as a complaint if the governor says so.
 func (l *limiter) unavailable(now instant, t *Ticket, random float64) bool {
 	if t != nil {

@@ -26,7 +26,7 @@ func BenchmarkStart(b *testing.B) {
 			l.Release(true, time.Microsecond, time.Time{})
 		}
 	})
-	b.ReportMetric(float64(s.used(b))/10_000, "octets/host")
+	b.ReportMetric(float64(s.used(b))/10_000, "bytes/host")
 }
 
 // BenchmarkNew measures New, which reads all epochs.

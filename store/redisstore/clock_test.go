@@ -57,7 +57,7 @@ func (c *clock) open(t *testing.T, options ...redisstore.Option) *redisstore.Sto
 	return open(t, client, options...)
 }
 
-// passes is like takes, but for a server with a clock. Such a clock is set about once in a
+// passes is like takes for a server with a clock. Such a clock is set about once in a
 // millisecond, so it may be late.
 func passes(t *testing.T, want time.Duration, f func()) {
 	t.Helper()

@@ -92,7 +92,7 @@ func TestADeniedPageFails(t *testing.T) {
 						}
 						err = failed[0]
 					}
-					if len(failed) != wantFailed || len(denied) != 1 || len(scraped) != 0 || failed[0] != err {
+					if len(failed) != wantFailed || len(denied) != wantFailed || len(scraped) != 0 || failed[0] != err {
 						t.Fatalf("it returned %v; OnError was called with %v, OnDenied with %v, OnScraped %d times", err, failed, denied, len(scraped))
 					}
 					disallowed, outer := (*collyrobots.DisallowedError)(nil), (*url.Error)(nil)

@@ -57,6 +57,12 @@ const importRules = `
 	# Names and addresses of hosts in, whether a request is allowed out.
 	internal/netguard: !net/http !log !os
 
+	# The record of a request, from one hook to the next.
+	internal/handoff:  !net/http !log !os
+
+	# What concerns a request of Colly after its exchange.
+	internal/track:    github.com/gocolly/colly/v2 !net/http !log !os
+
 	# What a site's robots.txt says now. Knows dialects, not Colly.
 	internal/policy:   ./dialect ./store ./internal/redact github.com/maypok86/otter/v2
 
@@ -71,16 +77,7 @@ const importRules = `
 	internal/backend:  github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug
 
 	# The plugin puts them together,
-	.:                 ./dialect ./sitemap ./store ./internal/policy ./internal/backend ./internal/fanout ./internal/feed ./internal/netguard ./internal/redact ./internal/weburl ./internal/seconds github.com/gocolly/colly/v2 !reflect
-	limiter.go:        ./internal/pace
-	pacer.go:          ./internal/pace
-	settings.go:      ./internal/pace
-	request.go:        ./internal/pace
-	judge.go:          ./internal/pace
-	stats.go:          ./internal/pace
-	trace.go:          ./internal/pace
-	debug.go:          github.com/gocolly/colly/v2/debug
-	queue.go:          github.com/gocolly/colly/v2/queue
+	.:                 ./dialect ./sitemap ./store ./internal/backend ./internal/fanout ./internal/feed ./internal/handoff ./internal/netguard ./internal/pace ./internal/policy ./internal/redact ./internal/seconds ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue !reflect
 
 	# a page shows what everybody can hear and count,
 	view:              . ./dialect ./internal/seconds
@@ -162,6 +159,8 @@ func TestImportRulesCatch(t *testing.T) {
 		{"internal/feed/resume/journal.go", "./sitemap", false},
 		{"internal/fanout/fanout.go", ".", false},
 		{"internal/netguard/guard.go", "./dialect", false},
+		{"internal/handoff/handoff.go", "github.com/gocolly/colly/v2", false},
+		{"internal/track/requests.go", "./internal/pace", false},
 		{"internal/policy/fetch.go", "net/http", true},
 		{"plugin.go", "./examples/crawl", false},
 		{"plugin.go", "./store/boltstore", false},

@@ -160,7 +160,7 @@ func TestALogHandlerThatHangs(t *testing.T) {
 				},
 				"/other": robotstest.Page(),
 			}}, func(t *testing.T, web *robotstest.Web) {
-				h := &hangingHandler{Handler: slog.DiscardHandler, message: "slowing down for a host that is busy"}
+				h := &hangingHandler{Handler: slog.DiscardHandler, message: "host is throttling, slowing down"}
 				c := start(t, web, async, append(tc.options, collyrobots.Logger(slog.New(h)))...)
 				c.SetRequestTimeout(10 * time.Second)
 				c.Visit("http://a.test/busy")

@@ -116,7 +116,7 @@ func (p *Plugin) pull(ctx context.Context, s *sitemaps, sites []*url.URL) iter.S
 func (f *feeder) sites(ctx context.Context, urls []*url.URL, lost func(error) bool) iter.Seq[feed.Site] {
 	return func(yield func(feed.Site) bool) {
 		for _, u := range urls {
-			v, err := f.decide(ctx, time.Now(), u, f.userAgent, f.fetcher)
+			v, err := f.decide(ctx, time.Now(), target{url: u, userAgent: f.userAgent}, f.fetcher)
 			switch {
 			case err == nil:
 				if !yield(feed.Site{Authority: v.policy.Authority, Sitemaps: v.policy.Sitemaps()}) {

@@ -6,14 +6,17 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"weak"
 
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/internal/handoff"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/redact"
+	"github.com/collyrobots/collyrobots/internal/track"
 	"github.com/collyrobots/collyrobots/internal/weburl"
 )
 
@@ -47,13 +50,47 @@ func New(opts ...Option) (*Plugin, error) {
 	if config.pacer != nil {
 		limiter.share(&sharedPace{pacer: config.pacer, report: report})
 	}
-	c := &core{started: time.Now(), bubbled: inBubble(), requests: newRequests(), shadows: newShadows(config.shadows)}
-	c.judge = &judge{&config.settings, config.dryRun, config.shard, limiter, policies, report, newDecisions()}
+	j := &judge{
+		settings: &config.settings,
+		dryRun:   config.dryRun,
+		shard:    config.shard,
+		limiter:  limiter,
+		policies: policies,
+		report:   report,
+		decided:  newDecisions(),
+	}
+	c := &core{
+		gate:     gate{judge: j},
+		started:  time.Now(),
+		bubbled:  inBubble(),
+		requests: handoff.New(func(q *request) { q.giveBack() }),
+		shadows:  newShadows(config.shadows),
+	}
 	if config.feed != nil {
-		c.sitemaps = newSitemaps(c.judge, *config.feed, config.store, config.log)
+		c.sitemaps = newSitemaps(j, *config.feed, config.store, config.log)
 		c.fed.inUse.Store(true)
 	}
-	return &Plugin{core: c, governor: &transport{c}}, nil
+	return &Plugin{core: c, governor: &transport{core: c}}, nil
+}
+
+// A core is the state that the collectors of one plugin share.
+type core struct {
+	gate
+	started   time.Time
+	bubbled   bool // it was made in a bubble of testing/synctest
+	requests  *handoff.Table[request]
+	denials   track.Denials
+	shadows   shadows
+	debuggers debuggers
+	fed       fedPages
+	closed    atomic.Bool
+}
+
+// inBubble reports whether the caller runs in a bubble of testing/synctest, where times have no
+// monotonic clock reading.
+func inBubble() bool {
+	now := time.Now()
+	return now == now.Round(0)
 }
 
 // usable returns why no method of p can work here, or nil.
@@ -212,7 +249,7 @@ func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 		return Decision{}, fmt.Errorf("collyrobots: Check: %q is not an http or https URL", u.Redacted())
 	}
 	ctx, userAgent, f := p.own(ctx)
-	v, err := p.decide(ctx, time.Now(), u, userAgent, f)
+	v, err := p.decide(ctx, time.Now(), target{url: u, userAgent: userAgent}, f)
 	if err != nil {
 		return Decision{}, err
 	}
@@ -223,9 +260,9 @@ func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 // collector's context, which a transport may need.
 func (p *Plugin) own(ctx context.Context) (_ context.Context, userAgent string, f fetcher) {
 	if h := p.first(); h != nil {
-		return policy.WithValues(ctx, h.c.Context), h.c.UserAgent, h
+		return policy.WithValues(ctx, h.c.Context), h.c.UserAgent, fetcher{limiter: p.limiter, client: h}
 	}
-	return ctx, nobody, seamFetcher{limiter: p.limiter}
+	return ctx, nobody, fetcher{limiter: p.limiter, client: seamClient{}}
 }
 
 // Listen calls f for each Event from now on, until stop is called or the plugin is closed. f is
@@ -263,15 +300,15 @@ func (p *Plugin) Close() error {
 	err := p.policies.close()
 	p.sitemaps.flush()
 	p.report.events.Close()
-	if p.requests.empty() {
+	if p.requests.Empty() {
 		p.debuggers.deliver()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range p.hooks {
 		if h := w.Value(); h != nil {
-			h.overdue.close()
-			h.handle.Release(p.governor, p.requests.empty)
+			h.tracked.Close()
+			h.handle.Release(p.governor, p.requests.Empty)
 		}
 	}
 	p.hooks = nil

@@ -6,18 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net/http"
-	"net/url"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
-	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/netguard"
 	"github.com/collyrobots/collyrobots/internal/policy"
-	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/store"
 )
 
@@ -71,69 +67,9 @@ func newPolicies(settings int, shadows []dialect.Dialect, s store.Store, r *repo
 	return p
 }
 
-// A fetcher tells how robots.txt is fetched on behalf of somebody. It is asked on the goroutine of
-// the request, and only if there is something to fetch.
-type fetcher interface {
-	// fetch returns how. page is the header of the page that robots.txt is needed for; nil if there
-	// is none.
-	fetch(userAgent string, from origin, page http.Header) policy.Fetch
-	from() origin            // what led to the request that robots.txt is fetched for
-	seam() *backend.Seam     // of the client to fetch with; nil: none
-	forbids(u *url.URL) bool // reports whether the user has forbidden u's domain
-	collector() *string      // the collector's UserAgent; nil if it is not known
-}
-
 // A pacedHost is a host that has a delay.
 type pacedHost interface {
 	Delay(now time.Time) time.Duration
-}
-
-// A ledFetcher fetches for what a host has led to.
-type ledFetcher struct {
-	fetcher
-	by origin
-}
-
-func (f ledFetcher) from() origin { return f.by }
-
-// A pageFetcher fetches for a page of a collector.
-type pageFetcher struct {
-	fetcher             // of the collector
-	page    http.Header // of the page
-	host    string      // that led to it; "" if the program requests it
-	changed bool        // page is not what it was when a hook saw it first
-}
-
-func (f *pageFetcher) fetch(userAgent string, from origin, _ http.Header) policy.Fetch {
-	how := f.fetcher.fetch(userAgent, from, f.page)
-	if f.changed {
-		how.Way.Caller = changedPage{how.Way.Caller}
-	}
-	return how
-}
-
-// A changedPage is the caller that asks for robots.txt once more since a callback has changed the
-// header of its page, which may name a proxy.
-type changedPage struct{ caller any }
-
-func (f *pageFetcher) from() origin { return origin{host: f.host} }
-
-// get returns the policy of an authority for a request to host. The error is ctx's cause, ErrClosed,
-// or a *PaceError.
-func (p *policies) get(ctx context.Context, now time.Time, s *hostSettings, a dialect.Authority, host pacedHost, userAgent string, f fetcher) (*policy.Policy, *reader, error) {
-	name := userAgent
-	if own := f.collector(); own != nil && s.byCollector() {
-		name = *own // which may be empty, as for the built-in check
-	}
-	r, err := p.reader(s, name)
-	if err != nil {
-		return nil, nil, err
-	}
-	pol := r.known(ctx, now, a, host)
-	if pol == nil {
-		pol, err = r.get(ctx, r.cache, a, userAgent, f)
-	}
-	return pol, r, err
 }
 
 // known returns the policy that decides at now about requests for a, which go to host, or nil if
@@ -155,7 +91,7 @@ func (r *reader) get(ctx context.Context, cache *policy.Cache, a dialect.Authori
 		return pol, nil
 	}
 	for {
-		pol, err := cache.Get(ctx, a, f.fetch(userAgent, f.from(), nil))
+		pol, err := cache.Get(ctx, a, f.how(userAgent))
 		if unpaced := (*PaceError)(nil); errors.As(err, &unpaced) {
 			err = unpaced
 		} else if errors.Is(err, policy.ErrClosed) {
@@ -163,9 +99,9 @@ func (r *reader) get(ctx context.Context, cache *policy.Cache, a dialect.Authori
 		}
 		excess := (*netguard.QuotaError)(nil)
 		switch {
-		case err == nil && pol.Forbidden() && f.from().host == "":
+		case err == nil && pol.Forbidden() && f.from.host == "":
 			continue // the fetch of another caller was refused, which has no bearing on this one
-		case errors.As(err, &excess) && excess.From != f.from().payer:
+		case errors.As(err, &excess) && excess.From != f.from.payer:
 			continue
 		}
 		return pol, err
@@ -273,17 +209,7 @@ func (p *policies) updated(u policy.Update) {
 		p.report.log.Info("robots.txt has changed", "robots", change.RobotsURL, "robots_status", change.New.RobotsStatus, "delay", change.New.CrawlDelay,
 			slog.Group("old", "robots_status", change.Old.RobotsStatus, "delay", change.Old.CrawlDelay))
 	}
-	if !p.report.events.Active() {
-		return
-	}
-	pol := u.Policy
-	server, _ := policy.Server(pol.Authority)
-	e := Event{
-		Kind: EventRobots, Time: time.Now(), Host: server, URL: pol.RobotsURL(), Status: pol.Status(), Err: redact.Error(pol.Err()),
-		RobotsStatus: RobotsStatus(pol.RobotsStatus.String()), Fetched: pol.Fetched(), Stored: u.Stored, Hash: pol.Sum(), Body: u.Body,
-		Change: change,
-	}
-	p.report.events.Send(e)
+	p.report.tellRobots(u, change)
 }
 
 // PolicyStats are the robots.txt files that mean the same. A file that is read in several ways,

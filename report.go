@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/url"
 	"sync"
-	"time"
 
 	"github.com/gocolly/colly/v2"
 
@@ -22,20 +21,13 @@ type report struct {
 	events   *fanout.Broadcaster[Event]
 }
 
-// newEvents returns what sends the events of a plugin to its listeners.
-func newEvents(log *slog.Logger) *fanout.Broadcaster[Event] {
-	missed := func(count int) Event { return Event{Kind: EventMissed, Time: time.Now(), Count: count} }
-	size := func(e Event) int { return len(e.Body) }
-	return fanout.New(missed, size, log)
-}
-
-// What is remembered of each host: the bits of pace.Host.First. The two highest bits belong to
+// Bits of pace.Host.First that say what was logged about a host. The two highest bits belong to
 // internal/netguard.
 const (
-	toldDenial = 1 << iota // these were logged
-	toldCrawlDelay
-	toldRetryAfter
-	toldBackOff
+	loggedDenial = 1 << iota
+	loggedCrawlDelay
+	loggedRetryAfter
+	loggedBackOff
 )
 
 // notSent logs a request that is not sent, or would not be without a dry run. Without OnDenied, the

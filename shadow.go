@@ -73,16 +73,18 @@ func newShadows(dialects []dialect.Dialect) (all shadows) {
 	return all
 }
 
-// compare asks the shadows about a page that was judged.
-func (all shadows) compare(ctx context.Context, v verdict, u *url.URL, userAgent string, f fetcher) {
+// compare asks the shadows about a page that was judged, unless robots.txt is ignored.
+func (all shadows) compare(ctx context.Context, q *request) {
+	v := q.verdict
 	if len(all) == 0 || v.reader == nil {
 		return
 	}
+	u := q.target.url
 	if silent := (*policy.NoResponseError)(nil); errors.As(v.policy.Err(), &silent) {
 		return // each of them would ask again
 	}
 	for i, cache := range v.reader.shadows {
-		pol, err := v.reader.get(ctx, cache, v.policy.Authority, userAgent, f)
+		pol, err := v.reader.get(ctx, cache, v.policy.Authority, q.target.userAgent, q.fetcher)
 		if err != nil {
 			continue // the crawl is at its end
 		}

@@ -571,7 +571,7 @@ func TestALongWaitIsSaid(t *testing.T) {
 		{"MinDelay", robotstest.Pages(4, noDenys), []collyrobots.Option{collyrobots.MinDelay(time.Minute)},
 			`because of MinDelay" host=a.test robots=http://a.test/robots.txt count=1 delay=1m0s until=2000-01-01T00:01:00.000Z option=MinDelay`, time.Minute, 59 * time.Second, 1},
 		{"Retry-After", retry, []collyrobots.Option{collyrobots.MinDelay(time.Second)},
-			`level=WARN msg="slowing down for a host that is busy" host=a.test url=http://a.test/0 status=429 until=2000-01-01T01:00:01.000Z count=3`,
+			`level=WARN msg="host is throttling, slowing down" host=a.test url=http://a.test/0 status=429 until=2000-01-01T01:00:01.000Z count=3`,
 			0, time.Hour - time.Second, 1},
 		{"dry run", robotstest.Pages(4, "User-agent: *\nCrawl-delay: 120"), []collyrobots.Option{collyrobots.DryRun()}, "", 2 * time.Minute, 0, 0},
 	} {

@@ -15,7 +15,6 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/policy"
-	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/sitemap"
 	"github.com/collyrobots/collyrobots/store"
 )
@@ -43,21 +42,9 @@ func newSitemaps(j *judge, f Feed, records store.Store, log *slog.Logger) *sitem
 		Limits:      f.Limits,
 		Store:       records,
 		Log:         log,
-		Read:        s.tellRead,
+		Read:        j.report.tellSitemap,
 	})
 	return s
-}
-
-// tellRead sends an EventSitemap.
-func (s *sitemaps) tellRead(sitemap string, entries int, err error) {
-	if !s.report.events.Active() {
-		return
-	}
-	e := Event{Kind: EventSitemap, Time: time.Now(), URL: sitemap, Count: entries, Err: redact.Error(err)}
-	if u, err := url.Parse(sitemap); err == nil {
-		e.Host = hostOf(u)
-	}
-	s.report.events.Send(e)
 }
 
 // offer is called for each page with the policy of its site. The sitemaps of the site are read when
@@ -77,13 +64,13 @@ func (s *sitemaps) pending() bool { return s != nil && s.feed.Pending() }
 
 // run reads the pending sitemaps for c. It is called by a hook of c when a request is done, and
 // returns when the sitemaps are read.
-func (s *sitemaps) run(c *colly.Collector, f fetcher) {
+func (s *sitemaps) run(c *colly.Collector, by client) {
 	if !s.pending() {
 		return
 	}
 	ctx, release := s.policies.until(c.Context)
 	defer release()
-	s.feed.Run(ctx, &feeder{sitemaps: s, c: c, userAgent: c.UserAgent, fetcher: f})
+	s.feed.Run(ctx, &feeder{sitemaps: s, c: c, userAgent: c.UserAgent, fetcher: fetcher{limiter: s.limiter, client: by}})
 }
 
 // statistics returns the counts so far.
@@ -135,7 +122,7 @@ func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, sitemap st
 	}
 	f.report.notSent(u, err, false)
 	if isForbidden(err) {
-		f.tellKept(u, err, nil)
+		f.report.tellKept(u, err, numbers{})
 	}
 	if hasEnded(ctx, err) {
 		return false, feed.Unfinished
@@ -145,7 +132,7 @@ func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, sitemap st
 
 // leadFrom returns the lead to a URL that the sitemaps of a site name.
 func (f *feeder) leadFrom(site dialect.Authority) lead {
-	return lead{kind: RequestSitemap, origin: origin{host: site.Host, payer: site.Host}, user: f.fetcher}
+	return lead{kind: RequestSitemap, origin: origin{host: site.Host, payer: site.Host}, client: f.fetcher.client}
 }
 
 // leaderOf returns the host that leads to a page. This is the site if it has the page or the sitemap
@@ -170,24 +157,17 @@ func hasHost(loc, host string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// guardedBy returns the origin of a request that has this guard, which may be nil.
-func guardedBy(guard *PrivateNetworkError, payer string) origin {
-	if guard == nil {
-		return origin{payer: payer}
-	}
-	return origin{host: guard.From, payer: payer}
-}
-
-// judge returns an error if u must not be fetched. from is the origin of the request.
+// judge returns an error if u, which from led to, may not be fetched.
 func (f *feeder) judge(ctx context.Context, u *url.URL, from origin) (verdict, error) {
-	by := ledFetcher{fetcher: f.fetcher, by: from}
-	v, err := f.decide(ctx, time.Now(), u, f.userAgent, by)
+	by := f.fetcher
+	by.from = from
+	v, err := f.decide(ctx, time.Now(), target{url: u, userAgent: f.userAgent}, by)
 	if err != nil {
 		return verdict{}, err
 	}
-	err = f.refuse(v, u, nil, func(error) {})
+	_, err = f.refuse(v, u, numbers{})
 	if denied := (*DisallowedError)(nil); errors.As(err, &denied) {
-		f.countDenied(v.host, denied, nil)
+		f.countDenied(v.host, denied, numbers{})
 	}
 	return v, err
 }
@@ -204,10 +184,10 @@ func (f *feeder) Get(ctx context.Context, r feed.Request) (*http.Response, time.
 	}
 	guard, err := f.limiter.ask(from, hostOf(u), u)
 	if err != nil {
-		f.tellKept(u, err, nil)
+		f.report.tellKept(u, err, numbers{})
 		return nil, time.Time{}, err
 	}
-	x := new(exchange)
+	x := &exchange{limiter: f.limiter}
 	x.permit = f.permit(ctx, u, guardedBy(guard, r.Site.Host), x)
 	err = x.permit.judge()
 	if err != nil {
@@ -220,7 +200,7 @@ func (f *feeder) Get(ctx context.Context, r feed.Request) (*http.Response, time.
 	req.Header = r.Header
 	req.Header.Set("User-Agent", f.userAgent)
 	req.Header.Set("Accept-Encoding", "gzip") // otherwise net/http decompresses the body, and the compressed bytes have no limit
-	resp, began, err := f.limiter.exchange(x, f.fetcher.seam(), req, r.Timeout, from)
+	resp, began, err := x.send(req, f.fetcher.client.seam(), r.Timeout, from)
 	if isForbidden(err) {
 		began = time.Time{} // the connection has shown a private address, so trying again is useless
 	}

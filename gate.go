@@ -1,0 +1,165 @@
+package collyrobots
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/collyrobots/collyrobots/internal/policy"
+)
+
+// A target is what a request asks for, as far as robots.txt is concerned.
+type target struct {
+	url        *url.URL
+	hostHeader string // the Host header that the user has set; "" if the header is the host of url
+	userAgent  string // the User-Agent header
+}
+
+// targetOf returns the target of a request with these properties. host is the Host header that will
+// be sent. It is the user's own only if it is also among the headers. Otherwise it may be what is
+// left of a URL that a callback has changed.
+func targetOf(u *url.URL, host string, header http.Header) target {
+	t := target{url: u, userAgent: userAgentOf(header)}
+	if host == u.Host || host == "" {
+		return t
+	}
+	if set := header["Host"]; len(set) > 0 && set[0] == host {
+		t.hostHeader = host
+	}
+	return t
+}
+
+// userAgentOf returns the user agent in the headers of a request.
+func userAgentOf(header http.Header) string {
+	if values := header["User-Agent"]; len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
+
+// hasRobots reports whether robots.txt applies to u.
+func hasRobots(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "https" }
+
+// A gate admits the requests of collectors. There are three steps:
+//
+//   - check decides whether the request may be sent.
+//   - enter waits for the host, in OnRequest, where the request holds nothing.
+//   - start waits until the request may start, just before it is sent.
+//
+// Each step that waits checks the request again if its robots.txt has changed in the meantime. The
+// hooks call all three. The transport calls check and start for a request that no hook has seen.
+//
+// The steps read the target, the fetcher and the clock of the request, which the caller sets.
+type gate struct {
+	*judge
+	sitemaps *sitemaps // nil if they are not followed
+}
+
+// redirectPatience is the longest time that a redirect waits for its host, because it holds a slot
+// of a LimitRule while it waits.
+const redirectPatience = time.Minute
+
+// check decides whether q may be sent, by the robots.txt in force now, which it fetches if necessary.
+// It returns nil if q may be sent. Otherwise the error says why not: a *DisallowedError, a
+// *PrivateNetworkError, ErrRedirectWait, or what decide returns.
+func (g *gate) check(ctx context.Context, q *request) error {
+	if err := g.protect(q); err != nil {
+		return err
+	}
+	q.fetcher.from = guardedBy(q.guard, "")
+	v, err := g.decide(ctx, q.now, q.target, q.fetcher)
+	if err != nil {
+		return err
+	}
+	if v.policy.Fetched().After(q.now) {
+		q.now = time.Now() // the file was fetched just now, which took time
+	}
+	if err := robotsAtPrivateAddress(v.policy, q.guard); err != nil {
+		return err
+	}
+	q.set(v)
+	if v.reason == ReasonUnreachable || v.reason == ReasonSiteDown {
+		v.host.Skip(q.now, &q.ticket) // the next page reads robots.txt again, when its turn comes
+	}
+	g.sitemaps.offer(v.policy)
+	q.dry, err = g.refuse(v, q.target.url, q.numbers)
+	if err != nil {
+		return q.denied(err)
+	}
+	if q.redirect && q.host.BusyFor(redirectPatience) {
+		return ErrRedirectWait
+	}
+	return nil
+}
+
+// protect returns an error if q must not be sent because of the site that led to it. It sets the
+// guard of q, for what only the connection shows.
+func (g *gate) protect(q *request) error {
+	if q.from == "" || q.isJudged() && q.unchanged() {
+		return nil
+	}
+	guard, err := g.limiter.guard(q.from, hostOf(q.target.url), q.target.url)
+	q.guard = guard
+	return err
+}
+
+// robotsAtPrivateAddress returns an error if a robots.txt was not fetched because it is at a private
+// address, and a request with this guard must not go there.
+func robotsAtPrivateAddress(pol *policy.Policy, guard *PrivateNetworkError) error {
+	if guard == nil || !pol.Forbidden() {
+		return nil
+	}
+	private := (*PrivateNetworkError)(nil)
+	if !errors.As(pol.Err(), &private) {
+		return nil
+	}
+	err := *guard
+	err.Address = private.Address
+	return &err
+}
+
+// enter waits until the host of q lets it in. While q waits it holds nothing. If robots.txt has to
+// be read again, q keeps its place at the front, and then waits for the next turn, because to read
+// the file takes a turn.
+func (g *gate) enter(ctx context.Context, q *request) error {
+	for {
+		err := q.host.Enter(ctx, &q.ticket)
+		q.now = time.Now()
+		if err != nil {
+			return err
+		}
+		newest := q.newest(ctx)
+		if newest == q.verdict.policy {
+			return nil
+		}
+		err = g.check(ctx, q)
+		if err != nil || newest != nil {
+			return err
+		}
+	}
+}
+
+// start waits until q may start, and takes the time of the start. If robots.txt has to be read
+// again, q gives its turn back first. If direct is true, q goes on the wire as soon as it has started.
+func (g *gate) start(ctx context.Context, q *request, direct bool) error {
+	for {
+		err := q.wait(ctx, direct)
+		if err != nil {
+			return err
+		}
+		newest := q.newest(ctx)
+		if newest == q.verdict.policy || newest == nil && q.verdict.policy.MayServe(q.now) {
+			return nil
+		}
+		if newest == nil {
+			q.giveBack()
+		}
+		err = g.check(ctx, q)
+		if err != nil || newest != nil {
+			return err
+		}
+		q.now = time.Now()
+	}
+}

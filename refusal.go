@@ -1,0 +1,85 @@
+package collyrobots
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/internal/track"
+)
+
+// This file says why a request was not sent.
+
+// A refusedError is the error of a request that the plugin refuses. net/http puts it into a
+// *url.Error.
+type refusedError struct {
+	cause error
+	url   string // of the request
+}
+
+// Error returns the text of the cause. If that begins with the URL of the request, the URL is left
+// out, because the *url.Error has it.
+func (e *refusedError) Error() string {
+	return strings.Replace(e.cause.Error(), e.url+" denied: ", "denied: ", 1)
+}
+
+func (e *refusedError) Unwrap() error { return e.cause }
+
+// Timeout makes that method of *url.Error report whether the cause is a timeout.
+func (e *refusedError) Timeout() bool {
+	timeout := interface{ Timeout() bool }(nil)
+	return errors.As(e.cause, &timeout) && timeout.Timeout()
+}
+
+// whyUnsent returns why the plugin did not let the transport send a request that failed with err. It
+// returns nil if the request was sent, or failed for another reason.
+func whyUnsent(err error) error {
+	refused := (*refusedError)(nil)
+	if errors.As(err, &refused) {
+		return refused.cause
+	}
+	denied := (*DisallowedError)(nil)
+	if errors.As(err, &denied) {
+		return denied
+	}
+	private := (*PrivateNetworkError)(nil)
+	foreign := (*ShardError)(nil)
+	unpaced := (*PaceError)(nil)
+	if errors.Is(err, ErrClosed) || errors.As(err, &private) || errors.As(err, &foreign) || errors.As(err, &unpaced) {
+		return err // a second attempt, or a connection to an address that was not known before
+	}
+	return nil
+}
+
+// isTemporary reports whether a page that is denied with err may soon be allowed.
+func isTemporary(err error) bool {
+	denied := (*DisallowedError)(nil)
+	if errors.As(err, &denied) {
+		return denied.Decision.unread()
+	}
+	unpaced := (*PaceError)(nil)
+	return errors.As(err, &unpaced)
+}
+
+// isSilence reports whether err denies a request because its host does not respond, so that its
+// robots.txt is not known and none of its pages can be fetched.
+func isSilence(err error) bool {
+	denied := (*DisallowedError)(nil)
+	noResponse := (*policy.NoResponseError)(nil)
+	return errors.As(err, &denied) && denied.Decision.unread() && errors.As(denied.Decision.Err, &noResponse)
+}
+
+// denialOf returns the reason of an error by which a request was denied.
+func denialOf(err error) track.Denial {
+	d := track.Denial{Temporary: isTemporary(err)}
+	denied := (*DisallowedError)(nil)
+	if !errors.As(err, &denied) {
+		d.Later = isForbidden(err) || errors.Is(err, ErrRedirectWait)
+		return d
+	}
+	d.Later = denied.redirect
+	if !isSilence(err) { // otherwise each attempt may have requested the file again
+		d.Version = denied.Decision.Expires
+	}
+	return d
+}

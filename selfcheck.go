@@ -1,0 +1,42 @@
+package collyrobots
+
+// checkOnce calls selfCheck the first time. No request waits for another one that is in it, because
+// selfCheck logs.
+func (h *hooks) checkOnce(userAgent string) {
+	if !h.checked.Load() && h.checked.CompareAndSwap(false, true) {
+		h.selfCheck(userAgent)
+	}
+}
+
+// selfCheck warns, at the first request of a collector, of what is probably not set up as the user
+// wants. userAgent is that of the request.
+func (h *hooks) selfCheck(userAgent string) {
+	if h.bubbled != inBubble() {
+		panic(errBubble) // otherwise the request would wait forever
+	}
+	if h.debugger.Load() == nil {
+		h.debugger.Store(h.debuggers.add(h.handle, h.report)) // it was set after Attach
+	}
+	if !h.c.IgnoreRobotsTxt {
+		h.report.warn("Colly's built-in robots.txt check was turned on after Attach: it denies and fails what the dialect allows; leave IgnoreRobotsTxt true")
+	}
+	if n := h.handle.RequestCallbacks(); n > h.attached {
+		h.report.warn("OnRequest callbacks were registered after Attach: a request that they abort costs its host one delay, one that they change is judged twice", "count", n-h.attached)
+	}
+	for _, s := range h.settings.all() {
+		h.checkTokens(s, userAgent)
+	}
+}
+
+// checkTokens warns of a name of the crawler that no User-agent line can match.
+func (h *hooks) checkTokens(s *hostSettings, userAgent string) {
+	for _, token := range s.productTokens(s.dialect, userAgent) {
+		if token == "" {
+			continue // there is another warning for a user agent without a name
+		}
+		err := s.dialect.CheckToken(token)
+		if err != nil {
+			h.report.warn("no User-agent line can match the crawler's name, so only the groups for * of each robots.txt apply: set ProductToken to another name", "error", err)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package collyrobots
+
+import (
+	"log/slog"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/collyrobots/collyrobots/internal/fanout"
+	"github.com/collyrobots/collyrobots/internal/pace"
+	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/internal/redact"
+)
+
+// This file builds every Event. Without listeners, each of its functions costs one look whether there
+// are any.
+
+// newEvents returns what sends the events of a plugin to its listeners.
+func newEvents(log *slog.Logger) *fanout.Broadcaster[Event] {
+	missed := func(count int) Event { return Event{Kind: EventMissed, Time: time.Now(), Count: count} }
+	size := func(e Event) int { return len(e.Body) }
+	return fanout.New(missed, size, log)
+}
+
+// tellStarted reports that a request was sent.
+func (r *report) tellStarted(t *trace, host *pace.Host, s pace.Start) {
+	e := t.event(EventStarted, host)
+	e.Time = s.At
+	e.From = t.from
+	e.Gap = s.Gap
+	e.Delay = s.Delay
+	e.Source = DelaySource(s.Cause)
+	e.Line = s.Line
+	r.events.Send(e)
+}
+
+// tellAnswered reports that a request that had started is over, or has failed with err.
+func (r *report) tellAnswered(t *trace, host *pace.Host, bytes int64, err error) {
+	e := t.event(EventAnswered, host)
+	e.Status = t.status
+	e.Bytes = bytes
+	e.Took = e.Time.Sub(t.at)
+	e.Err = redact.Error(err)
+	r.events.Send(e)
+}
+
+// event returns an event of the exchange that happens now.
+func (t *trace) event(kind EventKind, host *pace.Host) Event {
+	return Event{
+		Kind:        kind,
+		Time:        time.Now(),
+		Host:        host.Name(),
+		URL:         t.url.Redacted(),
+		RequestKind: t.kind,
+		Collector:   t.collector,
+		Request:     t.request,
+	}
+}
+
+// tellDenied reports a request that robots.txt denies.
+func (r *report) tellDenied(host *pace.Host, d Decision, of numbers) {
+	if !r.events.Active() {
+		return
+	}
+	e := eventDenied(host.Name(), d.URL, of)
+	e.Decision = &d
+	r.events.Send(e)
+}
+
+// tellKept reports a request for u that was not sent because of its address, of the site that led to
+// it, or of how long it would have waited.
+func (r *report) tellKept(u *url.URL, err error, of numbers) {
+	if !r.events.Active() {
+		return
+	}
+	e := eventDenied(hostOf(u), u.Redacted(), of)
+	e.Err = redact.Error(err)
+	r.events.Send(e)
+}
+
+func eventDenied(host, url string, of numbers) Event {
+	return Event{Kind: EventDenied, Time: time.Now(), Host: host, URL: url, Collector: of.collector, Request: of.request}
+}
+
+// noticeable is the shortest wait that is reported as EventWaiting.
+const noticeable = 100 * time.Millisecond
+
+// tellWaiting reports that q is about to wait for its host, unless the wait is too short. It reports
+// whether it has sent an event.
+func (r *report) tellWaiting(q *request) bool {
+	if !r.events.Active() {
+		return false
+	}
+	s := q.host.Stats(q.now)
+	if max(s.NextStart.Sub(q.now), 0)+time.Duration(s.Waiting)*s.Delay < noticeable {
+		return false
+	}
+	e := eventOfPace(EventWaiting, q.now, s)
+	e.URL = q.target.url.Redacted()
+	e.Collector = q.collector
+	e.Request = q.numbers.request
+	e.Count = s.Waiting + 1
+	e.Until = s.NextStart
+	r.events.Send(e)
+	return true
+}
+
+// tellPace reports that a response has changed the pace of its host.
+func (r *report) tellPace(kind EventKind, x *exchange, resp *http.Response) {
+	if !r.events.Active() {
+		return
+	}
+	now := time.Now()
+	s := x.host.Stats(now)
+	e := eventOfPace(kind, now, s)
+	e.URL = x.trace.url.Redacted()
+	e.Collector = x.trace.collector
+	e.Request = x.trace.request
+	e.Status = resp.StatusCode
+	e.Until = s.NotBefore
+	r.events.Send(e)
+}
+
+// eventOfPace returns an event with the delay of a host.
+func eventOfPace(kind EventKind, now time.Time, s pace.Stats) Event {
+	return Event{Kind: kind, Time: now, Host: s.Host, Delay: s.Delay, Source: DelaySource(s.Cause), Line: s.Line}
+}
+
+// tellRobots reports a robots.txt that was read, or could not be. change may be nil.
+func (r *report) tellRobots(u policy.Update, change *RobotsChange) {
+	if !r.events.Active() {
+		return
+	}
+	pol := u.Policy
+	server, _ := policy.Server(pol.Authority)
+	r.events.Send(Event{
+		Kind:         EventRobots,
+		Time:         time.Now(),
+		Host:         server,
+		URL:          pol.RobotsURL(),
+		Status:       pol.Status(),
+		Err:          redact.Error(pol.Err()),
+		RobotsStatus: RobotsStatus(pol.RobotsStatus.String()),
+		Fetched:      pol.Fetched(),
+		Stored:       u.Stored,
+		Hash:         pol.Sum(),
+		Body:         u.Body,
+		Change:       change,
+	})
+}
+
+// tellSitemap reports a sitemap that was read, or could not be.
+func (r *report) tellSitemap(sitemap string, entries int, err error) {
+	if !r.events.Active() {
+		return
+	}
+	e := Event{Kind: EventSitemap, Time: time.Now(), URL: sitemap, Count: entries, Err: redact.Error(err)}
+	if u, err := url.Parse(sitemap); err == nil {
+		e.Host = hostOf(u)
+	}
+	r.events.Send(e)
+}

@@ -12,38 +12,39 @@ import (
 	"github.com/collyrobots/collyrobots/internal/feed"
 )
 
-// A fedPage is a page that a sitemap listed, from the moment when the collector has it until its
-// request is done. It travels in the request's context, which the page's own children share: only
-// the first request to claim it holds it. All methods of a nil page do nothing.
+// A fedPage is a page that a sitemap lists, from the moment when the collector gets it until its
+// request is done. It is in the request's Context, which the pages that its callbacks visit share.
+// So the first request that claims it holds it. All methods of a nil fedPage do nothing.
 type fedPage struct {
 	done  func(feed.Result)
-	from  string // the host that led to it
-	mu    sync.Mutex
-	page  atomic.Pointer[colly.Request]
-	timer *time.Timer
-	ended bool
-	quiet bool // for fedLimit
-	mute  bool // Colly may call no hook at the page's end
-	sent  bool // and its exchange has ended
+	from  string                        // the host that led to it
+	owner atomic.Pointer[colly.Request] // the request that holds it; nil if none has claimed it
+	mute  bool                          // Colly may call no hook at its end; set by claim
+
+	mu     sync.Mutex
+	timer  *time.Timer
+	ended  bool // its result is known
+	lapsed bool // no hook was called for fedLimit
+	sent   bool // its exchange has ended, and no hook is certain to follow
 }
 
-// ctxPage is the key of a fedPage in a request's context, or of its name.
+// ctxPage is the key of a fedPage, or of its name, in the Context of a request.
 const ctxPage = "collyrobots.page"
 
-// fedLimit is how long a fed page goes without a sign of life where Colly may never give one: it
-// does not report that a later OnRequest callback has aborted a request, that the character set of
-// a page was not detected, or that a request of a queue was refused.
+// fedLimit is how long the plugin waits for a hook of a fed page that Colly may never call. Colly
+// does not report that a later OnRequest callback has aborted a request, that the character set of a
+// page was not detected, or that a request of a queue was refused.
 const fedLimit = 10 * time.Second
 
-// newFedPage returns a page to which a host has led.
+// newFedPage returns a page that the host from has led to. done is called with each of its results.
 func newFedPage(from string, done func(feed.Result)) *fedPage {
 	return &fedPage{done: done, from: from}
 }
 
-// claimed reports whether a request has come for the page.
-func (p *fedPage) claimed() bool { return p.page.Load() != nil }
+// claimed reports whether a request holds the page.
+func (p *fedPage) claimed() bool { return p.owner.Load() != nil }
 
-// await gives the page up if nothing is heard of it for fedLimit.
+// await gives the page up unless a hook is called for it within fedLimit.
 func (p *fedPage) await() {
 	if p == nil {
 		return
@@ -53,8 +54,8 @@ func (p *fedPage) await() {
 	p.awaitLocked()
 }
 
-// awaitHook is await for the hook that should follow an exchange. It may come late, after the delay
-// of a LimitRule.
+// awaitHook is like await, for the hook that should follow an exchange. The hook may be late: Colly
+// calls it after the delay of a LimitRule.
 func (p *fedPage) awaitHook() {
 	if p == nil || !p.mute {
 		return
@@ -65,7 +66,7 @@ func (p *fedPage) awaitHook() {
 	p.awaitLocked()
 }
 
-// awaitClaim is await until the page is claimed.
+// awaitClaim is like await, unless the page is claimed.
 func (p *fedPage) awaitClaim() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,6 +75,7 @@ func (p *fedPage) awaitClaim() {
 	}
 }
 
+// awaitLocked is await. p.mu is held.
 func (p *fedPage) awaitLocked() {
 	if p.ended {
 		return
@@ -85,15 +87,15 @@ func (p *fedPage) awaitLocked() {
 	}
 }
 
-// lapse is called when nothing was heard of the page.
+// lapse is called when no hook was called for the page in time.
 func (p *fedPage) lapse() {
 	p.mu.Lock()
-	before := p.ended || p.quiet
+	over := p.ended || p.lapsed
 	sent := p.sent
-	p.quiet = true
+	p.lapsed = true
 	p.mu.Unlock()
 	switch {
-	case before:
+	case over:
 	case !p.claimed():
 		p.done(feed.Skipped)
 	case sent:
@@ -103,7 +105,7 @@ func (p *fedPage) lapse() {
 	}
 }
 
-// keep ends an await.
+// keep ends the wait for a hook.
 func (p *fedPage) keep() {
 	if p == nil {
 		return
@@ -115,36 +117,37 @@ func (p *fedPage) keep() {
 	}
 }
 
-// end tells what became of the page. Only what is told first counts.
+// end reports the result of the page. Only the first call has an effect.
 func (p *fedPage) end(result feed.Result) {
 	if p == nil {
 		return
 	}
 	p.keep()
 	p.mu.Lock()
-	before := p.ended
+	over := p.ended
 	p.ended = true
 	p.mu.Unlock()
-	if !before {
+	if !over {
 		p.done(result)
 	}
 }
 
-// over reports whether it is known what became of the page, or is not going to be.
+// over reports whether the result of the page is known, or the page was given up.
 func (p *fedPage) over() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.ended || p.quiet
+	return p.ended || p.lapsed
 }
 
-// fedPages find the page in a request's context. A queue writes its requests down: through it a
-// page travels by its name.
+// fedPages find the fed page of a request. colly/queue serializes its requests, so their Context
+// contains the name of the page.
 type fedPages struct {
 	inUse  atomic.Bool
 	byName sync.Map // *fedPage by name
 }
 
-// name gives p a name until it is over. Nobody else has it, nor has another process.
+// name gives p a name until its result is known. No other page has that name, also in other
+// processes.
 func (f *fedPages) name(p *fedPage) string {
 	name := fmt.Sprintf("%016x%016x", rand.Uint64(), rand.Uint64())
 	f.inUse.Store(true)
@@ -159,7 +162,7 @@ func (f *fedPages) name(p *fedPage) string {
 	return name
 }
 
-// in returns the page in a context, or nil.
+// in returns the page in a Context, or nil.
 func (f *fedPages) in(ctx *colly.Context) *fedPage {
 	if !f.inUse.Load() {
 		return nil
@@ -175,14 +178,14 @@ func (f *fedPages) in(ctx *colly.Context) *fedPage {
 	return nil
 }
 
-// claim gives the fed page in r's context to r, if it is the first to come. mute says that Colly
-// may call no hook at its end.
+// claim gives the fed page in the Context of r to r, unless another request holds it. mute says that
+// Colly may call no hook at the end of r. claim returns the page that r holds, or nil.
 func (f *fedPages) claim(r *colly.Request, mute bool) *fedPage {
 	p := f.in(r.Ctx)
 	if p == nil {
 		return nil
 	}
-	if p.page.CompareAndSwap(nil, r) {
+	if p.owner.CompareAndSwap(nil, r) {
 		p.keep()
 		p.mute = mute
 	}
@@ -191,7 +194,7 @@ func (f *fedPages) claim(r *colly.Request, mute bool) *fedPage {
 
 // of returns the fed page that r holds, or nil.
 func (f *fedPages) of(r *colly.Request) *fedPage {
-	if p := f.in(r.Ctx); p != nil && p.page.Load() == r {
+	if p := f.in(r.Ctx); p != nil && p.owner.Load() == r {
 		return p
 	}
 	return nil

@@ -66,8 +66,8 @@ func (h *hooks) onRequest(r *colly.Request) {
 		h.report.warn("the plugin is closed, so all further requests of its collectors are denied: call Close after the crawl", "url", r.URL.Redacted())
 	}
 	q := h.newPage(r, fed)
-	before := h.denials.Exhausted(r)
-	if before.Later {
+	before := h.denials.Retried(r)
+	if before.Exhausted() && before.Later {
 		h.brake(q)
 	}
 	err := h.admit(q, r)

@@ -22,26 +22,26 @@ const MaxDenials = 10
 // that waits for longer before it retries a page may go on.
 const quickly = 5 * time.Second
 
+// handover is how long a row outlives its last request. An asynchronous collector may drop a request
+// before it calls the first hook of the retry.
+const handover = 100 * time.Millisecond
+
 // Denials count how often requests were denied that are retries of each other. The zero value is
 // empty. All methods may be called from any goroutine.
 type Denials struct {
-	mu        sync.Mutex
-	known     map[key]Row
-	limit     int         // when known has this length, rows that have ended are dropped
-	exhausted atomic.Bool // some row was exhausted; until then a page costs no look-up
+	count atomic.Int32 // len(rows), which a hook reads without the lock
+	mu    sync.Mutex
+	rows  map[key]Row
+	limit int // when rows has this length, those that have ended are dropped
 }
 
-// A key is equal for a request and its retries, because Colly's Request.Retry passes the URL, the
-// header map and the Context on. None of them is enough: the callbacks of a page share its Context
-// with all pages that they visit, and programs pass one header map to many requests.
-type key struct {
-	url         string
-	header, ctx uintptr // addresses
-}
+// A key is equal for a request and its retries, because Colly's Request.Retry passes the header map
+// and the Context on. One of them is not enough: the callbacks of a page share its Context with all
+// pages that they visit, and programs pass one header map to many requests.
+type key struct{ header, ctx uintptr } // addresses
 
 func keyOf(r *colly.Request) key {
 	return key{
-		url:    r.URL.String(),
 		header: reflect.ValueOf(*r.Headers).Pointer(),
 		ctx:    reflect.ValueOf(r.Ctx).Pointer(),
 	}
@@ -64,16 +64,39 @@ type Row struct {
 	Denial
 	Count int
 
+	url  string
 	at   time.Time                   // of the last denial
-	last weak.Pointer[colly.Request] // the last request; if it is gone, it is not retried any more
+	last weak.Pointer[colly.Request] // the last request
 }
 
 // Exhausted reports whether the row is so long that further retries make no sense.
 func (r Row) Exhausted() bool { return r.Count >= MaxDenials }
 
-// goesOn reports whether a request at now, which is a retry, may be the next one of the row.
-func (r Row) goesOn(now time.Time) bool {
-	return r.last.Value() != nil && (!r.Temporary || now.Sub(r.at) <= quickly)
+// has reports whether r, which has the key of the row, belongs to it. If the last request is gone, an
+// equal key is an accident, because an address is in use again.
+func (row Row) has(r *colly.Request, now time.Time) bool {
+	if row.Count == 0 || row.last.Value() == nil && now.Sub(row.at) > handover {
+		return false
+	}
+	return row.url == r.URL.String()
+}
+
+// Retried returns the row of denied requests of which r is a retry, or the zero Row. It is called in
+// the first hook of each request.
+func (d *Denials) Retried(r *colly.Request) Row {
+	if d.count.Load() == 0 {
+		return Row{}
+	}
+	k := keyOf(r)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	row := d.rows[k]
+	if !row.has(r, time.Now()) {
+		return Row{}
+	}
+	row.last = weak.Make(r)
+	d.rows[k] = row
+	return row
 }
 
 // Add records that r was denied, and returns the length of the row.
@@ -82,48 +105,31 @@ func (d *Denials) Add(r *colly.Request, why Denial) int {
 	now := time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.known) >= d.limit {
+	if len(d.rows) >= d.limit {
 		d.sweep()
 	}
-	row := d.known[k]
-	if row.Denial != why || !row.goesOn(now) {
-		row = Row{Denial: why}
+	row := d.rows[k]
+	late := why.Temporary && now.Sub(row.at) > quickly
+	if late || row.Denial != why || !row.has(r, now) {
+		row = Row{Denial: why, url: r.URL.String()}
 	}
 	row.Count++
 	row.at = now
 	row.last = weak.Make(r)
-	d.known[k] = row
-	if row.Exhausted() {
-		d.exhausted.Store(true)
-	}
+	d.rows[k] = row
+	d.count.Store(int32(len(d.rows)))
 	return row.Count
-}
-
-// Exhausted returns the row of the requests that r is a retry of, if that is exhausted, or else the
-// zero Row.
-func (d *Denials) Exhausted(r *colly.Request) Row {
-	if !d.exhausted.Load() {
-		return Row{}
-	}
-	k := keyOf(r)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	row := d.known[k]
-	if !row.Exhausted() || !row.goesOn(time.Now()) {
-		return Row{}
-	}
-	return row
 }
 
 // sweep drops the rows that have ended. d.mu is held.
 func (d *Denials) sweep() {
-	if d.known == nil {
-		d.known = make(map[key]Row)
+	if d.rows == nil {
+		d.rows = make(map[key]Row)
 	}
-	for k, row := range d.known {
+	for k, row := range d.rows {
 		if row.last.Value() == nil {
-			delete(d.known, k)
+			delete(d.rows, k)
 		}
 	}
-	d.limit = 2*len(d.known) + 64
+	d.limit = 2*len(d.rows) + 64
 }

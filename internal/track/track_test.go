@@ -62,33 +62,73 @@ func TestDenialsInARow(t *testing.T) {
 	}
 }
 
-func TestExhausted(t *testing.T) {
+func TestRetried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var d Denials
+		r := request("/")
+		if row := d.Retried(r); row.Count != 0 {
+			t.Errorf("got %+v for the first request", row)
+		}
+		for i := range MaxDenials {
+			if row := d.Retried(r); row.Count != i || row.Exhausted() {
+				t.Errorf("got %+v, want %d denials", row, i)
+			}
+			d.Add(r, Denial{Later: true})
+			r = retry(r)
+		}
+		if row := d.Retried(r); !row.Exhausted() || !row.Later {
+			t.Errorf("got %+v after %d denials", row, MaxDenials)
+		}
+	})
+}
+
+// A denial for a reason that may soon pass is in a row only if it follows the last one quickly.
+func TestTimeBetweenDenials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, test := range map[string]struct {
 			why  Denial
 			wait time.Duration
-			want bool
+			want int
 		}{
-			"at once":                  {want: true},
-			"permanent, an hour later": {wait: time.Hour, want: true},
-			"temporary, at once":       {why: Denial{Temporary: true}, want: true},
-			"temporary, 5 s later":     {why: Denial{Temporary: true}, wait: 5 * time.Second, want: true},
-			"temporary, 6 s later":     {why: Denial{Temporary: true}, wait: 6 * time.Second},
+			"permanent, an hour later": {wait: time.Hour, want: 2},
+			"temporary, 5 s later":     {why: Denial{Temporary: true}, wait: 5 * time.Second, want: 2},
+			"temporary, 6 s later":     {why: Denial{Temporary: true}, wait: 6 * time.Second, want: 1},
 		} {
 			var d Denials
 			r := request("/")
-			for range MaxDenials - 1 {
-				d.Add(r, test.why)
-			}
-			if d.Exhausted(r).Exhausted() {
-				t.Errorf("%s: exhausted after %d denials", name, MaxDenials-1)
-			}
 			d.Add(r, test.why)
 			time.Sleep(test.wait)
-			if row := d.Exhausted(retry(r)); row.Exhausted() != test.want || test.want && row.Denial != test.why {
-				t.Errorf("%s: got %+v, want exhausted = %v", name, row, test.want)
+			if got := d.Add(retry(r), test.why); got != test.want {
+				t.Errorf("%s: the row has length %d, want %d", name, got, test.want)
 			}
 			runtime.KeepAlive(r)
+		}
+	})
+}
+
+// A row goes on if its last request is collected as garbage before the first hook of the retry, as
+// it may happen with an asynchronous collector, however long the retry then takes. Without a retry
+// it ends.
+func TestRowsOutliveTheirLastRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var d Denials
+		r := request("/")
+		for range 2 * MaxDenials {
+			d.Add(r, Denial{})
+			r = retry(r)
+			runtime.GC()
+			d.Retried(r)
+			time.Sleep(time.Minute)
+		}
+		if row := d.Retried(r); row.Count != 2*MaxDenials {
+			t.Errorf("the row has length %d, want %d", row.Count, 2*MaxDenials)
+		}
+		d.Add(r, Denial{})
+		r = retry(r)
+		runtime.GC()
+		time.Sleep(handover + 1)
+		if row := d.Retried(r); row.Count != 0 {
+			t.Errorf("got %+v, want no row", row)
 		}
 	})
 }
@@ -102,7 +142,7 @@ func TestDenialsAreBounded(t *testing.T) {
 			runtime.GC()
 		}
 	}
-	if n := len(d.known); n > 5000 {
+	if n := len(d.rows); n > 5000 {
 		t.Errorf("%d rows are kept", n)
 	}
 }

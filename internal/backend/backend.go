@@ -19,8 +19,9 @@
 //     before each request, which puts the Seam back if one of Colly's setters has replaced it.
 //  3. roundtrip.go: net/http calls [Seam.RoundTrip], which finds the Governor of the request
 //     (mark.go) and calls Governor.Before. The result is a [Trip] (governor.go).
-//  4. transfer.go: the request is sent as a transfer. It calls the Trip for each attempt to send
-//     the request, for the response, and when the body is closed.
+//  4. transfer.go: the request is sent as a transfer. It calls the Trip when the transport attempts
+//     to send the request (attempt.go), when there is a response, and when the body is closed or the
+//     time is up (timeout.go).
 //  5. seam.go: the Seam sends the request with the transport and the timeout of the user, and calls
 //     the user's redirect check. A redirect is a new request and starts again at step 3.
 //  6. followed.go: a transport may have followed redirects by itself. The Governor is asked about

@@ -87,7 +87,7 @@ func (t *transfer) redirected(redirect *http.Response, next func() (Trip, error)
 		trip.Ended(0, context.Canceled)
 		return context.Canceled
 	}
-	t.resume()
+	t.startTimeout()
 	if !ready {
 		return context.DeadlineExceeded
 	}
@@ -98,7 +98,7 @@ func (t *transfer) redirected(redirect *http.Response, next func() (Trip, error)
 func (t *transfer) pause() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.stopTimer()
+	return t.stopTimeout()
 }
 
 // setTrip gives t another Trip and returns the one before. It returns false if t is over.
@@ -115,7 +115,7 @@ func (t *transfer) setTrip(trip Trip, terms Terms) (before Trip, ok bool) {
 	if over {
 		return nil, false
 	}
-	t.accept(terms)
+	t.startDeadline(terms)
 	return before, true
 }
 

@@ -1,0 +1,117 @@
+package backend
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+)
+
+// This file limits the time of a transfer. The timeout is the one of the user's client, and the
+// deadline is the one of the terms of the trip.
+
+// startTimeout starts the timeout from the beginning.
+func (t *transfer) startTimeout() {
+	if t.timeout <= 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.timeoutAt = time.Now().Add(t.timeout)
+	if t.timeoutTimer == nil {
+		t.timeoutTimer = time.AfterFunc(t.timeout, func() { t.end(errTimeout) })
+	} else {
+		t.timeoutTimer.Reset(t.timeout)
+	}
+}
+
+// stopTimeout stops the timeout. It returns false if the time is up. mu is held.
+func (t *transfer) stopTimeout() bool {
+	if t.timeoutTimer != nil && !t.timeoutTimer.Stop() {
+		return false
+	}
+	t.timeoutAt = time.Time{}
+	return true
+}
+
+// startDeadline starts the deadline of new terms, if they have one. attempts is held.
+func (t *transfer) startDeadline(terms Terms) {
+	t.stopDeadline()
+	if terms.Deadline.IsZero() {
+		return
+	}
+	t.mu.Lock()
+	t.deadlineAt = terms.Deadline
+	t.mu.Unlock()
+	t.deadlineTimer = time.AfterFunc(time.Until(terms.Deadline), func() { t.end(terms.Late) })
+}
+
+// stopDeadline stops the deadline. An attempt starts it again before the request is written: if the
+// deadline has passed by then, the trip is not ready, and the request waits for new terms. attempts
+// is held.
+func (t *transfer) stopDeadline() {
+	if t.deadlineTimer == nil {
+		return
+	}
+	t.deadlineTimer.Stop()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.deadlineAt = time.Time{}
+}
+
+// Deadline implements context.Context. Some transports look at the deadline of a request and not at
+// Done. The deadline moves when the request waits for its host again.
+func (t *transfer) Deadline() (deadline time.Time, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	deadline, ok = t.Context.Deadline()
+	for _, end := range []time.Time{t.timeoutAt, t.deadlineAt} {
+		if !end.IsZero() && (!ok || end.Before(deadline)) {
+			deadline = end
+			ok = true
+		}
+	}
+	return deadline, ok
+}
+
+// Err implements context.Context. The context is ended by cancel, so without this method it would
+// report Canceled when the time of the transfer is up.
+func (t *transfer) Err() error {
+	err := t.Context.Err()
+	if err != nil && errors.Is(context.Cause(t.Context), context.DeadlineExceeded) {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+// causeOf returns the reason for err, which a transport or a body has returned. If the time of the
+// transfer is up, that is an error like the one of http.Client.Timeout, with a note that says what
+// took so long. If something else has cancelled the transfer, it is the cause of that. Otherwise it
+// is err.
+func (t *transfer) causeOf(err error, note string) error {
+	cause := context.Cause(t.Context)
+	if cause == errTimeout || t.isLate() {
+		return &timeoutError{text: err.Error() + note}
+	}
+	return cmp.Or(cause, err)
+}
+
+// isLate reports whether the time of the timeout is up. A transport that looks at the deadline of its
+// context may fail just before the timer fires.
+func (t *transfer) isLate() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.timeoutAt.IsZero() && !time.Now().Before(t.timeoutAt)
+}
+
+// errTimeout is the cause of a transfer that has taken longer than its timeout. It differs from
+// context.DeadlineExceeded, which may be the cause of the context of the request.
+var errTimeout error = &timeoutError{text: context.DeadlineExceeded.Error()}
+
+// A timeoutError is like the error of the same name in net/http.
+type timeoutError struct{ text string }
+
+func (e *timeoutError) Error() string     { return e.text }
+func (e *timeoutError) Timeout() bool     { return true }
+func (e *timeoutError) Temporary() bool   { return true }
+func (e *timeoutError) Is(err error) bool { return err == context.DeadlineExceeded }

@@ -5,20 +5,20 @@ import (
 	"sync"
 )
 
-// A budget bounds the pages of a crawl. When so many were asked for as may be, and all of them are
-// done, the crawl ends.
+// A budget limits the number of pages of a crawl. When the limit is reached and all requests are
+// done, it ends the crawl.
 type budget struct {
 	ctx context.Context // of the crawl
-	end func()          // ends the crawl
-	max int             // 0: there is no bound
+	end func()          // cancels ctx
+	max int             // 0 means no limit
 
-	mu      sync.Mutex
-	changed sync.Cond // asked is less, or the crawl has ended
-	asked   int
-	open    map[uint32]bool // requests under way
+	mu        sync.Mutex
+	changed   sync.Cond       // signals that requested has become smaller, or that the crawl has ended
+	requested int             // the number of pages that were requested
+	open      map[uint32]bool // the requests in flight
 }
 
-// newBudget returns a budget of max pages for a crawl that ends with ctx. end ends ctx.
+// newBudget returns a budget of max pages for a crawl with ctx, which end cancels.
 func newBudget(ctx context.Context, max int, end func()) *budget {
 	b := &budget{ctx: ctx, end: end, max: max, open: make(map[uint32]bool)}
 	b.changed.L = &b.mu
@@ -30,47 +30,48 @@ func newBudget(ctx context.Context, max int, end func()) *budget {
 	return b
 }
 
-// take waits until a page may be asked for. It returns false if the crawl ends before that.
+// take waits until a page may be requested. It returns false if the crawl ends before that.
 func (b *budget) take(request uint32) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for b.allAsked() && b.ctx.Err() == nil {
+	for b.isReached() && b.ctx.Err() == nil {
 		b.changed.Wait()
 	}
-	if b.allAsked() {
+	if b.isReached() {
 		return false
 	}
-	b.asked++
+	b.requested++
 	b.open[request] = true
 	return true
 }
 
-// giveBack notes that a page was not asked for after all.
+// giveBack undoes take for a page that was not requested.
 func (b *budget) giveBack(request uint32) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.open[request] {
 		delete(b.open, request)
-		b.asked--
+		b.requested--
 		b.changed.Signal()
 	}
 }
 
-// done notes that a page was dealt with.
+// done records that the request for a page is done.
 func (b *budget) done(request uint32) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.open, request)
-	if b.allAsked() && len(b.open) == 0 {
+	if b.isReached() && len(b.open) == 0 {
 		b.end()
 	}
 }
 
-// spent reports whether no more pages may be asked for.
+// spent reports whether the limit is reached.
 func (b *budget) spent() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.allAsked()
+	return b.isReached()
 }
 
-func (b *budget) allAsked() bool { return b.max > 0 && b.asked >= b.max }
+// isReached is spent for callers that hold b.mu.
+func (b *budget) isReached() bool { return b.max > 0 && b.requested >= b.max }

@@ -15,10 +15,10 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// crawl does the job. Without a report it could not even begin; what goes wrong with single pages
-// is in the report.
+// crawl does the job. The report contains the failures of single pages. If crawl returns no report,
+// the crawl could not start.
 func crawl(ctx context.Context, j *job, p *progress) (*report, error) {
-	whole := ctx // until somebody interrupts it
+	interrupted := ctx
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	s := &spider{
@@ -41,7 +41,9 @@ func crawl(ctx context.Context, j *job, p *progress) (*report, error) {
 	c.OnHTML("a[href]", s.onLink)
 	c.OnError(s.onError)
 	c.OnScraped(func(r *colly.Response) { s.budget.done(r.Request.ID) })
-	robots, err := c.WithRobots(s.options(j)...) // after the callbacks: at a page's end it reads sitemaps, for as long as they take
+	// WithRobots is called after the callbacks are registered: its own callback at the end of a page
+	// reads the sitemaps of the site, which may take long.
+	robots, err := c.WithRobots(s.options(j)...)
 	if err != nil {
 		return nil, err
 	}
@@ -60,12 +62,12 @@ func crawl(ctx context.Context, j *job, p *progress) (*report, error) {
 	c.Wait()
 	p.close()
 	stats := robots.Stats()
-	err = robots.Close() // has told of all robots.txt files then
-	s.report.finish(stats, whole.Err() != nil, s.budget.spent())
+	err = robots.Close() // waits until onEvent has got all events
+	s.report.finish(stats, interrupted.Err() != nil, s.budget.spent())
 	return s.report, err
 }
 
-// A spider is the callbacks of a crawl, and what they have in common.
+// A spider has the callbacks of a crawl, and the state that they share.
 type spider struct {
 	report   *report
 	progress *progress
@@ -73,7 +75,7 @@ type spider struct {
 	check    func(url string) (collyrobots.Decision, error) // Plugin.Check
 
 	mu    sync.Mutex
-	sites map[string]bool // hosts that links are followed on
+	sites map[string]bool // the hosts on which links are followed
 }
 
 func (s *spider) options(j *job) []collyrobots.Option {
@@ -97,8 +99,8 @@ func (s *spider) options(j *job) []collyrobots.Option {
 	return options
 }
 
-// keep notes a page that a sitemap lists and robots.txt denies. It drops no page, because the plugin
-// leaves denied pages out itself.
+// keep records a page of a sitemap that robots.txt denies. It never drops a page, because the plugin
+// itself leaves out denied pages.
 func (s *spider) keep(e sitemap.Entry) bool {
 	d, err := s.check(e.Loc)
 	if err == nil && !d.Allowed {
@@ -107,9 +109,9 @@ func (s *spider) keep(e sitemap.Entry) bool {
 	return true
 }
 
-// onRequestHeaders lets a page be asked for that the budget has room for. Another page waits here
-// until the crawl ends. If it were aborted before that, it would be done, and -resume would leave it
-// out.
+// onRequestHeaders takes a page from the budget. If the budget is spent, the request waits here
+// until the crawl ends. If it were aborted earlier, the page would count as done, and -resume would
+// leave it out.
 func (s *spider) onRequestHeaders(r *colly.Request) {
 	if !s.budget.take(r.ID) {
 		r.Abort()
@@ -118,16 +120,16 @@ func (s *spider) onRequestHeaders(r *colly.Request) {
 
 func (s *spider) onResponse(r *colly.Response) {
 	if isStart(r.Request) {
-		s.addSite(r.Request.URL.String()) // example.com may have led to www.example.com
+		s.addSite(r.Request.URL.String()) // example.com may have redirected to www.example.com
 	}
 	s.progress.page(r.StatusCode, r.Request.URL.String())
 }
 
-// onLink follows a link that stays on the sites of the job.
+// onLink follows a link to a page of the crawled sites.
 func (s *spider) onLink(e *colly.HTMLElement) {
 	link := e.Request.AbsoluteURL(e.Attr("href"))
 	if u, err := url.Parse(link); err == nil && s.isSite(u) {
-		e.Request.Visit(link) // an error is no failure: visited before, or too deep
+		e.Request.Visit(link) // errors are expected: the page was visited before, or it is too deep
 	}
 }
 
@@ -155,18 +157,19 @@ func (s *spider) onError(r *colly.Response, err error) {
 	s.fail(r.Request.URL.String(), r.StatusCode, err, isStart(r.Request))
 }
 
-// onEvent hears of each robots.txt that is read, in the cache or at its host.
+// onEvent records each robots.txt that is read from the cache or from its host.
 func (s *spider) onEvent(e collyrobots.Event) {
 	if e.Kind == collyrobots.EventRobots {
-		s.report.read(e)
+		s.report.addRobots(e)
 	}
 }
 
-// fail notes a page that was not answered as it should be: with a status, or not at all.
+// fail records a page that failed. status is 0 if there was no response. start says whether the page
+// is a start page.
 func (s *spider) fail(rawURL string, status int, err error, start bool) {
-	f := failure{URL: rawURL, Status: status}
-	if f.Error = err.Error(); f.Error == http.StatusText(status) {
-		f.Error = "" // all that Colly has to say
+	f := failure{URL: rawURL, Status: status, Error: err.Error()}
+	if f.Error == http.StatusText(status) {
+		f.Error = "" // Colly's error repeats the status
 	}
 	s.report.fail(f)
 	if start {
@@ -175,13 +178,13 @@ func (s *spider) fail(rawURL string, status int, err error, start bool) {
 	s.progress.failed(f)
 }
 
-// deny notes a page that robots.txt denies: a request that was not sent, or one that a sitemap
-// lists.
+// deny records a page that robots.txt denies: a page of a request or of a sitemap.
 func (s *spider) deny(d collyrobots.Decision) {
 	s.report.deny(d)
 	s.progress.denied(d)
 }
 
+// addSite makes the spider follow links on the host of a URL.
 func (s *spider) addSite(rawURL string) {
 	if u, err := url.Parse(rawURL); err == nil {
 		s.mu.Lock()
@@ -196,19 +199,19 @@ func (s *spider) isSite(u *url.URL) bool {
 	return s.sites[strings.ToLower(u.Host)]
 }
 
-// isStart reports whether the request is for a URL that the user gave.
+// isStart reports whether the request is for a start URL.
 func isStart(r *colly.Request) bool {
 	return r.Depth == 1 && r.Ctx.Get(collyrobots.CtxSitemap) == ""
 }
 
-// isRepetition reports whether Visit refused a URL because it was there before: given twice, or met
-// as a link.
+// isRepetition reports whether Visit returned an error because the URL was visited before: it was
+// given twice, or a page has linked to it.
 func isRepetition(err error) bool {
 	var visited *colly.AlreadyVisitedError
 	return errors.As(err, &visited)
 }
 
-// plain leaves of a log line what it says.
+// plain removes the time and the level of a log record.
 func plain(_ []string, a slog.Attr) slog.Attr {
 	if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
 		return slog.Attr{}

@@ -20,8 +20,8 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// inDemo calls f in a synctest bubble with the job that the program has without URLs, and the demo
-// server. Delays take no time there, and the instants in the server's log are exact.
+// inDemo calls f in a synctest bubble with the job of the program without URLs, and with the demo
+// server. Delays take no time in the bubble, and the times in the log of the server are exact.
 func inDemo(t *testing.T, f func(t *testing.T, j *job, d *demo.Server), args ...string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -40,8 +40,7 @@ func inDemo(t *testing.T, f func(t *testing.T, j *job, d *demo.Server), args ...
 	})
 }
 
-// TestDemo crawls the demo sites and holds the table that the program prints against the access log
-// of the server.
+// TestDemo crawls the demo sites and compares the report with the access log of the server.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	inDemo(t, func(t *testing.T, j *job, d *demo.Server) {
@@ -65,15 +64,15 @@ func TestDemo(t *testing.T) {
 			if pages := countPages(log); row.pages != pages {
 				t.Errorf("%s: the table says %d pages, the log %d", host, row.pages, pages)
 			}
-			if gap := smallestGap(log); gap > 0 && gap < row.kept {
-				t.Errorf("%s: the server saw a gap of %v, the delay is %v", host, gap, row.kept)
+			if gap := smallestGap(log); gap > 0 && gap < row.delay {
+				t.Errorf("%s: the log has a gap of %v, want at least %v", host, gap, row.delay)
 			}
-			if row.gap > 0 && row.gap < row.kept {
-				t.Errorf("%s: the table has a smallest gap of %v under a delay of %v", host, row.gap, row.kept)
+			if row.gap > 0 && row.gap < row.delay {
+				t.Errorf("%s: the table has a smallest gap of %v, want at least %v", host, row.gap, row.delay)
 			}
 		}
-		if asked := rows["slow.test"].asked; asked != time.Second {
-			t.Errorf("slow.test asks for %v, want 1s", asked)
+		if delay := rows["slow.test"].crawlDelay; delay != time.Second {
+			t.Errorf("slow.test has a Crawl-delay of %v, want 1s", delay)
 		}
 
 		denied := parseDenied(out.String())
@@ -82,8 +81,8 @@ func TestDemo(t *testing.T) {
 		}
 		for _, line := range denied {
 			url, _, _ := strings.Cut(line, " ")
-			if asked(d, url) {
-				t.Errorf("%s is denied and was asked for", url)
+			if requested(d, url) {
+				t.Errorf("%s is denied and was requested", url)
 			}
 		}
 		for host, row := range rows {
@@ -94,7 +93,8 @@ func TestDemo(t *testing.T) {
 	})
 }
 
-// demoDenied is what the report has to say of the demo sites, worked out by hand from RFC 9309.
+// demoDenied returns the denied URLs of the demo sites with their reasons, derived by hand from RFC
+// 9309.
 func demoDenied() []string {
 	return []string{
 		"http://down.test/ unreachable: robots.txt answered with status 503",
@@ -109,9 +109,8 @@ func demoDenied() []string {
 	}
 }
 
-// TestDemoUnderCocCoc makes sure that the demo is crawled to its end: each page that no rule closes
-// is asked for. Coc Coc takes the 503 of down.test for no restriction, so that its pages are open
-// too.
+// TestDemoUnderCocCoc checks that a crawl of the demo requests each page that is not disallowed. For
+// Coc Coc, the 503 of down.test is no restriction, so the pages of down.test are also requested.
 func TestDemoUnderCocCoc(t *testing.T) {
 	t.Parallel()
 	inDemo(t, func(t *testing.T, j *job, d *demo.Server) {
@@ -121,9 +120,9 @@ func TestDemoUnderCocCoc(t *testing.T) {
 		}
 		for host, site := range demo.Sites {
 			for path := range site {
-				closed := slices.ContainsFunc(demoDenied()[1:], func(line string) bool { return strings.HasPrefix(line, "http://"+host+path+" ") })
-				if asked := asked(d, "http://"+host+path); asked == closed {
-					t.Errorf("http://%s%s: closed %v, asked for %v", host, path, closed, asked)
+				denied := slices.ContainsFunc(demoDenied()[1:], func(line string) bool { return strings.HasPrefix(line, "http://"+host+path+" ") })
+				if requested := requested(d, "http://"+host+path); requested == denied {
+					t.Errorf("http://%s%s: denied %v, requested %v", host, path, denied, requested)
 				}
 			}
 		}
@@ -143,7 +142,7 @@ func TestWithoutSitemaps(t *testing.T) {
 	}, "-sitemaps=false", "-depth=1")
 }
 
-// TestInterrupted ends a crawl half-way: there is a report, of what was done.
+// TestInterrupted checks the report of a crawl that is interrupted.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	inDemo(t, func(t *testing.T, j *job, d *demo.Server) {
@@ -171,7 +170,8 @@ func TestInterrupted(t *testing.T) {
 	})
 }
 
-// TestStaysOnSite follows links where the start page led to, and nowhere else.
+// TestStaysOnSite checks that links are followed only on the hosts of the start pages, after their
+// redirects.
 func TestStaysOnSite(t *testing.T) {
 	t.Parallel()
 	web := robotstest.New(t, robotstest.Sites{
@@ -185,14 +185,14 @@ func TestStaysOnSite(t *testing.T) {
 	if err != nil || !r.worked() {
 		t.Fatal(err, r.failures)
 	}
-	var asked []string
+	var requested []string
 	for _, r := range web.Log("") {
 		if r.URI != "/robots.txt" {
-			asked = append(asked, r.Scheme+"://"+r.Host+r.URI)
+			requested = append(requested, r.Scheme+"://"+r.Host+r.URI)
 		}
 	}
-	if want := []string{"http://a.test/", "http://www.a.test/", "http://www.a.test/next", "http://third.test/"}; !slices.Equal(asked, want) {
-		t.Errorf("asked for %v, want %v", asked, want)
+	if want := []string{"http://a.test/", "http://www.a.test/", "http://www.a.test/next", "http://third.test/"}; !slices.Equal(requested, want) {
+		t.Errorf("requests for %v, want %v", requested, want)
 	}
 }
 
@@ -213,7 +213,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	silent := "http://" + conn.LocalAddr().String() // taken, and nobody listens
+	silent := "http://" + conn.LocalAddr().String() // a port that is in use without a listener
 	for _, test := range []struct {
 		name   string
 		args   []string
@@ -222,19 +222,19 @@ func TestRun(t *testing.T) {
 		stderr string
 	}{
 		{"demo", []string{"-depth=1", "-sitemaps=false"}, 0, `slow\.test +1 +0 +1s`, `demo sites`},
-		{"a bound", []string{"-max=7"}, 0, `No more pages may be asked for`, `demo sites`},
-		{"negative bound", []string{"-max=-1"}, 2, ``, `-max -1: not between`},
+		{"limit", []string{"-max=7"}, 0, `The crawl ended at the limit of -max`, `demo sites`},
+		{"negative limit", []string{"-max=-1"}, 2, ``, `-max -1 is not between`},
 		{"a URL", []string{site.URL}, 0, `127\.0\.0\.1:\d+ +1 +0 +- +250ms`, `200 +` + regexp.QuoteMeta(site.URL)},
-		{"a start page that is not there", []string{site.URL + "/gone"}, 1, `Failed \(1\):\n.*/gone +404 Not Found`, ``},
-		{"a site that does not answer", []string{silent}, 1, `(?s)unreachable: dial tcp.*refused.*Not every start URL was answered`, ``},
-		{"unknown dialect", []string{"-dialect=yandex"}, 2, ``, `yandex: unknown; there are rfc9309, google, coccoc`},
-		{"negative depth", []string{"-depth=-1"}, 2, ``, `-depth -1: is negative`},
-		{"no parallelism", []string{"-parallelism=0"}, 2, ``, `-parallelism 0: at least 1`},
-		{"no token", []string{"-token= ,"}, 2, ``, `-token: a crawler needs a name`},
+		{"missing start page", []string{site.URL + "/gone"}, 1, `Failed \(1\):\n.*/gone +404 Not Found`, ``},
+		{"a site that does not answer", []string{silent}, 1, `(?s)unreachable: dial tcp.*refused.*At least one start URL got no response`, ``},
+		{"unknown dialect", []string{"-dialect=yandex"}, 2, ``, `yandex: unknown dialect; use one of rfc9309, google, coccoc`},
+		{"negative depth", []string{"-depth=-1"}, 2, ``, `-depth -1 is negative`},
+		{"no parallelism", []string{"-parallelism=0"}, 2, ``, `-parallelism 0 is less than 1`},
+		{"no token", []string{"-token= ,"}, 2, ``, `-token: no name given`},
 		{"bad token", []string{"-token=Foo/1.0", site.URL}, 2, ``, `ProductToken: "Foo/1.0" is not a product token`},
-		{"no scheme", []string{"example.com"}, 2, ``, `"example.com" is no URL of a web page, such as https://`},
-		{"two faults", []string{"ftp://example.com/", ":"}, 2, ``, `(?s)"ftp://example.com/" is no URL.*":" is no URL`},
-		{"flag behind", []string{site.URL, "-depth=2"}, 2, ``, `-depth=2: flags come before the URLs`},
+		{"no scheme", []string{"example.com"}, 2, ``, `"example.com" is not a URL of a web page, such as https://`},
+		{"two faults", []string{"ftp://example.com/", ":"}, 2, ``, `(?s)"ftp://example.com/" is not a URL.*":" is not a URL`},
+		{"flag after URL", []string{site.URL, "-depth=2"}, 2, ``, `-depth=2: flags must come before the URLs`},
 		{"unknown flag", []string{"-speed=9"}, 2, ``, `-speed`},
 		{"help", []string{"-h"}, 0, ``, `(?s)Usage: crawl.*-dialect.*-sitemaps`},
 	} {
@@ -266,10 +266,10 @@ func TestParseDefaults(t *testing.T) {
 	}
 }
 
-// A row is what the table says of a host.
+// A row is the row of a host in the table.
 type row struct {
-	pages, denied    int
-	asked, kept, gap time.Duration
+	pages, denied          int
+	crawlDelay, delay, gap time.Duration
 }
 
 func parseTable(t *testing.T, report string) map[string]row {
@@ -281,7 +281,10 @@ func parseTable(t *testing.T, report string) map[string]row {
 		if len(f) != 6 {
 			t.Fatalf("not a row: %q", line)
 		}
-		rows[f[0]] = row{number(t, f[1]), number(t, f[2]), period(t, f[3]), period(t, f[4]), period(t, f[5])}
+		rows[f[0]] = row{
+			pages: number(t, f[1]), denied: number(t, f[2]),
+			crawlDelay: period(t, f[3]), delay: period(t, f[4]), gap: period(t, f[5]),
+		}
 	}
 	return rows
 }
@@ -307,7 +310,7 @@ func period(t *testing.T, s string) time.Duration {
 	return d
 }
 
-// parseDenied returns the list of denied URLs with their reasons, blanks made single.
+// parseDenied returns the list of denied URLs with their reasons, separated by single spaces.
 func parseDenied(report string) []string {
 	_, list, _ := strings.Cut(report, "\nDenied (")
 	_, list, _ = strings.Cut(list, "\n")
@@ -329,14 +332,14 @@ func countPrefix(lines []string, prefix string) (n int) {
 	return n
 }
 
-// asked reports whether a URL is in the log.
-func asked(d *demo.Server, url string) bool {
+// requested reports whether a URL is in the log.
+func requested(d *demo.Server, url string) bool {
 	host, _, _ := strings.Cut(strings.TrimPrefix(url, "http://"), "/")
 	return slices.ContainsFunc(d.Log(host), func(a demo.Access) bool { return "http://"+a.Host+a.Path == url })
 }
 
-// countPages counts the answers that are pages: not redirects, and not the files that the plugin
-// reads for itself.
+// countPages counts the pages in the log: the responses that are not redirects, robots.txt files or
+// sitemaps.
 func countPages(log []demo.Access) (n int) {
 	for _, a := range log {
 		if a.Status == http.StatusOK && a.Path != "/robots.txt" && !strings.Contains(a.Path, ".xml") {
@@ -346,7 +349,7 @@ func countPages(log []demo.Access) (n int) {
 	return n
 }
 
-// smallestGap returns the smallest time between two accesses, zero if there are none.
+// smallestGap returns the smallest time between two requests, or 0 if there are fewer than two.
 func smallestGap(log []demo.Access) (smallest time.Duration) {
 	for i := 1; i < len(log); i++ {
 		if gap := log[i].At.Sub(log[i-1].At); smallest == 0 || gap < smallest {
@@ -356,14 +359,19 @@ func smallestGap(log []demo.Access) (smallest time.Duration) {
 	return smallest
 }
 
-// TestPasswords crawls URLs with passwords: answered, denied, failed and unreachable ones.
+// TestPasswords checks that passwords in URLs are not printed, for URLs that are fetched, denied,
+// failed and unreachable.
 func TestPasswords(t *testing.T) {
 	t.Parallel()
 	web := robotstest.New(t, robotstest.Sites{"a.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /closed\n", "/": robotstest.Page("http://joe:secret@a.test/closed", "http://joe:secret@a.test/gone"),
 	}})
-	j := new(job)
-	j.urls, j.tokens, j.parallelism, j.transport = []string{"http://joe:secret@a.test/", "http://joe:secret@dead.test/"}, []string{"ExampleBot"}, 2, web.Transport()
+	j := &job{
+		urls:        []string{"http://joe:secret@a.test/", "http://joe:secret@dead.test/"},
+		tokens:      []string{"ExampleBot"},
+		parallelism: 2,
+		transport:   web.Transport(),
+	}
 	var out bytes.Buffer
 	r, err := crawl(t.Context(), j, newProgress(&out))
 	if err != nil {

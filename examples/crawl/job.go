@@ -18,44 +18,44 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// A job is what is to be crawled, and how.
+// A job has the arguments of the program.
 type job struct {
 	urls        []string
 	dialect     dialect.Dialect
-	tokens      []string // as whom: the product tokens, the most specific first
-	depth       int      // of links from the start pages, which are 1; 0: no limit
-	max         int      // most pages, on all sites together; 0: no limit
-	parallelism int      // requests under way at once, whatever their hosts
+	tokens      []string // the product tokens of the crawler, the most specific first
+	depth       int      // the depth to which links are followed; start pages have depth 1; 0 means no limit
+	max         int      // the maximum number of pages on all sites together; 0 means no limit
+	parallelism int      // the number of requests in flight at once, to all hosts together
 	sitemaps    bool
-	delay       time.Duration // between two requests to one host, where it does not ask for more
-	skipAbove   time.Duration // hosts that ask for more are left out; 0: none is
-	cache       string        // folder for what was learnt; "": it is forgotten
-	resume      bool          // go on with the sitemaps where the last run has stopped
-	http        string        // address of the page that shows the crawl; "": there is none
+	delay       time.Duration // the minimum delay between two requests to one host
+	skipAbove   time.Duration // hosts that ask for a longer delay are skipped; 0 means that none is skipped
+	cache       string        // the directory of the store; if empty, there is no store
+	resume      bool          // continue with the sitemaps where the last run stopped
+	http        string        // the address of the page that shows the crawl; if empty, there is no page
 	json        bool
 
-	// Open opens these.
-	store     store.Store       // nil: no cache
-	listener  net.Listener      // nil: no page
-	transport http.RoundTripper // nil: the collector's own
+	// These are opened by open. Each of them may be nil.
+	store     store.Store
+	listener  net.Listener
+	transport http.RoundTripper // if nil, the collector uses its own transport
 }
 
-// parse reads the command line. Its errors tell what to write instead.
+// parse parses the command line.
 func parse(args []string, stderr io.Writer) (*job, error) {
 	j := new(job)
 	flags := flag.NewFlagSet("crawl", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // errors are run's to print
-	name := flags.String("dialect", "rfc9309", "whose reading of robots.txt to obey: "+term.List(dialect.All()))
-	token := flags.String("token", "ExampleBot", "`names` that robots.txt may call this crawler by, the most specific first, with commas")
-	flags.IntVar(&j.depth, "depth", 3, "how many pages deep to follow links, the start page being the first; 0: all the way")
-	flags.IntVar(&j.max, "max", 10_000, "most pages to ask for, on all sites together; 0: no limit")
-	flags.IntVar(&j.parallelism, "parallelism", 8, "requests under way at once")
-	flags.BoolVar(&j.sitemaps, "sitemaps", true, "crawl what the sites' sitemaps list; -sitemaps=false does not")
-	flags.DurationVar(&j.delay, "delay", 250*time.Millisecond, "between two requests to one host, where it does not ask for more")
-	flags.DurationVar(&j.skipAbove, "skip-above", 0, "leave out hosts that ask for a longer delay; 0: wait as long as they ask")
-	flags.StringVar(&j.cache, "cache", "", "`folder` that keeps what robots.txt files said for the next run; made if it is not there")
-	flags.BoolVar(&j.resume, "resume", false, "go on with the sitemaps where the last run with the same -cache has stopped; links are followed anew")
-	flags.StringVar(&j.http, "http", "", "show the crawl in a browser, at an `address` such as :8090, which is this machine's alone")
+	flags.SetOutput(io.Discard) // run prints the errors
+	name := flags.String("dialect", "rfc9309", "read robots.txt in this `dialect`: "+term.List(dialect.All()))
+	token := flags.String("token", "ExampleBot", "comma-separated `names` of the crawler to look for in robots.txt, the most specific first")
+	flags.IntVar(&j.depth, "depth", 3, "follow links to this `depth`; the start page has depth 1, and 0 means no limit")
+	flags.IntVar(&j.max, "max", 10_000, "request at most this `number` of pages on all sites together; 0 means no limit")
+	flags.IntVar(&j.parallelism, "parallelism", 8, "`number` of requests in flight at once")
+	flags.BoolVar(&j.sitemaps, "sitemaps", true, "crawl the pages in the sitemaps of the sites; -sitemaps=false leaves them out")
+	flags.DurationVar(&j.delay, "delay", 250*time.Millisecond, "minimum delay between two requests to one host; hosts may ask for a longer one")
+	flags.DurationVar(&j.skipAbove, "skip-above", 0, "skip hosts that ask for a longer delay; 0 means that none is skipped")
+	flags.StringVar(&j.cache, "cache", "", "keep the robots.txt files in this `directory` for the next run; it is created if necessary")
+	flags.BoolVar(&j.resume, "resume", false, "continue with the sitemaps where the last run with the same -cache stopped; links are followed again")
+	flags.StringVar(&j.http, "http", "", "show the crawl in a browser at this `address`, such as :8090 for port 8090 on loopback")
 	flags.BoolVar(&j.json, "json", false, "print the report as JSON")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -65,49 +65,51 @@ func parse(args []string, stderr io.Writer) (*job, error) {
 	}
 	j.urls = flags.Args()
 	j.tokens = strings.FieldsFunc(*token, func(r rune) bool { return r == ',' || r == ' ' })
-	var known bool
-	if j.dialect, known = dialect.ByName(*name); !known {
-		return nil, fmt.Errorf("-dialect %s: unknown; there are %s", *name, term.List(dialect.All()))
+	d, known := dialect.ByName(*name)
+	if !known {
+		return nil, fmt.Errorf("-dialect %s: unknown dialect; use one of %s", *name, term.List(dialect.All()))
 	}
+	j.dialect = d
 	if err := j.check(); err != nil {
 		return nil, err
 	}
-	robots, err := collyrobots.New(collyrobots.Dialect(j.dialect), collyrobots.ProductToken(j.tokens...)) // knows what is no name
+	// New checks the names.
+	robots, err := collyrobots.New(collyrobots.Dialect(j.dialect), collyrobots.ProductToken(j.tokens...))
 	if err != nil {
 		return nil, err
 	}
 	return j, robots.Close()
 }
 
-// check returns what is wrong with the arguments: one fault of the flags, or all of the URLs.
+// check returns the first fault of the flags, or all faults of the URLs.
 func (j *job) check() error {
 	switch {
 	case len(j.tokens) == 0:
-		return errors.New("-token: a crawler needs a name")
+		return errors.New("-token: no name given")
 	case j.depth < 0:
-		return fmt.Errorf("-depth %d: is negative; 0 means no limit", j.depth)
+		return fmt.Errorf("-depth %d is negative; 0 means no limit", j.depth)
 	case j.max < 0 || j.max > math.MaxInt32:
-		return fmt.Errorf("-max %d: not between 0, which means no limit, and 2147483647", j.max)
+		return fmt.Errorf("-max %d is not between 0, which means no limit, and 2147483647", j.max)
 	case j.parallelism < 1:
-		return fmt.Errorf("-parallelism %d: at least 1 is needed", j.parallelism)
+		return fmt.Errorf("-parallelism %d is less than 1", j.parallelism)
 	case j.delay < 0:
-		return fmt.Errorf("-delay %v: is negative", j.delay)
+		return fmt.Errorf("-delay %v is negative", j.delay)
 	case j.skipAbove < 0:
-		return fmt.Errorf("-skip-above %v: is negative; 0 means to wait as long as hosts ask", j.skipAbove)
+		return fmt.Errorf("-skip-above %v is negative; 0 means that no host is skipped", j.skipAbove)
 	case j.resume && j.cache == "":
-		return errors.New("-resume: which run? It needs the -cache of that one")
+		return errors.New("-resume needs -cache with the directory of the earlier run")
 	case j.resume && !j.sitemaps:
-		return errors.New("-resume: goes on with sitemaps, which -sitemaps=false leaves out")
+		return errors.New("-resume continues with sitemaps, so it cannot be used with -sitemaps=false")
 	}
 	var faults []error
 	for _, arg := range j.urls {
 		u, err := url.Parse(arg)
-		s := term.Safe(arg) // a line end in it would make two messages
+		s := term.Safe(arg) // keeps the message on one line
 		switch {
-		case strings.HasPrefix(arg, "-"): // what follows may be its value
-			return errors.Join(append(faults, fmt.Errorf("%s: flags come before the URLs", s))...)
+		case strings.HasPrefix(arg, "-"): // the next argument may be its value, so stop here
+			return errors.Join(append(faults, fmt.Errorf("%s: flags must come before the URLs", s))...)
 		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-			faults = append(faults, fmt.Errorf(`"%s" is no URL of a web page, such as https://example.com/`, s))
+			faults = append(faults, fmt.Errorf(`"%s" is not a URL of a web page, such as https://example.com/`, s))
 		}
 	}
 	return errors.Join(faults...)
@@ -116,29 +118,31 @@ func (j *job) check() error {
 func usage(flags *flag.FlagSet, w io.Writer) {
 	fmt.Fprintln(w, `Usage: crawl [flags] [URL...]
 
-Crawls the sites as their robots.txt files allow, no host faster than four requests a second.
-Without URLs: demo sites on this machine.`)
+Crawls web sites and obeys their robots.txt files. It sends at most four requests a second to a
+host unless -delay is shorter. Without URLs, it crawls demo sites on this machine.`)
 	fmt.Fprintln(w)
 	flags.SetOutput(w)
 	flags.PrintDefaults()
 }
 
-// open opens the cache and the address of the page.
+// open opens the store, and the listener of the page.
 func (j *job) open() (err error) {
 	if j.cache != "" {
-		if j.store, err = store.Dir(j.cache); err != nil {
+		j.store, err = store.Dir(j.cache)
+		if err != nil {
 			return fmt.Errorf("-cache: %w", err)
 		}
 	}
 	if j.http != "" {
-		if j.listener, err = listen(j.http); err != nil {
+		j.listener, err = listen(j.http)
+		if err != nil {
 			return errors.Join(fmt.Errorf("-http: %w", err), j.close())
 		}
 	}
 	return nil
 }
 
-// close closes the cache, when the crawl is over.
+// close closes the store.
 func (j *job) close() error {
 	if j.store == nil {
 		return nil

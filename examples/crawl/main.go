@@ -1,23 +1,23 @@
-// Command crawl crawls web sites as their robots.txt files allow, and tells what it did.
+// Command crawl crawls web sites, obeys their robots.txt files, and prints a report.
 //
 //	crawl [flags] [URL...]
 //
-// It follows the links within each site, and the site's sitemaps, asking no host more often than
-// four times a second. Without URLs it starts a few sites of its own on the loopback interface and
-// crawls those; nothing leaves the machine.
+// It follows the links within each site and fetches the pages in the site's sitemaps. It sends at
+// most four requests a second to a host unless -delay is shorter. Without URLs it starts a few demo
+// sites on the loopback interface and crawls these, so it sends nothing to other machines.
 //
-// Progress goes to standard error: on a terminal a few lines that are rewritten, elsewhere a line
-// for each page, and one now and then while there is nothing to do but wait, which says for which
-// host, how long, and why. The report goes to standard output, as a text or with -json. Ctrl-C and
-// SIGTERM end the crawl, and the report tells of what was done until then.
+// Progress goes to standard error. On a terminal, it is a few lines that are rewritten. Otherwise it
+// is a line for each page and, while all pages are waiting, a line from time to time that names the
+// host, the time left and the reason. The report goes to standard output, as text or as JSON (-json).
+// Ctrl-C and SIGTERM end the crawl, and the report then covers the pages until that time.
 //
-// With -cache DIR what was learnt of robots.txt files is kept for the next run, and -resume goes on
-// with the sitemaps where the last run has stopped. With -http ADDR a page shows the crawl in a
-// browser while it runs.
+// With -cache DIR the robots.txt files are kept for the next run, and -resume continues with the
+// sitemaps where the last run stopped. With -http ADDR a page in a browser shows the crawl while it
+// runs.
 //
-// The exit status is 0 if the crawl worked: every start URL was answered, or denied by its
-// robots.txt. It is 1 if not, if the crawl was interrupted, or if the report could not be written,
-// and 2 if the crawl could not begin: the arguments make no sense.
+// The exit status is 0 if each start URL got a response or was denied by its robots.txt. It is 1 if
+// not, if the crawl was interrupted, or if the report could not be written. It is 2 if the crawl
+// could not start because of the arguments.
 //
 //	go install github.com/collyrobots/collyrobots/examples/crawl@latest
 package main
@@ -43,7 +43,7 @@ func main() {
 	os.Exit(status)
 }
 
-// run is the program; it returns its exit status.
+// run runs the program and returns its exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	j, err := parse(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
@@ -60,11 +60,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(j.urls) == 0 {
 		sites, err := demo.Start()
 		if err != nil {
-			term.Errors(stderr, "crawl: the demo sites", err)
+			term.Errors(stderr, "crawl: demo sites", err)
 			return 1
 		}
 		defer sites.Close()
-		j.urls, j.transport = demo.Starts(), sites.Transport()
+		j.urls = demo.Starts()
+		j.transport = sites.Transport()
 		p.display.Printf("No URLs given: crawling %d demo sites on this machine.", len(j.urls))
 	}
 	r, err := crawl(ctx, j, p)
@@ -73,7 +74,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		term.Errors(stderr, "crawl", err)
 		return 2
 	}
-	if err = errors.Join(err, r.write(stdout, j)); err != nil {
+	err = errors.Join(err, r.write(stdout, j))
+	if err != nil {
 		term.Errors(stderr, "crawl", err)
 	}
 	if err != nil || !r.worked() {

@@ -9,7 +9,7 @@ import (
 	"github.com/collyrobots/collyrobots/examples/internal/term"
 )
 
-// write writes the report as it was asked for.
+// write writes the report as text or as JSON.
 func (r *report) write(w io.Writer, j *job) error {
 	if j.json {
 		return term.JSON(w, r.json())
@@ -20,7 +20,8 @@ func (r *report) write(w io.Writer, j *job) error {
 	return err
 }
 
-// print prints the report for a terminal of so many columns; 0: any.
+// print prints the report as text for a terminal of the given width. If width is 0, lines may have
+// any length. ages says whether to print the ages of the robots.txt files.
 func (r *report) print(w io.Writer, width int, ages bool) {
 	r.printHosts(w, width, ages)
 	r.printSitemaps(w, width)
@@ -28,15 +29,15 @@ func (r *report) print(w io.Writer, width int, ages bool) {
 	r.printFailures(w, width)
 	if r.startFailed {
 		fmt.Fprintln(w)
-		term.Paragraph(w, "Not every start URL was answered.", 0, width)
+		term.Paragraph(w, "At least one start URL got no response.", 0, width)
 	}
 	if r.full {
 		fmt.Fprintln(w)
-		term.Paragraph(w, "No more pages may be asked for (-max): there may be more to crawl.", 0, width)
+		term.Paragraph(w, "The crawl ended at the limit of -max; there may be more pages.", 0, width)
 	}
 	if r.interrupted {
 		fmt.Fprintln(w)
-		term.Paragraph(w, "Interrupted: there was more to crawl.", 0, width)
+		term.Paragraph(w, "Interrupted; there are more pages to crawl.", 0, width)
 	}
 }
 
@@ -47,7 +48,7 @@ func (r *report) printHosts(w io.Writer, width int, ages bool) {
 		denied[host]++
 	}
 	columns := []term.Column{{Head: "host", Least: 16}, {Head: "pages", Right: true}, {Head: "denied", Right: true},
-		{Head: "delay asked", Right: true, Spare: true}, {Head: "delay kept", Right: true}, {Head: "smallest gap", Right: true, Spare: true}}
+		{Head: "Crawl-delay", Right: true, Spare: true}, {Head: "delay", Right: true}, {Head: "smallest gap", Right: true, Spare: true}}
 	if ages {
 		columns = append(columns, term.Column{Head: "robots.txt", Right: true})
 	}
@@ -70,18 +71,26 @@ func (r *report) printSitemaps(w io.Writer, width int) {
 	if s.Files+s.FilesFailed+s.FilesUnchanged == 0 {
 		return
 	}
-	text := fmt.Sprintf("Sitemaps: %s, %s listed", term.Number(s.Files, "file"), term.Number(s.Entries, "page"))
-	for _, part := range []struct {
-		n    int
-		what string
-	}{
-		{s.Fed, "handed on"}, {s.Resumed, "done by an earlier run"}, {s.Refused + s.Duplicate, "met before"}, {s.Denied, "denied"},
-		{s.OutOfScope, "of other sites"}, {s.Old + s.Dropped, "filtered"}, {s.GivenUp, "given up"}, {s.FilesUnchanged, "files unchanged"},
-		{s.FilesFailed, "files failed"}, {s.FilesCut, "files cut short"}, {s.Errors, "errors"},
-	} {
-		if part.n > 0 {
-			text += fmt.Sprintf(", %s %s", term.Count(part.n), part.what)
+	text := fmt.Sprintf("Sitemaps: %s, %s", term.Number(s.Files, "file"), term.Number(s.Entries, "page"))
+	add := func(n int, number, what string) {
+		if n > 0 {
+			text += ", " + number + " " + what
 		}
+	}
+	pages := func(n int, what string) { add(n, term.Count(n), what) }
+	files := func(n int, what string) { add(n, term.Number(n, "file"), what) }
+	pages(s.Fed, "added to the crawl")
+	pages(s.Resumed, "done by an earlier run")
+	pages(s.Refused+s.Duplicate, "already known")
+	pages(s.Denied, "denied")
+	pages(s.OutOfScope, "out of scope")
+	pages(s.Old+s.Dropped, "filtered out")
+	pages(s.GivenUp, "given up")
+	files(s.FilesUnchanged, "unchanged")
+	files(s.FilesFailed, "failed")
+	files(s.FilesCut, "cut off")
+	if s.Errors > 0 {
+		text += ", " + term.Number(s.Errors, "error")
 	}
 	fmt.Fprintln(w)
 	term.Paragraph(w, text, 2, width)
@@ -110,7 +119,7 @@ func printList(w io.Writer, width int, title string, n int, list *term.Table) {
 	}
 }
 
-// duration prints d to the millisecond, and none as a dash.
+// duration returns d rounded to a millisecond, or a dash if d is 0.
 func duration(d time.Duration) string {
 	switch {
 	case d == 0:

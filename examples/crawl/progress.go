@@ -10,9 +10,9 @@ import (
 	"github.com/collyrobots/collyrobots/examples/internal/term"
 )
 
-// A progress shows what happens while it happens: in a few lines that are rewritten on a terminal,
-// elsewhere with a line for each event, and one now and then while there is none. It may be used by
-// any number of goroutines.
+// A progress shows the progress of a crawl. On a terminal it rewrites a few lines. Otherwise it
+// writes a line for each event, and a line from time to time while there are no events. It may be
+// used by several goroutines at once.
 type progress struct {
 	w       io.Writer
 	display *term.Display
@@ -20,16 +20,16 @@ type progress struct {
 
 	mu                       sync.Mutex
 	pages, denials, failures int
-	last                     string        // event
-	spoke                    time.Time     // when the last line was written that stays
-	patience                 time.Duration // for how long there may be none
+	last                     string        // the last event
+	spoke                    time.Time     // when the last permanent line was written
+	patience                 time.Duration // how long to wait for an event before a line about the waiting pages
 
 	quit  chan struct{}
 	ended sync.WaitGroup
 }
 
-// While nothing happens, a line is written after the first of these times, then less and less
-// often.
+// While there are no events, a line is written after leastPatience, then after twice that time and
+// so on, up to mostPatience.
 const (
 	leastPatience = 5 * time.Second
 	mostPatience  = time.Minute
@@ -40,7 +40,7 @@ func newProgress(w io.Writer) *progress {
 	return &progress{w: w, display: term.NewDisplay(w), began: now, spoke: now, patience: leastPatience, quit: make(chan struct{})}
 }
 
-// watch shows from time to time what the crawl waits for, until close.
+// watch shows from time to time which hosts the crawl waits for, until close is called.
 func (p *progress) watch(stats func() collyrobots.Stats) {
 	p.ended.Go(func() {
 		ticker := time.NewTicker(250 * time.Millisecond)
@@ -56,6 +56,7 @@ func (p *progress) watch(stats func() collyrobots.Stats) {
 	})
 }
 
+// tick shows the state of the crawl at now.
 func (p *progress) tick(now time.Time, stats func() collyrobots.Stats) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,12 +70,12 @@ func (p *progress) tick(now time.Time, stats func() collyrobots.Stats) {
 	}
 }
 
-// state is what is shown of the crawl on a terminal.
+// state returns the lines for a terminal.
 func (p *progress) state(now time.Time, s collyrobots.Stats) (lines []string) {
 	first := fmt.Sprintf("%s  %s, %s denied, %s failed", term.Duration(now.Sub(p.began).Truncate(time.Second)),
 		term.Number(p.pages, "page"), term.Count(p.denials), term.Count(p.failures))
 	if s.Sitemaps.Entries > 0 {
-		first += fmt.Sprintf(", %s listed", term.Count(s.Sitemaps.Entries))
+		first += fmt.Sprintf(", %s in sitemaps", term.Count(s.Sitemaps.Entries))
 	}
 	for _, text := range append([]string{first}, waits(s, now, 3)...) {
 		for i, line := range term.Wrap(term.Safe(text), term.Width(p.w)-3) {
@@ -99,26 +100,28 @@ func (p *progress) failed(f failure) {
 	p.event(&p.failures, fmt.Sprintf("failed   %s  (%s)", f.URL, f.why()))
 }
 
+// event counts an event and shows it.
 func (p *progress) event(count *int, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	*count++
-	p.last, p.patience = text, leastPatience
+	p.last = text
+	p.patience = leastPatience
 	if !p.display.Live() {
 		p.say(time.Now(), text)
 	}
 }
 
-// say writes a line that stays. p.mu is held.
+// say writes a permanent line. p.mu must be held.
 func (p *progress) say(now time.Time, text string) {
 	p.display.Printf("%6.1fs  %s", now.Sub(p.began).Seconds(), text)
 	p.spoke = now
 }
 
-// Write prints what somebody else has to say: the plugin's warnings.
+// Write writes permanent lines. The logger of the plugin calls it.
 func (p *progress) Write(text []byte) (int, error) { return p.display.Write(text) }
 
-// close ends the display.
+// close ends watch and removes the lines that are rewritten.
 func (p *progress) close() {
 	close(p.quit)
 	p.ended.Wait()

@@ -15,8 +15,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 )
 
-// A report is what the user wants to know in the end. It may be added to by any number of
-// goroutines.
+// A report collects the results of a crawl. Several goroutines may add to it at once.
 type report struct {
 	mu          sync.Mutex
 	denials     map[string]collyrobots.Decision // by URL
@@ -24,26 +23,26 @@ type report struct {
 	robots      map[string]robotsFile           // by URL
 	startFailed bool
 	interrupted bool
-	full        bool // as many pages were asked for as may be
+	full        bool // the limit of -max was reached
 	stats       collyrobots.Stats
 	ended       time.Time
 }
 
-// A failure is a page that was not answered as it should be.
+// A failure is a page that failed.
 type failure struct {
 	URL    string `json:"url"`
-	Status int    `json:"status,omitempty"` // 0: there was no answer
-	Error  string `json:"error,omitempty"`  // if the status does not say it all
+	Status int    `json:"status,omitempty"` // 0 if there was no response
+	Error  string `json:"error,omitempty"`  // empty if it is the text of the status
 }
 
 // A robotsFile is a robots.txt that the crawl obeyed.
 type robotsFile struct {
 	URL          string                   `json:"url"`
 	Host         string                   `json:"host"`
-	Status       int                      `json:"status,omitempty"` // of the last answer; 0: there was none
+	Status       int                      `json:"status,omitempty"` // the status of the last response; 0 if there was none
 	RobotsStatus collyrobots.RobotsStatus `json:"robots_status"`
-	Fetched      time.Time                `json:"fetched"` // or the last try failed
-	Stored       bool                     `json:"stored"`  // it was in the cache
+	Fetched      time.Time                `json:"fetched"` // when it was fetched, or when the last attempt failed
+	Stored       bool                     `json:"stored"`  // it was read from the cache
 }
 
 func newReport() *report {
@@ -62,54 +61,72 @@ func (r *report) fail(f failure) {
 	r.failures[f.URL] = f
 }
 
-// failStart notes that a URL which the user gave was not answered.
+// failStart records that a start URL got no response.
 func (r *report) failStart() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.startFailed = true
 }
 
-// read notes a robots.txt that was read.
-func (r *report) read(e collyrobots.Event) {
+// addRobots records a robots.txt that was read.
+func (r *report) addRobots(e collyrobots.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.robots[e.URL] = robotsFile{e.URL, e.Host, e.Status, e.RobotsStatus, e.Fetched, e.Stored}
+	r.robots[e.URL] = robotsFile{
+		URL: e.URL, Host: e.Host, Status: e.Status, RobotsStatus: e.RobotsStatus, Fetched: e.Fetched, Stored: e.Stored,
+	}
 }
 
+// finish completes the report when the crawl has ended.
 func (r *report) finish(stats collyrobots.Stats, interrupted, full bool) {
-	r.stats, r.interrupted, r.full, r.ended = stats, interrupted, full, time.Now()
+	r.stats = stats
+	r.interrupted = interrupted
+	r.full = full
+	r.ended = time.Now()
 }
 
-// worked reports whether the crawl did what it was asked for.
+// worked reports whether each start URL got a response or was denied, and the crawl was not
+// interrupted.
 func (r *report) worked() bool { return !r.startFailed && !r.interrupted }
 
-// age returns how old the oldest robots.txt of a host is.
+// age returns the age of the oldest robots.txt of a host.
 func (r *report) age(host string) (age time.Duration, known bool) {
 	for _, f := range r.robots {
 		if f.Host == host && !f.Fetched.IsZero() {
-			age, known = max(age, r.ended.Sub(f.Fetched)), true
+			age = max(age, r.ended.Sub(f.Fetched))
+			known = true
 		}
 	}
 	return age, known
 }
 
-// A reportJSON is a report for programs.
+// A reportJSON is the JSON of a report. Its lists are sorted by URL.
 type reportJSON struct {
-	Worked      bool                   `json:"worked"` // every start URL was answered or denied, and nobody interrupted the crawl
+	Worked      bool                   `json:"worked"` // see report.worked
 	Interrupted bool                   `json:"interrupted"`
-	Full        bool                   `json:"full"` // as many pages were asked for as may be
+	Full        bool                   `json:"full"` // the limit of -max was reached
 	Ended       time.Time              `json:"ended"`
-	Denied      []collyrobots.Decision `json:"denied"` // by URL, as what follows
+	Denied      []collyrobots.Decision `json:"denied"`
 	Failed      []failure              `json:"failed"`
 	Robots      []robotsFile           `json:"robots"`
 	Stats       collyrobots.Stats      `json:"stats"`
 }
 
 func (r *report) json() reportJSON {
-	return reportJSON{r.worked(), r.interrupted, r.full, r.ended, sorted(r.denials), sorted(r.failures), sorted(r.robots), r.stats}
+	return reportJSON{
+		Worked:      r.worked(),
+		Interrupted: r.interrupted,
+		Full:        r.full,
+		Ended:       r.ended,
+		Denied:      sorted(r.denials),
+		Failed:      sorted(r.failures),
+		Robots:      sorted(r.robots),
+		Stats:       r.stats,
+	}
 }
 
-// sorted returns the values of m by their keys, an empty list if there are none.
+// sorted returns the values of m in the order of their keys. It never returns nil, so that the JSON
+// is a list.
 func sorted[V any](m map[string]V) []V {
 	values := []V{}
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -118,7 +135,7 @@ func sorted[V any](m map[string]V) []V {
 	return values
 }
 
-// why says in a few words what became of a page.
+// why returns the reason for a failure in words.
 func (f failure) why() string {
 	if f.Status == 0 {
 		return f.Error
@@ -126,14 +143,14 @@ func (f failure) why() string {
 	return strings.TrimRight(fmt.Sprintf("%d %s", f.Status, cmp.Or(f.Error, http.StatusText(f.Status))), " ")
 }
 
-// why says in a few words what denied a URL.
+// why returns the reason for a denial in words.
 func why(d collyrobots.Decision) string {
-	var request *url.Error // says the URL of robots.txt once more
+	var request *url.Error // its text repeats the URL of robots.txt
 	switch {
 	case d.Reason == collyrobots.ReasonRule && d.Rule.Line > 0:
 		return fmt.Sprintf("line %d: Disallow: %s", d.Rule.Line, d.Rule.Pattern)
 	case d.Reason == collyrobots.ReasonDelay:
-		return fmt.Sprintf("it asks for %v between two requests, more than -skip-above", d.CrawlDelay)
+		return fmt.Sprintf("its Crawl-delay of %v is longer than -skip-above", d.CrawlDelay)
 	case errors.As(d.Err, &request):
 		return fmt.Sprintf("%s: %v", d.Reason, request.Err)
 	case d.Err != nil:

@@ -31,7 +31,7 @@ import (
 
 func TestMain(m *testing.M) { tooltest.Main(m) }
 
-// someSites have something of everything.
+// someSites returns a site with allowed, denied and missing pages, and a site with a long delay.
 func someSites() robotstest.Sites {
 	return robotstest.Sites{
 		"shop.test": {"/robots.txt": "User-agent: *\nDisallow: /cart\n", "/": robotstest.Page("/tea", "/cart", "/gone"), "/tea": ""},
@@ -39,18 +39,22 @@ func someSites() robotstest.Sites {
 	}
 }
 
-// listed is a site with a sitemap of n pages, /0 and so on, that its start page does not link to.
+// listed returns a site whose sitemap lists n pages, /0 and so on. Its start page has no links to
+// them.
 func listed(host string, n int) robotstest.Site {
-	site, locs := robotstest.Site{"/": ""}, []string{}
+	site := robotstest.Site{"/": ""}
+	var locs []string
 	for i := range n {
 		path := fmt.Sprintf("/%d", i)
-		site[path], locs = "", append(locs, "http://"+host+path)
+		site[path] = ""
+		locs = append(locs, "http://"+host+path)
 	}
-	site["/robots.txt"], site["/map.xml"] = "Sitemap: /map.xml\n", robotstest.Sitemap(locs...)
+	site["/robots.txt"] = "Sitemap: /map.xml\n"
+	site["/map.xml"] = robotstest.Sitemap(locs...)
 	return site
 }
 
-// pagesOf returns how often each page of a host was asked for, but for the start page.
+// pagesOf returns how often each page of a host was requested, except the start page.
 func pagesOf(w *tooltest.World, host string) map[string]int {
 	pages := make(map[string]int)
 	for _, r := range w.Log(host) {
@@ -61,11 +65,12 @@ func pagesOf(w *tooltest.World, host string) map[string]int {
 	return pages
 }
 
+// wantMatches checks that a text matches regular expressions.
 func wantMatches(t *testing.T, name, text string, patterns ...string) {
 	t.Helper()
 	for _, pattern := range patterns {
 		if !regexp.MustCompile(pattern).MatchString(text) {
-			t.Errorf("%s has no %s:\n%s", name, pattern, text)
+			t.Errorf("%s does not match %s:\n%s", name, pattern, text)
 		}
 	}
 }
@@ -75,7 +80,7 @@ type running struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	stderr *bufio.Scanner
-	said   []string
+	lines  []string // the lines of stderr so far
 	stdout bytes.Buffer
 }
 
@@ -94,29 +99,31 @@ func start(t *testing.T, cmd *exec.Cmd) *running {
 	return r
 }
 
-// waitFor reads on until a line matches, and returns it with its groups.
+// waitFor reads lines until one matches, and returns the match with its groups.
 func (r *running) waitFor(pattern string) []string {
 	r.t.Helper()
+	expression := regexp.MustCompile(pattern)
 	for r.stderr.Scan() {
-		r.said = append(r.said, r.stderr.Text())
-		if found := regexp.MustCompile(pattern).FindStringSubmatch(r.stderr.Text()); found != nil {
+		r.lines = append(r.lines, r.stderr.Text())
+		if found := expression.FindStringSubmatch(r.stderr.Text()); found != nil {
 			return found
 		}
 	}
-	r.t.Fatalf("nobody says %s:\n%s", pattern, strings.Join(r.said, "\n"))
+	r.t.Fatalf("no line of standard error matches %s:\n%s", pattern, strings.Join(r.lines, "\n"))
 	return nil
 }
 
-// end waits for the end of the program.
+// end waits until the program ends.
 func (r *running) end() (status int, stdout string) {
 	for r.stderr.Scan() {
-		r.said = append(r.said, r.stderr.Text())
+		r.lines = append(r.lines, r.stderr.Text())
 	}
 	r.cmd.Wait()
 	return r.cmd.ProcessState.ExitCode(), r.stdout.String()
 }
 
-// Each mistake on the command line is one line, and status 2.
+// TestArguments checks that each mistake on the command line is reported on one line, with exit
+// status 2.
 func TestArguments(t *testing.T) {
 	t.Parallel()
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
@@ -132,22 +139,22 @@ func TestArguments(t *testing.T) {
 		want string
 		args []string
 	}{
-		{`-delay -1s: is negative`, []string{"-delay=-1s"}},
+		{`-delay -1s is negative`, []string{"-delay=-1s"}},
 		{`invalid value "soon" for flag -delay`, []string{"-delay=soon"}},
-		{`-skip-above -1s: is negative`, []string{"-skip-above=-1s"}},
-		{`-max -1: not between`, []string{"-max=-1"}},
+		{`-skip-above -1s is negative`, []string{"-skip-above=-1s"}},
+		{`-max -1 is not between`, []string{"-max=-1"}},
 		{`invalid value "9999999999999999999" for flag -max`, []string{"-max=9999999999999999999"}},
-		{`-resume: which run?`, []string{"-resume"}},
-		{`-resume: goes on with sitemaps`, []string{"-resume", "-cache=" + t.TempDir(), "-sitemaps=false"}},
+		{`-resume needs -cache`, []string{"-resume"}},
+		{`-resume continues with sitemaps`, []string{"-resume", "-cache=" + t.TempDir(), "-sitemaps=false"}},
 		{`-cache: `, []string{"-cache=" + file}},
-		{`-http: address nowhere: missing port in address: want an address such as :8090`, []string{"-http=nowhere"}},
+		{`-http: address nowhere: missing port in address; use an address such as :8090`, []string{"-http=nowhere"}},
 		{`-http: listen tcp .*in use`, []string{"-http=" + busy.Addr().String(), "-cache=" + t.TempDir()}},
 		{`"Foo/1.0" is not a product token`, []string{"-token=Foo/1.0"}},
-		{`-json: flags come before the URLs`, []string{"http://a.test/", "-json", "-max", "3"}},
+		{`-json: flags must come before the URLs`, []string{"http://a.test/", "-json", "-max", "3"}},
 		{`not defined: -pages`, []string{"-pages=3"}},
-		{`"a\\x1b\[1m" is no URL`, []string{"a\x1b[1m"}},
-		{`"http://xxxxx@a.test:x/" is no URL`, []string{"http://joe:secret@a.test:x/"}},
-		{`"" is no URL`, []string{""}},
+		{`"a\\x1b\[1m" is not a URL`, []string{"a\x1b[1m"}},
+		{`"http://xxxxx@a.test:x/" is not a URL`, []string{"http://joe:secret@a.test:x/"}},
+		{`"" is not a URL`, []string{""}},
 	} {
 		status, stdout, stderr := (*tooltest.World)(nil).Run(t, "", test.args...)
 		if status != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !regexp.MustCompile("^crawl: .*"+test.want).MatchString(stderr) {
@@ -156,8 +163,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestDelay keeps -delay where a host asks for none, and leaves out hosts that ask for more than
-// -skip-above.
+// TestDelay checks that -delay applies to hosts without a Crawl-delay, and that hosts are skipped
+// whose Crawl-delay is longer than -skip-above.
 func TestDelay(t *testing.T) {
 	t.Parallel()
 	web := tooltest.New(t, someSites())
@@ -166,12 +173,13 @@ func TestDelay(t *testing.T) {
 		t.Error("status", status)
 	}
 	wantMatches(t, "the report", out, `\n  shop\.test +3 +1 +- +300ms +([3-9]\d\dms|[\d.]+s)`, `\n  slow\.test +0 +1 `,
-		`\n  http://slow\.test/ +it asks for 1m0s between two requests, more than -skip-above\n`,
+		`\n  http://slow\.test/ +its Crawl-delay of 1m0s is longer than -skip-above\n`,
 		`\nFailed \(1\):\n  http://shop\.test/gone  404 Not Found\n$`)
 	robotstest.Verify(t, web.Web, dialect.RFC9309())
 }
 
-// TestCache asks for robots.txt once in two runs, and the second knows how old it is.
+// TestCache checks that two runs with the same cache fetch robots.txt once, and that the report of
+// the second run has its age.
 func TestCache(t *testing.T) {
 	t.Parallel()
 	web := tooltest.New(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x\n", "/": robotstest.Page("/x")}})
@@ -199,28 +207,28 @@ func TestCache(t *testing.T) {
 		}
 	}
 	if files != 1 {
-		t.Errorf("robots.txt was asked for %d times", files)
+		t.Errorf("%d requests for robots.txt, want 1", files)
 	}
 	if _, out, _ := web.Run(t, "", "http://a.test/"); strings.Contains(out, "old") {
 		t.Errorf("without a cache:\n%s", out)
 	}
 }
 
-// TestResume interrupts a crawl. The next run asks for the pages that the first has not done, and
-// for no other.
+// TestResume interrupts a crawl. It checks that the next run requests the pages that the first run
+// has not done, and no others.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	for _, sign := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		t.Run(sign.String(), func(t *testing.T) {
 			t.Parallel()
 			site, running := listed("a.test", 30), make(chan *os.Process, 1)
-			var asked atomic.Int32
+			var requests atomic.Int32
 			for i := range 30 {
 				page := site[fmt.Sprint("/", i)]
 				site[fmt.Sprint("/", i)] = func(w http.ResponseWriter, r *http.Request) {
-					if asked.Add(1) == 15 { // pages come in any order
+					if requests.Add(1) == 15 { // the order of the pages is not fixed
 						(<-running).Signal(sign)
-						<-r.Context().Done() // no other page starts until the program has heard of the signal
+						<-r.Context().Done() // no other page starts until the program has got the signal
 					}
 					fmt.Fprint(w, page)
 				}
@@ -231,41 +239,41 @@ func TestResume(t *testing.T) {
 			running <- first.cmd.Process
 			status, out := first.end()
 			if status != 1 {
-				t.Errorf("status %d\n%s", status, strings.Join(first.said, "\n"))
+				t.Errorf("status %d\n%s", status, strings.Join(first.lines, "\n"))
 			}
-			wantMatches(t, "the report", out, `\n  a\.test +\d+ `, `\nInterrupted: there was more to crawl\.\n`)
+			wantMatches(t, "the report", out, `\n  a\.test +\d+ `, `\nInterrupted; there are more pages to crawl\.\n`)
 			done := len(pagesOf(web, "a.test"))
 			status, out, _ = web.Run(t, "", args...)
 			if status != 0 || done >= 30 {
-				t.Errorf("status %d, the first run has done %d", status, done)
+				t.Errorf("status %d, the first run has done %d pages", status, done)
 			}
-			wantMatches(t, "the report", out, `\nSitemaps: 1 file, 30 pages listed, \d+ handed on, \d+ done by an earlier run\n`)
-			wantOnce(t, web, 30, 2) // those which were under way
-			if _, out, _ = web.Run(t, "", args...); !strings.Contains(out, "1 files unchanged") {
-				t.Errorf("the third run:\n%s", out)
-			}
+			wantMatches(t, "the report", out, `\nSitemaps: 1 file, 30 pages, \d+ added to the crawl, \d+ done by an earlier run\n`)
+			wantOnce(t, web, 30, 2) // two requests were in flight
+			_, out, _ = web.Run(t, "", args...)
+			wantMatches(t, "the third report", out, `1 file unchanged`)
 			wantOnce(t, web, 30, 2)
 		})
 	}
 }
 
-// wantOnce makes sure that n pages of a.test were asked for, once each but for so many that were
-// twice.
-func wantOnce(t *testing.T, w *tooltest.World, n, twice int) {
+// wantOnce checks that n pages of a.test were requested: at most as many of them twice as
+// repeats says, and the others once.
+func wantOnce(t *testing.T, w *tooltest.World, n, repeats int) {
 	t.Helper()
-	pages, more := pagesOf(w, "a.test"), 0
+	pages, repeated := pagesOf(w, "a.test"), 0
 	for page, times := range pages {
-		if more += times - 1; times > 2 {
-			t.Errorf("%s was asked for %d times", page, times)
+		repeated += times - 1
+		if times > 2 {
+			t.Errorf("%d requests for %s", times, page)
 		}
 	}
-	if len(pages) != n || more > twice {
-		t.Errorf("%d pages, %d twice, want %d: %v", len(pages), more, n, pages)
+	if len(pages) != n || repeated > repeats {
+		t.Errorf("%d pages, %d of them twice, want %d and at most %d: %v", len(pages), repeated, n, repeats, pages)
 	}
 }
 
-// TestMax bounds the pages of all sites together, exactly, and with -resume the next run goes on
-// where that has ended it. Pages that robots.txt denies do not count.
+// TestMax checks that -max limits the pages of all sites together, without the pages that robots.txt
+// denies. With -resume, the next run continues at the limit.
 func TestMax(t *testing.T) {
 	t.Parallel()
 	web := tooltest.New(t, robotstest.Sites{"a.test": robotstest.Pages(40, ""), "b.test": robotstest.Pages(40, "User-agent: *\nDisallow: /1\nDisallow: /2\n")})
@@ -273,10 +281,10 @@ func TestMax(t *testing.T) {
 	if status != 0 {
 		t.Error("status", status)
 	}
-	wantMatches(t, "the report", out, `\nNo more pages may be asked for \(-max\): there may be more to crawl\.\n`)
+	wantMatches(t, "the report", out, `\nThe crawl ended at the limit of -max; there may be more pages\.\n`)
 	pages := slices.DeleteFunc(web.Log(""), func(r robotstest.Request) bool { return r.URI == "/robots.txt" })
 	if len(pages) != 25 {
-		t.Errorf("%d pages were asked for", len(pages))
+		t.Errorf("%d pages were requested, want 25", len(pages))
 	}
 	daily := tooltest.New(t, robotstest.Sites{"a.test": listed("a.test", 200)}) // more than Feed.Window
 	cache := t.TempDir()
@@ -289,7 +297,7 @@ func TestMax(t *testing.T) {
 	wantOnce(t, daily, 200, 0)
 }
 
-// TestJSON reads the report back.
+// TestJSON checks the JSON report, and that it reads back as it was written.
 func TestJSON(t *testing.T) {
 	t.Parallel()
 	web := tooltest.New(t, someSites())
@@ -326,12 +334,12 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestPage looks at the crawl while it runs.
+// TestPage requests the page of a crawl while it runs.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	web := tooltest.New(t, someSites())
 	crawl := start(t, web.Command(t, "-http=:0", "http://slow.test/", "http://shop.test/"))
-	at := crawl.waitFor(`^Watch it at (http://127\.0\.0\.1:\d+/)$`)[1]
+	at := crawl.waitFor(`^Watch the crawl at (http://127\.0\.0\.1:\d+/)$`)[1]
 	crawl.waitFor(`denied   http://shop\.test/cart`)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	get := func(url string) string {
@@ -348,11 +356,11 @@ func TestPage(t *testing.T) {
 	}
 	page := get(at)
 	for end := time.Now().Add(5 * time.Second); !strings.Contains(page, "/cart") && time.Now().Before(end); page = get(at) {
-		time.Sleep(100 * time.Millisecond) // it looks now and then
+		time.Sleep(100 * time.Millisecond) // the page reads Stats from time to time
 	}
 	wantMatches(t, "the page", page, `<html`, `slow\.test`, `/cart`)
 	wantMatches(t, "the state", get(at+"state.json"), `"host":"slow\.test"`)
-	stream, err := client.Get(at + "events") // somebody who looks does not hold up the end
+	stream, err := client.Get(at + "events") // an open stream must not delay the end of the program
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,15 +370,16 @@ func TestPage(t *testing.T) {
 	if status, _ := crawl.end(); status != 1 || time.Since(began) > 5*time.Second {
 		t.Errorf("status %d after %v", status, time.Since(began))
 	}
-	if answer, err := client.Get(at); err == nil { // by somebody else who has got the port, or by the page
+	if answer, err := client.Get(at); err == nil { // another program may have got the port
 		text, _ := io.ReadAll(answer.Body)
-		if answer.Body.Close(); strings.Contains(string(text), "slow.test") {
-			t.Error("the page is still there")
+		answer.Body.Close()
+		if strings.Contains(string(text), "slow.test") {
+			t.Error("the page is still served")
 		}
 	}
 }
 
-// An addressed listener says that it listens somewhere else.
+// An addressed is a listener that reports another address than its own.
 type addressed struct {
 	net.Listener
 	addr net.TCPAddr
@@ -378,16 +387,16 @@ type addressed struct {
 
 func (l addressed) Addr() net.Addr { return &l.addr }
 
-// TestPageForAll: a page that is not on loopback says so.
-func TestPageForAll(t *testing.T) {
+// TestPublicPage checks that the program warns of a page that is not on loopback.
+func TestPublicPage(t *testing.T) {
 	t.Parallel()
 	for ip, want := range map[string]string{
-		"127.0.0.1": "Watch it at http://127.0.0.1:8090/\n",
-		"::1":       "Watch it at http://[::1]:8090/\n",
-		"::": "Watch it at http://localhost:8090/\n" +
-			"Whoever can reach [::]:8090 sees every URL of this crawl: it belongs on loopback, as -http :8090 is.\n",
-		"192.0.2.1": "Watch it at http://192.0.2.1:8090/\n" +
-			"Whoever can reach 192.0.2.1:8090 sees every URL of this crawl: it belongs on loopback, as -http :8090 is.\n",
+		"127.0.0.1": "Watch the crawl at http://127.0.0.1:8090/\n",
+		"::1":       "Watch the crawl at http://[::1]:8090/\n",
+		"::": "Watch the crawl at http://localhost:8090/\n" +
+			"Warning: everyone who can reach [::]:8090 can see every URL of this crawl. Use -http :8090 to serve the page on loopback only.\n",
+		"192.0.2.1": "Watch the crawl at http://192.0.2.1:8090/\n" +
+			"Warning: everyone who can reach 192.0.2.1:8090 can see every URL of this crawl. Use -http :8090 to serve the page on loopback only.\n",
 	} {
 		l, err := listen(":0")
 		if err != nil {
@@ -404,33 +413,34 @@ func TestPageForAll(t *testing.T) {
 	}
 }
 
-// TestWaiting: while there is nothing to do but wait, the program says so, and SIGTERM ends it.
+// TestWaiting checks that the program reports waiting pages, and that SIGTERM ends the wait.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	web := tooltest.New(t, someSites())
 	crawl := start(t, web.Command(t, "http://slow.test/", "http://slow.test/2", "http://slow.test/3"))
-	crawl.waitFor(`^ +\d+\.\ds  3 pages wait for slow\.test, next in [45]\ds, about 2m[45]\ds left: Crawl-delay: 60, line 3$`)
+	crawl.waitFor(`^ +\d+\.\ds  3 pages waiting for slow\.test, next in [45]\ds, about 2m[45]\ds left \(Crawl-delay: 60, line 3\)$`)
 	crawl.cmd.Process.Signal(syscall.SIGTERM)
 	status, out := crawl.end()
-	if status != 1 || slices.ContainsFunc(crawl.said, func(line string) bool { return !strings.Contains(line, "wait") }) {
-		t.Errorf("status %d\n%s", status, strings.Join(crawl.said, "\n"))
+	if status != 1 || slices.ContainsFunc(crawl.lines, func(line string) bool { return !strings.Contains(line, "wait") }) {
+		t.Errorf("status %d\n%s", status, strings.Join(crawl.lines, "\n"))
 	}
-	wantMatches(t, "the report", out, `\nInterrupted: there was more`)
+	wantMatches(t, "the report", out, `\nInterrupted; there are more`)
 }
 
-// TestReportLost: a report that cannot be written is a failure.
+// TestReportLost checks that the program fails if the report cannot be written.
 func TestReportLost(t *testing.T) {
 	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
-		t.Skip("there is no /dev/full here:", err)
+		t.Skip("this system has no /dev/full:", err)
 	}
 	defer full.Close()
 	web := tooltest.New(t, robotstest.Sites{"a.test": {"/": ""}})
 	for _, args := range [][]string{{}, {"-json"}} {
 		var stderr bytes.Buffer
 		cmd := web.Command(t, append(args, "http://a.test/")...)
-		cmd.Stdout, cmd.Stderr = full, &stderr
+		cmd.Stdout = full
+		cmd.Stderr = &stderr
 		cmd.Run()
 		if !strings.HasSuffix(stderr.String(), "\ncrawl: write /dev/stdout: no space left on device\n") || cmd.ProcessState.ExitCode() != 1 {
 			t.Errorf("%q: %v\n%s", args, cmd.ProcessState, stderr.String())
@@ -438,29 +448,29 @@ func TestReportLost(t *testing.T) {
 	}
 }
 
-// TestLive sees on a terminal what the crawl waits for, and then Ctrl-C ends it with a report.
+// TestLive checks the display on a terminal while pages are waiting, and the report after Ctrl-C.
 func TestLive(t *testing.T) {
 	t.Parallel()
 	terminal := tooltest.NewTerminal(t)
 	web := tooltest.New(t, someSites())
 	terminal.Start(web.Command(t, "-http=:0", "http://slow.test/", "http://slow.test/2", "http://shop.test/"), 100, 30)
-	terminal.WaitFor(`(?m)^Watch it at .*\n\d+s  2 pages, 1 denied, 1 failed\n` +
-		`2 pages wait for slow\.test, next in 5\ds, about 1m5\ds left: Crawl-delay: 60, line 3\n(200|denied|failed)  .*\n`)
+	terminal.WaitFor(`(?m)^Watch the crawl at .*\n\d+s  2 pages, 1 denied, 1 failed\n` +
+		`2 pages waiting for slow\.test, next in 5\ds, about 1m5\ds left \(Crawl-delay: 60, line 3\)\n(200|denied|failed)  .*\n`)
 	terminal.Keys("C-c")
 	screen := terminal.WaitFor(`exit 1`)
 	wantMatches(t, "the screen", screen, `\n  slow\.test +0 +0 +1m +1m `, `\n  http://shop\.test/cart  line 2: Disallow: /cart\n`, `\nInterrupted`)
-	if strings.Contains(screen, "wait for") {
-		t.Errorf("the display is still there:\n%s", screen)
+	if strings.Contains(screen, "waiting for") {
+		t.Errorf("the display was not removed:\n%s", screen)
 	}
 }
 
-// TestNarrow prints into a terminal of 50 columns, in which no line is longer.
+// TestNarrow checks that no line is too long for a terminal of 50 columns.
 func TestNarrow(t *testing.T) {
 	t.Parallel()
 	terminal := tooltest.NewTerminal(t)
 	web := tooltest.New(t, someSites())
 	terminal.Start(web.Command(t, "-cache", t.TempDir(), "http://slow.test/", "http://slow.test/2", "http://shop.test/"), 50, 40)
-	terminal.WaitFor(`(?m)^2 pages wait for slow\.test, next in 5\ds, about\n  1m5\ds left: Crawl-delay: 60, line 3\n(200|denied|failed)  `)
+	terminal.WaitFor(`(?m)^2 pages waiting for slow\.test, next in 5\ds,\n  about 1m5\ds left \(Crawl-delay: 60, line 3\)\n(200|denied|failed)  `)
 	terminal.Keys("C-c")
 	screen := terminal.WaitFor(`exit 1`)
 	for line := range strings.Lines(screen) {
@@ -471,9 +481,9 @@ func TestNarrow(t *testing.T) {
 	wantMatches(t, "the screen", screen, `\n  slow\.test +0 +0 +1m +\ds old\n`, `\n  http://shop\.test/cart\n?  +line 2: Disallow: /cart\n`)
 }
 
-// TestStrangers: nothing that a site or the command line says is obeyed by a terminal, no colours
-// are sent, and no password is shown.
-func TestStrangers(t *testing.T) {
+// TestHostileText checks that control characters and passwords from sites and from the command line
+// are not printed, and that no colours are sent.
+func TestHostileText(t *testing.T) {
 	t.Parallel()
 	const evil = "\x1b]0;owned\a\x1b[2J\u009b31m\u202e\x7f"
 	web := tooltest.New(t, robotstest.Sites{"a.test": {

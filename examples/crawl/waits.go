@@ -10,8 +10,8 @@ import (
 	"github.com/collyrobots/collyrobots/examples/internal/term"
 )
 
-// waits says what a crawl waits for now: a line for each of the hosts that take longest, no more
-// than so many, and one for what waits for the others.
+// waits describes what a crawl is waiting for. It returns a line for each of the hosts that take
+// longest, at most as many as most says, and a line for the other hosts together.
 func waits(s collyrobots.Stats, now time.Time, most int) (lines []string) {
 	var hosts []collyrobots.HostStats
 	for _, h := range s.Hosts {
@@ -26,7 +26,7 @@ func waits(s collyrobots.Stats, now time.Time, most int) (lines []string) {
 		return cmp.Or(cmp.Compare(b.TimeLeft(now), a.TimeLeft(now)), b.NextStart.Compare(a.NextStart))
 	})
 	if len(hosts) == 0 {
-		return []string{"waiting for answers"}
+		return []string{"waiting for responses"}
 	}
 	rest := s.Totals.Waiting
 	for _, h := range hosts[:min(most, len(hosts))] {
@@ -34,32 +34,32 @@ func waits(s collyrobots.Stats, now time.Time, most int) (lines []string) {
 		rest -= h.Waiting
 	}
 	if n := len(hosts) - most; n > 0 && rest > 0 {
-		lines = append(lines, fmt.Sprintf("and %s for %s more", term.Number(rest, "page"), term.Number(n, "host")))
+		lines = append(lines, fmt.Sprintf("%s waiting for %s", term.Number(rest, "more page"), term.Number(n, "other host")))
 	}
 	return lines
 }
 
-// wait says for how long a crawl waits for a host, and why.
+// wait describes how long a crawl is waiting for a host, and why.
 func wait(h collyrobots.HostStats, now time.Time) string {
-	next := "when it has answered"
+	next := "after its response"
 	if until := h.NextStart.Sub(now); until > 0 {
 		next = "in " + seconds(until)
 	}
-	line := fmt.Sprintf("%s waits for %s, next %s", term.Number(h.Waiting, "page"), h.Host, next)
+	line := fmt.Sprintf("%s waiting for %s, next %s", term.Number(h.Waiting, "page"), h.Host, next)
 	switch h.Waiting {
-	case 0: // its pages are not known yet, or sitemaps are read
+	case 0: // its pages are not known yet, or its sitemaps are read
 		line = fmt.Sprintf("waiting for %s, next request %s", h.Host, next)
 	case 1:
 	default:
-		line = fmt.Sprintf("%s wait for %s, next %s, about %s left", term.Number(h.Waiting, "page"), h.Host, next, seconds(h.TimeLeft(now)))
+		line += fmt.Sprintf(", about %s left", seconds(h.TimeLeft(now)))
 	}
 	if why := source(h); why != "" {
-		line += ": " + why
+		line += " (" + why + ")"
 	}
 	return line
 }
 
-// seconds is a time that is counted down.
+// seconds formats a time that is counted down.
 func seconds(d time.Duration) string {
 	if d < time.Second {
 		return term.Duration(max(d.Round(100*time.Millisecond), 100*time.Millisecond))
@@ -67,21 +67,21 @@ func seconds(d time.Duration) string {
 	return term.Duration(d.Round(time.Second))
 }
 
-// source says where a host's delay comes from.
+// source describes the source of a host's delay.
 func source(h collyrobots.HostStats) string {
 	switch h.Source {
 	case collyrobots.SourceCrawlDelay:
-		asked := fmt.Sprintf("Crawl-delay: %v", h.CrawlDelay.Seconds())
+		text := fmt.Sprintf("Crawl-delay: %v", h.CrawlDelay.Seconds())
 		if h.Line > 0 {
-			asked += fmt.Sprintf(", line %d", h.Line)
+			text += fmt.Sprintf(", line %d", h.Line)
 		}
-		return asked
+		return text
 	case collyrobots.SourceMinDelay:
 		return fmt.Sprintf("-delay %v", h.Delay)
 	case collyrobots.SourceBackOff:
-		return fmt.Sprintf("it has asked for less, now one in %s", term.Duration(h.Delay))
+		return fmt.Sprintf("back-off of %s after 429 or 503", term.Duration(h.Delay))
 	case collyrobots.SourceRetryAfter:
-		return "it has asked for that, Retry-After"
+		return "Retry-After"
 	}
 	return ""
 }

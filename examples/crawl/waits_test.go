@@ -12,11 +12,11 @@ import (
 	"github.com/collyrobots/collyrobots"
 )
 
-// TestWaits says what a crawl waits for, the longest wait first.
+// TestWaits checks the lines about waiting pages.
 func TestWaits(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	host := func(name string, waiting int, next, delay time.Duration, source collyrobots.DelaySource, line int) collyrobots.HostStats {
-		h := collyrobots.HostStats{Host: name, Waiting: waiting, Delay: delay, Source: source, Line: line}
+	host := func(name string, waiting int, next, delay time.Duration, source collyrobots.DelaySource) collyrobots.HostStats {
+		h := collyrobots.HostStats{Host: name, Waiting: waiting, Delay: delay, Source: source}
 		if source == collyrobots.SourceCrawlDelay {
 			h.CrawlDelay = delay
 		}
@@ -25,30 +25,31 @@ func TestWaits(t *testing.T) {
 		}
 		return h
 	}
-	slow := host("slow.test", 12, 100*time.Second, 2*time.Minute, collyrobots.SourceCrawlDelay, 3)
+	slow := host("slow.test", 12, 100*time.Second, 2*time.Minute, collyrobots.SourceCrawlDelay)
+	slow.Line = 3
 	for _, test := range []struct {
 		name  string
 		hosts []collyrobots.HostStats
 		most  int
 		want  string
 	}{
-		{"nothing is known", nil, 1, "waiting for answers"},
-		{"a host is idle", []collyrobots.HostStats{host("a.test", 0, -time.Second, time.Second, "", 0)}, 1, "waiting for answers"},
-		{"a slow host", []collyrobots.HostStats{slow}, 1, "12 pages wait for slow.test, next in 1m40s, about 23m40s left: Crawl-delay: 120, line 3"},
+		{"no hosts", nil, 1, "waiting for responses"},
+		{"an idle host", []collyrobots.HostStats{host("a.test", 0, -time.Second, time.Second, "")}, 1, "waiting for responses"},
+		{"a slow host", []collyrobots.HostStats{slow}, 1, "12 pages waiting for slow.test, next in 1m40s, about 23m40s left (Crawl-delay: 120, line 3)"},
 		{"several hosts", []collyrobots.HostStats{
-			host("a.test", 2, 40*time.Millisecond, 1500*time.Millisecond, collyrobots.SourceMinDelay, 0), slow,
-			host("b.test", 1, time.Minute, time.Second, collyrobots.SourceRetryAfter, 0),
-			host("c.test", 1, 0, 0, "", 0), host("idle.test", 0, time.Hour, time.Hour, collyrobots.SourceBackOff, 0),
-		}, 3, `12 pages wait for slow.test, next in 1m40s, about 23m40s left: Crawl-delay: 120, line 3
-1 page waits for b.test, next in 1m: it has asked for that, Retry-After
-2 pages wait for a.test, next in 100ms, about 2s left: -delay 1.5s
-and 1 page for 1 host more`},
-		{"only sitemaps", []collyrobots.HostStats{host("a.test", 0, 9*time.Second, 10*time.Second, collyrobots.SourceBackOff, 0)}, 1,
-			"waiting for a.test, next request in 9s: it has asked for less, now one in 10s"},
-		{"the host is answering", []collyrobots.HostStats{host("a.test", 3, -time.Hour, 1250*time.Millisecond, collyrobots.SourceCrawlDelay, 0)}, 1,
-			"3 pages wait for a.test, next when it has answered, about 3s left: Crawl-delay: 1.25"},
-		{"for ever", []collyrobots.HostStats{host("a.test", 1000, math.MaxInt64, math.MaxInt64, collyrobots.SourceMinDelay, 0)}, 1,
-			"1,000 pages wait for a.test, next in 292y171d, about 292y171d left: -delay 2562047h47m16.854775807s"},
+			host("a.test", 2, 40*time.Millisecond, 1500*time.Millisecond, collyrobots.SourceMinDelay), slow,
+			host("b.test", 1, time.Minute, time.Second, collyrobots.SourceRetryAfter),
+			host("c.test", 1, 0, 0, ""), host("idle.test", 0, time.Hour, time.Hour, collyrobots.SourceBackOff),
+		}, 3, `12 pages waiting for slow.test, next in 1m40s, about 23m40s left (Crawl-delay: 120, line 3)
+1 page waiting for b.test, next in 1m (Retry-After)
+2 pages waiting for a.test, next in 100ms, about 2s left (-delay 1.5s)
+1 more page waiting for 1 other host`},
+		{"only sitemaps", []collyrobots.HostStats{host("a.test", 0, 9*time.Second, 10*time.Second, collyrobots.SourceBackOff)}, 1,
+			"waiting for a.test, next request in 9s (back-off of 10s after 429 or 503)"},
+		{"a host with a request in flight", []collyrobots.HostStats{host("a.test", 3, -time.Hour, 1250*time.Millisecond, collyrobots.SourceCrawlDelay)}, 1,
+			"3 pages waiting for a.test, next after its response, about 3s left (Crawl-delay: 1.25)"},
+		{"the longest delay", []collyrobots.HostStats{host("a.test", 1000, math.MaxInt64, math.MaxInt64, collyrobots.SourceMinDelay)}, 1,
+			"1,000 pages waiting for a.test, next in 292y171d, about 292y171d left (-delay 2562047h47m16.854775807s)"},
 	} {
 		s := collyrobots.Stats{Hosts: test.hosts}
 		for _, h := range test.hosts {
@@ -60,8 +61,8 @@ and 1 page for 1 host more`},
 	}
 }
 
-// TestHeartbeat: where nothing can be rewritten there is a line for each event, and one now and
-// then while there is none.
+// TestHeartbeat checks that, if the output is not a terminal, there is a line for each event, and a
+// line from time to time while there are no events.
 func TestHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -78,12 +79,12 @@ func TestHeartbeat(t *testing.T) {
 		p.failed(failure{URL: "http://a.test/c", Error: errors.New("no\nanswer").Error()})
 		p.denied(collyrobots.Decision{URL: "http://a.test/d", Reason: collyrobots.ReasonNoRule})
 		p.close()
-		const want = `   5.0s  1 page waits for a.test, next in 1m35s
-  15.0s  1 page waits for a.test, next in 1m25s
-  35.0s  1 page waits for a.test, next in 1m5s
+		const want = `   5.0s  1 page waiting for a.test, next in 1m35s
+  15.0s  1 page waiting for a.test, next in 1m25s
+  35.0s  1 page waiting for a.test, next in 1m5s
   38.1s  200      http://xxxxx@a.test/\x1b[2J
 a log line\x07
-  43.2s  1 page waits for a.test, next in 57s
+  43.2s  1 page waiting for a.test, next in 57s
   44.1s  failed   http://a.test/b  (404 Not Found)
   44.1s  failed   http://a.test/c  (no\nanswer)
   44.1s  denied   http://a.test/d  (no_rule)

@@ -86,10 +86,10 @@ func TestSitemapQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	q.AddURL("http://shop.test/")
-	context := map[string]string{}
+	contexts := map[string]string{}
 	c.OnResponse(func(r *colly.Response) {
 		c.note(func() {
-			context[r.Request.URL.Path] = r.Ctx.Get(collyrobots.CtxSitemap) + " " + r.Ctx.Get(collyrobots.CtxLastMod)
+			contexts[r.Request.URL.Path] = r.Ctx.Get(collyrobots.CtxSitemap) + " " + r.Ctx.Get(collyrobots.CtxLastMod)
 		})
 	})
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) { q.AddURL(e.Request.AbsoluteURL(e.Attr("href"))) })
@@ -97,7 +97,7 @@ func TestSitemapQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantSortedURIs(t, web, "shop.test", "/ /1 /2 /5 /6 /a.xml /b.xml.gz /found /gone.xml /index.xml /robots.txt")
-	if got, want := context["/5"], "http://shop.test/b.xml.gz 2024-05-01T00:00:00Z"; got != want {
+	if got, want := contexts["/5"], "http://shop.test/b.xml.gz 2024-05-01T00:00:00Z"; got != want {
 		t.Errorf("the context of /5 has %q, want %q", got, want)
 	}
 	if got := storage.Stats(); got.Fed != 5 || got.Denied != 1 || got.OutOfScope != 1 {

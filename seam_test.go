@@ -21,11 +21,11 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// A service is a program that makes a collector for each of its jobs, on one client.
+// A service is a program that makes a collector for each of its jobs, with one client.
 type service struct {
 	*testing.T
 	client *http.Client
-	base   *colly.Collector // whose clones they are; nil: each is made anew
+	base   *colly.Collector // the collector to clone; nil if each collector is new
 }
 
 // collector returns a new collector of the service.
@@ -47,21 +47,21 @@ func (s *service) job(c *colly.Collector) {
 	}
 	for _, path := range []string{"/", "/1"} {
 		if err := c.Visit("http://a.test" + path); err != nil {
-			s.Errorf("a job's %s: %v", path, err)
+			s.Errorf("a job: Visit of %s returned %v", path, err)
 		}
 	}
 	if err := c.Visit("http://a.test/to-closed"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-		s.Errorf("a job's redirect to a disallowed page: %v", err)
+		s.Errorf("a job: Visit of a redirect to a disallowed page returned %v", err)
 	}
 	if err := robots.Close(); err != nil {
 		s.Error(err)
 	}
 }
 
-// stranger crawls without a plugin, as if there were none.
-func (s *service) stranger(c *colly.Collector) {
+// withoutPlugin crawls with a collector that has no plugin.
+func (s *service) withoutPlugin(c *colly.Collector) {
 	if err := c.Visit("http://a.test/to-closed"); err != nil {
-		s.Errorf("without a plugin: %v", err)
+		s.Errorf("without a plugin: Visit returned %v", err)
 	}
 }
 
@@ -81,7 +81,7 @@ func jobSite(req *http.Request) *http.Response {
 	return resp
 }
 
-// forEachService runs f for each way in which a service comes by its collectors.
+// forEachService calls f for each way in which a service makes its collectors.
 func forEachService(t *testing.T, f func(t *testing.T, s *service)) {
 	for _, way := range []string{"SetClient", "Clone", "DefaultClient"} {
 		t.Run(way, func(t *testing.T) {
@@ -99,17 +99,17 @@ func forEachService(t *testing.T, f func(t *testing.T, s *service)) {
 	}
 }
 
-// sameClient fails the test unless client is as it was.
+// sameClient fails the test if client has changed.
 func sameClient(t *testing.T, client *http.Client, before http.Client) {
 	t.Helper()
 	if client.Timeout != before.Timeout || client.Jar != before.Jar || client.CheckRedirect != nil || before.CheckRedirect != nil ||
 		reflect.ValueOf(client.Transport).Pointer() != reflect.ValueOf(before.Transport).Pointer() {
-		t.Errorf("the user's client has become %+v", client)
+		t.Errorf("the client has changed to %+v", client)
 	}
 }
 
-// wantNoMore fails the test unless in a while there are no more goroutines than before.
-func wantNoMore(t *testing.T, before int) {
+// wantGoroutines fails the test if, after a while, there are more goroutines than before.
+func wantGoroutines(t *testing.T, before int) {
 	t.Helper()
 	for range 100 {
 		if runtime.NumGoroutine() <= before {
@@ -121,36 +121,37 @@ func wantNoMore(t *testing.T, before int) {
 	t.Errorf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
 }
 
-// Two hundred jobs, one after the other: the last is served as the first, collectors without a
-// plugin know nothing of it, and nothing piles up.
-func TestAServiceMayCloseItsJobs(t *testing.T) {
+// TestManyJobsOneAfterTheOther runs two hundred jobs, each with its own plugin. The last must
+// behave as the first, collectors without a plugin must not be affected, and nothing may
+// accumulate.
+func TestManyJobsOneAfterTheOther(t *testing.T) {
 	forEachService(t, func(t *testing.T, s *service) {
 		before := *s.client
 		plain := s.collector()
-		cost := func() float64 { return testing.AllocsPerRun(20, func() { s.stranger(plain) }) }
+		cost := func() float64 { return testing.AllocsPerRun(20, func() { s.withoutPlugin(plain) }) }
 		first, goroutines := cost(), runtime.NumGoroutine()
 		for i := range 200 {
 			c := s.collector()
 			s.job(c)
 			if i%10 == 0 {
-				s.stranger(plain)
-				s.stranger(s.collector())
+				s.withoutPlugin(plain)
+				s.withoutPlugin(s.collector())
 				sameClient(t, s.client, before)
 			}
 		}
 		if last := cost(); last > first*1.02 {
 			t.Errorf("a request of a collector without a plugin allocates %v times after 200 jobs, %v before", last, first)
 		}
-		wantNoMore(t, goroutines)
+		wantGoroutines(t, goroutines)
 		sameClient(t, s.client, before)
 	})
 }
 
-// So do jobs side by side, among collectors that have none.
-func TestJobsSideBySide(t *testing.T) {
+// TestJobsAtTheSameTime runs such jobs at the same time as collectors without a plugin.
+func TestJobsAtTheSameTime(t *testing.T) {
 	forEachService(t, func(t *testing.T, s *service) {
 		before := *s.client
-		if s.base != nil { // to attach a plugin is to write to what clones share: it is there before others crawl
+		if s.base != nil { // Attach changes the backend that clones share, so it must come before their requests
 			robots, err := collyrobots.WithRobots(s.base.Clone())
 			must(t, err)
 			defer robots.Close()
@@ -165,7 +166,7 @@ func TestJobsSideBySide(t *testing.T) {
 			all.Go(func() {
 				c := s.collector()
 				for range 20 {
-					s.stranger(c)
+					s.withoutPlugin(c)
 				}
 			})
 		}
@@ -174,7 +175,7 @@ func TestJobsSideBySide(t *testing.T) {
 	})
 }
 
-// One collector may have one plugin after the other.
+// TestOneCollectorForAllJobs checks that a collector may have one plugin after the other.
 func TestOneCollectorForAllJobs(t *testing.T) {
 	forEachService(t, func(t *testing.T, s *service) {
 		before := *s.client
@@ -186,14 +187,15 @@ func TestOneCollectorForAllJobs(t *testing.T) {
 		must(t, err)
 		must(t, c.Visit("http://a.test/"))
 		if hosts := robots.Stats().Hosts; len(hosts) != 1 || hosts[0].Requests != 2 || hosts[0].Pages != 1 {
-			t.Errorf("the last plugin has seen %+v, want robots.txt and a page", hosts)
+			t.Errorf("the last plugin has stats %+v, want robots.txt and a page", hosts)
 		}
 		must(t, robots.Close())
 		sameClient(t, s.client, before)
 	})
 }
 
-// A plugin keeps no collector alive, and a collector whose plugin is closed no robots.txt.
+// TestCollectorsAreCollected checks that a plugin does not keep its collectors in memory, and that
+// a closed plugin does not either.
 func TestCollectorsAreCollected(t *testing.T) {
 	for name, opts := range map[string][]collyrobots.Option{
 		"plain": nil, "FollowSitemaps": {collyrobots.FollowSitemaps(collyrobots.Feed{WellKnown: true})},
@@ -239,7 +241,7 @@ func TestCollectorsAreCollected(t *testing.T) {
 					}
 				}
 				if alive > 0 {
-					t.Errorf("%d of 100 collectors are still there", alive)
+					t.Errorf("%d of 100 collectors are still in memory", alive)
 				}
 				runtime.KeepAlive(robots)
 			})
@@ -247,9 +249,9 @@ func TestCollectorsAreCollected(t *testing.T) {
 	}
 }
 
-// Wherever the transport or the proxy is replaced, and be it while a request is under way, its hops
-// are judged and paced.
-func TestHopsAreJudgedWhateverReplacesTheTransport(t *testing.T) {
+// TestReplacedTransport checks that redirects are still checked and paced after a callback, or
+// another goroutine, has replaced the transport, the proxy or the client, even during a request.
+func TestReplacedTransport(t *testing.T) {
 	replacements := map[string]func(c *crawl, web *robotstest.Web){
 		"WithTransport": func(c *crawl, web *robotstest.Web) { c.WithTransport(web.Transport()) },
 		"SetProxy": func(c *crawl, web *robotstest.Web) {
@@ -270,7 +272,7 @@ func TestHopsAreJudgedWhateverReplacesTheTransport(t *testing.T) {
 	} {
 		for what, set := range replacements {
 			if name == "OnRequestHeaders" && what != "WithTransport" {
-				continue // Colly gives such a request a client or a transport of which nobody else knows
+				continue // Colly has already taken the client of this request
 			}
 			t.Run(name+"/"+what, func(t *testing.T) {
 				inBubble(t, robotstest.Sites{"proxy.test:3128": nil, "a.test": {
@@ -278,22 +280,22 @@ func TestHopsAreJudgedWhateverReplacesTheTransport(t *testing.T) {
 					"/": robotstest.Redirect("/1"), "/closed": robotstest.Page(), "/2": robotstest.Page(),
 				}}, func(t *testing.T, web *robotstest.Web) {
 					c := start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()})
-					var meanwhile func()
+					var during func()
 					web.Set("a.test", "/1", func(out http.ResponseWriter, r *http.Request) {
-						if meanwhile != nil {
-							meanwhile() // the request is under way, and this is another goroutine
+						if during != nil {
+							during() // during the request, on another goroutine
 						}
 						http.Redirect(out, r, "/closed", http.StatusFound)
 					})
 					if replace := func() { set(c, web) }; at == nil {
-						meanwhile = replace
+						during = replace
 					} else {
 						at(c, replace)
 					}
 					c.Visit("http://a.test/fails")
 					for range 2 {
 						if err := c.Visit("http://a.test/"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-							t.Errorf("Visit: %v, want the denial of the last hop", err)
+							t.Errorf("Visit returned %v, want the denial of the last redirect", err)
 						}
 					}
 					must(t, c.Visit("http://a.test/2"))
@@ -305,9 +307,10 @@ func TestHopsAreJudgedWhateverReplacesTheTransport(t *testing.T) {
 	}
 }
 
-// A transport that panics, or returns less than it should, is net/http's business: nothing of ours
-// panics, and the host is asked again in its turn.
-func TestABrokenTransportLocksNoHost(t *testing.T) {
+// TestBrokenTransport checks that the result is the same as without the plugin if the transport
+// panics or returns an incomplete response, and that the host can be requested again after its
+// delay.
+func TestBrokenTransport(t *testing.T) {
 	broken := map[string]roundTripper{
 		"panic":   func(*http.Request) (*http.Response, error) { panic("broken") },
 		"nothing": func(*http.Request) (*http.Response, error) { return nil, nil },
@@ -324,14 +327,14 @@ func TestABrokenTransportLocksNoHost(t *testing.T) {
 		return nil, c.Visit(url)
 	}
 	for name, rt := range broken {
-		for _, which := range []string{"/1", "/hop-end"} {
+		for _, which := range []string{"/1", "/target"} {
 			t.Run(name+" "+which, func(t *testing.T) {
 				inBubble(t, robotstest.Sites{"a.test": {
-					"/robots.txt": "User-agent: *\nCrawl-delay: 5", "/0": robotstest.Page(), "/2": robotstest.Page(), "/hop": robotstest.Redirect("/hop-end"),
+					"/robots.txt": "User-agent: *\nCrawl-delay: 5", "/0": robotstest.Page(), "/2": robotstest.Page(), "/redirect": robotstest.Redirect("/target"),
 				}}, func(t *testing.T, web *robotstest.Web) {
 					through := func(c *colly.Collector) {
 						whole := web.Transport()
-						c.SetRequestTimeout(0) // after a panic net/http leaves its timer behind
+						c.SetRequestTimeout(0) // net/http does not stop its timer after a panic
 						c.WithTransport(roundTripper(func(req *http.Request) (*http.Response, error) {
 							if req.URL.Path == which {
 								return rt(req)
@@ -339,7 +342,7 @@ func TestABrokenTransportLocksNoHost(t *testing.T) {
 							return whole.RoundTrip(req)
 						}))
 					}
-					at := map[string]string{"/1": "/1", "/hop-end": "/hop"}[which]
+					at := map[string]string{"/1": "/1", "/target": "/redirect"}[which]
 					plain := colly.NewCollector()
 					through(plain)
 					wantPanic, wantErr := visit(plain, "http://a.test"+at)
@@ -349,12 +352,12 @@ func TestABrokenTransportLocksNoHost(t *testing.T) {
 					must(t, c.Visit("http://a.test/0"))
 					panicked, err := visit(c.Collector.Collector, "http://a.test"+at)
 					if got, want := strings.ReplaceAll(fmt.Sprint(err), "*backend.Seam", "collyrobots_test.roundTripper"), fmt.Sprint(wantErr); got != want || fmt.Sprint(panicked) != fmt.Sprint(wantPanic) {
-						t.Errorf("%s, panic %v; without the plugin %s, panic %v", got, panicked, want, wantPanic)
+						t.Errorf("got error %s and panic %v; without the plugin %s and %v", got, panicked, want, wantPanic)
 					}
 					must(t, c.Visit("http://a.test/2"))
 					want := "0s /robots.txt, 5s /0, 15s /2"
-					if at == "/hop" {
-						want = "0s /robots.txt, 5s /0, 10s /hop, 20s /2"
+					if at == "/redirect" {
+						want = "0s /robots.txt, 5s /0, 10s /redirect, 20s /2"
 					}
 					wantSchedule(t, web, "a.test", want)
 				})
@@ -363,8 +366,9 @@ func TestABrokenTransportLocksNoHost(t *testing.T) {
 	}
 }
 
-// A transport that breaks on robots.txt makes the site one whose robots.txt cannot be read.
-func TestABrokenTransportUnderRobotsTxt(t *testing.T) {
+// TestBrokenTransportForRobotsTxt checks that robots.txt counts as unreadable if the transport
+// fails in this way.
+func TestBrokenTransportForRobotsTxt(t *testing.T) {
 	for name, rt := range map[string]roundTripper{
 		"panic":   func(*http.Request) (*http.Response, error) { panic("broken") },
 		"nothing": func(*http.Request) (*http.Response, error) { return nil, nil },
@@ -384,8 +388,9 @@ func TestABrokenTransportUnderRobotsTxt(t *testing.T) {
 	}
 }
 
-// The pages of a clone that is not attached wait as long as others do: they are no hops.
-func TestABareClonesPagesWait(t *testing.T) {
+// TestPagesOfUnattachedCloneWait checks that the pages of a clone that is not attached wait for
+// the delay of the host.
+func TestPagesOfUnattachedCloneWait(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(12, "User-agent: *\nCrawl-delay: 10")}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, async)
 		clone := c.Collector.Collector.Clone()
@@ -398,14 +403,15 @@ func TestABareClonesPagesWait(t *testing.T) {
 		}
 		clone.Wait()
 		if pages != 12 || len(failed) > 0 {
-			t.Errorf("%d of 12 pages; %v", pages, failed)
+			t.Errorf("got %d of 12 pages, errors %v", pages, failed)
 		}
 		wantPace(t, web, "a.test", 10*time.Second, 13)
 	})
 }
 
-// So do those that wait for another's long Retry-After or crawl delay; their context ends the wait.
-func TestABareClonesContextEndsItsWait(t *testing.T) {
+// TestCloseEndsWaitOfUnattachedClone checks that the pages of such a clone also wait for a long
+// delay, and that Close ends the wait.
+func TestCloseEndsWaitOfUnattachedClone(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 3600")}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil)
 		clone := c.Collector.Collector.Clone()
@@ -415,15 +421,16 @@ func TestABareClonesContextEndsItsWait(t *testing.T) {
 		began := time.Now()
 		time.AfterFunc(time.Minute, func() { c.robots.Close() })
 		if err := clone.Visit("http://a.test/2"); !errors.Is(err, collyrobots.ErrClosed) || time.Since(began) != time.Minute {
-			t.Errorf("%v after %v, want ErrClosed after a minute", err, time.Since(began))
+			t.Errorf("got %v after %v, want ErrClosed after a minute", err, time.Since(began))
 		}
 		if err := clone.Visit("http://a.test/"); !errors.Is(err, collyrobots.ErrClosed) {
-			t.Errorf("after Close: %v, want ErrClosed", err)
+			t.Errorf("after Close got %v, want ErrClosed", err)
 		}
 	})
 }
 
-// closesLater is a robots.txt that is good for 310 s, and denies /1 from five minutes on.
+// closesLater returns a handler for a robots.txt that is fresh for 310 s and denies /1 after five
+// minutes.
 func closesLater(delay int) http.HandlerFunc {
 	began := time.Now()
 	return func(out http.ResponseWriter, _ *http.Request) {
@@ -435,8 +442,9 @@ func closesLater(delay int) http.HandlerFunc {
 	}
 }
 
-// A hop that has waited behind the request that reads robots.txt again is judged by what that says.
-func TestAHopIsJudgedAfterItsWait(t *testing.T) {
+// TestRedirectIsCheckedAfterItsWait checks that a redirect that waits while another request
+// fetches robots.txt again is denied by the new rules.
+func TestRedirectIsCheckedAfterItsWait(t *testing.T) {
 	slow := func(out http.ResponseWriter, r *http.Request) {
 		time.Sleep(13 * time.Second)
 		http.Redirect(out, r, "/1", http.StatusFound)
@@ -449,35 +457,36 @@ func TestAHopIsJudgedAfterItsWait(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		must(t, c.Visit("http://a.test/"))
 		time.Sleep(11 * time.Second)
-		must(t, c.Visit("http://a.test/2")) // it reads robots.txt again, before the redirect is there
+		must(t, c.Visit("http://a.test/2")) // this request fetches robots.txt again, before the redirect arrives
 		c.Wait()
 		wantSchedule(t, web, "a.test", "0s /robots.txt, 15s /3, 5m0s /, 5m15s /robots.txt, 5m45s /2")
 		if err := c.errs["http://a.test/"]; !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-			t.Errorf("OnError of the page was told %v", err)
+			t.Errorf("OnError of the page got %v, want a denial", err)
 		}
 	})
 }
 
-// Where nobody else has read it again, whoever has waited for so long does, and does not wait for
-// the place that it holds itself.
-func TestAfterALongWaitRobotsTxtIsReadAgain(t *testing.T) {
+// TestRobotsTxtIsReadAgainAfterLongWait checks that a request that has waited until robots.txt
+// expired fetches the file again, and does not wait for the host that it has itself.
+func TestRobotsTxtIsReadAgainAfterLongWait(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {"*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
 		web.Set("a.test", "/robots.txt", closesLater(50))
-		clone := start(t, web, nil).Collector.Collector.Clone() // whose pages wait in the transport
+		clone := start(t, web, nil).Collector.Collector.Clone() // its pages wait in the transport
 		must(t, clone.Visit("http://a.test/3"))
 		time.Sleep(4*time.Minute + 5*time.Second)
 		must(t, clone.Visit("http://a.test/4"))
 		if err := clone.Visit("http://a.test/1"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-			t.Errorf("Visit: %v, want what the new robots.txt says", err)
+			t.Errorf("Visit returned %v, want the denial by the new robots.txt", err)
 		}
 		must(t, clone.Visit("http://a.test/2"))
 		wantSchedule(t, web, "a.test", "0s /robots.txt, 50s /3, 4m55s /4, 6m35s /robots.txt, 7m25s /2")
 	})
 }
 
-// Collector.Init keeps the callbacks and replaces the backend and the context. Hops are seen all
-// the same, and what was undone is said; to attach the collector once more brings back the rest.
-func TestInitAfterAttachIsNoticed(t *testing.T) {
+// TestInitAfterAttach calls Collector.Init, which keeps the callbacks and replaces the backend and
+// the context. Redirects must still be checked, a warning must be logged, and a second Attach must
+// restore the rest.
+func TestInitAfterAttach(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {
 		"/robots.txt": "User-agent: *\nCrawl-delay: 5\nDisallow: /closed", "/": robotstest.Redirect("/1"), "/1": robotstest.Redirect("/closed"),
 		"/closed": robotstest.Page(), "/2": robotstest.Page(),
@@ -489,49 +498,49 @@ func TestInitAfterAttachIsNoticed(t *testing.T) {
 			c.UserAgent, c.AllowURLRevisit = "ExampleBot/1.0", true
 			c.WithTransport(c.transport)
 			if err := c.Visit("http://a.test/"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-				t.Errorf("Visit: %v, want the denial of the last hop", err)
+				t.Errorf("Visit returned %v, want the denial of the last redirect", err)
 			}
 		}
 		if log := c.logged.String(); strings.Count(log, "Collector.Init") != 1 {
-			t.Errorf("the log says %q, want a word about Init", log)
+			t.Errorf("got log %q, want one warning about Init", log)
 		}
 		must(t, c.robots.Attach(c.Collector.Collector))
 		if err := c.Visit("http://a.test/"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-			t.Errorf("Visit: %v, want the denial of the last hop", err)
+			t.Errorf("Visit returned %v, want the denial of the last redirect", err)
 		}
 		if err := c.Collector.Collector.Clone().Visit("http://a.test/closed"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-			t.Errorf("a bare clone: %v, want its denial", err)
+			t.Errorf("unattached clone: Visit returned %v, want a denial", err)
 		}
 		wantSchedule(t, web, "a.test", "0s /robots.txt, 5s /2, 10s /, 15s /1, 20s /, 25s /1, 30s /, 35s /1")
 	})
 }
 
-// So does what replaces the collector's Context: its hops are found by the request that led to
-// them.
-func TestAnotherContextAfterAttach(t *testing.T) {
+// TestReplacedContext checks that redirects are still checked after the collector's Context was
+// replaced. They are recognized by the request that led to them.
+func TestReplacedContext(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {
 		"/robots.txt": "User-agent: *\nCrawl-delay: 5\nDisallow: /closed", "/": robotstest.Redirect("/1"), "/1": robotstest.Redirect("/2"), "/2": robotstest.Redirect("/closed"),
 		"/closed": robotstest.Page(), "/3": robotstest.Page(),
 	}}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()})
 		c.Context = t.Context()
-		other := start(t, web, nil) // its plugin governs the same web, and nothing of the first's
+		other := start(t, web, nil) // its plugin crawls the same web, and has no requests of the first
 		for range 2 {
 			if err := c.Visit("http://a.test/"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-				t.Errorf("Visit: %v, want the denial of the last hop", err)
+				t.Errorf("Visit returned %v, want the denial of the last redirect", err)
 			}
 		}
 		must(t, c.Visit("http://a.test/3"))
 		wantSchedule(t, web, "a.test", "0s /robots.txt, 5s /, 10s /1, 15s /2, 20s /, 25s /1, 30s /2, 35s /3")
 		if hosts := other.robots.Stats().Hosts; len(hosts) > 0 {
-			t.Errorf("the other plugin has seen %+v", hosts)
+			t.Errorf("the other plugin has stats %+v, want none", hosts)
 		}
 	})
 }
 
-// Close ends the waits of a crawl, in whatever state its pages are, and leaves neither a goroutine
-// nor the client behind.
-func TestCloseInACrawl(t *testing.T) {
+// TestCloseDuringCrawl checks that Close ends all waits of a crawl, that each request is reported,
+// and that neither goroutines nor a changed client remain.
+func TestCloseDuringCrawl(t *testing.T) {
 	for name, clone := range map[string]bool{"a collector": false, "a collector and its clones": true} {
 		t.Run(name, func(t *testing.T) {
 			goroutines := runtime.NumGoroutine()
@@ -540,7 +549,7 @@ func TestCloseInACrawl(t *testing.T) {
 				case <-time.After(30 * time.Millisecond):
 				case <-r.Context().Done():
 				}
-				if strings.HasPrefix(r.URL.Path, "/hop") {
+				if strings.HasPrefix(r.URL.Path, "/redirect") {
 					http.Redirect(out, r, "/end", http.StatusFound)
 				}
 			}
@@ -552,8 +561,8 @@ func TestCloseInACrawl(t *testing.T) {
 			inner := colly.NewCollector(colly.Async(), colly.UserAgent("ExampleBot/1.0"))
 			inner.SetClient(client)
 			var all sync.WaitGroup
-			var told sync.Map // by URL
-			robots, err := collyrobots.New(collyrobots.OnDenied(func(r *colly.Request, _ error) { told.Store(r.Ctx.Get("url"), true) }))
+			var reported sync.Map // the URLs for which a callback was called
+			robots, err := collyrobots.New(collyrobots.OnDenied(func(r *colly.Request, _ error) { reported.Store(r.Ctx.Get("url"), true) }))
 			must(t, err)
 			crawlers := []*colly.Collector{inner, inner, inner}
 			if clone {
@@ -561,11 +570,11 @@ func TestCloseInACrawl(t *testing.T) {
 			}
 			for i, c := range crawlers {
 				must(t, robots.Attach(c))
-				c.OnError(func(r *colly.Response, _ error) { told.Store(r.Request.Ctx.Get("url"), true) })
-				c.OnScraped(func(r *colly.Response) { told.Store(r.Request.Ctx.Get("url"), true) })
+				c.OnError(func(r *colly.Response, _ error) { reported.Store(r.Request.Ctx.Get("url"), true) })
+				c.OnScraped(func(r *colly.Response) { reported.Store(r.Request.Ctx.Get("url"), true) })
 				all.Go(func() {
 					for n := range 50 {
-						for _, at := range []string{"slow.test/", "late.test/", "open.test/hop"} {
+						for _, at := range []string{"slow.test/", "late.test/", "open.test/redirect"} {
 							ctx := colly.NewContext()
 							ctx.Put("url", fmt.Sprintf("http://%s%d?%d", at, n, i))
 							if err := c.Request(http.MethodGet, ctx.Get("url"), nil, ctx, nil); err != nil {
@@ -583,78 +592,79 @@ func TestCloseInACrawl(t *testing.T) {
 				c.Wait()
 			}
 			if took := time.Since(began); took > 20*time.Second {
-				t.Errorf("it went on for %v after Close", took)
+				t.Errorf("the crawl continued for %v after Close", took)
 			}
 			n := 0
-			told.Range(func(any, any) bool { n++; return true })
+			reported.Range(func(any, any) bool { n++; return true })
 			if n != 450 {
-				t.Errorf("a callback was told of %d requests, want 450", n)
+				t.Errorf("callbacks were called for %d requests, want 450", n)
 			}
 			if handle, err := backend.Open(inner); err != nil || handle.Client() != client {
-				t.Errorf("the collector's client was not given back: %v", err)
+				t.Errorf("the collector's client was not restored: %v", err)
 			}
 			web.Close()
-			wantNoMore(t, goroutines)
+			wantGoroutines(t, goroutines)
 		})
 	}
 }
 
-// Close does not set a bare clone free.
-func TestABareCloneAfterClose(t *testing.T) {
+// TestUnattachedCloneAfterClose checks that a clone that is not attached can send nothing after
+// Close.
+func TestUnattachedCloneAfterClose(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(2, noDenys)})
 	c := start(t, web, nil)
 	clone := c.Collector.Collector.Clone()
 	must(t, clone.Visit("http://a.test/0"))
 	must(t, c.robots.Close())
 	if err := clone.Visit("http://a.test/1"); !errors.Is(err, collyrobots.ErrClosed) {
-		t.Errorf("after Close: %v, want ErrClosed", err)
+		t.Errorf("after Close got %v, want ErrClosed", err)
 	}
 	wantURIs(t, web, "a.test", "/robots.txt /0")
 }
 
-// A RoundTripper that sends a request twice, takes the first answer and leaves the other attempt
-// alone, as hedging ones do, has both paced; an attempt that waits still when there is an answer is
-// not made.
-func TestARequestIsSentTwiceAtOnce(t *testing.T) {
+// TestRequestSentTwiceAtOnce checks a RoundTripper that sends each request twice and uses the
+// first response, as hedging transports do. Both attempts must keep the delay, and an attempt that
+// is still waiting when a response arrives must not be made.
+func TestRequestSentTwiceAtOnce(t *testing.T) {
 	for name, later := range map[string]time.Duration{"at once": 0, "later": 100 * time.Millisecond} {
 		for _, scheme := range []string{"http", "https"} {
 			t.Run(name+" "+scheme, func(t *testing.T) {
 				page := takes(500*time.Millisecond, robotstest.Page())
 				inBubble(t, robotstest.Sites{"a.test": {
-					"/robots.txt": "User-agent: *\nCrawl-delay: 2", "/slow": takes(3*time.Second, robotstest.Page()), "/hop": robotstest.Redirect("/end"), "*": page,
+					"/robots.txt": "User-agent: *\nCrawl-delay: 2", "/slow": takes(3*time.Second, robotstest.Page()), "/redirect": robotstest.Redirect("/end"), "*": page,
 				}}, func(t *testing.T, web *robotstest.Web) {
 					c := start(t, web, async)
 					var attempts sync.WaitGroup
 					c.WithTransport(roundTripper(func(r *http.Request) (*http.Response, error) {
 						if r.URL.Path == "/robots.txt" {
-							return c.transport.RoundTrip(r) // its delay is not known yet
+							return c.transport.RoundTrip(r) // the delay of the host is not known yet
 						}
-						answers := make(chan *http.Response, 2)
+						responses := make(chan *http.Response, 2)
 						for i := range 2 {
 							attempts.Go(func() {
 								time.Sleep(time.Duration(i) * later)
 								resp, _ := c.transport.RoundTrip(r.Clone(r.Context()))
-								answers <- resp
+								responses <- resp
 							})
 						}
 						for range 2 {
-							if resp := <-answers; resp != nil {
+							if resp := <-responses; resp != nil {
 								return resp, nil
 							}
 						}
-						return nil, errors.New("no answer")
+						return nil, errors.New("no response")
 					}))
 					for i := range 5 {
 						must(t, c.Visit(fmt.Sprint(scheme, "://a.test/", i)))
 					}
 					must(t, c.Visit(scheme+"://a.test/slow"))
-					must(t, c.Visit(scheme+"://a.test/hop"))
+					must(t, c.Visit(scheme+"://a.test/redirect"))
 					c.Wait()
 					attempts.Wait()
 					if len(c.pages) != 7 || len(c.errs) > 0 {
-						t.Errorf("%d pages of 7, errors %v", len(c.pages), c.errs)
+						t.Errorf("got %d pages of 7, errors %v", len(c.pages), c.errs)
 					}
-					wantNoSooner(t, web, "a.test", 2*time.Second, 10) // one twice: it took longer than the delay
+					wantNoSooner(t, web, "a.test", 2*time.Second, 10) // one page is requested twice, because it took longer than the delay
 				})
 			})
 		}

@@ -20,8 +20,8 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// Nothing that is printed has a password, whoever wrote the URL that it stood in: the user, a
-// robots.txt, a sitemap or a redirect.
+// TestPasswordsAreNeverPrinted checks that no output of the plugin has a password, whether its URL
+// came from the program, a robots.txt, a sitemap or a redirect.
 func TestPasswordsAreNeverPrinted(t *testing.T) {
 	const secret = "pa55word"
 	user := "http://joe:" + secret + "@"
@@ -77,14 +77,14 @@ func TestPasswordsAreNeverPrinted(t *testing.T) {
 					c := start(t, web, options, opts...).follow()
 					c.impolite = true
 					c.OnError(func(_ *colly.Response, err error) {
-						if !collys(err) {
+						if !fromColly(err) {
 							show("OnError", err.Error())
 						}
 					})
 					hosts := []string{"a.test/", "a.test/closed/1", "a.test/busy", "a.test/moved", "a.test/moved/dead", "a.test/moved/again",
 						"b.test/", "c.test/", "d.test/", "skip.test/", "down.test/", "broken.test/", "dead.test/"}
 					for _, host := range hosts {
-						if err := c.Visit(user + host); err != nil && !collys(err) {
+						if err := c.Visit(user + host); err != nil && !fromColly(err) {
 							show("Visit", err.Error())
 						}
 					}
@@ -109,9 +109,9 @@ func TestPasswordsAreNeverPrinted(t *testing.T) {
 						}
 					}
 					show("Stats", c.robots.Stats())
-					synctest.Wait() // until all events are told
+					synctest.Wait() // until all listeners were called
 					if out.Len() < 10_000 || !strings.Contains(out.String(), "joe:xxxxx@") {
-						t.Errorf("little is printed: %s", out.String())
+						t.Errorf("the output is too short: %s", out.String())
 					}
 					for line := range strings.Lines(out.String()) {
 						if strings.Contains(line, secret) {
@@ -124,8 +124,8 @@ func TestPasswordsAreNeverPrinted(t *testing.T) {
 	}
 }
 
-// collys reports whether an error is one of Colly's own, in which it prints URLs as they are.
-func collys(err error) bool {
+// fromColly reports whether an error is one of Colly's own, which contain URLs as they are.
+func fromColly(err error) bool {
 	visited := (*colly.AlreadyVisitedError)(nil)
 	return errors.As(err, &visited)
 }

@@ -12,14 +12,16 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-func TestTheSelfCheckSaysWhatIsWiredWrongly(t *testing.T) {
+// TestSelfCheck checks that each mistake in the setup is logged once, and that nothing else is
+// logged.
+func TestSelfCheck(t *testing.T) {
 	cases := []struct {
 		name  string
 		opts  []collyrobots.Option
 		wrong func(c *crawl)
-		says  string // empty: nothing
+		says  string // part of the warning; empty if there is none
 	}{
-		{"all well", nil, func(*crawl) {}, ""},
+		{"no mistake", nil, func(*crawl) {}, ""},
 		{"built-in check", nil, func(c *crawl) { c.IgnoreRobotsTxt = false }, "built-in"},
 		{"random user agent", []collyrobots.Option{collyrobots.ProductToken("ExampleBot")}, func(c *crawl) { extensions.RandomUserAgent(c.Collector.Collector) }, "OnRequest callbacks were registered after Attach"},
 		{"changing user agent", nil, func(c *crawl) { c.Visit("http://a.test/0"); c.UserAgent = "OtherBot/1.0" }, "user agent changes"},
@@ -29,7 +31,7 @@ func TestTheSelfCheckSaysWhatIsWiredWrongly(t *testing.T) {
 		{"user agent without a group", []collyrobots.Option{collyrobots.Dialect(dialect.Google())},
 			func(c *crawl) { c.UserAgent = "MJ12bot/v1.4.8" }, "MJ12bot"},
 		{"name with digits", nil, func(c *crawl) { c.UserAgent = "MJ12bot/v1.4.8" }, ""},
-		{"bare clone", nil, func(c *crawl) { c.Collector.Collector.Clone().Visit("http://a.test/1") }, "without Attach"},
+		{"unattached clone", nil, func(c *crawl) { c.Collector.Collector.Clone().Visit("http://a.test/1") }, "without Attach"},
 		{"later callback", nil, func(c *crawl) { c.OnRequest(func(*colly.Request) {}) }, "after Attach"},
 	}
 	for _, tc := range cases {
@@ -41,13 +43,14 @@ func TestTheSelfCheckSaysWhatIsWiredWrongly(t *testing.T) {
 				c.Visit("http://a.test/")
 			}
 			if log := c.logged.String(); tc.says == "" && log != "" || !strings.Contains(log, tc.says) || strings.Count(log, "\n") > 1 {
-				t.Errorf("the log says %q, want %q once", log, tc.says)
+				t.Errorf("got log %q, want %q once", log, tc.says)
 			}
 		})
 	}
 }
 
-// A crawler whose name has digits obeys the group that has this name, and no other.
+// TestNamesWithDigits checks that a crawler with digits in its name obeys the group with this
+// name, and no other.
 func TestNamesWithDigits(t *testing.T) {
 	const robots = "User-agent: MJ12bot\nDisallow: /1\n\nUser-agent: *\nDisallow: /2\n"
 	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(3, robots)})
@@ -55,6 +58,6 @@ func TestNamesWithDigits(t *testing.T) {
 	c.Visit("http://a.test/1")
 	c.Visit("http://a.test/2")
 	if got, want := urisOf(web.Log("a.test")), "/robots.txt /2"; got != want {
-		t.Errorf("requests %q, want %q", got, want)
+		t.Errorf("got requests %q, want %q", got, want)
 	}
 }

@@ -10,10 +10,12 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-func TestShadowsListWhatTheyWouldDecide(t *testing.T) {
+// TestShadowDifferences checks the pages that Stats lists for each shadow dialect, and that a
+// shadow neither denies pages nor fetches robots.txt again.
+func TestShadowDifferences(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{
 		"a.test": robotstest.Pages(3, "User-agent: *\nDisallow: /*1$\nAllow: /2\nDisallow: /2\n"),
-		"b.test": {"/robots.txt": "Disallow: /\nUser-agent: *\nDisallow: /x", "/": robotstest.Page()}, // temoto refuses this file
+		"b.test": {"/robots.txt": "Disallow: /\nUser-agent: *\nDisallow: /x", "/": robotstest.Page()}, // temoto rejects this file
 		"c.test": {"/robots.txt": 503, "/": robotstest.Page()},
 	})
 	c := start(t, web, nil, collyrobots.Shadow(dialect.Original1994(), dialect.Temoto(), dialect.RFC9309())).follow()
@@ -22,7 +24,7 @@ func TestShadowsListWhatTheyWouldDecide(t *testing.T) {
 	}
 	for _, host := range []string{"a.test", "b.test", "c.test"} {
 		if n := strings.Count(urisOf(web.Log(host)), "robots.txt"); n != 1 {
-			t.Errorf("robots.txt of %s was asked for %d times, want once", host, n)
+			t.Errorf("robots.txt of %s was fetched %d times, want once", host, n)
 		}
 	}
 	want := []string{
@@ -35,7 +37,7 @@ func TestShadowsListWhatTheyWouldDecide(t *testing.T) {
 		for _, d := range s.Differences {
 			verdict := map[bool]string{true: "allowed", false: "denied"}
 			if d.Enforced.Allowed == d.Shadow.Allowed || d.Enforced.URL != d.Shadow.URL || d.Shadow.Dialect != s.Dialect {
-				t.Errorf("no difference: %+v", d)
+				t.Errorf("the listed page has no difference: %+v", d)
 			}
 			differ = append(differ, d.Shadow.URL+" "+verdict[d.Shadow.Allowed])
 		}
@@ -45,12 +47,13 @@ func TestShadowsListWhatTheyWouldDecide(t *testing.T) {
 		}
 	}
 	if got, want := urisOf(web.Log("a.test")), "/robots.txt / /0 /2"; got != want {
-		t.Errorf("a.test was asked for %s, want %s: a shadow enforces nothing", got, want)
+		t.Errorf("got requests %s to a.test, want %s", got, want)
 	}
 }
 
-// A shadow reads with a host's own settings, and not where nothing is asked for.
-func TestShadowsUnderForHosts(t *testing.T) {
+// TestShadowsWithForHosts checks that a shadow uses the settings of the host, and does not compare
+// hosts whose robots.txt is ignored.
+func TestShadowsWithForHosts(t *testing.T) {
 	rules := "User-agent: *\nDisallow: /\n\nUser-agent: Own\nDisallow: /1\n"
 	web := robotstest.New(t, robotstest.Sites{"ours.test": robotstest.Pages(3, rules), "own.test": robotstest.Pages(3, rules), "a.test": robotstest.Pages(3, noDenys)})
 	c := start(t, web, nil, collyrobots.Shadow(dialect.RFC9309(), dialect.Google()),
@@ -65,7 +68,7 @@ func TestShadowsUnderForHosts(t *testing.T) {
 	wantURIs(t, web, "a.test", "/robots.txt / /0 /1 /2")
 	for _, s := range c.robots.Stats().Shadows {
 		if s.Compared != 8 || s.Stricter+s.Laxer > 0 || len(s.Differences) > 0 {
-			t.Errorf("%s: %+v, want 8 pages of two hosts compared and no difference", s.Dialect, s)
+			t.Errorf("%s: got %+v, want 8 pages of two hosts compared and no difference", s.Dialect, s)
 		}
 	}
 }

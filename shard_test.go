@@ -15,8 +15,8 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// Shards that other programs, in other languages, must find as well: the values were worked out by
-// another program, from the text of ShardOf's documentation.
+// TestShardOf checks shards that another program has computed from the documentation of ShardOf,
+// because programs in other languages must find the same.
 func TestShardOf(t *testing.T) {
 	for _, tc := range []struct {
 		url  string
@@ -50,13 +50,13 @@ func TestShardOf(t *testing.T) {
 		{"http://[2001:db8::1]/", 1000000, 390434},
 	} {
 		if got, err := collyrobots.ShardOf(tc.url, tc.n); got != tc.want || err != nil {
-			t.Errorf("%s of %d: %d, %v; want %d", tc.url, tc.n, got, err, tc.want)
+			t.Errorf("%s of %d: got %d, %v; want %d", tc.url, tc.n, got, err, tc.want)
 		}
 	}
 }
 
-// One host has one shard, however it is written.
-func TestAHostHasOneShard(t *testing.T) {
+// TestShardOfSpellings checks that a host has the same shard in each spelling.
+func TestShardOfSpellings(t *testing.T) {
 	for _, same := range [][]string{
 		{"http://example.com/", "https://example.com/x?y#z", "HTTP://EXAMPLE.com:80", "https://user:secret@Example.Com:8443/"},
 		{"http://bücher.example/", "https://xn--bcher-kva.example/", "http://BÜCHER.example/"},
@@ -66,14 +66,14 @@ func TestAHostHasOneShard(t *testing.T) {
 		must(t, err)
 		for _, u := range same[1:] {
 			if got, err := collyrobots.ShardOf(u, 1000); got != want || err != nil {
-				t.Errorf("%s: shard %d, %v; %s has %d", u, got, err, same[0], want)
+				t.Errorf("%s: got shard %d, %v; %s has %d", u, got, err, same[0], want)
 			}
 		}
 	}
 }
 
-// Hosts are spread evenly, and when there is one process more it gets its part and no other host
-// moves.
+// TestShardsAreEven checks that hosts are distributed evenly, and that with one more process only
+// the hosts move that it gets.
 func TestShardsAreEven(t *testing.T) {
 	const hosts = 20_000
 	for _, n := range []int{2, 4, 10, 100} {
@@ -82,8 +82,10 @@ func TestShardsAreEven(t *testing.T) {
 			u := fmt.Sprintf("http://host%d.example/", i)
 			before, _ := collyrobots.ShardOf(u, n)
 			after, _ := collyrobots.ShardOf(u, n+1)
-			if count[before]++; before != after {
-				if moved++; after != n {
+			count[before]++
+			if before != after {
+				moved++
+				if after != n {
 					t.Fatalf("%s moved from %d to %d of %d", u, before, after, n+1)
 				}
 			}
@@ -100,7 +102,8 @@ func TestShardsAreEven(t *testing.T) {
 	}
 }
 
-func TestShardOfRefuses(t *testing.T) {
+// TestShardOfErrors checks the URLs and numbers for which ShardOf returns an error.
+func TestShardOfErrors(t *testing.T) {
 	for _, tc := range []struct {
 		url string
 		n   int
@@ -124,22 +127,22 @@ func hostsOf(t *testing.T, n int) []string {
 	return hosts
 }
 
-// wantForeign wants a ShardError that names the URL and its shard.
+// wantForeign checks that err is a ShardError with the URL and its shard.
 func wantForeign(t *testing.T, err error, url string, shard, of int) {
 	t.Helper()
 	var foreign *collyrobots.ShardError
 	if !errors.As(err, &foreign) || foreign.URL != url || foreign.Shard != shard || foreign.Of != of {
-		t.Errorf("%s: %v, want a ShardError that names shard %d of %d", url, err, shard, of)
+		t.Errorf("%s: got %v, want a ShardError with shard %d of %d", url, err, shard, of)
 	}
 }
 
-// What is another process's is not asked for, neither its pages nor its robots.txt, and the error
-// says whose it is.
-func TestForeignHostsAreRefused(t *testing.T) {
+// TestForeignHosts checks that neither pages nor robots.txt are requested from the host of another
+// process, and that the error names its shard.
+func TestForeignHosts(t *testing.T) {
 	hosts := hostsOf(t, 2)
 	own, foreign := "http://"+hosts[0], "http://"+hosts[1]
 	web := robotstest.New(t, robotstest.Sites{
-		hosts[0]: {"/robots.txt": noDenys, "/": robotstest.Page(foreign + "/linked"), "/hop": robotstest.Redirect(foreign + "/target")},
+		hosts[0]: {"/robots.txt": noDenys, "/": robotstest.Page(foreign + "/linked"), "/redirect": robotstest.Redirect(foreign + "/target")},
 		hosts[1]: robotstest.Pages(5, noDenys),
 	})
 	for name, opts := range map[string][]collyrobots.Option{"": nil, "dry run": {collyrobots.DryRun()}} {
@@ -149,25 +152,26 @@ func TestForeignHostsAreRefused(t *testing.T) {
 			wantForeign(t, c.denied[foreign+"/1"], foreign+"/1", 1, 2)
 			must(t, c.Visit(own+"/"))
 			wantForeign(t, c.denied[foreign+"/linked"], foreign+"/linked", 1, 2)
-			wantForeign(t, c.Visit(own+"/hop"), foreign+"/target", 1, 2)
-			wantForeign(t, c.errs[own+"/hop"], foreign+"/target", 1, 2)
+			wantForeign(t, c.Visit(own+"/redirect"), foreign+"/target", 1, 2)
+			wantForeign(t, c.errs[own+"/redirect"], foreign+"/target", 1, 2)
 			if len(c.denied) != 3 {
-				t.Errorf("OnDenied was told of %v", c.denied)
+				t.Errorf("OnDenied got %v, want 3 errors", c.denied)
 			}
 			_, err := c.robots.Check(t.Context(), foreign+"/3")
 			wantForeign(t, err, foreign+"/3", 1, 2)
 			if log := web.Log(hosts[1]); len(log) != 0 {
-				t.Errorf("the foreign host was asked for\n%s", log)
+				t.Errorf("requests to the foreign host, want none:\n%s", log)
 			}
 			if n := len(c.robots.Stats().Hosts); n != 1 {
-				t.Errorf("Stats has %d hosts", n)
+				t.Errorf("Stats has %d hosts, want 1", n)
 			}
 		})
 	}
 }
 
-// Two processes that hand each other what is not theirs crawl everything once.
-func TestShardsThatHandOnCrawlEverything(t *testing.T) {
+// TestShardsPassURLsToEachOther checks that two processes that pass foreign URLs to each other
+// fetch each page once.
+func TestShardsPassURLsToEachOther(t *testing.T) {
 	hosts := hostsOf(t, 2)
 	sites := make(robotstest.Sites)
 	for i, host := range hosts {
@@ -192,7 +196,8 @@ func TestShardsThatHandOnCrawlEverything(t *testing.T) {
 	}
 }
 
-// Pages of foreign hosts in a sitemap are handed on as they are; a sitemap there is not read.
+// TestForeignPagesOfSitemaps checks that the foreign pages in a sitemap are reported like others,
+// and that a sitemap on a foreign host is not read.
 func TestForeignPagesOfSitemaps(t *testing.T) {
 	hosts := hostsOf(t, 2)
 	own, foreign := "http://"+hosts[0], "http://"+hosts[1]
@@ -201,7 +206,7 @@ func TestForeignPagesOfSitemaps(t *testing.T) {
 			"/map.xml": robotstest.Sitemap(own+"/1", own+"/x", foreign+"/1")},
 		hosts[1]: {"/robots.txt": "User-agent: *\nDisallow: /\n", "/map.xml": robotstest.Sitemap(own + "/2")},
 	}
-	t.Run("the collector", func(t *testing.T) {
+	t.Run("FollowSitemaps", func(t *testing.T) {
 		web := robotstest.New(t, sites)
 		c := start(t, web, nil, collyrobots.ShardByHost(2, 0), collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.ScopeAny}))
 		must(t, c.Visit(own+"/"))
@@ -209,21 +214,21 @@ func TestForeignPagesOfSitemaps(t *testing.T) {
 		wantURIs(t, web, hosts[0], "/robots.txt / /map.xml /1")
 		wantURIs(t, web, hosts[1], "")
 		if s := c.robots.Stats().Sitemaps; s.FilesFailed != 1 || s.Denied != 1 || s.Fed != 2 {
-			t.Errorf("%+v", s)
+			t.Errorf("got stats %+v", s)
 		}
 	})
-	t.Run("a sink", func(t *testing.T) {
+	t.Run("Sink", func(t *testing.T) {
 		web := robotstest.New(t, sites)
 		var got []string
 		sink := func(u string) error { got = append(got, u); return nil }
 		c := start(t, web, nil, collyrobots.ShardByHost(2, 0), collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.ScopeAny, Sink: sink}))
 		must(t, c.Visit(own+"/"))
 		if want := []string{own + "/1", foreign + "/1"}; !slices.Equal(got, want) {
-			t.Errorf("%v, want %v", got, want)
+			t.Errorf("got %v, want %v", got, want)
 		}
 		wantURIs(t, web, hosts[1], "")
 	})
-	t.Run("a loop", func(t *testing.T) {
+	t.Run("Pages", func(t *testing.T) {
 		web := robotstest.New(t, sites)
 		c := start(t, web, nil, collyrobots.ShardByHost(2, 0))
 		var got []string
@@ -235,14 +240,15 @@ func TestForeignPagesOfSitemaps(t *testing.T) {
 			}
 		}
 		if want := []string{own + "/1", foreign + "/1"}; !slices.Equal(got, want) {
-			t.Errorf("%v, want %v", got, want)
+			t.Errorf("got %v, want %v", got, want)
 		}
 		wantURIs(t, web, hosts[1], "")
 	})
 }
 
-// A robots.txt that is on another process's host is read from there all the same.
-func TestARobotsTxtOnAForeignHost(t *testing.T) {
+// TestRobotsTxtOnForeignHost checks that a robots.txt that redirects to the host of another
+// process is read from there.
+func TestRobotsTxtOnForeignHost(t *testing.T) {
 	hosts := hostsOf(t, 2)
 	web := robotstest.New(t, robotstest.Sites{
 		hosts[0]: {"/robots.txt": robotstest.Redirect("http://" + hosts[1] + "/robots.txt"), "/": robotstest.Page()},

@@ -17,7 +17,7 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// shop is a site whose pages are found by its sitemaps alone.
+// shop returns a site whose pages are found only through its sitemaps.
 func shop() robotstest.Sites {
 	return robotstest.Sites{
 		"shop.test": {
@@ -43,7 +43,9 @@ func shop() robotstest.Sites {
 	}
 }
 
-func TestSitemapsAreCrawled(t *testing.T) {
+// TestFollowSitemaps checks which pages and files of the sitemaps are requested, which are denied,
+// and the statistics.
+func TestFollowSitemaps(t *testing.T) {
 	for name, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
 		t.Run(name, func(t *testing.T) {
 			web := robotstest.New(t, shop())
@@ -60,12 +62,12 @@ func TestSitemapsAreCrawled(t *testing.T) {
 			c.Visit("http://shop.test/")
 			c.Wait()
 			if got, want := strings.Join(denied, ", "), "http://shop.test/cart/3 Disallow: /cart"; got != want {
-				t.Errorf("denied: %s, want %s", got, want)
+				t.Errorf("got denials %s, want %s", got, want)
 			}
 			wantSortedURIs(t, web, "shop.test", "/ /1 /2 /5 /6 /a.xml /b.xml.gz /gone.xml /index.xml /robots.txt")
 			wantSortedURIs(t, web, "cdn.test", "/7 /moved.xml /robots.txt /shop.xml")
 			if got := urisOf(web.Log("else.test")); got != "" {
-				t.Errorf("else.test, out of scope, was asked for %s", got)
+				t.Errorf("requests to else.test, which is out of scope: %s", got)
 			}
 			want := collyrobots.FeedStats{Files: 4, FilesFailed: 1, Entries: 8, Fed: 5, OutOfScope: 1, Duplicate: 1, Denied: 1, Errors: 1}
 			if got := c.robots.Stats().Sitemaps; got != want {
@@ -75,6 +77,7 @@ func TestSitemapsAreCrawled(t *testing.T) {
 	}
 }
 
+// TestFeedOptions checks Since, Keep, Sink and MaxURLs.
 func TestFeedOptions(t *testing.T) {
 	web := robotstest.New(t, shop())
 	var sunk []string
@@ -87,19 +90,21 @@ func TestFeedOptions(t *testing.T) {
 	c.Visit("http://shop.test/")
 	slices.Sort(sunk) // several files are read at once
 	if got, want := strings.Join(sunk, " "), "http://cdn.test/7 http://shop.test/1 http://shop.test/5"; got != want {
-		t.Errorf("fed %s, want %s", got, want)
+		t.Errorf("got pages %s, want %s", got, want)
 	}
 	if got := c.robots.Stats().Sitemaps; got.Old != 1 || got.Fed != 3 {
-		t.Errorf("%+v", got)
+		t.Errorf("got stats %+v", got)
 	}
 }
 
-func TestFedRequestsKnowTheirSitemap(t *testing.T) {
+// TestContextOfFedPages checks that the context of a page from a sitemap has the URL of the
+// sitemap and the lastmod.
+func TestContextOfFedPages(t *testing.T) {
 	web := robotstest.New(t, shop())
 	c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
-	told := map[string]string{}
+	contexts := map[string]string{}
 	c.OnResponse(func(r *colly.Response) {
-		told[r.Request.URL.Path] = r.Ctx.Get(collyrobots.CtxSitemap) + " " + r.Ctx.Get(collyrobots.CtxLastMod)
+		contexts[r.Request.URL.Path] = r.Ctx.Get(collyrobots.CtxSitemap) + " " + r.Ctx.Get(collyrobots.CtxLastMod)
 	})
 	c.Visit("http://shop.test/")
 	for path, want := range map[string]string{
@@ -108,13 +113,13 @@ func TestFedRequestsKnowTheirSitemap(t *testing.T) {
 		"/5": "http://shop.test/b.xml.gz 2024-05-01T00:00:00Z",
 		"/6": "http://cdn.test/moved.xml ",
 	} {
-		if told[path] != want {
-			t.Errorf("%s knows %q, want %q", path, told[path], want)
+		if contexts[path] != want {
+			t.Errorf("%s: got context %q, want %q", path, contexts[path], want)
 		}
 	}
 }
 
-// bigShop lists n pages in one sitemap.
+// bigShop returns a site with n pages in one sitemap.
 func bigShop(n int, robots string) robotstest.Sites {
 	s := robotstest.Pages(n, robots+"Sitemap: http://a.test/map.xml\n")
 	var locs []string
@@ -125,7 +130,8 @@ func bigShop(n int, robots string) robotstest.Sites {
 	return robotstest.Sites{"a.test": s}
 }
 
-func TestWindowBoundsWhatIsUnderWay(t *testing.T) {
+// TestWindow checks that Window bounds the pages that are in flight at once.
+func TestWindow(t *testing.T) {
 	inBubble(t, bigShop(300, noDenys), func(t *testing.T, web *robotstest.Web) {
 		var under, most atomic.Int32
 		for i := range 300 {
@@ -135,7 +141,7 @@ func TestWindowBoundsWhatIsUnderWay(t *testing.T) {
 		c.Visit("http://a.test/")
 		c.Wait()
 		if n := most.Load(); n != 5 {
-			t.Errorf("%d requests were under way at once, want 5", n)
+			t.Errorf("%d pages were in flight at once, want 5", n)
 		}
 		if n := len(web.Log("a.test")); n != 303 {
 			t.Errorf("%d requests, want 303", n)
@@ -143,9 +149,9 @@ func TestWindowBoundsWhatIsUnderWay(t *testing.T) {
 	})
 }
 
-// A later callback's abort is told to nobody. The window must not fill with what will never be
-// done.
-func TestTheWindowOutlivesLaterAborts(t *testing.T) {
+// TestWindowAfterAborts checks that pages that a later callback aborts do not stay in the window.
+// Colly calls no hook for them.
+func TestWindowAfterAborts(t *testing.T) {
 	inBubble(t, bigShop(12, noDenys), func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, async, collyrobots.FollowSitemaps(collyrobots.Feed{Window: 4}))
 		c.OnRequest(func(r *colly.Request) {
@@ -161,6 +167,8 @@ func TestTheWindowOutlivesLaterAborts(t *testing.T) {
 	})
 }
 
+// TestWellKnownSitemaps checks that the well-known files are requested if robots.txt names no
+// sitemap.
 func TestWellKnownSitemaps(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{
 		"a.test": {"/robots.txt": noDenys, "/": robotstest.Page(), "/sitemap.xml": robotstest.Sitemap("http://a.test/1"), "/1": robotstest.Page(), "/sitemap_index.xml": robotstest.Page()},
@@ -174,7 +182,7 @@ func TestWellKnownSitemaps(t *testing.T) {
 			c.Visit("http://" + host + ".test/")
 		}
 		if named := c.robots.Stats().Sitemaps.Fed == 1; named == wellKnown {
-			t.Errorf("WellKnown %v: %+v", wellKnown, c.robots.Stats().Sitemaps)
+			t.Errorf("WellKnown %v: got stats %+v", wellKnown, c.robots.Stats().Sitemaps)
 		}
 	}
 	for host, want := range map[string]string{
@@ -184,12 +192,14 @@ func TestWellKnownSitemaps(t *testing.T) {
 		"d.test": "/robots.txt / /map.xml /1 /robots.txt / /map.xml /1",
 	} {
 		if got := urisOf(web.Log(host)); got != want {
-			t.Errorf("%s was asked for %s, want %s", host, got, want)
+			t.Errorf("%s: got requests %s, want %s", host, got, want)
 		}
 	}
 }
 
-func TestASiteClosedToPagesStillFeeds(t *testing.T) {
+// TestSitemapOfDisallowedSite checks that the sitemaps of a site are read although its start page
+// is disallowed.
+func TestSitemapOfDisallowedSite(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /\nAllow: /map.xml\nAllow: /open\nSitemap: http://a.test/map.xml\n",
 		"/map.xml":    robotstest.Sitemap("http://a.test/open", "http://a.test/closed"), "/open": robotstest.Page(), "/closed": robotstest.Page(),
@@ -200,12 +210,14 @@ func TestASiteClosedToPagesStillFeeds(t *testing.T) {
 	wantURIs(t, web, "a.test", "/robots.txt /map.xml /open")
 }
 
-func TestSitemapsObeyRobotsTxtAndPace(t *testing.T) {
+// TestSitemapsObeyRobotsTxtAndDelay checks that a disallowed sitemap is not requested, also after
+// a redirect, and that sitemaps keep the delay.
+func TestSitemapsObeyRobotsTxtAndDelay(t *testing.T) {
 	sites := robotstest.Sites{"a.test": {
-		"/robots.txt":  "User-agent: *\nCrawl-delay: 3600\nDisallow: /closed\nSitemap: http://a.test/closed.xml\nSitemap: /bad\nSitemap: http://a.test/hop.xml\nSitemap: http://a.test/map.xml",
+		"/robots.txt":  "User-agent: *\nCrawl-delay: 3600\nDisallow: /closed\nSitemap: http://a.test/closed.xml\nSitemap: /bad\nSitemap: http://a.test/moved.xml\nSitemap: http://a.test/map.xml",
 		"/":            robotstest.Page(),
 		"/closed.xml":  robotstest.Sitemap("http://a.test/1"),
-		"/hop.xml":     robotstest.Redirect("/closed.xml"),
+		"/moved.xml":   robotstest.Redirect("/closed.xml"),
 		"/map.xml":     robotstest.Sitemap("http://a.test/2"),
 		"/1":           robotstest.Page(),
 		"/2":           robotstest.Page(),
@@ -216,16 +228,17 @@ func TestSitemapsObeyRobotsTxtAndPace(t *testing.T) {
 		c := start(t, web, async, collyrobots.FollowSitemaps(collyrobots.Feed{}))
 		c.Visit("http://a.test/")
 		c.Wait()
-		wantSortedURIs(t, web, "a.test", "/ /2 /bad /hop.xml /map.xml /robots.txt")
-		wantNoSooner(t, web, "a.test", time.Hour, 6) // longer than any time limit: what counts is the waiting for the host's turn
+		wantSortedURIs(t, web, "a.test", "/ /2 /bad /map.xml /moved.xml /robots.txt")
+		wantNoSooner(t, web, "a.test", time.Hour, 6) // the wait is longer than any time limit, and does not count
 		if !strings.Contains(c.logged.String(), "closed.xml") {
-			t.Errorf("the log does not say why: %s", c.logged)
+			t.Errorf("the log does not name closed.xml: %s", c.logged)
 		}
 	})
 }
 
-// A sitemap of some MiB goes through a file, and a cut one still gives its entries.
-func TestALargeSitemapThatIsCut(t *testing.T) {
+// TestLargeTruncatedSitemap checks that the complete entries of a truncated sitemap are crawled,
+// even if it is so large that it goes through a file.
+func TestLargeTruncatedSitemap(t *testing.T) {
 	shop := bigShop(3, noDenys)
 	whole := shop["a.test"]["/map.xml"].(string)
 	filler := "<!--" + strings.Repeat("x", 1<<20) + "-->"
@@ -240,11 +253,12 @@ func TestALargeSitemapThatIsCut(t *testing.T) {
 	c.Visit("http://a.test/")
 	wantURIs(t, web, "a.test", "/robots.txt / /map.xml /map.xml /map.xml /0 /1")
 	if got := c.robots.Stats().Sitemaps; got.Errors != 1 || got.FilesCut != 1 || got.Fed != 2 {
-		t.Errorf("%+v, want 2 fed and the cut reported", got)
+		t.Errorf("got stats %+v, want 2 fed pages and one truncated file", got)
 	}
 }
 
-func TestTheEndOfTheContextEndsTheFeed(t *testing.T) {
+// TestContextEndsFeed checks that the end of the collector's context ends the feed.
+func TestContextEndsFeed(t *testing.T) {
 	inBubble(t, bigShop(500, "User-agent: *\nCrawl-delay: 0.1\n"), func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, async, collyrobots.FollowSitemaps(collyrobots.Feed{}))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -258,12 +272,14 @@ func TestTheEndOfTheContextEndsTheFeed(t *testing.T) {
 		})
 		c.Visit("http://a.test/")
 		c.Wait()
-		if n := len(web.Log("a.test")); n > 2+3+1 { // robots.txt and the sitemap, three pages, one under way
-			t.Errorf("%d requests, some after the end: %s", n, urisOf(web.Log("a.test")))
+		if n := len(web.Log("a.test")); n > 2+3+1 { // robots.txt and the sitemap, three pages, one in flight
+			t.Errorf("%d requests, some after the end of the context: %s", n, urisOf(web.Log("a.test")))
 		}
 	})
 }
 
+// TestNewestFirst checks the order and the number of pages with NewestFirst, and the combinations
+// of options that New rejects.
 func TestNewestFirst(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": {
 		"/robots.txt": "Sitemap: http://a.test/index.xml",
@@ -278,13 +294,13 @@ func TestNewestFirst(t *testing.T) {
 	}))
 	c.Visit("http://a.test/")
 	if got, want := strings.Join(fed, " "), "2024 2023 2022"; got != want {
-		t.Errorf("fed %s, want %s", got, want)
+		t.Errorf("got pages %s, want %s", got, want)
 	}
 	for _, bad := range []collyrobots.Feed{
 		{NewestFirst: true}, {NewestFirst: true, MaxURLs: 1, Resume: true}, {Resume: true},
 	} {
 		if _, err := collyrobots.New(collyrobots.FollowSitemaps(bad)); err == nil {
-			t.Errorf("%+v is taken", bad)
+			t.Errorf("New accepted %+v", bad)
 		}
 	}
 }

@@ -28,7 +28,7 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// programs are the spiders of TestProgramsDoTheSameWithThePlugin.
+// programs are the programs of TestProgramsAreTheSameWithPlugin.
 var programs = []program{
 	{name: "follows links within domains and depth", sites: tree, run: func(p *programRun) {
 		c := p.hear(p.collector(colly.AllowedDomains("a.test"), colly.MaxDepth(3)))
@@ -56,7 +56,7 @@ var programs = []program{
 			p.say("%v", c.Visit("http://a.test/4"))
 		}
 	}},
-	{name: "takes the next proxy after an error", sites: proxied, run: func(p *programRun) {
+	{name: "uses the next proxy after an error", sites: proxied, run: func(p *programRun) {
 		c := p.hear(p.collector())
 		next := 1
 		must(p.T, c.SetProxy("http://dead.test:3128"))
@@ -167,7 +167,7 @@ var programs = []program{
 			p.say("%v", c.Visit("http://a.test"+page))
 		}
 	}},
-	{name: "retries until it works", sites: flaky(502), run: func(p *programRun) {
+	{name: "retries until it succeeds", sites: flaky(502), run: func(p *programRun) {
 		c := p.hear(p.collector())
 		c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
 		p.attach(c)
@@ -265,7 +265,7 @@ var programs = []program{
 			p.say("%v", c.Head("http://a.test"+page))
 		}
 	}},
-	{name: "asks with HEAD before each GET", sites: tree, run: func(p *programRun) {
+	{name: "sends HEAD before each GET", sites: tree, run: func(p *programRun) {
 		c := p.hear(p.collector(colly.CheckHead()))
 		follow(c)
 		p.attach(c)
@@ -368,7 +368,7 @@ var programs = []program{
 		p.attach(c)
 		p.say("%v", c.Visit("http://a.test/moved"))
 	}},
-	{name: "may not be redirected elsewhere", sites: func() robotstest.Sites {
+	{name: "may not be redirected to other hosts", sites: func() robotstest.Sites {
 		return robotstest.Sites{"a.test": {"/": robotstest.Redirect("http://b.test/")}, "b.test": {"/": "b"}}
 	}, run: func(p *programRun) {
 		c := p.hear(p.collector(colly.AllowedDomains("a.test")))
@@ -453,7 +453,7 @@ var programs = []program{
 		p.attach(c)
 		p.say("%v", c.Visit("http://a.test/"))
 	}},
-	{name: "has a client of its own", sites: members, run: func(p *programRun) {
+	{name: "has its own client", sites: members, run: func(p *programRun) {
 		jar, err := cookiejar.New(nil)
 		must(p.T, err)
 		client := &http.Client{Transport: p.web.Transport(), Jar: jar, Timeout: time.Minute}
@@ -465,7 +465,7 @@ var programs = []program{
 		must(p.T, err)
 		p.say("%d cookies in the jar", len(jar.Cookies(site)))
 	}},
-	{name: "asks what it has visited", sites: tree, run: func(p *programRun) {
+	{name: "asks Colly which pages it has visited", sites: tree, run: func(p *programRun) {
 		c := p.hear(p.collector())
 		p.attach(c)
 		for range 2 {
@@ -514,7 +514,7 @@ var programs = []program{
 		p.attach(c)
 		p.say("%v", c.Visit("http://a.test/sitemap.xml"))
 	}},
-	{name: "visits from goroutines of its own", sites: func() robotstest.Sites { return robotstest.Sites{"a.test": robotstest.Pages(12, "")} }, unordered: true, run: func(p *programRun) {
+	{name: "visits from its own goroutines", sites: func() robotstest.Sites { return robotstest.Sites{"a.test": robotstest.Pages(12, "")} }, unordered: true, run: func(p *programRun) {
 		c := p.hear(p.collector())
 		must(p.T, c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 3, Delay: time.Second}))
 		p.attach(c)
@@ -568,7 +568,7 @@ var programs = []program{
 			}
 		}
 	}},
-	{name: "writes requests down", sites: tree, run: func(p *programRun) {
+	{name: "saves requests", sites: tree, run: func(p *programRun) {
 		c := p.hear(p.collector(colly.AllowURLRevisit()))
 		var kept [][]byte
 		c.OnResponse(func(r *colly.Response) {
@@ -600,7 +600,7 @@ var programs = []program{
 		p.attach(c)
 		p.say("%v", c.Visit("http://a.test/"))
 	}},
-	{name: "bounds its requests", sites: tree, run: func(p *programRun) {
+	{name: "limits its requests", sites: tree, run: func(p *programRun) {
 		c := p.hear(p.collector(colly.MaxRequests(4)))
 		c.OnHTML("a[href]", func(e *colly.HTMLElement) { p.say("%v", e.Request.Visit(e.Attr("href"))) })
 		p.attach(c)

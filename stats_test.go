@@ -19,7 +19,7 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// takes answers after a while.
+// takes returns a handler that answers after d.
 func takes(d time.Duration, answer string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(d)
@@ -28,11 +28,11 @@ func takes(d time.Duration, answer string) http.HandlerFunc {
 	}
 }
 
-// The numbers of Stats are those of the server's log.
-func TestStatsAreTheAccessLog(t *testing.T) {
+// TestStatsMatchServerLog checks that the numbers in Stats are those of the server's log.
+func TestStatsMatchServerLog(t *testing.T) {
 	slow := robotstest.Pages(6, "User-agent: *\nDisallow: /2$\nCrawl-delay: 1.5\n")
 	slow["/"], slow["/1"] = takes(time.Second, slow["/"].(string)), takes(4*time.Second, "")
-	slow["/0"], slow["/hop"] = robotstest.Redirect("/hop"), robotstest.Page()
+	slow["/0"], slow["/next"] = robotstest.Redirect("/next"), robotstest.Page()
 	sites := robotstest.Sites{"slow.test": slow, "fast.test": robotstest.Pages(5, noDenys), "down.test": {"/robots.txt": 503}}
 	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
 		start := time.Now()
@@ -43,52 +43,52 @@ func TestStatsAreTheAccessLog(t *testing.T) {
 		c.Wait()
 		s := c.robots.Stats()
 		if !s.Started.Equal(start) || s.Totals.Requests != len(web.Log("")) || s.Totals.Pages != 6+6 || s.Totals.Denied != 2 || s.Totals.Waiting != 0 {
-			t.Errorf("%+v", s)
+			t.Errorf("got stats %+v", s)
 		}
 		must(t, c.robots.Close())
 		if s.Closed || !c.robots.Stats().Closed {
-			t.Errorf("closed before Close: %t, after it: %t", s.Closed, c.robots.Stats().Closed)
+			t.Errorf("Closed is %t before Close and %t after it", s.Closed, c.robots.Stats().Closed)
 		}
 		if want := (map[collyrobots.Reason]int{collyrobots.ReasonRule: 1 + 6, collyrobots.ReasonUnreachable: 1, collyrobots.ReasonNoRule: 7}); !reflect.DeepEqual(s.Decisions, want) {
-			t.Errorf("decisions %v, want %v", s.Decisions, want)
+			t.Errorf("got decisions %v, want %v", s.Decisions, want)
 		}
 		if p := s.Policies; len(p) != 2 || p[collyrobots.RobotsRules].Count != 2 || p[collyrobots.RobotsUnreachable].Count != 1 || !p[collyrobots.RobotsRules].Oldest.Equal(start) {
-			t.Errorf("policies %+v", p)
+			t.Errorf("got policies %+v", p)
 		}
 		least := 0.0
 		for _, host := range s.Hosts {
 			log := web.Log(host.Host)
 			if host.Requests != len(log) {
-				t.Errorf("%s: %d requests, %d in the log", host.Host, host.Requests, len(log))
+				t.Errorf("%s: got %d requests, want %d as in the log", host.Host, host.Requests, len(log))
 			}
 			if host.Delay == 0 {
 				continue
 			}
 			over := float64(log.MinGap()) / float64(host.Delay)
 			if host.GapOverDelay != over || over < 1 || host.MinGap != log.MinGap() {
-				t.Errorf("%s: %v of %v, want %v: %v", host.Host, host.MinGap, host.GapOverDelay, log.MinGap(), over)
+				t.Errorf("%s: got gap %v and ratio %v, want %v and %v", host.Host, host.MinGap, host.GapOverDelay, log.MinGap(), over)
 			}
 			if least == 0 || over < least {
 				least = over
 			}
 		}
 		if s.GapOverDelay != least || least != 1 {
-			t.Errorf("gap over delay %v, want %v", s.GapOverDelay, least)
+			t.Errorf("got GapOverDelay %v, want %v", s.GapOverDelay, least)
 		}
 		down, fast, slow := s.Hosts[0], s.Hosts[1], s.Hosts[2]
 		if down.LastStatus != 503 || fast.LastStatus != 200 || fast.Source != collyrobots.SourceMinDelay || fast.Line != 0 {
-			t.Errorf("%+v\n%+v", down, fast)
+			t.Errorf("got stats %+v\n%+v", down, fast)
 		}
 		if slow.Source != collyrobots.SourceCrawlDelay || slow.Line != 3 {
-			t.Errorf("%+v", slow)
+			t.Errorf("got stats %+v", slow)
 		}
 		survives(t, s)
 	})
 }
 
-// The delay that counts is the one that was in force then: after it has become longer or shorter,
-// what went before is no fault, and no merit.
-func TestGapOverDelayIsAgainstTheDelayAtThatTime(t *testing.T) {
+// TestGapOverDelayUsesDelayAtThatTime checks that GapOverDelay compares each gap with the delay
+// that was in force at that time, and not with a delay that was longer or shorter before or after.
+func TestGapOverDelayUsesDelayAtThatTime(t *testing.T) {
 	answer := func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(200) }
 	busy := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "20")
@@ -96,50 +96,50 @@ func TestGapOverDelayIsAgainstTheDelayAtThatTime(t *testing.T) {
 	}
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 2\n", "/busy": busy, "*": answer}}, func(t *testing.T, web *robotstest.Web) {
 		c := startWith(t, web)
-		c.impolite = true // the pages come a second late
+		c.impolite = true // the pages start a second late
 		c.Visit("http://a.test/1")
 		time.Sleep(3 * time.Second)
 		c.Visit("http://a.test/2")
 		if s := c.robots.Stats(); s.GapOverDelay != 1 {
-			t.Errorf("after the first page: %v", s.GapOverDelay)
+			t.Errorf("after the first page: got GapOverDelay %v, want 1", s.GapOverDelay)
 		}
 		c.Visit("http://a.test/busy")
 		s := c.robots.Stats()
 		if h := s.Hosts[0]; h.Source != collyrobots.SourceRetryAfter || h.LastStatus != 429 || !h.NextStart.Equal(h.NotBefore) || h.Waited != 2*time.Second+2*time.Second {
-			t.Errorf("%+v", h)
+			t.Errorf("got stats %+v", h)
 		}
 		c.Visit("http://a.test/3")
 		if h := c.robots.Stats().Hosts[0]; h.GapOverDelay != 1 || h.Waited != 24*time.Second || h.Source != collyrobots.SourceCrawlDelay {
-			t.Errorf("%+v", h)
+			t.Errorf("got stats %+v", h)
 		}
 	})
 }
 
-// A page that a later callback aborts does not wait for ever: its turn lapses, though nobody comes
-// after it.
-func TestAnAbortedPageWaitsNoMore(t *testing.T) {
+// TestTurnOfAbortedPageExpires checks that a page that a later callback aborts stops waiting when
+// its turn expires, although no other page follows.
+func TestTurnOfAbortedPageExpires(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(1, "User-agent: *\nCrawl-delay: 2\n")}, func(t *testing.T, web *robotstest.Web) {
 		c := startWith(t, web)
 		c.OnRequest(func(r *colly.Request) { r.Abort() })
 		c.Visit("http://a.test/0")
 		if n := c.robots.Stats().Totals.Waiting; n != 1 {
-			t.Errorf("%d pages wait while nobody knows, want 1", n)
+			t.Errorf("%d pages wait before the turn expires, want 1", n)
 		}
 		time.Sleep(2 * time.Second)
 		if n := c.robots.Stats().Totals.Waiting; n != 0 {
-			t.Errorf("%d pages wait in the end", n)
+			t.Errorf("%d pages wait at the end, want 0", n)
 		}
 	})
 }
 
-// Nothing is kept in a dry run, so nothing is said of how well.
-func TestADryRunKeepsNoGap(t *testing.T) {
+// TestStatsOfDryRun checks that Stats has no gaps in a dry run, because it keeps no delays.
+func TestStatsOfDryRun(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(5, "User-agent: *\nCrawl-delay: 9\n")}, func(t *testing.T, web *robotstest.Web) {
 		c := startWith(t, web, collyrobots.DryRun())
 		c.impolite = true
 		c.Visit("http://a.test/")
 		if s := c.robots.Stats(); s.GapOverDelay != 0 || s.Hosts[0].Delay != 9*time.Second || s.Totals.Waited != 0 {
-			t.Errorf("%+v", s)
+			t.Errorf("got stats %+v", s)
 		}
 	})
 }
@@ -161,17 +161,17 @@ func TestStatsFunc(t *testing.T) {
 			hosts = append(hosts, host)
 		})
 		if got.Hosts != nil {
-			t.Errorf("Hosts: %+v", got.Hosts)
+			t.Errorf("got Hosts %+v, want nil", got.Hosts)
 		}
 		slices.SortFunc(hosts, func(a, b collyrobots.HostStats) int { return strings.Compare(a.Host, b.Host) })
 		got.Hosts = hosts
 		if !reflect.DeepEqual(got, want) {
-			t.Errorf("StatsFunc %+v\nStats     %+v", got, want)
+			t.Errorf("StatsFunc returned %+v\nStats returned     %+v", got, want)
 		}
 	})
 	var none *collyrobots.Plugin
-	if s := none.StatsFunc(func(collyrobots.HostStats) { t.Error("a host") }); !reflect.DeepEqual(s, collyrobots.Stats{}) {
-		t.Errorf("%+v", s)
+	if s := none.StatsFunc(func(collyrobots.HostStats) { t.Error("visit was called for a nil Plugin") }); !reflect.DeepEqual(s, collyrobots.Stats{}) {
+		t.Errorf("got stats %+v", s)
 	}
 }
 
@@ -203,14 +203,15 @@ func startWith(t *testing.T, web *robotstest.Web, opts ...collyrobots.Option) *c
 	return start(t, web, nil, opts...).follow()
 }
 
-func TestLeft(t *testing.T) {
+// TestTimeLeft checks the estimate of the time that a host needs for its waiting pages.
+func TestTimeLeft(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for _, test := range []struct {
 		host collyrobots.HostStats
 		want time.Duration
 	}{
 		{collyrobots.HostStats{}, 0},
-		{collyrobots.HostStats{Delay: time.Hour, NextStart: now.Add(time.Hour)}, 0}, // nobody waits for it
+		{collyrobots.HostStats{Delay: time.Hour, NextStart: now.Add(time.Hour)}, 0}, // no page waits for it
 		{collyrobots.HostStats{Waiting: 3}, 0},
 		{collyrobots.HostStats{Waiting: 1, Delay: time.Minute, NextStart: now.Add(10 * time.Second)}, 10 * time.Second},
 		{collyrobots.HostStats{Waiting: 3, Delay: time.Minute, NextStart: now.Add(10 * time.Second)}, 130 * time.Second},
@@ -219,17 +220,18 @@ func TestLeft(t *testing.T) {
 		{collyrobots.HostStats{Waiting: 2, Delay: math.MaxInt64, NextStart: now.Add(time.Hour)}, math.MaxInt64},
 	} {
 		if got := test.host.TimeLeft(now); got != test.want {
-			t.Errorf("%+v: %v, want %v", test.host, got, test.want)
+			t.Errorf("%+v: got %v, want %v", test.host, got, test.want)
 		}
 	}
 }
 
-// A request counts if it was sent, and listeners hear of it then. Connections that are refused, or that end before the request is
-// written, are not in the server's log.
-func TestRequestsThatAreNotSentDoNotCount(t *testing.T) {
+// TestUnsentRequestsDoNotCount checks that only requests that were sent count, and that listeners
+// are called for them alone. Connections that are refused, or end before the request is written,
+// are not in the server's log.
+func TestUnsentRequestsDoNotCount(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, noDenys)}, func(t *testing.T, web *robotstest.Web) {
-		told := hear(collyrobots.EventStarted, collyrobots.EventAnswered)
-		c := start(t, web, nil, told.on())
+		heard := hear(collyrobots.EventStarted, collyrobots.EventAnswered)
+		c := start(t, web, nil, heard.on())
 		dial := c.transport.DialContext
 		c.transport.DisableKeepAlives = true
 		refused := 0
@@ -253,7 +255,7 @@ func TestRequestsThatAreNotSentDoNotCount(t *testing.T) {
 			t.Errorf("%d requests in all, %d of the host, want the %d in the log; %d connections were refused",
 				s.Totals.Requests, s.Hosts[0].Requests, sent, refused)
 		}
-		if n := len(told.wait()); n != 2*4 {
+		if n := len(heard.wait()); n != 2*4 {
 			t.Errorf("%d events, want a start and an end of each of the 4 requests in the log", n)
 		}
 	})

@@ -19,21 +19,23 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// The programs of strictPrograms crawl sites whose robots.txt denies some of their pages. With
-// Colly's built-in check and with the plugin under Temoto they do the same, except for what
-// docs/built-in-check.md lists. Under RFC 9309 no request breaks the rules.
+// The programs in strictPrograms crawl sites whose robots.txt denies some pages. They must behave under
+// Temoto as with Colly's built-in check, except for the differences in docs/built-in-check.md.
 
-func TestStrictProgramsDoTheSameWithThePlugin(t *testing.T) {
+// TestStrictProgramsAreTheSameWithPlugin checks that the output and the requests of each program
+// are the same under Temoto as with the built-in check, and that no request breaks the rules under
+// RFC 9309.
+func TestStrictProgramsAreTheSameWithPlugin(t *testing.T) {
 	for _, x := range strictPrograms {
 		t.Run(x.name, func(t *testing.T) {
 			said, seen := x.checked(t, nil)
 			if len(said) == 0 || len(seen) == 0 {
-				t.Fatalf("the program does nothing: it says %q, and the server has seen %q", said, seen)
+				t.Fatalf("the program does nothing: output %q, requests %q", said, seen)
 			}
 			temoto := dialect.Temoto()
 			withSaid, withSeen := x.checked(t, &temoto)
-			compareLines(t, "the program says", said, withSaid)
-			compareLines(t, "the server has seen", seen, withSeen)
+			compareLines(t, "the output differs", said, withSaid)
+			compareLines(t, "the requests differ", seen, withSeen)
 			rfc9309 := dialect.RFC9309()
 			x.checked(t, &rfc9309)
 		})
@@ -54,7 +56,7 @@ func (x program) checked(t *testing.T, d *dialect.Dialect) (said, seen []string)
 	return x.once(t, &programRun{strict: true}, []collyrobots.Option{collyrobots.Dialect(*d)}, verify)
 }
 
-// closedTree is tree with a robots.txt that denies some pages.
+// closedTree returns tree with a robots.txt that denies some pages.
 func closedTree() robotstest.Sites {
 	sites := tree()
 	sites["a.test"]["/robots.txt"] = "User-agent: *\nDisallow: /2\nDisallow: /4\n\nUser-agent: GuestBot\nDisallow: /\n"
@@ -63,7 +65,7 @@ func closedTree() robotstest.Sites {
 	return sites
 }
 
-// closedMembers is members with a robots.txt.
+// closedMembers returns members with a robots.txt.
 func closedMembers(rules string) func() robotstest.Sites {
 	return func() robotstest.Sites {
 		sites := members()
@@ -72,7 +74,8 @@ func closedMembers(rules string) func() robotstest.Sites {
 	}
 }
 
-// outcome names the error of a visit. The built-in check returns ErrRobotsTxtBlocked itself.
+// outcome returns a word for the error of a visit. The built-in check returns ErrRobotsTxtBlocked
+// itself.
 func outcome(err error) string {
 	if errors.Is(err, colly.ErrRobotsTxtBlocked) {
 		return "denied"
@@ -129,7 +132,7 @@ var strictPrograms = []program{
 		p.say("%s", outcome(c.PostRaw("http://a.test/login", []byte("user=me"))))
 		p.say("%s", outcome(c.Visit("http://a.test/logout")))
 	}},
-	{name: "logs in where the page with the form is allowed", sites: closedMembers("User-agent: *\nDisallow: /login$\nAllow: /login?\n"), run: func(p *programRun) {
+	{name: "logs in on a page that is allowed", sites: closedMembers("User-agent: *\nDisallow: /login$\nAllow: /login?\n"), run: func(p *programRun) {
 		c := p.results(p.collector())
 		c.OnHTML("form", func(e *colly.HTMLElement) {
 			p.say("post: %s", outcome(e.Request.Post(e.Attr("action"), map[string]string{"user": "me", "token": "t0"})))
@@ -137,20 +140,20 @@ var strictPrograms = []program{
 		p.attach(c)
 		p.say("%s", outcome(c.Visit("http://a.test/login?next=1")))
 	}},
-	{name: "sends a cookie of a browser for a site that is half closed", sites: closedMembers("User-agent: *\nDisallow: /logout\nDisallow: /private/2\n"), run: func(p *programRun) {
+	{name: "sends a browser's cookie to a site with denied pages", sites: closedMembers("User-agent: *\nDisallow: /logout\nDisallow: /private/2\n"), run: func(p *programRun) {
 		c := p.results(p.collector())
 		must(p.T, c.SetCookies("http://a.test/", []*http.Cookie{{Name: "session", Value: "in", Path: "/"}}))
 		follow(c)
 		p.attach(c)
 		p.say("%s", outcome(c.Visit("http://a.test/private/1")))
 	}},
-	{name: "reads pages from its cache that were allowed once", sites: closedTree, run: func(p *programRun) {
+	{name: "reads cached pages that are denied now", sites: closedTree, run: func(p *programRun) {
 		dir := p.TempDir()
 		p.web.Set("a.test", "/robots.txt", 404)
 		for range 2 {
 			c := p.results(p.collector(colly.CacheDir(dir)))
 			plugin := p.plugin
-			if plugin != nil { // which reads robots.txt once, so each collector has another one
+			if plugin != nil { // the plugin reads robots.txt once, so each collector has another one
 				var err error
 				plugin, err = collyrobots.WithRobots(c, collyrobots.Dialect(dialect.Temoto()), collyrobots.Logger(slog.New(slog.DiscardHandler)))
 				must(p.T, err)
@@ -185,7 +188,7 @@ var strictPrograms = []program{
 			p.say("%s", outcome(c.Visit("http://a.test"+page)))
 		}
 	}},
-	{name: "takes another user agent for each request", sites: closedTree, run: func(p *programRun) {
+	{name: "changes the user agent for each request", sites: closedTree, run: func(p *programRun) {
 		c := p.results(p.collector())
 		n := 0
 		c.OnRequest(func(r *colly.Request) { n++; r.Headers.Set("User-Agent", "Browser/"+strconv.Itoa(n)) })
@@ -195,14 +198,14 @@ var strictPrograms = []program{
 			p.say("%s", outcome(c.Visit("http://a.test"+page)))
 		}
 	}},
-	{name: "asks with HEAD before each GET", sites: closedTree, run: func(p *programRun) {
+	{name: "sends HEAD before each GET", sites: closedTree, run: func(p *programRun) {
 		c := p.results(p.collector(colly.CheckHead()))
 		follow(c)
 		p.attach(c)
 		p.say("%s", outcome(c.Visit("http://a.test/3")))
 		p.say("%s", outcome(c.Visit("http://a.test/1")))
 	}},
-	{name: "watches a page that is closed and opened again", sites: closedTree, run: func(p *programRun) {
+	{name: "watches a page that is denied for a while", sites: closedTree, run: func(p *programRun) {
 		c := p.results(p.collector(colly.AllowURLRevisit()))
 		p.attach(c)
 		for range 15 {
@@ -220,7 +223,7 @@ var strictPrograms = []program{
 			p.say("%s", outcome(c.Request(http.MethodGet, "http://a.test/1", nil, nil, headers)))
 		}
 	}},
-	{name: "writes requests down that are denied", sites: closedTree, run: func(p *programRun) {
+	{name: "saves requests that are denied", sites: closedTree, run: func(p *programRun) {
 		c := p.results(p.collector(colly.AllowURLRevisit()))
 		p.attach(c)
 		var kept [][]byte
@@ -243,7 +246,7 @@ var strictPrograms = []program{
 			p.say("%s", outcome(r.Do()))
 		}
 	}},
-	{name: "follows the sitemap by itself", sites: func() robotstest.Sites {
+	{name: "reads the sitemap itself", sites: func() robotstest.Sites {
 		sites := closedTree()
 		sites["a.test"]["/sitemap.xml"] = robotstest.Sitemap("http://a.test/1", "http://a.test/2", "http://a.test/missing", "http://b.test/")
 		return sites
@@ -253,7 +256,7 @@ var strictPrograms = []program{
 		p.attach(c)
 		p.say("%s", outcome(c.Visit("http://a.test/sitemap.xml")))
 	}},
-	{name: "visits each host with a port and a scheme of its own", sites: func() robotstest.Sites {
+	{name: "visits a host with several ports and schemes", sites: func() robotstest.Sites {
 		sites := closedTree()
 		sites["a.test:8080"] = robotstest.Pages(3, "User-agent: *\nDisallow: /1\n")
 		sites["a.test:8443"] = robotstest.Pages(3, "User-agent: *\nDisallow: /0\n")

@@ -21,17 +21,15 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// Whatever keeps a page from coming is said.
-
-// A host that cannot be reached fails as it does without the plugin: in OnError, and with an error
-// of Visit that has the cause. The page itself is not asked for.
-func TestAHostThatCannotBeReached(t *testing.T) {
+// TestUnreachableHost checks that a page of a host that cannot be reached fails as it does without
+// the plugin: OnError and Visit get an error with the cause. The page itself is not requested.
+func TestUnreachableHost(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
-		answer  any // to everything; nil: there is no such host
+		answer  any // to every request; nil if the host does not exist
 		dialect dialect.Dialect
 		reason  collyrobots.Reason
-		asked   int // how often, for robots.txt
+		asked   int // requests for robots.txt
 		timeout bool
 	}{
 		{"no such host", nil, dialect.RFC9309(), collyrobots.ReasonUnreachable, 0, false},
@@ -48,28 +46,28 @@ func TestAHostThatCannotBeReached(t *testing.T) {
 					sites["dead.test"] = robotstest.Site{"*": tc.answer}
 				}
 				inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-					told := 0
-					c := start(t, web, options, collyrobots.Dialect(tc.dialect), collyrobots.OnDenied(func(*colly.Request, error) { told++ }))
+					denials := 0
+					c := start(t, web, options, collyrobots.Dialect(tc.dialect), collyrobots.OnDenied(func(*colly.Request, error) { denials++ }))
 					plain := c.Collector.Collector
 					err := plain.Visit("http://dead.test/")
 					c.Wait()
 					if mode == "async" {
 						err = c.errs["http://dead.test/"]
 					} else if err != c.errs["http://dead.test/"] {
-						t.Errorf("Visit: %v, and OnError was told %v", err, c.errs)
+						t.Errorf("Visit returned %v, OnError got %v", err, c.errs)
 					}
 					denied, failed := (*collyrobots.DisallowedError)(nil), (*url.Error)(nil)
 					if !errors.Is(err, colly.ErrRobotsTxtBlocked) || !errors.As(err, &denied) || denied.Decision.Reason != tc.reason || !errors.As(err, &failed) {
-						t.Errorf("Visit: %v, want a denial for reason %q", err, tc.reason)
+						t.Errorf("Visit returned %v, want a denial for reason %q", err, tc.reason)
 					}
 					notFound := (*net.DNSError)(nil)
 					if errors.As(err, &notFound) != (tc.answer == nil) || failed != nil && failed.Timeout() != tc.timeout || errors.Is(err, context.DeadlineExceeded) != tc.timeout {
-						t.Errorf("Visit: %v, want the cause", err)
+						t.Errorf("Visit returned %v, want an error with the cause", err)
 					}
 					wantURIs(t, web, "dead.test", strings.TrimSpace(strings.Repeat(" /robots.txt", tc.asked)))
 					s := c.robots.Stats().Hosts[0]
-					if told != 1 || s.Denied != 1 || s.Waiting != 0 {
-						t.Errorf("OnDenied was told %d times, want once; %+v", told, s)
+					if denials != 1 || s.Denied != 1 || s.Waiting != 0 {
+						t.Errorf("OnDenied was called %d times, want once; stats %+v", denials, s)
 					}
 					must(t, plain.Visit("http://alive.test/"))
 					c.Wait()
@@ -80,20 +78,22 @@ func TestAHostThatCannotBeReached(t *testing.T) {
 	}
 }
 
-// A host whose robots.txt cannot be read is denied in the same way.
-func TestAHostWhoseRobotsTxtFailsIsDenied(t *testing.T) {
+// TestUnreachableRobotsTxt checks that a page of a host whose robots.txt cannot be read is denied
+// in the same way.
+func TestUnreachableRobotsTxt(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": 503, "/": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil)
 		err := c.Collector.Collector.Visit("http://a.test/")
 		if !errors.Is(err, colly.ErrRobotsTxtBlocked) || c.errs["http://a.test/"] != err {
-			t.Errorf("Visit: %v, OnError was called with %v", err, c.errs)
+			t.Errorf("Visit returned %v, OnError got %v", err, c.errs)
 		}
 		wantDenied(t, c, "http://a.test/", collyrobots.ReasonUnreachable, 0)
 	})
 }
 
-// What fails takes no start from the pages that come: here http does not respond, and https does.
-func TestAPageThatCannotBeReachedWaitsForNothing(t *testing.T) {
+// TestUnreachableSchemeDoesNotDelayOther checks that pages that cannot be fetched take no start
+// from other pages. Here http does not respond, and https does.
+func TestUnreachableSchemeDoesNotDelayOther(t *testing.T) {
 	a := robotstest.Pages(3, "")
 	a["/robots.txt"] = func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS == nil {
@@ -116,7 +116,7 @@ func TestAPageThatCannotBeReachedWaitsForNothing(t *testing.T) {
 		synctest.Wait()
 		c.note(func() {
 			if len(c.errs) != 3 || len(c.denied) != 3 {
-				t.Errorf("at once OnError was told %v, OnDenied %v", c.errs, c.denied)
+				t.Errorf("OnError got %v and OnDenied %v at once, want 3 each", c.errs, c.denied)
 			}
 		})
 		c.Wait()
@@ -124,8 +124,9 @@ func TestAPageThatCannotBeReachedWaitsForNothing(t *testing.T) {
 	})
 }
 
-// A callback that runs later may take the page to another host, or there.
-func TestACallbackTakesAPageToAHostThatCannotBeReached(t *testing.T) {
+// TestCallbackChangesHostToUnreachable checks pages whose host a later callback changes, to or
+// from an unreachable one.
+func TestCallbackChangesHostToUnreachable(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(2, noDenys)}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil)
 		c.OnRequest(func(r *colly.Request) {
@@ -137,18 +138,19 @@ func TestACallbackTakesAPageToAHostThatCannotBeReached(t *testing.T) {
 			}
 		})
 		if err := c.Visit("http://dead.test/1"); err != nil {
-			t.Errorf("to a host that responds: %v", err)
+			t.Errorf("changed to a host that responds: got %v", err)
 		}
 		if err := c.Visit("http://a.test/1"); !errors.Is(err, colly.ErrRobotsTxtBlocked) || errors.Is(err, colly.ErrAbortedBeforeRequest) {
-			t.Errorf("to a host that does not: %v", err)
+			t.Errorf("changed to an unreachable host: got %v", err)
 		}
 		wantURIs(t, web, "a.test", "/robots.txt /1")
 		wantDenied(t, c, "http://dead.test/1", collyrobots.ReasonUnreachable, 0)
 	})
 }
 
-// What Colly has in its cache comes though its host is gone: nothing goes on the wire for it.
-func TestCachedPagesOfAHostThatCannotBeReached(t *testing.T) {
+// TestCachedPagesOfUnreachableHost checks that pages in Colly's cache are read although their host
+// is unreachable, because they need no request.
+func TestCachedPagesOfUnreachableHost(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, noDenys)}, func(t *testing.T, web *robotstest.Web) {
 		cache := []colly.CollectorOption{colly.CacheDir(t.TempDir())}
 		c := start(t, web, cache)
@@ -158,20 +160,21 @@ func TestCachedPagesOfAHostThatCannotBeReached(t *testing.T) {
 		web.Reset()
 		c = start(t, web, cache)
 		if err := c.Visit("http://a.test/0"); err != nil || len(c.pages) != 1 {
-			t.Errorf("from the cache: %v, pages %v", err, c.pages)
+			t.Errorf("cached page: got %v, pages %v", err, c.pages)
 		}
 		if err := c.Visit("http://a.test/1"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-			t.Errorf("not in the cache: %v", err)
+			t.Errorf("page that is not cached: got %v", err)
 		}
 		if s := c.robots.Stats().Hosts[0]; s.Denied != 1 || len(c.denied) != 1 {
-			t.Errorf("OnDenied was told %v, Stats count %d, want one page", c.denied, s.Denied)
+			t.Errorf("OnDenied got %v, Stats has %d denials, want one page", c.denied, s.Denied)
 		}
 		wantURIs(t, web, "a.test", "/robots.txt /robots.txt /robots.txt")
 	})
 }
 
-// Nothing is held when a callback hears of it.
-func TestCallbacksOfAPageThatCannotBeReachedMayVisit(t *testing.T) {
+// TestCallbacksOfUnreachableHostMayVisit checks that the callbacks that report such a page may
+// call Visit, because no lock or slot is held.
+func TestCallbacksOfUnreachableHostMayVisit(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 1")}, func(t *testing.T, web *robotstest.Web) {
 		var c *crawl
 		c = start(t, web, nil, collyrobots.OnDenied(func(*colly.Request, error) { c.Visit("http://a.test/1") }))
@@ -182,27 +185,29 @@ func TestCallbacksOfAPageThatCannotBeReachedMayVisit(t *testing.T) {
 	})
 }
 
-// An OnError that retries in vain is told of in the log: OnDenied may not be set.
-func TestRetriesOfAPageThatCannotBeReached(t *testing.T) {
+// TestRetriesOfUnreachablePageAreLogged checks that useless retries in OnError are logged, because
+// OnDenied may not be set.
+func TestRetriesOfUnreachablePageAreLogged(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {"*": drop}}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil)
 		tries := 0
 		c.OnError(func(r *colly.Response, _ error) {
-			if tries++; tries < 15 {
+			tries++
+			if tries < 15 {
 				r.Request.Retry()
 			}
 		})
 		c.Visit("http://a.test/")
 		if log := c.logged.String(); strings.Count(log, "OnDenied or OnError calls Retry again and again") != 1 || tries != 15 {
-			t.Errorf("after %d tries the log says %s", tries, log)
+			t.Errorf("got log %s after %d tries, want one warning after 15", log, tries)
 		}
 		wantSchedule(t, web, "a.test", "0s /robots.txt, 0s /robots.txt, 0s /robots.txt, 1s /robots.txt, 2s /robots.txt, 3s /robots.txt, 4s /robots.txt")
 	})
 }
 
-// While a host does not respond, an OnError that retries forever does so once a second, and has its
-// page as soon as the host is back.
-func TestRetriesForEver(t *testing.T) {
+// TestRetriesUntilHostRespondsAgain checks that an OnError that always retries does so once per
+// second while a host does not respond, and gets the page as soon as the host responds.
+func TestRetriesUntilHostRespondsAgain(t *testing.T) {
 	began := time.Time{}
 	site := func(w http.ResponseWriter, r *http.Request) {
 		if time.Since(began) < 5*time.Second {
@@ -218,23 +223,24 @@ func TestRetriesForEver(t *testing.T) {
 				c := start(t, web, options)
 				tries := 0
 				c.OnError(func(r *colly.Response, _ error) {
-					if tries++; tries < 1000 {
+					tries++
+					if tries < 1000 {
 						r.Request.Retry()
 					}
 				})
 				c.Visit("http://a.test/")
 				c.Wait()
 				if took := time.Since(began); tries != 15 || took != 5*time.Second || len(c.pages) != 1 {
-					t.Errorf("%d tries in %v, %d pages", tries, took, len(c.pages))
+					t.Errorf("got %d tries in %v, %d pages; want 15 in 5s, 1 page", tries, took, len(c.pages))
 				}
 			})
 		})
 	}
 }
 
-// One of two proxies is dead: robots.txt is asked for again through the next one, and pages that
-// fail come when OnError retries them, as ever.
-func TestADeadProxyIsNotADeadHost(t *testing.T) {
+// TestDeadProxyIsNotDeadHost checks that robots.txt is requested again through the next proxy if
+// one of several is dead, and that pages that fail are fetched when OnError retries them.
+func TestDeadProxyIsNotDeadHost(t *testing.T) {
 	for name, proxies := range map[string][]string{
 		"the first":    {"http://dead.test:3128", "http://alive.test:3128"},
 		"the second":   {"http://alive.test:3128", "http://dead.test:3128"},
@@ -248,7 +254,8 @@ func TestADeadProxyIsNotADeadHost(t *testing.T) {
 				c.SetProxyFunc(rotate)
 				tries := map[string]int{}
 				c.OnError(func(r *colly.Response, _ error) {
-					if tries[r.Request.URL.Path]++; tries[r.Request.URL.Path] <= 3 {
+					tries[r.Request.URL.Path]++
+					if tries[r.Request.URL.Path] <= 3 {
 						r.Request.Retry()
 					}
 				})
@@ -257,7 +264,7 @@ func TestADeadProxyIsNotADeadHost(t *testing.T) {
 				}
 				wantURIs(t, web, "a.test", "/robots.txt /0 /1 /2 /3")
 				if len(c.pages) != 4 || len(c.denied) != 0 {
-					t.Errorf("pages %v, OnDenied was told %v", c.pages, c.denied)
+					t.Errorf("pages %v, OnDenied got %v", c.pages, c.denied)
 				}
 				wantNoSooner(t, web, "a.test", time.Second, 5)
 			})
@@ -265,9 +272,9 @@ func TestADeadProxyIsNotADeadHost(t *testing.T) {
 	}
 }
 
-// Status 407 of a proxy says nothing of the site: above all not that it has no robots.txt, as the
-// same status of a server does (RFC 9309, section 2.3.1.3).
-func TestAProxyThatWantsAPasswordOpensNoSite(t *testing.T) {
+// TestProxyAuthRequired checks that status 407 from a proxy says nothing about the site. The same
+// status from the server means that there is no robots.txt (RFC 9309, section 2.3.1.3).
+func TestProxyAuthRequired(t *testing.T) {
 	a := robotstest.Pages(3, "")
 	a["/robots.txt"] = func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Proxy-Authorization") == "" {
@@ -302,8 +309,8 @@ func TestAProxyThatWantsAPasswordOpensNoSite(t *testing.T) {
 	}
 }
 
-// One connection reset on robots.txt costs no page.
-func TestOneResetOnRobotsTxtCostsNothing(t *testing.T) {
+// TestOneResetOfRobotsTxt checks that no page is lost if one connection for robots.txt is reset.
+func TestOneResetOfRobotsTxt(t *testing.T) {
 	for name, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
 		t.Run(name, func(t *testing.T) {
 			a := robotstest.Pages(50, "")
@@ -315,7 +322,7 @@ func TestOneResetOnRobotsTxtCostsNothing(t *testing.T) {
 				}
 				c.Wait()
 				if len(c.pages) != 49 || len(c.denied) != 1 || len(c.errs) != 1 {
-					t.Errorf("%d pages, want 49; OnDenied was told %v, OnError %v", len(c.pages), c.denied, c.errs)
+					t.Errorf("got %d pages, want 49; OnDenied got %v, OnError %v", len(c.pages), c.denied, c.errs)
 				}
 				wantPace(t, web, "a.test", time.Second, 2+49)
 			})
@@ -323,9 +330,9 @@ func TestOneResetOnRobotsTxtCostsNothing(t *testing.T) {
 	}
 }
 
-// A host that hangs costs no more than the user's own timeout, in all, and is then left alone for a
-// while.
-func TestAHangingHostTakesTheClientsTimeout(t *testing.T) {
+// TestHangingHost checks that a host that hangs takes only the timeout of the collector in all,
+// and that further pages then fail at once for a while.
+func TestHangingHost(t *testing.T) {
 	const timeout = 300 * time.Millisecond
 	for name, tc := range map[string]struct {
 		set  func(web *robotstest.Web, c *crawl)
@@ -346,7 +353,7 @@ func TestAHangingHostTakesTheClientsTimeout(t *testing.T) {
 					began := time.Now()
 					err := c.Visit(fmt.Sprint("http://a.test/", i))
 					if took := time.Since(began); took != want || !errors.Is(err, context.DeadlineExceeded) {
-						t.Errorf("Visit: %v after %v, want %v", err, took, want)
+						t.Errorf("Visit returned %v after %v, want a timeout after %v", err, took, want)
 					}
 				}
 				wantURIs(t, web, "a.test", "/robots.txt")
@@ -355,8 +362,9 @@ func TestAHangingHostTakesTheClientsTimeout(t *testing.T) {
 	}
 }
 
-// Visit of a synchronous collector returns why its page was not sent.
-func TestVisitTellsOfADenial(t *testing.T) {
+// TestVisitReturnsDenial checks when Visit of a synchronous collector returns a denial of its
+// page.
+func TestVisitReturnsDenial(t *testing.T) {
 	a := robotstest.Pages(3, "User-agent: *\nDisallow: /closed\nCrawl-delay: 1\n")
 	a["/links"] = robotstest.Page("/closed/1", "/0")
 	a["/moved"] = robotstest.Redirect("/closed/2")
@@ -365,7 +373,7 @@ func TestVisitTellsOfADenial(t *testing.T) {
 		set    func(c *crawl)
 		path   string
 		denied bool
-		is     error // as well; nil: nothing more
+		is     error // another error that Visit returns; nil if there is none
 	}{
 		{name: "allowed", path: "/1"},
 		{name: "denied", path: "/closed", denied: true},
@@ -374,7 +382,7 @@ func TestVisitTellsOfADenial(t *testing.T) {
 		{name: "CheckHead", path: "/closed", denied: true, set: func(c *crawl) { c.CheckHead = true }},
 		{name: "CheckHead, allowed", path: "/1", set: func(c *crawl) { c.CheckHead = true }},
 		{name: "async", path: "/closed", set: func(c *crawl) { c.Async = true }},
-		{name: "a later callback leads there", path: "/1", denied: true,
+		{name: "a later callback changes the URL", path: "/1", denied: true,
 			set: func(c *crawl) { c.OnRequest(func(r *colly.Request) { r.URL.Path = "/closed" }) }},
 		{name: "a later callback aborts", path: "/1", set: func(c *crawl) { c.OnRequest(func(r *colly.Request) { r.Abort() }) }},
 		{name: "a dry run", path: "/closed", is: errNotFound},
@@ -402,51 +410,50 @@ func TestVisitTellsOfADenial(t *testing.T) {
 				err := c.Visit("http://a.test" + tc.path)
 				c.Wait()
 				if denied := (*collyrobots.DisallowedError)(nil); errors.As(err, &denied) != tc.denied || errors.Is(err, colly.ErrRobotsTxtBlocked) != tc.denied {
-					t.Errorf("Visit: %v; denied? want %t", err, tc.denied)
+					t.Errorf("Visit returned %v, want a denial: %t", err, tc.denied)
 				}
 				switch {
 				case tc.is == errNotFound && err != nil && err.Error() == "Not Found":
 				case tc.is != nil && !errors.Is(err, tc.is), tc.is == nil && !tc.denied && err != nil:
-					t.Errorf("Visit: %v, want %v", err, tc.is)
+					t.Errorf("Visit returned %v, want %v", err, tc.is)
 				}
 				if _, ok := err.(*url.Error); ok != tc.denied {
-					t.Errorf("Visit: a %T", err)
+					t.Errorf("Visit returned a %T", err)
 				}
 			})
 		})
 	}
 }
 
-var errNotFound = errors.New("not found") // Colly's has no value of its own
+var errNotFound = errors.New("not found") // Colly has no variable for this error
 
-// So it does of whatever else keeps a page from being sent.
-func TestVisitTellsWhyAPageIsNotSent(t *testing.T) {
+// TestVisitReturnsOtherReasons checks the other errors of Visit for pages that are not sent.
+func TestVisitReturnsOtherReasons(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 10\nDisallow: /2")}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		c.Context = ctx
 		if err := c.Visit("http://a.test/0"); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Visit: %v, want the context's error", err)
+			t.Errorf("Visit returned %v, want the context's error", err)
 		}
 		c.Context = t.Context()
 		clone := c.Clone()
 		if err := clone.Visit("http://a.test/2"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-			t.Errorf("Visit of a clone: %v", err)
+			t.Errorf("Visit of a clone returned %v, want a denial", err)
 		}
 		must(t, c.robots.Close())
 		if err := clone.Visit("http://a.test/1"); !errors.Is(err, collyrobots.ErrClosed) {
-			t.Errorf("Visit: %v, want ErrClosed", err)
+			t.Errorf("Visit returned %v, want ErrClosed", err)
 		}
 		plain := collyrobots.NewCollector()
 		plain.WithTransport(web.Transport())
-		must(t, plain.Visit("http://a.test/2")) // without robots
+		must(t, plain.Visit("http://a.test/2")) // without the plugin
 		c.impolite = true
 	})
 }
 
-// logsTo returns an option that makes the plugin write lines to a buffer as slog does by default,
-// times left out.
+// logsTo returns an option that makes the plugin log to lines as text, without the time.
 func logsTo(lines *strings.Builder, level slog.Level) collyrobots.Option {
 	return collyrobots.Logger(slog.New(slog.NewTextHandler(&lockedWriter{w: lines}, &slog.HandlerOptions{
 		Level: level,
@@ -459,7 +466,7 @@ func logsTo(lines *strings.Builder, level slog.Level) collyrobots.Option {
 	})))
 }
 
-// withoutNoDelay returns what was logged, except the line on a host that has no delay.
+// withoutNoDelay returns the log without the line about a host that has no delay.
 func withoutNoDelay(lines *strings.Builder) string {
 	var kept strings.Builder
 	for line := range strings.Lines(lines.String()) {
@@ -470,9 +477,9 @@ func withoutNoDelay(lines *strings.Builder) string {
 	return kept.String()
 }
 
-// A crawl that may do nothing says so: the first denial of each host is there to see, and says how
-// to hear of the others.
-func TestTheFirstDenialOfAHostIsLogged(t *testing.T) {
+// TestFirstDenialOfHostIsLogged checks that the first denial of each host is logged with level
+// INFO and a hint at OnDenied. Otherwise a crawl that may fetch nothing would log nothing.
+func TestFirstDenialOfHostIsLogged(t *testing.T) {
 	closed := robotstest.Pages(2, "User-agent: *\nDisallow: /\n")
 	sites := robotstest.Sites{"a.test": closed, "b.test": closed, "c.test": robotstest.Pages(2, "User-agent: *\nDisallow: /1")}
 	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0"))
@@ -495,12 +502,13 @@ func TestTheFirstDenialOfAHostIsLogged(t *testing.T) {
 		want += fmt.Sprintf("level=INFO msg=\"request denied, the first of its host: set OnDenied to hear of the others\" url=%s error=%q sent=false\n", u, "robots.txt: "+d.String())
 	}
 	if log := withoutNoDelay(&lines); log != want {
-		t.Errorf("the log says\n%swant\n%s", log, want)
+		t.Errorf("got log\n%swant\n%s", log, want)
 	}
 }
 
-// A program that sets OnDenied has its own line for each denial, and no second one at level INFO.
-func TestDenialsAreLoggedOnceWithOnDenied(t *testing.T) {
+// TestDenialsWithOnDeniedAreLoggedAsDebug checks that denials have level DEBUG if the program sets
+// OnDenied, because it reports them itself.
+func TestDenialsWithOnDeniedAreLoggedAsDebug(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(2, "User-agent: *\nDisallow: /\n")})
 	var lines strings.Builder
 	c := start(t, web, nil, logsTo(&lines, slog.LevelDebug))
@@ -508,13 +516,14 @@ func TestDenialsAreLoggedOnceWithOnDenied(t *testing.T) {
 		c.Visit(fmt.Sprint("http://a.test/", i))
 	}
 	if log := withoutNoDelay(&lines); strings.Count(log, "level=INFO") != 0 || strings.Count(log, "level=DEBUG") != 3 || strings.Contains(log, "OnDenied") {
-		t.Errorf("the log says %s", log)
+		t.Errorf("got log %s", log)
 	}
 }
 
-// No option shortens a Retry-After, so the log names none: here it comes late, with an answer to a
-// request that was under way when the host first complained.
-func TestAWaitForRetryAfterNamesNoOption(t *testing.T) {
+// TestWaitForRetryAfterIsLoggedWithoutOption checks that the log names no option for a wait
+// because of Retry-After, since no option shortens it. Here the header is in the response to a
+// request that was in flight when the host first answered 429.
+func TestWaitForRetryAfterIsLoggedWithoutOption(t *testing.T) {
 	site := robotstest.Pages(3, noDenys)
 	site["/0"] = 429
 	site["/1"] = func(w http.ResponseWriter, _ *http.Request) {
@@ -526,7 +535,7 @@ func TestAWaitForRetryAfterNamesNoOption(t *testing.T) {
 		var lines strings.Builder
 		c := start(t, web, async, collyrobots.MaxBackOff(10*time.Second), logsTo(&lines, slog.LevelInfo))
 		c.Visit("http://a.test/1")
-		time.Sleep(100 * time.Millisecond) // it is on its way
+		time.Sleep(100 * time.Millisecond) // the request is in flight
 		c.Visit("http://a.test/0")
 		time.Sleep(1900 * time.Millisecond)
 		c.Visit("http://a.test/2")
@@ -534,17 +543,17 @@ func TestAWaitForRetryAfterNamesNoOption(t *testing.T) {
 		want := `level=INFO msg="pages wait long for their host because of Retry-After" host=a.test robots=http://a.test/robots.txt ` +
 			"count=1 delay=1s until=2000-01-01T00:01:01.000Z\n"
 		if log := withoutNoDelay(&lines); !strings.HasSuffix(log, want) || strings.Count(log, "\n") != 2 {
-			t.Errorf("the log says\n%swant as its second line\n%s", log, want)
+			t.Errorf("got log\n%swant as its second line\n%s", log, want)
 		}
 		if at := web.Log("a.test"); at[len(at)-1].Elapsed < 61*time.Second {
-			t.Errorf("MaxBackOff has shortened a Retry-After:\n%s", at)
+			t.Errorf("MaxBackOff shortened a Retry-After:\n%s", at)
 		}
 	})
 }
 
-// A host that makes pages wait for long says so once, with the reason and what can be done; Stats
-// has who waits and until when.
-func TestALongWaitIsSaid(t *testing.T) {
+// TestLongWaitIsLogged checks that a long wait for a host is logged once, with the reason and the
+// option that changes it, and that Stats has the waiting pages and the next start.
+func TestLongWaitIsLogged(t *testing.T) {
 	retry := robotstest.Pages(4, noDenys)
 	retry["/0"] = func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "3600")
@@ -554,17 +563,17 @@ func TestALongWaitIsSaid(t *testing.T) {
 		name  string
 		site  robotstest.Site
 		opts  []collyrobots.Option
-		says  string        // empty: nothing
+		says  string        // part of the log; empty if nothing is logged
 		delay time.Duration // of the host
-		wait  time.Duration // until the next start, when all pages are in line
+		wait  time.Duration // until the next start, after all pages were visited
 		lines int
 	}{
 		{"crawl delay", robotstest.Pages(4, "User-agent: *\nCrawl-delay: 120\nDisallow: /x"), nil,
 			`level=INFO msg="pages wait long for their host because of Crawl-delay" host=a.test robots=http://a.test/robots.txt ` +
 				`count=1 delay=2m0s until=2000-01-01T00:02:00.000Z option=MaxDelay`, 2 * time.Minute, 119 * time.Second, 1},
-		{"a crawl delay without end", robotstest.Pages(4, "User-agent: *\nCrawl-delay: 100000000000000000000"), nil,
+		{"a crawl delay of centuries", robotstest.Pages(4, "User-agent: *\nCrawl-delay: 100000000000000000000"), nil,
 			`because of Crawl-delay" `, 0, 0, 1},
-		{"a crawl delay that MaxDelay bounds", robotstest.Pages(4, "User-agent: *\nCrawl-delay: 120"),
+		{"a crawl delay that MaxDelay caps", robotstest.Pages(4, "User-agent: *\nCrawl-delay: 120"),
 			[]collyrobots.Option{collyrobots.MaxDelay(20 * time.Second)},
 			`count=1 delay=20s until=2000-01-01T00:00:20.000Z option=MaxDelay`, 20 * time.Second, 19 * time.Second, 2},
 		{"a short delay", robotstest.Pages(4, "User-agent: *\nCrawl-delay: 10"), nil, "", 10 * time.Second, 9 * time.Second, 0},
@@ -595,16 +604,16 @@ func TestALongWaitIsSaid(t *testing.T) {
 				s := c.robots.Stats().Hosts[0]
 				if tc.wait > 0 {
 					if got := s.NextStart.Sub(now); got != tc.wait || tc.delay > 0 && s.Delay != tc.delay {
-						t.Errorf("the next start is in %v, want %v; %+v", got, tc.wait, s)
+						t.Errorf("the next start is in %v, want %v; stats %+v", got, tc.wait, s)
 					}
 				}
 				if tc.name == "dry run" && (s.Waiting != 0 || !s.NextStart.IsZero()) || tc.name != "dry run" && s.Waiting < 3 {
-					t.Errorf("%+v", s)
+					t.Errorf("got stats %+v", s)
 				}
 				cancel()
 				c.Wait()
 				if log := lines.String(); !strings.Contains(log, tc.says) || strings.Count(log, "\n") != tc.lines {
-					t.Errorf("the log says\n%swant %d lines, with\n%s", log, tc.lines, tc.says)
+					t.Errorf("got log\n%swant %d lines, with\n%s", log, tc.lines, tc.says)
 				}
 			})
 		})

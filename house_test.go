@@ -13,22 +13,22 @@ import (
 	"testing"
 )
 
-// importRules says which way imports point: to the left of the colon a package (or one file of it,
-// or several packages), to the right what it may import: "." is the root package and "./dialect"
-// another one of this house, a name with a dot in its first element belongs to another module. The
-// standard library is free, but for what a ! forbids, with all that lies below it.
+// importRules says which packages may import which. To the left of the colon is a package, a pattern
+// of packages or a single file. To the right are the packages that it may import. "." is the root
+// package, "./dialect" is another package of this repository, and a name with a dot in its first
+// element is a package of another module. All packages of the standard library may be imported,
+// except those after a "!" and the packages below them.
 //
-// Tests may import what they like. The rules are a statement of policy: do not change them to fix a
-// build.
+// The rules do not apply to tests. They are a statement of policy: do not change them to fix a build.
 const importRules = `
-	# Bytes and URLs in, decisions out: no I/O, no logger, no Colly, and temoto in one file of its own.
+	# From bytes and URLs to decisions, without I/O, logging or Colly. Only one file uses temoto.
 	dialect:           ./dialect/internal/match golang.org/x/net/idna !io !os !net/http !log !bufio
 	dialect/temoto.go: github.com/temoto/robotstxt
 
-	# Patterns in normal form in, the rule that decides out. Only dialect imports it.
+	# From patterns in normal form to the rule that decides. Only dialect imports it.
 	dialect/internal/match: !io !os !net/http !log !bufio
 
-	# io.Reader in, entries out. Whoever calls does the fetching.
+	# From an io.Reader to entries. The caller fetches the files.
 	sitemap:           ./internal/redact ./internal/weburl golang.org/x/net/html/charset !os !net/http !log
 
 	# Text for people, without passwords.
@@ -40,61 +40,61 @@ const importRules = `
 	# URLs as crawlers take them.
 	internal/weburl:   !net/http !log
 
-	# Durable records. A heavy back end is a module of its own.
+	# Durable records. A back end with many dependencies is a separate module.
 	store:             !net/http !log
 	store/storetest:   ./store
 	store/boltstore:   ./store go.etcd.io/bbolt go.etcd.io/bbolt/errors
 
-	# The pace of many processes as well: it returns the root's leases.
+	# Also shares the pace of several processes, so it uses the Lease of the root.
 	store/redisstore:  . ./store github.com/redis/go-redis/v9
 
-	# When a host may be asked again. Knows neither Colly nor robots.txt.
+	# When the next request to a host may start. It does not know Colly or robots.txt.
 	internal/pace:     !net/http !log
 
-	# Events in, calls of listeners out.
+	# From events to calls of listeners.
 	internal/fanout:   !io !os !net
 
-	# Names and addresses of hosts in, whether a request is allowed out.
+	# From names and addresses of hosts to whether a request is allowed.
 	internal/netguard: !net/http !log !os
 
-	# The record of a request, from one hook to the next.
+	# Hands the record of a request from one hook to the next.
 	internal/handoff:  !net/http !log !os
 
-	# What concerns a request of Colly after its exchange.
+	# What is remembered of a request of Colly when its exchange has ended.
 	internal/track:    github.com/gocolly/colly/v2 !net/http !log !os
 
-	# What a site's robots.txt says now. Knows dialects, not Colly.
+	# The robots.txt that is in force at a site. It knows dialects but not Colly.
 	internal/policy:   ./dialect ./store ./internal/redact github.com/maypok86/otter/v2
 
-	# The walk of a site's sitemaps. Knows sitemaps, not Colly.
+	# The walk over the sitemaps of a site. It knows sitemaps but not Colly.
 	internal/feed:     ./dialect ./sitemap ./store ./internal/feed/hashset ./internal/feed/resume ./internal/redact ./internal/weburl golang.org/x/net/publicsuffix
 
-	# Which pages earlier runs have done. Knows records, not how files and pages are fetched.
+	# Which pages earlier runs have done. It does not know how files and pages are fetched.
 	internal/feed/resume: ./internal/feed/hashset ./store !io !os
 	internal/feed/hashset: !io !os !net !log
 
-	# The one place that looks inside Colly.
+	# The only package that uses the internals of Colly.
 	internal/backend:  github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug
 
-	# The plugin puts them together,
+	# The root package combines them.
 	.:                 ./dialect ./sitemap ./store ./internal/backend ./internal/fanout ./internal/feed ./internal/handoff ./internal/netguard ./internal/pace ./internal/policy ./internal/redact ./internal/seconds ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue !reflect
 
-	# a page shows what everybody can hear and count,
+	# The live page uses only what every program can use.
 	view:              . ./dialect ./internal/seconds
 
-	# and so do metrics, which mean the same in every system.
+	# The metrics also do, and have the same meaning in every system.
 	metrics/internal/figures: .
 	metrics/prom:      . ./metrics/internal/figures github.com/prometheus/client_golang/prometheus
 	metrics/otel:      . ./metrics/internal/figures go.opentelemetry.io/otel/attribute go.opentelemetry.io/otel/metric
 
-	# a web in memory is for tests of any spider,
+	# A web in memory for the tests of any spider.
 	robotstest:        ./dialect
 	robotstest/web.go: golang.org/x/net/http2
 
-	# a simulation of many processes runs on the pace itself,
+	# A simulation of many processes that uses the real pace.
 	benchmarks/internal/scale: . ./internal/pace
 
-	# and programs use what everybody can use, and what they share.
+	# The examples use what every program can use, and packages that they share.
 	examples/internal/demo:
 	examples/internal/robotsfile: ./dialect
 	examples/internal/tooltest: ./robotstest go.uber.org/goleak
@@ -125,12 +125,12 @@ func TestImportsPointOneWay(t *testing.T) {
 	}
 	for subject := range rules {
 		if !used[subject] {
-			t.Errorf("the rule of %s is about nothing", subject)
+			t.Errorf("the rule of %s applies to no file", subject)
 		}
 	}
 }
 
-// TestImportRulesCatch shows that the rules can be broken.
+// TestImportRulesCatch checks that the rules forbid and permit imports.
 func TestImportRulesCatch(t *testing.T) {
 	rules := parseRules(t, importRules)
 	for _, test := range []struct {
@@ -187,7 +187,7 @@ func TestImportRulesCatch(t *testing.T) {
 	}
 }
 
-// rules are the words behind the colon, by what stands before it.
+// rules has the words to the right of the colon, by the subject to the left of it.
 type rules map[string][]string
 
 func parseRules(t *testing.T, text string) rules {
@@ -200,15 +200,15 @@ func parseRules(t *testing.T, text string) rules {
 		}
 		subject, allowed, ok := strings.Cut(line, ":")
 		if !ok || rules[subject] != nil {
-			t.Fatalf("not a rule, or the second about its subject: %q", line)
+			t.Fatalf("not a rule, or a second rule for its subject: %q", line)
 		}
 		rules[subject] = append([]string{}, strings.Fields(allowed)...)
 	}
 	return rules
 }
 
-// of returns what a file may import: what its package may, and what is for it alone. It is nil
-// without a rule. The rules looked at are marked as used.
+// of returns the words of the rules for a file and for its package, or nil if there are no rules. It
+// marks these rules in used.
 func (r rules) of(file string, used map[string]bool) []string {
 	var allowed []string
 	for subject, words := range r {
@@ -224,7 +224,7 @@ func (r rules) of(file string, used map[string]bool) []string {
 	return allowed
 }
 
-// permits reports whether the words of a rule allow an import.
+// permits reports whether the words of rules allow an import.
 func permits(allowed []string, imported string) bool {
 	if first, _, _ := strings.Cut(imported, "/"); strings.Contains(first, ".") {
 		return slices.Contains(allowed, imported)
@@ -235,8 +235,8 @@ func permits(allowed []string, imported string) bool {
 	})
 }
 
-// importsBelow returns what each Go file imports that is no test, nested modules included. Packages
-// of this house go by their folders.
+// importsBelow returns the imports of each Go file below root that is not a test, also in nested
+// modules. The packages of this repository are given by their folders.
 func importsBelow(t *testing.T, root string) map[string][]string {
 	t.Helper()
 	files := make(map[string][]string)

@@ -272,7 +272,7 @@ func (l *limiter) backOff(s pace.Stats, host *pace.Host, resp *http.Response) (r
 		length = slog.Time("until", s.NotBefore)
 		logged = loggedRetryAfter
 	}
-	host.First(logged)
+	host.Mark(logged)
 	facts := []any{"host", s.Host, "url", resp.Request.URL.Redacted(), "status", resp.StatusCode, length, "count", s.Waiting}
 	return func() { l.report.log.Warn("host is throttling, slowing down", facts...) }
 }

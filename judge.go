@@ -128,7 +128,7 @@ func (j *judge) countDenied(host *pace.Host, err *DisallowedError, of numbers) {
 	j.decided.add(err.Decision.Reason)
 	host.Count(0, 1)
 	if !isSilence(err) {
-		err.first = host.First(loggedDenial)
+		err.first = host.Mark(loggedDenial)
 	}
 	j.report.tellDenied(host, err.Decision, of)
 }

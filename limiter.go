@@ -123,13 +123,13 @@ func (l *limiter) logLongWait(now time.Time, host *pace.Host, pol *policy.Policy
 func (l *limiter) causeOfWait(host *pace.Host, c pace.Cause) (cause string, option slog.Attr, first bool) {
 	switch c {
 	case pace.RetryAfter:
-		return "Retry-After", slog.Attr{}, host.First(loggedRetryAfter) // no option shortens it
+		return "Retry-After", slog.Attr{}, host.Mark(loggedRetryAfter) // no option shortens it
 	case pace.BackOff:
-		return "status 429 or 503", slog.String("option", "MaxBackOff"), host.First(loggedBackOff)
+		return "status 429 or 503", slog.String("option", "MaxBackOff"), host.Mark(loggedBackOff)
 	case pace.MinDelay:
 		return "MinDelay", slog.String("option", "MinDelay"), l.report.first("MinDelay") // it applies to all hosts
 	}
-	return "Crawl-delay", slog.String("option", "MaxDelay"), host.First(loggedCrawlDelay)
+	return "Crawl-delay", slog.String("option", "MaxDelay"), host.Mark(loggedCrawlDelay)
 }
 
 // hostOf returns the name under which the host of u is known, or "" if it has none.

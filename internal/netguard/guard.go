@@ -27,14 +27,14 @@ type Guard struct {
 	refused map[string]refusal // private hosts that public hosts have led to
 }
 
-// A Host remembers bits about a host. It is implemented by *pace.Host.
+// A Host remembers marks of a host. It is implemented by *pace.Host.
 type Host interface {
 	Name() string
-	First(bit uint8) bool // sets the bit and reports whether it was not set before
-	Told(bit uint8) bool  // reports whether the bit is set
+	Mark(bit uint8) (isNew bool) // sets the mark and reports whether it was not set before
+	HasMark(bit uint8) bool      // reports whether the mark is set
 }
 
-// The bits of a Host that belong to this package.
+// The marks of a Host that belong to this package.
 const (
 	seenPublic  uint8 = 1 << 6 // a connection to the host had a public address
 	seenPrivate uint8 = 1 << 7 // a connection to the host had a private address
@@ -66,11 +66,11 @@ func (g *Guard) Private(host string) bool {
 		return true
 	}
 	h := g.host(host)
-	return h.Told(seenPrivate) && !h.Told(seenPublic)
+	return h.HasMark(seenPrivate) && !h.HasMark(seenPublic)
 }
 
 // SetPrivate records that h has a private address.
-func (g *Guard) SetPrivate(h Host) { h.First(seenPrivate) }
+func (g *Guard) SetPrivate(h Host) { h.Mark(seenPrivate) }
 
 // Check is called before a request to the host to, which the host from has led to. from is empty if
 // the program has made the request itself. guarded reports whether the request must not go to a
@@ -93,8 +93,8 @@ func (g *Guard) Connected(h Host, addr net.Addr, from string) (address string) {
 	ip, private := privatePeer(addr)
 	switch {
 	case !private:
-		if !h.Told(seenPublic) {
-			h.First(seenPublic)
+		if !h.HasMark(seenPublic) {
+			h.Mark(seenPublic)
 		}
 	case from == "" || g.leadsToItself(from, h) || g.Private(from):
 		g.SetPrivate(h)
@@ -109,10 +109,10 @@ func (g *Guard) Connected(h Host, addr net.Addr, from string) (address string) {
 // connection to a public address. If so, the program has visited this private site on purpose. No
 // connection has shown that yet if its first page came from a cache.
 func (g *Guard) leadsToItself(from string, h Host) bool {
-	if nameOf(from) != nameOf(h.Name()) || h.Told(seenPublic) {
+	if nameOf(from) != nameOf(h.Name()) || h.HasMark(seenPublic) {
 		return false
 	}
-	return !g.host(from).Told(seenPublic)
+	return !g.host(from).HasMark(seenPublic)
 }
 
 // refuse records that a host has a private address, although a public host has led to it.

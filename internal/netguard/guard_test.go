@@ -20,10 +20,10 @@ type host struct {
 
 func (h *host) Name() string { return h.name }
 
-func (h *host) Told(bit uint8) bool { return h.bits&bit != 0 }
+func (h *host) HasMark(bit uint8) bool { return h.bits&bit != 0 }
 
-func (h *host) First(bit uint8) bool {
-	first := !h.Told(bit)
+func (h *host) Mark(bit uint8) bool {
+	first := !h.HasMark(bit)
 	h.bits |= bit
 	return first
 }

@@ -32,15 +32,19 @@ func (l *limiter) slowDown(now instant, t *Ticket, after time.Duration, random f
 		g.probe()
 	} else {
 		g.complain(complaint{
-			seen: now, last: l.moment, wait: after > 0, rate: l.sending(now, t), random: random,
+			seen:   now,
+			last:   l.moment,
+			wait:   after > 0,
+			rate:   l.sending(now, t),
+			random: random,
 		}, 1/most.Seconds())
 	}
 	l.paced.throttled++
 	return true
 }
 
-// unavailable is like slowDown for a 503 response without Retry-After, which may only mean
-// that the page is broken. The response counts as a complaint if the governor says so.
+// unavailable records a 503 response without Retry-After, which may only mean that the page is
+// broken. If the governor counts it as a complaint, unavailable is like slowDown.
 func (l *limiter) unavailable(now instant, t *Ticket, random float64) bool {
 	if t != nil {
 		t.judged = true
@@ -93,6 +97,12 @@ func (l *limiter) governor(now instant) *governor {
 		return nil
 	}
 	return g
+}
+
+// probing reports whether all other requests wait for the answer to a probe at now.
+func (l *limiter) probing(now instant) bool {
+	g := l.governor(now)
+	return g != nil && g.probing()
 }
 
 // longQuiet is the shortest time without a request after which the complaints of a host are

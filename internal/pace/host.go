@@ -36,12 +36,13 @@ type Host struct {
 	hosts *Hosts
 	name  string
 	limiter
-	pages, denied int
-	gone          bool   // this Host is forgotten; another Host has its name
-	told          uint8  // the bits that were passed to First
-	status        uint16 // of the last response
-	asked         int32  // when At last returned it, in seconds; guarded by the lock of its shard
-	next          *Host  // the next host in the ring of its shard; guarded by the same lock
+	pages  int
+	denied int
+	gone   bool   // this Host is forgotten; another Host has its name
+	marks  uint8  // the bits that were passed to Mark
+	status uint16 // of the last response
+	asked  int32  // when At last returned it, in seconds; guarded by the lock of its shard
+	next   *Host  // the next host in the ring of its shard; guarded by the same lock
 }
 
 // Stats are the statistics of one host. The sum of the Stats of several hosts has only the counts.
@@ -53,8 +54,8 @@ type Stats struct {
 	// Throttled is the number of incidents in which the host asked for fewer requests. All 429 and
 	// 503 responses of one incident count once.
 	Throttled int
-	Pages     int // as told to Count
-	Denied    int // as told to Count
+	Pages     int // passed to Count
+	Denied    int // passed to Count
 	Waiting   int // requests that wait in Enter now
 
 	CrawlDelay time.Duration // the longest crawl delay of all sources, as written
@@ -119,7 +120,8 @@ func (h *Host) SetCrawlDelay(now time.Time, source Source, written time.Duration
 	if !until.IsZero() {
 		lapses = h.hosts.instant(until)
 	}
-	if changed = h.setCrawlDelay(h.hosts.instant(now), source, written, lapses); changed {
+	changed = h.setCrawlDelay(h.hosts.instant(now), source, written, lapses)
+	if changed {
 		h.lookAgain()
 	}
 	return changed
@@ -279,11 +281,13 @@ func (h *Host) StartNow(now time.Time, t *Ticket, direct bool) (wait time.Durati
 func (h *Host) startNow(now instant, t *Ticket, direct bool) (wait time.Duration, ok bool) {
 	lent := t.keep()
 	h.leave(t)
-	t.held, t.direct = lent, direct
+	t.held = lent
+	t.direct = direct
 	if h.paced != nil && h.paced.urgent.front != nil || !h.claim(now, t) {
 		return 0, false
 	}
-	if wait, ok = h.start(now, t); ok {
+	wait, ok = h.start(now, t)
+	if ok {
 		h.dispatched(t)
 		h.lookAgain()
 	}
@@ -404,7 +408,8 @@ func (h *Host) take(now instant, t *Ticket) {
 		t.state = idle
 	default:
 		d := max(h.delay(now), minLease)
-		t.state, t.lease = admitted, now.add(d)
+		t.state = admitted
+		t.lease = now.add(d)
 		if t.held != nil {
 			h.lapseAfter(d, t.held)
 		}
@@ -440,13 +445,16 @@ func (h *Host) leave(t *Ticket) {
 // lookAgain wakes the tickets whose turn it may be now: the first ticket in Start, or, if there is
 // none, the first two tickets in Enter. The second of these watches whether the first one expires.
 func (h *Host) lookAgain() {
-	switch p := h.paced; {
+	p := h.paced
+	switch {
 	case p == nil:
 	case p.urgent.front != nil:
 		p.urgent.front.look()
-	default:
+	case p.waiting.front != nil:
 		p.waiting.front.look()
-		p.waiting.second().look()
+		if second := p.waiting.second(); second != nil {
+			second.look()
+		}
 	}
 }
 
@@ -464,7 +472,8 @@ func (h *Host) Answered(t *Ticket, status, pages int) (recovered bool) {
 	if t == nil {
 		return false
 	}
-	if recovered = h.accepted(h.hosts.now, t); recovered {
+	recovered = h.accepted(h.hosts.now, t)
+	if recovered {
 		h.lookAgain()
 	}
 	return recovered
@@ -500,7 +509,8 @@ func (h *Host) Unavailable(now time.Time, t *Ticket) bool {
 
 // lockFor is like lock. It also returns t if t was last used with this host, and nil otherwise.
 func (h *Host) lockFor(t *Ticket) (*Host, *Ticket) {
-	if h = h.lock(); t == nil || t.host.Load() != h {
+	h = h.lock()
+	if t == nil || t.host.Load() != h {
 		return h, nil
 	}
 	return h, t
@@ -539,21 +549,22 @@ func (h *Host) SetStatus(status int) {
 	h.status = uint16(status)
 }
 
-// First reports whether this is the first call with what, a bit that the caller chooses. A caller
-// that reports something once for each host therefore needs no memory of its own.
-func (h *Host) First(what uint8) bool {
+// Mark marks the host with a bit that the caller chooses, and reports whether the host did not have
+// that mark before. A caller that reports something once for each host therefore needs no memory of
+// its own.
+func (h *Host) Mark(bit uint8) (isNew bool) {
 	h = h.lock()
 	defer h.mu.Unlock()
-	first := h.told&what == 0
-	h.told |= what
-	return first
+	isNew = h.marks&bit == 0
+	h.marks |= bit
+	return isNew
 }
 
-// Told reports whether First was called with what before.
-func (h *Host) Told(what uint8) bool {
+// HasMark reports whether the host has a mark.
+func (h *Host) HasMark(bit uint8) bool {
 	h = h.lock()
 	defer h.mu.Unlock()
-	return h.told&what != 0
+	return h.marks&bit != 0
 }
 
 // Stats returns the counts so far and the parts of the delay at now.
@@ -588,7 +599,8 @@ func (h *Host) Stats(now time.Time) Stats {
 func (h *Host) counts() Stats {
 	s := Stats{Requests: h.requests, Pages: h.pages, Denied: h.denied, GapOverDelay: h.gaps().overDelay}
 	if h.paced != nil {
-		s.Throttled, s.Waited = h.paced.throttled, h.paced.waited
+		s.Throttled = h.paced.throttled
+		s.Waited = h.paced.waited
 	}
 	return s
 }

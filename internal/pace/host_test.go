@@ -783,7 +783,7 @@ func TestNextStart(t *testing.T) {
 
 func TestFirst(t *testing.T) {
 	inBubble(t, 0, func(t *testing.T, w *world) {
-		got := fmt.Sprint(w.First(1), w.First(1), w.First(4), w.First(1), w.First(4), w.First(2))
+		got := fmt.Sprint(w.Mark(1), w.Mark(1), w.Mark(4), w.Mark(1), w.Mark(4), w.Mark(2))
 		if want := "true false true false false true"; got != want {
 			t.Errorf("%s, want %s", got, want)
 		}

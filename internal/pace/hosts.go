@@ -107,7 +107,8 @@ func New(rules func(host string) *Rules) *Hosts {
 // transport are given back to the Pacer. Only the first call of Close has an effect.
 func (h *Hosts) Close(err error) {
 	h.close.Do(func() {
-		if h.err = err; err == nil {
+		h.err = err
+		if err == nil {
 			h.err = errClosed
 		}
 		close(h.done)
@@ -252,7 +253,8 @@ func (s *shard) all(yield func(*Host) bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, host := range s.byName { // hosts may come and go while flush has released the lock
-		if some = append(some, host); len(some) == cap(some) && !flush() {
+		some = append(some, host)
+		if len(some) == cap(some) && !flush() {
 			return false
 		}
 	}

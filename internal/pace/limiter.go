@@ -31,8 +31,8 @@ func (i instant) since(start instant) time.Duration {
 // host has one pace. Until a Retry-After has passed, nothing starts.
 //
 // The limiter computes with instants and does not use a rate.Limiter. A rate.Limiter with a burst
-// of one gives the same decisions, but it counts in floating point, takes 80 bytes, and cannot be
-// told later that its token was taken at another moment.
+// of one gives the same decisions, but it counts in floating point, takes 80 bytes, and has no way to
+// correct later the moment at which a token was taken.
 type limiter struct {
 	rules    *Rules
 	last     instant // the delay counts from here: the last moment, or with FromEnd the last end of a request
@@ -144,8 +144,7 @@ func (l *limiter) notBefore(now instant) instant {
 
 // unpaced reports whether nothing keeps a request from starting, now or later.
 func (l *limiter) unpaced(now instant) bool {
-	return l.rules.Free || l.rules.MaxInFlight == 0 && l.delay(now) == 0 && l.notBefore(now) == 0 &&
-		!l.governor(now).probing()
+	return l.rules.Free || l.rules.MaxInFlight == 0 && l.delay(now) == 0 && l.notBefore(now) == 0 && !l.probing(now)
 }
 
 // ready reports whether a request may start at now. If it may not, wait is the time after which to
@@ -205,11 +204,12 @@ func (l *limiter) nextStart(now instant) instant {
 // full reports whether the largest number of requests is in flight. If so, wait is the time after
 // which to ask again, or 0 to ask again when a request has ended.
 func (l *limiter) full(now instant, delay time.Duration) (wait time.Duration, full bool) {
-	most, g := l.rules.MaxInFlight, l.governor(now)
+	most := l.rules.MaxInFlight
 	if l.floor(now) > 0 && most == 0 || delay > 0 && l.rules.FromEnd {
 		most = 1
 	}
-	if most == 0 && !g.probing() {
+	probing := l.probing(now)
+	if most == 0 && !probing {
 		return 0, false
 	}
 	count := 0
@@ -221,7 +221,8 @@ func (l *limiter) full(now instant, delay time.Duration) (wait time.Duration, fu
 		if left := t.lease.since(now); left > 0 && (wait == 0 || left < wait) {
 			wait = left
 		}
-		if count++; count == most || g.probing() && t.incident == g.incident {
+		count++
+		if count == most || probing && t.incident == l.paced.governor.incident {
 			return wait, true
 		}
 	}
@@ -288,7 +289,8 @@ func (l *limiter) sent(now instant, t *Ticket) {
 	t.at = now
 	switch {
 	case latest:
-		l.moment, l.last = now, max(l.last, now)
+		l.moment = now
+		l.last = max(l.last, now)
 	case now > l.moment: // others have started and reached the wire since t started
 		t.gap = l.next(now, l.delay(now))
 	}
@@ -314,7 +316,8 @@ func (l *limiter) next(now instant, delay time.Duration) (gap time.Duration) {
 	if previous != 0 {
 		gap = now.since(previous)
 	}
-	l.moment, l.last = now, max(l.last, now)
+	l.moment = now
+	l.last = max(l.last, now)
 	if l.paced == nil && delay == 0 {
 		return gap
 	}

@@ -48,10 +48,11 @@ type held struct {
 	Lease
 	ticket *Ticket // nil if the ticket no longer holds it
 	// If until is 0, the lease has no limit, and other processes may hold one at the same time.
-	from, until instant
-	sent        bool // a request with the lease reached the transport
-	passed      bool // its response led to another request, see Pass
-	timer       *time.Timer
+	from   instant
+	until  instant
+	sent   bool        // a request with the lease reached the transport
+	passed bool        // its response led to another request, see Pass
+	timer  *time.Timer // gives the lease back, see lapseAfter; may be nil
 }
 
 // alone is the shortest delay with which StartIf asks the Pacer. Only one process is to send such a
@@ -137,8 +138,9 @@ func (x *held) lasts(now instant) bool {
 // lend moves the lease of t, if it holds one, to another ticket.
 func (t *Ticket) lend(to *Ticket) {
 	if t.held != nil {
-		to.held, t.held = t.held, nil
+		to.held = t.held
 		to.held.ticket = to
+		t.held = nil
 	}
 }
 
@@ -164,14 +166,15 @@ func (h *Host) acquire(ctx context.Context, t *Ticket) error {
 		t.held.until = max(h.hosts.instant(by), 1)
 	}
 	if t.state != state {
-		h.free(t) // t was ended meanwhile
+		h.free(t) // t was ended while the Pacer was asked
 	}
 	return nil
 }
 
 // ask is the part of acquire that runs without the lock.
 func (h *Host) ask(ctx context.Context, t *Ticket) (lease Lease, err error) {
-	delay, wanted := h.delay(h.hosts.now()), t.wanted
+	delay := h.delay(h.hosts.now())
+	wanted := t.wanted
 	if wanted != nil {
 		delay = max(delay, alone)
 	}
@@ -181,13 +184,15 @@ func (h *Host) ask(ctx context.Context, t *Ticket) (lease Lease, err error) {
 		h.paced.sharing = new(sharing)
 	}
 	s := h.paced.sharing
-	s.asking, s.cancel = t, cancel
+	s.asking = t
+	s.cancel = cancel
 	h.mu.Unlock()
 	defer func() {
 		stop()
 		cancel(nil)
 		h.mu.Lock()
-		s.asking, s.cancel = nil, nil
+		s.asking = nil
+		s.cancel = nil
 	}()
 	lease, err = h.hosts.pacer.Acquire(ctx, h.name, delay)
 	if err != nil || wanted == nil {
@@ -238,7 +243,8 @@ func (t *Ticket) Pass(to *Ticket) {
 		return
 	}
 	defer h.unlock()
-	if t.lend(to); to.held != nil {
+	t.lend(to)
+	if to.held != nil {
 		to.held.passed = true
 		to.host.Store(h)
 	}
@@ -262,7 +268,8 @@ func (h *Host) free(t *Ticket) {
 	if x == nil {
 		return
 	}
-	t.held, x.ticket = nil, nil
+	t.held = nil
+	x.ticket = nil
 	if x.timer != nil {
 		x.timer.Stop()
 	}
@@ -317,15 +324,16 @@ func (h *Host) dispatched(t *Ticket) {
 	case t.state == started:
 		h.lapseAfter(startLease, x)
 	default:
-		x.sent, x.passed = true, false
+		x.sent = true
+		x.passed = false
 		if x.timer != nil {
 			x.timer.Stop()
 		}
 	}
 }
 
-// lapseAfter gives x back after d if its request is not on its way by then. The timer is needed
-// because there may be no other request of this process at the host, while other processes wait.
+// lapseAfter gives x back after d if its request has not reached the transport. The timer is needed
+// because this process may have no other request to the host, while other processes wait for it.
 func (h *Host) lapseAfter(d time.Duration, x *held) {
 	switch {
 	case x.until == 0:

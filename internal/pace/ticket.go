@@ -58,8 +58,8 @@ func (t *Ticket) Renew() { t.renews = true }
 func (t *Ticket) obeys(d *crawlDelay) bool { return t.renews || t.obeyed == d }
 
 // OnWire records that the transport has the request and that End will follow. The delay counts from
-// this moment until Sent reports a better one. OnWire reports whether t has started, has neither
-// ended nor expired, and is not Late. If it returns false, the request must first go through Start.
+// this moment until Sent reports a better one. OnWire reports whether t has started and has not
+// ended or expired, and is not Late. If it returns false, the request must first go through Start.
 func (t *Ticket) OnWire() bool {
 	h := t.lockHost()
 	if h == nil {
@@ -75,7 +75,8 @@ func (t *Ticket) OnWire() bool {
 			h.leave(t)
 			return false
 		}
-		t.state, t.lease = onWire, h.longest(at)
+		t.state = onWire
+		t.lease = h.longest(at)
 		h.sent(at, t)
 		h.dispatched(t)
 	}
@@ -91,7 +92,8 @@ func (t *Ticket) Late() bool {
 	if h == nil || h.plain() {
 		return false
 	}
-	if h = t.lockHost(); h == nil {
+	h = t.lockHost()
+	if h == nil {
 		return false
 	}
 	defer h.unlock()
@@ -169,7 +171,7 @@ func (t *Ticket) lockHost() *Host {
 		if h == t.host.Load() {
 			return h
 		}
-		h.mu.Unlock() // t was moved to another host meanwhile
+		h.mu.Unlock() // t has just been moved to another host
 	}
 }
 
@@ -179,7 +181,7 @@ func (t *Ticket) lapsed(now instant) bool { return t.lease != 0 && t.lease <= no
 
 // look makes the goroutine that waits with t, if there is one, look again.
 func (t *Ticket) look() {
-	if t == nil || t.wake == nil {
+	if t.wake == nil {
 		return
 	}
 	select {
@@ -218,16 +220,20 @@ func (l *list) push(t *Ticket) {
 		t.next = t
 		return
 	}
-	t.prev, t.next = l.front.prev, l.front
-	t.prev.next, t.next.prev = t, t
+	t.prev = l.front.prev
+	t.next = l.front
+	t.prev.next = t
+	t.next.prev = t
 }
 
 func (l *list) remove(t *Ticket) {
 	if l.front == t {
 		l.front = l.second()
 	}
-	t.prev.next, t.next.prev = t.next, t.prev
-	t.prev, t.next = nil, nil
+	t.prev.next = t.next
+	t.next.prev = t.prev
+	t.prev = nil
+	t.next = nil
 }
 
 // second returns the ticket after the front one, or nil.

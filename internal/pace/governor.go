@@ -24,8 +24,9 @@ import (
 // second and answers 429 to the rest. TestRateOfServerIsFound repeats it with and without
 // Retry-After, with 1 and 20 workers and with latencies of up to 300 ms. It requires that at least
 // 85 % of the rate is used and that at most 2 % of the requests are refused (5 % at a rate of 0.5).
-// When the constants were chosen, at least 86 % was used, and at most 3.3 %, 1 % and 0.2 % were
-// refused.
+// In the worst cases, 86 % of the rate is used, and 3.3 %, 1.1 % and 0.1 % of the requests are
+// refused at 0.5, 5 and 50 requests per second. The comment on each constant says what another value
+// gives in the worst case.
 type governor struct {
 	base     float64 // requests per second directly after the complaint; 0 means no limit
 	goal     float64 // requests per second up to which the rate grows at the usual speed
@@ -41,13 +42,18 @@ type governor struct {
 // mode of cloud SDKs: hold, grow toward the rate that failed, then probe beyond it.
 // TestRateGrowsByEvidence fixes the resulting curve.
 const (
-	// holdFor is how many seconds a rate is held that is slightly below the goal.
+	// holdFor is how many seconds a rate is held that is slightly below the goal. With 0, 4.5 % of
+	// the requests are refused at 0.5 per second. With 20, only 85 % of the rate is used.
 	holdFor = 10.0
-	// growth is the growth per second after that, until the rate reaches the goal.
+	// growth is the growth per second after that, until the rate reaches the goal. It has little
+	// effect: at 5 requests per second, 0.7 % are refused with 0.01, and 1.2 % with 0.04.
 	growth = 0.02
-	// beyond is the growth per second squared above the goal.
+	// beyond is the growth per second squared above the goal. With ten times the value, 4.5 % of the
+	// requests are refused at 0.5 per second. With a tenth of it, a host that accepts more again gets
+	// e times the rate only after 316 seconds instead of 100.
 	beyond = 0.0001
-	// unlimited is the rate, in requests per second, at which the limit is dropped.
+	// unlimited is the rate, in requests per second, at which the limit is dropped. The simulation
+	// does not reach it. A delay of a millisecond is shorter than the latency of any host.
 	unlimited = 1000.0
 )
 
@@ -56,29 +62,35 @@ const (
 // the search takes: ten seconds at 5 and 50 requests per second, thirty at 0.5.
 const (
 	// searchFor is how many seconds a rate takes to grow to its goal if the goal is at least
-	// farTooLow times the rate. It is less than the ten seconds after which the simulation counts.
+	// farTooLow times the rate. With 4, 7 % of the requests are refused at 0.5 per second. With 16,
+	// only 90 % of that rate is used instead of 95 %.
 	searchFor = 8.0
+	// farTooLow may be anything from 1.25 to 2. With 1.1, 3.9 % of the requests are refused at 0.5
+	// per second. With 4, only 67 % of that rate is used.
 	farTooLow = 1.25
-	// cut is the factor applied to a rate that has failed while nothing better is known.
+	// cut is the factor applied to a rate that has failed while nothing better is known. With 0.5,
+	// only 84 % of the rate is used at 5 requests per second. With 0.125, only 90 % is used at 0.5.
 	cut = 0.25
 	// firstLow and firstHigh bound the rate, in requests per second, that the first complaint is
-	// assumed to be about. They bound the estimate of limiter.sending: with the lower bound, the
-	// first delay is never longer than a second.
-	firstLow  = 4.0
+	// assumed to refer to. They bound the estimate of limiter.sending. firstLow has no effect in the
+	// simulation. With it, the first delay is never longer than a second (1 / (firstLow * cut)).
+	firstLow = 4.0
+	// firstHigh is four times the fastest server of the simulation. With 1000, only 83 % of the rate
+	// is used at 50 requests per second. With 20, it is 45 %.
 	firstHigh = 200
 )
 
-// These constants say how the next rate follows from the accepted one. The simulation used 86 % or
-// more of the rate of the server with them. The jitter keeps processes with the same host from
-// moving in step; the simulation runs with both of its extremes.
+// These constants say how the next rate follows from the accepted one.
 const (
-	// below is the factor applied to the accepted rate. jitter and unsure are subtracted from it.
+	// below is the factor applied to the accepted rate. With 0.90, only 85 % of the rate is used.
+	// With 1, there are nearly twice as many incidents at 50 requests per second.
 	below = 0.94
-	// jitter is multiplied by a random number in [0, 1).
+	// jitter is multiplied by a random number in [0, 1), and subtracted from below. It keeps
+	// processes with the same host from moving in step. The simulation runs with both of its
+	// extremes. Without it, 88 % of the rate is used.
 	jitter = 0.04
-	// unsure is divided by the number of requests from which the accepted rate was learned.
-	unsure = 0.3
-	// sure is the number of requests from which the accepted rate counts as known.
+	// sure is the number of requests from which the accepted rate counts as known. With 2, only 56 %
+	// of the rate is used at 50 requests per second. With 8, 12 % of the requests are refused at 0.5.
 	sure = 4
 )
 
@@ -88,7 +100,8 @@ func (g *governor) rate(now instant) float64 {
 		return g.base
 	}
 	t := min(now.since(g.proven).Seconds(), float64(g.starts))
-	rise, speed := math.Log(g.goal/g.base), growth
+	rise := math.Log(g.goal / g.base)
+	speed := growth
 	if g.goal > g.base*farTooLow {
 		speed = rise / searchFor
 	} else {
@@ -134,10 +147,11 @@ func (g *governor) accept(now instant, t *Ticket) bool {
 // A complaint is a response that asks for fewer requests. Its request was started after the
 // previous complaint.
 type complaint struct {
-	seen, last instant // when the response came, and when the last request was started
-	wait       bool    // the response has a Retry-After
-	rate       float64 // requests per second that were sent; used only for the first complaint
-	random     float64 // a number in [0, 1)
+	seen   instant // when the response came
+	last   instant // when the last request was started
+	wait   bool    // the response has a Retry-After
+	rate   float64 // requests per second that were sent; used only for the first complaint
+	random float64 // a number in [0, 1)
 }
 
 // complain records a complaint and sets the next rate. least is the lowest rate that it may set.
@@ -163,29 +177,35 @@ func (g *governor) complain(c complaint, least float64) {
 
 // probe starts a new incident, in which one request goes before any other.
 func (g *governor) probe() {
-	g.proven, g.starts, g.odd = 0, 0, 0
+	g.proven = 0
+	g.starts = 0
+	g.odd = 0
 	g.incident++
 }
 
 // probing reports whether all other requests wait for the answer to the probe.
-func (g *governor) probing() bool { return g != nil && g.incident > 0 && g.proven == 0 }
+func (g *governor) probing() bool { return g.incident > 0 && g.proven == 0 }
 
 // learn sets the next rate after the rate failed has proved too high. n is the number of requests
 // that had been accepted, and seconds is the time that this took.
 //
-// The accepted rate is a lower bound of the rate of the host, and failed is an upper bound. The
-// upper bound is more exact if few requests preceded the failure, because the host then had no
-// saved allowance when they began.
+// The rate of the host lies between low, a rate that it has accepted, and high. If few requests
+// preceded the failure, the host had no saved allowance when they began, so high is less than
+// failed.
+//
+// The next rate is a mean in which low has twice the weight of high. With the same weight, a server
+// that answers plain 503 refuses 72 instead of 65 of 615 requests (TestRateIsFoundByPlain503).
 func (g *governor) learn(failed, n, seconds, random float64) {
-	g.accepted /= 2 // the host may accept less now
+	low := g.accepted / 2 // the host may accept less now than before
+	high := failed
 	if n > 1 {
-		g.accepted = min(max(g.accepted, (n-1)/seconds), failed)
-		g.goal = failed * (1 - 1/n)
-	} else {
-		g.goal = failed
+		low = max(low, (n-1)/seconds)
+		high = failed * (1 - 1/n)
 	}
-	low, high := min(g.accepted, g.goal), g.goal
-	g.base = max(math.Cbrt(low*low*high), failed*cut) * (below - unsure/max(n, 2) - jitter*random)
+	low = min(low, failed)
+	g.accepted = low
+	low = min(low, high)
+	g.base = max(math.Cbrt(low*low*high), failed*cut) * (below - jitter*random)
 	g.goal = failed
 	if n >= sure {
 		g.goal = max(math.Sqrt(low*high), failed*cut)
@@ -195,11 +215,12 @@ func (g *governor) learn(failed, n, seconds, random float64) {
 // These constants decide when 503 responses without Retry-After are a complaint, because one of
 // them may only mean that the page is broken. They follow from two tests: a host that answers 503
 // to one page in ten must not be slowed down at all (TestOnePlain503InTenIsNotAComplaint), and a
-// server that rejects requests with plain 503, such as nginx with limit_req, must be recognized
-// (TestRateIsFoundByPlain503).
+// server that refuses requests with plain 503, as nginx does with limit_req, must be recognized
+// (TestRateIsFoundByPlain503). The first test fails with twice the oddWeight or half the oddMost,
+// and the second with half the oddWeight or twice the oddMost.
 const (
 	// oddWeight is how many accepted responses cancel one 503 response. In the first test, nine
-	// follow.
+	// follow each of them.
 	oddWeight = 8
 	// oddMost is the largest weight that is not a complaint: four 503 responses in a row.
 	oddMost = 32

@@ -1,4 +1,4 @@
-// The tools of .ci/run, in a module of their own so that nobody who imports collyrobots depends on them.
+// The tools of .ci/run. They are a module of their own, so that programs that import collyrobots do not depend on them.
 module github.com/collyrobots/collyrobots/ci/tools
 
 go 1.25.0

@@ -157,7 +157,7 @@ func hasHost(loc, host string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// judge returns an error if u, which from led to, may not be fetched.
+// judge returns an error if u must not be fetched. from is the origin of the request.
 func (f *feeder) judge(ctx context.Context, u *url.URL, from origin) (verdict, error) {
 	by := f.fetcher
 	by.from = from

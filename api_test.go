@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -367,4 +368,21 @@ func TestPagesThatEndEarly(t *testing.T) {
 		}
 		wantURIs(t, web, "a.test", "")
 	})
+}
+
+// The text of each error from Pages begins with the prefix of the package, which is not repeated.
+func TestErrorsOfPagesHaveThePrefixOnce(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"d.test": {"/robots.txt": "Sitemap: http://d.test/gone.xml\n"}})
+	c := start(t, web, nil, collyrobots.ShardByHost(2, 1))
+	var got []string
+	for _, err := range c.robots.Pages(t.Context(), collyrobots.Feed{}, "http://d.test/", "http://b.test/") {
+		got = append(got, err.Error())
+	}
+	want := []string{
+		"collyrobots: http://d.test/gone.xml: sitemap answered with status 404",
+		"collyrobots: cannot read the sitemaps of http://b.test/: the host of http://b.test/ belongs to shard 0 of 2",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got errors %q, want %q", got, want)
+	}
 }

@@ -146,5 +146,5 @@ func (d Decision) why() string {
 	if failed := (*url.Error)(nil); errors.As(d.Err, &failed) {
 		text = strings.Replace(redact.Text(text), redact.Text(failed.Error()), redact.Text(failed.Err.Error()), 1)
 	}
-	return strings.TrimPrefix(text, "robots.txt: ")
+	return text
 }

@@ -121,10 +121,10 @@ func TestTheErrorOfVisitSaysEachURLOnce(t *testing.T) {
 	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil)
 		for visit, want := range map[string]string{ // net/http names the URL that a redirect leads to
-			"http://a.test/closed": `Get "http://a.test/closed": robots.txt: denied: "Disallow: /closed", line 2 of http://a.test/robots.txt, group "*" (rfc9309)`,
-			"http://a.test/moved":  `Get "http://a.test/closed/2": robots.txt: denied: "Disallow: /closed", line 2 of http://a.test/robots.txt, group "*" (rfc9309)`,
-			"http://b.test/page":   `Get "http://b.test/page": robots.txt: denied: http://b.test/robots.txt: robots.txt cannot be read: robots.txt answered with status 503 (rfc9309)`,
-			"http://c.test/page":   `Get "http://c.test/page": robots.txt: denied: http://c.test/robots.txt: robots.txt cannot be read: `,
+			"http://a.test/closed": `Get "http://a.test/closed": collyrobots: denied: "Disallow: /closed", line 2 of http://a.test/robots.txt, group "*" (rfc9309)`,
+			"http://a.test/moved":  `Get "http://a.test/closed/2": collyrobots: denied: "Disallow: /closed", line 2 of http://a.test/robots.txt, group "*" (rfc9309)`,
+			"http://b.test/page":   `Get "http://b.test/page": collyrobots: denied: http://b.test/robots.txt: robots.txt cannot be read: robots.txt answered with status 503 (rfc9309)`,
+			"http://c.test/page":   `Get "http://c.test/page": collyrobots: denied: http://c.test/robots.txt: robots.txt cannot be read: `,
 		} {
 			err := c.Visit(visit)
 			if err == nil || !strings.HasPrefix(err.Error(), want) {

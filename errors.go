@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots/internal/feed"
 )
+
+// prefix begins the text of each error that a caller can get from this package. Errors that are only
+// parts of such errors do not have it.
+const prefix = "collyrobots: "
 
 var (
 	// ErrAttached is returned by Attach for a collector that has another plugin, which is not
@@ -50,7 +55,7 @@ type OptionError struct {
 }
 
 // Error returns the name of the option and the reason.
-func (e *OptionError) Error() string { return "collyrobots: " + e.Option + ": " + e.Reason }
+func (e *OptionError) Error() string { return prefix + e.Option + ": " + e.Reason }
 
 // Unwrap returns Err.
 func (e *OptionError) Unwrap() error { return e.Err }
@@ -65,7 +70,7 @@ type DisallowedError struct {
 }
 
 // Error returns the decision in one line.
-func (e *DisallowedError) Error() string { return "robots.txt: " + e.Decision.String() }
+func (e *DisallowedError) Error() string { return prefix + e.Decision.String() }
 
 // Unwrap returns colly.ErrRobotsTxtBlocked and, if robots.txt could not be read, the reason.
 func (e *DisallowedError) Unwrap() []error {
@@ -129,3 +134,12 @@ func (e *PaceError) Error() string {
 
 // Unwrap returns Err.
 func (e *PaceError) Unwrap() error { return e.Err }
+
+// A prefixedError is an error whose text begins with the prefix, and does not repeat it after that.
+type prefixedError struct{ error }
+
+func (e prefixedError) Error() string {
+	return prefix + strings.Replace(e.error.Error(), prefix, "", 1)
+}
+
+func (e prefixedError) Unwrap() error { return e.error }

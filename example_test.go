@@ -118,7 +118,7 @@ func ExampleOnDenied() {
 	// Output:
 	// http://shop.test/cart/7 rule Disallow: /cart
 	// true as for Colly's own check
-	// Get "http://shop.test/cart/7": robots.txt: denied: "Disallow: /cart", line 2 of http://shop.test/robots.txt, group "*" (rfc9309)
+	// Get "http://shop.test/cart/7": collyrobots: denied: "Disallow: /cart", line 2 of http://shop.test/robots.txt, group "*" (rfc9309)
 }
 
 // Hosts that are read and paced in a way of their own. What stands before ForHosts holds for its
@@ -235,13 +235,13 @@ func ExamplePlugin_Pages() {
 
 	for page, err := range robots.Pages(context.Background(), collyrobots.Feed{}, "http://shop.test/") {
 		if err != nil {
-			fmt.Println("one file less")
-			continue // what the other files list still comes
+			fmt.Println(err)
+			continue // the pages of the other files follow
 		}
 		fmt.Println(page.Loc, "of", page.Sitemap)
 	}
 	// Output:
-	// one file less
+	// collyrobots: http://shop.test/gone.xml: sitemap answered with status 404
 	// http://shop.test/tea of http://shop.test/map.xml
 	// http://shop.test/cups of http://shop.test/map.xml
 }

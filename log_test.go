@@ -55,23 +55,23 @@ func TestALogHandlerMayUseThePlugin(t *testing.T) {
 		pacer   collyrobots.Pacer
 	}{
 		"user agent without a name": {
-			message: "collyrobots: the user agent names no crawler, so only the groups for * of each robots.txt apply: set ProductToken",
+			message: "the user agent names no crawler, so only the groups for * of each robots.txt apply: set ProductToken",
 			agent:   "Mozilla/5.0 (X11)",
 		},
 		"user agent that changes": {
-			message: "collyrobots: the user agent changes during the crawl and no ProductToken is set: robots.txt is read for each of its names",
+			message: "the user agent changes during the crawl and no ProductToken is set: robots.txt is read for each of its names",
 			agent:   "ExampleBot/1.0",
 			prepare: func(c *crawl) {
 				c.OnRequest(func(r *colly.Request) { r.Headers.Set("User-Agent", "OtherBot/1.0") })
 			},
 		},
 		"callbacks after Attach": {
-			message: "collyrobots: OnRequest callbacks were registered after Attach: a request that they abort costs its host one delay, one that they change is judged twice",
+			message: "OnRequest callbacks were registered after Attach: a request that they abort costs its host one delay, one that they change is judged twice",
 			agent:   "ExampleBot/1.0",
 			prepare: func(c *crawl) { c.OnRequest(func(*colly.Request) {}) },
 		},
 		"Pacer that fails": {
-			message: "collyrobots: Pacer failed, nothing is sent",
+			message: "Pacer failed, nothing is sent",
 			agent:   "ExampleBot/1.0",
 			pacer:   &panickingPacer{},
 		},

@@ -237,7 +237,7 @@ func patternFault(pattern string) error {
 
 // insideForHosts returns the fault of ForHosts for the fault err of one of its options.
 func insideForHosts(pattern string, err error) error {
-	reason := fmt.Sprintf("%q: %s", pattern, strings.TrimPrefix(err.Error(), "collyrobots: "))
+	reason := fmt.Sprintf("%q: %s", pattern, strings.TrimPrefix(err.Error(), prefix))
 	return &OptionError{Option: "ForHosts", Reason: reason, Err: err}
 }
 

@@ -109,7 +109,7 @@ func recovered(err *error) {
 func (s *sharedPace) failed(host string, err error) error {
 	since, log := s.addFailure(time.Now())
 	if log {
-		s.report.log.Error("collyrobots: Pacer failed, nothing is sent", "host", host, "error", err)
+		s.report.log.Error("Pacer failed, nothing is sent", "host", host, "error", err)
 	}
 	return &PaceError{Host: host, Since: since, Err: err}
 }

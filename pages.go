@@ -96,10 +96,13 @@ func (p *Plugin) pull(ctx context.Context, s *sitemaps, sites []*url.URL) iter.S
 			stopped = stopped || !yield(page, err)
 			return !stopped
 		}
-		lost := func(err error) bool { return hand(nil, err) }
+		lost := func(err error) bool { return hand(nil, prefixedError{err}) }
 		var last error
 		for page, err := range s.feed.Pages(ctx, crawl, crawl.sites(ctx, sites, lost)) {
 			last = err
+			if err != nil && err != context.Cause(ctx) {
+				err = prefixedError{err}
+			}
 			if !hand(page, err) {
 				return
 			}
@@ -122,7 +125,7 @@ func (f *feeder) sites(ctx context.Context, urls []*url.URL, lost func(error) bo
 				if !yield(feed.Site{Authority: v.policy.Authority, Sitemaps: v.policy.Sitemaps()}) {
 					return
 				}
-			case ctx.Err() != nil || !lost(fmt.Errorf("collyrobots: cannot read the sitemaps of %s: %w", u.Redacted(), err)):
+			case ctx.Err() != nil || !lost(fmt.Errorf("cannot read the sitemaps of %s: %w", u.Redacted(), err)):
 				return
 			}
 		}

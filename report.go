@@ -48,7 +48,7 @@ func (r *report) notSent(u *url.URL, err error, dryRun bool) {
 // warn says once what is wired in a way that its user would not want.
 func (r *report) warn(what string, args ...any) {
 	if r.first(what) {
-		r.log.Warn("collyrobots: "+what, args...)
+		r.log.Warn(what, args...)
 	}
 }
 

@@ -443,7 +443,7 @@ func TestRobotsFilesAreTold(t *testing.T) {
 6m0s robots a.test/robots.txt 500 unreachable rules -> unreachable (robots.txt answered with status 500)
 8m0s robots empty.test/robots.txt 200 rules e3b0 0 bytes
 8m0s robots none.test/robots.txt 404 no_robots
-8m0s robots down.test/robots.txt unreachable (robots.txt: no response: Get "http://down.test/robots.txt": EOF)
+8m0s robots down.test/robots.txt unreachable (no response: Get "http://down.test/robots.txt": EOF)
 `)
 		recalled.want(t, `
 0s robots empty.test/robots.txt 200 rules stored e3b0 0 bytes
@@ -468,8 +468,8 @@ func TestSitemapsAreTold(t *testing.T) {
 		h.want(t, `
 2s sitemap a.test/index.xml count 3
 6s sitemap a.test/map.xml count 3
-6s sitemap a.test/gone.xml (collyrobots: sitemap answered with status 404)
-8s sitemap a.test/cut.xml count 1 (sitemap http://a.test/cut.xml: offset 55: unexpected EOF)
+6s sitemap a.test/gone.xml (sitemap answered with status 404)
+8s sitemap a.test/cut.xml count 1 (sitemap: http://a.test/cut.xml: offset 55: unexpected EOF)
 `)
 		if e := h.wait()[0]; e.Host != "a.test" {
 			t.Errorf("%+v", e)

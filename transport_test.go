@@ -407,7 +407,7 @@ func TestACloneFromBeforeIsSaid(t *testing.T) {
 	for i := range 3 {
 		must(t, early.Visit(fmt.Sprint("http://a.test/", i+1)))
 	}
-	want := "level=WARN msg=\"collyrobots: a request that the plugin does not govern was sent: its collector was cloned before Attach " +
+	want := "level=WARN msg=\"a request that the plugin does not govern was sent: its collector was cloned before Attach " +
 		"and shares its client; attach it as well, or give it a client of its own\" url=http://a.test/1\n"
 	if lines.String() != want || others.String() != want {
 		t.Errorf("the logs say\n%s%swant\n%s", lines.String(), others.String(), want)

@@ -72,11 +72,11 @@ type Error struct {
 // Error returns the error in one line, with the URL, the offset, the cause, the field and the
 // beginning of its text. Passwords in URLs are replaced.
 func (e *Error) Error() string {
-	s := "sitemap"
+	s := "sitemap: "
 	if e.URL != "" {
-		s += " " + redact.Text(e.URL)
+		s += redact.Text(e.URL) + ": "
 	}
-	s += fmt.Sprintf(": offset %d: %v", e.Offset, e.Err)
+	s += fmt.Sprintf("offset %d: %v", e.Offset, e.Err)
 	if e.Field != "" {
 		s += ": " + e.Field
 	}

@@ -30,8 +30,8 @@ func ExampleReader() {
 	}
 	// Output:
 	// https://example.com/ 2024-05-06
-	// sitemap https://example.com/sitemap.xml: offset 142: location is not a valid http or https URL: loc "mailto:info@example.com"
-	// sitemap https://example.com/sitemap.xml: offset 219: invalid value: lastmod "last week"
+	// sitemap: https://example.com/sitemap.xml: offset 142: location is not a valid http or https URL: loc "mailto:info@example.com"
+	// sitemap: https://example.com/sitemap.xml: offset 219: invalid value: lastmod "last week"
 	// https://example.com/about?a=1&b=2 0001-01-01
 }
 
@@ -74,7 +74,7 @@ func ExampleWalk() {
 	}
 	// Output:
 	// https://example.com/1 of https://example.com/pages.xml
-	// sitemap https://example.com/gone.xml: offset 0: no such file
+	// sitemap: https://example.com/gone.xml: offset 0: no such file
 	// https://example.com/2 of https://example.com/news.txt
 	// https://example.com/3 of https://example.com/news.txt
 	// only https://example.com/1

@@ -146,7 +146,7 @@ func cause(d collyrobots.Decision) string {
 	if failed := (*url.Error)(nil); errors.As(d.Err, &failed) {
 		return failed.Err.Error()
 	}
-	return strings.TrimPrefix(d.Err.Error(), "robots.txt: ")
+	return d.Err.Error()
 }
 
 // read reads robots.txt as each dialect does.

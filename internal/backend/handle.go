@@ -15,7 +15,7 @@ import (
 // This file reads the unexported fields of a collector.
 
 // ErrLayout reports that a collector does not keep its client where Colly v2 keeps it.
-var ErrLayout = errors.New("backend: cannot find the http.Client of the collector")
+var ErrLayout = errors.New("cannot find the http.Client of the collector")
 
 // A Handle gives access to unexported fields of a collector. Its methods may be called from any
 // goroutine that may call the methods of the collector.

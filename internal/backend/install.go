@@ -12,7 +12,7 @@ import (
 // This file puts a Seam into the backend of a collector, keeps it there, and takes it out.
 
 // ErrOwned reports that another governor has the collector.
-var ErrOwned = errors.New("backend: the collector already has another governor")
+var ErrOwned = errors.New("the collector already has another governor")
 
 // installing guards seams, and is held while the client of a backend is replaced.
 var installing sync.RWMutex

@@ -21,18 +21,18 @@ import (
 
 var (
 	// errUnchanged means that the sitemap has not changed since all of its pages were done.
-	errUnchanged = errors.New("collyrobots: sitemap has not changed")
+	errUnchanged = errors.New("sitemap has not changed")
 	// errRepeated means that the sitemap was already read in this crawl, under another URL.
-	errRepeated  = errors.New("collyrobots: sitemap was already read")
-	errScheme    = errors.New("collyrobots: not an http or https URL")
-	errRedirects = errors.New("collyrobots: more than five redirects")
+	errRepeated  = errors.New("sitemap was already read")
+	errScheme    = errors.New("not an http or https URL")
+	errRedirects = errors.New("more than five redirects")
 )
 
 // A statusError is the status of a response that is not a sitemap.
 type statusError int
 
 func (s statusError) Error() string {
-	return fmt.Sprintf("collyrobots: sitemap answered with status %d", int(s))
+	return fmt.Sprintf("sitemap answered with status %d", int(s))
 }
 
 const (

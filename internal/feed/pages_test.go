@@ -28,7 +28,7 @@ func TestPages(t *testing.T) {
 		got = append(got, p.Loc)
 	}
 	w.want(t, "pages", strings.Join(got, " "), "http://shop.test/1 http://shop.test/2 http://shop.test/cart/3 http://shop.test/5 http://cdn.test/7")
-	w.want(t, "errors", strings.Join(errs, " "), "http://shop.test/gone.xml: collyrobots: sitemap answered with status 404")
+	w.want(t, "errors", strings.Join(errs, " "), "http://shop.test/gone.xml: sitemap answered with status 404")
 }
 
 // TestPagesEndWithTheLoop checks that only the file that the loop needs is read ahead, and that

@@ -82,7 +82,7 @@ const (
 )
 
 // errClosed is the error of waiting requests after Close(nil).
-var errClosed = errors.New("pace: closed")
+var errClosed = errors.New("the hosts are closed")
 
 // New creates an empty registry. rules returns the settings of a host. It is called once for each
 // host, when the host is first used, and must not return nil. The registry uses the clock of the

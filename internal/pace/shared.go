@@ -210,7 +210,7 @@ func (h *Host) ask(ctx context.Context, t *Ticket) (lease Lease, err error) {
 
 // errUnwanted is the error of ask while wanted runs. It remains if wanted panics, so that the lease
 // is given back.
-var errUnwanted = errors.New("pace: not wanted")
+var errUnwanted = errors.New("not wanted")
 
 // asksFor reports whether the Pacer is being asked for a lease for t.
 func (h *Host) asksFor(t *Ticket) bool {

@@ -48,7 +48,7 @@ const (
 )
 
 // ErrEnded is the error of Enter and Start if the ticket was ended while it waited.
-var ErrEnded = errors.New("pace: the ticket was ended while it waited")
+var ErrEnded = errors.New("the ticket was ended while it waited")
 
 // Renew records that the request of t reads a robots.txt of the host. As long as t waits or is on
 // the wire, no crawl delay of the host expires. Renew must be called before Enter and Start.

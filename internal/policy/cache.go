@@ -139,7 +139,7 @@ func (c *Cache) Get(ctx context.Context, a dialect.Authority, f Fetch) (*Policy,
 		return known, nil
 	}
 	if known == nil && !hasRobots(a) {
-		return nil, fmt.Errorf("policy: no robots.txt for %q", a.String())
+		return nil, fmt.Errorf("no robots.txt for %q", a.String())
 	}
 	return c.join(ctx, a, f)
 }

@@ -10,16 +10,16 @@ import (
 )
 
 // ErrClosed is returned by Get after the cache is closed.
-var ErrClosed = errors.New("policy: cache closed")
+var ErrClosed = errors.New("the cache is closed")
 
 // ErrForbidden is wrapped by the error of a [Doer] that must not send a request to its destination.
 // The request is not repeated. A redirect to such a destination is one that must not be followed.
-var ErrForbidden = errors.New("policy: request forbidden")
+var ErrForbidden = errors.New("request forbidden")
 
 // ErrUnsent is wrapped by the error of a [Doer] that has sent nothing, for a reason that is not the
 // site's. The request is not repeated, nothing is concluded about the site, and Get returns the
 // error.
-var ErrUnsent = errors.New("policy: request not sent")
+var ErrUnsent = errors.New("request not sent")
 
 // A StatusError means that the response to GET /robots.txt has a status that leaves the content of
 // the file unknown.
@@ -41,11 +41,11 @@ type RedirectError struct {
 func (e *RedirectError) Error() string {
 	switch {
 	case e.TooMany:
-		return fmt.Sprintf("robots.txt: more than %d redirects", e.Followed)
+		return fmt.Sprintf("more than %d redirects", e.Followed)
 	case e.Location == "":
-		return fmt.Sprintf("robots.txt: redirect %d has no Location", e.Followed+1)
+		return fmt.Sprintf("redirect %d has no Location", e.Followed+1)
 	}
-	return fmt.Sprintf("robots.txt: redirect %d leads to %q, which must not be followed", e.Followed+1, redact.Text(e.Location))
+	return fmt.Sprintf("redirect %d leads to %q, which must not be followed", e.Followed+1, redact.Text(e.Location))
 }
 
 // A NoResponseError means that no complete response arrived, for example because of the name
@@ -53,7 +53,7 @@ func (e *RedirectError) Error() string {
 type NoResponseError struct{ Err error }
 
 func (e *NoResponseError) Error() string {
-	return "robots.txt: no response: " + redact.Text(e.Err.Error())
+	return "no response: " + redact.Text(e.Err.Error())
 }
 func (e *NoResponseError) Unwrap() error { return e.Err }
 
@@ -65,9 +65,9 @@ type CodingError struct {
 
 func (e *CodingError) Error() string {
 	if e.Err == nil {
-		return fmt.Sprintf("robots.txt: unknown content coding %q", e.Coding)
+		return fmt.Sprintf("unknown content coding %q", e.Coding)
 	}
-	return fmt.Sprintf("robots.txt: content coding %q: %v", e.Coding, e.Err)
+	return fmt.Sprintf("content coding %q: %v", e.Coding, e.Err)
 }
 
 func (e *CodingError) Unwrap() error { return e.Err }
@@ -75,7 +75,7 @@ func (e *CodingError) Unwrap() error { return e.Err }
 // A PanicError means that the fetch or the parsing of the file panicked.
 type PanicError struct{ Value any }
 
-func (e *PanicError) Error() string { return fmt.Sprintf("robots.txt: panic: %v", e.Value) }
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
 // errTimeLimit returns the error of a fetch that has used up its limit.
 func errTimeLimit(limit time.Duration) error {

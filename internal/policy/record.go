@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
@@ -95,12 +94,12 @@ func (x *failure) record() *recordFailure {
 	}
 }
 
-// reason returns the text of err, without the prefix that the decoded error will have again.
+// reason returns the text of err, without the beginning that the decoded error will have again.
 func reason(err error) string {
 	if none := (*NoResponseError)(nil); errors.As(err, &none) {
 		return none.Err.Error()
 	}
-	return strings.TrimPrefix(err.Error(), "robots.txt: ")
+	return err.Error()
 }
 
 // decode returns the facts of a record. It returns an error for a record that encode would not write.

@@ -45,7 +45,7 @@ const (
 	mostTries     = 3                   // how often a page that fails is tried
 )
 
-var errRecord = errors.New("collyrobots: not a record of this version")
+var errRecord = errors.New("not a record of this version")
 
 // decode reads a record. A record of an earlier version is an error.
 func (r *record) decode(b []byte) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/temoto/robotstxt"
 )
 
-// The benchmarks compare the package with temoto/robotstxt, which Colly uses, and with a mere
+// The benchmarks compare the package with temoto/robotstxt, which Colly uses, and with a bare
 // search for line ends. Only compare results of the same run.
 
 // realFiles returns the files of the corpus if it is available. Otherwise it returns generated
@@ -131,8 +131,7 @@ func BenchmarkParse(b *testing.B) {
 
 var lines int
 
-// BenchmarkFirstDecision is the way from bytes to the first verdict, for the
-// files about as large as the median one.
+// BenchmarkFirstDecision parses files of about the median size and makes one decision for each.
 func BenchmarkFirstDecision(b *testing.B) {
 	files := realFiles(b)
 	slices.SortFunc(files, func(x, y []byte) int { return len(x) - len(y) })

@@ -15,8 +15,9 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// shared reads a file of the directory beside the checkout that holds what is
-// not ours to publish: real robots.txt files and verdicts about them.
+// shared reads a file of the directory ../shared beside the repository. It holds files that the
+// project cannot publish: real robots.txt files and the decisions of other programs. If the file
+// does not exist, shared skips the test.
 func shared(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "shared", filepath.FromSlash(name)))
@@ -26,8 +27,7 @@ func shared(t testing.TB, name string) []byte {
 	return data
 }
 
-// TestCorpus compares Google with the verdicts and lines of Google's own
-// matcher on real files.
+// TestCorpus compares Google with the decisions of Google's own matcher on real files.
 func TestCorpus(t *testing.T) {
 	zr, err := gzip.NewReader(bytes.NewReader(shared(t, "corpus/google_verdicts.jsonl.gz")))
 	if err != nil {
@@ -59,15 +59,23 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// A clause is one sentence of a text, made a question.
+// A clause is one sentence of a specification with a file and the decision that follows from it.
 type clause struct {
-	ID, Clause, Dialect, Robots, Agent, Path, URL, Expect, Ambiguous string
-	RobotsB64                                                        string          `json:"robots_b64"`
-	Delay                                                            json.RawMessage `json:"crawl_delay_seconds"`
-	Sitemaps                                                         *[]string
+	ID        string
+	Clause    string
+	Dialect   string
+	Robots    string // the file
+	RobotsB64 string `json:"robots_b64"` // the file in base64, if it is not text
+	Agent     string
+	Path      string          // the target
+	URL       string          // if set, the target is that of this URL
+	Expect    string          // "allow" or "deny"
+	Ambiguous string          // why the specification can be read in another way
+	Delay     json.RawMessage `json:"crawl_delay_seconds"` // null if there must be no delay
+	Sitemaps  *[]string
 }
 
-// TestClauses asks the questions that the texts answer.
+// TestClauses checks the clauses of all specifications.
 func TestClauses(t *testing.T) {
 	var clauses []clause
 	if err := json.Unmarshal(shared(t, "conformance/clauses.json"), &clauses); err != nil {

@@ -22,7 +22,7 @@ func TestDecideURL(t *testing.T) {
 				t.Fatal(err)
 			}
 			if d == dialect.Temoto() && strings.Contains(u.Host, ";") {
-				continue // see TestTemotoURLIsBuiltIn
+				continue // see TestTemotoHosts
 			}
 			if got, want := g.DecideURL(u), g.Decide(dialect.Target(u)); got != want {
 				t.Errorf("%v, %s: %v, want %v", d, raw, got, want)
@@ -37,7 +37,11 @@ func TestDecideURL(t *testing.T) {
 }
 
 func TestRuleString(t *testing.T) {
-	for want, r := range map[string]dialect.Rule{"": {}, "Allow: /a*": {true, "/a*", 3}, "Disallow: ": {false, "", 1}} {
+	for want, r := range map[string]dialect.Rule{
+		"":           {},
+		"Allow: /a*": {Allow: true, Pattern: "/a*", Line: 3},
+		"Disallow: ": {Line: 1},
+	} {
 		if got := r.String(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}

@@ -7,10 +7,10 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// The line of a crawl delay is that of the longest one in the groups that
-// apply.
+// TestDelayLine checks that DelayLine returns the line of the longest Crawl-delay of the groups
+// that apply.
 func TestDelayLine(t *testing.T) {
-	long := strings.Repeat("# a comment\n", 40_000) // some 470 KB
+	long := strings.Repeat("# a comment\n", 40_000) // 480 KB
 	for _, tc := range []struct {
 		name, file string
 		group      string
@@ -20,13 +20,13 @@ func TestDelayLine(t *testing.T) {
 		{"one", "User-agent: *\nDisallow: /\nCrawl-delay: 2\n", "*", 3},
 		{"before the rules", "User-agent: *\nCrawl-delay: 2\nDisallow: /a\nDisallow: /b*c\n", "*", 2},
 		{"zero", "User-agent: *\nCrawl-delay: 0\n", "*", 2},
-		{"no number", "User-agent: *\nCrawl-delay: x\nCrawl-delay: 1\n", "*", 3},
+		{"not a number", "User-agent: *\nCrawl-delay: x\nCrawl-delay: 1\n", "*", 3},
 		{"the longest", "User-agent: *\nCrawl-delay: 1\nCrawl-delay: 3\nCrawl-delay: 2\n", "*", 3},
 		{"the first of two", "User-agent: *\nCrawl-delay: 3\n\n\nCrawl-delay: 3.0\n", "*", 2},
 		{"of another group", "User-agent: a\nCrawl-delay: 1\nDisallow:\n\nUser-agent: *\nDisallow:\n", "*", 0},
 		{"of two groups", "User-agent: bot\nCrawl-delay: 1\nDisallow:\n\nUser-agent: *\nDisallow:\n\nUser-agent: Bot\nCrawl-delay: 2\n", "bot", 9},
-		{"nobody's", "Crawl-delay: 5\nUser-agent: x\nDisallow: /\n", "", 0},
-		{"far down", long + "User-agent: *\nCrawl-delay: 9\n", "*", 40_002},
+		{"before any User-agent line", "Crawl-delay: 5\nUser-agent: x\nDisallow: /\n", "", 0},
+		{"with many lines before it", long + "User-agent: *\nCrawl-delay: 9\n", "*", 40_002},
 	} {
 		g := dialect.RFC9309().Parse([]byte(tc.file)).Group("bot")
 		if got := g.DelayLine(); got != tc.line || g.Name() != tc.group {

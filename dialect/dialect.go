@@ -50,9 +50,9 @@ const (
 //   - Only allow and disallow lines end a run of User-agent lines. All other lines do not affect
 //     it (2.2.4). Misspelt keys are not accepted.
 //   - A pattern starts with / (2.2, path-pattern) or with the wildcard *.
-//   - The "most octets" rule (2.2.2) counts the bytes of the pattern in its encoded form,
-//     including wildcards and the anchor. It does not count the bytes of the URL that a wildcard
-//     matches.
+//   - The length of a rule (2.2.2) is the number of bytes of the pattern in its encoded form,
+//     including wildcards and the anchor. The bytes of the URL that a wildcard matches do not
+//     count.
 //   - $ is an anchor only if it is the last byte of a pattern. Otherwise it stands for itself.
 //   - Bytes that are not ASCII are percent-encoded unchanged, regardless of the encoding of the
 //     file. A percent sign in a rule that is not followed by two hex digits matches both itself

@@ -82,7 +82,7 @@ Disallow: /*?sort=
 		u, _ := url.Parse(raw)
 		switch d := group.Decide(dialect.Target(u)); {
 		case d.Rule.Line == 0:
-			fmt.Printf("%s: allowed, no rule is about it\n", dialect.Target(u))
+			fmt.Printf("%s: allowed, no rule matches\n", dialect.Target(u))
 		case d.Allowed:
 			fmt.Printf("%s: allowed by line %d, %s\n", dialect.Target(u), d.Rule.Line, d.Rule)
 		default:
@@ -93,7 +93,7 @@ Disallow: /*?sort=
 	// /shop/cart: denied by line 2, Disallow: /shop/
 	// /shop/shoes.html: allowed by line 3, Allow: /shop/*.html$
 	// /shop/shoes.html?sort=price: denied by line 4, Disallow: /*?sort=
-	// /about: allowed, no rule is about it
+	// /about: allowed, no rule matches
 }
 
 // Each dialect interprets the Crawl-delay of a file in its own way. WrittenDelay is for crawlers
@@ -131,7 +131,8 @@ func ExampleAuthorityOf() {
 			fmt.Println(err)
 			continue
 		}
-		if pages[authority]++; pages[authority] == 1 {
+		pages[authority]++
+		if pages[authority] == 1 {
 			fmt.Println(authority.RobotsURL())
 		}
 	}

@@ -13,18 +13,20 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// underRace is set if the race detector is at work.
+// underRace is set if the race detector is enabled.
 var underRace bool
 
 // published are the dialects that this package implements itself.
 var published = []dialect.Dialect{dialect.RFC9309(), dialect.Google(), dialect.CocCoc(), dialect.Original1994()}
 
-// agree compares the package with the naive implementation.
+// agree checks that the package and the naive implementation interpret a file in the same way.
 func agree(t testing.TB, body, token string, targets ...string) {
 	t.Helper()
 	for _, d := range published {
-		file, rules := naiveParse(d, body), d.Parse([]byte(body))
-		want, got := naiveGroupFor(d, file, []string{token}), rules.Group(token)
+		file := naiveParse(d, body)
+		rules := d.Parse([]byte(body))
+		want := naiveGroupFor(d, file, []string{token})
+		got := rules.Group(token)
 		context := fmt.Sprintf("%s\n%q\n%q", d, body, token)
 		for _, target := range targets {
 			if w, g := want.decide(d, target), got.Decide(target); g != w {
@@ -48,8 +50,8 @@ func agree(t testing.TB, body, token string, targets ...string) {
 	}
 }
 
-// pieces are what generated files, names and URLs are made of: everything that
-// means something in some dialect, and what is next to it.
+// The pieces of generated files, paths and names. They include everything that has a meaning in
+// some dialect, and similar text without a meaning.
 var (
 	linePieces = []string{
 		"User-agent: *", "user-agent:FooBot", "USER-AGENT : Foo-Bot", "User-agent: Foo-Bot-News", "User-agent: Foo/1.0 Bar",
@@ -102,12 +104,12 @@ func generateFile(r *rand.Rand, lines int) string {
 	return b.String()
 }
 
-// generated is how many files TestAgainstNaive makes; a million questions and
-// more want -generated 40000.
-var generated = flag.Int("generated", 4000, "small files that TestAgainstNaive makes")
+// generated is the number of files in TestAgainstNaive. With 40000, it compares more than a million
+// decisions.
+var generated = flag.Int("generated", 4000, "TestAgainstNaive: number of small files")
 
-// TestAgainstNaive asks both implementations the same generated questions:
-// small files, and groups so large that they are searched in another way.
+// TestAgainstNaive compares both implementations on generated files. Some of them are large,
+// because large groups are searched by an index.
 func TestAgainstNaive(t *testing.T) {
 	for _, size := range []struct{ files, lines, targets int }{{*generated, 12, 8}, {*generated / 100, 400, 40}} {
 		r := rand.New(rand.NewPCG(9309, uint64(size.lines)))
@@ -124,7 +126,7 @@ func TestAgainstNaive(t *testing.T) {
 	}
 }
 
-// seed gives a fuzz target the facts of the texts to start from.
+// seed adds the readings to the seed corpus of a fuzz target.
 func seed(f *testing.F) {
 	for _, r := range readings {
 		for _, target := range strings.Fields(r.allow + " " + r.deny) {
@@ -135,7 +137,7 @@ func seed(f *testing.F) {
 	f.Add([]byte("\xFF\xFEU\x00s\x00e\x00r\x00"), "MJ12bot", "//")
 }
 
-// TestConcurrent lets many goroutines read one file; the race detector watches.
+// TestConcurrent checks, with the race detector, that goroutines can share a file and a group.
 func TestConcurrent(t *testing.T) {
 	for _, d := range dialect.All() {
 		rules := d.Parse(wildcardFile(100))
@@ -157,8 +159,7 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// FuzzDecide: whatever the file, the name and the URL, the naive implementation
-// decides the same.
+// FuzzDecide checks that both implementations make the same decision for any file, name and target.
 func FuzzDecide(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, body []byte, token, target string) {
@@ -169,8 +170,8 @@ func FuzzDecide(f *testing.F) {
 	})
 }
 
-// FuzzParse: any bytes are a robots.txt, read the same each time, and it does
-// not matter which of the three line ends they have.
+// FuzzParse checks that any bytes can be parsed, that the result is the same each time, and that it
+// does not depend on which of the three line ends a file has.
 func FuzzParse(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, body []byte, token, target string) {
@@ -178,21 +179,21 @@ func FuzzParse(f *testing.F) {
 		for _, d := range dialect.All() {
 			want := read(d, string(body), token, target)
 			if again := read(d, string(body), token, target); again != want {
-				t.Fatalf("%s: %q is read in two ways:\n%s\n%s", d, body, want, again)
+				t.Fatalf("%s: %q parsed twice:\n%s\n%s", d, body, want, again)
 			}
 			if d == dialect.Temoto() || len(body) > dialect.SizeLimit/2 {
 				continue
 			}
 			for _, end := range []string{"\n", "\r", "\r\n"} {
 				if got := read(d, strings.Join(lines, end), token, target); got != want {
-					t.Fatalf("%s: lines of %q end with %q\n%s\nthey were\n%s", d, body, end, got, want)
+					t.Fatalf("%s: %q with the line end %q\ngot  %s\nwant %s", d, body, end, got, want)
 				}
 			}
 		}
 	})
 }
 
-// read returns everything that a dialect makes of a file.
+// read returns all results of a dialect for a file as text.
 func read(d dialect.Dialect, body, token, target string) string {
 	rules := d.Parse([]byte(body))
 	group := rules.Group(token)
@@ -200,38 +201,41 @@ func read(d dialect.Dialect, body, token, target string) string {
 	return fmt.Sprintf("%+v %q %v %v %q %v", group.Decide(target), group.Name(), delay, ok, rules.Sitemaps(), d.Lint([]byte(body)))
 }
 
-// FuzzNeutral: a group for somebody else, comments and Sitemap lines between
-// the lines change no decision.
+// FuzzNeutral checks that a group for another crawler, and comments and Sitemap lines between the
+// lines, do not change any decision.
 func FuzzNeutral(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, body []byte, token, target string) {
 		file := string(body)
 		if strings.HasPrefix(file, "\xEF") || len(file) > 1<<16 {
-			return // a mark is one at the start only
+			return // it would not be a byte order mark after the other group
 		}
 		lines := newline.Split(file, -1)
 		for name, changed := range map[string]string{
-			"a stranger's group": "User-agent: somebody-else\nDisallow: /\nAllow: /a\n\n" + file,
-			"comments":           strings.Join(lines, "\n# Disallow: /\n"),
-			"sitemaps":           strings.Join(lines, "\nSitemap: https://example.com/s.xml\n"),
+			"another group": "User-agent: other-crawler\nDisallow: /\nAllow: /a\n\n" + file,
+			"comments":      strings.Join(lines, "\n# Disallow: /\n"),
+			"sitemaps":      strings.Join(lines, "\nSitemap: https://example.com/s.xml\n"),
 		} {
 			for _, d := range published {
-				if strings.Contains(strings.ToLower(token), "somebody") {
+				if strings.Contains(strings.ToLower(token), "other") {
 					continue
 				}
-				was, is := d.Parse(body).Group(token), d.Parse([]byte(changed)).Group(token)
-				a, b := was.Decide(target), is.Decide(target)
-				a.Rule.Line, b.Rule.Line = 0, 0
-				if a != b || was.Name() != is.Name() {
-					t.Fatalf("%s: %s in %q change the decision on %q for %q: %+v, %+v", d, name, body, target, token, a, b)
+				before := d.Parse(body).Group(token)
+				after := d.Parse([]byte(changed)).Group(token)
+				a := before.Decide(target)
+				b := after.Decide(target)
+				a.Rule.Line = 0
+				b.Rule.Line = 0
+				if a != b || before.Name() != after.Name() {
+					t.Fatalf("%s, %q for %q: %q: %+v, with %s %+v", d, body, token, target, a, name, b)
 				}
 			}
 		}
 	})
 }
 
-// FuzzURL: any URL has a target that begins with a slash and has no fragment,
-// and the robots.txt of a robots.txt is that robots.txt.
+// FuzzURL checks that the target of any URL begins with a slash and has no fragment, that Locate
+// ignores the case of the host, and that the robots.txt of a robots.txt is itself.
 func FuzzURL(f *testing.F) {
 	for _, s := range []string{
 		"http://example.com", "HTTPS://EX\u00C4MPLE.com:443/a?b#c", "http://[::1%25x]:80/", "http://a;b?c", "ftp://a:21//;#",
@@ -253,8 +257,8 @@ func FuzzURL(f *testing.F) {
 		robots, err := dialect.Locate(u)
 		if !strings.ContainsFunc(u.Host, func(c rune) bool { return c == '%' || c > 0x7e }) {
 			u.Host = strings.ToUpper(u.Host)
-			if loud, err2 := dialect.Locate(u); (err == nil) != (err2 == nil) || err == nil && *loud != *robots {
-				t.Fatalf("%q: located at %v %v, in capitals at %v %v", s, robots, err, loud, err2)
+			if upper, err2 := dialect.Locate(u); (err == nil) != (err2 == nil) || err == nil && *upper != *robots {
+				t.Fatalf("%q: located at %v %v, in upper case at %v %v", s, robots, err, upper, err2)
 			}
 		}
 		if err != nil {
@@ -266,7 +270,7 @@ func FuzzURL(f *testing.F) {
 		}
 		again, err := dialect.Locate(parsed)
 		if err != nil || again.String() != robots.String() || robots.Path != "/robots.txt" {
-			t.Fatalf("%q: located at %s, that at %v, %v", s, robots, again, err)
+			t.Fatalf("%q: located at %s, which is located at %v, %v", s, robots, again, err)
 		}
 	})
 }

@@ -28,14 +28,14 @@ func (r *Rules) Group(tokens ...string) *Group {
 	if r.temoto != nil {
 		return r.temoto.group(tokens)
 	}
-	best := nobody
+	best := noRank
 	v := r.dialect.variant()
 	for _, rec := range r.records {
 		if rec.kind == agentLine {
 			best = min(best, v.naming.rank(r.value(rec), tokens))
 		}
 	}
-	if best == nobody {
+	if best == noRank {
 		return &Group{dialect: r.dialect}
 	}
 	c := compilers.Get().(*compiler)

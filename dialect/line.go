@@ -59,7 +59,8 @@ func parseStrictLine(line string) (k kind, from, to int) {
 // parseLenientLine is like parseLine and parses a line like google/robotstxt: the colon may be
 // missing between exactly two words, and only the beginning of the key is compared.
 func parseLenientLine(line string) (k kind, from, to int) {
-	if k, _ = cutKey(trimLeftSpace(line), googleKeys); k == otherLine {
+	k, _ = cutKey(trimLeftSpace(line), googleKeys)
+	if k == otherLine {
 		return otherLine, 0, 0
 	}
 	line = cutLenient(line)
@@ -93,7 +94,8 @@ func cutLenient(line string) string {
 // space between exactly two words, which is returned as a space. If there is no separator,
 // splitLenient returns 0 for it.
 func splitLenient(line string) (at int, separator byte) {
-	if at = strings.IndexByte(line, ':'); at >= 0 {
+	at = strings.IndexByte(line, ':')
+	if at >= 0 {
 		return at, ':'
 	}
 	words := trimLeftSpace(line)

@@ -40,7 +40,7 @@ const (
 	TypoAccepted             // a misspelt key that is accepted
 	ColonAdded               // two words read as a key and a value
 	OrphanRule               // a line that belongs in a group, before any User-agent line
-	NamesNobody              // a User-agent value that is not a product token
+	NoToken                  // a User-agent value that is not a product token
 	NameCut                  // a User-agent value with more text than a product token
 	NoSlash                  // a pattern that begins with neither / nor *
 	EmptyAllow               // an Allow without a pattern
@@ -69,7 +69,7 @@ var problemTexts = [numberOfProblems]string{
 	TypoAccepted:    "misspelt key, accepted",
 	ColonAdded:      "missing colon, accepted",
 	OrphanRule:      "no User-agent line before it, line ignored",
-	NamesNobody:     "names no product token",
+	NoToken:         "names no product token",
 	NameCut:         "only the letters, _ and - at the beginning of the name are compared",
 	NoSlash:         "pattern begins with neither / nor *, never matches",
 	EmptyAllow:      "no pattern, allows nothing",
@@ -259,15 +259,15 @@ func (v *variant) problemOfName(value string) Problem {
 	switch n := tokenLen(value); {
 	case value == "*":
 	case value == "":
-		return NamesNobody
+		return NoToken
 	case v.naming == wholeToken && n < len(value):
-		return NamesNobody
+		return NoToken
 	case v.naming == tokenPrefix && n == 0 && (value[0] != '*' || !isSpace(value[1])):
-		return NamesNobody
+		return NoToken
 	case v.naming == tokenPrefix && n < len(value):
 		return NameCut
 	case v.naming == hyphenParents && strings.ContainsAny(value, " \t"):
-		return NamesNobody
+		return NoToken
 	}
 	return noProblem
 }

@@ -109,9 +109,9 @@ func TestLintSize(t *testing.T) {
 	}
 }
 
-// TestLintIsTrue changes the lines that Lint reports as ignored, in generated files. The reading of
-// the file must not depend on them.
-func TestLintIsTrue(t *testing.T) {
+// TestLintIgnoredLines checks, on generated files, that the lines that Lint reports as ignored have
+// no effect: if such a line is changed, the file permits the same.
+func TestLintIgnoredLines(t *testing.T) {
 	ignored := map[dialect.Problem]string{
 		dialect.NoColon: "#", dialect.UnknownKey: "#", dialect.Unsupported: "#", dialect.TypoIgnored: "#", dialect.OrphanRule: "#",
 		dialect.BadSitemap: "#", dialect.NoSlash: "Disallow:", dialect.EmptyAllow: "Disallow:", dialect.BadDelay: "Crawl-delay: .",
@@ -132,20 +132,21 @@ func TestLintIsTrue(t *testing.T) {
 				checked[issue.Problem]++
 				changed := slices.Clone(lines)
 				changed[issue.Line-1] = other
-				if want, got := permissions(d, file, agents, targets), permissions(d, strings.Join(changed, "\n"), agents, targets); got != want {
-					t.Fatalf("%s: %q\n%s, but with %q instead: %s, want %s", d, file, issue, other, got, want)
+				want := permissions(d, file, agents, targets)
+				if got := permissions(d, strings.Join(changed, "\n"), agents, targets); got != want {
+					t.Fatalf("%s: %q\n%s\nwith %q instead: %s, want %s", d, file, issue, other, got, want)
 				}
 			}
 		}
 	}
 	for problem := range ignored {
 		if checked[problem] < 20 {
-			t.Errorf("%s: %d lines, too few to show anything", problem, checked[problem])
+			t.Errorf("%s: %d lines checked, want at least 20", problem, checked[problem])
 		}
 	}
 }
 
-// permissions returns what a file permits, without the lines that decide.
+// permissions returns the results of a dialect for a file as text, without the rules that decide.
 func permissions(d dialect.Dialect, file string, agents, targets []string) string {
 	var b strings.Builder
 	rules := d.Parse([]byte(file))
@@ -160,9 +161,9 @@ func permissions(d dialect.Dialect, file string, agents, targets []string) strin
 	return b.String() + fmt.Sprint(rules.Sitemaps())
 }
 
-// TestUnsortedQueryIsTrue holds the finding to its claim: Colly's built-in check has no query that
-// such a pattern matches. A pattern without the finding may match none either, for other reasons.
-func TestUnsortedQueryIsTrue(t *testing.T) {
+// TestLintUnsortedQuery checks, on generated patterns, that a pattern that Lint reports as unsorted
+// matches no URL.
+func TestLintUnsortedQuery(t *testing.T) {
 	parts := []string{"a", "b", "ab", "=", "=", "1", "&", "&", "%5B", "+"}
 	r := rand.New(rand.NewPCG(19, 1))
 	query := func(n int) string {
@@ -172,14 +173,14 @@ func TestUnsortedQueryIsTrue(t *testing.T) {
 		}
 		return b.String()
 	}
-	found := 0
+	checked := 0
 	for range 1500 {
 		pattern := "/s?" + query(7)
 		file := "User-agent: *\nDisallow: " + pattern + "\n"
 		if issues(dialect.Temoto(), file) == "" {
 			continue
 		}
-		found++
+		checked++
 		group := dialect.Temoto().Parse([]byte(file)).Group("x")
 		for i := range 200 {
 			target := "/s?" + query(7)
@@ -191,7 +192,7 @@ func TestUnsortedQueryIsTrue(t *testing.T) {
 			}
 		}
 	}
-	if found < 100 {
-		t.Errorf("%d patterns with the finding, too few to show anything", found)
+	if checked < 100 {
+		t.Errorf("%d patterns checked, want at least 100", checked)
 	}
 }

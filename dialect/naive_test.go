@@ -11,16 +11,18 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// This file is a second implementation, written from the table of dialects for
-// clarity alone, which the tests hold the fast one to. It takes no care of time
-// and memory and does not read files beyond the size limit.
+// This file is a second implementation of all published dialects. The tests compare the package
+// with it. It is written for clarity only, without regard to time and memory. It does not apply the
+// size limit.
 
+// A naiveGroup is a group of a file, or several that are combined.
 type naiveGroup struct {
 	agents []string
 	rules  []dialect.Rule
-	delays []string
+	delays []string // as written
 }
 
+// A naiveFile is a parsed file.
 type naiveFile struct {
 	groups   []*naiveGroup
 	sitemaps []string
@@ -38,8 +40,8 @@ var (
 	firstToken  = regexp.MustCompile(`^[A-Za-z_-]*`)
 )
 
-// naiveLine returns the lower-case key and the value of a line, "" if it has
-// none.
+// naiveLine returns the key of a line in lower case and its value. If the line has no key with a
+// meaning, naiveLine returns "".
 func naiveLine(d dialect.Dialect, line string) (key, value string) {
 	if d != dialect.Google() {
 		line, _, _ = strings.Cut(line, "#")
@@ -74,7 +76,8 @@ func naiveLine(d dialect.Dialect, line string) (key, value string) {
 	return "", ""
 }
 
-// latin makes every octet a character, so that regexp takes any of them.
+// latin returns a string with one character for each byte of s, so that a regular expression can
+// match any byte. unlatin converts it back.
 func latin(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -91,7 +94,7 @@ func unlatin(s string) string {
 	return string(b)
 }
 
-// naiveLower makes ASCII letters lower case.
+// naiveLower returns s with ASCII letters in lower case.
 func naiveLower(s string) string {
 	b := []byte(s)
 	for i, c := range b {
@@ -110,13 +113,14 @@ func naiveParse(d dialect.Dialect, body string) *naiveFile {
 			break
 		}
 	}
-	var open *naiveGroup // takes rules
-	run := false         // takes User-agent lines, too
+	var open *naiveGroup // the group of the following rules; nil if they have no group
+	run := false         // a User-agent line adds a name to the open group
 	for n, line := range newline.Split(body, -1) {
 		key, value := naiveLine(d, line)
 		if d == dialect.Original1994() {
 			if strings.Trim(line, " \t") == "" {
-				open, run = nil, false
+				open = nil
+				run = false
 			}
 			if key != "user-agent" && key != "disallow" && key != "crawl-delay" {
 				continue
@@ -125,7 +129,8 @@ func naiveParse(d dialect.Dialect, body string) *naiveFile {
 		switch key {
 		case "user-agent":
 			if !run {
-				open, run = &naiveGroup{}, true
+				open = &naiveGroup{}
+				run = true
 				f.groups = append(f.groups, open)
 			}
 			open.agents = append(open.agents, value)
@@ -151,10 +156,11 @@ func naiveParse(d dialect.Dialect, body string) *naiveFile {
 	return f
 }
 
-// naiveNames reports whether a User-agent value names a crawler; a name of *
-// asks for the group of all others.
+// naiveNames reports whether a User-agent value names a crawler. The name * stands for the crawlers
+// that have no group of their own.
 func naiveNames(d dialect.Dialect, value, name string) bool {
-	value, name = naiveLower(value), naiveLower(name)
+	value = naiveLower(value)
+	name = naiveLower(name)
 	switch d {
 	case dialect.Google():
 		if globalAgent.MatchString(value) {
@@ -182,7 +188,7 @@ func naiveNames(d dialect.Dialect, value, name string) bool {
 	return value != "" && value == name && !strings.ContainsAny(value, " \t")
 }
 
-// naiveGroupFor combines the groups for a crawler.
+// naiveGroupFor returns the combined groups for the crawler with the given tokens.
 func naiveGroupFor(d dialect.Dialect, f *naiveFile, tokens []string) *naiveGroup {
 	var names []string
 	for _, token := range tokens {
@@ -219,9 +225,10 @@ func naiveGroupFor(d dialect.Dialect, f *naiveFile, tokens []string) *naiveGroup
 	return &naiveGroup{agents: []string{""}}
 }
 
-// naiveDelay reads the delays of a group without regard to the dialect.
+// writtenDelay returns the longest delay of a group in decimal seconds, whatever the dialect.
 func (g *naiveGroup) writtenDelay() (time.Duration, bool) {
-	longest, ok := time.Duration(-1), false
+	longest := time.Duration(-1)
+	ok := false
 	for _, value := range g.delays {
 		if !seconds.MatchString(value) {
 			continue
@@ -244,7 +251,7 @@ func (g *naiveGroup) writtenDelay() (time.Duration, bool) {
 	return max(longest, 0), ok
 }
 
-// crawlDelay reads the delays as a dialect does.
+// crawlDelay returns the longest delay of a group as a dialect interprets it.
 func (g *naiveGroup) crawlDelay(d dialect.Dialect) (time.Duration, bool) {
 	delay, ok := g.writtenDelay()
 	switch {
@@ -261,8 +268,8 @@ func (g *naiveGroup) crawlDelay(d dialect.Dialect) (time.Duration, bool) {
 	return delay, true
 }
 
-// decide finds the rule with the most octets, Allow before Disallow, the first
-// in the file.
+// decide decides by the matching rule with the most bytes. If several have the same number of
+// bytes, Allow is used before Disallow, and the first rule in the file before later ones.
 func (g *naiveGroup) decide(d dialect.Dialect, target string) dialect.Decision {
 	target, _, _ = strings.Cut(target, "#")
 	if !strings.HasPrefix(target, "/") {
@@ -271,17 +278,19 @@ func (g *naiveGroup) decide(d dialect.Dialect, target string) dialect.Decision {
 	if d == dialect.RFC9309() && naiveText(naiveUnits(d, target, false)) == "/robots.txt" {
 		return dialect.Decision{Allowed: true}
 	}
-	best, most := dialect.Decision{Allowed: true}, -1
+	best := dialect.Decision{Allowed: true}
+	most := -1
 	for _, r := range g.rules {
-		octets := naiveMatch(d, r, target)
-		if octets > most || octets == most && octets >= 0 && r.Allow && !best.Rule.Allow {
-			best, most = dialect.Decision{Allowed: r.Allow || r.Pattern == "", Rule: r}, octets
+		size := naiveMatch(d, r, target)
+		if size > most || size == most && size >= 0 && r.Allow && !best.Rule.Allow {
+			best = dialect.Decision{Allowed: r.Allow || r.Pattern == "", Rule: r}
+			most = size
 		}
 	}
 	return best
 }
 
-// naiveMatch returns the bytes of a rule's pattern if it matches, otherwise -1.
+// naiveMatch returns the number of bytes of a rule's pattern if the rule matches, and otherwise -1.
 // A pattern may match as it is written or with normal escapes.
 func naiveMatch(d dialect.Dialect, r dialect.Rule, target string) int {
 	normal := r
@@ -289,6 +298,7 @@ func naiveMatch(d dialect.Dialect, r dialect.Rule, target string) int {
 	return max(naiveMatchWritten(d, r, target), naiveMatchWritten(d, normal, target))
 }
 
+// naiveMatchWritten is like naiveMatch and compares the pattern only as it is written.
 func naiveMatchWritten(d dialect.Dialect, r dialect.Rule, target string) int {
 	p := r.Pattern
 	switch d {
@@ -312,55 +322,51 @@ func naiveMatchWritten(d dialect.Dialect, r dialect.Rule, target string) int {
 	return -1
 }
 
-// A unit is an octet or its escape, in a pattern also a wildcard or the anchor.
+// A unit is a byte or its escape. In a pattern, it may also be a wildcard or the anchor.
 type unit struct {
 	text    string
-	special bool // wildcard or anchor
-	inQuery bool // after a literal ?
+	special bool // a wildcard or the anchor
+	inQuery bool // the unit is after a literal ?
 }
 
 var naiveEscape = regexp.MustCompile(`^%[0-9A-Fa-f]{2}`)
 
-// naiveUnits splits a pattern or a target in units.
+// naiveUnits splits a pattern or a target into units in normal form.
 func naiveUnits(d dialect.Dialect, s string, pattern bool) []unit {
 	var units []unit
 	query := false
 	for s != "" {
-		u := unit{inQuery: query}
-		n := max(1, len(naiveEscape.FindString(s)))
-		text := s[:n]
-		s = s[n:]
+		text := s[:max(1, len(naiveEscape.FindString(s)))]
+		s = s[len(text):]
 		switch {
 		case pattern && (text == "*" || text == "$" && s == ""):
-			u.text, u.special = text, true
-		case d == dialect.Google() && !pattern && n == 3:
-			// Octet by octet.
-			for i := range 3 {
-				units = append(units, unit{text: text[i : i+1]})
-			}
-			continue
-		case d == dialect.Google() && n == 3:
-			for _, c := range strings.ToUpper(text) {
-				units = append(units, unit{text: string(c)})
-			}
-			continue
-		case d == dialect.Google() && pattern && text[0] >= 0x80:
-			for _, c := range hexOf(text[0]) {
-				units = append(units, unit{text: string(c)})
-			}
-			continue
+			units = append(units, unit{text: text, special: true})
 		case d == dialect.Google():
-			u = unit{text: text}
+			for _, c := range []byte(naiveGoogle(text, pattern)) {
+				units = append(units, unit{text: string([]byte{c})})
+			}
 		default:
-			u.text = naiveNormal(text)
+			units = append(units, unit{text: naiveNormal(text), inQuery: query})
 		}
 		query = query || text == "?"
-		units = append(units, u)
 	}
 	return units
 }
 
-// naiveNormal brings an octet or an escape into the normal form of RFC 9309.
+// naiveGoogle returns the form of a byte or an escape that Google's matcher compares.
+func naiveGoogle(text string, pattern bool) string {
+	switch {
+	case !pattern:
+		return text
+	case len(text) == 3:
+		return strings.ToUpper(text)
+	case text[0] >= 0x80:
+		return hexOf(text[0])
+	}
+	return text
+}
+
+// naiveNormal returns the normal form of a byte or an escape according to RFC 9309.
 func naiveNormal(text string) string {
 	const (
 		unreservedBytes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
@@ -379,7 +385,8 @@ func naiveNormal(text string) string {
 	return hexOf(text[0])
 }
 
-// naiveEscapes makes hex digits upper case and escapes each lone percent sign.
+// naiveEscapes returns s with the hex digits of escapes in upper case and with each lone percent
+// sign escaped.
 func naiveEscapes(s string) string {
 	var b strings.Builder
 	for s != "" {
@@ -396,6 +403,7 @@ func naiveEscapes(s string) string {
 	return b.String()
 }
 
+// hexOf returns the escape of a byte, and unhexByte the byte of an escape.
 func hexOf(c byte) string {
 	const digits = "0123456789ABCDEF"
 	return "%" + digits[c/16:c/16+1] + digits[c%16:c%16+1]
@@ -407,7 +415,8 @@ func unhexByte(escape string) byte {
 	return byte(strings.IndexByte(digits, e[1])*16 + strings.IndexByte(digits, e[2]))
 }
 
-// queryText makes one of the spellings that are equal in the query.
+// queryText returns the escape of a byte that equals its escape only in the query. It returns all
+// other texts unchanged.
 func queryText(text string) string {
 	for _, c := range ":/?[]@" {
 		if text == string(c) {
@@ -417,6 +426,17 @@ func queryText(text string) string {
 	return text
 }
 
+// pathText is the inverse of queryText.
+func pathText(text string) string {
+	for _, c := range ":/?[]@" {
+		if text == hexOf(byte(c)) {
+			return string(c)
+		}
+	}
+	return text
+}
+
+// naiveText returns the text of some units.
 func naiveText(units []unit) string {
 	var b strings.Builder
 	for _, u := range units {
@@ -425,7 +445,7 @@ func naiveText(units []unit) string {
 	return b.String()
 }
 
-// naiveLength is the length of the encoded pattern.
+// naiveLength returns the number of bytes of a pattern that count when rules are compared.
 func naiveLength(d dialect.Dialect, units []unit) int {
 	n := 0
 	for _, u := range units {
@@ -438,11 +458,12 @@ func naiveLength(d dialect.Dialect, units []unit) int {
 	return n
 }
 
-// unitsMatch follows all places of the target at which the pattern may match.
-// It compares bytes, so a lone % matches the beginning of every escape.
+// unitsMatch reports whether a pattern matches the beginning of a target. For each unit of the
+// pattern, it computes the positions that the units up to it can reach. It compares bytes, so a
+// lone percent sign matches the beginning of every escape.
 func unitsMatch(pattern, target []unit) bool {
-	var text string
-	var inQuery []bool
+	var text string    // the text of the target
+	var inQuery []bool // for each byte of text
 	for _, t := range target {
 		if t.inQuery {
 			t.text = pathText(t.text)
@@ -472,14 +493,4 @@ func unitsMatch(pattern, target []unit) bool {
 		at = next
 	}
 	return slices.Contains(at, true)
-}
-
-// pathText undoes queryText.
-func pathText(text string) string {
-	for _, c := range ":/?[]@" {
-		if text == hexOf(byte(c)) {
-			return string(c)
-		}
-	}
-	return text
 }

@@ -19,8 +19,8 @@ const (
 // Ranks of a User-agent value for a crawler. A smaller rank is a better match. A rank below these
 // is the position of the matching name.
 const (
-	everybody = math.MaxInt - 1 // the value is *
-	nobody    = math.MaxInt     // the value does not name the crawler
+	rankOfAll = math.MaxInt - 1 // the value is *
+	noRank    = math.MaxInt     // the value does not name the crawler
 )
 
 // rank returns the rank of a User-agent value for the crawler with these tokens, the most specific
@@ -29,19 +29,19 @@ func (n naming) rank(value string, tokens []string) int {
 	switch n {
 	case tokenPrefix:
 		if value != "" && value[0] == '*' && (len(value) == 1 || isSpace(value[1])) {
-			return everybody
+			return rankOfAll
 		}
 		return rankWhole(value[:tokenLen(value)], tokens)
 	case hyphenParents:
 		if strings.ContainsAny(value, " \t") {
-			return nobody
+			return noRank
 		}
 		return rankParents(value, tokens)
 	case substring:
 		return rankParts(value, tokens)
 	}
 	if value != "*" && nameLen(value) != len(value) {
-		return nobody
+		return noRank
 	}
 	return rankWhole(value, tokens)
 }
@@ -49,14 +49,14 @@ func (n naming) rank(value string, tokens []string) int {
 // rankWhole returns the rank of a name that is compared with whole tokens.
 func rankWhole(name string, tokens []string) int {
 	if name == "*" {
-		return everybody
+		return rankOfAll
 	}
 	for i, token := range tokens {
 		if name != "" && equalFold(name, token) {
 			return i
 		}
 	}
-	return nobody
+	return noRank
 }
 
 // rankParents returns the rank of a name that is compared with the tokens and, after each token,
@@ -77,17 +77,17 @@ func rankParents(name string, tokens []string) int {
 			token = token[:max(i, 0)]
 		}
 	}
-	return nobody
+	return noRank
 }
 
 // rankParts returns the best rank of the names in a list. A name matches a token that contains it.
 // Versions, which follow a slash, are ignored on both sides.
 func rankParts(list string, tokens []string) int {
-	best := nobody
+	best := noRank
 	for name := range strings.FieldsFuncSeq(list, isBlank) {
 		name, _, _ = strings.Cut(name, "/")
 		if name == "*" {
-			best = min(best, everybody)
+			best = min(best, rankOfAll)
 			continue
 		}
 		for i, token := range tokens {

@@ -5,17 +5,17 @@ import (
 	"testing"
 )
 
-// TestIsCanonical puts every two octets into every place of targets of several
-// lengths: a target is canonical if and only if bringing it into canonical form
-// changes nothing.
+// TestIsCanonical checks that isCanonical returns true if and only if appendCanonical does not
+// change a target. It tries every pair of bytes at every position of targets of several lengths.
 func TestIsCanonical(t *testing.T) {
 	for _, n := range []int{2, 7, 8, 9, 16, 21} {
 		for at := range n - 1 {
 			for pair := range 1 << 16 {
 				target := []byte("/" + strings.Repeat("a", n-1))
-				target[at], target[at+1] = byte(pair>>8), byte(pair)
+				target[at] = byte(pair >> 8)
+				target[at+1] = byte(pair)
 				if target[at] == '%' || pair&0xFF == '%' || pair>>8 == '#' || pair&0xFF == '#' {
-					continue // needs a look at what follows
+					continue // isCanonical always returns false
 				}
 				form, _ := appendCanonical(nil, string(target), false, false)
 				if got, want := isCanonical(string(target)), string(form) == string(target); got != want {

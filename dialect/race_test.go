@@ -2,6 +2,5 @@
 
 package dialect_test
 
-// The race detector makes everything slower, and sync.Pool forgetful, so that
-// what is allocated proves nothing.
+// Under the race detector, sync.Pool drops objects at random, so tests cannot count allocations.
 func init() { underRace = true }

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestHeads compares both implementations on rules with similar heads. A head is the text before the
-// first wildcard. The heads have many lengths, and some rules have the same head. The targets contain
-// the heads as they are written, escaped, or in a fragment.
+// TestHeads compares both implementations on rules with similar heads. A head is the text before
+// the first wildcard. The heads have many lengths, and some rules have the same head. The targets
+// contain the heads as they are written, escaped, or in a fragment.
 func TestHeads(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 2026))
 	rounds := 60

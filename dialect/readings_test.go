@@ -9,12 +9,17 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// A reading is a fact of the texts as a question: what a file allows and denies
-// an agent, in the dialects that say so. In file | ends a line.
+// A reading is a fact about some dialects, shown by a file and by what it allows and denies.
 type reading struct {
-	fact, dialects, file, agent, allow, deny string
+	fact     string
+	dialects string // the names of the dialects, separated by spaces
+	file     string // with | instead of line feeds
+	agent    string // the name of the crawler
+	allow    string // targets that are allowed, separated by spaces
+	deny     string // targets that are denied, separated by spaces
 }
 
+// Dialects that share facts.
 const (
 	all     = "rfc9309 google coccoc original1994"
 	modern  = "rfc9309 google coccoc"
@@ -23,123 +28,123 @@ const (
 
 var readings = []reading{
 	// Lines.
-	{"keys have no case", all, "USER-agent: *|dISALLOW: /a", "x", "/b", "/a"},
-	{"blanks around key and value", all, " \tUser-agent \t: * \t|\tDisallow\t:\t/a \t", "x", "/b", "/a"},
-	{"no blank is needed", all, "User-agent:*|Disallow:/a", "x", "/b", "/a"},
-	{"the last line needs no end", all, "User-agent: *|Disallow: /a", "x", "/b", "/a /aa"},
+	{"the case of keys is ignored", all, "USER-agent: *|dISALLOW: /a", "x", "/b", "/a"},
+	{"blanks around keys and values are ignored", all, " \tUser-agent \t: * \t|\tDisallow\t:\t/a \t", "x", "/b", "/a"},
+	{"no blank is needed after the colon", all, "User-agent:*|Disallow:/a", "x", "/b", "/a"},
+	{"the last line needs no line end", all, "User-agent: *|Disallow: /a", "x", "/b", "/a /aa"},
 	{"a comment ends a line", all, "User-agent: * # all|Disallow: /a#b|# Disallow: /c|Disallow: # /d", "x", "/b /c /d", "/a /ac"},
 	{"a value keeps its inner blanks", modern, "User-agent: *|Disallow: /a b", "x", "/a /ab", ""},
 	{"a value keeps later colons", all, "User-agent: *|Disallow: /a:b", "x", "/a", "/a:b"},
-	{"lines without sense are passed over", all, "hello|User-agent: *|:|%%%|<b>|Disallow: /a|:x", "x", "/b", "/a"},
+	{"malformed lines are ignored", all, "hello|User-agent: *|:|%%%|<b>|Disallow: /a|:x", "x", "/b", "/a"},
 	{"CR ends a line", all, "User-agent: *\rDisallow: /a\rDisallow: /b\r", "x", "/c", "/a /b"},
-	{"a mark at the start is skipped", all, "\xEF\xBB\xBFUser-agent: *|Disallow: /a", "x", "/b", "/a"},
-	{"half a mark is skipped", "google", "\xEF\xBBUser-agent: *|Disallow: /a", "x", "/b", "/a"},
-	{"half a mark spoils a line", "rfc9309 coccoc original1994", "\xEF\xBBUser-agent: *|Disallow: /a", "x", "/a /b", ""},
-	{"a second mark spoils a line", all, "\xEF\xBB\xBF\xEF\xBB\xBFUser-agent: *|Disallow: /a", "x", "/a", ""},
+	{"a byte order mark at the start is skipped", all, "\xEF\xBB\xBFUser-agent: *|Disallow: /a", "x", "/b", "/a"},
+	{"a partial byte order mark is skipped", "google", "\xEF\xBBUser-agent: *|Disallow: /a", "x", "/b", "/a"},
+	{"a partial byte order mark is part of the first line", "rfc9309 coccoc original1994", "\xEF\xBBUser-agent: *|Disallow: /a", "x", "/a /b", ""},
+	{"a second byte order mark is part of the first line", all, "\xEF\xBB\xBF\xEF\xBB\xBFUser-agent: *|Disallow: /a", "x", "/a", ""},
 	{"a NUL ends a line", "google", "User-agent: *|Disallow: /a\x00b", "x", "/b", "/a /ac"},
-	{"a NUL is an octet", encoded, "User-agent: *|Disallow: /a\x00b", "x", "/a /ac", "/a%00b"},
-	{"keys are known by their beginning", "google", "User-agents: *|Disallowed: /a|Allow-this: /a/b", "x", "/a/b", "/a"},
-	{"keys are known whole", encoded, "User-agent: *|Disallowed: /a|Disallow: /c|Allowed: /c/d|User-agents: y", "x", "/a", "/c /c/d"},
-	{"typos are read", "google", "Useragent: *|Disalow: /a|Dissallow: /b|dissalow: /c|diasllow: /d|disallaw: /e", "x", "/f", "/a /b /c /d /e"},
-	{"other typos are not", "google", "User-agent: *|Desallow: /a|Dis allow: /b|alow: /c", "x", "/a /b /c", ""},
-	{"typos are ignored", "rfc9309 coccoc original1994", "User-agent: *|Disalow: /a|Dissallow: /b|Disallow /c", "x", "/a /b /c", ""},
-	{"two words need no colon", "google", "User-agent\t*|Disallow /a|Disallow /b c", "x", "/b", "/a"},
+	{"a NUL is an ordinary byte", encoded, "User-agent: *|Disallow: /a\x00b", "x", "/a /ac", "/a%00b"},
+	{"keys are recognized by their beginning", "google", "User-agents: *|Disallowed: /a|Allow-this: /a/b", "x", "/a/b", "/a"},
+	{"keys are compared whole", encoded, "User-agent: *|Disallowed: /a|Disallow: /c|Allowed: /c/d|User-agents: y", "x", "/a", "/c /c/d"},
+	{"common typos are accepted", "google", "Useragent: *|Disalow: /a|Dissallow: /b|dissalow: /c|diasllow: /d|disallaw: /e", "x", "/f", "/a /b /c /d /e"},
+	{"other typos are not accepted", "google", "User-agent: *|Desallow: /a|Dis allow: /b|alow: /c", "x", "/a /b /c", ""},
+	{"lines with typos are ignored", "rfc9309 coccoc original1994", "User-agent: *|Disalow: /a|Dissallow: /b|Disallow /c", "x", "/a /b /c", ""},
+	{"a line of two words needs no colon", "google", "User-agent\t*|Disallow /a|Disallow /b c", "x", "/b", "/a"},
 
 	// Groups.
-	{"a rule before any User-agent is nobody's", all, "Disallow: /a|User-agent: *|Disallow: /b", "x", "/a", "/b"},
-	{"User-agent lines share a group", all, "User-agent: a|User-agent: b|Disallow: /a", "b", "/b", "/a"},
-	{"a rule ends the names", all, "User-agent: a|Disallow: /a|User-agent: b|Disallow: /b", "a", "/b", "/a"},
-	{"an empty rule ends the names, too", modern, "User-agent: a|Disallow:|User-agent: b|Disallow: /b", "a", "/b", ""},
-	{"a pattern without sense ends the names, too", modern, "User-agent: a|Disallow: x|User-agent: b|Disallow: /b", "a", "/b", ""},
-	{"an empty line ends nothing", modern, "User-agent: a||Disallow: /a||Disallow: /b", "a", "/c", "/a /b"},
+	{"a rule before any User-agent line is ignored", all, "Disallow: /a|User-agent: *|Disallow: /b", "x", "/a", "/b"},
+	{"adjacent User-agent lines name the same group", all, "User-agent: a|User-agent: b|Disallow: /a", "b", "/b", "/a"},
+	{"a rule ends a run of User-agent lines", all, "User-agent: a|Disallow: /a|User-agent: b|Disallow: /b", "a", "/b", "/a"},
+	{"an empty rule ends a run of User-agent lines", modern, "User-agent: a|Disallow:|User-agent: b|Disallow: /b", "a", "/b", ""},
+	{"a pattern without a slash ends a run of User-agent lines", modern, "User-agent: a|Disallow: x|User-agent: b|Disallow: /b", "a", "/b", ""},
+	{"an empty line does not end a group", modern, "User-agent: a||Disallow: /a||Disallow: /b", "a", "/c", "/a /b"},
 	{"a blank line ends a record", "original1994", "User-agent: a|Disallow: /a| \t|Disallow: /b", "a", "/b", "/a"},
-	{"a comment is no blank line", "original1994", "User-agent: a|#|Disallow: /a| # x|Disallow: /b", "a", "/c", "/a /b"},
-	{"a record needs a Disallow", "original1994", "User-agent: a|Allow: /||User-agent: *|Disallow: /b", "a", "/a", "/b"},
-	{"a group needs no rule", modern, "User-agent: *|Disallow: /|User-agent: a", "a", "/b", ""},
-	{"Sitemap ends nothing", all, "User-agent: a|Sitemap: https://example.com/|User-agent: b|Disallow: /a", "a", "/b", "/a"},
-	{"Crawl-delay ends nothing", "rfc9309 google original1994", "User-agent: a|Crawl-delay: 1|User-agent: b|Disallow: /a", "a", "/b", "/a"},
-	{"Crawl-delay ends the names", "coccoc", "User-agent: a|Crawl-delay: x|User-agent: b|Disallow: /a", "a", "/a", ""},
-	{"groups of a name are combined", all, "User-agent: a|Disallow: /a||User-agent: b|Disallow: /b||User-agent: A|Disallow: /c", "a", "/b", "/a /c"},
+	{"a line with only a comment does not end a record", "original1994", "User-agent: a|#|Disallow: /a| # x|Disallow: /b", "a", "/c", "/a /b"},
+	{"a record without a Disallow line is ignored", "original1994", "User-agent: a|Allow: /||User-agent: *|Disallow: /b", "a", "/a", "/b"},
+	{"a group may have no rules", modern, "User-agent: *|Disallow: /|User-agent: a", "a", "/b", ""},
+	{"a Sitemap line does not end a run of User-agent lines", all, "User-agent: a|Sitemap: https://example.com/|User-agent: b|Disallow: /a", "a", "/b", "/a"},
+	{"a Crawl-delay line does not end a run of User-agent lines", "rfc9309 google original1994", "User-agent: a|Crawl-delay: 1|User-agent: b|Disallow: /a", "a", "/b", "/a"},
+	{"a Crawl-delay line ends a run of User-agent lines", "coccoc", "User-agent: a|Crawl-delay: x|User-agent: b|Disallow: /a", "a", "/a", ""},
+	{"groups with the same name are combined", all, "User-agent: a|Disallow: /a||User-agent: b|Disallow: /b||User-agent: A|Disallow: /c", "a", "/b", "/a /c"},
 	{"groups of * are combined", all, "User-agent: *|Disallow: /a||User-agent: b|Disallow: /b||User-agent: *|Disallow: /c", "a", "/b", "/a /c"},
-	{"a name hides *", all, "User-agent: *|Disallow: /a||User-agent: x|Disallow: /b", "x", "/a", "/b"},
-	{"a name without a matching rule hides *", all, "User-agent: x|Disallow: /b||User-agent: *|Disallow: /", "x", "/a", "/b"},
-	{"nobody's file", all, "User-agent: y|Disallow: /", "x", "/a", ""},
-	{"names have no case", all, "User-agent: FOObot|Disallow: /a", "fooBOT", "/b", "/a"},
-	{"only ASCII letters have case", all, "User-agent: \u212Abot|Disallow: /a", "kbot", "/a", ""},
+	{"a crawler with its own group does not use the group of *", all, "User-agent: *|Disallow: /a||User-agent: x|Disallow: /b", "x", "/a", "/b"},
+	{"the group of * is not used if no rule of the crawler's own group matches", all, "User-agent: x|Disallow: /b||User-agent: *|Disallow: /", "x", "/a", "/b"},
+	{"a file without a group for the crawler restricts nothing", all, "User-agent: y|Disallow: /", "x", "/a", ""},
+	{"the case of names is ignored", all, "User-agent: FOObot|Disallow: /a", "fooBOT", "/b", "/a"},
+	{"only the case of ASCII letters is ignored", all, "User-agent: \u212Abot|Disallow: /a", "kbot", "/a", ""},
 
 	// Names.
-	{"a name is compared whole", "rfc9309 google", "User-agent: foo|Disallow: /a|User-agent: foobot-news|Disallow: /b|User-agent: *|Disallow: /c", "foobot", "/a /b", "/c"},
-	{"a parent name serves", "coccoc", "User-agent: foo|Disallow: /a|User-agent: *|Disallow: /b", "foo-bar-baz", "/b", "/a"},
-	{"the nearest parent serves", "coccoc", "User-agent: foo|Disallow: /a|User-agent: foo-bar|Disallow: /b", "foo-bar-baz", "/a", "/b"},
-	{"a part of a name is no parent", "coccoc", "User-agent: foob|Disallow: /a|User-agent: foobot-web|Disallow: /b", "foobot", "/a /b", ""},
-	{"a part of a name serves", "original1994", "User-agent: oob|Disallow: /a", "FooBot", "/b", "/a"},
-	{"all parts serve", "original1994", "User-agent: foo|Disallow: /a||User-agent: bot|Disallow: /b||User-agent: *|Disallow: /c", "FooBot", "/c", "/a /b"},
-	{"names on a line", "original1994", "User-agent: a-bot b-bot\tc-bot|Disallow: /a", "c-bot", "/b", "/a"},
-	{"* among names on a line", "original1994", "User-agent: a-bot *|Disallow: /a", "zed", "/b", "/a"},
-	{"versions are cut", "original1994", "User-agent: foobot/1.0|Disallow: /a", "FooBot/2.0", "/b", "/a"},
-	{"a name's rest is cut", "google", "User-agent: foobot/1.0 (x)|Disallow: /a", "FooBot", "/b", "/a"},
-	{"a name with a version is nobody's", encoded, "User-agent: foobot/1.0|Disallow: /a", "FooBot", "/a", ""},
-	{"it takes the rules along", modern, "User-agent: x|Disallow: /b|User-agent: foobot/1.0|Disallow: /a", "x", "/a", "/b"},
-	{"digits are not for matching", "google", "User-agent: MJ12bot|Disallow: /a|User-agent: *|Disallow: /b", "MJ12bot", "/a", "/b"},
-	{"digits and dots are matched", "rfc9309 coccoc original1994", "User-agent: MJ12.bot|Disallow: /a||User-agent: *|Disallow: /b", "MJ12.bot", "/b", "/a"},
-	{"* and more is *", "google", "User-agent: * x|Disallow: /a", "y", "/b", "/a"},
-	{"* and more is nobody", encoded, "User-agent: * x|Disallow: /a", "y", "/a", ""},
-	{"*x is nobody", modern, "User-agent: *x|Disallow: /a", "x", "/a", ""},
+	{"names are compared whole", "rfc9309 google", "User-agent: foo|Disallow: /a|User-agent: foobot-news|Disallow: /b|User-agent: *|Disallow: /c", "foobot", "/a /b", "/c"},
+	{"a parent of the crawler's name matches", "coccoc", "User-agent: foo|Disallow: /a|User-agent: *|Disallow: /b", "foo-bar-baz", "/b", "/a"},
+	{"the longest parent of the crawler's name is used", "coccoc", "User-agent: foo|Disallow: /a|User-agent: foo-bar|Disallow: /b", "foo-bar-baz", "/a", "/b"},
+	{"a part of a name that does not end before a hyphen is not a parent", "coccoc", "User-agent: foob|Disallow: /a|User-agent: foobot-web|Disallow: /b", "foobot", "/a /b", ""},
+	{"a part of the crawler's name matches", "original1994", "User-agent: oob|Disallow: /a", "FooBot", "/b", "/a"},
+	{"all groups with a part of the crawler's name are combined", "original1994", "User-agent: foo|Disallow: /a||User-agent: bot|Disallow: /b||User-agent: *|Disallow: /c", "FooBot", "/c", "/a /b"},
+	{"a line may have several names", "original1994", "User-agent: a-bot b-bot\tc-bot|Disallow: /a", "c-bot", "/b", "/a"},
+	{"one of several names on a line may be *", "original1994", "User-agent: a-bot *|Disallow: /a", "zed", "/b", "/a"},
+	{"versions of names are ignored", "original1994", "User-agent: foobot/1.0|Disallow: /a", "FooBot/2.0", "/b", "/a"},
+	{"a name ends before the first byte that is not part of a token", "google", "User-agent: foobot/1.0 (x)|Disallow: /a", "FooBot", "/b", "/a"},
+	{"a name with a version matches no crawler", encoded, "User-agent: foobot/1.0|Disallow: /a", "FooBot", "/a", ""},
+	{"a name with a version opens a group", modern, "User-agent: x|Disallow: /b|User-agent: foobot/1.0|Disallow: /a", "x", "/a", "/b"},
+	{"a name ends before the first digit", "google", "User-agent: MJ12bot|Disallow: /a|User-agent: *|Disallow: /b", "MJ12bot", "/a", "/b"},
+	{"digits and dots are part of a name", "rfc9309 coccoc original1994", "User-agent: MJ12.bot|Disallow: /a||User-agent: *|Disallow: /b", "MJ12.bot", "/b", "/a"},
+	{"* followed by other words means *", "google", "User-agent: * x|Disallow: /a", "y", "/b", "/a"},
+	{"* followed by other words matches no crawler", encoded, "User-agent: * x|Disallow: /a", "y", "/a", ""},
+	{"*x matches no crawler", modern, "User-agent: *x|Disallow: /a", "x", "/a", ""},
 
 	// Rules.
-	{"a pattern is a beginning", all, "User-agent: *|Disallow: /fish", "x", "/Fish /catfish /?id=fish /fis", "/fish /fish.html /fish/salmon /fish?id=1"},
-	{"a directory", all, "User-agent: *|Disallow: /fish/", "x", "/fish /fish.html", "/fish/ /fish/a"},
+	{"a pattern matches every path that begins with it", all, "User-agent: *|Disallow: /fish", "x", "/Fish /catfish /?id=fish /fis", "/fish /fish.html /fish/salmon /fish?id=1"},
+	{"a pattern that ends with a slash does not match the path without it", all, "User-agent: *|Disallow: /fish/", "x", "/fish /fish.html", "/fish/ /fish/a"},
 	{"the longest pattern wins", modern, "User-agent: *|Disallow: /a|Allow: /a/b|Disallow: /a/b/c", "x", "/a/b /a/bx", "/a /a/b/c"},
 	{"the order does not matter", modern, "User-agent: *|Disallow: /a/b/c|Allow: /a/b|Disallow: /a", "x", "/a/b /a/bx", "/a /a/b/c"},
 	{"Allow wins a tie", modern, "User-agent: *|Disallow: /a|Allow: /a|Allow: /b|Disallow: /b", "x", "/a /b", ""},
-	{"any Disallow that matches wins", "original1994", "User-agent: *|Disallow: /a|Disallow: /a/b|Allow: /a/b/c", "x", "/b", "/a /a/b /a/b/c"},
+	{"any matching Disallow wins", "original1994", "User-agent: *|Disallow: /a|Disallow: /a/b|Allow: /a/b/c", "x", "/b", "/a /a/b /a/b/c"},
 	{"an empty Disallow restricts nothing", all, "User-agent: x|Disallow:|User-agent: *|Disallow: /", "x", "/ /a", ""},
-	{"an empty rule undoes no other", modern, "User-agent: *|Disallow:|Allow:|Disallow: /a", "x", "/b", "/a"},
-	{"an empty Allow undoes nothing", all, "User-agent: *|Disallow: /|Allow:", "x", "", "/ /a"},
+	{"an empty rule does not override other rules", modern, "User-agent: *|Disallow:|Allow:|Disallow: /a", "x", "/b", "/a"},
+	{"an empty Allow does not override a Disallow", all, "User-agent: *|Disallow: /|Allow:", "x", "", "/ /a"},
 	{"a pattern without a slash never matches", all, "User-agent: *|Disallow: a|Disallow: fish/|Disallow: %2Fa", "x", "/a /fish/", ""},
 	{"a pattern may start with *", modern, "User-agent: *|Disallow: *.gif", "x", "/a", "/a.gif /b/c.gif?d"},
-	{"* is any octets", modern, "User-agent: *|Disallow: /a*b*c", "x", "/a /ab /acb /xabc", "/abc /axbxc /abcd /a/b/c"},
-	{"* at the end changes nothing but the length", modern, "User-agent: *|Allow: /fish|Disallow: /fish*", "x", "/fis", "/fish /fishes"},
-	{"** is *", modern, "User-agent: *|Disallow: /a**b|Disallow: /**$", "x", "", "/ab /axb /c"},
-	{"$ is the end", modern, "User-agent: *|Disallow: /*.php$|Disallow: /b$", "x", "/a.php5 /a.php? /bc", "/a.php /b /a.php.php"},
-	{"*$ is any end", modern, "User-agent: *|Disallow: /a*$", "x", "/b", "/a /ab"},
-	{"$ elsewhere is itself", modern, "User-agent: *|Disallow: /a$b|Disallow: /*c$d", "x", "/a /ab /c", "/a$b /a$bc /xc$d"},
-	{"* and $ are themselves", "original1994", "User-agent: *|Disallow: /*.gif|Disallow: /a$", "x", "/b.gif /a", "/*.gif /a$ /a$b"},
-	{"a wildcard counts", modern, "User-agent: *|Allow: /page|Disallow: /*.htm", "x", "/page.txt", "/page.htm"},
-	{"what it swallows does not", modern, "User-agent: *|Allow: /abcdef|Disallow: /*f", "x", "/abcdef", "/xf"},
-	{"$ counts", modern, "User-agent: *|Allow: /$|Disallow: /", "x", "/", "/a /?"},
-	{"/robots.txt is allowed", "rfc9309", "User-agent: *|Disallow: /", "x", "/robots.txt /robots%2Etxt", "/robots.txt? /robots.txt/ /a/robots.txt"},
+	{"* matches any bytes", modern, "User-agent: *|Disallow: /a*b*c", "x", "/a /ab /acb /xabc", "/abc /axbxc /abcd /a/b/c"},
+	{"a * at the end only makes the pattern longer", modern, "User-agent: *|Allow: /fish|Disallow: /fish*", "x", "/fis", "/fish /fishes"},
+	{"several * match the same as one", modern, "User-agent: *|Disallow: /a**b|Disallow: /**$", "x", "", "/ab /axb /c"},
+	{"a $ at the end of a pattern matches the end of the path", modern, "User-agent: *|Disallow: /*.php$|Disallow: /b$", "x", "/a.php5 /a.php? /bc", "/a.php /b /a.php.php"},
+	{"*$ matches any end", modern, "User-agent: *|Disallow: /a*$", "x", "/b", "/a /ab"},
+	{"a $ that is not at the end stands for itself", modern, "User-agent: *|Disallow: /a$b|Disallow: /*c$d", "x", "/a /ab /c", "/a$b /a$bc /xc$d"},
+	{"* and $ stand for themselves", "original1994", "User-agent: *|Disallow: /*.gif|Disallow: /a$", "x", "/b.gif /a", "/*.gif /a$ /a$b"},
+	{"a wildcard counts as a byte of the pattern", modern, "User-agent: *|Allow: /page|Disallow: /*.htm", "x", "/page.txt", "/page.htm"},
+	{"the bytes that a wildcard matches do not count", modern, "User-agent: *|Allow: /abcdef|Disallow: /*f", "x", "/abcdef", "/xf"},
+	{"a $ counts as a byte of the pattern", modern, "User-agent: *|Allow: /$|Disallow: /", "x", "/", "/a /?"},
+	{"/robots.txt is always allowed", "rfc9309", "User-agent: *|Disallow: /", "x", "/robots.txt /robots%2Etxt", "/robots.txt? /robots.txt/ /a/robots.txt"},
 	{"/robots.txt is not special", "google coccoc original1994", "User-agent: *|Disallow: /", "x", "", "/robots.txt"},
-	{"an index file stands for its directory", "google", "User-agent: *|Disallow: /|Allow: /a/index.html|Allow: /b/index.htm5", "x", "/a/ /a/index.html /b/", "/ /a /a/b /c/"},
-	{"an index file is a file", encoded, "User-agent: *|Disallow: /|Allow: /a/index.html", "x", "/a/index.html", "/ /a/"},
-	{"a denied index file is a file", modern, "User-agent: *|Disallow: /a/index.html", "x", "/a/", "/a/index.html"},
+	{"an Allow for an index file also allows its directory", "google", "User-agent: *|Disallow: /|Allow: /a/index.html|Allow: /b/index.htm5", "x", "/a/ /a/index.html /b/", "/ /a /a/b /c/"},
+	{"an Allow for an index file does not allow its directory", encoded, "User-agent: *|Disallow: /|Allow: /a/index.html", "x", "/a/index.html", "/ /a/"},
+	{"a Disallow for an index file does not deny its directory", modern, "User-agent: *|Disallow: /a/index.html", "x", "/a/", "/a/index.html"},
 
 	// Encoding.
-	{"escapes of plain letters are letters", encoded, "User-agent: *|Disallow: /%7Ejoe|Disallow: /a%2Db", "x", "/joe", "/~joe /%7ejoe /%7Ejo%65 /a-b /a%2db"},
-	{"escapes are escapes", "google original1994", "User-agent: *|Disallow: /%7Ejoe", "x", "/~joe", "/%7Ejoe"},
-	{"hex digits have no case", encoded, "User-agent: *|Disallow: /%e3%83%84", "x", "/%E3", "/%E3%83%84 /%e3%83%84 /\u30C4"},
-	{"hex digits have no case in 1994", "original1994", "User-agent: *|Disallow: /%e3%83%84", "x", "/%E3 /\u30C4", "/%E3%83%84 /%e3%83%84"},
-	{"hex digits of patterns have no case", "google", "User-agent: *|Disallow: /%e3%83%84", "x", "/%e3%83%84", "/%E3%83%84"},
-	{"letters that are not ASCII are escaped", encoded, "User-agent: *|Disallow: /\u00E9|Disallow: /\xE9", "x", "/e", "/%C3%A9 /%c3%a9 /\u00E9 /%E9"},
-	{"in patterns, too", "google", "User-agent: *|Disallow: /\u00E9", "x", "/\u00E9", "/%C3%A9"},
-	{"%2F is no slash", modern, "User-agent: *|Disallow: /a/b|Disallow: /c%2fd", "x", "/a%2Fb /c/d", "/a/b /c%2Fd"},
-	{"nothing is decoded twice", encoded, "User-agent: *|Disallow: /a%2562", "x", "/ab /a%62", "/a%2562"},
-	{"a lone percent in a rule equals its escape", all, "User-agent: *|Disallow: /a%zz|Disallow: /b%25c|Disallow: /d%", "x", "/a /azz /b /b%c", "/a%zz /a%25zz /b%25c /d% /d%25"},
-	{"and next to a wildcard", modern, "User-agent: *|Disallow: /*%off$|Disallow: /a*5%*b", "x", "/%2off /5%off5", "/%off /x/5%25off /a/5%b /a/5%25/b"},
-	{"a pattern is decoded once, also after a wildcard", encoded, "User-agent: *|Disallow: /*%2%66", "x", "/a?b/c /a/b /a%2Fb", "/a%252f /a?b%252f"},
+	{"escapes of unreserved bytes equal these bytes", encoded, "User-agent: *|Disallow: /%7Ejoe|Disallow: /a%2Db", "x", "/joe", "/~joe /%7ejoe /%7Ejo%65 /a-b /a%2db"},
+	{"escapes of unreserved bytes do not equal these bytes", "google original1994", "User-agent: *|Disallow: /%7Ejoe", "x", "/~joe", "/%7Ejoe"},
+	{"the case of hex digits is ignored", encoded, "User-agent: *|Disallow: /%e3%83%84", "x", "/%E3", "/%E3%83%84 /%e3%83%84 /\u30C4"},
+	{"the hex digits of a pattern may have either case", "original1994", "User-agent: *|Disallow: /%e3%83%84", "x", "/%E3 /\u30C4", "/%E3%83%84 /%e3%83%84"},
+	{"the hex digits of a pattern are converted to upper case", "google", "User-agent: *|Disallow: /%e3%83%84", "x", "/%e3%83%84", "/%E3%83%84"},
+	{"bytes that are not ASCII equal their escapes", encoded, "User-agent: *|Disallow: /\u00E9|Disallow: /\xE9", "x", "/e", "/%C3%A9 /%c3%a9 /\u00E9 /%E9"},
+	{"bytes that are not ASCII are escaped in patterns", "google", "User-agent: *|Disallow: /\u00E9", "x", "/\u00E9", "/%C3%A9"},
+	{"%2F does not equal a slash in the path", modern, "User-agent: *|Disallow: /a/b|Disallow: /c%2fd", "x", "/a%2Fb /c/d", "/a/b /c%2Fd"},
+	{"a pattern is not decoded twice", encoded, "User-agent: *|Disallow: /a%2562", "x", "/ab /a%62", "/a%2562"},
+	{"a lone percent sign in a rule also matches %25", all, "User-agent: *|Disallow: /a%zz|Disallow: /b%25c|Disallow: /d%", "x", "/a /azz /b /b%c", "/a%zz /a%25zz /b%25c /d% /d%25"},
+	{"a lone percent sign next to a wildcard also matches %25", modern, "User-agent: *|Disallow: /*%off$|Disallow: /a*5%*b", "x", "/%2off /5%off5", "/%off /x/5%25off /a/5%b /a/5%25/b"},
+	{"a pattern is not decoded twice after a wildcard", encoded, "User-agent: *|Disallow: /*%2%66", "x", "/a?b/c /a/b /a%2Fb", "/a%252f /a?b%252f"},
 	{"escaped * and $ are not special", encoded, "User-agent: *|Disallow: /a%2Ab|Disallow: /c%24", "x", "/axb /c", "/a*b /a%2ab /c$ /c%24d"},
-	{"a wildcard takes a literal *", modern, "User-agent: *|Disallow: /a*c", "x", "/a", "/a*c /abc"},
-	{"what a URL cannot have is escaped", encoded, "User-agent: *|Disallow: /a b|Disallow: /c<d>", "x", "/ab", "/a%20b /c%3Cd%3e"},
-	{"in the query reserved octets equal their escapes", encoded, "User-agent: *|Disallow: /a?u=http://b|Disallow: /c?u=%2F%2f[", "x", "/a%3Fu=http://b",
+	{"a wildcard matches a * in the path", modern, "User-agent: *|Disallow: /a*c", "x", "/a", "/a*c /abc"},
+	{"bytes that a URL cannot contain equal their escapes", encoded, "User-agent: *|Disallow: /a b|Disallow: /c<d>", "x", "/ab", "/a%20b /c%3Cd%3e"},
+	{"in the query, reserved bytes equal their escapes", encoded, "User-agent: *|Disallow: /a?u=http://b|Disallow: /c?u=%2F%2f[", "x", "/a%3Fu=http://b",
 		"/a?u=http://b /a?u=http%3A%2F%2fb /c?u=//[ /c?u=/%2F%5b"},
-	{"and after a wildcard, wherever it stands", encoded, "User-agent: *|Disallow: /*u=%2Fa|Disallow: /*v=/b$", "x", "/u=/a /v=%2Fb", "/u=%2Fa /x?u=/a /x?u=%2fa /v=/b /x?v=%2Fb"},
-	{"but & and = do not", encoded, "User-agent: *|Disallow: /a?b=c", "x", "/a?b%3Dc", "/a?b=c"},
-	{"octets are octets", "original1994", "User-agent: *|Disallow: /a b|Disallow: /\u00E9", "x", "/a%20b /%C3%A9", "/a b"},
+	{"reserved bytes after a wildcard equal their escapes only in the query", encoded, "User-agent: *|Disallow: /*u=%2Fa|Disallow: /*v=/b$", "x", "/u=/a /v=%2Fb", "/u=%2Fa /x?u=/a /x?u=%2fa /v=/b /x?v=%2Fb"},
+	{"in the query, & and = do not equal their escapes", encoded, "User-agent: *|Disallow: /a?b=c", "x", "/a?b%3Dc", "/a?b=c"},
+	{"bytes do not equal their escapes", "original1994", "User-agent: *|Disallow: /a b|Disallow: /\u00E9", "x", "/a%20b /%C3%A9", "/a b"},
 
 	// Targets.
 	{"a fragment is not matched", all, "User-agent: *|Disallow: /a", "x", "/#/a", "/a#b"},
-	{"a fragment does not hinder $", modern, "User-agent: *|Disallow: /a$", "x", "/ab#", "/a#b"},
-	{"a missing slash is supplied", all, "User-agent: *|Disallow: /a", "x", "b ?a", "a a?b"},
+	{"a $ matches before a fragment", modern, "User-agent: *|Disallow: /a$", "x", "/ab#", "/a#b"},
+	{"a missing slash at the beginning is added", all, "User-agent: *|Disallow: /a", "x", "b ?a", "a a?b"},
 }
 
 func TestReadings(t *testing.T) {
@@ -156,17 +161,12 @@ func TestReadings(t *testing.T) {
 
 func (r reading) check(t *testing.T, group *dialect.Group) {
 	t.Helper()
-	// Some targets have a blank inside: "/a b" is written with it and asked as
-	// one.
 	for list, want := range map[string]bool{r.allow: true, r.deny: false} {
-		targets := strings.Split(list, " ")
+		targets := strings.Fields(list)
 		if list == "/a b" {
-			targets = []string{list}
+			targets = []string{list} // one target with a space
 		}
 		for _, target := range targets {
-			if list == "" {
-				continue
-			}
 			if got := group.Decide(target); got.Allowed != want {
 				t.Errorf("%q for %s: %q: %+v, want %v", r.file, r.agent, target, got, want)
 			}
@@ -198,7 +198,7 @@ func TestTokens(t *testing.T) {
 	}
 	for _, d := range dialect.All() {
 		if g := d.Parse(nil).Group("x"); g == nil || g.Name() != "" || !g.Decide("/").Allowed {
-			t.Errorf("%s: an empty file is a restriction: %+v", d, g)
+			t.Errorf("%s: the group of an empty file is %+v", d, g)
 		}
 	}
 }
@@ -223,9 +223,12 @@ func TestRule(t *testing.T) {
 	}
 }
 
-// TestDelays parses Crawl-delay values. If want is -1, there must be no delay.
+// TestDelays checks how Crawl-delay values are read.
 func TestDelays(t *testing.T) {
-	const none, longest = -1, time.Duration(1<<63 - 1)
+	const (
+		none    = -1 // there is no delay
+		longest = time.Duration(1<<63 - 1)
+	)
 	for _, test := range []struct {
 		value       string
 		rfc, coccoc time.Duration
@@ -261,7 +264,7 @@ func TestDelays(t *testing.T) {
 // in these groups.
 func TestDelayOfGroup(t *testing.T) {
 	for _, test := range []struct {
-		file string
+		file string // with | instead of line feeds
 		want string
 	}{
 		{"Crawl-delay: 9|User-agent: x|Crawl-delay: 3|Crawl-delay: 7|Crawl-delay: no", "rfc9309 7s coccoc 7s"},
@@ -300,12 +303,15 @@ func TestSitemaps(t *testing.T) {
 // TestSizeLimit checks that Parse ignores everything after 500 KiB and drops a line that is cut
 // there.
 func TestSizeLimit(t *testing.T) {
-	head, rule := "User-agent: *\n", "Disallow: /private\n"
+	const (
+		head = "User-agent: *\n"
+		rule = "Disallow: /private\n"
+	)
 	fill := func(n int) string { return strings.Repeat("#", n-1) + "\n" }
 	for _, test := range []struct {
-		tail string // to the limit
-		more string // beyond it
-		deny string
+		tail string // the last bytes before the limit
+		more string // the bytes after the limit
+		deny string // the target that is denied, if any
 	}{
 		{rule, "", "/private"},
 		{rule, "Disallow: /x\n", "/private"},
@@ -354,12 +360,13 @@ func TestReuse(t *testing.T) {
 		clear(body)
 		group := rules.Group("x")
 		if group.Decide("/private").Allowed || group.Name() != "*" {
-			t.Errorf("%s: the rules have changed with the file", d)
+			t.Errorf("%s: the rules have changed together with the file", d)
 		}
 	}
 }
 
-// TestSitemapBlanks reads Sitemap values with blanks that are not ASCII around them.
+// TestSitemapBlanks checks that white space around a Sitemap value is removed even if it is not
+// ASCII.
 func TestSitemapBlanks(t *testing.T) {
 	for _, d := range []dialect.Dialect{dialect.RFC9309(), dialect.Google(), dialect.CocCoc(), dialect.Temoto()} {
 		file := "Sitemap:\u00a0https://example.com/a.xml\nSitemap: \u00a0\nSitemap: \u2003https://example.com/b.xml\u00a0 # c\n"

@@ -26,7 +26,7 @@ func retained[T any](tb testing.TB, build func() T) int {
 
 func skipUnderRace(t *testing.T) {
 	if underRace {
-		t.Skip("the race detector allocates, too")
+		t.Skip("the race detector allocates memory")
 	}
 }
 
@@ -48,7 +48,7 @@ func TestRetained(t *testing.T) {
 	var ours []int
 	sum, theirs := 0, 0
 	for i, file := range realFiles(t) {
-		if i%4 != 0 { // a sample, for collecting garbage takes its time
+		if i%4 != 0 { // a sample, because collecting garbage takes time
 			continue
 		}
 		n := retained(t, func() *dialect.Group { return dialect.RFC9309().Parse(file).Group("ExampleBot") })

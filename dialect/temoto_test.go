@@ -17,8 +17,8 @@ import (
 	"github.com/temoto/robotstxt"
 )
 
-// site answers every request itself: /robots.txt with a file, all else with a
-// page.
+// A site is a RoundTripper that responds to every request: with a file to /robots.txt, and with a
+// page to all other URLs.
 type site struct{ robots string }
 
 func (s site) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -27,12 +27,18 @@ func (s site) RoundTrip(r *http.Request) (*http.Response, error) {
 		body = s.robots
 	}
 	return &http.Response{
-		StatusCode: 200, Status: "200 OK", Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {"text/plain"}}, Body: io.NopCloser(strings.NewReader(body)),
+		StatusCode: 200,
+		Status:     "200 OK",
+		Proto:      "HTTP/1.1",
+		ProtoMajor: 1,
+		ProtoMinor: 1,
+		Header:     http.Header{"Content-Type": {"text/plain"}},
+		Body:       io.NopCloser(strings.NewReader(body)),
+		Request:    r,
 	}, nil
 }
 
-// builtIn asks Colly's own check whether it would visit a URL.
+// builtIn reports whether Colly's built-in check allows a URL.
 func builtIn(robots, userAgent, rawURL string) (allowed bool) {
 	c := colly.NewCollector(colly.UserAgent(userAgent), colly.AllowURLRevisit())
 	c.IgnoreRobotsTxt = false
@@ -41,9 +47,9 @@ func builtIn(robots, userAgent, rawURL string) (allowed bool) {
 	return err == nil && !errors.Is(err, colly.ErrRobotsTxtBlocked)
 }
 
-// TestTemotoIsBuiltIn holds Temoto to the decisions of a Colly collector, on
-// files that temoto reads and on files that it refuses.
-func TestTemotoIsBuiltIn(t *testing.T) {
+// TestTemotoDecisions checks that Temoto makes the same decisions as Colly's built-in check, for
+// files that temoto reads and for files that it refuses.
+func TestTemotoDecisions(t *testing.T) {
 	files := []string{
 		"", "\n", "nonsense", "User-agent: *\nDisallow: /a\n", "Disallow: /a\n", "User-agent: *\nCrawl-delay: 5s\n", "User-agent: *\nCrawl-delay:\n",
 		"User-agent: *\nDisallow: /s?b=1&a=2\nDisallow: /t?a=1&b=2\n", "User-agent: *\nDisallow: /*?print$\n", "User-agent: *\nDisallow: /a b\n",
@@ -64,7 +70,8 @@ func TestTemotoIsBuiltIn(t *testing.T) {
 			refused++
 		}
 		for range 4 {
-			agent, target := pick(r, agents), pick(r, targets)
+			agent := pick(r, agents)
+			target := pick(r, targets)
 			got := rules.Group(agent).DecideURL(collyURL(t, "http://example.com"+target))
 			if want := builtIn(file, agent, "http://example.com"+target); got.Allowed != want {
 				t.Errorf("%q\n%s %s: allowed %v, Colly %v", file, agent, target, got.Allowed, want)
@@ -72,14 +79,13 @@ func TestTemotoIsBuiltIn(t *testing.T) {
 		}
 	}
 	if refused < 5 {
-		t.Errorf("%d files are refused, too few to prove something", refused)
+		t.Errorf("%d files are refused, want at least 5", refused)
 	}
 }
 
-// TestTemotoURLIsBuiltIn holds DecideURL to the same, for what stands before
-// the path, too: Colly takes a semicolon for a part of the host, and the host
-// is not matched.
-func TestTemotoURLIsBuiltIn(t *testing.T) {
+// TestTemotoHosts checks that DecideURL makes the same decisions as Colly's built-in check for
+// hosts with a semicolon. Colly considers a semicolon a part of the host, which no pattern matches.
+func TestTemotoHosts(t *testing.T) {
 	files := []string{"User-agent: *\nDisallow: /;p\n", "User-agent: *\nDisallow: /*p\nAllow: /b\n", "User-agent: *\nDisallow: /x?b=1\nDisallow: /x?a=1&b=2\n", "Disallow: /\n"}
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 50 {
@@ -99,7 +105,7 @@ func TestTemotoURLIsBuiltIn(t *testing.T) {
 	}
 }
 
-// collyURL is a URL as Colly has it when it checks.
+// collyURL returns a URL in the form in which Colly's built-in check receives it.
 func collyURL(t *testing.T, rawURL string) (u *url.URL) {
 	t.Helper()
 	c := colly.NewCollector()
@@ -123,12 +129,12 @@ func TestTemotoGroupName(t *testing.T) {
 		}
 	}
 	if got := dialect.Temoto().Parse([]byte("User-agent: a\nDisallow: /\n")).Group("b").Name(); got != "" {
-		t.Errorf("nobody's group is %q", got)
+		t.Errorf("group %q for a crawler without a group", got)
 	}
 }
 
-// TestTemotoRefusals asks temoto about files without the lines that Lint says
-// are refused, and with one of them alone.
+// TestTemotoRefusals checks the lines that Lint reports as refused: temoto accepts the file without
+// all of them, and refuses it with any one of them.
 func TestTemotoRefusals(t *testing.T) {
 	lines := []string{
 		"User-agent: *", "Useragent: x", "User-agent:", "Disallow: /x", "Disallow:", "Disallow", "Disallow /x", "Disallow: \x00", "disalow: /x",
@@ -139,41 +145,42 @@ func TestTemotoRefusals(t *testing.T) {
 		_, err := robotstxt.FromString(strings.Join(lines, "\n") + end)
 		return err != nil
 	}
-	random, several := rand.New(rand.NewPCG(5, 6)), 0
+	random := rand.New(rand.NewPCG(5, 6))
+	several := 0 // files with more than one refused line
 	for range 20_000 {
 		file := make([]string, 1+random.IntN(6))
 		for i := range file {
 			file[i] = pick(random, lines)
 		}
 		end := pick(random, []string{"", "\n", "\n\n", "\n# c"})
-		var said []int
+		var reported []int // indexes of lines
 		for _, issue := range dialect.Temoto().Lint([]byte(strings.Join(file, "\n") + end)) {
 			if issue.Problem == dialect.FileRefused {
-				said = append(said, issue.Line-1)
+				reported = append(reported, issue.Line-1)
 			}
 		}
-		if got := len(said) > 0; got != refused(file, end) {
-			t.Fatalf("%q: refused lines %v, but the file is refused: %v", file, said, !got)
+		if want := refused(file, end); len(reported) > 0 != want {
+			t.Fatalf("%q: reported lines %v, file refused: %v", file, reported, want)
 		}
-		if len(said) > 1 {
+		if len(reported) > 1 {
 			several++
 		}
-		for _, alone := range said {
+		for _, alone := range reported {
 			without := slices.Clone(file)
-			for _, i := range said {
+			for _, i := range reported {
 				without[i] = ";"
 			}
 			if refused(without, end) {
-				t.Fatalf("%q: refused lines %v, but without them the file is refused, too", file, said)
+				t.Fatalf("%q: the file is refused without the reported lines %v", file, reported)
 			}
 			without[alone] = file[alone]
 			if !refused(without, end) {
-				t.Fatalf("%q: line %d alone is not refused", file, alone+1)
+				t.Fatalf("%q: the file is not refused because of line %d", file, alone+1)
 			}
 		}
 	}
 	if several < 1000 {
-		t.Errorf("%d files have several refused lines, too few to prove something", several)
+		t.Errorf("%d files have several refused lines, want at least 1000", several)
 	}
 }
 
@@ -188,18 +195,18 @@ func TestTemotoDelay(t *testing.T) {
 			t.Errorf("%s: %v %v, want %v", value, got, ok, want)
 		}
 		if got, ok := group.CrawlDelay(); ok {
-			t.Errorf("%s: a delay of %v, which Colly does not know", value, got)
+			t.Errorf("%s: CrawlDelay returns %v, but Colly ignores delays", value, got)
 		}
 	}
 }
 
-// TestTemotoCost: a page that temoto would need seconds to match is denied at once. The file has a
-// limit that no real file comes near.
+// TestTemotoCost checks that a URL is denied without matching it if temoto would need seconds. Real
+// files are far below that limit.
 func TestTemotoCost(t *testing.T) {
 	hostile := "User-agent: *\n" + strings.Repeat("Disallow: /*a*a*a*b\n", 24_000)
 	group := dialect.Temoto().Parse([]byte(hostile)).Group("x")
 	if group.Decide("/" + strings.Repeat("a", 2000)).Allowed {
-		t.Error("a long URL is allowed although its match was not tried")
+		t.Error("a long URL is allowed although it was not matched")
 	}
 	if !group.Decide("/c").Allowed {
 		t.Error("a short URL is denied")

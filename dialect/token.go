@@ -21,7 +21,8 @@ func ProductToken(userAgent string) string {
 		return name
 	}
 	if _, rest, ok := cutFold(userAgent, "compatible;"); ok {
-		if name = itemName(rest); !isBrowser(name) {
+		name = itemName(rest)
+		if !isBrowser(name) {
 			return name
 		}
 	}

@@ -88,7 +88,7 @@ func (g *gate) check(ctx context.Context, q *request) error {
 	if err != nil {
 		return q.denied(err)
 	}
-	if q.redirect && q.host.BusyFor(redirectPatience) {
+	if q.redirect && q.host.BusyFor(time.Now(), redirectPatience) {
 		return ErrRedirectWait
 	}
 	return nil

@@ -106,7 +106,7 @@ const longWait = 10 * time.Second
 // logLongWait logs, once for each host and cause, that the pages of a host wait for long. It is
 // called when one more page is about to wait.
 func (l *limiter) logLongWait(now time.Time, host *pace.Host, pol *policy.Policy) {
-	if host.StartsWithin(now, longWait) {
+	if !host.BusyFor(now, longWait) {
 		return
 	}
 	s := host.Stats(now)

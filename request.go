@@ -179,7 +179,7 @@ func (q *request) Answered(resp *http.Response) (again bool, report func()) {
 	}
 	report = q.answer(resp, pages)
 	if throttled(resp) {
-		if q.retries > 0 && backend.Repeatable(resp.Request) && !q.host.BusyFor(throttledPatience) {
+		if q.retries > 0 && backend.Repeatable(resp.Request) && !q.host.BusyFor(time.Now(), throttledPatience) {
 			q.retries--
 			q.trace.again(q.host, nil)
 			q.ticket.End() // report may take any time

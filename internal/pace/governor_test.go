@@ -263,13 +263,19 @@ func TestRateOfServerIsFound(t *testing.T) {
 }
 
 func (s *limited) run(t *testing.T, workers int, random float64) {
-	settled, end, most := 10*time.Second, 70*time.Second, 0.02
+	settled := 10 * time.Second
+	end := 70 * time.Second
+	most := 0.02
 	if s.rate < 1 { // at 30 requests per minute, a share takes longer to measure
-		settled, end, most = 30*time.Second, 330*time.Second, 0.05
+		settled = 30 * time.Second
+		end = 330 * time.Second
+		most = 0.05
 	}
 	s.crawl(t, workers, random, end)
-	accepted, refused := within(s.accepted, settled, end), within(s.refused, settled, end)
-	used, share := accepted/s.rate/(end-settled).Seconds(), refused/(accepted+refused)
+	accepted := within(s.accepted, settled, end)
+	refused := within(s.refused, settled, end)
+	used := accepted / s.rate / (end - settled).Seconds()
+	share := refused / (accepted + refused)
 	t.Logf("%.0f %% used, %.1f %% refused; before %v refused; %d incidents",
 		100*used, 100*share, within(s.refused, 0, settled), s.news)
 	if used < 0.85 || share > most || s.news >= 60 {
@@ -279,7 +285,9 @@ func (s *limited) run(t *testing.T, workers int, random float64) {
 
 // crawl makes workers request pages from the server until the end.
 func (s *limited) crawl(t *testing.T, workers int, random float64, end time.Duration) {
-	s.tokens, s.start, s.asked = 2, time.Now(), time.Now()
+	s.tokens = 2
+	s.start = time.Now()
+	s.asked = s.start
 	hosts := noRules()
 	hosts.random = random
 	h := hosts.At(time.Now(), "a.test")
@@ -310,9 +318,11 @@ func TestRateIsFoundByPlain503(t *testing.T) {
 		s := &limited{rate: 5, latency: 30 * time.Millisecond, plain503: true}
 		const settled, end = 10 * time.Second, 2 * time.Minute
 		s.crawl(t, 20, 0.5, end)
-		accepted, refused := within(s.accepted, settled, end), within(s.refused, settled, end)
+		accepted := within(s.accepted, settled, end)
+		refused := within(s.refused, settled, end)
 		used := accepted / s.rate / (end - settled).Seconds()
-		if t.Logf("%.0f %% used, %v accepted, %v refused", 100*used, accepted, refused); used < 0.85 || refused > accepted/6 {
+		t.Logf("%.0f %% used, %v accepted, %v refused", 100*used, accepted, refused)
+		if used < 0.85 || refused > accepted/6 {
 			t.Error("want 85 % used and at most one in seven refused")
 		}
 	})
@@ -373,7 +383,8 @@ func TestRandomPlain503CostsLittle(t *testing.T) {
 			worst = max(worst, time.Since(w.start))
 		})
 	}
-	if t.Log("worst", worst); worst > 5*time.Second {
+	t.Log("worst", worst)
+	if worst > 5*time.Second {
 		t.Errorf("40 pages took %v", worst)
 	}
 }

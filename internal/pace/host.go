@@ -433,7 +433,7 @@ func (h *Host) leave(t *Ticket) {
 		h.paced.urgent.remove(t)
 		t.state = idle
 	default:
-		h.end(h.hosts.now, t)
+		h.end(h.hosts.now(), t)
 	}
 	if h.paced != nil && h.asksFor(t) {
 		h.paced.sharing.cancel(ErrEnded)
@@ -472,7 +472,7 @@ func (h *Host) Answered(t *Ticket, status, pages int) (recovered bool) {
 	if t == nil {
 		return false
 	}
-	recovered = h.accepted(h.hosts.now, t)
+	recovered = h.accepted(h.hosts.now(), t)
 	if recovered {
 		h.lookAgain()
 	}
@@ -516,22 +516,15 @@ func (h *Host) lockFor(t *Ticket) (*Host, *Ticket) {
 	return h, t
 }
 
-// BusyFor reports whether it is already certain that no request to the host may start within d.
-func (h *Host) BusyFor(d time.Duration) bool {
-	h = h.lock()
-	defer h.mu.Unlock()
-	return h.due(h.hosts.now()) > d
-}
-
-// StartsWithin reports whether a request may start within d of now, as far as is known.
-func (h *Host) StartsWithin(now time.Time, d time.Duration) bool {
+// BusyFor reports whether it is already certain at now that no request to the host may start within
+// d.
+func (h *Host) BusyFor(now time.Time, d time.Duration) bool {
 	if h.plain() {
-		return true
+		return false
 	}
 	h = h.lock()
 	defer h.mu.Unlock()
-	at := h.hosts.instant(now)
-	return h.nextStart(at).since(at) <= d
+	return h.due(h.hosts.instant(now)) > d
 }
 
 // Count adds to the pages and to the denied requests in Stats.

@@ -540,7 +540,7 @@ func TestEndFromEveryState(t *testing.T) {
 					t.Error("the ended ticket has started")
 				}
 				ticket.Sent(time.Now().Add(time.Hour))
-				if w.BusyFor(time.Second) {
+				if w.BusyFor(time.Now(), time.Second) {
 					t.Error("the ended ticket was sent")
 				}
 				if err := w.Enter(t.Context(), &ticket); err != nil { // the ended ticket can be used again
@@ -653,11 +653,11 @@ func TestBusyFor(t *testing.T) {
 	inBubble(t, time.Minute, func(t *testing.T, w *world) {
 		w.once()
 		time.Sleep(time.Second)
-		if !w.BusyFor(58*time.Second) || w.BusyFor(59*time.Second) {
+		if !w.BusyFor(time.Now(), 58*time.Second) || w.BusyFor(time.Now(), 59*time.Second) {
 			t.Error("want BusyFor to be true for 58 s and false for 59 s")
 		}
 		w.SlowDown(time.Now(), nil, 2*time.Minute)
-		if !w.BusyFor(119*time.Second) || w.BusyFor(2*time.Minute) {
+		if !w.BusyFor(time.Now(), 119*time.Second) || w.BusyFor(time.Now(), 2*time.Minute) {
 			t.Error("want BusyFor to be true for 119 s and false for two minutes")
 		}
 		if got := w.Stats(time.Now()).NotBefore; !got.Equal(time.Now().Add(2 * time.Minute)) {
@@ -704,7 +704,7 @@ func TestPlaceExpires(t *testing.T) {
 		if !endless.OnWire() {
 			t.Fatal("the request is not on the wire")
 		}
-		if w.BusyFor(time.Minute) {
+		if w.BusyFor(time.Now(), time.Minute) {
 			t.Error("BusyFor = true although the request may end at any time")
 		}
 		var at []time.Duration
@@ -755,7 +755,7 @@ func TestNextStart(t *testing.T) {
 			if in == 0 && !got.IsZero() || in > 0 && !got.Equal(now.Add(in)) {
 				t.Errorf("%s: %v, want in %v", when, got.Sub(now), in)
 			}
-			if w.StartsWithin(now, in) != true || in > 0 && w.StartsWithin(now, in-1) {
+			if w.BusyFor(now, in) || in > 0 && !w.BusyFor(now, in-1) {
 				t.Errorf("%s: it starts within %v, but not within less", when, in)
 			}
 		}

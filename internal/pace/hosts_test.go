@@ -63,13 +63,15 @@ func TestAll(t *testing.T) {
 		hosts.At(time.Now(), host.Name()).Count(1, 1) // At needs the lock, so All must not hold it
 		got = append(got, host.Name())
 	}
-	if slices.Sort(got); !slices.Equal(got, want) {
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
 		t.Errorf("%d hosts, want %d", len(got), len(want))
 	}
 	for _, most := range []int{1, 64, 100, 500} {
 		n := 0
 		for range hosts.All() {
-			if n++; n == most {
+			n++
+			if n == most {
 				break
 			}
 		}
@@ -125,7 +127,7 @@ func TestIdleHostsAreForgottenAFewAtATime(t *testing.T) {
 				t.Fatalf("host %d: the shard grew by %d hosts", i, grown)
 			}
 		}
-		// All old hosts are forgotten except the one that was used meanwhile, and none of the new
+		// All old hosts are forgotten except the one that was used again, and none of the new
 		// ones.
 		if n := len(s.byName); n != 3*keepAll+1 || s.byName["2"] != old[2] {
 			t.Errorf("%d hosts are left", n)
@@ -142,7 +144,8 @@ func TestIdleHostsAreForgottenAFewAtATime(t *testing.T) {
 func ringOf(s *shard) []*Host {
 	var ring []*Host
 	for h := s.hand; ; h = h.next {
-		if ring = append(ring, h); h.next == s.hand {
+		ring = append(ring, h)
+		if h.next == s.hand {
 			return ring
 		}
 	}
@@ -278,7 +281,7 @@ func TestForgottenHostUsesItsSuccessor(t *testing.T) {
 		early.End() // the ended ticket does not affect the new host
 		next.Start(t.Context(), &early, true)
 		early.End()
-		if got := time.Since(begin); got != time.Minute || !old.BusyFor(time.Minute-1) {
+		if got := time.Since(begin); got != time.Minute || !old.BusyFor(time.Now(), time.Minute-1) {
 			t.Errorf("the second request started after %v, want 1m0s", got)
 		}
 	})
@@ -343,8 +346,10 @@ func randomUse(t *testing.T, rules Rules, seed uint64, complain bool) {
 		wg.Go(func() {
 			time.Sleep(time.Duration(random.IntN(10_000))*time.Millisecond + time.Microsecond)
 			which := random.IntN(len(servers))
-			h, s := hosts.At(time.Now(), fmt.Sprint(which)), &servers[which]
-			randomRequest(t, random, h, s, rules.MaxInFlight < 2 && !complain, complain)
+			h := hosts.At(time.Now(), fmt.Sprint(which))
+			s := &servers[which]
+			client := &randomClient{Rand: random, host: h, dials: rules.MaxInFlight < 2 && !complain, complains: complain}
+			client.request(t, s)
 		})
 	}
 	for range 40 {
@@ -371,24 +376,33 @@ func randomUse(t *testing.T, rules Rules, seed uint64, complain bool) {
 	}
 }
 
-// randomRequest uses one ticket in a random way. If dials is set, some requests take a while to be
-// sent. If complains is set, some get a complaint as the response.
-func randomRequest(t *testing.T, random *rand.Rand, h *Host, s *server, dials, complains bool) {
+// A randomClient makes requests to a host in a random way.
+type randomClient struct {
+	*rand.Rand
+	host      *Host
+	dials     bool // some requests take a while to be sent
+	complains bool // some get a complaint as the response
+}
+
+// request uses one ticket in a random way.
+func (c *randomClient) request(t *testing.T, s *server) {
+	h := c.host
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	pause := func(most int) { time.Sleep(time.Duration(random.IntN(most)) * time.Millisecond) }
+	pause := func(most int) { time.Sleep(time.Duration(c.IntN(most)) * time.Millisecond) }
 	var ticket Ticket
 	defer func() {
-		for range random.IntN(3) { // a request that was not sent needs no End; a second End has no effect
+		for range c.IntN(3) { // a request that was not sent needs no End; a second End has no effect
 			ticket.End()
 		}
 	}()
-	what, direct := random.IntN(10), random.IntN(4) == 0
+	what := c.IntN(10)
+	direct := c.IntN(4) == 0
 	if what == 0 {
-		time.AfterFunc(time.Duration(random.IntN(3000))*time.Millisecond, cancel)
+		time.AfterFunc(time.Duration(c.IntN(3000))*time.Millisecond, cancel)
 	}
 	if what == 1 {
-		time.AfterFunc(time.Duration(random.IntN(3000))*time.Millisecond, ticket.End)
+		time.AfterFunc(time.Duration(c.IntN(3000))*time.Millisecond, ticket.End)
 	}
 	if !direct {
 		if h.Enter(ctx, &ticket) != nil || what == 2 {
@@ -403,7 +417,7 @@ func randomRequest(t *testing.T, random *rand.Rand, h *Host, s *server, dials, c
 	if !ticket.OnWire() {
 		return // the ticket was ended or has expired
 	}
-	if dials && what > 1 {
+	if c.dials && what > 1 {
 		pause(300)
 	}
 	if what > 1 {
@@ -411,12 +425,12 @@ func randomRequest(t *testing.T, random *rand.Rand, h *Host, s *server, dials, c
 	}
 	ticket.Sent(time.Now())
 	pause(100)
-	switch answer := random.IntN(8); {
-	case !complains:
+	switch answer := c.IntN(8); {
+	case !c.complains:
 	case answer == 0:
 		h.SlowDown(time.Now(), &ticket, 0)
 	case answer == 1:
-		h.SlowDown(time.Now(), &ticket, time.Duration(random.IntN(5))*time.Second)
+		h.SlowDown(time.Now(), &ticket, time.Duration(c.IntN(5))*time.Second)
 	case answer < 4:
 		h.Unavailable(time.Now(), &ticket)
 	case answer < 6:
@@ -467,8 +481,9 @@ func TestHostSize(t *testing.T) {
 		h.Count(1, 0)
 	}
 	each := float64(retained()-before) / float64(n)
-	if t.Logf("%.0f bytes a host", each); each > 200 {
-		t.Errorf("%.0f bytes a host, want 200 or less", each)
+	t.Logf("%.0f bytes for each host", each)
+	if each > 200 {
+		t.Errorf("%.0f bytes for each host, want 200 or less", each)
 	}
 	runtime.KeepAlive(hosts)
 }

@@ -188,17 +188,11 @@ func (l *limiter) longest(now instant) instant {
 // nextStart returns the instant before which no request may start, as known at now. If it is 0, a
 // request may start as soon as there are not too many in flight.
 func (l *limiter) nextStart(now instant) instant {
-	if l.rules.Free {
+	wait := l.due(now)
+	if wait == 0 {
 		return 0
 	}
-	next := l.notBefore(now)
-	if delay := l.delay(now); delay > 0 && l.last != 0 {
-		next = max(next, l.last.add(delay))
-	}
-	if next <= now {
-		return 0
-	}
-	return next
+	return now.add(wait)
 }
 
 // full reports whether the largest number of requests is in flight. If so, wait is the time after
@@ -369,22 +363,21 @@ func smaller(a, b float64) float64 {
 
 // accepted records that the request of t got a response that is not a complaint. It reports whether
 // other requests have waited for this response.
-func (l *limiter) accepted(now func() instant, t *Ticket) bool {
+func (l *limiter) accepted(now instant, t *Ticket) bool {
 	if t.state != onWire || t.judged || l.paced == nil || l.paced.governor == nil {
 		return false
 	}
 	t.judged = true
-	return l.paced.governor.accept(now(), t)
+	return l.paced.governor.accept(now, t)
 }
 
 // end takes t, which has started, off the wire.
-func (l *limiter) end(now func() instant, t *Ticket) {
+func (l *limiter) end(now instant, t *Ticket) {
 	l.accepted(now, t)
 	l.remove(t)
 	if l.rules.FromEnd {
-		at := now()
-		l.last = max(l.last, at)
-		l.used(at, t)
+		l.last = max(l.last, now)
+		l.used(now, t)
 	}
 }
 

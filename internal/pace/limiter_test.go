@@ -72,11 +72,11 @@ func (r *rehearsal) call(now instant, verb string, args []string) string {
 		return ""
 	case "end":
 		if t.state >= started {
-			r.end(func() instant { return now }, t)
+			r.end(now, t)
 		}
 		return ""
 	case "answered":
-		r.accepted(func() instant { return now }, t)
+		r.accepted(now, t)
 		return ""
 	case "429", "503":
 		after, _ := time.ParseDuration(args[1])

@@ -16,7 +16,8 @@
 //
 //  1. handle.go: [Open] has found the client of the collector.
 //  2. install.go: [Handle.Install] has put a Seam in its place. The plugin calls [Handle.Watch]
-//     before each request, which puts the Seam back if one of Colly's setters has replaced it.
+//     before each request, which puts the Seam back if one of Colly's setters has replaced it. If
+//     Colly has set a proxy, proxy.go restores the user's transport.
 //  3. roundtrip.go: net/http calls [Seam.RoundTrip], which finds the Governor of the request
 //     (mark.go) and calls Governor.Before. The result is a [Trip] (governor.go).
 //  4. transfer.go: the request is sent as a transfer. It calls the Trip when the transport attempts

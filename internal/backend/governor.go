@@ -40,9 +40,10 @@ type Trip interface {
 	// other method except Peer and Sent is called while Again runs.
 	Again(ctx context.Context) error
 	// Peer is called with the address of a connection before the request is written on it.
-	// hostPort is the server that has this address, or the proxy. If Peer returns an error, the
-	// request fails with it and is not written. A transport that does not report its connections to
-	// net/http/httptrace never causes a call.
+	// hostPort is the server that has this address, or the proxy. If the terms ask for it, Peer is
+	// also called before an address is dialled. If it returns an error, the request fails with it and
+	// is not written. A transport that does not report its connections to net/http/httptrace never
+	// causes a call.
 	Peer(hostPort string, addr net.Addr) error
 	// Sent is called when the headers of the request have been written, if the transport reports it.
 	Sent()
@@ -51,9 +52,9 @@ type Trip interface {
 	// it is called next, without a lock, so it may take any time. The request may end while report
 	// runs, so report must not use the Trip.
 	Answered(resp *http.Response) (again bool, report func())
-	// Ended is called once: the request has failed, or the body of the response was closed. bytes is
-	// the number of bytes of the body that were read. err is the error of the request or of the
-	// body, or nil.
+	// Ended is called once: the request has failed, its time is up, or the body of the response was
+	// closed. bytes is the number of bytes of the body that were read. err is the error of the
+	// request or of the body, or nil.
 	Ended(bytes int64, err error)
 }
 

@@ -11,8 +11,8 @@ import (
 
 // This file sends requests: those of collectors through their Seam, and those of the plugin.
 
-// RoundTrip implements http.RoundTripper. It sends one request of a collector. The request is sent
-// more than once if its Trip asks for that.
+// RoundTrip implements http.RoundTripper. It sends one request of a collector, and sends it again as
+// often as its Trip asks for that.
 func (s *Seam) RoundTrip(req *http.Request) (*http.Response, error) {
 	g := s.governorOf(req)
 	trip, err := s.tripOf(req, g)
@@ -35,19 +35,19 @@ func (s *Seam) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// tripOf asks the governor of a request, which may be nil, about the request.
+// tripOf returns the Trip of a request whose governor is g, which may be nil. A request without a Trip
+// is not known to the idle function of Release, so it makes the Seam stay.
 func (s *Seam) tripOf(req *http.Request, g Governor) (Trip, error) {
-	var trip Trip
 	if g == nil {
 		for _, other := range s.governors() {
 			other.Stray(req)
 		}
-	} else {
-		var err error
-		trip, err = g.Before(s, req)
-		if err != nil {
-			return nil, err
-		}
+		s.Keep()
+		return noTrip{}, nil
+	}
+	trip, err := g.Before(s, req)
+	if err != nil {
+		return nil, err
 	}
 	if trip == nil {
 		s.Keep()

@@ -13,9 +13,9 @@ import (
 	"github.com/gocolly/colly/v2"
 )
 
-// A Seam is the http.Client that a backend holds in place of the user's client. A collector and its
-// clones share a backend, so they share the Seam, and each of them may have a governor of its own.
-// Requests of collectors without a governor pass through unchanged.
+// A Seam is the transport of the http.Client that a backend holds in place of the user's client. A
+// collector and its clones share a backend, so they share the Seam, but each collector may have its
+// own governor. Requests of collectors without a governor pass through unchanged.
 type Seam struct {
 	field     *clientPointer // of the backend
 	user      *http.Client   // the client that was found in the backend; never written to

@@ -15,43 +15,43 @@ import (
 	"testing"
 )
 
-// outdated are words that the field does not use for what they meant here. Host, crawl delay, wake,
-// settings, checkpoint and "reports whether" are said instead.
+// outdated are words that the code uses neither in comments nor in names. The words in use are
+// host, crawl delay, wake, settings, checkpoint and "reports whether".
 var outdated = []string{"turnstile", "wish", "heed", "nudge", "regime", "ledger", "astray", "governed", "tells whether"}
 
-// logKeys are the keys of all that is logged, each with one meaning. Use one of them for a new
-// record, where one fits.
+// logKeys are the keys of all log records. Each has one meaning. Use them for new records where
+// possible.
 var logKeys = []string{
-	"host",    // as Stats name it
-	"url",     // of a page, without a password
+	"host",    // the host, as in Stats
+	"url",     // the URL of a page, without a password
 	"robots",  // the URL of a robots.txt
 	"sitemap", // the URL of a sitemap
-	"error",   // why
-	"status",  // of a response; 0: there was none
-	"delay",   // between the starts of two requests
-	"count",   // how many
-	"dialect", // by its name
+	"error",   // the cause
+	"status",  // the status code of a response, or 0 if there was no response
+	"delay",   // the delay between the starts of two requests
+	"count",   // a number of things
+	"dialect", // the name of a dialect
 
-	"action",        // what failed
+	"action",        // the action that failed
 	"agent",         // a User-Agent header
-	"jump",          // by how much a clock went back
-	"limit",         // what an option allows at most
-	"old",           // the group of what held before
-	"option",        // which would change that
-	"panic",         // the value of one
-	"pattern",       // of ForHosts
-	"record",        // the key of one in a store
-	"robots_status", // which rules apply to a site: a RobotsStatus
+	"jump",          // how far a clock went back
+	"limit",         // the maximum that an option allows
+	"old",           // the previous group
+	"option",        // the option that would change the behavior
+	"panic",         // the value of a panic
+	"pattern",       // the pattern of ForHosts
+	"record",        // the key of a record in a store
+	"robots_status", // a RobotsStatus: which rules apply to a site
 	"since",         // Feed.Since
-	"sent",          // whether a request that is denied was sent: a dry run
+	"sent",          // whether a denied request was sent, as in a dry run
 	"stale",         // whether an earlier copy is used
 	"token",         // a product token
-	"transport",     // the type of a http.RoundTripper
-	"why",           // what a host waits for: the line, or the option
-	"until",         // when that is over, or will be looked at again
+	"transport",     // the type of an http.RoundTripper
+	"why",           // why a host waits: the line or the option
+	"until",         // when the wait ends or is reconsidered
 }
 
-// TestWords finds no outdated word in the comments and names of the code.
+// TestWords checks that comments and names contain no outdated word.
 func TestWords(t *testing.T) {
 	files := parsedBelow(t, ".")
 	if len(files) < 100 {
@@ -64,7 +64,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestLogKeys finds no key in a call of a logger that is not listed.
+// TestLogKeys checks that all keys in calls of loggers are listed.
 func TestLogKeys(t *testing.T) {
 	files := parsedBelow(t, ".")
 	for name := range files {
@@ -76,17 +76,18 @@ func TestLogKeys(t *testing.T) {
 	found := 0
 	for name, keys := range logKeysIn(files) {
 		for _, key := range keys {
-			if found++; !slices.Contains(logKeys, key) {
+			found++
+			if !slices.Contains(logKeys, key) {
 				t.Errorf("%s logs under the key %s, which is not listed", name, key)
 			}
 		}
 	}
 	if found < 20 {
-		t.Errorf("%d keys in all: most calls of loggers were not found", found)
+		t.Errorf("only %d keys were found in calls of loggers", found)
 	}
 }
 
-// TestWordsAndKeysAreFound shows that the tests above can fail.
+// TestWordsAndKeysAreFound checks that the tests above find outdated words and keys.
 func TestWordsAndKeysAreFound(t *testing.T) {
 	file := parse(t, "x.go", `package x
 
@@ -135,8 +136,8 @@ var unfinished = []string{
 	"examples/picture",
 }
 
-// TestWordsToAvoid finds none of the phrases that CONTRIBUTING.md lists in comments, string
-// literals and documentation.
+// TestWordsToAvoid checks that comments, string literals and documentation contain none of the
+// phrases that CONTRIBUTING.md lists.
 func TestWordsToAvoid(t *testing.T) {
 	phrases := listedPhrases(t)
 	files := textFiles(t)
@@ -156,7 +157,7 @@ func TestWordsToAvoid(t *testing.T) {
 	}
 }
 
-// TestWordsToAvoidAreFound shows that TestWordsToAvoid can fail.
+// TestWordsToAvoidAreFound checks that TestWordsToAvoid finds phrases.
 func TestWordsToAvoidAreFound(t *testing.T) {
 	const goFile = `package x
 
@@ -176,7 +177,7 @@ var s = "but for" // nil: the other`
 	}
 }
 
-// codeSpan is a piece of code in a line of Markdown.
+// codeSpan matches a code span in Markdown.
 var codeSpan = regexp.MustCompile("`[^`\n]+`")
 
 // listedPhrases returns an expression that matches the phrases in the table of CONTRIBUTING.md.
@@ -258,7 +259,8 @@ func textsInGo(file *ast.File) []string {
 // oneLine replaces the white space in a text by single spaces.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// parsedBelow returns the Go files that are no tests, nested modules included, by name.
+// parsedBelow returns the Go files below a folder by their names, without tests and including
+// nested modules.
 func parsedBelow(t *testing.T, root string) map[string]*ast.File {
 	t.Helper()
 	files := make(map[string]*ast.File)
@@ -277,7 +279,8 @@ func parse(t *testing.T, name string, text any) *ast.File {
 	return file
 }
 
-// outdatedIn returns the outdated words in a file's comments and names, in the order of their list.
+// outdatedIn returns the outdated words in the comments and names of a file, in the order of their
+// list.
 func outdatedIn(file *ast.File) (found []string) {
 	var text strings.Builder
 	for _, comment := range file.Comments {
@@ -297,17 +300,18 @@ func outdatedIn(file *ast.File) (found []string) {
 	return found
 }
 
-// firstKey says which argument of a logger's method, or of a function of package slog, is the first
-// key.
+// firstKey has the index of the argument that is the first key, by the name of a logger's method or
+// of a function of package slog.
 var firstKey = map[string]int{
 	"With": 0, "Debug": 1, "Info": 1, "Warn": 1, "Error": 1, "DebugContext": 2, "InfoContext": 2, "WarnContext": 2, "ErrorContext": 2, "Log": 3,
 }
 
-// attrs are the functions of package slog that make an attribute of a key and a value.
+// attrs are the functions of package slog that return an attribute. Their first argument is the
+// key.
 var attrs = strings.Fields("Any Bool Duration Float64 Group Int Int64 String Time Uint64")
 
-// logKeysIn returns the keys that each file logs under. Besides loggers' methods it knows the
-// functions in these files that hand their last arguments on to a logger.
+// logKeysIn returns the keys in the log records of each file. It examines the calls of loggers and
+// of the functions in these files that pass their last arguments to a logger.
 func logKeysIn(files map[string]*ast.File) map[string][]string {
 	forward := make(map[string]int)
 	for _, file := range files {
@@ -329,8 +333,9 @@ func logKeysIn(files map[string]*ast.File) map[string][]string {
 	return keys
 }
 
-// keysOf returns the keys that a call names, if it is one of a logger, of an attribute's
-// constructor, or of a function in forward.
+// keysOf returns the keys in the arguments of a call if it calls a logger, a function that returns
+// an attribute, or a function in forward. forward has the index of the argument that is the first
+// key.
 func keysOf(call *ast.CallExpr, forward map[string]int) []string {
 	on, name := split(call.Fun)
 	switch from, ok := forward[name]; {
@@ -346,8 +351,8 @@ func keysOf(call *ast.CallExpr, forward map[string]int) []string {
 	return nil
 }
 
-// keysAmong returns the keys among arguments: each is a literal followed by its value; what is no
-// literal is an attribute.
+// keysAmong returns the keys in a list of arguments. A key is a string literal, and the next
+// argument is its value. All other arguments are attributes.
 func keysAmong(args []ast.Expr) (keys []string) {
 	for i := 0; i < len(args); i++ {
 		switch arg := args[i].(type) {
@@ -359,15 +364,14 @@ func keysAmong(args []ast.Expr) (keys []string) {
 			if _, name := split(arg.Fun); name == "append" {
 				keys = append(keys, keysAmong(arg.Args[:1])...)
 			}
-		case *ast.CompositeLit: // what others are appended to
+		case *ast.CompositeLit: // the first argument of append
 			keys = append(keys, keysAmong(arg.Elts)...)
 		}
 	}
 	return keys
 }
 
-// forwards reports whether a function hands its last arguments, which are of any type, on to a
-// logger.
+// forwards reports whether a function is variadic and passes its last arguments to a logger.
 func forwards(f *ast.FuncDecl) (found bool) {
 	n := len(f.Type.Params.List)
 	if n == 0 || f.Body == nil {
@@ -384,15 +388,15 @@ func forwards(f *ast.FuncDecl) (found bool) {
 	return found
 }
 
-// isLogger reports whether what is called is a logger's method, by the name of what it is called
-// on.
+// isLogger reports whether a call is one of a logger's method, by the names of the method and of
+// the value that it is called on.
 func isLogger(on, method string) bool {
 	_, ok := firstKey[method]
 	return ok && slices.Contains([]string{"l", "log", "Log", "logger", "slog", "Default", "With"}, on)
 }
 
-// split returns the last names in what is called: of x.y.name(), "y" and "name"; of x.y().name(),
-// too.
+// split returns the last two names of a called function. For x.y.name() and x.y().name(), these are
+// "y" and "name".
 func split(called ast.Expr) (on, name string) {
 	switch e := called.(type) {
 	case *ast.Ident:

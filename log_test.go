@@ -55,11 +55,11 @@ func TestALogHandlerMayUseThePlugin(t *testing.T) {
 		pacer   collyrobots.Pacer
 	}{
 		"user agent without a name": {
-			message: "the user agent names no crawler, so only the groups for * of each robots.txt apply: set ProductToken",
+			message: "user agent names no crawler, only the groups for * apply; set ProductToken",
 			agent:   "Mozilla/5.0 (X11)",
 		},
 		"user agent that changes": {
-			message: "the user agent changes during the crawl and no ProductToken is set: robots.txt is read for each of its names",
+			message: "user agent changes during the crawl, robots.txt is read for each name; set ProductToken",
 			agent:   "ExampleBot/1.0",
 			prepare: func(c *crawl) {
 				c.OnRequest(func(r *colly.Request) { r.Headers.Set("User-Agent", "OtherBot/1.0") })

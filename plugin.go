@@ -47,10 +47,7 @@ func New(opts ...Option) (*Plugin, error) {
 		report.events.Listen(config.onEvent)
 	}
 	limiter := newLimiter(&config.settings, config.client, config.privateNetworks, report)
-	policies := newPolicies(len(config.all()), config.shadows, config.store, report)
-	policies.found = limiter.found
-	policies.private = limiter.private
-	policies.read = limiter.learn
+	policies := newPolicies(len(config.all()), config.shadows, config.store, limiter, report)
 	if config.pacer != nil {
 		limiter.share(&sharedPace{pacer: config.pacer, report: report})
 	}
@@ -155,7 +152,7 @@ func (p *Plugin) own(ctx context.Context) (_ context.Context, userAgent string, 
 	if h := p.first(); h != nil {
 		return policy.WithValues(ctx, h.c.Context), h.c.UserAgent, fetcher{limiter: p.limiter, client: h}
 	}
-	return ctx, nobody, fetcher{limiter: p.limiter, client: seamClient{}}
+	return ctx, defaultUserAgent, fetcher{limiter: p.limiter, client: seamClient{}}
 }
 
 // Listen calls f for each Event from now on, until stop is called or the plugin is closed. The events

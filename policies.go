@@ -17,52 +17,60 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// policies are what robots.txt files say to this crawler. Settings that differ read the same file
-// differently, and so do collectors with different names: each pair of settings and name has a
-// reader of its own, which is made when the name is first seen.
+// policies are the robots.txt files as this crawler reads them. The rules that apply depend on the
+// settings of the host and on the crawler's product tokens. Therefore each pair of settings and tokens
+// has its own reader, which is made when it is first needed.
 type policies struct {
 	report  *report
-	shadows []dialect.Dialect                                        // that read along
-	read    func(s *hostSettings, reader string, pol *policy.Policy) // told before the host is given back; nil: nobody is
-	found   func(a dialect.Authority, private bool)                  // is told which sites the store knows
-	private func(a dialect.Authority) bool                           // reports whether a site is at a private address
-	last    []atomic.Pointer[reader]                                 // the reader that served last, by hostSettings.index
+	limiter *limiter
+	shadows []dialect.Dialect
+	last    []atomic.Pointer[reader] // the reader that was last used, by hostSettings.index
 
 	mu      sync.Mutex
 	readers map[readerKey]*reader
-	store   store.Store // what the readers share; nil: nothing
-	own     bool        // nobody else knows the store
+	store   store.Store // of all readers; nil if there is none
+	own     bool        // store is not the user's
 	closed  bool
 
 	closing context.Context // ends with stop
 	end     context.CancelCauseFunc
 }
 
-// A reader reads robots.txt under one name and one hostSettings.
+// A reader has the robots.txt files for one pair of settings and product tokens.
 type reader struct {
 	name      string // readerKey.name
-	userAgent string // it was last asked for
+	userAgent string // that last led to this reader; "" for defaultUserAgent
 	cache     *policy.Cache
-	shadows   []*policy.Cache // the same in the dialects of policies.shadows
+	shadows   []*policy.Cache // one for each of policies.shadows
 }
 
 type readerKey struct {
-	settings int // hostSettings.index
-	name     string
+	settings int    // hostSettings.index
+	name     string // the product tokens
 }
 
-// maxNames bounds the names of one crawl. A program that makes up its names is read as its first.
-const maxNames = 32
+// maxReaders bounds the readers of one crawl. A program that uses more names is read as the one
+// before.
+const maxReaders = 32
 
-// nobody is the user agent of Check and Pages where no collector is attached. Only pages name the
-// crawler, so nothing is concluded from it.
-const nobody = "collyrobots (+https://github.com/collyrobots/collyrobots)"
+// defaultUserAgent is the user agent of Check and Pages if no collector is attached. It is not the
+// name of the crawler, so its first use by a collector is no change of the name.
+const defaultUserAgent = "collyrobots (+https://github.com/collyrobots/collyrobots)"
 
-func newPolicies(settings int, shadows []dialect.Dialect, s store.Store, r *report) *policies {
-	p := &policies{report: r, shadows: shadows, store: s, last: make([]atomic.Pointer[reader], settings), readers: make(map[readerKey]*reader)}
+// newPolicies returns the policies of a plugin with a number of hostSettings. s may be nil.
+func newPolicies(settings int, shadows []dialect.Dialect, s store.Store, l *limiter, r *report) *policies {
+	p := &policies{
+		report:  r,
+		limiter: l,
+		shadows: shadows,
+		last:    make([]atomic.Pointer[reader], settings),
+		readers: make(map[readerKey]*reader),
+		store:   s,
+	}
 	p.closing, p.end = context.WithCancelCause(context.Background())
 	if s == nil && len(shadows) > 0 {
-		p.store, p.own = store.Memory(), true // so that each file is fetched once
+		p.store = store.Memory() // so that a file is fetched once for all dialects
+		p.own = true
 	}
 	return p
 }
@@ -72,8 +80,8 @@ type pacedHost interface {
 	Delay(now time.Time) time.Duration
 }
 
-// known returns the policy that decides at now about requests for a, which go to host, or nil if
-// robots.txt has to be read first.
+// known returns the policy that applies at now to requests for a, which go to host. It returns nil if
+// robots.txt has to be fetched first.
 func (r *reader) known(ctx context.Context, now time.Time, a dialect.Authority, host pacedHost) *policy.Policy {
 	if pol := r.cache.Known(ctx, now, a); pol != nil {
 		return pol
@@ -85,30 +93,35 @@ func (r *reader) known(ctx context.Context, now time.Time, a dialect.Authority, 
 	return nil
 }
 
-// get returns the policy of an authority from one of the reader's caches.
+// get returns the policy of an authority from one of the reader's caches, which fetches robots.txt as
+// f says if necessary.
 func (r *reader) get(ctx context.Context, cache *policy.Cache, a dialect.Authority, userAgent string, f fetcher) (*policy.Policy, error) {
 	if pol := cache.Known(ctx, time.Now(), a); pol != nil {
 		return pol, nil
 	}
 	for {
 		pol, err := cache.Get(ctx, a, f.how(userAgent))
-		if unpaced := (*PaceError)(nil); errors.As(err, &unpaced) {
-			err = unpaced
-		} else if errors.Is(err, policy.ErrClosed) {
-			err = ErrClosed
+		if err == nil {
+			if pol.Forbidden() && f.from.host == "" {
+				continue // the fetch of another caller was refused; this caller's would not be
+			}
+			return pol, nil
 		}
-		excess := (*netguard.QuotaError)(nil)
+		var noPace *PaceError
+		var exceeded *netguard.QuotaError
 		switch {
-		case err == nil && pol.Forbidden() && f.from.host == "":
-			continue // the fetch of another caller was refused, which has no bearing on this one
-		case errors.As(err, &excess) && excess.From != f.from.payer:
-			continue
+		case errors.As(err, &noPace):
+			return nil, noPace
+		case errors.Is(err, policy.ErrClosed):
+			return nil, ErrClosed
+		case errors.As(err, &exceeded) && exceeded.From != f.from.payer:
+			continue // another caller has used up its quota; this caller has its own
 		}
-		return pol, err
+		return nil, err
 	}
 }
 
-// reader returns the reader for a crawler with this user agent.
+// reader returns the reader for hosts with settings s and a crawler with this user agent.
 func (p *policies) reader(s *hostSettings, userAgent string) (*reader, error) {
 	before := p.last[s.index].Load()
 	if before != nil && before.userAgent == userAgent {
@@ -122,21 +135,21 @@ func (p *policies) reader(s *hostSettings, userAgent string) (*reader, error) {
 	return r, err
 }
 
-// warnOfName warns if a name that robots.txt is read for is probably a mistake. before is the
-// reader that was in use; if nil, the name is the first. The caller must not hold a lock, because
-// the user's slog.Handler may call the Plugin.
+// warnOfName warns if the crawler's name, which is new, is probably a mistake. before is the reader
+// that was used before; if nil, the name is the first. The caller must not hold a lock, because the
+// user's slog.Handler may call the Plugin.
 func (p *policies) warnOfName(s *hostSettings, before *reader, token, userAgent string) {
 	if before != nil {
-		p.report.warn("the user agent changes during the crawl and no ProductToken is set: robots.txt is read for each of its names",
+		p.report.warn("user agent changes during the crawl, robots.txt is read for each name; set ProductToken",
 			"agent", before.userAgent, "token", token)
 	}
-	if token == "" && userAgent != nobody && !s.byCollector() {
-		p.report.warn("the user agent names no crawler, so only the groups for * of each robots.txt apply: set ProductToken", "agent", userAgent)
+	if token == "" && userAgent != defaultUserAgent && !s.byCollector() {
+		p.report.warn("user agent names no crawler, only the groups for * apply; set ProductToken", "agent", userAgent)
 	}
 }
 
-// open returns the reader for a crawler with these tokens and this user agent, made if need be, and
-// reports whether the tokens are new.
+// open returns the reader for a crawler with these tokens, and makes it if necessary. It reports
+// whether the tokens are new. userAgent is the one that led to the tokens.
 func (p *policies) open(s *hostSettings, tokens []string, userAgent string) (r *reader, isNew bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,77 +162,85 @@ func (p *policies) open(s *hostSettings, tokens []string, userAgent string) (r *
 		isNew = true
 		r = p.add(s, key, tokens, userAgent)
 	}
-	if userAgent == nobody {
+	if userAgent == defaultUserAgent {
 		return r, isNew, nil
 	}
-	known := &reader{name: r.name, userAgent: userAgent, cache: r.cache, shadows: r.shadows}
-	p.last[s.index].Store(known)
-	return known, isNew, nil
+	used := *r
+	used.userAgent = userAgent
+	p.last[s.index].Store(&used)
+	return &used, isNew, nil
 }
 
-// add makes the reader of a key, or returns the last one if there are too many. p.mu is held.
+// add makes the reader of a key. If there are too many readers, it returns the last one. p.mu is held.
 func (p *policies) add(s *hostSettings, key readerKey, tokens []string, userAgent string) *reader {
 	last := p.last[s.index].Load()
-	if last != nil && len(p.readers) >= maxNames {
+	if last != nil && len(p.readers) >= maxReaders {
 		return last
 	}
-	r := &reader{name: key.name, cache: p.cacheOf(s, s.dialect, key.name, tokens, true)}
+	o := p.cacheOptions(s, s.dialect, tokens)
+	o.Read = func(pol *policy.Policy) { p.limiter.learn(s, key.name, pol) }
+	o.Updated = func(u policy.Update) {
+		p.logIfNoDelay(s, u.Policy)
+		p.updated(u)
+	}
+	r := &reader{name: key.name, cache: policy.New(o)}
 	for _, d := range p.shadows {
-		r.shadows = append(r.shadows, p.cacheOf(s, d, key.name, s.productTokens(d, userAgent), false))
+		cache := policy.New(p.cacheOptions(s, d, s.productTokens(d, userAgent)))
+		r.shadows = append(r.shadows, cache)
 	}
 	p.readers[key] = r
 	return r
 }
 
-// cacheOf returns a cache of what files say in a dialect. Without tell, that is nobody's concern.
-func (p *policies) cacheOf(s *hostSettings, d dialect.Dialect, name string, tokens []string, tell bool) *policy.Cache {
-	o := policy.Options{Dialect: d, Tokens: tokens, HonorCrawlDelay: s.honorCrawlDelay, Store: p.store, Log: p.report.log, Found: p.found, Private: p.private}
-	if tell {
-		o.Updated = func(u policy.Update) {
-			p.sayIfUnpaced(s, u.Policy)
-			p.updated(u)
-		}
+// cacheOptions returns the options of a cache of robots.txt files that are read under dialect d.
+func (p *policies) cacheOptions(s *hostSettings, d dialect.Dialect, tokens []string) policy.Options {
+	return policy.Options{
+		Dialect:         d,
+		Tokens:          tokens,
+		HonorCrawlDelay: s.honorCrawlDelay,
+		Store:           p.store,
+		Log:             p.report.log,
+		Found:           p.limiter.found,
+		Private:         p.limiter.private,
 	}
-	if tell && p.read != nil {
-		o.Read = func(pol *policy.Policy) { p.read(s, name, pol) }
-	}
-	return policy.New(o)
 }
 
-// sayIfUnpaced logs, once per plugin, that a host has no delay at all. Its crawl is not polite,
-// although each request was checked.
-func (p *policies) sayIfUnpaced(s *hostSettings, pol *policy.Policy) {
-	if s.pace.Free || s.pace.MinDelay > 0 || pol.CrawlDelay() > 0 || pol.RobotsStatus == policy.Unreachable || pol.RobotsStatus == policy.SiteDown {
+// logIfNoDelay logs, once per plugin, that a host has no delay at all. Its crawl is not polite,
+// although each request is checked.
+func (p *policies) logIfNoDelay(s *hostSettings, pol *policy.Policy) {
+	hasDelay := s.pace.MinDelay > 0 || pol.CrawlDelay() > 0
+	if s.pace.Free || hasDelay || pol.RobotsStatus == policy.Unreachable || pol.RobotsStatus == policy.SiteDown {
 		return
 	}
 	if !p.report.first("no delay") {
 		return
 	}
 	server, _ := policy.Server(pol.Authority)
-	p.report.log.Info("no delay between requests to this host, because its robots.txt asks for none: set MinDelay to be polite to all hosts", "host", server)
+	p.report.log.Info("no delay between requests to this host, because its robots.txt asks for none; set MinDelay to be polite to all hosts",
+		"host", server)
 }
 
-// updated logs a robots.txt that has changed, and tells listeners of one that was read, or could not
-// be. The delay of the new one is in force already, and each request that waits is judged again when
-// its turn comes.
+// updated logs a change of robots.txt, and sends the event about the fetch. The new crawl delay is
+// already in force, and each request that waits is checked again before it starts.
 func (p *policies) updated(u policy.Update) {
 	var change *RobotsChange
 	if u.Changed() {
 		change = changeOf(u.Old, u.Policy)
-		p.report.log.Info("robots.txt has changed", "robots", change.RobotsURL, "robots_status", change.New.RobotsStatus, "delay", change.New.CrawlDelay,
+		p.report.log.Info("robots.txt has changed", "robots", change.RobotsURL,
+			"robots_status", change.New.RobotsStatus, "delay", change.New.CrawlDelay,
 			slog.Group("old", "robots_status", change.Old.RobotsStatus, "delay", change.Old.CrawlDelay))
 	}
 	p.report.tellRobots(u, change)
 }
 
-// PolicyStats are the robots.txt files that mean the same. A file that is read in several ways,
-// because of several names or ForHosts, counts for each.
+// PolicyStats describes the robots.txt files with the same RobotsStatus. A file counts several times if
+// it is read for several names, or with different settings of ForHosts.
 type PolicyStats struct {
 	Count  int       `json:"count"`
-	Oldest time.Time `json:"oldest,omitzero"` // when the first of them was read, or the last try failed
+	Oldest time.Time `json:"oldest,omitzero"` // the earliest time at which one was read, or a fetch failed
 }
 
-// statistics returns how many policies are kept, by what they mean.
+// statistics counts the policies in all caches by their status.
 func (p *policies) statistics() map[RobotsStatus]PolicyStats {
 	p.mu.Lock()
 	readers := slices.Collect(maps.Values(p.readers))
@@ -227,9 +248,11 @@ func (p *policies) statistics() map[RobotsStatus]PolicyStats {
 	stats := make(map[RobotsStatus]PolicyStats)
 	for _, r := range readers {
 		for pol := range r.cache.All() {
-			status, at := RobotsStatus(pol.RobotsStatus.String()), pol.Fetched()
+			status := RobotsStatus(pol.RobotsStatus.String())
+			at := pol.Fetched()
 			s := stats[status]
-			if s.Count++; s.Oldest.IsZero() || at.Before(s.Oldest) {
+			s.Count++
+			if s.Oldest.IsZero() || at.Before(s.Oldest) {
 				s.Oldest = at
 			}
 			stats[status] = s
@@ -246,15 +269,18 @@ func (p *policies) userStore() store.Store {
 	return p.store
 }
 
-// until returns a context that ends with ctx, or with ErrClosed when the plugin is closed. release
-// must be called when it is no longer needed.
+// until returns a context that ends with ctx, or with ErrClosed when the plugin is closed. The caller
+// must call release when it no longer needs the context.
 func (p *policies) until(ctx context.Context) (_ context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	forget := context.AfterFunc(p.closing, func() { cancel(ErrClosed) })
-	return ctx, func() { forget(); cancel(nil) }
+	return ctx, func() {
+		forget()
+		cancel(nil)
+	}
 }
 
-// stop ends whatever waits for a policy, or reads sitemaps, with ErrClosed.
+// stop ends all waits for policies, and the reading of sitemaps, with ErrClosed.
 func (p *policies) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -268,8 +294,8 @@ func (p *policies) stop() {
 	}
 }
 
-// close ends the readers after stop. It waits for fetches that are under way. They may log, and the
-// user's slog.Handler may ask for a policy, so close holds no lock meanwhile.
+// close closes the readers after stop. It waits for the fetches under way. It holds no lock while it
+// waits, because a fetch may log, and the user's slog.Handler may call the Plugin.
 func (p *policies) close() error {
 	p.mu.Lock()
 	readers := p.readers

@@ -12,12 +12,12 @@ import (
 	"github.com/collyrobots/collyrobots/internal/fanout"
 )
 
-// A report tells the user what no call returns.
+// A report passes information to the user by the log, by OnDenied and by events.
 type report struct {
 	log      *slog.Logger
 	onDenied func(*colly.Request, error)
-	heard    bool     // onDenied is the user's
-	warned   sync.Map // what was warned of, by message
+	heard    bool     // the user has set onDenied
+	logged   sync.Map // the messages that were passed to first
 	events   *fanout.Broadcaster[Event]
 }
 
@@ -30,30 +30,32 @@ const (
 	loggedBackOff
 )
 
-// notSent logs a request that is not sent, or would not be without a dry run. Without OnDenied, the
-// first denial of each host has level INFO. Otherwise a crawl that may fetch nothing would not say so.
+// notSent logs a request that is not sent, or would not be sent without the dry run. If the user has
+// not set OnDenied, the first denial of each host has level INFO. Otherwise a crawl that may fetch
+// nothing would log nothing.
 func (r *report) notSent(u *url.URL, err error, dryRun bool) {
-	level, message := slog.LevelDebug, "request denied"
+	level := slog.LevelDebug
+	message := "request denied"
 	denied := (*DisallowedError)(nil)
 	switch {
 	case dryRun:
 		level = slog.LevelInfo
 	case !r.heard && errors.As(err, &denied) && denied.first:
 		level = slog.LevelInfo
-		message = "request denied, the first of its host: set OnDenied to hear of the others"
+		message = "request denied, the first of its host; set OnDenied to get all denials"
 	}
 	r.log.Log(context.Background(), level, message, "url", u.Redacted(), "error", err, "sent", dryRun)
 }
 
-// warn says once what is wired in a way that its user would not want.
-func (r *report) warn(what string, args ...any) {
-	if r.first(what) {
-		r.log.Warn(what, args...)
+// warn logs a probable mistake in the program. It logs each message once.
+func (r *report) warn(message string, args ...any) {
+	if r.first(message) {
+		r.log.Warn(message, args...)
 	}
 }
 
-// first reports whether it is called for the first time with what.
-func (r *report) first(what string) bool {
-	_, said := r.warned.LoadOrStore(what, true)
-	return !said
+// first reports whether this is the first call with this message.
+func (r *report) first(message string) bool {
+	_, logged := r.logged.LoadOrStore(message, true)
+	return !logged
 }

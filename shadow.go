@@ -11,15 +11,14 @@ import (
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
-// ShadowStats is how another dialect would have decided about the pages of this crawl.
+// ShadowStats compares the decisions of another dialect with those of this crawl.
 type ShadowStats struct {
 	Dialect  dialect.Dialect `json:"dialect"`
-	Compared int             `json:"compared"` // pages that both have decided about
-	Stricter int             `json:"stricter"` // of these: it would deny, and they were allowed
-	Laxer    int             `json:"laxer"`    // of these: it would allow, and they were denied
+	Compared int             `json:"compared"` // the number of pages with a decision of both dialects
+	Stricter int             `json:"stricter"` // the pages that were allowed, and Dialect would deny
+	Laxer    int             `json:"laxer"`    // the pages that were denied, and Dialect would allow
 
-	// Differences are the first 1,000 pages on which the two differ, in the order in which they
-	// came.
+	// Differences are the first 1,000 pages with different decisions, in the order of the crawl.
 	Differences []Difference `json:"differences,omitempty"`
 }
 
@@ -29,15 +28,16 @@ type Difference struct {
 	Shadow   Decision `json:"shadow"`
 }
 
-// maxDifferences bounds what a shadow remembers. It goes on counting.
+// maxDifferences bounds ShadowStats.Differences. Further differences are only counted.
 const maxDifferences = 1000
 
-// A shadow counts how another dialect differs.
+// A shadow compares another dialect with the one in force.
 type shadow struct {
 	mu    sync.Mutex
 	stats ShadowStats
 }
 
+// add counts the decisions about u: v, and the other one by the shadow's dialect.
 func (s *shadow) add(v, other verdict, u *url.URL) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +51,7 @@ func (s *shadow) add(v, other verdict, u *url.URL) {
 		s.stats.Laxer++
 	}
 	if len(s.stats.Differences) < maxDifferences {
-		s.stats.Differences = append(s.stats.Differences, Difference{v.decision(u), other.decision(u)})
+		s.stats.Differences = append(s.stats.Differences, Difference{Enforced: v.decision(u), Shadow: other.decision(u)})
 	}
 }
 
@@ -63,7 +63,7 @@ func (s *shadow) statistics() ShadowStats {
 	return stats
 }
 
-// shadows are those of one plugin, in the order in which the option names them.
+// shadows are the shadows of one plugin, in the order of the option.
 type shadows []*shadow
 
 func newShadows(dialects []dialect.Dialect) (all shadows) {
@@ -73,20 +73,20 @@ func newShadows(dialects []dialect.Dialect) (all shadows) {
 	return all
 }
 
-// compare asks the shadows about a page that was judged, unless robots.txt is ignored.
+// compare compares the decision about q with those of the shadows, unless robots.txt is ignored.
 func (all shadows) compare(ctx context.Context, q *request) {
 	v := q.verdict
 	if len(all) == 0 || v.reader == nil {
 		return
 	}
 	u := q.target.url
-	if silent := (*policy.NoResponseError)(nil); errors.As(v.policy.Err(), &silent) {
-		return // each of them would ask again
+	if noResponse := (*policy.NoResponseError)(nil); errors.As(v.policy.Err(), &noResponse) {
+		return // each shadow would fetch robots.txt again
 	}
 	for i, cache := range v.reader.shadows {
 		pol, err := v.reader.get(ctx, cache, v.policy.Authority, q.target.userAgent, q.fetcher)
 		if err != nil {
-			continue // the crawl is at its end
+			continue // the plugin is closed, or the context has ended
 		}
 		settings := *v.settings
 		settings.dialect = all[i].stats.Dialect

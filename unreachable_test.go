@@ -499,7 +499,7 @@ func TestFirstDenialOfHostIsLogged(t *testing.T) {
 	for _, u := range []string{"http://a.test/0", "http://b.test/0", "http://c.test/1"} {
 		d, err := robots.Check(t.Context(), u)
 		must(t, err)
-		want += fmt.Sprintf("level=INFO msg=\"request denied, the first of its host: set OnDenied to hear of the others\" url=%s error=%q sent=false\n", u, "collyrobots: "+d.String())
+		want += fmt.Sprintf("level=INFO msg=\"request denied, the first of its host; set OnDenied to get all denials\" url=%s error=%q sent=false\n", u, "collyrobots: "+d.String())
 	}
 	if log := withoutNoDelay(&lines); log != want {
 		t.Errorf("got log\n%swant\n%s", log, want)

@@ -127,7 +127,8 @@ func parseClock(b []byte) (d time.Duration, rest []byte, ok bool) {
 // parseFraction cuts the digits of a fraction of a second from the front of b. It accepts any
 // number of digits and ignores those below a nanosecond.
 func parseFraction(b []byte) (d time.Duration, rest []byte, ok bool) {
-	i, unit := 0, time.Second
+	i := 0
+	unit := time.Second
 	for ; i < len(b) && '0' <= b[i] && b[i] <= '9'; i++ {
 		unit /= 10
 		d += time.Duration(b[i]-'0') * unit

@@ -19,13 +19,16 @@ func appendText(dst, text []byte) []byte {
 		if i < 0 {
 			return append(dst, text...)
 		}
-		dst, text = append(dst, text[:i]...), text[i:]
+		dst = append(dst, text[:i]...)
+		text = text[i:]
 		n := bytes.IndexByte(text[:min(len(text), longestEntity)], ';') + 1
-		if s := entity(text[:n]); s != "" {
-			dst, text = append(dst, s...), text[n:]
-		} else {
-			dst, text = append(dst, '&'), text[1:]
+		s := entity(text[:n])
+		if s == "" {
+			s = "&"
+			n = 1
 		}
+		dst = append(dst, s...)
+		text = text[n:]
 	}
 }
 

@@ -15,8 +15,7 @@ type Entry struct {
 	// as UTC.
 	LastMod time.Time
 
-	// ChangeFreq is "always", "hourly", "daily", "weekly", "monthly",
-	// "yearly" or "never".
+	// ChangeFreq is "always", "hourly", "daily", "weekly", "monthly", "yearly" or "never".
 	ChangeFreq string
 
 	// Priority is between 0 and 1. It is also 0 if it is not known.

@@ -64,7 +64,7 @@ type Error struct {
 	Severity Severity
 	URL      string // URL of the sitemap, or "" if it is not known
 	Offset   int64  // position in the decompressed document, in bytes of its UTF-8 form
-	Field    string // name of the field, or "" if the error is not about a field
+	Field    string // name of the field, or "" if the error belongs to no field
 	Text     string // text of the field, or "" if it was not kept
 	Err      error  // the cause
 }

@@ -203,7 +203,7 @@ func (r *Reader) extensionField(t *tag, at int64, name string, to any) error {
 	case !ok || empty:
 		return nil
 	case long:
-		return r.fault(SeverityField, at, name, "", &LimitError{"Tag", r.Limits.Tag})
+		return r.fault(SeverityField, at, name, "", &LimitError{Limit: "Tag", Max: r.Limits.Tag})
 	}
 	text, err := r.fieldText()
 	switch {
@@ -238,7 +238,10 @@ func (r *Reader) assign(name string, text []byte, to any) error {
 	case *string:
 		if !isLoc(name) {
 			*to = string(bytes.ToValidUTF8(text, []byte("\ufffd")))
-		} else if *to = r.locate(text); *to == "" {
+			break
+		}
+		*to = r.locate(text)
+		if *to == "" {
 			return ErrBadLoc
 		}
 	}
@@ -255,7 +258,7 @@ func (r *Reader) alternate(t *tag, at int64) error {
 		return nil
 	}
 	if long {
-		return r.fault(SeverityField, at, "xhtml:link", "", &LimitError{"Tag", r.Limits.Tag})
+		return r.fault(SeverityField, at, "xhtml:link", "", &LimitError{Limit: "Tag", Max: r.Limits.Tag})
 	}
 	rel, _ := attribute(attrs, "rel")
 	lang, _ := attribute(attrs, "hreflang")
@@ -280,7 +283,7 @@ func (r *Reader) alternate(t *tag, at int64) error {
 func (r *Reader) charge(n int, at int64, name string) error {
 	r.extra += int64(n)
 	if r.extra > r.Limits.Extensions {
-		return r.fault(SeverityField, at, name, "", &LimitError{"Extensions", r.Limits.Extensions})
+		return r.fault(SeverityField, at, name, "", &LimitError{Limit: "Extensions", Max: r.Limits.Extensions})
 	}
 	return nil
 }

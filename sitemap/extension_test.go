@@ -38,10 +38,19 @@ func TestExtensions(t *testing.T) {
 		{name: "video", in: `<video:video><video:thumbnail_loc>/t</video:thumbnail_loc><video:title>t</video:title><video:description>d</video:description>` +
 			`<video:content_loc>/c</video:content_loc><video:player_loc allow_embed="yes">/p</video:player_loc><video:duration>600</video:duration>` +
 			`<video:publication_date>2024-05-06</video:publication_date><video:expiration_date>2024-05-06</video:expiration_date><video:live>no</video:live></video:video>`,
-			want: Extensions{Videos: []Video{{"http://e.test/t", "t", "d", "http://e.test/c", "http://e.test/p", 10 * time.Minute, day, day}}}},
+			want: Extensions{Videos: []Video{{
+				ThumbnailLoc:    "http://e.test/t",
+				Title:           "t",
+				Description:     "d",
+				ContentLoc:      "http://e.test/c",
+				PlayerLoc:       "http://e.test/p",
+				Duration:        10 * time.Minute,
+				PublicationDate: day,
+				ExpirationDate:  day,
+			}}}},
 		{name: "news", in: `<news:news><news:publication><news:name>The Example</news:name><news:language>en</news:language></news:publication>` +
 			`<news:publication_date>2024-05-06</news:publication_date><news:title>Title</news:title></news:news>`,
-			want: Extensions{News: &News{"The Example", "en", day, "Title"}}},
+			want: Extensions{News: &News{Name: "The Example", Language: "en", PublicationDate: day, Title: "Title"}}},
 		{name: "hreflang", in: `<xhtml:link rel="alternate" hreflang="de" href="/de?a&amp;b"/><xhtml:link rel='alternate' hreflang='x-default' href='http://e.test/'></xhtml:link><xhtml:link rel="canonical" href="/c"/>`,
 			want: Extensions{Alternates: []Alternate{{"de", "http://e.test/de?a&b"}, {"x-default", "http://e.test/"}}}},
 		{name: "other prefixes", head: ` xmlns:I="http://www.google.com/schemas/sitemap-image/1.1" xmlns:h="http://www.w3.org/1999/xhtml"`,

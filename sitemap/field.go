@@ -56,7 +56,7 @@ func (r *Reader) unpack() ([]byte, error) {
 		case len(w.rest()) < 2:
 			return nil, errCut
 		case over:
-			return nil, &LimitError{"Field", r.Limits.Field}
+			return nil, &LimitError{Limit: "Field", Max: r.Limits.Field}
 		default:
 			return r.scratch, nil
 		}
@@ -128,7 +128,7 @@ func (r *Reader) setLoc(text []byte, at int64) error {
 	if r.has || len(trim(text)) == 0 {
 		return nil
 	}
-	if r.told {
+	if r.yielded {
 		r.entry = Entry{}
 		r.at = at
 	}
@@ -148,7 +148,7 @@ func (r *Reader) setHref(attrs []byte, at int64) error {
 	}
 	href, _ := attribute(attrs, "href")
 	if int64(len(href)) > r.Limits.Field {
-		return r.refuse(roleHref, at, "", &LimitError{"Field", r.Limits.Field})
+		return r.refuse(roleHref, at, "", &LimitError{Limit: "Field", Max: r.Limits.Field})
 	}
 	r.scratch = appendText(r.scratch[:0], href)
 	return r.setLoc(r.scratch, at)

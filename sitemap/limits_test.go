@@ -142,7 +142,8 @@ func TestDefaults(t *testing.T) {
 			errs = append(errs, summary(err.(*Error)))
 			continue
 		}
-		if n++; n%4000 == 0 {
+		n++
+		if n%4000 == 0 {
 			peak = max(peak, liveHeap())
 		}
 	}

@@ -104,7 +104,8 @@ func (r *Reader) resolve(s string) string {
 		return ""
 	}
 	u := r.base.ResolveReference(ref)
-	u.Fragment, u.RawFragment = "", ""
+	u.Fragment = ""
+	u.RawFragment = ""
 	return absolute(u.String())
 }
 

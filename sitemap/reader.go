@@ -25,16 +25,17 @@ type Reader struct {
 	layers  int  // number of gzip layers
 	decoded bool // the document is in an encoding other than UTF-8
 
-	begun, done bool
-	empty       bool    // the root is an empty-element tag
-	text        bool    // the format is text
-	format      *format // nil if the format is text
-	prefix      string  // namespace prefix of the root
+	begun  bool    // begin was called
+	done   bool    // there are no more entries
+	empty  bool    // the root is an empty-element tag
+	text   bool    // the format is text
+	format *format // nil if the format is text
+	prefix string  // namespace prefix of the root
 
 	entry    Entry             // being read
 	at       int64             // offset of the entry or of its location
 	has      bool              // entry has a location and has not been returned yet
-	told     bool              // the page element has already yielded a location or an error for one
+	yielded  bool              // the page element has already yielded a location or an error for one
 	index    bool              // the location is the URL of a sitemap
 	open     bool              // within a page element
 	other    bool              // within an element whose fields do not belong to the entry
@@ -51,7 +52,7 @@ type Reader struct {
 // from, after redirects. If base is nil, relative locations are reported as errors. The Reader does
 // not close r.
 func NewReader(r io.Reader, base *url.URL) *Reader {
-	rd := &Reader{base: base, told: true}
+	rd := &Reader{base: base, yielded: true}
 	rd.src.r = r
 	if base != nil {
 		rd.url = base.String()
@@ -132,7 +133,7 @@ func (r *Reader) deliver(e *Entry) error {
 		return r.fault(SeverityNotice, r.at, "", "", ErrOversize)
 	}
 	if r.count == r.Limits.Entries {
-		return r.fail(&LimitError{"Entries", r.count})
+		return r.fail(&LimitError{Limit: "Entries", Max: r.count})
 	}
 	r.count++
 	*e = r.entry
@@ -140,7 +141,7 @@ func (r *Reader) deliver(e *Entry) error {
 	e.Index = r.index
 	r.entry = Entry{}
 	r.has = false
-	r.told = true
+	r.yielded = true
 	r.extra = 0
 	return nil
 }
@@ -150,7 +151,7 @@ func (r *Reader) deliver(e *Entry) error {
 func (r *Reader) fault(s Severity, at int64, field, text string, err error) error {
 	r.errors++
 	if r.errors > r.Limits.Errors && s != SeverityFile {
-		return r.fail(&LimitError{"Errors", r.Limits.Errors})
+		return r.fail(&LimitError{Limit: "Errors", Max: r.Limits.Errors})
 	}
 	return &Error{Severity: s, URL: r.url, Offset: at, Field: field, Text: text, Err: err}
 }

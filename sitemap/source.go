@@ -13,8 +13,9 @@ import (
 // A stopwatch measures the total time spent in calls of the source and the Opener. If abort is not
 // nil, the stopwatch calls it when the limit is reached during a call.
 type stopwatch struct {
-	limit, spent time.Duration
-	abort        func() // may be nil
+	limit time.Duration
+	spent time.Duration
+	abort func() // may be nil
 }
 
 // run calls f and adds the time that f takes. If the total has reached the limit, run returns a
@@ -27,7 +28,7 @@ func (s *stopwatch) run(f func()) error {
 	f()
 	s.spent += time.Since(start)
 	if s.spent >= s.limit {
-		return &LimitError{"Time", int64(s.limit)}
+		return &LimitError{Limit: "Time", Max: int64(s.limit)}
 	}
 	return nil
 }
@@ -61,7 +62,7 @@ func (s *source) Read(p []byte) (int, error) {
 	s.n += int64(n)
 	if s.n > s.max {
 		n--
-		s.err = &LimitError{"Raw", s.max}
+		s.err = &LimitError{Limit: "Raw", Max: s.max}
 	}
 	return n, s.err
 }
@@ -81,9 +82,9 @@ func (m *meter) Read(p []byte) (int, error) {
 	m.n += int64(n)
 	switch {
 	case m.n > m.limits.Decompressed:
-		return n, &LimitError{"Decompressed", m.limits.Decompressed}
+		return n, &LimitError{Limit: "Decompressed", Max: m.limits.Decompressed}
 	case m.n > ratioFrom && (m.n-1)/m.limits.Ratio >= m.raw.n:
-		return n, &LimitError{"Ratio", m.limits.Ratio}
+		return n, &LimitError{Limit: "Ratio", Max: m.limits.Ratio}
 	}
 	return n, err
 }
@@ -97,7 +98,7 @@ func unzip(raw *source, limits *Limits) (r *bufio.Reader, layers int, err error)
 			return r, layers, nil
 		}
 		if layers == maxLayers {
-			return nil, layers, &LimitError{"Layers", maxLayers}
+			return nil, layers, &LimitError{Limit: "Layers", Max: maxLayers}
 		}
 		z, err := gzip.NewReader(r)
 		if err != nil {
@@ -122,9 +123,10 @@ func decode(r *bufio.Reader) (utf8 io.Reader, decoded bool) {
 	head := peekHead(r)
 	label := shown(head)
 	if label == "" {
-		if label = declared(head); label == "" {
-			return r, false
-		}
+		label = declared(head)
+	}
+	if label == "" {
+		return r, false
 	}
 	enc, name := charset.Lookup(label)
 	if enc == nil || name == "utf-8" || name == "replacement" {

@@ -76,7 +76,8 @@ func (r *Reader) tag() (*tag, role) {
 	t := r.win.tag()
 	k := &m.known[(t.size*5+int(t.text[t.size-1]))%len(m.known)]
 	if string(t.text[:t.size]) != string(k.text[:k.size]) {
-		k.tag, k.role = *t, r.roleOf(t)
+		k.tag = *t
+		k.role = r.roleOf(t)
 	}
 	if m.last != nil {
 		m.last.next = k
@@ -105,7 +106,7 @@ var nameByte = func() (t [256]byte) {
 	return t
 }()
 
-// pass consumes a tag. Size is the number of bytes up to the end of its name, as in tag.size. pass
+// pass consumes a tag. size is the number of bytes up to the end of its name, as in tag.size. pass
 // returns the attributes, which are valid until the window moves, and reports in empty whether the
 // tag is an empty-element tag. A tag without its ">" ends at the next "<". If the tag is longer
 // than max, long is true and the tag ends at its first ">", even within quotes, because a quote may
@@ -154,7 +155,7 @@ func (w *window) passEnd(t *tag) {
 	}
 }
 
-// attribute returns the value of an attribute as it is written, without decoding references. Name
+// attribute returns the value of an attribute as it is written, without decoding references. name
 // must be in lower case.
 func attribute(attrs []byte, name string) (value []byte, ok bool) {
 	for {
@@ -174,7 +175,8 @@ func nextAttribute(attrs []byte) (key, value, rest []byte, ok bool) {
 		for n < len(attrs) && nameByte[attrs[n]] != 0 {
 			n++
 		}
-		key, attrs = attrs[:n], bytes.TrimLeft(attrs[n:], " \t\r\n")
+		key = attrs[:n]
+		attrs = bytes.TrimLeft(attrs[n:], " \t\r\n")
 		if n > 0 && len(attrs) > 0 && attrs[0] == '=' {
 			value, rest = cutValue(bytes.TrimLeft(attrs[1:], " \t\r\n"))
 			return key, value, rest, true

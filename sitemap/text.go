@@ -124,5 +124,5 @@ func (r *Reader) lastLine() ([]byte, error) {
 // longLine consumes a line that is longer than Limits.Field and returns its error.
 func (r *Reader) longLine() error {
 	r.win.find('\n')
-	return r.fault(SeverityEntry, r.at, "loc", "", &LimitError{"Field", r.Limits.Field})
+	return r.fault(SeverityEntry, r.at, "loc", "", &LimitError{Limit: "Field", Max: r.Limits.Field})
 }

@@ -74,7 +74,7 @@ func (k *walk) file(loc string, depth int64) bool {
 	}
 	k.files++
 	if k.files > k.limits.Files {
-		k.fail(loc, &LimitError{"Files", k.limits.Files})
+		k.fail(loc, &LimitError{Limit: "Files", Max: k.limits.Files})
 		return false
 	}
 	k.seen[keyOf(loc)] = true
@@ -133,9 +133,9 @@ func (k *walk) entries(r *Reader, depth int64) bool {
 		case !e.Index:
 			ok = k.page(e)
 		case children == k.limits.Children:
-			return k.fail(r.url, &LimitError{"Children", children})
+			return k.fail(r.url, &LimitError{Limit: "Children", Max: children})
 		case depth == k.limits.Depth:
-			return k.fail(r.url, &LimitError{"Depth", depth})
+			return k.fail(r.url, &LimitError{Limit: "Depth", Max: depth})
 		default:
 			children++
 			ok = k.child(e, r, depth+1)
@@ -151,7 +151,7 @@ func (k *walk) entries(r *Reader, depth int64) bool {
 func (k *walk) page(e Entry) bool {
 	k.urls++
 	if k.urls > k.limits.URLs {
-		k.fail(e.Sitemap, &LimitError{"URLs", k.limits.URLs})
+		k.fail(e.Sitemap, &LimitError{Limit: "URLs", Max: k.limits.URLs})
 		return false
 	}
 	e.Root = k.root

@@ -8,12 +8,13 @@ import (
 // A window is the part of the document that is in memory. It slides over the input. It grows only
 // if a single token does not fit, and Limits.Tag and Limits.Field bound the size of a token.
 type window struct {
-	src      io.Reader
-	buf      []byte // buf[pos:end] has been read and not consumed
-	pos, end int
-	base     int64 // offset of buf[0] in the document
-	err      error // error of the last read of src
-	last     tag   // result of the method tag
+	src  io.Reader
+	buf  []byte // buf[pos:end] has been read and not consumed
+	pos  int
+	end  int
+	base int64 // offset of buf[0] in the document
+	err  error // error of the last read of src
+	last tag   // result of the method tag
 }
 
 const windowSize = 64 << 10

@@ -10,7 +10,8 @@ func (r *Reader) findRoot() error {
 			continue
 		}
 		t := w.tag()
-		if r.format = rootOf(t.local()); r.format == nil || t.end {
+		r.format = rootOf(t.local())
+		if r.format == nil || t.end {
 			w.pos += t.size
 			continue
 		}
@@ -166,13 +167,13 @@ func (r *Reader) skip(t *tag, at int64) error {
 	if t.end || w.index("<", max) >= 0 || int64(len(w.rest())) <= max || w.index(">", max) >= 0 {
 		return nil
 	}
-	return r.fault(SeverityField, at, string(t.local()), "", &LimitError{"Tag", max})
+	return r.fault(SeverityField, at, string(t.local()), "", &LimitError{Limit: "Tag", Max: max})
 }
 
 // page begins or ends a page element. It returns an error if the page element that was open had no
 // location.
 func (r *Reader) page(role role, end bool, at int64) error {
-	missing := r.open && !r.told
+	missing := r.open && !r.yielded
 	began := r.at
 	r.entry = Entry{}
 	r.guid = ""
@@ -180,7 +181,7 @@ func (r *Reader) page(role role, end bool, at int64) error {
 	r.extra = 0
 	r.at = at
 	r.open = !end
-	r.told = end
+	r.yielded = end
 	r.index = role == roleIndex
 	if missing {
 		return r.fault(SeverityEntry, began, "", "", ErrNoLoc)
@@ -190,8 +191,9 @@ func (r *Reader) page(role role, end bool, at int64) error {
 
 // adoptGUID uses the permanent guid as the location when an item ends without a link.
 func (r *Reader) adoptGUID(end bool) {
-	if end && r.open && !r.told && !r.has && r.guid != "" {
-		r.entry.Loc, r.has = r.guid, true
+	if end && r.open && !r.yielded && !r.has && r.guid != "" {
+		r.entry.Loc = r.guid
+		r.has = true
 	}
 }
 
@@ -202,7 +204,7 @@ func (r *Reader) field(role role, t *tag, at int64) error {
 		return nil
 	}
 	if long {
-		return r.refuse(role, at, "", &LimitError{"Tag", r.Limits.Tag})
+		return r.refuse(role, at, "", &LimitError{Limit: "Tag", Max: r.Limits.Tag})
 	}
 	if role == roleHref {
 		return r.setHref(attrs, at)
@@ -233,7 +235,7 @@ func (r *Reader) refuse(role role, at int64, text string, err error) error {
 	severity := SeverityField
 	if role == roleLoc || role == roleHref {
 		severity = SeverityEntry
-		r.told = true
+		r.yielded = true
 	}
 	return r.fault(severity, at, role.String(), text, err)
 }

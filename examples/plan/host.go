@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -8,54 +9,54 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// A host is what is known of one.
+// A host is the result of the check of a host.
 type host struct {
 	Host  string `json:"host"`
 	URL   string `json:"url,omitempty"`
-	Error string `json:"error,omitempty"` // why nothing is known; "": it has answered
+	Error string `json:"error,omitempty"` // why the check failed; empty if the host has answered
 
 	Robots   string    `json:"robots,omitempty"`
-	Status   int       `json:"status,omitempty"`   // with which robots.txt was answered
-	Dialects []reading `json:"dialects,omitempty"` // the one that the crawl obeys first
+	Status   int       `json:"status,omitempty"`   // the status of the response to the request for robots.txt
+	Dialects []reading `json:"dialects,omitempty"` // the selected dialect first
 
-	Listed int     `json:"listed"`           // pages that its sitemaps list
-	Denied int     `json:"denied"`           // of these, by robots.txt
-	Old    int     `json:"old"`              // of the others, not changed since -since
-	Pages  int     `json:"pages"`            // to be crawled
+	Listed int     `json:"listed"`           // the number of pages in the sitemaps
+	Denied int     `json:"denied"`           // the number of these that robots.txt denies
+	Old    int     `json:"old"`              // the number of the others that have not changed since -since
+	Pages  int     `json:"pages"`            // the number of pages to crawl
 	Recent changes `json:"recent"`           // of the pages that are not denied
-	Unread string  `json:"unread,omitempty"` // why there may be more pages
-	Faults int     `json:"faults"`           // what could not be read of the sitemaps
-	Fault  string  `json:"fault,omitempty"`  // the first of these
+	Unread string  `json:"unread,omitempty"` // why not all pages were counted
+	Faults int     `json:"faults"`           // the number of errors in the sitemaps
+	Fault  string  `json:"fault,omitempty"`  // the first of these errors
 
 	Delay term.Seconds `json:"delay"`          // between two requests
-	Asked bool         `json:"asked"`          // for by robots.txt
-	Line  int          `json:"line,omitempty"` // of robots.txt that asks for it
-	Time  term.Seconds `json:"time"`           // for all pages
+	Asked bool         `json:"asked"`          // the delay comes from robots.txt
+	Line  int          `json:"line,omitempty"` // the line of robots.txt with the delay
+	Time  term.Seconds `json:"time"`           // the time for all pages
 
-	allowed int
+	allowed int // the number of pages that robots.txt allows
 }
 
-// A reading is what one dialect makes of the host's robots.txt.
+// A reading is the result of reading the host's robots.txt in one dialect.
 type reading struct {
 	Dialect string       `json:"dialect"`
-	Allowed bool         `json:"allowed"` // the page that the host was looked at for
+	Allowed bool         `json:"allowed"` // the decision about the start page
 	Reason  string       `json:"reason"`  // a collyrobots.Reason
 	Rule    string       `json:"rule,omitempty"`
 	Group   string       `json:"group,omitempty"`
 	Delay   term.Seconds `json:"crawl_delay"`
-	Line    int          `json:"line,omitempty"` // of the delay
-	Denied  int          `json:"denied"`         // of the pages listed
+	Line    int          `json:"line,omitempty"` // the line with the crawl delay
+	Denied  int          `json:"denied"`         // the number of listed pages that are denied
 }
 
-// changes are how many pages have changed within which time, as their sitemaps have it.
+// changes has the number of pages that have changed recently, according to their sitemaps.
 type changes struct {
 	Day   int `json:"day"`
 	Week  int `json:"week"`
 	Month int `json:"month"` // 30 days
-	Dated int `json:"dated"` // pages whose lastmod is known
+	Dated int `json:"dated"` // the number of pages with a lastmod
 }
 
-// count counts a page that may be crawled.
+// count counts a page that robots.txt allows.
 func (h *host) count(e sitemap.Entry, now, since time.Time) {
 	h.allowed++
 	if e.LastMod.IsZero() {
@@ -63,13 +64,14 @@ func (h *host) count(e sitemap.Entry, now, since time.Time) {
 	}
 	h.Recent.Dated++
 	age := now.Sub(e.LastMod)
-	for _, c := range []struct {
-		within time.Duration
-		n      *int
-	}{{day, &h.Recent.Day}, {7 * day, &h.Recent.Week}, {30 * day, &h.Recent.Month}} {
-		if age <= c.within {
-			*c.n++
-		}
+	if age <= day {
+		h.Recent.Day++
+	}
+	if age <= 7*day {
+		h.Recent.Week++
+	}
+	if age <= 30*day {
+		h.Recent.Month++
 	}
 	if e.LastMod.Before(since) {
 		h.Old++
@@ -78,11 +80,13 @@ func (h *host) count(e sitemap.Entry, now, since time.Time) {
 
 const day = 24 * time.Hour
 
-// reckon works out what follows for the crawl.
-func (h *host) reckon(j *job) {
+// computeTime sets the delay, the number of pages to crawl, and the time for them.
+func (h *host) computeTime(j *job) {
 	h.Delay = term.Seconds(j.minDelay)
 	if len(h.Dialects) > 0 && h.Dialects[0].Delay > h.Delay {
-		h.Delay, h.Asked, h.Line = h.Dialects[0].Delay, true, h.Dialects[0].Line
+		h.Delay = h.Dialects[0].Delay
+		h.Asked = true
+		h.Line = h.Dialects[0].Line
 	}
 	h.Pages = h.allowed - h.Old
 	if j.max > 0 {
@@ -91,12 +95,23 @@ func (h *host) reckon(j *job) {
 	h.Time = term.Seconds(times(h.Pages, time.Duration(h.Delay)))
 }
 
-// isDenied reports whether robots.txt denies all that is known of the host.
+// delaySource says where the delay comes from.
+func (h *host) delaySource() string {
+	switch {
+	case !h.Asked:
+		return "-delay"
+	case h.Line == 0:
+		return "its robots.txt"
+	}
+	return fmt.Sprintf("line %d of its robots.txt", h.Line)
+}
+
+// isDenied reports whether robots.txt denies all known pages of the host.
 func (h *host) isDenied() bool {
 	return h.Error == "" && h.allowed == 0 && !h.Dialects[0].Allowed
 }
 
-// times is n*d, or the longest Duration.
+// times returns n*d, or the longest Duration if that overflows.
 func times(n int, d time.Duration) time.Duration {
 	if n > 0 && d > math.MaxInt64/time.Duration(n) {
 		return math.MaxInt64
@@ -104,7 +119,7 @@ func times(n int, d time.Duration) time.Duration {
 	return time.Duration(n) * d
 }
 
-// plus is a+b, or the longest Duration.
+// plus returns a+b, or the longest Duration if that overflows.
 func plus(a, b time.Duration) time.Duration {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

@@ -1,21 +1,22 @@
-// Command plan says how long a crawl will take, before it is begun.
+// Command plan prints how long a crawl will take.
 //
 //	plan [flags] SITE...
 //	plan [flags] -hosts FILE
 //
-// A site is the name of a host, or the URL of a page of it. FILE has one in each line; - is
-// standard input. Of each host it reads robots.txt, as each dialect does, and the sitemaps, as
-// politely as the crawl will be, many hosts side by side. It prints how many pages they list, which
-// of them are denied, the delay of each host and the line that asks for it, how long all take at
-// which number of hosts side by side, which hosts decide that, and what would help. Nothing but
-// robots.txt and sitemaps is asked for. Pages of example.com and of www.example.com are those of
-// one site.
+// A site is a host, or the URL of a page of it. FILE has one site in each line; if it is -, the
+// sites are read from standard input. For each host, plan reads robots.txt in each dialect, and the
+// sitemaps. It obeys the delay of the host, checks several hosts in parallel, and requests nothing
+// except robots.txt and sitemaps. Pages of example.com and of www.example.com belong to one site.
 //
-// The plan goes to standard output, progress to standard error. After Ctrl-C the plan is of what
-// was known until then.
+// The plan contains the number of pages that the sitemaps list and that robots.txt denies, the delay
+// of each host with the line that asks for it, the time for the crawl by the number of hosts that
+// are crawled in parallel, the hosts that determine this time, and suggestions to make it shorter.
+//
+// The plan goes to standard output, and progress to standard error. After Ctrl-C the plan covers
+// the hosts that were checked until then.
 //
 // The exit status is 0 if there is a plan, 1 if it was interrupted or no host has answered, and 2
-// if the arguments make no sense.
+// if the arguments are invalid.
 //
 //	go install github.com/collyrobots/collyrobots/examples/plan@latest
 package main
@@ -47,25 +48,25 @@ func main() {
 	os.Exit(status)
 }
 
-// A job is what is to be planned.
+// A job has the arguments of the program.
 type job struct {
 	sites   []site
 	skipped []skippedLine
-	repeats int // lines that name a host which was named before
+	repeats int // the number of lines with a host of an earlier line
 
 	dialect   dialect.Dialect
 	agent     string        // the User-Agent header
-	since     time.Time     // pages that have not changed since are not crawled; zero: all are
-	max       int           // most pages of a host; 0: all
-	minDelay  time.Duration // between two requests to one host, whatever it asks for
-	parallel  int           // hosts looked at side by side
-	look      time.Duration // most to look at one host
-	rows      int           // most hosts in the table; 0: all
+	since     time.Time     // only pages that have changed since then are crawled; if zero, all are
+	max       int           // the maximum number of pages per host; 0 means all
+	minDelay  time.Duration // the minimum delay between two requests to one host
+	parallel  int           // the number of hosts that are checked in parallel
+	look      time.Duration // the time limit for the check of a host
+	rows      int           // the maximum number of hosts in the table; 0 means all
 	json      bool
 	transport http.RoundTripper
 }
 
-// run is the program; it returns its exit status.
+// run runs the program and returns its exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	j, err := parse(args, stdin, stderr)
 	if errors.Is(err, flag.ErrHelp) {
@@ -74,7 +75,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err != nil {
 		return fail(stderr, err, 2)
 	}
-	j.tellSkipped(stderr)
+	j.printSkipped(stderr)
 	p, err := j.plan(ctx, stderr)
 	if err == nil {
 		err = p.write(stdout, j)
@@ -83,9 +84,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case err != nil:
 		return fail(stderr, err, 1)
 	case p.Interrupted:
-		term.Fprintf(stderr, "plan: interrupted after %d of %s\n", p.looked(), term.Number(len(j.sites), "host"))
+		term.Fprintf(stderr, "plan: interrupted after %d of %s\n", p.answered(), term.Number(len(j.sites), "host"))
 		return 1
-	case p.looked() == 0:
+	case p.answered() == 0:
 		return 1
 	}
 	return 0
@@ -96,20 +97,20 @@ func fail(stderr io.Writer, err error, status int) int {
 	return status
 }
 
-// parse reads the command line and the file with the hosts.
+// parse parses the command line, and reads the file with the hosts.
 func parse(args []string, stdin io.Reader, stderr io.Writer) (*job, error) {
 	j := new(job)
 	flags := flag.NewFlagSet("plan", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // errors are run's to print
-	name := flags.String("dialect", "rfc9309", "whose reading of robots.txt the crawl will obey: "+term.List(dialect.All()))
-	file := flags.String("hosts", "", "`file` with a host, or the URL of a page, in each line; - is standard input")
+	flags.SetOutput(io.Discard) // run prints the errors
+	name := flags.String("dialect", "rfc9309", "read robots.txt in this `dialect`: "+term.List(dialect.All()))
+	file := flags.String("hosts", "", "read the sites from this `file`, one host or URL in each line; - means standard input")
 	since := flags.String("since", "", "leave out pages that have not changed since a `day` such as 2026-01-31, or for a time such as 7d or 36h")
-	flags.StringVar(&j.agent, "agent", "ExampleBot/1.0 (+https://github.com/collyrobots/collyrobots)", "the User-Agent `header` of the crawl, which names it to robots.txt")
-	flags.IntVar(&j.max, "max", 0, "crawl at most so many pages of a host; 0: all")
-	flags.DurationVar(&j.minDelay, "delay", 250*time.Millisecond, "between two requests to one host, where it does not ask for more")
-	flags.IntVar(&j.parallel, "parallel", 32, "hosts looked at side by side")
-	flags.DurationVar(&j.look, "look", time.Minute, "most to look at one host; sitemaps not read by then are left out")
-	flags.IntVar(&j.rows, "rows", 40, "most hosts in the table, those that take longest first; 0: all")
+	flags.StringVar(&j.agent, "agent", "ExampleBot/1.0 (+https://github.com/collyrobots/collyrobots)", "User-Agent `header` of the crawl; it contains the name to look for in robots.txt")
+	flags.IntVar(&j.max, "max", 0, "crawl at most this `number` of pages per host; 0 means all")
+	flags.DurationVar(&j.minDelay, "delay", 250*time.Millisecond, "minimum delay between two requests to one host; hosts may ask for a longer one")
+	flags.IntVar(&j.parallel, "parallel", 32, "`number` of hosts that are checked in parallel")
+	flags.DurationVar(&j.look, "look", time.Minute, "time limit for the check of one host; sitemaps that are not read by then are left out")
+	flags.IntVar(&j.rows, "rows", 40, "maximum `number` of hosts in the table, the longest first; 0 means all")
 	flags.BoolVar(&j.json, "json", false, "print JSON")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -121,18 +122,21 @@ func parse(args []string, stdin io.Reader, stderr io.Writer) (*job, error) {
 	j.dialect, known = dialect.ByName(*name)
 	switch {
 	case !known:
-		return nil, fmt.Errorf("-dialect %s: unknown; there are %s", *name, term.List(dialect.All()))
-	case j.max < 0, j.rows < 0:
-		return nil, errors.New("-max and -rows: a number of pages or hosts, 0 for all")
+		return nil, fmt.Errorf("-dialect %s: unknown dialect; use one of %s", *name, term.List(dialect.All()))
+	case j.max < 0:
+		return nil, fmt.Errorf("-max %d is negative; 0 means all pages", j.max)
+	case j.rows < 0:
+		return nil, fmt.Errorf("-rows %d is negative; 0 means all hosts", j.rows)
 	case j.minDelay < time.Millisecond:
-		return nil, fmt.Errorf("-delay %v: at least 1ms, for how long pages take otherwise is not known", j.minDelay)
+		return nil, fmt.Errorf("-delay %v is less than 1ms; without a delay, the time for a page is not known", j.minDelay)
 	case j.parallel < 1:
-		return nil, fmt.Errorf("-parallel %d: at least 1 is needed", j.parallel)
+		return nil, fmt.Errorf("-parallel %d is less than 1", j.parallel)
 	case j.look < time.Second:
-		return nil, fmt.Errorf("-look %v: at least 1s is needed", j.look)
+		return nil, fmt.Errorf("-look %v is less than 1s", j.look)
 	}
 	var err error
-	if j.since, err = parseSince(*since, time.Now()); err != nil {
+	j.since, err = parseSince(*since, time.Now())
+	if err != nil {
 		return nil, err
 	}
 	j.transport = &http.Transport{
@@ -146,14 +150,14 @@ func usage(flags *flag.FlagSet, w io.Writer) {
 	fmt.Fprintln(w, `Usage: plan [flags] SITE...
        plan [flags] -hosts FILE
 
-Says how long a polite crawl will take, which hosts decide that, and what would help.
-It asks for robots.txt and sitemaps alone. A site is a host, or the URL of a page.`)
+Prints how long a crawl will take, which hosts determine that, and what would make it shorter.
+It requests only robots.txt and sitemaps. A site is a host, or the URL of a page.`)
 	fmt.Fprintln(w)
 	flags.SetOutput(w)
 	flags.PrintDefaults()
 }
 
-// parseSince reads a day, or a time before now.
+// parseSince parses a day, or a time before now.
 func parseSince(s string, now time.Time) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
@@ -169,5 +173,5 @@ func parseSince(s string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(s); err == nil && d > 0 {
 		return now.Add(-d), nil
 	}
-	return time.Time{}, fmt.Errorf("-since %s: want a day such as 2026-01-31, or a time such as 7d or 36h", s)
+	return time.Time{}, fmt.Errorf("-since %s is invalid; use a day such as 2026-01-31, or a time such as 7d or 36h", s)
 }

@@ -10,39 +10,48 @@ import (
 	"github.com/collyrobots/collyrobots/examples/internal/term"
 )
 
-// A plan is what the program has found out.
+// A plan is the output of the program.
 type plan struct {
 	Agent       string        `json:"agent"`
 	Dialect     string        `json:"dialect"`
 	MinDelay    term.Seconds  `json:"min_delay"`
-	Max         int           `json:"max_pages,omitempty"` // of a host; 0: all
+	Max         int           `json:"max_pages,omitempty"` // the maximum number of pages per host; 0 means all
 	Since       string        `json:"since,omitempty"`
-	Took        term.Seconds  `json:"took"`
+	Took        term.Seconds  `json:"took"` // the time for the checks
 	Interrupted bool          `json:"interrupted"`
 	Hosts       []*host       `json:"hosts"` // in the order of the list
 	Schedules   []schedule    `json:"schedules"`
 	Decide      []string      `json:"decide"` // the hosts that take longest
 	Advice      []string      `json:"advice"`
-	Skipped     []skippedLine `json:"skipped,omitempty"` // lines that name no host
-	Repeats     int           `json:"repeats"`           // lines that name a host once more
+	Skipped     []skippedLine `json:"skipped,omitempty"` // the lines that are not a host or a URL
+	Repeats     int           `json:"repeats"`           // the number of lines with a host of an earlier line
 }
 
-// plan looks at the sites and works out the plan.
+// plan checks the sites and makes the plan.
 func (j *job) plan(ctx context.Context, stderr io.Writer) (*plan, error) {
-	l, err := newLooker(j)
+	c, err := newChecker(j)
 	if err != nil {
 		return nil, err
 	}
 	began := time.Now()
 	show := newProgress(stderr, len(j.sites))
-	hosts := l.all(ctx, show)
+	hosts := c.all(ctx, show)
 	show.close()
-	if err := l.close(); err != nil {
+	if err := c.close(); err != nil {
 		return nil, err
 	}
 	p := &plan{
-		Agent: j.agent, Dialect: j.dialect.String(), MinDelay: term.Seconds(j.minDelay), Max: j.max, Took: term.Seconds(time.Since(began).Round(time.Millisecond)),
-		Interrupted: ctx.Err() != nil, Hosts: hosts, Schedules: j.schedules(hosts), Decide: []string{}, Skipped: j.skipped, Repeats: j.repeats,
+		Agent:       j.agent,
+		Dialect:     j.dialect.String(),
+		MinDelay:    term.Seconds(j.minDelay),
+		Max:         j.max,
+		Took:        term.Seconds(time.Since(began).Round(time.Millisecond)),
+		Interrupted: ctx.Err() != nil,
+		Hosts:       hosts,
+		Schedules:   j.schedules(hosts),
+		Decide:      []string{},
+		Skipped:     j.skipped,
+		Repeats:     j.repeats,
 	}
 	if !j.since.IsZero() {
 		p.Since = j.since.UTC().Format(time.RFC3339)
@@ -54,8 +63,8 @@ func (j *job) plan(ctx context.Context, stderr io.Writer) (*plan, error) {
 	return p, nil
 }
 
-// looked returns how many hosts have answered.
-func (p *plan) looked() (n int) {
+// answered returns the number of hosts that have answered.
+func (p *plan) answered() (n int) {
 	for _, h := range p.Hosts {
 		if h.Error == "" {
 			n++
@@ -64,8 +73,8 @@ func (p *plan) looked() (n int) {
 	return n
 }
 
-// deciding returns the hosts that take at least half as long as the longest, that first, no more
-// than five.
+// deciding returns at most five hosts: the one that takes longest, and those that take at least half
+// of its time.
 func (p *plan) deciding() (hosts []*host) {
 	for _, h := range slices.SortedStableFunc(slices.Values(p.Hosts), longestFirst) {
 		if h.Time > 0 && len(hosts) < 5 && (len(hosts) == 0 || h.Time >= hosts[0].Time/2) {
@@ -75,7 +84,7 @@ func (p *plan) deciding() (hosts []*host) {
 	return hosts
 }
 
-// without returns how long the crawl of all other hosts takes, all side by side.
+// without returns how long the crawl of all hosts except the given ones takes in parallel.
 func (p *plan) without(hosts []*host) (longest time.Duration) {
 	for _, h := range p.Hosts {
 		if !slices.Contains(hosts, h) {
@@ -85,57 +94,62 @@ func (p *plan) without(hosts []*host) (longest time.Duration) {
 	return longest
 }
 
-// advice is what would help besides what is in the schedules.
+// advice returns suggestions that are not in the schedules. It never returns nil, so that the JSON
+// is a list.
 func (p *plan) advice() []string {
-	advice := []string{}
-	say := func(format string, args ...any) { advice = append(advice, fmt.Sprintf(format, args...)) }
+	advice := append([]string{}, p.delayAdvice()...)
+	return append(advice, p.hostAdvice()...)
+}
+
+// delayAdvice returns suggestions for hosts that take long.
+func (p *plan) delayAdvice() (advice []string) {
 	deciding := p.deciding()
 	for _, h := range deciding {
 		if h.Asked && h.Delay > term.Seconds(time.Second) {
-			where := "robots.txt"
-			if h.Line > 0 {
-				where = fmt.Sprintf("line %d of its robots.txt", h.Line)
-			}
-			say("%s: ask the owner for less than the %s of %s: at 1s a page it takes %s instead of %s.", h.Host, term.Duration(time.Duration(h.Delay)), where,
-				term.Duration(times(h.Pages, time.Second)), term.Duration(time.Duration(h.Time)))
+			advice = append(advice, fmt.Sprintf("%s: ask the owner for a shorter delay than %s (%s): with 1s per page it takes %s instead of %s.",
+				h.Host, duration(h.Delay), h.delaySource(), term.Duration(times(h.Pages, time.Second)), duration(h.Time)))
 		}
 	}
 	for _, h := range p.Hosts {
 		if h.Asked && h.Unread != "" && h.Delay >= term.Seconds(10*time.Second) {
-			say("%s: at the %s that its robots.txt asks for (line %d), every 1,000 pages take %s: ask the owner.", h.Host,
-				term.Duration(time.Duration(h.Delay)), h.Line, term.Duration(times(1000, time.Duration(h.Delay))))
+			advice = append(advice, fmt.Sprintf("%s: with its delay of %s (%s), 1,000 pages take %s; ask the owner for a shorter delay.",
+				h.Host, duration(h.Delay), h.delaySource(), term.Duration(times(1000, time.Duration(h.Delay)))))
 		}
 	}
 	if len(deciding) > 0 && deciding[0].Time > term.Seconds(8*time.Hour) {
-		say("%s takes longer than a night: Feed.Resume with a Store goes on where the last run stopped.", deciding[0].Host)
-	}
-	closed, silent, unread := p.group((*host).isDenied), p.group(func(h *host) bool { return h.Error != "" && h.Error != interrupted }), p.group(func(h *host) bool { return h.Unread != "" && h.Unread != unfinished })
-	if len(closed) > 0 {
-		say("%s: robots.txt denies the start page, and no sitemap lists another: ask the owner, or leave it out.", some(closed))
-	}
-	if len(silent) > 0 {
-		say("%s: no answer now: look again at another hour, or leave it out.", some(silent))
-	}
-	if len(unread) > 0 {
-		say("%s: not all pages are counted: a longer -look finds more.", some(unread))
-	}
-	if bare := p.group(func(h *host) bool { return h.Error == "" && h.Listed == 0 && h.Unread == "" && !h.isDenied() }); len(bare) > 0 {
-		say("%s: no sitemap lists pages, so how many there are shows only in the crawl; examples/crawl -max bounds it.", some(bare))
+		advice = append(advice, deciding[0].Host+" takes longer than 8 hours: use Feed.Resume and a Store to continue after an interruption.")
 	}
 	return advice
 }
 
-// group returns the names of the hosts of which something holds.
-func (p *plan) group(holds func(*host) bool) (names []string) {
-	for _, h := range p.Hosts {
-		if holds(h) {
-			names = append(names, h.Host)
+// hostAdvice returns suggestions for hosts whose pages are denied or not known.
+func (p *plan) hostAdvice() (advice []string) {
+	add := func(text string, concerns func(*host) bool) {
+		var names []string
+		for _, h := range p.Hosts {
+			if concerns(h) {
+				names = append(names, h.Host)
+			}
+		}
+		if len(names) > 0 {
+			advice = append(advice, some(names)+": "+text)
 		}
 	}
-	return names
+	add("robots.txt denies the start page, and no sitemap lists an allowed page; ask the owner, or leave the host out.",
+		(*host).isDenied)
+	add("no response; try again later, or leave the host out.",
+		func(h *host) bool { return h.Error != "" && h.Error != interrupted })
+	add("not all pages were counted; use a longer -look to count more.",
+		func(h *host) bool { return h.Unread != "" && h.Unread != unfinished })
+	add("no sitemap lists pages, so their number is not known before the crawl; examples/crawl -max limits it.",
+		func(h *host) bool { return h.Error == "" && h.Listed == 0 && h.Unread == "" && !h.isDenied() })
+	return advice
 }
 
-// some names a few hosts.
+// duration formats a duration of the plan.
+func duration(d term.Seconds) string { return term.Duration(time.Duration(d)) }
+
+// some returns the names of a few hosts, and the number of the others.
 func some(names []string) string {
 	switch n := len(names); {
 	case n == 1:

@@ -52,8 +52,7 @@ func someSites() robotstest.Sites {
 	}
 }
 
-// TestPlan plans some sites of which one does not exist, and holds the report to what the sites
-// say.
+// TestPlan checks the plan for sites with long delays, without sitemaps, and without a response.
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	web := tooltest.New(t, someSites())
@@ -63,7 +62,7 @@ func TestPlan(t *testing.T) {
 		t.Errorf("status %d\n%s", status, progress)
 	}
 	for _, want := range []string{
-		`^6 hosts looked at in .*, 2 without an answer\. The crawl is ExampleBot/1\.0 under rfc9309, with at least 250ms between`,
+		`^Checked 6 hosts in .*, 2 without a response\. Planned crawl: ExampleBot/1\.0, dialect rfc9309, at least 250ms between`,
 		`\n  slow\.test +1,200 +311 +889 +1\.5s +3 +22m14s\n`,
 		`\n  shop\.test +300 +30 +270 +250ms +- +1m8s\n`,
 		`\n  bare\.test +0 +0 +- +250ms +- +- +no sitemap\n`,
@@ -74,17 +73,18 @@ func TestPlan(t *testing.T) {
 		`\n  slow\.test +coccoc +allowed +\* +2s +3 +311\n`,
 		`\n  shop\.test +original1994 +allowed +\* +- +- +0\n`,
 		`\n +1 +2 +5 +all 6\n  as planned +23m21s +22m14s +22m14s +22m14s\n`,
-		`\n  only what changed in the last 7 days \(Feed\.Since\) +1m8s +1m8s`,
-		`\n  at most 100 pages of a host \(Feed\.MaxURLs\) +2m55s +2m30s +2m30s +2m30s\n`,
-		`\n  1s a page where robots\.txt asks for more \(ask the owners\) +15m57s +14m49s`, `\n  slow\.test: ask the owner for less than the 1\.5s of line 3 of its robots\.txt: at 1s a page it takes 14m49s instead of 22m14s\.\n`,
-		`\n  slow\.test takes 22m14s: 889 pages, 1\.5s each; line 3 of its robots\.txt asks for that\.\n`,
-		`\n  Without slow\.test, all others take 1m8s side by side\.\n`,
-		`\n  closed\.test: robots\.txt denies the start page, and no sitemap lists another: ask the owner`,
-		`\n  busy\.test and gone\.test: no answer now: look again at another hour`,
+		`\n  only pages changed in the last 7 days \(Feed\.Since\) +1m8s +1m8s`,
+		`\n  at most 100 pages per host \(Feed\.MaxURLs\) +2m55s +2m30s +2m30s +2m30s\n`,
+		`\n  delays of at most 1s \(ask the owners\) +15m57s +14m49s`,
+		`\n  slow\.test: ask the owner for a shorter delay than 1\.5s \(line 3 of its robots\.txt\): with 1s per page it takes 14m49s instead of 22m14s\.\n`,
+		`\n  slow\.test takes 22m14s: 889 pages, with a delay of 1\.5s \(line 3 of its robots\.txt\)\.\n`,
+		`\n  Without slow\.test, all hosts in parallel take 1m8s\.\n`,
+		`\n  closed\.test: robots\.txt denies the start page, and no sitemap lists an allowed page; ask the owner`,
+		`\n  busy\.test and gone\.test: no response; try again later`,
 		`\n  bare\.test: no sitemap lists pages`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {
-			t.Errorf("the plan has no %s", want)
+			t.Errorf("the plan does not match %s", want)
 		}
 	}
 	if n := strings.Count(progress, "\n"); n != 6 || !regexp.MustCompile(`(?m)^\d of 6  shop\.test  270 pages, 1m8s$`).MatchString(progress) {
@@ -93,26 +93,26 @@ func TestPlan(t *testing.T) {
 	wantPolite(t, web)
 }
 
-// wantPolite makes sure that nothing was asked for but robots.txt, once for each scheme, and
-// sitemaps, no sooner than the hosts allow.
+// wantPolite checks that only robots.txt and sitemaps were requested, each once, and that the delays
+// were kept.
 func wantPolite(t *testing.T, web *tooltest.World) {
 	t.Helper()
 	robotstest.Verify(t, web.Web, dialect.RFC9309())
-	asked := make(map[string]int)
+	requests := make(map[string]int)
 	for _, r := range web.Log("") {
-		asked[r.Host+r.URI]++
+		requests[r.Host+r.URI]++
 		if r.URI != "/robots.txt" && !strings.Contains(r.URI, "map") {
-			t.Errorf("%s%s was asked for", r.Host, r.URI)
+			t.Errorf("request for %s%s", r.Host, r.URI)
 		}
 	}
-	for what, n := range asked {
+	for what, n := range requests {
 		if n > 1 {
-			t.Errorf("%s was asked for %d times", what, n)
+			t.Errorf("%d requests for %s, want 1", n, what)
 		}
 	}
 }
 
-// TestNarrow prints the same into a terminal of 50 columns, in which no line is longer.
+// TestNarrow checks that no line is too long for a terminal of 50 columns.
 func TestNarrow(t *testing.T) {
 	t.Parallel()
 	tmux := tooltest.NewTerminal(t)
@@ -126,15 +126,15 @@ func TestNarrow(t *testing.T) {
 	}
 	for _, want := range []string{`  slow\.test +889 +1\.5s +22m14s\n`, `  a-host-?[^ ]*… `, `  as planned +23m21s +22m14s`, `exit 0`} {
 		if !regexp.MustCompile(want).MatchString(screen) {
-			t.Errorf("the screen has no %s", want)
+			t.Errorf("the screen does not match %s", want)
 		}
 	}
-	if strings.Contains(screen, "looking at") {
-		t.Error("the progress is still there")
+	if strings.Contains(screen, "checking") {
+		t.Error("the progress was not removed")
 	}
 }
 
-// TestLive sees the progress on a terminal, and then Ctrl-C ends it with a plan.
+// TestLive checks the progress on a terminal, and the plan after Ctrl-C.
 func TestLive(t *testing.T) {
 	t.Parallel()
 	tmux := tooltest.NewTerminal(t)
@@ -142,20 +142,20 @@ func TestLive(t *testing.T) {
 	sites["stuck.test"] = robotstest.Site{"/robots.txt": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }}
 	web := tooltest.New(t, sites)
 	tmux.Start(web.Command(t, "shop.test", "stuck.test"), 70, 30)
-	tmux.WaitFor(`1 of 2 hosts looked at, 300 pages listed\nlooking at stuck\.test for`)
+	tmux.WaitFor(`1 of 2 hosts checked, 300 pages listed\nchecking stuck\.test for`)
 	tmux.Keys("C-c")
 	screen := tmux.WaitFor(`exit 1`)
-	for _, want := range []string{`Interrupted: this is what was known`, `  shop\.test .* 1m8s`, `  stuck\.test .*interrupted`, `plan: interrupted after 1 of 2 hosts`} {
+	for _, want := range []string{`Interrupted: the plan covers only`, `  shop\.test .* 1m8s`, `  stuck\.test .*interrupted`, `plan: interrupted after 1 of 2 hosts`} {
 		if !regexp.MustCompile(want).MatchString(screen) {
-			t.Errorf("the screen has no %s:\n%s", want, screen)
+			t.Errorf("the screen does not match %s:\n%s", want, screen)
 		}
 	}
-	if strings.Contains(screen, "looking at") {
-		t.Errorf("the progress is still there:\n%s", screen)
+	if strings.Contains(screen, "checking") {
+		t.Errorf("the progress was not removed:\n%s", screen)
 	}
 }
 
-// TestJSON reads the plan back and works it out once more.
+// TestJSON checks the JSON of a plan.
 func TestJSON(t *testing.T) {
 	t.Parallel()
 	web := tooltest.New(t, someSites())
@@ -173,7 +173,7 @@ func TestJSON(t *testing.T) {
 	if h := p.Hosts[0]; h.Listed != 1200 || h.Denied != 311 || h.Old != 889 || h.Pages != 0 || h.Time != 0 || h.Line != 3 || !h.Asked || h.Delay != term.Seconds(1500*time.Millisecond) {
 		t.Errorf("%+v", h)
 	}
-	if h := p.Hosts[1]; h.Pages != 270 || h.Recent != (changes{0, 270, 270, 270}) || h.Asked || h.Time != term.Seconds(27*time.Second) || h.URL != "http://shop.test/" {
+	if h := p.Hosts[1]; h.Pages != 270 || h.Recent != (changes{Week: 270, Month: 270, Dated: 270}) || h.Asked || h.Time != term.Seconds(27*time.Second) || h.URL != "http://shop.test/" {
 		t.Errorf("%+v", h)
 	}
 	if h := p.Hosts[2]; h.Error == "" || h.Host != "gone.test" {
@@ -184,8 +184,8 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestManyHosts plans 500 hosts of which half are dead, from a file with lines that are none, in
-// less than ten seconds.
+// TestManyHosts checks the plan for 500 hosts from a file that also has invalid and repeated lines.
+// Half of the hosts do not exist.
 func TestManyHosts(t *testing.T) {
 	t.Parallel()
 	sites := make(robotstest.Sites)
@@ -203,28 +203,28 @@ func TestManyHosts(t *testing.T) {
 		t.Errorf("status %d", status)
 	}
 	for _, want := range []string{
-		"500 hosts looked at in .*, 250 without an answer", `\n  h498\.test +50 +1 +49 +20ms`, `\n  h001\.test .*unreachable`, `\n  and 480 more: -rows 0 shows all\n`,
-		`\n +1 +2 +5 +10 +20 +all 500\n`, `h001\.test and 249 more hosts: no answer now`,
+		"Checked 500 hosts in .*, 250 without a response", `\n  h498\.test +50 +1 +49 +20ms`, `\n  h001\.test .*unreachable`, `\n  480 more hosts; -rows 0 shows all\n`,
+		`\n +1 +2 +5 +10 +20 +all 500\n`, `h001\.test and 249 more hosts: no response`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {
-			t.Errorf("the plan has no %s:\n%s", want, out)
+			t.Errorf("the plan does not match %s:\n%s", want, out)
 		}
 	}
 	for _, want := range []string{
-		"plan: line 3 names no host and is left out: not a host\n", "plan: line 4 names no host and is left out: http://\n", "plan: line 6 names no host",
-		"plan: 2 hosts named more than once", "500 of 500  ",
+		"plan: skipped line 3, which is not a host or a URL: not a host\n", "plan: skipped line 4, which is not a host or a URL: http://\n",
+		"plan: skipped line 6", "plan: ignored 2 duplicate hosts", "500 of 500  ",
 	} {
 		if !strings.Contains(stderr, want) {
-			t.Errorf("stderr has no %q:\n%.1000s", want, stderr)
+			t.Errorf("stderr does not contain %q:\n%.1000s", want, stderr)
 		}
 	}
 	if !strings.Contains(out, "  as planned") || strings.Count(out, "\n") > 60 {
-		t.Errorf("the plan is no page:\n%s", out)
+		t.Errorf("the plan is longer than a page:\n%s", out)
 	}
 	wantPolite(t, web)
 }
 
-// TestInterrupted ends the looking by SIGTERM: there is a plan of what was known.
+// TestInterrupted checks the plan after SIGTERM.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	sites := someSites()
@@ -232,12 +232,16 @@ func TestInterrupted(t *testing.T) {
 	sites["stuck.test"] = robotstest.Site{
 		"/robots.txt": "User-agent: *\nSitemap: http://stuck.test/map1\nSitemap: http://stuck.test/map2\n",
 		"/map1":       listing("stuck.test", 2000, ""),
-		"/map2":       func(_ http.ResponseWriter, r *http.Request) { reached <- struct{}{}; <-r.Context().Done() },
+		"/map2": func(_ http.ResponseWriter, r *http.Request) {
+			reached <- struct{}{}
+			<-r.Context().Done()
+		},
 	}
 	web := tooltest.New(t, sites)
 	cmd := web.Command(t, "-parallel=1", "shop.test", "stuck.test", "slow.test")
 	var out, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &stderr
+	cmd.Stdout = &out
+	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -247,15 +251,18 @@ func TestInterrupted(t *testing.T) {
 	if cmd.ProcessState.ExitCode() != 1 {
 		t.Errorf("%v\n%s", cmd.ProcessState, stderr.String())
 	}
-	for _, want := range []string{`Interrupted: this is what was known`, `\n  shop\.test +300 +30 +270 `, `\n  stuck\.test +[\d,]+ +0 +(≥[\d,]+|\?) .*interrupted before all`, `\n  slow\.test .*interrupted before it was looked at\n`} {
+	for _, want := range []string{
+		`Interrupted: the plan covers only`, `\n  shop\.test +300 +30 +270 `,
+		`\n  stuck\.test +[\d,]+ +0 +(≥[\d,]+|\?) .*interrupted before all`, `\n  slow\.test .*interrupted before it was checked\n`,
+	} {
 		if !regexp.MustCompile(want).MatchString(out.String()) {
-			t.Errorf("the plan has no %s:\n%s", want, out.String())
+			t.Errorf("the plan does not match %s:\n%s", want, out.String())
 		}
 	}
 }
 
-// A host whose delay is longer than the looking, and one whose sitemap does not end, are planned as
-// far as they are known.
+// TestUnread checks the plan for hosts whose sitemaps cannot be read within the time limit, or at
+// all.
 func TestUnread(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -281,18 +288,23 @@ func TestUnread(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, want := range []string{
-			`  slow\.test +0 +0 +\? +2m +2 +\? +the sitemaps are not read: the next request may start only 2m0s after robots\.txt, and -look is 1s\n`,
+			`  slow\.test +0 +0 +\? +2m +2 +\? +sitemaps not read: the next request may start only 2m0s after robots\.txt, but -look is 1s\n`,
 			`  long\.test +3 +0 +≥3 +600ms +2 +≥1\.8s +not all sitemaps were read within 1s`,
-			`  broken\.test +1 +0 +1 .* 2 faults in sitemaps: .*broken\.test/a.*not a sitemap\n`, `  odd\.test +temoto +denied .* line 2, for which temoto refuses the file: Crawl-delay: 1s\n`, `  mute\.test .* no answer within 1s\n`, `  slow\.test: at the 2m that its robots\.txt asks for \(line 2\), every 1,000 pages take 33h20m`, `slow\.test and long\.test: not all pages are counted: a longer -look finds more`,
+			`  broken\.test +1 +0 +1 .* 2 errors in sitemaps: .*broken\.test/a.*not a sitemap\n`,
+			`  odd\.test +temoto +denied .* temoto refuses the file because of line 2: Crawl-delay: 1s\n`,
+			`  mute\.test .* no response within 1s\n`,
+			`  slow\.test: with its delay of 2m \(line 2 of its robots\.txt\), 1,000 pages take 33h20m`,
+			`slow\.test and long\.test: not all pages were counted; use a longer -look`,
 		} {
 			if !regexp.MustCompile(want).MatchString(out.String()) {
-				t.Errorf("the plan has no %s:\n%s", want, out.String())
+				t.Errorf("the plan does not match %s:\n%s", want, out.String())
 			}
 		}
 	})
 }
 
-// TestWWW counts the pages of a site that is at home at www, by the rules that hold there.
+// TestWWW checks that the pages of a site are counted that redirects to its host with www., and that
+// the rules of that host apply.
 func TestWWW(t *testing.T) {
 	t.Parallel()
 	web := tooltest.New(t, robotstest.Sites{
@@ -304,7 +316,8 @@ func TestWWW(t *testing.T) {
 	}
 }
 
-// Each mistake on the command line is one line, and status 2.
+// TestArguments checks that each mistake on the command line is reported on one line, with exit
+// status 2.
 func TestArguments(t *testing.T) {
 	t.Parallel()
 	empty := filepath.Join(t.TempDir(), "empty")
@@ -315,24 +328,25 @@ func TestArguments(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"which site?", nil},
+		{"no site given", nil},
 		{"/does/not/exist", []string{"-hosts=/does/not/exist"}},
 		{"is a directory", []string{"-hosts=/"}},
 		{empty + " is empty", []string{"-hosts", empty}},
-		{"standard input names no host: line 2 is what is this?", []string{"-hosts=-"}},
-		{"a.test: with -hosts all sites", []string{"-hosts", empty, "a.test"}},
-		{"unknown; there are rfc9309, google", []string{"-dialect=bing", "a.test"}},
-		{"-look 1ms: at least 1s", []string{"-look=1ms", "a.test"}},
-		{"-parallel 0", []string{"-parallel=0", "a.test"}},
-		{"-delay 0s: at least 1ms", []string{"-delay=0", "a.test"}},
-		{"-max and -rows", []string{"-max=-1", "a.test"}},
-		{"-since yesterday: want a day", []string{"-since=yesterday", "a.test"}},
+		{"standard input contains no host: line 2 is what is this?", []string{"-hosts=-"}},
+		{"-hosts takes all sites from the file; remove the argument a.test", []string{"-hosts", empty, "a.test"}},
+		{"unknown dialect; use one of rfc9309, google", []string{"-dialect=bing", "a.test"}},
+		{"-look 1ms is less than 1s", []string{"-look=1ms", "a.test"}},
+		{"-parallel 0 is less than 1", []string{"-parallel=0", "a.test"}},
+		{"-delay 0s is less than 1ms", []string{"-delay=0", "a.test"}},
+		{"-max -1 is negative", []string{"-max=-1", "a.test"}},
+		{"-rows -1 is negative", []string{"-rows=-1", "a.test"}},
+		{"-since yesterday is invalid; use a day", []string{"-since=yesterday", "a.test"}},
 		{"-since -3d", []string{"-since=-3d", "a.test"}},
 		{`-fast`, []string{"-fast", "a.test"}},
-		{"-max: flags come before the sites", []string{"a.test", "-max", "7"}},
-		{"ftp://a.test/ is no host", []string{"ftp://a.test/"}},
-		{`a\x1b[1m is no host`, []string{"a\x1b[1m"}},
-		{`http://xxxxx@a.test:x/ is no host`, []string{"http://joe:secret@a.test:x/"}},
+		{"-max: flags must come before the sites", []string{"a.test", "-max", "7"}},
+		{"ftp://a.test/ is not a host", []string{"ftp://a.test/"}},
+		{`a\x1b[1m is not a host`, []string{"a\x1b[1m"}},
+		{`http://xxxxx@a.test:x/ is not a host`, []string{"http://joe:secret@a.test:x/"}},
 	} {
 		status, stdout, stderr := (*tooltest.World)(nil).Run(t, "\nwhat is this?\n", test.args...)
 		if status != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "plan: ") || !strings.Contains(stderr, test.want) {
@@ -344,9 +358,9 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestStrangers: nothing that a site, a file or the command line says is obeyed by a terminal, and
-// no password is shown.
-func TestStrangers(t *testing.T) {
+// TestHostileText checks that control characters and passwords from sites, a file and the command
+// line are not printed.
+func TestHostileText(t *testing.T) {
 	t.Parallel()
 	const evil = "\x1b]0;owned\a\x1b[2J\u009b31m\u202e\x7f"
 	web := tooltest.New(t, robotstest.Sites{"a.test": {

@@ -12,35 +12,37 @@ import (
 	"github.com/collyrobots/collyrobots/examples/internal/term"
 )
 
-// A progress shows how far the looking is: on a terminal in two lines that are rewritten, else with
-// a line for each host that is done, and one now and then while none is.
+// A progress shows the progress of the checks. On a terminal it rewrites two lines. Otherwise it
+// writes a line for each host that is done, and a line from time to time while none is done.
 type progress struct {
 	display *term.Display
-	hosts   int
+	hosts   int // the number of all hosts
 	began   time.Time
 	pages   atomic.Int64
 
 	mu     sync.Mutex
 	done   int
-	silent int
-	busy   map[string]time.Time // since when a host is looked at
-	spoke  time.Time            // when the last line was written that stays
+	failed int
+	busy   map[string]time.Time // the starts of the checks that are in progress
+	spoke  time.Time            // when the last permanent line was written
 
 	quit  chan struct{}
 	ended sync.WaitGroup
 }
 
-// quiet is how long nothing is said elsewhere than on a terminal.
+// quiet is the time without a line after which a line is written if w is not a terminal.
 const quiet = 10 * time.Second
 
 func newProgress(w io.Writer, hosts int) *progress {
 	now := time.Now()
-	p := &progress{display: term.NewDisplay(w), hosts: hosts, began: now, busy: make(map[string]time.Time), spoke: now, quit: make(chan struct{})}
+	p := &progress{
+		display: term.NewDisplay(w), hosts: hosts, began: now, busy: make(map[string]time.Time), spoke: now, quit: make(chan struct{}),
+	}
 	p.ended.Go(p.run)
 	return p
 }
 
-// run shows the state from time to time, until close.
+// run shows the state from time to time, until close is called.
 func (p *progress) run() {
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
@@ -57,17 +59,19 @@ func (p *progress) run() {
 			p.spoke = time.Now()
 		}
 		p.mu.Unlock()
-		if p.display.Show(first, second); speak {
+		p.display.Show(first, second)
+		if speak {
 			p.display.Printf("%s; %s", first, second)
 		}
 	}
 }
 
-// state says how far it is. p.mu is held.
+// state returns the lines for a terminal. p.mu must be held.
 func (p *progress) state() (first, second string) {
-	first = fmt.Sprintf("%s  %s of %s looked at, %s listed", term.Duration(time.Since(p.began).Truncate(time.Second)), term.Count(p.done), term.Number(p.hosts, "host"), term.Number(int(p.pages.Load()), "page"))
-	if p.silent > 0 {
-		first += fmt.Sprintf(", %s without an answer", term.Count(p.silent))
+	first = fmt.Sprintf("%s  %s of %s checked, %s listed", term.Duration(time.Since(p.began).Truncate(time.Second)),
+		term.Count(p.done), term.Number(p.hosts, "host"), term.Number(int(p.pages.Load()), "page"))
+	if p.failed > 0 {
+		first += fmt.Sprintf(", %s without a response", term.Count(p.failed))
 	}
 	names := make([]string, 0, len(p.busy))
 	for name := range p.busy {
@@ -82,43 +86,45 @@ func (p *progress) state() (first, second string) {
 	if len(names) == 0 {
 		return first, ""
 	}
-	second = fmt.Sprintf("looking at %s for %s", names[0], term.Duration(time.Since(p.busy[names[0]]).Truncate(time.Second)))
+	second = fmt.Sprintf("checking %s for %s", names[0], term.Duration(time.Since(p.busy[names[0]]).Truncate(time.Second)))
 	if len(names) > 1 {
-		second += fmt.Sprintf(", and at %d more", len(names)-1)
+		second += fmt.Sprintf(", and %d more", len(names)-1)
 	}
 	return first, second
 }
 
+// begin records that the check of a host begins.
 func (p *progress) begin(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.busy[name] = time.Now()
 }
 
+// listed counts pages in sitemaps.
 func (p *progress) listed(n int64) { p.pages.Add(n) }
 
-// end notes that a host is done.
+// end records that the check of a host has ended.
 func (p *progress) end(h *host) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.busy, h.Host)
 	p.done++
 	p.spoke = time.Now()
-	says := h.Error
+	result := h.Error
 	switch {
-	case says != "":
-		p.silent++
+	case h.Error != "":
+		p.failed++
 	case h.Listed == 0 && h.Unread != "":
-		says = h.Unread
+		result = h.Unread
 	default:
-		says = fmt.Sprintf("%s, %s", term.Number(h.Pages, "page"), term.Duration(time.Duration(h.Time)))
+		result = fmt.Sprintf("%s, %s", term.Number(h.Pages, "page"), duration(h.Time))
 	}
 	if !p.display.Live() {
-		p.display.Printf("%d of %d  %s  %s", p.done, p.hosts, h.Host, says)
+		p.display.Printf("%d of %d  %s  %s", p.done, p.hosts, h.Host, result)
 	}
 }
 
-// close ends the display.
+// close ends run and removes the lines that are rewritten.
 func (p *progress) close() {
 	close(p.quit)
 	p.ended.Wait()

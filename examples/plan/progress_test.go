@@ -9,9 +9,9 @@ import (
 	"github.com/collyrobots/collyrobots/examples/internal/term"
 )
 
-// TestProgressElsewhere: where nothing can be rewritten there is a line for each host, and one
-// every ten seconds while none is done.
-func TestProgressElsewhere(t *testing.T) {
+// TestProgressInFile checks that, if the output is not a terminal, there is a line for each host,
+// and a line every ten seconds while none is done.
+func TestProgressInFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		p := newProgress(&out, 3)
@@ -25,8 +25,8 @@ func TestProgressElsewhere(t *testing.T) {
 		p.begin("c.test")
 		p.end(&host{Host: "c.test", Unread: "the sitemaps are not read"})
 		p.close()
-		const want = `10s  0 of 3 hosts looked at, 1,234 pages listed; looking at a.test for 10s, and at 1 more
-20s  0 of 3 hosts looked at, 1,234 pages listed; looking at a.test for 20s, and at 1 more
+		const want = `10s  0 of 3 hosts checked, 1,234 pages listed; checking a.test for 10s, and 1 more
+20s  0 of 3 hosts checked, 1,234 pages listed; checking a.test for 20s, and 1 more
 1 of 3  b\x1b[1m.test  no\nanswer
 2 of 3  a.test  1,200 pages, 1h
 3 of 3  c.test  the sitemaps are not read

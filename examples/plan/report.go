@@ -5,12 +5,11 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/collyrobots/collyrobots/examples/internal/term"
 )
 
-// write writes the plan as it was asked for.
+// write writes the plan as text or as JSON.
 func (p *plan) write(w io.Writer, j *job) error {
 	if j.json {
 		return term.JSON(w, p)
@@ -25,30 +24,30 @@ func (p *plan) write(w io.Writer, j *job) error {
 	return err
 }
 
-// A report is a plan for people.
+// A report prints a plan as text.
 type report struct {
 	*plan
 	job   *job
-	width int // of the terminal; 0: any
+	width int // the width of the terminal; 0 if the output is not a terminal
 	out   strings.Builder
 }
 
 func (r *report) printHead() {
-	says := fmt.Sprintf("%s looked at in %s", term.Number(len(r.Hosts), "host"), term.Duration(time.Duration(r.Took)))
-	if n := len(r.Hosts) - r.looked(); n > 0 {
-		says += fmt.Sprintf(", %s without an answer", term.Count(n))
+	text := fmt.Sprintf("Checked %s in %s", term.Number(len(r.Hosts), "host"), duration(r.Took))
+	if n := len(r.Hosts) - r.answered(); n > 0 {
+		text += fmt.Sprintf(", %s without a response", term.Count(n))
 	}
 	name, _, _ := strings.Cut(r.Agent, " ")
-	says += fmt.Sprintf(". The crawl is %s under %s, with at least %s between two requests to a host", name, r.Dialect, term.Duration(time.Duration(r.MinDelay)))
+	text += fmt.Sprintf(". Planned crawl: %s, dialect %s, at least %s between two requests to a host", name, r.Dialect, duration(r.MinDelay))
 	if r.Since != "" {
-		says += ", of pages changed since " + r.Since
+		text += ", pages changed since " + r.Since
 	}
 	if r.Max > 0 {
-		says += fmt.Sprintf(", at most %s of a host", term.Number(r.Max, "page"))
+		text += fmt.Sprintf(", at most %s per host", term.Number(r.Max, "page"))
 	}
-	r.paragraph(says+".", 0)
+	r.paragraph(text+".", 0)
 	if r.Interrupted {
-		r.paragraph("Interrupted: this is what was known until then.", 0)
+		r.paragraph("Interrupted: the plan covers only the hosts that were checked.", 0)
 	}
 }
 
@@ -62,8 +61,8 @@ func (r *report) title(text string) {
 	r.out.WriteString("\n")
 }
 
-// printHosts prints a row for each host, those that take longest first and those without an answer
-// last.
+// printHosts prints a row for each host. Hosts that take longer come first, and hosts without a
+// response come last.
 func (r *report) printHosts() {
 	t := term.NewTable(term.Column{Head: "host", Least: 16}, term.Column{Head: "listed", Right: true, Spare: true}, term.Column{Head: "denied", Right: true, Spare: true},
 		term.Column{Head: "pages", Right: true}, term.Column{Head: "delay", Right: true}, term.Column{Head: "line", Right: true, Spare: true},
@@ -74,47 +73,49 @@ func (r *report) printHosts() {
 		}
 		return longestFirst(a, b)
 	})
-	silent, left := slices.IndexFunc(hosts, func(h *host) bool { return h.Error != "" }), 0
-	if silent < 0 {
-		silent = len(hosts)
+	answered := slices.IndexFunc(hosts, func(h *host) bool { return h.Error != "" })
+	if answered < 0 {
+		answered = len(hosts)
 	}
-	for i, part := range [][]*host{hosts[:silent], hosts[silent:]} {
-		shown := part
+	left := 0
+	for _, part := range [][]*host{hosts[:answered], hosts[answered:]} {
 		if most := r.job.rows; most > 0 && len(part) > most {
-			shown, left = part[:most], left+len(part)-most
+			left += len(part) - most
+			part = part[:most]
 		}
-		for _, h := range shown {
-			r.row(t, h, i == 1)
+		for _, h := range part {
+			r.row(t, h)
 		}
 	}
 	r.out.WriteString("\n")
 	t.Print(&r.out, r.width)
 	if left > 0 {
-		r.paragraph(fmt.Sprintf("  and %s more: -rows 0 shows all", term.Count(left)), 2)
+		r.paragraph(fmt.Sprintf("  %s; -rows 0 shows all", term.Number(left, "more host")), 2)
 	}
 }
 
-func (r *report) row(t *term.Table, h *host, silent bool) {
-	if silent {
+func (r *report) row(t *term.Table, h *host) {
+	if h.Error != "" {
 		t.Row(h.Host, "", "", "", "", "", "", h.Error)
 		return
 	}
-	line, pages, takes := "", term.Count(h.Pages), term.Duration(time.Duration(h.Time))
-	if h.Line > 0 {
-		line = fmt.Sprint(h.Line)
-	}
+	pages := term.Count(h.Pages)
+	takes := duration(h.Time)
 	switch {
 	case h.Listed == 0 && h.Unread != "":
-		pages, takes = "?", "?"
+		pages = "?"
+		takes = "?"
 	case h.Unread != "":
-		pages, takes = "≥"+pages, "≥"+takes
+		pages = "≥" + pages
+		takes = "≥" + takes
 	case h.Listed == 0:
-		pages, takes = "", ""
+		pages = ""
+		takes = ""
 	}
-	t.Row(h.Host, term.Count(h.Listed), term.Count(h.Denied), pages, term.Duration(time.Duration(h.Delay)), line, takes, h.remarks())
+	t.Row(h.Host, term.Count(h.Listed), term.Count(h.Denied), pages, duration(h.Delay), lineNumber(h.Line), takes, h.remarks())
 }
 
-// remarks says in a few words what else is to be known of a host.
+// remarks returns other important facts about a host.
 func (h *host) remarks() string {
 	var remarks []string
 	if d := h.Dialects[0]; !d.Allowed {
@@ -131,16 +132,16 @@ func (h *host) remarks() string {
 	case h.Listed == 0:
 		remarks = append(remarks, "no sitemap")
 	case h.Faults > 0:
-		remarks = append(remarks, fmt.Sprintf("%s in sitemaps: %s", term.Number(h.Faults, "fault"), h.Fault))
+		remarks = append(remarks, fmt.Sprintf("%s in sitemaps: %s", term.Number(h.Faults, "error"), h.Fault))
 	}
 	return strings.Join(remarks, "; ")
 }
 
-// printDialects prints what the dialects make of robots.txt: of one host all, of many where they
-// differ.
+// printDialects prints the decisions of the dialects about the start pages. If there are several
+// hosts, it prints only decisions that differ from those of the selected dialect.
 func (r *report) printDialects() {
 	t := term.NewTable(term.Column{Head: "host", Least: 16}, term.Column{Head: "dialect", Least: 12}, term.Column{Head: "start", Least: 10}, term.Column{Head: "group", Least: 8, Spare: true},
-		term.Column{Head: "delay", Right: true, Spare: true}, term.Column{Head: "line", Right: true, Spare: true}, term.Column{Head: "denied", Right: true, Spare: true}, term.Column{Head: "why"})
+		term.Column{Head: "delay", Right: true, Spare: true}, term.Column{Head: "line", Right: true, Spare: true}, term.Column{Head: "denied", Right: true, Spare: true}, term.Column{Head: "reason"})
 	rows, left := 0, 0
 	for _, h := range r.Hosts {
 		for i, d := range h.Dialects {
@@ -151,7 +152,7 @@ func (r *report) printDialects() {
 				left++
 			default:
 				rows++
-				t.Row(h.Host, d.Dialect, verdict(d.Allowed), d.Group, d.delay(), d.line(), term.Count(d.Denied), d.why())
+				t.Row(h.Host, d.Dialect, verdict(d.Allowed), d.Group, d.delay(), lineNumber(d.Line), term.Count(d.Denied), d.why())
 			}
 		}
 	}
@@ -161,15 +162,15 @@ func (r *report) printDialects() {
 	if len(r.Hosts) == 1 {
 		r.title("robots.txt under each dialect:")
 	} else {
-		r.title(fmt.Sprintf("Where other dialects differ from %s:", r.Dialect))
+		r.title(fmt.Sprintf("Decisions of other dialects that differ from %s:", r.Dialect))
 	}
 	t.Print(&r.out, r.width)
 	if left > 0 {
-		r.paragraph(fmt.Sprintf("  and %s more: -json has all", term.Count(left)), 2)
+		r.paragraph(fmt.Sprintf("  %s; -json prints all", term.Number(left, "more row")), 2)
 	}
 }
 
-// same reports whether two dialects come to the same.
+// same reports whether two readings have the same results.
 func (d reading) same(other reading) bool {
 	return d.Allowed == other.Allowed && d.Delay == other.Delay && d.Denied == other.Denied
 }
@@ -178,10 +179,10 @@ func (d reading) delay() string {
 	if d.Delay == 0 {
 		return ""
 	}
-	return term.Duration(time.Duration(d.Delay))
+	return duration(d.Delay)
 }
 
-// why says why the start page is denied.
+// why returns the reason for the decision about the start page.
 func (d reading) why() string {
 	if d.Allowed || d.Rule != "" {
 		return d.Rule
@@ -189,11 +190,12 @@ func (d reading) why() string {
 	return strings.ReplaceAll(d.Reason, "_", " ")
 }
 
-func (d reading) line() string {
-	if d.Line == 0 {
+// lineNumber formats the number of a line. It returns "" for 0.
+func lineNumber(n int) string {
+	if n == 0 {
 		return ""
 	}
-	return fmt.Sprint(d.Line)
+	return fmt.Sprint(n)
 }
 
 func verdict(allowed bool) string {
@@ -203,14 +205,14 @@ func verdict(allowed bool) string {
 	return "denied"
 }
 
-// printSchedules prints how long the crawl takes, and with what it takes less.
+// printSchedules prints how long the crawl takes, and how long with changes that make it shorter.
 func (r *report) printSchedules() {
 	if r.Schedules[0].Totals[0].Time == 0 {
 		return
 	}
-	title := "How long the crawl takes, by the number of hosts side by side:"
+	title := "Time for the crawl, by the number of hosts crawled in parallel:"
 	if len(r.Hosts) == 1 {
-		title = "How long the crawl takes:"
+		title = "Time for the crawl:"
 	}
 	r.title(title)
 	columns := []term.Column{{Head: "", Least: 14}}
@@ -225,7 +227,7 @@ func (r *report) printSchedules() {
 	for _, s := range r.Schedules {
 		cells := []string{s.What}
 		for _, total := range s.Totals {
-			cells = append(cells, term.Duration(time.Duration(total.Time)))
+			cells = append(cells, duration(total.Time))
 		}
 		t.Row(cells...)
 	}
@@ -234,23 +236,17 @@ func (r *report) printSchedules() {
 
 func (r *report) printDeciding() {
 	if hosts := r.deciding(); len(hosts) > 0 && len(r.Hosts) > 1 {
-		r.title("What decides:")
+		r.title("Hosts that take longest:")
 		for _, h := range hosts {
-			why := "the crawl's own delay"
-			if h.Asked {
-				why = "its robots.txt asks for that"
-			}
-			if h.Line > 0 {
-				why = fmt.Sprintf("line %d of its robots.txt asks for that", h.Line)
-			}
-			r.paragraph(fmt.Sprintf("  %s takes %s: %s, %s each; %s.", h.Host, term.Duration(time.Duration(h.Time)), term.Number(h.Pages, "page"), term.Duration(time.Duration(h.Delay)), why), 4)
+			r.paragraph(fmt.Sprintf("  %s takes %s: %s, with a delay of %s (%s).",
+				h.Host, duration(h.Time), term.Number(h.Pages, "page"), duration(h.Delay), h.delaySource()), 4)
 		}
 		if rest := r.without(hosts); rest > 0 {
-			r.paragraph(fmt.Sprintf("  Without %s, all others take %s side by side.", some(r.Decide), term.Duration(rest)), 4)
+			r.paragraph(fmt.Sprintf("  Without %s, all hosts in parallel take %s.", some(r.Decide), term.Duration(rest)), 4)
 		}
 	}
 	if len(r.Advice) > 0 {
-		r.title("What would help:")
+		r.title("Suggestions:")
 		for _, a := range r.Advice {
 			r.paragraph("  "+a, 4)
 		}

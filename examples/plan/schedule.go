@@ -9,26 +9,26 @@ import (
 	"github.com/collyrobots/collyrobots/examples/internal/term"
 )
 
-// A schedule is how long a crawl takes if something is done about it.
+// A schedule has the times that a crawl takes with a change to the plan.
 type schedule struct {
-	What   string  `json:"what"`
+	What   string  `json:"what"` // the change
 	Totals []total `json:"totals"`
 }
 
-// A total is how long a crawl takes if so many hosts are crawled side by side, one after the other
-// in the order of the list, each at its own pace.
+// A total is the time that a crawl takes if SideBySide hosts are crawled in parallel. When one of
+// them is done, the next one in the order of the list begins.
 type total struct {
 	SideBySide int          `json:"side_by_side"`
 	Time       term.Seconds `json:"time"`
 }
 
-// schedules works out how long the crawl of hosts takes, as it is planned first, and then what
-// would help.
+// schedules returns the schedule of the plan, and then the schedules of changes that make the crawl
+// shorter.
 func (j *job) schedules(hosts []*host) []schedule {
 	asPlanned := func(h *host) time.Duration { return time.Duration(h.Time) }
 	plan := scheduleOf("as planned", hosts, asPlanned)
 	all := []schedule{plan}
-	helps := func(s schedule) {
+	addIfShorter := func(s schedule) { // by at least 5 %
 		for i, t := range s.Totals {
 			if t.Time < plan.Totals[i].Time/20*19 {
 				all = append(all, s)
@@ -37,9 +37,9 @@ func (j *job) schedules(hosts []*host) []schedule {
 		}
 	}
 	sorted := slices.SortedStableFunc(slices.Values(hosts), longestFirst)
-	helps(scheduleOf("the longest hosts first", sorted, asPlanned))
+	addIfShorter(scheduleOf("longest hosts first", sorted, asPlanned))
 	if j.since.IsZero() {
-		helps(scheduleOf("only what changed in the last 7 days (Feed.Since)", hosts, func(h *host) time.Duration {
+		addIfShorter(scheduleOf("only pages changed in the last 7 days (Feed.Since)", hosts, func(h *host) time.Duration {
 			return j.timeOf(h, h.allowed-h.Recent.Dated+h.Recent.Week, j.max)
 		}))
 	}
@@ -48,18 +48,19 @@ func (j *job) schedules(hosts []*host) []schedule {
 		for most*20 <= sorted[0].Pages {
 			most *= 10
 		}
-		helps(scheduleOf(fmt.Sprintf("at most %s pages of a host (Feed.MaxURLs)", term.Count(most)), hosts, func(h *host) time.Duration {
+		addIfShorter(scheduleOf(fmt.Sprintf("at most %s pages per host (Feed.MaxURLs)", term.Count(most)), hosts, func(h *host) time.Duration {
 			return j.timeOf(h, h.allowed-h.Old, most)
 		}))
 	}
 	shorter := max(time.Second, j.minDelay)
-	helps(scheduleOf(fmt.Sprintf("%v a page where robots.txt asks for more (ask the owners)", shorter), hosts, func(h *host) time.Duration {
+	addIfShorter(scheduleOf(fmt.Sprintf("delays of at most %v (ask the owners)", shorter), hosts, func(h *host) time.Duration {
 		return times(h.Pages, min(time.Duration(h.Delay), shorter))
 	}))
 	return all
 }
 
-// timeOf returns how long so many pages of a host take, but no more than most; 0: all.
+// timeOf returns the time for the given number of pages of a host, but at most for most pages. If
+// most is 0, it means no limit.
 func (j *job) timeOf(h *host, pages, most int) time.Duration {
 	if most > 0 {
 		pages = min(pages, most)
@@ -69,22 +70,23 @@ func (j *job) timeOf(h *host, pages, most int) time.Duration {
 
 func longestFirst(a, b *host) int { return cmp.Compare(b.Time, a.Time) }
 
-// scheduleOf returns how long hosts take, of which each takes as long as told.
-func scheduleOf(what string, hosts []*host, takes func(*host) time.Duration) schedule {
+// scheduleOf returns the schedule of hosts if timeOf returns the time for a host.
+func scheduleOf(what string, hosts []*host, timeOf func(*host) time.Duration) schedule {
 	s := schedule{What: what}
-	var each []time.Duration
+	var times []time.Duration
 	for _, h := range hosts {
-		if t := takes(h); t > 0 {
-			each = append(each, t)
+		if t := timeOf(h); t > 0 {
+			times = append(times, t)
 		}
 	}
 	for _, n := range widths(len(hosts)) {
-		s.Totals = append(s.Totals, total{n, term.Seconds(makespan(each, n))})
+		s.Totals = append(s.Totals, total{SideBySide: n, Time: term.Seconds(makespan(times, n))})
 	}
 	return s
 }
 
-// widths are the numbers of hosts side by side that are worked out, the last one being all.
+// widths returns the numbers of hosts in parallel for which a schedule has totals. The last one is
+// the number of all hosts.
 func widths(hosts int) (widths []int) {
 	for _, n := range []int{1, 2, 5, 10, 20} {
 		if n < hosts {
@@ -94,8 +96,8 @@ func widths(hosts int) (widths []int) {
 	return append(widths, hosts)
 }
 
-// makespan returns when the last of some tasks ends, if n are done side by side and each is begun,
-// in their order, when one before it has ended.
+// makespan returns the time that n workers take for the tasks. A worker that is done begins the next
+// task in their order.
 func makespan(tasks []time.Duration, n int) time.Duration {
 	if len(tasks) == 0 {
 		return 0

@@ -28,10 +28,12 @@ func TestMakespan(t *testing.T) {
 		{[]time.Duration{math.MaxInt64, h, math.MaxInt64}, 2, math.MaxInt64},
 	} {
 		if got := makespan(test.tasks, test.n); got != test.want {
-			t.Errorf("%v, %d side by side: %v, want %v", test.tasks, test.n, got, test.want)
+			t.Errorf("%v, %d in parallel: %v, want %v", test.tasks, test.n, got, test.want)
 		}
 	}
-	for range 200 { // more side by side never takes longer than one after the other, nor less than the longest or a fair share
+	// The result is at most the sum of all tasks, and at least the longest task and the n-th part of
+	// the sum.
+	for range 200 {
 		tasks := make([]time.Duration, 1+rand.IntN(40))
 		var sum time.Duration
 		for i := range tasks {
@@ -41,13 +43,13 @@ func TestMakespan(t *testing.T) {
 		for n := 1; n <= 50; n++ {
 			got := makespan(tasks, n)
 			if got > sum || got < slices.Max(tasks) || got < sum/time.Duration(n) || n == 1 && got != sum {
-				t.Fatalf("%v, %d side by side: %v", tasks, n, got)
+				t.Fatalf("%v, %d in parallel: %v", tasks, n, got)
 			}
 		}
 	}
 }
 
-// TestSchedules: what would help is listed if it does.
+// TestSchedules checks that changes are listed only if they make the crawl shorter.
 func TestSchedules(t *testing.T) {
 	j := &job{minDelay: 100 * time.Millisecond}
 	hosts := []*host{
@@ -56,7 +58,7 @@ func TestSchedules(t *testing.T) {
 		{Host: "c", allowed: 1200, Delay: term.Seconds(time.Second)},
 		{Host: "d", Error: "no answer"},
 	}
-	says := func() string {
+	format := func() string {
 		var lines []string
 		for _, s := range j.schedules(hosts) {
 			line := s.What + ":"
@@ -67,26 +69,27 @@ func TestSchedules(t *testing.T) {
 		}
 		return strings.Join(lines, "\n")
 	}
-	reckon := func() {
+	computeTimes := func() {
 		for _, h := range hosts {
 			h.Pages = h.allowed
 			h.Time = term.Seconds(times(h.Pages, time.Duration(h.Delay)))
 		}
 	}
-	reckon()
+	computeTimes()
 	want := `as planned: 1 40m0s 2 30m0s 4 20m0s
-the longest hosts first: 1 40m0s 2 20m0s 4 20m0s
-at most 100 pages of a host (Feed.MaxURLs): 1 5m0s 2 3m20s 4 1m40s`
-	if got := says(); got != want {
+longest hosts first: 1 40m0s 2 20m0s 4 20m0s
+at most 100 pages per host (Feed.MaxURLs): 1 5m0s 2 3m20s 4 1m40s`
+	if got := format(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	hosts[2].Delay, hosts[2].Recent, hosts[2].allowed = term.Seconds(10*time.Second), changes{Week: 30, Dated: 1100}, 1200
-	reckon()
+	hosts[2].Delay = term.Seconds(10 * time.Second)
+	hosts[2].Recent = changes{Week: 30, Dated: 1100}
+	computeTimes()
 	want = `as planned: 1 3h40m0s 2 3h30m0s 4 3h20m0s
-only what changed in the last 7 days (Feed.Since): 1 41m40s 2 31m40s 4 21m40s
-at most 100 pages of a host (Feed.MaxURLs): 1 20m0s 2 18m20s 4 16m40s
-1s a page where robots.txt asks for more (ask the owners): 1 40m0s 2 30m0s 4 20m0s`
-	if got := says(); got != want {
+only pages changed in the last 7 days (Feed.Since): 1 41m40s 2 31m40s 4 21m40s
+at most 100 pages per host (Feed.MaxURLs): 1 20m0s 2 18m20s 4 16m40s
+delays of at most 1s (ask the owners): 1 40m0s 2 30m0s 4 20m0s`
+	if got := format(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -126,7 +129,7 @@ func TestParseSince(t *testing.T) {
 	}
 }
 
-// TestTimes does not overflow.
+// TestTimes checks that sums and products of durations do not overflow.
 func TestTimes(t *testing.T) {
 	if got := times(1_000_000, 292*365*day); got != math.MaxInt64 {
 		t.Error(got)

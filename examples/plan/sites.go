@@ -14,25 +14,25 @@ import (
 	"github.com/collyrobots/collyrobots/examples/internal/term"
 )
 
-// A site is a host that is to be planned.
+// A site is a host of the plan.
 type site struct {
 	host string     // in normal form
-	urls []*url.URL // where it may be found, to be tried in this order
+	urls []*url.URL // the URLs to try, in this order
 }
 
-// A skippedLine names no host.
+// A skippedLine is a line of the file that is not a host or a URL.
 type skippedLine struct {
-	Line int    `json:"line"` // of the file, from 1
+	Line int    `json:"line"` // the number of the line, from 1
 	Text string `json:"text"`
 }
 
-// readSites reads the sites of the command line, or of a file.
+// readSites reads the sites from the command line or from a file.
 func (j *job) readSites(args []string, file string, stdin io.Reader) error {
 	switch {
 	case file == "" && len(args) == 0:
-		return errors.New("which site? (plan -h tells more)")
+		return errors.New("no site given; plan -h prints the usage")
 	case file != "" && len(args) > 0:
-		return fmt.Errorf("%s: with -hosts all sites are in the file", term.Safe(args[0]))
+		return fmt.Errorf("-hosts takes all sites from the file; remove the argument %s", term.Safe(args[0]))
 	case file != "":
 		return j.readFile(file, stdin)
 	}
@@ -41,9 +41,9 @@ func (j *job) readSites(args []string, file string, stdin io.Reader) error {
 		s, ok := parseSite(arg)
 		switch {
 		case strings.HasPrefix(arg, "-"):
-			return fmt.Errorf("%s: flags come before the sites", term.Safe(arg))
+			return fmt.Errorf("%s: flags must come before the sites", term.Safe(arg))
 		case !ok:
-			return fmt.Errorf("%s is no host and no URL of a web page, such as example.com or https://example.com/", term.Safe(arg))
+			return fmt.Errorf("%s is not a host or a URL of a web page, such as example.com or https://example.com/", term.Safe(arg))
 		}
 		j.add(s, seen)
 	}
@@ -66,20 +66,21 @@ func (j *job) readFile(file string, stdin io.Reader) error {
 	lines.Buffer(nil, 1<<20)
 	for n := 1; lines.Scan(); n++ {
 		line, _, _ := strings.Cut(strings.TrimPrefix(lines.Text(), "\ufeff"), "#")
-		if line = strings.TrimSpace(line); line == "" {
+		line = strings.TrimSpace(line)
+		if line == "" {
 			continue
 		}
 		if s, ok := parseSite(line); ok {
 			j.add(s, seen)
 		} else {
-			j.skipped = append(j.skipped, skippedLine{n, line})
+			j.skipped = append(j.skipped, skippedLine{Line: n, Text: line})
 		}
 	}
 	switch {
 	case lines.Err() != nil:
 		return fmt.Errorf("%s: %w", file, lines.Err())
 	case len(j.sites) == 0 && len(j.skipped) > 0:
-		return fmt.Errorf("%s names no host: line %d is %s", file, j.skipped[0].Line, shortened(j.skipped[0].Text))
+		return fmt.Errorf("%s contains no host: line %d is %s", file, j.skipped[0].Line, shortened(j.skipped[0].Text))
 	case len(j.sites) == 0:
 		return fmt.Errorf("%s is empty", file)
 	}
@@ -95,8 +96,7 @@ func (j *job) add(s site, seen map[string]bool) {
 	j.sites = append(j.sites, s)
 }
 
-// parseSite returns the site that a text names: a host, for which https is tried before http, or a
-// URL.
+// parseSite parses a host or a URL. For a host, https is tried before http.
 func parseSite(text string) (s site, ok bool) {
 	if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) || strings.HasPrefix(text, "-") {
 		return s, false
@@ -105,7 +105,7 @@ func parseSite(text string) (s site, ok bool) {
 	if strings.Contains(text, "://") {
 		schemes = []string{""}
 	} else if strings.Contains(text, "@") {
-		return s, false // an address of mail
+		return s, false // an email address
 	}
 	for _, scheme := range schemes {
 		u, err := url.Parse(scheme + text)
@@ -119,26 +119,27 @@ func parseSite(text string) (s site, ok bool) {
 		if u.Path == "" {
 			u.Path = "/"
 		}
-		s.host, s.urls = a.Host, append(s.urls, u)
+		s.host = a.Host
+		s.urls = append(s.urls, u)
 	}
 	return s, true
 }
 
-// tellSkipped says which lines of the file are left out.
-func (j *job) tellSkipped(w io.Writer) {
+// printSkipped prints which lines of the file were skipped.
+func (j *job) printSkipped(w io.Writer) {
 	for i, l := range j.skipped {
 		if i == 5 {
-			term.Fprintf(w, "plan: and %s more that name no host\n", term.Number(len(j.skipped)-i, "line"))
+			term.Fprintf(w, "plan: skipped %s\n", term.Number(len(j.skipped)-i, "more line"))
 			break
 		}
-		term.Fprintf(w, "plan: line %d names no host and is left out: %s\n", l.Line, shortened(l.Text))
+		term.Fprintf(w, "plan: skipped line %d, which is not a host or a URL: %s\n", l.Line, shortened(l.Text))
 	}
 	if j.repeats > 0 {
-		term.Fprintf(w, "plan: %s named more than once, which counts once\n", term.Number(j.repeats, "host"))
+		term.Fprintf(w, "plan: ignored %s\n", term.Number(j.repeats, "duplicate host"))
 	}
 }
 
-// shortened returns what of a text is worth reading.
+// shortened cuts a text to at most 60 characters.
 func shortened(text string) string {
 	if line := []rune(text); len(line) > 60 {
 		return string(line[:59]) + "…"

@@ -15,9 +15,10 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// What a site's robots.txt and sitemaps may cost others, and the crawl: by the access log.
+// The tests of this file bound what the robots.txt and the sitemaps of one site can cost other
+// sites and the crawl. They count the requests in the access log.
 
-// lines returns n Sitemap lines; %d in the format is the number of each.
+// lines returns n Sitemap lines. The format contains %d for the number of the line.
 func lines(n int, format string) string {
 	var b strings.Builder
 	for i := range n {
@@ -26,27 +27,28 @@ func lines(n int, format string) string {
 	return b.String()
 }
 
-// TestHarm has one site name what others have, in every way that there is, and counts what reaches
-// these others: how many requests, how many domains, and how far apart.
-func TestHarm(t *testing.T) {
-	const most = 200 // requests elsewhere that a site may cause
+// TestRequestsToOtherSitesAreBounded has a site that leads the crawler to other sites in all ways
+// that a site can use. It checks how many requests arrive there, at how many hosts, and how far
+// apart.
+func TestRequestsToOtherSitesAreBounded(t *testing.T) {
+	const most = 200 // requests to other sites that a site may cause
 	page, none := robotstest.Page(), 404
 	for name, tc := range map[string]struct {
 		robots   string
-		sitemap  any // at /map.xml of the site
-		victim   any // what others answer, except for robots.txt
+		sitemap  any // the answer at /map.xml of the site
+		victim   any // the answer of other sites, except for robots.txt
 		requests int
 		hosts    int
-		last     time.Duration // when the last request comes
+		last     time.Duration // the time of the last request
 	}{
-		"sitemaps of a host":           {lines(10_000, "http://victim.test/?%d"), none, page, most, 1, 199 * time.Second},
+		"sitemaps on a host":           {lines(10_000, "http://victim.test/?%d"), none, page, most, 1, 199 * time.Second},
 		"the same sitemap":             {strings.Repeat("Sitemap: http://victim.test/map.xml\nSitemap: HTTP://VICTIM.test:80/map.xml#x\n", 5_000), none, robotstest.Sitemap(), 2, 1, time.Second},
-		"sitemaps of subdomains":       {lines(3_000, "http://h%d.victim.test/map.xml"), none, none, most, most / 2, 100 * time.Second},
-		"sitemaps of ports":            {lines(3_000, "http://victim.test:1%04d/map.xml"), none, none, most, most / 2, 100 * time.Second},
-		"sitemaps of domains":          {lines(1_000, "http://victim%d.test/map.xml"), none, none, 20, 10, 10 * time.Second},
+		"sitemaps on subdomains":       {lines(3_000, "http://h%d.victim.test/map.xml"), none, none, most, most / 2, 100 * time.Second},
+		"sitemaps on many ports":       {lines(3_000, "http://victim.test:1%04d/map.xml"), none, none, most, most / 2, 100 * time.Second},
+		"sitemaps on many domains":     {lines(1_000, "http://victim%d.test/map.xml"), none, none, 20, 10, 10 * time.Second},
 		"sitemaps that redirect there": {lines(1_000, "http://a.test/to?http://victim.test/%d"), none, none, most, 1, 199 * time.Second},
 		"an index":                     {"Sitemap: /map.xml", robotstest.SitemapIndex(urls(1_000, "http://victim.test/%d")...), none, most, 1, 199 * time.Second},
-		"a chain between two":          {lines(1_000, "http://victim.test/to?http://victim2.test/to?http://victim.test/%d"), none, none, most, 2, 0},
+		"a chain between two hosts":    {lines(1_000, "http://victim.test/to?http://victim2.test/to?http://victim.test/%d"), none, none, most, 2, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sites := robotstest.Sites{"a.test": {"/robots.txt": tc.robots, "/": page, "/map.xml": tc.sitemap, "*": forwardOr(none)}}
@@ -58,19 +60,20 @@ func TestHarm(t *testing.T) {
 				c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}), collyrobots.MaxBackOff(0))
 				began := time.Now()
 				must(t, c.Visit("http://a.test/"))
-				wantHarm(t, web, "a.test", tc.requests, tc.hosts)
+				wantOutside(t, web, "a.test", tc.requests, tc.hosts)
 				if log := web.Log(""); tc.last != 0 && log[len(log)-1].Time.Sub(began) != tc.last {
 					t.Errorf("the last request came after %v, want %v", log[len(log)-1].Time.Sub(began), tc.last)
 				}
 				if said := strings.Count(c.logged.String(), "\n"); said > 60 {
-					t.Errorf("%d lines were logged", said)
+					t.Errorf("%d lines were logged, want at most 60", said)
 				}
 			})
 		})
 	}
 }
 
-// forwardOr redirects to the URL in the query. If there is none, it answers with a status or a body.
+// forwardOr returns a handler that redirects to the URL in the query. If there is none, it answers
+// with a status or a body.
 func forwardOr(answer any) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		switch status, _ := answer.(int); {
@@ -84,7 +87,7 @@ func forwardOr(answer any) http.HandlerFunc {
 	}
 }
 
-// urls returns n URLs; %d in the format is the number of each.
+// urls returns n URLs. The format contains %d for the number of the URL.
 func urls(n int, format string) (all []string) {
 	for i := range n {
 		all = append(all, fmt.Sprintf(format, i))
@@ -92,9 +95,9 @@ func urls(n int, format string) (all []string) {
 	return all
 }
 
-// wantHarm wants a number of requests to a number of other hosts than site, at least a second apart
-// for each.
-func wantHarm(t *testing.T, web *robotstest.Web, site string, requests, hosts int) {
+// wantOutside fails the test if the number of requests to hosts other than site, or the number of
+// these hosts, is different. The requests to each host must be at least a second apart.
+func wantOutside(t *testing.T, web *robotstest.Web, site string, requests, hosts int) {
 	t.Helper()
 	last := map[string]time.Time{}
 	n := 0
@@ -104,7 +107,7 @@ func wantHarm(t *testing.T, web *robotstest.Web, site string, requests, hosts in
 		}
 		n++
 		if before, ok := last[r.Host]; ok && r.Time.Sub(before) < time.Second {
-			t.Errorf("%s was asked for %s %v after the request before", r.Host, r.URI, r.Time.Sub(before))
+			t.Errorf("%s: request for %s %v after the previous one, want at least 1s", r.Host, r.URI, r.Time.Sub(before))
 		}
 		last[r.Host] = r.Time
 	}
@@ -113,9 +116,10 @@ func wantHarm(t *testing.T, web *robotstest.Web, site string, requests, hosts in
 	}
 }
 
-// TestHarmByRobots visits hosts whose robots.txt redirects to other sites. Each host pays for its
-// own, and what pays for the rest is the spacing.
-func TestHarmByRobots(t *testing.T) {
+// TestRedirectsOfRobotsTxtToOtherSites visits hosts whose robots.txt redirects to another site.
+// Each of these hosts has its own quota, so all redirects are followed, but they are a second
+// apart.
+func TestRedirectsOfRobotsTxtToOtherSites(t *testing.T) {
 	sites := robotstest.Sites{"victim.test": {"*": ""}}
 	for i := range 20 {
 		sites[fmt.Sprintf("a%d.test", i)] = robotstest.Site{"/": robotstest.Page(), "/robots.txt": robotstest.Redirect(fmt.Sprintf("http://victim.test/%d", i))}
@@ -133,9 +137,9 @@ func TestHarmByRobots(t *testing.T) {
 	})
 }
 
-// TestHarmBySecondAttempts names sitemaps of a host that drops every other connection without an
-// answer, so that net/http and the plugin send requests again: each counts.
-func TestHarmBySecondAttempts(t *testing.T) {
+// TestRetriesCountAsRequestsToOtherSites has a site that lists sitemaps on a host that drops every
+// second connection. net/http and the plugin then send requests again. Each attempt must count.
+func TestRetriesCountAsRequestsToOtherSites(t *testing.T) {
 	asked := 0
 	sites := robotstest.Sites{
 		"a.test": {"/robots.txt": lines(1_000, "http://victim.test/%d"), "/": robotstest.Page()},
@@ -148,20 +152,20 @@ func TestHarmBySecondAttempts(t *testing.T) {
 	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
 		must(t, c.Visit("http://a.test/"))
-		wantHarm(t, web, "a.test", 200, 1)
+		wantOutside(t, web, "a.test", 200, 1)
 		distinct := map[string]bool{}
 		for _, r := range web.Log("victim.test") {
 			distinct[r.URI] = true
 		}
 		if again := 200 - len(distinct); again < 50 {
-			t.Errorf("%d second attempts: the test tests nothing", again)
+			t.Errorf("%d retries, want at least 50, so that the test proves something", again)
 		}
 	})
 }
 
-// TestHarmInChains has sitemaps of other domains whose robots.txt files redirect further. The site
-// that names the sitemaps pays for all of that.
-func TestHarmInChains(t *testing.T) {
+// TestChainsCountForTheFirstSite has a site that lists sitemaps on other hosts, whose robots.txt
+// files redirect to a third site. All of these requests count for the site that lists the sitemaps.
+func TestChainsCountForTheFirstSite(t *testing.T) {
 	sites := robotstest.Sites{"a.test": {"/robots.txt": lines(1_000, "http://h%d.mid.test/map.xml"), "/": robotstest.Page()}, "victim.test": {"*": ""}}
 	for i := range 1_000 {
 		sites[fmt.Sprintf("h%d.mid.test", i)] = robotstest.Site{"*": 404, "/x": robotstest.Page(), "/robots.txt": robotstest.Redirect("http://victim.test/robots.txt")}
@@ -171,22 +175,23 @@ func TestHarmInChains(t *testing.T) {
 		must(t, c.Visit("http://a.test/"))
 		n := len(web.Log("")) - len(web.Log("a.test"))
 		if n != 200 {
-			t.Errorf("%d requests elsewhere, want 200", n)
+			t.Errorf("%d requests to other sites, want 200", n)
 		}
 		for i, r := range web.Log("victim.test")[1:] {
 			if gap := r.Time.Sub(web.Log("victim.test")[i].Time); gap < time.Second {
-				t.Errorf("request %d came after %v", i+1, gap)
+				t.Errorf("request %d came %v after the previous one, want at least 1s", i+1, gap)
 			}
 		}
-		// What one site has used up does not cost another anything.
+		// The quota of one site does not affect other sites.
 		must(t, c.Visit("http://h0.mid.test/x"))
 		must(t, c.Visit("http://h999.mid.test/x"))
 	})
 }
 
-// TestNoSiteSpoilsTheSitemapsOfAnother has a site name the sitemaps of others which it must not lead
-// to. Each of these sites still has its own sitemap read.
-func TestNoSiteSpoilsTheSitemapsOfAnother(t *testing.T) {
+// TestSitemapsOfAnotherSiteAreStillRead has a site that lists the sitemaps of other sites, to which
+// it must not lead the crawler. When the crawl visits these sites, their sitemaps must still be
+// read.
+func TestSitemapsOfAnotherSiteAreStillRead(t *testing.T) {
 	own := func(host string) robotstest.Site {
 		return robotstest.Site{"/robots.txt": "Sitemap: /map.xml", "/": robotstest.Page(), "/map.xml": robotstest.Sitemap("http://" + host + "/1"), "/1": robotstest.Page()}
 	}
@@ -211,9 +216,10 @@ func TestNoSiteSpoilsTheSitemapsOfAnother(t *testing.T) {
 	})
 }
 
-// TestHomeIsTheDomain reads the sitemaps of other hosts of the same domain without a limit, and
-// those of a host that the crawl visits without a wait.
-func TestHomeIsTheDomain(t *testing.T) {
+// TestHostsOfTheSameDomainAreNotBounded checks that sitemaps on other hosts of the same domain are
+// read without a limit, and that sitemaps on a host that the crawl has visited are read without a
+// delay.
+func TestHostsOfTheSameDomainAreNotBounded(t *testing.T) {
 	sites := robotstest.Sites{
 		"www.a.test":  {"/robots.txt": lines(300, "http://maps.a.test/%d") + lines(150, "http://cdn.test/%d"), "/": robotstest.Page()},
 		"maps.a.test": {"/robots.txt": "", "*": robotstest.Sitemap()},
@@ -225,19 +231,19 @@ func TestHomeIsTheDomain(t *testing.T) {
 		began := time.Now()
 		must(t, c.Visit("http://www.a.test/"))
 		if n := len(web.Log("maps.a.test")); n != 301 {
-			t.Errorf("maps.a.test was asked %d times, want 301", n)
+			t.Errorf("%d requests to maps.a.test, want 301", n)
 		}
 		if n := len(web.Log("cdn.test")); n != 152 {
-			t.Errorf("cdn.test was asked %d times, want 152", n)
+			t.Errorf("%d requests to cdn.test, want 152", n)
 		}
 		if d := time.Since(began); d != 0 {
-			t.Errorf("it took %v", d)
+			t.Errorf("the crawl took %v, want 0s", d)
 		}
 	})
 }
 
-// TestGzipSitemapWithoutEnd serves a sitemap as a gzip stream of empty members. It is read up to
-// Limits.Raw, although it never has a byte of text.
+// TestGzipSitemapWithoutEnd serves a sitemap as an endless gzip stream of empty members. It is read
+// only up to Limits.Raw, although it never contains a byte of text.
 func TestGzipSitemapWithoutEnd(t *testing.T) {
 	var member bytes.Buffer
 	must(t, gzip.NewWriter(&member).Close())
@@ -269,16 +275,17 @@ func TestGzipSitemapWithoutEnd(t *testing.T) {
 		c.transport.CloseIdleConnections()
 		synctest.Wait()
 		if sent > 2*limit {
-			t.Errorf("%d bytes were sent, want %d and what is buffered", sent, limit)
+			t.Errorf("%d bytes were sent, want %d and the size of the buffers", sent, limit)
 		}
 		if s := c.robots.Stats().Sitemaps; s.Fed != 1 || s.FilesCut != 1 {
-			t.Errorf("%+v", s)
+			t.Errorf("got stats %+v, want one fed page and one truncated file", s)
 		}
 	})
 }
 
-// Sitemaps that drip do not hold a crawl for weeks.
-func TestSitemapsThatDrip(t *testing.T) {
+// TestVerySlowSitemaps checks that sitemaps which send a byte every ten seconds delay the crawl by
+// hours at most.
+func TestVerySlowSitemaps(t *testing.T) {
 	drip := func(out http.ResponseWriter, r *http.Request) {
 		for r.Context().Err() == nil {
 			fmt.Fprint(out, " ")
@@ -298,20 +305,21 @@ func TestSitemapsThatDrip(t *testing.T) {
 				c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
 				began := time.Now()
 				c.Visit("http://a.test/")
-				// Four hours of waiting, some of it side by side.
+				// The limit is four hours. Some of the files are read at the same time.
 				if d := time.Since(began); d > 4*time.Hour+10*time.Minute {
-					t.Errorf("the crawl was held for %v", d)
+					t.Errorf("the crawl took %v, want about 4h", d)
 				}
 				if n := len(web.Log("")); n > 4*60/5+8 {
-					t.Errorf("%d requests, each for five minutes", n)
+					t.Errorf("%d requests, each of which takes five minutes", n)
 				}
 			})
 		})
 	}
 }
 
-// Redirects that go on for ever cost six requests each.
-func TestSitemapsThatRedirectForEver(t *testing.T) {
+// TestEndlessRedirectsOfSitemaps checks that an endless chain of redirects costs six requests at
+// most.
+func TestEndlessRedirectsOfSitemaps(t *testing.T) {
 	hops := 0
 	inBubble(t, robotstest.Sites{"a.test": {
 		"/robots.txt": "Sitemap: /loop.xml\nSitemap: http://a.test/on?0\nSitemap: http://a.test/to-self.xml\nSitemap: http://a.test/ping.xml\n", "/": robotstest.Page(),
@@ -325,14 +333,14 @@ func TestSitemapsThatRedirectForEver(t *testing.T) {
 		c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
 		c.Visit("http://a.test/")
 		if n := len(web.Log("")); n > 30 {
-			t.Errorf("%d requests: %s", n, urisOf(web.Log("")))
+			t.Errorf("%d requests, want at most 30: %s", n, urisOf(web.Log("")))
 		}
 	})
 }
 
-// Two sites whose robots.txt files and indexes name each other's sitemaps read each file a few
-// times at most.
-func TestSitesThatNameEachOther(t *testing.T) {
+// TestSitesThatListEachOther has two sites whose robots.txt files and indexes list the sitemaps of
+// both. Each file must be read twice at most.
+func TestSitesThatListEachOther(t *testing.T) {
 	site := func(own, other string) robotstest.Site {
 		return robotstest.Site{
 			"/robots.txt": fmt.Sprintf("Sitemap: http://%s/index.xml\nSitemap: http://%s/index.xml\n", other, own),
@@ -352,18 +360,18 @@ func TestSitesThatNameEachOther(t *testing.T) {
 			}
 			for uri, n := range asked {
 				if most := map[string]int{"/index.xml": 2, "/map.xml": 2}[uri]; n > max(most, 1) {
-					t.Errorf("%s%s was asked for %d times", host, uri, n)
+					t.Errorf("%d requests for %s%s, want at most %d", n, host, uri, max(most, 1))
 				}
 			}
 			if asked["/1"] != 1 || asked["/map.xml"] == 0 {
-				t.Errorf("%s was asked for %v", host, asked)
+				t.Errorf("requests to %s: %v", host, asked)
 			}
 		}
 	})
 }
 
-// An index of indexes without end is read as far as Limits say.
-func TestIndexesWithoutEnd(t *testing.T) {
+// TestEndlessIndexes has indexes that list more indexes without end. They are read up to Limits.
+func TestEndlessIndexes(t *testing.T) {
 	next := 0
 	inBubble(t, robotstest.Sites{"a.test": {
 		"/robots.txt": "Sitemap: http://a.test/0.xml\n", "/": robotstest.Page(),
@@ -377,14 +385,14 @@ func TestIndexesWithoutEnd(t *testing.T) {
 		c := start(t, web, nil, collyrobots.FollowSitemaps(f))
 		c.Visit("http://a.test/")
 		if n := len(web.Log("")); n > 100+3 { // two robots.txt and the page
-			t.Errorf("%d requests", n)
+			t.Errorf("%d requests, want at most 103", n)
 		}
 	})
 }
 
-// Hosts that no request can be sent to are errors, wherever they come from: nothing is made of
-// them.
-func TestHostsThatCannotBe(t *testing.T) {
+// TestInvalidHosts checks that a URL whose host is invalid is an error, wherever the URL comes
+// from.
+func TestInvalidHosts(t *testing.T) {
 	for _, host := range []string{"[::%25\xff]", "[::1%25%2f]", "[fe80::1%25a%0ab]", "", ".", "a\x00b.test", "a%ffb.test", strings.Repeat("a", 2000) + ".test", "a.test:99999"} {
 		inBubble(t, robotstest.Sites{"a.test": {
 			"/robots.txt": "Sitemap: http://" + host + "/map.xml\n", "/": robotstest.Page(),
@@ -395,10 +403,10 @@ func TestHostsThatCannotBe(t *testing.T) {
 		}}, func(t *testing.T, web *robotstest.Web) {
 			c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
 			if d, err := c.robots.Check(t.Context(), "http://"+host+"/"); err == nil {
-				t.Errorf("Check of %.40q: %v", host, d)
+				t.Errorf("Check of %.40q returned %v, want an error", host, d)
 			}
 			if err := c.Visit("http://a.test/hop"); err == nil {
-				t.Errorf("a redirect to %.40q: no error", host)
+				t.Errorf("a redirect to %.40q succeeded, want an error", host)
 			}
 			wantURIs(t, web, "a.test", "/robots.txt /hop")
 		})

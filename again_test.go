@@ -15,9 +15,9 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// A request that is sent once more has waited for its turn. It is judged by what robots.txt says
-// then, and not sent if that denies it.
-func TestWhatIsSentAgainIsJudgedAgain(t *testing.T) {
+// TestRetriesAreCheckedAgain checks that a request that is repeated obeys the robots.txt that is in
+// force when its wait is over.
+func TestRetriesAreCheckedAgain(t *testing.T) {
 	drops := func(out http.ResponseWriter, r *http.Request) { drop(out, r) }
 	throttles := func(out http.ResponseWriter, _ *http.Request) {
 		out.Header().Set("Retry-After", "240")
@@ -35,7 +35,7 @@ func TestWhatIsSentAgainIsJudgedAgain(t *testing.T) {
 		"net/http": {
 			answer: drops,
 			delay:  "Crawl-delay: 600\n",
-			// When its turn comes, the file is too old, which costs that turn.
+			// When its wait is over, the file has expired. The turn is used to read the file again.
 			want: "0s /robots.txt, 10m0s /0, 20m0s /robots.txt, 30m0s /page, 50m0s /robots.txt",
 		},
 	}
@@ -67,21 +67,21 @@ func TestWhatIsSentAgainIsJudgedAgain(t *testing.T) {
 					t.Errorf("Visit returned %v, want a DisallowedError", err)
 				}
 				if denied := (*collyrobots.DisallowedError)(nil); !errors.As(c.denied["http://a.test/page"], &denied) {
-					t.Errorf("OnDenied was called with %v", c.denied)
+					t.Errorf("OnDenied got %v, want a DisallowedError for /page", c.denied)
 				}
 				wantSchedule(t, web, "a.test", tc.want)
 				s := c.robots.Stats().Totals
 				if n := len(told.wait()); s.Requests != len(web.Log("")) || n != len(web.Log("")) {
-					t.Errorf("%d requests in Stats, %d events, want %d", s.Requests, n, len(web.Log("")))
+					t.Errorf("got %d requests in Stats and %d events, want %d", s.Requests, n, len(web.Log("")))
 				}
 			})
 		})
 	}
 }
 
-// A sitemap that net/http sends once more has waited for its turn too. It is judged as a page is. Its
-// turns at 20m and 50m are given back, because the file is too old then.
-func TestASitemapThatIsSentAgainIsJudgedAgain(t *testing.T) {
+// TestRetryOfSitemapIsCheckedAgain checks the same for a sitemap that net/http sends again. Its
+// turns at 20m and 50m are given back, because robots.txt has expired by then.
+func TestRetryOfSitemapIsCheckedAgain(t *testing.T) {
 	var sent atomic.Bool
 	inBubble(t, robotstest.Sites{"a.test": {
 		"/robots.txt": func(out http.ResponseWriter, r *http.Request) {
@@ -103,13 +103,14 @@ func TestASitemapThatIsSentAgainIsJudgedAgain(t *testing.T) {
 		must(t, c.Visit("http://a.test/0"))
 		wantSchedule(t, web, "a.test", "0s /robots.txt, 10m0s /0, 30m0s /robots.txt, 40m0s /map.xml, 1h0m0s /robots.txt")
 		if s := c.robots.Stats().Sitemaps; s.Files != 0 || s.Fed != 0 {
-			t.Errorf("%+v, want no sitemap that was read", s)
+			t.Errorf("got stats %+v, want no sitemap that was read", s)
 		}
 	})
 }
 
-// Another page has read robots.txt again while a request waits to be sent once more.
-func TestWhatIsSentAgainKnowsANewerFile(t *testing.T) {
+// TestRetryObeysFileThatAnotherPageHasRead has a page that reads robots.txt again while another
+// page waits for its retry.
+func TestRetryObeysFileThatAnotherPageHasRead(t *testing.T) {
 	var sent atomic.Bool
 	inBubble(t, robotstest.Sites{"a.test": {
 		"/robots.txt": func(out http.ResponseWriter, r *http.Request) {
@@ -130,17 +131,18 @@ func TestWhatIsSentAgainKnowsANewerFile(t *testing.T) {
 		c := start(t, web, async, collyrobots.RetryThrottled(1))
 		c.Visit("http://a.test/page")
 		time.Sleep(3 * time.Minute)
-		c.Visit("http://a.test/other") // robots.txt is read first, and both wait
+		c.Visit("http://a.test/other") // reads robots.txt first, then both pages wait
 		c.Wait()
 		if log := urisOf(web.Log("a.test")); log != "/robots.txt /page /robots.txt /other" {
-			t.Errorf("a.test was asked for %s", web.Log("a.test"))
+			t.Errorf("requests to a.test: %s", web.Log("a.test"))
 		}
 		wantDenied(t, c, "http://a.test/page", collyrobots.ReasonRule, 2)
 	})
 }
 
-// Of the pages that wait while robots.txt cannot be read, only those whose turn comes are denied.
-func TestPagesThatWaitOutAnOutage(t *testing.T) {
+// TestWaitingPagesSurviveAnOutage checks that pages which wait while robots.txt cannot be read are
+// denied only if their turn comes during that time.
+func TestWaitingPagesSurviveAnOutage(t *testing.T) {
 	for name, failure := range map[string]http.HandlerFunc{
 		"502":  func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(http.StatusBadGateway) },
 		"drop": drop,
@@ -172,7 +174,7 @@ func TestPagesThatWaitOutAnOutage(t *testing.T) {
 					c.note(func() {
 						if n := len(c.denied); n > failed {
 							if n > failed+1 || !last.IsZero() && time.Since(last) < 9*time.Minute {
-								t.Errorf("%d pages at %v, after %v", n-failed, time.Since(began), time.Since(last))
+								t.Errorf("%d more pages were denied at %v, %v after the last one", n-failed, time.Since(began), time.Since(last))
 							}
 							failed, last = n, time.Now()
 						}
@@ -182,15 +184,16 @@ func TestPagesThatWaitOutAnOutage(t *testing.T) {
 				c.Wait()
 				wantNoSooner(t, web, "a.test", 10*time.Minute, len(web.Log("a.test")))
 				if lost := len(c.denied); lost == 0 || lost > 16 || len(c.pages)+lost != 60 {
-					t.Errorf("%d pages were denied and %d came, want at most 16, and 60 in all", lost, len(c.pages))
+					t.Errorf("%d pages were denied and %d arrived, want at most 16 denied and 60 in total", lost, len(c.pages))
 				}
 			})
 		})
 	}
 }
 
-// A file that must not be cached is read at most once for each page.
-func TestAFileThatIsNotCachedIsReadOnceForEachPage(t *testing.T) {
+// TestUncacheableFileIsReadOnceForEachPage checks that a robots.txt that must not be cached is read
+// at most once for each page.
+func TestUncacheableFileIsReadOnceForEachPage(t *testing.T) {
 	robots := func(delay string) http.HandlerFunc {
 		return func(out http.ResponseWriter, _ *http.Request) {
 			out.Header().Set("Cache-Control", "no-store")
@@ -223,8 +226,9 @@ func TestAFileThatIsNotCachedIsReadOnceForEachPage(t *testing.T) {
 	}
 }
 
-// Pages that come again and again while others wait do not have robots.txt read in their place.
-func TestNewPagesDoNotKeepOthersWaiting(t *testing.T) {
+// TestNewPagesDoNotDelayWaitingPages has new pages that keep coming while others wait. A page that
+// waits must not lose its turn because a new page needs robots.txt to be read again.
+func TestNewPagesDoNotDelayWaitingPages(t *testing.T) {
 	site := robotstest.Site{"/robots.txt": robotsFor(time.Hour, "User-agent: *\nCrawl-delay: 7200\n"), "*": robotstest.Page()}
 	inBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, async)
@@ -240,8 +244,9 @@ func TestNewPagesDoNotKeepOthersWaiting(t *testing.T) {
 	})
 }
 
-// A page that waits for a turn again, because robots.txt had to be read first, holds no slot.
-func TestASlowHostWhoseFileIsReadAgainHoldsNoSlot(t *testing.T) {
+// TestWaitAfterRobotsTxtWasReadAgainHoldsNoSlot checks that a page holds no slot of a LimitRule
+// while it waits for another turn, because its first turn was used to read robots.txt again.
+func TestWaitAfterRobotsTxtWasReadAgainHoldsNoSlot(t *testing.T) {
 	site := robotstest.Site{"/robots.txt": robotsFor(time.Minute, "User-agent: *\nCrawl-delay: 7200\n"), "*": robotstest.Page()}
 	inBubble(t, robotstest.Sites{"slow.test": site, "fast.test": robotstest.Pages(9, noDenys)}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, async)
@@ -249,14 +254,14 @@ func TestASlowHostWhoseFileIsReadAgainHoldsNoSlot(t *testing.T) {
 		for i := range 3 {
 			c.Visit(fmt.Sprint("http://slow.test/", i))
 		}
-		time.Sleep(5 * time.Hour) // the second page has had robots.txt read, and waits
+		time.Sleep(5 * time.Hour) // the second page has read robots.txt again and waits
 		began := time.Now()
 		for i := range 9 {
 			c.Visit(fmt.Sprint("http://fast.test/", i))
 		}
 		time.Sleep(time.Second)
 		if n := len(web.Log("fast.test")); n != 10 {
-			t.Errorf("fast.test was asked %d times within %v, want 10", n, time.Since(began))
+			t.Errorf("%d requests to fast.test within %v, want 10", n, time.Since(began))
 		}
 		c.Wait()
 	})

@@ -18,24 +18,24 @@ import (
 
 const browser = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36"
 
-// A browser's user agent names no crawler: only the groups for * are found. That is said, once,
-// with what to do.
-func TestABrowsersUserAgentIsNoProductToken(t *testing.T) {
+// TestUserAgentOfBrowserNamesNoCrawler checks that only the groups for * apply under the user agent
+// of a browser, and that one warning says what to do.
+func TestUserAgentOfBrowserNamesNoCrawler(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		set   func(c *colly.Collector)
 		opts  []collyrobots.Option
-		says  string // empty: nothing
+		says  string // in the log; "" if nothing is logged
 		pages string
 	}{
-		{"a browser's", func(c *colly.Collector) { c.UserAgent = browser }, nil, "set ProductToken", "/robots.txt /0 /2"},
-		{"random ones", func(c *colly.Collector) { extensions.RandomUserAgent(c) }, nil, "set ProductToken", "/robots.txt /0 /2"},
-		{"random ones of phones", func(c *colly.Collector) { extensions.RandomMobileUserAgent(c) }, nil, "set ProductToken", "/robots.txt /0 /2"},
-		{"none", func(c *colly.Collector) { c.UserAgent = "" }, nil, "set ProductToken", "/robots.txt /0 /2"},
-		{"random ones and a token", func(c *colly.Collector) { extensions.RandomUserAgent(c) },
+		{"a browser", func(c *colly.Collector) { c.UserAgent = browser }, nil, "set ProductToken", "/robots.txt /0 /2"},
+		{"random browsers", func(c *colly.Collector) { extensions.RandomUserAgent(c) }, nil, "set ProductToken", "/robots.txt /0 /2"},
+		{"random phones", func(c *colly.Collector) { extensions.RandomMobileUserAgent(c) }, nil, "set ProductToken", "/robots.txt /0 /2"},
+		{"no user agent", func(c *colly.Collector) { c.UserAgent = "" }, nil, "set ProductToken", "/robots.txt /0 /2"},
+		{"random browsers and ProductToken", func(c *colly.Collector) { extensions.RandomUserAgent(c) },
 			[]collyrobots.Option{collyrobots.ProductToken("ExampleBot")}, "", "/robots.txt /1 /2"},
-		{"a name", func(*colly.Collector) {}, nil, "", "/robots.txt /1 /2"},
-		{"a name within a browser's", func(c *colly.Collector) { c.UserAgent = "Mozilla/5.0 (compatible; ExampleBot/1.0; +http://x.test)" }, nil, "", "/robots.txt /1 /2"},
+		{"a crawler", func(*colly.Collector) {}, nil, "", "/robots.txt /1 /2"},
+		{"a crawler that names a browser", func(c *colly.Collector) { c.UserAgent = "Mozilla/5.0 (compatible; ExampleBot/1.0; +http://x.test)" }, nil, "", "/robots.txt /1 /2"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nDisallow: /1\n\nUser-agent: ExampleBot\nDisallow: /0\n")})
@@ -51,24 +51,24 @@ func TestABrowsersUserAgentIsNoProductToken(t *testing.T) {
 			}
 			wantURIs(t, web, "a.test", tc.pages)
 			if log := lines.String(); tc.says == "" && log != "" || !strings.Contains(log, tc.says) || strings.Count(log, "\n") > 1 {
-				t.Errorf("the log says %q, want %q once", log, tc.says)
+				t.Errorf("got log %q, want %q once", log, tc.says)
 			}
 		})
 	}
 }
 
-// Under Temoto the collector's own UserAgent decides, as in Colly's built-in check, whatever the
-// requests are sent with.
-func TestUnderTemotoTheCollectorsUserAgentDecides(t *testing.T) {
+// TestTemotoUsesUserAgentOfCollector checks that under Temoto the UserAgent of the collector
+// selects the group, as in Colly's built-in check, and not the header of the request.
+func TestTemotoUsesUserAgentOfCollector(t *testing.T) {
 	const robots = "User-agent: ExampleBot\nDisallow: /0\n\nUser-agent: Mozilla\nDisallow: /1\n\nUser-agent: *\nDisallow: /2\n"
 	for _, name := range []string{"ExampleBot/1.0 (+http://x.test)", browser, "OtherBot"} {
 		for how, set := range map[string]func(c *colly.Collector){
-			"the same": func(*colly.Collector) {},
-			"random":   func(c *colly.Collector) { extensions.RandomUserAgent(c) },
-			"another's name": func(c *colly.Collector) {
+			"same header":   func(*colly.Collector) {},
+			"random header": func(c *colly.Collector) { extensions.RandomUserAgent(c) },
+			"header in OnRequest": func(c *colly.Collector) {
 				c.OnRequest(func(r *colly.Request) { r.Headers.Set("User-Agent", "ExampleBot") })
 			},
-			"in Headers": func(c *colly.Collector) { c.Headers.Set("User-Agent", "ExampleBot") },
+			"header in Headers": func(c *colly.Collector) { c.Headers.Set("User-Agent", "ExampleBot") },
 		} {
 			t.Run(name+"/"+how, func(t *testing.T) {
 				sites := robotstest.Sites{"a.test": robotstest.Pages(4, robots)}
@@ -94,19 +94,20 @@ func TestUnderTemotoTheCollectorsUserAgentDecides(t *testing.T) {
 					t.Cleanup(func() { p.Close() })
 				})
 				if without := crawl(func(*colly.Collector) {}); with != without {
-					t.Errorf("a.test was asked for %s, by the built-in check for %s", with, without)
+					t.Errorf("requests to a.test: %s, with the built-in check: %s", with, without)
 				}
 				if lines.Len() > 0 {
-					t.Errorf("the log says %s", lines.String())
+					t.Errorf("got log %s, want none", lines.String())
 				}
 			})
 		}
 	}
 }
 
-// A redirect is judged by that name as well, and so is what a shadow is told: a dialect that knows
-// product tokens looks for one.
-func TestUnderTemotoOneNameDecides(t *testing.T) {
+// TestTemotoUsesOneNameForRedirectsAndShadows checks that this name also applies to redirects and
+// to the decisions of shadows. A shadow whose dialect has product tokens uses the token of the
+// name.
+func TestTemotoUsesOneNameForRedirectsAndShadows(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": {
 		"/robots.txt": "User-agent: ExampleBot\nDisallow: /0\n\nUser-agent: Other\nDisallow: /1\n",
 		"/moved/0":    robotstest.Redirect("/0"), "/moved/1": robotstest.Redirect("/1"), "/0": robotstest.Page(), "/1": robotstest.Page(),
@@ -118,21 +119,22 @@ func TestUnderTemotoOneNameDecides(t *testing.T) {
 	must(t, err)
 	defer p.Close()
 	if err := c.Visit("http://a.test/moved/0"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-		t.Errorf("/moved/0: %v", err)
+		t.Errorf("/moved/0: Visit returned %v, want a denial", err)
 	}
 	must(t, c.Visit("http://a.test/moved/1"))
 	c.Visit("http://a.test/0?")
 	wantURIs(t, web, "a.test", "/robots.txt /moved/0 /moved/1 /1")
 	for _, s := range p.Stats().Shadows {
 		if s.Compared != 3 || s.Stricter+s.Laxer != 0 {
-			t.Errorf("%v: %+v, want no difference", s.Dialect, s)
+			t.Errorf("%v: got %+v, want 3 compared pages and no difference", s.Dialect, s)
 		}
 	}
 }
 
-// A callback that gives a page another name after it was judged does not take it past what robots.txt
-// says to that name, whether it is called before the page has its turn or after.
-func TestALaterCallbackGivesAPageAnotherName(t *testing.T) {
+// TestLaterCallbackChangesUserAgent has a callback that changes the user agent of a page after the
+// page was allowed. The page must obey the group for the new name, also if the callback is called
+// after the wait.
+func TestLaterCallbackChangesUserAgent(t *testing.T) {
 	rename := func(r *colly.Request) {
 		if r.URL.Path != "/2" {
 			r.Headers.Set("User-Agent", "OtherBot/1.0")
@@ -151,15 +153,15 @@ func TestALaterCallbackGivesAPageAnotherName(t *testing.T) {
 				for i := range 4 {
 					err := c.Visit(fmt.Sprint("http://a.test/", i))
 					if denied := i == 1 || i == 3; errors.Is(err, colly.ErrRobotsTxtBlocked) != denied {
-						t.Errorf("/%d: %v", i, err)
+						t.Errorf("/%d: Visit returned %v, want a denial: %t", i, err, denied)
 					}
 				}
 				wantDenied(t, c, "http://a.test/1", collyrobots.ReasonRule, 2)
 				if gap := web.Log("a.test").MinGap(); gap < 2*time.Second-time.Microsecond {
-					t.Errorf("asked twice within %v:\n%s", gap, web.Log("a.test"))
+					t.Errorf("two requests within %v, want at least 2s:\n%s", gap, web.Log("a.test"))
 				}
 				if uris := strings.ReplaceAll(urisOf(web.Log("a.test")), "/robots.txt ", ""); uris != "/0 /2" {
-					t.Errorf("asked for %s", uris)
+					t.Errorf("got pages %s, want /0 /2", uris)
 				}
 			})
 		})

@@ -153,7 +153,7 @@ func TestConnectionsThatFail(t *testing.T) {
 		web.Reset()
 		c.Visit("http://a.test/0")
 		if err := c.Visit("http://a.test/1"); !errors.Is(err, refused) {
-			t.Errorf("Visit: %v, want the transport's error", err)
+			t.Errorf("Visit returned %v, want the transport's error", err)
 		}
 		c.WithTransport(other)
 		c.Visit("http://a.test/2")

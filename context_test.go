@@ -28,7 +28,7 @@ func TestAnEndedContextEndsTheCrawl(t *testing.T) {
 		time.AfterFunc(200*time.Millisecond, cancel)
 		c.Wait()
 		if got := urisOf(web.Log("a.test")); got != "/robots.txt" {
-			t.Errorf("a.test was asked for %s, want robots.txt alone", got)
+			t.Errorf("requests to a.test: %s, want robots.txt alone", got)
 		}
 		if len(c.denied) != 300 || !errors.Is(c.denied["http://a.test/7"], context.Canceled) {
 			t.Errorf("OnDenied was told of %d requests, want 300", len(c.denied))
@@ -104,7 +104,7 @@ func TestTheEndOfTheContextEndsAHop(t *testing.T) {
 		defer cancel()
 		c := start(t, web, []colly.CollectorOption{colly.StdlibContext(ctx)})
 		if err := c.Visit("http://a.test/"); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 40*time.Second {
-			t.Errorf("Visit: %v after %v", err, time.Since(began))
+			t.Errorf("Visit returned %v after %v", err, time.Since(began))
 		}
 		wantSchedule(t, web, "a.test", "0s /robots.txt, 30s /")
 	})
@@ -120,7 +120,7 @@ func TestTheEndOfTheContextEndsASecondAttempt(t *testing.T) {
 		c := start(t, web, []colly.CollectorOption{colly.StdlibContext(ctx)})
 		c.Visit("http://a.test/0")
 		if err := c.Visit("http://a.test/1"); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 130*time.Second {
-			t.Errorf("Visit: %v after %v", err, time.Since(began))
+			t.Errorf("Visit returned %v after %v", err, time.Since(began))
 		}
 		wantSchedule(t, web, "a.test", "0s /robots.txt, 1m0s /0, 2m0s /1")
 	})
@@ -138,7 +138,7 @@ func TestTheContextMayBeSwapped(t *testing.T) {
 		}
 		wantSchedule(t, web, "a.test", "0s /robots.txt, 10s /1, 20s /3")
 		if len(c.denied) != 2 || !errors.Is(c.denied["http://a.test/2"], context.DeadlineExceeded) {
-			t.Errorf("OnDenied was told %v", c.denied)
+			t.Errorf("OnDenied got %v", c.denied)
 		}
 	})
 }

@@ -160,7 +160,7 @@ func wantSchedule(t *testing.T, web *robotstest.Web, host, want string) {
 func wantURIs(t *testing.T, web *robotstest.Web, host, want string) {
 	t.Helper()
 	if got := urisOf(web.Log(host)); got != want {
-		t.Errorf("%s was asked for %s, want %s", host, got, want)
+		t.Errorf("requests to %s: %s, want %s", host, got, want)
 	}
 }
 
@@ -168,7 +168,7 @@ func wantURIs(t *testing.T, web *robotstest.Web, host, want string) {
 func wantSortedURIs(t *testing.T, web *robotstest.Web, host, want string) {
 	t.Helper()
 	if got := strings.Join(web.Log(host).SortedURIs(), " "); got != want {
-		t.Errorf("%s was asked for %s, want %s", host, got, want)
+		t.Errorf("requests to %s: %s, want %s", host, got, want)
 	}
 }
 
@@ -178,7 +178,7 @@ func wantPace(t *testing.T, web *robotstest.Web, host string, delay time.Duratio
 	t.Helper()
 	log := web.Log(host)
 	if len(log) != n {
-		t.Errorf("%s was asked %d times, want %d:\n%s", host, len(log), n, log)
+		t.Errorf("%s: %d requests, want %d:\n%s", host, len(log), n, log)
 	}
 	for i := 1; i < len(log); i++ {
 		if gap := log[i].Time.Sub(log[i-1].Time); gap.Round(time.Microsecond) != delay {
@@ -192,7 +192,7 @@ func wantNoSooner(t *testing.T, web *robotstest.Web, host string, delay time.Dur
 	t.Helper()
 	log := web.Log(host)
 	if len(log) != n {
-		t.Errorf("%s was asked %d times, want %d:\n%s", host, len(log), n, log)
+		t.Errorf("%s: %d requests, want %d:\n%s", host, len(log), n, log)
 	}
 	if gap := log.MinGap(); gap < delay-time.Microsecond {
 		t.Errorf("%s was asked twice within %v, want %v:\n%s", host, gap, delay, log)
@@ -204,7 +204,7 @@ func wantDenied(t *testing.T, c *crawl, url string, reason collyrobots.Reason, l
 	t.Helper()
 	var denied *collyrobots.DisallowedError
 	if err := c.denied[url]; !errors.As(err, &denied) || !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-		t.Errorf("%s: OnDenied was told %v, want a DisallowedError", url, err)
+		t.Errorf("%s: OnDenied got %v, want a DisallowedError", url, err)
 		return
 	}
 	if d := denied.Decision; d.Reason != reason || d.Rule.Line != line || d.Allowed {

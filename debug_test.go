@@ -81,7 +81,7 @@ func TestADebuggerHearsOfEvents(t *testing.T) {
 				c.Visit("http://a.test/x")
 				types := r.types()
 				if !slices.Equal(types, want) {
-					t.Errorf("%v, want %v", types, want)
+					t.Errorf("got %v, want %v", types, want)
 				}
 				denied := r.events[len(r.events)-1]
 				if denied.Type != "robots.denied" || denied.CollectorID != c.ID || denied.RequestID != 2 ||

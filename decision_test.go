@@ -56,7 +56,7 @@ func TestReasonsAreStableCodes(t *testing.T) {
 		collyrobots.ReasonDelay: "delay", collyrobots.ReasonIgnored: "ignored",
 	} {
 		if string(reason) != want {
-			t.Errorf("%q, want %q", reason, want)
+			t.Errorf("got %q, want %q", reason, want)
 		}
 	}
 }

@@ -103,7 +103,7 @@ func TestADeniedPageFails(t *testing.T) {
 						t.Errorf("Stats counts %d denials", n)
 					}
 					if strings.Contains(urisOf(web.Log("a.test")), "closed") {
-						t.Errorf("a.test was asked for %s", urisOf(web.Log("a.test")))
+						t.Errorf("requests to a.test: %s", urisOf(web.Log("a.test")))
 					}
 				})
 			})
@@ -128,7 +128,7 @@ func TestTheErrorOfVisitSaysEachURLOnce(t *testing.T) {
 		} {
 			err := c.Visit(visit)
 			if err == nil || !strings.HasPrefix(err.Error(), want) {
-				t.Errorf("Visit: %v, want %s", err, want)
+				t.Errorf("Visit returned %v, want %s", err, want)
 			} else if n := strings.Count(err.Error(), "test/"); n != 2 {
 				t.Errorf("%d URLs are named, want that of the page and of robots.txt: %v", n, err)
 			}
@@ -183,7 +183,7 @@ func TestOneResultForEachVisit(t *testing.T) {
 			must(t, c.Visit(fmt.Sprint("http://a.test/", i)))
 			want := fmt.Sprintf("/%d %s", i, map[bool]string{true: "failed", false: "scraped"}[i == 1])
 			if got := <-results; got != want {
-				t.Errorf("%s, want %s", got, want)
+				t.Errorf("got %s, want %s", got, want)
 			}
 		}
 		c.Wait()
@@ -310,7 +310,7 @@ func TestRetriesOfADeniedPageInOnErrorEnd(t *testing.T) {
 					err := c.Visit("http://a.test/")
 					c.Wait()
 					if denied := errors.Is(err, colly.ErrRobotsTxtBlocked); denied != (mode == "sync") || tries != 10 || time.Since(began) != 0 {
-						t.Errorf("Visit: %v after %d tries in %v", err, tries, time.Since(began))
+						t.Errorf("Visit returned %v after %d tries in %v", err, tries, time.Since(began))
 					}
 					if n := strings.Count(c.logged.String(), "again and again"); n != 1 {
 						t.Errorf("%d lines of the log say so, want 1", n)
@@ -435,7 +435,7 @@ func TestPagesOfAClosedPlugin(t *testing.T) {
 				for i := range 6 {
 					err := c.Collector.Collector.Visit(fmt.Sprint("http://a.test/", i))
 					if mode == "sync" && !errors.Is(err, collyrobots.ErrClosed) {
-						t.Errorf("Visit: %v, want ErrClosed", err)
+						t.Errorf("Visit returned %v, want ErrClosed", err)
 					}
 				}
 				c.Wait()
@@ -466,7 +466,7 @@ func TestPagesOfAClosedPlugin(t *testing.T) {
 				err = c.Visit("http://a.test/last")
 				c.Wait()
 				if mode == "sync" && !errors.Is(err, colly.ErrAbortedBeforeRequest) || !errors.Is(c.denied["http://a.test/last"], collyrobots.ErrClosed) || len(c.errs) != before+1 {
-					t.Errorf("Visit: %v, OnDenied was called with %v", err, c.denied["http://a.test/last"])
+					t.Errorf("Visit returned %v, OnDenied was called with %v", err, c.denied["http://a.test/last"])
 				}
 				wantURIs(t, web, "a.test", "/robots.txt")
 			})
@@ -497,7 +497,7 @@ func TestASecondPluginWhilePagesOfTheFirstAreUnderWay(t *testing.T) {
 				c.Wait()
 				must(t, second.Close())
 				if strings.Contains(urisOf(web.Log("a.test"))+" ", "/1 ") {
-					t.Errorf("a.test was asked for %s", urisOf(web.Log("a.test")))
+					t.Errorf("requests to a.test: %s", urisOf(web.Log("a.test")))
 				}
 			})
 		})
@@ -522,7 +522,7 @@ func TestAPageWhoseHeadIsRefusedIsResumed(t *testing.T) {
 			must(t, c.robots.Close())
 		}
 		if uris := urisOf(web.Log("a.test")); strings.Count(uris, "/1") != 2 || strings.Count(uris, "/2") != 2 {
-			t.Errorf("a.test was asked for %s", uris)
+			t.Errorf("requests to a.test: %s", uris)
 		}
 	})
 }

@@ -43,7 +43,7 @@ func TestEventsSurviveJSON(t *testing.T) {
 	}
 	body, _ := json.Marshal(collyrobots.Event{Kind: collyrobots.EventRobots, Body: []byte("Disallow: /")})
 	if want := `{"kind":"robots","time":"0001-01-01T00:00:00Z"}`; string(body) != want {
-		t.Errorf("%s, want %s", body, want)
+		t.Errorf("got %s, want %s", body, want)
 	}
 	for _, text := range []string{`{"gap":"x"}`, `{"gap":"1.5s"}`} {
 		if err := json.Unmarshal([]byte(text), new(collyrobots.Event)); err == nil {

@@ -106,7 +106,7 @@ func TestATransportThatFollowsRedirects(t *testing.T) {
 						err := c.Visit("http://a.test/")
 						private := (*collyrobots.PrivateNetworkError)(nil)
 						if tc.err == errPrivateNetwork && !errors.As(err, &private) || tc.err != errPrivateNetwork && !errors.Is(err, tc.err) {
-							t.Errorf("Visit: %v, want %v", err, tc.err)
+							t.Errorf("Visit returned %v, want %v", err, tc.err)
 						}
 						if got := strings.Join(c.pages, " "); got != tc.page {
 							t.Errorf("OnResponse was told of %q, want %q", got, tc.page)
@@ -121,7 +121,7 @@ func TestATransportThatFollowsRedirects(t *testing.T) {
 								delay = 20 * time.Second
 							}
 							if gap := next.Time.Sub(r.Time); r.Host == next.Host && gap < delay {
-								t.Errorf("%s was asked for %v after %s, want %v at least:\n%s", next.URI, gap, r.URI, delay, log)
+								t.Errorf("requests to %s: %v after %s, want %v at least:\n%s", next.URI, gap, r.URI, delay, log)
 							}
 						}
 						if b, asked := tc.sites["b.test"]; asked && b != nil && !strings.Contains(urisOf(web.Log("b.test")), "/robots.txt") {
@@ -131,7 +131,7 @@ func TestATransportThatFollowsRedirects(t *testing.T) {
 							t.Errorf("warned %d times, want once:\n%s", n, c.logged)
 						}
 						if len(c.errs) != len(c.denied) || (len(c.errs) == 1) != (tc.err != nil) {
-							t.Errorf("OnError was told %v, OnDenied %v", c.errs, c.denied)
+							t.Errorf("OnError got %v, OnDenied %v", c.errs, c.denied)
 						}
 					})
 				})
@@ -158,7 +158,7 @@ func TestATransportThatFollowsRedirectsOfRobotsTxt(t *testing.T) {
 				c.WithTransport(followers(web)[kind])
 				must(t, c.Visit("http://a.test/"))
 				if err := c.Visit("http://a.test/x"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-					t.Errorf("Visit: %v, want ErrRobotsTxtBlocked", err)
+					t.Errorf("Visit returned %v, want ErrRobotsTxtBlocked", err)
 				}
 				if got := strings.Join(c.pages, " "); got != "http://a.test/ http://a.test/1" {
 					t.Errorf("the pages are %s", got)
@@ -225,7 +225,7 @@ func TestATransportThatFollowsRedirectsUnderALease(t *testing.T) {
 		began := time.Now()
 		err := c.Visit("http://a.test/")
 		if took := time.Since(began); !errors.Is(err, collyrobots.ErrLeaseEnded) || took > time.Minute {
-			t.Errorf("Visit: %v after %v, want ErrLeaseEnded", err, took)
+			t.Errorf("Visit returned %v after %v, want ErrLeaseEnded", err, took)
 		}
 	})
 }
@@ -247,7 +247,7 @@ func TestAFollowedRedirectWaits(t *testing.T) {
 			began := time.Now()
 			err := c.Visit("http://a.test/")
 			if took := time.Since(began); took != want || errors.Is(err, context.DeadlineExceeded) != (within > 0) {
-				t.Errorf("Visit: %v after %v, want %v", err, took, want)
+				t.Errorf("Visit returned %v after %v, want %v", err, took, want)
 			}
 		})
 	}

@@ -173,7 +173,7 @@ func TestCloseEndsEveryWait(t *testing.T) {
 						t.Errorf("the crawl ended %v after Close", took)
 					}
 					if got := len(web.Log("a.test")); got != tc.asked {
-						t.Errorf("a.test was asked %d times, want %d:\n%s", got, tc.asked, web.Log("a.test"))
+						t.Errorf("%d requests to a.test, want %d:\n%s", got, tc.asked, web.Log("a.test"))
 					}
 					for page, n := range told {
 						if n != 1 {
@@ -341,7 +341,7 @@ func TestOnDeniedHoldsNoSlot(t *testing.T) {
 				c = start(t, web, options, collyrobots.OnDenied(func(r *colly.Request, err error) {
 					c.note(func() { denied[r.URL.Path]++ })
 					if !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-						t.Errorf("OnDenied was told %v", err)
+						t.Errorf("OnDenied got %v", err)
 					}
 					c.Visit("http://a.test/5") // the plugin's own callbacks hold nothing
 				}))

@@ -252,7 +252,7 @@ func TestHeadIsJudgedAndPaced(t *testing.T) {
 			methods = append(methods, r.Method+" "+r.URI)
 		}
 		if got, want := strings.Join(methods, ", "), "GET /robots.txt, HEAD /0, GET /0, HEAD /1, GET /1, HEAD /1?head"; got != want {
-			t.Errorf("a.test was asked for %s, want %s", got, want)
+			t.Errorf("requests to a.test: %s, want %s", got, want)
 		}
 		wantDenied(t, c, "http://a.test/2", collyrobots.ReasonRule, 3)
 		wantDenied(t, c, "http://a.test/2?head", collyrobots.ReasonRule, 3)
@@ -441,7 +441,7 @@ func TestAnAbortedDownloadEndsTheRequest(t *testing.T) {
 		c.Wait()
 		wantPace(t, web, "a.test", time.Second, 4)
 		if err := c.errs["http://a.test/1"]; !errors.Is(err, colly.ErrAbortedAfterHeaders) {
-			t.Errorf("OnError was told %v", err)
+			t.Errorf("OnError got %v", err)
 		}
 	})
 }

@@ -214,7 +214,7 @@ func TestACrawlDelayLapsesWhileOtherPagesWait(t *testing.T) {
 		c.Wait()
 		log := web.Log("a.test")
 		if len(log) != 204 {
-			t.Fatalf("a.test was asked %d times, want 204", len(log))
+			t.Fatalf("%d requests to a.test, want 204", len(log))
 		}
 		slow := 0
 		for i := 1; i < len(log); i++ {

@@ -66,7 +66,7 @@ func TestOptionsThatAreMostLikelyAMistake(t *testing.T) {
 			}
 			for _, text := range tc.says {
 				if !strings.Contains(log, text) {
-					t.Errorf("the log says %swant %q", log, text)
+					t.Errorf("got log %swant %q", log, text)
 				}
 			}
 		})
@@ -113,7 +113,7 @@ func TestWithRobotsAfterVisit(t *testing.T) {
 		must(t, c.Visit("http://a.test/0"))
 		must(t, robots.Close())
 		if log := lines.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, "Attach was called after the first Visit") || !strings.Contains(log, "count=5") {
-			t.Errorf("the log says %q", log)
+			t.Errorf("got log %q", log)
 		}
 		lines.Reset()
 		again, err := collyrobots.WithRobots(c, logsTo(&lines, slog.LevelWarn))
@@ -146,11 +146,11 @@ func TestCloseBeforeTheFirstVisit(t *testing.T) {
 	for i := range 3 {
 		err := c.Visit(fmt.Sprint("http://a.test/", i))
 		if !errors.Is(err, collyrobots.ErrClosed) {
-			t.Errorf("Visit: %v, want ErrClosed", err)
+			t.Errorf("Visit returned %v, want ErrClosed", err)
 		}
 	}
 	if log := lines.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, "the plugin is closed") || !strings.Contains(log, "url=http://a.test/0") {
-		t.Errorf("the log says %q", log)
+		t.Errorf("got log %q", log)
 	}
 	if log := web.Log(""); len(log) > 0 {
 		t.Errorf("a closed plugin has let through %s", urisOf(log))

@@ -34,7 +34,7 @@ func TestEachCollectorIsJudgedByItsOwnName(t *testing.T) {
 		}
 		log := web.Log("a.test")
 		if got, want := urisOf(log), "/robots.txt /robots.txt /two?0 /one?0 /two?1 /one?1 /two?2 /one?2 /two?3 /one?3"; got != want {
-			t.Errorf("a.test was asked for %s, want %s", got, want)
+			t.Errorf("requests to a.test: %s, want %s", got, want)
 		}
 		if gap := log[2:].MinGap(); gap < 10*time.Second {
 			t.Errorf("%v between two requests, TwoBot asks for 10 s", gap)

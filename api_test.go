@@ -24,10 +24,11 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// pages is what Plugin.Pages returns.
+// pages is the type that Plugin.Pages returns.
 type pages = iter.Seq2[sitemap.Entry, error]
 
-// The names that other programs compile against: whoever changes one of these lines breaks them.
+// These are the names that other programs compile against. A change of one of these lines breaks
+// them.
 var (
 	_ func(...collyrobots.Option) (*collyrobots.Plugin, error)                         = collyrobots.New
 	_ func(*collyrobots.Plugin, *colly.Collector) error                                = (*collyrobots.Plugin).Attach
@@ -121,27 +122,28 @@ func faultsOf(err error) (faults []*collyrobots.OptionError) {
 	return faults
 }
 
-// New says all that is wrong with the options at once, and of each fault which option has it.
+// TestEveryFaultIsReported checks that New reports all faults of the options at once, and names the
+// option of each.
 func TestEveryFaultIsReported(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		opts   []collyrobots.Option
-		faults string // the Option of each, in order
+		faults string // the Option of each fault, in order
 		says   []string
 	}{
 		{
-			"three of a Feed", []collyrobots.Option{
+			"three faults of a Feed", []collyrobots.Option{
 				collyrobots.Store(store.Memory()), collyrobots.FollowSitemaps(collyrobots.Feed{Window: -1, NewestFirst: true, Scope: 9}),
 			},
 			"FollowSitemaps FollowSitemaps FollowSitemaps", []string{"Window", "MaxURLs", "Scope(9)"},
 		},
 		{"MaxDelay and SkipAbove", []collyrobots.Option{collyrobots.MaxDelay(0), collyrobots.SkipAbove(-2)}, "MaxDelay SkipAbove", []string{"0s", "-2ns"}},
 		{
-			"two tokens", []collyrobots.Option{collyrobots.ProductToken("Example Bot", "ExampleBot", "ExampleBot/1.0")},
+			"two invalid tokens", []collyrobots.Option{collyrobots.ProductToken("Example Bot", "ExampleBot", "ExampleBot/1.0")},
 			"ProductToken ProductToken", []string{`"Example Bot"`, `"ExampleBot/1.0"`},
 		},
 		{
-			"of several options", []collyrobots.Option{collyrobots.MinDelay(-1), {}, collyrobots.MaxDelay(-1), collyrobots.OnDenied(nil)},
+			"several options", []collyrobots.Option{collyrobots.MinDelay(-1), {}, collyrobots.MaxDelay(-1), collyrobots.OnDenied(nil)},
 			"MinDelay Option MaxDelay OnDenied", []string{"-1ns", "number 2"},
 		},
 	} {
@@ -151,17 +153,18 @@ func TestEveryFaultIsReported(t *testing.T) {
 			names = append(names, fault.Option)
 		}
 		if got := strings.Join(names, " "); got != tc.faults {
-			t.Errorf("%s: faults of %s, want of %s: %v", tc.name, got, tc.faults, err)
+			t.Errorf("%s: got faults of %s, want %s: %v", tc.name, got, tc.faults, err)
 		}
 		for _, s := range tc.says {
 			if !strings.Contains(fmt.Sprint(err), s) {
-				t.Errorf("%s: %v does not say %s", tc.name, err, s)
+				t.Errorf("%s: %v does not contain %s", tc.name, err, s)
 			}
 		}
 	}
 }
 
-// What is wrong with an option inside ForHosts is said of that option, and for which hosts it was.
+// TestFaultsInsideForHosts checks that a fault of an option inside ForHosts names this option and
+// the pattern.
 func TestFaultsInsideForHosts(t *testing.T) {
 	_, err := collyrobots.New(collyrobots.ForHosts("*.a.test",
 		collyrobots.MinDelay(-1), collyrobots.MaxDelay(0), collyrobots.SkipAbove(0), collyrobots.DryRun()))
@@ -170,16 +173,17 @@ func TestFaultsInsideForHosts(t *testing.T) {
 		counts[fault.Option]++
 	}
 	if counts["MinDelay"] != 1 || counts["MaxDelay"] != 1 || counts["SkipAbove"] != 1 || counts["DryRun"] != 1 {
-		t.Errorf("faults of %v, want one each of MinDelay, MaxDelay, SkipAbove and DryRun: %v", counts, err)
+		t.Errorf("got faults of %v, want one each of MinDelay, MaxDelay, SkipAbove and DryRun: %v", counts, err)
 	}
 	var fault *collyrobots.OptionError
 	if s := fmt.Sprint(err); !errors.As(err, &fault) || !strings.Contains(s, "ForHosts") || !strings.Contains(s, `"*.a.test"`) {
-		t.Errorf("ForHosts and its pattern are not named: %v", err)
+		t.Errorf("%v does not name ForHosts and its pattern", err)
 	}
 }
 
-// Two plugins on one collector would ask and wait twice, whichever way the second one comes.
-func TestASecondPluginIsRefused(t *testing.T) {
+// TestSecondPluginIsRefused checks that a collector with a plugin gets no second plugin, in any of
+// the ways in which a plugin can be attached.
+func TestSecondPluginIsRefused(t *testing.T) {
 	attach := func(c *colly.Collector) error {
 		p, err := collyrobots.New()
 		if err != nil {
@@ -199,22 +203,22 @@ func TestASecondPluginIsRefused(t *testing.T) {
 				clone := c.Clone()
 				for what, target := range map[string]*colly.Collector{"the collector": c.Collector.Collector, "a clone": clone.Collector} {
 					if err := second(target); !errors.Is(err, collyrobots.ErrAttached) {
-						t.Errorf("a second plugin on %s: %v, want ErrAttached", what, err)
+						t.Errorf("a second plugin on %s: got %v, want ErrAttached", what, err)
 					}
 					if err := c.robots.Attach(target); err != nil {
-						t.Errorf("the same plugin on %s once more: %v", what, err)
+						t.Errorf("the same plugin on %s again: got %v, want no error", what, err)
 					}
 				}
 				if _, err := clone.WithRobots(); !errors.Is(err, collyrobots.ErrAttached) {
-					t.Errorf("WithRobots of a clone: %v, want ErrAttached", err)
+					t.Errorf("WithRobots of a clone returned %v, want ErrAttached", err)
 				}
 				c.Visit("http://a.test/0")
 				clone.Visit("http://a.test/1")
 				wantSchedule(t, web, "a.test", "0s /robots.txt, 10s /0, 20s /1")
 				if s := c.robots.Stats().Hosts[0]; s.Pages != 2 {
-					t.Errorf("%d pages counted, want 2", s.Pages)
+					t.Errorf("Stats counts %d pages, want 2", s.Pages)
 				}
-				other := colly.NewCollector() // of nobody yet
+				other := colly.NewCollector() // without a plugin
 				other.WithTransport(c.transport)
 				p, err := collyrobots.WithRobots(other)
 				must(t, err)
@@ -224,65 +228,65 @@ func TestASecondPluginIsRefused(t *testing.T) {
 	}
 }
 
-// A Collector whose inner collector was replaced, or never made, is cloned as well as can be.
+// TestCloneNeverPanics clones a Collector whose embedded collector was replaced or is nil.
 func TestCloneNeverPanics(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(1, "User-agent: *\nDisallow: /0")})
 	for name, replace := range map[string]func(c *collyrobots.Collector){
-		"another":      func(c *collyrobots.Collector) { c.Collector = colly.NewCollector() },
-		"a zero one":   func(c *collyrobots.Collector) { c.Collector = &colly.Collector{} },
-		"none":         func(c *collyrobots.Collector) { c.Collector = nil },
-		"nothing else": func(*collyrobots.Collector) {},
+		"another collector": func(c *collyrobots.Collector) { c.Collector = colly.NewCollector() },
+		"a zero collector":  func(c *collyrobots.Collector) { c.Collector = &colly.Collector{} },
+		"nil":               func(c *collyrobots.Collector) { c.Collector = nil },
+		"no change":         func(*collyrobots.Collector) {},
 	} {
 		c := start(t, web, nil)
 		replace(c.Collector)
 		clone := c.Clone()
 		if clone == nil {
-			t.Errorf("%s: no clone", name)
+			t.Errorf("%s: Clone returned nil", name)
 		}
-		if name != "another" {
+		if name != "another collector" {
 			continue
 		}
-		// As its parent was: under the plugin.
+		// The clone is attached to the plugin of its parent.
 		clone.WithTransport(web.Transport())
 		clone.Visit("http://a.test/0")
 		if _, err := clone.WithRobots(); !errors.Is(err, collyrobots.ErrAttached) {
-			t.Errorf("%s: the clone has no robots: %v", name, err)
+			t.Errorf("%s: the clone is not attached: %v", name, err)
 		}
 		wantURIs(t, web, "a.test", "/robots.txt")
 	}
 	var zero collyrobots.Collector
 	if zero.Clone() == nil {
-		t.Error("a zero Collector has no clone")
+		t.Error("Clone of a zero Collector returned nil")
 	}
 	if _, err := zero.WithRobots(); err == nil {
-		t.Error("a zero Collector has robots")
+		t.Error("WithRobots of a zero Collector returned no error")
 	}
 }
 
-// A zero Plugin says where plugins come from.
-func TestAZeroPlugin(t *testing.T) {
+// TestZeroPlugin checks that the errors of a zero Plugin say how to create one.
+func TestZeroPlugin(t *testing.T) {
 	var p collyrobots.Plugin
 	if err := p.Attach(colly.NewCollector()); err == nil || !strings.Contains(err.Error(), "use New") {
-		t.Errorf("Attach: %v", err)
+		t.Errorf("Attach returned %v, want an error that names New", err)
 	}
 	if _, err := p.Check(t.Context(), "http://a.test/"); err == nil || !strings.Contains(err.Error(), "use New") {
-		t.Errorf("Check: %v", err)
+		t.Errorf("Check returned %v, want an error that names New", err)
 	}
 	for _, err := range p.Pages(t.Context(), collyrobots.Feed{}, "http://a.test/") {
 		if err == nil || !strings.Contains(err.Error(), "use New") {
-			t.Errorf("Pages: %v", err)
+			t.Errorf("Pages returned %v, want an error that names New", err)
 		}
 	}
 	if _, err := p.SitemapQueue(&queue.InMemoryQueueStorage{}, collyrobots.Feed{}, "http://a.test/"); err == nil {
-		t.Error("SitemapQueue succeeds")
+		t.Error("SitemapQueue returned no error")
 	}
 	if s := p.Stats(); len(s.Hosts) != 0 {
-		t.Errorf("Stats: %+v", s)
+		t.Errorf("got stats %+v, want none", s)
 	}
 	p.Close()
 }
 
-// Pages reads sitemaps as FollowSitemaps would, and hands each page to a loop.
+// TestPages checks that Pages reads sitemaps like FollowSitemaps and returns their pages.
 func TestPages(t *testing.T) {
 	sites := shop()
 	sites["shop.test"]["/robots.txt"] = "Crawl-delay: 60\n" + sites["shop.test"]["/robots.txt"].(string)
@@ -295,7 +299,7 @@ func TestPages(t *testing.T) {
 			if err != nil {
 				failed++
 				if e.Loc != "" {
-					t.Errorf("an error with a page: %v, %v", e, err)
+					t.Errorf("got page %v with error %v, want a zero Entry", e, err)
 				}
 				continue
 			}
@@ -306,13 +310,13 @@ func TestPages(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 		if failed != 1 { // gone.xml
-			t.Errorf("%d errors, want one", failed)
+			t.Errorf("got %d errors, want 1", failed)
 		}
 		wantURIs(t, web, "shop.test", "/robots.txt /index.xml /a.xml /b.xml.gz /gone.xml")
 	})
 }
 
-// A loop over Pages that ends early, and a context that does, end the reading.
+// TestPagesThatEndEarly checks that no more sitemaps are read when the loop or the context ends.
 func TestPagesThatEndEarly(t *testing.T) {
 	sites := robotstest.Sites{"a.test": {
 		"/robots.txt": "User-agent: *\nCrawl-delay: 10\nSitemap: http://a.test/1.xml\nSitemap: http://a.test/2.xml",
@@ -324,7 +328,7 @@ func TestPagesThatEndEarly(t *testing.T) {
 			c := start(t, web, nil)
 			for e, err := range c.robots.Pages(t.Context(), collyrobots.Feed{}, "http://a.test/") {
 				if e.Loc != "http://a.test/1" || err != nil {
-					t.Errorf("%v, %v", e, err)
+					t.Errorf("got page %v and error %v", e, err)
 				}
 				break
 			}
@@ -344,7 +348,7 @@ func TestPagesThatEndEarly(t *testing.T) {
 				}
 			}
 			if n != 2 || !errors.Is(last, context.DeadlineExceeded) || time.Since(began) != 15*time.Second {
-				t.Errorf("%d pages, then %v after %v", n, last, time.Since(began))
+				t.Errorf("got %d pages, then error %v after %v", n, last, time.Since(began))
 			}
 			wantSchedule(t, web, "a.test", "0s /robots.txt, 10s /1.xml")
 		})
@@ -359,18 +363,19 @@ func TestPagesThatEndEarly(t *testing.T) {
 			errs := 0
 			for e, err := range pages {
 				if errs++; err == nil {
-					t.Errorf("%s: %v", name, e)
+					t.Errorf("%s: got page %v, want none", name, e)
 				}
 			}
 			if errs != 1 {
-				t.Errorf("%s: %d errors, want one", name, errs)
+				t.Errorf("%s: got %d errors, want 1", name, errs)
 			}
 		}
 		wantURIs(t, web, "a.test", "")
 	})
 }
 
-// The text of each error from Pages begins with the prefix of the package, which is not repeated.
+// TestErrorsOfPagesHaveThePrefixOnce checks that the text of each error from Pages begins with the
+// name of the package, and does not repeat it.
 func TestErrorsOfPagesHaveThePrefixOnce(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"d.test": {"/robots.txt": "Sitemap: http://d.test/gone.xml\n"}})
 	c := start(t, web, nil, collyrobots.ShardByHost(2, 1))

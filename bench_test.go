@@ -13,7 +13,7 @@ import (
 	"github.com/temoto/robotstxt"
 )
 
-// canned answers every request from memory, so that what is measured is the crawler.
+// A canned transport answers every request from memory, so that only the crawler is measured.
 type canned struct{ robots string }
 
 func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -28,7 +28,7 @@ func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// robotsOf returns a file of n rules, none of which matches, of which every tenth has a wildcard.
+// robotsOf returns a robots.txt with n rules. None of them matches, and every tenth has a wildcard.
 func robotsOf(n int) string {
 	var b strings.Builder
 	b.WriteString("User-agent: *\n")
@@ -44,7 +44,7 @@ func robotsOf(n int) string {
 
 func quiet() Option { return Logger(slog.New(slog.DiscardHandler)) }
 
-// warm returns a collector that has seen the site, and its plugin's hooks.
+// warm returns the hooks of a collector that has already visited the site.
 func warm(tb testing.TB, rules int, url string) (*hooks, *colly.Request) {
 	c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"), colly.AllowURLRevisit())
 	c.WithTransport(canned{robotsOf(rules)})
@@ -61,9 +61,9 @@ func warm(tb testing.TB, rules int, url string) (*hooks, *colly.Request) {
 	return p.first(), r
 }
 
-func TestTheWarmHookDoesNotAllocate(t *testing.T) {
+func TestOnRequestDoesNotAllocate(t *testing.T) {
 	if underRace {
-		t.Skip("the race detector allocates, too")
+		t.Skip("the race detector also allocates")
 	}
 	for _, url := range []string{"http://example.test/some/page.html", "http://example.test/some/page.html?id=1"} {
 		l, r := warm(t, 9, url)
@@ -73,11 +73,11 @@ func TestTheWarmHookDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// While nobody listens a request is told of to nobody, and costs no allocation for that; what a
-// listener costs is known.
-func TestAListenerThatHasGoneCostsNothing(t *testing.T) {
+// TestStoppedListenerCostsNothing checks that events cost no allocation without a listener, also
+// after a listener was stopped. With a listener, they cost a known number of allocations.
+func TestStoppedListenerCostsNothing(t *testing.T) {
 	if underRace {
-		t.Skip("the race detector allocates, too")
+		t.Skip("the race detector also allocates")
 	}
 	c := colly.NewCollector(colly.AllowURLRevisit())
 	c.WithTransport(canned{robotsOf(9)})
@@ -93,11 +93,11 @@ func TestAListenerThatHasGoneCostsNothing(t *testing.T) {
 	stop()
 	after := testing.AllocsPerRun(50, visit)
 	if after > before+1 || during < before+2 {
-		t.Errorf("%v allocations before, %v with a listener, %v after", before, during, after)
+		t.Errorf("got %v allocations before, %v with a listener, %v after", before, during, after)
 	}
 }
 
-// BenchmarkOnRequest is what the plugin adds to a request in OnRequest.
+// BenchmarkOnRequest measures the hook of the plugin in OnRequest.
 func BenchmarkOnRequest(b *testing.B) {
 	for _, rules := range []int{9, 1000} {
 		b.Run(fmt.Sprint(rules, " rules"), func(b *testing.B) {
@@ -110,7 +110,7 @@ func BenchmarkOnRequest(b *testing.B) {
 	}
 }
 
-// BenchmarkBuiltIn is what Colly's built-in check adds to a request, its file known.
+// BenchmarkBuiltIn measures Colly's built-in check of a request whose robots.txt is known.
 func BenchmarkBuiltIn(b *testing.B) {
 	for _, rules := range []int{9, 1000} {
 		b.Run(fmt.Sprint(rules, " rules"), func(b *testing.B) {

@@ -21,10 +21,10 @@ import (
 
 var builtInSites = flag.Int("builtin", 150, "random sites that TestTemotoFetchesWhatTheBuiltInCheckFetches crawls")
 
-// Colly's built-in check and the plugin under Temoto fetch the same pages of random sites. The sites
-// leave out what docs/built-in-check.md lists as a difference: pages that redirect, and a robots.txt
-// whose answer changes.
-func TestTemotoFetchesWhatTheBuiltInCheckFetches(t *testing.T) {
+// TestTemotoFetchesSamePagesAsBuiltInCheck checks that the plugin under Temoto fetches the same
+// pages of random sites as Colly's built-in check. The sites do not contain the differences that
+// docs/built-in-check.md lists: pages that redirect, and a robots.txt that changes.
+func TestTemotoFetchesSamePagesAsBuiltInCheck(t *testing.T) {
 	sites := *builtInSites
 	if testing.Short() {
 		sites /= 5
@@ -38,28 +38,28 @@ func TestTemotoFetchesWhatTheBuiltInCheckFetches(t *testing.T) {
 			got = s.crawl(t, true)
 		})
 		if !slices.Equal(got, want) {
-			t.Errorf("site %d, %s:\nthe plugin fetches %q\nthe built-in check %q", seed, s, got, want)
+			t.Errorf("site %d, %s:\nthe plugin fetches         %q\nthe built-in check fetches %q", seed, s, got, want)
 		}
 		fetched += len(want)
 		kept += len(s.pages) - len(want)
 	}
 	t.Logf("%d sites, %d pages fetched, %d not fetched", sites, fetched, kept)
 	if fetched < sites || kept < sites {
-		t.Error("the sites do not show much: too few pages were fetched, or too few were not")
+		t.Error("the sites prove little: too few pages were fetched, or too few were denied")
 	}
 }
 
-// A randomSite is a site with a robots.txt that Colly's built-in check may trip over, and a spider
+// A randomSite is a site with a robots.txt that Colly's built-in check may not handle, and a spider
 // that visits some of its pages.
 type randomSite struct {
 	robots  string // the rules
-	status  int    // of the answer with the rules
-	hops    int    // redirects before it
-	broken  string // what is wrong with the answer: "cut", "dropped", "gzip"; empty: nothing
-	guard   string // a header without which other rules come; empty: none
+	status  int    // of the response with the rules
+	hops    int    // the number of redirects before this response
+	broken  string // the fault of the response: "cut", "dropped", "gzip" or ""
+	guard   string // a header that selects the rules; requests without it get other rules; may be ""
 	agent   string // the collector's UserAgent
 	headers http.Header
-	cookie  bool // the collector has the cookie that guard may ask for
+	cookie  bool // whether the collector has the cookie that guard may require
 	pages   []string
 }
 
@@ -92,7 +92,7 @@ func newRandomSite(r *rand.Rand) *randomSite {
 	return s
 }
 
-// randomRules returns a robots.txt, now and then with a line that temoto refuses.
+// randomRules returns a robots.txt, sometimes with a line that temoto rejects.
 func randomRules(pick func(...string) string, lines int) string {
 	var b strings.Builder
 	if pick("", "", "", "x") == "" {
@@ -113,11 +113,11 @@ func randomRules(pick func(...string) string, lines int) string {
 	return b.String()
 }
 
-// String shows what the site is made of.
+// String returns the fields of the site.
 func (s *randomSite) String() string { return fmt.Sprintf("%+v", *s) }
 
-// crawl visits the pages with the plugin or with the built-in check, and returns those that the
-// server was asked for.
+// crawl visits the pages with the plugin or with the built-in check. It returns the pages that the
+// server received requests for.
 func (s *randomSite) crawl(t *testing.T, plugin bool) (fetched []string) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": {"*": s.serve}})
 	c := colly.NewCollector(colly.UserAgent(s.agent), colly.AllowURLRevisit())

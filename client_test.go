@@ -16,7 +16,7 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// An ownClient is a collector whose client a test sets up in its own way.
+// An ownClient is a collector whose client is set up by a test.
 type ownClient struct {
 	*colly.Collector
 	t         *testing.T
@@ -29,7 +29,7 @@ var proxies = []string{"http://proxy1.test:3128", "http://proxy2.test:3128"}
 // ownClients are ways to set up a client.
 var ownClients = map[string]struct {
 	set func(c *ownClient)
-	via string // the proxies by which every request comes; "": any
+	via string // the proxies that all requests must come through; "" if any are allowed
 }{
 	"WithTransport": {set: func(c *ownClient) { c.WithTransport(c.web.Transport()) }},
 	"WithTransport, a RoundTripper": {set: func(c *ownClient) {
@@ -56,7 +56,7 @@ var ownClients = map[string]struct {
 		c.SetProxyFunc(rotate)
 		c.OnResponse(func(r *colly.Response) {
 			if !slices.Contains(proxies, r.Request.ProxyURL) {
-				c.t.Errorf("%s came by proxy %q", r.Request.URL, r.Request.ProxyURL)
+				c.t.Errorf("%s came through proxy %q", r.Request.URL, r.Request.ProxyURL)
 			}
 		})
 	}, via: "proxy1.test:3128 proxy2.test:3128"},
@@ -75,9 +75,10 @@ var ownClients = map[string]struct {
 	"SetRequestTimeout": {set: func(c *ownClient) { c.SetRequestTimeout(10 * time.Millisecond) }},
 }
 
-// Whatever the user does to the client, and when, every hop is judged and paced, and robots.txt
-// goes the way that pages go: through the same proxies and with the same private CA.
-func TestEveryClientIsGuarded(t *testing.T) {
+// TestEveryKindOfClient checks that redirects are checked and paced with every kind of client,
+// whether it is set before or after Attach. robots.txt must be fetched like pages, through the same
+// proxies and with the same private CA.
+func TestEveryKindOfClient(t *testing.T) {
 	for name, tc := range ownClients {
 		for _, when := range []string{"before Attach", "after Attach", "in the crawl"} {
 			t.Run(name+"/"+when, func(t *testing.T) {
@@ -103,7 +104,7 @@ func TestEveryClientIsGuarded(t *testing.T) {
 					for _, path := range []string{"/", "/1", "/3", "/4", "/closed/too"} {
 						err := c.Visit("http://a.test" + path)
 						if refused := path == "/3" || path == "/4" || path == "/closed/too"; refused != errors.Is(err, colly.ErrRobotsTxtBlocked) {
-							t.Errorf("%s: %v", path, err)
+							t.Errorf("Visit of %s returned %v", path, err)
 						}
 						if path == "/" && when == "in the crawl" {
 							before = len(web.Log(""))
@@ -118,7 +119,7 @@ func TestEveryClientIsGuarded(t *testing.T) {
 					}
 					slices.Sort(via)
 					if got := strings.Join(slices.Compact(via), " "); tc.via != "" && got != tc.via {
-						t.Errorf("requests came by %q, want %s", got, tc.via)
+						t.Errorf("requests came through %q, want %s", got, tc.via)
 					}
 					if err := robots.Close(); err != nil {
 						t.Error(err)
@@ -129,8 +130,9 @@ func TestEveryClientIsGuarded(t *testing.T) {
 	}
 }
 
-// A host whose certificate is of an unknown CA has no robots.txt that can be read, so RFC 9309
-// closes it. A page that fails is reported as ever, and the next one comes in its turn.
+// TestConnectionsThatFail checks that a host with a certificate of an unknown CA is denied, because
+// its robots.txt cannot be read. A page whose connection fails must be reported as without the
+// plugin, and the next page must keep the delay.
 func TestConnectionsThatFail(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 1")}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil)
@@ -140,7 +142,7 @@ func TestConnectionsThatFail(t *testing.T) {
 		c.Visit("https://a.test/0")
 		wantDenied(t, c, "https://a.test/0", collyrobots.ReasonUnreachable, 0)
 		if n := len(web.Log("")); n != 0 {
-			t.Errorf("%d requests, want none", n)
+			t.Errorf("got %d requests, want none", n)
 		}
 		other := web.Transport()
 		c.WithTransport(other)
@@ -166,7 +168,7 @@ func TestHTTPClientFetchesRobotsTxt(t *testing.T) {
 	c := start(t, web, nil, collyrobots.HTTPClient(&http.Client{Transport: web.Transport()})).follow()
 	c.WithTransport(roundTripper(func(r *http.Request) (*http.Response, error) {
 		if r.URL.Path == "/robots.txt" {
-			t.Error("robots.txt was asked for with the collector's client")
+			t.Error("robots.txt was fetched with the client of the collector")
 		}
 		return c.transport.RoundTrip(r)
 	}))

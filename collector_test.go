@@ -12,7 +12,7 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-func TestClonesAndSeveralCollectorsShareOnePace(t *testing.T) {
+func TestClonesAndOtherCollectorsShareThePace(t *testing.T) {
 	sites := robotstest.Sites{"a.test": robotstest.Pages(6, "User-agent: *\nCrawl-delay: 2\nDisallow: /5")}
 	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, async)
@@ -32,13 +32,14 @@ func TestClonesAndSeveralCollectorsShareOnePace(t *testing.T) {
 		other.Wait()
 		wantNoSooner(t, web, "a.test", 2*time.Second, 6)
 		if _, err := c.WithRobots(); !errors.Is(err, collyrobots.ErrAttached) {
-			t.Errorf("a second WithRobots: %v, want ErrAttached", err)
+			t.Errorf("a second WithRobots returned %v, want ErrAttached", err)
 		}
 	})
 }
 
-// Collectors of every kind that share a plugin share the pace, whichever client they send with. So
-// does a clone made by Colly's own Clone and not attached, since the guard sits in its client.
+// TestCollectorsOfOnePluginShareThePace checks that all collectors of a plugin share the pace,
+// whichever client they use. This also applies to a clone of Colly's own Clone that is not
+// attached, because it has the same client.
 func TestCollectorsOfOnePluginShareThePace(t *testing.T) {
 	sites := robotstest.Sites{"a.test": robotstest.Pages(20, "User-agent: *\nCrawl-delay: 1\nDisallow: /19"), "proxy.test:3128": nil}
 	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
@@ -53,7 +54,7 @@ func TestCollectorsOfOnePluginShareThePace(t *testing.T) {
 		must(t, c.robots.Attach(proxied))
 		plain := c.Collector.Collector.Clone()
 		all := []*colly.Collector{c.Collector.Collector, c.Clone().Collector, own, proxied, plain}
-		c.Visit("http://a.test/") // lets the guard into the client before another collector uses it
+		c.Visit("http://a.test/") // installs the plugin in the client before another collector uses it
 		c.Wait()
 		for i := range 20 {
 			all[i%len(all)].Visit(fmt.Sprint("http://a.test/", i))

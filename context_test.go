@@ -15,7 +15,7 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-func TestAnEndedContextEndsTheCrawl(t *testing.T) {
+func TestEndOfContextEndsTheCrawl(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(300, "User-agent: *\nCrawl-delay: 3600")}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, async).follow()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -28,28 +28,29 @@ func TestAnEndedContextEndsTheCrawl(t *testing.T) {
 		time.AfterFunc(200*time.Millisecond, cancel)
 		c.Wait()
 		if got := urisOf(web.Log("a.test")); got != "/robots.txt" {
-			t.Errorf("requests to a.test: %s, want robots.txt alone", got)
+			t.Errorf("requests to a.test: %s, want only /robots.txt", got)
 		}
 		if len(c.denied) != 300 || !errors.Is(c.denied["http://a.test/7"], context.Canceled) {
-			t.Errorf("OnDenied was told of %d requests, want 300", len(c.denied))
+			t.Errorf("OnDenied was called for %d requests, want 300", len(c.denied))
 		}
 	})
 }
 
-// Whatever waits when the context ends, waits no longer: Wait returns in the same instant.
-func TestTheEndOfTheContextIsTheEndOfEveryWait(t *testing.T) {
+// TestEndOfContextEndsEveryWait checks that all requests that wait are ended at once when the
+// context ends, so that Wait returns in the same instant.
+func TestEndOfContextEndsEveryWait(t *testing.T) {
 	hour := robotstest.Pages(1, "User-agent: *\nCrawl-delay: 3600")
 	hour["/hop"] = robotstest.Redirect("/0")
 	for name, tc := range map[string]struct {
-		url   func(i int) string // of 500
+		url   func(i int) string // of the i-th of 500 pages
 		limit *colly.LimitRule
-		sent  int // how many requests
+		sent  int // the number of requests
 	}{
-		"parked":                    {url: func(i int) string { return fmt.Sprint("http://hour.test/0?", i) }, sent: 1},
-		"parked, under a LimitRule": {url: func(i int) string { return fmt.Sprint("http://hour.test/0?", i) }, sent: 1, limit: &colly.LimitRule{DomainGlob: "*", Parallelism: 2}},
-		"waiting for robots.txt":    {url: func(i int) string { return fmt.Sprint("http://silent.test/?", i) }, sent: 1},
-		"hosts without end":         {url: func(i int) string { return fmt.Sprintf("http://h%d.silent.test/", i) }, sent: 500},
-		"on the wire":               {url: func(i int) string { return fmt.Sprint("http://open.test/hang?", i) }, sent: 501},
+		"waiting for the host":                    {url: func(i int) string { return fmt.Sprint("http://hour.test/0?", i) }, sent: 1},
+		"waiting for the host, under a LimitRule": {url: func(i int) string { return fmt.Sprint("http://hour.test/0?", i) }, sent: 1, limit: &colly.LimitRule{DomainGlob: "*", Parallelism: 2}},
+		"waiting for robots.txt":                  {url: func(i int) string { return fmt.Sprint("http://silent.test/?", i) }, sent: 1},
+		"many hosts":                              {url: func(i int) string { return fmt.Sprintf("http://h%d.silent.test/", i) }, sent: 500},
+		"in flight":                               {url: func(i int) string { return fmt.Sprint("http://open.test/hang?", i) }, sent: 501},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sites := robotstest.Sites{"hour.test": hour, "silent.test": {"/robots.txt": hang}, "open.test": {"/robots.txt": "", "*": hang}}
@@ -72,7 +73,7 @@ func TestTheEndOfTheContextIsTheEndOfEveryWait(t *testing.T) {
 					t.Errorf("Wait returned %v after the end of the context", took-5*time.Second)
 				}
 				if n := len(web.Log("")); n != tc.sent {
-					t.Errorf("%d requests, want %d", n, tc.sent)
+					t.Errorf("got %d requests, want %d", n, tc.sent)
 				}
 				denied := 500
 				if name == "on the wire" {
@@ -96,8 +97,8 @@ func TestTheEndOfTheContextIsTheEndOfEveryWait(t *testing.T) {
 	}
 }
 
-// A hop waits with the context as well.
-func TestTheEndOfTheContextEndsAHop(t *testing.T) {
+// TestEndOfContextEndsWaitOfRedirect checks the same for a redirect that waits.
+func TestEndOfContextEndsWaitOfRedirect(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 30", "/": robotstest.Redirect("/1"), "/1": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
@@ -110,7 +111,7 @@ func TestTheEndOfTheContextEndsAHop(t *testing.T) {
 	})
 }
 
-func TestTheEndOfTheContextEndsASecondAttempt(t *testing.T) {
+func TestEndOfContextEndsWaitOfRetry(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {
 		"/robots.txt": "User-agent: *\nCrawl-delay: 60", "/0": robotstest.Page(), "/1": dropFirst(robotstest.Page()),
 	}}, func(t *testing.T, web *robotstest.Web) {
@@ -126,14 +127,15 @@ func TestTheEndOfTheContextEndsASecondAttempt(t *testing.T) {
 	})
 }
 
-// After a context has ended, the crawl goes on with the next one, at the host's pace.
-func TestTheContextMayBeSwapped(t *testing.T) {
+// TestContextMayBeReplaced checks that the crawl continues with a new context after the old one has
+// ended, and keeps the delay of the host.
+func TestContextMayBeReplaced(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 10")}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil)
 		for i := range 4 {
 			ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
 			c.Context = ctx
-			c.Visit(fmt.Sprint("http://a.test/", i)) // every other one has not time enough
+			c.Visit(fmt.Sprint("http://a.test/", i)) // the time is too short for every second page
 			cancel()
 		}
 		wantSchedule(t, web, "a.test", "0s /robots.txt, 10s /1, 20s /3")
@@ -143,9 +145,10 @@ func TestTheContextMayBeSwapped(t *testing.T) {
 	})
 }
 
-// One collector's end is not another's, though they share a fetch of robots.txt and wait for one
+// TestContextOfOneCollectorDoesNotEndAnother checks that the end of one collector's context does
+// not affect another collector, although both share a fetch of robots.txt and wait for the same
 // host.
-func TestOneCollectorsContextIsItsOwn(t *testing.T) {
+func TestContextOfOneCollectorDoesNotEndAnother(t *testing.T) {
 	slow := http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		time.Sleep(5 * time.Second)
 		fmt.Fprint(out, "User-agent: *\nCrawl-delay: 10")
@@ -168,11 +171,11 @@ func TestOneCollectorsContextIsItsOwn(t *testing.T) {
 				second := first.Clone()
 				second.Context = t.Context()
 				if name == "in the fetch" {
-					first.Visit("http://a.test/0") // its fetch it is
+					first.Visit("http://a.test/0") // this collector starts the fetch
 					synctest.Wait()
 					second.Visit("http://a.test/3")
 				} else {
-					first.robots.Check(t.Context(), "http://a.test/") // so that all wait from one instant on
+					first.robots.Check(t.Context(), "http://a.test/") // so that all pages begin to wait at the same time
 					for i := range 6 {
 						[]*collyrobots.Collector{first.Collector, second}[i%2].Visit(fmt.Sprint("http://a.test/", i))
 						synctest.Wait()

@@ -19,7 +19,7 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-var builtInSites = flag.Int("builtin", 150, "random sites that TestTemotoFetchesWhatTheBuiltInCheckFetches crawls")
+var builtInSites = flag.Int("builtin", 150, "number of random sites in TestTemotoFetchesSamePagesAsBuiltInCheck")
 
 // TestTemotoFetchesSamePagesAsBuiltInCheck checks that the plugin under Temoto fetches the same
 // pages of random sites as Colly's built-in check. The sites do not contain the differences that

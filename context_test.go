@@ -76,7 +76,7 @@ func TestEndOfContextEndsEveryWait(t *testing.T) {
 					t.Errorf("got %d requests, want %d", n, tc.sent)
 				}
 				denied := 500
-				if name == "on the wire" {
+				if name == "in flight" {
 					denied = 0
 				}
 				if len(c.denied) != denied || len(c.errs) != 500 {

@@ -18,11 +18,12 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// corpusDir holds real robots.txt files and what Google's own matcher says of them. They are other
-// people's text, so they stand beside the project, not in it.
+// corpusDir contains real robots.txt files and the decisions of Google's own matcher about them.
+// The files belong to others, so the directory is outside of the repository.
 const corpusDir = "../shared/corpus"
 
-// A corpusCase is a file, a crawler, and which of the targets it may fetch ('0' or '1' for each).
+// A corpusCase is a file, a crawler, and the targets that it may fetch ('0' or '1' for each
+// target).
 type corpusCase struct {
 	File, Agent, Allowed string
 	Targets              []string
@@ -51,9 +52,9 @@ func readCorpus(t *testing.T) []corpusCase {
 	return cases
 }
 
-// Real files, served by real hosts to a real collector: the access log has what Google's matcher
-// allows, and nothing else.
-func TestCorpusByTheServersLog(t *testing.T) {
+// TestCorpusInTheAccessLog crawls sites with real robots.txt files. The access log must contain all
+// targets that Google's matcher allows, and no others.
+func TestCorpusInTheAccessLog(t *testing.T) {
 	replayed, kept, denied := 0, 0, 0
 	for _, tc := range readCorpus(t) {
 		if tc.Agent != "zzProbeBot" && tc.Agent != "Googlebot" {
@@ -69,23 +70,23 @@ func TestCorpusByTheServersLog(t *testing.T) {
 	}
 	t.Logf("%d crawls of %d targets, %d of them denied", replayed, kept, denied)
 	if replayed < 300 || kept < 10_000 || denied < 1_000 {
-		t.Error("the corpus is smaller than it was")
+		t.Error("the corpus is smaller than expected")
 	}
 }
 
-// replay crawls the targets of a case and compares the log. It returns how many it compared, and
-// how many were denied.
+// replay crawls the targets of a case and compares the access log. It returns the number of
+// compared targets and how many of them were denied.
 func replay(t *testing.T, tc corpusCase, robots []byte) (kept, denied int) {
 	t.Helper()
 	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": robots, "*": []byte{}}})
 	c := start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()},
 		collyrobots.Dialect(dialect.Google()), collyrobots.ProductToken(tc.Agent))
-	c.impolite = true // under RFC 9309
+	c.impolite = true // Verify reads files under RFC 9309
 	defer robotstest.Verify(t, web, dialect.Google(), tc.Agent)
 	wanted := map[string]bool{}
 	for i, target := range tc.Targets {
 		if target == "/robots.txt" || !strings.HasPrefix(target, "/") || onTheWire(target) != target || !isNormal(t, target) {
-			continue // asked for anyway, or the plugin decides about another target than the matcher was shown
+			continue // robots.txt itself, or the plugin decides about another target than the matcher did
 		}
 		kept++
 		if wanted[target] = tc.Allowed[i] == '1'; !wanted[target] {
@@ -96,16 +97,16 @@ func replay(t *testing.T, tc corpusCase, robots []byte) (kept, denied int) {
 	asked := web.Log("a.test").URIs()
 	for target, want := range wanted {
 		if got := slices.Contains(asked, target); got != want {
-			t.Errorf("%s, %s: %q was asked for: %v, want %v", tc.File, tc.Agent, target, got, want)
+			t.Errorf("%s, %s: %q requested: %t, want %t", tc.File, tc.Agent, target, got, want)
 		}
 	}
 	if asked[0] != "/robots.txt" || slices.Contains(asked[1:], "/robots.txt") {
-		t.Errorf("%s: robots.txt was not asked for first and once", tc.File)
+		t.Errorf("%s: robots.txt was not the first request, or was requested twice", tc.File)
 	}
 	return kept, denied
 }
 
-// onTheWire returns what Colly makes of a target before it sends it.
+// onTheWire returns a target as Colly sends it.
 func onTheWire(target string) string {
 	c := colly.NewCollector()
 	uri := ""
@@ -114,7 +115,7 @@ func onTheWire(target string) string {
 	return uri
 }
 
-// isNormal reports whether dialect.Target writes a target in the same way.
+// isNormal reports whether dialect.Target leaves a target unchanged.
 func isNormal(t *testing.T, target string) bool {
 	u, err := url.ParseRequestURI(target)
 	if err != nil {
@@ -123,8 +124,8 @@ func isNormal(t *testing.T, target string) bool {
 	return dialect.Target(u) == target
 }
 
-// TestCorpusStaysWithinTheLimits crawls sites whose real robots.txt files name sitemaps of other
-// domains: none of these sitemaps is left out.
+// TestCorpusStaysWithinTheLimits crawls sites whose real robots.txt files list sitemaps on other
+// domains. None of these sitemaps may be left out because of a limit.
 func TestCorpusStaysWithinTheLimits(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(corpusDir, "protego__*"))
 	if err != nil || len(files) == 0 {
@@ -158,7 +159,7 @@ func TestCorpusStaysWithinTheLimits(t *testing.T) {
 		})
 	}
 	if most < 80 {
-		t.Errorf("at most %d requests to other hosts: the corpus is smaller than it was", most)
+		t.Errorf("at most %d requests to other hosts; the corpus is smaller than expected", most)
 	}
 	t.Logf("at most %d requests to other hosts", most)
 }

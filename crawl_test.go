@@ -21,30 +21,30 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// What the tests of this package share: collectors on a web of robotstest, and what they want its
-// access log to say.
+// This file contains the helpers that the tests of this package share: collectors on a web of
+// robotstest, and comparisons with its access log.
 
 var (
 	async   = []colly.CollectorOption{colly.Async()}
 	noDenys = "User-agent: *\nDisallow:\n"
 )
 
-// A crawl is a collector on a web with a plugin, and what it was told.
+// A crawl is a collector with a plugin on a web. It records the results of its requests.
 type crawl struct {
 	*collyrobots.Collector
 	robots    *collyrobots.Plugin
-	transport *http.Transport // of the web
+	transport *http.Transport // the transport of the web
 	logged    *bytes.Buffer
-	impolite  bool // robots.txt is not obeyed, or not as RFC 9309 reads it, and that is right
+	impolite  bool // whether the test may violate RFC 9309, so that Verify is not called
 
 	mu     sync.Mutex
-	denied map[string]error // by URL, as OnDenied was told
-	pages  []string         // as OnResponse was told
-	errs   map[string]error // as OnError was told
+	denied map[string]error // the errors of OnDenied, by URL
+	pages  []string         // the URLs of OnResponse
+	errs   map[string]error // the errors of OnError, by URL
 }
 
-// start makes a collector whose requests all go to web, with robots. At the end of the test the log
-// is held against what each robots.txt said.
+// start returns a collector with a plugin whose requests all go to web. At the end of the test,
+// Verify checks the access log.
 func start(t testing.TB, web *robotstest.Web, collector []colly.CollectorOption, opts ...collyrobots.Option) *crawl {
 	t.Helper()
 	c := &crawl{Collector: collyrobots.NewCollector(append([]colly.CollectorOption{colly.UserAgent("ExampleBot/1.0")}, collector...)...)}
@@ -80,13 +80,13 @@ func (c *crawl) onDenied(r *colly.Request, err error) {
 	c.note(func() { c.denied[r.URL.String()] = err })
 }
 
-// follow visits the links of each page.
+// follow makes the crawl visit the links of each page.
 func (c *crawl) follow() *crawl {
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
 	return c
 }
 
-// limited gives a crawl Colly's own limits.
+// limited sets LimitRules.
 func limited(t *testing.T, c *crawl, rules ...*colly.LimitRule) {
 	t.Helper()
 	for _, r := range rules {
@@ -118,20 +118,20 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// inBubble runs f on a web of sites in a bubble, where the log's instants are exact.
+// inBubble calls f with a web of sites in a bubble, in which the times of the access log are exact.
 func inBubble(t *testing.T, sites robotstest.Sites, f func(t *testing.T, web *robotstest.Web)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { f(t, robotstest.New(t, sites)) })
 }
 
-// hang is an answer that never comes.
+// hang is a handler that never answers.
 func hang(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
-// drop ends the connection without an answer.
+// drop is a handler that closes the connection without a response.
 func drop(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
-// dropFirst ends the connection without an answer when it is asked for the first time, and answers
-// from then on.
+// dropFirst returns a handler that closes the connection of the first request without a response,
+// and answers the other requests.
 func dropFirst(answer string) http.HandlerFunc {
 	var asked atomic.Bool
 	return func(out http.ResponseWriter, r *http.Request) {
@@ -146,17 +146,17 @@ func dropFirst(answer string) http.HandlerFunc {
 // urisOf returns the URIs of the requests in a log in order, separated by spaces.
 func urisOf(log robotstest.Log) string { return strings.Join(log.URIs(), " ") }
 
-// wantSchedule compares the access log of a host with want. Lines in want end with a newline or
-// ", ".
+// wantSchedule compares the access log of a host with want. Lines in want end with a newline or ",
+// ".
 func wantSchedule(t *testing.T, web *robotstest.Web, host, want string) {
 	t.Helper()
 	want = strings.ReplaceAll(strings.TrimSpace(want), ", ", "\n")
 	if got := web.Log(host).String(); got != want {
-		t.Errorf("%s was asked for\n%s\nwant\n%s", host, got, want)
+		t.Errorf("requests to %s:\n%s\nwant\n%s", host, got, want)
 	}
 }
 
-// wantURIs compares what a host was asked for, in order, with want.
+// wantURIs compares the URIs of the requests to a host, in order, with want.
 func wantURIs(t *testing.T, web *robotstest.Web, host, want string) {
 	t.Helper()
 	if got := urisOf(web.Log(host)); got != want {
@@ -164,7 +164,7 @@ func wantURIs(t *testing.T, web *robotstest.Web, host, want string) {
 	}
 }
 
-// wantSortedURIs is wantURIs for a host that is asked for several pages at once.
+// wantSortedURIs is like wantURIs for requests that are made concurrently.
 func wantSortedURIs(t *testing.T, web *robotstest.Web, host, want string) {
 	t.Helper()
 	if got := strings.Join(web.Log(host).SortedURIs(), " "); got != want {
@@ -172,8 +172,9 @@ func wantSortedURIs(t *testing.T, web *robotstest.Web, host, want string) {
 	}
 }
 
-// wantPace fails the test unless a host was asked n times, every gap being the delay to the
-// microsecond: never sooner, which is the promise, and never later, which is the cost.
+// wantPace fails the test if a host did not get n requests, or if a gap between two of them differs
+// from the delay by more than a microsecond. A shorter gap would break the promise of the plugin,
+// and a longer gap would waste time.
 func wantPace(t *testing.T, web *robotstest.Web, host string, delay time.Duration, n int) {
 	t.Helper()
 	log := web.Log(host)
@@ -187,7 +188,8 @@ func wantPace(t *testing.T, web *robotstest.Web, host string, delay time.Duratio
 	}
 }
 
-// wantNoSooner is wantPace for a crawl that something else slows down.
+// wantNoSooner is like wantPace but allows longer gaps, for a crawl that also waits for something
+// else.
 func wantNoSooner(t *testing.T, web *robotstest.Web, host string, delay time.Duration, n int) {
 	t.Helper()
 	log := web.Log(host)
@@ -195,11 +197,11 @@ func wantNoSooner(t *testing.T, web *robotstest.Web, host string, delay time.Dur
 		t.Errorf("%s: %d requests, want %d:\n%s", host, len(log), n, log)
 	}
 	if gap := log.MinGap(); gap < delay-time.Microsecond {
-		t.Errorf("%s was asked twice within %v, want %v:\n%s", host, gap, delay, log)
+		t.Errorf("%s: two requests within %v, want at least %v:\n%s", host, gap, delay, log)
 	}
 }
 
-// wantDenied checks what OnDenied was told of a URL.
+// wantDenied checks the error that OnDenied got for a URL.
 func wantDenied(t *testing.T, c *crawl, url string, reason collyrobots.Reason, line int) {
 	t.Helper()
 	var denied *collyrobots.DisallowedError
@@ -208,6 +210,6 @@ func wantDenied(t *testing.T, c *crawl, url string, reason collyrobots.Reason, l
 		return
 	}
 	if d := denied.Decision; d.Reason != reason || d.Rule.Line != line || d.Allowed {
-		t.Errorf("%s: %v, want reason %q, line %d", url, d, reason, line)
+		t.Errorf("%s: got %v, want reason %q, line %d", url, d, reason, line)
 	}
 }

@@ -18,11 +18,11 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// robots.txt is asked for with what lets the page through. Each program here has its pages without
-// the plugin.
+// The tests of this file check that robots.txt is requested with the headers that the pages need.
+// Each of these programs gets its pages without the plugin.
 
-// guarded returns a site that answers status, or nothing if that is 0, where pass does not accept a
-// request. Its robots.txt denies /2.
+// guarded returns a site that answers a request with status if pass does not accept the request. If
+// status is 0, it closes the connection instead. The robots.txt of the site denies /2.
 func guarded(status int, pass func(r *http.Request) bool) robotstest.Site {
 	return robotstest.Site{"*": func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -42,7 +42,7 @@ func hasHeader(name, value string) func(r *http.Request) bool {
 	return func(r *http.Request) bool { return r.Header.Get(name) == value }
 }
 
-func TestRobotsTxtIsAskedForAsThePageIs(t *testing.T) {
+func TestRobotsTxtIsRequestedLikePages(t *testing.T) {
 	cookie := hasHeader("Cookie", "session=1")
 	setCookie := func(c *colly.Collector) {
 		if err := c.SetCookies("http://a.test/", []*http.Cookie{{Name: "session", Value: "1"}}); err != nil {
@@ -63,8 +63,8 @@ func TestRobotsTxtIsAskedForAsThePageIs(t *testing.T) {
 		{"cookie/401", guarded(401, cookie), setCookie, dialect.RFC9309(), twice},
 		{"cookie/403", guarded(403, cookie), setCookie, dialect.RFC9309(), twice},
 		{"cookie/503", guarded(503, cookie), setCookie, dialect.RFC9309(), twice},
-		{"cookie/no answer", guarded(0, cookie), setCookie, dialect.RFC9309(), twice},
-		{"cookie/a redirect without end", guarded(302, cookie), setCookie, dialect.RFC9309(), twice},
+		{"cookie/no response", guarded(0, cookie), setCookie, dialect.RFC9309(), twice},
+		{"cookie/endless redirect", guarded(302, cookie), setCookie, dialect.RFC9309(), twice},
 		{"cookie/429", guarded(429, cookie), setCookie, dialect.RFC9309(), "/robots.txt /0 /1 /2"},
 		{"cookie/404", guarded(404, cookie), setCookie, dialect.RFC9309(), "/robots.txt /0 /1 /2"},
 		{"cookie/Temoto", guarded(403, cookie), setCookie, dialect.Temoto(), once},
@@ -92,13 +92,14 @@ func TestRobotsTxtIsAskedForAsThePageIs(t *testing.T) {
 	}
 }
 
-// A request for robots.txt has the headers of the page that are for a proxy, and only where it is
-// refused without them those that a request for another file of the site may have.
+// TestHeadersOfRobotsTxt checks that a request for robots.txt has those headers of the page that
+// are for a proxy. Only if it is refused, a second request has the other headers that are useful
+// for another file of the site.
 func TestHeadersOfRobotsTxt(t *testing.T) {
 	site := guarded(403, hasHeader("Authorization", "Basic x"))
 	inBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil)
-		c.impolite = true // it reads a robots.txt that was denied to others
+		c.impolite = true // it reads a robots.txt that Verify could not read
 		header := http.Header{
 			"Accept": {"application/json"}, "Accept-Encoding": {"br"}, "Authorization": {"Basic x"}, "Content-Type": {"text/x"},
 			"If-None-Match": {`"x"`}, "Proxy-Authorization": {"Basic y"}, "Range": {"bytes=0-1"}, "Referer": {"http://a.test/"}, "X-Tenant": {"t"},
@@ -119,22 +120,23 @@ func TestHeadersOfRobotsTxt(t *testing.T) {
 	})
 }
 
-// The credentials of a page go to no other host, nor back from one, nor from https to http.
+// TestCredentialsStayWithTheirHost checks that the credentials of a page are not sent to another
+// host, after a redirect from another host, or from https to http.
 func TestCredentialsStayWithTheirHost(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		start string
-		to    string // where the robots.txt of a.test redirects to
+		to    string // the target of the redirect of a.test's robots.txt
 		host  string
 		sent  bool
 	}{
 		{"another host", "http://a.test/", "http://b.test/robots.txt", "b.test", false},
-		{"a host below it", "http://a.test/", "http://www.a.test/robots.txt", "www.a.test", false},
+		{"a subdomain", "http://a.test/", "http://www.a.test/robots.txt", "www.a.test", false},
 		{"another port", "http://a.test/", "http://a.test:8080/robots.txt", "a.test:8080", false},
-		{"and back", "http://a.test/", "http://b.test/back", "a.test", false},
+		{"another host and back", "http://a.test/", "http://b.test/back", "a.test", false},
 		{"the same host", "http://a.test/", "/file", "a.test", true},
-		{"the same host, secure", "http://a.test/", "https://a.test/file", "a.test", true},
-		{"the same host, not secure", "https://a.test/", "http://a.test/file", "a.test", false},
+		{"the same host, http to https", "http://a.test/", "https://a.test/file", "a.test", true},
+		{"the same host, https to http", "https://a.test/", "http://a.test/file", "a.test", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			answer := func(w http.ResponseWriter, r *http.Request) {
@@ -158,7 +160,7 @@ func TestCredentialsStayWithTheirHost(t *testing.T) {
 					r.Headers.Set("Proxy-Authorization", "secret")
 				})
 				must(t, c.SetCookies("http://a.test/", []*http.Cookie{{Name: "jar", Value: "secret"}}))
-				clone := c.Clone() // whose requests are judged once their headers are complete
+				clone := c.Clone() // its requests are checked when their headers are complete
 				clone.OnRequest(func(r *colly.Request) {
 					r.Headers.Set("Authorization", "secret")
 					r.Headers.Set("Cookie", "secret=1")
@@ -175,14 +177,14 @@ func TestCredentialsStayWithTheirHost(t *testing.T) {
 					}
 				}
 				if sent != tc.sent || len(web.Log(tc.host)) == 0 {
-					t.Errorf("sent: %t, want %t\n%s", sent, tc.sent, web.Log(""))
+					t.Errorf("credentials sent: %t, want %t\n%s", sent, tc.sent, web.Log(""))
 				}
 			})
 		})
 	}
 }
 
-// tenant is a transport that reads what the collector's context says, and panics without it.
+// tenant returns a transport that reads a value of the collector's context, and panics without it.
 func tenant(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		r = r.Clone(r.Context())
@@ -193,7 +195,8 @@ func tenant(next http.RoundTripper) http.RoundTripper {
 
 type tenantKey struct{}
 
-// A transport, and a proxy function, may read the context of the collector.
+// TestTransportsThatReadTheContext checks that a transport and a proxy function can read the
+// context of the collector, also for robots.txt.
 func TestTransportsThatReadTheContext(t *testing.T) {
 	site := guarded(0, hasHeader("X-Tenant", "t"))
 	site["/sitemap.xml"] = robotstest.Sitemap("http://a.test/0")
@@ -202,7 +205,7 @@ func TestTransportsThatReadTheContext(t *testing.T) {
 		c := start(t, web, []colly.CollectorOption{colly.StdlibContext(ctx)})
 		c.WithTransport(tenant(web.Transport()))
 		if d, err := c.robots.Check(t.Context(), "https://a.test/2"); err != nil || d.Reason != collyrobots.ReasonRule || d.Allowed {
-			t.Errorf("Check: %v, %v", d, err)
+			t.Errorf("Check returned %v, %v", d, err)
 		}
 		for i := range 3 {
 			c.Visit(fmt.Sprint("http://a.test/", i))
@@ -214,8 +217,9 @@ func TestTransportsThatReadTheContext(t *testing.T) {
 	})
 }
 
-// The fetch has the values of the first page's context, but does not end with it.
-func TestACanceledPageDoesNotCancelRobotsTxt(t *testing.T) {
+// TestCanceledPageDoesNotCancelRobotsTxt checks that the fetch of robots.txt has the values of the
+// context of the first page, but does not end with this context.
+func TestCanceledPageDoesNotCancelRobotsTxt(t *testing.T) {
 	site := guarded(0, hasHeader("X-Tenant", "t"))
 	site["/robots.txt"] = func(w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(time.Second)
@@ -240,8 +244,8 @@ func TestACanceledPageDoesNotCancelRobotsTxt(t *testing.T) {
 	})
 }
 
-// A program may name the proxy of each page in a header.
-func TestAProxyPerPage(t *testing.T) {
+// TestProxyFromHeader checks that robots.txt uses the proxy that a page names in a header.
+func TestProxyFromHeader(t *testing.T) {
 	for _, header := range []string{"X-Proxy", "X-Session"} {
 		t.Run(header, func(t *testing.T) {
 			sites := robotstest.Sites{"a.test": robotstest.Pages(3, noDenys), "p0.test:3128": nil, "p1.test:3128": nil, "p2.test:3128": nil}
@@ -269,15 +273,16 @@ func TestAProxyPerPage(t *testing.T) {
 					proxies = append(proxies, r.Proxy)
 				}
 				if got := strings.Join(proxies, " "); got != "p0.test:3128 p0.test:3128 p1.test:3128 p2.test:3128" {
-					t.Errorf("asked through %s", got)
+					t.Errorf("requests came through %s", got)
 				}
 			})
 		})
 	}
 }
 
-// A program may attach the plugin before it registers the callback that names the proxy.
-func TestAProxyThatIsNamedAfterAttach(t *testing.T) {
+// TestProxyFromLaterCallback checks the same if the callback that names the proxy is registered
+// after Attach.
+func TestProxyFromLaterCallback(t *testing.T) {
 	sites := robotstest.Sites{"a.test": robotstest.Pages(3, noDenys), "p.test:3128": nil}
 	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
 		c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
@@ -299,8 +304,9 @@ func TestAProxyThatIsNamedAfterAttach(t *testing.T) {
 	})
 }
 
-// The client of HTTPClient gets nothing of the page: its proxy and its transport are others.
-func TestHTTPClientGetsNothingOfThePage(t *testing.T) {
+// TestHTTPClientGetsNoHeadersOfThePage checks that no header of a page is sent through the client
+// of HTTPClient, because this client has another proxy and transport.
+func TestHTTPClientGetsNoHeadersOfThePage(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": guarded(403, hasHeader("Authorization", "secret"))}, func(t *testing.T, web *robotstest.Web) {
 		c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
 		c.WithTransport(web.Transport())
@@ -316,7 +322,7 @@ func TestHTTPClientGetsNothingOfThePage(t *testing.T) {
 		wantURIs(t, web, "a.test", "/robots.txt /2")
 		for name, values := range web.Log("a.test")[0].Header {
 			if strings.Contains(strings.Join(values, " "), "secret") {
-				t.Errorf("robots.txt was asked for with %s: %v", name, values)
+				t.Errorf("robots.txt was requested with %s: %v", name, values)
 			}
 		}
 	})

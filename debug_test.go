@@ -18,7 +18,7 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// A recorder is a debugger that keeps what it hears of robots.
+// A recorder is a debugger that records the events of the plugin.
 type recorder struct {
 	mu     sync.Mutex
 	events []debug.Event
@@ -50,7 +50,7 @@ type uncomparable struct {
 	_ []int
 }
 
-func TestADebuggerHearsOfEvents(t *testing.T) {
+func TestDebuggerGetsEvents(t *testing.T) {
 	sites := robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x\nCrawl-delay: 2\n", "/": ""}}
 	want := strings.Fields("started answered robots waiting started answered denied")
 	for name, attach := range map[string]func(t *testing.T, c *colly.Collector, r *recorder){
@@ -86,7 +86,7 @@ func TestADebuggerHearsOfEvents(t *testing.T) {
 				denied := r.events[len(r.events)-1]
 				if denied.Type != "robots.denied" || denied.CollectorID != c.ID || denied.RequestID != 2 ||
 					denied.Values["url"] != "http://a.test/x" || !strings.Contains(denied.Values["decision"], "line 2 of") {
-					t.Errorf("%+v", denied)
+					t.Errorf("got denied event %+v", denied)
 				}
 			})
 		})
@@ -116,15 +116,13 @@ func ExampleOnEvent_debugger() {
 		return
 	}
 	c.Visit("http://shop.test/cart")
-	robots.Close() // it waits until all is told
+	robots.Close() // waits until all events are delivered
 	// Output:
-	// robots.started http://shop.test/robots.txt
-	// robots.answered http://shop.test/robots.txt
-	// robots.robots http://shop.test/robots.txt
-	// robots.denied http://shop.test/cart
+	// robots.started http://shop.test/robots.txt robots.answered http://shop.test/robots.txt
+	// robots.robots http://shop.test/robots.txt robots.denied http://shop.test/cart
 }
 
-// A printer is a debugger that prints what Colly's own events do not say.
+// A printer is a debugger that prints the events of the plugin.
 type printer struct{}
 
 func (printer) Init() error { return nil }
@@ -135,11 +133,11 @@ func (printer) Event(e *debug.Event) {
 	}
 }
 
-// An unlocked debugger counts events by type, as public ones do, without a lock. It reports whether
-// it is called on another goroutine than the test's.
+// An unlocked debugger counts events by type without a lock, like published debuggers. It also
+// counts the calls that are made on another goroutine than the test's.
 type unlocked struct {
 	counts map[string]int
-	home   string // the goroutine
+	home   string // the goroutine of the test
 	away   int
 }
 
@@ -152,7 +150,7 @@ func (u *unlocked) Event(e *debug.Event) {
 	}
 }
 
-// goroutine returns the name of the goroutine that calls it.
+// goroutine returns the name of the current goroutine.
 func goroutine() string {
 	stack := make([]byte, 64)
 	stack = stack[:runtime.Stack(stack, false)]
@@ -160,8 +158,9 @@ func goroutine() string {
 	return name
 }
 
-// Colly calls the debugger of a synchronous collector on one goroutine. So does the plugin.
-func TestADebuggerNeedsNoLock(t *testing.T) {
+// TestDebuggerNeedsNoLock checks that the plugin calls the debugger of a synchronous collector only
+// on the goroutine on which Colly calls it.
+func TestDebuggerNeedsNoLock(t *testing.T) {
 	sites := robotstest.Sites{
 		"a.test": robotstest.Pages(20, "User-agent: *\nCrawl-delay: 1\nDisallow: /3\nSitemap: http://a.test/sitemap.xml\n"),
 		"b.test": {"/robots.txt": hang, "/": robotstest.Page()},
@@ -186,18 +185,18 @@ func TestADebuggerNeedsNoLock(t *testing.T) {
 		must(t, p.Close())
 		for kind, n := range heard {
 			if u.counts[kind] != n {
-				t.Errorf("the debugger heard of %d events of type %s, a listener of %d", u.counts[kind], kind, n)
+				t.Errorf("the debugger got %d events of type %s, a listener %d", u.counts[kind], kind, n)
 			}
 		}
 		if u.away > 0 || u.counts["robots.started"] < 10 || u.counts["request"] < 10 {
-			t.Errorf("%d events were told on another goroutine, of %v", u.away, u.counts)
+			t.Errorf("%d events were delivered on another goroutine, of %v", u.away, u.counts)
 		}
 	})
 }
 
-// While a request is under way Close tells a debugger nothing, since Colly may be calling it. The
-// hooks of that request do.
-func TestCloseLeavesADebuggerToTheHooks(t *testing.T) {
+// TestCloseDoesNotCallDebuggerDuringRequest checks that Close calls no debugger while a request is
+// in flight, because Colly may be calling it. The hooks of the request deliver the events.
+func TestCloseDoesNotCallDebuggerDuringRequest(t *testing.T) {
 	slow := func(out http.ResponseWriter, r *http.Request) { time.Sleep(5 * time.Second) }
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "", "/": http.HandlerFunc(slow)}}, func(t *testing.T, web *robotstest.Web) {
 		u := &unlocked{counts: make(map[string]int), home: goroutine()}
@@ -208,7 +207,7 @@ func TestCloseLeavesADebuggerToTheHooks(t *testing.T) {
 		time.AfterFunc(time.Second, func() { p.Close() })
 		must(t, c.Visit("http://a.test/"))
 		if want := 2; u.away > 0 || u.counts["robots.started"] != want {
-			t.Errorf("%d events were told on another goroutine; %v, want %d started", u.away, u.counts, want)
+			t.Errorf("%d events were delivered on another goroutine; got %v, want %d started", u.away, u.counts, want)
 		}
 	})
 }

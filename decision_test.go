@@ -18,7 +18,7 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-func TestCheckTellsEverything(t *testing.T) {
+func TestCheckReturnsWholeDecision(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": "# hello\nUser-agent: ExampleBot\nDisallow: /x*y$ # no\nCrawl-delay: 2\n"}})
 	c := start(t, web, nil)
 	before := time.Now()
@@ -27,7 +27,7 @@ func TestCheckTellsEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d.Fetched.Before(before) || !d.Expires.After(d.Fetched.Add(23*time.Hour)) {
-		t.Errorf("fetched %v, expires %v", d.Fetched, d.Expires)
+		t.Errorf("got Fetched %v and Expires %v", d.Fetched, d.Expires)
 	}
 	d.Fetched, d.Expires = time.Time{}, time.Time{}
 	want := collyrobots.Decision{
@@ -43,12 +43,13 @@ func TestCheckTellsEverything(t *testing.T) {
 	}
 	for _, bad := range []string{"", "a.test/x", "mailto:a@a.test", "http://[::1", "http://", "javascript:0"} {
 		if _, err := c.robots.Check(t.Context(), bad); err == nil {
-			t.Errorf("Check(%q) succeeds", bad)
+			t.Errorf("Check(%q) returned no error", bad)
 		}
 	}
 }
 
-// The codes are in logs and records of users: they are for ever.
+// TestReasonsAreStableCodes checks the codes of reasons. They must never change, because they are
+// in the logs and records of users.
 func TestReasonsAreStableCodes(t *testing.T) {
 	for reason, want := range map[collyrobots.Reason]string{
 		collyrobots.ReasonRule: "rule", collyrobots.ReasonNoRule: "no_rule", collyrobots.ReasonNoRobots: "no_robots",
@@ -61,7 +62,7 @@ func TestReasonsAreStableCodes(t *testing.T) {
 	}
 }
 
-// reasonCases have a URL for each way in which a decision comes about.
+// reasonCases has a host for each reason of a decision.
 var reasonCases = []struct {
 	host   string
 	robots any
@@ -79,16 +80,16 @@ var reasonCases = []struct {
 	{"temoto.test", "User-agent: *\nDisallow: /p", collyrobots.ReasonRule, []collyrobots.Option{collyrobots.Dialect(dialect.Temoto())}},
 }
 
-// forEachReason calls f with the decision about a page of each of them.
+// forEachReason calls f with a decision for each of reasonCases.
 func forEachReason(t *testing.T, f func(t *testing.T, d collyrobots.Decision)) {
 	for _, tc := range reasonCases {
 		t.Run(tc.host, func(t *testing.T) {
 			inBubble(t, robotstest.Sites{tc.host: {"/robots.txt": tc.robots}}, func(t *testing.T, web *robotstest.Web) {
 				c := start(t, web, nil, tc.opts...)
-				c.impolite = true // it may not obey RFC 9309, and asks for no page
+				c.impolite = true // some options do not obey RFC 9309
 				d, err := c.robots.Check(t.Context(), "http://"+tc.host+"/page?id=1")
 				if err != nil || d.Reason != tc.reason {
-					t.Fatalf("%v (%v), want reason %q", d, err, tc.reason)
+					t.Fatalf("got %v (%v), want reason %q", d, err, tc.reason)
 				}
 				f(t, d)
 			})
@@ -96,28 +97,29 @@ func forEachReason(t *testing.T, f func(t *testing.T, d collyrobots.Decision)) {
 	}
 }
 
-// What a user reads says each URL once, however many errors are wrapped in it.
-func TestADenialSaysEachURLOnce(t *testing.T) {
+// TestDenialContainsEachURLOnce checks that the text of a denial contains each URL once, although
+// the wrapped errors also contain URLs.
+func TestDenialContainsEachURLOnce(t *testing.T) {
 	forEachReason(t, func(t *testing.T, d collyrobots.Decision) {
 		err := error(&collyrobots.DisallowedError{Decision: d})
 		for _, s := range []string{err.Error(), d.String()} {
 			if n := strings.Count(s, d.URL); n != 1 {
-				t.Errorf("the page is named %d times: %s", n, s)
+				t.Errorf("the text contains the URL of the page %d times, want 1: %s", n, s)
 			}
 			if n := strings.Count(s, d.RobotsURL); n != 1 {
-				t.Errorf("robots.txt is named %d times: %s", n, s)
+				t.Errorf("the text contains the URL of robots.txt %d times, want 1: %s", n, s)
 			}
 		}
 		var denied *collyrobots.DisallowedError
 		if wrapped := fmt.Errorf("wrapped: %w", err); !errors.As(wrapped, &denied) || denied.Decision != d || !errors.Is(wrapped, colly.ErrRobotsTxtBlocked) {
-			t.Errorf("%v is not found as a *DisallowedError and as colly.ErrRobotsTxtBlocked", wrapped)
+			t.Errorf("%v is not both a *DisallowedError and colly.ErrRobotsTxtBlocked", wrapped)
 		}
 		if d.Err != nil && !errors.Is(err, d.Err) {
 			t.Errorf("%v does not wrap its cause", err)
 		}
 	})
 	if _, ok := any(collyrobots.DisallowedError{}).(error); ok {
-		t.Error("a DisallowedError is an error without a pointer, too")
+		t.Error("DisallowedError is an error, want only *DisallowedError")
 	}
 }
 
@@ -137,7 +139,7 @@ func TestDecisionsSurviveJSON(t *testing.T) {
 	})
 }
 
-// A crawl with something of everything.
+// TestStatsSurviveJSON encodes the Stats of a crawl in which every field is set.
 func TestStatsSurviveJSON(t *testing.T) {
 	sites := shop()
 	sites["shop.test"]["/robots.txt"] = "Crawl-delay: 1.5\n" + sites["shop.test"]["/robots.txt"].(string)
@@ -154,7 +156,7 @@ func TestStatsSurviveJSON(t *testing.T) {
 		}
 		s := c.robots.Stats()
 		if len(s.Hosts) < 3 || len(s.Shadows) != 5 || s.Sitemaps.Fed != 1 {
-			t.Fatalf("%+v", s)
+			t.Fatalf("got stats %+v", s)
 		}
 		text := survives(t, s)
 		for _, want := range []string{`"delay":1.5`, `"original1994"`, `"temoto"`, `"rule"`, `"no_rule"`, `"unreachable"`} {
@@ -165,8 +167,7 @@ func TestStatsSurviveJSON(t *testing.T) {
 	})
 }
 
-// survives fails the test unless v is the same after a round trip through JSON, whose text it
-// returns.
+// survives fails the test if v is different after a round trip through JSON. It returns the JSON.
 func survives[T any](t *testing.T, v T) string {
 	t.Helper()
 	text, err := json.Marshal(v)
@@ -184,8 +185,8 @@ func survives[T any](t *testing.T, v T) string {
 	return string(text)
 }
 
-// plain returns a copy of a value in which times are in UTC, without the reading of a monotonic
-// clock, and errors are their text: what is left of them when they are written down.
+// plain returns a copy of a value as JSON preserves it: times are in UTC and have no reading of a
+// monotonic clock, and errors have only their text.
 func plain(v reflect.Value) reflect.Value {
 	switch x := v.Interface().(type) {
 	case time.Time:
@@ -206,7 +207,7 @@ func plain(v reflect.Value) reflect.Value {
 		}
 	case reflect.Slice:
 		if v.Len() == 0 {
-			return reflect.Zero(v.Type()) // JSON knows one kind of nothing
+			return reflect.Zero(v.Type()) // in JSON, nil and empty are the same
 		}
 		out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
 		for i := range v.Len() {
@@ -229,12 +230,13 @@ func plain(v reflect.Value) reflect.Value {
 	return out
 }
 
-// errorText is an error of which only the text is known.
+// An errorText is an error that has only a text.
 type errorText string
 
 func (e errorText) Error() string { return string(e) }
 
-// What a robots.txt has come to mean is a code, as a Reason is.
+// TestRobotsStatusesAreStableCodes checks the codes of RobotsStatus, which must never change
+// either.
 func TestRobotsStatusesAreStableCodes(t *testing.T) {
 	for _, tc := range []struct {
 		dialect dialect.Dialect
@@ -266,27 +268,28 @@ func TestRobotsStatusesAreStableCodes(t *testing.T) {
 					got = append(got, <-told)
 				}
 				if got := strings.Join(got, ", "); got != tc.want {
-					t.Errorf("told %s, want %s", got, tc.want)
+					t.Errorf("got changes %s, want %s", got, tc.want)
 				}
 			})
 		})
 	}
 }
 
-// A URL that was copied from a browser may have no scheme.
-func TestCheckOfAURLWithoutAScheme(t *testing.T) {
+// TestCheckOfURLWithoutScheme checks the error for a URL that was copied from a browser without its
+// scheme.
+func TestCheckOfURLWithoutScheme(t *testing.T) {
 	robots, err := collyrobots.New()
 	must(t, err)
 	defer robots.Close()
 	for _, u := range []string{"example.com/x", "//example.com/x", "example.com"} {
 		if _, err := robots.Check(t.Context(), u); err == nil || !strings.Contains(err.Error(), "missing scheme") {
-			t.Errorf("%s: %v", u, err)
+			t.Errorf("Check(%q) returned %v, want an error about the missing scheme", u, err)
 		}
 	}
 }
 
-// Colly and the readers of sitemaps escape bytes that url.Parse refuses. Check and ShardOf accept the
-// same URLs.
+// TestCheckOfURLsThatNeedEscapes checks that Check and ShardOf accept URLs that url.Parse rejects
+// but that Colly and the sitemap reader escape.
 func TestCheckOfURLsThatNeedEscapes(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /closed/\nDisallow: /50%25\n",
@@ -303,13 +306,13 @@ func TestCheckOfURLsThatNeedEscapes(t *testing.T) {
 	} {
 		d, err := c.robots.Check(t.Context(), u)
 		if err != nil || d.Allowed != allowed {
-			t.Errorf("Check(%q) = %v, %v", u, d, err)
+			t.Errorf("Check(%q) returned %v, %v", u, d, err)
 		}
 		if err := c.Visit(u); (err == nil) != allowed {
-			t.Errorf("Visit(%q) = %v", u, err)
+			t.Errorf("Visit(%q) returned %v", u, err)
 		}
 		if _, err := collyrobots.ShardOf(u, 2); err != nil {
-			t.Errorf("ShardOf(%q): %v", u, err)
+			t.Errorf("ShardOf(%q) returned %v", u, err)
 		}
 	}
 }

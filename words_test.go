@@ -47,7 +47,6 @@ var logKeys = []string{
 	"stale",         // whether an earlier copy is used
 	"token",         // a product token
 	"transport",     // the type of an http.RoundTripper
-	"why",           // why a host waits: the line or the option
 	"until",         // when the wait ends or is reconsidered
 }
 

@@ -50,6 +50,9 @@ func (g *Group) Decide(target string) Decision {
 	return Decision{Allowed: r.Allow || r.Pattern == "", Rule: rule}
 }
 
+// targets holds buffers for targets.
+var targets = sync.Pool{New: func() any { return new([]byte) }}
+
 // DecideURL decides whether u may be requested. It is like Decide with the [Target] of u, but it
 // does not allocate even if Target does. For [Temoto], it tests the same text as Colly's built-in
 // check. This text differs from the Target if the URL has lower-case escapes or a host with a
@@ -71,9 +74,6 @@ func (g *Group) DecideURL(u *url.URL) Decision {
 	targets.Put(buf)
 	return d
 }
-
-// targets holds buffers for targets.
-var targets = sync.Pool{New: func() any { return new([]byte) }}
 
 const robotsPath = "/robots.txt"
 

@@ -58,7 +58,7 @@ func (h *heads) insert(l *List, i uint32, hash uint64) {
 	}
 }
 
-// find is like List.scan.
+// find is like index.find for the rules in heads.
 func (h *heads) find(l *List, target string, normal int, isNormal func(rest string) bool) (best uint32, ok bool) {
 	best = l.count
 	for _, n := range h.lengths {

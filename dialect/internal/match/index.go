@@ -44,7 +44,8 @@ func splitRules(l *List) (byHead, byText []uint32) {
 	return byHead, byText
 }
 
-// find is like List.scan.
+// find returns the number of the first rule that matches, or l.count if there is none. Like
+// List.Find, it returns false if it cannot decide.
 func (x *index) find(l *List, target string, normal int, isNormal func(rest string) bool) (i uint32, ok bool) {
 	i, ok = x.heads.find(l, target, normal, isNormal)
 	if ok {

@@ -136,21 +136,13 @@ func (l *List) Reach() int {
 // many as Reach returns, or all. Find calls isNormal if the decision depends on the other bytes. If
 // isNormal then returns false, Find returns false.
 func (l *List) Find(target string, normal int, isNormal func(rest string) bool) (r Rule, ok bool) {
-	var i uint32
-	if l.index == nil {
-		i, ok = l.scan(target, normal, isNormal)
-	} else {
-		i, ok = l.index.find(l, target, normal, isNormal)
+	if l.index != nil {
+		i, ok := l.index.find(l, target, normal, isNormal)
+		if !ok || i == l.count {
+			return Rule{}, ok
+		}
+		return l.rule(i), true
 	}
-	if !ok || i == l.count {
-		return Rule{}, ok
-	}
-	return l.rule(i), true
-}
-
-// scan returns the number of the first rule that matches, or l.count if there is none. It compares
-// one rule after the other. Like Find, it returns false if it cannot decide.
-func (l *List) scan(target string, normal int, isNormal func(rest string) bool) (i uint32, ok bool) {
 	probes := l.probes()
 	for p := 0; p+1 < len(probes); p += probeSize {
 		if at := int(probes[p]); at >= len(target) || target[at] != probes[p+1] {
@@ -158,11 +150,14 @@ func (l *List) scan(target string, normal int, isNormal func(rest string) bool) 
 		}
 		i := uint32(p / probeSize)
 		matched, ok := l.matches(i, target, normal, isNormal)
-		if matched || !ok {
-			return i, ok
+		if !ok {
+			return Rule{}, false
+		}
+		if matched {
+			return l.rule(i), true
 		}
 	}
-	return l.count, true
+	return Rule{}, true
 }
 
 // matches reports whether the i-th rule matches a target. Like Find, it returns false for ok if it

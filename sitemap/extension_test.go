@@ -34,7 +34,10 @@ func TestExtensions(t *testing.T) {
 	}{
 		{name: "images", in: `<image:image><image:loc>/i.jpg</image:loc><image:title>a &amp; b</image:title><image:caption><![CDATA[<b>c</b>]]></image:caption>` +
 			`<image:geo_location>Limerick</image:geo_location><image:license>http://l.test/</image:license></image:image><image:image><image:loc>http://e.test/j.jpg</image:loc></image:image>`,
-			want: Extensions{Images: []Image{{"http://e.test/i.jpg", "a & b", "<b>c</b>", "Limerick", "http://l.test/"}, {Loc: "http://e.test/j.jpg"}}}},
+			want: Extensions{Images: []Image{
+				{Loc: "http://e.test/i.jpg", Title: "a & b", Caption: "<b>c</b>", GeoLocation: "Limerick", License: "http://l.test/"},
+				{Loc: "http://e.test/j.jpg"},
+			}}},
 		{name: "video", in: `<video:video><video:thumbnail_loc>/t</video:thumbnail_loc><video:title>t</video:title><video:description>d</video:description>` +
 			`<video:content_loc>/c</video:content_loc><video:player_loc allow_embed="yes">/p</video:player_loc><video:duration>600</video:duration>` +
 			`<video:publication_date>2024-05-06</video:publication_date><video:expiration_date>2024-05-06</video:expiration_date><video:live>no</video:live></video:video>`,

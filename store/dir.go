@@ -160,7 +160,11 @@ func checkFolder(path string) error {
 }
 
 // A file is the location of the record of one key.
-type file struct{ key, folder, name string }
+type file struct {
+	key    string
+	folder string
+	name   string // in the folder
+}
 
 func (f file) path() string { return filepath.Join(f.folder, f.name) }
 
@@ -171,7 +175,8 @@ func (f file) read(now time.Time) ([]byte, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if irregular := (irregularError)(0); errors.As(err, &irregular) {
+	var irregular irregularError
+	if errors.As(err, &irregular) {
 		return nil, f.setAside(err)
 	}
 	if err != nil {
@@ -247,8 +252,8 @@ func (f file) write(r record) error {
 	return failed(syncFolder(f.folder))
 }
 
-// temporary is what follows the name of the record in the name of a temporary file. Random digits
-// follow it. os.CreateTemp never opens an existing file.
+// temporary is a part of the name of a temporary file. Before it is the name of the record, and after
+// it are random digits. os.CreateTemp never opens an existing file.
 const temporary = ".new"
 
 func (f file) replace(content []byte) error {
@@ -260,7 +265,8 @@ func (f file) replace(content []byte) error {
 	if err == nil {
 		err = t.Sync()
 	}
-	if err = errors.Join(err, t.Close()); err == nil {
+	err = errors.Join(err, t.Close())
+	if err == nil {
 		err = os.Rename(t.Name(), f.path())
 	}
 	if err != nil {
@@ -296,6 +302,7 @@ func sweep(folder string) {
 	}
 }
 
+// removeOld removes a temporary file that is older than writeTime.
 func removeOld(path string) {
 	info, err := os.Lstat(path)
 	if err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > writeTime {

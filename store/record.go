@@ -20,7 +20,8 @@ const kind = "collyrobots record "
 func versionOf(b []byte) string {
 	rest, ok := bytes.CutPrefix(b, []byte(kind))
 	version, _, ended := bytes.Cut(rest[:min(len(rest), 10)], []byte("\n"))
-	if n, err := strconv.ParseUint(string(version), 10, 32); !ok || !ended || err != nil || n < 2 {
+	n, err := strconv.ParseUint(string(version), 10, 32)
+	if !ok || !ended || err != nil || n < 2 {
 		return ""
 	}
 	return string(version)
@@ -71,11 +72,13 @@ func decode(b []byte) (key string, r record, err error) {
 	if !ok || len(rest) < 16+sha256.Size {
 		return "", record{}, errFormat
 	}
-	rest, sum := rest[:len(rest)-sha256.Size], rest[len(rest)-sha256.Size:]
+	sum := rest[len(rest)-sha256.Size:]
+	rest = rest[:len(rest)-sha256.Size]
 	if want := sha256.Sum256(b[:len(b)-sha256.Size]); !bytes.Equal(sum, want[:]) {
 		return "", record{}, errSum
 	}
-	ends, length := binary.BigEndian.Uint64(rest), binary.BigEndian.Uint64(rest[8:])
+	ends := binary.BigEndian.Uint64(rest)
+	length := binary.BigEndian.Uint64(rest[8:])
 	rest = rest[16:]
 	if length > uint64(len(rest)) {
 		return "", record{}, errFormat

@@ -126,7 +126,7 @@ func open(path string) (db *bolt.DB, err error) {
 	err = guard(func() error {
 		db, err = bolt.Open(path, 0o600, &bolt.Options{Timeout: lockWait})
 		if err != nil {
-			return sort(err)
+			return markDamage(err)
 		}
 		return db.Update(createBuckets)
 	})
@@ -157,8 +157,8 @@ func checkLocked(path string) error {
 	return err
 }
 
-// sort marks err as damage, unless it says that the file is in use or cannot be opened.
-func sort(err error) error {
+// markDamage marks err as damage, unless it says that the file is in use or cannot be opened.
+func markDamage(err error) error {
 	var path *os.PathError
 	if errors.Is(err, bolterrors.ErrTimeout) || errors.As(err, &path) {
 		return err
@@ -176,8 +176,8 @@ func createBuckets(tx *bolt.Tx) error {
 	return nil
 }
 
-// guard calls f and returns its panics and memory faults as errors: bbolt panics or faults when it
-// uses a damaged page.
+// guard calls f and returns its panics and memory faults as errors, because bbolt panics or faults
+// when it uses a damaged page.
 func guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -188,6 +188,7 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
+// setAside renames a damaged file and returns the error to report.
 func setAside(path string, why error) error {
 	to := path + ".damaged"
 	if err := os.Rename(path, to); err != nil {
@@ -229,7 +230,8 @@ func (s *boltStore) Update(ctx context.Context, key string, ttl time.Duration, f
 	// thrown again after the transaction.
 	var thrown any
 	err := s.run(s.db.Update, func(tx *bolt.Tx) error {
-		b, now := tx.Bucket(records), time.Now()
+		b := tx.Bucket(records)
+		now := time.Now()
 		old, err := read(b.Get(k), now)
 		if err != nil {
 			return err
@@ -277,6 +279,7 @@ func (s *boltStore) orClosed(err error) error {
 
 var errThrown = errors.New("panic")
 
+// call calls f. If f panics, call stores the value in thrown and returns errThrown.
 func call(f func([]byte) ([]byte, error), old []byte, thrown *any) (value []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -343,6 +346,7 @@ func read(raw []byte, now time.Time) ([]byte, error) {
 	return append([]byte{}, raw[sha256.Size+8:]...), nil
 }
 
+// expired reports whether the record in raw has expired.
 func expired(raw []byte, now time.Time) bool {
 	if len(raw) < sha256.Size+8 {
 		return false

@@ -32,9 +32,10 @@ func TestTwoProcesses(t *testing.T) {
 	began := time.Now()
 	web.await(t, 20)
 	took := time.Since(began) / 20
-	t.Logf("smallest gap %v, %v a start, %v", web.gap(t, delay), took, web.since(began))
+	t.Logf("smallest gap %v, %v for each start, %v", web.gap(t, delay), took, web.since(began))
 	for shares := web.since(began); shares["a"] < 3 || shares["b"] < 3; shares = web.since(began) {
-		if web.await(t, 1); shares["a"]+shares["b"] > 60 { // which worker gets the next turn is random
+		web.await(t, 1)
+		if shares["a"]+shares["b"] > 60 { // which worker gets the next turn is random
 			t.Fatalf("shares %v", shares)
 		}
 	}

@@ -33,7 +33,9 @@ func TestGuide(t *testing.T) {
 		source += asDeclarations(t, p[1])
 	}
 	// The package exists only in an overlay, so that it has the dependencies of this module.
-	here, file, overlay := t.TempDir(), "guide.go", "overlay.json"
+	const file = "guide.go"
+	const overlay = "overlay.json"
+	here := t.TempDir()
 	inModule, err := filepath.Abs("guide/guide.go")
 	if err != nil {
 		t.Fatal(err)

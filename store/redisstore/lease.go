@@ -49,7 +49,14 @@ func (l *lease) Release(sent bool, delay time.Duration, notBefore time.Time) {
 	if l.released.Swap(true) || !l.held && (!sent || delay <= 0 && notBefore.IsZero()) {
 		return
 	}
-	g := giveBack{host: l.host, token: l.token, sent: sent, ended: time.Now(), delay: delay, notBefore: notBefore}
+	g := giveBack{
+		host:      l.host,
+		token:     l.token,
+		sent:      sent,
+		ended:     time.Now(),
+		delay:     delay,
+		notBefore: notBefore,
+	}
 	if err := l.store.give(g); err != nil {
 		l.store.late.add(g)
 	}
@@ -66,11 +73,12 @@ func (l *lease) abandon(err error) error {
 
 // A giveBack holds the arguments of one release.
 type giveBack struct {
-	host, token string
-	sent        bool
-	ended       time.Time
-	delay       time.Duration
-	notBefore   time.Time
+	host      string
+	token     string
+	sent      bool
+	ended     time.Time
+	delay     time.Duration
+	notBefore time.Time
 }
 
 // give releases the host in Redis.
@@ -129,9 +137,11 @@ func (s *Store) settle() {
 	if !s.late.some.Load() {
 		return
 	}
-	began, some := time.Now(), s.late.take()
+	began := time.Now()
+	some := s.late.take()
 	for i, g := range some {
-		switch err := s.give(g); {
+		err := s.give(g)
+		switch {
 		case err != nil && passing(err):
 			s.late.add(some[i:]...)
 			return

@@ -90,8 +90,9 @@ func (e *AwayError) Unwrap() error { return e.Err }
 
 // An answer is the reply of Redis to a process that asks for a host.
 type answer struct {
-	granted   bool
-	wait, gap time.Duration // the time until the next attempt; the delay in force
+	granted bool
+	wait    time.Duration // the time until the next attempt
+	gap     time.Duration // the delay in force
 }
 
 // These are the results of lua/acquire.lua for a token.
@@ -131,7 +132,8 @@ func (l *lease) ask(ctx context.Context, delay time.Duration, away time.Time) (a
 	}
 	s.report.host(l.host, duration(got[3]), got[4] != 0, got[5] == 0)
 	a := answer{granted: got[0] == taken || got[0] == free, wait: duration(got[1]), gap: duration(got[2])}
-	switch l.held = got[0] == taken; {
+	l.held = got[0] == taken
+	switch {
 	case got[0] == over:
 		l.token = rand.Text()
 		return a, errOver

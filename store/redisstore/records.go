@@ -161,7 +161,8 @@ func decode(key string, raw []byte, now time.Time) ([]byte, error) {
 	if len(raw) < headLength || len(raw) > headLength+MaxRecord || !bytes.HasPrefix(raw, []byte(magic)) {
 		return nil, errRecord
 	}
-	head, value := raw[:headLength:headLength], raw[headLength:]
+	head := raw[:headLength:headLength]
+	value := raw[headLength:]
 	if !bytes.Equal(sumOf(key, head[:headLength-sha256.Size], value), head[headLength-sha256.Size:]) {
 		return nil, errRecord
 	}
@@ -177,7 +178,8 @@ func decode(key string, raw []byte, now time.Time) ([]byte, error) {
 func versionOf(raw []byte) string {
 	rest, ok := bytes.CutPrefix(raw, []byte(kind))
 	version, _, ended := strings.Cut(string(rest[:min(len(rest), 10)]), "\n")
-	if n, err := strconv.ParseUint(version, 10, 32); !ok || !ended || err != nil || n < 2 {
+	n, err := strconv.ParseUint(version, 10, 32)
+	if !ok || !ended || err != nil || n < 2 {
 		return ""
 	}
 	return version

@@ -12,32 +12,34 @@ type report struct {
 	log *slog.Logger
 
 	mu    sync.Mutex
-	kinds map[string]*said
+	kinds map[string]*occurrence
 }
 
-// said is when a kind of event was logged last, and how often it has happened since then.
-type said struct {
-	at    time.Time
-	count int
+// An occurrence counts the events of one kind.
+type occurrence struct {
+	logged time.Time // when an event was logged last
+	count  int       // the events after that
 }
 
-const quiet = time.Minute // between two log records of one kind
+// quiet is the shortest time between two log records of one kind.
+const quiet = time.Minute
 
 // host reports what Redis has noticed during a call for a host: that its clock went back by back,
 // that the state of the host was damaged and moved aside, or that the epoch is new.
 func (r *report) host(host string, back time.Duration, aside, lost bool) {
 	if back > 0 {
-		r.say("clock went back in Redis, hosts wait no longer than before", "host", host, "jump", back)
+		r.warn("clock went back in Redis, hosts wait no longer than before", "host", host, "jump", back)
 	}
 	if aside {
-		r.say("pace of a host was damaged and moved aside, waiting for one delay", "host", host)
+		r.warn("pace of a host was damaged and moved aside, waiting for one delay", "host", host)
 	}
 	if lost {
-		r.say("Redis has lost its data or was replaced, hosts wait for one delay and a second", "host", host)
+		r.warn("Redis has lost its data or was replaced, hosts wait for one delay and a second", "host", host)
 	}
 }
 
-func (r *report) say(message string, args ...any) {
+// warn logs an event, unless an event of the same kind was logged less than a minute ago.
+func (r *report) warn(message string, args ...any) {
 	count := r.due(message)
 	if count > 0 {
 		r.log.Warn(message, append(args, "count", count)...)
@@ -50,20 +52,20 @@ func (r *report) due(message string) (count int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.kinds == nil {
-		r.kinds = make(map[string]*said)
+		r.kinds = make(map[string]*occurrence)
 	}
 	s := r.kinds[message]
 	if s == nil {
-		s = new(said)
+		s = new(occurrence)
 		r.kinds[message] = s
 	}
 	s.count++
 	now := time.Now()
-	if !s.at.IsZero() && now.Sub(s.at) < quiet {
+	if !s.logged.IsZero() && now.Sub(s.logged) < quiet {
 		return 0
 	}
 	count = s.count
-	s.at = now
+	s.logged = now
 	s.count = 0
 	return count
 }

@@ -23,11 +23,18 @@ func TestManyHosts(t *testing.T) {
 				newWorker(t, job{Name: fmt.Sprint(n), Redis: s.addr, Site: web.addr, Delay: delay, Hosts: hosts, Lease: 10 * time.Second})
 			}
 			time.Sleep(settled + 2*delay)
-			scripts, cpu, from, began, late := s.scripts(t), s.cpu(t), web.count(), time.Now(), lateness()
+			scripts := s.scripts(t)
+			cpu := s.cpu(t)
+			from := web.count()
+			began := time.Now()
+			late := lateness()
 			time.Sleep(window)
-			took, over := time.Since(began), late()
-			scripts, cpu, starts := s.scripts(t)-scripts, s.cpu(t)-cpu, web.count()-from
-			t.Logf("%d hosts: %d starts in %v, %d scripts (%.1f a start), %v of a core for Redis", hosts, starts, took.Round(time.Millisecond), scripts, float64(scripts)/float64(starts), cpu)
+			took := time.Since(began)
+			over := late()
+			scripts = s.scripts(t) - scripts
+			cpu = s.cpu(t) - cpu
+			starts := web.count() - from
+			t.Logf("%d hosts: %d starts in %v, %d scripts (%.1f for each start), %v of a core for Redis", hosts, starts, took.Round(time.Millisecond), scripts, float64(scripts)/float64(starts), cpu)
 			gaps := web.gaps(began)
 			slices.Sort(gaps)
 			median := gaps[len(gaps)/2]

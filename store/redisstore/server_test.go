@@ -134,7 +134,8 @@ func (s *server) do(t testing.TB, args ...any) any {
 // not answer within Patience.
 func newStore(ctx context.Context, client redis.UniversalClient, options ...redisstore.Option) (s *redisstore.Store, err error) {
 	for range 20 {
-		if s, err = redisstore.New(ctx, client, options...); err == nil {
+		s, err = redisstore.New(ctx, client, options...)
+		if err == nil {
 			break
 		}
 	}

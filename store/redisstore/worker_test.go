@@ -203,13 +203,14 @@ func (w *worker) kill() {
 	w.end()
 }
 
-// said returns the lines that the worker has printed so far about one kind of event: "away" or
+// said returns the lines that the worker has printed so far for one kind of event: "away" or
 // "unfenced".
 func (w *worker) said(of string) (lines []string) {
 	for more := true; more && !w.ended; {
 		select {
 		case line, ok := <-w.lines:
-			if more = ok; ok {
+			more = ok
+			if ok {
 				w.last = append(w.last, line)
 			}
 		default:

@@ -32,7 +32,8 @@ func Kill(t *testing.T, rounds int, open func(path string) (store.Store, error))
 		return
 	}
 	path := filepath.Join(t.TempDir(), "store")
-	kept, seed := make(map[string]int), rand.Uint64()
+	kept := make(map[string]int)
+	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
 	t.Logf("seed %d", seed)
 	total := 0
@@ -54,7 +55,8 @@ func write(t *testing.T, path string, open func(path string) (store.Store, error
 		t.Fatal(err)
 	}
 	for i := 0; ; i++ {
-		key, n := fmt.Sprint("key", i%crashKeys), 0
+		key := fmt.Sprint("key", i%crashKeys)
+		n := 0
 		err := s.Update(context.Background(), key, 0, func(old []byte) ([]byte, error) {
 			n = number(old) + 1
 			return value(key, n), nil
@@ -102,7 +104,8 @@ func writeAndDie(t *testing.T, path string, life time.Duration, kept map[string]
 			continue
 		}
 		kept[key] = n
-		if writes++; writes == 1 {
+		writes++
+		if writes == 1 {
 			death.Reset(life)
 		}
 	}

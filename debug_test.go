@@ -118,8 +118,10 @@ func ExampleOnEvent_debugger() {
 	c.Visit("http://shop.test/cart")
 	robots.Close() // waits until all events are delivered
 	// Output:
-	// robots.started http://shop.test/robots.txt robots.answered http://shop.test/robots.txt
-	// robots.robots http://shop.test/robots.txt robots.denied http://shop.test/cart
+	// robots.started http://shop.test/robots.txt
+	// robots.answered http://shop.test/robots.txt
+	// robots.robots http://shop.test/robots.txt
+	// robots.denied http://shop.test/cart
 }
 
 // A printer is a debugger that prints the events of the plugin.

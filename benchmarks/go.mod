@@ -1,5 +1,5 @@
-// Comparisons with other libraries, and what a whole crawl costs: a module of their own, so that nobody who imports collyrobots
-// depends on what it is compared with.
+// Comparisons with other libraries, and the cost of whole crawls. They are a module of their own, so that programs that import
+// collyrobots do not depend on the other libraries.
 module github.com/collyrobots/collyrobots/benchmarks
 
 go 1.25.0

@@ -15,9 +15,9 @@ import (
 	"github.com/collyrobots/collyrobots"
 )
 
-var hosts = flag.Int("hosts", 0, "TestMemory, TestStop: how many hosts are crawled; 0: a few thousand")
+var hosts = flag.Int("hosts", 0, "TestMemory, TestStop: number of hosts; if 0, a few thousand")
 
-// numHosts returns how many hosts a test crawls.
+// numHosts returns the number of hosts that a test crawls.
 func numHosts(few int) int {
 	switch {
 	case *hosts != 0:
@@ -28,20 +28,20 @@ func numHosts(few int) int {
 	return few
 }
 
-// usual is as the median robots.txt is: about 560 bytes, 9 rules for everybody, the rest comments
-// and groups for others.
+// usual is like the median robots.txt: it has about 560 bytes, 9 rules for all crawlers, comments,
+// and groups of other crawlers.
 var usual = strings.Repeat("# This file tells crawlers what to leave alone.\n", 5) +
 	"User-agent: OtherBot\nUser-agent: AnotherBot\nDisallow: /forum/\nDisallow: /search\nDisallow: /cgi-bin/\n\n" + rulesFor(9)
 
-// TestMemory: what a host costs a crawl with everything on, policy, pace and feed together: the
-// heap that is left after a crawl of one page of each host, less what bare Colly keeps of the same
-// crawl.
+// TestMemory measures the memory that the plugin needs for a host, with its policy, pace and feed.
+// This is the heap after a crawl of one page of each host, minus the heap after the same crawl with
+// bare Colly.
 func TestMemory(t *testing.T) {
 	n := numHosts(10_000)
 	for _, test := range []struct {
 		name   string
 		robots func(host string) string
-		most   int // bytes a host
+		most   int // bytes per host
 	}{
 		{"same robots.txt", func(string) string { return usual }, 500},
 		{"own robots.txt", func(host string) string { return usual + "Disallow: /" + host + "\n" }, 900},
@@ -52,22 +52,22 @@ func TestMemory(t *testing.T) {
 			bare, _ := retained(t, w, n)
 			all, fetches := retained(t, w, n, collyrobots.FollowSitemaps(collyrobots.Feed{}))
 			if fetches != int64(n) {
-				t.Errorf("%d fetches of robots.txt of %d hosts: some were forgotten, and do not count below", fetches, n)
+				t.Errorf("%d fetches of robots.txt of %d hosts: some hosts were forgotten and are missing in the result", fetches, n)
 			}
-			t.Logf("%d bytes a host (bare Colly: %d), %d hosts", all-bare, bare, n)
+			t.Logf("%d bytes per host (bare Colly: %d), %d hosts", all-bare, bare, n)
 			if all-bare > test.most && !underRace {
-				t.Errorf("%d bytes a host, want at most %d", all-bare, test.most)
+				t.Errorf("%d bytes per host, want at most %d", all-bare, test.most)
 			}
 		}))
 	}
 }
 
-// inBubble makes a test whose delays take no time.
+// inBubble returns a test that runs f in a bubble of synctest, where delays take no time.
 func inBubble(f func(t *testing.T)) func(t *testing.T) {
 	return func(t *testing.T) { synctest.Test(t, f) }
 }
 
-// counting counts the fetches of robots.txt.
+// counting is a web that counts the fetches of robots.txt.
 type counting struct {
 	web
 	fetches atomic.Int64
@@ -80,9 +80,9 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.web.RoundTrip(r)
 }
 
-// retained returns the bytes of heap that a crawl keeps for each of n hosts, and how often
-// robots.txt was fetched when some of the hosts are asked again. Without options it is bare
-// Colly's.
+// retained returns the bytes of heap that a crawl keeps for each of n hosts. It then visits some of
+// the hosts again and returns how often robots.txt was fetched in total. Without options, the crawl
+// uses bare Colly.
 func retained(t *testing.T, w *counting, n int, options ...collyrobots.Option) (bytes int, fetches int64) {
 	t.Helper()
 	c := crawl(w)
@@ -91,7 +91,7 @@ func retained(t *testing.T, w *counting, n int, options ...collyrobots.Option) (
 		c, p = obedient(t, w, options...)
 		defer func() { p.Close() }()
 	}
-	visitHosts(t, c, 0, 1) // what is made once
+	visitHosts(t, c, 0, 1) // allocates what all hosts share
 	w.fetches.Store(1)
 	before := heap()
 	visitHosts(t, c, 1, n)
@@ -103,7 +103,7 @@ func retained(t *testing.T, w *counting, n int, options ...collyrobots.Option) (
 	return bytes, w.fetches.Load()
 }
 
-// visitHosts visits a page of each host from number from on, up to number to.
+// visitHosts visits a page of each host with a number in [from, to).
 func visitHosts(t *testing.T, c *colly.Collector, from, to int) {
 	t.Helper()
 	for i := from; i < to; i++ {

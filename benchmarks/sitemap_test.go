@@ -13,10 +13,12 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// A format is a kind of sitemap, and one entry of it.
+// A format is a kind of sitemap.
 type format struct {
-	name, head, tail string
-	entry            func(w io.Writer, i int)
+	name  string
+	head  string
+	tail  string
+	entry func(w io.Writer, i int) // writes the entry with number i
 }
 
 const urlsetHead = `<?xml version="1.0" encoding="UTF-8"?>
@@ -25,15 +27,15 @@ const urlsetHead = `<?xml version="1.0" encoding="UTF-8"?>
 `
 
 var formats = []format{
-	{"plain", urlsetHead, "</urlset>\n", func(w io.Writer, i int) {
+	{name: "plain", head: urlsetHead, tail: "</urlset>\n", entry: func(w io.Writer, i int) {
 		fmt.Fprintf(w, "  <url>\n    <loc>https://www.example.com/catalogue/section-%d/item-%d.html</loc>\n"+
 			"    <lastmod>2024-05-%02dT10:20:30+02:00</lastmod>\n    <changefreq>weekly</changefreq>\n    <priority>0.8</priority>\n  </url>\n",
 			i%97, i, i%28+1)
 	}},
-	{"dense", urlsetHead, "</urlset>\n", func(w io.Writer, i int) {
+	{name: "dense", head: urlsetHead, tail: "</urlset>\n", entry: func(w io.Writer, i int) {
 		fmt.Fprintf(w, "<url><loc>https://www.example.com/p/%d</loc><lastmod>2024-05-06</lastmod></url>\n", i)
 	}},
-	{"extended", urlsetHead, "</urlset>\n", func(w io.Writer, i int) {
+	{name: "extended", head: urlsetHead, tail: "</urlset>\n", entry: func(w io.Writer, i int) {
 		fmt.Fprintf(w, "  <url>\n    <loc>https://www.example.com/catalogue/section-%d/item-%d.html</loc>\n", i%97, i)
 		for _, lang := range [...]string{"de", "en-GB", "fr", "x-default"} {
 			fmt.Fprintf(w, "    <xhtml:link rel=\"alternate\" hreflang=\"%s\" href=\"https://www.example.com/%s/item-%d.html\"/>\n", lang, lang, i)
@@ -41,7 +43,7 @@ var formats = []format{
 		fmt.Fprintf(w, "    <image:image><image:loc>https://img.example.com/%d.jpg</image:loc>"+
 			"<image:title>Item &amp; %d</image:title></image:image>\n  </url>\n", i, i)
 	}},
-	{"index", `<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">` + "\n", "</sitemapindex>\n", func(w io.Writer, i int) {
+	{name: "index", head: `<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">` + "\n", tail: "</sitemapindex>\n", entry: func(w io.Writer, i int) {
 		fmt.Fprintf(w, "  <sitemap>\n    <loc>https://www.example.com/sitemaps/part-%d.xml.gz</loc>\n    <lastmod>2024-05-01</lastmod>\n  </sitemap>\n", i)
 	}},
 }
@@ -57,8 +59,9 @@ func (f format) document(size int) []byte {
 	return doc.Bytes()
 }
 
-// BenchmarkSitemap reads sitemaps to their end: package sitemap; encoding/xml, its tokens alone;
-// and xmlquery, which is what Colly's OnXML does: a tree of the whole document, then a query.
+// BenchmarkSitemap reads whole sitemaps in three ways: with package sitemap; with encoding/xml,
+// reading only the tokens; and with xmlquery, as Colly's OnXML does, which builds a tree of the
+// document and then runs a query.
 func BenchmarkSitemap(b *testing.B) {
 	for _, f := range formats {
 		doc := f.document(2_000_000)
@@ -79,7 +82,7 @@ func BenchmarkSitemap(b *testing.B) {
 	}
 }
 
-// readEntries returns how many pages or sitemaps doc lists, as the two below do.
+// readEntries returns the number of pages or sitemaps in doc. readTokens and query do the same.
 func readEntries(doc []byte) (n int, err error) {
 	r := sitemap.NewReader(bytes.NewReader(doc), &url.URL{Scheme: "https", Host: "www.example.com"})
 	for _, err := range r.All() {
@@ -115,7 +118,7 @@ func query(doc []byte) (int, error) {
 	return len(xmlquery.Find(tree, "//url/loc")) + len(xmlquery.Find(tree, "//sitemap/loc")), nil
 }
 
-// TestSitemapReadersAgree: what is compared reads the same entries.
+// TestSitemapReadersAgree checks that all readers find the same number of entries.
 func TestSitemapReadersAgree(t *testing.T) {
 	for _, f := range formats {
 		doc := f.document(50_000)

@@ -16,23 +16,24 @@ import (
 	"github.com/collyrobots/collyrobots"
 )
 
-// atOnce returns how many bytes a visit may allocate when there are n hosts. All tables are in 64
-// parts or more, and a part is copied when it is full: 68 kB were measured at a hundred thousand
-// hosts, 147 kB at three hundred thousand. A table in one piece would take ten times as much.
+// atOnce returns how many bytes a visit may allocate when there are n hosts. All tables have at
+// least 64 parts, and a part is copied when it is full. 68 kB were measured with 100,000 hosts, and
+// 147 kB with 300,000. A table with only one part would need ten times as much.
 func atOnce(n int) uint64 { return uint64(48<<10 + n) }
 
-// TestStop crawls ever new hosts, then waits until all are idle and crawls more, so that the idle
-// ones are forgotten. No visit may copy a table of all hosts, which would stop it for long: the test
-// counts the bytes that each visit allocates. (Package pace tests how many hosts it looks at when a
-// new one comes.)
+// TestStop crawls new hosts, waits until all of them are idle, and then crawls more new hosts, so
+// that the idle hosts are forgotten. No visit may copy a table of all hosts, because this would
+// delay it for a long time. So the test counts the bytes that each visit allocates. (Package pace
+// tests how many hosts are examined when a host is added.)
 //
-// The test also prints how long visits take, which depends on the machine. Each visit of a new host
-// is followed by one of a known host, and by one with bare Colly and one with its Async, which show
-// what the machine and the garbage collector contribute: a new host's robots.txt is fetched on
-// another goroutine, as Async visits a page on one. The clock that makes hosts idle is the bubble's,
-// the stopwatch is not.
+// The test also prints how long visits take, which depends on the machine. To show the effects of
+// the machine and of the garbage collector, each visit of a new host is followed by a visit of a
+// known host, by one with bare Colly, and by one with bare Colly in Async mode: the robots.txt of a
+// new host is fetched in another goroutine, as Async does with a page. Hosts become idle by the
+// clock of the bubble. Visits are measured in real time.
 //
-// Idle hosts are forgotten only if there are very many. Use -hosts 200000, which takes some minutes.
+// Idle hosts are forgotten only if there are very many hosts. Use -hosts 200000, which takes some
+// minutes.
 func TestStop(t *testing.T) {
 	n := numHosts(5000)
 	synctest.Test(t, func(t *testing.T) {
@@ -43,25 +44,25 @@ func TestStop(t *testing.T) {
 		async.Async = true
 
 		measure := func(what string, from, to int) {
-			var news, known, noise, handed stops
+			var news, known, bareVisits, asyncVisits stops
 			for i := from; i < to; i++ {
 				news.visit(t, c, fmt.Sprintf("http://www.host-%07d.example/some/page.html", i))
 				known.visit(t, c, pageURL)
-				noise.visit(t, bare, pageURL)
-				handed.visit(t, async, pageURL)
+				bareVisits.visit(t, bare, pageURL)
+				asyncVisits.visit(t, async, pageURL)
 			}
-			t.Logf("%s\n  new hosts    %v\n  a known host %v\n  bare Colly   %v\n  its Async    %v", what, news, known, noise, handed)
+			t.Logf("%s\n  new hosts     %v\n  a known host  %v\n  bare Colly    %v\n  Async         %v", what, news, known, bareVisits, asyncVisits)
 			if most := max(news.bytes, known.bytes); most > atOnce(to) {
 				t.Errorf("%s: a visit allocates %d bytes, want at most %d", what, most, atOnce(to))
 			}
 		}
-		measure(fmt.Sprintf("%d hosts come", n), 0, n)
+		measure(fmt.Sprintf("%d new hosts", n), 0, n)
 		time.Sleep(time.Hour)
-		measure(fmt.Sprintf("%d more come, all others are idle", n/2), n, n+n/2)
+		measure(fmt.Sprintf("%d more new hosts, all others are idle", n/2), n, n+n/2)
 
 		stats := p.Stats()
-		all := n + n/2 // new hosts, and as many pages of the known one
-		t.Logf("%d hosts were forgotten, %d are left", all+1-len(stats.Hosts), len(stats.Hosts))
+		all := n + n/2 // new hosts, and also pages of the known host
+		t.Logf("%d hosts were forgotten, %d remain", all+1-len(stats.Hosts), len(stats.Hosts))
 		if n >= 200_000 && len(stats.Hosts) > all {
 			t.Error("no host was forgotten")
 		}
@@ -70,20 +71,22 @@ func TestStop(t *testing.T) {
 			requests += host.Requests
 		}
 		if want := 2*all + all + 1; requests != want {
-			t.Errorf("%d requests, robots.txt files included, want %d", requests, want)
+			t.Errorf("%d requests including those for robots.txt, want %d", requests, want)
 		}
 	})
 }
 
-// stops are what visits took.
+// stops are the costs of several visits.
 type stops struct {
-	visits, over1, over10 int // all of them, and those over 1 and over 10 ms
-	longest               time.Duration
-	bytes                 uint64 // the most that one of them allocated
+	visits  int
+	over1   int // visits that took more than 1 ms
+	over10  int // visits that took more than 10 ms
+	longest time.Duration
+	bytes   uint64 // allocated by the visit that allocated most
 }
 
-// visit visits a page. The time of a visit is the time that passed, but at most the processor time of
-// this process: another process may have had the processor.
+// visit visits a page. The time of a visit is the smaller of the real time and the processor time of
+// this process, because another process may use the processor.
 func (s *stops) visit(t *testing.T, c *colly.Collector, url string) {
 	before := allocated()
 	wall, work := stopwatch()
@@ -105,18 +108,19 @@ func (s *stops) visit(t *testing.T, c *colly.Collector, url string) {
 }
 
 func (s stops) String() string {
-	return fmt.Sprintf("longest %v, %d over 10 ms, %d over 1 ms, of %d; at most %d bytes",
-		s.longest.Round(10*time.Microsecond), s.over10, s.over1, s.visits, s.bytes)
+	return fmt.Sprintf("longest %v; of %d visits %d over 10 ms, %d over 1 ms; at most %d bytes allocated by one visit",
+		s.longest.Round(10*time.Microsecond), s.visits, s.over10, s.over1, s.bytes)
 }
 
-// allocated returns how many bytes this process has allocated so far.
+// allocated returns the number of bytes that this process has allocated so far.
 func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.TotalAlloc
 }
 
-// stopwatch returns real time, in a bubble too, and the processor time that this process has used.
+// stopwatch returns the real time, even in a bubble, and the processor time that this process has
+// used, in user and system mode.
 func stopwatch() (wall, work time.Duration) {
 	var now syscall.Timeval
 	var used syscall.Rusage

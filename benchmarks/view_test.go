@@ -25,14 +25,14 @@ import (
 
 const (
 	watchedHosts = 20
-	watchedPages = 1000 // a second
+	watchedPages = 1000 // per second
 )
 
-// TestViewRatio prints what the page of package view costs a crawl of 1,000 pages a second over the
-// loopback interface: the processor time of the whole process, with the page open beside nobody
-// listening. They take turns of a second, and the ratios are those of their cheapest turns, which
-// nothing else has disturbed, and of their median turns. The plain crawl takes part twice: where
-// the second is not at 1.00, the machine is too busy.
+// TestViewRatio prints how much the page of package view adds to the cost of a crawl of 1,000 pages
+// per second over the loopback interface. The cost is the processor time of the whole process. A
+// crawl without listeners and a crawl whose page is open take turns of a second. The ratios are
+// those of the cheapest turns, which are disturbed least, and of the median turns. The plain crawl
+// is measured twice: if "plain again" is not close to 1.00, the machine is too busy.
 func TestViewRatio(t *testing.T) {
 	turns := max(2, *rounds/6)
 	if underRace || testing.Short() {
@@ -51,21 +51,21 @@ func TestViewRatio(t *testing.T) {
 	}
 	for i, name := range []string{"plain", "plain again", "the page open"} {
 		costs, plain := crawls[i].costs, crawls[0].costs
-		t.Logf("%-16s %7.1f µs of processor time a page, ratio %.3f; median %7.1f µs, ratio %.3f", name, slices.Min(costs),
+		t.Logf("%-16s %7.1f µs of processor time per page, ratio %.3f; median %7.1f µs, ratio %.3f", name, slices.Min(costs),
 			slices.Min(costs)/slices.Min(plain), quantile(costs, 0.5), quantile(costs, 0.5)/quantile(plain, 0.5))
 	}
-	if crawls[2].octets == 0 {
-		t.Error("the open page got no message")
+	if crawls[2].bytes == 0 {
+		t.Error("the open page got no messages")
 	}
 }
 
-// A watchedCrawl is one that some look at while it has its turn.
+// A watchedCrawl is a crawl whose page may be open during its turns.
 type watchedCrawl struct {
-	c      *colly.Collector
-	page   string
-	open   int
-	costs  []float64 // microseconds of processor time a page
-	octets int       // of its messages
+	c     *colly.Collector
+	page  string    // the URL of the page
+	open  int       // how often the page is open
+	costs []float64 // microseconds of processor time per page of the crawl
+	bytes int       // of the messages to the open pages
 }
 
 func newWatchedCrawl(t *testing.T, web *robotstest.Web, open int) *watchedCrawl {
@@ -84,20 +84,21 @@ func newWatchedCrawl(t *testing.T, web *robotstest.Web, open int) *watchedCrawl 
 	return w
 }
 
-// turn crawls for a second, as long as some look.
+// turn crawls for a second while the page is open.
 func (w *watchedCrawl) turn(t *testing.T) {
-	ctx, leave := context.WithCancel(t.Context())
-	var looking sync.WaitGroup
+	ctx, closePages := context.WithCancel(t.Context())
+	var pages sync.WaitGroup
 	var mu sync.Mutex
 	for range w.open {
-		looking.Go(func() {
-			n := look(ctx, w.page+"/events")
+		pages.Go(func() {
+			n := readStream(ctx, w.page+"/events")
 			mu.Lock()
-			w.octets += n
+			w.bytes += n
 			mu.Unlock()
 		})
 	}
-	before, next := processorTime(t), time.Now()
+	before := processorTime(t)
+	next := time.Now()
 	for i := range watchedPages {
 		if err := w.c.Visit(fmt.Sprintf("http://h%d.test/%d", i%watchedHosts, i)); err != nil {
 			t.Fatal(err)
@@ -106,12 +107,12 @@ func (w *watchedCrawl) turn(t *testing.T) {
 		time.Sleep(time.Until(next))
 	}
 	w.costs = append(w.costs, float64((processorTime(t)-before).Microseconds())/watchedPages)
-	leave()
-	looking.Wait()
+	closePages()
+	pages.Wait()
 }
 
-// look reads a stream until ctx ends, and returns how much there was.
-func look(ctx context.Context, url string) int {
+// readStream reads a stream until ctx ends. It returns the number of bytes.
+func readStream(ctx context.Context, url string) int {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return 0
@@ -125,6 +126,7 @@ func look(ctx context.Context, url string) int {
 	return int(n)
 }
 
+// processorTime returns the processor time that this process has used, in user and system mode.
 func processorTime(t *testing.T) time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

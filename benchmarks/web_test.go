@@ -1,17 +1,34 @@
-// Package benchmarks compares collyrobots with what a crawler would use in its place, and measures
-// whole crawls. Only ratios within one run mean something, and exact figures: allocations, bytes.
-// Nothing is used but what users can use.
+// Package benchmarks compares collyrobots with the alternatives that a crawler has, and measures
+// whole crawls. It uses only the public API. Numbers of allocations and bytes are exact. Times are
+// meaningful only as ratios within one run.
 //
-//	go test -run PageRatio -v -rounds 300 -instructions   the cost of a page with the plugin, the built-in check, and bare Colly
-//	go test -run Memory -v -hosts 100000             bytes a host, policy, pace and feed together
-//	go test -run Stop -v -hosts 200000               what a page allocates, and its longest stop, while very many hosts come and go
-//	go test -run Feed -v -urls 10000000              what a URL of a sitemap costs, memory included, when it goes to a Sink
-//	go test -run View -v -rounds 300                what the page of package view costs a crawl while it is open
-//	go test -run '^$' -bench Sitemap                 sitemaps beside encoding/xml and xmlquery
+// The cost of a page with the plugin, compared with bare Colly and with Colly's built-in check:
 //
-// Package scale, in the folder of that name, simulates crawls by many processes.
+//	go test -run PageRatio -v -rounds 300 -instructions
 //
-// Without flags the tests take some seconds, and check that what is measured still works.
+// The memory of a host, with its policy, pace and feed:
+//
+//	go test -run Memory -v -hosts 100000
+//
+// The allocations and the longest pause of a page while very many hosts come and go:
+//
+//	go test -run Stop -v -hosts 200000
+//
+// The time and memory of a URL of a sitemap that is fed to a Sink:
+//
+//	go test -run Feed -v -urls 10000000
+//
+// The cost of the page of package view while it is open:
+//
+//	go test -run View -v -rounds 300
+//
+// Reading sitemaps, compared with encoding/xml and xmlquery:
+//
+//	go test -run '^$' -bench Sitemap
+//
+// Package scale, in internal/scale, simulates crawls by many processes.
+//
+// Without flags, the tests take a few seconds. They then check that the measurements still work.
 package benchmarks
 
 import (
@@ -27,26 +44,34 @@ import (
 	"github.com/collyrobots/collyrobots"
 )
 
-// A web answers every request from memory, so that what is measured is the crawler.
+// A web is a transport that answers every request from memory.
 type web struct {
 	robots func(host string) string
 	page   string
 }
 
 func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, contentType := w.page, "text/html; charset=utf-8"
+	body := w.page
+	contentType := "text/html; charset=utf-8"
 	if r.URL.Path == "/robots.txt" {
-		body, contentType = w.robots(r.URL.Host), "text/plain"
+		body = w.robots(r.URL.Host)
+		contentType = "text/plain"
 	}
 	return &http.Response{
-		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
-		Header: http.Header{"Content-Type": {contentType}},
-		Body:   io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+		Status:        "200 OK",
+		StatusCode:    http.StatusOK,
+		Proto:         "HTTP/1.1",
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		Header:        http.Header{"Content-Type": {contentType}},
+		Body:          io.NopCloser(strings.NewReader(body)),
+		ContentLength: int64(len(body)),
+		Request:       r,
 	}, nil
 }
 
-// rulesFor returns a robots.txt of n rules for everybody, none of which matches the pages here.
-// Every tenth has a wildcard.
+// rulesFor returns a robots.txt with n rules for all crawlers. No rule matches the pages of the
+// tests. Every tenth rule has a wildcard.
 func rulesFor(n int) string {
 	var b strings.Builder
 	b.WriteString("User-agent: *\n")
@@ -60,7 +85,7 @@ func rulesFor(n int) string {
 	return b.String()
 }
 
-// underRace reports whether the race detector is at work.
+// underRace reports whether the tests run under the race detector.
 var underRace bool
 
 // pageURL is a page that robots.txt allows.
@@ -68,14 +93,14 @@ const pageURL = "http://www.example.com/some/page.html?id=1"
 
 const userAgent = "ExampleBot/1.0 (+https://example.com/bot)"
 
-// crawl returns a collector on w that may ask for a page twice.
+// crawl returns a collector that uses w and may visit a page twice.
 func crawl(w http.RoundTripper) *colly.Collector {
 	c := colly.NewCollector(colly.UserAgent(userAgent), colly.AllowURLRevisit())
 	c.WithTransport(w)
 	return c
 }
 
-// obedient returns a collector on w with the plugin.
+// obedient returns a collector that uses w and has the plugin.
 func obedient(tb testing.TB, w http.RoundTripper, options ...collyrobots.Option) (*colly.Collector, *collyrobots.Plugin) {
 	tb.Helper()
 	c := crawl(w)

@@ -1,12 +1,13 @@
-// Command release proves that what a tag on this commit would publish can be used: it serves the published modules of this
-// repository as a module proxy would, to a program of a module of its own that requires them, builds that and runs it.
+// Command release checks that programs can use the modules of this repository after a tag on this
+// commit is pushed. It serves the published modules like a module proxy, and builds and runs programs
+// in other modules that require them.
 //
-//	go run ./release              prove it; prints the version that the nested modules ask for
-//	go run ./release -set v0.2.0  make that the version they ask for
-//	go run ./release -tags        print the tags of a release in the order in which to push them
+//	go run ./release              check, and print the version that the nested modules require
+//	go run ./release -set v0.2.0  set the version that they require
+//	go run ./release -tags        print the tags of a release, in the order to push them
 //
-// A published module is one with a package that others can import. Everything is written to a temporary folder; neither the
-// working tree nor the module cache is changed, but for -set.
+// A module is published if it has a package that other modules can import. The command writes only
+// to a temporary folder, except with -set, which changes the go.mod files.
 package main
 
 import (
@@ -21,7 +22,7 @@ import (
 
 func main() {
 	root := flag.String("root", "../..", "the `folder` of the main module")
-	set := flag.String("set", "", "the `version` that published modules are to require of each other")
+	set := flag.String("set", "", "set the `version` that the published modules require of each other")
 	tags := flag.Bool("tags", false, "print the tags of a release")
 	flag.Parse()
 	if err := run(*root, *set, *tags); err != nil {
@@ -51,7 +52,7 @@ func run(root, set string, tags bool) error {
 	return prove(modules, version)
 }
 
-// setVersion makes version the one that the modules require of each other.
+// setVersion sets the version that the modules require of each other.
 func setVersion(modules []*mod, version string) error {
 	if !semver.IsValid(version) || semver.Canonical(version) != version {
 		return fmt.Errorf("%q is not a version such as v1.2.3", version)
@@ -70,8 +71,9 @@ func setVersion(modules []*mod, version string) error {
 	return nil
 }
 
-// versionOf returns the version that the modules require of each other. It must be one and the same, and one that a tag can
-// have; and they must build without the replace directives that users' builds ignore.
+// versionOf returns the version that the modules require of each other. It fails if they require
+// different versions or a version that a tag cannot have, or if they have replace directives for
+// other modules, which have no effect in the programs of users.
 func versionOf(modules []*mod) (string, error) {
 	version := ""
 	var faults []string
@@ -84,12 +86,12 @@ func versionOf(modules []*mod) (string, error) {
 			case v == "v0.0.0" || semver.Prerelease(v) != "" && strings.Count(v, "-") > 1:
 				faults = append(faults, fmt.Sprintf("%s requires %s %s, which no tag can name", m.path, r.Mod.Path, v))
 			case v != version:
-				faults = append(faults, fmt.Sprintf("%s requires %s %s, another module asks for %s", m.path, r.Mod.Path, v, version))
+				faults = append(faults, fmt.Sprintf("%s requires %s %s, but another module requires %s", m.path, r.Mod.Path, v, version))
 			}
 		}
 		for _, r := range m.file.Replace {
 			if !isOneOf(modules, r.Old.Path) {
-				faults = append(faults, fmt.Sprintf("%s replaces %s, which is without effect for its users", m.path, r.Old.Path))
+				faults = append(faults, fmt.Sprintf("%s replaces %s, which has no effect for its users", m.path, r.Old.Path))
 			}
 		}
 	}
@@ -97,7 +99,7 @@ func versionOf(modules []*mod) (string, error) {
 	case len(faults) > 0:
 		return "", fmt.Errorf("%s\nRELEASING.md says how to set versions", strings.Join(faults, "\n"))
 	case version == "":
-		return "v0.0.1", nil // nobody asks: any will do
+		return "v0.0.1", nil // no module requires another, so any version is right
 	}
 	return version, nil
 }

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// house returns modules named by the first word of their go.mod's text.
+// house returns modules with the given go.mod files, without the word module at the beginning.
 func house(t *testing.T, goMods ...string) []*mod {
 	t.Helper()
 	var modules []*mod
@@ -29,18 +29,18 @@ func TestVersionOf(t *testing.T) {
 		name    string
 		modules []string
 		want    string
-		fault   string // a part of the error
+		fault   string // a part of the error; "" if there is none
 	}{
 		{"one version", []string{root, "example.com/house/a\nrequire example.com/house v0.2.0\n", "example.com/house/b\nrequire example.com/house v0.2.0\n"}, "v0.2.0", ""},
 		{"a candidate", []string{root, "example.com/house/a\nrequire example.com/house v1.0.0-rc.1\n"}, "v1.0.0-rc.1", ""},
-		{"nobody asks", []string{root}, "v0.0.1", ""},
-		{"its own replacement", []string{root, "example.com/house/a\nrequire example.com/house v0.2.0\nreplace example.com/house => ../\n"}, "v0.2.0", ""},
+		{"no requirement", []string{root}, "v0.0.1", ""},
+		{"a replacement of a module of the house", []string{root, "example.com/house/a\nrequire example.com/house v0.2.0\nreplace example.com/house => ../\n"}, "v0.2.0", ""},
 		{"no version yet", []string{root, "example.com/house/a\nrequire example.com/house v0.0.0\n"}, "", "no tag can name"},
 		{"a commit", []string{root, "example.com/house/a\nrequire example.com/house v0.0.0-20260102030405-0123456789ab\n"}, "", "no tag can name"},
-		{"two versions", []string{root, "example.com/house/a\nrequire example.com/house v0.2.0\n", "example.com/house/b\nrequire example.com/house v0.1.0\n"}, "", "another module asks for v0.2.0"},
-		{"a neighbour of another version", []string{root, "example.com/house/a\nrequire example.com/house v0.2.0\n",
+		{"two versions", []string{root, "example.com/house/a\nrequire example.com/house v0.2.0\n", "example.com/house/b\nrequire example.com/house v0.1.0\n"}, "", "another module requires v0.2.0"},
+		{"another version of a nested module", []string{root, "example.com/house/a\nrequire example.com/house v0.2.0\n",
 			"example.com/house/b\nrequire (\n\texample.com/house v0.2.0\n\texample.com/house/a v0.1.0\n)\n"}, "", "requires example.com/house/a v0.1.0"},
-		{"another's replacement", []string{root + "replace example.com/far => ../far\n"}, "", "replaces example.com/far"},
+		{"a replacement of another module", []string{root + "replace example.com/far => ../far\n"}, "", "replaces example.com/far"},
 	} {
 		got, err := versionOf(house(t, test.modules...))
 		if got != test.want || (err != nil) != (test.fault != "") || err != nil && !strings.Contains(err.Error(), test.fault) {

@@ -13,18 +13,18 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// mod is a module of this repository that others can use.
+// mod is a published module of this repository.
 type mod struct {
-	path     string // as in its go.mod
+	path     string // the module path
 	dir      string
-	folder   string // of the repository, "" for the main module
+	folder   string // dir relative to the root of the repository; "" for the main module
 	file     *modfile.File
-	packages []string // import paths of what can be imported
+	packages []string // the import paths of the packages that other modules can import
 }
 
 func (m *mod) goMod() string { return filepath.Join(m.dir, "go.mod") }
 
-// tag returns the name of the tag that makes version of m known.
+// tag returns the name of the tag that publishes a version of m.
 func (m *mod) tag(version string) string {
 	if m.folder == "" {
 		return version
@@ -32,7 +32,7 @@ func (m *mod) tag(version string) string {
 	return m.folder + "/" + version
 }
 
-// requiresOf returns what m requires of modules.
+// requiresOf returns the requirements of m that are in modules.
 func (m *mod) requiresOf(modules []*mod) []*modfile.Require {
 	return slices.DeleteFunc(slices.Clone(m.file.Require), func(r *modfile.Require) bool { return !isOneOf(modules, r.Mod.Path) })
 }
@@ -41,7 +41,8 @@ func isOneOf(modules []*mod, path string) bool {
 	return slices.ContainsFunc(modules, func(m *mod) bool { return m.path == path })
 }
 
-// published returns the modules below root that have something to import, what is required before what requires it.
+// published returns the published modules below root. A module comes after the modules that it
+// requires.
 func published(root string) ([]*mod, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -66,6 +67,7 @@ func published(root string) ([]*mod, error) {
 	return sorted(modules), err
 }
 
+// read returns the module in dir.
 func read(root, dir string) (*mod, error) {
 	m := &mod{dir: dir}
 	folder, err := filepath.Rel(root, dir)
@@ -79,7 +81,8 @@ func read(root, dir string) (*mod, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.file, err = modfile.Parse(m.goMod(), text, nil); err != nil {
+	m.file, err = modfile.Parse(m.goMod(), text, nil)
+	if err != nil {
 		return nil, err
 	}
 	m.path = m.file.Module.Mod.Path
@@ -87,7 +90,8 @@ func read(root, dir string) (*mod, error) {
 	return m, err
 }
 
-// importable returns the packages of the module in dir that other modules can import.
+// importable returns the import paths of the packages of the module in dir that other modules can
+// import.
 func importable(dir string) ([]string, error) {
 	list := exec.Command("go", "list", "-f", "{{if and .GoFiles (ne .Name `main`)}}{{.ImportPath}}{{end}}", "./...")
 	list.Dir = dir
@@ -102,7 +106,7 @@ func importable(dir string) ([]string, error) {
 	}), nil
 }
 
-// sorted returns modules in the order in which their tags can be pushed.
+// sorted returns the modules in an order in which their tags can be pushed.
 func sorted(modules []*mod) []*mod {
 	var order []*mod
 	for len(order) < len(modules) {
@@ -114,7 +118,7 @@ func sorted(modules []*mod) []*mod {
 			}
 		}
 		if len(order) == n {
-			return modules // they require each other in a circle; whoever builds them will hear of it
+			return modules // they require each other in a circle, which the build will report
 		}
 	}
 	return order

@@ -15,12 +15,13 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// use is a program that uses what is published.
+// use is a program that uses the published modules.
 //
 //go:embed testdata/use/main.go
 var use []byte
 
-// prove builds programs that require each of the modules alone, and one that requires all of them and is run.
+// prove builds a program for each module that requires only this module. It also builds and runs a
+// program that requires all modules.
 func prove(modules []*mod, v string) (err error) {
 	tmp, err := os.MkdirTemp("", "release")
 	if err != nil {
@@ -41,24 +42,24 @@ func prove(modules []*mod, v string) (err error) {
 		return err
 	}
 	for i, m := range modules {
-		program := scratch{filepath.Join(tmp, fmt.Sprint("alone", i)), modules[i : i+1], v, env}
+		program := scratch{dir: filepath.Join(tmp, fmt.Sprint("alone", i)), requires: modules[i : i+1], version: v, env: env}
 		if err := program.build(modules); err != nil {
-			return fmt.Errorf("a program that requires %s alone: %w", m.path, err)
+			return fmt.Errorf("a program that requires only %s: %w", m.path, err)
 		}
 		fmt.Println("ok: a program can require", m.path, v)
 	}
-	all := scratch{filepath.Join(tmp, "all"), modules, v, env}
+	all := scratch{dir: filepath.Join(tmp, "all"), requires: modules, version: v, env: env}
 	if err := all.build(modules); err != nil {
-		return fmt.Errorf("a program that requires all of them: %w", err)
+		return fmt.Errorf("a program that requires all modules: %w", err)
 	}
 	if err := all.run(); err != nil {
-		return fmt.Errorf("a program that uses them: %w", err)
+		return fmt.Errorf("a program that uses all modules: %w", err)
 	}
-	fmt.Println("ok: a program that requires all of them runs")
+	fmt.Println("ok: a program that requires all modules runs")
 	return nil
 }
 
-// serve adds version v of m to a proxy's folder, as the module proxy protocol has it.
+// serve adds version v of m to the folder of a module proxy.
 func serve(proxy string, m *mod, v string) error {
 	path, err := module.EscapePath(m.path)
 	if err != nil {
@@ -86,8 +87,9 @@ func serve(proxy string, m *mod, v string) error {
 	return nil
 }
 
-// environment is what the go command is to know: a module cache of its own, which is filled from the proxy's folder, from what
-// this machine's module cache has, and only then from the network.
+// environment returns the environment of the go command. It has a module cache of its own, which is
+// filled from the folder of the proxy, then from the module cache of this machine, and only then from
+// the network.
 func environment(tmp string, modules []*mod) ([]string, error) {
 	out, err := exec.Command("go", "env", "GOPROXY", "GOMODCACHE", "GONOSUMDB").Output()
 	if err != nil {
@@ -95,7 +97,7 @@ func environment(tmp string, modules []*mod) ([]string, error) {
 	}
 	known := strings.Split(string(out), "\n")
 	proxies := []string{fileURL(filepath.Join(tmp, "proxy")), fileURL(filepath.Join(known[1], "cache", "download")), known[0]}
-	var own []string // no checksum database has these
+	var own []string // these modules are not in a checksum database
 	for _, m := range modules {
 		own = append(own, m.path)
 	}
@@ -110,7 +112,7 @@ func fileURL(dir string) string {
 	return "file:///" + strings.TrimPrefix(filepath.ToSlash(dir), "/")
 }
 
-// scratch is a module of somebody else that requires some of ours.
+// scratch is another module, which requires some modules of this repository.
 type scratch struct {
 	dir      string
 	requires []*mod
@@ -118,8 +120,8 @@ type scratch struct {
 	env      []string
 }
 
-// build makes the module, with a program that imports every package of what it requires, and builds it. The checksums of
-// other modules are those of this repository.
+// build writes the module and builds it. Its program imports every package of the required modules.
+// The checksums of other modules are those in this repository.
 func (s scratch) build(modules []*mod) error {
 	goVersion := ""
 	for _, m := range s.requires {
@@ -151,7 +153,8 @@ func (s scratch) build(modules []*mod) error {
 			return err
 		}
 	}
-	// Without -trimpath everything would be compiled anew each time, since the module cache is elsewhere each time.
+	// With -trimpath, the build cache can be used although the module cache is in another folder each
+	// time.
 	return s.command("go", "build", "-mod=mod", "-modcacherw", "-trimpath", "-buildvcs=false", "-o", s.program(), ".")
 }
 

@@ -7,78 +7,80 @@ import (
 	"github.com/collyrobots/collyrobots/internal/pace"
 )
 
-// A crawl is some processes at work, in simulated time since the start.
+// A crawl simulates several processes. Times count from the start of the crawl.
 type crawl struct {
 	web       Web
-	places    int // requests that a process has in flight at most
+	slots     int // the largest number of requests that a process has in flight
 	now       time.Duration
-	end       time.Duration // of this run
+	end       time.Duration // of the current run
 	events    events
 	processes []*process
-	leases    *leases // nil: the processes share no pace
+	leases    *leases // nil if the processes do not share a pace
 	random    *rand.Rand
-	asked     map[int]*asked // the hosts so far
+	sites     map[int]*site // the hosts that were requested, by number
 	result    Result
 }
 
 // A process is one crawler.
 type process struct {
 	hosts *pace.Hosts
-	start time.Time // that of the crawl, by the clock of hosts
-	free  int       // places not taken
-	due   line      // visits whose host may be asked, as far as is known here
-	rest  []share   // what has not been begun
+	start time.Time // the start of the crawl, by the clock of hosts
+	free  int       // slots without a request
+	due   line      // visits whose next request may start, as far as the process knows
+	rest  []share   // the shares for which there is no visit
 	begun []*visit
 	dead  bool
 }
 
-// A share is the pages of one host that are one process's to fetch.
+// A share is the pages of one host that one process fetches.
 type share struct {
 	host  int32
 	pages int32
 }
 
-// A visit is a process's work at one host: a share that has been begun.
+// A visit is the work of a process at one host. It begins with a share.
 type visit struct {
 	p      *process
-	a      *asked
+	site   *site
 	ticket pace.Ticket
 	host   int
-	left   int           // pages
+	left   int           // pages that were not fetched
 	robots bool          // the request in flight is for robots.txt
-	read   bool          // the host's crawl delay is known to the process
-	until  time.Duration // when the answer to the request in flight has been read
-	again  time.Duration // after what time to ask for the host again
+	read   bool          // the process knows the crawl delay of the host
+	until  time.Duration // when the response to the request in flight has been read
+	again  time.Duration // how long to wait before the next command for the host
 }
 
-// asked is what is known of a host that has been asked: by its access log, as it were.
-type asked struct {
+// A site is a host that was requested. Its fields are what its access log would show.
+type site struct {
 	delay  time.Duration // in force
 	robots bool          // robots.txt was read
-	last   time.Duration // when the last request came; never: none has
+	last   time.Duration // when the last request came; never if there was none
 	lease  lease
-	watch  time.Duration // since when it could be asked again; never: nobody wants to know
+	watch  time.Duration // when a process was lost and the host could get a request; never if it is not watched
 }
 
 const never = -1
 
-// A Result is what came of a crawl.
+// A Result contains the measurements of a crawl.
 type Result struct {
-	Requests, Pages int             // begun; pages without robots.txt
-	Busy            time.Duration   // of all places together, from starts to ends
-	Gaps            []float32       // between two requests to a host, by the delay that was in force
-	Short           int             // of these, those under the delay
-	Commands        int             // sent to what keeps the shared pace
-	Refused         int             // of these: where another process had the host, or its time had not come
-	Ends            []time.Duration // when each page was read
-	Silent          []time.Duration // by how much each host of a lost process was asked late
-	Again           int             // pages that were fetched once more
+	Requests int             // started requests
+	Pages    int             // started requests, except those for robots.txt
+	Busy     time.Duration   // the total time of all requests
+	Gaps     []float32       // the gaps between two requests to a host, each divided by the delay in force
+	Short    int             // the number of gaps that are shorter than the delay
+	Commands int             // the number of commands sent to Redis
+	Refused  int             // the number of commands that did not get the host
+	Ends     []time.Duration // when each page was read
+	Silent   []time.Duration // how late each host of a lost process got its next request
+	Again    int             // the number of pages that were fetched twice
 }
 
-// newCrawl returns a crawl by processes with these shares, each of which has some places. Where
-// they share a pace, trip is the time of a round trip to what keeps it; 0: they do not.
-func newCrawl(web Web, shares [][]share, places int, trip time.Duration) *crawl {
-	c := &crawl{web: web, places: places, random: rand.New(rand.NewPCG(web.Seed, 3)), asked: make(map[int]*asked)}
+// newCrawl returns a crawl by processes with the given shares. slots is the largest number of
+// requests that a process has in flight. trip is the time of a round trip to Redis, or 0 if the
+// processes do not share a pace.
+func newCrawl(web Web, shares [][]share, slots int, trip time.Duration) *crawl {
+	c := &crawl{web: web, slots: slots, random: rand.New(rand.NewPCG(web.Seed, 3)), sites: make(map[int]*site)}
 	if trip > 0 {
 		c.leases = &leases{trip: trip}
 	}
@@ -88,15 +90,18 @@ func newCrawl(web Web, shares [][]share, places int, trip time.Duration) *crawl 
 	return c
 }
 
-// newProcess returns a process that begins now, with an empty pace.
+// newProcess returns a process that starts now, with an empty pace.
 func newProcess(c *crawl, rest []share) *process {
 	rules := &pace.Rules{MinDelay: MinDelay}
 	return &process{
-		rest: rest, free: c.places, hosts: pace.New(func(string) *pace.Rules { return rules }), start: time.Now().Add(-c.now),
+		hosts: pace.New(func(string) *pace.Rules { return rules }),
+		start: time.Now().Add(-c.now),
+		free:  c.slots,
+		rest:  rest,
 	}
 }
 
-// run goes on until a time, or until nothing is left to do.
+// run continues the crawl until a time, or until there is nothing left to do.
 func (c *crawl) run(until time.Duration) {
 	c.end = until
 	for _, p := range c.processes {
@@ -110,12 +115,12 @@ func (c *crawl) run(until time.Duration) {
 	c.now = until
 }
 
-// after makes something happen to a visit after a time.
+// after calls what with v after a time.
 func (c *crawl) after(wait time.Duration, what func(*crawl, *visit), v *visit) {
-	c.events.push(event{c.now + wait, what, v})
+	c.events.push(event{at: c.now + wait, what: what, v: v})
 }
 
-// dispatch fills the free places of p: with visits whose host is due, else with new ones.
+// dispatch fills the free slots of p with visits whose host is due, and then with new visits.
 func (c *crawl) dispatch(p *process) {
 	for p.free > 0 && !p.dead {
 		v := p.due.pop()
@@ -134,27 +139,27 @@ func (c *crawl) dispatch(p *process) {
 	}
 }
 
-// open begins the visit of p's next share.
+// open begins a visit with the next share of p.
 func (c *crawl) open(p *process) *visit {
 	next := p.rest[0]
 	p.rest = p.rest[1:]
 	host := int(next.host)
-	a := c.asked[host]
-	if a == nil {
-		a = &asked{delay: MinDelay, last: never, watch: never}
-		c.asked[host] = a
+	s := c.sites[host]
+	if s == nil {
+		s = &site{delay: MinDelay, last: never, watch: never}
+		c.sites[host] = s
 	}
-	return p.visit(a, host, int(next.pages))
+	return p.visit(s, host, int(next.pages))
 }
 
-// visit begins one.
-func (p *process) visit(a *asked, host, pages int) *visit {
-	v := &visit{p: p, a: a, host: host, left: pages}
+// visit begins a visit of some pages of a host.
+func (p *process) visit(s *site, host, pages int) *visit {
+	v := &visit{p: p, site: s, host: host, left: pages}
 	p.begun = append(p.begun, v)
 	return v
 }
 
-// due puts v in line.
+// due appends v to the visits whose next request may start.
 func (c *crawl) due(v *visit) {
 	if v.p.dead {
 		return
@@ -163,14 +168,15 @@ func (c *crawl) due(v *visit) {
 	c.dispatch(v.p)
 }
 
-// start sends v's next request if its pace lets it, from the place that v has taken. It reports
-// whether it did.
+// start starts the next request of v, which has a slot, if the pace allows it. Otherwise it frees the
+// slot. It reports whether the request was started.
 func (c *crawl) start(v *visit) bool {
-	p, a := v.p, v.a
+	p := v.p
 	now := p.start.Add(c.now)
 	h := p.hosts.At(now, c.web.name(v.host))
-	if v.robots = !a.robots; !v.robots && !v.read {
-		v.read = true // from the Store, or because another request has read it
+	v.robots = !v.site.robots
+	if !v.robots && !v.read {
+		v.read = true // from the Store, or by another request
 		h.SetCrawlDelay(now, pace.Source{Scheme: "https"}, c.web.crawlDelay(v.host), time.Time{})
 	}
 	wait, ok := h.StartNow(now, &v.ticket, true)
@@ -179,43 +185,44 @@ func (c *crawl) start(v *visit) bool {
 		c.after(wait, (*crawl).due, v)
 		return false
 	}
-	c.count(a)
-	if c.result.Requests++; !v.robots {
+	c.count(v.site)
+	c.result.Requests++
+	if !v.robots {
 		c.result.Pages++
 	}
-	took := answer(c.random)
+	took := responseTime(c.random)
 	c.result.Busy += min(took, c.end-c.now)
 	v.until = c.now + took
 	c.after(took, (*crawl).ended, v)
 	return true
 }
 
-// count notes the gap before a request, as the host sees it.
-func (c *crawl) count(a *asked) {
-	r, now := &c.result, c.now
-	if a.watch != never {
-		r.Silent = append(r.Silent, max(now-a.watch, 0))
-		a.watch = never
+// count records the gap before a request, as the host sees it.
+func (c *crawl) count(s *site) {
+	r := &c.result
+	if s.watch != never {
+		r.Silent = append(r.Silent, max(c.now-s.watch, 0))
+		s.watch = never
 	}
-	if a.last != never {
-		gap := now - a.last
-		r.Gaps = append(r.Gaps, float32(float64(gap)/float64(a.delay)))
-		if gap < a.delay {
+	if s.last != never {
+		gap := c.now - s.last
+		r.Gaps = append(r.Gaps, float32(float64(gap)/float64(s.delay)))
+		if gap < s.delay {
 			r.Short++
 		}
 	}
-	a.last = now
+	s.last = c.now
 }
 
-// ended is the end of v's request.
+// ended is called when the request of v has ended.
 func (c *crawl) ended(v *visit) {
 	if v.p.dead {
-		return // nobody has read the answer
+		return // the response is lost
 	}
 	v.ticket.End()
 	if v.robots {
-		v.a.robots = true
-		v.a.delay = max(MinDelay, c.web.crawlDelay(v.host))
+		v.site.robots = true
+		v.site.delay = max(MinDelay, c.web.crawlDelay(v.host))
 	} else {
 		v.left--
 		c.result.Ends = append(c.result.Ends, c.now)
@@ -224,9 +231,9 @@ func (c *crawl) ended(v *visit) {
 		c.leases.release(c, v)
 	}
 	if v.left > 0 {
-		next := v.a.last + v.a.delay
+		next := v.site.last + v.site.delay
 		if c.leases != nil {
-			next = c.now + v.a.delay
+			next = c.now + v.site.delay
 		}
 		c.after(max(next-c.now, 0), (*crawl).due, v)
 	}

@@ -2,14 +2,14 @@ package scale
 
 import "time"
 
-// An event is something that happens to a visit at a time.
+// An event is a function that is called with a visit at a time.
 type event struct {
 	at   time.Duration
 	what func(*crawl, *visit)
 	v    *visit
 }
 
-// events are those to come, a heap with the next one first.
+// events are the future events, as a heap with the next event first.
 type events []event
 
 func (e *events) push(new event) {
@@ -22,10 +22,13 @@ func (e *events) push(new event) {
 	}
 }
 
+// pop removes the next event and returns it.
 func (e *events) pop() event {
 	h := *e
-	next, last := h[0], len(h)-1
-	h[0], h[last] = h[last], event{}
+	next := h[0]
+	last := len(h) - 1
+	h[0] = h[last]
+	h[last] = event{}
 	h = h[:last]
 	for i := 0; ; {
 		child := 2*i + 1
@@ -45,7 +48,7 @@ func (e *events) pop() event {
 	return next
 }
 
-// A line is visits in the order in which they came.
+// A line is a queue of visits.
 type line struct {
 	visits []*visit
 	front  int
@@ -53,15 +56,17 @@ type line struct {
 
 func (l *line) push(v *visit) { l.visits = append(l.visits, v) }
 
-// pop returns the first visit, or nil.
+// pop removes the first visit and returns it, or returns nil if there is none.
 func (l *line) pop() *visit {
 	if l.front == len(l.visits) {
 		return nil
 	}
 	v := l.visits[l.front]
 	l.visits[l.front] = nil
-	if l.front++; l.front == len(l.visits) {
-		l.visits, l.front = l.visits[:0], 0
+	l.front++
+	if l.front == len(l.visits) {
+		l.visits = l.visits[:0]
+		l.front = 0
 	}
 	return v
 }

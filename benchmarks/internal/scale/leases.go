@@ -7,62 +7,64 @@ import (
 	"time"
 )
 
-// leases is what keeps a shared pace, as store/redisstore does with Redis: a host is one holder's
-// at a time, and its next start is one delay after the end of the last answer. Who finds it taken
-// asks again after a delay, since nobody can start before that. It asks for one host at most once
-// at a time.
+// leases simulates the shared pace of store/redisstore. At most one process holds the lease of a
+// host. The next request may start one delay after the end of the last response. If a process does
+// not get the lease, it sends the next command after one delay, because no request can start before
+// that. A process has at most one command per host under way.
 type leases struct {
-	trip time.Duration // there and back
+	trip time.Duration // a round trip to Redis
 }
 
-// A lease is the state of one host. The zero lease is that of a host which nobody has asked for.
+// A lease is the state of one host. The zero lease is that of a host without any commands.
 type lease struct {
-	holder   *visit // nil: nobody
+	holder   *visit // nil if the lease is free
 	until    time.Duration
-	delay    time.Duration // the longest that was asked for
-	next     time.Duration // nobody starts before
+	delay    time.Duration // the longest delay of all commands
+	next     time.Duration // the next request does not start before this time
 	commands int
 }
 
-// leaseTime is how long a holder that says nothing has a host.
+// leaseTime is how long a lease lasts if it is not released.
 const leaseTime = 30 * time.Second
 
-// ask asks for v's host. What comes of it comes later.
+// ask sends a command for the lease of v's host. The response comes later.
 func (l *leases) ask(c *crawl, v *visit) { c.after(l.trip/2, (*crawl).acquire, v) }
 
-// acquire is what happens to a question where the leases are.
+// acquire executes the command of ask in Redis.
 func (c *crawl) acquire(v *visit) {
 	l := c.leaseOf(v)
-	if l.holder != nil && l.until <= c.now { // it has vanished
-		l.next, l.holder = l.until+l.delay, nil
+	if l.holder != nil && l.until <= c.now { // expired
+		l.next = l.until + l.delay
+		l.holder = nil
 	}
-	l.delay = max(l.delay, v.a.delay)
+	l.delay = max(l.delay, v.site.delay)
 	switch {
 	case l.holder != nil:
 		c.refuse(v, l.delay)
 	case l.next > c.now:
 		c.refuse(v, l.next-c.now)
 	default:
-		l.holder, l.until = v, c.now+leaseTime
+		l.holder = v
+		l.until = c.now + leaseTime
 		c.after(c.leases.trip/2, (*crawl).granted, v)
 	}
 }
 
-// leaseOf returns the state of v's host, to which a command has come.
+// leaseOf returns the lease of v's host and counts a command.
 func (c *crawl) leaseOf(v *visit) *lease {
-	v.a.lease.commands++
+	v.site.lease.commands++
 	c.result.Commands++
-	return &v.a.lease
+	return &v.site.lease
 }
 
-// refuse answers that v may ask again after a time.
+// refuse responds that v does not get the lease and should ask again after a time.
 func (c *crawl) refuse(v *visit, wait time.Duration) {
 	c.result.Refused++
 	v.again = wait
 	c.after(c.leases.trip/2, (*crawl).refused, v)
 }
 
-// refused is the answer's arrival.
+// refused is called when the response of refuse arrives.
 func (c *crawl) refused(v *visit) {
 	if v.p.dead {
 		return
@@ -72,7 +74,7 @@ func (c *crawl) refused(v *visit) {
 	c.dispatch(v.p)
 }
 
-// granted is the other answer's.
+// granted is called when the response arrives that v has got the lease.
 func (c *crawl) granted(v *visit) {
 	if v.p.dead {
 		return
@@ -82,51 +84,54 @@ func (c *crawl) granted(v *visit) {
 	}
 }
 
-// release gives v's host back.
+// release sends a command that releases the lease of v's host.
 func (l *leases) release(c *crawl, v *visit) { c.after(l.trip/2, (*crawl).released, v) }
 
-// released is that where the leases are.
+// released executes the command of release in Redis.
 func (c *crawl) released(v *visit) {
 	l := c.leaseOf(v)
-	l.delay = max(l.delay, v.a.delay)
+	l.delay = max(l.delay, v.site.delay)
 	if l.holder == v {
-		l.holder, l.next = nil, c.now+l.delay
+		l.holder = nil
+		l.next = c.now + l.delay
 	}
 }
 
-// busiest returns by what share of the mean the busiest of n shards of a cluster gets more commands
-// than that.
+// busiest returns how many more commands than the mean the busiest of n masters of a cluster gets,
+// as a share of the mean.
 func (c *crawl) busiest(n int) float64 {
-	shards, all := make([]int, n), 0
-	for host, a := range c.asked {
-		shards[slot(tag(c.web.name(host)))*n/slots] += a.lease.commands
-		all += a.lease.commands
+	shards := make([]int, n)
+	all := 0
+	for host, s := range c.sites {
+		shards[hashSlot(tag(c.web.name(host)))*n/hashSlots] += s.lease.commands
+		all += s.lease.commands
 	}
 	return float64(slices.Max(shards))*float64(n)/float64(all) - 1
 }
 
-// tag returns the hash tag of a host's keys: it is in one of 256 buckets.
+// tag returns the hash tag of the keys of a host. There are 256 tags.
 func tag(host string) string {
 	h := fnv.New32a()
 	h.Write([]byte(host))
 	return strconv.Itoa(int(h.Sum32() % 256))
 }
 
-// slots is how many hash slots a Redis Cluster has.
-const slots = 1 << 14
+// hashSlots is the number of hash slots of a Redis Cluster.
+const hashSlots = 1 << 14
 
-// slot returns the slot of a hash tag: its CRC-16 with the polynomial 0x1021, as the Redis Cluster
-// specification says.
-func slot(tag string) int {
+// hashSlot returns the hash slot of a tag, which is the CRC-16 of the tag with the polynomial 0x1021
+// (Redis Cluster specification, "Key distribution model").
+func hashSlot(tag string) int {
 	var crc uint16
 	for _, b := range []byte(tag) {
 		crc ^= uint16(b) << 8
 		for range 8 {
 			carry := crc&0x8000 != 0
-			if crc <<= 1; carry {
+			crc <<= 1
+			if carry {
 				crc ^= 0x1021
 			}
 		}
 	}
-	return int(crc % slots)
+	return int(crc % hashSlots)
 }

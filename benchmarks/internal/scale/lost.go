@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// kill ends a process at once. Its pages in flight are fetched again; its hosts are watched.
+// kill ends a process at once. Its pages in flight are fetched again, and its hosts are watched.
 func (c *crawl) kill(p *process) {
 	p.dead = true
 	for _, v := range p.begun {
@@ -15,24 +15,24 @@ func (c *crawl) kill(p *process) {
 		if v.until > c.now && !v.robots {
 			c.result.Again++
 		}
-		v.a.watch = max(c.now, v.a.last+v.a.delay)
+		v.site.watch = max(c.now, v.site.last+v.site.delay)
 	}
 }
 
-// restart puts another process in the place of one that was killed: with an empty pace, and with
-// what was read of robots.txt.
+// restart replaces a killed process by a new one. The new process has an empty pace, but the crawl
+// delays of robots.txt files that were read are known.
 func (c *crawl) restart(dead *process) {
 	p := newProcess(c, dead.rest)
 	c.processes[slices.Index(c.processes, dead)] = p
 	for _, v := range dead.begun {
 		if v.left > 0 {
-			p.due.push(p.visit(v.a, v.host, v.left))
+			p.due.push(p.visit(v.site, v.host, v.left))
 		}
 	}
 	c.dispatch(p)
 }
 
-// spread gives what a process that was killed had left to the others.
+// spread divides the rest of the work of a killed process among the other processes.
 func (c *crawl) spread(p *process) {
 	var others []*process
 	for _, o := range c.processes {
@@ -41,11 +41,14 @@ func (c *crawl) spread(p *process) {
 		}
 	}
 	i := 0
-	next := func() *process { i++; return others[i%len(others)] }
+	next := func() *process {
+		i++
+		return others[i%len(others)]
+	}
 	for _, v := range p.begun {
 		if v.left > 0 {
 			o := next()
-			o.due.push(o.visit(v.a, v.host, v.left))
+			o.due.push(o.visit(v.site, v.host, v.left))
 		}
 	}
 	for _, s := range p.rest {
@@ -57,8 +60,8 @@ func (c *crawl) spread(p *process) {
 	}
 }
 
-// lose runs a crawl that loses its first process at a time, and has its work done otherwise some
-// time later.
+// lose runs a crawl until a time, and loses its first process at another time. recover is called some
+// time after that.
 func (c *crawl) lose(at, later, until time.Duration, recover func(*crawl, *process)) {
 	c.run(at)
 	c.kill(c.processes[0])

@@ -8,8 +8,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain keeps the garbage collector from taking half of the time, within 8 GB, and makes less of
-// everything for the race detector.
+// TestMain lets the heap grow more than usual, up to 7 GB, because the garbage collector would
+// otherwise take half of the time. Under the race detector, the simulations have fewer hosts.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if underRace {

@@ -19,10 +19,10 @@ import (
 	"github.com/collyrobots/collyrobots"
 )
 
-// BenchmarkOneProcess is how many pages a second one process gets: over real connections on the
-// loopback interface, from a hundred hosts without a delay, each page of 30 kB with fifty links
-// that are looked at. The server runs in the same process and has its share of the processors. On a
-// machine that has other work the processor time a page says more than the pages a second.
+// BenchmarkOneProcess measures how many pages per second one process fetches over the loopback
+// interface, from a hundred hosts without a delay. Each page has 30 kB and fifty links, which a
+// callback finds. The server runs in the same process, and its work is included. On a busy machine,
+// the processor time per page is more meaningful than the pages per second.
 func BenchmarkOneProcess(b *testing.B) {
 	for _, with := range []bool{false, true} {
 		name := map[bool]string{false: "Colly", true: "collyrobots"}[with]
@@ -45,12 +45,15 @@ func BenchmarkOneProcess(b *testing.B) {
 			for n := 0; b.Loop(); n++ {
 				c.Visit(fmt.Sprintf("http://host-%d.example/page/%d", n%100, n))
 				if n >= cap(links) {
-					<-links // as many at a time
+					<-links // limits the pages in flight to the capacity of links
 				}
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pages/s")
 			b.ReportMetric(float64((used(b)-before).Microseconds())/float64(b.N), "cpu-µs/page")
-			go func() { c.Wait(); close(links) }()
+			go func() {
+				c.Wait()
+				close(links)
+			}()
 			for n := range links {
 				if n != 50 {
 					b.Errorf("%d links", n)
@@ -60,7 +63,7 @@ func BenchmarkOneProcess(b *testing.B) {
 	}
 }
 
-// pageServer returns a transport that takes every host for a server with the same page.
+// pageServer returns a transport that connects all hosts to one server, which has one page.
 func pageServer(b *testing.B) *http.Transport {
 	var page strings.Builder
 	for i := range 50 {
@@ -85,7 +88,7 @@ func pageServer(b *testing.B) *http.Transport {
 	return transport
 }
 
-// used returns the processor time that this process has used.
+// used returns the processor time that this process has used, in user and system mode.
 func used(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -18,50 +18,51 @@ import (
 )
 
 var (
-	hosts = flag.Int("hosts", 10_000, "hosts of the larger crawl; the smaller one has a tenth")
-	seed  = flag.Uint64("seed", 1, "of the simulated web and its answers")
+	hosts = flag.Int("hosts", 10_000, "number of hosts of the larger crawl; the smaller crawl has a tenth")
+	seed  = flag.Uint64("seed", 1, "seed of the simulated web and of the response times")
 )
 
 const (
-	places = 1000                   // requests that a process has in flight at most
-	window = 10 * time.Minute       // of the crawl
-	trip   = 500 * time.Microsecond // there and back between a process and Redis, the script included
+	slots  = 1000                   // the largest number of requests that a process has in flight
+	window = 10 * time.Minute       // the simulated time
+	trip   = 500 * time.Microsecond // a round trip between a process and Redis, including the script
 )
 
-// A way is how processes share out hosts and keep their pace.
+// A way is a setup of processes.
 type way struct {
 	name    string
-	workers int
-	shared  bool // the pace, through leases
-	split   bool // ShardByHost
+	workers int  // the number of processes
+	shared  bool // SharedPace: the processes share their pace through leases
+	split   bool // ShardByHost: each host belongs to one process
 }
 
 var ways = []way{
-	{"one process", 1, false, true},
-	{"ShardByHost", 10, false, true},
-	{"SharedPace, one queue", 10, true, false},
-	{"SharedPace and ShardByHost", 10, true, true},
-	{"ShardByHost", 100, false, true},
-	{"SharedPace, one queue", 100, true, false},
-	{"SharedPace and ShardByHost", 100, true, true},
+	{name: "one process", workers: 1, split: true},
+	{name: "ShardByHost", workers: 10, split: true},
+	{name: "SharedPace, one queue", workers: 10, shared: true},
+	{name: "SharedPace and ShardByHost", workers: 10, shared: true, split: true},
+	{name: "ShardByHost", workers: 100, split: true},
+	{name: "SharedPace, one queue", workers: 100, shared: true},
+	{name: "SharedPace and ShardByHost", workers: 100, shared: true, split: true},
 }
 
-// A cell is one way to crawl one web, and what came of the part of it that was simulated.
+// A cell is a crawl of one web in one way, of which a part is simulated.
 type cell struct {
 	way
 	hosts   int
-	part    int           // of all processes, or of all hosts and places, one in part is simulated
-	allowed int           // requests that the delays of the hosts in it allow
-	room    time.Duration // of all places in it
-	known   int           // hosts in the pace of one process
+	part    int           // one in part is simulated: of the processes, or of the hosts and slots
+	allowed int           // the number of requests that the delays of the simulated hosts allow
+	room    time.Duration // the total time of all simulated slots
+	known   int           // the number of hosts in the pace of one process
 	result  Result
-	cluster [3]float64
+	cluster [len(clusters)]float64 // see crawl.busiest
 }
 
+// clusters are numbers of masters in a Redis cluster.
 var clusters = [...]int{3, 6, 12}
 
-// TestScale prints what many processes are worth in a crawl, and checks what must hold whatever
-// comes of it.
+// TestScale prints how many pages per second different numbers of processes fetch. It checks that
+// the simulation keeps all limits.
 func TestScale(t *testing.T) {
 	var cells []*cell
 	for _, n := range []int{*hosts / 10, *hosts} {
@@ -76,15 +77,18 @@ func TestScale(t *testing.T) {
 		c.check(t)
 		c.print(pages, redis)
 	}
-	t.Logf("%v of a crawl, %d places a process\n%s\nRedis\n%s", window, places, pages, redis)
+	t.Logf("%v of a crawl, %d slots for each process\n%s\nRedis\n%s", window, slots, pages, redis)
 }
 
-// run simulates the cell's part of the crawl.
+// run simulates a part of the crawl.
 func (c *cell) run() {
-	web, shares, perProcess, leased := Web{c.hosts, *seed}, [][]share(nil), places, time.Duration(0)
+	web := Web{c.hosts, *seed}
+	perProcess := slots
+	leased := time.Duration(0)
 	if c.shared {
 		leased = trip
 	}
+	var shares [][]share
 	if c.split {
 		c.part = c.workers
 		shares = byHost(web, c.workers)[:1]
@@ -120,21 +124,21 @@ func (c *cell) run() {
 	}
 }
 
-// check finds what must never be.
+// check checks that the simulation keeps all limits.
 func (c *cell) check(t *testing.T) {
 	t.Helper()
 	r := c.result
 	if r.Short > 0 || len(r.Gaps) == 0 {
-		t.Errorf("%v: %d of %d gaps are under the delay", c, r.Short, len(r.Gaps))
+		t.Errorf("%v: %d of %d gaps are shorter than the delay", c, r.Short, len(r.Gaps))
 	}
 	if r.Requests > c.allowed || r.Pages == 0 {
-		t.Errorf("%v: %d requests and %d pages, the delays allow %d", c, r.Requests, r.Pages, c.allowed)
+		t.Errorf("%v: %d requests and %d pages, but the delays allow %d requests", c, r.Requests, r.Pages, c.allowed)
 	}
 	if r.Busy > c.room {
-		t.Errorf("%v: places were taken for %v, there are %v", c, r.Busy, c.room)
+		t.Errorf("%v: slots were used for %v, want at most %v", c, r.Busy, c.room)
 	}
-	if granted := r.Commands - r.Refused; c.shared && (granted > 2*r.Requests+places*c.workers || granted < r.Requests) {
-		t.Errorf("%v: %d commands for %d requests, and %d for nothing", c, granted, r.Requests, r.Refused)
+	if granted := r.Commands - r.Refused; c.shared && (granted > 2*r.Requests+slots*c.workers || granted < r.Requests) {
+		t.Errorf("%v: %d commands for %d requests, and %d refused commands", c, granted, r.Requests, r.Refused)
 	}
 }
 
@@ -144,8 +148,10 @@ func (c *cell) String() string {
 
 // print adds the cell to the tables.
 func (c *cell) print(pages, redis *rows) {
-	r, seconds := c.result, window.Seconds()
-	delays, room := float64(c.allowed*c.part)/seconds, float64(places*c.workers)/meanAnswer.Seconds()
+	r := c.result
+	seconds := window.Seconds()
+	delays := float64(c.allowed*c.part) / seconds
+	room := float64(slots*c.workers) / meanResponse.Seconds()
 	rate := float64(r.Requests*c.part) / seconds
 	pages.add(c.hosts, c.name, c.workers, rate*float64(r.Pages)/float64(r.Requests), delays, room,
 		percent(rate/min(delays, room)), percent(1-float64(r.Busy)/float64(c.room)), percent(float64(median(r.Gaps))-1), c.known)
@@ -155,13 +161,14 @@ func (c *cell) print(pages, redis *rows) {
 	}
 }
 
-// TestScaleWeb prints what the simulated web is like and how ShardByHost shares it out.
+// TestScaleWeb prints the properties of the simulated web, and how evenly ShardByHost divides it.
 func TestScaleWeb(t *testing.T) {
 	web := Web{*hosts, *seed}
 	var pages, delayed, large, most int
 	for host := range web.Hosts {
 		n := web.pages(host)
-		pages, most = pages+n, max(most, n)
+		pages += n
+		most = max(most, n)
 		if web.crawlDelay(host) > 0 {
 			delayed++
 		}
@@ -170,18 +177,18 @@ func TestScaleWeb(t *testing.T) {
 		}
 	}
 	part := func(n int) string { return percent(float64(n) / float64(web.Hosts)) }
-	t.Logf("%d hosts, %d pages, %.1f a host; %s with a Crawl-delay, %s of more than 1,000 pages, the largest of %d", web.Hosts, pages,
+	t.Logf("%d hosts, %d pages, %.1f per host; %s with a Crawl-delay, %s with more than 1,000 pages, the largest with %d", web.Hosts, pages,
 		float64(pages)/float64(web.Hosts), part(delayed), part(large), most)
 	for _, n := range []int{10, 100} {
 		b := balanceOf(byHost(web, n))
-		t.Logf("%d shards, the largest: %v over the mean", n, b)
+		t.Logf("%d shards; the largest has, compared with the mean, %v", n, b)
 		if most := 1 + 5*math.Sqrt(float64(n)/float64(web.Hosts)); b.hosts > most {
 			t.Errorf("%d shards: the largest has %.3f times the mean, want at most %.3f", n, b.hosts, most)
 		}
 	}
 }
 
-// TestScaleWhole crawls one share of a hundred to its end.
+// TestScaleWhole simulates the whole crawl of one shard of a hundred.
 func TestScaleWhole(t *testing.T) {
 	web := Web{*hosts, *seed}
 	of := max(1, min(100, *hosts/1000))
@@ -191,23 +198,23 @@ func TestScaleWhole(t *testing.T) {
 		pages += int(x.pages)
 		longest = max(longest, time.Duration(x.pages)*max(MinDelay, web.crawlDelay(int(x.host))))
 	}
-	c := newCrawl(web, share, places, 0)
+	c := newCrawl(web, share, slots, 0)
 	c.run(math.MaxInt64)
 	ends := c.result.Ends
 	if len(ends) != pages || c.result.Short > 0 {
-		t.Fatalf("%d of %d pages, %d gaps under the delay", len(ends), pages, c.result.Short)
+		t.Fatalf("%d of %d pages, %d gaps are shorter than the delay", len(ends), pages, c.result.Short)
 	}
 	if last := ends[len(ends)-1]; last < longest {
-		t.Errorf("done after %v, before %v which the host with the most to wait takes", last, longest)
+		t.Errorf("done after %v, but the slowest host takes %v", last, longest)
 	}
-	t.Logf("one share of %d: %d hosts, %d pages; the places allow %v, the slowest host %v", of, len(share[0]), pages,
-		(time.Duration(pages) * meanAnswer / places).Round(time.Second), longest.Round(time.Minute))
+	t.Logf("one shard of %d: %d hosts, %d pages; limit by slots %v, limit by the slowest host %v", of, len(share[0]), pages,
+		(time.Duration(pages) * meanResponse / slots).Round(time.Second), longest.Round(time.Minute))
 	for _, q := range []float64{0.5, 0.9, 0.99, 0.999, 1} {
 		t.Logf("%5.1f %% of the pages after %v", 100*q, ends[int(q*float64(len(ends)-1))].Round(time.Second))
 	}
 }
 
-// TestScaleLost prints what a lost process costs.
+// TestScaleLost prints how long hosts get no requests after a process is lost.
 func TestScaleLost(t *testing.T) {
 	web := Web{max(*hosts/100, min(*hosts/2, 5000)), *seed}
 	const at = 5 * time.Minute
@@ -224,7 +231,7 @@ func TestScaleLost(t *testing.T) {
 			t.Fatalf("%s: no host was watched", l.name)
 		}
 		if l.Short > 0 && l.shared {
-			t.Errorf("%s: %d gaps under the delay", l.name, l.Short)
+			t.Errorf("%s: %d gaps are shorter than the delay", l.name, l.Short)
 		}
 		slices.Sort(l.Silent)
 		q := func(q float64) time.Duration {
@@ -235,31 +242,33 @@ func TestScaleLost(t *testing.T) {
 	t.Logf("%d hosts, %d processes, one of which is lost after %v\n%s", web.Hosts, 10, at, all)
 }
 
-// A loss is how a crawl goes on after a process was lost, and what that came to.
+// A loss is a crawl that loses a process.
 type loss struct {
 	way
-	later   time.Duration // after which its work is taken over
+	later   time.Duration // the time between the loss and the call of recover
 	recover func(*crawl, *process)
 	Result
 }
 
-// run simulates a crawl in which the first process is lost at a time.
+// run simulates a crawl that loses its first process at a time.
 func (l *loss) run(web Web, at time.Duration) {
-	shares, leased := byHost(web, l.workers), time.Duration(0)
+	shares := byHost(web, l.workers)
 	if !l.split {
 		shares = byPage(web, l.workers)
 	}
+	leased := time.Duration(0)
 	if l.shared {
 		leased = trip
 	}
-	c := newCrawl(web, shares, places, leased)
+	c := newCrawl(web, shares, slots, leased)
 	c.lose(at, l.later, at+20*time.Minute, l.recover)
 	l.Result = c.result
 }
 
-// TestScaleMemory prints what hosts take in the pace of one process that has asked each of them.
+// TestScaleMemory prints the memory of hosts in the pace of one process, after one request to each
+// host.
 func TestScaleMemory(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // hardly anything that is made here is not kept
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // almost everything that is allocated here is retained
 	web := Web{*hosts, *seed}
 	before := heap()
 	p := newProcess(&crawl{web: web}, nil)
@@ -272,33 +281,33 @@ func TestScaleMemory(t *testing.T) {
 	}
 	bytes := float64(heap()-before) / float64(web.Hosts)
 	runtime.KeepAlive(p)
-	t.Logf("%d hosts in the pace: %.0f bytes each, %.2f GB", web.Hosts, bytes, bytes*float64(web.Hosts)/1e9)
+	t.Logf("%d hosts in the pace: %.0f bytes per host, %.2f GB", web.Hosts, bytes, bytes*float64(web.Hosts)/1e9)
 	if bytes > 700 && !underRace {
-		t.Errorf("%.0f bytes a host", bytes)
+		t.Errorf("%.0f bytes per host, want at most 700", bytes)
 	}
 }
 
-// TestScaleIsTheSameAgain: the seed decides.
-func TestScaleIsTheSameAgain(t *testing.T) {
+// TestScaleIsReproducible checks that two simulations with the same seed give the same figures.
+func TestScaleIsReproducible(t *testing.T) {
 	for _, w := range ways[1:4] {
 		a, b := cell{way: w, hosts: 2000}, cell{way: w, hosts: 2000}
 		a.run()
 		b.run()
 		if !reflect.DeepEqual(a, b) {
-			t.Errorf("%v: one run came to %d requests, the other to %d", &a, a.result.Requests, b.result.Requests)
+			t.Errorf("%v: %d requests in one run, %d in the other", &a, a.result.Requests, b.result.Requests)
 		}
 	}
 }
 
-func TestSlots(t *testing.T) {
+func TestHashSlot(t *testing.T) {
 	for tag, want := range map[string]int{"123456789": 0x31c3, "": 0} {
-		if got := slot(tag); got != want {
-			t.Errorf("slot(%q) = %#x, want %#x", tag, got, want)
+		if got := hashSlot(tag); got != want {
+			t.Errorf("hashSlot(%q) = %#x, want %#x", tag, got, want)
 		}
 	}
 }
 
-// each calls f for all cells, as many at a time as there are processors.
+// each calls f for all cells, with as many calls at a time as there are processors.
 func each[T any](cells []T, f func(T)) {
 	next := make(chan T)
 	var running sync.WaitGroup
@@ -316,7 +325,7 @@ func each[T any](cells []T, f func(T)) {
 	running.Wait()
 }
 
-// underRace reports whether the race detector is at work.
+// underRace reports whether the tests run under the race detector.
 var underRace bool
 
 func heap() int64 {
@@ -334,7 +343,7 @@ func median(values []float32) float32 {
 
 func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
 
-// rows are a table in Markdown.
+// rows is a table in Markdown.
 type rows struct {
 	text strings.Builder
 	w    *tabwriter.Writer

@@ -10,14 +10,15 @@ import (
 	"github.com/collyrobots/collyrobots"
 )
 
-// byHost returns what each of n processes fetches under ShardByHost. It must not be changed.
+// byHost returns the shares of each of n processes under ShardByHost. The caller must not change
+// them.
 func byHost(web Web, n int) [][]share {
 	made, _ := sharded.LoadOrStore(sharding{web, n}, sync.OnceValue(func() [][]share { return shard(web, n) }))
 	return made.(func() [][]share)()
 }
 
-// sharded are the results of byHost so far, since most of the time of a simulation would go into
-// making them again.
+// sharded contains the results of byHost. Without it, a simulation would spend most of its time on
+// them.
 var sharded sync.Map
 
 type sharding struct {
@@ -25,9 +26,10 @@ type sharding struct {
 	n int
 }
 
-// shard is byHost without memory.
+// shard computes the result of byHost.
 func shard(web Web, n int) [][]share {
-	of, pages := make([]uint8, web.Hosts), make([]int32, web.Hosts)
+	of := make([]uint8, web.Hosts) // the process of each host
+	pages := make([]int32, web.Hosts)
 	var running sync.WaitGroup
 	part := web.Hosts/runtime.GOMAXPROCS(0) + 1
 	for from := 0; from < web.Hosts; from += part {
@@ -37,7 +39,8 @@ func shard(web Web, n int) [][]share {
 				if n > 1 {
 					i = shardOf(web, host, n)
 				}
-				of[host], pages[host] = uint8(i), int32(web.pages(host))
+				of[host] = uint8(i)
+				pages[host] = int32(web.pages(host))
 			}
 		})
 	}
@@ -64,8 +67,8 @@ func shardOf(web Web, host, n int) int {
 	return i
 }
 
-// byPage returns what each of n processes fetches where any may get any page, as from one queue for
-// all. Each begins elsewhere.
+// byPage returns the shares of each of n processes if any process may get any page, as with one queue
+// for all. Each process begins at another host.
 func byPage(web Web, n int) [][]share {
 	r := rand.New(rand.NewPCG(web.Seed, 4))
 	shares := make([][]share, n)
@@ -88,8 +91,8 @@ func byPage(web Web, n int) [][]share {
 	return shares
 }
 
-// A balance says how evenly hosts and pages are shared out: the most that one process has, by the
-// mean.
+// A balance says how evenly hosts and pages are divided among processes: the largest number that one
+// process has, divided by the mean.
 type balance struct{ hosts, pages float64 }
 
 func balanceOf(shares [][]share) balance {
@@ -99,11 +102,13 @@ func balanceOf(shares [][]share) balance {
 		for _, x := range s {
 			sum += int(x.pages)
 		}
-		hosts, pages = hosts+len(s), pages+sum
-		mostHosts, mostPages = max(mostHosts, len(s)), max(mostPages, sum)
+		hosts += len(s)
+		pages += sum
+		mostHosts = max(mostHosts, len(s))
+		mostPages = max(mostPages, sum)
 	}
 	n := float64(len(shares))
-	return balance{float64(mostHosts) * n / float64(hosts), float64(mostPages) * n / float64(pages)}
+	return balance{hosts: float64(mostHosts) * n / float64(hosts), pages: float64(mostPages) * n / float64(pages)}
 }
 
 func (b balance) String() string {

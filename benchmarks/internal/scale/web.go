@@ -1,15 +1,24 @@
-// Package scale simulates crawls by one and by many processes, and measures what docs/scale.md
-// says of them. It is the project's own pace that decides when a host may be asked, one
-// pace.Hosts for each process; only the clock, the hosts' answers and, where the pace is shared,
-// the leases in Redis are simulated. The same seed gives the same figures, bytes of memory apart.
+// Package scale simulates crawls by one process and by many, and measures the figures of
+// docs/scale.md. The pace is that of the project: each process has a pace.Hosts that decides when a
+// request may start. Only the clock, the responses and, with a shared pace, the leases in Redis are
+// simulated. The same seed gives the same figures, except for bytes of memory.
 //
-//	go test -run Scale -v                    10,000 hosts, two seconds, with assertions
-//	go test -run Scale -v -hosts 10000000    the tables of docs/scale.md, in about a minute
-//	go test -run '^$' -bench OneProcess      pages a second of one process over loopback
+// A test with 10,000 hosts, which takes two seconds:
 //
-// The simulated web has what real robots.txt files ask for and pages a host with a heavy tail. A
-// process has a thousand requests in flight at most, and a frontier that knows which host is due:
-// those come first, in the order in which they became so, and a new host comes when none is.
+//	go test -run Scale -v
+//
+// The tables of docs/scale.md, which take about a minute:
+//
+//	go test -run Scale -v -hosts 10000000
+//
+// The pages per second of one process over the loopback interface:
+//
+//	go test -run '^$' -bench OneProcess
+//
+// The hosts of the simulated web have the crawl delays of real robots.txt files, and numbers of
+// pages with a heavy tail. A process has at most a thousand requests in flight. Its frontier knows
+// which hosts are due, and visits them in the order in which they became due. If no host is due, it
+// visits a new one.
 package scale
 
 import (
@@ -19,18 +28,18 @@ import (
 	"time"
 )
 
-// A Web is the hosts of a crawl. What a host is like follows from its number and the seed, so that
-// ten million of them need no memory.
+// A Web is the hosts of a crawl. The properties of a host are computed from its number and the seed,
+// so that ten million hosts need no memory.
 type Web struct {
 	Hosts int
 	Seed  uint64
 }
 
-// MinDelay is every crawler's own floor between two requests to a host.
+// MinDelay is the MinDelay of all crawlers.
 const MinDelay = time.Second
 
-// crawlDelays are what robots.txt files ask of a crawler that they do not name: 31 of 194 real
-// files, as dialect.RFC9309 reads them.
+// crawlDelays are the crawl delays that robots.txt files request from a crawler that they do not
+// name, as dialect.RFC9309 reads them. 31 of 194 real files request one.
 var crawlDelays = []struct {
 	delay time.Duration
 	files int
@@ -42,58 +51,60 @@ var crawlDelays = []struct {
 
 const corpusFiles = 194
 
-// The number of pages of a host has a power law's tail: n pages or more have n^-tail of the hosts.
+// The number of pages of a host follows a power law: n^-tail of the hosts have n pages or more.
 // Huberman and Adamic (Growth dynamics of the World-Wide Web, Nature 401, 1999) found exponents of
-// 0.65 to 0.91 in two search engines' crawls.
+// 0.65 to 0.91 in the crawls of two search engines.
 const (
 	tail      = 0.8
 	mostPages = 100_000
 )
 
-// Answers take a time with a lognormal distribution. No source: it is what the tables assume.
+// The response times have a lognormal distribution. These values have no source; they are assumptions
+// of the tables.
 const (
-	medianAnswer = 300 * time.Millisecond
-	spreadAnswer = 0.8
+	medianResponse = 300 * time.Millisecond
+	spreadResponse = 0.8
 )
 
-var meanAnswer = time.Duration(float64(medianAnswer) * math.Exp(spreadAnswer*spreadAnswer/2))
+var meanResponse = time.Duration(float64(medianResponse) * math.Exp(spreadResponse*spreadResponse/2))
 
-// name returns the name of a host.
+// name returns the name of a host with a number.
 func (w Web) name(host int) string {
 	b := strconv.AppendInt(append(make([]byte, 0, 32), "www.site-"...), int64(host), 10)
 	return string(append(b, ".example"...))
 }
 
-// pages returns how many pages a host has, robots.txt apart.
+// pages returns the number of pages of a host, without robots.txt.
 func (w Web) pages(host int) int {
 	u := (float64(w.random(host, 1)>>11) + 1) / (1 << 53) // in (0, 1]
 	return int(min(math.Pow(u, -1/tail), mostPages))
 }
 
-// crawlDelay returns what a host's robots.txt asks for; 0: nothing.
+// crawlDelay returns the crawl delay that the robots.txt of a host requests, or 0 if it requests none.
 func (w Web) crawlDelay(host int) time.Duration {
 	n := int(w.random(host, 2) % corpusFiles)
 	for _, d := range crawlDelays {
-		if n -= d.files; n < 0 {
+		n -= d.files
+		if n < 0 {
 			return d.delay
 		}
 	}
 	panic("the files do not add up")
 }
 
-// random returns the number of a host that is for one use.
+// random returns a random number for a host. Numbers with different uses are independent.
 func (w Web) random(host, use int) uint64 {
 	return rand.NewPCG(w.Seed<<8|uint64(use), uint64(host)).Uint64()
 }
 
-// allowed returns how many requests the delay of a host allows in a time, the one for robots.txt
-// included; all of them at the most.
+// allowed returns how many requests the delay of a host allows in a time, including the one for
+// robots.txt. This is at most the number of all requests.
 func (w Web) allowed(host int, window time.Duration) int {
 	delay := max(w.crawlDelay(host), MinDelay)
 	return min(w.pages(host)+1, int(window/delay)+1)
 }
 
-// answer returns how long one takes.
-func answer(r *rand.Rand) time.Duration {
-	return time.Duration(float64(medianAnswer) * math.Exp(spreadAnswer*r.NormFloat64()))
+// responseTime returns the time from the start of a request to the end of its response.
+func responseTime(r *rand.Rand) time.Duration {
+	return time.Duration(float64(medianResponse) * math.Exp(spreadResponse*r.NormFloat64()))
 }

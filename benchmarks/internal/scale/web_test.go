@@ -11,11 +11,11 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// corpusDir holds real robots.txt files. They are other people's text, so they stand beside the
-// project, not in it.
+// corpusDir contains real robots.txt files. Their authors are other people, so the files are not in
+// the repository.
 const corpusDir = "../../../../shared/corpus"
 
-// TestCrawlDelaysOfTheCorpus counts again what crawlDelays says.
+// TestCrawlDelaysOfTheCorpus checks the numbers in crawlDelays.
 func TestCrawlDelaysOfTheCorpus(t *testing.T) {
 	names, _ := filepath.Glob(filepath.Join(corpusDir, "*__*"))
 	if len(names) == 0 {
@@ -40,8 +40,8 @@ func TestCrawlDelaysOfTheCorpus(t *testing.T) {
 	}
 }
 
-// TestTheGuideSaysWhatIsAssumed finds the numbers of the simulation in docs/scale.md.
-func TestTheGuideSaysWhatIsAssumed(t *testing.T) {
+// TestDocumentation checks that docs/scale.md has the numbers of the simulation.
+func TestDocumentation(t *testing.T) {
 	guide, err := os.ReadFile("../../../docs/scale.md")
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestTheGuideSaysWhatIsAssumed(t *testing.T) {
 	}
 	for _, want := range []string{
 		fmt.Sprintf("%d of %d real robots.txt files", asks, corpusFiles),
-		fmt.Sprintf("median %v, mean %v", strings.Replace(medianAnswer.String(), "ms", " ms", 1), strings.Replace(meanAnswer.Round(time.Millisecond).String(), "ms", " ms", 1)),
+		fmt.Sprintf("median %v, mean %v", strings.Replace(medianResponse.String(), "ms", " ms", 1), strings.Replace(meanResponse.Round(time.Millisecond).String(), "ms", " ms", 1)),
 		fmt.Sprintf("n^-%v of the hosts", tail),
 	} {
 		if !strings.Contains(string(guide), want) {

@@ -1,4 +1,4 @@
-// A program of somebody who uses what this repository publishes: a crawl that keeps what it learns in a bbolt file.
+// A program that uses the published modules: a crawl that keeps its robots.txt files in a bbolt file.
 package main
 
 import (
@@ -55,7 +55,7 @@ func crawl(path string) (err error) {
 	return nil
 }
 
-// site answers from memory.
+// site is a transport that answers from memory.
 type site struct{}
 
 func (site) RoundTrip(r *http.Request) (*http.Response, error) {

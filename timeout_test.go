@@ -18,9 +18,10 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// punctual is a transport that looks at the deadline of the request's context, and not at its end,
-// as adapters of fasthttp do. What is under /silent takes an hour.
-func punctual(web *robotstest.Web, silent string) http.RoundTripper {
+// deadlineOnly returns a transport that ends a request at the deadline of its context, but not
+// when the context is cancelled, as adapters of fasthttp do. The response for the path silent
+// takes an hour.
+func deadlineOnly(web *robotstest.Web, silent string) http.RoundTripper {
 	next := web.Transport()
 	return roundTripper(func(req *http.Request) (*http.Response, error) {
 		if req.URL.Path != silent {
@@ -35,8 +36,9 @@ func punctual(web *robotstest.Web, silent string) http.RoundTripper {
 	})
 }
 
-// A transport that looks at nothing but the deadline ends in time, whatever it is asked for.
-func TestATransportThatLooksAtTheDeadline(t *testing.T) {
+// TestTransportUsesOnlyDeadline checks that such a transport ends in time for a page, a redirect,
+// robots.txt and a sitemap.
+func TestTransportUsesOnlyDeadline(t *testing.T) {
 	const timeout = 10 * time.Second
 	for silent, want := range map[string]struct {
 		took time.Duration
@@ -44,7 +46,7 @@ func TestATransportThatLooksAtTheDeadline(t *testing.T) {
 	}{
 		"/":            {timeout, true},
 		"/robots.txt":  {timeout, true},
-		"/sitemap.xml": {5 * time.Minute, false}, // what a sitemap may take
+		"/sitemap.xml": {5 * time.Minute, false}, // the time limit of a sitemap
 		"/moved":       {timeout, true},
 	} {
 		t.Run(silent, func(t *testing.T) {
@@ -52,23 +54,24 @@ func TestATransportThatLooksAtTheDeadline(t *testing.T) {
 				"/robots.txt": "Sitemap: http://a.test/sitemap.xml\n", "/sitemap.xml": "", "/": robotstest.Redirect("/moved"), "/moved": robotstest.Page(),
 			}}, func(t *testing.T, web *robotstest.Web) {
 				c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
-				c.WithTransport(punctual(web, silent))
+				c.WithTransport(deadlineOnly(web, silent))
 				c.SetRequestTimeout(timeout)
 				began := time.Now()
 				err := c.Visit("http://a.test/")
 				if took := time.Since(began); took != want.took || (err != nil) != want.err || want.err && !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("Visit: %v after %v, want %+v", err, took, want)
+					t.Errorf("Visit returned %v after %v, want %+v", err, took, want)
 				}
 			})
 		})
 	}
 }
 
-// Close ends the wait for a robots.txt at once, and returns when the transport does.
-func TestCloseWhileATransportLooksAtTheDeadline(t *testing.T) {
+// TestCloseDuringFetchThatCannotBeCancelled checks that Close ends the wait for robots.txt at
+// once, and returns when such a transport does.
+func TestCloseDuringFetchThatCannotBeCancelled(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {}}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil)
-		c.WithTransport(punctual(web, "/robots.txt"))
+		c.WithTransport(deadlineOnly(web, "/robots.txt"))
 		began := time.Now()
 		closed := make(chan time.Duration)
 		time.AfterFunc(time.Second, func() {
@@ -77,17 +80,17 @@ func TestCloseWhileATransportLooksAtTheDeadline(t *testing.T) {
 		})
 		err := c.Visit("http://a.test/")
 		if took := time.Since(began); took != time.Second || !errors.Is(err, collyrobots.ErrClosed) {
-			t.Errorf("Visit: %v after %v, want ErrClosed after 1s", err, took)
+			t.Errorf("Visit returned %v after %v, want ErrClosed after 1s", err, took)
 		}
 		if took := <-closed; took != 10*time.Second {
-			t.Errorf("Close returned after %v, want Colly's timeout", took)
+			t.Errorf("Close returned after %v, want 10s, Colly's timeout", took)
 		}
 	})
 }
 
-// The error of a timeout has the words of net/http. Without the plugin they would be missing in a
-// bubble, where the timeout is noticed just when it is up.
-func TestTheErrorOfATimeout(t *testing.T) {
+// TestTimeoutError checks that the error of a timeout has the words of net/http. Without the
+// plugin they would be missing in a bubble, where the timeout is noticed at its exact instant.
+func TestTimeoutError(t *testing.T) {
 	halfway := func(out http.ResponseWriter, r *http.Request) {
 		out.Write([]byte("half"))
 		out.(http.Flusher).Flush()
@@ -95,7 +98,7 @@ func TestTheErrorOfATimeout(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		answer http.HandlerFunc
-		within time.Duration // what the collector's context lasts; 0 if it does not end
+		within time.Duration // how long the collector's context lasts; 0 if it does not end
 		want   string
 	}{
 		"headers":     {answer: hang, want: `Get "http://a.test/": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`},
@@ -111,58 +114,60 @@ func TestTheErrorOfATimeout(t *testing.T) {
 					c.Context = ctx
 				}
 				if err := c.Visit("http://a.test/"); err == nil || err.Error() != tc.want || !isTimeout(err) {
-					t.Errorf("%v, want %s", err, tc.want)
+					t.Errorf("got %v, want %s", err, tc.want)
 				}
 			})
 		})
 	}
 }
 
-// isTimeout reports whether err is what programs take for a timeout of net/http.
+// isTimeout reports whether programs recognize err as a timeout of net/http.
 func isTimeout(err error) bool {
 	timeout := net.Error(nil)
 	return errors.As(err, &timeout) && timeout.Timeout() && os.IsTimeout(err) &&
 		errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) && !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// The error of a timeout is the one that net/http returns to a collector without the plugin.
-func TestTheErrorOfATimeoutIsThatOfNetHTTP(t *testing.T) {
+// TestTimeoutErrorIsThatOfNetHTTP checks that the error of a timeout is the same as without the
+// plugin.
+func TestTimeoutErrorIsThatOfNetHTTP(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/robots.txt" {
 			hang(out, r)
 		}
 	}))
 	defer server.Close()
-	governed := collyrobots.NewCollector()
-	robots, err := governed.WithRobots()
+	withPlugin := collyrobots.NewCollector()
+	robots, err := withPlugin.WithRobots()
 	must(t, err)
 	defer robots.Close()
 	_, err = robots.Check(t.Context(), server.URL)
 	must(t, err)
 	var errs []string
-	for _, c := range []*colly.Collector{colly.NewCollector(), governed.Collector} {
+	for _, c := range []*colly.Collector{colly.NewCollector(), withPlugin.Collector} {
 		c.WithTransport(server.Client().Transport)
 		c.SetRequestTimeout(50 * time.Millisecond)
 		err := c.Visit(server.URL)
 		if err == nil || !isTimeout(err) {
-			t.Errorf("%v, want a timeout", err)
+			t.Errorf("got %v, want a timeout", err)
 		}
 		errs = append(errs, fmt.Sprint(err))
 	}
 	if errs[0] != errs[1] {
-		t.Errorf("%s\nwithout the plugin: %s", errs[1], errs[0])
+		t.Errorf("with the plugin got    %s\nwithout the plugin got %s", errs[1], errs[0])
 	}
 }
 
-// A host that hangs is noticed when its robots.txt is read, so the words of net/http are there too.
-func TestTheErrorOfARobotsTxtThatHangs(t *testing.T) {
+// TestTimeoutErrorOfRobotsTxt checks that the error also has the words of net/http if robots.txt
+// is not answered.
+func TestTimeoutErrorOfRobotsTxt(t *testing.T) {
 	const text = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
 	for timeout, want := range map[time.Duration]bool{time.Second: true, 0: false} {
 		inBubble(t, robotstest.Sites{"a.test": {"*": hang}}, func(t *testing.T, web *robotstest.Web) {
 			c := start(t, web, nil)
 			c.SetRequestTimeout(timeout)
 			if err := c.Visit("http://a.test/"); err == nil || strings.Contains(err.Error(), text) != want || !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("timeout %v: %v; %q in it: want %t", timeout, err, text, want)
+				t.Errorf("timeout %v: got %v, want %q in it: %t", timeout, err, text, want)
 			}
 		})
 	}

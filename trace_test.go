@@ -17,7 +17,7 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// A hearing is what a listener has heard of some kinds of events; none: of all.
+// A hearing records events of some kinds. Without kinds it records all events.
 type hearing struct {
 	kinds []collyrobots.EventKind
 	began time.Time
@@ -40,7 +40,7 @@ func (h *hearing) hear(e collyrobots.Event) {
 	}
 }
 
-// wait returns the events, after all that have happened were told. It needs a bubble.
+// wait returns the events after all listeners were called. It needs a bubble.
 func (h *hearing) wait() []collyrobots.Event {
 	waitForListeners()
 	h.mu.Lock()
@@ -48,13 +48,13 @@ func (h *hearing) wait() []collyrobots.Event {
 	return slices.Clone(h.events)
 }
 
-// waitForListeners returns when all that has happened was told. It needs a bubble.
+// waitForListeners waits until all listeners were called. It needs a bubble.
 func waitForListeners() {
-	time.Sleep(100 * time.Millisecond) // listeners are let alone for a moment
+	time.Sleep(100 * time.Millisecond) // listeners are called with a short delay
 	synctest.Wait()
 }
 
-// want compares what was heard with lines of text.
+// want compares the recorded events with lines of text.
 func (h *hearing) want(t *testing.T, want string) {
 	t.Helper()
 	if got, want := strings.Join(h.lines(), "\n"), strings.TrimSpace(want); got != want {
@@ -62,7 +62,7 @@ func (h *hearing) want(t *testing.T, want string) {
 	}
 }
 
-// lines returns what was heard as text.
+// lines returns the recorded events as text.
 func (h *hearing) lines() (lines []string) {
 	for _, e := range h.wait() {
 		lines = append(lines, h.line(e))
@@ -70,7 +70,7 @@ func (h *hearing) lines() (lines []string) {
 	return lines
 }
 
-// line writes down what is not zero of an event.
+// line returns the fields of an event that are not zero.
 func (h *hearing) line(e collyrobots.Event) string {
 	line := fmt.Sprint(e.Time.Sub(h.began), " ", e.Kind)
 	add := func(is bool, format string, args ...any) {
@@ -107,8 +107,9 @@ func (h *hearing) line(e collyrobots.Event) string {
 
 var theWire = []collyrobots.EventKind{collyrobots.EventStarted, collyrobots.EventAnswered}
 
-// Every request on the wire is told of when it starts and when it ends, a hop after the redirect.
-func TestRequestsAreTold(t *testing.T) {
+// TestEventsOfRequests checks that each request has an event at its start and one at its end,
+// redirects included.
+func TestEventsOfRequests(t *testing.T) {
 	sites := robotstest.Sites{"a.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /closed\nCrawl-delay: 2\n",
 		"/":           takes(500*time.Millisecond, "12345"),
@@ -128,15 +129,15 @@ func TestRequestsAreTold(t *testing.T) {
 `)
 		for _, e := range h.wait()[2:] {
 			if e.Collector != c.ID || e.Request != 1 || e.Host != "a.test" {
-				t.Errorf("%+v", e)
+				t.Errorf("got event %+v", e)
 			}
 		}
 	})
 }
 
-// What fails has started all the same, with the error at its end. net/http asks once more where a
-// connection that it had kept is dropped.
-func TestFailuresAreTold(t *testing.T) {
+// TestEventsOfFailures checks that a request that fails has both events, and the error in the
+// second. net/http repeats a request if an idle connection was closed.
+func TestEventsOfFailures(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {
 		"/robots.txt": noDenys, "/drop": drop,
 		"/cut": func(w http.ResponseWriter, _ *http.Request) {
@@ -168,8 +169,9 @@ func TestFailuresAreTold(t *testing.T) {
 	})
 }
 
-// A page that is asked for again after a 429 is two requests, and the second is a retry.
-func TestRetriesAreTold(t *testing.T) {
+// TestEventsOfRetries checks that a page that is requested again after a 429 has the events of two
+// requests, the second as a retry.
+func TestEventsOfRetries(t *testing.T) {
 	busy := true
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": noDenys, "/": func(w http.ResponseWriter, _ *http.Request) {
 		if busy {
@@ -192,8 +194,9 @@ func TestRetriesAreTold(t *testing.T) {
 	})
 }
 
-// A transport that does not report when it writes is told of when it gets the request.
-func TestRequestsThroughAnyTransportAreTold(t *testing.T) {
+// TestEventsWithOtherTransport checks that the start of a request is the time at which the
+// transport gets it if the transport does not report when it writes.
+func TestEventsWithOtherTransport(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": noDenys, "/": takes(5*time.Second, "")}}, func(t *testing.T, web *robotstest.Web) {
 		h := hear(theWire...)
 		c := start(t, web, async, h.on())
@@ -207,13 +210,14 @@ func TestRequestsThroughAnyTransportAreTold(t *testing.T) {
 `)
 		c.Wait()
 		if events := h.wait(); len(events) != 4 || events[3].Took != 5*time.Second {
-			t.Errorf("%v", events)
+			t.Errorf("got events %v", events)
 		}
 	})
 }
 
-// Whoever comes while a request is on the wire hears of its start when it ends.
-func TestAListenerMayComeLate(t *testing.T) {
+// TestListenDuringRequest checks that a listener that is added during a request gets the event of
+// its start when the request ends, and no events after stop.
+func TestListenDuringRequest(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": noDenys, "/": takes(5*time.Second, "")}}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, async)
 		h := hear(theWire...)
@@ -228,13 +232,14 @@ func TestAListenerMayComeLate(t *testing.T) {
 		stop()
 		c.Visit("http://a.test/?2")
 		if n := len(h.wait()); n != 2 {
-			t.Errorf("%d events after stop", n)
+			t.Errorf("got %d events, want none after stop", n-2)
 		}
 	})
 }
 
-// The events of a crawl are the server's log.
-func TestStartsAreTheAccessLog(t *testing.T) {
+// TestStartedEventsMatchServerLog checks that the EventStarted of a crawl are the requests in the
+// server's log.
+func TestStartedEventsMatchServerLog(t *testing.T) {
 	inBubble(t, robotstest.Sites{"slow.test": slowSite(), "fast.test": robotstest.Pages(50, noDenys)}, func(t *testing.T, web *robotstest.Web) {
 		h := hear(collyrobots.EventStarted)
 		c := start(t, web, async, h.on()).follow()
@@ -252,7 +257,7 @@ func TestStartsAreTheAccessLog(t *testing.T) {
 				}
 				got = append(got, fmt.Sprint(e.Time.Sub(h.began), " ", e.URL))
 				if !last.IsZero() && e.Gap != e.Time.Sub(last) || e.Gap < e.Delay && !last.IsZero() {
-					t.Errorf("gap %v after %v, delay %v", e.Gap, e.Time.Sub(last), e.Delay)
+					t.Errorf("got gap %v, want %v, which is at least the delay %v", e.Gap, e.Time.Sub(last), e.Delay)
 				}
 				last = e.Time
 			}
@@ -262,14 +267,14 @@ func TestStartsAreTheAccessLog(t *testing.T) {
 			slices.Sort(got)
 			slices.Sort(want)
 			if !slices.Equal(got, want) {
-				t.Errorf("%s: started\n%s\nlog\n%s", host, strings.Join(got, "\n"), strings.Join(want, "\n"))
+				t.Errorf("%s: got events\n%s\nwant the log\n%s", host, strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
 		}
 	})
 }
 
-// What is not sent is told of with the reason: the rule, or where it would have gone.
-func TestDenialsAreTold(t *testing.T) {
+// TestEventsOfDenials checks that a request that is not sent has an event with the reason.
+func TestEventsOfDenials(t *testing.T) {
 	sites := robotstest.Sites{
 		"a.test": {
 			"/robots.txt": "User-agent: *\nDisallow: /closed\nSitemap: /map.xml\nSitemap: http://10.0.0.1/map.xml\n",
@@ -287,7 +292,7 @@ func TestDenialsAreTold(t *testing.T) {
 		}
 		c.Visit("http://dead.test/")
 		got := h.lines()
-		slices.Sort(got) // two sitemaps are asked for at once
+		slices.Sort(got) // two sitemaps are requested at once
 		want := `
 0s denied a.test/closed/1 rule line 2
 0s denied a.test/closed/3 rule line 2
@@ -312,13 +317,14 @@ func TestDenialsAreTold(t *testing.T) {
 			}
 		}
 		if total := c.robots.Stats().Totals.Denied; byPage != 5 || denied != total {
-			t.Errorf("%d of pages, %d by robots.txt, Stats has %d", byPage, denied, total)
+			t.Errorf("got %d events of pages and %d denials by robots.txt; want 5 and %d as in Stats", byPage, denied, total)
 		}
 	})
 }
 
-// In a dry run what would be denied is told of, and sent.
-func TestADryRunTellsWhatItWouldDeny(t *testing.T) {
+// TestEventsOfDryRun checks that a dry run has events for the requests that it would deny, and
+// sends them.
+func TestEventsOfDryRun(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /\nCrawl-delay: 9\n", "/": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
 		h := hear(collyrobots.EventDenied, collyrobots.EventAnswered, collyrobots.EventWaiting)
 		c := start(t, web, nil, h.on(), collyrobots.DryRun())
@@ -332,8 +338,9 @@ func TestADryRunTellsWhatItWouldDeny(t *testing.T) {
 	})
 }
 
-// A page that has to wait says so once, with what for; one that comes at once does not.
-func TestWaitingIsTold(t *testing.T) {
+// TestEventWaiting checks that a page that has to wait has one event with the reason, and that a
+// page that starts at once has none.
+func TestEventWaiting(t *testing.T) {
 	slow := robotstest.Pages(3, "User-agent: *\nCrawl-delay: 2\n")
 	inBubble(t, robotstest.Sites{"a.test": slow, "b.test": robotstest.Pages(3, noDenys), "c.test": robotstest.Pages(3, noDenys)}, func(t *testing.T, web *robotstest.Web) {
 		h := hear(collyrobots.EventWaiting)
@@ -351,8 +358,9 @@ func TestWaitingIsTold(t *testing.T) {
 	})
 }
 
-// A queue of many pages is told page by page, each with how many are before it.
-func TestWaitingCounts(t *testing.T) {
+// TestEventWaitingCounts checks that each waiting page has an event with the number of pages that
+// wait.
+func TestEventWaitingCounts(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, noDenys)}, func(t *testing.T, web *robotstest.Web) {
 		h := hear(collyrobots.EventWaiting)
 		c := start(t, web, async, h.on(), collyrobots.MinDelay(60*time.Millisecond))
@@ -368,8 +376,9 @@ func TestWaitingCounts(t *testing.T) {
 	})
 }
 
-// A host that asks for less is told of once for each incident, and again when it accepts requests.
-func TestSlowingDownIsTold(t *testing.T) {
+// TestEventSlowed checks that a host that throttles has one event for each incident, and one when
+// it accepts requests again.
+func TestEventSlowed(t *testing.T) {
 	var busy string
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": noDenys, "*": func(w http.ResponseWriter, _ *http.Request) {
 		if busy != "" {
@@ -393,16 +402,17 @@ func TestSlowingDownIsTold(t *testing.T) {
 		c.Visit("http://a.test/5")
 		events := h.wait()
 		if e := events[len(events)-1]; len(events) != 3 || e.Kind != collyrobots.EventSlowed || e.Source != collyrobots.SourceBackOff || e.Delay < 2*time.Second || !e.Until.IsZero() {
-			t.Errorf("%+v", e)
+			t.Errorf("got event %+v", e)
 		}
 		if s := c.robots.Stats().Hosts[0]; s.Throttled != 2 {
-			t.Errorf("%+v", s)
+			t.Errorf("got stats %+v", s)
 		}
 	})
 }
 
-// Each fetch of a robots.txt is told of, with what has changed, and so is a copy from the store.
-func TestRobotsFilesAreTold(t *testing.T) {
+// TestEventRobots checks that each fetch of a robots.txt has an event with the change, and also a
+// copy from the store.
+func TestEventRobots(t *testing.T) {
 	text, status := "User-agent: *\nDisallow: /x\n", 200
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "max-age=60")
@@ -451,9 +461,9 @@ func TestRobotsFilesAreTold(t *testing.T) {
 	})
 }
 
-// Each sitemap is told of when it was read, an index with what it names, and so is one that is not
-// there, or that breaks off.
-func TestSitemapsAreTold(t *testing.T) {
+// TestEventSitemap checks that each sitemap has an event after it was read, also if it is missing
+// or truncated.
+func TestEventSitemap(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {
 		"/robots.txt": "User-agent: *\nCrawl-delay: 1\nSitemap: /index.xml\n",
 		"/index.xml":  robotstest.SitemapIndex("http://a.test/map.xml", "http://a.test/gone.xml", "http://a.test/cut.xml"),
@@ -472,7 +482,7 @@ func TestSitemapsAreTold(t *testing.T) {
 8s sitemap a.test/cut.xml count 1 (sitemap: http://a.test/cut.xml: offset 55: unexpected EOF)
 `)
 		if e := h.wait()[0]; e.Host != "a.test" {
-			t.Errorf("%+v", e)
+			t.Errorf("got event %+v", e)
 		}
 	})
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// What a redirect may lead to, and when each request comes. No hook of Colly sees any of these
-// hops.
-func TestRedirectHopsKeepThePace(t *testing.T) {
+// TestRedirectsKeepDelay checks which redirects are followed, and when each request is sent. Colly
+// calls no hook for redirects.
+func TestRedirectsKeepDelay(t *testing.T) {
 	const second = "User-agent: *\nCrawl-delay: 1\n"
 	cases := []struct {
 		name  string
@@ -40,7 +40,7 @@ func TestRedirectHopsKeepThePace(t *testing.T) {
 			want: map[string]string{"a.test": "0s /robots.txt, 1s /, 2s /robots.txt, 3s /s, 4s /t"},
 		},
 		{
-			name: "to a host not seen before",
+			name: "to a new host",
 			sites: robotstest.Sites{
 				"a.test": {"/robots.txt": second, "/": robotstest.Redirect("http://b.test/")},
 				"b.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 5\n", "/": robotstest.Page()},
@@ -48,7 +48,7 @@ func TestRedirectHopsKeepThePace(t *testing.T) {
 			want: map[string]string{"a.test": "0s /robots.txt, 1s /", "b.test": "1s /robots.txt, 6s /"},
 		},
 		{
-			name: "there and back",
+			name: "to another host and back",
 			sites: robotstest.Sites{
 				"a.test": {"/robots.txt": second, "/": robotstest.Redirect("http://b.test/"), "/end": robotstest.Page()},
 				"b.test": {"/robots.txt": "", "/": robotstest.Redirect("http://a.test/end")},
@@ -56,7 +56,7 @@ func TestRedirectHopsKeepThePace(t *testing.T) {
 			want: map[string]string{"a.test": "0s /robots.txt, 1s /, 2s /end", "b.test": "1s /robots.txt, 1s /"},
 		},
 		{
-			name: "to a host written otherwise",
+			name: "to a host in another spelling",
 			sites: robotstest.Sites{
 				"a.test": {"/robots.txt": second, "/": robotstest.Redirect("HTTP://B.Test:80/x")},
 				"b.test": {"/robots.txt": second, "/x": robotstest.Redirect("http://b.test/y"), "/y": robotstest.Page()},
@@ -70,7 +70,7 @@ func TestRedirectHopsKeepThePace(t *testing.T) {
 			err:   colly.ErrRobotsTxtBlocked,
 		},
 		{
-			name: "to a disallowed page of a host not seen before",
+			name: "to a disallowed page of a new host",
 			sites: robotstest.Sites{
 				"a.test": {"/robots.txt": second, "/": robotstest.Redirect("http://b.test/x")},
 				"b.test": {"/robots.txt": "User-agent: ExampleBot\nDisallow: /x", "/x": robotstest.Page()},
@@ -106,7 +106,7 @@ func TestRedirectHopsKeepThePace(t *testing.T) {
 			want:  map[string]string{"a.test": "0s /robots.txt, 1s /, 2s /robots.txt"},
 		},
 		{
-			name:  "in a circle, which Colly ends",
+			name:  "in a loop that Colly ends",
 			sites: robotstest.Sites{"a.test": {"/robots.txt": second, "/": robotstest.Redirect("/?1"), "/?1": robotstest.Redirect("/?1")}},
 			want:  map[string]string{"a.test": "0s /robots.txt, 1s /, 2s /?1"},
 			err:   errAny,
@@ -120,34 +120,35 @@ func TestRedirectHopsKeepThePace(t *testing.T) {
 				switch {
 				case tc.err == errAny:
 					if err == nil {
-						t.Error("Visit: no error")
+						t.Error("Visit returned no error")
 					}
 				case !errors.Is(err, tc.err):
-					t.Errorf("Visit: %v, want %v", err, tc.err)
+					t.Errorf("Visit returned %v, want %v", err, tc.err)
 				}
 				for host, want := range tc.want {
 					wantSchedule(t, web, host, want)
 				}
 				if denied := errors.Is(tc.err, colly.ErrRobotsTxtBlocked); denied != (len(c.denied) == 1) {
-					t.Errorf("OnDenied was told %v", c.denied)
+					t.Errorf("OnDenied got %v", c.denied)
 				}
 			})
 		})
 	}
 }
 
-// Errors of Visit that are Colly's and without a value of their own.
+// These errors stand for errors of Colly for which it has no variable.
 var (
 	errAny     = errors.New("any")
 	errVisited = errors.New("visited before")
 )
 
-// A hop of one page and the pages that wait share the host's starts; nothing is lost.
-func TestHopsAndPagesShareThePace(t *testing.T) {
+// TestRedirectsAndPagesShareDelay checks that redirects and waiting pages keep the delay of the
+// host together, and that nothing is lost.
+func TestRedirectsAndPagesShareDelay(t *testing.T) {
 	a := robotstest.Pages(10, "User-agent: *\nCrawl-delay: 2")
 	for i := range 5 {
-		a[fmt.Sprint("/", i)] = robotstest.Redirect(fmt.Sprint("/hop/", i))
-		a[fmt.Sprint("/hop/", i)] = robotstest.Redirect(fmt.Sprint("/end/", i))
+		a[fmt.Sprint("/", i)] = robotstest.Redirect(fmt.Sprint("/next/", i))
+		a[fmt.Sprint("/next/", i)] = robotstest.Redirect(fmt.Sprint("/end/", i))
 		a[fmt.Sprint("/end/", i)] = robotstest.Page()
 	}
 	inBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
@@ -156,14 +157,14 @@ func TestHopsAndPagesShareThePace(t *testing.T) {
 		c.Wait()
 		wantPace(t, web, "a.test", 2*time.Second, 2+10+2*5)
 		if len(c.pages) != 11 || len(c.errs) > 0 {
-			t.Errorf("%d pages, want 11; %v", len(c.pages), c.errs)
+			t.Errorf("got %d pages, want 11; errors %v", len(c.pages), c.errs)
 		}
 	})
 }
 
-// The wait before a hop does not count against the collector's timeout, wherever that was set; a
-// server that hangs does.
-func TestTheRequestTimeoutIsForTheServer(t *testing.T) {
+// TestTimeoutDoesNotIncludeWait checks that the wait before a redirect does not count against the
+// collector's timeout, wherever that was set, and that the time of a server that hangs does.
+func TestTimeoutDoesNotIncludeWait(t *testing.T) {
 	const timeout = 50 * time.Millisecond
 	halfway := http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		out.Header().Set("Content-Type", "text/html")
@@ -208,22 +209,23 @@ func TestTheRequestTimeoutIsForTheServer(t *testing.T) {
 						log := web.Log("a.test")
 						failedAfter[path] = time.Since(log[len(log)-1].Time)
 						if !errors.Is(err, context.DeadlineExceeded) {
-							t.Errorf("%s: %v, want a timeout", path, err)
+							t.Errorf("%s: got %v, want a timeout", path, err)
 						}
 					}
 				}
 				wantPace(t, web, "a.test", 30*time.Second, 9)
 				if want := map[string]time.Duration{"/hang": timeout, "/3": timeout, "/half": timeout}; fmt.Sprint(failedAfter) != fmt.Sprint(want) {
-					t.Errorf("failed so long after being asked: %v, want %v", failedAfter, want)
+					t.Errorf("got times from the request to the failure %v, want %v", failedAfter, want)
 				}
 			})
 		})
 	}
 }
 
-// A hop holds a LimitRule slot while it waits. It gives up after a minute, and says so; its host is
-// not asked sooner for that.
-func TestAHopThatWouldWaitTooLongIsReported(t *testing.T) {
+// TestRedirectThatWouldWaitTooLong checks that a redirect that would wait longer than a minute
+// fails with ErrRedirectWait, because it holds a slot of a LimitRule, and that the host keeps its
+// delay.
+func TestRedirectThatWouldWaitTooLong(t *testing.T) {
 	inBubble(t, robotstest.Sites{
 		"a.test":    {"/robots.txt": "User-agent: *\nCrawl-delay: 300", "/": robotstest.Redirect("/1"), "/1": robotstest.Page(), "/2": robotstest.Page()},
 		"fast.test": robotstest.Pages(5, noDenys),
@@ -233,22 +235,23 @@ func TestAHopThatWouldWaitTooLongIsReported(t *testing.T) {
 		c.Visit("http://a.test/")
 		time.Sleep(time.Second)
 		c.Visit("http://a.test/2")
-		time.Sleep(300 * time.Second) // the hop holds the only slot
+		time.Sleep(300 * time.Second) // the redirect holds the only slot
 		c.Visit("http://fast.test/")
 		c.Wait()
 		wantSchedule(t, web, "a.test", "0s /robots.txt, 5m0s /, 10m0s /2")
 		if err := c.denied["http://a.test/"]; !errors.Is(err, collyrobots.ErrRedirectWait) || !errors.Is(c.errs["http://a.test/"], collyrobots.ErrRedirectWait) {
-			t.Errorf("OnDenied was told %v, OnError %v; want ErrRedirectWait", err, c.errs)
+			t.Errorf("OnDenied got %v, OnError got %v; want ErrRedirectWait", err, c.errs)
 		}
 		fast := web.Log("fast.test")
 		if last := fast[len(fast)-1].Elapsed; len(fast) != 7 || last > 6*time.Minute {
-			t.Errorf("fast.test was asked %d times, the last time at %v; want 7 by 6m", len(fast), last)
+			t.Errorf("fast.test got %d requests, the last after %v; want 7 within 6m", len(fast), last)
 		}
 	})
 }
 
-// 307 and 308 send the body once more, 302 and 303 go on with a GET.
-func TestPostsAndTheirRedirects(t *testing.T) {
+// TestRedirectsOfPosts checks that 307 and 308 repeat the body, and that 302 and 303 continue with
+// a GET.
+func TestRedirectsOfPosts(t *testing.T) {
 	moved := func(code int, to string) http.HandlerFunc { return http.RedirectHandler(to, code).ServeHTTP }
 	bodies := make(chan string, 10)
 	form := http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
@@ -263,7 +266,7 @@ func TestPostsAndTheirRedirects(t *testing.T) {
 		for _, path := range []string{"/form", "/307", "/308", "/303", "/closed", "/to-closed"} {
 			err := c.Post("http://a.test"+path, map[string]string{"q": "x"})
 			if refused := path == "/closed" || path == "/to-closed"; errors.Is(err, colly.ErrRobotsTxtBlocked) != refused {
-				t.Errorf("%s: %v", path, err)
+				t.Errorf("%s: got %v", path, err)
 			}
 		}
 		wantSchedule(t, web, "a.test", "0s /robots.txt, 1s /form, 2s /307, 3s /form, 4s /308, 5s /303, 6s /form, 7s /to-closed")
@@ -273,13 +276,14 @@ func TestPostsAndTheirRedirects(t *testing.T) {
 			got = append(got, b)
 		}
 		if got, want := strings.Join(got, ", "), "POST /form x, POST /form x, POST /form x, GET /form "; got != want {
-			t.Errorf("forms: %s, want %s", got, want)
+			t.Errorf("got forms %s, want %s", got, want)
 		}
 	})
 }
 
-// The user's redirect handler, and Colly's visited store and filters, decide about hops as ever.
-func TestAUsersRedirectHandlerStays(t *testing.T) {
+// TestRedirectHandler checks that the user's redirect handler, Colly's storage of visited URLs and
+// its filters still decide about redirects.
+func TestRedirectHandler(t *testing.T) {
 	for _, when := range []string{"before Attach", "after Attach"} {
 		t.Run(when, func(t *testing.T) {
 			inBubble(t, robotstest.Sites{"a.test": {
@@ -319,13 +323,13 @@ func TestAUsersRedirectHandlerStays(t *testing.T) {
 						err = errVisited
 					}
 					if !errors.Is(err, visit.err) {
-						t.Errorf("%s: %v, want %v", visit.path, err, visit.err)
+						t.Errorf("%s: got %v, want %v", visit.path, err, visit.err)
 					}
 				}
 				wantSchedule(t, web, "a.test", "0s /robots.txt, 0s /moved-robots.txt, 1s /, 2s /1, 3s /2, 4s /3, 5s /4, 6s /5")
 				for _, path := range seen {
 					if strings.Contains(path, "robots") {
-						t.Errorf("the handler was shown %s, which is no page", path)
+						t.Errorf("the redirect handler was called for %s, which is not a page", path)
 					}
 				}
 			})
@@ -333,14 +337,14 @@ func TestAUsersRedirectHandlerStays(t *testing.T) {
 	}
 }
 
-// When a server drops a connection that it had kept, net/http sends a GET once more, at once and
-// unseen by any hook of Colly. It is a request like others, and waits like others; that wait is not
-// the server's, so no timeout counts it.
-func TestWhatIsSentTwiceIsPacedTwice(t *testing.T) {
+// TestRepeatedRequestKeepsDelay checks that a request that net/http repeats, because the server
+// has closed an idle connection, keeps the delay like any other. Colly calls no hook for it. No
+// timeout includes the wait.
+func TestRepeatedRequestKeepsDelay(t *testing.T) {
 	for _, scheme := range []string{"http", "https"} {
 		t.Run(scheme, func(t *testing.T) {
 			inBubble(t, robotstest.Sites{"a.test": {
-				"/robots.txt": "User-agent: *\nCrawl-delay: 2", "/0": robotstest.Page(), "/1": dropFirst(robotstest.Page()), "/2": robotstest.Redirect("/hop"), "/hop": dropFirst(robotstest.Page()), "/3": robotstest.Page(),
+				"/robots.txt": "User-agent: *\nCrawl-delay: 2", "/0": robotstest.Page(), "/1": dropFirst(robotstest.Page()), "/2": robotstest.Redirect("/next"), "/next": dropFirst(robotstest.Page()), "/3": robotstest.Page(),
 			}}, func(t *testing.T, web *robotstest.Web) {
 				c := start(t, web, nil)
 				c.SetRequestTimeout(50 * time.Millisecond)
@@ -349,21 +353,23 @@ func TestWhatIsSentTwiceIsPacedTwice(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				wantSchedule(t, web, "a.test", "0s /robots.txt, 2s /0, 4s /1, 6s /1, 8s /2, 10s /hop, 12s /hop, 14s /3")
+				wantSchedule(t, web, "a.test", "0s /robots.txt, 2s /0, 4s /1, 6s /1, 8s /2, 10s /next, 12s /next, 14s /3")
 				if s := c.robots.Stats().Hosts[0]; s.Requests != 8 || s.MinGap.Round(time.Millisecond) != 2*time.Second {
-					t.Errorf("Stats: %+v, want 8 requests, 2 s apart", s)
+					t.Errorf("got stats %+v, want 8 requests, 2s apart", s)
 				}
 			})
 		})
 	}
 }
 
-// So is a robots.txt that is read again, and a page for which others wait.
-func TestARobotsTxtSentTwiceIsPacedTwice(t *testing.T) {
+// TestRepeatedRobotsTxtKeepsDelay checks the same for a robots.txt that is read again, while pages
+// wait.
+func TestRepeatedRobotsTxtKeepsDelay(t *testing.T) {
 	a := robotstest.Pages(3, "")
 	asked := 0
 	a["/robots.txt"] = http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
-		if asked++; asked == 2 {
+		asked++
+		if asked == 2 {
 			panic(http.ErrAbortHandler)
 		}
 		fmt.Fprint(out, "User-agent: *\nCrawl-delay: 36000")
@@ -377,18 +383,18 @@ func TestARobotsTxtSentTwiceIsPacedTwice(t *testing.T) {
 		log := web.Log("a.test")
 		for i := 1; i < len(log); i++ {
 			if gap := log[i].Time.Sub(log[i-1].Time); gap < 10*time.Hour-time.Microsecond {
-				t.Errorf("%v before %s, want 10h", gap, log[i].URI)
+				t.Errorf("gap %v before %s, want 10h", gap, log[i].URI)
 			}
 		}
 		if len(c.pages) != 3 || asked < 3 {
-			t.Errorf("%d pages of 3, robots.txt asked for %d times:\n%s", len(c.pages), asked, log)
+			t.Errorf("got %d pages of 3, %d requests for robots.txt:\n%s", len(c.pages), asked, log)
 		}
 	})
 }
 
-// A clone from before WithRobots carries no mark and is nobody's: what it sends is let through, and
-// said once to each plugin whose collectors share its client.
-func TestACloneFromBeforeIsSaid(t *testing.T) {
+// TestCloneFromBeforeAttachIsLogged checks that the requests of a clone from before Attach are
+// sent, and that each plugin whose collectors share its client logs this once.
+func TestCloneFromBeforeAttachIsLogged(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nDisallow: /")})
 	c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
 	c.WithTransport(web.Transport())
@@ -402,7 +408,7 @@ func TestACloneFromBeforeIsSaid(t *testing.T) {
 	defer second.Close()
 	c.Visit("http://a.test/0")
 	if lines.Len() != 0 {
-		t.Errorf("before the clone has sent anything the log says %s", lines.String())
+		t.Errorf("got log %s before the first request of the clone", lines.String())
 	}
 	for i := range 3 {
 		must(t, early.Visit(fmt.Sprint("http://a.test/", i+1)))
@@ -410,25 +416,26 @@ func TestACloneFromBeforeIsSaid(t *testing.T) {
 	want := "level=WARN msg=\"a request that the plugin does not govern was sent: its collector was cloned before Attach " +
 		"and shares its client; attach it as well, or give it a client of its own\" url=http://a.test/1\n"
 	if lines.String() != want || others.String() != want {
-		t.Errorf("the logs say\n%s%swant\n%s", lines.String(), others.String(), want)
+		t.Errorf("got logs\n%s%swant in each\n%s", lines.String(), others.String(), want)
 	}
 	must(t, robots.Attach(early))
 	early.Visit("http://a.test/")
 	if denied := robots.Stats().Totals.Denied; denied != 2 {
-		t.Errorf("attached: %d denied, want 2", denied)
+		t.Errorf("after Attach: got %d denials, want 2", denied)
 	}
 	wantSortedURIs(t, web, "a.test", "/1 /2 /3 /robots.txt")
 }
 
-// Colly's own Clone has no callbacks of the plugin, but shares its parent's client: robots.txt
-// holds all the same.
-func TestABareCloneIsHeldAtTheTransport(t *testing.T) {
+// TestUnattachedCloneObeysRobotsTxt checks that a clone by Colly's own Clone obeys robots.txt and
+// the delay, although it has no callbacks of the plugin, because it shares the client of the
+// collector.
+func TestUnattachedCloneObeysRobotsTxt(t *testing.T) {
 	sites := robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nDisallow: /1\nCrawl-delay: 20")}
 	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil)
 		clone := c.Collector.Collector.Clone()
 		if err := clone.Visit("http://a.test/1"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-			t.Errorf("Visit of a disallowed page: %v", err)
+			t.Errorf("Visit of a disallowed page returned %v", err)
 		}
 		clone.Visit("http://a.test/2")
 		c.Visit("http://a.test/")
@@ -436,10 +443,10 @@ func TestABareCloneIsHeldAtTheTransport(t *testing.T) {
 	})
 }
 
-// The callbacks of a clone that is not attached are not known: they may visit its own host when the
-// headers are there. A host that is held until the body is read would make such a visit wait for
-// itself.
-func TestACloneVisitsItsHostInOnResponseHeaders(t *testing.T) {
+// TestVisitInOnResponseHeadersOfUnattachedClone checks that callbacks of a clone that is not
+// attached may visit the same host in OnResponseHeaders. If the host were held until the body was
+// read, such a visit would wait for itself.
+func TestVisitInOnResponseHeadersOfUnattachedClone(t *testing.T) {
 	clone := func(c *crawl) *colly.Collector { return c.Collector.Collector.Clone() }
 	for name, tc := range map[string]struct {
 		visitor     func(c *crawl) *colly.Collector
@@ -451,7 +458,7 @@ func TestACloneVisitsItsHostInOnResponseHeaders(t *testing.T) {
 		"a callback changes the URL": {func(c *crawl) *colly.Collector {
 			c.OnRequestHeaders(func(r *colly.Request) { r.URL.RawQuery = "" })
 			return c.Collector.Collector
-		}, "/?x", "/1?x", "0s /robots.txt, 20s /, 40s /1"}, // the URL that was judged costs one delay
+		}, "/?x", "/1?x", "0s /robots.txt, 20s /, 40s /1"}, // the URL before the change also takes one delay
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, robotstest.Sites{"a.test": {

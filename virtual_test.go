@@ -15,7 +15,7 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// byName is a server that has several sites.
+// byName returns a handler for a server with several sites. It appends the requests to asked.
 func byName(asked *[]string, sites map[string]robotstest.Site) http.HandlerFunc {
 	return func(out http.ResponseWriter, r *http.Request) {
 		*asked = append(*asked, r.Host+r.RequestURI)
@@ -32,9 +32,9 @@ func byName(asked *[]string, sites map[string]robotstest.Site) http.HandlerFunc 
 	}
 }
 
-// A page that is asked for under another name than its URL's is governed by the robots.txt of that
-// name, as the same server has it; all of the server's sites have one pace.
-func TestTheHostHeaderNamesTheSite(t *testing.T) {
+// TestHostHeaderSelectsSite checks that the robots.txt of the site in the Host header applies to a
+// page, as the same server returns it, and that all sites of a server share one delay.
+func TestHostHeaderSelectsSite(t *testing.T) {
 	var asked []string
 	server := byName(&asked, map[string]robotstest.Site{
 		"shop.test": {"/robots.txt": "to /real-robots.txt", "/real-robots.txt": "User-agent: *\nDisallow: /cart\nCrawl-delay: 4\nSitemap: http://shop.test/map.xml\n",
@@ -48,25 +48,25 @@ func TestTheHostHeaderNamesTheSite(t *testing.T) {
 		asked = nil
 		kept := store.Memory()
 		c := start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()}, collyrobots.FollowSitemaps(collyrobots.Feed{}), collyrobots.Store(kept))
-		c.impolite = true // Verify knows addresses
+		c.impolite = true // Verify does not know the Host headers
 		as := func(path string) error {
 			return c.Request(http.MethodGet, "http://10.0.0.1"+path, nil, nil, http.Header{"Host": {"shop.test"}})
 		}
 		must(t, as("/1"))
 		if err := as("/cart"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-			t.Errorf("a page that the site denies: %v", err)
+			t.Errorf("a page that the site denies: got %v", err)
 		}
 		if err := c.Visit("http://10.0.0.1/1"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-			t.Errorf("a page that the address itself denies: %v", err)
+			t.Errorf("a page that the address itself denies: got %v", err)
 		}
 		must(t, c.Visit("http://10.0.0.1/2"))
 		if err := as("/moved"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-			t.Errorf("a redirect within the site to a disallowed page: %v", err)
+			t.Errorf("a redirect within the site to a disallowed page: got %v", err)
 		}
 		must(t, as("/away")) // net/http drops the header with an absolute URL
 		want := []string{"shop.test/robots.txt", "shop.test/real-robots.txt", "shop.test/1", "10.0.0.1/robots.txt", "10.0.0.1/2", "shop.test/moved", "shop.test/away", "10.0.0.1/cart"}
 		if got := fmt.Sprint(asked); got != fmt.Sprint(want) {
-			t.Errorf("the server was asked for\n%s\nwant\n%s", got, fmt.Sprint(want))
+			t.Errorf("got requests\n%s\nwant\n%s", got, fmt.Sprint(want))
 		}
 		wantSchedule(t, web, "10.0.0.1", "0s /robots.txt, 0s /real-robots.txt, 4s /1, 8s /robots.txt, 12s /2, 16s /moved, 20s /away, 24s /cart")
 		wantURIs(t, web, "shop.test", "")
@@ -74,18 +74,18 @@ func TestTheHostHeaderNamesTheSite(t *testing.T) {
 		wantDenied(t, c, "http://10.0.0.1/1", collyrobots.ReasonRule, 2)
 		denied := (*collyrobots.DisallowedError)(nil)
 		if err := c.denied["http://10.0.0.1/cart"]; !errors.As(err, &denied) || denied.Decision.Authority != "http://shop.test@10.0.0.1" {
-			t.Errorf("/cart: %v, want a denial by http://shop.test@10.0.0.1", err)
+			t.Errorf("/cart: got %v, want a denial by http://shop.test@10.0.0.1", err)
 		}
 
-		// Its own server says something else.
+		// The server of that name has another robots.txt.
 		c.Visit("http://shop.test/1")
 		wantURIs(t, web, "shop.test", "/robots.txt")
 	})
 }
 
-// Also over TLS, through a switch of proxies, with a header that all requests have, and where the
-// name is none.
-func TestAHostHeaderOfTheCollector(t *testing.T) {
+// TestHostHeaderOfCollector checks a Host header that all requests of a collector have, over TLS,
+// in several spellings, and with an invalid name.
+func TestHostHeaderOfCollector(t *testing.T) {
 	for _, tc := range []struct {
 		name, header string
 		want         string
@@ -93,7 +93,7 @@ func TestAHostHeaderOfTheCollector(t *testing.T) {
 		{"the same site", "10.0.0.1:443", "10.0.0.1/robots.txt 10.0.0.1:443/1"},
 		{"upper case and a dot", "SHOP.test.", "shop.test/robots.txt SHOP.test./1"},
 		{"a port", "shop.test:8443", "shop.test:8443/robots.txt shop.test:8443/1"},
-		{"no name", "a b", ""},
+		{"an invalid name", "a b", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var asked []string
@@ -107,7 +107,7 @@ func TestAHostHeaderOfTheCollector(t *testing.T) {
 				c.Visit("https://10.0.0.1/1")
 				c.Visit("https://10.0.0.1/cart")
 				if got := strings.Join(asked, " "); got != tc.want {
-					t.Errorf("the server was asked for %s, want %s", got, tc.want)
+					t.Errorf("got requests %s, want %s", got, tc.want)
 				}
 				if tc.want != "" {
 					wantNoSooner(t, web, "10.0.0.1", 4*time.Second, 2)

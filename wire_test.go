@@ -18,10 +18,7 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// What the server sees: the delay lies between the moments at which requests reach it, however long
-// they take to get there.
-
-// dialSlowly makes a transport take that long for its first dials, the rest take no time.
+// dialSlowly makes the first dials of a transport take these times. Further dials take no time.
 func dialSlowly(transport *http.Transport, first ...time.Duration) {
 	dial, pause := transport.DialContext, pauses(first...)
 	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -30,28 +27,28 @@ func dialSlowly(transport *http.Transport, first ...time.Duration) {
 	}
 }
 
-// pauses returns a function that takes that long when it is called first, second and so on, and no
-// time from then on.
+// pauses returns a function whose first calls take these times. Further calls take no time.
 func pauses(first ...time.Duration) func() {
 	var mu sync.Mutex
 	return func() {
 		mu.Lock()
 		var d time.Duration
 		if len(first) > 0 {
-			d, first = first[0], first[1:]
+			d = first[0]
+			first = first[1:]
 		}
 		mu.Unlock()
 		time.Sleep(d)
 	}
 }
 
-// linger makes every second page spend that long in a callback that is called after the plugin's.
+// linger makes every second page spend d in a callback after those of the plugin.
 func linger(c *crawl, d time.Duration) {
 	pause := pauses(d, 0, d)
 	c.OnRequestHeaders(func(*colly.Request) { pause() })
 }
 
-// untraced hides the trace of a request from the transport below.
+// untraced hides the trace of a request from the transport.
 type untraced struct{ context.Context }
 
 func (c untraced) Value(key any) any {
@@ -61,7 +58,9 @@ func (c untraced) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-func TestTheDelayLiesBetweenArrivals(t *testing.T) {
+// TestDelayBetweenArrivals checks that the delay lies between the times at which requests arrive
+// at the server, if dials or callbacks are slow.
+func TestDelayBetweenArrivals(t *testing.T) {
 	const delay, dial = 500 * time.Millisecond, 400 * time.Millisecond
 	alternately := []time.Duration{dial, 0, dial, 0, dial, 0, dial, 0}
 	noKeepAlive := func(t *testing.T, c *crawl) {
@@ -73,7 +72,7 @@ func TestTheDelayLiesBetweenArrivals(t *testing.T) {
 		url   string // of pages 0 to 3, http://a.test if empty
 		set   func(t *testing.T, c *crawl)
 		proto string
-		most  time.Duration // that a gap may be over the delay
+		most  time.Duration // by which a gap may exceed the delay
 	}{
 		{name: "first dial slow", set: func(_ *testing.T, c *crawl) { dialSlowly(c.transport, dial) }},
 		{name: "no keep-alive", set: noKeepAlive, most: dial},
@@ -103,7 +102,7 @@ func TestTheDelayLiesBetweenArrivals(t *testing.T) {
 		{name: "callback slower than a second", most: 3 * time.Second, set: func(_ *testing.T, c *crawl) {
 			linger(c, 3*time.Second)
 		}},
-		{name: "slow callback, a transport that does not report", most: 150 * time.Millisecond, set: func(_ *testing.T, c *crawl) {
+		{name: "slow callback, transport without trace", most: 150 * time.Millisecond, set: func(_ *testing.T, c *crawl) {
 			c.WithTransport(roundTripper(func(r *http.Request) (*http.Response, error) {
 				return c.transport.RoundTrip(r.WithContext(untraced{r.Context()}))
 			}))
@@ -137,21 +136,21 @@ func TestTheDelayLiesBetweenArrivals(t *testing.T) {
 						n = 9
 					}
 					if len(log) != n || len(c.pages) != 4 {
-						t.Fatalf("%d requests for %d pages, want %d for 4: %v", len(log), len(c.pages), n, c.errs)
+						t.Fatalf("got %d requests for %d pages, want %d for 4: %v", len(log), len(c.pages), n, c.errs)
 					}
 					for i := 1; i < len(log); i++ {
 						if gap := log[i].Time.Sub(log[i-1].Time); gap < delay || gap > delay+tc.most+time.Millisecond {
-							t.Errorf("%v before %s, want %v and %v more at the most", gap, log[i].URI, delay, tc.most)
+							t.Errorf("gap %v before %s, want %v and at most %v more", gap, log[i].URI, delay, tc.most)
 						}
 					}
 					if s := c.robots.Stats().Hosts[0]; s.MinGap != log.MinGap() || s.Requests < n {
-						t.Errorf("Stats: %d requests, %v apart; the server saw %d, %v apart", s.Requests, s.MinGap, n, log.MinGap())
+						t.Errorf("Stats has %d requests, %v apart; the server log has %d, %v apart", s.Requests, s.MinGap, n, log.MinGap())
 					}
 					if tc.proto != "" && proto != tc.proto {
-						t.Errorf("the pages came by %s, want %s", proto, tc.proto)
+						t.Errorf("got pages over %s, want %s", proto, tc.proto)
 					}
 					if strings.Contains(c.logged.String(), "had not seen") {
-						t.Errorf("logged: %s", c.logged)
+						t.Errorf("got log %s", c.logged)
 					}
 				})
 			})
@@ -159,8 +158,9 @@ func TestTheDelayLiesBetweenArrivals(t *testing.T) {
 	}
 }
 
-// A form may be long in coming: its header leaves when there is something to send, and counts.
-func TestTheDelayLiesBetweenForms(t *testing.T) {
+// TestDelayBetweenForms checks the same for requests with a slow body. Their header, which counts,
+// is sent when there is something to send.
+func TestDelayBetweenForms(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 0.5\n")}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()})
 		dialSlowly(c.transport, 0, 400*time.Millisecond, 400*time.Millisecond)
@@ -176,16 +176,16 @@ func TestTheDelayLiesBetweenForms(t *testing.T) {
 		log := web.Log("a.test")
 		for i := 1; i < len(log); i++ {
 			if gap := log[i].Time.Sub(log[i-1].Time); gap < 500*time.Millisecond || gap > 1800*time.Millisecond {
-				t.Errorf("%v before %s %s, want 500ms", gap, log[i].Method, log[i].URI)
+				t.Errorf("gap %v before %s %s, want 500ms", gap, log[i].Method, log[i].URI)
 			}
 		}
 		if s := c.robots.Stats().Hosts[0]; s.MinGap != log.MinGap() || len(log) != 5 {
-			t.Errorf("Stats: %v apart; the server saw %d, %v apart", s.MinGap, len(log), log.MinGap())
+			t.Errorf("Stats has requests %v apart; the server log has %d, %v apart", s.MinGap, len(log), log.MinGap())
 		}
 	})
 }
 
-// dripping is a body of which an octet comes now and then.
+// dripping is a body that returns one byte at a time, with pauses.
 type dripping struct {
 	text  string
 	every time.Duration
@@ -201,8 +201,9 @@ func (d *dripping) Read(p []byte) (int, error) {
 	return 1, nil
 }
 
-// example.test. is example.test with a dot: one pace, one robots.txt.
-func TestADotAtTheEndIsTheSameHost(t *testing.T) {
+// TestDotAtEndOfHost checks that a host with and without a dot at its end shares one delay and one
+// robots.txt.
+func TestDotAtEndOfHost(t *testing.T) {
 	inBubble(t, robotstest.Sites{"example.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 2\nDisallow: /3")}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, async)
 		for i, host := range []string{"example.test", "example.test.", "EXAMPLE.test.:80", "example.test."} {
@@ -217,8 +218,9 @@ func TestADotAtTheEndIsTheSameHost(t *testing.T) {
 	})
 }
 
-// It does too where several requests may be in flight, and one that started first is written later.
-func TestTheDelayLiesBetweenArrivalsInFlight(t *testing.T) {
+// TestDelayBetweenArrivalsInFlight checks the same if several requests may be in flight, and a
+// request that started first is written later.
+func TestDelayBetweenArrivalsInFlight(t *testing.T) {
 	const delay, dial = 500 * time.Millisecond, 900 * time.Millisecond
 	for name, slow := range map[string]func(c *crawl){
 		"dials": func(c *crawl) {
@@ -241,7 +243,7 @@ func TestTheDelayLiesBetweenArrivalsInFlight(t *testing.T) {
 				c.Wait()
 				wantNoSooner(t, web, "a.test", delay, 8)
 				if s := c.robots.Stats().Hosts[0]; s.MinGap != web.Log("a.test").MinGap() || s.Requests != 8 || s.GapOverDelay < 1 {
-					t.Errorf("Stats: %+v, want 8 requests, %v apart", s, web.Log("a.test").MinGap())
+					t.Errorf("got stats %+v, want 8 requests, %v apart", s, web.Log("a.test").MinGap())
 				}
 			})
 		})

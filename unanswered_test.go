@@ -24,16 +24,16 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// A robots.txt that was not answered is remembered of the way in which it was asked for: the
-// collector, its client and its proxy. Each program here gets the same pages as without the plugin.
+// An unanswered fetch of robots.txt counts only for the way of the request: the collector, its client and
+// its proxy. Each program here must get the same pages as without the plugin.
 
-// aWay is a program on a web. It makes its collectors with collector.
-type aWay func(t *testing.T, web *robotstest.Web, collector func(...colly.CollectorOption) *colly.Collector)
+// A collyProgram is a program on a web. It makes its collectors with collector.
+type collyProgram func(t *testing.T, web *robotstest.Web, collector func(...colly.CollectorOption) *colly.Collector)
 
-// asWithBareColly runs a program without the plugin and with it, and compares the pages that came
-// and when. want is when, in the form of robotstest.Log.Schedule; with may be what differs with the
-// plugin.
-func asWithBareColly(t *testing.T, sites func() robotstest.Sites, program aWay, want, with string) {
+// asWithBareColly runs a program without the plugin and with it, and compares the pages and their
+// times. want has them in the form of robotstest.Log.Schedule. If with is not empty, it has those
+// with the plugin.
+func asWithBareColly(t *testing.T, sites func() robotstest.Sites, program collyProgram, want, with string) {
 	t.Helper()
 	for _, plugin := range []bool{false, true} {
 		inBubble(t, sites(), func(t *testing.T, web *robotstest.Web) {
@@ -57,16 +57,16 @@ func asWithBareColly(t *testing.T, sites func() robotstest.Sites, program aWay, 
 			}
 			program(t, web, collector)
 			if got := log.String(); got != want {
-				t.Errorf("with the plugin: %t; pages\n%s\nwant\n%s", plugin, got, want)
+				t.Errorf("with the plugin: %t: got pages\n%s\nwant\n%s", plugin, got, want)
 			}
 		})
 	}
 }
 
-// quiet is a plugin that logs nothing.
+// quiet returns an option without a log.
 func quiet() collyrobots.Option { return collyrobots.Logger(slog.New(slog.DiscardHandler)) }
 
-// A pageLog has the pages that came, and when.
+// A pageLog records the pages and their times.
 type pageLog struct {
 	began time.Time
 	mu    sync.Mutex
@@ -85,7 +85,8 @@ func (l *pageLog) String() string {
 	return strings.Join(l.lines, ", ")
 }
 
-// retries makes a collector call Retry in OnError, so many times for each page, after before.
+// retries makes a collector call before and then Retry in OnError, at most most times for each
+// page.
 func retries(c *colly.Collector, most int, before func(try int)) {
 	var mu sync.Mutex
 	tries := map[string]int{}
@@ -101,8 +102,7 @@ func retries(c *colly.Collector, most int, before func(try int)) {
 	})
 }
 
-// threePages returns a site that can be reached through the proxy alive.test alone, on which
-// dead.test is no host and hangs.test never answers.
+// threePages returns a site that can be reached only through the proxy alive.test.
 func threePages() robotstest.Sites {
 	return robotstest.Sites{
 		"a.test":          robotstest.Pages(6, noDenys),
@@ -110,7 +110,8 @@ func threePages() robotstest.Sites {
 	}
 }
 
-func TestTheProxyIsChangedInOnError(t *testing.T) {
+// TestProxyChangedInOnError checks a program that changes its proxy after an error.
+func TestProxyChangedInOnError(t *testing.T) {
 	program := func(t *testing.T, _ *robotstest.Web, collector func(...colly.CollectorOption) *colly.Collector) {
 		c := collector()
 		must(t, c.SetProxy("http://dead1.test:3128"))
@@ -128,8 +129,9 @@ func TestTheProxyIsChangedInOnError(t *testing.T) {
 	asWithBareColly(t, threePages, program, "0s /0, 0s /1, 0s /2", "")
 }
 
-// The client is changed: another transport, another time limit.
-func TestTheClientIsChangedInOnError(t *testing.T) {
+// TestClientChangedInOnError checks programs that change their transport or time limit after an
+// error.
+func TestClientChangedInOnError(t *testing.T) {
 	slow := func() robotstest.Sites {
 		answer := robotstest.Pages(3, noDenys)
 		site := robotstest.Site{"*": func(w http.ResponseWriter, r *http.Request) {
@@ -180,8 +182,9 @@ func TestTheClientIsChangedInOnError(t *testing.T) {
 
 var failing = roundTripper(func(*http.Request) (*http.Response, error) { return nil, errors.New("no route to host") })
 
-// One of two proxies hangs. A page takes the time limit where it goes through that one.
-func TestRoundRobinOverAProxyThatHangs(t *testing.T) {
+// TestRoundRobinWithHangingProxy checks programs with two proxies of which one hangs. Each page
+// through this proxy takes the time limit.
+func TestRoundRobinWithHangingProxy(t *testing.T) {
 	sites := func() robotstest.Sites {
 		s := threePages()
 		s["hangs.test:3128"] = nil
@@ -223,11 +226,11 @@ func TestRoundRobinOverAProxyThatHangs(t *testing.T) {
 	}
 }
 
-// Two collectors on one plugin, of which one cannot reach the site. It fails with its own error, and
-// the other has its pages, whichever is first.
-func TestOneOfTwoCollectorsCannotReachTheSite(t *testing.T) {
+// TestOneCollectorCannotReachSite checks two collectors with one plugin, of which one cannot reach
+// the site. It must fail with its own error, and the other must get its pages, in either order.
+func TestOneCollectorCannotReachSite(t *testing.T) {
 	for name, tc := range map[string]struct {
-		cripple func(t *testing.T, web *robotstest.Web, c *colly.Collector)
+		breakIt func(t *testing.T, web *robotstest.Web, c *colly.Collector)
 		why     func(err error) bool
 	}{
 		"a dead proxy": {
@@ -236,7 +239,7 @@ func TestOneOfTwoCollectorsCannotReachTheSite(t *testing.T) {
 			},
 			func(err error) bool { return strings.Contains(err.Error(), "dead.test") },
 		},
-		"another authority of certificates": {
+		"an unknown certificate authority": {
 			func(_ *testing.T, web *robotstest.Web, c *colly.Collector) {
 				transport := web.Transport()
 				transport.TLSClientConfig = &tls.Config{}
@@ -272,7 +275,7 @@ func TestOneOfTwoCollectorsCannotReachTheSite(t *testing.T) {
 							return c
 						}
 						bad, good := make(), make()
-						tc.cripple(t, web, bad)
+						tc.breakIt(t, web, bad)
 						var mu sync.Mutex
 						var failures, came []string
 						bad.OnError(func(r *colly.Response, err error) {
@@ -280,10 +283,10 @@ func TestOneOfTwoCollectorsCannotReachTheSite(t *testing.T) {
 							defer mu.Unlock()
 							failures = append(failures, r.Request.URL.Path)
 							if !tc.why(err) {
-								t.Errorf("%s: %v", r.Request.URL, err)
+								t.Errorf("%s: got %v", r.Request.URL, err)
 							}
 						})
-						good.OnError(func(r *colly.Response, err error) { t.Errorf("%s: %v", r.Request.URL, err) })
+						good.OnError(func(r *colly.Response, err error) { t.Errorf("%s: got %v", r.Request.URL, err) })
 						good.OnResponse(func(r *colly.Response) {
 							mu.Lock()
 							defer mu.Unlock()
@@ -301,10 +304,10 @@ func TestOneOfTwoCollectorsCannotReachTheSite(t *testing.T) {
 						bad.Wait()
 						good.Wait()
 						if len(came) != 3 || len(failures) != 3 {
-							t.Errorf("%d pages came and %d failed, want 3 and 3", len(came), len(failures))
+							t.Errorf("got %d pages and %d failures, want 3 and 3", len(came), len(failures))
 						}
 						if n := strings.Count(urisOf(web.Log("a.test")), "/robots.txt"); n > 2 {
-							t.Errorf("robots.txt was asked for %d times:\n%s", n, web.Log("a.test"))
+							t.Errorf("%d requests for robots.txt, want at most 2:\n%s", n, web.Log("a.test"))
 						}
 					})
 				})
@@ -313,7 +316,7 @@ func TestOneOfTwoCollectorsCannotReachTheSite(t *testing.T) {
 	}
 }
 
-// upAt returns a transport for which the network comes up after d.
+// upAt returns a transport whose network is up after d.
 func upAt(next http.RoundTripper, d time.Duration) http.RoundTripper {
 	up := time.Now().Add(d)
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -324,8 +327,9 @@ func upAt(next http.RoundTripper, d time.Duration) http.RoundTripper {
 	})
 }
 
-func TestANetworkThatComesUpLate(t *testing.T) {
-	for name, program := range map[string]aWay{
+// TestNetworkIsUpLater checks programs that wait until the network is up.
+func TestNetworkIsUpLater(t *testing.T) {
+	for name, program := range map[string]collyProgram{
 		"a retry after each failure": func(t *testing.T, web *robotstest.Web, collector func(...colly.CollectorOption) *colly.Collector) {
 			c := collector()
 			c.WithTransport(upAt(web.Transport(), 500*time.Millisecond))
@@ -351,9 +355,9 @@ func TestANetworkThatComesUpLate(t *testing.T) {
 	}
 }
 
-// However long a service takes to come up, a loop that waits for it is at most a fifth later than
-// with bare Colly.
-func TestALoopThatWaitsLong(t *testing.T) {
+// TestLongWaitForService checks that a loop that waits for a service is at most a fifth later than
+// without the plugin.
+func TestLongWaitForService(t *testing.T) {
 	for _, up := range []time.Duration{time.Second, 10 * time.Second, time.Minute} {
 		inBubble(t, threePages(), func(t *testing.T, web *robotstest.Web) {
 			c := start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()})
@@ -363,14 +367,15 @@ func TestALoopThatWaitsLong(t *testing.T) {
 				time.Sleep(100 * time.Millisecond)
 			}
 			if took := time.Since(began); took > up+up/5+100*time.Millisecond {
-				t.Errorf("the page came after %v, want it after %v", took, up)
+				t.Errorf("got the page after %v, want it after %v", took, up)
 			}
 		})
 	}
 }
 
-// However many pages and proxies there are: one fetch at a time, and a bounded number of them.
-func TestAThousandDeadProxies(t *testing.T) {
+// TestThousandDeadProxies checks that there is one fetch of robots.txt at a time, and a limited
+// number of them, however many pages and proxies there are.
+func TestThousandDeadProxies(t *testing.T) {
 	var mu sync.Mutex
 	count := func(asked *[]time.Time) http.RoundTripper {
 		return &http.Transport{
@@ -417,7 +422,8 @@ func TestAThousandDeadProxies(t *testing.T) {
 			must(t, err)
 			defer robots.Close()
 			c.OnError(func(r *colly.Response, _ error) {
-				if proxies++; proxies < 1000 {
+				proxies++
+				if proxies < 1000 {
 					r.Request.Retry()
 				}
 			})
@@ -430,8 +436,8 @@ func TestAThousandDeadProxies(t *testing.T) {
 	})
 }
 
-// wantSpread fails the test if more requests were made at once than fetches that are not answered
-// may make, or if the others came faster than that.
+// wantSpread checks that connections after the first 60 are at least gap apart, as for unanswered
+// fetches.
 func wantSpread(t *testing.T, asked []time.Time, gap time.Duration) {
 	t.Helper()
 	const atOnce = 60 // ten fetches of up to six connections

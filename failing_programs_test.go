@@ -23,21 +23,21 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// The programs of troubles are written in the style of public Colly programs, too.
+// The programs in failingPrograms are in the style of public Colly programs.
 
-// A trouble is a program whose sites, network or context fail, or that is stopped. Whatever happens,
-// it ends within a time, each page that it begins ends in OnError or OnScraped, and the server sees
-// only requests that robots.txt allows, in its pace.
-type trouble struct {
+// A failingProgram is a program whose sites, network or context fail, or that is stopped. In each
+// case it must end within a time, each page that it begins must end in OnError or OnScraped, and
+// the server must get only requests that robots.txt allows, with its delay.
+type failingProgram struct {
 	name    string
 	sites   func() robotstest.Sites
 	options []collyrobots.Option
 	within  time.Duration
-	aborts  int // requests that the plugin ends without OnError, because they are retried in vain
-	run     func(p *troubleRun)
+	aborts  int // requests that the plugin ends without OnError, because their retries cannot succeed
+	run     func(p *failingRun)
 }
 
-type troubleRun struct {
+type failingRun struct {
 	*programRun
 	begun, ended atomic.Int64
 	mu           sync.Mutex
@@ -47,7 +47,7 @@ type troubleRun struct {
 }
 
 // hear counts the callbacks of c, which is attached afterwards.
-func (p *troubleRun) hear(c *colly.Collector) *colly.Collector {
+func (p *failingRun) hear(c *colly.Collector) *colly.Collector {
 	c.OnRequest(func(*colly.Request) { p.begun.Add(1) })
 	c.OnError(func(r *colly.Response, err error) {
 		p.ended.Add(1)
@@ -65,21 +65,22 @@ func (p *troubleRun) hear(c *colly.Collector) *colly.Collector {
 	return c
 }
 
-// new returns a collector that is attached and heard.
-func (p *troubleRun) new(options ...colly.CollectorOption) *colly.Collector {
+// new returns an attached collector whose callbacks are counted.
+func (p *failingRun) new(options ...colly.CollectorOption) *colly.Collector {
 	c := p.hear(p.collector(options...))
 	p.attach(c)
 	return c
 }
 
-func TestProgramsInTrouble(t *testing.T) {
-	for _, x := range troubles {
+// TestFailingPrograms runs each failing program and checks what failingProgram requires.
+func TestFailingPrograms(t *testing.T) {
+	for _, x := range failingPrograms {
 		t.Run(x.name, func(t *testing.T) {
 			inBubble(t, x.sites(), func(t *testing.T, web *robotstest.Web) {
 				options := append([]collyrobots.Option{collyrobots.Logger(slog.New(slog.DiscardHandler))}, x.options...)
 				plugin, err := collyrobots.New(options...)
 				must(t, err)
-				p := &troubleRun{
+				p := &failingRun{
 					programRun: &programRun{T: t, web: web, plugin: plugin},
 					errs:       make(map[string]error),
 					scraped:    make(map[string]int),
@@ -94,7 +95,7 @@ func TestProgramsInTrouble(t *testing.T) {
 					t.Errorf("the program took %v, want at most %v", took, x.within)
 				}
 				if begun, ended := int(p.begun.Load()), int(p.ended.Load()); begun != ended+x.aborts || begun == 0 {
-					t.Errorf("%d requests were begun, %d ended, want %d without an end", begun, ended, x.aborts)
+					t.Errorf("%d requests began and %d ended, want %d without an end", begun, ended, x.aborts)
 				}
 				if len(web.Log("")) > 0 {
 					robotstest.Verify(t, web, dialect.RFC9309())
@@ -104,8 +105,8 @@ func TestProgramsInTrouble(t *testing.T) {
 	}
 }
 
-// wantPages fails the test if one of the n pages was not scraped once.
-func (p *troubleRun) wantPages(format string, n int) {
+// wantPages checks that each of the n pages was scraped once.
+func (p *failingRun) wantPages(format string, n int) {
 	p.Helper()
 	for i := range n {
 		if u := fmt.Sprintf(format, i); p.scraped[u] != 1 {
@@ -118,7 +119,7 @@ func slowPages(n int, robots string) func() robotstest.Sites {
 	return func() robotstest.Sites { return robotstest.Sites{"a.test": robotstest.Pages(n, robots)} }
 }
 
-// failsFirst is an answer that fails n times.
+// failsFirst returns a handler that fails n times, and then answers as then does.
 func failsFirst(n int, fail, then http.HandlerFunc) http.HandlerFunc {
 	var tries atomic.Int64
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -138,7 +139,7 @@ func status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
-// late is a site whose robots.txt fails n times.
+// late returns a site whose robots.txt fails n times.
 func late(n int, fail http.HandlerFunc) func() robotstest.Sites {
 	return func() robotstest.Sites {
 		a := robotstest.Pages(9, "")
@@ -147,7 +148,8 @@ func late(n int, fail http.HandlerFunc) func() robotstest.Sites {
 	}
 }
 
-// retryAll retries each page that fails until it works or is denied by a rule, at most n times with a pause.
+// retryAll retries each page that fails, at most n times with a pause, until it succeeds or is
+// denied by a rule.
 func retryAll(c *colly.Collector, n int, pause time.Duration) {
 	c.OnError(func(r *colly.Response, err error) {
 		denied := (*collyrobots.DisallowedError)(nil)
@@ -164,8 +166,8 @@ func retryAll(c *colly.Collector, n int, pause time.Duration) {
 }
 
 // lateProgram visits the pages of a site whose robots.txt fails at first.
-func lateProgram(options ...colly.CollectorOption) func(p *troubleRun) {
-	return func(p *troubleRun) {
+func lateProgram(options ...colly.CollectorOption) func(p *failingRun) {
+	return func(p *failingRun) {
 		c := p.new(options...)
 		c.SetRequestTimeout(5 * time.Second)
 		retryAll(c, 200, 30*time.Second)
@@ -176,14 +178,14 @@ func lateProgram(options ...colly.CollectorOption) func(p *troubleRun) {
 		c.Wait()
 		p.wantPages("http://a.test/%d", 5)
 		if err := p.errs["http://a.test/5"]; !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-			p.Errorf("/5: %v", err)
+			p.Errorf("/5: got %v, want a denial", err)
 		}
 	}
 }
 
-// spin visits pages and retries all that fail, always.
-func spin(urls []string, options ...colly.CollectorOption) func(p *troubleRun) {
-	return func(p *troubleRun) {
+// spin visits pages and always retries those that fail.
+func spin(urls []string, options ...colly.CollectorOption) func(p *failingRun) {
+	return func(p *failingRun) {
 		c := p.new(options...)
 		c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
 		for _, u := range urls {
@@ -193,7 +195,7 @@ func spin(urls []string, options ...colly.CollectorOption) func(p *troubleRun) {
 	}
 }
 
-var troubles = []trouble{
+var failingPrograms = []failingProgram{
 	{name: "robots.txt answers 500 at first, sync", sites: late(3, status(500)), within: 4 * time.Hour, run: lateProgram()},
 	{name: "robots.txt answers 500 at first, async", sites: late(3, status(500)), within: 4 * time.Hour, run: lateProgram(async...)},
 	{name: "robots.txt hangs at first, sync", sites: late(3, hang), within: time.Hour, run: lateProgram()},
@@ -219,7 +221,7 @@ var troubles = []trouble{
 			},
 			"b.test": {"/robots.txt": 404, "*": busy},
 		}
-	}, run: func(p *troubleRun) {
+	}, run: func(p *failingRun) {
 		for mode, options := range modes {
 			c := p.new(options...)
 			if mode == "async" {
@@ -243,11 +245,11 @@ var troubles = []trouble{
 			}
 			c.Wait()
 			if n := tries.Load(); n > 3*(10+21) {
-				p.Errorf("%s: %d tries in 20 seconds", mode, n)
+				p.Errorf("%s: %d tries in 20 seconds, want at most 93", mode, n)
 			}
 		}
 	}},
-	{name: "retries canceled pages without a bound", within: time.Minute, aborts: 7, sites: slowPages(9, "User-agent: *\nCrawl-delay: 10\n"), run: func(p *troubleRun) {
+	{name: "retries canceled pages without a bound", within: time.Minute, aborts: 7, sites: slowPages(9, "User-agent: *\nCrawl-delay: 10\n"), run: func(p *failingRun) {
 		ctx, cancel := context.WithTimeout(context.Background(), 25*time.Second)
 		defer cancel()
 		c := p.new(colly.Async(), colly.StdlibContext(ctx))
@@ -257,7 +259,7 @@ var troubles = []trouble{
 		}
 		c.Wait()
 	}},
-	{name: "retries pages of a closed plugin without a bound", within: time.Minute, sites: slowPages(9, "User-agent: *\nCrawl-delay: 10\n"), aborts: 7, run: func(p *troubleRun) {
+	{name: "retries pages of a closed plugin without a bound", within: time.Minute, sites: slowPages(9, "User-agent: *\nCrawl-delay: 10\n"), aborts: 7, run: func(p *failingRun) {
 		c := p.new(async...)
 		c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
 		time.AfterFunc(25*time.Second, func() { p.plugin.Close() })
@@ -266,13 +268,13 @@ var troubles = []trouble{
 		}
 		c.Wait()
 	}},
-	{name: "proxies die in the middle", within: time.Hour, sites: func() robotstest.Sites {
+	{name: "proxies fail during the crawl", within: time.Hour, sites: func() robotstest.Sites {
 		sites := robotstest.Sites{"a.test": robotstest.Pages(30, "User-agent: *\nCrawl-delay: 1\nDisallow: /7\n")}
 		for i := range 3 {
 			sites[fmt.Sprintf("proxy%d.test:3128", i)] = nil
 		}
 		return sites
-	}, run: func(p *troubleRun) {
+	}, run: func(p *failingRun) {
 		c := p.hear(p.collector(async...))
 		transport := p.web.Transport()
 		dial := transport.DialContext
@@ -299,11 +301,11 @@ var troubles = []trouble{
 		c.Wait()
 		for i := range 30 {
 			if i != 7 && p.scraped[fmt.Sprint("http://a.test/", i)] != 1 {
-				p.Errorf("/%d: %v", i, p.errs[fmt.Sprint("http://a.test/", i)])
+				p.Errorf("/%d: got %v", i, p.errs[fmt.Sprint("http://a.test/", i)])
 			}
 		}
 	}},
-	{name: "a host appears late", within: time.Hour, sites: slowPages(9, "User-agent: *\nCrawl-delay: 1\n"), run: func(p *troubleRun) {
+	{name: "a host is reachable later", within: time.Hour, sites: slowPages(9, "User-agent: *\nCrawl-delay: 1\n"), run: func(p *failingRun) {
 		c := p.new(async...)
 		retryAll(c, 50, 3*time.Second)
 		time.AfterFunc(40*time.Second, func() {
@@ -325,7 +327,7 @@ var troubles = []trouble{
 			a[fmt.Sprint("/", i)] = failsFirst(2, drop, answers("a page"))
 		}
 		return robotstest.Sites{"a.test": a}
-	}, run: func(p *troubleRun) {
+	}, run: func(p *failingRun) {
 		c := p.new(async...)
 		must(p.T, c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 2}))
 		c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
@@ -344,7 +346,7 @@ var troubles = []trouble{
 			}, answers("a page"))
 		}
 		return robotstest.Sites{"a.test": a}
-	}, run: func(p *troubleRun) {
+	}, run: func(p *failingRun) {
 		c := p.new()
 		q, err := queue.New(3, &queue.InMemoryQueueStorage{MaxSize: 100})
 		must(p.T, err)
@@ -356,7 +358,7 @@ var troubles = []trouble{
 	}},
 	{name: "a service with a collector for each job", within: 10 * time.Minute, sites: func() robotstest.Sites {
 		return robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 1\nDisallow: /3\n"), "b.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 3\n"), "c.test": {"/robots.txt": hang}}
-	}, run: func(p *troubleRun) {
+	}, run: func(p *failingRun) {
 		var jobs sync.WaitGroup
 		for i := range 12 {
 			jobs.Go(func() {
@@ -373,9 +375,9 @@ var troubles = []trouble{
 		}
 		jobs.Wait()
 	}},
-	{name: "a service that is closed in the middle", within: 31 * time.Second, sites: func() robotstest.Sites {
+	{name: "a service that is closed during the crawl", within: 31 * time.Second, sites: func() robotstest.Sites {
 		return robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 1\nDisallow: /3\n"), "b.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 3\n"), "c.test": {"/robots.txt": hang}}
-	}, run: func(p *troubleRun) {
+	}, run: func(p *failingRun) {
 		var jobs sync.WaitGroup
 		for i := range 12 {
 			jobs.Go(func() {
@@ -384,7 +386,7 @@ var troubles = []trouble{
 					for _, host := range []string{"a", "b", "c"} {
 						err := c.Visit(fmt.Sprintf("http://%s.test/%d", host, page))
 						if i%2 == 1 && time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)) > 31*time.Second && !errors.Is(err, collyrobots.ErrClosed) {
-							p.Errorf("Visit of a closed plugin: %v", err)
+							p.Errorf("Visit after Close returned %v, want ErrClosed", err)
 						}
 					}
 				}
@@ -395,18 +397,18 @@ var troubles = []trouble{
 		must(p.T, p.plugin.Close())
 		jobs.Wait()
 	}},
-	{name: "many goroutines visit with one synchronous collector", within: 2 * time.Minute, sites: slowPages(40, "User-agent: *\nCrawl-delay: 1\nDisallow: /1\n"), run: func(p *troubleRun) {
+	{name: "many goroutines visit with one synchronous collector", within: 2 * time.Minute, sites: slowPages(40, "User-agent: *\nCrawl-delay: 1\nDisallow: /1\n"), run: func(p *failingRun) {
 		c := p.new()
 		var workers sync.WaitGroup
 		for i := range 40 {
 			workers.Go(func() {
 				err := c.Visit(fmt.Sprint("http://a.test/", i))
 				if denied := errors.Is(err, colly.ErrRobotsTxtBlocked); denied != (i == 1 || i >= 10 && i < 20) || !denied && err != nil {
-					p.Errorf("/%d: %v", i, err)
+					p.Errorf("/%d: got %v", i, err)
 				}
 			})
 		}
-		synctest.Wait() // all visits are under way
+		synctest.Wait() // all calls of Visit are waiting
 		for range 4 {
 			workers.Go(c.Wait)
 		}
@@ -414,7 +416,7 @@ var troubles = []trouble{
 	}},
 	{name: "changes its proxy, transport and client between visits", within: 2 * time.Minute, sites: func() robotstest.Sites {
 		return robotstest.Sites{"a.test": robotstest.Pages(30, "User-agent: *\nCrawl-delay: 1\nDisallow: /29\n"), "proxy.test:3128": nil}
-	}, run: func(p *troubleRun) {
+	}, run: func(p *failingRun) {
 		c := p.new(colly.AllowURLRevisit())
 		for i := range 30 {
 			switch i % 4 {
@@ -429,11 +431,11 @@ var troubles = []trouble{
 			}
 			err := c.Visit(fmt.Sprint("http://a.test/", i))
 			if (i == 29) != errors.Is(err, colly.ErrRobotsTxtBlocked) || i != 29 && err != nil {
-				p.Errorf("/%d: %v", i, err)
+				p.Errorf("/%d: got %v", i, err)
 			}
 		}
 	}},
-	{name: "clones of clones", within: 2 * time.Minute, sites: slowPages(30, "User-agent: *\nCrawl-delay: 1\nDisallow: /29\n"), run: func(p *troubleRun) {
+	{name: "clones of clones", within: 2 * time.Minute, sites: slowPages(30, "User-agent: *\nCrawl-delay: 1\nDisallow: /29\n"), run: func(p *failingRun) {
 		c := p.new(async...)
 		for i := range 30 {
 			c = p.hear(c.Clone())
@@ -447,7 +449,7 @@ var troubles = []trouble{
 			defer c.Wait()
 		}
 	}},
-	{name: "a delay and a LimitRule", within: 25 * time.Second, sites: slowPages(30, "User-agent: *\nCrawl-delay: 2\nDisallow: /1\n"), run: func(p *troubleRun) {
+	{name: "a delay and a LimitRule", within: 25 * time.Second, sites: slowPages(30, "User-agent: *\nCrawl-delay: 2\nDisallow: /1\n"), run: func(p *failingRun) {
 		c := p.new(async...)
 		must(p.T, c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 2, Delay: time.Second}))
 		for i := range 10 {
@@ -455,7 +457,7 @@ var troubles = []trouble{
 		}
 		c.Wait()
 		if log := p.web.Log("a.test"); len(log) != 10 || log[9].Elapsed != 18*time.Second {
-			p.Errorf("%s", log)
+			p.Errorf("got log %s, want 10 requests in 18s", log)
 		}
 	}},
 	{name: "a chain of redirects over hosts with delays", within: 3 * time.Minute, sites: func() robotstest.Sites {
@@ -464,13 +466,13 @@ var troubles = []trouble{
 			"b.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 10\n", "/": robotstest.Redirect("http://c.test/"), "/2": robotstest.Redirect("http://a.test/3")},
 			"c.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 20\nDisallow: /closed\n", "/": robotstest.Redirect("http://a.test/2")},
 		}
-	}, run: func(p *troubleRun) {
+	}, run: func(p *failingRun) {
 		c := p.new(async...)
 		c.Visit("http://a.test/")
 		c.Visit("http://a.test/end")
 		c.Wait()
 	}},
-	{name: "a transport that fails in each way", within: 2 * time.Minute, aborts: 3, sites: slowPages(30, "User-agent: *\nCrawl-delay: 1\nDisallow: /29\n"), run: func(p *troubleRun) {
+	{name: "a transport that fails in each way", within: 2 * time.Minute, aborts: 3, sites: slowPages(30, "User-agent: *\nCrawl-delay: 1\nDisallow: /29\n"), run: func(p *failingRun) {
 		c := p.hear(p.collector())
 		inner := p.web.Transport()
 		n := 0
@@ -496,7 +498,7 @@ var troubles = []trouble{
 		c.Wait()
 	}},
 	{name: "retries pages of another shard without a bound", within: time.Minute, aborts: 1, options: []collyrobots.Option{collyrobots.ShardByHost(2, 0)},
-		sites: slowPages(2, ""), run: func(p *troubleRun) {
+		sites: slowPages(2, ""), run: func(p *failingRun) {
 			for i := range 20 {
 				u := fmt.Sprintf("http://host%d.test/", i)
 				shard, err := collyrobots.ShardOf(u, 2)
@@ -506,13 +508,13 @@ var troubles = []trouble{
 					return
 				}
 			}
-			p.Error("no host is of the other shard")
+			p.Error("no host belongs to the other shard")
 		}},
-	{name: "posts a denied form without a bound", within: time.Minute, aborts: 1, sites: slowPages(2, "User-agent: *\nDisallow: /1\n"), run: func(p *troubleRun) {
+	{name: "posts a denied form without a bound", within: time.Minute, aborts: 1, sites: slowPages(2, "User-agent: *\nDisallow: /1\n"), run: func(p *failingRun) {
 		c := p.new()
 		c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
 		if err := c.Post("http://a.test/1", map[string]string{"q": "x"}); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-			p.Errorf("Post: %v", err)
+			p.Errorf("Post returned %v, want a denial", err)
 		}
 	}},
 	{name: "robots.txt changes while pages wait", within: 5 * time.Minute, sites: func() robotstest.Sites {
@@ -522,7 +524,7 @@ var troubles = []trouble{
 			io.WriteString(w, "User-agent: *\nCrawl-delay: 2\n")
 		}, answers("User-agent: *\nCrawl-delay: 5\nDisallow: /2\n"))
 		return robotstest.Sites{"a.test": a}
-	}, run: func(p *troubleRun) {
+	}, run: func(p *failingRun) {
 		c := p.new(async...)
 		must(p.T, c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 3, Delay: time.Second}))
 		for i := range 30 {
@@ -531,13 +533,13 @@ var troubles = []trouble{
 		c.Wait()
 		for u, err := range p.errs {
 			if !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-				p.Errorf("%s: %v", u, err)
+				p.Errorf("%s: got %v, want a denial", u, err)
 			}
 		}
 	}},
 	{name: "a slow host and a fast one share a LimitRule", within: 10 * time.Minute, sites: func() robotstest.Sites {
 		return robotstest.Sites{"a.test": robotstest.Pages(20, "User-agent: *\nCrawl-delay: 20\nDisallow: /1\n"), "b.test": robotstest.Pages(20, "User-agent: *\nCrawl-delay: 1\n")}
-	}, run: func(p *troubleRun) {
+	}, run: func(p *failingRun) {
 		c := p.new(async...)
 		must(p.T, c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 2}))
 		for _, host := range []string{"a", "b"} {
@@ -548,10 +550,10 @@ var troubles = []trouble{
 		c.Wait()
 		p.wantPages("http://b.test/%d", 20)
 		if log := p.web.Log("b.test"); log[len(log)-1].Elapsed > 30*time.Second {
-			p.Errorf("the fast host waits for the slow one:\n%s", log)
+			p.Errorf("the fast host waited for the slow one:\n%s", log)
 		}
 	}},
-	{name: "closes the plugin in OnError", within: time.Minute, sites: slowPages(9, "User-agent: *\nCrawl-delay: 3\nDisallow: /4\n"), run: func(p *troubleRun) {
+	{name: "closes the plugin in OnError", within: time.Minute, sites: slowPages(9, "User-agent: *\nCrawl-delay: 3\nDisallow: /4\n"), run: func(p *failingRun) {
 		c := p.new(async...)
 		c.OnError(func(*colly.Response, error) { must(p.T, p.plugin.Close()) })
 		for i := range 4 {
@@ -563,24 +565,24 @@ var troubles = []trouble{
 		}
 		c.Wait()
 	}},
-	{name: "has a context for each page", within: 5 * time.Minute, sites: slowPages(12, "User-agent: *\nCrawl-delay: 4\n"), run: func(p *troubleRun) {
+	{name: "has a context for each page", within: 5 * time.Minute, sites: slowPages(12, "User-agent: *\nCrawl-delay: 4\n"), run: func(p *failingRun) {
 		c := p.new(colly.AllowURLRevisit())
 		for i := range 12 {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+i)*time.Second)
 			c.Context = ctx
 			err := c.Visit(fmt.Sprint("http://a.test/", i))
 			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-				p.Errorf("/%d: %v", i, err)
+				p.Errorf("/%d: got %v", i, err)
 			}
 			cancel()
 		}
 		if n := len(p.scraped); n < 8 {
-			p.Errorf("%d pages: %v", n, p.errs)
+			p.Errorf("got %d pages, want at least 8: %v", n, p.errs)
 		}
 	}},
-	{name: "a proxy hangs in the middle", within: time.Hour, sites: func() robotstest.Sites {
+	{name: "a proxy hangs during the crawl", within: time.Hour, sites: func() robotstest.Sites {
 		return robotstest.Sites{"a.test": robotstest.Pages(12, "User-agent: *\nCrawl-delay: 1\n"), "proxy0.test:3128": nil, "proxy1.test:3128": nil}
-	}, run: func(p *troubleRun) {
+	}, run: func(p *failingRun) {
 		c := p.hear(p.collector(async...))
 		c.SetRequestTimeout(5 * time.Second)
 		transport := p.web.Transport()
@@ -611,14 +613,14 @@ var troubles = []trouble{
 		a["/robots.txt"] = robotstest.Redirect("/robots.txt?again")
 		a["/robots.txt?again"] = robotstest.Redirect("/robots.txt")
 		return robotstest.Sites{"a.test": a}
-	}, run: func(p *troubleRun) {
+	}, run: func(p *failingRun) {
 		c := p.new(async...)
 		for i := range 5 {
 			c.Visit(fmt.Sprint("http://a.test/", i))
 		}
 		c.Wait()
 	}},
-	{name: "attach and close again and again", within: 2 * time.Minute, sites: slowPages(60, "User-agent: *\nCrawl-delay: 1\nDisallow: /1\n"), run: func(p *troubleRun) {
+	{name: "repeated Attach and Close", within: 2 * time.Minute, sites: slowPages(60, "User-agent: *\nCrawl-delay: 1\nDisallow: /1\n"), run: func(p *failingRun) {
 		c := p.hear(p.collector(async...))
 		for i := range 20 {
 			plugin, err := collyrobots.WithRobots(c, collyrobots.Logger(slog.New(slog.DiscardHandler)))

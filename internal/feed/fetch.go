@@ -74,7 +74,7 @@ func (f *fetcher) checkpoints(ctx context.Context, j *job, names []string, recal
 		case recall:
 			cs = append(cs, f.journal.Recall(ctx, j.key, name))
 		default:
-			cs = append(cs, f.journal.New(j.key, name))
+			cs = append(cs, f.journal.NewCheckpoint(j.key, name))
 		}
 	}
 	return cs

@@ -82,7 +82,7 @@ func (w *walk) leaveOut(x *file, p *page, why Outcome) {
 // isDropped reports whether Keep drops a page. It does not call Keep for a page that is a duplicate,
 // because Keep has kept that page before.
 func (w *walk) isDropped(p *page) bool {
-	if w.Keep == nil || !w.journal.IsNew(p.hash, p.again) || w.journal.IsSkipped(p.hash) || w.newest.has(p.hash) {
+	if w.Keep == nil || w.journal.IsKnown(p.hash, p.again) || w.newest.has(p.hash) {
 		return false
 	}
 	return !w.Keep(p.entry)
@@ -99,7 +99,7 @@ func (w *walk) isDuplicate(p *page) bool {
 		}
 	case w.newest.join(p):
 		return true
-	case w.journal.IsNew(p.hash, p.again) && !w.journal.IsSkipped(p.hash):
+	case !w.journal.IsKnown(p.hash, p.again):
 		return false
 	}
 	w.journal.Join(p.hash, p.at)

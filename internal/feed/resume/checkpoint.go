@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A Checkpoint knows which pages of a sitemap file are done. It covers the pages of the file that
-// belong to one name, such as a host: the pages of other names may be listed for other sites.
+// A Checkpoint knows which pages of a sitemap file are done. It covers the pages of one name, which
+// stands for a host or for several hosts that the scope of the crawl does not distinguish.
 type Checkpoint struct {
 	journal *Journal
 	key     string // of the record in the store
@@ -57,13 +57,13 @@ func (p Place) Drop() {
 	}
 }
 
-// New returns an empty Checkpoint of a file for a name.
-func (j *Journal) New(file, name string) *Checkpoint {
+// NewCheckpoint returns an empty Checkpoint of a file for a name.
+func (j *Journal) NewCheckpoint(file, name string) *Checkpoint {
 	return &Checkpoint{
 		journal:  j,
-		key:      "sitemap " + j.Scope + " " + name + " " + file,
+		key:      "sitemap " + j.options.Scope + " " + name + " " + file,
 		name:     name,
-		record:   record{Since: unix(j.Since), Newest: j.NewestFirst},
+		record:   record{Since: unix(j.options.Since), Newest: j.options.NewestFirst},
 		inFlight: make(map[int]int),
 	}
 }
@@ -71,16 +71,16 @@ func (j *Journal) New(file, name string) *Checkpoint {
 // Recall returns the Checkpoint of a file for a name, with the record of an earlier run if there is
 // one that this run can use.
 func (j *Journal) Recall(ctx context.Context, file, name string) *Checkpoint {
-	c := j.New(file, name)
+	c := j.NewCheckpoint(file, name)
 	var r record
-	val, err := j.Store.Get(ctx, c.key)
+	val, err := j.options.Store.Get(ctx, c.key)
 	if err == nil && val != nil {
 		err = r.decode(val)
 	}
 	if err != nil && ctx.Err() == nil {
-		j.Log.Warn("sitemap record cannot be used, reading the file from its beginning", "record", c.key, "error", err)
+		j.options.Log.Warn("sitemap record cannot be used, reading the file from its beginning", "record", c.key, "error", err)
 	}
-	if err != nil || r.Since > c.record.Since || !r.Done && r.Newest != j.NewestFirst {
+	if err != nil || r.Since > c.record.Since || !r.Done && r.Newest != j.options.NewestFirst {
 		return c
 	}
 	c.next = r.Next
@@ -99,8 +99,8 @@ func unix(t time.Time) int64 {
 	return t.Unix()
 }
 
-// A Level says how much of a file earlier runs have dealt with. The files with the lowest level
-// have to be read first, because they tell which pages are done.
+// A Level says how much of a file earlier runs have dealt with. Files with a lower level have to be
+// read first, because they tell which pages are done.
 type Level int
 
 const (
@@ -110,6 +110,7 @@ const (
 	NumLevels = iota
 )
 
+// level returns the level of the file for this name.
 func (c *Checkpoint) level() Level {
 	switch {
 	case c.record.Version == 0:
@@ -349,14 +350,14 @@ func (c *Checkpoint) write() error {
 	if err != nil {
 		return err
 	}
-	return c.journal.Store.Update(context.Background(), c.key, recordTime, func([]byte) ([]byte, error) { return val, nil })
+	return c.journal.options.Store.Update(context.Background(), c.key, recordTime, func([]byte) ([]byte, error) { return val, nil })
 }
 
 // reportUnwritten logs the error of write. The caller must hold no lock, because the user's
 // slog.Handler may call the Plugin.
 func (c *Checkpoint) reportUnwritten(err error) {
 	if err != nil {
-		c.journal.Log.Warn("sitemap record cannot be written", "record", c.key, "error", err)
+		c.journal.options.Log.Warn("sitemap record cannot be written", "record", c.key, "error", err)
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 
 // Checkpoints are the Checkpoints of one file, one for each name for which the file is read. There
 // can be several names because a sitemap may list the pages of several hosts. Each name has its own
-// Checkpoint because the sitemaps of other sites may list the pages of that host, but not those of
-// the others. If there are no Checkpoints, nothing is recorded.
+// Checkpoint because the next run may read the file for another site, and then only for some of the
+// names. If there are no Checkpoints, nothing is recorded.
 type Checkpoints []*Checkpoint
 
 // Of returns the Checkpoint for a name, or nil.
@@ -37,8 +37,8 @@ func (cs Checkpoints) Level() Level {
 	return level
 }
 
-// Spares reports whether the file need not be requested, because it is done and listed, its lastmod
-// in the index, says that it has not changed.
+// Spares reports whether the file need not be requested. That is so if the file is done and has the
+// same lastmod in its index as when it was read. listed is that lastmod.
 func (cs Checkpoints) Spares(listed time.Time) bool {
 	if !cs.all(func(c *Checkpoint) bool { return c.spares(listed) }) {
 		return false

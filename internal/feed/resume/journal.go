@@ -1,16 +1,17 @@
-// Package resume remembers which pages of a crawl are done, so that the next run neither skips a
-// page nor fetches one again. It knows nothing about how files and pages are fetched.
+// Package resume remembers which pages of a crawl are done, so that the next run does not skip a page
+// and does not fetch one again. It knows nothing about how files and pages are fetched.
 //
-// Each run has one [Journal], which knows the pages of that run by the hashes of their URLs. The
-// pages that are being fetched are [Ticket]s. Each sitemap file that is read has a [Checkpoint],
-// which knows the pages of that file by their [Mark]s. A page that is in several files has one
-// Ticket with several [Place]s. It is done in all of these files at the same time.
+// Each run has one [Journal], which knows the pages of that run by the hashes of their URLs. Each
+// page that is being fetched has a [Ticket]. Each sitemap file that is read has a [Checkpoint], which
+// knows the pages of that file by their [Mark]. If several files list a page, its Ticket has several
+// places ([Place]), and the page becomes done in all of these files at the same time.
 //
 // A record is the part of a Checkpoint that is stored. It says up to which mark the pages of the
 // file need not be examined again, and which of the pages before that mark are not done. These were
-// in flight when the record was written, have failed, or were left for a later run. A Journal writes
-// the records after every few pages ([Options.Unwritten]). After a crash, the next run therefore
-// fetches again the pages that were in flight, and at most that many others.
+// in flight when the record was written, have failed, or were left for a later run.
+//
+// A Journal writes the records after every few pages. After a crash, the next run therefore fetches
+// again the pages that were in flight, and fewer than [Options.Unwritten] pages that were done.
 package resume
 
 import (
@@ -26,13 +27,14 @@ import (
 
 // Options are the settings of a Journal.
 type Options struct {
-	Store store.Store // may be nil if no Checkpoint is opened
+	Store store.Store // may be nil if there are no Checkpoints
 	Log   *slog.Logger
 	Scope string    // a part of the keys of the records; runs with different scopes share no records
-	Since time.Time // older entries are passed; a run with an earlier time ignores the record
+	Since time.Time // older entries are passed; a run with an earlier time cannot use the records
 
-	// NewestFirst says that pages are handed on by age. Then their marks need an age, and the
-	// record of a file that is not done is of no use to a run without NewestFirst.
+	// NewestFirst says that pages are handed on by age, so that their marks have an age. A run
+	// without NewestFirst cannot use the record of a file that is not done, and the other way
+	// round.
 	NewestFirst bool
 
 	// Unwritten is how many pages may be done without being recorded; at least 1.
@@ -42,7 +44,7 @@ type Options struct {
 // A Journal remembers the pages of one run, and writes the checkpoints of its files to the store.
 // Its methods may be called from any goroutine.
 type Journal struct {
-	Options
+	options Options
 
 	pages   *hashset.Set // claimed pages, and with doneBefore the pages of earlier runs
 	skipped *hashset.Set // pages that are left for a later run although they have not failed
@@ -69,7 +71,7 @@ const doneBefore = 0x9e3779b97f4a7c15
 // NewJournal returns the Journal of a run.
 func NewJournal(o Options) *Journal {
 	return &Journal{
-		Options:  o,
+		options:  o,
 		pages:    hashset.New(mostPages),
 		skipped:  hashset.New(mostPages),
 		changed:  make(map[*Checkpoint]int),
@@ -95,14 +97,17 @@ type Ticket struct {
 	places  []Place // guarded by journal.mu
 }
 
-// IsNew reports whether a page was neither claimed in this run nor fetched by an earlier one. If
-// again is true, only this run counts.
-func (j *Journal) IsNew(hash uint64, again bool) bool {
-	return !j.pages.Has(hash) && (again || !j.pages.Has(hash^doneBefore))
+// IsKnown reports whether this run has claimed or skipped a page, or an earlier run has fetched it.
+// If again is true, earlier runs do not count.
+func (j *Journal) IsKnown(hash uint64, again bool) bool {
+	return !j.isNew(hash, again) || j.skipped.Has(hash)
 }
 
-// IsSkipped reports whether this run has skipped a page.
-func (j *Journal) IsSkipped(hash uint64) bool { return j.skipped.Has(hash) }
+// isNew reports whether this run has not claimed a page and no earlier run has fetched it. If again
+// is true, earlier runs do not count.
+func (j *Journal) isNew(hash uint64, again bool) bool {
+	return !j.pages.Has(hash) && (again || !j.pages.Has(hash^doneBefore))
+}
 
 // NoteDone records that an earlier run has fetched a page, unless this run has already claimed it.
 func (j *Journal) NoteDone(hash uint64) {
@@ -112,12 +117,13 @@ func (j *Journal) NoteDone(hash uint64) {
 	}
 }
 
-// Claim records that a page is about to be handed on. It returns false, and records nothing, if the
-// page is not new; see [Journal.IsNew]. Until the page has a result, no file that lists it is done.
-// This matters because the page may wait for a long time while another file that lists it is read.
+// Claim records that a page will be handed on. If this run has claimed it before, or an earlier run
+// has fetched it, Claim records nothing and returns false. If again is true, earlier runs do not
+// count. at is where the page was found. If at has a Checkpoint, Claim returns a Ticket, which must
+// be settled or dropped. Otherwise the Ticket is nil.
 //
-// at is where the page was found. If it has a Checkpoint, Claim returns a Ticket, which must be
-// settled or dropped. Otherwise the Ticket is nil.
+// Until the page has a result, no file that lists it is done. This matters because the page may wait
+// for a long time while another file that lists it is read.
 func (j *Journal) Claim(hash uint64, again bool, at Place) (t *Ticket, isNew bool) {
 	defer j.warnIfFull()
 	if at.Checkpoint == nil {
@@ -135,18 +141,20 @@ func (j *Journal) Claim(hash uint64, again bool, at Place) (t *Ticket, isNew boo
 }
 
 // add adds a page to those that this run has claimed. It returns false if the page is not new.
-func (j *Journal) add(hash uint64, again bool) bool { return j.IsNew(hash, again) && j.pages.Add(hash) }
+func (j *Journal) add(hash uint64, again bool) bool {
+	return j.isNew(hash, again) && j.pages.Add(hash)
+}
 
 // warnIfFull logs once that there are too many pages to remember. The caller must hold no lock,
 // because the user's slog.Handler may call the Plugin.
 func (j *Journal) warnIfFull() {
 	if j.pages.IsFull() && j.limited.CompareAndSwap(false, true) {
-		j.Log.Warn("too many pages to remember, later ones may be fetched more than once", "count", j.pages.Limit())
+		j.options.Log.Warn("too many pages to remember, later ones may be fetched more than once", "count", j.pages.Limit())
 	}
 }
 
-// Join records another place of a page that is not new. The page is done in that file only when it
-// is done in the others.
+// Join records another place of a page that could not be claimed. The page is done in that file only
+// when it is done in the others.
 func (j *Journal) Join(hash uint64, at Place) {
 	if at.Checkpoint == nil {
 		return
@@ -188,7 +196,7 @@ func (t *Ticket) Settle(r Result) (givenUp bool) {
 	givenUp = t.end(r)
 	t.noteUnwritten()
 	j.mu.Unlock()
-	j.flush(j.Unwritten)
+	j.flush(j.options.Unwritten)
 	t.saveIdle()
 	return givenUp
 }
@@ -212,7 +220,7 @@ func (t *Ticket) Correct() {
 	}
 	t.noteUnwritten()
 	j.mu.Unlock()
-	j.flush(j.Unwritten)
+	j.flush(j.options.Unwritten)
 	t.saveIdle()
 }
 

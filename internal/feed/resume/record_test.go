@@ -37,7 +37,7 @@ func TestBrokenRecords(t *testing.T) {
 		var log bytes.Buffer
 		j := NewJournal(Options{Store: store.Memory(), Log: slog.New(slog.NewTextHandler(&log, nil)), Scope: "ScopeHost"})
 		write := func([]byte) ([]byte, error) { return []byte(broken), nil }
-		if err := j.Store.Update(t.Context(), "sitemap ScopeHost a.test a.test/index.xml", 0, write); err != nil {
+		if err := j.options.Store.Update(t.Context(), "sitemap ScopeHost a.test a.test/index.xml", 0, write); err != nil {
 			t.Fatal(err)
 		}
 		c := j.Recall(t.Context(), "a.test/index.xml", "a.test")

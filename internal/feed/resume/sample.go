@@ -56,8 +56,8 @@ func (s *sample) encode() []byte {
 }
 
 // Samples find the files that list a page, among the files that were not read because they are done
-// and unchanged. They know only some pages of each file. The zero value is ready for use. F is the
-// type that stands for a file.
+// and unchanged. They know only some pages of each file. The zero value is ready for use. A value of
+// F identifies a file.
 type Samples[F comparable] struct {
 	files map[uint64]F // by the hash of a page
 	below uint64       // only smaller hashes are kept

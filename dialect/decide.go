@@ -45,7 +45,7 @@ func (g *Group) Decide(target string) Decision {
 	if g.rules.Len() == 0 {
 		return Decision{Allowed: true}
 	}
-	r := g.decisive(target)
+	r := g.find(target)
 	rule := Rule{Allow: r.Allow, Pattern: r.Pattern, Line: int(r.Line)}
 	return Decision{Allowed: r.Allow || r.Pattern == "", Rule: rule}
 }
@@ -77,25 +77,27 @@ func (g *Group) DecideURL(u *url.URL) Decision {
 
 const robotsPath = "/robots.txt"
 
-// decisive returns the rule that decides about a target, or the zero Rule if no rule matches.
-func (g *Group) decisive(target string) match.Rule {
+// find returns the rule that decides about a target, or the zero Rule if no rule matches. In
+// most cases, it does not have to convert the target to normal form.
+func (g *Group) find(target string) match.Rule {
 	v := g.dialect.variant()
+	// These bytes are enough for the literal rules and to recognize /robots.txt.
 	n := min(len(target), max(g.rules.Reach(), len(robotsPath)+1))
 	if n == 0 || target[0] != '/' || !v.isNormal(target[:n]) {
-		return g.decisiveForOdd(target)
+		return g.findOdd(target)
 	}
 	if v.openRobots && target == robotsPath {
 		return match.Rule{}
 	}
 	r, ok := g.rules.Find(target, n, v.isNormal)
 	if !ok {
-		return g.decisiveForOdd(target)
+		return g.findOdd(target)
 	}
 	return r
 }
 
-// decisiveForOdd is like decisive for a target that must be converted to normal form first.
-func (g *Group) decisiveForOdd(target string) (r match.Rule) {
+// findOdd is like find for a target that must be converted to normal form first.
+func (g *Group) findOdd(target string) (r match.Rule) {
 	v := g.dialect.variant()
 	buf := targets.Get().(*[]byte)
 	*buf = v.coding.appendNormal((*buf)[:0], target)

@@ -149,7 +149,7 @@ type variant struct {
 	delayEndsRun bool   // Crawl-delay ends a run of User-agent lines
 	delay        delayReading
 	coding       coding                 // the form in which patterns and URLs are compared
-	isNormal     func(part string) bool // see coding; may return false for a part in that form
+	isNormal     func(part string) bool // reports whether a part of a URL is known to have that form
 	slashFirst   bool                   // patterns must start with / or *
 	plain        bool                   // * and $ stand for themselves
 	openRobots   bool                   // /robots.txt is always allowed

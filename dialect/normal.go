@@ -11,7 +11,8 @@ const (
 	canonical                    // both have the form of appendCanonical
 )
 
-// appendNormal appends the normal form of a target. It begins with a slash and has no fragment.
+// appendNormal appends the normal form of a target. This form begins with a slash and has no
+// fragment.
 func (c coding) appendNormal(dst []byte, target string) []byte {
 	target, _, _ = strings.Cut(target, "#")
 	if target == "" || target[0] != '/' {

@@ -4,7 +4,7 @@
 // a target, which is the path and query of a URL. A list with few rules compares the target with
 // one rule after the other. A list with many rules has an index and compares only a few of them.
 //
-// The package compares bytes. Its caller brings patterns and targets into the same normal form.
+// The package compares bytes. Its caller converts patterns and targets to the same normal form.
 package match
 
 import (
@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// A Rule is an Allow or Disallow line. In the zero value, Line is 0, which stands for no rule.
+// A Rule is an Allow or Disallow line. The zero value, with Line 0, means that there is no rule.
 type Rule struct {
 	Allow   bool
 	Line    uint32 // line number in the file, starting at 1; less than 1<<24
@@ -24,8 +24,8 @@ type Rule struct {
 type Draft struct {
 	Rule
 
-	// Text is the normal form of the pattern: what a target is compared with. It does not end with
-	// a wildcard, and no two wildcards are adjacent. It is shorter than 1<<24 bytes.
+	// Text is the normal form of the pattern. Targets are compared with it. It does not end with a
+	// wildcard, and no two wildcards are adjacent. It is shorter than 1<<24 bytes.
 	Text string
 	Kind Kind
 
@@ -59,7 +59,7 @@ type List struct {
 	data  string // the rules and the extra text; see packed.go
 	index *index // nil if there are few rules
 	count uint32 // number of rules
-	reach uint16 // as Reach returns it; math.MaxUint16 stands for math.MaxInt
+	reach uint16 // the result of Reach; math.MaxUint16 means math.MaxInt
 }
 
 // indexFrom is the minimum number of rules of a list with an index. Shorter lists are searched rule
@@ -132,9 +132,11 @@ func (l *List) Reach() int {
 }
 
 // Find returns the rule that decides about a target, or the zero Rule if no rule matches. The
-// target begins with a slash, and the first normal bytes of it are known to be in normal form: as
-// many as Reach returns, or all. Find calls isNormal if the decision depends on the other bytes. If
-// isNormal then returns false, Find returns false.
+// target must begin with a slash. normal is the number of bytes at its beginning that are known to
+// be in normal form. It must be at least Reach, or the length of the target if that is smaller.
+//
+// If the decision depends on the rest of the target, Find calls isNormal with it. If isNormal
+// returns false, Find returns false, and the caller must convert the target to normal form.
 func (l *List) Find(target string, normal int, isNormal func(rest string) bool) (r Rule, ok bool) {
 	if l.index != nil {
 		i, ok := l.index.find(l, target, normal, isNormal)

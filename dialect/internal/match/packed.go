@@ -9,8 +9,9 @@ import (
 
 // List.data is a single string, so that a short list needs only one allocation. It consists of a
 // record for each rule, a probe for each rule if the list has no index, the extra text, and for
-// each rule its text and its pattern. The rules are in the order of their precedence. A rule is
-// referred to by its number in this order.
+// each rule its text and its pattern. If the pattern begins with the text, only the pattern is
+// stored. The rules are in the order of their precedence. A rule is referred to by its number in
+// this order.
 const (
 	recordSize = 11
 	probeSize  = 2

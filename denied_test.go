@@ -21,13 +21,13 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// A denied page fails as any page that cannot be fetched.
+// The tests of this file check that a denied page fails like any page that cannot be fetched.
 
 var modes = map[string][]colly.CollectorOption{"sync": nil, "async": async}
 
-// However a denied page is requested, the call returns the error unless the collector is Async, and
-// OnError and OnDenied are called once.
-func TestADeniedPageFails(t *testing.T) {
+// TestDeniedPageFails requests a denied page in all ways that Colly has. The call must return the
+// error, unless the collector is Async, and OnError and OnDenied must be called once.
+func TestDeniedPageFails(t *testing.T) {
 	const closed = "http://a.test/closed"
 	form := map[string]string{"q": "x"}
 	for name, visit := range map[string]func(c *colly.Collector) error{
@@ -85,7 +85,7 @@ func TestADeniedPageFails(t *testing.T) {
 					wantFailed := 1
 					if mode == "async" {
 						if err != nil {
-							t.Errorf("it returned %v", err)
+							t.Errorf("the call returned %v, want nil", err)
 						}
 						if name == "CheckHead" {
 							wantFailed = 2 // Colly sends both requests at once
@@ -93,14 +93,14 @@ func TestADeniedPageFails(t *testing.T) {
 						err = failed[0]
 					}
 					if len(failed) != wantFailed || len(denied) != wantFailed || len(scraped) != 0 || failed[0] != err {
-						t.Fatalf("it returned %v; OnError was called with %v, OnDenied with %v, OnScraped %d times", err, failed, denied, len(scraped))
+						t.Fatalf("the call returned %v; OnError got %v, OnDenied %v, OnScraped was called %d times", err, failed, denied, len(scraped))
 					}
 					disallowed, outer := (*collyrobots.DisallowedError)(nil), (*url.Error)(nil)
 					if !errors.As(err, &disallowed) || denied[0] != error(disallowed) && name != "CheckHead" || !errors.As(err, &outer) || !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-						t.Errorf("it returned %v, OnDenied was called with %v", err, denied[0])
+						t.Errorf("the call returned %v, OnDenied got %v", err, denied[0])
 					}
 					if n := c.robots.Stats().Totals.Denied; n != wantFailed {
-						t.Errorf("Stats counts %d denials", n)
+						t.Errorf("Stats counts %d denials, want %d", n, wantFailed)
 					}
 					if strings.Contains(urisOf(web.Log("a.test")), "closed") {
 						t.Errorf("requests to a.test: %s", urisOf(web.Log("a.test")))
@@ -111,8 +111,9 @@ func TestADeniedPageFails(t *testing.T) {
 	}
 }
 
-// The error of Visit says each URL once.
-func TestTheErrorOfVisitSaysEachURLOnce(t *testing.T) {
+// TestErrorOfVisitContainsEachURLOnce checks the text of the error of Visit, which wraps several
+// errors with URLs.
+func TestErrorOfVisitContainsEachURLOnce(t *testing.T) {
 	sites := robotstest.Sites{
 		"a.test": {"/robots.txt": "User-agent: *\nDisallow: /closed\n", "/moved": robotstest.Redirect("/closed/2")},
 		"b.test": {"/robots.txt": 503},
@@ -120,7 +121,7 @@ func TestTheErrorOfVisitSaysEachURLOnce(t *testing.T) {
 	}
 	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil)
-		for visit, want := range map[string]string{ // net/http names the URL that a redirect leads to
+		for visit, want := range map[string]string{ // net/http adds the URL of the redirect's target
 			"http://a.test/closed": `Get "http://a.test/closed": collyrobots: denied: "Disallow: /closed", line 2 of http://a.test/robots.txt, group "*" (rfc9309)`,
 			"http://a.test/moved":  `Get "http://a.test/closed/2": collyrobots: denied: "Disallow: /closed", line 2 of http://a.test/robots.txt, group "*" (rfc9309)`,
 			"http://b.test/page":   `Get "http://b.test/page": collyrobots: denied: http://b.test/robots.txt: robots.txt cannot be read: robots.txt answered with status 503 (rfc9309)`,
@@ -130,15 +131,16 @@ func TestTheErrorOfVisitSaysEachURLOnce(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("Visit returned %v, want %s", err, want)
 			} else if n := strings.Count(err.Error(), "test/"); n != 2 {
-				t.Errorf("%d URLs are named, want that of the page and of robots.txt: %v", n, err)
+				t.Errorf("the error contains %d URLs, want those of the page and of robots.txt: %v", n, err)
 			}
 		}
 	})
 }
 
-// Four programs as public Colly programs are written. Each of them ends because a denied page fails.
+// The next four tests run programs that are written like public Colly programs. Each of them ends
+// only because a denied page fails.
 
-func TestALoopUntilVisitFails(t *testing.T) {
+func TestLoopUntilVisitFails(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nDisallow: /3\n")}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil)
 		n := 0
@@ -166,7 +168,7 @@ func TestRequestsThatAreCounted(t *testing.T) {
 				}
 				c.Wait()
 				if n := begun.Load(); n != 1+20+2 || ended.Load() != n {
-					t.Errorf("%d requests began, %d ended", n, ended.Load())
+					t.Errorf("%d requests began and %d ended, want the same number", n, ended.Load())
 				}
 			})
 		})
@@ -190,7 +192,7 @@ func TestOneResultForEachVisit(t *testing.T) {
 	})
 }
 
-func TestALoginWhoseFormIsDenied(t *testing.T) {
+func TestLoginWithDeniedForm(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(1, "User-agent: *\nDisallow: /login\n")}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil)
 		login := func() error {
@@ -200,14 +202,15 @@ func TestALoginWhoseFormIsDenied(t *testing.T) {
 			return c.Visit("http://a.test/0")
 		}
 		if err := login(); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-			t.Errorf("login: %v", err)
+			t.Errorf("the login returned %v", err)
 		}
 		wantURIs(t, web, "a.test", "/robots.txt")
 	})
 }
 
-// A page that waits when its context ends, and those after it, fail as with Colly alone.
-func TestTheEndOfTheContextFailsPages(t *testing.T) {
+// TestEndOfContextFailsPages checks that a page that waits when its context ends, and the pages
+// after it, fail as without the plugin.
+func TestEndOfContextFailsPages(t *testing.T) {
 	for name, begin := range map[string]func(context.Context) (context.Context, context.CancelFunc){
 		"canceled": context.WithCancel,
 		"a cause": func(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -217,11 +220,11 @@ func TestTheEndOfTheContextFailsPages(t *testing.T) {
 		"deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
 			ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 			context.AfterFunc(ctx, cancel)
-			return ctx, func() {} // nothing else ends it at the same instant
+			return ctx, func() {} // only the deadline ends it
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// crawl visits four pages of a site and returns what came of it.
+			// crawl visits four pages of a site and returns their results.
 			crawl := func(robots string, page any, attach func(t *testing.T, c *colly.Collector)) (out string) {
 				inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": robots, "*": page}}, func(t *testing.T, web *robotstest.Web) {
 					ctx, end := begin(t.Context())
@@ -248,14 +251,15 @@ func TestTheEndOfTheContextFailsPages(t *testing.T) {
 				t.Cleanup(func() { must(t, robots.Close()) })
 			})
 			if with != bare || strings.Count(bare, "OnError") != 4 || strings.Count(bare, "Visit: 5s") != 4 {
-				t.Errorf("with the plugin\n%swithout\n%s", with, bare)
+				t.Errorf("with the plugin:\n%swithout:\n%s", with, bare)
 			}
 		})
 	}
 }
 
-// A denied page is not served from CacheDir. A later retry that is allowed is.
-func TestADeniedPageIsNotServedFromCacheDir(t *testing.T) {
+// TestDeniedPageIsNotServedFromCacheDir checks that a denied page is not served from CacheDir, and
+// that a later retry that is allowed is.
+func TestDeniedPageIsNotServedFromCacheDir(t *testing.T) {
 	for name, header := range map[string]http.Header{
 		"no Cache-Control": {},
 		"Cache-Control":    {"Cache-Control": {"max-age=60", "no-transform"}},
@@ -268,21 +272,21 @@ func TestADeniedPageIsNotServedFromCacheDir(t *testing.T) {
 				must(t, c.robots.Close())
 				web.Set("a.test", "/robots.txt", "User-agent: *\nDisallow: /\n")
 				c = start(t, web, cache)
-				c.impolite = true // the page was fetched before
+				c.impolite = true // the page was fetched before it was denied
 				var denied *colly.Request
 				c.OnError(func(r *colly.Response, _ error) { denied = r.Request })
 				visit := func() error { return c.Request(http.MethodGet, "http://a.test/0", nil, nil, header.Clone()) }
 				if err := visit(); !errors.Is(err, colly.ErrRobotsTxtBlocked) || len(c.pages) != 0 {
-					t.Fatalf("a denied page in the cache: %v, pages %v", err, c.pages)
+					t.Fatalf("Visit of a denied page in the cache returned %v; got pages %v", err, c.pages)
 				}
 				web.Set("a.test", "/robots.txt", noDenys)
 				time.Sleep(25 * time.Hour)
 				must(t, denied.Retry())
 				if len(c.pages) != 1 {
-					t.Errorf("pages %v", c.pages)
+					t.Errorf("got pages %v", c.pages)
 				}
 				if got := fmt.Sprint((*denied.Headers)["Cache-Control"]); got != fmt.Sprint(header["Cache-Control"]) {
-					t.Errorf("the header Cache-Control is %s", got)
+					t.Errorf("got Cache-Control %s", got)
 				}
 				wantURIs(t, web, "a.test", "/robots.txt /0 /robots.txt /robots.txt")
 			})
@@ -290,9 +294,10 @@ func TestADeniedPageIsNotServedFromCacheDir(t *testing.T) {
 	}
 }
 
-// An OnError that retries every page ends where a rule denies the page. With Colly's built-in check
-// the first Retry returns an error and calls nothing.
-func TestRetriesOfADeniedPageInOnErrorEnd(t *testing.T) {
+// TestRetriesOfDeniedPageInOnErrorEnd has an OnError that retries every page. The retries must end
+// if a rule denies the page. With Colly's built-in check, the first Retry returns an error and
+// OnError is not called again.
+func TestRetriesOfDeniedPageInOnErrorEnd(t *testing.T) {
 	for name, site := range map[string]robotstest.Site{
 		"a rule":  {"/robots.txt": "User-agent: *\nDisallow: /\n"},
 		"a delay": {"/robots.txt": "User-agent: *\nCrawl-delay: 3600\n"},
@@ -313,7 +318,7 @@ func TestRetriesOfADeniedPageInOnErrorEnd(t *testing.T) {
 						t.Errorf("Visit returned %v after %d tries in %v", err, tries, time.Since(began))
 					}
 					if n := strings.Count(c.logged.String(), "again and again"); n != 1 {
-						t.Errorf("%d lines of the log say so, want 1", n)
+						t.Errorf("%d log records say so, want 1", n)
 					}
 					wantURIs(t, web, "a.test", "/robots.txt")
 				})
@@ -322,8 +327,9 @@ func TestRetriesOfADeniedPageInOnErrorEnd(t *testing.T) {
 	}
 }
 
-// It goes on where the reason may pass, and has its page in the end.
-func TestRetriesOutlastARobotsTxtThatFails(t *testing.T) {
+// TestRetriesContinueWhileRobotsTxtCannotBeRead checks that the retries continue if the reason may
+// pass, so that the page is fetched in the end.
+func TestRetriesContinueWhileRobotsTxtCannotBeRead(t *testing.T) {
 	for mode, options := range modes {
 		t.Run(mode, func(t *testing.T) {
 			began := time.Time{}
@@ -345,25 +351,26 @@ func TestRetriesOutlastARobotsTxtThatFails(t *testing.T) {
 				c.Visit("http://a.test/")
 				c.Wait()
 				if took := time.Since(began); len(c.pages) != 1 || tries > 10*int(took/time.Second) {
-					t.Errorf("%d pages after %d tries in %v", len(c.pages), tries, took)
+					t.Errorf("got %d pages after %d tries in %v", len(c.pages), tries, took)
 				}
 			})
 		})
 	}
 }
 
-// Colly gives a denied page a slot of its LimitRule and counts the delay, as for any page that fails.
-// Pages that are allowed wait for no more than that, and the host is not asked less.
-func TestADeniedPageTakesASlot(t *testing.T) {
+// TestDeniedPageTakesSlotOfLimitRule checks that a denied page takes a slot of its LimitRule and
+// waits for the delay of the rule, like any page that fails. Colly does that; the plugin must not
+// add to it.
+func TestDeniedPageTakesSlotOfLimitRule(t *testing.T) {
 	for name, tc := range map[string]struct {
 		limit *colly.LimitRule
-		took  time.Duration // until 100 denied pages have failed
+		took  time.Duration // the time until 100 denied pages have failed
 	}{
-		"no LimitRule":       {nil, 0},
-		"Parallelism":        {&colly.LimitRule{DomainGlob: "*", Parallelism: 2}, 0},
-		"a delay":            {&colly.LimitRule{DomainGlob: "*", Parallelism: 2, Delay: time.Second}, 50 * time.Second},
-		"of another host":    {&colly.LimitRule{DomainGlob: "b.test", Delay: time.Second}, 0},
-		"a delay, and queue": {&colly.LimitRule{DomainGlob: "*", Parallelism: 1, Delay: time.Second}, 100 * time.Second}, // records wait for more than ten seconds
+		"no LimitRule":        {nil, 0},
+		"Parallelism":         {&colly.LimitRule{DomainGlob: "*", Parallelism: 2}, 0},
+		"Delay":               {&colly.LimitRule{DomainGlob: "*", Parallelism: 2, Delay: time.Second}, 50 * time.Second},
+		"another host":        {&colly.LimitRule{DomainGlob: "b.test", Delay: time.Second}, 0},
+		"Delay, with a queue": {&colly.LimitRule{DomainGlob: "*", Parallelism: 1, Delay: time.Second}, 100 * time.Second}, // the records of the pages wait for more than ten seconds
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(1, "User-agent: *\nDisallow: /closed\nCrawl-delay: 1\n")}, func(t *testing.T, web *robotstest.Web) {
@@ -377,18 +384,19 @@ func TestADeniedPageTakesASlot(t *testing.T) {
 				}
 				c.Wait()
 				if took := time.Since(began); took != tc.took {
-					t.Errorf("it took %v, want %v", took, tc.took)
+					t.Errorf("the crawl took %v, want %v", took, tc.took)
 				}
 				if denied := c.robots.Stats().Totals.Denied; denied != 100 || denials.Load() != 100 || len(c.errs) != 100 {
-					t.Errorf("Stats counts %d denials, OnDenied was called %d times, OnError for %d pages", denied, denials.Load(), len(c.errs))
+					t.Errorf("Stats counts %d denials, OnDenied was called %d times, OnError for %d pages, want 100 each", denied, denials.Load(), len(c.errs))
 				}
 			})
 		})
 	}
 }
 
-// In a dry run the request that OnDenied retries is no longer under way.
-func TestRetriesInADryRun(t *testing.T) {
+// TestRetriesInDryRun checks Retry in OnDenied in a dry run, in which the request has already
+// ended.
+func TestRetriesInDryRun(t *testing.T) {
 	for mode, options := range modes {
 		t.Run(mode, func(t *testing.T) {
 			inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /\n", "*": robotstest.Page(), "/404": 404}}, func(t *testing.T, web *robotstest.Web) {
@@ -416,16 +424,17 @@ func TestRetriesInADryRun(t *testing.T) {
 					}
 				}
 				if len(denials) != 21 || len(web.Log("a.test")) != 1+4*21 {
-					t.Errorf("OnDenied was called for %d pages; %d requests", len(denials), len(web.Log("a.test")))
+					t.Errorf("OnDenied was called for %d pages, want 21; got %d requests, want 85", len(denials), len(web.Log("a.test")))
 				}
 			})
 		})
 	}
 }
 
-// Pages that wait when the plugin is closed, and pages that are visited later, fail with ErrClosed.
-// When no page is under way the collector has its client again.
-func TestPagesOfAClosedPlugin(t *testing.T) {
+// TestPagesOfClosedPlugin checks that pages that wait when the plugin is closed, and pages that are
+// visited later, fail with ErrClosed. When no page is in flight, the collector must have its own
+// client again.
+func TestPagesOfClosedPlugin(t *testing.T) {
 	for mode, options := range modes {
 		t.Run(mode, func(t *testing.T) {
 			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 60\n")}, func(t *testing.T, web *robotstest.Web) {
@@ -446,27 +455,27 @@ func TestPagesOfAClosedPlugin(t *testing.T) {
 					c.Wait()
 				}
 				if took := time.Since(began); took != 5*time.Second {
-					t.Errorf("it took %v", took)
+					t.Errorf("the crawl took %v, want 5s", took)
 				}
 				if want := map[string]int{"sync": 6, "async": 9}[mode]; len(c.errs) != want || len(c.denied) != want {
 					t.Errorf("OnError was called for %d pages, OnDenied for %d, want %d", len(c.errs), len(c.denied), want)
 				}
 				for u, err := range c.errs {
 					if !errors.Is(err, collyrobots.ErrClosed) || c.denied[u] != collyrobots.ErrClosed {
-						t.Errorf("%s: OnError was called with %v, OnDenied with %v", u, err, c.denied[u])
+						t.Errorf("%s: OnError got %v, OnDenied %v, want ErrClosed", u, err, c.denied[u])
 					}
 				}
 				handle, err := backend.Open(c.Collector.Collector)
 				must(t, err)
 				if _, own := handle.Client().Transport.(*http.Transport); !own {
-					t.Errorf("the collector's client was not given back")
+					t.Errorf("the client of the collector was not restored")
 				}
-				c.Context = context.Background() // nothing leads from a request to the plugin any more
+				c.Context = context.Background() // removes the last reference from a request to the plugin
 				before := len(c.errs)
 				err = c.Visit("http://a.test/last")
 				c.Wait()
 				if mode == "sync" && !errors.Is(err, colly.ErrAbortedBeforeRequest) || !errors.Is(c.denied["http://a.test/last"], collyrobots.ErrClosed) || len(c.errs) != before+1 {
-					t.Errorf("Visit returned %v, OnDenied was called with %v", err, c.denied["http://a.test/last"])
+					t.Errorf("Visit returned %v, OnDenied got %v, want ErrClosed", err, c.denied["http://a.test/last"])
 				}
 				wantURIs(t, web, "a.test", "/robots.txt")
 			})
@@ -474,8 +483,9 @@ func TestPagesOfAClosedPlugin(t *testing.T) {
 	}
 }
 
-// A plugin that is attached while pages of a closed one are under way shares nothing with them.
-func TestASecondPluginWhilePagesOfTheFirstAreUnderWay(t *testing.T) {
+// TestSecondPluginWhilePagesOfTheFirstAreInFlight checks that a plugin that is attached while pages
+// of a closed plugin are in flight does not affect them.
+func TestSecondPluginWhilePagesOfTheFirstAreInFlight(t *testing.T) {
 	for mode, options := range modes {
 		t.Run(mode, func(t *testing.T) {
 			a := robotstest.Pages(40, "User-agent: *\nDisallow: /1\n")
@@ -504,8 +514,9 @@ func TestASecondPluginWhilePagesOfTheFirstAreUnderWay(t *testing.T) {
 	}
 }
 
-// A page of a sitemap is not done if the HEAD request that CheckHead makes for it is refused.
-func TestAPageWhoseHeadIsRefusedIsResumed(t *testing.T) {
+// TestPageWhoseHeadWasDeniedIsResumed checks that a page of a sitemap is not done if the HEAD
+// request of CheckHead is denied.
+func TestPageWhoseHeadWasDeniedIsResumed(t *testing.T) {
 	a := robotstest.Pages(3, "User-agent: *\nCrawl-delay: 1\nSitemap: http://a.test/map.xml\n")
 	a["/map.xml"] = robotstest.Sitemap("http://a.test/1", "http://a.test/2")
 	inBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {

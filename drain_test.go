@@ -13,9 +13,10 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// A robots.txt with a short body and no rules leaves its connection to the first page. A body that is
-// long, of unknown length or does not come is not waited for.
-func TestAConnectionOutlivesARobotsTxtWithoutRules(t *testing.T) {
+// TestConnectionOfRobotsTxtWithoutRulesIsReused checks that the first page uses the connection of a
+// robots.txt that has a short body and no rules. The plugin must not wait for a body that is long,
+// has an unknown length or does not arrive.
+func TestConnectionOfRobotsTxtWithoutRulesIsReused(t *testing.T) {
 	text := func(status, length int) http.HandlerFunc {
 		return func(out http.ResponseWriter, _ *http.Request) {
 			out.Header().Set("Content-Length", strconv.Itoa(length))
@@ -47,7 +48,7 @@ func TestAConnectionOutlivesARobotsTxtWithoutRules(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": tc.answer, "/": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
 				c := start(t, web, nil)
-				c.impolite = true // the log shows a body that was not read as an answer that did not come
+				c.impolite = true // Verify takes a body that was not read for a missing response
 				var dials atomic.Int32
 				dial := c.transport.DialContext
 				c.transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -57,7 +58,7 @@ func TestAConnectionOutlivesARobotsTxtWithoutRules(t *testing.T) {
 				began := time.Now()
 				must(t, c.Visit("http://a.test/"))
 				if took := time.Since(began); dials.Load() != tc.dials || took != tc.took {
-					t.Errorf("%d connections in %v, want %d in %v", dials.Load(), took, tc.dials, tc.took)
+					t.Errorf("got %d connections in %v, want %d in %v", dials.Load(), took, tc.dials, tc.took)
 				}
 			})
 		})

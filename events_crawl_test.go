@@ -19,8 +19,8 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// A small crawl with something of everything, as it happened.
-func TestTheEventsOfACrawl(t *testing.T) {
+// TestEventsOfCrawl compares all events of a small crawl in which every kind of event occurs.
+func TestEventsOfCrawl(t *testing.T) {
 	busy := true
 	sites := robotstest.Sites{"a.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /closed\nCrawl-delay: 2\nSitemap: /map.xml\n",
@@ -70,13 +70,14 @@ func TestTheEventsOfACrawl(t *testing.T) {
 42s answered page a.test/busy?again 200
 `)
 		if s := c.robots.Stats(); s.Totals.Requests != len(web.Log("")) || s.GapOverDelay != 1 {
-			t.Errorf("%+v", s)
+			t.Errorf("got stats %+v", s)
 		}
 	})
 }
 
-// A robots.txt that comes from the Store is as old as when it was fetched.
-func TestTheAgeOfAStoredFile(t *testing.T) {
+// TestFetchedOfStoredFile checks that the event of a robots.txt from the Store has the time at
+// which the file was fetched.
+func TestFetchedOfStoredFile(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x\n", "/": ""}}, func(t *testing.T, web *robotstest.Web) {
 		kept := store.Memory()
 		began := time.Now()
@@ -90,16 +91,16 @@ func TestTheAgeOfAStoredFile(t *testing.T) {
 			c.Visit("http://a.test/")
 			must(t, c.robots.Close())
 			if len(heard) != 1 || heard[0].Stored != (run == 1) || !heard[0].Fetched.Equal(began) || heard[0].Time.Before(began.Add(time.Duration(run)*time.Hour)) {
-				t.Errorf("run %d: %+v", run, heard)
+				t.Errorf("run %d: got events %+v", run, heard)
 			}
 			time.Sleep(time.Hour)
 		}
 	})
 }
 
-// Listeners that come and go, that are slow, panic or block, do no harm to a crawl, and nobody is
-// left behind.
-func TestListenersDoNoHarm(t *testing.T) {
+// TestListenersDoNotAffectTheCrawl has listeners that are added and stopped during the crawl, and
+// listeners that are slow, panic or block.
+func TestListenersDoNotAffectTheCrawl(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(100, noDenys), "b.test": robotstest.Pages(100, noDenys)})
 	c := start(t, web, async).follow()
 	more := make(chan bool)
@@ -126,12 +127,13 @@ func TestListenersDoNoHarm(t *testing.T) {
 	must(t, c.robots.Close())
 	n := len(web.Log(""))
 	if n != 204 || heard[collyrobots.EventStarted] != n || heard[collyrobots.EventAnswered] != n || heard[collyrobots.EventRobots] != 2 {
-		t.Errorf("%d requests, heard %v", n, heard)
+		t.Errorf("%d requests, got events %v", n, heard)
 	}
 }
 
-// Close goes on after a while without a listener that blocks, which then hears of nothing more.
-func TestCloseWithABlockedListener(t *testing.T) {
+// TestCloseWithBlockedListener checks that Close waits only a limited time for a listener that
+// blocks, and that this listener then gets no more events.
+func TestCloseWithBlockedListener(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {"/": ""}}, func(t *testing.T, web *robotstest.Web) {
 		more, heard := make(chan bool), 0
 		c := start(t, web, nil, collyrobots.OnEvent(func(collyrobots.Event) { <-more; heard++ }))
@@ -149,7 +151,7 @@ func TestCloseWithABlockedListener(t *testing.T) {
 	})
 }
 
-// Every event as one line of JSON: for jq, or for another program.
+// This example writes every event as one line of JSON, for jq or for another program.
 func ExampleOnEvent() {
 	web, err := robotstest.Open(robotstest.Sites{"shop.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /cart\n",
@@ -160,11 +162,11 @@ func ExampleOnEvent() {
 	}
 	defer web.Close()
 
-	lines := json.NewEncoder(os.Stdout) // a file, in a spider of yours
+	lines := json.NewEncoder(os.Stdout) // a file in a real spider
 	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0"))
 	c.WithTransport(web.Transport())
 	robots, err := c.WithRobots(collyrobots.OnEvent(func(e collyrobots.Event) {
-		if e.Kind == collyrobots.EventDenied { // or all of them
+		if e.Kind == collyrobots.EventDenied { // a real spider may write all events
 			d := *e.Decision
 			e.Collector, e.Time, d.Fetched, d.Expires = 0, time.Time{}, time.Time{}, time.Time{} // for this example
 			e.Decision = &d
@@ -177,12 +179,12 @@ func ExampleOnEvent() {
 	}
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
 	c.Visit("http://shop.test/")
-	robots.Close() // it waits until all is told
+	robots.Close() // waits until all events are delivered
 	// Output:
 	// {"kind":"denied","time":"0001-01-01T00:00:00Z","host":"shop.test","url":"http://shop.test/cart","request":2,"decision":{"url":"http://shop.test/cart","authority":"http://shop.test","robots_url":"http://shop.test/robots.txt","allowed":false,"reason":"rule","dialect":"rfc9309","group":"*","rule":{"allow":false,"pattern":"/cart","line":2},"status":200}}
 }
 
-// A page that shows what a crawl is waiting for needs nothing but events.
+// This example uses the events to show what a crawl waits for.
 func ExamplePlugin_Listen() {
 	web, err := robotstest.Open(robotstest.Sites{"shop.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 30\n", "/": robotstest.Page()}})
 	if err != nil {
@@ -202,7 +204,7 @@ func ExamplePlugin_Listen() {
 	stop := robots.Listen(func(e collyrobots.Event) {
 		if e.Kind == collyrobots.EventWaiting {
 			fmt.Printf("%s waits because of %s, line %d: %v\n", e.URL, e.Source, e.Line, e.Delay)
-			cancel() // this example does not
+			cancel() // this example does not wait
 		}
 	})
 	defer stop()

@@ -14,7 +14,8 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// Every kind of event is in JSON what it was, but for the text that stands for an error.
+// TestEventsSurviveJSON checks that every kind of event is the same after a round trip through
+// JSON, except that an error has only its text.
 func TestEventsSurviveJSON(t *testing.T) {
 	at := time.Date(2026, 11, 21, 18, 0, 0, 5, time.UTC)
 	why := errors.New("refused")
@@ -38,7 +39,7 @@ func TestEventsSurviveJSON(t *testing.T) {
 			err = json.Unmarshal(text, &back)
 		}
 		if again, _ := json.Marshal(back); err != nil || !reflect.DeepEqual(back, e) || string(again) != string(text) {
-			t.Errorf("%s: %v\n%+v\n%+v", text, err, back, e)
+			t.Errorf("%s: error %v\ngot  %+v\nwant %+v", text, err, back, e)
 		}
 	}
 	body, _ := json.Marshal(collyrobots.Event{Kind: collyrobots.EventRobots, Body: []byte("Disallow: /")})
@@ -52,7 +53,8 @@ func TestEventsSurviveJSON(t *testing.T) {
 	}
 }
 
-// Programs such as jq, pandas and DuckDB calculate with the durations of events.
+// TestDurationsInJSONAreNumbersOfSeconds checks the form of durations, because programs such as jq,
+// pandas and DuckDB calculate with them.
 func TestDurationsInJSONAreNumbersOfSeconds(t *testing.T) {
 	text, err := json.Marshal(collyrobots.Event{
 		Kind:  collyrobots.EventAnswered,

@@ -14,8 +14,8 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// A onceStorage is a storage that tests and sets at once: whoever asks whether a page was visited,
-// and is told no, has it. Collector.HasVisited asks, too.
+// A onceStorage is a storage whose IsVisited tests and sets in one step. It returns false only once
+// for each page. Note that Collector.HasVisited also calls IsVisited.
 type onceStorage struct {
 	storage.Storage
 	mu sync.Mutex
@@ -31,17 +31,17 @@ func (s *onceStorage) IsVisited(id uint64) (bool, error) {
 	return false, s.Storage.Visited(id)
 }
 
-// Colly asks its storage whether a page was visited, and tells it so in a second call. Two
-// goroutines of an Async collector that come by the same link at the same moment may both be told
-// no: of heavily linked pages some are fetched twice, with the plugin and without. A storage that
-// does both in one call mends that.
+// Colly asks its storage whether a page was visited, and marks the page as visited in a second
+// call. Between these calls, another goroutine of an Async collector may ask for the same page.
+// Pages with many links are therefore sometimes fetched twice, with the plugin and without it. A
+// storage that does both in one call prevents that.
 func ExampleNewCollector_eachPageOnce() {
 	links := make([]string, 50)
 	for i := range links {
 		links[i] = fmt.Sprint("/", i)
 	}
 	site := robotstest.Site{"*": robotstest.Page(links...), "/robots.txt": "User-agent: *\nDisallow: /7\n"}
-	web, err := robotstest.Open(robotstest.Sites{"linked.test": site}) // each page links to all
+	web, err := robotstest.Open(robotstest.Sites{"linked.test": site}) // each page links to all pages
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func ExampleNewCollector_eachPageOnce() {
 	// Output: 50 requests for 50 URLs
 }
 
-// A crowd is a storage whose visitors have all asked before one of them says that it was there.
+// A crowd is a storage whose visitors all call IsVisited before the first of them calls Visited.
 type crowd struct {
 	storage.InMemoryStorage
 	asking sync.WaitGroup
@@ -82,7 +82,8 @@ func (s *crowd) IsVisited(id uint64) (bool, error) {
 	return visited, err
 }
 
-// A slowStorage lets others ask between Colly's two calls.
+// A slowStorage waits between the two calls of Colly, so that other goroutines call IsVisited
+// there.
 type slowStorage struct{ storage.InMemoryStorage }
 
 func (s *slowStorage) Visited(id uint64) error {
@@ -90,8 +91,9 @@ func (s *slowStorage) Visited(id uint64) error {
 	return s.InMemoryStorage.Visited(id)
 }
 
-// The storage of the Example is what mends it.
-func TestAStorageThatTestsAndSetsAtOnce(t *testing.T) {
+// TestStorageThatTestsAndSetsInOneStep checks that the storage of the Example prevents the second
+// fetch.
+func TestStorageThatTestsAndSetsInOneStep(t *testing.T) {
 	const visitors = 5
 	all := new(crowd)
 	all.asking.Add(visitors)
@@ -112,7 +114,7 @@ func TestAStorageThatTestsAndSetsAtOnce(t *testing.T) {
 			}
 			all.Wait()
 			if len(c.pages) != tc.pages {
-				t.Errorf("%d pages, want %d", len(c.pages), tc.pages)
+				t.Errorf("got %d pages, want %d", len(c.pages), tc.pages)
 			}
 		})
 	}

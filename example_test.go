@@ -19,8 +19,8 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// A whole spider: it follows links, and asks for nothing that robots.txt disallows. The web of
-// these examples is in memory; a spider of yours goes without WithTransport.
+// This is a complete spider. It follows links, and requests no page that robots.txt disallows. The
+// sites of these examples are in memory; a real spider does not call WithTransport.
 func Example() {
 	web, err := robotstest.Open(robotstest.Sites{"shop.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /cart\n",
@@ -49,8 +49,9 @@ func Example() {
 	// 200 http://shop.test/cups
 }
 
-// An existing spider keeps its collector and everything on it. The call comes after the OnRequest
-// callbacks, since a request that a later one aborts has cost its host a delay already.
+// An existing spider keeps its collector and its callbacks. Call WithRobots after the OnRequest
+// callbacks are registered: a request that a later callback aborts has already cost its host a
+// delay.
 func ExampleWithRobots() {
 	web, err := robotstest.Open(robotstest.Sites{"shop.test": robotstest.Pages(3, "User-agent: *\nDisallow: /1\n")})
 	if err != nil {
@@ -75,12 +76,12 @@ func ExampleWithRobots() {
 	// Output: [/ /0 /2 /robots.txt]
 }
 
-// What is wrong with options is reported at once, all of it, before anything is crawled. A product
-// token is a name, not the whole user agent.
+// New reports all faults of the options at once, before anything is crawled. A product token is a
+// name and not a whole user agent.
 func ExampleNew() {
 	_, err := collyrobots.New(
 		collyrobots.ProductToken("ExampleBot/1.0"), // wrong: ExampleBot
-		collyrobots.MaxDelay(0))                    // wrong: no crawl delay is that short
+		collyrobots.MaxDelay(0))                    // wrong: must be positive
 	fmt.Println(err)
 
 	var option *collyrobots.OptionError
@@ -91,8 +92,9 @@ func ExampleNew() {
 	// true ProductToken
 }
 
-// A denied page fails as any other: Visit returns the error if the collector is not Async, and
-// OnError is called. OnDenied is called only for requests that are not sent.
+// A denied page fails like any page that cannot be fetched: Visit returns the error if the
+// collector is not Async, and OnError is called. OnDenied is called only for requests that are not
+// sent.
 func ExampleOnDenied() {
 	web, err := robotstest.Open(robotstest.Sites{"shop.test": {"/robots.txt": "User-agent: *\nDisallow: /cart\n"}})
 	if err != nil {
@@ -121,8 +123,8 @@ func ExampleOnDenied() {
 	// Get "http://shop.test/cart/7": collyrobots: denied: "Disallow: /cart", line 2 of http://shop.test/robots.txt, group "*" (rfc9309)
 }
 
-// Hosts that are read and paced in a way of their own. What stands before ForHosts holds for its
-// hosts as well, unless it says otherwise.
+// ForHosts sets options for some hosts. The options before ForHosts also apply to these hosts,
+// unless ForHosts changes them.
 func ExampleForHosts() {
 	closed := robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /\nAllow: /docs/index.html\n"}
 	web, err := robotstest.Open(robotstest.Sites{"shop.test": closed, "news.test": closed, "www.ours.test": closed})
@@ -151,8 +153,8 @@ func ExampleForHosts() {
 	// www.ours.test true ignored rfc9309 0s <nil>
 }
 
-// Why a URL may be fetched or not, without a crawl. Whatever a host answers is a decision, not an
-// error.
+// Check explains without a crawl why a URL may be fetched or not. Every response of a host leads to
+// a decision and not to an error.
 func ExamplePlugin_Check() {
 	web, err := robotstest.Open(robotstest.Sites{
 		"shop.test": {"/robots.txt": "User-agent: *\nAllow: /cart/help\nDisallow: /cart\n"},
@@ -183,8 +185,7 @@ func ExamplePlugin_Check() {
 	// http://none.test/ allowed: http://none.test/robots.txt: there is no robots.txt, status 404 (rfc9309)
 }
 
-// The pages that a site's sitemaps list are crawled after the first page of the site. Wait covers
-// them.
+// The pages of a site's sitemaps are crawled after the first page of the site. Wait waits for them.
 func ExampleFollowSitemaps() {
 	web, err := robotstest.Open(robotstest.Sites{"shop.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /cart\nSitemap: http://shop.test/map.xml\n",
@@ -215,7 +216,8 @@ func ExampleFollowSitemaps() {
 	// denied: [http://shop.test/cart]
 }
 
-// Sitemaps as a loop, for programs that hand pages on in a way of their own.
+// Pages returns the pages of sitemaps as a loop, for programs that process them without a
+// collector.
 func ExamplePlugin_Pages() {
 	web, err := robotstest.Open(robotstest.Sites{"shop.test": {
 		"/robots.txt": "Sitemap: http://shop.test/index.xml\n",
@@ -246,8 +248,9 @@ func ExamplePlugin_Pages() {
 	// http://shop.test/cups of http://shop.test/map.xml
 }
 
-// From Colly's built-in check to RFC 9309, in two steps. The Temoto dialect decides as the built-in
-// check does, and a shadow lists what will change with the other reading; nothing changes yet.
+// A spider can change from Colly's built-in check to RFC 9309 in two steps. In the first step, the
+// dialect Temoto decides like the built-in check, and a shadow lists the URLs for which RFC 9309
+// decides differently. In the second step, the spider changes the dialect.
 func Example_migration() {
 	web, err := robotstest.Open(robotstest.Sites{"shop.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /list?sort=price&page=\nDisallow: /sale\nAllow: /sale\n",
@@ -282,8 +285,8 @@ func Example_migration() {
 	// http://shop.test/sale allowed: "Allow: /sale", line 4 of http://shop.test/robots.txt, group "*" (rfc9309)
 }
 
-// The test of a spider. In a bubble of testing/synctest a crawl delay of minutes takes no time and
-// the instants in the access log are exact.
+// This is the test of a spider. In a bubble of testing/synctest, a crawl delay of minutes takes no
+// time, and the times in the access log are exact.
 func Example_testing() {
 	t := new(testing.T) // in your package: func TestSpider(t *testing.T)
 	synctest.Test(t, func(t *testing.T) {
@@ -293,7 +296,7 @@ func Example_testing() {
 			"/tea":        http.StatusNotFound,
 		}})
 		c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0"), colly.Async())
-		c.WithTransport(web.Transport()) // the one thing that a test changes
+		c.WithTransport(web.Transport()) // only the test sets the transport
 		robots, err := c.WithRobots()
 		if err != nil {
 			t.Fatal(err)
@@ -311,7 +314,7 @@ func Example_testing() {
 	// 2m0s /tea
 }
 
-// A decision as a line of a log that other programs read.
+// A Decision can be written as JSON, for example to a log that other programs read.
 func ExampleDecision_json() {
 	web, err := robotstest.Open(robotstest.Sites{"shop.test": {
 		"/robots.txt": "User-agent: *\nCrawl-delay: 1.5\nDisallow: /cart\n",
@@ -330,7 +333,7 @@ func ExampleDecision_json() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	decision.Fetched, decision.Expires = time.Time{}, time.Time{} // they change from run to run
+	decision.Fetched, decision.Expires = time.Time{}, time.Time{} // they differ in each run
 	text, err := json.MarshalIndent(decision, "", "  ")
 	fmt.Println(string(text), err)
 	// Output:
@@ -353,8 +356,8 @@ func ExampleDecision_json() {
 	// } <nil>
 }
 
-// The statistics of a crawl beside those of the Go runtime, as /debug/vars of an HTTP server that
-// the program has anyway.
+// This example publishes the statistics of a crawl with those of the Go runtime, at /debug/vars of
+// an HTTP server.
 func ExamplePlugin_Stats() {
 	web, err := robotstest.Open(robotstest.Sites{"shop.test": robotstest.Pages(3, "User-agent: *\nDisallow: /1\n")})
 	if err != nil {

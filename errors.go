@@ -25,6 +25,10 @@ var (
 	// ErrNilCollector is returned by WithRobots and Attach for a nil collector.
 	ErrNilCollector = errors.New("collyrobots: the collector is nil")
 
+	// ErrNilRequest is returned by Acquire, and by the result of Transport, for a request that is nil
+	// or has no URL.
+	ErrNilRequest = errors.New("collyrobots: the request is nil or has no URL")
+
 	// ErrClosed is the error of requests and calls after Close.
 	ErrClosed = errors.New("collyrobots: the plugin is closed")
 

@@ -222,6 +222,7 @@ func (x *exchange) Answered(resp *http.Response) (again bool, report func()) {
 
 // answer records a response, which counts as a number of pages. report, which may be nil, logs it.
 func (x *exchange) answer(resp *http.Response, pages int) (report func()) {
+	x.sent.Store(true) // an HTTP/2 transport may report that later, or not at all
 	x.trace.answered(resp)
 	backOff := x.pace(resp, pages)
 	if x.guard == nil || x.met {

@@ -23,7 +23,7 @@ import (
 type request struct {
 	exchange
 	page
-	entry *handoff.Entry[request]
+	entry *handoff.Entry[request] // nil if the request belongs to no collector
 	gate  *gate
 
 	target   target
@@ -90,7 +90,9 @@ func (q *request) release() {
 // afterwards.
 func (q *request) close() {
 	q.giveBack()
-	q.entry.Close()
+	if q.entry != nil {
+		q.entry.Close()
+	}
 }
 
 // set records a verdict. It writes to the exchange only what has changed, because a transport may
@@ -207,6 +209,17 @@ func (q *request) handOn(redirect *http.Response) {
 	redirect.Request = redirect.Request.WithContext(ctx)
 	q.fed = nil
 	q.after = nil
+}
+
+// follow makes q a redirect, unless the response that has led to it is nil.
+func (q *request) follow(before *http.Response) {
+	if before == nil {
+		return
+	}
+	q.redirect = true
+	if before.Request != nil && before.Request.URL != nil {
+		q.from = hostOf(before.Request.URL)
+	}
 }
 
 // handedOn returns the page that a redirect has handed on.

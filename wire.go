@@ -43,10 +43,16 @@ func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, er
 			return nil, t.reject(q, err)
 		}
 	}
+	t.send(q, s, req)
+	return q, nil
+}
+
+// send prepares q, which has started, for the wire.
+func (t *transport) send(q *request, s *backend.Seam, req *http.Request) {
 	q.retries = q.verdict.settings.retryThrottled
 	q.through = s.Transport()
 	t.trace(q, req)
-	return q, nil
+	q.handOver()
 }
 
 // open returns the record of a request that no hook has seen as it is now.
@@ -59,10 +65,7 @@ func (t *transport) open(s *backend.Seam, req *http.Request) *request {
 	}
 	p, _ := handedOn(before)
 	q := t.newRequest(req.URL, p)
-	q.redirect = true
-	if before.Request != nil {
-		q.from = hostOf(before.Request.URL)
-	}
+	q.follow(before)
 	return q
 }
 
@@ -135,7 +138,6 @@ func (t *transport) trace(q *request, req *http.Request) {
 			q.trace.from = req.Response.Request.URL.Redacted()
 		}
 	}
-	q.handOver()
 }
 
 // Followed implements backend.Governor.

@@ -69,6 +69,9 @@ func governorIn(ctx context.Context) Governor {
 // or for a redirect the mark in the request that was redirected. If the user has replaced the
 // collector's Context there is no mark. Then it is the governor whose hook has accepted the request.
 func (s *Seam) governorOf(req *http.Request) Governor {
+	if s.only != nil {
+		return s.only
+	}
 	if g := governorIn(req.Context()); g != nil {
 		return g
 	}

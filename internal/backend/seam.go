@@ -17,6 +17,7 @@ import (
 // collector and its clones share a backend, so they share the Seam, but each collector may have its
 // own governor. Requests of collectors without a governor pass through unchanged.
 type Seam struct {
+	only      Governor       // of a Seam without a backend; otherwise nil
 	field     *clientPointer // of the backend
 	user      *http.Client   // the client that was found in the backend; never written to
 	installed *http.Client   // the client in the backend
@@ -62,6 +63,14 @@ func newSeam(field *clientPointer, user *http.Client) *Seam {
 	s.changes.Store(new(changes))
 	s.reset()
 	s.check = codeOf(client.CheckRedirect)
+	return s
+}
+
+// NewSeam returns a Seam that belongs to no collector. It sends requests with rt, which may be nil for
+// http.DefaultTransport, and g is the governor of all of them.
+func NewSeam(rt http.RoundTripper, g Governor) *Seam {
+	s := newSeam(nil, &http.Client{Transport: rt})
+	s.only = g
 	return s
 }
 

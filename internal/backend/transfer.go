@@ -13,7 +13,7 @@ import (
 )
 
 // A transfer is one request and its response on the wire. It lasts from just before the request is
-// sent until the body of the response is closed, the request fails, or its time is up. It is also the
+// sent until the body of the response is read or closed, the request fails, or its time is up. It is also the
 // context of the request, and the body of the response that the caller gets.
 //
 // This file has the beginning and the end of a transfer, attempt.go has what happens while the
@@ -79,6 +79,29 @@ func begin(parent context.Context, timeout time.Duration, trip Trip) (*transfer,
 	return t, nil
 }
 
+// transferKey is the key of a transfer in its own context.
+type transferKey struct{}
+
+// Value implements context.Context.
+func (t *transfer) Value(key any) any {
+	if key == (transferKey{}) {
+		return t
+	}
+	return t.Context.Value(key)
+}
+
+// TripOf returns the Trip of the request that a transport is sending with this context, or nil if
+// there is none.
+func TripOf(ctx context.Context) Trip {
+	t, ok := ctx.Value(transferKey{}).(*transfer)
+	if !ok {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.trip
+}
+
 // awaitReady calls Ready of a trip, and Again as long as Ready returns false.
 func awaitReady(ctx context.Context, trip Trip) (Terms, error) {
 	for {
@@ -94,7 +117,7 @@ func awaitReady(ctx context.Context, trip Trip) (Terms, error) {
 }
 
 // answered is called when the transport has returned a response. The transfer ends when the body of
-// the response is closed. If the response or its body is nil, the transfer ends at once, and net/http
+// the response was read to its end, or is closed. If the response or its body is nil, the transfer ends at once, and net/http
 // reports the fault of the transport. If answered returns true, the request is to be sent again: the
 // transfer is over, but its trip goes on.
 func (t *transfer) answered(resp *http.Response) (again bool) {
@@ -108,8 +131,8 @@ func (t *transfer) answered(resp *http.Response) (again bool) {
 	if report != nil {
 		report()
 	}
-	if resp.Body == nil {
-		t.end(nil)
+	if resp.Body == nil || resp.StatusCode == http.StatusSwitchingProtocols {
+		t.end(nil) // there is no body, or it is a connection that belongs to the caller
 		return false
 	}
 	t.ReadCloser = resp.Body
@@ -146,10 +169,13 @@ func (t *transfer) endOnPanic() {
 	}
 }
 
-// Read implements io.Reader. It reads the body of the response.
+// Read implements io.Reader. It reads the body of the response, at whose end the transfer ends.
 func (t *transfer) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
 	t.bytes.Add(int64(n))
+	if err == io.EOF {
+		t.end(nil) // a caller may close the body much later
+	}
 	if err == nil || err == io.EOF {
 		return n, err
 	}

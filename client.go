@@ -1,0 +1,213 @@
+package collyrobots
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/collyrobots/collyrobots/internal/backend"
+)
+
+// Transport returns an http.RoundTripper that makes any http.Client polite. It sends requests with
+// next, or with http.DefaultTransport if next is nil:
+//
+//	client := &http.Client{Transport: robots.Transport(nil)}
+//
+// RoundTrip waits until the request may start, and then sends it. If the request must not be sent,
+// the error is a *DisallowedError, a *PrivateNetworkError, a *ShardError, a *PaceError,
+// ErrRedirectWait or ErrClosed. http.Client wraps it in a *url.Error, so use errors.As and errors.Is.
+// Each redirect is a request of its own, and is judged and paced like the first one.
+//
+// The wait ends with the context of the request. The Timeout of an http.Client includes the wait,
+// also that for robots.txt, so leave it 0 if hosts have long delays, and limit each request by its
+// context and by the timeouts of http.Transport.
+//
+// A request is in flight until its body is read to the end or closed. If a program does neither, its
+// place with the host expires after some time, as for a page of a collector. Set the User-Agent header
+// of each request, or the option ProductToken: otherwise only the groups for * apply.
+//
+// One Plugin can serve collectors and any number of http.Clients. They share the robots.txt files and
+// the pace. robots.txt is requested with next, or with the client of the option HTTPClient. Requests
+// with other schemes than http and https are passed to next. The RoundTripper may be used by several
+// goroutines, and CloseIdleConnections of http.Client reaches next.
+//
+// OnDenied is not called for requests of http.Clients, and FollowSitemaps does not read the sitemaps
+// of their sites; see Pages.
+func (p *Plugin) Transport(next http.RoundTripper) http.RoundTripper {
+	rt := &roundTripper{plugin: p}
+	if p != nil && p.core != nil {
+		rt.seam = backend.NewSeam(next, &clients{transport: p.governor})
+	}
+	return rt
+}
+
+// A roundTripper is the result of Plugin.Transport.
+type roundTripper struct {
+	plugin *Plugin
+	seam   *backend.Seam // nil if the plugin is zero
+}
+
+// RoundTrip implements http.RoundTripper.
+func (rt *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	err := rt.usable(req)
+	if err != nil {
+		if req != nil && req.Body != nil {
+			req.Body.Close()
+		}
+		return nil, err
+	}
+	if rt.plugin.sends(req) {
+		return rt.seam.Transport().RoundTrip(req)
+	}
+	return rt.seam.RoundTrip(req)
+}
+
+// usable returns an error if rt cannot send a request.
+func (rt *roundTripper) usable(req *http.Request) error {
+	err := rt.plugin.usable()
+	if err != nil {
+		return err
+	}
+	if req == nil || req.URL == nil {
+		return ErrNilRequest
+	}
+	return nil
+}
+
+// CloseIdleConnections makes http.Client.CloseIdleConnections reach next.
+func (rt *roundTripper) CloseIdleConnections() {
+	if rt.seam != nil {
+		rt.seam.CloseIdleConnections()
+	}
+}
+
+// sends reports whether the plugin is sending req already, because one transport of the plugin is
+// inside another, or inside the transport of a collector.
+func (p *Plugin) sends(req *http.Request) bool {
+	switch x := backend.TripOf(req.Context()).(type) {
+	case *request:
+		return x.limiter == p.limiter && x.target.url.String() == req.URL.String()
+	case *exchange:
+		return x.limiter == p.limiter && x.trace.url.String() == req.URL.String()
+	}
+	return false
+}
+
+// clients is the backend.Governor of http.Clients.
+type clients struct{ *transport }
+
+// Before implements backend.Governor.
+func (c *clients) Before(s *backend.Seam, req *http.Request) (backend.Trip, error) {
+	if !hasRobots(req.URL) {
+		return nil, nil
+	}
+	q := c.newClientRequest(req)
+	q.fetcher = fetcher{limiter: c.limiter, client: seamClient{through: s}, page: req.Header}
+	err := c.admit(req.Context(), q)
+	if err != nil {
+		return nil, c.reject(q, err)
+	}
+	c.send(q, s, req)
+	return q, nil
+}
+
+// newClientRequest returns the record of a request of a client. No hook looks for it, so it is not
+// in the table of requests.
+func (c *core) newClientRequest(req *http.Request) *request {
+	q := &request{gate: &c.gate, now: time.Now()}
+	q.limiter = c.limiter
+	q.target = target{url: req.URL, userAgent: userAgentOf(req.Header)}
+	if req.Host != req.URL.Host {
+		q.target.hostHeader = req.Host
+	}
+	q.follow(req.Response)
+	return q
+}
+
+// A Turn is the right to send one request. All methods may be called from any goroutine. The methods
+// of a nil Turn do nothing.
+type Turn struct {
+	mu    sync.Mutex
+	q     *request
+	ended bool // the methods do nothing
+}
+
+// Acquire is for clients that send their requests themselves, such as a headless browser. It decides
+// about req and waits until it may start. Then the caller sends the request at once, calls Answered
+// with the response, and calls End when the response was read. Acquire neither sends req nor changes
+// it. It uses the method, the URL, the Host and the User-Agent header of req. For a redirect, set
+// req.Response to the response that has led to it, and its Request field to the request before.
+//
+// Acquire returns an error if the request must not be sent: see Transport. If ctx ends, the error is
+// its cause. The plugin requests robots.txt with the client of the option HTTPClient, or that of the
+// first attached collector, or http.DefaultTransport. A request that is not http or https gets a Turn
+// at once.
+//
+// A Turn that is never ended keeps its place with the host until that expires, like a page whose
+// response is never read.
+func (p *Plugin) Acquire(ctx context.Context, req *http.Request) (*Turn, error) {
+	err := p.usable()
+	if err != nil {
+		return nil, err
+	}
+	if req == nil || req.URL == nil {
+		return nil, ErrNilRequest
+	}
+	if !hasRobots(req.URL) {
+		return &Turn{ended: true}, nil
+	}
+	ctx, _, f := p.own(ctx)
+	q := p.newClientRequest(req)
+	q.fetcher = f
+	q.fetcher.page = req.Header
+	err = p.governor.admit(ctx, q)
+	if err != nil {
+		p.governor.reject(q, err)
+		return nil, err
+	}
+	q.met = true // the connection is not known, which is not the fault of a transport
+	p.governor.trace(q, req)
+	q.sent.Store(true)
+	q.trace.started(q.host, &q.ticket)
+	return &Turn{q: q}, nil
+}
+
+// Answered reports the status and the header of the response. On 429 and 503 the plugin slows down,
+// and it keeps the Retry-After of the header, which may be nil.
+func (t *Turn) Answered(status int, header http.Header) {
+	if t == nil {
+		return
+	}
+	log := t.answered(&http.Response{StatusCode: status, Header: header})
+	if log != nil {
+		log()
+	}
+}
+
+// answered records a response. It returns a function that logs it, or nil.
+func (t *Turn) answered(resp *http.Response) (log func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended {
+		return nil
+	}
+	resp.Request = &http.Request{URL: t.q.target.url}
+	_, log = t.q.Answered(resp)
+	return log
+}
+
+// End gives the place of the request back to its host. Only the first call has an effect.
+func (t *Turn) End() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended {
+		return
+	}
+	t.ended = true
+	t.q.trace.ended(t.q.host, &t.q.ticket, true, 0, nil)
+	t.q.giveBack()
+}

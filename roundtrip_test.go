@@ -1,0 +1,449 @@
+package collyrobots_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// newRobots returns a plugin without a collector, and a client that uses it.
+func newRobots(t *testing.T, web *robotstest.Web, opts ...collyrobots.Option) (*collyrobots.Plugin, *http.Client) {
+	t.Helper()
+	opts = append([]collyrobots.Option{
+		collyrobots.Logger(slog.New(slog.DiscardHandler)),
+		collyrobots.ProductToken("ExampleBot"),
+	}, opts...)
+	p, err := collyrobots.New(opts...)
+	must(t, err)
+	t.Cleanup(func() { must(t, p.Close()) })
+	next := web.Transport()
+	t.Cleanup(next.CloseIdleConnections)
+	return p, &http.Client{Transport: p.Transport(next)}
+}
+
+// get makes a GET request and returns the body of the response.
+func get(client *http.Client, url string) (string, error) {
+	req, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("User-Agent", "ExampleBot/1.0")
+	resp, err := client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return string(body), err
+}
+
+// An http.Client waits for its turn, and gets an error for a page that robots.txt denies.
+func TestAClientIsPolite(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: ExampleBot\nDisallow: /3\nCrawl-delay: 2\n")}, func(t *testing.T, web *robotstest.Web) {
+		p, client := newRobots(t, web)
+		for _, path := range []string{"/1", "/2", "/3", "/4"} {
+			_, err := get(client, "http://a.test"+path)
+			if denied := errors.Is(err, colly.ErrRobotsTxtBlocked); denied != (path == "/3") {
+				t.Errorf("%s: got error %v", path, err)
+			}
+		}
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 2s /1, 4s /2, 6s /4")
+		robotstest.Verify(t, web, dialect.RFC9309())
+		if s := p.Stats().Totals; s.Requests != 4 || s.Pages != 3 || s.Denied != 1 {
+			t.Errorf("Stats has %d requests, %d pages, %d denied; want 4, 3, 1", s.Requests, s.Pages, s.Denied)
+		}
+	})
+}
+
+// The error of a request that is not sent has its type, inside the *url.Error of http.Client.
+func TestTheErrorsOfAClient(t *testing.T) {
+	private := robotstest.Redirect("http://10.0.0.1/")
+	busy := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	sites := robotstest.Sites{
+		"a.test": {
+			"/robots.txt": "User-agent: *\nDisallow: /closed\n",
+			"/closed":     robotstest.Page(),
+			"/moved":      robotstest.Redirect("/closed"),
+			"/private":    private,
+			"/busy":       robotstest.Redirect("http://b.test/2"),
+		},
+		"b.test":   {"/robots.txt": 404, "*": busy},
+		"10.0.0.1": robotstest.Pages(1, ""),
+	}
+	isA := func(target any) func(error) bool { return func(err error) bool { return errors.As(err, target) } }
+	for name, test := range map[string]struct {
+		url     string
+		options []collyrobots.Option
+		before  func(p *collyrobots.Plugin, client *http.Client)
+		want    func(error) bool
+	}{
+		"denied":                          {url: "http://a.test/closed", want: isA(new(*collyrobots.DisallowedError))},
+		"redirect to a denied":            {url: "http://a.test/moved", want: isA(new(*collyrobots.DisallowedError))},
+		"redirect into a private network": {url: "http://a.test/private", want: isA(new(*collyrobots.PrivateNetworkError))},
+		"redirect to a busy host": {
+			url:    "http://a.test/busy",
+			before: func(_ *collyrobots.Plugin, client *http.Client) { get(client, "http://b.test/1") },
+			want:   func(err error) bool { return errors.Is(err, collyrobots.ErrRedirectWait) },
+		},
+		"another shard": {
+			url:     "http://a.test/",
+			options: []collyrobots.Option{otherShard("http://a.test/")},
+			want:    isA(new(*collyrobots.ShardError)),
+		},
+		"closed": {
+			url:    "http://a.test/",
+			before: func(p *collyrobots.Plugin, _ *http.Client) { p.Close() },
+			want:   func(err error) bool { return errors.Is(err, collyrobots.ErrClosed) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+				p, client := newRobots(t, web, test.options...)
+				if test.before != nil {
+					test.before(p, client)
+				}
+				_, err := get(client, test.url)
+				outer := (*url.Error)(nil)
+				if !test.want(err) || !errors.As(err, &outer) {
+					t.Errorf("got error %v of type %T", err, err)
+				}
+				if uris := urisOf(web.Log("10.0.0.1")) + urisOf(web.Log("a.test")); strings.Contains(uris, "closed") || len(web.Log("10.0.0.1")) > 0 {
+					t.Errorf("the servers were asked for %s", uris)
+				}
+			})
+		})
+	}
+	t.Run("the Pacer fails", func(t *testing.T) {
+		inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+			pacer := shared(t)
+			pacer.err = errors.New("down")
+			_, client := newRobots(t, web, collyrobots.SharedPace(pacer))
+			_, err := get(client, "http://a.test/")
+			if !isA(new(*collyrobots.PaceError))(err) {
+				t.Errorf("got error %v", err)
+			}
+		})
+	})
+}
+
+// otherShard returns the option of a process that does not crawl the host of a URL.
+func otherShard(url string) collyrobots.Option {
+	index, err := collyrobots.ShardOf(url, 2)
+	if err != nil {
+		panic(err)
+	}
+	return collyrobots.ShardByHost(2, 1-index)
+}
+
+// A collector and a client that share a plugin share the pace and robots.txt.
+func TestACollectorAndAClientShareOnePace(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(20, "User-agent: *\nCrawl-delay: 1\n")}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async, collyrobots.ProductToken("ExampleBot"))
+		client := &http.Client{Transport: c.robots.Transport(web.Transport())}
+		defer client.CloseIdleConnections()
+		var group sync.WaitGroup
+		for i := range 10 {
+			c.Visit(fmt.Sprintf("http://a.test/%d", i))
+			group.Go(func() {
+				_, err := get(client, fmt.Sprintf("http://a.test/%d", 10+i))
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		c.Wait()
+		log := web.Log("a.test")
+		if len(log) != 21 || log.MinGap() != time.Second || strings.Count(urisOf(log), "robots.txt") != 1 {
+			t.Errorf("the smallest gap is %v in\n%v", log.MinGap(), log)
+		}
+		robotstest.Verify(t, web, dialect.RFC9309())
+	})
+}
+
+// A request is in flight until its body is read or closed. If a program does neither, its place
+// expires.
+func TestTheBodyOfAClient(t *testing.T) {
+	for name, test := range map[string]struct {
+		use  func(body io.ReadCloser)
+		want time.Duration // between the first page and the second
+	}{
+		"closed after 3 s": {use: func(body io.ReadCloser) { time.Sleep(3 * time.Second); body.Close() }, want: 3 * time.Second},
+		"read, and closed after 1 h": {use: func(body io.ReadCloser) {
+			io.Copy(io.Discard, body)
+			time.AfterFunc(time.Hour, func() { body.Close() })
+		}, want: time.Second},
+		"read, never closed":           {use: func(body io.ReadCloser) { io.Copy(io.Discard, body) }, want: time.Second},
+		"closed twice":                 {use: func(body io.ReadCloser) { body.Close(); body.Close() }, want: time.Second},
+		"read in part, closed at once": {use: func(body io.ReadCloser) { body.Read(make([]byte, 1)); body.Close() }, want: time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 1\n")}, func(t *testing.T, web *robotstest.Web) {
+				_, client := newRobots(t, web)
+				resp, err := client.Get("http://a.test/1")
+				must(t, err)
+				began := time.Now()
+				test.use(resp.Body)
+				_, err = get(client, "http://a.test/2")
+				must(t, err)
+				if got := time.Since(began); got != test.want {
+					t.Errorf("the second page came after %v, want %v", got, test.want)
+				}
+				time.Sleep(2 * time.Hour)
+			})
+		})
+	}
+}
+
+// A body that is neither read nor closed does not block its host forever.
+func TestABodyThatIsNeverReadExpires(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 1\n")}, func(t *testing.T, web *robotstest.Web) {
+		_, client := newRobots(t, web)
+		resp, err := client.Get("http://a.test/1")
+		must(t, err)
+		defer resp.Body.Close()
+		_, err = get(client, "http://a.test/2")
+		must(t, err)
+		wantURIs(t, web, "a.test", "/robots.txt /1 /2")
+	})
+}
+
+// The wait of a request ends with its context, and with the timeout of its client.
+func TestTheWaitOfAClientEnds(t *testing.T) {
+	cause := errors.New("the user has left")
+	for name, test := range map[string]struct {
+		ctx     func(ctx context.Context) (context.Context, context.CancelFunc)
+		timeout time.Duration
+		want    func(error) bool
+	}{
+		"deadline": {
+			ctx: func(ctx context.Context) (context.Context, context.CancelFunc) {
+				return context.WithTimeout(ctx, 10*time.Second)
+			},
+			want: func(err error) bool { return errors.Is(err, context.DeadlineExceeded) },
+		},
+		"cause": {
+			ctx: func(ctx context.Context) (context.Context, context.CancelFunc) {
+				return context.WithTimeoutCause(ctx, 10*time.Second, cause)
+			},
+			want: func(err error) bool { return errors.Is(err, cause) },
+		},
+		"timeout of the client": {
+			timeout: 10 * time.Second,
+			want: func(err error) bool {
+				timeout := net.Error(nil)
+				return errors.As(err, &timeout) && timeout.Timeout()
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 3600\n")}, func(t *testing.T, web *robotstest.Web) {
+				_, client := newRobots(t, web)
+				_, err := get(client, "http://a.test/1")
+				must(t, err)
+				client.Timeout = test.timeout
+				req, err := http.NewRequest(http.MethodGet, "http://a.test/2", nil)
+				must(t, err)
+				if test.ctx != nil {
+					ctx, cancel := test.ctx(t.Context())
+					defer cancel()
+					req = req.WithContext(ctx)
+				}
+				began := time.Now()
+				_, err = client.Do(req)
+				if took := time.Since(began); took != 10*time.Second || !test.want(err) {
+					t.Errorf("after %v: %v", took, err)
+				}
+				wantURIs(t, web, "a.test", "/robots.txt /1")
+			})
+		})
+	}
+}
+
+// A countingTransport is a RoundTripper that counts the calls of its methods.
+type countingTransport struct {
+	http.RoundTripper
+	requests, closed atomic.Int32
+}
+
+func (r *countingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	r.requests.Add(1)
+	return r.RoundTripper.RoundTrip(req)
+}
+
+func (r *countingTransport) CloseIdleConnections() { r.closed.Add(1) }
+
+// body is the body of a request.
+type body struct {
+	io.Reader
+	closed atomic.Int32
+}
+
+func (b *body) Close() error {
+	b.closed.Add(1)
+	return nil
+}
+
+// Transport keeps the contract of http.RoundTripper: it closes the body of each request, does not
+// change the request, and passes CloseIdleConnections on.
+func TestTheContractOfARoundTripper(t *testing.T) {
+	sites := robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /closed\n", "/closed": 200, "/drop": drop, "*": 200}}
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		p, _ := newRobots(t, web)
+		next := &countingTransport{RoundTripper: web.Transport()}
+		rt := p.Transport(next)
+		for _, path := range []string{"/", "/closed", "/drop"} {
+			b := &body{Reader: strings.NewReader("x")}
+			req, err := http.NewRequest(http.MethodPost, "http://a.test"+path, b)
+			must(t, err)
+			req.Header.Set("User-Agent", "ExampleBot/1.0")
+			before := req.Clone(req.Context())
+			resp, err := rt.RoundTrip(req)
+			if (err == nil) != (path == "/") {
+				t.Errorf("%s: got error %v", path, err)
+			}
+			if err == nil {
+				resp.Body.Close()
+			}
+			if b.closed.Load() == 0 {
+				t.Errorf("%s: the body of the request was not closed", path)
+			}
+			if !reflect.DeepEqual(req.Header, before.Header) || *req.URL != *before.URL || req.Host != before.Host || req.Context() != before.Context() {
+				t.Errorf("%s: the request was changed", path)
+			}
+		}
+		(&http.Client{Transport: rt}).CloseIdleConnections()
+		if next.closed.Load() != 1 {
+			t.Errorf("CloseIdleConnections of next was called %d times", next.closed.Load())
+		}
+		web.Transport().CloseIdleConnections()
+		next.RoundTripper.(*http.Transport).CloseIdleConnections()
+	})
+}
+
+// A transport inside a transport, or inside a collector, of one plugin does not judge or pace a
+// request twice.
+func TestTransportsOfOnePluginInsideEachOther(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 1\n")}, func(t *testing.T, web *robotstest.Web) {
+		p, _ := newRobots(t, web)
+		next := web.Transport()
+		defer next.CloseIdleConnections()
+		client := &http.Client{Transport: p.Transport(p.Transport(next))}
+		for i := range 3 {
+			_, err := get(client, fmt.Sprintf("http://a.test/%d", i))
+			must(t, err)
+		}
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 1s /0, 2s /1, 3s /2")
+		c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+		c.SetClient(client)
+		must(t, p.Attach(c))
+		must(t, c.Visit("http://a.test/3"))
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 1s /0, 2s /1, 3s /2, 4s /3")
+	})
+}
+
+// Requests with other schemes go to next.
+func TestOtherSchemesOfAClient(t *testing.T) {
+	folder := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(folder, "page"), []byte("text"), 0o600))
+	p, err := collyrobots.New()
+	must(t, err)
+	defer p.Close()
+	files := http.NewFileTransport(http.Dir(folder))
+	body, err := get(&http.Client{Transport: p.Transport(files)}, "file:///page")
+	if body != "text" || err != nil {
+		t.Errorf("got %q, %v", body, err)
+	}
+}
+
+// Misuse is an error.
+func TestMisuseOfATransport(t *testing.T) {
+	zero := new(collyrobots.Plugin)
+	_, err := get(&http.Client{Transport: zero.Transport(nil)}, "http://a.test/")
+	if err == nil || !strings.Contains(err.Error(), "zero value") {
+		t.Errorf("a zero Plugin: got error %v", err)
+	}
+	(&http.Client{Transport: zero.Transport(nil)}).CloseIdleConnections()
+	p, err := collyrobots.New()
+	must(t, err)
+	defer p.Close()
+	for name, req := range map[string]*http.Request{"nil": nil, "no URL": {}} {
+		_, err := p.Transport(nil).RoundTrip(req)
+		if !errors.Is(err, collyrobots.ErrNilRequest) {
+			t.Errorf("%s: RoundTrip returned %v", name, err)
+		}
+		_, err = p.Acquire(t.Context(), req)
+		if !errors.Is(err, collyrobots.ErrNilRequest) {
+			t.Errorf("%s: Acquire returned %v", name, err)
+		}
+	}
+}
+
+// RetryThrottled sends a request of a client again, with its body.
+func TestRetryThrottledOfAClient(t *testing.T) {
+	var tries atomic.Int32
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		if tries.Add(1) == 1 {
+			w.Header().Set("Retry-After", "7")
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		w.Write(text)
+	}
+	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": 404, "/": answer}}, func(t *testing.T, web *robotstest.Web) {
+		_, client := newRobots(t, web, collyrobots.RetryThrottled(1))
+		resp, err := client.Post("http://a.test/", "text/plain", strings.NewReader("hello"))
+		must(t, err)
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if string(text) != "hello" || err != nil || resp.StatusCode != http.StatusOK {
+			t.Errorf("got %d, %q, %v", resp.StatusCode, text, err)
+		}
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 0s /, 7s /")
+	})
+}
+
+// The Host header of a request names the site whose robots.txt applies.
+func TestTheHostHeaderOfAClient(t *testing.T) {
+	robots := func(w http.ResponseWriter, r *http.Request) {
+		if r.Host == "a.test" {
+			io.WriteString(w, "User-agent: *\nDisallow: /\n")
+		}
+	}
+	sites := robotstest.Sites{"10.1.1.1": {"/robots.txt": robots, "*": 200}}
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		_, client := newRobots(t, web)
+		_, err := get(client, "http://10.1.1.1/")
+		must(t, err)
+		req, err := http.NewRequest(http.MethodGet, "http://10.1.1.1/", nil)
+		must(t, err)
+		req.Host = "a.test"
+		_, err = client.Do(req)
+		if !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			t.Errorf("got error %v", err)
+		}
+	})
+}

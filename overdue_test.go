@@ -90,8 +90,9 @@ func TestCloseReadsNoSitemaps(t *testing.T) {
 		time.Sleep(time.Second)
 		closed := time.Now()
 		must(t, c.robots.Close())
-		if c.Wait(); time.Since(closed) > 0 {
-			t.Errorf("Wait took %v after Close", time.Since(closed))
+		c.Wait()
+		if took := time.Since(closed); took > 0 {
+			t.Errorf("Wait took %v after Close, want no time", took)
 		}
 		wantURIs(t, web, "a.test", "/robots.txt /")
 	})
@@ -143,7 +144,7 @@ func TestExchangeEndsAfterItsHook(t *testing.T) {
 	}
 	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
 		began := time.Now()
-		c := start(t, web, async, collyrobots.SharedPace(slowRelease{shared(t), "a.test", 2 * time.Second}), collyrobots.FollowSitemaps(collyrobots.Feed{}))
+		c := start(t, web, async, collyrobots.SharedPace(slowRelease{Pacer: shared(t), host: "a.test", takes: 2 * time.Second}), collyrobots.FollowSitemaps(collyrobots.Feed{}))
 		c.SetRequestTimeout(5 * time.Second)
 		c.Visit("http://a.test/")
 		time.Sleep(9 * time.Second) // the timer ended the exchange a second ago

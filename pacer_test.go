@@ -24,7 +24,7 @@ import (
 
 // A memoryPacer is a Pacer for the plugins of one process. It follows the contract of the interface:
 // while a plugin has a delay for a host, only one lease of the host is valid at a time, and the longest
-// recent delay lies between the end of one request and the start of the next.
+// recent delay passes between the end of one request and the start of the next.
 type memoryPacer struct {
 	ttl time.Duration // of a lease
 	err error         // returned by Acquire; nil if it succeeds
@@ -339,7 +339,11 @@ func TestFailingPacer(t *testing.T) {
 					if got := len(web.Log("a.test")) - before; got != 0 {
 						t.Errorf("%d requests were sent while the Pacer failed, want 0", got)
 					}
-					p.set(func() { p.err, p.bad, p.ttl = nil, nil, 30*time.Second })
+					p.set(func() {
+						p.err = nil
+						p.bad = nil
+						p.ttl = 30 * time.Second
+					})
 					must(t, c.Visit(fmt.Sprint("http://a.test/", first+3)))
 				}
 				outage(0) // before robots.txt is known
@@ -734,7 +738,7 @@ func TestSharedDelayExceedsLifetimeOfRobots(t *testing.T) {
 				if gap := paced.MinGap(); gap < 2*time.Hour-time.Microsecond {
 					t.Errorf("gap of %v between requests to a.test:\n%s", gap, log)
 				}
-				// For each page, the file is fetched at most once when the page is visited, and once when it may start.
+				// For each page, the file is fetched at most twice: when it is visited, and when it may start.
 				if pages != 9 || len(log) > 3*9 {
 					t.Errorf("got %d pages in %d requests, want 9 in at most 27:\n%s", pages, len(log), log)
 				}

@@ -307,7 +307,8 @@ func TestCloseInLoopOverPages(t *testing.T) {
 	var got []string
 	var last error
 	for e, err := range c.robots.Pages(t.Context(), feed, "http://a.test/") {
-		if last = err; err == nil {
+		last = err
+		if err == nil {
 			got = append(got, e.Loc)
 		}
 		if len(got) == 10 {

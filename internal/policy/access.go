@@ -174,7 +174,7 @@ var original1994 = func() accessTable {
 // allows everything. A file that was read is never read again. A fetch that failed fails the page,
 // and the next page fetches again. The check reads the body of every response. Colly accepts the
 // response to the tenth request, so it follows nine redirects. The check has no limit of size; the
-// limit here is for the sake of memory.
+// limit here saves memory.
 var temoto = accessTable{
 	on: [classes]action{
 		ok:               follow,

@@ -25,8 +25,8 @@ type Options struct {
 	// Crawl-delay. They are then read as written.
 	HonorCrawlDelay bool
 
-	// Store keeps what is fetched, and is searched before each fetch. If nil, only the cache keeps
-	// it. Close does not close the store.
+	// Store keeps the results of fetches, and is searched before each fetch. If nil, only the cache
+	// keeps them. Close does not close the store.
 	Store store.Store
 
 	// Log receives the log. If nil, nothing is logged.
@@ -88,7 +88,7 @@ type Cache struct {
 	closed atomic.Bool // set under mu
 
 	mu      sync.Mutex
-	fetches map[dialect.Authority][]*sharedFetch // under way, in the order in which they began
+	fetches map[dialect.Authority][]*sharedFetch // those under way, oldest first
 	running sync.WaitGroup
 
 	unanswered sync.Mutex // held while the policy of an unanswered fetch is put into policies

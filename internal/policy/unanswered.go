@@ -79,8 +79,8 @@ func (p *Policy) unansweredBy(way Way) *unanswered {
 // proxies.
 const maxWays = 8
 
-// others returns copies of the policies that p holds for ways other than way, at most most of them.
-// p may be nil.
+// others returns copies of the policies that p has for other ways than way. It returns at most most
+// policies, linked by next. p may be nil.
 func (p *Policy) others(way Way, most int) *Policy {
 	if p == nil || !p.unanswered() || most == 0 {
 		return nil

@@ -53,7 +53,7 @@ func TestLabelsHaveAllCodes(t *testing.T) {
 		{requestKind, "events.go", "RequestKind", ""},
 		{source, "events.go", "DelaySource", ""},
 		{reason, "decision.go", "Reason", ""},
-		{robotsStatus, "change.go", "RobotsStatus", ""},
+		{robotsStatus, "robotsstate.go", "RobotsStatus", ""},
 	} {
 		if codes := codesOf(t, test.file, test.typeName, test.prefix); len(codes) < 4 || !slices.Equal(codes, test.label.Values) {
 			t.Errorf("%s has %q, %s has %q", test.label.Name, test.label.Values, test.file, codes)

@@ -171,10 +171,14 @@ func (l *List) matches(i uint32, target string, normal int, isNormal func(rest s
 	if r.flags&wild == 0 {
 		return strings.HasPrefix(target, text) && (!toEnd || len(target) == len(text)), true
 	}
-	star := strings.IndexByte(text, '*')
+	star := 0 // offset of the first wildcard
+	for text[star] != '*' {
+		if star >= len(target) || target[star] != text[star] {
+			return false, true
+		}
+		star++
+	}
 	switch {
-	case !strings.HasPrefix(target, text[:star]):
-		return false, true
 	case normal < len(target) && !isNormal(target[normal:]):
 		return false, false
 	case r.flags&twoForms != 0:

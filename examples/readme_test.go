@@ -1,6 +1,6 @@
-// Package examples has programs in its folders. Its tests hold README.md and the guides of docs/ to
-// them, and to what the library does. What the guides' own programs and commands do is tested in
-// docs/.
+// Package examples has programs in its directories. Its tests compare README.md and the guides in
+// docs/ with these programs and with the library. The tests in docs/ run the programs and commands
+// of the guides.
 package examples
 
 import (
@@ -24,8 +24,8 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// TestREADMEPrograms finds every piece of Go of the README in a program or a test that compiles,
-// and the programs and the test that the guides show.
+// TestREADMEPrograms checks that every piece of Go in the README is part of an example or a test,
+// and that the guides show some of the examples.
 func TestREADMEPrograms(t *testing.T) {
 	var programs []string
 	files, err := filepath.Glob("*/*.go")
@@ -42,19 +42,19 @@ func TestREADMEPrograms(t *testing.T) {
 			if slices.ContainsFunc(programs, func(p string) bool { return strings.Contains(p, piece) }) {
 				found++
 			} else if page == "../README.md" {
-				t.Errorf("%s: in no example:\n%s", page, piece)
+				t.Errorf("%s: this code is in no example:\n%s", page, piece)
 			}
 		}
 		return found
 	}
 	for page, least := range map[string]int{"../README.md": 1, "../docs/README.md": 1, "../docs/testing.md": 2} {
 		if found := find(page); found < least {
-			t.Errorf("%s shows %d pieces of the examples, want %d", page, found, least)
+			t.Errorf("%s shows %d pieces of the examples, want at least %d", page, found, least)
 		}
 	}
 }
 
-// TestOptions finds each option of the root package in the table of docs/options.md, and no other.
+// TestOptions checks that the table in docs/options.md has exactly the options of the root package.
 func TestOptions(t *testing.T) {
 	var named []string
 	for _, row := range tableOf(t, "../docs/options.md", "| Option |")[1:] {
@@ -69,11 +69,11 @@ func TestOptions(t *testing.T) {
 	}
 	exported := options(t)
 	if len(exported) == 0 || !slices.Equal(named, exported) {
-		t.Errorf("the table has %v, the package %v", named, exported)
+		t.Errorf("the table has %v, want %v", named, exported)
 	}
 }
 
-// TestFields finds each field of a Feed in the table of docs/options.md, in their order.
+// TestFields checks that the table in docs/options.md has the fields of Feed in their order.
 func TestFields(t *testing.T) {
 	var named, fields []string
 	for _, row := range tableOf(t, "../docs/options.md", "| Field |")[1:] {
@@ -83,12 +83,12 @@ func TestFields(t *testing.T) {
 		fields = append(fields, f.Name)
 	}
 	if !slices.Equal(named, fields) {
-		t.Errorf("the table has %v, a Feed %v", named, fields)
+		t.Errorf("the table has %v, want %v", named, fields)
 	}
 }
 
-// TestErrors finds each error of the root package, type or variable, in the table of
-// docs/troubleshooting.md, and no other.
+// TestErrors checks that the table in docs/troubleshooting.md has exactly the error types and
+// variables of the root package.
 func TestErrors(t *testing.T) {
 	var named, exported []string
 	for _, row := range tableOf(t, "../docs/troubleshooting.md", "| Error |")[1:] {
@@ -114,11 +114,11 @@ func TestErrors(t *testing.T) {
 	slices.Sort(named)
 	slices.Sort(exported)
 	if len(exported) == 0 || !slices.Equal(named, exported) {
-		t.Errorf("the table has %v, the package %v", named, exported)
+		t.Errorf("the table has %v, want %v", named, exported)
 	}
 }
 
-// options returns the names of the root package's functions that make an Option.
+// options returns the names of the functions of the root package that return an Option.
 func options(t *testing.T) (names []string) {
 	t.Helper()
 	for _, decl := range declarations(t) {
@@ -134,7 +134,7 @@ func options(t *testing.T) (names []string) {
 	return names
 }
 
-// declarations returns those of the root package that are not of tests.
+// declarations returns the declarations of the root package without its tests.
 func declarations(t *testing.T) (decls []ast.Decl) {
 	t.Helper()
 	files, err := filepath.Glob("../*.go")
@@ -154,22 +154,22 @@ func declarations(t *testing.T) (decls []ast.Decl) {
 	return decls
 }
 
-// TestDialectsVerdicts works out the table of URLs.
-func TestDialectsVerdicts(t *testing.T) {
-	compare(t, "| robots.txt | URL |", 2, func(d dialect.Dialect, given []string) (string, error) {
-		target, err := url.Parse(strings.Join(lines(given[1]), ""))
+// TestDialectsRules computes the table of rules in docs/dialects.md.
+func TestDialectsRules(t *testing.T) {
+	compare(t, "| robots.txt | URL |", 2, func(d dialect.Dialect, input []string) (string, error) {
+		target, err := url.Parse(strings.Join(lines(input[1]), ""))
 		if err != nil {
 			return "", err
 		}
-		group := groupOf(d, given[0])
+		group := groupOf(d, input[0])
 		return verdict(group.DecideURL(target).Allowed), nil
 	})
 }
 
-// TestDialectsDelays works out the table of crawl delays.
+// TestDialectsDelays computes the table of delays in docs/dialects.md.
 func TestDialectsDelays(t *testing.T) {
-	compare(t, "| robots.txt | rfc9309 |", 1, func(d dialect.Dialect, given []string) (string, error) {
-		group := groupOf(d, given[0])
+	compare(t, "| robots.txt | rfc9309 |", 1, func(d dialect.Dialect, input []string) (string, error) {
+		group := groupOf(d, input[0])
 		delay, ok := group.CrawlDelay()
 		if !ok {
 			return "none", nil
@@ -178,13 +178,13 @@ func TestDialectsDelays(t *testing.T) {
 	})
 }
 
-// TestDialectsAnswers gives each answer of the table to a plugin that asks for robots.txt.
+// TestDialectsAnswers computes the table of answers to GET /robots.txt in docs/dialects.md.
 func TestDialectsAnswers(t *testing.T) {
-	compare(t, "| answer | rfc9309 |", 1, func(d dialect.Dialect, given []string) (string, error) {
+	compare(t, "| answer | rfc9309 |", 1, func(d dialect.Dialect, input []string) (string, error) {
 		robots, err := collyrobots.New(
 			collyrobots.Dialect(d),
 			collyrobots.ProductToken("ExampleBot"),
-			collyrobots.HTTPClient(&http.Client{Transport: reply(given[0])}),
+			collyrobots.HTTPClient(&http.Client{Transport: reply(input[0])}),
 			collyrobots.Logger(slog.New(slog.DiscardHandler)))
 		if err != nil {
 			return "", err
@@ -195,20 +195,21 @@ func TestDialectsAnswers(t *testing.T) {
 	})
 }
 
-// userAgent is the crawler of the tables.
+// userAgent is the user agent of the crawler in the tables.
 const userAgent = "ExampleBot/1.0 (+https://example.com/bot)"
 
-// groupOf returns what a robots.txt says to the crawler, by the name that the plugin takes from its
-// user agent.
+// groupOf returns the group of the crawler in a robots.txt. The name of the crawler is the name that
+// the plugin takes from the user agent.
 func groupOf(d dialect.Dialect, cell string) *dialect.Group {
 	token := dialect.ProductToken(userAgent)
 	if d == dialect.Temoto() {
-		token = userAgent // looks the whole of it up, as the built-in check does
+		token = userAgent // as in the built-in check
 	}
 	return d.Parse([]byte(strings.Join(lines(cell), "\n") + "\n")).Group(token)
 }
 
-// reply is a transport on which every request has the same answer: a status, or "no answer".
+// A reply is a transport that answers every request with a status, or with an error if the reply is
+// not a number.
 type reply string
 
 func (r reply) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -220,10 +221,9 @@ func (r reply) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: body, Request: req}, nil
 }
 
-// compare holds the cells of a table, those behind the first columns, which are given, against what
-// work makes of them. The table is the one whose head begins as told; the head of each other column
-// is the name of a dialect.
-func compare(t *testing.T, head string, columns int, work func(d dialect.Dialect, given []string) (string, error)) {
+// compare checks a table in docs/dialects.md whose first row begins with head. The first columns are
+// the input of compute. Each other column is named after a dialect, and has the results of compute.
+func compare(t *testing.T, head string, columns int, compute func(d dialect.Dialect, input []string) (string, error)) {
 	t.Helper()
 	table := tableOf(t, "../docs/dialects.md", head)
 	if len(table) < 4 {
@@ -239,7 +239,7 @@ func compare(t *testing.T, head string, columns int, work func(d dialect.Dialect
 	for _, row := range table[1:] {
 		want := slices.Clone(row[:columns])
 		for _, d := range dialect.All() {
-			cell, err := work(d, row[:columns])
+			cell, err := compute(d, row[:columns])
 			if err != nil {
 				t.Fatalf("%v: %v", row, err)
 			}
@@ -251,7 +251,8 @@ func compare(t *testing.T, head string, columns int, work func(d dialect.Dialect
 	}
 }
 
-// tableOf returns the cells of a table of a page, the rule under its head left out.
+// tableOf returns the cells of the table on a page whose first row begins with head, without the line
+// below that row.
 func tableOf(t *testing.T, page, head string) (rows [][]string) {
 	t.Helper()
 	_, rest, found := strings.Cut(read(t, page), "\n"+head)
@@ -271,14 +272,14 @@ func tableOf(t *testing.T, page, head string) (rows [][]string) {
 			cells[i] = strings.TrimSpace(cells[i])
 		}
 		if len(rows) > 0 && len(cells) != len(rows[0]) {
-			t.Fatalf("%d cells instead of %d: %s", len(cells), len(rows[0]), line)
+			t.Fatalf("%d cells, want %d: %s", len(cells), len(rows[0]), line)
 		}
 		rows = append(rows, cells)
 	}
 	return rows
 }
 
-// lines returns the lines of code of a cell.
+// lines returns the lines of code in a cell.
 func lines(cell string) []string {
 	parts := strings.Split(cell, "<br>")
 	for i, p := range parts {

@@ -155,7 +155,8 @@ func TestFileIssues(t *testing.T) {
 	if status != 0 || !regexp.MustCompile(`Issues in .*robots.txt \(rfc9309\):\n  line 2: misspelt.*\n  line 3: unknown.*Noindex`).MatchString(out) {
 		t.Errorf("status %d\n%s", status, out)
 	}
-	if status, out, _ = ask(t, "-robots", file, "-dialect=google", "/a"); status != 1 || !strings.Contains(out, "line 2: misspelt key, accepted") {
+	status, out, _ = ask(t, "-robots", file, "-dialect=google", "/a")
+	if status != 1 || !strings.Contains(out, "line 2: misspelt key, accepted") {
 		t.Errorf("status %d\n%s", status, out)
 	}
 }
@@ -170,7 +171,8 @@ func TestUnavailable(t *testing.T) {
 		t.Errorf("%d requests, want 1", n)
 	}
 	url, _ = site(t, 404, "Disallow: /")
-	if status, out, _ = ask(t, url+"/"); status != 0 || rows(out)["google"][0] != "allowed - - no robots.txt" {
+	status, out, _ = ask(t, url+"/")
+	if status != 0 || rows(out)["google"][0] != "allowed - - no robots.txt" {
 		t.Errorf("status %d\n%s", status, out)
 	}
 }

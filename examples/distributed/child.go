@@ -13,20 +13,20 @@ import (
 	"time"
 )
 
-// A job is what a child process is to do: to crawl, or to keep a Redis.
+// A job is the job of a child process: to crawl, or to run a Redis.
 type job struct {
-	Worker int    // its number; 0: it keeps a Redis
-	Redis  string // where it is, or is to be
+	Worker int    // the number of the worker; 0 means to run a Redis
+	Redis  string // the address of the Redis
 	Prefix string // of the keys of redisstore
 	Queue  string // of asynq
-	Sites  string // where they are
+	Sites  string // the address of the sites
 }
 
-// jobVariable says to a process of this program that it is a child, and what its job is.
+// jobVariable is the environment variable with the job of a child process.
 const jobVariable = "COLLYROBOTS_EXAMPLE_JOB"
 
-// asChild does the job that the environment names, if it names one. The job ends when standard
-// input does: so it ends with the parent, however that ends.
+// asChild does the job in the environment, if there is one. The job ends when standard input ends,
+// so it ends with the parent, for whatever reason the parent ends.
 func asChild() (status int, isChild bool) {
 	text, isChild := os.LookupEnv(jobVariable)
 	if !isChild {
@@ -59,12 +59,12 @@ type child struct {
 	job     job
 	process *exec.Cmd
 	stdin   io.Closer
-	wanted  atomic.Bool   // its end is no surprise
-	ended   chan struct{} // closed when it is gone
-	err     error         // why, then
+	wanted  atomic.Bool   // the process was told to end
+	ended   chan struct{} // closed when the process has ended
+	err     error         // why the process has ended; set before ended is closed
 }
 
-// startChild starts a child. What it prints goes to say, line by line, behind its name.
+// startChild starts a child. It passes the lines that the child prints to say, after its name.
 func startChild(j job, say func(format string, args ...any)) (*child, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -79,8 +79,9 @@ func startChild(j job, say func(format string, args ...any)) (*child, error) {
 	c.process.Stdout = &lines{say: say, name: c.name()}
 	c.process.Stderr = c.process.Stdout
 	c.process.WaitDelay = time.Second
-	apart(c.process)
-	if c.stdin, err = c.process.StdinPipe(); err != nil {
+	ignoreInterrupt(c.process)
+	c.stdin, err = c.process.StdinPipe()
+	if err != nil {
 		return nil, err
 	}
 	if err := c.process.Start(); err != nil {
@@ -88,8 +89,9 @@ func startChild(j job, say func(format string, args ...any)) (*child, error) {
 	}
 	go func() {
 		defer close(c.ended)
-		if c.err = c.process.Wait(); c.err == nil {
-			c.err = errors.New("it has ended")
+		c.err = c.process.Wait()
+		if c.err == nil {
+			c.err = errors.New("the process has ended")
 		}
 	}()
 	return c, nil
@@ -102,7 +104,7 @@ func (c *child) name() string {
 	return fmt.Sprint("worker ", c.job.Worker)
 }
 
-// end ends the child and returns when it is gone. It is asked to go, and killed if it does not.
+// end tells the child to end, and waits until it has ended. It kills the child after ten seconds.
 func (c *child) end() {
 	c.wanted.Store(true)
 	c.stdin.Close()
@@ -113,18 +115,18 @@ func (c *child) end() {
 	}
 }
 
-// kill is kill -9. It returns when the child is gone.
+// kill kills the child with -9, and waits until it has ended.
 func (c *child) kill() {
 	c.wanted.Store(true)
 	c.process.Process.Kill()
 	<-c.ended
 }
 
-// lines says what a child prints.
+// lines is a writer that passes whole lines to say.
 type lines struct {
 	say  func(format string, args ...any)
-	name string
-	rest string
+	name string // of the child
+	rest string // the beginning of a line
 }
 
 // Write implements io.Writer.

@@ -7,6 +7,6 @@ import (
 	"syscall"
 )
 
-// apart keeps the Ctrl-C of a terminal from a child: its parent gets it, and ends its children one
-// after the other.
-func apart(process *exec.Cmd) { process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+// ignoreInterrupt keeps the signal of Ctrl-C in a terminal from a child. Only the parent gets it, and
+// then ends its children.
+func ignoreInterrupt(process *exec.Cmd) { process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

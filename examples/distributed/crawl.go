@@ -17,26 +17,26 @@ import (
 	"github.com/collyrobots/collyrobots/store/redisstore"
 )
 
-// longest is after how long a crawl of the demo sites does not end any more.
+// longest is the time limit for a crawl of the demo sites.
 const longest = 3 * time.Minute
 
-// A stage is all that a crawl needs: a Redis, the sites, and workers.
-type stage struct {
+// A cluster has the parts of a crawl: a Redis, the sites, and the workers.
+type cluster struct {
 	settings
 	display  *term.Display
 	began    time.Time
-	job      job // of the workers, but for their numbers
+	job      job // the job of the workers, without their numbers
 	redis    *redis.Client
 	frontier *frontier
 	sites    *demo.Server
 
-	once    sync.Once // kills a worker
-	mu      sync.Mutex
-	workers []*child // all that there have been; a worker's number is one more than its place
-	victims []*child // those that were killed
-	heirs   int      // workers that were started for these
-	kills   chan death
-	fault   chan error // a worker has ended by itself
+	once         sync.Once // kills a worker
+	mu           sync.Mutex
+	workers      []*child // all workers that were started, in the order of their numbers, which begin with 1
+	killed       []*child // the workers that were killed
+	replacements int      // the number of workers that were started instead
+	deaths       chan death
+	fault        chan error // gets an error when a worker ends that was not told to
 }
 
 // A death is the end of a worker that was killed.
@@ -45,101 +45,107 @@ type death struct {
 	at     time.Time
 }
 
-// crawl crawls the demo sites, and returns what these saw, as far as it came. While it lasts,
-// meddle is called, if it is there: a test kills with it.
-func crawl(ctx context.Context, s settings, display *term.Display, meddle func(context.Context, *stage)) (r *report, err error) {
-	st := &stage{settings: s, display: display, began: time.Now(), kills: make(chan death, mostWorkers), fault: make(chan error, mostWorkers)}
+// crawl crawls the demo sites and returns a report. If it fails during the crawl, it returns a report
+// and an error. If interfere is not nil, it is called during the crawl; tests use it to kill workers.
+func crawl(ctx context.Context, s settings, display *term.Display, interfere func(context.Context, *cluster)) (r *report, err error) {
+	c := &cluster{
+		settings: s, display: display, began: time.Now(), deaths: make(chan death, mostWorkers), fault: make(chan error, mostWorkers),
+	}
 	defer display.Close()
-	keeper, err := st.openRedis(ctx)
+	keeper, err := c.openRedis(ctx)
 	if keeper != nil {
 		defer keeper.end()
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer st.redis.Close()
-	if st.sites, err = demo.Start(); err != nil {
+	defer c.redis.Close()
+	c.sites, err = demo.Start()
+	if err != nil {
 		return nil, err
 	}
-	defer st.sites.Close()
-	st.job.Sites = st.sites.Addr()
-	st.sites.Watch(st.onRequest)
+	defer c.sites.Close()
+	c.job.Sites = c.sites.Addr()
+	c.sites.Watch(c.onRequest)
 
 	defer func() {
-		if cerr := st.clear(keeper == nil); err == nil {
+		if cerr := c.clear(keeper == nil); err == nil {
 			err = cerr
 		}
 	}()
-	defer st.endWorkers()
-	if err := st.begin(ctx, keeper == nil); err != nil {
+	defer c.endWorkers()
+	if err := c.begin(ctx, keeper == nil); err != nil {
 		return nil, err
 	}
-	if meddle != nil {
+	if interfere != nil {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		go meddle(ctx, st)
+		go interfere(ctx, c)
 	}
-	if err := st.wait(ctx); err != nil {
-		return newReport(st, false), err
+	if err := c.wait(ctx); err != nil {
+		return newReport(c, false), err
 	}
-	r = newReport(st, true)
-	r.failed, err = st.frontier.failures()
+	r = newReport(c, true)
+	r.failed, err = c.frontier.failures()
 	return r, err
 }
 
-// openRedis finds the Redis that the user has named, or starts one in a process that it returns.
-func (st *stage) openRedis(ctx context.Context) (keeper *child, err error) {
-	st.job.Redis = st.settings.redis
-	if st.job.Redis == "" {
-		if keeper, st.job.Redis, err = startRedis(ctx, st.say); err != nil {
+// openRedis connects to the Redis of -redis, or starts one. In the second case it returns the child
+// process that runs the Redis.
+func (c *cluster) openRedis(ctx context.Context) (keeper *child, err error) {
+	c.job.Redis = c.settings.redis
+	if c.job.Redis == "" {
+		keeper, c.job.Redis, err = startRedis(ctx, c.say)
+		if err != nil {
 			return keeper, err
 		}
 	}
-	options, err := redisOptions(st.job.Redis)
+	options, err := redisOptions(c.job.Redis)
 	if err != nil {
 		return keeper, fmt.Errorf("-redis: %w", err)
 	}
-	if err := ping(ctx, st.job.Redis); err != nil {
-		return keeper, fmt.Errorf("no Redis can be used at %s: %w", redisName(st.job.Redis), err)
+	if err := ping(ctx, c.job.Redis); err != nil {
+		return keeper, fmt.Errorf("cannot use the Redis at %s: %w", redisName(c.job.Redis), err)
 	}
-	id := strings.ToLower(rand.Text()[:8])
-	st.job.Queue, st.job.Prefix = "pages-"+id, "collyrobots-"+id+":" // of this crawl alone
-	st.redis = redis.NewClient(options)
-	st.frontier = newFrontier(st.redis, st.job.Queue)
-	shared, err := redisstore.New(ctx, st.redis, redisstore.Prefix(st.job.Prefix))
+	id := strings.ToLower(rand.Text()[:8]) // keeps the keys of different crawls apart
+	c.job.Queue = "pages-" + id
+	c.job.Prefix = "collyrobots-" + id + ":"
+	c.redis = redis.NewClient(options)
+	c.frontier = newFrontier(c.redis, c.job.Queue)
+	shared, err := redisstore.New(ctx, c.redis, redisstore.Prefix(c.job.Prefix))
 	if err != nil {
-		st.redis.Close()
-		return keeper, fmt.Errorf("no Redis can be used at %s: %w", redisName(st.job.Redis), err)
+		c.redis.Close()
+		return keeper, fmt.Errorf("cannot use the Redis at %s: %w", redisName(c.job.Redis), err)
 	}
 	return keeper, shared.Close()
 }
 
-// begin queues the sites and starts the workers.
-func (st *stage) begin(ctx context.Context, foreign bool) error {
-	whose := "a Redis of its own"
+// begin queues the sites and starts the workers. foreign says that the Redis is that of -redis.
+func (c *cluster) begin(ctx context.Context, foreign bool) error {
+	name := "its own Redis"
 	if foreign {
-		whose = "the Redis"
+		name = "the Redis"
 	}
-	st.say("%s at %s, %d sites at %s, %d workers", whose, redisName(st.job.Redis), len(demo.Sites), st.job.Sites, st.settings.workers)
+	c.say("using %s at %s, %d demo sites at %s, %d workers", name, redisName(c.job.Redis), len(demo.Sites), c.job.Sites, c.settings.workers)
 	for _, site := range demo.Starts() {
 		for _, kind := range []string{visitPage, readSitemaps} {
-			if err := st.frontier.add(ctx, kind, site); err != nil {
+			if err := c.frontier.add(ctx, kind, site); err != nil {
 				return err
 			}
 		}
 	}
-	for range st.settings.workers {
-		if err := st.startWorker(); err != nil {
+	for range c.settings.workers {
+		if err := c.startWorker(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// wait returns when all tasks are done. Meanwhile it starts a worker for each that is killed.
-func (st *stage) wait(ctx context.Context) error {
-	look := time.NewTicker(100 * time.Millisecond)
-	defer look.Stop()
+// wait waits until all tasks are done. It starts a new worker for each worker that is killed.
+func (c *cluster) wait(ctx context.Context) error {
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
 	end := time.After(longest)
 	var dead []death
 	for {
@@ -147,20 +153,21 @@ func (st *stage) wait(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-end:
-			return fmt.Errorf("the crawl has not ended within %v", longest)
-		case err := <-st.fault:
+			return fmt.Errorf("the crawl has not finished within %v", longest)
+		case err := <-c.fault:
 			return err
-		case d := <-st.kills:
+		case d := <-c.deaths:
 			dead = append(dead, d)
-		case <-look.C:
-			switch left, err := st.frontier.left(); {
-			case err != nil:
+		case <-ticker.C:
+			left, err := c.frontier.left()
+			if err != nil {
 				return fmt.Errorf("the queue in Redis: %w", err)
-			case left == 0:
+			}
+			if left == 0 {
 				return nil
 			}
-			if len(dead) > 0 && time.Since(dead[0].at) >= silent {
-				if err := st.replace(ctx, dead[0]); err != nil {
+			if len(dead) > 0 && time.Since(dead[0].at) >= renewed {
+				if err := c.replace(ctx, dead[0]); err != nil {
 					return err
 				}
 				dead = dead[1:]
@@ -169,64 +176,65 @@ func (st *stage) wait(ctx context.Context) error {
 	}
 }
 
-// replace starts a worker for one that was killed, which gives out again what that was at.
-func (st *stage) replace(ctx context.Context, d death) error {
-	n, err := st.frontier.forsake(ctx, d.at)
+// replace puts the tasks of a killed worker back into the queue, and starts a new worker.
+func (c *cluster) replace(ctx context.Context, d death) error {
+	n, err := c.frontier.release(ctx, d.at)
 	if err != nil {
 		return err
 	}
-	st.heirs++
-	st.say("%-9s  has been silent for %v: what it was at (%s) goes back to the queue, and worker %d starts",
-		d.worker.name(), silent, term.Number(n, "task"), len(st.workers)+1)
-	return st.startWorker()
+	c.replacements++
+	c.say("%-9s  has renewed no lease for %v: putting %s back into the queue and starting worker %d",
+		d.worker.name(), renewed, term.Number(n, "task"), len(c.workers)+1)
+	return c.startWorker()
 }
 
-func (st *stage) startWorker() error {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	j := st.job
-	j.Worker = len(st.workers) + 1
-	w, err := startChild(j, st.say)
+func (c *cluster) startWorker() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	j := c.job
+	j.Worker = len(c.workers) + 1
+	w, err := startChild(j, c.say)
 	if err != nil {
 		return err
 	}
-	st.workers = append(st.workers, w)
+	c.workers = append(c.workers, w)
 	go func() {
-		if <-w.ended; !w.wanted.Load() {
-			st.fault <- fmt.Errorf("%s: %w", w.name(), w.err)
+		<-w.ended
+		if !w.wanted.Load() {
+			c.fault <- fmt.Errorf("%s: %w", w.name(), w.err)
 		}
 	}()
 	return nil
 }
 
-// onRequest shows what the sites are asked for. It kills the worker that asks, if it is time for
-// that: the answer will not reach it.
-func (st *stage) onRequest(a demo.Access) {
-	w := st.workerOf(a)
+// onRequest shows a request to the sites. When it is time to kill a worker, it kills the worker that
+// has sent the request, before the worker gets the response.
+func (c *cluster) onRequest(a demo.Access) {
+	w := c.workerOf(a)
 	if w == nil {
 		return
 	}
-	st.say("%-9s  %d  http://%s%s", w.name(), a.Status, a.Host, a.Path)
-	if st.settings.kill > 0 && time.Since(st.began) >= st.settings.kill && isPage(a.Path) {
-		st.once.Do(func() { st.kill(w) })
+	c.say("%-9s  %d  http://%s%s", w.name(), a.Status, a.Host, a.Path)
+	if c.settings.kill > 0 && time.Since(c.began) >= c.settings.kill && isPage(a.Path) {
+		c.once.Do(func() { c.kill(w) })
 	}
 }
 
-// kill kills a worker with -9, and returns when it is gone.
-func (st *stage) kill(w *child) {
+// kill kills a worker with -9, and waits until it has ended.
+func (c *cluster) kill(w *child) {
 	w.kill()
-	st.mu.Lock()
-	st.victims = append(st.victims, w)
-	st.mu.Unlock()
-	st.say("%-9s  is killed with -9", w.name())
-	st.kills <- death{w, time.Now()}
+	c.mu.Lock()
+	c.killed = append(c.killed, w)
+	c.mu.Unlock()
+	c.say("%-9s  killed with -9", w.name())
+	c.deaths <- death{worker: w, at: time.Now()}
 }
 
-// workerOf returns who has sent a request, nil if nobody knows.
-func (st *stage) workerOf(a demo.Access) *child {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	for _, w := range st.workers {
+// workerOf returns the worker that has sent a request, or nil.
+func (c *cluster) workerOf(a demo.Access) *child {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, w := range c.workers {
 		if a.Agent == userAgent(w.job.Worker) {
 			return w
 		}
@@ -234,16 +242,16 @@ func (st *stage) workerOf(a demo.Access) *child {
 	return nil
 }
 
-// say shows a line with the time since the beginning.
-func (st *stage) say(format string, args ...any) {
-	st.display.Printf("%6.1fs  "+format, append([]any{time.Since(st.began).Seconds()}, args...)...)
+// say prints a line with the time since the start.
+func (c *cluster) say(format string, args ...any) {
+	c.display.Printf("%6.1fs  "+format, append([]any{time.Since(c.began).Seconds()}, args...)...)
 }
 
-// endWorkers returns when all workers are gone.
-func (st *stage) endWorkers() {
-	st.mu.Lock()
-	workers := slices.Clone(st.workers)
-	st.mu.Unlock()
+// endWorkers ends all workers, and waits until they have ended.
+func (c *cluster) endWorkers() {
+	c.mu.Lock()
+	workers := slices.Clone(c.workers)
+	c.mu.Unlock()
 	var all sync.WaitGroup
 	for _, w := range workers {
 		all.Go(w.end)
@@ -251,12 +259,13 @@ func (st *stage) endWorkers() {
 	all.Wait()
 }
 
-// clear removes what the crawl has left in a Redis that stays.
-func (st *stage) clear(stays bool) error {
-	if !stays {
+// clear removes the keys of the crawl from the Redis of -redis, which continues to run. It does
+// nothing if foreign is false.
+func (c *cluster) clear(foreign bool) error {
+	if !foreign {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	return errors.Join(st.frontier.remove(ctx), removeKeys(ctx, st.redis, st.job.Prefix+"*"))
+	return errors.Join(c.frontier.remove(ctx), removeKeys(ctx, c.redis, c.job.Prefix+"*"))
 }

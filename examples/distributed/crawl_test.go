@@ -16,42 +16,42 @@ import (
 	"github.com/collyrobots/collyrobots/examples/internal/term"
 )
 
-// A saying is what a program has said so far.
-type saying struct {
+// An output collects the output of a program.
+type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (s *saying) Write(text []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(text)
+func (o *output) Write(text []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(text)
 }
 
-func (s *saying) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
 }
 
-// await returns when something was said.
-func (s *saying) await(t *testing.T, text string) {
+// waitFor waits until the output contains a text.
+func (o *output) waitFor(t *testing.T, text string) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !strings.Contains(s.String(), text); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); !strings.Contains(o.String(), text); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%q was not said, but\n%s", text, s.String())
+			t.Fatalf("the output does not contain %q:\n%s", text, o.String())
 		}
 	}
 }
 
-// wantPages is how many pages and sitemaps of each site there are to fetch, counted by hand.
+// wantPages has the numbers of allowed pages and sitemaps of the sites, counted by hand.
 var wantPages = map[string]int{"down.test": 0, "maps.test": 9, "moved.test": 4, "slow.test": 6, "wild.test": 6}
 
-// check holds a crawl against the log of its sites.
-func check(t *testing.T, st *stage, killed []string) {
+// check checks a crawl by the logs of the sites. killed has the names of the killed workers.
+func check(t *testing.T, c *cluster, killed []string) {
 	t.Helper()
 	for host, want := range wantPages {
-		log := st.sites.Log(host)
+		log := c.sites.Log(host)
 		agents := make(map[string][]string) // by page
 		for i, a := range log {
 			if a.Path != "/robots.txt" {
@@ -65,65 +65,66 @@ func check(t *testing.T, st *stage, killed []string) {
 				delay = time.Second
 			}
 			if gap := a.At.Sub(log[i-1].At); gap < delay*95/100 {
-				t.Errorf("%s was asked for %s %v after %s", host, a.Path, gap, log[i-1].Path)
+				t.Errorf("%s got the request for %s %v after %s, want at least %v", host, a.Path, gap, log[i-1].Path, delay)
 			}
 		}
 		if len(agents) != want {
-			t.Errorf("%s: %d pages were asked for, not %d: %v", host, len(agents), want, slices.Sorted(maps.Keys(agents)))
+			t.Errorf("%s: %d pages were requested, want %d: %v", host, len(agents), want, slices.Sorted(maps.Keys(agents)))
 		}
 		for page, agents := range agents {
 			for _, agent := range agents[:len(agents)-1] {
 				if !slices.ContainsFunc(killed, func(name string) bool { return strings.Contains(agent, name+";") }) {
-					t.Errorf("%s%s was asked for %d times: %v", host, page, len(agents), agents)
+					t.Errorf("%d requests for %s%s: %v", len(agents), host, page, agents)
 				}
 			}
 		}
 	}
-	if pids := left(st.job.Redis); len(pids) > 0 {
-		t.Errorf("processes %v are left", pids)
+	if pids := left(c.job.Redis); len(pids) > 0 {
+		t.Errorf("processes %v have not ended", pids)
 	}
 }
 
-// TestCommand runs the whole program as it is run without flags.
+// TestCommand runs the program without flags.
 func TestCommand(t *testing.T) {
 	t.Parallel()
 	needRedis(t)
-	program, said := startWhole(t, "")
+	program, out := startProgram(t, "")
 	if err := program.Wait(); err != nil {
-		t.Fatal(err, said.String())
+		t.Fatal(err, out.String())
 	}
-	t.Log(said.String())
+	t.Log(out.String())
 	for _, want := range []string{
-		"is killed with -9\n",
-		"goes back to the queue, and worker 5 starts\n",
-		"\nFetched twice, by the worker that was killed and by another one (",
-		"No page is lost, and no host was asked before its delay had passed.\n",
+		"killed with -9\n",
+		"back into the queue and starting worker 5\n",
+		"\nFetched twice, by the killed worker and by another one (",
+		"No page was lost, and the delay of each host was kept.\n",
 	} {
-		if strings.Count(said.String(), want) != 1 {
-			t.Errorf("it does not say %q once", want)
+		if n := strings.Count(out.String(), want); n != 1 {
+			t.Errorf("the output contains %q %d times, want once", want, n)
 		}
 	}
 }
 
-// TestKilledOverAPage kills a worker that has asked for a page, as the program does.
-func TestKilledOverAPage(t *testing.T) {
+// TestKill kills a worker while it fetches a page, as the program does.
+func TestKill(t *testing.T) {
 	t.Parallel()
 	needRedis(t)
-	st, r := stageOf(t, settings{workers: 3, kill: 2 * time.Second}, nil)
-	check(t, st, r.killed)
-	if again := againOf(r); len(r.killed) != 1 || len(again) == 0 || !r.good() { // two, where one redirects to the other
+	c, r := crawlSites(t, settings{workers: 3, kill: 2 * time.Second}, nil)
+	check(t, c, r.killed)
+	// Two pages are fetched again if one redirects to the other.
+	if again := againOf(r); len(r.killed) != 1 || len(again) == 0 || !r.good() {
 		t.Errorf("killed %v, fetched again %v, good %v", r.killed, again, r.good())
 	}
 }
 
-func TestNobodyIsKilled(t *testing.T) {
+func TestWithoutKill(t *testing.T) {
 	t.Parallel()
 	needRedis(t)
-	st, r := stageOf(t, settings{workers: 2}, nil)
-	check(t, st, nil)
+	c, r := crawlSites(t, settings{workers: 2}, nil)
+	check(t, c, nil)
 	for _, h := range r.hosts {
 		if h.robots != 1 {
-			t.Errorf("the robots.txt of %s was fetched %d times", h.host, h.robots)
+			t.Errorf("%d requests for the robots.txt of %s, want 1", h.robots, h.host)
 		}
 	}
 	if len(r.killed) > 0 || len(againOf(r)) > 0 || !r.good() {
@@ -131,9 +132,9 @@ func TestNobodyIsKilled(t *testing.T) {
 	}
 }
 
-// TestKilledAtRandom kills workers at any moment: while they start, wait, queue links or say that a
-// page is done.
-func TestKilledAtRandom(t *testing.T) {
+// TestRandomKills kills workers at random times: while they start, wait, queue links or mark a page
+// as done.
+func TestRandomKills(t *testing.T) {
 	needRedis(t)
 	for n := range 5 {
 		seed := uint64(time.Now().UnixNano()) + uint64(n)
@@ -141,51 +142,52 @@ func TestKilledAtRandom(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 0))
 			kills := 1 + random.IntN(2)
-			st, r := stageOf(t, settings{workers: 4}, func(ctx context.Context, st *stage) {
+			c, r := crawlSites(t, settings{workers: 4}, func(ctx context.Context, c *cluster) {
 				for _, victim := range random.Perm(4)[:kills] {
 					select {
 					case <-ctx.Done():
 						return
 					case <-time.After(time.Duration(random.Int64N(int64(5 * time.Second)))):
 					}
-					st.mu.Lock()
-					w := st.workers[victim]
-					st.mu.Unlock()
-					st.kill(w)
+					c.mu.Lock()
+					w := c.workers[victim]
+					c.mu.Unlock()
+					c.kill(w)
 				}
 			})
 			t.Logf("seed %d: killed %v, fetched again %v", seed, r.killed, againOf(r))
-			check(t, st, r.killed)
+			check(t, c, r.killed)
 			if !r.good() {
-				t.Error("it is not content")
+				t.Error("the report is not good")
 			}
 		})
 	}
 }
 
-// stageOf crawls, and returns what is left to look at.
-func stageOf(t *testing.T, s settings, meddle func(context.Context, *stage)) (st *stage, r *report) {
+// crawlSites crawls the demo sites, and returns the cluster and the report.
+func crawlSites(t *testing.T, s settings, interfere func(context.Context, *cluster)) (c *cluster, r *report) {
 	t.Helper()
-	said := new(saying)
+	out := new(output)
 	var wg sync.WaitGroup
 	wg.Add(1)
-	r, err := crawl(t.Context(), s, term.NewDisplay(said), func(ctx context.Context, whole *stage) {
+	r, err := crawl(t.Context(), s, term.NewDisplay(out), func(ctx context.Context, crawling *cluster) {
 		defer wg.Done()
-		if st = whole; meddle != nil {
-			meddle(ctx, whole)
+		c = crawling
+		if interfere != nil {
+			interfere(ctx, c)
 		}
 	})
 	if err != nil {
-		t.Fatal(err, said.String())
+		t.Fatal(err, out.String())
 	}
 	wg.Wait()
 	if t.Failed() || !r.good() {
-		t.Log(said.String())
+		t.Log(out.String())
 	}
 	var table bytes.Buffer
 	r.print(&table)
 	t.Log(table.String())
-	return st, r
+	return c, r
 }
 
 func againOf(r *report) (pages []string) {
@@ -195,7 +197,7 @@ func againOf(r *report) (pages []string) {
 	return pages
 }
 
-// TestTakenPort: a Redis that has taken the port before is not taken for the own one, which it keeps from starting.
+// TestTakenPort checks that another Redis on the same port is not used.
 func TestTakenPort(t *testing.T) {
 	t.Parallel()
 	options, err := redisOptions(ownRedis(t))
@@ -207,12 +209,12 @@ func TestTakenPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(keeper.end)
-	if err := keeper.answers(t.Context()); err == nil {
-		t.Error("another Redis is taken for the own one")
+	if err := keeper.waitForRedis(t.Context()); err == nil {
+		t.Error("another Redis on the same port is used")
 	}
 }
 
-// TestForeignRedis crawls with a Redis that is there already, and stays as it was.
+// TestForeignRedis crawls with a running Redis, and checks that no keys are left in it.
 func TestForeignRedis(t *testing.T) {
 	t.Parallel()
 	address := ownRedis(t)
@@ -225,16 +227,16 @@ func TestForeignRedis(t *testing.T) {
 	}
 	client := clientOf(t, address+"/3")
 	if keys := client.Keys(t.Context(), "*").Val(); len(keys) > 0 {
-		t.Errorf("it leaves %v", keys)
+		t.Errorf("the crawl has left the keys %v", keys)
 	}
 }
 
-// TestReport looks at logs that no good crawl leaves.
+// TestReport checks the reports of good and bad crawls.
 func TestReport(t *testing.T) {
 	const killed, other = 1, 2
-	whole := []demo.Access{{Path: "/robots.txt"}}
+	complete := []demo.Access{{Path: "/robots.txt"}}
 	for _, page := range pagesOf("slow.test") {
-		whole = append(whole, demo.Access{Path: page, Agent: userAgent(other)})
+		complete = append(complete, demo.Access{Path: page, Agent: userAgent(other)})
 	}
 	for _, test := range []struct {
 		name               string
@@ -243,21 +245,21 @@ func TestReport(t *testing.T) {
 		lost, again, twice int
 		good               bool
 	}{
-		{"as it should be", time.Second, nil, 0, 0, 0, true},
-		{"noted a little late", 960 * time.Millisecond, nil, 0, 0, 0, true},
-		{"too early", 900 * time.Millisecond, nil, 0, 0, 0, false},
-		{"lost", time.Second, func(log []demo.Access) []demo.Access { return log[:len(log)-1] }, 1, 0, 0, false},
-		{"killed over a page", time.Second, func(log []demo.Access) []demo.Access {
+		{name: "good", gap: time.Second, good: true},
+		{name: "slightly early", gap: 960 * time.Millisecond, good: true},
+		{name: "too early", gap: 900 * time.Millisecond},
+		{name: "lost page", gap: time.Second, lost: 1, change: func(log []demo.Access) []demo.Access { return log[:len(log)-1] }},
+		{name: "killed worker first", gap: time.Second, again: 1, good: true, change: func(log []demo.Access) []demo.Access {
 			return slices.Insert(log, 1, demo.Access{Path: "/", Agent: userAgent(killed)})
-		}, 0, 1, 0, true},
-		{"killed in the end", time.Second, func(log []demo.Access) []demo.Access {
+		}},
+		{name: "killed worker last", gap: time.Second, twice: 1, change: func(log []demo.Access) []demo.Access {
 			return append(log, demo.Access{Path: "/", Agent: userAgent(killed)})
-		}, 0, 0, 1, false},
-		{"twice", time.Second, func(log []demo.Access) []demo.Access {
+		}},
+		{name: "twice by the same worker", gap: time.Second, twice: 1, change: func(log []demo.Access) []demo.Access {
 			return append(log, demo.Access{Path: "/", Agent: userAgent(other)})
-		}, 0, 0, 1, false},
+		}},
 	} {
-		log := slices.Clone(whole)
+		log := slices.Clone(complete)
 		if test.change != nil {
 			log = test.change(log)
 		}
@@ -266,12 +268,13 @@ func TestReport(t *testing.T) {
 		}
 		h := newHostReport("slow.test", log, nil)
 		h.findPages(log, func(agent string) bool { return agent == userAgent(killed) })
-		r := &report{hosts: []*hostReport{h}, whole: true}
+		r := &report{hosts: []*hostReport{h}, complete: true}
 		if len(h.lost) != test.lost || len(h.again) != test.again || len(h.twice) != test.twice || r.good() != test.good {
 			t.Errorf("%s: %d lost, %d again, %d twice, good %v", test.name, len(h.lost), len(h.again), len(h.twice), r.good())
 		}
-		if r.print(io.Discard); h.robots != 1 || h.delay != time.Second {
-			t.Errorf("%s: %d robots.txt, a delay of %v", test.name, h.robots, h.delay)
+		r.print(io.Discard)
+		if h.robots != 1 || h.delay != time.Second {
+			t.Errorf("%s: %d requests for robots.txt, a delay of %v, want 1 and 1s", test.name, h.robots, h.delay)
 		}
 	}
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A frontier is the URLs of a crawl: those that wait, those that a worker is at, and those that are
-// done. It is a queue of asynq.
+// A frontier has the URLs of a crawl: those that are waiting, those that a worker is visiting, and
+// those that are done. It is a queue of asynq.
 //
-// The ID of a task is its URL, and a task that is done is kept. So the queue is the set of visited
-// URLs as well, and one command of Redis both queues a URL and marks it: nobody can be killed
-// between the two, and neither is a URL lost nor visited for ever. (With a set beside the queue, a
-// worker that dies after it has marked a URL and before it has queued it loses the URL.) A URL
-// takes not quite a kilobyte of Redis' memory that way.
+// The ID of a task is its URL, and tasks that are done are kept. So the queue is also the set of
+// visited URLs, and one command of Redis both adds a URL to the queue and marks it as visited. No
+// worker can die between the two, so no URL is lost. (If the set were separate from the queue, a URL
+// would be lost when a worker dies after it has marked the URL and before it has queued it.) A URL
+// takes almost a kilobyte of Redis memory.
 type frontier struct {
 	redis     redis.UniversalClient
 	queue     string
@@ -26,21 +26,26 @@ type frontier struct {
 }
 
 func newFrontier(client redis.UniversalClient, queue string) *frontier {
-	return &frontier{client, queue, asynq.NewClientFromRedisClient(client), asynq.NewInspectorFromRedisClient(client)}
+	return &frontier{
+		redis:     client,
+		queue:     queue,
+		client:    asynq.NewClientFromRedisClient(client),
+		inspector: asynq.NewInspectorFromRedisClient(client),
+	}
 }
 
-// Kinds of tasks. The payload is a URL.
+// These are the kinds of tasks. The payload of a task is a URL.
 const (
-	visitPage    = "page"     // visit it, and queue its links
-	readSitemaps = "sitemaps" // of its site, and queue what they list
+	visitPage    = "page"     // visit the page and queue its links
+	readSitemaps = "sitemaps" // read the sitemaps of the site and queue their pages
 )
 
 const (
-	mostRetries = 5              // of a task that fails, or whose worker dies
-	visited     = 24 * time.Hour // for how long a URL that is done is not visited again
+	mostRetries = 5              // how often a task is retried that fails or whose worker dies
+	visited     = 24 * time.Hour // how long a visited URL is not visited again
 )
 
-// add queues a task, unless that was ever done.
+// add queues a task, unless it was queued before.
 func (f *frontier) add(ctx context.Context, kind, url string) error {
 	_, err := f.client.EnqueueContext(ctx, asynq.NewTask(kind, []byte(url)),
 		asynq.Queue(f.queue), asynq.TaskID(kind+" "+url), asynq.MaxRetry(mostRetries), asynq.Retention(visited))
@@ -50,8 +55,8 @@ func (f *frontier) add(ctx context.Context, kind, url string) error {
 	return err
 }
 
-// left returns how many tasks are not done. It is not 0 before the end: a worker queues the links
-// of a page before it says that the page is done.
+// left returns the number of tasks that are not done. It returns 0 only at the end of the crawl,
+// because a worker queues the links of a page before it marks the page as done.
 func (f *frontier) left() (int, error) {
 	info, err := f.inspector.GetQueueInfo(f.queue)
 	if err != nil {
@@ -60,7 +65,7 @@ func (f *frontier) left() (int, error) {
 	return info.Pending + info.Active + info.Scheduled + info.Retry, nil
 }
 
-// failures returns the tasks that were given up, with why.
+// failures returns the tasks that were given up, with their errors.
 func (f *frontier) failures() (failed []string, err error) {
 	tasks, err := f.inspector.ListArchivedTasks(f.queue, asynq.PageSize(100))
 	for _, t := range tasks {
@@ -70,25 +75,27 @@ func (f *frontier) failures() (failed []string, err error) {
 }
 
 const (
-	leased = 30 * time.Second // for how long asynq gives a task to a worker at a time
-	silent = 8 * time.Second  // after so long whoever lives has renewed that: asynq does so every 5 seconds
+	leased  = 30 * time.Second // how long a task is leased to a worker by asynq
+	renewed = 8 * time.Second  // all living workers have renewed their leases after this time; asynq does so every 5 seconds
 )
 
-// forsake ends the leases that nobody has renewed since a worker died, silent ago: the next worker
-// that starts gives these tasks out again. It returns how many.
+// release ends the leases that were not renewed since a worker died. It must be called after the
+// time renewed has passed. The next worker that starts puts these tasks back into the queue. release
+// returns their number.
 //
-// asynq does as much by itself, 60 to 120 seconds after a worker's last sign of life, and has no
-// setting for that. A crawl can wait, and needs no forsake; a demo is over by then.
-func (f *frontier) forsake(ctx context.Context, died time.Time) (int, error) {
-	leases := "asynq:{" + f.queue + "}:lease" // a sorted set: when each ends
-	tasks, err := f.redis.ZRangeByScore(ctx, leases, &redis.ZRangeBy{Min: "-inf", Max: strconv.FormatInt(died.Add(leased).Unix(), 10)}).Result()
+// asynq does the same by itself, 60 to 120 seconds after a worker has died, and has no setting for
+// this time. A real crawl can wait for this and does not need release, but the demo is over by then.
+func (f *frontier) release(ctx context.Context, died time.Time) (int, error) {
+	leases := "asynq:{" + f.queue + "}:lease" // a sorted set of the tasks by the ends of their leases
+	ends := &redis.ZRangeBy{Min: "-inf", Max: strconv.FormatInt(died.Add(leased).Unix(), 10)}
+	tasks, err := f.redis.ZRangeByScore(ctx, leases, ends).Result()
 	for _, id := range tasks {
 		err = errors.Join(err, f.redis.ZAddXX(ctx, leases, redis.Z{Member: id}).Err())
 	}
 	return len(tasks), err
 }
 
-// remove removes what asynq has of the queue.
+// remove removes the data of the queue from Redis.
 func (f *frontier) remove(ctx context.Context) error {
 	return errors.Join(removeKeys(ctx, f.redis, "asynq:{"+f.queue+"}:*"), f.redis.SRem(ctx, "asynq:queues", f.queue).Err())
 }

@@ -25,8 +25,8 @@ func clientOf(t *testing.T, address string) *redis.Client {
 	return client
 }
 
-// TestFrontier queues URLs again and again, while they wait, while they are visited and when they
-// are done: each is visited once. It logs what a URL costs.
+// TestFrontier queues URLs repeatedly: while they are waiting, while they are visited and when they
+// are done. It checks that each is visited once, and logs the memory for a URL.
 func TestFrontier(t *testing.T) {
 	t.Parallel()
 	client := clientOf(t, ownRedis(t))
@@ -54,7 +54,7 @@ func TestFrontier(t *testing.T) {
 	})); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(server.Shutdown) // before its client is closed
+	t.Cleanup(server.Shutdown) // runs before the client is closed
 	addAll()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		left, err := f.left()
@@ -68,15 +68,15 @@ func TestFrontier(t *testing.T) {
 	addAll()
 	server.Shutdown()
 	if left, err := f.left(); err != nil || left != 0 || len(visits) != urls {
-		t.Errorf("%d are left, %v; %d visits, not %d", left, err, len(visits), urls)
+		t.Errorf("%d tasks are left, %v; %d visits, want %d", left, err, len(visits), urls)
 	}
-	t.Logf("%d bytes a URL", (memory(t, client)-before)/urls)
+	t.Logf("%d bytes per URL", (memory(t, client)-before)/urls)
 	if err := f.remove(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
-// memory returns how many bytes the data of a Redis take.
+// memory returns the size of the data of a Redis in bytes.
 func memory(t *testing.T, client *redis.Client) (n int) {
 	t.Helper()
 	info, err := client.Info(t.Context(), "memory").Result()
@@ -110,7 +110,7 @@ func TestRetries(t *testing.T) {
 			t.Errorf("%v: failure %v", test.err, got)
 		}
 		if got := retryDelay(test.retries, test.err, nil); got != test.want {
-			t.Errorf("%v: again after %v, want %v", test.err, got, test.want)
+			t.Errorf("%v: retry after %v, want %v", test.err, got, test.want)
 		}
 	}
 }

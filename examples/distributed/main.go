@@ -1,19 +1,20 @@
-// Command distributed crawls a few sites of its own with several processes that share a Redis,
-// kills one of them with -9 on the way, and says what the sites saw of it.
+// Command distributed crawls demo sites with several processes that share a Redis. It kills one of
+// the processes with -9 during the crawl, and prints a report from the access logs of the sites.
 //
 //	go run . [-redis ADDR] [-workers N] [-kill D]
 //
-// The URLs are in asynq, which gives a page to one worker after the other until one of them has
-// said that it is done (frontier.go). What robots.txt says and when a host may be asked again is in
-// store/redisstore. A worker (worker.go) is what to copy into a crawler; the rest is the stage: a
-// Redis, the sites, processes, and a table from the sites' access log.
+// The URLs are in a queue of asynq (frontier.go), which gives a page to another worker if a worker
+// dies before the page is done. The robots.txt files, and the times when hosts may get their next
+// requests, are in store/redisstore. To write a crawler, start from the worker (worker.go). The
+// other files contain the demo: a Redis, the sites, the processes, and the report.
 //
-// Nothing leaves the machine, and nothing is left behind: with the command end the workers, the
-// Redis that it has started and its folder, and in a Redis of -redis its keys.
+// The command sends nothing to other machines and leaves nothing behind: when it ends, the workers
+// and the Redis that it has started end, and its directory is removed. With -redis, its keys are
+// removed from that Redis.
 //
-// The exit status is 0 if each page was fetched, none of them twice but for the worker that was
-// killed, and no host was asked before its delay had passed. It is 1 if not, if something is
-// missing, or after Ctrl-C, and 2 if the arguments make no sense.
+// The exit status is 0 if each page was fetched, none of them twice except by the worker that was
+// killed, and each delay was kept. It is 1 if not, if the crawl could not run, or after Ctrl-C, and
+// 2 if the arguments are invalid.
 package main
 
 import (
@@ -34,7 +35,7 @@ import (
 )
 
 func main() {
-	logging.Disable() // what go-redis has to say is in its errors
+	logging.Disable() // the errors of go-redis contain the same information
 	if status, isChild := asChild(); isChild {
 		os.Exit(status)
 	}
@@ -44,14 +45,14 @@ func main() {
 	os.Exit(status)
 }
 
-// settings are what the command line says.
+// settings has the arguments of the program.
 type settings struct {
-	redis   string        // where one runs; "": one of our own
-	workers int           // how many processes crawl
-	kill    time.Duration // after how long one of them is killed; 0: none is
+	redis   string        // the address of a Redis; if empty, one is started
+	workers int           // the number of processes that crawl
+	kill    time.Duration // the time after which one of them is killed; 0 means that none is killed
 }
 
-// run is the program; it returns its exit status.
+// run runs the program and returns its exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	s, err := parse(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
@@ -78,17 +79,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// mostWorkers is how many processes this is still fun with.
+// mostWorkers is the maximum number of workers.
 const mostWorkers = 32
 
-// parse reads the command line. Its errors say what to write instead.
+// parse parses the command line.
 func parse(args []string, stderr io.Writer) (settings, error) {
 	var s settings
 	flags := flag.NewFlagSet("distributed", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // errors are run's to print
-	flags.StringVar(&s.redis, "redis", "", "`address` of a Redis to use, host:port or a redis:// URL, instead of one that is started and ended")
-	flags.IntVar(&s.workers, "workers", 4, "how many processes crawl")
-	flags.DurationVar(&s.kill, "kill", 3*time.Second, "when to kill one of them, in the middle of its next page; 0: none")
+	flags.SetOutput(io.Discard) // run prints the errors
+	flags.StringVar(&s.redis, "redis", "", "use the Redis at this `address`, host:port or a redis:// URL, instead of starting one")
+	flags.IntVar(&s.workers, "workers", 4, "`number` of processes that crawl")
+	flags.DurationVar(&s.kill, "kill", 3*time.Second, "kill a process after this time, while it fetches a page; 0 kills none")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			fmt.Fprintln(stderr, "Usage: distributed [flags]\n\nCrawls demo sites on this machine with several processes that share a Redis.")
@@ -99,11 +100,11 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	}
 	switch {
 	case flags.NArg() > 0:
-		return settings{}, fmt.Errorf("what is %s? It crawls demo sites and takes flags only: see -h", strings.Join(flags.Args(), " "))
+		return settings{}, fmt.Errorf("unexpected argument %s; the command crawls demo sites and takes only flags", strings.Join(flags.Args(), " "))
 	case s.workers < 1 || s.workers > mostWorkers:
-		return settings{}, fmt.Errorf("-workers %d: not between 1 and %d", s.workers, mostWorkers)
+		return settings{}, fmt.Errorf("-workers %d is not between 1 and %d", s.workers, mostWorkers)
 	case s.kill < 0:
-		return settings{}, fmt.Errorf("-kill %v: is negative; 0 means that none is killed", s.kill)
+		return settings{}, fmt.Errorf("-kill %v is negative; 0 kills no process", s.kill)
 	}
 	return s, nil
 }

@@ -21,40 +21,41 @@ import (
 	"go.uber.org/goleak"
 )
 
-// wholeVariable makes this test binary the program itself: its arguments are behind it.
-const wholeVariable = "COLLYROBOTS_EXAMPLE_WHOLE"
+// programVariable is an environment variable that makes the test binary run the program. Its value
+// has the arguments of the program.
+const programVariable = "COLLYROBOTS_EXAMPLE_PROGRAM"
 
 func TestMain(m *testing.M) {
 	logging.Disable()
 	if status, isChild := asChild(); isChild {
 		os.Exit(status)
 	}
-	if args, isWhole := os.LookupEnv(wholeVariable); isWhole {
-		os.Unsetenv(wholeVariable)
+	if args, isProgram := os.LookupEnv(programVariable); isProgram {
+		os.Unsetenv(programVariable)
 		ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt)
 		os.Exit(run(ctx, strings.Fields(args), os.Stdout, os.Stderr))
 	}
 	flag.Parse()
-	flag.Set("test.parallel", "8") // they wait more than they work
+	flag.Set("test.parallel", "8") // the tests use little processor time
 	os.Exit(tests(m))
 }
 
-// tests runs the tests, and fails if they leave a goroutine or a folder.
+// tests runs the tests, and fails if they leave a goroutine or a directory behind.
 func tests(m *testing.M) int {
-	folder, err := os.MkdirTemp("", "distributed-test-")
+	dir, err := os.MkdirTemp("", "distributed-test-")
 	if err != nil {
 		fmt.Println(err)
 		return 1
 	}
-	defer os.RemoveAll(folder)
-	os.Setenv("TMPDIR", folder)
+	defer os.RemoveAll(dir)
+	os.Setenv("TMPDIR", dir)
 	status := m.Run()
 	if err := goleak.Find(); err != nil {
 		fmt.Println(err)
 		status = 1
 	}
-	if left, _ := filepath.Glob(filepath.Join(folder, "collyrobots-*")); len(left) > 0 {
-		fmt.Println("left behind:", left)
+	if left, _ := filepath.Glob(filepath.Join(dir, "collyrobots-*")); len(left) > 0 {
+		fmt.Println("directories were left behind:", left)
 		status = 1
 	}
 	return status
@@ -67,7 +68,7 @@ func needRedis(t *testing.T) {
 	}
 }
 
-// ownRedis starts a Redis that ends with the test, and returns its address.
+// ownRedis starts a Redis that ends when the test ends, and returns its address.
 func ownRedis(t *testing.T) (address string) {
 	t.Helper()
 	needRedis(t)
@@ -79,9 +80,8 @@ func ownRedis(t *testing.T) (address string) {
 	return address
 }
 
-// left returns the processes that have a text in their environment. What a crawl starts has the
-// address of its Redis there, with a password that nobody else has, the Redis itself included. It
-// knows only where there is /proc.
+// left returns the processes whose environment contains a text. All processes of a crawl have the
+// address of its Redis there, with a unique password. On systems without /proc, left returns none.
 func left(text string) (found []string) {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, file := range files {
@@ -96,12 +96,12 @@ func TestWithoutRedisServer(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	var stdout, stderr bytes.Buffer
 	status := run(t.Context(), nil, &stdout, &stderr)
-	if said := stderr.String(); status != 1 || stdout.Len() > 0 || !strings.Contains(said, "apt-get install redis-server\n") || !strings.Contains(said, "-redis") {
-		t.Errorf("status %d, %s%s", status, stdout.String(), said)
+	if text := stderr.String(); status != 1 || stdout.Len() > 0 || !strings.Contains(text, "apt-get install redis-server\n") || !strings.Contains(text, "-redis") {
+		t.Errorf("status %d, %s%s", status, stdout.String(), text)
 	}
 }
 
-// TestWrongRedis names what is no Redis: one line says what is wrong.
+// TestWrongRedis checks the errors for addresses of -redis without a Redis.
 func TestWrongRedis(t *testing.T) {
 	web := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(web.Close)
@@ -110,28 +110,28 @@ func TestWrongRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	nobody := conn.LocalAddr().String() // taken, and nobody listens
-	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	closed := conn.LocalAddr().String() // a port that is in use without a listener
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { mute.Close() })
+	t.Cleanup(func() { silent.Close() })
 	for _, test := range []struct{ name, address, want string }{
-		{"nobody is there", nobody, nobody + ": dial tcp"},
-		{"a web server", strings.TrimPrefix(web.URL, "http://"), "HTTP/1.1 400"},
-		{"a web server's URL", web.URL, "invalid URL scheme"},
-		{"no port", "localhost", "missing port"},
-		{"no answer", mute.Addr().String(), "timeout"},
-		{"a password", "redis://:secret@" + nobody, "at " + nobody},
-		{"a password in nonsense", "redis://:secret@a:b", "invalid port"},
+		{name: "closed port", address: closed, want: closed + ": dial tcp"},
+		{name: "web server", address: strings.TrimPrefix(web.URL, "http://"), want: "HTTP/1.1 400"},
+		{name: "URL of a web server", address: web.URL, want: "invalid URL scheme"},
+		{name: "no port", address: "localhost", want: "missing port"},
+		{name: "no response", address: silent.Addr().String(), want: "timeout"},
+		{name: "password", address: "redis://:secret@" + closed, want: "at " + closed},
+		{name: "password in an invalid URL", address: "redis://:secret@a:b", want: "invalid port"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			var stdout, stderr bytes.Buffer
 			status := run(t.Context(), []string{"-redis", test.address}, &stdout, &stderr)
-			if said := stderr.String(); status != 1 || stdout.Len() > 0 || strings.Count(said, "\n") != 1 ||
-				!strings.Contains(said, test.want) || strings.Contains(said, "secret") {
-				t.Errorf("status %d, %s%s", status, stdout.String(), said)
+			if text := stderr.String(); status != 1 || stdout.Len() > 0 || strings.Count(text, "\n") != 1 ||
+				!strings.Contains(text, test.want) || strings.Contains(text, "secret") {
+				t.Errorf("status %d, %s%s", status, stdout.String(), text)
 			}
 		})
 	}
@@ -149,7 +149,7 @@ func TestArguments(t *testing.T) {
 		{"-kill -1s", 2, "negative"},
 		{"-kill soon", 2, "parse error"},
 		{"-speed 3", 2, "not defined"},
-		{"http://example.com/", 2, "what is http://example.com/?"},
+		{"http://example.com/", 2, "unexpected argument http://example.com/"},
 	} {
 		var stdout, stderr bytes.Buffer
 		status := run(t.Context(), strings.Fields(test.args), &stdout, &stderr)
@@ -159,57 +159,61 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeft interrupts the program, as Ctrl-C does, and kills it: either way all that it
-// has started ends.
+// TestNothingIsLeft checks that all processes end when the program is interrupted, as by Ctrl-C, or
+// killed.
 func TestNothingIsLeft(t *testing.T) {
 	needRedis(t)
 	for _, test := range []struct {
 		name   string
 		signal os.Signal
-		after  string // what it has said by then
-		want   string
+		after  string // the output before the signal
+		want   string // the output after the signal
 	}{
-		{"interrupted at once", os.Interrupt, "workers\n", "distributed: interrupted"},
-		{"interrupted on the way", os.Interrupt, "200  http://slow.test/\n", "distributed: interrupted"},
-		{"killed", os.Kill, "200  http://slow.test/\n", ""},
+		{name: "interrupted at the start", signal: os.Interrupt, after: "workers\n", want: "distributed: interrupted"},
+		{name: "interrupted during the crawl", signal: os.Interrupt, after: "200  http://slow.test/\n", want: "distributed: interrupted"},
+		{name: "killed", signal: os.Kill, after: "200  http://slow.test/\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			mark := rand.Text()
-			program, said := startWhole(t, mark)
-			said.await(t, test.after)
+			program, out := startProgram(t, mark)
+			out.waitFor(t, test.after)
+			// The first pages may be fetched before the last worker has started.
 			for end := time.Now().Add(10 * time.Second); test.signal == os.Kill && len(left(mark)) < 6; time.Sleep(10 * time.Millisecond) {
-				if time.Now().After(end) { // the first pages may be there before the last worker is
-					t.Fatalf("there should be the program, four workers, and the keeper of a Redis, but there are %v", left(mark))
+				if time.Now().After(end) {
+					t.Fatalf("processes %v, want the program, four workers, and the process that runs Redis", left(mark))
 				}
 			}
 			if err := program.Process.Signal(test.signal); err != nil {
 				t.Fatal(err)
 			}
-			if err := program.Wait(); err == nil || !strings.Contains(said.String(), test.want) {
-				t.Errorf("%v, it said\n%s", err, said.String())
+			if err := program.Wait(); err == nil || !strings.Contains(out.String(), test.want) {
+				t.Errorf("%v, output:\n%s", err, out.String())
 			}
 			end := time.Now().Add(10 * time.Second)
 			for len(left(mark)) > 0 && test.signal == os.Kill && time.Now().Before(end) {
 				time.Sleep(50 * time.Millisecond)
 			}
 			if pids := left(mark); len(pids) > 0 {
-				t.Errorf("processes %v are left", pids)
+				t.Errorf("processes %v have not ended", pids)
 			}
 		})
 	}
 }
 
-// startWhole starts the program, and returns what it says on both outputs. It and what it starts have mark in their environment.
-func startWhole(t *testing.T, mark string) (*exec.Cmd, *saying) {
+// startProgram starts the program, and returns its standard output and standard error in one. The
+// program and its child processes have mark in their environment.
+func startProgram(t *testing.T, mark string) (*exec.Cmd, *output) {
 	t.Helper()
-	said := new(saying)
+	out := new(output)
 	program := exec.Command(os.Args[0])
-	program.Env = append(os.Environ(), wholeVariable+"=", "COLLYROBOTS_EXAMPLE_MARK="+mark)
-	program.Stdout, program.Stderr, program.WaitDelay = said, said, time.Second
+	program.Env = append(os.Environ(), programVariable+"=", "COLLYROBOTS_EXAMPLE_MARK="+mark)
+	program.Stdout = out
+	program.Stderr = out
+	program.WaitDelay = time.Second
 	if err := program.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { program.Process.Kill() })
-	return program, said
+	return program, out
 }

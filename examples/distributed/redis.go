@@ -15,8 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// redisOptions reads an address: host:port, or a redis:// URL with what else a client needs to
-// know.
+// redisOptions returns the options for an address, which is host:port or a redis:// URL.
 func redisOptions(address string) (*redis.Options, error) {
 	if strings.Contains(address, "://") {
 		return redis.ParseURL(address)
@@ -24,7 +23,7 @@ func redisOptions(address string) (*redis.Options, error) {
 	return &redis.Options{Addr: address}, nil
 }
 
-// redisName is an address without its password.
+// redisName returns an address without its password.
 func redisName(address string) string {
 	if o, err := redisOptions(address); err == nil {
 		return o.Addr
@@ -32,13 +31,15 @@ func redisName(address string) string {
 	return address
 }
 
-// ping returns nil if there is a Redis at an address that answers.
+// ping returns nil if a Redis answers at an address.
 func ping(ctx context.Context, address string) error {
 	options, err := redisOptions(address)
 	if err != nil {
 		return err
 	}
-	options.MaxRetries, options.DialTimeout, options.DialerRetries = -1, 3*time.Second, 1
+	options.MaxRetries = -1
+	options.DialTimeout = 3 * time.Second
+	options.DialerRetries = 1
 	client := redis.NewClient(options)
 	defer client.Close()
 	return client.Ping(ctx).Err()
@@ -57,39 +58,44 @@ func removeKeys(ctx context.Context, client redis.UniversalClient, pattern strin
 	return client.Unlink(ctx, keys...).Err()
 }
 
-// errNoRedis says how to get one.
-var errNoRedis = errors.New(`redis-server is not installed, and the workers need a Redis.
+// errNoRedis says how to get a Redis.
+var errNoRedis = errors.New(`redis-server is not installed, and the workers need a Redis. To install it:
   Debian, Ubuntu:  sudo apt-get install redis-server
   Fedora:          sudo dnf install redis
   macOS:           brew install redis
-  elsewhere:       start one, such as by "docker run --rm -p 6379:6379 redis", and add -redis localhost:6379`)
+  other systems:   start a Redis, for example with "docker run --rm -p 6379:6379 redis", and use -redis localhost:6379`)
 
-// startRedis starts a Redis on a free port of the loopback interface, and returns its address when it
-// answers. It keeps what it has in memory, and has a password: whoever else takes the port does not know it.
+// startRedis starts a Redis on a free port of the loopback interface. It returns when the Redis
+// answers. The Redis keeps its data in memory. It has a password, so that another Redis that has
+// taken the port is noticed.
 func startRedis(ctx context.Context, say func(format string, args ...any)) (keeper *child, address string, err error) {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		return nil, "", errNoRedis
 	}
 	for range 3 { // another program may take the port before Redis does
-		if address, err = freeAddress(); err != nil {
+		address, err = freeAddress()
+		if err != nil {
 			return nil, "", err
 		}
 		address = "redis://:" + rand.Text() + "@" + address
-		if keeper, err = startChild(job{Redis: address}, say); err != nil {
+		keeper, err = startChild(job{Redis: address}, say)
+		if err != nil {
 			return nil, "", err
 		}
-		if err = keeper.answers(ctx); err == nil {
+		err = keeper.waitForRedis(ctx)
+		if err == nil {
 			return keeper, address, nil
 		}
-		if keeper.end(); ctx.Err() != nil {
+		keeper.end()
+		if ctx.Err() != nil {
 			return nil, "", ctx.Err()
 		}
 	}
 	return nil, "", fmt.Errorf("redis-server cannot be used: %w", err)
 }
 
-// answers waits until the Redis of a child does.
-func (c *child) answers(ctx context.Context) error {
+// waitForRedis waits until the Redis of a child answers.
+func (c *child) waitForRedis(ctx context.Context) error {
 	for end := time.After(10 * time.Second); ; {
 		err := ping(ctx, c.job.Redis)
 		if err == nil {
@@ -116,14 +122,14 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// keepRedis is the process that has a Redis, with a folder of its own, until ctx ends. It is there
-// so that neither outlives a parent that is killed.
+// keepRedis runs a Redis with a temporary directory until ctx ends. It runs in a child process, so
+// that the Redis ends and the directory is removed also if the parent is killed.
 func keepRedis(ctx context.Context, j job) error {
-	folder, err := os.MkdirTemp("", "collyrobots-redis-")
+	dir, err := os.MkdirTemp("", "collyrobots-redis-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder)
+	defer os.RemoveAll(dir)
 	options, err := redisOptions(j.Redis)
 	if err != nil {
 		return err
@@ -132,13 +138,15 @@ func keepRedis(ctx context.Context, j job) error {
 	if err != nil {
 		return err
 	}
-	log := filepath.Join(folder, "log")
-	// Ended by ctx, it is killed: it has nothing to keep.
-	server := exec.CommandContext(ctx, "redis-server", "--bind", host, "--port", port, "--requirepass", options.Password, "--dir", folder, "--logfile", log, "--save", "", "--appendonly", "no")
-	if err := server.Run(); ctx.Err() == nil {
-		said, _ := os.ReadFile(log)
-		said = said[max(0, len(said)-500):]
-		return fmt.Errorf("redis-server has ended: %w\n%s", err, said)
+	logFile := filepath.Join(dir, "log")
+	// When ctx ends, the server is killed. It has no data to save.
+	server := exec.CommandContext(ctx, "redis-server", "--bind", host, "--port", port, "--requirepass", options.Password,
+		"--dir", dir, "--logfile", logFile, "--save", "", "--appendonly", "no")
+	err = server.Run()
+	if ctx.Err() != nil {
+		return nil
 	}
-	return nil
+	text, _ := os.ReadFile(logFile)
+	text = text[max(0, len(text)-500):]
+	return fmt.Errorf("redis-server has ended: %w\n%s", err, text)
 }

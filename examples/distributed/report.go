@@ -14,44 +14,45 @@ import (
 	"github.com/collyrobots/collyrobots/examples/internal/term"
 )
 
-// A report is what the sites' access log says of a crawl.
+// A report is made from the access logs of the sites.
 type report struct {
-	hosts  []*hostReport
-	killed []string // workers, by name
-	heirs  int      // workers that were started for these, since they had been at something
-	failed []string // tasks that were given up, and why
-	took   time.Duration
-	whole  bool // the crawl has come to its end
+	hosts        []*hostReport
+	killed       []string // the names of the workers that were killed
+	replacements int      // the number of workers that were started instead
+	failed       []string // the tasks that were given up, with their errors
+	took         time.Duration
+	complete     bool // the crawl has finished
 }
 
 // A hostReport is a row of the table.
 type hostReport struct {
 	host     string
 	requests int
-	robots   int            // for robots.txt
-	by       map[string]int // requests, by the worker
+	robots   int            // the number of requests for robots.txt
+	by       map[string]int // the number of requests by worker
 	delay    time.Duration
-	gap      time.Duration // the smallest between two requests; 0: there were no two
-	pages    int           // that were fetched, sitemaps included
-	lost     []string      // pages that are allowed and were not fetched
-	again    []string      // pages that a worker was killed over, and another one fetched
-	twice    []string      // pages that were fetched more than once without that
+	gap      time.Duration // the smallest time between two requests; 0 if there were fewer than two
+	pages    int           // the number of pages and sitemaps that were fetched
+	lost     []string      // allowed pages that were not fetched
+	again    []string      // pages that were fetched again because a worker was killed
+	twice    []string      // pages that were fetched more than once for another reason
 }
 
-func newReport(st *stage, whole bool) *report {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	r := &report{took: time.Since(st.began), heirs: st.heirs, whole: whole}
-	for _, w := range st.victims {
+// newReport returns the report of a crawl. complete says whether the crawl has finished.
+func newReport(c *cluster, complete bool) *report {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := &report{took: time.Since(c.began), replacements: c.replacements, complete: complete}
+	for _, w := range c.killed {
 		r.killed = append(r.killed, w.name())
 	}
-	names := make(map[string]string) // by user agent
-	for _, w := range st.workers {
+	names := make(map[string]string) // the names of the workers by user agent
+	for _, w := range c.workers {
 		names[userAgent(w.job.Worker)] = w.name()
 	}
 	for _, host := range slices.Sorted(maps.Keys(demo.Sites)) {
-		h := newHostReport(host, st.sites.Log(host), names)
-		h.findPages(st.sites.Log(host), func(agent string) bool { return slices.Contains(r.killed, names[agent]) })
+		h := newHostReport(host, c.sites.Log(host), names)
+		h.findPages(c.sites.Log(host), func(agent string) bool { return slices.Contains(r.killed, names[agent]) })
 		r.hosts = append(r.hosts, h)
 	}
 	return r
@@ -59,8 +60,8 @@ func newReport(st *stage, whole bool) *report {
 
 func newHostReport(host string, log []demo.Access, names map[string]string) *hostReport {
 	h := &hostReport{host: host, requests: len(log), by: make(map[string]int), delay: minDelay}
-	if asked, ok := rulesOf(host).CrawlDelay(); ok {
-		h.delay = max(h.delay, asked)
+	if delay, ok := rulesOf(host).CrawlDelay(); ok {
+		h.delay = max(h.delay, delay)
 	}
 	for i, a := range log {
 		h.by[names[a.Agent]]++
@@ -76,38 +77,41 @@ func newHostReport(host string, log []demo.Access, names map[string]string) *hos
 	return h
 }
 
-// findPages looks for what became of each page of the site that a crawler may ask for.
+// findPages finds out how often each allowed page of the site was fetched. killed reports whether
+// the worker with a User-Agent was killed.
 func (h *hostReport) findPages(log []demo.Access, killed func(agent string) bool) {
 	for _, page := range pagesOf(h.host) {
-		var agents []string // that have asked for it, in their order
+		var agents []string // of the requests for the page, in their order
 		for _, a := range log {
 			if a.Path == page {
 				agents = append(agents, a.Agent)
 			}
 		}
-		switch before := agents[:max(0, len(agents)-1)]; {
-		case len(agents) == 0:
+		if len(agents) == 0 {
 			h.lost = append(h.lost, "http://"+h.host+page)
 			continue
-		case slices.ContainsFunc(before, func(agent string) bool { return !killed(agent) }):
-			h.twice = append(h.twice, "http://"+h.host+page)
-		case len(before) > 0:
-			h.again = append(h.again, "http://"+h.host+page)
 		}
 		h.pages++
+		earlier := agents[:len(agents)-1]
+		switch {
+		case slices.ContainsFunc(earlier, func(agent string) bool { return !killed(agent) }):
+			h.twice = append(h.twice, "http://"+h.host+page)
+		case len(earlier) > 0:
+			h.again = append(h.again, "http://"+h.host+page)
+		}
 	}
 }
 
-// rulesOf is what the robots.txt of a demo site says to the workers.
+// rulesOf returns the rules of a demo site for the workers.
 func rulesOf(host string) *dialect.Group {
 	return dialect.RFC9309().Parse(demo.Sites[host]["/robots.txt"].Body).Group(productToken)
 }
 
-// pagesOf returns the paths of a demo site that the workers may ask for, robots.txt left out.
+// pagesOf returns the paths of a demo site that the workers may request, except robots.txt.
 func pagesOf(host string) (paths []string) {
 	site, rules := demo.Sites[host], rulesOf(host)
 	if site["/robots.txt"].Status >= 500 {
-		return nil // nobody knows what is allowed
+		return nil // robots.txt cannot be read, so nothing is allowed
 	}
 	for _, path := range slices.Sorted(maps.Keys(site)) {
 		u, err := url.Parse("http://" + host + path)
@@ -118,17 +122,16 @@ func pagesOf(host string) (paths []string) {
 	return paths
 }
 
-// isPage reports whether a path of the demo is a page, and no file that the plugin reads for
-// itself.
+// isPage reports whether a path of the demo is a page, and not a robots.txt or a sitemap.
 func isPage(path string) bool { return path != "/robots.txt" && !strings.Contains(path, ".xml") }
 
-// early reports whether a host was asked before its delay had passed, but for what a busy machine
-// notes late.
+// early reports whether a request came before the delay of the host had passed. It allows 5 %,
+// because a busy machine may record the earlier request late.
 func (h *hostReport) early() bool { return h.gap > 0 && h.gap < h.delay-h.delay/20 }
 
-// good reports whether all was done that was to be done, and nothing else.
+// good reports whether the crawl has finished, fetched each page once, and kept the delays.
 func (r *report) good() bool {
-	return r.whole && !slices.ContainsFunc(r.hosts, func(h *hostReport) bool { return h.early() || len(h.lost)+len(h.twice) > 0 })
+	return r.complete && !slices.ContainsFunc(r.hosts, func(h *hostReport) bool { return h.early() || len(h.lost)+len(h.twice) > 0 })
 }
 
 func (r *report) print(w io.Writer) {
@@ -140,7 +143,7 @@ func (r *report) print(w io.Writer) {
 		term.Column{Head: "twice", Right: true},
 		term.Column{Head: "lost", Right: true},
 		term.Column{Head: "delay", Right: true},
-		term.Column{Head: "least gap", Right: true},
+		term.Column{Head: "smallest gap", Right: true},
 		term.Column{Head: "by worker"})
 	for _, h := range r.hosts {
 		gap := ""
@@ -157,28 +160,26 @@ func (r *report) print(w io.Writer) {
 	r.printVerdict(w)
 }
 
-// printPages lists the pages that are worth a word.
+// printPages lists the pages that were fetched twice or not at all.
 func (r *report) printPages(w io.Writer) {
-	lost := "Lost"
-	if !r.whole {
-		lost = "Not fetched yet"
+	var again, twice, lost []string
+	for _, h := range r.hosts {
+		again = append(again, h.again...)
+		twice = append(twice, h.twice...)
+		lost = append(lost, h.lost...)
 	}
-	for _, list := range []struct {
-		head string
-		of   func(*hostReport) []string
-	}{
-		{"Fetched twice, by the worker that was killed and by another one", func(h *hostReport) []string { return h.again }},
-		{"Fetched twice, for no reason that is known", func(h *hostReport) []string { return h.twice }},
-		{lost, func(h *hostReport) []string { return h.lost }},
-	} {
-		var pages []string
-		for _, h := range r.hosts {
-			pages = append(pages, list.of(h)...)
-		}
+	list := func(head string, pages []string) {
 		if len(pages) > 0 {
-			term.Fprintf(w, "%s (%d):\n", list.head, len(pages))
+			term.Fprintf(w, "%s (%d):\n", head, len(pages))
 			printList(w, pages)
 		}
+	}
+	list("Fetched twice, by the killed worker and by another one", again)
+	list("Fetched twice, for an unknown reason", twice)
+	if r.complete {
+		list("Lost", lost)
+	} else {
+		list("Not fetched yet", lost)
 	}
 	if len(r.failed) > 0 {
 		fmt.Fprintln(w, "Given up:")
@@ -196,10 +197,10 @@ func printList(w io.Writer, list []string) {
 	}
 }
 
-// printVerdict says what the table means.
+// printVerdict prints a summary.
 func (r *report) printVerdict(w io.Writer) {
-	if !r.whole {
-		fmt.Fprintln(w, "The crawl did not come to its end.")
+	if !r.complete {
+		fmt.Fprintln(w, "The crawl did not finish.")
 		return
 	}
 	killed := "No worker was killed."
@@ -207,20 +208,20 @@ func (r *report) printVerdict(w io.Writer) {
 		killed = "Killed: " + strings.Join(r.killed, ", ") + "."
 	}
 	fmt.Fprintf(w, "The crawl took %s. %s\n", term.Duration(r.took), killed)
-	if r.heirs > 0 {
-		fmt.Fprintf(w, "What a killed worker was at went to the others after %v; asynq by itself does that after one to two minutes.\n", silent)
+	if r.replacements > 0 {
+		fmt.Fprintf(w, "The tasks of a killed worker went back to the queue after %v; asynq itself does that after one to two minutes.\n", renewed)
 	}
 	if r.good() {
-		fmt.Fprintln(w, "No page is lost, and no host was asked before its delay had passed.")
+		fmt.Fprintln(w, "No page was lost, and the delay of each host was kept.")
 	}
 	for _, h := range r.hosts {
 		if h.early() {
-			term.Fprintf(w, "%s was asked before its delay had passed.\n", h.host)
+			term.Fprintf(w, "%s got a request before its delay had passed.\n", h.host)
 		}
 	}
 }
 
-// shares lists who has sent how many requests: "1:5 3:2".
+// shares lists the number of requests of each worker: "1:5 3:2".
 func shares(by map[string]int) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(by)) {

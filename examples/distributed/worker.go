@@ -20,23 +20,23 @@ import (
 )
 
 const (
-	minDelay  = 250 * time.Millisecond // between two requests to a host that asks for nothing
-	hostLease = 3 * time.Second        // for how long a host is taken for one request, and by a worker that was killed
-	atOnce    = 8                      // tasks of a worker at a time
-	ofHost    = 2                      // how many of them may be pages of one host
+	minDelay  = 250 * time.Millisecond // the minimum delay between two requests to a host
+	hostLease = 3 * time.Second        // the length of the lease for a host; the host of a killed worker is free after it
+	atOnce    = 8                      // the number of tasks of a worker at a time
+	ofHost    = 2                      // the number of these that may be pages of one host
 )
 
 // A worker is a process that crawls.
 type worker struct {
 	robots   *collyrobots.Plugin
 	frontier *frontier
-	spiders  chan *spider // those that have nothing to do
+	spiders  chan *spider // the idle spiders
 
 	mu    sync.Mutex
-	hosts map[string]int // how many pages of each are being asked for
+	hosts map[string]int // the number of pages being visited, by host
 }
 
-// work is a worker process. It ends when ctx does.
+// work runs a worker until ctx ends.
 func work(ctx context.Context, j job) error {
 	options, err := redisOptions(j.Redis)
 	if err != nil {
@@ -62,7 +62,7 @@ func work(ctx context.Context, j job) error {
 		Queues:                   map[string]int{j.Queue: 1},
 		IsFailure:                isFailure,
 		RetryDelayFunc:           retryDelay,
-		TaskCheckInterval:        100 * time.Millisecond, // both are seconds if nothing is said
+		TaskCheckInterval:        100 * time.Millisecond, // the defaults of both intervals are seconds
 		DelayedTaskCheckInterval: 200 * time.Millisecond,
 		ShutdownTimeout:          time.Second,
 		LogLevel:                 asynq.ErrorLevel,
@@ -75,7 +75,7 @@ func work(ctx context.Context, j job) error {
 	}
 	<-ctx.Done()
 	server.Stop()
-	cancel() // what waits for a host gives up, and its page goes back to the queue
+	cancel() // visits that wait for a host fail, and their pages go back to the queue
 	server.Shutdown()
 	return nil
 }
@@ -83,16 +83,16 @@ func work(ctx context.Context, j job) error {
 // A spider is a collector that visits one page at a time.
 type spider struct {
 	collector *collyrobots.Collector
-	links     []string // of the page, to the same host
-	status    int      // of the answer
+	links     []string // the links of the page to the same host
+	status    int      // the status of the response
 }
 
-// newSpiders makes the spiders of w. They have one plugin, which shares all it knows with the other
-// processes.
+// newSpiders makes the spiders of w. They have one plugin, which shares the pace and the robots.txt
+// files with the other processes.
 func (w *worker) newSpiders(ctx context.Context, j job, shared *redisstore.Store) error {
 	c := collyrobots.NewCollector(
 		colly.StdlibContext(ctx),
-		colly.AllowURLRevisit(), // the frontier knows what was visited
+		colly.AllowURLRevisit(), // the frontier keeps the visited URLs
 		colly.ParseHTTPErrorResponse(),
 		colly.UserAgent(userAgent(j.Worker)))
 	c.WithTransport(demo.Transport(j.Sites))
@@ -100,8 +100,8 @@ func (w *worker) newSpiders(ctx context.Context, j job, shared *redisstore.Store
 	w.robots, err = c.WithRobots(
 		collyrobots.ProductToken(productToken),
 		collyrobots.MinDelay(minDelay),
-		collyrobots.Store(shared),      // one fetch of a robots.txt for all processes
-		collyrobots.SharedPace(shared), // one request at a time to a host, whoever sends it
+		collyrobots.Store(shared),      // one fetch of robots.txt for all processes
+		collyrobots.SharedPace(shared), // one request at a time to a host, from all processes together
 		collyrobots.Logger(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))))
 	if err != nil {
 		return err
@@ -117,7 +117,8 @@ func (w *worker) newSpiders(ctx context.Context, j job, shared *redisstore.Store
 
 const productToken = "ExampleBot"
 
-// userAgent names the worker, for the table that is made from the sites' log.
+// userAgent returns the User-Agent of a worker. It contains the number of the worker, for the report
+// from the logs of the sites.
 func userAgent(worker int) string {
 	return fmt.Sprintf(productToken+"/1.0 (worker %d; +https://example.com/bot)", worker)
 }
@@ -129,8 +130,8 @@ func (s *spider) onLink(e *colly.HTMLElement) {
 	}
 }
 
-// visitPage does a task: it visits a page and queues its links. The task is done when it returns
-// nil; a worker that is killed before that leaves the page to another one, which asks for it again.
+// visitPage does a task: it visits a page and queues its links. The task is done when visitPage
+// returns nil. If the worker is killed before that, another one visits the page again.
 func (w *worker) visitPage(ctx context.Context, task *asynq.Task) error {
 	page := string(task.Payload())
 	leave, err := w.enter(page)
@@ -140,12 +141,14 @@ func (w *worker) visitPage(ctx context.Context, task *asynq.Task) error {
 	defer leave()
 	s := <-w.spiders
 	defer func() { w.spiders <- s }()
-	s.links, s.status = nil, 0
+	s.links = nil
+	s.status = 0
 	var denied *collyrobots.DisallowedError
-	switch err := s.collector.Visit(page); {
+	err = s.collector.Visit(page)
+	switch {
 	case errors.As(err, &denied):
-		fmt.Println(outcome(denied.Decision))
-		return nil // there is no more to do
+		fmt.Println(denial(denied.Decision))
+		return nil // the task is done
 	case err != nil:
 		return err
 	case s.status == 429 || s.status >= 500:
@@ -159,16 +162,16 @@ func (w *worker) visitPage(ctx context.Context, task *asynq.Task) error {
 	return nil
 }
 
-// outcome says of a page that it was denied, in the columns of those that were fetched.
-func outcome(d collyrobots.Decision) string {
+// denial describes a denied page, in the columns of the lines about fetched pages.
+func denial(d collyrobots.Decision) string {
 	if d.Reason == collyrobots.ReasonRule {
-		return fmt.Sprintf("---  %s: line %d, %v", d.URL, d.Rule.Line, d.Rule)
+		return fmt.Sprintf("---  %s denied: line %d, %v", d.URL, d.Rule.Line, d.Rule)
 	}
-	return fmt.Sprintf("---  %s: robots.txt is %s", d.URL, d.Reason)
+	return fmt.Sprintf("---  %s denied: robots.txt is %s", d.URL, d.Reason)
 }
 
-// readSitemaps does a task: it queues what the sitemaps of a site list. Pages leaves out what is
-// denied.
+// readSitemaps does a task: it queues the pages in the sitemaps of a site. Pages leaves out denied
+// pages.
 func (w *worker) readSitemaps(ctx context.Context, task *asynq.Task) error {
 	site := string(task.Payload())
 	for page, err := range w.robots.Pages(ctx, collyrobots.Feed{}, site) {
@@ -176,7 +179,7 @@ func (w *worker) readSitemaps(ctx context.Context, task *asynq.Task) error {
 		case err != nil && !isFailure(err):
 			return err
 		case err != nil:
-			fmt.Println("---  ", err) // what other sitemaps list is read all the same
+			fmt.Println("---  ", err) // continue with the other sitemaps
 			continue
 		}
 		if err := w.frontier.add(ctx, visitPage, page.Loc); err != nil {
@@ -186,11 +189,11 @@ func (w *worker) readSitemaps(ctx context.Context, task *asynq.Task) error {
 	return nil
 }
 
-// errBusy says that this worker is at enough pages of the host.
-var errBusy = errors.New("the host is busy")
+// errBusy means that the worker is already visiting ofHost pages of the host.
+var errBusy = errors.New("the worker is visiting other pages of the host")
 
-// enter takes a place among the pages of a host, until leave is called. So the pages of a slow host
-// do not fill the worker while they wait, and those of other hosts get their turn.
+// enter counts a page of a host until leave is called. It fails if the worker is visiting ofHost
+// pages of that host, so that the waiting pages of a slow host do not take all tasks of the worker.
 func (w *worker) enter(page string) (leave func(), err error) {
 	u, err := url.Parse(page)
 	if err != nil {
@@ -205,24 +208,25 @@ func (w *worker) enter(page string) (leave func(), err error) {
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.hosts[u.Host]--; w.hosts[u.Host] == 0 {
+		w.hosts[u.Host]--
+		if w.hosts[u.Host] == 0 {
 			delete(w.hosts, u.Host)
 		}
 	}, nil
 }
 
-// isFailure reports whether an error counts towards the retries of a task: one that is no fault of
-// its page does not.
+// isFailure reports whether an error counts toward the retries of a task. Errors that the page has
+// not caused do not count.
 func isFailure(err error) bool {
 	var unpaced *collyrobots.PaceError
 	return !errors.Is(err, errBusy) && !errors.As(err, &unpaced) && !errors.Is(err, context.Canceled)
 }
 
-// retryDelay says after how long a task is tried again. asynq counts in whole seconds.
+// retryDelay returns the time after which a task is tried again. asynq rounds it to whole seconds.
 func retryDelay(retries int, err error, _ *asynq.Task) time.Duration {
 	switch {
 	case errors.Is(err, asynq.ErrLeaseExpired), errors.Is(err, context.Canceled):
-		return 0 // its worker has died, or ends
+		return 0 // the worker has died or is ending
 	case !isFailure(err):
 		return time.Second
 	}

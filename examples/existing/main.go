@@ -1,5 +1,5 @@
-// Command existing is a spider that was there before collyrobots, with the lines that drop it in
-// marked.
+// Command existing is an ordinary Colly spider. The lines that add collyrobots to it are marked with
+// "new".
 package main
 
 import (

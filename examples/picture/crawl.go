@@ -15,15 +15,15 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// hosts are the sites, in the order of the picture. Each has a start page with links to the others.
+// hosts are the sites in the order of the picture.
 var hosts = []struct {
 	name  string
-	asks  string // its robots.txt but for the first line, in one line of the picture
-	links []string
+	rules string   // robots.txt without its first line
+	links []string // the links of the start page to the other pages
 }{
-	{"fast.test", "Disallow: /cart", []string{"/1", "/2", "/cart", "/3", "/4", "/5", "/6", "/7"}},
-	{"shop.test", "Disallow: /cart\nCrawl-delay: 1", []string{"/1", "/cart", "/2", "/3", "/cart/1", "/4", "/5"}},
-	{"slow.test", "Disallow: /cart\nCrawl-delay: 2", []string{"/1", "/cart", "/2"}},
+	{name: "fast.test", rules: "Disallow: /cart", links: []string{"/1", "/2", "/cart", "/3", "/4", "/5", "/6", "/7"}},
+	{name: "shop.test", rules: "Disallow: /cart\nCrawl-delay: 1", links: []string{"/1", "/cart", "/2", "/3", "/cart/1", "/4", "/5"}},
+	{name: "slow.test", rules: "Disallow: /cart\nCrawl-delay: 2", links: []string{"/1", "/cart", "/2"}},
 }
 
 const userAgent = "ExampleBot/1.0 (+https://example.com/bot)"
@@ -32,7 +32,7 @@ const userAgent = "ExampleBot/1.0 (+https://example.com/bot)"
 func sites() robotstest.Sites {
 	web := make(robotstest.Sites)
 	for _, h := range hosts {
-		site := robotstest.Site{"/robots.txt": "User-agent: *\n" + h.asks + "\n", "/": page(h.links)}
+		site := robotstest.Site{"/robots.txt": "User-agent: *\n" + h.rules + "\n", "/": page(h.links)}
 		for _, link := range h.links {
 			site[link] = page(nil)
 		}
@@ -41,7 +41,7 @@ func sites() robotstest.Sites {
 	return web
 }
 
-// page answers as a site out in the world does: not at once.
+// page returns a handler for a page. It answers after 80 milliseconds, like a real site.
 func page(links []string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(80 * time.Millisecond)
@@ -50,7 +50,7 @@ func page(links []string) http.HandlerFunc {
 	}
 }
 
-// crawl crawls the sites with one spider, which has the plugin or not, and returns what they saw.
+// crawl crawls the sites with a spider, with or without the plugin, and returns the access log.
 func crawl(web *robotstest.Web, plugin bool) (robotstest.Log, error) {
 	c := colly.NewCollector(colly.Async(), colly.UserAgent(userAgent))
 	c.WithTransport(web.Transport())
@@ -75,12 +75,12 @@ func crawl(web *robotstest.Web, plugin bool) (robotstest.Log, error) {
 	return web.Log(""), nil
 }
 
-// isDenied reports whether the robots.txt of a request's host denies it to the spider.
-func isDenied(asks string, r robotstest.Request) bool {
+// isDenied reports whether the rules of a host disallow a request of the spider.
+func isDenied(rules string, r robotstest.Request) bool {
 	u, err := url.ParseRequestURI(r.URI)
 	if err != nil {
 		return false
 	}
-	rules := dialect.RFC9309().Parse([]byte(fmt.Sprint("User-agent: *\n", asks, "\n")))
-	return !rules.Group(dialect.ProductToken(userAgent)).Decide(dialect.Target(u)).Allowed
+	file := dialect.RFC9309().Parse([]byte(fmt.Sprint("User-agent: *\n", rules, "\n")))
+	return !file.Group(dialect.ProductToken(userAgent)).Decide(dialect.Target(u)).Allowed
 }

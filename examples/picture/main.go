@@ -1,11 +1,11 @@
-// Command picture crawls three sites on this machine twice, with bare Colly and with collyrobots,
-// and draws when each request arrived: the picture in README.md.
+// Command picture draws the picture in README.md. It crawls three sites on this machine twice, with
+// bare Colly and with collyrobots, and draws when each request arrived.
 //
 //	picture [-o FILE]
 //
-// The sites are those of a package robotstest web, whose access log is all that the picture is made
-// from. Without -o it is written to standard output. It takes about nine seconds, since the delays
-// of the sites are kept.
+// The picture is made only from the access logs of the sites, which package robotstest provides.
+// Without -o it is written to standard output. The command takes about nine seconds, because the
+// crawl keeps the delays of the sites.
 package main
 
 import (
@@ -20,18 +20,18 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// run is the program; it returns its exit status.
+// run runs the program and returns its exit status.
 func run(args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("picture", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	file := flags.String("o", "", "the `file` to write, instead of standard output")
+	file := flags.String("o", "", "write to this `file` instead of standard output")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return 0
 	} else if err != nil {
 		return 2
 	}
 	if flags.NArg() > 0 {
-		fmt.Fprintf(stderr, "picture: %s: there is nothing to name but -o FILE\n", flags.Arg(0))
+		fmt.Fprintf(stderr, "picture: unexpected argument %s; to write to a file, use -o FILE\n", flags.Arg(0))
 		return 2
 	}
 	picture, err := take()
@@ -47,7 +47,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// take makes both crawls and returns the picture.
+// take runs both crawls and returns the picture.
 func take() (string, error) {
 	panels := []panel{{title: "Colly alone"}, {title: "The same spider after collyrobots.WithRobots(c)"}}
 	for i := range panels {
@@ -56,7 +56,8 @@ func take() (string, error) {
 			return "", err
 		}
 		defer web.Close()
-		if panels[i].log, err = crawl(web, i == 1); err != nil {
+		panels[i].log, err = crawl(web, i == 1)
+		if err != nil {
 			return "", err
 		}
 	}

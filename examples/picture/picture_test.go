@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestPicture draws two crawls in a bubble, and finds in the picture what the access logs have.
+// TestPicture draws two crawls, and compares the marks in the picture with the access logs.
 func TestPicture(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		panels := []panel{{title: "a < b"}, {title: "b"}}
@@ -59,9 +59,9 @@ func TestPicture(t *testing.T) {
 	})
 }
 
-// TestThePictureOfTheREADME holds the picture that is in docs/ to itself, and to what this program
-// draws.
-func TestThePictureOfTheREADME(t *testing.T) {
+// TestPictureOfREADME checks that the picture in docs/ is consistent and has the style of this
+// program, and that README.md describes it.
+func TestPictureOfREADME(t *testing.T) {
 	text, err := os.ReadFile("../../docs/starts.svg")
 	if err != nil {
 		t.Fatal(err)
@@ -71,12 +71,15 @@ func TestThePictureOfTheREADME(t *testing.T) {
 		t.Fatalf("%d panels", len(drawn))
 	}
 	if !strings.Contains(string(text), style) {
-		t.Error("docs/starts.svg has another style: make it anew, go run ./examples/picture -o docs/starts.svg")
+		t.Error("docs/starts.svg has another style; to update it, run go run ./examples/picture -o docs/starts.svg")
 	}
 	check(t, drawn, true)
-	requests, denied, last := 0, 0, 0.0
+	var requests, denied int
+	var last float64
 	for _, row := range drawn[0].rows {
-		requests, denied, last = requests+len(row.marks), denied+row.denied, max(last, row.at[len(row.at)-1])
+		requests += len(row.marks)
+		denied += row.denied
+		last = max(last, row.at[len(row.at)-1])
 	}
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -84,7 +87,7 @@ func TestThePictureOfTheREADME(t *testing.T) {
 	}
 	words := fmt.Sprintf("Colly alone sends all %d requests within half a second, %s of them", requests, map[int]string{4: "four"}[denied])
 	if !strings.Contains(string(readme), words) || last > 0.5 {
-		t.Errorf("README.md does not say %q; the last is after %.3f s", words, last)
+		t.Errorf("README.md does not contain %q; the last request is after %.3f s", words, last)
 	}
 }
 
@@ -95,12 +98,13 @@ func check(t *testing.T, drawn []drawnPanel, exact bool) {
 	t.Helper()
 	for i, d := range drawn {
 		for j, row := range d.rows {
-			asked := map[int]float64{1: 1, 2: 2}[j]
+			delay := map[int]float64{1: 1, 2: 2}[j]
 			gap := math.Inf(1)
 			for k := 1; k < len(row.at); k++ {
 				gap = min(gap, row.at[k]-row.at[k-1])
 			}
-			counted, denied, smallest := 0, 0, 0.0
+			var counted, denied int
+			var smallest float64
 			if _, err := fmt.Sscanf(row.counts, "%d requests, %d disallowed smallest gap %f s", &counted, &denied, &smallest); err != nil {
 				t.Fatalf("panel %d, %s: %q: %v", i, row.host, row.counts, err)
 			}
@@ -109,10 +113,10 @@ func check(t *testing.T, drawn []drawnPanel, exact bool) {
 			}
 			alone := i == 0
 			if alone == (denied == 0) {
-				t.Errorf("panel %d, %s: %q does not show what the plugin is for", i, row.host, row.counts)
+				t.Errorf("panel %d, %s: %q, want disallowed requests only without the plugin", i, row.host, row.counts)
 			}
-			if exact && (!alone && smallest < asked*0.8 || alone && smallest > 0.5) {
-				t.Errorf("panel %d, %s: %q does not show the delay", i, row.host, row.counts)
+			if exact && (!alone && smallest < delay*0.8 || alone && smallest > 0.5) {
+				t.Errorf("panel %d, %s: %q, want the delay only with the plugin", i, row.host, row.counts)
 			}
 		}
 	}
@@ -120,7 +124,7 @@ func check(t *testing.T, drawn []drawnPanel, exact bool) {
 
 func TestRun(t *testing.T) {
 	if testing.Short() {
-		t.Skip("keeps real delays")
+		t.Skip("the test waits for real delays")
 	}
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "starts.svg")
@@ -144,7 +148,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// What a picture shows.
+// A drawnPanel is a panel that was read from a picture.
 type drawnPanel struct {
 	title string
 	rows  []drawnRow
@@ -152,13 +156,13 @@ type drawnPanel struct {
 
 type drawnRow struct {
 	host   string
-	counts string    // what is written behind the marks
-	marks  []string  // as their titles say
-	at     []float64 // when they were, in seconds, in order
+	counts string    // the text after the marks
+	marks  []string  // the titles of the marks
+	at     []float64 // the times of the marks in seconds, sorted
 	denied int
 }
 
-// An element is one of an SVG document.
+// An element is an element of an SVG document.
 type element struct {
 	XMLName  xml.Name
 	Class    string    `xml:"class,attr"`
@@ -166,7 +170,7 @@ type element struct {
 	Children []element `xml:",any"`
 }
 
-// parse reads a picture; what is not well-formed XML fails the test.
+// parse reads a picture. The test fails if it is not well-formed XML.
 func parse(t *testing.T, svg string) (panels []drawnPanel) {
 	t.Helper()
 	var document element
@@ -204,7 +208,8 @@ func parsePanel(t *testing.T, e element) (p drawnPanel) {
 				if _, err := fmt.Sscanf(title, "%f s", &at); err != nil {
 					t.Fatalf("%q: %v", title, err)
 				}
-				row.marks, row.at = append(row.marks, title), append(row.at, at)
+				row.marks = append(row.marks, title)
+				row.at = append(row.at, at)
 				if e.Class == "denied" {
 					row.denied++
 				}

@@ -9,13 +9,13 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// A panel is one crawl: a row for each host, on the time axis of all panels.
+// A panel shows one crawl, with a row for each host. All panels have the same time axis.
 type panel struct {
 	title string
 	log   robotstest.Log
 }
 
-// of returns the requests that reached a host.
+// of returns the requests to a host.
 func (p panel) of(host string) (log robotstest.Log) {
 	for _, r := range p.log {
 		if r.Host == host {
@@ -25,18 +25,18 @@ func (p panel) of(host string) (log robotstest.Log) {
 	return log
 }
 
-// The picture in user units, which are pixels at its own size.
+// These are lengths in the picture, in pixels at its natural size.
 const (
 	width       = 860
-	left        = 210 // of the time axis: the hosts' names stand before it
-	right       = 650 // and what was counted behind it
+	left        = 210 // the left end of the time axis, after the names of the hosts
+	right       = 650 // the right end of the time axis, before the counts
 	titleHeight = 34
 	rowHeight   = 46
 	axisHeight  = 40
 	panelHeight = titleHeight + rowHeight*3 + axisHeight
 )
 
-// style has colours for a light page and for a dark one, on a ground of its own.
+// style has colours for light and for dark pages. The picture has its own background.
 const style = `
 text { font: 13px system-ui, sans-serif; fill: #1f2328 }
 .title { font-size: 15px; font-weight: 600 }
@@ -57,7 +57,7 @@ text { fill: #f0f6fc }
 }
 `
 
-// draw returns the panels as an SVG document, one below the other.
+// draw returns the panels as an SVG document. Each panel is below the one before it.
 func draw(panels []panel) string {
 	end := time.Second
 	for _, p := range panels {
@@ -78,7 +78,7 @@ func draw(panels []panel) string {
 	return b.String()
 }
 
-// draw writes a panel that begins at top; its time axis ends at end.
+// draw writes the panel. It begins at top, and its time axis ends at end.
 func (p panel) draw(b *strings.Builder, top int, end time.Duration) {
 	fmt.Fprintf(b, `<g class="panel"><text class="title" x="16" y="%d">%s</text>`+"\n", top+24, html.EscapeString(p.title))
 	at := func(t time.Duration) float64 {
@@ -94,10 +94,10 @@ func (p panel) draw(b *strings.Builder, top int, end time.Duration) {
 		y := top + titleHeight + i*rowHeight + rowHeight/2
 		log := p.of(h.name)
 		fmt.Fprintf(b, `<g class="host"><text x="16" y="%d">%s</text>`, y-2, h.name)
-		fmt.Fprintf(b, `<text class="small" x="16" y="%d">%s</text>`+"\n", y+13, html.EscapeString(strings.ReplaceAll(h.asks, "\n", ", ")))
+		fmt.Fprintf(b, `<text class="small" x="16" y="%d">%s</text>`+"\n", y+13, html.EscapeString(strings.ReplaceAll(h.rules, "\n", ", ")))
 		var denied robotstest.Log
 		for _, r := range log {
-			if isDenied(h.asks, r) {
+			if isDenied(h.rules, r) {
 				denied = append(denied, r)
 				continue
 			}
@@ -113,7 +113,7 @@ func (p panel) draw(b *strings.Builder, top int, end time.Duration) {
 	b.WriteString("</g>\n")
 }
 
-// counts says in two lines what a host saw.
+// counts returns two lines with the numbers of a host.
 func counts(log robotstest.Log, denied int) (first, second string) {
 	first = fmt.Sprintf("%d requests, %d disallowed", len(log), denied)
 	if len(log) < 2 {
@@ -122,8 +122,8 @@ func counts(log robotstest.Log, denied int) (first, second string) {
 	return first, fmt.Sprintf("smallest gap %.3f s", log.MinGap().Seconds())
 }
 
-// mark draws one request: a ring for a robots.txt, a stroke for a page, a longer one for a page
-// that is disallowed.
+// mark draws one request: a ring for a robots.txt, a stroke for a page, and a longer stroke for a
+// disallowed page.
 func mark(b *strings.Builder, r robotstest.Request, x float64, y int, denied bool) {
 	title := fmt.Sprintf("<title>%.3f s %s</title>", r.Elapsed.Seconds(), html.EscapeString(r.URI))
 	switch {
@@ -136,7 +136,7 @@ func mark(b *strings.Builder, r robotstest.Request, x float64, y int, denied boo
 	}
 }
 
-// legend says what the marks mean.
+// legend writes the meanings of the marks.
 func legend(b *strings.Builder, y int) {
 	fmt.Fprintf(b, `<circle class="robots legend" cx="22" cy="%d" r="4"/><text class="small" x="34" y="%d">robots.txt</text>`, y-4, y)
 	fmt.Fprintf(b, `<path class="page legend" d="M112 %dv18"/><text class="small" x="122" y="%d">a page</text>`, y-13, y)

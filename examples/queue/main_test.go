@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestQueue crawls a site by its sitemap, and judges by what the site was asked for.
+// TestQueue crawls a site and its sitemap, and checks the access log.
 func TestQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := robotstest.New(t, robotstest.Sites{"a.test": {
@@ -32,7 +32,7 @@ func TestQueue(t *testing.T) {
 		}
 		log := web.Log("a.test")
 		if got, want := log.SortedURIs(), []string{"/", "/a", "/b", "/robots.txt", "/sitemap.txt"}; !slices.Equal(got, want) {
-			t.Errorf("asked for %v, want %v", got, want)
+			t.Errorf("requests for %v, want %v", got, want)
 		}
 		robotstest.Verify(t, web, dialect.RFC9309())
 	})

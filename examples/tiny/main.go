@@ -1,4 +1,4 @@
-// Command tiny is the program of the guides: a crawler that obeys robots.txt.
+// Command tiny is a small crawler that obeys robots.txt. The list of guides shows it.
 package main
 
 import (

@@ -172,7 +172,9 @@ func (f *fetcher) request(ctx context.Context, x *file, r Request) (answer, erro
 		if !a.mayPass(err) || !f.mayTryAgain(ctx, x) {
 			return a, err
 		}
-		a.body.Close()
+		if a.body != nil {
+			a.body.Close()
+		}
 	}
 }
 
@@ -276,7 +278,7 @@ func (f *fetcher) receive(ctx context.Context, x *file, u *url.URL, a answer) er
 }
 
 // addTargetCheckpoints adds the checkpoints for the host to which the redirects of a root have led,
-// because the root also speaks for that host.
+// because the root may also list the pages of that host.
 func (f *fetcher) addTargetCheckpoints(ctx context.Context, x *file) {
 	s := newScope(x.scope.kind)
 	s.addURL(x.base.String())

@@ -409,8 +409,8 @@ func TestOtherSitesNameTheFileInTheNextRun(t *testing.T) {
 	}
 }
 
-// TestResumeOfASitemapThatRedirects checks that a sitemap also speaks for the host to which its URL
-// redirects.
+// TestResumeOfASitemapThatRedirects checks that the pages of the host to which the URL of a sitemap
+// redirects are also done in the next run.
 func TestResumeOfASitemapThatRedirects(t *testing.T) {
 	files, s := map[string]any{
 		"http://a.test/map.xml": "-> http://www.a.test/map.xml", "http://www.a.test/map.xml": urlset("http://www.a.test/1", "http://a.test/2"),

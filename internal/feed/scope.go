@@ -67,7 +67,7 @@ func Registrable(host string) string {
 // A scope says which pages the files of one root may list.
 type scope struct {
 	kind  Scope
-	hosts []string // hosts for which the root speaks
+	hosts []string // the hosts of the root
 	names []string // the names of hosts under kind
 }
 

@@ -84,8 +84,9 @@ func (s *spool) sum(n int64) []byte {
 	return h.Sum(nil)
 }
 
+// Close removes the temporary file, if there is one.
 func (s *spool) Close() error {
-	if s == nil || s.file == nil {
+	if s.file == nil {
 		return nil
 	}
 	err := s.file.Close()

@@ -75,7 +75,9 @@ func (w *walk) run(jobs []job) {
 		fetchers.Wait()
 		for _, x := range w.queue.rest() {
 			w.release(x, abandoned)
-			x.body.Close()
+			if x.body != nil {
+				x.body.Close()
+			}
 		}
 		w.tally.sum()
 	}()

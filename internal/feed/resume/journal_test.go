@@ -128,6 +128,34 @@ func TestCorrect(t *testing.T) {
 	}
 }
 
+// TestNewestFirst checks that a page that was joined to a page of another file is done when the file
+// is, although it comes after all pages that were handed on.
+func TestNewestFirst(t *testing.T) {
+	records := store.Memory()
+	newest := func() *Journal {
+		j := start(records, 1)
+		j.options.NewestFirst = true
+		return j
+	}
+	newer := Mark{Age: 5, Pos: 1}
+	older := Mark{Age: 9, Pos: 0}
+	for _, whole := range []bool{false, true} {
+		j := newest()
+		a := open(t, j, "a.xml", "a")
+		b := open(t, j, "b.xml", fmt.Sprint("b ", whole))
+		failing, _ := j.Claim(1, false, Place{Checkpoint: b, Mark: newer})
+		failing.Settle(Failed)
+		both, _ := j.Claim(2, false, Place{Checkpoint: a, Mark: newer})
+		j.Join(2, Place{Checkpoint: b, Mark: older})
+		both.Settle(Done)
+		b.finish(whole, time.Time{}, time.Now())
+		next := open(t, newest(), "b.xml", fmt.Sprint("b ", whole))
+		if next.passed(older) != whole || next.passed(newer) {
+			t.Errorf("whole %v: passed = %v, %v, want %v, false", whole, next.passed(older), next.passed(newer), whole)
+		}
+	}
+}
+
 // A mortal is a store that fails after a number of writes.
 type mortal struct {
 	store.Store

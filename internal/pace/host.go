@@ -176,11 +176,11 @@ func (h *Host) AskedBefore() {
 	h.last = max(h.last, 1)
 }
 
-// Enter is the first stage, for a request that holds nothing yet. It waits until the one
-// undispatched ticket of the host is free and a request may start. Then it takes the ticket, but
-// not the time of the start. No other ticket of the host passes Enter until the caller calls Start,
-// for at most one delay. If nothing limits the host, Enter returns at once without a ticket. If t
-// has already passed Enter and still has its place, it keeps the place and only waits for the time.
+// Enter is the first stage, for a request that holds nothing yet. It waits until no other request of
+// the host has the turn and a request may start. Then t has the turn, but not the time of the start.
+// No other request of the host passes Enter until the caller calls Start, for at most one delay. If
+// nothing limits the host, Enter returns at once, and t does not get the turn. If t has already
+// passed Enter and still has the turn, it keeps the turn and only waits for the time.
 //
 // On error, t holds nothing. The error is the cause of ctx, the error passed to Close, or ErrEnded.
 func (h *Host) Enter(ctx context.Context, t *Ticket) error {
@@ -340,7 +340,7 @@ func (h *Host) await(ctx context.Context, t *Ticket) error {
 	for state := t.state; ; {
 		now := h.hosts.now()
 		var err error
-		switch d, ok := h.turn(now, t); {
+		switch d, ok := h.mayPass(now, t); {
 		case ok && h.claim(now, t):
 			h.take(now, t)
 			return nil
@@ -370,9 +370,9 @@ func (h *Host) sleep(ctx context.Context, t *Ticket, d time.Duration) error {
 	return t.sleep(ctx, h.hosts, d)
 }
 
-// turn reports whether it is t's turn to take what it waits for. If not, it returns the time after
-// which to look again, or 0 if t should wait until it is woken.
-func (h *Host) turn(now instant, t *Ticket) (time.Duration, bool) {
+// mayPass reports whether t, which waits in Enter or Start, may go on. If not, it returns the time
+// after which to look again, or 0 if t should wait until it is woken.
+func (h *Host) mayPass(now instant, t *Ticket) (time.Duration, bool) {
 	p := h.paced
 	if t.state == urgent {
 		if p.urgent.front != t {
@@ -384,8 +384,8 @@ func (h *Host) turn(now instant, t *Ticket) (time.Duration, bool) {
 		if !front.lapsed(now) {
 			return front.lease.since(now), false
 		}
-		// The request of front was let in and never started. Either a later callback aborted it, or
-		// it still waits for something else. In the second case it will start without a ticket, and
+		// The request of front got the turn and never started. Either a later callback aborted it, or
+		// it still waits for something else. In the second case it will start without the turn, and
 		// Start still keeps the delay.
 		h.leave(front)
 	}
@@ -395,7 +395,7 @@ func (h *Host) turn(now instant, t *Ticket) (time.Duration, bool) {
 	return h.ready(now)
 }
 
-// take gives t what it waits for. The caller must know that it is t's turn.
+// take lets t, which waits in Enter or Start, go on. The caller must know that it may.
 func (h *Host) take(now instant, t *Ticket) {
 	switch {
 	case t.state == urgent:
@@ -582,7 +582,7 @@ func (h *Host) Stats(now time.Time) Stats {
 	if h.paced != nil {
 		s.Waiting = h.paced.queued
 		if front := h.paced.waiting.front; front != nil && front.state == admitted && front.lapsed(at) {
-			s.Waiting-- // this request was let in and never started
+			s.Waiting-- // this request got the turn and never started
 		}
 	}
 	return s
@@ -613,7 +613,7 @@ func (h *Host) forget(now instant) bool {
 	return h.gone
 }
 
-// deserted reports whether no request waits. A ticket that was let in and never started does not
+// deserted reports whether no request waits. A ticket that got the turn and never started does not
 // count, unless it has a lease, which the timer of the lease gives back soon.
 func (h *Host) deserted(now instant) bool {
 	if front := h.paced.waiting.front; front != nil && front.state == admitted && front.lapsed(now) && front.held == nil {

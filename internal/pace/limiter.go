@@ -176,8 +176,9 @@ func (l *limiter) due(now instant) time.Duration {
 	return wait
 }
 
-// longest returns when the place of a request expires that is on the wire since now. 0 means never.
-func (l *limiter) longest(now instant) instant {
+// expiry returns when the place of a request that reaches the wire at now expires, or 0 if it does
+// not expire.
+func (l *limiter) expiry(now instant) instant {
 	if l.rules.MaxInFlight > 0 {
 		return 0
 	}
@@ -251,7 +252,7 @@ func (l *limiter) start(now instant, t *Ticket) (wait time.Duration, ok bool) {
 	t.at = now
 	t.delay = delay
 	t.state = onWire
-	t.lease = l.longest(now)
+	t.lease = l.expiry(now)
 	if !t.direct {
 		t.state = started
 		t.lease = now.add(startLease)

@@ -41,7 +41,7 @@ type state uint8
 const (
 	idle     state = iota // nothing
 	waiting               // a place in the queue of Enter
-	admitted              // the front of that queue: the one undispatched ticket of the host
+	admitted              // the front of that queue, with the turn of the host
 	urgent                // a place in the queue of Start
 	started               // a place on the wire that expires unless the request reaches the transport
 	onWire                // a place on the wire
@@ -76,7 +76,7 @@ func (t *Ticket) OnWire() bool {
 			return false
 		}
 		t.state = onWire
-		t.lease = h.longest(at)
+		t.lease = h.expiry(at)
 		h.sent(at, t)
 		h.dispatched(t)
 	}

@@ -98,7 +98,7 @@ func headings(text string) map[string]bool {
 			return -1
 		}, strings.TrimSpace(heading))
 		if found[name] {
-			name += "-1" // of three alike nobody links to the third
+			name += "-1" // no page links to the third of three equal headings
 		}
 		found[name] = true
 	}

@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// A piece is what stands between two fences.
+// A piece is the text of a fenced code block.
 type piece struct {
-	page   string // the file it is in
-	line   int    // where it begins
+	page   string // the file that contains it
+	line   int    // the line where it begins
 	text   string
 	kind   kind
-	prints string // what it prints, as the guide says; empty: the guide does not say
+	prints string // the output that the guide shows, or empty if it shows none
 }
 
 type kind int

@@ -54,8 +54,8 @@ func (p *piece) run(t *testing.T, w *workshop, web *web) {
 // robotsFile is the robots.txt in the folder where commands are run.
 const robotsFile = "User-agent: *\nDisallow: /cart\nCrawl-delay: 5s\n"
 
-// matches reports whether text is as a guide says: alike but for blanks at the ends of lines and
-// what ... stands for.
+// matches reports whether text equals what a guide says, except for blanks at the ends of lines.
+// In a guide, ... stands for any text.
 func matches(said, text string) bool {
 	said = regexp.QuoteMeta(trimmed(said))
 	said = strings.ReplaceAll(said, `\.\.\.`, `.*`)

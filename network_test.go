@@ -43,14 +43,14 @@ func sitesLeadingTo(host string) robotstest.Sites {
 		"a.test": {
 			"/robots.txt": "Sitemap: " + to + "/direct.xml\nSitemap: http://a.test/moved.xml\nSitemap: http://a.test/index.xml\n",
 			"/":           robotstest.Page(),
-			"/hop":        robotstest.Redirect(to + "/page"),
-			"/moved.xml":  robotstest.Redirect(to + "/hop.xml"),
+			"/redirect":   robotstest.Redirect(to + "/page"),
+			"/moved.xml":  robotstest.Redirect(to + "/final.xml"),
 			"/index.xml":  robotstest.SitemapIndex(to + "/listed.xml"),
 		},
 		"b.test": {"/robots.txt": robotstest.Redirect(to + "/moved/robots.txt"), "/": robotstest.Page()},
 		host: {
 			"/robots.txt": "", "/moved/robots.txt": "User-agent: *\nDisallow: /no", "/page": robotstest.Page(),
-			"/direct.xml": robotstest.Sitemap(), "/hop.xml": robotstest.Sitemap(), "/listed.xml": robotstest.Sitemap(),
+			"/direct.xml": robotstest.Sitemap(), "/final.xml": robotstest.Sitemap(), "/listed.xml": robotstest.Sitemap(),
 		},
 	}
 }
@@ -63,15 +63,15 @@ func TestPublicSiteLeadsToPrivateAddress(t *testing.T) {
 			inBubble(t, sitesLeadingTo(host), func(t *testing.T, web *robotstest.Web) {
 				c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
 				c.Visit("http://a.test/")
-				err := c.Visit("http://a.test/hop")
+				err := c.Visit("http://a.test/redirect")
 				private := (*collyrobots.PrivateNetworkError)(nil)
 				if !errors.As(err, &private) || private.From != "a.test" || private.URL != "http://"+host+"/page" || private.Address == "" {
 					t.Errorf("redirect: got %v, %+v", err, private)
 				}
-				if told := c.errs["http://a.test/hop"]; !errors.As(told, &private) {
+				if told := c.errs["http://a.test/redirect"]; !errors.As(told, &private) {
 					t.Errorf("OnError got %v, want a PrivateNetworkError", told)
 				}
-				if told := c.denied["http://a.test/hop"]; !errors.As(told, &private) {
+				if told := c.denied["http://a.test/redirect"]; !errors.As(told, &private) {
 					t.Errorf("OnDenied got %v, want a PrivateNetworkError", told)
 				}
 				err = c.Visit("http://b.test/")
@@ -104,12 +104,12 @@ func TestPublicSiteLeadsToPublicAddress(t *testing.T) {
 func wantAllRequested(t *testing.T, web *robotstest.Web, host string, opts ...collyrobots.Option) {
 	t.Helper()
 	c := start(t, web, nil, append(opts, collyrobots.FollowSitemaps(collyrobots.Feed{}))...)
-	for _, url := range []string{"http://a.test/", "http://a.test/hop", "http://b.test/"} {
+	for _, url := range []string{"http://a.test/", "http://a.test/redirect", "http://b.test/"} {
 		if err := c.Visit(url); err != nil {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
-	wantSortedURIs(t, web, host, "/direct.xml /hop.xml /listed.xml /moved/robots.txt /page /robots.txt")
+	wantSortedURIs(t, web, host, "/direct.xml /final.xml /listed.xml /moved/robots.txt /page /robots.txt")
 	wantURIs(t, web, "b.test", "/robots.txt /")
 }
 
@@ -151,7 +151,7 @@ func TestPrivateSiteLeadsToPrivateAddress(t *testing.T) {
 func TestDryRunIsNotLedToPrivateAddress(t *testing.T) {
 	inBubble(t, sitesLeadingTo("10.0.0.1"), func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil, collyrobots.DryRun(), collyrobots.FollowSitemaps(collyrobots.Feed{}))
-		for _, url := range []string{"http://a.test/", "http://a.test/hop", "http://b.test/"} {
+		for _, url := range []string{"http://a.test/", "http://a.test/redirect", "http://b.test/"} {
 			c.Visit(url)
 		}
 		wantURIs(t, web, "10.0.0.1", "")
@@ -226,7 +226,7 @@ func TestNameOfPrivateAddress(t *testing.T) {
 			c.AllowURLRevisit = true
 			dialled := resolve(c.transport, "a.test", "b.test")
 			c.Visit("http://a.test/")
-			err := c.Visit("http://a.test/hop")
+			err := c.Visit("http://a.test/redirect")
 			private := (*collyrobots.PrivateNetworkError)(nil)
 			if !errors.As(err, &private) || private.From != "a.test" || private.Address != "127.0.0.1" {
 				t.Errorf("redirect: got %v, %+v", err, private)
@@ -243,7 +243,7 @@ func TestNameOfPrivateAddress(t *testing.T) {
 			}
 			wantURIs(t, web, "inner.test", "/robots.txt /page")
 			for range 3 {
-				if err := c.Visit("http://a.test/hop"); !errors.As(err, &private) || private.Address != "127.0.0.1" {
+				if err := c.Visit("http://a.test/redirect"); !errors.As(err, &private) || private.Address != "127.0.0.1" {
 					t.Errorf("redirect over an existing connection: got %v, want a PrivateNetworkError", err)
 				}
 			}
@@ -273,7 +273,7 @@ func TestWrappedTransport(t *testing.T) {
 				c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
 				moves(c.transport).set("inner.test", internalIP)
 				c.WithTransport(roundTripper(func(r *http.Request) (*http.Response, error) { return c.transport.RoundTrip(tc.request(r)) }))
-				for _, url := range []string{"http://a.test/", "http://a.test/hop", "http://b.test/"} {
+				for _, url := range []string{"http://a.test/", "http://a.test/redirect", "http://b.test/"} {
 					c.Visit(url)
 				}
 				if asked := urisOf(web.Log("inner.test")); tc.guarded != (asked == "") {
@@ -374,10 +374,10 @@ func TestProxyOnThisMachine(t *testing.T) {
 	web := robotstest.New(t, sites)
 	c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
 	c.transport.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.test:3128"})
-	for _, url := range []string{"http://a.test/", "http://a.test/hop", "http://b.test/"} {
+	for _, url := range []string{"http://a.test/", "http://a.test/redirect", "http://b.test/"} {
 		must(t, c.Visit(url))
 	}
-	wantSortedURIs(t, web, "inner.test", "/direct.xml /hop.xml /listed.xml /moved/robots.txt /page /robots.txt")
+	wantSortedURIs(t, web, "inner.test", "/direct.xml /final.xml /listed.xml /moved/robots.txt /page /robots.txt")
 	private := (*collyrobots.PrivateNetworkError)(nil)
 	if err := c.Visit("http://a.test/literal"); !errors.As(err, &private) {
 		t.Errorf("redirect to a literal address: got %v, want a PrivateNetworkError", err)
@@ -389,21 +389,21 @@ func TestProxyOnThisMachine(t *testing.T) {
 // same robots.txt are refused.
 func TestRefusalDoesNotAffectVisit(t *testing.T) {
 	sites := robotstest.Sites{"inner.test": {"/robots.txt": "", "/page": robotstest.Page()}}
-	var hops []string
+	var public []string
 	for i := range 20 {
 		site := fmt.Sprintf("a%d.test", i)
-		hops = append(hops, site)
+		public = append(public, site)
 		sites[site] = robotstest.Site{"/": robotstest.Redirect("http://inner.test/page")}
 	}
 	web := robotstest.New(t, sites)
 	c := start(t, web, []colly.CollectorOption{colly.Async(), colly.AllowURLRevisit()})
-	resolve(c.transport, hops...)
-	for _, site := range hops {
+	resolve(c.transport, public...)
+	for _, site := range public {
 		c.Visit("http://" + site + "/")
 	}
 	c.Visit("http://inner.test/page")
 	c.Wait()
-	for _, site := range hops {
+	for _, site := range public {
 		private := (*collyrobots.PrivateNetworkError)(nil)
 		if err := c.errs["http://"+site+"/"]; !errors.As(err, &private) {
 			t.Errorf("%s: got %v, want a PrivateNetworkError", site, err)

@@ -155,9 +155,9 @@ func TestForHosts(t *testing.T) {
 
 // TestDryRun checks that a dry run reports denials and does not enforce them.
 func TestDryRun(t *testing.T) {
-	s := robotstest.Pages(6, "User-agent: *\nCrawl-delay: 3600\nDisallow: /1\nDisallow: /hop\n")
-	s["/2"] = robotstest.Redirect("/hop")
-	s["/hop"] = robotstest.Page()
+	s := robotstest.Pages(6, "User-agent: *\nCrawl-delay: 3600\nDisallow: /1\nDisallow: /next\n")
+	s["/2"] = robotstest.Redirect("/next")
+	s["/next"] = robotstest.Page()
 	web := robotstest.New(t, robotstest.Sites{"a.test": s})
 	for name, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
 		c := start(t, web, options, collyrobots.DryRun()).follow()

@@ -353,7 +353,7 @@ func TestFailingPacer(t *testing.T) {
 					t.Errorf("%v does not wrap the Pacer's error", err)
 				}
 				if len(c.denied) != 6 || strings.Contains(c.logged.String(), "could not be read") {
-					t.Errorf("OnDenied was told of %v, log:\n%s", c.denied, c.logged)
+					t.Errorf("OnDenied got %v, log:\n%s", c.denied, c.logged)
 				}
 				wantURIs(t, web, "a.test", "/robots.txt /3 /7")
 			})

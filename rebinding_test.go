@@ -156,8 +156,8 @@ func TestPublicHostMovesToPrivateAddress(t *testing.T) {
 	sites := robotstest.Sites{
 		"evil.test": {
 			"/robots.txt": "", "/": robotstest.Page(), "/again": robotstest.Page(),
-			"/hop":  robotstest.Redirect("http://inner.test/internal"),
-			"/self": robotstest.Redirect("http://evil.test/internal"),
+			"/redirect": robotstest.Redirect("http://inner.test/internal"),
+			"/self":     robotstest.Redirect("http://evil.test/internal"),
 		},
 		"inner.test": {"*": robotstest.Page()},
 	}
@@ -168,14 +168,14 @@ func TestPublicHostMovesToPrivateAddress(t *testing.T) {
 		must(t, c.Visit("http://evil.test/"))
 		n.set("evil.test", internalIP)
 		must(t, c.Visit("http://evil.test/again"))
-		for _, path := range []string{"/hop", "/self"} {
+		for _, path := range []string{"/redirect", "/self"} {
 			private := (*collyrobots.PrivateNetworkError)(nil)
 			if err := c.Visit("http://evil.test" + path); !errors.As(err, &private) || private.From != "evil.test" || private.Address != "10.0.0.1" {
 				t.Errorf("%s: got %v, want a PrivateNetworkError", path, err)
 			}
 		}
 		wantURIs(t, web, "inner.test", "")
-		wantURIs(t, web, "evil.test", "/robots.txt / /again /hop /self")
+		wantURIs(t, web, "evil.test", "/robots.txt / /again /redirect /self")
 	})
 }
 
@@ -209,10 +209,10 @@ func TestPrivateSiteLeadsToItself(t *testing.T) {
 func TestPublicHostOfPrivateSite(t *testing.T) {
 	internal := []string{"http://victim.test/redirect", "http://victim.test/index", "http://victim.test/page"}
 	sites := robotstest.Sites{
-		"inner.test":  {"/robots.txt": "Sitemap: http://cdn.test/index.xml\nSitemap: http://cdn.test/hop.xml\n", "/": robotstest.Page(), "/1": robotstest.Page(), "/own.xml": robotstest.Sitemap("http://inner.test/2"), "/2": robotstest.Page()},
-		"inner2.test": {"/robots.txt": robotstest.Redirect("http://cdn.test/hop-robots"), "/": robotstest.Page()},
+		"inner.test":  {"/robots.txt": "Sitemap: http://cdn.test/index.xml\nSitemap: http://cdn.test/moved.xml\n", "/": robotstest.Page(), "/1": robotstest.Page(), "/own.xml": robotstest.Sitemap("http://inner.test/2"), "/2": robotstest.Page()},
+		"inner2.test": {"/robots.txt": robotstest.Redirect("http://cdn.test/moved-robots"), "/": robotstest.Page()},
 		"cdn.test": {
-			"/hop.xml": robotstest.Redirect(internal[0]), "/hop-robots": robotstest.Redirect("http://victim.test/robots"),
+			"/moved.xml": robotstest.Redirect(internal[0]), "/moved-robots": robotstest.Redirect("http://victim.test/robots"),
 			"/index.xml": robotstest.SitemapIndex(internal[1], "http://inner.test/own.xml", "http://cdn.test/map.xml"),
 			"/map.xml":   robotstest.Sitemap(internal[2], "http://inner.test/1"),
 		},

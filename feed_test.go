@@ -16,8 +16,7 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// mapped is a site at a.test with one sitemap, which is named as robots.txt likes, and a page at
-// every path.
+// mapped returns sites with pages at all paths. The robots.txt of a.test lists one sitemap.
 func mapped(sitemap any) robotstest.Sites {
 	any := robotstest.Site{"*": robotstest.Page(), "/robots.txt": ""}
 	return robotstest.Sites{
@@ -26,7 +25,7 @@ func mapped(sitemap any) robotstest.Sites {
 	}
 }
 
-// crawled crawls a.test and returns what was visited beside its first page, sorted.
+// crawled crawls a.test and returns the visited pages, except for the first one, sorted.
 func crawled(t *testing.T, web *robotstest.Web, f collyrobots.Feed) (c *crawl, pages string) {
 	t.Helper()
 	c = start(t, web, nil, collyrobots.FollowSitemaps(f))
@@ -47,21 +46,21 @@ func TestScopes(t *testing.T) {
 		t.Run(scope.String(), func(t *testing.T) {
 			c, pages := crawled(t, robotstest.New(t, mapped(sitemap)), collyrobots.Feed{Scope: scope})
 			if pages != want.pages {
-				t.Errorf("visited %s, want %s", pages, want.pages)
+				t.Errorf("got pages %s, want %s", pages, want.pages)
 			}
 			s := c.robots.Stats()
 			if out := int(collyrobots.ScopeAny - scope); s.Sitemaps.OutOfScope != out || len(s.NotFed["out_of_scope"]) != out {
-				t.Errorf("%d out of scope, for example %v; want %d", s.Sitemaps.OutOfScope, s.NotFed, out)
+				t.Errorf("%d pages out of scope, for example %v; want %d", s.Sitemaps.OutOfScope, s.NotFed, out)
 			}
 			said := strings.Count(c.logged.String(), "pages of other sites")
 			if said != min(s.Sitemaps.OutOfScope, 1) || !strings.Contains(c.logged.String(), want.option) {
-				t.Errorf("the log says it %d times, want once, with %s:\n%s", said, want.option, c.logged)
+				t.Errorf("%d log records, want one with %s:\n%s", said, want.option, c.logged)
 			}
 		})
 	}
 }
 
-// What sitemaps list in ways that no standard knows, and what is to become of it.
+// TestOddSitemaps crawls sitemaps that do not follow any standard.
 func TestOddSitemaps(t *testing.T) {
 	text := func(body string) any {
 		return func(out http.ResponseWriter, _ *http.Request) { fmt.Fprint(out, body) }
@@ -70,21 +69,21 @@ func TestOddSitemaps(t *testing.T) {
 	dated := func(date string) any { return entry("<loc>http://a.test/1</loc><lastmod>" + date + "</lastmod>") }
 	for name, tc := range map[string]struct {
 		sitemap any
-		pages   string // visited
+		pages   string // the visited pages
 		errors  int
-		said    string // in the log
+		said    string // a text in the log
 	}{
 		"a percent sign":      {entry("<loc>http://a.test/50%</loc>"), "a.test/50%25", 0, ""},
 		"a bad escape":        {entry("<loc>http://a.test/%zz?q=%</loc>"), "a.test/%25zz?q=%", 0, ""},
-		"a port of no number": {entry("<loc>http://a.test:x/1</loc>"), "", 1, "loc"},
-		"an old date, Z":      {dated("2004-05-06Z"), "", 0, ""},
+		"an invalid port":     {entry("<loc>http://a.test:x/1</loc>"), "", 1, "loc"},
+		"an old date, UTC":    {dated("2004-05-06Z"), "", 0, ""},
 		"an old date, zone":   {dated("2004-05-06+02:00"), "", 0, ""},
 		"an old date, 24:00":  {dated("2004-05-06T24:00:00Z"), "", 0, ""},
 		"a new date":          {dated("2024-05-06Z"), "a.test/1", 0, ""},
-		"a date that is none": {dated("yesterday"), "a.test/1", 1, "lastmod"},
+		"an invalid date":     {dated("yesterday"), "a.test/1", 1, "lastmod"},
 		"a text with a title": {text("Pages of ours\nhttp://a.test/1\nhttp://a.test/2\n"), "a.test/1 a.test/2", 0, ""},
 		"an undefined entity": {entry("<loc>&undefined;</loc>"), "", 1, "loc"},
-		"a coding unasked for": {func(out http.ResponseWriter, _ *http.Request) {
+		"an unwanted coding": {func(out http.ResponseWriter, _ *http.Request) {
 			out.Header().Set("Content-Encoding", "br")
 			out.Write([]byte("\x8b\x02\x80not for us\x03"))
 		}, "", 1, `Content-Encoding is \"br\"`},
@@ -93,40 +92,41 @@ func TestOddSitemaps(t *testing.T) {
 			since := time.Date(2022, 1, 1, 0, 0, 0, 0, time.UTC)
 			c, pages := crawled(t, robotstest.New(t, mapped(tc.sitemap)), collyrobots.Feed{Since: since})
 			if pages != tc.pages {
-				t.Errorf("visited %s, want %s", pages, tc.pages)
+				t.Errorf("got pages %s, want %s", pages, tc.pages)
 			}
 			if s := c.robots.Stats(); s.Sitemaps.Errors != tc.errors || len(s.NotFed["errors"]) != tc.errors {
-				t.Errorf("%d errors, for example %v; want %d", s.Sitemaps.Errors, s.NotFed, tc.errors)
+				t.Errorf("got %d errors, for example %v; want %d", s.Sitemaps.Errors, s.NotFed, tc.errors)
 			}
 			if !strings.Contains(c.logged.String(), tc.said) {
-				t.Errorf("the log does not say %s:\n%s", tc.said, c.logged)
+				t.Errorf("the log does not contain %s:\n%s", tc.said, c.logged)
 			}
 		})
 	}
 }
 
-// What is wrong again and again is told three times, and then summed.
+// TestFaultsAreSummed checks that a fault that repeats is logged three times, and then as a sum.
 func TestFaultsAreSummed(t *testing.T) {
 	for name, sitemap := range map[string]string{
-		"nothing in them": "<urlset>" + strings.Repeat("<url/>", 20_000) + "</urlset>",
-		"bad dates":       "<urlset>" + strings.Repeat("<url><loc>http://a.test/1</loc><lastmod>soon</lastmod></url>", 10_000) + "</urlset>",
-		"too long":        "<urlset>" + strings.Repeat("<url><loc>http://a.test/"+strings.Repeat("x", 9_000)+"</loc></url>", 500) + "</urlset>",
+		"empty entries":  "<urlset>" + strings.Repeat("<url/>", 20_000) + "</urlset>",
+		"bad dates":      "<urlset>" + strings.Repeat("<url><loc>http://a.test/1</loc><lastmod>soon</lastmod></url>", 10_000) + "</urlset>",
+		"long locations": "<urlset>" + strings.Repeat("<url><loc>http://a.test/"+strings.Repeat("x", 9_000)+"</loc></url>", 500) + "</urlset>",
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, _ := crawled(t, robotstest.New(t, mapped(func(out http.ResponseWriter, _ *http.Request) { fmt.Fprint(out, sitemap) })), collyrobots.Feed{})
 			if n := strings.Count(c.logged.String(), "\n"); n == 0 || n > 10 || len(c.logged.String()) > 5_000 {
-				t.Errorf("%d lines, %d octets were logged: %.2000s", n, c.logged.Len(), c.logged)
+				t.Errorf("%d lines with %d bytes were logged: %.2000s", n, c.logged.Len(), c.logged)
 			}
 			if s := c.robots.Stats(); s.Sitemaps.Errors < 500 && s.Sitemaps.Errors != 1 || len(s.NotFed["errors"]) > 3 {
-				t.Errorf("%d errors, for example %.200v", s.Sitemaps.Errors, s.NotFed)
+				t.Errorf("got %d errors, for example %.200v", s.Sitemaps.Errors, s.NotFed)
 			}
 		})
 	}
 }
 
-// A file is read once in a crawl, under whatever name and by whomever it is named, unless it is for
-// another site.
-func TestAFileIsReadOnce(t *testing.T) {
+// TestSitemapIsReadOnce checks that a sitemap is read once in a crawl, also if it has several URLs
+// and is listed several times. It is read again for another site, for which it may list other
+// pages.
+func TestSitemapIsReadOnce(t *testing.T) {
 	robots := "Sitemap: http://a.test/map.xml\nSitemap: https://a.test/map.xml\nSitemap: http://A.TEST:80/map.xml#1\nSitemap: http://a.test/index.xml\nSitemap: /map.xml\n"
 	site := func() robotstest.Site {
 		return robotstest.Site{
@@ -147,26 +147,28 @@ func TestAFileIsReadOnce(t *testing.T) {
 	c.Visit("http://a.test/")
 	c.Visit("https://a.test/")
 	if n := count(); n != 1 || c.robots.Stats().Sitemaps.Fed != 1 {
-		t.Errorf("the sitemap was read %d times: %+v", n, c.robots.Stats().Sitemaps)
+		t.Errorf("the sitemap was read %d times, stats %+v", n, c.robots.Stats().Sitemaps)
 	}
-	c.Visit("http://b.test/") // for which it may list other pages
+	c.Visit("http://b.test/") // the sitemap may list other pages for this site
 	c.Visit("https://b.test/")
 	if n := count(); n != 2 || c.robots.Stats().Sitemaps.Fed != 2 {
-		t.Errorf("the sitemap was read %d times: %+v", n, c.robots.Stats().Sitemaps)
+		t.Errorf("the sitemap was read %d times, stats %+v", n, c.robots.Stats().Sitemaps)
 	}
 }
 
-// A Sitemap line with a path is one of the site's own.
-func TestARelativeSitemapLine(t *testing.T) {
+// TestRelativeSitemapLine checks that a Sitemap line with a path is resolved against its
+// robots.txt.
+func TestRelativeSitemapLine(t *testing.T) {
 	sites := mapped(robotstest.Sitemap("http://a.test/1"))
 	sites["a.test"]["/robots.txt"] = "Sitemap: /map.xml\n"
 	if _, pages := crawled(t, robotstest.New(t, sites), collyrobots.Feed{}); pages != "a.test/1" {
-		t.Errorf("visited %s", pages)
+		t.Errorf("got pages %s", pages)
 	}
 }
 
-// The newest pages are the newest of those that are taken, and MaxURLs counts no others.
-func TestTheNewestOfWhatIsTaken(t *testing.T) {
+// TestNewestFirstCountsOnlyAcceptedPages checks that NewestFirst selects the newest of the pages
+// that are accepted, and that MaxURLs does not count the others.
+func TestNewestFirstCountsOnlyAcceptedPages(t *testing.T) {
 	sites := mapped(robotstest.Sitemap("2021-01-01 http://a.test/1", "2025-01-01 http://a.test/refused/5", "2022-01-01 http://a.test/2",
 		"2024-01-01 http://a.test/refused/4", "2023-01-01 http://a.test/denied/3", "2024-06-01 http://a.test/"))
 	sites["a.test"]["/robots.txt"] = "User-agent: *\nDisallow: /denied\nSitemap: http://a.test/map.xml\n"
@@ -174,14 +176,15 @@ func TestTheNewestOfWhatIsTaken(t *testing.T) {
 	c.DisallowedURLFilters = append(c.DisallowedURLFilters, refusedURLs)
 	c.Visit("http://a.test/")
 	if got, want := strings.Join(c.pages, " "), "http://a.test/ http://a.test/2 http://a.test/1"; got != want {
-		t.Errorf("visited %s, want %s", got, want)
+		t.Errorf("got pages %s, want %s", got, want)
 	}
 	if s := c.robots.Stats().Sitemaps; s.Fed != 2 || s.Refused != 3 || s.Denied != 1 {
-		t.Errorf("%+v", s)
+		t.Errorf("got stats %+v", s)
 	}
 }
 
-// MaxURLs bounds the pages of sitemaps, of all sites together, and not the links on them.
+// TestMaxURLsBoundsSitemapPages checks that MaxURLs bounds the pages of all sitemaps together, but
+// not the links on these pages.
 func TestMaxURLsBoundsSitemapPages(t *testing.T) {
 	sites := mapped(robotstest.Sitemap("http://a.test/1", "http://a.test/2", "http://a.test/3"))
 	sites["a.test"]["/1"] = robotstest.Page("/found", "http://b.test/")
@@ -190,17 +193,17 @@ func TestMaxURLsBoundsSitemapPages(t *testing.T) {
 	c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{MaxURLs: 2})).follow()
 	c.Visit("http://a.test/")
 	if got, want := strings.Join(c.pages, " "), "http://a.test/ http://a.test/1 http://a.test/found http://b.test/ http://a.test/2"; got != want {
-		t.Errorf("visited %s, want %s", got, want)
+		t.Errorf("got pages %s, want %s", got, want)
 	}
 }
 
-// feeding is n hosts whose sitemaps list pages of each other, which link to others.
+// feeding returns n hosts whose sitemaps list pages of each other. The pages link to other hosts.
 func feeding(rng *rand.Rand, n int) robotstest.Sites {
 	host := func() string { return fmt.Sprintf("http://h%d.test", rng.IntN(n)) }
 	sites := make(robotstest.Sites)
 	for i := range n {
 		own := fmt.Sprintf("http://h%d.test", i)
-		locs := []string{fmt.Sprintf("http://h%d.test/0", (i+1)%n)} // so that all are found
+		locs := []string{fmt.Sprintf("http://h%d.test/0", (i+1)%n)} // so that all hosts are found
 		for range rng.IntN(4) {
 			locs = append(locs, fmt.Sprint(host(), "/", rng.IntN(3)))
 		}
@@ -216,9 +219,10 @@ func feeding(rng *rand.Rand, n int) robotstest.Sites {
 	return sites
 }
 
-// However sites name each other, no crawl waits for itself: a bubble in which all goroutines do is
-// a failure. All hosts are met.
-func TestNoWebOfSitesHangs(t *testing.T) {
+// TestSitesThatListEachOtherDoNotHang crawls random webs of sites that list each other's pages. The
+// crawl must not wait for itself: synctest fails if all goroutines of a bubble wait. It must reach
+// all hosts.
+func TestSitesThatListEachOtherDoNotHang(t *testing.T) {
 	const hosts = 100
 	for seed := range uint64(2) {
 		for _, window := range []int{1, 2, 64} {
@@ -233,10 +237,10 @@ func TestNoWebOfSitesHangs(t *testing.T) {
 						c.Visit("http://h0.test/0")
 						c.Wait()
 						if n := len(c.robots.Stats().Hosts); n != hosts {
-							t.Errorf("%d of %d hosts were met", n, hosts)
+							t.Errorf("%d of %d hosts were reached", n, hosts)
 						}
-						if s := c.robots.Stats().Sitemaps; s.Fed < hosts-1 || s.Files+s.FilesFailed < 2*hosts { // a site may lead to ten others
-							t.Errorf("%+v", s)
+						if s := c.robots.Stats().Sitemaps; s.Fed < hosts-1 || s.Files+s.FilesFailed < 2*hosts { // a site may lead to ten other domains
+							t.Errorf("got stats %+v", s)
 						}
 					})
 				})

@@ -14,8 +14,8 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// A follower is a transport that is made of an http.Client, which follows redirects, as the
-// StandardClient of hashicorp/go-retryablehttp is.
+// A follower is a transport that sends requests with an http.Client, which follows redirects. The
+// StandardClient of hashicorp/go-retryablehttp does the same.
 type follower struct{ client http.Client }
 
 func (f *follower) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -26,8 +26,8 @@ func (f *follower) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// followers returns transports that follow redirects: one lets the plugin see its connections, and
-// one does not.
+// followers returns two transports that follow redirects. Only one of them passes on the context of
+// a request, so that the plugin can trace its connections.
 func followers(web *robotstest.Web) map[string]http.RoundTripper {
 	hidden := roundTripper(func(req *http.Request) (*http.Response, error) {
 		ctx, cancel := context.WithCancel(context.Background()) // without a trace
@@ -40,13 +40,13 @@ func followers(web *robotstest.Web) map[string]http.RoundTripper {
 	}
 }
 
-// A redirect that the transport has followed by itself is judged when its response comes, and takes
-// a turn of its host.
-func TestATransportThatFollowsRedirects(t *testing.T) {
+// TestTransportThatFollowsRedirects checks that a redirect that the transport has followed is
+// checked when its response arrives, and that the next request to its host keeps the delay.
+func TestTransportThatFollowsRedirects(t *testing.T) {
 	const second = "User-agent: *\nCrawl-delay: 1\n"
 	for name, tc := range map[string]struct {
 		sites robotstest.Sites
-		then  string // is visited next
+		then  string // the page that is visited next
 		page  string // the URL of the first page in OnResponse; "" if it is denied
 		gap   map[string]time.Duration
 		err   error
@@ -96,11 +96,11 @@ func TestATransportThatFollowsRedirects(t *testing.T) {
 				t.Run(kind, func(t *testing.T) {
 					inBubble(t, tc.sites, func(t *testing.T, web *robotstest.Web) {
 						c := start(t, web, nil)
-						c.impolite = true // the redirect is sent before it is judged
+						c.impolite = true // the redirect is sent before it is checked
 						c.WithTransport(followers(web)[kind])
 						c.OnHTML("a", func(e *colly.HTMLElement) {
 							if got := e.Request.AbsoluteURL(e.Attr("href")); got != tc.then {
-								t.Errorf("a link of the page leads to %s, want %s", got, tc.then)
+								t.Errorf("a link on the page leads to %s, want %s", got, tc.then)
 							}
 						})
 						err := c.Visit("http://a.test/")
@@ -109,7 +109,7 @@ func TestATransportThatFollowsRedirects(t *testing.T) {
 							t.Errorf("Visit returned %v, want %v", err, tc.err)
 						}
 						if got := strings.Join(c.pages, " "); got != tc.page {
-							t.Errorf("OnResponse was told of %q, want %q", got, tc.page)
+							t.Errorf("OnResponse got %q, want %q", got, tc.page)
 						}
 						before := len(web.Log(""))
 						must(t, c.Visit(tc.then))
@@ -121,14 +121,14 @@ func TestATransportThatFollowsRedirects(t *testing.T) {
 								delay = 20 * time.Second
 							}
 							if gap := next.Time.Sub(r.Time); r.Host == next.Host && gap < delay {
-								t.Errorf("requests to %s: %v after %s, want %v at least:\n%s", next.URI, gap, r.URI, delay, log)
+								t.Errorf("request for %s %v after %s, want at least %v:\n%s", next.URI, gap, r.URI, delay, log)
 							}
 						}
 						if b, asked := tc.sites["b.test"]; asked && b != nil && !strings.Contains(urisOf(web.Log("b.test")), "/robots.txt") {
-							t.Error("the robots.txt of b.test was not asked for")
+							t.Error("the robots.txt of b.test was not requested")
 						}
 						if n := strings.Count(c.logged.String(), "the transport follows redirects by itself"); n != 1 {
-							t.Errorf("warned %d times, want once:\n%s", n, c.logged)
+							t.Errorf("got %d warnings, want 1:\n%s", n, c.logged)
 						}
 						if len(c.errs) != len(c.denied) || (len(c.errs) == 1) != (tc.err != nil) {
 							t.Errorf("OnError got %v, OnDenied %v", c.errs, c.denied)
@@ -142,8 +142,9 @@ func TestATransportThatFollowsRedirects(t *testing.T) {
 
 var errPrivateNetwork = errors.New("a *PrivateNetworkError")
 
-// The redirects of a robots.txt and of a sitemap are followed by the plugin, hop by hop.
-func TestATransportThatFollowsRedirectsOfRobotsTxt(t *testing.T) {
+// TestTransportThatFollowsRedirectsOfRobotsTxt checks that the plugin follows the redirects of
+// robots.txt and sitemaps itself, one by one.
+func TestTransportThatFollowsRedirectsOfRobotsTxt(t *testing.T) {
 	for _, kind := range []string{"seen", "hidden"} {
 		t.Run(kind, func(t *testing.T) {
 			inBubble(t, robotstest.Sites{
@@ -161,15 +162,16 @@ func TestATransportThatFollowsRedirectsOfRobotsTxt(t *testing.T) {
 					t.Errorf("Visit returned %v, want ErrRobotsTxtBlocked", err)
 				}
 				if got := strings.Join(c.pages, " "); got != "http://a.test/ http://a.test/1" {
-					t.Errorf("the pages are %s", got)
+					t.Errorf("got pages %s", got)
 				}
 			})
 		})
 	}
 }
 
-// A page behind a redirect is asked for once more if it is throttled, not the redirect.
-func TestATransportThatFollowsRedirectsToAThrottledPage(t *testing.T) {
+// TestTransportThatFollowsRedirectsToThrottledPage checks that a throttled page behind a redirect
+// is requested again at its own URL, and not at the URL of the redirect.
+func TestTransportThatFollowsRedirectsToThrottledPage(t *testing.T) {
 	asked := 0
 	busy := func(out http.ResponseWriter, r *http.Request) {
 		if asked++; asked == 1 {
@@ -185,9 +187,9 @@ func TestATransportThatFollowsRedirectsToAThrottledPage(t *testing.T) {
 	})
 }
 
-// A transport that asks for another URL than it is handed, and follows no redirect, is believed, as
-// without the plugin.
-func TestATransportThatRewritesURLs(t *testing.T) {
+// TestTransportThatRewritesURLs has a transport that requests another URL than the one of its
+// request, and follows no redirects. The result must be the same as without the plugin.
+func TestTransportThatRewritesURLs(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(2, "User-agent: *\nCrawl-delay: 1")}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil)
 		next := web.Transport()
@@ -198,17 +200,17 @@ func TestATransportThatRewritesURLs(t *testing.T) {
 		}))
 		must(t, c.Visit("http://a.test/0"))
 		if got := strings.Join(c.pages, " "); got != "http://a.test/1" {
-			t.Errorf("the pages are %s", got)
+			t.Errorf("got pages %s", got)
 		}
 		if c.logged.Len() > 0 {
-			t.Error(c.logged)
+			t.Errorf("got log %s, want none", c.logged)
 		}
 	})
 }
 
-// Under SharedPace a redirect that the transport has followed takes a lease, and its page must end in
-// time.
-func TestATransportThatFollowsRedirectsUnderALease(t *testing.T) {
+// TestTransportThatFollowsRedirectsUnderLease checks that, under SharedPace, a redirect that the
+// transport has followed needs a lease, and that the page must end before the lease expires.
+func TestTransportThatFollowsRedirectsUnderLease(t *testing.T) {
 	endless := func(out http.ResponseWriter, r *http.Request) {
 		out.Write([]byte(strings.Repeat("x", 10000)))
 		out.(http.Flusher).Flush()
@@ -230,9 +232,9 @@ func TestATransportThatFollowsRedirectsUnderALease(t *testing.T) {
 	})
 }
 
-// A redirect that waits for its host after the transport has followed it does not use up the timeout,
-// and ends with the collector's context.
-func TestAFollowedRedirectWaits(t *testing.T) {
+// TestWaitOfFollowedRedirect checks that the wait of such a redirect does not count towards the
+// timeout, and ends with the context of the collector.
+func TestWaitOfFollowedRedirect(t *testing.T) {
 	sites := robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 30", "/": robotstest.Redirect("/1"), "/1": robotstest.Page()}}
 	for within, want := range map[time.Duration]time.Duration{0: time.Minute, 45 * time.Second: 45 * time.Second} {
 		inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {

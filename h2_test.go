@@ -29,24 +29,25 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// HTTP/2 frame by frame, as servers of net/http do not speak it.
+// The tests of this file use an HTTP/2 server that writes single frames. The server of net/http
+// cannot send these sequences.
 
-// A peer is all hosts, over HTTP/2. It answers with a page, or as its script says.
+// A peer is an HTTP/2 server for all hosts. It answers with a page, unless its script answers.
 type peer struct {
-	robots string                                                     // of all hosts
-	script func(c *peerConn, stream uint32, url string, nth int) bool // reports whether it has answered
+	robots string                                                     // the robots.txt of all hosts
+	script func(c *peerConn, stream uint32, url string, nth int) bool // reports whether it has handled the request
 
 	mu    sync.Mutex
 	began time.Time
-	asked []string // "1s a.test/path"
+	asked []string // the requests, such as "1s a.test/path"
 	cert  tls.Certificate
 }
 
-// A peerConn is one connection to a peer.
+// A peerConn is a connection to a peer.
 type peerConn struct {
 	*http2.Framer
 	net.Conn
-	todo chan func() // what is to be written
+	todo chan func() // writes frames
 }
 
 func newPeer(t *testing.T, robots string) *peer {
@@ -58,7 +59,7 @@ func newPeer(t *testing.T, robots string) *peer {
 	return &peer{robots: robots, cert: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, began: time.Now()}
 }
 
-// start makes a collector whose https requests all go to p.
+// start returns a collector whose https requests all go to p.
 func (p *peer) start(t *testing.T, collector []colly.CollectorOption, opts ...collyrobots.Option) *crawl {
 	c := start(t, robotstest.New(t, nil), collector, opts...)
 	c.transport.DialTLSContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -142,7 +143,7 @@ func (p *peer) log() []string {
 	return slices.Clone(p.asked)
 }
 
-// What a server may make of a request.
+// A behaviour is how the server handles a request.
 
 type behaviour func(c *peerConn, stream uint32)
 
@@ -150,7 +151,7 @@ func reset(code http2.ErrCode) behaviour {
 	return func(c *peerConn, stream uint32) { c.todo <- func() { c.WriteRSTStream(stream, code) } }
 }
 
-// goAway says that no request of the connection is answered.
+// goAway sends GOAWAY, which says that no request of the connection will be answered.
 func goAway(c *peerConn, _ uint32) { c.todo <- func() { c.WriteGoAway(0, http2.ErrCodeNo, nil) } }
 
 func hangUp(c *peerConn, _ uint32) { c.todo <- func() { c.Close() } }
@@ -172,28 +173,28 @@ func then(do ...behaviour) behaviour {
 	}
 }
 
-// What net/http sends again waits for its turn and is counted, and whatever becomes of a request, the
-// next one comes at its time.
-func TestWhatHTTP2ServersMayDo(t *testing.T) {
+// TestBehavioursOfHTTP2Servers checks that a request that net/http sends again waits for the delay
+// and is counted, and that the next page keeps the delay, whatever the server does.
+func TestBehavioursOfHTTP2Servers(t *testing.T) {
 	refuse := reset(http2.ErrCodeRefusedStream)
 	for name, tc := range map[string]struct {
-		do    behaviour // with the page
-		times int       // how often, before it is answered
-		asked int       // how often the page is asked for
+		do    behaviour // for the page
+		times int       // how often the server does it before it answers
+		asked int       // the number of requests for the page
 		fails bool
 	}{
-		"refuse":                  {refuse, 1, 2, false},
-		"hint and refuse":         {then(hints, refuse), 1, 2, false},
-		"go away":                 {goAway, 1, 2, false},
-		"go away and hang up":     {then(goAway, hangUp), 1, 2, false},
-		"go away, 20 times":       {goAway, 20, 21, false},
-		"go away again and again": {goAway, 150, 100, true},
-		"hang up":                 {hangUp, 1, 1, true},
-		"hang up in the body":     {then(begins, hangUp), 1, 1, true},
-		"reset in the body":       {then(begins, reset(http2.ErrCodeInternal)), 1, 1, true},
-		"hang":                    {func(*peerConn, uint32) {}, 1, 1, true},
-		"hint and hang":           {hints, 1, 1, true},
-		"hang in the body":        {begins, 1, 1, true},
+		"refuse":              {refuse, 1, 2, false},
+		"hint and refuse":     {then(hints, refuse), 1, 2, false},
+		"go away":             {goAway, 1, 2, false},
+		"go away and hang up": {then(goAway, hangUp), 1, 2, false},
+		"go away, 20 times":   {goAway, 20, 21, false},
+		"go away, 150 times":  {goAway, 150, 100, true},
+		"hang up":             {hangUp, 1, 1, true},
+		"hang up in the body": {then(begins, hangUp), 1, 1, true},
+		"reset in the body":   {then(begins, reset(http2.ErrCodeInternal)), 1, 1, true},
+		"hang":                {func(*peerConn, uint32) {}, 1, 1, true},
+		"hint and hang":       {hints, 1, 1, true},
+		"hang in the body":    {begins, 1, 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -217,19 +218,19 @@ func TestWhatHTTP2ServersMayDo(t *testing.T) {
 				}
 				want = append(want, fmt.Sprint(time.Duration(2*tc.asked+2)*time.Second, " a.test/next"))
 				if got := p.log(); !slices.Equal(got, want) {
-					t.Errorf("asked for\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+					t.Errorf("got requests\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 				}
 				if s := c.robots.Stats().Hosts[0]; s.Requests != len(want) || s.MinGap.Round(time.Millisecond) != 2*time.Second {
-					t.Errorf("Stats: %+v, want %d requests, 2 s apart", s, len(want))
+					t.Errorf("got stats %+v, want %d requests, 2s apart", s, len(want))
 				}
 			})
 		})
 	}
 }
 
-// net/http asks for a connection with a lock that all requests of the transport need: none waits for
-// the delay of another's host.
-func TestARefusedRequestHoldsNobodyUp(t *testing.T) {
+// TestRefusedRequestDelaysNoOtherHost checks that requests do not wait for the delay of another
+// host. net/http holds a lock of the transport while it requests a connection.
+func TestRefusedRequestDelaysNoOtherHost(t *testing.T) {
 	p := newPeer(t, "")
 	p.script = func(c *peerConn, stream uint32, url string, nth int) bool {
 		if url != "a.test/page" || nth > 1 {
@@ -251,8 +252,9 @@ func TestARefusedRequestHoldsNobodyUp(t *testing.T) {
 	p.wantAsked(t, "a.test/robots.txt a.test/page b.test/robots.txt b.test/page a.test/page")
 }
 
-// Nor do those that a RoundTripper sends side by side.
-func TestAttemptsOverHTTP2HoldNobodyUp(t *testing.T) {
+// TestConcurrentAttemptsDelayNoOtherHost checks the same for a RoundTripper that sends a request
+// several times at once.
+func TestConcurrentAttemptsDelayNoOtherHost(t *testing.T) {
 	p := newPeer(t, "")
 	first := make(chan func(), 1) // answers the first attempt
 	made, later := make(chan bool), make(chan bool, 10)
@@ -282,7 +284,7 @@ func TestAttemptsOverHTTP2HoldNobodyUp(t *testing.T) {
 				ctx := r.Context()
 				if i > 0 {
 					<-made
-					ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GetConn: func(string) { later <- true }}) // told first
+					ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GetConn: func(string) { later <- true }}) // called before the plugin's own trace
 				}
 				resp, _ := c.transport.RoundTrip(r.Clone(ctx))
 				answers <- resp
@@ -291,14 +293,14 @@ func TestAttemptsOverHTTP2HoldNobodyUp(t *testing.T) {
 		return <-answers, nil
 	}))
 	must(t, c.Visit("https://a.test/page"))
-	<-later // another attempt is about to wait
+	<-later // another attempt begins to wait
 	must(t, c.Visit("https://b.test/page"))
 	c.Wait()
 	attempts.Wait()
 	p.wantAsked(t, "a.test/robots.txt a.test/page b.test/robots.txt b.test/page")
 }
 
-// wantAsked compares what p was asked for, in its order.
+// wantAsked compares the requests to p, in order.
 func (p *peer) wantAsked(t *testing.T, want string) {
 	t.Helper()
 	var got []string
@@ -306,6 +308,6 @@ func (p *peer) wantAsked(t *testing.T, want string) {
 		got = append(got, strings.Fields(line)[1])
 	}
 	if strings.Join(got, " ") != want {
-		t.Errorf("asked for %v, want %s", p.log(), want)
+		t.Errorf("got requests %v, want %s", p.log(), want)
 	}
 }

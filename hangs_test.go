@@ -18,12 +18,13 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// What must not hang: a crawl that waits for itself, for a plugin that is closed, or for a server
-// that never ends.
+// The tests of this file check that a crawl does not hang: it must not wait for itself, for a
+// closed plugin, or for a server whose response never ends.
 
-// A sync spider visits the host whose headers it looks at, in a callback that was registered before
-// the plugin, as the documentation says, or after it.
-func TestVisitsWhileHeadersAreLookedAt(t *testing.T) {
+// TestVisitsInOnResponseHeaders has a synchronous spider that visits a host while it gets the
+// headers of a response of that host. The callback is registered before Attach, as the
+// documentation says, or after.
+func TestVisitsInOnResponseHeaders(t *testing.T) {
 	inHeaders := func(c *colly.Collector, visit func(path string)) {
 		c.OnResponseHeaders(func(r *colly.Response) { visit(r.Request.URL.Path) })
 	}
@@ -70,7 +71,7 @@ func TestVisitsWhileHeadersAreLookedAt(t *testing.T) {
 						must(t, c.Visit("http://a.test/3"))
 						wantPace(t, web, "a.test", 2*time.Second, 5)
 						if len(failed) > 0 {
-							t.Errorf("failed: %v", failed)
+							t.Errorf("got errors %v, want none", failed)
 						}
 					})
 				})
@@ -79,7 +80,8 @@ func TestVisitsWhileHeadersAreLookedAt(t *testing.T) {
 	}
 }
 
-// Whatever waits when the plugin is closed ends at once, with ErrClosed, and is told of once.
+// TestCloseEndsEveryWait checks that all requests that wait end at once with ErrClosed when the
+// plugin is closed, and that OnDenied is called once for each.
 func TestCloseEndsEveryWait(t *testing.T) {
 	long := "User-agent: *\nCrawl-delay: 20\n"
 	busy := http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
@@ -111,21 +113,21 @@ func TestCloseEndsEveryWait(t *testing.T) {
 		site  robotstest.Site
 		opts  []collyrobots.Option
 		limit *colly.LimitRule
-		pages []string      // visited; nil: /0 to /9
-		after time.Duration // Close is called; 0: 25 s
-		asked int           // requests at the host by then, and for ever
+		pages []string      // the pages to visit; if nil, /0 to /9
+		after time.Duration // the time of Close; if 0, 25 s
+		asked int           // the requests to the host until then; none may follow
 	}{
 		{name: "delay", site: robotstest.Pages(10, long), asked: 2},
 		{name: "Retry-After", asked: 2, site: robotstest.Site{"/robots.txt": "User-agent: *\nCrawl-delay: 1\n", "/0": busy, "*": busy}},
 		{name: "Retry-After of robots.txt", asked: 1, site: robotstest.Site{"/robots.txt": busy}},
-		{name: "hops", asked: 2, site: robotstest.Site{"/robots.txt": long, "*": robotstest.Redirect("/x")}},
-		{name: "a robots.txt that hangs", asked: 1, after: 5 * time.Second, site: robotstest.Site{"/robots.txt": hang}},
-		{name: "a robots.txt that drips", asked: 1, after: 5 * time.Second, site: robotstest.Site{"/robots.txt": drip}},
-		{name: "robots.txt read again", asked: 3, after: 42 * time.Second, site: robotstest.Site{"/robots.txt": rereads(hang, "User-agent: *\nCrawl-delay: 20\n"), "*": robotstest.Page()}},
+		{name: "redirects", asked: 2, site: robotstest.Site{"/robots.txt": long, "*": robotstest.Redirect("/x")}},
+		{name: "robots.txt without a response", asked: 1, after: 5 * time.Second, site: robotstest.Site{"/robots.txt": hang}},
+		{name: "robots.txt that is very slow", asked: 1, after: 5 * time.Second, site: robotstest.Site{"/robots.txt": drip}},
+		{name: "robots.txt that is read again", asked: 3, after: 42 * time.Second, site: robotstest.Site{"/robots.txt": rereads(hang, "User-agent: *\nCrawl-delay: 20\n"), "*": robotstest.Page()}},
 		{name: "LimitRule", asked: 2, site: robotstest.Pages(10, long), limit: &colly.LimitRule{DomainGlob: "*", Parallelism: 2}},
 		{name: "sitemap", asked: 3, after: 45 * time.Second, site: many, opts: []collyrobots.Option{collyrobots.FollowSitemaps(collyrobots.Feed{})}, pages: []string{"/"}},
 		{name: "sitemaps", asked: 4, after: 65 * time.Second, site: index, opts: []collyrobots.Option{collyrobots.FollowSitemaps(collyrobots.Feed{})}, pages: []string{"/"}},
-		{name: "a sitemap that drips", asked: 3, opts: []collyrobots.Option{collyrobots.FollowSitemaps(collyrobots.Feed{})}, pages: []string{"/"},
+		{name: "sitemap that is very slow", asked: 3, opts: []collyrobots.Option{collyrobots.FollowSitemaps(collyrobots.Feed{})}, pages: []string{"/"},
 			site: robotstest.Site{"/robots.txt": "Sitemap: http://a.test/map.xml", "/": robotstest.Page(), "/map.xml": drip}},
 	}
 	for _, tc := range cases {
@@ -139,10 +141,10 @@ func TestCloseEndsEveryWait(t *testing.T) {
 						defer mu.Unlock()
 						told[r.URL.Path]++
 						if !errors.Is(err, collyrobots.ErrClosed) {
-							t.Errorf("OnDenied was told of %s: %v, want ErrClosed", r.URL, err)
+							t.Errorf("OnDenied got %s with %v, want ErrClosed", r.URL, err)
 						}
 					}))...)
-					c.impolite = true // Close is what is looked at
+					c.impolite = true // only Close is tested
 					c.OnError(func(r *colly.Response, err error) {
 						mu.Lock()
 						defer mu.Unlock()
@@ -177,7 +179,7 @@ func TestCloseEndsEveryWait(t *testing.T) {
 					}
 					for page, n := range told {
 						if n != 1 {
-							t.Errorf("OnDenied was told %d times of %s", n, page)
+							t.Errorf("OnDenied was called %d times for %s, want 1", n, page)
 						}
 					}
 					came := len(c.pages)
@@ -185,11 +187,11 @@ func TestCloseEndsEveryWait(t *testing.T) {
 						if !errors.Is(err, collyrobots.ErrClosed) && !errors.Is(err, colly.ErrAbortedBeforeRequest) {
 							came++ // a 429
 						} else if told[page] != 1 {
-							t.Errorf("%s failed with %v, and OnDenied was not told", page, err)
+							t.Errorf("%s failed with %v, but OnDenied was not called", page, err)
 						}
 					}
 					if tc.pages == nil && len(told)+came != 10 {
-						t.Errorf("OnDenied was told of %d pages, and %d came, want 10 in all", len(told), came)
+						t.Errorf("OnDenied was called for %d pages, and %d arrived, want 10 in total", len(told), came)
 					}
 				})
 			})
@@ -197,8 +199,8 @@ func TestCloseEndsEveryWait(t *testing.T) {
 	}
 }
 
-// rereads is a robots.txt that holds for ten seconds, and is served by again after the first second
-// of a bubble.
+// rereads returns a handler for a robots.txt that is fresh for ten seconds. After the first second
+// of a bubble, it calls again instead.
 func rereads(again http.HandlerFunc, robots string) http.HandlerFunc {
 	return func(out http.ResponseWriter, r *http.Request) {
 		if time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)) > time.Second {
@@ -210,9 +212,9 @@ func rereads(again http.HandlerFunc, robots string) http.HandlerFunc {
 	}
 }
 
-// A listener that takes its time does not keep waiting pages from ending, and Close waits for it for
-// five seconds.
-func TestCloseWithASlowListener(t *testing.T) {
+// TestCloseWithSlowListener checks that waiting pages end at once although a listener is slow, and
+// that Close waits for the listener for five seconds.
+func TestCloseWithSlowListener(t *testing.T) {
 	inBubble(t, robotstest.Sites{
 		"a.test": {"/robots.txt": rereads(func(out http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(out, "User-agent: *\nDisallow: /0\nCrawl-delay: 20")
@@ -241,15 +243,15 @@ func TestCloseWithASlowListener(t *testing.T) {
 			t.Errorf("the crawl ended %v after Close began", took)
 		}
 		if took := time.Since(began); took != 5*time.Second {
-			t.Errorf("Close took %v", took)
+			t.Errorf("Close took %v, want 5s", took)
 		}
 		time.Sleep(time.Hour) // the listener returns
 	})
 }
 
-// Close may be called in every function that the plugin calls. In a listener it waits for its five
-// seconds, because it waits for the listener.
-func TestCloseInACallback(t *testing.T) {
+// TestCloseInCallbacks checks that Close may be called in every function that the plugin calls. In
+// a listener it takes five seconds, because it waits for the listener.
+func TestCloseInCallbacks(t *testing.T) {
 	type closing struct {
 		took time.Duration
 		err  error
@@ -323,15 +325,15 @@ func TestCloseInACallback(t *testing.T) {
 				again := time.Now()
 				must(t, c.robots.Close())
 				if took := time.Since(again); took != 0 {
-					t.Errorf("the second Close took %v", took)
+					t.Errorf("the second Close took %v, want 0s", took)
 				}
 			})
 		})
 	}
 }
 
-// A page that is denied at the second stage is told of when its slot is free again, once: OnDenied
-// may visit the host.
+// TestOnDeniedHoldsNoSlot checks that OnDenied is called once for a page that is denied on the
+// wire, after the slot of its LimitRule is free again, so that OnDenied may visit the host.
 func TestOnDeniedHoldsNoSlot(t *testing.T) {
 	for mode, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
 		t.Run(mode, func(t *testing.T) {
@@ -343,34 +345,34 @@ func TestOnDeniedHoldsNoSlot(t *testing.T) {
 					if !errors.Is(err, colly.ErrRobotsTxtBlocked) {
 						t.Errorf("OnDenied got %v", err)
 					}
-					c.Visit("http://a.test/5") // the plugin's own callbacks hold nothing
+					c.Visit("http://a.test/5") // the callbacks of the plugin hold no slot
 				}))
 				c.SetRequestTimeout(0)
 				limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 1})
 				c.OnRequest(func(r *colly.Request) {
 					if r.URL.Path == "/1" {
-						r.URL.Path = "/4" // seen at the second stage only
+						r.URL.Path = "/4" // checked only on the wire
 					}
 				})
 				for i := range 3 {
 					err := c.Visit(fmt.Sprint("http://a.test/", i))
 					if refused := i == 1 && mode == "sync"; refused != errors.Is(err, colly.ErrRobotsTxtBlocked) || !refused && err != nil {
-						t.Errorf("Visit of /%d: %v", i, err)
+						t.Errorf("Visit of /%d returned %v", i, err)
 					}
 				}
 				c.Wait()
 				wantSortedURIs(t, web, "a.test", "/0 /2 /5 /robots.txt")
 				wantNoSooner(t, web, "a.test", 2*time.Second, 4)
 				if fmt.Sprint(denied) != "map[/4:1]" || len(c.errs) != 1 || !errors.Is(c.errs["http://a.test/4"], colly.ErrRobotsTxtBlocked) {
-					t.Errorf("OnDenied was told of %v, OnError %v; want /4, once", denied, c.errs)
+					t.Errorf("OnDenied got %v, OnError %v, want /4 once", denied, c.errs)
 				}
 			})
 		})
 	}
 }
 
-// An OnDenied that calls Retry and nothing else ends all the same.
-func TestRetriesOfADeniedPageEnd(t *testing.T) {
+// TestRetriesInOnDeniedEnd has an OnDenied that always calls Retry. The crawl must end.
+func TestRetriesInOnDeniedEnd(t *testing.T) {
 	for mode, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
 		t.Run(mode, func(t *testing.T) {
 			inBubble(t, robotstest.Sites{
@@ -389,8 +391,8 @@ func TestRetriesOfADeniedPageEnd(t *testing.T) {
 					r.Headers.Set("User-Agent", fmt.Sprint("ExampleBot/", n))
 					r.Retry()
 				}))
-				c.impolite = true // Verify knows the web's answers of the past
-				for range 3 {     // the same page by three links is three requests
+				c.impolite = true // Verify uses earlier robots.txt files
+				for range 3 {     // three links to the same page are three requests
 					c.Visit("http://a.test/1")
 				}
 				c.Visit("http://a.test/2")
@@ -398,24 +400,25 @@ func TestRetriesOfADeniedPageEnd(t *testing.T) {
 				c.Visit("http://a.test/3")
 				c.Wait()
 				if got, want := fmt.Sprint(denied), "map[http://a.test/1:30 http://a.test/2:10 http://b.test/:15]"; got != want {
-					t.Errorf("OnDenied was told of %s, want %s", got, want)
+					t.Errorf("OnDenied got %s, want %s", got, want)
 				}
 				if n := strings.Count(c.logged.String(), "again and again"); n != 1 {
-					t.Errorf("%d lines of the log say so, want 1", n)
+					t.Errorf("%d log records say so, want 1", n)
 				}
 				c.Visit("http://a.test/2")
 				c.Wait()
 				if n := denied["http://a.test/2"]; n != 20 {
-					t.Errorf("OnDenied was told of another request %d times, want 10", n-10)
+					t.Errorf("OnDenied was called %d times for another request, want 10", n-10)
 				}
 			})
 		})
 	}
 }
 
-// A body that never ends holds its host for a minute where there is no timeout, or for ten delays,
-// and not for good.
-func TestABodyThatNeverEnds(t *testing.T) {
+// TestEndlessBody checks that a body that never ends holds its host for a limited time if there is
+// no timeout: for a minute, or for ten delays if that is longer. Under MaxInFlight there is no
+// limit.
+func TestEndlessBody(t *testing.T) {
 	endless := http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		for r.Context().Err() == nil {
 			fmt.Fprintln(out, "more")

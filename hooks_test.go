@@ -18,8 +18,9 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// What a callback does that is registered after Attach: the plugin cannot see it coming. Pages 0 to
-// 3 are visited, in this order.
+// TestCallbacksAfterAttach checks the schedule of a crawl of pages 0 to 3 with a callback that is
+// registered after Attach. It is called after the hook of the plugin, which therefore does not know
+// what it changes.
 func TestCallbacksAfterAttach(t *testing.T) {
 	at := func(path string, f func(c *crawl, r *colly.Request)) func(*crawl, *colly.Request) {
 		return func(c *crawl, r *colly.Request) {
@@ -36,19 +37,20 @@ func TestCallbacksAfterAttach(t *testing.T) {
 	cases := []struct {
 		name      string
 		onRequest func(*crawl, *colly.Request)
-		onHeaders func(*crawl, *colly.Request) // in OnRequestHeaders
+		onHeaders func(*crawl, *colly.Request) // called in OnRequestHeaders
 		want      string
-		async     string // where the schedule of an async collector differs
+		async     string // the schedule of an async collector, if it differs
 		other     string // the schedule of b.test
 	}{
 		{name: "nothing", want: "0s /robots.txt, 2s /0, 4s /1, 6s /2, 8s /3"},
 		{
-			// Nothing tells of it, so the next page waits until the ticket lapses, one delay later.
+			// The plugin does not learn of it. The next page waits until the turn expires, one
+			// delay later.
 			name: "abort", onRequest: abort,
 			want: "0s /robots.txt, 2s /0, 6s /2, 8s /3",
 		},
 		{
-			// The start is taken.
+			// The request has already taken its start.
 			name: "abort in OnRequestHeaders", onHeaders: abort,
 			want: "0s /robots.txt, 2s /0, 6s /2, 8s /3",
 		},
@@ -69,7 +71,7 @@ func TestCallbacksAfterAttach(t *testing.T) {
 			want: "0s /robots.txt, 2s /0, 4s /robots.txt, 6s /1, 8s /2, 10s /3",
 		},
 		{
-			// Its robots.txt is asked for first. The ticket at a.test lapses.
+			// The robots.txt of b.test is fetched first. The turn at a.test expires.
 			name: "rewrite to another host", onRequest: at("/1", func(_ *crawl, r *colly.Request) { r.URL.Host = "b.test" }),
 			want: "0s /robots.txt, 2s /0, 7s /2, 9s /3", async: "0s /robots.txt, 2s /0, 4s /2, 6s /3", other: "4s /robots.txt, 7s /1",
 		},
@@ -78,8 +80,8 @@ func TestCallbacksAfterAttach(t *testing.T) {
 			other: "6s /robots.txt",
 		},
 		{
-			// In a sync crawl the page that visits waits for the one that it visits, whose turn
-			// comes when the ticket lapses.
+			// In a sync crawl, the page waits for the page that it visits. That page gets its turn
+			// when the turn of the first page expires.
 			name: "visit the same host", onRequest: visit,
 			want: "0s /robots.txt, 2s /0, 6s /4, 8s /1, 10s /2, 12s /3", async: "0s /robots.txt, 2s /0, 4s /1, 6s /2, 8s /3, 10s /4",
 		},
@@ -104,7 +106,7 @@ func TestCallbacksAfterAttach(t *testing.T) {
 					}
 					for i := range 4 {
 						c.Visit(fmt.Sprint("http://a.test/", i))
-						synctest.Wait() // it waits
+						synctest.Wait() // the page waits
 					}
 					c.Wait()
 					want := tc.want
@@ -122,7 +124,8 @@ func TestCallbacksAfterAttach(t *testing.T) {
 	}
 }
 
-// Callbacks registered before Attach run before the plugin's, which sees what they did.
+// TestCallbacksBeforeAttach checks that callbacks that are registered before Attach are called
+// before the hook of the plugin, which uses their changes.
 func TestCallbacksBeforeAttach(t *testing.T) {
 	inBubble(t, robotstest.Sites{
 		"a.test": robotstest.Pages(5, "User-agent: *\nDisallow: /4\nCrawl-delay: 2\n\nUser-agent: OtherBot\nDisallow: /3\nCrawl-delay: 1"),
@@ -134,7 +137,7 @@ func TestCallbacksBeforeAttach(t *testing.T) {
 			r.Headers.Set("User-Agent", "OtherBot/2.0")
 			switch r.URL.Path {
 			case "/0":
-				r.Abort() // costs nothing
+				r.Abort() // costs no delay
 			case "/1", "/2":
 				r.URL.Host = "b.test"
 			}
@@ -150,7 +153,7 @@ func TestCallbacksBeforeAttach(t *testing.T) {
 		wantSchedule(t, web, "b.test", "0s /robots.txt, 0s /1")
 		for _, h := range web.Log("") {
 			if ua := h.Header.Get("User-Agent"); ua != "OtherBot/2.0" {
-				t.Errorf("%s was asked for by %s", h.URI, ua)
+				t.Errorf("%s was requested with user agent %s", h.URI, ua)
 			}
 		}
 	})
@@ -174,15 +177,16 @@ func TestLaterCallbacks(t *testing.T) {
 		c.Visit("http://a.test/y")
 		c.Visit("http://a.test/z")
 		if !errors.Is(err, colly.ErrRobotsTxtBlocked) || errors.Is(err, colly.ErrAbortedBeforeRequest) {
-			t.Errorf("a URL rewritten to a disallowed one: %v, want ErrRobotsTxtBlocked", err)
+			t.Errorf("a URL rewritten to a disallowed one: Visit returned %v, want ErrRobotsTxtBlocked", err)
 		}
 		wantDenied(t, c, "http://a.test/x", collyrobots.ReasonRule, 2)
 		wantURIs(t, web, "a.test", "/robots.txt /y /z")
 	})
 }
 
-// A sync spider that visits the host whose answer it is looking at does not wait for itself.
-func TestVisitsWhileAnAnswerIsOpen(t *testing.T) {
+// TestVisitsWhileResponseIsOpen has a synchronous spider that visits a host while it handles a
+// response of that host. It must not wait for itself.
+func TestVisitsWhileResponseIsOpen(t *testing.T) {
 	for name, register := range map[string]func(c *crawl, visit func(path string)){
 		"OnResponseHeaders": func(c *crawl, visit func(string)) {
 			c.OnResponseHeaders(func(r *colly.Response) { visit(r.Request.URL.Path) })
@@ -209,14 +213,15 @@ func TestVisitsWhileAnAnswerIsOpen(t *testing.T) {
 				c.Visit("http://a.test/3")
 				wantPace(t, web, "a.test", 2*time.Second, 5)
 				if len(c.pages) != 3 || len(c.errs) != 0 {
-					t.Errorf("pages %v, errors %v", c.pages, c.errs)
+					t.Errorf("got pages %v and errors %v", c.pages, c.errs)
 				}
 			})
 		})
 	}
 }
 
-// A sync spider visits from its callbacks: whatever it holds must have been given back by then.
+// TestVisitsFromEveryCallback has a synchronous spider that visits pages in its callbacks. The
+// plugin must have released the host of the page by then.
 func TestVisitsFromEveryCallback(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(6, "User-agent: *\nCrawl-delay: 10")}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil)
@@ -236,8 +241,8 @@ func TestVisitsFromEveryCallback(t *testing.T) {
 	})
 }
 
-// Colly's built-in check lets every HEAD pass.
-func TestHeadIsJudgedAndPaced(t *testing.T) {
+// TestHeadIsCheckedAndPaced checks HEAD requests, which Colly's built-in check always allows.
+func TestHeadIsCheckedAndPaced(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 1\nDisallow: /2")}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil)
 		c.CheckHead = true
@@ -245,7 +250,7 @@ func TestHeadIsJudgedAndPaced(t *testing.T) {
 			c.Visit(fmt.Sprint("http://a.test/", i))
 		}
 		c.Head("http://a.test/2?head")
-		c.Head("http://a.test/1?head") // not found
+		c.Head("http://a.test/1?head") // status 404
 		wantPace(t, web, "a.test", time.Second, 6)
 		var methods []string
 		for _, r := range web.Log("a.test") {
@@ -259,7 +264,7 @@ func TestHeadIsJudgedAndPaced(t *testing.T) {
 	})
 }
 
-// Retries wait as pages do, wherever they are made.
+// TestRetriesKeepThePace checks that retries keep the delay, in all callbacks.
 func TestRetriesKeepThePace(t *testing.T) {
 	a := robotstest.Pages(3, "User-agent: *\nCrawl-delay: 1\nDisallow: /2")
 	a["/0"] = 500
@@ -289,14 +294,15 @@ func TestRetriesKeepThePace(t *testing.T) {
 				c.Wait()
 				wantPace(t, web, "a.test", time.Second, 3+4) // /0 four times
 				if denials.Load() != 4 || strings.Contains(urisOf(web.Log("a.test")), "/2") {
-					t.Errorf("/2 was denied %d times, want 4; a.test was asked for %s", denials.Load(), urisOf(web.Log("a.test")))
+					t.Errorf("/2 was denied %d times, want 4; requests to a.test: %s", denials.Load(), urisOf(web.Log("a.test")))
 				}
 			})
 		})
 	}
 }
 
-// MaxRequests counts pages, not robots.txt; MaxDepth counts links.
+// TestMaxRequestsAndMaxDepth checks that MaxRequests does not count robots.txt, and that MaxDepth
+// counts links.
 func TestMaxRequestsAndMaxDepth(t *testing.T) {
 	a := robotstest.Site{"/robots.txt": "User-agent: *\nCrawl-delay: 1"}
 	for i := range 10 {
@@ -320,13 +326,13 @@ func TestMaxRequestsAndMaxDepth(t *testing.T) {
 	}
 }
 
-// Pages from CacheDir take no start from those on the wire: a second crawl asks for the new ones
-// alone, without a pause.
+// TestCacheHitsTakeNoStart checks that pages from CacheDir do not wait and do not delay other
+// pages. A second crawl requests only the new pages, without a pause for the others.
 func TestCacheHitsTakeNoStart(t *testing.T) {
 	a := robotstest.Pages(20, "User-agent: *\nCrawl-delay: 10")
 	inBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
 		dir := t.TempDir()
-		filler := colly.NewCollector(colly.CacheDir(dir)) // without robots
+		filler := colly.NewCollector(colly.CacheDir(dir)) // without a plugin
 		filler.WithTransport(web.Transport())
 		for i := range 20 {
 			if i%4 != 0 {
@@ -341,7 +347,7 @@ func TestCacheHitsTakeNoStart(t *testing.T) {
 		c.Wait()
 		wantPace(t, web, "a.test", 10*time.Second, 1+5)
 		if len(c.pages) != 20 {
-			t.Errorf("%d pages, want 20", len(c.pages))
+			t.Errorf("got %d pages, want 20", len(c.pages))
 		}
 	})
 }
@@ -349,7 +355,7 @@ func TestCacheHitsTakeNoStart(t *testing.T) {
 func TestCachedPagesCostNoDelay(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 1")}, func(t *testing.T, web *robotstest.Web) {
 		dir := t.TempDir()
-		for i := range 4 { // fill the cache without robots
+		for i := range 4 { // fill the cache without a plugin
 			c := colly.NewCollector(colly.CacheDir(dir))
 			c.WithTransport(web.Transport())
 			c.Visit(fmt.Sprintf("http://a.test/%d", i))
@@ -362,14 +368,14 @@ func TestCachedPagesCostNoDelay(t *testing.T) {
 		c.Wait()
 		s := c.robots.Stats().Hosts[0]
 		if s.Requests != 1 || s.Pages != 4 || len(c.pages) != 4 {
-			t.Errorf("%d requests for %d pages, want robots.txt alone for 4", s.Requests, s.Pages)
+			t.Errorf("got %d requests for %d pages, want only robots.txt for 4 pages", s.Requests, s.Pages)
 		}
 	})
 }
 
-// A page from CacheDir counts however long its callbacks take, and whatever else is visited
-// meanwhile.
-func TestCachedPagesCountWhenTheirCallbacksAreSlow(t *testing.T) {
+// TestCachedPagesWithSlowCallbacksCount checks that Stats counts a page from CacheDir also if its
+// callbacks are slow and other pages are visited at the same time.
+func TestCachedPagesWithSlowCallbacksCount(t *testing.T) {
 	const n = 200
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(n, noDenys)}, func(t *testing.T, web *robotstest.Web) {
 		dir := t.TempDir()
@@ -384,16 +390,16 @@ func TestCachedPagesCountWhenTheirCallbacksAreSlow(t *testing.T) {
 			}
 			c.Wait()
 			if s := c.robots.Stats().Totals; s.Pages != n || len(c.pages) != n {
-				t.Errorf("run %d: %d pages in Stats, %d came, want %d", run, s.Pages, len(c.pages), n)
+				t.Errorf("run %d: got %d pages in Stats and %d in OnResponse, want %d", run, s.Pages, len(c.pages), n)
 			}
 			must(t, c.robots.Close())
 		}
 	})
 }
 
-// Broken XML makes Colly call OnError and then OnScraped for one request. What it held is given
-// back once.
-func TestBrokenXMLGivesBackOnce(t *testing.T) {
+// TestBrokenXMLReleasesTheHostOnce checks a page with broken XML, for which Colly calls OnError and
+// then OnScraped. The plugin must release the host only once.
+func TestBrokenXMLReleasesTheHostOnce(t *testing.T) {
 	a := robotstest.Pages(6, "")
 	for path := range a {
 		a[path] = http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
@@ -412,13 +418,14 @@ func TestBrokenXMLGivesBackOnce(t *testing.T) {
 		c.Wait()
 		wantPace(t, web, "a.test", time.Second, 8)
 		if len(c.errs) != 6 || scraped != 6 {
-			t.Errorf("%d errors and %d scraped, want 6 and 6", len(c.errs), scraped)
+			t.Errorf("got %d calls of OnError and %d of OnScraped, want 6 and 6", len(c.errs), scraped)
 		}
 	})
 }
 
-// A download that is given up ends the request: the next page comes a delay after its start.
-func TestAnAbortedDownloadEndsTheRequest(t *testing.T) {
+// TestAbortedDownloadEndsTheRequest checks that the next page is requested one delay after the
+// start of a request whose download was aborted.
+func TestAbortedDownloadEndsTheRequest(t *testing.T) {
 	a := robotstest.Pages(3, "User-agent: *\nCrawl-delay: 1")
 	a["/1"] = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		for r.Context().Err() == nil {
@@ -446,7 +453,8 @@ func TestAnAbortedDownloadEndsTheRequest(t *testing.T) {
 	})
 }
 
-// What else a collector may be set to does not cost a second start, nor spare one.
+// TestEveryRequestTakesOneStart checks that a request takes exactly one start of its host under
+// each option of a collector.
 func TestEveryRequestTakesOneStart(t *testing.T) {
 	for name, options := range map[string][]colly.CollectorOption{
 		"TraceHTTP":        {colly.TraceHTTP()},
@@ -473,10 +481,10 @@ func TestEveryRequestTakesOneStart(t *testing.T) {
 	}
 }
 
-// What an OnRequestHeaders callback aborts has taken a turn and was never sent: it is no request of
-// Stats, and none that listeners hear of. One whose callback takes so long that its turn lapses
-// counts once.
-func TestWhatIsNotSentDoesNotCount(t *testing.T) {
+// TestAbortedRequestsDoNotCount checks a request that an OnRequestHeaders callback aborts after it
+// has taken its turn. It was not sent, so Stats must not count it, and listeners must get no event.
+// A request whose callback takes so long that its turn expires must count once.
+func TestAbortedRequestsDoNotCount(t *testing.T) {
 	for name, robots := range map[string]string{"without a delay": noDenys, "with a delay": "User-agent: *\nCrawl-delay: 2"} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, robots)}, func(t *testing.T, web *robotstest.Web) {
@@ -496,7 +504,7 @@ func TestWhatIsNotSentDoesNotCount(t *testing.T) {
 				c.Wait()
 				s, log := c.robots.Stats(), web.Log("a.test")
 				if n := len(started.wait()); len(log) != 7 || s.Totals.Requests != len(log) || n != len(log) {
-					t.Errorf("%d requests in Stats, %d that were told, %d in the log:\n%s", s.Totals.Requests, n, len(log), log)
+					t.Errorf("got %d requests in Stats, %d events, %d requests in the log:\n%s", s.Totals.Requests, n, len(log), log)
 				}
 			})
 		})

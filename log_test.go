@@ -16,14 +16,14 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// A callingHandler is a slog.Handler that calls a function for each record with a message, on
-// another goroutine, and waits for it.
+// A callingHandler is a slog.Handler. For each record with a given message, it calls a function on
+// another goroutine and waits for it.
 type callingHandler struct {
 	slog.Handler
 	message string
 	call    func()
-	called  atomic.Int32 // how often call was called
-	stuck   atomic.Bool  // call did not return in time
+	called  atomic.Int32 // the number of calls
+	stuck   atomic.Bool  // whether a call did not return in time
 }
 
 func (h *callingHandler) Enabled(context.Context, slog.Level) bool { return true }
@@ -46,12 +46,13 @@ func (h *callingHandler) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// A slog.Handler may use the plugin and the collector: no lock is held while anything is logged.
-func TestALogHandlerMayUseThePlugin(t *testing.T) {
+// TestLogHandlerMayUseThePlugin checks that the plugin holds no lock while it logs, so that a
+// slog.Handler may use the plugin and the collector.
+func TestLogHandlerMayUseThePlugin(t *testing.T) {
 	cases := map[string]struct {
 		message string
 		agent   string
-		prepare func(c *crawl) // after the plugin is attached
+		prepare func(c *crawl) // called after Attach
 		pacer   collyrobots.Pacer
 	}{
 		"user agent without a name": {
@@ -101,7 +102,7 @@ func TestALogHandlerMayUseThePlugin(t *testing.T) {
 				c.Visit(fmt.Sprint("http://a.test/", i))
 			}
 			if h.called.Load() == 0 {
-				t.Error("nothing was logged")
+				t.Error("the message was not logged")
 			}
 			if h.stuck.Load() {
 				t.Error("the handler could not use the plugin")
@@ -110,7 +111,7 @@ func TestALogHandlerMayUseThePlugin(t *testing.T) {
 	}
 }
 
-// A panickingPacer grants leases of which the first panics when it is used.
+// A panickingPacer grants leases. The first lease panics when it is used.
 type panickingPacer struct{ leases atomic.Int32 }
 
 func (p *panickingPacer) Acquire(context.Context, string, time.Duration) (collyrobots.Lease, error) {
@@ -124,8 +125,8 @@ type panickingLease struct {
 
 func (l *panickingLease) Deadline() time.Time { return time.Now().Add(time.Minute) }
 
-// Valid panics when the lease is asked for the second time: not where it was granted, but where it
-// is used.
+// Valid panics in the second call. The first call is made when the lease was granted, the second
+// one before the request is sent.
 func (l *panickingLease) Valid() bool {
 	if l.asked.Add(1) == 2 && l.panics {
 		panic("the pacer is broken")
@@ -135,9 +136,9 @@ func (l *panickingLease) Valid() bool {
 
 func (l *panickingLease) Release(bool, time.Duration, time.Time) {}
 
-// A slog.Handler that does not return keeps the timeout of the request that was answered from
-// nothing: the request ends, and other pages of its host are fetched.
-func TestALogHandlerThatHangs(t *testing.T) {
+// TestLogHandlerThatHangs has a slog.Handler that does not return while it logs a throttled
+// response. The timeout must still end the request, and other pages of the host must be fetched.
+func TestLogHandlerThatHangs(t *testing.T) {
 	for name, tc := range map[string]struct {
 		options []collyrobots.Option
 		want    string
@@ -173,7 +174,7 @@ func TestALogHandlerThatHangs(t *testing.T) {
 	}
 }
 
-// A hangingHandler is a slog.Handler that takes an hour for each record with a message.
+// A hangingHandler is a slog.Handler that takes an hour for each record with a given message.
 type hangingHandler struct {
 	slog.Handler
 	message string

@@ -8,5 +8,5 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// underRace tells that the race detector is at work.
+// underRace reports whether the race detector is enabled.
 var underRace bool

@@ -16,7 +16,7 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// The mistakes that a new user makes, and what the plugin says about each of them.
+// The tests of this file make typical mistakes of new users and check the errors and warnings.
 
 func TestOptionsThatAreMostLikelyAMistake(t *testing.T) {
 	type options = []collyrobots.Option
@@ -24,30 +24,30 @@ func TestOptionsThatAreMostLikelyAMistake(t *testing.T) {
 	cases := []struct {
 		name string
 		opts options
-		says []string // in the one line of the log; nil: there is none
+		says []string // in the only log record; nil if nothing is logged
 	}{
 		{"a plain number", options{collyrobots.MinDelay(1)}, []string{"MinDelay is shorter than a millisecond", "delay=1ns"}},
 		{"a plain number for one host", options{collyrobots.ForHosts("a.test", collyrobots.MinDelay(5))}, []string{"MinDelay is shorter", "delay=5ns"}},
 		{"a millisecond", options{collyrobots.MinDelay(time.Millisecond)}, nil},
-		{"no robots.txt at all", options{collyrobots.IgnoreRobotsWithPermission()}, []string{"IgnoreRobotsWithPermission applies to all hosts"}},
-		{"no robots.txt of one host", options{collyrobots.ForHosts("a.test", collyrobots.IgnoreRobotsWithPermission())}, nil},
+		{"no robots.txt for all hosts", options{collyrobots.IgnoreRobotsWithPermission()}, []string{"IgnoreRobotsWithPermission applies to all hosts"}},
+		{"no robots.txt for one host", options{collyrobots.ForHosts("a.test", collyrobots.IgnoreRobotsWithPermission())}, nil},
 		{"Since tomorrow", options{collyrobots.FollowSitemaps(collyrobots.Feed{Since: future})}, []string{"Feed.Since is in the future", "since=" + future.Format("2006-01-02")}},
 		{"Since yesterday", options{collyrobots.FollowSitemaps(collyrobots.Feed{Since: future.Add(-48 * time.Hour)})}, nil},
-		{"MinDelay over MaxDelay", options{collyrobots.MinDelay(time.Minute), collyrobots.MaxDelay(time.Second)},
+		{"MinDelay longer than MaxDelay", options{collyrobots.MinDelay(time.Minute), collyrobots.MaxDelay(time.Second)},
 			[]string{"MinDelay is longer than MaxDelay", "delay=1m0s", "limit=1s"}},
-		{"MinDelay is MaxDelay", options{collyrobots.MinDelay(time.Second), collyrobots.MaxDelay(time.Second)}, nil},
-		{"MinDelay over SkipAbove", options{collyrobots.MinDelay(time.Minute), collyrobots.SkipAbove(time.Second)},
+		{"MinDelay equal to MaxDelay", options{collyrobots.MinDelay(time.Second), collyrobots.MaxDelay(time.Second)}, nil},
+		{"MinDelay longer than SkipAbove", options{collyrobots.MinDelay(time.Minute), collyrobots.SkipAbove(time.Second)},
 			[]string{"MinDelay is longer than SkipAbove", "delay=1m0s", "limit=1s"}},
-		{"MinDelay is SkipAbove", options{collyrobots.MinDelay(time.Second), collyrobots.SkipAbove(time.Second)}, nil},
-		{"MaxDelay over SkipAbove", options{collyrobots.MaxDelay(time.Minute), collyrobots.SkipAbove(time.Second)},
+		{"MinDelay equal to SkipAbove", options{collyrobots.MinDelay(time.Second), collyrobots.SkipAbove(time.Second)}, nil},
+		{"MaxDelay longer than SkipAbove", options{collyrobots.MaxDelay(time.Minute), collyrobots.SkipAbove(time.Second)},
 			[]string{"MaxDelay is not shorter than SkipAbove", "delay=1m0s", "limit=1s"}},
-		{"MaxDelay is SkipAbove", options{collyrobots.MaxDelay(time.Second), collyrobots.SkipAbove(time.Second)}, []string{"MaxDelay is not shorter than SkipAbove"}},
-		{"MaxDelay over SkipAbove for one host", options{collyrobots.SkipAbove(time.Second), collyrobots.ForHosts("a.test", collyrobots.MaxDelay(time.Minute))},
+		{"MaxDelay equal to SkipAbove", options{collyrobots.MaxDelay(time.Second), collyrobots.SkipAbove(time.Second)}, []string{"MaxDelay is not shorter than SkipAbove"}},
+		{"MaxDelay longer than SkipAbove for one host", options{collyrobots.SkipAbove(time.Second), collyrobots.ForHosts("a.test", collyrobots.MaxDelay(time.Minute))},
 			[]string{"MaxDelay is not shorter than SkipAbove", "delay=1m0s", "limit=1s"}},
-		{"MaxDelay under SkipAbove", options{collyrobots.MaxDelay(time.Second), collyrobots.SkipAbove(time.Minute)}, nil},
-		{"ForHosts alone", options{collyrobots.ForHosts("*.a.test")}, []string{"ForHosts has no options", "pattern=*.a.test"}},
-		{"a shadow of itself", options{collyrobots.Dialect(dialect.Google()), collyrobots.Shadow(dialect.Google())}, []string{"Shadow names the dialect in force", "dialect=google"}},
-		{"a shadow of another", options{collyrobots.Shadow(dialect.Google())}, nil},
+		{"MaxDelay shorter than SkipAbove", options{collyrobots.MaxDelay(time.Second), collyrobots.SkipAbove(time.Minute)}, nil},
+		{"ForHosts without options", options{collyrobots.ForHosts("*.a.test")}, []string{"ForHosts has no options", "pattern=*.a.test"}},
+		{"a shadow of the dialect in force", options{collyrobots.Dialect(dialect.Google()), collyrobots.Shadow(dialect.Google())}, []string{"Shadow names the dialect in force", "dialect=google"}},
+		{"a shadow of another dialect", options{collyrobots.Shadow(dialect.Google())}, nil},
 		{"a shadow for some hosts", options{collyrobots.Shadow(dialect.RFC9309()), collyrobots.ForHosts("a.test", collyrobots.Dialect(dialect.Google()))}, nil},
 	}
 	for _, tc := range cases {
@@ -62,7 +62,7 @@ func TestOptionsThatAreMostLikelyAMistake(t *testing.T) {
 				want = 1
 			}
 			if n := strings.Count(log, "level=WARN"); n != want || strings.Count(log, "\n") != want {
-				t.Errorf("%d warnings, want %d: %s", n, want, log)
+				t.Errorf("got %d warnings, want %d: %s", n, want, log)
 			}
 			for _, text := range tc.says {
 				if !strings.Contains(log, text) {
@@ -77,28 +77,28 @@ func TestForHostsWithAURL(t *testing.T) {
 	for _, pattern := range []string{"https://example.com", "https://example.com/", "http://*.example.com/a"} {
 		_, err := collyrobots.New(collyrobots.ForHosts(pattern, collyrobots.MinDelay(time.Second)))
 		if err == nil || strings.Count(err.Error(), "ForHosts") != 1 || !strings.Contains(err.Error(), "want a host, not a URL") {
-			t.Errorf("%s: %v", pattern, err)
+			t.Errorf("%s: New returned %v", pattern, err)
 		}
 	}
 }
 
-func TestANilCollector(t *testing.T) {
+func TestNilCollector(t *testing.T) {
 	_, err := collyrobots.WithRobots(nil)
 	if !errors.Is(err, collyrobots.ErrNilCollector) {
-		t.Errorf("WithRobots: %v, want ErrNilCollector", err)
+		t.Errorf("WithRobots returned %v, want ErrNilCollector", err)
 	}
 	p, err := collyrobots.New()
 	must(t, err)
 	defer p.Close()
 	if err := p.Attach(nil); !errors.Is(err, collyrobots.ErrNilCollector) {
-		t.Errorf("Attach: %v, want ErrNilCollector", err)
+		t.Errorf("Attach returned %v, want ErrNilCollector", err)
 	}
 	if _, err := new(collyrobots.Collector).WithRobots(); !errors.Is(err, collyrobots.ErrNilCollector) {
-		t.Errorf("Collector.WithRobots: %v, want ErrNilCollector", err)
+		t.Errorf("Collector.WithRobots returned %v, want ErrNilCollector", err)
 	}
 }
 
-// A plugin that comes late says how many requests it has not checked.
+// TestWithRobotsAfterVisit checks that a warning says how many requests were sent before Attach.
 func TestWithRobotsAfterVisit(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(5, noDenys)})
 	c := colly.NewCollector(colly.AllowURLRevisit())
@@ -106,7 +106,7 @@ func TestWithRobotsAfterVisit(t *testing.T) {
 	for i := range 5 {
 		must(t, c.Visit(fmt.Sprint("http://a.test/", i)))
 	}
-	for range 2 { // the second collector was never without a plugin
+	for range 2 { // the second collector has had a plugin from the beginning
 		var lines strings.Builder
 		robots, err := collyrobots.WithRobots(c, logsTo(&lines, slog.LevelWarn))
 		must(t, err)
@@ -120,7 +120,7 @@ func TestWithRobotsAfterVisit(t *testing.T) {
 		must(t, err)
 		must(t, again.Close())
 		if lines.Len() > 0 {
-			t.Errorf("a second plugin warns of what the first has checked: %s", lines.String())
+			t.Errorf("a second plugin warns of requests that the first plugin has checked: %s", lines.String())
 		}
 		c = colly.NewCollector(colly.AllowURLRevisit())
 		c.WithTransport(web.Transport())
@@ -130,7 +130,8 @@ func TestWithRobotsAfterVisit(t *testing.T) {
 	}
 }
 
-// A plugin that a constructor closes is reported at the first request.
+// TestCloseBeforeTheFirstVisit checks that a warning is logged at the first request if the plugin
+// is already closed, for example because a constructor defers Close.
 func TestCloseBeforeTheFirstVisit(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(3, noDenys)})
 	newSpider := func(lines *strings.Builder) *colly.Collector {
@@ -153,12 +154,12 @@ func TestCloseBeforeTheFirstVisit(t *testing.T) {
 		t.Errorf("got log %q", log)
 	}
 	if log := web.Log(""); len(log) > 0 {
-		t.Errorf("a closed plugin has let through %s", urisOf(log))
+		t.Errorf("a closed plugin has allowed requests: %s", urisOf(log))
 	}
 }
 
-// The first host that has no delay at all is reported, once.
-func TestAHostWithoutADelay(t *testing.T) {
+// TestHostWithoutDelay checks that the first host without a delay is logged once.
+func TestHostWithoutDelay(t *testing.T) {
 	sites := robotstest.Sites{
 		"slow.test": robotstest.Pages(1, "User-agent: *\nCrawl-delay: 0.001\n"),
 		"a.test":    robotstest.Pages(1, noDenys),
@@ -181,14 +182,15 @@ func TestAHostWithoutADelay(t *testing.T) {
 			}
 			log := lines.String()
 			if n := strings.Count(log, "no delay between requests to this host"); n != tc.want || strings.Count(log, "host=a.test") != tc.want {
-				t.Errorf("%d lines, want %d of a.test: %s", n, tc.want, log)
+				t.Errorf("got %d log records, want %d about a.test: %s", n, tc.want, log)
 			}
 		})
 	}
 }
 
-// A plugin of another synctest bubble ends the test at once.
-func TestAPluginOfAnotherBubble(t *testing.T) {
+// TestPluginOfAnotherBubble checks that a plugin that was made in another synctest bubble fails at
+// once.
+func TestPluginOfAnotherBubble(t *testing.T) {
 	const want = "synctest bubble"
 	outside, err := collyrobots.New()
 	must(t, err)
@@ -198,22 +200,22 @@ func TestAPluginOfAnotherBubble(t *testing.T) {
 	attached.impolite = true
 	synctest.Test(t, func(t *testing.T) {
 		if err := outside.Attach(colly.NewCollector()); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Attach: %v", err)
+			t.Errorf("Attach returned %v", err)
 		}
 		if _, err := outside.Check(t.Context(), "http://a.test/"); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Check: %v", err)
+			t.Errorf("Check returned %v", err)
 		}
 		for _, err := range outside.Pages(t.Context(), collyrobots.Feed{}, "http://a.test/") {
 			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("Pages: %v", err)
+				t.Errorf("Pages returned %v", err)
 			}
 		}
 		defer func() {
 			if reason := fmt.Sprint(recover()); !strings.Contains(reason, want) {
-				t.Errorf("Visit panics with %s", reason)
+				t.Errorf("Visit panicked with %s", reason)
 			}
 		}()
 		attached.Visit("http://a.test/0")
-		t.Error("Visit returned")
+		t.Error("Visit returned, want a panic")
 	})
 }

@@ -15,15 +15,16 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// Two collectors with different names share a plugin: each is judged by its own, and the host is
-// not asked sooner than the slower of the two may ask.
-func TestEachCollectorIsJudgedByItsOwnName(t *testing.T) {
+// TestEachCollectorHasItsOwnName has two collectors with different names that share a plugin. Each
+// must obey the group for its own name, and the host must get requests at the longer of the two
+// delays.
+func TestEachCollectorHasItsOwnName(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {
 		"/robots.txt": "User-agent: OneBot\nDisallow: /one\nCrawl-delay: 1\n\nUser-agent: TwoBot\nDisallow: /two\nCrawl-delay: 10\n",
 		"*":           robotstest.Page(),
 	}}, func(t *testing.T, web *robotstest.Web) {
 		one := start(t, web, []colly.CollectorOption{colly.UserAgent("OneBot/1.0")})
-		one.impolite = true // when OneBot's file is read, TwoBot's delay is not known
+		one.impolite = true // when OneBot reads the file, the delay for TwoBot is not known
 		two := one.Clone()
 		two.UserAgent = "TwoBot/1.0"
 		for i := range 4 {
@@ -42,8 +43,9 @@ func TestEachCollectorIsJudgedByItsOwnName(t *testing.T) {
 	})
 }
 
-// Side by side, too, where one's pages wait while the other's are judged.
-func TestCollectorsWithTwoNamesSideBySide(t *testing.T) {
+// TestCollectorsWithTwoNamesAtTheSameTime checks the same if pages of one collector wait while
+// pages of the other are checked.
+func TestCollectorsWithTwoNamesAtTheSameTime(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {
 		"/robots.txt": "User-agent: OneBot\nCrawl-delay: 1\n\nUser-agent: TwoBot\nCrawl-delay: 10\n", "*": robotstest.Page(),
 	}}, func(t *testing.T, web *robotstest.Web) {
@@ -70,13 +72,14 @@ func TestCollectorsWithTwoNamesSideBySide(t *testing.T) {
 			}
 		}
 		if n := len(web.Log("a.test")); n != 22 {
-			t.Errorf("%d requests, want 22", n)
+			t.Errorf("got %d requests, want 22", n)
 		}
 	})
 }
 
-// What Check asks before any collector is attached gives no crawler its name.
-func TestCheckBeforeAttachNamesNobody(t *testing.T) {
+// TestCheckBeforeAttach checks that the user agent of Check before Attach is not taken for the name
+// of the crawler.
+func TestCheckBeforeAttach(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {
 		"/robots.txt": "User-agent: ExampleBot\nDisallow: /x\n\nUser-agent: *\nDisallow:\n", "*": robotstest.Page(),
 	}}, func(t *testing.T, web *robotstest.Web) {
@@ -87,7 +90,7 @@ func TestCheckBeforeAttachNamesNobody(t *testing.T) {
 		must(t, err)
 		defer robots.Close()
 		if d, err := robots.Check(t.Context(), "http://a.test/y"); err != nil || !d.Allowed {
-			t.Errorf("%v, %v", d, err)
+			t.Errorf("Check returned %v, %v", d, err)
 		}
 		other := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
 		other.WithTransport(web.Transport())
@@ -96,10 +99,10 @@ func TestCheckBeforeAttachNamesNobody(t *testing.T) {
 		must(t, other.Visit("http://a.test/y"))
 		wantDenied(t, c, "http://a.test/x", collyrobots.ReasonRule, 2)
 		if d, err := robots.Check(t.Context(), "http://a.test/x"); err != nil || d.Allowed {
-			t.Errorf("Check says %v, %v, and the page was denied", d, err)
+			t.Errorf("Check returned %v, %v, but the page was denied", d, err)
 		}
 		if strings.Contains(c.logged.String(), "user agent changes") {
-			t.Error("Check's own user agent was taken for a page's")
+			t.Error("the user agent of Check was taken for the user agent of a page")
 		}
 	})
 }

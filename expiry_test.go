@@ -13,8 +13,9 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// What http asked for two days ago, and nobody has asked for since, slows https no more.
-func TestACrawlDelayLapsesWithItsRobotsTxt(t *testing.T) {
+// TestCrawlDelayEndsWithItsRobotsTxt checks that the crawl delay of the robots.txt for http no
+// longer applies to https two days after the last request for http.
+func TestCrawlDelayEndsWithItsRobotsTxt(t *testing.T) {
 	robots := func(out http.ResponseWriter, r *http.Request) {
 		if r.TLS == nil {
 			io.WriteString(out, "User-agent: *\nCrawl-delay: 60\n")
@@ -22,7 +23,7 @@ func TestACrawlDelayLapsesWithItsRobotsTxt(t *testing.T) {
 	}
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": robots, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()})
-		c.impolite = true // to Verify, which knows of no files that are read no more
+		c.impolite = true // Verify does not know that the file for http is no longer used
 		for _, u := range []string{"http://a.test/0", "https://a.test/1", "https://a.test/2"} {
 			must(t, c.Visit(u))
 		}
@@ -34,18 +35,19 @@ func TestACrawlDelayLapsesWithItsRobotsTxt(t *testing.T) {
 		}
 		wantSchedule(t, web, "a.test", "0s /robots.txt, 0s /3, 0s /3, 0s /3")
 		if s := c.robots.Stats().Hosts[0]; s.CrawlDelay != 0 || s.Delay != 0 {
-			t.Errorf("Stats: %+v, want no delay", s)
+			t.Errorf("got stats %+v, want no delay", s)
 		}
 		time.Sleep(time.Second)
-		must(t, c.Visit("http://a.test/4")) // it is read again, and in force again, for both
+		must(t, c.Visit("http://a.test/4")) // the file is read again, and its delay applies to both schemes again
 		must(t, c.Visit("https://a.test/5"))
 		wantSchedule(t, web, "a.test", "0s /robots.txt, 0s /3, 0s /3, 0s /3, 1s /robots.txt, 1m1s /4, 2m1s /5")
 	})
 }
 
-// While a file is in use its delay holds, on the day when it has to be read again as well: for the
-// request that reads it, and for the pages that go on under the old copy meanwhile.
-func TestACrawlDelayOutlivesItsRobotsTxtWhileThatIsReadAgain(t *testing.T) {
+// TestCrawlDelayHoldsWhileRobotsTxtIsReadAgain checks that the crawl delay of a file that has
+// expired still applies while the file is read again: to the request for the file, and to the pages
+// that are allowed by the old copy in the meantime.
+func TestCrawlDelayHoldsWhileRobotsTxtIsReadAgain(t *testing.T) {
 	for name, again := range map[string]time.Duration{"at once": 0, "slowly": 9 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(60, "")}, func(t *testing.T, web *robotstest.Web) {
@@ -62,14 +64,15 @@ func TestACrawlDelayOutlivesItsRobotsTxtWhileThatIsReadAgain(t *testing.T) {
 				c.Wait()
 				wantNoSooner(t, web, "a.test", 10*time.Second, len(web.Log("a.test")))
 				if len(c.pages) != 61 || asked.Load() < 2 {
-					t.Errorf("%d pages, robots.txt was asked for %d times; want 61, and more than once", len(c.pages), asked.Load())
+					t.Errorf("got %d pages and %d requests for robots.txt, want 61 pages and more than one request", len(c.pages), asked.Load())
 				}
 			})
 		})
 	}
 }
 
-// A page that comes when the file has just expired finds nobody who waits: reading it again waits.
+// TestReadingRobotsTxtAgainKeepsItsDelay has a page that comes when the file has just expired and
+// no other page waits. The request that reads the file again must keep the delay.
 func TestReadingRobotsTxtAgainKeepsItsDelay(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {"*": robotstest.Page(), "/robots.txt": func(out http.ResponseWriter, _ *http.Request) {
 		out.Header().Set("Cache-Control", "max-age=300")
@@ -85,7 +88,7 @@ func TestReadingRobotsTxtAgainKeepsItsDelay(t *testing.T) {
 	})
 }
 
-// robotsFor answers with a robots.txt that may be cached for a while.
+// robotsFor returns a handler for a robots.txt that is fresh for maxAge.
 func robotsFor(maxAge time.Duration, text string) http.HandlerFunc {
 	return func(out http.ResponseWriter, _ *http.Request) {
 		out.Header().Set("Cache-Control", fmt.Sprintf("max-age=%.0f", maxAge.Seconds()))
@@ -93,9 +96,10 @@ func robotsFor(maxAge time.Duration, text string) http.HandlerFunc {
 	}
 }
 
-// A crawl delay that is longer than its robots.txt may be cached holds for all pages that wait. Each
-// page needs the file once more, and each request keeps the delay.
-func TestACrawlDelayLongerThanItsRobotsTxtIsFresh(t *testing.T) {
+// TestCrawlDelayLongerThanFreshness checks a crawl delay that is longer than the time for which its
+// robots.txt is fresh. The file must be read again for each page, and all requests must keep the
+// delay.
+func TestCrawlDelayLongerThanFreshness(t *testing.T) {
 	site := robotstest.Site{"/robots.txt": robotsFor(time.Hour, "User-agent: *\nCrawl-delay: 7200\n"), "*": robotstest.Page()}
 	for mode, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
 		t.Run(mode, func(t *testing.T) {
@@ -115,8 +119,9 @@ func TestACrawlDelayLongerThanItsRobotsTxtIsFresh(t *testing.T) {
 	}
 }
 
-// The program does something else between two visits, for longer than the file is fresh.
-func TestACrawlDelayHoldsBetweenVisits(t *testing.T) {
+// TestCrawlDelayHoldsBetweenVisits has a program that pauses between two visits for longer than the
+// file is fresh.
+func TestCrawlDelayHoldsBetweenVisits(t *testing.T) {
 	site := robotstest.Site{"/robots.txt": robotsFor(time.Hour, "User-agent: *\nCrawl-delay: 7200\n"), "*": robotstest.Page()}
 	inBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil)
@@ -129,8 +134,9 @@ func TestACrawlDelayHoldsBetweenVisits(t *testing.T) {
 	})
 }
 
-// A Retry-After that is longer than robots.txt is fresh does not end the crawl delay.
-func TestARetryAfterLongerThanRobotsTxtIsFresh(t *testing.T) {
+// TestRetryAfterLongerThanFreshness checks that the crawl delay still applies after a Retry-After
+// that is longer than the time for which robots.txt is fresh.
+func TestRetryAfterLongerThanFreshness(t *testing.T) {
 	for mode, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
 		t.Run(mode, func(t *testing.T) {
 			var asked atomic.Int32
@@ -157,9 +163,10 @@ func TestARetryAfterLongerThanRobotsTxtIsFresh(t *testing.T) {
 	}
 }
 
-// The last crawl delay that is known holds while robots.txt cannot be read, for the requests for that
-// file and for the sitemaps and pages that were let through before.
-func TestTheCrawlDelayOfAFileThatCannotBeReadHolds(t *testing.T) {
+// TestCrawlDelayHoldsWhileRobotsTxtCannotBeRead checks that the last known crawl delay applies
+// while robots.txt cannot be read: to the requests for the file, and to pages that were allowed
+// before.
+func TestCrawlDelayHoldsWhileRobotsTxtCannotBeRead(t *testing.T) {
 	for name, failure := range map[string]http.HandlerFunc{
 		"502":  func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(http.StatusBadGateway) },
 		"429":  func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(http.StatusTooManyRequests) },
@@ -186,16 +193,16 @@ func TestTheCrawlDelayOfAFileThatCannotBeReadHolds(t *testing.T) {
 				c.Wait()
 				wantNoSooner(t, web, "a.test", 20*time.Second, len(web.Log("a.test")))
 				if len(web.Log("a.test")) < 40 {
-					t.Errorf("a.test was asked for\n%s", web.Log("a.test"))
+					t.Errorf("got requests\n%s\nwant at least 40", web.Log("a.test"))
 				}
 			})
 		})
 	}
 }
 
-// The file of http is not used after the first page. Its delay ends one delay after it has to be read
-// again, however many pages of https wait.
-func TestACrawlDelayLapsesWhileOtherPagesWait(t *testing.T) {
+// TestCrawlDelayEndsWhileOtherPagesWait has a file for http that is not used after the first page.
+// Its delay must end one delay after the file has expired, although many pages for https wait.
+func TestCrawlDelayEndsWhileOtherPagesWait(t *testing.T) {
 	robots := func(out http.ResponseWriter, r *http.Request) {
 		text := "User-agent: *\nCrawl-delay: 1\n"
 		if r.TLS == nil {
@@ -205,7 +212,7 @@ func TestACrawlDelayLapsesWhileOtherPagesWait(t *testing.T) {
 	}
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": robots, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, async)
-		c.impolite = true // to Verify, which does not know that a file is no longer used
+		c.impolite = true // Verify does not know that the file for http is no longer used
 		c.Visit("http://a.test/first")
 		c.Wait()
 		for i := range 200 {
@@ -221,11 +228,11 @@ func TestACrawlDelayLapsesWhileOtherPagesWait(t *testing.T) {
 			if gap := log[i].Time.Sub(log[i-1].Time); gap >= time.Minute {
 				slow++
 			} else if gap < time.Second {
-				t.Errorf("%v before %s", gap, log[i].URI)
+				t.Errorf("got a gap of %v before %s, want at least 1s", gap, log[i].URI)
 			}
 		}
 		if end := log[slow].Elapsed; end != time.Hour+2*time.Minute {
-			t.Errorf("the last request under the delay of http was sent at %v, want 1h2m0s: it has waited since 1h1m0s", end)
+			t.Errorf("the last request under the delay of http was sent at %v, want 1h2m0s (it has waited since 1h1m0s)", end)
 		}
 	})
 }

@@ -3,12 +3,15 @@ package resume
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/collyrobots/collyrobots/internal/feed/hashset"
@@ -115,17 +118,100 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// TestCorrect checks that a page is done if that is known only after it has failed.
+// TestCorrect checks that a page is done if that is known only after it has failed, also in a file
+// that is read after that.
 func TestCorrect(t *testing.T) {
 	records := store.Memory()
 	j := start(records, 1)
-	c := open(t, j, "map.xml", "body")
-	ticket, _ := j.Claim(7, false, Place{Checkpoint: c})
+	a := open(t, j, "a.xml", "a")
+	b := open(t, j, "b.xml", "b")
+	ticket, _ := j.Claim(7, false, Place{Checkpoint: a})
 	ticket.Settle(Failed)
 	ticket.Correct()
-	if !open(t, start(records, 1), "map.xml", "body").passed(Mark{}) {
-		t.Error("the next run fetches the page")
+	j.Join(7, Place{Checkpoint: b})
+	b.finish(true, time.Time{}, time.Now())
+	for _, file := range []string{"a", "b"} {
+		if !open(t, start(records, 1), file+".xml", file).passed(Mark{}) {
+			t.Errorf("the next run fetches the page of %s.xml", file)
+		}
 	}
+}
+
+// TestFinishOfAnEndedRun checks that the results are written when the run ends early, even while
+// another page is in flight.
+func TestFinishOfAnEndedRun(t *testing.T) {
+	records := store.Memory()
+	j := start(records, 100)
+	c := open(t, j, "map.xml", "body")
+	first, _ := j.Claim(1, false, Place{Checkpoint: c})
+	j.Claim(2, false, Place{Checkpoint: c, Mark: Mark{Pos: 1}})
+	first.Settle(Done)
+	c.finish(false, time.Time{}, time.Now())
+	if got := passed(open(t, start(records, 100), "map.xml", "body"), 2); got != "x-" {
+		t.Errorf("the next run passes %s, want x-", got)
+	}
+}
+
+// TestOrderChanges checks that a run cannot use the record of a run with another order of the pages,
+// unless the file is done.
+func TestOrderChanges(t *testing.T) {
+	for _, newest := range []bool{false, true} {
+		for _, done := range []bool{false, true} {
+			records := store.Memory()
+			j := start(records, 1)
+			j.options.NewestFirst = newest
+			c := open(t, j, "map.xml", "body")
+			ticket, _ := j.Claim(1, false, Place{Checkpoint: c, Mark: Mark{Pos: 3}})
+			ticket.Settle(Done)
+			c.finish(done, time.Time{}, time.Now())
+			next := start(records, 1)
+			next.options.NewestFirst = !newest
+			want := Fresh
+			if done {
+				want = Settled
+			}
+			if got := next.Recall(t.Context(), "map.xml", "a.test").level(); got != want {
+				t.Errorf("newest first %v, done %v: level %d, want %d", newest, done, got, want)
+			}
+		}
+	}
+}
+
+// TestConditions checks that a request is conditional only if the file is done. Otherwise the server
+// could answer that the file has not changed, and the pages that are left would not be read.
+func TestConditions(t *testing.T) {
+	for _, done := range []bool{false, true} {
+		records := store.Memory()
+		j := start(records, 1)
+		cs := Checkpoints{j.Recall(t.Context(), "map.xml", "a.test")}
+		header := http.Header{"Etag": {`"1"`}, "Last-Modified": {"Sat, 01 Jan 2000 00:00:00 GMT"}}
+		if _, err := cs.Opened(&Response{Header: header, Sum: []byte("body")}); err != nil {
+			t.Fatal(err)
+		}
+		cs.Finish(done, time.Time{}, time.Now())
+		asked := make(http.Header)
+		Checkpoints{start(records, 1).Recall(t.Context(), "map.xml", "a.test")}.SetConditions(asked)
+		if len(asked) != 0 != done {
+			t.Errorf("done %v: the request has %v", done, asked)
+		}
+	}
+}
+
+// TestRecordIsRenewed checks that the store does not forget the record of a file that is spared in
+// each run.
+func TestRecordIsRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		records := store.Memory()
+		listed := time.Now().Add(-48 * time.Hour)
+		open(t, start(records, 1), "map.xml", "body").finish(true, listed, time.Now())
+		for month := range 12 {
+			time.Sleep(31 * 24 * time.Hour)
+			cs := Checkpoints{start(records, 1).Recall(t.Context(), "map.xml", "a.test")}
+			if !cs.Spares(listed) {
+				t.Fatalf("the file is read again after %d months", month+1)
+			}
+		}
+	})
 }
 
 // TestNewestFirst checks that a page that was joined to a page of another file is done when the file
@@ -229,6 +315,41 @@ func TestTooManyPages(t *testing.T) {
 	}
 	if n := strings.Count(log.String(), "too many pages to remember"); n != 1 {
 		t.Errorf("it was logged %d times, want once", n)
+	}
+}
+
+// TestSampleOfRepeatedPages checks that a page that a file lists many times takes one place of the
+// sample.
+func TestSampleOfRepeatedPages(t *testing.T) {
+	var s sample
+	for range 10 * sampleSize {
+		s.add("repeated")
+		s.add("other")
+	}
+	if n := len(s.encode()); n != 2*8 {
+		t.Errorf("%d bytes, want 16", n)
+	}
+}
+
+// TestSamplesAreBounded checks that the number of hashes is limited, and that each file still has
+// some.
+func TestSamplesAreBounded(t *testing.T) {
+	var s Samples[int]
+	r := rand.New(rand.NewPCG(1, 1))
+	const files = 3 * mostSamples / sampleSize
+	for file := range files {
+		var stored []byte
+		for range sampleSize {
+			stored = binary.BigEndian.AppendUint64(stored, r.Uint64())
+		}
+		s.Add(file, Checkpoints{{record: record{Sample: stored}}})
+	}
+	left := make(map[int]bool)
+	for _, file := range s.files {
+		left[file] = true
+	}
+	if len(s.files) > mostSamples || len(left) != files {
+		t.Errorf("%d hashes of %d files, want at most %d of %d", len(s.files), len(left), mostSamples, files)
 	}
 }
 

@@ -50,6 +50,25 @@ func TestBrokenRecords(t *testing.T) {
 	}
 }
 
+// TestFit checks that a record with too many runs makes the next run examine the rest again.
+func TestFit(t *testing.T) {
+	var left runs
+	for i := range mostRuns + 10 {
+		left = append(left, run{Pos: 2 * i, Len: 1})
+	}
+	r := record{Version: recordVersion, Whole: true, Next: lastMark, Left: left}
+	newest := r
+	newest.Newest = true
+	r.fit()
+	newest.fit()
+	if r.Whole || r.Next != (Mark{Pos: 2 * mostRuns}) || len(r.Left) != mostRuns {
+		t.Errorf("whole %v, next %v, %d runs", r.Whole, r.Next, len(r.Left))
+	}
+	if newest.Whole || newest.Next != (Mark{}) || len(newest.Left) != 0 {
+		t.Errorf("newest first: whole %v, next %v, %d runs", newest.Whole, newest.Next, len(newest.Left))
+	}
+}
+
 func FuzzRuns(f *testing.F) {
 	f.Add([]byte{3, 1, 2, 7, 7, 0, 255, 254})
 	f.Fuzz(func(t *testing.T, ops []byte) {

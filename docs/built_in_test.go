@@ -19,12 +19,12 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// differences are the rows of the table in built-in-check.md that a crawl can show: what the
-// built-in check does, the plugin under Temoto, and the plugin under RFC 9309.
+// differences are the rows of the table in built-in-check.md that can be tested by a crawl. The
+// results are those of the built-in check, the plugin with Temoto, and the plugin with RFC 9309.
 var differences = []struct {
-	row    string // its first cell
+	row    string // the first cell of the row
 	site   robotstest.Site
-	agent  string // empty: ExampleBot
+	agent  string // the User-Agent header, or empty for that of ExampleBot
 	crawl  func(c *colly.Collector, web *robotstest.Web) string
 	result [3]string
 }{
@@ -169,7 +169,8 @@ var differences = []struct {
 		crawl: func(c *colly.Collector, web *robotstest.Web) string {
 			tried := 0
 			web.Set("a.test", "/robots.txt", func(http.ResponseWriter, *http.Request) {
-				if tried++; tried == 1 {
+				tried++
+				if tried == 1 {
 					panic(http.ErrAbortHandler)
 				}
 			})
@@ -275,7 +276,7 @@ var differences = []struct {
 // retried are the callbacks of a page that is retried ten times. The last retry is aborted.
 var retried = strings.Repeat("OnRequest OnRequestHeaders OnError ", 10) + "OnRequest"
 
-// callbacks returns a crawl that notes which callbacks Colly calls.
+// callbacks returns a crawl that records which callbacks Colly calls.
 func callbacks(crawl func(c *colly.Collector)) func(*colly.Collector, *robotstest.Web) string {
 	return func(c *colly.Collector, _ *robotstest.Web) string {
 		var called []string
@@ -288,7 +289,7 @@ func callbacks(crawl func(c *colly.Collector)) func(*colly.Collector, *robotstes
 	}
 }
 
-// TestDifferences crawls with the built-in check and with the plugin.
+// TestDifferences checks the results of the differences.
 func TestDifferences(t *testing.T) {
 	page := read(t, "docs/built-in-check.md")
 	for _, d := range differences {
@@ -321,7 +322,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// visit returns a crawl that visits one page, and what was asked for then.
+// visit returns a crawl that visits one page and returns the requests for pages.
 func visit(path string) func(c *colly.Collector, web *robotstest.Web) string {
 	return func(c *colly.Collector, web *robotstest.Web) string {
 		c.Visit("http://a.test" + path)
@@ -329,14 +330,14 @@ func visit(path string) func(c *colly.Collector, web *robotstest.Web) string {
 	}
 }
 
-// schedule visits two pages and returns when they were asked for.
+// schedule visits two pages and returns the times of the requests.
 func schedule(c *colly.Collector, web *robotstest.Web) string {
 	c.Visit("http://a.test/1")
 	c.Visit("http://a.test/2")
 	return web.Log("").String()
 }
 
-// pagesOf returns what was asked for but robots.txt.
+// pagesOf returns the requested paths, except /robots.txt.
 func pagesOf(web *robotstest.Web) string {
 	var pages []string
 	for _, r := range web.Log("") {
@@ -347,7 +348,7 @@ func pagesOf(web *robotstest.Web) string {
 	return strings.Join(pages, " ")
 }
 
-// fetches returns how often robots.txt was asked for.
+// fetches returns the number of requests for robots.txt.
 func fetches(web *robotstest.Web) (n int) {
 	for _, r := range web.Log("") {
 		if r.URI == "/robots.txt" {

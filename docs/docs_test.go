@@ -1,17 +1,21 @@
-// Package docs is the guides. Its tests compile every piece of Go in them and in the READMEs, run
-// every program, test and command, and compare what these print with what the guide says they
-// print.
+// Package docs contains the guides. Its tests compile all Go code in the guides and in the READMEs,
+// run every program, test and command, and compare the output with the output that the guide shows.
 //
-// What is between the fences says what becomes of it:
+// A fenced code block is tested according to its language and content:
 //
-//	```go    with a package clause: a program, which is run; with a func Test: a test, which is run with the declarations of
-//	         its page; declarations, statements or a list of options: compiled, where c is a *colly.Collector, robots a
-//	         *collyrobots.Plugin, s a store.Store and ctx a context
-//	```sh    commands, which are run one after the other
-//	```text  right behind one of these: what it prints, on standard output and standard error; ... stands for anything
+//   - go with a package clause is a program. It is run.
+//   - go that begins with a func Test is a test. It is run together with the declarations of its
+//     page.
+//   - Other go blocks are declarations, statements or a list of options. They are compiled. In
+//     them, c is a *colly.Collector, robots a *collyrobots.Plugin, s a store.Store and ctx a
+//     context.
+//   - sh blocks are commands. They are run one after the other.
+//   - text directly after one of these blocks is its output on standard output and standard error.
+//     In it, ... stands for any text.
+//   - robots is a robots.txt. It is not tested.
 //
-// All of it meets the sites of web_test.go: https://example.com/ and the hosts below it, on the
-// loopback interface.
+// The programs and commands access the sites of web_test.go, which are https://example.com/ and its
+// subdomains, on the loopback interface.
 package docs
 
 import (
@@ -21,7 +25,8 @@ import (
 	"testing"
 )
 
-// elsewhere are the guides that need another module or another program, by what tests them.
+// elsewhere has the guides that need another module or another program. The value is the package
+// that tests the guide.
 var elsewhere = map[string]string{
 	"docs/many-processes.md": "store/redisstore",
 	"docs/metrics.md":        "metrics/prom",
@@ -29,10 +34,10 @@ var elsewhere = map[string]string{
 	"docs/view.md":           "view",
 }
 
-// TestPieces does with every piece what its fence asks for.
+// TestPieces compiles or runs every piece; see the package comment.
 func TestPieces(t *testing.T) {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
-		t.Skip("a program here does not trust the certificate that SSL_CERT_FILE names, and the commands are for sh")
+		t.Skip("a program here does not trust the certificate in SSL_CERT_FILE, and the commands are for sh")
 	}
 	var pieces []*piece
 	for _, page := range pages(t) {
@@ -47,7 +52,7 @@ func TestPieces(t *testing.T) {
 	for _, p := range pieces {
 		counts[p.kind]++
 		if p.kind == fragment {
-			continue // it compiles
+			continue // newWorkshop has compiled it
 		}
 		t.Run(p.name(), func(t *testing.T) {
 			t.Parallel()
@@ -58,11 +63,12 @@ func TestPieces(t *testing.T) {
 	}
 	t.Logf("%d programs, %d tests, %d blocks of commands, %d fragments", counts[program], counts[test], counts[commands], counts[fragment])
 	if counts[program] < 3 || counts[test] < 1 || counts[commands] < 5 || counts[fragment] < 10 {
-		t.Error("most pieces were not found")
+		t.Error("fewer pieces than expected")
 	}
 }
 
-// pages returns the READMEs and guides whose pieces are tested, from the root of the repository.
+// pages returns the names of the READMEs and guides whose pieces are tested, relative to the root of
+// the repository.
 func pages(t *testing.T) []string {
 	t.Helper()
 	guides, err := filepath.Glob("*.md")

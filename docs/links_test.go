@@ -11,8 +11,7 @@ import (
 	"unicode"
 )
 
-// TestLinks follows each link of each page that is not to another site: the file is there, and the
-// heading in it.
+// TestLinks checks that each link within the repository leads to an existing file and heading.
 func TestLinks(t *testing.T) {
 	links, toHeadings := 0, 0
 	for _, page := range markdown(t) {
@@ -24,23 +23,24 @@ func TestLinks(t *testing.T) {
 				target = path.Join(path.Dir(page), file)
 			}
 			if _, err := os.Stat(filepath.Join("..", target)); err != nil {
-				t.Errorf("%s links to %s, which is not there", page, link)
+				t.Errorf("%s links to %s, which does not exist", page, link)
 				continue
 			}
 			if heading == "" {
 				continue
 			}
-			if toHeadings++; !headings(read(t, target))[heading] {
+			toHeadings++
+			if !headings(read(t, target))[heading] {
 				t.Errorf("%s links to %s, which has no such heading", page, link)
 			}
 		}
 	}
 	if links < 30 || toHeadings < 5 {
-		t.Errorf("%d links, %d to headings: most were not found", links, toHeadings)
+		t.Errorf("only %d links were found, %d of them to headings", links, toHeadings)
 	}
 }
 
-// TestEveryGuideIsFound finds a link to each guide in the list of guides.
+// TestEveryGuideIsFound checks that the list of guides has a link to each guide.
 func TestEveryGuideIsFound(t *testing.T) {
 	index := read(t, "docs/README.md")
 	for _, page := range pages(t) {
@@ -69,7 +69,7 @@ var (
 	defined = regexp.MustCompile(`(?m)^\[[^\]]+\]: (\S+)$`)
 )
 
-// linksIn returns the links of a page that stay in the repository.
+// linksIn returns the links of a page to files of the repository.
 func linksIn(text string) (links []string) {
 	text = code.ReplaceAllString(fences.ReplaceAllString(text, ""), "")
 	for _, m := range append(inline.FindAllStringSubmatch(text, -1), defined.FindAllStringSubmatch(text, -1)...) {
@@ -80,7 +80,7 @@ func linksIn(text string) (links []string) {
 	return links
 }
 
-// headings returns what links call the headings of a page.
+// headings returns the names of the headings of a page, as they are written in links.
 func headings(text string) map[string]bool {
 	found := make(map[string]bool)
 	for line := range strings.Lines(fences.ReplaceAllString(text, "")) {
@@ -105,7 +105,7 @@ func headings(text string) map[string]bool {
 	return found
 }
 
-// markdown returns all files of the repository that are Markdown.
+// markdown returns the names of all Markdown files of the repository.
 func markdown(t *testing.T) (files []string) {
 	t.Helper()
 	err := fs.WalkDir(os.DirFS(".."), ".", func(name string, e fs.DirEntry, err error) error {

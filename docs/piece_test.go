@@ -27,17 +27,18 @@ const (
 
 func (p *piece) name() string { return fmt.Sprintf("%s:%d", p.page, p.line) }
 
-// id is the name as Go has it.
+// id returns the name as a Go identifier.
 func (p *piece) id() string { return regexp.MustCompile(`\W`).ReplaceAllString(p.name(), "_") }
 
-// folder is where the Go of a piece is compiled. As many as can share one: a package takes long.
+// folder returns the folder in which the Go code of a piece is compiled. Pieces share a folder
+// where possible, because each package takes long to compile.
 func (p *piece) folder() string {
 	switch declares := strings.Count("\n"+p.text, "\nfunc ") + strings.Count(p.text, "\ntype "); {
 	case p.kind == program && declares > 1:
 		return p.id()
 	case p.kind == program:
 		return "programs"
-	case declares > 0: // for the tests of its page, or one of these
+	case declares > 0: // a test, or declarations for the tests of the same page
 		return regexp.MustCompile(`\W`).ReplaceAllString(p.page, "_")
 	}
 	return "fragments"
@@ -46,7 +47,7 @@ func (p *piece) folder() string {
 // piecesOf returns the pieces of a page.
 func piecesOf(t *testing.T, page string) (pieces []*piece) {
 	t.Helper()
-	var last *piece // what a text may belong to
+	var last *piece // the piece whose output a following text block is
 	lines := strings.Split(read(t, page), "\n")
 	for i := 0; i < len(lines); i++ {
 		info, ok := strings.CutPrefix(lines[i], "```")
@@ -60,7 +61,7 @@ func piecesOf(t *testing.T, page string) (pieces []*piece) {
 		for i++; i < len(lines) && lines[i] != "```"; i++ {
 		}
 		if i == len(lines) {
-			t.Fatalf("%s:%d: the fence has no end", page, begin)
+			t.Fatalf("%s:%d: the code block has no end", page, begin)
 		}
 		p := &piece{page: page, line: begin, text: strings.Join(lines[begin:i], "\n") + "\n"}
 		switch info {
@@ -70,15 +71,15 @@ func piecesOf(t *testing.T, page string) (pieces []*piece) {
 			p.kind = commands
 		case "text":
 			if last == nil {
-				t.Errorf("%s:%d: this is printed by nothing", page, begin)
+				t.Errorf("%s:%d: the output does not follow a piece", page, begin)
 			} else {
 				last.prints = p.text
 			}
 			continue
 		case "robots":
-			continue // a robots.txt
+			continue
 		default:
-			t.Errorf("%s:%d: what is ```%s?", page, begin, info)
+			t.Errorf("%s:%d: unknown language %q", page, begin, info)
 			continue
 		}
 		last = p

@@ -37,7 +37,9 @@ func (p *piece) run(t *testing.T, w *workshop, web *web) {
 	cmd.Env = append(os.Environ(), web.environment()...)
 	cmd.Env = append(cmd.Env, "PATH="+w.bin+string(os.PathListSeparator)+os.Getenv("PATH"), "BIN="+w.bin, "ROOT="+w.root, "GO="+goCommand)
 	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &out, time.Second
+	cmd.Stdout = &out
+	cmd.Stderr = &out
+	cmd.WaitDelay = time.Second
 	err = cmd.Run()
 	if failed := err != nil && !strings.HasSuffix(p.prints, "exit status 1\n"); failed {
 		t.Errorf("%s: %v\n%s\nprints\n%s", p.name(), err, p.text, &out)
@@ -51,7 +53,7 @@ func (p *piece) run(t *testing.T, w *workshop, web *web) {
 	}
 }
 
-// robotsFile is the robots.txt in the folder where commands are run.
+// robotsFile is the robots.txt in the folder in which commands are run.
 const robotsFile = "User-agent: *\nDisallow: /cart\nCrawl-delay: 5s\n"
 
 // matches reports whether text equals what a guide says, except for blanks at the ends of lines.
@@ -82,7 +84,7 @@ func TestMatches(t *testing.T) {
 		{"a+\n", "aa\n", false},
 	} {
 		if got := matches(test.said, test.text); got != test.want {
-			t.Errorf("%q of %q: %v", test.said, test.text, got)
+			t.Errorf("%q, %q: %v, want %v", test.said, test.text, got, test.want)
 		}
 	}
 }

@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// source returns the Go of a piece as a file of a package, and the name of that file.
+// source returns the Go code of a piece as a file of a package, and the name of that file.
 func (p *piece) source(t *testing.T) (name, text string) {
 	t.Helper()
 	if formatted, err := format.Source([]byte(p.text)); err == nil && string(formatted) != p.text {
-		t.Errorf("%s is not as gofmt has it:\n%s", p.name(), formatted)
+		t.Errorf("%s is not formatted by gofmt:\n%s", p.name(), formatted)
 	}
 	name = p.id() + ".go"
 	switch p.kind {
@@ -37,17 +37,20 @@ func (p *piece) source(t *testing.T) (name, text string) {
 	return name, "package piece\n"
 }
 
-// asPackage returns a program as a part of the one that has all of them: linking takes long, too.
+// asPackage returns a program as a part of the program that contains all programs of the guides.
+// There is only one program, because linking takes long.
 func (p *piece) asPackage() string {
-	folder, function := "main", p.id()
+	folder := "main"
+	function := p.id()
 	if p.folder() != "programs" {
-		folder, function = p.id(), "Main"
+		folder = p.id()
+		function = "Main"
 	}
 	text := strings.Replace(p.text, "package main\n", "package "+folder+"\n", 1)
 	return strings.Replace(text, "\nfunc main() {", "\nfunc "+function+"() {", 1)
 }
 
-// packages are those that a piece without a package clause may use.
+// packages are the packages that a piece without a package clause may use.
 var packages = []string{
 	"context", "encoding/json", "errors", "fmt", "log", "log/slog", "net/http", "net/url", "os", "slices", "sync/atomic", "testing", "testing/synctest", "time",
 	"github.com/gocolly/colly/v2", "github.com/gocolly/colly/v2/queue", "github.com/collyrobots/collyrobots",
@@ -55,7 +58,7 @@ var packages = []string{
 	"github.com/collyrobots/collyrobots/sitemap", "github.com/collyrobots/collyrobots/store",
 }
 
-// imports returns the import declarations for what text uses.
+// imports returns the import declarations for the packages that text uses.
 func imports(text string) string {
 	var b strings.Builder
 	for _, path := range packages {

@@ -19,9 +19,9 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// answers are the sites that the guides speak of, as in robotstest.
+// answers are the sites in the guides.
 var answers = robotstest.Sites{
-	// A shop: a cart that is closed, pages that its sitemap lists, and a query that the built-in
+	// A shop. It denies the cart, its sitemap lists pages, and it has a query that the built-in
 	// check cannot match.
 	"example.com": {
 		"/robots.txt":  "User-agent: *\nDisallow: /cart\nDisallow: /list?sort=price&page=\n\nSitemap: https://example.com/sitemap.xml\n",
@@ -29,27 +29,28 @@ var answers = robotstest.Sites{
 		"/sitemap.xml": robotstest.Sitemap("2026-11-01 https://example.com/tea", "2019-01-01 https://example.com/old", "2026-11-20 https://example.com/new"),
 		"*":            robotstest.Page(),
 	},
-	// One that asks for a delay.
+	// A site with a crawl delay.
 	"slow.example.com": {
 		"/robots.txt": "User-agent: *\nCrawl-delay: 0.5\n",
 		"/":           robotstest.Page("/1", "/2"),
 		"*":           robotstest.Page(),
 	},
-	// One that cannot say what it allows, and one that closes everything.
+	// A site without a usable robots.txt, and one that denies all pages.
 	"down.example.com":   {"/robots.txt": http.StatusServiceUnavailable},
 	"closed.example.com": {"/robots.txt": "User-agent: *\nDisallow: /\n"},
-	// One that is asked too much: every second page.
+	// A site that throttles every second request.
 	"busy.example.com": {"/robots.txt": http.StatusNotFound, "/": busy()},
 }
 
-// busy answers 429 to the first request of each crawler's run.
+// busy responds with 429 to every second request, beginning with the first.
 func busy() http.HandlerFunc {
 	var mu sync.Mutex
 	n := 0
 	return func(w http.ResponseWriter, _ *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
-		if n++; n%2 == 1 {
+		n++
+		if n%2 == 1 {
 			w.Header().Set("Retry-After", "1")
 			w.WriteHeader(http.StatusTooManyRequests)
 			return
@@ -60,12 +61,12 @@ func busy() http.HandlerFunc {
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A web is the sites on the loopback interface, behind a proxy that connects to them whatever their
-// port.
+// A web serves the sites on the loopback interface, behind a proxy that connects every host and
+// port to them.
 type web struct {
-	proxy       string // its URL
-	certificate string // a file
-	trusted     *http.Transport
+	proxy       string          // the URL of the proxy
+	certificate string          // the name of the file with the certificate of the sites
+	trusted     *http.Transport // uses the proxy and trusts the certificate
 }
 
 func newWeb(t *testing.T) *web {
@@ -73,7 +74,8 @@ func newWeb(t *testing.T) *web {
 	sites := robotstest.New(t, answers)
 	server := httptest.NewTLSServer(forward(sites))
 	proxy := httptest.NewServer(connect(server.Listener.Addr().String(), forward(sites)))
-	t.Cleanup(func() { proxy.Close(); server.Close() })
+	t.Cleanup(server.Close)
+	t.Cleanup(proxy.Close)
 	file := filepath.Join(t.TempDir(), "certificate.pem")
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	if err := os.WriteFile(file, text, 0o600); err != nil {
@@ -83,21 +85,23 @@ func newWeb(t *testing.T) *web {
 	trusted.DialContext = nil
 	trusted.Proxy = func(*http.Request) (*url.URL, error) { return url.Parse(proxy.URL) }
 	t.Cleanup(trusted.CloseIdleConnections)
-	return &web{proxy.URL, file, trusted}
+	return &web{proxy: proxy.URL, certificate: file, trusted: trusted}
 }
 
-// environment makes a Go program ask these sites alone.
+// environment returns environment variables with which a Go program accesses only these sites.
 func (w *web) environment() []string {
 	return []string{"HTTP_PROXY=" + w.proxy, "HTTPS_PROXY=" + w.proxy, "NO_PROXY=", "http_proxy=", "https_proxy=", "no_proxy=",
 		"SSL_CERT_FILE=" + w.certificate, "SSL_CERT_DIR=" + filepath.Dir(w.certificate)}
 }
 
-// forward hands a request on to the host that it names.
+// forward returns a handler that forwards a request to the site with its host.
 func forward(sites *robotstest.Web) http.Handler {
 	transport := sites.Transport()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out := r.Clone(r.Context())
-		out.RequestURI, out.URL.Scheme, out.URL.Host = "", "http", strings.TrimSuffix(r.Host, ":443")
+		out.RequestURI = ""
+		out.URL.Scheme = "http"
+		out.URL.Host = strings.TrimSuffix(r.Host, ":443")
 		if r.TLS != nil {
 			out.URL.Scheme = "https"
 		}
@@ -115,7 +119,8 @@ func forward(sites *robotstest.Web) http.Handler {
 	})
 }
 
-// connect is a proxy: whatever a client wants to connect to, it gets the server at address.
+// connect returns the handler of a proxy. It connects every client to the server at address and
+// passes plain requests to the given handler.
 func connect(address string, plain http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodConnect {
@@ -143,7 +148,7 @@ func connect(address string, plain http.Handler) http.Handler {
 	})
 }
 
-// TestWeb asks a site as a program of a guide would.
+// TestWeb checks the responses of some sites to the programs of the guides.
 func TestWeb(t *testing.T) {
 	w := newWeb(t)
 	client := &http.Client{Transport: w.trusted}
@@ -164,6 +169,6 @@ func TestWeb(t *testing.T) {
 	}
 	if resp, err := client.Get("https://elsewhere.example.com/"); err == nil {
 		resp.Body.Close()
-		t.Error("there is another host")
+		t.Error("a request to an unknown host succeeds")
 	}
 }

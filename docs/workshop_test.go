@@ -12,14 +12,14 @@ import (
 	"testing"
 )
 
-// A workshop is where pieces are compiled and run.
+// A workshop holds the folders in which pieces are compiled and run.
 type workshop struct {
-	root   string // of the repository
-	module string // the folder of a module of its own, which has a package for each piece
-	bin    string // the programs and tests of pieces, the examples, and a go command that knows them
+	root   string // the root of the repository
+	module string // a module with the Go code of the pieces
+	bin    string // the compiled pieces and examples, and a go command that runs the examples
 }
 
-// newWorkshop compiles the Go of pieces and the examples.
+// newWorkshop compiles the Go code of pieces, and the examples that they run.
 func newWorkshop(t *testing.T, pieces []*piece) *workshop {
 	t.Helper()
 	root, err := filepath.Abs("..")
@@ -30,8 +30,10 @@ func newWorkshop(t *testing.T, pieces []*piece) *workshop {
 	w.write(t, "go.mod", strings.Replace(read(t, "go.mod"), "module "+modulePath, "module example.com/pieces", 1)+
 		fmt.Sprintf("\nrequire %s v0.0.0\nreplace %[1]s => %q\n", modulePath, root))
 	w.write(t, "go.sum", read(t, "go.sum"))
-	tests, examples := make(map[string]bool), make(map[string]bool)
-	imports, cases := "", ""
+	tests := make(map[string]bool)    // the folders of the tests
+	examples := make(map[string]bool) // the packages of the examples
+	imports := ""
+	cases := "" // of the program that contains all programs
 	for _, p := range pieces {
 		if p.kind == commands {
 			for _, m := range regexp.MustCompile(`go run (\./examples/\w+)`).FindAllStringSubmatch(p.text, -1) {
@@ -67,7 +69,7 @@ func newWorkshop(t *testing.T, pieces []*piece) *workshop {
 
 const modulePath = "github.com/collyrobots/collyrobots"
 
-// write writes a file of the module.
+// write creates a file of the module.
 func (w *workshop) write(t *testing.T, name, text string) {
 	t.Helper()
 	file := filepath.Join(w.module, name)
@@ -79,8 +81,8 @@ func (w *workshop) write(t *testing.T, name, text string) {
 	}
 }
 
-// shim is the go command of the guides' shells. It runs the examples as they were built. What is to
-// be fetched, and what would test everything again, is only looked for.
+// shim replaces the go command for the commands in the guides. It runs the compiled examples. For
+// "go get", "go install" and "go test ./...", it only checks that the package or module exists.
 const shim = `#!/bin/sh
 verb=$1; shift
 for last; do :; done

@@ -24,7 +24,7 @@ func TestFiles(t *testing.T) {
 	files := robotsfile.New(web.Transport())
 	client := http.Client{Transport: files}
 	for _, u := range []string{"http://a.test/robots.txt", "http://a.test/robots.txt?x", "http://a.test/", "http://b.test/robots.txt", "http://b.test/1",
-		"https://c.test/robots.txt", "http://d.test/robots.txt", "http://nobody.test/robots.txt"} {
+		"https://c.test/robots.txt", "http://d.test/robots.txt", "http://missing.test/robots.txt"} {
 		if resp, err := client.Get(u); err == nil {
 			io.Copy(io.Discard, resp.Body)
 			resp.Body.Close()
@@ -37,7 +37,7 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%s: %v, %.40q, want %.40q", robots, ok, got, want)
 		}
 	}
-	for _, robots := range []string{"https://a.test/robots.txt", "https://c.test/robots.txt", "http://c.test/robots.txt", "http://a.test/", "http://nobody.test/robots.txt"} {
+	for _, robots := range []string{"https://a.test/robots.txt", "https://c.test/robots.txt", "http://c.test/robots.txt", "http://a.test/", "http://missing.test/robots.txt"} {
 		if got, ok := files.Text(robots); ok {
 			t.Errorf("%s: %q", robots, got)
 		}

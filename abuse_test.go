@@ -144,7 +144,8 @@ func TestRetriesCountAsRequestsToOtherSites(t *testing.T) {
 	sites := robotstest.Sites{
 		"a.test": {"/robots.txt": lines(1_000, "http://victim.test/%d"), "/": robotstest.Page()},
 		"victim.test": {"/robots.txt": "", "*": func(w http.ResponseWriter, r *http.Request) {
-			if asked++; asked%2 == 0 {
+			asked++
+			if asked%2 == 0 {
 				drop(w, r)
 			}
 		}},

@@ -343,7 +343,8 @@ func TestPagesThatEndEarly(t *testing.T) {
 			c := start(t, web, nil)
 			n, last := 0, error(nil)
 			for _, err := range c.robots.Pages(ctx, collyrobots.Feed{}, "http://a.test/") {
-				if last = err; err == nil {
+				last = err
+				if err == nil {
 					n++
 				}
 			}
@@ -362,7 +363,8 @@ func TestPagesThatEndEarly(t *testing.T) {
 		} {
 			errs := 0
 			for e, err := range pages {
-				if errs++; err == nil {
+				errs++
+				if err == nil {
 					t.Errorf("%s: got page %v, want none", name, e)
 				}
 			}

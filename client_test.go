@@ -90,7 +90,7 @@ func TestEveryKindOfClient(t *testing.T) {
 					"b.test":           {"/robots.txt": "User-agent: *\nCrawl-delay: 2\nDisallow: /closed\n", "/": robotstest.Redirect("http://b.test/closed")},
 					"proxy1.test:3128": nil, "proxy2.test:3128": nil,
 				}, func(t *testing.T, web *robotstest.Web) {
-					c := &ownClient{colly.NewCollector(), t, web, web.Transport()}
+					c := &ownClient{Collector: colly.NewCollector(), t: t, web: web, transport: web.Transport()}
 					c.WithTransport(c.transport)
 					if when == "before Attach" {
 						tc.set(c)

@@ -55,7 +55,7 @@ func readCorpus(t *testing.T) []corpusCase {
 // TestCorpusInTheAccessLog crawls sites with real robots.txt files. The access log must contain all
 // targets that Google's matcher allows, and no others.
 func TestCorpusInTheAccessLog(t *testing.T) {
-	replayed, kept, denied := 0, 0, 0
+	var replayed, kept, denied int
 	for _, tc := range readCorpus(t) {
 		if tc.Agent != "zzProbeBot" && tc.Agent != "Googlebot" {
 			continue
@@ -89,7 +89,8 @@ func replay(t *testing.T, tc corpusCase, robots []byte) (kept, denied int) {
 			continue // robots.txt itself, or the plugin decides about another target than the matcher did
 		}
 		kept++
-		if wanted[target] = tc.Allowed[i] == '1'; !wanted[target] {
+		wanted[target] = tc.Allowed[i] == '1'
+		if !wanted[target] {
 			denied++
 		}
 		c.Visit("http://a.test" + target)
@@ -144,7 +145,8 @@ func TestCorpusStaysWithinTheLimits(t *testing.T) {
 				sites[strings.ToLower(u.Host)] = robotstest.Site{"*": robotstest.Sitemap()}
 			}
 		}
-		if delete(sites, host); len(sites) == 0 {
+		delete(sites, host)
+		if len(sites) == 0 {
 			continue
 		}
 		sites[host] = robotstest.Site{"/robots.txt": body, "*": robotstest.Sitemap()}

@@ -47,14 +47,20 @@ type crawl struct {
 // Verify checks the access log.
 func start(t testing.TB, web *robotstest.Web, collector []colly.CollectorOption, opts ...collyrobots.Option) *crawl {
 	t.Helper()
-	c := &crawl{Collector: collyrobots.NewCollector(append([]colly.CollectorOption{colly.UserAgent("ExampleBot/1.0")}, collector...)...)}
-	c.denied, c.errs, c.logged = map[string]error{}, map[string]error{}, new(bytes.Buffer)
-	c.transport = web.Transport()
+	collector = append([]colly.CollectorOption{colly.UserAgent("ExampleBot/1.0")}, collector...)
+	c := &crawl{
+		Collector: collyrobots.NewCollector(collector...),
+		transport: web.Transport(),
+		denied:    make(map[string]error),
+		errs:      make(map[string]error),
+		logged:    new(bytes.Buffer),
+	}
 	c.WithTransport(c.transport)
 	log := slog.New(slog.NewTextHandler(&lockedWriter{w: c.logged}, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	opts = append([]collyrobots.Option{collyrobots.OnDenied(c.onDenied), collyrobots.Logger(log)}, opts...)
 	var err error
-	if c.robots, err = c.WithRobots(opts...); err != nil {
+	c.robots, err = c.WithRobots(opts...)
+	if err != nil {
 		t.Fatal(err)
 	}
 	c.OnResponse(func(r *colly.Response) { c.note(func() { c.pages = append(c.pages, r.Request.URL.String()) }) })

@@ -344,7 +344,8 @@ func TestRetriesContinueWhileRobotsTxtCannotBeRead(t *testing.T) {
 				c.impolite = true // Verify reads the last robots.txt
 				tries := 0
 				c.OnError(func(r *colly.Response, _ error) {
-					if tries++; tries < 100_000 {
+					tries++
+					if tries < 100_000 {
 						r.Request.Retry()
 					}
 				})

@@ -168,8 +168,11 @@ func ExampleOnEvent() {
 	robots, err := c.WithRobots(collyrobots.OnEvent(func(e collyrobots.Event) {
 		if e.Kind == collyrobots.EventDenied { // a real spider may write all events
 			d := *e.Decision
-			e.Collector, e.Time, d.Fetched, d.Expires = 0, time.Time{}, time.Time{}, time.Time{} // for this example
 			e.Decision = &d
+			e.Collector = 0 // this value and the times differ in each run
+			e.Time = time.Time{}
+			d.Fetched = time.Time{}
+			d.Expires = time.Time{}
 			lines.Encode(e)
 		}
 	}))

@@ -174,7 +174,8 @@ func TestTransportThatFollowsRedirectsOfRobotsTxt(t *testing.T) {
 func TestTransportThatFollowsRedirectsToThrottledPage(t *testing.T) {
 	asked := 0
 	busy := func(out http.ResponseWriter, r *http.Request) {
-		if asked++; asked == 1 {
+		asked++
+		if asked == 1 {
 			out.WriteHeader(http.StatusTooManyRequests)
 		}
 	}

@@ -79,7 +79,7 @@ func (p *peer) serve(conn net.Conn) {
 	if _, err := io.ReadFull(conn, make([]byte, len(http2.ClientPreface))); err != nil {
 		return
 	}
-	c := &peerConn{http2.NewFramer(conn, conn), conn, make(chan func(), 1000)}
+	c := &peerConn{Framer: http2.NewFramer(conn, conn), Conn: conn, todo: make(chan func(), 1000)}
 	defer close(c.todo)
 	go func() {
 		for f := range c.todo {

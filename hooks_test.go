@@ -281,7 +281,8 @@ func TestRetriesKeepThePace(t *testing.T) {
 				}
 				var denials atomic.Int32
 				c := start(t, web, options, collyrobots.OnDenied(func(r *colly.Request, _ error) {
-					if denials.Add(1); again(r) {
+					denials.Add(1)
+					if again(r) {
 						r.Retry()
 					}
 				})).follow()

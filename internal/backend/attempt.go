@@ -10,16 +10,18 @@ import (
 )
 
 // This file has the functions that a transport calls while it sends a request, through
-// net/http/httptrace: attempt, dialling, connected and sent. A transport may call them on goroutines
-// of its own, and even after the transfer has ended. The trip must not be called then, because its
-// owner may use it for another request.
+// net/http/httptrace: attempt, dialling, connected and sent. A transport may call them on
+// goroutines of its own, and even after the transfer has ended. The trip must not be called then,
+// because its owner may use it for another request.
 //
 // net/http sends a request again if the server has closed a connection that was kept alive, one
 // attempt after the other. A RoundTripper that hedges makes several attempts at the same time, and
-// abandons the others when one has a response. All attempts share the trip. So one attempt at a time
-// calls it, and the others wait until the request may be sent again, or until there is a response.
+// abandons the others when one has a response. All attempts share the trip. So one attempt at a
+// time calls it, and the others wait until the request may be sent again, or until there is a
+// response.
 
-// attempt is called before each attempt to send the request, on the goroutine that makes the attempt.
+// attempt is called before each attempt to send the request, on the goroutine that makes the
+// attempt.
 //
 // A second attempt waits here, so that it does not wait with an open connection, which the server
 // may close. With HTTP/2 net/http may hold a lock here that all requests of the transport need, so
@@ -39,8 +41,9 @@ func (t *transfer) attempt(hostPort string) {
 	}
 }
 
-// dialling is called before an address is dialled. net/http does not end a dial when its request ends.
-// So the connection may be made even if the address is refused, but the request is not written on it.
+// dialling is called before an address is dialled. net/http does not end a dial when its request
+// ends. So the connection may be made even if the address is refused, but the request is not
+// written on it.
 func (t *transfer) dialling(_, address string) {
 	addr, err := netip.ParseAddrPort(address)
 	if err == nil {
@@ -124,8 +127,8 @@ func (t *transfer) mayWrite() bool {
 	return true
 }
 
-// ready waits until the trip is ready, and starts its deadline. It returns false if the request must
-// not be sent. attempts is held.
+// ready waits until the trip is ready, and starts its deadline. It returns false if the request
+// must not be sent. attempts is held.
 func (t *transfer) ready() bool {
 	for !t.isDone() {
 		terms, ok := t.trip.Ready()
@@ -140,8 +143,8 @@ func (t *transfer) ready() bool {
 	return false
 }
 
-// again calls Again of the trip and reports whether the request may be sent. The timeout starts again
-// after that. If Again returns an error, the transfer is cancelled. attempts is held.
+// again calls Again of the trip and reports whether the request may be sent. The timeout starts
+// again after that. If Again returns an error, the transfer is cancelled. attempts is held.
 func (t *transfer) again() bool {
 	ctx, stop := context.WithCancel(t.Context)
 	defer stop()
@@ -165,14 +168,14 @@ func (t *transfer) again() bool {
 }
 
 // maxSends limits how often a request may be sent. An HTTP/2 server may refuse the request on each
-// new connection (GOAWAY). net/http then repeats it until the client's timeout, but here the timeout
-// starts again with each attempt.
+// new connection (GOAWAY). net/http then repeats it until the client's timeout, but here the
+// timeout starts again with each attempt.
 const maxSends = 100
 
 var errUnanswered = fmt.Errorf("collyrobots: no response after the request was sent %d times", maxSends)
 
-// startWait stops the timeout before an attempt waits, and stores the function that ends the wait. It
-// returns false if the attempt must not wait.
+// startWait stops the timeout before an attempt waits, and stores the function that ends the wait.
+// It returns false if the attempt must not wait.
 func (t *transfer) startWait(stop context.CancelFunc) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -183,8 +186,8 @@ func (t *transfer) startWait(stop context.CancelFunc) bool {
 	return true
 }
 
-// endWait starts the timeout again after an attempt has waited. It returns false if the transfer was
-// settled during the wait.
+// endWait starts the timeout again after an attempt has waited. It returns false if the transfer
+// was settled during the wait.
 func (t *transfer) endWait() bool {
 	t.startTimeout()
 	t.mu.Lock()

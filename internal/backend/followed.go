@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Some transports follow redirects by themselves, for example one that wraps an http.Client. The Seam
-// sees only the last response. The request of that response leads back to the redirects.
+// Some transports follow redirects by themselves, for example one that wraps an http.Client. The
+// Seam sees only the last response. The request of that response leads back to the redirects.
 
 // followed returns the redirects that a transport has followed by itself after it got req, in their
 // order.
@@ -21,10 +21,10 @@ func followed(resp *http.Response, req *http.Request) []*http.Request {
 	return redirects
 }
 
-// follow treats each redirect that the transport has followed as if the Seam had sent it now, with a
-// Trip of its own. So the redirect is judged, and its host counts it as a request, for which the next
-// request to the host has to wait. t continues with the last Trip. follow returns the request that
-// led to resp.
+// follow treats each redirect that the transport has followed as if the Seam had sent it now, with
+// a Trip of its own. So the redirect is judged, and its host counts it as a request, for which the
+// next request to the host has to wait. t continues with the last Trip. follow returns the request
+// that led to resp.
 func (s *Seam) follow(t *transfer, req *http.Request, resp *http.Response, g Governor) (*http.Request, error) {
 	redirects := followed(resp, req)
 	if len(redirects) == 0 {

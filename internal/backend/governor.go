@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// A Governor decides about the requests of collectors. It must be comparable. Its methods are called
-// by the goroutine that sends the request.
+// A Governor decides about the requests of collectors, or of an http.Client. It must be comparable.
+// Its methods are called by the goroutine that sends the request.
 type Governor interface {
-	// Knows reports whether a hook of the Governor has accepted a request with this URL. It compares
-	// the pointer.
+	// Knows reports whether a hook of the Governor has accepted a request with this URL. It
+	// compares the pointer.
 	Knows(u *url.URL) bool
 	// Before is called before a request is sent, also for each redirect. It may wait. If it returns
 	// an error, the request is not sent, and Colly's OnError and Visit receive the error inside a
@@ -35,26 +35,27 @@ type Trip interface {
 	// again when there is one. If Ready returns false, Again is called and then Ready again.
 	Ready() (terms Terms, ok bool)
 	// Again is called before the transport sends the request once more. net/http does this if the
-	// server has closed a connection that was kept alive. Again is also called if Ready has returned
-	// false. It may wait until ctx is done. If it returns an error, the request fails with it. No
-	// other method except Peer and Sent is called while Again runs.
+	// server has closed a connection that was kept alive. Again is also called if Ready has
+	// returned false. It may wait until ctx is done. If it returns an error, the request fails with
+	// it. No other method except Peer and Sent is called while Again runs.
 	Again(ctx context.Context) error
-	// Peer is called with the address of a connection before the request is written on it.
-	// hostPort is the server that has this address, or the proxy. If the terms ask for it, Peer is
-	// also called before an address is dialled. If it returns an error, the request fails with it and
-	// is not written. A transport that does not report its connections to net/http/httptrace never
+	// Peer is called with the address of a connection before the request is written on it. hostPort
+	// is the server that has this address, or the proxy. If the terms ask for it, Peer is also
+	// called before an address is dialled. If it returns an error, the request fails with it and is
+	// not written. A transport that does not report its connections to net/http/httptrace never
 	// causes a call.
 	Peer(hostPort string, addr net.Addr) error
-	// Sent is called when the headers of the request have been written, if the transport reports it.
+	// Sent is called when the headers of the request have been written, if the transport reports
+	// it.
 	Sent()
 	// Answered is called when the headers of the response have arrived. If again is true, the
-	// response is dropped, Again is called, and the request is sent once more. If report is not nil,
-	// it is called next, without a lock, so it may take any time. The request may end while report
-	// runs, so report must not use the Trip.
+	// response is dropped, Again is called, and the request is sent once more. If report is not
+	// nil, it is called next, without a lock, so it may take any time. The request may end while
+	// report runs, so report must not use the Trip.
 	Answered(resp *http.Response) (again bool, report func())
 	// Ended is called once: the request has failed, its time is up, or the body of the response was
-	// closed. bytes is the number of bytes of the body that were read. err is the error of the
-	// request or of the body, or nil.
+	// read to the end or closed. bytes is the number of bytes of the body that were read. err is
+	// the error of the request or of the body, or nil.
 	Ended(bytes int64, err error)
 }
 

@@ -39,8 +39,8 @@ type clientField struct {
 	client  *clientPointer
 }
 
-// A clientPointer is a field that is a plain *http.Client to Colly. This package may change it while
-// other goroutines read it.
+// A clientPointer is a field that is a plain *http.Client to Colly. This package may change it
+// while other goroutines read it.
 type clientPointer = atomic.Pointer[http.Client]
 
 // Open returns a Handle for c. The error wraps ErrLayout if c is nil, if c was not created by

@@ -19,7 +19,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// redirecting returns a server that redirects / to /end and /hang to /slow, and never answers /slow.
+// redirecting returns a server that redirects / to /end and /hang to /slow, and never answers
+// /slow.
 func redirecting(t *testing.T) *httptest.Server {
 	mux := http.NewServeMux()
 	mux.Handle("/", http.RedirectHandler("/end", http.StatusFound))

@@ -20,9 +20,9 @@ var installing sync.RWMutex
 // seams maps each client that this package has created to its Seam. It keeps neither of them alive.
 var seams = make(map[weak.Pointer[http.Client]]weak.Pointer[Seam])
 
-// Install puts a Seam into the backend of the collector, unless the backend has one, and makes g the
-// governor of the collector. fresh is false if g already was its governor. Install returns ErrOwned
-// if the collector has another governor.
+// Install puts a Seam into the backend of the collector, unless the backend has one, and makes g
+// the governor of the collector. fresh is false if g already was its governor. Install returns
+// ErrOwned if the collector has another governor.
 func (h *Handle) Install(g Governor) (s *Seam, fresh bool, err error) {
 	installing.Lock()
 	defer installing.Unlock()
@@ -118,8 +118,8 @@ func (h *Handle) Stay(g Governor) bool {
 
 // Release removes g from all collectors of the backend. After it, Watch puts nothing in place. If
 // no governor is left and idle reports that no request is under way, the backend gets its client
-// back. This is the user's client, or a copy of it if the collector's setters have changed something
-// since. No Seam can be installed while idle runs.
+// back. This is the user's client, or a copy of it if the collector's setters have changed
+// something since. No Seam can be installed while idle runs.
 func (h *Handle) Release(g Governor, idle func() bool) {
 	installing.Lock()
 	defer installing.Unlock()

@@ -7,8 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// This file finds the governor of a request. A collector's Context carries a mark, which names the
-// governor. Colly's Clone copies the Context, and every request inherits it.
+// This file finds the governor of a request, and the Trip of a context. A collector's Context
+// carries a mark, which names the governor. Colly's Clone copies the Context, and every request
+// inherits it.
 
 // markKey is the key of the mark in a context. The value is the *marked itself.
 type markKey struct{}
@@ -67,7 +68,8 @@ func governorIn(ctx context.Context) Governor {
 
 // governorOf returns the governor of req, or nil. The mark in the context of the request names it,
 // or for a redirect the mark in the request that was redirected. If the user has replaced the
-// collector's Context there is no mark. Then it is the governor whose hook has accepted the request.
+// collector's Context, there is no mark, and the governor is the one whose hook has accepted the
+// request. A Seam from NewSeam has only one governor.
 func (s *Seam) governorOf(req *http.Request) Governor {
 	if s.only != nil {
 		return s.only
@@ -89,4 +91,27 @@ func (s *Seam) governorThatKnows(u *url.URL) Governor {
 		}
 	}
 	return nil
+}
+
+// transferKey is the key of a transfer in its own context.
+type transferKey struct{}
+
+// Value implements context.Context.
+func (t *transfer) Value(key any) any {
+	if key == (transferKey{}) {
+		return t
+	}
+	return t.Context.Value(key)
+}
+
+// TripOf returns the Trip of the request that a transport is sending with this context, or nil if
+// there is none.
+func TripOf(ctx context.Context) Trip {
+	t, ok := ctx.Value(transferKey{}).(*transfer)
+	if !ok {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.trip
 }

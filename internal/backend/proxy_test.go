@@ -34,8 +34,8 @@ func proxyAt(t *testing.T, s *httptest.Server) func(*http.Request) (*url.URL, er
 	return http.ProxyURL(u)
 }
 
-// A program has a transport with protocols and TLS settings. It sets a proxy, changes it, removes it,
-// and sets it again. All of it works as without the plugin.
+// A program has a transport with protocols and TLS settings. It sets a proxy, changes it, removes
+// it, and sets it again. All of it works as without the plugin.
 func TestSetProxyKeepsTheTransport(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "page.html"), []byte("a file"), 0o600); err != nil {

@@ -11,8 +11,8 @@ import (
 
 // This file sends requests: those of collectors through their Seam, and those of the plugin.
 
-// RoundTrip implements http.RoundTripper. It sends one request of a collector, and sends it again as
-// often as its Trip asks for that.
+// RoundTrip implements http.RoundTripper. It sends one request of a collector, and sends it again
+// as often as its Trip asks for that.
 func (s *Seam) RoundTrip(req *http.Request) (*http.Response, error) {
 	g := s.governorOf(req)
 	trip, err := s.tripOf(req, g)
@@ -35,8 +35,8 @@ func (s *Seam) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// tripOf returns the Trip of a request whose governor is g, which may be nil. A request without a Trip
-// is not known to the idle function of Release, so it makes the Seam stay.
+// tripOf returns the Trip of a request whose governor is g, which may be nil. A request without a
+// Trip is not known to the idle function of Release, so it makes the Seam stay.
 func (s *Seam) tripOf(req *http.Request, g Governor) (Trip, error) {
 	if g == nil {
 		for _, other := range s.governors() {
@@ -116,7 +116,8 @@ func Do(rt http.RoundTripper, req *http.Request, timeout time.Duration, trip Tri
 	return resp, nil
 }
 
-// maxDrained limits how much of a dropped response is read, so that its connection can be used again.
+// maxDrained limits how much of a dropped response is read, so that its connection can be used
+// again.
 const maxDrained = 16 << 10
 
 // drain closes a response that is dropped.

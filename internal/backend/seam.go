@@ -17,8 +17,8 @@ import (
 // collector and its clones share a backend, so they share the Seam, but each collector may have its
 // own governor. Requests of collectors without a governor pass through unchanged.
 type Seam struct {
-	only      Governor       // of a Seam without a backend; otherwise nil
-	field     *clientPointer // of the backend
+	only      Governor       // of all requests, if the Seam is from NewSeam; otherwise nil
+	field     *clientPointer // of the backend; nil if the Seam is from NewSeam
 	user      *http.Client   // the client that was found in the backend; never written to
 	installed *http.Client   // the client in the backend
 	check     uintptr        // the code of installed.CheckRedirect
@@ -45,8 +45,8 @@ type owner struct {
 	governor  Governor
 }
 
-// noTimeout is the Timeout of an installed client. It means no timeout to net/http, and differs from
-// every value that a user sets. The Seam applies the user's timeout to each request instead:
+// noTimeout is the Timeout of an installed client. It means no timeout to net/http, and differs
+// from every value that a user sets. The Seam applies the user's timeout to each request instead:
 // net/http lets one timeout run over a whole chain of redirects, so a redirect that waits for its
 // host would use it up.
 const noTimeout = -1
@@ -66,8 +66,8 @@ func newSeam(field *clientPointer, user *http.Client) *Seam {
 	return s
 }
 
-// NewSeam returns a Seam that belongs to no collector. It sends requests with rt, which may be nil for
-// http.DefaultTransport, and g is the governor of all of them.
+// NewSeam returns a Seam that belongs to no collector. It sends requests with rt, which may be nil
+// for http.DefaultTransport, and g is the governor of all of them.
 func NewSeam(rt http.RoundTripper, g Governor) *Seam {
 	s := newSeam(nil, &http.Client{Transport: rt})
 	s.only = g
@@ -100,8 +100,8 @@ func (s *Seam) original() *http.Client {
 	return &client
 }
 
-// sync takes over the changes that setters have made to the installed client, and resets the client.
-// It also takes over a jar that the user has given to the user's own client.
+// sync takes over the changes that setters have made to the installed client, and resets the
+// client. It also takes over a jar that the user has given to the user's own client.
 func (s *Seam) sync() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,8 +163,8 @@ func sameJar(a, b http.CookieJar) bool {
 }
 
 // Keep makes the Seam stay in the backend after Release. It is called when a collector without a
-// governor has sent through it. Such a collector may read the client at any time, even while Release
-// would replace it.
+// governor has sent through it. Such a collector may read the client at any time, even while
+// Release would replace it.
 func (s *Seam) Keep() {
 	if !s.kept.Load() {
 		s.kept.Store(true)
@@ -209,8 +209,8 @@ func (s *Seam) governorOfCollector(collector weak.Pointer[colly.Collector]) Gove
 	return nil
 }
 
-// Transport returns the user's transport, which sends the requests of the Seam. It has the proxy and
-// the TLS settings of the collector.
+// Transport returns the user's transport, which sends the requests of the Seam. It has the proxy
+// and the TLS settings of the collector.
 func (s *Seam) Transport() http.RoundTripper {
 	rt := s.transportBefore()
 	if rt == nil {

@@ -96,8 +96,8 @@ func (t *transfer) causeOf(err error, note string) error {
 	return cmp.Or(cause, err)
 }
 
-// isLate reports whether the time of the timeout is up. A transport that looks at the deadline of its
-// context may fail just before the timer fires.
+// isLate reports whether the time of the timeout is up. A transport that looks at the deadline of
+// its context may fail just before the timer fires.
 func (t *transfer) isLate() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 )
 
 // A transfer is one request and its response on the wire. It lasts from just before the request is
-// sent until the body of the response is read or closed, the request fails, or its time is up. It is also the
-// context of the request, and the body of the response that the caller gets.
+// sent until the body of the response is read to the end or closed, the request fails, or its time
+// is up. It is also the context of the request, and the body of the response that the caller gets.
 //
 // This file has the beginning and the end of a transfer, attempt.go has what happens while the
 // transport sends the request, and timeout.go has the limits of its time.
@@ -51,8 +51,8 @@ type transfer struct {
 }
 
 // begin waits until the trip is ready and returns a new transfer. The transfer may take as long as
-// timeout, if that is more than 0, without the time that Again of the trip takes. If begin returns an
-// error, the trip has ended.
+// timeout, if that is more than 0, without the time that Again of the trip takes. If begin returns
+// an error, the trip has ended.
 func begin(parent context.Context, timeout time.Duration, trip Trip) (*transfer, error) {
 	terms, err := awaitReady(parent, trip)
 	if err != nil {
@@ -79,29 +79,6 @@ func begin(parent context.Context, timeout time.Duration, trip Trip) (*transfer,
 	return t, nil
 }
 
-// transferKey is the key of a transfer in its own context.
-type transferKey struct{}
-
-// Value implements context.Context.
-func (t *transfer) Value(key any) any {
-	if key == (transferKey{}) {
-		return t
-	}
-	return t.Context.Value(key)
-}
-
-// TripOf returns the Trip of the request that a transport is sending with this context, or nil if
-// there is none.
-func TripOf(ctx context.Context) Trip {
-	t, ok := ctx.Value(transferKey{}).(*transfer)
-	if !ok {
-		return nil
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.trip
-}
-
 // awaitReady calls Ready of a trip, and Again as long as Ready returns false.
 func awaitReady(ctx context.Context, trip Trip) (Terms, error) {
 	for {
@@ -117,9 +94,9 @@ func awaitReady(ctx context.Context, trip Trip) (Terms, error) {
 }
 
 // answered is called when the transport has returned a response. The transfer ends when the body of
-// the response was read to its end, or is closed. If the response or its body is nil, the transfer ends at once, and net/http
-// reports the fault of the transport. If answered returns true, the request is to be sent again: the
-// transfer is over, but its trip goes on.
+// the response is read to the end or closed. If the response or its body is nil, the transfer ends
+// at once, and net/http reports the fault of the transport. If answered returns true, the request
+// is to be sent again: the transfer is over, but its trip goes on.
 func (t *transfer) answered(resp *http.Response) (again bool) {
 	t.returned = true
 	if resp == nil {
@@ -132,7 +109,7 @@ func (t *transfer) answered(resp *http.Response) (again bool) {
 		report()
 	}
 	if resp.Body == nil || resp.StatusCode == http.StatusSwitchingProtocols {
-		t.end(nil) // there is no body, or it is a connection that belongs to the caller
+		t.end(nil) // the body of this status is a connection, which now belongs to the caller
 		return false
 	}
 	t.ReadCloser = resp.Body
@@ -140,8 +117,8 @@ func (t *transfer) answered(resp *http.Response) (again bool) {
 	return again
 }
 
-// callAnswered calls Answered of the trip, unless the transfer is over. If the request is to be sent
-// again, the transfer is over after that.
+// callAnswered calls Answered of the trip, unless the transfer is over. If the request is to be
+// sent again, the transfer is over after that.
 func (t *transfer) callAnswered(resp *http.Response) (again bool, report func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -169,14 +146,16 @@ func (t *transfer) endOnPanic() {
 	}
 }
 
-// Read implements io.Reader. It reads the body of the response, at whose end the transfer ends.
+// Read implements io.Reader. It reads the body of the response, and ends the transfer at the end of
+// the body, because a program may close the body much later.
 func (t *transfer) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
 	t.bytes.Add(int64(n))
-	if err == io.EOF {
-		t.end(nil) // a caller may close the body much later
+	if err == nil {
+		return n, nil
 	}
-	if err == nil || err == io.EOF {
+	if err == io.EOF {
+		t.end(nil)
 		return n, err
 	}
 	err = t.causeOf(err, " (Client.Timeout or context cancellation while reading body)")
@@ -193,9 +172,9 @@ func (t *transfer) Close() error {
 	return t.ReadCloser.Close()
 }
 
-// end ends the transfer and its trip, if they have not ended. err is the reason, or nil if the body was
-// closed. The trip ends before the context is cancelled, so the host of the request is free when the
-// transport or the body returns.
+// end ends the transfer and its trip, if they have not ended. err is the reason, or nil if the body
+// was closed. The trip ends before the context is cancelled, so the host of the request is free
+// when the transport or the body returns.
 func (t *transfer) end(err error) {
 	t.settle()
 	t.ended.Do(func() { t.endTrip(err) })

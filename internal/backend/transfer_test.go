@@ -147,7 +147,8 @@ func TestNoCallAfterEnded(t *testing.T) {
 	}
 }
 
-// A leasedTrip has a lease for a minute. When the lease has expired, it needs a second to get another.
+// A leasedTrip has a lease for a minute. When the lease has expired, it needs a second to get
+// another.
 type leasedTrip struct {
 	trip
 	until time.Time
@@ -172,8 +173,8 @@ func (l *leasedTrip) Again(ctx context.Context) error {
 	return nil
 }
 
-// A connection may be there just when the lease expires. Then either the request ends or it gets a new
-// lease.
+// A connection may be there just when the lease expires. Then either the request ends or it gets a
+// new lease.
 func TestLeaseExpiresWhileConnecting(t *testing.T) {
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
@@ -243,8 +244,8 @@ func TestContextIsDoneWithItsParent(t *testing.T) {
 	}
 }
 
-// sleeping is a transport that looks at the deadline of its context and not at Done. Its server needs
-// an hour to answer.
+// sleeping is a transport that looks at the deadline of its context and not at Done. Its server
+// needs an hour to answer.
 func sleeping(req *http.Request) (*http.Response, error) {
 	wait := time.Hour
 	if deadline, ok := req.Context().Deadline(); ok {

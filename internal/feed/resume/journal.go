@@ -125,19 +125,27 @@ func (j *Journal) NoteDone(hash uint64) {
 // Until the page has a result, no file that lists it is done. This matters because the page may wait
 // for a long time while another file that lists it is read.
 func (j *Journal) Claim(hash uint64, again bool, at Place) (t *Ticket, isNew bool) {
-	defer j.warnIfFull()
 	if at.Checkpoint == nil {
-		return nil, j.add(hash, again)
+		isNew = j.add(hash, again)
+	} else {
+		t = j.issue(hash, again, at)
+		isNew = t != nil
 	}
+	j.warnIfFull()
+	return t, isNew
+}
+
+// issue returns a Ticket, or nil if the page is not new.
+func (j *Journal) issue(hash uint64, again bool, at Place) *Ticket {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.add(hash, again) {
-		return nil, false
+		return nil
 	}
-	t = &Ticket{journal: j, hash: hash, places: []Place{at}}
+	t := &Ticket{journal: j, hash: hash, places: []Place{at}}
 	j.inFlight[hash] = t
 	at.Checkpoint.hand(at.Mark, false)
-	return t, true
+	return t
 }
 
 // add adds a page to those that this run has claimed. It returns false if the page is not new.

@@ -24,7 +24,7 @@ func (w *walk) failed(x *file) {
 	var limit *sitemap.LimitError
 	switch {
 	case errors.As(x.err, &limit):
-		w.overBudget(limit)
+		w.reachLimit(limit)
 		return
 	case !errors.Is(x.err, ErrElsewhere):
 		w.spent.spend(func(s *spending) { s.cost.Failures++ })

@@ -38,21 +38,24 @@ func wellKnown(site dialect.Authority, s *scope) job {
 	return j
 }
 
-// A file is a sitemap that was requested.
+// A file is a sitemap that was requested. The goroutine that requests it sets the fields. When the
+// file has arrived, it belongs to the walk.
 type file struct {
 	job
-	body       *spool // nil if err is not nil
-	base       *url.URL
-	coding     string // the Content-Encoding of the response, if it was not removed
-	checks     resume.Checkpoints
-	broken     bool          // a part of the file could not be read
-	unreadable bool          // the file is not a sitemap
-	entries    int           // the number of entries that were read
-	err        error         // why there is no file, or why its rest is lost
-	keys       []string      // the keys under which the file is claimed
-	tries      int           // how many more requests may follow a failed one
-	time       time.Duration // the time that is left for all requests
-	panicked   any           // the value with which Get panicked
+	keys     []string           // the keys under which the file is claimed
+	checks   resume.Checkpoints // none without Resume
+	tries    int                // how many more requests may follow a failed one
+	time     time.Duration      // the time that is left for all requests
+	base     *url.URL           // the URL after redirects; nil before the final response
+	coding   string             // the Content-Encoding of the response, if it was not removed
+	body     *spool             // nil if there was an error
+	panicked any                // the value with which Get panicked
+	err      error              // why there is no body; the walk also stores why the rest of the file is lost
+
+	// These fields are set while the walk reads the file.
+	entries    int  // the number of entries that were read
+	broken     bool // a part of the file could not be read
+	unreadable bool // the file is not a sitemap
 }
 
 // name returns the URL of a file for a log, without a password.

@@ -51,7 +51,7 @@ func (w *walk) entries(x *file) (whole, more bool) {
 		case err != nil:
 			w.fault(x, err)
 		case !e.Index && w.urls == w.limits.URLs:
-			w.overBudget(&sitemap.LimitError{Limit: "URLs", Max: w.urls})
+			w.reachLimit(&sitemap.LimitError{Limit: "URLs", Max: w.urls})
 			return false, false
 		case !e.Index:
 			w.urls++

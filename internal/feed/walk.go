@@ -116,7 +116,7 @@ func (w *walk) ended() bool { return w.ctx.Err() != nil || w.stop.Load() }
 func (w *walk) enqueue(j job) {
 	w.queued++
 	if w.queued > w.limits.Files {
-		w.overBudget(&sitemap.LimitError{Limit: "Files", Max: w.limits.Files})
+		w.reachLimit(&sitemap.LimitError{Limit: "Files", Max: w.limits.Files})
 		return
 	}
 	u, err := url.Parse(j.loc)
@@ -154,7 +154,7 @@ func (w *walk) fetchMore(ctx context.Context, fetchers *sync.WaitGroup) {
 			return
 		}
 		if limit := w.spent.over(); limit != nil {
-			w.overBudget(limit)
+			w.reachLimit(limit)
 			return
 		}
 		if !j.reread && !w.once.claim(&j, j.loc, j.key) {
@@ -167,8 +167,8 @@ func (w *walk) fetchMore(ctx context.Context, fetchers *sync.WaitGroup) {
 	}
 }
 
-// overBudget skips the remaining sitemaps of the site and logs this once.
-func (w *walk) overBudget(limit *sitemap.LimitError) {
+// reachLimit skips the remaining sitemaps of the site and logs this once.
+func (w *walk) reachLimit(limit *sitemap.LimitError) {
 	w.queue.clear()
 	if !w.limitLogged {
 		w.limitLogged = true
@@ -212,8 +212,9 @@ func (w *walk) take(x *file) bool {
 	return !w.ended()
 }
 
-// sharedBy returns the files that were skipped and that share pages with x, and removes their
-// samples.
+// sharedBy returns the files that were skipped and that share pages with x. Their pages are done. The
+// walk must read these files again before x to learn which pages they list, or it would hand on the
+// shared pages of x a second time.
 func (w *walk) sharedBy(x *file) []job {
 	if len(x.checks) == 0 || x.checks.Again() || w.samples.IsEmpty() {
 		return nil

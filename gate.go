@@ -83,7 +83,9 @@ func (g *gate) check(ctx context.Context, q *request) error {
 	if v.reason == ReasonUnreachable || v.reason == ReasonSiteDown {
 		v.host.Skip(q.now, &q.ticket) // the next page reads robots.txt again, when its turn comes
 	}
-	g.sitemaps.offer(v.policy)
+	if q.entry != nil { // otherwise there is no collector that could visit the pages
+		g.sitemaps.offer(v.policy)
+	}
 	q.dry, err = g.refuse(v, q.target.url, q.numbers)
 	if err != nil {
 		return q.denied(err)

@@ -183,6 +183,23 @@ func TestACollectorAndAClientShareOnePace(t *testing.T) {
 	})
 }
 
+// The sitemaps of a site that only a client has visited are not fed to a collector.
+func TestTheSitemapsOfAClient(t *testing.T) {
+	sites := robotstest.Sites{
+		"a.test": robotstest.Pages(9, ""),
+		"b.test": {"/robots.txt": "Sitemap: http://b.test/map.xml\n", "/map.xml": robotstest.Sitemap("http://b.test/1"), "*": robotstest.Page()},
+	}
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
+		client := &http.Client{Transport: c.robots.Transport(web.Transport())}
+		defer client.CloseIdleConnections()
+		_, err := get(client, "http://b.test/2")
+		must(t, err)
+		must(t, c.Visit("http://a.test/1"))
+		wantURIs(t, web, "b.test", "/robots.txt /2")
+	})
+}
+
 // A request is in flight until its body is read or closed. If a program does neither, its place
 // expires.
 func TestTheBodyOfAClient(t *testing.T) {

@@ -29,7 +29,7 @@ type transfer struct {
 	bytes           atomic.Int64 // the number of bytes of the body that were read
 	shared          atomic.Bool  // the connection is one of those that isShared reports
 	settled         atomic.Bool  // no further attempt is needed; set with mu held
-	ended           sync.Once    // calls Ended of the trip
+	ended           sync.Once    // calls endTrip
 
 	// attempts is held while Ready and Again of the trip are called.
 	attempts      sync.Mutex
@@ -176,7 +176,6 @@ func (t *transfer) Close() error {
 // was closed. The trip ends before the context is cancelled, so the host of the request is free
 // when the transport or the body returns.
 func (t *transfer) end(err error) {
-	t.settle()
 	t.ended.Do(func() { t.endTrip(err) })
 	t.cancel(err)
 }
@@ -184,6 +183,7 @@ func (t *transfer) end(err error) {
 // endTrip calls Ended of the trip, unless the request is to be sent again. The trip is not called
 // after that.
 func (t *transfer) endTrip(err error) {
+	t.settle()
 	t.mu.Lock()
 	t.stopTimeout()
 	over := t.over

@@ -14,6 +14,8 @@
 //     In it, ... stands for any text.
 //   - robots is a robots.txt. It is not tested.
 //
+// Indented code blocks are not tested. They are for code that needs other modules.
+//
 // The programs and commands access the sites of web_test.go, which are https://example.com/ and its
 // subdomains, on the loopback interface.
 package docs

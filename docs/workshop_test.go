@@ -56,6 +56,7 @@ func newWorkshop(t *testing.T, pieces []*piece) *workshop {
 		}
 	}
 	w.write(t, "programs/main.go", "package main\nimport \"os\"\n"+imports+"func main() {\nswitch os.Args[1] {\n"+cases+"}\n}\n")
+	w.goCommand(t, w.module, "build", "./...") // with -o, only main packages and their dependencies would be compiled
 	w.goCommand(t, w.module, "build", "-ldflags=-s -w", "-o", w.bin+"/", "./...")
 	for folder := range tests {
 		w.goCommand(t, w.module, "test", "-ldflags=-s -w", "-c", "-o", filepath.Join(w.bin, folder), "./"+folder)

@@ -39,7 +39,7 @@ func newWeb(r *rand.Rand, hosts int) *web {
 	return w
 }
 
-// open visits a page from outside the feed.
+// page visits a page from outside the feed.
 func (w *web) page(ctx context.Context, loc string) {
 	u, err := url.Parse(loc)
 	if err != nil {

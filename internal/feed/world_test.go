@@ -240,7 +240,7 @@ func list(root, element string, locs []string) string {
 	return b.String() + "</" + root + ">"
 }
 
-// numbered returns n URLs that begin with prefix.
+// numberedURLs returns n URLs that begin with prefix.
 func numberedURLs(prefix string, n int) []string {
 	var locs []string
 	for i := range n {

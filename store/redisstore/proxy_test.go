@@ -54,7 +54,8 @@ func (p *proxy) client(t *testing.T) *redis.Client {
 // cutAfter forwards n-1 replies, and breaks the connection instead of forwarding the next one.
 func (p *proxy) cutAfter(n int) { p.left.Store(int32(n)) }
 
-// setDown(true) breaks all connections and rejects new ones; setDown(false) accepts new ones again.
+// setDown breaks all connections and rejects new ones, if down is true. Otherwise the proxy accepts
+// new ones again.
 func (p *proxy) setDown(down bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 
 // This file is a realistic spider that was written without robots.txt in mind. It creates its own
 // collectors, one of them as a clone, sets a LimitRule, retries failed requests, posts a form,
-// follows redirects, and writes a table. The file stranger_test.go contains what its owner adds.
+// follows redirects, and writes a table. The file existing_test.go contains what its owner adds.
 
 // A book is a row of the table.
 type book struct {

@@ -305,7 +305,7 @@ func TestVerifyStatuses(t *testing.T) {
 	}
 }
 
-func TestVerifyWantsRequests(t *testing.T) {
+func TestVerifyFailsWithoutRequests(t *testing.T) {
 	var told failing
 	web := robotstest.New(t, robotstest.Sites{"a.test": nil})
 	robotstest.Verify(&told, web, dialect.RFC9309())

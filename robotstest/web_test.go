@@ -178,7 +178,7 @@ func TestCertificates(t *testing.T) {
 	})
 }
 
-func TestTheLogInABubble(t *testing.T) {
+func TestLogInBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Hour)
 		web := robotstest.New(t, robotstest.Sites{"a.test": {"/": 204}, "b.test": {"/": 204}})
@@ -228,7 +228,7 @@ func TestTheLogInABubble(t *testing.T) {
 	})
 }
 
-func TestSetWhileTheWebIsAsked(t *testing.T) {
+func TestSetDuringRequests(t *testing.T) {
 	onBoth(t, robotstest.Sites{"a.test": {"/": "old"}}, func(t *testing.T, web *robotstest.Web) {
 		transport := web.Transport()
 		done := make(chan bool)

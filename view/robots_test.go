@@ -85,9 +85,9 @@ func TestTryEveryDialect(t *testing.T) {
 	}
 }
 
-// TestTryLeadsNowhere checks that a question about a site that the crawl has not visited does not
+// TestTryFetchesNothing checks that a question about a site that the crawl has not visited does not
 // fetch anything.
-func TestTryLeadsNowhere(t *testing.T) {
+func TestTryFetchesNothing(t *testing.T) {
 	_, p, h := newCrawl(t, robotstest.Sites{"a.test": robotstest.Pages(1, "")})
 	if got := triedFor(t, h, "url=http://a.test/0"); got.File != nil || got.Decision != nil || got.Kept {
 		t.Errorf("%+v", got)

@@ -90,8 +90,8 @@ func TestSlowClientIsDropped(t *testing.T) {
 	})
 }
 
-// TestMessagesTellWhatIsNew checks that each dot is sent once, unless it changes.
-func TestMessagesTellWhatIsNew(t *testing.T) {
+// TestMessagesContainOnlyChanges checks that each dot is sent once, unless it changes.
+func TestMessagesContainOnlyChanges(t *testing.T) {
 	c, _, h := newCrawl(t, robotstest.Sites{"a.test": robotstest.Pages(9, ""), "b.test": robotstest.Pages(1, "")}, collyrobots.MinDelay(time.Millisecond))
 	c.Visit("http://a.test/1")
 	h.settle(t, 4)

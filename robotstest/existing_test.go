@@ -78,9 +78,9 @@ func readShop(t *testing.T, web *robotstest.Web, obey func(*shopSpider) (*collyr
 	return out.String()
 }
 
-// TestStranger is the test that the owner of the spider writes. It takes 70 seconds of the bubble's
+// TestExistingSpider is the test that the owner of the spider writes. It takes 70 seconds of the bubble's
 // time.
-func TestStranger(t *testing.T) {
+func TestExistingSpider(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := robotstest.New(t, bookshop())
 		table := readShop(t, web, (*shopSpider).obey)
@@ -96,8 +96,8 @@ func TestStranger(t *testing.T) {
 	})
 }
 
-// TestStrangerByDefaultTransport tests the spider by replacing http.DefaultTransport.
-func TestStrangerByDefaultTransport(t *testing.T) {
+// TestExistingSpiderByDefaultTransport tests the spider by replacing http.DefaultTransport.
+func TestExistingSpiderByDefaultTransport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := robotstest.New(t, bookshop())
 		before := http.DefaultTransport
@@ -123,8 +123,8 @@ func TestStrangerByDefaultTransport(t *testing.T) {
 	})
 }
 
-// TestStrangerIsCaught checks that Verify finds each part that the owner forgets.
-func TestStrangerIsCaught(t *testing.T) {
+// TestVerifyFindsWhatTheOwnerForgets checks that Verify finds each part that the owner forgets.
+func TestVerifyFindsWhatTheOwnerForgets(t *testing.T) {
 	for _, test := range []struct {
 		forgotten string
 		obey      func(*shopSpider) (*collyrobots.Plugin, error)

@@ -162,7 +162,8 @@ func (a address) String() string { return a.host }
 
 // addressOf splits "host:port" and returns the normalized host and the port.
 func addressOf(target string) (to address, port string, err error) {
-	if _, port, err = net.SplitHostPort(target); err != nil {
+	_, port, err = net.SplitHostPort(target)
+	if err != nil {
 		return to, "", err
 	}
 	to.host, err = hostName(target)
@@ -232,7 +233,8 @@ var sharedAuthority = sync.OnceValue(func() *certificateAuthority {
 	if err != nil {
 		panic(err)
 	}
-	if ca.certificate, err = x509.ParseCertificate(der); err != nil {
+	ca.certificate, err = x509.ParseCertificate(der)
+	if err != nil {
 		panic(err)
 	}
 	ca.pool.AddCert(ca.certificate)

@@ -35,7 +35,8 @@ func (l *robotsLog) ownerOf(r Request) (owner dialect.Authority, ok bool) {
 	if r.Method != http.MethodGet {
 		return owner, false
 	}
-	if owner, ok = l.moved[r.url()]; ok {
+	owner, ok = l.moved[r.url()]
+	if ok {
 		delete(l.moved, r.url())
 		return owner, true
 	}
@@ -161,7 +162,8 @@ func (c *capture) answer() robotsAnswer {
 		if err != nil {
 			return robotsAnswer{}
 		}
-		if a.body, err = io.ReadAll(io.LimitReader(z, 2*dialect.SizeLimit)); err != nil {
+		a.body, err = io.ReadAll(io.LimitReader(z, 2*dialect.SizeLimit))
+		if err != nil {
 			return robotsAnswer{}
 		}
 	}

@@ -93,7 +93,9 @@ const (
 // read returns the meaning of a response under a dialect.
 func read(answer robotsAnswer, d dialect.Dialect) edition {
 	e := edition{from: answer.known}
-	google, cocCoc, temoto := d == dialect.Google(), d == dialect.CocCoc(), d == dialect.Temoto()
+	google := d == dialect.Google()
+	cocCoc := d == dialect.CocCoc()
+	temoto := d == dialect.Temoto()
 	switch status := answer.status; {
 	case status == http.StatusOK, status > 200 && status < 300 && !cocCoc:
 		e.rules = d.Parse(answer.body)

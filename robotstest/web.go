@@ -118,7 +118,8 @@ func (w *Web) start(sites Sites) error {
 		w.sites[name] = answers
 	}
 	var err error
-	if w.network, err = newNetwork(); err != nil {
+	w.network, err = newNetwork()
+	if err != nil {
 		return err
 	}
 	w.server = &http.Server{Handler: http.HandlerFunc(w.serve), ErrorLog: log.New(io.Discard, "", 0)}
@@ -133,7 +134,8 @@ func (w *Web) start(sites Sites) error {
 
 // parseSite returns the normalized name of a host and the handlers of its answers.
 func parseSite(host string, site Site) (name string, answers map[string]http.Handler, err error) {
-	if name, err = hostName(host); err != nil {
+	name, err = hostName(host)
+	if err != nil {
 		return "", nil, err
 	}
 	answers = make(map[string]http.Handler)
@@ -141,7 +143,8 @@ func parseSite(host string, site Site) (name string, answers map[string]http.Han
 		if uri != "*" && !strings.HasPrefix(uri, "/") {
 			return "", nil, fmt.Errorf("robotstest: %s: path %q does not begin with a slash", host, uri)
 		}
-		if answers[uri], err = handlerOf(answer); err != nil {
+		answers[uri], err = handlerOf(answer)
+		if err != nil {
 			return "", nil, fmt.Errorf("robotstest: %s%s: %w", host, uri, err)
 		}
 	}

@@ -44,7 +44,8 @@ func plain(s string) string {
 	var b strings.Builder
 	n := 0
 	for _, r := range s {
-		if n++; n > most {
+		n++
+		if n > most {
 			b.WriteString("…")
 			break
 		}

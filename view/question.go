@@ -35,9 +35,11 @@ func questionOf(r *http.Request) question {
 	}
 	q.sort, q.reverse = strings.CutPrefix(values.Get("sort"), "-")
 	if orders[q.sort] == nil {
-		q.sort, q.reverse = "left", false
+		q.sort = "left"
+		q.reverse = false
 	}
-	if q.n, _ = strconv.Atoi(values.Get("n")); q.n < 1 {
+	q.n, _ = strconv.Atoi(values.Get("n"))
+	if q.n < 1 {
 		q.n = rows
 	}
 	q.n = min(q.n, maxRows)

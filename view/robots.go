@@ -167,7 +167,8 @@ func linesOf(body []byte, from, n int) (lines []string, total int) {
 				break
 			}
 		}
-		if total++; total >= from && len(lines) < n {
+		total++
+		if total >= from && len(lines) < n {
 			lines = append(lines, strings.ToValidUTF8(string(body[:min(end, maxLine)]), "\uFFFD"))
 		}
 		body = body[next:]

@@ -190,7 +190,8 @@ func TestInstruments(t *testing.T) {
 			kind := figures.Gauge
 			switch data := m.Data.(type) {
 			case metricdata.Sum[float64]:
-				if kind = figures.Level; data.IsMonotonic {
+				kind = figures.Level
+				if data.IsMonotonic {
 					kind = figures.Counter
 				}
 			case metricdata.Histogram[float64]:

@@ -217,7 +217,8 @@ func checkQuery(query, legendFormat string) (names []string, err error) {
 		if f == nil {
 			return nil, fmt.Errorf("there is no metric %s", name)
 		}
-		if names = append(names, nameOf(f)); matchers != `{job=~"$job"}` {
+		names = append(names, nameOf(f))
+		if matchers != `{job=~"$job"}` {
 			return nil, fmt.Errorf("%s does not select the job", name)
 		}
 		rated := call == "rate(" || call == "increase("
@@ -239,7 +240,8 @@ func checkQuery(query, legendFormat string) (names []string, err error) {
 	by := make(map[string]bool)
 	for _, m := range grouping.FindAllStringSubmatch(query, -1) {
 		for label := range strings.SplitSeq(m[1], ", ") {
-			if by[label] = true; !labels[label] {
+			by[label] = true
+			if !labels[label] {
 				return nil, fmt.Errorf("no metric of the query has the label %s", label)
 			}
 		}

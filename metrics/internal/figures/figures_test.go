@@ -73,7 +73,8 @@ func TestFiguresAreComplete(t *testing.T) {
 		if names[f.Name] || !name.MatchString(f.Name) || !unit.MatchString(f.Unit) {
 			t.Errorf("name %s, unit %s", f.Name, f.Unit)
 		}
-		if names[f.Name] = true; f.Help == "" || strings.HasSuffix(f.Help, ".") {
+		names[f.Name] = true
+		if f.Help == "" || strings.HasSuffix(f.Help, ".") {
 			t.Errorf("%s has the help %q", f.Name, f.Help)
 		}
 		if (f.Kind == Histogram) != (len(f.Buckets) > 0) || !slices.IsSorted(f.Buckets) || f.Read != nil && len(f.Labels) > 1 {
@@ -114,7 +115,8 @@ func TestHear(t *testing.T) {
 	sums := make(map[*Figure]float64)
 	for _, e := range events {
 		Hear(e, func(f *Figure, value float64, labels Labels) {
-			if sums[f] += value; !slices.Contains(f.Series(), labels) {
+			sums[f] += value
+			if !slices.Contains(f.Series(), labels) {
 				t.Errorf("%s gets the labels %q", f.Name, labels)
 			}
 		})

@@ -69,8 +69,8 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// pages returns the names of the READMEs and guides whose pieces are tested, relative to the root of
-// the repository.
+// pages returns the names of the READMEs and guides whose pieces are tested, relative to the root
+// of the repository.
 func pages(t *testing.T) []string {
 	t.Helper()
 	guides, err := filepath.Glob("*.md")

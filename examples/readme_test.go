@@ -198,8 +198,8 @@ func TestDialectsAnswers(t *testing.T) {
 // userAgent is the user agent of the crawler in the tables.
 const userAgent = "ExampleBot/1.0 (+https://example.com/bot)"
 
-// groupOf returns the group of the crawler in a robots.txt. The name of the crawler is the name that
-// the plugin takes from the user agent.
+// groupOf returns the group of the crawler in a robots.txt. The name of the crawler is the name
+// that the plugin takes from the user agent.
 func groupOf(d dialect.Dialect, cell string) *dialect.Group {
 	token := dialect.ProductToken(userAgent)
 	if d == dialect.Temoto() {
@@ -221,8 +221,9 @@ func (r reply) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: body, Request: req}, nil
 }
 
-// compare checks a table in docs/dialects.md whose first row begins with head. The first columns are
-// the input of compute. Each other column is named after a dialect, and has the results of compute.
+// compare checks a table in docs/dialects.md whose first row begins with head. The first columns
+// are the input of compute. Each other column is named after a dialect, and has the results of
+// compute.
 func compare(t *testing.T, head string, columns int, compute func(d dialect.Dialect, input []string) (string, error)) {
 	t.Helper()
 	table := tableOf(t, "../docs/dialects.md", head)
@@ -251,8 +252,8 @@ func compare(t *testing.T, head string, columns int, compute func(d dialect.Dial
 	}
 }
 
-// tableOf returns the cells of the table on a page whose first row begins with head, without the line
-// below that row.
+// tableOf returns the cells of the table on a page whose first row begins with head, without the
+// line below that row.
 func tableOf(t *testing.T, page, head string) (rows [][]string) {
 	t.Helper()
 	_, rest, found := strings.Cut(read(t, page), "\n"+head)

@@ -25,8 +25,8 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// askWeb reads the robots.txt files of the hosts of the URLs. It may return answers and an error, if
-// only some of the URLs could be checked.
+// askWeb reads the robots.txt files of the hosts of the URLs. It may return answers and an error,
+// if only some of the URLs could be checked.
 func (q *question) askWeb(ctx context.Context) (*result, error) {
 	answers, err := q.askDialects(ctx, robotsfile.New(q.transport), q.dialects)
 	if len(answers) == 0 {
@@ -36,8 +36,8 @@ func (q *question) askWeb(ctx context.Context) (*result, error) {
 }
 
 // askDialects checks the URLs with one plugin for each dialect. The plugins share a store, so each
-// robots.txt is fetched once. It returns the answers for hosts that exist, and an error for each URL
-// of another host.
+// robots.txt is fetched once. It returns the answers for hosts that exist, and an error for each
+// URL of another host.
 func (q *question) askDialects(ctx context.Context, files *robotsfile.Files, dialects []dialect.Dialect) ([]answer, error) {
 	facts := store.Memory()
 	defer facts.Close()
@@ -83,8 +83,8 @@ func (q *question) askDialects(ctx context.Context, files *robotsfile.Files, dia
 	return answers, errors.Join(missing...)
 }
 
-// failures is a transport that keeps the errors of requests. A store does not keep that a robots.txt
-// got no answer, so without this transport each dialect would send the request again.
+// failures is a transport that keeps the errors of requests. A store does not keep that a
+// robots.txt got no answer, so without this transport each dialect would send the request again.
 type failures struct {
 	next   http.RoundTripper
 	repeat bool // return the kept errors instead of sending the requests again
@@ -151,7 +151,8 @@ func readingOf(d collyrobots.Decision, text []byte) reading {
 	return r
 }
 
-// refusal returns the first line because of which a dialect refuses the whole file, if there is one.
+// refusal returns the first line because of which a dialect refuses the whole file, if there is
+// one.
 func refusal(d dialect.Dialect, text []byte) (refused dialect.Issue, ok bool) {
 	for _, issue := range d.Lint(text) {
 		if issue.Problem == dialect.FileRefused {

@@ -61,7 +61,8 @@ func ask(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	return status, out.String(), err.String()
 }
 
-// rows returns the rows of the tables in an output by dialect, with single spaces between the cells.
+// rows returns the rows of the tables in an output by dialect, with single spaces between the
+// cells.
 func rows(out string) map[string][]string {
 	rows := make(map[string][]string)
 	for line := range strings.Lines(out) {

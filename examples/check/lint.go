@@ -22,8 +22,8 @@ func (q *question) lintFile() (*result, error) {
 	return r, nil
 }
 
-// lintWeb returns the issues in the robots.txt files of sites. It may return issues and an error, if
-// only some of the files could be read.
+// lintWeb returns the issues in the robots.txt files of sites. It may return issues and an error,
+// if only some of the files could be read.
 func (q *question) lintWeb(ctx context.Context) (*result, error) {
 	files := robotsfile.New(q.transport)
 	answers, err := q.askDialects(ctx, files, q.dialects[:1])

@@ -41,8 +41,8 @@ func crawl(ctx context.Context, j *job, p *progress) (*report, error) {
 	c.OnHTML("a[href]", s.onLink)
 	c.OnError(s.onError)
 	c.OnScraped(func(r *colly.Response) { s.budget.done(r.Request.ID) })
-	// WithRobots is called after the callbacks are registered: its own callback at the end of a page
-	// reads the sitemaps of the site, which may take long.
+	// WithRobots is called after the callbacks are registered: its own callback at the end of a
+	// page reads the sitemaps of the site, which may take long.
 	robots, err := c.WithRobots(s.options(j)...)
 	if err != nil {
 		return nil, err
@@ -99,8 +99,8 @@ func (s *spider) options(j *job) []collyrobots.Option {
 	return options
 }
 
-// keep records a page of a sitemap that robots.txt denies. It never drops a page, because the plugin
-// itself leaves out denied pages.
+// keep records a page of a sitemap that robots.txt denies. It never drops a page, because the
+// plugin itself leaves out denied pages.
 func (s *spider) keep(e sitemap.Entry) bool {
 	d, err := s.check(e.Loc)
 	if err == nil && !d.Allowed {
@@ -164,8 +164,8 @@ func (s *spider) onEvent(e collyrobots.Event) {
 	}
 }
 
-// fail records a page that failed. status is 0 if there was no response. start says whether the page
-// is a start page.
+// fail records a page that failed. status is 0 if there was no response. start says whether the
+// page is a start page.
 func (s *spider) fail(rawURL string, status int, err error, start bool) {
 	f := failure{URL: rawURL, Status: status, Error: err.Error()}
 	if f.Error == http.StatusText(status) {

@@ -109,8 +109,9 @@ func demoDenied() []string {
 	}
 }
 
-// TestDemoUnderCocCoc checks that a crawl of the demo requests each page that is not disallowed. For
-// Coc Coc, the 503 of down.test is no restriction, so the pages of down.test are also requested.
+// TestDemoUnderCocCoc checks that a crawl of the demo requests each page that is not disallowed.
+// For Coc Coc, the 503 of down.test is no restriction, so the pages of down.test are also
+// requested.
 func TestDemoUnderCocCoc(t *testing.T) {
 	t.Parallel()
 	inDemo(t, func(t *testing.T, j *job, d *demo.Server) {

@@ -6,10 +6,10 @@
 // most four requests a second to a host unless -delay is shorter. Without URLs it starts a few demo
 // sites on the loopback interface and crawls these, so it sends nothing to other machines.
 //
-// Progress goes to standard error. On a terminal, it is a few lines that are rewritten. Otherwise it
-// is a line for each page and, while all pages are waiting, a line from time to time that names the
-// host, the time left and the reason. The report goes to standard output, as text or as JSON (-json).
-// Ctrl-C and SIGTERM end the crawl, and the report then covers the pages until that time.
+// Progress goes to standard error. On a terminal, it is a few lines that are rewritten. Otherwise
+// it is a line for each page and, while all pages are waiting, a line from time to time that names
+// the host, the time left and the reason. The report goes to standard output, as text or as JSON
+// (-json). Ctrl-C and SIGTERM end the crawl, and the report then covers the pages until that time.
 //
 // With -cache DIR the robots.txt files are kept for the next run, and -resume continues with the
 // sitemaps where the last run stopped. With -http ADDR a page in a browser shows the crawl while it

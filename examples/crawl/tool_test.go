@@ -272,8 +272,8 @@ func wantOnce(t *testing.T, w *tooltest.World, n, repeats int) {
 	}
 }
 
-// TestMax checks that -max limits the pages of all sites together, without the pages that robots.txt
-// denies. With -resume, the next run continues at the limit.
+// TestMax checks that -max limits the pages of all sites together, without the pages that
+// robots.txt denies. With -resume, the next run continues at the limit.
 func TestMax(t *testing.T) {
 	t.Parallel()
 	web := tooltest.New(t, robotstest.Sites{"a.test": robotstest.Pages(40, ""), "b.test": robotstest.Pages(40, "User-agent: *\nDisallow: /1\nDisallow: /2\n")})

@@ -45,8 +45,9 @@ type death struct {
 	at     time.Time
 }
 
-// crawl crawls the demo sites and returns a report. If it fails during the crawl, it returns a report
-// and an error. If interfere is not nil, it is called during the crawl; tests use it to kill workers.
+// crawl crawls the demo sites and returns a report. If it fails during the crawl, it returns a
+// report and an error. If interfere is not nil, it is called during the crawl; tests use it to kill
+// workers.
 func crawl(ctx context.Context, s settings, display *term.Display, interfere func(context.Context, *cluster)) (r *report, err error) {
 	c := &cluster{
 		settings: s, display: display, began: time.Now(), deaths: make(chan death, mostWorkers), fault: make(chan error, mostWorkers),
@@ -207,8 +208,8 @@ func (c *cluster) startWorker() error {
 	return nil
 }
 
-// onRequest shows a request to the sites. When it is time to kill a worker, it kills the worker that
-// has sent the request, before the worker gets the response.
+// onRequest shows a request to the sites. When it is time to kill a worker, it kills the worker
+// that has sent the request, before the worker gets the response.
 func (c *cluster) onRequest(a demo.Access) {
 	w := c.workerOf(a)
 	if w == nil {

@@ -15,9 +15,9 @@ import (
 //
 // The ID of a task is its URL, and tasks that are done are kept. So the queue is also the set of
 // visited URLs, and one command of Redis both adds a URL to the queue and marks it as visited. No
-// worker can die between the two, so no URL is lost. (If the set were separate from the queue, a URL
-// would be lost when a worker dies after it has marked the URL and before it has queued it.) A URL
-// takes almost a kilobyte of Redis memory.
+// worker can die between the two, so no URL is lost. (If the set were separate from the queue, a
+// URL would be lost when a worker dies after it has marked the URL and before it has queued it.) A
+// URL takes almost a kilobyte of Redis memory.
 type frontier struct {
 	redis     redis.UniversalClient
 	queue     string
@@ -80,11 +80,12 @@ const (
 )
 
 // release ends the leases that were not renewed since a worker died. It must be called after the
-// time renewed has passed. The next worker that starts puts these tasks back into the queue. release
-// returns their number.
+// time renewed has passed. The next worker that starts puts these tasks back into the queue.
+// release returns their number.
 //
 // asynq does the same by itself, 60 to 120 seconds after a worker has died, and has no setting for
-// this time. A real crawl can wait for this and does not need release, but the demo is over by then.
+// this time. A real crawl can wait for this and does not need release, but the demo is over by
+// then.
 func (f *frontier) release(ctx context.Context, died time.Time) (int, error) {
 	leases := "asynq:{" + f.queue + "}:lease" // a sorted set of the tasks by the ends of their leases
 	ends := &redis.ZRangeBy{Min: "-inf", Max: strconv.FormatInt(died.Add(leased).Unix(), 10)}

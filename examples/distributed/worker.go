@@ -117,8 +117,8 @@ func (w *worker) newSpiders(ctx context.Context, j job, shared *redisstore.Store
 
 const productToken = "ExampleBot"
 
-// userAgent returns the User-Agent of a worker. It contains the number of the worker, for the report
-// from the logs of the sites.
+// userAgent returns the User-Agent of a worker. It contains the number of the worker, for the
+// report from the logs of the sites.
 func userAgent(worker int) string {
 	return fmt.Sprintf(productToken+"/1.0 (worker %d; +https://example.com/bot)", worker)
 }

@@ -1,5 +1,5 @@
-// Command existing is an ordinary Colly spider. The lines that add collyrobots to it are marked with
-// "new".
+// Command existing is an ordinary Colly spider. The lines that add collyrobots to it are marked
+// with "new".
 package main
 
 import (

@@ -91,9 +91,9 @@ func TestPictureOfREADME(t *testing.T) {
 	}
 }
 
-// check compares the numbers of the panels with their marks. The first panel is of bare Colly and the
-// second of the plugin. If exact, the crawl was not slowed down by a busy machine, and check also
-// compares the gaps with the delays.
+// check compares the numbers of the panels with their marks. The first panel is of bare Colly and
+// the second of the plugin. If exact, the crawl was not slowed down by a busy machine, and check
+// also compares the gaps with the delays.
 func check(t *testing.T, drawn []drawnPanel, exact bool) {
 	t.Helper()
 	for i, d := range drawn {

@@ -62,8 +62,8 @@ func (c *checker) close() error {
 	return errors.Join(append(faults, c.store.Close())...)
 }
 
-// all checks the sites, several of them in parallel. If ctx ends, it also returns the hosts that were
-// not checked.
+// all checks the sites, several of them in parallel. If ctx ends, it also returns the hosts that
+// were not checked.
 func (c *checker) all(ctx context.Context, show *progress) []*host {
 	hosts := make([]*host, len(c.sites))
 	var workers sync.WaitGroup

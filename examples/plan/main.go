@@ -8,9 +8,10 @@
 // sitemaps. It obeys the delay of the host, checks several hosts in parallel, and requests nothing
 // except robots.txt and sitemaps. Pages of example.com and of www.example.com belong to one site.
 //
-// The plan contains the number of pages that the sitemaps list and that robots.txt denies, the delay
-// of each host with the line that asks for it, the time for the crawl by the number of hosts that
-// are crawled in parallel, the hosts that determine this time, and suggestions to make it shorter.
+// The plan contains the number of pages that the sitemaps list and that robots.txt denies, the
+// delay of each host with the line that asks for it, the time for the crawl by the number of hosts
+// that are crawled in parallel, the hosts that determine this time, and suggestions to make it
+// shorter.
 //
 // The plan goes to standard output, and progress to standard error. After Ctrl-C the plan covers
 // the hosts that were checked until then.

@@ -73,8 +73,8 @@ func (p *plan) answered() (n int) {
 	return n
 }
 
-// deciding returns at most five hosts: the one that takes longest, and those that take at least half
-// of its time.
+// deciding returns at most five hosts: the one that takes longest, and those that take at least
+// half of its time.
 func (p *plan) deciding() (hosts []*host) {
 	for _, h := range slices.SortedStableFunc(slices.Values(p.Hosts), longestFirst) {
 		if h.Time > 0 && len(hosts) < 5 && (len(hosts) == 0 || h.Time >= hosts[0].Time/2) {

@@ -93,8 +93,8 @@ func TestPlan(t *testing.T) {
 	wantPolite(t, web)
 }
 
-// wantPolite checks that only robots.txt and sitemaps were requested, each once, and that the delays
-// were kept.
+// wantPolite checks that only robots.txt and sitemaps were requested, each once, and that the
+// delays were kept.
 func wantPolite(t *testing.T, web *tooltest.World) {
 	t.Helper()
 	robotstest.Verify(t, web.Web, dialect.RFC9309())
@@ -303,8 +303,8 @@ func TestUnread(t *testing.T) {
 	})
 }
 
-// TestWWW checks that the pages of a site are counted that redirects to its host with www., and that
-// the rules of that host apply.
+// TestWWW checks that the pages of a site are counted that redirects to its host with www., and
+// that the rules of that host apply.
 func TestWWW(t *testing.T) {
 	t.Parallel()
 	web := tooltest.New(t, robotstest.Sites{

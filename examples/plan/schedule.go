@@ -96,8 +96,8 @@ func widths(hosts int) (widths []int) {
 	return append(widths, hosts)
 }
 
-// makespan returns the time that n workers take for the tasks. A worker that is done begins the next
-// task in their order.
+// makespan returns the time that n workers take for the tasks. A worker that is done begins the
+// next task in their order.
 func makespan(tasks []time.Duration, n int) time.Duration {
 	if len(tasks) == 0 {
 		return 0

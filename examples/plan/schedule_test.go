@@ -31,8 +31,8 @@ func TestMakespan(t *testing.T) {
 			t.Errorf("%v, %d in parallel: %v, want %v", test.tasks, test.n, got, test.want)
 		}
 	}
-	// The result is at most the sum of all tasks, and at least the longest task and the n-th part of
-	// the sum.
+	// The result is at most the sum of all tasks, and at least the longest task and the n-th part
+	// of the sum.
 	for range 200 {
 		tasks := make([]time.Duration, 1+rand.IntN(40))
 		var sum time.Duration

@@ -1,5 +1,5 @@
-// Command queue crawls sites with colly/queue. Its arguments are the URLs of the sites. The pages in
-// the sitemaps of the sites are also added to the queue, and so to the storage of the queue.
+// Command queue crawls sites with colly/queue. Its arguments are the URLs of the sites. The pages
+// in the sitemaps of the sites are also added to the queue, and so to the storage of the queue.
 package main
 
 import (
@@ -24,7 +24,8 @@ func run(urls []string) error {
 	c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"))
 	c.OnResponse(func(r *colly.Response) { fmt.Println(r.StatusCode, r.Request.URL.Redacted()) })
 
-	// A thread of the queue waits for the host of its page, so there should be more threads than hosts.
+	// A thread of the queue waits for the host of its page, so there should be more threads than
+	// hosts.
 	q, err := queue.New(8, &queue.InMemoryQueueStorage{MaxSize: 100_000})
 	if err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package demo serves a few web sites on the loopback interface, with an access log. Programs use it
-// for demonstrations that send nothing to other machines.
+// Package demo serves a few web sites on the loopback interface, with an access log. Programs use
+// it for demonstrations that send nothing to other machines.
 package demo
 
 import (

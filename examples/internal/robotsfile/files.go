@@ -13,8 +13,8 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// Files is a transport that keeps the robots.txt files in its responses. Get one from New. It may be
-// used by several goroutines at once.
+// Files is a transport that keeps the robots.txt files in its responses. Get one from New. It may
+// be used by several goroutines at once.
 type Files struct {
 	next http.RoundTripper
 
@@ -29,8 +29,8 @@ func New(next http.RoundTripper) *Files {
 }
 
 // Text returns the text that was last read from the robots.txt with this URL, also if the text came
-// after redirects. The text has at most one byte more than [dialect.SizeLimit]. If no text was read,
-// ok is false.
+// after redirects. The text has at most one byte more than [dialect.SizeLimit]. If no text was
+// read, ok is false.
 func (f *Files) Text(robotsURL string) (text []byte, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -56,8 +56,8 @@ func (f *Files) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// ownerOf returns the URL of the robots.txt that a request for u reads. It returns "" if the request
-// does not read a robots.txt.
+// ownerOf returns the URL of the robots.txt that a request for u reads. It returns "" if the
+// request does not read a robots.txt.
 func (f *Files) ownerOf(u *url.URL) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

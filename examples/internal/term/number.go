@@ -11,8 +11,8 @@ import (
 // Seconds is a time.Duration that is a number of seconds in JSON, such as 0.25.
 type Seconds = seconds.Duration
 
-// Duration returns d in its two largest units: "250ms", "1.5s", "1m40s", "39h54m", "12d6h", "1y35d".
-// A year has 365 days.
+// Duration returns d in its two largest units: "250ms", "1.5s", "1m40s", "39h54m", "12d6h",
+// "1y35d". A year has 365 days.
 func Duration(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {

@@ -1,6 +1,7 @@
 // Package term writes the output of the programs in examples/ for people. It makes text from the
-// network safe for a terminal, fits tables into the terminal, and rewrites a display of the progress
-// in place if the terminal allows it. It uses no colours, and writes plain lines to files and pipes.
+// network safe for a terminal, fits tables into the terminal, and rewrites a display of the
+// progress in place if the terminal allows it. It uses no colours, and writes plain lines to files
+// and pipes.
 package term
 
 import (
@@ -87,8 +88,8 @@ func Fprintf(w io.Writer, format string, args ...any) {
 	fmt.Fprintf(w, format, safe...)
 }
 
-// JSON writes v as indented JSON. It replaces passwords, and escapes characters that could control a
-// terminal.
+// JSON writes v as indented JSON. It replaces passwords, and escapes characters that could control
+// a terminal.
 func JSON(w io.Writer, v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Width returns the number of columns of the terminal w. It returns 0 if w is not a terminal, so that
-// lines may have any length.
+// Width returns the number of columns of the terminal w. It returns 0 if w is not a terminal, so
+// that lines may have any length.
 func Width(w io.Writer) int {
 	file, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {

@@ -16,8 +16,8 @@ type Terminal struct {
 	name string
 }
 
-// NewTerminal returns a terminal that is closed when the test ends. It skips the test if tmux is not
-// installed.
+// NewTerminal returns a terminal that is closed when the test ends. It skips the test if tmux is
+// not installed.
 func NewTerminal(t *testing.T) *Terminal {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {

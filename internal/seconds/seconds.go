@@ -43,7 +43,7 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if errors.Is(err, strconv.ErrSyntax) {
-		return fmt.Errorf("%s is not a number of seconds", text)
+		return fmt.Errorf("collyrobots: %s is not a number of seconds", text)
 	}
 	*d = fromFloat(f * 1e9)
 	return nil

@@ -63,8 +63,9 @@ func TestNumbersOfOtherPrograms(t *testing.T) {
 	}
 	for _, text := range []string{`"1.5s"`, `"1"`, `""`, "true", "[1]", "{}"} {
 		var d Duration
-		if err := json.Unmarshal([]byte(text), &d); err == nil {
-			t.Errorf("%s: got %v, want an error", text, time.Duration(d))
+		want := "collyrobots: " + text + " is not a number of seconds"
+		if err := json.Unmarshal([]byte(text), &d); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v (%v), want error %s", text, time.Duration(d), err, want)
 		}
 	}
 }

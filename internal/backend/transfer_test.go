@@ -123,6 +123,9 @@ func TestNoCallAfterEnded(t *testing.T) {
 				trace.GetConn("a.test:80")
 				trace.GotConn(httptrace.GotConnInfo{Conn: here})
 				<-req.Context().Done()
+				if err := req.Context().Err(); err != context.DeadlineExceeded {
+					t.Errorf("error of the context: %v, want %v", err, context.DeadlineExceeded)
+				}
 				late := func() {
 					trace.GetConn("a.test:80")
 					trace.GotConn(httptrace.GotConnInfo{Conn: here})
@@ -144,6 +147,88 @@ func TestNoCallAfterEnded(t *testing.T) {
 				t.Error("the connection is still open")
 			}
 		}))
+	}
+}
+
+// A slowTrip takes a minute to end.
+type slowTrip struct{ trip }
+
+func (s slowTrip) Ended(bytes int64, err error) {
+	time.Sleep(time.Minute)
+	s.trip.Ended(bytes, err)
+}
+
+// The host of a request is free when RoundTrip returns an error, even if the timeout ends the request
+// at the same time.
+func TestEndedReturnsBeforeRoundTrip(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := roundTripper(func(*http.Request) (*http.Response, error) {
+			time.Sleep(time.Second + time.Millisecond)
+			return nil, errors.New("broken")
+		})
+		r := new(recorder)
+		_, err := backend.Do(broken, get(t.Context(), t, "http://a.test/"), time.Second, slowTrip{trip{r}})
+		if ended := r.ended.Load(); err == nil || ended != 1 {
+			t.Errorf("%v, ended %d times; want once", err, ended)
+		}
+	})
+}
+
+// A transport may attempt to send a request although another attempt has a response, or although the
+// context of the request has ended. Then the trip is not asked, and nothing is written.
+func TestNoAttemptWhenDone(t *testing.T) {
+	first, peer := net.Pipe()
+	defer first.Close()
+	defer peer.Close()
+	attempt := func(ctx context.Context, conn net.Conn) {
+		trace := httptrace.ContextClientTrace(ctx)
+		trace.GetConn("a.test:80")
+		trace.GotConn(httptrace.GotConnInfo{Conn: conn})
+	}
+	for name, late := range map[string]func(t *testing.T, r *recorder, second net.Conn){
+		"response": func(t *testing.T, r *recorder, second net.Conn) {
+			var ctx context.Context
+			rt := roundTripper(func(req *http.Request) (*http.Response, error) {
+				ctx = req.Context()
+				attempt(ctx, first)
+				return &http.Response{StatusCode: 200, Body: http.NoBody, Request: req}, nil
+			})
+			resp, err := backend.Do(rt, get(t.Context(), t, "http://a.test/"), 0, trip{r})
+			if err != nil {
+				t.Fatal(err)
+			}
+			attempt(ctx, second)
+			resp.Body.Close()
+		},
+		"context": func(t *testing.T, r *recorder, second net.Conn) {
+			ctx, cancel := context.WithCancel(t.Context())
+			rt := roundTripper(func(req *http.Request) (*http.Response, error) {
+				attempt(req.Context(), first)
+				cancel()
+				attempt(req.Context(), second)
+				return nil, context.Cause(req.Context())
+			})
+			_, err := backend.Do(rt, get(ctx, t, "http://a.test/"), 0, trip{r})
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("%v, want %v", err, context.Canceled)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			second, peer := net.Pipe()
+			defer peer.Close()
+			r := new(recorder)
+			late(t, r, second)
+			if repeats := r.repeats.Load(); repeats != 0 {
+				t.Errorf("Again was called %d times", repeats)
+			}
+			if first.SetDeadline(time.Time{}) != nil {
+				t.Error("the connection of the first attempt is closed")
+			}
+			if second.SetDeadline(time.Time{}) == nil {
+				t.Error("the connection of the second attempt is open")
+			}
+		})
 	}
 }
 

@@ -26,7 +26,7 @@ import (
 
 // warmUp is the number of pages that a crawler visits before its first turn. These visits read
 // robots.txt, open the connections and fill the pools.
-const warmUp = 200
+const warmUp = 50
 
 // A crawler is a process that crawls in turns. It is this test binary, started with an order.
 type crawler struct {

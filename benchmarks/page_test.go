@@ -19,25 +19,25 @@ import (
 )
 
 var (
-	rounds       = flag.Int("rounds", 15, "TestPageRatio, TestViewRatio: number of turns of each crawler; 300 give two digits")
+	rounds       = flag.Int("rounds", 10, "TestPageRatio, TestViewRatio: number of turns of each crawler; 300 give two digits")
 	instructions = flag.Bool("instructions", false, "TestPageRatio: also count instructions; needs valgrind")
 )
-
-// pagesPerTurn is the number of pages that a crawler visits in one turn. A turn takes about 20 ms,
-// so a disturbance of one turn is likely to affect also the turns of the others in the same round.
-const pagesPerTurn = 250
 
 // A workload is a crawl that all crawlers repeat.
 type workload struct {
 	name  string
 	links bool // follow the links of each page, in parallel; otherwise visit one page after the other
 	rules int  // of robots.txt
+
+	// pages is the number of pages that a crawler visits in one turn. A turn takes about 20 ms, so
+	// that a disturbance of one turn is likely to affect also the other turns of the same round.
+	pages int
 }
 
 var workloads = []workload{
-	{name: "no callbacks", rules: 9},
-	{name: "no callbacks, 1,000 rules", rules: 1000},
-	{name: "links", links: true, rules: 9},
+	{name: "no callbacks", rules: 9, pages: 250},
+	{name: "no callbacks, 1,000 rules", rules: 1000, pages: 250},
+	{name: "links", links: true, rules: 9, pages: 40},
 }
 
 // ways are the ways to crawl that are compared. The second measurement of bare Colly shows how
@@ -67,10 +67,10 @@ func TestPageRatio(t *testing.T) {
 			}
 			for range turns {
 				for _, i := range rand.Perm(len(crawlers)) {
-					crawlers[i].turn(t, pagesPerTurn)
+					crawlers[i].turn(t, w.pages)
 				}
 			}
-			if got, want := int(site.pages.Load()), len(crawlers)*(turns*pagesPerTurn+warmUp); got != want {
+			if got, want := int(site.pages.Load()), len(crawlers)*(turns*w.pages+warmUp); got != want {
 				t.Errorf("%d pages were requested, want %d", got, want)
 			}
 			if *instructions {
@@ -78,7 +78,7 @@ func TestPageRatio(t *testing.T) {
 					c.instructions = countInstructions(t, c.way, w, site.Listener.Addr().String())
 				}
 			}
-			t.Logf("%d rounds of %d pages\n%s", turns, pagesPerTurn, table(crawlers))
+			t.Logf("%d rounds of %d pages\n%s", turns, w.pages, table(crawlers))
 		})
 	}
 }
@@ -90,17 +90,17 @@ func TestPageAllocations(t *testing.T) {
 	if underRace {
 		t.Skip("the race detector allocates memory itself")
 	}
-	w := workload{rules: 9}
+	w := workloads[0]
 	site := newPageSite(t, w)
 	perPage := make(map[string]cost)
 	for _, way := range []string{"bare", "plugin"} {
 		c := startCrawler(t, way, w, site.Listener.Addr().String())
 		for range 5 {
-			c.turn(t, pagesPerTurn)
+			c.turn(t, w.pages)
 		}
 		perPage[way] = cost{
-			Allocs: slices.MinFunc(c.costs, func(a, b cost) int { return cmp.Compare(a.Allocs, b.Allocs) }).Allocs / pagesPerTurn,
-			Bytes:  slices.MinFunc(c.costs, func(a, b cost) int { return cmp.Compare(a.Bytes, b.Bytes) }).Bytes / pagesPerTurn,
+			Allocs: slices.MinFunc(c.costs, func(a, b cost) int { return cmp.Compare(a.Allocs, b.Allocs) }).Allocs / uint64(w.pages),
+			Bytes:  slices.MinFunc(c.costs, func(a, b cost) int { return cmp.Compare(a.Bytes, b.Bytes) }).Bytes / uint64(w.pages),
 		}
 	}
 	bare, plugin := perPage["bare"], perPage["plugin"]

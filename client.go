@@ -103,7 +103,9 @@ func (c *clients) Before(s *backend.Seam, req *http.Request) (backend.Trip, erro
 		return nil, nil
 	}
 	q := c.newClientRequest(req)
-	q.fetcher = fetcher{limiter: c.limiter, client: seamClient{through: s}, page: req.Header}
+	q.seam = s
+	q.header = req.Header
+	q.fetchBySeam()
 	err := c.admit(req.Context(), q)
 	if err != nil {
 		return nil, c.reject(q, err)

@@ -61,7 +61,7 @@ func (h *hooks) onRequest(r *colly.Request) {
 	if !hasRobots(r.URL) {
 		return
 	}
-	h.checkOnce(userAgentOf(*r.Headers))
+	h.checkOnce(r)
 	if h.closed.Load() {
 		h.report.warn("the plugin is closed, so all further requests of its collectors are denied: call Close after the crawl", "url", r.URL.Redacted())
 	}

@@ -1,10 +1,12 @@
 package collyrobots
 
+import "github.com/gocolly/colly/v2"
+
 // checkOnce calls selfCheck the first time. No request waits for another one that is in it, because
 // selfCheck logs.
-func (h *hooks) checkOnce(userAgent string) {
+func (h *hooks) checkOnce(r *colly.Request) {
 	if !h.checked.Load() && h.checked.CompareAndSwap(false, true) {
-		h.selfCheck(userAgent)
+		h.selfCheck(userAgentOf(*r.Headers))
 	}
 }
 

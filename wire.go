@@ -35,9 +35,11 @@ func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, er
 	if !seen {
 		q = t.open(s, req)
 	}
-	q.fetcher = fetcher{limiter: t.limiter, client: seamClient{through: s, name: q.name}, page: req.Header}
+	q.seam = s
+	q.header = req.Header
 	if !seen || !t.sameName(q, asked) || !q.ticket.OnWire() {
 		q.target = asked
+		q.fetchBySeam()
 		err := t.admit(req.Context(), q)
 		if err != nil {
 			return nil, t.reject(q, err)

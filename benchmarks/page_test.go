@@ -115,8 +115,8 @@ func TestPageAllocations(t *testing.T) {
 
 // mostAllocs and mostBytes are what the plugin may allocate for a page in addition to bare Colly.
 const (
-	mostAllocs = 4
-	mostBytes  = 520
+	mostAllocs = 3
+	mostBytes  = 500
 )
 
 // A pageSite is a web site on the loopback interface that counts the requests for its pages.

@@ -100,9 +100,11 @@ const importRules = `
 	examples/internal/tooltest: ./robotstest go.uber.org/goleak
 	examples/internal/term: ./internal/redact ./internal/seconds golang.org/x/term golang.org/x/text/width
 	examples/*:        . ./dialect ./sitemap ./store ./examples/internal/term ./examples/internal/robotsfile github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue
+	examples/client:   ./examples/internal/demo
 	examples/crawl:    ./examples/internal/demo
 	examples/distributed: ./examples/internal/demo ./store/redisstore github.com/hibiken/asynq github.com/redis/go-redis/v9 github.com/redis/go-redis/v9/logging
 	examples/picture:  ./robotstest
+	examples/retry:    github.com/hashicorp/go-retryablehttp
 	examples/crawl/page.go: ./view
 `
 

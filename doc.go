@@ -62,6 +62,13 @@
 //   - [HTTPClient] sets another client for robots.txt and sitemaps.
 //   - [AllowPrivateNetworks] lets public sites lead the crawler to private addresses.
 //
+// # Any http.Client
+//
+// [Plugin.Transport] returns an http.RoundTripper that makes any http.Client obey robots.txt and keep
+// the delay of each host, with or without Colly. [Plugin.Acquire] is for clients that send their
+// requests themselves, such as a headless browser. Collectors and http.Clients with the same Plugin
+// share the robots.txt files and the pace.
+//
 // # Denied requests
 //
 // A request that is denied fails like any other request that fails: Visit returns an error if the

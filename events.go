@@ -33,7 +33,7 @@ const (
 type RequestKind string
 
 const (
-	RequestPage     RequestKind = "page"     // a request of a collector
+	RequestPage     RequestKind = "page"     // a request of a collector or an http.Client, or a Turn
 	RequestRedirect RequestKind = "redirect" // a redirect of a page that is followed
 	RequestRobots   RequestKind = "robots"   // a robots.txt, or a redirect of one
 	RequestSitemap  RequestKind = "sitemap"  // a sitemap, or a redirect of one

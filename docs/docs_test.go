@@ -14,6 +14,7 @@
 //     In it, ... stands for any text.
 //   - robots is a robots.txt. It is not tested.
 //
+// Code that is part of an example in a module of its own is only compiled there.
 // Indented code blocks are not tested. They are for code that needs other modules.
 //
 // The programs and commands access the sites of web_test.go, which are https://example.com/ and its
@@ -24,6 +25,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -42,11 +45,13 @@ func TestPieces(t *testing.T) {
 		t.Skip("a program here does not trust the certificate in SSL_CERT_FILE, and the commands are for sh")
 	}
 	var pieces []*piece
+	nested := nestedExamples(t)
 	for _, page := range pages(t) {
 		if elsewhere[page] == "" {
 			pieces = append(pieces, piecesOf(t, page)...)
 		}
 	}
+	pieces = slices.DeleteFunc(pieces, func(p *piece) bool { return strings.Contains(nested, p.text) })
 	w := newWorkshop(t, pieces)
 	web := newWeb(t)
 	running := make(chan bool, 6)
@@ -82,6 +87,26 @@ func pages(t *testing.T) []string {
 		pages = append(pages, "docs/"+name)
 	}
 	return pages
+}
+
+// nestedExamples returns the text of the examples that are modules of their own.
+func nestedExamples(t *testing.T) string {
+	t.Helper()
+	modules, err := filepath.Glob("../examples/*/go.mod")
+	if err != nil || len(modules) == 0 {
+		t.Fatal(modules, err)
+	}
+	var text strings.Builder
+	for _, module := range modules {
+		files, err := filepath.Glob(filepath.Join(filepath.Dir(module), "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text.WriteString(read(t, strings.TrimPrefix(filepath.ToSlash(file), "../")))
+		}
+	}
+	return text.String()
 }
 
 func read(t *testing.T, page string) string {

@@ -52,8 +52,8 @@ func ExamplePlugin_Transport() {
 	// [/robots.txt /tea /basket]
 }
 
-// A program that sends its requests itself acquires a Turn for each of them. In this example, the
-// variable browser stands for such a program.
+// A program that sends its requests itself acquires a Turn for each request. In this example, the
+// variable browser is in the place of such a program.
 func ExamplePlugin_Acquire() {
 	web, err := robotstest.Open(robotstest.Sites{"shop.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /cart\n",

@@ -112,7 +112,7 @@ func parse(args []string, stderr io.Writer) (*question, error) {
 	token := flags.String("token", "ExampleBot", "comma-separated `names` of the crawler to look for in robots.txt, the most specific first")
 	flags.StringVar(&q.robots, "robots", "", "read the rules from this `file` instead of fetching them; paths may be given instead of URLs")
 	flags.BoolVar(&q.lint, "lint", false, "list the issues in robots.txt; the exit status is 1 if there are some")
-	flags.BoolVar(&q.json, "json", false, "print JSON")
+	flags.BoolVar(&q.json, "json", false, "print JSON; durations are numbers of seconds")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			fmt.Fprintln(stderr, `Usage: check [flags] URL...

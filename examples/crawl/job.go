@@ -56,7 +56,7 @@ func parse(args []string, stderr io.Writer) (*job, error) {
 	flags.StringVar(&j.cache, "cache", "", "keep the robots.txt files in this `directory` for the next run; it is created if necessary")
 	flags.BoolVar(&j.resume, "resume", false, "continue with the sitemaps where the last run with the same -cache stopped; links are followed again")
 	flags.StringVar(&j.http, "http", "", "show the crawl in a browser at this `address`, such as :8090 for port 8090 on loopback")
-	flags.BoolVar(&j.json, "json", false, "print the report as JSON")
+	flags.BoolVar(&j.json, "json", false, "print the report as JSON; durations are numbers of seconds")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			usage(flags, stderr)

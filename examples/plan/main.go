@@ -112,7 +112,7 @@ func parse(args []string, stdin io.Reader, stderr io.Writer) (*job, error) {
 	flags.IntVar(&j.parallel, "parallel", 32, "`number` of hosts that are checked in parallel")
 	flags.DurationVar(&j.look, "look", time.Minute, "time limit for the check of one host; sitemaps that are not read by then are left out")
 	flags.IntVar(&j.rows, "rows", 40, "maximum `number` of hosts in the table, the longest first; 0 means all")
-	flags.BoolVar(&j.json, "json", false, "print JSON")
+	flags.BoolVar(&j.json, "json", false, "print JSON; durations are numbers of seconds")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			usage(flags, stderr)

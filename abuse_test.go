@@ -120,6 +120,10 @@ func wantOutside(t *testing.T, web *robotstest.Web, site string, requests, hosts
 // Each of these hosts has its own quota, so all redirects are followed, but they are a second
 // apart.
 func TestRedirectsOfRobotsTxtToOtherSites(t *testing.T) {
+	forEachClient(t, testRedirectsOfRobotsTxtToOtherSites)
+}
+
+func testRedirectsOfRobotsTxtToOtherSites(t *testing.T, start starter) {
 	sites := robotstest.Sites{"victim.test": {"*": ""}}
 	for i := range 20 {
 		sites[fmt.Sprintf("a%d.test", i)] = robotstest.Site{"/": robotstest.Page(), "/robots.txt": robotstest.Redirect(fmt.Sprintf("http://victim.test/%d", i))}
@@ -393,7 +397,9 @@ func TestEndlessIndexes(t *testing.T) {
 
 // TestInvalidHosts checks that a URL whose host is invalid is an error, wherever the URL comes
 // from.
-func TestInvalidHosts(t *testing.T) {
+func TestInvalidHosts(t *testing.T) { forEachClient(t, testInvalidHosts) }
+
+func testInvalidHosts(t *testing.T, start starter) {
 	for _, host := range []string{"[::%25\xff]", "[::1%25%2f]", "[fe80::1%25a%0ab]", "", ".", "a\x00b.test", "a%ffb.test", strings.Repeat("a", 2000) + ".test", "a.test:99999"} {
 		inBubble(t, robotstest.Sites{"a.test": {
 			"/robots.txt": "Sitemap: http://" + host + "/map.xml\n", "/": robotstest.Page(),

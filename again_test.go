@@ -17,7 +17,9 @@ import (
 
 // TestRetriesAreCheckedAgain checks that a request that is repeated obeys the robots.txt that is in
 // force when its wait is over.
-func TestRetriesAreCheckedAgain(t *testing.T) {
+func TestRetriesAreCheckedAgain(t *testing.T) { forEachClient(t, testRetriesAreCheckedAgain) }
+
+func testRetriesAreCheckedAgain(t *testing.T, start starter) {
 	drops := func(out http.ResponseWriter, r *http.Request) { drop(out, r) }
 	throttles := func(out http.ResponseWriter, _ *http.Request) {
 		out.Header().Set("Retry-After", "240")
@@ -111,6 +113,10 @@ func TestRetryOfSitemapIsCheckedAgain(t *testing.T) {
 // TestRetryObeysFileThatAnotherPageHasRead has a page that reads robots.txt again while another
 // page waits for its retry.
 func TestRetryObeysFileThatAnotherPageHasRead(t *testing.T) {
+	forEachClient(t, testRetryObeysFileThatAnotherPageHasRead)
+}
+
+func testRetryObeysFileThatAnotherPageHasRead(t *testing.T, start starter) {
 	var sent atomic.Bool
 	inBubble(t, robotstest.Sites{"a.test": {
 		"/robots.txt": func(out http.ResponseWriter, r *http.Request) {
@@ -194,6 +200,10 @@ func TestWaitingPagesSurviveAnOutage(t *testing.T) {
 // TestUncacheableFileIsReadOnceForEachPage checks that a robots.txt that must not be cached is read
 // at most once for each page.
 func TestUncacheableFileIsReadOnceForEachPage(t *testing.T) {
+	forEachClient(t, testUncacheableFileIsReadOnceForEachPage)
+}
+
+func testUncacheableFileIsReadOnceForEachPage(t *testing.T, start starter) {
 	robots := func(delay string) http.HandlerFunc {
 		return func(out http.ResponseWriter, _ *http.Request) {
 			out.Header().Set("Cache-Control", "no-store")
@@ -229,6 +239,10 @@ func TestUncacheableFileIsReadOnceForEachPage(t *testing.T) {
 // TestNewPagesDoNotDelayWaitingPages has new pages that keep coming while others wait. A page that
 // waits must not lose its turn because a new page needs robots.txt to be read again.
 func TestNewPagesDoNotDelayWaitingPages(t *testing.T) {
+	forEachClient(t, testNewPagesDoNotDelayWaitingPages)
+}
+
+func testNewPagesDoNotDelayWaitingPages(t *testing.T, start starter) {
 	site := robotstest.Site{"/robots.txt": robotsFor(time.Hour, "User-agent: *\nCrawl-delay: 7200\n"), "*": robotstest.Page()}
 	inBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, async)

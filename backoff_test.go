@@ -63,7 +63,9 @@ func (m *meter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 
 // TestBackOffFindsAcceptedRate checks that the crawl uses most of the rate that a host accepts,
 // that few requests are refused, that no page is lost, and that the log is short.
-func TestBackOffFindsAcceptedRate(t *testing.T) {
+func TestBackOffFindsAcceptedRate(t *testing.T) { forEachClient(t, testBackOffFindsAcceptedRate) }
+
+func testBackOffFindsAcceptedRate(t *testing.T, start starter) {
 	for _, tc := range []struct {
 		perSecond float64
 		pages     int
@@ -101,7 +103,9 @@ func TestBackOffFindsAcceptedRate(t *testing.T) {
 
 // TestRetryThrottled checks that a throttled page is retried at the pace of the host, at most as
 // often as the option says, and that OnError then gets the response.
-func TestRetryThrottled(t *testing.T) {
+func TestRetryThrottled(t *testing.T) { forEachClient(t, testRetryThrottled) }
+
+func testRetryThrottled(t *testing.T, start starter) {
 	throttle := func(after string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			if after != "" {
@@ -182,7 +186,9 @@ func TestCachedPagesDoNotWait(t *testing.T) {
 
 // TestSingle503DoesNotBackOff checks that one 503 in ten pages causes almost no back-off, because
 // some pages of a healthy host may be broken.
-func TestSingle503DoesNotBackOff(t *testing.T) {
+func TestSingle503DoesNotBackOff(t *testing.T) { forEachClient(t, testSingle503DoesNotBackOff) }
+
+func testSingle503DoesNotBackOff(t *testing.T, start starter) {
 	for name, tc := range map[string]struct {
 		options []collyrobots.Option
 		most    time.Duration
@@ -208,7 +214,9 @@ func TestSingle503DoesNotBackOff(t *testing.T) {
 }
 
 // TestMaxBackOff checks that the back-off does not exceed MaxBackOff.
-func TestMaxBackOff(t *testing.T) {
+func TestMaxBackOff(t *testing.T) { forEachClient(t, testMaxBackOff) }
+
+func testMaxBackOff(t *testing.T, start starter) {
 	busy := 0
 	a := robotstest.Pages(6, noDenys)
 	a["*"] = func(w http.ResponseWriter, _ *http.Request) {

@@ -99,6 +99,10 @@ func TestEndOfContextEndsEveryWait(t *testing.T) {
 
 // TestEndOfContextEndsWaitOfRedirect checks the same for a redirect that waits.
 func TestEndOfContextEndsWaitOfRedirect(t *testing.T) {
+	forEachClient(t, testEndOfContextEndsWaitOfRedirect)
+}
+
+func testEndOfContextEndsWaitOfRedirect(t *testing.T, start starter) {
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 30", "/": robotstest.Redirect("/1"), "/1": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
@@ -111,7 +115,9 @@ func TestEndOfContextEndsWaitOfRedirect(t *testing.T) {
 	})
 }
 
-func TestEndOfContextEndsWaitOfRetry(t *testing.T) {
+func TestEndOfContextEndsWaitOfRetry(t *testing.T) { forEachClient(t, testEndOfContextEndsWaitOfRetry) }
+
+func testEndOfContextEndsWaitOfRetry(t *testing.T, start starter) {
 	inBubble(t, robotstest.Sites{"a.test": {
 		"/robots.txt": "User-agent: *\nCrawl-delay: 60", "/0": robotstest.Page(), "/1": dropFirst(robotstest.Page()),
 	}}, func(t *testing.T, web *robotstest.Web) {
@@ -149,6 +155,10 @@ func TestContextMayBeReplaced(t *testing.T) {
 // not affect another collector, although both share a fetch of robots.txt and wait for the same
 // host.
 func TestContextOfOneCollectorDoesNotEndAnother(t *testing.T) {
+	forEachClient(t, testContextOfOneCollectorDoesNotEndAnother)
+}
+
+func testContextOfOneCollectorDoesNotEndAnother(t *testing.T, start starter) {
 	slow := http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		time.Sleep(5 * time.Second)
 		fmt.Fprint(out, "User-agent: *\nCrawl-delay: 10")

@@ -29,16 +29,22 @@ var (
 	noDenys = "User-agent: *\nDisallow:\n"
 )
 
-// A crawl is a collector with a plugin on a web. It records the results of its requests.
+// A crawl is a collector with a plugin on a web. It records the results of its requests. If client is
+// not nil, its requests are sent by client, and the collector sends none.
 type crawl struct {
 	*collyrobots.Collector
+	client    *http.Client
+	timeout   time.Duration  // limits each body that client reads; 0 if there is no limit
+	requests  sync.WaitGroup // the requests of client under colly.Async
+	follows   bool           // client requests the links of each page
+	visited   sync.Map       // the URLs of these links
 	robots    *collyrobots.Plugin
 	transport *http.Transport // the transport of the web
 	logged    *bytes.Buffer
 	impolite  bool // whether the test may violate RFC 9309, so that Verify is not called
 
 	mu     sync.Mutex
-	denied map[string]error // the errors of OnDenied, by URL
+	denied map[string]error // the errors of OnDenied, or those by which the plugin refuses a request of client, by URL
 	pages  []string         // the URLs of OnResponse
 	errs   map[string]error // the errors of OnError, by URL
 }
@@ -84,12 +90,6 @@ func (c *crawl) note(f func()) {
 
 func (c *crawl) onDenied(r *colly.Request, err error) {
 	c.note(func() { c.denied[r.URL.String()] = err })
-}
-
-// follow makes the crawl visit the links of each page.
-func (c *crawl) follow() *crawl {
-	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
-	return c
 }
 
 // limited sets LimitRules.

@@ -198,6 +198,10 @@ type tenantKey struct{}
 // TestTransportsThatReadTheContext checks that a transport and a proxy function can read the
 // context of the collector, also for robots.txt.
 func TestTransportsThatReadTheContext(t *testing.T) {
+	forEachClient(t, testTransportsThatReadTheContext)
+}
+
+func testTransportsThatReadTheContext(t *testing.T, start starter) {
 	site := guarded(0, hasHeader("X-Tenant", "t"))
 	site["/sitemap.xml"] = robotstest.Sitemap("http://a.test/0")
 	inBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
@@ -220,6 +224,10 @@ func TestTransportsThatReadTheContext(t *testing.T) {
 // TestCanceledPageDoesNotCancelRobotsTxt checks that the fetch of robots.txt has the values of the
 // context of the first page, but does not end with this context.
 func TestCanceledPageDoesNotCancelRobotsTxt(t *testing.T) {
+	forEachClient(t, testCanceledPageDoesNotCancelRobotsTxt)
+}
+
+func testCanceledPageDoesNotCancelRobotsTxt(t *testing.T, start starter) {
 	site := guarded(0, hasHeader("X-Tenant", "t"))
 	site["/robots.txt"] = func(w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(time.Second)

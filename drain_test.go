@@ -17,6 +17,10 @@ import (
 // robots.txt that has a short body and no rules. The plugin must not wait for a body that is long,
 // has an unknown length or does not arrive.
 func TestConnectionOfRobotsTxtWithoutRulesIsReused(t *testing.T) {
+	forEachClient(t, testConnectionOfRobotsTxtWithoutRulesIsReused)
+}
+
+func testConnectionOfRobotsTxtWithoutRulesIsReused(t *testing.T, start starter) {
 	text := func(status, length int) http.HandlerFunc {
 		return func(out http.ResponseWriter, _ *http.Request) {
 			out.Header().Set("Content-Length", strconv.Itoa(length))

@@ -16,6 +16,10 @@ import (
 // TestCrawlDelayEndsWithItsRobotsTxt checks that the crawl delay of the robots.txt for http no
 // longer applies to https two days after the last request for http.
 func TestCrawlDelayEndsWithItsRobotsTxt(t *testing.T) {
+	forEachClient(t, testCrawlDelayEndsWithItsRobotsTxt)
+}
+
+func testCrawlDelayEndsWithItsRobotsTxt(t *testing.T, start starter) {
 	robots := func(out http.ResponseWriter, r *http.Request) {
 		if r.TLS == nil {
 			io.WriteString(out, "User-agent: *\nCrawl-delay: 60\n")
@@ -48,6 +52,10 @@ func TestCrawlDelayEndsWithItsRobotsTxt(t *testing.T) {
 // expired still applies while the file is read again: to the request for the file, and to the pages
 // that are allowed by the old copy in the meantime.
 func TestCrawlDelayHoldsWhileRobotsTxtIsReadAgain(t *testing.T) {
+	forEachClient(t, testCrawlDelayHoldsWhileRobotsTxtIsReadAgain)
+}
+
+func testCrawlDelayHoldsWhileRobotsTxtIsReadAgain(t *testing.T, start starter) {
 	for name, again := range map[string]time.Duration{"at once": 0, "slowly": 9 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(60, "")}, func(t *testing.T, web *robotstest.Web) {
@@ -74,6 +82,10 @@ func TestCrawlDelayHoldsWhileRobotsTxtIsReadAgain(t *testing.T) {
 // TestReadingRobotsTxtAgainKeepsItsDelay has a page that comes when the file has just expired and
 // no other page waits. The request that reads the file again must keep the delay.
 func TestReadingRobotsTxtAgainKeepsItsDelay(t *testing.T) {
+	forEachClient(t, testReadingRobotsTxtAgainKeepsItsDelay)
+}
+
+func testReadingRobotsTxtAgainKeepsItsDelay(t *testing.T, start starter) {
 	inBubble(t, robotstest.Sites{"a.test": {"*": robotstest.Page(), "/robots.txt": func(out http.ResponseWriter, _ *http.Request) {
 		out.Header().Set("Cache-Control", "max-age=300")
 		io.WriteString(out, "User-agent: *\nCrawl-delay: 10\n")
@@ -100,6 +112,10 @@ func robotsFor(maxAge time.Duration, text string) http.HandlerFunc {
 // robots.txt is fresh. The file must be read again for each page, and all requests must keep the
 // delay.
 func TestCrawlDelayLongerThanFreshness(t *testing.T) {
+	forEachClient(t, testCrawlDelayLongerThanFreshness)
+}
+
+func testCrawlDelayLongerThanFreshness(t *testing.T, start starter) {
 	site := robotstest.Site{"/robots.txt": robotsFor(time.Hour, "User-agent: *\nCrawl-delay: 7200\n"), "*": robotstest.Page()}
 	for mode, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
 		t.Run(mode, func(t *testing.T) {
@@ -122,6 +138,10 @@ func TestCrawlDelayLongerThanFreshness(t *testing.T) {
 // TestCrawlDelayHoldsBetweenVisits has a program that pauses between two visits for longer than the
 // file is fresh.
 func TestCrawlDelayHoldsBetweenVisits(t *testing.T) {
+	forEachClient(t, testCrawlDelayHoldsBetweenVisits)
+}
+
+func testCrawlDelayHoldsBetweenVisits(t *testing.T, start starter) {
 	site := robotstest.Site{"/robots.txt": robotsFor(time.Hour, "User-agent: *\nCrawl-delay: 7200\n"), "*": robotstest.Page()}
 	inBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil)
@@ -137,6 +157,10 @@ func TestCrawlDelayHoldsBetweenVisits(t *testing.T) {
 // TestRetryAfterLongerThanFreshness checks that the crawl delay still applies after a Retry-After
 // that is longer than the time for which robots.txt is fresh.
 func TestRetryAfterLongerThanFreshness(t *testing.T) {
+	forEachClient(t, testRetryAfterLongerThanFreshness)
+}
+
+func testRetryAfterLongerThanFreshness(t *testing.T, start starter) {
 	for mode, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
 		t.Run(mode, func(t *testing.T) {
 			var asked atomic.Int32
@@ -167,6 +191,10 @@ func TestRetryAfterLongerThanFreshness(t *testing.T) {
 // while robots.txt cannot be read: to the requests for the file, and to pages that were allowed
 // before.
 func TestCrawlDelayHoldsWhileRobotsTxtCannotBeRead(t *testing.T) {
+	forEachClient(t, testCrawlDelayHoldsWhileRobotsTxtCannotBeRead)
+}
+
+func testCrawlDelayHoldsWhileRobotsTxtCannotBeRead(t *testing.T, start starter) {
 	for name, failure := range map[string]http.HandlerFunc{
 		"502":  func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(http.StatusBadGateway) },
 		"429":  func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(http.StatusTooManyRequests) },
@@ -203,6 +231,10 @@ func TestCrawlDelayHoldsWhileRobotsTxtCannotBeRead(t *testing.T) {
 // TestCrawlDelayEndsWhileOtherPagesWait has a file for http that is not used after the first page.
 // Its delay must end one delay after the file has expired, although many pages for https wait.
 func TestCrawlDelayEndsWhileOtherPagesWait(t *testing.T) {
+	forEachClient(t, testCrawlDelayEndsWhileOtherPagesWait)
+}
+
+func testCrawlDelayEndsWhileOtherPagesWait(t *testing.T, start starter) {
 	robots := func(out http.ResponseWriter, r *http.Request) {
 		text := "User-agent: *\nCrawl-delay: 1\n"
 		if r.TLS == nil {

@@ -43,6 +43,10 @@ func followers(web *robotstest.Web) map[string]http.RoundTripper {
 // TestTransportThatFollowsRedirects checks that a redirect that the transport has followed is
 // checked when its response arrives, and that the next request to its host keeps the delay.
 func TestTransportThatFollowsRedirects(t *testing.T) {
+	forEachClient(t, testTransportThatFollowsRedirects)
+}
+
+func testTransportThatFollowsRedirects(t *testing.T, start starter) {
 	const second = "User-agent: *\nCrawl-delay: 1\n"
 	for name, tc := range map[string]struct {
 		sites robotstest.Sites
@@ -172,6 +176,10 @@ func TestTransportThatFollowsRedirectsOfRobotsTxt(t *testing.T) {
 // TestTransportThatFollowsRedirectsToThrottledPage checks that a throttled page behind a redirect
 // is requested again at its own URL, and not at the URL of the redirect.
 func TestTransportThatFollowsRedirectsToThrottledPage(t *testing.T) {
+	forEachClient(t, testTransportThatFollowsRedirectsToThrottledPage)
+}
+
+func testTransportThatFollowsRedirectsToThrottledPage(t *testing.T, start starter) {
 	asked := 0
 	busy := func(out http.ResponseWriter, r *http.Request) {
 		asked++
@@ -190,7 +198,9 @@ func TestTransportThatFollowsRedirectsToThrottledPage(t *testing.T) {
 
 // TestTransportThatRewritesURLs has a transport that requests another URL than the one of its
 // request, and follows no redirects. The result must be the same as without the plugin.
-func TestTransportThatRewritesURLs(t *testing.T) {
+func TestTransportThatRewritesURLs(t *testing.T) { forEachClient(t, testTransportThatRewritesURLs) }
+
+func testTransportThatRewritesURLs(t *testing.T, start starter) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(2, "User-agent: *\nCrawl-delay: 1")}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil)
 		next := web.Transport()
@@ -212,6 +222,10 @@ func TestTransportThatRewritesURLs(t *testing.T) {
 // TestTransportThatFollowsRedirectsUnderLease checks that, under SharedPace, a redirect that the
 // transport has followed needs a lease, and that the page must end before the lease expires.
 func TestTransportThatFollowsRedirectsUnderLease(t *testing.T) {
+	forEachClient(t, testTransportThatFollowsRedirectsUnderLease)
+}
+
+func testTransportThatFollowsRedirectsUnderLease(t *testing.T, start starter) {
 	endless := func(out http.ResponseWriter, r *http.Request) {
 		out.Write([]byte(strings.Repeat("x", 10000)))
 		out.(http.Flusher).Flush()
@@ -235,7 +249,9 @@ func TestTransportThatFollowsRedirectsUnderLease(t *testing.T) {
 
 // TestWaitOfFollowedRedirect checks that the wait of such a redirect does not count towards the
 // timeout, and ends with the context of the collector.
-func TestWaitOfFollowedRedirect(t *testing.T) {
+func TestWaitOfFollowedRedirect(t *testing.T) { forEachClient(t, testWaitOfFollowedRedirect) }
+
+func testWaitOfFollowedRedirect(t *testing.T, start starter) {
 	sites := robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 30", "/": robotstest.Redirect("/1"), "/1": robotstest.Page()}}
 	for within, want := range map[time.Duration]time.Duration{0: time.Minute, 45 * time.Second: 45 * time.Second} {
 		inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {

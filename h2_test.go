@@ -59,8 +59,8 @@ func newPeer(t *testing.T, robots string) *peer {
 	return &peer{robots: robots, cert: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, began: time.Now()}
 }
 
-// start returns a collector whose https requests all go to p.
-func (p *peer) start(t *testing.T, collector []colly.CollectorOption, opts ...collyrobots.Option) *crawl {
+// start returns a crawl whose https requests all go to p.
+func (p *peer) start(t *testing.T, start starter, collector []colly.CollectorOption, opts ...collyrobots.Option) *crawl {
 	c := start(t, robotstest.New(t, nil), collector, opts...)
 	c.transport.DialTLSContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		near, far := net.Pipe()
@@ -175,7 +175,9 @@ func then(do ...behaviour) behaviour {
 
 // TestBehavioursOfHTTP2Servers checks that a request that net/http sends again waits for the delay
 // and is counted, and that the next page keeps the delay, whatever the server does.
-func TestBehavioursOfHTTP2Servers(t *testing.T) {
+func TestBehavioursOfHTTP2Servers(t *testing.T) { forEachClient(t, testBehavioursOfHTTP2Servers) }
+
+func testBehavioursOfHTTP2Servers(t *testing.T, start starter) {
 	refuse := reset(http2.ErrCodeRefusedStream)
 	for name, tc := range map[string]struct {
 		do    behaviour // for the page
@@ -206,7 +208,7 @@ func TestBehavioursOfHTTP2Servers(t *testing.T) {
 					}
 					return false
 				}
-				c := p.start(t, nil)
+				c := p.start(t, start, nil)
 				c.SetRequestTimeout(time.Second)
 				if err := c.Visit("https://a.test/page"); (err != nil) != tc.fails {
 					t.Error(err)
@@ -231,6 +233,10 @@ func TestBehavioursOfHTTP2Servers(t *testing.T) {
 // TestRefusedRequestDelaysNoOtherHost checks that requests do not wait for the delay of another
 // host. net/http holds a lock of the transport while it requests a connection.
 func TestRefusedRequestDelaysNoOtherHost(t *testing.T) {
+	forEachClient(t, testRefusedRequestDelaysNoOtherHost)
+}
+
+func testRefusedRequestDelaysNoOtherHost(t *testing.T, start starter) {
 	p := newPeer(t, "")
 	p.script = func(c *peerConn, stream uint32, url string, nth int) bool {
 		if url != "a.test/page" || nth > 1 {
@@ -240,7 +246,7 @@ func TestRefusedRequestDelaysNoOtherHost(t *testing.T) {
 		return true
 	}
 	refused := make(chan bool, 1)
-	c := p.start(t, async, collyrobots.ForHosts("a.test", collyrobots.MinDelay(2*time.Second)), collyrobots.OnEvent(func(e collyrobots.Event) {
+	c := p.start(t, start, async, collyrobots.ForHosts("a.test", collyrobots.MinDelay(2*time.Second)), collyrobots.OnEvent(func(e collyrobots.Event) {
 		if e.Kind == collyrobots.EventAnswered && e.Err != nil {
 			refused <- true
 		}
@@ -255,6 +261,10 @@ func TestRefusedRequestDelaysNoOtherHost(t *testing.T) {
 // TestConcurrentAttemptsDelayNoOtherHost checks the same for a RoundTripper that sends a request
 // several times at once.
 func TestConcurrentAttemptsDelayNoOtherHost(t *testing.T) {
+	forEachClient(t, testConcurrentAttemptsDelayNoOtherHost)
+}
+
+func testConcurrentAttemptsDelayNoOtherHost(t *testing.T, start starter) {
 	p := newPeer(t, "")
 	first := make(chan func(), 1) // answers the first attempt
 	made, later := make(chan bool), make(chan bool, 10)
@@ -272,7 +282,7 @@ func TestConcurrentAttemptsDelayNoOtherHost(t *testing.T) {
 		}
 		return false
 	}
-	c := p.start(t, async, collyrobots.ForHosts("a.test", collyrobots.MinDelay(3*time.Second)))
+	c := p.start(t, start, async, collyrobots.ForHosts("a.test", collyrobots.MinDelay(3*time.Second)))
 	var attempts sync.WaitGroup
 	c.WithTransport(roundTripper(func(r *http.Request) (*http.Response, error) {
 		if r.URL.Path == "/robots.txt" || r.URL.Host != "a.test" {

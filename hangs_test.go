@@ -418,7 +418,9 @@ func TestRetriesInOnDeniedEnd(t *testing.T) {
 // TestEndlessBody checks that a body that never ends holds its host for a limited time if there is
 // no timeout: for a minute, or for ten delays if that is longer. Under MaxInFlight there is no
 // limit.
-func TestEndlessBody(t *testing.T) {
+func TestEndlessBody(t *testing.T) { forEachClient(t, testEndlessBody) }
+
+func testEndlessBody(t *testing.T, start starter) {
 	endless := http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		for r.Context().Err() == nil {
 			fmt.Fprintln(out, "more")

@@ -58,6 +58,10 @@ func sitesLeadingTo(host string) robotstest.Sites {
 // TestPublicSiteLeadsToPrivateAddress checks that redirects and sitemaps of a public site never lead to a
 // private address.
 func TestPublicSiteLeadsToPrivateAddress(t *testing.T) {
+	forEachClient(t, testPublicSiteLeadsToPrivateAddress)
+}
+
+func testPublicSiteLeadsToPrivateAddress(t *testing.T, start starter) {
 	for _, host := range privateHosts {
 		t.Run(host, func(t *testing.T) {
 			inBubble(t, sitesLeadingTo(host), func(t *testing.T, web *robotstest.Web) {
@@ -93,6 +97,10 @@ func TestPublicSiteLeadsToPrivateAddress(t *testing.T) {
 
 // TestPublicSiteLeadsToPublicAddress checks that a public site may lead to other public hosts.
 func TestPublicSiteLeadsToPublicAddress(t *testing.T) {
+	forEachClient(t, testPublicSiteLeadsToPublicAddress)
+}
+
+func testPublicSiteLeadsToPublicAddress(t *testing.T, start starter) {
 	for _, host := range publicHosts {
 		t.Run(host, func(t *testing.T) {
 			inBubble(t, sitesLeadingTo(host), func(t *testing.T, web *robotstest.Web) { wantAllRequested(t, web, host) })
@@ -113,7 +121,9 @@ func wantAllRequested(t *testing.T, web *robotstest.Web, host string, opts ...co
 	wantURIs(t, web, "b.test", "/robots.txt /")
 }
 
-func TestAllowPrivateNetworks(t *testing.T) {
+func TestAllowPrivateNetworks(t *testing.T) { forEachClient(t, testAllowPrivateNetworks) }
+
+func testAllowPrivateNetworks(t *testing.T, start starter) {
 	for _, host := range []string{"10.0.0.1", "[::1]", "169.254.169.254", "localhost:8080"} {
 		inBubble(t, sitesLeadingTo(host), func(t *testing.T, web *robotstest.Web) {
 			wantAllRequested(t, web, host, collyrobots.AllowPrivateNetworks())
@@ -124,6 +134,10 @@ func TestAllowPrivateNetworks(t *testing.T) {
 // TestPrivateSiteLeadsToPrivateAddress checks that the program may visit a private site, and that this
 // site may lead to other private ones.
 func TestPrivateSiteLeadsToPrivateAddress(t *testing.T) {
+	forEachClient(t, testPrivateSiteLeadsToPrivateAddress)
+}
+
+func testPrivateSiteLeadsToPrivateAddress(t *testing.T, start starter) {
 	sites := robotstest.Sites{
 		"10.0.0.1": {
 			"/robots.txt": "Sitemap: http://10.0.0.2/map.xml\n",
@@ -149,6 +163,10 @@ func TestPrivateSiteLeadsToPrivateAddress(t *testing.T) {
 // TestDryRunIsNotLedToPrivateAddress checks that even a dry run, which sends requests that robots.txt
 // disallows, does not send requests to private addresses.
 func TestDryRunIsNotLedToPrivateAddress(t *testing.T) {
+	forEachClient(t, testDryRunIsNotLedToPrivateAddress)
+}
+
+func testDryRunIsNotLedToPrivateAddress(t *testing.T, start starter) {
 	inBubble(t, sitesLeadingTo("10.0.0.1"), func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil, collyrobots.DryRun(), collyrobots.FollowSitemaps(collyrobots.Feed{}))
 		for _, url := range []string{"http://a.test/", "http://a.test/redirect", "http://b.test/"} {
@@ -212,7 +230,9 @@ func resolve(t *http.Transport, hosts ...string) (others *atomic.Int32) {
 
 // TestNameOfPrivateAddress checks that a host name that resolves to a private address is recognized when
 // it is dialled.
-func TestNameOfPrivateAddress(t *testing.T) {
+func TestNameOfPrivateAddress(t *testing.T) { forEachClient(t, testNameOfPrivateAddress) }
+
+func testNameOfPrivateAddress(t *testing.T, start starter) {
 	for _, scheme := range []string{"http", "https"} {
 		t.Run(scheme, func(t *testing.T) {
 			sites := sitesLeadingTo("inner.test")
@@ -254,7 +274,9 @@ func TestNameOfPrivateAddress(t *testing.T) {
 
 // TestWrappedTransport wraps the transport in a RoundTripper, as programs do for signing and tracing. The
 // wrapper has no effect if it passes the context on. Otherwise a warning is logged.
-func TestWrappedTransport(t *testing.T) {
+func TestWrappedTransport(t *testing.T) { forEachClient(t, testWrappedTransport) }
+
+func testWrappedTransport(t *testing.T, start starter) {
 	for name, tc := range map[string]struct {
 		request func(*http.Request) *http.Request // the request that the wrapper passes on
 		guarded bool
@@ -294,6 +316,10 @@ func TestWrappedTransport(t *testing.T) {
 // TestLocalSiteLeadsToLocalAddress checks that a site on this machine, whatever its name, may lead to
 // other sites on it.
 func TestLocalSiteLeadsToLocalAddress(t *testing.T) {
+	forEachClient(t, testLocalSiteLeadsToLocalAddress)
+}
+
+func testLocalSiteLeadsToLocalAddress(t *testing.T, start starter) {
 	web := robotstest.New(t, sitesLeadingTo("inner.test"))
 	wantAllRequested(t, web, "inner.test")
 }

@@ -18,7 +18,9 @@ import (
 )
 
 // TestGapsKeepCrawlDelay checks the gaps between requests in each mode of a collector, at exact instants.
-func TestGapsKeepCrawlDelay(t *testing.T) {
+func TestGapsKeepCrawlDelay(t *testing.T) { forEachClient(t, testGapsKeepCrawlDelay) }
+
+func testGapsKeepCrawlDelay(t *testing.T, start starter) {
 	modes := map[string]struct {
 		options []colly.CollectorOption
 		limit   *colly.LimitRule
@@ -45,6 +47,10 @@ func TestGapsKeepCrawlDelay(t *testing.T) {
 // machine the server may log a request late and the next one at once. Therefore the test measures from
 // the time at which the transport got a request to the time at which the next one arrived.
 func TestGapsKeepCrawlDelayOnLoopback(t *testing.T) {
+	forEachClient(t, testGapsKeepCrawlDelayOnLoopback)
+}
+
+func testGapsKeepCrawlDelayOnLoopback(t *testing.T, start starter) {
 	const delay = 500 * time.Millisecond
 	slow := slowSite()
 	slow["/robots.txt"] = "User-agent: *\nCrawl-delay: 0.5\n"
@@ -102,7 +108,9 @@ func keepsTheDelay(t *testing.T, web *robotstest.Web, c *crawl, delay time.Durat
 
 // TestSlowHostDoesNotDelayFastOne checks that the pages of a slow host do not occupy the slots of a
 // LimitRule while they wait.
-func TestSlowHostDoesNotDelayFastOne(t *testing.T) {
+func TestSlowHostDoesNotDelayFastOne(t *testing.T) { forEachClient(t, testSlowHostDoesNotDelayFastOne) }
+
+func testSlowHostDoesNotDelayFastOne(t *testing.T, start starter) {
 	sites := robotstest.Sites{"slow.test": robotstest.Pages(6, "User-agent: *\nCrawl-delay: 30\n"), "fast.test": robotstest.Pages(20, noDenys)}
 	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, async).follow()
@@ -120,7 +128,9 @@ func TestSlowHostDoesNotDelayFastOne(t *testing.T) {
 
 // TestHostsWaitAtTheSameTime checks that slow hosts wait at the same time, and that the crawl ends as soon
 // as the delays permit the last page.
-func TestHostsWaitAtTheSameTime(t *testing.T) {
+func TestHostsWaitAtTheSameTime(t *testing.T) { forEachClient(t, testHostsWaitAtTheSameTime) }
+
+func testHostsWaitAtTheSameTime(t *testing.T, start starter) {
 	for name, limit := range map[string]*colly.LimitRule{
 		"no LimitRule":  nil,
 		"parallelism 1": {DomainGlob: "*", Parallelism: 1},
@@ -196,7 +206,9 @@ func TestLimitRulesKeepCrawlDelay(t *testing.T) {
 
 // TestFastHostDoesNotWait checks that the pages of a fast host are requested as soon as they are found,
 // while other hosts wait.
-func TestFastHostDoesNotWait(t *testing.T) {
+func TestFastHostDoesNotWait(t *testing.T) { forEachClient(t, testFastHostDoesNotWait) }
+
+func testFastHostDoesNotWait(t *testing.T, start starter) {
 	for _, parallelism := range []int{1, 2, 50} {
 		t.Run(fmt.Sprint("parallelism ", parallelism), func(t *testing.T) {
 			inBubble(t, robotstest.Sites{
@@ -228,7 +240,9 @@ func TestFastHostDoesNotWait(t *testing.T) {
 
 // TestSlowServerKeepsCrawlDelay checks that the crawl delay lies between the starts of requests, also if
 // responses take longer than the delay.
-func TestSlowServerKeepsCrawlDelay(t *testing.T) {
+func TestSlowServerKeepsCrawlDelay(t *testing.T) { forEachClient(t, testSlowServerKeepsCrawlDelay) }
+
+func testSlowServerKeepsCrawlDelay(t *testing.T, start starter) {
 	for _, takes := range []time.Duration{300 * time.Millisecond, 2500 * time.Millisecond} {
 		t.Run(takes.String(), func(t *testing.T) {
 			a := robotstest.Pages(6, "User-agent: *\nCrawl-delay: 1")
@@ -269,7 +283,9 @@ func slowly(d time.Duration, under, most *atomic.Int32) http.HandlerFunc {
 }
 
 // TestRequestsInFlight checks how many requests to one host are in flight at once.
-func TestRequestsInFlight(t *testing.T) {
+func TestRequestsInFlight(t *testing.T) { forEachClient(t, testRequestsInFlight) }
+
+func testRequestsInFlight(t *testing.T, start starter) {
 	cases := []struct {
 		name, robots string
 		opts         []collyrobots.Option
@@ -346,7 +362,9 @@ func TestRetryAfterDelaysRetry(t *testing.T) {
 
 // TestRetryAfterDelaysAllPages checks that all pages of a host wait for the time in Retry-After, and that
 // the pages of other hosts do not.
-func TestRetryAfterDelaysAllPages(t *testing.T) {
+func TestRetryAfterDelaysAllPages(t *testing.T) { forEachClient(t, testRetryAfterDelaysAllPages) }
+
+func testRetryAfterDelaysAllPages(t *testing.T, start starter) {
 	a := robotstest.Pages(4, "User-agent: *\nCrawl-delay: 1")
 	a["/0"] = http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
 		out.Header().Set("Retry-After", "120")
@@ -367,7 +385,9 @@ func TestRetryAfterDelaysAllPages(t *testing.T) {
 
 // TestSeveral503AtOnceCountOnce checks that 503 responses to requests in flight at once are one reason to
 // back off.
-func TestSeveral503AtOnceCountOnce(t *testing.T) {
+func TestSeveral503AtOnceCountOnce(t *testing.T) { forEachClient(t, testSeveral503AtOnceCountOnce) }
+
+func testSeveral503AtOnceCountOnce(t *testing.T, start starter) {
 	s := robotstest.Site{"/robots.txt": noDenys}
 	for i := range 10 {
 		s[fmt.Sprint("/", i)] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -163,7 +163,7 @@ func (p *memoryPacer) set(f func()) {
 
 // processes starts n crawls that share a pacer and a store. As in separate processes, each has its own
 // transport.
-func processes(t *testing.T, web *robotstest.Web, n int, p collyrobots.Pacer, opts ...collyrobots.Option) []*crawl {
+func processes(t *testing.T, start starter, web *robotstest.Web, n int, p collyrobots.Pacer, opts ...collyrobots.Option) []*crawl {
 	t.Helper()
 	s := store.Memory()
 	t.Cleanup(func() { s.Close() })
@@ -204,7 +204,7 @@ func TestProcessesShareOnePace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(12, tc.robots)}, func(t *testing.T, web *robotstest.Web) {
-				all := processes(t, web, 4, shared(t), tc.opts...)
+				all := processes(t, start, web, 4, shared(t), tc.opts...)
 				visitAll(all, 3, "http://a.test/%d")
 				wantPace(t, web, "a.test", tc.delay, 13)
 				for i, c := range all {
@@ -219,10 +219,12 @@ func TestProcessesShareOnePace(t *testing.T) {
 
 // TestLeaseIncludesResponse checks that only one process uses a host at a time, until it has read the
 // response body.
-func TestLeaseIncludesResponse(t *testing.T) {
+func TestLeaseIncludesResponse(t *testing.T) { forEachClient(t, testLeaseIncludesResponse) }
+
+func testLeaseIncludesResponse(t *testing.T, start starter) {
 	slow := func(out http.ResponseWriter, _ *http.Request) { time.Sleep(3 * time.Second) }
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 1\n", "*": http.HandlerFunc(slow)}}, func(t *testing.T, web *robotstest.Web) {
-		visitAll(processes(t, web, 2, shared(t)), 2, "http://a.test/%d")
+		visitAll(processes(t, start, web, 2, shared(t)), 2, "http://a.test/%d")
 		wantNoSooner(t, web, "a.test", 4*time.Second-3*time.Second, 5)
 		log := web.Log("a.test")
 		for i := 2; i < len(log); i++ {
@@ -236,8 +238,12 @@ func TestLeaseIncludesResponse(t *testing.T) {
 // TestProcessesUseHostWithoutDelayAtOnce checks that all processes request pages of a host without a delay
 // at once, and that one of them fetches robots.txt for all.
 func TestProcessesUseHostWithoutDelayAtOnce(t *testing.T) {
+	forEachClient(t, testProcessesUseHostWithoutDelayAtOnce)
+}
+
+func testProcessesUseHostWithoutDelayAtOnce(t *testing.T, start starter) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(40, noDenys)}, func(t *testing.T, web *robotstest.Web) {
-		all := processes(t, web, 4, shared(t))
+		all := processes(t, start, web, 4, shared(t))
 		began := time.Now()
 		visitAll(all, 10, "http://a.test/%d")
 		if took := time.Since(began); took > 100*time.Millisecond {
@@ -252,6 +258,10 @@ func TestProcessesUseHostWithoutDelayAtOnce(t *testing.T) {
 // TestRequestsWithoutHooksArePaced checks that the requests for which Colly calls no hook also ask the
 // Pacer.
 func TestRequestsWithoutHooksArePaced(t *testing.T) {
+	forEachClient(t, testRequestsWithoutHooksArePaced)
+}
+
+func testRequestsWithoutHooksArePaced(t *testing.T, start starter) {
 	const robots = "User-agent: *\nCrawl-delay: 2\n"
 	throttled := func() http.HandlerFunc {
 		var once sync.Once
@@ -273,7 +283,7 @@ func TestRequestsWithoutHooksArePaced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, robotstest.Sites{"a.test": tc.site}, func(t *testing.T, web *robotstest.Web) {
-				all := processes(t, web, 2, shared(t), tc.opts...)
+				all := processes(t, start, web, 2, shared(t), tc.opts...)
 				if name == "sent twice" {
 					visitAll(all, 1, "http://a.test/first-%d") // net/http repeats a request only on a connection that was used before
 				}
@@ -296,7 +306,7 @@ func TestOneProcessFollowsRobotsRedirect(t *testing.T) {
 		"a.test":     {"/robots.txt": robotstest.Redirect("https://www.a.test/robots.txt"), "*": robotstest.Page()},
 		"www.a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 3\n"},
 	}, func(t *testing.T, web *robotstest.Web) {
-		visitAll(processes(t, web, 4, shared(t)), 1, "http://a.test/%d")
+		visitAll(processes(t, start, web, 4, shared(t)), 1, "http://a.test/%d")
 		wantURIs(t, web, "www.a.test", "/robots.txt")
 		wantPace(t, web, "a.test", 3*time.Second, 5)
 	})
@@ -394,7 +404,9 @@ func TestPacerFailsBeforeRedirect(t *testing.T) {
 
 // TestResponseExceedsLease checks that a response fails when its lease expires, and that the next process
 // starts a delay later.
-func TestResponseExceedsLease(t *testing.T) {
+func TestResponseExceedsLease(t *testing.T) { forEachClient(t, testResponseExceedsLease) }
+
+func testResponseExceedsLease(t *testing.T, start starter) {
 	endless := func(out http.ResponseWriter, r *http.Request) {
 		out.Write(bytes.Repeat([]byte("x"), 100))
 		out.(http.Flusher).Flush()
@@ -403,7 +415,7 @@ func TestResponseExceedsLease(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{"a body": endless, "no answer": hang} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 1\n", "/0": answer, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-				all := processes(t, web, 2, shared(t))
+				all := processes(t, start, web, 2, shared(t))
 				all[0].SetRequestTimeout(0)
 				all[0].Visit("http://a.test/0")
 				time.Sleep(2 * time.Second)
@@ -420,7 +432,9 @@ func TestResponseExceedsLease(t *testing.T) {
 }
 
 // TestTimeoutWithinLease checks that a shorter timeout of the collector ends a request as usual.
-func TestTimeoutWithinLease(t *testing.T) {
+func TestTimeoutWithinLease(t *testing.T) { forEachClient(t, testTimeoutWithinLease) }
+
+func testTimeoutWithinLease(t *testing.T, start starter) {
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 1\n", "/": http.HandlerFunc(hang)}}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil, collyrobots.SharedPace(shared(t)))
 		c.SetRequestTimeout(10 * time.Second)
@@ -434,9 +448,11 @@ func TestTimeoutWithinLease(t *testing.T) {
 }
 
 // TestLeaseExpiresDuringDial checks that nothing is sent with a lease that expired during a slow dial.
-func TestLeaseExpiresDuringDial(t *testing.T) {
+func TestLeaseExpiresDuringDial(t *testing.T) { forEachClient(t, testLeaseExpiresDuringDial) }
+
+func testLeaseExpiresDuringDial(t *testing.T, start starter) {
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 1\n", "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-		all := processes(t, web, 2, shared(t))
+		all := processes(t, start, web, 2, shared(t))
 		if _, err := all[0].robots.Check(t.Context(), "http://a.test/"); err != nil {
 			t.Fatal(err)
 		}
@@ -461,7 +477,7 @@ func TestLeaseExpiresDuringDial(t *testing.T) {
 // after a delay, although no other request of this process waits for the host.
 func TestAbortedPageReleasesHost(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 5\n")}, func(t *testing.T, web *robotstest.Web) {
-		all := processes(t, web, 2, shared(t))
+		all := processes(t, start, web, 2, shared(t))
 		all[0].OnRequest(func(r *colly.Request) { r.Abort() })
 		all[0].Visit("http://a.test/0")
 		all[0].Wait()
@@ -474,7 +490,7 @@ func TestAbortedPageReleasesHost(t *testing.T) {
 // TestCloseReleasesHosts checks that Close releases the leases of requests that were not sent.
 func TestCloseReleasesHosts(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 5\n")}, func(t *testing.T, web *robotstest.Web) {
-		all := processes(t, web, 2, shared(t))
+		all := processes(t, start, web, 2, shared(t))
 		all[0].OnRequest(func(r *colly.Request) { r.Abort() })
 		all[0].Visit("http://a.test/0")
 		all[0].Wait()
@@ -488,7 +504,7 @@ func TestCloseReleasesHosts(t *testing.T) {
 // TestCloseEndsWaitForPacer checks that Close ends a wait in Acquire.
 func TestCloseEndsWaitForPacer(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 1000\n")}, func(t *testing.T, web *robotstest.Web) {
-		all := processes(t, web, 2, shared(t))
+		all := processes(t, start, web, 2, shared(t))
 		visitAll(all[:1], 1, "http://a.test/%d")
 		all[1].Visit("http://a.test/1")
 		time.Sleep(time.Second)
@@ -506,7 +522,7 @@ func TestContextEndsWaitForPacer(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 1000\n")}, func(t *testing.T, web *robotstest.Web) {
 		p := shared(t)
 		why := errors.New("enough")
-		all := processes(t, web, 1, p)
+		all := processes(t, start, web, 1, p)
 		visitAll(all, 1, "http://a.test/%d")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		c := start(t, web, append([]colly.CollectorOption{colly.StdlibContext(ctx)}, async...), collyrobots.SharedPace(p))
@@ -528,7 +544,7 @@ func TestWaitForPacerNeedsNoSlot(t *testing.T) {
 		"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 1\n", "/0": http.HandlerFunc(slow), "*": robotstest.Page()},
 		"b.test": robotstest.Pages(5, noDenys),
 	}, func(t *testing.T, web *robotstest.Web) {
-		all := processes(t, web, 2, shared(t))
+		all := processes(t, start, web, 2, shared(t))
 		limited(t, all[1], &colly.LimitRule{DomainGlob: "*", Parallelism: 1})
 		all[0].SetRequestTimeout(0)
 		all[0].Visit("http://a.test/0")
@@ -557,7 +573,7 @@ func TestBackOffIsShared(t *testing.T) {
 				out.WriteHeader(http.StatusTooManyRequests)
 			}
 			inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": noDenys, "/0": http.HandlerFunc(refuse), "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-				all := processes(t, web, 2, shared(t))
+				all := processes(t, start, web, 2, shared(t))
 				if _, err := all[1].robots.Check(t.Context(), "http://a.test/"); err != nil {
 					t.Fatal(err)
 				}
@@ -584,7 +600,7 @@ func TestRobotsExpiresWhilePageHasHost(t *testing.T) {
 		fmt.Fprint(out, "User-agent: *\nCrawl-delay: 50\n")
 	}
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": http.HandlerFunc(robots), "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-		all := processes(t, web, 2, shared(t))
+		all := processes(t, start, web, 2, shared(t))
 		visitAll(all, 4, "http://a.test/%d")
 		log := web.Log("a.test")
 		wantNoSooner(t, web, "a.test", 50*time.Second, len(log))

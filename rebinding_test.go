@@ -86,7 +86,9 @@ func text(body string) http.HandlerFunc {
 
 // TestRebinding checks that a public site cannot lead the crawler to itself after its name has
 // moved to a private address, in any way.
-func TestRebinding(t *testing.T) {
+func TestRebinding(t *testing.T) { forEachClient(t, testRebinding) }
+
+func testRebinding(t *testing.T, start starter) {
 	for name, evil := range map[string]func(n *names) robotstest.Site{
 		"a page redirects": func(n *names) robotstest.Site {
 			return robotstest.Site{"/robots.txt": "", "/": n.then("evil.test", internalIP, redirectTo("http://evil.test/internal"))}
@@ -153,6 +155,10 @@ func TestRebinding(t *testing.T) {
 // TestPublicHostMovesToPrivateAddress moves a site to a private address. The program may visit it
 // there, but the site still may not lead to other private addresses or to itself.
 func TestPublicHostMovesToPrivateAddress(t *testing.T) {
+	forEachClient(t, testPublicHostMovesToPrivateAddress)
+}
+
+func testPublicHostMovesToPrivateAddress(t *testing.T, start starter) {
 	sites := robotstest.Sites{
 		"evil.test": {
 			"/robots.txt": "", "/": robotstest.Page(), "/again": robotstest.Page(),

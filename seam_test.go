@@ -368,7 +368,9 @@ func TestBrokenTransport(t *testing.T) {
 
 // TestBrokenTransportForRobotsTxt checks that robots.txt counts as unreadable if the transport
 // fails in this way.
-func TestBrokenTransportForRobotsTxt(t *testing.T) {
+func TestBrokenTransportForRobotsTxt(t *testing.T) { forEachClient(t, testBrokenTransportForRobotsTxt) }
+
+func testBrokenTransportForRobotsTxt(t *testing.T, start starter) {
 	for name, rt := range map[string]roundTripper{
 		"panic":   func(*http.Request) (*http.Response, error) { panic("broken") },
 		"nothing": func(*http.Request) (*http.Response, error) { return nil, nil },
@@ -445,6 +447,10 @@ func closesLater(delay int) http.HandlerFunc {
 // TestRedirectIsCheckedAfterItsWait checks that a redirect that waits while another request
 // fetches robots.txt again is denied by the new rules.
 func TestRedirectIsCheckedAfterItsWait(t *testing.T) {
+	forEachClient(t, testRedirectIsCheckedAfterItsWait)
+}
+
+func testRedirectIsCheckedAfterItsWait(t *testing.T, start starter) {
 	slow := func(out http.ResponseWriter, r *http.Request) {
 		time.Sleep(13 * time.Second)
 		http.Redirect(out, r, "/1", http.StatusFound)

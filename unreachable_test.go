@@ -23,7 +23,9 @@ import (
 
 // TestUnreachableHost checks that a page of a host that cannot be reached fails as it does without
 // the plugin: OnError and Visit get an error with the cause. The page itself is not requested.
-func TestUnreachableHost(t *testing.T) {
+func TestUnreachableHost(t *testing.T) { forEachClient(t, testUnreachableHost) }
+
+func testUnreachableHost(t *testing.T, start starter) {
 	for _, tc := range []struct {
 		name    string
 		answer  any // to every request; nil if the host does not exist
@@ -80,7 +82,9 @@ func TestUnreachableHost(t *testing.T) {
 
 // TestUnreachableRobotsTxt checks that a page of a host whose robots.txt cannot be read is denied
 // in the same way.
-func TestUnreachableRobotsTxt(t *testing.T) {
+func TestUnreachableRobotsTxt(t *testing.T) { forEachClient(t, testUnreachableRobotsTxt) }
+
+func testUnreachableRobotsTxt(t *testing.T, start starter) {
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": 503, "/": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, nil)
 		err := c.Collector.Collector.Visit("http://a.test/")
@@ -94,6 +98,10 @@ func TestUnreachableRobotsTxt(t *testing.T) {
 // TestUnreachableSchemeDoesNotDelayOther checks that pages that cannot be fetched take no start
 // from other pages. Here http does not respond, and https does.
 func TestUnreachableSchemeDoesNotDelayOther(t *testing.T) {
+	forEachClient(t, testUnreachableSchemeDoesNotDelayOther)
+}
+
+func testUnreachableSchemeDoesNotDelayOther(t *testing.T, start starter) {
 	a := robotstest.Pages(3, "")
 	a["/robots.txt"] = func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS == nil {
@@ -240,7 +248,9 @@ func TestRetriesUntilHostRespondsAgain(t *testing.T) {
 
 // TestDeadProxyIsNotDeadHost checks that robots.txt is requested again through the next proxy if
 // one of several is dead, and that pages that fail are fetched when OnError retries them.
-func TestDeadProxyIsNotDeadHost(t *testing.T) {
+func TestDeadProxyIsNotDeadHost(t *testing.T) { forEachClient(t, testDeadProxyIsNotDeadHost) }
+
+func testDeadProxyIsNotDeadHost(t *testing.T, start starter) {
 	for name, proxies := range map[string][]string{
 		"the first":    {"http://dead.test:3128", "http://alive.test:3128"},
 		"the second":   {"http://alive.test:3128", "http://dead.test:3128"},
@@ -310,7 +320,9 @@ func TestProxyAuthRequired(t *testing.T) {
 }
 
 // TestOneResetOfRobotsTxt checks that no page is lost if one connection for robots.txt is reset.
-func TestOneResetOfRobotsTxt(t *testing.T) {
+func TestOneResetOfRobotsTxt(t *testing.T) { forEachClient(t, testOneResetOfRobotsTxt) }
+
+func testOneResetOfRobotsTxt(t *testing.T, start starter) {
 	for name, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
 		t.Run(name, func(t *testing.T) {
 			a := robotstest.Pages(50, "")

@@ -60,7 +60,9 @@ func (c untraced) Value(key any) any {
 
 // TestDelayBetweenArrivals checks that the delay lies between the times at which requests arrive
 // at the server, if dials or callbacks are slow.
-func TestDelayBetweenArrivals(t *testing.T) {
+func TestDelayBetweenArrivals(t *testing.T) { forEachClient(t, testDelayBetweenArrivals) }
+
+func testDelayBetweenArrivals(t *testing.T, start starter) {
 	const delay, dial = 500 * time.Millisecond, 400 * time.Millisecond
 	alternately := []time.Duration{dial, 0, dial, 0, dial, 0, dial, 0}
 	noKeepAlive := func(t *testing.T, c *crawl) {
@@ -203,7 +205,9 @@ func (d *dripping) Read(p []byte) (int, error) {
 
 // TestDotAtEndOfHost checks that a host with and without a dot at its end shares one delay and one
 // robots.txt.
-func TestDotAtEndOfHost(t *testing.T) {
+func TestDotAtEndOfHost(t *testing.T) { forEachClient(t, testDotAtEndOfHost) }
+
+func testDotAtEndOfHost(t *testing.T, start starter) {
 	inBubble(t, robotstest.Sites{"example.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 2\nDisallow: /3")}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, async)
 		for i, host := range []string{"example.test", "example.test.", "EXAMPLE.test.:80", "example.test."} {
@@ -221,6 +225,10 @@ func TestDotAtEndOfHost(t *testing.T) {
 // TestDelayBetweenArrivalsInFlight checks the same if several requests may be in flight, and a
 // request that started first is written later.
 func TestDelayBetweenArrivalsInFlight(t *testing.T) {
+	forEachClient(t, testDelayBetweenArrivalsInFlight)
+}
+
+func testDelayBetweenArrivalsInFlight(t *testing.T, start starter) {
 	const delay, dial = 500 * time.Millisecond, 900 * time.Millisecond
 	for name, slow := range map[string]func(c *crawl){
 		"dials": func(c *crawl) {

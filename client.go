@@ -106,12 +106,37 @@ func (c *clients) Before(s *backend.Seam, req *http.Request) (backend.Trip, erro
 	q.seam = s
 	q.header = req.Header
 	q.fetchBySeam()
-	err := c.admit(req.Context(), q)
+	err := c.admitClient(req.Context(), q)
 	if err != nil {
 		return nil, c.reject(q, err)
 	}
 	c.send(q, s, req)
 	return q, nil
+}
+
+// admitClient judges a request of a client and waits for its turn. A request that follows no redirect
+// waits behind the requests that wait already, like a page of a collector.
+func (t *transport) admitClient(ctx context.Context, q *request) error {
+	if q.redirect {
+		return t.admit(ctx, q)
+	}
+	err := t.check(ctx, q)
+	t.shadows.compare(ctx, q)
+	if q.dry != nil {
+		t.report.notSent(q.target.url, q.dry, true)
+	}
+	if err != nil {
+		return err
+	}
+	if !q.host.MayEnter(&q.ticket) {
+		t.limiter.logLongWait(q.now, q.host, q.verdict.policy)
+		t.report.tellWaiting(q)
+		err = t.enter(ctx, q)
+		if err != nil {
+			return err
+		}
+	}
+	return t.start(ctx, q, true)
 }
 
 // newClientRequest returns the record of a request of a client. No hook looks for it, so it is not
@@ -163,7 +188,7 @@ func (p *Plugin) Acquire(ctx context.Context, req *http.Request) (*Turn, error) 
 	q := p.newClientRequest(req)
 	q.fetcher = f
 	q.fetcher.page = req.Header
-	err = p.governor.admit(ctx, q)
+	err = p.governor.admitClient(ctx, q)
 	if err != nil {
 		p.governor.reject(q, err)
 		return nil, err

@@ -155,10 +155,6 @@ func TestContextMayBeReplaced(t *testing.T) {
 // not affect another collector, although both share a fetch of robots.txt and wait for the same
 // host.
 func TestContextOfOneCollectorDoesNotEndAnother(t *testing.T) {
-	forEachClient(t, testContextOfOneCollectorDoesNotEndAnother)
-}
-
-func testContextOfOneCollectorDoesNotEndAnother(t *testing.T, start starter) {
 	slow := http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		time.Sleep(5 * time.Second)
 		fmt.Fprint(out, "User-agent: *\nCrawl-delay: 10")

@@ -98,10 +98,6 @@ func testUnreachableRobotsTxt(t *testing.T, start starter) {
 // TestUnreachableSchemeDoesNotDelayOther checks that pages that cannot be fetched take no start
 // from other pages. Here http does not respond, and https does.
 func TestUnreachableSchemeDoesNotDelayOther(t *testing.T) {
-	forEachClient(t, testUnreachableSchemeDoesNotDelayOther)
-}
-
-func testUnreachableSchemeDoesNotDelayOther(t *testing.T, start starter) {
 	a := robotstest.Pages(3, "")
 	a["/robots.txt"] = func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS == nil {

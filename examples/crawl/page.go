@@ -37,7 +37,8 @@ func servePage(l net.Listener, robots *collyrobots.Plugin, p *progress) (stop fu
 	}
 	p.display.Printf("Watch the crawl at http://%s/", net.JoinHostPort(host, fmt.Sprint(at.Port)))
 	if !at.IP.IsLoopback() {
-		p.display.Printf("Warning: everyone who can reach %v can see every URL of this crawl. Use -http :%d to serve the page on loopback only.", at, at.Port)
+		p.display.Printf("Warning: everyone who can reach %v can see every URL of this crawl. "+
+			"Use -http :%d to serve the page on loopback only.", at, at.Port)
 	}
 	return func() {
 		server.Close()

@@ -43,6 +43,7 @@ type recorder struct {
 	knowsNo  bool                                       // Knows returns false
 
 	strays   atomic.Int32
+	followed atomic.Int32
 	asked    atomic.Int32 // calls of Before
 	peers    atomic.Int32 // calls of Peer, and so on
 	sent     atomic.Int32
@@ -53,7 +54,7 @@ type recorder struct {
 
 func (r *recorder) Knows(*url.URL) bool { return !r.knowsNo }
 
-func (r *recorder) Followed(*http.Request) {}
+func (r *recorder) Followed(*http.Request) { r.followed.Add(1) }
 
 func (r *recorder) Stray(*http.Request) { r.strays.Add(1) }
 

@@ -29,7 +29,6 @@ type transfer struct {
 	bytes           atomic.Int64 // the number of bytes of the body that were read
 	shared          atomic.Bool  // the connection is one of those that isShared reports
 	settled         atomic.Bool  // no further attempt is needed; set with mu held
-	ended           sync.Once    // calls endTrip
 
 	// attempts is held while Ready and Again of the trip are called.
 	attempts      sync.Mutex
@@ -174,27 +173,21 @@ func (t *transfer) Close() error {
 
 // end ends the transfer and its trip, if they have not ended. err is the reason, or nil if the body
 // was closed. The trip ends before the context is cancelled, so the host of the request is free
-// when the transport or the body returns.
+// when the transport or the body returns. If the request is to be sent again, the trip goes on.
 func (t *transfer) end(err error) {
-	t.ended.Do(func() { t.endTrip(err) })
-	t.cancel(err)
-}
-
-// endTrip calls Ended of the trip, unless the request is to be sent again. The trip is not called
-// after that.
-func (t *transfer) endTrip(err error) {
 	t.settle()
 	t.mu.Lock()
 	t.stopTimeout()
 	over := t.over
 	t.over = true
 	trip := t.trip
-	err = cmp.Or(t.fault, err)
+	reason := cmp.Or(t.fault, err)
 	t.mu.Unlock()
 	t.attempts.Lock()
 	t.stopDeadline()
 	t.attempts.Unlock()
 	if !over {
-		trip.Ended(t.bytes.Load(), err)
+		trip.Ended(t.bytes.Load(), reason)
 	}
+	t.cancel(err)
 }

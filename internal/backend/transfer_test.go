@@ -150,26 +150,26 @@ func TestNoCallAfterEnded(t *testing.T) {
 	}
 }
 
-// A slowTrip takes a minute to end.
-type slowTrip struct{ trip }
-
-func (s slowTrip) Ended(bytes int64, err error) {
-	time.Sleep(time.Minute)
-	s.trip.Ended(bytes, err)
+func (l *lateTrip) Answered(resp *http.Response) (again bool, report func()) {
+	l.note("Answered")
+	return false, nil
 }
 
-// The host of a request is free when RoundTrip returns an error, even if the timeout ends the request
-// at the same time.
-func TestEndedReturnsBeforeRoundTrip(t *testing.T) {
+// A transport may return a response although the time of the request is up.
+func TestResponseAfterTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		broken := roundTripper(func(*http.Request) (*http.Response, error) {
-			time.Sleep(time.Second + time.Millisecond)
-			return nil, errors.New("broken")
+		slow := roundTripper(func(req *http.Request) (*http.Response, error) {
+			time.Sleep(time.Minute)
+			return &http.Response{StatusCode: 200, Body: http.NoBody, Request: req}, nil
 		})
-		r := new(recorder)
-		_, err := backend.Do(broken, get(t.Context(), t, "http://a.test/"), time.Second, slowTrip{trip{r}})
-		if ended := r.ended.Load(); err == nil || ended != 1 {
-			t.Errorf("%v, ended %d times; want once", err, ended)
+		l := &lateTrip{trip: newTrip()}
+		resp, err := backend.Do(slow, get(t.Context(), t, "http://a.test/"), time.Second, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if ended := l.ended.Load(); ended != 1 || len(l.late) > 0 {
+			t.Errorf("ended %d times, called after Ended: %v", ended, l.late)
 		}
 	})
 }

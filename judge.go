@@ -29,7 +29,7 @@ type verdict struct {
 	settings *hostSettings
 	policy   *policy.Policy
 	reader   *reader     // of policy; nil if robots.txt is ignored
-	source   pace.Source // of the crawl delay of policy; zero if reader is nil
+	source   pace.Source // of the crawl delay of policy; zero if there is none
 	rule     dialect.Decision
 	reason   Reason
 }

@@ -66,12 +66,16 @@ func (l *limiter) private(a dialect.Authority) bool {
 	return l.networks.Private(server)
 }
 
-// setCrawlDelay applies the crawl delay of a robots.txt to its host, and returns its source. If the
-// file cannot be read now, the delay of the last one that was read applies.
+// setCrawlDelay applies the crawl delay of a robots.txt to its host, and returns its source, or the
+// zero Source if the file requests no delay and the host has never had one. If the file cannot be
+// read now, the delay of the last one that was read applies.
 func (l *limiter) setCrawlDelay(now time.Time, host *pace.Host, s *hostSettings, reader string, pol *policy.Policy) pace.Source {
 	delay, line, known := pol.LastCrawlDelay()
+	if delay == 0 && host.Plain() {
+		return pace.Source{} // most hosts have no delay from any source
+	}
 	source := sourceOf(pol.Authority, reader, line)
-	if !known || delay == 0 && host.Plain() {
+	if !known {
 		return source
 	}
 	changed := host.SetCrawlDelay(now, source, delay, pol.Expires())

@@ -28,6 +28,7 @@ type workload struct {
 	name  string
 	links bool // follow the links of each page, in parallel; otherwise visit one page after the other
 	rules int  // of robots.txt
+	size  int  // bytes of each page; if 0, the page is as small as possible
 
 	// pages is the number of pages that a crawler visits in one turn. A turn takes about 20 ms, so
 	// that a disturbance of one turn is likely to affect also the other turns of the same round.
@@ -37,6 +38,7 @@ type workload struct {
 var workloads = []workload{
 	{name: "no callbacks", rules: 9, pages: 250},
 	{name: "no callbacks, 1,000 rules", rules: 1000, pages: 250},
+	{name: "no callbacks, pages of 30 kB", rules: 9, size: 30_000, pages: 150},
 	{name: "links", links: true, rules: 9, pages: 40},
 }
 
@@ -128,6 +130,7 @@ type pageSite struct {
 func newPageSite(t *testing.T, w workload) *pageSite {
 	s := new(pageSite)
 	robots := rulesFor(w.rules)
+	text := strings.Repeat("x", w.size)
 	s.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/robots.txt" {
 			fmt.Fprint(rw, robots)
@@ -135,7 +138,7 @@ func newPageSite(t *testing.T, w workload) *pageSite {
 		}
 		s.pages.Add(1)
 		rw.Header().Set("Content-Type", "text/html; charset=utf-8")
-		fmt.Fprint(rw, pageAt(r.URL.Path))
+		fmt.Fprint(rw, pageAt(r.URL.Path), text)
 	}))
 	t.Cleanup(s.Close)
 	return s

@@ -14,8 +14,8 @@
 //     In it, ... stands for any text.
 //   - robots is a robots.txt. It is not tested.
 //
-// Code that is part of an example in a module of its own is only compiled there.
-// Indented code blocks are not tested. They are for code that needs other modules.
+// Code that is part of an example in a separate module is only compiled there. Indented code blocks
+// are not tested. They are for code that needs other modules.
 //
 // The programs and commands access the sites of web_test.go, which are https://example.com/ and its
 // subdomains, on the loopback interface.
@@ -89,7 +89,7 @@ func pages(t *testing.T) []string {
 	return pages
 }
 
-// nestedExamples returns the text of the examples that are modules of their own.
+// nestedExamples returns the text of the examples that are separate modules.
 func nestedExamples(t *testing.T) string {
 	t.Helper()
 	modules, err := filepath.Glob("../examples/*/go.mod")

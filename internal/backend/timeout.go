@@ -19,13 +19,14 @@ func (t *transfer) startTimeout() {
 	defer t.mu.Unlock()
 	t.timeoutAt = time.Now().Add(t.timeout)
 	if t.timeoutTimer == nil {
-		t.timeoutTimer = time.AfterFunc(t.timeout, func() { t.end(errTimeout) })
+		t.timeoutTimer = time.AfterFunc(t.timeout, func() { t.end(context.DeadlineExceeded) })
 	} else {
 		t.timeoutTimer.Reset(t.timeout)
 	}
 }
 
-// stopTimeout stops the timeout. It returns false if the time is up. mu is held.
+// stopTimeout stops the timeout. It returns false if the time is up, and timeoutAt then keeps its
+// value. mu is held.
 func (t *transfer) stopTimeout() bool {
 	if t.timeoutTimer != nil && !t.timeoutTimer.Stop() {
 		return false
@@ -89,24 +90,19 @@ func (t *transfer) Err() error {
 // took so long. If something else has cancelled the transfer, it is the cause of that. Otherwise it
 // is err.
 func (t *transfer) causeOf(err error, note string) error {
-	cause := context.Cause(t.Context)
-	if cause == errTimeout || t.isLate() {
+	if t.isLate() {
 		return &timeoutError{text: err.Error() + note}
 	}
-	return cmp.Or(cause, err)
+	return cmp.Or(context.Cause(t.Context), err)
 }
 
-// isLate reports whether the time of the timeout is up. A transport that looks at the deadline of
-// its context may fail just before the timer fires.
+// isLate reports whether the time of the timeout is up. The timer need not have fired: a transport
+// that looks at the deadline of its context may fail just before that.
 func (t *transfer) isLate() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return !t.timeoutAt.IsZero() && !time.Now().Before(t.timeoutAt)
 }
-
-// errTimeout is the cause of a transfer that has taken longer than its timeout. It differs from
-// context.DeadlineExceeded, which may be the cause of the context of the request.
-var errTimeout error = &timeoutError{text: context.DeadlineExceeded.Error()}
 
 // A timeoutError is like the error of the same name in net/http.
 type timeoutError struct{ text string }

@@ -49,7 +49,7 @@ func (p *Plugin) Attach(c *colly.Collector) error {
 	if err != nil {
 		return fmt.Errorf("collyrobots: Attach: %w", err)
 	}
-	seam, fresh, err := handle.Install(p.governor)
+	seam, fresh, err := handle.Install(p.controller)
 	if errors.Is(err, backend.ErrOwned) {
 		return ErrAttached
 	}
@@ -57,13 +57,13 @@ func (p *Plugin) Attach(c *colly.Collector) error {
 		c.IgnoreRobotsTxt = true
 	}
 	p.warnOfUncheckedRequests(c)
-	if !backend.Marked(c.Context, p.governor) && !backend.TakeOver(c.Context, p.governor, isClosed) {
-		c.Context = backend.Mark(c.Context, p.governor)
+	if !backend.Marked(c.Context, p.controller) && !backend.TakeOver(c.Context, p.controller, isClosed) {
+		c.Context = backend.Mark(c.Context, p.controller)
 	}
 	if !fresh || p.hooksOf(c) != nil { // if Collector.Init has undone the rest, the callbacks are still there
 		return nil
 	}
-	h := &hooks{core: p.core, governor: p.governor, c: c, handle: handle}
+	h := &hooks{core: p.core, controller: p.controller, c: c, handle: handle}
 	h.inPlace.Store(seam)
 	p.remember(h)
 	h.attach()
@@ -80,9 +80,9 @@ func (p *Plugin) warnOfUncheckedRequests(c *colly.Collector) {
 	}
 }
 
-// isClosed reports whether g is the governor of a plugin that is closed.
-func isClosed(g backend.Governor) bool {
-	t, ok := g.(*transport)
+// isClosed reports whether ctl is the controller of a plugin that is closed.
+func isClosed(ctl backend.Controller) bool {
+	t, ok := ctl.(*transport)
 	return ok && t.closed.Load()
 }
 

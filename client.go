@@ -37,7 +37,7 @@ import (
 func (p *Plugin) Transport(next http.RoundTripper) http.RoundTripper {
 	rt := &roundTripper{plugin: p}
 	if p != nil && p.core != nil {
-		rt.seam = backend.NewSeam(next, &clients{transport: p.governor})
+		rt.seam = backend.NewSeam(next, &clients{transport: p.controller})
 	}
 	return rt
 }
@@ -94,10 +94,10 @@ func (p *Plugin) sends(req *http.Request) bool {
 	return false
 }
 
-// clients is the backend.Governor of http.Clients.
+// clients is the backend.Controller of http.Clients.
 type clients struct{ *transport }
 
-// Before implements backend.Governor.
+// Before implements backend.Controller.
 func (c *clients) Before(s *backend.Seam, req *http.Request) (backend.Trip, error) {
 	if !hasRobots(req.URL) {
 		return nil, nil
@@ -188,13 +188,13 @@ func (p *Plugin) Acquire(ctx context.Context, req *http.Request) (*Turn, error) 
 	q := p.newClientRequest(req)
 	q.fetcher = f
 	q.fetcher.page = req.Header
-	err = p.governor.admitClient(ctx, q)
+	err = p.controller.admitClient(ctx, q)
 	if err != nil {
-		p.governor.reject(q, err)
+		p.controller.reject(q, err)
 		return nil, err
 	}
 	q.met = true // the connection is not known, which is not the fault of a transport
-	p.governor.trace(q, req)
+	p.controller.trace(q, req)
 	q.sent.Store(true)
 	q.trace.started(q.host, &q.ticket)
 	return &Turn{q: q}, nil

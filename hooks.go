@@ -23,16 +23,16 @@ import (
 // waited only in OnRequest, they would pile up behind a busy slot and leave it together.
 type hooks struct {
 	*core
-	governor backend.Governor
-	c        *colly.Collector
-	handle   *backend.Handle
-	inPlace  atomic.Pointer[backend.Seam]           // the seam of the collector, as it was last found
-	attached int                                    // OnRequest callbacks of c when it was attached, with that of the plugin
-	debugger atomic.Pointer[fanout.Listener[Event]] // of the collector's debugger; nil if it has none
-	byName   bool                                   // for some hosts, robots.txt is read under the collector's UserAgent
-	checked  atomic.Bool                            // selfCheck was called
-	replaced atomic.Bool                            // the plugin is closed, and the collector has another one
-	tracked  *track.Requests
+	controller backend.Controller
+	c          *colly.Collector
+	handle     *backend.Handle
+	inPlace    atomic.Pointer[backend.Seam]           // the seam of the collector, as it was last found
+	attached   int                                    // OnRequest callbacks of c when it was attached, with that of the plugin
+	debugger   atomic.Pointer[fanout.Listener[Event]] // of the collector's debugger; nil if it has none
+	byName     bool                                   // for some hosts, robots.txt is read under the collector's UserAgent
+	checked    atomic.Bool                            // selfCheck was called
+	replaced   atomic.Bool                            // the plugin is closed, and the collector has another one
+	tracked    *track.Requests
 }
 
 // attach registers the hooks.
@@ -164,7 +164,7 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 	h.noteDry(q, r)
 	if err != nil {
 		q.refuse(err)
-		if h.closed.Load() && !h.handle.Stay(h.governor) {
+		if h.closed.Load() && !h.handle.Stay(h.controller) {
 			r.Abort() // no transport of the plugin will see it
 		}
 	}
@@ -246,7 +246,7 @@ func (h *hooks) finish(r *colly.Request, result feed.Result) {
 	h.fed.of(r).end(result)
 	h.readSitemaps()
 	if h.closed.Load() && h.requests.Empty() {
-		h.handle.Release(h.governor, h.requests.Empty) // Close has left it to the last request
+		h.handle.Release(h.controller, h.requests.Empty) // Close has left it to the last request
 	}
 }
 
@@ -323,7 +323,7 @@ func (h *hooks) retired() bool {
 		return h.replaced.Load()
 	}
 	owner := h.handle.Owner()
-	if owner != nil && owner != h.governor {
+	if owner != nil && owner != h.controller {
 		h.replaced.Store(true)
 	}
 	return h.replaced.Load()
@@ -332,7 +332,7 @@ func (h *hooks) retired() bool {
 // seam implements client. It returns the seam of the collector, and puts one in place if necessary.
 func (h *hooks) seam() *backend.Seam {
 	before := h.inPlace.Load()
-	s := h.handle.Watch(before, h.governor)
+	s := h.handle.Watch(before, h.controller)
 	if s != before && h.inPlace.Swap(s) != s && h.handle.Moved() {
 		h.report.warn("Collector.Init was called after Attach and has undone the collector's settings: call it before, or attach the collector once more after it")
 	}

@@ -24,7 +24,7 @@ import (
 // New or WithRobots. With the zero Plugin, Attach, Check, Pages and SitemapQueue return an error.
 type Plugin struct {
 	*core
-	governor *transport
+	controller *transport
 
 	mu    sync.Mutex
 	hooks []weak.Pointer[hooks] // of the attached collectors, which the plugin does not keep alive
@@ -71,7 +71,7 @@ func New(opts ...Option) (*Plugin, error) {
 		c.sitemaps = newSitemaps(j, *config.feed, config.store, config.log)
 		c.fed.inUse.Store(true)
 	}
-	return &Plugin{core: c, governor: &transport{core: c}}, nil
+	return &Plugin{core: c, controller: &transport{core: c}}, nil
 }
 
 // A core is the state that the collectors of one plugin share.
@@ -201,7 +201,7 @@ func (p *Plugin) Close() error {
 	for _, w := range p.hooks {
 		if h := w.Value(); h != nil {
 			h.tracked.Close()
-			h.handle.Release(p.governor, p.requests.Empty)
+			h.handle.Release(p.controller, p.requests.Empty)
 		}
 	}
 	p.hooks = nil

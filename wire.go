@@ -11,13 +11,13 @@ import (
 
 // A transport is the plugin at the place where the collectors' requests go on the wire. It admits the
 // requests that no hook of Colly has seen: redirects, requests that an OnRequestHeaders callback has
-// changed, and requests of clones that are not attached. It implements backend.Governor.
+// changed, and requests of clones that are not attached. It implements backend.Controller.
 type transport struct{ *core }
 
-// Knows implements backend.Governor.
+// Knows implements backend.Controller.
 func (t *transport) Knows(u *url.URL) bool { return t.requests.Has(u) }
 
-// Before implements backend.Governor.
+// Before implements backend.Controller.
 func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, error) {
 	if !hasRobots(req.URL) {
 		return nil, nil
@@ -142,12 +142,12 @@ func (t *transport) trace(q *request, req *http.Request) {
 	}
 }
 
-// Followed implements backend.Governor.
+// Followed implements backend.Controller.
 func (t *transport) Followed(redirect *http.Request) {
 	t.report.warn("the transport follows redirects by itself: they are sent before robots.txt and the crawl delay are known; make its http.Client return http.ErrUseLastResponse from CheckRedirect", "url", redirect.URL.Redacted())
 }
 
-// Stray implements backend.Governor. Colly's built-in check requests robots.txt without the context
+// Stray implements backend.Controller. Colly's built-in check requests robots.txt without the context
 // of its collector.
 func (t *transport) Stray(req *http.Request) {
 	if !hasRobots(req.URL) || req.URL.Path == "/robots.txt" {

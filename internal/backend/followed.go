@@ -25,12 +25,12 @@ func followed(resp *http.Response, req *http.Request) []*http.Request {
 // a Trip of its own. So the redirect is judged, and its host counts it as a request, for which the
 // next request to the host has to wait. t continues with the last Trip. follow returns the request
 // that led to resp.
-func (s *Seam) follow(t *transfer, req *http.Request, resp *http.Response, g Governor) (*http.Request, error) {
+func (s *Seam) follow(t *transfer, req *http.Request, resp *http.Response, ctl Controller) (*http.Request, error) {
 	redirects := followed(resp, req)
 	if len(redirects) == 0 {
 		return requestOf(resp, req), nil
 	}
-	if g == nil {
+	if ctl == nil {
 		return resp.Request.WithContext(req.Context()), nil
 	}
 	t.settle()
@@ -39,8 +39,8 @@ func (s *Seam) follow(t *transfer, req *http.Request, resp *http.Response, g Gov
 		response.Request = req
 		next := redirect.WithContext(req.Context())
 		next.Response = &response
-		g.Followed(next)
-		err := t.redirected(&response, func() (Trip, error) { return g.Before(s, next) })
+		ctl.Followed(next)
+		err := t.redirected(&response, func() (Trip, error) { return ctl.Before(s, next) })
 		if err != nil {
 			return nil, err
 		}

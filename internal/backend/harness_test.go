@@ -35,7 +35,7 @@ func redirecting(t *testing.T) *httptest.Server {
 	return server
 }
 
-// A recorder is a Governor that counts calls. It accepts every request, and asks a function about
+// A recorder is a Controller that counts calls. It accepts every request, and asks a function about
 // redirects.
 type recorder struct {
 	redirect func(req *http.Request) error              // if nil, every redirect is accepted
@@ -125,7 +125,7 @@ func countRedirects(t *testing.T) (c *colly.Collector, redirects *int) {
 	return c, redirects
 }
 
-// install makes r the governor of c, as the plugin does.
+// install makes r the controller of c, as the plugin does.
 func install(t *testing.T, c *colly.Collector, r *recorder) *colly.Collector {
 	t.Helper()
 	handle := open(t, c)

@@ -11,8 +11,8 @@ import (
 
 // This file puts a Seam into the backend of a collector, keeps it there, and takes it out.
 
-// ErrOwned reports that another governor has the collector.
-var ErrOwned = errors.New("the collector already has another governor")
+// ErrOwned reports that another controller has the collector.
+var ErrOwned = errors.New("the collector already has another controller")
 
 // installing guards seams, and is held while the client of a backend is replaced.
 var installing sync.RWMutex
@@ -20,20 +20,20 @@ var installing sync.RWMutex
 // seams maps each client that this package has created to its Seam. It keeps neither of them alive.
 var seams = make(map[weak.Pointer[http.Client]]weak.Pointer[Seam])
 
-// Install puts a Seam into the backend of the collector, unless the backend has one, and makes g
-// the governor of the collector. fresh is false if g already was its governor. Install returns
-// ErrOwned if the collector has another governor.
-func (h *Handle) Install(g Governor) (s *Seam, fresh bool, err error) {
+// Install puts a Seam into the backend of the collector, unless the backend has one, and makes ctl
+// the controller of the collector. fresh is false if ctl already was its controller. Install
+// returns ErrOwned if the collector has another controller.
+func (h *Handle) Install(ctl Controller) (s *Seam, fresh bool, err error) {
 	installing.Lock()
 	defer installing.Unlock()
 	h.released = false
-	return h.install(g)
+	return h.install(ctl)
 }
 
 // install is Install without the lock. installing is held.
-func (h *Handle) install(g Governor) (s *Seam, fresh bool, err error) {
+func (h *Handle) install(ctl Controller) (s *Seam, fresh bool, err error) {
 	s = h.ensureSeam()
-	fresh, err = s.addOwner(owner{collector: weak.Make(h.collector), governor: g})
+	fresh, err = s.addOwner(owner{collector: weak.Make(h.collector), controller: ctl})
 	if err != nil {
 		return nil, false, err
 	}
@@ -73,54 +73,54 @@ func (h *Handle) current() *Seam {
 // SetProxy, WithTransport, SetRequestTimeout and similar methods replace a part of the client, and
 // SetClient and Init replace the whole client.
 //
-// known is the result of the last call of Install or Watch, and g is the governor of the collector.
-// Watch must be called before each request, by the goroutine that will send it.
-func (h *Handle) Watch(known *Seam, g Governor) *Seam {
+// known is the result of the last call of Install or Watch, and ctl is the controller of the
+// collector. Watch must be called before each request, by the goroutine that will send it.
+func (h *Handle) Watch(known *Seam, ctl Controller) *Seam {
 	if h.Client() != known.installed {
-		known = h.putBack(known, g)
+		known = h.putBack(known, ctl)
 	}
 	known.sync()
 	return known
 }
 
 // putBack installs a Seam and returns it. It returns known if the collector was released.
-func (h *Handle) putBack(known *Seam, g Governor) *Seam {
+func (h *Handle) putBack(known *Seam, ctl Controller) *Seam {
 	installing.Lock()
 	defer installing.Unlock()
 	if h.released {
 		return known
 	}
-	s, _, err := h.install(g)
+	s, _, err := h.install(ctl)
 	if err != nil {
 		return known
 	}
 	return s
 }
 
-// Owner returns the governor of the collector, or nil.
-func (h *Handle) Owner() Governor {
+// Owner returns the controller of the collector, or nil.
+func (h *Handle) Owner() Controller {
 	s := h.current()
 	if s == nil {
 		return nil
 	}
-	return s.governorOfCollector(weak.Make(h.collector))
+	return s.controllerOfCollector(weak.Make(h.collector))
 }
 
-// Stay makes sure that the backend has a Seam, and reports whether g sees the requests of the
+// Stay makes sure that the backend has a Seam, and reports whether ctl sees the requests of the
 // collector there. It is for a collector that is used after Release. The idle function of Release
 // must then return false until the request has reached the Seam.
-func (h *Handle) Stay(g Governor) bool {
+func (h *Handle) Stay(ctl Controller) bool {
 	installing.Lock()
 	defer installing.Unlock()
 	h.ensureSeam()
-	return Marked(h.collector.Context, g)
+	return Marked(h.collector.Context, ctl)
 }
 
-// Release removes g from all collectors of the backend. After it, Watch puts nothing in place. If
-// no governor is left and idle reports that no request is under way, the backend gets its client
+// Release removes ctl from all collectors of the backend. After it, Watch puts nothing in place. If
+// no controller is left and idle reports that no request is under way, the backend gets its client
 // back. This is the user's client, or a copy of it if the collector's setters have changed
 // something since. No Seam can be installed while idle runs.
-func (h *Handle) Release(g Governor, idle func() bool) {
+func (h *Handle) Release(ctl Controller, idle func() bool) {
 	installing.Lock()
 	defer installing.Unlock()
 	h.released = true
@@ -129,7 +129,7 @@ func (h *Handle) Release(g Governor, idle func() bool) {
 		return
 	}
 	isIdle := idle()
-	unused := s.removeOwners(g)
+	unused := s.removeOwners(ctl)
 	if isIdle && unused {
 		s.uninstall()
 	}
@@ -145,8 +145,8 @@ func (s *Seam) uninstall() {
 	s.field.Store(s.original())
 }
 
-// addOwner adds a collector and its governor. fresh is false if the collector already has this
-// governor. The error is ErrOwned if it has another one.
+// addOwner adds a collector and its controller. fresh is false if the collector already has this
+// controller. The error is ErrOwned if it has another one.
 func (s *Seam) addOwner(added owner) (fresh bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,7 +155,7 @@ func (s *Seam) addOwner(added owner) (fresh bool, err error) {
 		if o.collector != added.collector {
 			continue
 		}
-		if o.governor != added.governor {
+		if o.controller != added.controller {
 			return false, ErrOwned
 		}
 		return false, nil
@@ -164,10 +164,10 @@ func (s *Seam) addOwner(added owner) (fresh bool, err error) {
 	return true, nil
 }
 
-// removeOwners removes the collectors of g. It reports whether nothing needs the Seam any longer.
-func (s *Seam) removeOwners(g Governor) (unused bool) {
+// removeOwners removes the collectors of ctl. It reports whether nothing needs the Seam any longer.
+func (s *Seam) removeOwners(ctl Controller) (unused bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.owners = slices.DeleteFunc(s.owners, func(o owner) bool { return o.governor == g })
+	s.owners = slices.DeleteFunc(s.owners, func(o owner) bool { return o.controller == ctl })
 	return len(s.owners) == 0 && !s.kept.Load()
 }

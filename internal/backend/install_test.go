@@ -14,8 +14,8 @@ import (
 	"github.com/collyrobots/collyrobots/internal/backend"
 )
 
-// A request of a collector without a governor passes through the Seam of another collector. Each
-// governor of the Seam is informed once.
+// A request of a collector without a controller passes through the Seam of another collector. Each
+// controller of the Seam is informed once.
 func TestStray(t *testing.T) {
 	server := redirecting(t)
 	c := colly.NewCollector(colly.AllowURLRevisit())
@@ -116,7 +116,7 @@ func TestTransportIsSetDuringARequest(t *testing.T) {
 	}
 }
 
-// Collectors that share the user's client have governors of their own, and nothing writes to the
+// Collectors that share the user's client have controllers of their own, and nothing writes to the
 // client.
 func TestCollectorsShareAClient(t *testing.T) {
 	server := redirecting(t)
@@ -154,22 +154,22 @@ func TestInstallReturnsErrOwned(t *testing.T) {
 	first := new(recorder)
 	second := new(recorder)
 	for i, call := range []struct {
-		governor backend.Governor
-		fresh    bool
-		err      error
+		controller backend.Controller
+		fresh      bool
+		err        error
 	}{
-		{governor: first, fresh: true},
-		{governor: first, fresh: false},
-		{governor: second, err: backend.ErrOwned},
+		{controller: first, fresh: true},
+		{controller: first, fresh: false},
+		{controller: second, err: backend.ErrOwned},
 	} {
-		_, fresh, err := open(t, c).Install(call.governor)
+		_, fresh, err := open(t, c).Install(call.controller)
 		if fresh != call.fresh || err != call.err {
 			t.Errorf("call %d: %v, %v; want %v, %v", i, fresh, err, call.fresh, call.err)
 		}
 	}
 	_, fresh, err := open(t, c.Clone()).Install(second)
 	if !fresh || err != nil {
-		t.Errorf("a clone with another governor: %v, %v", fresh, err)
+		t.Errorf("a clone with another controller: %v, %v", fresh, err)
 	}
 	handle := open(t, c)
 	handle.Release(first, idle)
@@ -224,7 +224,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// A Seam that is kept stays in the backend after Release, and calls no governor.
+// A Seam that is kept stays in the backend after Release, and calls no controller.
 func TestKeep(t *testing.T) {
 	server := redirecting(t)
 	c := colly.NewCollector()
@@ -244,10 +244,10 @@ func TestKeep(t *testing.T) {
 		t.Error(err)
 	}
 	if asked := r.asked.Load(); asked > 0 {
-		t.Errorf("the governor was asked %d times after Release", asked)
+		t.Errorf("the controller was asked %d times after Release", asked)
 	}
 	before.CloseIdleConnections()
 	if again := handle.Watch(seam, r); again != seam || handle.Owner() != nil {
-		t.Error("Watch has made the recorder the governor of a collector that was released")
+		t.Error("Watch has made the recorder the controller of a collector that was released")
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// This file finds the governor of a request, and the Trip of a context. A collector's Context
-// carries a mark, which names the governor. Colly's Clone copies the Context, and every request
+// This file finds the controller of a request, and the Trip of a context. A collector's Context
+// carries a mark, which names the controller. Colly's Clone copies the Context, and every request
 // inherits it.
 
 // markKey is the key of the mark in a context. The value is the *marked itself.
@@ -17,7 +17,7 @@ type markKey struct{}
 // A marked is a context with a mark.
 type marked struct {
 	context.Context
-	governor atomic.Pointer[Governor]
+	controller atomic.Pointer[Controller]
 }
 
 // Value implements context.Context.
@@ -28,66 +28,67 @@ func (m *marked) Value(key any) any {
 	return m.Context.Value(key)
 }
 
-// Mark returns a context that makes g the governor of its requests. It replaces the mark of an
-// earlier governor, because one collector may have many of them, one after the other.
-func Mark(ctx context.Context, g Governor) context.Context {
+// Mark returns a context that makes ctl the controller of its requests. It replaces the mark of an
+// earlier controller, because one collector may have many of them, one after the other.
+func Mark(ctx context.Context, ctl Controller) context.Context {
 	if before, ok := ctx.(*marked); ok {
 		ctx = before.Context
 	}
 	m := &marked{Context: ctx}
-	m.governor.Store(&g)
+	m.controller.Store(&ctl)
 	return m
 }
 
-// TakeOver makes g the governor in the mark of ctx if closed returns true for the current one. It
-// reports whether it did. It does not change the collector's Context, which other goroutines may be
-// reading.
-func TakeOver(ctx context.Context, g Governor, closed func(Governor) bool) bool {
+// TakeOver makes ctl the controller in the mark of ctx if closed returns true for the current one.
+// It reports whether it did. It does not change the collector's Context, which other goroutines may
+// be reading.
+func TakeOver(ctx context.Context, ctl Controller, closed func(Controller) bool) bool {
 	m, ok := ctx.Value(markKey{}).(*marked)
 	if !ok {
 		return false
 	}
-	before := m.governor.Load()
-	return closed(*before) && m.governor.CompareAndSwap(before, &g)
+	before := m.controller.Load()
+	return closed(*before) && m.controller.CompareAndSwap(before, &ctl)
 }
 
-// Marked reports whether g is the governor in the mark of ctx.
-func Marked(ctx context.Context, g Governor) bool { return governorIn(ctx) == g }
+// Marked reports whether ctl is the controller in the mark of ctx.
+func Marked(ctx context.Context, ctl Controller) bool { return controllerIn(ctx) == ctl }
 
-// EverMarked reports whether ctx has a mark. The mark stays when its governor is closed.
-func EverMarked(ctx context.Context) bool { return governorIn(ctx) != nil }
+// EverMarked reports whether ctx has a mark. The mark stays when its controller is closed.
+func EverMarked(ctx context.Context) bool { return controllerIn(ctx) != nil }
 
-// governorIn returns the governor in the mark of ctx, or nil.
-func governorIn(ctx context.Context) Governor {
+// controllerIn returns the controller in the mark of ctx, or nil.
+func controllerIn(ctx context.Context) Controller {
 	m, ok := ctx.Value(markKey{}).(*marked)
 	if !ok {
 		return nil
 	}
-	return *m.governor.Load()
+	return *m.controller.Load()
 }
 
-// governorOf returns the governor of req, or nil. The mark in the context of the request names it,
-// or for a redirect the mark in the request that was redirected. If the user has replaced the
-// collector's Context, there is no mark, and the governor is the one whose hook has accepted the
-// request. A Seam from NewSeam has only one governor.
-func (s *Seam) governorOf(req *http.Request) Governor {
+// controllerOf returns the controller of req, or nil. The mark in the context of the request names
+// it, or for a redirect the mark in the request that was redirected. If the user has replaced the
+// collector's Context, there is no mark, and the controller is the one whose hook has accepted the
+// request. A Seam from NewSeam has only one controller.
+func (s *Seam) controllerOf(req *http.Request) Controller {
 	if s.only != nil {
 		return s.only
 	}
-	if g := governorIn(req.Context()); g != nil {
-		return g
+	if ctl := controllerIn(req.Context()); ctl != nil {
+		return ctl
 	}
 	if req.Response != nil && req.Response.Request != nil {
-		return governorIn(req.Response.Request.Context())
+		return controllerIn(req.Response.Request.Context())
 	}
-	return s.governorThatKnows(req.URL)
+	return s.controllerThatKnows(req.URL)
 }
 
-// governorThatKnows returns the governor whose hook has accepted a request with this URL, or nil.
-func (s *Seam) governorThatKnows(u *url.URL) Governor {
-	for _, g := range s.governors() {
-		if g.Knows(u) {
-			return g
+// controllerThatKnows returns the controller whose hook has accepted a request with this URL, or
+// nil.
+func (s *Seam) controllerThatKnows(u *url.URL) Controller {
+	for _, ctl := range s.controllers() {
+		if ctl.Knows(u) {
+			return ctl
 		}
 	}
 	return nil

@@ -14,14 +14,14 @@ import (
 // RoundTrip implements http.RoundTripper. It sends one request of a collector, and sends it again
 // as often as its Trip asks for that.
 func (s *Seam) RoundTrip(req *http.Request) (*http.Response, error) {
-	g := s.governorOf(req)
-	trip, err := s.tripOf(req, g)
+	ctl := s.controllerOf(req)
+	trip, err := s.tripOf(req, ctl)
 	if err != nil {
 		closeBody(req)
 		return nil, err
 	}
 	for {
-		resp, again, err := s.send(req, g, trip)
+		resp, again, err := s.send(req, ctl, trip)
 		if again == nil {
 			return resp, err
 		}
@@ -35,17 +35,17 @@ func (s *Seam) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// tripOf returns the Trip of a request whose governor is g, which may be nil. A request without a
-// Trip is not known to the idle function of Release, so it makes the Seam stay.
-func (s *Seam) tripOf(req *http.Request, g Governor) (Trip, error) {
-	if g == nil {
-		for _, other := range s.governors() {
+// tripOf returns the Trip of a request whose controller is ctl, which may be nil. A request without
+// a Trip is not known to the idle function of Release, so it makes the Seam stay.
+func (s *Seam) tripOf(req *http.Request, ctl Controller) (Trip, error) {
+	if ctl == nil {
+		for _, other := range s.controllers() {
 			other.Stray(req)
 		}
 		s.Keep()
 		return noTrip{}, nil
 	}
-	trip, err := g.Before(s, req)
+	trip, err := ctl.Before(s, req)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (s *Seam) tripOf(req *http.Request, g Governor) (Trip, error) {
 
 // send sends req once. If again is not nil, resp.Request is to be sent once more as a part of that
 // Trip. This is not the Trip of req if the transport has followed a redirect by itself.
-func (s *Seam) send(req *http.Request, g Governor, trip Trip) (resp *http.Response, again Trip, err error) {
+func (s *Seam) send(req *http.Request, ctl Controller, trip Trip) (resp *http.Response, again Trip, err error) {
 	t, err := begin(req.Context(), s.Timeout(), trip)
 	if err != nil {
 		closeBody(req)
@@ -77,16 +77,16 @@ func (s *Seam) send(req *http.Request, g Governor, trip Trip) (resp *http.Respon
 		t.answered(nil)
 		return nil, nil, nil
 	}
-	resp.Request, err = s.follow(t, req, resp, g)
+	resp.Request, err = s.follow(t, req, resp, ctl)
 	if err != nil {
 		if resp.Body != nil {
 			resp.Body.Close()
 		}
 		return nil, nil, t.failed(err)
 	}
-	if g != nil && governorIn(resp.Request.Context()) == nil {
-		// A redirect finds its governor in the request that was redirected.
-		resp.Request = resp.Request.WithContext(Mark(resp.Request.Context(), g))
+	if ctl != nil && controllerIn(resp.Request.Context()) == nil {
+		// A redirect finds its controller in the request that was redirected.
+		resp.Request = resp.Request.WithContext(Mark(resp.Request.Context(), ctl))
 	}
 	if t.answered(resp) {
 		again = t.trip
@@ -94,7 +94,7 @@ func (s *Seam) send(req *http.Request, g Governor, trip Trip) (resp *http.Respon
 	return resp, again, nil
 }
 
-// Do sends one request with rt, which may be nil for http.DefaultTransport. It asks no governor,
+// Do sends one request with rt, which may be nil for http.DefaultTransport. It asks no controller,
 // sends no cookies and follows no redirects. timeout limits the time until the body of the response
 // is closed, and is 0 if there is no limit.
 func Do(rt http.RoundTripper, req *http.Request, timeout time.Duration, trip Trip) (*http.Response, error) {

@@ -15,9 +15,9 @@ import (
 
 // A Seam is the transport of the http.Client that a backend holds in place of the user's client. A
 // collector and its clones share a backend, so they share the Seam, but each collector may have its
-// own governor. Requests of collectors without a governor pass through unchanged.
+// own controller. Requests of collectors without a controller pass through unchanged.
 type Seam struct {
-	only      Governor       // of all requests, if the Seam is from NewSeam; otherwise nil
+	only      Controller     // of all requests, if the Seam is from NewSeam; otherwise nil
 	field     *clientPointer // of the backend; nil if the Seam is from NewSeam
 	user      *http.Client   // the client that was found in the backend; never written to
 	installed *http.Client   // the client in the backend
@@ -39,10 +39,10 @@ type changes struct {
 	jar       bool
 }
 
-// An owner is a collector that uses the backend and has a governor.
+// An owner is a collector that uses the backend and has a controller.
 type owner struct {
-	collector weak.Pointer[colly.Collector]
-	governor  Governor
+	collector  weak.Pointer[colly.Collector]
+	controller Controller
 }
 
 // noTimeout is the Timeout of an installed client. It means no timeout to net/http, and differs
@@ -67,10 +67,10 @@ func newSeam(field *clientPointer, user *http.Client) *Seam {
 }
 
 // NewSeam returns a Seam that belongs to no collector. It sends requests with rt, which may be nil
-// for http.DefaultTransport, and g is the governor of all of them.
-func NewSeam(rt http.RoundTripper, g Governor) *Seam {
+// for http.DefaultTransport, and ctl is the controller of all of them.
+func NewSeam(rt http.RoundTripper, ctl Controller) *Seam {
 	s := newSeam(nil, &http.Client{Transport: rt})
-	s.only = g
+	s.only = ctl
 	return s
 }
 
@@ -163,7 +163,7 @@ func sameJar(a, b http.CookieJar) bool {
 }
 
 // Keep makes the Seam stay in the backend after Release. It is called when a collector without a
-// governor has sent through it. Such a collector may read the client at any time, even while
+// controller has sent through it. Such a collector may read the client at any time, even while
 // Release would replace it.
 func (s *Seam) Keep() {
 	if !s.kept.Load() {
@@ -171,7 +171,7 @@ func (s *Seam) Keep() {
 	}
 }
 
-// Collectors returns the collectors that use this Seam and have a governor.
+// Collectors returns the collectors that use this Seam and have a controller.
 func (s *Seam) Collectors() []*colly.Collector {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,26 +184,26 @@ func (s *Seam) Collectors() []*colly.Collector {
 	return all
 }
 
-// governors returns the governors of the collectors of this Seam, each of them once.
-func (s *Seam) governors() []Governor {
+// controllers returns the controllers of the collectors of this Seam, each of them once.
+func (s *Seam) controllers() []Controller {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var all []Governor
+	var all []Controller
 	for _, o := range s.owners {
-		if !slices.Contains(all, o.governor) {
-			all = append(all, o.governor)
+		if !slices.Contains(all, o.controller) {
+			all = append(all, o.controller)
 		}
 	}
 	return all
 }
 
-// governorOfCollector returns the governor of a collector, or nil.
-func (s *Seam) governorOfCollector(collector weak.Pointer[colly.Collector]) Governor {
+// controllerOfCollector returns the controller of a collector, or nil.
+func (s *Seam) controllerOfCollector(collector weak.Pointer[colly.Collector]) Controller {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, o := range s.owners {
 		if o.collector == collector {
-			return o.governor
+			return o.controller
 		}
 	}
 	return nil

@@ -174,8 +174,8 @@ func TestResponseAfterTimeout(t *testing.T) {
 	})
 }
 
-// A transport may attempt to send a request although another attempt has a response, or although the
-// context of the request has ended. Then the trip is not asked, and nothing is written.
+// A transport may attempt to send a request although another attempt has a response, or although
+// the context of the request has ended. Then the trip is not asked, and nothing is written.
 func TestNoAttemptWhenDone(t *testing.T) {
 	first, peer := net.Pipe()
 	defer first.Close()

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// A Governor decides about the requests of collectors, or of an http.Client. It must be comparable.
-// Its methods are called by the goroutine that sends the request.
-type Governor interface {
-	// Knows reports whether a hook of the Governor has accepted a request with this URL. It
+// A Controller decides about the requests of collectors, or of an http.Client. It must be
+// comparable. Its methods are called by the goroutine that sends the request.
+type Controller interface {
+	// Knows reports whether a hook of the Controller has accepted a request with this URL. It
 	// compares the pointer.
 	Knows(u *url.URL) bool
 	// Before is called before a request is sent, also for each redirect. It may wait. If it returns
@@ -23,8 +23,8 @@ type Governor interface {
 	// next with the same request, although its response is already there. If Before returns an
 	// error, the collector does not get the response.
 	Followed(redirect *http.Request)
-	// Stray is called for a request that has no governor. Its collector shares a backend with a
-	// collector of this Governor. The request is being sent and must not be changed.
+	// Stray is called for a request that has no controller. Its collector shares a backend with a
+	// collector of this Controller. The request is being sent and must not be changed.
 	Stray(req *http.Request)
 }
 

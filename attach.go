@@ -50,7 +50,7 @@ func (p *Plugin) Attach(c *colly.Collector) error {
 		return fmt.Errorf("collyrobots: Attach: %w", err)
 	}
 	seam, fresh, err := handle.Install(p.controller)
-	if errors.Is(err, backend.ErrOwned) {
+	if errors.Is(err, backend.ErrControlled) {
 		return ErrAttached
 	}
 	if !c.IgnoreRobotsTxt {

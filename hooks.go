@@ -322,8 +322,8 @@ func (h *hooks) retired() bool {
 	if !h.closed.Load() || h.replaced.Load() {
 		return h.replaced.Load()
 	}
-	owner := h.handle.Owner()
-	if owner != nil && owner != h.controller {
+	current := h.handle.Controller()
+	if current != nil && current != h.controller {
 		h.replaced.Store(true)
 	}
 	return h.replaced.Load()

@@ -11,8 +11,8 @@ import (
 
 // This file puts a Seam into the backend of a collector, keeps it there, and takes it out.
 
-// ErrOwned reports that another controller has the collector.
-var ErrOwned = errors.New("the collector already has another controller")
+// ErrControlled reports that another controller has the collector.
+var ErrControlled = errors.New("the collector already has another controller")
 
 // installing guards seams, and is held while the client of a backend is replaced.
 var installing sync.RWMutex
@@ -22,7 +22,7 @@ var seams = make(map[weak.Pointer[http.Client]]weak.Pointer[Seam])
 
 // Install puts a Seam into the backend of the collector, unless the backend has one, and makes ctl
 // the controller of the collector. fresh is false if ctl already was its controller. Install
-// returns ErrOwned if the collector has another controller.
+// returns ErrControlled if the collector has another controller.
 func (h *Handle) Install(ctl Controller) (s *Seam, fresh bool, err error) {
 	installing.Lock()
 	defer installing.Unlock()
@@ -33,7 +33,7 @@ func (h *Handle) Install(ctl Controller) (s *Seam, fresh bool, err error) {
 // install is Install without the lock. installing is held.
 func (h *Handle) install(ctl Controller) (s *Seam, fresh bool, err error) {
 	s = h.ensureSeam()
-	fresh, err = s.addOwner(owner{collector: weak.Make(h.collector), controller: ctl})
+	fresh, err = s.addMember(member{collector: weak.Make(h.collector), controller: ctl})
 	if err != nil {
 		return nil, false, err
 	}
@@ -97,8 +97,8 @@ func (h *Handle) putBack(known *Seam, ctl Controller) *Seam {
 	return s
 }
 
-// Owner returns the controller of the collector, or nil.
-func (h *Handle) Owner() Controller {
+// Controller returns the controller of the collector, or nil.
+func (h *Handle) Controller() Controller {
 	s := h.current()
 	if s == nil {
 		return nil
@@ -129,7 +129,7 @@ func (h *Handle) Release(ctl Controller, idle func() bool) {
 		return
 	}
 	isIdle := idle()
-	unused := s.removeOwners(ctl)
+	unused := s.removeMembers(ctl)
 	if isIdle && unused {
 		s.uninstall()
 	}
@@ -145,29 +145,30 @@ func (s *Seam) uninstall() {
 	s.field.Store(s.original())
 }
 
-// addOwner adds a collector and its controller. fresh is false if the collector already has this
-// controller. The error is ErrOwned if it has another one.
-func (s *Seam) addOwner(added owner) (fresh bool, err error) {
+// addMember adds a collector and its controller. fresh is false if the collector already has this
+// controller. The error is ErrControlled if it has another one.
+func (s *Seam) addMember(added member) (fresh bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.owners = slices.DeleteFunc(s.owners, func(o owner) bool { return o.collector.Value() == nil })
-	for _, o := range s.owners {
-		if o.collector != added.collector {
+	s.members = slices.DeleteFunc(s.members, func(m member) bool { return m.collector.Value() == nil })
+	for _, m := range s.members {
+		if m.collector != added.collector {
 			continue
 		}
-		if o.controller != added.controller {
-			return false, ErrOwned
+		if m.controller != added.controller {
+			return false, ErrControlled
 		}
 		return false, nil
 	}
-	s.owners = append(s.owners, added)
+	s.members = append(s.members, added)
 	return true, nil
 }
 
-// removeOwners removes the collectors of ctl. It reports whether nothing needs the Seam any longer.
-func (s *Seam) removeOwners(ctl Controller) (unused bool) {
+// removeMembers removes the collectors of ctl. It reports whether nothing needs the Seam any
+// longer.
+func (s *Seam) removeMembers(ctl Controller) (unused bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.owners = slices.DeleteFunc(s.owners, func(o owner) bool { return o.controller == ctl })
-	return len(s.owners) == 0 && !s.kept.Load()
+	s.members = slices.DeleteFunc(s.members, func(m member) bool { return m.controller == ctl })
+	return len(s.members) == 0 && !s.kept.Load()
 }

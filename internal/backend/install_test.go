@@ -149,7 +149,7 @@ func TestCollectorsShareAClient(t *testing.T) {
 	}
 }
 
-func TestInstallReturnsErrOwned(t *testing.T) {
+func TestInstallReturnsErrControlled(t *testing.T) {
 	c := colly.NewCollector()
 	first := new(recorder)
 	second := new(recorder)
@@ -160,7 +160,7 @@ func TestInstallReturnsErrOwned(t *testing.T) {
 	}{
 		{controller: first, fresh: true},
 		{controller: first, fresh: false},
-		{controller: second, err: backend.ErrOwned},
+		{controller: second, err: backend.ErrControlled},
 	} {
 		_, fresh, err := open(t, c).Install(call.controller)
 		if fresh != call.fresh || err != call.err {
@@ -247,7 +247,7 @@ func TestKeep(t *testing.T) {
 		t.Errorf("the controller was asked %d times after Release", asked)
 	}
 	before.CloseIdleConnections()
-	if again := handle.Watch(seam, r); again != seam || handle.Owner() != nil {
+	if again := handle.Watch(seam, r); again != seam || handle.Controller() != nil {
 		t.Error("Watch has made the recorder the controller of a collector that was released")
 	}
 }

@@ -23,9 +23,9 @@ type Seam struct {
 	installed *http.Client   // the client in the backend
 	check     uintptr        // the code of installed.CheckRedirect
 
-	mu      sync.Mutex     // guards the fields of installed, jar and owners
+	mu      sync.Mutex     // guards the fields of installed, jar and members
 	jar     http.CookieJar // installed.Jar, unless a setter has replaced it
-	owners  []owner
+	members []member
 	kept    atomic.Bool // see Keep
 	changes atomic.Pointer[changes]
 }
@@ -39,8 +39,8 @@ type changes struct {
 	jar       bool
 }
 
-// An owner is a collector that uses the backend and has a controller.
-type owner struct {
+// A member is a collector that uses the backend and has a controller.
+type member struct {
 	collector  weak.Pointer[colly.Collector]
 	controller Controller
 }
@@ -176,8 +176,8 @@ func (s *Seam) Collectors() []*colly.Collector {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []*colly.Collector
-	for _, o := range s.owners {
-		if c := o.collector.Value(); c != nil {
+	for _, m := range s.members {
+		if c := m.collector.Value(); c != nil {
 			all = append(all, c)
 		}
 	}
@@ -189,9 +189,9 @@ func (s *Seam) controllers() []Controller {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []Controller
-	for _, o := range s.owners {
-		if !slices.Contains(all, o.controller) {
-			all = append(all, o.controller)
+	for _, m := range s.members {
+		if !slices.Contains(all, m.controller) {
+			all = append(all, m.controller)
 		}
 	}
 	return all
@@ -201,9 +201,9 @@ func (s *Seam) controllers() []Controller {
 func (s *Seam) controllerOfCollector(collector weak.Pointer[colly.Collector]) Controller {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, o := range s.owners {
-		if o.collector == collector {
-			return o.controller
+	for _, m := range s.members {
+		if m.collector == collector {
+			return m.controller
 		}
 	}
 	return nil

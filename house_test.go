@@ -100,6 +100,7 @@ const importRules = `
 	examples/internal/tooltest: ./robotstest go.uber.org/goleak
 	examples/internal/term: ./internal/redact ./internal/seconds golang.org/x/term golang.org/x/text/width
 	examples/*:        . ./dialect ./sitemap ./store ./examples/internal/term ./examples/internal/robotsfile github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue
+	examples/browser:  ./robotstest github.com/chromedp/chromedp github.com/chromedp/cdproto/cdp github.com/chromedp/cdproto/fetch github.com/chromedp/cdproto/network
 	examples/client:   ./examples/internal/demo
 	examples/crawl:    ./examples/internal/demo
 	examples/distributed: ./examples/internal/demo ./store/redisstore github.com/hibiken/asynq github.com/redis/go-redis/v9 github.com/redis/go-redis/v9/logging

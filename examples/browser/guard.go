@@ -34,8 +34,8 @@ type exchange struct {
 	turn    *collyrobots.Turn
 }
 
-// newGuard returns the guard of a browser, which is a context of chromedp. If subresources is false, it guards only
-// documents.
+// newGuard returns the guard of a browser, which is a context of chromedp. If subresources is false,
+// it guards only documents.
 func newGuard(browser context.Context, robots *collyrobots.Plugin, subresources bool) (*guard, error) {
 	g := &guard{
 		browser:   browser,

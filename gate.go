@@ -79,6 +79,7 @@ func (g *gate) check(ctx context.Context, q *request) error {
 	if err := robotsAtPrivateAddress(v.policy, q.guard); err != nil {
 		return err
 	}
+	again := q.isJudged() && q.unchanged()
 	q.set(v)
 	if v.reason == ReasonUnreachable || v.reason == ReasonSiteDown {
 		v.host.Skip(q.now, &q.ticket) // the next page reads robots.txt again, when its turn comes
@@ -86,7 +87,10 @@ func (g *gate) check(ctx context.Context, q *request) error {
 	if q.entry != nil { // otherwise there is no collector that could visit the pages
 		g.sitemaps.offer(v.policy)
 	}
-	q.dry, err = g.refuse(v, q.target.url, q.numbers)
+	dry, err := g.refuse(v, q.target.url, q.numbers)
+	if q.dry == nil || !again { // without a dry run, the first denial of a URL would be final
+		q.dry = dry
+	}
 	if err != nil {
 		return q.denied(err)
 	}

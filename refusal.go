@@ -71,7 +71,8 @@ func isSilence(err error) bool {
 
 // denialOf returns the reason of an error by which a request was denied.
 func denialOf(err error) track.Denial {
-	d := track.Denial{Temporary: isTemporary(err)}
+	unpaced := (*PaceError)(nil)
+	d := track.Denial{Temporary: errors.As(err, &unpaced)}
 	denied := (*DisallowedError)(nil)
 	if !errors.As(err, &denied) {
 		d.Later = isForbidden(err) || errors.Is(err, ErrRedirectWait)

@@ -52,7 +52,8 @@ type Denial struct {
 	// Version identifies the robots.txt that has denied the request. It is the zero time if the reason
 	// is another one.
 	Version time.Time
-	// Temporary reports whether the reason may soon pass.
+	// Temporary reports whether the reason may pass at any moment, so that only quick retries are in a
+	// row.
 	Temporary bool
 	// Later reports whether the request was denied after its page was allowed, for example because of
 	// the target of a redirect.

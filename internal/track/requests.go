@@ -120,15 +120,16 @@ func (rs *Requests) take(w weak.Pointer[colly.Request]) *record {
 	return known
 }
 
-// Close ends all waits. missed is not called.
+// Close ends all waits. missed is not called. Requests that are still under way keep the error that
+// was passed to Deny.
 func (rs *Requests) Close() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	for _, known := range rs.known {
 		known.end()
+		known.expects = false
+		known.timer = nil
 	}
-	clear(rs.known)
-	rs.count.Store(0)
 }
 
 // end ends the wait for a hook.

@@ -171,6 +171,18 @@ func TestHookReturnsTheDenialOnce(t *testing.T) {
 	}
 }
 
+// Close leaves the denials of requests that are under way.
+func TestHookAfterClose(t *testing.T) {
+	rs := NewRequests(nil, nil)
+	r := request("/")
+	denied := errors.New("denied")
+	rs.Deny(r, denied)
+	rs.Close()
+	if err := rs.Hook(r); err != denied {
+		t.Errorf("got %v, want the error of Deny", err)
+	}
+}
+
 // A request that Colly forgets without a hook is not remembered.
 func TestRequestsThatAreGone(t *testing.T) {
 	rs := NewRequests(nil, nil)

@@ -45,6 +45,7 @@ func TestDryRunReportsFirstDenial(t *testing.T) {
 						called.Add(1)
 					}
 				}))
+				c.impolite = true
 				must(t, c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 1}))
 				c.SetRequestTimeout(0)
 				c.Visit("http://a.test/slow")

@@ -105,7 +105,6 @@ func (c *clients) Before(s *backend.Seam, req *http.Request) (backend.Trip, erro
 	q := c.newClientRequest(req)
 	q.seam = s
 	q.header = req.Header
-	q.fetchBySeam()
 	err := c.admitClient(req.Context(), q)
 	if err != nil {
 		return nil, c.reject(q, err)
@@ -186,8 +185,8 @@ func (p *Plugin) Acquire(ctx context.Context, req *http.Request) (*Turn, error) 
 	}
 	ctx, _, f := p.own(ctx)
 	q := p.newClientRequest(req)
-	q.fetcher = f
-	q.fetcher.page = req.Header
+	q.client = f.client
+	q.header = req.Header
 	err = p.controller.admitClient(ctx, q)
 	if err != nil {
 		p.controller.reject(q, err)

@@ -51,7 +51,8 @@ func hasRobots(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "http
 // Each step that waits checks the request again if its robots.txt has changed in the meantime. The
 // hooks call all three. The transport calls check and start for a request that no hook has seen.
 //
-// The steps read the target, the fetcher and the clock of the request, which the caller sets.
+// The steps read the target, the client, the header and the clock of the request, which the caller
+// sets.
 type gate struct {
 	*judge
 	sitemaps *sitemaps // nil if they are not followed
@@ -68,8 +69,7 @@ func (g *gate) check(ctx context.Context, q *request) error {
 	if err := g.protect(q); err != nil {
 		return err
 	}
-	q.fetcher.from = guardedBy(q.guard, "")
-	v, err := g.decide(ctx, q.now, q.target, q.fetcher)
+	v, err := g.decide(ctx, q.now, q.target, q.fetcher())
 	if err != nil {
 		return err
 	}

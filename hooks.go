@@ -101,10 +101,11 @@ func (h *hooks) newPage(r *colly.Request, fed *fedPage) *request {
 	return q
 }
 
-// describe sets the target and the fetcher of q from a page.
+// describe sets the target, the client and the header of q from a page.
 func (h *hooks) describe(q *request, r *colly.Request) {
 	q.target = targetOf(r.URL, r.Host, *r.Headers)
-	q.fetcher = fetcher{limiter: h.limiter, client: h, page: *r.Headers, changed: q.asked != nil}
+	q.client = h
+	q.header = *r.Headers
 }
 
 // admit judges a page, and waits until its host lets it in.

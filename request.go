@@ -27,10 +27,12 @@ type request struct {
 	gate  *gate
 
 	target   target
-	redirect bool      // it follows a redirect
-	from     string    // the host that led to it; "" if the program has requested it
-	fetcher  fetcher   // how to fetch robots.txt for it; zero if it is not judged now
-	now      time.Time // the time, as of the last wait
+	redirect bool          // it follows a redirect
+	from     string        // the host that led to it; "" if the program has requested it
+	client   client        // fetches robots.txt for it; nil on the wire and while the record is idle
+	seam     *backend.Seam // sends it, and fetches robots.txt if client is nil; nil before the wire
+	header   http.Header   // the header of the request
+	now      time.Time     // the time, as of the last wait
 
 	verdict  verdict     // zero before the first check
 	judged   url.URL     // the URL that the verdict is on: a callback may change *target.url afterwards
@@ -40,9 +42,6 @@ type request struct {
 	uncached bool        // its headers keep Colly from serving it from CacheDir
 	reread   bool        // robots.txt had to be read when its turn came
 	retries  int         // how often it may be sent again after 429 or 503
-
-	seam   *backend.Seam // that sends it; nil before that
-	header http.Header   // that is sent; nil before that
 }
 
 // A page is what all exchanges of one colly.Request share: the request and the redirects that follow
@@ -85,14 +84,20 @@ func (c *core) takeRequest(u *url.URL) *request {
 
 // release leaves q to the next hook, or to the transport.
 func (q *request) release() {
-	q.fetcher = fetcher{} // it would keep the collector alive
+	q.client = nil // it would keep the collector alive
 	q.entry.Release(q.now)
 }
 
-// fetchBySeam sets the fetcher of a request that a seam sends. The transport calls it only if the
-// request may have to be judged, because most requests are not judged again on the wire.
-func (q *request) fetchBySeam() {
-	q.fetcher = fetcher{limiter: q.limiter, client: seamClient{through: q.seam, name: q.name}, page: q.header}
+// fetcher returns how to fetch robots.txt for q.
+func (q *request) fetcher() fetcher {
+	f := fetcher{limiter: q.limiter, from: guardedBy(q.guard, ""), page: q.header}
+	if q.client == nil {
+		f.client = seamClient{through: q.seam, name: q.name}
+		return f
+	}
+	f.client = q.client
+	f.changed = q.asked != nil
+	return f
 }
 
 // close gives back what q holds of its host, and ends the record. The caller must not use q
@@ -247,7 +252,6 @@ func handedOn(redirect *http.Response) (p page, ok bool) {
 // judged by the robots.txt in force after that.
 func (q *request) Again(ctx context.Context) error {
 	q.reread = false
-	q.fetchBySeam()
 	return q.again(func() error {
 		q.now = time.Now()
 		err := q.gate.start(ctx, q, true)

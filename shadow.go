@@ -84,7 +84,7 @@ func (all shadows) compare(ctx context.Context, q *request) {
 		return // each shadow would fetch robots.txt again
 	}
 	for i, cache := range v.reader.shadows {
-		pol, err := v.reader.get(ctx, cache, v.policy.Authority, q.target.userAgent, q.fetcher)
+		pol, err := v.reader.get(ctx, cache, v.policy.Authority, q.target.userAgent, q.fetcher())
 		if err != nil {
 			continue // the plugin is closed, or the context has ended
 		}

@@ -39,7 +39,6 @@ func (t *transport) Before(s *backend.Seam, req *http.Request) (backend.Trip, er
 	q.header = req.Header
 	if !seen || !t.sameName(q, asked) || !q.ticket.OnWire() {
 		q.target = asked
-		q.fetchBySeam()
 		err := t.admit(req.Context(), q)
 		if err != nil {
 			return nil, t.reject(q, err)

@@ -21,17 +21,17 @@ func (l *limiter) slowDown(now instant, t *Ticket, after time.Duration, random f
 	if after <= 0 && most == 0 || after > 0 && until <= l.notBefore(now) {
 		return false
 	}
-	g := l.ensureGovernor(now)
+	e := l.ensureEstimator(now)
 	if after > 0 {
 		l.paced.notBefore = until
 	}
-	if t != nil && t.incident != g.incident {
+	if t != nil && t.incident != e.incident {
 		return false
 	}
 	if most == 0 {
-		g.probe()
+		e.probe()
 	} else {
-		g.complain(complaint{
+		e.complain(complaint{
 			seen:   now,
 			last:   l.moment,
 			wait:   after > 0,
@@ -44,7 +44,7 @@ func (l *limiter) slowDown(now instant, t *Ticket, after time.Duration, random f
 }
 
 // unavailable records a 503 response without Retry-After, which may only mean that the page is
-// broken. If the governor counts it as a complaint, unavailable is like slowDown.
+// broken. If the estimator counts it as a complaint, unavailable is like slowDown.
 func (l *limiter) unavailable(now instant, t *Ticket, random float64) bool {
 	if t != nil {
 		t.judged = true
@@ -52,11 +52,11 @@ func (l *limiter) unavailable(now instant, t *Ticket, random float64) bool {
 	if l.mostBackOff() == 0 {
 		return false
 	}
-	g := l.ensureGovernor(now)
-	if t != nil && t.incident != g.incident {
+	e := l.ensureEstimator(now)
+	if t != nil && t.incident != e.incident {
 		return false
 	}
-	return g.unavailable() && l.slowDown(now, t, 0, random)
+	return e.unavailable() && l.slowDown(now, t, 0, random)
 }
 
 // sending estimates how many requests per second were sent before now. It divides the number of
@@ -72,37 +72,37 @@ func (l *limiter) sending(now instant, t *Ticket) float64 {
 	return count / now.since(t.at).Seconds()
 }
 
-// ensureGovernor returns the governor. It creates one if there is none, and resets one that is too
+// ensureEstimator returns the estimator. It creates one if there is none, and resets one that is too
 // old to be used at now.
-func (l *limiter) ensureGovernor(now instant) *governor {
+func (l *limiter) ensureEstimator(now instant) *estimator {
 	p := l.slowed()
-	if p.governor == nil {
-		p.governor = new(governor)
-	} else if l.governor(now) == nil {
-		*p.governor = governor{incident: p.governor.incident, proven: now}
+	if p.estimator == nil {
+		p.estimator = new(estimator)
+	} else if l.estimator(now) == nil {
+		*p.estimator = estimator{incident: p.estimator.incident, proven: now}
 	}
-	return p.governor
+	return p.estimator
 }
 
-// governor returns the state that the host's complaints have left at now. It returns nil if the
+// estimator returns the state that the host's complaints have left at now. It returns nil if the
 // host has never complained, or if the last request was so long ago that the state is out of date:
 // longer ago than longQuiet plus ten intervals of the back-off.
-func (l *limiter) governor(now instant) *governor {
-	if l.paced == nil || l.paced.governor == nil {
+func (l *limiter) estimator(now instant) *estimator {
+	if l.paced == nil || l.paced.estimator == nil {
 		return nil
 	}
-	g := l.paced.governor
+	e := l.paced.estimator
 	quiet := now.since(max(l.last, l.paced.notBefore))
-	if quiet > longQuiet && quiet-longQuiet > 10*g.interval(now, l.mostBackOff()) {
+	if quiet > longQuiet && quiet-longQuiet > 10*e.interval(now, l.mostBackOff()) {
 		return nil
 	}
-	return g
+	return e
 }
 
 // probing reports whether all other requests wait for the answer to a probe at now.
 func (l *limiter) probing(now instant) bool {
-	g := l.governor(now)
-	return g != nil && g.probing()
+	e := l.estimator(now)
+	return e != nil && e.probing()
 }
 
 // longQuiet is the shortest time without a request after which the complaints of a host are

@@ -26,7 +26,7 @@ func (i instant) since(start instant) time.Duration {
 // and Host does the waiting and holds its lock around every call.
 //
 // The delay in force is the largest of three values: the crawl delay, MinDelay, and the delay that
-// the governor derives from 429 and 503 responses. The crawl delay is the longest that the host's
+// the estimator derives from 429 and 503 responses. The crawl delay is the longest that the host's
 // robots.txt requests, under http and https and for each product token of the crawler, because one
 // host has one pace. Until a Retry-After has passed, nothing starts.
 //
@@ -55,7 +55,7 @@ type paced struct {
 	gaps        gaps          // the gaps before the last moment
 	waited      time.Duration // the total time that all tickets have waited
 	throttled   int
-	governor    *governor // nil if the host has never complained
+	estimator    *estimator // nil if the host has never complained
 	urgent      list      // tickets in Start, in the order of their calls
 	waiting     list      // tickets in Enter; the front one may be admitted
 	queued      int       // the length of waiting
@@ -128,8 +128,8 @@ func (l *limiter) kept(written time.Duration) time.Duration {
 
 // backOff returns the delay that the complaints of the host cause at now.
 func (l *limiter) backOff(now instant) time.Duration {
-	if g := l.governor(now); g != nil {
-		return g.interval(now, l.mostBackOff())
+	if e := l.estimator(now); e != nil {
+		return e.interval(now, l.mostBackOff())
 	}
 	return 0
 }
@@ -217,7 +217,7 @@ func (l *limiter) full(now instant, delay time.Duration) (wait time.Duration, fu
 			wait = left
 		}
 		count++
-		if count == most || probing && t.incident == l.paced.governor.incident {
+		if count == most || probing && t.incident == l.paced.estimator.incident {
 			return wait, true
 		}
 	}
@@ -259,10 +259,10 @@ func (l *limiter) start(now instant, t *Ticket) (wait time.Duration, ok bool) {
 	}
 	t.incident = 0
 	t.judged = false
-	if l.paced != nil && l.paced.governor != nil {
-		g := l.ensureGovernor(now)
-		g.started(now)
-		t.incident = g.incident
+	if l.paced != nil && l.paced.estimator != nil {
+		e := l.ensureEstimator(now)
+		e.started(now)
+		t.incident = e.incident
 	}
 	l.inFlight.push(t)
 	l.used(now, t)
@@ -340,18 +340,18 @@ func (l *limiter) gaps() gaps {
 // gapsTo returns the smallest gaps of p, under the assumption that last is the last moment and does
 // not change.
 func (p *paced) gapsTo(last instant) gaps {
-	g := p.gaps
+	e := p.gaps
 	if p.before == 0 {
-		return g
+		return e
 	}
 	gap := last.since(p.before)
-	if g.least == 0 || gap < g.least {
-		g.least = gap
+	if e.least == 0 || gap < e.least {
+		e.least = gap
 	}
 	if p.asked > 0 {
-		g.overDelay = smaller(g.overDelay, float64(gap)/float64(p.asked))
+		e.overDelay = smaller(e.overDelay, float64(gap)/float64(p.asked))
 	}
-	return g
+	return e
 }
 
 // smaller returns the smaller of two numbers. It ignores a number that is 0.
@@ -365,11 +365,11 @@ func smaller(a, b float64) float64 {
 // accepted records that the request of t got a response that is not a complaint. It reports whether
 // other requests have waited for this response.
 func (l *limiter) accepted(now instant, t *Ticket) bool {
-	if t.state != onWire || t.judged || l.paced == nil || l.paced.governor == nil {
+	if t.state != onWire || t.judged || l.paced == nil || l.paced.estimator == nil {
 		return false
 	}
 	t.judged = true
-	return l.paced.governor.accept(now, t)
+	return l.paced.estimator.accept(now, t)
 }
 
 // end takes t, which has started, off the wire.
@@ -385,7 +385,7 @@ func (l *limiter) end(now instant, t *Ticket) {
 // idle reports whether forgetting the host at now would not change when its next request starts.
 func (l *limiter) idle(now instant) bool {
 	_, ok := l.ready(now)
-	return ok && !l.busy(now) && l.governor(now) == nil
+	return ok && !l.busy(now) && l.estimator(now) == nil
 }
 
 // busy reports whether a request is in flight. A request that did not reach the wire in time is

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// A governor estimates the rate at which a host accepts requests. A host that has never complained
-// has no governor. A complaint is a response that asks for fewer requests.
+// An estimator estimates the rate at which a host accepts requests. A host that has never complained
+// has no estimator. A complaint is a response that asks for fewer requests.
 //
 // After a complaint, the next rate is slightly below the rate that the host has accepted since the
 // complaint before. One request, the probe, goes first. When the host accepts it, the other
 // requests follow at the new rate. The rate is held for ten seconds, then grows by 2 % per second
 // up to the estimated limit of the host, and beyond that limit slowly at first, then faster as long
-// as no complaint comes. As long as too little is known, the governor searches for the rate
+// as no complaint comes. As long as too little is known, the estimator searches for the rate
 // instead: it cuts the rate to a quarter after each complaint and then raises it again to the rate
 // that has failed. If the host refuses the probe itself, the rate is also cut to a quarter each
 // time.
@@ -27,7 +27,7 @@ import (
 // In the worst cases, 86 % of the rate is used, and 3.3 %, 1.1 % and 0.1 % of the requests are
 // refused at 0.5, 5 and 50 requests per second. The comment on each constant says what another value
 // gives in the worst case.
-type governor struct {
+type estimator struct {
 	base     float64 // requests per second directly after the complaint; 0 means no limit
 	goal     float64 // requests per second up to which the rate grows at the usual speed
 	accepted float64 // requests per second that the host once accepted; 0 if unknown
@@ -58,7 +58,7 @@ const (
 )
 
 // These constants say how a rate is searched for while too little is known. "each complaint is one
-// incident" in TestGovernor fixes the first steps, and TestRateOfServerIsFound the time that
+// incident" in TestEstimator fixes the first steps, and TestRateOfServerIsFound the time that
 // the search takes: ten seconds at 5 and 50 requests per second, thirty at 0.5.
 const (
 	// searchFor is how many seconds a rate takes to grow to its goal if the goal is at least
@@ -95,28 +95,28 @@ const (
 )
 
 // rate returns how many requests per second may start at now. 0 means any number.
-func (g *governor) rate(now instant) float64 {
-	if g.proven == 0 || g.base == 0 {
-		return g.base
+func (e *estimator) rate(now instant) float64 {
+	if e.proven == 0 || e.base == 0 {
+		return e.base
 	}
-	t := min(now.since(g.proven).Seconds(), float64(g.starts))
-	rise := math.Log(g.goal / g.base)
+	t := min(now.since(e.proven).Seconds(), float64(e.starts))
+	rise := math.Log(e.goal / e.base)
 	speed := growth
-	if g.goal > g.base*farTooLow {
+	if e.goal > e.base*farTooLow {
 		speed = rise / searchFor
 	} else {
 		t = max(t-holdFor, 0)
 	}
 	if t*speed < rise {
-		return g.base * math.Exp(t*speed)
+		return e.base * math.Exp(t*speed)
 	}
 	t -= rise / speed
-	return min(g.goal*math.Exp(beyond*t*t), unlimited)
+	return min(e.goal*math.Exp(beyond*t*t), unlimited)
 }
 
 // interval returns the time between two starts at now, at most longest. 0 means no delay.
-func (g *governor) interval(now instant, longest time.Duration) time.Duration {
-	rate := g.rate(now)
+func (e *estimator) interval(now instant, longest time.Duration) time.Duration {
+	rate := e.rate(now)
 	if rate == 0 || rate >= unlimited {
 		return 0
 	}
@@ -124,23 +124,23 @@ func (g *governor) interval(now instant, longest time.Duration) time.Duration {
 }
 
 // started records that a request starts at now.
-func (g *governor) started(now instant) {
-	if g.starts == 0 {
-		g.first = now
+func (e *estimator) started(now instant) {
+	if e.starts == 0 {
+		e.first = now
 	}
-	if g.starts < math.MaxInt32 {
-		g.starts++
+	if e.starts < math.MaxInt32 {
+		e.starts++
 	}
 }
 
 // accept records a response, seen at now, that is not a complaint. It reports whether t was the
 // probe.
-func (g *governor) accept(now instant, t *Ticket) bool {
-	g.odd = max(g.odd-1, 0)
-	if !g.probing() || t.incident != g.incident {
+func (e *estimator) accept(now instant, t *Ticket) bool {
+	e.odd = max(e.odd-1, 0)
+	if !e.probing() || t.incident != e.incident {
 		return false
 	}
-	g.proven = now
+	e.proven = now
 	return true
 }
 
@@ -155,36 +155,36 @@ type complaint struct {
 }
 
 // complain records a complaint and sets the next rate. least is the lowest rate that it may set.
-func (g *governor) complain(c complaint, least float64) {
+func (e *estimator) complain(c complaint, least float64) {
 	switch {
-	case g.goal == 0:
-		g.goal = max(firstLow, min(c.rate, firstHigh))
-		g.base = g.goal * cut
-	case g.proven == 0 && c.wait:
+	case e.goal == 0:
+		e.goal = max(firstLow, min(c.rate, firstHigh))
+		e.base = e.goal * cut
+	case e.proven == 0 && c.wait:
 		// The Retry-After has failed, not the rate: the probe went too early.
-	case g.proven == 0:
-		if g.accepted == 0 {
-			g.goal = g.base
+	case e.proven == 0:
+		if e.accepted == 0 {
+			e.goal = e.base
 		}
-		g.base *= cut
+		e.base *= cut
 	default:
-		g.learn(g.rate(c.seen), float64(g.starts-1), c.last.since(g.first).Seconds(), c.random)
+		e.learn(e.rate(c.seen), float64(e.starts-1), c.last.since(e.first).Seconds(), c.random)
 	}
-	g.base = max(g.base, least)
-	g.goal = max(g.goal, g.base)
-	g.probe()
+	e.base = max(e.base, least)
+	e.goal = max(e.goal, e.base)
+	e.probe()
 }
 
 // probe starts a new incident, in which one request goes before any other.
-func (g *governor) probe() {
-	g.proven = 0
-	g.starts = 0
-	g.odd = 0
-	g.incident++
+func (e *estimator) probe() {
+	e.proven = 0
+	e.starts = 0
+	e.odd = 0
+	e.incident++
 }
 
 // probing reports whether all other requests wait for the answer to the probe.
-func (g *governor) probing() bool { return g.incident > 0 && g.proven == 0 }
+func (e *estimator) probing() bool { return e.incident > 0 && e.proven == 0 }
 
 // learn sets the next rate after the rate failed has proved too high. n is the number of requests
 // that had been accepted, and seconds is the time that this took.
@@ -195,20 +195,20 @@ func (g *governor) probing() bool { return g.incident > 0 && g.proven == 0 }
 //
 // The next rate is a mean in which low has twice the weight of high. With the same weight, a server
 // that answers plain 503 refuses 72 instead of 65 of 615 requests (TestRateIsFoundByPlain503).
-func (g *governor) learn(failed, n, seconds, random float64) {
-	low := g.accepted / 2 // the host may accept less now than before
+func (e *estimator) learn(failed, n, seconds, random float64) {
+	low := e.accepted / 2 // the host may accept less now than before
 	high := failed
 	if n > 1 {
 		low = max(low, (n-1)/seconds)
 		high = failed * (1 - 1/n)
 	}
 	low = min(low, failed)
-	g.accepted = low
+	e.accepted = low
 	low = min(low, high)
-	g.base = max(math.Cbrt(low*low*high), failed*cut) * (below - jitter*random)
-	g.goal = failed
+	e.base = max(math.Cbrt(low*low*high), failed*cut) * (below - jitter*random)
+	e.goal = failed
 	if n >= sure {
-		g.goal = max(math.Sqrt(low*high), failed*cut)
+		e.goal = max(math.Sqrt(low*high), failed*cut)
 	}
 }
 
@@ -227,7 +227,7 @@ const (
 )
 
 // unavailable records a 503 response without Retry-After and reports whether it is a complaint.
-func (g *governor) unavailable() bool {
-	g.odd += oddWeight
-	return g.odd > oddMost || g.probing()
+func (e *estimator) unavailable() bool {
+	e.odd += oddWeight
+	return e.odd > oddMost || e.probing()
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestGovernor(t *testing.T) {
+func TestEstimator(t *testing.T) {
 	t.Run("each complaint is one incident, and one probe goes first", func(t *testing.T) {
 		rehearse(t, Rules{}, `
 0s    start a       -> yes
@@ -140,7 +140,7 @@ func TestGovernor(t *testing.T) {
 // TestLeastRate checks that the rate never falls below its minimum, and that the goal stays, so
 // that the rate can rise again soon.
 func TestLeastRate(t *testing.T) {
-	g := governor{goal: 5, base: 4, accepted: 4, incident: 1}
+	g := estimator{goal: 5, base: 4, accepted: 4, incident: 1}
 	for range 20 {
 		g.complain(complaint{}, 1./300)
 	}
@@ -152,7 +152,7 @@ func TestLeastRate(t *testing.T) {
 // TestRateGrowsByEvidence checks that the growth of a rate is counted in seconds for which a
 // request was started.
 func TestRateGrowsByEvidence(t *testing.T) {
-	g := governor{base: 0.95, goal: 1, proven: at(0), incident: 1}
+	g := estimator{base: 0.95, goal: 1, proven: at(0), incident: 1}
 	for _, test := range []struct {
 		after  time.Duration
 		starts int32
@@ -235,7 +235,7 @@ func within(times []time.Duration, from, to time.Duration) (n float64) {
 	return n
 }
 
-// TestRateOfServerIsFound checks that the governor uses at least 85 % of the rate of the server and
+// TestRateOfServerIsFound checks that the estimator uses at least 85 % of the rate of the server and
 // that hardly any request is refused. It counts after the first ten seconds, or after thirty at
 // half a request per second.
 func TestRateOfServerIsFound(t *testing.T) {
@@ -458,14 +458,14 @@ func TestProbeEndsWithItsResponse(t *testing.T) {
 	}
 }
 
-// TestNoGovernorWithoutComplaint checks that a host that never complains has no governor.
-func TestNoGovernorWithoutComplaint(t *testing.T) {
+// TestNoEstimatorWithoutComplaint checks that a host that never complains has no estimator.
+func TestNoEstimatorWithoutComplaint(t *testing.T) {
 	inBubble(t, time.Second, func(t *testing.T, w *world) {
 		for range 10 {
 			w.pass(t.Context())
 		}
-		if w.paced.governor != nil {
-			t.Error("the host has a governor")
+		if w.paced.estimator != nil {
+			t.Error("the host has an estimator")
 		}
 	})
 }

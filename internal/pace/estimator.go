@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// An estimator estimates the rate at which a host accepts requests. A host that has never complained
-// has no estimator. A complaint is a response that asks for fewer requests.
+// An estimator finds the rate at which a host accepts requests. A host that has never complained has
+// no estimator. A complaint is a response that asks for fewer requests.
 //
 // After a complaint, the next rate is slightly below the rate that the host has accepted since the
 // complaint before. One request, the probe, goes first. When the host accepts it, the other

@@ -55,11 +55,11 @@ type paced struct {
 	gaps        gaps          // the gaps before the last moment
 	waited      time.Duration // the total time that all tickets have waited
 	throttled   int
-	estimator    *estimator // nil if the host has never complained
-	urgent      list      // tickets in Start, in the order of their calls
-	waiting     list      // tickets in Enter; the front one may be admitted
-	queued      int       // the length of waiting
-	sharing     *sharing  // nil if no Pacer was asked
+	estimator   *estimator // nil if the host has never complained
+	urgent      list       // tickets in Start, in the order of their calls
+	waiting     list       // tickets in Enter; the front one may be admitted
+	queued      int        // the length of waiting
+	sharing     *sharing   // nil if no Pacer was asked
 }
 
 // gaps are the smallest gaps between two moments while a delay was in force. They are 0 if there

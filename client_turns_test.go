@@ -69,6 +69,7 @@ func TestClientDoesNotOvertakeCollector(t *testing.T) {
 func TestTurnsAndClientsTakeTurns(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(20, "User-agent: *\nCrawl-delay: 10\n")}, func(t *testing.T, web *robotstest.Web) {
 		p, client := newRobots(t, web, collyrobots.HTTPClient(&http.Client{Transport: web.Transport()}))
+		var mu sync.Mutex
 		var order []string
 		var group sync.WaitGroup
 		for i := range 6 {
@@ -82,6 +83,8 @@ func TestTurnsAndClientsTakeTurns(t *testing.T) {
 					}
 					turn.End()
 				}
+				mu.Lock()
+				defer mu.Unlock()
 				order = append(order, fmt.Sprint(i))
 			})
 			synctest.Wait()

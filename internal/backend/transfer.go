@@ -29,6 +29,7 @@ type transfer struct {
 	bytes           atomic.Int64 // the number of bytes of the body that were read
 	shared          atomic.Bool  // the connection is one of those that isShared reports
 	settled         atomic.Bool  // no further attempt is needed; set with mu held
+	ended           atomic.Bool  // end has returned
 
 	// attempts is held while Ready and Again of the trip are called.
 	attempts      sync.Mutex
@@ -175,6 +176,9 @@ func (t *transfer) Close() error {
 // was closed. The trip ends before the context is cancelled, so the host of the request is free
 // when the transport or the body returns. If the request is to be sent again, the trip goes on.
 func (t *transfer) end(err error) {
+	if t.ended.Load() {
+		return // most bodies are read to their end and then closed
+	}
 	t.settle()
 	t.mu.Lock()
 	t.stopTimeout()
@@ -190,4 +194,5 @@ func (t *transfer) end(err error) {
 		trip.Ended(t.bytes.Load(), reason)
 	}
 	t.cancel(err)
+	t.ended.Store(true)
 }

@@ -22,9 +22,10 @@ import (
 // requests wait while they hold a LimitRule slot, and each counts as in flight only until the headers
 // of its response are there.
 //
-// Attach does not change the http.Client of c. It puts a client of its own in its place, which c
-// shares with its clones. So none of them may have requests under way when the first is attached.
-// Other collectors are not affected, even if they share a client or a transport with c.
+// Attach does not change the user's http.Client. It gives the collector a client of the plugin
+// instead. A collector and its clones have one client together, so none of them may have requests
+// under way when the first of them is attached. Other collectors are not affected, even if they share
+// a client or a transport with c.
 //
 // A debugger of c also receives each Event, with the Type "robots." and the Kind. The plugin calls it
 // in the callbacks of c, on the goroutines on which Colly calls it, so the debugger needs no more
@@ -82,8 +83,8 @@ func (p *Plugin) warnOfUncheckedRequests(c *colly.Collector) {
 
 // isClosed reports whether ctl is the controller of a plugin that is closed.
 func isClosed(ctl backend.Controller) bool {
-	t, ok := ctl.(*transport)
-	return ok && t.closed.Load()
+	own, ok := ctl.(*controller)
+	return ok && own.closed.Load()
 }
 
 // remember records a collector. From time to time it forgets those that are gone.
@@ -107,13 +108,13 @@ func (p *Plugin) first() *hooks {
 	return p.find(func(*hooks) bool { return true })
 }
 
-// find returns the first hooks for which is reports true, or nil.
-func (p *Plugin) find(is func(*hooks) bool) *hooks {
+// find returns the first hooks for which match reports true, or nil.
+func (p *Plugin) find(match func(*hooks) bool) *hooks {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range p.hooks {
 		h := w.Value()
-		if h != nil && is(h) {
+		if h != nil && match(h) {
 			return h
 		}
 	}

@@ -37,7 +37,7 @@ import (
 func (p *Plugin) Transport(next http.RoundTripper) http.RoundTripper {
 	rt := &roundTripper{plugin: p}
 	if p != nil && p.core != nil {
-		rt.seam = backend.NewSeam(next, &clients{transport: p.controller})
+		rt.seam = backend.NewSeam(next, &clients{controller: p.controller})
 	}
 	return rt
 }
@@ -95,7 +95,7 @@ func (p *Plugin) sends(req *http.Request) bool {
 }
 
 // clients is the backend.Controller of http.Clients.
-type clients struct{ *transport }
+type clients struct{ *controller }
 
 // Before implements backend.Controller.
 func (c *clients) Before(s *backend.Seam, req *http.Request) (backend.Trip, error) {
@@ -113,29 +113,29 @@ func (c *clients) Before(s *backend.Seam, req *http.Request) (backend.Trip, erro
 	return q, nil
 }
 
-// admitClient judges a request of a client and waits for its turn. A request that follows no redirect
-// waits behind the requests that wait already, like a page of a collector.
-func (t *transport) admitClient(ctx context.Context, q *request) error {
+// admitClient judges a request of a client and waits for its turn. It waits behind the requests that
+// wait already, like a page of a collector. A redirect goes first, as in admit.
+func (ctl *controller) admitClient(ctx context.Context, q *request) error {
 	if q.redirect {
-		return t.admit(ctx, q)
+		return ctl.admit(ctx, q)
 	}
-	err := t.check(ctx, q)
-	t.shadows.compare(ctx, q)
+	err := ctl.check(ctx, q)
+	ctl.shadows.compare(ctx, q)
 	if q.dry != nil {
-		t.report.notSent(q.target.url, q.dry, true)
+		ctl.report.notSent(q.target.url, q.dry, true)
 	}
 	if err != nil {
 		return err
 	}
 	if !q.host.MayEnter(&q.ticket) {
-		t.limiter.logLongWait(q.now, q.host, q.verdict.policy)
-		t.report.tellWaiting(q)
-		err = t.enter(ctx, q)
+		ctl.limiter.logLongWait(q.now, q.host, q.verdict.policy)
+		ctl.report.tellWaiting(q)
+		err = ctl.enter(ctx, q)
 		if err != nil {
 			return err
 		}
 	}
-	return t.start(ctx, q, true)
+	return ctl.start(ctx, q, true)
 }
 
 // newClientRequest returns the record of a request of a client. No hook looks for it, so it is not
@@ -155,8 +155,8 @@ func (c *core) newClientRequest(req *http.Request) *request {
 // of a nil Turn do nothing.
 type Turn struct {
 	mu    sync.Mutex
-	q     *request
-	ended bool // the methods do nothing
+	q     *request // nil if the request needs no turn
+	ended bool     // End was called, or the request needs no turn; then the methods do nothing
 }
 
 // Acquire is for clients that send their requests themselves, such as a headless browser. It decides
@@ -192,8 +192,8 @@ func (p *Plugin) Acquire(ctx context.Context, req *http.Request) (*Turn, error) 
 		p.controller.reject(q, err)
 		return nil, err
 	}
-	q.met = true // the connection is not known, which is not the fault of a transport
-	p.controller.trace(q, req)
+	q.met = true // no transport reports a connection here, so there is no transport to warn of
+	p.controller.prepareTrace(q, req)
 	q.sent.Store(true)
 	q.trace.started(q.host, &q.ticket)
 	return &Turn{q: q}, nil

@@ -19,32 +19,35 @@ import (
 )
 
 // An exchange is one request on the wire, and its place with its host. It implements backend.Trip for
-// the plugin's own requests. A request of a collector contains one.
+// the plugin's own requests. A request, which is one of a collector or a client, contains one.
 type exchange struct {
 	limiter *limiter
-	host    *pace.Host
+	host    *pace.Host // nil before the first verdict on a request
 	ticket  pace.Ticket
 	guard   *PrivateNetworkError // its error if it would go to a private address; nil if it may go there
-	met     bool                 // the transport has reported a connection
-	payer   string               // the site that is charged, because the request goes to another site; "" if none is
-	peer    string               // "host:port" that it went to: the server or a proxy; "" if it is not known
-	locked  bool                 // a proxy on its way requires authentication
 	trace   trace
-	through http.RoundTripper
-	refused atomic.Bool // Again has returned an error, so nothing is sent any more
+	through http.RoundTripper // the transport that sends it; set before the wire
+	permit  *permit           // consulted after each wait; nil if the exchange needs none
+
+	// The following fields say what has happened on the wire.
 	sent    atomic.Bool // it was written, or handed to a transport that does not report that
-	permit  *permit     // is asked after each wait; nil if the request may always be sent
+	refused atomic.Bool // Again has returned an error, so nothing is sent any more
+	met     bool        // the transport has reported a connection
+	locked  bool        // a proxy has responded that it requires authentication
+	peer    string      // "host:port" of the last connection: the server or a proxy; "" if not known
+
+	payer string // of a request of the plugin's own to another site: the site that is charged; otherwise ""
 }
 
 // A permit says whether a request of the plugin's own may still be sent when its turn has come.
 type permit struct {
-	current func() bool  // reports whether judge need not read robots.txt again
-	judge   func() error // returns why the request may not be sent
+	current func() bool  // reports whether robots.txt is known, so that check does not have to read it
+	check   func() error // returns an error if the request must not be sent
 }
 
-// send makes a request of the plugin's own, for robots.txt or a sitemap: it is paced like every
-// request to its host, uses the proxy and the TLS settings of the collector, sends no cookies, and
-// follows no redirect. from says how the plugin came to its URL.
+// send makes a request of the plugin's own, for robots.txt or a sitemap. The request keeps the pace of
+// its host, and uses the proxy and the TLS settings of the collector. It sends no cookies, and follows
+// no redirect. from says what has led to it.
 //
 // timeout limits the exchange from its start to the end of the body, without the wait before it. If
 // it is 0, there is no limit. began is when the exchange started, or the zero time if it did not.
@@ -64,7 +67,7 @@ func (x *exchange) send(req *http.Request, s *backend.Seam, timeout time.Duratio
 	if x.limiter.quota.Applies(from.payer, a.Host) {
 		x.payer = from.payer
 	}
-	x.guard, err = x.limiter.ask(from, a.Host, req.URL)
+	x.guard, err = x.limiter.allow(from, a.Host, req.URL)
 	if err != nil {
 		x.ticket.End()
 		return nil, time.Time{}, err
@@ -78,9 +81,10 @@ func (x *exchange) send(req *http.Request, s *backend.Seam, timeout time.Duratio
 	return resp, began, err
 }
 
-// ask returns an error if the plugin must not request u, which is on host, because of what led there.
-// guard is for what only the connection shows.
-func (l *limiter) ask(from lead, host string, u *url.URL) (guard *PrivateNetworkError, err error) {
+// allow returns an error if the plugin must not request u, which is on host, because of what has led
+// there. guard is the guard of the exchange, because the address may be known only when there is a
+// connection.
+func (l *limiter) allow(from lead, host string, u *url.URL) (guard *PrivateNetworkError, err error) {
 	if from.host != "" && from.host != host && from.client.forbids(u) {
 		return nil, fmt.Errorf("collyrobots: %s leads to %s: %w", from.host, u.Redacted(), colly.ErrForbiddenDomain)
 	}
@@ -103,33 +107,40 @@ func (l *limiter) transport(s *backend.Seam) http.RoundTripper {
 }
 
 // takeTurn waits until x may go on the wire, and hands it over. After an error x holds nothing.
-//
-// If robots.txt has to be read again first, x gives its turn back, because to read the file takes a
-// turn. When x has its next turn, the file may be too old again. Then it is not read once more.
 func (x *exchange) takeTurn(ctx context.Context) error {
-	for reread := false; ; reread = true {
-		err := policy.Wait(ctx, x.start)
-		if err != nil {
-			return err
-		}
-		current := x.permit == nil || x.permit.current()
-		if x.permit == nil || !current && reread {
-			break
-		}
-		if !current {
-			x.giveBack()
-		}
-		err = x.permit.judge()
+	err := policy.Wait(ctx, x.start)
+	if err != nil {
+		return err
+	}
+	if x.permit != nil {
+		err = x.checkPermit(ctx)
 		if err != nil {
 			x.giveBack()
 			return err
-		}
-		if current {
-			break
 		}
 	}
 	x.handOver()
 	return nil
+}
+
+// checkPermit checks x, which has its turn, by its permit.
+//
+// If robots.txt has to be read again first, x gives its turn back, because reading the file takes a
+// turn, and waits for the next one. The file may have expired again by then, but is not read again.
+func (x *exchange) checkPermit(ctx context.Context) error {
+	if x.permit.current() {
+		return x.permit.check()
+	}
+	x.giveBack()
+	err := x.permit.check()
+	if err != nil {
+		return err
+	}
+	err = policy.Wait(ctx, x.start)
+	if err != nil || !x.permit.current() {
+		return err
+	}
+	return x.permit.check()
 }
 
 // start waits until x may go on the wire, ahead of the pages that wait for their host.
@@ -158,7 +169,7 @@ func reportsSent(rt http.RoundTripper) bool {
 	return reports || rt == nil
 }
 
-// giveBack gives back the place of x with its host. A request that was not written does not count.
+// giveBack gives the place of x back to its host. A request that was not written does not count.
 func (x *exchange) giveBack() {
 	if !x.sent.Swap(false) {
 		x.ticket.NotSent()
@@ -190,19 +201,21 @@ func (x *exchange) Ready() (terms backend.Terms, ok bool) {
 // Sent implements backend.Trip.
 func (x *exchange) Sent() {
 	if x.refused.Load() {
-		return // net/http says so even if the connection is closed
+		return // net/http calls this although the connection was closed before
 	}
 	x.sent.Store(true)
 	x.ticket.Sent(time.Now())
 	x.trace.started(x.host, &x.ticket)
 }
 
-// Again implements backend.Trip: what is sent a second time, or too late, is a start of its own.
+// Again implements backend.Trip. A request that is sent a second time, or that was not ready in time,
+// takes another turn.
 func (x *exchange) Again(ctx context.Context) error {
 	return x.again(func() error { return x.takeTurn(ctx) })
 }
 
-// again makes the exchange once more if takeTurn returns no error.
+// again takes another turn for the exchange by calling takeTurn. After an error, nothing is sent any
+// more.
 func (x *exchange) again(takeTurn func() error) error {
 	if x.refused.Load() {
 		return context.Canceled
@@ -214,17 +227,18 @@ func (x *exchange) again(takeTurn func() error) error {
 	return err
 }
 
-// Answered implements backend.Trip: it lets the host slow the crawl down.
+// Answered implements backend.Trip. It backs off if the host is throttling.
 func (x *exchange) Answered(resp *http.Response) (again bool, report func()) {
 	x.locked = resp.StatusCode == http.StatusProxyAuthRequired && x.peer != "" && !isServer(x.host.Name(), x.peer)
-	return false, x.answer(resp, 0)
+	return false, x.recordResponse(resp, 0)
 }
 
-// answer records a response, which counts as a number of pages. report, which may be nil, logs it.
-func (x *exchange) answer(resp *http.Response, pages int) (report func()) {
-	x.sent.Store(true) // an HTTP/2 transport may report that later, or not at all
+// recordResponse records a response, which counts as a number of pages. report logs what follows from
+// it, and may be nil.
+func (x *exchange) recordResponse(resp *http.Response, pages int) (report func()) {
+	x.sent.Store(true) // an HTTP/2 transport may call Sent later, or not at all
 	x.trace.answered(resp)
-	backOff := x.pace(resp, pages)
+	backOff := x.changePace(resp, pages)
 	if x.guard == nil || x.met {
 		return backOff
 	}
@@ -240,9 +254,9 @@ func (x *exchange) answer(resp *http.Response, pages int) (report func()) {
 	}
 }
 
-// pace records a response with the pace of its host: it backs off on 429 or 503, which count as no
-// page. report, which may be nil, logs the back-off.
-func (x *exchange) pace(resp *http.Response, pages int) (report func()) {
+// changePace records a response with the pace of its host, and backs off on 429 or 503. These count as
+// no page. report logs the back-off, and may be nil.
+func (x *exchange) changePace(resp *http.Response, pages int) (report func()) {
 	if !throttled(resp) {
 		if x.host.Answered(&x.ticket, resp.StatusCode, pages) {
 			x.limiter.report.tellPace(EventRecovered, x, resp)

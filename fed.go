@@ -13,19 +13,23 @@ import (
 )
 
 // A fedPage is a page that a sitemap lists, from the moment when the collector gets it until its
-// request is done. It is in the request's Context, which the pages that its callbacks visit share.
-// So the first request that claims it holds it. All methods of a nil fedPage do nothing.
+// request is done. It is in the request's Context. The pages that the callbacks of that request visit
+// have the same Context, so the fedPage belongs to the first request that claims it. The methods that
+// the hooks call do nothing if the fedPage is nil.
 type fedPage struct {
 	done  func(feed.Result)
 	from  string                        // the host that led to it
-	owner atomic.Pointer[colly.Request] // the request that holds it; nil if none has claimed it
-	mute  bool                          // Colly may call no hook at its end; set by claim
+	owner atomic.Pointer[colly.Request] // the request that has claimed it; nil if none has
+
+	// hookMayFail is set if Colly may call no hook after the exchange. It is valid when the page is
+	// claimed.
+	hookMayFail bool
 
 	mu     sync.Mutex
 	timer  *time.Timer
 	ended  bool // its result is known
 	lapsed bool // no hook was called for fedLimit
-	sent   bool // its exchange has ended, and no hook is certain to follow
+	sent   bool // its exchange has ended, and hookMayFail is set
 }
 
 // ctxPage is the key of a fedPage, or of its name, in the Context of a request.
@@ -36,12 +40,13 @@ const ctxPage = "collyrobots.page"
 // page was not detected, or that a request of a queue was refused.
 const fedLimit = 10 * time.Second
 
-// newFedPage returns a page that the host from has led to. done is called with each of its results.
+// newFedPage returns a page that the host from has led to. done is called with each of its results:
+// if a hook is late, the first one is that it is missing.
 func newFedPage(from string, done func(feed.Result)) *fedPage {
 	return &fedPage{done: done, from: from}
 }
 
-// claimed reports whether a request holds the page.
+// claimed reports whether a request has claimed the page.
 func (p *fedPage) claimed() bool { return p.owner.Load() != nil }
 
 // await gives the page up unless a hook is called for it within fedLimit.
@@ -54,10 +59,10 @@ func (p *fedPage) await() {
 	p.awaitLocked()
 }
 
-// awaitHook is like await, for the hook that should follow an exchange. The hook may be late: Colly
-// calls it after the delay of a LimitRule.
+// awaitHook is like await, for the hook that should follow the exchange. It has no effect if that hook
+// is certain. The hook may be late, because Colly calls it after the delay of a LimitRule.
 func (p *fedPage) awaitHook() {
-	if p == nil || !p.mute {
+	if p == nil || !p.hookMayFail {
 		return
 	}
 	p.mu.Lock()
@@ -105,8 +110,8 @@ func (p *fedPage) lapse() {
 	}
 }
 
-// keep ends the wait for a hook.
-func (p *fedPage) keep() {
+// stopWait ends the wait of await, because a hook was called.
+func (p *fedPage) stopWait() {
 	if p == nil {
 		return
 	}
@@ -117,12 +122,12 @@ func (p *fedPage) keep() {
 	}
 }
 
-// end reports the result of the page. Only the first call has an effect.
+// end reports the result of the page, which its hooks have found. Only the first call has an effect.
 func (p *fedPage) end(result feed.Result) {
 	if p == nil {
 		return
 	}
-	p.keep()
+	p.stopWait()
 	p.mu.Lock()
 	over := p.ended
 	p.ended = true
@@ -139,15 +144,14 @@ func (p *fedPage) over() bool {
 	return p.ended || p.lapsed
 }
 
-// fedPages find the fed page of a request. colly/queue serializes its requests, so their Context
+// fedPages finds the fed page of a request. colly/queue serializes its requests, so their Context
 // contains the name of the page.
 type fedPages struct {
-	inUse  atomic.Bool
-	byName sync.Map // *fedPage by name
+	inUse  atomic.Bool // pages may be fed; if not, the look-up in the Context is saved
+	byName sync.Map    // *fedPage by name
 }
 
-// name gives p a name until its result is known. No other page has that name, also in other
-// processes.
+// name gives p a name until its result is known. The name is unique, even among other processes.
 func (f *fedPages) name(p *fedPage) string {
 	name := fmt.Sprintf("%016x%016x", rand.Uint64(), rand.Uint64())
 	f.inUse.Store(true)
@@ -178,21 +182,22 @@ func (f *fedPages) in(ctx *colly.Context) *fedPage {
 	return nil
 }
 
-// claim gives the fed page in the Context of r to r, unless another request holds it. mute says that
-// Colly may call no hook at the end of r. claim returns the page that r holds, or nil.
-func (f *fedPages) claim(r *colly.Request, mute bool) *fedPage {
+// claim gives the fed page in the Context of r to r, unless another request has claimed it.
+// hookMayFail says that Colly may call no hook after the exchange of r. claim returns the page that r
+// has claimed, or nil.
+func (f *fedPages) claim(r *colly.Request, hookMayFail bool) *fedPage {
 	p := f.in(r.Ctx)
 	if p == nil {
 		return nil
 	}
 	if p.owner.CompareAndSwap(nil, r) {
-		p.keep()
-		p.mute = mute
+		p.stopWait()
+		p.hookMayFail = hookMayFail
 	}
 	return f.of(r)
 }
 
-// of returns the fed page that r holds, or nil.
+// of returns the fed page that r has claimed, or nil.
 func (f *fedPages) of(r *colly.Request) *fedPage {
 	if p := f.in(r.Ctx); p != nil && p.owner.Load() == r {
 		return p

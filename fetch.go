@@ -18,16 +18,15 @@ import (
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
-// A client is a collector, or another user of the plugin, for which the plugin makes requests of its
-// own.
+// A client is a collector or an http.Client for which the plugin makes requests of its own.
 type client interface {
-	// seam returns the seam of the collector; nil if there is none.
+	// seam returns the seam of the client, or nil if there is none.
 	seam() *backend.Seam
-	// userAgent returns the collector's UserAgent; nil if it is not known.
+	// userAgent returns the collector's UserAgent, or nil if it is not known.
 	userAgent() *string
 	// forbids reports whether the user has forbidden the domain of u.
 	forbids(u *url.URL) bool
-	// caller identifies the client in a policy.Way; nil if its seam is enough.
+	// caller returns the Caller of a policy.Way, or nil if the seam identifies the client.
 	caller() any
 }
 
@@ -52,7 +51,7 @@ func (c seamClient) forbids(u *url.URL) bool {
 	return slices.ContainsFunc(c.through.Collectors(), func(c *colly.Collector) bool { return forbidden(c.DisallowedDomains, u) })
 }
 
-// A lead says how the plugin came to the URL of a request of its own.
+// A lead says what has led the plugin to a request of its own.
 type lead struct {
 	kind RequestKind // RequestRobots or RequestSitemap
 	origin
@@ -65,7 +64,8 @@ type origin struct {
 	payer string // "" if the requests are not counted
 }
 
-// guardedBy returns the origin of a request with a guard, which may be nil.
+// guardedBy returns the origin of a request with a guard. If guard is nil, the host of the origin is
+// empty, and the request may go to any address.
 func guardedBy(guard *PrivateNetworkError, payer string) origin {
 	if guard == nil {
 		return origin{payer: payer}
@@ -78,8 +78,8 @@ type fetcher struct {
 	limiter *limiter
 	client  client
 	from    origin      // of the request
-	page    http.Header // the header of the request; nil if the plugin itself makes it
-	changed bool        // page has changed since robots.txt was requested with it
+	header  http.Header // of the request; nil if it is one of the plugin's own
+	changed bool        // header has changed since robots.txt was requested with it
 }
 
 // nameFor returns the name under which robots.txt is read for a request with a user agent.
@@ -90,67 +90,68 @@ func (f *fetcher) nameFor(s *hostSettings, userAgent string) string {
 	return userAgent
 }
 
-// how returns how to fetch robots.txt under a user agent.
-func (f *fetcher) how(userAgent string) policy.Fetch {
+// policyFetch returns a policy.Fetch with which robots.txt is requested under a user agent.
+func (f *fetcher) policyFetch(userAgent string) policy.Fetch {
 	l := f.limiter
 	requests := &robotsRequests{
 		limiter: l,
 		first:   lead{kind: RequestRobots, origin: f.from, client: f.client},
 		seam:    f.client.seam(),
 	}
-	how := policy.Fetch{UserAgent: userAgent, Do: requests.do, Proxy: requests.proxy}
+	fetch := policy.Fetch{UserAgent: userAgent, Do: requests.do, Proxy: requests.proxy}
 	switch {
 	case l.client != nil:
-		how.Limit = l.client.Timeout
-		how.Way.Client = how.Limit
+		fetch.Limit = l.client.Timeout
+		fetch.Way.Client = fetch.Limit
 	case requests.seam != nil:
-		how.Limit = requests.seam.Timeout()
-		addHeaders(&how, f.page, requests.seam.Jar())
-		how.Way.Client = clientWay{client: requests.seam.Way(), header: fmt.Sprint(how.Header)}
+		fetch.Limit = requests.seam.Timeout()
+		addHeaders(&fetch, f.header, requests.seam.Jar())
+		fetch.Way.Client = clientWay{client: requests.seam.Way(), header: fmt.Sprint(fetch.Header)}
 	}
-	how.Way.Caller = f.client.caller()
+	fetch.Way.Caller = f.client.caller()
 	if f.changed {
-		how.Way.Caller = changedPage{caller: how.Way.Caller}
+		fetch.Way.Caller = changedPage{caller: fetch.Way.Caller}
 	}
-	return how
+	return fetch
 }
 
-// A clientWay is how a client fetches robots.txt for a page.
+// A clientWay is the Client of a policy.Way. Two requests for a robots.txt are sent in the same way if
+// their clientWays are equal.
 type clientWay struct {
 	client backend.Way
-	header string // of the page, for its proxy
+	header string // the headers for the proxy, which are those of the page
 }
 
-// A changedPage is a caller that requests robots.txt once more because a callback has changed the
-// header of its page, which may name a proxy.
+// A changedPage is the Caller of a policy.Way if a callback has changed the headers of the page, which
+// may name a proxy. So robots.txt is requested once more.
 type changedPage struct{ caller any }
 
 // robotsRequests makes the requests for one robots.txt: each attempt, and the redirects that follow
-// it. Redirects to other sites are charged to the site that pays for the file, or else to the site of
-// the file.
+// it. Redirects to other sites are charged to the payer of the first request, or if it has none, to
+// the host that has redirected.
 type robotsRequests struct {
 	limiter *limiter
 	seam    *backend.Seam
-	first   lead           // to the file
-	next    lead           // to the request after the last response
+	first   lead           // of the first request of each attempt
+	next    lead           // of the next request
 	via     atomic.Value   // string: "host:port" of the proxy of the last request; "" if there is none
-	open    []openExchange // whose bodies may still be open
+	open    []openExchange // the exchanges whose bodies may still be open
 }
 
-// proxy returns the proxy of the last request; "" if there is none.
+// proxy returns the proxy of the last request, or "" if there is none.
 func (r *robotsRequests) proxy() string {
 	name, _ := r.via.Load().(string)
 	return name
 }
 
-// do makes one request.
+// do makes one request. A request without a Response is the first of an attempt.
 func (r *robotsRequests) do(req *http.Request) (*http.Response, error) {
 	if req.Response == nil {
 		r.next = r.first
 	}
 	at := hostOf(req.URL)
 	x := &exchange{limiter: r.limiter}
-	r.open = slices.DeleteFunc(r.open, func(before openExchange) bool { return before.leadsTo(x, at) })
+	r.open = slices.DeleteFunc(r.open, func(o openExchange) bool { return o.endBefore(x, at) })
 	resp, _, err := x.send(r.traced(req, at), r.seam, 0, r.next)
 	if err == nil && x.locked {
 		resp.Body.Close()
@@ -167,7 +168,7 @@ func (r *robotsRequests) do(req *http.Request) (*http.Response, error) {
 	return resp, r.forPolicy(err)
 }
 
-// traced returns req with a trace that finds the proxy on the way to a host.
+// traced returns req with a trace that finds its proxy. host is the host that req is for.
 func (r *robotsRequests) traced(req *http.Request, host string) *http.Request {
 	r.via.Store("")
 	trace := &httptrace.ClientTrace{
@@ -176,12 +177,16 @@ func (r *robotsRequests) traced(req *http.Request, host string) *http.Request {
 				r.via.Store(hostPort)
 			}
 		},
-		ConnectStart: func(string, string) {}, // instead of the one of the page's own trace
+		// req's context has the values of a page's context. policy.WithValues hides the ClientTrace of
+		// the page, but package net finds the page's ConnectStart under a key of its own, which only
+		// another ConnectStart replaces.
+		ConnectStart: func(string, string) {},
 	}
 	return req.WithContext(httptrace.WithClientTrace(req.Context(), trace))
 }
 
-// forPolicy returns an error of a request, which may be nil, with its meaning to package policy.
+// forPolicy returns err, the error of a request, or nil if that is nil. Errors that say nothing about
+// the site are wrapped in a policyError.
 func (r *robotsRequests) forPolicy(err error) error {
 	unpaced := (*PaceError)(nil)
 	excess := (*netguard.QuotaError)(nil)
@@ -194,10 +199,10 @@ func (r *robotsRequests) forPolicy(err error) error {
 	return err
 }
 
-// A policyError is an error, and what it means to package policy.
+// A policyError adds to an error one of the errors by which package policy distinguishes them.
 type policyError struct {
 	error
-	kind error
+	kind error // policy.ErrUnsent or policy.ErrForbidden
 }
 
 func (e policyError) Unwrap() []error { return []error{e.error, e.kind} }
@@ -211,11 +216,12 @@ type openExchange struct {
 	body io.ReadCloser
 }
 
-// leadsTo ends the exchange before x, which goes to the host at, and reports true. If at is another
-// host, and processes share the pace, the exchange stays open, so that they do not fetch the same file
-// in the meantime. Then only the connection is given back, because x may need it: it may be the
-// connection to a proxy.
-func (o openExchange) leadsTo(x *exchange, at string) bool {
+// endBefore ends the exchange before x, which goes to the host at, and reports whether it has done so.
+//
+// If processes share the pace and at is another host, the exchange stays open. Its lease then keeps
+// the other processes from fetching the same file. But its body is read, so that its connection is
+// free for x: it may be the connection to a proxy.
+func (o openExchange) endBefore(x *exchange, at string) bool {
 	if o.limiter.shared && o.host.Name() != at {
 		io.CopyN(io.Discard, o.body, maxRedirectBody)
 		return false

@@ -18,8 +18,8 @@ type target struct {
 }
 
 // targetOf returns the target of a request with these properties. host is the Host header that will
-// be sent. It is the user's own only if it is also among the headers. Otherwise it may be what is
-// left of a URL that a callback has changed.
+// be sent. It counts only if the user has set it, so it must also be among the headers. Otherwise
+// Colly has taken it from the URL, and if it differs from u, a callback has changed the URL since.
 func targetOf(u *url.URL, host string, header http.Header) target {
 	t := target{url: u, userAgent: userAgentOf(header)}
 	if host == u.Host || host == "" {
@@ -42,17 +42,17 @@ func userAgentOf(header http.Header) string {
 // hasRobots reports whether robots.txt applies to u.
 func hasRobots(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "https" }
 
-// A gate admits the requests of collectors. There are three steps:
+// A gate admits the requests of collectors and clients. There are three steps:
 //
 //   - check decides whether the request may be sent.
 //   - enter waits for the host, in OnRequest, where the request holds nothing.
 //   - start waits until the request may start, just before it is sent.
 //
 // Each step that waits checks the request again if its robots.txt has changed in the meantime. The
-// hooks call all three. The transport calls check and start for a request that no hook has seen.
+// hooks call all three, and so do requests of clients. The controller calls only check and start for a
+// request that no hook has seen, because that holds a LimitRule slot while it waits.
 //
-// The steps read the target, the client, the header and the clock of the request, which the caller
-// sets.
+// The caller sets the fields target, client, header and now of the request before each step.
 type gate struct {
 	*judge
 	sitemaps *sitemaps // nil if they are not followed
@@ -64,7 +64,8 @@ const redirectPatience = time.Minute
 
 // check decides whether q may be sent, by the robots.txt in force now, which it fetches if necessary.
 // It returns nil if q may be sent. Otherwise the error says why not: a *DisallowedError, a
-// *PrivateNetworkError, ErrRedirectWait, or what decide returns.
+// *PrivateNetworkError, ErrRedirectWait, or an error of decide. In a dry run it returns nil instead
+// of the *DisallowedError, which is then in q.dry.
 func (g *gate) check(ctx context.Context, q *request) error {
 	if err := g.protect(q); err != nil {
 		return err
@@ -87,7 +88,7 @@ func (g *gate) check(ctx context.Context, q *request) error {
 	if q.entry != nil { // otherwise there is no collector that could visit the pages
 		g.sitemaps.offer(v.policy)
 	}
-	dry, err := g.refuse(v, q.target.url, q.numbers)
+	dry, err := g.enforce(v, q.target.url, q.numbers)
 	if q.dry == nil || !again { // without a dry run, the first denial of a URL would be final
 		q.dry = dry
 	}
@@ -100,8 +101,9 @@ func (g *gate) check(ctx context.Context, q *request) error {
 	return nil
 }
 
-// protect returns an error if q must not be sent because of the site that led to it. It sets the
-// guard of q, for what only the connection shows.
+// protect returns an error if q must not be sent because of the site that led to it. Some addresses
+// are known only when there is a connection, so protect also sets the guard of q, which is applied
+// then.
 func (g *gate) protect(q *request) error {
 	if q.from == "" || q.isJudged() && q.unchanged() {
 		return nil
@@ -126,9 +128,9 @@ func robotsAtPrivateAddress(pol *policy.Policy, guard *PrivateNetworkError) erro
 	return &err
 }
 
-// enter waits until the host of q lets it in. While q waits it holds nothing. If robots.txt has to
-// be read again, q keeps its place at the front, and then waits for the next turn, because to read
-// the file takes a turn.
+// enter waits until it is the turn of q with its host. While q waits it holds nothing. If robots.txt
+// has expired by then, enter reads it again, which takes the turn. q stays at the front, and waits for
+// the next turn.
 func (g *gate) enter(ctx context.Context, q *request) error {
 	for {
 		err := q.host.Enter(ctx, &q.ticket)
@@ -141,14 +143,18 @@ func (g *gate) enter(ctx context.Context, q *request) error {
 			return nil
 		}
 		err = g.check(ctx, q)
-		if err != nil || newest != nil {
+		if err != nil {
 			return err
+		}
+		if newest != nil {
+			return nil // check had nothing to read, so q still has its turn
 		}
 	}
 }
 
-// start waits until q may start, and takes the time of the start. If robots.txt has to be read
-// again, q gives its turn back first. If direct is true, q goes on the wire as soon as it has started.
+// start waits until q may start, and takes the time of the start. If robots.txt has expired by then,
+// q first gives its turn back, because the file takes that turn. If direct is true, q goes on the wire
+// as soon as it has started.
 func (g *gate) start(ctx context.Context, q *request, direct bool) error {
 	for {
 		err := q.wait(ctx, direct)
@@ -163,8 +169,11 @@ func (g *gate) start(ctx context.Context, q *request, direct bool) error {
 			q.giveBack()
 		}
 		err = g.check(ctx, q)
-		if err != nil || newest != nil {
+		if err != nil {
 			return err
+		}
+		if newest != nil {
+			return nil // check had nothing to read, so q still has its turn
 		}
 		q.now = time.Now()
 	}

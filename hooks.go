@@ -27,20 +27,22 @@ type hooks struct {
 	c          *colly.Collector
 	handle     *backend.Handle
 	inPlace    atomic.Pointer[backend.Seam]           // the seam of the collector, as it was last found
-	attached   int                                    // OnRequest callbacks of c when it was attached, with that of the plugin
-	debugger   atomic.Pointer[fanout.Listener[Event]] // of the collector's debugger; nil if it has none
-	byName     bool                                   // for some hosts, robots.txt is read under the collector's UserAgent
+	debugger   atomic.Pointer[fanout.Listener[Event]] // the listener for the collector's debugger; nil if it has none
 	checked    atomic.Bool                            // selfCheck was called
 	replaced   atomic.Bool                            // the plugin is closed, and the collector has another one
-	tracked    *track.Requests
+
+	// The following fields are set by attach.
+	callbacks   int  // the number of OnRequest callbacks of c up to that of the plugin
+	byCollector bool // for some hosts, robots.txt is read under the collector's UserAgent
+	tracked     *track.Requests
 }
 
 // attach registers the hooks.
 func (h *hooks) attach() {
-	h.byName = slices.ContainsFunc(h.settings.all(), (*hostSettings).byCollector)
+	h.byCollector = slices.ContainsFunc(h.settings.all(), (*hostSettings).byCollector)
 	h.tracked = track.NewRequests(h.handle.Hold, h.readSitemaps)
 	h.c.OnRequest(h.onRequest)
-	h.attached = h.handle.RequestCallbacks()
+	h.callbacks = h.handle.RequestCallbacks()
 	h.c.OnRequestHeaders(h.onRequestHeaders)
 	h.c.OnResponse(h.onResponse)
 	h.c.OnError(h.onError)
@@ -66,12 +68,12 @@ func (h *hooks) onRequest(r *colly.Request) {
 		h.report.warn("the plugin is closed, so all further requests of its collectors are denied: call Close after the crawl", "url", r.URL.Redacted())
 	}
 	q := h.newPage(r, fed)
-	before := h.denials.Retried(r)
-	if before.Exhausted() && before.Later {
+	row := h.denials.Retried(r)
+	if row.Exhausted() && row.Later {
 		h.brake(q)
 	}
 	err := h.admit(q, r)
-	if err != nil && before.Exhausted() && before.Denial == denialOf(err) {
+	if err != nil && row.Exhausted() && row.Denial == denialOf(err) {
 		if !isTemporary(err) {
 			h.endRetries(q, r, err)
 			return
@@ -79,14 +81,9 @@ func (h *hooks) onRequest(r *colly.Request) {
 		h.brake(q)
 	}
 	if err != nil {
-		q.refuse(err)
-		if isSilence(err) {
-			q.asked = r.Headers.Clone()
-		} else {
-			q.uncached = keepFromCache(h.c, r)
-		}
+		h.refuse(q, r, err)
 	}
-	if fed != nil && h.handle.RequestCallbacks() > h.attached {
+	if fed != nil && h.handle.RequestCallbacks() > h.callbacks {
 		fed.await() // a later callback may abort the page, which Colly does not report
 	}
 	q.release()
@@ -128,6 +125,17 @@ func (h *hooks) admit(q *request, r *colly.Request) error {
 	return h.enter(ctx, q)
 }
 
+// refuse makes a page fail that OnRequest has not admitted. A page whose robots.txt got no response
+// may still come from CacheDir, and may be admitted in OnRequestHeaders if its headers change.
+func (h *hooks) refuse(q *request, r *colly.Request, err error) {
+	q.refuse(err)
+	if isSilence(err) {
+		q.unanswered = r.Headers.Clone()
+	} else {
+		q.uncached = keepFromCache(h.c, r)
+	}
+}
+
 // noteDry remembers in a dry run why a page would be denied, until it has a response.
 func (h *hooks) noteDry(q *request, r *colly.Request) {
 	if h.dryRun {
@@ -142,7 +150,7 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 		return // after an abort, OnError follows
 	}
 	fed := h.fed.of(r)
-	fed.keep()
+	fed.stopWait()
 	h.seam()
 	q := h.takeRequest(r.URL)
 	if q == nil { // the record was dropped while the request waited for a LimitRule slot
@@ -153,7 +161,7 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 		allowCache(r)
 	}
 	q.early = h.handle.ResponseHeadersCallbacks() > 0
-	if h.byName {
+	if h.byCollector {
 		name := h.c.UserAgent
 		q.name = &name
 	}
@@ -172,11 +180,11 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 	q.release()
 }
 
-// begin takes the time of the page's start. A page that was refused stays refused, unless a callback
-// has changed what it was refused for.
+// begin takes the time of the page's start. It judges the page again if a callback has changed its
+// target or if another policy applies now.
 func (h *hooks) begin(q *request, r *colly.Request) error {
 	ctx := h.c.Context
-	if q.refusal != nil && q.unchanged() && (q.asked == nil || q.askedAs(*r.Headers)) {
+	if q.stillRefused(*r.Headers) {
 		return q.refusal
 	}
 	judged := q.target
@@ -194,7 +202,7 @@ func (h *hooks) begin(q *request, r *colly.Request) error {
 func (h *hooks) onResponse(r *colly.Response) {
 	defer h.tellDebugger()
 	wouldDeny := h.tracked.Hook(r.Request)
-	h.fed.of(r.Request).keep()
+	h.fed.of(r.Request).stopWait()
 	if h.retired() {
 		return
 	}
@@ -220,7 +228,7 @@ func (h *hooks) onError(r *colly.Response, err error) {
 	}
 	q := h.takeRequest(r.Request.URL)
 	if q != nil && q.refusal != nil {
-		err = &refusedError{cause: q.refusal} // the transport has not seen the request
+		err = &refusedError{cause: q.refusal} // the request has not reached the controller
 	}
 	if why := whyUnsent(err); why != nil {
 		h.deny(r.Request, why)
@@ -242,12 +250,14 @@ func (h *hooks) onScraped(r *colly.Response) {
 	h.finish(r.Request, resultOf(h.c.Context, r.StatusCode, nil))
 }
 
-// finish ends a page that was fed. It reads sitemaps, because Collector.Wait waits for this hook.
+// finish is called in the last hook of a page. It reports the result of a page that a sitemap lists,
+// and reads the sitemaps that are pending, because Collector.Wait waits for this hook. If the plugin
+// was closed while requests were under way, the last of them releases the collector.
 func (h *hooks) finish(r *colly.Request, result feed.Result) {
 	h.fed.of(r).end(result)
 	h.readSitemaps()
 	if h.closed.Load() && h.requests.Empty() {
-		h.handle.Release(h.controller, h.requests.Empty) // Close has left it to the last request
+		h.handle.Release(h.controller, h.requests.Empty)
 	}
 }
 
@@ -261,9 +271,9 @@ func (h *hooks) expectHook(r *colly.Request) {
 	}
 }
 
-// countLate counts a response that the transport has not counted. If q is not nil, the response is
-// from the collector's cache, and the transport has not seen q. Otherwise it may be a redirect that
-// was not followed.
+// countLate counts a response that request.Answered has not counted. If q is not nil, the response is
+// from the collector's cache. Otherwise it may be a redirect that was not followed, which
+// request.Answered has not counted as a page.
 func (h *hooks) countLate(r *colly.Response, q *request) {
 	switch {
 	case q != nil && r.StatusCode != 0:
@@ -273,7 +283,8 @@ func (h *hooks) countLate(r *colly.Response, q *request) {
 	}
 }
 
-// deny logs a page that is not sent, or would not be without a dry run, and calls OnDenied.
+// deny logs a page that is not sent, or that would not be sent without the dry run, and calls
+// OnDenied.
 func (h *hooks) deny(r *colly.Request, err error) {
 	h.report.notSent(r.URL, err, h.dryRun)
 	if h.denials.Add(r, denialOf(err)) > track.MaxDenials {
@@ -298,8 +309,8 @@ func (h *hooks) warnOfRetries(r *colly.Request, err error) {
 		"url", r.URL.Redacted(), "count", track.MaxDenials, "error", err)
 }
 
-// brake makes a page wait for a second that is retried again and again although it is denied for a
-// reason that may pass. Nothing else slows such a loop down.
+// brake delays a page by one second. It is called for a page that a callback retries again and again
+// while the reason of its denials may still pass. Nothing else slows such a loop down.
 func (h *hooks) brake(q *request) {
 	ctx, release := h.policies.until(h.c.Context)
 	defer release()
@@ -310,31 +321,40 @@ func (h *hooks) brake(q *request) {
 	q.now = time.Now()
 }
 
-// tellDebugger sends the collector's debugger the events that it has not received. Each hook does so,
-// on the goroutine on which Colly calls the debugger.
+// tellDebugger sends the collector's debugger the events that it has not received. Each hook calls it,
+// because Colly calls the debugger on the same goroutine.
 func (h *hooks) tellDebugger() {
 	if l := h.debugger.Load(); l != nil {
 		l.Deliver()
 	}
 }
 
-// retired reports whether the plugin is closed, and the collector has another plugin since.
+// retired reports whether the plugin is closed, and another plugin was attached to the collector since
+// then. The hooks then do nothing.
 func (h *hooks) retired() bool {
-	if !h.closed.Load() || h.replaced.Load() {
-		return h.replaced.Load()
+	if !h.closed.Load() {
+		return false
 	}
-	current := h.handle.Controller()
-	if current != nil && current != h.controller {
-		h.replaced.Store(true)
+	if h.replaced.Load() {
+		return true
 	}
-	return h.replaced.Load()
+	owner := h.handle.Controller()
+	if owner == nil || owner == h.controller {
+		return false
+	}
+	h.replaced.Store(true)
+	return true
 }
 
 // seam implements client. It returns the seam of the collector, and puts one in place if necessary.
 func (h *hooks) seam() *backend.Seam {
 	before := h.inPlace.Load()
 	s := h.handle.Watch(before, h.controller)
-	if s != before && h.inPlace.Swap(s) != s && h.handle.Moved() {
+	if s == before {
+		return s
+	}
+	isNew := h.inPlace.Swap(s) != s // otherwise another request has found it
+	if isNew && h.handle.Moved() {
 		h.report.warn("Collector.Init was called after Attach and has undone the collector's settings: call it before, or attach the collector once more after it")
 	}
 	return s
@@ -346,5 +366,6 @@ func (h *hooks) userAgent() *string { return &h.c.UserAgent }
 // forbids implements client.
 func (h *hooks) forbids(u *url.URL) bool { return forbidden(h.c.DisallowedDomains, u) }
 
-// caller implements client. The contexts of collectors that share a client may differ.
+// caller implements client. Collectors that share a client may have different contexts, from which a
+// transport may choose the proxy, so each collector is a caller of its own.
 func (h *hooks) caller() any { return h.c.ID }

@@ -23,7 +23,7 @@ type judge struct {
 	decided  decisions
 }
 
-// A verdict is the decision about a URL, and what it was made from.
+// A verdict is the decision about a URL, with the settings and the policy that have led to it.
 type verdict struct {
 	host     *pace.Host
 	settings *hostSettings
@@ -78,7 +78,7 @@ func (j *judge) decide(ctx context.Context, now time.Time, t target, f fetcher) 
 	if v.settings.skips(v.policy.CrawlDelay()) {
 		v.reason = ReasonDelay
 	} else {
-		v.reason, v.rule = read(v.policy, t.url)
+		v.reason, v.rule = apply(v.policy, t.url)
 	}
 	return v, nil
 }
@@ -90,8 +90,8 @@ func (v verdict) obeyedBy(t *pace.Ticket) {
 	}
 }
 
-// read applies a policy to a URL of its authority.
-func read(pol *policy.Policy, u *url.URL) (Reason, dialect.Decision) {
+// apply applies the rules of a policy to a URL of its authority.
+func apply(pol *policy.Policy, u *url.URL) (Reason, dialect.Decision) {
 	switch pol.RobotsStatus {
 	case policy.NoRobots:
 		return ReasonNoRobots, dialect.Decision{Allowed: true}
@@ -107,10 +107,10 @@ func read(pol *policy.Policy, u *url.URL) (Reason, dialect.Decision) {
 	return ReasonRule, d // temoto cannot name the rule that denies
 }
 
-// refuse returns no errors if u may be fetched. Otherwise err is a *DisallowedError that says why
-// not. The caller passes err to countDenied when it is certain that the request is not sent. In a
-// dry run err is nil, and dry is the *DisallowedError, which refuse has counted.
-func (j *judge) refuse(v verdict, u *url.URL, of numbers) (dry, err error) {
+// enforce returns no errors if v allows u. Otherwise err is a *DisallowedError that says why not. The
+// caller must pass err to countDenied when it is certain that the request is not sent. In a dry run
+// err is nil, and dry is the *DisallowedError, which enforce has already counted.
+func (j *judge) enforce(v verdict, u *url.URL, of numbers) (dry, err error) {
 	if v.rule.Allowed {
 		j.decided.add(v.reason)
 		return nil, nil

@@ -21,10 +21,11 @@ import (
 
 // A Plugin contains the robots.txt files of one crawl and the pace of each host. It serves any number
 // of collectors, which share both. All methods may be called from any goroutine. Get a Plugin from
-// New or WithRobots. With the zero Plugin, Attach, Check, Pages and SitemapQueue return an error.
+// New or WithRobots. With the zero Plugin, Attach, Check, Acquire, Pages and SitemapQueue return an
+// error, and so does each RoundTrip of Transport.
 type Plugin struct {
 	*core
-	controller *transport
+	controller *controller
 
 	mu    sync.Mutex
 	hooks []weak.Pointer[hooks] // of the attached collectors, which the plugin does not keep alive
@@ -71,7 +72,7 @@ func New(opts ...Option) (*Plugin, error) {
 		c.sitemaps = newSitemaps(j, *config.feed, config.store, config.log)
 		c.fed.inUse.Store(true)
 	}
-	return &Plugin{core: c, controller: &transport{core: c}}, nil
+	return &Plugin{core: c, controller: &controller{core: c}}, nil
 }
 
 // A core is the state that the collectors of one plugin share.
@@ -94,7 +95,8 @@ func inBubble() bool {
 	return now == now.Round(0)
 }
 
-// usable returns an error if no method of p can work here.
+// usable returns an error if p is zero, or if either p or the caller is in a bubble of
+// testing/synctest and the other is not.
 func (p *Plugin) usable() error {
 	if p == nil || p.core == nil {
 		return errZero

@@ -100,7 +100,7 @@ func (r *reader) get(ctx context.Context, cache *policy.Cache, a dialect.Authori
 		return pol, nil
 	}
 	for {
-		pol, err := cache.Get(ctx, a, f.how(userAgent))
+		pol, err := cache.Get(ctx, a, f.policyFetch(userAgent))
 		if err == nil {
 			if pol.Forbidden() && f.from.host == "" {
 				continue // the fetch of another caller was refused; this caller's would not be

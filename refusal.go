@@ -14,7 +14,7 @@ import (
 // *url.Error.
 type refusedError struct {
 	cause error
-	url   string // of the request
+	url   string // of the request; "" if the request has not reached the controller
 }
 
 // Error returns the text of the cause. If that begins with the URL of the request, the URL is left
@@ -25,14 +25,14 @@ func (e *refusedError) Error() string {
 
 func (e *refusedError) Unwrap() error { return e.cause }
 
-// Timeout makes that method of *url.Error report whether the cause is a timeout.
+// Timeout reports whether the cause is a timeout. (*url.Error).Timeout calls it.
 func (e *refusedError) Timeout() bool {
 	timeout := interface{ Timeout() bool }(nil)
 	return errors.As(e.cause, &timeout) && timeout.Timeout()
 }
 
-// whyUnsent returns why the plugin did not let the transport send a request that failed with err. It
-// returns nil if the request was sent, or failed for another reason.
+// whyUnsent returns why the plugin has refused a request that failed with err. It returns nil if the
+// request was sent, or failed for another reason.
 func whyUnsent(err error) error {
 	refused := (*refusedError)(nil)
 	if errors.As(err, &refused) {
@@ -46,12 +46,13 @@ func whyUnsent(err error) error {
 	foreign := (*ShardError)(nil)
 	unpaced := (*PaceError)(nil)
 	if errors.Is(err, ErrClosed) || errors.As(err, &private) || errors.As(err, &foreign) || errors.As(err, &unpaced) {
-		return err // a second attempt, or a connection to an address that was not known before
+		return err // the plugin has refused a second attempt, or the address of the connection
 	}
 	return nil
 }
 
-// isTemporary reports whether a page that is denied with err may soon be allowed.
+// isTemporary reports whether a page that is denied with err may soon be allowed: its robots.txt could
+// not be read, or the Pacer has failed.
 func isTemporary(err error) bool {
 	denied := (*DisallowedError)(nil)
 	if errors.As(err, &denied) {
@@ -69,7 +70,7 @@ func isSilence(err error) bool {
 	return errors.As(err, &denied) && denied.Decision.unread() && errors.As(denied.Decision.Err, &noResponse)
 }
 
-// denialOf returns the reason of an error by which a request was denied.
+// denialOf returns the reason of err, with which a request was denied.
 func denialOf(err error) track.Denial {
 	unpaced := (*PaceError)(nil)
 	d := track.Denial{Temporary: errors.As(err, &unpaced)}

@@ -21,7 +21,7 @@ type report struct {
 	events   *fanout.Broadcaster[Event]
 }
 
-// Bits of pace.Host.First that say what was logged about a host. The two highest bits belong to
+// Bits of pace.Host.Mark that say what was logged about a host. The two highest bits belong to
 // internal/netguard.
 const (
 	loggedDenial = 1 << iota

@@ -14,16 +14,16 @@ import (
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
-// A request is the record of one exchange of a collector: what it asks for, the verdict on it, and
-// its place with its host. The record exists from the moment when a hook or the transport first sees
-// the request until the exchange is over. It implements backend.Trip.
+// A request is the record of one exchange of a collector or a client: its target, the verdict on it,
+// and its place with its host. The record exists from the moment when a hook or the controller first
+// sees the request until the exchange is over. It implements backend.Trip.
 //
-// Colly's hooks and the transport find it by the URL of the request, in a handoff.Table. Only the
+// Colly's hooks and the controller find it by the URL of the request, in a handoff.Table. Only the
 // goroutine that holds it may use it.
 type request struct {
 	exchange
 	page
-	entry *handoff.Entry[request] // nil if the request belongs to no collector
+	entry *handoff.Entry[request] // nil if the request is that of a client
 	gate  *gate
 
 	target   target
@@ -31,31 +31,31 @@ type request struct {
 	from     string        // the host that led to it; "" if the program has requested it
 	client   client        // fetches robots.txt for it; nil on the wire and while the record is idle
 	seam     *backend.Seam // sends it, and fetches robots.txt if client is nil; nil before the wire
-	header   http.Header   // the header of the request
-	now      time.Time     // the time, as of the last wait
+	header   http.Header   // the headers of the request, as of the current step
+	now      time.Time     // the clock of the current step; set when the step begins and after each wait
 
-	verdict  verdict     // zero before the first check
-	judged   url.URL     // the URL that the verdict is on: a callback may change *target.url afterwards
-	dry      error       // in a dry run: why the request would be denied; otherwise nil
-	refusal  error       // why the transport must refuse it; nil if it may be sent
-	asked    http.Header // of the page when its host did not respond to the request for robots.txt
-	uncached bool        // its headers keep Colly from serving it from CacheDir
-	reread   bool        // robots.txt had to be read when its turn came
-	retries  int         // how often it may be sent again after 429 or 503
+	verdict    verdict     // zero before the first check
+	judged     url.URL     // the URL of the verdict or the refusal; a callback may change *target.url later
+	dry        error       // in a dry run, why the request would be denied; otherwise nil
+	refusal    error       // why the controller must refuse it; nil if it may be sent
+	unanswered http.Header // the headers of the page when robots.txt got no response; nil if it got one
+	uncached   bool        // its headers keep Colly from serving it from CacheDir
+	reread     bool        // robots.txt was read when its turn came, so that is not done again
+	retries    int         // how often it may be sent again after 429 or 503; set when it is sent
 }
 
 // A page is what all exchanges of one colly.Request share: the request and the redirects that follow
 // it.
 type page struct {
 	numbers
-	early bool     // its place is given back when the headers are there: callbacks may visit the host
+	early bool     // each place is given back when the headers are there: callbacks may visit the host
 	name  *string  // the collector's UserAgent; nil if it does not count or is not known
 	fed   *fedPage // nil if no sitemap lists it
 	after func()   // is called when the last exchange has ended; may be nil
 }
 
-// numbers are those that Colly gives to a collector and a request. They are 0 if they are not known,
-// and for the plugin's own requests.
+// numbers are the IDs that Colly gives to a collector and a request. They are 0 for requests of clones
+// and clients, and for the plugin's own requests.
 type numbers struct{ collector, request uint32 }
 
 // newRequest returns the record of a request with this URL, held by the caller.
@@ -82,7 +82,7 @@ func (c *core) takeRequest(u *url.URL) *request {
 	return &e.Record
 }
 
-// release leaves q to the next hook, or to the transport.
+// release leaves q to the next hook, or to the controller.
 func (q *request) release() {
 	q.client = nil // it would keep the collector alive
 	q.entry.Release(q.now)
@@ -90,17 +90,17 @@ func (q *request) release() {
 
 // fetcher returns how to fetch robots.txt for q.
 func (q *request) fetcher() fetcher {
-	f := fetcher{limiter: q.limiter, from: guardedBy(q.guard, ""), page: q.header}
+	f := fetcher{limiter: q.limiter, from: guardedBy(q.guard, ""), header: q.header}
 	if q.client == nil {
 		f.client = seamClient{through: q.seam, name: q.name}
 		return f
 	}
 	f.client = q.client
-	f.changed = q.asked != nil
+	f.changed = q.unanswered != nil
 	return f
 }
 
-// close gives back what q holds of its host, and ends the record. The caller must not use q
+// close gives the place of q back to its host, and ends the record. The caller must not use q
 // afterwards.
 func (q *request) close() {
 	q.giveBack()
@@ -109,8 +109,8 @@ func (q *request) close() {
 	}
 }
 
-// set records a verdict. It writes to the exchange only what has changed, because a transport may
-// read that while a request that is sent again is judged.
+// set records a verdict. It writes q.host only if the host has changed, because a request is also
+// judged before it is sent again, and a transport may then read q.host at the same time.
 func (q *request) set(v verdict) {
 	if q.host != v.host {
 		q.ticket.End()
@@ -136,7 +136,7 @@ func (q *request) denied(err error) error {
 	return err
 }
 
-// refuse makes the transport refuse q with err, unless a later callback changes the URL. So the page
+// refuse makes the controller refuse q with err, unless a later callback changes the URL. The page then
 // fails like one that cannot be fetched: OnError is called, and a Visit of a synchronous collector
 // returns the error.
 func (q *request) refuse(err error) {
@@ -145,14 +145,20 @@ func (q *request) refuse(err error) {
 	q.judged = *q.target.url
 }
 
-// askedAs reports whether robots.txt was requested with this header of the page.
-func (q *request) askedAs(header http.Header) bool {
-	return maps.EqualFunc(q.asked, header, slices.Equal[[]string])
+// stillRefused reports whether the refusal of q holds for a page with this header. A callback may have
+// changed the URL. If robots.txt got no response, the callback may also have changed the header, which
+// may name a proxy. Then robots.txt is requested once more.
+func (q *request) stillRefused(header http.Header) bool {
+	if q.refusal == nil || !q.unchanged() {
+		return false
+	}
+	return q.unanswered == nil || maps.EqualFunc(q.unanswered, header, slices.Equal[[]string])
 }
 
 // newest returns the policy that decides about q now: the one that q was judged by, a newer one, or
-// nil if robots.txt has to be read first. It returns nil once for each time that q is sent, because
-// to read the file takes a turn, and the file may be too old again when q has its own.
+// nil if robots.txt has to be read first. It returns nil at most once for each attempt to send q.
+// Reading the file takes a turn, and with a long delay the file may have expired again by the next
+// turn, which is that of q.
 func (q *request) newest(ctx context.Context) *policy.Policy {
 	v := &q.verdict
 	if v.settings.ignoreRobots || v.policy.Fresh(q.now) {
@@ -182,8 +188,8 @@ func (q *request) wait(ctx context.Context, direct bool) error {
 // attempt, because it holds a slot of a LimitRule while it waits.
 const throttledPatience = 5 * time.Minute
 
-// Answered implements backend.Trip. Nothing reads the body of a redirect, but the user's redirect
-// handler may visit the same host before the body is closed.
+// Answered implements backend.Trip. A redirect gives its place back here and not when its body is
+// closed, because the user's redirect handler may visit the same host before that.
 func (q *request) Answered(resp *http.Response) (again bool, report func()) {
 	if q.verdict.policy.Failing() {
 		q.verdict.policy.SiteAnswered()
@@ -193,7 +199,7 @@ func (q *request) Answered(resp *http.Response) (again bool, report func()) {
 	if redirect {
 		pages = 0
 	}
-	report = q.answer(resp, pages)
+	report = q.recordResponse(resp, pages)
 	if throttled(resp) {
 		if q.retries > 0 && backend.Repeatable(resp.Request) && !q.host.BusyFor(time.Now(), throttledPatience) {
 			q.retries--
@@ -201,7 +207,7 @@ func (q *request) Answered(resp *http.Response) (again bool, report func()) {
 			q.ticket.End() // report may take any time
 			return true, report
 		}
-		q.host.Count(1, 0)
+		q.host.Count(1, 0) // the spider gets the response, so it counts as a page
 	}
 	if redirect || q.early {
 		q.ticket.End()
@@ -215,8 +221,8 @@ func (q *request) Answered(resp *http.Response) (again bool, report func()) {
 // pageKey is the key of the *page that a redirect hands on, in the context of its request.
 type pageKey struct{}
 
-// handOn passes the page of q on to the request that will follow a redirect. That request has the
-// response, and so the context, of this one.
+// handOn passes the page of q on to the request that will follow a redirect. net/http sets the
+// Response of that request to this response, whose Request has the page in its context.
 func (q *request) handOn(redirect *http.Response) {
 	next := q.page
 	ctx := context.WithValue(redirect.Request.Context(), pageKey{}, &next)
@@ -248,19 +254,29 @@ func handedOn(redirect *http.Response) (p page, ok bool) {
 	return *before, true
 }
 
-// Again implements backend.Trip. The request waits for its turn once more, perhaps for long, so it is
-// judged by the robots.txt in force after that.
+// Again implements backend.Trip. The request waits for its turn once more, which may take long, so it
+// is judged by the robots.txt in force after the wait.
 func (q *request) Again(ctx context.Context) error {
 	q.reread = false
 	return q.again(func() error {
 		q.now = time.Now()
 		err := q.gate.start(ctx, q, true)
 		if err != nil {
-			return q.gate.deniedAgain(q, err)
+			return q.deniedAgain(err)
 		}
 		q.handOver()
 		return nil
 	})
+}
+
+// deniedAgain returns the error of a request that is not sent once more because of err.
+func (q *request) deniedAgain(err error) error {
+	denied := (*DisallowedError)(nil)
+	if !errors.As(err, &denied) {
+		return err
+	}
+	q.gate.countDenied(q.host, denied, q.numbers)
+	return &refusedError{cause: err, url: q.target.url.Redacted()}
 }
 
 // Ended implements backend.Trip.

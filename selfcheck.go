@@ -2,16 +2,16 @@ package collyrobots
 
 import "github.com/gocolly/colly/v2"
 
-// checkOnce calls selfCheck the first time. No request waits for another one that is in it, because
-// selfCheck logs.
+// checkOnce calls selfCheck the first time. It does not use a sync.Once, because other requests would
+// wait while selfCheck logs.
 func (h *hooks) checkOnce(r *colly.Request) {
 	if !h.checked.Load() && h.checked.CompareAndSwap(false, true) {
 		h.selfCheck(userAgentOf(*r.Headers))
 	}
 }
 
-// selfCheck warns, at the first request of a collector, of what is probably not set up as the user
-// wants. userAgent is that of the request.
+// selfCheck is called at the first request of a collector. It warns of settings that are probably
+// mistakes. userAgent is that of the request.
 func (h *hooks) selfCheck(userAgent string) {
 	if h.bubbled != inBubble() {
 		panic(errBubble) // otherwise the request would wait forever
@@ -22,8 +22,8 @@ func (h *hooks) selfCheck(userAgent string) {
 	if !h.c.IgnoreRobotsTxt {
 		h.report.warn("Colly's built-in robots.txt check was turned on after Attach: it denies and fails what the dialect allows; leave IgnoreRobotsTxt true")
 	}
-	if n := h.handle.RequestCallbacks(); n > h.attached {
-		h.report.warn("OnRequest callbacks were registered after Attach: a request that they abort costs its host one delay, one that they change is judged twice", "count", n-h.attached)
+	if n := h.handle.RequestCallbacks(); n > h.callbacks {
+		h.report.warn("OnRequest callbacks were registered after Attach: a request that they abort costs its host one delay, one that they change is judged twice", "count", n-h.callbacks)
 	}
 	for _, s := range h.settings.all() {
 		h.checkTokens(s, userAgent)

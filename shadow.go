@@ -91,7 +91,7 @@ func (all shadows) compare(ctx context.Context, q *request) {
 		settings := *v.settings
 		settings.dialect = all[i].stats.Dialect
 		other := verdict{host: v.host, settings: &settings, policy: pol}
-		other.reason, other.rule = read(pol, u)
+		other.reason, other.rule = apply(pol, u)
 		all[i].add(v, other, u)
 	}
 }

@@ -113,7 +113,7 @@ func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, sitemap st
 	from := f.leadFrom(site)
 	from.host = leaderOf(site, sitemap, u.String())
 	from.payer = "" // Feed.Scope limits the pages on other sites
-	guard, err := f.limiter.ask(from, host, u)
+	guard, err := f.limiter.allow(from, host, u)
 	if err == nil {
 		_, err = f.judge(ctx, u, guardedBy(guard, ""))
 	}
@@ -122,7 +122,7 @@ func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, sitemap st
 	}
 	f.report.notSent(u, err, false)
 	if isForbidden(err) {
-		f.report.tellKept(u, err, numbers{})
+		f.report.tellUnsent(u, err, numbers{})
 	}
 	if hasEnded(ctx, err) {
 		return false, feed.Unfinished
@@ -165,7 +165,7 @@ func (f *feeder) judge(ctx context.Context, u *url.URL, from origin) (verdict, e
 	if err != nil {
 		return verdict{}, err
 	}
-	_, err = f.refuse(v, u, numbers{})
+	_, err = f.enforce(v, u, numbers{})
 	if denied := (*DisallowedError)(nil); errors.As(err, &denied) {
 		f.countDenied(v.host, denied, numbers{})
 	}
@@ -182,14 +182,14 @@ func (f *feeder) Get(ctx context.Context, r feed.Request) (*http.Response, time.
 	if r.By != nil && hostOf(u) != r.Site.Host {
 		from.host = hostOf(r.By)
 	}
-	guard, err := f.limiter.ask(from, hostOf(u), u)
+	guard, err := f.limiter.allow(from, hostOf(u), u)
 	if err != nil {
-		f.report.tellKept(u, err, numbers{})
+		f.report.tellUnsent(u, err, numbers{})
 		return nil, time.Time{}, err
 	}
 	x := &exchange{limiter: f.limiter}
 	x.permit = f.permit(ctx, u, guardedBy(guard, r.Site.Host), x)
-	err = x.permit.judge()
+	err = x.permit.check()
 	if err != nil {
 		return nil, time.Time{}, err
 	}
@@ -213,7 +213,7 @@ func (f *feeder) permit(ctx context.Context, u *url.URL, from origin, x *exchang
 	current := func() bool {
 		return last.reader == nil || last.reader.known(ctx, time.Now(), last.policy.Authority, last.host) != nil
 	}
-	judge := func() error {
+	check := func() error {
 		v, err := f.judge(ctx, u, from)
 		if err == nil {
 			v.obeyedBy(&x.ticket)
@@ -221,7 +221,7 @@ func (f *feeder) permit(ctx context.Context, u *url.URL, from origin, x *exchang
 		}
 		return err
 	}
-	return &permit{current: current, judge: judge}
+	return &permit{current: current, check: check}
 }
 
 // Slots implements feed.Crawl.

@@ -12,10 +12,10 @@ import (
 	"github.com/collyrobots/collyrobots/internal/redact"
 )
 
-// This file builds every Event. Without listeners, each of its functions costs one look whether there
-// are any.
+// This file builds every Event. If there are no listeners, its functions, and those of trace.go that
+// call them, return at once.
 
-// newEvents returns what sends the events of a plugin to its listeners.
+// newEvents returns a Broadcaster for the events of a plugin.
 func newEvents(log *slog.Logger) *fanout.Broadcaster[Event] {
 	missed := func(count int) Event { return Event{Kind: EventMissed, Time: time.Now(), Count: count} }
 	size := func(e Event) int { return len(e.Body) }
@@ -34,7 +34,7 @@ func (r *report) tellStarted(t *trace, host *pace.Host, s pace.Start) {
 	r.events.Send(e)
 }
 
-// tellAnswered reports that a request that had started is over, or has failed with err.
+// tellAnswered reports the end of a request that has started. err is its error, or nil.
 func (r *report) tellAnswered(t *trace, host *pace.Host, bytes int64, err error) {
 	e := t.event(EventAnswered, host)
 	e.Status = t.status
@@ -44,7 +44,7 @@ func (r *report) tellAnswered(t *trace, host *pace.Host, bytes int64, err error)
 	r.events.Send(e)
 }
 
-// event returns an event of the exchange that happens now.
+// event returns an Event of the exchange of t, with the current time.
 func (t *trace) event(kind EventKind, host *pace.Host) Event {
 	return Event{
 		Kind:        kind,
@@ -67,9 +67,9 @@ func (r *report) tellDenied(host *pace.Host, d Decision, of numbers) {
 	r.events.Send(e)
 }
 
-// tellKept reports a request for u that was not sent because of its address, of the site that led to
-// it, or of how long it would have waited.
-func (r *report) tellKept(u *url.URL, err error, of numbers) {
+// tellUnsent reports a request for u that was not sent for a reason other than robots.txt: because of
+// its address, because of the site that led to it, or because it would have waited too long.
+func (r *report) tellUnsent(u *url.URL, err error, of numbers) {
 	if !r.events.Active() {
 		return
 	}
@@ -92,7 +92,8 @@ func (r *report) tellWaiting(q *request) bool {
 		return false
 	}
 	s := q.host.Stats(q.now)
-	if max(s.NextStart.Sub(q.now), 0)+time.Duration(s.Waiting)*s.Delay < noticeable {
+	wait := max(s.NextStart.Sub(q.now), 0) + time.Duration(s.Waiting)*s.Delay
+	if wait < noticeable {
 		return false
 	}
 	e := eventOfPace(EventWaiting, q.now, s)

@@ -10,10 +10,11 @@ import (
 	"github.com/collyrobots/collyrobots/internal/pace"
 )
 
-// errDropped is the error of a request that net/http sends again.
+// errDropped is the Event.Err of a request that net/http sends again.
 var errDropped = errors.New("collyrobots: the connection was dropped before an answer")
 
-// A trace knows which events listeners have received of one exchange.
+// A trace sends the events of one exchange: EventStarted and EventAnswered each time that the request
+// is sent.
 //
 // An exchange has started when its headers are written, which *http.Transport reports. With another
 // RoundTripper it has started when it is handed over.
@@ -24,10 +25,10 @@ type trace struct {
 	from   string      // Event.From
 	numbers
 
-	mu     sync.Mutex
-	open   bool      // the start was reported, and the end was not
-	at     time.Time // of the start
-	status int
+	mu      sync.Mutex
+	running bool      // EventStarted was sent, and EventAnswered was not
+	at      time.Time // of the start; valid while running
+	status  int       // of the response; 0 before that
 }
 
 // started is called when the exchange is on the wire.
@@ -40,13 +41,13 @@ func (t *trace) started(host *pace.Host, ticket *pace.Ticket) {
 	t.begin(host, ticket)
 }
 
-// begin reports the start, unless that was done. t.mu is held.
+// begin reports the start, unless it was reported before. t.mu is held.
 func (t *trace) begin(host *pace.Host, ticket *pace.Ticket) {
-	if t.open {
+	if t.running {
 		return
 	}
 	s := ticket.Start()
-	t.open = true
+	t.running = true
 	t.at = s.At
 	t.report.tellStarted(t, host, s)
 }
@@ -61,15 +62,15 @@ func (t *trace) answered(resp *http.Response) {
 	t.status = resp.StatusCode
 }
 
-// again is called when the request is about to be sent once more. err says why; it is nil if the
-// response is the reason.
+// again is called when the request is about to be sent once more. err is the error of the last
+// attempt. It is nil if that got a response, with status 429 or 503.
 func (t *trace) again(host *pace.Host, err error) {
 	if !t.report.events.Active() {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.open {
+	if t.running {
 		t.end(host, 0, err)
 		t.kind = RequestRetry
 		t.from = ""
@@ -77,27 +78,27 @@ func (t *trace) again(host *pace.Host, err error) {
 }
 
 // ended is called when the exchange is over, before its place is given back. sent is false if the
-// request was never written, for example because the connection was refused. Then it has not started.
+// request was never written, for example because the connection was refused. Then no start is reported.
 func (t *trace) ended(host *pace.Host, ticket *pace.Ticket, sent bool, bytes int64, err error) {
 	if !t.report.events.Active() {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if private := (*PrivateNetworkError)(nil); !t.open && errors.As(err, &private) {
-		t.report.tellKept(t.url, err, t.numbers)
+	if private := (*PrivateNetworkError)(nil); !t.running && errors.As(err, &private) {
+		t.report.tellUnsent(t.url, err, t.numbers)
 		return
 	}
-	if !sent && !t.open {
+	if !sent && !t.running {
 		return
 	}
 	t.begin(host, ticket)
 	t.end(host, bytes, err)
 }
 
-// end reports the end of an exchange that had started. t.mu is held.
+// end reports the end of an exchange that has started. t.mu is held.
 func (t *trace) end(host *pace.Host, bytes int64, err error) {
 	t.report.tellAnswered(t, host, bytes, err)
-	t.open = false
+	t.running = false
 	t.status = 0
 }

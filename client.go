@@ -24,7 +24,7 @@ import (
 // context and by the timeouts of http.Transport.
 //
 // A request is in flight until its body is read to the end or closed. If a program does neither, its
-// place with the host expires after some time, as for a page of a collector. Set the User-Agent header
+// place with the host expires after some time, except under MaxInFlight. Set the User-Agent header
 // of each request, or the option ProductToken: otherwise only the groups for * apply.
 //
 // One Plugin can serve collectors and any number of http.Clients. They share the robots.txt files and
@@ -103,6 +103,9 @@ func (c *clients) Before(s *backend.Seam, req *http.Request) (backend.Trip, erro
 		return nil, nil
 	}
 	q := c.newClientRequest(req)
+	if _, set := req.Header["User-Agent"]; !set {
+		q.target.userAgent = goUserAgent
+	}
 	q.seam = s
 	q.header = req.Header
 	err := c.admitClient(req.Context(), q)
@@ -171,7 +174,7 @@ type Turn struct {
 // at once.
 //
 // A Turn that is never ended keeps its place with the host until that expires, like a page whose
-// response is never read.
+// response is never read. It also expires under MaxInFlight.
 func (p *Plugin) Acquire(ctx context.Context, req *http.Request) (*Turn, error) {
 	err := p.usable()
 	if err != nil {
@@ -187,6 +190,7 @@ func (p *Plugin) Acquire(ctx context.Context, req *http.Request) (*Turn, error) 
 	q := p.newClientRequest(req)
 	q.client = f.client
 	q.header = req.Header
+	q.ticket.Expires()
 	err = p.controller.admitClient(ctx, q)
 	if err != nil {
 		p.controller.reject(q, err)

@@ -12,8 +12,10 @@ import (
 // addHeaders adds headers of a page and cookies of a jar to the fetch of its robots.txt. The headers
 // for a proxy are always sent, because the request may not find its proxy without them. The cookies
 // and the other headers are sent if the site refuses robots.txt without them, as it may refuse the
-// page. Both page and jar may be nil.
+// page. Both page and jar may be nil. The page may be over before AsPage is called, and its program may
+// use the header for another request, so addHeaders copies it.
 func addHeaders(f *policy.Fetch, page http.Header, jar http.CookieJar) {
+	page = page.Clone()
 	f.Header = headerFor(page, isForProxy)
 	f.AsPage = func(u *url.URL) http.Header {
 		var cookies []*http.Cookie

@@ -57,6 +57,9 @@ const maxReaders = 32
 // name of the crawler, so its first use by a collector is no change of the name.
 const defaultUserAgent = "collyrobots (+https://github.com/collyrobots/collyrobots)"
 
+// goUserAgent is the user agent of net/http, which sends it with requests that have no such header.
+const goUserAgent = "Go-http-client/1.1"
+
 // newPolicies returns the policies of a plugin with a number of hostSettings. s may be nil.
 func newPolicies(settings int, shadows []dialect.Dialect, s store.Store, l *limiter, r *report) *policies {
 	p := &policies{
@@ -145,6 +148,9 @@ func (p *policies) warnOfName(s *hostSettings, before *reader, token, userAgent 
 	}
 	if token == "" && userAgent != defaultUserAgent && !s.byCollector() {
 		p.report.warn("user agent names no crawler, only the groups for * apply; set ProductToken", "agent", userAgent)
+	}
+	if userAgent == goUserAgent {
+		p.report.warn("requests have no User-Agent header, so net/http sends its own; set the header, or ProductToken", "agent", userAgent)
 	}
 }
 

@@ -108,13 +108,26 @@ func (t *transfer) answered(resp *http.Response) (again bool) {
 	if report != nil {
 		report()
 	}
-	if resp.Body == nil || resp.StatusCode == http.StatusSwitchingProtocols {
-		t.end(nil) // the body of this status is a connection, which now belongs to the caller
-		return false
+	if !hasBody(resp) {
+		t.end(nil)
+		return again
 	}
 	t.ReadCloser = resp.Body
 	resp.Body = t
 	return again
+}
+
+// hasBody reports whether the caller may read the body of a response. Otherwise there is none, or it
+// is a connection that belongs to the caller. Many programs do not close a body that is not there.
+func hasBody(resp *http.Response) bool {
+	switch resp.StatusCode {
+	case http.StatusSwitchingProtocols, http.StatusNoContent, http.StatusNotModified:
+		return false
+	}
+	if resp.Request != nil && resp.Request.Method == http.MethodHead {
+		return false
+	}
+	return resp.Body != nil && resp.Body != http.NoBody
 }
 
 // callAnswered calls Answered of the trip, unless the transfer is over. If the request is to be

@@ -176,10 +176,10 @@ func (l *limiter) due(now instant) time.Duration {
 	return wait
 }
 
-// expiry returns when the place of a request that reaches the wire at now expires, or 0 if it does
+// expiry returns when the place of t expires if its request reaches the wire at now, or 0 if it does
 // not expire.
-func (l *limiter) expiry(now instant) instant {
-	if l.rules.MaxInFlight > 0 {
+func (l *limiter) expiry(now instant, t *Ticket) instant {
+	if l.rules.MaxInFlight > 0 && !t.expires {
 		return 0
 	}
 	delay := min(l.delay(now), math.MaxInt64/leaseDelays)
@@ -252,7 +252,7 @@ func (l *limiter) start(now instant, t *Ticket) (wait time.Duration, ok bool) {
 	t.at = now
 	t.delay = delay
 	t.state = onWire
-	t.lease = l.expiry(now)
+	t.lease = l.expiry(now, t)
 	if !t.direct {
 		t.state = started
 		t.lease = now.add(startLease)

@@ -33,6 +33,7 @@ type Ticket struct {
 	wanted     func() error // see Host.StartIf
 	obeyed     *crawlDelay  // see Host.Obey; may be nil
 	renews     bool         // see Renew
+	expires    bool         // see Expires
 }
 
 // A state says what a ticket holds.
@@ -53,6 +54,10 @@ var ErrEnded = errors.New("the ticket was ended while it waited")
 // Renew records that the request of t reads a robots.txt of the host. As long as t waits or is on
 // the wire, no crawl delay of the host expires. Renew must be called before Enter and Start.
 func (t *Ticket) Renew() { t.renews = true }
+
+// Expires records that the caller may forget to call End. The place of t then also expires under
+// Rules.MaxInFlight. Expires must be called before Enter and Start.
+func (t *Ticket) Expires() { t.expires = true }
 
 // obeys reports whether t keeps d in force.
 func (t *Ticket) obeys(d *crawlDelay) bool { return t.renews || t.obeyed == d }
@@ -76,7 +81,7 @@ func (t *Ticket) OnWire() bool {
 			return false
 		}
 		t.state = onWire
-		t.lease = h.expiry(at)
+		t.lease = h.expiry(at, t)
 		h.sent(at, t)
 		h.dispatched(t)
 	}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/fetch"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 	"go.uber.org/goleak"
 
@@ -127,6 +129,26 @@ func TestThrottled(t *testing.T) {
 	log := web.Log("busy.test")
 	if last := len(log) - 1; last < 1 || log[last].Time.Sub(log[last-1].Time) < 3*time.Second {
 		t.Errorf("got %q, want a gap of 3s before the last request", log.Schedule())
+	}
+}
+
+// TestRedirect checks that the request of a redirect has the response that has led to it. The plugin
+// needs it to guard redirects of public sites to private addresses.
+func TestRedirect(t *testing.T) {
+	before := new(http.Response)
+	g := &guard{redirects: map[fetch.RequestID]*http.Response{"1": before}}
+	event := &fetch.EventRequestPaused{
+		Request:             &network.Request{Method: http.MethodGet, URL: "http://a.test/"},
+		RedirectedRequestID: "1",
+	}
+	req, err := g.newRequest(event)
+	if err != nil || req.Response != before || len(g.redirects) > 0 {
+		t.Errorf("got request %v, %v, and %d redirects are left", req, err, len(g.redirects))
+	}
+	event.RedirectedRequestID = ""
+	req, err = g.newRequest(event)
+	if err != nil || req.Response != nil {
+		t.Errorf("without a redirect: got request %v, %v", req, err)
 	}
 }
 

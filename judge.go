@@ -133,7 +133,7 @@ func (j *judge) countDenied(host *pace.Host, err *DisallowedError, of numbers) {
 	j.report.tellDenied(host, err.Decision, of)
 }
 
-// decision returns v, which is about u, as a Decision.
+// decision returns v, the verdict on u, as a Decision.
 func (v verdict) decision(u *url.URL) Decision {
 	host := v.host.Stats(time.Now())
 	return Decision{

@@ -123,7 +123,7 @@ func (l *limiter) logLongWait(now time.Time, host *pace.Host, pol *policy.Policy
 }
 
 // causeOfWait returns the name of the cause of a delay and the option that changes it, if there is
-// one. first reports whether the cause was not logged before.
+// one. first reports whether the cause was not logged before. From now on it counts as logged.
 func (l *limiter) causeOfWait(host *pace.Host, c pace.Cause) (cause string, option slog.Attr, first bool) {
 	switch c {
 	case pace.RetryAfter:

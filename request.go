@@ -36,7 +36,7 @@ type request struct {
 
 	verdict    verdict     // zero before the first check
 	judged     url.URL     // the URL of the verdict or the refusal; a callback may change *target.url later
-	dry        error       // in a dry run, why the request would be denied; otherwise nil
+	dry        error       // in a dry run, the first reason to deny the URL; nil if there is none
 	refusal    error       // why the controller must refuse it; nil if it may be sent
 	unanswered http.Header // the headers of the page when robots.txt got no response; nil if it got one
 	uncached   bool        // its headers keep Colly from serving it from CacheDir

@@ -44,13 +44,13 @@ type Entry[R any] struct {
 	shard *shard[R]
 	url   *url.URL
 
-	held       atomic.Bool // by a hook or the transport; the one that sets it has the other fields
+	held       atomic.Bool // one goroutine uses the entry: the one that has set held
 	since      time.Time   // when it became idle
 	prev, next *Entry[R]   // in the ring of its shard; guarded by the shard's lock
 }
 
-// New returns an empty table. The table calls drop, without a lock, for a record that was idle for
-// more than ten seconds, or whose URL was opened again, before it reuses the record.
+// New returns an empty table. A record is dropped if it was idle for more than ten seconds, or if its
+// URL was opened again. Then the table calls drop, without a lock, before it reuses the record.
 func New[R any](drop func(*R)) *Table[R] {
 	t := &Table[R]{drop: drop, seed: maphash.MakeSeed()}
 	t.spare.New = func() any { return new(Entry[R]) }
@@ -63,6 +63,7 @@ func New[R any](drop func(*R)) *Table[R] {
 	return t
 }
 
+// shardOf returns the shard for a URL. It hashes the pointer and not the text.
 func (t *Table[R]) shardOf(u *url.URL) *shard[R] {
 	return &t.shards[maphash.Comparable(t.seed, u)%uint64(len(t.shards))]
 }
@@ -128,7 +129,7 @@ func (t *Table[R]) Empty() bool {
 	return true
 }
 
-// discard ends an entry that is no longer in its shard, and whose record nothing will use.
+// discard drops the record of an entry that was removed from its shard. The caller holds the entry.
 func (t *Table[R]) discard(e *Entry[R]) {
 	t.drop(&e.Record)
 	e.recycle()
@@ -159,8 +160,8 @@ func (e *Entry[R]) recycle() {
 // hold reports whether e is an idle entry. If so, the caller holds it from now on.
 func (e *Entry[R]) hold() bool { return e != nil && e.held.CompareAndSwap(false, true) }
 
-// expired looks at one entry of the shard. If that has been idle for too long, expired removes it and
-// returns it, held. Otherwise it returns nil. s.mu is held.
+// expired looks at the next entry of the ring. If the entry was idle for too long, expired removes and
+// returns it, and the caller holds it. Otherwise expired returns nil. s.mu is held.
 func (s *shard[R]) expired(now time.Time) *Entry[R] {
 	e := s.ring.next
 	if e == &s.ring {

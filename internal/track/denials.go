@@ -1,5 +1,5 @@
-// Package track remembers what concerns a colly.Request after its exchange: what its next hook has to
-// do, and how often its retries were denied.
+// Package track remembers facts about a colly.Request that are needed after its exchange: what its
+// next hook has to do, and how often the request and its retries were denied.
 //
 // The package knows neither robots.txt nor the pace.
 package track
@@ -22,17 +22,17 @@ const MaxDenials = 10
 // that waits for longer before it retries a page may go on.
 const quickly = 5 * time.Second
 
-// handover is how long a row outlives its last request. An asynchronous collector may drop a request
-// before it calls the first hook of the retry.
+// handover is how long a row is kept after its last request was garbage collected. An asynchronous
+// collector may drop a request before it calls the first hook of the retry.
 const handover = 100 * time.Millisecond
 
-// Denials count how often requests were denied that are retries of each other. The zero value is
-// empty. All methods may be called from any goroutine.
+// Denials counts how often a request and its retries were denied in a row. The zero value is empty.
+// All methods may be called from any goroutine.
 type Denials struct {
 	count atomic.Int32 // len(rows), which a hook reads without the lock
 	mu    sync.Mutex
 	rows  map[key]Row
-	limit int // when rows has this length, those that have ended are dropped
+	limit int // when rows has this length, sweep is called
 }
 
 // A key is equal for a request and its retries, because Colly's Request.Retry passes the header map
@@ -60,7 +60,7 @@ type Denial struct {
 	Later bool
 }
 
-// A Row describes denials in a row.
+// A Row describes the denials in a row of a request and its retries.
 type Row struct {
 	Denial
 	Count int
@@ -71,19 +71,19 @@ type Row struct {
 }
 
 // Exhausted reports whether the row is so long that further retries make no sense.
-func (r Row) Exhausted() bool { return r.Count >= MaxDenials }
+func (row Row) Exhausted() bool { return row.Count >= MaxDenials }
 
-// has reports whether r, which has the key of the row, belongs to it. If the last request is gone, an
-// equal key is an accident, because an address is in use again.
-func (row Row) has(r *colly.Request, now time.Time) bool {
+// contains reports whether r, which has the key of the row, is a retry of its requests. If the last
+// request was garbage collected, its addresses may be in use again, so that r has the key by accident.
+func (row Row) contains(r *colly.Request, now time.Time) bool {
 	if row.Count == 0 || row.last.Value() == nil && now.Sub(row.at) > handover {
 		return false
 	}
 	return row.url == r.URL.String()
 }
 
-// Retried returns the row of denied requests of which r is a retry, or the zero Row. It is called in
-// the first hook of each request.
+// Retried returns the row of denials that r may continue, because r is a retry. It returns the zero
+// Row if there is none. It is called in the first hook of each request.
 func (d *Denials) Retried(r *colly.Request) Row {
 	if d.count.Load() == 0 {
 		return Row{}
@@ -92,7 +92,7 @@ func (d *Denials) Retried(r *colly.Request) Row {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	row := d.rows[k]
-	if !row.has(r, time.Now()) {
+	if !row.contains(r, time.Now()) {
 		return Row{}
 	}
 	row.last = weak.Make(r)
@@ -111,7 +111,7 @@ func (d *Denials) Add(r *colly.Request, why Denial) int {
 	}
 	row := d.rows[k]
 	late := why.Temporary && now.Sub(row.at) > quickly
-	if late || row.Denial != why || !row.has(r, now) {
+	if late || row.Denial != why || !row.contains(r, now) {
 		row = Row{Denial: why, url: r.URL.String()}
 	}
 	row.Count++
@@ -122,7 +122,7 @@ func (d *Denials) Add(r *colly.Request, why Denial) int {
 	return row.Count
 }
 
-// sweep drops the rows that have ended. d.mu is held.
+// sweep drops the rows whose last request was garbage collected. d.mu is held.
 func (d *Denials) sweep() {
 	if d.rows == nil {
 		d.rows = make(map[key]Row)

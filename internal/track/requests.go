@@ -13,29 +13,29 @@ import (
 // hookLimit is how long Requests waits for a hook that may never come.
 const hookLimit = 10 * time.Second
 
-// Requests remember what the next hook of a request has to know or to do. They do not keep the
+// Requests remembers what the next hook of each request has to know or to do. It does not keep the
 // requests alive. All methods may be called from any goroutine.
 type Requests struct {
 	hold   func() (release func()) // makes Collector.Wait wait
 	missed func()                  // is called if no hook comes
 
-	count atomic.Int32 // len(known), which a hook reads without the lock
-	mu    sync.Mutex
-	known map[weak.Pointer[colly.Request]]*record
+	count   atomic.Int32 // len(records), which a hook reads without the lock
+	mu      sync.Mutex
+	records map[weak.Pointer[colly.Request]]*record
 }
 
-// A record belongs to one request.
+// A record has the facts about one request.
 type record struct {
-	denied  error // see Deny
-	expects bool  // see Watch
-	timer   *time.Timer
-	release func()
+	denied  error       // the error that was passed to Deny; nil if there is none
+	expects bool        // Watch was called
+	timer   *time.Timer // calls lapse; nil while no hook is expected
+	release func()      // ends the wait of Collector.Wait; valid if timer is not nil
 }
 
 // NewRequests returns an empty Requests. hold makes Collector.Wait wait until release is called.
 // missed is called, while Wait waits, for each request whose hook does not come.
 func NewRequests(hold func() (release func()), missed func()) *Requests {
-	return &Requests{hold: hold, missed: missed, known: make(map[weak.Pointer[colly.Request]]*record)}
+	return &Requests{hold: hold, missed: missed, records: make(map[weak.Pointer[colly.Request]]*record)}
 }
 
 // Deny remembers why r would be denied without a dry run, until Hook is called. If err is nil, r
@@ -47,7 +47,7 @@ func (rs *Requests) Deny(r *colly.Request, err error) {
 	}
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	if err != nil || rs.known[weak.Make(r)] != nil {
+	if err != nil || rs.records[weak.Make(r)] != nil {
 		rs.record(r).denied = err
 	}
 }
@@ -63,36 +63,37 @@ func (rs *Requests) Watch(r *colly.Request) {
 // record returns the record of r, which it makes if necessary. rs.mu is held.
 func (rs *Requests) record(r *colly.Request) *record {
 	w := weak.Make(r)
-	known := rs.known[w]
-	if known == nil {
-		known = new(record)
-		rs.known[w] = known
-		rs.count.Store(int32(len(rs.known)))
+	rec := rs.records[w]
+	if rec == nil {
+		rec = new(record)
+		rs.records[w] = rec
+		rs.count.Store(int32(len(rs.records)))
 		runtime.AddCleanup(r, func(w weak.Pointer[colly.Request]) { rs.take(w) }, w) // Colly may call no hook
 	}
-	return known
+	return rec
 }
 
-// Expect waits for the next hook of r, whose exchange has ended, unless that was called. Colly calls
-// no hook for a page whose character set it does not know. After ten seconds, missed is called.
+// Expect is called when the exchange of r has ended. It makes Collector.Wait wait until the next hook
+// of r is called, for at most ten seconds. After ten seconds, missed is called: Colly calls no hook for
+// a page whose character set it does not know. If the hook was called already, Expect has no effect.
 func (rs *Requests) Expect(r *colly.Request) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	known := rs.known[weak.Make(r)]
-	if known == nil || !known.expects || known.timer != nil {
+	rec := rs.records[weak.Make(r)]
+	if rec == nil || !rec.expects || rec.timer != nil {
 		return
 	}
-	known.release = rs.hold() // now Wait still waits for r itself
-	known.timer = time.AfterFunc(hookLimit, func() { rs.lapse(r) })
+	rec.release = rs.hold() // allowed now, because Wait still waits for r itself
+	rec.timer = time.AfterFunc(hookLimit, func() { rs.lapse(r) })
 }
 
-// lapse is called when no hook of r has come.
+// lapse is called when no hook of r has come in time.
 func (rs *Requests) lapse(r *colly.Request) {
-	known := rs.take(weak.Make(r))
-	if known == nil {
+	rec := rs.take(weak.Make(r))
+	if rec == nil {
 		return
 	}
-	defer known.end()
+	defer rec.end()
 	rs.missed()
 }
 
@@ -102,22 +103,22 @@ func (rs *Requests) Hook(r *colly.Request) (denied error) {
 	if rs.count.Load() == 0 {
 		return nil
 	}
-	known := rs.take(weak.Make(r))
-	if known == nil {
+	rec := rs.take(weak.Make(r))
+	if rec == nil {
 		return nil
 	}
-	known.end()
-	return known.denied
+	rec.end()
+	return rec.denied
 }
 
 // take removes and returns a record, or returns nil if there is none.
 func (rs *Requests) take(w weak.Pointer[colly.Request]) *record {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	known := rs.known[w]
-	delete(rs.known, w)
-	rs.count.Store(int32(len(rs.known)))
-	return known
+	rec := rs.records[w]
+	delete(rs.records, w)
+	rs.count.Store(int32(len(rs.records)))
+	return rec
 }
 
 // Close ends all waits. missed is not called. Requests that are still under way keep the error that
@@ -125,10 +126,10 @@ func (rs *Requests) take(w weak.Pointer[colly.Request]) *record {
 func (rs *Requests) Close() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	for _, known := range rs.known {
-		known.end()
-		known.expects = false
-		known.timer = nil
+	for _, rec := range rs.records {
+		rec.end()
+		rec.expects = false
+		rec.timer = nil
 	}
 }
 

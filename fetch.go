@@ -115,11 +115,11 @@ func (f *fetcher) policyFetch(userAgent string) policy.Fetch {
 	return fetch
 }
 
-// A clientWay is the Client of a policy.Way. Two requests for a robots.txt are sent in the same way if
-// their clientWays are equal.
+// A clientWay is the Client of a policy.Way: the client that requests robots.txt, and the headers that
+// choose its proxy.
 type clientWay struct {
 	client backend.Way
-	header string // the headers for the proxy, which are those of the page
+	header string // the headers of the page that are for the proxy
 }
 
 // A changedPage is the Caller of a policy.Way if a callback has changed the headers of the page, which
@@ -128,7 +128,7 @@ type changedPage struct{ caller any }
 
 // robotsRequests makes the requests for one robots.txt: each attempt, and the redirects that follow
 // it. Redirects to other sites are charged to the payer of the first request, or if it has none, to
-// the host that has redirected.
+// the host of the file.
 type robotsRequests struct {
 	limiter *limiter
 	seam    *backend.Seam

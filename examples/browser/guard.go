@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -30,8 +31,10 @@ type guard struct {
 
 // An exchange is a request that the browser has sent.
 type exchange struct {
-	request *http.Request
-	turn    *collyrobots.Turn
+	request   *http.Request
+	turn      *collyrobots.Turn
+	networkID network.RequestID // in the events of its tab; may be ""
+	frame     cdp.FrameID       // the frame that needs the response
 }
 
 // newGuard returns the guard of a browser, which is a context of chromedp. If subresources is false,
@@ -86,7 +89,7 @@ func (g *guard) request(e *fetch.EventRequestPaused) {
 		return
 	}
 	g.mu.Lock()
-	g.sent[e.RequestID] = &exchange{request: req, turn: turn}
+	g.sent[e.RequestID] = &exchange{request: req, turn: turn, networkID: e.NetworkID, frame: e.FrameID}
 	g.mu.Unlock()
 	err = g.proceed(e.RequestID)
 	if err != nil { // the page was closed
@@ -217,19 +220,31 @@ func (g *guard) ofTab(event any) {
 	}
 }
 
-// loaded ends the turn of a response that was loaded, or whose loading has failed.
+// loaded ends the turn of a request whose response was loaded, or that has failed or was canceled.
 func (g *guard) loaded(id network.RequestID) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	x := g.loading[id]
-	if x != nil {
-		delete(g.loading, id)
-		x.turn.End()
-	}
+	g.end(func(x *exchange) bool { return x.networkID == id })
 }
 
-// leave forgets a tab. It returns why its document was not sent, or nil if it was.
+// end ends the turns of the exchanges for which over returns true.
+func (g *guard) end(over func(x *exchange) bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	maps.DeleteFunc(g.sent, func(_ fetch.RequestID, x *exchange) bool { return ended(x, over) })
+	maps.DeleteFunc(g.loading, func(_ network.RequestID, x *exchange) bool { return ended(x, over) })
+}
+
+// ended ends the turn of x if over returns true. It returns the result of over.
+func ended(x *exchange, over func(x *exchange) bool) bool {
+	if !over(x) {
+		return false
+	}
+	x.turn.End()
+	return true
+}
+
+// leave forgets a tab that will be closed. It returns why its document was not sent, or nil if it was.
 func (g *guard) leave(tab context.Context) error {
+	g.end(func(x *exchange) bool { return x.frame == frameOf(tab) })
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	err := g.refusals[frameOf(tab)]

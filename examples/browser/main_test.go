@@ -200,6 +200,36 @@ func TestAllRequests(t *testing.T) {
 	robotstest.Verify(t, web, dialect.RFC9309())
 }
 
+// TestCanceled checks that a request without a response holds its host only until the page cancels it
+// or is left.
+func TestCanceled(t *testing.T) {
+	const abort = `<script>
+		const c = new AbortController();
+		fetch("/hangs", {signal: c.signal}).catch(() => {});
+		setTimeout(() => { c.abort(); new Image().src = "/after"; }, 1500);
+	</script>`
+	web := robotstest.New(t, robotstest.Sites{"a.test": {
+		"/hangs": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"/after": http.StatusOK,
+		"/left":  page("Left", `<script>fetch("/hangs").catch(() => {})</script><img src="http://b.test/wait">`),
+		"/next":  page("Next", abort+`<img src="http://b.test/wait/2">`),
+	}, "b.test": {
+		"*": func(http.ResponseWriter, *http.Request) { time.Sleep(3 * time.Second) },
+	}})
+	began := time.Now()
+	got := visit(t.Context(), t, web, &job{urls: []string{"http://a.test/left", "http://a.test/next"}, subresources: true})
+	if want := "200 http://a.test/left \"Left\"\n200 http://a.test/next \"Next\"\n"; got != want {
+		t.Errorf("printed %s", got)
+	}
+	want := []string{"/robots.txt", "/left", "/hangs", "/next", "/hangs", "/after"}
+	if uris := web.Log("a.test").URIs(); !slices.Equal(uris, want) {
+		t.Errorf("got requests %v, want %v", uris, want)
+	}
+	if took := time.Since(began); took > 40*time.Second {
+		t.Errorf("took %v", took)
+	}
+}
+
 // TestInterrupted interrupts the program while a request waits for its turn.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

@@ -63,6 +63,7 @@ func serve(web *robotstest.Web) (address string, stop func(), err error) {
 			r.Out.URL.Scheme = "http"
 			r.Out.URL.Host = r.In.Host
 		},
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}}
 	go server.Serve(listener) // ends with stop
 	return listener.Addr().String(), func() {

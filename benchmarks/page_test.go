@@ -118,7 +118,7 @@ func TestPageAllocations(t *testing.T) {
 // mostAllocs and mostBytes are what the plugin may allocate for a page in addition to bare Colly.
 const (
 	mostAllocs = 3
-	mostBytes  = 500
+	mostBytes  = 450
 )
 
 // A pageSite is a web site on the loopback interface that counts the requests for its pages.

@@ -131,7 +131,7 @@ func (l *limiter) causeOfWait(host *pace.Host, c pace.Cause) (cause string, opti
 	case pace.BackOff:
 		return "status 429 or 503", slog.String("option", "MaxBackOff"), host.Mark(loggedBackOff)
 	case pace.MinDelay:
-		return "MinDelay", slog.String("option", "MinDelay"), l.report.first("MinDelay") // it applies to all hosts
+		return "MinDelay", slog.String("option", "MinDelay"), l.report.markLogged("MinDelay") // it applies to all hosts
 	}
 	return "Crawl-delay", slog.String("option", "MaxDelay"), host.Mark(loggedCrawlDelay)
 }

@@ -218,7 +218,7 @@ func (p *policies) logIfNoDelay(s *hostSettings, pol *policy.Policy) {
 	if s.pace.Free || hasDelay || pol.RobotsStatus == policy.Unreachable || pol.RobotsStatus == policy.SiteDown {
 		return
 	}
-	if !p.report.first("no delay") {
+	if !p.report.markLogged("no delay") {
 		return
 	}
 	server, _ := policy.Server(pol.Authority)

@@ -17,7 +17,7 @@ type report struct {
 	log      *slog.Logger
 	onDenied func(*colly.Request, error)
 	heard    bool     // the user has set onDenied
-	logged   sync.Map // the messages that were passed to first
+	logged   sync.Map // the messages that were passed to markLogged
 	events   *fanout.Broadcaster[Event]
 }
 
@@ -49,13 +49,13 @@ func (r *report) notSent(u *url.URL, err error, dryRun bool) {
 
 // warn logs a probable mistake in the program. It logs each message once.
 func (r *report) warn(message string, args ...any) {
-	if r.first(message) {
+	if r.markLogged(message) {
 		r.log.Warn(message, args...)
 	}
 }
 
-// first reports whether this is the first call with this message.
-func (r *report) first(message string) bool {
+// markLogged records that a message is logged, and reports whether that is new.
+func (r *report) markLogged(message string) bool {
 	_, logged := r.logged.LoadOrStore(message, true)
 	return !logged
 }

@@ -188,6 +188,8 @@ func (p *Plugin) Acquire(ctx context.Context, req *http.Request) (*Turn, error) 
 	}
 	ctx, _, f := p.own(ctx)
 	q := p.newClientRequest(req)
+	u := *req.URL
+	q.target.url = &u // the program may change req before it ends the Turn
 	q.client = f.client
 	q.header = req.Header
 	q.ticket.Expires()

@@ -125,3 +125,22 @@ func TestShadowsOfClients(t *testing.T) {
 		}
 	})
 }
+
+// TestRequestChangedAfterAcquire checks that a turn belongs to the URL that Acquire got, although the
+// program changes its request afterwards.
+func TestRequestChangedAfterAcquire(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "")}, func(t *testing.T, web *robotstest.Web) {
+		told := hear(collyrobots.EventAnswered)
+		p := newTurns(t, web, told.on())
+		req := request(t, "http://a.test/1")
+		turn, err := p.Acquire(t.Context(), req)
+		must(t, err)
+		req.URL.Path = "/2"
+		turn.Answered(http.StatusOK, nil)
+		turn.End()
+		events := told.wait()
+		if last := events[len(events)-1]; last.URL != "http://a.test/1" {
+			t.Errorf("got an event for %s", last.URL)
+		}
+	})
+}

@@ -25,7 +25,8 @@ import (
 //
 // A request is in flight until its body is read to the end or closed. If a program does neither, its
 // place with the host expires after some time, except under MaxInFlight. Set the User-Agent header
-// of each request, or the option ProductToken: otherwise only the groups for * apply.
+// of each request, or the option ProductToken: otherwise the group for Go-http-client applies, which
+// is the name that net/http sends, or the group for * if there is none.
 //
 // One Plugin can serve collectors and any number of http.Clients. They share the robots.txt files and
 // the pace. robots.txt is requested with next, or with the client of the option HTTPClient. Requests

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -170,6 +171,30 @@ func TestCollectorContextEndsARequest(t *testing.T) {
 	time.AfterFunc(100*time.Millisecond, cancel)
 	if err := c.Visit(server.URL + "/slow"); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want %v", err, context.Canceled)
+	}
+}
+
+// Do holds the host until the body is closed, because the caller closes it when the crawl delay of
+// the robots.txt in the body is in force.
+func TestDoEndsWhenTheBodyIsClosed(t *testing.T) {
+	defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	for _, status := range []int{http.StatusOK, http.StatusFound, http.StatusNoContent, http.StatusNotModified} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			if status == http.StatusOK {
+				io.WriteString(w, "User-agent: *\nCrawl-delay: 10\n")
+			}
+		}))
+		defer server.Close()
+		r := new(recorder)
+		resp, err := backend.Do(http.DefaultTransport, get(t.Context(), t, server.URL), time.Minute, trip{r})
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, resp.Body)
+		r.wantCounts(t, 0, 1, 0)
+		resp.Body.Close()
+		r.wantCounts(t, 0, 1, 1)
 	}
 }
 

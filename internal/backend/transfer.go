@@ -26,6 +26,7 @@ type transfer struct {
 	trip            Trip          // changed with attempts and mu held
 	trace           httptrace.ClientTrace
 	returned        bool         // RoundTrip of the transport has returned
+	untilClose      bool         // the transfer ends when the body is closed, and not when it was read
 	bytes           atomic.Int64 // the number of bytes of the body that were read
 	shared          atomic.Bool  // the connection is one of those that isShared reports
 	settled         atomic.Bool  // no further attempt is needed; set with mu held
@@ -108,7 +109,7 @@ func (t *transfer) answered(resp *http.Response) (again bool) {
 	if report != nil {
 		report()
 	}
-	if !hasBody(resp) {
+	if resp.Body == nil || !t.untilClose && !hasBody(resp) {
 		t.end(nil)
 		return again
 	}
@@ -160,7 +161,7 @@ func (t *transfer) endOnPanic() {
 }
 
 // Read implements io.Reader. It reads the body of the response, and ends the transfer at the end of
-// the body, because a program may close the body much later.
+// the body, because a program may close the body much later, unless untilClose is set.
 func (t *transfer) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
 	t.bytes.Add(int64(n))
@@ -168,7 +169,9 @@ func (t *transfer) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	if err == io.EOF {
-		t.end(nil)
+		if !t.untilClose {
+			t.end(nil)
+		}
 		return n, err
 	}
 	err = t.causeOf(err, " (Client.Timeout or context cancellation while reading body)")

@@ -55,7 +55,8 @@ func TestTheTimeThatAnOpenBodyCosts(t *testing.T) {
 	}
 }
 
-// Acquire requests robots.txt with the client of the option HTTPClient, and Stats counts its requests.
+// Acquire requests robots.txt with the client of the option HTTPClient, and Stats counts its
+// requests.
 func TestStatsCountTheRequestsOfAllClients(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 1\n")}, func(t *testing.T, web *robotstest.Web) {
 		p := newTurns(t, web)

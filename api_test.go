@@ -376,7 +376,8 @@ func TestPagesThatEndEarly(t *testing.T) {
 	})
 }
 
-// TestErrorsBeginWithTheirPackage checks the convention for the texts of errors that a caller can get.
+// TestErrorsBeginWithTheirPackage checks the convention for the texts of errors that a caller can
+// get.
 func TestErrorsBeginWithTheirPackage(t *testing.T) {
 	_, invalidSite := robotstest.Open(robotstest.Sites{"a.test": {"/": 1.5}})
 	for prefix, errs := range map[string][]error{

@@ -14,31 +14,31 @@ import (
 // Attach makes c obey robots.txt. It also turns off Colly's built-in check.
 //
 // Call Attach before the first Visit, and after the registration of OnRequest callbacks that may
-// abort requests or change them. Callbacks that are registered later also work, but each request that
-// they abort costs its host one delay. A second Attach of the same collector has no effect, unless
-// Collector.Init was called in between.
+// abort requests or change them. Callbacks that are registered later also work, but each request
+// that they abort costs its host one delay. A second Attach of the same collector has no effect,
+// unless Collector.Init was called in between.
 //
 // A clone made by Colly's own Clone has no callbacks, and must be attached itself. Until then its
-// requests wait while they hold a LimitRule slot, and each counts as in flight only until the headers
-// of its response are there.
+// requests wait while they hold a LimitRule slot, and each counts as in flight only until the
+// headers of its response are there.
 //
 // Attach does not change the user's http.Client. It gives the collector a client of the plugin
 // instead. A collector and its clones have one client together, so none of them may have requests
-// under way when the first of them is attached. Other collectors are not affected, even if they share
-// a client or a transport with c.
+// under way when the first of them is attached. Other collectors are not affected, even if they
+// share a client or a transport with c.
 //
-// A debugger of c also receives each Event, with the Type "robots." and the Kind. The plugin calls it
-// in the callbacks of c, on the goroutines on which Colly calls it, so the debugger needs no more
-// locks than without the plugin. An event that happens between two callbacks is delivered in the
-// next one, or in Close.
+// A debugger of c also receives each Event, with the Type "robots." and the Kind. The plugin calls
+// it in the callbacks of c, on the goroutines on which Colly calls it, so the debugger needs no
+// more locks than without the plugin. An event that happens between two callbacks is delivered in
+// the next one, or in Close.
 //
 // Attach returns ErrAttached if c has another plugin that is not closed, ErrNilCollector if c is
 // nil, and another error if this package does not know the version of Colly that made c. After an
 // error c is unchanged.
 //
 // Attach one plugin to a collector, and keep it. Colly cannot remove callbacks, so each further
-// plugin, after the Close of the one before, adds five callbacks to c, which cost time for each page.
-// A program with many jobs makes one collector per job, or one plugin for all jobs.
+// plugin, after the Close of the one before, adds five callbacks to c, which cost time for each
+// page. A program with many jobs makes one collector per job, or one plugin for all jobs.
 func (p *Plugin) Attach(c *colly.Collector) error {
 	if err := p.usable(); err != nil {
 		return err

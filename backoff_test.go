@@ -237,8 +237,8 @@ func testMaxBackOff(t *testing.T, start starter) {
 	})
 }
 
-// With CheckHead a Visit makes a HEAD request and a GET request. OnDenied is called for each request
-// that is denied. A synchronous collector makes no GET request if the HEAD request fails.
+// With CheckHead a Visit makes a HEAD request and a GET request. OnDenied is called for each
+// request that is denied. A synchronous collector makes no GET request if the HEAD request fails.
 func TestOnDeniedIsCalledForHeadAndGet(t *testing.T) {
 	for name, test := range map[string]struct {
 		options []colly.CollectorOption

@@ -12,8 +12,8 @@ import (
 )
 
 // cached reports whether a page will come from the collector's CacheDir, where Colly v2 stores it
-// under the SHA-1 of its URL. cached does not read the file: if the stored response is a server error,
-// Colly requests the page although cached has returned true.
+// under the SHA-1 of its URL. cached does not read the file: if the stored response is a server
+// error, Colly requests the page although cached has returned true.
 func cached(c *colly.Collector, r *colly.Request) bool {
 	if c.CacheDir == "" || r.Method != http.MethodGet || r.Headers.Get("Cache-Control") == "no-cache" {
 		return false

@@ -16,25 +16,25 @@ import (
 //
 // RoundTrip waits until the request may start, and then sends it. If the request must not be sent,
 // the error is a *DisallowedError, a *PrivateNetworkError, a *ShardError, a *PaceError,
-// ErrRedirectWait or ErrClosed. http.Client wraps it in a *url.Error, so use errors.As and errors.Is.
-// Each redirect is a request of its own, and is judged and paced like the first one.
+// ErrRedirectWait or ErrClosed. http.Client wraps it in a *url.Error, so use errors.As and
+// errors.Is. Each redirect is a request of its own, and is judged and paced like the first one.
 //
 // The wait ends with the context of the request. The Timeout of an http.Client includes the wait,
 // also that for robots.txt, so leave it 0 if hosts have long delays, and limit each request by its
 // context and by the timeouts of http.Transport.
 //
-// A request is in flight until its body is read to the end or closed. If a program does neither, its
-// place with the host expires after some time, except under MaxInFlight. Set the User-Agent header
-// of each request, or the option ProductToken: otherwise the group for Go-http-client applies, which
-// is the name that net/http sends, or the group for * if there is none.
+// A request is in flight until its body is read to the end or closed. If a program does neither,
+// its place with the host expires after some time, except under MaxInFlight. Set the User-Agent
+// header of each request, or the option ProductToken: otherwise the group for Go-http-client
+// applies, which is the name that net/http sends, or the group for * if there is none.
 //
-// One Plugin can serve collectors and any number of http.Clients. They share the robots.txt files and
-// the pace. robots.txt is requested with next, or with the client of the option HTTPClient. Requests
-// with other schemes than http and https are passed to next. The RoundTripper may be used by several
-// goroutines, and CloseIdleConnections of http.Client reaches next.
+// One Plugin can serve collectors and any number of http.Clients. They share the robots.txt files
+// and the pace. robots.txt is requested with next, or with the client of the option HTTPClient.
+// Requests with other schemes than http and https are passed to next. The RoundTripper may be used
+// by several goroutines, and CloseIdleConnections of http.Client reaches next.
 //
-// OnDenied is not called for requests of http.Clients, and FollowSitemaps does not read the sitemaps
-// of their sites; see Pages.
+// OnDenied is not called for requests of http.Clients, and FollowSitemaps does not read the
+// sitemaps of their sites; see Pages.
 func (p *Plugin) Transport(next http.RoundTripper) http.RoundTripper {
 	rt := &roundTripper{plugin: p}
 	if p != nil && p.core != nil {
@@ -117,8 +117,8 @@ func (c *clients) Before(s *backend.Seam, req *http.Request) (backend.Trip, erro
 	return q, nil
 }
 
-// admitClient judges a request of a client and waits for its turn. It waits behind the requests that
-// wait already, like a page of a collector. A redirect goes first, as in admit.
+// admitClient judges a request of a client and waits for its turn. It waits behind the requests
+// that wait already, like a page of a collector. A redirect goes first, as in admit.
 func (ctl *controller) admitClient(ctx context.Context, q *request) error {
 	if q.redirect {
 		return ctl.admit(ctx, q)
@@ -155,24 +155,25 @@ func (c *core) newClientRequest(req *http.Request) *request {
 	return q
 }
 
-// A Turn is the right to send one request. All methods may be called from any goroutine. The methods
-// of a nil Turn do nothing.
+// A Turn is the right to send one request. All methods may be called from any goroutine. The
+// methods of a nil Turn do nothing.
 type Turn struct {
 	mu    sync.Mutex
 	q     *request // nil if the request needs no turn
 	ended bool     // End was called, or the request needs no turn; then the methods do nothing
 }
 
-// Acquire is for clients that send their requests themselves, such as a headless browser. It decides
-// about req and waits until it may start. Then the caller sends the request at once, calls Answered
-// with the response, and calls End when the response was read. Acquire neither sends req nor changes
-// it. It uses the method, the URL, the Host and the User-Agent header of req. For a redirect, set
-// req.Response to the response that has led to it, and its Request field to the request before.
+// Acquire is for clients that send their requests themselves, such as a headless browser. It
+// decides about req and waits until it may start. Then the caller sends the request at once, calls
+// Answered with the response, and calls End when the response was read. Acquire neither sends req
+// nor changes it. It uses the method, the URL, the Host and the User-Agent header of req. For a
+// redirect, set req.Response to the response that has led to it, and its Request field to the
+// request before.
 //
-// Acquire returns an error if the request must not be sent: see Transport. If ctx ends, the error is
-// its cause. The plugin requests robots.txt with the client of the option HTTPClient, or that of the
-// first attached collector, or http.DefaultTransport. A request that is not http or https gets a Turn
-// at once.
+// Acquire returns an error if the request must not be sent: see Transport. If ctx ends, the error
+// is its cause. The plugin requests robots.txt with the client of the option HTTPClient, or that of
+// the first attached collector, or http.DefaultTransport. A request that is not http or https gets
+// a Turn at once.
 //
 // A Turn that is never ended keeps its place with the host until that expires, like a page whose
 // response is never read. It also expires under MaxInFlight.

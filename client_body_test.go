@@ -131,8 +131,8 @@ func TestTrailersOfClient(t *testing.T) {
 	}
 }
 
-// TestInformationalResponsesOfClient checks that a client sees responses with status 103, and that its
-// own trace is called.
+// TestInformationalResponsesOfClient checks that a client sees responses with status 103, and that
+// its own trace is called.
 func TestInformationalResponsesOfClient(t *testing.T) {
 	answer := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Link", "</style.css>; rel=preload")
@@ -219,8 +219,8 @@ func TestConnectProxyOfClient(t *testing.T) {
 	}
 }
 
-// TestCookieJarOfClient checks that a client sends the cookies of its jar, and none with the request
-// for robots.txt.
+// TestCookieJarOfClient checks that a client sends the cookies of its jar, and none with the
+// request for robots.txt.
 func TestCookieJarOfClient(t *testing.T) {
 	answer := func(w http.ResponseWriter, r *http.Request) {
 		http.SetCookie(w, &http.Cookie{Name: "session", Value: "1"})
@@ -249,8 +249,8 @@ func TestCookieJarOfClient(t *testing.T) {
 	})
 }
 
-// TestBodyReadByAnotherGoroutine checks that the crawl of other hosts continues while a goroutine reads
-// a slow body, and that the host of this body has the next request after that.
+// TestBodyReadByAnotherGoroutine checks that the crawl of other hosts continues while a goroutine
+// reads a slow body, and that the host of this body has the next request after that.
 func TestBodyReadByAnotherGoroutine(t *testing.T) {
 	slow := func(w http.ResponseWriter, _ *http.Request) {
 		for range 20 {
@@ -290,8 +290,9 @@ func TestBodyReadByAnotherGoroutine(t *testing.T) {
 	})
 }
 
-// TestNestedRequests has a recursive crawler that closes each body when it returns. If it reads each
-// body to the end, no request waits for another body. If it does not, the place of the body expires.
+// TestNestedRequests has a recursive crawler that closes each body when it returns. If it reads
+// each body to the end, no request waits for another body. If it does not, the place of the body
+// expires.
 func TestNestedRequests(t *testing.T) {
 	for name, test := range map[string]struct {
 		read func(io.Reader)
@@ -321,8 +322,8 @@ func TestNestedRequests(t *testing.T) {
 	}
 }
 
-// TestHeaderChangedAfterRoundTrip changes the header of a request after RoundTrip has returned, while
-// another request waits for the robots.txt that the first request has caused to be read.
+// TestHeaderChangedAfterRoundTrip changes the header of a request after RoundTrip has returned,
+// while another request waits for the robots.txt that the first request has caused to be read.
 func TestHeaderChangedAfterRoundTrip(t *testing.T) {
 	robots := func(w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(5 * time.Second)
@@ -361,8 +362,8 @@ func TestHeaderChangedAfterRoundTrip(t *testing.T) {
 	})
 }
 
-// TestClientWithoutUserAgent checks that a request without a User-Agent header obeys the group for the
-// name that net/http sends.
+// TestClientWithoutUserAgent checks that a request without a User-Agent header obeys the group for
+// the name that net/http sends.
 func TestClientWithoutUserAgent(t *testing.T) {
 	robots := "User-agent: Go-http-client\nDisallow: /1\n\nUser-agent: *\nDisallow: /2\n"
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(4, robots)}, func(t *testing.T, web *robotstest.Web) {
@@ -388,7 +389,8 @@ func TestClientWithoutUserAgent(t *testing.T) {
 	})
 }
 
-// TestTurnsUnderMaxInFlight checks that turns that are never ended expire under MaxInFlight as well.
+// TestTurnsUnderMaxInFlight checks that turns that are never ended expire under MaxInFlight as
+// well.
 func TestTurnsUnderMaxInFlight(t *testing.T) {
 	for _, opts := range [][]collyrobots.Option{
 		{collyrobots.MaxInFlight(1)}, {collyrobots.MaxInFlight(1), collyrobots.MinDelay(5 * time.Second)}, {collyrobots.DelayFromEnd(), collyrobots.MinDelay(5 * time.Second)},

@@ -75,8 +75,8 @@ func newStage(t *testing.T, web *robotstest.Web, name string) (*collyrobots.Plug
 	return p, client
 }
 
-// TestContextOfClientEndsEachStage checks that the end of its context ends a request at once in each
-// stage, and that the error is the cause.
+// TestContextOfClientEndsEachStage checks that the end of its context ends a request at once in
+// each stage, and that the error is the cause.
 func TestContextOfClientEndsEachStage(t *testing.T) {
 	cause := errors.New("the user has left")
 	for name, test := range stages {
@@ -115,8 +115,8 @@ func TestContextOfClientEndsEachStage(t *testing.T) {
 	}
 }
 
-// TestTimeoutOfClientEndsEachStage checks that the Timeout of an http.Client includes every stage, as
-// the documentation of Transport says.
+// TestTimeoutOfClientEndsEachStage checks that the Timeout of an http.Client includes every stage,
+// as the documentation of Transport says.
 func TestTimeoutOfClientEndsEachStage(t *testing.T) {
 	for name, test := range stages {
 		t.Run(name, func(t *testing.T) {
@@ -179,8 +179,8 @@ func TestCloseEndsEachStageBeforeTheWire(t *testing.T) {
 	}
 }
 
-// TestBrokenTransportOfClient checks that a transport that fails, panics or breaks its contract has the
-// same result as without the plugin, and that the next request keeps the delay.
+// TestBrokenTransportOfClient checks that a transport that fails, panics or breaks its contract has
+// the same result as without the plugin, and that the next request keeps the delay.
 func TestBrokenTransportOfClient(t *testing.T) {
 	refused := errors.New("refused")
 	for name, rt := range map[string]roundTripper{
@@ -248,8 +248,8 @@ func TestBrokenTransportOfClient(t *testing.T) {
 	}
 }
 
-// TestThrottledByManyGoroutines checks that a host that answers with 429 or 503 gets no request before
-// its Retry-After is over, although many goroutines use it.
+// TestThrottledByManyGoroutines checks that a host that answers with 429 or 503 gets no request
+// before its Retry-After is over, although many goroutines use it.
 func TestThrottledByManyGoroutines(t *testing.T) {
 	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
 		var busy atomic.Bool
@@ -283,7 +283,8 @@ func TestThrottledByManyGoroutines(t *testing.T) {
 	}
 }
 
-// TestOptionsOfClients checks DryRun, IgnoreRobotsWithPermission and ShardByHost for the requests of a client.
+// TestOptionsOfClients checks DryRun, IgnoreRobotsWithPermission and ShardByHost for the requests
+// of a client.
 func TestOptionsOfClients(t *testing.T) {
 	for name, test := range map[string]struct {
 		option collyrobots.Option
@@ -371,8 +372,8 @@ func TestLeaseOfClientEnds(t *testing.T) {
 	})
 }
 
-// TestOneRobotsTxtForClientsAndCollectors checks that robots.txt is requested once if a collector, two
-// clients and turns need it at the same time.
+// TestOneRobotsTxtForClientsAndCollectors checks that robots.txt is requested once if a collector,
+// two clients and turns need it at the same time.
 func TestOneRobotsTxtForClientsAndCollectors(t *testing.T) {
 	robots := func(w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(2 * time.Second) // after three seconds each client would request the file by itself

@@ -125,8 +125,8 @@ func clientSites(robots string) robotstest.Sites {
 	}
 }
 
-// retrying returns a client that sends each request up to three times, as hashicorp/go-retryablehttp
-// does: it sends the same *http.Request again, with a new body.
+// retrying returns a client that sends each request up to three times, as
+// hashicorp/go-retryablehttp does: it sends the same *http.Request again, with a new body.
 func retrying(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(req *http.Request) (resp *http.Response, err error) {
 		for try := range 3 {
@@ -438,8 +438,8 @@ func onceWithClient(t *testing.T, robots string, run func(p *clientRun), plugin 
 	return said, seen
 }
 
-// TestClientPrograms checks that each program has the same output and the same requests with the plugin
-// and without it if robots.txt allows everything, and that it makes no request that a strict
+// TestClientPrograms checks that each program has the same output and the same requests with the
+// plugin and without it if robots.txt allows everything, and that it makes no request that a strict
 // robots.txt denies.
 func TestClientPrograms(t *testing.T) {
 	for _, x := range clientPrograms {

@@ -44,8 +44,8 @@ func testRedirectOfClientGoesFirst(t *testing.T, start starter) {
 	})
 }
 
-// TestClientDoesNotOvertakeCollector checks that the requests of a client wait behind the pages of a
-// collector that wait already.
+// TestClientDoesNotOvertakeCollector checks that the requests of a client wait behind the pages of
+// a collector that wait already.
 func TestClientDoesNotOvertakeCollector(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(20, "User-agent: *\nCrawl-delay: 10\n")}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, async)
@@ -126,8 +126,8 @@ func TestShadowsOfClients(t *testing.T) {
 	})
 }
 
-// TestRequestChangedAfterAcquire checks that a turn belongs to the URL that Acquire got, although the
-// program changes its request afterwards.
+// TestRequestChangedAfterAcquire checks that a turn belongs to the URL that Acquire got, although
+// the program changes its request afterwards.
 func TestRequestChangedAfterAcquire(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "")}, func(t *testing.T, web *robotstest.Web) {
 		told := hear(collyrobots.EventAnswered)

@@ -20,8 +20,8 @@ import (
 // A starter is a function like start.
 type starter func(t testing.TB, web *robotstest.Web, collector []colly.CollectorOption, opts ...collyrobots.Option) *crawl
 
-// forEachClient calls f twice: with start, and with a starter whose crawls send their requests by an
-// http.Client.
+// forEachClient calls f twice: with start, and with a starter whose crawls send their requests by
+// an http.Client.
 func forEachClient(t *testing.T, f func(t *testing.T, start starter)) {
 	t.Run("collector", func(t *testing.T) { f(t, start) })
 	t.Run("http.Client", func(t *testing.T) { f(t, startClient) })

@@ -29,8 +29,8 @@ var (
 	noDenys = "User-agent: *\nDisallow:\n"
 )
 
-// A crawl is a collector with a plugin on a web. It records the results of its requests. If client is
-// not nil, its requests are sent by client, and the collector sends none.
+// A crawl is a collector with a plugin on a web. It records the results of its requests. If client
+// is not nil, its requests are sent by client, and the collector sends none.
 type crawl struct {
 	*collyrobots.Collector
 	client    *http.Client

@@ -9,11 +9,11 @@ import (
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
-// addHeaders adds headers of a page and cookies of a jar to the fetch of its robots.txt. The headers
-// for a proxy are always sent, because the request may not find its proxy without them. The cookies
-// and the other headers are sent if the site refuses robots.txt without them, as it may refuse the
-// page. Both page and jar may be nil. The page may be over before AsPage is called, and its program may
-// use the header for another request, so addHeaders copies it.
+// addHeaders adds headers of a page and cookies of a jar to the fetch of its robots.txt. The
+// headers for a proxy are always sent, because the request may not find its proxy without them. The
+// cookies and the other headers are sent if the site refuses robots.txt without them, as it may
+// refuse the page. Both page and jar may be nil. The page may be over before AsPage is called, and
+// its program may use the header for another request, so addHeaders copies it.
 func addHeaders(f *policy.Fetch, page http.Header, jar http.CookieJar) {
 	page = page.Clone()
 	f.Header = headerFor(page, isForProxy)
@@ -52,15 +52,15 @@ func headerFor(page http.Header, pass func(name string, values []string) bool) h
 	return header
 }
 
-// isForProxy reports whether a header of a page is for its proxy, or for a function that selects the
-// proxy.
+// isForProxy reports whether a header of a page is for its proxy, or for a function that selects
+// the proxy.
 func isForProxy(name string, _ []string) bool {
 	return strings.Contains(strings.ToLower(name), "proxy")
 }
 
-// isOfSite reports whether a header of a page may be sent with the request for another file of the same
-// site. User-Agent is excluded, because it is set separately. The Accept header that Colly adds to
-// each request has no information, and is excluded as well.
+// isOfSite reports whether a header of a page may be sent with the request for another file of the
+// same site. User-Agent is excluded, because it is set separately. The Accept header that Colly
+// adds to each request has no information, and is excluded as well.
 func isOfSite(name string, values []string) bool {
 	switch name {
 	case "Accept-Encoding", "Connection", "Expect", "Host", "Origin", "Range", "Referer", "Te", "Trailer", "Transfer-Encoding",

@@ -64,10 +64,10 @@
 //
 // # Any http.Client
 //
-// [Plugin.Transport] returns an http.RoundTripper that makes any http.Client obey robots.txt and keep
-// the delay of each host, with or without Colly. [Plugin.Acquire] is for clients that send their
-// requests themselves, such as a headless browser. Collectors and http.Clients with the same Plugin
-// share the robots.txt files and the pace.
+// [Plugin.Transport] returns an http.RoundTripper that makes any http.Client obey robots.txt and
+// keep the delay of each host, with or without Colly. [Plugin.Acquire] is for clients that send
+// their requests themselves, such as a headless browser. Collectors and http.Clients with the same
+// Plugin share the robots.txt files and the pace.
 //
 // # Denied requests
 //

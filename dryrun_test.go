@@ -13,9 +13,9 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// TestDryRunReportsFirstDenial checks that in a dry run OnDenied is called once for a page that would
-// be denied in OnRequest or in OnRequestHeaders, also if its robots.txt changes between the two. The
-// page waits for the slot of a LimitRule in between.
+// TestDryRunReportsFirstDenial checks that in a dry run OnDenied is called once for a page that
+// would be denied in OnRequest or in OnRequestHeaders, also if its robots.txt changes between the
+// two. The page waits for the slot of a LimitRule in between.
 func TestDryRunReportsFirstDenial(t *testing.T) {
 	for name, test := range map[string]struct {
 		first, second string

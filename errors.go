@@ -12,8 +12,8 @@ import (
 	"github.com/collyrobots/collyrobots/internal/feed"
 )
 
-// prefix begins the text of each error that a caller can get from this package. Errors that are only
-// parts of such errors do not have it.
+// prefix begins the text of each error that a caller can get from this package. Errors that are
+// only parts of such errors do not have it.
 const prefix = "collyrobots: "
 
 var (
@@ -25,8 +25,8 @@ var (
 	// ErrNilCollector is returned by WithRobots and Attach for a nil collector.
 	ErrNilCollector = errors.New("collyrobots: the collector is nil")
 
-	// ErrNilRequest is returned by Acquire, and by the result of Transport, for a request that is nil
-	// or has no URL.
+	// ErrNilRequest is returned by Acquire, and by the result of Transport, for a request that is
+	// nil or has no URL.
 	ErrNilRequest = errors.New("collyrobots: the request is nil or has no URL")
 
 	// ErrClosed is the error of requests and calls after Close.

@@ -18,8 +18,8 @@ import (
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
-// An exchange is one request on the wire, and its place with its host. It implements backend.Trip for
-// the plugin's own requests. A request, which is one of a collector or a client, contains one.
+// An exchange is one request on the wire, and its place with its host. It implements backend.Trip
+// for the plugin's own requests. A request, which is one of a collector or a client, contains one.
 type exchange struct {
 	limiter *limiter
 	host    *pace.Host // nil before the first verdict on a request
@@ -45,9 +45,9 @@ type permit struct {
 	check   func() error // returns an error if the request must not be sent
 }
 
-// send makes a request of the plugin's own, for robots.txt or a sitemap. The request keeps the pace of
-// its host, and uses the proxy and the TLS settings of the collector. It sends no cookies, and follows
-// no redirect. from says what has led to it.
+// send makes a request of the plugin's own, for robots.txt or a sitemap. The request keeps the pace
+// of its host, and uses the proxy and the TLS settings of the collector. It sends no cookies, and
+// follows no redirect. from says what has led to it.
 //
 // timeout limits the exchange from its start to the end of the body, without the wait before it. If
 // it is 0, there is no limit. began is when the exchange started, or the zero time if it did not.
@@ -81,9 +81,9 @@ func (x *exchange) send(req *http.Request, s *backend.Seam, timeout time.Duratio
 	return resp, began, err
 }
 
-// allow returns an error if the plugin must not request u, which is on host, because of what has led
-// there. guard is the guard of the exchange, because the address may be known only when there is a
-// connection.
+// allow returns an error if the plugin must not request u, which is on host, because of what has
+// led there. guard is the guard of the exchange, because the address may be known only when there
+// is a connection.
 func (l *limiter) allow(from lead, host string, u *url.URL) (guard *PrivateNetworkError, err error) {
 	if from.host != "" && from.host != host && from.client.forbids(u) {
 		return nil, fmt.Errorf("collyrobots: %s leads to %s: %w", from.host, u.Redacted(), colly.ErrForbiddenDomain)
@@ -208,14 +208,14 @@ func (x *exchange) Sent() {
 	x.trace.started(x.host, &x.ticket)
 }
 
-// Again implements backend.Trip. A request that is sent a second time, or that was not ready in time,
-// takes another turn.
+// Again implements backend.Trip. A request that is sent a second time, or that was not ready in
+// time, takes another turn.
 func (x *exchange) Again(ctx context.Context) error {
 	return x.again(func() error { return x.takeTurn(ctx) })
 }
 
-// again takes another turn for the exchange by calling takeTurn. After an error, nothing is sent any
-// more.
+// again takes another turn for the exchange by calling takeTurn. After an error, nothing is sent
+// any more.
 func (x *exchange) again(takeTurn func() error) error {
 	if x.refused.Load() {
 		return context.Canceled
@@ -233,8 +233,8 @@ func (x *exchange) Answered(resp *http.Response) (again bool, report func()) {
 	return false, x.recordResponse(resp, 0)
 }
 
-// recordResponse records a response, which counts as a number of pages. report logs what follows from
-// it, and may be nil.
+// recordResponse records a response, which counts as a number of pages. report logs what follows
+// from it, and may be nil.
 func (x *exchange) recordResponse(resp *http.Response, pages int) (report func()) {
 	x.sent.Store(true) // an HTTP/2 transport may call Sent later, or not at all
 	x.trace.answered(resp)
@@ -254,8 +254,8 @@ func (x *exchange) recordResponse(resp *http.Response, pages int) (report func()
 	}
 }
 
-// changePace records a response with the pace of its host, and backs off on 429 or 503. These count as
-// no page. report logs the back-off, and may be nil.
+// changePace records a response with the pace of its host, and backs off on 429 or 503. These count
+// as no page. report logs the back-off, and may be nil.
 func (x *exchange) changePace(resp *http.Response, pages int) (report func()) {
 	if !throttled(resp) {
 		if x.host.Answered(&x.ticket, resp.StatusCode, pages) {

@@ -13,9 +13,9 @@ import (
 )
 
 // A fedPage is a page that a sitemap lists, from the moment when the collector gets it until its
-// request is done. It is in the request's Context. The pages that the callbacks of that request visit
-// have the same Context, so the fedPage belongs to the first request that claims it. The methods that
-// the hooks call do nothing if the fedPage is nil.
+// request is done. It is in the request's Context. The pages that the callbacks of that request
+// visit have the same Context, so the fedPage belongs to the first request that claims it. The
+// methods that the hooks call do nothing if the fedPage is nil.
 type fedPage struct {
 	done  func(feed.Result)
 	from  string                        // the host that led to it
@@ -36,8 +36,8 @@ type fedPage struct {
 const ctxPage = "collyrobots.page"
 
 // fedLimit is how long the plugin waits for a hook of a fed page that Colly may never call. Colly
-// does not report that a later OnRequest callback has aborted a request, that the character set of a
-// page was not detected, or that a request of a queue was refused.
+// does not report that a later OnRequest callback has aborted a request, that the character set of
+// a page was not detected, or that a request of a queue was refused.
 const fedLimit = 10 * time.Second
 
 // newFedPage returns a page that the host from has led to. done is called with each of its results:
@@ -59,8 +59,8 @@ func (p *fedPage) await() {
 	p.awaitLocked()
 }
 
-// awaitHook is like await, for the hook that should follow the exchange. It has no effect if that hook
-// is certain. The hook may be late, because Colly calls it after the delay of a LimitRule.
+// awaitHook is like await, for the hook that should follow the exchange. It has no effect if that
+// hook is certain. The hook may be late, because Colly calls it after the delay of a LimitRule.
 func (p *fedPage) awaitHook() {
 	if p == nil || !p.hookMayFail {
 		return
@@ -122,7 +122,8 @@ func (p *fedPage) stopWait() {
 	}
 }
 
-// end reports the result of the page, which its hooks have found. Only the first call has an effect.
+// end reports the result of the page, which its hooks have found. Only the first call has an
+// effect.
 func (p *fedPage) end(result feed.Result) {
 	if p == nil {
 		return
@@ -183,8 +184,8 @@ func (f *fedPages) in(ctx *colly.Context) *fedPage {
 }
 
 // claim gives the fed page in the Context of r to r, unless another request has claimed it.
-// hookMayFail says that Colly may call no hook after the exchange of r. claim returns the page that r
-// has claimed, or nil.
+// hookMayFail says that Colly may call no hook after the exchange of r. claim returns the page that
+// r has claimed, or nil.
 func (f *fedPages) claim(r *colly.Request, hookMayFail bool) *fedPage {
 	p := f.in(r.Ctx)
 	if p == nil {

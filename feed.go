@@ -8,28 +8,28 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// A Feed says which pages of sitemaps are crawled, and how. The zero Feed crawls each page that is on
-// the host of its sitemap and that its robots.txt allows. The colly.Context of such a page has the
-// values CtxSitemap and CtxLastMod.
+// A Feed says which pages of sitemaps are crawled, and how. The zero Feed crawls each page that is
+// on the host of its sitemap and that its robots.txt allows. The colly.Context of such a page has
+// the values CtxSitemap and CtxLastMod.
 //
 // A page that robots.txt denies never becomes a request, so OnDenied is not called for it. It is
 // reported as an EventDenied, and counted in FeedStats.
 //
-// Sitemaps are read inside a hook of a request that is done, OnScraped or OnError. So Collector.Wait
-// and Queue.Run return after the sitemaps are read. Callbacks of that hook that were registered after
-// Attach run after the sitemaps are read. If DetectCharset does not find the character set of a page,
-// Colly calls neither hook. Then the sitemaps are read at the end of [Collector.Visit], or ten
-// seconds later if the collector is Async, and otherwise after the next page. Wait also waits for
-// these ten seconds. If a Host header names a site at another address, the sitemaps of that site are
-// not read.
+// Sitemaps are read inside a hook of a request that is done, OnScraped or OnError. So
+// Collector.Wait and Queue.Run return after the sitemaps are read. Callbacks of that hook that were
+// registered after Attach run after the sitemaps are read. If DetectCharset does not find the
+// character set of a page, Colly calls neither hook. Then the sitemaps are read at the end of
+// [Collector.Visit], or ten seconds later if the collector is Async, and otherwise after the next
+// page. Wait also waits for these ten seconds. If a Host header names a site at another address,
+// the sitemaps of that site are not read.
 //
-// A robots.txt may name sitemaps on other sites. In 24 hours, a host may cause at most 200 requests to
-// other sites, and to at most 10 other registrable domains. This includes sitemaps and redirects of
-// sitemaps and of robots.txt. Files beyond these limits are left out. If a host gets no other
+// A robots.txt may name sitemaps on other sites. In 24 hours, a host may cause at most 200 requests
+// to other sites, and to at most 10 other registrable domains. This includes sitemaps and redirects
+// of sitemaps and of robots.txt. Files beyond these limits are left out. If a host gets no other
 // requests, such requests to it start at least a second apart.
 type Feed struct {
-	// Window is the maximum number of sitemap pages in flight. If it is 0, the maximum is 64. If the
-	// collector is not Async, one page is in flight.
+	// Window is the maximum number of sitemap pages in flight. If it is 0, the maximum is 64. If
+	// the collector is not Async, one page is in flight.
 	Window int
 
 	// Since skips entries with an older lastmod. If it is the zero time, no entry is skipped.
@@ -59,9 +59,10 @@ type Feed struct {
 	// names no sitemap.
 	WellKnown bool
 
-	// NewestFirst reads all sitemaps of a site to their end and then feeds the pages with the newest
-	// lastmod. If a page is listed several times, its newest lastmod counts. Pages without a lastmod
-	// come last. NewestFirst needs MaxURLs, which limits the memory for the pages of a site.
+	// NewestFirst reads all sitemaps of a site to their end and then feeds the pages with the
+	// newest lastmod. If a page is listed several times, its newest lastmod counts. Pages without a
+	// lastmod come last. NewestFirst needs MaxURLs, which limits the memory for the pages of a
+	// site.
 	NewestFirst bool
 
 	// Resume continues where the last run with the same Store stopped. Files that have not changed
@@ -69,8 +70,8 @@ type Feed struct {
 	// not done are fed. If it has changed, all of its pages are fed.
 	//
 	// A page is done when its callbacks have run. A page with a 4xx status is also done, except for
-	// 407, 408 and 429. A page that failed otherwise is tried again by the next runs, three times in
-	// all. Pages that were denied, dropped by Keep, refused by the collector or aborted by a
+	// 407, 408 and 429. A page that failed otherwise is tried again by the next runs, three times
+	// in all. Pages that were denied, dropped by Keep, refused by the collector or aborted by a
 	// callback are not done: each run tries again to feed them, and reads the files that list them.
 	// A page that was passed to Sink is done when Sink has returned nil.
 	//
@@ -84,8 +85,8 @@ type Feed struct {
 	Limits sitemap.Limits
 }
 
-// A Scope says on which hosts the pages of a sitemap may be. They are compared with the hosts of the
-// sitemap: the host that serves the sitemap and the host of the site whose robots.txt names it
+// A Scope says on which hosts the pages of a sitemap may be. They are compared with the hosts of
+// the sitemap: the host that serves the sitemap and the host of the site whose robots.txt names it
 // (sitemaps.org, "Sitemaps & Cross Submits"). Pages under http and https are on the same host.
 type Scope int
 

@@ -64,8 +64,8 @@ type origin struct {
 	payer string // "" if the requests are not counted
 }
 
-// guardedBy returns the origin of a request with a guard. If guard is nil, the host of the origin is
-// empty, and the request may go to any address.
+// guardedBy returns the origin of a request with a guard. If guard is nil, the host of the origin
+// is empty, and the request may go to any address.
 func guardedBy(guard *PrivateNetworkError, payer string) origin {
 	if guard == nil {
 		return origin{payer: payer}
@@ -115,15 +115,15 @@ func (f *fetcher) policyFetch(userAgent string) policy.Fetch {
 	return fetch
 }
 
-// A clientWay is the Client of a policy.Way: the client that requests robots.txt, and the headers that
-// choose its proxy.
+// A clientWay is the Client of a policy.Way: the client that requests robots.txt, and the headers
+// that choose its proxy.
 type clientWay struct {
 	client backend.Way
 	header string // the headers of the page that are for the proxy
 }
 
-// A changedPage is the Caller of a policy.Way if a callback has changed the headers of the page, which
-// may name a proxy. So robots.txt is requested once more.
+// A changedPage is the Caller of a policy.Way if a callback has changed the headers of the page,
+// which may name a proxy. So robots.txt is requested once more.
 type changedPage struct{ caller any }
 
 // robotsRequests makes the requests for one robots.txt: each attempt, and the redirects that follow
@@ -177,16 +177,16 @@ func (r *robotsRequests) traced(req *http.Request, host string) *http.Request {
 				r.via.Store(hostPort)
 			}
 		},
-		// req's context has the values of a page's context. policy.WithValues hides the ClientTrace of
-		// the page, but package net finds the page's ConnectStart under a key of its own, which only
-		// another ConnectStart replaces.
+		// req's context has the values of a page's context. policy.WithValues hides the ClientTrace
+		// of the page, but package net finds the page's ConnectStart under a key of its own, which
+		// only another ConnectStart replaces.
 		ConnectStart: func(string, string) {},
 	}
 	return req.WithContext(httptrace.WithClientTrace(req.Context(), trace))
 }
 
-// forPolicy returns err, the error of a request, or nil if that is nil. Errors that say nothing about
-// the site are wrapped in a policyError.
+// forPolicy returns err, the error of a request, or nil if that is nil. Errors that say nothing
+// about the site are wrapped in a policyError.
 func (r *robotsRequests) forPolicy(err error) error {
 	unpaced := (*PaceError)(nil)
 	excess := (*netguard.QuotaError)(nil)
@@ -216,7 +216,8 @@ type openExchange struct {
 	body io.ReadCloser
 }
 
-// endBefore ends the exchange before x, which goes to the host at, and reports whether it has done so.
+// endBefore ends the exchange before x, which goes to the host at, and reports whether it has done
+// so.
 //
 // If processes share the pace and at is another host, the exchange stays open. Its lease then keeps
 // the other processes from fetching the same file. But its body is read, so that its connection is
@@ -231,6 +232,6 @@ func (o openExchange) endBefore(x *exchange, at string) bool {
 	return true
 }
 
-// maxRedirectBody is how many bytes of a redirect's body are read, so that its connection can be used
-// again.
+// maxRedirectBody is how many bytes of a redirect's body are read, so that its connection can be
+// used again.
 const maxRedirectBody = 2 << 10

@@ -49,8 +49,8 @@ func hasRobots(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "http
 //   - start waits until the request may start, just before it is sent.
 //
 // Each step that waits checks the request again if its robots.txt has changed in the meantime. The
-// hooks call all three, and so do requests of clients. The controller calls only check and start for a
-// request that no hook has seen, because that holds a LimitRule slot while it waits.
+// hooks call all three, and so do requests of clients. The controller calls only check and start
+// for a request that no hook has seen, because that holds a LimitRule slot while it waits.
 //
 // The caller sets the fields target, client, header and now of the request before each step.
 type gate struct {
@@ -62,10 +62,10 @@ type gate struct {
 // of a LimitRule while it waits.
 const redirectPatience = time.Minute
 
-// check decides whether q may be sent, by the robots.txt in force now, which it fetches if necessary.
-// It returns nil if q may be sent. Otherwise the error says why not: a *DisallowedError, a
-// *PrivateNetworkError, ErrRedirectWait, or an error of decide. In a dry run it returns nil instead
-// of the *DisallowedError, which is then in q.dry.
+// check decides whether q may be sent, by the robots.txt in force now, which it fetches if
+// necessary. It returns nil if q may be sent. Otherwise the error says why not: a *DisallowedError,
+// a *PrivateNetworkError, ErrRedirectWait, or an error of decide. In a dry run it returns nil
+// instead of the *DisallowedError, which is then in q.dry.
 func (g *gate) check(ctx context.Context, q *request) error {
 	if err := g.protect(q); err != nil {
 		return err
@@ -113,8 +113,8 @@ func (g *gate) protect(q *request) error {
 	return err
 }
 
-// robotsAtPrivateAddress returns an error if a robots.txt was not fetched because it is at a private
-// address, and a request with this guard must not go there.
+// robotsAtPrivateAddress returns an error if a robots.txt was not fetched because it is at a
+// private address, and a request with this guard must not go there.
 func robotsAtPrivateAddress(pol *policy.Policy, guard *PrivateNetworkError) error {
 	if guard == nil || !pol.Forbidden() {
 		return nil
@@ -128,9 +128,9 @@ func robotsAtPrivateAddress(pol *policy.Policy, guard *PrivateNetworkError) erro
 	return &err
 }
 
-// enter waits until it is the turn of q with its host. While q waits it holds nothing. If robots.txt
-// has expired by then, enter reads it again, which takes the turn. q stays at the front, and waits for
-// the next turn.
+// enter waits until it is the turn of q with its host. While q waits it holds nothing. If
+// robots.txt has expired by then, enter reads it again, which takes the turn. q stays at the front,
+// and waits for the next turn.
 func (g *gate) enter(ctx context.Context, q *request) error {
 	for {
 		err := q.host.Enter(ctx, &q.ticket)
@@ -152,9 +152,9 @@ func (g *gate) enter(ctx context.Context, q *request) error {
 	}
 }
 
-// start waits until q may start, and takes the time of the start. If robots.txt has expired by then,
-// q first gives its turn back, because the file takes that turn. If direct is true, q goes on the wire
-// as soon as it has started.
+// start waits until q may start, and takes the time of the start. If robots.txt has expired by
+// then, q first gives its turn back, because the file takes that turn. If direct is true, q goes on
+// the wire as soon as it has started.
 func (g *gate) start(ctx context.Context, q *request, direct bool) error {
 	for {
 		err := q.wait(ctx, direct)

@@ -250,9 +250,9 @@ func (h *hooks) onScraped(r *colly.Response) {
 	h.finish(r.Request, resultOf(h.c.Context, r.StatusCode, nil))
 }
 
-// finish is called in the last hook of a page. It reports the result of a page that a sitemap lists,
-// and reads the sitemaps that are pending, because Collector.Wait waits for this hook. If the plugin
-// was closed while requests were under way, the last of them releases the collector.
+// finish is called in the last hook of a page. It reports the result of a page that a sitemap
+// lists, and reads the sitemaps that are pending, because Collector.Wait waits for this hook. If
+// the plugin was closed while requests were under way, the last of them releases the collector.
 func (h *hooks) finish(r *colly.Request, result feed.Result) {
 	h.fed.of(r).end(result)
 	h.readSitemaps()
@@ -271,8 +271,8 @@ func (h *hooks) expectHook(r *colly.Request) {
 	}
 }
 
-// countLate counts a response that request.Answered has not counted. If q is not nil, the response is
-// from the collector's cache. Otherwise it may be a redirect that was not followed, which
+// countLate counts a response that request.Answered has not counted. If q is not nil, the response
+// is from the collector's cache. Otherwise it may be a redirect that was not followed, which
 // request.Answered has not counted as a page.
 func (h *hooks) countLate(r *colly.Response, q *request) {
 	switch {
@@ -309,8 +309,8 @@ func (h *hooks) warnOfRetries(r *colly.Request, err error) {
 		"url", r.URL.Redacted(), "count", track.MaxDenials, "error", err)
 }
 
-// brake delays a page by one second. It is called for a page that a callback retries again and again
-// while the reason of its denials may still pass. Nothing else slows such a loop down.
+// brake delays a page by one second. It is called for a page that a callback retries again and
+// again while the reason of its denials may still pass. Nothing else slows such a loop down.
 func (h *hooks) brake(q *request) {
 	ctx, release := h.policies.until(h.c.Context)
 	defer release()
@@ -321,16 +321,16 @@ func (h *hooks) brake(q *request) {
 	q.now = time.Now()
 }
 
-// tellDebugger sends the collector's debugger the events that it has not received. Each hook calls it,
-// because Colly calls the debugger on the same goroutine.
+// tellDebugger sends the collector's debugger the events that it has not received. Each hook calls
+// it, because Colly calls the debugger on the same goroutine.
 func (h *hooks) tellDebugger() {
 	if l := h.debugger.Load(); l != nil {
 		l.Deliver()
 	}
 }
 
-// retired reports whether the plugin is closed, and another plugin was attached to the collector since
-// then. The hooks then do nothing.
+// retired reports whether the plugin is closed, and another plugin was attached to the collector
+// since then. The hooks then do nothing.
 func (h *hooks) retired() bool {
 	if !h.closed.Load() {
 		return false
@@ -366,6 +366,6 @@ func (h *hooks) userAgent() *string { return &h.c.UserAgent }
 // forbids implements client.
 func (h *hooks) forbids(u *url.URL) bool { return forbidden(h.c.DisallowedDomains, u) }
 
-// caller implements client. Collectors that share a client may have different contexts, from which a
-// transport may choose the proxy, so each collector is a caller of its own.
+// caller implements client. Collectors that share a client may have different contexts, from which
+// a transport may choose the proxy, so each collector is a caller of its own.
 func (h *hooks) caller() any { return h.c.ID }

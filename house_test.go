@@ -13,13 +13,14 @@ import (
 	"testing"
 )
 
-// importRules says which packages may import which. To the left of the colon is a package, a pattern
-// of packages or a single file. To the right are the packages that it may import. "." is the root
-// package, "./dialect" is another package of this repository, and a name with a dot in its first
-// element is a package of another module. All packages of the standard library may be imported,
-// except those after a "!" and the packages below them.
+// importRules says which packages may import which. To the left of the colon is a package, a
+// pattern of packages or a single file. To the right are the packages that it may import. "." is
+// the root package, "./dialect" is another package of this repository, and a name with a dot in its
+// first element is a package of another module. All packages of the standard library may be
+// imported, except those after a "!" and the packages below them.
 //
-// The rules do not apply to tests. They are a statement of policy: do not change them to fix a build.
+// The rules do not apply to tests. They are a statement of policy: do not change them to fix a
+// build.
 const importRules = `
 	# From bytes and URLs to decisions, without I/O, logging or Colly. Only one file uses temoto.
 	dialect:           ./dialect/internal/match golang.org/x/net/idna !io !os !net/http !log !bufio
@@ -210,8 +211,8 @@ func parseRules(t *testing.T, text string) rules {
 	return rules
 }
 
-// of returns the words of the rules for a file and for its package, or nil if there are no rules. It
-// marks these rules in used.
+// of returns the words of the rules for a file and for its package, or nil if there are no rules.
+// It marks these rules in used.
 func (r rules) of(file string, used map[string]bool) []string {
 	var allowed []string
 	for subject, words := range r {

@@ -11,8 +11,8 @@ import (
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
-// A judge decides about URLs. It is the only part that knows whether the crawl is a dry run. In a dry
-// run it denies nothing to the other parts.
+// A judge decides about URLs. It is the only part that knows whether the crawl is a dry run. In a
+// dry run it denies nothing to the other parts.
 type judge struct {
 	settings *settings
 	dryRun   bool
@@ -35,9 +35,9 @@ type verdict struct {
 }
 
 // decide finds the policy that applies to t at now, and applies it. If t has a Host header, the
-// policy is that of the site that the header names, and the host is that of the URL, because it gets
-// the request. The error is the context's, ErrClosed, a *ShardError or *PaceError, or says that the
-// URL has no valid host.
+// policy is that of the site that the header names, and the host is that of the URL, because it
+// gets the request. The error is the context's, ErrClosed, a *ShardError or *PaceError, or says
+// that the URL has no valid host.
 func (j *judge) decide(ctx context.Context, now time.Time, t target, f fetcher) (verdict, error) {
 	a, err := dialect.AuthorityOf(t.url)
 	if err != nil {
@@ -107,9 +107,9 @@ func apply(pol *policy.Policy, u *url.URL) (Reason, dialect.Decision) {
 	return ReasonRule, d // temoto cannot name the rule that denies
 }
 
-// enforce returns no errors if v allows u. Otherwise err is a *DisallowedError that says why not. The
-// caller must pass err to countDenied when it is certain that the request is not sent. In a dry run
-// err is nil, and dry is the *DisallowedError, which enforce has already counted.
+// enforce returns no errors if v allows u. Otherwise err is a *DisallowedError that says why not.
+// The caller must pass err to countDenied when it is certain that the request is not sent. In a dry
+// run err is nil, and dry is the *DisallowedError, which enforce has already counted.
 func (j *judge) enforce(v verdict, u *url.URL, of numbers) (dry, err error) {
 	if v.rule.Allowed {
 		j.decided.add(v.reason)

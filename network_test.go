@@ -35,8 +35,8 @@ var publicHosts = []string{
 	"[2002:5db8:d822::]", "[::ffff:93.184.216.34]", "localhost.test", "11.0.0.1", "198.51.100.1",
 }
 
-// sitesLeadingTo returns a page and a robots.txt that redirect to host, and sitemaps that are on host or
-// redirect to it.
+// sitesLeadingTo returns a page and a robots.txt that redirect to host, and sitemaps that are on
+// host or redirect to it.
 func sitesLeadingTo(host string) robotstest.Sites {
 	to := "http://" + host
 	return robotstest.Sites{
@@ -55,8 +55,8 @@ func sitesLeadingTo(host string) robotstest.Sites {
 	}
 }
 
-// TestPublicSiteLeadsToPrivateAddress checks that redirects and sitemaps of a public site never lead to a
-// private address.
+// TestPublicSiteLeadsToPrivateAddress checks that redirects and sitemaps of a public site never
+// lead to a private address.
 func TestPublicSiteLeadsToPrivateAddress(t *testing.T) {
 	forEachClient(t, testPublicSiteLeadsToPrivateAddress)
 }
@@ -131,8 +131,8 @@ func testAllowPrivateNetworks(t *testing.T, start starter) {
 	}
 }
 
-// TestPrivateSiteLeadsToPrivateAddress checks that the program may visit a private site, and that this
-// site may lead to other private ones.
+// TestPrivateSiteLeadsToPrivateAddress checks that the program may visit a private site, and that
+// this site may lead to other private ones.
 func TestPrivateSiteLeadsToPrivateAddress(t *testing.T) {
 	sites := robotstest.Sites{
 		"10.0.0.1": {
@@ -156,8 +156,8 @@ func TestPrivateSiteLeadsToPrivateAddress(t *testing.T) {
 	})
 }
 
-// TestDryRunIsNotLedToPrivateAddress checks that even a dry run, which sends requests that robots.txt
-// disallows, does not send requests to private addresses.
+// TestDryRunIsNotLedToPrivateAddress checks that even a dry run, which sends requests that
+// robots.txt disallows, does not send requests to private addresses.
 func TestDryRunIsNotLedToPrivateAddress(t *testing.T) {
 	forEachClient(t, testDryRunIsNotLedToPrivateAddress)
 }
@@ -172,8 +172,8 @@ func testDryRunIsNotLedToPrivateAddress(t *testing.T, start starter) {
 	})
 }
 
-// TestSitemapListsPrivateAddress checks that a page with a private address is not fetched if the sitemap
-// of a public site lists it.
+// TestSitemapListsPrivateAddress checks that a page with a private address is not fetched if the
+// sitemap of a public site lists it.
 func TestSitemapListsPrivateAddress(t *testing.T) {
 	sites := robotstest.Sites{
 		"a.test": {
@@ -204,8 +204,8 @@ func (publicConn) RemoteAddr() net.Addr {
 	return &net.TCPAddr{IP: net.IPv4(93, 184, 216, 34), Port: 80}
 }
 
-// resolve makes the connections of t to hosts look public, although they lead to the loopback interface.
-// It counts the connections to all other hosts.
+// resolve makes the connections of t to hosts look public, although they lead to the loopback
+// interface. It counts the connections to all other hosts.
 func resolve(t *http.Transport, hosts ...string) (others *atomic.Int32) {
 	dial := t.DialContext
 	others = new(atomic.Int32)
@@ -224,8 +224,8 @@ func resolve(t *http.Transport, hosts ...string) (others *atomic.Int32) {
 	return others
 }
 
-// TestNameOfPrivateAddress checks that a host name that resolves to a private address is recognized when
-// it is dialled.
+// TestNameOfPrivateAddress checks that a host name that resolves to a private address is recognized
+// when it is dialled.
 func TestNameOfPrivateAddress(t *testing.T) { forEachClient(t, testNameOfPrivateAddress) }
 
 func testNameOfPrivateAddress(t *testing.T, start starter) {
@@ -253,7 +253,8 @@ func testNameOfPrivateAddress(t *testing.T, start starter) {
 				t.Errorf("%d connections to private addresses were dialled, want at most 4", n)
 			}
 
-			// The program may visit the host, whatever was refused before. Sites still may not lead to it.
+			// The program may visit the host, whatever was refused before. Sites still may not lead
+			// to it.
 			if err := c.Visit(scheme + "://inner.test/page"); err != nil {
 				t.Errorf("visit by the program: %v", err)
 			}
@@ -268,8 +269,8 @@ func testNameOfPrivateAddress(t *testing.T, start starter) {
 	}
 }
 
-// TestWrappedTransport wraps the transport in a RoundTripper, as programs do for signing and tracing. The
-// wrapper has no effect if it passes the context on. Otherwise a warning is logged.
+// TestWrappedTransport wraps the transport in a RoundTripper, as programs do for signing and
+// tracing. The wrapper has no effect if it passes the context on. Otherwise a warning is logged.
 func TestWrappedTransport(t *testing.T) { forEachClient(t, testWrappedTransport) }
 
 func testWrappedTransport(t *testing.T, start starter) {
@@ -309,8 +310,8 @@ func testWrappedTransport(t *testing.T, start starter) {
 	}
 }
 
-// TestLocalSiteLeadsToLocalAddress checks that a site on this machine, whatever its name, may lead to
-// other sites on it.
+// TestLocalSiteLeadsToLocalAddress checks that a site on this machine, whatever its name, may lead
+// to other sites on it.
 func TestLocalSiteLeadsToLocalAddress(t *testing.T) {
 	forEachClient(t, testLocalSiteLeadsToLocalAddress)
 }
@@ -320,9 +321,9 @@ func testLocalSiteLeadsToLocalAddress(t *testing.T, start starter) {
 	wantAllRequested(t, web, "inner.test")
 }
 
-// TestFedPageIsStillLedAfterLongWait checks that a page from a sitemap is not taken for a visit of the
-// program after it has waited so long for a LimitRule slot that its record was dropped, or after its
-// turn has expired.
+// TestFedPageIsStillLedAfterLongWait checks that a page from a sitemap is not taken for a visit of
+// the program after it has waited so long for a LimitRule slot that its record was dropped, or
+// after its turn has expired.
 func TestFedPageIsStillLedAfterLongWait(t *testing.T) {
 	for name, crawl := range map[string]func(t *testing.T, c *crawl){
 		"for a slot": func(t *testing.T, c *crawl) {
@@ -407,8 +408,8 @@ func TestProxyOnThisMachine(t *testing.T) {
 	wantURIs(t, web, "10.0.0.1", "")
 }
 
-// TestRefusalDoesNotAffectVisit checks that a visit of the program succeeds while redirects that need the
-// same robots.txt are refused.
+// TestRefusalDoesNotAffectVisit checks that a visit of the program succeeds while redirects that
+// need the same robots.txt are refused.
 func TestRefusalDoesNotAffectVisit(t *testing.T) {
 	sites := robotstest.Sites{"inner.test": {"/robots.txt": "", "/page": robotstest.Page()}}
 	var public []string
@@ -466,8 +467,8 @@ func TestForbiddenDomains(t *testing.T) {
 	}
 }
 
-// TestForbiddenDomainsBehindRedirect is the same for the robots.txt of the target of a redirect, for
-// which Colly calls no hook.
+// TestForbiddenDomainsBehindRedirect is the same for the robots.txt of the target of a redirect,
+// for which Colly calls no hook.
 func TestForbiddenDomainsBehindRedirect(t *testing.T) {
 	inBubble(t, sitesLeadingTo("bad.test"), func(t *testing.T, web *robotstest.Web) {
 		web.Set("a.test", "/to-b", robotstest.Redirect("http://b.test/"))
@@ -480,8 +481,8 @@ func TestForbiddenDomainsBehindRedirect(t *testing.T) {
 	})
 }
 
-// TestForbiddenDomainsOfPages checks that Pages requests nothing from forbidden domains, except from
-// sites that the program names.
+// TestForbiddenDomainsOfPages checks that Pages requests nothing from forbidden domains, except
+// from sites that the program names.
 func TestForbiddenDomainsOfPages(t *testing.T) {
 	inBubble(t, sitesLeadingTo("bad.test"), func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, []colly.CollectorOption{colly.DisallowedDomains("bad.test")})

@@ -368,8 +368,8 @@ func feedFaults(f Feed) (faults []error) {
 // Pacer failed, or a redirect led to a denied URL. In these cases the next retries are not aborted.
 // They wait for a second each, and the function is not called for them.
 //
-// If Collector.CheckHead makes two requests of a Visit, the function is called for each of them that
-// is denied.
+// If Collector.CheckHead makes two requests of a Visit, the function is called for each of them
+// that is denied.
 func OnDenied(f func(r *colly.Request, err error)) Option {
 	return option("OnDenied", func(c *config) {
 		c.onDenied = f

@@ -172,8 +172,9 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// TestMaxDelayAndSkipAbove checks both options together. A host whose crawl delay is longer than SkipAbove
-// is skipped; otherwise MaxDelay caps the delay. In ForHosts they replace the options outside of it.
+// TestMaxDelayAndSkipAbove checks both options together. A host whose crawl delay is longer than
+// SkipAbove is skipped; otherwise MaxDelay caps the delay. In ForHosts they replace the options
+// outside of it.
 func TestMaxDelayAndSkipAbove(t *testing.T) {
 	type options = []collyrobots.Option
 	both := options{collyrobots.MaxDelay(10 * time.Second), collyrobots.SkipAbove(time.Minute)}
@@ -223,8 +224,8 @@ func TestMaxDelayAndSkipAbove(t *testing.T) {
 	}
 }
 
-// TestSkipAboveForOneScheme checks that a host that is skipped under http may be crawled under https, with
-// a delay of at least SkipAbove.
+// TestSkipAboveForOneScheme checks that a host that is skipped under http may be crawled under
+// https, with a delay of at least SkipAbove.
 func TestSkipAboveForOneScheme(t *testing.T) {
 	site := robotstest.Pages(3, "")
 	site["/robots.txt"] = func(w http.ResponseWriter, r *http.Request) {
@@ -242,8 +243,8 @@ func TestSkipAboveForOneScheme(t *testing.T) {
 	})
 }
 
-// TestSkippedHostCanBeRetried checks that OnDenied gets the pages of a skipped host, and that they can be
-// retried after the host has shortened its crawl delay.
+// TestSkippedHostCanBeRetried checks that OnDenied gets the pages of a skipped host, and that they
+// can be retried after the host has shortened its crawl delay.
 func TestSkippedHostCanBeRetried(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(2, "")}, func(t *testing.T, web *robotstest.Web) {
 		web.Set("a.test", "/robots.txt", changing(time.Hour, "User-agent: *\nCrawl-delay: 3600\n", "User-agent: *\nCrawl-delay: 1\n"))

@@ -15,8 +15,8 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// unknownCharset answers with a page whose character set DetectCharset does not find. Colly then calls
-// neither OnScraped nor OnError.
+// unknownCharset answers with a page whose character set DetectCharset does not find. Colly then
+// calls neither OnScraped nor OnError.
 func unknownCharset(out http.ResponseWriter, _ *http.Request) {
 	out.Header().Set("Content-Type", "text/html")
 	io.WriteString(out, "\x80\x81")
@@ -37,8 +37,9 @@ func unread(pages int) robotstest.Site {
 	return s
 }
 
-// TestSitemapsAreReadWithoutLastHook checks that sitemaps are read, that Wait waits for them, and that no
-// page blocks the feed, although Colly calls no hook at the end of the page that led to the site.
+// TestSitemapsAreReadWithoutLastHook checks that sitemaps are read, that Wait waits for them, and
+// that no page blocks the feed, although Colly calls no hook at the end of the page that led to the
+// site.
 func TestSitemapsAreReadWithoutLastHook(t *testing.T) {
 	for name, site := range map[string]robotstest.Site{
 		"directly": unread(8),
@@ -64,8 +65,8 @@ func TestSitemapsAreReadWithoutLastHook(t *testing.T) {
 	}
 }
 
-// TestSitemapsAreReadAfterVisit checks that a synchronous collector reads them when its Visit returns, or
-// otherwise at the end of its next page.
+// TestSitemapsAreReadAfterVisit checks that a synchronous collector reads them when its Visit
+// returns, or otherwise at the end of its next page.
 func TestSitemapsAreReadAfterVisit(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": unread(2)}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, detecting, collyrobots.FollowSitemaps(collyrobots.Feed{}))
@@ -82,7 +83,8 @@ func TestSitemapsAreReadAfterVisit(t *testing.T) {
 	})
 }
 
-// TestCloseReadsNoSitemaps checks that Close ends the wait for hooks, and that no sitemap is read then.
+// TestCloseReadsNoSitemaps checks that Close ends the wait for hooks, and that no sitemap is read
+// then.
 func TestCloseReadsNoSitemaps(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": unread(2)}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, append(detecting, async...), collyrobots.FollowSitemaps(collyrobots.Feed{}))
@@ -98,8 +100,8 @@ func TestCloseReadsNoSitemaps(t *testing.T) {
 	})
 }
 
-// TestVisitAfterCloseReadsNoSitemaps checks a synchronous collector whose plugin is closed during or
-// before Visit.
+// TestVisitAfterCloseReadsNoSitemaps checks a synchronous collector whose plugin is closed during
+// or before Visit.
 func TestVisitAfterCloseReadsNoSitemaps(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {
 		"/robots.txt": "User-agent: *\nSitemap: http://a.test/map.xml\n", "/map.xml": robotstest.Sitemap("http://a.test/1"), "*": robotstest.Page(),
@@ -131,9 +133,9 @@ func TestLateHookIsNotMissing(t *testing.T) {
 	})
 }
 
-// TestExchangeEndsAfterItsHook checks that Wait waits for no further hook if an exchange ends after its
-// hook. This happens on the goroutine of the timer that has ended the exchange, while the Pacer is slow
-// to release the host.
+// TestExchangeEndsAfterItsHook checks that Wait waits for no further hook if an exchange ends after
+// its hook. This happens on the goroutine of the timer that has ended the exchange, while the Pacer
+// is slow to release the host.
 func TestExchangeEndsAfterItsHook(t *testing.T) {
 	sites := robotstest.Sites{
 		"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 1\nSitemap: http://a.test/map.xml\n", "/map.xml": robotstest.Sitemap(), "/": func(out http.ResponseWriter, r *http.Request) {

@@ -17,7 +17,8 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// TestGapsKeepCrawlDelay checks the gaps between requests in each mode of a collector, at exact instants.
+// TestGapsKeepCrawlDelay checks the gaps between requests in each mode of a collector, at exact
+// instants.
 func TestGapsKeepCrawlDelay(t *testing.T) { forEachClient(t, testGapsKeepCrawlDelay) }
 
 func testGapsKeepCrawlDelay(t *testing.T, start starter) {
@@ -44,8 +45,8 @@ func testGapsKeepCrawlDelay(t *testing.T, start starter) {
 }
 
 // TestGapsKeepCrawlDelayOnLoopback does the same on real connections with the real clock. On a busy
-// machine the server may log a request late and the next one at once. Therefore the test measures from
-// the time at which the transport got a request to the time at which the next one arrived.
+// machine the server may log a request late and the next one at once. Therefore the test measures
+// from the time at which the transport got a request to the time at which the next one arrived.
 func TestGapsKeepCrawlDelayOnLoopback(t *testing.T) {
 	forEachClient(t, testGapsKeepCrawlDelayOnLoopback)
 }
@@ -81,8 +82,8 @@ func testGapsKeepCrawlDelayOnLoopback(t *testing.T, start starter) {
 	}
 }
 
-// slowSite asks for a delay of 200 ms, and redirects one page to another, because redirects count as
-// requests.
+// slowSite asks for a delay of 200 ms, and redirects one page to another, because redirects count
+// as requests.
 func slowSite() robotstest.Site {
 	slow := robotstest.Pages(6, "User-agent: *\nCrawl-delay: 0.2\n")
 	slow["/0"] = robotstest.Redirect("/next")
@@ -126,8 +127,8 @@ func testSlowHostDoesNotDelayFastOne(t *testing.T, start starter) {
 	})
 }
 
-// TestHostsWaitAtTheSameTime checks that slow hosts wait at the same time, and that the crawl ends as soon
-// as the delays permit the last page.
+// TestHostsWaitAtTheSameTime checks that slow hosts wait at the same time, and that the crawl ends
+// as soon as the delays permit the last page.
 func TestHostsWaitAtTheSameTime(t *testing.T) { forEachClient(t, testHostsWaitAtTheSameTime) }
 
 func testHostsWaitAtTheSameTime(t *testing.T, start starter) {
@@ -157,8 +158,8 @@ func testHostsWaitAtTheSameTime(t *testing.T, start starter) {
 	}
 }
 
-// TestLimitRulesKeepCrawlDelay checks that no URL is lost and no gap is too short under any LimitRule of
-// Colly.
+// TestLimitRulesKeepCrawlDelay checks that no URL is lost and no gap is too short under any
+// LimitRule of Colly.
 func TestLimitRulesKeepCrawlDelay(t *testing.T) {
 	const ms = time.Millisecond
 	for name, rules := range map[string][]*colly.LimitRule{
@@ -204,8 +205,8 @@ func TestLimitRulesKeepCrawlDelay(t *testing.T) {
 	}
 }
 
-// TestFastHostDoesNotWait checks that the pages of a fast host are requested as soon as they are found,
-// while other hosts wait.
+// TestFastHostDoesNotWait checks that the pages of a fast host are requested as soon as they are
+// found, while other hosts wait.
 func TestFastHostDoesNotWait(t *testing.T) { forEachClient(t, testFastHostDoesNotWait) }
 
 func testFastHostDoesNotWait(t *testing.T, start starter) {
@@ -238,8 +239,8 @@ func testFastHostDoesNotWait(t *testing.T, start starter) {
 	}
 }
 
-// TestSlowServerKeepsCrawlDelay checks that the crawl delay lies between the starts of requests, also if
-// responses take longer than the delay.
+// TestSlowServerKeepsCrawlDelay checks that the crawl delay lies between the starts of requests,
+// also if responses take longer than the delay.
 func TestSlowServerKeepsCrawlDelay(t *testing.T) { forEachClient(t, testSlowServerKeepsCrawlDelay) }
 
 func testSlowServerKeepsCrawlDelay(t *testing.T, start starter) {
@@ -325,8 +326,8 @@ func testRequestsInFlight(t *testing.T, start starter) {
 	}
 }
 
-// TestRetryAfterDelaysRetry checks that a retried page waits for the time in Retry-After, and that Check
-// and Stats report this time.
+// TestRetryAfterDelaysRetry checks that a retried page waits for the time in Retry-After, and that
+// Check and Stats report this time.
 func TestRetryAfterDelaysRetry(t *testing.T) {
 	asked := 0
 	s := robotstest.Pages(3, noDenys)
@@ -360,8 +361,8 @@ func TestRetryAfterDelaysRetry(t *testing.T) {
 	})
 }
 
-// TestRetryAfterDelaysAllPages checks that all pages of a host wait for the time in Retry-After, and that
-// the pages of other hosts do not.
+// TestRetryAfterDelaysAllPages checks that all pages of a host wait for the time in Retry-After,
+// and that the pages of other hosts do not.
 func TestRetryAfterDelaysAllPages(t *testing.T) { forEachClient(t, testRetryAfterDelaysAllPages) }
 
 func testRetryAfterDelaysAllPages(t *testing.T, start starter) {
@@ -383,8 +384,8 @@ func testRetryAfterDelaysAllPages(t *testing.T, start starter) {
 	})
 }
 
-// TestSeveral503AtOnceCountOnce checks that 503 responses to requests in flight at once are one reason to
-// back off.
+// TestSeveral503AtOnceCountOnce checks that 503 responses to requests in flight at once are one
+// reason to back off.
 func TestSeveral503AtOnceCountOnce(t *testing.T) { forEachClient(t, testSeveral503AtOnceCountOnce) }
 
 func testSeveral503AtOnceCountOnce(t *testing.T, start starter) {

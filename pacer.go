@@ -35,21 +35,21 @@ type Lease interface {
 	// read. It is the zero time if there is no limit, because no process has a delay for the host.
 	Deadline() time.Time
 
-	// Valid reports whether the lease has not expired, by the monotonic clock and by wall time. It is
-	// called immediately before the request is written. If it reports false, nothing is sent, the
-	// lease is released, and the host is acquired again. Valid must not block and must not call
+	// Valid reports whether the lease has not expired, by the monotonic clock and by wall time. It
+	// is called immediately before the request is written. If it reports false, nothing is sent,
+	// the lease is released, and the host is acquired again. Valid must not block and must not call
 	// the Plugin.
 	Valid() bool
 
 	// Release ends the lease. The request has ended, or was never sent. If it was sent, no process
-	// may start another request before delay has passed from now, and not before notBefore, the time
-	// of a Retry-After; it is the zero time if there was none. Release blocks no longer than one
-	// exchange with the server of the Pacer. Only the first call has an effect.
+	// may start another request before delay has passed from now, and not before notBefore, the
+	// time of a Retry-After; it is the zero time if there was none. Release blocks no longer than
+	// one exchange with the server of the Pacer. Only the first call has an effect.
 	Release(sent bool, delay time.Duration, notBefore time.Time)
 }
 
-// A sharedPace adapts the user's Pacer for package pace. It turns errors and panics of the Pacer into
-// *PaceErrors and logs them.
+// A sharedPace adapts the user's Pacer for package pace. It turns errors and panics of the Pacer
+// into *PaceErrors and logs them.
 type sharedPace struct {
 	pacer  Pacer
 	report *report
@@ -104,8 +104,8 @@ func recovered(err *error) {
 	}
 }
 
-// failed records a failure of the Pacer, logs it at most once a minute, and returns the error for the
-// user.
+// failed records a failure of the Pacer, logs it at most once a minute, and returns the error for
+// the user.
 func (s *sharedPace) failed(host string, err error) error {
 	since, log := s.addFailure(time.Now())
 	if log {
@@ -114,8 +114,8 @@ func (s *sharedPace) failed(host string, err error) error {
 	return &PaceError{Host: host, Since: since, Err: err}
 }
 
-// addFailure records a failure at now. It returns the time of the first of the failures in a row, and
-// whether to log this one.
+// addFailure records a failure at now. It returns the time of the first of the failures in a row,
+// and whether to log this one.
 func (s *sharedPace) addFailure(now time.Time) (since time.Time, log bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,8 +147,8 @@ type sharedLease struct {
 // Deadline implements pace.Lease.
 func (l *sharedLease) Deadline() time.Time { return l.deadline }
 
-// Valid implements pace.Lease. It does not log a panic, because its caller may hold a lock. Instead it
-// reports false, so that the lease is released, and Release logs the panic.
+// Valid implements pace.Lease. It does not log a panic, because its caller may hold a lock. Instead
+// it reports false, so that the lease is released, and Release logs the panic.
 func (l *sharedLease) Valid() (valid bool) {
 	err := guarded(func() { valid = l.lease.Valid() })
 	if err != nil {

@@ -22,9 +22,9 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// A memoryPacer is a Pacer for the plugins of one process. It follows the contract of the interface:
-// while a plugin has a delay for a host, only one lease of the host is valid at a time, and the longest
-// recent delay passes between the end of one request and the start of the next.
+// A memoryPacer is a Pacer for the plugins of one process. It follows the contract of the
+// interface: while a plugin has a delay for a host, only one lease of the host is valid at a time,
+// and the longest recent delay passes between the end of one request and the start of the next.
 type memoryPacer struct {
 	ttl time.Duration // of a lease
 	err error         // returned by Acquire; nil if it succeeds
@@ -161,8 +161,8 @@ func (p *memoryPacer) set(f func()) {
 	f()
 }
 
-// processes starts n crawls that share a pacer and a store. As in separate processes, each has its own
-// transport.
+// processes starts n crawls that share a pacer and a store. As in separate processes, each has its
+// own transport.
 func processes(t *testing.T, start starter, web *robotstest.Web, n int, p collyrobots.Pacer, opts ...collyrobots.Option) []*crawl {
 	t.Helper()
 	s := store.Memory()
@@ -187,8 +187,8 @@ func visitAll(all []*crawl, pages int, url string) {
 	}
 }
 
-// TestProcessesShareOnePace checks that exactly the delay lies between the requests of all processes, and
-// that robots.txt is fetched once.
+// TestProcessesShareOnePace checks that exactly the delay lies between the requests of all
+// processes, and that robots.txt is fetched once.
 func TestProcessesShareOnePace(t *testing.T) {
 	for name, tc := range map[string]struct {
 		robots string
@@ -217,8 +217,8 @@ func TestProcessesShareOnePace(t *testing.T) {
 	}
 }
 
-// TestLeaseIncludesResponse checks that only one process uses a host at a time, until it has read the
-// response body.
+// TestLeaseIncludesResponse checks that only one process uses a host at a time, until it has read
+// the response body.
 func TestLeaseIncludesResponse(t *testing.T) { forEachClient(t, testLeaseIncludesResponse) }
 
 func testLeaseIncludesResponse(t *testing.T, start starter) {
@@ -235,8 +235,8 @@ func testLeaseIncludesResponse(t *testing.T, start starter) {
 	})
 }
 
-// TestProcessesUseHostWithoutDelayAtOnce checks that all processes request pages of a host without a delay
-// at once, and that one of them fetches robots.txt for all.
+// TestProcessesUseHostWithoutDelayAtOnce checks that all processes request pages of a host without
+// a delay at once, and that one of them fetches robots.txt for all.
 func TestProcessesUseHostWithoutDelayAtOnce(t *testing.T) {
 	forEachClient(t, testProcessesUseHostWithoutDelayAtOnce)
 }
@@ -255,8 +255,8 @@ func testProcessesUseHostWithoutDelayAtOnce(t *testing.T, start starter) {
 	})
 }
 
-// TestRequestsWithoutHooksArePaced checks that the requests for which Colly calls no hook also ask the
-// Pacer.
+// TestRequestsWithoutHooksArePaced checks that the requests for which Colly calls no hook also ask
+// the Pacer.
 func TestRequestsWithoutHooksArePaced(t *testing.T) {
 	forEachClient(t, testRequestsWithoutHooksArePaced)
 }
@@ -302,8 +302,8 @@ func testRequestsWithoutHooksArePaced(t *testing.T, start starter) {
 	}
 }
 
-// TestOneProcessFollowsRobotsRedirect checks that one process follows the redirect of a robots.txt to
-// another host, and that the others wait for the result.
+// TestOneProcessFollowsRobotsRedirect checks that one process follows the redirect of a robots.txt
+// to another host, and that the others wait for the result.
 func TestOneProcessFollowsRobotsRedirect(t *testing.T) {
 	inBubble(t, robotstest.Sites{
 		"a.test":     {"/robots.txt": robotstest.Redirect("https://www.a.test/robots.txt"), "*": robotstest.Page()},
@@ -315,8 +315,9 @@ func TestOneProcessFollowsRobotsRedirect(t *testing.T) {
 	})
 }
 
-// TestRobotsRedirectOverOneConnection checks that the host of a redirect is not released before the file
-// was read, but that its connection is. The transport may have only this connection to a proxy.
+// TestRobotsRedirectOverOneConnection checks that the host of a redirect is not released before the
+// file was read, but that its connection is. The transport may have only this connection to a
+// proxy.
 func TestRobotsRedirectOverOneConnection(t *testing.T) {
 	a := robotstest.Pages(2, "")
 	a["/robots.txt"] = robotstest.Redirect("http://b.test/robots.txt")
@@ -329,8 +330,9 @@ func TestRobotsRedirectOverOneConnection(t *testing.T) {
 	})
 }
 
-// TestFailingPacer checks that nothing is sent while the Pacer fails, that the error has the time of the
-// first failure, and that the crawl continues afterwards, because the failure is not one of the site.
+// TestFailingPacer checks that nothing is sent while the Pacer fails, that the error has the time
+// of the first failure, and that the crawl continues afterwards, because the failure is not one of
+// the site.
 func TestFailingPacer(t *testing.T) {
 	down := errors.New("connection refused")
 	for name, fail := range map[string]func(*memoryPacer){
@@ -386,7 +388,8 @@ func wantUnpaced(t *testing.T, err error, since time.Time) {
 	}
 }
 
-// TestPacerFailsBeforeRedirect checks that a redirect fails if the Pacer fails after the first request.
+// TestPacerFailsBeforeRedirect checks that a redirect fails if the Pacer fails after the first
+// request.
 func TestPacerFailsBeforeRedirect(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": noDenys, "/": robotstest.Redirect("/next"), "/next": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
 		p := shared(t)
@@ -405,8 +408,8 @@ func TestPacerFailsBeforeRedirect(t *testing.T) {
 	})
 }
 
-// TestResponseExceedsLease checks that a response fails when its lease expires, and that the next process
-// starts a delay later.
+// TestResponseExceedsLease checks that a response fails when its lease expires, and that the next
+// process starts a delay later.
 func TestResponseExceedsLease(t *testing.T) { forEachClient(t, testResponseExceedsLease) }
 
 func testResponseExceedsLease(t *testing.T, start starter) {
@@ -450,7 +453,8 @@ func testTimeoutWithinLease(t *testing.T, start starter) {
 	})
 }
 
-// TestLeaseExpiresDuringDial checks that nothing is sent with a lease that expired during a slow dial.
+// TestLeaseExpiresDuringDial checks that nothing is sent with a lease that expired during a slow
+// dial.
 func TestLeaseExpiresDuringDial(t *testing.T) { forEachClient(t, testLeaseExpiresDuringDial) }
 
 func testLeaseExpiresDuringDial(t *testing.T, start starter) {
@@ -476,8 +480,8 @@ func testLeaseExpiresDuringDial(t *testing.T, start starter) {
 	})
 }
 
-// TestAbortedPageReleasesHost checks that the lease of a page that a later callback aborts is released
-// after a delay, although no other request of this process waits for the host.
+// TestAbortedPageReleasesHost checks that the lease of a page that a later callback aborts is
+// released after a delay, although no other request of this process waits for the host.
 func TestAbortedPageReleasesHost(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 5\n")}, func(t *testing.T, web *robotstest.Web) {
 		all := processes(t, start, web, 2, shared(t))
@@ -520,7 +524,8 @@ func TestCloseEndsWaitForPacer(t *testing.T) {
 	})
 }
 
-// TestContextEndsWaitForPacer checks that the end of the collector's context ends a wait in Acquire.
+// TestContextEndsWaitForPacer checks that the end of the collector's context ends a wait in
+// Acquire.
 func TestContextEndsWaitForPacer(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 1000\n")}, func(t *testing.T, web *robotstest.Web) {
 		p := shared(t)
@@ -539,8 +544,8 @@ func TestContextEndsWaitForPacer(t *testing.T) {
 	})
 }
 
-// TestWaitForPacerNeedsNoSlot checks that a page holds no slot of a LimitRule while it waits for a host
-// that another process uses.
+// TestWaitForPacerNeedsNoSlot checks that a page holds no slot of a LimitRule while it waits for a
+// host that another process uses.
 func TestWaitForPacerNeedsNoSlot(t *testing.T) {
 	slow := func(http.ResponseWriter, *http.Request) { time.Sleep(20 * time.Second) }
 	inBubble(t, robotstest.Sites{
@@ -563,8 +568,8 @@ func TestWaitForPacerNeedsNoSlot(t *testing.T) {
 	})
 }
 
-// TestBackOffIsShared checks that Retry-After and back-off after a response to one process hold for the
-// others.
+// TestBackOffIsShared checks that Retry-After and back-off after a response to one process hold for
+// the others.
 func TestBackOffIsShared(t *testing.T) {
 	for after, least := range map[string]time.Duration{"60": time.Minute, "": 0} {
 		t.Run("Retry-After: "+after, func(t *testing.T) {
@@ -595,8 +600,8 @@ func TestBackOffIsShared(t *testing.T) {
 	}
 }
 
-// TestRobotsExpiresWhilePageHasHost checks that a robots.txt that expires while a page has the host or
-// waits for it is fetched before the page.
+// TestRobotsExpiresWhilePageHasHost checks that a robots.txt that expires while a page has the host
+// or waits for it is fetched before the page.
 func TestRobotsExpiresWhilePageHasHost(t *testing.T) {
 	robots := func(out http.ResponseWriter, _ *http.Request) {
 		out.Header().Set("Cache-Control", "max-age=60")
@@ -656,7 +661,8 @@ func (p *counter) Acquire(ctx context.Context, host string, delay time.Duration)
 	return l, err
 }
 
-// TestFailingPacerIsLoggedOnce checks that a Pacer that fails is logged once, and not for each page.
+// TestFailingPacerIsLoggedOnce checks that a Pacer that fails is logged once, and not for each
+// page.
 func TestFailingPacerIsLoggedOnce(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, noDenys)}, func(t *testing.T, web *robotstest.Web) {
 		p := shared(t)
@@ -672,8 +678,8 @@ func TestFailingPacerIsLoggedOnce(t *testing.T) {
 	})
 }
 
-// TestRetryAfterPacerFailure checks that pages that are retried with a pause are fetched once when the
-// Pacer works again, however long it has failed.
+// TestRetryAfterPacerFailure checks that pages that are retried with a pause are fetched once when
+// the Pacer works again, however long it has failed.
 func TestRetryAfterPacerFailure(t *testing.T) {
 	for name, outage := range map[string]time.Duration{"a second": time.Second, "an hour": time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -717,8 +723,8 @@ func TestRetryWithoutPauseEnds(t *testing.T) {
 	})
 }
 
-// TestSharedDelayExceedsLifetimeOfRobots checks that processes keep a delay that is longer than their
-// robots.txt is fresh, and that all pages are fetched.
+// TestSharedDelayExceedsLifetimeOfRobots checks that processes keep a delay that is longer than
+// their robots.txt is fresh, and that all pages are fetched.
 func TestSharedDelayExceedsLifetimeOfRobots(t *testing.T) {
 	for name, kept := range map[string]func() store.Store{
 		"with a store":    store.Memory,
@@ -757,7 +763,8 @@ func TestSharedDelayExceedsLifetimeOfRobots(t *testing.T) {
 				if gap := paced.MinGap(); gap < 2*time.Hour-time.Microsecond {
 					t.Errorf("gap of %v between requests to a.test:\n%s", gap, log)
 				}
-				// For each page, the file is fetched at most twice: when it is visited, and when it may start.
+				// For each page, the file is fetched at most twice: when it is visited, and when it
+				// may start.
 				if pages != 9 || len(log) > 3*9 {
 					t.Errorf("got %d pages in %d requests, want 9 in at most 27:\n%s", pages, len(log), log)
 				}

@@ -13,21 +13,21 @@ import (
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
-// Pages returns an iterator over the pages that the sitemaps of sites list. These are the pages that
-// FollowSitemaps would feed to a collector: they are in scope, robots.txt allows them, and each is
-// returned once. A site is given by the URL of any of its pages.
+// Pages returns an iterator over the pages that the sitemaps of sites list. These are the pages
+// that FollowSitemaps would feed to a collector: they are in scope, robots.txt allows them, and
+// each is returned once. A site is given by the URL of any of its pages.
 //
-// The sitemaps that the robots.txt of a site names are read one after the other, when the loop needs
-// them. The files that an index names are read after all files that were named before. So a site of
-// any size needs little memory. Each loop over the iterator reads the sitemaps again.
+// The sitemaps that the robots.txt of a site names are read one after the other, when the loop
+// needs them. The files that an index names are read after all files that were named before. So a
+// site of any size needs little memory. Each loop over the iterator reads the sitemaps again.
 //
 // Pages does not use f.Window and f.Sink. With f.Resume, a page is done when the loop asks for the
 // next one, unless ctx has ended or the plugin is closed at that time.
 //
 // An error comes with the zero Entry. It says that a sitemap, or the rest of it, could not be read.
-// The loop may continue after it. If ctx ends, the last error is its cause. If the plugin is closed,
-// the last error is ErrClosed. If f is invalid or a site is not an http or https URL, that is the
-// only error.
+// The loop may continue after it. If ctx ends, the last error is its cause. If the plugin is
+// closed, the last error is ErrClosed. If f is invalid or a site is not an http or https URL, that
+// is the only error.
 //
 // Pages uses the HTTP client and the user agent of the collector that was attached first. If no
 // collector is attached, it uses the client of the option HTTPClient, or http.DefaultTransport, and
@@ -83,8 +83,8 @@ func (p *Plugin) pages(f Feed, sites []string) (s *sitemaps, urls []*url.URL, er
 	return newSitemaps(p.judge, f, p.policies.userStore(), p.report.log), urls, errors.Join(faults...)
 }
 
-// pull returns an iterator over the pages that the sitemaps of sites list. The caller must call Done
-// of each page.
+// pull returns an iterator over the pages that the sitemaps of sites list. The caller must call
+// Done of each page.
 func (p *Plugin) pull(ctx context.Context, s *sitemaps, sites []*url.URL) iter.Seq2[*feed.Page, error] {
 	return func(yield func(*feed.Page, error) bool) {
 		ctx, release := p.policies.until(ctx)
@@ -114,8 +114,8 @@ func (p *Plugin) pull(ctx context.Context, s *sitemaps, sites []*url.URL) iter.S
 	}
 }
 
-// sites returns an iterator over the sites with these URLs. It calls lost with an error for each site
-// whose robots.txt cannot be read, and ends if lost returns false.
+// sites returns an iterator over the sites with these URLs. It calls lost with an error for each
+// site whose robots.txt cannot be read, and ends if lost returns false.
 func (f *feeder) sites(ctx context.Context, urls []*url.URL, lost func(error) bool) iter.Seq[feed.Site] {
 	return func(yield func(feed.Site) bool) {
 		for _, u := range urls {

@@ -19,10 +19,10 @@ import (
 	"github.com/collyrobots/collyrobots/internal/weburl"
 )
 
-// A Plugin contains the robots.txt files of one crawl and the pace of each host. It serves any number
-// of collectors, which share both. All methods may be called from any goroutine. Get a Plugin from
-// New or WithRobots. With the zero Plugin, Attach, Check, Acquire, Pages and SitemapQueue return an
-// error, and so does each RoundTrip of Transport.
+// A Plugin contains the robots.txt files of one crawl and the pace of each host. It serves any
+// number of collectors, which share both. All methods may be called from any goroutine. Get a
+// Plugin from New or WithRobots. With the zero Plugin, Attach, Check, Acquire, Pages and
+// SitemapQueue return an error, and so does each RoundTrip of Transport.
 type Plugin struct {
 	*core
 	controller *controller
@@ -119,9 +119,9 @@ func WithRobots(c *colly.Collector, opts ...Option) (*Plugin, error) {
 	return p, nil
 }
 
-// Check returns the decision about a GET of rawURL. It fetches robots.txt if necessary, and waits for
-// nothing else. It uses the client and the user agent of the first attached collector. Like Colly,
-// Check escapes a percent sign that does not begin an escape, such as in /100%.
+// Check returns the decision about a GET of rawURL. It fetches robots.txt if necessary, and waits
+// for nothing else. It uses the client and the user agent of the first attached collector. Like
+// Colly, Check escapes a percent sign that does not begin an escape, such as in /100%.
 //
 // Check returns an error if rawURL is not an http or https URL, and if ctx ends. If robots.txt must
 // not be fetched, the error is a *ShardError or a *PaceError, and after Close it is ErrClosed. A
@@ -157,9 +157,9 @@ func (p *Plugin) own(ctx context.Context) (_ context.Context, userAgent string, 
 	return ctx, defaultUserAgent, fetcher{limiter: p.limiter, client: seamClient{}}
 }
 
-// Listen calls f for each Event from now on, until stop is called or the plugin is closed. The events
-// of one host arrive in the order in which they happened, within 50 ms if f is fast enough. Calls of
-// f do not overlap.
+// Listen calls f for each Event from now on, until stop is called or the plugin is closed. The
+// events of one host arrive in the order in which they happened, within 50 ms if f is fast enough.
+// Calls of f do not overlap.
 //
 // f may be slow: up to 4,096 events wait for it. Further events are dropped, and an EventMissed
 // reports their number. f may call any method of the plugin, but see Close. If f panics, it misses
@@ -173,18 +173,19 @@ func (p *Plugin) Listen(f func(Event)) (stop func()) {
 	return p.report.events.Listen(f)
 }
 
-// Close ends the plugin. Requests that wait end at once, and so does the reading of robots.txt files
-// and sitemaps. All further requests of attached collectors are denied with ErrClosed. Close does not
-// end requests that are already on the wire. Call it after the crawl, because it writes the
-// robots.txt files to the Store. It does not close the Store. A second call of Close has no effect.
+// Close ends the plugin. Requests that wait end at once, and so does the reading of robots.txt
+// files and sitemaps. All further requests of attached collectors are denied with ErrClosed. Close
+// does not end requests that are already on the wire. Call it after the crawl, because it writes
+// the robots.txt files to the Store. It does not close the Store. A second call of Close has no
+// effect.
 //
 // Close waits up to five seconds until all events are delivered to the functions of OnEvent and
-// Listen. It waits for no other function of the user, with one exception: while a robots.txt is being
-// fetched, it waits for the slog.Handler and the http.RoundTripper that the fetch uses.
+// Listen. It waits for no other function of the user, with one exception: while a robots.txt is
+// being fetched, it waits for the slog.Handler and the http.RoundTripper that the fetch uses.
 //
-// Close may be called in a function that the plugin calls. In a function of OnEvent or Listen it takes
-// the five seconds, because it also waits for that function, and in such a handler or RoundTripper it
-// may wait for itself. Start a goroutine for Close there.
+// Close may be called in a function that the plugin calls. In a function of OnEvent or Listen it
+// takes the five seconds, because it also waits for that function, and in such a handler or
+// RoundTripper it may wait for itself. Start a goroutine for Close there.
 func (p *Plugin) Close() error {
 	if p == nil || p.core == nil {
 		return nil

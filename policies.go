@@ -18,8 +18,8 @@ import (
 )
 
 // policies are the robots.txt files as this crawler reads them. The rules that apply depend on the
-// settings of the host and on the crawler's product tokens. Therefore each pair of settings and tokens
-// has its own reader, which is made when it is first needed.
+// settings of the host and on the crawler's product tokens. Therefore each pair of settings and
+// tokens has its own reader, which is made when it is first needed.
 type policies struct {
 	report  *report
 	limiter *limiter
@@ -83,8 +83,8 @@ type pacedHost interface {
 	Delay(now time.Time) time.Duration
 }
 
-// known returns the policy that applies at now to requests for a, which go to host. It returns nil if
-// robots.txt has to be fetched first.
+// known returns the policy that applies at now to requests for a, which go to host. It returns nil
+// if robots.txt has to be fetched first.
 func (r *reader) known(ctx context.Context, now time.Time, a dialect.Authority, host pacedHost) *policy.Policy {
 	if pol := r.cache.Known(ctx, now, a); pol != nil {
 		return pol
@@ -96,8 +96,8 @@ func (r *reader) known(ctx context.Context, now time.Time, a dialect.Authority, 
 	return nil
 }
 
-// get returns the policy of an authority from one of the reader's caches, which fetches robots.txt as
-// f says if necessary.
+// get returns the policy of an authority from one of the reader's caches, which fetches robots.txt
+// as f says if necessary.
 func (r *reader) get(ctx context.Context, cache *policy.Cache, a dialect.Authority, userAgent string, f fetcher) (*policy.Policy, error) {
 	if pol := cache.Known(ctx, time.Now(), a); pol != nil {
 		return pol, nil
@@ -177,7 +177,8 @@ func (p *policies) open(s *hostSettings, tokens []string, userAgent string) (r *
 	return &used, isNew, nil
 }
 
-// add makes the reader of a key. If there are too many readers, it returns the last one. p.mu is held.
+// add makes the reader of a key. If there are too many readers, it returns the last one. p.mu is
+// held.
 func (p *policies) add(s *hostSettings, key readerKey, tokens []string, userAgent string) *reader {
 	last := p.last[s.index].Load()
 	if last != nil && len(p.readers) >= maxReaders {
@@ -239,8 +240,8 @@ func (p *policies) updated(u policy.Update) {
 	p.report.tellRobots(u, change)
 }
 
-// PolicyStats describes the robots.txt files with the same RobotsStatus. A file counts several times if
-// it is read for several names, or with different settings of ForHosts.
+// PolicyStats describes the robots.txt files with the same RobotsStatus. A file counts several
+// times if it is read for several names, or with different settings of ForHosts.
 type PolicyStats struct {
 	Count  int       `json:"count"`
 	Oldest time.Time `json:"oldest,omitzero"` // the earliest time at which one was read, or a fetch failed
@@ -275,8 +276,8 @@ func (p *policies) userStore() store.Store {
 	return p.store
 }
 
-// until returns a context that ends with ctx, or with ErrClosed when the plugin is closed. The caller
-// must call release when it no longer needs the context.
+// until returns a context that ends with ctx, or with ErrClosed when the plugin is closed. The
+// caller must call release when it no longer needs the context.
 func (p *policies) until(ctx context.Context) (_ context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	forget := context.AfterFunc(p.closing, func() { cancel(ErrClosed) })
@@ -300,8 +301,8 @@ func (p *policies) stop() {
 	}
 }
 
-// close closes the readers after stop. It waits for the fetches under way. It holds no lock while it
-// waits, because a fetch may log, and the user's slog.Handler may call the Plugin.
+// close closes the readers after stop. It waits for the fetches under way. It holds no lock while
+// it waits, because a fetch may log, and the user's slog.Handler may call the Plugin.
 func (p *policies) close() error {
 	p.mu.Lock()
 	readers := p.readers

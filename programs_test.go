@@ -20,9 +20,9 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// The programs in the table programs are in the style of public Colly programs. If robots.txt allows
-// everything, each of them must behave with the plugin as without it: the same callbacks are called,
-// and the server gets the same requests.
+// The programs in the table programs are in the style of public Colly programs. If robots.txt
+// allows everything, each of them must behave with the plugin as without it: the same callbacks are
+// called, and the server gets the same requests.
 
 // A program is a spider and the web that it crawls.
 type program struct {
@@ -118,8 +118,8 @@ func (x program) result(t *testing.T, withPlugin bool) (said, seen []string) {
 }
 
 // once runs a program in a bubble and returns its output and the requests that the server got. The
-// program has a plugin with options, or none if options is nil. At the end once calls verify, which may
-// be nil.
+// program has a plugin with options, or none if options is nil. At the end once calls verify, which
+// may be nil.
 func (x program) once(t *testing.T, p *programRun, options []collyrobots.Option, verify func(p *programRun)) (said, seen []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -181,8 +181,9 @@ func TestProgramsAreTheSameWithPlugin(t *testing.T) {
 }
 
 // withoutOrder returns the lines of a run sorted and without duplicates. It is for programs whose
-// requests run at the same time. Colly checks in one call of its storage whether a page was visited, and
-// marks it in another. Therefore it sometimes fetches a page twice, with the plugin and without it.
+// requests run at the same time. Colly checks in one call of its storage whether a page was
+// visited, and marks it in another. Therefore it sometimes fetches a page twice, with the plugin
+// and without it.
 func withoutOrder(lines []string) []string {
 	slices.Sort(lines)
 	return slices.Compact(lines)

@@ -40,9 +40,9 @@ type SitemapQueue struct {
 var errNoMore = errors.New("collyrobots: no more pages in the sitemaps")
 
 // SitemapQueue returns a storage that has the requests in inner and the pages that Pages returns.
-// Sitemaps that cannot be read are logged and counted. SitemapQueue returns an error if no collector
-// is attached, if inner is nil, or if f or sites are invalid. Close the SitemapQueue after the queue
-// has run.
+// Sitemaps that cannot be read are logged and counted. SitemapQueue returns an error if no
+// collector is attached, if inner is nil, or if f or sites are invalid. Close the SitemapQueue
+// after the queue has run.
 func (p *Plugin) SitemapQueue(inner queue.Storage, f Feed, sites ...string) (*SitemapQueue, error) {
 	s, urls, err := p.pages(f, sites)
 	if err != nil {
@@ -105,9 +105,9 @@ func (q *SitemapQueue) GetRequest() ([]byte, error) {
 	}
 }
 
-// sent is called when the queue gets the next page, so a thread of the queue now has the page before
-// it. Either the request of that page comes soon, or the collector has refused it, which Colly does
-// not report. q.mu is held.
+// sent is called when the queue gets the next page, so a thread of the queue now has the page
+// before it. Either the request of that page comes soon, or the collector has refused it, which
+// Colly does not report. q.mu is held.
 func (q *SitemapQueue) sent() {
 	if q.last == nil {
 		return
@@ -120,8 +120,8 @@ func (q *SitemapQueue) sent() {
 	}
 }
 
-// QueueSize returns the number of requests in the inner storage, plus one if there may be more pages
-// in the sitemaps.
+// QueueSize returns the number of requests in the inner storage, plus one if there may be more
+// pages in the sitemaps.
 func (q *SitemapQueue) QueueSize() (int, error) {
 	n, err := q.inner.QueueSize()
 	if !q.empty.Load() {
@@ -130,7 +130,8 @@ func (q *SitemapQueue) QueueSize() (int, error) {
 	return n, err
 }
 
-// Stats returns the counts of the sitemaps of this queue so far. Plugin.Stats does not include them.
+// Stats returns the counts of the sitemaps of this queue so far. Plugin.Stats does not include
+// them.
 func (q *SitemapQueue) Stats() FeedStats { return q.sitemaps.statistics() }
 
 // Close ends the reading of sitemaps. A GetRequest that waits for a sitemap returns at once. Close

@@ -31,8 +31,8 @@ func (e *refusedError) Timeout() bool {
 	return errors.As(e.cause, &timeout) && timeout.Timeout()
 }
 
-// whyUnsent returns why the plugin has refused a request that failed with err. It returns nil if the
-// request was sent, or failed for another reason.
+// whyUnsent returns why the plugin has refused a request that failed with err. It returns nil if
+// the request was sent, or failed for another reason.
 func whyUnsent(err error) error {
 	refused := (*refusedError)(nil)
 	if errors.As(err, &refused) {
@@ -51,8 +51,8 @@ func whyUnsent(err error) error {
 	return nil
 }
 
-// isTemporary reports whether a page that is denied with err may soon be allowed: its robots.txt could
-// not be read, or the Pacer has failed.
+// isTemporary reports whether a page that is denied with err may soon be allowed: its robots.txt
+// could not be read, or the Pacer has failed.
 func isTemporary(err error) bool {
 	denied := (*DisallowedError)(nil)
 	if errors.As(err, &denied) {

@@ -30,9 +30,9 @@ const (
 	loggedBackOff
 )
 
-// notSent logs a request that is not sent, or would not be sent without the dry run. If the user has
-// not set OnDenied, the first denial of each host has level INFO. Otherwise a crawl that may fetch
-// nothing would log nothing.
+// notSent logs a request that is not sent, or would not be sent without the dry run. If the user
+// has not set OnDenied, the first denial of each host has level INFO. Otherwise a crawl that may
+// fetch nothing would log nothing.
 func (r *report) notSent(u *url.URL, err error, dryRun bool) {
 	level := slog.LevelDebug
 	message := "request denied"

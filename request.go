@@ -14,9 +14,9 @@ import (
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
-// A request is the record of one exchange of a collector or a client: its target, the verdict on it,
-// and its place with its host. The record exists from the moment when a hook or the controller first
-// sees the request until the exchange is over. It implements backend.Trip.
+// A request is the record of one exchange of a collector or a client: its target, the verdict on
+// it, and its place with its host. The record exists from the moment when a hook or the controller
+// first sees the request until the exchange is over. It implements backend.Trip.
 //
 // Colly's hooks and the controller find it by the URL of the request, in a handoff.Table. Only the
 // goroutine that holds it may use it.
@@ -44,8 +44,8 @@ type request struct {
 	retries    int         // how often it may be sent again after 429 or 503; set when it is sent
 }
 
-// A page is what all exchanges of one colly.Request share: the request and the redirects that follow
-// it.
+// A page is what all exchanges of one colly.Request share: the request and the redirects that
+// follow it.
 type page struct {
 	numbers
 	early bool     // each place is given back when the headers are there: callbacks may visit the host
@@ -54,8 +54,8 @@ type page struct {
 	after func()   // is called when the last exchange has ended; may be nil
 }
 
-// numbers are the IDs that Colly gives to a collector and a request. They are 0 for requests of clones
-// and clients, and for the plugin's own requests.
+// numbers are the IDs that Colly gives to a collector and a request. They are 0 for requests of
+// clones and clients, and for the plugin's own requests.
 type numbers struct{ collector, request uint32 }
 
 // newRequest returns the record of a request with this URL, held by the caller.
@@ -72,8 +72,8 @@ func (c *core) newRequest(u *url.URL, p page) *request {
 	return q
 }
 
-// takeRequest returns the idle record of a request with this URL, held by the caller from now on, or
-// nil if there is none.
+// takeRequest returns the idle record of a request with this URL, held by the caller from now on,
+// or nil if there is none.
 func (c *core) takeRequest(u *url.URL) *request {
 	e := c.requests.Take(u)
 	if e == nil {
@@ -136,18 +136,18 @@ func (q *request) denied(err error) error {
 	return err
 }
 
-// refuse makes the controller refuse q with err, unless a later callback changes the URL. The page then
-// fails like one that cannot be fetched: OnError is called, and a Visit of a synchronous collector
-// returns the error.
+// refuse makes the controller refuse q with err, unless a later callback changes the URL. The page
+// then fails like one that cannot be fetched: OnError is called, and a Visit of a synchronous
+// collector returns the error.
 func (q *request) refuse(err error) {
 	q.ticket.End()
 	q.refusal = err
 	q.judged = *q.target.url
 }
 
-// stillRefused reports whether the refusal of q holds for a page with this header. A callback may have
-// changed the URL. If robots.txt got no response, the callback may also have changed the header, which
-// may name a proxy. Then robots.txt is requested once more.
+// stillRefused reports whether the refusal of q holds for a page with this header. A callback may
+// have changed the URL. If robots.txt got no response, the callback may also have changed the
+// header, which may name a proxy. Then robots.txt is requested once more.
 func (q *request) stillRefused(header http.Header) bool {
 	if q.refusal == nil || !q.unchanged() {
 		return false
@@ -254,8 +254,8 @@ func handedOn(redirect *http.Response) (p page, ok bool) {
 	return *before, true
 }
 
-// Again implements backend.Trip. The request waits for its turn once more, which may take long, so it
-// is judged by the robots.txt in force after the wait.
+// Again implements backend.Trip. The request waits for its turn once more, which may take long, so
+// it is judged by the robots.txt in force after the wait.
 func (q *request) Again(ctx context.Context) error {
 	q.reread = false
 	return q.again(func() error {

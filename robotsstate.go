@@ -17,7 +17,8 @@ type RobotsChange struct {
 }
 
 // A RobotsState describes the robots.txt of a site at one time. In JSON, CrawlDelay is a number of
-// seconds. A RobotsState that is read back from JSON is the same, except that Err has only its text.
+// seconds. A RobotsState that is read back from JSON is the same, except that Err has only its
+// text.
 type RobotsState struct {
 	RobotsStatus RobotsStatus  `json:"robots_status"`
 	Status       int           `json:"status,omitempty"`   // of the response; 0 if there was none

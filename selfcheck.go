@@ -2,8 +2,8 @@ package collyrobots
 
 import "github.com/gocolly/colly/v2"
 
-// checkOnce calls selfCheck the first time. It does not use a sync.Once, because other requests would
-// wait while selfCheck logs.
+// checkOnce calls selfCheck the first time. It does not use a sync.Once, because other requests
+// would wait while selfCheck logs.
 func (h *hooks) checkOnce(r *colly.Request) {
 	if !h.checked.Load() && h.checked.CompareAndSwap(false, true) {
 		h.selfCheck(userAgentOf(*r.Headers))

@@ -11,15 +11,15 @@ import (
 	"github.com/collyrobots/collyrobots/internal/weburl"
 )
 
-// ShardOf returns the number of the process that requests the host of a URL under ShardByHost. The n
-// processes are numbered from 0. ShardOf returns an error if n is less than one, or if the URL is not
-// an http or https URL. If n grows by one, each host keeps its shard or moves to the new one.
+// ShardOf returns the number of the process that requests the host of a URL under ShardByHost. The
+// n processes are numbered from 0. ShardOf returns an error if n is less than one, or if the URL is
+// not an http or https URL. If n grows by one, each host keeps its shard or moves to the new one.
 //
-// A program in another language can compute the same shard. The host is in lower-case ASCII, without
-// scheme and port. An international name has its "xn--" form, and an IPv6 address has brackets. The
-// key is the first eight bytes of the host's SHA-256, as a big-endian unsigned number. The shard is
-// the jump consistent hash of the key (Lamping and Veach, "A Fast, Minimal Memory, Consistent Hash
-// Algorithm", 2014):
+// A program in another language can compute the same shard. The host is in lower-case ASCII,
+// without scheme and port. An international name has its "xn--" form, and an IPv6 address has
+// brackets. The key is the first eight bytes of the host's SHA-256, as a big-endian unsigned
+// number. The shard is the jump consistent hash of the key (Lamping and Veach, "A Fast, Minimal
+// Memory, Consistent Hash Algorithm", 2014):
 //
 //	b = -1; j = 0
 //	while j < n:
@@ -60,7 +60,8 @@ func shardOf(host string, n int) int {
 	return shard
 }
 
-// A shard selects the hosts of this process: those of shard i of n. The zero shard selects all hosts.
+// A shard selects the hosts of this process: those of shard i of n. The zero shard selects all
+// hosts.
 type shard struct{ n, i int }
 
 // owns returns nil if host, the host of u, belongs to this process. Otherwise it returns a

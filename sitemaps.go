@@ -19,8 +19,8 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// sitemaps feeds the pages that the sitemaps of the crawled sites list. All methods of a nil pointer
-// do nothing.
+// sitemaps feeds the pages that the sitemaps of the crawled sites list. All methods of a nil
+// pointer do nothing.
 type sitemaps struct {
 	*judge
 	feed    *feed.Feed
@@ -135,9 +135,9 @@ func (f *feeder) leadFrom(site dialect.Authority) lead {
 	return lead{kind: RequestSitemap, origin: origin{host: site.Host, payer: site.Host}, client: f.fetcher.client}
 }
 
-// leaderOf returns the host that leads to a page. This is the site if it has the page or the sitemap
-// that lists the page, and otherwise the host of the sitemap. So if a private site has its sitemap
-// on a public host, that host cannot lead the crawler to other private hosts.
+// leaderOf returns the host that leads to a page. This is the site if it has the page or the
+// sitemap that lists the page, and otherwise the host of the sitemap. So if a private site has its
+// sitemap on a public host, that host cannot lead the crawler to other private hosts.
 func leaderOf(site dialect.Authority, sitemap, page string) string {
 	if hasHost(page, site.Host) || hasHost(sitemap, site.Host) {
 		return site.Host
@@ -308,7 +308,8 @@ func hasEnded(ctx context.Context, err error) bool {
 }
 
 // resultOf returns the result of a page that has ended with this status, or 0 if there was no
-// response, and this error. With Colly's option ParseHTTPErrorResponse, err is nil for every status.
+// response, and this error. With Colly's option ParseHTTPErrorResponse, err is nil for every
+// status.
 func resultOf(ctx context.Context, status int, err error) feed.Result {
 	if err == nil && status < 400 { // the usual case
 		return feed.Done

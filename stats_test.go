@@ -144,7 +144,8 @@ func TestStatsOfDryRun(t *testing.T) {
 	})
 }
 
-// TestStatsFunc checks that StatsFunc returns what Stats returns, and that visit may use the plugin.
+// TestStatsFunc checks that StatsFunc returns what Stats returns, and that visit may use the
+// plugin.
 func TestStatsFunc(t *testing.T) {
 	sites := robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nDisallow: /1\n"), "b.test": robotstest.Pages(2, noDenys), "down.test": {"/robots.txt": 503}}
 	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {

@@ -19,8 +19,9 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// The programs in strictPrograms crawl sites whose robots.txt denies some pages. They must behave under
-// Temoto as with Colly's built-in check, except for the differences in docs/built-in-check.md.
+// The programs in strictPrograms crawl sites whose robots.txt denies some pages. They must behave
+// under Temoto as with Colly's built-in check, except for the differences in
+// docs/built-in-check.md.
 
 // TestStrictProgramsAreTheSameWithPlugin checks that the output and the requests of each program
 // are the same under Temoto as with the built-in check, and that no request breaks the rules under

@@ -12,8 +12,8 @@ import (
 	"github.com/collyrobots/collyrobots/internal/redact"
 )
 
-// This file builds every Event. If there are no listeners, its functions, and those of trace.go that
-// call them, return at once.
+// This file builds every Event. If there are no listeners, its functions, and those of trace.go
+// that call them, return at once.
 
 // newEvents returns a Broadcaster for the events of a plugin.
 func newEvents(log *slog.Logger) *fanout.Broadcaster[Event] {
@@ -67,8 +67,8 @@ func (r *report) tellDenied(host *pace.Host, d Decision, of numbers) {
 	r.events.Send(e)
 }
 
-// tellUnsent reports a request for u that was not sent for a reason other than robots.txt: because of
-// its address, because of the site that led to it, or because it would have waited too long.
+// tellUnsent reports a request for u that was not sent for a reason other than robots.txt: because
+// of its address, because of the site that led to it, or because it would have waited too long.
 func (r *report) tellUnsent(u *url.URL, err error, of numbers) {
 	if !r.events.Active() {
 		return
@@ -85,8 +85,8 @@ func eventDenied(host, url string, of numbers) Event {
 // noticeable is the shortest wait that is reported as EventWaiting.
 const noticeable = 100 * time.Millisecond
 
-// tellWaiting reports that q is about to wait for its host, unless the wait is too short. It reports
-// whether it has sent an event.
+// tellWaiting reports that q is about to wait for its host, unless the wait is too short. It
+// reports whether it has sent an event.
 func (r *report) tellWaiting(q *request) bool {
 	if !r.events.Active() {
 		return false

@@ -13,8 +13,8 @@ import (
 // errDropped is the Event.Err of a request that net/http sends again.
 var errDropped = errors.New("collyrobots: the connection was dropped before an answer")
 
-// A trace sends the events of one exchange: EventStarted and EventAnswered each time that the request
-// is sent.
+// A trace sends the events of one exchange: EventStarted and EventAnswered each time that the
+// request is sent.
 //
 // An exchange has started when its headers are written, which *http.Transport reports. With another
 // RoundTripper it has started when it is handed over.
@@ -78,7 +78,8 @@ func (t *trace) again(host *pace.Host, err error) {
 }
 
 // ended is called when the exchange is over, before its place is given back. sent is false if the
-// request was never written, for example because the connection was refused. Then no start is reported.
+// request was never written, for example because the connection was refused. Then no start is
+// reported.
 func (t *trace) ended(host *pace.Host, ticket *pace.Ticket, sent bool, bytes int64, err error) {
 	if !t.report.events.Active() {
 		return

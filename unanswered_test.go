@@ -24,8 +24,8 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// An unanswered fetch of robots.txt counts only for the way of the request: the collector, its client and
-// its proxy. Each program here must get the same pages as without the plugin.
+// An unanswered fetch of robots.txt counts only for the way of the request: the collector, its
+// client and its proxy. Each program here must get the same pages as without the plugin.
 
 // A collyProgram is a program on a web. It makes its collectors with collector.
 type collyProgram func(t *testing.T, web *robotstest.Web, collector func(...colly.CollectorOption) *colly.Collector)

@@ -10,9 +10,9 @@ import (
 )
 
 // A controller sees every request of the collectors when it goes on the wire. It lets requests pass
-// that the hooks have admitted, and admits those that no hook of Colly has seen: redirects, requests
-// that an OnRequestHeaders callback has changed, and requests of clones that are not attached. It
-// implements backend.Controller.
+// that the hooks have admitted, and admits those that no hook of Colly has seen: redirects,
+// requests that an OnRequestHeaders callback has changed, and requests of clones that are not
+// attached. It implements backend.Controller.
 type controller struct{ *core }
 
 // Knows implements backend.Controller.
@@ -57,8 +57,8 @@ func (ctl *controller) send(q *request, s *backend.Seam, req *http.Request) {
 	q.handOver()
 }
 
-// newWireRequest returns the record of a request that no hook has admitted, or that has changed since
-// then.
+// newWireRequest returns the record of a request that no hook has admitted, or that has changed
+// since then.
 func (ctl *controller) newWireRequest(s *backend.Seam, req *http.Request) *request {
 	before := req.Response
 	if before == nil {
@@ -72,8 +72,8 @@ func (ctl *controller) newWireRequest(s *backend.Seam, req *http.Request) *reque
 	return q
 }
 
-// sameName reports whether robots.txt is read under the same name for the target that is sent as for
-// the one by which q was judged. A callback may have changed the User-Agent header in between.
+// sameName reports whether robots.txt is read under the same name for the target that is sent as
+// for the one by which q was judged. A callback may have changed the User-Agent header in between.
 func (ctl *controller) sameName(q *request, sent target) bool {
 	v := &q.verdict
 	if q.target.userAgent == sent.userAgent || v.settings.ignoreRobots || v.settings.byCollector() {
@@ -138,8 +138,8 @@ func (ctl *controller) Followed(redirect *http.Request) {
 	ctl.report.warn("the transport follows redirects by itself: they are sent before robots.txt and the crawl delay are known; make its http.Client return http.ErrUseLastResponse from CheckRedirect", "url", redirect.URL.Redacted())
 }
 
-// Stray implements backend.Controller. It does not warn of robots.txt: Colly's built-in check requests
-// that without the context of its collector, so the request seems to belong to no plugin.
+// Stray implements backend.Controller. It does not warn of robots.txt: Colly's built-in check
+// requests that without the context of its collector, so the request seems to belong to no plugin.
 func (ctl *controller) Stray(req *http.Request) {
 	if !hasRobots(req.URL) || req.URL.Path == "/robots.txt" {
 		return

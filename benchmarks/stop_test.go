@@ -85,8 +85,8 @@ type stops struct {
 	bytes   uint64 // allocated by the visit that allocated most
 }
 
-// visit visits a page. The time of a visit is the smaller of the real time and the processor time of
-// this process, because another process may use the processor.
+// visit visits a page. The time of a visit is the smaller of the real time and the processor time
+// of this process, because another process may use the processor.
 func (s *stops) visit(t *testing.T, c *colly.Collector, url string) {
 	before := allocated()
 	wall, work := stopwatch()

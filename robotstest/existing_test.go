@@ -78,8 +78,8 @@ func readShop(t *testing.T, web *robotstest.Web, obey func(*shopSpider) (*collyr
 	return out.String()
 }
 
-// TestExistingSpider is the test that the owner of the spider writes. It takes 70 seconds of the bubble's
-// time.
+// TestExistingSpider is the test that the owner of the spider writes. It takes 70 seconds of the
+// bubble's time.
 func TestExistingSpider(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := robotstest.New(t, bookshop())

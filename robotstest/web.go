@@ -190,8 +190,8 @@ func (w *Web) Transport() *http.Transport {
 }
 
 // Set changes the answer of a host to uri from now on. If the web does not have the host, Set adds
-// it. If the answer cannot be served, Set fails the test. If the web was started by Open, Set panics
-// instead, like http.ServeMux.Handle for an invalid pattern.
+// it. If the answer cannot be served, Set fails the test. If the web was started by Open, Set
+// panics instead, like http.ServeMux.Handle for an invalid pattern.
 func (w *Web) Set(host, uri string, answer any) {
 	name, answers, err := parseSite(host, Site{uri: answer})
 	if err == nil {

@@ -252,8 +252,8 @@ func (f file) write(r record) error {
 	return failed(syncFolder(f.folder))
 }
 
-// temporary is a part of the name of a temporary file. Before it is the name of the record, and after
-// it are random digits. os.CreateTemp never opens an existing file.
+// temporary is a part of the name of a temporary file. Before it is the name of the record, and
+// after it are random digits. os.CreateTemp never opens an existing file.
 const temporary = ".new"
 
 func (f file) replace(content []byte) error {

@@ -37,8 +37,8 @@ type exchange struct {
 	frame     cdp.FrameID       // the frame that needs the response
 }
 
-// newGuard returns the guard of a browser, which is a context of chromedp. If subresources is false,
-// it guards only documents.
+// newGuard returns the guard of a browser, which is a context of chromedp. If subresources is
+// false, it guards only documents.
 func newGuard(browser context.Context, robots *collyrobots.Plugin, subresources bool) (*guard, error) {
 	g := &guard{
 		browser:   browser,
@@ -76,7 +76,8 @@ func (g *guard) ofBrowser(event any) {
 	g.handlers.Go(func() { g.request(paused) })
 }
 
-// request acquires the turn of a request. Then it lets the browser send the request, or makes it fail.
+// request acquires the turn of a request. Then it lets the browser send the request, or makes it
+// fail.
 func (g *guard) request(e *fetch.EventRequestPaused) {
 	req, err := g.newRequest(e)
 	if err != nil {
@@ -158,8 +159,8 @@ func (g *guard) answer(e *fetch.EventRequestPaused) {
 	g.proceed(e.RequestID) // fails if the page was closed
 }
 
-// load ends the turn of a response when it was loaded, or at once if it has no body or its end is not
-// an event of a tab.
+// load ends the turn of a response when it was loaded, or at once if it has no body or its end is
+// not an event of a tab.
 func (g *guard) load(e *fetch.EventRequestPaused, x *exchange, resp *http.Response) {
 	isRedirect := resp.StatusCode/100 == 3 && resp.Header.Get("Location") != ""
 	g.mu.Lock()
@@ -242,7 +243,8 @@ func ended(x *exchange, over func(x *exchange) bool) bool {
 	return true
 }
 
-// leave forgets a tab that will be closed. It returns why its document was not sent, or nil if it was.
+// leave forgets a tab that will be closed. It returns why its document was not sent, or nil if it
+// was.
 func (g *guard) leave(tab context.Context) error {
 	g.end(func(x *exchange) bool { return x.frame == frameOf(tab) })
 	g.mu.Lock()

@@ -1,11 +1,12 @@
-// Command browser visits pages with a headless Chromium that obeys robots.txt. Without arguments, it
-// visits pages of demo sites on the loopback interface, and then prints the access log of the sites.
+// Command browser visits pages with a headless Chromium that obeys robots.txt. Without arguments,
+// it visits pages of demo sites on the loopback interface, and then prints the access log of the
+// sites.
 //
 //	browser [flags] [URL...]
 //
 // It prints the status and the title of each page, or why the page was not requested. The requests
-// of a page for images, scripts and other subresources also obey robots.txt and wait for their turns,
-// unless the flag -subresources=false is given.
+// of a page for images, scripts and other subresources also obey robots.txt and wait for their
+// turns, unless the flag -subresources=false is given.
 package main
 
 import (
@@ -118,7 +119,8 @@ func (j *job) visitAll(ctx context.Context) error {
 	if os.Geteuid() == 0 {
 		flags = append(flags, chromedp.NoSandbox) // the sandbox does not work for root
 	}
-	// The end of ctx closes the tabs. The browser itself is closed below, so that it removes its files.
+	// The end of ctx closes the tabs. The browser itself is closed below, so that it removes its
+	// files.
 	browser, cancel := chromedp.NewExecAllocator(context.WithoutCancel(ctx), append(flags, j.flags...)...)
 	defer cancel()
 	browser, cancel = chromedp.NewContext(browser)

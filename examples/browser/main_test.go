@@ -23,8 +23,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// visit visits pages of a web with a browser, and returns the output. It skips the test if there is no
-// Chromium. It fails the test if a process or a file of the browser is left.
+// visit visits pages of a web with a browser, and returns the output. It skips the test if there is
+// no Chromium. It fails the test if a process or a file of the browser is left.
 func visit(ctx context.Context, t *testing.T, web *robotstest.Web, j *job) string {
 	t.Helper()
 	path, err := chromium()
@@ -132,8 +132,8 @@ func TestThrottled(t *testing.T) {
 	}
 }
 
-// TestRedirect checks that the request of a redirect has the response that has led to it. The plugin
-// needs it to guard redirects of public sites to private addresses.
+// TestRedirect checks that the request of a redirect has the response that has led to it. The
+// plugin needs it to guard redirects of public sites to private addresses.
 func TestRedirect(t *testing.T) {
 	before := new(http.Response)
 	g := &guard{redirects: map[fetch.RequestID]*http.Response{"1": before}}
@@ -152,8 +152,8 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// TestAllRequests checks that the guard sees the requests of frames, other tabs, workers and beacons,
-// and the request for the icon.
+// TestAllRequests checks that the guard sees the requests of frames, other tabs, workers and
+// beacons, and the request for the icon.
 func TestAllRequests(t *testing.T) {
 	const text = `<!DOCTYPE html><title>A</title>
 		<script>
@@ -200,8 +200,8 @@ func TestAllRequests(t *testing.T) {
 	robotstest.Verify(t, web, dialect.RFC9309())
 }
 
-// TestCanceled checks that a request without a response holds its host only until the page cancels it
-// or is left.
+// TestCanceled checks that a request without a response holds its host only until the page cancels
+// it or is left.
 func TestCanceled(t *testing.T) {
 	const abort = `<script>
 		const c = new AbortController();

@@ -97,7 +97,8 @@ func (s *Seam) send(req *http.Request, ctl Controller, trip Trip) (resp *http.Re
 // Do sends one request with rt, which may be nil for http.DefaultTransport. It asks no controller,
 // sends no cookies and follows no redirects. timeout limits the time until the body of the response
 // is closed, and is 0 if there is no limit. The trip ends when the body is closed, even if the body
-// was read to its end before: the caller closes the body of a robots.txt when its rules are in force.
+// was read to its end before: the caller closes the body of a robots.txt when its rules are in
+// force.
 func Do(rt http.RoundTripper, req *http.Request, timeout time.Duration, trip Trip) (*http.Response, error) {
 	t, err := begin(req.Context(), timeout, trip)
 	if err != nil {

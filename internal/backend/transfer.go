@@ -118,8 +118,9 @@ func (t *transfer) answered(resp *http.Response) (again bool) {
 	return again
 }
 
-// hasBody reports whether the caller may read the body of a response. Otherwise there is none, or it
-// is a connection that belongs to the caller. Many programs do not close a body that is not there.
+// hasBody reports whether the caller may read the body of a response. Otherwise there is none, or
+// it is a connection that belongs to the caller. Many programs do not close a body that is not
+// there.
 func hasBody(resp *http.Response) bool {
 	switch resp.StatusCode {
 	case http.StatusSwitchingProtocols, http.StatusNoContent, http.StatusNotModified:

@@ -30,9 +30,9 @@ type config[E any] struct {
 	log         *slog.Logger
 }
 
-// New returns a Broadcaster without listeners. missedEvent makes the event that tells a listener how
-// many events were dropped because its queue was full. size returns the size of an event in bytes,
-// which is limited for each queue. Panics of listeners are logged to log.
+// New returns a Broadcaster without listeners. missedEvent makes the event that tells a listener
+// how many events were dropped because its queue was full. size returns the size of an event in
+// bytes, which is limited for each queue. Panics of listeners are logged to log.
 func New[E any](missedEvent func(count int) E, size func(E) int, log *slog.Logger) *Broadcaster[E] {
 	return &Broadcaster[E]{config: config[E]{missedEvent: missedEvent, size: size, log: log}}
 }
@@ -102,9 +102,10 @@ func (b *Broadcaster[E]) set(listeners []*Listener[E]) {
 	b.listeners.Store(&listeners)
 }
 
-// Close removes all listeners. It waits until they have been called with the events in their queues,
-// but not longer than five seconds for all of them together. Events that are left in a queue after
-// that are dropped, and their number is logged. Listeners that are called on demand keep their queues.
+// Close removes all listeners. It waits until they have been called with the events in their
+// queues, but not longer than five seconds for all of them together. Events that are left in a
+// queue after that are dropped, and their number is logged. Listeners that are called on demand
+// keep their queues.
 func (b *Broadcaster[E]) Close() {
 	b.mu.Lock()
 	listeners := b.list()

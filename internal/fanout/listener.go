@@ -122,8 +122,8 @@ func (l *Listener[E]) Deliver() {
 	finished = true
 }
 
-// begin reports whether there are events and no other goroutine calls f. If so, the caller must call
-// f with them.
+// begin reports whether there are events and no other goroutine calls f. If so, the caller must
+// call f with them.
 func (l *Listener[E]) begin() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

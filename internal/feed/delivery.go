@@ -43,8 +43,8 @@ func (d *delivery) finish(r Result) {
 	}
 }
 
-// settle records the result of the page, and then gives back its slot. The page keeps the slot while
-// the result is written to the store, so that few results are lost in a crash.
+// settle records the result of the page, and then gives back its slot. The page keeps the slot
+// while the result is written to the store, so that few results are lost in a crash.
 func (d *delivery) settle(r Result) {
 	if d.ticket != nil && d.ticket.Settle(r.recorded()) {
 		d.feed.count(GivenUp)

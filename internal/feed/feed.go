@@ -173,8 +173,8 @@ func (f *Feed) enter(nested bool) bool {
 }
 
 // take returns the next assignment of a walk. If there is none, take also ends the walk, as leave
-// does, while it holds the mutex. Otherwise an assignment that is added at this moment could be left
-// to a walk that no longer takes any.
+// does, while it holds the mutex. Otherwise an assignment that is added at this moment could be
+// left to a walk that no longer takes any.
 //
 // Sites that name the same files are walked one after the other, for example a host under http and
 // https, or with and without "www.". The reason is that only within one walk, the files that tell

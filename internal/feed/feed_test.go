@@ -64,8 +64,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestKeepOfDuplicates checks that Keep is called again for a page that it has dropped, and not for a
-// page that it has kept.
+// TestKeepOfDuplicates checks that Keep is called again for a page that it has dropped, and not for
+// a page that it has kept.
 func TestKeepOfDuplicates(t *testing.T) {
 	for name, options := range map[string]Options{"as listed": {}, "newest first": {NewestFirst: true, MaxURLs: 10}} {
 		t.Run(name, func(t *testing.T) {

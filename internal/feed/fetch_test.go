@@ -129,7 +129,8 @@ func TestPanicOfTransport(t *testing.T) {
 	}
 }
 
-// TestPasswordsAreNotLogged checks that the password of a sitemap's URL is in no log and in no entry.
+// TestPasswordsAreNotLogged checks that the password of a sitemap's URL is in no log and in no
+// entry.
 func TestPasswordsAreNotLogged(t *testing.T) {
 	w := newWorld(map[string]any{"http://u:secret@a.test/map.xml": urlset("http://a.test/1", "ftp://x"), "http://u:secret@a.test/gone.xml": 404}).start(Options{})
 	w.visit = func(e sitemap.Entry) Result {

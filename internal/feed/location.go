@@ -9,8 +9,8 @@ import (
 	"github.com/collyrobots/collyrobots/internal/weburl"
 )
 
-// These bits say where a byte is plain. In that part of a URL, the byte has only one meaning and one
-// spelling, so net/url stores it unchanged.
+// These bits say where a byte is plain. In that part of a URL, the byte has only one meaning and
+// one spelling, so net/url stores it unchanged.
 const (
 	inHost  = 1 << iota // lower-case names, addresses and ports
 	inPath              // bytes that never make net/url set URL.RawPath

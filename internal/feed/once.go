@@ -9,8 +9,8 @@ import (
 )
 
 // once ensures that each file is read only once, even if several files or sites name it. The
-// exception is a file that is named again by a root with other hosts. It is read again, because then
-// more of its pages are in scope.
+// exception is a file that is named again by a root with other hosts. It is read again, because
+// then more of its pages are in scope.
 type once struct {
 	seed maphash.Seed
 	done *hashset.Set // finished readings: a key with one name of a scope

@@ -53,8 +53,8 @@ func (w *walk) page(x *file, e sitemap.Entry, pos int) bool {
 	return w.give(&p)
 }
 
-// isDone reports whether an earlier run or an earlier reading of the file has dealt with a page, and
-// counts the page if so. Otherwise it sets the checkpoint of the page.
+// isDone reports whether an earlier run or an earlier reading of the file has dealt with a page,
+// and counts the page if so. Otherwise it sets the checkpoint of the page.
 func (w *walk) isDone(x *file, p *page) bool {
 	p.at.Checkpoint = x.checks.Of(w.verdict.name)
 	if p.at.Checkpoint == nil { // the file was already read for this host, or was skipped
@@ -79,8 +79,8 @@ func (w *walk) leaveOut(x *file, p *page, why Outcome) {
 	w.drop(why, p.entry.Loc)
 }
 
-// isDropped reports whether Keep drops a page. It does not call Keep for a page that is a duplicate,
-// because Keep has kept that page before.
+// isDropped reports whether Keep drops a page. It does not call Keep for a page that is a
+// duplicate, because Keep has kept that page before.
 func (w *walk) isDropped(p *page) bool {
 	if w.Keep == nil || w.journal.IsKnown(p.hash, p.again) || w.newest.has(p.hash) {
 		return false

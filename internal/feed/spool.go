@@ -15,8 +15,8 @@ const spoolInMemory = 128 << 10
 // errNoPlace means that there is no temporary file for the part that memory does not keep.
 var errNoPlace = errors.New("cannot create a temporary file for a large sitemap")
 
-// unzipped decompresses raw, as net/http would do if the request had not asked for gzip itself. Then
-// the number of compressed bytes would have no limit.
+// unzipped decompresses raw, as net/http would do if the request had not asked for gzip itself.
+// Then the number of compressed bytes would have no limit.
 type unzipped struct {
 	raw  io.Reader
 	gzip *gzip.Reader // nil before the first Read

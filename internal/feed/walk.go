@@ -212,9 +212,9 @@ func (w *walk) take(x *file) bool {
 	return !w.ended()
 }
 
-// sharedBy returns the files that were skipped and that share pages with x. Their pages are done. The
-// walk must read these files again before x to learn which pages they list, or it would hand on the
-// shared pages of x a second time.
+// sharedBy returns the files that were skipped and that share pages with x. Their pages are done.
+// The walk must read these files again before x to learn which pages they list, or it would hand on
+// the shared pages of x a second time.
 func (w *walk) sharedBy(x *file) []job {
 	if len(x.checks) == 0 || x.checks.Again() || w.samples.IsEmpty() {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// idleLimit is how long a record may be idle between two hooks. If it is idle for longer, a callback
-// has aborted the request, which Colly does not report, and the record is dropped.
+// idleLimit is how long a record may be idle between two hooks. If it is idle for longer, a
+// callback has aborted the request, which Colly does not report, and the record is dropped.
 const idleLimit = 10 * time.Second
 
 // A Table contains the records of the requests that are under way. All methods may be called from
@@ -49,8 +49,8 @@ type Entry[R any] struct {
 	prev, next *Entry[R]   // in the ring of its shard; guarded by the shard's lock
 }
 
-// New returns an empty table. A record is dropped if it was idle for more than ten seconds, or if its
-// URL was opened again. Then the table calls drop, without a lock, before it reuses the record.
+// New returns an empty table. A record is dropped if it was idle for more than ten seconds, or if
+// its URL was opened again. Then the table calls drop, without a lock, before it reuses the record.
 func New[R any](drop func(*R)) *Table[R] {
 	t := &Table[R]{drop: drop, seed: maphash.MakeSeed()}
 	t.spare.New = func() any { return new(Entry[R]) }
@@ -160,8 +160,8 @@ func (e *Entry[R]) recycle() {
 // hold reports whether e is an idle entry. If so, the caller holds it from now on.
 func (e *Entry[R]) hold() bool { return e != nil && e.held.CompareAndSwap(false, true) }
 
-// expired looks at the next entry of the ring. If the entry was idle for too long, expired removes and
-// returns it, and the caller holds it. Otherwise expired returns nil. s.mu is held.
+// expired looks at the next entry of the ring. If the entry was idle for too long, expired removes
+// and returns it, and the caller holds it. Otherwise expired returns nil. s.mu is held.
 func (s *shard[R]) expired(now time.Time) *Entry[R] {
 	e := s.ring.next
 	if e == &s.ring {

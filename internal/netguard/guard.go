@@ -1,8 +1,8 @@
 // Package netguard limits where one site may lead the crawler. A public site must not lead it to a
 // private network, and a site may cause only a limited number of requests to other sites.
 //
-// Hosts are given by name and port. The name is in lower case, and the port is left out if it is the
-// default port of the scheme.
+// Hosts are given by name and port. The name is in lower case, and the port is left out if it is
+// the default port of the scheme.
 package netguard
 
 import (

@@ -72,8 +72,8 @@ func (l *limiter) sending(now instant, t *Ticket) float64 {
 	return count / now.since(t.at).Seconds()
 }
 
-// ensureEstimator returns the estimator. It creates one if there is none, and resets one that is too
-// old to be used at now.
+// ensureEstimator returns the estimator. It creates one if there is none, and resets one that is
+// too old to be used at now.
 func (l *limiter) ensureEstimator(now instant) *estimator {
 	p := l.slowed()
 	if p.estimator == nil {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// An estimator finds the rate at which a host accepts requests. A host that has never complained has
-// no estimator. A complaint is a response that asks for fewer requests.
+// An estimator finds the rate at which a host accepts requests. A host that has never complained
+// has no estimator. A complaint is a response that asks for fewer requests.
 //
 // After a complaint, the next rate is slightly below the rate that the host has accepted since the
 // complaint before. One request, the probe, goes first. When the host accepts it, the other
@@ -25,8 +25,8 @@ import (
 // Retry-After, with 1 and 20 workers and with latencies of up to 300 ms. It requires that at least
 // 85 % of the rate is used and that at most 2 % of the requests are refused (5 % at a rate of 0.5).
 // In the worst cases, 86 % of the rate is used, and 3.3 %, 1.1 % and 0.1 % of the requests are
-// refused at 0.5, 5 and 50 requests per second. The comment on each constant says what another value
-// gives in the worst case.
+// refused at 0.5, 5 and 50 requests per second. The comment on each constant says what another
+// value gives in the worst case.
 type estimator struct {
 	base     float64 // requests per second directly after the complaint; 0 means no limit
 	goal     float64 // requests per second up to which the rate grows at the usual speed
@@ -38,8 +38,8 @@ type estimator struct {
 	odd      int32   // the weight of recent 503 responses without Retry-After, see unavailable
 }
 
-// These constants say how a rate grows. The schedule resembles the cubic curve of the adaptive retry
-// mode of cloud SDKs: hold, grow toward the rate that failed, then probe beyond it.
+// These constants say how a rate grows. The schedule resembles the cubic curve of the adaptive
+// retry mode of cloud SDKs: hold, grow toward the rate that failed, then probe beyond it.
 // TestRateGrowsByEvidence fixes the resulting curve.
 const (
 	// holdFor is how many seconds a rate is held that is slightly below the goal. With 0, 4.5 % of
@@ -48,9 +48,9 @@ const (
 	// growth is the growth per second after that, until the rate reaches the goal. It has little
 	// effect: at 5 requests per second, 0.7 % are refused with 0.01, and 1.2 % with 0.04.
 	growth = 0.02
-	// beyond is the growth per second squared above the goal. With ten times the value, 4.5 % of the
-	// requests are refused at 0.5 per second. With a tenth of it, a host that accepts more again gets
-	// e times the rate only after 316 seconds instead of 100.
+	// beyond is the growth per second squared above the goal. With ten times the value, 4.5 % of
+	// the requests are refused at 0.5 per second. With a tenth of it, a host that accepts more
+	// again gets e times the rate only after 316 seconds instead of 100.
 	beyond = 0.0001
 	// unlimited is the rate, in requests per second, at which the limit is dropped. The simulation
 	// does not reach it. A delay of a millisecond is shorter than the latency of any host.
@@ -72,11 +72,12 @@ const (
 	// only 84 % of the rate is used at 5 requests per second. With 0.125, only 90 % is used at 0.5.
 	cut = 0.25
 	// firstLow and firstHigh bound the rate, in requests per second, that the first complaint is
-	// assumed to refer to. They bound the estimate of limiter.sending. firstLow has no effect in the
-	// simulation. With it, the first delay is never longer than a second (1 / (firstLow * cut)).
+	// assumed to refer to. They bound the estimate of limiter.sending. firstLow has no effect in
+	// the simulation. With it, the first delay is never longer than a second (1 / (firstLow *
+	// cut)).
 	firstLow = 4.0
-	// firstHigh is four times the fastest server of the simulation. With 1000, only 83 % of the rate
-	// is used at 50 requests per second. With 20, it is 45 %.
+	// firstHigh is four times the fastest server of the simulation. With 1000, only 83 % of the
+	// rate is used at 50 requests per second. With 20, it is 45 %.
 	firstHigh = 200
 )
 
@@ -89,8 +90,9 @@ const (
 	// processes with the same host from moving in step. The simulation runs with both of its
 	// extremes. Without it, 88 % of the rate is used.
 	jitter = 0.04
-	// sure is the number of requests from which the accepted rate counts as known. With 2, only 56 %
-	// of the rate is used at 50 requests per second. With 8, 12 % of the requests are refused at 0.5.
+	// sure is the number of requests from which the accepted rate counts as known. With 2, only 56
+	// % of the rate is used at 50 requests per second. With 8, 12 % of the requests are refused at
+	// 0.5.
 	sure = 4
 )
 

@@ -235,8 +235,8 @@ func within(times []time.Duration, from, to time.Duration) (n float64) {
 	return n
 }
 
-// TestRateOfServerIsFound checks that the estimator uses at least 85 % of the rate of the server and
-// that hardly any request is refused. It counts after the first ten seconds, or after thirty at
+// TestRateOfServerIsFound checks that the estimator uses at least 85 % of the rate of the server
+// and that hardly any request is refused. It counts after the first ten seconds, or after thirty at
 // half a request per second.
 func TestRateOfServerIsFound(t *testing.T) {
 	latencies := []time.Duration{time.Microsecond, 30 * time.Millisecond, 300 * time.Millisecond}

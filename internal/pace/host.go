@@ -176,11 +176,11 @@ func (h *Host) AskedBefore() {
 	h.last = max(h.last, 1)
 }
 
-// Enter is the first stage, for a request that holds nothing yet. It waits until no other request of
-// the host has the turn and a request may start. Then t has the turn, but not the time of the start.
-// No other request of the host passes Enter until the caller calls Start, for at most one delay. If
-// nothing limits the host, Enter returns at once, and t does not get the turn. If t has already
-// passed Enter and still has the turn, it keeps the turn and only waits for the time.
+// Enter is the first stage, for a request that holds nothing yet. It waits until no other request
+// of the host has the turn and a request may start. Then t has the turn, but not the time of the
+// start. No other request of the host passes Enter until the caller calls Start, for at most one
+// delay. If nothing limits the host, Enter returns at once, and t does not get the turn. If t has
+// already passed Enter and still has the turn, it keeps the turn and only waits for the time.
 //
 // On error, t holds nothing. The error is the cause of ctx, the error passed to Close, or ErrEnded.
 func (h *Host) Enter(ctx context.Context, t *Ticket) error {
@@ -384,9 +384,9 @@ func (h *Host) mayPass(now instant, t *Ticket) (time.Duration, bool) {
 		if !front.lapsed(now) {
 			return front.lease.since(now), false
 		}
-		// The request of front got the turn and never started. Either a later callback aborted it, or
-		// it still waits for something else. In the second case it will start without the turn, and
-		// Start still keeps the delay.
+		// The request of front got the turn and never started. Either a later callback aborted it,
+		// or it still waits for something else. In the second case it will start without the turn,
+		// and Start still keeps the delay.
 		h.leave(front)
 	}
 	if p.waiting.front != t || p.urgent.front != nil {

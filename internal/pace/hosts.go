@@ -3,13 +3,13 @@
 //
 // A request passes its host in two stages. In Enter, where it holds nothing yet, it waits for its
 // turn and for the time of the next start, without taking that time. Only one request of a host can
-// have the turn. In Start, when the request has everything else that it needs, it takes the time and
-// starts.
+// have the turn. In Start, when the request has everything else that it needs, it takes the time
+// and starts.
 //
-// If requests waited only in Start, the requests of a slow host would fill the slots that a fast host
-// needs. If they waited only in Enter, they would gather behind a busy slot and leave it together.
-// Requests that have to go on the wire at once (redirects, robots.txt, sitemaps) pass only Start.
-// They go before the requests that wait in Enter, because these may wait for them.
+// If requests waited only in Start, the requests of a slow host would fill the slots that a fast
+// host needs. If they waited only in Enter, they would gather behind a busy slot and leave it
+// together. Requests that have to go on the wire at once (redirects, robots.txt, sitemaps) pass
+// only Start. They go before the requests that wait in Enter, because these may wait for them.
 //
 //	h := hosts.At(time.Now(), "example.com")
 //	err := h.Enter(ctx, &t)         // stage 1

@@ -31,8 +31,8 @@ func (i instant) since(start instant) time.Duration {
 // host has one pace. Until a Retry-After has passed, nothing starts.
 //
 // The limiter computes with instants and does not use a rate.Limiter. A rate.Limiter with a burst
-// of one gives the same decisions, but it counts in floating point, takes 80 bytes, and has no way to
-// correct later the moment at which a token was taken.
+// of one gives the same decisions, but it counts in floating point, takes 80 bytes, and has no way
+// to correct later the moment at which a token was taken.
 type limiter struct {
 	rules    *Rules
 	last     instant // the delay counts from here: the last moment, or with FromEnd the last end of a request
@@ -176,8 +176,8 @@ func (l *limiter) due(now instant) time.Duration {
 	return wait
 }
 
-// expiry returns when the place of t expires if its request reaches the wire at now, or 0 if it does
-// not expire.
+// expiry returns when the place of t expires if its request reaches the wire at now, or 0 if it
+// does not expire.
 func (l *limiter) expiry(now instant, t *Ticket) instant {
 	if l.rules.MaxInFlight > 0 && !t.expires {
 		return 0

@@ -87,9 +87,10 @@ type backoff struct{ first, most time.Duration }
 // robots.txt of a site that forbids caching would be fetched before every page.
 const shortest = time.Minute
 
-// rfc9309 follows RFC 9309, sections 2.3.1 (access results) and 2.4 (caching). After 30 days without
-// a readable file, section 2.3.1.4 lets a crawler either assume that there is no file or continue to
-// use a cached copy. The table uses the copy if there is one, because that is more careful.
+// rfc9309 follows RFC 9309, sections 2.3.1 (access results) and 2.4 (caching). After 30 days
+// without a readable file, section 2.3.1.4 lets a crawler either assume that there is no file or
+// continue to use a cached copy. The table uses the copy if there is one, because that is more
+// careful.
 var rfc9309 = accessTable{
 	on: [classes]action{
 		ok:               follow,

@@ -12,9 +12,9 @@ import (
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
-// TestStatusTable shows what each response to the first GET /robots.txt means, with one letter for each
-// dialect in the order of dialect.All. R means the rules of the body, o no restriction, - nothing
-// allowed, and D site down.
+// TestStatusTable shows what each response to the first GET /robots.txt means, with one letter for
+// each dialect in the order of dialect.All. R means the rules of the body, o no restriction, -
+// nothing allowed, and D site down.
 func TestStatusTable(t *testing.T) {
 	letters := map[policy.RobotsStatus]string{
 		policy.Rules: "R", policy.NoRobots: "o", policy.Unreachable: "-", policy.SiteDown: "D",
@@ -95,7 +95,8 @@ func TestStatusTable(t *testing.T) {
 	}
 }
 
-// TestRedirectLoop checks that a loop of redirects ends after as many requests as the dialect permits.
+// TestRedirectLoop checks that a loop of redirects ends after as many requests as the dialect
+// permits.
 func TestRedirectLoop(t *testing.T) {
 	for _, d := range dialect.All() {
 		want := 6
@@ -151,8 +152,8 @@ func TestErrorTypes(t *testing.T) {
 	})
 }
 
-// TestTemotoNeverRefetches checks that a file that was read is never fetched again, and that a fetch
-// that failed is repeated with the next page, as in Colly's built-in check.
+// TestTemotoNeverRefetches checks that a file that was read is never fetched again, and that a
+// fetch that failed is repeated with the next page, as in Colly's built-in check.
 func TestTemotoNeverRefetches(t *testing.T) {
 	for _, status := range []int{200, 404, 503} {
 		synctest.Test(t, func(t *testing.T) {

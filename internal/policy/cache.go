@@ -159,8 +159,8 @@ func (c *Cache) Known(ctx context.Context, now time.Time, a dialect.Authority) *
 	return known
 }
 
-// Last returns the policy of a that the cache keeps, which may have expired. It returns nil if there
-// is none, and after the end of ctx or of the cache.
+// Last returns the policy of a that the cache keeps, which may have expired. It returns nil if
+// there is none, and after the end of ctx or of the cache.
 func (c *Cache) Last(ctx context.Context, a dialect.Authority) *Policy {
 	if c.closed.Load() || ctx.Err() != nil {
 		return nil
@@ -172,8 +172,8 @@ func (c *Cache) Last(ctx context.Context, a dialect.Authority) *Policy {
 // policies that are added or removed during the iteration.
 func (c *Cache) All() iter.Seq[*Policy] { return c.policies.all }
 
-// Stop ends the fetches under way. Callers that wait in Get, and later callers, get ErrClosed. Unlike
-// Close, Stop does not wait for the fetches.
+// Stop ends the fetches under way. Callers that wait in Get, and later callers, get ErrClosed.
+// Unlike Close, Stop does not wait for the fetches.
 func (c *Cache) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -78,8 +78,9 @@ func (r clauseReply) answer() func(*http.Request) (*http.Response, error) {
 	return reply(r.Status, body, header...)
 }
 
-// TestConformance checks every dialect against the shared clauses. An ambiguous clause is interpreted as
-// dialects.md does. Where that differs from the example of the clause, the table below has the reason.
+// TestConformance checks every dialect against the shared clauses. An ambiguous clause is
+// interpreted as dialects.md does. Where that differs from the example of the clause, the table
+// below has the reason.
 func TestConformance(t *testing.T) {
 	differing := map[string]string{
 		"HR-063": "RFC 9309, section 2.3.1.4, is a MUST: the copy is not used before 30 days",

@@ -5,8 +5,8 @@ import (
 	"net/http/httptrace"
 )
 
-// WithValues returns a context that ends with ctx and also has the values of source. It does not have
-// the httptrace.ClientTrace of source, which is for the requests of that context alone.
+// WithValues returns a context that ends with ctx and also has the values of source. It does not
+// have the httptrace.ClientTrace of source, which is for the requests of that context alone.
 func WithValues(ctx, source context.Context) context.Context {
 	return valuesContext{Context: ctx, source: source}
 }

@@ -93,8 +93,8 @@ func (x *failure) then(next *failure) *failure {
 	return &run
 }
 
-// alike reports whether the last fetches of x and y both had a response, or both had none. These two
-// kinds are counted separately for the pause before the next fetch.
+// alike reports whether the last fetches of x and y both had a response, or both had none. These
+// two kinds are counted separately for the pause before the next fetch.
 func (x *failure) alike(y *failure) bool { return (x.class == noResponse) == (y.class == noResponse) }
 
 // merge returns what f and g, two records about one authority, say together: the newer copy, and

@@ -23,14 +23,15 @@ type Fetch struct {
 	Do        Doer
 	UserAgent string
 
-	// Limit is the time limit of the fetch. If it is 0 or longer than FetchLimit, FetchLimit applies.
+	// Limit is the time limit of the fetch. If it is 0 or longer than FetchLimit, FetchLimit
+	// applies.
 	Limit time.Duration
 
 	// Way identifies how the file is requested. An unanswered fetch is repeated in another way.
 	Way Way
 
-	// Proxy returns the proxy of the last request, or "". If the requests alternate between proxies,
-	// nothing is concluded from an unanswered one. Proxy may be nil.
+	// Proxy returns the proxy of the last request, or "". If the requests alternate between
+	// proxies, nothing is concluded from an unanswered one. Proxy may be nil.
 	Proxy func() string
 
 	// Header is sent with each request. If a redirect leads to another host, the request to that
@@ -62,9 +63,9 @@ func (f Fetch) limit() time.Duration {
 }
 
 // fetch requests a's robots.txt. If known has a copy, and the dialect permits conditional requests,
-// it asks whether that copy is still valid. before describes the last fetches in the same way if they
-// were unanswered; otherwise it is nil. The caller must call done after it has made the outcome
-// available to others: until then the Doer does not release the server.
+// it asks whether that copy is still valid. before describes the last fetches in the same way if
+// they were unanswered; otherwise it is nil. The caller must call done after it has made the
+// outcome available to others: until then the Doer does not release the server.
 func (c *Cache) fetch(ctx context.Context, a dialect.Authority, known facts, before *unanswered, how Fetch) (o outcome, done func()) {
 	host, name := Server(a)
 	robots, err := url.Parse(dialect.Authority{Scheme: a.Scheme, Host: host}.RobotsURL())
@@ -101,8 +102,8 @@ type wantedKey struct{}
 
 // Wanted returns the function that a [Doer] calls after it has won the server from other processes
 // and before it sends. The function looks into the store, where another process may have put the
-// file by now. If the function returns an error, the Doer sends nothing and returns the error. Wanted
-// returns nil if there is no store. ctx is the context of the Doer's request.
+// file by now. If the function returns an error, the Doer sends nothing and returns the error.
+// Wanted returns nil if there is no store. ctx is the context of the Doer's request.
 func Wanted(ctx context.Context) func() error {
 	f, _ := ctx.Value(wantedKey{}).(func() error)
 	return f

@@ -116,8 +116,8 @@ func TestBody(t *testing.T) {
 	}
 }
 
-// TestCodingError checks that the error names a coding that cannot be decoded, and that the request is
-// not repeated.
+// TestCodingError checks that the error names a coding that cannot be decoded, and that the request
+// is not repeated.
 func TestCodingError(t *testing.T) {
 	sound := zipped(closed)
 	damaged := sound[:len(sound)-6] + "??" + sound[len(sound)-4:] // its checksum
@@ -148,8 +148,8 @@ func TestCodingError(t *testing.T) {
 	}
 }
 
-// TestTemotoIgnoresCodings checks that temoto gets the text that net/http returns, as it does in Colly's
-// built-in check.
+// TestTemotoIgnoresCodings checks that temoto gets the text that net/http returns, as it does in
+// Colly's built-in check.
 func TestTemotoIgnoresCodings(t *testing.T) {
 	for _, coding := range []string{"br", "gzip", "x-gzip", "utf-8", "none", ""} {
 		p := newCrawler(t, under(dialect.Temoto()), reply(200, closed, "Content-Encoding", coding)).get(t)
@@ -255,8 +255,8 @@ func (d drip) Read(p []byte) (int, error) {
 	}
 }
 
-// TestTimeLimit checks that all responses of a fetch together have FetchLimit, and that the time in Wait
-// does not count.
+// TestTimeLimit checks that all responses of a fetch together have FetchLimit, and that the time in
+// Wait does not count.
 func TestTimeLimit(t *testing.T) {
 	slow := func(req *http.Request) (*http.Response, error) {
 		resp, err := reply(200, "")(req)
@@ -336,8 +336,8 @@ func inTurn(answers ...func(*http.Request) (*http.Response, error)) func(*http.R
 	}
 }
 
-// TestTries checks that a request without a response is repeated twice, also after a redirect, and that
-// a request with a response is not repeated.
+// TestTries checks that a request without a response is repeated twice, also after a redirect, and
+// that a request with a response is not repeated.
 func TestTries(t *testing.T) {
 	const robots, next = "/robots.txt", "/next"
 	timeout := func(*http.Request) (*http.Response, error) { return nil, os.ErrDeadlineExceeded } // of the Doer itself
@@ -378,8 +378,8 @@ func TestTries(t *testing.T) {
 	}
 }
 
-// TestForbiddenRequest checks that a request that a Doer refuses to send is not repeated, and that a
-// redirect to a forbidden URL counts as one that must not be followed.
+// TestForbiddenRequest checks that a request that a Doer refuses to send is not repeated, and that
+// a redirect to a forbidden URL counts as one that must not be followed.
 func TestForbiddenRequest(t *testing.T) {
 	forbidden := func(req *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("%s is private: %w", req.URL.Host, policy.ErrForbidden)
@@ -406,8 +406,8 @@ func TestForbiddenRequest(t *testing.T) {
 	}
 }
 
-// TestForbiddenPolicyIsNotKept checks that the cache does not keep the policy of a refused request, and
-// still keeps an earlier copy.
+// TestForbiddenPolicyIsNotKept checks that the cache does not keep the policy of a refused request,
+// and still keeps an earlier copy.
 func TestForbiddenPolicyIsNotKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forbidden := func(*http.Request) (*http.Response, error) { return nil, policy.ErrForbidden }
@@ -431,8 +431,8 @@ func TestForbiddenPolicyIsNotKept(t *testing.T) {
 	})
 }
 
-// TestEachTryWaits checks that each try may wait as the first does, and that all tries share the time
-// limit.
+// TestEachTryWaits checks that each try may wait as the first does, and that all tries share the
+// time limit.
 func TestEachTryWaits(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -474,7 +474,8 @@ func TestEachTryWaits(t *testing.T) {
 	}
 }
 
-// TestNoTryWithoutCallers checks that a fetch makes no further try after its last caller has given up.
+// TestNoTryWithoutCallers checks that a fetch makes no further try after its last caller has given
+// up.
 func TestNoTryWithoutCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrawler(t, under(dialect.RFC9309()), hang)
@@ -505,8 +506,8 @@ func TestCauseOfNoResponse(t *testing.T) {
 	}
 }
 
-// TestLimitOfFetch checks that the Limit of a Fetch counts if it is shorter than FetchLimit, and that the
-// time in Wait does not count.
+// TestLimitOfFetch checks that the Limit of a Fetch counts if it is shorter than FetchLimit, and
+// that the time in Wait does not count.
 func TestLimitOfFetch(t *testing.T) {
 	for limit, want := range map[time.Duration]time.Duration{
 		300 * time.Millisecond: 300 * time.Millisecond, time.Hour: policy.FetchLimit, 0: policy.FetchLimit, -1: policy.FetchLimit,
@@ -534,8 +535,8 @@ func TestLimitOfFetch(t *testing.T) {
 	}
 }
 
-// FuzzAnswer checks that each response leads to a policy, which has an error unless the file was read,
-// and which expires within a day.
+// FuzzAnswer checks that each response leads to a policy, which has an error unless the file was
+// read, and which expires within a day.
 func FuzzAnswer(f *testing.F) {
 	f.Add(200, "max-age=60", "5", "3", "", closed)
 	f.Add(301, "no-store, max-age=\"7\"", "-1", "Wed, 21 Oct 2015 07:28:00 GMT", "/elsewhere", "")

@@ -55,8 +55,8 @@ func (f *fetcher) close() {
 	}
 }
 
-// moreTries is how often a fetch without a response is repeated: connections break occasionally, and
-// the next request may use another proxy.
+// moreTries is how often a fetch without a response is repeated: connections break occasionally,
+// and the next request may use another proxy.
 const moreTries = 2
 
 // fetch requests the file at robots. If the site refuses the request, and the page has credentials
@@ -176,8 +176,9 @@ func (f *fetcher) request(at *url.URL, redirects int) (o outcome, next *url.URL)
 	return outcome{}, next
 }
 
-// noHeaders returns the error of a request that has no response because of err. If the time limit of
-// the client was used up, the error contains the words of net/http, for which some programs search.
+// noHeaders returns the error of a request that has no response because of err. If the time limit
+// of the client was used up, the error contains the words of net/http, for which some programs
+// search.
 func (f *fetcher) noHeaders(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) && f.limit() == f.Limit {
 		return fmt.Errorf("%w (Client.Timeout exceeded while awaiting headers)", err)
@@ -315,8 +316,8 @@ func (f *fetcher) last(resp *http.Response, redirects int) outcome {
 	return outcome{copy: s, body: body}
 }
 
-// drain reads a short body that has no rules, so that the connection can be used again for the first
-// page. It stops after a second, since the file is not worth a longer wait.
+// drain reads a short body that has no rules, so that the connection can be used again for the
+// first page. It stops after a second, since the file is not worth a longer wait.
 func drain(resp *http.Response) {
 	if resp.ContentLength <= 0 || resp.ContentLength > maxDrained {
 		return
@@ -389,8 +390,8 @@ func (f *fetcher) cause(err error) error {
 	return cmp.Or(context.Cause(f.ctx), errTimeLimit(f.limit()))
 }
 
-// ended reports whether ctx has ended or its deadline has passed. A transport that looks only at the
-// deadline may return before ctx ends.
+// ended reports whether ctx has ended or its deadline has passed. A transport that looks only at
+// the deadline may return before ctx ends.
 func ended(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ctx.Err() != nil || ok && !time.Now().Before(deadline)

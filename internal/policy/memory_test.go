@@ -129,7 +129,8 @@ func TestRetained(t *testing.T) {
 	}
 }
 
-// TestMaxWeight checks that a cache does not exceed its bound, and fetches again what it has dropped.
+// TestMaxWeight checks that a cache does not exceed its bound, and fetches again what it has
+// dropped.
 func TestMaxWeight(t *testing.T) {
 	const most = 200 * entryWeight
 	c := New(Options{MaxWeight: most})
@@ -157,8 +158,8 @@ func TestMaxWeight(t *testing.T) {
 	}
 }
 
-// TestEqualFilesAreShared checks that hosts with equal files share one parsed file, until no host uses
-// it.
+// TestEqualFilesAreShared checks that hosts with equal files share one parsed file, until no host
+// uses it.
 func TestEqualFilesAreShared(t *testing.T) {
 	c := New(Options{})
 	defer c.Close()
@@ -182,8 +183,8 @@ func TestEqualFilesAreShared(t *testing.T) {
 	}
 }
 
-// TestEqualFilesParsedAtOnce checks that one parsed file is kept of a text that was parsed twice at the
-// same time.
+// TestEqualFilesParsedAtOnce checks that one parsed file is kept of a text that was parsed twice at
+// the same time.
 func TestEqualFilesParsedAtOnce(t *testing.T) {
 	c := New(Options{})
 	defer c.Close()

@@ -9,8 +9,8 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// TestPanicInParser checks that after a panic of the parser nothing is allowed, Get returns, and the
-// file is not fetched again at once.
+// TestPanicInParser checks that after a panic of the parser nothing is allowed, Get returns, and
+// the file is not fetched again at once.
 func TestPanicInParser(t *testing.T) {
 	c := New(Options{})
 	defer c.Close()

@@ -50,8 +50,8 @@ func (p *Policy) Sitemaps() []string {
 	return nil
 }
 
-// CrawlDelay returns the crawl delay of the group as the dialect reads it. It returns 0 if the group
-// has none.
+// CrawlDelay returns the crawl delay of the group as the dialect reads it. It returns 0 if the
+// group has none.
 func (p *Policy) CrawlDelay() time.Duration {
 	f := p.rules()
 	if f == nil {
@@ -162,14 +162,14 @@ func (p *Policy) MayServe(now time.Time) bool {
 
 // MayDecide reports whether p, which has expired, may still be used at now for a request to a host
 // with a delay. It may be used for the first request after the file was read. This request starts
-// one delay after the fetch. If the file had to be read again first, which also takes one delay, the
-// request would never start. MayDecide reports false if p is nil.
+// one delay after the fetch. If the file had to be read again first, which also takes one delay,
+// the request would never start. MayDecide reports false if p is nil.
 func (p *Policy) MayDecide(now time.Time, delay time.Duration) bool {
 	return p != nil && delay > 0 && p.RobotsStatus >= NoRobots && instantOf(now) < p.tried().add(delay).add(FetchLimit)
 }
 
-// SiteAnswered records that a page of the policy's authority was answered, which shows that the site
-// is available although its robots.txt is not. It does nothing unless p is Failing.
+// SiteAnswered records that a page of the policy's authority was answered, which shows that the
+// site is available although its robots.txt is not. It does nothing unless p is Failing.
 func (p *Policy) SiteAnswered() {
 	if p.failure != nil {
 		p.failure.answered.set(now())

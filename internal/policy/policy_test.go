@@ -8,8 +8,8 @@ import (
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
-// TestPolicyWithoutFetch checks that a policy that is made from an authority and a status alone has no
-// rules, times or errors.
+// TestPolicyWithoutFetch checks that a policy that is made from an authority and a status alone has
+// no rules, times or errors.
 func TestPolicyWithoutFetch(t *testing.T) {
 	for _, m := range []policy.RobotsStatus{policy.Unreachable, policy.SiteDown, policy.NoRobots, policy.Rules} {
 		p := &policy.Policy{Authority: dialect.Authority{Scheme: "http", Host: "a.test:81"}, RobotsStatus: m}

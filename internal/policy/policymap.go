@@ -9,9 +9,9 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// A policyMap is a bounded map of policies. It consists of parts, each with its own bound, because a
-// single map of a million policies would take a quarter of a second to move all of them whenever it
-// grows. A part is made when it is needed.
+// A policyMap is a bounded map of policies. It consists of parts, each with its own bound, because
+// a single map of a million policies would take a quarter of a second to move all of them whenever
+// it grows. A part is made when it is needed.
 type policyMap struct {
 	seed    maphash.Seed
 	parts   []atomic.Pointer[policyPart]

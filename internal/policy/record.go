@@ -14,8 +14,8 @@ import (
 
 const recordVersion = 1
 
-// record is the stored form of facts. It is one line of JSON, followed by the body as it was fetched,
-// because each dialect reads the body differently.
+// record is the stored form of facts. It is one line of JSON, followed by the body as it was
+// fetched, because each dialect reads the body differently.
 type record struct {
 	Version int            `json:"version"`
 	Copy    *recordCopy    `json:"copy,omitempty"`
@@ -102,7 +102,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// decode returns the facts of a record. It returns an error for a record that encode would not write.
+// decode returns the facts of a record. It returns an error for a record that encode would not
+// write.
 func decode(b []byte) (facts, error) {
 	head, body, _ := bytes.Cut(b, []byte("\n"))
 	var r record

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// FuzzRecord checks that any bytes decode to facts or an error, and that facts do not change when they
-// are encoded and decoded.
+// FuzzRecord checks that any bytes decode to facts or an error, and that facts do not change when
+// they are encoded and decoded.
 func FuzzRecord(f *testing.F) {
 	at := time.Unix(1_800_000_000, 5)
 	for _, known := range []facts{
@@ -55,8 +55,8 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// TestMergeFacts checks that merged facts have the newer copy and the failures after it, counted from the
-// earliest. Times are in minutes.
+// TestMergeFacts checks that merged facts have the newer copy and the failures after it, counted
+// from the earliest. Times are in minutes.
 func TestMergeFacts(t *testing.T) {
 	start := time.Unix(1_800_000_000, 0)
 	at := func(minute int) time.Time { return start.Add(time.Duration(minute) * time.Minute) }

@@ -34,7 +34,8 @@ func classify(status int) class {
 }
 
 // readBody returns the text of a response as t reads it, and its coding. The text is at most one
-// byte longer than the limit of t; that byte shows that there is more. A truncated body is an error.
+// byte longer than the limit of t; that byte shows that there is more. A truncated body is an
+// error.
 func (t *accessTable) readBody(resp *http.Response) ([]byte, coding, error) {
 	applied := codings(resp.Header)
 	switch {
@@ -85,9 +86,9 @@ func (t *accessTable) readsLongFiles() bool { return t.sizeLimit > dialect.SizeL
 // errTooLong is the error for a gzip stream that is much longer than its text.
 var errTooLong = errors.New("the compressed text is too long")
 
-// unzip reads compressed text. It also stops after a number of compressed bytes, because a stream of
-// empty gzip members or empty blocks may go on for ever without any text. Useful compressed text is
-// not much longer than the text.
+// unzip reads compressed text. It also stops after a number of compressed bytes, because a stream
+// of empty gzip members or empty blocks may go on for ever without any text. Useful compressed text
+// is not much longer than the text.
 func (t *accessTable) unzip(body io.Reader) ([]byte, error) {
 	limited := &io.LimitedReader{R: body, N: 2 * int64(t.sizeLimit)}
 	var text []byte
@@ -105,8 +106,8 @@ func (t *accessTable) unzip(body io.Reader) ([]byte, error) {
 	return text, err
 }
 
-// coding says whether a text had a content coding, and whether it was decoded. Stored records contain
-// these numbers.
+// coding says whether a text had a content coding, and whether it was decoded. Stored records
+// contain these numbers.
 type coding uint8
 
 const (
@@ -121,8 +122,8 @@ var contentCodings = []string{
 	"aes128gcm", "br", "compress", "dcb", "dcz", "deflate", "exi", "gzip", "pack200-gzip", "x-compress", "x-gzip", "zstd",
 }
 
-// codings returns the codings of a body in the order of their application. It ignores other values of
-// Content-Encoding, such as "utf-8" and "none", which are mistakes of the server.
+// codings returns the codings of a body in the order of their application. It ignores other values
+// of Content-Encoding, such as "utf-8" and "none", which are mistakes of the server.
 func codings(h http.Header) (applied []string) {
 	for _, line := range h.Values("Content-Encoding") {
 		for value := range strings.SplitSeq(line, ",") {
@@ -156,8 +157,8 @@ func freshness(h http.Header) (maxAge, age seconds) {
 	return maxAge, age
 }
 
-// parseSeconds reads delta-seconds (RFC 9111, section 1.2.2), which are digits. A number that is too
-// large counts as the largest.
+// parseSeconds reads delta-seconds (RFC 9111, section 1.2.2), which are digits. A number that is
+// too large counts as the largest.
 func parseSeconds(s string) (seconds, bool) {
 	s = strings.TrimSpace(s)
 	if s == "" || strings.Trim(s, "0123456789") != "" {

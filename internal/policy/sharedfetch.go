@@ -104,8 +104,8 @@ func (c *Cache) run(ctx context.Context, a dialect.Authority, f *sharedFetch, ho
 	}
 }
 
-// end ends the wait of all callers of f, also if a store or a Doer has ended the fetch by a panic or
-// runtime.Goexit.
+// end ends the wait of all callers of f, also if a store or a Doer has ended the fetch by a panic
+// or runtime.Goexit.
 func (c *Cache) end(ctx context.Context, a dialect.Authority, f *sharedFetch) {
 	v := recover()
 	if f.policy == nil && f.err == nil && ctx.Err() == nil {

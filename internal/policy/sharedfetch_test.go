@@ -46,8 +46,8 @@ func TestConcurrentCallersShareOneFetch(t *testing.T) {
 	})
 }
 
-// TestFetchOutlivesItsFirstCaller checks that a fetch continues for the other callers when the caller
-// that started it gives up.
+// TestFetchOutlivesItsFirstCaller checks that a fetch continues for the other callers when the
+// caller that started it gives up.
 func TestFetchOutlivesItsFirstCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrawler(t, under(dialect.RFC9309()), after(2*time.Second, reply(200, closed)))
@@ -79,8 +79,8 @@ func TestFetchOutlivesItsFirstCaller(t *testing.T) {
 	})
 }
 
-// TestFetchWithoutCallersIsCancelled checks that a fetch ends when its last caller gives up, that this
-// says nothing about the site, and that the next caller starts a new fetch.
+// TestFetchWithoutCallersIsCancelled checks that a fetch ends when its last caller gives up, that
+// this says nothing about the site, and that the next caller starts a new fetch.
 func TestFetchWithoutCallersIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrawler(t, under(dialect.CocCoc()), hang)
@@ -106,8 +106,8 @@ func TestFetchWithoutCallersIsCancelled(t *testing.T) {
 	})
 }
 
-// TestCloseEndsFetchesAndCallers checks that Close ends the wait of all callers and the fetch before it
-// returns, and that no fetch starts afterwards.
+// TestCloseEndsFetchesAndCallers checks that Close ends the wait of all callers and the fetch
+// before it returns, and that no fetch starts afterwards.
 func TestCloseEndsFetchesAndCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := false

@@ -61,7 +61,8 @@ func (s *site) last() *http.Request {
 	return s.requests[len(s.requests)-1]
 }
 
-// reply returns an answer with this status, body and header; the header is given as names and values.
+// reply returns an answer with this status, body and header; the header is given as names and
+// values.
 func reply(status int, body string, header ...string) func(*http.Request) (*http.Response, error) {
 	return func(*http.Request) (*http.Response, error) {
 		resp := &http.Response{StatusCode: status, Header: make(http.Header), Body: io.NopCloser(strings.NewReader(body))}
@@ -94,8 +95,8 @@ type errorReader struct{ err error }
 
 func (e errorReader) Read([]byte) (int, error) { return 0, e.err }
 
-// redirects returns an answer that redirects n times with status, and then answers as then does. The
-// last redirect leads to the URL to, if it is not empty.
+// redirects returns an answer that redirects n times with status, and then answers as then does.
+// The last redirect leads to the URL to, if it is not empty.
 func redirects(n, status int, to string, then func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
 	followed := 0
 	return func(req *http.Request) (*http.Response, error) {

@@ -32,9 +32,9 @@ func (t *accessTable) statusInFailure(f facts) (s RobotsStatus, expires instant)
 	}
 }
 
-// stageOf returns the fallback at the current stage of an outage, and when to try again. When the time
-// of a stage has come, the stage begins with the next fetch that fails. So the file is requested once
-// more before a stage allows pages.
+// stageOf returns the fallback at the current stage of an outage, and when to try again. When the
+// time of a stage has come, the stage begins with the next fetch that fails. So the file is
+// requested once more before a stage allows pages.
 func (t *accessTable) stageOf(x *failure) (then fallback, next instant) {
 	next = x.last.add(t.pause(x))
 	for _, s := range t.stages {

@@ -168,8 +168,8 @@ func TestRetryAfterDate(t *testing.T) {
 	})
 }
 
-// TestOutage checks the status of a policy at several times after the beginning of an outage that does
-// not end.
+// TestOutage checks the status of a policy at several times after the beginning of an outage that
+// does not end.
 func TestOutage(t *testing.T) {
 	type at struct {
 		age  time.Duration
@@ -244,7 +244,8 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// TestAnsweredLongAgo checks that the answer of a page shows only for a week that the site is available.
+// TestAnsweredLongAgo checks that the answer of a page shows only for a week that the site is
+// available.
 func TestAnsweredLongAgo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrawler(t, under(dialect.Google()), reply(503, ""))
@@ -369,8 +370,8 @@ func TestChanged(t *testing.T) {
 	})
 }
 
-// TestCrawlDelay checks that Crawl-delay is read as the dialect does, or as written if the dialect does
-// not support it and HonorCrawlDelay is set.
+// TestCrawlDelay checks that Crawl-delay is read as the dialect does, or as written if the dialect
+// does not support it and HonorCrawlDelay is set.
 func TestCrawlDelay(t *testing.T) {
 	const body = "User-agent: ExampleBot\nCrawl-delay: 2.5\nDisallow: /x\n\nUser-agent: *\nCrawl-delay: 60\nDisallow: /\n"
 	for _, test := range []struct {

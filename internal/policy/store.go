@@ -16,8 +16,8 @@ const recordLife = 60 * day
 // storeKey returns the key of a's record.
 func storeKey(a dialect.Authority) string { return "robots:" + a.String() }
 
-// recall returns the facts about a in old, which may be nil, and in the store, where another process
-// may have written by now.
+// recall returns the facts about a in old, which may be nil, and in the store, where another
+// process may have written by now.
 func (c *Cache) recall(ctx context.Context, a dialect.Authority, old *Policy) facts {
 	var f facts
 	if old != nil {
@@ -107,8 +107,8 @@ func (c *Cache) storeFailed(ctx context.Context, action string, a dialect.Author
 }
 
 // withBody returns f with the body of its copy. A parsed copy no longer has the body, so withBody
-// takes it from stored. If it is not there either, withBody removes the copy, which cannot be stored
-// without its body.
+// takes it from stored. If it is not there either, withBody removes the copy, which cannot be
+// stored without its body.
 func (f facts) withBody(stored facts) facts {
 	if f.copy == nil || f.body != nil || f.copy.parsed == nil || f.copy.parsed.sum == emptySum {
 		return f

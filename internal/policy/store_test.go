@@ -58,8 +58,8 @@ func TestOneFetchForAllDialects(t *testing.T) {
 	}
 }
 
-// TestDialectFollowsMoreRedirects checks that a dialect that follows more redirects does not use the
-// result of one that gave up earlier.
+// TestDialectFollowsMoreRedirects checks that a dialect that follows more redirects does not use
+// the result of one that gave up earlier.
 func TestDialectFollowsMoreRedirects(t *testing.T) {
 	s := store.Memory()
 	site := &site{answer: redirects(7, 301, "", reply(200, closed))}
@@ -80,8 +80,8 @@ func TestDialectFollowsMoreRedirects(t *testing.T) {
 	}
 }
 
-// TestCodingsAndDialects checks that a dialect that decodes and one that ignores codings do not share a
-// file with a content coding: each fetches it.
+// TestCodingsAndDialects checks that a dialect that decodes and one that ignores codings do not
+// share a file with a content coding: each fetches it.
 func TestCodingsAndDialects(t *testing.T) {
 	for _, test := range []struct {
 		name, coding, body string
@@ -112,8 +112,8 @@ func TestCodingsAndDialects(t *testing.T) {
 	}
 }
 
-// TestLongFilesAndDialects checks that a dialect that reads long files fetches a file again if only its
-// beginning is stored, and that the other dialects use the longer file.
+// TestLongFilesAndDialects checks that a dialect that reads long files fetches a file again if only
+// its beginning is stored, and that the other dialects use the longer file.
 func TestLongFilesAndDialects(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -197,8 +197,8 @@ func TestOutageAcrossProcesses(t *testing.T) {
 	})
 }
 
-// TestValidatorsAcrossProcesses checks that a new process has the stored validators, and that a 304 renews
-// the stored body for another day.
+// TestValidatorsAcrossProcesses checks that a new process has the stored validators, and that a 304
+// renews the stored body for another day.
 func TestValidatorsAcrossProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := store.Memory()
@@ -219,8 +219,8 @@ func TestValidatorsAcrossProcesses(t *testing.T) {
 	})
 }
 
-// TestRecordRemoved checks that a copy whose record was removed can still be confirmed. It cannot be
-// stored again without its text, so the next process fetches the file.
+// TestRecordRemoved checks that a copy whose record was removed can still be confirmed. It cannot
+// be stored again without its text, so the next process fetches the file.
 func TestRecordRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := store.Memory()
@@ -247,8 +247,8 @@ func TestRecordRemoved(t *testing.T) {
 	})
 }
 
-// TestStoredByAnotherProcess checks that a file that another process has stored is used instead of a
-// fetch, also by a cache with an older copy.
+// TestStoredByAnotherProcess checks that a file that another process has stored is used instead of
+// a fetch, also by a cache with an older copy.
 func TestStoredByAnotherProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := store.Memory()
@@ -263,8 +263,8 @@ func TestStoredByAnotherProcess(t *testing.T) {
 	})
 }
 
-// TestRecordFromTheFuture checks that a file is fetched again if its record is from a clock that was more
-// than a minute ahead.
+// TestRecordFromTheFuture checks that a file is fetched again if its record is from a clock that
+// was more than a minute ahead.
 func TestRecordFromTheFuture(t *testing.T) {
 	const copyAt = `"copy":{"class":2,"status":200,"fetched":"%[1]s","max_age":-1,"sha256":"` +
 		"cc4c823f58e976c58dccd50b754c3ce8447887f5fcb0abed170a2030cd2a4460" + `"}`
@@ -336,7 +336,8 @@ func (b broken) Update(_ context.Context, _ string, _ time.Duration, f func([]by
 
 func (broken) Close() error { return nil }
 
-// TestBrokenStore checks that a store that fails is logged, and that the crawl continues without it.
+// TestBrokenStore checks that a store that fails is logged, and that the crawl continues without
+// it.
 func TestBrokenStore(t *testing.T) {
 	for name, s := range map[string]broken{
 		"failing":         {err: errors.New("disk on fire")},
@@ -397,8 +398,8 @@ func TestDamagedRecord(t *testing.T) {
 	}
 }
 
-// TestUnreadableFileIsLogged checks that a file that cannot be read is logged with its status, and that
-// nothing else is logged.
+// TestUnreadableFileIsLogged checks that a file that cannot be read is logged with its status, and
+// that nothing else is logged.
 func TestUnreadableFileIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	o := under(dialect.RFC9309())
@@ -416,8 +417,8 @@ func TestUnreadableFileIsLogged(t *testing.T) {
 	}
 }
 
-// TestLogHandlerUsesStore checks that a slog.Handler may use the store, because nothing is logged while
-// the store is in use.
+// TestLogHandlerUsesStore checks that a slog.Handler may use the store, because nothing is logged
+// while the store is in use.
 func TestLogHandlerUsesStore(t *testing.T) {
 	s := store.Memory()
 	const key = "robots:https://example.com"

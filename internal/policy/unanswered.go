@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// unanswered describes fetches in a row, in one way, without a complete response: the look-up of the
-// name, the connection or the exchange failed. This says something about the way of the request,
-// such as its proxy or time limit, and little about the site. Therefore it counts only for callers
-// with the same Way, and a caller with another Way makes its own fetch. An answer counts for all.
+// unanswered describes fetches in a row, in one way, without a complete response: the look-up of
+// the name, the connection or the exchange failed. This says something about the way of the
+// request, such as its proxy or time limit, and little about the site. Therefore it counts only for
+// callers with the same Way, and a caller with another Way makes its own fetch. An answer counts
+// for all.
 type unanswered struct {
 	way   Way
 	route route         // of its requests
@@ -17,11 +18,11 @@ type unanswered struct {
 	next  *Policy       // after the last fetch in another way; nil if there is none
 }
 
-// unanswered returns the description of a fetch that has just taken used. before describes the fetches
-// before it in the same way; it may be nil.
+// unanswered returns the description of a fetch that has just taken used. before describes the
+// fetches before it in the same way; it may be nil.
 //
-// The pause is as long as the fetch took, and at least a fifth of the time since the first one. So a
-// service that is starting is found soon, and a host that hangs does not cost every page its time
+// The pause is as long as the fetch took, and at least a fifth of the time since the first one. So
+// a service that is starting is found soon, and a host that hangs does not cost every page its time
 // limit. There is no pause if proxies take turns, because the next one may reach the site.
 func (t *accessTable) unanswered(way Way, r route, before *unanswered, used time.Duration) *unanswered {
 	at := now()
@@ -56,8 +57,8 @@ func (r *route) fixed() bool { return r.proxy == "" || r.repeats && !r.turns }
 // unanswered reports whether p holds for one way only.
 func (p *Policy) unanswered() bool { return p.failure != nil && p.failure.unanswered != nil }
 
-// by returns the policy for fetches in a way: p if the site has answered, otherwise the policy after
-// the last fetch in that way, or nil. p may be nil.
+// by returns the policy for fetches in a way: p if the site has answered, otherwise the policy
+// after the last fetch in that way, or nil. p may be nil.
 func (p *Policy) by(way Way) *Policy {
 	for p != nil && p.unanswered() && p.failure.unanswered.way != way {
 		p = p.failure.unanswered.next
@@ -65,8 +66,8 @@ func (p *Policy) by(way Way) *Policy {
 	return p
 }
 
-// unansweredBy returns the description of the last fetches in a way, or nil if they had an answer. p
-// may be nil.
+// unansweredBy returns the description of the last fetches in a way, or nil if they had an answer.
+// p may be nil.
 func (p *Policy) unansweredBy(way Way) *unanswered {
 	p = p.by(way)
 	if p == nil || p.failure == nil {

@@ -31,8 +31,8 @@ func (c *crawler) by(t *testing.T, way any, answer func(*http.Request) (*http.Re
 	return p
 }
 
-// TestUnansweredCountsForItsWay checks that an unanswered fetch counts only for callers with the same
-// Way, and that an answer counts for all.
+// TestUnansweredCountsForItsWay checks that an unanswered fetch counts only for callers with the
+// same Way, and that an answer counts for all.
 func TestUnansweredCountsForItsWay(t *testing.T) {
 	for _, d := range dialect.All() {
 		t.Run(d.String(), func(t *testing.T) {
@@ -71,8 +71,8 @@ func TestFailureStatusCountsForAllWays(t *testing.T) {
 	}
 }
 
-// TestOneFetchPerWay checks that callers with three ways wait for one fetch. Each way without an answer
-// makes one more fetch, whatever the number of callers.
+// TestOneFetchPerWay checks that callers with three ways wait for one fetch. Each way without an
+// answer makes one more fetch, whatever the number of callers.
 func TestOneFetchPerWay(t *testing.T) {
 	for name, tc := range map[string]struct { // the order of the second and the third way is random
 		answers [3]func(*http.Request) (*http.Response, error)
@@ -103,8 +103,8 @@ func TestOneFetchPerWay(t *testing.T) {
 	}
 }
 
-// TestLateFailureKeepsAnswer checks that an unanswered fetch does not replace the answer that another
-// way got during that fetch.
+// TestLateFailureKeepsAnswer checks that an unanswered fetch does not replace the answer that
+// another way got during that fetch.
 func TestLateFailureKeepsAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrawler(t, under(dialect.RFC9309()), nil)
@@ -127,8 +127,8 @@ func TestLateFailureKeepsAnswer(t *testing.T) {
 	})
 }
 
-// TestUnansweredInStore checks that a process makes its own fetch although the store has an unanswered
-// one, because its way may be another, and that it continues the outage in the store.
+// TestUnansweredInStore checks that a process makes its own fetch although the store has an
+// unanswered one, because its way may be another, and that it continues the outage in the store.
 func TestUnansweredInStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept := store.Memory()
@@ -150,8 +150,8 @@ func TestUnansweredInStore(t *testing.T) {
 	})
 }
 
-// TestManyWays checks that only the last few ways are remembered, and that there is a tenth of a second
-// between fetches after ten unanswered ones.
+// TestManyWays checks that only the last few ways are remembered, and that there is a tenth of a
+// second between fetches after ten unanswered ones.
 func TestManyWays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrawler(t, under(dialect.CocCoc()), nil) // remembers unanswered fetches for ten minutes
@@ -179,8 +179,8 @@ func TestManyWays(t *testing.T) {
 	})
 }
 
-// TestProxiesInTurn checks that there is no pause after an unanswered fetch if the proxies take turns,
-// because the next one may reach the site.
+// TestProxiesInTurn checks that there is no pause after an unanswered fetch if the proxies take
+// turns, because the next one may reach the site.
 func TestProxiesInTurn(t *testing.T) {
 	for _, tc := range []struct {
 		proxies []string // of the requests, in order
@@ -219,8 +219,8 @@ func TestProxiesInTurn(t *testing.T) {
 	}
 }
 
-// TestCallersOfOneClient checks that callers with one client share a fetch however long it takes, and
-// that they fetch one after the other if it is unanswered.
+// TestCallersOfOneClient checks that callers with one client share a fetch however long it takes,
+// and that they fetch one after the other if it is unanswered.
 func TestCallersOfOneClient(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer func(*http.Request) (*http.Response, error)

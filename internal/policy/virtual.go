@@ -8,8 +8,8 @@ import (
 )
 
 // VirtualHost returns the authority of a site that is requested from the server of another one, at,
-// by its name in the Host header. Its robots.txt is requested from that server with that Host header.
-// The name alone may resolve to another server, so the authority contains both: its Host is
+// by its name in the Host header. Its robots.txt is requested from that server with that Host
+// header. The name alone may resolve to another server, so the authority contains both: its Host is
 // "name@server".
 func VirtualHost(at dialect.Authority, name string) (dialect.Authority, error) {
 	site, err := dialect.AuthorityOf(&url.URL{Scheme: at.Scheme, Host: name})
@@ -22,8 +22,8 @@ func VirtualHost(at dialect.Authority, name string) (dialect.Authority, error) {
 // IsVirtual reports whether an authority is the result of [VirtualHost] for another name.
 func IsVirtual(a dialect.Authority) bool { return strings.Contains(a.Host, "@") }
 
-// Server returns the host from which an authority's robots.txt is requested, and the name in the Host
-// header of the request. The name is "" if it is the host's own.
+// Server returns the host from which an authority's robots.txt is requested, and the name in the
+// Host header of the request. The name is "" if it is the host's own.
 func Server(a dialect.Authority) (host, name string) {
 	if name, host, ok := strings.Cut(a.Host, "@"); ok {
 		return host, name

@@ -14,12 +14,12 @@ import (
 	"github.com/gocolly/colly/v2"
 )
 
-// MaxDenials is how often a request and its retries may be denied in a row for one reason. A callback
-// that calls Request.Retry for each denied page would otherwise never end.
+// MaxDenials is how often a request and its retries may be denied in a row for one reason. A
+// callback that calls Request.Retry for each denied page would otherwise never end.
 const MaxDenials = 10
 
-// quickly is the longest time between two denials in a row if their reason may soon pass. A callback
-// that waits for longer before it retries a page may go on.
+// quickly is the longest time between two denials in a row if their reason may soon pass. A
+// callback that waits for longer before it retries a page may go on.
 const quickly = 5 * time.Second
 
 // handover is how long a row is kept after its last request was garbage collected. An asynchronous
@@ -49,14 +49,14 @@ func keyOf(r *colly.Request) key {
 
 // A Denial says why a request was denied. Only equal denials can be in a row.
 type Denial struct {
-	// Version identifies the robots.txt that has denied the request. It is the zero time if the reason
-	// is another one.
+	// Version identifies the robots.txt that has denied the request. It is the zero time if the
+	// reason is another one.
 	Version time.Time
-	// Temporary reports whether the reason may pass at any moment, so that only quick retries are in a
-	// row.
+	// Temporary reports whether the reason may pass at any moment, so that only quick retries are
+	// in a row.
 	Temporary bool
-	// Later reports whether the request was denied after its page was allowed, for example because of
-	// the target of a redirect.
+	// Later reports whether the request was denied after its page was allowed, for example because
+	// of the target of a redirect.
 	Later bool
 }
 
@@ -74,7 +74,8 @@ type Row struct {
 func (row Row) Exhausted() bool { return row.Count >= MaxDenials }
 
 // contains reports whether r, which has the key of the row, is a retry of its requests. If the last
-// request was garbage collected, its addresses may be in use again, so that r has the key by accident.
+// request was garbage collected, its addresses may be in use again, so that r has the key by
+// accident.
 func (row Row) contains(r *colly.Request, now time.Time) bool {
 	if row.Count == 0 || row.last.Value() == nil && now.Sub(row.at) > handover {
 		return false

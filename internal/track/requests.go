@@ -73,9 +73,10 @@ func (rs *Requests) record(r *colly.Request) *record {
 	return rec
 }
 
-// Expect is called when the exchange of r has ended. It makes Collector.Wait wait until the next hook
-// of r is called, for at most ten seconds. After ten seconds, missed is called: Colly calls no hook for
-// a page whose character set it does not know. If the hook was called already, Expect has no effect.
+// Expect is called when the exchange of r has ended. It makes Collector.Wait wait until the next
+// hook of r is called, for at most ten seconds. After ten seconds, missed is called: Colly calls no
+// hook for a page whose character set it does not know. If the hook was called already, Expect has
+// no effect.
 func (rs *Requests) Expect(r *colly.Request) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()

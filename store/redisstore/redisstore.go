@@ -176,9 +176,9 @@ func (s *Store) apply(opts []Option) error {
 	return errors.Join(faults...)
 }
 
-// begin reads all epochs and creates the missing ones. A new epoch starts with a pause. Because begin
-// creates it early, the pause is usually over before the first request to a host. begin also finds
-// out whether this Redis is unfit for a pace.
+// begin reads all epochs and creates the missing ones. A new epoch starts with a pause. Because
+// begin creates it early, the pause is usually over before the first request to a host. begin also
+// finds out whether this Redis is unfit for a pace.
 func (s *Store) begin(ctx context.Context) error {
 	all := make([]*redis.Cmd, buckets)
 	ctx, cancel := context.WithTimeout(ctx, s.patience)

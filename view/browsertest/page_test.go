@@ -16,8 +16,8 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// soon is how long a test waits until the page shows a new fact. The page is updated twice a second,
-// but a browser on a busy machine may need much longer.
+// soon is how long a test waits until the page shows a new fact. The page is updated twice a
+// second, but a browser on a busy machine may need much longer.
 const soon = 30 * time.Second
 
 // fact waits until a condition holds for the crawl, and then until the page shows it.

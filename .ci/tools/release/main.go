@@ -1,6 +1,6 @@
 // Command release checks that programs can use the modules of this repository after a tag on this
-// commit is pushed. It serves the published modules like a module proxy, and builds and runs programs
-// in other modules that require them.
+// commit is pushed. It serves the published modules like a module proxy, and builds and runs
+// programs in other modules that require them.
 //
 //	go run ./release              check, and print the version that the nested modules require
 //	go run ./release -set v0.2.0  set the version that they require

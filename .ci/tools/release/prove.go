@@ -88,8 +88,8 @@ func serve(proxy string, m *mod, v string) error {
 }
 
 // environment returns the environment of the go command. It has a module cache of its own, which is
-// filled from the folder of the proxy, then from the module cache of this machine, and only then from
-// the network.
+// filled from the folder of the proxy, then from the module cache of this machine, and only then
+// from the network.
 func environment(tmp string, modules []*mod) ([]string, error) {
 	out, err := exec.Command("go", "env", "GOPROXY", "GOMODCACHE", "GONOSUMDB").Output()
 	if err != nil {
@@ -153,8 +153,8 @@ func (s scratch) build(modules []*mod) error {
 			return err
 		}
 	}
-	// With -trimpath, the build cache can be used although the module cache is in another folder each
-	// time.
+	// With -trimpath, the build cache can be used although the module cache is in another folder
+	// each time.
 	return s.command("go", "build", "-mod=mod", "-modcacherw", "-trimpath", "-buildvcs=false", "-o", s.program(), ".")
 }
 

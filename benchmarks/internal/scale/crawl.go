@@ -168,8 +168,8 @@ func (c *crawl) due(v *visit) {
 	c.dispatch(v.p)
 }
 
-// start starts the next request of v, which has a slot, if the pace allows it. Otherwise it frees the
-// slot. It reports whether the request was started.
+// start starts the next request of v, which has a slot, if the pace allows it. Otherwise it frees
+// the slot. It reports whether the request was started.
 func (c *crawl) start(v *visit) bool {
 	p := v.p
 	now := p.start.Add(c.now)

@@ -119,8 +119,8 @@ func tag(host string) string {
 // hashSlots is the number of hash slots of a Redis Cluster.
 const hashSlots = 1 << 14
 
-// hashSlot returns the hash slot of a tag, which is the CRC-16 of the tag with the polynomial 0x1021
-// (Redis Cluster specification, "Key distribution model").
+// hashSlot returns the hash slot of a tag, which is the CRC-16 of the tag with the polynomial
+// 0x1021 (Redis Cluster specification, "Key distribution model").
 func hashSlot(tag string) int {
 	var crc uint16
 	for _, b := range []byte(tag) {

@@ -60,8 +60,8 @@ func (c *crawl) spread(p *process) {
 	}
 }
 
-// lose runs a crawl until a time, and loses its first process at another time. recover is called some
-// time after that.
+// lose runs a crawl until a time, and loses its first process at another time. recover is called
+// some time after that.
 func (c *crawl) lose(at, later, until time.Duration, recover func(*crawl, *process)) {
 	c.run(at)
 	c.kill(c.processes[0])

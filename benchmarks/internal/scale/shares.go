@@ -67,8 +67,8 @@ func shardOf(web Web, host, n int) int {
 	return i
 }
 
-// byPage returns the shares of each of n processes if any process may get any page, as with one queue
-// for all. Each process begins at another host.
+// byPage returns the shares of each of n processes if any process may get any page, as with one
+// queue for all. Each process begins at another host.
 func byPage(web Web, n int) [][]share {
 	r := rand.New(rand.NewPCG(web.Seed, 4))
 	shares := make([][]share, n)
@@ -91,8 +91,8 @@ func byPage(web Web, n int) [][]share {
 	return shares
 }
 
-// A balance says how evenly hosts and pages are divided among processes: the largest number that one
-// process has, divided by the mean.
+// A balance says how evenly hosts and pages are divided among processes: the largest number that
+// one process has, divided by the mean.
 type balance struct{ hosts, pages float64 }
 
 func balanceOf(shares [][]share) balance {

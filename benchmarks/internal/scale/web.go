@@ -28,8 +28,8 @@ import (
 	"time"
 )
 
-// A Web is the hosts of a crawl. The properties of a host are computed from its number and the seed,
-// so that ten million hosts need no memory.
+// A Web is the hosts of a crawl. The properties of a host are computed from its number and the
+// seed, so that ten million hosts need no memory.
 type Web struct {
 	Hosts int
 	Seed  uint64
@@ -59,8 +59,8 @@ const (
 	mostPages = 100_000
 )
 
-// The response times have a lognormal distribution. These values have no source; they are assumptions
-// of the tables.
+// The response times have a lognormal distribution. These values have no source; they are
+// assumptions of the tables.
 const (
 	medianResponse = 300 * time.Millisecond
 	spreadResponse = 0.8
@@ -80,7 +80,8 @@ func (w Web) pages(host int) int {
 	return int(min(math.Pow(u, -1/tail), mostPages))
 }
 
-// crawlDelay returns the crawl delay that the robots.txt of a host requests, or 0 if it requests none.
+// crawlDelay returns the crawl delay that the robots.txt of a host requests, or 0 if it requests
+// none.
 func (w Web) crawlDelay(host int) time.Duration {
 	n := int(w.random(host, 2) % corpusFiles)
 	for _, d := range crawlDelays {

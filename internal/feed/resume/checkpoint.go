@@ -166,8 +166,8 @@ func (r *Response) beginsWith(n int64, sum []byte) bool {
 }
 
 // opened records the response for a file. It reports whether the file is done and has not changed.
-// A file that has changed starts over, unless the record belongs to a transfer of the same file that
-// was cut off. Then the file continues where that transfer ended. With NewestFirst it cannot
+// A file that has changed starts over, unless the record belongs to a transfer of the same file
+// that was cut off. Then the file continues where that transfer ended. With NewestFirst it cannot
 // continue, because the pages after that place may be newer. A file that ends early does not count
 // as changed, and opened returns an error for it.
 func (c *Checkpoint) opened(resp *Response) (unchanged bool, err error) {

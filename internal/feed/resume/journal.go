@@ -1,10 +1,10 @@
-// Package resume remembers which pages of a crawl are done, so that the next run does not skip a page
-// and does not fetch one again. It knows nothing about how files and pages are fetched.
+// Package resume remembers which pages of a crawl are done, so that the next run does not skip a
+// page and does not fetch one again. It knows nothing about how files and pages are fetched.
 //
 // Each run has one [Journal], which knows the pages of that run by the hashes of their URLs. Each
-// page that is being fetched has a [Ticket]. Each sitemap file that is read has a [Checkpoint], which
-// knows the pages of that file by their [Mark]. If several files list a page, its Ticket has several
-// places ([Place]), and the page becomes done in all of these files at the same time.
+// page that is being fetched has a [Ticket]. Each sitemap file that is read has a [Checkpoint],
+// which knows the pages of that file by their [Mark]. If several files list a page, its Ticket has
+// several places ([Place]), and the page becomes done in all of these files at the same time.
 //
 // A record is the part of a Checkpoint that is stored. It says up to which mark the pages of the
 // file need not be examined again, and which of the pages before that mark are not done. These were
@@ -122,8 +122,8 @@ func (j *Journal) NoteDone(hash uint64) {
 // count. at is where the page was found. If at has a Checkpoint, Claim returns a Ticket, which must
 // be settled or dropped. Otherwise the Ticket is nil.
 //
-// Until the page has a result, no file that lists it is done. This matters because the page may wait
-// for a long time while another file that lists it is read.
+// Until the page has a result, no file that lists it is done. This matters because the page may
+// wait for a long time while another file that lists it is read.
 func (j *Journal) Claim(hash uint64, again bool, at Place) (t *Ticket, isNew bool) {
 	if at.Checkpoint == nil {
 		isNew = j.add(hash, again)
@@ -161,8 +161,8 @@ func (j *Journal) warnIfFull() {
 	}
 }
 
-// Join records another place of a page that could not be claimed. The page is done in that file only
-// when it is done in the others.
+// Join records another place of a page that could not be claimed. The page is done in that file
+// only when it is done in the others.
 func (j *Journal) Join(hash uint64, at Place) {
 	if at.Checkpoint == nil {
 		return

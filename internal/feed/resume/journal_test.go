@@ -152,8 +152,8 @@ func TestFinishOfAnEndedRun(t *testing.T) {
 	}
 }
 
-// TestOrderChanges checks that a run cannot use the record of a run with another order of the pages,
-// unless the file is done.
+// TestOrderChanges checks that a run cannot use the record of a run with another order of the
+// pages, unless the file is done.
 func TestOrderChanges(t *testing.T) {
 	for _, newest := range []bool{false, true} {
 		for _, done := range []bool{false, true} {
@@ -177,8 +177,8 @@ func TestOrderChanges(t *testing.T) {
 	}
 }
 
-// TestConditions checks that a request is conditional only if the file is done. Otherwise the server
-// could answer that the file has not changed, and the pages that are left would not be read.
+// TestConditions checks that a request is conditional only if the file is done. Otherwise the
+// server could answer that the file has not changed, and the pages that are left would not be read.
 func TestConditions(t *testing.T) {
 	for _, done := range []bool{false, true} {
 		records := store.Memory()
@@ -214,8 +214,8 @@ func TestRecordIsRenewed(t *testing.T) {
 	})
 }
 
-// TestNewestFirst checks that a page that was joined to a page of another file is done when the file
-// is, although it comes after all pages that were handed on.
+// TestNewestFirst checks that a page that was joined to a page of another file is done when the
+// file is, although it comes after all pages that were handed on.
 func TestNewestFirst(t *testing.T) {
 	records := store.Memory()
 	newest := func() *Journal {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// A sample holds the hashes of some pages of a file. The sample of a file that is done is stored, so
-// that the file need not be read again: if another file lists none of these pages, the two files
+// A sample holds the hashes of some pages of a file. The sample of a file that is done is stored,
+// so that the file need not be read again: if another file lists none of these pages, the two files
 // have few pages in common, if any. The sample of a small file has all of its pages.
 type sample []uint64
 
@@ -56,8 +56,8 @@ func (s *sample) encode() []byte {
 }
 
 // Samples find the files that list a page, among the files that were not read because they are done
-// and unchanged. They know only some pages of each file. The zero value is ready for use. A value of
-// F identifies a file.
+// and unchanged. They know only some pages of each file. The zero value is ready for use. A value
+// of F identifies a file.
 type Samples[F comparable] struct {
 	files map[uint64]F // by the hash of a page
 	below uint64       // only smaller hashes are kept

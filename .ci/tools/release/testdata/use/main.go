@@ -1,4 +1,5 @@
-// A program that uses the published modules: a crawl that keeps its robots.txt files in a bbolt file.
+// A program that uses the published modules: a crawl that keeps its robots.txt files in a bbolt
+// file.
 package main
 
 import (

@@ -76,8 +76,7 @@ func (g *guard) ofBrowser(event any) {
 	g.handlers.Go(func() { g.request(paused) })
 }
 
-// request acquires the turn of a request. Then it lets the browser send the request, or makes it
-// fail.
+// request acquires the turn of a request, and then lets the browser send it or makes it fail.
 func (g *guard) request(e *fetch.EventRequestPaused) {
 	req, err := g.newRequest(e)
 	if err != nil {

@@ -772,3 +772,25 @@ func TestSharedDelayExceedsLifetimeOfRobots(t *testing.T) {
 		})
 	}
 }
+
+// TestNameChangedUnderSharedPace checks that a page gives its turn back while robots.txt is read for
+// another user agent, which a callback has given to the page after its turn had come. Otherwise the
+// request for robots.txt would wait for the lease of the page.
+func TestNameChangedUnderSharedPace(t *testing.T) {
+	for name, site := range map[string]string{"with a delay": "User-agent: *\nCrawl-delay: 2\n", "without a delay": noDenys} {
+		t.Run(name, func(t *testing.T) {
+			for range 20 {
+				inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, site)}, func(t *testing.T, web *robotstest.Web) {
+					c := start(t, web, nil, collyrobots.SharedPace(shared(t)))
+					c.OnRequestHeaders(func(r *colly.Request) { r.Headers.Set("User-Agent", "OtherBot/1.0") })
+					began := time.Now()
+					must(t, c.Visit("http://a.test/1"))
+					// The turn that the page gives back costs one delay.
+					if took := time.Since(began); took > 6*time.Second {
+						t.Errorf("the page came after %v, want at most three delays", took)
+					}
+				})
+			}
+		})
+	}
+}

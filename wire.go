@@ -38,7 +38,11 @@ func (ctl *controller) Before(s *backend.Seam, req *http.Request) (backend.Trip,
 	}
 	q.seam = s
 	q.header = req.Header
-	if !seen || !ctl.sameName(q, sent) || !q.ticket.OnWire() {
+	sameName := seen && ctl.sameName(q, sent)
+	if !sameName {
+		q.giveBack() // robots.txt may have to be read under the new name, which takes a turn
+	}
+	if !sameName || !q.ticket.OnWire() {
 		q.target = sent
 		err := ctl.admit(req.Context(), q)
 		if err != nil {

@@ -226,6 +226,9 @@ func (l *limiter) full(now instant, delay time.Duration) (wait time.Duration, fu
 
 // lapse removes t, whose place has expired, from the requests in flight.
 func (l *limiter) lapse(t *Ticket) {
+	if t.held != nil {
+		t.held.lapsed = t.state == started
+	}
 	if t.state == onWire && l.rules.FromEnd {
 		l.last = max(l.last, t.lease) // as if it had ended then
 	}

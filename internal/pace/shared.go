@@ -52,6 +52,7 @@ type held struct {
 	until  instant
 	sent   bool        // a request with the lease reached the transport
 	passed bool        // its response led to another request, see Pass
+	lapsed bool        // its request has started and was not sent in time, as another request has noticed
 	timer  *time.Timer // gives the lease back, see lapseAfter; may be nil
 }
 
@@ -322,6 +323,7 @@ func (h *Host) dispatched(t *Ticket) {
 	switch {
 	case x == nil:
 	case t.state == started:
+		x.lapsed = false
 		h.lapseAfter(startLease, x)
 	default:
 		x.sent = true
@@ -343,7 +345,11 @@ func (h *Host) lapseAfter(d time.Duration, x *held) {
 		x.timer = time.AfterFunc(d, func() {
 			h.mu.Lock()
 			defer h.unlock()
-			if t := x.ticket; t != nil && (t.state == admitted || t.state == started) && t.lapsed(h.hosts.now()) {
+			t := x.ticket
+			if t == nil || !t.lapsed(h.hosts.now()) {
+				return
+			}
+			if t.state == admitted || t.state == started || x.lapsed {
 				h.leave(t)
 			}
 		})

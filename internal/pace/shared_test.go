@@ -109,6 +109,13 @@ func TestRelease(t *testing.T) {
 		"ended when started":  {func(t *testing.T, h *Host, ticket *Ticket) { start(t, h, ticket, false); ticket.End() }, "false 1s"},
 		"lapsed when let in":  {func(t *testing.T, h *Host, ticket *Ticket) { enter(t, h, ticket); time.Sleep(time.Second) }, "false 1s"},
 		"lapsed when started": {func(t *testing.T, h *Host, ticket *Ticket) { start(t, h, ticket, false); time.Sleep(startLease) }, "false 1s"},
+		"lapsed when started, as another request noticed": {func(t *testing.T, h *Host, ticket *Ticket) {
+			start(t, h, ticket, false)
+			h.mu.Lock()
+			h.full(h.hosts.now().add(startLease), time.Second)
+			h.mu.Unlock()
+			time.Sleep(startLease)
+		}, "false 1s"},
 		"closed when let in":  {func(t *testing.T, h *Host, ticket *Ticket) { enter(t, h, ticket); h.hosts.Close(nil) }, "false 1s"},
 		"closed when started": {func(t *testing.T, h *Host, ticket *Ticket) { start(t, h, ticket, false); h.hosts.Close(nil) }, "false 1s"},
 		"closed when sent": {func(t *testing.T, h *Host, ticket *Ticket) {

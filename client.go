@@ -166,7 +166,7 @@ type Turn struct {
 // Acquire is for clients that send their requests themselves, such as a headless browser. It
 // decides about req and waits until it may start. Then the caller sends the request at once, calls
 // Answered with the response, and calls End when the response was read. Acquire neither sends req
-// nor changes it. It uses the method, the URL, the Host and the User-Agent header of req. For a
+// nor changes it. It uses the URL, the Host and the User-Agent header of req. For a
 // redirect, set req.Response to the response that has led to it, and its Request field to the
 // request before.
 //

@@ -123,21 +123,14 @@ func (ctl *controller) admitClient(ctx context.Context, q *request) error {
 	if q.redirect {
 		return ctl.admit(ctx, q)
 	}
-	err := ctl.check(ctx, q)
+	err := ctl.checkWithoutHook(ctx, q)
 	ctl.shadows.compare(ctx, q)
-	if q.dry != nil {
-		ctl.report.notSent(q.target.url, q.dry, true)
-	}
 	if err != nil {
 		return err
 	}
-	if !q.host.MayEnter(&q.ticket) {
-		ctl.limiter.logLongWait(q.now, q.host, q.verdict.policy)
-		ctl.report.tellWaiting(q)
-		err = ctl.enter(ctx, q)
-		if err != nil {
-			return err
-		}
+	err = ctl.enter(ctx, q, nil)
+	if err != nil {
+		return err
 	}
 	return ctl.start(ctx, q, true)
 }

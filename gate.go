@@ -131,7 +131,16 @@ func robotsAtPrivateAddress(pol *policy.Policy, guard *PrivateNetworkError) erro
 // enter waits until it is the turn of q with its host. While q waits it holds nothing. If
 // robots.txt has expired by then, enter reads it again, which takes the turn. q stays at the front,
 // and waits for the next turn.
-func (g *gate) enter(ctx context.Context, q *request) error {
+//
+// If enter sends an EventWaiting, it calls told before the wait. told may be nil.
+func (g *gate) enter(ctx context.Context, q *request, told func()) error {
+	if q.host.MayEnter(&q.ticket) {
+		return nil
+	}
+	g.limiter.logLongWait(q.now, q.host, q.verdict.policy)
+	if g.report.tellWaiting(q) && told != nil {
+		told()
+	}
 	for {
 		err := q.host.Enter(ctx, &q.ticket)
 		q.now = time.Now()

@@ -115,14 +115,10 @@ func (h *hooks) admit(q *request, r *colly.Request) error {
 	if err != nil {
 		return err
 	}
-	if cached(h.c, r) || q.host.MayEnter(&q.ticket) { // a page that is not sent does not wait
+	if cached(h.c, r) { // a page that is not sent does not wait
 		return nil
 	}
-	h.limiter.logLongWait(q.now, q.host, q.verdict.policy)
-	if h.report.tellWaiting(q) {
-		h.tellDebugger() // before the wait
-	}
-	return h.enter(ctx, q)
+	return h.enter(ctx, q, h.tellDebugger)
 }
 
 // refuse makes a page fail that OnRequest has not admitted. A page whose robots.txt got no response

@@ -99,14 +99,20 @@ func (ctl *controller) admit(ctx context.Context, q *request) error {
 		defer cancel()
 		ctx = patient
 	}
-	err := ctl.check(ctx, q)
-	if q.dry != nil {
-		ctl.report.notSent(q.target.url, q.dry, true)
-	}
+	err := ctl.checkWithoutHook(ctx, q)
 	if err != nil {
 		return err
 	}
 	return ctl.start(ctx, q, true)
+}
+
+// checkWithoutHook checks q, and logs a denial of a dry run, because no hook does so.
+func (ctl *controller) checkWithoutHook(ctx context.Context, q *request) error {
+	err := ctl.check(ctx, q)
+	if q.dry != nil {
+		ctl.report.notSent(q.target.url, q.dry, true)
+	}
+	return err
 }
 
 // reject ends q, which is not sent because of err. It returns the error for net/http.

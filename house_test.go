@@ -95,6 +95,9 @@ const importRules = `
 	# A simulation of many processes that uses the real pace.
 	benchmarks/internal/scale: . ./internal/pace
 
+	# The command.
+	cmd/collyrobots:
+
 	# The examples use what every program can use, and packages that they share.
 	examples/internal/demo:
 	examples/internal/robotsfile: ./dialect

@@ -1,0 +1,98 @@
+// Command collyrobots has tools for robots.txt files and for the programs that read them.
+//
+//	collyrobots COMMAND [ARGUMENT...]
+//
+// The command help lists the commands. Each command prints its usage if its first argument is -h.
+//
+// The exit status is 0 if the command has succeeded, 1 if its result is negative, for example
+// because a parser has failed a case, and 2 if the command could not do its work.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+)
+
+// The exit statuses of all commands.
+const (
+	statusOK       = 0
+	statusNegative = 1 // the work was done, and its result is negative
+	statusFailed   = 2 // the work could not be done
+)
+
+// A command is one of the commands of this program.
+type command struct {
+	name    string
+	summary string // one line for the help
+
+	// run runs the command with the arguments after its name and returns the exit status.
+	run func(args []string, stdin io.Reader, stdout, stderr io.Writer) (status int)
+}
+
+// commands has all commands in the order of the help.
+var commands = []command{
+	{name: "version", summary: "print the version of this program", run: runVersion},
+}
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run runs the command that args names and returns the exit status.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
+	if len(args) == 0 {
+		printHelp(stderr)
+		return statusFailed
+	}
+	switch args[0] {
+	case "help", "-h", "-help", "--help":
+		printHelp(stdout)
+		return statusOK
+	}
+	for _, c := range commands {
+		if c.name == args[0] {
+			return c.run(args[1:], stdin, stdout, stderr)
+		}
+	}
+	fmt.Fprintf(stderr, "collyrobots: unknown command %q; collyrobots help lists the commands\n", args[0])
+	return statusFailed
+}
+
+func printHelp(w io.Writer) {
+	fmt.Fprint(w, "Usage: collyrobots COMMAND [ARGUMENT...]\n\nCommands:\n\n")
+	for _, c := range commands {
+		fmt.Fprintf(w, "  %-10s %s\n", c.name, c.summary)
+	}
+	fmt.Fprint(w, "\nThe usage of a command: collyrobots COMMAND -h\n")
+}
+
+// parseFlags parses the flags of a command. The usage is the text above the list of the flags. If
+// the command must not continue, parseFlags has printed the reason and returns the exit status and
+// false.
+func parseFlags(flags *flag.FlagSet, usage string, args []string, stderr io.Writer) (status int, ok bool) {
+	flags.SetOutput(io.Discard)
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintf(stderr, "%s\n", usage)
+		flags.SetOutput(stderr)
+		flags.PrintDefaults()
+		return statusOK, false
+	case err != nil:
+		return fail(stderr, flags.Name(), err), false
+	}
+	return statusOK, true
+}
+
+// fail prints an error of a command and returns the exit status. If the reader of the output has
+// closed its end of a pipe, as head does, fail prints nothing.
+func fail(stderr io.Writer, name string, err error) (status int) {
+	if !errors.Is(err, syscall.EPIPE) && !errors.Is(err, io.ErrClosedPipe) {
+		fmt.Fprintf(stderr, "collyrobots %s: %v\n", name, err)
+	}
+	return statusFailed
+}

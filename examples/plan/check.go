@@ -122,7 +122,12 @@ func (c *checker) one(ctx context.Context, s site, show *progress) *host {
 	}
 	h.URL = u.Redacted()
 	c.read(ctx, u, h)
-	if h.Error == "" {
+	switch {
+	case h.Error != "":
+	case c.frontier != "":
+		h.Waiting = s.waiting
+		h.allowed = s.waiting
+	default:
 		c.count(ctx, limited, u, h, show)
 	}
 	h.computeTime(c.job)

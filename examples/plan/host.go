@@ -19,14 +19,15 @@ type host struct {
 	Status   int       `json:"status,omitempty"`   // the status of the response to the request for robots.txt
 	Dialects []reading `json:"dialects,omitempty"` // the selected dialect first
 
-	Listed int     `json:"listed"`           // the number of pages in the sitemaps
-	Denied int     `json:"denied"`           // the number of these that robots.txt denies
-	Old    int     `json:"old"`              // the number of the others that have not changed since -since
-	Pages  int     `json:"pages"`            // the number of pages to crawl
-	Recent changes `json:"recent"`           // of the pages that are not denied
-	Unread string  `json:"unread,omitempty"` // why not all pages were counted
-	Faults int     `json:"faults"`           // the number of errors in the sitemaps
-	Fault  string  `json:"fault,omitempty"`  // the first of these errors
+	Waiting int     `json:"waiting,omitempty"` // the number of pages that wait in the frontier
+	Listed  int     `json:"listed"`            // the number of pages in the sitemaps
+	Denied  int     `json:"denied"`            // the number of these that robots.txt denies
+	Old     int     `json:"old"`               // the number of the others that have not changed since -since
+	Pages   int     `json:"pages"`             // the number of pages to crawl
+	Recent  changes `json:"recent"`            // of the pages that are not denied
+	Unread  string  `json:"unread,omitempty"`  // why not all pages were counted
+	Faults  int     `json:"faults"`            // the number of errors in the sitemaps
+	Fault   string  `json:"fault,omitempty"`   // the first of these errors
 
 	Delay term.Seconds `json:"delay"`          // between two requests
 	Asked bool         `json:"asked"`          // the delay comes from robots.txt
@@ -94,6 +95,9 @@ func (h *host) computeTime(j *job) {
 	}
 	h.Time = term.Seconds(times(h.Pages, time.Duration(h.Delay)))
 }
+
+// isCounted reports whether the number of pages is known, perhaps in part.
+func (h *host) isCounted() bool { return h.Listed > 0 || h.Waiting > 0 }
 
 // delaySource says where the delay comes from.
 func (h *host) delaySource() string {

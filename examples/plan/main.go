@@ -2,11 +2,15 @@
 //
 //	plan [flags] SITE...
 //	plan [flags] -hosts FILE
+//	plan [flags] -frontier DIR
 //
 // A site is a host, or the URL of a page of it. FILE has one site in each line; if it is -, the
 // sites are read from standard input. For each host, plan reads robots.txt in each dialect, and the
 // sitemaps. It obeys the delay of the host, checks several hosts in parallel, and requests nothing
 // except robots.txt and sitemaps. Pages of example.com and of www.example.com belong to one site.
+//
+// DIR is the folder of a frontier. The plan then covers the pages that wait in it, and no sitemap
+// is read. The crawl that uses the frontier may be running.
 //
 // The plan contains the number of pages that the sitemaps list and that robots.txt denies, the
 // delay of each host with the line that asks for it, the time for the crawl by the number of hosts
@@ -62,9 +66,12 @@ type job struct {
 	minDelay  time.Duration // the minimum delay between two requests to one host
 	parallel  int           // the number of hosts that are checked in parallel
 	look      time.Duration // the time limit for the check of a host
+	frontier  string        // the folder of the frontier whose pages are planned; "" if there is none
 	rows      int           // the maximum number of hosts in the table; 0 means all
 	json      bool
 	transport http.RoundTripper
+
+	frontierTime time.Time // when the counts of waiting pages were written
 }
 
 // run runs the program and returns its exit status.
@@ -105,6 +112,7 @@ func parse(args []string, stdin io.Reader, stderr io.Writer) (*job, error) {
 	flags.SetOutput(io.Discard) // run prints the errors
 	name := flags.String("dialect", "rfc9309", "read robots.txt in this `dialect`: "+term.List(dialect.All()))
 	file := flags.String("hosts", "", "read the sites from this `file`, one host or URL in each line; - means standard input")
+	flags.StringVar(&j.frontier, "frontier", "", "plan for the pages that wait in the frontier in this `folder`")
 	since := flags.String("since", "", "leave out pages that have not changed since a `day` such as 2026-01-31, or for a time such as 7d or 36h")
 	flags.StringVar(&j.agent, "agent", "ExampleBot/1.0 (+https://github.com/collyrobots/collyrobots)", "User-Agent `header` of the crawl; it contains the name to look for in robots.txt")
 	flags.IntVar(&j.max, "max", 0, "crawl at most this `number` of pages per host; 0 means all")
@@ -144,12 +152,19 @@ func parse(args []string, stdin io.Reader, stderr io.Writer) (*job, error) {
 		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 5 * time.Second}).DialContext, ForceAttemptHTTP2: true,
 		TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: 20 * time.Second, IdleConnTimeout: 30 * time.Second,
 	}
-	return j, j.readSites(flags.Args(), *file, stdin)
+	if j.frontier == "" {
+		return j, j.readSites(flags.Args(), *file, stdin)
+	}
+	if *file != "" || flags.NArg() > 0 {
+		return nil, errors.New("-frontier takes all sites from the folder; remove -hosts and the other arguments")
+	}
+	return j, j.readFrontier(j.frontier)
 }
 
 func usage(flags *flag.FlagSet, w io.Writer) {
 	fmt.Fprintln(w, `Usage: plan [flags] SITE...
        plan [flags] -hosts FILE
+       plan [flags] -frontier DIR
 
 Prints how long a crawl will take, which hosts determine that, and what would make it shorter.
 It requests only robots.txt and sitemaps. A site is a host, or the URL of a page.`)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/collyrobots/collyrobots/examples/internal/term"
 )
@@ -46,6 +47,9 @@ func (r *report) printHead() {
 		text += fmt.Sprintf(", at most %s per host", term.Number(r.Max, "page"))
 	}
 	r.paragraph(text+".", 0)
+	if r.job.frontier != "" {
+		r.paragraph(fmt.Sprintf("The pages are those that waited in the frontier at %s.", r.job.frontierTime.Format(time.DateTime)), 0)
+	}
 	if r.Interrupted {
 		r.paragraph("Interrupted: the plan covers only the hosts that were checked.", 0)
 	}
@@ -102,13 +106,13 @@ func (r *report) row(t *term.Table, h *host) {
 	pages := term.Count(h.Pages)
 	takes := duration(h.Time)
 	switch {
-	case h.Listed == 0 && h.Unread != "":
+	case !h.isCounted() && h.Unread != "":
 		pages = "?"
 		takes = "?"
 	case h.Unread != "":
 		pages = "≥" + pages
 		takes = "≥" + takes
-	case h.Listed == 0:
+	case !h.isCounted():
 		pages = ""
 		takes = ""
 	}
@@ -127,9 +131,9 @@ func (h *host) remarks() string {
 	switch {
 	case h.Unread != "":
 		remarks = append(remarks, h.Unread)
-	case h.Listed == 0 && h.Faults > 0:
+	case !h.isCounted() && h.Faults > 0:
 		remarks = append(remarks, "no pages in sitemaps: "+h.Fault)
-	case h.Listed == 0:
+	case !h.isCounted():
 		remarks = append(remarks, "no sitemap")
 	case h.Faults > 0:
 		remarks = append(remarks, fmt.Sprintf("%s in sitemaps: %s", term.Number(h.Faults, "error"), h.Fault))

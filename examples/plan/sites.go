@@ -18,6 +18,8 @@ import (
 type site struct {
 	host string     // in normal form
 	urls []*url.URL // the URLs to try, in this order
+
+	waiting int // the number of its pages that wait in the frontier; 0 if the site is not from a frontier
 }
 
 // A skippedLine is a line of the file that is not a host or a URL.

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// waitingFile is the file in the folder of a frontier that has the number of waiting pages of each
+// host. It can be read while the crawl runs.
+const waitingFile = "waiting.jsonl"
+
+// readFrontier reads the sites from the folder of a frontier.
+func (j *job) readFrontier(dir string) error {
+	file := filepath.Join(dir, waitingFile)
+	f, err := os.Open(file)
+	if err != nil {
+		return fmt.Errorf("-frontier: %w", err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Scan()
+	var head struct {
+		Version int       `json:"version"`
+		Written time.Time `json:"written"`
+	}
+	if err := json.Unmarshal(lines.Bytes(), &head); err != nil || head.Version != 1 {
+		return fmt.Errorf("-frontier: %s does not begin with a line that names version 1", file)
+	}
+	j.frontierTime = head.Written
+	for n := 2; lines.Scan(); n++ {
+		s, err := parseWaiting(lines.Bytes())
+		if err != nil {
+			return fmt.Errorf("-frontier: %s: line %d: %w", file, n, err)
+		}
+		j.sites = append(j.sites, s)
+	}
+	if lines.Err() == nil && len(j.sites) == 0 {
+		return fmt.Errorf("-frontier: no page waits in %s", dir)
+	}
+	return lines.Err()
+}
+
+// parseWaiting parses a line with the number of waiting pages of a host.
+func parseWaiting(line []byte) (site, error) {
+	var w struct {
+		Host    string `json:"host"`
+		Waiting int    `json:"waiting"`
+	}
+	err := json.Unmarshal(line, &w)
+	if err != nil {
+		return site{}, err
+	}
+	s, ok := parseSite(w.Host)
+	if !ok {
+		return site{}, fmt.Errorf("%q is not a host", w.Host)
+	}
+	if w.Waiting < 0 {
+		return site{}, fmt.Errorf("the number of waiting pages is %d", w.Waiting)
+	}
+	s.waiting = w.Waiting
+	return s, nil
+}

@@ -75,6 +75,15 @@ type Feed struct {
 	// callback are not done: each run tries again to feed them, and reads the files that list them.
 	// A page that was passed to Sink is done when Sink has returned nil.
 	//
+	// When a run ends, or its context does, or the plugin is closed, all results are in the Store.
+	// If the process is killed, no page is lost, but the next run feeds some pages again: at most
+	// as many as Window, because that many pages are in flight or have a result that is not in the
+	// Store yet. A Sink may be too fast for that. Then results are written so that writing takes a
+	// tenth of the time, and at the latest for every 10,000 pages. So the next run passes the pages
+	// that Sink was called with at that moment and up to 10,000 others again; a slow Sink gets a
+	// quarter of Window. After a loss of power, this also holds if the Store is durable, as
+	// store.Dir is.
+	//
 	// Resume needs the option Store. Only one run at a time may use that Store. The collector must
 	// not remember which pages an earlier run has visited. Otherwise it refuses pages that were in
 	// flight when that run ended, and these count as done.

@@ -80,6 +80,7 @@ func (p *Plugin) pages(f Feed, sites []string) (s *sitemaps, urls []*url.URL, er
 		}
 		urls = append(urls, u)
 	}
+	f.Sink = nil // the caller gets the pages
 	return newSitemaps(p.judge, f, p.policies.userStore(), p.report.log), urls, errors.Join(faults...)
 }
 

@@ -30,6 +30,10 @@ type sitemaps struct {
 
 func newSitemaps(j *judge, f Feed, records store.Store, log *slog.Logger) *sitemaps {
 	s := &sitemaps{judge: j, options: f}
+	unwritten := 0
+	if f.Sink != nil {
+		unwritten = sinkUnwritten
+	}
 	s.feed = feed.New(feed.Options{
 		Window:      f.Window,
 		MaxURLs:     f.MaxURLs,
@@ -39,6 +43,7 @@ func newSitemaps(j *judge, f Feed, records store.Store, log *slog.Logger) *sitem
 		WellKnown:   f.WellKnown,
 		NewestFirst: f.NewestFirst,
 		Resume:      f.Resume,
+		Unwritten:   unwritten,
 		Limits:      f.Limits,
 		Store:       records,
 		Log:         log,
@@ -46,6 +51,9 @@ func newSitemaps(j *judge, f Feed, records store.Store, log *slog.Logger) *sitem
 	})
 	return s
 }
+
+// sinkUnwritten is the largest number of pages that Sink gets again after a crash; see Feed.Resume.
+const sinkUnwritten = 10_000
 
 // offer is called for each page with the policy of its site. The sitemaps of the site are read when
 // a request is done. The sitemaps of a site that a Host header names at another address are not

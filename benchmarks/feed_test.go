@@ -15,7 +15,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 )
 
-var urls = flag.Int("urls", 0, "TestFeed: number of URLs in the sitemaps; if 0, 400,000")
+var urls = flag.Int("urls", 0, "TestFeed and TestResume: number of URLs in the sitemaps; if 0, 400,000 and 200,000")
 
 // perFile is the largest number of URLs that a sitemap may list.
 const perFile = 50_000

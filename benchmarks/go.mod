@@ -8,9 +8,14 @@ replace github.com/collyrobots/collyrobots => ..
 
 require (
 	github.com/antchfx/xmlquery v1.5.0
-	github.com/collyrobots/collyrobots v0.0.0
+	github.com/collyrobots/collyrobots v0.1.0
 	github.com/gocolly/colly/v2 v2.3.0
 	go.uber.org/goleak v1.3.0
+)
+
+require (
+	go.etcd.io/bbolt v1.5.0 // indirect
+	golang.org/x/sys v0.45.0 // indirect
 )
 
 require (
@@ -19,6 +24,7 @@ require (
 	github.com/antchfx/htmlquery v1.3.5 // indirect
 	github.com/antchfx/xpath v1.3.5 // indirect
 	github.com/bits-and-blooms/bitset v1.24.4 // indirect
+	github.com/collyrobots/collyrobots/store/boltstore v0.0.0
 	github.com/gobwas/glob v0.2.3 // indirect
 	github.com/golang/groupcache v0.0.0-20241129210726-2c02b8208cf8 // indirect
 	github.com/golang/protobuf v1.5.4 // indirect
@@ -32,3 +38,5 @@ require (
 	google.golang.org/appengine v1.6.8 // indirect
 	google.golang.org/protobuf v1.36.10 // indirect
 )
+
+replace github.com/collyrobots/collyrobots/store/boltstore => ../store/boltstore

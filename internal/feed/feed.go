@@ -28,7 +28,8 @@
 //
 // With [Options.Resume], package resume records in the store which pages of each file are done. The
 // pages that are in flight and the pages that are done but not yet recorded are together never more
-// than the window. After a crash, at most that many pages are fetched twice.
+// than the window. After a crash, at most that many pages are fetched twice. With
+// [Options.Unwritten], as many pages may be done but not yet recorded, in addition to the window.
 package feed
 
 import (
@@ -104,19 +105,19 @@ func New(o Options) *Feed {
 		Scope:       o.Scope.String(),
 		Since:       o.Since,
 		NewestFirst: o.NewestFirst,
-		Unwritten:   f.unwritten(),
+		Least:       f.reserved(),
+		Most:        max(f.reserved(), f.Unwritten),
 	})
 	return f
 }
 
-// unwritten returns how many pages may be done without being recorded.
-func (f *Feed) unwritten() int { return max(1, f.Window/4) }
+// reserved returns how many places of the window are for pages that are done but not recorded.
+func (f *Feed) reserved() int { return max(1, f.Window/4) }
 
-// inFlight returns how many pages may be in flight. With Resume, a part of the window is reserved
-// for pages that are done but not recorded.
+// inFlight returns how many pages may be in flight.
 func (f *Feed) inFlight() int {
-	if f.Resume {
-		return f.Window - f.unwritten() + 1
+	if f.Resume && f.Unwritten == 0 {
+		return f.Window - f.reserved() + 1
 	}
 	return f.Window
 }

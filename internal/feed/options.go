@@ -31,6 +31,11 @@ type Options struct {
 	// Resume continues where the last run with the same Store stopped. It needs a Store.
 	Resume bool
 
+	// Unwritten is how many pages may be done before Resume records them, if writing to the Store
+	// would otherwise take more than a tenth of the time. If it is 0, a quarter of the window is
+	// reserved for such pages, however long the writing takes.
+	Unwritten int
+
 	Limits sitemap.Limits // limits of a file; the limits of walks apply to all files of a site
 	Budget Budget         // limits of a site in addition to Limits
 	Store  store.Store

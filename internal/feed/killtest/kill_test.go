@@ -66,7 +66,8 @@ type trial struct {
 
 // TestNoPageIsLost interrupts spiders in the middle of their crawl, once or twice, and lets the
 // last one run to its end. Together they must process each page that the sitemaps list. For each
-// interruption, they may fetch at most as many pages again as the window has.
+// interruption, they may fetch at most as many pages again as the window has; with a Sink, as
+// mostSunk.
 func TestNoPageIsLost(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("SIGTERM is not available on this system")
@@ -118,7 +119,7 @@ func newTrial(t *testing.T, seed, newest uint64) *trial {
 		Seeds:       x.sites.seeds,
 		Store:       filepath.Join(folder, "store"),
 		Results:     filepath.Join(folder, "results"),
-		Way:         []string{"async", "async", "async", "sync", "pages", "queue", "queue"}[r.IntN(7)],
+		Way:         []string{"async", "async", "async", "sync", "pages", "queue", "queue", "sink", "sink"}[r.IntN(9)],
 		End:         []string{"cancel", "close", "cancel and close"}[r.IntN(3)],
 		Window:      []int{1, 2, 3, 8, 16, 64}[r.IntN(6)],
 		Threads:     1 + r.IntN(4),
@@ -251,7 +252,11 @@ func (x *trial) judge() (lost, again int) {
 			repeated = append(repeated, loc)
 		}
 	}
-	if again > x.kills*x.spider.Window {
+	most := x.spider.Window
+	if x.spider.Way == "sink" {
+		most = mostSunk
+	}
+	if again > x.kills*most {
 		x.Errorf("%s: %d pages were fetched again: %s", x, again, strings.Join(repeated, " "))
 	}
 	return lost, again

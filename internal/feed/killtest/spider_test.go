@@ -34,14 +34,17 @@ type spider struct {
 	Store       string   // a path
 	Results     string   // a path
 	Life        int      // how often it was started before
-	Way         string   // how pages come to the collector: "async", "sync", "pages" or "queue"
+	Way         string   // how the spider gets its pages: "async", "sync", "pages", "queue", "sink" or "list"
 	End         string   // what SIGTERM does: "cancel", "close", or "cancel and close"
 	Window      int
 	Threads     int // threads of the queue
 	NewestFirst bool
 	MaxURLs     int // the MaxURLs of this life
+	KilledAt    int // with "list", the process kills itself at this page; 0 if it does not
 
 	results *os.File
+	client  *http.Client // of "sink"
+	listed  int          // pages of "list" so far
 }
 
 const spiderVariable = "COLLYROBOTS_SPIDER"
@@ -101,7 +104,7 @@ func (s *spider) collector(ctx context.Context) *colly.Collector {
 	c := colly.NewCollector(colly.UserAgent(fmt.Sprint("ExampleBot/", s.Life)), colly.StdlibContext(ctx), colly.URLFilters())
 	c.Async = s.Way == "async"
 	c.DisallowedURLFilters = append(c.DisallowedURLFilters, refused(s.Life))
-	c.WithTransport(&http.Transport{
+	transport := &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			to := s.HTTP
@@ -110,25 +113,65 @@ func (s *spider) collector(ctx context.Context) *colly.Collector {
 			}
 			return new(net.Dialer).DialContext(ctx, network, to)
 		},
-	})
-	c.OnResponse(func(r *colly.Response) { s.note(r) })
+	}
+	c.WithTransport(transport)
+	s.client = &http.Client{Transport: transport}
+	c.OnResponse(func(r *colly.Response) { s.note(r.Request.URL.String()) })
 	c.OnError(func(r *colly.Response, _ error) {
 		if r.StatusCode == http.StatusNotFound {
-			s.note(r)
+			s.note(r.Request.URL.String())
 		}
 	})
 	return c
 }
 
 // note records that a page was processed.
-func (s *spider) note(r *colly.Response) {
-	if _, err := io.WriteString(s.results, r.Request.URL.String()+"\n"); err != nil {
+func (s *spider) note(loc string) {
+	if _, err := io.WriteString(s.results, loc+"\n"); err != nil {
 		panic(err)
 	}
 }
 
+// fetch is a Sink that requests the page.
+func (s *spider) fetch(loc string) error {
+	if refused(s.Life).MatchString(loc) {
+		return errors.New("refused")
+	}
+	req, err := http.NewRequest(http.MethodGet, loc, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("User-Agent", fmt.Sprint("ExampleBot/", s.Life))
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode >= 500 {
+		return errors.New(resp.Status)
+	}
+	s.note(resp.Request.URL.String())
+	return nil
+}
+
+// list is a Sink that only records the page.
+func (s *spider) list(loc string) error {
+	s.note(loc)
+	s.listed++
+	if s.listed == s.KilledAt {
+		self, err := os.FindProcess(os.Getpid())
+		if err == nil {
+			err = self.Kill()
+		}
+		panic(fmt.Sprint("not killed: ", err))
+	}
+	return nil
+}
+
 func (s *spider) feed() collyrobots.Feed {
+	sinks := map[string]func(string) error{"sink": s.fetch, "list": s.list}
 	return collyrobots.Feed{
+		Sink:        sinks[s.Way],
 		Resume:      true,
 		Window:      s.Window,
 		Since:       since,
@@ -156,7 +199,7 @@ func (s *spider) options(records store.Store) []collyrobots.Option {
 	options := []collyrobots.Option{
 		collyrobots.Store(withoutRobots{records}), collyrobots.AllowPrivateNetworks(), collyrobots.Logger(slog.New(slog.DiscardHandler)),
 	}
-	if s.Way == "async" || s.Way == "sync" {
+	if s.Way != "pages" && s.Way != "queue" {
 		options = append(options, collyrobots.FollowSitemaps(s.feed()))
 	}
 	return options

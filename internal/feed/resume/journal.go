@@ -11,7 +11,7 @@
 // in flight when the record was written, have failed, or were left for a later run.
 //
 // A Journal writes the records after every few pages. After a crash, the next run therefore fetches
-// again the pages that were in flight, and fewer than [Options.Unwritten] pages that were done.
+// again the pages that were in flight, and fewer than [Options.Most] pages that were done.
 package resume
 
 import (
@@ -37,8 +37,10 @@ type Options struct {
 	// round.
 	NewestFirst bool
 
-	// Unwritten is how many pages may be done without being recorded; at least 1.
-	Unwritten int
+	// Least and Most say when the results of pages are recorded. If Least results are not recorded,
+	// they are written, unless writing would then take more than a tenth of the time. If Most
+	// results are not recorded, they are written in any case. 1 <= Least <= Most.
+	Least, Most int
 }
 
 // A Journal remembers the pages of one run, and writes the checkpoints of its files to the store.
@@ -57,6 +59,7 @@ type Journal struct {
 	changed   map[*Checkpoint]int // how many of these pages each changed checkpoint has
 	inFlight  map[uint64]*Ticket  // by the hash of the page
 	failed    map[uint64]int      // the tries of the pages that have failed in this run, by hash
+	rest      time.Time           // until then, writing would take more than a tenth of the time
 }
 
 const (
@@ -204,7 +207,7 @@ func (t *Ticket) Settle(r Result) (givenUp bool) {
 	givenUp = t.end(r)
 	t.noteUnwritten()
 	j.mu.Unlock()
-	j.flush(j.options.Unwritten)
+	j.flush(j.isDue)
 	t.saveIdle()
 	return givenUp
 }
@@ -228,7 +231,7 @@ func (t *Ticket) Correct() {
 	}
 	t.noteUnwritten()
 	j.mu.Unlock()
-	j.flush(j.options.Unwritten)
+	j.flush(j.isDue)
 	t.saveIdle()
 }
 
@@ -275,33 +278,41 @@ func (t *Ticket) saveIdle() {
 }
 
 // Flush records the results of pages since the last write.
-func (j *Journal) Flush() { j.flush(1) }
+func (j *Journal) Flush() { j.flush(j.isBehind) }
 
-// flush writes the changed checkpoints if they have at least enough pages that are not recorded.
-func (j *Journal) flush(enough int) {
-	if !j.isDue(enough) {
+// flush writes the changed checkpoints if isDue returns true.
+func (j *Journal) flush(isDue func() bool) {
+	if !isDue() {
 		return
 	}
-	for c, err := range j.writeChanged(enough) {
+	for c, err := range j.writeChanged(isDue) {
 		c.reportUnwritten(err)
 	}
 }
 
-// isDue reports whether at least enough pages are not recorded.
-func (j *Journal) isDue(enough int) bool {
+// isBehind reports whether some results are not recorded.
+func (j *Journal) isBehind() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.unwritten >= enough
+	return j.unwritten > 0
 }
 
-// writeChanged writes the changed checkpoints if they still have enough pages that are not
-// recorded. It returns the errors.
-func (j *Journal) writeChanged(enough int) map[*Checkpoint]error {
+// isDue reports whether the results that are not recorded should be written now, by Options.Least
+// and Options.Most.
+func (j *Journal) isDue() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.unwritten >= j.options.Most || j.unwritten >= j.options.Least && !time.Now().Before(j.rest)
+}
+
+// writeChanged writes the changed checkpoints if isDue still returns true. It returns the errors.
+func (j *Journal) writeChanged(isDue func() bool) map[*Checkpoint]error {
 	j.writing.Lock()
 	defer j.writing.Unlock()
-	if !j.isDue(enough) { // another goroutine has written them
+	if !isDue() { // another goroutine has written them
 		return nil
 	}
+	began := time.Now()
 	j.mu.Lock()
 	changed := j.changed
 	j.changed = make(map[*Checkpoint]int)
@@ -315,9 +326,11 @@ func (j *Journal) writeChanged(enough int) map[*Checkpoint]error {
 		}
 		written += n
 	}
+	now := time.Now()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.unwritten -= written
+	j.rest = now.Add(9 * now.Sub(began))
 	return faults
 }
 

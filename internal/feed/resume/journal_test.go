@@ -20,7 +20,7 @@ import (
 
 // start returns the Journal of a run.
 func start(records store.Store, unwritten int) *Journal {
-	return NewJournal(Options{Store: records, Log: slog.New(slog.DiscardHandler), Scope: "ScopeHost", Unwritten: unwritten})
+	return NewJournal(Options{Store: records, Log: slog.New(slog.DiscardHandler), Scope: "ScopeHost", Least: unwritten, Most: unwritten})
 }
 
 // open records a response with a body for a file, and returns its Checkpoint.
@@ -256,8 +256,8 @@ func (m *mortal) Update(ctx context.Context, key string, ttl time.Duration, f fu
 	return m.Store.Update(ctx, key, ttl, f)
 }
 
-// TestCrash checks that after a crash, no page is lost, and that fewer pages than Options.Unwritten
-// are fetched again although they were done.
+// TestCrash checks that after a crash, no page is lost, and that fewer pages than Options.Most are
+// fetched again although they were done.
 func TestCrash(t *testing.T) {
 	const pages = 60
 	for seed := range uint64(500) {
@@ -299,6 +299,56 @@ func TestCrash(t *testing.T) {
 		if again >= unwritten {
 			t.Errorf("seed %d: %d pages that were done are fetched again, want fewer than %d", seed, again, unwritten)
 		}
+	}
+}
+
+// A slow is a store whose writes take some time.
+type slow struct {
+	store.Store
+	takes  time.Duration
+	writes int
+}
+
+func (s *slow) Update(ctx context.Context, key string, ttl time.Duration, f func([]byte) ([]byte, error)) error {
+	time.Sleep(s.takes)
+	s.writes++
+	return s.Store.Update(ctx, key, ttl, f)
+}
+
+// TestWhenResultsAreWritten checks how many results are not recorded at most, which is how many
+// pages a crash repeats, and how often they are written.
+func TestWhenResultsAreWritten(t *testing.T) {
+	const pages = 1000
+	for _, test := range []struct {
+		name           string
+		page, write    time.Duration // how long each takes
+		behind, writes int           // the most results that are not recorded, and the number of writes
+	}{
+		{"a write takes no time", time.Millisecond, 0, 4, pages / 4},
+		{"slow pages", 9 * time.Millisecond, 4 * time.Millisecond, 4, pages / 4},
+		{"fast pages", time.Millisecond, 4 * time.Millisecond, 36, 1 + (pages-4)/36},
+		{"very fast pages", time.Millisecond, 40 * time.Millisecond, 100, 1 + (pages-4)/100},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			records := &slow{Store: store.Memory(), takes: test.write}
+			j := start(records, 4)
+			j.options.Most = 100
+			c := open(t, j, "map.xml", "body")
+			behind := 0
+			for i := range pages {
+				ticket, _ := j.Claim(uint64(i+1), false, Place{Checkpoint: c, Mark: Mark{Pos: i}})
+				time.Sleep(test.page)
+				behind = max(behind, j.unwritten+1) // a crash at this moment repeats one more page, if it is done
+				ticket.Settle(Done)
+			}
+			if behind != test.behind || records.writes != test.writes {
+				t.Errorf("%s: at most %d results are not recorded, %d writes, want %d and %d", test.name, behind, records.writes, test.behind, test.writes)
+			}
+			j.Flush()
+			if got := passed(open(t, start(records, 1), "map.xml", "body"), pages); strings.Contains(got, "-") {
+				t.Errorf("%s: after Flush, the next run passes %s", test.name, got)
+			}
+		})
 	}
 }
 

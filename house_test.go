@@ -95,8 +95,12 @@ const importRules = `
 	# A simulation of many processes that uses the real pace.
 	benchmarks/internal/scale: . ./internal/pace
 
+	# The conformance suite as data, for every parser, and the runner of the suite.
+	conformance:       !os !net/http !log
+	internal/conform:  ./conformance ./dialect
+
 	# The command.
-	cmd/collyrobots:
+	cmd/collyrobots:   ./conformance ./internal/conform
 
 	# The examples use what every program can use, and packages that they share.
 	examples/internal/demo:

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/collyrobots/collyrobots/conformance"
+	"github.com/collyrobots/collyrobots/internal/conform"
+)
+
+// init lets the test binary act as a parser; see parser.
+func init() {
+	answer := parsers[os.Getenv("CONFORM_TEST_PARSER")]
+	if answer == nil {
+		return
+	}
+	answer(os.Stdin, os.Stdout)
+	os.Exit(0)
+}
+
+// parsers are the programs that parser starts, by name.
+var parsers = map[string]func(stdin io.Reader, stdout io.Writer){
+	"own": func(stdin io.Reader, stdout io.Writer) {
+		conformance.Serve(stdin, stdout, conform.AnswerOf)
+	},
+	"deny-all": func(stdin io.Reader, stdout io.Writer) {
+		conformance.Serve(stdin, stdout, func(conformance.Question) conformance.Answer {
+			return conformance.Answer{Allowed: new(bool)}
+		})
+	},
+	"one-answer": func(_ io.Reader, stdout io.Writer) { io.WriteString(stdout, "{\"allowed\":true}\n") },
+	"too-many": func(stdin io.Reader, stdout io.Writer) {
+		for range 10_000 {
+			io.WriteString(stdout, "{\"allowed\":true}\n")
+		}
+	},
+	"no-json": func(stdin io.Reader, stdout io.Writer) {
+		conformance.Serve(stdin, io.Discard, func(conformance.Question) conformance.Answer {
+			io.WriteString(stdout, "allowed\n")
+			return conformance.Answer{}
+		})
+	},
+	"no-verdict": func(stdin io.Reader, stdout io.Writer) {
+		conformance.Serve(stdin, io.Discard, func(conformance.Question) conformance.Answer {
+			io.WriteString(stdout, "{}\n")
+			return conformance.Answer{}
+		})
+	},
+	"endless-line": func(stdin io.Reader, stdout io.Writer) {
+		for {
+			if _, err := io.WriteString(stdout, strings.Repeat("x", 1<<16)); err != nil {
+				return
+			}
+		}
+	},
+	"hangs": func(stdin io.Reader, stdout io.Writer) { select {} },
+	"fails": func(stdin io.Reader, stdout io.Writer) { os.Exit(7) },
+}
+
+// parser returns arguments of conform that run a parser of the map above.
+func parser(t *testing.T, name string) []string {
+	t.Helper()
+	t.Setenv("CONFORM_TEST_PARSER", name)
+	file, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{"--", file}
+}
+
+// conformWith runs the command conform with flags on a parser.
+func conformWith(t *testing.T, name string, flags ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	args := append([]string{"conform"}, flags...)
+	return call(t, "", append(args, parser(t, name)...)...)
+}
+
+func TestConformOwn(t *testing.T) {
+	status, out, errs := call(t, "", "conform")
+	if status != statusOK || strings.Contains(out, "FAIL") || errs != "" || !strings.Contains(out, "rfc9309") {
+		t.Errorf("status %d, errors %q\n%s", status, errs, out)
+	}
+}
+
+// TestConformProgram checks that a program gets the same questions as our own parser.
+func TestConformProgram(t *testing.T) {
+	_, want, _ := call(t, "", "conform", "-json")
+	status, out, errs := conformWith(t, "own", "-json")
+	if status != statusOK || errs != "" || out != want {
+		t.Errorf("status %d, errors %q, %d bytes, want %d", status, errs, len(out), len(want))
+	}
+}
+
+func TestConformSelects(t *testing.T) {
+	for _, test := range []struct {
+		flags []string
+		want  string // a part of the output
+		lines int
+	}{
+		{flags: []string{"-run", "rfc9309/2.2.1/token-whole"}, want: `"id":"rfc9309/2.2.1/token-whole"`, lines: 1},
+		{flags: []string{"-run", "rfc9309/*/token-case"}, want: `"id":"rfc9309/2.2.1/token-case"`, lines: 1},
+		{flags: []string{"-dialect", "google", "-run", "google/index/index-html"}, want: `"dialect":"google"`, lines: 1},
+	} {
+		status, out, errs := call(t, "", append([]string{"conform", "-json"}, test.flags...)...)
+		if status != statusOK || errs != "" || !strings.Contains(out, test.want) || strings.Count(out, "\n") != test.lines {
+			t.Errorf("%v: status %d, errors %q\n%s", test.flags, status, errs, out)
+		}
+	}
+	for _, flags := range [][]string{{"-dialect", "altavista"}, {"-run", "no/such/case"}, {"-run", "[]"}} {
+		status, out, errs := call(t, "", append([]string{"conform"}, flags...)...)
+		if status != statusFailed || out != "" || !strings.Contains(errs, "no case matches") {
+			t.Errorf("%v: status %d, output %q, errors %q", flags, status, out, errs)
+		}
+	}
+}
+
+func TestConformFailures(t *testing.T) {
+	status, out, errs := conformWith(t, "deny-all", "-run", "rfc9309/2.1/")
+	if status != statusNegative || errs != "" || !strings.Contains(out, "FAIL rfc9309/2.1/rule-leaves-rest (rfc9309): denied, want allowed\n") {
+		t.Errorf("status %d, errors %q\n%s", status, errs, out)
+	}
+	if strings.Contains(out, "FAIL rfc9309/2.1/rule-denies") {
+		t.Errorf("a case that was passed is listed:\n%s", out)
+	}
+	status, out, _ = conformWith(t, "deny-all", "-json", "-run", "rfc9309/2.1/rule-leaves-rest")
+	var line struct {
+		Passed bool
+		Faults []string
+	}
+	if err := json.Unmarshal([]byte(out), &line); err != nil || status != statusNegative || line.Passed || len(line.Faults) != 1 {
+		t.Errorf("status %d, error %v: %s", status, err, out)
+	}
+}
+
+// TestConformDisputed checks that disputed cases do not count.
+func TestConformDisputed(t *testing.T) {
+	status, out, _ := conformWith(t, "deny-all", "-run", "rfc9309/2.2.2/equals-is-not-decoded")
+	if status != statusOK || strings.Contains(out, "FAIL") {
+		t.Errorf("status %d\n%s", status, out)
+	}
+}
+
+// TestConformBadPrograms checks programs that do not follow the protocol.
+func TestConformBadPrograms(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		status int
+		out    string // a part of the output
+		errs   string // a part of the errors
+	}{
+		{name: "no-json", status: statusNegative, out: `error: "allowed" is not an answer`},
+		{name: "no-verdict", status: statusNegative, out: "has neither allowed nor error"},
+		{name: "one-answer", status: statusFailed, out: "no answer", errs: "wrote 1 answers to "},
+		{name: "too-many", status: statusFailed, errs: "wrote more than "},
+		{name: "endless-line", status: statusFailed, out: "no answer", errs: "token too long"},
+		{name: "fails", status: statusFailed, out: "no answer", errs: "exit status 7"},
+	} {
+		status, out, errs := conformWith(t, test.name, "-run", "rfc9309/2.1/")
+		if status != test.status || !strings.Contains(out, test.out) || !strings.Contains(errs, test.errs) {
+			t.Errorf("%s: status %d, errors %q\n%s", test.name, status, errs, out)
+		}
+	}
+	status, _, errs := conformWith(t, "hangs", "-timeout", "50ms")
+	if status != statusFailed || !strings.Contains(errs, "did not end within 50ms") {
+		t.Errorf("hangs: status %d, errors %q", status, errs)
+	}
+	status, out, errs := call(t, "", "conform", "--", filepath.Join(t.TempDir(), "missing"))
+	if status != statusFailed || !strings.Contains(errs, "missing") {
+		t.Errorf("missing: status %d, errors %q\n%s", status, errs, out)
+	}
+}
+
+func TestConformClosedPipe(t *testing.T) {
+	reader, writer := io.Pipe()
+	reader.Close()
+	var errs strings.Builder
+	if status := run([]string{"conform"}, nil, writer, &errs); status != statusFailed || errs.Len() > 0 {
+		t.Errorf("status %d, errors %q", status, errs.String())
+	}
+}

@@ -1,0 +1,120 @@
+// Package conform runs the cases of package conformance on parsers: on package dialect, and on
+// programs that speak the protocol of conformance/README.md.
+package conform
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/collyrobots/collyrobots/conformance"
+)
+
+// A Parser answers questions. It returns one answer for each question, in the same order. An error
+// means that it could not be run. A parser that ends before it has answered all questions leaves
+// the other answers empty.
+type Parser func(ctx context.Context, questions []conformance.Question) ([]conformance.Answer, error)
+
+// A Selection says which cases are run. The zero value selects all.
+type Selection struct {
+	Dialect string // if set, only this dialect
+	Pattern string // if set, only the cases whose ID matches it; see Match
+}
+
+// Match reports whether the ID of a case matches a pattern. The pattern is the beginning of an ID,
+// or a pattern of path.Match if it contains one of its special characters.
+func Match(pattern, id string) bool {
+	if strings.ContainsAny(pattern, `*?[\`) {
+		matched, err := path.Match(pattern, id)
+		return err == nil && matched
+	}
+	return strings.HasPrefix(id, pattern)
+}
+
+// A Result is the answer of a parser to a case in one dialect.
+type Result struct {
+	Case    *conformance.Case
+	Dialect string
+	Answer  conformance.Answer
+	Faults  []string // empty if the answer is right
+}
+
+// Passed reports whether the answer is right.
+func (r *Result) Passed() bool { return len(r.Faults) == 0 }
+
+// Run runs the selected cases on a parser and returns one result for each case and dialect.
+func Run(ctx context.Context, p Parser, cases []conformance.Case, s Selection) ([]Result, error) {
+	results := selected(cases, s)
+	if len(results) == 0 {
+		return nil, fmt.Errorf("no case matches dialect %q and pattern %q", s.Dialect, s.Pattern)
+	}
+	questions := make([]conformance.Question, len(results))
+	for i, r := range results {
+		questions[i] = r.Case.Question(r.Dialect)
+	}
+	answers, err := p(ctx, questions)
+	if len(answers) != len(questions) {
+		return nil, err
+	}
+	for i := range results {
+		r := &results[i]
+		r.Answer = answers[i]
+		r.Faults = r.Case.Check(r.Answer)
+	}
+	return results, err
+}
+
+// selected returns results without answers for the selected cases.
+func selected(cases []conformance.Case, s Selection) []Result {
+	var results []Result
+	for i := range cases {
+		c := &cases[i]
+		if !Match(s.Pattern, c.ID) {
+			continue
+		}
+		for _, d := range c.Dialects {
+			if s.Dialect == "" || s.Dialect == d {
+				results = append(results, Result{Case: c, Dialect: d})
+			}
+		}
+	}
+	return results
+}
+
+// A Score counts the results of one dialect. Disputed cases do not count.
+type Score struct {
+	Dialect  string `json:"dialect"`
+	Cases    int    `json:"cases"`
+	Passed   int    `json:"passed"`
+	Disputed int    `json:"disputed"` // disputed cases, which are in neither of the other numbers
+}
+
+// Scores returns the scores of all dialects that occur in results, in the order of their first
+// result.
+func Scores(results []Result) []Score {
+	var scores []Score
+	for i := range results {
+		r := &results[i]
+		at := slices.IndexFunc(scores, func(s Score) bool { return s.Dialect == r.Dialect })
+		if at < 0 {
+			at = len(scores)
+			scores = append(scores, Score{Dialect: r.Dialect})
+		}
+		scores[at].count(r)
+	}
+	return scores
+}
+
+func (s *Score) count(r *Result) {
+	switch {
+	case r.Case.Disputed:
+		s.Disputed++
+	case r.Passed():
+		s.Cases++
+		s.Passed++
+	default:
+		s.Cases++
+	}
+}

@@ -80,6 +80,11 @@ const importRules = `
 	# The root package combines them.
 	.:                 ./dialect ./sitemap ./store ./internal/backend ./internal/fanout ./internal/feed ./internal/handoff ./internal/netguard ./internal/pace ./internal/policy ./internal/redact ./internal/seconds ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue !reflect
 
+	# The pages of a crawl, on disk. It does not know Colly or robots.txt.
+	frontier:          . ./dialect ./internal/redact ./internal/weburl !net/http
+	frontier/disk.go:  github.com/cockroachdb/pebble/v2 github.com/cockroachdb/pebble/v2/bloom github.com/cockroachdb/pebble/v2/vfs
+	frontier/files.go: github.com/cockroachdb/pebble/v2/vfs
+
 	# The live page uses only what every program can use.
 	view:              . ./dialect ./internal/seconds
 

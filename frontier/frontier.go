@@ -1,0 +1,388 @@
+package frontier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/collyrobots/collyrobots"
+)
+
+var _ collyrobots.URLStore = (*Frontier)(nil)
+
+// A Frontier keeps the pages of a crawl in a folder and decides which page is next. Get one from
+// Open. All methods may be called from any goroutine.
+type Frontier struct {
+	settings
+	dir   string // as given to Open
+	epoch time.Time
+	disk  *disk
+
+	mu     sync.Mutex
+	closed bool
+	hosts  map[string]*host // those with pages, and some others
+	sweep  int              // the number of hosts at which idle hosts are forgotten
+	line   line
+	turns  uint64 // the last turn of a host
+	total  counts // of all hosts
+	out    map[uint64]*outPage
+	pauses pauses
+	ids    ids
+
+	waiters []chan handed // of Next, the first one is served first
+	timer   *time.Timer   // calls serve when the next page is due
+	syncing sync.Mutex    // held while changes are written to the disk
+	dirty   bool          // a call of background is due
+
+	ended   uint64 // the number of pages whose end was recorded in this run
+	flushed uint64 // how many of these survive a kill
+
+	duplicates int
+	unrecorded int
+	problem    error // why pages are not recorded, or nil
+}
+
+// An outPage is a page that was handed out.
+type outPage struct {
+	host     *host
+	at       position
+	hash     pageHash
+	found    instant
+	attempts int // that have not ended; more than one if the program requests the page once more
+}
+
+// Open opens the frontier in a folder. If the folder does not exist, Open creates it, with access
+// for its owner only. Pages that were out when an earlier process ended wait again.
+//
+// If options are not valid, the error joins an [*OptionError] for each fault. Otherwise an error is
+// a [*FolderError]. Open never removes a folder or a page. If records are damaged, Open logs what is
+// lost and continues with the rest if it can.
+func Open(dir string, opts ...Option) (*Frontier, error) {
+	s, err := configure(opts)
+	if err != nil {
+		return nil, err
+	}
+	path, err := prepareFolder(dir, s.log)
+	if err != nil {
+		return nil, &FolderError{Dir: dir, Err: err}
+	}
+	f, err := open(path, s)
+	if err != nil {
+		return nil, &FolderError{Dir: dir, Err: err}
+	}
+	f.dir = dir
+	return f, nil
+}
+
+// Close ends the frontier: all calls of Next return, and all pages are written to the disk. Pages
+// that are out wait again in the next run. The methods return an error that wraps ErrClosed from now
+// on. A second call of Close has no effect.
+func (f *Frontier) Close() error {
+	f.mu.Lock()
+	if f.closed {
+		f.mu.Unlock()
+		return nil
+	}
+	f.closed = true
+	f.timer.Stop()
+	waiters := f.waiters
+	f.waiters = nil
+	f.mu.Unlock()
+	for _, w := range waiters {
+		w <- handed{err: f.fault(ErrClosed)}
+	}
+	f.syncing.Lock() // waits for background
+	defer f.syncing.Unlock()
+	if err := f.disk.close(); err != nil {
+		return f.fault(cause(err))
+	}
+	return nil
+}
+
+// fault adds the folder to an error.
+func (f *Frontier) fault(err error) error { return &FolderError{Dir: f.dir, Err: err} }
+
+// usable returns an error after Close. f.mu must be held.
+func (f *Frontier) usable() error {
+	if f.closed {
+		return f.fault(ErrClosed)
+	}
+	return nil
+}
+
+// now returns the time since Open.
+func (f *Frontier) now() instant { return instant(time.Since(f.epoch)) }
+
+// Add records a page, which then waits, and sets its Host, Key, Found, Attempts and ID. If Host or
+// Key is set, it keeps it. It reports false if a page with the same Collector and Key waits, is out
+// or is done; see Recrawl. If a budget leaves the page out, it is recorded but does not wait, and
+// Add reports true.
+//
+// An error says that the page was not recorded: its URL is not valid, or the disk is full.
+func (f *Frontier) Add(p *collyrobots.Page) (added bool, err error) {
+	normal, err := f.identify(p)
+	if err != nil {
+		return false, err
+	}
+	order := f.order(p)
+	hash := hashOf(p.Collector, p.Key)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.usable(); err != nil {
+		return false, err
+	}
+	seen, err := f.seen(hash)
+	if err != nil {
+		return false, err
+	}
+	if seen.state != unknown && !f.again(seen) {
+		f.duplicates++
+		return false, nil
+	}
+	h, err := f.host(p.Host)
+	if err != nil {
+		return false, err
+	}
+	p.Attempts = 0
+	p.Found = time.Now().Round(0)
+	to := waiting
+	if f.budget.excludes(p.Depth, h.recorded.counts, f.total) {
+		to = leftOut
+	}
+	at := position{order: order, id: f.ids.next}
+	if err := f.record(h, p, pageChange{at: at, hash: hash, from: seen, to: to, normal: normal}); err != nil {
+		return false, err
+	}
+	p.ID = at.id
+	if to == waiting {
+		f.enqueue(h, waitingPage{at: at, found: f.instant(p.Found)})
+		f.serve()
+	}
+	return true, nil
+}
+
+// identify sets Host and Key of a page if they are empty. It reports whether Key is the normal form
+// of the URL.
+func (f *Frontier) identify(p *collyrobots.Page) (normal bool, err error) {
+	if p == nil {
+		return false, errors.New("frontier: the page is nil")
+	}
+	key, host, err := normalize(p.URL)
+	if err != nil && (p.Key == "" || p.Host == "") {
+		return false, err
+	}
+	if p.Key == "" {
+		p.Key = key
+	}
+	if p.Host == "" {
+		p.Host = host
+	}
+	if len(p.Host) > longestHost {
+		return false, fmt.Errorf("frontier: the host of a page has %d bytes, which exceeds the limit of %d", len(p.Host), longestHost)
+	}
+	if length := len(p.URL) + len(p.Key) + len(p.From) + len(p.Request); length > longestPage {
+		return false, fmt.Errorf("frontier: a page has %d bytes, which exceeds the limit of %d", length, longestPage)
+	}
+	return err == nil && p.Key == key, nil
+}
+
+// again reports whether a page that is known may be added again, because of Recrawl.
+func (f *Frontier) again(r seenRecord) bool {
+	hasEnded := r.state == done || r.state == denied || r.state == failed
+	return hasEnded && f.recrawl > 0 && time.Since(r.ended) >= f.recrawl
+}
+
+// Take hands out p, which was just added, if Next would return it now. It does not read the disk.
+func (f *Frontier) Take(p *collyrobots.Page) bool {
+	if p == nil {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return false
+	}
+	h := f.first(f.now())
+	if h == nil || h.name != p.Host || len(h.ahead) == 0 || h.ahead[0].at.id != p.ID {
+		return false
+	}
+	w := h.ahead[0]
+	h.remove(w.at)
+	f.handOut(h, w, hashOf(p.Collector, p.Key))
+	return true
+}
+
+// Again hands out a page that the program requests once more. The page may be in any state: known
+// or not, waiting, out, done, denied, failed or left out. The rules for the pages of a host, Window
+// and the budgets do not apply. If the page is out, it is out until End was called once for each
+// attempt, and the last call decides. It sets the ID of the page, and Host and Key if they are empty.
+func (f *Frontier) Again(p *collyrobots.Page) error {
+	normal, err := f.identify(p)
+	if err != nil {
+		return err
+	}
+	order := f.order(p)
+	hash := hashOf(p.Collector, p.Key)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.usable(); err != nil {
+		return err
+	}
+	seen, err := f.seen(hash)
+	if err != nil {
+		return err
+	}
+	if seen.state == waiting {
+		if o := f.out[seen.at.id]; o != nil {
+			o.attempts++
+			p.ID = seen.at.id
+			return nil
+		}
+	}
+	h, err := f.host(p.Host)
+	if err != nil {
+		return err
+	}
+	w := waitingPage{at: seen.at}
+	if seen.state != waiting {
+		w.at = position{order: order, id: f.ids.next}
+		p.Attempts = 0
+		p.Found = time.Now().Round(0)
+		if err := f.record(h, p, pageChange{at: w.at, hash: hash, from: seen, to: waiting, normal: normal}); err != nil {
+			return err
+		}
+	}
+	w.found = f.instant(p.Found)
+	p.ID = w.at.id
+	h.remove(w.at)
+	f.pauses.remove(w.at.id)
+	f.handOut(h, w, hash)
+	return nil
+}
+
+// Next waits until the turn of a page has come, and hands it out. It returns io.EOF when no page
+// waits and no page is out. If ctx ends, it returns the cause of ctx. Each call returns another
+// page; calls that began earlier get their pages first.
+func (f *Frontier) Next(ctx context.Context) (*collyrobots.Page, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	w := make(chan handed, 1)
+	f.mu.Lock()
+	if err := f.usable(); err != nil {
+		f.mu.Unlock()
+		return nil, err
+	}
+	f.waiters = append(f.waiters, w)
+	f.serve()
+	f.mu.Unlock()
+	select {
+	case got := <-w:
+		return got.page, got.err
+	case <-ctx.Done():
+	}
+	f.leave(w)
+	select {
+	case got := <-w: // the page was handed out before the call could leave
+		return got.page, got.err
+	default:
+		return nil, context.Cause(ctx)
+	}
+}
+
+// End says how the attempt to fetch p has ended. PageFailed lets the page wait for ten seconds after
+// the first attempt and for a minute after the second one. After the third one it has failed for
+// good. PageReturned lets it wait at its old position. End has no effect if p is not out. It finds
+// the page by ID, or by Key or URL if ID is 0.
+func (f *Frontier) End(p *collyrobots.Page, result collyrobots.PageResult) error {
+	if p == nil {
+		return nil
+	}
+	if result < collyrobots.PageReturned || result > collyrobots.PageFailed {
+		return fmt.Errorf("frontier: %d is not a PageResult", result)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.usable(); err != nil {
+		return err
+	}
+	o, err := f.find(p)
+	if o == nil || err != nil {
+		return err
+	}
+	if o.attempts > 1 {
+		o.attempts--
+		return nil
+	}
+	if err := f.settle(o, result); err != nil {
+		return err
+	}
+	f.serve()
+	return nil
+}
+
+// Done is End with PageDone, for programs that call Next themselves.
+func (f *Frontier) Done(p *collyrobots.Page) error { return f.End(p, collyrobots.PageDone) }
+
+// Fail is End with PageFailed, for programs that call Next themselves.
+func (f *Frontier) Fail(p *collyrobots.Page) error { return f.End(p, collyrobots.PageFailed) }
+
+// Pace says that a page of a host that was handed out has had its response. The next page of the
+// host is handed out up to 100 milliseconds before next, so that it can wait for the exact time
+// where its request is sent. If alone is true, it is not handed out while another page of the host
+// has had no response. Call Pace once for each page, with its Host.
+func (f *Frontier) Pace(host string, next time.Time, alone bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return
+	}
+	h, err := f.host(host)
+	if err != nil {
+		return // the host has no page that could be handed out
+	}
+	h.answered = min(h.answered+1, h.out)
+	h.next = f.instant(next)
+	h.alone = alone
+	h.cautious = false
+	f.arrange(h)
+	f.serve()
+}
+
+// Stats returns the counts so far. Oldest is exact to the second for the order of discovery. With
+// ByDepth and ByPriority it is the time of the oldest of the pages that are next.
+func (f *Frontier) Stats() collyrobots.FrontierStats {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.total.stats()
+	s.Out = len(f.out)
+	s.Waiting -= s.Out
+	s.Duplicates = f.duplicates
+	s.Unrecorded = f.unrecorded
+	if f.problem != nil {
+		s.Error = f.problem.Error()
+	}
+	for _, h := range f.hosts {
+		if h.recorded.waiting == h.out {
+			continue
+		}
+		s.Hosts++
+		if oldest := f.oldest(h); s.Oldest.IsZero() || oldest.Before(s.Oldest) {
+			s.Oldest = oldest
+		}
+	}
+	return s
+}
+
+// Waiting returns the number of pages of a host that wait.
+func (f *Frontier) Waiting(host string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h := f.hosts[host]
+	if h == nil {
+		return 0
+	}
+	return h.recorded.waiting - h.out
+}

@@ -1,0 +1,254 @@
+package frontier_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/frontier"
+)
+
+// open opens a frontier that is closed when the test ends.
+func open(t *testing.T, dir string, opts ...frontier.Option) *frontier.Frontier {
+	t.Helper()
+	f, err := frontier.Open(dir, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+// add adds pages, all of which must be new.
+func add(t *testing.T, f *frontier.Frontier, urls ...string) {
+	t.Helper()
+	for _, url := range urls {
+		added, err := f.Add(&collyrobots.Page{URL: url, Depth: 1})
+		if err != nil || !added {
+			t.Fatalf("Add(%s) = %v, %v", url, added, err)
+		}
+	}
+}
+
+// next returns the next page, which must be the one with the given URL, and checks when it comes.
+func next(t *testing.T, f *frontier.Frontier, url string, after time.Duration) *collyrobots.Page {
+	t.Helper()
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	p, err := f.Next(ctx)
+	if err != nil {
+		t.Fatalf("Next: %v, want %s", err, url)
+	}
+	if waited := time.Since(start); p.URL != url || waited != after {
+		t.Fatalf("Next returned %s after %v, want %s after %v", p.URL, waited, url, after)
+	}
+	return p
+}
+
+// none checks that Next returns no page for some time.
+func none(t *testing.T, f *frontier.Frontier, during time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), during)
+	defer cancel()
+	p, err := f.Next(ctx)
+	if p != nil || !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("Next returned %+v, %v, want no page", p, err)
+	}
+}
+
+// end checks that Next returns io.EOF.
+func end(t *testing.T, f *frontier.Frontier) {
+	t.Helper()
+	p, err := f.Next(t.Context())
+	if p != nil || err != io.EOF {
+		t.Fatalf("Next returned %+v, %v, want io.EOF", p, err)
+	}
+}
+
+// finish ends the attempt to fetch a page.
+func finish(t *testing.T, f *frontier.Frontier, p *collyrobots.Page, result collyrobots.PageResult) {
+	t.Helper()
+	if err := f.End(p, result); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestHostIsPaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, t.TempDir())
+		add(t, f, "http://a.test/1", "http://a.test/2", "http://a.test/3")
+		p := next(t, f, "http://a.test/1", 0)
+		none(t, f, time.Minute) // the host is unknown
+		f.Pace("a.test", time.Now().Add(time.Second), true)
+		q := next(t, f, "http://a.test/2", 900*time.Millisecond)
+		none(t, f, time.Minute) // one request may be in flight
+		finish(t, f, p, collyrobots.PageDone)
+		none(t, f, time.Minute)
+		finish(t, f, q, collyrobots.PageDone)
+		p = next(t, f, "http://a.test/3", 0)
+		finish(t, f, p, collyrobots.PageDone)
+		end(t, f)
+	})
+}
+
+func TestUnpacedHostHasAnEighthOfTheWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, t.TempDir(), frontier.Window(16))
+		add(t, f, "http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4")
+		p := next(t, f, "http://a.test/1", 0)
+		f.Pace("a.test", time.Now(), false)
+		next(t, f, "http://a.test/2", 0)
+		none(t, f, time.Minute)
+		finish(t, f, p, collyrobots.PageDone)
+		next(t, f, "http://a.test/3", 0)
+		none(t, f, time.Minute)
+	})
+}
+
+func TestHostsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, t.TempDir())
+		add(t, f, "http://a.test/1", "http://a.test/2", "http://b.test/1", "http://b.test/2", "http://c.test/1")
+		f.Pace("a.test", time.Now(), false)
+		f.Pace("b.test", time.Now(), false)
+		f.Pace("c.test", time.Now().Add(time.Second), true)
+		next(t, f, "http://a.test/1", 0)
+		next(t, f, "http://b.test/1", 0)
+		next(t, f, "http://a.test/2", 0)
+		next(t, f, "http://b.test/2", 0)
+		next(t, f, "http://c.test/1", 900*time.Millisecond)
+	})
+}
+
+func TestHostThatMayStartSoonestComesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, t.TempDir())
+		add(t, f, "http://a.test/1", "http://b.test/1", "http://c.test/1")
+		f.Pace("a.test", time.Now().Add(3*time.Second), true)
+		f.Pace("b.test", time.Now().Add(time.Second), true)
+		f.Pace("c.test", time.Now().Add(2*time.Second), true)
+		next(t, f, "http://b.test/1", 900*time.Millisecond)
+		next(t, f, "http://c.test/1", time.Second)
+		next(t, f, "http://a.test/1", time.Second)
+	})
+}
+
+func TestWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, t.TempDir(), frontier.Window(2))
+		add(t, f, "http://a.test/", "http://b.test/", "http://c.test/")
+		p := next(t, f, "http://a.test/", 0)
+		next(t, f, "http://b.test/", 0)
+		none(t, f, time.Hour)
+		time.AfterFunc(time.Second, func() { finish(t, f, p, collyrobots.PageDone) })
+		next(t, f, "http://c.test/", time.Second)
+	})
+}
+
+func TestFailedPagePauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, t.TempDir())
+		add(t, f, "http://a.test/1", "http://a.test/2", "http://a.test/3")
+		f.Pace("a.test", time.Now(), false)
+		p := next(t, f, "http://a.test/1", 0)
+		finish(t, f, p, collyrobots.PageFailed)
+		q := next(t, f, "http://a.test/2", 0)
+		none(t, f, 5*time.Second) // one page at a time, because the host has not answered since
+		finish(t, f, q, collyrobots.PageDone)
+		finish(t, f, next(t, f, "http://a.test/3", 0), collyrobots.PageDone)
+		p = next(t, f, "http://a.test/1", 5*time.Second)
+		if p.Attempts != 1 {
+			t.Errorf("%d attempts, want 1", p.Attempts)
+		}
+		finish(t, f, p, collyrobots.PageFailed)
+		p = next(t, f, "http://a.test/1", time.Minute)
+		finish(t, f, p, collyrobots.PageFailed)
+		end(t, f)
+		if s := f.Stats(); s.Failed != 1 || s.Done != 2 || s.Waiting != 0 || s.Out != 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+func TestReturnedPageKeepsItsPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, t.TempDir())
+		add(t, f, "http://a.test/1", "http://a.test/2")
+		p := next(t, f, "http://a.test/1", 0)
+		finish(t, f, p, collyrobots.PageReturned)
+		if p = next(t, f, "http://a.test/1", 0); p.Attempts != 0 {
+			t.Errorf("%d attempts, want 0", p.Attempts)
+		}
+	})
+}
+
+func TestNextEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, t.TempDir())
+		end(t, f)
+		add(t, f, "http://a.test/")
+		p := next(t, f, "http://a.test/", 0)
+		time.AfterFunc(time.Second, func() { finish(t, f, p, collyrobots.PageDenied) })
+		start := time.Now()
+		end(t, f)
+		if waited := time.Since(start); waited != time.Second {
+			t.Errorf("Next returned after %v, want 1s", waited)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cause := errors.New("the cause")
+		cancel(cause)
+		if _, err := f.Next(ctx); err != cause {
+			t.Errorf("Next: %v, want the cause", err)
+		}
+		add(t, f, "http://a.test/2")
+		next(t, f, "http://a.test/2", 0)
+		time.AfterFunc(time.Second, func() { f.Close() })
+		if _, err := f.Next(t.Context()); !errors.Is(err, frontier.ErrClosed) {
+			t.Errorf("Next: %v, want ErrClosed", err)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestTake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, t.TempDir(), frontier.Window(24))
+		page := func(url string) *collyrobots.Page {
+			p := &collyrobots.Page{URL: url}
+			if added, err := f.Add(p); !added || err != nil {
+				t.Fatal(added, err)
+			}
+			return p
+		}
+		first := page("http://a.test/1")
+		if !f.Take(first) || f.Take(first) {
+			t.Error("the first page of a host must be taken, once")
+		}
+		if second := page("http://a.test/2"); f.Take(second) {
+			t.Error("took a page of an unknown host that has one out")
+		}
+		f.Pace("a.test", time.Now(), false)
+		if third := page("http://a.test/3"); f.Take(third) {
+			t.Error("took a page although another one of its host comes first")
+		}
+		next(t, f, "http://a.test/2", 0)
+		if s := f.Stats(); s.Out != 2 || s.Waiting != 1 {
+			t.Errorf("%+v", s)
+		}
+		finish(t, f, first, collyrobots.PageDone)
+		if s := f.Stats(); s.Out != 1 || s.Done != 1 {
+			t.Errorf("%+v", s)
+		}
+	})
+}

@@ -1,0 +1,109 @@
+package frontier_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/frontier"
+)
+
+func TestPagesOutWaitAfterRestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		f := open(t, dir)
+		found := time.Now()
+		full := &collyrobots.Page{
+			URL:       "http://a.test/1#fragment",
+			Collector: 3,
+			Depth:     7,
+			From:      "b.test",
+			Request:   []byte(`{"URL":"http://a.test/1"}`),
+		}
+		if added, err := f.Add(full); !added || err != nil {
+			t.Fatal(added, err)
+		}
+		add(t, f, "http://a.test/2", "http://a.test/3", "http://b.test/4")
+		next(t, f, full.URL, 0)
+		finish(t, f, next(t, f, "http://b.test/4", 0), collyrobots.PageDone)
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		f = open(t, dir)
+		want := collyrobots.FrontierStats{Waiting: 3, Done: 1, Hosts: 1, Oldest: found}
+		if s := f.Stats(); fmt.Sprint(s) != fmt.Sprint(want) {
+			t.Errorf("got %+v, want %+v", s, want)
+		}
+		if n := f.Waiting("a.test"); n != 3 {
+			t.Errorf("%d pages wait, want 3", n)
+		}
+		got := next(t, f, full.URL, 0)
+		if fmt.Sprint(*got) != fmt.Sprint(*full) {
+			t.Errorf("got %+v, want %+v", *got, *full)
+		}
+		again := &collyrobots.Page{URL: "HTTP://A.TEST:80/1", Collector: 3}
+		if added, err := f.Add(again); added || err != nil {
+			t.Errorf("Add = %v, %v, want false", added, err)
+		}
+		if s := f.Stats(); s.Duplicates != 1 {
+			t.Errorf("%d duplicates, want 1", s.Duplicates)
+		}
+	})
+}
+
+func TestManyPagesOfOneHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		const pages = 1000
+		f := open(t, dir)
+		for i := range pages {
+			add(t, f, fmt.Sprintf("http://a.test/%d", i))
+		}
+		for i := range pages {
+			if i%300 == 299 {
+				if err := f.Close(); err != nil {
+					t.Fatal(err)
+				}
+				f = open(t, dir)
+			}
+			p := next(t, f, fmt.Sprintf("http://a.test/%d", i), 0)
+			finish(t, f, p, collyrobots.PageDone)
+		}
+		end(t, f)
+	})
+}
+
+func TestOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, option := range map[string]frontier.Option{
+			"depth":    frontier.ByDepth(),
+			"priority": frontier.ByPriority(func(p *collyrobots.Page) int { return -p.Depth }),
+		} {
+			dir := t.TempDir()
+			f := open(t, dir, option)
+			for i := range 500 {
+				p := &collyrobots.Page{URL: fmt.Sprintf("http://a.test/%d", i), Depth: 1 + i*7%500}
+				if added, err := f.Add(p); !added || err != nil {
+					t.Fatal(added, err)
+				}
+			}
+			for depth := 1; depth <= 500; depth++ {
+				if depth%100 == 50 {
+					if err := f.Close(); err != nil {
+						t.Fatal(err)
+					}
+					f = open(t, dir, option)
+				}
+				p, err := f.Next(t.Context())
+				if err != nil || p.Depth != depth {
+					t.Fatalf("%s: Next = %+v, %v, want depth %d", name, p, err, depth)
+				}
+				finish(t, f, p, collyrobots.PageDone)
+			}
+			end(t, f)
+		}
+	})
+}

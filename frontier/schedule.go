@@ -1,0 +1,300 @@
+package frontier
+
+import (
+	"container/heap"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/collyrobots/collyrobots"
+)
+
+// The methods of this file decide which page is next. f.mu must be held.
+
+// handed is the result of Next.
+type handed struct {
+	page *collyrobots.Page
+	err  error
+}
+
+// serve hands out pages to the calls of Next as long as there are pages whose turn has come, and
+// arranges to be called again at the turn of the next page.
+func (f *Frontier) serve() {
+	now := f.now()
+	for len(f.waiters) > 0 {
+		got := handed{page: f.pick(now)}
+		if got.page == nil && f.total.waiting > 0 {
+			f.arm(now)
+			return
+		}
+		if got.page == nil {
+			got.err = io.EOF
+		}
+		f.waiters[0] <- got
+		f.waiters[0] = nil
+		f.waiters = f.waiters[1:]
+	}
+	f.timer.Stop()
+}
+
+// leave ends a call of Next.
+func (f *Frontier) leave(w chan handed) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if i := slices.Index(f.waiters, w); i >= 0 {
+		f.waiters = slices.Delete(f.waiters, i, i+1)
+	}
+}
+
+// arm sets the timer to the turn of the next page. If there is none before a page ends, it stops the
+// timer.
+func (f *Frontier) arm(now instant) {
+	at, ok := f.pauses.first()
+	if len(f.line) > 0 && len(f.out) < f.window {
+		if due := f.line[0].due(); !ok || due < at {
+			at = due
+			ok = true
+		}
+	}
+	if !ok {
+		f.timer.Stop()
+		return
+	}
+	f.timer.Reset(time.Duration(max(at-now, 0)))
+}
+
+// tick is called by the timer.
+func (f *Frontier) tick() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.closed {
+		f.serve()
+	}
+}
+
+// pick hands out the next page, or returns nil if no page may be handed out now.
+func (f *Frontier) pick(now instant) *collyrobots.Page {
+	for {
+		h := f.first(now)
+		if h == nil {
+			return nil
+		}
+		f.refill(h)
+		if len(h.ahead) == 0 {
+			f.arrange(h)
+			continue
+		}
+		w := h.ahead[0]
+		h.remove(w.at)
+		p, err := f.page(h, w.at)
+		if err != nil {
+			f.lose(h, w.at, err)
+			continue
+		}
+		f.handOut(h, w, hashOf(p.Collector, p.Key))
+		return p
+	}
+}
+
+// first returns the host whose page is next, or nil if no page may be handed out now.
+func (f *Frontier) first(now instant) *host {
+	f.resume(now)
+	if len(f.out) >= f.window || len(f.line) == 0 || f.line[0].due() > now {
+		return nil
+	}
+	f.flushEnds()
+	return f.line[0]
+}
+
+// flushEnds makes sure that the pages that are out and those whose end would be lost by a kill are
+// fewer than Window.
+func (f *Frontier) flushEnds() {
+	if uint64(len(f.out))+f.ended-f.flushed < uint64(f.window) {
+		return
+	}
+	if err := f.disk.flush(); err != nil {
+		f.log.Warn("ends of pages could not be written", "error", f.fault(cause(err)))
+	}
+	f.flushed = f.ended
+}
+
+// handOut hands out a page that is no longer among those ahead.
+func (f *Frontier) handOut(h *host, w waitingPage, hash pageHash) {
+	f.out[w.at.id] = &outPage{host: h, at: w.at, hash: hash, found: w.found, attempts: 1}
+	h.out++
+	f.turn(h)
+}
+
+// turn puts a host behind all others whose pages may be handed out now.
+func (f *Frontier) turn(h *host) {
+	f.turns++
+	h.turn = f.turns
+	h.since = f.now()
+	f.arrange(h)
+}
+
+// enqueue adds a page that waits.
+func (f *Frontier) enqueue(h *host, w waitingPage) {
+	waited := h.waits()
+	h.insert(w)
+	if waited {
+		return
+	}
+	f.turn(h)
+}
+
+// arrange puts a host in the line, at its place, or takes it out.
+func (f *Frontier) arrange(h *host) {
+	inLine := h.index >= 0
+	switch wanted := h.waits() && !h.blocked(f.mostOut()); {
+	case inLine && wanted:
+		heap.Fix(&f.line, h.index)
+	case inLine:
+		heap.Remove(&f.line, h.index)
+	case wanted:
+		heap.Push(&f.line, h)
+	}
+}
+
+// mostOut returns the number of pages of one host that may be out.
+func (f *Frontier) mostOut() int { return max(f.window/8, 1) }
+
+// mostRefill is how many positions are read from the disk at once.
+const mostRefill = 32
+
+// refill reads the next positions of a host if none are in memory.
+func (f *Frontier) refill(h *host) {
+	if len(h.ahead) > 0 || !h.more {
+		return
+	}
+	prefix := pagesOf(queueKey, h.name)
+	from := append(pageKey(queueKey, h.name, h.edge), 0)
+	s, err := f.disk.scan(prefix, from)
+	if err != nil {
+		f.abandon(h, err)
+		return
+	}
+	h.more = false
+	for s.next() {
+		if len(h.ahead) == mostRefill {
+			h.more = true
+			break
+		}
+		_, at, ok := splitPageKey(s.Key())
+		if !ok || f.out[at.id] != nil || f.pauses.has(at.id) {
+			continue
+		}
+		value, err := s.ValueAndErr()
+		if err != nil {
+			break
+		}
+		h.ahead = append(h.ahead, waitingPage{at: at, found: f.instant(foundOf(value))})
+		h.edge = at
+	}
+	if err := s.Error(); err != nil {
+		h.more = false
+		f.log.Error("pages of a host cannot be read", "host", h.name, "error", f.fault(cause(err)))
+	}
+	if err := s.Close(); err != nil {
+		f.log.Error("pages of a host cannot be read", "host", h.name, "error", f.fault(cause(err)))
+	}
+}
+
+// abandon gives up the pages of a host that are on the disk.
+func (f *Frontier) abandon(h *host, err error) {
+	h.more = false
+	f.log.Error("pages of a host cannot be read", "host", h.name, "error", f.fault(cause(err)))
+}
+
+// page reads a page.
+func (f *Frontier) page(h *host, at position) (*collyrobots.Page, error) {
+	value, err := f.disk.get(pageKey(queueKey, h.name, at))
+	if err != nil {
+		return nil, err
+	}
+	if value == nil {
+		return nil, fmt.Errorf("%w: the page is missing", ErrDamaged)
+	}
+	return decodePage(value, h.name, at)
+}
+
+// pauses are the pages that have failed and wait before their next attempt.
+type pauses struct {
+	byTime pauseHeap
+	byID   map[uint64]*pause
+}
+
+// A pause is the pause of one page.
+type pause struct {
+	host  *host
+	page  waitingPage
+	until instant
+	index int // in the heap
+}
+
+func (p *pauses) has(id uint64) bool { return p.byID[id] != nil }
+
+// first returns when the first pause ends, if there is one.
+func (p *pauses) first() (instant, bool) {
+	if len(p.byTime) == 0 {
+		return 0, false
+	}
+	return p.byTime[0].until, true
+}
+
+func (p *pauses) add(x *pause) {
+	p.byID[x.page.at.id] = x
+	heap.Push(&p.byTime, x)
+}
+
+// remove removes the pause of a page, if it has one.
+func (p *pauses) remove(id uint64) {
+	if x := p.byID[id]; x != nil {
+		delete(p.byID, id)
+		heap.Remove(&p.byTime, x.index)
+	}
+}
+
+// resume lets the pages wait whose pause is over.
+func (f *Frontier) resume(now instant) {
+	for {
+		until, ok := f.pauses.first()
+		if !ok || until > now {
+			return
+		}
+		x := f.pauses.byTime[0]
+		f.pauses.remove(x.page.at.id)
+		f.enqueue(x.host, x.page)
+	}
+}
+
+// A pauseHeap has the pause that ends first at its beginning.
+type pauseHeap []*pause
+
+func (l pauseHeap) Len() int { return len(l) }
+
+func (l pauseHeap) Less(i, j int) bool {
+	a, b := l[i], l[j]
+	return a.until < b.until || a.until == b.until && a.page.at.before(b.page.at)
+}
+
+func (l pauseHeap) Swap(i, j int) {
+	l[i], l[j] = l[j], l[i]
+	l[i].index = i
+	l[j].index = j
+}
+
+func (l *pauseHeap) Push(x any) {
+	p := x.(*pause)
+	p.index = len(*l)
+	*l = append(*l, p)
+}
+
+func (l *pauseHeap) Pop() any {
+	old := *l
+	p := old[len(old)-1]
+	old[len(old)-1] = nil
+	*l = old[:len(old)-1]
+	return p
+}

@@ -1,0 +1,344 @@
+package frontier
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/collyrobots/collyrobots"
+)
+
+// The methods of this file change what is recorded. f.mu must be held.
+
+// A budget limits the pages that are fetched. Zero means no limit.
+type budget struct {
+	host, total, depth int
+}
+
+// excludes reports whether a page with that depth is left out. host and total are the counts of its
+// host and of all hosts.
+func (b budget) excludes(depth int, host, total counts) bool {
+	return b.depth > 0 && depth > b.depth ||
+		b.host > 0 && host.accepted() >= b.host ||
+		b.total > 0 && total.accepted() >= b.total
+}
+
+// ids are the IDs of pages. IDs are never used twice. They are reserved in blocks, so that the last
+// one need not be recorded with each page.
+type ids struct {
+	next     uint64
+	reserved uint64 // the first one that is not reserved
+}
+
+const idBlock = 1 << 16
+
+// Names of facts.
+var (
+	idsFact    = []byte{factKey, 'i'}
+	budgetFact = []byte{factKey, 'b'}
+)
+
+// seen returns what is known of a page.
+func (f *Frontier) seen(hash pageHash) (seenRecord, error) {
+	value, err := f.disk.get(hash.key())
+	if err != nil {
+		return seenRecord{}, f.fault(cause(err))
+	}
+	r, err := decodeSeen(value)
+	if err != nil {
+		return seenRecord{}, f.fault(fmt.Errorf("%w: %w", ErrDamaged, err))
+	}
+	return r, nil
+}
+
+// host returns the host with a name. It reads its counts if they are not in memory.
+func (f *Frontier) host(name string) (*host, error) {
+	if h := f.hosts[name]; h != nil {
+		return h, nil
+	}
+	value, err := f.disk.get(append([]byte{hostKey}, name...))
+	if err != nil {
+		return nil, f.fault(cause(err))
+	}
+	r, err := decodeHost(value)
+	if err != nil {
+		return nil, f.fault(fmt.Errorf("%w: %w", ErrDamaged, err))
+	}
+	f.forgetIdle()
+	return f.remember(name, r), nil
+}
+
+// remember adds a host to those in memory.
+func (f *Frontier) remember(name string, r hostRecord) *host {
+	h := &host{
+		name:     strings.Clone(name),
+		recorded: r,
+		more:     r.waiting > 0,
+		cautious: true,
+		index:    -1,
+	}
+	f.hosts[h.name] = h
+	return h
+}
+
+// forgetIdle removes idle hosts from memory if there may be many.
+func (f *Frontier) forgetIdle() {
+	if len(f.hosts) < f.sweep {
+		return
+	}
+	now := f.now()
+	for name, h := range f.hosts {
+		if h.idle(now) {
+			delete(f.hosts, name)
+		}
+	}
+	f.sweep = max(minSweep, 2*len(f.hosts))
+}
+
+// minSweep is the number of hosts below which none is forgotten.
+const minSweep = 1024
+
+// A pageChange says how the record of a page changes.
+type pageChange struct {
+	at     position
+	hash   pageHash
+	from   seenRecord
+	to     state // waiting or leftOut
+	normal bool  // its Key is the normal form of its URL
+}
+
+// record records a page that waits or is left out from now on.
+func (f *Frontier) record(h *host, p *collyrobots.Page, to pageChange) error {
+	r := h.recorded
+	if to.to == waiting && r.waiting == 0 {
+		r.oldest = p.Found
+	}
+	c := f.disk.change()
+	kind := byte(queueKey)
+	if to.to == leftOut {
+		kind = leftKey
+	}
+	if to.from.state == leftOut {
+		c.remove(pageKey(leftKey, h.name, to.from.at))
+	}
+	reserved := f.ids.reserved
+	if f.ids.next >= reserved {
+		reserved = f.ids.next + idBlock
+		c.set(idsFact, binary.BigEndian.AppendUint64(nil, reserved))
+	}
+	c.set(pageKey(kind, h.name, to.at), encodePage(p, to.normal))
+	c.set(to.hash.key(), seenRecord{state: to.to, at: to.at}.encode())
+	if err := f.apply(c, h, r, to.from.state, to.to); err != nil {
+		return err
+	}
+	f.ids = ids{next: f.ids.next + 1, reserved: reserved}
+	return nil
+}
+
+// apply makes a change that moves a page of h from one state to another. r is the record of the host
+// with the old counts.
+func (f *Frontier) apply(c change, h *host, r hostRecord, from, to state) error {
+	total := f.total
+	if from != unknown {
+		*r.of(from)--
+		*total.of(from)--
+	}
+	*r.of(to)++
+	*total.of(to)++
+	c.set(append([]byte{hostKey}, h.name...), r.encode())
+	if err := f.disk.apply(c); err != nil {
+		return f.fault(cause(err))
+	}
+	h.recorded = r
+	f.total = total
+	f.written()
+	return nil
+}
+
+// find returns the record of a page that is out, or nil if it is not out.
+func (f *Frontier) find(p *collyrobots.Page) (*outPage, error) {
+	if p.ID != 0 {
+		return f.out[p.ID], nil
+	}
+	key := p.Key
+	if key == "" {
+		normal, _, err := normalize(p.URL)
+		if err != nil {
+			return nil, err
+		}
+		key = normal
+	}
+	seen, err := f.seen(hashOf(p.Collector, key))
+	if err != nil || seen.state != waiting {
+		return nil, err
+	}
+	return f.out[seen.at.id], nil
+}
+
+// pauseAfter are the pauses after failed attempts. There is one attempt more than pauses.
+var pauseAfter = []time.Duration{10 * time.Second, time.Minute}
+
+// settle records how the last attempt of a page that is out has ended.
+func (f *Frontier) settle(o *outPage, result collyrobots.PageResult) error {
+	if result == collyrobots.PageFailed {
+		return f.settleFailed(o)
+	}
+	if result != collyrobots.PageReturned {
+		to := done
+		if result == collyrobots.PageDenied {
+			to = denied
+		}
+		if err := f.finish(o, to); err != nil {
+			return err
+		}
+		o.host.cautious = false
+	}
+	f.release(o)
+	if result == collyrobots.PageReturned {
+		f.enqueue(o.host, waitingPage{at: o.at, found: o.found})
+	}
+	return nil
+}
+
+// settleFailed records that an attempt has failed.
+func (f *Frontier) settleFailed(o *outPage) error {
+	p, err := f.page(o.host, o.at)
+	if err != nil {
+		f.lose(o.host, o.at, err)
+		f.release(o)
+		return nil
+	}
+	attempt := p.Attempts
+	p.Attempts++
+	if attempt >= len(pauseAfter) {
+		if err := f.finish(o, failed); err != nil {
+			return err
+		}
+	} else {
+		c := f.disk.change()
+		c.set(pageKey(queueKey, o.host.name, o.at), encodePage(p, false))
+		if err := f.disk.apply(c); err != nil {
+			return f.fault(cause(err))
+		}
+		f.written()
+		until := f.now() + instant(pauseAfter[attempt])
+		f.pauses.add(&pause{host: o.host, page: waitingPage{at: o.at, found: o.found}, until: until})
+	}
+	o.host.cautious = true
+	f.release(o)
+	return nil
+}
+
+// finish records that a page is done, was denied, or has failed.
+func (f *Frontier) finish(o *outPage, to state) error {
+	c := f.disk.change()
+	c.remove(pageKey(queueKey, o.host.name, o.at))
+	c.set(o.hash.key(), seenRecord{state: to, ended: time.Now()}.encode())
+	r := o.host.recorded
+	if len(o.host.ahead) > 0 {
+		r.oldest = f.time(o.host.ahead[0].found)
+	}
+	if err := f.apply(c, o.host, r, waiting, to); err != nil {
+		return err
+	}
+	f.ended++
+	return nil
+}
+
+// release takes back a page that was out.
+func (f *Frontier) release(o *outPage) {
+	delete(f.out, o.at.id)
+	h := o.host
+	h.out--
+	h.answered = max(h.answered-1, 0)
+	f.arrange(h)
+}
+
+// lose removes a page that cannot be read.
+func (f *Frontier) lose(h *host, at position, why error) {
+	f.log.Error("page is lost, its record cannot be read", "host", h.name, "record", at.id, "error", f.fault(cause(why)))
+	c := f.disk.change()
+	c.remove(pageKey(queueKey, h.name, at))
+	r := h.recorded
+	if err := f.apply(c, h, r, waiting, failed); err != nil {
+		f.log.Error("page that is lost could not be removed", "host", h.name, "error", err)
+	}
+	f.arrange(h)
+}
+
+// written is called after each change. It lets background write the changes to the disk.
+func (f *Frontier) written() {
+	if f.dirty {
+		return
+	}
+	f.dirty = true
+	time.AfterFunc(syncInterval, f.background)
+}
+
+// syncInterval is how long changes may exist only in the memory of the operating system.
+const syncInterval = time.Second
+
+// background writes all changes to the disk.
+func (f *Frontier) background() {
+	f.syncing.Lock()
+	defer f.syncing.Unlock()
+	f.mu.Lock()
+	ended := f.ended
+	f.dirty = false
+	closed := f.closed
+	f.mu.Unlock()
+	if closed {
+		return
+	}
+	if err := f.disk.sync(); err != nil {
+		f.log.Warn("changes could not be written to the disk", "error", f.fault(cause(err)))
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.flushed = max(f.flushed, ended)
+}
+
+// oldest returns when the first of the waiting pages of a host was found.
+func (f *Frontier) oldest(h *host) time.Time {
+	if len(h.ahead) > 0 {
+		return f.time(h.ahead[0].found)
+	}
+	return h.recorded.oldest
+}
+
+// instant returns t as an instant.
+func (f *Frontier) instant(t time.Time) instant { return instant(t.Sub(f.epoch)) }
+
+// time returns the time at an instant.
+func (f *Frontier) time(at instant) time.Time { return f.epoch.Add(time.Duration(at)).Round(0) }
+
+// stats returns the counts for FrontierStats. Its Waiting includes the pages that are out.
+func (c counts) stats() collyrobots.FrontierStats {
+	return collyrobots.FrontierStats{
+		Waiting:    c.waiting,
+		Done:       c.done,
+		Denied:     c.denied,
+		Failed:     c.failed,
+		OverBudget: c.leftOut,
+	}
+}
+
+// cause returns an error of the engine as one that wraps an error of this package, if it is known.
+func cause(err error) error {
+	for _, known := range []error{ErrInUse, ErrVersion, ErrDamaged, ErrReadOnly, ErrFull, ErrClosed} {
+		if errors.Is(err, known) {
+			return err
+		}
+	}
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("%w: %w", ErrFull, err)
+	case errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
+		return fmt.Errorf("%w: %w", ErrReadOnly, err)
+	}
+	return err
+}

@@ -61,11 +61,15 @@ func (p *Plugin) Attach(c *colly.Collector) error {
 	if !backend.Marked(c.Context, p.controller) && !backend.TakeOver(c.Context, p.controller, isClosed) {
 		c.Context = backend.Mark(c.Context, p.controller)
 	}
-	if !fresh || p.hooksOf(c) != nil { // if Collector.Init has undone the rest, the callbacks are still there
-		return nil
+	if h := p.hooksOf(c); !fresh || h != nil { // if Collector.Init has undone the rest, the callbacks are still there
+		return p.frontier.watch(h)
 	}
 	h := &hooks{core: p.core, controller: p.controller, c: c, handle: handle}
 	h.inPlace.Store(seam)
+	err = p.frontier.add(h)
+	if err != nil {
+		return err
+	}
 	p.remember(h)
 	h.attach()
 	h.debugger.Store(p.debuggers.add(handle, p.report))

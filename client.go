@@ -237,4 +237,5 @@ func (t *Turn) End() {
 	t.ended = true
 	t.q.trace.ended(t.q.host, &t.q.ticket, true, 0, nil)
 	t.q.giveBack()
+	t.q.limiter.tellNextStart(t.q.host)
 }

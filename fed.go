@@ -21,15 +21,20 @@ type fedPage struct {
 	from  string                        // the host that led to it
 	owner atomic.Pointer[colly.Request] // the request that has claimed it; nil if none has
 
+	// settles is set if the result counts only when the last callback of the user has returned,
+	// because the callbacks may visit further pages. The hooks then call settle.
+	settles bool
+
 	// hookMayFail is set if Colly may call no hook after the exchange. It is valid when the page is
 	// claimed.
 	hookMayFail bool
 
 	mu     sync.Mutex
 	timer  *time.Timer
-	ended  bool // its result is known
-	lapsed bool // no hook was called for fedLimit
-	sent   bool // its exchange has ended, and hookMayFail is set
+	ended  bool         // its result is known
+	found  *feed.Result // the result that the hooks have found; nil if there is none. See settles.
+	lapsed bool         // no hook was called for fedLimit
+	sent   bool         // its exchange has ended, and hookMayFail is set
 }
 
 // ctxPage is the key of a fedPage, or of its name, in the Context of a request.
@@ -95,7 +100,7 @@ func (p *fedPage) awaitLocked() {
 // lapse is called when no hook was called for the page in time.
 func (p *fedPage) lapse() {
 	p.mu.Lock()
-	over := p.ended || p.lapsed
+	over := p.ended || p.lapsed || p.found != nil
 	sent := p.sent
 	p.lapsed = true
 	p.mu.Unlock()
@@ -130,12 +135,40 @@ func (p *fedPage) end(result feed.Result) {
 	}
 	p.stopWait()
 	p.mu.Lock()
+	if p.settles {
+		if p.found == nil {
+			p.found = &result
+		}
+		p.mu.Unlock()
+		return
+	}
 	over := p.ended
 	p.ended = true
 	p.mu.Unlock()
 	if !over {
 		p.done(result)
 	}
+}
+
+// settle is called after the last callback of the user. It reports the result that end has got, if
+// any.
+func (p *fedPage) settle() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	over := p.ended || p.found == nil
+	p.ended = p.ended || p.found != nil
+	p.mu.Unlock()
+	if !over {
+		p.done(*p.found)
+	}
+}
+
+// endNow is end and settle, for a page that gets no other hook.
+func (p *fedPage) endNow(result feed.Result) {
+	p.end(result)
+	p.settle()
 }
 
 // over reports whether the result of the page is known, or the page was given up.
@@ -150,6 +183,7 @@ func (p *fedPage) over() bool {
 type fedPages struct {
 	inUse  atomic.Bool // pages may be fed; if not, the look-up in the Context is saved
 	byName sync.Map    // *fedPage by name
+	taken  sync.Map    // *fedPage by *colly.Request: pages of a URLStore that did not wait in it
 }
 
 // name gives p a name until its result is known. The name is unique, even among other processes.
@@ -200,8 +234,20 @@ func (f *fedPages) claim(r *colly.Request, hookMayFail bool) *fedPage {
 
 // of returns the fed page that r has claimed, or nil.
 func (f *fedPages) of(r *colly.Request) *fedPage {
+	if !f.inUse.Load() {
+		return nil
+	}
+	if p, ok := f.taken.Load(r); ok {
+		return p.(*fedPage)
+	}
 	if p := f.in(r.Ctx); p != nil && p.owner.Load() == r {
 		return p
 	}
 	return nil
+}
+
+// take makes r the owner of p, which is not in the Context of r, until the result of p is known.
+func (f *fedPages) take(p *fedPage, r *colly.Request) {
+	p.owner.Store(r)
+	f.taken.Store(r, p)
 }

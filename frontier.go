@@ -15,8 +15,9 @@ import (
 //
 // All methods may be called from any goroutine. A method that returns an error has had no effect.
 type URLStore interface {
-	// Add records a page, which then waits. It reports false if the page is known: if a page with
-	// the same Collector and an equivalent URL waits, is out, or is done.
+	// Add records a page, which then waits, and sets its ID. It reports false if the page is known:
+	// if a page with the same Collector and an equivalent URL waits, is out, or is done. The ID is
+	// then that of the known page.
 	Add(p *Page) (added bool, err error)
 
 	// Take hands out p, which was just added, if Next would return it now.
@@ -30,7 +31,8 @@ type URLStore interface {
 	// waits and no page is out. Pages that a budget excludes do not count as waiting.
 	Next(ctx context.Context) (*Page, error)
 
-	// End says how the attempt to fetch p has ended. It has no effect if p is not out.
+	// End says how the attempt to fetch p has ended. It has no effect if p is neither out nor
+	// postponed.
 	End(p *Page, result PageResult) error
 
 	// Pace says that a request to a host has had its response. The next one may start at next. If
@@ -76,11 +78,49 @@ type PageResult int
 
 // The results of an attempt.
 const (
-	PageReturned PageResult = iota // the page was not fetched, and waits again
-	PageDone                       // its callbacks have run
-	PageDenied                     // it must not be fetched
-	PageFailed                     // it waits for another attempt, unless it has failed three times
+	PageReturned  PageResult = iota // the page was not fetched, and waits again
+	PageDone                        // its callbacks have run
+	PageDenied                      // it must not be fetched
+	PageFailed                      // it waits for another attempt, unless it has failed three times
+	PagePostponed                   // it waits, but only for the next run; a later End has an effect
 )
+
+// CtxWaited is the key of a value in the colly.Context of a request whose page has waited in the
+// URLStore of the option Frontier: the URL of the page. The callbacks of OnRequest were called for
+// the page before, with a request that was aborted. Requests that the callbacks of the page make with
+// Request.Visit share its Context, so compare the value with the URL of the request.
+const CtxWaited = "collyrobots.waited"
+
+// Frontier records each page in f before it waits for its host, so that a later run can continue
+// the crawl, and so that a page that waits needs no goroutine. The spider stays as it is.
+//
+// Every GET of an asynchronous collector is recorded when the plugin's OnRequest callback sees it.
+// A page that f knows already is aborted. A page whose turn has come goes on at once. Any other
+// page is aborted with Request.Abort and submitted again when its turn comes, with its depth, its
+// headers and those values of its Context that come back from JSON with the same type. So the
+// OnRequest callbacks are called twice for a page that has waited. In the first call,
+// Request.IsAbort returns true for callbacks that were registered after Attach. In the second one,
+// the value of CtxWaited is the URL of the page. A callback that acquires something in OnRequest
+// must therefore check IsAbort, and be registered after Attach.
+//
+// A page is done when the last of its callbacks has returned, and when all pages that it has visited
+// are recorded. It is also done if a callback has aborted it, or if the response has a status such as
+// 404. After other errors it is tried again later. If the process is killed, the pages that were
+// under way are fetched again by the next run, and no page is lost.
+//
+// Collector.Wait waits until no page waits. It returns earlier if the collector's Context ends, or if
+// the plugin is closed. The other pages then stay in f. To continue, a later run attaches its
+// collectors in the same order and visits the same first page.
+//
+// Requests with other methods, requests of collectors that are not asynchronous, targets of
+// redirects, and the requests of http.Clients are not recorded. If AllowURLRevisit is set, a kill may
+// lose the links of the pages that were under way. If f fails, for example because the disk is full,
+// pages go on as without Frontier. Colly's MaxRequests counts a page that has waited three times.
+//
+// Close the plugin before f.
+func Frontier(f URLStore) Option {
+	return option("Frontier", func(c *config) { c.frontier = f }, faultIf(f == nil, "Frontier", "the URLStore is nil"))
+}
 
 // FrontierStats has the counts of the pages in a URLStore, of all runs.
 type FrontierStats struct {

@@ -3,11 +3,13 @@ package collyrobots
 import (
 	"net/url"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/gocolly/colly/v2"
 
+	"github.com/collyrobots/collyrobots/internal/arrivals"
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/fanout"
 	"github.com/collyrobots/collyrobots/internal/feed"
@@ -35,6 +37,11 @@ type hooks struct {
 	callbacks   int  // the number of OnRequest callbacks of c up to that of the plugin
 	byCollector bool // for some hosts, robots.txt is read under the collector's UserAgent
 	tracked     *track.Requests
+
+	// The following fields are used with the option Frontier.
+	number int               // Page.Collector
+	visits *arrivals.Storage // the collector's storage
+	lasts  sync.Once         // calls addLastCallbacks
 }
 
 // attach registers the hooks.
@@ -42,6 +49,9 @@ func (h *hooks) attach() {
 	h.byCollector = slices.ContainsFunc(h.settings.all(), (*hostSettings).byCollector)
 	h.tracked = track.NewRequests(h.handle.Hold, h.readSitemaps)
 	h.c.OnRequest(h.onRequest)
+	if h.frontier != nil {
+		h.handle.OnRequestFirst(h.onArrival)
+	}
 	h.callbacks = h.handle.RequestCallbacks()
 	h.c.OnRequestHeaders(h.onRequestHeaders)
 	h.c.OnResponse(h.onResponse)
@@ -56,6 +66,13 @@ func (h *hooks) onRequest(r *colly.Request) {
 		return
 	}
 	fed := h.fed.claim(r, h.c.DetectCharset)
+	if h.frontier != nil {
+		var goOn bool
+		fed, goOn = h.record(r, fed)
+		if !goOn {
+			return
+		}
+	}
 	if r.IsAbort() {
 		fed.end(feed.Skipped)
 		return
@@ -234,7 +251,7 @@ func (h *hooks) onError(r *colly.Response, err error) {
 	if q != nil {
 		q.close()
 	}
-	h.finish(r.Request, resultOf(h.c.Context, r.StatusCode, err))
+	h.finish(r.Request, r.StatusCode, err)
 }
 
 // onScraped is called when the user's callbacks for a page have ended.
@@ -243,17 +260,30 @@ func (h *hooks) onScraped(r *colly.Response) {
 	if h.retired() {
 		return
 	}
-	h.finish(r.Request, resultOf(h.c.Context, r.StatusCode, nil))
+	h.finish(r.Request, r.StatusCode, nil)
 }
 
 // finish is called in the last hook of a page. It reports the result of a page that a sitemap
 // lists, and reads the sitemaps that are pending, because Collector.Wait waits for this hook. If
 // the plugin was closed while requests were under way, the last of them releases the collector.
-func (h *hooks) finish(r *colly.Request, result feed.Result) {
-	h.fed.of(r).end(result)
+// status is 0 if there was no response.
+func (h *hooks) finish(r *colly.Request, status int, err error) {
+	h.end(h.fed.of(r), status, err)
 	h.readSitemaps()
 	if h.closed.Load() && h.requests.Empty() {
 		h.handle.Release(h.controller, h.requests.Empty)
+	}
+}
+
+// end reports the result of a page that a sitemap lists, or that is in a URLStore. It does nothing if
+// page is nil.
+func (h *hooks) end(page *fedPage, status int, err error) {
+	switch {
+	case page == nil:
+	case !page.settles:
+		page.end(resultOf(h.c.Context, status, err))
+	case !isUnreadable(h.c, status, err):
+		page.end(attemptOf(h.c.Context, status, err))
 	}
 }
 
@@ -296,7 +326,9 @@ func (h *hooks) endRetries(q *request, r *colly.Request, err error) {
 	q.close()
 	r.Abort()
 	h.warnOfRetries(r, err)
-	h.finish(r, resultOf(h.c.Context, 0, err)) // Colly calls no other hook for an aborted request
+	page := h.fed.of(r)
+	h.finish(r, 0, err) // Colly calls no other hook for an aborted request
+	page.settle()
 }
 
 // warnOfRetries warns once that retries of a denied page make no sense.

@@ -64,6 +64,9 @@ const importRules = `
 	# What is remembered of a request of Colly when its exchange has ended.
 	internal/track:    github.com/gocolly/colly/v2 !net/http !log !os
 
+	# Which visits of Colly have reached the plugin.
+	internal/arrivals: github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/storage !log !os
+
 	# The robots.txt that is in force at a site. It knows dialects but not Colly.
 	internal/policy:   ./dialect ./store ./internal/redact github.com/maypok86/otter/v2
 
@@ -75,10 +78,10 @@ const importRules = `
 	internal/feed/hashset: !io !os !net !log
 
 	# The only package that uses the internals of Colly.
-	internal/backend:  github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug
+	internal/backend:  github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/storage
 
 	# The root package combines them.
-	.:                 ./dialect ./sitemap ./store ./internal/backend ./internal/fanout ./internal/feed ./internal/handoff ./internal/netguard ./internal/pace ./internal/policy ./internal/redact ./internal/seconds ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue !reflect
+	.:                 ./dialect ./sitemap ./store ./internal/arrivals ./internal/backend ./internal/fanout ./internal/feed ./internal/handoff ./internal/netguard ./internal/pace ./internal/policy ./internal/redact ./internal/seconds ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage !reflect
 
 	# The pages of a crawl, on disk. It does not know Colly or robots.txt.
 	frontier:          . ./dialect ./internal/redact ./internal/weburl !net/http

@@ -21,6 +21,8 @@ type limiter struct {
 	report *report
 	shared bool // other processes share the pace: SharedPace
 
+	frontier URLStore // gets the pace of each host; nil without the option Frontier
+
 	networks *netguard.Guard
 	quota    *netguard.Quota // of requests to other sites
 }

@@ -41,8 +41,9 @@ type config struct {
 
 	privateNetworks bool // whether AllowPrivateNetworks was given
 
-	pacer Pacer
-	shard shard
+	pacer    Pacer
+	shard    shard
+	frontier URLStore // nil without Frontier
 
 	emptyPatterns []string // the patterns of ForHosts without options
 }

@@ -72,6 +72,10 @@ func New(opts ...Option) (*Plugin, error) {
 		c.sitemaps = newSitemaps(j, *config.feed, config.store, config.log)
 		c.fed.inUse.Store(true)
 	}
+	if config.frontier != nil {
+		c.frontier = newFrontier(config.frontier, c)
+		limiter.frontier = config.frontier
+	}
 	return &Plugin{core: c, controller: &controller{core: c}}, nil
 }
 
@@ -85,6 +89,7 @@ type core struct {
 	shadows   shadows
 	debuggers debuggers
 	fed       fedPages
+	frontier  *frontier // nil without the option Frontier
 	closed    atomic.Bool
 }
 
@@ -193,6 +198,7 @@ func (p *Plugin) Close() error {
 	p.closed.Store(true)
 	p.policies.stop() // before the hosts are closed: otherwise a fetch whose wait ends would count as failed
 	p.limiter.hosts.Close(ErrClosed)
+	p.frontier.close()
 	err := p.policies.close()
 	p.sitemaps.flush()
 	p.report.events.Close()

@@ -284,7 +284,10 @@ func (q *request) Ended(bytes int64, err error) {
 	fed := q.fed
 	after := q.after
 	q.trace.ended(q.host, &q.ticket, q.sent.Load(), bytes, err)
+	host := q.host
+	limiter := q.limiter
 	q.close()
+	limiter.tellNextStart(host)
 	fed.awaitHook()
 	if after != nil {
 		after()

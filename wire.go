@@ -6,6 +6,9 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots/internal/arrivals"
 	"github.com/collyrobots/collyrobots/internal/backend"
 )
 
@@ -68,6 +71,7 @@ func (ctl *controller) newWireRequest(s *backend.Seam, req *http.Request) *reque
 	if before == nil {
 		s.Keep()
 		ctl.report.warn("a request reached the transport that the plugin had not seen: a clone or collector without Attach, or an OnRequestHeaders callback that changes the URL", "url", req.URL.Redacted())
+		ctl.frontier.drop(req)
 		return ctl.newRequest(req.URL, page{early: true}) // the callbacks of its collector are not known
 	}
 	p, _ := handedOn(before)
@@ -140,6 +144,14 @@ func (ctl *controller) prepareTrace(q *request, req *http.Request) {
 		if ctl.report.events.Active() {
 			q.trace.from = req.Response.Request.URL.Redacted()
 		}
+	}
+}
+
+// Redirected implements backend.Controller. Colly has marked the target of the redirect as visited.
+func (ctl *controller) Redirected(req *http.Request, err error) {
+	visited := (*colly.AlreadyVisitedError)(nil)
+	if ctl.frontier != nil && !errors.As(err, &visited) {
+		ctl.frontier.visits.Drop(arrivals.HashOfURL(req.URL.String()))
 	}
 }
 

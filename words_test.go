@@ -34,6 +34,7 @@ var logKeys = []string{
 
 	"action",        // the action that failed
 	"agent",         // a User-Agent header
+	"key",           // a key in the Context of a request
 	"jump",          // how far a clock went back
 	"limit",         // the maximum that an option allows
 	"old",           // the previous group

@@ -19,6 +19,9 @@ type Controller interface {
 	// *url.Error. Otherwise the Trip is called while the request is sent. If the Trip is nil, the
 	// request is sent without one.
 	Before(s *Seam, req *http.Request) (Trip, error)
+	// Redirected is called for each redirect when the redirect check of its collector has returned
+	// err.
+	Redirected(req *http.Request, err error)
 	// Followed is called for a redirect that a transport has followed by itself. Before is called
 	// next with the same request, although its response is already there. If Before returns an
 	// error, the collector does not get the response.

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/gocolly/colly/v2"
 	"github.com/gocolly/colly/v2/debug"
+	"github.com/gocolly/colly/v2/storage"
 )
 
 // This file reads the unexported fields of a collector.
@@ -134,6 +136,32 @@ func (h *Handle) Hold() (release func()) {
 
 // RequestCallbacks returns the number of OnRequest callbacks.
 func (h *Handle) RequestCallbacks() int { return len(*h.requestCallbacks) }
+
+// OnRequestFirst registers an OnRequest callback that is called before all others. No request may be
+// under way.
+func (h *Handle) OnRequestFirst(f colly.RequestCallback) {
+	*h.requestCallbacks = slices.Insert(*h.requestCallbacks, 0, f)
+}
+
+// ReplaceStorage replaces the storage of the collector by the result of wrap. No request may be under
+// way. It returns an error that wraps ErrLayout if this version of Colly keeps the storage elsewhere.
+func (h *Handle) ReplaceStorage(wrap func(storage.Storage) storage.Storage) error {
+	store, err := field[storage.Storage](h.collector, "store", reflect.Interface)
+	if err != nil {
+		return err
+	}
+	*store = wrap(*store)
+	return nil
+}
+
+// Storage returns the storage of the collector, or nil if this version of Colly keeps it elsewhere.
+func (h *Handle) Storage() storage.Storage {
+	store, err := field[storage.Storage](h.collector, "store", reflect.Interface)
+	if err != nil {
+		return nil
+	}
+	return *store
+}
 
 // ResponseHeadersCallbacks returns the number of OnResponseHeaders callbacks.
 func (h *Handle) ResponseHeadersCallbacks() int { return len(*h.responseCallbacks) }

@@ -54,6 +54,8 @@ type recorder struct {
 
 func (r *recorder) Knows(*url.URL) bool { return !r.knowsNo }
 
+func (r *recorder) Redirected(*http.Request, error) {}
+
 func (r *recorder) Followed(*http.Request) { r.followed.Add(1) }
 
 func (r *recorder) Stray(*http.Request) { r.strays.Add(1) }

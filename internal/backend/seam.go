@@ -251,7 +251,11 @@ func (s *Seam) checkRedirect(req *http.Request, via []*http.Request) error {
 		check = *set
 	}
 	if check != nil {
-		return check(req, via)
+		err := check(req, via)
+		if ctl := s.controllerOf(req); ctl != nil {
+			ctl.Redirected(req, err)
+		}
+		return err
 	}
 	if len(via) >= 10 { // as in net/http
 		return errors.New("stopped after 10 redirects")

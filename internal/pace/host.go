@@ -527,6 +527,22 @@ func (h *Host) BusyFor(now time.Time, d time.Duration) bool {
 	return h.due(h.hosts.instant(now)) > d
 }
 
+// NextStart returns the time before which no request starts. It is now or earlier if a request may
+// start at once. alone reports whether at most one request may be in flight, or a delay is in force.
+func (h *Host) NextStart(now time.Time) (next time.Time, alone bool) {
+	if h.plain() {
+		return now, false
+	}
+	h = h.lock()
+	defer h.mu.Unlock()
+	at := h.hosts.instant(now)
+	if h.rules.Free {
+		return now, false
+	}
+	alone = h.rules.MaxInFlight == 1 || h.delay(at) > 0 || h.probing(at)
+	return now.Add(h.due(at)), alone
+}
+
 // Count adds to the pages and to the denied requests in Stats.
 func (h *Host) Count(pages, denied int) {
 	h = h.lock()

@@ -1,0 +1,227 @@
+package collyrobots
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots/internal/arrivals"
+	"github.com/collyrobots/collyrobots/internal/feed"
+	"github.com/collyrobots/collyrobots/internal/redact"
+)
+
+// A dispatcher submits the pages of a URLStore to their collectors when their turn comes. It runs
+// from the first page that a collector requests until no page is left, and Collector.Wait waits for
+// it.
+type dispatcher struct {
+	*frontier
+	ctx  context.Context
+	stop context.CancelFunc
+	done chan struct{}    // closed when it has ended
+	held map[*hooks]*hold // the collectors whose Wait waits; guarded by frontier.mu
+}
+
+// A hold makes Collector.Wait wait.
+type hold struct {
+	release func()
+	forget  func() bool // ends the watch of the collector's Context
+}
+
+// end ends the hold.
+func (d *hold) end() {
+	d.forget()
+	d.release()
+}
+
+// wake makes sure that a dispatcher runs and that Wait of a collector waits for it. It is called in a
+// hook of a request.
+func (f *frontier) wake(h *hooks) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.recorded++
+	if f.broken || h.c.Context.Err() != nil {
+		return
+	}
+	d := f.dispatcher
+	if d == nil {
+		d = f.newDispatcher()
+		f.dispatcher = d
+		defer func() { go d.run() }()
+	}
+	d.hold(h)
+}
+
+// newDispatcher returns a dispatcher that holds all collectors. f.mu is held.
+func (f *frontier) newDispatcher() *dispatcher {
+	d := &dispatcher{frontier: f, done: make(chan struct{}), held: make(map[*hooks]*hold)}
+	d.ctx, d.stop = context.WithCancel(context.Background())
+	for _, w := range f.collectors {
+		if h := w.Value(); h != nil && h.c.Context.Err() == nil {
+			d.hold(h)
+		}
+	}
+	return d
+}
+
+// hold makes Wait of a collector wait until the dispatcher or the collector's Context ends. f.mu is
+// held.
+func (d *dispatcher) hold(h *hooks) {
+	if d.held[h] != nil {
+		return
+	}
+	d.held[h] = &hold{
+		release: h.handle.Hold(),
+		forget:  context.AfterFunc(h.c.Context, func() { d.drop(h) }),
+	}
+}
+
+// drop ends the hold of a collector whose Context has ended. After the last one the dispatcher ends.
+func (d *dispatcher) drop(h *hooks) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	held := d.held[h]
+	if held == nil {
+		return
+	}
+	delete(d.held, h)
+	held.end()
+	if len(d.held) == 0 {
+		d.stop()
+	}
+}
+
+// run submits pages until no page is left, or the dispatcher is stopped.
+func (d *dispatcher) run() {
+	defer close(d.done)
+	defer d.stop()
+	for {
+		seen := d.count()
+		p, err := d.store.Next(d.ctx)
+		switch {
+		case err == nil:
+			d.submit(p)
+		case errors.Is(err, io.EOF):
+			if d.leave(seen) {
+				return
+			}
+		default:
+			d.abandon(err)
+			return
+		}
+	}
+}
+
+// count returns how often wake was called.
+func (f *frontier) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.recorded
+}
+
+// leave ends the dispatcher because no page was left, unless pages were recorded since wake was
+// called for seen times. It reports whether it did.
+func (d *dispatcher) leave(seen int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.recorded != seen {
+		return false
+	}
+	d.leaveLocked()
+	return true
+}
+
+// leaveLocked ends the dispatcher. d.mu is held.
+func (d *dispatcher) leaveLocked() {
+	d.dispatcher = nil
+	for _, held := range d.held {
+		held.end()
+	}
+	d.held = nil
+}
+
+// abandon ends the dispatcher after an error of Next. If the dispatcher was not stopped, the URLStore
+// has failed, and no more pages are passed to it, because they would never come back.
+func (d *dispatcher) abandon(err error) {
+	stopped := d.ctx.Err() != nil
+	if !stopped {
+		d.fail(err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.broken = d.broken || !stopped
+	d.leaveLocked()
+}
+
+// submit gives a page to its collector. A page that the collector cannot take waits for the next run.
+func (d *dispatcher) submit(p *Page) {
+	h := d.collector(p.Collector)
+	switch {
+	case d.ctx.Err() != nil:
+		d.end(p, PageReturned)
+	case h == nil:
+		d.report.warn("a page waits for a collector that is not attached: attach the collectors in the same order in each run", "url", redact.Text(p.URL), "count", p.Collector+1)
+		d.end(p, PagePostponed)
+	case !h.c.Async, h.c.Context.Err() != nil:
+		d.end(p, PagePostponed)
+	default:
+		page := d.handOut(p)
+		err := h.submit(p, page)
+		if err != nil && !page.claimed() {
+			page.endNow(submissionOf(err))
+		}
+	}
+}
+
+// collector returns the hooks of the collector with a number, or nil if there is none.
+func (f *frontier) collector(number int) *hooks {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if number < 0 || number >= len(f.collectors) {
+		return nil
+	}
+	return f.collectors[number].Value()
+}
+
+// submit makes the collector request a page. Colly looks again whether the page is within its limits,
+// but not whether it was visited. The request finds page in its Context.
+func (h *hooks) submit(p *Page, page *fedPage) error {
+	encoded := p.Request
+	if encoded == nil {
+		u, err := url.Parse(p.URL)
+		if err != nil {
+			return err
+		}
+		encoded, err = (&colly.Request{URL: u, Method: http.MethodGet, Depth: max(p.Depth, 1)}).Marshal()
+		if err != nil {
+			return err
+		}
+	}
+	r, err := h.c.UnmarshalRequest(encoded)
+	if err != nil {
+		return err
+	}
+	r.Ctx.Put(ctxPage, page)
+	stop := h.visits.Exempt(arrivals.HashOfURL(r.URL.String()))
+	defer stop()
+	err = r.Do()
+	if visited := (*colly.AlreadyVisitedError)(nil); errors.As(err, &visited) {
+		return r.Retry() // another visit was exempt
+	}
+	return err
+}
+
+// submissionOf returns the result of a page for which the collector has returned err without making a
+// request.
+func submissionOf(err error) feed.Result {
+	switch {
+	case errors.Is(err, colly.ErrMaxRequests):
+		return feed.Unsent
+	case errors.Is(err, colly.ErrMaxDepth), errors.Is(err, colly.ErrForbiddenDomain), errors.Is(err, colly.ErrForbiddenURL), errors.Is(err, colly.ErrNoURLFiltersMatch):
+		return feed.Skipped
+	}
+	return feed.Failed
+}

@@ -1,0 +1,145 @@
+package collyrobots_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// TestFrontier checks the schedule of crawls that follow links, and where their pages end.
+func TestFrontier(t *testing.T) {
+	linked := func(robots string) robotstest.Site {
+		return robotstest.Site{
+			"/robots.txt": robots,
+			"/0":          robotstest.Page("/1", "/closed"),
+			"/1":          robotstest.Page("/0", "/2"),
+			"/2":          robotstest.Page("/3"),
+			"/3":          robotstest.Page("/missing"),
+		}
+	}
+	for name, test := range map[string]struct {
+		robots, schedule, states string
+	}{
+		"a delay": {
+			robots:   "User-agent: *\nCrawl-delay: 2\nDisallow: /closed",
+			schedule: "0s /robots.txt, 2s /0, 4s /1, 6s /2, 8s /3, 10s /missing",
+			states:   "done: /0 /1 /2 /3 /missing, denied: /closed",
+		},
+		"no delay": {
+			robots: noDenys,
+			states: "done: /0 /1 /2 /3 /closed /missing",
+		},
+		"everything is denied": {
+			robots:   "User-agent: *\nDisallow: /",
+			schedule: "0s /robots.txt",
+			states:   "denied: /0",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": linked(test.robots)}, func(t *testing.T, web *robotstest.Web) {
+				store := newMemoryStore()
+				c := start(t, web, async, collyrobots.Frontier(store))
+				c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+				must(t, c.Visit("http://a.test/0"))
+				c.Wait()
+				if test.schedule != "" {
+					wantSchedule(t, web, "a.test", test.schedule)
+				}
+				wantStates(t, store, test.states)
+			})
+		})
+	}
+}
+
+// TestFrontierResumes interrupts a crawl at each second and continues it.
+func TestFrontierResumes(t *testing.T) {
+	links := []string{"/1", "/2", "/3", "/4"}
+	for second := range 12 {
+		t.Run(fmt.Sprint(second), func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": {
+				"/robots.txt": "User-agent: *\nCrawl-delay: 2",
+				"/0":          robotstest.Page(links...),
+				"/1":          robotstest.Page("/5"), "/2": robotstest.Page(), "/3": robotstest.Page(), "/4": robotstest.Page(), "/5": robotstest.Page(),
+			}}, func(t *testing.T, web *robotstest.Web) {
+				store := newMemoryStore()
+				crawl := func(store *memoryStore) *crawl {
+					c := start(t, web, async, collyrobots.Frontier(store))
+					c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+					must(t, c.Visit("http://a.test/0"))
+					return c
+				}
+				c := crawl(store)
+				time.Sleep(time.Duration(second)*time.Second + time.Millisecond)
+				store.close() // what happens later has no effect on the next run
+				c.robots.Close()
+				c.Wait()
+				time.Sleep(2 * time.Second) // the second run does not know when the first has sent its last request
+				next := store.reopen()
+				c = crawl(next)
+				c.Wait()
+				wantStates(t, next, "done: /0 /1 /2 /3 /4 /5")
+			})
+		})
+	}
+}
+
+// The callbacks of OnRequest are called twice for a page that waits, and can tell the calls apart.
+func TestFrontierOnRequest(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 2")}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async, collyrobots.Frontier(newMemoryStore()))
+		var calls []string
+		c.OnRequest(func(r *colly.Request) {
+			waited := r.Ctx.Get(collyrobots.CtxWaited) == r.URL.String()
+			c.note(func() {
+				calls = append(calls, fmt.Sprint(r.URL.Path, " ", r.IsAbort(), " ", waited, " ", r.Depth, " ", r.Headers.Get("X"), " ", r.Ctx.Get("key")))
+			})
+		})
+		ctx := colly.NewContext()
+		ctx.Put("key", "value")
+		for i := range 2 {
+			must(t, c.Request("GET", fmt.Sprint("http://a.test/", i), nil, ctx, http.Header{"X": {"y"}}))
+			synctest.Wait()
+		}
+		c.Wait()
+		want := []string{"/0 false false 1 y value", "/1 false true 1 y value", "/1 true false 1 y value"}
+		slices.Sort(calls) // the last callback of /0 is called when robots.txt is there
+		if fmt.Sprint(calls) != fmt.Sprint(want) {
+			t.Errorf("the calls were\n\t%v\nwant\n\t%v", calls, want)
+		}
+	})
+}
+
+// Without the records of visits, the parent of a page would be done before the page is recorded.
+func TestFrontierLosesNoLink(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {
+		"/robots.txt": noDenys, "/": robotstest.Page("/child"), "/child": robotstest.Page(),
+	}}, func(t *testing.T, web *robotstest.Web) {
+		store := newMemoryStore()
+		unblock := make(chan struct{})
+		c := start(t, web, nil)
+		c.robots.Close()
+		c.Async = true
+		c.OnRequest(func(r *colly.Request) {
+			if r.URL.Path == "/child" {
+				<-unblock
+			}
+		})
+		_, err := collyrobots.WithRobots(c.Collector.Collector, collyrobots.Frontier(store))
+		must(t, err)
+		c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+		must(t, c.Visit("http://a.test/"))
+		time.Sleep(time.Second)
+		wantStates(t, store, "out: /")
+		close(unblock)
+		c.Wait()
+		wantStates(t, store, "done: / /child")
+	})
+}

@@ -1,0 +1,182 @@
+// Package arrivals knows which visits a collector has accepted whose requests have not been
+// recorded yet.
+//
+// Visit of an asynchronous collector returns before the request exists. A page can therefore be
+// done while the pages that its callbacks have visited are not recorded anywhere. If the process
+// were killed then, they would be lost. Colly marks each URL as visited before Visit returns, in
+// the storage of the collector, so a Storage of this package sees every visit in time. The caller
+// reports when the request was recorded, and learns when all visits up to some moment were.
+package arrivals
+
+import (
+	"slices"
+	"sync"
+)
+
+// Visits are the visits of any number of collectors that have not arrived. All methods may be
+// called from any goroutine. Get one from New.
+type Visits struct {
+	mu      sync.Mutex
+	counter uint64              // the number of the last visit
+	byHash  map[uint64][]*Visit // those that are not Arriving, in the order of their numbers
+	oldest  *Visit              // of the list in the order of their numbers; nil if all have arrived
+	newest  *Visit
+	waiting []waiting // in the order of after
+	closed  bool
+}
+
+// A Visit was accepted by a collector and has not arrived.
+type Visit struct {
+	storage    *Storage // of its collector
+	hash       uint64
+	number     uint64
+	prev, next *Visit
+}
+
+// A waiting is a call of After.
+type waiting struct {
+	after uint64 // the number of the last visit that f waits for
+	f     func(complete bool)
+}
+
+// New returns Visits without visits.
+func New() *Visits {
+	return &Visits{byHash: make(map[uint64][]*Visit)}
+}
+
+// After calls f when all visits that were accepted so far have arrived, which may be at once. The
+// calls are in the order of the calls of After. complete is false if Close was called before. f must
+// not call After.
+func (v *Visits) After(f func(complete bool)) {
+	v.mu.Lock()
+	if !v.closed && (v.oldest != nil || len(v.waiting) > 0) {
+		v.waiting = append(v.waiting, waiting{after: v.counter, f: f})
+		v.mu.Unlock()
+		return
+	}
+	complete := v.oldest == nil
+	v.mu.Unlock()
+	f(complete)
+}
+
+// Pending returns the number of visits that have not arrived.
+func (v *Visits) Pending() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n := 0
+	for visit := v.oldest; visit != nil; visit = visit.next {
+		n++
+	}
+	return n
+}
+
+// Close ends all waits of After. Later visits are not seen.
+func (v *Visits) Close() {
+	v.mu.Lock()
+	v.closed = true
+	rest := v.waiting
+	v.waiting = nil
+	v.mu.Unlock()
+	for _, w := range rest {
+		w.f(false)
+	}
+}
+
+// accept records a visit.
+func (v *Visits) accept(s *Storage, hash uint64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.closed {
+		return
+	}
+	v.counter++
+	visit := &Visit{storage: s, hash: hash, number: v.counter, prev: v.newest}
+	if v.newest != nil {
+		v.newest.next = visit
+	} else {
+		v.oldest = visit
+	}
+	v.newest = visit
+	v.byHash[hash] = append(v.byHash[hash], visit)
+}
+
+// arriving removes the oldest visit of a storage with a hash from byHash, and returns it. It returns
+// nil if there is none.
+func (v *Visits) arriving(s *Storage, hash uint64) *Visit {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	all := v.byHash[hash]
+	i := slices.IndexFunc(all, func(visit *Visit) bool { return visit.storage == s })
+	if i < 0 {
+		return nil
+	}
+	return v.take(all, i)
+}
+
+// Drop removes a visit with a hash, because no request of an attached collector will arrive: the URL
+// was marked as visited because it is the target of a redirect, or a clone that is not attached has
+// visited it. If there are several, Drop removes the newest.
+func (v *Visits) Drop(hash uint64) {
+	v.newestOf(hash).Arrived()
+}
+
+// newestOf is like arriving for the newest visit of any storage.
+func (v *Visits) newestOf(hash uint64) *Visit {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	all := v.byHash[hash]
+	if len(all) == 0 {
+		return nil
+	}
+	return v.take(all, len(all)-1)
+}
+
+// take removes all[i] from byHash, where all are the visits with its hash. v.mu is held.
+func (v *Visits) take(all []*Visit, i int) *Visit {
+	visit := all[i]
+	if len(all) == 1 {
+		delete(v.byHash, visit.hash)
+	} else {
+		v.byHash[visit.hash] = slices.Delete(all, i, i+1)
+	}
+	return visit
+}
+
+// Arrived records that the request of the visit was recorded, or never will be. It does nothing if
+// the Visit is nil. It must be called once.
+func (visit *Visit) Arrived() {
+	if visit == nil {
+		return
+	}
+	for _, w := range visit.storage.visits.arrived(visit) {
+		w.f(true)
+	}
+}
+
+// arrived removes a visit and returns the waits that have ended with it.
+func (v *Visits) arrived(visit *Visit) (ended []waiting) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.unlink(visit)
+	n := 0
+	for n < len(v.waiting) && (v.oldest == nil || v.waiting[n].after < v.oldest.number) {
+		n++
+	}
+	ended = v.waiting[:n:n]
+	v.waiting = v.waiting[n:]
+	return ended
+}
+
+// unlink removes a visit from the list. v.mu is held.
+func (v *Visits) unlink(visit *Visit) {
+	if visit.prev != nil {
+		visit.prev.next = visit.next
+	} else {
+		v.oldest = visit.next
+	}
+	if visit.next != nil {
+		visit.next.prev = visit.prev
+	} else {
+		v.newest = visit.prev
+	}
+}

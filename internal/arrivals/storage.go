@@ -1,0 +1,87 @@
+package arrivals
+
+import (
+	"sync"
+
+	"github.com/gocolly/colly/v2/storage"
+)
+
+// A Storage is the storage of a collector and its clones. It records each visit that the collector
+// accepts, and passes all calls on to the storage of the user.
+type Storage struct {
+	storage.Storage // of the user
+	visits          *Visits
+
+	mu     sync.Mutex
+	exempt map[uint64]int // hashes for which IsVisited returns false once, by how often
+}
+
+// Wrap returns a Storage that records visits in v and passes all calls on to s. If s is a Storage of
+// v, Wrap returns s. If s is a Storage of other Visits, the result replaces it.
+func (v *Visits) Wrap(s storage.Storage) *Storage {
+	if own, ok := s.(*Storage); ok {
+		if own.visits == v {
+			return own
+		}
+		s = own.Storage
+	}
+	return &Storage{Storage: s, visits: v, exempt: make(map[uint64]int)}
+}
+
+// Visited implements storage.Storage.
+func (s *Storage) Visited(hash uint64) error {
+	err := s.Storage.Visited(hash)
+	if err == nil {
+		s.visits.accept(s, hash)
+	}
+	return err
+}
+
+// IsVisited implements storage.Storage.
+func (s *Storage) IsVisited(hash uint64) (bool, error) {
+	if s.isExempt(hash) {
+		return false, nil
+	}
+	return s.Storage.IsVisited(hash)
+}
+
+// isExempt reports whether IsVisited must return false for a hash, which it must only once.
+func (s *Storage) isExempt(hash uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.exempt[hash] == 0 {
+		return false
+	}
+	s.pardon(hash, -1)
+	return true
+}
+
+// Exempt makes the next call of IsVisited with this hash return false, so that the collector accepts
+// a page once more. The caller calls stop after the visit.
+func (s *Storage) Exempt(hash uint64) (stop func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pardon(hash, 1)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.exempt[hash] > 0 {
+			s.pardon(hash, -1)
+		}
+	}
+}
+
+// pardon adds n to the calls of IsVisited that return false. s.mu is held.
+func (s *Storage) pardon(hash uint64, n int) {
+	s.exempt[hash] += n
+	if s.exempt[hash] == 0 {
+		delete(s.exempt, hash)
+	}
+}
+
+// Arriving returns the visit with this hash whose request is about to be recorded. The caller must
+// call its method Arrived. Arriving returns nil if there was no such visit: the request is a retry,
+// or the collector does not look for visited URLs.
+func (s *Storage) Arriving(hash uint64) *Visit {
+	return s.visits.arriving(s, hash)
+}

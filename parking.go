@@ -1,0 +1,382 @@
+package collyrobots
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+	"weak"
+
+	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/storage"
+
+	"github.com/collyrobots/collyrobots/internal/arrivals"
+	"github.com/collyrobots/collyrobots/internal/feed"
+	"github.com/collyrobots/collyrobots/internal/pace"
+)
+
+// A frontier connects the collectors of a plugin with its URLStore. This file records the pages and
+// their results, and dispatch.go submits the pages that have waited. The methods that are called
+// without the option Frontier do nothing if the frontier is nil.
+type frontier struct {
+	*core
+	store    URLStore
+	visits   *arrivals.Visits
+	arriving sync.Map // *arrival by *colly.Request
+
+	mu         sync.Mutex
+	collectors []weak.Pointer[hooks] // by their numbers
+	out        map[uint64]*fedPage   // the last attempt of each page that is out, by Page.ID
+	recorded   int                   // how often wake was called
+	dispatcher *dispatcher           // nil if none runs
+	broken     bool                  // Next has failed, or the plugin is closed: no more pages are recorded
+}
+
+// newFrontier returns the frontier of a plugin.
+func newFrontier(store URLStore, c *core) *frontier {
+	c.fed.inUse.Store(true)
+	return &frontier{core: c, store: store, visits: arrivals.New(), out: make(map[uint64]*fedPage)}
+}
+
+// An arrival is a request that has reached the first OnRequest callback and not yet that of the
+// plugin.
+type arrival struct {
+	visit     *arrivals.Visit // nil if Colly has not looked whether the URL was visited
+	submitted *fedPage        // its page, if that comes from the URLStore; otherwise nil
+	page      *Page           // to be recorded; nil if the request is not recorded
+}
+
+// add gives a collector its number, and watches its storage.
+func (f *frontier) add(h *hooks) error {
+	if f == nil {
+		return nil
+	}
+	f.mu.Lock()
+	h.number = len(f.collectors)
+	f.collectors = append(f.collectors, weak.Make(h))
+	f.mu.Unlock()
+	return f.watch(h)
+}
+
+// watch puts the storage of a collector into one that reports visits.
+func (f *frontier) watch(h *hooks) error {
+	if f == nil || h == nil {
+		return nil
+	}
+	return h.handle.ReplaceStorage(func(s storage.Storage) storage.Storage {
+		h.visits = f.visits.Wrap(s)
+		return h.visits
+	})
+}
+
+// close ends the dispatcher. Pages that are under way are not done, unless their hooks report it.
+func (f *frontier) close() {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	f.broken = true
+	d := f.dispatcher
+	f.mu.Unlock()
+	if d != nil {
+		d.stop()
+		<-d.done
+	}
+	f.visits.Close()
+}
+
+// onArrival is the first of all OnRequest callbacks, so that the request is recorded as the program
+// has made it. The callbacks that are called for it now are called again if it waits.
+func (h *hooks) onArrival(r *colly.Request) {
+	if h.retired() {
+		return
+	}
+	h.lasts.Do(h.addLastCallbacks)
+	a := new(arrival)
+	hash, ok := arrivals.HashOf(r)
+	if ok {
+		a.visit = h.visits.Arriving(hash)
+	}
+	fed := h.fed.claim(r, h.c.DetectCharset)
+	switch {
+	case fed != nil && fed.settles:
+		a.submitted = fed
+		r.Ctx.Put(CtxWaited, r.URL.String())
+	case h.isRecordable(r):
+		a.page = h.newPageOf(r, fed)
+	}
+	h.frontier.arriving.Store(r, a)
+}
+
+// addLastCallbacks adds callbacks after those of the user, whose pages are recorded before theirs is
+// done. All requests of the collector wait for it, because Colly reads its callbacks without a lock.
+func (h *hooks) addLastCallbacks() {
+	h.c.OnError(func(r *colly.Response, _ error) { h.fed.of(r.Request).settle() })
+	h.c.OnScraped(func(r *colly.Response) { h.fed.of(r.Request).settle() })
+}
+
+// isRecordable reports whether a request is one that the option Frontier records.
+func (h *hooks) isRecordable(r *colly.Request) bool {
+	if r.Method != http.MethodGet || r.Body != nil || !hasRobots(r.URL) {
+		return false
+	}
+	if !h.c.Async {
+		h.report.warn("the pages of a collector without Async are not recorded in the URLStore of Frontier", "url", r.URL.Redacted())
+		return false
+	}
+	return true
+}
+
+// newPageOf returns the page of a request. fed is nil if no sitemap lists it.
+func (h *hooks) newPageOf(r *colly.Request, fed *fedPage) *Page {
+	p := &Page{
+		URL:       r.URL.String(),
+		Host:      hostOf(r.URL),
+		Collector: h.number,
+		Depth:     r.Depth,
+		Request:   h.marshal(r),
+	}
+	if fed != nil {
+		p.From = fed.from
+	}
+	return p
+}
+
+// marshal encodes a request without the values of its Context that would come back from JSON with
+// another type, and without those of the plugin.
+func (h *hooks) marshal(r *colly.Request) []byte {
+	kept := colly.NewContext()
+	r.Ctx.ForEach(func(key string, value any) any {
+		switch {
+		case key == ctxPage || key == CtxWaited:
+		case survivesJSON(value):
+			kept.Put(key, value)
+		default:
+			h.report.warn("the URLStore of Frontier cannot keep a value in the Context of a request: use strings, or set it in OnRequest", "key", key)
+		}
+		return nil
+	})
+	encoded, err := (&colly.Request{URL: r.URL, Method: r.Method, Depth: r.Depth, Host: r.Host, Headers: r.Headers, Ctx: kept}).Marshal()
+	if err != nil {
+		return nil // a number that is not finite; the request is made again from its URL
+	}
+	return encoded
+}
+
+// survivesJSON reports whether a value comes back from JSON with the same type.
+func survivesJSON(value any) bool {
+	switch v := value.(type) {
+	case nil, string, bool, float64:
+		return true
+	case []any:
+		for _, element := range v {
+			if !survivesJSON(element) {
+				return false
+			}
+		}
+		return true
+	case map[string]any:
+		for _, element := range v {
+			if !survivesJSON(element) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// record passes a request to the URLStore, unless it comes from there. fed is the page of a sitemap,
+// or nil. goOn is false if the request was aborted. Otherwise record returns the page that the hooks
+// report the result of, which may be nil.
+func (h *hooks) record(r *colly.Request, fed *fedPage) (page *fedPage, goOn bool) {
+	f := h.frontier
+	found, ok := f.arriving.LoadAndDelete(r)
+	if !ok {
+		return fed, true
+	}
+	a := found.(*arrival)
+	defer a.visit.Arrived()
+	switch {
+	case a.submitted != nil && r.IsAbort():
+		a.submitted.endNow(feed.Done)
+		return nil, false
+	case a.submitted != nil:
+		return a.submitted, true
+	case a.page == nil, r.IsAbort(), h.shard.owns(a.page.Host, r.URL) != nil, f.isBroken():
+		return fed, true
+	}
+	goOn, err := f.admit(h, a)
+	if err != nil {
+		f.fail(err)
+		return fed, true
+	}
+	fed.end(feed.Done)
+	if goOn {
+		page = f.handOut(a.page)
+		page.hookMayFail = h.c.DetectCharset
+		h.fed.take(page, r)
+	} else {
+		r.Abort()
+	}
+	f.wake(h)
+	return page, goOn
+}
+
+// admit records the page of a, and reports whether it goes on now.
+func (f *frontier) admit(h *hooks, a *arrival) (goOn bool, err error) {
+	added, err := f.store.Add(a.page)
+	switch {
+	case err != nil:
+		return false, err
+	case added:
+		return f.store.Take(a.page), nil
+	case f.isRetry(h, a):
+		return true, f.store.Again(a.page)
+	}
+	return false, nil
+}
+
+// isRetry reports whether the program requests a known page again. If Colly does not look whether a
+// URL was visited, only a page that is under way can be told from a link to a known page.
+func (f *frontier) isRetry(h *hooks, a *arrival) bool {
+	if !h.c.AllowURLRevisit && h.handle.Storage() == storage.Storage(h.visits) {
+		return a.visit == nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.out[a.page.ID] != nil
+}
+
+// handOut returns an attempt to fetch a page that the URLStore has handed out. It takes the place of
+// an earlier attempt that has not ended.
+func (f *frontier) handOut(p *Page) *fedPage {
+	attempt := newFedPage(p.From, nil)
+	attempt.settles = true
+	attempt.done = func(result feed.Result) { f.ended(p, attempt, result) }
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.out[p.ID] = attempt
+	return attempt
+}
+
+// ended reports the result of an attempt to the URLStore. If its callbacks may have visited pages,
+// these must be recorded first.
+func (f *frontier) ended(p *Page, attempt *fedPage, result feed.Result) {
+	if r := attempt.owner.Load(); r != nil && result != feed.Unsent {
+		f.fed.taken.Delete(r)
+	}
+	if !f.remove(p, attempt, result == feed.Unsent) {
+		return
+	}
+	end := pageResultOf(result)
+	if end == PageReturned || end == PagePostponed {
+		f.end(p, end)
+		return
+	}
+	f.visits.After(func(complete bool) {
+		if !complete {
+			end = PageReturned
+		}
+		f.end(p, end)
+	})
+}
+
+// remove records that an attempt has ended, unless another result may follow. It reports whether the
+// attempt was the last one of its page.
+func (f *frontier) remove(p *Page, attempt *fedPage, mayFollow bool) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.out[p.ID] != attempt {
+		return false
+	}
+	if !mayFollow {
+		delete(f.out, p.ID)
+	}
+	return true
+}
+
+// end passes a result to the URLStore.
+func (f *frontier) end(p *Page, result PageResult) {
+	err := f.store.End(p, result)
+	if err != nil {
+		f.fail(err)
+	}
+}
+
+// fail logs the first error of the URLStore.
+func (f *frontier) fail(err error) {
+	if f.report.markLogged("Frontier") {
+		f.report.log.Error("the URLStore of Frontier has failed, pages go on without it", "error", err)
+	}
+}
+
+// isBroken reports whether no more pages are recorded.
+func (f *frontier) isBroken() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.broken
+}
+
+// drop records that a request that no hook has seen was visited by a clone that is not attached.
+func (f *frontier) drop(req *http.Request) {
+	if f != nil {
+		f.visits.Drop(arrivals.HashOfURL(req.URL.String()))
+	}
+}
+
+// tellNextStart reports the pace of a host, one of whose requests has ended, to the URLStore.
+func (l *limiter) tellNextStart(host *pace.Host) {
+	if l.frontier == nil || host == nil {
+		return
+	}
+	next, alone := host.NextStart(time.Now())
+	l.frontier.Pace(host.Name(), next, alone)
+}
+
+// pageResultOf returns the PageResult of an attempt. If the character set of a page was not detected,
+// Colly has dropped it, so it is done. If the request was never sent, Colly may have dropped it, or
+// it may still wait for a LimitRule.
+func pageResultOf(r feed.Result) PageResult {
+	switch r {
+	case feed.Done, feed.Silent:
+		return PageDone
+	case feed.Skipped:
+		return PageDenied
+	case feed.Unfinished:
+		return PageReturned
+	case feed.Unsent:
+		return PagePostponed
+	}
+	return PageFailed
+}
+
+// attemptOf returns the result of a page in a URLStore that has ended with this status, or 0 if there
+// was no response, and this error.
+func attemptOf(ctx context.Context, status int, err error) feed.Result {
+	visited := (*colly.AlreadyVisitedError)(nil)
+	private := (*PrivateNetworkError)(nil)
+	foreign := (*ShardError)(nil)
+	denied := (*DisallowedError)(nil)
+	switch {
+	case err == nil, hasEnded(ctx, err):
+	case errors.As(err, &visited), errors.Is(err, colly.ErrAbortedBeforeRequest), errors.Is(err, colly.ErrAbortedAfterHeaders):
+		return feed.Done // the target of its redirect was visited, or a callback has aborted it
+	case isTemporary(err):
+		return feed.Failed
+	case errors.As(err, &denied), errors.As(err, &private), errors.As(err, &foreign):
+		return feed.Skipped
+	case isForbidden(err), errors.Is(err, colly.ErrForbiddenURL), errors.Is(err, colly.ErrNoURLFiltersMatch):
+		return feed.Skipped
+	case status > 0 && status < 400:
+		return feed.Done // Colly treats 203 to 399 as errors
+	}
+	return resultOf(ctx, status, err)
+}
+
+// isUnreadable reports whether OnError was called because the body of a response could not be parsed.
+// OnScraped follows.
+func isUnreadable(c *colly.Collector, status int, err error) bool {
+	return err != nil && status != 0 && (status < http.StatusNonAuthoritativeInfo || c.ParseHTTPErrorResponse)
+}

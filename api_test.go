@@ -78,7 +78,7 @@ var (
 	_ func(*sitemap.Reader) iter.Seq2[sitemap.Entry, error]                            = (*sitemap.Reader).All
 	_ func(context.Context, string, sitemap.Opener) iter.Seq2[sitemap.Entry, error]    = sitemap.Walk
 	_ sitemap.Opener                                                                   = func(context.Context, string) (io.ReadCloser, string, error) { return nil, "", nil }
-	_                                                                                  = []func() dialect.Dialect{dialect.RFC9309, dialect.Google, dialect.CocCoc, dialect.Original1994, dialect.Temoto}
+	_                                                                                  = []func() dialect.Dialect{dialect.RFC9309, dialect.Google, dialect.CocCoc, dialect.Original1994, dialect.Temoto, dialect.Yandex, dialect.Seznam}
 	_ func(string) (dialect.Dialect, bool)                                             = dialect.ByName
 	_ func(*url.URL) (*url.URL, error)                                                 = dialect.Locate
 	_ func(*url.URL) string                                                            = dialect.Target

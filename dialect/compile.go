@@ -4,6 +4,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/collyrobots/collyrobots/dialect/internal/match"
 )
@@ -20,6 +21,9 @@ type compiler struct {
 	drafts  []match.Draft
 	buf     []byte // texts of drafts that differ from the patterns as written
 
+	schedule []scheduleLine // the Request-rate and Visit-time lines, at most maxScheduleLines
+	pending  []scheduleLine // those of the current group that are not in schedule
+
 	hasEmptyAllow    bool
 	hasEmptyDisallow bool
 }
@@ -28,10 +32,18 @@ type compiler struct {
 // the pool.
 func (c *compiler) reset(r *Rules, v *variant) {
 	clear(c.drafts)
-	*c = compiler{r: r, v: v, delay: -1, drafts: c.drafts[:0], buf: c.buf[:0]}
+	*c = compiler{
+		r:        r,
+		v:        v,
+		delay:    -1,
+		drafts:   c.drafts[:0],
+		buf:      c.buf[:0],
+		schedule: c.schedule[:0],
+		pending:  c.pending[:0],
+	}
 }
 
-// collect collects the rules and the longest delay of all groups that name the crawler. ours
+// collect collects the rules, the longest delay and the schedule of all groups that name the crawler. ours
 // reports whether a User-agent value does.
 func (c *compiler) collect(ours func(value string) bool) {
 	named := false               // the current group names the crawler
@@ -45,6 +57,7 @@ func (c *compiler) collect(ours func(value string) bool) {
 				named = false
 				ended = false
 				pending = -1
+				c.pending = c.pending[:0]
 			}
 			if value := c.r.value(rec); !named && ours(value) {
 				named = true
@@ -62,10 +75,28 @@ func (c *compiler) collect(ours func(value string) bool) {
 				pending, pendingAt = d, rec.line
 			}
 			ended = ended || c.v.delayEndsRun
+		case rateLine, visitLine:
+			c.addScheduleLine(rec)
+			ended = ended || c.v.rates
+		case gapLine:
+			ended = true
 		}
 		if named && pending > c.delay {
 			c.delay, c.delayAt = pending, pendingAt
 		}
+		if named {
+			c.schedule = append(c.schedule, c.pending...)
+			c.pending = c.pending[:0]
+		}
+	}
+}
+
+// addScheduleLine adds a Request-rate or a Visit-time line to those of the current group, unless it
+// cannot be read or there are already too many.
+func (c *compiler) addScheduleLine(rec record) {
+	l, ok := parseScheduleLine(rec, c.r.value(rec))
+	if ok && len(c.schedule)+len(c.pending) < maxScheduleLines {
+		c.pending = append(c.pending, l)
 	}
 }
 
@@ -76,6 +107,7 @@ func (c *compiler) add(rec record) {
 	switch {
 	case p == "":
 		c.addEmpty(rule)
+	case c.v.limited && isTooLong(p):
 	case p[0] == '/' || p[0] == '*' && !c.v.plain:
 		c.addPattern(rule, p)
 		if !hasNormalEscapes(p, c.v.plain) {
@@ -87,8 +119,8 @@ func (c *compiler) add(rec record) {
 	}
 }
 
-// addEmpty adds a draft of a rule without a pattern. Such a rule restricts nothing and is the least
-// specific of all rules. Only the first Allow and the first Disallow of this kind are kept, so that
+// addEmpty adds a draft of a rule without a pattern. Such a rule restricts nothing. It is the least
+// specific of all rules, unless the dialect reads an empty Disallow as "Allow: /". Only the first Allow and the first Disallow of this kind are kept, so that
 // a Decision can name them.
 func (c *compiler) addEmpty(rule match.Rule) {
 	seen := &c.hasEmptyDisallow
@@ -97,8 +129,24 @@ func (c *compiler) addEmpty(rule match.Rule) {
 	}
 	if !*seen {
 		*seen = true
-		c.drafts = append(c.drafts, match.Draft{Rule: rule})
+		draft := match.Draft{Rule: rule}
+		if c.v.disallowNone && !rule.Allow {
+			draft.Text = "/"
+			draft.Rank = 1
+		}
+		c.drafts = append(c.drafts, draft)
 	}
+}
+
+// The limits of Yandex ("Robots.txt parsing errors").
+const (
+	maxRules      = 2048 // Allow and Disallow lines in a file
+	maxRuleLength = 1024 // characters of a pattern
+)
+
+// isTooLong reports whether a pattern exceeds maxRuleLength.
+func isTooLong(pattern string) bool {
+	return len(pattern) > maxRuleLength && utf8.RuneCountInString(pattern) > maxRuleLength
 }
 
 // addDirectory adds a draft for the directory of an index file. Google's matcher uses this rule if

@@ -35,6 +35,8 @@ const (
 	cocCoc
 	original1994
 	temoto
+	yandex
+	seznam
 )
 
 // RFC9309 is the Robots Exclusion Protocol as RFC 9309 and its earlier draft specify it. It is the
@@ -140,14 +142,69 @@ func Original1994() Dialect { return Dialect{original1994} }
 // so does this dialect. WrittenDelay returns 292 years for longer delays.
 func Temoto() Dialect { return Dialect{temoto} }
 
+// Yandex is RFC 9309 as Yandex documents it (webmaster help, "User-agent", "Disallow and Allow",
+// "Clean-param", "Crawl-delay", "Robots.txt parsing errors"). Where these pages are silent, the
+// program that Yandex has published decides (library/cpp/robots_txt of YDB, here "the program").
+// Yandex differs from [RFC9309] as follows:
+//
+//   - The name Yandex and each longer beginning of a crawler's name also names the crawler if its
+//     name begins with Yandex: the groups YandexBot, Yandex and * are tried in this order, and only
+//     the first that exists is used ("User-agent", the program). Names of other crawlers are
+//     compared as a whole. A value is cut at a slash.
+//   - A blank line ends a run of User-agent lines ("User-agent": a blank line comes before each
+//     User-agent line; the program). It does not end a group: "Disallow and Allow" forbids empty
+//     lines there and the list of errors says that they cause an error, but the program accepts
+//     them.
+//   - Several * groups are an error according to the list of errors. The program combines them.
+//   - An empty Disallow is the same as "Allow: /", so it wins over "Disallow: /" ("Directives
+//     without parameters"). An empty Allow is ignored.
+//   - Wildcards and the anchor do not count when rules are compared, because rules are sorted by the
+//     length of their prefix ("Combining directives", the program). If two rules are equally long,
+//     Allow wins.
+//   - A rule of more than 1,024 characters is ignored. If a file has more than 2,048 Allow and
+//     Disallow lines or more than 500 KiB, it restricts nothing ("Robots.txt parsing errors", "Using
+//     robots.txt"). The limits of the program are 10,000 rules of 10 KiB.
+//   - /robots.txt is not special.
+//   - Crawl-delay has not been supported since 22 February 2018 ("Crawl-delay").
+//   - Sitemap values must be absolute URLs. Others are ignored ("Robots.txt parsing errors").
+//   - Clean-param lists query parameters that do not change a page. See [Rules.CleanParams].
+func Yandex() Dialect { return Dialect{yandex} }
+
+// Seznam is the 1994 standard with the extensions that Seznam documents (help, "Crawling control"
+// and "Robots.txt"). It differs from [RFC9309] as follows:
+//
+//   - Groups are records as in [Original1994]: a blank line ends a record, and so does a User-agent
+//     line after another line of the record, because each line after the User-agent lines is a rule
+//     ("Robots.txt", "Syntax"). A record that consists only of User-agent lines is ignored.
+//   - A User-agent value is a list of names, separated by white space. A name is cut at a slash and
+//     names every robot whose name contains it, ignoring case. Therefore the value may also be the
+//     User-Agent header of the robot ("Robots.txt", "Syntax"). The record * applies to robots that
+//     no record names.
+//   - An empty Disallow and an empty Allow do not apply at all ("Allow directive").
+//   - A pattern may start with any character, but it never matches unless it starts with / or *.
+//   - /robots.txt is not special.
+//   - Crawl-delay is not supported. Request-rate is a number of documents in a time, such as
+//     "10/1m", and may be limited to a part of the day in UTC, such as "10/1m 0600-1459"
+//     ("Request-rate directive"). See [Group.Schedule].
+//
+// The wildcards * and $, and the rule that the longer pattern wins, are those of RFC9309.
+func Seznam() Dialect { return Dialect{seznam} }
+
 // A variant holds the parameters of a dialect for Parse, Group and Decide.
 type variant struct {
 	name         string
 	lenient      bool   // Google's lines: key prefixes, typos, missing colon, cut lines
-	records      bool   // 1994: blank lines end records, Disallow is the only rule
+	records      bool   // 1994: blank lines end records, and records without a rule are ignored
+	onlyDisallow bool   // 1994: Disallow is the only rule, and Sitemap is unknown
 	naming       naming // how User-agent values name crawlers
 	delayEndsRun bool   // Crawl-delay ends a run of User-agent lines
+	blankEndsRun bool   // a blank line ends a run of User-agent lines
 	delay        delayReading
+	rates        bool                   // supports Request-rate; it and Visit-time end a run of User-agent lines
+	cleanParams  bool                   // supports Clean-param
+	limited      bool                   // Yandex's limits: too long a rule is ignored, too large a file restricts nothing
+	disallowNone bool                   // an empty Disallow is the same as Allow: /
+	prefixRank   bool                   // wildcards and the anchor do not count when rules are compared
 	coding       coding                 // the form in which patterns and URLs are compared
 	isNormal     func(part string) bool // reports whether a part of a URL is known to have that form
 	slashFirst   bool                   // patterns must start with / or *
@@ -171,10 +228,19 @@ var variants = [...]variant{
 		coding: canonical, isNormal: isCanonical,
 	},
 	original1994: {
-		name: "original1994", records: true, naming: substring, coding: verbatim,
+		name: "original1994", records: true, onlyDisallow: true, naming: substring, coding: verbatim,
 		isNormal: hasNoFragment, plain: true,
 	},
 	temoto: {name: "temoto"},
+	yandex: {
+		name: "yandex", naming: yandexNames, blankEndsRun: true, cleanParams: true, limited: true,
+		disallowNone: true, prefixRank: true, coding: canonical, isNormal: isCanonical,
+		slashFirst: true, fullSitemaps: true,
+	},
+	seznam: {
+		name: "seznam", records: true, naming: substring, delayEndsRun: true, rates: true,
+		coding: canonical, isNormal: isCanonical,
+	},
 }
 
 func (d Dialect) variant() *variant { return &variants[d.n] }
@@ -182,7 +248,7 @@ func (d Dialect) variant() *variant { return &variants[d.n] }
 // String returns the name of the dialect, which [ByName] accepts.
 func (d Dialect) String() string { return d.variant().name }
 
-// All returns all dialects: RFC9309, Google, CocCoc, Original1994, Temoto.
+// All returns all dialects: RFC9309, Google, CocCoc, Original1994, Temoto, Yandex, Seznam.
 func All() []Dialect {
 	all := make([]Dialect, len(variants))
 	for i := range all {
@@ -191,8 +257,8 @@ func All() []Dialect {
 	return all
 }
 
-// ByName returns the dialect with the given name: "rfc9309", "google", "coccoc", "original1994" or
-// "temoto". It returns false for any other name.
+// ByName returns the dialect with the given name: "rfc9309", "google", "coccoc", "original1994",
+// "temoto", "yandex" or "seznam". It returns false for any other name.
 func ByName(name string) (Dialect, bool) {
 	for _, d := range All() {
 		if d.String() == name {

@@ -32,6 +32,8 @@ Allow: /private/*.png$
 	// coccoc       group ExampleBot  line 7 /private/*.png$         allowed true  delay 10s
 	// original1994 group ExampleBot  line 6 /private/               allowed false delay 0s
 	// temoto       group ExampleBot  line 0                         allowed true  delay 0s
+	// yandex       group *           line 2 /                       allowed false delay 0s
+	// seznam       group ExampleBot  line 7 /private/*.png$         allowed true  delay 0s
 }
 
 // Lint shows the author of a file how a crawler interprets it.
@@ -112,6 +114,8 @@ func ExampleGroup_CrawlDelay() {
 	// coccoc 10s true 30s
 	// original1994 0s false 30s
 	// temoto 0s false 30s
+	// yandex 0s false 30s
+	// seznam 0s false 30s
 }
 
 // URLs with the same robots.txt have equal authorities, even if their spelling differs.
@@ -150,9 +154,9 @@ func ExampleDialect_UnmarshalText() {
 	err := json.Unmarshal([]byte(`{"Dialect": "coccoc"}`), &config)
 	fmt.Println(config.Dialect == dialect.CocCoc(), err)
 
-	err = json.Unmarshal([]byte(`{"Dialect": "yandex"}`), &config)
+	err = json.Unmarshal([]byte(`{"Dialect": "bing"}`), &config)
 	fmt.Println(err)
 	// Output:
 	// true <nil>
-	// dialect: unknown name "yandex", want one of [rfc9309 google coccoc original1994 temoto]
+	// dialect: unknown name "bing", want one of [rfc9309 google coccoc original1994 temoto yandex seznam]
 }

@@ -10,10 +10,11 @@ import (
 // A Group holds the rules and the crawl delay of a robots.txt for one crawler. It is immutable and
 // safe for concurrent use. It does not share memory with the Rules or the file.
 type Group struct {
-	dialect  Dialect
-	hasDelay bool         // there is a Crawl-delay
-	rules    match.List   // its extra text is the delay, if there is one, and the name of the group
-	temoto   *temotoGroup // nil except for Temoto
+	dialect     Dialect
+	hasDelay    bool         // there is a Crawl-delay
+	hasSchedule bool         // there is a Request-rate or a Visit-time
+	rules       match.List   // its extra text is the delay and the schedule, if there are any, and the name of the group
+	temoto      *temotoGroup // nil except for Temoto
 }
 
 // Group returns the group for the crawler with the given product tokens, the most specific token
@@ -42,9 +43,10 @@ func (r *Rules) Group(tokens ...string) *Group {
 	c.reset(r, v)
 	c.collect(func(value string) bool { return v.naming.rank(value, tokens) == best })
 	g := &Group{
-		dialect:  r.dialect,
-		hasDelay: c.delay >= 0,
-		rules:    match.New(c.drafts, c.extra()),
+		dialect:     r.dialect,
+		hasDelay:    c.delay >= 0,
+		hasSchedule: len(c.schedule) > 0,
+		rules:       match.New(c.drafts, c.extra()),
 	}
 	c.reset(nil, nil)
 	compilers.Put(c)
@@ -60,7 +62,10 @@ func (g *Group) Name() string {
 	}
 	extra := g.rules.Extra()
 	if g.hasDelay {
-		return extra[delaySize:]
+		extra = extra[delaySize:]
+	}
+	if g.hasSchedule {
+		_, extra = cutSchedule(extra)
 	}
 	return extra
 }
@@ -105,11 +110,14 @@ const delaySize = 8 + 4
 
 // extra returns the extra text of Group.rules.
 func (c *compiler) extra() string {
-	if c.delay < 0 {
+	if c.delay < 0 && len(c.schedule) == 0 {
 		return c.name
 	}
 	b := make([]byte, 0, 64)
-	b = binary.LittleEndian.AppendUint64(b, uint64(c.delay))
-	b = binary.LittleEndian.AppendUint32(b, c.delayAt)
+	if c.delay >= 0 {
+		b = binary.LittleEndian.AppendUint64(b, uint64(c.delay))
+		b = binary.LittleEndian.AppendUint32(b, c.delayAt)
+	}
+	b = c.appendSchedule(b)
 	return string(append(b, c.name...))
 }

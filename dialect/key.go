@@ -19,11 +19,13 @@ func spell(name string, k kind) key {
 var exactKeys = []key{
 	spell("disallow", disallowLine), spell("allow", allowLine), spell("user-agent", agentLine),
 	spell("sitemap", sitemapLine), spell("crawl-delay", delayLine),
+	spell("request-rate", rateLine), spell("visit-time", visitLine), spell("clean-param", cleanLine),
 }
 
 // googleKeys are the beginnings of keys. The typos are those of google/robotstxt. Google does not
-// support crawl-delay, but it is parsed for Group.WrittenDelay.
-var googleKeys = append(exactKeys[:5:5],
+// support crawl-delay, request-rate and visit-time, but they are parsed for Group.WrittenDelay and
+// Group.WrittenSchedule.
+var googleKeys = append(exactKeys[:len(exactKeys):len(exactKeys)],
 	spell("useragent", agentLine), spell("user agent", agentLine),
 	spell("dissallow", disallowLine), spell("dissalow", disallowLine), spell("disalow", disallowLine),
 	spell("diasllow", disallowLine), spell("disallaw", disallowLine),

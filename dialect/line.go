@@ -15,6 +15,10 @@ const (
 	disallowLine
 	delayLine
 	sitemapLine
+	rateLine
+	visitLine
+	cleanLine
+	gapLine // a blank line that ends a run of User-agent lines; not the kind of a line with a key
 )
 
 // googleLineLimit is how many bytes of a line google/robotstxt reads: eight times the maximum URL

@@ -49,7 +49,7 @@ const (
 	DelayRead                // a Crawl-delay that the dialect changes to another number
 	BadSitemap               // a Sitemap without a URL, or without an absolute URL in a dialect that requires one
 	RelativeSitemap          // a Sitemap that is a relative URL
-	NoDisallow               // a record without a Disallow
+	NoDisallow               // a record without a Disallow or another rule
 	LineCut                  // a line that has a NUL or is too long
 	NotUTF8                  // bytes that are not UTF-8
 	UTF16                    // the file is in UTF-16
@@ -57,6 +57,12 @@ const (
 	UnsortedQuery            // a query in an order that never matches
 	FileRefused              // a line because of which the whole file is refused
 	GroupContinues           // a User-agent line in the same group as those above a blank line or a Crawl-delay
+	BadRate                  // a Request-rate that is not a rate
+	BadCleanParam            // a Clean-param that is not a list of parameters and a path
+	LongRule                 // a pattern that is too long for the dialect
+	TooManyRules             // the file has too many rules for the dialect
+	FileOpen                 // the file is too large for the dialect
+	StarAgain                // a second group of * in a dialect that permits only one
 	numberOfProblems         // must be the last
 )
 
@@ -78,13 +84,19 @@ var problemTexts = [numberOfProblems]string{
 	DelayRead:       "changed to another number of seconds",
 	BadSitemap:      "not an absolute URL",
 	RelativeSitemap: "relative URL, resolved against the URL of this file",
-	NoDisallow:      "record without a Disallow, ignored",
+	NoDisallow:      "record without a rule, ignored",
 	LineCut:         "line has a NUL or is too long, rest of the line ignored",
 	NotUTF8:         "not UTF-8, bytes are compared unchanged",
 	UTF16:           "file is in UTF-16 instead of UTF-8, all lines ignored",
 	FileCut:         "file is larger than 500 KiB, rest and cut line ignored",
 	UnsortedQuery:   "query not in alphabetical order, never matches",
 	FileRefused:     "whole file refused, every visit fails",
+	BadRate:         "not a rate such as 10/1m or 10/1m 0600-1459, value ignored",
+	BadCleanParam:   "not a list of parameters and a path, line ignored",
+	LongRule:        "pattern has more than 1024 characters, never matches",
+	TooManyRules:    "file has more than 2048 rules, everything is allowed",
+	FileOpen:        "file is larger than 500 KiB, everything is allowed",
+	StarAgain:       "another group of *, combined with the first",
 	GroupContinues:  "same group as the User-agent lines above, despite the blank line or Crawl-delay between them",
 }
 
@@ -108,11 +120,21 @@ func (d Dialect) Lint(body []byte) []Issue {
 		return []Issue{{Problem: UTF16}}
 	}
 	l.lint(string(clip(body)))
-	if len(body) > SizeLimit {
-		l.report(0, FileCut, fmt.Sprintf("%d bytes", len(body)))
-	}
+	l.lintSize(len(body))
 	slices.SortStableFunc(l.issues, func(a, b Issue) int { return a.Line - b.Line })
 	return l.issues
+}
+
+// lintSize reports a file of n bytes that exceeds a limit.
+func (l *linter) lintSize(n int) {
+	switch {
+	case n > SizeLimit && l.v.limited:
+		l.report(0, FileOpen, fmt.Sprintf("%d bytes", n))
+	case n > SizeLimit:
+		l.report(0, FileCut, fmt.Sprintf("%d bytes", n))
+	case l.v.limited && l.rules > maxRules:
+		l.report(0, TooManyRules, fmt.Sprintf("%d rules", l.rules))
+	}
 }
 
 // A linter parses a file and reports the lines that a dialect ignores, corrects
@@ -122,6 +144,7 @@ type linter struct {
 	issues []Issue
 	run    bool // a User-agent line would belong to the same group as the previous User-agent line
 	gap    bool // a blank line or a Crawl-delay has followed that previous line
+	star   bool // there has been a User-agent line with *
 }
 
 func (l *linter) report(line uint32, p Problem, detail string) {
@@ -150,7 +173,7 @@ func (l *linter) lintLine(line string, n uint32) {
 	if k == otherLine {
 		if trimLeft(line) == "" {
 			l.lintRecord(l.endRecord())
-			l.run = l.run && !l.v.records
+			l.run = l.run && !l.v.records && !l.v.blankEndsRun
 			l.gap = true
 		}
 		l.report(n, problemOfOther(line), keyOf(line))
@@ -163,7 +186,7 @@ func (l *linter) lintLine(line string, n uint32) {
 	}
 	problem := l.add(record{line: n, kind: k}, value)
 	switch {
-	case k == delayLine && l.v.delay == noDelay:
+	case k == delayLine && l.v.delay == noDelay, k == rateLine && !l.v.rates, k == visitLine:
 		problem = Unsupported
 	case problem == noProblem:
 		problem = l.v.problemOfValue(k, value)
@@ -185,20 +208,27 @@ func (l *linter) lintRun(k kind, value string, n uint32) {
 		}
 		l.run = true
 		l.gap = false
+		if value == "*" && l.star && l.v.limited {
+			l.report(n, StarAgain, "")
+		}
+		l.star = l.star || value == "*"
+	case rateLine, visitLine:
+		l.run = l.run && !l.v.rates
 	case delayLine:
 		l.run = l.run && !l.v.delayEndsRun
 		l.gap = true
 	case allowLine:
-		l.run = l.run && l.v.records // in a dialect with records, Allow is an unknown key
+		l.run = l.run && l.v.onlyDisallow // where Allow is an unknown key
 	case disallowLine:
 		l.run = false
 	}
 }
 
-// lintRecord reports a record of 1994 that was ignored because it has no Disallow.
-func (l *linter) lintRecord(dropped []record) {
-	if len(dropped) > 0 {
-		l.report(dropped[0].line, NoDisallow, "")
+// lintRecord reports a record of 1994 that was ignored because it has no rule. dropped is its first
+// line, or 0 if no record was ignored.
+func (l *linter) lintRecord(dropped uint32) {
+	if dropped > 0 {
+		l.report(dropped, NoDisallow, "")
 	}
 }
 
@@ -250,6 +280,10 @@ func (v *variant) problemOfValue(k kind, value string) Problem {
 		if !isAbsolute(value) {
 			return RelativeSitemap
 		}
+	case rateLine:
+		if _, ok := parseRate(value); !ok {
+			return BadRate
+		}
 	}
 	return noProblem
 }
@@ -280,6 +314,8 @@ func (v *variant) problemOfPattern(k kind, p string) Problem {
 	case p == "":
 	case p[0] != '/' && (v.plain || p[0] != '*'):
 		return NoSlash
+	case v.limited && isTooLong(p):
+		return LongRule
 	case v.plain && strings.ContainsAny(p, "*$"):
 		return PlainWildcard
 	}

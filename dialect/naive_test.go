@@ -20,6 +20,14 @@ type naiveGroup struct {
 	agents []string
 	rules  []dialect.Rule
 	delays []string // as written
+	rates  []naiveTimed
+	visits []naiveTimed
+}
+
+// A naiveTimed is a Request-rate or a Visit-time line.
+type naiveTimed struct {
+	value string
+	line  int
 }
 
 // A naiveFile is a parsed file.
@@ -30,12 +38,14 @@ type naiveFile struct {
 
 var (
 	newline     = regexp.MustCompile(`\r\n|\r|\n`)
-	strictLine  = regexp.MustCompile(`(?is)^[ \t]*(user-agent|allow|disallow|sitemap|crawl-delay)[ \t]*:[ \t]*(.*?)[ \t]*$`)
+	strictLine  = regexp.MustCompile(`(?is)^[ \t]*(user-agent|allow|disallow|sitemap|crawl-delay|request-rate|visit-time|clean-param)[ \t]*:[ \t]*(.*?)[ \t]*$`)
 	colonLine   = regexp.MustCompile(`(?s)^[ \t\n\v\f\r]*([^:]*?)[ \t\n\v\f\r]*:[ \t\n\v\f\r]*(.*?)[ \t\n\v\f\r]*$`)
 	wordsLine   = regexp.MustCompile(`(?s)^[ \t\n\v\f\r]*([^ \t]+)[ \t]+([^ \t]+)[ \t\n\v\f\r]*$`)
 	absolute    = regexp.MustCompile(`(?s)^[A-Za-z][A-Za-z0-9+.-]*://[^/?#]`)
 	seconds     = regexp.MustCompile(`^([0-9]+\.?[0-9]*|\.[0-9]+)$`)
 	globalAgent = regexp.MustCompile(`^\*($|[ \t\n\v\f\r])`)
+	rateValue   = regexp.MustCompile(`(?i)^([0-9]+)/([0-9]+)([smhd]?)(?:[ \t]+([0-9].*))?$`)
+	windowValue = regexp.MustCompile(`^([01][0-9]|2[0-3])([0-5][0-9])[ \t]*-[ \t]*(?:([01][0-9]|2[0-3])([0-5][0-9])|(24)(00))$`)
 	wholeName   = regexp.MustCompile(`^[A-Za-z0-9._-]*$`)
 	firstToken  = regexp.MustCompile(`^[A-Za-z_-]*`)
 )
@@ -66,6 +76,9 @@ func naiveLine(d dialect.Dialect, line string) (key, value string) {
 		{"disallow", "disallow,dissallow,dissalow,disalow,diasllow,disallaw"},
 		{"sitemap", "sitemap,site-map"},
 		{"crawl-delay", "crawl-delay"},
+		{"request-rate", "request-rate"},
+		{"visit-time", "visit-time"},
+		{"clean-param", "clean-param"},
 	} {
 		for _, prefix := range strings.Split(k.prefixes, ",") {
 			if strings.HasPrefix(naiveLower(m[1]), prefix) {
@@ -117,14 +130,17 @@ func naiveParse(d dialect.Dialect, body string) *naiveFile {
 	run := false         // a User-agent line adds a name to the open group
 	for n, line := range newline.Split(body, -1) {
 		key, value := naiveLine(d, line)
-		if d == dialect.Original1994() {
-			if strings.Trim(line, " \t") == "" {
+		if strings.Trim(line, " \t") == "" {
+			switch d {
+			case dialect.Original1994(), dialect.Seznam():
 				open = nil
 				run = false
+			case dialect.Yandex():
+				run = false
 			}
-			if key != "user-agent" && key != "disallow" && key != "crawl-delay" {
-				continue
-			}
+		}
+		if d == dialect.Original1994() && (key == "allow" || key == "sitemap") {
+			continue
 		}
 		switch key {
 		case "user-agent":
@@ -140,15 +156,25 @@ func naiveParse(d dialect.Dialect, body string) *naiveFile {
 				open.rules = append(open.rules, dialect.Rule{Allow: key == "allow", Pattern: value, Line: n + 1})
 			}
 		case "crawl-delay":
-			if d == dialect.CocCoc() {
+			if d == dialect.CocCoc() || d == dialect.Seznam() {
 				run = false
 			}
 			if open != nil {
 				open.delays = append(open.delays, value)
 			}
+		case "request-rate", "visit-time":
+			if open == nil {
+				break
+			}
+			if timed := (naiveTimed{value, n + 1}); key == "visit-time" {
+				open.visits = append(open.visits, timed)
+			} else {
+				open.rates = append(open.rates, timed)
+			}
+			run = run && d != dialect.Seznam()
 		case "sitemap":
 			value = strings.TrimSpace(value)
-			if value != "" && (d != dialect.Google() || absolute.MatchString(latin(value))) {
+			if value != "" && (d != dialect.Google() && d != dialect.Yandex() || absolute.MatchString(latin(value))) {
 				f.sitemaps = append(f.sitemaps, value)
 			}
 		}
@@ -180,6 +206,15 @@ func naiveNames(d dialect.Dialect, value, name string) bool {
 			}
 		}
 		return false
+	case dialect.Seznam():
+		return naiveNames(dialect.Original1994(), value, name)
+	case dialect.Yandex():
+		if value == "*" || name == "*" {
+			return value == name
+		}
+		value, _, _ = strings.Cut(value, "/")
+		name, _, _ = strings.Cut(name, "/")
+		return value != "" && value == name
 	case dialect.RFC9309():
 		if value != "*" && !wholeName.MatchString(value) {
 			return false
@@ -200,11 +235,16 @@ func naiveGroupFor(d dialect.Dialect, f *naiveFile, tokens []string) *naiveGroup
 			token = token[:strings.LastIndex(token, "-")]
 			names = append(names, token)
 		}
+		if bare, _, _ := strings.Cut(token, "/"); d == dialect.Yandex() && strings.HasPrefix(naiveLower(bare), "yandex") {
+			for n := len(bare) - 1; n >= len("yandex"); n-- {
+				names = append(names, bare[:n])
+			}
+		}
 	}
 	for _, name := range append(names, "*") {
 		var all *naiveGroup
 		for _, g := range f.groups {
-			if d == dialect.Original1994() && len(g.rules) == 0 {
+			if d == dialect.Original1994() && len(g.rules) == 0 || d == dialect.Seznam() && len(g.rules)+len(g.rates)+len(g.visits)+len(g.delays) == 0 {
 				continue
 			}
 			for _, agent := range g.agents {
@@ -214,6 +254,8 @@ func naiveGroupFor(d dialect.Dialect, f *naiveFile, tokens []string) *naiveGroup
 					}
 					all.rules = append(all.rules, g.rules...)
 					all.delays = append(all.delays, g.delays...)
+					all.rates = append(all.rates, g.rates...)
+					all.visits = append(all.visits, g.visits...)
 					break
 				}
 			}
@@ -255,7 +297,7 @@ func (g *naiveGroup) writtenDelay() (time.Duration, bool) {
 func (g *naiveGroup) crawlDelay(d dialect.Dialect) (time.Duration, bool) {
 	delay, ok := g.writtenDelay()
 	switch {
-	case !ok || d == dialect.Google() || d == dialect.Original1994():
+	case !ok || d == dialect.Google() || d == dialect.Original1994() || d == dialect.Yandex() || d == dialect.Seznam():
 		return 0, false
 	case d == dialect.CocCoc():
 		for s := range 10 {
@@ -266,6 +308,69 @@ func (g *naiveGroup) crawlDelay(d dialect.Dialect) (time.Duration, bool) {
 		return 10 * time.Second, true
 	}
 	return delay, true
+}
+
+// schedule returns the lines of a group that can be read, whatever the dialect. It returns nil if
+// there are none.
+func (g *naiveGroup) schedule() *dialect.Schedule {
+	s := &dialect.Schedule{}
+	for _, r := range g.rates {
+		m := rateValue.FindStringSubmatch(r.value)
+		if m == nil {
+			continue
+		}
+		documents := naiveBillion(m[1])
+		units := naiveBillion(m[2])
+		length := map[string]int64{"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[strings.ToLower(m[3])]
+		window, ok := dialect.Window{}, true
+		if m[4] != "" {
+			window, ok = naiveWindow(m[4])
+		}
+		if documents.Sign() == 0 || units.Sign() == 0 || !ok {
+			continue
+		}
+		period := units.Mul(units, big.NewInt(length*1e9))
+		if !period.IsInt64() {
+			period.SetInt64(math.MaxInt64)
+		}
+		period.Add(period, documents).Sub(period, big.NewInt(1)).Div(period, documents) // round up
+		s.Rates = append(s.Rates, dialect.Rate{Delay: time.Duration(period.Int64()), Window: window, Line: r.line})
+	}
+	for _, v := range g.visits {
+		if window, ok := naiveWindow(v.value); ok {
+			s.Visits = append(s.Visits, dialect.Visit{Window: window, Line: v.line})
+		}
+	}
+	if len(s.Rates)+len(s.Visits) == 0 {
+		return nil
+	}
+	return s
+}
+
+// naiveBillion returns a number of digits, at most a billion.
+func naiveBillion(digits string) *big.Int {
+	n, _ := new(big.Int).SetString(digits, 10)
+	if most := big.NewInt(1e9); n.Cmp(most) > 0 {
+		return most
+	}
+	return n
+}
+
+func naiveWindow(value string) (w dialect.Window, ok bool) {
+	m := windowValue.FindStringSubmatch(value)
+	if m == nil {
+		return w, false
+	}
+	minutes := func(hours, minutes string) time.Duration {
+		d, _ := time.ParseDuration(hours + "h" + minutes + "m")
+		return d
+	}
+	w.From = minutes(m[1], m[2])
+	w.To = min(minutes(m[3]+m[5], m[4]+m[6])+time.Minute, 24*time.Hour)
+	if w.To-w.From == 24*time.Hour || w.To == w.From {
+		return dialect.Window{}, true
+	}
+	return w, true
 }
 
 // decide decides by the matching rule with the most bytes. If several have the same number of
@@ -282,7 +387,11 @@ func (g *naiveGroup) decide(d dialect.Dialect, target string) dialect.Decision {
 	most := -1
 	for _, r := range g.rules {
 		size := naiveMatch(d, r, target)
-		if size > most || size == most && size >= 0 && r.Allow && !best.Rule.Allow {
+		if d == dialect.Yandex() && size >= 0 && (r.Pattern != "" || !r.Allow) {
+			size = max(size, 1)
+		}
+		wins := func(r dialect.Rule) bool { return r.Allow || d == dialect.Yandex() && r.Pattern == "" }
+		if size > most || size == most && size >= 0 && wins(r) && !wins(best.Rule) {
 			best = dialect.Decision{Allowed: r.Allow || r.Pattern == "", Rule: r}
 			most = size
 		}
@@ -307,8 +416,8 @@ func naiveMatchWritten(d dialect.Dialect, r dialect.Rule, target string) int {
 			return len(p)
 		}
 		return -1
-	case dialect.RFC9309():
-		if p != "" && p[0] != '/' && p[0] != '*' {
+	case dialect.RFC9309(), dialect.Yandex():
+		if p != "" && p[0] != '/' && p[0] != '*' || d == dialect.Yandex() && len([]rune(p)) > 1024 {
 			return -1
 		}
 	}
@@ -450,6 +559,9 @@ func naiveLength(d dialect.Dialect, units []unit) int {
 	n := 0
 	for _, u := range units {
 		text := u.text
+		if u.special && d == dialect.Yandex() {
+			continue
+		}
 		if u.inQuery && d != dialect.Google() && !u.special {
 			text = queryText(text)
 		}

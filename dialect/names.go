@@ -14,6 +14,7 @@ const (
 	tokenPrefix                 // the value begins with a product token, compared whole
 	hyphenParents               // the value is a name or the part of a name before a hyphen
 	substring                   // the value lists parts of names, separated by white space
+	yandexNames                 // the value is a name; Yandex and longer beginnings of a name that begins with it
 )
 
 // Ranks of a User-agent value for a crawler. A smaller rank is a better match. A rank below these
@@ -39,6 +40,8 @@ func (n naming) rank(value string, tokens []string) int {
 		return rankParents(value, tokens)
 	case substring:
 		return rankParts(value, tokens)
+	case yandexNames:
+		return rankYandex(value, tokens)
 	}
 	if value != "*" && nameLen(value) != len(value) {
 		return noRank
@@ -98,6 +101,30 @@ func rankParts(list string, tokens []string) int {
 		}
 	}
 	return best
+}
+
+// rankYandex returns the rank of a value that is compared as Yandex does. A value names the crawlers
+// with this name. If it begins with Yandex, it also names the crawlers whose names begin with it.
+// The longest of these values is the most specific. Versions, which follow a slash, are ignored on
+// both sides.
+func rankYandex(value string, tokens []string) int {
+	const family = "Yandex"
+	name, _, _ := strings.Cut(value, "/")
+	if value == "*" || name == "" || name == "*" {
+		return rankWhole(value, nil)
+	}
+	rank := 0
+	for _, token := range tokens {
+		token, _, _ = strings.Cut(token, "/")
+		if equalFold(name, token) {
+			return rank
+		}
+		if len(family) <= len(name) && len(name) < len(token) && hasFold(name, family) && hasFold(token, name) {
+			return rank + len(token) - len(name)
+		}
+		rank += len(token) + 1
+	}
+	return noRank
 }
 
 func isBlank(c rune) bool { return c == ' ' || c == '\t' }
@@ -176,6 +203,8 @@ func (d Dialect) CheckToken(token string) error {
 		return fmt.Errorf("dialect: %s: product token %q: only letters, digits, _, - and . can be matched", d, token)
 	case d == Google() && n < len(token):
 		return fmt.Errorf("dialect: %s: product token %q: User-agent values are read only up to the first byte that is not a letter, _ or -, here %q", d, token, token[:n])
+	case d == Yandex() && strings.ContainsAny(token, "#\r\n"):
+		return fmt.Errorf("dialect: %s: product token %q: a name cannot contain #", d, token)
 	case d == CocCoc() && strings.ContainsAny(token, "# \t\r\n"):
 		return fmt.Errorf("dialect: %s: product token %q: a name cannot contain white space or #", d, token)
 	}

@@ -18,9 +18,9 @@ func TestCheckToken(t *testing.T) {
 		{"archive.org_bot", "google "},
 		{"ExampleBot/1.0", "rfc9309 google "},
 		{"Example Bot", "rfc9309 google coccoc "},
-		{"Bot#1", "rfc9309 google coccoc "},
-		{"", "rfc9309 google coccoc original1994 temoto "},
-		{"*", "rfc9309 google coccoc original1994 temoto "},
+		{"Bot#1", "rfc9309 google coccoc yandex "},
+		{"", "rfc9309 google coccoc original1994 temoto yandex seznam "},
+		{"*", "rfc9309 google coccoc original1994 temoto yandex seznam "},
 	} {
 		bad := ""
 		for _, d := range dialect.All() {

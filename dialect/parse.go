@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"slices"
 	"strings"
 	"sync"
 )
@@ -34,14 +35,20 @@ func (d Dialect) Parse(body []byte) *Rules {
 	*p = parser{v: d.variant(), records: p.records[:0]}
 	text := string(clip(body))
 	p.parse(text)
+	if p.v.limited && (len(body) > SizeLimit || p.rules > maxRules) {
+		p.records = slices.DeleteFunc(p.records, record.isOfGroup) // the file restricts nothing
+	}
 	r := &Rules{dialect: d, text: text, records: append([]record(nil), p.records...)}
 	parsers.Put(p)
 	return r
 }
 
+// isOfGroup reports whether a line belongs to a group, and not to the file as a whole.
+func (r record) isOfGroup() bool { return r.kind != sitemapLine && r.kind != cleanLine }
+
 // Sitemaps returns the values of the Sitemap lines as they are written, in the order of the file.
-// For Google, they are absolute URLs. For RFC9309 and CocCoc, they may be relative to the URL of
-// the robots.txt. For Original1994, there are none. Sitemaps does not check whether the URLs can or
+// For Google and Yandex, they are absolute URLs. For RFC9309, CocCoc and Seznam, they may be relative
+// to the URL of the robots.txt. For Original1994, there are none. Sitemaps does not check whether the URLs can or
 // should be fetched.
 func (r *Rules) Sitemaps() []string {
 	if r.temoto != nil {
@@ -64,10 +71,12 @@ type parser struct {
 	v       *variant
 	records []record
 	open    bool // there has been a User-agent line
+	inRun   bool // there has been no rule and no blank line since the last User-agent line
+	rules   int  // number of Allow and Disallow lines in groups
 
 	// These fields are used only if v.records is set. A record of 1994 spans several lines.
 	start int  // index of its first line in records
-	ruled bool // it has a Disallow line
+	ruled bool // it has a rule
 }
 
 func (p *parser) parse(text string) {
@@ -84,6 +93,9 @@ func (p *parser) parse(text string) {
 			p.add(rec, line[from:to])
 		case p.v.records && trimLeft(line) == "":
 			p.endRecord()
+		case p.v.blankEndsRun && p.inRun && trimLeft(line) == "":
+			p.records = append(p.records, record{kind: gapLine})
+			p.inRun = false
 		}
 	}
 	p.endRecord()
@@ -97,30 +109,45 @@ func (p *parser) add(rec record, value string) Problem {
 			p.endRecord()
 		}
 		p.open = true
-	case rec.kind == sitemapLine && p.v.records, rec.kind == allowLine && p.v.records:
+		p.inRun = true
+	case p.v.onlyDisallow && (rec.kind == sitemapLine || rec.kind == allowLine):
 		return Unsupported
+	case rec.kind == cleanLine && !p.v.cleanParams:
+		return Unsupported
+	case rec.kind == cleanLine:
+		if _, ok := parseCleanParam(value); !ok {
+			return BadCleanParam
+		}
 	case rec.kind == sitemapLine:
 		if value == "" || p.v.fullSitemaps && !isAbsolute(value) {
 			return BadSitemap
 		}
 	case !p.open:
 		return OrphanRule
-	case rec.kind == disallowLine:
+	case rec.kind == disallowLine, rec.kind == allowLine:
 		p.ruled = true
+		p.inRun = false
+		p.rules++
+	case !p.v.onlyDisallow:
+		p.ruled = true // a Crawl-delay, a Request-rate or a Visit-time
 	}
 	p.records = append(p.records, rec)
 	return noProblem
 }
 
-// endRecord ends the current record of 1994. If the record has no Disallow, endRecord removes and
-// returns it. In other dialects, endRecord does nothing.
-func (p *parser) endRecord() (dropped []record) {
+// endRecord ends the current record of 1994. If the record has no rule, endRecord removes it and
+// returns the number of its first line; otherwise it returns 0. In other dialects, endRecord does
+// nothing.
+func (p *parser) endRecord() (dropped uint32) {
 	if !p.v.records {
-		return nil
+		return 0
 	}
 	if !p.ruled {
-		dropped = p.records[p.start:]
-		p.records = p.records[:p.start]
+		if i := slices.IndexFunc(p.records[p.start:], record.isOfGroup); i >= 0 {
+			dropped = p.records[p.start+i].line
+		}
+		kept := slices.DeleteFunc(p.records[p.start:], record.isOfGroup)
+		p.records = p.records[:p.start+len(kept)]
 	}
 	p.start = len(p.records)
 	p.open, p.ruled = false, false

@@ -18,7 +18,20 @@ func (c *compiler) addPattern(rule match.Rule, pattern string) {
 	} else {
 		c.compile(&d, pattern)
 	}
+	if c.v.prefixRank {
+		d.Rank = prefixRank(d.Rank, pattern)
+	}
 	c.drafts = append(c.drafts, d)
+}
+
+// prefixRank returns the rank of a pattern without its wildcards and its anchor, but at least 1,
+// which is the rank of / and *. rank includes them.
+func prefixRank(rank uint32, pattern string) uint32 {
+	special := strings.Count(pattern, "*")
+	if strings.HasSuffix(pattern, "$") {
+		special++
+	}
+	return max(1, rank-uint32(special))
 }
 
 // compile sets the text, the kind and the rank of a draft from a pattern in which * and $ are

@@ -45,18 +45,18 @@ func TestHeads(t *testing.T) {
 // rules are also compared.
 func TestReach(t *testing.T) {
 	for _, test := range []struct{ file, target, denied string }{
-		{"Disallow: /a$", "/a#%", "rfc9309 google coccoc"},
-		{"Disallow: /abcdefghijklm$", "/abcdefghijklm#", "rfc9309 google coccoc"},
+		{"Disallow: /a$", "/a#%", "rfc9309 google coccoc yandex seznam"},
+		{"Disallow: /abcdefghijklm$", "/abcdefghijklm#", "rfc9309 google coccoc yandex seznam"},
 		{"Disallow: /abcdefghijklm$", "/abcdefghijklm%20", ""},
-		{"Disallow: /abcdefghijklm", "/abcdefghijkl%6D", "rfc9309 coccoc"},
-		{"Disallow: /abcdefghijklm", "/abcdefghijklm%zz%6D#", "rfc9309 google coccoc original1994"},
-		{"Disallow: /abcdefghijkl*z", "/abcdefghijklmnopqrstuvwxy%7A", "rfc9309 coccoc"},
+		{"Disallow: /abcdefghijklm", "/abcdefghijkl%6D", "rfc9309 coccoc yandex seznam"},
+		{"Disallow: /abcdefghijklm", "/abcdefghijklm%zz%6D#", "rfc9309 google coccoc yandex seznam original1994"},
+		{"Disallow: /abcdefghijkl*z", "/abcdefghijklmnopqrstuvwxy%7A", "rfc9309 coccoc yandex seznam"},
 		{"Disallow: /abcdefghijkl*z", "/abcdefghijklmnopqrstuvwxy#z", ""},
-		{"Disallow: /abcdefghijkl*/z$", "/abcdefghijklmnopqrstuvwxy/z#", "rfc9309 google coccoc"},
-		{"Disallow: /abcdefghijkl*%2Fz", "/abcdefghijklmno?p=%2fz", "rfc9309 coccoc"},
-		{"Disallow: /", "/robots.txt#a", "google coccoc original1994"},
-		{"Disallow: /", "/robots.tx%74", "google coccoc original1994"},
-		{"Disallow: /", "/robots.txta", "rfc9309 google coccoc original1994"},
+		{"Disallow: /abcdefghijkl*/z$", "/abcdefghijklmnopqrstuvwxy/z#", "rfc9309 google coccoc yandex seznam"},
+		{"Disallow: /abcdefghijkl*%2Fz", "/abcdefghijklmno?p=%2fz", "rfc9309 coccoc yandex seznam"},
+		{"Disallow: /", "/robots.txt#a", "google coccoc yandex seznam original1994"},
+		{"Disallow: /", "/robots.tx%74", "google coccoc yandex seznam original1994"},
+		{"Disallow: /", "/robots.txta", "rfc9309 google coccoc yandex seznam original1994"},
 	} {
 		for _, more := range []string{"", strings.Repeat("Disallow: /some/other/place\nDisallow: /yet/*/another\n", 30)} {
 			for _, d := range published {

@@ -96,14 +96,15 @@ func read(answer robotsAnswer, d dialect.Dialect) edition {
 	google := d == dialect.Google()
 	cocCoc := d == dialect.CocCoc()
 	temoto := d == dialect.Temoto()
+	yandex := d == dialect.Yandex()
 	switch status := answer.status; {
-	case status == http.StatusOK, status > 200 && status < 300 && !cocCoc:
+	case status == http.StatusOK, status > 200 && status < 300 && !cocCoc && !yandex:
 		e.rules = d.Parse(answer.body)
 	case google && (status == 0 || status == http.StatusTooManyRequests || status >= 500):
 		e.closed = forGoogle
 	case status == 0 && (cocCoc || temoto):
 		e.closed = forOthers
-	case status == 0, status >= 500 && !cocCoc && !temoto:
+	case status == 0, status >= 500 && !cocCoc && !temoto && !yandex:
 		e.closed = forRFC9309
 	}
 	return e

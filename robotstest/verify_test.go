@@ -283,10 +283,10 @@ func TestVerifyStatuses(t *testing.T) {
 		{"203", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(203)
 			io.WriteString(w, "User-agent: *\nDisallow: /\n")
-		}), "coccoc"},
-		{"404", 404, "rfc9309 google coccoc original1994 temoto"},
-		{"429", 429, "rfc9309 coccoc original1994 temoto"},
-		{"503", 503, "coccoc temoto"},
+		}), "coccoc yandex"},
+		{"404", 404, "rfc9309 google coccoc original1994 temoto yandex seznam"},
+		{"429", 429, "rfc9309 coccoc original1994 temoto yandex seznam"},
+		{"503", 503, "coccoc temoto yandex"},
 		{"no answer", abort, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -228,7 +228,7 @@ func TestRun(t *testing.T) {
 		{"a URL", []string{site.URL}, 0, `127\.0\.0\.1:\d+ +1 +0 +- +250ms`, `200 +` + regexp.QuoteMeta(site.URL)},
 		{"missing start page", []string{site.URL + "/gone"}, 1, `Failed \(1\):\n.*/gone +404 Not Found`, ``},
 		{"a site that does not answer", []string{silent}, 1, `(?s)unreachable: dial tcp.*refused.*At least one start URL got no response`, ``},
-		{"unknown dialect", []string{"-dialect=yandex"}, 2, ``, `yandex: unknown dialect; use one of rfc9309, google, coccoc`},
+		{"unknown dialect", []string{"-dialect=bing"}, 2, ``, `bing: unknown dialect; use one of rfc9309, google, coccoc`},
 		{"negative depth", []string{"-depth=-1"}, 2, ``, `-depth -1 is negative`},
 		{"no parallelism", []string{"-parallelism=0"}, 2, ``, `-parallelism 0 is less than 1`},
 		{"no token", []string{"-token= ,"}, 2, ``, `-token: no name given`},

@@ -171,6 +171,30 @@ var original1994 = func() accessTable {
 	return t
 }()
 
+// yandex follows Yandex's webmaster help, "Using robots.txt": a file that does not meet the
+// requirements, one of which is that the server answers with 200 OK, restricts nothing, and a
+// redirect to the file of another site is followed. The page does not say what holds without an
+// answer or how many redirects are followed, so these are as in RFC 9309.
+var yandex = func() accessTable {
+	t := rfc9309
+	t.on = [classes]action{
+		ok:               follow,
+		success:          open,
+		clientError:      open,
+		throttled:        open,
+		serverError:      open,
+		undefined:        open,
+		tooManyRedirects: open,
+		noResponse:       outage,
+	}
+	t.ignoresDelay = true
+	return t
+}()
+
+// seznam is rfc9309 without Crawl-delay. Seznam's help says nothing about the answers to GET
+// /robots.txt.
+var seznam = original1994
+
 // temoto does the same as the built-in check of Colly v2.3.0 with temoto/robotstxt v1.1.2. A 5xx
 // allows everything. A file that was read is never read again. A fetch that failed fails the page,
 // and the next page fetches again. The check reads the body of every response. Colly accepts the
@@ -208,6 +232,10 @@ func tableOf(d dialect.Dialect) *accessTable {
 		return &original1994
 	case dialect.Temoto():
 		return &temoto
+	case dialect.Yandex():
+		return &yandex
+	case dialect.Seznam():
+		return &seznam
 	default:
 		return &rfc9309
 	}

@@ -26,7 +26,7 @@ func FuzzRecord(f *testing.F) {
 	f.Add([]byte(nil))
 	f.Add([]byte(`{"version":1,"copy":{"class":7}}`))
 	f.Add([]byte(`{"version":1,"failure":{"class":0,"count":0}}`))
-	tables := []accessTable{rfc9309, google, cocCoc, original1994, temoto}
+	tables := []accessTable{rfc9309, google, cocCoc, original1994, temoto, yandex, seznam}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		known, err := decode(raw)
 		if err != nil {

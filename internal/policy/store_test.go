@@ -28,10 +28,10 @@ func TestOneFetchForAllDialects(t *testing.T) {
 		answer func(*http.Request) (*http.Response, error)
 		want   string // as in TestStatusTable
 	}{
-		{reply(200, closed), "RRRRR"},
-		{reply(206, closed), "RRoRR"},
-		{reply(404, closed), "ooooo"},
-		{reply(429, closed), "o-ooo"},
+		{reply(200, closed), "RRRRRRR"},
+		{reply(206, closed), "RRoRRoR"},
+		{reply(404, closed), "ooooooo"},
+		{reply(429, closed), "o-ooooo"},
 		{redirects(6, 301, "", reply(200, closed)), "oooo"}, // temoto follows more redirects, so it has to fetch
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -29,7 +29,8 @@ type Draft struct {
 	Text string
 	Kind Kind
 
-	// Rank is the number of bytes that count when rules are compared. It is less than 1<<24.
+	// Rank is the number of bytes that count when rules are compared. It is less than 1<<24. A rule
+	// with a rank but without a pattern counts as an Allow.
 	Rank uint32
 
 	rewritten bool // Pattern does not begin with Text; set by New
@@ -106,7 +107,7 @@ func appendOrder(order []uint64, drafts []Draft) []uint64 {
 	for i := range drafts {
 		d := &drafts[i]
 		key := uint64(1<<rankBits-1-d.Rank) << 1
-		if !d.Allow {
+		if !d.Allow && (d.Pattern != "" || d.Rank == 0) {
 			key |= 1
 		}
 		order = append(order, key<<indexBits|uint64(i))

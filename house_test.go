@@ -107,8 +107,11 @@ const importRules = `
 	conformance:       !os !net/http !log
 	internal/conform:  ./conformance ./dialect
 
+	# Decisions about many URLs in files.
+	internal/batch:    ./dialect ./internal/policy ./internal/weburl github.com/maypok86/otter/v2
+
 	# The command.
-	cmd/collyrobots:   ./conformance ./internal/conform
+	cmd/collyrobots:   ./conformance ./internal/conform ./internal/batch
 
 	# The examples use what every program can use, and packages that they share.
 	examples/internal/demo:

@@ -36,6 +36,7 @@ type command struct {
 // commands has all commands in the order of the help.
 var commands = []command{
 	{name: "conform", summary: "run the conformance suite on a parser of robots.txt", run: runConform},
+	{name: "batch", summary: "decide about many URLs, on all processors", run: runBatch},
 	{name: "version", summary: "print the version of this program", run: runVersion},
 }
 

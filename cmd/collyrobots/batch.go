@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/collyrobots/collyrobots/internal/batch"
+)
+
+const batchUsage = `Usage: collyrobots batch [flags] <RECORDS >DECISIONS
+
+Decides about many URLs, on all processors and in bounded memory. The input is JSON lines or a WARC
+file, and may be compressed by gzip. A line has a robots.txt, a crawler, and one or more URLs, which
+are absolute or begin with /:
+
+  {"robots": "User-agent: *\nDisallow: /x\n", "agent": "ExampleBot", "url": "https://example.com/x"}
+  {"file": "robots/example.com.txt", "agent": "ExampleBot", "urls": ["/x", "/y?z"]}
+
+A robots.txt that is not UTF-8 is in robots_base64. Of a WARC file, the responses to requests for
+/robots.txt are used, with the crawlers of -agent and the URLs of -url.
+
+The output has one line for each decision, in the order of the input. line is the line number of the
+rule that decides, or 0 if there is none, and sha256 is the hash of the whole robots.txt:
+
+  {"record":1,"agent":"ExampleBot","url":"https://example.com/x","allowed":false,"line":2,"sha256":"..."}
+
+A record or URL that cannot be read has a line with an error instead. The exit status is 0 if there
+are no such lines and 1 if there are some.`
+
+// runBatch runs the command batch.
+func runBatch(args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
+	flags := flag.NewFlagSet("batch", flag.ContinueOnError)
+	var options batch.Options
+	name := flags.String("dialect", "rfc9309", "decide in this `dialect`")
+	agents := flags.String("agent", "", "the comma-separated `names` of crawlers for records without an agent")
+	flags.Func("url", "a `URL` or path for records without URLs; may be repeated", func(u string) error {
+		options.URLs = append(options.URLs, u)
+		return nil
+	})
+	if status, ok := parseFlags(flags, batchUsage, args, stderr); !ok {
+		return status
+	}
+	if flags.NArg() > 0 {
+		return fail(stderr, "batch", fmt.Errorf("unexpected argument %q; the records are read from standard input", flags.Arg(0)))
+	}
+	if err := options.Dialect.UnmarshalText([]byte(*name)); err != nil {
+		return fail(stderr, "batch", err)
+	}
+	options.Agents = strings.FieldsFunc(*agents, func(r rune) bool { return r == ',' || r == ' ' })
+	out := bufio.NewWriter(stdout)
+	summary, err := batch.Run(stdin, out, options)
+	if err := errors.Join(err, out.Flush()); err != nil {
+		return fail(stderr, "batch", err)
+	}
+	if summary.Errors > 0 {
+		fmt.Fprintf(stderr, "collyrobots batch: %d of %d records or URLs could not be read\n", summary.Errors, summary.Errors+summary.Decisions)
+		return statusNegative
+	}
+	return statusOK
+}

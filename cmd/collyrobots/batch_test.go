@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+const record = `{"robots":"User-agent: *\nDisallow: /*.gif\n","agent":"a","urls":["/x.gif","/x"]}` + "\n"
+
+func TestBatch(t *testing.T) {
+	status, out, errs := call(t, record, "batch")
+	want := `{"record":1,"agent":"a","url":"/x.gif","allowed":false,"line":2,"sha256":"`
+	if status != statusOK || errs != "" || !strings.HasPrefix(out, want) || strings.Count(out, "\n") != 2 {
+		t.Errorf("status %d, errors %q\n%s", status, errs, out)
+	}
+	status, out, _ = call(t, record, "batch", "-dialect", "original1994")
+	if status != statusOK || strings.Contains(out, `"allowed":false`) {
+		t.Errorf("original1994: status %d\n%s", status, out)
+	}
+	status, out, _ = call(t, `{"robots":""}`, "batch", "-agent", "a,b", "-url", "/1", "-url", "/2")
+	if status != statusOK || strings.Count(out, "\n") != 4 || !strings.Contains(out, `"agent":"b","url":"/2"`) {
+		t.Errorf("flags: status %d\n%s", status, out)
+	}
+	status, out, errs = call(t, record+"x\n", "batch")
+	if status != statusNegative || strings.Count(out, "\n") != 3 || !strings.Contains(errs, "1 of 3 records or URLs could not be read") {
+		t.Errorf("bad record: status %d, errors %q\n%s", status, errs, out)
+	}
+}
+
+func TestBatchBadArguments(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		errs string
+	}{
+		{args: []string{"-dialect", "altavista"}, errs: `unknown name "altavista"`},
+		{args: []string{"records.jsonl"}, errs: "read from standard input"},
+	} {
+		status, out, errs := call(t, "", append([]string{"batch"}, test.args...)...)
+		if status != statusFailed || out != "" || !strings.Contains(errs, test.errs) {
+			t.Errorf("%v: status %d, output %q, errors %q", test.args, status, out, errs)
+		}
+	}
+}
+
+func TestBatchClosedPipe(t *testing.T) {
+	reader, writer := io.Pipe()
+	reader.Close()
+	var errs strings.Builder
+	if status := run([]string{"batch"}, strings.NewReader(record), writer, &errs); status != statusFailed || errs.Len() > 0 {
+		t.Errorf("status %d, errors %q", status, errs.String())
+	}
+}
+
+// TestBatchProcess runs the program with a reader that closes its end of the pipe after one line.
+func TestBatchProcess(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("pipes end in another way")
+	}
+	cmd := exec.Command(program(t), "batch")
+	cmd.Stdin = strings.NewReader(strings.Repeat(record, 200_000))
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var errs bytes.Buffer
+	cmd.Stdout = writer
+	cmd.Stderr = &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	writer.Close()
+	if _, err := reader.Read(make([]byte, 100)); err != nil {
+		t.Error(err)
+	}
+	reader.Close()
+	if err := cmd.Wait(); err == nil || errs.Len() > 0 {
+		t.Errorf("error %v, errors %q; want a failure without a message", err, errs.String())
+	}
+}

@@ -1,0 +1,136 @@
+package batch
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/collyrobots/collyrobots/dialect"
+)
+
+// corpusDir contains real robots.txt files and the decisions of Google's own matcher about them.
+// The files belong to others, so the directory is outside of the repository.
+const corpusDir = "../../../shared/corpus"
+
+// A corpusCase is a file, a crawler, and the targets that it may fetch ('0' or '1' for each
+// target).
+type corpusCase struct {
+	File    string
+	Agent   string
+	Targets []string
+	Allowed string
+	Line    []int
+}
+
+func corpus(t testing.TB) []corpusCase {
+	t.Helper()
+	f, err := os.Open(filepath.Join(corpusDir, "google_verdicts.jsonl.gz"))
+	if err != nil {
+		t.Skipf("the corpus of real robots.txt files is missing: %v", err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []corpusCase
+	lines := bufio.NewScanner(z)
+	lines.Buffer(nil, 1<<24)
+	for lines.Scan() {
+		var c corpusCase
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			t.Fatal(err)
+		}
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+// records returns the corpus as input for Run, with one record for each target or for each case.
+func records(t testing.TB, cases []corpusCase, single bool) (input []byte, targets int) {
+	t.Helper()
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	for _, c := range cases {
+		file := filepath.Join(corpusDir, c.File)
+		targets += len(c.Targets)
+		if !single {
+			if err := encoder.Encode(map[string]any{"file": file, "agent": c.Agent, "urls": c.Targets}); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		for _, target := range c.Targets {
+			if err := encoder.Encode(map[string]any{"file": file, "agent": c.Agent, "url": target}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return b.Bytes(), targets
+}
+
+// TestCorpus compares the decisions about real files with those of Google's own matcher. It leaves
+// out the targets that are not in the form that package dialect gives to a URL.
+func TestCorpus(t *testing.T) {
+	cases := corpus(t)
+	input, _ := records(t, cases, false)
+	var out bytes.Buffer
+	if _, err := Run(bytes.NewReader(input), &out, Options{Dialect: dialect.Google()}); err != nil {
+		t.Fatal(err)
+	}
+	lines := linesOf(t, out.Bytes())
+	compared := 0
+	for _, c := range cases {
+		for i, target := range c.Targets {
+			l := lines[0]
+			lines = lines[1:]
+			u, err := parseURL(target)
+			if err != nil || dialect.Target(u) != target {
+				continue
+			}
+			compared++
+			if l.Allowed == nil || *l.Allowed != (c.Allowed[i] == '1') || l.Line != c.Line[i] {
+				t.Errorf("%s, %s, %s: %s, want %c by line %d", c.File, c.Agent, target, l.short(), c.Allowed[i], c.Line[i])
+			}
+		}
+	}
+	if compared < 40_000 || len(lines) > 0 {
+		t.Errorf("%d decisions were compared, %d lines are left", compared, len(lines))
+	}
+}
+
+// BenchmarkCorpus decides about the corpus. An operation is one decision. The metric cpu-ns/op is
+// the time of all processors together, which does not depend on other programs.
+func BenchmarkCorpus(b *testing.B) {
+	cases := corpus(b)
+	for _, form := range []struct {
+		name   string
+		single bool
+	}{{name: "url", single: true}, {name: "urls"}} {
+		input, targets := records(b, cases, form.single)
+		b.Run(form.name, func(b *testing.B) {
+			b.SetBytes(int64(len(input)) / int64(targets))
+			repeats := b.N/targets + 1
+			readers := make([]io.Reader, repeats)
+			for i := range readers {
+				readers[i] = bytes.NewReader(input)
+			}
+			before := cpuTime()
+			b.ResetTimer()
+			summary, err := Run(io.MultiReader(readers...), io.Discard, Options{Dialect: dialect.Google()})
+			b.StopTimer()
+			if err != nil || summary.Decisions != int64(repeats*targets) {
+				b.Fatalf("error %v, summary %+v", err, summary)
+			}
+			b.ReportMetric(float64(summary.Decisions)/b.Elapsed().Seconds(), "decisions/s")
+			b.ReportMetric(float64(cpuTime()-before)/float64(summary.Decisions), "cpu-ns/decision")
+			b.ReportMetric(float64(runtime.GOMAXPROCS(0)), "processors")
+		})
+	}
+}

@@ -22,6 +22,7 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/sitemap"
 	"github.com/collyrobots/collyrobots/store"
+	"github.com/collyrobots/collyrobots/webbotauth"
 )
 
 // pages is the type that Plugin.Pages returns.
@@ -61,6 +62,9 @@ var (
 	_ error                                                                            = &collyrobots.PaceError{Host: "", Since: time.Time{}, Err: nil}
 	_ error                                                                            = &collyrobots.ShardError{URL: "", Shard: 0, Of: 0}
 	_ error                                                                            = &collyrobots.PrivateNetworkError{URL: "", Address: "", From: ""}
+	_ func(*webbotauth.Signer) collyrobots.Option                                      = collyrobots.SignRequests
+	_ func(*webbotauth.Signer) collyrobots.Option                                      = collyrobots.SignWhenAsked
+	_ func(*collyrobots.Plugin) webbotauth.Card                                        = (*collyrobots.Plugin).Card
 	_ func(int) collyrobots.Option                                                     = collyrobots.MaxInFlight
 	_ func(...dialect.Dialect) collyrobots.Option                                      = collyrobots.Shadow
 	_ func(string, ...collyrobots.Option) collyrobots.Option                           = collyrobots.ForHosts

@@ -193,7 +193,8 @@ func (p *Plugin) Acquire(ctx context.Context, req *http.Request) (*Turn, error) 
 		p.controller.reject(q, err)
 		return nil, err
 	}
-	q.met = true // no transport reports a connection here, so there is no transport to warn of
+	q.met = true   // no transport reports a connection here, so there is no transport to warn of
+	q.asked = true // the program sends the request
 	p.controller.prepareTrace(q, req)
 	q.sent.Store(true)
 	q.trace.started(q.host, &q.ticket)

@@ -34,6 +34,8 @@ type exchange struct {
 	refused atomic.Bool // Again has returned an error, so nothing is sent any more
 	met     bool        // the transport has reported a connection
 	locked  bool        // a proxy has responded that it requires authentication
+	signed  bool        // it was signed when it was last sent
+	asked   bool        // it is not sent again if the site asks for a signature
 	peer    string      // "host:port" of the last connection: the server or a proxy; "" if not known
 
 	payer string // of a request of the plugin's own to another site: the site that is charged; otherwise ""
@@ -190,6 +192,7 @@ func (x *exchange) Peer(hostPort string, addr net.Addr) error {
 // Ready implements backend.Trip.
 func (x *exchange) Ready() (terms backend.Terms, ok bool) {
 	terms.CheckDials = x.guard != nil
+	terms.Sign = x.signature()
 	if !x.limiter.shared {
 		return terms, !x.ticket.Late()
 	}
@@ -230,7 +233,8 @@ func (x *exchange) again(takeTurn func() error) error {
 // Answered implements backend.Trip. It backs off if the host is throttling.
 func (x *exchange) Answered(resp *http.Response) (again bool, report func()) {
 	x.locked = resp.StatusCode == http.StatusProxyAuthRequired && x.peer != "" && !isServer(x.host.Name(), x.peer)
-	return false, x.recordResponse(resp, 0)
+	report = x.recordResponse(resp, 0)
+	return x.signsAgain(resp), report
 }
 
 // recordResponse records a response, which counts as a number of pages. report logs what follows

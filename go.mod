@@ -3,6 +3,7 @@ module github.com/collyrobots/collyrobots
 go 1.25.0
 
 require (
+	github.com/dunglas/httpsfv v1.1.2
 	github.com/gocolly/colly/v2 v2.3.0
 	github.com/maypok86/otter/v2 v2.4.0
 	github.com/temoto/robotstxt v1.1.2

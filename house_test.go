@@ -80,8 +80,14 @@ const importRules = `
 	# The only package that uses the internals of Colly.
 	internal/backend:  github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/storage
 
+	# Signatures of requests. It does not know robots.txt or Colly.
+	webbotauth:        github.com/dunglas/httpsfv golang.org/x/net/http/httpguts !log !os
+
+	# Verifies signatures, in tests. It shares nothing with webbotauth.
+	internal/sigverify: !log !os
+
 	# The root package combines them.
-	.:                 ./dialect ./sitemap ./store ./internal/arrivals ./internal/backend ./internal/fanout ./internal/feed ./internal/handoff ./internal/netguard ./internal/pace ./internal/policy ./internal/redact ./internal/seconds ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage !reflect
+	.:                 ./webbotauth ./dialect ./sitemap ./store ./internal/arrivals ./internal/backend ./internal/fanout ./internal/feed ./internal/handoff ./internal/netguard ./internal/pace ./internal/policy ./internal/redact ./internal/seconds ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage !reflect
 
 	# The pages of a crawl, on disk. It does not know Colly or robots.txt.
 	frontier:          . ./dialect ./internal/redact ./internal/weburl !net/http

@@ -23,6 +23,8 @@ type limiter struct {
 
 	frontier URLStore // gets the pace of each host; nil without the option Frontier
 
+	signatures *signatures // nil if no request is signed
+
 	networks *netguard.Guard
 	quota    *netguard.Quota // of requests to other sites
 }

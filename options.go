@@ -15,6 +15,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/store"
+	"github.com/collyrobots/collyrobots/webbotauth"
 )
 
 // An Option sets one property of a Plugin. If an option is given twice, the later one applies,
@@ -44,6 +45,9 @@ type config struct {
 	pacer    Pacer
 	shard    shard
 	frontier URLStore // nil without Frontier
+
+	signer        *webbotauth.Signer // nil if no request is signed
+	signWhenAsked bool               // only requests to sites that ask for signatures are signed
 
 	emptyPatterns []string // the patterns of ForHosts without options
 }

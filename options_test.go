@@ -64,6 +64,8 @@ func TestInvalidOptions(t *testing.T) {
 		"Store":          collyrobots.Store(nil),
 		"Logger":         collyrobots.Logger(nil),
 		"HTTPClient":     collyrobots.HTTPClient(nil),
+		"SignRequests":   collyrobots.SignRequests(nil),
+		"SignWhenAsked":  collyrobots.SignWhenAsked(nil),
 		"SharedPace":     collyrobots.SharedPace(nil),
 		"ShardByHost":    collyrobots.ShardByHost(3, 3),
 		"Option":         {},

@@ -48,6 +48,7 @@ func New(opts ...Option) (*Plugin, error) {
 		report.events.Listen(config.onEvent)
 	}
 	limiter := newLimiter(&config.settings, config.client, config.privateNetworks, report)
+	limiter.signatures = newSignatures(config, report)
 	policies := newPolicies(len(config.all()), config.shadows, config.store, limiter, report)
 	if config.pacer != nil {
 		limiter.share(&sharedPace{pacer: config.pacer, report: report})

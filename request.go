@@ -200,6 +200,9 @@ func (q *request) Answered(resp *http.Response) (again bool, report func()) {
 		pages = 0
 	}
 	report = q.recordResponse(resp, pages)
+	if q.signsAgain(resp) {
+		return true, report
+	}
 	if throttled(resp) {
 		if q.retries > 0 && backend.Repeatable(resp.Request) && !q.host.BusyFor(time.Now(), throttledPatience) {
 			q.retries--

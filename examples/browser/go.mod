@@ -10,7 +10,10 @@ require (
 	go.uber.org/goleak v1.3.0
 )
 
-require github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
+require (
+	github.com/dunglas/httpsfv v1.1.2 // indirect
+	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
+)
 
 require (
 	github.com/PuerkitoBio/goquery v1.11.0 // indirect

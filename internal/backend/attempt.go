@@ -122,6 +122,7 @@ func (t *transfer) mayWrite() bool {
 	if !t.ready() {
 		return false
 	}
+	t.signLate()
 	t.written = true
 	t.writes++
 	return true

@@ -67,6 +67,11 @@ type Terms struct {
 	CheckDials bool      // Peer is also called for each address that is dialled
 	Deadline   time.Time // when the request fails if it has not ended; zero if it may take any time
 	Late       error     // the error of a request that fails at the Deadline
+
+	// Sign adds a signature to the header of the request. If it is nil, the request is not signed.
+	// The request is a copy that only the transport sees. Sign is called again with the same copy
+	// if the transport sends the request once more.
+	Sign func(*http.Request)
 }
 
 // noTrip is the Trip of a request that has none.

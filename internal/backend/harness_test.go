@@ -41,6 +41,7 @@ type recorder struct {
 	redirect func(req *http.Request) error              // if nil, every redirect is accepted
 	guard    func(hostPort string, addr net.Addr) error // if nil, every address is accepted
 	knowsNo  bool                                       // Knows returns false
+	sign     func(*http.Request)                        // of the Terms
 
 	strays   atomic.Int32
 	followed atomic.Int32
@@ -74,7 +75,7 @@ type trip struct{ *recorder }
 func newTrip() trip { return trip{new(recorder)} }
 
 func (t trip) Ready() (terms backend.Terms, ok bool) {
-	return backend.Terms{CheckDials: t.guard != nil}, true
+	return backend.Terms{CheckDials: t.guard != nil, Sign: t.sign}, true
 }
 
 func (t trip) Peer(hostPort string, addr net.Addr) error {

@@ -66,7 +66,9 @@ func (s *Seam) send(req *http.Request, ctl Controller, trip Trip) (resp *http.Re
 	}
 	defer t.endOnPanic()
 	sent := req.WithContext(t)
-	resp, err = s.Transport().RoundTrip(sent)
+	rt := s.Transport()
+	t.prepareSignature(rt, sent)
+	resp, err = rt.RoundTrip(sent)
 	if sent.Context() != context.Context(t) {
 		copyProxyURL(req, sent)
 	}
@@ -94,29 +96,44 @@ func (s *Seam) send(req *http.Request, ctl Controller, trip Trip) (resp *http.Re
 	return resp, again, nil
 }
 
-// Do sends one request with rt, which may be nil for http.DefaultTransport. It asks no controller,
-// sends no cookies and follows no redirects. timeout limits the time until the body of the response
-// is closed, and is 0 if there is no limit. The trip ends when the body is closed, even if the body
-// was read to its end before: the caller closes the body of a robots.txt when its rules are in
-// force.
+// Do sends one request with rt, which may be nil for http.DefaultTransport, and sends it again as
+// often as its Trip asks for that. It asks no controller, sends no cookies and follows no
+// redirects. timeout limits the time of each exchange until the body of the response is closed, and
+// is 0 if there is no limit. The trip ends when the body is closed, even if the body was read to
+// its end before: the caller closes the body of a robots.txt when its rules are in force.
 func Do(rt http.RoundTripper, req *http.Request, timeout time.Duration, trip Trip) (*http.Response, error) {
+	for {
+		resp, again, err := do(rt, req, timeout, trip)
+		if !again {
+			return resp, err
+		}
+		drain(resp)
+		req, err = repeated(req, trip)
+		if err != nil {
+			trip.Ended(0, err)
+			return nil, err
+		}
+	}
+}
+
+// do sends req once. If again is true, it is to be sent once more as a part of the same Trip.
+func do(rt http.RoundTripper, req *http.Request, timeout time.Duration, trip Trip) (resp *http.Response, again bool, err error) {
 	t, err := begin(req.Context(), timeout, trip)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	t.untilClose = true
 	defer t.endOnPanic()
 	client := http.Client{
-		Transport:     rt,
+		Transport:     signedBy(t, rt),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	resp, err := client.Do(req.WithContext(t))
+	resp, err = client.Do(req.WithContext(t))
 	if err != nil {
-		return nil, t.failed(err)
+		return nil, false, t.failed(err)
 	}
 	resp = beforeRedirects(resp, req)
-	t.answered(resp)
-	return resp, nil
+	return resp, t.answered(resp), nil
 }
 
 // maxDrained limits how much of a dropped response is read, so that its connection can be used

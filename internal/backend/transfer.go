@@ -21,9 +21,10 @@ import (
 type transfer struct {
 	context.Context // ended by the context of the request, and by cancel
 	cancel          context.CancelCauseFunc
-	io.ReadCloser                 // the body that the transport returned
-	timeout         time.Duration // 0 if there is no limit
-	trip            Trip          // changed with attempts and mu held
+	io.ReadCloser                       // the body that the transport returned
+	timeout         time.Duration       // 0 if there is no limit
+	trip            Trip                // changed with attempts and mu held
+	sign            func(*http.Request) // of the terms; nil if the request is not signed
 	trace           httptrace.ClientTrace
 	returned        bool         // RoundTrip of the transport has returned
 	untilClose      bool         // the transfer ends when the body is closed, and not when it was read
@@ -34,9 +35,10 @@ type transfer struct {
 
 	// attempts is held while Ready and Again of the trip are called.
 	attempts      sync.Mutex
-	deadlineTimer *time.Timer // ends the transfer at the deadline of the terms; nil if there was none yet
-	written       bool        // the request was written since Ready or Again has allowed it
-	writes        int         // how often the request was written
+	unsigned      *http.Request // the request to sign when there is a connection; nil if there is none
+	deadlineTimer *time.Timer   // ends the transfer at the deadline of the terms; nil if there was none yet
+	written       bool          // the request was written since Ready or Again has allowed it
+	writes        int           // how often the request was written
 
 	// mu is held while Peer, Sent and Answered of the trip are called.
 	mu           sync.Mutex
@@ -63,6 +65,7 @@ func begin(parent context.Context, timeout time.Duration, trip Trip) (*transfer,
 	t := &transfer{
 		timeout: timeout,
 		trip:    trip,
+		sign:    terms.Sign,
 	}
 	t.trace = httptrace.ClientTrace{
 		GetConn:      t.attempt,

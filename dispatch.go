@@ -37,6 +37,23 @@ func (d *hold) end() {
 	d.release()
 }
 
+// begin starts the first dispatcher when a program visits a URL that its collector has visited in an
+// earlier run, which a persistent storage of Colly knows. It is called in Visit.
+func (f *frontier) begin() {
+	if f.begun.Load() {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.dispatcher != nil || f.broken {
+		return
+	}
+	f.start()
+	if len(f.dispatcher.held) == 0 {
+		f.dispatcher.stop() // the Context of each collector has ended
+	}
+}
+
 // wake makes sure that a dispatcher runs and that Wait of a collector waits for it. It is called in a
 // hook of a request.
 func (f *frontier) wake(h *hooks) {
@@ -46,17 +63,15 @@ func (f *frontier) wake(h *hooks) {
 	if f.broken || h.c.Context.Err() != nil {
 		return
 	}
-	d := f.dispatcher
-	if d == nil {
-		d = f.newDispatcher()
-		f.dispatcher = d
-		defer func() { go d.run() }()
+	if f.dispatcher == nil {
+		f.start()
 	}
-	d.hold(h)
+	f.dispatcher.hold(h)
 }
 
-// newDispatcher returns a dispatcher that holds all collectors. f.mu is held.
-func (f *frontier) newDispatcher() *dispatcher {
+// start starts a dispatcher that holds all collectors. f.mu is held.
+func (f *frontier) start() {
+	f.begun.Store(true)
 	d := &dispatcher{frontier: f, done: make(chan struct{}), held: make(map[*hooks]*hold)}
 	d.ctx, d.stop = context.WithCancel(context.Background())
 	for _, w := range f.collectors {
@@ -64,7 +79,8 @@ func (f *frontier) newDispatcher() *dispatcher {
 			d.hold(h)
 		}
 	}
-	return d
+	f.dispatcher = d
+	go d.run()
 }
 
 // hold makes Wait of a collector wait until the dispatcher or the collector's Context ends. f.mu is
@@ -148,7 +164,7 @@ func (d *dispatcher) leaveLocked() {
 func (d *dispatcher) abandon(err error) {
 	stopped := d.ctx.Err() != nil
 	if !stopped {
-		d.fail(err)
+		d.fail(nil, err)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -6,15 +6,16 @@ import "time"
 type EventKind string
 
 const (
-	EventStarted   EventKind = "started"   // a request was sent: its headers were written
-	EventAnswered  EventKind = "answered"  // a request that had started has ended or failed
-	EventDenied    EventKind = "denied"    // a request was not sent or, in a dry run, would not have been sent
-	EventWaiting   EventKind = "waiting"   // a page has begun to wait for its host
-	EventRobots    EventKind = "robots"    // a robots.txt was fetched or read from the Store, or the fetch failed
-	EventSitemap   EventKind = "sitemap"   // a sitemap was read, or could not be read
-	EventSlowed    EventKind = "slowed"    // a host has throttled the crawl: status 429 or 503
-	EventRecovered EventKind = "recovered" // a host that had throttled the crawl has accepted a request
-	EventMissed    EventKind = "missed"    // events were dropped because the listener was too slow
+	EventStarted    EventKind = "started"    // a request was sent: its headers were written
+	EventAnswered   EventKind = "answered"   // a request that had started has ended or failed
+	EventDenied     EventKind = "denied"     // a request was not sent or, in a dry run, would not have been sent
+	EventWaiting    EventKind = "waiting"    // a page has begun to wait for its host
+	EventRobots     EventKind = "robots"     // a robots.txt was fetched or read from the Store, or the fetch failed
+	EventSitemap    EventKind = "sitemap"    // a sitemap was read, or could not be read
+	EventSlowed     EventKind = "slowed"     // a host has throttled the crawl: status 429 or 503
+	EventRecovered  EventKind = "recovered"  // a host that had throttled the crawl has accepted a request
+	EventUnrecorded EventKind = "unrecorded" // the URLStore of Frontier could not record a page or its result
+	EventMissed     EventKind = "missed"     // events were dropped because the listener was too slow
 )
 
 // A DelaySource says where the delay between two requests to a host comes from. It is a stable
@@ -85,7 +86,7 @@ type Event struct {
 	Bytes int64 `json:"bytes,omitempty"`
 	// Took (answered) is the time from the start of the request to the end of the body.
 	Took time.Duration `json:"-"`
-	// Err (answered, robots, sitemap) says what went wrong. In denied events it is the reason, if
+	// Err (answered, robots, sitemap, unrecorded) says what went wrong. In denied events it is the reason, if
 	// Decision is nil.
 	Err error `json:"-"`
 
@@ -96,6 +97,9 @@ type Event struct {
 	// Count is the number of pages that wait for the host (waiting), of entries that were read
 	// (sitemap), or of events that were dropped (missed).
 	Count int `json:"count,omitempty"`
+	// OnDisk (waiting) says that the page waits in the URLStore of the option Frontier. Count then
+	// includes the pages of the host that wait there.
+	OnDisk bool `json:"on_disk,omitempty"`
 	// Until (waiting) is the time before which no request to the host starts, or zero if that is
 	// not known. In slowed events it is the time until which a Retry-After holds back all requests.
 	Until time.Time `json:"until,omitzero"`

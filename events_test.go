@@ -27,6 +27,8 @@ func TestEventsSurviveJSON(t *testing.T) {
 		{Kind: collyrobots.EventAnswered, Time: at, Host: "a.test", URL: "http://a.test/", RequestKind: collyrobots.RequestRobots, Status: 200, Bytes: 1 << 40, Took: time.Minute, Err: why},
 		{Kind: collyrobots.EventDenied, Time: at, Decision: &collyrobots.Decision{Reason: collyrobots.ReasonRule, Dialect: dialect.Google(), Rule: dialect.Rule{Pattern: "/<x>", Line: 4}, Delay: time.Second}},
 		{Kind: collyrobots.EventWaiting, Time: at, Count: 3, Until: at.Add(time.Hour), Delay: time.Hour, Source: collyrobots.SourceRetryAfter},
+		{Kind: collyrobots.EventWaiting, Time: at, Count: 3, OnDisk: true},
+		{Kind: collyrobots.EventUnrecorded, Time: at, URL: "http://a.test/", Err: why},
 		{Kind: collyrobots.EventRobots, Time: at, RobotsStatus: collyrobots.RobotsSiteDown, Fetched: at, Stored: true, Hash: "00ff", Change: &collyrobots.RobotsChange{Authority: "http://a.test", RobotsURL: "http://a.test/robots.txt", Old: state, New: lost}},
 		{Kind: collyrobots.EventSitemap, Time: at, URL: "http://a.test/s.xml", Count: 50000},
 		{Kind: collyrobots.EventSlowed, Time: at, Status: 429, Until: at, Delay: 1, Source: collyrobots.SourceBackOff},

@@ -3,9 +3,11 @@ package collyrobots
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/gocolly/colly/v2"
 
@@ -184,6 +186,7 @@ type fedPages struct {
 	inUse  atomic.Bool // pages may be fed; if not, the look-up in the Context is saved
 	byName sync.Map    // *fedPage by name
 	taken  sync.Map    // *fedPage by *colly.Request: pages of a URLStore that did not wait in it
+	late   sync.Map    // *fedPage by weak.Pointer[colly.Request]: those that have lapsed
 }
 
 // name gives p a name until its result is known. The name is unique, even among other processes.
@@ -243,6 +246,9 @@ func (f *fedPages) of(r *colly.Request) *fedPage {
 	if p := f.in(r.Ctx); p != nil && p.owner.Load() == r {
 		return p
 	}
+	if p, ok := f.late.Load(weak.Make(r)); ok {
+		return p.(*fedPage)
+	}
 	return nil
 }
 
@@ -250,4 +256,25 @@ func (f *fedPages) of(r *colly.Request) *fedPage {
 func (f *fedPages) take(p *fedPage, r *colly.Request) {
 	p.owner.Store(r)
 	f.taken.Store(r, p)
+}
+
+// giveUp is called when a page that r may have taken has lapsed. If its hooks come after all, they
+// find it, but it does not keep r alive.
+func (f *fedPages) giveUp(p *fedPage) {
+	r := p.owner.Load()
+	_, taken := f.taken.LoadAndDelete(r)
+	if !taken {
+		return
+	}
+	p.owner.Store(nil)
+	w := weak.Make(r)
+	f.late.Store(w, p)
+	runtime.AddCleanup(r, func(w weak.Pointer[colly.Request]) { f.late.Delete(w) }, w)
+}
+
+// forget is called when the result of p is known.
+func (f *fedPages) forget(p *fedPage) {
+	if r := p.owner.Load(); r != nil {
+		f.taken.Delete(r)
+	}
 }

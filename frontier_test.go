@@ -1,9 +1,11 @@
 package collyrobots_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -141,5 +143,70 @@ func TestFrontierLosesNoLink(t *testing.T) {
 		close(unblock)
 		c.Wait()
 		wantStates(t, store, "done: / /child")
+	})
+}
+
+// Stats and events show the pages that wait on disk.
+func TestFrontierStats(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(5, "User-agent: *\nCrawl-delay: 2")}, func(t *testing.T, web *robotstest.Web) {
+		store := newMemoryStore()
+		h := hear(collyrobots.EventWaiting)
+		c := start(t, web, async, collyrobots.Frontier(store), h.on())
+		for i := range 5 {
+			must(t, c.Visit(fmt.Sprint("http://a.test/", i)))
+			synctest.Wait()
+		}
+		time.Sleep(time.Second)
+		s := c.robots.Stats()
+		want := collyrobots.FrontierStats{Waiting: 4, Out: 1}
+		if s.Frontier == nil || *s.Frontier != want {
+			t.Errorf("got %+v, want %+v", s.Frontier, want)
+		}
+		if host := s.Hosts[0]; host.OnDisk != 4 || host.Waiting != 1 || host.TimeLeft(time.Now()) != 9*time.Second {
+			t.Errorf("%d pages wait on disk and %d in memory for %v, want 4 and 1 for 9s", host.OnDisk, host.Waiting, host.TimeLeft(time.Now()))
+		}
+		survives(t, s)
+		c.Wait()
+		must(t, c.robots.Close())
+		var counts []int
+		for _, e := range h.events {
+			if e.OnDisk {
+				counts = append(counts, e.Count)
+			}
+		}
+		if fmt.Sprint(counts) != "[2 3 4 5]" {
+			t.Errorf("the events have the counts %v of waiting pages", counts)
+		}
+	})
+}
+
+// If the store fails, the crawl goes on without it.
+func TestFrontierFails(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 2")}, func(t *testing.T, web *robotstest.Web) {
+		store := newMemoryStore()
+		h := hear(collyrobots.EventUnrecorded)
+		c := start(t, web, async, collyrobots.Frontier(store), h.on())
+		for i := range 4 {
+			if i == 2 {
+				store.fail = errors.New("disk full")
+			}
+			must(t, c.Visit(fmt.Sprint("http://a.test/", i)))
+			synctest.Wait()
+		}
+		c.Wait()
+		if got := web.Log("a.test").SortedURIs(); fmt.Sprint(got) != "[/0 /1 /2 /3 /robots.txt]" {
+			t.Errorf("fetched %v", got)
+		}
+		s := c.robots.Stats().Frontier
+		if s.Unrecorded != 2 || s.Error != "disk full" || s.Done != 2 {
+			t.Errorf("got %+v", s)
+		}
+		must(t, c.robots.Close())
+		if len(h.events) != 2 || h.events[0].URL != "http://a.test/2" || h.events[0].Err.Error() != "disk full" {
+			t.Errorf("got events %+v", h.events)
+		}
+		if n := strings.Count(c.logged.String(), "level=ERROR"); n != 1 {
+			t.Errorf("%d errors were logged", n)
+		}
 	})
 }

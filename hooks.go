@@ -1,6 +1,7 @@
 package collyrobots
 
 import (
+	"errors"
 	"net/url"
 	"slices"
 	"sync"
@@ -90,6 +91,10 @@ func (h *hooks) onRequest(r *colly.Request) {
 		h.brake(q)
 	}
 	err := h.admit(q, r)
+	if errors.Is(err, errReturned) {
+		h.giveBack(q, r)
+		return
+	}
 	if err != nil && row.Exhausted() && row.Denial == denialOf(err) {
 		if !isTemporary(err) {
 			h.endRetries(q, r, err)
@@ -127,6 +132,9 @@ func (h *hooks) admit(q *request, r *colly.Request) error {
 	ctx := h.c.Context
 	h.describe(q, r)
 	err := h.check(ctx, q)
+	if err == nil && h.frontier.mustReturn(q) {
+		return errReturned
+	}
 	h.shadows.compare(ctx, q)
 	h.noteDry(q, r)
 	if err != nil {

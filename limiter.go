@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
@@ -21,7 +22,7 @@ type limiter struct {
 	report *report
 	shared bool // other processes share the pace: SharedPace
 
-	frontier URLStore // gets the pace of each host; nil without the option Frontier
+	stores atomic.Pointer[[]URLStore] // get the pace of each host; nil if there are none
 
 	signatures *signatures // nil if no request is signed
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 	"weak"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/arrivals"
 	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/pace"
+	"github.com/collyrobots/collyrobots/internal/redact"
 )
 
 // A frontier connects the collectors of a plugin with its URLStore. This file records the pages and
@@ -25,9 +28,14 @@ type frontier struct {
 	visits   *arrivals.Visits
 	arriving sync.Map // *arrival by *colly.Request
 
+	unrecorded atomic.Int64          // pages that could not be recorded
+	failure    atomic.Pointer[error] // the first error of store; nil if there is none
+	begun      atomic.Bool           // a dispatcher was started
+
 	mu         sync.Mutex
 	collectors []weak.Pointer[hooks] // by their numbers
-	out        map[uint64]*fedPage   // the last attempt of each page that is out, by Page.ID
+	attempts   uint64                // the number of the last attempt to fetch a page
+	out        map[uint64]uint64     // the last attempt of each page that is out, by Page.ID
 	recorded   int                   // how often wake was called
 	dispatcher *dispatcher           // nil if none runs
 	broken     bool                  // Next has failed, or the plugin is closed: no more pages are recorded
@@ -36,7 +44,9 @@ type frontier struct {
 // newFrontier returns the frontier of a plugin.
 func newFrontier(store URLStore, c *core) *frontier {
 	c.fed.inUse.Store(true)
-	return &frontier{core: c, store: store, visits: arrivals.New(), out: make(map[uint64]*fedPage)}
+	f := &frontier{core: c, store: store, out: make(map[uint64]uint64)}
+	f.visits = arrivals.New(f.begin)
+	return f
 }
 
 // An arrival is a request that has reached the first OnRequest callback and not yet that of the
@@ -207,35 +217,80 @@ func (h *hooks) record(r *colly.Request, fed *fedPage) (page *fedPage, goOn bool
 	case a.page == nil, r.IsAbort(), h.shard.owns(a.page.Host, r.URL) != nil, f.isBroken():
 		return fed, true
 	}
-	goOn, err := f.admit(h, a)
+	result, err := f.offer(h, a)
 	if err != nil {
-		f.fail(err)
+		f.unrecorded.Add(1)
+		f.fail(a.page, err)
 		return fed, true
 	}
 	fed.end(feed.Done)
-	if goOn {
+	switch result {
+	case goesOn:
 		page = f.handOut(a.page)
 		page.hookMayFail = h.c.DetectCharset
 		h.fed.take(page, r)
-	} else {
+	case isParked:
+		r.Abort()
+		f.tellParked(r, a.page, numbers{collector: h.c.ID, request: r.ID})
+	case isKnown:
 		r.Abort()
 	}
 	f.wake(h)
-	return page, goOn
+	return page, result == goesOn
 }
 
-// admit records the page of a, and reports whether it goes on now.
-func (f *frontier) admit(h *hooks, a *arrival) (goOn bool, err error) {
+// errReturned is returned by hooks.admit for a page that goes back to the URLStore.
+var errReturned = errors.New("collyrobots: the page waits in the URLStore")
+
+// A page whose host may not start for longer than farAway goes back to the URLStore if crowd pages or
+// more are under way. This is the case for the first page of a host, whose robots.txt was just read.
+const (
+	farAway = time.Second
+	crowd   = 8
+)
+
+// mustReturn reports whether q goes back to the URLStore instead of waiting for its host here.
+func (f *frontier) mustReturn(q *request) bool {
+	if f == nil || q.fed == nil || !q.fed.settles || !q.host.BusyFor(q.now, farAway) {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.out) >= crowd && !f.broken
+}
+
+// giveBack aborts a page that goes back to the URLStore.
+func (h *hooks) giveBack(q *request, r *colly.Request) {
+	page := q.fed
+	h.limiter.tellNextStart(q.host)
+	q.close()
+	r.Abort()
+	page.endNow(feed.Unfinished)
+}
+
+// An offered says what becomes of a page that was passed to the URLStore.
+type offered int
+
+const (
+	isKnown  offered = iota // it was recorded before
+	isParked                // it is recorded, and waits
+	goesOn                  // it is recorded, and its turn has come
+)
+
+// offer passes the page of a to the URLStore.
+func (f *frontier) offer(h *hooks, a *arrival) (offered, error) {
 	added, err := f.store.Add(a.page)
 	switch {
 	case err != nil:
-		return false, err
+		return isKnown, err
+	case added && f.store.Take(a.page):
+		return goesOn, nil
 	case added:
-		return f.store.Take(a.page), nil
+		return isParked, nil
 	case f.isRetry(h, a):
-		return true, f.store.Again(a.page)
+		return goesOn, f.store.Again(a.page)
 	}
-	return false, nil
+	return isKnown, nil
 }
 
 // isRetry reports whether the program requests a known page again. If Colly does not look whether a
@@ -246,28 +301,32 @@ func (f *frontier) isRetry(h *hooks, a *arrival) bool {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.out[a.page.ID] != nil
+	return f.out[a.page.ID] != 0
 }
 
 // handOut returns an attempt to fetch a page that the URLStore has handed out. It takes the place of
 // an earlier attempt that has not ended.
 func (f *frontier) handOut(p *Page) *fedPage {
-	attempt := newFedPage(p.From, nil)
-	attempt.settles = true
-	attempt.done = func(result feed.Result) { f.ended(p, attempt, result) }
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.out[p.ID] = attempt
+	f.attempts++
+	number := f.attempts
+	f.out[p.ID] = number
+	attempt := newFedPage(p.From, nil)
+	attempt.settles = true
+	attempt.done = func(result feed.Result) { f.ended(p, number, attempt, result) }
 	return attempt
 }
 
 // ended reports the result of an attempt to the URLStore. If its callbacks may have visited pages,
 // these must be recorded first.
-func (f *frontier) ended(p *Page, attempt *fedPage, result feed.Result) {
-	if r := attempt.owner.Load(); r != nil && result != feed.Unsent {
-		f.fed.taken.Delete(r)
+func (f *frontier) ended(p *Page, number uint64, attempt *fedPage, result feed.Result) {
+	if result == feed.Unsent {
+		f.fed.giveUp(attempt)
+	} else {
+		f.fed.forget(attempt)
 	}
-	if !f.remove(p, attempt, result == feed.Unsent) {
+	if !f.remove(p, number) {
 		return
 	}
 	end := pageResultOf(result)
@@ -283,33 +342,45 @@ func (f *frontier) ended(p *Page, attempt *fedPage, result feed.Result) {
 	})
 }
 
-// remove records that an attempt has ended, unless another result may follow. It reports whether the
-// attempt was the last one of its page.
-func (f *frontier) remove(p *Page, attempt *fedPage, mayFollow bool) bool {
+// remove records that an attempt has ended. It reports whether no other attempt has taken its place.
+func (f *frontier) remove(p *Page, number uint64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.out[p.ID] != attempt {
+	current, ok := f.out[p.ID]
+	if ok && current != number {
 		return false
 	}
-	if !mayFollow {
-		delete(f.out, p.ID)
-	}
-	return true
+	delete(f.out, p.ID)
+	return true // also for the result of an attempt that has lapsed before
 }
 
 // end passes a result to the URLStore.
 func (f *frontier) end(p *Page, result PageResult) {
 	err := f.store.End(p, result)
 	if err != nil {
-		f.fail(err)
+		f.fail(p, err)
 	}
 }
 
-// fail logs the first error of the URLStore.
-func (f *frontier) fail(err error) {
-	if f.report.markLogged("Frontier") {
+// fail reports an error of the URLStore about a page, or nil, and logs the first one.
+func (f *frontier) fail(p *Page, err error) {
+	f.report.tellUnrecorded(p, err)
+	if f.failure.CompareAndSwap(nil, &err) {
 		f.report.log.Error("the URLStore of Frontier has failed, pages go on without it", "error", err)
 	}
+}
+
+// statistics returns the counts of the URLStore. It adds what the URLStore may not know.
+func (f *frontier) statistics() *FrontierStats {
+	if f == nil {
+		return nil
+	}
+	s := f.store.Stats()
+	s.Unrecorded = max(s.Unrecorded, int(f.unrecorded.Load()))
+	if err := f.failure.Load(); err != nil && s.Error == "" {
+		s.Error = redact.Text((*err).Error())
+	}
+	return &s
 }
 
 // isBroken reports whether no more pages are recorded.
@@ -326,13 +397,45 @@ func (f *frontier) drop(req *http.Request) {
 	}
 }
 
-// tellNextStart reports the pace of a host, one of whose requests has ended, to the URLStore.
+// addStore makes the limiter report the pace of each host to a URLStore.
+func (l *limiter) addStore(store URLStore) {
+	for {
+		known := l.stores.Load()
+		all := []URLStore{store}
+		if known != nil {
+			if slices.Contains(*known, store) {
+				return
+			}
+			all = append(all, *known...)
+		}
+		if l.stores.CompareAndSwap(known, &all) {
+			return
+		}
+	}
+}
+
+// tellNextStart reports the pace of a host, one of whose requests has ended, to the URLStores.
 func (l *limiter) tellNextStart(host *pace.Host) {
-	if l.frontier == nil || host == nil {
+	stores := l.stores.Load()
+	if stores == nil || host == nil {
 		return
 	}
 	next, alone := host.NextStart(time.Now())
-	l.frontier.Pace(host.Name(), next, alone)
+	for _, store := range *stores {
+		store.Pace(host.Name(), next, alone)
+	}
+}
+
+// onDisk returns the number of pages of a host that wait in the URLStores.
+func (l *limiter) onDisk(host *pace.Host) (n int) {
+	stores := l.stores.Load()
+	if stores == nil {
+		return 0
+	}
+	for _, store := range *stores {
+		n += store.Waiting(host.Name())
+	}
+	return n
 }
 
 // pageResultOf returns the PageResult of an attempt. If the character set of a page was not detected,

@@ -75,7 +75,7 @@ func New(opts ...Option) (*Plugin, error) {
 	}
 	if config.frontier != nil {
 		c.frontier = newFrontier(config.frontier, c)
-		limiter.frontier = config.frontier
+		limiter.addStore(config.frontier)
 	}
 	return &Plugin{core: c, controller: &controller{core: c}}, nil
 }

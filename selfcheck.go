@@ -1,6 +1,9 @@
 package collyrobots
 
-import "github.com/gocolly/colly/v2"
+import (
+	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/storage"
+)
 
 // checkOnce calls selfCheck the first time. It does not use a sync.Once, because other requests
 // would wait while selfCheck logs.
@@ -27,6 +30,22 @@ func (h *hooks) selfCheck(userAgent string) {
 	}
 	for _, s := range h.settings.all() {
 		h.checkTokens(s, userAgent)
+	}
+	if h.frontier != nil {
+		h.checkFrontier()
+	}
+}
+
+// checkFrontier warns of settings of a collector that do not go well with the option Frontier.
+func (h *hooks) checkFrontier() {
+	switch {
+	case h.c.AllowURLRevisit:
+		h.report.warn("AllowURLRevisit is set, so Frontier does not see visits in time: if the process is killed, links of the pages that are under way may be lost")
+	case h.handle.Storage() != storage.Storage(h.visits):
+		h.report.warn("SetStorage was called after Attach, so Frontier does not see visits in time: if the process is killed, links of the pages that are under way may be lost; call it before Attach")
+	}
+	if h.c.MaxRequests > 0 {
+		h.report.warn("MaxRequests counts a page that has waited in the URLStore of Frontier at least three times; use a limit of the URLStore", "limit", h.c.MaxRequests)
 	}
 }
 

@@ -38,6 +38,8 @@ type Stats struct {
 	Forgotten HostStats `json:"forgotten"`
 	// Sitemaps counts what was read in sitemaps.
 	Sitemaps FeedStats `json:"sitemaps"`
+	// Frontier has the counts of the URLStore of the option Frontier. It is nil without the option.
+	Frontier *FrontierStats `json:"frontier,omitempty"`
 	// Shadows has the dialects in the order of the option Shadow.
 	Shadows []ShadowStats `json:"shadows,omitempty"`
 
@@ -65,6 +67,9 @@ type HostStats struct {
 	Denied int `json:"denied"`
 	// Waiting counts the pages that wait for the host now.
 	Waiting int `json:"waiting"`
+	// OnDisk counts the pages of the host that wait in the URLStore of the option Frontier. In
+	// Totals it counts those of the hosts in Hosts; Stats.Frontier counts those of all hosts.
+	OnDisk int `json:"on_disk,omitempty"`
 
 	// CrawlDelay is the delay that robots.txt asks for. If several apply, it is the longest.
 	CrawlDelay time.Duration `json:"-"`
@@ -140,10 +145,12 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(HostStats)) Stat
 		Forgotten: forgotten,
 		Sitemaps:  p.sitemaps.statistics(),
 		NotFed:    p.sitemaps.examples(),
+		Frontier:  p.frontier.statistics(),
 	}
 	now := time.Now()
 	for host := range hosts {
 		stats := hostStats(host.Stats(now))
+		stats.OnDisk = p.limiter.onDisk(host)
 		s.Totals.add(stats)
 		visit(stats)
 	}
@@ -184,6 +191,7 @@ func (s *HostStats) add(o HostStats) {
 	s.Pages += o.Pages
 	s.Denied += o.Denied
 	s.Waiting += o.Waiting
+	s.OnDisk += o.OnDisk
 	s.Waited += o.Waited
 	if s.GapOverDelay == 0 || o.GapOverDelay != 0 && o.GapOverDelay < s.GapOverDelay {
 		s.GapOverDelay = o.GapOverDelay
@@ -191,15 +199,16 @@ func (s *HostStats) add(o HostStats) {
 }
 
 // TimeLeft estimates how long it takes, counted from now, until the last of the waiting pages of
-// the host starts. The estimate is the time until NextStart, plus Delay for each waiting page after
+// the host starts, which are Waiting and OnDisk. The estimate is the time until NextStart, plus Delay for each waiting page after
 // the first. TimeLeft returns 0 if no page waits, and the longest Duration if the estimate
 // overflows.
 func (s HostStats) TimeLeft(now time.Time) time.Duration {
-	if s.Waiting <= 0 {
+	waiting := s.Waiting + s.OnDisk
+	if waiting <= 0 {
 		return 0
 	}
 	until := max(0, s.NextStart.Sub(now)) // the zero time is in the past
-	others := time.Duration(s.Waiting - 1)
+	others := time.Duration(waiting - 1)
 	if others > 0 && s.Delay > (math.MaxInt64-until)/others {
 		return math.MaxInt64
 	}

@@ -218,6 +218,8 @@ func TestTimeLeft(t *testing.T) {
 		{collyrobots.HostStats{Waiting: 3, Delay: time.Minute, NextStart: now.Add(10 * time.Second)}, 130 * time.Second},
 		{collyrobots.HostStats{Waiting: 3, Delay: time.Minute, NextStart: now.Add(-time.Hour)}, 2 * time.Minute},
 		{collyrobots.HostStats{Waiting: 3, Delay: math.MaxInt64}, math.MaxInt64},
+		{collyrobots.HostStats{OnDisk: 3, Delay: time.Minute}, 2 * time.Minute},
+		{collyrobots.HostStats{Waiting: 1, OnDisk: 2, Delay: time.Minute, NextStart: now.Add(10 * time.Second)}, 130 * time.Second},
 		{collyrobots.HostStats{Waiting: 2, Delay: math.MaxInt64, NextStart: now.Add(time.Hour)}, math.MaxInt64},
 	} {
 		if got := test.host.TimeLeft(now); got != test.want {

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/gocolly/colly/v2"
+
 	"github.com/collyrobots/collyrobots/internal/fanout"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
@@ -104,6 +106,43 @@ func (r *report) tellWaiting(q *request) bool {
 	e.Until = s.NextStart
 	r.events.Send(e)
 	return true
+}
+
+// tellParked reports that the page of r waits in the URLStore of Frontier, unless the wait is too
+// short.
+func (f *frontier) tellParked(r *colly.Request, p *Page, of numbers) {
+	if !f.report.events.Active() {
+		return
+	}
+	now := time.Now()
+	s := f.limiter.hosts.At(now, p.Host).Stats(now)
+	waiting := s.Waiting + f.store.Waiting(p.Host)
+	wait := max(s.NextStart.Sub(now), 0) + time.Duration(waiting-1)*s.Delay
+	if wait < noticeable {
+		return
+	}
+	e := eventOfPace(EventWaiting, now, s)
+	e.URL = r.URL.Redacted()
+	e.Collector = of.collector
+	e.Request = of.request
+	e.Count = waiting
+	e.OnDisk = true
+	e.Until = s.NextStart
+	f.report.events.Send(e)
+}
+
+// tellUnrecorded reports that the URLStore of Frontier has failed to record p or its result. p is nil
+// if it has failed otherwise.
+func (r *report) tellUnrecorded(p *Page, err error) {
+	if !r.events.Active() {
+		return
+	}
+	e := Event{Kind: EventUnrecorded, Time: time.Now(), Err: redact.Error(err)}
+	if p != nil {
+		e.Host = p.Host
+		e.URL = redact.Text(p.URL)
+	}
+	r.events.Send(e)
 }
 
 // tellPace reports that a response has changed the pace of its host.

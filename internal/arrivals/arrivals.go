@@ -11,17 +11,25 @@ package arrivals
 import (
 	"slices"
 	"sync"
+	"time"
 )
+
+// patience is how long a visit is waited for whose request has reached no callback. Colly starts the
+// goroutine of a request at once, so such a request is one of a clone that has no callbacks of the
+// plugin, and was neither sent nor redirected.
+const patience = time.Minute
 
 // Visits are the visits of any number of collectors that have not arrived. All methods may be
 // called from any goroutine. Get one from New.
 type Visits struct {
 	mu      sync.Mutex
+	known   func()              // is called when a collector knows a URL; may be nil
 	counter uint64              // the number of the last visit
 	byHash  map[uint64][]*Visit // those that are not Arriving, in the order of their numbers
 	oldest  *Visit              // of the list in the order of their numbers; nil if all have arrived
 	newest  *Visit
-	waiting []waiting // in the order of after
+	waiting []waiting   // in the order of after
+	timer   *time.Timer // calls expire; nil if it is not set
 	closed  bool
 }
 
@@ -30,6 +38,7 @@ type Visit struct {
 	storage    *Storage // of its collector
 	hash       uint64
 	number     uint64
+	at         time.Time // when it was accepted
 	prev, next *Visit
 }
 
@@ -39,9 +48,10 @@ type waiting struct {
 	f     func(complete bool)
 }
 
-// New returns Visits without visits.
-func New() *Visits {
-	return &Visits{byHash: make(map[uint64][]*Visit)}
+// New returns Visits without visits. known is called when a collector is asked for a URL that was
+// visited before; it may be nil.
+func New(known func()) *Visits {
+	return &Visits{known: known, byHash: make(map[uint64][]*Visit)}
 }
 
 // After calls f when all visits that were accepted so far have arrived, which may be at once. The
@@ -51,6 +61,9 @@ func (v *Visits) After(f func(complete bool)) {
 	v.mu.Lock()
 	if !v.closed && (v.oldest != nil || len(v.waiting) > 0) {
 		v.waiting = append(v.waiting, waiting{after: v.counter, f: f})
+		if v.timer == nil {
+			v.timer = time.AfterFunc(patience, v.expire)
+		}
 		v.mu.Unlock()
 		return
 	}
@@ -76,6 +89,9 @@ func (v *Visits) Close() {
 	v.closed = true
 	rest := v.waiting
 	v.waiting = nil
+	if v.timer != nil {
+		v.timer.Stop()
+	}
 	v.mu.Unlock()
 	for _, w := range rest {
 		w.f(false)
@@ -90,7 +106,7 @@ func (v *Visits) accept(s *Storage, hash uint64) {
 		return
 	}
 	v.counter++
-	visit := &Visit{storage: s, hash: hash, number: v.counter, prev: v.newest}
+	visit := &Visit{storage: s, hash: hash, number: v.counter, at: time.Now(), prev: v.newest}
 	if v.newest != nil {
 		v.newest.next = visit
 	} else {
@@ -179,4 +195,30 @@ func (v *Visits) unlink(visit *Visit) {
 	} else {
 		v.newest = visit.prev
 	}
+}
+
+// expire drops the visits that have reached no callback in time.
+func (v *Visits) expire() {
+	for _, visit := range v.expired(time.Now().Add(-patience)) {
+		visit.Arrived()
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.timer = nil
+	if len(v.waiting) > 0 && !v.closed {
+		v.timer = time.AfterFunc(patience, v.expire)
+	}
+}
+
+// expired removes the visits from byHash that were accepted by some time, and returns them.
+func (v *Visits) expired(by time.Time) (gone []*Visit) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for visit := v.oldest; visit != nil && !visit.at.After(by); visit = visit.next {
+		all := v.byHash[visit.hash]
+		if i := slices.Index(all, visit); i >= 0 {
+			gone = append(gone, v.take(all, i))
+		}
+	}
+	return gone
 }

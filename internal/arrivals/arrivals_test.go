@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/gocolly/colly/v2"
 	"github.com/gocolly/colly/v2/storage"
@@ -47,7 +49,7 @@ func TestAfter(t *testing.T) {
 		{"close +1 a", "a"},     // nothing is seen after Close
 		{"+1 close a -1", "a!"}, //
 	} {
-		v := New()
+		v := New(nil)
 		s := newStorage(t, v)
 		var ended []string
 		for step := range strings.FieldsSeq(test.steps) {
@@ -79,7 +81,7 @@ func TestAfter(t *testing.T) {
 
 // A visit of one collector is not taken for that of another one.
 func TestArrivingAtAnotherCollector(t *testing.T) {
-	v := New()
+	v := New(nil)
 	a := newStorage(t, v)
 	b := newStorage(t, v)
 	a.Visited(1)
@@ -92,19 +94,19 @@ func TestArrivingAtAnotherCollector(t *testing.T) {
 }
 
 func TestWrap(t *testing.T) {
-	v := New()
+	v := New(nil)
 	s := newStorage(t, v)
 	if v.Wrap(s) != s {
 		t.Error("a Storage was wrapped twice")
 	}
-	other := New().Wrap(s)
+	other := New(nil).Wrap(s)
 	if other.Storage != s.Storage {
 		t.Error("a Storage of other Visits was not replaced")
 	}
 }
 
 func TestExempt(t *testing.T) {
-	s := newStorage(t, New())
+	s := newStorage(t, New(nil))
 	s.Visited(1)
 	visited := func() bool {
 		is, err := s.IsVisited(1)
@@ -137,7 +139,7 @@ type failing struct{ storage.InMemoryStorage }
 func (*failing) Visited(uint64) error { return errors.New("disk full") }
 
 func TestVisitedFails(t *testing.T) {
-	v := New()
+	v := New(nil)
 	s := v.Wrap(new(failing))
 	if s.Visited(1) == nil {
 		t.Error("the error is lost")
@@ -149,7 +151,7 @@ func TestVisitedFails(t *testing.T) {
 
 // Every visit of a collector arrives under the hash by which it was accepted.
 func TestHashOf(t *testing.T) {
-	v := New()
+	v := New(nil)
 	var s *Storage
 	c := colly.NewCollector()
 	inner := new(storage.InMemoryStorage)
@@ -213,4 +215,38 @@ func BenchmarkHashOfURL(b *testing.B) {
 	for b.Loop() {
 		HashOfURL("https://www.example.com/a/page?with=query&and=more")
 	}
+}
+
+// A visit that reaches no callback is given up after a minute, or up to two. A visit that has reached
+// one is waited for.
+func TestVisitsThatNeverArrive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := New(nil)
+		s := newStorage(t, v)
+		s.Visited(1)
+		s.Visited(2)
+		arriving := s.Arriving(2)
+		began := time.Now()
+		var first, second time.Duration
+		v.After(func(bool) { first = time.Since(began) })
+		s.Visited(3)
+		v.After(func(bool) { second = time.Since(began) })
+		time.Sleep(time.Hour)
+		if first != 0 || second != 0 {
+			t.Errorf("the waits have ended after %v and %v", first, second)
+		}
+		arriving.Arrived()
+		if first != time.Hour || second != time.Hour {
+			t.Errorf("the waits have ended after %v and %v, want an hour", first, second)
+		}
+		s.Visited(4)
+		v.After(func(bool) { first = time.Since(began) })
+		time.Sleep(2 * patience)
+		if first != time.Hour+patience {
+			t.Errorf("the wait has ended after %v, want %v", first, time.Hour+patience)
+		}
+		if len(v.byHash) != 0 || v.Pending() != 0 {
+			t.Errorf("%d hashes and %d visits are left", len(v.byHash), v.Pending())
+		}
+	})
 }

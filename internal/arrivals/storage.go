@@ -42,7 +42,11 @@ func (s *Storage) IsVisited(hash uint64) (bool, error) {
 	if s.isExempt(hash) {
 		return false, nil
 	}
-	return s.Storage.IsVisited(hash)
+	visited, err := s.Storage.IsVisited(hash)
+	if visited && s.visits.known != nil {
+		s.visits.known()
+	}
+	return visited, err
 }
 
 // isExempt reports whether IsVisited must return false for a hash, which it must only once.

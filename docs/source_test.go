@@ -52,10 +52,11 @@ func (p *piece) asPackage() string {
 
 // packages are the packages that a piece without a package clause may use.
 var packages = []string{
-	"context", "encoding/json", "errors", "fmt", "log", "log/slog", "net/http", "net/url", "os", "slices", "sync/atomic", "testing", "testing/synctest", "time",
+	"context", "crypto/ed25519", "crypto/x509", "encoding/json", "encoding/pem", "errors", "fmt", "log", "log/slog", "net/http", "net/url", "os", "slices", "sync/atomic", "testing", "testing/synctest", "time",
 	"github.com/gocolly/colly/v2", "github.com/gocolly/colly/v2/queue", "github.com/collyrobots/collyrobots",
 	"github.com/collyrobots/collyrobots/dialect", "github.com/collyrobots/collyrobots/robotstest",
 	"github.com/collyrobots/collyrobots/sitemap", "github.com/collyrobots/collyrobots/store",
+	"github.com/collyrobots/collyrobots/webbotauth",
 }
 
 // imports returns the import declarations for the packages that text uses.

@@ -112,6 +112,8 @@ const importRules = `
 	# The conformance suite as data, for every parser, and the runner of the suite.
 	conformance:       !os !net/http !log
 	internal/conform:  ./conformance ./dialect
+	conformance/adapters/temoto: ./conformance github.com/temoto/robotstxt
+	conformance/adapters/grobotstxt: ./conformance github.com/jimsmart/grobotstxt
 
 	# Decisions about many URLs in files.
 	internal/batch:    ./dialect ./internal/policy ./internal/weburl github.com/maypok86/otter/v2

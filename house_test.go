@@ -90,9 +90,11 @@ const importRules = `
 	.:                 ./webbotauth ./dialect ./sitemap ./store ./internal/arrivals ./internal/backend ./internal/fanout ./internal/feed ./internal/handoff ./internal/netguard ./internal/pace ./internal/policy ./internal/redact ./internal/seconds ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage !reflect
 
 	# The pages of a crawl, on disk. It does not know Colly or robots.txt.
-	frontier:          . ./dialect ./internal/redact ./internal/weburl !net/http
-	frontier/disk.go:  github.com/cockroachdb/pebble/v2 github.com/cockroachdb/pebble/v2/bloom github.com/cockroachdb/pebble/v2/vfs
-	frontier/files.go: github.com/cockroachdb/pebble/v2/vfs
+	frontier:           . ./dialect ./internal/redact ./internal/weburl !net/http
+	frontier/disk.go:   github.com/cockroachdb/pebble/v2 github.com/cockroachdb/pebble/v2/bloom
+	frontier/files.go:  github.com/cockroachdb/pebble/v2 github.com/cockroachdb/pebble/v2/vfs
+	frontier/space.go:  github.com/cockroachdb/pebble/v2/vfs
+	frontier/repair.go: github.com/cockroachdb/pebble/v2/record github.com/cockroachdb/pebble/v2/vfs github.com/cockroachdb/pebble/v2/wal
 
 	# The live page uses only what every program can use.
 	view:              . ./dialect ./internal/seconds

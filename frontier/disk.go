@@ -3,63 +3,136 @@ package frontier
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
-	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// A disk keeps records in a folder. It is the only part of the package, together with files, that
-// knows the storage engine.
+// A disk keeps records in a folder. It is, together with files, space and repair, the only part of
+// the package that knows the storage engine.
 //
 // Changes take effect at once and in order, but they reach the operating system only with flush, and
 // the disk only with sync. If the process is killed, the changes after some moment are lost.
+//
+// Only flush and sync may be called at the same time as other methods.
 type disk struct {
 	db    *pebble.DB
 	files *files
+	space *space
+
+	// backlog has the changes that wait until there is space again. It is nil if there are none.
+	backlog *pebble.Batch
+	later   int // the number of changes in backlog
 }
 
-// Sizes of the engine's parts in memory.
+// pagesFolder is the folder of the engine in the folder of a Frontier.
+const pagesFolder = "pages"
+
+// Sizes of the parts of the engine in memory. The cache includes the memtables.
 const (
-	cacheBytes     = 32 << 20
-	memtableBytes  = 16 << 20
-	memtables      = 8 // that wait for the disk before a change waits
-	bloomBits      = 10
-	openTableFiles = 500
+	cacheBytes    = 64 << 20
+	memtableBytes = 8 << 20
+	memtables     = 8 // that wait for the disk before a change waits
+	bloomBits     = 10
+	openTables    = 200
 )
 
-// openDisk opens the records in a folder, which it creates unless readOnly is set.
-func openDisk(dir string, log *slog.Logger, readOnly bool) (*disk, error) {
-	d := &disk{files: newFiles(vfs.Default)}
-	options := &pebble.Options{
+// openDisk opens the records in a folder. It creates them unless readOnly is set.
+func openDisk(dir string, system fileSystem, log *slog.Logger, readOnly bool) (*disk, error) {
+	dir = filepath.Join(dir, pagesFolder)
+	if !readOnly {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	space := newSpace(dir, system, log)
+	files := newFiles(system, space)
+	lock, err := pebble.LockDirectory(dir, files)
+	if err != nil {
+		return nil, lockError(err)
+	}
+	files.lock = lock
+	d := &disk{files: files, space: space}
+	if err := d.begin(dir, log, readOnly); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return d, nil
+}
+
+// begin opens the engine in a folder.
+func (d *disk) begin(dir string, log *slog.Logger, readOnly bool) error {
+	if !readOnly {
+		if err := d.space.require(); err != nil {
+			return err
+		}
+	}
+	options := d.options(log, readOnly)
+	db, err := pebble.Open(dir, options)
+	if pebble.IsCorruptionError(err) && !readOnly && repairLogs(dir, log) {
+		db, err = pebble.Open(dir, options)
+	}
+	if err != nil {
+		return err
+	}
+	d.db = db
+	if readOnly {
+		return nil
+	}
+	if err := d.space.begin(); err != nil {
+		d.space.end()
+		return errors.Join(err, db.Close())
+	}
+	return nil
+}
+
+// lockError returns the error of Open if the lock of a folder could not be taken.
+func lockError(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return err // the lock file could not be created
+	}
+	return fmt.Errorf("%w (%w)", ErrInUse, err)
+}
+
+func (d *disk) options(log *slog.Logger, readOnly bool) *pebble.Options {
+	o := &pebble.Options{
 		FS:                          d.files,
-		FormatMajorVersion:          pebble.FormatNewest,
+		Lock:                        d.files.lock,
+		FormatMajorVersion:          pebble.FormatValueSeparation,
 		CacheSize:                   cacheBytes,
 		MemTableSize:                memtableBytes,
 		MemTableStopWritesThreshold: memtables,
 		L0StopWritesThreshold:       1000,
-		MaxOpenFiles:                openTableFiles,
-		Logger:                      engineLog{log: log},
+		MaxOpenFiles:                openTables,
+		CompactionConcurrencyRange:  func() (lower, upper int) { return 1, 2 },
+		Logger:                      engineLog{log: log, space: d.space},
 		ReadOnly:                    readOnly,
 		ErrorIfNotExists:            readOnly,
 	}
-	for i := range options.Levels {
-		options.Levels[i].FilterPolicy = bloom.FilterPolicy(bloomBits)
+	o.Experimental.FileCacheShards = 1
+	for i := range o.Levels {
+		o.Levels[i].FilterPolicy = bloom.FilterPolicy(bloomBits)
 	}
-	db, err := pebble.Open(filepath.Join(dir, "pages"), options)
-	if err != nil {
-		return nil, err
+	o.EventListener = &pebble.EventListener{
+		DataCorruption: func(info pebble.DataCorruptionInfo) {
+			log.Error("a file of the frontier is damaged", "error", info.String())
+		},
 	}
-	d.db = db
-	return d, nil
+	return o
 }
 
 // get returns the value of a record, or nil if there is none. The value of a record must not be
 // empty.
 func (d *disk) get(key []byte) ([]byte, error) {
-	value, closer, err := d.db.Get(key)
+	var reader pebble.Reader = d.db
+	if d.backlog != nil {
+		reader = d.backlog
+	}
+	value, closer, err := reader.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, nil
 	}
@@ -73,32 +146,86 @@ func (d *disk) get(key []byte) ([]byte, error) {
 // A change is a set of records that are written and removed together.
 type change struct{ *pebble.Batch }
 
-// change returns an empty change. The caller must apply or drop it.
+// change returns an empty change. The caller must pass it to apply or applyLater.
 func (d *disk) change() change { return change{d.db.NewBatch()} }
 
-// set writes a record. The errors of a batch in memory concern only its use.
+// set writes a record. A batch in memory returns errors only if it is used incorrectly.
 func (c change) set(key, value []byte) { _ = c.Set(key, value, nil) }
 
 // remove removes a record.
 func (c change) remove(key []byte) { _ = c.Delete(key, nil) }
 
-// drop releases the memory of a change that is not applied.
-func (c change) drop() { _ = c.Close() }
-
-// apply makes a change. It does not wait for the disk. The change must not be used afterwards.
+// apply makes a change. It does not wait for the disk. If the disk is full, it returns an error and
+// drops the change.
 func (d *disk) apply(c change) error {
-	defer c.drop()
-	return c.Commit(pebble.NoSync)
+	err := d.resume()
+	if err == nil {
+		err = d.commit(c.Batch)
+	}
+	return errors.Join(err, c.Close())
 }
 
-// flush writes all changes to the operating system. They survive a kill of the process.
+// applyLater is like apply, but if the disk is full, it keeps the change in memory until there is
+// space again. It reports whether the change was recorded.
+func (d *disk) applyLater(c change) (recorded bool, err error) {
+	if d.resume() == nil {
+		err := d.commit(c.Batch)
+		if err == nil {
+			return true, c.Close()
+		}
+	}
+	if d.backlog == nil {
+		d.backlog = d.db.NewIndexedBatch()
+	}
+	err = d.backlog.Apply(c.Batch, nil)
+	d.later++
+	return false, errors.Join(err, c.Close())
+}
+
+// resume returns nil if changes can be made. If the disk was full and there is space again, resume
+// records the changes that waited.
+func (d *disk) resume() error {
+	if err := d.space.check(); err != nil || d.backlog == nil {
+		return err
+	}
+	if err := d.commit(d.backlog); err != nil {
+		return err
+	}
+	err := d.backlog.Close()
+	d.backlog = nil
+	d.later = 0
+	return err
+}
+
+// commit makes a change. If the engine cannot write, it panics or reports a fatal error, and no
+// further change can be made.
+func (d *disk) commit(b *pebble.Batch) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			d.space.fail(fmt.Errorf("storage engine failed: %v", v))
+			err = d.space.check()
+		}
+	}()
+	if err := b.Commit(pebble.NoSync); err != nil {
+		return err
+	}
+	return d.space.failure()
+}
+
+// flush writes all changes to the operating system, unless the disk is full.
 func (d *disk) flush() error {
-	return d.db.LogData(nil, pebble.Sync) // files decides that this does not wait for the disk
+	if err := d.space.state(); err != nil {
+		return err
+	}
+	return d.db.LogData(nil, pebble.Sync) // logFile decides that this does not wait for the disk
 }
 
-// sync writes all changes to the disk.
+// sync writes all changes to the disk, unless the disk is full.
 func (d *disk) sync() error {
-	return errors.Join(d.flush(), d.files.sync())
+	if err := d.flush(); err != nil {
+		return err
+	}
+	return d.files.sync()
 }
 
 // A scan reads the records whose keys begin with a prefix, in order. next must be called before the
@@ -112,7 +239,11 @@ type scan struct {
 // scan returns a scan of the records whose keys begin with prefix, beginning with the first key that
 // is not before from. The caller must close it.
 func (d *disk) scan(prefix, from []byte) (*scan, error) {
-	iterator, err := d.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
+	var reader pebble.Reader = d.db
+	if d.backlog != nil {
+		reader = d.backlog
+	}
+	iterator, err := reader.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
 	if err != nil {
 		return nil, err
 	}
@@ -140,15 +271,27 @@ func after(prefix []byte) []byte {
 	return nil // no key is after them
 }
 
-// close flushes all changes to the disk and closes the folder.
+// close writes all changes to the disk and closes the folder.
 func (d *disk) close() error {
-	err := d.sync()
-	d.files.end()
-	return errors.Join(err, d.db.Close())
+	err := d.resume()
+	if err == nil {
+		err = d.sync()
+	}
+	d.space.end()
+	if d.backlog != nil {
+		err = errors.Join(err, d.backlog.Close())
+	}
+	return errors.Join(err, d.db.Close(), d.files.lock.Close())
 }
 
+// closeReadOnly closes a folder that was opened with readOnly.
+func (d *disk) closeReadOnly() error { return errors.Join(d.db.Close(), d.files.lock.Close()) }
+
 // engineLog passes the messages of the engine on. Messages about ordinary events are dropped.
-type engineLog struct{ log *slog.Logger }
+type engineLog struct {
+	log   *slog.Logger
+	space *space
+}
 
 func (l engineLog) Infof(string, ...any) {}
 
@@ -156,8 +299,7 @@ func (l engineLog) Errorf(format string, args ...any) {
 	l.log.Warn("storage engine reports a problem", "error", fmt.Sprintf(format, args...))
 }
 
-// Fatalf is called when the engine cannot continue. It must not end the process of the user: the
-// failure also comes as an error of the change.
+// Fatalf is called when the engine cannot continue. It must not end the process of the user.
 func (l engineLog) Fatalf(format string, args ...any) {
-	l.log.Error("storage engine failed", "error", fmt.Sprintf(format, args...))
+	l.space.fail(fmt.Errorf("storage engine failed: "+format, args...))
 }

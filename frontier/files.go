@@ -7,22 +7,30 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// files are the files of the engine. They differ in two ways from the files of the operating system:
-// only the owner can read them, because records contain headers with cookies; and the log of changes
-// is not synced when the engine asks for it, but with sync. So the engine can write its log without
-// waiting for the disk.
+// A fileSystem has the functions of the operating system that the engine uses.
+type fileSystem = vfs.FS
+
+// system is the file system of the operating system.
+var system = vfs.Default
+
+// files are the files of the engine. They differ in three ways from those of the operating system.
+// Only the owner can read them, because records contain headers with cookies. If the disk is full,
+// space decides when a write is repeated. And the log of changes is not synced when the engine asks
+// for it, but with sync. So the engine can write its log without waiting for the disk.
 type files struct {
 	vfs.FS
+	lock *pebble.Lock // of the folder
 
 	mu   sync.Mutex
 	logs map[*logFile]bool // that are open for writing
 }
 
-func newFiles(fs vfs.FS) *files {
-	return &files{FS: fs, logs: make(map[*logFile]bool)}
+func newFiles(system fileSystem, s *space) *files {
+	return &files{FS: vfs.OnDiskFull(system, s.exhausted), logs: make(map[*logFile]bool)}
 }
 
 // Create creates a file that only the owner can read.
@@ -89,9 +97,6 @@ func (f *files) sync() error {
 	}
 	return errors.Join(errs...)
 }
-
-// end is called before the engine is closed.
-func (f *files) end() {}
 
 // A logFile is a file of the log of changes.
 type logFile struct {

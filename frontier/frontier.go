@@ -41,7 +41,7 @@ type Frontier struct {
 
 	duplicates int
 	unrecorded int
-	problem    error // why pages are not recorded, or nil
+	problem    error // why pages were last not recorded, or nil
 }
 
 // An outPage is a page that was handed out.
@@ -68,7 +68,7 @@ func Open(dir string, opts ...Option) (*Frontier, error) {
 	if err != nil {
 		return nil, &FolderError{Dir: dir, Err: err}
 	}
-	f, err := open(path, s)
+	f, err := open(path, s, system)
 	if err != nil {
 		return nil, &FolderError{Dir: dir, Err: err}
 	}
@@ -127,16 +127,13 @@ func (f *Frontier) Add(p *collyrobots.Page) (added bool, err error) {
 		return false, err
 	}
 	order := f.order(p)
-	hash := hashOf(p.Collector, p.Key)
+	hash := hashOf(p)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.usable(); err != nil {
 		return false, err
 	}
-	seen, err := f.seen(hash)
-	if err != nil {
-		return false, err
-	}
+	seen := f.seen(hash)
 	if seen.state != unknown && !f.again(seen) {
 		f.duplicates++
 		return false, nil
@@ -210,7 +207,7 @@ func (f *Frontier) Take(p *collyrobots.Page) bool {
 	}
 	w := h.ahead[0]
 	h.remove(w.at)
-	f.handOut(h, w, hashOf(p.Collector, p.Key))
+	f.handOut(h, w, hashOf(p))
 	return true
 }
 
@@ -224,16 +221,13 @@ func (f *Frontier) Again(p *collyrobots.Page) error {
 		return err
 	}
 	order := f.order(p)
-	hash := hashOf(p.Collector, p.Key)
+	hash := hashOf(p)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.usable(); err != nil {
 		return err
 	}
-	seen, err := f.seen(hash)
-	if err != nil {
-		return err
-	}
+	seen := f.seen(hash)
 	if seen.state == waiting {
 		if o := f.out[seen.at.id]; o != nil {
 			o.attempts++
@@ -360,8 +354,8 @@ func (f *Frontier) Stats() collyrobots.FrontierStats {
 	s.Out = len(f.out)
 	s.Waiting -= s.Out
 	s.Duplicates = f.duplicates
-	s.Unrecorded = f.unrecorded
-	if f.problem != nil {
+	s.Unrecorded = f.unrecorded + f.disk.later
+	if f.problem != nil && s.Unrecorded > 0 {
 		s.Error = f.problem.Error()
 	}
 	for _, h := range f.hosts {

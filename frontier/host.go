@@ -23,6 +23,7 @@ type host struct {
 
 	out      int     // the number of pages that are out
 	answered int     // how many of these have had their response
+	pausing  int     // the number of pages that wait before another attempt
 	cautious bool    // only one page may be out, because the host has not answered yet
 	alone    bool    // only one request may be in flight
 	next     instant // when the next request may start

@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -70,7 +71,7 @@ func checkEmpty(path string, log *slog.Logger) error {
 		return cause(err)
 	}
 	for _, entry := range entries {
-		if entry.Name() == "pages" && entry.IsDir() {
+		if entry.Name() == pagesFolder && entry.IsDir() {
 			log.Warn("the file that names the version was missing and is written again", "error", versionFile)
 			return nil
 		}
@@ -82,8 +83,8 @@ func checkEmpty(path string, log *slog.Logger) error {
 }
 
 // open opens the Frontier in a folder that was prepared.
-func open(path string, s settings) (*Frontier, error) {
-	d, err := openDisk(path, s.log, false)
+func open(path string, s settings, system fileSystem) (*Frontier, error) {
+	d, err := openDisk(path, system, s.log, false)
 	if err != nil {
 		return nil, cause(err)
 	}
@@ -116,27 +117,96 @@ func (f *Frontier) load() error {
 		first = max(first, binary.BigEndian.Uint64(value))
 	}
 	f.ids = ids{next: first, reserved: first}
-	return f.loadHosts()
-}
-
-// loadHosts reads the counts of all hosts and keeps the hosts that have pages.
-func (f *Frontier) loadHosts() error {
-	s, err := f.disk.scan([]byte{hostKey}, []byte{hostKey})
+	old, err := f.disk.get(budgetFact)
 	if err != nil {
 		return err
+	}
+	limited, err := f.loadHosts()
+	if err != nil {
+		f.log.Error("counts of hosts cannot be read, the hosts are counted again", "error", f.fault(cause(err)))
+		if err := f.countHosts(); err != nil {
+			return err
+		}
+	}
+	if bytes.Equal(old, f.budget.encode()) {
+		return nil
+	}
+	return f.readmit(limited)
+}
+
+// loadHosts reads the counts of all hosts and keeps the hosts that have pages that wait. It returns
+// the names of the hosts that have pages which a budget leaves out.
+func (f *Frontier) loadHosts() (limited []string, err error) {
+	s, err := f.disk.scan([]byte{hostKey}, []byte{hostKey})
+	if err != nil {
+		return nil, err
 	}
 	for s.next() {
 		r, err := decodeHost(s.Value())
 		if err != nil {
-			f.log.Error("record of a host is damaged", "host", string(s.Key()[1:]))
+			return limited, errors.Join(err, s.Close())
+		}
+		name := string(s.Key()[1:])
+		f.total = f.total.plus(r.counts)
+		if r.leftOut > 0 {
+			limited = append(limited, name)
+		}
+		if r.waiting > 0 {
+			f.turn(f.remember(name, r))
+		}
+	}
+	return limited, errors.Join(s.Error(), s.Close())
+}
+
+// countHosts finds the hosts with pages that wait without their records, and counts the pages. The
+// other counts of the hosts whose records cannot be read are lost.
+func (f *Frontier) countHosts() error {
+	from := []byte{queueKey}
+	for {
+		name, err := f.hostAfter(from)
+		if err != nil || name == "" {
+			return err
+		}
+		from = after(pagesOf(queueKey, name))
+		if f.hosts[name] != nil {
 			continue
+		}
+		r, err := f.recount(name)
+		if err != nil {
+			return err
 		}
 		f.total = f.total.plus(r.counts)
-		if r.waiting == 0 {
-			continue
-		}
-		h := f.remember(string(s.Key()[1:]), r)
-		f.turn(h)
+		f.turn(f.remember(name, r))
 	}
-	return errors.Join(s.Error(), s.Close())
+}
+
+// hostAfter returns the host of the first page that waits whose key is not before from, or "" if
+// there is none.
+func (f *Frontier) hostAfter(from []byte) (string, error) {
+	s, err := f.disk.scan([]byte{queueKey}, from)
+	if err != nil {
+		return "", err
+	}
+	name := ""
+	if s.next() {
+		name, _, _ = splitPageKey(s.Key())
+	}
+	return name, errors.Join(s.Error(), s.Close())
+}
+
+// recount counts the pages of a host that wait, as far as they can be read.
+func (f *Frontier) recount(name string) (hostRecord, error) {
+	var r hostRecord
+	prefix := pagesOf(queueKey, name)
+	s, err := f.disk.scan(prefix, prefix)
+	if err != nil {
+		return r, err
+	}
+	for s.next() {
+		if r.waiting == 0 {
+			r.oldest = foundOf(s.Value())
+		}
+		r.waiting++
+	}
+	return r, s.Close()
 }

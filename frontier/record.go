@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"strings"
 	"time"
 
@@ -83,17 +84,20 @@ func splitPageKey(key []byte) (host string, at position, ok bool) {
 	return string(key[3 : 3+length]), positionOf(key[3+length:]), true
 }
 
-// A pageHash identifies a page among all that were ever added.
-type pageHash [16]byte
+// A pageHash identifies a page among all that were ever added. It begins with four bytes that are the
+// same for all pages of a host, so that the engine finds the links of a page, most of which are on
+// the same host, in a few blocks.
+type pageHash [20]byte
 
-// hashOf returns the hash of a page of a collector. The chance that two of 50 million pages have
-// the same hash is 4e-24.
-func hashOf(collector int, key string) (h pageHash) {
+// hashOf returns the hash of a page, whose Host and Key must be set. 16 bytes of it are a SHA-256: the
+// chance that two of 50 million pages have the same one is 4e-24.
+func hashOf(p *collyrobots.Page) (h pageHash) {
 	b := make([]byte, 0, 256)
-	b = binary.AppendVarint(b, int64(collector))
-	b = append(b, key...)
+	b = binary.AppendVarint(b, int64(p.Collector))
+	b = append(b, p.Key...)
 	sum := sha256.Sum256(b)
-	copy(h[:], sum[:])
+	binary.BigEndian.PutUint32(h[:], crc32.ChecksumIEEE([]byte(p.Host)))
+	copy(h[4:], sum[:])
 	return h
 }
 

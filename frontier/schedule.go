@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"container/heap"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -92,7 +93,7 @@ func (f *Frontier) pick(now instant) *collyrobots.Page {
 			f.lose(h, w.at, err)
 			continue
 		}
-		f.handOut(h, w, hashOf(p.Collector, p.Key))
+		f.handOut(h, w, hashOf(p))
 		return p
 	}
 }
@@ -108,15 +109,14 @@ func (f *Frontier) first(now instant) *host {
 }
 
 // flushEnds makes sure that the pages that are out and those whose end would be lost by a kill are
-// fewer than Window.
+// fewer than Window. This is not possible while the disk is full.
 func (f *Frontier) flushEnds() {
 	if uint64(len(f.out))+f.ended-f.flushed < uint64(f.window) {
 		return
 	}
-	if err := f.disk.flush(); err != nil {
-		f.log.Warn("ends of pages could not be written", "error", f.fault(cause(err)))
+	if f.disk.flush() == nil {
+		f.flushed = f.ended
 	}
-	f.flushed = f.ended
 }
 
 // handOut hands out a page that is no longer among those ahead.
@@ -168,18 +168,26 @@ func (f *Frontier) refill(h *host) {
 	if len(h.ahead) > 0 || !h.more {
 		return
 	}
-	prefix := pagesOf(queueKey, h.name)
-	from := append(pageKey(queueKey, h.name, h.edge), 0)
-	s, err := f.disk.scan(prefix, from)
-	if err != nil {
-		f.abandon(h, err)
-		return
+	for h.more && len(h.ahead) == 0 {
+		if err := f.readAhead(h); err != nil {
+			f.skipDamage(h, err)
+		}
 	}
-	h.more = false
+	if !h.more {
+		f.reconcile(h)
+	}
+}
+
+// readAhead reads positions of a host until there are enough, and then clears more if there are no
+// others.
+func (f *Frontier) readAhead(h *host) error {
+	s, err := f.disk.scan(pagesOf(queueKey, h.name), append(pageKey(queueKey, h.name, h.edge), 0))
+	if err != nil {
+		return err
+	}
 	for s.next() {
 		if len(h.ahead) == mostRefill {
-			h.more = true
-			break
+			return s.Close()
 		}
 		_, at, ok := splitPageKey(s.Key())
 		if !ok || f.out[at.id] != nil || f.pauses.has(at.id) {
@@ -187,24 +195,65 @@ func (f *Frontier) refill(h *host) {
 		}
 		value, err := s.ValueAndErr()
 		if err != nil {
-			break
+			return errors.Join(err, s.Close())
 		}
 		h.ahead = append(h.ahead, waitingPage{at: at, found: f.instant(foundOf(value))})
 		h.edge = at
 	}
-	if err := s.Error(); err != nil {
-		h.more = false
-		f.log.Error("pages of a host cannot be read", "host", h.name, "error", f.fault(cause(err)))
+	if err := errors.Join(s.Error(), s.Close()); err != nil {
+		return err
 	}
-	if err := s.Close(); err != nil {
-		f.log.Error("pages of a host cannot be read", "host", h.name, "error", f.fault(cause(err)))
+	h.more = false
+	return nil
+}
+
+// skipDamage moves the edge of a host behind records that cannot be read, or clears more if there
+// are no others. Where records can be read again is found by trying.
+func (f *Frontier) skipDamage(h *host, why error) {
+	f.log.Error("pages of a host are lost, their records cannot be read", "host", h.name, "error", f.fault(cause(why)))
+	h.more = false
+	for step := uint64(1); step != 0; step <<= 1 {
+		from := position{order: h.edge.order, id: h.edge.id + step}
+		if from.id < h.edge.id {
+			from = position{order: h.edge.order + 1} // the next order
+		}
+		if f.readable(h, from) {
+			h.edge = from
+			h.more = true
+			return
+		}
+		if from.id == 0 {
+			return
+		}
 	}
 }
 
-// abandon gives up the pages of a host that are on the disk.
-func (f *Frontier) abandon(h *host, err error) {
-	h.more = false
-	f.log.Error("pages of a host cannot be read", "host", h.name, "error", f.fault(cause(err)))
+// readable reports whether the first record of a host after a position can be read.
+func (f *Frontier) readable(h *host, after position) bool {
+	s, err := f.disk.scan(pagesOf(queueKey, h.name), append(pageKey(queueKey, h.name, after), 0))
+	if err != nil {
+		return false
+	}
+	s.next()
+	return errors.Join(s.Error(), s.Close()) == nil
+}
+
+// reconcile corrects the count of the pages of a host that wait, when all of them are in memory. It
+// is wrong only if records were damaged.
+func (f *Frontier) reconcile(h *host) {
+	waiting := h.out + h.pausing + len(h.ahead)
+	lost := h.recorded.waiting - waiting
+	if lost == 0 {
+		return
+	}
+	f.log.Error("count of the pages of a host was wrong", "host", h.name, "count", lost)
+	h.recorded.waiting = waiting
+	f.total.waiting -= lost
+	c := f.disk.change()
+	c.set(append([]byte{hostKey}, h.name...), h.recorded.encode())
+	if err := f.applyLater(c); err != nil {
+		f.log.Error("count of the pages of a host could not be recorded", "host", h.name, "error", err)
+	}
 }
 
 // page reads a page.
@@ -244,6 +293,7 @@ func (p *pauses) first() (instant, bool) {
 }
 
 func (p *pauses) add(x *pause) {
+	x.host.pausing++
 	p.byID[x.page.at.id] = x
 	heap.Push(&p.byTime, x)
 }
@@ -251,6 +301,7 @@ func (p *pauses) add(x *pause) {
 // remove removes the pause of a page, if it has one.
 func (p *pauses) remove(id uint64) {
 	if x := p.byID[id]; x != nil {
+		x.host.pausing--
 		delete(p.byID, id)
 		heap.Remove(&p.byTime, x.index)
 	}

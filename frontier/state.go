@@ -41,31 +41,37 @@ var (
 	budgetFact = []byte{factKey, 'b'}
 )
 
-// seen returns what is known of a page.
-func (f *Frontier) seen(hash pageHash) (seenRecord, error) {
+// seen returns what is known of a page. A page whose record cannot be read is unknown.
+func (f *Frontier) seen(hash pageHash) seenRecord {
 	value, err := f.disk.get(hash.key())
-	if err != nil {
-		return seenRecord{}, f.fault(cause(err))
+	if err == nil {
+		var r seenRecord
+		r, err = decodeSeen(value)
+		if err == nil {
+			return r
+		}
 	}
-	r, err := decodeSeen(value)
-	if err != nil {
-		return seenRecord{}, f.fault(fmt.Errorf("%w: %w", ErrDamaged, err))
-	}
-	return r, nil
+	f.log.Error("record of a page cannot be read, the page counts as new", "error", f.fault(cause(err)))
+	return seenRecord{}
 }
 
-// host returns the host with a name. It reads its counts if they are not in memory.
+// host returns the host with a name. It reads its counts if they are not in memory. If they cannot
+// be read, the pages are counted again.
 func (f *Frontier) host(name string) (*host, error) {
 	if h := f.hosts[name]; h != nil {
 		return h, nil
 	}
 	value, err := f.disk.get(append([]byte{hostKey}, name...))
+	var r hostRecord
+	if err == nil {
+		r, err = decodeHost(value)
+	}
+	if err != nil {
+		f.log.Error("counts of a host cannot be read, its pages are counted again", "host", name, "error", f.fault(cause(err)))
+		r, err = f.recount(name)
+	}
 	if err != nil {
 		return nil, f.fault(cause(err))
-	}
-	r, err := decodeHost(value)
-	if err != nil {
-		return nil, f.fault(fmt.Errorf("%w: %w", ErrDamaged, err))
 	}
 	f.forgetIdle()
 	return f.remember(name, r), nil
@@ -131,16 +137,22 @@ func (f *Frontier) record(h *host, p *collyrobots.Page, to pageChange) error {
 	}
 	c.set(pageKey(kind, h.name, to.at), encodePage(p, to.normal))
 	c.set(to.hash.key(), seenRecord{state: to.to, at: to.at}.encode())
-	if err := f.apply(c, h, r, to.from.state, to.to); err != nil {
-		return err
+	r, total := f.move(c, h, r, to.from.state, to.to)
+	if err := f.disk.apply(c); err != nil {
+		f.unrecorded++
+		f.problem = f.fault(cause(err))
+		return f.problem
 	}
+	h.recorded = r
+	f.total = total
 	f.ids = ids{next: f.ids.next + 1, reserved: reserved}
+	f.written()
 	return nil
 }
 
-// apply makes a change that moves a page of h from one state to another. r is the record of the host
-// with the old counts.
-func (f *Frontier) apply(c change, h *host, r hostRecord, from, to state) error {
+// move adds to a change that a page of h moves from one state to another. r is the record of the
+// host with the old counts. move returns the new record and the new counts of all hosts.
+func (f *Frontier) move(c change, h *host, r hostRecord, from, to state) (hostRecord, counts) {
 	total := f.total
 	if from != unknown {
 		*r.of(from)--
@@ -149,11 +161,19 @@ func (f *Frontier) apply(c change, h *host, r hostRecord, from, to state) error 
 	*r.of(to)++
 	*total.of(to)++
 	c.set(append([]byte{hostKey}, h.name...), r.encode())
-	if err := f.disk.apply(c); err != nil {
+	return r, total
+}
+
+// applyLater makes a change that must not be lost. If the disk is full, it takes effect in memory,
+// and is recorded when there is space again.
+func (f *Frontier) applyLater(c change) error {
+	recorded, err := f.disk.applyLater(c)
+	if err != nil {
 		return f.fault(cause(err))
 	}
-	h.recorded = r
-	f.total = total
+	if !recorded {
+		f.problem = f.fault(cause(f.disk.space.state()))
+	}
 	f.written()
 	return nil
 }
@@ -163,17 +183,13 @@ func (f *Frontier) find(p *collyrobots.Page) (*outPage, error) {
 	if p.ID != 0 {
 		return f.out[p.ID], nil
 	}
-	key := p.Key
-	if key == "" {
-		normal, _, err := normalize(p.URL)
-		if err != nil {
-			return nil, err
-		}
-		key = normal
-	}
-	seen, err := f.seen(hashOf(p.Collector, key))
-	if err != nil || seen.state != waiting {
+	known := *p
+	if _, err := f.identify(&known); err != nil {
 		return nil, err
+	}
+	seen := f.seen(hashOf(&known))
+	if seen.state != waiting {
+		return nil, nil
 	}
 	return f.out[seen.at.id], nil
 }
@@ -220,10 +236,9 @@ func (f *Frontier) settleFailed(o *outPage) error {
 	} else {
 		c := f.disk.change()
 		c.set(pageKey(queueKey, o.host.name, o.at), encodePage(p, false))
-		if err := f.disk.apply(c); err != nil {
-			return f.fault(cause(err))
+		if err := f.applyLater(c); err != nil {
+			return err
 		}
-		f.written()
 		until := f.now() + instant(pauseAfter[attempt])
 		f.pauses.add(&pause{host: o.host, page: waitingPage{at: o.at, found: o.found}, until: until})
 	}
@@ -241,9 +256,12 @@ func (f *Frontier) finish(o *outPage, to state) error {
 	if len(o.host.ahead) > 0 {
 		r.oldest = f.time(o.host.ahead[0].found)
 	}
-	if err := f.apply(c, o.host, r, waiting, to); err != nil {
+	r, total := f.move(c, o.host, r, waiting, to)
+	if err := f.applyLater(c); err != nil {
 		return err
 	}
+	o.host.recorded = r
+	f.total = total
 	f.ended++
 	return nil
 }
@@ -262,10 +280,12 @@ func (f *Frontier) lose(h *host, at position, why error) {
 	f.log.Error("page is lost, its record cannot be read", "host", h.name, "record", at.id, "error", f.fault(cause(why)))
 	c := f.disk.change()
 	c.remove(pageKey(queueKey, h.name, at))
-	r := h.recorded
-	if err := f.apply(c, h, r, waiting, failed); err != nil {
+	r, total := f.move(c, h, h.recorded, waiting, failed)
+	if err := f.applyLater(c); err != nil {
 		f.log.Error("page that is lost could not be removed", "host", h.name, "error", err)
 	}
+	h.recorded = r
+	f.total = total
 	f.arrange(h)
 }
 
@@ -281,25 +301,32 @@ func (f *Frontier) written() {
 // syncInterval is how long changes may exist only in the memory of the operating system.
 const syncInterval = time.Second
 
-// background writes all changes to the disk.
+// background writes all changes to the disk. If the disk is full, it tries again later.
 func (f *Frontier) background() {
 	f.syncing.Lock()
 	defer f.syncing.Unlock()
 	f.mu.Lock()
-	ended := f.ended
 	f.dirty = false
-	closed := f.closed
-	f.mu.Unlock()
-	if closed {
+	if f.closed {
+		f.mu.Unlock()
 		return
 	}
-	if err := f.disk.sync(); err != nil {
-		f.log.Warn("changes could not be written to the disk", "error", f.fault(cause(err)))
-		return
+	ended := f.ended
+	err := f.disk.resume()
+	f.mu.Unlock()
+	if err == nil {
+		err = f.disk.sync()
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.flushed = max(f.flushed, ended)
+	if err == nil {
+		f.flushed = max(f.flushed, ended)
+		return
+	}
+	f.problem = f.fault(cause(err))
+	if f.disk.space.failure() == nil && !f.closed {
+		f.written()
+	}
 }
 
 // oldest returns when the first of the waiting pages of a host was found.

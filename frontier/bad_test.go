@@ -1,0 +1,115 @@
+package frontier_test
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/collyrobots/collyrobots/frontier"
+)
+
+// rejects checks that Open returns an error for a folder.
+func rejects(t *testing.T, dir string, want error) {
+	t.Helper()
+	f, err := frontier.Open(dir)
+	if err == nil {
+		f.Close()
+	}
+	var folder *frontier.FolderError
+	if !errors.As(err, &folder) || folder.Dir != dir || !errors.Is(err, want) || !strings.HasPrefix(err.Error(), "frontier: "+dir+": ") {
+		t.Errorf("Open: %v, want a FolderError of %s with %v", err, dir, want)
+	}
+}
+
+func TestFolderInUse(t *testing.T) {
+	dir := t.TempDir()
+	open(t, dir)
+	rejects(t, dir, frontier.ErrInUse)
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Skip(err)
+	}
+	rejects(t, link, frontier.ErrInUse)
+}
+
+func TestFolderOfALaterVersion(t *testing.T) {
+	dir := t.TempDir()
+	f := open(t, dir)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "collyrobots-frontier"), "collyrobots frontier 2\n")
+	rejects(t, dir, frontier.ErrVersion)
+	write(t, filepath.Join(dir, "collyrobots-frontier"), "something else\n")
+	rejects(t, dir, frontier.ErrDamaged)
+}
+
+func TestFolderOfAnotherProgram(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "thesis.txt"), "text")
+	rejects(t, dir, frontier.ErrDamaged)
+	if entries, err := os.ReadDir(dir); len(entries) != 1 || err != nil {
+		t.Errorf("the folder contains %v, %v", entries, err)
+	}
+	file := filepath.Join(dir, "thesis.txt")
+	if _, err := frontier.Open(file); err == nil || !strings.HasPrefix(err.Error(), "frontier: "+file) {
+		t.Errorf("Open of a file: %v", err)
+	}
+}
+
+func TestOnlyTheOwnerCanRead(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "crawl", "state")
+	f := open(t, dir)
+	add(t, f, "http://a.test/")
+	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has the mode %v", path, info.Mode())
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFaultsOfOptions(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	_, err := frontier.Open(dir, frontier.Window(0), frontier.MaxPages(0), frontier.MaxTotal(-1), frontier.MaxDepth(0),
+		frontier.ByPriority(nil), frontier.Recrawl(-time.Second), frontier.Logger(nil), frontier.Option{}, frontier.Window(3))
+	want := `frontier: Window: 0 is not a positive number
+frontier: MaxPages: 0 is not a positive number
+frontier: MaxTotal: -1 is not a positive number
+frontier: MaxDepth: 0 is not a positive number
+frontier: ByPriority: the function is nil
+frontier: Recrawl: -1s is not a positive duration
+frontier: Logger: the logger is nil
+frontier: Option: number 8 is the zero Option`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	var fault *frontier.OptionError
+	if !errors.As(err, &fault) || fault.Option != "Window" {
+		t.Errorf("%+v is not the OptionError of Window", fault)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("the folder was created")
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// quiet is a logger that drops everything.
+var quiet = slog.New(slog.DiscardHandler)

@@ -7,6 +7,7 @@ replace github.com/collyrobots/collyrobots => ../
 require (
 	github.com/cockroachdb/pebble/v2 v2.1.7
 	github.com/collyrobots/collyrobots v0.1.0
+	github.com/gocolly/colly/v2 v2.3.0
 	go.uber.org/goleak v1.3.0
 )
 
@@ -31,7 +32,6 @@ require (
 	github.com/dunglas/httpsfv v1.1.2 // indirect
 	github.com/getsentry/sentry-go v0.27.0 // indirect
 	github.com/gobwas/glob v0.2.3 // indirect
-	github.com/gocolly/colly/v2 v2.3.0 // indirect
 	github.com/gogo/protobuf v1.3.2 // indirect
 	github.com/golang/groupcache v0.0.0-20241129210726-2c02b8208cf8 // indirect
 	github.com/golang/protobuf v1.5.4 // indirect

@@ -21,7 +21,11 @@ type Pacer interface {
 	// delay is the delay of the host in this process. At least this time must have passed since
 	// the last request of any process to the host has ended. If processes have recently used
 	// different delays for a host, the longest applies. A delay of 0 means that this process has no
-	// delay. If no process has a delay for the host, several processes may hold leases at once.
+	// delay. If no process has a delay for the host, several processes may hold leases at once. A
+	// Pacer may then return leases for a short time without asking the other processes again. In
+	// this case, a process with a delay must wait for one delay after the last of these leases has
+	// ceased to be Valid.
+	//
 	// For robots.txt, delay is at least a millisecond, so that only one process fetches the file.
 	//
 	// If ctx ends, Acquire returns its cause. Any other error means that the Pacer has failed, and

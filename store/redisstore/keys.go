@@ -37,6 +37,9 @@ func (k keys) host(name string) (state, epoch, aside string) {
 	return k.in(n, "pace:"+name), k.epoch(n), k.in(n, "damaged:pace:"+name)
 }
 
+// sending returns the key that says until when requests to a host may be sent that do not hold it.
+func (k keys) sending(name string) string { return k.in(bucket(name), "sending:"+name) }
+
 // record returns the key of a record and the key to which damaged data is moved.
 func (k keys) record(key string) (record, aside string) {
 	n := bucket(key)

@@ -39,8 +39,13 @@ func (l *lease) Valid() bool {
 	if end := l.Deadline(); !end.IsZero() && end.Before(until) {
 		until = end
 	}
+	return !l.released.Load() && isBefore(until)
+}
+
+// isBefore reports whether it is not yet t, by the monotonic clock and by wall time.
+func isBefore(t time.Time) bool {
 	now := time.Now()
-	return !l.released.Load() && now.Before(until) && now.Round(0).Before(until.Round(0))
+	return now.Before(t) && now.Round(0).Before(t.Round(0))
 }
 
 // Release returns the host, so that another process can take it. If Redis cannot be reached, the
@@ -49,6 +54,7 @@ func (l *lease) Release(sent bool, delay time.Duration, notBefore time.Time) {
 	if l.released.Swap(true) || !l.held && (!sent || delay <= 0 && notBefore.IsZero()) {
 		return
 	}
+	l.store.answers.remove(l.host)
 	g := giveBack{
 		host:      l.host,
 		token:     l.token,

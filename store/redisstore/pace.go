@@ -30,6 +30,14 @@ func (s *Store) Acquire(ctx context.Context, host string, delay time.Duration) (
 	if s.unfit != nil {
 		return nil, s.unfit
 	}
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	if delay <= 0 {
+		if l := s.answers.find(host); l != nil {
+			return l, nil
+		}
+	}
 	l := &lease{store: s, host: host, token: rand.Text()}
 	key, _, _ := s.keys.host(host)
 	var why error // why Redis cannot be used
@@ -44,6 +52,9 @@ func (s *Store) Acquire(ctx context.Context, host string, delay time.Duration) (
 		wait := mathrand.N(pause) + pause/2
 		switch {
 		case err == nil && a.granted:
+			if !l.held {
+				s.answers.add(l)
+			}
 			return l, nil
 		case err == nil:
 			away = time.Time{}
@@ -122,7 +133,8 @@ func (l *lease) ask(ctx context.Context, delay time.Duration, away time.Time) (a
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	state, epoch, aside := s.keys.host(l.host)
-	got, err := acquire.Run(ctx, s.client, []string{state, epoch, aside}, l.token, micros(s.lease), micros(delay)).Int64Slice()
+	sending := s.keys.sending(l.host)
+	got, err := acquire.Run(ctx, s.client, []string{state, epoch, aside, sending}, l.token, micros(s.lease), micros(delay)).Int64Slice()
 	if err == nil && len(got) != 6 {
 		err = fmt.Errorf("reply of Redis has %d numbers instead of 6", len(got))
 	}

@@ -14,6 +14,11 @@
 // Retry-After applies to all processes. Only the clock of Redis counts, so the clocks of the
 // processes may differ.
 //
+// If a host had no delay before, its first request with a delay waits for one second and the delay
+// after Redis has allowed the last requests without a delay. After that second, none of them is
+// sent. Processes that have used the host without a delay notice a delay or a
+// Retry-After after at most 100 milliseconds and 32 requests each.
+//
 // If a process is killed, its host is free when its [Lease] expires, plus one delay. A process that
 // was stopped notices, before it sends, that its lease has expired. While Redis cannot be reached,
 // nothing is sent: Acquire returns an [*AwayError] after a while, and later calls succeed when
@@ -42,11 +47,10 @@
 //
 // If there is nothing to wait for, a start takes two round trips: one before the request and one
 // after it. A process that has to wait sleeps until the host may be free and then asks again: about
-// twice for each start of another process. If no process has asked for a delay for a host, a start
-// takes one round trip and does not hold the host. A delay of a millisecond or less holds the host
-// for one start and is not remembered. The plugin asks for one start of a host at a time. So the
-// number of requests that a process can start in a second, to a host without a delay, is the number
-// of round trips in a second: place Redis near the crawlers.
+// twice for each start of another process. If no process has asked for a delay for a host, starts do
+// not hold the host, and one round trip is enough for 32 starts within 100 milliseconds. A delay of
+// a millisecond or less holds the host for one start and is not remembered. The plugin asks for one
+// start of a host at a time, so a distant Redis slows down the crawl of a few hosts.
 //
 // Redis 5 or later is needed, as a single server, with Sentinel or as a cluster. Every key expires,
 // except those of records without a time to live. If maxmemory is set, maxmemory-policy must be
@@ -78,6 +82,7 @@ type Store struct {
 	patience time.Duration
 	report   report
 	late     late
+	answers  answers
 	unfit    error // why this Redis cannot keep a pace; nil if it can
 
 	close  sync.Once

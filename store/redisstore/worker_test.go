@@ -37,6 +37,8 @@ type job struct {
 	Path              string        // the path of the pages; "" for an ordinary page
 	Late              time.Duration // how long the worker waits between Acquire and Valid
 	Plugin            bool          // whether the worker is a spider with the plugin; Delay is its MinDelay
+	AtOnce            int           // if not 0, the worker crawls as fast as it can, so many pages at once
+	Alone             bool          // such a worker does not use SharedPace
 }
 
 // work runs in a worker process. It prints a line for each event.
@@ -62,7 +64,10 @@ func work(config string) int {
 	defer s.Close()
 	fmt.Println("ready")
 	web := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
-	if j.Plugin {
+	switch {
+	case j.AtOnce > 0:
+		return j.hurry(ctx, s)
+	case j.Plugin:
 		return j.crawl(ctx, s)
 	}
 	var hosts sync.WaitGroup

@@ -1,4 +1,5 @@
--- KEYS: the state of the host, the epoch, the key to which a damaged state is moved.
+-- KEYS: the state of the host, the epoch, the key to which a damaged state is moved, the time until
+-- which requests may be sent that do not hold the host.
 --
 -- ARGV: token, lease, delay.
 --
@@ -17,6 +18,7 @@ local gap = ask(h, delay)
 local function answer(granted, wait) return { granted, wait, gap, h.back, h.aside, now - since } end
 
 local start = math.max(h.ended + gap, since + within + gap, h.notbefore)
+if gap > brief then start = math.max(start, sending(KEYS[4]) + gap) end
 if h.last == token then
 	return answer(3, 0)
 elseif h.holder ~= token and h.holder ~= '-' then
@@ -29,6 +31,7 @@ elseif h.holder ~= token and now < start then
 	if gap > 0 or h.kept then save(KEYS[1], h) end
 	return answer(0, start - now)
 elseif gap == 0 then
+	maysend(KEYS[4])
 	return answer(2, 0)
 end
 h.holder, h.since, h.lease = token, now, lease

@@ -2,6 +2,7 @@
 -- by the clock of Redis.
 
 local within = 1000000          -- how long after it was granted a lease is valid for sending
+local brief = 1000              -- a delay up to this is not remembered and does not wait for requests without a delay
 local memory = 60000000         -- the minimum time for which a requested delay is remembered
 local life = 7 * 24 * 3600000   -- how long an unused epoch is kept, in milliseconds
 
@@ -68,16 +69,33 @@ local function load(key, aside)
 end
 
 -- ask records a delay that a process asks for, and returns the longest delay that was requested
--- recently. A delay of a millisecond or less, such as that for robots.txt, applies to one start
--- only and is not recorded.
+-- recently. A brief delay, such as that for robots.txt, applies to one start only and is not
+-- recorded.
 local function ask(h, delay)
 	local span = math.max(memory, h.delay, h.before, delay)
 	if now >= h.window then
 		h.before = now < h.window + span and h.delay or 0
 		h.delay, h.window = 0, now + span
 	end
-	if delay > 1000 then h.delay = math.max(h.delay, delay) end
+	if delay > brief then h.delay = math.max(h.delay, delay) end
 	return math.max(h.delay, h.before, delay)
+end
+
+-- maysend records that requests that do not hold the host may be sent from now on, and returns until
+-- when.
+local function maysend(key)
+	redis.call('SET', key, text(now + within), 'PX', 2 * within / 1000)
+	return now + within
+end
+
+-- sending returns until when requests may be sent that do not hold the host. If the recorded time is
+-- damaged, or too late because the clock went back, such a request may have been allowed just now.
+local function sending(key)
+	local kept = redis.pcall('GET', key)
+	if not kept then return 0 end
+	local at = type(kept) == 'string' and tonumber(string.match(kept, '^%d+$'))
+	if at and at <= now + within then return at end
+	return maysend(key)
 end
 
 -- save stores the state. The key expires when nothing in it is needed any more.

@@ -1,0 +1,256 @@
+package redisstore_test
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/collyrobots/collyrobots/store/redisstore"
+)
+
+const (
+	fresh    = 100 * time.Millisecond // how long Acquire relies on an answer of Redis that no process has a delay
+	sendable = time.Second            // how long after such an answer a request may be sent that relies on it
+)
+
+// perAnswer is for how many requests Acquire relies on such an answer.
+const perAnswer = 32
+
+// TestAnswersAreReused checks that starts at a host without a delay take one round trip for each
+// perAnswer starts, or for each time for which an answer is fresh. After this process has learned
+// of a delay, Acquire asks again.
+func TestAnswersAreReused(t *testing.T) {
+	t.Parallel()
+	server := newServer(t)
+	trips := new(counter)
+	client := server.client(t)
+	client.AddHook(trips)
+	s := open(t, client)
+	time.Sleep(settled)
+	mustAcquire(t, s, 0) // the first call also loads the script
+	start := func(n int) (trip int, took time.Duration) {
+		time.Sleep(fresh)
+		began := time.Now()
+		trips.n.Store(0)
+		for range n {
+			l := mustAcquire(t, s, 0)
+			if !l.Deadline().IsZero() {
+				t.Fatal("the host is held")
+			}
+			l.Release(true, 0, time.Time{})
+		}
+		return int(trips.n.Load()), time.Since(began)
+	}
+	for _, n := range []int{1, perAnswer, perAnswer + 1, 4*perAnswer + 1} {
+		want := (n + perAnswer - 1) / perAnswer
+		if got, took := start(n); got < want || got > want+int(took/fresh) {
+			t.Errorf("%d round trips for %d starts in %v, want %d", got, n, took, want)
+		}
+	}
+	l := mustAcquire(t, s, 0)
+	l.Release(true, 0, time.Now().Add(2*time.Second))
+	takes(t, 2*time.Second, func() { mustAcquire(t, s, 0) })
+}
+
+// TestDelayWaitsForAnswers checks that a process with a delay does not start before the requests of
+// other processes that rely on the answer that there is no delay. A brief delay, as for robots.txt,
+// does not wait for them.
+func TestDelayWaitsForAnswers(t *testing.T) {
+	t.Parallel()
+	a, b := pair(t)
+	asked := time.Now()
+	l := mustAcquire(t, a, 0)
+	takes(t, 0, func() { mustAcquire(t, b, time.Millisecond).Release(true, 0, time.Time{}) })
+	lasts(t, sendable-delay, sendable+delay, func() { mustAcquire(t, b, delay) })
+	if l.Valid() || time.Since(asked) < sendable+delay {
+		t.Errorf("the host was granted with a delay after %v; the request without a delay may be sent: %v", time.Since(asked), l.Valid())
+	}
+}
+
+// TestDelayWaitsForReused checks the same for leases that Acquire has returned without asking Redis.
+// The delay is so short that it does not hide that such a lease is valid for too long.
+func TestDelayWaitsForReused(t *testing.T) {
+	t.Parallel()
+	a, b := pair(t)
+	first := mustAcquire(t, a, 0)
+	for end := time.Now().Add(fresh * 3 / 4); time.Now().Before(end); {
+		mustAcquire(t, a, 0).Release(true, 0, time.Time{})
+	}
+	last := mustAcquire(t, a, 0) // relies on the first answer, unless the machine is slow
+	mustAcquire(t, b, 2*time.Millisecond)
+	if first.Valid() || last.Valid() {
+		t.Error("a request without a delay may be sent while another process has the host")
+	}
+}
+
+// TestDamagedTimeOfSending checks that a process with a delay waits if the time until which other
+// requests may be sent is damaged, and that it does not wait forever.
+func TestDamagedTimeOfSending(t *testing.T) {
+	t.Parallel()
+	server := newServer(t)
+	client := server.client(t)
+	for name, put := range map[string]func(key string) *redis.Cmd{
+		"list":     func(key string) *redis.Cmd { return client.Do(ctx, "RPUSH", key, "x") },
+		"empty":    func(key string) *redis.Cmd { return client.Do(ctx, "SET", key, "") },
+		"garbage":  func(key string) *redis.Cmd { return client.Do(ctx, "SET", key, "garbage") },
+		"negative": func(key string) *redis.Cmd { return client.Do(ctx, "SET", key, "-1") },
+		"too late": func(key string) *redis.Cmd { return client.Do(ctx, "SET", key, "99999999999999999999") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			prefix := rand.Text()
+			s := open(t, client, redisstore.Prefix(prefix))
+			time.Sleep(settled)
+			mustAcquire(t, s, 0)
+			key := only(t, client, prefix+"*:sending:host")
+			client.Del(ctx, key)
+			if err := put(key).Err(); err != nil {
+				t.Fatal(err)
+			}
+			takes(t, sendable+delay, func() { mustAcquire(t, s, delay) })
+		})
+	}
+}
+
+// TestClockGoesBackAfterAnswer checks that after the clock of Redis went back, a process with a
+// delay waits no longer for requests without a delay than without the jump.
+func TestClockGoesBackAfterAnswer(t *testing.T) {
+	t.Parallel()
+	c := newClock(t)
+	a, b := c.open(t), c.open(t)
+	c.jump(100 * time.Hour)
+	l := mustAcquire(t, a, 0)
+	c.jump(-5 * time.Second)
+	passes(t, sendable+delay, func() { mustAcquire(t, b, delay) })
+	if l.Valid() {
+		t.Error("the request without a delay may be sent")
+	}
+}
+
+// TestAwayWithAnswer checks that a process that cannot reach Redis stops when its last answer is no
+// longer fresh.
+func TestAwayWithAnswer(t *testing.T) {
+	t.Parallel()
+	server := newServer(t)
+	p := newProxy(t, server.addr)
+	s := open(t, p.client(t), redisstore.Patience(time.Second))
+	time.Sleep(settled)
+	asked := time.Now()
+	sureAcquire(t, s, "host", 0)
+	p.setDown(true)
+	for {
+		_, err := s.Acquire(ctx, "host", 0)
+		if err != nil {
+			if away := (*redisstore.AwayError)(nil); !errors.As(err, &away) {
+				t.Error(err)
+			}
+			break
+		}
+		if time.Since(asked) > time.Minute {
+			t.Fatal("the host is granted without Redis")
+		}
+	}
+}
+
+// TestDelayAppears lets workers without a delay send requests to a host as fast as they can. Then
+// one worker with a delay comes. From its first request on, no gap may be shorter than the delay,
+// although other workers are stopped, cut off or killed at that time or Redis loses its data.
+func TestDelayAppears(t *testing.T) {
+	for name, attack := range map[string]func(t *testing.T, s *server, p *proxy, a *worker){
+		"no fault": func(*testing.T, *server, *proxy, *worker) {},
+		"stop": func(_ *testing.T, _ *server, _ *proxy, a *worker) {
+			a.signal(syscall.SIGSTOP)
+			time.AfterFunc(sendable+fresh+50*time.Millisecond, func() { a.signal(syscall.SIGCONT) })
+		},
+		"short stop": func(_ *testing.T, _ *server, _ *proxy, a *worker) {
+			a.signal(syscall.SIGSTOP)
+			time.AfterFunc(sendable-fresh/2, func() { a.signal(syscall.SIGCONT) })
+		},
+		"kill":     func(_ *testing.T, _ *server, _ *proxy, a *worker) { a.kill() },
+		"FLUSHALL": func(t *testing.T, s *server, _ *proxy, _ *worker) { s.do(t, "FLUSHALL") },
+		"restart": func(t *testing.T, s *server, _ *proxy, _ *worker) {
+			s.stop()
+			s.start(t)
+		},
+		"cut off": func(_ *testing.T, _ *server, p *proxy, _ *worker) {
+			p.setDown(true)
+			time.AfterFunc(sendable, func() { p.setDown(false) })
+		},
+		"lost replies": func(_ *testing.T, _ *server, p *proxy, _ *worker) { p.cutAfter(1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, web := newServer(t), newSite(t)
+			p := newProxy(t, s.addr)
+			j := job{Name: "a", Redis: p.addr(), Site: web.addr, Late: time.Millisecond, Patience: 20 * time.Second}
+			a := newWorker(t, j)
+			j.Name = "b"
+			j.Redis = s.addr
+			b := newWorker(t, j)
+			web.await(t, 20)
+			j.Name = "patient"
+			j.Delay = delay
+			patient := newWorker(t, j)
+			attack(t, s, p, a)
+			for web.since(time.Time{})["patient"] == 0 {
+				web.await(t, 1)
+			}
+			web.await(t, 8)
+			unfenced := len(a.said("unfenced")) + len(b.said("unfenced")) + len(patient.said("unfenced"))
+			short := 0
+			begun := false
+			visits := web.visits("host0")
+			for i := range len(visits) - 1 {
+				begun = begun || visits[i+1].worker == "patient"
+				if gap := visits[i].until(visits[i+1]); begun && gap < delay {
+					short++
+					t.Logf("%v between %s and %s", gap, visits[i].worker, visits[i+1].worker)
+				}
+			}
+			if short > unfenced {
+				t.Errorf("%d gaps are shorter than the delay; only %d of them could not be avoided", short, unfenced)
+			}
+		})
+	}
+}
+
+// TestRetryAfterWithoutADelay checks that processes that crawl a host without a delay as fast as
+// they can all stop after one of them has received a Retry-After, and continue after it.
+func TestRetryAfterWithoutADelay(t *testing.T) {
+	for name, j := range map[string]job{
+		"leases":  {Late: time.Millisecond},
+		"plugins": {AtOnce: 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, web := newServer(t), newSite(t)
+			web.robots = "User-agent: *\n"
+			web.after = "4"
+			j.Redis = s.addr
+			j.Site = web.addr
+			j.Patience = 20 * time.Second
+			for n := range 3 {
+				j.Name = fmt.Sprint(n)
+				newWorker(t, j)
+			}
+			web.await(t, 300)
+			before := web.setBusy()
+			web.await(t, 1)
+			refused := web.visits("host0")[before].at
+			time.Sleep(time.Until(refused.Add(4 * time.Second)))
+			// Redis learns of the Retry-After when the worker has read the response.
+			quiet := refused.Add(fresh + sendable + 400*time.Millisecond)
+			if sent := web.between(quiet, refused.Add(4*time.Second)); len(sent) > 0 {
+				t.Errorf("sent more than %v after a Retry-After of 4 s: %v", quiet.Sub(refused), sent)
+			}
+			visits := web.visits("host0")
+			t.Logf("%d more visits, the last one %v after the Retry-After", len(visits)-before-1, visits[len(visits)-1].at.Sub(refused))
+			web.await(t, 1)
+		})
+	}
+}

@@ -49,6 +49,9 @@ const importRules = `
 	# Also shares the pace of several processes, so it uses the Lease of the root.
 	store/redisstore:  . ./store github.com/redis/go-redis/v9
 
+	# The pages of a crawl by several processes, in Redis. It uses only what every program can use.
+	hostqueue:         . ./dialect github.com/gocolly/colly/v2 github.com/redis/go-redis/v9
+
 	# When the next request to a host may start. It does not know Colly or robots.txt.
 	internal/pace:     !net/http !log
 
@@ -132,7 +135,7 @@ const importRules = `
 	examples/browser:  ./robotstest github.com/chromedp/chromedp github.com/chromedp/cdproto/cdp github.com/chromedp/cdproto/fetch github.com/chromedp/cdproto/network
 	examples/client:   ./examples/internal/demo
 	examples/crawl:    ./examples/internal/demo
-	examples/distributed: ./examples/internal/demo ./store/redisstore github.com/hibiken/asynq github.com/redis/go-redis/v9 github.com/redis/go-redis/v9/logging
+	examples/distributed: ./examples/internal/demo ./hostqueue ./store/redisstore github.com/redis/go-redis/v9 github.com/redis/go-redis/v9/logging
 	examples/picture:  ./robotstest
 	examples/retry:    github.com/hashicorp/go-retryablehttp
 	examples/crawl/page.go: ./view
@@ -210,6 +213,8 @@ func TestImportRulesCatch(t *testing.T) {
 		{"examples/crawl/main.go", "github.com/hibiken/asynq", false},
 		{"examples/distributed/worker.go", "./store/redisstore", true},
 		{"examples/distributed/worker.go", "./internal/pace", false},
+		{"hostqueue/run.go", "./internal/weburl", false},
+		{"plugin.go", "./hostqueue", false},
 		{"examples/internal/term/text.go", "./internal/redact", true},
 		{"examples/internal/term/text.go", ".", false},
 	} {

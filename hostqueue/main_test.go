@@ -1,0 +1,118 @@
+package hostqueue
+
+import (
+	"context"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+)
+
+// TestMain runs the tests. Worker processes also begin here, because a worker is the test binary
+// itself.
+func TestMain(m *testing.M) {
+	redis.SetLogger(quiet{})
+	if text := os.Getenv(jobVariable); text != "" {
+		os.Exit(work(text))
+	}
+	flag.Parse()
+	goleak.VerifyTestMain(m)
+}
+
+// quiet is a logger for go-redis that drops everything. Otherwise, go-redis would log each failed
+// connection to a server that a test has stopped.
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
+
+// A server is a redis-server process of one test. It listens on a Unix socket, so no other program
+// can take its address while it is stopped.
+type server struct {
+	dir     string
+	args    []string
+	process *exec.Cmd
+}
+
+// newServer starts a redis-server, which is stopped at the end of the test.
+func newServer(t testing.TB, args ...string) *server {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Skip("redis-server is not installed: on Debian and Ubuntu, apt-get install redis-server")
+	}
+	dir, err := os.MkdirTemp("", "hostqueue") // the path of t.TempDir may be too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	s := &server{dir: dir, args: args}
+	t.Cleanup(s.kill)
+	s.start(t)
+	return s
+}
+
+func (s *server) socket() string { return filepath.Join(s.dir, "redis.sock") }
+
+// start starts the server, and returns when it answers.
+func (s *server) start(t testing.TB) {
+	t.Helper()
+	args := append([]string{"--port", "0", "--unixsocket", s.socket(), "--dir", s.dir, "--save", ""}, s.args...)
+	s.process = exec.Command("redis-server", args...)
+	err := s.process.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := s.client(t)
+	waitFor(t, "redis-server answers", func() bool { return client.Ping(t.Context()).Err() == nil })
+}
+
+// kill kills the server with -9.
+func (s *server) kill() {
+	if s.process != nil {
+		s.process.Process.Kill()
+		s.process.Wait()
+		s.process = nil
+	}
+}
+
+// client returns a client of the server. It is closed at the end of the test.
+func (s *server) client(t testing.TB) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Network: "unix", Addr: s.socket()})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// newMini returns a client of a Redis in memory.
+func newMini(t testing.TB) (*miniredis.Miniredis, *redis.Client) {
+	t.Helper()
+	mini := miniredis.RunT(t)
+	client := redis.NewClient(&redis.Options{Addr: mini.Addr()})
+	t.Cleanup(func() { client.Close() })
+	return mini, client
+}
+
+// mustOpen opens a crawl.
+func mustOpen(t testing.TB, client redis.UniversalClient, crawl string, opts ...Option) *Queue {
+	t.Helper()
+	q, err := Open(t.Context(), client, crawl, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+// waitFor waits until a condition is true. It fails the test if that takes longer than a minute.
+func waitFor(t testing.TB, what string, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !f(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not true after a minute: %s", what)
+		}
+	}
+}

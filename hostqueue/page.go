@@ -1,0 +1,107 @@
+package hostqueue
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/collyrobots/collyrobots/dialect"
+)
+
+// mostURL is the length of the longest URL that is recorded, in bytes. RFC 9110, section 4.1,
+// recommends that all implementations support at least 8,000 bytes.
+const mostURL = 8000
+
+// A page is a page of the crawl.
+type page struct {
+	url      string // without a fragment
+	host     string // as in collyrobots.HostStats
+	key      string // identifies the page among those of its host; empty after parsePage
+	depth    int    // as in colly.Request, 1 for a page of Add
+	attempts int    // the number of attempts that have failed
+}
+
+// newPage returns the page at a URL.
+func newPage(raw string, depth int) (page, error) {
+	if len(raw) > mostURL {
+		return page{}, fmt.Errorf(prefix+"a URL of %d bytes is longer than %d bytes: %s...", len(raw), mostURL, raw[:100])
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return page{}, fmt.Errorf(prefix+"%w", withoutURL(err))
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return page{}, fmt.Errorf(prefix+"%q is not an http or https URL", u.Redacted())
+	}
+	authority, err := dialect.AuthorityOf(u)
+	if err != nil {
+		return page{}, fmt.Errorf(prefix+"%w", err)
+	}
+	u = u.ResolveReference(u) // removes dot segments
+	u.Fragment = ""
+	u.RawFragment = ""
+	key := decodeUnreserved(dialect.Target(u))
+	if authority.Scheme == "http" {
+		key = "http:" + key // all other keys begin with a slash
+	}
+	return page{url: u.String(), host: authority.Host, key: key, depth: depth}, nil
+}
+
+// withoutURL removes the URL, which may contain a password, from an error of url.Parse.
+func withoutURL(err error) error {
+	var parse *url.Error
+	if errors.As(err, &parse) {
+		return fmt.Errorf("invalid URL: %w", parse.Err)
+	}
+	return err
+}
+
+// decodeUnreserved decodes the escapes of letters, digits and the characters "-._~" (RFC 3986,
+// section 6.2.2.2). All escapes of target are complete.
+func decodeUnreserved(target string) string {
+	if !strings.Contains(target, "%") {
+		return target
+	}
+	var b strings.Builder
+	for i := 0; i < len(target); i++ {
+		if target[i] == '%' && i+2 < len(target) {
+			code, err := strconv.ParseUint(target[i+1:i+3], 16, 8)
+			if err == nil && isUnreserved(byte(code)) {
+				b.WriteByte(byte(code))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(target[i])
+	}
+	return b.String()
+}
+
+func isUnreserved(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
+}
+
+// parsedURL returns the URL of the page.
+func (p page) parsedURL() (*url.URL, error) { return url.Parse(p.url) }
+
+// text returns the page as it is stored while it waits or is in progress.
+func (p page) text() string { return fmt.Sprintf("%d %d %s", p.attempts, p.depth, p.url) }
+
+// parsePage parses the text of a page of a host.
+func parsePage(host, text string) (page, error) {
+	parts := strings.SplitN(text, " ", 3)
+	if len(parts) != 3 {
+		return page{}, fmt.Errorf("%q is not the text of a page", text)
+	}
+	attempts, err := strconv.Atoi(parts[0])
+	if err != nil {
+		return page{}, fmt.Errorf("%q is not the text of a page: %w", text, err)
+	}
+	depth, err := strconv.Atoi(parts[1])
+	if err != nil {
+		return page{}, fmt.Errorf("%q is not the text of a page: %w", text, err)
+	}
+	return page{url: parts[2], host: host, depth: depth, attempts: attempts}, nil
+}

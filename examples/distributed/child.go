@@ -18,7 +18,7 @@ type job struct {
 	Worker int    // the number of the worker; 0 means to run a Redis
 	Redis  string // the address of the Redis
 	Prefix string // of the keys of redisstore
-	Queue  string // of asynq
+	Crawl  string // the name of the crawl in hostqueue
 	Sites  string // the address of the sites
 }
 

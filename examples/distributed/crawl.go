@@ -14,6 +14,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/examples/internal/demo"
 	"github.com/collyrobots/collyrobots/examples/internal/term"
+	"github.com/collyrobots/collyrobots/hostqueue"
 	"github.com/collyrobots/collyrobots/store/redisstore"
 )
 
@@ -23,26 +24,21 @@ const longest = 3 * time.Minute
 // A cluster has the parts of a crawl: a Redis, the sites, and the workers.
 type cluster struct {
 	settings
-	display  *term.Display
-	began    time.Time
-	job      job // the job of the workers, without their numbers
-	redis    *redis.Client
-	frontier *frontier
-	sites    *demo.Server
+	display *term.Display
+	began   time.Time
+	job     job // the job of the workers, without their numbers
+	redis   *redis.Client
+	queue   *hostqueue.Queue
+	web     map[string]demo.Site // the sites by host
+	sites   *demo.Server
 
-	once         sync.Once // kills a worker
-	mu           sync.Mutex
-	workers      []*child // all workers that were started, in the order of their numbers, which begin with 1
-	killed       []*child // the workers that were killed
-	replacements int      // the number of workers that were started instead
-	deaths       chan death
-	fault        chan error // gets an error when a worker ends that was not told to
-}
-
-// A death is the end of a worker that was killed.
-type death struct {
-	worker *child
-	at     time.Time
+	once     sync.Once // kills a worker
+	mu       sync.Mutex
+	workers  []*child    // all workers that were started, in the order of their numbers, which begin with 1
+	killed   []*child    // the workers that were killed
+	deaths   chan *child // gets the workers that were killed
+	finished chan *child // gets the workers that have ended because all pages are done
+	fault    chan error  // gets an error when a worker fails
 }
 
 // crawl crawls the demo sites and returns a report. If it fails during the crawl, it returns a
@@ -50,7 +46,7 @@ type death struct {
 // workers.
 func crawl(ctx context.Context, s settings, display *term.Display, interfere func(context.Context, *cluster)) (r *report, err error) {
 	c := &cluster{
-		settings: s, display: display, began: time.Now(), deaths: make(chan death, mostWorkers), fault: make(chan error, mostWorkers),
+		settings: s, display: display, began: time.Now(), deaths: make(chan *child, mostWorkers), finished: make(chan *child, 2*mostWorkers), fault: make(chan error, mostWorkers),
 	}
 	defer display.Close()
 	keeper, err := c.openRedis(ctx)
@@ -61,7 +57,11 @@ func crawl(ctx context.Context, s settings, display *term.Display, interfere fun
 		return nil, err
 	}
 	defer c.redis.Close()
-	c.sites, err = demo.Start()
+	c.web = demo.Sites
+	if s.sites > 0 {
+		c.web = demo.Generate(s.sites, s.pages)
+	}
+	c.sites, err = demo.Serve(c.web)
 	if err != nil {
 		return nil, err
 	}
@@ -87,8 +87,13 @@ func crawl(ctx context.Context, s settings, display *term.Display, interfere fun
 		return newReport(c, false), err
 	}
 	r = newReport(c, true)
-	r.failed, err = c.frontier.failures()
-	return r, err
+	for failure, err := range c.queue.Failed(ctx) {
+		if err != nil {
+			return r, err
+		}
+		r.failed = append(r.failed, failure.URL+": "+failure.Err)
+	}
+	return r, nil
 }
 
 // openRedis connects to the Redis of -redis, or starts one. In the second case it returns the child
@@ -109,11 +114,13 @@ func (c *cluster) openRedis(ctx context.Context) (keeper *child, err error) {
 		return keeper, fmt.Errorf("cannot use the Redis at %s: %w", redisName(c.job.Redis), err)
 	}
 	id := strings.ToLower(rand.Text()[:8]) // keeps the keys of different crawls apart
-	c.job.Queue = "pages-" + id
+	c.job.Crawl = "demo-" + id
 	c.job.Prefix = "collyrobots-" + id + ":"
 	c.redis = redis.NewClient(options)
-	c.frontier = newFrontier(c.redis, c.job.Queue)
 	shared, err := redisstore.New(ctx, c.redis, redisstore.Prefix(c.job.Prefix))
+	if err == nil {
+		c.queue, err = hostqueue.Open(ctx, c.redis, c.job.Crawl)
+	}
 	if err != nil {
 		c.redis.Close()
 		return keeper, fmt.Errorf("cannot use the Redis at %s: %w", redisName(c.job.Redis), err)
@@ -127,13 +134,13 @@ func (c *cluster) begin(ctx context.Context, foreign bool) error {
 	if foreign {
 		name = "the Redis"
 	}
-	c.say("using %s at %s, %d demo sites at %s, %d workers", name, redisName(c.job.Redis), len(demo.Sites), c.job.Sites, c.settings.workers)
-	for _, site := range demo.Starts() {
-		for _, kind := range []string{visitPage, readSitemaps} {
-			if err := c.frontier.add(ctx, kind, site); err != nil {
-				return err
-			}
-		}
+	c.say("using %s at %s, %d sites at %s, %d workers", name, redisName(c.job.Redis), len(c.web), c.job.Sites, c.settings.workers)
+	var starts []string
+	for host := range c.web {
+		starts = append(starts, "http://"+host+"/")
+	}
+	if err := c.queue.Add(ctx, starts...); err != nil {
+		return err
 	}
 	for range c.settings.workers {
 		if err := c.startWorker(); err != nil {
@@ -143,50 +150,28 @@ func (c *cluster) begin(ctx context.Context, foreign bool) error {
 	return nil
 }
 
-// wait waits until all tasks are done. It starts a new worker for each worker that is killed.
+// wait waits until the workers have ended because all pages are done. It starts a new worker for
+// each worker that is killed.
 func (c *cluster) wait(ctx context.Context) error {
-	ticker := time.NewTicker(100 * time.Millisecond)
-	defer ticker.Stop()
-	end := time.After(longest)
-	var dead []death
-	for {
+	limit := longest + time.Duration(c.settings.pages)*10*minDelay
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the crawl has not finished within %v", limit))
+	defer cancel()
+	for running := c.settings.workers; running > 0; {
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
-		case <-end:
-			return fmt.Errorf("the crawl has not finished within %v", longest)
+			return context.Cause(ctx)
 		case err := <-c.fault:
 			return err
-		case d := <-c.deaths:
-			dead = append(dead, d)
-		case <-ticker.C:
-			left, err := c.frontier.left()
-			if err != nil {
-				return fmt.Errorf("the queue in Redis: %w", err)
-			}
-			if left == 0 {
-				return nil
-			}
-			if len(dead) > 0 && time.Since(dead[0].at) >= renewed {
-				if err := c.replace(ctx, dead[0]); err != nil {
-					return err
-				}
-				dead = dead[1:]
+		case <-c.finished:
+			running--
+		case <-c.deaths:
+			c.say("starting worker %d", len(c.workers)+1)
+			if err := c.startWorker(); err != nil {
+				return err
 			}
 		}
 	}
-}
-
-// replace puts the tasks of a killed worker back into the queue, and starts a new worker.
-func (c *cluster) replace(ctx context.Context, d death) error {
-	n, err := c.frontier.release(ctx, d.at)
-	if err != nil {
-		return err
-	}
-	c.replacements++
-	c.say("%-9s  has renewed no lease for %v: putting %s back into the queue and starting worker %d",
-		d.worker.name(), renewed, term.Number(n, "task"), len(c.workers)+1)
-	return c.startWorker()
+	return nil
 }
 
 func (c *cluster) startWorker() error {
@@ -201,7 +186,10 @@ func (c *cluster) startWorker() error {
 	c.workers = append(c.workers, w)
 	go func() {
 		<-w.ended
-		if !w.wanted.Load() {
+		switch {
+		case w.process.ProcessState.Success():
+			c.finished <- w
+		case !w.wanted.Load():
 			c.fault <- fmt.Errorf("%s: %w", w.name(), w.err)
 		}
 	}()
@@ -215,7 +203,9 @@ func (c *cluster) onRequest(a demo.Access) {
 	if w == nil {
 		return
 	}
-	c.say("%-9s  %d  http://%s%s", w.name(), a.Status, a.Host, a.Path)
+	if c.settings.sites == 0 {
+		c.say("%-9s  %d  http://%s%s", w.name(), a.Status, a.Host, a.Path)
+	}
 	if c.settings.kill > 0 && time.Since(c.began) >= c.settings.kill && isPage(a.Path) {
 		c.once.Do(func() { c.kill(w) })
 	}
@@ -224,11 +214,14 @@ func (c *cluster) onRequest(a demo.Access) {
 // kill kills a worker with -9, and waits until it has ended.
 func (c *cluster) kill(w *child) {
 	w.kill()
+	if w.process.ProcessState.Success() {
+		return // it had ended before
+	}
 	c.mu.Lock()
 	c.killed = append(c.killed, w)
 	c.mu.Unlock()
 	c.say("%-9s  killed with -9", w.name())
-	c.deaths <- death{worker: w, at: time.Now()}
+	c.deaths <- w
 }
 
 // workerOf returns the worker that has sent a request, or nil.
@@ -268,5 +261,5 @@ func (c *cluster) clear(foreign bool) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	return errors.Join(c.frontier.remove(ctx), removeKeys(ctx, c.redis, c.job.Prefix+"*"))
+	return errors.Join(c.queue.Remove(ctx), removeKeys(ctx, c.redis, c.job.Prefix+"*"))
 }

@@ -95,7 +95,7 @@ func TestCommand(t *testing.T) {
 	t.Log(out.String())
 	for _, want := range []string{
 		"killed with -9\n",
-		"back into the queue and starting worker 5\n",
+		"starting worker 5\n",
 		"\nFetched twice, by the killed worker and by another one (",
 		"No page was lost, and the delay of each host was kept.\n",
 	} {
@@ -235,7 +235,7 @@ func TestForeignRedis(t *testing.T) {
 func TestReport(t *testing.T) {
 	const killed, other = 1, 2
 	complete := []demo.Access{{Path: "/robots.txt"}}
-	for _, page := range pagesOf("slow.test") {
+	for _, page := range pagesOf("slow.test", demo.Sites["slow.test"]) {
 		complete = append(complete, demo.Access{Path: page, Agent: userAgent(other)})
 	}
 	for _, test := range []struct {
@@ -266,8 +266,8 @@ func TestReport(t *testing.T) {
 		for i := range log {
 			log[i].At = time.Unix(0, 0).Add(time.Duration(i) * test.gap)
 		}
-		h := newHostReport("slow.test", log, nil)
-		h.findPages(log, func(agent string) bool { return agent == userAgent(killed) })
+		h := newHostReport("slow.test", demo.Sites["slow.test"], log, nil)
+		h.findPages(demo.Sites["slow.test"], log, func(agent string) bool { return agent == userAgent(killed) })
 		r := &report{hosts: []*hostReport{h}, complete: true}
 		if len(h.lost) != test.lost || len(h.again) != test.again || len(h.twice) != test.twice || r.good() != test.good {
 			t.Errorf("%s: %d lost, %d again, %d twice, good %v", test.name, len(h.lost), len(h.again), len(h.twice), r.good())

@@ -4,13 +4,15 @@ go 1.25.0
 
 replace github.com/collyrobots/collyrobots => ../..
 
+replace github.com/collyrobots/collyrobots/hostqueue => ../../hostqueue
+
 replace github.com/collyrobots/collyrobots/store/redisstore => ../../store/redisstore
 
 require (
 	github.com/collyrobots/collyrobots v0.1.0
+	github.com/collyrobots/collyrobots/hostqueue v0.1.0
 	github.com/collyrobots/collyrobots/store/redisstore v0.1.0
 	github.com/gocolly/colly/v2 v2.3.0
-	github.com/hibiken/asynq v0.26.0
 	github.com/redis/go-redis/v9 v9.22.0
 	go.uber.org/goleak v1.3.0
 )
@@ -27,20 +29,16 @@ require (
 	github.com/gobwas/glob v0.2.3 // indirect
 	github.com/golang/groupcache v0.0.0-20241129210726-2c02b8208cf8 // indirect
 	github.com/golang/protobuf v1.5.4 // indirect
-	github.com/google/uuid v1.6.0 // indirect
 	github.com/kennygrant/sanitize v1.2.4 // indirect
 	github.com/maypok86/otter/v2 v2.4.0 // indirect
 	github.com/nlnwa/whatwg-url v0.6.2 // indirect
-	github.com/robfig/cron/v3 v3.0.1 // indirect
 	github.com/saintfish/chardet v0.0.0-20230101081208-5e3ef4b5456d // indirect
-	github.com/spf13/cast v1.10.0 // indirect
 	github.com/temoto/robotstxt v1.1.2 // indirect
 	go.uber.org/atomic v1.11.0 // indirect
 	golang.org/x/net v0.47.0 // indirect
 	golang.org/x/sys v0.38.0 // indirect
 	golang.org/x/term v0.37.0 // indirect
 	golang.org/x/text v0.31.0 // indirect
-	golang.org/x/time v0.14.0 // indirect
 	google.golang.org/appengine v1.6.8 // indirect
 	google.golang.org/protobuf v1.36.10 // indirect
 )

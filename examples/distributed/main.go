@@ -1,12 +1,15 @@
 // Command distributed crawls demo sites with several processes that share a Redis. It kills one of
 // the processes with -9 during the crawl, and prints a report from the access logs of the sites.
 //
-//	go run . [-redis ADDR] [-workers N] [-kill D]
+//	go run . [-redis ADDR] [-workers N] [-kill D] [-sites N] [-pages N]
 //
-// The URLs are in a queue of asynq (frontier.go), which gives a page to another worker if a worker
-// dies before the page is done. The robots.txt files, and the times when hosts may get their next
-// requests, are in store/redisstore. To write a crawler, start from the worker (worker.go). The
-// other files contain the demo: a Redis, the sites, the processes, and the report.
+// The URLs are in a hostqueue, which gives the hosts of a worker to other workers if it dies. The
+// robots.txt files, and the times when hosts may get their next requests, are in store/redisstore.
+// To write a crawler, start from the worker (worker.go). The other files contain the demo: a Redis,
+// the sites, the processes, and the report.
+//
+// With -sites, the workers crawl generated sites, and the report says which share of the requests
+// that the delays allow they have reached.
 //
 // The command sends nothing to other machines and leaves nothing behind: when it ends, the workers
 // and the Redis that it has started end, and its directory is removed. With -redis, its keys are
@@ -50,6 +53,8 @@ type settings struct {
 	redis   string        // the address of a Redis; if empty, one is started
 	workers int           // the number of processes that crawl
 	kill    time.Duration // the time after which one of them is killed; 0 means that none is killed
+	sites   int           // the number of generated sites; 0 means the demo sites
+	pages   int           // the number of pages of each generated site
 }
 
 // run runs the program and returns its exit status.
@@ -79,8 +84,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// mostWorkers is the maximum number of workers.
-const mostWorkers = 32
+// These are the maximum values of flags.
+const (
+	mostWorkers = 32
+	mostSites   = 10_000
+	mostPages   = 1000
+)
 
 // parse parses the command line.
 func parse(args []string, stderr io.Writer) (settings, error) {
@@ -90,6 +99,8 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	flags.StringVar(&s.redis, "redis", "", "use the Redis at this `address`, host:port or a redis:// URL, instead of starting one")
 	flags.IntVar(&s.workers, "workers", 4, "`number` of processes that crawl")
 	flags.DurationVar(&s.kill, "kill", 3*time.Second, "kill a process after this time, while it fetches a page; 0 kills none")
+	flags.IntVar(&s.sites, "sites", 0, "crawl this `number` of generated sites instead of the demo sites")
+	flags.IntVar(&s.pages, "pages", 50, "`number` of pages of each generated site")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			fmt.Fprintln(stderr, "Usage: distributed [flags]\n\nCrawls demo sites on this machine with several processes that share a Redis.")
@@ -103,6 +114,10 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 		return settings{}, fmt.Errorf("unexpected argument %s; the command crawls demo sites and takes only flags", strings.Join(flags.Args(), " "))
 	case s.workers < 1 || s.workers > mostWorkers:
 		return settings{}, fmt.Errorf("-workers %d is not between 1 and %d", s.workers, mostWorkers)
+	case s.sites < 0 || s.sites > mostSites:
+		return settings{}, fmt.Errorf("-sites %d is not between 0 and %d", s.sites, mostSites)
+	case s.pages < 1 || s.pages > mostPages:
+		return settings{}, fmt.Errorf("-pages %d is not between 1 and %d", s.pages, mostPages)
 	case s.kill < 0:
 		return settings{}, fmt.Errorf("-kill %v is negative; 0 kills no process", s.kill)
 	}

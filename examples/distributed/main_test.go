@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 	"go.uber.org/goleak"
 )
@@ -78,6 +79,18 @@ func ownRedis(t *testing.T) (address string) {
 	}
 	t.Cleanup(keeper.end)
 	return address
+}
+
+// clientOf returns a client of the Redis at an address. It is closed at the end of the test.
+func clientOf(t *testing.T, address string) *redis.Client {
+	t.Helper()
+	options, err := redisOptions(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(options)
+	t.Cleanup(func() { client.Close() })
+	return client
 }
 
 // left returns the processes whose environment contains a text. All processes of a crawl have the

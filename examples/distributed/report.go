@@ -16,12 +16,11 @@ import (
 
 // A report is made from the access logs of the sites.
 type report struct {
-	hosts        []*hostReport
-	killed       []string // the names of the workers that were killed
-	replacements int      // the number of workers that were started instead
-	failed       []string // the tasks that were given up, with their errors
-	took         time.Duration
-	complete     bool // the crawl has finished
+	hosts    []*hostReport
+	killed   []string // the names of the workers that were killed
+	failed   []string // the pages that have failed three times, with their errors
+	took     time.Duration
+	complete bool // the crawl has finished
 }
 
 // A hostReport is a row of the table.
@@ -31,6 +30,8 @@ type hostReport struct {
 	robots   int            // the number of requests for robots.txt
 	by       map[string]int // the number of requests by worker
 	delay    time.Duration
+	first    time.Time // of the requests
+	last     time.Time
 	gap      time.Duration // the smallest time between two requests; 0 if there were fewer than two
 	pages    int           // the number of pages and sitemaps that were fetched
 	lost     []string      // allowed pages that were not fetched
@@ -42,7 +43,7 @@ type hostReport struct {
 func newReport(c *cluster, complete bool) *report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := &report{took: time.Since(c.began), replacements: c.replacements, complete: complete}
+	r := &report{took: time.Since(c.began), complete: complete}
 	for _, w := range c.killed {
 		r.killed = append(r.killed, w.name())
 	}
@@ -50,17 +51,23 @@ func newReport(c *cluster, complete bool) *report {
 	for _, w := range c.workers {
 		names[userAgent(w.job.Worker)] = w.name()
 	}
-	for _, host := range slices.Sorted(maps.Keys(demo.Sites)) {
-		h := newHostReport(host, c.sites.Log(host), names)
-		h.findPages(c.sites.Log(host), func(agent string) bool { return slices.Contains(r.killed, names[agent]) })
+	for _, host := range slices.Sorted(maps.Keys(c.web)) {
+		h := newHostReport(host, c.web[host], c.sites.Log(host), names)
+		h.findPages(c.web[host], c.sites.Log(host), func(agent string) bool { return slices.Contains(r.killed, names[agent]) })
 		r.hosts = append(r.hosts, h)
 	}
 	return r
 }
 
-func newHostReport(host string, log []demo.Access, names map[string]string) *hostReport {
+// newHostReport returns the report of a host from its log. names has the names of the workers by
+// their user agents.
+func newHostReport(host string, site demo.Site, log []demo.Access, names map[string]string) *hostReport {
 	h := &hostReport{host: host, requests: len(log), by: make(map[string]int), delay: minDelay}
-	if delay, ok := rulesOf(host).CrawlDelay(); ok {
+	if len(log) > 0 {
+		h.first = log[0].At
+		h.last = log[len(log)-1].At
+	}
+	if delay, ok := rulesOf(site).CrawlDelay(); ok {
 		h.delay = max(h.delay, delay)
 	}
 	for i, a := range log {
@@ -79,8 +86,8 @@ func newHostReport(host string, log []demo.Access, names map[string]string) *hos
 
 // findPages finds out how often each allowed page of the site was fetched. killed reports whether
 // the worker with a User-Agent was killed.
-func (h *hostReport) findPages(log []demo.Access, killed func(agent string) bool) {
-	for _, page := range pagesOf(h.host) {
+func (h *hostReport) findPages(site demo.Site, log []demo.Access, killed func(agent string) bool) {
+	for _, page := range pagesOf(h.host, site) {
 		var agents []string // of the requests for the page, in their order
 		for _, a := range log {
 			if a.Path == page {
@@ -103,13 +110,13 @@ func (h *hostReport) findPages(log []demo.Access, killed func(agent string) bool
 }
 
 // rulesOf returns the rules of a demo site for the workers.
-func rulesOf(host string) *dialect.Group {
-	return dialect.RFC9309().Parse(demo.Sites[host]["/robots.txt"].Body).Group(productToken)
+func rulesOf(site demo.Site) *dialect.Group {
+	return dialect.RFC9309().Parse(site["/robots.txt"].Body).Group(productToken)
 }
 
 // pagesOf returns the paths of a demo site that the workers may request, except robots.txt.
-func pagesOf(host string) (paths []string) {
-	site, rules := demo.Sites[host], rulesOf(host)
+func pagesOf(host string, site demo.Site) (paths []string) {
+	rules := rulesOf(site)
 	if site["/robots.txt"].Status >= 500 {
 		return nil // robots.txt cannot be read, so nothing is allowed
 	}
@@ -134,6 +141,9 @@ func (r *report) good() bool {
 	return r.complete && !slices.ContainsFunc(r.hosts, func(h *hostReport) bool { return h.early() || len(h.lost)+len(h.twice) > 0 })
 }
 
+// mostRows is the maximum number of hosts in the table.
+const mostRows = 10
+
 func (r *report) print(w io.Writer) {
 	table := term.NewTable(
 		term.Column{Head: "host", Least: 10},
@@ -145,7 +155,7 @@ func (r *report) print(w io.Writer) {
 		term.Column{Head: "delay", Right: true},
 		term.Column{Head: "smallest gap", Right: true},
 		term.Column{Head: "by worker"})
-	for _, h := range r.hosts {
+	for _, h := range r.hosts[:min(len(r.hosts), mostRows)] {
 		gap := ""
 		if h.gap > 0 {
 			gap = h.gap.Round(time.Millisecond).String()
@@ -155,6 +165,9 @@ func (r *report) print(w io.Writer) {
 	}
 	fmt.Fprintln(w)
 	table.Print(w, term.Width(w))
+	if more := len(r.hosts) - mostRows; more > 0 {
+		fmt.Fprintf(w, "and %s more\n", term.Number(more, "host"))
+	}
 	fmt.Fprintln(w)
 	r.printPages(w)
 	r.printVerdict(w)
@@ -182,7 +195,7 @@ func (r *report) printPages(w io.Writer) {
 		list("Not fetched yet", lost)
 	}
 	if len(r.failed) > 0 {
-		fmt.Fprintln(w, "Given up:")
+		fmt.Fprintln(w, "Failed three times:")
 		printList(w, r.failed)
 	}
 }
@@ -208,9 +221,12 @@ func (r *report) printVerdict(w io.Writer) {
 		killed = "Killed: " + strings.Join(r.killed, ", ") + "."
 	}
 	fmt.Fprintf(w, "The crawl took %s. %s\n", term.Duration(r.took), killed)
-	if r.replacements > 0 {
-		fmt.Fprintf(w, "The tasks of a killed worker went back to the queue after %v; asynq itself does that after one to two minutes.\n", renewed)
+	if len(r.killed) > 0 {
+		fmt.Fprintf(w, "The hosts of a killed worker went to other workers when its lease of %v had expired.\n", lease)
 	}
+	rate, allowed := r.rates()
+	fmt.Fprintf(w, "%.0f requests a second, %.0f %% of the %.0f that the delays of %s allow.\n",
+		rate, 100*rate/allowed, allowed, term.Number(len(r.hosts), "host"))
 	if r.good() {
 		fmt.Fprintln(w, "No page was lost, and the delay of each host was kept.")
 	}
@@ -219,6 +235,27 @@ func (r *report) printVerdict(w io.Writer) {
 			term.Fprintf(w, "%s got a request before its delay had passed.\n", h.host)
 		}
 	}
+}
+
+// rates returns the number of requests per second between the first and the last request, and how
+// many the delays of the hosts allow. The first number is less if some hosts have fewer pages than
+// others.
+func (r *report) rates() (rate, allowed float64) {
+	var first, last time.Time
+	for _, h := range r.hosts {
+		if h.requests == 0 {
+			continue
+		}
+		rate += float64(h.requests)
+		allowed += 1 / h.delay.Seconds()
+		if first.IsZero() || h.first.Before(first) {
+			first = h.first
+		}
+		if h.last.After(last) {
+			last = h.last
+		}
+	}
+	return rate / max(last.Sub(first).Seconds(), minDelay.Seconds()), allowed
 }
 
 // shares lists the number of requests of each worker: "1:5 3:2".

@@ -123,8 +123,27 @@ func compressed(body string) Answer {
 	return Answer{Kind: "application/gzip", Body: b.Bytes()}
 }
 
+// Generate returns n sites without sitemaps. The start page of each links to all of its other
+// pages, so that the site has as many pages as given.
+func Generate(n, pages int) map[string]Site {
+	sites := make(map[string]Site, n)
+	for host := range n {
+		site := Site{"/robots.txt": text("User-agent: *\nDisallow:\n")}
+		var paths []string
+		for page := range pages - 1 {
+			path := fmt.Sprintf("/%d", page+1)
+			paths = append(paths, path)
+			site[path] = links()
+		}
+		site["/"] = links(paths...)
+		sites[fmt.Sprintf("site%d.test", host+1)] = site
+	}
+	return sites
+}
+
 // A Server serves all sites on one port of the loopback interface, and keeps an access log.
 type Server struct {
+	sites    map[string]Site
 	listener net.Listener
 	server   *http.Server
 	client   *http.Transport
@@ -143,13 +162,16 @@ type Access struct {
 	Agent  string // the User-Agent header
 }
 
-// Start starts a server, which runs until Close.
-func Start() (*Server, error) {
+// Start starts a server for Sites, which runs until Close.
+func Start() (*Server, error) { return Serve(Sites) }
+
+// Serve starts a server for the given sites, which runs until Close.
+func Serve(sites map[string]Site) (*Server, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{listener: listener, client: Transport(listener.Addr().String())}
+	s := &Server{sites: sites, listener: listener, client: Transport(listener.Addr().String())}
 	s.server = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	go s.server.Serve(listener) // ends with Close
 	return s, nil
@@ -207,7 +229,7 @@ func (s *Server) Log(host string) (log []Access) {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at := time.Now()
-	a, ok := Sites[r.Host][r.URL.RequestURI()]
+	a, ok := s.sites[r.Host][r.URL.RequestURI()]
 	switch {
 	case !ok:
 		a = Answer{Status: http.StatusNotFound}

@@ -12,6 +12,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/examples/internal/term"
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
@@ -53,6 +54,10 @@ func crawl(ctx context.Context, j *job, p *progress) (*report, error) {
 	}
 	s.check = func(u string) (collyrobots.Decision, error) { return robots.Check(ctx, u) }
 	p.watch(robots.Stats)
+	if j.links != nil && j.links.left() > 0 {
+		s.sites = j.links.hosts()
+		p.display.Printf("Continuing with %s of the last run.", term.Number(j.links.left(), "page"))
+	}
 	for _, u := range j.urls {
 		s.addSite(u)
 		if err := c.Visit(u); err != nil && !isRepetition(err) {
@@ -94,7 +99,7 @@ func (s *spider) options(j *job) []collyrobots.Option {
 		options = append(options, collyrobots.FollowSitemaps(collyrobots.Feed{Keep: s.keep, Resume: j.resume}))
 	}
 	if j.store != nil {
-		options = append(options, collyrobots.Store(j.store))
+		options = append(options, collyrobots.Store(j.store), collyrobots.Frontier(j.links))
 	}
 	return options
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -30,12 +31,13 @@ type job struct {
 	delay       time.Duration // the minimum delay between two requests to one host
 	skipAbove   time.Duration // hosts that ask for a longer delay are skipped; 0 means that none is skipped
 	cache       string        // the directory of the store; if empty, there is no store
-	resume      bool          // continue with the sitemaps where the last run stopped
+	resume      bool          // continue where the last run stopped
 	http        string        // the address of the page that shows the crawl; if empty, there is no page
 	json        bool
 
 	// These are opened by open. Each of them may be nil.
 	store     store.Store
+	links     *links
 	listener  net.Listener
 	transport http.RoundTripper // if nil, the collector uses its own transport
 }
@@ -53,8 +55,8 @@ func parse(args []string, stderr io.Writer) (*job, error) {
 	flags.BoolVar(&j.sitemaps, "sitemaps", true, "crawl the pages in the sitemaps of the sites; -sitemaps=false leaves them out")
 	flags.DurationVar(&j.delay, "delay", 250*time.Millisecond, "minimum delay between two requests to one host; hosts may ask for a longer one")
 	flags.DurationVar(&j.skipAbove, "skip-above", 0, "skip hosts that ask for a longer delay; 0 means that none is skipped")
-	flags.StringVar(&j.cache, "cache", "", "keep the robots.txt files in this `directory` for the next run; it is created if necessary")
-	flags.BoolVar(&j.resume, "resume", false, "continue with the sitemaps where the last run with the same -cache stopped; links are followed again")
+	flags.StringVar(&j.cache, "cache", "", "keep the robots.txt files and the pages in this `directory` for the next run; it is created if necessary")
+	flags.BoolVar(&j.resume, "resume", false, "continue where the last run with the same -cache stopped; if it has fetched all pages, crawl again and leave out sitemaps that have not changed")
 	flags.StringVar(&j.http, "http", "", "show the crawl in a browser at this `address`, such as :8090 for port 8090 on loopback")
 	flags.BoolVar(&j.json, "json", false, "print the report as JSON; durations are numbers of seconds")
 	if err := flags.Parse(args); err != nil {
@@ -98,8 +100,6 @@ func (j *job) check() error {
 		return fmt.Errorf("-skip-above %v is negative; 0 means that no host is skipped", j.skipAbove)
 	case j.resume && j.cache == "":
 		return errors.New("-resume needs -cache with the directory of the earlier run")
-	case j.resume && !j.sitemaps:
-		return errors.New("-resume continues with sitemaps, so it cannot be used with -sitemaps=false")
 	}
 	var faults []error
 	for _, arg := range j.urls {
@@ -132,6 +132,10 @@ func (j *job) open() (err error) {
 		if err != nil {
 			return fmt.Errorf("-cache: %w", err)
 		}
+		j.links, err = openLinks(filepath.Join(j.cache, "links.jsonl"), j.resume)
+		if err != nil {
+			return errors.Join(fmt.Errorf("-cache: %w", err), j.close())
+		}
 	}
 	if j.http != "" {
 		j.listener, err = listen(j.http)
@@ -142,10 +146,13 @@ func (j *job) open() (err error) {
 	return nil
 }
 
-// close closes the store.
-func (j *job) close() error {
-	if j.store == nil {
-		return nil
+// close closes the store and the links.
+func (j *job) close() (err error) {
+	if j.links != nil {
+		err = j.links.close()
 	}
-	return j.store.Close()
+	if j.store != nil {
+		err = errors.Join(err, j.store.Close())
+	}
+	return err
 }

@@ -11,9 +11,10 @@
 // the host, the time left and the reason. The report goes to standard output, as text or as JSON
 // (-json). Ctrl-C and SIGTERM end the crawl, and the report then covers the pages until that time.
 //
-// With -cache DIR the robots.txt files are kept for the next run, and -resume continues with the
-// sitemaps where the last run stopped. With -http ADDR a page in a browser shows the crawl while it
-// runs.
+// With -cache DIR the robots.txt files and the pages that were found are kept for the next run, and
+// -resume continues where the last run stopped, even if it was killed. If the last run has fetched
+// all of its pages, -resume crawls again, without the sitemaps that have not changed. With -http
+// ADDR a page in a browser shows the crawl while it runs.
 //
 // The exit status is 0 if each start URL got a response or was denied by its robots.txt. It is 1 if
 // not, if the crawl was interrupted, or if the report could not be written. It is 2 if the crawl

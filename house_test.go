@@ -137,6 +137,7 @@ const importRules = `
 	examples/crawl:    ./examples/internal/demo
 	examples/distributed: ./examples/internal/demo ./hostqueue ./store/redisstore github.com/redis/go-redis/v9 github.com/redis/go-redis/v9/logging
 	examples/picture:  ./robotstest
+	examples/resume:   ./frontier
 	examples/retry:    github.com/hashicorp/go-retryablehttp
 	examples/crawl/page.go: ./view
 `

@@ -37,7 +37,8 @@
 // How robots.txt is read:
 //   - [Dialect] selects the specification or search engine whose reading applies.
 //   - [ProductToken] sets the names to look for in robots.txt.
-//   - [HonorCrawlDelay] keeps Crawl-delay under a dialect that ignores it.
+//   - [HonorCrawlDelay] and [HonorRequestRate] keep Crawl-delay, Request-rate and Visit-time under a
+//     dialect that ignores them.
 //   - [IgnoreRobotsWithPermission] does not request robots.txt.
 //
 // How fast each host is crawled:

@@ -23,10 +23,12 @@ const (
 type DelaySource string
 
 const (
-	SourceCrawlDelay DelaySource = "crawl_delay" // a line of robots.txt
-	SourceMinDelay   DelaySource = "min_delay"   // the option MinDelay
-	SourceBackOff    DelaySource = "back_off"    // responses with status 429 or 503
-	SourceRetryAfter DelaySource = "retry_after" // the Retry-After header of such a response
+	SourceCrawlDelay  DelaySource = "crawl_delay"  // a line of robots.txt
+	SourceRequestRate DelaySource = "request_rate" // a line of robots.txt; see HonorRequestRate
+	SourceVisitTime   DelaySource = "visit_time"   // a line of robots.txt; nothing is sent at this time of day
+	SourceMinDelay    DelaySource = "min_delay"    // the option MinDelay
+	SourceBackOff     DelaySource = "back_off"     // responses with status 429 or 503
+	SourceRetryAfter  DelaySource = "retry_after"  // the Retry-After header of such a response
 )
 
 // A RequestKind says what a request was for. It is a stable short code. It is "" in events that do
@@ -76,7 +78,8 @@ type Event struct {
 	// Source (as Delay) says where the delay comes from. In waiting events, it says what the next
 	// start waits for.
 	Source DelaySource `json:"source,omitempty"`
-	// Line (as Delay) is the line of robots.txt if Source is SourceCrawlDelay.
+	// Line (as Delay) is the line of robots.txt if Source is SourceCrawlDelay, SourceRequestRate or
+	// SourceVisitTime.
 	Line int `json:"line,omitempty"`
 
 	// Status (answered, robots, slowed, recovered) is the status of the response, or 0 if there was

@@ -49,7 +49,11 @@ func (l *limiter) share(p pace.Pacer) {
 func (l *limiter) learn(s *hostSettings, reader string, pol *policy.Policy) {
 	now := time.Now()
 	server, _ := policy.Server(pol.Authority)
-	l.setCrawlDelay(now, l.hosts.At(now, server), s, reader, pol)
+	host := l.hosts.At(now, server)
+	l.setCrawlDelay(now, host, s, reader, pol)
+	if pol.LastSchedule() == nil {
+		host.SetSchedule(now, sourceOf(pol.Authority, reader, 0), nil, pol.Expires()) // a file before it may have had one
+	}
 }
 
 // found is called for a site whose robots.txt is in the Store, because another process, such as an
@@ -76,7 +80,8 @@ func (l *limiter) private(a dialect.Authority) bool {
 // read now, the delay of the last one that was read applies.
 func (l *limiter) setCrawlDelay(now time.Time, host *pace.Host, s *hostSettings, reader string, pol *policy.Policy) pace.Source {
 	delay, line, known := pol.LastCrawlDelay()
-	if delay == 0 && host.Plain() {
+	schedule := pol.LastSchedule()
+	if delay == 0 && schedule == nil && host.Plain() {
 		return pace.Source{} // most hosts have no delay from any source
 	}
 	source := sourceOf(pol.Authority, reader, line)
@@ -87,7 +92,23 @@ func (l *limiter) setCrawlDelay(now time.Time, host *pace.Host, s *hostSettings,
 	if changed {
 		l.warnOfDelay(s, pol.RobotsURL(), delay)
 	}
+	if schedule != nil {
+		host.SetSchedule(now, source, (*timetable)(schedule), pol.Expires())
+	}
 	return source
+}
+
+// A timetable is the schedule of a robots.txt as package pace uses it.
+type timetable dialect.Schedule
+
+// At implements pace.Schedule.
+func (s *timetable) At(t time.Time) pace.Slot {
+	rate, open, until := (*dialect.Schedule)(s).At(t)
+	slot := pace.Slot{Delay: rate.Delay, DelayLine: rate.Line, Closed: !open, Until: until}
+	if len(s.Visits) > 0 {
+		slot.OpenLine = s.Visits[0].Line
+	}
+	return slot
 }
 
 // warnOfDelay warns of a crawl delay that is longer than the options accept.
@@ -135,6 +156,10 @@ func (l *limiter) causeOfWait(host *pace.Host, c pace.Cause) (cause string, opti
 		return "Retry-After", slog.Attr{}, host.Mark(loggedRetryAfter) // no option shortens it
 	case pace.BackOff:
 		return "status 429 or 503", slog.String("option", "MaxBackOff"), host.Mark(loggedBackOff)
+	case pace.RequestRate:
+		return "Request-rate", slog.String("option", "MaxDelay"), host.Mark(loggedRequestRate)
+	case pace.VisitTime:
+		return "Visit-time", slog.Attr{}, host.Mark(loggedVisitTime) // no option shortens it
 	case pace.MinDelay:
 		return "MinDelay", slog.String("option", "MinDelay"), l.report.markLogged("MinDelay") // it applies to all hosts
 	}

@@ -196,8 +196,8 @@ func MinDelay(d time.Duration) Option {
 }
 
 // ForHosts sets options for the hosts that match pattern. It accepts Dialect, ProductToken,
-// MinDelay, MaxDelay, SkipAbove, HonorCrawlDelay, DelayFromEnd, MaxInFlight, MaxBackOff,
-// RetryThrottled and IgnoreRobotsWithPermission. The options that are given before ForHosts also
+// MinDelay, MaxDelay, SkipAbove, HonorCrawlDelay, HonorRequestRate, DelayFromEnd, MaxInFlight,
+// MaxBackOff, RetryThrottled and IgnoreRobotsWithPermission. The options that are given before ForHosts also
 // apply to these hosts, unless opts change them. If several patterns match a host, the first one
 // applies.
 //
@@ -340,6 +340,19 @@ func RetryThrottled(n int) Option {
 // dialect.RFC9309.
 func HonorCrawlDelay() Option {
 	return hostOption("HonorCrawlDelay", func(s *hostSettings) { s.honorCrawlDelay = true })
+}
+
+// HonorRequestRate keeps Request-rate and Visit-time also under a dialect that ignores them.
+// dialect.Seznam has Request-rate, and no dialect has Visit-time.
+//
+//   - "Request-rate: 10/1m 0600-1459" lets one request start every six seconds between 6:00 and
+//     15:00 UTC. Without a window, it holds for the whole day. The longest delay of Request-rate,
+//     Crawl-delay and MinDelay applies. MaxDelay limits it, and SkipAbove does not compare it.
+//   - "Visit-time: 2200-0559" lets requests start only between 22:00 and 6:00 UTC. At other times
+//     pages wait, and only robots.txt is requested. A redirect that would have to wait for more than
+//     a minute fails with [ErrRedirectWait].
+func HonorRequestRate() Option {
+	return hostOption("HonorRequestRate", func(s *hostSettings) { s.honorRate = true })
 }
 
 // FollowSitemaps also crawls the pages of the sitemaps that the robots.txt files of the crawled

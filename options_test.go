@@ -34,6 +34,9 @@ func TestDelayOptions(t *testing.T) {
 		{"Google", "Crawl-delay: 2", []collyrobots.Option{collyrobots.Dialect(dialect.Google())}, 0, collyrobots.ReasonNoRule},
 		{"Google, honoured", "Crawl-delay: 2", []collyrobots.Option{collyrobots.Dialect(dialect.Google()), collyrobots.HonorCrawlDelay()},
 			2 * time.Second, collyrobots.ReasonNoRule},
+		{"HonorRequestRate", "Request-rate: 10/1m", []collyrobots.Option{collyrobots.HonorRequestRate()}, 6 * time.Second, collyrobots.ReasonNoRule},
+		{"Seznam", "Request-rate: 10/1m", []collyrobots.Option{collyrobots.Dialect(dialect.Seznam())}, 6 * time.Second, collyrobots.ReasonNoRule},
+		{"without HonorRequestRate", "Request-rate: 10/1m", nil, 0, collyrobots.ReasonNoRule},
 		{"CocCoc", "Crawl-delay: 3600", []collyrobots.Option{collyrobots.Dialect(dialect.CocCoc())}, 10 * time.Second, collyrobots.ReasonNoRule},
 	}
 	for _, tc := range cases {

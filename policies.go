@@ -202,13 +202,14 @@ func (p *policies) add(s *hostSettings, key readerKey, tokens []string, userAgen
 // cacheOptions returns the options of a cache of robots.txt files that are read under dialect d.
 func (p *policies) cacheOptions(s *hostSettings, d dialect.Dialect, tokens []string) policy.Options {
 	return policy.Options{
-		Dialect:         d,
-		Tokens:          tokens,
-		HonorCrawlDelay: s.honorCrawlDelay,
-		Store:           p.store,
-		Log:             p.report.log,
-		Found:           p.limiter.found,
-		Private:         p.limiter.private,
+		Dialect:          d,
+		Tokens:           tokens,
+		HonorCrawlDelay:  s.honorCrawlDelay,
+		HonorRequestRate: s.honorRate,
+		Store:            p.store,
+		Log:              p.report.log,
+		Found:            p.limiter.found,
+		Private:          p.limiter.private,
 	}
 }
 

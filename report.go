@@ -28,6 +28,8 @@ const (
 	loggedCrawlDelay
 	loggedRetryAfter
 	loggedBackOff
+	loggedRequestRate
+	loggedVisitTime
 )
 
 // notSent logs a request that is not sent, or would not be sent without the dry run. If the user

@@ -17,6 +17,7 @@ type hostSettings struct {
 	maxDelay        time.Duration // of MaxDelay; 0 if the option is not set
 	skipAbove       time.Duration // of SkipAbove; 0 if the option is not set
 	honorCrawlDelay bool
+	honorRate       bool // of HonorRequestRate
 	ignoreRobots    bool
 	retryThrottled  int // how often a page with status 429 or 503 is requested again
 	index           int // the index in settings.all

@@ -85,7 +85,8 @@ type HostStats struct {
 	// Source says what holds back the next request until NextStart. If nothing does, it says where
 	// Delay comes from.
 	Source DelaySource `json:"source,omitempty"`
-	// Line is the line of robots.txt if Source is SourceCrawlDelay, or 0 if it is not known.
+	// Line is the line of robots.txt if Source is SourceCrawlDelay, SourceRequestRate or
+	// SourceVisitTime. It is 0 if it is not known.
 	Line int `json:"line,omitempty"`
 
 	// LastStatus is the status of the last response, or 0 if there was none.
@@ -94,7 +95,8 @@ type HostStats struct {
 	Waited time.Duration `json:"-"`
 
 	// Delay is the delay in force between the starts of two requests, or 0. It is the longest of
-	// BackOff, MinDelay, and CrawlDelay within the limits of MaxDelay and SkipAbove.
+	// BackOff, MinDelay, and CrawlDelay and the Request-rate within the limits of MaxDelay and
+	// SkipAbove.
 	Delay time.Duration `json:"-"`
 	// MinGap is the shortest time between the starts of two requests on the wire since a delay has
 	// been in force, or 0 if there were no two requests.
@@ -199,9 +201,10 @@ func (s *HostStats) add(o HostStats) {
 }
 
 // TimeLeft estimates how long it takes, counted from now, until the last of the waiting pages of
-// the host starts, which are Waiting and OnDisk. The estimate is the time until NextStart, plus Delay for each waiting page after
-// the first. TimeLeft returns 0 if no page waits, and the longest Duration if the estimate
-// overflows.
+// the host starts, which are Waiting and OnDisk. The estimate is the time until NextStart, plus Delay
+// for each waiting page after the first. It does not know about later hours with another Request-rate
+// or outside of Visit-time. TimeLeft returns 0 if no page waits, and the longest Duration if the
+// estimate overflows.
 func (s HostStats) TimeLeft(now time.Time) time.Duration {
 	waiting := s.Waiting + s.OnDisk
 	if waiting <= 0 {

@@ -14,7 +14,7 @@ import (
 // robots.txt as d does, would not have made or would have made later:
 //
 //   - A request for a page that the robots.txt of its scheme and host disallows for its user agent. Sitemaps and the targets of redirects are also pages.
-//   - A request that started sooner after the previous request to its host than the Crawl-delay allows. All requests count, including those for robots.txt, and http and https of a host count together. In a bubble, this check is exact to the microsecond. On the loopback interface, 80 % of the delay is enough.
+//   - A request that started sooner after the previous request to its host than the Crawl-delay allows or, if d supports it, the Request-rate. All requests count, including those for robots.txt, and http and https of a host count together. In a bubble, this check is exact to the microsecond. On the loopback interface, 80 % of the delay is enough.
 //
 // Verify uses the robots.txt that the web served last before the request, after redirects. If the
 // crawler had not requested it, Verify uses the robots.txt that the web would serve now. If
@@ -174,12 +174,22 @@ func (v *verifier) delay(r Request) (delay time.Duration) {
 		if !known && (r.robots || a != r.authority()) {
 			continue
 		}
-		least, _ := v.group(editions[0], r).CrawlDelay()
+		least := delayAt(v.group(editions[0], r), r.Time)
 		for _, e := range editions[1:] {
-			d, _ := v.group(e, r).CrawlDelay()
-			least = min(least, d)
+			least = min(least, delayAt(v.group(e, r), r.Time))
 		}
 		delay = max(delay, least)
+	}
+	return delay
+}
+
+// delayAt returns the delay that a group requests at t, as its dialect reads it: the Crawl-delay or
+// the Request-rate.
+func delayAt(g *dialect.Group, t time.Time) time.Duration {
+	delay, _ := g.CrawlDelay()
+	if s := g.Schedule(); s != nil {
+		rate, _, _ := s.At(t)
+		delay = max(delay, rate.Delay)
 	}
 	return delay
 }

@@ -87,10 +87,11 @@ func until(t, now time.Time) string {
 func why(s collyrobots.HostStats) string {
 	switch s.Source {
 	case collyrobots.SourceCrawlDelay:
-		if s.Line > 0 {
-			return fmt.Sprintf("Crawl-delay, robots.txt line %d", s.Line)
-		}
-		return "Crawl-delay"
+		return ofLine("Crawl-delay", s.Line)
+	case collyrobots.SourceRequestRate:
+		return ofLine("Request-rate", s.Line)
+	case collyrobots.SourceVisitTime:
+		return ofLine("Visit-time", s.Line)
 	case collyrobots.SourceMinDelay:
 		return "MinDelay of this crawl"
 	case collyrobots.SourceBackOff:
@@ -99,6 +100,14 @@ func why(s collyrobots.HostStats) string {
 		return "Retry-After"
 	}
 	return "no delay requested"
+}
+
+// ofLine returns the name of a key of robots.txt and its line, if that is known.
+func ofLine(key string, line int) string {
+	if line == 0 {
+		return key
+	}
+	return fmt.Sprintf("%s, robots.txt line %d", key, line)
 }
 
 // because returns a description of the reason for a denial.

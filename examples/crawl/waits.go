@@ -67,15 +67,23 @@ func seconds(d time.Duration) string {
 	return term.Duration(d.Round(time.Second))
 }
 
+// ofLine appends the line of robots.txt to a text, if it is known.
+func ofLine(text string, line int) string {
+	if line == 0 {
+		return text
+	}
+	return fmt.Sprintf("%s, line %d", text, line)
+}
+
 // source describes the source of a host's delay.
 func source(h collyrobots.HostStats) string {
 	switch h.Source {
 	case collyrobots.SourceCrawlDelay:
-		text := fmt.Sprintf("Crawl-delay: %v", h.CrawlDelay.Seconds())
-		if h.Line > 0 {
-			text += fmt.Sprintf(", line %d", h.Line)
-		}
-		return text
+		return ofLine(fmt.Sprintf("Crawl-delay: %v", h.CrawlDelay.Seconds()), h.Line)
+	case collyrobots.SourceRequestRate:
+		return ofLine(fmt.Sprintf("Request-rate, %v", h.Delay), h.Line)
+	case collyrobots.SourceVisitTime:
+		return ofLine("Visit-time", h.Line)
 	case collyrobots.SourceMinDelay:
 		return fmt.Sprintf("-delay %v", h.Delay)
 	case collyrobots.SourceBackOff:

@@ -15,7 +15,7 @@ type Source struct {
 // is reports whether s and o are the same source. It ignores the line.
 func (s *Source) is(o *Source) bool { return s.Scheme == o.Scheme && s.Reader == o.Reader }
 
-// A crawlDelay is the delay that a source requests.
+// A crawlDelay is the delay and the schedule that a source requests.
 //
 // It holds until a newer file of the source replaces it, but only while the source is in use. A
 // source is in use until its file has to be read again, for one grace period after that and after
@@ -26,6 +26,8 @@ type crawlDelay struct {
 	source  Source
 	written time.Duration // 0 if the source requests none or the delay has expired
 	until   instant       // when the delay expires, unless a request obeys it at that time
+
+	schedule *scheduled // nil if the source requests none or it has expired
 }
 
 // leastGrace is the shortest grace period of a crawl delay: how long the delay stays in use after
@@ -34,7 +36,13 @@ type crawlDelay struct {
 const leastGrace = time.Minute
 
 // grace returns the grace period of d, which is the delay itself but at least leastGrace.
-func (l *limiter) grace(d *crawlDelay) time.Duration { return max(l.kept(d.written), leastGrace) }
+func (l *limiter) grace(now instant, d *crawlDelay) time.Duration {
+	delay := d.written
+	if d.schedule != nil {
+		delay = max(delay, d.schedule.At(d.schedule.hosts.time(now)).Delay)
+	}
+	return max(l.kept(delay), leastGrace)
+}
 
 // setCrawlDelay records the delay that a source requests, or 0 for none. until is when the file has
 // to be read again. It reports whether the delay has changed.
@@ -59,7 +67,7 @@ func (l *limiter) setCrawlDelay(now instant, source Source, written time.Duratio
 	}
 	d.source = source
 	d.written = written
-	d.until = max(until, now).add(l.grace(d))
+	d.until = max(until, now).add(l.grace(now, d))
 	return written != before
 }
 
@@ -76,7 +84,7 @@ func (p *paced) crawlDelayOf(source *Source) *crawlDelay {
 // holds reports whether d is in force at now. If it is not, d has expired and only a newer file can
 // set it again.
 func (l *limiter) holds(now instant, d *crawlDelay) bool {
-	if d.written == 0 {
+	if d.written == 0 && d.schedule == nil {
 		return false
 	}
 	if d.until >= now {
@@ -84,9 +92,10 @@ func (l *limiter) holds(now instant, d *crawlDelay) bool {
 	}
 	if !l.isObeyed(now, d) {
 		d.written = 0
+		d.schedule = nil
 		return false
 	}
-	d.until = now.add(l.grace(d))
+	d.until = now.add(l.grace(now, d))
 	return true
 }
 
@@ -110,8 +119,8 @@ func (l *limiter) used(now instant, t *Ticket) {
 		return
 	}
 	for _, d := range l.paced.crawlDelays {
-		if d.written > 0 && t.obeys(d) {
-			d.until = max(d.until, now.add(l.grace(d)))
+		if (d.written > 0 || d.schedule != nil) && t.obeys(d) {
+			d.until = max(d.until, now.add(l.grace(now, d)))
 		}
 	}
 }
@@ -141,21 +150,27 @@ type Cause string
 
 // The causes of a delay. If there is no delay, the cause is "".
 const (
-	CrawlDelay Cause = "crawl_delay"
-	MinDelay   Cause = "min_delay"
-	BackOff    Cause = "back_off"
-	RetryAfter Cause = "retry_after"
+	CrawlDelay  Cause = "crawl_delay"
+	RequestRate Cause = "request_rate" // the delay of a schedule
+	VisitTime   Cause = "visit_time"   // the host is closed by a schedule
+	MinDelay    Cause = "min_delay"
+	BackOff     Cause = "back_off"
+	RetryAfter  Cause = "retry_after"
 )
 
-// cause returns where a delay that is in force at now comes from, and the line if that is a crawl
-// delay. If robots.txt and another cause request the same delay, it returns CrawlDelay.
+// cause returns where a delay that is in force at now comes from, and the line if that is
+// robots.txt. If robots.txt and another cause request the same delay, it returns CrawlDelay or
+// RequestRate.
 func (l *limiter) cause(now instant, delay time.Duration) (Cause, int) {
 	crawlDelay, line := l.longestCrawlDelay(now)
+	slot := l.slot(now, now)
 	switch {
 	case delay <= 0:
 		return "", 0
 	case l.kept(crawlDelay) == delay:
 		return CrawlDelay, line
+	case slot.delay == delay:
+		return RequestRate, slot.delayLine
 	case l.least() == delay:
 		return MinDelay, 0
 	}
@@ -166,6 +181,9 @@ func (l *limiter) cause(now instant, delay time.Duration) (Cause, int) {
 func (l *limiter) nextCause(now instant) (Cause, int) {
 	if until := l.notBefore(now); until != 0 && until == l.nextStart(now) {
 		return RetryAfter, 0
+	}
+	if slot := l.slot(now, now); slot.closed {
+		return VisitTime, slot.openLine
 	}
 	return l.cause(now, l.delay(now))
 }

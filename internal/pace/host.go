@@ -2,7 +2,6 @@ package pace
 
 import (
 	"context"
-	"math"
 	"sync"
 	"time"
 )
@@ -64,8 +63,8 @@ type Stats struct {
 	// NextStart is the time before which no request starts. If zero, a request may start now unless
 	// too many are in flight.
 	NextStart time.Time
-	// Delay is the delay in force: the largest of BackOff, MinDelay, and CrawlDelay limited to
-	// MaxDelay. For a host that gets only requests to which other sites have led, it is at least
+	// Delay is the delay in force: the largest of BackOff, MinDelay, and CrawlDelay and the delays
+	// of schedules limited to MaxDelay. For a host that gets only requests to which other sites have led, it is at least
 	// one second, with the cause MinDelay.
 	Delay time.Duration
 	Cause Cause // the cause of NextStart, or of Delay if NextStart is zero
@@ -116,11 +115,7 @@ func (h *Host) SetCrawlDelay(now time.Time, source Source, written time.Duration
 	}
 	h = h.lock()
 	defer h.mu.Unlock()
-	lapses := instant(math.MaxInt64)
-	if !until.IsZero() {
-		lapses = h.hosts.instant(until)
-	}
-	changed = h.setCrawlDelay(h.hosts.instant(now), source, written, lapses)
+	changed = h.setCrawlDelay(h.hosts.instant(now), source, written, h.hosts.lapses(until))
 	if changed {
 		h.lookAgain()
 	}
@@ -158,7 +153,7 @@ func (h *Host) Skip(now time.Time, t *Ticket) {
 	h, t = h.lockFor(t)
 	defer h.mu.Unlock()
 	at := h.hosts.instant(now)
-	if t != nil && t.state == admitted && h.due(at) == 0 {
+	if t != nil && t.state == admitted && h.due(at, nil) == 0 {
 		h.last = max(h.last, at)
 	}
 }
@@ -260,6 +255,9 @@ func (h *Host) startOrWait(ctx context.Context, t *Ticket, direct bool) error {
 	}
 	t.state = urgent
 	h.slowed().urgent.push(t)
+	if now := h.hosts.now(); t.renews && h.slot(now, now).closed {
+		h.paced.urgent.front = t // a page that waits until the host opens must not keep robots.txt waiting
+	}
 	return h.await(ctx, t)
 }
 
@@ -378,7 +376,7 @@ func (h *Host) mayPass(now instant, t *Ticket) (time.Duration, bool) {
 		if p.urgent.front != t {
 			return 0, false
 		}
-		return h.ready(now)
+		return h.ready(now, t)
 	}
 	if front := p.waiting.front; front != t && front.next == t && front.state == admitted {
 		if !front.lapsed(now) {
@@ -392,7 +390,7 @@ func (h *Host) mayPass(now instant, t *Ticket) (time.Duration, bool) {
 	if p.waiting.front != t || p.urgent.front != nil {
 		return 0, false
 	}
-	return h.ready(now)
+	return h.ready(now, t)
 }
 
 // take lets t, which waits in Enter or Start, go on. The caller must know that it may.
@@ -524,7 +522,7 @@ func (h *Host) BusyFor(now time.Time, d time.Duration) bool {
 	}
 	h = h.lock()
 	defer h.mu.Unlock()
-	return h.due(h.hosts.instant(now)) > d
+	return h.due(h.hosts.instant(now), nil) > d
 }
 
 // NextStart returns the time before which no request starts. It is now or earlier if a request may
@@ -540,7 +538,7 @@ func (h *Host) NextStart(now time.Time) (next time.Time, alone bool) {
 		return now, false
 	}
 	alone = h.rules.MaxInFlight == 1 || h.delay(at) > 0 || h.probing(at)
-	return now.Add(h.due(at)), alone
+	return now.Add(h.due(at, nil)), alone
 }
 
 // Count adds to the pages and to the denied requests in Stats.

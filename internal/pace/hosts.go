@@ -39,6 +39,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"iter"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -182,6 +183,14 @@ func (h *Hosts) Forgotten() Stats {
 // instant returns t on the clock of the registry. If t is too late for that, it returns the last
 // instant.
 func (h *Hosts) instant(t time.Time) instant { return instant(t.Sub(h.epoch)).add(1) }
+
+// lapses is like instant for the time until which something holds. The zero time means for ever.
+func (h *Hosts) lapses(until time.Time) instant {
+	if until.IsZero() {
+		return math.MaxInt64
+	}
+	return h.instant(until)
+}
 
 // now returns the current instant.
 func (h *Hosts) now() instant { return instant(time.Since(h.epoch) + 1) }

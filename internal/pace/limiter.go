@@ -49,6 +49,7 @@ type limiter struct {
 // request that waits.
 type paced struct {
 	crawlDelays []*crawlDelay
+	scheduled   bool          // one of the crawlDelays has had a schedule
 	notBefore   instant       // the end of the last Retry-After; 0 if there was none
 	before      instant       // the moment before the last one; 0 if no delay was in force between them
 	asked       time.Duration // the delay that was in force at the last moment; 0 if none was kept
@@ -104,7 +105,7 @@ func (l *limiter) delay(now instant) time.Duration {
 
 // floor returns the delay that is in force at now without the back-off.
 func (l *limiter) floor(now instant) time.Duration {
-	return max(l.kept(l.crawlDelay(now)), l.least())
+	return max(l.kept(l.crawlDelay(now)), l.slot(now, now).delay, l.least())
 }
 
 // ledDelay is the shortest delay for a host that gets only requests to which other sites have led.
@@ -144,12 +145,17 @@ func (l *limiter) notBefore(now instant) instant {
 
 // unpaced reports whether nothing keeps a request from starting, now or later.
 func (l *limiter) unpaced(now instant) bool {
-	return l.rules.Free || l.rules.MaxInFlight == 0 && l.delay(now) == 0 && l.notBefore(now) == 0 && !l.probing(now)
+	if l.rules.Free {
+		return true
+	}
+	scheduled := l.paced != nil && l.paced.scheduled
+	return l.rules.MaxInFlight == 0 && l.delay(now) == 0 && l.notBefore(now) == 0 && !l.probing(now) && !scheduled
 }
 
-// ready reports whether a request may start at now. If it may not, wait is the time after which to
-// ask again, or 0 to ask again when something has changed. ready changes nothing.
-func (l *limiter) ready(now instant) (wait time.Duration, ok bool) {
+// ready reports whether the request of t may start at now. If it may not, wait is the time after
+// which to ask again, or 0 to ask again when something has changed. ready changes nothing. t may be
+// nil.
+func (l *limiter) ready(now instant, t *Ticket) (wait time.Duration, ok bool) {
 	if l.rules.Free {
 		return 0, true
 	}
@@ -159,21 +165,31 @@ func (l *limiter) ready(now instant) (wait time.Duration, ok bool) {
 	if wait, full := l.full(now, l.delay(now)); full {
 		return wait, false
 	}
-	wait = l.due(now)
+	wait = l.due(now, t)
 	return wait, wait == 0
 }
 
-// due returns the time for which no request may start from now on, regardless of the requests in
-// flight.
-func (l *limiter) due(now instant) time.Duration {
+// due returns the time for which the request of t may not start from now on, regardless of the
+// requests in flight. t may be nil.
+func (l *limiter) due(now instant, t *Ticket) time.Duration {
 	if l.rules.Free {
 		return 0
+	}
+	if l.paced != nil && l.paced.scheduled {
+		return l.dueBySchedule(now, t)
 	}
 	wait := l.notBefore(now).since(now)
 	if delay := l.delay(now); delay > 0 && l.last != 0 {
 		wait = max(wait, delay-now.since(l.last))
 	}
 	return wait
+}
+
+// dueBySchedule is like due for a host that has had a schedule.
+func (l *limiter) dueBySchedule(now instant, t *Ticket) time.Duration {
+	from := max(now, l.notBefore(now))
+	base := max(l.kept(l.crawlDelay(now)), l.least(), l.backOff(now))
+	return l.nextSlot(now, from, base, t).since(now)
 }
 
 // expiry returns when the place of t expires if its request reaches the wire at now, or 0 if it
@@ -189,7 +205,7 @@ func (l *limiter) expiry(now instant, t *Ticket) instant {
 // nextStart returns the instant before which no request may start, as known at now. If it is 0, a
 // request may start as soon as there are not too many in flight.
 func (l *limiter) nextStart(now instant) instant {
-	wait := l.due(now)
+	wait := l.due(now, nil)
 	if wait == 0 {
 		return 0
 	}
@@ -247,7 +263,7 @@ func (l *limiter) remove(t *Ticket) {
 
 // start starts t at now if it may start. Otherwise it returns the wait of ready.
 func (l *limiter) start(now instant, t *Ticket) (wait time.Duration, ok bool) {
-	wait, ok = l.ready(now)
+	wait, ok = l.ready(now, t)
 	if !ok {
 		return wait, false
 	}
@@ -387,7 +403,7 @@ func (l *limiter) end(now instant, t *Ticket) {
 
 // idle reports whether forgetting the host at now would not change when its next request starts.
 func (l *limiter) idle(now instant) bool {
-	_, ok := l.ready(now)
+	_, ok := l.ready(now, nil)
 	return ok && !l.busy(now) && l.estimator(now) == nil
 }
 

@@ -63,7 +63,7 @@ func (r *rehearsal) call(now instant, verb string, args []string) string {
 		if _, ok := r.start(now, t); ok {
 			return "yes"
 		}
-		if wait, _ := r.ready(now); wait > 0 {
+		if wait, _ := r.ready(now, t); wait > 0 {
 			return fmt.Sprint("in ", wait)
 		}
 		return "later"
@@ -419,7 +419,7 @@ func TestLongestDelayDoesNotOverflow(t *testing.T) {
 	l.start(at(time.Hour), new(Ticket))
 	l.inFlight = list{}
 	for _, later := range []time.Duration{time.Hour, 2 * time.Hour, 200 * 365 * 24 * time.Hour} {
-		if wait, ok := l.ready(at(later)); ok || wait != forever-(later-time.Hour) {
+		if wait, ok := l.ready(at(later), nil); ok || wait != forever-(later-time.Hour) {
 			t.Errorf("after %v: ready %v, wait %v", later, ok, wait)
 		}
 	}

@@ -25,6 +25,10 @@ type Options struct {
 	// Crawl-delay. They are then read as written.
 	HonorCrawlDelay bool
 
+	// HonorRequestRate means that Request-rate and Visit-time hold also under a dialect that does
+	// not support them.
+	HonorRequestRate bool
+
 	// Store keeps the results of fetches, and is searched before each fetch. If nil, only the cache
 	// keeps them. Close does not close the store.
 	Store store.Store

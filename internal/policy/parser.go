@@ -12,18 +12,26 @@ import (
 // A parsedFile is a robots.txt as one cache's dialect and tokens read it. Authorities with the same
 // text share one.
 type parsedFile struct {
-	group          *dialect.Group
-	sitemaps       []string
-	sum            sum
-	weight         uint32       // see parsedFileWeight
-	users          atomic.Int32 // the policies in the cache that use it; changed under parser.mu
-	delayAsWritten bool         // obey Crawl-delay although the dialect does not support it
+	group    *dialect.Group
+	sitemaps []string
+	wishes   *wishes
+	sum      sum
+	weight   uint32       // see parsedFileWeight
+	users    atomic.Int32 // the policies in the cache that use it; changed under parser.mu
+}
+
+// wishes are the lines of a file that are neither rules nor sitemaps. The files that have neither a
+// schedule nor parameters share one value, because they are the most.
+type wishes struct {
+	delayAsWritten bool              // obey Crawl-delay although the dialect does not support it
+	schedule       *dialect.Schedule // of the group; nil if it has none
+	cleanParams    dialect.CleanParams
 }
 
 // crawlDelay returns the group's crawl delay and its line; 0 and 0 if it has none.
 func (f *parsedFile) crawlDelay() (delay time.Duration, line int) {
 	read := f.group.CrawlDelay
-	if f.delayAsWritten {
+	if f.wishes.delayAsWritten {
 		read = f.group.WrittenDelay
 	}
 	delay, found := read()
@@ -46,10 +54,11 @@ var emptySum = sumOf(nil)
 
 // A parser parses the texts for one cache, and keeps the parsed files that are in use there.
 type parser struct {
-	dialect        dialect.Dialect
-	tokens         []string
-	delayAsWritten bool // see parsedFile
-	empty          *parsedFile
+	dialect       dialect.Dialect
+	tokens        []string
+	noWishes      *wishes // of the files that have neither a schedule nor parameters
+	rateAsWritten bool    // obey Request-rate and Visit-time although the dialect does not support them
+	empty         *parsedFile
 
 	mu    sync.Mutex
 	inUse map[sum]*parsedFile
@@ -57,10 +66,11 @@ type parser struct {
 
 func newParser(o Options) *parser {
 	p := &parser{
-		dialect:        o.Dialect,
-		tokens:         o.Tokens,
-		delayAsWritten: o.HonorCrawlDelay && tableOf(o.Dialect).ignoresDelay,
-		inUse:          make(map[sum]*parsedFile),
+		dialect:       o.Dialect,
+		tokens:        o.Tokens,
+		noWishes:      &wishes{delayAsWritten: o.HonorCrawlDelay && tableOf(o.Dialect).ignoresDelay},
+		rateAsWritten: o.HonorRequestRate,
+		inUse:         make(map[sum]*parsedFile),
 	}
 	p.empty = p.parse(nil, emptySum)
 	return p
@@ -83,13 +93,27 @@ func (p *parser) read(text []byte) *parsedFile {
 
 func (p *parser) parse(text []byte, s sum) *parsedFile {
 	rules := p.dialect.Parse(text)
+	group := rules.Group(p.tokens...)
 	return &parsedFile{
-		group:          rules.Group(p.tokens...),
-		sitemaps:       rules.Sitemaps(),
-		sum:            s,
-		weight:         parsedFileWeight(p.dialect, len(text)),
-		delayAsWritten: p.delayAsWritten,
+		group:    group,
+		sitemaps: rules.Sitemaps(),
+		wishes:   p.wishesOf(rules, group),
+		sum:      s,
+		weight:   parsedFileWeight(p.dialect, len(text)),
 	}
+}
+
+// wishesOf returns the wishes of a file.
+func (p *parser) wishesOf(rules *dialect.Rules, group *dialect.Group) *wishes {
+	schedule := group.Schedule()
+	if p.rateAsWritten {
+		schedule = group.WrittenSchedule()
+	}
+	params := rules.CleanParams()
+	if schedule == nil && params == nil {
+		return p.noWishes
+	}
+	return &wishes{delayAsWritten: p.noWishes.delayAsWritten, schedule: schedule, cleanParams: params}
 }
 
 // use adds a user to f, which may be nil. It returns the parsed file to use in its place: the one

@@ -78,6 +78,28 @@ func (p *Policy) LastCrawlDelay() (delay time.Duration, line int, known bool) {
 	return delay, line, true
 }
 
+// LastSchedule returns the Request-rate and Visit-time lines of the group in the last file that could
+// be read. It returns nil if there are none.
+func (p *Policy) LastSchedule() *dialect.Schedule {
+	f := p.rules()
+	if p.failure != nil && p.copy != nil {
+		f = p.copy.parsed
+	}
+	if f == nil {
+		return nil
+	}
+	return f.wishes.schedule
+}
+
+// CleanParams returns the query parameters that do not change a page, as the dialect reads them. It
+// returns nil if there are none.
+func (p *Policy) CleanParams() dialect.CleanParams {
+	if f := p.rules(); f != nil {
+		return f.wishes.cleanParams
+	}
+	return nil
+}
+
 // rules returns the file whose rules apply, or nil if no rules apply.
 func (p *Policy) rules() *parsedFile {
 	if p.RobotsStatus != Rules || p.copy == nil {

@@ -41,7 +41,7 @@ class Row {
     const s = h.stats, delay = ms(s.delay);
     this.host = h;
     this.nextStart = s.next_start ? Date.parse(s.next_start) : 0;
-    set(this.delay, s.source === "retry_after" ? "paused" : delay ? short(delay) : "none");
+    set(this.delay, s.source === "retry_after" || s.source === "visit_time" ? "paused" : delay ? short(delay) : "none");
     set(this.why, why(s.source, s.line, s.last_status));
     this.element.classList.toggle("slow", s.source === "back_off" || s.source === "retry_after");
     set(this.waiting, number(s.waiting));

@@ -52,6 +52,8 @@ export function why(source, line, status) {
     case "crawl_delay": return line ? `Crawl-delay, robots.txt line ${line}` : "Crawl-delay in robots.txt";
     case "min_delay": return "MinDelay of this crawl";
     case "back_off": return "back-off after 429 or 503";
+    case "request_rate": return line ? `Request-rate, robots.txt line ${line}` : "Request-rate in robots.txt";
+    case "visit_time": return line ? `Visit-time, robots.txt line ${line}` : "Visit-time in robots.txt";
     case "retry_after": return `Retry-After of a ${status || "429"} response`;
   }
   return "no delay requested";

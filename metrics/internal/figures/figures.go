@@ -71,7 +71,8 @@ var (
 		collyrobots.RobotsRules, collyrobots.RobotsNone, collyrobots.RobotsUnreachable, collyrobots.RobotsSiteDown,
 	})}
 	source = Label{"source", texts([]collyrobots.DelaySource{
-		collyrobots.SourceCrawlDelay, collyrobots.SourceMinDelay, collyrobots.SourceBackOff, collyrobots.SourceRetryAfter,
+		collyrobots.SourceCrawlDelay, collyrobots.SourceRequestRate, collyrobots.SourceVisitTime,
+		collyrobots.SourceMinDelay, collyrobots.SourceBackOff, collyrobots.SourceRetryAfter,
 	})}
 	file  = Label{"outcome", []string{"opened", "failed", "unchanged"}}
 	entry = Label{"outcome", []string{

@@ -14,15 +14,15 @@ import (
 type parsedFile struct {
 	group    *dialect.Group
 	sitemaps []string
-	wishes   *wishes
+	others   *otherLines
 	sum      sum
 	weight   uint32       // see parsedFileWeight
 	users    atomic.Int32 // the policies in the cache that use it; changed under parser.mu
 }
 
-// wishes are the lines of a file that are neither rules nor sitemaps. The files that have neither a
+// otherLines are the lines of a file that are neither rules nor sitemaps. The files that have neither a
 // schedule nor parameters share one value, because they are the most.
-type wishes struct {
+type otherLines struct {
 	delayAsWritten bool              // obey Crawl-delay although the dialect does not support it
 	schedule       *dialect.Schedule // of the group; nil if it has none
 	cleanParams    dialect.CleanParams
@@ -31,7 +31,7 @@ type wishes struct {
 // crawlDelay returns the group's crawl delay and its line; 0 and 0 if it has none.
 func (f *parsedFile) crawlDelay() (delay time.Duration, line int) {
 	read := f.group.CrawlDelay
-	if f.wishes.delayAsWritten {
+	if f.others.delayAsWritten {
 		read = f.group.WrittenDelay
 	}
 	delay, found := read()
@@ -56,8 +56,8 @@ var emptySum = sumOf(nil)
 type parser struct {
 	dialect       dialect.Dialect
 	tokens        []string
-	noWishes      *wishes // of the files that have neither a schedule nor parameters
-	rateAsWritten bool    // obey Request-rate and Visit-time although the dialect does not support them
+	noOthers      *otherLines // of the files that have neither a schedule nor parameters
+	rateAsWritten bool        // obey Request-rate and Visit-time although the dialect does not support them
 	empty         *parsedFile
 
 	mu    sync.Mutex
@@ -68,7 +68,7 @@ func newParser(o Options) *parser {
 	p := &parser{
 		dialect:       o.Dialect,
 		tokens:        o.Tokens,
-		noWishes:      &wishes{delayAsWritten: o.HonorCrawlDelay && tableOf(o.Dialect).ignoresDelay},
+		noOthers:      &otherLines{delayAsWritten: o.HonorCrawlDelay && tableOf(o.Dialect).ignoresDelay},
 		rateAsWritten: o.HonorRequestRate,
 		inUse:         make(map[sum]*parsedFile),
 	}
@@ -97,23 +97,23 @@ func (p *parser) parse(text []byte, s sum) *parsedFile {
 	return &parsedFile{
 		group:    group,
 		sitemaps: rules.Sitemaps(),
-		wishes:   p.wishesOf(rules, group),
+		others:   p.othersOf(rules, group),
 		sum:      s,
 		weight:   parsedFileWeight(p.dialect, len(text)),
 	}
 }
 
-// wishesOf returns the wishes of a file.
-func (p *parser) wishesOf(rules *dialect.Rules, group *dialect.Group) *wishes {
+// othersOf returns the other lines of a file.
+func (p *parser) othersOf(rules *dialect.Rules, group *dialect.Group) *otherLines {
 	schedule := group.Schedule()
 	if p.rateAsWritten {
 		schedule = group.WrittenSchedule()
 	}
 	params := rules.CleanParams()
 	if schedule == nil && params == nil {
-		return p.noWishes
+		return p.noOthers
 	}
-	return &wishes{delayAsWritten: p.noWishes.delayAsWritten, schedule: schedule, cleanParams: params}
+	return &otherLines{delayAsWritten: p.noOthers.delayAsWritten, schedule: schedule, cleanParams: params}
 }
 
 // use adds a user to f, which may be nil. It returns the parsed file to use in its place: the one

@@ -88,14 +88,14 @@ func (p *Policy) LastSchedule() *dialect.Schedule {
 	if f == nil {
 		return nil
 	}
-	return f.wishes.schedule
+	return f.others.schedule
 }
 
 // CleanParams returns the query parameters that do not change a page, as the dialect reads them. It
 // returns nil if there are none.
 func (p *Policy) CleanParams() dialect.CleanParams {
 	if f := p.rules(); f != nil {
-		return f.wishes.cleanParams
+		return f.others.cleanParams
 	}
 	return nil
 }

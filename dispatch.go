@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net/http"
-	"net/url"
 
 	"github.com/gocolly/colly/v2"
 
@@ -207,11 +205,8 @@ func (f *frontier) collector(number int) *hooks {
 func (h *hooks) submit(p *Page, page *fedPage) error {
 	encoded := p.Request
 	if encoded == nil {
-		u, err := url.Parse(p.URL)
-		if err != nil {
-			return err
-		}
-		encoded, err = (&colly.Request{URL: u, Method: http.MethodGet, Depth: max(p.Depth, 1)}).Marshal()
+		var err error
+		encoded, err = requestOf(p)
 		if err != nil {
 			return err
 		}

@@ -23,6 +23,8 @@ type fedPage struct {
 	from  string                        // the host that led to it
 	owner atomic.Pointer[colly.Request] // the request that has claimed it; nil if none has
 
+	// stored is set if the page is in a URLStore, and not listed by a sitemap.
+	stored bool
 	// settles is set if the result counts only when the last callback of the user has returned,
 	// because the callbacks may visit further pages. The hooks then call settle.
 	settles bool
@@ -150,6 +152,15 @@ func (p *fedPage) end(result feed.Result) {
 	if !over {
 		p.done(result)
 	}
+}
+
+// aborted reports that a callback has aborted the request of the page.
+func (p *fedPage) aborted() {
+	if p != nil && p.stored {
+		p.endNow(feed.Done)
+		return
+	}
+	p.end(feed.Skipped)
 }
 
 // settle is called after the last callback of the user. It reports the result that end has got, if

@@ -197,9 +197,13 @@ func (s *memoryStore) some(states ...pageState) bool {
 func (s *memoryStore) Next(ctx context.Context) (*collyrobots.Page, error) {
 	for {
 		s.mu.Lock()
-		if s.closed {
+		if s.closed || ctx.Err() != nil {
+			err := errStoreClosed
+			if !s.closed {
+				err = ctx.Err()
+			}
 			s.mu.Unlock()
-			return nil, errStoreClosed
+			return nil, err
 		}
 		p, wait := s.due()
 		if p != nil {

@@ -6,11 +6,13 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/queue"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/robotstest"
@@ -209,4 +211,71 @@ func TestFrontierFails(t *testing.T) {
 			t.Errorf("%d errors were logged", n)
 		}
 	})
+}
+
+// TestFrontierQueue crawls with colly/queue, in two runs.
+func TestFrontierQueue(t *testing.T) {
+	for name, add := range map[string]func(q *queue.Queue, r *colly.Request, link string) error{
+		"AddURL": func(q *queue.Queue, r *colly.Request, link string) error { return q.AddURL(r.AbsoluteURL(link)) },
+		"AddRequest": func(q *queue.Queue, r *colly.Request, link string) error {
+			next, err := r.New("GET", r.AbsoluteURL(link), nil)
+			if err != nil {
+				return err
+			}
+			return q.AddRequest(next)
+		},
+	} {
+		for _, option := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, " ", option), func(t *testing.T) {
+				sites := make(robotstest.Sites)
+				for _, host := range []string{"a.test", "b.test"} {
+					site := robotstest.Site{"/robots.txt": "User-agent: *\nCrawl-delay: 2\nDisallow: /closed"}
+					for i := range 6 {
+						site[fmt.Sprint("/", i)] = robotstest.Page(fmt.Sprint("/", i+1), fmt.Sprint("/", i), "http://b.test/0", "http://a.test/3", "/closed")
+					}
+					site["/6"] = robotstest.Page()
+					sites[host] = site
+				}
+				inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+					store := newMemoryStore()
+					var interrupted atomic.Bool
+					crawl := func(store *memoryStore) *crawl {
+						var opts []collyrobots.Option
+						if option {
+							opts = append(opts, collyrobots.Frontier(store))
+						}
+						c := start(t, web, nil, opts...)
+						storage, err := c.robots.Queue(store)
+						must(t, err)
+						q, err := queue.New(4, storage)
+						must(t, err)
+						must(t, q.AddURL("http://a.test/0"))
+						c.OnHTML("a[href]", func(e *colly.HTMLElement) { must(t, add(q, e.Request, e.Attr("href"))) })
+						c.OnScraped(func(r *colly.Response) {
+							if store.Stats().Done >= 4 && interrupted.CompareAndSwap(false, true) {
+								go c.robots.Close()
+							}
+						})
+						must(t, q.Run(c.Collector.Collector))
+						return c
+					}
+					crawl(store).robots.Close()
+					if s := store.Stats(); s.Waiting == 0 {
+						t.Errorf("after the first run: %+v\n%v", s, store.states())
+					}
+					store.close()
+					time.Sleep(2 * time.Second)
+					next := store.reopen()
+					began := time.Now()
+					crawl(next)
+					if s := next.Stats(); s.Waiting != 0 || s.Out != 0 || s.Done != 14 || s.Denied != 2 {
+						t.Errorf("after the second run: %+v\n%v", s, next.states())
+					}
+					if took := time.Since(began); took > 20*time.Second {
+						t.Errorf("the second run took %v", took)
+					}
+				})
+			})
+		}
+	}
 }

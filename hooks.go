@@ -13,7 +13,6 @@ import (
 	"github.com/collyrobots/collyrobots/internal/arrivals"
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/fanout"
-	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/track"
 )
 
@@ -75,7 +74,7 @@ func (h *hooks) onRequest(r *colly.Request) {
 		}
 	}
 	if r.IsAbort() {
-		fed.end(feed.Skipped)
+		fed.aborted()
 		return
 	}
 	if !hasRobots(r.URL) {
@@ -288,7 +287,7 @@ func (h *hooks) finish(r *colly.Request, status int, err error) {
 func (h *hooks) end(page *fedPage, status int, err error) {
 	switch {
 	case page == nil:
-	case !page.settles:
+	case !page.stored:
 		page.end(resultOf(h.c.Context, status, err))
 	case !isUnreadable(h.c, status, err):
 		page.end(attemptOf(h.c.Context, status, err))

@@ -209,9 +209,6 @@ func (h *hooks) record(r *colly.Request, fed *fedPage) (page *fedPage, goOn bool
 	a := found.(*arrival)
 	defer a.visit.Arrived()
 	switch {
-	case a.submitted != nil && r.IsAbort():
-		a.submitted.endNow(feed.Done)
-		return nil, false
 	case a.submitted != nil:
 		return a.submitted, true
 	case a.page == nil, r.IsAbort(), h.shard.owns(a.page.Host, r.URL) != nil, f.isBroken():
@@ -313,6 +310,7 @@ func (f *frontier) handOut(p *Page) *fedPage {
 	number := f.attempts
 	f.out[p.ID] = number
 	attempt := newFedPage(p.From, nil)
+	attempt.stored = true
 	attempt.settles = true
 	attempt.done = func(result feed.Result) { f.ended(p, number, attempt, result) }
 	return attempt

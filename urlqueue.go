@@ -1,0 +1,323 @@
+package collyrobots
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/queue"
+
+	"github.com/collyrobots/collyrobots/internal/arrivals"
+	"github.com/collyrobots/collyrobots/internal/feed"
+	"github.com/collyrobots/collyrobots/internal/redact"
+	"github.com/collyrobots/collyrobots/internal/weburl"
+)
+
+// Queue returns a storage for colly/queue that keeps its requests in f. The queue gets each page when
+// its turn has come, and ends when no page waits and none is under way. A later run continues with
+// the pages that are left.
+//
+//	storage, err := robots.Queue(f)
+//	q, err := queue.New(8, storage)
+//	q.AddURL("https://example.com/")
+//	q.Run(c)
+//
+// A page is done when its callbacks have run, and a page that has failed is tried again, as with the
+// option Frontier. Without that option, Colly refuses to visit a page again in the same run, so a
+// later run tries it. Requests with other methods than GET are kept as well. They are equal if the
+// method, the URL and the body are. AddRequest returns an error if f fails, and a *ShardError for a
+// URL of another shard.
+//
+// Use the queue for collectors that are not asynchronous. Pages that they visit without the queue are
+// not recorded. Queue returns an error if the plugin is zero or f is nil. The storage may be used by
+// one queue at a time.
+func (p *Plugin) Queue(f URLStore) (queue.Storage, error) {
+	err := p.usable()
+	if err != nil {
+		return nil, err
+	}
+	if f == nil {
+		return nil, errors.New("collyrobots: Queue: the URLStore is nil")
+	}
+	p.fed.inUse.Store(true)
+	p.limiter.addStore(f)
+	return &urlQueue{plugin: p, store: f, open: make(map[*fedPage]bool)}, nil
+}
+
+// A urlQueue is the result of Plugin.Queue.
+//
+// While colly/queue waits in GetRequest, it does not receive the signal that Queue.AddRequest sends
+// after it has called AddRequest here, so a callback that adds a request waits as well. Then
+// GetRequest must return without a request, and QueueSize must return 0 once, so that colly/queue
+// waits for the signal.
+type urlQueue struct {
+	plugin *Plugin
+	store  URLStore
+
+	mu       sync.Mutex
+	open     map[*fedPage]bool // pages that the queue has got and that have not ended
+	last     *fedPage          // the page that it got last; nil if there is none
+	cancel   func()            // ends the Next that runs; nil if none does
+	timer    *time.Timer       // calls lookUp while Next runs
+	signals  int               // requests whose signal colly/queue may not have received; it may be less
+	yield    bool              // QueueSize must return 0 once
+	finished bool              // the store was empty
+	failed   bool              // the store has failed, or the crawl was ended
+}
+
+// errNoTurn is returned to colly/queue, which tries again.
+var errNoTurn = errors.New("collyrobots: no page of the queue has its turn")
+
+// patientTurn is how long GetRequest waits before it returns for a callback that may wait for it.
+const patientTurn = time.Second
+
+// Init implements queue.Storage.
+func (q *urlQueue) Init() error { return nil }
+
+// AddRequest implements queue.Storage.
+func (q *urlQueue) AddRequest(encoded []byte) error {
+	p, signals, err := q.pageOf(encoded)
+	if err != nil {
+		return err
+	}
+	_, err = q.store.Add(p)
+	if err != nil {
+		return fmt.Errorf("collyrobots: %s cannot be recorded: %w", redact.Text(p.URL), err)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.finished = false
+	if !signals {
+		return nil
+	}
+	q.signals++
+	if q.cancel != nil && q.mayYield() {
+		q.cancel()
+	}
+	return nil
+}
+
+// pageOf returns the page of a request in the encoding of colly/queue. signals reports whether
+// Queue.AddRequest was probably called and not Queue.AddURL, which sends no signal: Colly has given
+// the request a number.
+func (q *urlQueue) pageOf(encoded []byte) (p *Page, signals bool, err error) {
+	var r struct {
+		URL, Method string
+		Depth       int
+		ID          uint32
+		Body        []byte
+	}
+	err = json.Unmarshal(encoded, &r)
+	if err != nil {
+		return nil, false, fmt.Errorf("collyrobots: cannot decode a request: %w", err)
+	}
+	u, err := weburl.Parse(r.URL)
+	if err != nil {
+		return nil, false, fmt.Errorf("collyrobots: %w", redact.ParseError(err))
+	}
+	p = &Page{URL: r.URL, Host: hostOf(u), Depth: r.Depth}
+	if r.Method != http.MethodGet || len(r.Body) > 0 {
+		sum := sha256.Sum256(r.Body)
+		p.Key = r.Method + " " + r.URL + " " + hex.EncodeToString(sum[:])
+	}
+	err = q.plugin.shard.owns(p.Host, u)
+	if err != nil {
+		return nil, false, err
+	}
+	p.Request, err = withPage(encoded, "")
+	return p, r.ID != 0, err
+}
+
+// withPage returns an encoded request with the name of a page in its Context, or without one.
+func withPage(encoded []byte, name string) ([]byte, error) {
+	var r map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.UseNumber()
+	err := decoder.Decode(&r)
+	if err != nil {
+		return nil, fmt.Errorf("collyrobots: cannot decode a request: %w", err)
+	}
+	ctx, _ := r["Ctx"].(map[string]any)
+	if ctx == nil {
+		ctx = make(map[string]any)
+	}
+	delete(ctx, ctxPage)
+	delete(ctx, CtxWaited)
+	if name != "" {
+		ctx[ctxPage] = name
+	}
+	r["Ctx"] = ctx
+	return json.Marshal(r)
+}
+
+// GetRequest implements queue.Storage. It waits until the turn of a page has come.
+func (q *urlQueue) GetRequest() ([]byte, error) {
+	p, err := q.next()
+	if err != nil {
+		return nil, err
+	}
+	encoded := p.Request
+	if encoded == nil {
+		encoded, err = requestOf(p)
+		if err != nil {
+			return nil, err
+		}
+	}
+	page := q.attempt(p)
+	if h := q.plugin.first(); h != nil && h.frontier != nil {
+		h.visits.Exempt(arrivals.HashOfURL(p.URL)) // it may have been visited before it failed
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.open[page] = true
+	q.last = page
+	return withPage(encoded, q.plugin.fed.name(page))
+}
+
+// next returns the next page of the store.
+func (q *urlQueue) next() (*Page, error) {
+	crawl, release := q.plugin.policies.until(q.context())
+	defer release()
+	ctx, cancel := context.WithCancel(crawl)
+	defer cancel()
+	q.begin(cancel)
+	p, err := q.store.Next(ctx)
+	if err == nil && crawl.Err() != nil {
+		err = errors.Join(context.Cause(crawl), q.store.End(p, PageReturned))
+	}
+	if err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) {
+		q.plugin.report.log.Error("the URLStore of a queue has failed, the queue ends", "error", err)
+	}
+	if !q.end(err) {
+		err = errNoTurn
+	}
+	return p, err
+}
+
+// context returns the Context of the first collector.
+func (q *urlQueue) context() context.Context {
+	if h := q.plugin.first(); h != nil {
+		return h.c.Context
+	}
+	return context.Background()
+}
+
+// begin is called before Next. A thread of the queue now has the last page. Either its request comes
+// soon, or the collector has refused it, which Colly does not report.
+func (q *urlQueue) begin(cancel func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.last != nil {
+		q.last.awaitClaim()
+		q.last = nil
+	}
+	q.cancel = cancel
+	q.timer = time.AfterFunc(patientTurn, q.lookUp)
+}
+
+// lookUp ends a Next that runs for long if a callback may wait for it. If no page waits, that does no
+// harm.
+func (q *urlQueue) lookUp() {
+	idle := q.store.Stats().Waiting == 0
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.cancel == nil {
+		return
+	}
+	if (q.signals > 0 || idle) && q.mayYield() {
+		q.cancel()
+		return
+	}
+	q.timer = time.AfterFunc(patientTurn, q.lookUp)
+}
+
+// mayYield sets yield, unless no callback can be waiting, and reports whether it did. A callback waits
+// only while its page is under way in a thread of the queue. q.mu is held.
+func (q *urlQueue) mayYield() bool {
+	if h := q.plugin.first(); h == nil || h.c.Async {
+		return false
+	}
+	for page := range q.open {
+		if page.claimed() && !page.over() {
+			q.yield = true
+			q.signals = max(q.signals-1, 0)
+			return true
+		}
+	}
+	q.signals = 0
+	return false
+}
+
+// end is called after Next. It reports whether the error of Next counts.
+func (q *urlQueue) end(err error) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.cancel = nil
+	q.timer.Stop()
+	switch {
+	case err == nil && q.yield:
+		q.signals++ // the callback may still wait
+		q.yield = false
+	case err == nil:
+	case q.yield:
+		return false
+	case errors.Is(err, io.EOF):
+		q.finished = true
+	default:
+		q.failed = true
+	}
+	return true
+}
+
+// attempt returns an attempt to fetch a page.
+func (q *urlQueue) attempt(p *Page) *fedPage {
+	var page *fedPage
+	if f := q.plugin.frontier; f != nil && f.store == q.store {
+		page = f.handOut(p)
+	} else {
+		page = newFedPage(p.From, func(result feed.Result) { q.store.End(p, pageResultOf(result)) })
+		page.stored = true
+	}
+	done := page.done
+	page.done = func(result feed.Result) {
+		if !page.claimed() {
+			result = feed.Unsent // the collector has refused it, perhaps because of MaxRequests
+		}
+		done(result)
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		delete(q.open, page)
+	}
+	return page
+}
+
+// QueueSize implements queue.Storage. It returns 0 if the queue has ended. It returns no error: after
+// one, colly/queue would leave its threads behind.
+func (q *urlQueue) QueueSize() (int, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.yield || q.finished || q.failed {
+		q.yield = false
+		return 0, nil
+	}
+	s := q.store.Stats()
+	return s.Waiting + s.Out, nil
+}
+
+// requestOf encodes a request of a page that has none.
+func requestOf(p *Page) ([]byte, error) {
+	u, err := weburl.Parse(p.URL)
+	if err != nil {
+		return nil, err
+	}
+	return (&colly.Request{URL: u, Method: http.MethodGet, Depth: max(p.Depth, 1)}).Marshal()
+}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -18,11 +19,13 @@ import (
 // Changes take effect at once and in order, but they reach the operating system only with flush, and
 // the disk only with sync. If the process is killed, the changes after some moment are lost.
 //
-// Only flush and sync may be called at the same time as other methods.
+// Only flush, sync and peek may be called at the same time as other methods.
 type disk struct {
-	db    *pebble.DB
-	files *files
-	space *space
+	db     *pebble.DB
+	files  *files
+	space  *space
+	access sync.RWMutex // held by peek while it reads, and by close
+	closed bool
 
 	// backlog has the changes that wait until there is space again. It is nil if there are none.
 	backlog *pebble.Batch
@@ -128,11 +131,30 @@ func (d *disk) options(log *slog.Logger, readOnly bool) *pebble.Options {
 // get returns the value of a record, or nil if there is none. The value of a record must not be
 // empty.
 func (d *disk) get(key []byte) ([]byte, error) {
-	var reader pebble.Reader = d.db
 	if d.backlog != nil {
-		reader = d.backlog
+		return valueOf(d.backlog, key)
 	}
-	value, closer, err := reader.Get(key)
+	return valueOf(d.db, key)
+}
+
+// peek is like get, but it does not know the changes that wait until there is space again, and it
+// returns nil if the record cannot be read.
+func (d *disk) peek(key []byte) []byte {
+	d.access.RLock()
+	defer d.access.RUnlock()
+	if d.closed {
+		return nil
+	}
+	value, err := valueOf(d.db, key)
+	if err != nil {
+		return nil
+	}
+	return value
+}
+
+// valueOf returns the value of a record, or nil if there is none.
+func valueOf(from pebble.Reader, key []byte) ([]byte, error) {
+	value, closer, err := from.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, nil
 	}
@@ -281,6 +303,9 @@ func (d *disk) close() error {
 	if d.backlog != nil {
 		err = errors.Join(err, d.backlog.Close())
 	}
+	d.access.Lock()
+	defer d.access.Unlock()
+	d.closed = true
 	return errors.Join(err, d.db.Close(), d.files.lock.Close())
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/collyrobots/collyrobots"
@@ -39,7 +40,7 @@ type Frontier struct {
 	ended   uint64 // the number of pages whose end was recorded in this run
 	flushed uint64 // how many of these survive a kill
 
-	duplicates int
+	duplicates atomic.Int64
 	unrecorded int
 	problem    error // why pages were last not recorded, or nil
 }
@@ -126,8 +127,12 @@ func (f *Frontier) Add(p *collyrobots.Page) (added bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	order := f.order(p)
 	hash := hashOf(p)
+	if f.isKnown(p, hash) {
+		f.duplicates.Add(1)
+		return false, nil
+	}
+	order := f.order(p)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.usable(); err != nil {
@@ -135,7 +140,8 @@ func (f *Frontier) Add(p *collyrobots.Page) (added bool, err error) {
 	}
 	seen := f.seen(hash)
 	if seen.state != unknown && !f.again(seen) {
-		f.duplicates++
+		p.ID = seen.at.id
+		f.duplicates.Add(1)
 		return false, nil
 	}
 	h, err := f.host(p.Host)
@@ -158,6 +164,20 @@ func (f *Frontier) Add(p *collyrobots.Page) (added bool, err error) {
 		f.serve()
 	}
 	return true, nil
+}
+
+// isKnown reports whether Add certainly rejects a page, and sets its ID. Most links lead to known
+// pages, so Add looks for these without f.mu.
+func (f *Frontier) isKnown(p *collyrobots.Page, hash pageHash) bool {
+	if f.recrawl > 0 {
+		return false
+	}
+	seen, err := decodeSeen(f.disk.peek(hash.key()))
+	if err != nil || seen.state == unknown {
+		return false
+	}
+	p.ID = seen.at.id
+	return true
 }
 
 // identify sets Host and Key of a page if they are empty. It reports whether Key is the normal form
@@ -353,7 +373,7 @@ func (f *Frontier) Stats() collyrobots.FrontierStats {
 	s := f.total.stats()
 	s.Out = len(f.out)
 	s.Waiting -= s.Out
-	s.Duplicates = f.duplicates
+	s.Duplicates = int(f.duplicates.Load())
 	s.Unrecorded = f.unrecorded + f.disk.later
 	if f.problem != nil && s.Unrecorded > 0 {
 		s.Error = f.problem.Error()

@@ -40,7 +40,7 @@ type waitingPage struct {
 }
 
 // mostAhead is the number of positions that a host keeps in memory at most.
-const mostAhead = 64
+const mostAhead = 16
 
 // insert adds a page that waits. If it is after the edge, it is found later, when the pages before
 // it are gone.

@@ -160,9 +160,6 @@ func (f *Frontier) arrange(h *host) {
 // mostOut returns the number of pages of one host that may be out.
 func (f *Frontier) mostOut() int { return max(f.window/8, 1) }
 
-// mostRefill is how many positions are read from the disk at once.
-const mostRefill = 32
-
 // refill reads the next positions of a host if none are in memory.
 func (f *Frontier) refill(h *host) {
 	if len(h.ahead) > 0 || !h.more {
@@ -186,7 +183,7 @@ func (f *Frontier) readAhead(h *host) error {
 		return err
 	}
 	for s.next() {
-		if len(h.ahead) == mostRefill {
+		if len(h.ahead) == mostAhead {
 			return s.Close()
 		}
 		_, at, ok := splitPageKey(s.Key())

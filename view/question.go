@@ -57,7 +57,7 @@ var orders = map[string]func(a, b *collyrobots.HostStats, now time.Time) int{
 	},
 	"host":    func(a, b *collyrobots.HostStats, _ time.Time) int { return 0 },
 	"delay":   func(a, b *collyrobots.HostStats, _ time.Time) int { return cmp.Compare(b.Delay, a.Delay) },
-	"waiting": func(a, b *collyrobots.HostStats, _ time.Time) int { return cmp.Compare(b.Waiting, a.Waiting) },
+	"waiting": func(a, b *collyrobots.HostStats, _ time.Time) int { return cmp.Compare(waiting(b), waiting(a)) },
 	"next":    func(a, b *collyrobots.HostStats, _ time.Time) int { return b.NextStart.Compare(a.NextStart) },
 	"done":    func(a, b *collyrobots.HostStats, _ time.Time) int { return cmp.Compare(b.Pages, a.Pages) },
 	"denied":  func(a, b *collyrobots.HostStats, _ time.Time) int { return cmp.Compare(b.Denied, a.Denied) },

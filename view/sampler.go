@@ -12,8 +12,9 @@ import (
 // A sampler shares results of StatsFunc among all open pages that ask the same question. The zero
 // sampler is ready for use.
 type sampler struct {
-	mu   sync.Mutex
-	last map[question]*sample // expired samples are removed when the next one is read
+	mu     sync.Mutex
+	last   map[question]*sample // expired samples are removed when the next one is read
+	growth growth
 }
 
 // A sample is a result of StatsFunc for one question. It is not changed after it is read.
@@ -25,6 +26,8 @@ type sample struct {
 	known int       // the number of hosts
 	busy  int       // the number of hosts with waiting requests
 	left  *timeLeft // of the host with the longest time left; nil if no request is waiting
+
+	growth *float64 // of the waiting pages of the frontier
 }
 
 const (
@@ -44,6 +47,9 @@ func (s *sampler) read(p *collyrobots.Plugin, q question) *sample {
 	}
 	fresh := &sample{at: began, hosts: picker{question: q, now: began}}
 	fresh.stats = p.StatsFunc(fresh.add)
+	if f := fresh.stats.Frontier; f != nil {
+		fresh.growth = s.growth.add(began, f.Waiting)
+	}
 	fresh.until = time.Now().Add(max(interval/2, share*time.Since(began)))
 	s.keep(q, fresh)
 	return fresh
@@ -61,7 +67,7 @@ func (s *sampler) keep(q question, fresh *sample) {
 func (s *sample) add(host collyrobots.HostStats) {
 	s.known++
 	s.hosts.add(host)
-	if host.Waiting == 0 {
+	if waiting(&host) == 0 {
 		return
 	}
 	s.busy++
@@ -72,7 +78,7 @@ func (s *sample) add(host collyrobots.HostStats) {
 	s.left = &timeLeft{
 		Duration: d,
 		Host:     host.Host,
-		Waiting:  host.Waiting,
+		Waiting:  waiting(&host),
 		Delay:    seconds.Duration(host.Delay),
 		Source:   host.Source,
 		Line:     host.Line,

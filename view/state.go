@@ -30,7 +30,8 @@ type state struct {
 	Denials      *[]denial                                            `json:"denials,omitempty"`
 	DeniedBy     map[string]int                                       `json:"denied_by,omitempty"` // the number of denials by reason, since Handler was called
 	Sitemaps     *sitemapsState                                       `json:"sitemaps,omitempty"`
-	Missed       int                                                  `json:"missed,omitempty"` // the number of events that are missing from the charts and lists
+	Frontier     *frontierState                                       `json:"frontier,omitempty"` // nil without the option Frontier
+	Missed       int                                                  `json:"missed,omitempty"`   // the number of events that are missing from the charts and lists
 }
 
 // A timeLeft is the estimated time left, and the host that takes longest.
@@ -84,6 +85,9 @@ func (h *handler) stateFor(q question, c *cursor) *state {
 		Known:        s.known,
 		Matching:     s.hosts.matching,
 		Busy:         s.busy,
+	}
+	if s.stats.Frontier != nil {
+		st.Frontier = &frontierState{FrontierStats: *s.stats.Frontier, Growth: s.growth}
 	}
 	rows := s.hosts.best
 	st.Hosts = make([]hostState, 0, len(rows))

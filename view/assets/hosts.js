@@ -13,6 +13,9 @@ export function begin(openHost) {
   }
 }
 
+// waiting returns the number of waiting pages of a host, in the process and in the frontier.
+const waiting = s => (s.waiting || 0) + (s.on_disk || 0);
+
 // A Row is the row of one host.
 class Row {
   constructor(name) {
@@ -44,7 +47,8 @@ class Row {
     set(this.delay, s.source === "retry_after" || s.source === "visit_time" ? "paused" : delay ? short(delay) : "none");
     set(this.why, why(s.source, s.line, s.last_status));
     this.element.classList.toggle("slow", s.source === "back_off" || s.source === "retry_after");
-    set(this.waiting, number(s.waiting));
+    set(this.waiting, number(waiting(s)));
+    this.waiting.title = s.on_disk ? `${number(s.on_disk)} of them in the frontier` : "";
     set(this.done, number(s.pages));
     set(this.denied, number(s.denied));
     this.denied.classList.toggle("some", s.denied > 0);
@@ -59,10 +63,10 @@ class Row {
 
   tick(now, passed) {
     const s = this.host.stats;
-    set(this.left, s.waiting ? whole(Math.max(0, ms(this.host.time_left) - passed)) : "–");
+    set(this.left, waiting(s) ? whole(Math.max(0, ms(this.host.time_left) - passed)) : "–");
     const t = this.nextStart - now;
-    set(this.next, !s.waiting && t <= 0 ? "–" : t > 0 ? `in ${whole(t)}` : "now");
-    this.strip.draw(now, this.nextStart, s.waiting);
+    set(this.next, !waiting(s) && t <= 0 ? "–" : t > 0 ? `in ${whole(t)}` : "now");
+    this.strip.draw(now, this.nextStart, waiting(s));
   }
 }
 

@@ -1,5 +1,5 @@
 // This file receives the stream of messages and updates all parts of the page.
-import { byId, many, number, plain, set, short, times, whole, why, ms } from "./text.js";
+import { ago, byId, many, number, plain, set, short, times, whole, why, ms } from "./text.js";
 import * as chart from "./chart.js";
 import * as hosts from "./hosts.js";
 import * as lists from "./lists.js";
@@ -38,7 +38,7 @@ function show(m) {
 function alive() {
   const live = byId("live"), ok = received && performance.now() - received < 5000 && stream.readyState === EventSource.OPEN;
   live.classList.toggle("off", !ok);
-  const waiting = last?.totals.waiting > 0 || last?.rate > 0;
+  const waiting = last?.totals.waiting > 0 || last?.rate > 0 || last?.frontier?.waiting > 0;
   set(live, !last ? "connecting" : !ok && performance.now() - received > 3000 ? "disconnected, showing the last state received" : last.closed ? "closed, no more requests are sent" : waiting ? "running" : "no page is waiting");
   clearTimeout(silence);
   silence = setTimeout(alive, 3500);
@@ -48,6 +48,7 @@ function alive() {
 function headline(m) {
   set(byId("done"), number(m.totals.pages));
   set(byId("pages-why"), `${number(m.totals.waiting)} waiting · ${m.rate.toFixed(1)} requests per second`);
+  frontier(m);
   const g = m.gap_over_delay;
   set(byId("gap"), g ? times(g) : "–");
   byId("gap").classList.toggle("bad", g > 0 && g < 1);
@@ -56,6 +57,24 @@ function headline(m) {
   const by = [["rule", "by a rule of robots.txt"], ["unreachable", "robots.txt unreadable"], ["site_down", "site down"], ["delay", "crawl delay too long"], ["other", "for other reasons"]];
   const denied = by.filter(([reason]) => m.denied_by?.[reason]).map(([reason, text]) => `${number(m.denied_by[reason])} ${text}`);
   set(byId("denied-why"), denied.join(", ") || (m.totals.denied ? "requests not sent" : "every request was allowed"));
+}
+
+// frontier updates the card of the pages that wait in the URLStore of the option Frontier.
+function frontier(m) {
+  const f = m.frontier;
+  byId("frontier").hidden = !f;
+  if (!f) return;
+  set(byId("on-disk"), number(f.waiting));
+  const parts = [`on ${many(f.hosts, "host")}`];
+  if (f.growth) parts.push(`${f.growth > 0 ? "+" : "−"}${number(Math.round(Math.abs(f.growth)))} per minute`);
+  if (f.oldest) parts.push(`the oldest was found ${ago(f.oldest, clock())}`);
+  parts.push(`${number(f.done)} done`);
+  for (const [name, text] of [["failed", "failed"], ["denied", "denied"], ["over_budget", "over the budget"], ["unrecorded", "not recorded"]]) {
+    if (f[name]) parts.push(`${number(f[name])} ${text}`);
+  }
+  if (f.error) parts.push(plain(f.error));
+  set(byId("frontier-why"), parts.join(", "));
+  byId("frontier-why").classList.toggle("bad", Boolean(f.error));
 }
 
 // tick updates what changes with time.

@@ -117,6 +117,9 @@ const importRules = `
 	# The conformance suite as data, for every parser, and the runner of the suite.
 	conformance:       !os !net/http !log
 	internal/conform:  ./conformance ./dialect
+	internal/conform/crawl: . ./conformance ./dialect ./internal/conform
+	conformance/maketable: ./conformance ./internal/conform ./internal/conform/crawl
+	conformance/adapters/colly: ./conformance github.com/gocolly/colly/v2
 	conformance/adapters/temoto: ./conformance github.com/temoto/robotstxt
 	conformance/adapters/grobotstxt: ./conformance github.com/jimsmart/grobotstxt
 
@@ -124,7 +127,7 @@ const importRules = `
 	internal/batch:    ./dialect ./internal/policy ./internal/weburl github.com/maypok86/otter/v2
 
 	# The command.
-	cmd/collyrobots:   ./conformance ./internal/conform ./internal/batch
+	cmd/collyrobots:   ./conformance ./internal/conform ./internal/conform/crawl ./internal/batch
 
 	# The examples use what every program can use, and packages that they share.
 	examples/internal/demo:

@@ -158,3 +158,49 @@ func FuzzParseCase(f *testing.F) {
 		}
 	})
 }
+
+// TestFetchCases checks the rules that README.md gives for fetch cases.
+func TestFetchCases(t *testing.T) {
+	ids := make(map[string]bool)
+	count := make(map[string]int)
+	for _, c := range conformance.FetchCases() {
+		if !strings.HasPrefix(c.ID, "fetch/") || ids[c.ID] {
+			t.Errorf("%s: the id does not begin with fetch/ or is not unique", c.ID)
+		}
+		ids[c.ID] = true
+		for _, d := range c.Dialects {
+			count[d]++
+		}
+		for _, u := range slices.Concat(c.Requested, c.Optional) {
+			if !slices.Contains(c.Fetch, u) && !strings.HasPrefix(c.ID, "fetch/page-redirect/") {
+				t.Errorf("%s: %s is requested but not to be fetched", c.ID, u)
+			}
+		}
+	}
+	t.Logf("%d fetch cases; by dialect: %v", len(ids), count)
+	if len(ids) < 50 {
+		t.Errorf("%d fetch cases", len(ids))
+	}
+}
+
+func TestParseFetchCase(t *testing.T) {
+	const good = `{"id":"fetch/s/n","about":"A.","source":{"title":"T","section":"S","url":"https://example.com"},"dialects":["rfc9309"],` +
+		`"agent":"a","site":{"/robots.txt":[{"status":404}]},"fetch":["{site}/a"],"requested":["{site}/a"]}`
+	if _, err := conformance.ParseFetchCase([]byte(good)); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ old, replacement, fault string }{
+		{`"fetch":["{site}/a"]`, `"fetch":[]`, "there is nothing to fetch"},
+		{`"requested":["{site}/a"]`, `"requested":["/a"]`, `"/a" does not begin with`},
+		{`"/robots.txt":`, `"robots.txt":`, `path "robots.txt" has no replies`},
+		{`[{"status":404}]`, `[]`, `path "/robots.txt" has no replies`},
+		{`{"status":404}`, `{"parts":[{"text":"a","times":0}]}`, "0 times 1 bytes"},
+		{`"agent":"a"`, `"agent":""`, "must not be empty"},
+		{`"agent":"a"`, `"agents":"a"`, "unknown field"},
+	} {
+		_, err := conformance.ParseFetchCase([]byte(strings.Replace(good, test.old, test.replacement, 1)))
+		if err == nil || !strings.HasPrefix(err.Error(), "conformance: ") || !strings.Contains(err.Error(), test.fault) {
+			t.Errorf("%s: error %v, want %q", test.replacement, err, test.fault)
+		}
+	}
+}

@@ -25,6 +25,8 @@ import (
 	"strings"
 )
 
+//go:generate go run ./maketable
+
 // Schema is the JSON schema of the cases, of the fetch cases and of the protocol.
 //
 //go:embed schema.json

@@ -8,6 +8,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/conformance"
 	"github.com/collyrobots/collyrobots/internal/conform"
+	"github.com/collyrobots/collyrobots/internal/conform/crawl"
 )
 
 const conformUsage = `Usage: collyrobots conform [flags] [-- PROGRAM [ARGUMENT...]]
@@ -21,8 +22,15 @@ It writes one line for each to its standard output, in the same order. Only allo
 
   {"allowed": true, "line": 0, "delay": 0, "sitemaps": []}
 
-A file that is not valid UTF-8 is in robots_base64 instead of robots. Without a program, the suite
-runs on the parser of collyrobots. The exit status is 0 if all cases are passed, 1 if not, and 2 if
+A file that is not valid UTF-8 is in robots_base64 instead of robots.
+
+With -fetch, the program is a crawler. It gets the URL of a site on the loopback interface and URLs
+to fetch, fetches those that the robots.txt of the site allows, and then writes a line:
+
+  {"id": "...", "dialect": "rfc9309", "agent": "ExampleBot", "site": "http://127.0.0.1:1234", "fetch": ["http://127.0.0.1:1234/open"]}
+  {}
+
+Without a program, the suite runs on the parser or the crawler of collyrobots. The exit status is 0 if all cases are passed, 1 if not, and 2 if
 the program could not be run to its end. conformance/README.md has the details.`
 
 // runConform runs the command conform.
@@ -31,46 +39,63 @@ func runConform(args []string, _ io.Reader, stdout, stderr io.Writer) (status in
 	selection := conform.Selection{}
 	flags.StringVar(&selection.Dialect, "dialect", "", "run only the cases of this `dialect`")
 	flags.StringVar(&selection.Pattern, "run", "", "run only the cases whose id begins with this `text`, or matches it if it contains *, ? or [")
+	fetch := flags.Bool("fetch", false, "run the fetch cases on a crawler instead")
 	asJSON := flags.Bool("json", false, "print one line of JSON for each case and dialect, disputed cases included")
 	limit := flags.Duration("timeout", 5*time.Minute, "kill the program after this `time`")
 	if status, ok := parseFlags(flags, conformUsage, args, stderr); !ok {
 		return status
 	}
-	results, err := conform.Run(context.Background(), parserOf(flags.Args(), *limit, stderr), conformance.Cases(), selection)
-	if results == nil {
+	suite := runCases
+	if *fetch {
+		suite = runFetchCases
+	}
+	var program *conform.Program
+	if flags.NArg() > 0 {
+		program = &conform.Program{Args: flags.Args(), Stderr: stderr, Limit: *limit}
+	}
+	report, err := suite(program, selection)
+	if report == nil {
 		return fail(stderr, "conform", err)
 	}
-	write := conform.WriteText
+	write := report.WriteText
 	if *asJSON {
-		write = conform.WriteJSON
+		write = report.WriteJSON
 	}
-	if err := write(stdout, results); err != nil {
+	if err := write(stdout); err != nil {
 		return fail(stderr, "conform", err)
 	}
 	switch {
 	case err != nil:
 		return fail(stderr, "conform", err)
-	case !allPassed(results):
+	case !report.Passed():
 		return statusNegative
 	}
 	return statusOK
 }
 
-// parserOf returns the parser that the arguments name: a program, or our own if there are none.
-func parserOf(args []string, limit time.Duration, stderr io.Writer) conform.Parser {
-	if len(args) == 0 {
-		return conform.Own
+// runCases runs the selected cases on a program, or on our own parser if it is nil. The report may
+// be nil if there is an error.
+func runCases(program *conform.Program, s conform.Selection) (*conform.Report, error) {
+	parser := conform.Own
+	if program != nil {
+		parser = program.Ask
 	}
-	program := &conform.Program{Args: args, Stderr: stderr, Limit: limit}
-	return program.Ask
+	results, err := conform.Run(context.Background(), parser, conformance.Cases(), s)
+	if results == nil {
+		return nil, err
+	}
+	return conform.ReportOf(results), err
 }
 
-// allPassed reports whether all cases are passed that are not disputed.
-func allPassed(results []conform.Result) bool {
-	for _, s := range conform.Scores(results) {
-		if s.Passed < s.Cases {
-			return false
-		}
+// runFetchCases is like runCases for the fetch cases.
+func runFetchCases(program *conform.Program, s conform.Selection) (*conform.Report, error) {
+	crawler := crawl.Own
+	if program != nil {
+		crawler = crawl.Program(program)
 	}
-	return true
+	results, err := crawl.Run(context.Background(), crawler, conformance.FetchCases(), s)
+	if results == nil {
+		return nil, err
+	}
+	return crawl.ReportOf(results), err
 }

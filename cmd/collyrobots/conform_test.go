@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,6 +34,21 @@ var parsers = map[string]func(stdin io.Reader, stdout io.Writer){
 			return conformance.Answer{Allowed: new(bool)}
 		})
 	},
+	"reckless": func(stdin io.Reader, stdout io.Writer) {
+		eachLine(stdin, func(line []byte) {
+			var q conformance.FetchQuestion
+			json.Unmarshal(line, &q)
+			for _, u := range q.Fetch {
+				if resp, err := http.Get(u); err == nil {
+					resp.Body.Close()
+				}
+			}
+			io.WriteString(stdout, "{}\n")
+		})
+	},
+	"idle": func(stdin io.Reader, stdout io.Writer) {
+		eachLine(stdin, func([]byte) { io.WriteString(stdout, "{}\n") })
+	},
 	"one-answer": func(_ io.Reader, stdout io.Writer) { io.WriteString(stdout, "{\"allowed\":true}\n") },
 	"too-many": func(stdin io.Reader, stdout io.Writer) {
 		for range 10_000 {
@@ -39,16 +56,10 @@ var parsers = map[string]func(stdin io.Reader, stdout io.Writer){
 		}
 	},
 	"no-json": func(stdin io.Reader, stdout io.Writer) {
-		conformance.Serve(stdin, io.Discard, func(conformance.Question) conformance.Answer {
-			io.WriteString(stdout, "allowed\n")
-			return conformance.Answer{}
-		})
+		eachLine(stdin, func([]byte) { io.WriteString(stdout, "allowed\n") })
 	},
 	"no-verdict": func(stdin io.Reader, stdout io.Writer) {
-		conformance.Serve(stdin, io.Discard, func(conformance.Question) conformance.Answer {
-			io.WriteString(stdout, "{}\n")
-			return conformance.Answer{}
-		})
+		eachLine(stdin, func([]byte) { io.WriteString(stdout, "{}\n") })
 	},
 	"endless-line": func(stdin io.Reader, stdout io.Writer) {
 		for {
@@ -59,6 +70,14 @@ var parsers = map[string]func(stdin io.Reader, stdout io.Writer){
 	},
 	"hangs": func(stdin io.Reader, stdout io.Writer) { select {} },
 	"fails": func(stdin io.Reader, stdout io.Writer) { os.Exit(7) },
+}
+
+func eachLine(r io.Reader, f func(line []byte)) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 1<<25)
+	for lines.Scan() {
+		f(lines.Bytes())
+	}
 }
 
 // parser returns arguments of conform that run a parser of the map above.
@@ -180,5 +199,30 @@ func TestConformClosedPipe(t *testing.T) {
 	var errs strings.Builder
 	if status := run([]string{"conform"}, nil, writer, &errs); status != statusFailed || errs.Len() > 0 {
 		t.Errorf("status %d, errors %q", status, errs.String())
+	}
+}
+
+// TestConformFetch checks the fetch cases on our own crawler and on programs.
+func TestConformFetch(t *testing.T) {
+	status, out, errs := call(t, "", "conform", "-fetch")
+	if status != statusOK || errs != "" || strings.Contains(out, "FAIL") {
+		t.Errorf("own: status %d, errors %q\n%s", status, errs, out)
+	}
+	status, out, errs = conformWith(t, "reckless", "-fetch", "-run", "fetch/success/200", "-dialect", "rfc9309")
+	if status != statusNegative || errs != "" || !strings.Contains(out, "{site}/open was requested before robots.txt; ") ||
+		!strings.Contains(out, "{site}/closed was requested\n") {
+		t.Errorf("reckless: status %d, errors %q\n%s", status, errs, out)
+	}
+	status, out, _ = conformWith(t, "idle", "-fetch", "-json", "-run", "fetch/success/200", "-dialect", "rfc9309")
+	if status != statusNegative || !strings.Contains(out, `"faults":["{site}/open was not requested"]`) {
+		t.Errorf("idle: status %d\n%s", status, out)
+	}
+	status, out, _ = conformWith(t, "no-json", "-fetch", "-run", "fetch/success/200", "-dialect", "rfc9309")
+	if status != statusNegative || !strings.Contains(out, `error: "allowed" is not an answer`) {
+		t.Errorf("no-json: status %d\n%s", status, out)
+	}
+	status, _, errs = call(t, "", "conform", "-fetch", "-run", "no/such/case")
+	if status != statusFailed || !strings.Contains(errs, "no case matches") {
+		t.Errorf("status %d, errors %q", status, errs)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/collyrobots/collyrobots/conformance"
@@ -81,40 +80,4 @@ func selected(cases []conformance.Case, s Selection) []Result {
 		}
 	}
 	return results
-}
-
-// A Score counts the results of one dialect. Disputed cases do not count.
-type Score struct {
-	Dialect  string `json:"dialect"`
-	Cases    int    `json:"cases"`
-	Passed   int    `json:"passed"`
-	Disputed int    `json:"disputed"` // disputed cases, which are in neither of the other numbers
-}
-
-// Scores returns the scores of all dialects that occur in results, in the order of their first
-// result.
-func Scores(results []Result) []Score {
-	var scores []Score
-	for i := range results {
-		r := &results[i]
-		at := slices.IndexFunc(scores, func(s Score) bool { return s.Dialect == r.Dialect })
-		if at < 0 {
-			at = len(scores)
-			scores = append(scores, Score{Dialect: r.Dialect})
-		}
-		scores[at].count(r)
-	}
-	return scores
-}
-
-func (s *Score) count(r *Result) {
-	switch {
-	case r.Case.Disputed:
-		s.Disputed++
-	case r.Passed():
-		s.Cases++
-		s.Passed++
-	default:
-		s.Cases++
-	}
 }

@@ -26,11 +26,16 @@ type Program struct {
 // maxAnswer is the maximum size of an answer in bytes.
 const maxAnswer = 1 << 20
 
-// Ask runs the program. It writes all questions while it reads the answers, so the program may
-// buffer its output. If the program ends, fails or takes too long before it has answered all
-// questions, Ask returns the answers up to there and an error.
+// Ask asks the program the questions about the cases. See [Exchange].
 func (p *Program) Ask(ctx context.Context, questions []conformance.Question) ([]conformance.Answer, error) {
-	answers := make([]conformance.Answer, len(questions))
+	return Exchange(ctx, p, questions, parseAnswer)
+}
+
+// Exchange runs the program. It writes all questions while it reads the answers, so the program may
+// buffer its output. If the program ends, fails or takes too long before it has answered all
+// questions, Exchange returns the answers up to there and an error.
+func Exchange[Question, Answer any](ctx context.Context, p *Program, questions []Question, parse func(line []byte) Answer) ([]Answer, error) {
+	answers := make([]Answer, len(questions))
 	input, err := encode(questions)
 	if err != nil {
 		return nil, err
@@ -40,7 +45,7 @@ func (p *Program) Ask(ctx context.Context, questions []conformance.Question) ([]
 		if n == len(answers) {
 			return fmt.Errorf("%s wrote more than %d answers", p.Args[0], n)
 		}
-		answers[n] = parseAnswer(line)
+		answers[n] = parse(line)
 		n++
 		return nil
 	})

@@ -1,0 +1,104 @@
+// Package crawl runs the fetch cases of package conformance on crawlers: on the plugin of this
+// module, and on programs. It serves the script of each case on the loopback interface and compares
+// the requests that arrive with those of the case.
+package crawl
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/collyrobots/collyrobots/conformance"
+	"github.com/collyrobots/collyrobots/internal/conform"
+)
+
+// A Crawler fetches what it may fetch of each question. It returns one answer for each question, in
+// the same order.
+type Crawler func(ctx context.Context, questions []conformance.FetchQuestion) ([]conformance.FetchAnswer, error)
+
+// A Result is what a crawler has requested in one case and dialect.
+type Result struct {
+	Case     *conformance.FetchCase
+	Dialect  string
+	Requests []string // as "GET {site}/path", in the order of their arrival
+	Faults   []string // empty if the requests are right
+}
+
+// Passed reports whether the requests are right.
+func (r *Result) Passed() bool { return len(r.Faults) == 0 }
+
+// Run runs the selected cases on a crawler and returns one result for each case and dialect.
+func Run(ctx context.Context, c Crawler, cases []conformance.FetchCase, s conform.Selection) ([]Result, error) {
+	var results []Result
+	var webs []*web
+	var questions []conformance.FetchQuestion
+	defer func() {
+		for _, w := range webs {
+			w.close()
+		}
+	}()
+	for i := range cases {
+		fc := &cases[i]
+		if !conform.Match(s.Pattern, fc.ID) {
+			continue
+		}
+		for _, d := range fc.Dialects {
+			if s.Dialect != "" && s.Dialect != d {
+				continue
+			}
+			w, err := serve(fc)
+			if err != nil {
+				return nil, err
+			}
+			webs = append(webs, w)
+			results = append(results, Result{Case: fc, Dialect: d})
+			questions = append(questions, w.question(d))
+		}
+	}
+	if len(results) == 0 {
+		return nil, fmt.Errorf("no case matches dialect %q and pattern %q", s.Dialect, s.Pattern)
+	}
+	answers, err := c(ctx, questions)
+	for i := range results {
+		r := &results[i]
+		r.Requests = webs[i].requests()
+		r.Faults = r.Case.Check(r.Requests)
+		if i < len(answers) && answers[i].Error != "" {
+			r.Faults = append(r.Faults, "error: "+answers[i].Error)
+		}
+	}
+	return results, err
+}
+
+// Program returns the Crawler that a program implements.
+func Program(p *conform.Program) Crawler {
+	return func(ctx context.Context, questions []conformance.FetchQuestion) ([]conformance.FetchAnswer, error) {
+		return conform.Exchange(ctx, p, questions, parseAnswer)
+	}
+}
+
+func parseAnswer(line []byte) conformance.FetchAnswer {
+	var a conformance.FetchAnswer
+	if err := json.Unmarshal(line, &a); err != nil {
+		return conformance.FetchAnswer{Error: fmt.Sprintf("%.60q is not an answer: %v", line, err)}
+	}
+	return a
+}
+
+// ReportOf returns the Report of results.
+func ReportOf(results []Result) *conform.Report {
+	outcomes := make([]conform.Outcome, len(results))
+	for i := range results {
+		r := &results[i]
+		outcomes[i] = conform.Outcome{
+			ID:       r.Case.ID,
+			Dialect:  r.Dialect,
+			Passed:   r.Passed(),
+			Disputed: r.Case.Disputed,
+			Faults:   r.Faults,
+			Requests: r.Requests,
+			Details:  []string{r.Case.About},
+		}
+	}
+	return conform.NewReport(outcomes)
+}

@@ -35,10 +35,10 @@ func TestCrawlersThatFail(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		crawler Crawler
-		id   string
+		id      string
 		fault   string
 	}{
-		{name: "requests everything", crawler: reckless(""), id: "fetch/unreachable/500", fault: "{site}/open was requested before robots.txt"},
+		{name: "requests everything", crawler: reckless(""), id: "fetch/unreachable/50[0]", fault: "{site}/open was requested before robots.txt"},
 		{name: "requests everything after robots.txt", crawler: reckless("/robots.txt"), id: "fetch/success/200", fault: "{site}/closed was requested"},
 		{name: "requests nothing", crawler: idle, id: "fetch/unavailable/404", fault: "{site}/closed was not requested"},
 		{name: "reads the rules of the redirect's target only", crawler: reckless("/r.txt"), id: "fetch/redirect/301", fault: "{site}/open was requested before robots.txt"},

@@ -1,6 +1,6 @@
-// Command maketable runs the conformance suite on the parsers of conformance/adapters and on our
-// own, and writes the tables: RESULTS.md, and the summary in README.md. Run it in the folder
-// conformance:
+// Command maketable runs the conformance suite on the parsers and crawlers of conformance/adapters
+// and on our own, and writes the tables: RESULTS.md, and the summaries in README.md. Run it in the
+// folder conformance:
 //
 //	(cd adapters/npm && npm install --no-package-lock)
 //	go generate
@@ -13,6 +13,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"os/exec"
@@ -23,22 +24,8 @@ import (
 
 	"github.com/collyrobots/collyrobots/conformance"
 	"github.com/collyrobots/collyrobots/internal/conform"
+	"github.com/collyrobots/collyrobots/internal/conform/crawl"
 )
-
-// The marks in README.md between which the summary is.
-const (
-	summaryBegin = "<!-- summary -->\n"
-	summaryEnd   = "<!-- end of summary -->\n"
-)
-
-const resultsHead = `# How each parser reads each case
-
-` + "`go generate`" + ` in this folder writes this page; see [README.md](README.md) for the parsers and the cases. A cell is "ok" if the
-parser answers as expected. Otherwise it is the decision that the parser makes instead, "error" if it makes none, or "other line",
-"other delay" and so on if only that part of the answer differs. A parser has one reading of robots.txt, or knows the dialect of the
-case if it is collyrobots, so a case of a dialect that a parser does not claim to implement is no fault of the parser.
-
-`
 
 func main() {
 	log.SetFlags(0)
@@ -54,106 +41,157 @@ func run() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	cases := conformance.Cases()
-	var columns []conform.Column
-	for _, p := range parsers(dir) {
-		if reason := p.missing(); reason != "" {
-			log.Printf("%s is left out: %s", p.name, reason)
-			continue
-		}
-		results, err := conform.Run(context.Background(), p.parser(), cases, conform.Selection{})
-		if err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
-		}
-		columns = append(columns, conform.Column{Name: p.name, Results: results})
-	}
-	if err := os.WriteFile("RESULTS.md", []byte(resultsHead+conform.Table(cases, columns)), 0o644); err != nil {
+	parsers, err := columns(parsersIn(dir), runCases)
+	if err != nil {
 		return err
 	}
-	return writeSummary("README.md", conform.Summary(cases, columns))
+	crawlers, err := columns(crawlersIn(dir), runFetchCases)
+	if err != nil {
+		return err
+	}
+	rows := conform.Rows(conformance.Cases())
+	fetchRows := conform.FetchRows(conformance.FetchCases())
+	return writeTables(map[string]string{
+		"results":       conform.Table(rows, parsers),
+		"fetch results": conform.Table(fetchRows, crawlers),
+		"summary":       conform.Summary(rows, parsers),
+		"fetch summary": conform.Summary(fetchRows, crawlers),
+	})
 }
 
-// A parser is a column of the tables.
-type parser struct {
+// An adapter is a column of a table.
+type adapter struct {
 	name  string
-	build []string // a command that is run first, in adapters
-	args  []string // the program; empty for our own parser
+	build []string // a command that is run first, in the folder adapters
+	args  []string // the program; empty for our own code
 	needs []string // files that must exist
 }
 
-func parsers(dir string) []parser {
-	list := []parser{
+func parsersIn(dir string) []adapter {
+	google := os.Getenv("GOOGLE_ROBOTS")
+	return []adapter{
 		{name: "collyrobots"},
-		goParser(dir, "temoto"),
-		goParser(dir, "grobotstxt"),
-		{
-			name: "Python",
-			args: []string{"python3", "adapters/python/adapter.py"},
-		},
-		{
-			name:  "robots-parser",
-			args:  []string{"node", "adapters/npm/adapter.js"},
-			needs: []string{"adapters/npm/node_modules/robots-parser"},
-		},
-		{
-			name:  "Google's C++",
-			args:  []string{"python3", "adapters/google/adapter.py", os.Getenv("GOOGLE_ROBOTS")},
-			needs: []string{os.Getenv("GOOGLE_ROBOTS")},
-		},
+		goAdapter(dir, "temoto"),
+		goAdapter(dir, "grobotstxt"),
+		{name: "Python", args: []string{"python3", "adapters/python/adapter.py"}},
+		{name: "robots-parser", args: []string{"node", "adapters/npm/adapter.js"}, needs: []string{"adapters/npm/node_modules/robots-parser"}},
+		{name: "Google's C++", args: []string{"python3", "adapters/google/adapter.py", google}, needs: []string{google}},
 	}
-	return list
 }
 
-// goParser returns the parser of a Go program in adapters.
-func goParser(dir, name string) parser {
+func crawlersIn(dir string) []adapter {
+	colly := goAdapter(dir, "colly")
+	colly.name = "Colly"
+	return []adapter{
+		{name: "collyrobots"},
+		colly,
+		{name: "Python", args: []string{"python3", "adapters/python/crawler.py"}},
+	}
+}
+
+// goAdapter returns the adapter that is a Go program in adapters.
+func goAdapter(dir, name string) adapter {
 	file := filepath.Join(dir, name)
 	if runtime.GOOS == "windows" {
 		file += ".exe"
 	}
-	return parser{name: name, build: []string{"go", "build", "-o", file, "./" + name}, args: []string{file}}
+	return adapter{name: name, build: []string{"go", "build", "-o", file, "./" + name}, args: []string{file}}
 }
 
-// missing says what this machine lacks to run the parser. It builds the parser if that is
+// columns runs the cases on each adapter that this machine can run.
+func columns(adapters []adapter, run func(*conform.Program) (*conform.Report, error)) ([]conform.Column, error) {
+	var list []conform.Column
+	for _, a := range adapters {
+		if reason := a.missing(); reason != "" {
+			log.Printf("%s is left out: %s", a.name, reason)
+			continue
+		}
+		report, err := run(a.program())
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", a.name, err)
+		}
+		list = append(list, conform.NewColumn(a.name, report))
+	}
+	return list, nil
+}
+
+// missing says what this machine lacks to run the adapter. It builds the adapter if that is
 // necessary.
-func (p *parser) missing() string {
-	if p.build != nil {
-		build := exec.Command(p.build[0], p.build[1:]...)
+func (a *adapter) missing() string {
+	for _, file := range a.needs {
+		if file == "" {
+			return "the variable with its file is not set"
+		}
+		if _, err := os.Stat(file); err != nil {
+			return fmt.Sprintf("there is no file %q", file)
+		}
+	}
+	if a.build != nil {
+		build := exec.Command(a.build[0], a.build[1:]...)
 		build.Dir = "adapters"
 		if out, err := build.CombinedOutput(); err != nil {
 			return fmt.Sprintf("%v: %s", err, out)
 		}
 	}
-	for _, file := range p.needs {
-		if _, err := os.Stat(file); err != nil {
-			return fmt.Sprintf("there is no file %q", file)
-		}
-	}
-	if len(p.args) > 0 {
-		if _, err := exec.LookPath(p.args[0]); err != nil {
+	if len(a.args) > 0 {
+		if _, err := exec.LookPath(a.args[0]); err != nil {
 			return err.Error()
 		}
 	}
 	return ""
 }
 
-func (p *parser) parser() conform.Parser {
-	if len(p.args) == 0 {
-		return conform.Own
+// program returns the program of the adapter, or nil for our own code.
+func (a *adapter) program() *conform.Program {
+	if len(a.args) == 0 {
+		return nil
 	}
-	program := &conform.Program{Args: p.args, Stderr: os.Stderr, Limit: 10 * time.Minute}
-	return program.Ask
+	return &conform.Program{Args: a.args, Stderr: io.Discard, Limit: 10 * time.Minute}
 }
 
-// writeSummary replaces the summary in a file.
-func writeSummary(name, summary string) error {
-	page, err := os.ReadFile(name)
-	if err != nil {
-		return err
+func runCases(program *conform.Program) (*conform.Report, error) {
+	parser := conform.Own
+	if program != nil {
+		parser = program.Ask
 	}
-	head, rest, found := strings.Cut(string(page), summaryBegin)
-	_, tail, foundEnd := strings.Cut(rest, summaryEnd)
-	if !found || !foundEnd {
-		return fmt.Errorf("%s has no marks for the summary", name)
+	results, err := conform.Run(context.Background(), parser, conformance.Cases(), conform.Selection{})
+	return conform.ReportOf(results), err
+}
+
+func runFetchCases(program *conform.Program) (*conform.Report, error) {
+	crawler := crawl.Own
+	if program != nil {
+		crawler = crawl.Program(program)
 	}
-	return os.WriteFile(name, []byte(head+summaryBegin+summary+summaryEnd+tail), 0o644)
+	results, err := crawl.Run(context.Background(), crawler, conformance.FetchCases(), conform.Selection{})
+	return crawl.ReportOf(results), err
+}
+
+// writeTables replaces the tables in the pages of the current folder. The text of a table is between
+// two comments with its name.
+func writeTables(tables map[string]string) error {
+	for _, name := range []string{"README.md", "RESULTS.md"} {
+		page, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		text := string(page)
+		for title, table := range tables {
+			begin := fmt.Sprintf("<!-- %s -->\n", title)
+			end := fmt.Sprintf("<!-- end of %s -->\n", title)
+			head, rest, found := strings.Cut(text, begin)
+			if !found {
+				continue
+			}
+			_, tail, found := strings.Cut(rest, end)
+			if !found {
+				return fmt.Errorf("%s has no %q", name, end)
+			}
+			text = head + begin + table + end + tail
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -2,192 +2,192 @@ package conform
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/collyrobots/collyrobots/conformance"
 )
 
-// A Column has the results of one parser for the tables of conformance/README.md.
-type Column struct {
-	Name    string
-	Results []Result
+// A Row is a case in the tables of conformance.
+type Row struct {
+	ID       string
+	Section  string // of its source
+	Expected string // the text in the column of that name
+	Disputed bool
 }
 
-// passedMark is the cell of a case that was passed.
-const passedMark = "ok"
+// A Column has the outcomes of one parser or crawler.
+type Column struct {
+	Name  string
+	cells map[string]cell // by ID
+}
 
-// Table returns a table in Markdown with a row for each case and a column for each parser.
-func Table(cases []conformance.Case, columns []Column) string {
-	var b strings.Builder
-	names := []string{"case", "expected"}
-	for _, c := range columns {
-		names = append(names, c.Name)
+// A cell says how a parser reads a case.
+type cell struct {
+	text   string
+	passed bool
+}
+
+// NewColumn returns a Column with the outcomes of a Report. If a case was failed in several
+// dialects, its cell is about the first of them.
+func NewColumn(name string, r *Report) Column {
+	c := Column{Name: name, cells: make(map[string]cell)}
+	for i := range r.outcomes {
+		o := &r.outcomes[i]
+		if before, ok := c.cells[o.ID]; !ok || before.passed {
+			c.cells[o.ID] = cell{text: o.text(), passed: o.Passed}
+		}
 	}
-	writeRow(&b, names)
-	writeRow(&b, repeat("---", len(names)))
+	return c
+}
+
+// Cell returns the text of a case: ok, the wrong decision, error, or what is wrong if the decision
+// is right. It is "not run" if there is no outcome.
+func (c *Column) Cell(id string) string {
+	if x, ok := c.cells[id]; ok {
+		return x.text
+	}
+	return "not run"
+}
+
+func (o *Outcome) text() string {
+	switch {
+	case o.Passed:
+		return "ok"
+	case o.Answer == nil:
+		return "other requests"
+	case o.Answer.Error != "" || o.Answer.Allowed == nil:
+		return "error"
+	}
+	first, _, wrong := strings.Cut(o.Faults[0], ", want ")
+	if wrong && (first == string(conformance.Allowed) || first == string(conformance.Denied)) {
+		return first
+	}
+	what, _, _ := strings.Cut(first, " ")
+	return "other " + what
+}
+
+// Rows returns the rows of cases.
+func Rows(cases []conformance.Case) []Row {
+	rows := make([]Row, len(cases))
 	for i := range cases {
 		c := &cases[i]
-		row := []string{fmt.Sprintf("`%s`", c.ID), Expected(c)}
-		for _, column := range columns {
-			row = append(row, column.cell(c))
+		rows[i] = Row{ID: c.ID, Section: c.Source.Section, Expected: string(c.Expect), Disputed: c.Disputed}
+	}
+	return rows
+}
+
+// FetchRows returns the rows of fetch cases.
+func FetchRows(cases []conformance.FetchCase) []Row {
+	rows := make([]Row, len(cases))
+	for i := range cases {
+		c := &cases[i]
+		rows[i] = Row{ID: c.ID, Section: groupOf(c.ID), Expected: strings.Join(c.Requested, " "), Disputed: c.Disputed}
+	}
+	return rows
+}
+
+// groupOf returns the second part of an ID.
+func groupOf(id string) string {
+	_, rest, _ := strings.Cut(id, "/")
+	group, _, _ := strings.Cut(rest, "/")
+	return group
+}
+
+// Table returns a table in Markdown with a row for each case and a column for each parser.
+func Table(rows []Row, columns []Column) string {
+	var b strings.Builder
+	writeHead(&b, []string{"case", "expected"}, columns)
+	for _, r := range rows {
+		expected := r.Expected
+		if r.Disputed {
+			expected += " (disputed)"
 		}
-		writeRow(&b, row)
+		line := []string{"`" + r.ID + "`", expected}
+		for _, c := range columns {
+			line = append(line, c.Cell(r.ID))
+		}
+		writeRow(&b, line)
 	}
 	return b.String()
 }
 
-// Expected returns the cell with the expected answer of a case.
-func Expected(c *conformance.Case) string {
-	if c.Disputed {
-		return string(c.Expect) + ", disputed"
+func writeHead(b *strings.Builder, names []string, columns []Column) {
+	for _, c := range columns {
+		names = append(names, c.Name)
 	}
-	return string(c.Expect)
-}
-
-func repeat(s string, n int) []string {
-	list := make([]string, n)
-	for i := range list {
-		list[i] = s
-	}
-	return list
+	writeRow(b, names)
+	writeRow(b, slices.Repeat([]string{"---"}, len(names)))
 }
 
 func writeRow(b *strings.Builder, cells []string) {
 	fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
 }
 
-// cell returns how a parser reads a case. If the parser fails the case in several dialects, it is
-// how it reads the first of them.
-func (c *Column) cell(of *conformance.Case) string {
-	text := "not run"
-	for i := range c.Results {
-		r := &c.Results[i]
-		if r.Case.ID != of.ID {
-			continue
-		}
-		if text = r.Cell(); text != passedMark {
-			break
-		}
-	}
-	return text
-}
-
-// Cell returns the answer in a few words: ok, the wrong decision, error, or what is wrong if the
-// decision is right.
-func (r *Result) Cell() string {
-	switch {
-	case r.Passed():
-		return passedMark
-	case r.Answer.Error != "" || r.Answer.Allowed == nil:
-		return "error"
-	case *r.Answer.Allowed != (r.Case.Expect == conformance.Allowed):
-		return decision(*r.Answer.Allowed)
-	}
-	what, _, _ := strings.Cut(r.Faults[0], " ")
-	return "other " + what
-}
-
-func decision(allowed bool) string {
-	if allowed {
-		return string(conformance.Allowed)
-	}
-	return string(conformance.Denied)
-}
-
 // Summary returns a table in Markdown with a row for each section of a text and a column for each
-// parser. A cell is the number of scored cases that the parser passes. A row at the end of each text
-// has the sums.
-func Summary(cases []conformance.Case, columns []Column) string {
+// parser. A cell is the number of scored cases that the parser passes. Sections without scored cases
+// are left out. After the sections of a text, a row has the sums.
+func Summary(rows []Row, columns []Column) string {
 	var b strings.Builder
-	names := []string{"section", "cases"}
-	for _, c := range columns {
-		names = append(names, c.Name)
-	}
-	writeRow(&b, names)
-	writeRow(&b, repeat("---", len(names)))
-	sections := sectionsOf(cases)
-	for i, s := range sections {
-		writeRow(&b, s.row(columns, fmt.Sprintf("%s: %s", s.text, s.title)))
-		if i+1 == len(sections) || sections[i+1].text != s.text {
-			all := section{text: s.text, prefix: s.text + "/", cases: textCases(sections, s.text)}
-			writeRow(&b, bold(all.row(columns, s.text)))
+	writeHead(&b, []string{"section", "cases"}, columns)
+	for _, text := range splitBy(rows, textOf) {
+		for _, section := range splitBy(text, func(r Row) string { return groupOf(r.ID) }) {
+			name := fmt.Sprintf("%s: %s", textOf(section[0]), section[0].Section)
+			if line := countsOf(name, section, columns); line[1] != "0" {
+				writeRow(&b, line)
+			}
 		}
+		sums := countsOf(textOf(text[0]), text, columns)
+		for i := range sums {
+			sums[i] = "**" + sums[i] + "**"
+		}
+		writeRow(&b, sums)
 	}
 	return b.String()
 }
 
-// A section has the cases of one section of a text.
-type section struct {
-	text   string
-	title  string
-	prefix string // of the IDs
-	cases  []*conformance.Case
+// textOf returns the first part of the ID of a row, which names the text.
+func textOf(r Row) string {
+	text, _, _ := strings.Cut(r.ID, "/")
+	return text
 }
 
-func sectionsOf(cases []conformance.Case) []section {
-	var sections []section
+// splitBy divides rows by a key, in the order of the first row with each key.
+func splitBy(rows []Row, key func(Row) string) [][]Row {
+	var parts [][]Row
 	at := make(map[string]int)
-	for i := range cases {
-		c := &cases[i]
-		text, rest, _ := strings.Cut(c.ID, "/")
-		name, _, _ := strings.Cut(rest, "/")
-		prefix := text + "/" + name + "/"
-		n, ok := at[prefix]
+	for _, r := range rows {
+		n, ok := at[key(r)]
 		if !ok {
-			n = len(sections)
-			at[prefix] = n
-			sections = append(sections, section{text: text, title: c.Source.Section, prefix: prefix})
+			n = len(parts)
+			at[key(r)] = n
+			parts = append(parts, nil)
 		}
-		sections[n].cases = append(sections[n].cases, c)
+		parts[n] = append(parts[n], r)
 	}
-	return sections
+	return parts
 }
 
-// textCases returns the cases of all sections of a text.
-func textCases(sections []section, text string) []*conformance.Case {
-	var all []*conformance.Case
-	for _, s := range sections {
-		if s.text == text {
-			all = append(all, s.cases...)
-		}
-	}
-	return all
-}
-
-func (s *section) row(columns []Column, name string) []string {
+// countsOf returns a row of the summary: the number of scored cases, and how many of them each
+// parser passes.
+func countsOf(name string, rows []Row, columns []Column) []string {
 	scored := 0
-	for _, c := range s.cases {
-		if !c.Disputed {
-			scored++
-		}
-	}
-	row := []string{name, fmt.Sprint(scored)}
-	for _, column := range columns {
-		row = append(row, fmt.Sprint(column.passed(s)))
-	}
-	return row
-}
-
-// passed returns how many scored cases of a section the parser passes.
-func (c *Column) passed(s *section) int {
-	failed := make(map[string]bool)
-	run := make(map[string]bool)
-	for i := range c.Results {
-		r := &c.Results[i]
-		if r.Case.Disputed || !strings.HasPrefix(r.Case.ID, s.prefix) {
+	passed := make([]int, len(columns))
+	for _, r := range rows {
+		if r.Disputed {
 			continue
 		}
-		run[r.Case.ID] = true
-		if !r.Passed() {
-			failed[r.Case.ID] = true
+		scored++
+		for i := range columns {
+			if columns[i].cells[r.ID].passed {
+				passed[i]++
+			}
 		}
 	}
-	return len(run) - len(failed)
-}
-
-func bold(cells []string) []string {
-	for i := range cells {
-		cells[i] = "**" + cells[i] + "**"
+	line := []string{name, strconv.Itoa(scored)}
+	for _, n := range passed {
+		line = append(line, strconv.Itoa(n))
 	}
-	return cells
+	return line
 }

@@ -40,7 +40,7 @@ func TestCrawlersThatFail(t *testing.T) {
 	}{
 		{name: "requests everything", crawler: reckless(""), id: "fetch/unreachable/50[0]", fault: "{site}/open was requested before robots.txt"},
 		{name: "requests everything after robots.txt", crawler: reckless("/robots.txt"), id: "fetch/success/200", fault: "{site}/closed was requested"},
-		{name: "requests nothing", crawler: idle, id: "fetch/unavailable/404", fault: "{site}/closed was not requested"},
+		{name: "requests nothing", crawler: idle, id: "fetch/success/empty", fault: "{site}/closed was not requested"},
 		{name: "reads the rules of the redirect's target only", crawler: reckless("/r.txt"), id: "fetch/redirect/301", fault: "{site}/open was requested before robots.txt"},
 		{name: "requests robots.txt twice", crawler: reckless("/robots.txt", "/robots.txt"), id: "fetch/caching/once", fault: "robots.txt was requested 2 times, want once"},
 	} {

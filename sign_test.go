@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -366,12 +367,19 @@ func TestNonceOfTheSite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := newVerifier(webbotauth.Draft)
 			inBubble(t, robotstest.Sites{
-				"a.test": {"/robots.txt": noDenys, "/1": asks(v, `;nonce="n1"`, "<p>"), "/never": 403},
+				"a.test": {"/robots.txt": noDenys, "/1": asks(v, `;nonce="n1"`, "<p>"), "*": 403},
 			}, func(t *testing.T, web *robotstest.Web) {
 				c := start(t, web, nil, option)
 				must(t, c.Visit("http://a.test/1"))
-				c.Visit("http://a.test/never")
-				wantURIs(t, web, "a.test", "/robots.txt /1 /1 /never")
+				c.Visit("http://a.test/2")
+				c.Visit("http://a.test/3")
+				wantURIs(t, web, "a.test", "/robots.txt /1 /1 /2 /3")
+				for i, r := range web.Log("a.test") {
+					used := strings.Contains(r.Header.Get("Signature-Input"), `;nonce="n1";`)
+					if used != (i == 2) {
+						t.Errorf("request %d, %s: has the nonce %v", i, r.URI, used)
+					}
+				}
 			})
 		})
 	}
@@ -380,18 +388,70 @@ func TestNonceOfTheSite(t *testing.T) {
 // TestSiteThatNeverAccepts checks a site that asks for signatures and accepts none: each request is
 // sent again at most once, and then the program gets the response.
 func TestSiteThatNeverAccepts(t *testing.T) {
-	forEachClient(t, func(t *testing.T, start starter) {
-		never := http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
-			out.Header().Set("Accept-Signature", `sig=("@authority")`)
-			out.WriteHeader(http.StatusForbidden)
+	for accept, want := range map[string]string{
+		`sig=("@authority")`:           "/robots.txt /1 /1 /2",
+		`sig=("@authority");nonce="n"`: "/robots.txt /1 /1 /2 /2",
+	} {
+		forEachClient(t, func(t *testing.T, start starter) {
+			never := http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
+				out.Header().Set("Accept-Signature", accept)
+				out.WriteHeader(http.StatusForbidden)
+			})
+			inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": noDenys, "*": never}}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil, collyrobots.SignWhenAsked(newSigner(t, webbotauth.Draft)))
+				c.Visit("http://a.test/1")
+				c.Visit("http://a.test/2")
+				wantURIs(t, web, "a.test", want)
+			})
 		})
-		inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": noDenys, "*": never}}, func(t *testing.T, web *robotstest.Web) {
-			c := start(t, web, nil, collyrobots.SignWhenAsked(newSigner(t, webbotauth.Draft)))
-			c.Visit("http://a.test/1")
-			c.Visit("http://a.test/2")
-			wantURIs(t, web, "a.test", "/robots.txt /1 /1 /2")
-		})
+	}
+}
+
+// TestRequestsThatAreNotSentAgain checks a request whose body can be read only once, and a host
+// that is not to be requested for an hour. The program gets the response of both.
+func TestRequestsThatAreNotSentAgain(t *testing.T) {
+	busy := http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
+		out.Header().Set("Retry-After", "3600")
+		out.WriteHeader(http.StatusServiceUnavailable)
 	})
+	v := newVerifier(webbotauth.Draft)
+	inBubble(t, robotstest.Sites{
+		"a.test": {"/robots.txt": noDenys, "/post": asks(v, "", "<p>")},
+		"b.test": {"/robots.txt": noDenys, "/slow": afterTime(time.Minute, asks(v, "", "<p>")), "/busy": busy},
+	}, func(t *testing.T, web *robotstest.Web) {
+		_, client := newRobots(t, web, collyrobots.SignWhenAsked(newSigner(t, webbotauth.Draft)))
+		resp, err := client.Post("http://a.test/post", "text/plain", io.MultiReader(strings.NewReader("x")))
+		must(t, err)
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusForbidden {
+			t.Errorf("/post: status %d", resp.StatusCode)
+		}
+		wantURIs(t, web, "a.test", "/robots.txt /post")
+
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			resp, err := client.Get("http://b.test/slow")
+			must(t, err)
+			resp.Body.Close()
+			if resp.StatusCode != http.StatusForbidden {
+				t.Errorf("/slow: status %d", resp.StatusCode)
+			}
+		})
+		time.Sleep(time.Second)
+		resp, err = client.Get("http://b.test/busy")
+		must(t, err)
+		resp.Body.Close()
+		wg.Wait()
+		wantURIs(t, web, "b.test", "/robots.txt /slow /busy")
+	})
+}
+
+// afterTime returns a handler that waits before it answers.
+func afterTime(d time.Duration, answer http.HandlerFunc) http.HandlerFunc {
+	return func(out http.ResponseWriter, r *http.Request) {
+		time.Sleep(d)
+		answer(out, r)
+	}
 }
 
 // TestThrottledRequestIsNotSentAgain checks a site that asks for another signature with 429: the
@@ -433,7 +493,14 @@ func TestAcquireDoesNotSign(t *testing.T) {
 		must(t, err)
 		resp.Body.Close()
 		turn.Answered(http.StatusForbidden, http.Header{"Accept-Signature": {`sig=("@authority");nonce="n"`}})
-		turn.End()
+		began := time.Now()
+		time.AfterFunc(30*time.Second, turn.End)
+		next, err := p.Acquire(t.Context(), req)
+		must(t, err)
+		next.End()
+		if waited := time.Since(began); waited != 30*time.Second {
+			t.Errorf("the next Turn came after %v, and not at the end of the first one", waited)
+		}
 		wantSchedule(t, web, "a.test", "0s /robots.txt, 5s /1")
 		wantSigned(t, web, webbotauth.Draft)
 	})

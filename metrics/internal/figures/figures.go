@@ -74,6 +74,8 @@ var (
 		collyrobots.SourceCrawlDelay, collyrobots.SourceRequestRate, collyrobots.SourceVisitTime,
 		collyrobots.SourceMinDelay, collyrobots.SourceBackOff, collyrobots.SourceRetryAfter,
 	})}
+	pageState = Label{"state", []string{"waiting", "out", "done", "denied", "failed", "over_budget", "unrecorded"}}
+
 	file  = Label{"outcome", []string{"opened", "failed", "unchanged"}}
 	entry = Label{"outcome", []string{
 		"fed", "resumed", "old", "dropped", "out_of_scope", "duplicate", "denied", "refused", "given_up",

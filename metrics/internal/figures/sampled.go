@@ -32,6 +32,11 @@ var sampled = []*Figure{
 		Read: func(s *Sample, _ string) (float64, bool) { return float64(s.Totals.Waiting), true },
 	},
 	{
+		Name: "collyrobots.frontier.pages", Unit: "{page}", Kind: Level, Labels: []Label{pageState},
+		Help: "Pages in the URLStore of the option Frontier, by state",
+		Read: func(s *Sample, label string) (float64, bool) { return float64(frontierPages(s.Frontier, label)), true },
+	},
+	{
 		Name: "collyrobots.wait.time", Unit: "s",
 		Help: "Total time that requests have waited for their start",
 		Read: func(s *Sample, _ string) (float64, bool) { return s.Totals.Waited.Seconds(), true },
@@ -91,6 +96,17 @@ var sampled = []*Figure{
 		Help: "Sitemaps, parts of sitemaps and entries that could not be read",
 		Read: func(s *Sample, _ string) (float64, bool) { return float64(s.Sitemaps.Errors), true },
 	},
+}
+
+// frontierPages returns the number of pages in a state, or 0 without the option Frontier.
+func frontierPages(s *collyrobots.FrontierStats, state string) int {
+	if s == nil {
+		return 0
+	}
+	return map[string]int{
+		"waiting": s.Waiting, "out": s.Out, "done": s.Done, "denied": s.Denied, "failed": s.Failed,
+		"over_budget": s.OverBudget, "unrecorded": s.Unrecorded,
+	}[state]
 }
 
 func files(s *collyrobots.FeedStats, outcome string) int {

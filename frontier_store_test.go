@@ -114,10 +114,18 @@ func (s *memoryStore) Add(p *collyrobots.Page) (added bool, err error) {
 	return added, err
 }
 
-// find returns the page with the collector and the URL of p, or nil.
+// identityOf returns what identifies a page among those of its collector.
+func identityOf(p *collyrobots.Page) string {
+	if p.Key == "" {
+		return p.URL
+	}
+	return p.Key
+}
+
+// find returns the page with the collector and the key of p, or nil.
 func (s *memoryStore) find(p *collyrobots.Page) *storedPage {
 	i := slices.IndexFunc(s.pages, func(known *storedPage) bool {
-		return known.Collector == p.Collector && known.URL == p.URL && known.Key == p.Key
+		return known.Collector == p.Collector && identityOf(&known.Page) == identityOf(p)
 	})
 	if i < 0 {
 		return nil

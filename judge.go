@@ -83,6 +83,16 @@ func (j *judge) decide(ctx context.Context, now time.Time, t target, f fetcher) 
 	return v, nil
 }
 
+// cleaned returns the URL that identifies a page: u without the query parameters that do not change
+// the page. It is u itself if there are none.
+func (j *judge) cleaned(u *url.URL) *url.URL {
+	a, err := dialect.AuthorityOf(u)
+	if err != nil {
+		return u
+	}
+	return j.policies.cleaned(j.settings.of(a.Host), a, u)
+}
+
 // obeyedBy records that the request of t obeys the crawl delay of v.
 func (v verdict) obeyedBy(t *pace.Ticket) {
 	if v.reader != nil {

@@ -147,6 +147,9 @@ func (h *hooks) newPageOf(r *colly.Request, fed *fedPage) *Page {
 		Depth:     r.Depth,
 		Request:   h.marshal(r),
 	}
+	if u := h.cleaned(r.URL); u != r.URL {
+		p.Key = u.String()
+	}
 	if fed != nil {
 		p.From = fed.from
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/url"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -211,6 +212,25 @@ func (p *policies) cacheOptions(s *hostSettings, d dialect.Dialect, tokens []str
 		Found:            p.limiter.found,
 		Private:          p.limiter.private,
 	}
+}
+
+// cleaned returns u without the query parameters that do not change the page, according to the
+// Clean-param lines in the robots.txt of its site. It returns u itself if there are none, if they are
+// not known yet, or if the dialect has no Clean-param. The lines hold for all crawlers, so the name of
+// the crawler does not matter.
+func (p *policies) cleaned(s *hostSettings, a dialect.Authority, u *url.URL) *url.URL {
+	if s.dialect != dialect.Yandex() || s.ignoreRobots {
+		return u
+	}
+	r := p.last[s.index].Load()
+	if r == nil {
+		return u
+	}
+	pol := r.cache.Last(context.Background(), a)
+	if pol == nil {
+		return u
+	}
+	return pol.CleanParams().Clean(u)
 }
 
 // logIfNoDelay logs, once per plugin, that a host has no delay at all. Its crawl is not polite,

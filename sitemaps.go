@@ -138,6 +138,9 @@ func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, sitemap st
 	return false, feed.Skipped
 }
 
+// Cleaned implements feed.Crawl.
+func (f *feeder) Cleaned(u *url.URL) *url.URL { return f.cleaned(u) }
+
 // leadFrom returns the lead to a URL that the sitemaps of a site name.
 func (f *feeder) leadFrom(site dialect.Authority) lead {
 	return lead{kind: RequestSitemap, origin: origin{host: site.Host, payer: site.Host}, client: f.fetcher.client}

@@ -26,6 +26,7 @@ func (s *sink) Slots() *Slots { return nil }
 func (s *sink) Allowed(context.Context, dialect.Authority, string, *url.URL) (bool, Result) {
 	return true, Done
 }
+func (s *sink) Cleaned(u *url.URL) *url.URL { return u }
 func (s *sink) Visit(_ dialect.Authority, _ sitemap.Entry, done func(Result)) bool {
 	s.n++
 	done(Done)

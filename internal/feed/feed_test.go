@@ -212,3 +212,22 @@ func TestOfferOfAKnownSite(t *testing.T) {
 		t.Errorf("%d sites are pending, want 2", n)
 	}
 }
+
+// TestCleanedDuplicates checks that pages whose cleaned URLs are equal are duplicates, and that the
+// first of them is fed as it is listed.
+func TestCleanedDuplicates(t *testing.T) {
+	for name, options := range map[string]Options{"as listed": {}, "newest first": {NewestFirst: true, MaxURLs: 10}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(map[string]any{
+				"http://a.test/1.xml": urlset("http://a.test/x?ref=1&p=1", "http://a.test/x?p=1", "http://a.test/x?p=2"),
+				"http://a.test/2.xml": urlset("http://a.test/x?p=2&ref=7", "http://a.test/x?ref=2&p=1", "http://a.test/y"),
+			})
+			params := dialect.CleanParams{{Names: []string{"ref"}, Path: "/x"}}
+			w.clean = params.Clean
+			w.start(options)
+			w.crawl(t.Context(), "http://a.test", "http://a.test/1.xml", "http://a.test/2.xml")
+			w.want(t, "visited", w.visits(), "a.test/x?p=2 a.test/x?ref=1&p=1 a.test/y")
+			w.wantCounts(t, map[Outcome]int{Files: 2, Entries: 6, Fed: 3, Duplicate: 3})
+		})
+	}
+}

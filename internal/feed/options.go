@@ -54,6 +54,11 @@ type Crawl interface {
 	// sitemap is the URL of that file.
 	Allowed(ctx context.Context, site dialect.Authority, sitemap string, u *url.URL) (bool, Result)
 
+	// Cleaned returns the URL that identifies the page u: u without the query parameters that do not
+	// change the page. It returns u itself if there are none. Two pages with the same one are
+	// duplicates.
+	Cleaned(u *url.URL) *url.URL
+
 	// Get sends one request for a sitemap when its turn has come. It does not follow redirects. The
 	// crawl adds the user agent and refuses requests that robots.txt disallows. began is when the
 	// exchange started, or the zero time if it did not.

@@ -120,8 +120,16 @@ func (w *walk) unwanted(x *file, p *page) Outcome {
 	if !w.inScope(x, e.Loc) {
 		return OutOfScope
 	}
-	p.hash = maphash.String(w.seed, e.Loc)
+	p.hash = w.identify(e.Loc)
 	return 0
+}
+
+// identify returns the hash by which the page loc, which is parsed in w.url, is recognized.
+func (w *walk) identify(loc string) uint64 {
+	if cleaned := w.crawl.Cleaned(&w.url); cleaned != &w.url {
+		loc = cleaned.String()
+	}
+	return maphash.String(w.seed, loc)
 }
 
 // A hostVerdict says whether the pages of a host are in a scope. The last one is kept, because most

@@ -27,6 +27,7 @@ type world struct {
 	async bool                                        // Visit runs pages on goroutines of their own
 	visit func(e sitemap.Entry) Result                // runs a page; if nil, the page is done at once
 	allow func(u *url.URL) (bool, Result)             // if nil, every page
+	clean func(u *url.URL) *url.URL                   // if nil, no URL changes
 	take  func(e sitemap.Entry) bool                  // if nil, every page
 	after func(e sitemap.Entry)                       // called when the page is done
 	get   func(ctx context.Context, u *url.URL) error // called before each exchange
@@ -87,6 +88,13 @@ func (w *world) Allowed(_ context.Context, _ dialect.Authority, _ string, u *url
 		return w.allow(u)
 	}
 	return true, Done
+}
+
+func (w *world) Cleaned(u *url.URL) *url.URL {
+	if w.clean != nil {
+		return w.clean(u)
+	}
+	return u
 }
 
 func (w *world) Visit(_ dialect.Authority, e sitemap.Entry, done func(Result)) bool {

@@ -113,7 +113,7 @@ func (d *dispatcher) run() {
 	defer close(d.done)
 	defer d.stop()
 	for {
-		seen := d.count()
+		seen := d.wakes()
 		p, err := d.store.Next(d.ctx)
 		switch {
 		case err == nil:
@@ -129,8 +129,8 @@ func (d *dispatcher) run() {
 	}
 }
 
-// count returns how often wake was called.
-func (f *frontier) count() int {
+// wakes returns how often wake was called.
+func (f *frontier) wakes() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.recorded

@@ -16,23 +16,23 @@ import (
 // All methods may be called from any goroutine. A method that returns an error has had no effect.
 type URLStore interface {
 	// Add records a page, which then waits, and sets its ID. It reports false if the page is known:
-	// if a page with the same Collector and an equivalent URL waits, is out, or is done. The ID is
-	// then that of the known page.
+	// if a page with the same Collector and an equivalent URL waits, is out, or is done.
 	Add(p *Page) (added bool, err error)
 
 	// Take hands out p, which was just added, if Next would return it now.
 	Take(p *Page) bool
 
 	// Again hands out a page that the program requests once more, such as by colly's Request.Retry.
-	// The page may be in any state, even done.
+	// The page may be in any state, even done. If it is out, it stays out until End was called for
+	// each attempt, and the last call decides.
 	Again(p *Page) error
 
 	// Next waits until the turn of a page has come, and hands it out. It returns io.EOF when no page
-	// waits and no page is out. Pages that a budget excludes do not count as waiting.
+	// waits and no page is out. Pages that a budget excludes do not count as waiting, and pages that
+	// are postponed do not count as out.
 	Next(ctx context.Context) (*Page, error)
 
-	// End says how the attempt to fetch p has ended. It has no effect if p is neither out nor
-	// postponed.
+	// End says how an attempt to fetch p has ended. It has no effect if p is not out.
 	End(p *Page, result PageResult) error
 
 	// Pace says that a request to a host has had its response. The next one may start at next. If
@@ -82,7 +82,7 @@ const (
 	PageDone                        // its callbacks have run
 	PageDenied                      // it must not be fetched
 	PageFailed                      // it waits for another attempt, unless it has failed three times
-	PagePostponed                   // it waits, but only for the next run; a later End has an effect
+	PagePostponed                   // it may never end, and stays out; the next run hands it out again
 )
 
 // CtxWaited is the key of a value in the colly.Context of a request whose page has waited in the

@@ -28,8 +28,9 @@ type memoryStore struct {
 // A storedPage is a page and its state.
 type storedPage struct {
 	collyrobots.Page
-	state pageState
-	after time.Time // it waits at least until then
+	state    pageState
+	attempts int       // that have not ended
+	after    time.Time // it waits at least until then
 }
 
 type pageState string
@@ -153,15 +154,18 @@ func (s *memoryStore) Again(p *collyrobots.Page) error {
 			return errors.New("memoryStore: Again of an unknown page")
 		}
 		p.ID = known.ID
-		if known.state != isOut {
-			s.handOut(known)
+		if known.state == isOut {
+			known.attempts++
+			return nil
 		}
+		s.handOut(known)
 		return nil
 	})
 }
 
 func (s *memoryStore) handOut(p *storedPage) {
 	p.state = isOut
+	p.attempts = 1
 	s.host(p.Host).pending++
 }
 
@@ -245,6 +249,10 @@ func (s *memoryStore) End(p *collyrobots.Page, result collyrobots.PageResult) er
 	return s.change(func() error {
 		known := s.find(p)
 		if known == nil || known.state != isOut && known.state != postponed {
+			return nil
+		}
+		if known.attempts > 1 {
+			known.attempts--
 			return nil
 		}
 		if known.state == isOut {

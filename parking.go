@@ -34,8 +34,7 @@ type frontier struct {
 
 	mu         sync.Mutex
 	collectors []weak.Pointer[hooks] // by their numbers
-	attempts   uint64                // the number of the last attempt to fetch a page
-	out        map[uint64]uint64     // the last attempt of each page that is out, by Page.ID
+	out        map[storedKey]int     // attempts to fetch each page that have not ended
 	recorded   int                   // how often wake was called
 	dispatcher *dispatcher           // nil if none runs
 	broken     bool                  // Next has failed, or the plugin is closed: no more pages are recorded
@@ -44,10 +43,18 @@ type frontier struct {
 // newFrontier returns the frontier of a plugin.
 func newFrontier(store URLStore, c *core) *frontier {
 	c.fed.inUse.Store(true)
-	f := &frontier{core: c, store: store, out: make(map[uint64]uint64)}
+	f := &frontier{core: c, store: store, out: make(map[storedKey]int)}
 	f.visits = arrivals.New(f.begin)
 	return f
 }
+
+// A storedKey identifies a page.
+type storedKey struct {
+	collector int
+	url       string
+}
+
+func keyOf(p *Page) storedKey { return storedKey{collector: p.Collector, url: p.URL} }
 
 // An arrival is a request that has reached the first OnRequest callback and not yet that of the
 // plugin.
@@ -301,35 +308,39 @@ func (f *frontier) isRetry(h *hooks, a *arrival) bool {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.out[a.page.ID] != 0
+	return f.out[keyOf(a.page)] > 0
 }
 
-// handOut returns an attempt to fetch a page that the URLStore has handed out. It takes the place of
-// an earlier attempt that has not ended.
+// handOut returns an attempt to fetch a page that the URLStore has handed out.
 func (f *frontier) handOut(p *Page) *fedPage {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.attempts++
-	number := f.attempts
-	f.out[p.ID] = number
 	attempt := newFedPage(p.From, nil)
 	attempt.stored = true
 	attempt.settles = true
-	attempt.done = func(result feed.Result) { f.ended(p, number, attempt, result) }
+	attempt.done = func(result feed.Result) { f.ended(p, attempt, result) }
+	f.count(p, 1)
 	return attempt
+}
+
+// count adds n to the attempts to fetch a page that have not ended.
+func (f *frontier) count(p *Page, n int) {
+	key := keyOf(p)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.out[key] += n
+	if f.out[key] <= 0 {
+		delete(f.out, key)
+	}
 }
 
 // ended reports the result of an attempt to the URLStore. If its callbacks may have visited pages,
 // these must be recorded first.
-func (f *frontier) ended(p *Page, number uint64, attempt *fedPage, result feed.Result) {
+func (f *frontier) ended(p *Page, attempt *fedPage, result feed.Result) {
 	if result == feed.Unsent {
 		f.fed.giveUp(attempt)
 	} else {
 		f.fed.forget(attempt)
 	}
-	if !f.remove(p, number) {
-		return
-	}
+	f.count(p, -1)
 	end := pageResultOf(result)
 	if end == PageReturned || end == PagePostponed {
 		f.end(p, end)
@@ -341,18 +352,6 @@ func (f *frontier) ended(p *Page, number uint64, attempt *fedPage, result feed.R
 		}
 		f.end(p, end)
 	})
-}
-
-// remove records that an attempt has ended. It reports whether no other attempt has taken its place.
-func (f *frontier) remove(p *Page, number uint64) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	current, ok := f.out[p.ID]
-	if ok && current != number {
-		return false
-	}
-	delete(f.out, p.ID)
-	return true // also for the result of an attempt that has lapsed before
 }
 
 // end passes a result to the URLStore.

@@ -25,6 +25,8 @@ type fedPage struct {
 
 	// stored is set if the page is in a URLStore, and not listed by a sitemap.
 	stored bool
+	// recorded is set if the option Frontier has recorded the page, so that it can go back.
+	recorded bool
 	// settles is set if the result counts only when the last callback of the user has returned,
 	// because the callbacks may visit further pages. The hooks then call settle.
 	settles bool

@@ -62,6 +62,8 @@ type arrival struct {
 	visit     *arrivals.Visit // nil if Colly has not looked whether the URL was visited
 	submitted *fedPage        // its page, if that comes from the URLStore; otherwise nil
 	page      *Page           // to be recorded; nil if the request is not recorded
+
+	unrecorded bool // the page could not be recorded, so the visit arrives when the page has ended
 }
 
 // add gives a collector its number, and watches its storage.
@@ -117,7 +119,7 @@ func (h *hooks) onArrival(r *colly.Request) {
 	}
 	fed := h.fed.claim(r, h.c.DetectCharset)
 	switch {
-	case fed != nil && fed.settles:
+	case fed != nil && fed.recorded:
 		a.submitted = fed
 		r.Ctx.Put(CtxWaited, r.URL.String())
 	case h.isRecordable(r):
@@ -217,7 +219,11 @@ func (h *hooks) record(r *colly.Request, fed *fedPage) (page *fedPage, goOn bool
 		return fed, true
 	}
 	a := found.(*arrival)
-	defer a.visit.Arrived()
+	defer func() {
+		if !a.unrecorded {
+			a.visit.Arrived()
+		}
+	}()
 	switch {
 	case a.submitted != nil:
 		return a.submitted, true
@@ -226,9 +232,11 @@ func (h *hooks) record(r *colly.Request, fed *fedPage) (page *fedPage, goOn bool
 	}
 	result, err := f.offer(h, a)
 	if err != nil {
-		f.unrecorded.Add(1)
 		f.fail(a.page, err)
-		return fed, true
+		page = f.goOnUnrecorded(a, fed)
+		page.hookMayFail = h.c.DetectCharset
+		h.fed.take(page, r)
+		return page, true
 	}
 	fed.end(feed.Done)
 	switch result {
@@ -258,7 +266,7 @@ const (
 
 // mustReturn reports whether q goes back to the URLStore instead of waiting for its host here.
 func (f *frontier) mustReturn(q *request) bool {
-	if f == nil || q.fed == nil || !q.fed.settles || !q.host.BusyFor(q.now, farAway) {
+	if f == nil || q.fed == nil || !q.fed.recorded || !q.host.BusyFor(q.now, farAway) {
 		return false
 	}
 	f.mu.Lock()
@@ -273,6 +281,29 @@ func (h *hooks) giveBack(q *request, r *colly.Request) {
 	q.close()
 	r.Abort()
 	page.endNow(feed.Unfinished)
+}
+
+// goOnUnrecorded returns the attempt to fetch a page that could not be recorded. The pages that lead to
+// it are not done before it is, so that the next run finds it if this one is killed. fed is nil if no
+// sitemap lists it.
+func (f *frontier) goOnUnrecorded(a *arrival, fed *fedPage) *fedPage {
+	f.unrecorded.Add(1)
+	a.unrecorded = true
+	attempt := newFedPage(a.page.From, nil)
+	attempt.stored = true
+	attempt.settles = true
+	attempt.done = func(result feed.Result) {
+		fed.end(result)
+		if result == feed.Unsent {
+			f.fed.giveUp(attempt)
+			return
+		}
+		f.fed.forget(attempt)
+		if result != feed.Unfinished {
+			a.visit.Arrived()
+		}
+	}
+	return attempt
 }
 
 // An offered says what becomes of a page that was passed to the URLStore.
@@ -316,6 +347,7 @@ func (f *frontier) handOut(p *Page) *fedPage {
 	attempt := newFedPage(p.From, nil)
 	attempt.stored = true
 	attempt.settles = true
+	attempt.recorded = true
 	attempt.done = func(result feed.Result) { f.ended(p, attempt, result) }
 	f.count(p, 1)
 	return attempt

@@ -39,6 +39,7 @@ type Visit struct {
 	hash       uint64
 	number     uint64
 	at         time.Time // when it was accepted
+	gone       bool      // Arrived was called
 	prev, next *Visit
 }
 
@@ -159,7 +160,7 @@ func (v *Visits) take(all []*Visit, i int) *Visit {
 }
 
 // Arrived records that the request of the visit was recorded, or never will be. It does nothing if
-// the Visit is nil. It must be called once.
+// the Visit is nil. Only the first call has an effect.
 func (visit *Visit) Arrived() {
 	if visit == nil {
 		return
@@ -173,6 +174,10 @@ func (visit *Visit) Arrived() {
 func (v *Visits) arrived(visit *Visit) (ended []waiting) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if visit.gone {
+		return nil
+	}
+	visit.gone = true
 	v.unlink(visit)
 	n := 0
 	for n < len(v.waiting) && (v.oldest == nil || v.waiting[n].after < v.oldest.number) {

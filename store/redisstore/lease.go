@@ -54,7 +54,7 @@ func (l *lease) Release(sent bool, delay time.Duration, notBefore time.Time) {
 	if l.released.Swap(true) || !l.held && (!sent || delay <= 0 && notBefore.IsZero()) {
 		return
 	}
-	l.store.answers.remove(l.host)
+	l.store.free.remove(l.host)
 	g := giveBack{
 		host:      l.host,
 		token:     l.token,

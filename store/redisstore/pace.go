@@ -20,7 +20,9 @@ const (
 )
 
 // Acquire waits until this process may send one request to host; see [collyrobots.Pacer]. The
-// caller must use the lease at once: it is no longer Valid after a second.
+// caller must use the lease at once: it is no longer Valid after a second. If delay is 0 and Redis
+// has just answered that no process has a delay for the host, Acquire returns a lease without
+// asking Redis again, and that second counts from the answer.
 //
 // If ctx ends, the error is its cause. If the Store is closed, it is [store.ErrClosed]. If Redis
 // cannot be used for longer than [Patience], it is an [*AwayError]. Otherwise, it is an error of
@@ -34,10 +36,15 @@ func (s *Store) Acquire(ctx context.Context, host string, delay time.Duration) (
 		return nil, err
 	}
 	if delay <= 0 {
-		if l := s.answers.find(host); l != nil {
+		if l := s.free.find(host); l != nil {
 			return l, nil
 		}
 	}
+	return s.acquire(ctx, host, delay)
+}
+
+// acquire is the part of Acquire that asks Redis.
+func (s *Store) acquire(ctx context.Context, host string, delay time.Duration) (collyrobots.Lease, error) {
 	l := &lease{store: s, host: host, token: rand.Text()}
 	key, _, _ := s.keys.host(host)
 	var why error // why Redis cannot be used
@@ -53,7 +60,7 @@ func (s *Store) Acquire(ctx context.Context, host string, delay time.Duration) (
 		switch {
 		case err == nil && a.granted:
 			if !l.held {
-				s.answers.add(l)
+				s.free.add(l)
 			}
 			return l, nil
 		case err == nil:

@@ -82,7 +82,7 @@ type Store struct {
 	patience time.Duration
 	report   report
 	late     late
-	answers  answers
+	free     freeHosts
 	unfit    error // why this Redis cannot keep a pace; nil if it can
 
 	close  sync.Once

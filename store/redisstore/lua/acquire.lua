@@ -31,7 +31,7 @@ elseif h.holder ~= token and now < start then
 	if gap > 0 or h.kept then save(KEYS[1], h) end
 	return answer(0, start - now)
 elseif gap == 0 then
-	maysend(KEYS[4])
+	allow(KEYS[4])
 	return answer(2, 0)
 end
 h.holder, h.since, h.lease = token, now, lease

@@ -81,9 +81,9 @@ local function ask(h, delay)
 	return math.max(h.delay, h.before, delay)
 end
 
--- maysend records that requests that do not hold the host may be sent from now on, and returns until
+-- allow records that requests that do not hold the host may be sent from now on, and returns until
 -- when.
-local function maysend(key)
+local function allow(key)
 	redis.call('SET', key, text(now + within), 'PX', 2 * within / 1000)
 	return now + within
 end
@@ -95,7 +95,7 @@ local function sending(key)
 	if not kept then return 0 end
 	local at = type(kept) == 'string' and tonumber(string.match(kept, '^%d+$'))
 	if at and at <= now + within then return at end
-	return maysend(key)
+	return allow(key)
 end
 
 -- save stores the state. The key expires when nothing in it is needed any more.

@@ -30,8 +30,8 @@ import (
 //
 // One Plugin can serve collectors and any number of http.Clients. They share the robots.txt files
 // and the pace. robots.txt is requested with next, or with the client of the option HTTPClient.
-// Requests with other schemes than http and https are passed to next. The RoundTripper may be used
-// by several goroutines, and CloseIdleConnections of http.Client reaches next.
+// Requests with other schemes than http, https and ftp are passed to next. The RoundTripper may be
+// used by several goroutines, and CloseIdleConnections of http.Client reaches next.
 //
 // OnDenied is not called for requests of http.Clients, and FollowSitemaps does not read the
 // sitemaps of their sites; see Pages.
@@ -165,8 +165,8 @@ type Turn struct {
 //
 // Acquire returns an error if the request must not be sent: see Transport. If ctx ends, the error
 // is its cause. The plugin requests robots.txt with the client of the option HTTPClient, or that of
-// the first attached collector, or http.DefaultTransport. A request that is not http or https gets
-// a Turn at once.
+// the first attached collector, or http.DefaultTransport. A request that is not http, https or ftp
+// gets a Turn at once.
 //
 // A Turn that is never ended keeps its place with the host until that expires, like a page whose
 // response is never read. It also expires under MaxInFlight.

@@ -39,8 +39,13 @@ func userAgentOf(header http.Header) string {
 	return ""
 }
 
-// hasRobots reports whether robots.txt applies to u.
-func hasRobots(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "https" }
+// hasRobots reports whether robots.txt applies to u. It applies to ftp URLs because the collector's
+// transport may speak ftp (RFC 9309, section 2.3). If it does not, robots.txt cannot be read, and
+// the request is denied instead of failing in the transport.
+func hasRobots(u *url.URL) bool { return isWeb(u) || u.Scheme == "ftp" }
+
+// isWeb reports whether u is an http or https URL.
+func isWeb(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "https" }
 
 // A gate admits the requests of collectors and clients. There are three steps:
 //

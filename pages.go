@@ -74,7 +74,7 @@ func (p *Plugin) pages(f Feed, sites []string) (s *sitemaps, urls []*url.URL, er
 	}
 	for _, site := range sites {
 		u, err := url.Parse(site)
-		if err != nil || !hasRobots(u) {
+		if err != nil || !isWeb(u) {
 			faults = append(faults, fmt.Errorf("collyrobots: %q is not an http or https URL", redact.Text(site)))
 			continue
 		}

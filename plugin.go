@@ -129,9 +129,9 @@ func WithRobots(c *colly.Collector, opts ...Option) (*Plugin, error) {
 // for nothing else. It uses the client and the user agent of the first attached collector. Like
 // Colly, Check escapes a percent sign that does not begin an escape, such as in /100%.
 //
-// Check returns an error if rawURL is not an http or https URL, and if ctx ends. If robots.txt must
-// not be fetched, the error is a *ShardError or a *PaceError, and after Close it is ErrClosed. A
-// robots.txt that cannot be read is a Decision and not an error.
+// Check returns an error if rawURL is not an http, https or ftp URL, and if ctx ends. If robots.txt
+// must not be fetched, the error is a *ShardError or a *PaceError, and after Close it is ErrClosed.
+// A robots.txt that cannot be read is a Decision and not an error.
 func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 	if err := p.usable(); err != nil {
 		return Decision{}, err
@@ -144,7 +144,7 @@ func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 		return Decision{}, fmt.Errorf("collyrobots: Check: %q: missing scheme, write it as https://%s", u.Redacted(), strings.TrimLeft(u.Redacted(), "/"))
 	}
 	if !hasRobots(u) {
-		return Decision{}, fmt.Errorf("collyrobots: Check: %q is not an http or https URL", u.Redacted())
+		return Decision{}, fmt.Errorf("collyrobots: Check: %q is not an http, https or ftp URL", u.Redacted())
 	}
 	ctx, userAgent, f := p.own(ctx)
 	v, err := p.decide(ctx, time.Now(), target{url: u, userAgent: userAgent}, f)

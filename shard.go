@@ -34,7 +34,7 @@ func ShardOf(rawURL string, n int) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("collyrobots: ShardOf: %w", redact.ParseError(err))
 	}
-	if !hasRobots(u) {
+	if !isWeb(u) {
 		return 0, fmt.Errorf("collyrobots: ShardOf: %q is not an http or https URL", u.Redacted())
 	}
 	if n < 1 {

@@ -186,7 +186,7 @@ func (f *feeder) judge(ctx context.Context, u *url.URL, from origin) (verdict, e
 // Get implements feed.Crawl.
 func (f *feeder) Get(ctx context.Context, r feed.Request) (*http.Response, time.Time, error) {
 	u := r.URL
-	if !hasRobots(u) {
+	if !isWeb(u) {
 		return nil, time.Time{}, fmt.Errorf("collyrobots: sitemap %s is not an http or https URL", u.Redacted())
 	}
 	from := f.leadFrom(r.Site)

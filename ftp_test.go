@@ -1,0 +1,78 @@
+package collyrobots_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// An ftpServer is an http.RoundTripper for ftp URLs. It has the files of one host by their paths.
+type ftpServer struct {
+	files map[string]string
+	began time.Time
+	mu    sync.Mutex
+	log   []string
+}
+
+func (s *ftpServer) RoundTrip(req *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = append(s.log, fmt.Sprint(time.Since(s.began), " ", req.URL.Path))
+	text, found := s.files[req.URL.Path]
+	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Request: req, Body: io.NopCloser(strings.NewReader(text))}
+	if !found {
+		resp.StatusCode = http.StatusNotFound
+	}
+	return resp, nil
+}
+
+// TestFTP checks that ftp://host/robots.txt governs the ftp URLs of the host, that the robots.txt of
+// http does not, and that both schemes share the pace of the host.
+func TestFTP(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(2, "User-agent: *\nDisallow: /1\n")}, func(t *testing.T, web *robotstest.Web) {
+		ftp := &ftpServer{began: time.Now(), files: map[string]string{
+			"/robots.txt": "User-agent: *\nCrawl-delay: 5\nDisallow: /closed\n", "/1": "one", "/closed/2": "two",
+		}}
+		c := start(t, web, []colly.CollectorOption{colly.Async()})
+		c.transport.RegisterProtocol("ftp", ftp)
+		for _, u := range []string{"ftp://a.test/1", "ftp://a.test/closed/2", "http://a.test/2", "http://a.test/1", "ftp://a.test/gone"} {
+			c.Visit(u)
+			time.Sleep(time.Minute)
+		}
+		c.Wait()
+		if got, want := strings.Join(ftp.log, ", "), "0s /robots.txt, 5s /1, 4m0s /gone"; got != want {
+			t.Errorf("requests by ftp: %s, want %s", got, want)
+		}
+		wantSchedule(t, web, "a.test", "2m0s /robots.txt, 2m5s /2")
+		if len(c.denied) != 2 || c.denied["ftp://a.test/closed/2"] == nil || c.denied["http://a.test/1"] == nil {
+			t.Errorf("denied: %v", c.denied)
+		}
+	})
+}
+
+// TestFTPWithoutTransport checks that an ftp URL is denied if the transport does not speak ftp.
+func TestFTPWithoutTransport(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": nil}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		err := c.Visit("ftp://a.test/x")
+		if err == nil || !strings.Contains(err.Error(), "unsupported protocol scheme") {
+			t.Errorf("got %v", err)
+		}
+		d, err := c.robots.Check(t.Context(), "ftp://a.test/x")
+		if err != nil || d.Allowed || d.Reason != collyrobots.ReasonUnreachable || d.RobotsURL != "ftp://a.test/robots.txt" {
+			t.Errorf("got %v, %v", d, err)
+		}
+		if len(web.Log("")) > 0 {
+			t.Errorf("the web got %d requests", len(web.Log("")))
+		}
+	})
+}

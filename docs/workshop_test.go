@@ -16,7 +16,7 @@ import (
 type workshop struct {
 	root   string // the root of the repository
 	module string // a module with the Go code of the pieces
-	bin    string // the compiled pieces and examples, and a go command that runs the examples
+	bin    string // the compiled pieces, examples and commands, and a go command that runs them
 }
 
 // newWorkshop compiles the Go code of pieces, and the examples that they run.
@@ -31,12 +31,12 @@ func newWorkshop(t *testing.T, pieces []*piece) *workshop {
 		fmt.Sprintf("\nrequire %s v0.0.0\nreplace %[1]s => %q\n", modulePath, root))
 	w.write(t, "go.sum", read(t, "go.sum"))
 	tests := make(map[string]bool)    // the folders of the tests
-	examples := make(map[string]bool) // the packages of the examples
+	examples := make(map[string]bool) // the packages of the examples and commands
 	imports := ""
 	cases := "" // of the program that contains all programs
 	for _, p := range pieces {
 		if p.kind == commands {
-			for _, m := range regexp.MustCompile(`go run (\./examples/\w+)`).FindAllStringSubmatch(p.text, -1) {
+			for _, m := range regexp.MustCompile(`go run (\./(?:examples|cmd)/\w+)`).FindAllStringSubmatch(p.text, -1) {
 				examples[m[1]] = true
 			}
 			continue
@@ -82,14 +82,14 @@ func (w *workshop) write(t *testing.T, name, text string) {
 	}
 }
 
-// shim replaces the go command for the commands in the guides. It runs the compiled examples. For
-// "go get", "go install" and "go test ./...", it only checks that the package or module exists.
+// shim replaces the go command for the commands in the guides. It runs the compiled examples and
+// commands. For "go get", "go install" and "go test ./...", it only checks that the package or module exists.
 const shim = `#!/bin/sh
 verb=$1; shift
 for last; do :; done
 case "$verb $last" in
 "run "*)
-	example=${1#./examples/}; shift
+	example=${1##*/}; shift
 	"$BIN/$example" "$@"
 	status=$?
 	[ $status = 0 ] || echo "exit status $status" >&2

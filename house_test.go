@@ -86,6 +86,9 @@ const importRules = `
 	# Signatures of requests. It does not know robots.txt or Colly.
 	webbotauth:        github.com/dunglas/httpsfv golang.org/x/net/http/httpguts !log !os
 
+	# Preferences about the use of content, from bytes to values.
+	usage:             github.com/dunglas/httpsfv !io !os !log
+
 	# Verifies signatures, in tests. It shares nothing with webbotauth.
 	internal/sigverify: !log !os
 

@@ -1,0 +1,89 @@
+package usage
+
+import "strings"
+
+// A Use says how AI systems may consume content, according to the key use of Content-Signal. A
+// greater Use permits more. The zero Use says nothing.
+type Use uint8
+
+// The values of the key use.
+const (
+	UseUnknown Use = iota
+	UseImmediate
+	UseReference
+	UseFull
+)
+
+var uses = [...]string{UseUnknown: "", UseImmediate: "immediate", UseReference: "reference", UseFull: "full"}
+
+// String returns the value of the key use, or "" if it is not known.
+func (u Use) String() string {
+	if int(u) >= len(uses) {
+		return ""
+	}
+	return uses[u]
+}
+
+// contentSignalLabels are the keys of Content-Signal.
+var contentSignalLabels = map[string]Purpose{
+	"search":   Search,
+	"ai-input": AIUse,
+	"ai-train": TrainAI,
+}
+
+// ContentSignal parses the values of Content-Signal lines of a robots.txt, or of the response
+// header. from is the source of the statements.
+//
+// A value is a list of key=value pairs, separated by commas, such as "search=yes, ai-train=no". The
+// values are yes and no. A key that is absent says nothing, and neither does any other key or
+// value. The texts do not say what repeated keys and upper case mean: the more restrictive of two
+// values counts, and upper case equals lower case.
+func ContentSignal(values []string, from Source) (Preferences, Use) {
+	var p Preferences
+	use := UseUnknown
+	for pair := range strings.SplitSeq(strings.Join(values, ","), ",") {
+		key, value, _ := strings.Cut(pair, "=")
+		key = clean(key)
+		value = clean(value)
+		if key == "use" {
+			use = narrower(use, useOf(value))
+			continue
+		}
+		var said Preferences
+		said.set(contentSignalLabels[key], signal(value), from)
+		p = p.Combine(said)
+	}
+	return p, use
+}
+
+// clean returns s in lower case without blanks around it.
+func clean(s string) string { return strings.ToLower(strings.Trim(s, " \t\r\n")) }
+
+// signal returns the preference of yes or no, or Unknown.
+func signal(value string) Preference {
+	switch value {
+	case "yes":
+		return Allowed
+	case "no":
+		return Disallowed
+	}
+	return Unknown
+}
+
+// useOf returns the Use with a name, or UseUnknown.
+func useOf(name string) Use {
+	for u, known := range uses {
+		if name == known {
+			return Use(u)
+		}
+	}
+	return UseUnknown
+}
+
+// narrower returns the Use that permits less. A Use that is not known counts for nothing.
+func narrower(a, b Use) Use {
+	if a == UseUnknown || b == UseUnknown {
+		return max(a, b)
+	}
+	return min(a, b)
+}

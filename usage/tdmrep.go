@@ -1,0 +1,135 @@
+package usage
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// TDMRepPath is the path of the TDMRep file of a site.
+const TDMRepPath = "/.well-known/tdmrep.json"
+
+// A TDM is a TDMRep declaration: whether the rights of text and data mining are reserved, and where
+// the policy of the owner is. The zero TDM declares nothing.
+type TDM struct {
+	Reservation Preference // Disallowed if the rights are reserved, Allowed if they are not
+	Policy      string     // the URL of the policy; "" if there is none
+	Source      Source
+}
+
+// Override returns the declaration that applies if next is given as well, by a technique that
+// overrides that of t. The order is: file, response header, HTML. If next declares nothing, that is
+// t. The policy always belongs to the same declaration as the reservation.
+func (t TDM) Override(next TDM) TDM {
+	if next.Reservation == Unknown {
+		return t
+	}
+	return next
+}
+
+// Preferences returns what t says about the uses: text and data mining is both AIUse and TrainAI.
+func (t TDM) Preferences() Preferences {
+	var p Preferences
+	p.set(AIUse, t.Reservation, t.Source)
+	p.set(TrainAI, t.Reservation, t.Source)
+	return p
+}
+
+// reservation returns the meaning of a value of tdm-reservation. A value other than 0 and 1 is an
+// error of the site and means that nothing is declared.
+func reservation(value string) Preference {
+	switch strings.TrimSpace(value) {
+	case "0":
+		return Allowed
+	case "1":
+		return Disallowed
+	}
+	return Unknown
+}
+
+// TDMHeader returns the declaration in the response headers tdm-reservation and tdm-policy. If
+// tdm-reservation is given more than once, 1 counts before 0.
+func TDMHeader(h http.Header, from Source) TDM {
+	t := TDM{Source: from}
+	for _, value := range h.Values("Tdm-Reservation") {
+		t.Reservation = max(t.Reservation, reservation(value))
+	}
+	if t.Reservation == Unknown {
+		return TDM{}
+	}
+	t.Policy = strings.TrimSpace(h.Get("Tdm-Policy"))
+	return t
+}
+
+// TDMMeta returns the declaration in the meta elements of an HTML page. content returns the
+// attribute content of the first meta element with a name, or "" if there is none. The names are
+// "tdm-reservation" and "tdm-policy".
+func TDMMeta(content func(name string) string, from Source) TDM {
+	t := TDM{Reservation: reservation(content("tdm-reservation")), Source: from}
+	if t.Reservation == Unknown {
+		return TDM{}
+	}
+	t.Policy = strings.TrimSpace(content("tdm-policy"))
+	return t
+}
+
+// A TDMFile holds the rules of a TDMRep file.
+type TDMFile struct{ rules []tdmRule }
+
+// A tdmRule is one rule of a TDMRep file.
+type tdmRule struct {
+	pattern pattern
+	tdm     TDM
+}
+
+// ParseTDMFile parses a TDMRep file: a JSON array of objects with the members location,
+// tdm-reservation and tdm-policy. It returns an error if body is not an array. An element is ignored if
+// it is not such an object or its location does not begin with a slash. The caller limits the size
+// of body.
+func ParseTDMFile(body []byte, from Source) (*TDMFile, error) {
+	var rules []json.RawMessage
+	err := json.Unmarshal(body, &rules)
+	if err != nil {
+		return nil, fmt.Errorf("usage: %s is not a list of rules: %w", TDMRepPath, err)
+	}
+	f := &TDMFile{}
+	for _, text := range rules {
+		rule, ok := parseTDMRule(text, from)
+		if ok {
+			f.rules = append(f.rules, rule)
+		}
+	}
+	return f, nil
+}
+
+// parseTDMRule parses one rule, and reports whether it is one.
+func parseTDMRule(text []byte, from Source) (rule tdmRule, ok bool) {
+	var r struct {
+		Location    string          `json:"location"`
+		Reservation json.RawMessage `json:"tdm-reservation"`
+		Policy      string          `json:"tdm-policy"`
+	}
+	err := json.Unmarshal(text, &r)
+	if err != nil || !strings.HasPrefix(r.Location, "/") {
+		return tdmRule{}, false
+	}
+	rule.pattern = newPattern(r.Location)
+	said := reservation(string(r.Reservation))
+	if said != Unknown {
+		rule.tdm = TDM{Reservation: said, Policy: r.Policy, Source: from}
+	}
+	return rule, true
+}
+
+// Of returns the declaration for a target, which is the path and query of a URL; see Target. The
+// first rule of the file that matches counts. If none does, nothing is declared.
+func (f *TDMFile) Of(target string) TDM {
+	target = normal(target)
+	for _, rule := range f.rules {
+		if rule.pattern.matches(target) {
+			return rule.tdm
+		}
+	}
+	return TDM{}
+}

@@ -1,0 +1,171 @@
+// Package usage reads what sites say about the use of their content: whether it may be used for
+// search, as the input of AI models, or to train them. Such preferences do not say what may be
+// requested; that is the subject of robots.txt rules.
+//
+// There are several forms of these statements. The package has a parser for each, without I/O, and
+// one form of the result, Preferences:
+//
+//   - Content-Usage, in robots.txt and in response headers: draft-ietf-aipref-vocab-08 and
+//     draft-ietf-aipref-attach-05, working group drafts without consensus
+//   - Content-Signal, in robots.txt and in response headers: an expired draft that millions of
+//     sites use (contentsignals.org)
+//   - TDMRep, in a file, in response headers and in HTML: final report of a W3C community group of
+//     10 May 2024
+//
+// The package is experimental, because most of these texts are drafts. It may change when they do.
+package usage
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// A Purpose is a use of content, or several combined with |.
+type Purpose uint8
+
+// The uses of content, as draft-ietf-aipref-vocab-08, "Vocabulary Definition", defines them.
+const (
+	Search  Purpose = 1 << iota // an index that leads users to the content
+	AIUse                       // the input of a generative AI model
+	TrainAI                     // the training of a generative AI model
+)
+
+// purposes has each Purpose with its label.
+var purposes = [...]struct {
+	purpose Purpose
+	label   string
+}{
+	{Search, "search"},
+	{AIUse, "ai-use"},
+	{TrainAI, "train-ai"},
+}
+
+// String returns the labels of p, such as "search|train-ai".
+func (p Purpose) String() string {
+	var labels []string
+	for _, known := range purposes {
+		if p&known.purpose != 0 {
+			labels = append(labels, known.label)
+			p &^= known.purpose
+		}
+	}
+	if p != 0 {
+		labels = append(labels, fmt.Sprintf("Purpose(%d)", uint8(p)))
+	}
+	return strings.Join(labels, "|")
+}
+
+// A Preference says whether a use is wanted. The zero Preference is Unknown. A greater Preference
+// is stronger: across all sources, Disallowed applies before Allowed, and Allowed before Unknown.
+type Preference uint8
+
+// The preferences.
+const (
+	Unknown Preference = iota
+	Allowed
+	Disallowed
+)
+
+// String returns "unknown", "allowed" or "disallowed".
+func (p Preference) String() string {
+	switch p {
+	case Unknown:
+		return "unknown"
+	case Allowed:
+		return "allowed"
+	case Disallowed:
+		return "disallowed"
+	}
+	return fmt.Sprintf("Preference(%d)", uint8(p))
+}
+
+// MarshalText returns the text of String.
+func (p Preference) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// A Source says where a statement is.
+type Source struct {
+	Name string `json:"source,omitempty"` // a file or a header, such as "robots.txt"
+	Line int    `json:"line,omitempty"`   // the line in the file, from 1; 0 if there is none
+	Hash string `json:"hash,omitempty"`   // of the file; "" if it is not known
+}
+
+// A Statement is the preference for one use. The zero Statement says nothing.
+type Statement struct {
+	Preference Preference `json:"preference"`
+	Source                // of the preference; zero if it is Unknown
+}
+
+// stronger returns the statement with the stronger preference, or s if they are equal.
+func (s Statement) stronger(other Statement) Statement {
+	if other.Preference > s.Preference {
+		return other
+	}
+	return s
+}
+
+// Preferences are the preferences for the content of one URL. The zero value says nothing.
+type Preferences struct {
+	Search  Statement
+	AIUse   Statement
+	TrainAI Statement
+}
+
+// Of returns the statement about one Purpose. For several, it returns the strongest one. Search
+// alone decides about a use that is search, so a crawl for search passes only Search.
+func (p Preferences) Of(purpose Purpose) Statement {
+	var s Statement
+	if purpose&Search != 0 {
+		s = s.stronger(p.Search)
+	}
+	if purpose&AIUse != 0 {
+		s = s.stronger(p.AIUse)
+	}
+	if purpose&TrainAI != 0 {
+		s = s.stronger(p.TrainAI)
+	}
+	return s
+}
+
+// Combine returns the preferences of p and other together: for each use, the stronger preference
+// (draft-ietf-aipref-vocab-08, "Combining Preferences"). If they are equal, the source is that of
+// p.
+func (p Preferences) Combine(other Preferences) Preferences {
+	return Preferences{
+		Search:  p.Search.stronger(other.Search),
+		AIUse:   p.AIUse.stronger(other.AIUse),
+		TrainAI: p.TrainAI.stronger(other.TrainAI),
+	}
+}
+
+// set records a preference for one use, if it is not Unknown.
+func (p *Preferences) set(purpose Purpose, preference Preference, from Source) {
+	s := Statement{}
+	if preference != Unknown {
+		s = Statement{Preference: preference, Source: from}
+	}
+	switch purpose {
+	case Search:
+		p.Search = s
+	case AIUse:
+		p.AIUse = s
+	case TrainAI:
+		p.TrainAI = s
+	}
+}
+
+// MarshalJSON returns an object with the members search, ai-use and train-ai. It omits the uses
+// whose preference is unknown.
+func (p Preferences) MarshalJSON() ([]byte, error) {
+	known := func(s Statement) *Statement {
+		if s.Preference == Unknown {
+			return nil
+		}
+		return &s
+	}
+	return json.Marshal(struct {
+		Search  *Statement `json:"search,omitempty"`
+		AIUse   *Statement `json:"ai-use,omitempty"`
+		TrainAI *Statement `json:"train-ai,omitempty"`
+	}{known(p.Search), known(p.AIUse), known(p.TrainAI)})
+}

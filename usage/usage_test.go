@@ -1,0 +1,423 @@
+package usage_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/collyrobots/collyrobots/usage"
+)
+
+var from = usage.Source{Name: "robots.txt", Line: 3}
+
+// said returns preferences in three letters, for search, ai-use and train-ai: y, n, or ? if the
+// preference is unknown. It fails the test if a source is missing or should not be there.
+func said(t *testing.T, p usage.Preferences) string {
+	t.Helper()
+	var letters strings.Builder
+	for _, s := range []usage.Statement{p.Search, p.AIUse, p.TrainAI} {
+		letters.WriteString(map[usage.Preference]string{usage.Unknown: "?", usage.Allowed: "y", usage.Disallowed: "n"}[s.Preference])
+		if (s.Preference == usage.Unknown) != (s.Source == usage.Source{}) {
+			t.Errorf("%v has the source %+v", s.Preference, s.Source)
+		}
+	}
+	return letters.String()
+}
+
+// contentUsages are values of the header Content-Usage. Lines are separated by a line feed. The
+// examples of draft-ietf-aipref-vocab-08 are marked with their section.
+var contentUsages = []struct{ value, want string }{
+	{"train-ai=y, search=n", "n?y"}, // "Exemplary Serialization Format"
+	{"train-ai=n", "??n"},
+	{"train-ai=y", "??y"},
+	{"search=n", "n??"},
+	{"search=y", "y??"},
+	{"ai-use=n", "?n?"},
+	{"ai-use=y", "?y?"},
+	{"search=y,ai-use=n,train-ai=n", "ynn"},
+	{"train-ai=y, train-ai, search=n, search=\"n\"", "???"}, // "Multiple Preferences"
+	{"train-ai;allow=n, train-ai=y", "??y"},                 // "Preference Parameters"
+	{"train-ai;has;parameters=\"?\";", "???"},               // "Preference Parameters"; it is also malformed
+	{"train-ai;has;parameters=\"?\"", "???"},
+	{"train-ai=n, train-ai=y", "??y"},
+	{"train-ai=y, train-ai=n", "??n"},
+	{"train-ai=n;x=1", "??n"},
+	{"train-ai=n;x;y=\"z\", search=y", "y?n"},
+	{"train-ai", "???"},
+	{"train-ai=?1", "???"},
+	{"train-ai=?0", "???"},
+	{"train-ai=\"n\"", "???"},
+	{"train-ai=\"y\"", "???"},
+	{"train-ai=no", "???"},
+	{"train-ai=yes", "???"},
+	{"train-ai=N", "???"},
+	{"train-ai=Y", "???"},
+	{"train-ai=0", "???"},
+	{"train-ai=1.5", "???"},
+	{"train-ai=:bg==:", "???"},
+	{"train-ai=(n)", "???"},
+	{"train-ai=()", "???"},
+	{"Train-AI=n", "???"},
+	{"Train-AI=n, search=n", "???"}, // the Dictionary is malformed
+	{"search=n, TRAIN-AI=n", "???"},
+	{"search=n,", "???"},
+	{"search=n,,train-ai=n", "???"},
+	{"search=n train-ai=n", "???"},
+	{"search=n; train-ai=n", "n??"}, // a parameter
+	{"search = n", "???"},
+	{"search=n\ntrain-ai=n", "n?n"},
+	{"train-ai=n\ntrain-ai=y", "??y"},
+	{"search=n\n!", "???"},
+	{"  search=n  ", "n??"},
+	{"search=n ,\ttrain-ai=n", "n?n"},
+	{"", "???"},
+	{"ai=n", "???"}, // labels of old drafts
+	{"genai=n, bots=n, train-genai=n, ai-output=n", "???"},
+	{"future=n, train-ai=n", "??n"},
+	{"*x_-.9=n, train-ai=n", "??n"},
+	{"train-ai=ñ", "???"},
+	{"train-ai=n\x00", "???"},
+	{"/ train-ai=n", "???"}, // a path is for robots.txt
+}
+
+func TestContentUsage(t *testing.T) {
+	for _, tc := range contentUsages {
+		got := usage.ContentUsage(strings.Split(tc.value, "\n"), from)
+		if s := said(t, got); s != tc.want {
+			t.Errorf("%q: got %s, want %s", tc.value, s, tc.want)
+		}
+	}
+	if s := said(t, usage.ContentUsage(nil, from)); s != "???" {
+		t.Errorf("without a value: %s", s)
+	}
+}
+
+// contentUsageRules are the Content-Usage lines of a group, a target, and the preferences for it.
+// The first is the example of draft-ietf-aipref-attach, "Example".
+var contentUsageRules = []struct{ name, lines, target, want string }{
+	{"draft, other paths", "/ train-ai=n\n/ai-ok/ train-ai=y", "/test", "??n"},
+	{"draft, a longer path", "/ train-ai=n\n/ai-ok/ train-ai=y", "/ai-ok/test", "??y"},
+	{"order of the lines", "/ai-ok/ train-ai=y\n/ train-ai=n", "/ai-ok/test", "??y"},
+	{"no path", "train-ai=n", "/x", "??n"},
+	{"no path, and the root", "train-ai=n\n/ train-ai=y", "/x", "??y"},
+	{"tab", "/\ttrain-ai=n", "/x", "??n"},
+	{"many blanks", "  /x \t train-ai=n  ", "/x", "??n"},
+	{"path without preferences", "/ train-ai=n\n/x", "/x", "???"},
+	{"empty line", "", "/x", "???"},
+	{"no match", "/x train-ai=n", "/y", "???"},
+	{"prefix", "/x train-ai=n", "/xy/z", "??n"},
+	{"case", "/X train-ai=n", "/x", "???"},
+	{"longer rule says nothing about a use", "/ train-ai=n, search=n\n/x search=y", "/x", "y??"},
+	{"longer rule is malformed", "/ train-ai=n\n/x TRAIN=n", "/x", "???"},
+	{"same path, restrictive wins", "/x train-ai=y\n/x train-ai=n", "/x", "??n"},
+	{"same path, restrictive wins in any order", "/x train-ai=n\n/x train-ai=y", "/x", "??n"},
+	{"same path, different uses", "/x train-ai=n\n/x search=y", "/x", "y?n"},
+	{"same path in another spelling", "/%7Ex train-ai=y\n/~x train-ai=n", "/~x", "??n"},
+	{"same length", "/*a train-ai=y\n/x* train-ai=n", "/xa", "??n"},
+	{"wildcard", "/*.pdf train-ai=n", "/a/b.pdf?x", "??n"},
+	{"wildcard without a match", "/*.pdf train-ai=n", "/a/b.html", "???"},
+	{"end", "/x$ train-ai=n", "/x", "??n"},
+	{"end without a match", "/x$ train-ai=n", "/xy", "???"},
+	{"wildcard and end", "/*.pdf$ train-ai=n", "/a.pdf/b.pdf", "??n"},
+	{"wildcard and end without a match", "/*.pdf$ train-ai=n", "/a.pdf?x", "???"},
+	{"many wildcards", "/*a*b*c$ train-ai=n", "/xaxbxcxc", "??n"},
+	{"dollar inside", "/a$b train-ai=n", "/a$b", "??n"},
+	{"query", "/x?a=1 train-ai=n", "/x?a=1&b", "??n"},
+	{"escaped blank", "/a%20b train-ai=n", "/a%20b", "??n"},
+	{"escape in lower case", "/a%2fb train-ai=n", "/a%2Fb", "??n"},
+	{"escaped slash is no slash", "/a%2fb train-ai=n", "/a/b", "???"},
+	{"unreserved escape", "/%61 train-ai=n", "/a", "??n"},
+	{"UTF-8", "/ü train-ai=n", "/%C3%BC", "??n"},
+	{"bad escape", "/%zz train-ai=n", "/%zz", "??n"},
+	{"path with an equals sign", "/train-ai=n", "/train-ai=n", "???"},
+	{"wildcard without a slash is no path", "* train-ai=n", "/x", "???"},
+	{"carriage return", "/ train-ai=n\r", "/x", "??n"},
+	{"parameters", "/ train-ai=n;x=1", "/x", "??n"},
+}
+
+func TestContentUsageRules(t *testing.T) {
+	for _, tc := range contentUsageRules {
+		var rules usage.Rules
+		for i, line := range strings.Split(tc.lines, "\n") {
+			rules = append(rules, usage.ContentUsageRule(line, usage.Source{Name: "robots.txt", Line: i + 1}))
+		}
+		if got := said(t, rules.Of(tc.target)); got != tc.want {
+			t.Errorf("%s: got %s, want %s", tc.name, got, tc.want)
+		}
+	}
+	if n := len(contentUsages) + len(contentUsageRules); n < 60 {
+		t.Errorf("%d cases of AIPREF, want at least 60", n)
+	}
+}
+
+// TestRuleSource checks the fields of a rule, and which line a preference comes from.
+func TestRuleSource(t *testing.T) {
+	rules := usage.Rules{
+		usage.ContentUsageRule("/ train-ai=n", usage.Source{Name: "robots.txt", Line: 1, Hash: "h"}),
+		usage.ContentUsageRule("/x train-ai=y", usage.Source{Name: "robots.txt", Line: 2, Hash: "h"}),
+		usage.ContentUsageRule("/x train-ai=n, search=y", usage.Source{Name: "robots.txt", Line: 3, Hash: "h"}),
+	}
+	if rules[1].Path != "/x" {
+		t.Errorf("Path %q", rules[1].Path)
+	}
+	want := usage.Statement{Preference: usage.Disallowed, Source: usage.Source{Name: "robots.txt", Line: 3, Hash: "h"}}
+	if got := rules.Of("/x"); got.TrainAI != want {
+		t.Errorf("got %+v, want %+v", got.TrainAI, want)
+	}
+}
+
+// contentSignals are Content-Signal values, as in contentUsages, and the value of use.
+var contentSignals = []struct{ value, want, use string }{
+	{"search=yes,ai-input=no,ai-train=no,use=reference", "ynn", "reference"},
+	{"search=yes,ai-train=no", "y?n", ""},
+	{"search=yes, ai-train=no, use=immediate", "y?n", "immediate"},
+	{"search=no", "n??", ""},
+	{"ai-input=yes", "?y?", ""},
+	{"ai-train=yes", "??y", ""},
+	{"use=full", "???", "full"},
+	{"use=all", "???", ""},
+	{"use=", "???", ""},
+	{"use=full,use=immediate", "???", "immediate"},
+	{"use=x,use=full", "???", "full"},
+	{"", "???", ""},
+	{"search", "???", ""},
+	{"search=", "???", ""},
+	{"search=y", "???", ""},
+	{"search=true", "???", ""},
+	{"ai-use=no,train-ai=no", "???", ""},
+	{"search=no,search=yes", "n??", ""},
+	{"search=yes\nsearch=no", "n??", ""},
+	{"search=yes\nai-train=no", "y?n", ""},
+	{"Search=YES, AI-Train=No", "y?n", ""},
+	{" search = yes ,\tai-train = no\r", "y?n", ""},
+	{",,search=yes,,", "y??", ""},
+	{"search=yes;ai-train=no", "???", ""},
+	{"search=yes=no", "???", ""},
+	{"unknown=no,search=yes", "y??", ""},
+	{"search=\"no\"", "???", ""},
+}
+
+func TestContentSignal(t *testing.T) {
+	if len(contentSignals) < 20 {
+		t.Errorf("%d cases, want at least 20", len(contentSignals))
+	}
+	for _, tc := range contentSignals {
+		got, use := usage.ContentSignal(strings.Split(tc.value, "\n"), from)
+		if s := said(t, got); s != tc.want || use.String() != tc.use {
+			t.Errorf("%q: got %s, use %q; want %s, %q", tc.value, s, use, tc.want, tc.use)
+		}
+	}
+	if usage.Use(9).String() != "" {
+		t.Error("an unknown Use has a name")
+	}
+	if !(usage.UseImmediate < usage.UseReference && usage.UseReference < usage.UseFull) {
+		t.Error("the order of the uses is wrong")
+	}
+}
+
+// tdmFiles are TDMRep files, a target, the reservation for it, and the policy.
+var tdmFiles = []struct{ name, file, target, want, policy string }{
+	{"reserved", `[{"location": "/", "tdm-reservation": 1}]`, "/x", "disallowed", ""},
+	{"not reserved", `[{"location": "/", "tdm-reservation": 0}]`, "/x", "allowed", ""},
+	{"policy", `[{"location": "/", "tdm-reservation": 1, "tdm-policy": "https://a.test/p.json"}]`, "/x", "disallowed", "https://a.test/p.json"},
+	{"first match", `[{"location": "/a", "tdm-reservation": 0}, {"location": "/", "tdm-reservation": 1}]`, "/a/b", "allowed", ""},
+	{"first match, although a later one is longer", `[{"location": "/", "tdm-reservation": 1}, {"location": "/a", "tdm-reservation": 0}]`, "/a/b", "disallowed", ""},
+	{"second match", `[{"location": "/a", "tdm-reservation": 0}, {"location": "/", "tdm-reservation": 1}]`, "/b", "disallowed", ""},
+	{"no match", `[{"location": "/a", "tdm-reservation": 1}]`, "/b", "unknown", ""},
+	{"empty list", `[]`, "/x", "unknown", ""},
+	{"wildcard", `[{"location": "/*.jpg", "tdm-reservation": 1}]`, "/a/b.jpg", "disallowed", ""},
+	{"wildcard without a match", `[{"location": "/*.jpg", "tdm-reservation": 1}]`, "/a/b.png", "unknown", ""},
+	{"end", `[{"location": "/a$", "tdm-reservation": 1}]`, "/a", "disallowed", ""},
+	{"end without a match", `[{"location": "/a$", "tdm-reservation": 1}]`, "/ab", "unknown", ""},
+	{"escaped dollar", `[{"location": "/path/foo-%24", "tdm-reservation": 1}]`, "/path/foo-%24", "disallowed", ""},
+	{"unreserved escape", `[{"location": "/%61", "tdm-reservation": 1}]`, "/a", "disallowed", ""},
+	{"case", `[{"location": "/A", "tdm-reservation": 1}]`, "/a", "unknown", ""},
+	{"value 2", `[{"location": "/", "tdm-reservation": 2}]`, "/x", "unknown", ""},
+	{"value 2 hides later rules", `[{"location": "/", "tdm-reservation": 2, "tdm-policy": "https://a.test/"}, {"location": "/", "tdm-reservation": 1}]`, "/x", "unknown", ""},
+	{"value that is a string", `[{"location": "/", "tdm-reservation": "1"}]`, "/x", "unknown", ""},
+	{"value that is true", `[{"location": "/", "tdm-reservation": true}]`, "/x", "unknown", ""},
+	{"no value", `[{"location": "/"}]`, "/x", "unknown", ""},
+	{"no location", `[{"tdm-reservation": 1}]`, "/x", "unknown", ""},
+	{"location without a slash", `[{"location": "x", "tdm-reservation": 1}]`, "/x", "unknown", ""},
+	{"a rule that is not an object", `[3, {"location": "/", "tdm-reservation": 1}]`, "/x", "disallowed", ""},
+	{"a location that is a number", `[{"location": 3, "tdm-reservation": 1}]`, "/x", "unknown", ""},
+	{"an unknown member", `[{"location": "/", "tdm-reservation": 1, "x": []}]`, "/x", "disallowed", ""},
+	{"not a list", `{"location": "/", "tdm-reservation": 1}`, "/x", "error", ""},
+	{"not JSON", `<html>`, "/x", "error", ""},
+	{"empty file", ``, "/x", "error", ""},
+}
+
+func TestTDMFile(t *testing.T) {
+	if len(tdmFiles) < 25 {
+		t.Errorf("%d cases, want at least 25", len(tdmFiles))
+	}
+	for _, tc := range tdmFiles {
+		f, err := usage.ParseTDMFile([]byte(tc.file), from)
+		if err != nil {
+			if tc.want != "error" || !strings.HasPrefix(err.Error(), "usage: ") {
+				t.Errorf("%s: error %v", tc.name, err)
+			}
+			continue
+		}
+		got := f.Of(tc.target)
+		if got.Reservation.String() != tc.want || got.Policy != tc.policy {
+			t.Errorf("%s: got %v, policy %q; want %s, %q", tc.name, got.Reservation, got.Policy, tc.want, tc.policy)
+		}
+		said(t, got.Preferences())
+	}
+}
+
+// TestTDMOverrides checks the order of file, header and meta elements.
+func TestTDMOverrides(t *testing.T) {
+	header := func(reservation, policy string) usage.TDM {
+		return usage.TDMHeader(http.Header{"Tdm-Reservation": {reservation}, "Tdm-Policy": {policy}}, usage.Source{Name: "header"})
+	}
+	meta := func(reservation, policy string) usage.TDM {
+		return usage.TDMMeta(func(name string) string {
+			return map[string]string{"tdm-reservation": reservation, "tdm-policy": policy}[name]
+		}, usage.Source{Name: "meta"})
+	}
+	file := usage.TDM{Reservation: usage.Disallowed, Policy: "f", Source: usage.Source{Name: "file"}}
+	for _, tc := range []struct {
+		name         string
+		header, meta usage.TDM
+		want         string // source, reservation and policy
+	}{
+		{"file only", header("", ""), meta("", ""), "file disallowed f"},
+		{"header", header("0", ""), meta("", ""), "header allowed "},
+		{"header with a policy", header("1", " h "), meta("", ""), "header disallowed h"},
+		{"policy without a reservation", header("", "h"), meta("", "m"), "file disallowed f"},
+		{"meta", header("0", "h"), meta("1", "m"), "meta disallowed m"},
+		{"meta only", header("2", "h"), meta("0", ""), "meta allowed "},
+		{"errors", header("yes", "h"), meta("01", "m"), "file disallowed f"},
+	} {
+		got := file.Override(tc.header).Override(tc.meta)
+		if s := strings.Join([]string{got.Source.Name, got.Reservation.String(), got.Policy}, " "); s != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.name, s, tc.want)
+		}
+	}
+	twice := usage.TDMHeader(http.Header{"Tdm-Reservation": {"1", "0"}}, from)
+	if twice.Reservation != usage.Disallowed || said(t, twice.Preferences()) != "?nn" {
+		t.Errorf("1 and 0: %+v", twice)
+	}
+}
+
+// TestCombine checks that disallowed applies before allowed, and allowed before unknown.
+func TestCombine(t *testing.T) {
+	a := usage.ContentUsage([]string{"search=y, train-ai=n"}, usage.Source{Name: "a"})
+	b := usage.ContentUsage([]string{"search=n, ai-use=y, train-ai=y"}, usage.Source{Name: "b"})
+	both := a.Combine(b)
+	if said(t, both) != "nyn" || both.Search.Name != "b" || both.AIUse.Name != "b" || both.TrainAI.Name != "a" {
+		t.Errorf("got %+v", both)
+	}
+	c := usage.ContentUsage([]string{"train-ai=n"}, usage.Source{Name: "c"})
+	if b.Combine(a).TrainAI.Name != "a" || a.Combine(c).TrainAI.Name != "a" || c.Combine(a).TrainAI.Name != "c" {
+		t.Error("the source is not that of the stronger preference")
+	}
+	for purpose, want := range map[usage.Purpose]usage.Preference{
+		usage.Search:                 usage.Allowed,
+		usage.AIUse:                  usage.Unknown,
+		usage.TrainAI:                usage.Disallowed,
+		usage.Search | usage.AIUse:   usage.Allowed,
+		usage.Search | usage.TrainAI: usage.Disallowed,
+		0:                            usage.Unknown,
+	} {
+		if got := a.Of(purpose).Preference; got != want {
+			t.Errorf("Of(%v) = %v, want %v", purpose, got, want)
+		}
+	}
+}
+
+// TestJSON checks the names in JSON.
+func TestJSON(t *testing.T) {
+	p := usage.ContentUsage([]string{"search=y, train-ai=n"}, from)
+	got, err := json.Marshal(p)
+	if want := `{"search":{"preference":"allowed","source":"robots.txt","line":3},"train-ai":{"preference":"disallowed","source":"robots.txt","line":3}}`; err != nil || string(got) != want {
+		t.Errorf("got %s, error %v, want %s", got, err, want)
+	}
+	got, err = json.Marshal(usage.Preferences{})
+	if err != nil || string(got) != `{}` {
+		t.Errorf("got %s, error %v", got, err)
+	}
+}
+
+func TestStrings(t *testing.T) {
+	for got, want := range map[string]string{
+		(usage.Search | usage.AIUse | usage.TrainAI).String(): "search|ai-use|train-ai",
+		usage.TrainAI.String():                                "train-ai",
+		usage.Purpose(0).String():                             "",
+		usage.Purpose(9).String():                             "search|Purpose(8)",
+		usage.Preference(7).String():                          "Preference(7)",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestTarget(t *testing.T) {
+	for text, want := range map[string]string{
+		"https://a.test":         "/",
+		"https://a.test/x?y=1#z": "/x?y=1",
+		"https://a.test/%7Ex?":   "/%7Ex?",
+		"https://a.test/ü":       "/%C3%BC",
+	} {
+		u, err := url.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := usage.Target(u); got != want {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestHostileInput parses long input. With an algorithm that takes quadratic time, the test would
+// not end before its timeout.
+func TestHostileInput(t *testing.T) {
+	long := strings.Repeat("a", 500_000)
+	rule := usage.ContentUsageRule("/"+strings.Repeat("*a", 250_000)+"$ train-ai=n", from)
+	if got := said(t, usage.Rules{rule}.Of("/"+long)); got != "??n" {
+		t.Errorf("got %s", got)
+	}
+	usage.ContentUsage([]string{strings.Repeat("a=n,", 125_000) + "train-ai=n"}, from)
+	usage.ContentSignal([]string{strings.Repeat("search=no,", 50_000)}, from)
+}
+
+func FuzzRules(f *testing.F) {
+	for _, tc := range contentUsageRules {
+		f.Add(tc.lines, tc.target)
+	}
+	f.Fuzz(func(t *testing.T, lines, target string) {
+		var rules usage.Rules
+		for line := range strings.SplitSeq(lines, "\n") {
+			rules = append(rules, usage.ContentUsageRule(line, from))
+		}
+		said(t, rules.Of(target))
+		if len(rules) == 1 && !strings.ContainsAny(rules[0].Path, "*$") && rules[0].Path != "" {
+			if got, want := rules.Of(rules[0].Path), rules[0].Preferences; got != want {
+				t.Errorf("the rule %q does not match its own path: %+v, want %+v", lines, got, want)
+			}
+		}
+	})
+}
+
+func FuzzSignals(f *testing.F) {
+	for _, tc := range contentSignals {
+		f.Add(tc.value)
+	}
+	for _, tc := range tdmFiles {
+		f.Add(tc.file)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, _ := usage.ContentSignal([]string{text}, from)
+		said(t, p)
+		said(t, usage.ContentUsage([]string{text}, from))
+		file, err := usage.ParseTDMFile([]byte(text), from)
+		if err == nil {
+			said(t, file.Of("/x").Preferences())
+		}
+	})
+}

@@ -222,3 +222,26 @@ func TestAgain(t *testing.T) {
 		stats(collyrobots.FrontierStats{Done: 2})
 	})
 }
+
+func TestAgainOfAPageThatIsNotInMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, t.TempDir())
+		const pages = 100
+		for i := range pages {
+			add(t, f, fmt.Sprintf("http://a.test/%d", i))
+		}
+		f.Pace("a.test", time.Now(), false)
+		p := &collyrobots.Page{URL: fmt.Sprintf("http://a.test/%d", pages-10)}
+		if err := f.Again(p); err != nil {
+			t.Fatal(err)
+		}
+		for i := range pages {
+			if url := fmt.Sprintf("http://a.test/%d", i); url != p.URL {
+				finish(t, f, next(t, f, url, 0), collyrobots.PageDone)
+			}
+		}
+		none(t, f, time.Minute)
+		finish(t, f, p, collyrobots.PageDone)
+		end(t, f)
+	})
+}

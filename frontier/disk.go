@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -79,7 +80,7 @@ func (d *disk) begin(dir string, log *slog.Logger, readOnly bool) error {
 		db, err = pebble.Open(dir, options)
 	}
 	if err != nil {
-		return err
+		return openError(err)
 	}
 	d.db = db
 	if readOnly {
@@ -99,6 +100,16 @@ func lockError(err error) error {
 		return err // the lock file could not be created
 	}
 	return fmt.Errorf("%w (%w)", ErrInUse, err)
+}
+
+// openError returns the error of Open if the engine could not be opened. If the cause is not the
+// operating system, the files are damaged.
+func openError(err error) error {
+	var number syscall.Errno
+	if errors.As(err, &number) && number != syscall.ENOENT {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrDamaged, err)
 }
 
 func (d *disk) options(log *slog.Logger, readOnly bool) *pebble.Options {

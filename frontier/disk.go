@@ -74,7 +74,13 @@ func (d *disk) begin(dir string, log *slog.Logger, readOnly bool) error {
 			return err
 		}
 	}
+	if err := checkManifests(dir); err != nil {
+		return err
+	}
 	options := d.options(log, readOnly)
+	if tables, _ := filepath.Glob(filepath.Join(dir, "*.sst")); len(tables) > 0 {
+		options.ErrorIfNotExists = true // the engine would remove the tables
+	}
 	db, err := pebble.Open(dir, options)
 	if pebble.IsCorruptionError(err) && !readOnly && repairLogs(dir, log) {
 		db, err = pebble.Open(dir, options)

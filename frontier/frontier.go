@@ -18,6 +18,7 @@ var _ collyrobots.URLStore = (*Frontier)(nil)
 type Frontier struct {
 	settings
 	dir   string // as given to Open
+	path  string // the folder without links
 	epoch time.Time
 	disk  *disk
 
@@ -26,16 +27,21 @@ type Frontier struct {
 	hosts  map[string]*host // those with pages, and some others
 	sweep  int              // the number of hosts at which idle hosts are forgotten
 	line   line
-	turns  uint64 // the last turn of a host
-	total  counts // of all hosts
-	out    map[uint64]*outPage
+	turns  uint64              // the last turn of a host
+	total  counts              // of all hosts
+	out    map[uint64]*outPage // also those that are postponed
 	pauses pauses
 	ids    ids
 
-	waiters []chan handed // of Next, the first one is served first
-	timer   *time.Timer   // calls serve when the next page is due
-	syncing sync.Mutex    // held while changes are written to the disk
-	dirty   bool          // a call of background is due
+	postponed int // the number of pages in out that are postponed
+
+	waiters   []chan handed // of Next, the first one is served first
+	timer     *time.Timer   // calls serve when the next page is due
+	writing   sync.RWMutex  // held for reading by flush and background, for writing by Close
+	unflushed bool          // a call of flush is due
+	dirty     bool          // a call of background is due
+
+	waitingWritten time.Time // when writeWaiting was last called; only background, Open and Close use it
 
 	ended   uint64 // the number of pages whose end was recorded in this run
 	flushed uint64 // how many of these survive a kill
@@ -52,6 +58,8 @@ type outPage struct {
 	hash     pageHash
 	found    instant
 	attempts int // that have not ended; more than one if the program requests the page once more
+
+	postponed bool // it waits for the next run
 }
 
 // Open opens the frontier in a folder. If the folder does not exist, Open creates it, with access
@@ -74,6 +82,7 @@ func Open(dir string, opts ...Option) (*Frontier, error) {
 		return nil, &FolderError{Dir: dir, Err: err}
 	}
 	f.dir = dir
+	f.writeWaiting()
 	return f, nil
 }
 
@@ -94,8 +103,9 @@ func (f *Frontier) Close() error {
 	for _, w := range waiters {
 		w <- handed{err: f.fault(ErrClosed)}
 	}
-	f.syncing.Lock() // waits for background
-	defer f.syncing.Unlock()
+	f.writing.Lock() // waits for flush and background
+	defer f.writing.Unlock()
+	f.writeWaiting()
 	if err := f.disk.close(); err != nil {
 		return f.fault(cause(err))
 	}
@@ -151,7 +161,7 @@ func (f *Frontier) Add(p *collyrobots.Page) (added bool, err error) {
 	p.Attempts = 0
 	p.Found = time.Now().Round(0)
 	to := waiting
-	if f.budget.excludes(p.Depth, h.recorded.counts, f.total) {
+	if f.budget.excludes(p.Depth, h.recorded.without(seen.state), f.total.without(seen.state)) {
 		to = leftOut
 	}
 	at := position{order: order, id: f.ids.next}
@@ -250,8 +260,8 @@ func (f *Frontier) Again(p *collyrobots.Page) error {
 	seen := f.seen(hash)
 	if seen.state == waiting {
 		if o := f.out[seen.at.id]; o != nil {
-			o.attempts++
 			p.ID = seen.at.id
+			f.againOut(o)
 			return nil
 		}
 	}
@@ -274,6 +284,19 @@ func (f *Frontier) Again(p *collyrobots.Page) error {
 	f.pauses.remove(w.at.id)
 	f.handOut(h, w, hash)
 	return nil
+}
+
+// againOut adds an attempt to a page that is out or postponed.
+func (f *Frontier) againOut(o *outPage) {
+	if !o.postponed {
+		o.attempts++
+		return
+	}
+	o.postponed = false
+	f.postponed--
+	o.host.postponed--
+	o.host.out++
+	f.turn(o.host)
 }
 
 // Next waits until the turn of a page has come, and hands it out. It returns io.EOF when no page
@@ -308,13 +331,14 @@ func (f *Frontier) Next(ctx context.Context) (*collyrobots.Page, error) {
 
 // End says how the attempt to fetch p has ended. PageFailed lets the page wait for ten seconds after
 // the first attempt and for a minute after the second one. After the third one it has failed for
-// good. PageReturned lets it wait at its old position. End has no effect if p is not out. It finds
-// the page by ID, or by Key or URL if ID is 0.
+// good. PageReturned lets it wait at its old position. PagePostponed lets it wait for the next run;
+// Next does not count it, and another call of End may follow. End has no effect if p is neither out
+// nor postponed. It finds the page by ID, or by Key or URL if ID is 0.
 func (f *Frontier) End(p *collyrobots.Page, result collyrobots.PageResult) error {
 	if p == nil {
 		return nil
 	}
-	if result < collyrobots.PageReturned || result > collyrobots.PageFailed {
+	if result < collyrobots.PageReturned || result > collyrobots.PagePostponed {
 		return fmt.Errorf("frontier: %d is not a PageResult", result)
 	}
 	f.mu.Lock()
@@ -371,7 +395,7 @@ func (f *Frontier) Stats() collyrobots.FrontierStats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := f.total.stats()
-	s.Out = len(f.out)
+	s.Out = f.pagesOut()
 	s.Waiting -= s.Out
 	s.Duplicates = int(f.duplicates.Load())
 	s.Unrecorded = f.unrecorded + f.disk.later

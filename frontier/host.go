@@ -21,13 +21,14 @@ type host struct {
 	more  bool
 	edge  position
 
-	out      int     // the number of pages that are out
-	answered int     // how many of these have had their response
-	pausing  int     // the number of pages that wait before another attempt
-	cautious bool    // only one page may be out, because the host has not answered yet
-	alone    bool    // only one request may be in flight
-	next     instant // when the next request may start
-	since    instant // when the host was last put in line
+	out       int     // the number of pages that are out
+	answered  int     // how many of these have had their response
+	pausing   int     // the number of pages that wait before another attempt
+	postponed int     // the number of pages that wait for the next run
+	cautious  bool    // only one page may be out, because the host has not answered yet
+	alone     bool    // only one request may be in flight
+	next      instant // when the next request may start
+	since     instant // when the host was last put in line
 
 	index int    // in the line, or -1
 	turn  uint64 // among hosts in the line whose pages may be handed out at the same instant

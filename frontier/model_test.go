@@ -56,7 +56,7 @@ func numberIn(t *testing.T, name string, otherwise uint64) uint64 {
 // A modelPage is a page that was added.
 type modelPage struct {
 	collyrobots.Page
-	state    string // "waiting", "out", "done", "denied", "failed" or "left out"
+	state    string // "waiting", "out", "postponed", "done", "denied", "failed" or "left out"
 	order    int
 	failures int
 	pause    time.Time // it waits at least until then
@@ -156,7 +156,7 @@ func (m *model) open() {
 	m.hosts = make(map[string]*modelHost)
 	m.duplicates = 0
 	for _, p := range m.pages {
-		if p.state == "out" {
+		if p.state == "out" || p.state == "postponed" {
 			p.state = "waiting"
 		}
 		p.pause = time.Time{}
@@ -395,6 +395,9 @@ func (m *model) end() {
 		return
 	}
 	result := collyrobots.PageResult(m.IntN(4))
+	if m.IntN(10) == 0 {
+		result = collyrobots.PagePostponed
+	}
 	given := p.Page
 	if m.IntN(3) == 0 {
 		given.ID = 0
@@ -403,17 +406,21 @@ func (m *model) end() {
 	if err := m.f.End(&given, result); err != nil {
 		m.fail("End: %v", err)
 	}
-	if p.state != "out" {
+	if p.state != "out" && p.state != "postponed" {
 		return
 	}
-	p.attempts--
-	if p.attempts > 0 {
+	if p.attempts > 1 {
+		p.attempts--
 		return
 	}
 	h := m.host(p.Host)
-	h.out--
-	h.answered = max(h.answered-1, 0)
+	if p.state == "out" {
+		h.out--
+		h.answered = max(h.answered-1, 0)
+	}
 	switch result {
+	case collyrobots.PagePostponed:
+		p.state = "postponed"
 	case collyrobots.PageReturned:
 		p.state = "waiting"
 	case collyrobots.PageDone:
@@ -459,7 +466,7 @@ func (m *model) again() {
 	case q != nil && q.state == "out":
 		q.attempts++
 		return
-	case q != nil && q.state == "waiting":
+	case q != nil && (q.state == "waiting" || q.state == "postponed"):
 	default:
 		delete(m.pages, keyOf(p))
 		m.record(p, "out")
@@ -473,7 +480,7 @@ func (m *model) compare() {
 	got := m.f.Stats()
 	got.Oldest = time.Time{}
 	want := collyrobots.FrontierStats{
-		Waiting:    m.count("waiting"),
+		Waiting:    m.count("waiting") + m.count("postponed"),
 		Out:        m.count("out"),
 		Done:       m.count("done"),
 		Denied:     m.count("denied"),
@@ -483,7 +490,7 @@ func (m *model) compare() {
 	}
 	byHost := make(map[string]int)
 	for _, p := range m.pages {
-		if p.state == "waiting" {
+		if p.state == "waiting" || p.state == "postponed" {
 			byHost[p.Host]++
 		}
 	}

@@ -252,3 +252,28 @@ func TestTake(t *testing.T) {
 		}
 	})
 }
+
+func TestPostponedPageWaitsForTheNextRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		f := open(t, dir, frontier.Window(1))
+		add(t, f, "http://a.test/1", "http://a.test/2", "http://b.test/")
+		p := next(t, f, "http://a.test/1", 0)
+		finish(t, f, p, collyrobots.PagePostponed)
+		q := next(t, f, "http://b.test/", 0)
+		finish(t, f, q, collyrobots.PagePostponed)
+		finish(t, f, next(t, f, "http://a.test/2", 0), collyrobots.PageDone)
+		end(t, f)
+		finish(t, f, q, collyrobots.PageDone)
+		end(t, f)
+		if s := f.Stats(); s.Waiting != 1 || s.Out != 0 || s.Done != 2 {
+			t.Errorf("%+v", s)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		f = open(t, dir)
+		finish(t, f, next(t, f, "http://a.test/1", 0), collyrobots.PageDone)
+		end(t, f)
+	})
+}

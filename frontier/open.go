@@ -91,6 +91,7 @@ func open(path string, s settings, system fileSystem) (*Frontier, error) {
 	f := &Frontier{
 		settings: s,
 		dir:      path,
+		path:     path,
 		epoch:    time.Now(),
 		disk:     d,
 		hosts:    make(map[string]*host),

@@ -182,6 +182,14 @@ func (c counts) plus(d counts) counts {
 	}
 }
 
+// without returns c without one page in a state.
+func (c counts) without(s state) counts {
+	if s != unknown {
+		*c.of(s)--
+	}
+	return c
+}
+
 // of returns the number of pages in a state. Of counts that change, it returns the one to change.
 func (c *counts) of(s state) *int {
 	switch s {

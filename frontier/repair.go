@@ -1,16 +1,61 @@
 package frontier
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 
 	"github.com/cockroachdb/pebble/v2/record"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/wal"
 )
+
+// checkManifests returns an error if the list of the engine's tables is damaged. The engine itself
+// would take the damage for the end of the list, and remove the tables that are missing in it.
+func checkManifests(dir string) error {
+	names, err := filepath.Glob(filepath.Join(dir, "MANIFEST-*"))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if at, damaged := damageOfManifest(content); damaged {
+			return fmt.Errorf("%w: %s at byte %d", ErrDamaged, filepath.Base(name), at)
+		}
+	}
+	return nil
+}
+
+// damageOfManifest returns where the damage in a list of tables begins, if there is any. The last
+// record may be incomplete, because the system may have crashed.
+func damageOfManifest(content []byte) (at int64, damaged bool) {
+	const header = 7 // checksum, length and type of a chunk
+	r := record.NewReader(bytes.NewReader(content), 0)
+	for {
+		at = r.Offset()
+		next, err := r.Next()
+		if err == nil {
+			_, err = io.Copy(io.Discard, next)
+		}
+		if err == nil {
+			continue
+		}
+		rest := content[min(int(at), len(content)):]
+		if len(bytes.Trim(rest, "\x00")) == 0 || len(rest) < header {
+			return 0, false
+		}
+		length := int(binary.LittleEndian.Uint16(rest[4:]))
+		return at, header+length <= len(rest)
+	}
+}
 
 // repairLogs cuts the engine's logs of changes off where they are damaged, because the engine opens
 // no folder with a damaged log. The changes after the damage in that log are lost, as if the process

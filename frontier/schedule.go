@@ -25,7 +25,7 @@ func (f *Frontier) serve() {
 	now := f.now()
 	for len(f.waiters) > 0 {
 		got := handed{page: f.pick(now)}
-		if got.page == nil && f.total.waiting > 0 {
+		if got.page == nil && f.total.waiting > f.postponed {
 			f.arm(now)
 			return
 		}
@@ -52,7 +52,7 @@ func (f *Frontier) leave(w chan handed) {
 // timer.
 func (f *Frontier) arm(now instant) {
 	at, ok := f.pauses.first()
-	if len(f.line) > 0 && len(f.out) < f.window {
+	if len(f.line) > 0 && f.pagesOut() < f.window {
 		if due := f.line[0].due(); !ok || due < at {
 			at = due
 			ok = true
@@ -101,17 +101,20 @@ func (f *Frontier) pick(now instant) *collyrobots.Page {
 // first returns the host whose page is next, or nil if no page may be handed out now.
 func (f *Frontier) first(now instant) *host {
 	f.resume(now)
-	if len(f.out) >= f.window || len(f.line) == 0 || f.line[0].due() > now {
+	if f.pagesOut() >= f.window || len(f.line) == 0 || f.line[0].due() > now {
 		return nil
 	}
 	f.flushEnds()
 	return f.line[0]
 }
 
+// pagesOut returns the number of pages that are out.
+func (f *Frontier) pagesOut() int { return len(f.out) - f.postponed }
+
 // flushEnds makes sure that the pages that are out and those whose end would be lost by a kill are
 // fewer than Window. This is not possible while the disk is full.
 func (f *Frontier) flushEnds() {
-	if uint64(len(f.out))+f.ended-f.flushed < uint64(f.window) {
+	if uint64(f.pagesOut())+f.ended-f.flushed < uint64(f.window) {
 		return
 	}
 	if f.disk.flush() == nil {
@@ -238,7 +241,7 @@ func (f *Frontier) readable(h *host, after position) bool {
 // reconcile corrects the count of the pages of a host that wait, when all of them are in memory. It
 // is wrong only if records were damaged.
 func (f *Frontier) reconcile(h *host) {
-	waiting := h.out + h.pausing + len(h.ahead)
+	waiting := h.out + h.postponed + h.pausing + len(h.ahead)
 	lost := h.recorded.waiting - waiting
 	if lost == 0 {
 		return

@@ -199,24 +199,39 @@ var pauseAfter = []time.Duration{10 * time.Second, time.Minute}
 
 // settle records how the last attempt of a page that is out has ended.
 func (f *Frontier) settle(o *outPage, result collyrobots.PageResult) error {
-	if result == collyrobots.PageFailed {
+	switch result {
+	case collyrobots.PagePostponed:
+		f.postpone(o)
+		return nil
+	case collyrobots.PageReturned:
+		f.release(o)
+		f.enqueue(o.host, waitingPage{at: o.at, found: o.found})
+		return nil
+	case collyrobots.PageFailed:
 		return f.settleFailed(o)
 	}
-	if result != collyrobots.PageReturned {
-		to := done
-		if result == collyrobots.PageDenied {
-			to = denied
-		}
-		if err := f.finish(o, to); err != nil {
-			return err
-		}
-		o.host.cautious = false
+	to := done
+	if result == collyrobots.PageDenied {
+		to = denied
 	}
+	if err := f.finish(o, to); err != nil {
+		return err
+	}
+	o.host.cautious = false
 	f.release(o)
-	if result == collyrobots.PageReturned {
-		f.enqueue(o.host, waitingPage{at: o.at, found: o.found})
-	}
 	return nil
+}
+
+// postpone keeps a page from being handed out again in this run. It waits, but only for the next
+// one.
+func (f *Frontier) postpone(o *outPage) {
+	if o.postponed {
+		return
+	}
+	o.postponed = true
+	f.postponed++
+	o.host.postponed++
+	f.leaveHost(o.host)
 }
 
 // settleFailed records that an attempt has failed.
@@ -266,10 +281,20 @@ func (f *Frontier) finish(o *outPage, to state) error {
 	return nil
 }
 
-// release takes back a page that was out.
+// release takes back a page that was out or postponed.
 func (f *Frontier) release(o *outPage) {
 	delete(f.out, o.at.id)
-	h := o.host
+	if !o.postponed {
+		f.leaveHost(o.host)
+		return
+	}
+	f.postponed--
+	o.host.postponed--
+	f.arrange(o.host)
+}
+
+// leaveHost says that one page less of a host is out.
+func (f *Frontier) leaveHost(h *host) {
 	h.out--
 	h.answered = max(h.answered-1, 0)
 	f.arrange(h)
@@ -289,22 +314,46 @@ func (f *Frontier) lose(h *host, at position, why error) {
 	f.arrange(h)
 }
 
-// written is called after each change. It lets background write the changes to the disk.
+// How long changes may exist only in memory: in that of the process, which a kill loses, and in that
+// of the operating system, which a power failure loses.
+const (
+	flushInterval = 10 * time.Millisecond
+	syncInterval  = time.Second
+)
+
+// written is called after each change. It lets flush and background write the changes.
 func (f *Frontier) written() {
-	if f.dirty {
-		return
+	if !f.unflushed {
+		f.unflushed = true
+		time.AfterFunc(flushInterval, f.flush)
 	}
-	f.dirty = true
-	time.AfterFunc(syncInterval, f.background)
+	if !f.dirty {
+		f.dirty = true
+		time.AfterFunc(syncInterval, f.background)
+	}
 }
 
-// syncInterval is how long changes may exist only in the memory of the operating system.
-const syncInterval = time.Second
+// flush writes all changes to the operating system.
+func (f *Frontier) flush() {
+	f.writing.RLock()
+	defer f.writing.RUnlock()
+	f.mu.Lock()
+	f.unflushed = false
+	ended := f.ended
+	closed := f.closed
+	f.mu.Unlock()
+	if closed || f.disk.flush() != nil { // background reports the problem
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.flushed = max(f.flushed, ended)
+}
 
 // background writes all changes to the disk. If the disk is full, it tries again later.
 func (f *Frontier) background() {
-	f.syncing.Lock()
-	defer f.syncing.Unlock()
+	f.writing.RLock()
+	defer f.writing.RUnlock()
 	f.mu.Lock()
 	f.dirty = false
 	if f.closed {
@@ -316,6 +365,9 @@ func (f *Frontier) background() {
 	f.mu.Unlock()
 	if err == nil {
 		err = f.disk.sync()
+	}
+	if time.Since(f.waitingWritten) >= waitingInterval {
+		f.writeWaiting()
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -31,6 +31,8 @@ type transcript struct {
 //	begin TURN HOLDER         answers true or false
 //	next HOLDER PATH OUTCOME  ends a page ("-" for none) and takes the next one
 //	leave HOLDER PATH OUTCOME the same without taking a page
+//	half PATH                 performs only the first step of add, as a process that is killed then
+//	unlist                    removes all hosts from the list
 //	listed                    answers the members of the list
 func (x *transcript) do(call string) string {
 	x.t.Helper()
@@ -44,6 +46,20 @@ func (x *transcript) do(call string) string {
 				x.t.Fatal(err)
 			}
 		}
+		return ""
+	case "half":
+		p, err := newPage("http://a.test"+words[1], 1)
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		k := x.q.keys.host("a.test")
+		turn, err := addScript.Run(ctx, x.q.client, []string{k.state, k.pages, k.seen}, 0, p.key, p.text()).Int()
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		return fmt.Sprint(turn)
+	case "unlist":
+		x.q.client.Del(ctx, x.q.keys.listed())
 		return ""
 	case "begin":
 		ok, err := x.q.begin(ctx, "a.test", words[1], words[2])
@@ -139,6 +155,26 @@ func TestTranscripts(t *testing.T) {
 			next y - done = page 0 1 /2
 			next y /2 done = empty
 		`,
+		"a process that is killed between the steps of add": `
+			half /1 = 0
+			listed =
+			add /1
+			listed = 0 a.test
+			begin 0 x = true
+			next x - done = page 0 1 /1
+			half /2 = -1
+			next x /1 done = page 0 1 /2
+			next x /2 done = empty
+			half /3 = 1
+			add /1 /2
+			listed = 0 a.test, 1 a.test
+		`,
+		"a host is listed once": `
+			add /1
+			unlist
+			add /2
+			listed =
+		`,
 		"a page that is retried": `
 			add /1 /2
 			begin 0 x = true
@@ -155,7 +191,8 @@ func TestTranscripts(t *testing.T) {
 			redises(t, func(t *testing.T, client *redis.Client) {
 				x := &transcript{t: t, q: mustOpen(t, client, "test")}
 				for line := range strings.Lines(lines) {
-					call, want, _ := strings.Cut(strings.TrimSpace(line), " = ")
+					call, want, _ := strings.Cut(strings.TrimSpace(line), " =")
+					want = strings.TrimSpace(want)
 					if call == "" {
 						continue
 					}

@@ -19,7 +19,6 @@ const (
 	longHold   = 10 * time.Second       // a host that must wait for longer is given back
 	shortHold  = 500 * time.Millisecond // the same if other hosts wait for a place in the process
 	longTurn   = 10 * time.Second       // how long a process keeps a host if other hosts wait for a place
-	early      = 200 * time.Millisecond // how much earlier than necessary a host that was given back is due
 	unsentWait = time.Second            // the pause of a host after a page that could not be sent
 	lastWords  = 5 * time.Second        // how long Run tries to tell Redis about its pages when it ends
 )
@@ -268,10 +267,10 @@ func (r *run) crawl(ctx context.Context, m member) {
 // pages crawls the pages of a host for a holder. It returns what becomes of the host.
 func (r *run) pages(ctx context.Context, host, holder string) (way way, after time.Duration) {
 	since := time.Now()
+	var ready time.Time // when the host may get its next request
 	var e ending
-	wait := time.Duration(0)
 	for {
-		take := ctx.Err() == nil && e.outcome != outcomeBack && r.keeps(wait, time.Since(since))
+		take := ctx.Err() == nil && e.outcome != outcomeBack && r.keeps(time.Until(ready), time.Since(since))
 		var s step
 		err := r.persist(ctx, "record the end of a page", host, func(ctx context.Context) (err error) {
 			s, err = r.queue.next(ctx, host, holder, e, take)
@@ -286,11 +285,15 @@ func (r *run) pages(ctx context.Context, host, holder string) (way way, after ti
 		case stepEmpty:
 			return wayGone, 0
 		case stepPause:
-			return wayBack, s.wait
+			return wayBack, max(s.wait, time.Until(ready))
 		case stepKept:
-			return wayBack, max(0, wait-early)
+			return wayBack, max(0, time.Until(ready))
 		}
+		var wait time.Duration
 		e, wait = r.visit(ctx, host, s.page)
+		if wait > 0 {
+			ready = time.Now().Add(wait)
+		}
 	}
 }
 
@@ -307,7 +310,7 @@ func (r *run) keeps(wait, crawled time.Duration) bool {
 }
 
 // visit visits a page and records its links. It returns how the page has ended, and the time until
-// the host may get its next request.
+// the host may get its next request, or 0 if the visit has not changed that.
 func (r *run) visit(ctx context.Context, host, text string) (ending, time.Duration) {
 	p, err := parsePage(host, text)
 	if err != nil {

@@ -122,7 +122,7 @@ func TestShare(t *testing.T) {
 	var mu sync.Mutex
 	last := make(map[string]int) // the process that has fetched the last page of a host
 	start := func(process int) (end func()) {
-		s := newSpider(t, web, mustOpen(t, client, "test", Lease(300*time.Millisecond)), collyrobots.MinDelay(50*time.Millisecond))
+		s := newSpider(t, web, mustOpen(t, client, "test", Lease(3*time.Second)), collyrobots.MinDelay(50*time.Millisecond))
 		s.OnResponse(func(r *colly.Response) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -157,6 +157,11 @@ func TestShare(t *testing.T) {
 	wait(hosts/2-2, hosts/2+2)
 	end1()
 	wait(0, 0)
+	for host := range sites {
+		if gap := web.Log(host).MinGap(); gap < 25*time.Millisecond { // a busy machine may log a request late
+			t.Errorf("%s: two requests in %v, want at least 50ms", host, gap)
+		}
+	}
 }
 
 // TestResults checks how pages end, how often they are requested, and what Failed has.

@@ -199,19 +199,20 @@ func classify(err error, status int) class {
 	return failure
 }
 
-// wait returns the time until the host may get its next request, as far as it is known. err is the
-// error of the visit.
+// wait returns the time until the host may get its next request, or 0 if the visit has not changed
+// that. err is the error of the visit.
 func (v *visit) wait(ctx context.Context, err error) time.Duration {
-	if ctx.Err() != nil {
-		return 0
-	}
 	switch v.class(err) {
 	case denied:
 		return 0 // nothing was sent
 	case unsent:
-		return unsentWait
+		if ctx.Err() == nil {
+			return unsentWait
+		}
+		return 0
 	}
-	d, err := v.run.robots.Check(ctx, v.page.url)
+	// The robots.txt is known, so Check waits for nothing.
+	d, err := v.run.robots.Check(context.WithoutCancel(ctx), v.page.url)
 	if err != nil || !d.Allowed {
 		return 0
 	}

@@ -25,9 +25,10 @@
 // a Retry-After. So a slow host takes no place from other hosts. The processes share the hosts
 // evenly.
 //
-// The plugin keeps the delay of each host. When a host moves to another process, only the option
-// [collyrobots.SharedPace] also keeps the delay between the last request of the one process and the
-// first request of the other one. Without it, that gap may be too short.
+// The plugin keeps the delay of each host, and a host goes to another process only when its delay
+// has passed. There is one exception: a process is killed, or is stopped for a while, and the delay
+// is longer than two thirds of the [Lease]. Then the first request of the other process may come too
+// early. With the option [collyrobots.SharedPace] it does not.
 //
 // # Pages
 //

@@ -142,6 +142,7 @@ const importRules = `
 	examples/client:   ./examples/internal/demo
 	examples/crawl:    ./examples/internal/demo
 	examples/distributed: ./examples/internal/demo ./hostqueue ./store/redisstore github.com/redis/go-redis/v9 github.com/redis/go-redis/v9/logging
+	examples/ftp:      github.com/jlaffaye/ftp
 	examples/picture:  ./robotstest
 	examples/resume:   ./frontier
 	examples/retry:    github.com/hashicorp/go-retryablehttp

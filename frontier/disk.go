@@ -40,7 +40,7 @@ const pagesFolder = "pages"
 const (
 	cacheBytes    = 64 << 20
 	memtableBytes = 8 << 20
-	memtables     = 8 // that wait for the disk before a change waits
+	memtables     = 4 // that wait for the disk before a change waits
 	bloomBits     = 10
 	openTables    = 200
 )

@@ -183,10 +183,11 @@ func TestFetchCases(t *testing.T) {
 	}
 }
 
+const goodFetchCase = `{"id":"fetch/s/n","about":"A.","source":{"title":"T","section":"S","url":"https://example.com"},"dialects":["rfc9309"],` +
+	`"agent":"a","site":{"/robots.txt":[{"status":404}]},"fetch":["{site}/a"],"requested":["{site}/a"]}`
+
 func TestParseFetchCase(t *testing.T) {
-	const good = `{"id":"fetch/s/n","about":"A.","source":{"title":"T","section":"S","url":"https://example.com"},"dialects":["rfc9309"],` +
-		`"agent":"a","site":{"/robots.txt":[{"status":404}]},"fetch":["{site}/a"],"requested":["{site}/a"]}`
-	if _, err := conformance.ParseFetchCase([]byte(good)); err != nil {
+	if _, err := conformance.ParseFetchCase([]byte(goodFetchCase)); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct{ old, replacement, fault string }{
@@ -194,13 +195,30 @@ func TestParseFetchCase(t *testing.T) {
 		{`"requested":["{site}/a"]`, `"requested":["/a"]`, `"/a" does not begin with`},
 		{`"/robots.txt":`, `"robots.txt":`, `path "robots.txt" has no replies`},
 		{`[{"status":404}]`, `[]`, `path "/robots.txt" has no replies`},
+		{`{"status":404}`, `{"status":100}`, "status 100"},
+		{`{"status":404}`, `{"missing":-1}`, "-1 missing bytes"},
 		{`{"status":404}`, `{"parts":[{"text":"a","times":0}]}`, "0 times 1 bytes"},
 		{`"agent":"a"`, `"agent":""`, "must not be empty"},
 		{`"agent":"a"`, `"agents":"a"`, "unknown field"},
 	} {
-		_, err := conformance.ParseFetchCase([]byte(strings.Replace(good, test.old, test.replacement, 1)))
+		_, err := conformance.ParseFetchCase([]byte(strings.Replace(goodFetchCase, test.old, test.replacement, 1)))
 		if err == nil || !strings.HasPrefix(err.Error(), "conformance: ") || !strings.Contains(err.Error(), test.fault) {
 			t.Errorf("%s: error %v, want %q", test.replacement, err, test.fault)
 		}
 	}
+}
+
+// FuzzParseFetchCase checks that no line makes ParseFetchCase panic, and that the requests of a
+// case that it accepts can be checked.
+func FuzzParseFetchCase(f *testing.F) {
+	f.Add([]byte(goodFetchCase), "GET {site}/robots.txt")
+	f.Fuzz(func(t *testing.T, line []byte, request string) {
+		c, err := conformance.ParseFetchCase(line)
+		if err != nil {
+			return
+		}
+		if faults := c.Check([]string{request}); len(c.Requested) > 1 && len(faults) == 0 {
+			t.Errorf("%q: one request is enough for %q", request, c.Requested)
+		}
+	})
 }

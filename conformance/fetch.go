@@ -59,6 +59,14 @@ type Reply struct {
 	Missing int `json:"missing,omitempty"`
 }
 
+func (r *Reply) validate() error {
+	if r.Status != 0 && (r.Status < 200 || r.Status > 999) || r.Missing < 0 {
+		return fmt.Errorf("a reply has the status %d and %d missing bytes", r.Status, r.Missing)
+	}
+	_, err := r.Content()
+	return err
+}
+
 // Content returns the body of a reply before it is compressed.
 func (r *Reply) Content() ([]byte, error) {
 	if r.Parts != nil {
@@ -140,7 +148,7 @@ func (c *FetchCase) validate() error {
 				return fmt.Errorf("path %q has no replies or does not begin with a slash", path)
 			}
 			for i := range replies {
-				if _, err := replies[i].Content(); err != nil {
+				if err := replies[i].validate(); err != nil {
 					return err
 				}
 			}

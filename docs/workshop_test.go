@@ -83,7 +83,8 @@ func (w *workshop) write(t *testing.T, name, text string) {
 }
 
 // shim replaces the go command for the commands in the guides. It runs the compiled examples and
-// commands. For "go get", "go install" and "go test ./...", it only checks that the package or module exists.
+// commands. For "go get", "go install" and "go test ./...", it only checks that the package or
+// module exists.
 const shim = `#!/bin/sh
 verb=$1; shift
 for last; do :; done

@@ -16,7 +16,7 @@ import (
 // Options are the settings of [Run].
 type Options struct {
 	Dialect dialect.Dialect
-	Agents  []string // the product tokens for records without an agent; at least one
+	Agents  []string // the product tokens for records without an agent
 	URLs    []string // the URLs or paths for records without URLs
 	Workers int      // how many goroutines decide; 0 means one for each processor
 }

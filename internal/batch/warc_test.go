@@ -70,6 +70,8 @@ func TestWARC(t *testing.T) {
 	}
 	options := Options{Agents: []string{"a"}, URLs: []string{"/x", "/y"}}
 	expect(t, decide(t, warcOf(archive...), options), want...)
+	expect(t, decide(t, warcOf(archive[2]), Options{Agents: []string{"a"}}), "1  error: the record has neither url nor urls, and no URL is set for all records")
+	expect(t, decide(t, warcOf(archive[2]), Options{URLs: []string{"/"}}), "1  error: the record has no agent, and no agent is set for all records")
 	members := ""
 	for _, r := range archive {
 		members += zipped(warcOf(r))

@@ -103,9 +103,24 @@ func (w *worker) parse(i *item) error {
 	if i.fault != "" {
 		return errors.New(i.fault)
 	}
+	parse := w.parseLine
 	if i.target != "" {
-		return w.parseWARC(i)
+		parse = w.parseWARC
 	}
+	if err := parse(i); err != nil {
+		return err
+	}
+	switch r := &w.record; {
+	case r.URL == "" && len(r.URLs) == 0 && len(w.run.options.URLs) == 0:
+		return errors.New("the record has neither url nor urls, and no URL is set for all records")
+	case r.Agent == "" && len(w.run.options.Agents) == 0:
+		return errors.New("the record has no agent, and no agent is set for all records")
+	}
+	return nil
+}
+
+// parseLine is like parse for a line of JSON.
+func (w *worker) parseLine(i *item) error {
 	r := &w.record
 	if err := json.Unmarshal(i.data, r); err != nil {
 		return err
@@ -116,13 +131,8 @@ func (w *worker) parse(i *item) error {
 			forms++
 		}
 	}
-	switch {
-	case forms != 1:
+	if forms != 1 {
 		return fmt.Errorf("the record has %d of robots, robots_base64 and file, want 1", forms)
-	case r.URL == "" && len(r.URLs) == 0 && len(w.run.options.URLs) == 0:
-		return errors.New("the record has neither url nor urls, and no URL is set for all records")
-	case r.Agent == "" && len(w.run.options.Agents) == 0:
-		return errors.New("the record has no agent, and no agent is set for all records")
 	}
 	return nil
 }

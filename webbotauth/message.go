@@ -133,11 +133,21 @@ func authority(req *http.Request) (string, error) {
 	if host == "" {
 		host = req.URL.Host
 	}
-	host, err := httpguts.PunycodeHostPort(host)
+	host, err := httpguts.PunycodeHostPort(withoutZone(host))
 	if err != nil {
 		return "", err
 	}
 	return normalAuthority(req.URL.Scheme, host), nil
+}
+
+// withoutZone removes the zone of an IPv6 address, which net/http does not send.
+func withoutZone(host string) string {
+	end := strings.LastIndexByte(host, ']')
+	zone := strings.IndexByte(host, '%')
+	if !strings.HasPrefix(host, "[") || zone < 0 || zone > end {
+		return host
+	}
+	return host[:zone] + host[end:]
 }
 
 // normalAuthority returns a host in lower case, without the default port of the scheme.

@@ -141,6 +141,7 @@ func TestRequests(t *testing.T) {
 			{"GET", "https://A.Test/Path", "", "a.test"},
 			{"GET", "https://[2001:db8::1]/", "", "[2001:db8::1]"},
 			{"GET", "https://[2001:db8::1]:443/", "", "[2001:db8::1]"},
+			{"GET", "http://[fe80::1%25eth0]:8080/", "", "[fe80::1]:8080"},
 			{"GET", "https://a.test/%7Euser/a%2Fb/ü", "", "a.test"},
 			{"GET", "https://a.test//x/../y", "", "a.test"},
 			{"GET", "https://bücher.test/", "", "xn--bcher-kva.test"},

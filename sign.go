@@ -78,8 +78,12 @@ func newSignatures(c *config, r *report) *signatures {
 	}
 }
 
-// sign signs a request to a host, and reports whether it has done so.
+// sign signs a request to a host, and reports whether it has done so. It does not sign ftp requests,
+// which have no headers.
 func (s *signatures) sign(host string, req *http.Request) bool {
+	if !isWeb(req.URL) {
+		return false
+	}
 	nonce, signs := s.next(host)
 	if !signs {
 		return false

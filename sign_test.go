@@ -566,6 +566,25 @@ func TestRequestThatCannotBeSigned(t *testing.T) {
 	})
 }
 
+// TestFTPIsNotSigned checks that a transport that speaks ftp gets no signatures.
+func TestFTPIsNotSigned(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": nil}, func(t *testing.T, web *robotstest.Web) {
+		p, _ := newRobots(t, web, collyrobots.SignRequests(newSigner(t, webbotauth.Draft)))
+		requests := 0
+		ftp := &ftpServer{began: time.Now(), files: map[string]string{"/1": "one"}}
+		client := &http.Client{Transport: p.Transport(roundTripper(func(req *http.Request) (*http.Response, error) {
+			requests++
+			unsignedHeaders(t, req.URL.String(), req.Header)
+			return ftp.RoundTrip(req)
+		}))}
+		_, err := get(client, "ftp://a.test/1")
+		must(t, err)
+		if requests != 2 {
+			t.Errorf("%d requests, want 2", requests)
+		}
+	})
+}
+
 // TestSignerFaults checks the faults of the options.
 func TestSignerFaults(t *testing.T) {
 	for name, option := range map[string]func(*webbotauth.Signer) collyrobots.Option{

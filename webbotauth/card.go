@@ -79,7 +79,9 @@ func (c Card) check() error {
 	return errors.Join(faults...)
 }
 
-// HTML returns a web page about the crawler, in UTF-8. It returns the same errors as JSON.
+// HTML returns a web page about the crawler, in UTF-8. It has the contents that
+// draft-illyes-webbotauth-cbcp-01, section 2, asks for, as far as they are in c. HTML returns the
+// same errors as JSON.
 func (c Card) HTML() ([]byte, error) {
 	err := c.check()
 	if err != nil {
@@ -107,6 +109,8 @@ var botPage = template.Must(template.New("bot").Parse(`<!DOCTYPE html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <title>{{.Title}}</title>
+{{with .Bot.Addresses}}<link rel="client-ranges" href="{{.}}">
+{{end -}}
 </head>
 <body>
 <h1>{{.Title}}</h1>

@@ -82,7 +82,7 @@ func TestCardHTML(t *testing.T) {
 	}
 	for _, want := range []string{
 		"<h1>Example Bot</h1>", "ExampleBot/1.0", "User-agent: ExampleBot\nDisallow: /", "mailto:bot@bot.test",
-		"search", "cat pictures", "429", "1 request in 10 s", keySetURL, "ips.json", "It obeys robots.txt",
+		"search", "cat pictures", "429", "1 request in 10 s", keySetURL, `<link rel="client-ranges" href="https://bot.test/ips.json">`, "It obeys robots.txt",
 	} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page has no %q:\n%s", want, page)

@@ -35,13 +35,14 @@
 // Two URLs are the same page if they differ only in the fragment, a default port, the case of the
 // scheme and the host, dot segments, or the percent-encoding of unreserved characters (RFC 3986,
 // section 6.2.2). The set of known pages is exact. A page is never recorded twice, also after it is
-// done.
+// done. The target of a redirect is not recorded, so it is fetched again if a link leads to it.
 //
 // A page is done when its callbacks have run, also with a 4xx status. It is denied if robots.txt or
 // a filter of the collector does not allow it. In these cases it is not fetched again. A page is
 // tried three times in all if it gets no response or the status 407, 408, 429 or 5xx, if its
 // robots.txt cannot be read, or if a callback panics. Then it has failed, and [Queue.Failed] has
-// it. See [RetryPause].
+// it. See [RetryPause]. If a page ends the process, for example because it takes all of the memory,
+// the next process fetches it again.
 //
 // # Redis
 //

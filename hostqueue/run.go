@@ -127,7 +127,7 @@ func (r *run) loop(ctx context.Context) error {
 		timer := time.NewTimer(wait)
 		select {
 		case f := <-r.freed:
-			r.take(f)
+			r.note(f)
 		case <-timer.C:
 		case <-ctx.Done():
 		}
@@ -178,7 +178,7 @@ func (r *run) renewal() time.Duration { return min(r.queue.lease/3, mostRenew) }
 // is time.
 func (r *run) settle(ctx context.Context) error {
 	for len(r.freed) > 0 {
-		r.take(<-r.freed)
+		r.note(<-r.freed)
 	}
 	err := r.queue.remove(ctx, r.gone)
 	if err != nil {
@@ -205,8 +205,8 @@ func (r *run) settle(ctx context.Context) error {
 	return err
 }
 
-// take takes note of a host that was freed.
-func (r *run) take(f freed) {
+// note records that a host was freed, until settle tells Redis.
+func (r *run) note(f freed) {
 	delete(r.held, f.member)
 	switch f.way {
 	case wayBack:
@@ -223,7 +223,7 @@ func (r *run) finish() {
 		timer := time.NewTimer(r.renewal())
 		select {
 		case f := <-r.freed:
-			r.take(f)
+			r.note(f)
 		case <-timer.C:
 			err := r.settle(ctx)
 			if err != nil {

@@ -164,6 +164,56 @@ func TestShare(t *testing.T) {
 	}
 }
 
+// TestPlaces checks how many hosts a process may take.
+func TestPlaces(t *testing.T) {
+	for _, test := range []struct{ hosts, share, held, want int }{
+		{hosts: 1000, share: 0, held: 0, want: 0}, // before the first answer of Redis
+		{hosts: 1000, share: 50, held: 20, want: 30},
+		{hosts: 1000, share: 50, held: 50, want: 0},
+		{hosts: 1000, share: 50, held: 60, want: 0},
+		{hosts: 40, share: 50, held: 20, want: 20},
+	} {
+		r := &run{queue: &Queue{hosts: test.hosts}, share: test.share, held: make(map[member]bool)}
+		for n := range test.held {
+			r.held[member(fmt.Sprint(n))] = true
+		}
+		if got := r.places(); got != test.want {
+			t.Errorf("%+v: %d places", test, got)
+		}
+	}
+}
+
+// TestRenewal checks that a page may take longer than the lease, by the clock of Redis.
+func TestRenewal(t *testing.T) {
+	mini, client := newMini(t)
+	now := time.Unix(1_999_999_999, 123e6)
+	mini.SetTime(now)
+	requested, answer := make(chan bool, 10), make(chan bool)
+	web := robotstest.New(t, robotstest.Sites{"a.test": {"/": func(http.ResponseWriter, *http.Request) {
+		requested <- true
+		<-answer
+	}}})
+	const lease = 300 * time.Millisecond
+	var all sync.WaitGroup
+	for range 2 {
+		s := newSpider(t, web, mustOpen(t, client, "test", Lease(lease)))
+		all.Go(func() { s.run(t, "http://a.test/") })
+	}
+	<-requested
+	listed := keys("hostqueue:test:").listed()
+	for range 10 {
+		now = now.Add(lease / 2)
+		mini.SetTime(now)
+		waitFor(t, "the lease is renewed", func() bool {
+			due := client.ZScore(t.Context(), listed, "0 a.test").Val()
+			return due == float64(now.Add(lease).UnixMilli())
+		})
+	}
+	close(answer)
+	all.Wait()
+	wantRequests(t, web, "a.test", "/")
+}
+
 // TestResults checks how pages end, how often they are requested, and what Failed has.
 func TestResults(t *testing.T) {
 	_, client := newMini(t)
@@ -531,40 +581,69 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestRedisKilled kills Redis several times during a crawl. With appendfsync always, no page is
-// lost, and none is fetched twice without need.
+// TestRedisKilled kills Redis several times during a crawl, and checks that no page is lost. With
+// appendfsync always, Redis loses nothing, and few pages are fetched again. With snapshots, it
+// continues with the data of the last one.
 func TestRedisKilled(t *testing.T) {
-	server := newServer(t, "--appendonly", "yes", "--appendfsync", "always")
-	const hosts, pages = 10, 30
-	sites := make(robotstest.Sites)
-	var starts []string
-	for n := range hosts {
-		host := fmt.Sprintf("host%d.test", n)
-		sites[host] = robotstest.Pages(pages, "")
-		starts = append(starts, "http://"+host+"/")
-	}
-	web := robotstest.New(t, sites)
-	q := mustOpen(t, server.client(t), "test", Logger(discard), Lease(time.Second))
-	s := newSpider(t, web, q, collyrobots.MinDelay(50*time.Millisecond))
-	var scraped atomic.Int32
-	s.OnScraped(func(*colly.Response) { scraped.Add(1) })
-	if err := q.Add(t.Context(), starts...); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- q.Run(t.Context(), s.Collector, s.robots) }()
-	for n := range 3 {
-		waitFor(t, "pages are fetched", func() bool { return int(scraped.Load()) > (n+1)*hosts*pages/5 })
-		server.kill()
-		time.Sleep(time.Duration(n) * 700 * time.Millisecond) // less and more than the lease
-		server.start(t)
-	}
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
-	wantStats(t, q, Stats{Hosts: hosts, Done: hosts * (pages + 1)})
-	if n := len(web.Log("")); n > hosts*(pages+2)+3*hosts {
-		t.Errorf("%d requests", n)
+	const hosts, pages, kills = 10, 30, 3
+	for name, test := range map[string]struct {
+		args  []string
+		again int // the largest number of pages that are fetched again
+	}{
+		"appendfsync always": {args: []string{"--appendonly", "yes", "--appendfsync", "always"}, again: kills * hosts},
+		"snapshots":          {again: kills * hosts * pages},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := newServer(t, test.args...)
+			client := server.client(t)
+			sites := make(robotstest.Sites)
+			var starts []string
+			for n := range hosts {
+				host := fmt.Sprintf("host%d.test", n)
+				sites[host] = robotstest.Pages(pages, "")
+				starts = append(starts, "http://"+host+"/")
+			}
+			web := robotstest.New(t, sites)
+			q := mustOpen(t, client, "test", Logger(discard), Lease(time.Second))
+			s := newSpider(t, web, q, collyrobots.MinDelay(50*time.Millisecond))
+			var scraped atomic.Int32
+			s.OnScraped(func(*colly.Response) { scraped.Add(1) })
+			if err := q.Add(t.Context(), starts...); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan error, 1)
+			go func() { ended <- q.Run(t.Context(), s.Collector, s.robots) }()
+			for n := range kills {
+				more := func(pages int) {
+					want := int(scraped.Load()) + pages
+					waitFor(t, "pages are fetched", func() bool { return int(scraped.Load()) > want })
+				}
+				more(hosts * pages / 8)
+				if err := client.Save(t.Context()).Err(); err != nil {
+					t.Fatal(err)
+				}
+				more(hosts * pages / 8)
+				server.kill()
+				time.Sleep(time.Duration(n) * 700 * time.Millisecond) // less and more than the lease
+				server.start(t)
+			}
+			if err := <-ended; err != nil {
+				t.Fatal(err)
+			}
+			wantStats(t, q, Stats{Hosts: hosts, Done: hosts * (pages + 1)})
+			for host := range sites {
+				fetched := slices.Compact(web.Log(host).SortedURIs())
+				if len(fetched) != pages+2 { // with the first page and robots.txt
+					t.Errorf("%s: %d URLs were fetched, want %d", host, len(fetched), pages+2)
+				}
+			}
+			again := len(web.Log("")) - hosts*(pages+2)
+			t.Logf("%d pages were fetched again", again)
+			if again > test.again {
+				t.Errorf("%d pages were fetched again, want at most %d", again, test.again)
+			}
+		})
 	}
 }
 

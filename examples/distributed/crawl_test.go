@@ -132,6 +132,23 @@ func TestWithoutKill(t *testing.T) {
 	}
 }
 
+// TestGeneratedSites crawls generated sites and kills a worker.
+func TestGeneratedSites(t *testing.T) {
+	t.Parallel()
+	needRedis(t)
+	_, r := crawlSites(t, settings{workers: 2, kill: time.Second, sites: 30, pages: 10}, nil)
+	requests := 0
+	for _, h := range r.hosts {
+		requests += h.requests
+	}
+	if again := len(againOf(r)); len(r.hosts) != 30 || requests != 30*(10+1)+again || !r.good() {
+		t.Errorf("%d hosts, %d requests, %d pages again, good %v", len(r.hosts), requests, again, r.good())
+	}
+	if _, allowed := r.rates(); allowed != 30*4 {
+		t.Errorf("%v requests a second are allowed, want 4 for each host", allowed)
+	}
+}
+
 // TestRandomKills kills workers at random times: while they start, wait, queue links or mark a page
 // as done.
 func TestRandomKills(t *testing.T) {

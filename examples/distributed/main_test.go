@@ -160,6 +160,8 @@ func TestArguments(t *testing.T) {
 		{"-workers 0", 2, "not between 1 and 32"},
 		{"-workers 33", 2, "not between 1 and 32"},
 		{"-kill -1s", 2, "negative"},
+		{"-sites -1", 2, "not between 0 and 10000"},
+		{"-pages 0", 2, "not between 1 and 1000"},
 		{"-kill soon", 2, "parse error"},
 		{"-speed 3", 2, "not defined"},
 		{"http://example.com/", 2, "unexpected argument http://example.com/"},

@@ -227,7 +227,10 @@ func (h *hooks) record(r *colly.Request, fed *fedPage) (page *fedPage, goOn bool
 	switch {
 	case a.submitted != nil:
 		return a.submitted, true
-	case a.page == nil, r.IsAbort(), h.shard.owns(a.page.Host, r.URL) != nil, f.isBroken():
+	case a.page == nil, r.IsAbort(), h.shard.owns(a.page.Host, r.URL) != nil:
+		return fed, true
+	case h.closed.Load():
+		a.unrecorded = true
 		return fed, true
 	}
 	result, err := f.offer(h, a)
@@ -300,11 +303,14 @@ func (f *frontier) goOnUnrecorded(a *arrival, fed *fedPage) *fedPage {
 		}
 		f.fed.forget(attempt)
 		if result != feed.Unfinished {
-			a.visit.Arrived()
+			a.visit.Ended()
 		}
 	}
 	return attempt
 }
+
+// errBroken is the reason why a page is not recorded after Next has failed.
+var errBroken = errors.New("collyrobots: the URLStore has failed before")
 
 // An offered says what becomes of a page that was passed to the URLStore.
 type offered int
@@ -317,6 +323,9 @@ const (
 
 // offer passes the page of a to the URLStore.
 func (f *frontier) offer(h *hooks, a *arrival) (offered, error) {
+	if f.isBroken() {
+		return isKnown, errBroken
+	}
 	added, err := f.store.Add(a.page)
 	switch {
 	case err != nil:

@@ -9,6 +9,7 @@
 package arrivals
 
 import (
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -28,6 +29,7 @@ type Visits struct {
 	byHash  map[uint64][]*Visit // those that are not Arriving, in the order of their numbers
 	oldest  *Visit              // of the list in the order of their numbers; nil if all have arrived
 	newest  *Visit
+	ended   ended       // requests that were not recorded
 	waiting []waiting   // in the order of after
 	timer   *time.Timer // calls expire; nil if it is not set
 	closed  bool
@@ -49,6 +51,12 @@ type waiting struct {
 	f     func(complete bool)
 }
 
+// ended are the visits whose requests have ended without a record; see Visit.Ended.
+type ended struct {
+	first uint64 // the smallest number of them; 0 if there are none
+	until uint64 // the number of the last visit when the last of them ended
+}
+
 // New returns Visits without visits. known is called when a collector is asked for a URL that was
 // visited before; it may be nil.
 func New(known func()) *Visits {
@@ -56,11 +64,11 @@ func New(known func()) *Visits {
 }
 
 // After calls f when all visits that were accepted so far have arrived, which may be at once. The
-// calls are in the order of the calls of After. complete is false if Close was called before. f must
-// not call After.
+// calls are in the order of the calls of After. complete is false if Close was called before, because
+// later visits are not seen. f must not call After.
 func (v *Visits) After(f func(complete bool)) {
 	v.mu.Lock()
-	if !v.closed && (v.oldest != nil || len(v.waiting) > 0) {
+	if !v.closed && (v.first() != noVisit || len(v.waiting) > 0) {
 		v.waiting = append(v.waiting, waiting{after: v.counter, f: f})
 		if v.timer == nil {
 			v.timer = time.AfterFunc(patience, v.expire)
@@ -68,7 +76,7 @@ func (v *Visits) After(f func(complete bool)) {
 		v.mu.Unlock()
 		return
 	}
-	complete := v.oldest == nil
+	complete := !v.closed
 	v.mu.Unlock()
 	f(complete)
 }
@@ -165,27 +173,67 @@ func (visit *Visit) Arrived() {
 	if visit == nil {
 		return
 	}
-	for _, w := range visit.storage.visits.arrived(visit) {
+	visit.storage.visits.leave(visit, nil)
+}
+
+// Ended records that the request of the visit has ended and will never be recorded. The visit arrives
+// when all visits that were accepted so far have arrived or ended, because its callbacks may have
+// made some of them. Only the first call of Ended or Arrived has an effect. Ended does nothing if the
+// Visit is nil.
+func (visit *Visit) Ended() {
+	if visit == nil {
+		return
+	}
+	visit.storage.visits.leave(visit, func(v *Visits) {
+		if v.ended.first == 0 || visit.number < v.ended.first {
+			v.ended.first = visit.number
+		}
+		v.ended.until = v.counter
+	})
+}
+
+// leave removes a visit and calls note, which may be nil, with v.mu held. Then it calls the functions whose waits have
+// ended.
+func (v *Visits) leave(visit *Visit, note func(v *Visits)) {
+	v.mu.Lock()
+	if visit.gone {
+		v.mu.Unlock()
+		return
+	}
+	visit.gone = true
+	v.unlink(visit)
+	if note != nil {
+		note(v)
+	}
+	if v.oldest == nil || v.oldest.number > v.ended.until {
+		v.ended.first = 0
+	}
+	first := v.first()
+	n := 0
+	for n < len(v.waiting) && v.waiting[n].after < first {
+		n++
+	}
+	over := v.waiting[:n:n]
+	v.waiting = v.waiting[n:]
+	v.mu.Unlock()
+	for _, w := range over {
 		w.f(true)
 	}
 }
 
-// arrived removes a visit and returns the waits that have ended with it.
-func (v *Visits) arrived(visit *Visit) (ended []waiting) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if visit.gone {
-		return nil
+// noVisit is larger than the number of any visit.
+const noVisit = math.MaxUint64
+
+// first returns the number of the first visit that has not arrived, or noVisit. v.mu is held.
+func (v *Visits) first() uint64 {
+	first := uint64(noVisit)
+	if v.oldest != nil {
+		first = v.oldest.number
 	}
-	visit.gone = true
-	v.unlink(visit)
-	n := 0
-	for n < len(v.waiting) && (v.oldest == nil || v.waiting[n].after < v.oldest.number) {
-		n++
+	if v.ended.first != 0 {
+		first = min(first, v.ended.first)
 	}
-	ended = v.waiting[:n:n]
-	v.waiting = v.waiting[n:]
-	return ended
+	return first
 }
 
 // unlink removes a visit from the list. v.mu is held.

@@ -26,7 +26,8 @@ func newStorage(t *testing.T, v *Visits) *Storage {
 	return v.Wrap(inner)
 }
 
-// TestAfter checks when the calls of After end. Each step is a visit (+hash), its arrival (-hash), a
+// TestAfter checks when the calls of After end. Each step is a visit (+hash), its arrival (-hash), the end of its
+// request without a record (!hash), a
 // redirect to its URL (>hash) or a call of After (a letter).
 func TestAfter(t *testing.T) {
 	for _, test := range []struct{ steps, want string }{
@@ -39,15 +40,22 @@ func TestAfter(t *testing.T) {
 		{"+1 a b -1", "a b"},
 		{"+1 +2 a -1", ""},
 		{"+1 +2 a -1 -2", "a"},
-		{"+1 a -1 +1 b", "a"},   // a revisit of the same URL is another visit
-		{"+1 +1 a -1", ""},      // two collectors
-		{"+1 a +1 >1", ""},      // the redirect is the later one
-		{"+1 a +1 >1 -1", "a"},  //
-		{"-1 a", "a"},           // a retry arrives without a visit
-		{">1 a", "a"},           // a redirect to a visited URL
-		{"+1 a close", "a!"},    // pages that may have lost links
-		{"close +1 a", "a"},     // nothing is seen after Close
-		{"+1 close a -1", "a!"}, //
+		{"+1 a -1 +1 b", "a"},            // a revisit of the same URL is another visit
+		{"+1 +1 a -1", ""},               // two collectors
+		{"+1 a +1 >1", ""},               // the redirect is the later one
+		{"+1 a +1 >1 -1", "a"},           //
+		{"+1 a !1", "a"},                 // a request that was not recorded, without links
+		{"+1 a +2 !1", ""},               // 2 may be a link of 1
+		{"+1 a +2 !1 -2", "a"},           //
+		{"+1 a +2 !1 +3 !2 b", ""},       // 3 may be a link of 2, and so of 1
+		{"+1 a +2 !1 +3 !2 b -3", "a b"}, //
+		{"+1 a +2 !1 !2", "a"},           //
+		{"+1 a +2 !1 b +3 -2", "a b"},    // 3 is no link of 1
+		{"-1 a", "a"},                    // a retry arrives without a visit
+		{">1 a", "a"},                    // a redirect to a visited URL
+		{"+1 a close", "a!"},             // pages that may have lost links
+		{"close +1 a", "a!"},             // nothing is seen after Close
+		{"+1 close a -1", "a!"},          //
 	} {
 		v := New(nil)
 		s := newStorage(t, v)
@@ -62,6 +70,8 @@ func TestAfter(t *testing.T) {
 				s.Visited(hash)
 			case step[0] == '-':
 				s.Arriving(hash).Arrived()
+			case step[0] == '!':
+				s.Arriving(hash).Ended()
 			case step[0] == '>':
 				v.Drop(hash)
 			default:
@@ -232,6 +242,7 @@ func TestVisitsThatNeverArrive(t *testing.T) {
 		s.Visited(3)
 		v.After(func(bool) { second = time.Since(began) })
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if first != 0 || second != 0 {
 			t.Errorf("the waits have ended after %v and %v", first, second)
 		}
@@ -242,6 +253,7 @@ func TestVisitsThatNeverArrive(t *testing.T) {
 		s.Visited(4)
 		v.After(func(bool) { first = time.Since(began) })
 		time.Sleep(2 * patience)
+		synctest.Wait()
 		if first != time.Hour+patience {
 			t.Errorf("the wait has ended after %v, want %v", first, time.Hour+patience)
 		}

@@ -1,0 +1,226 @@
+// Package killtest checks that a crawl with a frontier loses no page when its process ends at any
+// moment. It runs a spider as a separate process, ends it at a random moment and starts it again, and
+// compares the requests that the server received with the pages that its sites have.
+package killtest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	if job := os.Getenv(spiderVariable); job != "" {
+		os.Exit(spiderMain(job))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// These environment variables configure the test: the number of rounds, the pages of each web, the
+// seed of the first round, and how many rounds run at once. Webs of 1,000 pages or more also have
+// pages that fail once, which are tried again after ten seconds.
+const (
+	roundsVariable   = "COLLYROBOTS_KILLS"
+	pagesVariable    = "COLLYROBOTS_PAGES"
+	seedVariable     = "COLLYROBOTS_SEED"
+	parallelVariable = "COLLYROBOTS_PARALLEL"
+)
+
+// numberIn returns the number in an environment variable, or otherwise if the variable is not set.
+func numberIn(t *testing.T, name string, otherwise uint64) uint64 {
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// hangs is how long a spider may send no request before it counts as hanging. A page that has failed
+// waits for ten seconds.
+const hangs = 2 * time.Minute
+
+// A trial is one crawl that several processes continue.
+type trial struct {
+	*testing.T
+	seed   uint64
+	random *rand.Rand
+	web    *web
+	spider spider
+	kills  int
+	ends   []string
+}
+
+// TestNoPageIsLost interrupts spiders in the middle of their crawl, up to three times, and lets the
+// last one run to its end. Together they must fetch each page that is not disallowed. For each
+// interruption, they may fetch at most as many pages again as Window has.
+func TestNoPageIsLost(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("SIGTERM is not available on this system")
+	}
+	rounds := int(numberIn(t, roundsVariable, 6))
+	pages := int(numberIn(t, pagesVariable, 300))
+	seed := numberIn(t, seedVariable, rand.Uint64()>>1)
+	t.Logf("%s=%d", seedVariable, seed)
+	var mu sync.Mutex
+	var kills, lost, again int
+	seeds := make(chan uint64)
+	var workers sync.WaitGroup
+	for range numberIn(t, parallelVariable, 2) {
+		workers.Go(func() {
+			for seed := range seeds {
+				x := newTrial(t, seed, pages)
+				x.run()
+				l, a := x.judge()
+				mu.Lock()
+				kills += x.kills
+				lost += l
+				again += a
+				t.Logf("%s: %d kills, %d lost, %d again", x, x.kills, l, a)
+				mu.Unlock()
+			}
+		})
+	}
+	for i := range rounds {
+		seeds <- seed + uint64(i)
+	}
+	close(seeds)
+	workers.Wait()
+	t.Logf("%d rounds of %d pages with %d interruptions: %d pages were lost, %d fetched again", rounds, pages, kills, lost, again)
+	if kills < rounds/2 {
+		t.Errorf("only %d interruptions in %d rounds", kills, rounds)
+	}
+}
+
+func newTrial(t *testing.T, seed uint64, pages int) *trial {
+	r := rand.New(rand.NewPCG(seed, 12))
+	web, err := newWeb(r, pages, pages >= 1000)
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "killtest")
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	x := &trial{T: t, seed: seed, random: r, web: web}
+	x.spider = spider{
+		Server: web.listener.Addr().String(),
+		Dir:    filepath.Join(dir, "frontier"),
+		Window: []int{1, 8, 64, 1024}[r.IntN(4)],
+		End:    []string{"cancel", "close", "close the frontier"}[r.IntN(3)],
+	}
+	return x
+}
+
+func (x *trial) String() string {
+	return fmt.Sprintf("seed %d (window %d, %s, %s)", x.seed, x.spider.Window, x.spider.End, strings.Join(x.ends, ", "))
+}
+
+// run runs the spider several times.
+func (x *trial) run() {
+	defer x.web.close()
+	defer os.RemoveAll(filepath.Dir(x.spider.Dir))
+	for range 1 + x.random.IntN(3) {
+		x.spider.Full = 0
+		if x.random.IntN(4) == 0 {
+			x.spider.Full = time.Duration(1 + x.random.Int64N(int64(200*time.Millisecond)))
+		}
+		x.live(1+x.random.IntN(len(x.web.pages)/2), x.random.IntN(2) == 0)
+	}
+	x.spider.Full = 0
+	x.live(0, false)
+}
+
+// live runs the spider until it has requested a number of pages, and then kills or terminates it. If
+// the number is 0, it runs to its end.
+func (x *trial) live(pages int, kill bool) {
+	job, err := json.Marshal(&x.spider)
+	if err != nil {
+		x.Error(err)
+		return
+	}
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), spiderVariable+"="+string(job))
+	var output strings.Builder
+	child.Stdout = &output
+	child.Stderr = &output
+	delay := time.Duration(x.random.Int64N(int64(30 * time.Millisecond)))
+	interrupt := make(chan struct{})
+	x.web.begin(pages, func() { time.AfterFunc(delay, func() { close(interrupt) }) })
+	if err := child.Start(); err != nil {
+		x.Error(err)
+		return
+	}
+	ended := make(chan error)
+	go func() { ended <- child.Wait() }()
+	err = x.await(child, interrupt, ended, kill)
+	var exit *exec.ExitError
+	killed := errors.As(err, &exit) && !exit.Exited()
+	if err != nil && !(kill && killed) {
+		x.Errorf("%s: %v\n%s", x, err, output.String())
+	}
+}
+
+// await interrupts a process when it is time, and returns how it has ended.
+func (x *trial) await(child *exec.Cmd, interrupt <-chan struct{}, ended <-chan error, kill bool) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case <-interrupt:
+			interrupt = nil
+			x.kills++
+			sig := syscall.SIGTERM
+			if kill {
+				sig = syscall.SIGKILL
+			}
+			x.ends = append(x.ends, fmt.Sprintf("%v full %v", sig, x.spider.Full > 0))
+			_ = child.Process.Signal(sig)
+		case <-tick.C:
+			if x.web.quietFor() > hangs {
+				x.Errorf("%s: the spider hangs", x)
+				_ = child.Process.Signal(syscall.SIGQUIT)
+				return <-ended
+			}
+		}
+	}
+}
+
+// judge reports what the server has seen.
+func (x *trial) judge() (lost, again int) {
+	urls, again := x.web.judge()
+	if len(urls) > 0 {
+		x.Errorf("%s: %d pages were lost, such as %s", x, len(urls), urls[0])
+	}
+	if most := x.kills * x.spider.Window; again > most && !x.hasBeenFull() {
+		x.Errorf("%s: %d pages were fetched again, want at most %d", x, again, most)
+	}
+	if len(x.web.denied) > 0 {
+		x.Errorf("%s: %d disallowed pages were fetched, such as %s", x, len(x.web.denied), x.web.denied[0])
+	}
+	return len(urls), again
+}
+
+// hasBeenFull reports whether the disk was full in one of the runs. All pages that lead to a page that
+// could not be recorded are then fetched again.
+func (x *trial) hasBeenFull() bool { return strings.Contains(strings.Join(x.ends, " "), "full true") }

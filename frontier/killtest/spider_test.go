@@ -74,7 +74,7 @@ func spiderMain(job string) int {
 	return 0
 }
 
-// crawl crawls until no page is left, or until the process is told to end.
+// crawl crawls until no page is left, or until SIGTERM comes.
 func (s *spider) crawl() error {
 	log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: slog.LevelError}))
 	f, err := frontier.Open(s.Dir, frontier.Window(s.Window), frontier.Logger(log))

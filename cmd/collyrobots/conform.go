@@ -16,7 +16,8 @@ const conformUsage = `Usage: collyrobots conform [flags] [-- PROGRAM [ARGUMENT..
 Runs the conformance suite on a parser of robots.txt, and prints the cases that it fails and a score
 for each dialect. The program reads one case per line as JSON from its standard input:
 
-  {"id": "...", "dialect": "rfc9309", "robots": "User-agent: *\n", "agent": "ExampleBot", "url": "https://example.com/"}
+  {"id": "...", "dialect": "rfc9309", "robots": "User-agent: *\n", "agent": "ExampleBot",
+   "url": "https://example.com/"}
 
 It writes one line for each to its standard output, in the same order. Only allowed is required:
 
@@ -27,11 +28,13 @@ A file that is not valid UTF-8 is in robots_base64 instead of robots.
 With -fetch, the program is a crawler. It gets the URL of a site on the loopback interface and URLs
 to fetch, fetches those that the robots.txt of the site allows, and then writes a line:
 
-  {"id": "...", "dialect": "rfc9309", "agent": "ExampleBot", "site": "http://127.0.0.1:1234", "fetch": ["http://127.0.0.1:1234/open"]}
+  {"id": "...", "dialect": "rfc9309", "agent": "ExampleBot", "site": "http://127.0.0.1:1234",
+   "fetch": ["http://127.0.0.1:1234/open"]}
   {}
 
-Without a program, the suite runs on the parser or the crawler of collyrobots. The exit status is 0 if all cases are passed, 1 if not, and 2 if
-the program could not be run to its end. conformance/README.md has the details.`
+Without a program, the suite runs on the parser or the crawler of collyrobots. The exit status is 0
+if all cases are passed, 1 if not, and 2 if the program could not be run to its end.
+conformance/README.md has the details.`
 
 // runConform runs the command conform.
 func runConform(args []string, _ io.Reader, stdout, stderr io.Writer) (status int) {

@@ -198,6 +198,9 @@ func TestRateSource(t *testing.T) {
 				t.Errorf("events %q, want one with %q", events, want)
 			}
 		}
+		if strings.Contains(log.String(), "no delay between requests") {
+			t.Errorf("the log says that there is no delay:\n%s", &log)
+		}
 		for _, want := range []string{"because of Request-rate", "because of Visit-time"} {
 			if !strings.Contains(log.String(), want) {
 				t.Errorf("the log has no %q:\n%s", want, &log)

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,13 @@ func TestFolderOfAnotherProgram(t *testing.T) {
 	if _, err := frontier.Open(file); err == nil || !strings.HasPrefix(err.Error(), "frontier: "+file) {
 		t.Errorf("Open of a file: %v", err)
 	}
+}
+
+func TestFolderIsReadOnly(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs a folder that no user can write")
+	}
+	rejects(t, "/sys/collyrobots-test", frontier.ErrReadOnly)
 }
 
 func TestOnlyTheOwnerCanRead(t *testing.T) {

@@ -2,27 +2,62 @@
 // their host need neither a goroutine nor memory, so a crawl can have millions of them. If the crawl
 // ends for any reason, the next run continues it.
 //
+//	c := colly.NewCollector(colly.Async())
+//	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
 //	f, err := frontier.Open("crawl-state")
-//	...
+//	if err != nil {
+//		log.Fatal(err)
+//	}
 //	defer f.Close()
 //	robots, err := collyrobots.WithRobots(c, collyrobots.Frontier(f))
+//	if err != nil {
+//		log.Fatal(err)
+//	}
+//	defer robots.Close()
+//	c.Visit("https://example.com/")
+//	c.Wait()
+//
+// Programs that have no collector call Add, Next, and Done or Fail themselves; see the example.
 //
 // # Which page is next
 //
-// The next page belongs to the host that may start soonest. The plugin calls Pace to say when that
-// is. Until then, and after a failed attempt, only one page of a host is out, so a host that does not
-// answer holds one place. If hosts may start at the same time, they take turns. The pages of a host
-// come in the order of discovery, or see ByDepth and ByPriority.
+// The next page belongs to the host that may start soonest. Pace says when that is; the plugin calls
+// it. Until then, and after a failed attempt, only one page of a host is out, so a host that does not
+// answer holds one place. Hosts that may start at the same time take turns. The pages of a host come
+// in the order of discovery; ByDepth and ByPriority change that.
 //
 // # What survives
 //
-// Each change is written in one piece, in the order of the calls. If the process is killed, the last
-// changes may be lost, but only so many that Window limits the pages that are handed out again. All
-// changes are written to the disk within about a second, and by Close. Only one process may use a
-// folder at a time.
+// Each change is written in one piece, in the order of the calls: to the operating system within 10
+// milliseconds, and to the disk within about a second and by Close. A kill of the process loses the
+// changes of these milliseconds. Window limits the pages that are handed out again because of that.
+// A power failure may lose the last seconds. In both cases, what remains is a state that the crawl
+// has had.
+//
+// If the disk is full, Add and Again return an error that wraps ErrFull. Pages that wait are still
+// handed out. How they end is kept in memory, and recorded when there is space again. Stats says how
+// many pages are not recorded.
+//
+// If a part of a file is damaged, the pages in it are lost and logged, and the others are kept. If
+// the damage is so large that the storage engine cannot open its files, Open returns an error that
+// wraps ErrDamaged. The folder is never removed.
+//
+// # The folder
+//
+// Only one process may use a folder at a time, and only the owner can read it, because recorded
+// requests may contain cookies. The file waiting.jsonl is for other programs, such as the command
+// examples/plan. It is replaced by Open, by Close, and at most once a minute. Its first line is
+//
+//	{"version":1,"written":"2026-11-22T13:00:00Z"}
+//
+// and each of the other lines has a host and the number of its pages that wait or are out, sorted by
+// host:
+//
+//	{"host":"example.com","waiting":12}
 //
 // # What it costs
 //
-// A page on disk takes a few hundred bytes. In memory, a host with pages that wait takes about as
-// much, and the storage engine up to about 100 MB.
+// A page on disk takes a few hundred bytes, and a URL that is known 30 bytes. In memory, a host with
+// pages that wait takes about a kilobyte, and the storage engine about 100 MB. 16 MB of the disk are
+// reserved, so that a full disk does not damage the folder.
 package frontier

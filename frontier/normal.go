@@ -26,8 +26,12 @@ func normalize(raw string) (key, host string, err error) {
 		u.RawFragment = ""
 		return u.String(), strings.ToLower(u.Host), nil
 	}
-	return authority.Scheme + "://" + userOf(u) + strings.TrimPrefix(authority.String(), authority.Scheme+"://") +
-		decodeUnreserved(dialect.Target(u)), authority.Host, nil
+	key = authority.Scheme + "://" + userOf(u) + strings.TrimPrefix(authority.String(), authority.Scheme+"://") +
+		decodeUnreserved(dialect.Target(u))
+	if strings.IndexByte(u.Host, ';') >= 0 { // the semicolon and what follows is now in the path
+		return normalize(key)
+	}
+	return key, authority.Host, nil
 }
 
 // userOf returns the user information of u with the @ after it, or "" if there is none.

@@ -2,13 +2,17 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/collyrobots/collyrobots/examples/internal/tooltest"
+	"github.com/collyrobots/collyrobots/robotstest"
 )
 
 // TestMain builds the program with http instead of https, because the sites of the tests have no
@@ -66,4 +70,85 @@ func TestExisting(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the other lines differ from examples/existing:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+}
+
+// TestKill kills the program again and again until a run ends by itself. All pages must then have been
+// requested, and only the pages that were under way may have been requested twice.
+func TestKill(t *testing.T) {
+	const pages = 60
+	const perRun = 25
+	running := make(chan *os.Process, 1)
+	var requests atomic.Int32
+	site := robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /7\n", "/": robotstest.Page("/0")}
+	for i := range pages {
+		site[fmt.Sprint("/", i)] = func(w http.ResponseWriter, r *http.Request) {
+			if requests.Add(1)%perRun == 0 {
+				(<-running).Kill()
+				<-r.Context().Done()
+			}
+			fmt.Fprintf(w, `<a href="/%d">x</a> <a href="/%d">y</a> <a href="/">z</a>`, 2*i+1, 2*i+2)
+		}
+	}
+	web := tooltest.New(t, robotstest.Sites{"example.com": site})
+	dir := t.TempDir()
+	kills := 0
+	for {
+		cmd := web.Command(t)
+		cmd.Dir = dir
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-running: // the run before was not killed
+		default:
+		}
+		running <- cmd.Process
+		if cmd.Wait() == nil {
+			break
+		}
+		kills++
+		if kills > pages {
+			t.Fatal("the crawl does not end")
+		}
+	}
+	counts := make(map[string]int)
+	for _, r := range web.Log("example.com") {
+		counts[r.URI]++
+	}
+	want := reachable(pages)
+	for _, page := range want {
+		switch n := counts[page]; {
+		case n == 0:
+			t.Errorf("%s was not requested", page)
+		case n > 1+kills:
+			t.Errorf("%s was requested %d times, with %d kills", page, n, kills)
+		}
+		delete(counts, page)
+	}
+	delete(counts, "/robots.txt")
+	for page := range counts {
+		if strings.HasPrefix(page, "/7") {
+			t.Errorf("%s was requested, which robots.txt denies", page)
+		}
+	}
+	if kills == 0 {
+		t.Error("no run was killed")
+	}
+	t.Logf("%d kills, %d pages, %d requests for pages", kills, len(want), requests.Load())
+}
+
+// reachable returns the pages that robots.txt allows and that allowed pages lead to.
+func reachable(pages int) (paths []string) {
+	var visit func(i int)
+	visit = func(i int) {
+		path := fmt.Sprint("/", i)
+		if i >= pages || strings.HasPrefix(path, "/7") {
+			return
+		}
+		paths = append(paths, path)
+		visit(2*i + 1)
+		visit(2*i + 2)
+	}
+	visit(0)
+	return append(paths, "/")
 }

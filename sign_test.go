@@ -19,6 +19,7 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/sigverify"
 	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/store"
 	"github.com/collyrobots/collyrobots/webbotauth"
 )
 
@@ -352,6 +353,24 @@ func TestSignWhenAskedKeepsTheDelay(t *testing.T) {
 			if s := c.robots.Stats().Hosts[0]; s.Requests != 4 {
 				t.Errorf("Stats: %d requests, want 4", s.Requests)
 			}
+		})
+	})
+}
+
+// TestSignWhenAskedUnderSharedPace checks that requests that are sent again take leases of their own,
+// and that one process reads the robots.txt for both.
+func TestSignWhenAskedUnderSharedPace(t *testing.T) {
+	forEachClient(t, func(t *testing.T, start starter) {
+		v := newVerifier(webbotauth.Draft)
+		inBubble(t, robotstest.Sites{
+			"a.test": {"/robots.txt": asks(v, "", "User-agent: *\nCrawl-delay: 10\n"), "/1": asks(v, "", "<p>"), "/2": asks(v, "", "<p>")},
+		}, func(t *testing.T, web *robotstest.Web) {
+			opts := []collyrobots.Option{collyrobots.SharedPace(shared(t)), collyrobots.Store(store.Memory()), collyrobots.SignWhenAsked(newSigner(t, webbotauth.Draft))}
+			one := start(t, web, nil, opts...)
+			two := start(t, web, nil, opts...)
+			must(t, one.Visit("http://a.test/1"))
+			must(t, two.Visit("http://a.test/2"))
+			wantSchedule(t, web, "a.test", "0s /robots.txt, 1ms /robots.txt, 10.001s /1, 20.001s /2, 30.001s /2")
 		})
 	})
 }

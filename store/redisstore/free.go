@@ -24,8 +24,8 @@ type freeHost struct {
 // also bound what a process still sends after another one has received a Retry-After. A request
 // that Acquire has let start may be sent later, as long as its lease is valid.
 const (
-	fresh     = 100 * time.Millisecond
-	perAnswer = 32
+	fresh     = 250 * time.Millisecond
+	perAnswer = 64
 )
 
 // isFresh reports whether another request may rely on the answer.

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	fresh    = 100 * time.Millisecond // how long Acquire relies on an answer of Redis that no process has a delay
+	fresh    = 250 * time.Millisecond // how long Acquire relies on an answer of Redis that no process has a delay
 	sendable = time.Second            // how long after such an answer a request may be sent that relies on it
 )
 
 // perAnswer is for how many requests Acquire relies on such an answer.
-const perAnswer = 32
+const perAnswer = 64
 
 // TestAnswersAreReused checks that starts at a host without a delay take one round trip for each
 // perAnswer starts, or for each time for which an answer is fresh. After this process has learned

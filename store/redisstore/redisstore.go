@@ -17,7 +17,7 @@
 // If a host had no delay before, its first request with a delay waits for one second and the delay
 // after Redis has allowed the last requests without a delay. After that second, none of them is
 // sent. Processes that have used the host without a delay notice a delay or a
-// Retry-After after at most 100 milliseconds and 32 requests each.
+// Retry-After after at most 250 milliseconds and 64 requests each.
 //
 // If a process is killed, its host is free when its [Lease] expires, plus one delay. A process that
 // was stopped notices, before it sends, that its lease has expired. While Redis cannot be reached,
@@ -48,7 +48,7 @@
 // If there is nothing to wait for, a start takes two round trips: one before the request and one
 // after it. A process that has to wait sleeps until the host may be free and then asks again: about
 // twice for each start of another process. If no process has asked for a delay for a host, starts do
-// not hold the host, and one round trip is enough for 32 starts within 100 milliseconds. A delay of
+// not hold the host, and one round trip is enough for 64 starts within 250 milliseconds. A delay of
 // a millisecond or less holds the host for one start and is not remembered. The plugin asks for one
 // start of a host at a time, so a distant Redis slows down the crawl of a few hosts.
 //

@@ -279,3 +279,46 @@ func TestFrontierQueue(t *testing.T) {
 		}
 	}
 }
+
+// A page that a callback aborts is done at once, whether the callback was registered before Attach or
+// after it, and whether the page has waited.
+func TestFrontierAborted(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		t.Run(fmt.Sprint(late), func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 2")}, func(t *testing.T, web *robotstest.Web) {
+				store := newMemoryStore()
+				c := start(t, web, nil)
+				c.robots.Close()
+				c.Async = true
+				abort := func(r *colly.Request) {
+					if r.URL.Path == "/1" || r.URL.Path == "/3" && r.Ctx.Get(collyrobots.CtxWaited) != "" {
+						r.Abort()
+					}
+				}
+				if !late {
+					c.OnRequest(abort)
+				}
+				robots, err := collyrobots.WithRobots(c.Collector.Collector, collyrobots.Frontier(store))
+				must(t, err)
+				defer robots.Close()
+				if late {
+					c.OnRequest(abort)
+				}
+				for i := range 4 {
+					must(t, c.Visit(fmt.Sprint("http://a.test/", i)))
+					synctest.Wait()
+				}
+				began := time.Now()
+				c.Wait()
+				want := "done: /0 /2 /3" // a page that is aborted before the plugin sees it is not recorded
+				if late {
+					want = "done: /0 /1 /2 /3"
+				}
+				wantStates(t, store, want)
+				if took := time.Since(began); took > 8*time.Second {
+					t.Errorf("Wait took %v", took)
+				}
+			})
+		})
+	}
+}

@@ -42,6 +42,8 @@ type hooks struct {
 	number int               // Page.Collector
 	visits *arrivals.Storage // the collector's storage
 	lasts  sync.Once         // calls addLastCallbacks
+	last   sync.Once         // calls addLastRequestCallback
+	added  atomic.Int32      // 1 if addLastRequestCallback was called
 }
 
 // attach registers the hooks.
@@ -104,10 +106,16 @@ func (h *hooks) onRequest(r *colly.Request) {
 	if err != nil {
 		h.refuse(q, r, err)
 	}
-	if fed != nil && h.handle.RequestCallbacks() > h.callbacks {
+	if fed != nil && h.laterCallbacks() > 0 {
 		fed.await() // a later callback may abort the page, which Colly does not report
 	}
 	q.release()
+}
+
+// laterCallbacks returns the number of OnRequest callbacks that were registered after that of the
+// plugin.
+func (h *hooks) laterCallbacks() int {
+	return h.handle.RequestCallbacks() - h.callbacks - int(h.added.Load())
 }
 
 // newPage returns the record of a page.

@@ -85,6 +85,7 @@ func (f *frontier) watch(h *hooks) error {
 	}
 	return h.handle.ReplaceStorage(func(s storage.Storage) storage.Storage {
 		h.visits = f.visits.Wrap(s)
+		h.visits.Before(func() { h.last.Do(h.addLastRequestCallback) })
 		return h.visits
 	})
 }
@@ -126,6 +127,21 @@ func (h *hooks) onArrival(r *colly.Request) {
 		a.page = h.newPageOf(r, fed)
 	}
 	h.frontier.arriving.Store(r, a)
+}
+
+// addLastRequestCallback adds an OnRequest callback after those of the user, which sees the pages that
+// they have aborted. It is called in the first Visit, because Colly reads the callbacks without a lock
+// when the request exists.
+func (h *hooks) addLastRequestCallback() {
+	h.added.Store(1)
+	h.c.OnRequest(func(r *colly.Request) {
+		page := h.fed.of(r)
+		if r.IsAbort() {
+			page.aborted()
+		} else {
+			page.stopWait()
+		}
+	})
 }
 
 // addLastCallbacks adds callbacks after those of the user, whose pages are recorded before theirs is

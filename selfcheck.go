@@ -25,8 +25,8 @@ func (h *hooks) selfCheck(userAgent string) {
 	if !h.c.IgnoreRobotsTxt {
 		h.report.warn("Colly's built-in robots.txt check was turned on after Attach: it denies and fails what the dialect allows; leave IgnoreRobotsTxt true")
 	}
-	if n := h.handle.RequestCallbacks(); n > h.callbacks {
-		h.report.warn("OnRequest callbacks were registered after Attach: a request that they abort costs its host one delay, one that they change is judged twice", "count", n-h.callbacks)
+	if n := h.laterCallbacks(); n > 0 {
+		h.report.warn("OnRequest callbacks were registered after Attach: a request that they abort costs its host one delay, one that they change is judged twice", "count", n)
 	}
 	for _, s := range h.settings.all() {
 		h.checkTokens(s, userAgent)

@@ -2,6 +2,7 @@ package arrivals
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/gocolly/colly/v2/storage"
 )
@@ -11,6 +12,8 @@ import (
 type Storage struct {
 	storage.Storage // of the user
 	visits          *Visits
+
+	first atomic.Pointer[[]func()] // called before each visit is accepted
 
 	mu     sync.Mutex
 	exempt map[uint64]int // hashes for which IsVisited returns false once, by how often
@@ -28,8 +31,27 @@ func (v *Visits) Wrap(s storage.Storage) *Storage {
 	return &Storage{Storage: s, visits: v, exempt: make(map[uint64]int)}
 }
 
+// Before makes the Storage call f in each Visit, before its request exists.
+func (s *Storage) Before(f func()) {
+	for {
+		known := s.first.Load()
+		all := []func(){f}
+		if known != nil {
+			all = append(all, *known...)
+		}
+		if s.first.CompareAndSwap(known, &all) {
+			return
+		}
+	}
+}
+
 // Visited implements storage.Storage.
 func (s *Storage) Visited(hash uint64) error {
+	if first := s.first.Load(); first != nil {
+		for _, f := range *first {
+			f()
+		}
+	}
 	err := s.Storage.Visited(hash)
 	if err == nil {
 		s.visits.accept(s, hash)

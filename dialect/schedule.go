@@ -9,8 +9,8 @@ import (
 
 // A Schedule holds the Request-rate and Visit-time lines of a group. The sources of their syntax are
 // Seznam's help ("Crawling control", section "Request-rate directive") and, for Visit-time and for
-// other dialects, "An Extended Standard for Robot Exclusion" (Sean Conner, 1996, version 2.0). A
-// Schedule is immutable and safe for concurrent use.
+// other dialects, "An Extended Standard for Robot Exclusion" (Sean Conner, version 2.0). A Schedule is
+// immutable and safe for concurrent use.
 type Schedule struct {
 	Rates  []Rate  // the Request-rate lines; at any time, the slowest of those in force applies
 	Visits []Visit // the Visit-time lines; if there are any, no request may start outside of them

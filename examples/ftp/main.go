@@ -16,16 +16,16 @@ import (
 )
 
 func main() {
-	err := crawl(os.Args[1:], time.Second, os.Stdout)
+	err := crawl(os.Args[1:], new(ftpTransport), time.Second, os.Stdout)
 	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-// crawl prints the size of each file below the directories.
-func crawl(directories []string, minDelay time.Duration, out io.Writer) error {
+// crawl prints the size of each file below the directories. It sends ftp requests with ftp.
+func crawl(directories []string, ftp http.RoundTripper, minDelay time.Duration, out io.Writer) error {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.RegisterProtocol("ftp", new(ftpTransport))
+	transport.RegisterProtocol("ftp", ftp)
 	defer transport.CloseIdleConnections()
 
 	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"))

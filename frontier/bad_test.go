@@ -3,6 +3,7 @@ package frontier_test
 import (
 	"errors"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/frontier"
 )
 
@@ -121,3 +123,71 @@ func write(t *testing.T, path, text string) {
 
 // quiet is a logger that drops everything.
 var quiet = slog.New(slog.DiscardHandler)
+
+func TestOddPages(t *testing.T) {
+	f := open(t, t.TempDir())
+	long := strings.Repeat("a", 1<<12+1)
+	for _, p := range []*collyrobots.Page{nil, {URL: "http://[::1"}, {URL: "http://user:secret@a.test:port/"}, {URL: "http://a.test/", Host: long}} {
+		added, err := f.Add(p)
+		if added || err == nil || !strings.HasPrefix(err.Error(), "frontier: ") || strings.Contains(err.Error(), "secret") {
+			t.Errorf("Add(%.60v) = %v, %v", p, added, err)
+		}
+		if err := f.Again(p); err == nil {
+			t.Errorf("Again(%.60v) succeeded", p)
+		}
+		if f.Take(p) {
+			t.Errorf("Take(%.60v) = true", p)
+		}
+	}
+	if err := f.End(nil, collyrobots.PageDone); err != nil {
+		t.Error(err)
+	}
+	if err := f.End(&collyrobots.Page{ID: 1}, 17); err == nil {
+		t.Error("End accepts an unknown result")
+	}
+	odd := []collyrobots.Page{
+		{}, {URL: "\x00\xff"}, {URL: "data:x"}, {URL: "a b"}, {URL: "http://a.test/" + long}, {URL: "x", Host: "\x00", Key: "\x00"},
+		{URL: "http://[::1", Host: "h", Key: "k"}, {URL: "http://a.test/", Depth: -5, Collector: -7, From: "\xff", Request: []byte{}},
+		{URL: "http://a.test/", Collector: math.MaxInt, Depth: math.MinInt},
+	}
+	f.Pace("", time.Now(), false)
+	for _, p := range odd {
+		if added, err := f.Add(&p); !added || err != nil {
+			t.Errorf("Add(%.60v) = %v, %v", p, added, err)
+		}
+	}
+	for range odd {
+		p, err := f.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Pace(p.Host, time.Now(), false)
+		finish(t, f, p, collyrobots.PageDone)
+	}
+	end(t, f)
+}
+
+func TestClosed(t *testing.T) {
+	f := open(t, t.TempDir())
+	p := &collyrobots.Page{URL: "http://a.test/"}
+	if err := f.Again(p); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, errAdd := f.Add(&collyrobots.Page{URL: "http://a.test/2"})
+	_, errNext := f.Next(t.Context())
+	for _, err := range []error{errAdd, errNext, f.Again(p), f.End(p, collyrobots.PageDone), f.Fail(p)} {
+		if !errors.Is(err, frontier.ErrClosed) {
+			t.Errorf("%v, want ErrClosed", err)
+		}
+	}
+	if f.Take(p) {
+		t.Error("Take = true")
+	}
+	f.Pace("a.test", time.Now(), true)
+	if s := f.Stats(); s.Out != 1 {
+		t.Errorf("%+v", s)
+	}
+}

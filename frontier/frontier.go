@@ -22,6 +22,8 @@ type Frontier struct {
 	epoch time.Time
 	disk  *disk
 
+	closing sync.Once
+
 	mu     sync.Mutex
 	closed bool
 	hosts  map[string]*host // those with pages, and some others
@@ -88,13 +90,14 @@ func Open(dir string, opts ...Option) (*Frontier, error) {
 
 // Close ends the frontier: all calls of Next return, and all pages are written to the disk. Pages
 // that are out wait again in the next run. The methods return an error that wraps ErrClosed from now
-// on. A second call of Close has no effect.
-func (f *Frontier) Close() error {
+// on. Another call of Close has no effect, but waits for the end of the first one.
+func (f *Frontier) Close() (err error) {
+	f.closing.Do(func() { err = f.close() })
+	return err
+}
+
+func (f *Frontier) close() error {
 	f.mu.Lock()
-	if f.closed {
-		f.mu.Unlock()
-		return nil
-	}
 	f.closed = true
 	f.timer.Stop()
 	waiters := f.waiters

@@ -375,6 +375,9 @@ func (f *Frontier) background() {
 		f.flushed = max(f.flushed, ended)
 		return
 	}
+	if f.problem == nil && f.disk.space.state() == nil {
+		f.log.Warn("changes could not be written to the disk", "error", f.fault(cause(err)))
+	}
 	f.problem = f.fault(cause(err))
 	if f.disk.space.failure() == nil && !f.closed {
 		f.written()

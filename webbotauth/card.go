@@ -88,12 +88,15 @@ func (c Card) HTML() ([]byte, error) {
 		return nil, err
 	}
 	var b bytes.Buffer
-	err = botPage.Execute(&b, c)
+	err = botPage.Execute(&b, struct {
+		Card
+		Title string
+	}{Card: c, Title: c.title()})
 	return b.Bytes(), err
 }
 
-// Title returns the heading of the page: the name, or else the product token.
-func (c Card) Title() string {
+// title returns the heading of the page: the name, or else the product token.
+func (c Card) title() string {
 	switch {
 	case c.Name != "":
 		return c.Name

@@ -127,17 +127,17 @@ func (s signature) param(key string) any {
 func (v *Verifier) signatures(m Message) ([]signature, error) {
 	inputs, err := parseDictionary(m.Header["Signature-Input"])
 	if err != nil {
-		return nil, fmt.Errorf("Signature-Input: %w", err)
+		return nil, fmt.Errorf("reading Signature-Input: %w", err)
 	}
 	values, err := parseDictionary(m.Header["Signature"])
 	if err != nil {
-		return nil, fmt.Errorf("Signature: %w", err)
+		return nil, fmt.Errorf("reading Signature: %w", err)
 	}
 	var found []signature
 	for _, input := range inputs {
 		components, isList := input.value.([]item)
 		if !isList {
-			return nil, fmt.Errorf("Signature-Input: %s is not an inner list", input.key)
+			return nil, fmt.Errorf("%s in Signature-Input is not an inner list", input.key)
 		}
 		s := signature{label: input.key, components: components, params: input.params}
 		if tag, _ := s.text("tag"); tag != v.Tag {
@@ -146,7 +146,7 @@ func (v *Verifier) signatures(m Message) ([]signature, error) {
 		value, _ := find(values, input.key)
 		s.value, isList = value.value.([]byte)
 		if !isList {
-			return nil, fmt.Errorf("Signature: no value for %s", input.key)
+			return nil, fmt.Errorf("no value for %s in Signature", input.key)
 		}
 		found = append(found, s)
 	}
@@ -160,7 +160,7 @@ func (v *Verifier) verify(m Message, s signature, now time.Time) error {
 		return err
 	}
 	if agent := strings.Join(m.Header["Signature-Agent"], ", "); v.Agent != "" && agent != v.Agent {
-		return fmt.Errorf("Signature-Agent is %s", agent)
+		return fmt.Errorf("unexpected Signature-Agent %s", agent)
 	}
 	id, _ := s.text("keyid")
 	key := v.Key(id)

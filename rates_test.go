@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
@@ -209,20 +209,24 @@ func TestRateSource(t *testing.T) {
 	})
 }
 
-// TestRateChanges checks that a new robots.txt replaces the Request-rate of the old one.
+// TestRateChanges checks that a new robots.txt replaces the Request-rate of the old one, for pages
+// that wait.
 func TestRateChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		page := robotstest.Pages(6, "User-agent: *\nRequest-rate: 1/10s\nDisallow: /x\n")
-		web := robotstest.New(t, robotstest.Sites{"a.test": page})
-		c := start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()}, collyrobots.HonorRequestRate())
-		c.Visit("http://a.test/1")
-		c.Visit("http://a.test/2")
-		web.Set("a.test", "/robots.txt", "User-agent: *\nDisallow: /x\n")
-		time.Sleep(25 * time.Hour)
-		c.Visit("http://a.test/3")
-		c.Visit("http://a.test/4")
-		c.Visit("http://a.test/5")
-		if got, want := timesOf(web, "a.test"), "0s 10s 20s 25h0m20s 25h0m20s 25h0m20s 25h0m20s"; got != want {
+		site := robotstest.Pages(8, "")
+		read := 0
+		site["/robots.txt"] = func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Cache-Control", "max-age=60")
+			io.WriteString(w, "User-agent: *\nDisallow: /x\n")
+			read++
+			if read == 1 {
+				io.WriteString(w, "Request-rate: 1/25s\n")
+			}
+		}
+		web := robotstest.New(t, robotstest.Sites{"a.test": site})
+		c := start(t, web, async, collyrobots.HonorRequestRate())
+		visitPages(c, "a.test", 8)
+		if got, want := timesOf(web, "a.test"), "0s 25s 50s 1m15s 1m15s 1m15s 1m15s 1m15s 1m15s 1m15s"; got != want {
 			t.Errorf("requests at %s, want %s", got, want)
 		}
 	})

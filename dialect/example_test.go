@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
 )
@@ -159,4 +160,33 @@ func ExampleDialect_UnmarshalText() {
 	// Output:
 	// true <nil>
 	// dialect: unknown name "bing", want one of [rfc9309 google coccoc original1994 temoto yandex seznam]
+}
+
+// A session parameter makes several URLs of one page. Yandex lets the owner of a site list such
+// parameters.
+func ExampleCleanParams_Clean() {
+	rules := dialect.Yandex().Parse([]byte("Clean-param: sid&ref /catalog\n"))
+	for _, s := range []string{"https://example.com/catalog?id=7&sid=1", "https://example.com/catalog?ref=home&id=7", "https://example.com/news?sid=1"} {
+		u, _ := url.Parse(s)
+		fmt.Println(rules.CleanParams().Clean(u))
+	}
+	// Output:
+	// https://example.com/catalog?id=7
+	// https://example.com/catalog?id=7
+	// https://example.com/news?sid=1
+}
+
+// The owner of this site wants fewer requests by day than by night.
+func ExampleSchedule_At() {
+	file := []byte("User-agent: *\nRequest-rate: 10/1m 0600-1459\nRequest-rate: 1/1s 1500-0559\n")
+	schedule := dialect.Seznam().Parse(file).Group("SeznamBot").Schedule()
+	for _, hour := range []int{5, 6, 15} {
+		t := time.Date(2026, 11, 22, hour, 0, 0, 0, time.UTC)
+		rate, open, until := schedule.At(t)
+		fmt.Println(t.Format("15:04"), rate.Delay, open, "until", until.Format("15:04"))
+	}
+	// Output:
+	// 05:00 1s true until 06:00
+	// 06:00 6s true until 15:00
+	// 15:00 1s true until 06:00
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -49,6 +50,9 @@ const (
 func openDisk(dir string, system fileSystem, log *slog.Logger, readOnly bool) (*disk, error) {
 	dir = filepath.Join(dir, pagesFolder)
 	if !readOnly {
+		if err := finishSalvage(dir); err != nil {
+			return nil, err
+		}
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
 		}
@@ -62,18 +66,37 @@ func openDisk(dir string, system fileSystem, log *slog.Logger, readOnly bool) (*
 	files.lock = lock
 	d := &disk{files: files, space: space}
 	if err := d.begin(dir, log, readOnly); err != nil {
-		return nil, errors.Join(err, lock.Close())
+		return nil, errors.Join(err, files.unlock())
 	}
 	return d, nil
 }
 
-// begin opens the engine in a folder.
+// begin opens the engine in a folder. If files are damaged, it continues with what can be read.
 func (d *disk) begin(dir string, log *slog.Logger, readOnly bool) error {
 	if !readOnly {
 		if err := d.space.require(); err != nil {
 			return err
 		}
 	}
+	err := d.start(dir, log, readOnly)
+	if errors.Is(err, ErrDamaged) && !readOnly {
+		if err := d.salvage(dir, log); err != nil {
+			return openError(err)
+		}
+		err = d.start(dir, log, readOnly)
+	}
+	if err != nil || readOnly {
+		return err
+	}
+	if err := d.space.begin(); err != nil {
+		d.space.end()
+		return errors.Join(err, d.db.Close())
+	}
+	return nil
+}
+
+// start opens the engine in a folder.
+func (d *disk) start(dir string, log *slog.Logger, readOnly bool) error {
 	if err := checkManifests(dir); err != nil {
 		return err
 	}
@@ -89,13 +112,6 @@ func (d *disk) begin(dir string, log *slog.Logger, readOnly bool) error {
 		return openError(err)
 	}
 	d.db = db
-	if readOnly {
-		return nil
-	}
-	if err := d.space.begin(); err != nil {
-		d.space.end()
-		return errors.Join(err, db.Close())
-	}
 	return nil
 }
 
@@ -114,6 +130,9 @@ func openError(err error) error {
 	var number syscall.Errno
 	if errors.As(err, &number) && number != syscall.ENOENT {
 		return err
+	}
+	if strings.Contains(err.Error(), "unknown format major version") { // the engine has no type for it
+		return fmt.Errorf("%w: %w", ErrVersion, err)
 	}
 	return fmt.Errorf("%w: %w", ErrDamaged, err)
 }
@@ -323,11 +342,11 @@ func (d *disk) close() error {
 	d.access.Lock()
 	defer d.access.Unlock()
 	d.closed = true
-	return errors.Join(err, d.db.Close(), d.files.lock.Close())
+	return errors.Join(err, d.db.Close(), d.files.unlock())
 }
 
 // closeReadOnly closes a folder that was opened with readOnly.
-func (d *disk) closeReadOnly() error { return errors.Join(d.db.Close(), d.files.lock.Close()) }
+func (d *disk) closeReadOnly() error { return errors.Join(d.db.Close(), d.files.unlock()) }
 
 // engineLog passes the messages of the engine on. Messages about ordinary events are dropped.
 type engineLog struct {

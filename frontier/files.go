@@ -60,6 +60,16 @@ func (f *files) Lock(name string) (io.Closer, error) {
 	return lock, chmod(name)
 }
 
+// unlock releases the lock of the folder, if it is held.
+func (f *files) unlock() error {
+	if f.lock == nil {
+		return nil
+	}
+	err := f.lock.Close()
+	f.lock = nil
+	return err
+}
+
 // own prepares a file that was created.
 func (f *files) own(file vfs.File, name string) (vfs.File, error) {
 	if err := chmod(name); err != nil {

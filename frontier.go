@@ -110,7 +110,8 @@ const CtxWaited = "collyrobots.waited"
 //
 // Collector.Wait waits until no page waits. It returns earlier if the collector's Context ends, or if
 // the plugin is closed. The other pages then stay in f. To continue, a later run attaches its
-// collectors in the same order and visits the same first page.
+// collectors in the same order and visits the same first page. In that run, Visit returns colly's
+// AlreadyVisitedError for a page that was submitted again before.
 //
 // Requests with other methods, requests of collectors that are not asynchronous, targets of
 // redirects, and the requests of http.Clients are not recorded. If AllowURLRevisit is set, a kill may

@@ -1,0 +1,297 @@
+package collyrobots_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/storage"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// visitInTurn visits paths of a host one after the other, so that they wait in this order.
+func visitInTurn(t *testing.T, c interface{ Visit(string) error }, paths ...string) {
+	t.Helper()
+	for _, path := range paths {
+		must(t, c.Visit("http://a.test"+path))
+		synctest.Wait()
+	}
+}
+
+// TestFrontierPrograms runs programs on a.test with the pages 0 to 5 and a crawl delay of 2 s, and
+// checks the schedule, where the pages end, and what is logged.
+func TestFrontierPrograms(t *testing.T) {
+	unanswered := func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusInternalServerError) }
+	attempts := 0
+	once := func(w http.ResponseWriter, r *http.Request) {
+		attempts++
+		if attempts == 1 {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}
+	for name, test := range map[string]struct {
+		opts                       []collyrobots.Option
+		site                       robotstest.Site // further pages
+		run                        func(t *testing.T, c *crawl, store *memoryStore)
+		schedule, states, warnings string
+	}{
+		"Wait twice, and a later Visit": {
+			run: func(t *testing.T, c *crawl, store *memoryStore) {
+				visitInTurn(t, c, "/0", "/1")
+				c.Wait()
+				c.Wait()
+				visitInTurn(t, c, "/2", "/3")
+				c.Wait()
+			},
+			schedule: "0s /robots.txt, 2s /0, 4s /1, 6s /2, 8s /3", states: "done: /0 /1 /2 /3",
+		},
+		"a page that fails is tried three times": {
+			site: robotstest.Site{"/bad": unanswered},
+			run: func(t *testing.T, c *crawl, store *memoryStore) {
+				visitInTurn(t, c, "/bad", "/1")
+				c.Wait()
+			},
+			schedule: "0s /robots.txt, 2s /bad, 4s /1, 1m2s /bad, 2m2s /bad", states: "done: /1, failed: /bad",
+		},
+		"Retry in OnError": {
+			site: robotstest.Site{"/once": once},
+			run: func(t *testing.T, c *crawl, store *memoryStore) {
+				attempts = 0
+				c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
+				visitInTurn(t, c, "/once", "/1")
+				c.Wait()
+			},
+			schedule: "0s /robots.txt, 2s /once, 4s /once, 6s /1", states: "done: /1 /once",
+		},
+		"redirects": {
+			site: robotstest.Site{"/a": robotstest.Redirect("/5"), "/b": robotstest.Redirect("/0"), "/c": robotstest.Redirect("/closed")},
+			run: func(t *testing.T, c *crawl, store *memoryStore) {
+				visitInTurn(t, c, "/0", "/a", "/b", "/c")
+				c.Wait()
+			},
+			schedule: "0s /robots.txt, 2s /0, 4s /a, 6s /5, 8s /b, 10s /c", states: "done: /0 /a /b, denied: /c",
+		},
+		"cancel while pages wait": {
+			run: func(t *testing.T, c *crawl, store *memoryStore) {
+				ctx, cancel := context.WithCancel(c.Context)
+				c.Context = ctx
+				visitInTurn(t, c, "/0", "/1", "/2")
+				time.Sleep(3 * time.Second)
+				cancel()
+				c.Wait()
+			},
+			schedule: "0s /robots.txt, 2s /0", states: "done: /0, waits: /1 /2",
+		},
+		"Close while pages wait": {
+			run: func(t *testing.T, c *crawl, store *memoryStore) {
+				visitInTurn(t, c, "/0", "/1", "/2")
+				time.Sleep(3 * time.Second)
+				must(t, c.robots.Close())
+				c.Wait()
+			},
+			schedule: "0s /robots.txt, 2s /0", states: "done: /0, waits: /1 /2",
+		},
+		"other requests are not recorded": {
+			run: func(t *testing.T, c *crawl, store *memoryStore) {
+				visitInTurn(t, c, "/0")
+				must(t, c.Post("http://a.test/1", map[string]string{"a": "b"}))
+				synctest.Wait()
+				must(t, c.Head("http://a.test/2"))
+				c.Wait()
+			},
+			schedule: "0s /robots.txt, 2s /0, 4s /1, 6s /2", states: "done: /0",
+		},
+		"a sync collector": {
+			run: func(t *testing.T, c *crawl, store *memoryStore) {
+				c.Async = false
+				visitInTurn(t, c, "/0", "/1")
+			},
+			schedule: "0s /robots.txt, 2s /0, 4s /1", warnings: "without Async are not recorded",
+		},
+		"AllowURLRevisit": {
+			run: func(t *testing.T, c *crawl, store *memoryStore) {
+				c.AllowURLRevisit = true
+				visitInTurn(t, c, "/0", "/1", "/1")
+				c.Wait()
+			},
+			schedule: "0s /robots.txt, 2s /0, 4s /1", states: "done: /0 /1", warnings: "AllowURLRevisit is set",
+		},
+		"MaxRequests": {
+			run: func(t *testing.T, c *crawl, store *memoryStore) {
+				c.MaxRequests = 3
+				visitInTurn(t, c, "/0", "/1", "/2")
+				c.Wait()
+			},
+			schedule: "0s /robots.txt, 2s /0", states: "done: /0, postponed: /1 /2", warnings: "MaxRequests counts",
+		},
+		"SetStorage after Attach": {
+			run: func(t *testing.T, c *crawl, store *memoryStore) {
+				must(t, c.SetStorage(new(storage.InMemoryStorage)))
+				visitInTurn(t, c, "/0", "/1")
+				c.Wait()
+			},
+			schedule: "0s /robots.txt, 2s /0, 4s /1", states: "done: /0 /1", warnings: "SetStorage was called after Attach",
+		},
+		"the values of a Context": {
+			run: func(t *testing.T, c *crawl, store *memoryStore) {
+				visitInTurn(t, c, "/0")
+				ctx := colly.NewContext()
+				ctx.Put("text", "kept")
+				ctx.Put("number", 1.5)
+				ctx.Put("struct", struct{ A int }{1})
+				must(t, c.Request("GET", "http://a.test/1", nil, ctx, nil))
+				c.OnResponse(func(r *colly.Response) {
+					if r.Request.URL.Path == "/1" && (r.Ctx.Get("text") != "kept" || r.Ctx.GetAny("number") != 1.5 || r.Ctx.GetAny("struct") != nil) {
+						t.Errorf("the Context is %v", r.Ctx)
+					}
+				})
+				c.Wait()
+			},
+			states: "done: /0 /1", warnings: "key=struct",
+		},
+		"another shard": {
+			opts: []collyrobots.Option{collyrobots.ShardByHost(100, (func() int { i, _ := collyrobots.ShardOf("http://a.test/", 100); return i })())},
+			run: func(t *testing.T, c *crawl, store *memoryStore) {
+				visitInTurn(t, c, "/0")
+				must(t, c.Visit("http://b.test/"))
+				c.Wait()
+				foreign := (*collyrobots.ShardError)(nil)
+				if !errors.As(c.denied["http://b.test/"], &foreign) {
+					t.Errorf("got %v", c.denied)
+				}
+			},
+			schedule: "0s /robots.txt, 2s /0", states: "done: /0",
+		},
+		"DryRun": {
+			opts: []collyrobots.Option{collyrobots.DryRun()},
+			run: func(t *testing.T, c *crawl, store *memoryStore) {
+				c.impolite = true
+				visitInTurn(t, c, "/0", "/closed", "/1")
+				c.Wait()
+			},
+			schedule: "0s /robots.txt, 0s /0, 0s /closed, 0s /1", states: "done: /0 /1 /closed",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			site := robotstest.Pages(6, "User-agent: *\nCrawl-delay: 2\nDisallow: /closed")
+			site["/closed"] = robotstest.Page()
+			for path, answer := range test.site {
+				site[path] = answer
+			}
+			inBubble(t, robotstest.Sites{"a.test": site, "b.test": robotstest.Pages(1, noDenys)}, func(t *testing.T, web *robotstest.Web) {
+				store := newMemoryStore()
+				c := start(t, web, async, append(test.opts, collyrobots.Frontier(store))...)
+				test.run(t, c, store)
+				if test.schedule != "" {
+					wantSchedule(t, web, "a.test", test.schedule)
+				}
+				wantStates(t, store, test.states)
+				if logged := c.logged.String(); !strings.Contains(logged, test.warnings) || test.warnings == "" && strings.Contains(logged, "Frontier") {
+					t.Errorf("logged %q, want %q", logged, test.warnings)
+				}
+			})
+		})
+	}
+}
+
+// The collectors of a plugin have pages of their own. If one of them is missing in a run, its pages
+// wait for the next one.
+func TestFrontierCollectors(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(6, "User-agent: *\nCrawl-delay: 2")}, func(t *testing.T, web *robotstest.Web) {
+		store := newMemoryStore()
+		run := func(store *memoryStore, collectors int) (*crawl, *[]string) {
+			c := start(t, web, async, collyrobots.Frontier(store))
+			detail := colly.NewCollector(async...)
+			detail.WithTransport(web.Transport())
+			pages := new([]string)
+			detail.OnResponse(func(r *colly.Response) { c.note(func() { *pages = append(*pages, r.Request.URL.Path) }) })
+			if collectors == 2 {
+				must(t, c.robots.Attach(detail))
+				visitInTurn(t, c, "/0", "/1")
+				detail.Visit("http://a.test/1") // an error if the page of the run before is under way already
+				detail.Visit("http://a.test/2")
+				synctest.Wait()
+			} else {
+				visitInTurn(t, c, "/0", "/1")
+			}
+			return c, pages
+		}
+		c, _ := run(store, 2)
+		time.Sleep(5 * time.Second) // /0 and the first /1 are done
+		store.close()
+		must(t, c.robots.Close())
+		c.Wait()
+		time.Sleep(2 * time.Second)
+		second := store.reopen()
+		c, _ = run(second, 1)
+		c.Wait()
+		must(t, c.robots.Close())
+		wantStates(t, second, "done: /0 /1, postponed: /1 /2")
+		time.Sleep(2 * time.Second)
+		third := second.reopen()
+		c, pages := run(third, 2)
+		c.Wait() // also for the pages of the other collector
+		wantStates(t, third, "done: /0 /1 /1 /2")
+		slices.Sort(*pages)
+		if !slices.Equal(*pages, []string{"/1", "/2"}) {
+			t.Errorf("the second collector got %v", *pages)
+		}
+	})
+}
+
+// The pages of a sitemap count as done for the feed when they are recorded.
+func TestFrontierFeed(t *testing.T) {
+	site := robotstest.Pages(6, "User-agent: *\nCrawl-delay: 2\nSitemap: http://a.test/map.xml")
+	site["/map.xml"] = robotstest.Sitemap("http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4")
+	inBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
+		store := newMemoryStore()
+		c := start(t, web, async, collyrobots.Frontier(store), collyrobots.FollowSitemaps(collyrobots.Feed{Window: 2}))
+		visitInTurn(t, c, "/0")
+		time.Sleep(6 * time.Second) // the sitemap is read
+		if states := store.states(); len(states[waits])+len(states[isOut]) != 4 {
+			t.Errorf("the window of the feed was not freed: %v", states)
+		}
+		c.Wait()
+		wantStates(t, store, "done: /0 /1 /2 /3 /4")
+	})
+}
+
+// A second run continues although a persistent storage of Colly knows the first page.
+func TestFrontierWithVisitedStorage(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 2")}, func(t *testing.T, web *robotstest.Web) {
+		store := newMemoryStore()
+		visited := new(storage.InMemoryStorage)
+		must(t, visited.Init())
+		run := func(store *memoryStore) *crawl {
+			c := start(t, web, async)
+			must(t, c.robots.Close())
+			must(t, c.SetStorage(visited))
+			robots, err := collyrobots.WithRobots(c.Collector.Collector, collyrobots.Frontier(store))
+			must(t, err)
+			c.robots = robots
+			for i := range 4 {
+				c.Visit(fmt.Sprint("http://a.test/", i))
+				synctest.Wait()
+			}
+			return c
+		}
+		c := run(store)
+		time.Sleep(5 * time.Second)
+		store.close()
+		must(t, c.robots.Close())
+		c.Wait()
+		time.Sleep(2 * time.Second)
+		next := store.reopen()
+		run(next).Wait()
+		wantStates(t, next, "done: /0 /1 /2 /3")
+	})
+}

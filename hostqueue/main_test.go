@@ -3,6 +3,9 @@ package hostqueue
 import (
 	"context"
 	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,6 +72,21 @@ func (s *server) start(t testing.TB) {
 	}
 	client := s.client(t)
 	waitFor(t, "redis-server answers", func() bool { return client.Ping(t.Context()).Err() == nil })
+}
+
+// freePort returns a port on which no program listens, for a server of a cluster, which also uses
+// the port that is higher by ten thousand.
+func freePort(t testing.TB) int {
+	t.Helper()
+	for port := 20_000 + rand.IntN(10_000); port < 40_000; port++ {
+		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
+		if err == nil {
+			l.Close()
+			return port
+		}
+	}
+	t.Fatal("no port is free")
+	return 0
 }
 
 // kill kills the server with -9.

@@ -86,6 +86,15 @@ func isUnreserved(c byte) bool {
 // parsedURL returns the URL of the page.
 func (p page) parsedURL() (*url.URL, error) { return url.Parse(p.url) }
 
+// redacted returns the URL without its password.
+func (p page) redacted() string {
+	u, err := p.parsedURL()
+	if err != nil {
+		return ""
+	}
+	return u.Redacted()
+}
+
 // text returns the page as it is stored while it waits or is in progress.
 func (p page) text() string { return fmt.Sprintf("%d %d %s", p.attempts, p.depth, p.url) }
 

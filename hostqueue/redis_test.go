@@ -406,3 +406,33 @@ func memory(t *testing.T, client *redis.Client) (n int) {
 	}
 	return n
 }
+
+// TestCluster checks that each script uses keys of one hash slot only.
+func TestCluster(t *testing.T) {
+	server := newServer(t, "--cluster-enabled", "yes", "--port", strconv.Itoa(freePort(t)))
+	client := server.client(t)
+	if err := client.ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the cluster is up", func() bool {
+		return strings.Contains(client.ClusterInfo(t.Context()).Val(), "cluster_state:ok")
+	})
+	x := &transcript{t: t, q: mustOpen(t, client, "test")}
+	x.do("add /1 /2")
+	got, err := x.q.take(t.Context(), "process", 1)
+	if err != nil || len(got.hosts) != 1 {
+		t.Fatal(got, err)
+	}
+	for _, step := range []string{"begin 0 x = true", "next x - done = page 0 1 /1", "next x /1 failed = page 0 1 /2", "next x /2 retry = pause"} {
+		call, want, _ := strings.Cut(step, " = ")
+		if got := x.do(call); got != want {
+			t.Errorf("%s: %s, want %s", call, got, want)
+		}
+	}
+	if err := x.q.move(t.Context(), map[member]time.Duration{got.hosts[0]: 0}); err != nil {
+		t.Error(err)
+	}
+	if s, err := x.q.Stats(t.Context()); err != nil || s.Known != 2 || s.Failed != 1 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}

@@ -287,11 +287,12 @@ func TestResults(t *testing.T) {
 
 // TestPauses checks the pauses before retries, which grow.
 func TestPauses(t *testing.T) {
-	v := &visit{run: &run{queue: &Queue{retryPause: time.Minute}, collector: colly.NewCollector()}, page: page{url: "http://a.test/", depth: 2}, status: 500}
+	v := &visit{run: &run{queue: &Queue{retryPause: time.Minute}, collector: colly.NewCollector()}, status: 500}
+	v.page = page{url: "http://user:secret@a.test/", depth: 2}
 	for attempts, want := range []ending{
-		{page: "0 2 http://a.test/", outcome: outcomeRetry, text: "1 2 http://a.test/", pause: time.Minute},
-		{page: "1 2 http://a.test/", outcome: outcomeRetry, text: "2 2 http://a.test/", pause: 10 * time.Minute},
-		{page: "2 2 http://a.test/", outcome: outcomeFailed, text: `{"url":"http://a.test/","status":500}`, pause: 100 * time.Minute},
+		{page: "0 2 http://user:secret@a.test/", outcome: outcomeRetry, text: "1 2 http://user:secret@a.test/", pause: time.Minute},
+		{page: "1 2 http://user:secret@a.test/", outcome: outcomeRetry, text: "2 2 http://user:secret@a.test/", pause: 10 * time.Minute},
+		{page: "2 2 http://user:secret@a.test/", outcome: outcomeFailed, text: `{"url":"http://user:xxxxx@a.test/","status":500}`, pause: 100 * time.Minute},
 	} {
 		v.page.attempts = attempts
 		if got := v.ending(nil); got != want {

@@ -90,8 +90,8 @@ func (s *Stats) read(ctx context.Context, q *Queue, hosts []string) error {
 	return nil
 }
 
-// hostBatches returns the names of the known hosts, in batches. If the crawl runs, a host may occur
-// twice.
+// hostBatches returns the names of the known hosts, in batches. Hosts that are added at the same time
+// may be missing.
 func (q *Queue) hostBatches(ctx context.Context) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
 		names := q.client.SScan(ctx, q.keys.known(), 0, "", 1000).Iterator()
@@ -123,14 +123,14 @@ func (q *Queue) hostBatches(ctx context.Context) iter.Seq2[[]string, error] {
 
 // A Failure is a page that has failed three times.
 type Failure struct {
-	URL    string `json:"url"`
+	URL    string `json:"url"`              // without its password
 	Status int    `json:"status,omitempty"` // of the last response, 0 if there was none
 	Err    string `json:"error,omitempty"`  // the text of the last error
 }
 
 // failureText returns the text of a Failure in Redis.
 func failureText(p page, status int, err error) string {
-	f := Failure{URL: p.url, Status: status}
+	f := Failure{URL: p.redacted(), Status: status}
 	if err != nil {
 		f.Err = err.Error()
 	}

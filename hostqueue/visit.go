@@ -93,7 +93,7 @@ func (v *visit) fetch() (err error) {
 	defer func() {
 		if x := recover(); x != nil {
 			err = fmt.Errorf("panic in a callback: %v", x)
-			v.run.queue.log.Error("panic in a callback", "url", v.page.url, "panic", x, "stack", string(debug.Stack()))
+			v.run.queue.log.Error("panic in a callback", "url", v.page.redacted(), "panic", x, "stack", string(debug.Stack()))
 		}
 	}()
 	r := *v.run.template

@@ -59,8 +59,8 @@ func TestSameHost(t *testing.T) {
 		"https://bücher.test/#x": "xn--bcher-kva.test",
 	} {
 		p, err := newPage(raw, 1)
-		if err != nil || p.host != want {
-			t.Errorf("%s: host %q, %v, want %q", raw, p.host, err, want)
+		if err != nil || p.host != want || strings.Contains(p.url, "#") {
+			t.Errorf("%s: host %q, URL %q, %v, want %q", raw, p.host, p.url, err, want)
 		}
 	}
 }

@@ -194,6 +194,8 @@ func TestRenewal(t *testing.T) {
 		requested <- true
 		<-answer
 	}}})
+	release := sync.OnceFunc(func() { close(answer) })
+	defer release()
 	const lease = 300 * time.Millisecond
 	var all sync.WaitGroup
 	for range 2 {
@@ -210,7 +212,7 @@ func TestRenewal(t *testing.T) {
 			return due == float64(now.Add(lease).UnixMilli())
 		})
 	}
-	close(answer)
+	release()
 	all.Wait()
 	wantRequests(t, web, "a.test", "/")
 }

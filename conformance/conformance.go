@@ -51,7 +51,7 @@ type Case struct {
 	// as in "rfc9309/2.2.1/token-case".
 	ID string `json:"id"`
 
-	// About is one sentence: what the case shows.
+	// About says in one sentence what the case shows.
 	About string `json:"about"`
 
 	Source Source `json:"source"`
@@ -83,8 +83,8 @@ type Case struct {
 	// does not ask.
 	Sitemaps *[]string `json:"sitemaps,omitempty"`
 
-	// Disputed says that the text can be read in another way. Such a case is not scored. Reason
-	// says which other way.
+	// Disputed says that the text can be read in another way, which Reason describes. Such a case
+	// is not scored.
 	Disputed bool   `json:"disputed,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 }
@@ -211,7 +211,7 @@ func (c *Case) validate() error {
 	case c.Expect != Allowed && c.Expect != Denied:
 		return fmt.Errorf("expect is %q, want %q or %q", c.Expect, Allowed, Denied)
 	case c.Disputed != (c.Reason != ""):
-		return fmt.Errorf("a disputed case, and no other, has a reason")
+		return fmt.Errorf("a case has a reason if, and only if, it is disputed")
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ type FetchCase struct {
 
 	// Requested has the URLs that the crawler has to request: those of Fetch that are allowed, and
 	// what they redirect to. Optional has URLs that it may request. It must not request any other
-	// URL, except what robots.txt redirects to.
+	// URL, except the targets of redirects of robots.txt.
 	Requested []string `json:"requested"`
 	Optional  []string `json:"optional,omitempty"`
 
@@ -55,7 +55,7 @@ type Reply struct {
 	// Drop closes the connection instead of sending a response.
 	Drop bool `json:"drop,omitempty"`
 
-	// Missing is by how many bytes the response is shorter than its Content-Length.
+	// Missing is the difference in bytes between the Content-Length and the shorter body.
 	Missing int `json:"missing,omitempty"`
 }
 
@@ -85,8 +85,8 @@ type FetchQuestion struct {
 	Fetch   []string `json:"fetch"`
 }
 
-// A FetchAnswer is one line that a crawler writes to its standard output when it has fetched what
-// it may fetch. Error says why it could not try.
+// A FetchAnswer is one line that a crawler writes to its standard output when it has fetched the
+// URLs that are allowed. Error says why it could not try.
 type FetchAnswer struct {
 	Error string `json:"error,omitempty"`
 }
@@ -160,8 +160,9 @@ func (c *FetchCase) validate() error {
 // Has reports whether the case holds in a dialect.
 func (c *FetchCase) Has(dialect string) bool { return slices.Contains(c.Dialects, dialect) }
 
-// Check returns what is wrong with the requests that a crawler has sent, or nil if nothing is. They
-// are in the order in which the servers have received them, as "GET {site}/path".
+// Check returns what is wrong with the requests that a crawler has sent, or nil if nothing is. The
+// requests have the form "GET {site}/path" and are in the order in which the servers have received
+// them.
 func (c *FetchCase) Check(requests []string) (faults []string) {
 	robots := map[string]int{"{site}": 0, "{other}": 0}
 	helpers := c.targetsOfRobots()

@@ -20,16 +20,16 @@ are absolute or begin with /:
   {"robots": "User-agent: *\nDisallow: /x\n", "agent": "ExampleBot", "url": "https://example.com/x"}
   {"file": "robots/example.com.txt", "agent": "ExampleBot", "urls": ["/x", "/y?z"]}
 
-A robots.txt that is not UTF-8 is in robots_base64. Of a WARC file, the responses to requests for
-/robots.txt are used, with the crawlers of -agent and the URLs of -url.
+A robots.txt that is not UTF-8 is in robots_base64. From a WARC file, the command reads the
+responses to requests for /robots.txt, and decides about the URLs of -url for the crawlers of -agent.
 
 The output has one line for each decision, in the order of the input. line is the line number of the
 rule that decides, or 0 if there is none, and sha256 is the hash of the whole robots.txt:
 
   {"record":1,"agent":"ExampleBot","url":"https://example.com/x","allowed":false,"line":2,"sha256":"..."}
 
-A record or URL that cannot be read has a line with an error instead. The exit status is 0 if there
-are no such lines and 1 if there are some.`
+For a record or URL that cannot be read, the output has a line with an error instead. The exit status
+is 0 if there are no such lines and 1 if there are some.`
 
 // runBatch runs the command batch.
 func runBatch(args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {

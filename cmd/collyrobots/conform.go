@@ -33,7 +33,7 @@ to fetch, fetches those that the robots.txt of the site allows, and then writes 
   {}
 
 Without a program, the suite runs on the parser or the crawler of collyrobots. The exit status is 0
-if all cases are passed, 1 if not, and 2 if the program could not be run to its end.
+if all cases are passed, 1 if not, and 2 if the program has not answered all questions.
 conformance/README.md has the details.`
 
 // runConform runs the command conform.

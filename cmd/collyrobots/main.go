@@ -69,12 +69,11 @@ func printHelp(w io.Writer) {
 	for _, c := range commands {
 		fmt.Fprintf(w, "  %-10s %s\n", c.name, c.summary)
 	}
-	fmt.Fprint(w, "\nThe usage of a command: collyrobots COMMAND -h\n")
+	fmt.Fprint(w, "\nRun collyrobots COMMAND -h for the usage of a command.\n")
 }
 
-// parseFlags parses the flags of a command. The usage is the text above the list of the flags. If
-// the command must not continue, parseFlags has printed the reason and returns the exit status and
-// false.
+// parseFlags parses the flags of a command. The usage is the text above the list of the flags. If ok
+// is false, parseFlags has printed the usage or an error, and the command must return the status.
 func parseFlags(flags *flag.FlagSet, usage string, args []string, stderr io.Writer) (status int, ok bool) {
 	flags.SetOutput(io.Discard)
 	err := flags.Parse(args)

@@ -6,20 +6,35 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/collyrobots/collyrobots/conformance"
 )
 
-// A Parser answers questions. It returns one answer for each question, in the same order. An error
-// means that it could not be run. A parser that ends before it has answered all questions leaves
-// the other answers empty.
+// A Parser answers questions. It returns one answer for each question, in the same order. If it
+// could not answer all questions, it returns an error and either zero values for the missing answers
+// or no answers at all.
 type Parser func(ctx context.Context, questions []conformance.Question) ([]conformance.Answer, error)
 
 // A Selection says which cases are run. The zero value selects all.
 type Selection struct {
 	Dialect string // if set, only this dialect
 	Pattern string // if set, only the cases whose ID matches it; see Match
+}
+
+// DialectsOf returns the dialects in which a case is run, given its ID and all of its dialects. The
+// result is empty if the case is not selected.
+func (s Selection) DialectsOf(id string, dialects []string) []string {
+	switch {
+	case !Match(s.Pattern, id):
+		return nil
+	case s.Dialect == "":
+		return dialects
+	case slices.Contains(dialects, s.Dialect):
+		return []string{s.Dialect}
+	}
+	return nil
 }
 
 // Match reports whether the ID of a case matches a pattern. The pattern is the beginning of an ID,
@@ -43,7 +58,8 @@ type Result struct {
 // Passed reports whether the answer is right.
 func (r *Result) Passed() bool { return len(r.Faults) == 0 }
 
-// Run runs the selected cases on a parser and returns one result for each case and dialect.
+// Run runs the selected cases on a parser and returns one result for each case and dialect. It
+// returns no results if the parser has returned no answers.
 func Run(ctx context.Context, p Parser, cases []conformance.Case, s Selection) ([]Result, error) {
 	results := selected(cases, s)
 	if len(results) == 0 {
@@ -70,13 +86,8 @@ func selected(cases []conformance.Case, s Selection) []Result {
 	var results []Result
 	for i := range cases {
 		c := &cases[i]
-		if !Match(s.Pattern, c.ID) {
-			continue
-		}
-		for _, d := range c.Dialects {
-			if s.Dialect == "" || s.Dialect == d {
-				results = append(results, Result{Case: c, Dialect: d})
-			}
+		for _, d := range s.DialectsOf(c.ID, c.Dialects) {
+			results = append(results, Result{Case: c, Dialect: d})
 		}
 	}
 	return results

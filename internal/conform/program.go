@@ -26,14 +26,14 @@ type Program struct {
 // maxAnswer is the maximum size of an answer in bytes.
 const maxAnswer = 1 << 20
 
-// Ask asks the program the questions about the cases. See [Exchange].
+// Ask sends questions to the program and returns its answers. See [Exchange].
 func (p *Program) Ask(ctx context.Context, questions []conformance.Question) ([]conformance.Answer, error) {
 	return Exchange(ctx, p, questions, parseAnswer)
 }
 
 // Exchange runs the program. It writes all questions while it reads the answers, so the program may
 // buffer its output. If the program ends, fails or takes too long before it has answered all
-// questions, Exchange returns the answers up to there and an error.
+// questions, Exchange returns an error and zero values for the missing answers.
 func Exchange[Question, Answer any](ctx context.Context, p *Program, questions []Question, parse func(line []byte) Answer) ([]Answer, error) {
 	answers := make([]Answer, len(questions))
 	input, err := encode(questions)
@@ -92,16 +92,16 @@ func (p *Program) exchange(ctx context.Context, input []byte, each func(line []b
 		output.CloseWithError(err)
 		read <- err
 	}()
-	ended := cmd.Wait()
+	exitErr := cmd.Wait()
 	writer.Close()
-	failed := <-read
+	readErr := <-read
 	switch {
-	case failed != nil:
-		return failed
+	case readErr != nil:
+		return readErr
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return fmt.Errorf("%s did not end within %v", p.Args[0], p.Limit)
-	case ended != nil:
-		return fmt.Errorf("%s: %w", p.Args[0], ended)
+	case exitErr != nil:
+		return fmt.Errorf("%s: %w", p.Args[0], exitErr)
 	}
 	return nil
 }

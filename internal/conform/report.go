@@ -17,7 +17,7 @@ type Report struct {
 	outcomes []Outcome
 }
 
-// An Outcome is one line of a Report: how one case was answered in one dialect.
+// An Outcome says how one case was answered in one dialect. It is one line of a Report.
 type Outcome struct {
 	ID       string              `json:"id"`
 	Dialect  string              `json:"dialect"`
@@ -87,7 +87,7 @@ func (s *Score) count(o *Outcome) {
 	}
 }
 
-// Passed reports whether all cases were passed that are not disputed.
+// Passed reports whether all cases were passed, except disputed ones.
 func (r *Report) Passed() bool {
 	return !slices.ContainsFunc(r.outcomes, func(o Outcome) bool { return !o.Passed && !o.Disputed })
 }

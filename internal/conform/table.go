@@ -42,8 +42,8 @@ func NewColumn(name string, r *Report) Column {
 	return c
 }
 
-// Cell returns the text of a case: ok, the wrong decision, error, or what is wrong if the decision
-// is right. It is "not run" if there is no outcome.
+// Cell returns the text for a case: "ok", the decision if it is wrong, "error", or the part of the
+// answer that is wrong, as in "other line". It returns "not run" if there is no outcome.
 func (c *Column) Cell(id string) string {
 	if x, ok := c.cells[id]; ok {
 		return x.text
@@ -127,16 +127,15 @@ func writeRow(b *strings.Builder, cells []string) {
 
 // Summary returns a table in Markdown with a row for each section of a text and a column for each
 // parser. A cell is the number of scored cases that the parser passes. Sections without scored cases
-// are left out. After the sections of a text, a row has the sums.
+// are left out. The sections of each text are followed by a row with their sums.
 func Summary(rows []Row, columns []Column) string {
 	var b strings.Builder
 	writeHead(&b, []string{"section", "cases"}, columns)
-	for _, text := range splitBy(rows, textOf) {
+	scored := slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Disputed })
+	for _, text := range splitBy(scored, textOf) {
 		for _, section := range splitBy(text, func(r Row) string { return groupOf(r.ID) }) {
 			name := fmt.Sprintf("%s: %s", textOf(section[0]), section[0].Section)
-			if line := countsOf(name, section, columns); line[1] != "0" {
-				writeRow(&b, line)
-			}
+			writeRow(&b, countsOf(name, section, columns))
 		}
 		sums := countsOf(textOf(text[0]), text, columns)
 		for i := range sums {
@@ -169,25 +168,18 @@ func splitBy(rows []Row, key func(Row) string) [][]Row {
 	return parts
 }
 
-// countsOf returns a row of the summary: the number of scored cases, and how many of them each
+// countsOf returns a line of the summary: a name, the number of rows, and how many of them each
 // parser passes.
 func countsOf(name string, rows []Row, columns []Column) []string {
-	scored := 0
-	passed := make([]int, len(columns))
-	for _, r := range rows {
-		if r.Disputed {
-			continue
-		}
-		scored++
-		for i := range columns {
-			if columns[i].cells[r.ID].passed {
-				passed[i]++
+	line := []string{name, strconv.Itoa(len(rows))}
+	for _, c := range columns {
+		passed := 0
+		for _, r := range rows {
+			if c.cells[r.ID].passed {
+				passed++
 			}
 		}
-	}
-	line := []string{name, strconv.Itoa(scored)}
-	for _, n := range passed {
-		line = append(line, strconv.Itoa(n))
+		line = append(line, strconv.Itoa(passed))
 	}
 	return line
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/collyrobots/collyrobots/internal/conform"
 )
 
-// A Crawler fetches what it may fetch of each question. It returns one answer for each question, in
-// the same order.
+// A Crawler fetches the URLs of each question that robots.txt allows. It returns one answer for each
+// question, in the same order.
 type Crawler func(ctx context.Context, questions []conformance.FetchQuestion) ([]conformance.FetchAnswer, error)
 
 // A Result is what a crawler has requested in one case and dialect.
@@ -29,45 +29,48 @@ func (r *Result) Passed() bool { return len(r.Faults) == 0 }
 
 // Run runs the selected cases on a crawler and returns one result for each case and dialect.
 func Run(ctx context.Context, c Crawler, cases []conformance.FetchCase, s conform.Selection) ([]Result, error) {
-	var results []Result
-	var webs []*web
-	var questions []conformance.FetchQuestion
+	webs, err := serveAll(cases, s)
 	defer func() {
 		for _, w := range webs {
 			w.close()
 		}
 	}()
-	for i := range cases {
-		fc := &cases[i]
-		if !conform.Match(s.Pattern, fc.ID) {
-			continue
-		}
-		for _, d := range fc.Dialects {
-			if s.Dialect != "" && s.Dialect != d {
-				continue
-			}
-			w, err := serve(fc)
-			if err != nil {
-				return nil, err
-			}
-			webs = append(webs, w)
-			results = append(results, Result{Case: fc, Dialect: d})
-			questions = append(questions, w.question(d))
-		}
+	if err != nil {
+		return nil, err
 	}
-	if len(results) == 0 {
+	if len(webs) == 0 {
 		return nil, fmt.Errorf("no case matches dialect %q and pattern %q", s.Dialect, s.Pattern)
 	}
+	questions := make([]conformance.FetchQuestion, len(webs))
+	for i, w := range webs {
+		questions[i] = w.question()
+	}
 	answers, err := c(ctx, questions)
-	for i := range results {
-		r := &results[i]
-		r.Requests = webs[i].requests()
-		r.Faults = r.Case.Check(r.Requests)
+	results := make([]Result, len(webs))
+	for i, w := range webs {
+		results[i] = w.result()
 		if i < len(answers) && answers[i].Error != "" {
-			r.Faults = append(r.Faults, "error: "+answers[i].Error)
+			results[i].Faults = append(results[i].Faults, "error: "+answers[i].Error)
 		}
 	}
 	return results, err
+}
+
+// serveAll starts the servers of the selected cases, for each of their dialects. If there is an
+// error, the caller must close the webs that were started before it.
+func serveAll(cases []conformance.FetchCase, s conform.Selection) ([]*web, error) {
+	var webs []*web
+	for i := range cases {
+		c := &cases[i]
+		for _, d := range s.DialectsOf(c.ID, c.Dialects) {
+			w, err := serve(c, d)
+			if err != nil {
+				return webs, err
+			}
+			webs = append(webs, w)
+		}
+	}
+	return webs, nil
 }
 
 // Program returns the Crawler that a program implements.

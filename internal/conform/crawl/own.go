@@ -51,7 +51,8 @@ func fetch(ctx context.Context, q conformance.FetchQuestion) error {
 	return nil
 }
 
-// get requests a URL. Errors do not matter, because the server's log is what counts.
+// get requests a URL. It ignores errors, because the result depends only on the requests that the
+// servers have logged.
 func get(ctx context.Context, client *http.Client, u, agent string) {
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()

@@ -13,9 +13,10 @@ import (
 	"github.com/collyrobots/collyrobots/conformance"
 )
 
-// A web serves the two sites of a case on the loopback interface.
+// A web serves the two sites of a case on the loopback interface, for a run in one dialect.
 type web struct {
 	fetchCase *conformance.FetchCase
+	dialect   string
 	replacer  *strings.Replacer // from {site} and {other} to the URLs
 	servers   []*http.Server
 	running   sync.WaitGroup
@@ -26,8 +27,8 @@ type web struct {
 }
 
 // serve starts the servers of a case.
-func serve(c *conformance.FetchCase) (*web, error) {
-	w := &web{fetchCase: c, n: make(map[string]int)}
+func serve(c *conformance.FetchCase, dialect string) (*web, error) {
+	w := &web{fetchCase: c, dialect: dialect, n: make(map[string]int)}
 	var urls []string
 	for _, name := range []string{"{site}", "{other}"} {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -51,11 +52,11 @@ func (w *web) close() {
 	w.running.Wait()
 }
 
-// question returns the question of the case in a dialect.
-func (w *web) question(dialect string) conformance.FetchQuestion {
+// question returns the question of the case.
+func (w *web) question() conformance.FetchQuestion {
 	q := conformance.FetchQuestion{
 		ID:      w.fetchCase.ID,
-		Dialect: dialect,
+		Dialect: w.dialect,
 		Agent:   w.fetchCase.Agent,
 		Site:    w.replacer.Replace("{site}"),
 	}
@@ -70,6 +71,17 @@ func (w *web) requests() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]string(nil), w.log...)
+}
+
+// result returns the result of the case from the requests that have arrived.
+func (w *web) result() Result {
+	requests := w.requests()
+	return Result{
+		Case:     w.fetchCase,
+		Dialect:  w.dialect,
+		Requests: requests,
+		Faults:   w.fetchCase.Check(requests),
+	}
 }
 
 // handler returns the handler of a site.

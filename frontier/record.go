@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
-	"strings"
 	"time"
 
 	"github.com/collyrobots/collyrobots"
@@ -397,7 +396,7 @@ func (d *decoder) text() string {
 		d.fail()
 		return ""
 	}
-	s := strings.Clone(string(d.rest[:n]))
+	s := string(d.rest[:n])
 	d.rest = d.rest[n:]
 	return s
 }

@@ -107,3 +107,23 @@ func TestOrder(t *testing.T) {
 		}
 	})
 }
+
+// TestIdleHostsAreForgotten adds pages of more hosts than are kept in memory.
+func TestIdleHostsAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, t.TempDir(), frontier.MaxPages(1))
+		const hosts = 3000
+		for i := range hosts {
+			url := fmt.Sprintf("http://h%d.test/1", i)
+			add(t, f, url)
+			finish(t, f, next(t, f, url, 0), collyrobots.PageDone)
+		}
+		for i := range hosts {
+			add(t, f, fmt.Sprintf("http://h%d.test/2", i)) // the budget of the host leaves it out
+		}
+		end(t, f)
+		if s := f.Stats(); s.Done != hosts || s.OverBudget != hosts || s.Waiting != 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}

@@ -21,6 +21,7 @@ type report struct {
 	failed   []string // the pages that have failed three times, with their errors
 	took     time.Duration
 	complete bool // the crawl has finished
+	even     bool // all hosts have the same number of pages and the same delay
 }
 
 // A hostReport is a row of the table.
@@ -43,7 +44,7 @@ type hostReport struct {
 func newReport(c *cluster, complete bool) *report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := &report{took: time.Since(c.began), complete: complete}
+	r := &report{took: time.Since(c.began), complete: complete, even: c.settings.sites > 0}
 	for _, w := range c.killed {
 		r.killed = append(r.killed, w.name())
 	}
@@ -224,9 +225,11 @@ func (r *report) printVerdict(w io.Writer) {
 	if len(r.killed) > 0 {
 		fmt.Fprintf(w, "The hosts of a killed worker went to other workers when its lease of %v had expired.\n", lease)
 	}
-	rate, allowed := r.rates()
-	fmt.Fprintf(w, "%.0f requests a second, %.0f %% of the %.0f that the delays of %s allow.\n",
-		rate, 100*rate/allowed, allowed, term.Number(len(r.hosts), "host"))
+	if r.even {
+		rate, allowed := r.rates()
+		fmt.Fprintf(w, "%.0f requests a second, %.0f %% of the %.0f that the delays of %s allow.\n",
+			rate, 100*rate/allowed, allowed, term.Number(len(r.hosts), "host"))
+	}
 	if r.good() {
 		fmt.Fprintln(w, "No page was lost, and the delay of each host was kept.")
 	}

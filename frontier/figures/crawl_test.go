@@ -36,7 +36,7 @@ const (
 // TestPageRatio compares the processor time of a page with the plugin and a Frontier to that of a
 // page with the plugin alone. The pages come from memory. Each has 20 links, two of which are new.
 func TestPageRatio(t *testing.T) {
-	pages := 2_000
+	pages := 500
 	if *rounds > 1 {
 		pages = 10_000
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-var pacedFlag = flag.Int("paced", 0, "TestSchedule: number of hosts; if 0, a few hundred")
+var pacedFlag = flag.Int("paced", 0, "TestSchedule: number of hosts; if 0, 50")
 
 // mostDuration is the goal of TestSchedule: the duration of a crawl, divided by the time that the
 // delays need.
@@ -35,7 +35,7 @@ const responseTime = 200 * time.Millisecond
 // TestSchedule crawls hosts with different delays by the clock of a bubble. Each host has a page that
 // links to all others. The host that needs most time determines how long the crawl must take.
 func TestSchedule(t *testing.T) {
-	n := max(*pacedFlag, 200)
+	n := max(*pacedFlag, 50)
 	synctest.Test(t, func(t *testing.T) {
 		sites := make(robotstest.Sites)
 		plans := make(map[string]plan)

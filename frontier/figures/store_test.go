@@ -39,7 +39,7 @@ const knownLinks = 9
 // TestWaiting adds pages of 10,000 hosts, each with its known links, in one process. Other processes
 // then open the folder, after Close and after a kill, and hand out pages.
 func TestWaiting(t *testing.T) {
-	n := max(*waitingFlag, 20_000)
+	n := max(*waitingFlag, 5_000)
 	dir := t.TempDir()
 	base := task{Dir: dir, Pages: n, Hosts: min(10_000, n/10)}
 	do := func(what string, kill bool) result {
@@ -83,7 +83,7 @@ func TestWaiting(t *testing.T) {
 
 // TestSeen adds, hands out and ends many pages.
 func TestSeen(t *testing.T) {
-	n := max(*seenFlag, 20_000)
+	n := max(*seenFlag, 5_000)
 	dir := t.TempDir()
 	r := start(t, task{Do: "know", Dir: dir, Pages: n, Hosts: min(10_000, n/10)})
 	t.Logf("%d known URLs in %.1fs, %.0f/s, CPU %.1f µs/URL, resident %.0f MB, peak %.0f MB, disk %.0f MB", n, r.Elapsed.Seconds(), r.perSecond(),

@@ -62,6 +62,16 @@ func TestFrontierPrograms(t *testing.T) {
 			},
 			schedule: "0s /robots.txt, 2s /bad, 4s /1, 1m2s /bad, 2m2s /bad", states: "done: /1, failed: /bad",
 		},
+		"a page that fails and could not be recorded": {
+			site: robotstest.Site{"/bad": unanswered},
+			run: func(t *testing.T, c *crawl, store *memoryStore) {
+				store.fail = errors.New("disk full")
+				visitInTurn(t, c, "/bad")
+				store.fail = nil
+				c.Wait()
+			},
+			schedule: "0s /robots.txt, 2s /bad, 4s /bad, 1m4s /bad, 2m4s /bad", states: "failed: /bad", warnings: "pages go on without it",
+		},
 		"Retry in OnError": {
 			site: robotstest.Site{"/once": once},
 			run: func(t *testing.T, c *crawl, store *memoryStore) {

@@ -252,7 +252,7 @@ func (h *hooks) record(r *colly.Request, fed *fedPage) (page *fedPage, goOn bool
 	result, err := f.offer(h, a)
 	if err != nil {
 		f.fail(a.page, err)
-		page = f.goOnUnrecorded(a, fed)
+		page = f.goOnUnrecorded(h, a, fed)
 		page.hookMayFail = h.c.DetectCharset
 		h.fed.take(page, r)
 		return page, true
@@ -305,7 +305,7 @@ func (h *hooks) giveBack(q *request, r *colly.Request) {
 // goOnUnrecorded returns the attempt to fetch a page that could not be recorded. The pages that lead to
 // it are not done before it is, so that the next run finds it if this one is killed. fed is nil if no
 // sitemap lists it.
-func (f *frontier) goOnUnrecorded(a *arrival, fed *fedPage) *fedPage {
+func (f *frontier) goOnUnrecorded(h *hooks, a *arrival, fed *fedPage) *fedPage {
 	f.unrecorded.Add(1)
 	a.unrecorded = true
 	attempt := newFedPage(a.page.From, nil)
@@ -313,16 +313,37 @@ func (f *frontier) goOnUnrecorded(a *arrival, fed *fedPage) *fedPage {
 	attempt.settles = true
 	attempt.done = func(result feed.Result) {
 		fed.end(result)
-		if result == feed.Unsent {
-			f.fed.giveUp(attempt)
-			return
+		f.release(attempt, result)
+		if result == feed.Failed {
+			f.recordLate(h, a.page)
 		}
-		f.fed.forget(attempt)
 		if result != feed.Unfinished {
 			a.visit.Ended()
 		}
 	}
 	return attempt
+}
+
+// recordLate tries once more to record a page, which has failed, so that it is tried again.
+func (f *frontier) recordLate(h *hooks, p *Page) {
+	if f.isBroken() {
+		return
+	}
+	_, err := f.store.Add(p)
+	if err != nil {
+		f.fail(p, err)
+		return
+	}
+	f.wake(h)
+}
+
+// release makes the hooks of an attempt no longer find it. If they may come after all, they do.
+func (f *frontier) release(attempt *fedPage, result feed.Result) {
+	if result == feed.Unsent {
+		f.fed.giveUp(attempt)
+	} else {
+		f.fed.forget(attempt)
+	}
 }
 
 // errBroken is the reason why a page is not recorded after Next has failed.
@@ -392,11 +413,7 @@ func (f *frontier) count(p *Page, n int) {
 // ended reports the result of an attempt to the URLStore. If its callbacks may have visited pages,
 // these must be recorded first.
 func (f *frontier) ended(p *Page, attempt *fedPage, result feed.Result) {
-	if result == feed.Unsent {
-		f.fed.giveUp(attempt)
-	} else {
-		f.fed.forget(attempt)
-	}
+	f.release(attempt, result)
 	f.count(p, -1)
 	end := pageResultOf(result)
 	if end == PageReturned || end == PagePostponed {

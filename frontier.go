@@ -97,17 +97,19 @@ const CtxWaited = "collyrobots.waited"
 // Every GET of an asynchronous collector is recorded when the plugin's OnRequest callback sees it.
 // A page that f knows already is aborted. A page whose turn has come goes on at once. Any other
 // page is aborted with Request.Abort and submitted again when its turn comes, with its depth, its
-// headers and those values of its Context that come back from JSON with the same type. So the
-// OnRequest callbacks are called again each time that a page has waited. In a call before the page
-// waits, Request.IsAbort returns true for callbacks that were registered after Attach. In a call
-// after it has waited, the value of CtxWaited is the URL of the page. A callback that acquires something in OnRequest
-// must therefore check IsAbort, and be registered after Attach.
+// headers and those values of its Context that come back from JSON with the same type. A page that
+// goes on may also be aborted and submitted again if many pages are under way and its host may not
+// start for more than a second.
+//
+// So the OnRequest callbacks are called again each time that a page has waited. In a call before the
+// page waits, Request.IsAbort returns true for callbacks that were registered after Attach. In a call
+// after it has waited, the value of CtxWaited is the URL of the page. A callback that acquires
+// something in OnRequest must therefore check IsAbort, and be registered after Attach.
 //
 // A page is done when the last of its callbacks has returned, and when all pages that it has visited
 // are recorded. It is also done if a callback has aborted it, or if the response has a status such as
 // 404. After other errors it is tried again later. If the process is killed, the pages that were
-// under way are fetched again by the next run, and no page is lost. A page that was parked may be
-// parked once more if many pages are under way and its host may not start for more than a second.
+// under way are fetched again by the next run, and no page is lost.
 //
 // Collector.Wait waits until no page waits. It returns earlier if the collector's Context ends, or if
 // the plugin is closed. The other pages then stay in f. To continue, a later run attaches its

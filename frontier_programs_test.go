@@ -305,3 +305,33 @@ func TestFrontierWithVisitedStorage(t *testing.T) {
 		wantStates(t, next, "done: /0 /1 /2 /3")
 	})
 }
+
+// If many pages are under way, the first page of a host goes back to the store when its robots.txt was
+// read, and still starts on time.
+func TestFrontierFirstContact(t *testing.T) {
+	const hosts = 30
+	sites := make(robotstest.Sites)
+	for i := range hosts {
+		sites[fmt.Sprintf("h%d.test", i)] = robotstest.Pages(3, "User-agent: *\nCrawl-delay: 10")
+	}
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		store := newMemoryStore()
+		c := start(t, web, async, collyrobots.Frontier(store))
+		for host := range sites {
+			for i := range 3 {
+				must(t, c.Visit(fmt.Sprintf("http://%s/%d", host, i)))
+			}
+		}
+		time.Sleep(5 * time.Second)
+		if s := store.Stats(); s.Out > 8 || s.Out+s.Waiting != 3*hosts {
+			t.Errorf("%d pages are under way and %d wait, want at most 8 and the others", s.Out, s.Waiting)
+		}
+		c.Wait()
+		for host := range sites {
+			log := web.Log(host)
+			if took := log[len(log)-1].Time.Sub(log[0].Time); len(log) != 4 || took != 30*time.Second {
+				t.Errorf("%s: %d requests in %v, want 4 in 30s", host, len(log), took)
+			}
+		}
+	})
+}

@@ -50,7 +50,7 @@ const importRules = `
 	store/redisstore:  . ./store github.com/redis/go-redis/v9
 
 	# The pages of a crawl by several processes, in Redis. It uses only what every program can use.
-	hostqueue:         . ./dialect github.com/gocolly/colly/v2 github.com/redis/go-redis/v9
+	hostqueue:         . ./dialect ./internal/weburl github.com/gocolly/colly/v2 github.com/redis/go-redis/v9
 
 	# When the next request to a host may start. It does not know Colly or robots.txt.
 	internal/pace:     !net/http !log
@@ -222,7 +222,7 @@ func TestImportRulesCatch(t *testing.T) {
 		{"examples/crawl/main.go", "github.com/hibiken/asynq", false},
 		{"examples/distributed/worker.go", "./store/redisstore", true},
 		{"examples/distributed/worker.go", "./internal/pace", false},
-		{"hostqueue/run.go", "./internal/weburl", false},
+		{"hostqueue/run.go", "./internal/pace", false},
 		{"plugin.go", "./hostqueue", false},
 		{"examples/internal/term/text.go", "./internal/redact", true},
 		{"examples/internal/term/text.go", ".", false},

@@ -27,7 +27,7 @@ func normalize(raw string) (key, host string, err error) {
 		return u.String(), strings.ToLower(u.Host), nil
 	}
 	key = authority.Scheme + "://" + userOf(u) + strings.TrimPrefix(authority.String(), authority.Scheme+"://") +
-		decodeUnreserved(dialect.Target(u))
+		weburl.DecodeUnreserved(dialect.Target(u))
 	if strings.IndexByte(u.Host, ';') >= 0 { // the semicolon and what follows is now in the path
 		return normalize(key)
 	}
@@ -40,40 +40,4 @@ func userOf(u *url.URL) string {
 		return ""
 	}
 	return u.User.String() + "@"
-}
-
-// decodeUnreserved decodes the escapes of letters, digits, "-", ".", "_" and "~" (RFC 3986, section
-// 2.3). The hex digits of escapes must be in upper case.
-func decodeUnreserved(s string) string {
-	var b []byte // nil until there is something to decode
-	done := 0
-	for i := strings.IndexByte(s, '%'); i >= 0 && i+2 < len(s); {
-		if c := unhex(s[i+1])<<4 | unhex(s[i+2]); isUnreserved(c) {
-			b = append(b, s[done:i]...)
-			b = append(b, c)
-			done = i + 3
-		}
-		next := strings.IndexByte(s[i+1:], '%')
-		if next < 0 {
-			break
-		}
-		i += 1 + next
-	}
-	if b == nil {
-		return s
-	}
-	return string(append(b, s[done:]...))
-}
-
-// unhex returns the value of an upper-case hex digit.
-func unhex(c byte) byte {
-	if c <= '9' {
-		return c - '0'
-	}
-	return c - 'A' + 10
-}
-
-func isUnreserved(c byte) bool {
-	lower := c | 0x20
-	return 'a' <= lower && lower <= 'z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/weburl"
 )
 
 // mostURL is the length of the longest URL that is recorded, in bytes. RFC 9110, section 4.1,
@@ -42,7 +43,7 @@ func newPage(raw string, depth int) (page, error) {
 	u = u.ResolveReference(u) // removes dot segments
 	u.Fragment = ""
 	u.RawFragment = ""
-	key := decodeUnreserved(dialect.Target(u))
+	key := weburl.DecodeUnreserved(dialect.Target(u))
 	if authority.Scheme == "http" {
 		key = "http:" + key // all other keys begin with a slash
 	}
@@ -56,31 +57,6 @@ func withoutURL(err error) error {
 		return fmt.Errorf("invalid URL: %w", parse.Err)
 	}
 	return err
-}
-
-// decodeUnreserved decodes the escapes of letters, digits and the characters "-._~" (RFC 3986,
-// section 6.2.2.2). All escapes of target are complete.
-func decodeUnreserved(target string) string {
-	if !strings.Contains(target, "%") {
-		return target
-	}
-	var b strings.Builder
-	for i := 0; i < len(target); i++ {
-		if target[i] == '%' && i+2 < len(target) {
-			code, err := strconv.ParseUint(target[i+1:i+3], 16, 8)
-			if err == nil && isUnreserved(byte(code)) {
-				b.WriteByte(byte(code))
-				i += 2
-				continue
-			}
-		}
-		b.WriteByte(target[i])
-	}
-	return b.String()
-}
-
-func isUnreserved(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }
 
 // parsedURL returns the URL of the page.

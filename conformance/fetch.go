@@ -218,8 +218,8 @@ func (c *FetchCase) targetsOfRobots() []string {
 	return targets
 }
 
-// resolve returns the URL that a Location header of a reply to a request for u means, or "" if there
-// is no such header.
+// resolve returns the URL that a Location header of a reply to a request for u means, or "" if
+// there is no such header.
 func resolve(u, location string) string {
 	if location == "" || strings.HasPrefix(location, "{") {
 		return location

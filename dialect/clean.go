@@ -14,13 +14,13 @@ type CleanParam struct {
 	Line  int      // line number in the file, starting at 1
 }
 
-// CleanParams are the Clean-param lines of a file. The nil value has none. CleanParams are immutable
-// and safe for concurrent use.
+// CleanParams are the Clean-param lines of a file. The nil value has none. CleanParams are
+// immutable and safe for concurrent use.
 type CleanParams []CleanParam
 
-// CleanParams returns the Clean-param lines of the file, in their order. They hold for all crawlers,
-// wherever they are ("Clean-param": the directive is intersectional). Only [Yandex] has them. For
-// other dialects, CleanParams returns nil.
+// CleanParams returns the Clean-param lines of the file, in their order. They hold for all
+// crawlers, wherever they are ("Clean-param": the directive is intersectional). Only [Yandex] has
+// them. For other dialects, CleanParams returns nil.
 func (r *Rules) CleanParams() CleanParams {
 	var list CleanParams
 	for _, rec := range r.records {

@@ -43,8 +43,8 @@ func (c *compiler) reset(r *Rules, v *variant) {
 	}
 }
 
-// collect collects the rules, the longest delay and the schedule of all groups that name the crawler. ours
-// reports whether a User-agent value does.
+// collect collects the rules, the longest delay and the schedule of all groups that name the
+// crawler. ours reports whether a User-agent value does.
 func (c *compiler) collect(ours func(value string) bool) {
 	named := false               // the current group names the crawler
 	ended := true                // the run of User-agent lines of the current group has ended
@@ -120,8 +120,8 @@ func (c *compiler) add(rec record) {
 }
 
 // addEmpty adds a draft of a rule without a pattern. Such a rule restricts nothing. It is the least
-// specific of all rules, unless the dialect reads an empty Disallow as "Allow: /". Only the first Allow and the first Disallow of this kind are kept, so that
-// a Decision can name them.
+// specific of all rules, unless the dialect reads an empty Disallow as "Allow: /". Only the first
+// Allow and the first Disallow of this kind are kept, so that a Decision can name them.
 func (c *compiler) addEmpty(rule match.Rule) {
 	seen := &c.hasEmptyDisallow
 	if rule.Allow {

@@ -103,10 +103,10 @@ func rankParts(list string, tokens []string) int {
 	return best
 }
 
-// rankYandex returns the rank of a value that is compared as Yandex does. A value names the crawlers
-// with this name. If it begins with Yandex, it also names the crawlers whose names begin with it.
-// The longest of these values is the most specific. Versions, which follow a slash, are ignored on
-// both sides.
+// rankYandex returns the rank of a value that is compared as Yandex does. A value names the
+// crawlers with this name. If it begins with Yandex, it also names the crawlers whose names begin
+// with it. The longest of these values is the most specific. Versions, which follow a slash, are
+// ignored on both sides.
 func rankYandex(value string, tokens []string) int {
 	const family = "Yandex"
 	name, _, _ := strings.Cut(value, "/")

@@ -47,9 +47,9 @@ func (d Dialect) Parse(body []byte) *Rules {
 func (r record) isOfGroup() bool { return r.kind != sitemapLine && r.kind != cleanLine }
 
 // Sitemaps returns the values of the Sitemap lines as they are written, in the order of the file.
-// For Google and Yandex, they are absolute URLs. For RFC9309, CocCoc and Seznam, they may be relative
-// to the URL of the robots.txt. For Original1994, there are none. Sitemaps does not check whether the URLs can or
-// should be fetched.
+// For Google and Yandex, they are absolute URLs. For RFC9309, CocCoc and Seznam, they may be
+// relative to the URL of the robots.txt. For Original1994, there are none. Sitemaps does not check
+// whether the URLs can or should be fetched.
 func (r *Rules) Sitemaps() []string {
 	if r.temoto != nil {
 		return r.temoto.sitemaps()

@@ -34,7 +34,7 @@
 //
 // Two URLs are the same page if they differ only in the fragment, a default port, the case of the
 // scheme and the host, dot segments, or the percent-encoding of unreserved characters (RFC 3986,
-// section 6.2.2). The set of known pages is exact. A page is never recorded twice, also after it is
+// section 6.2.2). The set of known pages is exact. A page is never recorded twice, even after it is
 // done. The target of a redirect is not recorded, so it is fetched again if a link leads to it.
 //
 // A page is done when its callbacks have run, also with a 4xx status. It is denied if robots.txt or

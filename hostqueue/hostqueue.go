@@ -154,8 +154,8 @@ func (q *Queue) apply(opts []Option) error {
 }
 
 // Add records pages that are not known yet. When Add returns nil, the pages are recorded. It may be
-// called at any time, and by several processes with the same URLs. To find the end of the crawl,
-// Run needs pages, so call Add before Run, at least in the first process.
+// called at any time, and by several processes with the same URLs. Run returns at
+// once if the crawl has no pages, so call Add before Run, at least in the first process.
 //
 // Add records no page if one of the URLs is not an http or https URL.
 func (q *Queue) Add(ctx context.Context, urls ...string) error {

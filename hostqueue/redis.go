@@ -114,7 +114,7 @@ func (q *Queue) take(ctx context.Context, process string, n int) (taking, error)
 	return t, nil
 }
 
-// move sets in how long hosts are due.
+// move sets the times from now until hosts are due.
 func (q *Queue) move(ctx context.Context, due map[member]time.Duration) error {
 	var args []any
 	for m, d := range due {

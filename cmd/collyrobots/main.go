@@ -72,8 +72,9 @@ func printHelp(w io.Writer) {
 	fmt.Fprint(w, "\nRun collyrobots COMMAND -h for the usage of a command.\n")
 }
 
-// parseFlags parses the flags of a command. The usage is the text above the list of the flags. If ok
-// is false, parseFlags has printed the usage or an error, and the command must return the status.
+// parseFlags parses the flags of a command. The usage is the text above the list of the flags. If
+// ok is false, parseFlags has printed the usage or an error, and the command must return the
+// status.
 func parseFlags(flags *flag.FlagSet, usage string, args []string, stderr io.Writer) (status int, ok bool) {
 	flags.SetOutput(io.Discard)
 	err := flags.Parse(args)

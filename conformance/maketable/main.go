@@ -167,8 +167,8 @@ func runFetchCases(program *conform.Program) (*conform.Report, error) {
 	return crawl.ReportOf(results), err
 }
 
-// writeTables replaces the tables in the pages of the current folder. The text of a table is between
-// two comments with its name.
+// writeTables replaces the tables in the pages of the current folder. The text of a table is
+// between two comments with its name.
 func writeTables(tables map[string]string) error {
 	for _, name := range []string{"README.md", "RESULTS.md"} {
 		page, err := os.ReadFile(name)

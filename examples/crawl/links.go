@@ -41,8 +41,8 @@ type linkRecord struct {
 	Failed bool              `json:"failed,omitempty"`
 }
 
-// openLinks opens the journal in a file. If resume is true and the last run has not fetched all of its
-// pages, the journal is continued. Otherwise it begins anew.
+// openLinks opens the journal in a file. If resume is true and the last run has not fetched all of
+// its pages, the journal is continued. Otherwise it begins anew.
 func openLinks(file string, resume bool) (*links, error) {
 	journal, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {

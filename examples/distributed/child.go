@@ -26,7 +26,7 @@ type job struct {
 const jobVariable = "COLLYROBOTS_EXAMPLE_JOB"
 
 // asChild does the job in the environment, if there is one. The job ends when standard input ends,
-// so it ends with the parent, for whatever reason the parent ends.
+// so it also ends if the parent is killed.
 func asChild() (status int, isChild bool) {
 	text, isChild := os.LookupEnv(jobVariable)
 	if !isChild {
@@ -59,7 +59,7 @@ type child struct {
 	job     job
 	process *exec.Cmd
 	stdin   io.Closer
-	wanted  atomic.Bool   // the process was told to end
+	wanted  atomic.Bool   // the parent has ended the process
 	ended   chan struct{} // closed when the process has ended
 	err     error         // why the process has ended; set before ended is closed
 }
@@ -104,7 +104,8 @@ func (c *child) name() string {
 	return fmt.Sprint("worker ", c.job.Worker)
 }
 
-// end tells the child to end, and waits until it has ended. It kills the child after ten seconds.
+// end closes the standard input of the child, and waits until the child has ended. It kills the
+// child after ten seconds.
 func (c *child) end() {
 	c.wanted.Store(true)
 	c.stdin.Close()

@@ -36,9 +36,9 @@ type cluster struct {
 	mu       sync.Mutex
 	workers  []*child    // all workers that were started, in the order of their numbers, which begin with 1
 	killed   []*child    // the workers that were killed
-	deaths   chan *child // gets the workers that were killed
-	finished chan *child // gets the workers that have ended because all pages are done
-	fault    chan error  // gets an error when a worker fails
+	deaths   chan *child // receives the workers that were killed
+	finished chan *child // receives the workers that have ended because all pages are done
+	fault    chan error  // receives an error when a worker fails
 }
 
 // crawl crawls the demo sites and returns a report. If it fails during the crawl, it returns a
@@ -46,7 +46,12 @@ type cluster struct {
 // workers.
 func crawl(ctx context.Context, s settings, display *term.Display, interfere func(context.Context, *cluster)) (r *report, err error) {
 	c := &cluster{
-		settings: s, display: display, began: time.Now(), deaths: make(chan *child, mostWorkers), finished: make(chan *child, 2*mostWorkers), fault: make(chan error, mostWorkers),
+		settings: s,
+		display:  display,
+		began:    time.Now(),
+		deaths:   make(chan *child, mostWorkers),
+		finished: make(chan *child, 2*mostWorkers),
+		fault:    make(chan error, mostWorkers),
 	}
 	defer display.Close()
 	keeper, err := c.openRedis(ctx)
@@ -57,18 +62,11 @@ func crawl(ctx context.Context, s settings, display *term.Display, interfere fun
 		return nil, err
 	}
 	defer c.redis.Close()
-	c.web = demo.Sites
-	if s.sites > 0 {
-		c.web = demo.Generate(s.sites, s.pages)
-	}
-	c.sites, err = demo.Serve(c.web)
+	err = c.serve()
 	if err != nil {
 		return nil, err
 	}
 	defer c.sites.Close()
-	c.job.Sites = c.sites.Addr()
-	c.sites.Watch(c.onRequest)
-
 	defer func() {
 		if cerr := c.clear(keeper == nil); err == nil {
 			err = cerr
@@ -87,13 +85,22 @@ func crawl(ctx context.Context, s settings, display *term.Display, interfere fun
 		return newReport(c, false), err
 	}
 	r = newReport(c, true)
-	for failure, err := range c.queue.Failed(ctx) {
-		if err != nil {
-			return r, err
-		}
-		r.failed = append(r.failed, failure.URL+": "+failure.Err)
+	return r, r.addFailed(ctx, c.queue)
+}
+
+// serve starts the sites.
+func (c *cluster) serve() (err error) {
+	c.web = demo.Sites
+	if c.settings.sites > 0 {
+		c.web = demo.Generate(c.settings.sites, c.settings.pages)
 	}
-	return r, nil
+	c.sites, err = demo.Serve(c.web)
+	if err != nil {
+		return err
+	}
+	c.job.Sites = c.sites.Addr()
+	c.sites.Watch(c.onRequest)
+	return nil
 }
 
 // openRedis connects to the Redis of -redis, or starts one. In the second case it returns the child

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/examples/internal/demo"
 	"github.com/collyrobots/collyrobots/examples/internal/term"
+	"github.com/collyrobots/collyrobots/hostqueue"
 )
 
 // A report is made from the access logs of the sites.
@@ -58,6 +60,17 @@ func newReport(c *cluster, complete bool) *report {
 		r.hosts = append(r.hosts, h)
 	}
 	return r
+}
+
+// addFailed adds the pages that have failed three times.
+func (r *report) addFailed(ctx context.Context, queue *hostqueue.Queue) error {
+	for failure, err := range queue.Failed(ctx) {
+		if err != nil {
+			return err
+		}
+		r.failed = append(r.failed, failure.URL+": "+failure.Err)
+	}
+	return nil
 }
 
 // newHostReport returns the report of a host from its log. names has the names of the workers by
@@ -240,9 +253,8 @@ func (r *report) printVerdict(w io.Writer) {
 	}
 }
 
-// rates returns the number of requests per second between the first and the last request, and how
-// many the delays of the hosts allow. The first number is less if some hosts have fewer pages than
-// others.
+// rates returns the requests per second between the first and the last request, and the requests per
+// second that the delays of the hosts allow. rate is lower if some hosts have fewer pages than others.
 func (r *report) rates() (rate, allowed float64) {
 	var first, last time.Time
 	for _, h := range r.hosts {

@@ -23,9 +23,9 @@ const (
 	plainFile        = "application/octet-stream"
 )
 
-// An ftpTransport is an http.RoundTripper for ftp URLs. A path that ends with a slash is a directory.
-// Its response is an HTML page with links to its files. A file that does not exist has the status
-// 404. Each request opens a connection.
+// An ftpTransport is an http.RoundTripper for ftp URLs. A path that ends with a slash is a
+// directory. Its response is an HTML page with links to its files. A file that does not exist has
+// the status 404. Each request opens a connection.
 type ftpTransport struct{}
 
 // RoundTrip implements http.RoundTripper.
@@ -95,8 +95,8 @@ func list(conn *ftp.ServerConn, req *http.Request) (*http.Response, error) {
 	return respond(req, http.StatusOK, directoryListing, &body{Reader: strings.NewReader(page.String()), conn: conn}), nil
 }
 
-// isNotFound reports whether the server says that it has no such file. RFC 959, section 4.2.2, has 550
-// for this. Some servers use another of the codes for permanent errors of the file system.
+// isNotFound reports whether the server says that it has no such file. RFC 959, section 4.2.2, has
+// 550 for this. Some servers use another of the codes for permanent errors of the file system.
 func isNotFound(err error) bool {
 	var answer *textproto.Error
 	return errors.As(err, &answer) && answer.Code/10 == 55

@@ -30,13 +30,13 @@ type Summary struct {
 
 const (
 	maxRecord = 16 << 20  // bytes of a record; a larger one becomes an error line
-	chunkSize = 256 << 10 // bytes of records that a worker gets at once, if one record is not larger
-	pieceSize = 256 << 10 // bytes of output that are handed to the writer at once
+	chunkSize = 256 << 10 // bytes of records in a job, unless one record is larger
+	pieceSize = 256 << 10 // bytes of output that a worker sends to the writer at once
 	cacheSize = 256 << 20 // bytes of the cache of parsed files, approximately
 )
 
 // Run reads records from r until it ends and writes the decisions to w. It returns an error if r
-// or w fails. A bad record is no error: it has an error line in the output.
+// or w fails. For a record that cannot be read, it writes a line with the error and continues.
 func Run(r io.Reader, w io.Writer, o Options) (Summary, error) {
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
@@ -130,13 +130,15 @@ func (b *run) read(source source, todo, written chan<- *job) error {
 	}
 }
 
-// write writes the output of the jobs. If that fails, it lets the other goroutines end.
+// write writes the output of the jobs. If w fails, it closes b.stop, so that the other goroutines
+// end, and discards the rest of the output.
 func (b *run) write(w io.Writer, written <-chan *job) error {
 	var fault error
 	for j := range written {
 		for piece := range j.out {
 			if fault == nil {
-				if _, fault = w.Write(piece); fault != nil {
+				_, fault = w.Write(piece)
+				if fault != nil {
 					close(b.stop)
 				}
 			}

@@ -18,7 +18,7 @@ type files struct {
 	cache   *otter.Cache[fileKey, *group]
 }
 
-// A fileKey is a file, which is named by its path or by its hash, and a crawler.
+// A fileKey identifies the group of a crawler in a file. Either path or hash is set.
 type fileKey struct {
 	path  string
 	hash  [sha256.Size]byte

@@ -9,8 +9,8 @@ import (
 	"io"
 )
 
-// A source reads records. next returns at least one item or an error; it may return both. At the
-// end of the input the error is io.EOF. The caller owns the items.
+// A source reads records. next returns the next items, or an error, or both. It returns no items if
+// it has skipped white space. At the end of the input the error is io.EOF. The caller owns the items.
 type source interface {
 	next() ([]item, error)
 }
@@ -55,11 +55,13 @@ func (s *lineSource) next() ([]item, error) {
 		var err error
 		chunk, long, err = s.appendLine(chunk)
 		line := bytes.TrimSpace(chunk[start:])
-		if len(line) > 0 || long {
-			s.number++
+		isBlank := len(line) == 0 && !long
+		if isBlank && err != nil {
+			return items, err
+		}
+		s.number++
+		if !isBlank {
 			items = append(items, newItem(s.number, line, long))
-		} else if err == nil {
-			s.number++
 		}
 		if err != nil {
 			return items, err

@@ -40,14 +40,7 @@ func (s *warcSource) next() ([]item, error) {
 			}
 			continue
 		}
-		s.number++
-		i := item{number: s.number, target: strings.Trim(header.Get("WARC-Target-URI"), "<>")}
-		if length > maxRecord {
-			i.fault = fmt.Sprintf("the record is longer than %d bytes", maxRecord)
-			err = s.skip(length)
-		} else {
-			i.data, err = s.block(length)
-		}
+		i, err := s.response(header, length)
 		if err != nil {
 			return items, err
 		}
@@ -55,6 +48,20 @@ func (s *warcSource) next() ([]item, error) {
 		items = append(items, i)
 	}
 	return items, nil
+}
+
+// response reads a response of the given length. If it is longer than maxRecord, response skips it
+// and sets the fault of the item.
+func (s *warcSource) response(header textproto.MIMEHeader, length int64) (i item, err error) {
+	s.number++
+	i.number = s.number
+	i.target = strings.Trim(header.Get("WARC-Target-URI"), "<>")
+	if length > maxRecord {
+		i.fault = fmt.Sprintf("the record is longer than %d bytes", maxRecord)
+		return i, s.skip(length)
+	}
+	i.data, err = s.block(length)
+	return i, err
 }
 
 // header reads the header of a record. It skips the empty lines between records. At the end of the
@@ -74,24 +81,27 @@ func (s *warcSource) header() (textproto.MIMEHeader, error) {
 	if !bytes.HasPrefix(version, []byte(warcStart)) {
 		return nil, fmt.Errorf("WARC record begins with %.40q, want %s", version, warcStart)
 	}
-	limited := &io.LimitedReader{R: s.in, N: 1 << 20}
-	header, err := readHeader(s.in, limited)
+	header, err := readHeader(s.in)
 	if err != nil {
 		return nil, fmt.Errorf("header of a WARC record: %w", unexpected(err))
 	}
 	return header, nil
 }
 
-// readHeader reads header lines up to an empty line. It reads at most limited.N bytes.
-func readHeader(in *bufio.Reader, limited *io.LimitedReader) (textproto.MIMEHeader, error) {
+// maxHeader is the maximum size of the header of a WARC record in bytes.
+const maxHeader = 1 << 20
+
+// readHeader reads header lines up to an empty line.
+func readHeader(in *bufio.Reader) (textproto.MIMEHeader, error) {
 	header := make(textproto.MIMEHeader)
+	size := 0
 	for {
 		line, err := in.ReadSlice('\n')
 		if err != nil {
 			return nil, err
 		}
-		limited.N -= int64(len(line))
-		if limited.N < 0 {
+		size += len(line)
+		if size > maxHeader {
 			return nil, errors.New("too long")
 		}
 		line = bytes.TrimSpace(line)

@@ -26,7 +26,7 @@ type record struct {
 	fixed *dialect.Decision // if set, the decision about all URLs, which follows from a status code
 }
 
-// A worker decides about the records of one job after the other.
+// A worker processes one job after the other and decides about their records.
 type worker struct {
 	run       *run
 	out       chan<- []byte // of the current job
@@ -49,7 +49,8 @@ func (w *worker) do(j *job) {
 	close(j.out)
 	w.run.decisions.Add(w.decisions)
 	w.run.faults.Add(w.faults)
-	w.decisions, w.faults = 0, 0
+	w.decisions = 0
+	w.faults = 0
 }
 
 func takePiece() []byte { return (*pieces.Get().(*[]byte))[:0] }
@@ -97,7 +98,7 @@ func (w *worker) decideAll(number int64, agent string, g *group) {
 	}
 }
 
-// parse sets the record to that of an item.
+// parse parses an item into w.record.
 func (w *worker) parse(i *item) error {
 	w.record = record{URLs: w.record.URLs[:0]}
 	if i.fault != "" {
@@ -198,7 +199,7 @@ func (w *worker) decideURL(number int64, agent string, g *group, rawURL string) 
 	w.flush()
 }
 
-// flush sends the output if there is much.
+// flush sends the output if it has reached pieceSize.
 func (w *worker) flush() {
 	if len(w.piece) >= pieceSize {
 		w.send()

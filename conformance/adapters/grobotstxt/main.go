@@ -1,5 +1,5 @@
-// Command grobotstxt answers the cases of the conformance suite with github.com/jimsmart/grobotstxt,
-// which is a translation of Google's parser to Go.
+// Command grobotstxt answers the cases of the conformance suite with
+// github.com/jimsmart/grobotstxt, which is a translation of Google's parser to Go.
 package main
 
 import (

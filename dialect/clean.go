@@ -18,8 +18,8 @@ type CleanParam struct {
 // immutable and safe for concurrent use.
 type CleanParams []CleanParam
 
-// CleanParams returns the Clean-param lines of the file, in their order. They hold for all
-// crawlers, wherever they are ("Clean-param": the directive is intersectional). Only [Yandex] has
+// CleanParams returns the Clean-param lines of the file, in their order. They apply to all
+// crawlers, whatever group they are in ("Clean-param": the directive is intersectional). Only [Yandex] has
 // them. For other dialects, CleanParams returns nil.
 func (r *Rules) CleanParams() CleanParams {
 	var list CleanParams
@@ -40,7 +40,10 @@ const maxCleanParam = 500
 // space and a path. Two adjacent & are an error, as in Yandex's program.
 func parseCleanParam(value string) (p CleanParam, ok bool) {
 	fields := strings.FieldsFunc(value, isBlank)
-	if len(fields) == 0 || len(fields) > 2 || strings.Contains(fields[0], "&&") || utf8.RuneCountInString(value) > maxCleanParam {
+	if len(fields) == 0 || len(fields) > 2 || utf8.RuneCountInString(value) > maxCleanParam {
+		return CleanParam{}, false
+	}
+	if strings.Contains(fields[0], "&&") {
 		return CleanParam{}, false
 	}
 	p.Names = strings.FieldsFunc(fields[0], func(c rune) bool { return c == '&' })

@@ -46,17 +46,17 @@ func (c *compiler) reset(r *Rules, v *variant) {
 // collect collects the rules, the longest delay and the schedule of all groups that name the
 // crawler. ours reports whether a User-agent value does.
 func (c *compiler) collect(ours func(value string) bool) {
-	named := false               // the current group names the crawler
-	ended := true                // the run of User-agent lines of the current group has ended
-	pending := time.Duration(-1) // longest delay of the current group
-	pendingAt := uint32(0)       // line of that delay
+	named := false             // the current group names the crawler
+	ended := true              // the run of User-agent lines of the current group has ended
+	delay := time.Duration(-1) // longest delay of the current group
+	delayAt := uint32(0)       // line of that delay
 	for _, rec := range c.r.records {
 		switch rec.kind {
 		case agentLine:
 			if ended {
 				named = false
 				ended = false
-				pending = -1
+				delay = -1
 				c.pending = c.pending[:0]
 			}
 			if value := c.r.value(rec); !named && ours(value) {
@@ -71,8 +71,9 @@ func (c *compiler) collect(ours func(value string) bool) {
 				c.add(rec)
 			}
 		case delayLine:
-			if d := parseDelay(c.r.value(rec)); d > pending {
-				pending, pendingAt = d, rec.line
+			if d := parseDelay(c.r.value(rec)); d > delay {
+				delay = d
+				delayAt = rec.line
 			}
 			ended = ended || c.v.delayEndsRun
 		case rateLine, visitLine:
@@ -81,8 +82,9 @@ func (c *compiler) collect(ours func(value string) bool) {
 		case gapLine:
 			ended = true
 		}
-		if named && pending > c.delay {
-			c.delay, c.delayAt = pending, pendingAt
+		if named && delay > c.delay {
+			c.delay = delay
+			c.delayAt = delayAt
 		}
 		if named {
 			c.schedule = append(c.schedule, c.pending...)

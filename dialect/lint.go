@@ -61,7 +61,7 @@ const (
 	BadCleanParam            // a Clean-param that is not a list of parameters and a path
 	LongRule                 // a pattern that is too long for the dialect
 	TooManyRules             // the file has too many rules for the dialect
-	FileOpen                 // the file is too large for the dialect
+	FileOpen                 // the file is too large for the dialect, so it restricts nothing
 	StarAgain                // a second group of * in a dialect that permits only one
 	numberOfProblems         // must be the last
 )

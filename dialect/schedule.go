@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// A Schedule holds the Request-rate and Visit-time lines of a group. The sources of their syntax are
-// Seznam's help ("Crawling control", section "Request-rate directive") and, for Visit-time and for
-// other dialects, "An Extended Standard for Robot Exclusion" (Sean Conner, version 2.0). A Schedule is
-// immutable and safe for concurrent use.
+// A Schedule holds the Request-rate and Visit-time lines of a group. The sources of their syntax
+// are Seznam's help ("Crawling control", section "Request-rate directive") and, for Visit-time and
+// for other dialects, "An Extended Standard for Robot Exclusion" (Sean Conner, version 2.0). A
+// Schedule is immutable and safe for concurrent use.
 type Schedule struct {
 	Rates  []Rate  // the Request-rate lines; at any time, the slowest of those in force applies
 	Visits []Visit // the Visit-time lines; if there are any, no request may start outside of them
@@ -82,9 +82,9 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// At returns what holds at t: the slowest rate in force, or the zero Rate if there is none, and
-// whether requests may start. until is the first time after t at which this may change. It is the
-// zero time if it never changes.
+// At returns the slowest rate that is in force at t, or the zero Rate if there is none, and whether
+// requests may start at t. until is the first time after t at which this may change, or the zero
+// time if it never changes.
 func (s *Schedule) At(t time.Time) (rate Rate, open bool, until time.Time) {
 	for _, r := range s.Rates {
 		until = earlier(until, r.Window.next(t))
@@ -116,8 +116,8 @@ func (g *Group) Schedule() *Schedule {
 }
 
 // WrittenSchedule returns the schedule of the group as it is written, for crawlers that obey it
-// although the dialect does not support it. Lines that cannot be read are omitted, and so are lines
-// after the first 64. WrittenSchedule returns nil if there are no such lines. For [Temoto], it
+// although the dialect does not support it. It omits lines that cannot be read, and all lines after
+// the first 64. WrittenSchedule returns nil if there are no such lines. For [Temoto], it
 // always returns nil.
 func (g *Group) WrittenSchedule() *Schedule {
 	if !g.hasSchedule {
@@ -167,8 +167,8 @@ func parseScheduleLine(rec record, value string) (l scheduleLine, ok bool) {
 	return l, ok
 }
 
-// appendSchedule appends the number of schedule lines and the lines to the extra text of a group. It
-// appends nothing if there are none.
+// appendSchedule appends the number of schedule lines and the lines to the extra text of a group.
+// It appends nothing if there are none.
 func (c *compiler) appendSchedule(b []byte) []byte {
 	if len(c.schedule) == 0 {
 		return b
@@ -247,7 +247,8 @@ func unitOf(letter byte) time.Duration {
 	return 0
 }
 
-// parseCount parses a positive number of ASCII digits. A number above a billion counts as a billion.
+// parseCount parses a positive number of ASCII digits. A number above a billion counts as a
+// billion.
 func parseCount(s string) (n int64, ok bool) {
 	for i := 0; i < len(s); i++ {
 		if s[i] < '0' || s[i] > '9' {
@@ -258,8 +259,8 @@ func parseCount(s string) (n int64, ok bool) {
 	return n, n > 0
 }
 
-// spread returns length units divided by count, rounded up. If the units do not fit into a Duration,
-// they count as the longest.
+// spread returns length units divided by count, rounded up. If the units do not fit into a
+// Duration, they count as the longest.
 func spread(length int64, unit time.Duration, count int64) time.Duration {
 	period := time.Duration(math.MaxInt64)
 	if length <= math.MaxInt64/int64(unit) {
@@ -283,7 +284,7 @@ func parseWindow(value string) (w Window, ok bool) {
 	}
 	w = Window{From: first, To: min(last+time.Minute, day)}
 	if w.From == w.To%day {
-		return Window{}, true
+		return Window{}, true // the whole day
 	}
 	return w, true
 }

@@ -5,7 +5,7 @@ import "time"
 // A Schedule says how the pace that a source requests depends on the time of day. Its methods must
 // be safe for concurrent use. Two Schedules are the same if they are equal.
 type Schedule interface {
-	// At returns what holds at t.
+	// At returns the slot that contains t.
 	At(t time.Time) Slot
 }
 
@@ -18,7 +18,7 @@ type Slot struct {
 	Until     time.Time     // when the slot ends; zero if it never does
 }
 
-// A scheduled is a Schedule on the clock of a registry.
+// A scheduled is the Schedule of a host, with the Hosts whose clock it uses.
 type scheduled struct {
 	Schedule
 	hosts *Hosts
@@ -72,7 +72,7 @@ func (h *Host) SetSchedule(now time.Time, source Source, s Schedule, until time.
 	return changed
 }
 
-// A slot is what all schedules of a host request together.
+// A slot is a Slot that combines all schedules of a host.
 type slot struct {
 	delay     time.Duration // the longest, limited to MaxDelay
 	delayLine int
@@ -81,7 +81,7 @@ type slot struct {
 	until     instant // when this may change; 0 if never
 }
 
-// slot returns what the schedules that are in force at now request at another time. It returns the
+// slot combines the slots at the time at of the schedules that are in force at now. It returns the
 // zero slot if there are none.
 func (l *limiter) slot(now, at instant) (s slot) {
 	if l.paced == nil || !l.paced.scheduled {
@@ -118,9 +118,9 @@ func (s *slot) add(one *scheduled, at instant) {
 // maxSlots limits the number of slots that nextSlot examines, for delays of many days.
 const maxSlots = 100
 
-// nextSlot returns the first time, not before at, at which the schedules that are in force at now
-// let the request of t start. base is the delay from other causes. If t reads robots.txt, it may
-// start while the host is closed. If that time is very far away, nextSlot returns an earlier time, at
+// nextSlot returns the first time, not before at, at which the request of t may start under the
+// schedules that are in force at now. base is the delay from other causes. If t reads robots.txt,
+// it may start while the host is closed. After maxSlots slots, nextSlot returns an earlier time, at
 // which it has to be called again.
 func (l *limiter) nextSlot(now, at instant, base time.Duration, t *Ticket) instant {
 	for range maxSlots {

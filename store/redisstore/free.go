@@ -8,8 +8,8 @@ import (
 // freeHosts are the hosts for which Redis has just answered that no process has a delay. For a
 // short time, a few requests to such a host need no exchange with Redis.
 //
-// This does not make a gap shorter than a delay. Redis has recorded until when requests may be sent
-// that rely on its answer, and lets no request with a delay start before one delay after that time.
+// This does not make a gap shorter than a delay. Redis records the time until which requests that
+// rely on its answer may be sent. No request with a delay starts before one delay after that time.
 type freeHosts struct {
 	mu     sync.Mutex
 	byName map[string]*freeHost
@@ -21,8 +21,8 @@ type freeHost struct {
 }
 
 // These constants say for how long, and for how many requests, Acquire relies on an answer. So they
-// also bound what a process still sends after another one has received a Retry-After. A request
-// that Acquire has let start may be sent later, as long as its lease is valid.
+// also limit how many requests a process sends after another process has received a Retry-After. A
+// request that Acquire has let start may be sent later, as long as its lease is valid.
 const (
 	fresh     = 250 * time.Millisecond
 	perAnswer = 64
@@ -65,7 +65,7 @@ func (f *freeHosts) add(l *lease) {
 	f.byName[l.host] = &freeHost{lease: l, left: perAnswer - 1}
 }
 
-// remove forgets the answer about a host, because this process has learned of a delay.
+// remove removes the answer about a host. It is called when this process has a delay for the host.
 func (f *freeHosts) remove(host string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

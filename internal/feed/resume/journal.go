@@ -59,7 +59,7 @@ type Journal struct {
 	changed   map[*Checkpoint]int // how many of these pages each changed checkpoint has
 	inFlight  map[uint64]*Ticket  // by the hash of the page
 	failed    map[uint64]int      // the tries of the pages that have failed in this run, by hash
-	rest      time.Time           // until then, writing would take more than a tenth of the time
+	rest      time.Time           // before this time, writing would take more than a tenth of the time
 }
 
 const (

@@ -65,9 +65,9 @@ func TestFrontierPrograms(t *testing.T) {
 		"a page that fails and could not be recorded": {
 			site: robotstest.Site{"/bad": unanswered},
 			run: func(t *testing.T, c *crawl, store *memoryStore) {
-				store.fail = errors.New("disk full")
+				store.failWith(errors.New("disk full"))
 				visitInTurn(t, c, "/bad")
-				store.fail = nil
+				store.failWith(nil)
 				c.Wait()
 			},
 			schedule: "0s /robots.txt, 2s /bad, 4s /bad, 1m4s /bad, 2m4s /bad", states: "failed: /bad", warnings: "pages go on without it",

@@ -320,6 +320,11 @@ func (s *memoryStore) Waiting(host string) (n int) {
 	return n
 }
 
+// failWith makes Add return err from now on, or work again if err is nil.
+func (s *memoryStore) failWith(err error) {
+	s.change(func() error { s.fail = err; return nil })
+}
+
 // close makes all methods fail, like the end of the process.
 func (s *memoryStore) close() {
 	s.change(func() error { s.closed = true; return nil })

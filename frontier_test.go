@@ -190,7 +190,7 @@ func TestFrontierFails(t *testing.T) {
 		c := start(t, web, async, collyrobots.Frontier(store), h.on())
 		for i := range 4 {
 			if i == 2 {
-				store.fail = errors.New("disk full")
+				store.failWith(errors.New("disk full"))
 			}
 			must(t, c.Visit(fmt.Sprint("http://a.test/", i)))
 			synctest.Wait()

@@ -153,17 +153,17 @@ func TestFrontierPrograms(t *testing.T) {
 		},
 		"the values of a Context": {
 			run: func(t *testing.T, c *crawl, store *memoryStore) {
+				c.OnResponse(func(r *colly.Response) {
+					if r.Request.URL.Path == "/1" && (r.Ctx.Get("text") != "kept" || r.Ctx.GetAny("number") != 1.5 || r.Ctx.GetAny("struct") != nil) {
+						t.Errorf("the Context is %v", r.Ctx)
+					}
+				})
 				visitInTurn(t, c, "/0")
 				ctx := colly.NewContext()
 				ctx.Put("text", "kept")
 				ctx.Put("number", 1.5)
 				ctx.Put("struct", struct{ A int }{1})
 				must(t, c.Request("GET", "http://a.test/1", nil, ctx, nil))
-				c.OnResponse(func(r *colly.Response) {
-					if r.Request.URL.Path == "/1" && (r.Ctx.Get("text") != "kept" || r.Ctx.GetAny("number") != 1.5 || r.Ctx.GetAny("struct") != nil) {
-						t.Errorf("the Context is %v", r.Ctx)
-					}
-				})
 				c.Wait()
 			},
 			states: "done: /0 /1", warnings: "key=struct",

@@ -35,8 +35,8 @@ func (d *hold) end() {
 	d.release()
 }
 
-// begin starts the first dispatcher when a program visits a URL that its collector has visited in an
-// earlier run, which a persistent storage of Colly knows. It is called in Visit.
+// begin starts the first dispatcher. It is called in Visit when a persistent storage of Colly
+// reports that the URL was visited in an earlier run.
 func (f *frontier) begin() {
 	if f.begun.Load() {
 		return
@@ -52,8 +52,8 @@ func (f *frontier) begin() {
 	}
 }
 
-// wake makes sure that a dispatcher runs and that Wait of a collector waits for it. It is called in a
-// hook of a request.
+// wake makes sure that a dispatcher runs and that Wait of a collector waits for it. It is called in
+// a hook of a request.
 func (f *frontier) wake(h *hooks) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -93,7 +93,8 @@ func (d *dispatcher) hold(h *hooks) {
 	}
 }
 
-// drop ends the hold of a collector whose Context has ended. After the last one the dispatcher ends.
+// drop ends the hold of a collector whose Context has ended. After the last one the dispatcher
+// ends.
 func (d *dispatcher) drop(h *hooks) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -136,8 +137,8 @@ func (f *frontier) wakes() int {
 	return f.recorded
 }
 
-// leave ends the dispatcher because no page was left, unless pages were recorded since wake was
-// called for seen times. It reports whether it did.
+// leave ends the dispatcher after Next has found no page, unless wake was called more than seen
+// times, so that there may be new pages. It reports whether it has ended the dispatcher.
 func (d *dispatcher) leave(seen int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -157,8 +158,8 @@ func (d *dispatcher) leaveLocked() {
 	d.held = nil
 }
 
-// abandon ends the dispatcher after an error of Next. If the dispatcher was not stopped, the URLStore
-// has failed, and no more pages are passed to it, because they would never come back.
+// abandon ends the dispatcher after an error of Next. If the dispatcher was not stopped, the
+// URLStore has failed, and no more pages are passed to it, because they would never come back.
 func (d *dispatcher) abandon(err error) {
 	stopped := d.ctx.Err() != nil
 	if !stopped {
@@ -170,7 +171,8 @@ func (d *dispatcher) abandon(err error) {
 	d.leaveLocked()
 }
 
-// submit gives a page to its collector. A page that the collector cannot take waits for the next run.
+// submit gives a page to its collector. A page that the collector cannot take waits for the next
+// run.
 func (d *dispatcher) submit(p *Page) {
 	h := d.collector(p.Collector)
 	switch {
@@ -200,8 +202,8 @@ func (f *frontier) collector(number int) *hooks {
 	return f.collectors[number].Value()
 }
 
-// submit makes the collector request a page. Colly looks again whether the page is within its limits,
-// but not whether it was visited. The request finds page in its Context.
+// submit makes the collector request a page. Colly looks again whether the page is within its
+// limits, but not whether it was visited. The request finds page in its Context.
 func (h *hooks) submit(p *Page, page *fedPage) error {
 	encoded := p.Request
 	if encoded == nil {
@@ -220,13 +222,13 @@ func (h *hooks) submit(p *Page, page *fedPage) error {
 	defer stop()
 	err = r.Do()
 	if visited := (*colly.AlreadyVisitedError)(nil); errors.As(err, &visited) {
-		return r.Retry() // another visit was exempt
+		return r.Retry() // another visit has used the exemption
 	}
 	return err
 }
 
-// submissionOf returns the result of a page for which the collector has returned err without making a
-// request.
+// submissionOf returns the result of a page for which the collector has returned err without making
+// a request.
 func submissionOf(err error) feed.Result {
 	switch {
 	case errors.Is(err, colly.ErrMaxRequests):

@@ -51,8 +51,8 @@ const ctxPage = "collyrobots.page"
 // a page was not detected, or that a request of a queue was refused.
 const fedLimit = 10 * time.Second
 
-// newFedPage returns a page that the host from has led to. done is called with each of its results:
-// if a hook is late, the first one is that it is missing.
+// newFedPage returns a page that the host from has led to. done is called with the result of the
+// page. If a hook is late, done is called twice: when fedLimit has passed, and with the result.
 func newFedPage(from string, done func(feed.Result)) *fedPage {
 	return &fedPage{done: done, from: from}
 }
@@ -165,8 +165,8 @@ func (p *fedPage) aborted() {
 	p.end(feed.Skipped)
 }
 
-// settle is called after the last callback of the user. It reports the result that end has got, if
-// any.
+// settle is called after the last callback of the user. It reports the result that was passed to
+// end, if any.
 func (p *fedPage) settle() {
 	if p == nil {
 		return
@@ -196,7 +196,7 @@ func (p *fedPage) over() bool {
 // fedPages finds the fed page of a request. colly/queue serializes its requests, so their Context
 // contains the name of the page.
 type fedPages struct {
-	inUse  atomic.Bool // pages may be fed; if not, the look-up in the Context is saved
+	inUse  atomic.Bool // pages may be fed; if false, no Context is searched
 	byName sync.Map    // *fedPage by name
 	taken  sync.Map    // *fedPage by *colly.Request: pages of a URLStore that did not wait in it
 	late   sync.Map    // *fedPage by weak.Pointer[colly.Request]: those that have lapsed
@@ -271,8 +271,8 @@ func (f *fedPages) take(p *fedPage, r *colly.Request) {
 	f.taken.Store(r, p)
 }
 
-// giveUp is called when a page that r may have taken has lapsed. If its hooks come after all, they
-// find it, but it does not keep r alive.
+// giveUp is called when a page that r may have taken has lapsed. Hooks that are called
+// later still find the page, but it does not keep r alive.
 func (f *fedPages) giveUp(p *fedPage) {
 	r := p.owner.Load()
 	_, taken := f.taken.LoadAndDelete(r)

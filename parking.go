@@ -144,8 +144,8 @@ func (h *hooks) addLastRequestCallback() {
 	})
 }
 
-// addLastCallbacks adds callbacks after those of the user, whose pages are recorded before theirs is
-// done. All requests of the collector wait for it, because Colly reads its callbacks without a lock.
+// addLastCallbacks adds callbacks that run after those of the user, so that the pages which those visit
+// are recorded before the page itself is done. All requests of the collector wait for it, because Colly reads its callbacks without a lock.
 func (h *hooks) addLastCallbacks() {
 	h.c.OnError(func(r *colly.Response, _ error) { h.fed.of(r.Request).settle() })
 	h.c.OnScraped(func(r *colly.Response) { h.fed.of(r.Request).settle() })

@@ -18,7 +18,8 @@ import (
 // redirects, second attempts and requests of Transport. The signature is in the headers on the wire
 // only. The program, Colly's cache and Retry do not see it. A request that is refused is not
 // signed, for example one to a private address. A request that already has signature headers keeps
-// them. If a request cannot be signed, it is sent without a signature, and a warning is logged once.
+// them. If a request cannot be signed, it is sent without a signature, and a warning is logged
+// once.
 //
 // The plugin does not sign requests of Acquire, because the program sends them. Call s.Sign there.
 //
@@ -52,7 +53,7 @@ func signerFault(option string, s *webbotauth.Signer) error {
 	return faultIf(s.KeyID() == "", option, "the Signer is nil or was not made by webbotauth.NewSigner")
 }
 
-// maxAskedHosts is how many hosts that have asked for signatures are remembered.
+// maxAskedHosts is the maximum number of hosts in signatures.hosts.
 const maxAskedHosts = 10_000
 
 // A signatures signs the requests of one plugin. A nil *signatures signs none.
@@ -78,8 +79,8 @@ func newSignatures(c *config, r *report) *signatures {
 	}
 }
 
-// sign signs a request to a host, and reports whether it has done so. It does not sign ftp requests,
-// which have no headers.
+// sign signs a request to a host, and reports whether it has done so. It does not sign ftp
+// requests, which have no headers.
 func (s *signatures) sign(host string, req *http.Request) bool {
 	if !isWeb(req.URL) {
 		return false
@@ -134,7 +135,8 @@ func (x *exchange) signature() func(*http.Request) {
 }
 
 // signsAgain records whether a response asks for a signature. It reports whether the request is
-// sent again with one, which happens at most once. x has then given its turn back.
+// sent again with a signature, which happens at most once. If it returns true, x has given its turn
+// back.
 func (x *exchange) signsAgain(resp *http.Response) bool {
 	s := x.limiter.signatures
 	if s == nil {

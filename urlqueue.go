@@ -22,24 +22,24 @@ import (
 	"github.com/collyrobots/collyrobots/internal/weburl"
 )
 
-// Queue returns a storage for colly/queue that keeps its requests in f. The queue gets each page when
-// its turn has come, and ends when no page waits and none is under way. A later run continues with
-// the pages that are left.
+// Queue returns a storage for colly/queue that keeps its requests in f. The queue gets each page
+// when its turn has come, and ends when no page waits and none is under way. A later run continues
+// with the pages that are left.
 //
 //	storage, err := robots.Queue(f)
 //	q, err := queue.New(8, storage)
 //	q.AddURL("https://example.com/")
 //	q.Run(c)
 //
-// A page is done when its callbacks have run, and a page that has failed is tried again, as with the
-// option Frontier. Without that option, Colly refuses to visit a page again in the same run, so a
-// later run tries it. Requests with other methods than GET are kept as well. They are equal if the
-// method, the URL and the body are. AddRequest returns an error if f fails, and a *ShardError for a
-// URL of another shard.
+// A page is done when its callbacks have run, and a page that has failed is tried again, as with
+// the option Frontier. Without that option, Colly refuses to visit a page again in the same run, so
+// a later run tries it. Requests with other methods than GET are kept as well. Two requests are the
+// same page if their method, URL and body are equal. AddRequest returns an error if f fails, and a
+// *ShardError for a URL of another shard.
 //
-// Use the queue for collectors that are not asynchronous. Pages that they visit without the queue are
-// not recorded. Queue returns an error if the plugin is zero or f is nil. The storage may be used by
-// one queue at a time.
+// Use the queue for collectors that are not asynchronous. Pages that they visit without the queue
+// are not recorded. Queue returns an error if the plugin is zero or f is nil. The storage may be
+// used by one queue at a time.
 func (p *Plugin) Queue(f URLStore) (queue.Storage, error) {
 	err := p.usable()
 	if err != nil {
@@ -55,20 +55,20 @@ func (p *Plugin) Queue(f URLStore) (queue.Storage, error) {
 
 // A urlQueue is the result of Plugin.Queue.
 //
-// While colly/queue waits in GetRequest, it does not receive the signal that Queue.AddRequest sends
-// after it has called AddRequest here, so a callback that adds a request waits as well. Then
-// GetRequest must return without a request, and QueueSize must return 0 once, so that colly/queue
-// waits for the signal.
+// Queue.AddRequest of colly/queue calls AddRequest here, and then sends a signal. colly/queue does
+// not receive the signal while it waits in GetRequest, so a callback that adds a request would
+// block. Therefore GetRequest then returns without a request, and QueueSize returns 0 once, which
+// makes colly/queue wait for the signal.
 type urlQueue struct {
 	plugin *Plugin
 	store  URLStore
 
 	mu       sync.Mutex
 	open     map[*fedPage]bool // pages that the queue has got and that have not ended
-	last     *fedPage          // the page that it got last; nil if there is none
+	last     *fedPage          // the page that GetRequest has returned last; nil if there is none
 	cancel   func()            // ends the Next that runs; nil if none does
 	timer    *time.Timer       // calls lookUp while Next runs
-	signals  int               // requests whose signal colly/queue may not have received; it may be less
+	signals  int               // the number of requests whose signal colly/queue may not have received
 	yield    bool              // QueueSize must return 0 once
 	finished bool              // the store was empty
 	failed   bool              // the store has failed, or the crawl was ended
@@ -211,8 +211,8 @@ func (q *urlQueue) context() context.Context {
 	return context.Background()
 }
 
-// begin is called before Next. A thread of the queue now has the last page. Either its request comes
-// soon, or the collector has refused it, which Colly does not report.
+// begin is called before Next. A thread of the queue now has the last page. Its request comes soon,
+// unless the collector has refused it, which Colly does not report.
 func (q *urlQueue) begin(cancel func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -224,8 +224,8 @@ func (q *urlQueue) begin(cancel func()) {
 	q.timer = time.AfterFunc(patientTurn, q.lookUp)
 }
 
-// lookUp ends a Next that runs for long if a callback may wait for it. If no page waits, that does no
-// harm.
+// lookUp cancels a Next that has run for patientTurn if a callback may be waiting for it, or if no
+// page waits in the store.
 func (q *urlQueue) lookUp() {
 	idle := q.store.Stats().Waiting == 0
 	q.mu.Lock()
@@ -240,8 +240,8 @@ func (q *urlQueue) lookUp() {
 	q.timer = time.AfterFunc(patientTurn, q.lookUp)
 }
 
-// mayYield sets yield, unless no callback can be waiting, and reports whether it did. A callback waits
-// only while its page is under way in a thread of the queue. q.mu is held.
+// mayYield sets yield, unless no callback can be waiting, and reports whether it did. A callback
+// waits only while its page is under way in a thread of the queue. q.mu is held.
 func (q *urlQueue) mayYield() bool {
 	if h := q.plugin.first(); h == nil || h.c.Async {
 		return false
@@ -257,7 +257,8 @@ func (q *urlQueue) mayYield() bool {
 	return false
 }
 
-// end is called after Next. It reports whether the error of Next counts.
+// end is called after Next with its error. It returns false if Next was canceled only because a
+// callback may be waiting, so that the queue continues.
 func (q *urlQueue) end(err error) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -300,8 +301,8 @@ func (q *urlQueue) attempt(p *Page) *fedPage {
 	return page
 }
 
-// QueueSize implements queue.Storage. It returns 0 if the queue has ended. It returns no error: after
-// one, colly/queue would leave its threads behind.
+// QueueSize implements queue.Storage. It returns 0 if the queue has ended. It never returns an
+// error, because colly/queue would then not end its threads.
 func (q *urlQueue) QueueSize() (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

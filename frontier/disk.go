@@ -18,8 +18,8 @@ import (
 // A disk keeps records in a folder. It is, together with files, space and repair, the only part of
 // the package that knows the storage engine.
 //
-// Changes take effect at once and in order, but they reach the operating system only with flush, and
-// the disk only with sync. If the process is killed, the changes after some moment are lost.
+// Changes take effect at once and in order, but they reach the operating system only with flush,
+// and the disk only with sync. If the process is killed, the changes after some moment are lost.
 //
 // Only flush, sync and peek may be called at the same time as other methods.
 type disk struct {
@@ -294,8 +294,8 @@ type scan struct {
 	started bool
 }
 
-// scan returns a scan of the records whose keys begin with prefix, beginning with the first key that
-// is not before from. The caller must close it.
+// scan returns a scan of the records whose keys begin with prefix, beginning with the first key
+// that is not before from. The caller must close it.
 func (d *disk) scan(prefix, from []byte) (*scan, error) {
 	var reader pebble.Reader = d.db
 	if d.backlog != nil {

@@ -1,6 +1,6 @@
 // Package frontier keeps the pages of a crawl in a folder until they are done. Pages that wait for
-// their host need neither a goroutine nor memory, so a crawl can have millions of them. If the crawl
-// ends for any reason, the next run continues it.
+// their host need neither a goroutine nor memory, so a crawl can have millions of them. If the
+// crawl ends for any reason, the next run continues it.
 //
 //	c := colly.NewCollector(colly.Async())
 //	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
@@ -21,10 +21,10 @@
 //
 // # Which page is next
 //
-// The next page belongs to the host that may start soonest. Pace says when that is; the plugin calls
-// it. Until then, and after a failed attempt, only one page of a host is out, so a host that does not
-// answer holds one place. Hosts that may start at the same time take turns. The pages of a host come
-// in the order of discovery; ByDepth and ByPriority change that.
+// The next page belongs to the host that may start soonest. Pace says when that is; the plugin
+// calls it. Until then, and after a failed attempt, only one page of a host is out, so a host that
+// does not answer holds one place. Hosts that may start at the same time take turns. The pages of a
+// host come in the order of discovery; ByDepth and ByPriority change that.
 //
 // # What survives
 //
@@ -35,8 +35,8 @@
 // has had.
 //
 // If the disk is full, Add and Again return an error that wraps ErrFull. Pages that wait are still
-// handed out. How they end is kept in memory, and recorded when there is space again. Stats says how
-// many pages are not recorded.
+// handed out. How they end is kept in memory, and recorded when there is space again. Stats says
+// how many pages are not recorded.
 //
 // If a part of a file is damaged, the pages in it are lost and logged, and the others are kept. If
 // the damage is so large that the storage engine cannot open its files, Open returns an error that
@@ -50,14 +50,14 @@
 //
 //	{"version":1,"written":"2026-11-22T13:00:00Z"}
 //
-// and each of the other lines has a host and the number of its pages that wait or are out, sorted by
-// host:
+// and each of the other lines has a host and the number of its pages that wait or are out, sorted
+// by host:
 //
 //	{"host":"example.com","waiting":12}
 //
 // # What it costs
 //
-// A page on disk takes a few hundred bytes, and a URL that is known 30 bytes. In memory, a host with
-// pages that wait takes about a kilobyte, and the storage engine about 100 MB. 16 MB of the disk are
-// reserved, so that a full disk does not damage the folder.
+// A page on disk takes a few hundred bytes, and a URL that is known 30 bytes. In memory, a host
+// with pages that wait takes about a kilobyte, and the storage engine about 100 MB. 16 MB of the
+// disk are reserved, so that a full disk does not damage the folder.
 package frontier

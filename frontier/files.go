@@ -19,8 +19,8 @@ var system = vfs.Default
 
 // files are the files of the engine. They differ in three ways from those of the operating system.
 // Only the owner can read them, because records contain headers with cookies. If the disk is full,
-// space decides when a write is repeated. And the log of changes is not synced when the engine asks
-// for it, but with sync. So the engine can write its log without waiting for the disk.
+// space decides when a write is repeated. The log of changes is synced only by sync, and not when
+// the engine asks for it, so the engine can write its log without waiting for the disk.
 type files struct {
 	vfs.FS
 	lock *pebble.Lock // of the folder
@@ -136,7 +136,8 @@ func (l *logFile) syncNow() error {
 	return l.File.SyncData()
 }
 
-// Close syncs the file, so that the disk never has a later log file without this one, and closes it.
+// Close syncs the file, so that the disk never has a later log file without this one, and closes
+// it.
 func (l *logFile) Close() error {
 	err := l.syncNow()
 	l.mu.Lock()

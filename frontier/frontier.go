@@ -89,8 +89,8 @@ func Open(dir string, opts ...Option) (*Frontier, error) {
 }
 
 // Close ends the frontier: all calls of Next return, and all pages are written to the disk. Pages
-// that are out wait again in the next run. The methods return an error that wraps ErrClosed from now
-// on. Another call of Close has no effect, but waits for the end of the first one.
+// that are out wait again in the next run. The methods return an error that wraps ErrClosed from
+// now on. Another call of Close has no effect, but waits for the end of the first one.
 func (f *Frontier) Close() (err error) {
 	f.closing.Do(func() { err = f.close() })
 	return err
@@ -129,10 +129,10 @@ func (f *Frontier) usable() error {
 // now returns the time since Open.
 func (f *Frontier) now() instant { return instant(time.Since(f.epoch)) }
 
-// Add records a page, which then waits, and sets its Host, Key, Found, Attempts and ID. If Host or
-// Key is set, it keeps it. It reports false if a page with the same Collector and Key waits, is out
-// or is done; see Recrawl. If a budget leaves the page out, it is recorded but does not wait, and
-// Add reports true.
+// Add records a page, which then waits, and sets its Host, Key, Found, Attempts and ID. It does not
+// change a Host or Key that is set. It reports false if a page with the same Collector and Key
+// waits, is out or is done; see Recrawl. If a budget leaves the page out, it is recorded but does
+// not wait, and Add reports true.
 //
 // An error says that the page was not recorded: its URL is not valid, or the disk is full.
 func (f *Frontier) Add(p *collyrobots.Page) (added bool, err error) {
@@ -247,7 +247,8 @@ func (f *Frontier) Take(p *collyrobots.Page) bool {
 // Again hands out a page that the program requests once more. The page may be in any state: known
 // or not, waiting, out, done, denied, failed or left out. The rules for the pages of a host, Window
 // and the budgets do not apply. If the page is out, it is out until End was called once for each
-// attempt, and the last call decides. It sets the ID of the page, and Host and Key if they are empty.
+// attempt, and the last call decides. It sets the ID of the page, and Host and Key if they are
+// empty.
 func (f *Frontier) Again(p *collyrobots.Page) error {
 	normal, err := f.identify(p)
 	if err != nil {
@@ -332,11 +333,11 @@ func (f *Frontier) Next(ctx context.Context) (*collyrobots.Page, error) {
 	}
 }
 
-// End says how the attempt to fetch p has ended. PageFailed lets the page wait for ten seconds after
-// the first attempt and for a minute after the second one. After the third one it has failed for
-// good. PageReturned lets it wait at its old position. PagePostponed lets it wait for the next run;
-// Next does not count it, and another call of End may follow. End has no effect if p is neither out
-// nor postponed. It finds the page by ID, or by Key or URL if ID is 0.
+// End says how the attempt to fetch p has ended. PageFailed lets the page wait for ten seconds
+// after the first attempt and for a minute after the second one. After the third one it has failed
+// for good. PageReturned lets it wait at its old position. PagePostponed lets it wait for the next
+// run; Next does not count it, and another call of End may follow. End has no effect if p is
+// neither out nor postponed. It finds the page by ID, or by Key or URL if ID is 0.
 func (f *Frontier) End(p *collyrobots.Page, result collyrobots.PageResult) error {
 	if p == nil {
 		return nil

@@ -8,8 +8,8 @@ import (
 // An instant is a time, as nanoseconds since Open.
 type instant int64
 
-// A host is what is kept in memory of a host: its counts, where its next pages are, and when they
-// may be handed out.
+// A host is the state of a host in memory: its counts, the positions of its next pages, and when
+// they may be handed out.
 type host struct {
 	name     string
 	recorded hostRecord
@@ -22,7 +22,7 @@ type host struct {
 	edge  position
 
 	out       int     // the number of pages that are out
-	answered  int     // how many of these have had their response
+	answered  int     // how many of these have got their response
 	pausing   int     // the number of pages that wait before another attempt
 	postponed int     // the number of pages that wait for the next run
 	cautious  bool    // only one page may be out, because the host has not answered yet
@@ -103,7 +103,7 @@ const lead = instant(100 * time.Millisecond)
 // due returns when the next page of the host may be handed out.
 func (h *host) due() instant { return max(h.next-lead, h.since) }
 
-// idle reports whether nothing has to be remembered of the host. Its counts are recorded.
+// idle reports whether the host can be removed from memory. Its counts are on disk.
 func (h *host) idle(now instant) bool {
 	return h.recorded.waiting == 0 && h.out == 0 && h.next <= now
 }

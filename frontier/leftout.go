@@ -10,7 +10,7 @@ import (
 )
 
 // LeftOut returns the pages that a budget leaves out, host by host. If a page cannot be read, the
-// sequence ends with the error. Other methods may be called meanwhile.
+// sequence ends with the error. Other methods may be called during the iteration.
 func (f *Frontier) LeftOut() iter.Seq2[*collyrobots.Page, error] {
 	return func(yield func(*collyrobots.Page, error) bool) {
 		from := []byte{leftKey}
@@ -76,8 +76,8 @@ func (b budget) encode() []byte {
 	return v
 }
 
-// readmit lets the pages wait that an earlier budget has left out and this one includes. names are
-// the hosts that have such pages.
+// readmit makes the pages wait that an earlier budget has left out, if the current budget includes
+// them. names are the hosts that have pages which were left out.
 func (f *Frontier) readmit(names []string) error {
 	for _, name := range names {
 		h, err := f.host(name)
@@ -93,7 +93,7 @@ func (f *Frontier) readmit(names []string) error {
 	return f.disk.apply(c)
 }
 
-// readmitHost lets the pages of a host wait that the budget includes.
+// readmitHost is readmit for the pages of one host. It does not record the budget.
 func (f *Frontier) readmitHost(h *host) error {
 	prefix := pagesOf(leftKey, h.name)
 	s, err := f.disk.scan(prefix, prefix)

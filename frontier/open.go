@@ -135,8 +135,8 @@ func (f *Frontier) load() error {
 	return f.readmit(limited)
 }
 
-// loadHosts reads the counts of all hosts and keeps the hosts that have pages that wait. It returns
-// the names of the hosts that have pages which a budget leaves out.
+// loadHosts reads the counts of all hosts, and adds the hosts with waiting pages to those in
+// memory. It returns the names of the hosts that have pages which a budget leaves out.
 func (f *Frontier) loadHosts() (limited []string, err error) {
 	s, err := f.disk.scan([]byte{hostKey}, []byte{hostKey})
 	if err != nil {
@@ -159,8 +159,8 @@ func (f *Frontier) loadHosts() (limited []string, err error) {
 	return limited, errors.Join(s.Error(), s.Close())
 }
 
-// countHosts finds the hosts with pages that wait without their records, and counts the pages. The
-// other counts of the hosts whose records cannot be read are lost.
+// countHosts finds the hosts that have waiting pages from the keys of these pages, and counts the
+// pages. The other counts of the hosts whose records cannot be read are lost.
 func (f *Frontier) countHosts() error {
 	from := []byte{queueKey}
 	for {

@@ -95,8 +95,8 @@ func highestFirst(priority int) uint64 {
 }
 
 // MaxPages sets how many pages of one host are fetched, in all runs together. Pages that are denied
-// do not count. Further pages are left out: they are recorded, and a later Open with a larger budget
-// continues with them. The default is no limit.
+// do not count. Further pages are left out: they are recorded, and a later Open with a larger
+// budget continues with them. The default is no limit.
 func MaxPages(n int) Option {
 	return option("MaxPages", func(s *settings) { s.budget.host = n },
 		n < 1, "%d is not a positive number", n)

@@ -58,8 +58,8 @@ func damageOfManifest(content []byte) (at int64, damaged bool) {
 }
 
 // repairLogs cuts the engine's logs of changes off where they are damaged, because the engine opens
-// no folder with a damaged log. The changes after the damage in that log are lost, as if the process
-// had been killed before them. A copy of the log remains in a file that ends in ".damaged".
+// no folder with a damaged log. The changes after the damage in that log are lost, as if the
+// process had been killed before them. A copy of the log remains in a file that ends in ".damaged".
 // repairLogs reports whether it has repaired anything.
 func repairLogs(dir string, log *slog.Logger) (repaired bool) {
 	logs, err := wal.Scan(wal.Dir{FS: vfs.Default, Dirname: dir})
@@ -83,8 +83,8 @@ func repairLogs(dir string, log *slog.Logger) (repaired bool) {
 	return repaired
 }
 
-// damageOf returns where the damage in a log begins, if there is any. The end of the last log may be
-// missing.
+// damageOf returns where the damage in a log begins, if there is any. The end of the last log may
+// be missing.
 func damageOf(l wal.LogicalLog, last bool) (at int64, damaged bool) {
 	r := l.OpenForRead()
 	defer r.Close()

@@ -18,8 +18,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/wal"
 )
 
-// A salvage copies the records of a damaged folder of the engine to a new one, as far as they can be
-// read. The engine itself opens no folder in which a file is missing or is too short.
+// A salvage copies the records of a damaged folder of the engine to a new one, as far as they can
+// be read. The engine itself opens no folder in which a file is missing or is too short.
 //
 // The files have several versions of a record. The newest has the highest sequence number. If two
 // have the same number, the one in the later file is the newest.
@@ -325,10 +325,13 @@ func (s *salvage) findPages() (foundPages, error) {
 			}
 			found.ids = append(found.ids, at.id)
 			r := found.hosts[name]
-			if kind == leftKey {
-				r.leftOut++
-			} else if r.waiting++; r.waiting == 1 {
+			if kind == queueKey && r.waiting == 0 {
 				r.oldest = foundOf(value)
+			}
+			if kind == queueKey {
+				r.waiting++
+			} else {
+				r.leftOut++
 			}
 			found.hosts[name] = r
 		})
@@ -361,8 +364,8 @@ func (s *salvage) countHosts(pages map[string]hostRecord) error {
 	return err
 }
 
-// forgetLost removes what is known of pages that should wait but are lost, so that they can be added
-// again. ids are the IDs of the other pages.
+// forgetLost removes what is known of pages that should wait but are lost, so that they can be
+// added again. ids are the IDs of the other pages.
 func (s *salvage) forgetLost(ids []uint64) error {
 	lost := 0
 	err := s.each(seenKey, func(key, value []byte) {

@@ -48,8 +48,8 @@ func (f *Frontier) leave(w chan handed) {
 	}
 }
 
-// arm sets the timer to the turn of the next page. If there is none before a page ends, it stops the
-// timer.
+// arm sets the timer to the turn of the next page. If there is none before a page ends, it stops
+// the timer.
 func (f *Frontier) arm(now instant) {
 	at, ok := f.pauses.first()
 	if len(f.line) > 0 && f.pagesOut() < f.window {
@@ -208,7 +208,7 @@ func (f *Frontier) readAhead(h *host) error {
 }
 
 // skipDamage moves the edge of a host behind records that cannot be read, or clears more if there
-// are no others. Where records can be read again is found by trying.
+// are no others. It tries positions at growing distances until the record after one can be read.
 func (f *Frontier) skipDamage(h *host, why error) {
 	f.log.Error("pages of a host are lost, their records cannot be read", "host", h.name, "error", f.fault(cause(why)))
 	h.more = false
@@ -238,8 +238,8 @@ func (f *Frontier) readable(h *host, after position) bool {
 	return errors.Join(s.Error(), s.Close()) == nil
 }
 
-// reconcile corrects the count of the pages of a host that wait, when all of them are in memory. It
-// is wrong only if records were damaged.
+// reconcile corrects the count of the pages of a host that wait, when all of them are in memory.
+// The count is wrong only if records were damaged.
 func (f *Frontier) reconcile(h *host) {
 	waiting := h.out + h.postponed + h.pausing + len(h.ahead)
 	lost := h.recorded.waiting - waiting

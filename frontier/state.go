@@ -117,27 +117,27 @@ type pageChange struct {
 }
 
 // record records a page that waits or is left out from now on.
-func (f *Frontier) record(h *host, p *collyrobots.Page, to pageChange) error {
+func (f *Frontier) record(h *host, p *collyrobots.Page, pc pageChange) error {
 	r := h.recorded
-	if to.to == waiting && r.waiting == 0 {
+	if pc.to == waiting && r.waiting == 0 {
 		r.oldest = p.Found
 	}
 	c := f.disk.change()
 	kind := byte(queueKey)
-	if to.to == leftOut {
+	if pc.to == leftOut {
 		kind = leftKey
 	}
-	if to.from.state == leftOut {
-		c.remove(pageKey(leftKey, h.name, to.from.at))
+	if pc.from.state == leftOut {
+		c.remove(pageKey(leftKey, h.name, pc.from.at))
 	}
 	reserved := f.ids.reserved
 	if f.ids.next >= reserved {
 		reserved = f.ids.next + idBlock
 		c.set(idsFact, binary.BigEndian.AppendUint64(nil, reserved))
 	}
-	c.set(pageKey(kind, h.name, to.at), encodePage(p, to.normal))
-	c.set(to.hash.key(), seenRecord{state: to.to, at: to.at}.encode())
-	r, total := f.move(c, h, r, to.from.state, to.to)
+	c.set(pageKey(kind, h.name, pc.at), encodePage(p, pc.normal))
+	c.set(pc.hash.key(), seenRecord{state: pc.to, at: pc.at}.encode())
+	r, total := f.move(c, h, r, pc.from.state, pc.to)
 	if err := f.disk.apply(c); err != nil {
 		f.unrecorded++
 		f.problem = f.fault(cause(err))
@@ -222,8 +222,7 @@ func (f *Frontier) settle(o *outPage, result collyrobots.PageResult) error {
 	return nil
 }
 
-// postpone keeps a page from being handed out again in this run. It waits, but only for the next
-// one.
+// postpone keeps a page from being handed out again in this run. The page waits for the next run.
 func (f *Frontier) postpone(o *outPage) {
 	if o.postponed {
 		return
@@ -293,7 +292,7 @@ func (f *Frontier) release(o *outPage) {
 	f.arrange(o.host)
 }
 
-// leaveHost says that one page less of a host is out.
+// leaveHost records that one page less of a host is out.
 func (f *Frontier) leaveHost(h *host) {
 	h.out--
 	h.answered = max(h.answered-1, 0)
@@ -314,8 +313,9 @@ func (f *Frontier) lose(h *host, at position, why error) {
 	f.arrange(h)
 }
 
-// How long changes may exist only in memory: in that of the process, which a kill loses, and in that
-// of the operating system, which a power failure loses.
+// These intervals limit how long a change is only in the memory of the process, which is lost by a
+// kill, and how long it is only in the memory of the operating system, which is lost by a power
+// failure.
 const (
 	flushInterval = 10 * time.Millisecond
 	syncInterval  = time.Second

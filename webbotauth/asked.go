@@ -17,8 +17,8 @@ const maxNonce = 256
 // draft-ietf-webbotauth-httpsig-protocol-01, "Requesting a Message Signature"). nonce is the value
 // that the next signature should have, or empty if the site leaves it to the crawler.
 //
-// A site may ask for components, a tag, an algorithm or a key that s does not use. Then it is not
-// asked: RFC 9421, section 5.2, says not to sign in another way.
+// A site may ask for components, a tag, an algorithm or a key that s does not use. Asked then
+// returns false, because RFC 9421, section 5.2, says not to sign in another way.
 func (s *Signer) Asked(resp *http.Response) (nonce string, ok bool) {
 	if s.KeyID() == "" {
 		return "", false

@@ -95,7 +95,7 @@ func (c Card) HTML() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// title returns the heading of the page: the name, or else the product token.
+// title returns the heading of the page: the name, or the product token if there is no name.
 func (c Card) title() string {
 	switch {
 	case c.Name != "":

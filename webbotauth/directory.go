@@ -23,21 +23,21 @@ const directoryType = "application/http-message-signatures-directory+json"
 // directoryTag is the tag of the signatures of a directory.
 const directoryTag = "http-message-signatures-directory"
 
-// directoryAge is how long a verifier may cache a directory. For as long, a key that was removed
-// may still be accepted.
+// directoryAge is how long a verifier may cache a directory. A verifier may accept a key for this
+// time after the key was removed.
 const directoryAge = time.Hour
 
 // directoryLifetime is how long the signatures of a directory are valid.
 const directoryLifetime = 24 * time.Hour
 
 // Directory returns a handler that serves the public parts of keys as a key directory
-// (draft-ietf-webbotauth-httpsig-protocol-01, "Directory Format"). Each key signs the response, which proves
-// that its owner has put it there ("Possession Proof on the Directory Response"). The signatures
-// cover "@authority";req and content-digest.
+// (draft-ietf-webbotauth-httpsig-protocol-01, "Directory Format"). Each key signs the response,
+// which proves that its owner has put it there ("Possession Proof on the Directory Response"). The
+// signatures cover "@authority";req and content-digest.
 //
 // For a rotation, give both keys to the Directory: the new one before requests are signed with it,
-// and the old one with a NotAfter. The handler leaves a key out once its NotAfter has passed. Do not
-// sign requests for other purposes with these keys.
+// and the old one with a NotAfter. The handler leaves a key out once its NotAfter has passed. Do
+// not sign requests for other purposes with these keys.
 //
 // Serve the directory over https at DirectoryPath, and only under the crawler's own host name,
 // because the signatures are for the host that the request names. Otherwise another site could

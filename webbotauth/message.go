@@ -45,7 +45,7 @@ type statement struct {
 	tag      string
 }
 
-// nonceSize is the number of random bytes of a nonce. The examples of the drafts have as many.
+// nonceSize is the number of random bytes of a nonce. It is that of the examples in the drafts.
 const nonceSize = 64
 
 // newNonce returns a new value of the parameter nonce.

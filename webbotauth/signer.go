@@ -42,7 +42,7 @@ const label = "sig1"
 // requestTag is the tag of the signatures of requests.
 const requestTag = "web-bot-auth"
 
-// A profile is what a Profile stands for.
+// A profile holds the properties of a Profile.
 type profile struct {
 	name       string
 	dictionary bool // Signature-Agent is a Dictionary
@@ -122,9 +122,9 @@ func (s *Signer) agentField() (string, error) {
 	return marshalMember(label, httpsfv.NewItem(s.agent))
 }
 
-// SetKey makes s sign with another key from now on. Requests that are being signed keep the key
-// before. Publish the new key in the Directory before that, and the old key until its last
-// signature has expired.
+// SetKey makes s sign with another key from now on. A request that is being signed may still get a
+// signature with the previous key. Publish the new key in the Directory before the call of SetKey,
+// and the old key until its last signature has expired.
 func (s *Signer) SetKey(key ed25519.PrivateKey) error {
 	checked, err := newSigningKey(key)
 	if err != nil {

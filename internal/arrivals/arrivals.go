@@ -1,4 +1,4 @@
-// Package arrivals knows which visits a collector has accepted whose requests have not been
+// Package arrivals tracks the visits that a collector has accepted and whose requests have not been
 // recorded yet.
 //
 // Visit of an asynchronous collector returns before the request exists. A page can therefore be
@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// patience is how long a visit is waited for whose request has reached no callback. Colly starts the
-// goroutine of a request at once, so such a request is one of a clone that has no callbacks of the
-// plugin, and was neither sent nor redirected.
+// patience is how long After waits for a visit whose request reaches no callback of the plugin.
+// Colly starts the goroutine of a request at once, so such a request belongs to a clone without
+// these callbacks, and was neither sent nor redirected.
 const patience = time.Minute
 
 // Visits are the visits of any number of collectors that have not arrived. All methods may be
@@ -57,15 +57,15 @@ type ended struct {
 	until uint64 // the number of the last visit when the last of them ended
 }
 
-// New returns Visits without visits. known is called when a collector is asked for a URL that was
-// visited before; it may be nil.
+// New returns Visits that contain no visit. known is called when a collector is asked for a URL
+// that was visited before; it may be nil.
 func New(known func()) *Visits {
 	return &Visits{known: known, byHash: make(map[uint64][]*Visit)}
 }
 
 // After calls f when all visits that were accepted so far have arrived, which may be at once. The
-// calls are in the order of the calls of After. complete is false if Close was called before, because
-// later visits are not seen. f must not call After.
+// calls are in the order of the calls of After. complete is false if Close was called before,
+// because later visits are not seen. f must not call After.
 func (v *Visits) After(f func(complete bool)) {
 	v.mu.Lock()
 	if !v.closed && (v.first() != noVisit || len(v.waiting) > 0) {
@@ -125,8 +125,8 @@ func (v *Visits) accept(s *Storage, hash uint64) {
 	v.byHash[hash] = append(v.byHash[hash], visit)
 }
 
-// arriving removes the oldest visit of a storage with a hash from byHash, and returns it. It returns
-// nil if there is none.
+// arriving removes the oldest visit of a storage with a hash from byHash, and returns it. It
+// returns nil if there is none.
 func (v *Visits) arriving(s *Storage, hash uint64) *Visit {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -138,9 +138,9 @@ func (v *Visits) arriving(s *Storage, hash uint64) *Visit {
 	return v.take(all, i)
 }
 
-// Drop removes a visit with a hash, because no request of an attached collector will arrive: the URL
-// was marked as visited because it is the target of a redirect, or a clone that is not attached has
-// visited it. If there are several, Drop removes the newest.
+// Drop removes a visit with a hash, because no request of an attached collector will arrive: the
+// URL was marked as visited because it is the target of a redirect, or a clone that is not attached
+// has visited it. If there are several, Drop removes the newest.
 func (v *Visits) Drop(hash uint64) {
 	v.newestOf(hash).Arrived()
 }
@@ -176,10 +176,10 @@ func (visit *Visit) Arrived() {
 	visit.storage.visits.leave(visit, nil)
 }
 
-// Ended records that the request of the visit has ended and will never be recorded. The visit arrives
-// when all visits that were accepted so far have arrived or ended, because its callbacks may have
-// made some of them. Only the first call of Ended or Arrived has an effect. Ended does nothing if the
-// Visit is nil.
+// Ended records that the request of the visit has ended and will never be recorded. The visit
+// arrives when all visits that were accepted so far have arrived or ended, because its callbacks
+// may have made some of them. Only the first call of Ended or Arrived has an effect. Ended does
+// nothing if the Visit is nil.
 func (visit *Visit) Ended() {
 	if visit == nil {
 		return
@@ -192,8 +192,8 @@ func (visit *Visit) Ended() {
 	})
 }
 
-// leave removes a visit and calls note, which may be nil, with v.mu held. Then it calls the functions whose waits have
-// ended.
+// leave removes a visit. If note is not nil, leave then calls it with v.mu held. At last it calls
+// the functions of After that have no visit left to wait for.
 func (v *Visits) leave(visit *Visit, note func(v *Visits)) {
 	v.mu.Lock()
 	if visit.gone {

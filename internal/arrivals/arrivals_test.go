@@ -26,9 +26,9 @@ func newStorage(t *testing.T, v *Visits) *Storage {
 	return v.Wrap(inner)
 }
 
-// TestAfter checks when the calls of After end. Each step is a visit (+hash), its arrival (-hash), the end of its
-// request without a record (!hash), a
-// redirect to its URL (>hash) or a call of After (a letter).
+// TestAfter checks when the calls of After end. Each step is a visit (+hash), its arrival (-hash),
+// the end of its request without a record (!hash), a redirect to its URL (>hash) or a call of After
+// (a letter).
 func TestAfter(t *testing.T) {
 	for _, test := range []struct{ steps, want string }{
 		{"a", "a"},
@@ -227,8 +227,8 @@ func BenchmarkHashOfURL(b *testing.B) {
 	}
 }
 
-// A visit that reaches no callback is given up after a minute, or up to two. A visit that has reached
-// one is waited for.
+// A visit that reaches no callback is given up after a minute, or up to two. A visit that has
+// reached one is waited for.
 func TestVisitsThatNeverArrive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := New(nil)

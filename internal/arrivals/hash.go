@@ -57,9 +57,9 @@ func (p *probe) Visited(uint64) error        { return nil }
 func (p *probe) Cookies(*url.URL) string     { return "" }
 func (p *probe) SetCookies(*url.URL, string) {}
 
-// contents returns a reader of the same bytes as a request body, without changing the body. known is
-// false if the body is none of the types for which net/http sets GetBody, so that Colly cannot read
-// it twice either.
+// contents returns a reader of the same bytes as a request body, without changing the body. known
+// is false if the body is none of the types for which net/http sets GetBody, so that Colly cannot
+// read it twice either.
 func contents(body io.Reader) (copied io.Reader, known bool) {
 	switch b := body.(type) {
 	case *bytes.Buffer:

@@ -19,8 +19,8 @@ type Storage struct {
 	exempt map[uint64]int // hashes for which IsVisited returns false once, by how often
 }
 
-// Wrap returns a Storage that records visits in v and passes all calls on to s. If s is a Storage of
-// v, Wrap returns s. If s is a Storage of other Visits, the result replaces it.
+// Wrap returns a Storage that records visits in v and passes all calls on to s. If s is a Storage
+// of v, Wrap returns s. If s is a Storage of other Visits, the result replaces it.
 func (v *Visits) Wrap(s storage.Storage) *Storage {
 	if own, ok := s.(*Storage); ok {
 		if own.visits == v {
@@ -78,27 +78,27 @@ func (s *Storage) isExempt(hash uint64) bool {
 	if s.exempt[hash] == 0 {
 		return false
 	}
-	s.pardon(hash, -1)
+	s.addExempt(hash, -1)
 	return true
 }
 
-// Exempt makes the next call of IsVisited with this hash return false, so that the collector accepts
-// a page once more. The caller calls stop after the visit.
+// Exempt makes the next call of IsVisited with this hash return false, so that the collector
+// accepts a page once more. The caller calls stop after the visit.
 func (s *Storage) Exempt(hash uint64) (stop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pardon(hash, 1)
+	s.addExempt(hash, 1)
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.exempt[hash] > 0 {
-			s.pardon(hash, -1)
+			s.addExempt(hash, -1)
 		}
 	}
 }
 
-// pardon adds n to the calls of IsVisited that return false. s.mu is held.
-func (s *Storage) pardon(hash uint64, n int) {
+// addExempt adds n to the calls of IsVisited that return false. s.mu is held.
+func (s *Storage) addExempt(hash uint64, n int) {
 	s.exempt[hash] += n
 	if s.exempt[hash] == 0 {
 		delete(s.exempt, hash)

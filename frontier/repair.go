@@ -16,7 +16,7 @@ import (
 )
 
 // checkManifests returns an error if the list of the engine's tables is damaged. The engine itself
-// would take the damage for the end of the list, and remove the tables that are missing in it.
+// would treat the damage as the end of the list, and remove the tables that come after it.
 func checkManifests(dir string) error {
 	names, err := filepath.Glob(filepath.Join(dir, "MANIFEST-*"))
 	if err != nil {

@@ -13,16 +13,17 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// A space watches whether there is space on the disk. The engine cannot continue after a failed
-// write to its log. So a part of the disk is reserved. When the disk is full, the space is released,
-// the write that has failed is repeated, and no change is made until there is enough space again.
+// A space watches whether there is space on the disk, and reserves a part of it, because the engine
+// cannot continue after a failed write to its log. When the disk is full, the reserved part is
+// released, the write that has failed is repeated, and no change is made until there is enough
+// space again.
 type space struct {
 	dir    string
 	system fileSystem
 	log    *slog.Logger
 
 	full   atomic.Bool
-	open   atomic.Bool // the folder is open: writes wait until there is space
+	open   atomic.Bool // the folder is open, so writes wait until there is space
 	failed atomic.Pointer[error]
 
 	mu     sync.Mutex
@@ -43,7 +44,7 @@ func newSpace(dir string, system fileSystem, log *slog.Logger) *space {
 
 // require returns an error if there is too little space. It is called before the folder is opened.
 func (s *space) require() error {
-	_ = s.system.Remove(s.reserved()) // the process was killed
+	_ = s.system.Remove(s.reserved()) // exists if an earlier process was killed
 	if s.available() < neededBytes {
 		return fmt.Errorf("%w: less than %d MB are free", ErrFull, neededBytes>>20)
 	}
@@ -79,7 +80,7 @@ func (s *space) reserve() error {
 func (s *space) reserved() string { return filepath.Join(s.dir, reserveFile) }
 
 // exhausted is called when a write has failed because the disk is full. The write is repeated when
-// exhausted returns. All other writes wait meanwhile.
+// exhausted returns. All other writes wait until then.
 func (s *space) exhausted() {
 	if !s.full.Swap(true) {
 		s.log.Error("disk is full, pages are no longer recorded", "error", s.dir)
@@ -123,7 +124,7 @@ func (s *space) state() error {
 	return s.failure()
 }
 
-// fail says that the engine cannot continue.
+// fail records that the engine cannot continue.
 func (s *space) fail(err error) {
 	if s.failed.CompareAndSwap(nil, &err) {
 		s.log.Error("pages are no longer recorded", "error", err.Error())

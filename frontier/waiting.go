@@ -16,7 +16,7 @@ import (
 // Its format is part of the documentation of the package.
 const waitingFile = "waiting.jsonl"
 
-// waitingInterval is how often waitingFile is written at most, except by Open and Close.
+// waitingInterval is the minimum time between two writes of waitingFile, except by Open and Close.
 const waitingInterval = time.Minute
 
 // A waitingHead is the first line of waitingFile.

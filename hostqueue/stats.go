@@ -90,8 +90,8 @@ func (s *Stats) read(ctx context.Context, q *Queue, hosts []string) error {
 	return nil
 }
 
-// hostBatches returns the names of the known hosts, in batches. Hosts that are added at the same time
-// may be missing.
+// hostBatches returns the names of the known hosts, in batches. Hosts that are added at the same
+// time may be missing.
 func (q *Queue) hostBatches(ctx context.Context) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
 		names := q.client.SScan(ctx, q.keys.known(), 0, "", 1000).Iterator()

@@ -20,7 +20,7 @@ const visitKey = "collyrobots/hostqueue"
 // A visit is one attempt to fetch a page.
 type visit struct {
 	run    *run
-	ctx    context.Context // ends when the process is to give up
+	ctx    context.Context // ends when Run must end
 	page   page
 	status int // of the response, 0 if there was none; written and read by the goroutine of the visit
 
@@ -35,8 +35,8 @@ type visit struct {
 // one, and it does not get the colly.Context of the page.
 //
 // Follow returns colly.ErrMaxDepth if the link is too deep for the collector, ErrPageDone if the
-// page is done already, and ErrNotRun if Run has not made the request. Links that are no http or
-// https URL are also errors. Spiders usually ignore these errors.
+// page is done already, and ErrNotRun if Run has not made the request. Follow also returns an
+// error if the link is not an http or https URL. Spiders usually ignore these errors.
 func (q *Queue) Follow(r *colly.Request, href string) error {
 	v := visitOf(r)
 	if v == nil || v.run.queue.keys != q.keys {
@@ -123,7 +123,7 @@ const (
 	pauseGrowth  = 10 // the factor from one pause before a retry to the next one
 )
 
-// ending says how a visit has ended that has returned err.
+// ending says how a visit that has returned err has ended.
 func (v *visit) ending(err error) ending {
 	e := ending{page: v.page.text(), outcome: outcomeDone}
 	switch v.class(err) {
@@ -154,7 +154,7 @@ type class int
 const (
 	done    class = iota
 	denied        // not sent, and it will not be sent later either
-	unsent        // not sent, for a reason that is not the page's
+	unsent        // not sent, for a reason that does not depend on the page
 	failure       // the next attempt may succeed
 )
 

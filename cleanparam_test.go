@@ -61,8 +61,8 @@ func TestCleanParamOfSitemap(t *testing.T) {
 	}
 }
 
-// TestCleanParamOfFrontier checks that a URLStore recognizes a page with other parameters that do not
-// change it.
+// TestCleanParamOfFrontier checks that a URLStore recognizes a page with other parameters that do
+// not change it.
 func TestCleanParamOfFrontier(t *testing.T) {
 	for d, want := range map[dialect.Dialect]string{
 		dialect.Yandex():  "/catalog?id=3 /catalog?id=4",

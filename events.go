@@ -89,8 +89,8 @@ type Event struct {
 	Bytes int64 `json:"bytes,omitempty"`
 	// Took (answered) is the time from the start of the request to the end of the body.
 	Took time.Duration `json:"-"`
-	// Err (answered, robots, sitemap, unrecorded) says what went wrong. In denied events it is the reason, if
-	// Decision is nil.
+	// Err (answered, robots, sitemap, unrecorded) says what went wrong. In denied events it is the
+	// reason, if Decision is nil.
 	Err error `json:"-"`
 
 	// Decision (denied) says why robots.txt denies the request. It is nil if the request was denied

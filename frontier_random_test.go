@@ -19,8 +19,9 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// TestFrontierRandomCrawls compares random crawls with Frontier with the same crawls without it. Both
-// must scrape and deny the same pages, also if the one with Frontier is interrupted several times.
+// TestFrontierRandomCrawls compares random crawls with Frontier with the same crawls without it.
+// Both must scrape and deny the same pages, also if the one with Frontier is interrupted several
+// times.
 func TestFrontierRandomCrawls(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

@@ -35,8 +35,8 @@ func (s *ftpServer) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// TestFTP checks that ftp://host/robots.txt governs the ftp URLs of the host, that the robots.txt of
-// http does not, and that both schemes share the pace of the host.
+// TestFTP checks that ftp://host/robots.txt governs the ftp URLs of the host, that the robots.txt
+// of http does not, and that both schemes share the pace of the host.
 func TestFTP(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(2, "User-agent: *\nDisallow: /1\n")}, func(t *testing.T, web *robotstest.Web) {
 		ftp := &ftpServer{began: time.Now(), files: map[string]string{

@@ -290,8 +290,8 @@ func (h *hooks) finish(r *colly.Request, status int, err error) {
 	}
 }
 
-// end reports the result of a page that a sitemap lists, or that is in a URLStore. It does nothing if
-// page is nil.
+// end reports the result of a page that a sitemap lists, or that is in a URLStore. It does nothing
+// if page is nil.
 func (h *hooks) end(page *fedPage, status int, err error) {
 	switch {
 	case page == nil:

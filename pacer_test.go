@@ -773,9 +773,9 @@ func TestSharedDelayExceedsLifetimeOfRobots(t *testing.T) {
 	}
 }
 
-// TestNameChangedUnderSharedPace checks that a page gives its turn back while robots.txt is read for
-// another user agent, which a callback has given to the page after its turn had come. Otherwise the
-// request for robots.txt would wait for the lease of the page.
+// TestNameChangedUnderSharedPace checks that a page gives its turn back while robots.txt is read
+// for another user agent, which a callback has given to the page after its turn had come. Otherwise
+// the request for robots.txt would wait for the lease of the page.
 func TestNameChangedUnderSharedPace(t *testing.T) {
 	for name, site := range map[string]string{"with a delay": "User-agent: *\nCrawl-delay: 2\n", "without a delay": noDenys} {
 		t.Run(name, func(t *testing.T) {

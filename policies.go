@@ -215,9 +215,9 @@ func (p *policies) cacheOptions(s *hostSettings, d dialect.Dialect, tokens []str
 }
 
 // cleaned returns u without the query parameters that do not change the page, according to the
-// Clean-param lines in the robots.txt of its site. It returns u itself if there are none, if they are
-// not known yet, or if the dialect has no Clean-param. The lines hold for all crawlers, so the name of
-// the crawler does not matter.
+// Clean-param lines in the robots.txt of its site. It returns u itself if there are none, if they
+// are not known yet, or if the dialect has no Clean-param. The lines hold for all crawlers, so the
+// name of the crawler does not matter.
 func (p *policies) cleaned(s *hostSettings, a dialect.Authority, u *url.URL) *url.URL {
 	if s.dialect != dialect.Yandex() || s.ignoreRobots {
 		return u

@@ -17,8 +17,8 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// The tests run in bubbles, which begin at midnight in UTC. Therefore the times in the log of a web are
-// times of the day.
+// The tests run in bubbles, which begin at midnight in UTC. Therefore the times in the log of a web
+// are times of the day.
 
 // visitPages requests the pages /1 to /n of a host at once, and waits for them.
 func visitPages(c *crawl, host string, n int) {
@@ -121,8 +121,8 @@ func TestRealRates(t *testing.T) {
 	}
 }
 
-// TestVisitTimeOfRedirect checks that a redirect to a host that is closed fails and does not wait for
-// hours.
+// TestVisitTimeOfRedirect checks that a redirect to a host that is closed fails and does not wait
+// for hours.
 func TestVisitTimeOfRedirect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := robotstest.New(t, robotstest.Sites{

@@ -357,8 +357,8 @@ func TestSignWhenAskedKeepsTheDelay(t *testing.T) {
 	})
 }
 
-// TestSignWhenAskedUnderSharedPace checks that requests that are sent again take leases of their own,
-// and that one process reads the robots.txt for both.
+// TestSignWhenAskedUnderSharedPace checks that requests that are sent again take leases of their
+// own, and that one process reads the robots.txt for both.
 func TestSignWhenAskedUnderSharedPace(t *testing.T) {
 	forEachClient(t, func(t *testing.T, start starter) {
 		v := newVerifier(webbotauth.Draft)

@@ -201,10 +201,10 @@ func (s *HostStats) add(o HostStats) {
 }
 
 // TimeLeft estimates how long it takes, counted from now, until the last of the waiting pages of
-// the host starts, which are Waiting and OnDisk. The estimate is the time until NextStart, plus Delay
-// for each waiting page after the first. It does not know about later hours with another Request-rate
-// or outside of Visit-time. TimeLeft returns 0 if no page waits, and the longest Duration if the
-// estimate overflows.
+// the host starts, which are Waiting and OnDisk. The estimate is the time until NextStart, plus
+// Delay for each waiting page after the first. It does not know about later hours with another
+// Request-rate or outside of Visit-time. TimeLeft returns 0 if no page waits, and the longest
+// Duration if the estimate overflows.
 func (s HostStats) TimeLeft(now time.Time) time.Duration {
 	waiting := s.Waiting + s.OnDisk
 	if waiting <= 0 {

@@ -131,8 +131,8 @@ func (f *frontier) tellParked(r *colly.Request, p *Page, of numbers) {
 	f.report.events.Send(e)
 }
 
-// tellUnrecorded reports that the URLStore of Frontier has failed to record p or its result. p is nil
-// if it has failed otherwise.
+// tellUnrecorded reports that the URLStore of Frontier has failed to record p or its result. p is
+// nil if it has failed otherwise.
 func (r *report) tellUnrecorded(p *Page, err error) {
 	if !r.events.Active() {
 		return

@@ -19,8 +19,8 @@ type CleanParam struct {
 type CleanParams []CleanParam
 
 // CleanParams returns the Clean-param lines of the file, in their order. They apply to all
-// crawlers, whatever group they are in ("Clean-param": the directive is intersectional). Only [Yandex] has
-// them. For other dialects, CleanParams returns nil.
+// crawlers, whatever group they are in ("Clean-param": the directive is intersectional). Only
+// [Yandex] has them. For other dialects, CleanParams returns nil.
 func (r *Rules) CleanParams() CleanParams {
 	var list CleanParams
 	for _, rec := range r.records {

@@ -158,12 +158,12 @@ func Temoto() Dialect { return Dialect{temoto} }
 //   - Several * groups are an error according to the list of errors. The program combines them.
 //   - An empty Disallow is the same as "Allow: /", so it wins over "Disallow: /" ("Directives
 //     without parameters"). An empty Allow is ignored.
-//   - Wildcards and the anchor do not count when rules are compared, because rules are sorted by the
-//     length of their prefix ("Combining directives", the program). If two rules are equally long,
-//     Allow wins.
+//   - Wildcards and the anchor do not count when rules are compared, because rules are sorted by
+//     the length of their prefix ("Combining directives", the program). If two rules are equally
+//     long, Allow wins.
 //   - A rule of more than 1,024 characters is ignored. If a file has more than 2,048 Allow and
-//     Disallow lines or more than 500 KiB, it restricts nothing ("Robots.txt parsing errors", "Using
-//     robots.txt"). The limits of the program are 10,000 rules of 10 KiB.
+//     Disallow lines or more than 500 KiB, it restricts nothing ("Robots.txt parsing errors",
+//     "Using robots.txt"). The limits of the program are 10,000 rules of 10 KiB.
 //   - /robots.txt is not special.
 //   - Crawl-delay has not been supported since 22 February 2018 ("Crawl-delay").
 //   - Sitemap values must be absolute URLs. Others are ignored ("Robots.txt parsing errors").

@@ -129,8 +129,8 @@ func (c crawler) work(ctx context.Context, f *frontier.Frontier, log io.Writer) 
 }
 
 // TestKill interrupts crawls and checks that no page is lost and few are fetched again. The
-// environment variable COLLYROBOTS_KILLS sets the number of crawls, and COLLYROBOTS_SEED the seed of
-// the first one.
+// environment variable COLLYROBOTS_KILLS sets the number of crawls, and COLLYROBOTS_SEED the seed
+// of the first one.
 func TestKill(t *testing.T) {
 	rounds := numberIn(t, "COLLYROBOTS_KILLS", 2)
 	seed := numberIn(t, "COLLYROBOTS_SEED", 1)

@@ -309,8 +309,8 @@ func TestLeases(t *testing.T) {
 	}
 }
 
-// TestManyPages adds many pages of one host at once, as a hostile page may, and checks that MaxPages
-// limits them.
+// TestManyPages adds many pages of one host at once, as a hostile page may, and checks that
+// MaxPages limits them.
 func TestManyPages(t *testing.T) {
 	redises(t, func(t *testing.T, client *redis.Client) {
 		const pages = 2500

@@ -84,9 +84,9 @@ type tdmRule struct {
 }
 
 // ParseTDMFile parses a TDMRep file: a JSON array of objects with the members location,
-// tdm-reservation and tdm-policy. It returns an error if body is not an array. An element is ignored if
-// it is not such an object or its location does not begin with a slash. The caller limits the size
-// of body.
+// tdm-reservation and tdm-policy. It returns an error if body is not an array. An element is
+// ignored if it is not such an object or its location does not begin with a slash. The caller
+// limits the size of body.
 func ParseTDMFile(body []byte, from Source) (*TDMFile, error) {
 	var rules []json.RawMessage
 	err := json.Unmarshal(body, &rules)

@@ -34,8 +34,8 @@ type mark struct {
 	n  int
 }
 
-// add records the number at a time, and returns by how much it has grown per minute. The result is nil
-// if the measurements cover less than two seconds.
+// add records the number at a time, and returns by how much it has grown per minute. The result is
+// nil if the measurements cover less than two seconds.
 func (g *growth) add(now time.Time, n int) *float64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -1,6 +1,6 @@
 // Package killtest checks that a crawl with a frontier loses no page when its process ends at any
-// moment. It runs a spider as a separate process, ends it at a random moment and starts it again, and
-// compares the requests that the server received with the pages that its sites have.
+// moment. It runs a spider as a separate process, ends it at a random moment and starts it again,
+// and compares the requests that the server received with the pages that its sites have.
 package killtest
 
 import (
@@ -52,8 +52,8 @@ func numberIn(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// hangs is how long a spider may send no request before it counts as hanging. A page that has failed
-// waits for ten seconds.
+// hangs is how long a spider may send no request before it counts as hanging. A page that has
+// failed waits for ten seconds.
 const hangs = 2 * time.Minute
 
 // A trial is one crawl that several processes continue.
@@ -149,8 +149,8 @@ func (x *trial) run() {
 	x.live(0, false)
 }
 
-// live runs the spider until it has requested a number of pages, and then kills or terminates it. If
-// the number is 0, it runs to its end.
+// live runs the spider until it has requested a number of pages, and then kills or terminates it.
+// If the number is 0, it runs to its end.
 func (x *trial) live(pages int, kill bool) {
 	job, err := json.Marshal(&x.spider)
 	if err != nil {
@@ -221,6 +221,6 @@ func (x *trial) judge() (lost, again int) {
 	return len(urls), again
 }
 
-// hasBeenFull reports whether the disk was full in one of the runs. All pages that lead to a page that
-// could not be recorded are then fetched again.
+// hasBeenFull reports whether the disk was full in one of the runs. All pages that lead to a page
+// that could not be recorded are then fetched again.
 func (x *trial) hasBeenFull() bool { return strings.Contains(strings.Join(x.ends, " "), "full true") }

@@ -21,8 +21,8 @@ import (
 	"github.com/collyrobots/collyrobots/frontier"
 )
 
-// spiderVariable is the environment variable with the description of a spider in JSON. A process that
-// has it runs that spider.
+// spiderVariable is the environment variable with the description of a spider in JSON. A process
+// that has it runs that spider.
 const spiderVariable = "COLLYROBOTS_SPIDER"
 
 // A spider describes what one process does.

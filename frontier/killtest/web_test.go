@@ -164,8 +164,8 @@ func (w *web) answered(url string) {
 	w.log[url]++
 }
 
-// begin makes the web call notify when it has got a number of further requests. If it is 0, notify is
-// not called.
+// begin makes the web call notify when it has got a number of further requests. If it is 0, notify
+// is not called.
 func (w *web) begin(requests int, notify func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

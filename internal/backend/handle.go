@@ -137,14 +137,15 @@ func (h *Handle) Hold() (release func()) {
 // RequestCallbacks returns the number of OnRequest callbacks.
 func (h *Handle) RequestCallbacks() int { return len(*h.requestCallbacks) }
 
-// OnRequestFirst registers an OnRequest callback that is called before all others. No request may be
-// under way.
+// OnRequestFirst registers an OnRequest callback that is called before all others. No request may
+// be under way.
 func (h *Handle) OnRequestFirst(f colly.RequestCallback) {
 	*h.requestCallbacks = slices.Insert(*h.requestCallbacks, 0, f)
 }
 
-// ReplaceStorage replaces the storage of the collector by the result of wrap. No request may be under
-// way. It returns an error that wraps ErrLayout if this version of Colly keeps the storage elsewhere.
+// ReplaceStorage replaces the storage of the collector by the result of wrap. No request may be
+// under way. It returns an error that wraps ErrLayout if this version of Colly keeps the storage
+// elsewhere.
 func (h *Handle) ReplaceStorage(wrap func(storage.Storage) storage.Storage) error {
 	store, err := field[storage.Storage](h.collector, "store", reflect.Interface)
 	if err != nil {

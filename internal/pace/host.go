@@ -64,8 +64,8 @@ type Stats struct {
 	// too many are in flight.
 	NextStart time.Time
 	// Delay is the delay in force: the largest of BackOff, MinDelay, and CrawlDelay and the delays
-	// of schedules limited to MaxDelay. For a host that gets only requests to which other sites have led, it is at least
-	// one second, with the cause MinDelay.
+	// of schedules limited to MaxDelay. For a host that gets only requests to which other sites have
+	// led, it is at least one second, with the cause MinDelay.
 	Delay time.Duration
 	Cause Cause // the cause of NextStart, or of Delay if NextStart is zero
 	Line  int   // of robots.txt, if that is the Cause
@@ -526,7 +526,8 @@ func (h *Host) BusyFor(now time.Time, d time.Duration) bool {
 }
 
 // NextStart returns the time before which no request starts. It is now or earlier if a request may
-// start at once. alone reports whether at most one request may be in flight, or a delay is in force.
+// start at once. alone reports whether at most one request may be in flight, or a delay is in
+// force.
 func (h *Host) NextStart(now time.Time) (next time.Time, alone bool) {
 	if h.plain() {
 		return now, false

@@ -249,8 +249,8 @@ func TestScheduleChanges(t *testing.T) {
 	})
 }
 
-// TestScheduleExpires checks that a schedule whose file should have been read again ends as soon as no
-// request that obeys it waits.
+// TestScheduleExpires checks that a schedule whose file should have been read again ends as soon as
+// no request that obeys it waits.
 func TestScheduleExpires(t *testing.T) {
 	inBubble(t, 0, func(t *testing.T, w *world) {
 		closed := &daily{{closed: true}}

@@ -11,8 +11,8 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// TestYandexSizes checks that a file of more than 500 KiB restricts nothing under Yandex, also if it
-// comes from the store.
+// TestYandexSizes checks that a file of more than 500 KiB restricts nothing under Yandex, also if
+// it comes from the store.
 func TestYandexSizes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for size, allowed := range map[int]bool{dialect.SizeLimit: false, dialect.SizeLimit + 1: true, 2 * dialect.SizeLimit: true} {
@@ -31,8 +31,8 @@ func TestYandexSizes(t *testing.T) {
 	})
 }
 
-// TestSchedules checks under which options a file has a schedule, and that the last one remains while
-// the file cannot be read.
+// TestSchedules checks under which options a file has a schedule, and that the last one remains
+// while the file cannot be read.
 func TestSchedules(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /x\nRequest-rate: 1/5\nVisit-time: 0600-0845\n"
 	for _, test := range []struct {

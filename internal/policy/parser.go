@@ -20,8 +20,8 @@ type parsedFile struct {
 	users    atomic.Int32 // the policies in the cache that use it; changed under parser.mu
 }
 
-// otherLines are the lines of a file that are neither rules nor sitemaps. The files that have neither a
-// schedule nor parameters share one value, because they are the most.
+// otherLines are the lines of a file that are neither rules nor sitemaps. The files that have
+// neither a schedule nor parameters, which are the most, share one value.
 type otherLines struct {
 	delayAsWritten bool              // obey Crawl-delay although the dialect does not support it
 	schedule       *dialect.Schedule // of the group; nil if it has none

@@ -78,8 +78,8 @@ func (p *Policy) LastCrawlDelay() (delay time.Duration, line int, known bool) {
 	return delay, line, true
 }
 
-// LastSchedule returns the Request-rate and Visit-time lines of the group in the last file that could
-// be read. It returns nil if there are none.
+// LastSchedule returns the Request-rate and Visit-time lines of the group in the last file that
+// could be read. It returns nil if there are none.
 func (p *Policy) LastSchedule() *dialect.Schedule {
 	f := p.rules()
 	if p.failure != nil && p.copy != nil {

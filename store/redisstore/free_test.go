@@ -72,8 +72,8 @@ func TestDelayWaitsForAnswers(t *testing.T) {
 	}
 }
 
-// TestDelayWaitsForReused checks the same for leases that Acquire has returned without asking Redis.
-// The delay is so short that it does not hide that such a lease is valid for too long.
+// TestDelayWaitsForReused checks the same for leases that Acquire has returned without asking
+// Redis. The delay is so short that it does not hide that such a lease is valid for too long.
 func TestDelayWaitsForReused(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)

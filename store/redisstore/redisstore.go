@@ -47,10 +47,10 @@
 //
 // If there is nothing to wait for, a start takes two round trips: one before the request and one
 // after it. A process that has to wait sleeps until the host may be free and then asks again: about
-// twice for each start of another process. If no process has asked for a delay for a host, starts do
-// not hold the host, and one round trip is enough for 64 starts within 250 milliseconds. A delay of
-// a millisecond or less holds the host for one start and is not remembered. The plugin asks for one
-// start of a host at a time, so a distant Redis slows down the crawl of a few hosts.
+// twice for each start of another process. If no process has asked for a delay for a host, starts
+// do not hold the host, and one round trip is enough for 64 starts within 250 milliseconds. A delay
+// of a millisecond or less holds the host for one start and is not remembered. The plugin asks for
+// one start of a host at a time, so a distant Redis slows down the crawl of a few hosts.
 //
 // Redis 5 or later is needed, as a single server, with Sentinel or as a cluster. Every key expires,
 // except those of records without a time to live. If maxmemory is set, maxmemory-policy must be

@@ -11,7 +11,8 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// TestFrontier checks what the page shows of the pages that wait on disk, in windows of three widths.
+// TestFrontier checks what the page shows of the pages that wait on disk, in windows of three
+// widths.
 func TestFrontier(t *testing.T) {
 	f, err := frontier.Open(t.TempDir(), frontier.MaxPages(30), frontier.Logger(slog.New(slog.DiscardHandler)))
 	if err != nil {

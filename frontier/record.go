@@ -83,13 +83,13 @@ func splitPageKey(key []byte) (host string, at position, ok bool) {
 	return string(key[3 : 3+length]), positionOf(key[3+length:]), true
 }
 
-// A pageHash identifies a page among all that were ever added. It begins with four bytes that are the
-// same for all pages of a host, so that the engine finds the links of a page, most of which are on
-// the same host, in a few blocks.
+// A pageHash identifies a page among all that were ever added. It begins with four bytes that are
+// the same for all pages of a host, so that the engine finds the links of a page, most of which are
+// on the same host, in a few blocks.
 type pageHash [20]byte
 
-// hashOf returns the hash of a page, whose Host and Key must be set. 16 bytes of it are a SHA-256: the
-// chance that two of 50 million pages have the same one is 4e-24.
+// hashOf returns the hash of a page, whose Host and Key must be set. 16 bytes of it are a SHA-256:
+// the chance that two of 50 million pages have the same one is 4e-24.
 func hashOf(p *collyrobots.Page) (h pageHash) {
 	b := make([]byte, 0, 256)
 	b = binary.AppendVarint(b, int64(p.Collector))

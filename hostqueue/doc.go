@@ -27,8 +27,8 @@
 //
 // The plugin keeps the delay of each host, and a host goes to another process only when its delay
 // has passed. There is one exception: a process is killed, or is stopped for a while, and the delay
-// is longer than two thirds of the [Lease]. Then the first request of the other process may come too
-// early. With the option [collyrobots.SharedPace] it does not.
+// is longer than two thirds of the [Lease]. Then the first request of the other process may come
+// too early. With the option [collyrobots.SharedPace] it does not.
 //
 // # Pages
 //

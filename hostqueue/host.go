@@ -72,8 +72,8 @@ func (r *run) pages(ctx context.Context, host, holder string) (way way, after ti
 	}
 }
 
-// keeps reports whether the process keeps a host whose next request must wait, and which it has
-// crawled for some time.
+// keeps reports whether the process keeps a host. wait is the time until the next request of the
+// host may start, and crawled is how long the process has crawled it.
 func (r *run) keeps(wait, crawled time.Duration) bool {
 	if r.surplus.Load() > 0 && r.surplus.Add(-1) >= 0 {
 		return false
@@ -104,13 +104,13 @@ func (r *run) visit(ctx context.Context, host, text string) (ending, time.Durati
 	return e, v.wait(ctx, err)
 }
 
-// persist calls f until it returns nil. f exchanges something with Redis. When ctx has ended,
-// persist tries for some more time, so that Redis gets to know what was done. Then it returns the
+// persist calls f, which sends commands to Redis, until it returns nil. When ctx has ended, persist
+// continues for endLimit, so that the pages that were fetched are recorded, and then returns the
 // error of f.
 func (r *run) persist(ctx context.Context, action, host string, f func(context.Context) error) error {
 	last, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWords, cancel) })()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(endLimit, cancel) })()
 	pause := 50 * time.Millisecond
 	for {
 		err := f(last)

@@ -16,7 +16,7 @@ import (
 const (
 	mostIdle  = 100 * time.Millisecond // the longest time until a process with free places looks for hosts
 	mostRenew = 2 * time.Second        // the longest time between two renewals of leases
-	lastWords = 5 * time.Second        // how long Run tries to tell Redis about its pages when it ends
+	endLimit  = 5 * time.Second        // how long Run tries to write its state to Redis when it ends
 )
 
 // A run is a call of Run.
@@ -39,7 +39,7 @@ type run struct {
 
 	logged  atomic.Int64 // when a failure of Redis was last logged, in Unix time
 	crowded atomic.Bool  // other hosts wait for a place in this process
-	surplus atomic.Int32 // how many hosts to give back, so that other processes get their share
+	surplus atomic.Int32 // the number of hosts to give back, so that other processes get their share
 }
 
 // A freed is a host that its goroutine has left.
@@ -58,7 +58,7 @@ const (
 	wayLost            // another process has it, so its place in the list is left alone
 )
 
-// Run crawls until all pages of the crawl are done, those of other processes included, and returns
+// Run crawls until all pages of the crawl are done, including those of other processes, and returns
 // nil. The pages are fetched through c, which must be attached to robots and must not be Async. Run
 // needs no Visit, Wait, LimitRule or AllowURLRevisit. The collector's storage of visited URLs is
 // not used.
@@ -170,8 +170,8 @@ func (r *run) places() int { return max(0, min(r.queue.hosts, r.share)-len(r.hel
 // renewal returns the time between two renewals of the leases.
 func (r *run) renewal() time.Duration { return min(r.queue.lease/3, mostRenew) }
 
-// settle tells Redis about the hosts that were freed. It also renews the leases of the others if it
-// is time.
+// settle writes to Redis which hosts were freed. It also renews the leases of the others, unless
+// that was done recently.
 func (r *run) settle(ctx context.Context) error {
 	for len(r.freed) > 0 {
 		r.note(<-r.freed)
@@ -201,7 +201,7 @@ func (r *run) settle(ctx context.Context) error {
 	return err
 }
 
-// note records that a host was freed, until settle tells Redis.
+// note records that a host was freed, until settle writes this to Redis.
 func (r *run) note(f freed) {
 	delete(r.held, f.member)
 	switch f.way {
@@ -228,7 +228,7 @@ func (r *run) finish() {
 		}
 		timer.Stop()
 	}
-	ctx, cancel := context.WithTimeout(ctx, lastWords)
+	ctx, cancel := context.WithTimeout(ctx, endLimit)
 	defer cancel()
 	err := r.settle(ctx)
 	if err == nil {

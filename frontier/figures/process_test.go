@@ -29,6 +29,7 @@ type task struct {
 	Dir      string // of the Frontier; empty if there is none
 	Pages    int
 	Hosts    int
+	Links    int  // the number of links of a page to known pages
 	Kill     bool // end the process without Close
 	Profiles string
 }

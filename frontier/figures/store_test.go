@@ -32,8 +32,8 @@ const (
 	latestFirst = 2 * time.Second
 )
 
-// knownLinks is the number of links of a page to known pages. A page also has one link to a new
-// page.
+// knownLinks is the number of links of a page to known pages, except in the process that measures the
+// rate without them. A page also has one link to a new page.
 const knownLinks = 9
 
 // TestWaiting adds pages of 10,000 hosts, each with its known links, in one process. Other processes
@@ -41,32 +41,34 @@ const knownLinks = 9
 func TestWaiting(t *testing.T) {
 	n := max(*waitingFlag, 5_000)
 	dir := t.TempDir()
-	base := task{Dir: dir, Pages: n, Hosts: min(10_000, n/10)}
-	do := func(what string, kill bool) result {
+	base := task{Dir: dir, Pages: n, Hosts: min(10_000, n/10), Links: knownLinks}
+	do := func(what string, links int, kill bool) result {
 		next := base
 		next.Do = what
+		next.Links = links
 		next.Kill = kill
 		if what == "steady" {
 			next.Pages = n / 5
 		}
 		r := start(t, next)
-		t.Logf("%-6s  %9d pages in %6.1fs, %7.0f/s, CPU %5.1f µs/page, first after %.3fs, resident %.0f MB, peak %.0f MB, disk %.0f MB",
-			what, r.Pages, r.Elapsed.Seconds(), r.perSecond(), float64(r.CPU.Microseconds())/float64(r.Pages), r.First.Seconds(),
+		t.Logf("%-6s  %d known links, %9d pages in %6.1fs, %7.0f/s, CPU %5.1f µs/page, first after %.3fs, resident %.0f MB, peak %.0f MB, disk %.0f MB",
+			what, links, r.Pages, r.Elapsed.Seconds(), r.perSecond(), float64(r.CPU.Microseconds())/float64(r.Pages), r.First.Seconds(),
 			megabytes(r.Anon), megabytes(r.Peak), megabytes(sizeOf(t, dir)))
 		return r
 	}
-	added := do("add", false)
-	afterClose := do("open", false)
-	steady := do("steady", true)
-	afterKill := do("open", false)
-	drained := do("drain", false)
+	added := do("add", knownLinks, false)
+	afterClose := do("open", 0, false)
+	linked := do("steady", knownLinks, false)
+	steady := do("steady", 0, true)
+	afterKill := do("open", 0, false)
+	drained := do("drain", 0, false)
 	if most := n + runtime.GOMAXPROCS(0); drained.Pages < n || drained.Pages > most {
 		t.Errorf("%d pages were handed out in the end, want %d, and at most %d because the last calls of Done are lost by the kill", drained.Pages, n, most)
 	}
 	if n < fullSize {
 		return
 	}
-	for _, r := range []result{added, afterClose, steady, afterKill} {
+	for _, r := range []result{added, afterClose, linked, steady, afterKill} {
 		if r.Peak > mostWaiting {
 			t.Errorf("peak of resident memory is %.0f MB, want at most %.0f MB", megabytes(r.Peak), megabytes(mostWaiting))
 		}
@@ -134,7 +136,7 @@ func (s *store) add(i int) error {
 	if !added {
 		return fmt.Errorf("page %d is known", i)
 	}
-	for range knownLinks {
+	for range s.Links {
 		known := i - s.Hosts*rand.IntN(i/s.Hosts+1)
 		added, err := s.Add(s.page(known))
 		if err != nil {
@@ -231,7 +233,8 @@ func handOutAndAdd(t task) (result, error) {
 	}
 	s.ready()
 	start := time.Now()
-	known := s.Stats().Waiting
+	stats := s.Stats()
+	known := stats.Waiting + stats.Done
 	err = parallel(known, known+t.Pages, func(i int) error {
 		return s.handOut(func() error { return s.add(i) })
 	})

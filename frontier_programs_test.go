@@ -309,10 +309,10 @@ func TestFrontierWithVisitedStorage(t *testing.T) {
 // If many pages are under way, the first page of a host goes back to the store when its robots.txt was
 // read, and still starts on time.
 func TestFrontierFirstContact(t *testing.T) {
-	const hosts = 30
+	const hosts = 200
 	sites := make(robotstest.Sites)
 	for i := range hosts {
-		sites[fmt.Sprintf("h%d.test", i)] = robotstest.Pages(3, "User-agent: *\nCrawl-delay: 10")
+		sites[fmt.Sprintf("h%d.test", i)] = robotstest.Pages(3, "User-agent: *\nCrawl-delay: 1")
 	}
 	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
 		store := newMemoryStore()
@@ -322,15 +322,15 @@ func TestFrontierFirstContact(t *testing.T) {
 				must(t, c.Visit(fmt.Sprintf("http://%s/%d", host, i)))
 			}
 		}
-		time.Sleep(5 * time.Second)
-		if s := store.Stats(); s.Out > 8 || s.Out+s.Waiting != 3*hosts {
-			t.Errorf("%d pages are under way and %d wait, want at most 8 and the others", s.Out, s.Waiting)
+		time.Sleep(500 * time.Millisecond)
+		if s := store.Stats(); s.Out > 128 || s.Out+s.Waiting != 3*hosts {
+			t.Errorf("%d pages are under way and %d wait, want at most 128 and the others", s.Out, s.Waiting)
 		}
 		c.Wait()
 		for host := range sites {
 			log := web.Log(host)
-			if took := log[len(log)-1].Time.Sub(log[0].Time); len(log) != 4 || took != 30*time.Second {
-				t.Errorf("%s: %d requests in %v, want 4 in 30s", host, len(log), took)
+			if took := log[len(log)-1].Time.Sub(log[0].Time); len(log) != 4 || took != 3*time.Second {
+				t.Errorf("%s: %d requests in %v, want 4 in 3s", host, len(log), took)
 			}
 		}
 	})

@@ -279,8 +279,8 @@ var errReturned = errors.New("collyrobots: the page waits in the URLStore")
 // A page whose host may not start for longer than farAway goes back to the URLStore if crowd pages or
 // more are under way. This is the case for the first page of a host, whose robots.txt was just read.
 const (
-	farAway = time.Second
-	crowd   = 8
+	farAway = 200 * time.Millisecond
+	crowd   = 128
 )
 
 // mustReturn reports whether q goes back to the URLStore instead of waiting for its host here.

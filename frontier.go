@@ -87,8 +87,8 @@ const (
 
 // CtxWaited is the key of a value in the colly.Context of a request whose page has waited in the
 // URLStore of the option Frontier: the URL of the page. The callbacks of OnRequest were called for
-// the page before, with a request that was aborted. Requests that the callbacks of the page make with
-// Request.Visit share its Context, so compare the value with the URL of the request.
+// the page before, with a request that was aborted. Requests that the callbacks of the page make
+// with Request.Visit share its Context, so compare the value with the URL of the request.
 const CtxWaited = "collyrobots.waited"
 
 // Frontier records each page in f before it waits for its host, so that a later run can continue
@@ -101,25 +101,26 @@ const CtxWaited = "collyrobots.waited"
 // goes on may also be aborted and submitted again if many pages are under way and its host may not
 // start for more than a second.
 //
-// So the OnRequest callbacks are called again each time that a page has waited. In a call before the
-// page waits, Request.IsAbort returns true for callbacks that were registered after Attach. In a call
-// after it has waited, the value of CtxWaited is the URL of the page. A callback that acquires
-// something in OnRequest must therefore check IsAbort, and be registered after Attach.
+// So the OnRequest callbacks are called again each time that a page has waited. In a call before
+// the page waits, Request.IsAbort returns true for callbacks that were registered after Attach. In
+// a call after it has waited, the value of CtxWaited is the URL of the page. A callback that
+// acquires something in OnRequest must therefore check IsAbort, and be registered after Attach.
 //
-// A page is done when the last of its callbacks has returned, and when all pages that it has visited
-// are recorded. It is also done if a callback has aborted it, or if the response has a status such as
-// 404. After other errors it is tried again later. If the process is killed, the pages that were
-// under way are fetched again by the next run, and no page is lost.
+// A page is done when the last of its callbacks has returned, and when all pages that it has
+// visited are recorded. It is also done if a callback has aborted it, or if the response has a
+// status such as 404. After other errors it is tried again later. If the process is killed, the
+// pages that were under way are fetched again by the next run, and no page is lost.
 //
-// Collector.Wait waits until no page waits. It returns earlier if the collector's Context ends, or if
-// the plugin is closed. The other pages then stay in f. To continue, a later run attaches its
+// Collector.Wait waits until no page waits. It returns earlier if the collector's Context ends, or
+// if the plugin is closed. The other pages then stay in f. To continue, a later run attaches its
 // collectors in the same order and visits the same first page. In that run, Visit returns colly's
 // AlreadyVisitedError for a page that was submitted again before.
 //
 // Requests with other methods, requests of collectors that are not asynchronous, targets of
-// redirects, and the requests of http.Clients are not recorded. If AllowURLRevisit is set, a kill may
-// lose the links of the pages that were under way. If f fails, for example because the disk is full,
-// pages go on as without Frontier. Colly's MaxRequests counts a page that has waited three times.
+// redirects, and the requests of http.Clients are not recorded. If AllowURLRevisit is set, a kill
+// may lose the links of the pages that were under way. If f fails, for example because the disk is
+// full, pages go on as without Frontier. Colly's MaxRequests counts a page that has waited three
+// times.
 //
 // Close the plugin before f.
 func Frontier(f URLStore) Option {

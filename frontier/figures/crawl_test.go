@@ -63,8 +63,8 @@ func TestPageRatio(t *testing.T) {
 // perPage returns the processor time of a page in microseconds.
 func perPage(r result) float64 { return float64(r.CPU.Microseconds()) / float64(r.Pages) }
 
-// TestCrawl crawls pages of 10,000 hosts with a delay of one second by the real clock. All pages are
-// found at the beginning.
+// TestCrawl crawls pages of 10,000 hosts with a delay of one second by the real clock. All pages
+// are found at the beginning.
 func TestCrawl(t *testing.T) {
 	n := max(*crawlFlag, 4_000)
 	hosts := min(10_000, n/2)

@@ -32,8 +32,8 @@ var delays = []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 10 *
 // responseTime is the time that a page takes.
 const responseTime = 200 * time.Millisecond
 
-// TestSchedule crawls hosts with different delays by the clock of a bubble. Each host has a page that
-// links to all others. The host that needs most time determines how long the crawl must take.
+// TestSchedule crawls hosts with different delays by the clock of a bubble. Each host has a page
+// that links to all others. The host that needs most time determines how long the crawl must take.
 func TestSchedule(t *testing.T) {
 	n := max(*pacedFlag, 50)
 	synctest.Test(t, func(t *testing.T) {
@@ -103,7 +103,8 @@ func crawlSites(t *testing.T, web *robotstest.Web, sites robotstest.Sites) {
 	c.Wait()
 }
 
-// reportSchedule compares the time of the last request of each host to the time that its delay needs.
+// reportSchedule compares the time of the last request of each host to the time that its delay
+// needs.
 func reportSchedule(t *testing.T, web *robotstest.Web, plans map[string]plan) {
 	t.Helper()
 	requests := make(map[string]int)

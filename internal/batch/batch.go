@@ -49,8 +49,8 @@ func Run(r io.Reader, w io.Writer, o Options) (Summary, error) {
 	return b.run(source, w)
 }
 
-// A run is one call of Run. A reader divides the records into jobs, workers decide, and the caller's
-// goroutine writes the output of the jobs in their order.
+// A run is one call of Run. A reader divides the records into jobs, workers decide, and the
+// caller's goroutine writes the output of the jobs in their order.
 type run struct {
 	options   Options
 	files     *files

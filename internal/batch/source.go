@@ -10,7 +10,8 @@ import (
 )
 
 // A source reads records. next returns the next items, or an error, or both. It returns no items if
-// it has skipped white space. At the end of the input the error is io.EOF. The caller owns the items.
+// it has skipped white space. At the end of the input the error is io.EOF. The caller owns the
+// items.
 type source interface {
 	next() ([]item, error)
 }

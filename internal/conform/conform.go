@@ -13,8 +13,8 @@ import (
 )
 
 // A Parser answers questions. It returns one answer for each question, in the same order. If it
-// could not answer all questions, it returns an error and either zero values for the missing answers
-// or no answers at all.
+// could not answer all questions, it returns an error and either zero values for the missing
+// answers or no answers at all.
 type Parser func(ctx context.Context, questions []conformance.Question) ([]conformance.Answer, error)
 
 // A Selection says which cases are run. The zero value selects all.

@@ -126,8 +126,8 @@ func writeRow(b *strings.Builder, cells []string) {
 }
 
 // Summary returns a table in Markdown with a row for each section of a text and a column for each
-// parser. A cell is the number of scored cases that the parser passes. Sections without scored cases
-// are left out. The sections of each text are followed by a row with their sums.
+// parser. A cell is the number of scored cases that the parser passes. Sections without scored
+// cases are left out. The sections of each text are followed by a row with their sums.
 func Summary(rows []Row, columns []Column) string {
 	var b strings.Builder
 	writeHead(&b, []string{"section", "cases"}, columns)

@@ -2,8 +2,8 @@ package weburl
 
 import "strings"
 
-// DecodeUnreserved decodes the escapes of letters, digits, "-", ".", "_" and "~" (RFC 3986, sections
-// 2.3 and 6.2.2.2). All escapes of s must be complete, and their hex digits in upper case.
+// DecodeUnreserved decodes the escapes of letters, digits, "-", ".", "_" and "~" (RFC 3986,
+// sections 2.3 and 6.2.2.2). All escapes of s must be complete, and their hex digits in upper case.
 func DecodeUnreserved(s string) string {
 	var b []byte // nil until there is something to decode
 	done := 0

@@ -37,7 +37,8 @@ func (k keys) host(name string) (state, epoch, aside string) {
 	return k.in(n, "pace:"+name), k.epoch(n), k.in(n, "damaged:pace:"+name)
 }
 
-// sending returns the key of the time until which requests may be sent to a host without holding it.
+// sending returns the key of the time until which requests may be sent to a host without holding
+// it.
 func (k keys) sending(name string) string { return k.in(bucket(name), "sending:"+name) }
 
 // record returns the key of a record and the key to which damaged data is moved.

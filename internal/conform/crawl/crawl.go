@@ -12,8 +12,8 @@ import (
 	"github.com/collyrobots/collyrobots/internal/conform"
 )
 
-// A Crawler fetches the URLs of each question that robots.txt allows. It returns one answer for each
-// question, in the same order.
+// A Crawler fetches the URLs of each question that robots.txt allows. It returns one answer for
+// each question, in the same order.
 type Crawler func(ctx context.Context, questions []conformance.FetchQuestion) ([]conformance.FetchAnswer, error)
 
 // A Result is what a crawler has requested in one case and dialect.

@@ -119,8 +119,8 @@ const CtxWaited = "collyrobots.waited"
 // Requests with other methods, requests of collectors that are not asynchronous, targets of
 // redirects, and the requests of http.Clients are not recorded. If AllowURLRevisit is set, a kill
 // may lose the links of the pages that were under way. If f fails, for example because the disk is
-// full, pages go on as without Frontier. Colly's MaxRequests counts a page that has waited three
-// times.
+// full, pages go on as without Frontier, and one that then fails is not tried again. Colly's
+// MaxRequests counts a page that has waited three times.
 //
 // Close the plugin before f.
 func Frontier(f URLStore) Option {

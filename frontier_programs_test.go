@@ -306,8 +306,8 @@ func TestFrontierWithVisitedStorage(t *testing.T) {
 	})
 }
 
-// If many pages are under way, the first page of a host goes back to the store when its robots.txt was
-// read, and still starts on time.
+// If many pages are under way, the first page of a host goes back to the store when its robots.txt
+// was read, and still starts on time.
 func TestFrontierFirstContact(t *testing.T) {
 	const hosts = 200
 	sites := make(robotstest.Sites)

@@ -178,8 +178,8 @@ func (s *memoryStore) host(name string) *storedHost {
 	return h
 }
 
-// due returns the page whose turn has come. If there is none, it returns the time after which to look
-// again, or 0 if only a change helps.
+// due returns the page whose turn has come. If there is none, it returns the time after which to
+// look again, or 0 if only a change helps.
 func (s *memoryStore) due() (next *storedPage, wait time.Duration) {
 	now := time.Now()
 	for _, p := range s.pages {
@@ -330,7 +330,8 @@ func (s *memoryStore) close() {
 	s.change(func() error { s.closed = true; return nil })
 }
 
-// wantStates compares the paths of the pages in each state with want, such as "done: /0 /1, waits: /2".
+// wantStates compares the paths of the pages in each state with want, such as "done: /0 /1, waits:
+// /2".
 func wantStates(t *testing.T, s *memoryStore, want string) {
 	t.Helper()
 	var got string

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -280,8 +281,8 @@ func TestFrontierQueue(t *testing.T) {
 	}
 }
 
-// A page that a callback aborts is done at once, whether the callback was registered before Attach or
-// after it, and whether the page has waited.
+// A page that a callback aborts is done at once, whether the callback was registered before Attach
+// or after it, and whether the page has waited.
 func TestFrontierAborted(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		t.Run(fmt.Sprint(late), func(t *testing.T) {
@@ -321,4 +322,26 @@ func TestFrontierAborted(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A page of a queue that the collector refuses must not make the collector accept a page again that
+// it has visited.
+func TestFrontierQueueRefused(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(2, noDenys)}, func(t *testing.T, web *robotstest.Web) {
+		store := newMemoryStore()
+		c := start(t, web, []colly.CollectorOption{colly.MaxDepth(1)}, collyrobots.Frontier(store))
+		must(t, c.Visit("http://a.test/0"))
+		storage, err := c.robots.Queue(store)
+		must(t, err)
+		q, err := queue.New(1, storage)
+		must(t, err)
+		u, err := url.Parse("http://a.test/0")
+		must(t, err)
+		must(t, q.AddRequest(&colly.Request{URL: u, Method: http.MethodGet, Depth: 2, Headers: &http.Header{}, Ctx: colly.NewContext()}))
+		must(t, q.Run(c.Collector.Collector))
+		visited := (*colly.AlreadyVisitedError)(nil)
+		if err := c.Visit("http://a.test/0"); !errors.As(err, &visited) {
+			t.Errorf("the second Visit returned %v, want an AlreadyVisitedError", err)
+		}
+	})
 }

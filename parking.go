@@ -129,9 +129,9 @@ func (h *hooks) onArrival(r *colly.Request) {
 	h.frontier.arriving.Store(r, a)
 }
 
-// addLastRequestCallback adds an OnRequest callback after those of the user, which sees the pages that
-// they have aborted. It is called in the first Visit, because Colly reads the callbacks without a lock
-// when the request exists.
+// addLastRequestCallback adds an OnRequest callback after those of the user, which sees the pages
+// that they have aborted. It is called in the first Visit, because Colly reads the callbacks
+// without a lock when the request exists.
 func (h *hooks) addLastRequestCallback() {
 	h.added.Store(1)
 	h.c.OnRequest(func(r *colly.Request) {
@@ -144,8 +144,9 @@ func (h *hooks) addLastRequestCallback() {
 	})
 }
 
-// addLastCallbacks adds callbacks that run after those of the user, so that the pages which those visit
-// are recorded before the page itself is done. All requests of the collector wait for it, because Colly reads its callbacks without a lock.
+// addLastCallbacks adds callbacks that run after those of the user, so that the pages which those
+// visit are recorded before the page itself is done. All requests of the collector wait for it,
+// because Colly reads its callbacks without a lock.
 func (h *hooks) addLastCallbacks() {
 	h.c.OnError(func(r *colly.Response, _ error) { h.fed.of(r.Request).settle() })
 	h.c.OnScraped(func(r *colly.Response) { h.fed.of(r.Request).settle() })
@@ -225,9 +226,9 @@ func survivesJSON(value any) bool {
 	return false
 }
 
-// record passes a request to the URLStore, unless it comes from there. fed is the page of a sitemap,
-// or nil. goOn is false if the request was aborted. Otherwise record returns the page that the hooks
-// report the result of, which may be nil.
+// record passes a request to the URLStore, unless it comes from there. fed is the page of a
+// sitemap, or nil. goOn is false if the request was aborted. Otherwise record returns the page that
+// the hooks report the result of, which may be nil.
 func (h *hooks) record(r *colly.Request, fed *fedPage) (page *fedPage, goOn bool) {
 	f := h.frontier
 	found, ok := f.arriving.LoadAndDelete(r)
@@ -276,8 +277,9 @@ func (h *hooks) record(r *colly.Request, fed *fedPage) (page *fedPage, goOn bool
 // errReturned is returned by hooks.admit for a page that goes back to the URLStore.
 var errReturned = errors.New("collyrobots: the page waits in the URLStore")
 
-// A page whose host may not start for longer than farAway goes back to the URLStore if crowd pages or
-// more are under way. This is the case for the first page of a host, whose robots.txt was just read.
+// A page whose host may not start for longer than farAway goes back to the URLStore if crowd pages
+// or more are under way. This is the case for the first page of a host, whose robots.txt was just
+// read.
 const (
 	farAway = 200 * time.Millisecond
 	crowd   = 128
@@ -302,9 +304,9 @@ func (h *hooks) giveBack(q *request, r *colly.Request) {
 	page.endNow(feed.Unfinished)
 }
 
-// goOnUnrecorded returns the attempt to fetch a page that could not be recorded. The pages that lead to
-// it are not done before it is, so that the next run finds it if this one is killed. fed is nil if no
-// sitemap lists it.
+// goOnUnrecorded returns the attempt to fetch a page that could not be recorded. The pages that
+// lead to it are not done before it is, so that the next run finds it if this one is killed. fed is
+// nil if no sitemap lists it.
 func (f *frontier) goOnUnrecorded(h *hooks, a *arrival, fed *fedPage) *fedPage {
 	f.unrecorded.Add(1)
 	a.unrecorded = true
@@ -512,9 +514,9 @@ func (l *limiter) onDisk(host *pace.Host) (n int) {
 	return n
 }
 
-// pageResultOf returns the PageResult of an attempt. If the character set of a page was not detected,
-// Colly has dropped it, so it is done. If the request was never sent, Colly may have dropped it, or
-// it may still wait for a LimitRule.
+// pageResultOf returns the PageResult of an attempt. If the character set of a page was not
+// detected, Colly has dropped it, so it is done. If the request was never sent, Colly may have
+// dropped it, or it may still wait for a LimitRule.
 func pageResultOf(r feed.Result) PageResult {
 	switch r {
 	case feed.Done, feed.Silent:
@@ -529,8 +531,8 @@ func pageResultOf(r feed.Result) PageResult {
 	return PageFailed
 }
 
-// attemptOf returns the result of a page in a URLStore that has ended with this status, or 0 if there
-// was no response, and this error.
+// attemptOf returns the result of a page in a URLStore that has ended with this status, or 0 if
+// there was no response, and this error.
 func attemptOf(ctx context.Context, status int, err error) feed.Result {
 	visited := (*colly.AlreadyVisitedError)(nil)
 	private := (*PrivateNetworkError)(nil)
@@ -552,8 +554,8 @@ func attemptOf(ctx context.Context, status int, err error) feed.Result {
 	return resultOf(ctx, status, err)
 }
 
-// isUnreadable reports whether OnError was called because the body of a response could not be parsed.
-// OnScraped follows.
+// isUnreadable reports whether OnError was called because the body of a response could not be
+// parsed. OnScraped follows.
 func isUnreadable(c *colly.Collector, status int, err error) bool {
 	return err != nil && status != 0 && (status < http.StatusNonAuthoritativeInfo || c.ParseHTTPErrorResponse)
 }

@@ -173,9 +173,6 @@ func (q *urlQueue) GetRequest() ([]byte, error) {
 		}
 	}
 	page := q.attempt(p)
-	if h := q.plugin.first(); h != nil && h.frontier != nil {
-		h.visits.Exempt(arrivals.HashOfURL(p.URL)) // it may have been visited before it failed
-	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.open[page] = true
@@ -288,8 +285,10 @@ func (q *urlQueue) attempt(p *Page) *fedPage {
 		page = newFedPage(p.From, func(result feed.Result) { q.store.End(p, pageResultOf(result)) })
 		page.stored = true
 	}
+	stop := q.exempt(p)
 	done := page.done
 	page.done = func(result feed.Result) {
+		stop()
 		if !page.claimed() {
 			result = feed.Unsent // the collector has refused it, perhaps because of MaxRequests
 		}
@@ -299,6 +298,16 @@ func (q *urlQueue) attempt(p *Page) *fedPage {
 		delete(q.open, page)
 	}
 	return page
+}
+
+// exempt makes the collector accept a page that it may have visited before it failed, until stop is
+// called.
+func (q *urlQueue) exempt(p *Page) (stop func()) {
+	h := q.plugin.first()
+	if h == nil || h.frontier == nil {
+		return func() {}
+	}
+	return sync.OnceFunc(h.visits.Exempt(arrivals.HashOfURL(p.URL)))
 }
 
 // QueueSize implements queue.Storage. It returns 0 if the queue has ended. It never returns an

@@ -17,8 +17,8 @@ import (
 
 // A program without a collector takes its pages from the frontier, and the plugin makes its client
 // obey robots.txt. If several goroutines do this, they call Pace after each response, so that the
-// pages of a slow host wait in the frontier and not in the goroutines. The site of this example is in
-// memory; a real program passes nil to Transport, or its own transport.
+// pages of a slow host wait in the frontier and not in the goroutines. The site of this example is
+// in memory; a real program passes nil to Transport, or its own transport.
 func Example() {
 	web, err := robotstest.Open(robotstest.Sites{"shop.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /cart\n",

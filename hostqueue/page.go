@@ -27,7 +27,7 @@ type page struct {
 // newPage returns the page at a URL.
 func newPage(raw string, depth int) (page, error) {
 	if len(raw) > mostURL {
-		return page{}, fmt.Errorf(prefix+"a URL of %d bytes is longer than %d bytes: %.100q", len(raw), mostURL, raw)
+		return page{}, fmt.Errorf(prefix+"a URL of %d bytes is longer than %d bytes", len(raw), mostURL)
 	}
 	u, err := url.Parse(raw)
 	if err != nil {

@@ -8,15 +8,15 @@
 // To write a crawler, start from the worker (worker.go). The other files contain the demo: a Redis,
 // the sites, the processes, and the report.
 //
-// With -sites, the workers crawl generated sites. The report compares their requests per second with
-// the number that the delays of the sites allow.
+// With -sites, the workers crawl generated sites. The report compares their requests per second
+// with the number that the delays of the sites allow.
 //
 // The command sends nothing to other machines and leaves nothing behind: when it ends, the workers
 // and the Redis that it has started end, and its directory is removed. With -redis, its keys are
 // removed from that Redis.
 //
-// The exit status is 0 if each page was fetched, no page was fetched twice except after a worker was
-// killed, and each delay was kept. It is 2 if the arguments are invalid, and 1 otherwise.
+// The exit status is 0 if each page was fetched, no page was fetched twice except after a worker
+// was killed, and each delay was kept. It is 2 if the arguments are invalid, and 1 otherwise.
 package main
 
 import (

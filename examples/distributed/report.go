@@ -253,8 +253,9 @@ func (r *report) printVerdict(w io.Writer) {
 	}
 }
 
-// rates returns the requests per second between the first and the last request, and the requests per
-// second that the delays of the hosts allow. rate is lower if some hosts have fewer pages than others.
+// rates returns the requests per second between the first and the last request, and the requests
+// per second that the delays of the hosts allow. rate is lower if some hosts have fewer pages than
+// others.
 func (r *report) rates() (rate, allowed float64) {
 	var first, last time.Time
 	for _, h := range r.hosts {

@@ -99,9 +99,9 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // TestFTP checks a crawl by the server's log: no file that robots.txt denies is requested, and the
-// requests are a Crawl-delay apart. On a busy machine the server may log a request late and the next
-// one at once. Therefore the test measures from the time at which the transport got a request to the
-// time of the next one in the log.
+// requests are a Crawl-delay apart. On a busy machine the server may log a request late and the
+// next one at once. Therefore the test measures from the time at which the transport got a request
+// to the time of the next one in the log.
 func TestFTP(t *testing.T) {
 	const delay = 200 * time.Millisecond
 	s := serve(t, map[string]string{

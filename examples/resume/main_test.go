@@ -72,8 +72,8 @@ func TestExisting(t *testing.T) {
 	}
 }
 
-// TestKill kills the program again and again until a run ends by itself. All pages must then have been
-// requested, and only the pages that were under way may have been requested twice.
+// TestKill kills the program again and again until a run ends by itself. All pages must then have
+// been requested, and only the pages that were under way may have been requested twice.
 func TestKill(t *testing.T) {
 	const pages = 60
 	const perRun = 25

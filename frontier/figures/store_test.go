@@ -32,12 +32,12 @@ const (
 	latestFirst = 2 * time.Second
 )
 
-// knownLinks is the number of links of a page to known pages, except in the process that measures the
-// rate without them. A page also has one link to a new page.
+// knownLinks is the number of links of a page to known pages, except in the process that measures
+// the rate without them. A page also has one link to a new page.
 const knownLinks = 9
 
-// TestWaiting adds pages of 10,000 hosts, each with its known links, in one process. Other processes
-// then open the folder, after Close and after a kill, and hand out pages.
+// TestWaiting adds pages of 10,000 hosts, each with its known links, in one process. Other
+// processes then open the folder, after Close and after a kill, and hand out pages.
 func TestWaiting(t *testing.T) {
 	n := max(*waitingFlag, 5_000)
 	dir := t.TempDir()

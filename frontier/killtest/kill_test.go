@@ -208,7 +208,7 @@ func (x *trial) await(child *exec.Cmd, interrupt <-chan struct{}, ended <-chan e
 
 // judge reports what the server has seen.
 func (x *trial) judge() (lost, again int) {
-	urls, again := x.web.judge()
+	urls, again := x.web.judge(x.hasBeenFull())
 	if len(urls) > 0 {
 		x.Errorf("%s: %d pages were lost, such as %s", x, len(urls), urls[0])
 	}

@@ -183,7 +183,9 @@ func (w *web) quietFor() time.Duration {
 }
 
 // judge returns the URLs that were never answered, and the number of pages that were fetched again.
-func (w *web) judge() (lost []string, again int) {
+// If full is true, a page that was requested and has failed is not lost: a page that could not be
+// recorded is not tried again.
+func (w *web) judge(full bool) (lost []string, again int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i, p := range w.pages {
@@ -192,7 +194,7 @@ func (w *web) judge() (lost []string, again int) {
 		}
 		url := w.url(i)
 		n := w.log[url]
-		if n == 0 {
+		if n == 0 && !(full && w.attempts[url] > 0) {
 			lost = append(lost, url)
 		}
 		again += max(n-1, 0)

@@ -46,16 +46,14 @@ const (
 	openTables    = 200
 )
 
-// openDisk opens the records in a folder. It creates them unless readOnly is set.
-func openDisk(dir string, system fileSystem, log *slog.Logger, readOnly bool) (*disk, error) {
+// openDisk opens the records in a folder. It creates them if there are none.
+func openDisk(dir string, system fileSystem, log *slog.Logger) (*disk, error) {
 	dir = filepath.Join(dir, pagesFolder)
-	if !readOnly {
-		if err := finishSalvage(dir); err != nil {
-			return nil, err
-		}
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, err
-		}
+	if err := finishSalvage(dir); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
 	}
 	space := newSpace(dir, system, log)
 	files := newFiles(system, space)
@@ -65,27 +63,25 @@ func openDisk(dir string, system fileSystem, log *slog.Logger, readOnly bool) (*
 	}
 	files.lock = lock
 	d := &disk{files: files, space: space}
-	if err := d.begin(dir, log, readOnly); err != nil {
+	if err := d.begin(dir, log); err != nil {
 		return nil, errors.Join(err, files.unlock())
 	}
 	return d, nil
 }
 
 // begin opens the engine in a folder. If files are damaged, it continues with what can be read.
-func (d *disk) begin(dir string, log *slog.Logger, readOnly bool) error {
-	if !readOnly {
-		if err := d.space.require(); err != nil {
-			return err
-		}
+func (d *disk) begin(dir string, log *slog.Logger) error {
+	if err := d.space.require(); err != nil {
+		return err
 	}
-	err := d.start(dir, log, readOnly)
-	if errors.Is(err, ErrDamaged) && !readOnly {
+	err := d.start(dir, log)
+	if errors.Is(err, ErrDamaged) {
 		if err := d.salvage(dir, log); err != nil {
 			return openError(err)
 		}
-		err = d.start(dir, log, readOnly)
+		err = d.start(dir, log)
 	}
-	if err != nil || readOnly {
+	if err != nil {
 		return err
 	}
 	if err := d.space.begin(); err != nil {
@@ -96,16 +92,16 @@ func (d *disk) begin(dir string, log *slog.Logger, readOnly bool) error {
 }
 
 // start opens the engine in a folder.
-func (d *disk) start(dir string, log *slog.Logger, readOnly bool) error {
+func (d *disk) start(dir string, log *slog.Logger) error {
 	if err := checkManifests(dir); err != nil {
 		return err
 	}
-	options := d.options(log, readOnly)
+	options := d.options(log)
 	if tables, _ := filepath.Glob(filepath.Join(dir, "*.sst")); len(tables) > 0 {
 		options.ErrorIfNotExists = true // the engine would remove the tables
 	}
 	db, err := pebble.Open(dir, options)
-	if pebble.IsCorruptionError(err) && !readOnly && repairLogs(dir, log) {
+	if pebble.IsCorruptionError(err) && repairLogs(dir, log) {
 		db, err = pebble.Open(dir, options)
 	}
 	if err != nil {
@@ -137,7 +133,7 @@ func openError(err error) error {
 	return fmt.Errorf("%w: %w", ErrDamaged, err)
 }
 
-func (d *disk) options(log *slog.Logger, readOnly bool) *pebble.Options {
+func (d *disk) options(log *slog.Logger) *pebble.Options {
 	o := &pebble.Options{
 		FS:                          d.files,
 		Lock:                        d.files.lock,
@@ -149,8 +145,6 @@ func (d *disk) options(log *slog.Logger, readOnly bool) *pebble.Options {
 		MaxOpenFiles:                openTables,
 		CompactionConcurrencyRange:  func() (lower, upper int) { return 1, 2 },
 		Logger:                      engineLog{log: log, space: d.space},
-		ReadOnly:                    readOnly,
-		ErrorIfNotExists:            readOnly,
 	}
 	o.Experimental.FileCacheShards = 1
 	for i := range o.Levels {
@@ -344,9 +338,6 @@ func (d *disk) close() error {
 	d.closed = true
 	return errors.Join(err, d.db.Close(), d.files.unlock())
 }
-
-// closeReadOnly closes a folder that was opened with readOnly.
-func (d *disk) closeReadOnly() error { return errors.Join(d.db.Close(), d.files.unlock()) }
 
 // engineLog passes the messages of the engine on. Messages about ordinary events are dropped.
 type engineLog struct {

@@ -84,7 +84,7 @@ func checkEmpty(path string, log *slog.Logger) error {
 
 // open opens the Frontier in a folder that was prepared.
 func open(path string, s settings, system fileSystem) (*Frontier, error) {
-	d, err := openDisk(path, system, s.log, false)
+	d, err := openDisk(path, system, s.log)
 	if err != nil {
 		return nil, cause(err)
 	}

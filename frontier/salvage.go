@@ -42,7 +42,7 @@ func (d *disk) salvage(dir string, log *slog.Logger) error {
 	if err := os.RemoveAll(next); err != nil {
 		return err
 	}
-	options := d.options(log, false)
+	options := d.options(log)
 	options.Lock = nil
 	if err := salvageInto(next, dir, options, log); err != nil {
 		return err

@@ -141,9 +141,10 @@ func Generate(n, pages int) map[string]Site {
 	return sites
 }
 
-// A Server serves all sites on one port of the loopback interface, and keeps an access log.
+// A Server serves all sites on one port of the loopback interface, and keeps an access log. The zero
+// Server is a handler for Sites.
 type Server struct {
-	sites    map[string]Site
+	sites    map[string]Site // if nil, Sites
 	listener net.Listener
 	server   *http.Server
 	client   *http.Transport
@@ -229,7 +230,11 @@ func (s *Server) Log(host string) (log []Access) {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at := time.Now()
-	a, ok := s.sites[r.Host][r.URL.RequestURI()]
+	sites := s.sites
+	if sites == nil {
+		sites = Sites
+	}
+	a, ok := sites[r.Host][r.URL.RequestURI()]
 	switch {
 	case !ok:
 		a = Answer{Status: http.StatusNotFound}

@@ -53,7 +53,7 @@ func crawled(t *testing.T) (dir string, urls map[string]bool) {
 // in the other files, and it must never find other pages or wait forever.
 func TestDamage(t *testing.T) {
 	dir, urls := crawled(t)
-	rounds := int(numberIn(t, "COLLYROBOTS_DAMAGE", 12))
+	rounds := int(numberIn(t, "COLLYROBOTS_DAMAGE", 6))
 	for seed := range rounds {
 		random := rand.New(rand.NewPCG(uint64(seed), 2))
 		copied := filepath.Join(t.TempDir(), "copy")

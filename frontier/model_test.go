@@ -24,7 +24,7 @@ import (
 // variable COLLYROBOTS_MODEL sets the number of rounds, and COLLYROBOTS_SEED the seed of the first
 // one.
 func TestModel(t *testing.T) {
-	rounds := numberIn(t, "COLLYROBOTS_MODEL", 10)
+	rounds := numberIn(t, "COLLYROBOTS_MODEL", 5)
 	seed := numberIn(t, "COLLYROBOTS_SEED", 1)
 	for i := range rounds {
 		synctest.Test(t, func(t *testing.T) {

@@ -41,11 +41,15 @@ func naiveMatches(d Draft, target string) bool {
 	return matches(0, 0)
 }
 
+// countsAsAllow reports whether a draft wins against a Disallow of the same rank.
+func countsAsAllow(d Draft) bool { return d.Allow || d.Pattern == "" && d.Rank > 0 }
+
 // naiveFind returns the rule that decides.
 func naiveFind(drafts []Draft, target string) Rule {
 	best := Draft{}
 	for _, d := range drafts {
-		if naiveMatches(d, target) && (best.Line == 0 || d.Rank > best.Rank || d.Rank == best.Rank && d.Allow && !best.Allow) {
+		wins := d.Rank > best.Rank || d.Rank == best.Rank && countsAsAllow(d) && !countsAsAllow(best)
+		if naiveMatches(d, target) && (best.Line == 0 || wins) {
 			best = d
 		}
 	}
@@ -119,8 +123,11 @@ func generateDraft(r *rand.Rand, line int) Draft {
 		Text: text,
 		Rank: uint32(r.IntN(8)),
 	}
-	if r.IntN(3) == 0 {
+	switch r.IntN(12) {
+	case 0, 1, 2, 3:
 		d.Pattern = "written " + text
+	case 4:
+		d.Pattern = ""
 	}
 	if r.IntN(4) == 0 {
 		d.Kind |= Anchored
@@ -163,6 +170,7 @@ func FuzzFind(f *testing.F) {
 	f.Add("/a*b", "/axb", uint64(1), true)
 	f.Add("/shop/*sort=*&", "/shop/x?sort=a&", uint64(2), false)
 	f.Add("*%2f", "/a?/", uint64(3), true)
+	f.Add("", "0", uint64(23), false) // a rule without a pattern has the rank of another one
 	f.Fuzz(func(t *testing.T, text, target string, seed uint64, anchored bool) {
 		if len(text) > 50 || len(target) > 100 || strings.Contains(text+target, "\n") || strings.Contains(text, "**") {
 			return

@@ -59,7 +59,7 @@ func TestBatchClosedPipe(t *testing.T) {
 // TestBatchProcess runs the program with a reader that closes its end of the pipe after one line.
 func TestBatchProcess(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("pipes end in another way")
+		t.Skip("on Windows a closed pipe does not end a process by a signal")
 	}
 	cmd := exec.Command(program(t), "batch")
 	cmd.Stdin = strings.NewReader(strings.Repeat(record, 200_000))

@@ -6,7 +6,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/collyrobots/collyrobots/conformance"
 	"github.com/collyrobots/collyrobots/internal/conform"
 	"github.com/collyrobots/collyrobots/internal/conform/crawl"
 )
@@ -48,15 +47,15 @@ func runConform(args []string, _ io.Reader, stdout, stderr io.Writer) (status in
 	if status, ok := parseFlags(flags, conformUsage, args, stderr); !ok {
 		return status
 	}
-	suite := runCases
+	suite := conform.Suite
 	if *fetch {
-		suite = runFetchCases
+		suite = crawl.Suite
 	}
 	var program *conform.Program
 	if flags.NArg() > 0 {
 		program = &conform.Program{Args: flags.Args(), Stderr: stderr, Limit: *limit}
 	}
-	report, err := suite(program, selection)
+	report, err := suite(context.Background(), program, selection)
 	if report == nil {
 		return fail(stderr, "conform", err)
 	}
@@ -74,31 +73,4 @@ func runConform(args []string, _ io.Reader, stdout, stderr io.Writer) (status in
 		return statusNegative
 	}
 	return statusOK
-}
-
-// runCases runs the selected cases on a program, or on our own parser if it is nil. The report may
-// be nil if there is an error.
-func runCases(program *conform.Program, s conform.Selection) (*conform.Report, error) {
-	parser := conform.Own
-	if program != nil {
-		parser = program.Ask
-	}
-	results, err := conform.Run(context.Background(), parser, conformance.Cases(), s)
-	if results == nil {
-		return nil, err
-	}
-	return conform.ReportOf(results), err
-}
-
-// runFetchCases is like runCases for the fetch cases.
-func runFetchCases(program *conform.Program, s conform.Selection) (*conform.Report, error) {
-	crawler := crawl.Own
-	if program != nil {
-		crawler = crawl.Program(program)
-	}
-	results, err := crawl.Run(context.Background(), crawler, conformance.FetchCases(), s)
-	if results == nil {
-		return nil, err
-	}
-	return crawl.ReportOf(results), err
 }

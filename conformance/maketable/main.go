@@ -41,11 +41,11 @@ func run() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	parsers, err := columns(parsersIn(dir), runCases)
+	parsers, err := columns(parsersIn(dir), conform.Suite)
 	if err != nil {
 		return err
 	}
-	crawlers, err := columns(crawlersIn(dir), runFetchCases)
+	crawlers, err := columns(crawlersIn(dir), crawl.Suite)
 	if err != nil {
 		return err
 	}
@@ -98,15 +98,18 @@ func goAdapter(dir, name string) adapter {
 	return adapter{name: name, build: []string{"go", "build", "-o", file, "./" + name}, args: []string{file}}
 }
 
+// A suite runs the selected cases on a program, or on our own code if it is nil.
+type suite func(context.Context, *conform.Program, conform.Selection) (*conform.Report, error)
+
 // columns runs the cases on each adapter that this machine can run.
-func columns(adapters []adapter, run func(*conform.Program) (*conform.Report, error)) ([]conform.Column, error) {
+func columns(adapters []adapter, run suite) ([]conform.Column, error) {
 	var list []conform.Column
 	for _, a := range adapters {
 		if reason := a.missing(); reason != "" {
 			log.Printf("%s is left out: %s", a.name, reason)
 			continue
 		}
-		report, err := run(a.program())
+		report, err := run(context.Background(), a.program(), conform.Selection{})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", a.name, err)
 		}
@@ -147,24 +150,6 @@ func (a *adapter) program() *conform.Program {
 		return nil
 	}
 	return &conform.Program{Args: a.args, Stderr: io.Discard, Limit: 10 * time.Minute}
-}
-
-func runCases(program *conform.Program) (*conform.Report, error) {
-	parser := conform.Own
-	if program != nil {
-		parser = program.Ask
-	}
-	results, err := conform.Run(context.Background(), parser, conformance.Cases(), conform.Selection{})
-	return conform.ReportOf(results), err
-}
-
-func runFetchCases(program *conform.Program) (*conform.Report, error) {
-	crawler := crawl.Own
-	if program != nil {
-		crawler = crawl.Program(program)
-	}
-	results, err := crawl.Run(context.Background(), crawler, conformance.FetchCases(), conform.Selection{})
-	return crawl.ReportOf(results), err
 }
 
 // writeTables replaces the tables in the pages of the current folder. The text of a table is

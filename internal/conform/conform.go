@@ -81,6 +81,20 @@ func Run(ctx context.Context, p Parser, cases []conformance.Case, s Selection) (
 	return results, err
 }
 
+// Suite runs the selected cases of package conformance on a program, or on our own parser if program
+// is nil. If there is an error, the report may be nil.
+func Suite(ctx context.Context, program *Program, s Selection) (*Report, error) {
+	parser := Own
+	if program != nil {
+		parser = program.Ask
+	}
+	results, err := Run(ctx, parser, conformance.Cases(), s)
+	if results == nil {
+		return nil, err
+	}
+	return ReportOf(results), err
+}
+
 // selected returns results without answers for the selected cases.
 func selected(cases []conformance.Case, s Selection) []Result {
 	var results []Result

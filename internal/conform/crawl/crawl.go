@@ -56,6 +56,19 @@ func Run(ctx context.Context, c Crawler, cases []conformance.FetchCase, s confor
 	return results, err
 }
 
+// Suite is like conform.Suite for the fetch cases and for a program that is a crawler.
+func Suite(ctx context.Context, program *conform.Program, s conform.Selection) (*conform.Report, error) {
+	crawler := Own
+	if program != nil {
+		crawler = Program(program)
+	}
+	results, err := Run(ctx, crawler, conformance.FetchCases(), s)
+	if results == nil {
+		return nil, err
+	}
+	return ReportOf(results), err
+}
+
 // serveAll starts the servers of the selected cases, for each of their dialects. If there is an
 // error, the caller must close the webs that were started before it.
 func serveAll(cases []conformance.FetchCase, s conform.Selection) ([]*web, error) {

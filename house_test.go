@@ -50,7 +50,7 @@ const importRules = `
 	store/redisstore:  . ./store github.com/redis/go-redis/v9
 
 	# The pages of a crawl by several processes, in Redis. It uses only what every program can use.
-	hostqueue:         . ./dialect ./internal/weburl github.com/gocolly/colly/v2 github.com/redis/go-redis/v9
+	hostqueue:         . ./dialect ./internal/redact ./internal/weburl github.com/gocolly/colly/v2 github.com/redis/go-redis/v9
 
 	# When the next request to a host may start. It does not know Colly or robots.txt.
 	internal/pace:     !net/http !log

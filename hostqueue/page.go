@@ -1,13 +1,13 @@
 package hostqueue
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/internal/weburl"
 )
 
@@ -31,7 +31,7 @@ func newPage(raw string, depth int) (page, error) {
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		return page{}, fmt.Errorf(prefix+"%w", withoutURL(err))
+		return page{}, fmt.Errorf(prefix+"%w", redact.ParseError(err))
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return page{}, fmt.Errorf(prefix+"%q is not an http or https URL", u.Redacted())
@@ -48,15 +48,6 @@ func newPage(raw string, depth int) (page, error) {
 		key = "http:" + key // all other keys begin with a slash
 	}
 	return page{url: u.String(), host: authority.Host, key: key, depth: depth}, nil
-}
-
-// withoutURL removes the URL, which may contain a password, from an error of url.Parse.
-func withoutURL(err error) error {
-	var parse *url.Error
-	if errors.As(err, &parse) {
-		return fmt.Errorf("invalid URL: %w", parse.Err)
-	}
-	return err
 }
 
 // parsedURL returns the URL of the page.

@@ -132,3 +132,13 @@ func TestOpenFaults(t *testing.T) {
 }
 
 func second[A, B any](_ A, b B) B { return b }
+
+// TestPassword checks that the error about an invalid URL contains no part of its password.
+func TestPassword(t *testing.T) {
+	for _, raw := range []string{"http://joe:top%secret@a.test/", "http://joe:top secret@a.test:port/", "http://joe:topsecret@a.test:port/"} {
+		_, err := newPage(raw, 1)
+		if err == nil || strings.Contains(err.Error(), "top") || strings.Contains(err.Error(), "%se") {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+}

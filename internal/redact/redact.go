@@ -40,6 +40,15 @@ func Text(text string) string {
 	return b.String()
 }
 
+// whole is like [Text] for a text that is one URL, in which blanks and quotation marks do not end it.
+func whole(raw string) string {
+	i := strings.Index(raw, "://")
+	if i < 0 {
+		return raw
+	}
+	return one(raw, i+len("://"))
+}
+
 // one returns the URL s without its password. The authority of s begins at the given offset. If s
 // is not a valid URL, one replaces everything between that offset and the last "@", because any
 // part of it may be the password.
@@ -73,7 +82,7 @@ func ParseError(err error) error {
 	if !errors.As(err, &failed) {
 		return err
 	}
-	if safe := Text(failed.URL); safe != failed.URL {
+	if safe := whole(failed.URL); safe != failed.URL {
 		return &url.Error{Op: failed.Op, URL: safe, Err: errInvalid}
 	}
 	return err

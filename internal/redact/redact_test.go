@@ -29,7 +29,7 @@ func TestText(t *testing.T) {
 }
 
 func TestParseError(t *testing.T) {
-	for _, s := range []string{"http://joe:secret@a.test:x/", "http://joe:secret/@a.test", "http://[joe:secret@", "http://joe:secret@a.test/%zz"} {
+	for _, s := range []string{"http://joe:secret@a.test:x/", "http://joe:secret/@a.test", "http://[joe:secret@", "http://joe:secret@a.test/%zz", "http://joe:top secret@a.test:x/", `http://joe:"secret"@a.test:x/`} {
 		_, err := url.Parse(s)
 		if err == nil {
 			t.Errorf("url.Parse accepts %q", s)

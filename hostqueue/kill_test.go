@@ -186,8 +186,9 @@ func TestKill(t *testing.T) {
 		victim := random.IntN(len(workers))
 		time.Sleep(time.Duration(random.Int64N(int64(killDelay))))
 		if n%5 == 4 { // stop the process for longer than its leases instead
-			workers[victim].Process.Signal(syscall.SIGSTOP)
-			time.AfterFunc(3*killLease/2, func() { workers[victim].Process.Signal(syscall.SIGCONT) })
+			stopped := workers[victim].Process // workers[victim] may be another process later
+			stopped.Signal(syscall.SIGSTOP)
+			time.AfterFunc(3*killLease/2, func() { stopped.Signal(syscall.SIGCONT) })
 			continue
 		}
 		workers[victim].Process.Kill()

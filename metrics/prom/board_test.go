@@ -107,11 +107,26 @@ func TestBoard(t *testing.T) {
 		t.Errorf("fields of the board: %q, %q, %d, %v", b.UID, b.Title, b.SchemaVersion, b.Time)
 	}
 	variables := b.Templating.List
-	if len(variables) != 2 || variables[0].Name != "datasource" || variables[0].Type != "datasource" || variables[0].Query != "prometheus" {
-		t.Errorf("no variable for the data source: %+v", variables)
+	if len(variables) == 0 || variables[0].Name != "datasource" || variables[0].Type != "datasource" || variables[0].Query != "prometheus" || variables[0].Label != "Data source" {
+		t.Fatalf("no variable for the data source: %+v", variables)
 	}
-	if v := variables[1]; v.Name != "job" || v.Type != "query" || v.Datasource != ofBoard || !v.IncludeAll {
-		t.Errorf("no variable for the job: %+v", v)
+	names := ""
+	for _, v := range variables[1:] {
+		names += v.Name + " "
+		query := fmt.Sprintf(", %s)", v.Name)
+		if v.Label != strings.ToUpper(v.Name[:1])+v.Name[1:] || v.Type != "query" || v.Datasource != ofBoard || !v.Multi || !v.IncludeAll || v.Refresh != 2 || !strings.HasSuffix(v.Definition, query) {
+			t.Errorf("the variable %q: %+v", v.Name, v)
+		}
+		// A metric without the label crawl matches ".*" but not ".+".
+		if want := map[bool]string{false: ".+", true: ".*"}[v.Name == "crawl"]; v.AllValue != want {
+			t.Errorf("all values of the variable %q match %q, want %q", v.Name, v.AllValue, want)
+		}
+	}
+	if names != "job instance crawl " {
+		t.Errorf("the board has the variables %q", names)
+	}
+	if b.Editable {
+		t.Error("the board can be edited, so that changes in Grafana get lost")
 	}
 	ids, titles := make(map[int]bool), make(map[string]bool)
 	for _, p := range b.Panels {
@@ -180,22 +195,26 @@ func TestQueries(t *testing.T) {
 		}
 	}
 	for query, want := range map[string]string{ // mistakes that checkQuery must find
-		`sum(rate(collyrobots_requests_total{job=~"$job"}[5m]))`:                                      "",
-		`sum(rate(collyrobots_request_total{job=~"$job"}[5m]))`:                                       "no metric",
-		`sum(collyrobots_requests_total{job=~"$job"})`:                                                "without rate",
-		`collyrobots_requests_total`:                                                                  "job",
-		`sum by (reason) (rate(collyrobots_requests_total{job=~"$job"}[$__rate_interval]))`:           "label reason",
-		`sum(rate(collyrobots_hosts{job=~"$job"}[$__rate_interval]))`:                                 "not a counter",
-		`histogram_quantile(0.5, sum(rate(collyrobots_request_gap_seconds_bucket{job=~"$job"}[5m])))`: "without le",
-		`sum(rate(collyrobots_request_gap_seconds_bucket{job=~"$job"}[5m]))`:                          "histogram_quantile",
-		`sum(rate(collyrobots_request_gap_seconds{job=~"$job"}[5m]))`:                                 "no metric",
-		`sum(rate(collyrobots_requests_total{job=~"$job"}[5m])`:                                       "brackets",
+		`sum(rate(collyrobots_requests_total{SEL}[5m]))`:                                      "",
+		`sum(rate(collyrobots_request_total{SEL}[5m]))`:                                       "no metric",
+		`sum(collyrobots_requests_total{SEL})`:                                                "without rate",
+		`collyrobots_requests_total`:                                                          "job",
+		`sum by (reason) (rate(collyrobots_requests_total{SEL}[$__rate_interval]))`:           "label reason",
+		`sum(rate(collyrobots_hosts{SEL}[$__rate_interval]))`:                                 "not a counter",
+		`histogram_quantile(0.5, sum(rate(collyrobots_request_gap_seconds_bucket{SEL}[5m])))`: "without le",
+		`sum(rate(collyrobots_request_gap_seconds_bucket{SEL}[5m]))`:                          "histogram_quantile",
+		`sum(rate(collyrobots_request_gap_seconds{SEL}[5m]))`:                                 "no metric",
+		`sum(rate(collyrobots_requests_total{SEL}[5m])`:                                       "brackets",
 	} {
+		query = strings.ReplaceAll(query, "{SEL}", selection+"}")
 		if _, err := checkQuery(query, "all"); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want an error about %q", query, err, want)
 		}
 	}
 }
+
+// selection begins the matchers of each metric.
+const selection = `{job=~"$job", instance=~"$instance", crawl=~"$crawl"`
 
 var (
 	// selector matches a metric in a query: the function that is called with it, its name, its
@@ -218,8 +237,8 @@ func checkQuery(query, legendFormat string) (names []string, err error) {
 			return nil, fmt.Errorf("there is no metric %s", name)
 		}
 		names = append(names, nameOf(f))
-		if matchers != `{job=~"$job"}` {
-			return nil, fmt.Errorf("%s does not select the job", name)
+		if !strings.HasPrefix(matchers, selection) {
+			return nil, fmt.Errorf("%s does not select the job, the instance and the crawl", name)
 		}
 		rated := call == "rate(" || call == "increase("
 		switch grows := f.Kind == figures.Counter || f.Kind == figures.Histogram; {

@@ -35,7 +35,6 @@ import (
 var elsewhere = map[string]string{
 	"docs/many-processes.md": "store/redisstore",
 	"docs/metrics.md":        "metrics/prom",
-	"docs/scale.md":          "benchmarks",
 	"docs/view.md":           "view",
 }
 

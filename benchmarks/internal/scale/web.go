@@ -1,13 +1,13 @@
 // Package scale simulates crawls by one process and by many, and measures the figures of
-// docs/scale.md. The pace is that of the project: each process has a pace.Hosts that decides when a
-// request may start. Only the clock, the responses and, with a shared pace, the leases in Redis are
-// simulated. The same seed gives the same figures, except for bytes of memory.
+// benchmarks/scale.md. The pace is that of the project: each process has a pace.Hosts that decides
+// when a request may start. Only the clock, the responses and, with a shared pace, the leases in
+// Redis are simulated. The same seed gives the same figures, except for bytes of memory.
 //
 // A test with 10,000 hosts, which takes two seconds:
 //
 //	go test -run Scale -v
 //
-// The tables of docs/scale.md, which take about a minute:
+// The tables of benchmarks/scale.md, which take about a minute:
 //
 //	go test -run Scale -v -hosts 10000000
 //

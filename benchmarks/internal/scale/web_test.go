@@ -40,9 +40,9 @@ func TestCrawlDelaysOfTheCorpus(t *testing.T) {
 	}
 }
 
-// TestDocumentation checks that docs/scale.md has the numbers of the simulation.
+// TestDocumentation checks that benchmarks/scale.md has the numbers of the simulation.
 func TestDocumentation(t *testing.T) {
-	guide, err := os.ReadFile("../../../docs/scale.md")
+	guide, err := os.ReadFile("../../scale.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestDocumentation(t *testing.T) {
 		fmt.Sprintf("n^-%v of the hosts", tail),
 	} {
 		if !strings.Contains(string(guide), want) {
-			t.Errorf("docs/scale.md does not say %q", want)
+			t.Errorf("benchmarks/scale.md does not say %q", want)
 		}
 	}
 }

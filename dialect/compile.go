@@ -66,7 +66,6 @@ func (c *compiler) collect(ours func(value string) bool) {
 				}
 			}
 		case allowLine, disallowLine:
-			ended = true
 			if named {
 				c.add(rec)
 			}
@@ -75,13 +74,10 @@ func (c *compiler) collect(ours func(value string) bool) {
 				delay = d
 				delayAt = rec.line
 			}
-			ended = ended || c.v.delayEndsRun
 		case rateLine, visitLine:
 			c.addScheduleLine(rec)
-			ended = ended || c.v.rates
-		case gapLine:
-			ended = true
 		}
+		ended = ended || c.v.endsRun(rec.kind)
 		if named && delay > c.delay {
 			c.delay = delay
 			c.delayAt = delayAt

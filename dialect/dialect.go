@@ -245,6 +245,19 @@ var variants = [...]variant{
 
 func (d Dialect) variant() *variant { return &variants[d.n] }
 
+// endsRun reports whether a line of this kind ends a run of User-agent lines.
+func (v *variant) endsRun(k kind) bool {
+	switch k {
+	case allowLine, disallowLine, gapLine:
+		return true
+	case delayLine:
+		return v.delayEndsRun
+	case rateLine, visitLine:
+		return v.rates
+	}
+	return false
+}
+
 // String returns the name of the dialect, which [ByName] accepts.
 func (d Dialect) String() string { return d.variant().name }
 

@@ -29,13 +29,8 @@ func (r *Rules) Group(tokens ...string) *Group {
 	if r.temoto != nil {
 		return r.temoto.group(tokens)
 	}
-	best := noRank
 	v := r.dialect.variant()
-	for _, rec := range r.records {
-		if rec.kind == agentLine {
-			best = min(best, v.naming.rank(r.value(rec), tokens))
-		}
-	}
+	best := r.bestRank(tokens)
 	if best == noRank {
 		return &Group{dialect: r.dialect}
 	}
@@ -51,6 +46,18 @@ func (r *Rules) Group(tokens ...string) *Group {
 	c.reset(nil, nil)
 	compilers.Put(c)
 	return g
+}
+
+// bestRank returns the best rank of the User-agent values for a crawler with these tokens.
+func (r *Rules) bestRank(tokens []string) int {
+	best := noRank
+	naming := r.dialect.variant().naming
+	for _, rec := range r.records {
+		if rec.kind == agentLine {
+			best = min(best, naming.rank(r.value(rec), tokens))
+		}
+	}
+	return best
 }
 
 // Name returns the User-agent value of the group as it is written in the file. If several groups

@@ -20,6 +20,7 @@ var exactKeys = []key{
 	spell("disallow", disallowLine), spell("allow", allowLine), spell("user-agent", agentLine),
 	spell("sitemap", sitemapLine), spell("crawl-delay", delayLine),
 	spell("request-rate", rateLine), spell("visit-time", visitLine), spell("clean-param", cleanLine),
+	spell("content-usage", usageLine), spell("content-signal", signalLine), spell("license", licenseLine),
 }
 
 // googleKeys are the beginnings of keys. The typos are those of google/robotstxt. Google does not

@@ -18,6 +18,10 @@ const (
 	rateLine
 	visitLine
 	cleanLine
+	usageLine      // Content-Usage
+	signalLine     // Content-Signal in a group
+	siteSignalLine // Content-Signal before any group; not the kind of a key
+	licenseLine
 	gapLine // a blank line that ends a run of User-agent lines; not the kind of a line with a key
 )
 

@@ -11,6 +11,7 @@ type Rules struct {
 	dialect Dialect
 	text    string // a copy of the part of the file that was parsed
 	records []record
+	usage   bool         // records has lines about the use of content
 	temoto  *temotoRules // nil except for Temoto
 }
 
@@ -38,13 +39,19 @@ func (d Dialect) Parse(body []byte) *Rules {
 	if p.v.limited && (len(body) > SizeLimit || p.rules > maxRules) {
 		p.records = slices.DeleteFunc(p.records, record.isOfGroup) // the file restricts nothing
 	}
-	r := &Rules{dialect: d, text: text, records: append([]record(nil), p.records...)}
+	r := &Rules{dialect: d, text: text, records: append([]record(nil), p.records...), usage: p.usage}
 	parsers.Put(p)
 	return r
 }
 
 // isOfGroup reports whether a line belongs to a group, and not to the file as a whole.
-func (r record) isOfGroup() bool { return r.kind != sitemapLine && r.kind != cleanLine }
+func (r record) isOfGroup() bool {
+	switch r.kind {
+	case sitemapLine, cleanLine, siteSignalLine, licenseLine:
+		return false
+	}
+	return true
+}
 
 // Sitemaps returns the values of the Sitemap lines as they are written, in the order of the file.
 // For Google and Yandex, they are absolute URLs. For RFC9309, CocCoc and Seznam, they may be
@@ -73,6 +80,7 @@ type parser struct {
 	open    bool // there has been a User-agent line
 	inRun   bool // there has been no rule and no blank line since the last User-agent line
 	rules   int  // number of Allow and Disallow lines in groups
+	usage   bool // there has been a line about the use of content
 
 	// These fields are used only if v.records is set. A record of 1994 spans several lines.
 	start int  // index of its first line in records
@@ -122,8 +130,15 @@ func (p *parser) add(rec record, value string) Problem {
 		if value == "" || p.v.fullSitemaps && !isAbsolute(value) {
 			return BadSitemap
 		}
+	case rec.kind == licenseLine:
+		p.usage = true
+	case rec.kind == signalLine && !p.open:
+		p.usage = true
+		rec.kind = siteSignalLine
 	case !p.open:
 		return OrphanRule
+	case rec.kind == usageLine, rec.kind == signalLine:
+		p.usage = true
 	case rec.kind == disallowLine, rec.kind == allowLine:
 		p.ruled = true
 		p.inRun = false

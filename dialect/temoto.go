@@ -14,6 +14,7 @@ import (
 type temotoRules struct {
 	data   *robotstxt.RobotsData // nil if temoto refused the file
 	agents []string              // the User-agent values, for Group.Name
+	usage  *Rules                // the file as RFC9309 parses it; nil if it has no lines about the use of content
 	wild   int                   // total size of the patterns with wildcards in bytes
 }
 
@@ -37,14 +38,18 @@ func parseTemoto(body []byte) *Rules {
 	t := &temotoRules{}
 	if data, err := robotstxt.FromBytes(body); err == nil {
 		t.data = data
-		t.agents, t.wild = scanTemoto(string(body))
+		usage := false
+		t.agents, t.wild, usage = scanTemoto(string(body))
+		if usage {
+			t.usage = RFC9309().Parse(body)
+		}
 	}
 	return &Rules{dialect: Temoto(), temoto: t}
 }
 
 // scanTemoto returns the User-agent values of a file and the total size of its patterns with
-// wildcards.
-func scanTemoto(text string) (agents []string, wild int) {
+// wildcards. It reports whether the file may have lines about the use of content.
+func scanTemoto(text string) (agents []string, wild int, usage bool) {
 	text = skipMark(text, false)
 	for bareCR := hasBareCR(text); text != ""; {
 		var line string
@@ -58,9 +63,11 @@ func scanTemoto(text string) (agents []string, wild int) {
 			if strings.ContainsAny(strings.TrimRight(value, "*"), "*$") {
 				wild += len(value)
 			}
+		case usageLine, signalLine, licenseLine:
+			usage = true
 		}
 	}
-	return agents, wild
+	return agents, wild, usage
 }
 
 // sitemaps returns the values of the Sitemap lines without white space around them. For a line
@@ -100,14 +107,33 @@ func (t *temotoRules) group(tokens []string) *Group {
 // nameOf returns the User-agent value of a group. temoto stores a group under the first word of its
 // value. A value without rules has no group.
 func (t *temotoRules) nameOf(found *robotstxt.Group) string {
-	none := t.data.FindGroup("\n") // the group of *, or an empty group; no value contains a line feed
+	names := t.namesOf(found)
 	for _, agent := range t.agents {
-		word, _, _ := strings.Cut(agent, " ")
-		if own := t.data.FindGroup(word); own == found && (own != none || word == "*") {
+		if names(agent) {
 			return agent
 		}
 	}
 	return ""
+}
+
+// namesOf returns a function that reports whether a User-agent value names a group.
+func (t *temotoRules) namesOf(found *robotstxt.Group) func(agent string) bool {
+	none := t.data.FindGroup("\n") // the group of *, or an empty group; no value contains a line feed
+	return func(agent string) bool {
+		word, _, _ := strings.Cut(agent, " ")
+		own := t.data.FindGroup(word)
+		return own == found && (own != none || word == "*")
+	}
+}
+
+// usageLines is like Rules.UsageLines. The group is the one that temoto finds for the User-Agent
+// header, which is the first token.
+func (t *temotoRules) usageLines(tokens []string) []UsageLine {
+	if t.usage == nil {
+		return nil
+	}
+	found := t.data.FindGroup(strings.Join(tokens[:min(len(tokens), 1)], ""))
+	return t.usage.usageLines(t.namesOf(found))
 }
 
 // decide decides whether the URL with the given target may be requested.

@@ -38,6 +38,9 @@ const importRules = `
 	# Durations in JSON.
 	internal/seconds:  !net/http !log !encoding/json
 
+	# From the bytes of an HTML page to the meta elements of its head.
+	internal/metatags: golang.org/x/net/html golang.org/x/net/html/atom !os !net !log
+
 	# URLs as crawlers take them.
 	internal/weburl:   !net/http !log
 

@@ -133,15 +133,17 @@ const importRules = `
 	# Decisions about many URLs in files.
 	internal/batch:    ./dialect ./internal/policy ./internal/weburl github.com/maypok86/otter/v2
 
+	# What the command and the examples share: output for people, robots.txt files that were read, tests of programs.
+	internal/term:     ./internal/redact ./internal/seconds golang.org/x/term golang.org/x/text/width !net/http !log
+	internal/robotsfile: ./dialect
+	internal/tooltest: ./robotstest go.uber.org/goleak
+
 	# The command.
 	cmd/collyrobots:   ./conformance ./internal/conform ./internal/conform/crawl ./internal/batch
 
 	# The examples use what every program can use, and packages that they share.
 	examples/internal/demo:
-	examples/internal/robotsfile: ./dialect
-	examples/internal/tooltest: ./robotstest go.uber.org/goleak
-	examples/internal/term: ./internal/redact ./internal/seconds golang.org/x/term golang.org/x/text/width
-	examples/*:        . ./dialect ./sitemap ./store ./examples/internal/term ./examples/internal/robotsfile github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue
+	examples/*:        . ./dialect ./sitemap ./store ./internal/term ./internal/robotsfile github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue
 	examples/browser:  ./robotstest github.com/chromedp/chromedp github.com/chromedp/cdproto/cdp github.com/chromedp/cdproto/fetch github.com/chromedp/cdproto/network
 	examples/client:   ./examples/internal/demo
 	examples/crawl:    ./examples/internal/demo
@@ -227,8 +229,8 @@ func TestImportRulesCatch(t *testing.T) {
 		{"examples/distributed/worker.go", "./internal/pace", false},
 		{"hostqueue/run.go", "./internal/pace", false},
 		{"plugin.go", "./hostqueue", false},
-		{"examples/internal/term/text.go", "./internal/redact", true},
-		{"examples/internal/term/text.go", ".", false},
+		{"internal/term/text.go", "./internal/redact", true},
+		{"internal/term/text.go", ".", false},
 	} {
 		if got := permits(rules.of(test.file, make(map[string]bool)), test.imported); got != test.want {
 			t.Errorf("%s imports %s: permitted = %v, want %v", test.file, test.imported, got, test.want)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/collyrobots/collyrobots/examples/internal/term"
+	"github.com/collyrobots/collyrobots/internal/term"
 )
 
 // An answer has the decisions about one URL.

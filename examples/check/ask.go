@@ -20,8 +20,8 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
-	"github.com/collyrobots/collyrobots/examples/internal/robotsfile"
-	"github.com/collyrobots/collyrobots/examples/internal/term"
+	"github.com/collyrobots/collyrobots/internal/robotsfile"
+	"github.com/collyrobots/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/store"
 )
 

@@ -21,7 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/collyrobots/collyrobots/dialect"
-	"github.com/collyrobots/collyrobots/examples/internal/term"
+	"github.com/collyrobots/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 

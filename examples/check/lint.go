@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/collyrobots/collyrobots/dialect"
-	"github.com/collyrobots/collyrobots/examples/internal/robotsfile"
+	"github.com/collyrobots/collyrobots/internal/robotsfile"
 )
 
 // lintFile returns the issues in a file.

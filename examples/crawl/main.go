@@ -33,7 +33,7 @@ import (
 	"syscall"
 
 	"github.com/collyrobots/collyrobots/examples/internal/demo"
-	"github.com/collyrobots/collyrobots/examples/internal/term"
+	"github.com/collyrobots/collyrobots/internal/term"
 )
 
 func main() {

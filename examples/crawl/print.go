@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/collyrobots/collyrobots/examples/internal/term"
+	"github.com/collyrobots/collyrobots/internal/term"
 )
 
 // write writes the report as text or as JSON.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/examples/internal/term"
+	"github.com/collyrobots/collyrobots/internal/term"
 )
 
 // A progress shows the progress of a crawl. On a terminal it rewrites a few lines. Otherwise it

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/examples/internal/term"
+	"github.com/collyrobots/collyrobots/internal/term"
 )
 
 // waits describes what a crawl is waiting for. It returns a line for each of the hosts that take

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/examples/internal/demo"
-	"github.com/collyrobots/collyrobots/examples/internal/term"
+	"github.com/collyrobots/collyrobots/internal/term"
 )
 
 // An output collects the output of a program.

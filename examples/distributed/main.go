@@ -33,7 +33,7 @@ import (
 
 	"github.com/redis/go-redis/v9/logging"
 
-	"github.com/collyrobots/collyrobots/examples/internal/term"
+	"github.com/collyrobots/collyrobots/internal/term"
 )
 
 func main() {

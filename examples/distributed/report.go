@@ -12,8 +12,8 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/examples/internal/demo"
-	"github.com/collyrobots/collyrobots/examples/internal/term"
 	"github.com/collyrobots/collyrobots/hostqueue"
+	"github.com/collyrobots/collyrobots/internal/term"
 )
 
 // A report is made from the access logs of the sites.

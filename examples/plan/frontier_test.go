@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/collyrobots/collyrobots/examples/internal/tooltest"
+	"github.com/collyrobots/collyrobots/internal/tooltest"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/collyrobots/collyrobots/examples/internal/term"
+	"github.com/collyrobots/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/collyrobots/collyrobots/examples/internal/term"
+	"github.com/collyrobots/collyrobots/internal/term"
 )
 
 // A plan is the output of the program.

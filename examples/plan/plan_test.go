@@ -20,8 +20,8 @@ import (
 	"unicode"
 
 	"github.com/collyrobots/collyrobots/dialect"
-	"github.com/collyrobots/collyrobots/examples/internal/term"
-	"github.com/collyrobots/collyrobots/examples/internal/tooltest"
+	"github.com/collyrobots/collyrobots/internal/term"
+	"github.com/collyrobots/collyrobots/internal/tooltest"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/collyrobots/collyrobots/examples/internal/term"
+	"github.com/collyrobots/collyrobots/internal/term"
 )
 
 // A progress shows the progress of the checks. On a terminal it rewrites two lines. Otherwise it

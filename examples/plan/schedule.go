@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/collyrobots/collyrobots/examples/internal/term"
+	"github.com/collyrobots/collyrobots/internal/term"
 )
 
 // A schedule has the times that a crawl takes with a change to the plan.

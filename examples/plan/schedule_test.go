@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/collyrobots/collyrobots/examples/internal/term"
+	"github.com/collyrobots/collyrobots/internal/term"
 )
 
 func TestMakespan(t *testing.T) {

@@ -1,7 +1,7 @@
-// Package term writes the output of the programs in examples/ for people. It makes text from the
-// network safe for a terminal, fits tables into the terminal, and rewrites a display of the
-// progress in place if the terminal allows it. It uses no colours, and writes plain lines to files
-// and pipes.
+// Package term writes the output of programs for people: of the command collyrobots and of the
+// programs in examples/. It makes text from the network safe for a terminal, fits tables into the
+// terminal, colors words, and rewrites a display of the progress in place if the terminal allows
+// it. It writes plain lines to files and pipes.
 package term
 
 import (

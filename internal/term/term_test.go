@@ -281,3 +281,23 @@ func TestDisplayInFile(t *testing.T) {
 		t.Errorf("live %v, %q", d.Live(), b.String())
 	}
 }
+
+// TestColor checks that colors do not change the width of a table, and that text is colored only on
+// a terminal that has colors.
+func TestColor(t *testing.T) {
+	paint := Painter{colored: true}
+	table := NewTable(Column{Head: "a", Paint: func(cell string) string { return paint.Paint(Red, cell) }}, Column{Head: "b"})
+	table.Row("x", "one two three four five")
+	table.Row("long", "y")
+	var b bytes.Buffer
+	table.Print(&b, 24)
+	const want = "  a     b\n" +
+		"  \x1b[31mx\x1b[0m\n    one two three four\n    five\n" +
+		"  \x1b[31mlong\x1b[0m  y\n"
+	if b.String() != want {
+		t.Errorf("%q, want %q", b.String(), want)
+	}
+	if got := NewPainter(&b).Paint(Red, "x"); got != "x" {
+		t.Errorf("a buffer is not a terminal, but the text is %q", got)
+	}
+}

@@ -21,6 +21,8 @@ type Column struct {
 	Right bool // the cells are aligned to the right
 	Least int  // the width to which cells may be cut, or half of that if nothing else helps; if 0, they are not cut
 	Spare bool // the column may be left out
+
+	Paint func(cell string) string // colors a cell; if nil, cells are not colored
 }
 
 // NewTable returns a table without rows.
@@ -55,11 +57,23 @@ func (t *Table) Print(w io.Writer, width int) {
 		heads[i] = c.Head
 	}
 	if strings.Join(heads, "") != "" {
-		t.print(w, heads, shown, widths, width)
+		plain := &Table{columns: slices.Clone(t.columns)}
+		for i := range plain.columns {
+			plain.columns[i].Paint = nil
+		}
+		plain.print(w, heads, shown, widths, width)
 	}
 	for _, row := range t.rows {
 		t.print(w, row, shown, widths, width)
 	}
+}
+
+// paint colors a cell of the i-th column.
+func (t *Table) paint(i int, cell string) string {
+	if paint := t.columns[i].Paint; paint != nil && cell != "" {
+		return paint(cell)
+	}
+	return cell
 }
 
 // fit returns the indexes of the columns to show, and the widths of all columns. It tries three
@@ -149,16 +163,20 @@ func (t *Table) shrink(shown, widths []int, width int, l limits) bool {
 
 func (t *Table) print(w io.Writer, row []string, shown, widths []int, width int) {
 	line := strings.Repeat(" ", tableIndent)
+	begin := tableIndent // the columns of line
 	for n, i := range shown {
 		if n > 0 {
 			line += strings.Repeat(" ", tableGap)
+			begin += tableGap
 		}
 		if i == len(t.columns)-1 && !t.columns[i].Right {
-			t.printTail(w, line, row[i], width)
+			t.printTail(w, line, begin, row[i], width)
 			return
 		}
 		cell := cut(row[i], widths[i])
 		padding := strings.Repeat(" ", widths[i]-columnsOf(cell))
+		cell = t.paint(i, cell)
+		begin += widths[i]
 		if t.columns[i].Right {
 			line += padding + cell
 		} else {
@@ -168,10 +186,9 @@ func (t *Table) print(w io.Writer, row []string, shown, widths []int, width int)
 	fmt.Fprintln(w, strings.TrimRight(line, " "))
 }
 
-// printTail writes a line and the last cell of a row. The cell continues on the following lines. It
-// starts below the line if there is too little room beside it.
-func (t *Table) printTail(w io.Writer, line, cell string, width int) {
-	begin := columnsOf(line)
+// printTail writes a line, which has begin columns, and the last cell of a row. The cell continues
+// on the following lines. It starts below the line if there is too little room beside it.
+func (t *Table) printTail(w io.Writer, line string, begin int, cell string, width int) {
 	room := width - begin
 	if width > 0 && cell != "" && room < min(leastTail, columnsOf(cell)) {
 		fmt.Fprintln(w, strings.TrimRight(line, " "))
@@ -180,7 +197,8 @@ func (t *Table) printTail(w io.Writer, line, cell string, width int) {
 		room = max(width-begin, 1)
 	}
 	for _, part := range Wrap(cell, max(room, 0)) {
-		fmt.Fprintln(w, strings.TrimRight(line+part, " "))
+		part = strings.TrimRight(part, " ")
+		fmt.Fprintln(w, strings.TrimRight(line+t.paint(len(t.columns)-1, part), " "))
 		line = strings.Repeat(" ", begin)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/collyrobots/collyrobots/dialect"
-	"github.com/collyrobots/collyrobots/examples/internal/robotsfile"
+	"github.com/collyrobots/collyrobots/internal/robotsfile"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 

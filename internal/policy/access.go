@@ -78,6 +78,7 @@ type accessTable struct {
 	stages          []stage       // of an outage
 	conditional     bool          // sends If-None-Match and If-Modified-Since
 	ignoresDelay    bool          // does not support Crawl-delay
+	forbidden       Access        // Options.WhenForbidden
 }
 
 // backoff is a pause that doubles from first to most.

@@ -29,6 +29,14 @@ type Options struct {
 	// not support them.
 	HonorRequestRate bool
 
+	// Given is the text that replaces the robots.txt of every authority. If it is not nil, nothing
+	// is fetched, and the store is neither read nor written.
+	Given []byte
+
+	// WhenUnreachable and WhenForbidden replace what the dialect says about a robots.txt that is
+	// unreachable, or answered with status 401 or 403.
+	WhenUnreachable, WhenForbidden Access
+
 	// Store keeps the results of fetches, and is searched before each fetch. If nil, only the cache
 	// keeps them. Close does not close the store.
 	Store store.Store
@@ -109,7 +117,7 @@ func New(o Options) *Cache {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	c := &Cache{
 		options: o,
-		access:  tableOf(o.Dialect),
+		access:  tableFor(o),
 		parser:  newParser(o),
 		log:     o.Log,
 		ctx:     ctx,
@@ -202,6 +210,14 @@ func (c *Cache) policyOf(a dialect.Authority, f facts) (p *Policy) {
 	p = &Policy{Authority: a, copy: c.parsedCopy(f), failure: f.failure}
 	p.RobotsStatus, p.expires = c.access.status(f)
 	return p
+}
+
+// given returns the facts about an authority whose robots.txt is replaced by Options.Given.
+func (c *Cache) given() facts {
+	return facts{
+		copy: &goodCopy{class: ok, given: true, maxAge: noMaxAge, fetched: now()},
+		body: c.options.Given,
+	}
 }
 
 // parsedCopy returns f's copy with its text parsed.

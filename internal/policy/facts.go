@@ -28,6 +28,7 @@ type goodCopy struct {
 	coding     coding
 	short      bool // the text continues after dialect.SizeLimit
 	private    bool // the server has a private address
+	given      bool // it is Options.Given: it was not fetched, and is never stored
 }
 
 const noMaxAge seconds = -1

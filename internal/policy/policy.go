@@ -119,7 +119,7 @@ func (p *Policy) Sum() string {
 }
 
 // Status returns the status of the last response to GET /robots.txt, after redirects. It returns 0
-// if there was no response.
+// if there was no response, or if nothing was requested.
 func (p *Policy) Status() int {
 	switch {
 	case p.failure != nil:
@@ -132,7 +132,8 @@ func (p *Policy) Status() int {
 
 // Err returns why the last fetch could not read the file: a *StatusError, *RedirectError,
 // *NoResponseError, *CodingError or *PanicError, or a Doer's error that wraps ErrForbidden. It is
-// nil if the file was read or does not exist.
+// nil if the file was read or does not exist. A file that was answered with status 401 or 403 counts
+// as one that does not exist, unless Options.WhenForbidden is DenyAll.
 func (p *Policy) Err() error {
 	switch {
 	case p.failure != nil:
@@ -143,9 +144,18 @@ func (p *Policy) Err() error {
 			TooMany:  true,
 			Followed: int(p.copy.redirects) - 1,
 		}
+	case p.copy != nil && p.copy.isForbidden() && p.RobotsStatus == Unreachable:
+		return &StatusError{Status: int(p.copy.status)}
 	}
 	return nil
 }
+
+// Given reports whether p is Options.Given and not the file of the site.
+func (p *Policy) Given() bool { return p.copy != nil && p.copy.given }
+
+// Refused reports whether the last response was status 401 or 403, so that Options.WhenForbidden
+// applies.
+func (p *Policy) Refused() bool { return p.failure == nil && p.copy != nil && p.copy.isForbidden() }
 
 // Fetched returns when the copy in force was fetched or confirmed. If no copy is in force, it
 // returns when the last fetch ended. It is the zero time if the file was never requested.

@@ -11,6 +11,10 @@ import (
 // unnecessary. old is the policy in the cache; it may be nil. The update has no policy if ctx was
 // cancelled. The error is the reason why nothing was sent. Neither says anything about the site.
 func (c *Cache) renew(ctx context.Context, a dialect.Authority, old *Policy, how Fetch) (Update, error) {
+	if c.options.Given != nil {
+		f := c.given()
+		return c.accept(c.policyOf(a, f), old, f, false), nil
+	}
 	known := c.recall(ctx, a, old)
 	if old == nil && (known.copy != nil || known.failure != nil) && c.options.Found != nil {
 		c.options.Found(a, known.copy != nil && known.copy.private)

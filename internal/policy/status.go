@@ -12,7 +12,7 @@ func (t *accessTable) status(f facts) (s RobotsStatus, expires instant) {
 		return Unreachable, 0
 	}
 	s = t.statusOf(f.copy)
-	if s == Unreachable {
+	if s == Unreachable && !t.decidesForbidden(f.copy) {
 		return s, f.copy.fetched
 	}
 	return s, f.copy.fetched.add(t.lifetime(f.copy))
@@ -86,6 +86,9 @@ func (t *accessTable) reads(s *goodCopy) bool {
 
 // statusOf returns the RobotsStatus of a good copy.
 func (t *accessTable) statusOf(s *goodCopy) RobotsStatus {
+	if t.decidesForbidden(s) {
+		return t.forbidden.status()
+	}
 	class := s.class
 	if int(s.redirects) > t.redirects {
 		class = tooManyRedirects
@@ -100,8 +103,16 @@ func (t *accessTable) statusOf(s *goodCopy) RobotsStatus {
 	}
 }
 
+// decidesForbidden reports whether Options.WhenForbidden says how to treat a good copy.
+func (t *accessTable) decidesForbidden(s *goodCopy) bool {
+	return t.forbidden != ByDialect && s.isForbidden()
+}
+
 // lifetime returns how long a good copy is fresh after it was fetched.
 func (t *accessTable) lifetime(s *goodCopy) time.Duration {
+	if s.given {
+		return forever
+	}
 	if s.maxAge == noMaxAge || t.freshAtMost == 0 {
 		return t.freshFor
 	}

@@ -21,7 +21,8 @@ type Decision struct {
 	// Authority has the scheme, host and port of URL, such as "https://example.com". If the request
 	// has a Host header, it is "https://name@host".
 	Authority string `json:"authority"`
-	// RobotsURL is the URL of the robots.txt that applies to URL.
+	// RobotsURL is the URL of the robots.txt that applies to URL, or that the option RobotsTxt
+	// replaces.
 	RobotsURL string `json:"robots_url"`
 
 	Allowed bool   `json:"allowed"`
@@ -29,6 +30,10 @@ type Decision struct {
 
 	// Dialect is the dialect in which robots.txt was read.
 	Dialect dialect.Dialect `json:"dialect"`
+	// Option is the name of the option that has decided in place of the robots.txt of the site
+	// ("RobotsTxt"), or in place of what the dialect says about one that could not be read
+	// ("WhenUnreachable", "WhenForbidden"). Otherwise it is "".
+	Option string `json:"option,omitempty"`
 	// Group is the User-agent value of the group that applies, or "" if no group does.
 	Group string `json:"group,omitempty"`
 	// Rule is the rule that decided. It is zero if none did.
@@ -41,7 +46,7 @@ type Decision struct {
 	Err error `json:"-"`
 	// Fetched is the time at which robots.txt was read or confirmed, or at which the last attempt
 	// failed. Expires is the time until which the result is used. Both are zero under
-	// ReasonIgnored.
+	// ReasonIgnored and with the option RobotsTxt.
 	Fetched time.Time `json:"fetched,omitzero"`
 	Expires time.Time `json:"expires,omitzero"`
 
@@ -111,7 +116,19 @@ func (d Decision) String() string {
 	if d.Allowed {
 		verdict = "allowed"
 	}
-	return fmt.Sprintf("%s %s: %s (%v)", d.URL, verdict, d.because(), d.Dialect)
+	by := ""
+	if d.Option != "" && d.Option != optionRobotsTxt {
+		by = ", by option " + d.Option
+	}
+	return fmt.Sprintf("%s %s: %s%s (%v)", d.URL, verdict, d.because(), by, d.Dialect)
+}
+
+// file returns the name of the robots.txt that applies.
+func (d Decision) file() string {
+	if d.Option == optionRobotsTxt {
+		return "option " + optionRobotsTxt
+	}
+	return d.RobotsURL
 }
 
 // because returns the reason as text.
@@ -119,16 +136,20 @@ func (d Decision) because() string {
 	switch d.Reason {
 	case ReasonRule:
 		if d.Rule.Line == 0 {
-			return "by a rule of " + d.RobotsURL // temoto does not report which
+			return "by a rule of " + d.file() // temoto does not report which
 		}
-		return fmt.Sprintf("%q, line %d of %s, group %q", d.Rule, d.Rule.Line, d.RobotsURL, d.Group)
+		return fmt.Sprintf("%q, line %d of %s, group %q", d.Rule, d.Rule.Line, d.file(), d.Group)
 	case ReasonDelay:
-		return fmt.Sprintf("%s asks for a crawl delay of %v", d.RobotsURL, d.CrawlDelay)
+		return fmt.Sprintf("%s asks for a crawl delay of %v", d.file(), d.CrawlDelay)
 	case ReasonNoRule:
-		return "no rule of " + d.RobotsURL + " matches"
+		return "no rule of " + d.file() + " matches"
+	}
+	text := reasons[d.Reason]
+	if d.Option == optionWhenUnreachable {
+		text = reasons[ReasonUnreachable] // which AllowAll reports as ReasonNoRobots
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", d.RobotsURL, reasons[d.Reason])
+	fmt.Fprintf(&b, "%s: %s", d.RobotsURL, text)
 	if why := d.why(); why != "" { // contains the status if that is the reason
 		b.WriteString(": " + why)
 	} else if d.Status != 0 {

@@ -78,6 +78,8 @@ var reasonCases = []struct {
 	{"slow.test", "User-agent: *\nCrawl-delay: 3600", collyrobots.ReasonDelay, []collyrobots.Option{collyrobots.SkipAbove(time.Minute)}},
 	{"own.test", "User-agent: *\nDisallow: /", collyrobots.ReasonIgnored, []collyrobots.Option{collyrobots.IgnoreRobotsWithPermission()}},
 	{"temoto.test", "User-agent: *\nDisallow: /p", collyrobots.ReasonRule, []collyrobots.Option{collyrobots.Dialect(dialect.Temoto())}},
+	{"lax.test", 503, collyrobots.ReasonNoRobots, []collyrobots.Option{collyrobots.WhenUnreachable(collyrobots.AllowAll)}},
+	{"strict.test", 403, collyrobots.ReasonUnreachable, []collyrobots.Option{collyrobots.WhenForbidden(collyrobots.DenyAll)}},
 }
 
 // forEachReason calls f with a decision for each of reasonCases.

@@ -10,7 +10,7 @@ const (
 	EventAnswered   EventKind = "answered"   // a request that had started has ended or failed
 	EventDenied     EventKind = "denied"     // a request was not sent or, in a dry run, would not have been sent
 	EventWaiting    EventKind = "waiting"    // a page has begun to wait for its host
-	EventRobots     EventKind = "robots"     // a robots.txt was fetched or read from the Store, or the fetch failed
+	EventRobots     EventKind = "robots"     // a robots.txt was fetched, or read from the Store or the option RobotsTxt, or the fetch failed
 	EventSitemap    EventKind = "sitemap"    // a sitemap was read, or could not be read
 	EventSlowed     EventKind = "slowed"     // a host has throttled the crawl: status 429 or 503
 	EventRecovered  EventKind = "recovered"  // a host that had throttled the crawl has accepted a request
@@ -109,6 +109,9 @@ type Event struct {
 
 	// RobotsStatus (robots) says which rules apply to the site now.
 	RobotsStatus RobotsStatus `json:"robots_status,omitempty"`
+	// Option (robots) is the name of the option that decides in place of the robots.txt of the site
+	// or of the dialect, as in Decision. Under "RobotsTxt", Hash and Body are those of the option.
+	Option string `json:"option,omitempty"`
 	// Fetched (robots) is the time at which robots.txt was read or confirmed, or at which the last
 	// attempt failed. It is earlier than Time if Stored is set.
 	Fetched time.Time `json:"fetched,omitzero"`

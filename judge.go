@@ -146,13 +146,14 @@ func (j *judge) countDenied(host *pace.Host, err *DisallowedError, of numbers) {
 // decision returns v, the verdict on u, as a Decision.
 func (v verdict) decision(u *url.URL) Decision {
 	host := v.host.Stats(time.Now())
-	return Decision{
+	d := Decision{
 		URL:        u.Redacted(),
 		Authority:  v.policy.Authority.String(),
 		RobotsURL:  v.policy.RobotsURL(),
 		Allowed:    v.rule.Allowed,
 		Reason:     v.reason,
 		Dialect:    v.settings.dialect,
+		Option:     v.settings.override(v.policy),
 		Group:      v.policy.Group().Name(),
 		Rule:       v.rule.Rule,
 		Status:     v.policy.Status(),
@@ -164,4 +165,9 @@ func (v verdict) decision(u *url.URL) Decision {
 		BackOff:    host.BackOff,
 		NotBefore:  host.NotBefore,
 	}
+	if d.Option == optionRobotsTxt {
+		d.Fetched = time.Time{}
+		d.Expires = time.Time{}
+	}
+	return d
 }

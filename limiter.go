@@ -90,7 +90,7 @@ func (l *limiter) setCrawlDelay(now time.Time, host *pace.Host, s *hostSettings,
 	}
 	changed := host.SetCrawlDelay(now, source, delay, pol.Expires())
 	if changed {
-		l.warnOfDelay(s, pol.RobotsURL(), delay)
+		l.warnOfDelay(s, fileOf(pol), delay)
 	}
 	if schedule != nil {
 		host.SetSchedule(now, source, (*timetable)(schedule), pol.Expires())
@@ -112,12 +112,12 @@ func (s *timetable) At(t time.Time) pace.Slot {
 }
 
 // warnOfDelay warns of a crawl delay that is longer than the options accept.
-func (l *limiter) warnOfDelay(s *hostSettings, robotsURL string, delay time.Duration) {
+func (l *limiter) warnOfDelay(s *hostSettings, file string, delay time.Duration) {
 	switch {
 	case s.skips(delay):
-		l.report.log.Warn("crawl delay is longer than SkipAbove, host is skipped", "robots", robotsURL, "delay", delay, "limit", s.skipAbove)
+		l.report.log.Warn("crawl delay is longer than SkipAbove, host is skipped", "robots", file, "delay", delay, "limit", s.skipAbove)
 	case s.caps(delay):
-		l.report.log.Warn("crawl delay is longer than MaxDelay, capped", "robots", robotsURL, "delay", delay, "limit", s.maxDelay)
+		l.report.log.Warn("crawl delay is longer than MaxDelay, capped", "robots", file, "delay", delay, "limit", s.maxDelay)
 	}
 }
 
@@ -144,7 +144,7 @@ func (l *limiter) logLongWait(now time.Time, host *pace.Host, pol *policy.Policy
 	if !first {
 		return
 	}
-	l.report.log.Info("pages wait long for their host because of "+cause, "host", s.Host, "robots", pol.RobotsURL(),
+	l.report.log.Info("pages wait long for their host because of "+cause, "host", s.Host, "robots", fileOf(pol),
 		"count", s.Waiting+1, "delay", s.Delay, "until", s.NextStart, option)
 }
 

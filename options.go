@@ -25,6 +25,8 @@ type Option struct {
 	faults  []error // the *OptionErrors that New returns for it
 	set     func(*config)
 	perHost bool // whether it may be given inside ForHosts
+
+	onlyPerHost bool // whether it must be given inside ForHosts
 }
 
 // A config holds the values of all options.
@@ -56,6 +58,11 @@ type config struct {
 func configure(opts []Option) (*config, error) {
 	c := &config{onDenied: func(*colly.Request, error) {}, log: slog.Default()}
 	faults := c.apply(opts)
+	for _, o := range opts {
+		if o.onlyPerHost {
+			faults = append(faults, fault(o.name, "can only be used inside ForHosts"))
+		}
+	}
 	if c.feed != nil && c.feed.Resume && c.store == nil {
 		faults = append(faults, fault("FollowSitemaps", "Resume needs the option Store"))
 	}
@@ -71,6 +78,7 @@ func configure(opts []Option) (*config, error) {
 func (c *config) warnings(warn func(what string, args ...any)) {
 	for _, s := range c.all() {
 		c.delayWarnings(s, warn)
+		s.robotsTxtWarnings(warn)
 	}
 	if c.ignoreRobots {
 		warn("IgnoreRobotsWithPermission applies to all hosts; use it inside ForHosts, for hosts whose owner has agreed")
@@ -197,9 +205,9 @@ func MinDelay(d time.Duration) Option {
 
 // ForHosts sets options for the hosts that match pattern. It accepts Dialect, ProductToken,
 // MinDelay, MaxDelay, SkipAbove, HonorCrawlDelay, HonorRequestRate, DelayFromEnd, MaxInFlight,
-// MaxBackOff, RetryThrottled and IgnoreRobotsWithPermission. The options that are given before
-// ForHosts also apply to these hosts, unless opts change them. If several patterns match a host,
-// the first one applies.
+// MaxBackOff, RetryThrottled, RobotsTxt, WhenUnreachable, WhenForbidden and
+// IgnoreRobotsWithPermission. The options that are given before ForHosts also apply to these hosts,
+// unless opts change them. If several patterns match a host, the first one applies.
 //
 // A pattern is a host name in lower-case ASCII ("xn--..." for international names), with the port
 // if it is not the default port of the scheme. In the pattern, "*" stands for any characters,
@@ -249,7 +257,10 @@ func insideForHosts(pattern string, err error) error {
 // IgnoreRobotsWithPermission allows every request without fetching robots.txt. Use it inside
 // ForHosts, for hosts whose owner has agreed. MinDelay still applies.
 func IgnoreRobotsWithPermission() Option {
-	return hostOption("IgnoreRobotsWithPermission", func(s *hostSettings) { s.ignoreRobots = true })
+	return hostOption("IgnoreRobotsWithPermission", func(s *hostSettings) {
+		s.ignoreRobots = true
+		s.robotsTxt = nil
+	})
 }
 
 // DryRun makes the plugin decide and report, but enforce nothing. Every request is sent at once.

@@ -189,7 +189,7 @@ func (p *policies) add(s *hostSettings, key readerKey, tokens []string, userAgen
 	o.Read = func(pol *policy.Policy) { p.limiter.learn(s, key.name, pol) }
 	o.Updated = func(u policy.Update) {
 		p.logIfNoDelay(s, u.Policy)
-		p.updated(u)
+		p.updated(s, u)
 	}
 	r := &reader{name: key.name, cache: policy.New(o)}
 	for _, d := range p.shadows {
@@ -207,6 +207,9 @@ func (p *policies) cacheOptions(s *hostSettings, d dialect.Dialect, tokens []str
 		Tokens:           tokens,
 		HonorCrawlDelay:  s.honorCrawlDelay,
 		HonorRequestRate: s.honorRate,
+		Given:            s.robotsTxt,
+		WhenUnreachable:  policy.Access(s.whenUnreachable),
+		WhenForbidden:    policy.Access(s.whenForbidden),
 		Store:            p.store,
 		Log:              p.report.log,
 		Found:            p.limiter.found,
@@ -250,7 +253,7 @@ func (p *policies) logIfNoDelay(s *hostSettings, pol *policy.Policy) {
 
 // updated logs a change of robots.txt, and sends the event about the fetch. The new crawl delay is
 // already in force, and each request that waits is checked again before it starts.
-func (p *policies) updated(u policy.Update) {
+func (p *policies) updated(s *hostSettings, u policy.Update) {
 	var change *RobotsChange
 	if u.Changed() {
 		change = changeOf(u.Old, u.Policy)
@@ -258,7 +261,7 @@ func (p *policies) updated(u policy.Update) {
 			"robots_status", change.New.RobotsStatus, "delay", change.New.CrawlDelay,
 			slog.Group("old", "robots_status", change.Old.RobotsStatus, "delay", change.Old.CrawlDelay))
 	}
-	p.report.tellRobots(u, change)
+	p.report.tellRobots(u, change, s.override(u.Policy))
 }
 
 // PolicyStats describes the robots.txt files with the same RobotsStatus. A file counts several

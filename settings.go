@@ -19,8 +19,11 @@ type hostSettings struct {
 	honorCrawlDelay bool
 	honorRate       bool // of HonorRequestRate
 	ignoreRobots    bool
-	retryThrottled  int // how often a page with status 429 or 503 is requested again
-	index           int // the index in settings.all
+	robotsTxt       []byte // of RobotsTxt; nil if the option is not set
+	whenUnreachable Access // 0 if the option is not set
+	whenForbidden   Access // 0 if the option is not set
+	retryThrottled  int    // how often a page with status 429 or 503 is requested again
+	index           int    // the index in settings.all
 }
 
 // skips reports whether a host with this crawl delay is skipped.

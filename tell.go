@@ -166,8 +166,9 @@ func eventOfPace(kind EventKind, now time.Time, s pace.Stats) Event {
 	return Event{Kind: kind, Time: now, Host: s.Host, Delay: s.Delay, Source: DelaySource(s.Cause), Line: s.Line}
 }
 
-// tellRobots reports a robots.txt that was read, or could not be. change may be nil.
-func (r *report) tellRobots(u policy.Update, change *RobotsChange) {
+// tellRobots reports a robots.txt that was read, or could not be. change may be nil. option is the
+// name of the option that decides in place of the file, or "".
+func (r *report) tellRobots(u policy.Update, change *RobotsChange, option string) {
 	if !r.events.Active() {
 		return
 	}
@@ -181,6 +182,7 @@ func (r *report) tellRobots(u policy.Update, change *RobotsChange) {
 		Status:       pol.Status(),
 		Err:          redact.Error(pol.Err()),
 		RobotsStatus: RobotsStatus(pol.RobotsStatus.String()),
+		Option:       option,
 		Fetched:      pol.Fetched(),
 		Stored:       u.Stored,
 		Hash:         pol.Sum(),

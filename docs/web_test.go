@@ -38,6 +38,8 @@ var answers = robotstest.Sites{
 	// A site without a usable robots.txt, and one that denies all pages.
 	"down.example.com":   {"/robots.txt": http.StatusServiceUnavailable},
 	"closed.example.com": {"/robots.txt": "User-agent: *\nDisallow: /\n"},
+	// A site that refuses the request for robots.txt.
+	"members.example.com": {"/robots.txt": http.StatusForbidden},
 	// A site that throttles every second request.
 	"busy.example.com": {"/robots.txt": http.StatusNotFound, "/": busy()},
 }

@@ -11,7 +11,7 @@ type Access uint8
 const (
 	ByDialect Access = iota // the dialect decides
 	DenyAll                 // nothing is allowed
-	AllowAll                // the rules of the last good copy apply; without one, there is no restriction
+	AllowAll                // the last good copy applies; without one, there is no restriction
 )
 
 // status returns the RobotsStatus of a file that is answered with status 401 or 403.
@@ -48,8 +48,8 @@ var unreachable = [...]class{noResponse, undefined, throttled, serverError}
 // setUnreachable makes t treat an unreachable file as a says, during the whole outage. AllowAll
 // does not change responses that the dialect itself treats as no restriction.
 //
-// The times of the next fetches remain those of t. A dialect without such times, because it knows no
-// outage, or fetches the file for each page, gets those of RFC 9309.
+// The times of the next fetches remain those of t. A dialect without such times, because it knows
+// no outage, or fetches the file for each page, gets those of RFC 9309.
 func (t *accessTable) setUnreachable(a Access) {
 	then := stop
 	if a == AllowAll {

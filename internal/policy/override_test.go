@@ -171,11 +171,11 @@ func TestOverriddenPauses(t *testing.T) {
 						t.Fatalf("pause %d: got %v, want %v", i, got, want)
 					}
 					asked := c.site.asked()
-					time.Sleep(want - 1)
+					time.Sleep(want - time.Nanosecond)
 					if c.get(t); c.site.asked() != asked {
 						t.Errorf("requested again before the end of pause %d", i)
 					}
-					time.Sleep(1)
+					time.Sleep(time.Nanosecond)
 				}
 				c.site.says(reply(200, closed))
 				if p := c.get(t); p.RobotsStatus != policy.Rules || p.Err() != nil {

@@ -132,8 +132,8 @@ func (p *Policy) Status() int {
 
 // Err returns why the last fetch could not read the file: a *StatusError, *RedirectError,
 // *NoResponseError, *CodingError or *PanicError, or a Doer's error that wraps ErrForbidden. It is
-// nil if the file was read or does not exist. A file that was answered with status 401 or 403 counts
-// as one that does not exist, unless Options.WhenForbidden is DenyAll.
+// nil if the file was read or does not exist. A file that was answered with status 401 or 403
+// counts as one that does not exist, unless Options.WhenForbidden is DenyAll.
 func (p *Policy) Err() error {
 	switch {
 	case p.failure != nil:

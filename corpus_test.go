@@ -4,17 +4,20 @@ import (
 	"bufio"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -164,4 +167,53 @@ func TestCorpusStaysWithinTheLimits(t *testing.T) {
 		t.Errorf("at most %d requests to other hosts; the corpus is smaller than expected", most)
 	}
 	t.Logf("at most %d requests to other hosts", most)
+}
+
+// TestCorpusFigures computes the figures in docs/politeness.md about real robots.txt files: the
+// delays for a crawler that they do not name, and their sitemaps of other registrable domains.
+func TestCorpusFigures(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(corpusDir, "*.txt"))
+	sites, _ := filepath.Glob(filepath.Join(corpusDir, "protego__*"))
+	files = append(files, sites...)
+	if err != nil || len(sites) == 0 {
+		t.Skip("the corpus of real robots.txt files is missing")
+	}
+	slices.Sort(files)
+	files = slices.Compact(files)
+	var delays []time.Duration
+	lists, foreign, most := 0, 0, 0
+	for _, file := range files {
+		body, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules := dialect.RFC9309().Parse(body)
+		if delay, ok := rules.Group("zzProbeBot").CrawlDelay(); ok {
+			delays = append(delays, delay)
+		}
+		if len(rules.Sitemaps()) > 0 {
+			lists++
+		}
+		_, name, _ := strings.Cut(filepath.Base(file), "__")
+		host, _, _ := strings.Cut(name, "_") // "example.com_443" has a port
+		n := 0
+		for _, sitemap := range rules.Sitemaps() {
+			u, err := url.Parse(sitemap)
+			if err == nil && u.Hostname() != "" && feed.Registrable(u.Hostname()) != feed.Registrable(host) {
+				n++
+			}
+		}
+		if n > 0 {
+			foreign++
+		}
+		most = max(most, n)
+	}
+	slices.Sort(delays)
+	want := "194 files; 31 delays, median 10s; 111 list sitemaps, 3 of other domains, 80 at most"
+	got := fmt.Sprintf("%d files; %d delays, median %v; %d list sitemaps, %d of other domains, %d at most",
+		len(files), len(delays), delays[len(delays)/2], lists, foreign, most)
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	t.Log(delays)
 }

@@ -107,8 +107,11 @@ var reasons = map[Reason]string{
 	ReasonIgnored:     "robots.txt is ignored",
 }
 
-// unread reports whether a URL is denied because its robots.txt cannot be read for now.
-func (d *Decision) unread() bool { return d.Reason == ReasonUnreachable || d.Reason == ReasonSiteDown }
+// unread reports whether a URL is denied because its robots.txt cannot be read for now. A denial by
+// WhenForbidden holds for as long as the response may be cached, like that of a rule.
+func (d *Decision) unread() bool {
+	return d.Option != optionWhenForbidden && (d.Reason == ReasonUnreachable || d.Reason == ReasonSiteDown)
+}
 
 // String returns the decision and its reason in one line.
 func (d Decision) String() string {

@@ -87,7 +87,7 @@ func (g *gate) check(ctx context.Context, q *request) error {
 	}
 	again := q.isJudged() && q.unchanged()
 	q.set(v)
-	if v.reason == ReasonUnreachable || v.reason == ReasonSiteDown {
+	if (v.reason == ReasonUnreachable || v.reason == ReasonSiteDown) && !v.policy.Refused() {
 		v.host.Skip(q.now, &q.ticket) // the next page reads robots.txt again, when its turn comes
 	}
 	if q.entry != nil { // otherwise there is no collector that could visit the pages

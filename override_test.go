@@ -390,3 +390,39 @@ func testWhenForbidden(t *testing.T, start starter) {
 		}
 	}
 }
+
+// TestForbiddenIsFinal checks that a denial by WhenForbidden counts as final: pages that wait are
+// denied at once when robots.txt is forbidden, a retry is not delayed, and a Frontier does not try
+// the page again.
+func TestForbiddenIsFinal(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(0, noDenys)}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async, collyrobots.MinDelay(time.Hour), collyrobots.WhenForbidden(collyrobots.DenyAll))
+		c.impolite = true
+		began := time.Now()
+		for i := range 40 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		time.Sleep(20 * time.Hour)
+		web.Set("a.test", "/robots.txt", 403) // read after 24 hours, in the turn of a page
+		c.Wait()
+		if took := time.Since(began); took != 25*time.Hour || len(c.denied) != 17 {
+			t.Errorf("%d pages were denied after %v, want 17 after 25 hours", len(c.denied), took)
+		}
+	})
+	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": 403, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, collyrobots.WhenForbidden(collyrobots.DenyAll))
+		began := time.Now()
+		c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
+		c.Visit("http://a.test/1")
+		if time.Since(began) > 0 || len(web.Log("a.test")) != 1 {
+			t.Errorf("the retries took %v and sent %v", time.Since(began), web.Log("a.test"))
+		}
+	})
+	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": 403, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+		store := newMemoryStore()
+		c := start(t, web, async, collyrobots.Frontier(store), collyrobots.WhenForbidden(collyrobots.DenyAll))
+		must(t, c.Visit("http://a.test/0"))
+		c.Wait()
+		wantStates(t, store, "denied: /0")
+	})
+}

@@ -331,6 +331,8 @@ func TestClassify(t *testing.T) {
 		{disallowed(collyrobots.ReasonDelay), 0, denied},
 		{disallowed(collyrobots.ReasonUnreachable), 0, failure},
 		{disallowed(collyrobots.ReasonSiteDown), 0, failure},
+		{&collyrobots.DisallowedError{Decision: collyrobots.Decision{Reason: collyrobots.ReasonUnreachable, Option: "WhenForbidden"}}, 0, denied},
+		{&collyrobots.DisallowedError{Decision: collyrobots.Decision{Reason: collyrobots.ReasonUnreachable, Option: "WhenUnreachable"}}, 0, failure},
 		{&collyrobots.PrivateNetworkError{}, 0, denied},
 		{&collyrobots.ShardError{}, 0, denied},
 		{colly.ErrForbiddenDomain, 0, denied},

@@ -178,7 +178,9 @@ func classify(err error, status int) class {
 	var pace *collyrobots.PaceError
 	switch {
 	case errors.As(err, &disallowed):
-		if reason := disallowed.Decision.Reason; reason == collyrobots.ReasonUnreachable || reason == collyrobots.ReasonSiteDown {
+		d := disallowed.Decision
+		unread := d.Reason == collyrobots.ReasonUnreachable || d.Reason == collyrobots.ReasonSiteDown
+		if unread && d.Option != "WhenForbidden" {
 			return failure
 		}
 		return denied

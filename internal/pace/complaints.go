@@ -15,6 +15,7 @@ const maxRetryAfter = time.Hour
 func (l *limiter) slowDown(now instant, t *Ticket, after time.Duration, random float64) bool {
 	if t != nil {
 		t.judged = true
+		l.measure(now, t, false)
 	}
 	most := l.mostBackOff()
 	until := now.add(min(after, maxRetryAfter))
@@ -48,6 +49,7 @@ func (l *limiter) slowDown(now instant, t *Ticket, after time.Duration, random f
 func (l *limiter) unavailable(now instant, t *Ticket, random float64) bool {
 	if t != nil {
 		t.judged = true
+		l.measure(now, t, false)
 	}
 	if l.mostBackOff() == 0 {
 		return false
@@ -109,11 +111,14 @@ func (l *limiter) probing(now instant) bool {
 // forgotten.
 const longQuiet = 10 * time.Minute
 
+// usualBackOff is the longest delay that complaints can cause if the rules do not set it.
+const usualBackOff = 5 * time.Minute
+
 // mostBackOff returns the longest delay that complaints can cause. 0 means that the back-off is
 // turned off.
 func (l *limiter) mostBackOff() time.Duration {
 	if l.rules.MaxBackOff == 0 {
-		return 5 * time.Minute
+		return usualBackOff
 	}
 	return max(l.rules.MaxBackOff, 0)
 }

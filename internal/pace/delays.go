@@ -153,7 +153,9 @@ const (
 	CrawlDelay  Cause = "crawl_delay"
 	RequestRate Cause = "request_rate" // the delay of a schedule
 	VisitTime   Cause = "visit_time"   // the host is closed by a schedule
+	Hours       Cause = "hours"        // the host is closed by Rules.Hours
 	MinDelay    Cause = "min_delay"
+	Adaptive    Cause = "adaptive" // the response time, see Rules.Adaptive
 	BackOff     Cause = "back_off"
 	RetryAfter  Cause = "retry_after"
 )
@@ -173,17 +175,22 @@ func (l *limiter) cause(now instant, delay time.Duration) (Cause, int) {
 		return RequestRate, slot.delayLine
 	case l.least() == delay:
 		return MinDelay, 0
+	case l.rules.Adaptive > 0 && l.backOff(now) != delay:
+		return Adaptive, 0
 	}
 	return BackOff, 0
 }
 
 // nextCause returns the cause that keeps the next request from starting.
 func (l *limiter) nextCause(now instant) (Cause, int) {
-	if until := l.notBefore(now); until != 0 && until == l.nextStart(now) {
+	next := l.nextStart(now)
+	if until := l.notBefore(now); until != 0 && until == next {
 		return RetryAfter, 0
 	}
-	if slot := l.slot(now, now); slot.closed {
-		return VisitTime, slot.openLine
+	if next > now {
+		if slot := l.slot(now, next-1); slot.closed { // the request starts when the host opens
+			return slot.closedBy, slot.openLine
+		}
 	}
 	return l.cause(now, l.delay(now))
 }

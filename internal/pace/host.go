@@ -22,6 +22,13 @@ type Rules struct {
 	// Retry-After. If 0, it is five minutes. If negative, there is no back-off, even after a
 	// Retry-After has passed.
 	MaxBackOff time.Duration
+
+	// Hours says when requests other than those for robots.txt may start. If nil, they may start at
+	// any time. A delay of its slots also applies.
+	Hours Schedule
+	// Adaptive makes the delay at least Adaptive times the response time of the host, see
+	// adaptiveDelay. If 0, the response time does not matter.
+	Adaptive float64
 }
 
 // A Host schedules the requests to one host. Get one from Hosts.At. All methods may be called from
@@ -63,12 +70,17 @@ type Stats struct {
 	// NextStart is the time before which no request starts. If zero, a request may start now unless
 	// too many are in flight.
 	NextStart time.Time
-	// Delay is the delay in force: the largest of BackOff, MinDelay, and CrawlDelay and the delays
-	// of schedules limited to MaxDelay. For a host that gets only requests to which other sites have
+	// Delay is the delay in force: the largest of BackOff, MinDelay, the delay that follows from
+	// ResponseTime, and CrawlDelay and the delays of schedules limited to MaxDelay. For a host that gets only requests to which other sites have
 	// led, it is at least one second, with the cause MinDelay.
 	Delay time.Duration
 	Cause Cause // the cause of NextStart, or of Delay if NextStart is zero
 	Line  int   // of robots.txt, if that is the Cause
+	// Opens is when the host opens again if it is closed, and Closes is when it closes next if it is
+	// open. They are zero if no schedule closes the host.
+	Opens        time.Time
+	Closes       time.Time
+	ResponseTime time.Duration // smoothed; 0 without Rules.Adaptive
 	// MinGap is the shortest time between the moments at which two requests reached the wire while
 	// a delay was in force. It is zero if there were no two such requests.
 	MinGap time.Duration
@@ -255,8 +267,8 @@ func (h *Host) startOrWait(ctx context.Context, t *Ticket, direct bool) error {
 	}
 	t.state = urgent
 	h.slowed().urgent.push(t)
-	if now := h.hosts.now(); t.renews && h.slot(now, now).closed {
-		h.paced.urgent.front = t // a page that waits until the host opens must not keep robots.txt waiting
+	if t.renews && h.paced.scheduled {
+		h.paced.urgent.front = t // a request that waits until the host opens must not keep robots.txt waiting
 	}
 	return h.await(ctx, t)
 }
@@ -470,8 +482,10 @@ func (h *Host) Answered(t *Ticket, status, pages int) (recovered bool) {
 	if t == nil {
 		return false
 	}
-	recovered = h.accepted(h.hosts.now(), t)
-	if recovered {
+	now := h.hosts.now()
+	measured := h.measure(now, t, succeeded(status))
+	recovered = h.accepted(now, t)
+	if recovered || measured {
 		h.lookAgain()
 	}
 	return recovered
@@ -538,7 +552,8 @@ func (h *Host) NextStart(now time.Time) (next time.Time, alone bool) {
 	if h.rules.Free {
 		return now, false
 	}
-	alone = h.rules.MaxInFlight == 1 || h.delay(at) > 0 || h.probing(at)
+	delay := h.delay(at)
+	alone = h.mostInFlight(at, delay) == 1 || delay > 0 || h.probing(at)
 	return now.Add(h.due(at, nil)), alone
 }
 
@@ -575,6 +590,14 @@ func (h *Host) HasMark(bit uint8) bool {
 	return h.marks&bit != 0
 }
 
+// LastStart estimates when the last of n requests starts that all wait at now, at least one. It
+// takes the hours and the rates of all schedules into account.
+func (h *Host) LastStart(now time.Time, n int) time.Time {
+	h = h.lock()
+	defer h.mu.Unlock()
+	return h.hosts.time(h.lastStart(h.hosts.instant(now), n))
+}
+
 // Stats returns the counts so far and the parts of the delay at now.
 func (h *Host) Stats(now time.Time) Stats {
 	h = h.lock()
@@ -599,7 +622,9 @@ func (h *Host) Stats(now time.Time) Stats {
 		if front := h.paced.waiting.front; front != nil && front.state == admitted && front.lapsed(at) {
 			s.Waiting-- // this request got the turn and never started
 		}
+		s.ResponseTime = h.paced.responseTime
 	}
+	s.Opens, s.Closes = h.hours(at)
 	return s
 }
 
@@ -622,7 +647,7 @@ func (h *Host) forget(now instant) bool {
 	h.gone = h.idle(now) && (h.paced == nil || h.deserted(now))
 	if h.gone {
 		for t := range h.inFlight.all {
-			h.lapse(t) // if its request still reaches the transport, it has to start again, at the next Host
+			h.lapse(now, t) // if its request still reaches the transport, it has to start again, at the next Host
 		}
 	}
 	return h.gone

@@ -152,6 +152,11 @@ func (h *Hosts) At(now time.Time, name string) *Host {
 // host returns a new host.
 func (h *Hosts) host(name string) *Host {
 	host := &Host{hosts: h, name: name, limiter: limiter{rules: h.rules(name)}}
+	if hours := host.rules.Hours; hours != nil {
+		p := host.slowed()
+		p.hours = &scheduled{Schedule: hours, hosts: h, closes: Hours}
+		p.scheduled = true
+	}
 	host.slow.Store(host.shared() || !host.unpaced(0))
 	return host
 }

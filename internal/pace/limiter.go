@@ -25,8 +25,9 @@ func (i instant) since(start instant) time.Duration {
 // A limiter decides when a request to one host may start. It only decides: the time is an argument,
 // and Host does the waiting and holds its lock around every call.
 //
-// The delay in force is the largest of three values: the crawl delay, MinDelay, and the delay that
-// the estimator derives from 429 and 503 responses. The crawl delay is the longest that the host's
+// The delay in force is the largest of four values: the crawl delay, MinDelay, the delay that the
+// estimator derives from 429 and 503 responses, and under Rules.Adaptive the delay that follows
+// from the response time. The crawl delay is the longest that the host's
 // robots.txt requests, under http and https and for each product token of the crawler, because one
 // host has one pace. Until a Retry-After has passed, nothing starts.
 //
@@ -49,18 +50,22 @@ type limiter struct {
 // request that waits.
 type paced struct {
 	crawlDelays []*crawlDelay
-	scheduled   bool          // one of the crawlDelays has had a schedule
+	scheduled   bool          // there are hours, or one of the crawlDelays has had a schedule
+	hours       *scheduled    // Rules.Hours; nil if that is nil
 	notBefore   instant       // the end of the last Retry-After; 0 if there was none
 	before      instant       // the moment before the last one; 0 if no delay was in force between them
 	asked       time.Duration // the delay that was in force at the last moment; 0 if none was kept
 	gaps        gaps          // the gaps before the last moment
 	waited      time.Duration // the total time that all tickets have waited
 	throttled   int
-	estimator   *estimator // nil if the host has never complained
-	urgent      list       // tickets in Start, in the order of their calls
-	waiting     list       // tickets in Enter; the front one may be admitted
-	queued      int        // the length of waiting
-	sharing     *sharing   // nil if no Pacer was asked
+	// responseTime is the smoothed response time of the host under Rules.Adaptive. It is 0 before
+	// the first response.
+	responseTime time.Duration
+	estimator    *estimator // nil if the host has never complained
+	urgent       list       // tickets in Start, in the order of their calls
+	waiting      list       // tickets in Enter; the front one may be admitted
+	queued       int        // the length of waiting
+	sharing      *sharing   // nil if no Pacer was asked
 }
 
 // gaps are the smallest gaps between two moments while a delay was in force. They are 0 if there
@@ -100,10 +105,11 @@ func (l *limiter) delay(now instant) time.Duration {
 	if l.paced == nil { // true for most hosts
 		return max(l.rules.MinDelay, 0)
 	}
-	return max(l.floor(now), l.backOff(now))
+	return max(l.floor(now), l.backOff(now), l.adaptiveDelay())
 }
 
-// floor returns the delay that is in force at now without the back-off.
+// floor returns the delay that is in force at now without those that the responses of the host
+// cause.
 func (l *limiter) floor(now instant) time.Duration {
 	return max(l.kept(l.crawlDelay(now)), l.slot(now, now).delay, l.least())
 }
@@ -148,8 +154,10 @@ func (l *limiter) unpaced(now instant) bool {
 	if l.rules.Free {
 		return true
 	}
-	scheduled := l.paced != nil && l.paced.scheduled
-	return l.rules.MaxInFlight == 0 && l.delay(now) == 0 && l.notBefore(now) == 0 && !l.probing(now) && !scheduled
+	if l.rules.MaxInFlight > 0 || l.rules.Adaptive > 0 || l.paced != nil && l.paced.scheduled {
+		return false
+	}
+	return l.delay(now) == 0 && l.notBefore(now) == 0 && !l.probing(now)
 }
 
 // ready reports whether the request of t may start at now. If it may not, wait is the time after
@@ -188,8 +196,7 @@ func (l *limiter) due(now instant, t *Ticket) time.Duration {
 // dueBySchedule is like due for a host that has had a schedule.
 func (l *limiter) dueBySchedule(now instant, t *Ticket) time.Duration {
 	from := max(now, l.notBefore(now))
-	base := max(l.kept(l.crawlDelay(now)), l.least(), l.backOff(now))
-	return l.nextSlot(now, from, base, t).since(now)
+	return l.nextSlot(now, from, l.last, t).since(now)
 }
 
 // expiry returns when the place of t expires if its request reaches the wire at now, or 0 if it
@@ -215,10 +222,7 @@ func (l *limiter) nextStart(now instant) instant {
 // full reports whether the largest number of requests is in flight. If so, wait is the time after
 // which to ask again, or 0 to ask again when a request has ended.
 func (l *limiter) full(now instant, delay time.Duration) (wait time.Duration, full bool) {
-	most := l.rules.MaxInFlight
-	if l.floor(now) > 0 && most == 0 || delay > 0 && l.rules.FromEnd {
-		most = 1
-	}
+	most := l.mostInFlight(now, delay)
 	probing := l.probing(now)
 	if most == 0 && !probing {
 		return 0, false
@@ -226,7 +230,7 @@ func (l *limiter) full(now instant, delay time.Duration) (wait time.Duration, fu
 	count := 0
 	for t := range l.inFlight.all {
 		if t.lapsed(now) {
-			l.lapse(t)
+			l.lapse(now, t)
 			continue
 		}
 		if left := t.lease.since(now); left > 0 && (wait == 0 || left < wait) {
@@ -240,14 +244,28 @@ func (l *limiter) full(now instant, delay time.Duration) (wait time.Duration, fu
 	return 0, false
 }
 
+// mostInFlight returns the largest number of requests in flight while a delay is in force at now. 0
+// means any number.
+func (l *limiter) mostInFlight(now instant, delay time.Duration) int {
+	most := l.rules.MaxInFlight
+	switch {
+	case delay > 0 && l.rules.FromEnd, most == 0 && l.floor(now) > 0:
+		return 1
+	case most == 0 && l.rules.Adaptive > 0:
+		return adaptiveInFlight(l.rules.Adaptive)
+	}
+	return most
+}
+
 // lapse removes t, whose place has expired, from the requests in flight.
-func (l *limiter) lapse(t *Ticket) {
+func (l *limiter) lapse(now instant, t *Ticket) {
 	if t.held != nil {
 		t.held.lapsed = t.state == started
 	}
 	if t.state == onWire && l.rules.FromEnd {
 		l.last = max(l.last, t.lease) // as if it had ended then
 	}
+	l.measure(now, t, false)
 	l.remove(t)
 }
 
@@ -278,6 +296,7 @@ func (l *limiter) start(now instant, t *Ticket) (wait time.Duration, ok bool) {
 	}
 	t.incident = 0
 	t.judged = false
+	t.measured = false
 	if l.paced != nil && l.paced.estimator != nil {
 		e := l.ensureEstimator(now)
 		e.started(now)
@@ -310,11 +329,15 @@ func (l *limiter) sent(now instant, t *Ticket) {
 	}
 }
 
-// late reports whether the delay would not be kept if t, which has started, reached the wire at
-// now.
+// late reports whether the delay or the hours would not be kept if t, which has started, reached
+// the wire at now.
 func (l *limiter) late(now instant, t *Ticket) bool {
 	switch {
-	case t.delay == 0 || l.rules.Free:
+	case l.rules.Free:
+		return false
+	case !t.renews && l.slot(now, now).closed:
+		return true
+	case t.delay == 0:
 		return false
 	case t.at != l.moment: // another request has reached the wire since t started
 		return now.since(l.moment) < t.delay
@@ -393,6 +416,7 @@ func (l *limiter) accepted(now instant, t *Ticket) bool {
 
 // end takes t, which has started, off the wire.
 func (l *limiter) end(now instant, t *Ticket) {
+	l.measure(now, t, false)
 	l.accepted(now, t)
 	l.remove(t)
 	if l.rules.FromEnd {
@@ -401,9 +425,11 @@ func (l *limiter) end(now instant, t *Ticket) {
 	}
 }
 
-// idle reports whether forgetting the host at now would not change when its next request starts.
+// idle reports whether forgetting the host at now would not change when its next request starts. If
+// only Rules.Hours close the host, they also do so after it was forgotten.
 func (l *limiter) idle(now instant) bool {
-	_, ok := l.ready(now, nil)
+	ignoresHours := Ticket{renews: l.paced != nil && len(l.paced.crawlDelays) == 0}
+	_, ok := l.ready(now, &ignoresHours)
 	return ok && !l.busy(now) && l.estimator(now) == nil
 }
 

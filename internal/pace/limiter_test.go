@@ -3,6 +3,7 @@ package pace
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 //	2s    429 a 10s    -> slower    (with Retry-After: 10; "no" if it is not a new incident)
 //	2s    odd a        -> no        (503 without Retry-After)
 //	2s    answered a
+//	2s    status a 200           (the response has this status, see limiter.measure)
 //	2s    ask https 5s           (the crawl delay of robots.txt)
 //	2s    ask http/Bot 5s 1h     (read under a product token; must be read again after an hour)
 //	2s    obey a http            (a obeys the crawl delay of http)
@@ -77,6 +79,10 @@ func (r *rehearsal) call(now instant, verb string, args []string) string {
 		return ""
 	case "answered":
 		r.accepted(now, t)
+		return ""
+	case "status":
+		status, _ := strconv.Atoi(args[1])
+		r.measure(now, t, succeeded(status))
 		return ""
 	case "429", "503":
 		after, _ := time.ParseDuration(args[1])

@@ -1,6 +1,9 @@
 package pace
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // A Schedule says how the pace that a source requests depends on the time of day. Its methods must
 // be safe for concurrent use. Two Schedules are the same if they are equal.
@@ -18,10 +21,11 @@ type Slot struct {
 	Until     time.Time     // when the slot ends; zero if it never does
 }
 
-// A scheduled is the Schedule of a host, with the Hosts whose clock it uses.
+// A scheduled is a Schedule of a host.
 type scheduled struct {
 	Schedule
-	hosts *Hosts
+	hosts  *Hosts // whose clock it uses
+	closes Cause  // the Cause of a wait while it closes the host
 }
 
 // is reports whether x has the schedule s. x and s may be nil.
@@ -49,7 +53,7 @@ func (h *Host) setSchedule(now instant, source Source, s Schedule, until instant
 	if changed {
 		d.schedule = nil
 		if s != nil {
-			d.schedule = &scheduled{Schedule: s, hosts: h.hosts}
+			d.schedule = &scheduled{Schedule: s, hosts: h.hosts, closes: VisitTime}
 			p.scheduled = true
 		}
 	}
@@ -77,6 +81,7 @@ type slot struct {
 	delay     time.Duration // the longest, limited to MaxDelay
 	delayLine int
 	closed    bool
+	closedBy  Cause
 	openLine  int
 	until     instant // when this may change; 0 if never
 }
@@ -86,6 +91,9 @@ type slot struct {
 func (l *limiter) slot(now, at instant) (s slot) {
 	if l.paced == nil || !l.paced.scheduled {
 		return slot{}
+	}
+	if l.paced.hours != nil {
+		s.add(l.paced.hours, at)
 	}
 	for _, d := range l.paced.crawlDelays {
 		if d.schedule != nil && l.holds(now, d) {
@@ -105,6 +113,7 @@ func (s *slot) add(one *scheduled, at instant) {
 	}
 	if other.Closed && !s.closed {
 		s.closed = true
+		s.closedBy = one.closes
 		s.openLine = other.OpenLine
 	}
 	if other.Until.IsZero() {
@@ -115,19 +124,20 @@ func (s *slot) add(one *scheduled, at instant) {
 	}
 }
 
-// maxSlots limits the number of slots that nextSlot examines, for delays of many days.
+// maxSlots limits the number of slots that one call examines, for delays of many days.
 const maxSlots = 100
 
 // nextSlot returns the first time, not before at, at which the request of t may start under the
-// schedules that are in force at now. base is the delay from other causes. If t reads robots.txt,
-// it may start while the host is closed. After maxSlots slots, nextSlot returns an earlier time, at
-// which it has to be called again.
-func (l *limiter) nextSlot(now, at instant, base time.Duration, t *Ticket) instant {
+// schedules that are in force at now, if the delay counts from last. If t reads robots.txt, it may
+// start while the host is closed. After maxSlots slots, nextSlot returns an earlier time, at which
+// it has to be called again.
+func (l *limiter) nextSlot(now, at, last instant, t *Ticket) instant {
+	base := l.unscheduledDelay(now)
 	for range maxSlots {
 		s := l.slot(now, at)
 		start := at
-		if delay := max(base, s.delay); delay > 0 && l.last != 0 {
-			start = max(at, l.last.add(delay))
+		if delay := max(base, s.delay); delay > 0 && last != 0 {
+			start = max(at, last.add(delay))
 		}
 		isOpen := !s.closed || t != nil && t.renews
 		if isOpen && (s.until == 0 || start < s.until) {
@@ -139,4 +149,66 @@ func (l *limiter) nextSlot(now, at instant, base time.Duration, t *Ticket) insta
 		at = s.until
 	}
 	return at
+}
+
+// unscheduledDelay returns the delay that is in force at now without those of schedules.
+func (l *limiter) unscheduledDelay(now instant) time.Duration {
+	return max(l.kept(l.crawlDelay(now)), l.least(), l.backOff(now), l.adaptiveDelay())
+}
+
+// lastStart estimates when the last of n requests starts that all wait at now. It assumes that the
+// delay does not change, except by schedules.
+func (l *limiter) lastStart(now instant, n int) instant {
+	first := now.add(l.due(now, nil))
+	last := first
+	left := n - 1
+	for range maxSlots {
+		if left == 0 {
+			return last
+		}
+		s := l.slot(now, last)
+		delay := max(l.unscheduledDelay(now), s.delay)
+		fit := left // requests that start before this slot ends
+		if s.until != 0 && delay > 0 {
+			fit = int(min((s.until.since(last)-1)/delay, time.Duration(left)))
+		}
+		last = last.add(times(delay, fit))
+		left -= fit
+		if left > 0 {
+			last = l.nextSlot(now, s.until, last, nil)
+			left--
+		}
+	}
+	done := n - left
+	return last.add(times(last.since(first)/time.Duration(max(done-1, 1)), left))
+}
+
+// times returns n times d, or the longest Duration if that overflows.
+func times(d time.Duration, n int) time.Duration {
+	if n > 0 && d > math.MaxInt64/time.Duration(n) {
+		return math.MaxInt64
+	}
+	return d * time.Duration(n)
+}
+
+// longestPeriod is longer than a host with daily hours stays open or closed: a window that a change
+// of the clock skips is two days after the one before it.
+const longestPeriod = 48 * time.Hour
+
+// hours returns when the host opens again if it is closed at now, or when it closes next if it is
+// open. Both are zero if no schedule closes it.
+func (h *Host) hours(now instant) (opens, closes time.Time) {
+	s := h.slot(now, now)
+	for at := s.until; at != 0 && at.since(now) <= longestPeriod; {
+		next := h.slot(now, at)
+		switch {
+		case next.closed == s.closed:
+			at = next.until
+		case s.closed:
+			return h.hosts.time(at), time.Time{}
+		default:
+			return time.Time{}, h.hosts.time(at)
+		}
+	}
+	return time.Time{}, time.Time{}
 }

@@ -29,6 +29,7 @@ type Ticket struct {
 	state      state
 	direct     bool         // it goes on the wire as soon as it has started
 	judged     bool         // its response was already used to estimate the rate of the host
+	measured   bool         // its response time was used, or was lost
 	held       *held        // the lease that it holds, or nil
 	wanted     func() error // see Host.StartIf
 	obeyed     *crawlDelay  // see Host.Obey; may be nil

@@ -53,13 +53,16 @@ type Decision struct {
 	// CrawlDelay is the delay that the group asks for, as the dialect reads it, or 0.
 	CrawlDelay time.Duration `json:"-"`
 	// Delay is the delay in force between the starts of two requests to the host, or 0. It takes
-	// MinDelay, MaxDelay, SkipAbove and BackOff into account.
+	// MinDelay, MaxDelay, SkipAbove, AdaptiveDelay and BackOff into account.
 	Delay time.Duration `json:"-"`
 	// BackOff is the delay that responses with status 429 and 503 have caused, or 0.
 	BackOff time.Duration `json:"-"`
 	// NotBefore is the time until which a Retry-After holds back all requests to the host. It is
 	// zero if there is no Retry-After.
 	NotBefore time.Time `json:"not_before,omitzero"`
+	// Opens is the time at which the host opens again, if CrawlHours or Visit-time close it now.
+	// Allowed does not depend on it: pages wait until then.
+	Opens time.Time `json:"opens,omitzero"`
 }
 
 // A Reason says why a request was allowed or denied. It is a stable short code.

@@ -26,7 +26,9 @@ const (
 	SourceCrawlDelay  DelaySource = "crawl_delay"  // a line of robots.txt
 	SourceRequestRate DelaySource = "request_rate" // a line of robots.txt; see HonorRequestRate
 	SourceVisitTime   DelaySource = "visit_time"   // a line of robots.txt; nothing is sent at this time of day
+	SourceHours       DelaySource = "hours"        // the option CrawlHours; nothing is sent at this time of day
 	SourceMinDelay    DelaySource = "min_delay"    // the option MinDelay
+	SourceAdaptive    DelaySource = "adaptive"     // the option AdaptiveDelay
 	SourceBackOff     DelaySource = "back_off"     // responses with status 429 or 503
 	SourceRetryAfter  DelaySource = "retry_after"  // the Retry-After header of such a response
 )

@@ -118,6 +118,8 @@ type hostStatsJSON struct {
 	Delay      seconds.Duration `json:"delay,omitempty"`
 	MinGap     seconds.Duration `json:"min_gap,omitempty"`
 	Waited     seconds.Duration `json:"waited,omitempty"`
+
+	ResponseTime seconds.Duration `json:"response_time,omitempty"`
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -129,6 +131,7 @@ func (s HostStats) MarshalJSON() ([]byte, error) {
 		Delay:          seconds.Duration(s.Delay),
 		MinGap:         seconds.Duration(s.MinGap),
 		Waited:         seconds.Duration(s.Waited),
+		ResponseTime:   seconds.Duration(s.ResponseTime),
 	})
 }
 
@@ -143,6 +146,7 @@ func (s *HostStats) UnmarshalJSON(b []byte) error {
 	s.Delay = time.Duration(j.Delay)
 	s.MinGap = time.Duration(j.MinGap)
 	s.Waited = time.Duration(j.Waited)
+	s.ResponseTime = time.Duration(j.ResponseTime)
 	return nil
 }
 

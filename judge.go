@@ -164,6 +164,7 @@ func (v verdict) decision(u *url.URL) Decision {
 		Delay:      host.Delay,
 		BackOff:    host.BackOff,
 		NotBefore:  host.NotBefore,
+		Opens:      host.Opens,
 	}
 	if d.Option == optionRobotsTxt {
 		d.Fetched = time.Time{}

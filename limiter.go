@@ -160,6 +160,10 @@ func (l *limiter) causeOfWait(host *pace.Host, c pace.Cause) (cause string, opti
 		return "Request-rate", slog.String("option", "MaxDelay"), host.Mark(loggedRequestRate)
 	case pace.VisitTime:
 		return "Visit-time", slog.Attr{}, host.Mark(loggedVisitTime) // no option shortens it
+	case pace.Hours:
+		return "CrawlHours", slog.String("option", "CrawlHours"), l.report.markLogged("CrawlHours") // it may apply to all hosts
+	case pace.Adaptive:
+		return "their response time", slog.String("option", "AdaptiveDelay"), l.report.markLogged("AdaptiveDelay")
 	case pace.MinDelay:
 		return "MinDelay", slog.String("option", "MinDelay"), l.report.markLogged("MinDelay") // it applies to all hosts
 	}

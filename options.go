@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"path"
 	"slices"
@@ -206,10 +207,10 @@ func MinDelay(d time.Duration) Option {
 }
 
 // ForHosts sets options for the hosts that match pattern. It accepts Dialect, ProductToken,
-// MinDelay, MaxDelay, SkipAbove, HonorCrawlDelay, HonorRequestRate, DelayFromEnd, MaxInFlight,
-// MaxBackOff, RetryThrottled, RobotsTxt, WhenUnreachable, WhenForbidden and
-// IgnoreRobotsWithPermission. The options that are given before ForHosts also apply to these hosts,
-// unless opts change them. If several patterns match a host, the first one applies.
+// MinDelay, MaxDelay, SkipAbove, HonorCrawlDelay, HonorRequestRate, CrawlHours, AdaptiveDelay,
+// DelayFromEnd, MaxInFlight, MaxBackOff, RetryThrottled, RobotsTxt, WhenUnreachable, WhenForbidden
+// and IgnoreRobotsWithPermission. The options that are given before ForHosts also apply to these
+// hosts, unless opts change them. If several patterns match a host, the first one applies.
 //
 // A pattern is a host name in lower-case ASCII ("xn--..." for international names), with the port
 // if it is not the default port of the scheme. In the pattern, "*" stands for any characters,
@@ -257,7 +258,7 @@ func insideForHosts(pattern string, err error) error {
 }
 
 // IgnoreRobotsWithPermission allows every request without fetching robots.txt. Use it inside
-// ForHosts, for hosts whose owner has agreed. MinDelay still applies.
+// ForHosts, for hosts whose owner has agreed. MinDelay, CrawlHours and AdaptiveDelay still apply.
 func IgnoreRobotsWithPermission() Option {
 	return hostOption("IgnoreRobotsWithPermission", func(s *hostSettings) {
 		s.ignoreRobots = true
@@ -327,6 +328,32 @@ func SkipAbove(d time.Duration) Option {
 		faultIf(d <= 0, "SkipAbove", "%v is not a positive duration", d))
 }
 
+// AdaptiveDelay makes the delay of each host at least factor times its response time, so that a
+// host that becomes slow gets fewer requests. With a factor of 1 a host works on one request at a
+// time, on average, with 0.5 on two, and with 2 on one request for half of the time. The factor
+// must be a positive number. Without AdaptiveDelay, the response time does not matter.
+//
+//   - The response time is that from the start of a request to the header of its response. It is
+//     smoothed: a slower response counts by half, and a faster one by a quarter. One response
+//     counts as at most four times the smoothed time, or as one second if that is longer.
+//   - A faster response counts only if its status is 2xx or 304, because errors and redirects may
+//     be fast on a slow host. That of robots.txt does not count. A request without a response, for
+//     example because of a timeout, counts as slow if it took longer than the smoothed time.
+//   - The longest of this delay, Crawl-delay, MinDelay and the back-off applies. MaxBackOff limits
+//     the adaptive delay. Under MaxBackOff(0), the limit is five minutes.
+//   - At most 1/factor requests of a host, rounded up, are in flight, so a factor of 1 or more
+//     allows one, and 0.25 allows four. MaxInFlight replaces this limit. While a Crawl-delay or
+//     MinDelay is in force, one request is in flight, as without AdaptiveDelay. Under Frontier and
+//     SharedPace it is also one.
+//
+// HostStats.ResponseTime is the smoothed time. AutoThrottle of Scrapy is similar: its target
+// concurrency is 1/factor. See https://docs.scrapy.org/en/latest/topics/autothrottle.html.
+func AdaptiveDelay(factor float64) Option {
+	valid := factor > 0 && !math.IsInf(factor, 1)
+	return hostOption("AdaptiveDelay", func(s *hostSettings) { s.pace.Adaptive = factor },
+		faultIf(!valid, "AdaptiveDelay", "%v is not a positive number", factor))
+}
+
 // MaxBackOff limits the delay that responses with status 429 and 503 cause. It does not shorten a
 // Retry-After. If d is zero, such responses cause no delay, and the pace is not reduced after a
 // Retry-After has passed either. The default is five minutes.
@@ -362,8 +389,8 @@ func HonorCrawlDelay() Option {
 //     15:00 UTC. Without a window, it holds for the whole day. The longest delay of Request-rate,
 //     Crawl-delay and MinDelay applies. MaxDelay limits it, and SkipAbove does not compare it.
 //   - "Visit-time: 2200-0559" lets requests start only between 22:00 and 6:00 UTC. At other times
-//     pages wait, and only robots.txt is requested. A redirect that would have to wait for more than
-//     a minute fails with [ErrRedirectWait].
+//     pages wait, and only robots.txt is requested. A redirect that would have to wait for more
+//     than a minute fails with [ErrRedirectWait].
 func HonorRequestRate() Option {
 	return hostOption("HonorRequestRate", func(s *hostSettings) { s.honorRate = true })
 }

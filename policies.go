@@ -239,7 +239,7 @@ func (p *policies) cleaned(s *hostSettings, a dialect.Authority, u *url.URL) *ur
 // logIfNoDelay logs, once per plugin, that a host has no delay at all. Its crawl is not polite,
 // although each request is checked.
 func (p *policies) logIfNoDelay(s *hostSettings, pol *policy.Policy) {
-	hasDelay := s.pace.MinDelay > 0 || pol.CrawlDelay() > 0 || pol.LastSchedule() != nil
+	hasDelay := s.pace.MinDelay > 0 || s.pace.Adaptive > 0 || pol.CrawlDelay() > 0 || pol.LastSchedule() != nil
 	if s.pace.Free || hasDelay || pol.RobotsStatus == policy.Unreachable || pol.RobotsStatus == policy.SiteDown {
 		return
 	}

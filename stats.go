@@ -82,6 +82,15 @@ type HostStats struct {
 	// once.
 	NextStart time.Time `json:"next_start,omitzero"`
 
+	// Opens is the time at which the host opens again, if CrawlHours or Visit-time close it now.
+	// Closes is the time at which it closes next, if it is open now. Both are zero if neither closes
+	// the host.
+	Opens  time.Time `json:"opens,omitzero"`
+	Closes time.Time `json:"closes,omitzero"`
+	// LastStart is the time at which the last of the waiting pages starts, as estimated. It is zero
+	// if no page waits. See TimeLeft.
+	LastStart time.Time `json:"last_start,omitzero"`
+
 	// Source says what holds back the next request until NextStart. If nothing does, it says where
 	// Delay comes from.
 	Source DelaySource `json:"source,omitempty"`
@@ -94,9 +103,12 @@ type HostStats struct {
 	// Waited is the time that all requests together have waited for the host.
 	Waited time.Duration `json:"-"`
 
+	// ResponseTime is the smoothed response time under AdaptiveDelay. It is 0 before the first
+	// response, and without the option.
+	ResponseTime time.Duration `json:"-"`
 	// Delay is the delay in force between the starts of two requests, or 0. It is the longest of
-	// BackOff, MinDelay, and CrawlDelay and the Request-rate within the limits of MaxDelay and
-	// SkipAbove.
+	// BackOff, MinDelay, the delay of AdaptiveDelay, and CrawlDelay and the Request-rate within the
+	// limits of MaxDelay and SkipAbove.
 	Delay time.Duration `json:"-"`
 	// MinGap is the shortest time between the starts of two requests on the wire since a delay has
 	// been in force, or 0 if there were no two requests.
@@ -153,6 +165,9 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(HostStats)) Stat
 	for host := range hosts {
 		stats := hostStats(host.Stats(now))
 		stats.OnDisk = p.limiter.onDisk(host)
+		if waiting := stats.Waiting + stats.OnDisk; waiting > 0 {
+			stats.LastStart = host.LastStart(now, waiting)
+		}
 		s.Totals.add(stats)
 		visit(stats)
 	}
@@ -176,10 +191,13 @@ func hostStats(s pace.Stats) HostStats {
 		BackOff:      s.BackOff,
 		NotBefore:    s.NotBefore,
 		NextStart:    s.NextStart,
+		Opens:        s.Opens,
+		Closes:       s.Closes,
 		Source:       DelaySource(s.Cause),
 		Line:         s.Line,
 		LastStatus:   s.Status,
 		Waited:       s.Waited,
+		ResponseTime: s.ResponseTime,
 		Delay:        s.Delay,
 		MinGap:       s.MinGap,
 		GapOverDelay: s.GapOverDelay,
@@ -201,14 +219,17 @@ func (s *HostStats) add(o HostStats) {
 }
 
 // TimeLeft estimates how long it takes, counted from now, until the last of the waiting pages of
-// the host starts, which are Waiting and OnDisk. The estimate is the time until NextStart, plus
-// Delay for each waiting page after the first. It does not know about later hours with another
-// Request-rate or outside of Visit-time. TimeLeft returns 0 if no page waits, and the longest
-// Duration if the estimate overflows.
+// the host starts, which are Waiting and OnDisk. The estimate is the time until LastStart, which
+// takes the hours of CrawlHours, Visit-time and Request-rate into account. If LastStart is zero, it
+// is the time until NextStart, plus Delay for each waiting page after the first. TimeLeft returns 0
+// if no page waits, and the longest Duration if the estimate overflows.
 func (s HostStats) TimeLeft(now time.Time) time.Duration {
 	waiting := s.Waiting + s.OnDisk
 	if waiting <= 0 {
 		return 0
+	}
+	if !s.LastStart.IsZero() {
+		return max(0, s.LastStart.Sub(now))
 	}
 	until := max(0, s.NextStart.Sub(now)) // the zero time is in the past
 	others := time.Duration(waiting - 1)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -34,6 +35,12 @@ var answers = robotstest.Sites{
 		"/robots.txt": "User-agent: *\nCrawl-delay: 0.5\n",
 		"/":           robotstest.Page("/1", "/2"),
 		"*":           robotstest.Page(),
+	},
+	// A site that answers slowly.
+	"loaded.example.com": {
+		"/robots.txt": http.StatusNotFound,
+		"/":           slowly(robotstest.Page("/1", "/2")),
+		"*":           slowly(robotstest.Page()),
 	},
 	// A site without a usable robots.txt, and one that denies all pages.
 	"down.example.com":   {"/robots.txt": http.StatusServiceUnavailable},
@@ -58,6 +65,15 @@ func busy() http.HandlerFunc {
 			return
 		}
 		io.WriteString(w, robotstest.Page())
+	}
+}
+
+// slowly responds after 200 ms.
+func slowly(page string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(200 * time.Millisecond)
+		w.Header().Set("Content-Type", "text/html")
+		io.WriteString(w, page)
 	}
 }
 

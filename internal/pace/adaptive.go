@@ -9,10 +9,10 @@ import (
 // which is the time from the moment when a request reaches the wire to the header of its response.
 // The body does not count, because its time depends on the size of the page and on the own network.
 //
-// With a factor f, at most 1/f requests, rounded up, are in flight, unless Rules.MaxInFlight is set.
-// A host that answers steadily never has more than that, by Little's law. The limit matters when the
-// host becomes slow: the next requests wait for the response that says so. It also bounds the
-// oscillation between many requests, slow responses, few requests and fast responses.
+// With a factor f, at most 1/f requests, rounded up, are in flight, unless Rules.MaxInFlight is
+// set. A host that answers steadily never has more than that, by Little's law. The limit matters
+// when the host becomes slow: the next requests wait for the response that says so. It also bounds
+// the oscillation between many requests, slow responses, few requests and fast responses.
 const (
 	// rise is the weight of a response that took longer than the smoothed time. After a rise from
 	// 100 ms to 800 ms, the smoothed time exceeds 700 ms with the third response.

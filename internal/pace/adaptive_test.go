@@ -424,8 +424,8 @@ func TestAdaptiveReaction(t *testing.T) {
 	}
 }
 
-// TestAdaptiveSource checks the statistics and that a waiting request starts earlier when a response
-// lowers the delay.
+// TestAdaptiveSource checks the statistics and that a waiting request starts earlier when a
+// response lowers the delay.
 func TestAdaptiveSource(t *testing.T) {
 	underRules(t, Rules{Adaptive: 10}, func(t *testing.T, w *world) {
 		get := func(took time.Duration) Start {

@@ -71,13 +71,14 @@ type Stats struct {
 	// too many are in flight.
 	NextStart time.Time
 	// Delay is the delay in force: the largest of BackOff, MinDelay, the delay that follows from
-	// ResponseTime, and CrawlDelay and the delays of schedules limited to MaxDelay. For a host that gets only requests to which other sites have
-	// led, it is at least one second, with the cause MinDelay.
+	// ResponseTime, and CrawlDelay and the delays of schedules limited to MaxDelay. For a host that
+	// gets only requests to which other sites have led, it is at least one second, with the cause
+	// MinDelay.
 	Delay time.Duration
 	Cause Cause // the cause of NextStart, or of Delay if NextStart is zero
 	Line  int   // of robots.txt, if that is the Cause
-	// Opens is when the host opens again if it is closed, and Closes is when it closes next if it is
-	// open. They are zero if no schedule closes the host.
+	// Opens is when the host opens again if it is closed, and Closes is when it closes next if it
+	// is open. They are zero if no schedule closes the host.
 	Opens        time.Time
 	Closes       time.Time
 	ResponseTime time.Duration // smoothed; 0 without Rules.Adaptive

@@ -204,11 +204,11 @@ func TestLastStart(t *testing.T) {
 				n := 1 + random.IntN(100)
 				want := w.LastStart(time.Now(), n)
 				w.pages(n)
-				time.Sleep(want.Sub(time.Now()) - 1)
+				time.Sleep(time.Until(want) - time.Nanosecond)
 				if n := w.Stats(time.Now()).Waiting; n == 0 {
 					t.Errorf("no page waits before %v", want)
 				}
-				time.Sleep(1)
+				time.Sleep(time.Nanosecond)
 				synctest.Wait()
 				if n := w.Stats(time.Now()).Waiting; n != 0 {
 					t.Errorf("%d pages still wait at %v", n, want)

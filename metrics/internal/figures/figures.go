@@ -72,7 +72,8 @@ var (
 	})}
 	source = Label{"source", texts([]collyrobots.DelaySource{
 		collyrobots.SourceCrawlDelay, collyrobots.SourceRequestRate, collyrobots.SourceVisitTime,
-		collyrobots.SourceMinDelay, collyrobots.SourceBackOff, collyrobots.SourceRetryAfter,
+		collyrobots.SourceHours, collyrobots.SourceMinDelay, collyrobots.SourceAdaptive, collyrobots.SourceBackOff,
+		collyrobots.SourceRetryAfter,
 	})}
 	pageState = Label{"state", []string{"waiting", "out", "done", "denied", "failed", "over_budget", "unrecorded"}}
 

@@ -34,11 +34,17 @@ type Decision struct {
 	// ("RobotsTxt"), or in place of what the dialect says about one that could not be read
 	// ("WhenUnreachable", "WhenForbidden"). Otherwise it is "".
 	Option string `json:"option,omitempty"`
+	// Token is the product token that was looked for in robots.txt. If there are several, they are
+	// separated by blanks, the most specific first.
+	Token string `json:"token,omitempty"`
 	// Group is the User-agent value of the group that applies, or "" if no group does.
 	Group string `json:"group,omitempty"`
 	// Rule is the rule that decided. It is zero if none did.
 	Rule dialect.Rule `json:"rule,omitzero"`
 
+	// Hash has the first 32 hexadecimal digits of the SHA-256 of the robots.txt whose rules apply. It
+	// is "" if no rules apply.
+	Hash string `json:"hash,omitempty"`
 	// Status is the status of the last response to a request for robots.txt, or 0 if there was no
 	// response.
 	Status int `json:"status,omitempty"`

@@ -1,6 +1,7 @@
 package collyrobots_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,8 +19,12 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
+// hashOf returns the Decision.Hash of a robots.txt.
+func hashOf(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:32] }
+
 func TestCheckReturnsWholeDecision(t *testing.T) {
-	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": "# hello\nUser-agent: ExampleBot\nDisallow: /x*y$ # no\nCrawl-delay: 2\n"}})
+	const file = "# hello\nUser-agent: ExampleBot\nDisallow: /x*y$ # no\nCrawl-delay: 2\n"
+	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": file}})
 	c := start(t, web, nil)
 	before := time.Now()
 	d, err := c.robots.Check(t.Context(), "http://A.test:80/x/y")
@@ -32,8 +37,8 @@ func TestCheckReturnsWholeDecision(t *testing.T) {
 	d.Fetched, d.Expires = time.Time{}, time.Time{}
 	want := collyrobots.Decision{
 		URL: "http://A.test:80/x/y", Authority: "http://a.test", RobotsURL: "http://a.test/robots.txt",
-		Reason: collyrobots.ReasonRule, Dialect: dialect.RFC9309(), Group: "ExampleBot",
-		Rule: dialect.Rule{Pattern: "/x*y$", Line: 3}, Status: 200, CrawlDelay: 2 * time.Second, Delay: 2 * time.Second,
+		Reason: collyrobots.ReasonRule, Dialect: dialect.RFC9309(), Token: "ExampleBot", Group: "ExampleBot",
+		Rule: dialect.Rule{Pattern: "/x*y$", Line: 3}, Hash: hashOf(file), Status: 200, CrawlDelay: 2 * time.Second, Delay: 2 * time.Second,
 	}
 	if d != want {
 		t.Errorf("got  %+v\nwant %+v", d, want)

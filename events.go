@@ -91,12 +91,19 @@ type Event struct {
 	Bytes int64 `json:"bytes,omitempty"`
 	// Took (answered) is the time from the start of the request to the end of the body.
 	Took time.Duration `json:"-"`
+	// Date (answered) is the value of the Date header of the response, which is the server's clock.
+	// It is zero if there was none.
+	Date time.Time `json:"date,omitzero"`
+	// Remote (answered) is the address and port of the server or proxy that the request was sent
+	// to. It is "" if the transport does not report it.
+	Remote string `json:"remote,omitempty"`
 	// Err (answered, robots, sitemap, unrecorded) says what went wrong. In denied events it is the
 	// reason, if Decision is nil.
 	Err error `json:"-"`
 
-	// Decision (denied) says why robots.txt denies the request. It is nil if the request was denied
-	// for another reason; see Err.
+	// Decision (denied, started) says why robots.txt denies or allows the request. In denied events
+	// it is nil if the request was denied for another reason; see Err. In started events it is nil
+	// for robots.txt and sitemaps, and if there was no listener when the request was about to start.
 	Decision *Decision `json:"decision,omitempty"`
 
 	// Count is the number of pages that wait for the host (waiting), of entries that were read

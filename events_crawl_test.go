@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"log"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -184,7 +187,7 @@ func ExampleOnEvent() {
 	c.Visit("http://shop.test/")
 	robots.Close() // waits until all events are delivered
 	// Output:
-	// {"kind":"denied","time":"0001-01-01T00:00:00Z","host":"shop.test","url":"http://shop.test/cart","request":2,"decision":{"url":"http://shop.test/cart","authority":"http://shop.test","robots_url":"http://shop.test/robots.txt","allowed":false,"reason":"rule","dialect":"rfc9309","group":"*","rule":{"allow":false,"pattern":"/cart","line":2},"status":200}}
+	// {"kind":"denied","time":"0001-01-01T00:00:00Z","host":"shop.test","url":"http://shop.test/cart","request":2,"decision":{"url":"http://shop.test/cart","authority":"http://shop.test","robots_url":"http://shop.test/robots.txt","allowed":false,"reason":"rule","dialect":"rfc9309","token":"ExampleBot","group":"*","rule":{"allow":false,"pattern":"/cart","line":2},"hash":"00542a9a9334ddd4650649a91186daf5","status":200}}
 }
 
 // This example uses the events to show what a crawl waits for.
@@ -215,4 +218,123 @@ func ExamplePlugin_Listen() {
 	robots.Close()
 	// Output:
 	// http://shop.test/ waits because of crawl_delay, line 2: 30s
+}
+
+// TestStartedHasDecision checks that the event of each start says by which robots.txt and rule the
+// request was sent, also after a redirect, after a retry and in a dry run.
+func TestStartedHasDecision(t *testing.T) {
+	const file = "User-agent: ExampleBot\nDisallow: /\nAllow: /a\nAllow: /b\nCrawl-delay: 1\n"
+	busy := true
+	sites := robotstest.Sites{
+		"a.test": {"/robots.txt": file, "/a": robotstest.Redirect("/b"), "/b": func(w http.ResponseWriter, _ *http.Request) {
+			if busy {
+				w.WriteHeader(http.StatusTooManyRequests)
+			}
+			busy = false
+		}},
+		"b.test": {"/": ""},
+	}
+	for _, dry := range []bool{false, true} {
+		busy = true
+		inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+			h := hear(collyrobots.EventStarted)
+			opts := []collyrobots.Option{h.on(), collyrobots.RetryThrottled(1)}
+			if dry {
+				opts = append(opts, collyrobots.DryRun())
+			}
+			c := start(t, web, nil, opts...)
+			c.impolite = dry
+			c.Visit("http://a.test/a")
+			c.Visit("http://a.test/closed")
+			c.Visit("http://b.test/")
+			var got []string
+			for _, e := range h.wait() {
+				if e.Decision == nil {
+					got = append(got, fmt.Sprint(e.RequestKind, " ", e.URL))
+					continue
+				}
+				d := *e.Decision
+				got = append(got, fmt.Sprint(e.RequestKind, " ", e.URL, " ", d.Allowed, " ", d.Reason, " ", d.Rule.Line, " ", d.Token, " ", d.Hash == hashOf(file), " ", d.CrawlDelay))
+				if d.URL != e.URL {
+					t.Errorf("the decision about %s is about %s", e.URL, d.URL)
+				}
+			}
+			want := []string{
+				"robots http://a.test/robots.txt",
+				"page http://a.test/a true rule 3 ExampleBot true 1s",
+				"redirect http://a.test/b true rule 4 ExampleBot true 1s",
+				"retry http://a.test/b true rule 4 ExampleBot true 1s",
+				"robots http://b.test/robots.txt",
+				"page http://b.test/ true no_robots 0 ExampleBot false 0s",
+			}
+			if dry {
+				want = slices.Insert(want, 4, "page http://a.test/closed false rule 2 ExampleBot true 1s")
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("dry run %v: got\n%s\nwant\n%s", dry, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+		})
+	}
+}
+
+// TestAnsweredHasClockAndAddress checks the time and the address of the server in the event of a
+// response.
+func TestAnsweredHasClockAndAddress(t *testing.T) {
+	dates := []string{"Sun, 22 Nov 2026 10:00:00 GMT", "", "yesterday"}
+	page := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Date"] = nil
+		if r.URL.Path != "/robots.txt" {
+			if dates[page] != "" {
+				w.Header().Set("Date", dates[page])
+			}
+			page++
+		}
+	}))
+	defer server.Close()
+	h := hear(collyrobots.EventAnswered)
+	c := colly.NewCollector(colly.AllowURLRevisit())
+	robots, err := collyrobots.WithRobots(c, h.on())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range dates {
+		if err := c.Visit(server.URL + "/page"); err != nil {
+			t.Error(err)
+		}
+	}
+	robots.Close()
+	var got []string
+	for _, e := range h.events {
+		if e.Remote != server.Listener.Addr().String() {
+			t.Errorf("%s was sent to %q, want %s", e.URL, e.Remote, server.Listener.Addr())
+		}
+		got = append(got, fmt.Sprint(e.RequestKind, " ", e.Date.Format(time.DateTime)))
+	}
+	want := []string{"robots 0001-01-01 00:00:00", "page 2026-11-22 10:00:00", "page 0001-01-01 00:00:00", "page 0001-01-01 00:00:00"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestOnEveryEvent checks that a crawl waits for a slow function of OnEveryEvent, and that
+// the function gets each event.
+func TestOnEveryEvent(t *testing.T) {
+	const pages = 3000
+	inBubble(t, robotstest.Sites{"a.test": {"*": ""}}, func(t *testing.T, web *robotstest.Web) {
+		counts := make(map[collyrobots.EventKind]int)
+		every := collyrobots.OnEveryEvent(func(e collyrobots.Event) {
+			time.Sleep(time.Millisecond)
+			counts[e.Kind]++
+		})
+		c := start(t, web, nil, every)
+		for n := range pages {
+			c.Visit(fmt.Sprint("http://a.test/", n))
+		}
+		c.robots.Close()
+		synctest.Wait()
+		if counts[collyrobots.EventStarted] != pages+1 || counts[collyrobots.EventAnswered] != pages+1 || counts[collyrobots.EventMissed] != 0 {
+			t.Errorf("got the events %v of %d pages", counts, pages)
+		}
+	})
 }

@@ -344,12 +344,14 @@ func ExampleDecision_json() {
 	//   "allowed": false,
 	//   "reason": "rule",
 	//   "dialect": "rfc9309",
+	//   "token": "collyrobots",
 	//   "group": "*",
 	//   "rule": {
 	//     "allow": false,
 	//     "pattern": "/cart",
 	//     "line": 3
 	//   },
+	//   "hash": "beb42eef48e123c41c477925f321d456",
 	//   "status": 200,
 	//   "crawl_delay": 1.5,
 	//   "delay": 1.5

@@ -183,6 +183,7 @@ func (x *exchange) giveBack() {
 func (x *exchange) Peer(hostPort string, addr net.Addr) error {
 	x.peer = hostPort
 	x.met = true
+	x.trace.connected(addr)
 	if !isServer(x.host.Name(), hostPort) {
 		return nil
 	}

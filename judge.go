@@ -154,6 +154,8 @@ func (v verdict) decision(u *url.URL) Decision {
 		Reason:     v.reason,
 		Dialect:    v.settings.dialect,
 		Option:     v.settings.override(v.policy),
+		Token:      v.reader.token(),
+		Hash:       v.policy.Sum(),
 		Group:      v.policy.Group().Name(),
 		Rule:       v.rule.Rule,
 		Status:     v.policy.Status(),

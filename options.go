@@ -39,9 +39,12 @@ type config struct {
 	onDenied func(*colly.Request, error)
 	heard    bool // whether onDenied is a function of the user
 	onEvent  func(Event)
-	store    store.Store
-	log      *slog.Logger
-	client   *http.Client
+
+	onEveryEvent func(Event)
+
+	store  store.Store
+	log    *slog.Logger
+	client *http.Client
 
 	privateNetworks bool // whether AllowPrivateNetworks was given
 
@@ -438,6 +441,13 @@ func OnDenied(f func(r *colly.Request, err error)) Option {
 // OnEvent sets a function that is called for each Event of the crawl; see Plugin.Listen.
 func OnEvent(f func(Event)) Option {
 	return option("OnEvent", func(c *config) { c.onEvent = f }, faultIf(f == nil, "OnEvent", "the function is nil"))
+}
+
+// OnEveryEvent is like OnEvent, but no event is dropped: while 4,096 events wait for the function,
+// the crawl waits as well. Use it for a log that must be complete. The function must not call the
+// Plugin, because such a call may wait for the function itself.
+func OnEveryEvent(f func(Event)) Option {
+	return option("OnEveryEvent", func(c *config) { c.onEveryEvent = f }, faultIf(f == nil, "OnEveryEvent", "the function is nil"))
 }
 
 // Store keeps robots.txt files, and the progress of Feed.Resume, in s, so that a later process can

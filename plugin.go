@@ -47,6 +47,9 @@ func New(opts ...Option) (*Plugin, error) {
 	if config.onEvent != nil {
 		report.events.Listen(config.onEvent)
 	}
+	if config.onEveryEvent != nil {
+		report.events.ListenToAll(config.onEveryEvent)
+	}
 	limiter := newLimiter(&config.settings, config.client, config.privateNetworks, report)
 	limiter.signatures = newSignatures(config, report)
 	policies := newPolicies(len(config.all()), config.shadows, config.store, limiter, report)

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,6 +41,7 @@ type policies struct {
 // A reader has the robots.txt files for one pair of settings and product tokens.
 type reader struct {
 	name      string // readerKey.name
+	tokens    string // separated by blanks
 	userAgent string // that last led to this reader; "" for defaultUserAgent
 	cache     *policy.Cache
 	shadows   []*policy.Cache // one for each of policies.shadows
@@ -77,6 +79,14 @@ func newPolicies(settings int, shadows []dialect.Dialect, s store.Store, l *limi
 		p.own = true
 	}
 	return p
+}
+
+// token returns Decision.Token. r may be nil, if robots.txt is ignored.
+func (r *reader) token() string {
+	if r == nil {
+		return ""
+	}
+	return r.tokens
 }
 
 // A pacedHost is a host that has a delay.
@@ -191,7 +201,7 @@ func (p *policies) add(s *hostSettings, key readerKey, tokens []string, userAgen
 		p.logIfNoDelay(s, u.Policy)
 		p.updated(s, u)
 	}
-	r := &reader{name: key.name, cache: policy.New(o)}
+	r := &reader{name: key.name, tokens: strings.Join(tokens, " "), cache: policy.New(o)}
 	for _, d := range p.shadows {
 		cache := policy.New(p.cacheOptions(s, d, s.productTokens(d, userAgent)))
 		r.shadows = append(r.shadows, cache)

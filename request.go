@@ -267,6 +267,7 @@ func (q *request) Again(ctx context.Context) error {
 		if err != nil {
 			return q.deniedAgain(err)
 		}
+		q.trace.decide(q.verdict, q.target.url)
 		q.handOver()
 		return nil
 	})

@@ -33,6 +33,7 @@ func (r *report) tellStarted(t *trace, host *pace.Host, s pace.Start) {
 	e.Delay = s.Delay
 	e.Source = DelaySource(s.Cause)
 	e.Line = s.Line
+	e.Decision = t.decision
 	r.events.Send(e)
 }
 
@@ -40,6 +41,10 @@ func (r *report) tellStarted(t *trace, host *pace.Host, s pace.Start) {
 func (r *report) tellAnswered(t *trace, host *pace.Host, bytes int64, err error) {
 	e := t.event(EventAnswered, host)
 	e.Status = t.status
+	e.Date = t.date
+	if t.remote != nil {
+		e.Remote = t.remote.String()
+	}
 	e.Bytes = bytes
 	e.Took = e.Time.Sub(t.at)
 	e.Err = redact.Error(err)

@@ -2,6 +2,7 @@ package collyrobots
 
 import (
 	"errors"
+	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -25,10 +26,34 @@ type trace struct {
 	from   string      // Event.From
 	numbers
 
-	mu      sync.Mutex
-	running bool      // EventStarted was sent, and EventAnswered was not
-	at      time.Time // of the start; valid while running
-	status  int       // of the response; 0 before that
+	mu       sync.Mutex
+	running  bool      // EventStarted was sent, and EventAnswered was not
+	at       time.Time // of the start; valid while running
+	status   int       // of the response; 0 before that
+	date     time.Time // the Date header of the response; zero if there is none
+	remote   net.Addr  // of the connection; nil if it is not known
+	decision *Decision // by which the request is sent; nil for requests of the plugin's own
+}
+
+// decide is called when a request is about to start by the verdict v on u.
+func (t *trace) decide(v verdict, u *url.URL) {
+	if !t.report.events.Active() {
+		return
+	}
+	d := v.decision(u)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.decision = &d
+}
+
+// connected is called when there is a connection to an address.
+func (t *trace) connected(addr net.Addr) {
+	if !t.report.events.Active() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.remote = addr
 }
 
 // started is called when the exchange is on the wire.
@@ -60,6 +85,7 @@ func (t *trace) answered(resp *http.Response) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.status = resp.StatusCode
+	t.date, _ = http.ParseTime(resp.Header.Get("Date")) // zero if it is malformed
 }
 
 // again is called when the request is about to be sent once more. err is the error of the last
@@ -102,4 +128,5 @@ func (t *trace) end(host *pace.Host, bytes int64, err error) {
 	t.report.tellAnswered(t, host, bytes, err)
 	t.running = false
 	t.status = 0
+	t.date = time.Time{}
 }

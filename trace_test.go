@@ -95,7 +95,7 @@ func (h *hearing) line(e collyrobots.Event) string {
 	add(e.Stored, "stored")
 	add(e.Hash != "", "%.4s", e.Hash)
 	add(e.Body != nil, "%d bytes", len(e.Body))
-	if e.Decision != nil {
+	if e.Kind == collyrobots.EventDenied && e.Decision != nil {
 		add(true, "%s line %d", e.Decision.Reason, e.Decision.Rule.Line)
 	}
 	if c := e.Change; c != nil {
@@ -312,7 +312,7 @@ func TestEventsOfDenials(t *testing.T) {
 			if e.Request != 0 && e.Collector == c.ID {
 				byPage++
 			}
-			if e.Decision != nil {
+			if e.Kind == collyrobots.EventDenied && e.Decision != nil {
 				denied++
 			}
 		}

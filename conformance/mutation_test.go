@@ -34,14 +34,14 @@ var mutations = []mutation{
 
 	// Groups.
 	{"a rule before the first group belongs to it", "parse.go", "case !p.open:", "case p.v == nil:"},
-	{"a rule does not end a run of User-agent lines", "compile.go", "case allowLine, disallowLine:\n\t\t\tended = true", "case allowLine, disallowLine:"},
+	{"a rule does not end a run of User-agent lines", "dialect.go", "case allowLine, disallowLine, gapLine:\n\t\treturn true", "case gapLine:\n\t\treturn true"},
 	{"groups with the same name are not combined", "compile.go", "!named && ours(value)", "!named && c.name == \"\" && ours(value)"},
 	{"the group of * is combined with the named group", "group.go", "v.naming.rank(value, tokens) == best", "v.naming.rank(value, tokens) <= rankOfAll"},
 	{"a name matches its beginning", "names.go", "if name != \"\" && equalFold(name, token) {", "if name != \"\" && len(name) <= len(token) && hasFold(token, name) {"},
 	{"the case of names matters", "names.go", "return len(a) == len(b) && hasFold(a, b)", "return a == b"},
 	{"Google: digits belong to a name", "names.go", "func isTokenByte(c byte) bool { return isLetter(c) ||", "func isTokenByte(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' ||"},
 	{"Coc Coc: parents of a name do not match", "names.go", "ok = i >= 0", "ok = i < -1"},
-	{"Coc Coc: Crawl-delay does not end a run of User-agent lines", "compile.go", "ended = ended || c.v.delayEndsRun", "ended = ended || c.v == nil"},
+	{"Coc Coc: Crawl-delay does not end a run of User-agent lines", "dialect.go", "return v.delayEndsRun", "return v == nil"},
 	{"1994: a part of the name does not match", "names.go", "containsFold(token, name)", "equalFold(token, name)"},
 	{"1994: a blank line does not end a record", "parse.go", "case p.v.records && trimLeft(line) == \"\":", "case p.v.records && line == \"#\":"},
 

@@ -1,5 +1,5 @@
 // Package fanout delivers each event to several listeners. A listener that is slow or panics does
-// not delay the sender or the other listeners.
+// not delay the sender or the other listeners, unless it has asked for all events.
 package fanout
 
 import (
@@ -40,7 +40,7 @@ func New[E any](missedEvent func(count int) E, size func(E) int, log *slog.Logge
 // Active reports whether there are listeners. If not, the caller does not need to make an event.
 func (b *Broadcaster[E]) Active() bool { return b.listeners.Load() != nil }
 
-// Send adds an event to the queue of each listener. It does not wait for the listeners.
+// Send adds an event to the queue of each listener. It waits only for those of ListenToAll.
 func (b *Broadcaster[E]) Send(e E) {
 	listeners := b.listeners.Load()
 	if listeners == nil {
@@ -56,6 +56,15 @@ func (b *Broadcaster[E]) Send(e E) {
 // is never called.
 func (b *Broadcaster[E]) Listen(f func(E)) (stop func()) {
 	l := newListener(f, b.config, false)
+	b.add(l)
+	return func() { b.remove(l) }
+}
+
+// ListenToAll is like Listen, but no event is dropped: while the queue of f is full, Send waits. f
+// must not wait for a goroutine that sends.
+func (b *Broadcaster[E]) ListenToAll(f func(E)) (stop func()) {
+	l := newListener(f, b.config, false)
+	l.lossless = true
 	b.add(l)
 	return func() { b.remove(l) }
 }

@@ -283,3 +283,75 @@ func TestSendWithoutListenersAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+func TestListenToAllMissesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := discarding()
+		var slow recorder
+		b.ListenToAll(func(e event) { time.Sleep(time.Millisecond); slow.listen(e) })
+		began := time.Now()
+		const events = 3 * maxEvents
+		for n := range events {
+			b.Send(event{number: n})
+		}
+		// The sender waited until all events had been taken, except those that fit into the queue
+		// and those of the last pause.
+		if took := time.Since(began); took < (events-maxEvents-2)*time.Millisecond {
+			t.Errorf("sending took %v, so the sender did not wait", took)
+		}
+		b.Send(event{number: events, body: make([]byte, maxBytes+1)})
+		b.Close()
+		got := slow.numbers()
+		if len(got) != events+1 || !slices.IsSorted(got) || got[0] != 0 || got[events] != events {
+			t.Errorf("%d of %d events arrived, sorted: %v", len(got), events+1, slices.IsSorted(got))
+		}
+	})
+}
+
+// TestStopReleasesSender checks that neither stop nor Close leaves a sender waiting for a function
+// that never returns.
+func TestStopReleasesSender(t *testing.T) {
+	for _, closes := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			b := discarding()
+			end := make(chan bool)
+			stop := b.ListenToAll(func(event) { <-end })
+			sent := 0
+			go func() {
+				for range 2 * maxEvents {
+					b.Send(event{})
+					sent++
+				}
+			}()
+			synctest.Wait()
+			if sent > maxEvents+1 {
+				t.Errorf("%d events were sent to a queue of %d", sent, maxEvents)
+			}
+			if closes {
+				b.Close()
+			} else {
+				stop()
+			}
+			synctest.Wait()
+			if sent != 2*maxEvents {
+				t.Errorf("the sender still waits after %d events", sent)
+			}
+			close(end)
+		})
+	}
+}
+
+func TestPanicOfListenToAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := discarding()
+		count := 0
+		b.ListenToAll(func(event) { count++; panic("listener") })
+		for range 2 * maxEvents {
+			b.Send(event{})
+		}
+		b.Close()
+		if count != 2*maxEvents {
+			t.Errorf("called %d times, want %d", count, 2*maxEvents)
+		}
+	})
+}

@@ -20,9 +20,11 @@ type Listener[E any] struct {
 	config[E]
 	f        func(E)
 	onDemand bool          // f is called by Deliver only
+	lossless bool          // put waits while the queue is full
 	wake     chan struct{} // has an element if the pause must end now
 
 	mu       sync.Mutex
+	room     sync.Cond     // with lossless: an event has left the queue, or l has stopped
 	batch    []E           // the front of the queue, from the index next on
 	next     int           // the index in batch of the next event
 	tail     []E           // the end of the queue
@@ -35,17 +37,22 @@ type Listener[E any] struct {
 }
 
 func newListener[E any](f func(E), c config[E], onDemand bool) *Listener[E] {
-	return &Listener[E]{config: c, f: f, onDemand: onDemand, wake: make(chan struct{}, 1)}
+	l := &Listener[E]{config: c, f: f, onDemand: onDemand, wake: make(chan struct{}, 1)}
+	l.room.L = &l.mu
+	return l
 }
 
-// put adds e to the queue. If the queue is full, e is dropped.
+// put adds e to the queue. If the queue is full, e is dropped, or put waits.
 func (l *Listener[E]) put(e E) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for l.lossless && !l.stopped && l.full(e) {
+		l.room.Wait()
+	}
 	if l.stopped {
 		return
 	}
-	if l.waiting() >= maxEvents || l.bytes > 0 && l.bytes+l.size(e) > maxBytes {
+	if l.full(e) {
 		l.missed++
 		return
 	}
@@ -59,6 +66,11 @@ func (l *Listener[E]) put(e E) {
 	case l.waiting() == maxEvents/2:
 		l.endPause()
 	}
+}
+
+// full reports whether the queue has no room for e. l.mu is held.
+func (l *Listener[E]) full(e E) bool {
+	return l.waiting() >= maxEvents || l.bytes > 0 && l.bytes+l.size(e) > maxBytes
 }
 
 // waiting returns the number of events in the queue. l.mu is held.
@@ -164,6 +176,7 @@ func (l *Listener[E]) take() (e E, ok bool) {
 	clear(l.batch[l.next : l.next+1]) // the queue no longer refers to what e refers to
 	l.next++
 	l.bytes -= l.size(e)
+	l.room.Broadcast()
 	return e, true
 }
 
@@ -204,6 +217,7 @@ func (l *Listener[E]) stop() (dropped int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stopped = true
+	l.room.Broadcast()
 	l.endPause()
 	return l.waiting()
 }

@@ -138,6 +138,9 @@ const importRules = `
 	internal/robotsfile: ./dialect
 	internal/tooltest: ./robotstest go.uber.org/goleak
 
+	# From a robots.txt to its faults.
+	internal/lint:     ./dialect ./usage !io !os !net/http !log
+
 	# The command.
 	cmd/collyrobots:   ./conformance ./internal/conform ./internal/conform/crawl ./internal/batch
 

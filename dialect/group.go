@@ -77,6 +77,20 @@ func (g *Group) Name() string {
 	return extra
 }
 
+// Rules returns the rules of the group in the order of their precedence: if several match a URL, the
+// first of them decides. A rule that the dialect reads in several forms, such as Google's Allow for
+// an index file, is in the list once for each form. Rules that match no URL are not in it. Of the
+// rules without a pattern, only the first Allow and the first Disallow are. For [Temoto], Rules
+// returns nil, because temoto does not report line numbers.
+func (g *Group) Rules() []Rule {
+	var list []Rule
+	for i := range g.rules.Len() {
+		r := g.rules.Rule(i)
+		list = append(list, Rule{Allow: r.Allow, Pattern: r.Pattern, Line: int(r.Line)})
+	}
+	return list
+}
+
 // CrawlDelay returns the Crawl-delay of the group as the dialect interprets it. It returns false if
 // there is none or if the dialect does not support Crawl-delay.
 func (g *Group) CrawlDelay() (time.Duration, bool) {

@@ -122,6 +122,9 @@ func appendOrder(order []uint64, drafts []Draft) []uint64 {
 // Len returns the number of rules.
 func (l *List) Len() int { return int(l.count) }
 
+// Rule returns the i-th rule. Rules that precede others have smaller numbers, from 0 to Len-1.
+func (l *List) Rule(i int) Rule { return l.rule(uint32(i)) }
+
 // Reach returns how many bytes of a target must be in normal form before [List.Find] is called. It
 // is at least the size of the longest text up to the first wildcard, and one more byte, because a
 // fragment may begin there.

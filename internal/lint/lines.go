@@ -1,0 +1,163 @@
+package lint
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/usage"
+)
+
+// A line is a line of the file that has a key.
+type line struct {
+	number int
+	key    string // in lower case
+	value  string // without a comment
+}
+
+// linesOf returns the lines of a file that have a key. Lines end where dialects end them.
+func linesOf(body []byte) (lines []line) {
+	text := string(bytes.TrimPrefix(body[:min(len(body), dialect.SizeLimit)], []byte("\xEF\xBB\xBF")))
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	text = strings.ReplaceAll(text, "\r", "\n")
+	number := 0
+	for text := range strings.SplitSeq(text, "\n") {
+		number++
+		text, _, _ = strings.Cut(text, "#")
+		k, value, ok := strings.Cut(text, ":")
+		if words := strings.Fields(text); !ok && len(words) == 2 {
+			k, value, ok = words[0], words[1], true // some dialects accept this
+		}
+		if ok {
+			lines = append(lines, line{number: number, key: strings.ToLower(strings.TrimSpace(k)), value: strings.TrimSpace(value)})
+		}
+	}
+	return lines
+}
+
+// foreignKeys are keys of other systems, and what is known about them.
+var foreignKeys = map[string]string{
+	"cache-delay":    "no search engine reads it",
+	"clean-param":    "Yandex reads it",
+	"content-signal": "it says how the content may be used",
+	"content-usage":  "it says how the content may be used",
+	"host":           "Yandex read it until 2018",
+	"license":        "it has the URL of a license (RSL)",
+	"noindex":        "search engines have ignored it since 2019",
+	"request-rate":   "Seznam reads it",
+	"robot-version":  "it is from a draft of 1996",
+	"visit-time":     "it is from a draft of 1996",
+}
+
+// lintLines finds what does not depend on the dialect.
+func (l *linter) lintLines() {
+	if bytes.HasPrefix(l.body, []byte("\xEF\xBB\xBF")) {
+		l.addToAll("byte-order-mark", 1, "the file begins with a byte order mark")
+	}
+	if at := bytes.IndexByte(l.body, 0); at >= 0 {
+		l.addToAll("nul-byte", 1+bytes.Count(l.body[:at], []byte("\n")), "the line has a NUL")
+	}
+	empty := line{} // the first User-agent line of a group without rules
+	for _, line := range l.lines {
+		switch line.key {
+		case "user-agent":
+			if empty.key == "" {
+				empty = line
+			}
+		case "allow", "disallow":
+			empty.key = ""
+			l.lintPattern(line)
+		case "crawl-delay", "request-rate":
+			empty.key = ""
+		case "content-usage", "content-signal", "license":
+			empty.key = ""
+			l.addToAll("foreign-key", line.number, line.key+" is not a rule: "+foreignKeys[line.key])
+			l.lintUsage(line)
+		}
+	}
+	if empty.key != "" {
+		l.addToAll("empty-group", empty.number, "the group has no rules: "+shorten(empty.value))
+	}
+}
+
+// lintPattern finds patterns with a blank.
+func (l *linter) lintPattern(line line) {
+	if !strings.ContainsAny(line.value, " \t") {
+		return
+	}
+	text := "the pattern has a blank: " + shorten(line.value)
+	if strings.Contains(line.value, " /") {
+		text += " (a line has one pattern only)"
+	}
+	l.addToAll("pattern-blank", line.number, text)
+}
+
+// A vocabulary has the labels and the values of a key about the use of content.
+type vocabulary struct {
+	labels map[string][]string // the values by label
+	old    map[string]string   // the current label, or "" if there is none, by the label of an old draft
+}
+
+var vocabularies = map[string]vocabulary{
+	"content-usage": {
+		labels: map[string][]string{"search": {"y", "n"}, "ai-use": {"y", "n"}, "train-ai": {"y", "n"}},
+		old:    map[string]string{"ai": "ai-use", "genai": "train-ai", "train-genai": "train-ai", "ai-output": "ai-use", "bots": ""},
+	},
+	"content-signal": {
+		labels: map[string][]string{"search": {"yes", "no"}, "ai-input": {"yes", "no"}, "ai-train": {"yes", "no"}, "use": {"immediate", "reference", "full"}},
+	},
+}
+
+// lintUsage finds faults in a line about the use of content.
+func (l *linter) lintUsage(line line) {
+	known, ok := vocabularies[line.key]
+	if !ok {
+		return
+	}
+	list := line.value
+	if line.key == "content-usage" && strings.HasPrefix(list, "/") {
+		_, list, _ = strings.Cut(strings.ReplaceAll(list, "\t", " "), " ")
+	}
+	if line.key == "content-usage" && !isDictionary(list) {
+		l.addToAll("usage-syntax", line.number, "not a dictionary, so the line means nothing: "+shorten(list))
+		return
+	}
+	for member := range strings.SplitSeq(list, ",") {
+		label, value, _ := strings.Cut(member, "=")
+		label = strings.TrimSpace(label)
+		value, _, _ = strings.Cut(value, ";") // the parameters of a member
+		known.lint(l, line, label, strings.TrimSpace(value))
+	}
+}
+
+// isDictionary reports whether the value of a Content-Usage line can be parsed. If it can, a member
+// at its end counts.
+func isDictionary(list string) bool {
+	if strings.TrimSpace(list) == "" {
+		return true
+	}
+	return usage.ContentUsage([]string{list + ", search=y"}, usage.Source{}).Search.Preference == usage.Allowed
+}
+
+// lint finds faults in one member of a line.
+func (v vocabulary) lint(l *linter, line line, label, value string) {
+	if line.key == "content-signal" {
+		label = strings.ToLower(label)
+		value = strings.ToLower(value)
+	}
+	values, ok := v.labels[label]
+	current, old := v.old[label]
+	switch {
+	case label == "":
+	case old && current != "":
+		l.addToAll("usage-old-label", line.number, fmt.Sprintf("%s is a label of an old draft; the current one is %s", shorten(label), current))
+	case old:
+		l.addToAll("usage-old-label", line.number, shorten(label)+" is a label of an old draft; there is no current one")
+	case !ok:
+		l.addToAll("usage-unknown-label", line.number, fmt.Sprintf("%s has no label %s", line.key, shorten(label)))
+	case !slices.Contains(values, value):
+		l.addToAll("usage-value", line.number, fmt.Sprintf("%s has the value %q; it must be one of %s", label, shorten(value), strings.Join(values, ", ")))
+	}
+}

@@ -1,0 +1,49 @@
+package lint
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/collyrobots/collyrobots/dialect"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func parse(s string) *url.URL {
+	u, err := url.Parse(s)
+	if err != nil {
+		panic(err)
+	}
+	return u
+}
+
+// TestHostile checks that the work for a hostile file is bounded, and that the file is reported as
+// too complex. Without the bound, each of these files takes hours.
+func TestHostile(t *testing.T) {
+	var wilds, agents, pairs, stars strings.Builder
+	wilds.WriteString("User-agent: *\n")
+	stars.WriteString("User-agent: *\n")
+	for i := 0; wilds.Len() < 1<<20; i++ {
+		fmt.Fprintf(&wilds, "Disallow: /*%d*a*b*c*%d\nAllow: /*%d*a\n", i%7, i, i)
+		fmt.Fprintf(&agents, "User-agent: a%d\n", i)
+		fmt.Fprintf(&pairs, "User-agent: b%d\nDisallow: /%d\nAllow: /*%d\n", i, i, i)
+	}
+	for i := 0; stars.Len() < 1<<20; i++ {
+		fmt.Fprintf(&stars, "Disallow: /%s%d\n", strings.Repeat("*a", 250), i)
+	}
+	agents.WriteString("Disallow: /\n")
+	for name, file := range map[string]string{"wildcards": wilds.String(), "names": agents.String(), "groups": pairs.String(), "long": stars.String()} {
+		start := time.Now()
+		findings := Lint([]byte(file), Options{Dialects: dialect.All()})
+		t.Logf("%s: %d bytes, %d findings in %v", name, len(file), len(findings), time.Since(start))
+		if len(findings) > len(kinds)*(maxOfKind+1) || !slices.ContainsFunc(findings, func(f Finding) bool { return f.ID == "not-compared" }) {
+			t.Errorf("%s: %d findings, want fewer, and not-compared", name, len(findings))
+		}
+	}
+}

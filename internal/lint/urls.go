@@ -1,0 +1,212 @@
+package lint
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/collyrobots/collyrobots/dialect"
+)
+
+// example returns the URL of the site with a path and query that match a pattern. insert is put in
+// place of each wildcard, and after a pattern without an anchor. If there is no such URL, example
+// returns nil.
+func (l *linter) example(pattern, insert string) *url.URL {
+	body, anchored := strings.CutSuffix(pattern, "$")
+	if !anchored {
+		body += insert
+	}
+	body = strings.ReplaceAll(body, "*", insert)
+	if body == "" || body[0] != '/' {
+		body = "/" + body
+	}
+	var escaped strings.Builder
+	for _, c := range []byte(body) {
+		if c <= ' ' || c >= 0x7f || strings.IndexByte("\"<>\\^`{|}", c) >= 0 {
+			fmt.Fprintf(&escaped, "%%%02X", c)
+		} else {
+			escaped.WriteByte(c)
+		}
+	}
+	u, err := url.Parse(l.site.Scheme + "://" + l.site.Host + escaped.String())
+	if err != nil {
+		return nil
+	}
+	return u
+}
+
+// lintDifferences finds URLs that the dialects decide about differently. It tries the URLs that the
+// patterns match.
+func (l *linter) lintDifferences() {
+	seen := make(map[string]bool)
+	for _, name := range append([]string{""}, l.crawlers(true)...) {
+		c := &comparison{linter: l, crawler: name}
+		signature := ""
+		for _, r := range l.readings {
+			if name != "" && r.dialect.CheckToken(name) != nil {
+				continue // no crawler that reads the file in this dialect has the name
+			}
+			g := l.groupOf(r, name)
+			if g == nil {
+				return
+			}
+			c.readings = append(c.readings, r)
+			c.groups = append(c.groups, g)
+			signature += fmt.Sprintf("%q %v\n", g.group.Name(), linesOfRules(g.rules))
+		}
+		if len(c.groups) > 1 && !seen[signature] {
+			seen[signature] = true
+			c.run()
+		}
+	}
+}
+
+// A comparison compares the decisions of the dialects for one crawler.
+type comparison struct {
+	*linter
+	crawler  string
+	readings []*reading // of the dialects that can match the name of the crawler
+	groups   []*group   // for each reading
+	found    map[int]bool
+}
+
+func (c *comparison) run() {
+	c.found = make(map[int]bool)
+	sameName := !slices.ContainsFunc(c.groups, func(g *group) bool { return g.group.Name() != c.groups[0].group.Name() })
+	tried := make(map[string]bool)
+	for _, g := range c.groups {
+		for _, rule := range g.rules {
+			if tried[rule.Pattern] || len(rule.Pattern) > 2048 {
+				continue
+			}
+			tried[rule.Pattern] = true
+			for _, insert := range []string{"", "x"} {
+				if c.try(c.example(rule.Pattern, insert), rule.Line) && !sameName {
+					return // the dialects choose different groups, so one URL shows it
+				}
+			}
+		}
+	}
+}
+
+// try compares the decisions about a URL, and reports whether they differ. line is the line of a
+// rule that matches it.
+func (c *comparison) try(u *url.URL, line int) (differ bool) {
+	if u == nil || c.budget < 0 {
+		return false
+	}
+	c.budget -= len(c.groups) * (64 + len(u.Path))
+	decisions := make([]dialect.Decision, len(c.groups))
+	for i, g := range c.groups {
+		decisions[i] = g.group.DecideURL(u)
+	}
+	if !slices.ContainsFunc(decisions, func(d dialect.Decision) bool { return d.Allowed != decisions[0].Allowed }) {
+		return false
+	}
+	if !c.found[line] {
+		c.found[line] = true
+		c.report(u, line, decisions)
+	}
+	return true
+}
+
+func (c *comparison) report(u *url.URL, line int, decisions []dialect.Decision) {
+	crawler := c.crawler
+	if crawler == "" {
+		crawler = "a crawler without a group"
+	}
+	var parts []string
+	for _, allowed := range []bool{true, false} {
+		var names []string
+		for i, d := range decisions {
+			if d.Allowed == allowed {
+				names = append(names, c.readings[i].dialect.String()+lineText(d.Rule))
+			}
+		}
+		parts = append(parts, map[bool]string{true: "allowed by ", false: "denied by "}[allowed]+strings.Join(names, ", "))
+	}
+	text := fmt.Sprintf("%s, for %s: %s", shorten(u.String()), shorten(crawler), strings.Join(parts, "; "))
+	for _, r := range c.readings {
+		c.add(r.dialect, "dialects-differ", line, text, u.String())
+	}
+}
+
+// lineText returns the line of a rule in parentheses, or "" if there is none.
+func lineText(r dialect.Rule) string {
+	if r.Line == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (line %d)", r.Line)
+}
+
+// searchers returns the groups of crawlers that the file does not name and of the largest search
+// engine, unless they may not request the start page.
+func (l *linter) searchers(r *reading) (groups []*group) {
+	start := &url.URL{Scheme: l.site.Scheme, Host: l.site.Host, Path: "/"}
+	for _, name := range []string{"", "Googlebot"} {
+		g := l.groupOf(r, name)
+		if g != nil && g.group.DecideURL(start).Allowed {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// lintSitemaps finds sitemaps that the file disallows to crawlers that may request the start page.
+// If the URL of the file is not known, the text says for which site it is so.
+func (l *linter) lintSitemaps(r *reading) {
+	base, _ := dialect.AuthorityOf(l.site)
+	groups := l.searchers(r)
+	for _, line := range l.lines {
+		if line.key != "sitemap" || l.budget < 0 {
+			continue
+		}
+		u, err := l.site.Parse(line.value)
+		if err != nil {
+			continue
+		}
+		own, err := dialect.AuthorityOf(u)
+		if err != nil || l.URL != "" && own != base {
+			continue
+		}
+		for _, g := range groups {
+			l.budget -= 64 + len(line.value)
+			d := g.group.DecideURL(u)
+			if !d.Allowed {
+				text := fmt.Sprintf("line %d (%s) disallows this sitemap: %s", d.Rule.Line, shorten(d.Rule.String()), shorten(u.Redacted()))
+				if l.URL == "" && own != base {
+					text += " (if the file is the robots.txt of " + own.String() + ")"
+				}
+				l.add(r.dialect, "sitemap-disallowed", line.number, text, u.Redacted())
+				break
+			}
+		}
+	}
+}
+
+// resource matches the patterns of style sheets and scripts, and of folders for them. The extension
+// or the name of the folder is in a group.
+var resource = regexp.MustCompile(`(?i)(?:\.(css|js)(?:\$|\?.*|\*)*|/(css|styles?|stylesheets|js|javascripts?|scripts)/?\**)$`)
+
+// lintResources finds rules that deny CSS or JavaScript to crawlers that may request the start page.
+func (l *linter) lintResources(r *reading) {
+	for _, g := range l.searchers(r) {
+		for _, rule := range g.rules {
+			m := resource.FindStringSubmatch(rule.Pattern)
+			if m == nil || rule.Allow || l.budget < 0 {
+				continue
+			}
+			u := l.example(strings.TrimRight(rule.Pattern, "*"), "")
+			if m[2] != "" && u != nil {
+				u = u.JoinPath("a." + map[bool]string{true: "css", false: "js"}[strings.Contains(strings.ToLower(m[2]), "st") || strings.EqualFold(m[2], "css")])
+			}
+			l.budget -= 64
+			if u == nil || g.group.DecideURL(u).Rule != rule {
+				continue
+			}
+			l.add(r.dialect, "blocked-resource", rule.Line, fmt.Sprintf("%s denies %s", shorten(rule.String()), shorten(u.String())), u.String())
+		}
+	}
+}

@@ -70,6 +70,15 @@ func signal(value string) Preference {
 	return Unknown
 }
 
+// MarshalText returns the text of String.
+func (u Use) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
+
+// UnmarshalText sets u to the Use with a name. Any other text is UseUnknown.
+func (u *Use) UnmarshalText(text []byte) error {
+	*u = useOf(string(text))
+	return nil
+}
+
 // useOf returns the Use with a name, or UseUnknown.
 func useOf(name string) Use {
 	for u, known := range uses {

@@ -29,23 +29,16 @@ func Target(u *url.URL) string {
 // proportional to the product of the lengths.
 func (p pattern) matches(target string) bool {
 	text, anchored := strings.CutSuffix(string(p), "$")
-	parts := strings.Split(text, "*")
-	rest, ok := strings.CutPrefix(target, parts[0])
-	if !ok {
-		return false
-	}
-	for i, part := range parts[1:] {
-		last := i == len(parts)-2
-		if last && anchored {
+	part, text, more := strings.Cut(text, "*")
+	rest, ok := strings.CutPrefix(target, part)
+	for ok && more {
+		part, text, more = strings.Cut(text, "*")
+		if anchored && !more {
 			return strings.HasSuffix(rest, part)
 		}
-		at := strings.Index(rest, part)
-		if at < 0 {
-			return false
-		}
-		rest = rest[at+len(part):]
+		_, rest, ok = strings.Cut(rest, part)
 	}
-	return !anchored || rest == ""
+	return ok && (!anchored || rest == "")
 }
 
 // normal returns a path or a pattern with one spelling of each character: unreserved characters are

@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -13,9 +14,9 @@ const TDMRepPath = "/.well-known/tdmrep.json"
 // A TDM is a TDMRep declaration: whether the rights of text and data mining are reserved, and where
 // the policy of the owner is. The zero TDM declares nothing.
 type TDM struct {
-	Reservation Preference // Disallowed if the rights are reserved, Allowed if they are not
-	Policy      string     // the URL of the policy; "" if there is none
-	Source      Source
+	Reservation Preference `json:"reservation"`      // Disallowed if the rights are reserved, Allowed if they are not
+	Policy      string     `json:"policy,omitempty"` // the URL of the policy; "" if there is none
+	Source
 }
 
 // Override returns the declaration that applies if next is given as well, by a technique that
@@ -74,13 +75,18 @@ func TDMMeta(content func(name string) string, from Source) TDM {
 	return t
 }
 
-// A TDMFile holds the rules of a TDMRep file.
-type TDMFile struct{ rules []tdmRule }
+// A TDMFile holds the rules of a TDMRep file. It is immutable. The methods of a nil TDMFile return
+// that nothing is declared.
+type TDMFile struct {
+	from  Source
+	rules []tdmRule
+}
 
 // A tdmRule is one rule of a TDMRep file.
 type tdmRule struct {
-	pattern pattern
-	tdm     TDM
+	pattern     pattern
+	reservation Preference
+	policy      string
 }
 
 // ParseTDMFile parses a TDMRep file: a JSON array of objects with the members location,
@@ -89,13 +95,13 @@ type tdmRule struct {
 // limits the size of body.
 func ParseTDMFile(body []byte, from Source) (*TDMFile, error) {
 	var rules []json.RawMessage
-	err := json.Unmarshal(body, &rules)
+	err := json.Unmarshal(bytes.TrimPrefix(body, []byte("\uFEFF")), &rules)
 	if err != nil {
 		return nil, fmt.Errorf("usage: %s is not a list of rules: %w", TDMRepPath, err)
 	}
-	f := &TDMFile{}
+	f := &TDMFile{from: from}
 	for _, text := range rules {
-		rule, ok := parseTDMRule(text, from)
+		rule, ok := parseTDMRule(text)
 		if ok {
 			f.rules = append(f.rules, rule)
 		}
@@ -104,7 +110,7 @@ func ParseTDMFile(body []byte, from Source) (*TDMFile, error) {
 }
 
 // parseTDMRule parses one rule, and reports whether it is one.
-func parseTDMRule(text []byte, from Source) (rule tdmRule, ok bool) {
+func parseTDMRule(text []byte) (rule tdmRule, ok bool) {
 	var r struct {
 		Location    string          `json:"location"`
 		Reservation json.RawMessage `json:"tdm-reservation"`
@@ -115,9 +121,9 @@ func parseTDMRule(text []byte, from Source) (rule tdmRule, ok bool) {
 		return tdmRule{}, false
 	}
 	rule.pattern = newPattern(r.Location)
-	said := reservation(string(r.Reservation))
-	if said != Unknown {
-		rule.tdm = TDM{Reservation: said, Policy: r.Policy, Source: from}
+	rule.reservation = reservation(string(r.Reservation))
+	if rule.reservation != Unknown {
+		rule.policy = r.Policy
 	}
 	return rule, true
 }
@@ -125,11 +131,19 @@ func parseTDMRule(text []byte, from Source) (rule tdmRule, ok bool) {
 // Of returns the declaration for a target, which is the path and query of a URL; see Target. The
 // first rule of the file that matches counts. If none does, nothing is declared.
 func (f *TDMFile) Of(target string) TDM {
+	if f == nil {
+		return TDM{}
+	}
 	target = normal(target)
-	for _, rule := range f.rules {
-		if rule.pattern.matches(target) {
-			return rule.tdm
+	for i := range f.rules {
+		rule := &f.rules[i]
+		if !rule.pattern.matches(target) {
+			continue
 		}
+		if rule.reservation == Unknown {
+			break
+		}
+		return TDM{Reservation: rule.reservation, Policy: rule.policy, Source: f.from}
 	}
 	return TDM{}
 }

@@ -3,7 +3,7 @@
 // requested; that is the subject of robots.txt rules.
 //
 // There are several forms of these statements. The package has a parser for each, without I/O, and
-// one form of the result, Preferences:
+// one form of the result, Preferences. Sources combines them:
 //
 //   - Content-Usage, in robots.txt and in response headers: draft-ietf-aipref-vocab-08 and
 //     draft-ietf-aipref-attach-05, working group drafts without consensus
@@ -11,6 +11,8 @@
 //     sites use (contentsignals.org)
 //   - TDMRep, in a file, in response headers and in HTML: final report of a W3C community group of
 //     10 May 2024
+//   - License, in robots.txt and in the response header Link, which name a license that the package
+//     does not read: RSL 1.0, Recommendation of the RSL Technical Steering Committee of 2025
 //
 // The package is experimental, because most of these texts are drafts. It may change when they do.
 package usage
@@ -82,6 +84,17 @@ func (p Preference) String() string {
 
 // MarshalText returns the text of String.
 func (p Preference) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText sets p to the Preference with a name. It returns an error for any other text.
+func (p *Preference) UnmarshalText(text []byte) error {
+	for known := Unknown; known <= Disallowed; known++ {
+		if known.String() == string(text) {
+			*p = known
+			return nil
+		}
+	}
+	return fmt.Errorf("usage: %q is not a preference", text)
+}
 
 // A Source says where a statement is.
 type Source struct {
@@ -156,16 +169,22 @@ func (p *Preferences) set(purpose Purpose, preference Preference, from Source) {
 
 // MarshalJSON returns an object with the members search, ai-use and train-ai. It omits the uses
 // whose preference is unknown.
-func (p Preferences) MarshalJSON() ([]byte, error) {
-	known := func(s Statement) *Statement {
-		if s.Preference == Unknown {
-			return nil
-		}
-		return &s
+func (p Preferences) MarshalJSON() ([]byte, error) { return json.Marshal(preferencesJSON(p)) }
+
+// UnmarshalJSON reads what MarshalJSON returns. Absent members are unknown.
+func (p *Preferences) UnmarshalJSON(text []byte) error {
+	var j preferencesJSON
+	err := json.Unmarshal(text, &j)
+	if err != nil {
+		return err
 	}
-	return json.Marshal(struct {
-		Search  *Statement `json:"search,omitempty"`
-		AIUse   *Statement `json:"ai-use,omitempty"`
-		TrainAI *Statement `json:"train-ai,omitempty"`
-	}{known(p.Search), known(p.AIUse), known(p.TrainAI)})
+	*p = Preferences(j)
+	return nil
+}
+
+// preferencesJSON is Preferences as package json encodes it.
+type preferencesJSON struct {
+	Search  Statement `json:"search,omitzero"`
+	AIUse   Statement `json:"ai-use,omitzero"`
+	TrainAI Statement `json:"train-ai,omitzero"`
 }

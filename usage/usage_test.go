@@ -247,6 +247,9 @@ var tdmFiles = []struct{ name, file, target, want, policy string }{
 	{"not a list", `{"location": "/", "tdm-reservation": 1}`, "/x", "error", ""},
 	{"not JSON", `<html>`, "/x", "error", ""},
 	{"empty file", ``, "/x", "error", ""},
+	{"byte order mark", "\uFEFF" + `[{"location": "/", "tdm-reservation": 1}]`, "/x", "disallowed", ""},
+	{"cut file", `[{"location": "/", "tdm-reservation": 1}, {"loc`, "/x", "error", ""},
+	{"null", `null`, "/x", "unknown", ""},
 }
 
 func TestTDMFile(t *testing.T) {

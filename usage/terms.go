@@ -1,0 +1,80 @@
+package usage
+
+import (
+	"net/http"
+	"net/url"
+)
+
+// Terms are what is known about the use of the content of one URL.
+type Terms struct {
+	// Preferences are those of all sources together.
+	Preferences Preferences `json:"preferences"`
+	// Use is the value of the key use of Content-Signal. If there are several, it is the narrowest.
+	Use Use `json:"use,omitempty"`
+	// TDM is the TDMRep declaration in force. It is zero if there is none.
+	TDM TDM `json:"tdm,omitzero"`
+	// Licenses are the licenses that the site names, at most 16.
+	Licenses []License `json:"licenses,omitempty"`
+	// LicenseRequired says that the response asks for a license; see the function LicenseRequired.
+	LicenseRequired bool `json:"license_required,omitempty"`
+}
+
+// Sources are the places where a site says how the content of a URL may be used. Those that are not
+// known are zero.
+type Sources struct {
+	Robots     *RobotsTxt // what robots.txt says to the crawler; nil if it must not request the URL
+	RobotsHash string     // of the robots.txt, for Source.Hash; may be ""
+	TDMFile    *TDMFile
+	Status     int                      // of the response
+	Header     http.Header              // of the response
+	Meta       func(name string) string // the attribute content of the first meta element with a name, in the HTML of the response
+}
+
+// Terms evaluates the sources for u. The strongest preference of all sources counts, with one
+// exception: a TDMRep declaration in a response header overrides that of the file, and one in HTML
+// overrides both.
+func (s Sources) Terms(u *url.URL) Terms {
+	target := Target(u)
+	terms := Terms{
+		Preferences:     s.Robots.of(target).withHash(s.RobotsHash),
+		TDM:             s.TDMFile.Of(target),
+		LicenseRequired: LicenseRequired(s.Status, s.Header),
+	}
+	if s.Robots != nil {
+		terms.Use = s.Robots.use
+		for _, l := range s.Robots.licenses {
+			l.Hash = s.RobotsHash
+			terms.Licenses = append(terms.Licenses, l)
+		}
+	}
+	terms.addHeader(s.Header, u)
+	if s.Meta != nil {
+		terms.TDM = terms.TDM.Override(TDMMeta(s.Meta, Source{Name: "meta tdm-reservation"}))
+	}
+	terms.Preferences = terms.Preferences.Combine(terms.TDM.Preferences())
+	return terms
+}
+
+// addHeader adds what the headers of the response for u say.
+func (t *Terms) addHeader(h http.Header, u *url.URL) {
+	if len(h) == 0 {
+		return
+	}
+	said := ContentUsage(h.Values("Content-Usage"), Source{Name: "Content-Usage"})
+	t.Preferences = t.Preferences.Combine(said)
+	signals, use := ContentSignal(h.Values("Content-Signal"), Source{Name: "Content-Signal"})
+	t.Preferences = t.Preferences.Combine(signals)
+	t.Use = narrower(t.Use, use)
+	t.TDM = t.TDM.Override(TDMHeader(h, Source{Name: "tdm-reservation"}))
+	t.Licenses = addLinks(t.Licenses, u, h)
+}
+
+// withHash returns p with a hash in the source of each statement.
+func (p Preferences) withHash(hash string) Preferences {
+	for _, s := range []*Statement{&p.Search, &p.AIUse, &p.TrainAI} {
+		if s.Preference != Unknown {
+			s.Hash = hash
+		}
+	}
+	return p
+}

@@ -74,7 +74,7 @@ const importRules = `
 	internal/arrivals: github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/storage !log !os
 
 	# The robots.txt that is in force at a site. It knows dialects but not Colly.
-	internal/policy:   ./dialect ./store ./internal/redact github.com/maypok86/otter/v2
+	internal/policy:   ./dialect ./store ./usage ./internal/redact github.com/maypok86/otter/v2
 
 	# The walk over the sitemaps of a site. It knows sitemaps but not Colly.
 	internal/feed:     ./dialect ./sitemap ./store ./internal/feed/hashset ./internal/feed/resume ./internal/redact ./internal/weburl golang.org/x/net/publicsuffix
@@ -89,14 +89,14 @@ const importRules = `
 	# Signatures of requests. It does not know robots.txt or Colly.
 	webbotauth:        github.com/dunglas/httpsfv golang.org/x/net/http/httpguts !log !os
 
-	# Preferences about the use of content, from bytes to values.
+	# Preferences about the use of content, from bytes to values. It knows neither dialects nor policies.
 	usage:             github.com/dunglas/httpsfv !io !os !log
 
 	# Verifies signatures, in tests. It shares nothing with webbotauth.
 	internal/sigverify: !log !os
 
 	# The root package combines them.
-	.:                 ./webbotauth ./dialect ./sitemap ./store ./internal/arrivals ./internal/backend ./internal/fanout ./internal/feed ./internal/handoff ./internal/netguard ./internal/pace ./internal/policy ./internal/redact ./internal/seconds ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage !reflect
+	.:                 ./webbotauth ./dialect ./sitemap ./store ./usage ./internal/arrivals ./internal/backend ./internal/fanout ./internal/feed ./internal/handoff ./internal/metatags ./internal/netguard ./internal/pace ./internal/policy ./internal/redact ./internal/seconds ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage !reflect
 
 	# The pages of a crawl, on disk. It does not know Colly or robots.txt.
 	frontier:           . ./dialect ./internal/redact ./internal/weburl !net/http

@@ -88,6 +88,12 @@ var webs = []struct {
 	{"different files, median of the corpus", func(i int) Doer { return serve(median(i)) }, 100_000, 280 + 400},
 	{"different files, short", func(i int) Doer { return serve(fmt.Sprintf("User-agent: *\nDisallow: /%d\n", i)) }, 5000, 500},
 	{"different files, long", long, 5000, 1250},
+	{"different files with Content-Signal", func(i int) Doer {
+		return serve(fmt.Sprintf("User-agent: *\nContent-Signal: search=yes,ai-train=no,use=reference\nDisallow: /%d\n", i))
+	}, 5000, 900},
+	{"different files with many preferences", func(i int) Doer {
+		return serve(fmt.Sprintf("User-agent: *\nDisallow: /%d\n", i) + strings.Repeat("Content-Usage: /x train-ai=n\n", 100))
+	}, 500, 30_000},
 	{"no robots.txt", func(int) Doer { return absent }, 5000, 280},
 	{"validators", func(i int) Doer {
 		return serve(usual, "ETag", fmt.Sprintf(`"5f3c-%07x"`, i), "Last-Modified", fmt.Sprintf("Mon, 02 Jan 2006 15:04:%02d GMT", i%60))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/usage"
 )
 
 // A parsedFile is a robots.txt as one cache's dialect and tokens read it. Authorities with the same
@@ -20,12 +21,13 @@ type parsedFile struct {
 	users    atomic.Int32 // the policies in the cache that use it; changed under parser.mu
 }
 
-// otherLines are the lines of a file that are neither rules nor sitemaps. The files that have
-// neither a schedule nor parameters, which are the most, share one value.
+// otherLines are the lines of a file that are neither rules nor sitemaps. The files that have none
+// of them, which are the most, share one value.
 type otherLines struct {
 	delayAsWritten bool              // obey Crawl-delay although the dialect does not support it
 	schedule       *dialect.Schedule // of the group; nil if it has none
 	cleanParams    dialect.CleanParams
+	usage          *usage.RobotsTxt // nil if the file says nothing about the use of content
 }
 
 // crawlDelay returns the group's crawl delay and its line; 0 and 0 if it has none.
@@ -56,7 +58,7 @@ var emptySum = sumOf(nil)
 type parser struct {
 	dialect       dialect.Dialect
 	tokens        []string
-	noOthers      *otherLines // of the files that have neither a schedule nor parameters
+	noOthers      *otherLines // of the files that have none
 	rateAsWritten bool        // obey Request-rate and Visit-time although the dialect does not support them
 	empty         *parsedFile
 
@@ -94,12 +96,13 @@ func (p *parser) read(text []byte) *parsedFile {
 func (p *parser) parse(text []byte, s sum) *parsedFile {
 	rules := p.dialect.Parse(text)
 	group := rules.Group(p.tokens...)
+	others := p.othersOf(rules, group)
 	return &parsedFile{
 		group:    group,
 		sitemaps: rules.Sitemaps(),
-		others:   p.othersOf(rules, group),
+		others:   others,
 		sum:      s,
-		weight:   parsedFileWeight(p.dialect, len(text)),
+		weight:   parsedFileWeight(p.dialect, len(text)) + uint32(others.usage.Size()),
 	}
 }
 
@@ -110,10 +113,25 @@ func (p *parser) othersOf(rules *dialect.Rules, group *dialect.Group) *otherLine
 		schedule = group.WrittenSchedule()
 	}
 	params := rules.CleanParams()
-	if schedule == nil && params == nil {
+	said := usageOf(rules.UsageLines(p.tokens...))
+	if schedule == nil && params == nil && said == nil {
 		return p.noOthers
 	}
-	return &otherLines{delayAsWritten: p.noOthers.delayAsWritten, schedule: schedule, cleanParams: params}
+	return &otherLines{
+		delayAsWritten: p.noOthers.delayAsWritten,
+		schedule:       schedule,
+		cleanParams:    params,
+		usage:          said,
+	}
+}
+
+// usageOf returns what lines of a file say about the use of content, or nil if there are none.
+func usageOf(lines []dialect.UsageLine) *usage.RobotsTxt {
+	said := make([]usage.Line, len(lines))
+	for i, l := range lines {
+		said[i] = usage.Line{Key: l.Key, Value: l.Value, Number: l.Line}
+	}
+	return usage.ParseRobotsTxt(said)
 }
 
 // use adds a user to f, which may be nil. It returns the parsed file to use in its place: the one

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/usage"
 )
 
 // A Policy says which rules apply to the pages of one authority. It is immutable, so any number of
@@ -96,6 +97,14 @@ func (p *Policy) LastSchedule() *dialect.Schedule {
 func (p *Policy) CleanParams() dialect.CleanParams {
 	if f := p.rules(); f != nil {
 		return f.others.cleanParams
+	}
+	return nil
+}
+
+// Usage returns what the file says about the use of content. It returns nil if that is nothing.
+func (p *Policy) Usage() *usage.RobotsTxt {
+	if f := p.rules(); f != nil {
+		return f.others.usage
 	}
 	return nil
 }

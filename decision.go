@@ -10,6 +10,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/redact"
+	"github.com/collyrobots/collyrobots/usage"
 )
 
 // A Decision says whether a URL may be fetched, and why. In JSON, durations are numbers of seconds,
@@ -63,6 +64,11 @@ type Decision struct {
 	Delay time.Duration `json:"-"`
 	// BackOff is the delay that responses with status 429 and 503 have caused, or 0.
 	BackOff time.Duration `json:"-"`
+	// Usage has the preferences about the use of the page that are known before it is fetched: those
+	// of robots.txt and, if a Purpose is set, of the TDMRep file. A page that robots.txt denies has
+	// none. See Plugin.Usage.
+	Usage usage.Preferences `json:"usage,omitzero"`
+
 	// NotBefore is the time until which a Retry-After holds back all requests to the host. It is
 	// zero if there is no Retry-After.
 	NotBefore time.Time `json:"not_before,omitzero"`
@@ -81,6 +87,7 @@ const (
 	ReasonUnreachable Reason = "unreachable" // robots.txt could not be read, so nothing is allowed
 	ReasonSiteDown    Reason = "site_down"   // the request for robots.txt got no response, so the site gets no requests for a while
 	ReasonDelay       Reason = "delay"       // the crawl delay is longer than SkipAbove
+	ReasonUsage       Reason = "usage"       // Decision.Usage disallows the Purpose of the crawl; see EnforceUsage
 	ReasonIgnored     Reason = "ignored"     // robots.txt was not requested because of IgnoreRobotsWithPermission
 )
 
@@ -89,7 +96,7 @@ type decisions map[Reason]*atomic.Int64
 
 func newDecisions() decisions {
 	d := make(decisions)
-	for _, r := range []Reason{ReasonRule, ReasonNoRule, ReasonNoRobots, ReasonUnreachable, ReasonSiteDown, ReasonDelay, ReasonIgnored} {
+	for _, r := range []Reason{ReasonRule, ReasonNoRule, ReasonNoRobots, ReasonUnreachable, ReasonSiteDown, ReasonDelay, ReasonUsage, ReasonIgnored} {
 		d[r] = new(atomic.Int64)
 	}
 	return d
@@ -153,6 +160,8 @@ func (d Decision) because() string {
 		return fmt.Sprintf("%q, line %d of %s, group %q", d.Rule, d.Rule.Line, d.file(), d.Group)
 	case ReasonDelay:
 		return fmt.Sprintf("%s asks for a crawl delay of %v", d.file(), d.CrawlDelay)
+	case ReasonUsage:
+		return "its owner disallows this use: " + disallowedBy(d.Usage)
 	case ReasonNoRule:
 		return "no rule of " + d.file() + " matches"
 	}

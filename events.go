@@ -14,6 +14,7 @@ const (
 	EventSitemap    EventKind = "sitemap"    // a sitemap was read, or could not be read
 	EventSlowed     EventKind = "slowed"     // a host has throttled the crawl: status 429 or 503
 	EventRecovered  EventKind = "recovered"  // a host that had throttled the crawl has accepted a request
+	EventLicense    EventKind = "license"    // a response with status 401 asks for a license; see the package usage
 	EventUnrecorded EventKind = "unrecorded" // the URLStore of Frontier could not record a page or its result
 	EventMissed     EventKind = "missed"     // events were dropped because the listener was too slow
 )
@@ -42,6 +43,7 @@ const (
 	RequestRedirect RequestKind = "redirect" // a redirect of a page that is followed
 	RequestRobots   RequestKind = "robots"   // a robots.txt, or a redirect of one
 	RequestSitemap  RequestKind = "sitemap"  // a sitemap, or a redirect of one
+	RequestTDM      RequestKind = "tdmrep"   // a TDMRep file, or a redirect of one; see Purpose
 	RequestRetry    RequestKind = "retry"    // one of these, repeated after 429 or 503 or after a lost connection
 )
 
@@ -84,7 +86,7 @@ type Event struct {
 	// SourceVisitTime.
 	Line int `json:"line,omitempty"`
 
-	// Status (answered, robots, slowed, recovered) is the status of the response, or 0 if there was
+	// Status (answered, robots, slowed, recovered, license) is the status of the response, or 0 if there was
 	// no response.
 	Status int `json:"status,omitempty"`
 	// Bytes (answered) is the number of bytes of the body that were read.

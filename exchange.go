@@ -16,6 +16,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/usage"
 )
 
 // An exchange is one request on the wire, and its place with its host. It implements backend.Trip
@@ -47,7 +48,7 @@ type permit struct {
 	check   func() error // returns an error if the request must not be sent
 }
 
-// send makes a request of the plugin's own, for robots.txt or a sitemap. The request keeps the pace
+// send makes a request of the plugin's own: for robots.txt, a sitemap or a TDMRep file. The request keeps the pace
 // of its host, and uses the proxy and the TLS settings of the collector. It sends no cookies, and
 // follows no redirect. from says what has led to it.
 //
@@ -81,6 +82,44 @@ func (x *exchange) send(req *http.Request, s *backend.Seam, timeout time.Duratio
 	began = time.Now()
 	resp, err = backend.Do(x.through, req, timeout, x)
 	return resp, began, err
+}
+
+// sendOwn is like send for a file that check allows the plugin to request. check gets the origin of
+// the request, and is called again if robots.txt changes before the turn of the request comes.
+func (j *judge) sendOwn(req *http.Request, timeout time.Duration, from lead, check func(origin) (verdict, error)) (resp *http.Response, began time.Time, err error) {
+	guard, err := j.limiter.allow(from, hostOf(req.URL), req.URL)
+	if err != nil {
+		j.report.tellUnsent(req.URL, err, numbers{})
+		return nil, time.Time{}, err
+	}
+	x := &exchange{limiter: j.limiter}
+	x.permit = x.permitOf(req.Context(), func() (verdict, error) { return check(guardedBy(guard, from.payer)) })
+	err = x.permit.check()
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	resp, began, err = x.send(req, from.client.seam(), timeout, from)
+	if isForbidden(err) {
+		began = time.Time{} // the connection has shown a private address, so trying again is useless
+	}
+	return resp, began, err
+}
+
+// permitOf returns the permit of x, which is sent if judge returns no error.
+func (x *exchange) permitOf(ctx context.Context, judge func() (verdict, error)) *permit {
+	var last verdict
+	current := func() bool {
+		return last.reader == nil || last.reader.known(ctx, time.Now(), last.policy.Authority, last.host) != nil
+	}
+	check := func() error {
+		v, err := judge()
+		if err == nil {
+			v.obeyedBy(&x.ticket)
+			last = v
+		}
+		return err
+	}
+	return &permit{current: current, check: check}
 }
 
 // allow returns an error if the plugin must not request u, which is on host, because of what has
@@ -244,6 +283,9 @@ func (x *exchange) recordResponse(resp *http.Response, pages int) (report func()
 	x.sent.Store(true) // an HTTP/2 transport may call Sent later, or not at all
 	x.trace.answered(resp)
 	backOff := x.changePace(resp, pages)
+	if usage.LicenseRequired(resp.StatusCode, resp.Header) {
+		backOff = x.limiter.report.licenseRequired(x) // 401 causes no back-off
+	}
 	if x.guard == nil || x.met {
 		return backOff
 	}

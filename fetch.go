@@ -53,7 +53,7 @@ func (c seamClient) forbids(u *url.URL) bool {
 
 // A lead says what has led the plugin to a request of its own.
 type lead struct {
-	kind RequestKind // RequestRobots or RequestSitemap
+	kind RequestKind // RequestRobots, RequestSitemap or RequestTDM
 	origin
 	client client
 }
@@ -75,11 +75,12 @@ func guardedBy(guard *PrivateNetworkError, payer string) origin {
 
 // A fetcher says how robots.txt is fetched when a request needs it.
 type fetcher struct {
-	limiter *limiter
-	client  client
-	from    origin      // of the request
-	header  http.Header // of the request; nil if it is one of the plugin's own
-	changed bool        // header has changed since robots.txt was requested with it
+	limiter  *limiter
+	client   client
+	from     origin      // of the request
+	header   http.Header // of the request; nil if it is one of the plugin's own
+	changed  bool        // header has changed since robots.txt was requested with it
+	readsTDM bool        // the TDMRep file is also fetched if the request needs it
 }
 
 // nameFor returns the name under which robots.txt is read for a request with a user agent.

@@ -15,6 +15,7 @@ type target struct {
 	url        *url.URL
 	hostHeader string // the Host header that the user has set; "" if the header is the host of url
 	userAgent  string // the User-Agent header
+	isFile     bool   // a file that the plugin reads, so usage preferences do not apply
 }
 
 // targetOf returns the target of a request with these properties. host is the Host header that will
@@ -75,17 +76,19 @@ func (g *gate) check(ctx context.Context, q *request) error {
 	if err := g.protect(q); err != nil {
 		return err
 	}
-	v, err := g.decide(ctx, q.now, q.target, q.fetcher())
+	again := q.isJudged() && q.unchanged()
+	f := q.fetcher()
+	f.readsTDM = !again // otherwise q may have its turn, which the file would take
+	v, err := g.decide(ctx, q.now, q.target, f)
 	if err != nil {
 		return err
 	}
-	if v.policy.Fetched().After(q.now) {
-		q.now = time.Now() // the file was fetched just now, which took time
+	if v.waited || v.policy.Fetched().After(q.now) {
+		q.now = time.Now() // a file was fetched just now, which took time
 	}
 	if err := robotsAtPrivateAddress(v.policy, q.guard); err != nil {
 		return err
 	}
-	again := q.isJudged() && q.unchanged()
 	q.set(v)
 	if (v.reason == ReasonUnreachable || v.reason == ReasonSiteDown) && !v.policy.Refused() {
 		v.host.Skip(q.now, &q.ticket) // the next page reads robots.txt again, when its turn comes

@@ -2,6 +2,7 @@ package collyrobots
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/usage"
 )
 
 // A judge decides about URLs. It is the only part that knows whether the crawl is a dry run. In a
@@ -21,6 +23,8 @@ type judge struct {
 	policies *policies
 	report   *report
 	decided  decisions
+	tdm      tdmFiles
+	uses     uses
 }
 
 // A verdict is the decision about a URL, with the settings and the policy that have led to it.
@@ -32,6 +36,8 @@ type verdict struct {
 	source   pace.Source // of the crawl delay of policy; zero if there is none
 	rule     dialect.Decision
 	reason   Reason
+	tdm      *usage.TDMFile // nil if the site has none, or if it is not used
+	waited   bool           // the decision has waited for the TDMRep file
 }
 
 // decide finds the policy that applies to t at now, and applies it. If t has a Host header, the
@@ -39,33 +45,9 @@ type verdict struct {
 // gets the request. The error is the context's, ErrClosed, a *ShardError or *PaceError, or says
 // that the URL has no valid host.
 func (j *judge) decide(ctx context.Context, now time.Time, t target, f fetcher) (verdict, error) {
-	a, err := dialect.AuthorityOf(t.url)
-	if err != nil {
-		return verdict{}, err
-	}
-	if err := j.shard.owns(a.Host, t.url); err != nil {
-		return verdict{}, err
-	}
-	v := verdict{host: j.limiter.hosts.At(now, a.Host)}
-	a.Host = v.host.Name() // a.Host may be a part of the page's URL, which must not be retained
-	site := a.Host
-	if t.hostHeader != "" {
-		a, err = policy.VirtualHost(a, t.hostHeader)
-		if err != nil {
-			return verdict{}, err
-		}
-		site, _, _ = strings.Cut(a.Host, "@")
-	}
-	v.settings = j.settings.of(site)
-	if v.settings.ignoreRobots {
-		v.policy = &policy.Policy{Authority: a, RobotsStatus: policy.NoRobots}
-		v.reason = ReasonIgnored
-		v.rule = dialect.Decision{Allowed: true}
-		return v, nil
-	}
-	v.reader, err = j.policies.reader(v.settings, f.nameFor(v.settings, t.userAgent))
-	if err != nil {
-		return verdict{}, err
+	v, a, err := j.begin(now, t, f)
+	if err != nil || v.policy != nil {
+		return v, err
 	}
 	v.policy = v.reader.known(ctx, now, a, v.host)
 	if v.policy == nil {
@@ -80,7 +62,60 @@ func (j *judge) decide(ctx context.Context, now time.Time, t target, f fetcher) 
 	} else {
 		v.reason, v.rule = apply(v.policy, t.url)
 	}
+	if v.settings.purpose != 0 && v.rule.Allowed && !t.isFile {
+		err = j.considerUsage(ctx, &v, t, f)
+	}
+	return v, err
+}
+
+// recall is like decide, but uses only files that are known. It returns an error if robots.txt is
+// not known.
+func (j *judge) recall(t target, f fetcher) (verdict, error) {
+	v, a, err := j.begin(time.Now(), t, f)
+	if err != nil || v.policy != nil {
+		return v, err
+	}
+	v.policy = v.reader.cache.Last(context.Background(), a)
+	if v.policy == nil {
+		return verdict{}, errNotKnown
+	}
+	v.reason, v.rule = apply(v.policy, t.url)
+	v.tdm = j.tdm.last(a)
 	return v, nil
+}
+
+// errNotKnown is the error of recall for a site whose robots.txt is not known.
+var errNotKnown = errors.New("robots.txt is not known")
+
+// begin returns a verdict on t without a policy, and the authority whose policy it needs. If
+// robots.txt is ignored, the verdict is complete.
+func (j *judge) begin(now time.Time, t target, f fetcher) (v verdict, a dialect.Authority, err error) {
+	a, err = dialect.AuthorityOf(t.url)
+	if err != nil {
+		return verdict{}, a, err
+	}
+	if err := j.shard.owns(a.Host, t.url); err != nil {
+		return verdict{}, a, err
+	}
+	v.host = j.limiter.hosts.At(now, a.Host)
+	a.Host = v.host.Name() // a.Host may be a part of the page's URL, which must not be retained
+	site := a.Host
+	if t.hostHeader != "" {
+		a, err = policy.VirtualHost(a, t.hostHeader)
+		if err != nil {
+			return verdict{}, a, err
+		}
+		site, _, _ = strings.Cut(a.Host, "@")
+	}
+	v.settings = j.settings.of(site)
+	if v.settings.ignoreRobots {
+		v.policy = &policy.Policy{Authority: a, RobotsStatus: policy.NoRobots}
+		v.reason = ReasonIgnored
+		v.rule = dialect.Decision{Allowed: true}
+		return v, a, nil
+	}
+	v.reader, err = j.policies.reader(v.settings, f.nameFor(v.settings, t.userAgent))
+	return v, a, err
 }
 
 // cleaned returns the URL that identifies a page: u without the query parameters that do not change
@@ -167,6 +202,7 @@ func (v verdict) decision(u *url.URL) Decision {
 		BackOff:    host.BackOff,
 		NotBefore:  host.NotBefore,
 		Opens:      host.Opens,
+		Usage:      v.preferences(u),
 	}
 	if d.Option == optionRobotsTxt {
 		d.Fetched = time.Time{}

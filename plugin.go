@@ -128,8 +128,8 @@ func WithRobots(c *colly.Collector, opts ...Option) (*Plugin, error) {
 	return p, nil
 }
 
-// Check returns the decision about a GET of rawURL. It fetches robots.txt if necessary, and waits
-// for nothing else. It uses the client and the user agent of the first attached collector. Like
+// Check returns the decision about a GET of rawURL. It fetches robots.txt if necessary and, if a
+// Purpose is set, the TDMRep file. It waits for nothing else. It uses the client and the user agent of the first attached collector. Like
 // Colly, Check escapes a percent sign that does not begin an escape, such as in /100%.
 //
 // Check returns an error if rawURL is not an http, https or ftp URL, and if ctx ends. If robots.txt
@@ -150,6 +150,7 @@ func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 		return Decision{}, fmt.Errorf("collyrobots: Check: %q is not an http, https or ftp URL", u.Redacted())
 	}
 	ctx, userAgent, f := p.own(ctx)
+	f.readsTDM = true
 	v, err := p.decide(ctx, time.Now(), target{url: u, userAgent: userAgent}, f)
 	if err != nil {
 		return Decision{}, err

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/url"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gocolly/colly/v2"
 
@@ -19,6 +20,7 @@ type report struct {
 	heard    bool     // the user has set onDenied
 	logged   sync.Map // the messages that were passed to markLogged
 	events   *fanout.Broadcaster[Event]
+	licenses atomic.Int64 // the responses that have asked for a license
 }
 
 // Bits of pace.Host.Mark that say what was logged about a host. The two highest bits belong to
@@ -53,6 +55,17 @@ func (r *report) notSent(u *url.URL, err error, dryRun bool) {
 func (r *report) warn(message string, args ...any) {
 	if r.markLogged(message) {
 		r.log.Warn(message, args...)
+	}
+}
+
+// licenseRequired counts the response of x, which asks for a license, and sends the event. It
+// returns a function that logs the first such response.
+func (r *report) licenseRequired(x *exchange) (log func()) {
+	r.licenses.Add(1)
+	r.tellLicense(x)
+	url := x.trace.url.Redacted()
+	return func() {
+		r.warn("a site asks for a license, so it does not send the page; Stats.LicenseRequired counts further responses of this kind", "url", url)
 	}
 }
 

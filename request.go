@@ -212,6 +212,9 @@ func (q *request) Answered(resp *http.Response) (again bool, report func()) {
 		}
 		q.host.Count(1, 0) // the spider gets the response, so it counts as a page
 	}
+	if !redirect && q.verdict.settings.purpose != 0 {
+		q.gate.recordUse(q.verdict, resp)
+	}
 	if redirect || q.early {
 		q.ticket.End()
 	}

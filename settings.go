@@ -7,6 +7,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/pace"
+	"github.com/collyrobots/collyrobots/usage"
 )
 
 // A hostSettings holds the values of the options that may differ between hosts.
@@ -19,11 +20,13 @@ type hostSettings struct {
 	honorCrawlDelay bool
 	honorRate       bool // of HonorRequestRate
 	ignoreRobots    bool
-	robotsTxt       []byte // of RobotsTxt; nil if the option is not set
-	whenUnreachable Access // 0 if the option is not set
-	whenForbidden   Access // 0 if the option is not set
-	retryThrottled  int    // how often a page with status 429 or 503 is requested again
-	index           int    // the index in settings.all
+	robotsTxt       []byte        // of RobotsTxt; nil if the option is not set
+	whenUnreachable Access        // 0 if the option is not set
+	whenForbidden   Access        // 0 if the option is not set
+	purpose         usage.Purpose // of Purpose; 0 if the option is not set
+	enforceUsage    bool
+	retryThrottled  int // how often a page with status 429 or 503 is requested again
+	index           int // the index in settings.all
 }
 
 // skips reports whether a host with this crawl delay is skipped.

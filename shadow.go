@@ -90,8 +90,9 @@ func (all shadows) compare(ctx context.Context, q *request) {
 		}
 		settings := *v.settings
 		settings.dialect = all[i].stats.Dialect
-		other := verdict{host: v.host, settings: &settings, policy: pol}
+		other := verdict{host: v.host, settings: &settings, policy: pol, tdm: v.tdm}
 		other.reason, other.rule = apply(pol, u)
+		other.applyUsage(u)
 		all[i].add(v, other, u)
 	}
 }

@@ -123,7 +123,7 @@ func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, sitemap st
 	from.payer = "" // Feed.Scope limits the pages on other sites
 	guard, err := f.limiter.allow(from, host, u)
 	if err == nil {
-		_, err = f.judge(ctx, u, guardedBy(guard, ""))
+		_, err = f.judge(ctx, target{url: u}, guardedBy(guard, ""))
 	}
 	if err == nil {
 		return true, feed.Done
@@ -168,15 +168,17 @@ func hasHost(loc, host string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// judge returns an error if u must not be fetched. from is the origin of the request.
-func (f *feeder) judge(ctx context.Context, u *url.URL, from origin) (verdict, error) {
+// judge returns an error if t must not be fetched. from is the origin of the request.
+func (f *feeder) judge(ctx context.Context, t target, from origin) (verdict, error) {
+	t.userAgent = f.userAgent
 	by := f.fetcher
 	by.from = from
-	v, err := f.decide(ctx, time.Now(), target{url: u, userAgent: f.userAgent}, by)
+	by.readsTDM = true
+	v, err := f.decide(ctx, time.Now(), t, by)
 	if err != nil {
 		return verdict{}, err
 	}
-	_, err = f.enforce(v, u, numbers{})
+	_, err = f.enforce(v, t.url, numbers{})
 	if denied := (*DisallowedError)(nil); errors.As(err, &denied) {
 		f.countDenied(v.host, denied, numbers{})
 	}
@@ -193,17 +195,6 @@ func (f *feeder) Get(ctx context.Context, r feed.Request) (*http.Response, time.
 	if r.By != nil && hostOf(u) != r.Site.Host {
 		from.host = hostOf(r.By)
 	}
-	guard, err := f.limiter.allow(from, hostOf(u), u)
-	if err != nil {
-		f.report.tellUnsent(u, err, numbers{})
-		return nil, time.Time{}, err
-	}
-	x := &exchange{limiter: f.limiter}
-	x.permit = f.permit(ctx, u, guardedBy(guard, r.Site.Host), x)
-	err = x.permit.check()
-	if err != nil {
-		return nil, time.Time{}, err
-	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, time.Time{}, err
@@ -211,28 +202,8 @@ func (f *feeder) Get(ctx context.Context, r feed.Request) (*http.Response, time.
 	req.Header = r.Header
 	req.Header.Set("User-Agent", f.userAgent)
 	req.Header.Set("Accept-Encoding", "gzip") // otherwise net/http decompresses the body, and the compressed bytes have no limit
-	resp, began, err := x.send(req, f.fetcher.client.seam(), r.Timeout, from)
-	if isForbidden(err) {
-		began = time.Time{} // the connection has shown a private address, so trying again is useless
-	}
-	return resp, began, err
-}
-
-// permit returns the permit of the exchange x for u. from is the origin of the request.
-func (f *feeder) permit(ctx context.Context, u *url.URL, from origin, x *exchange) *permit {
-	var last verdict
-	current := func() bool {
-		return last.reader == nil || last.reader.known(ctx, time.Now(), last.policy.Authority, last.host) != nil
-	}
-	check := func() error {
-		v, err := f.judge(ctx, u, from)
-		if err == nil {
-			v.obeyedBy(&x.ticket)
-			last = v
-		}
-		return err
-	}
-	return &permit{current: current, check: check}
+	check := func(by origin) (verdict, error) { return f.judge(ctx, target{url: u, isFile: true}, by) }
+	return f.sendOwn(req, r.Timeout, from, check)
 }
 
 // Slots implements feed.Crawl.

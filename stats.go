@@ -40,6 +40,11 @@ type Stats struct {
 	Sitemaps FeedStats `json:"sitemaps"`
 	// Frontier has the counts of the URLStore of the option Frontier. It is nil without the option.
 	Frontier *FrontierStats `json:"frontier,omitempty"`
+	// Usage counts the pages by what their owners say about their use. It is nil without the option
+	// Purpose, and before the first page.
+	Usage *UsageStats `json:"usage,omitempty"`
+	// LicenseRequired counts the responses with status 401 that ask for a license (RSL 1.0).
+	LicenseRequired int `json:"license_required,omitempty"`
 	// Shadows has the dialects in the order of the option Shadow.
 	Shadows []ShadowStats `json:"shadows,omitempty"`
 
@@ -160,6 +165,9 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(HostStats)) Stat
 		Sitemaps:  p.sitemaps.statistics(),
 		NotFed:    p.sitemaps.examples(),
 		Frontier:  p.frontier.statistics(),
+		Usage:     p.uses.statistics(),
+
+		LicenseRequired: int(p.report.licenses.Load()),
 	}
 	now := time.Now()
 	for host := range hosts {

@@ -166,6 +166,16 @@ func (r *report) tellPace(kind EventKind, x *exchange, resp *http.Response) {
 	r.events.Send(e)
 }
 
+// tellLicense reports that the response of x asks for a license.
+func (r *report) tellLicense(x *exchange) {
+	if !r.events.Active() {
+		return
+	}
+	e := x.trace.event(EventLicense, x.host)
+	e.Status = http.StatusUnauthorized
+	r.events.Send(e)
+}
+
 // eventOfPace returns an event with the delay of a host.
 func eventOfPace(kind EventKind, now time.Time, s pace.Stats) Event {
 	return Event{Kind: kind, Time: now, Host: s.Host, Delay: s.Delay, Source: DelaySource(s.Cause), Line: s.Line}

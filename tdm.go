@@ -1,0 +1,261 @@
+package collyrobots
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/usage"
+)
+
+// tdmFiles are the TDMRep files of the crawled sites. A file is requested when the first page of a
+// site is judged, and when it has expired. The other pages of the site wait for it.
+type tdmFiles struct {
+	mu    sync.Mutex
+	sites map[dialect.Authority]*tdmSite
+	size  int // the sum of the sizes of sites
+}
+
+// A tdmSite is the TDMRep file of a site. It is protected by tdmFiles.mu.
+type tdmSite struct {
+	tdmCopy
+	reading chan struct{} // is closed when the file was read; nil if it is not being read
+}
+
+// A tdmCopy is a TDMRep file as it was last read.
+type tdmCopy struct {
+	file    *usage.TDMFile // nil if the site declares nothing
+	size    int            // of the file in bytes
+	expires time.Time
+}
+
+const (
+	tdmLife      = 24 * time.Hour   // of a file, and of a response that says that there is none
+	tdmRetry     = time.Hour        // until the file is requested again if there was no useful response
+	tdmPatience  = 30 * time.Second // for one response
+	maxTDMFile   = 500 << 10        // bytes; a longer file declares nothing
+	maxTDMSites  = 10_000           // sites whose files are kept
+	maxTDMSizes  = 32 << 20         // bytes of all files that are kept
+	tdmRedirects = 5                // that are followed
+	tdmName      = "tdmrep.json"    // Source.Name
+)
+
+var errTDMDenied = errors.New("robots.txt denies the TDMRep file")
+
+// findTDM sets the TDMRep file of the site of t in v. It requests the file if it is not known, or
+// has expired, and f allows that.
+func (j *judge) findTDM(ctx context.Context, v *verdict, t target, f fetcher) error {
+	a := v.policy.Authority
+	if !isWeb(t.url) || policy.IsVirtual(a) {
+		return nil
+	}
+	if !f.readsTDM {
+		v.tdm = j.tdm.last(a)
+		return nil
+	}
+	for {
+		file, known, reading := j.tdm.claim(a, time.Now())
+		if known {
+			v.tdm = file
+			return nil
+		}
+		v.waited = true
+		if reading == nil {
+			c, err := j.readTDM(ctx, a, t.userAgent, f)
+			j.tdm.put(a, c, err)
+			v.tdm = c.file
+			return err
+		}
+		select {
+		case <-reading:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// claim returns the file of a site if it is known and has not expired. Otherwise the caller must
+// wait until reading is closed or, if reading is nil, read the file and call put.
+func (fs *tdmFiles) claim(a dialect.Authority, now time.Time) (file *usage.TDMFile, known bool, reading <-chan struct{}) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	s := fs.sites[a]
+	switch {
+	case s == nil:
+		if fs.sites == nil {
+			fs.sites = make(map[dialect.Authority]*tdmSite)
+		}
+		fs.sites[a] = &tdmSite{reading: make(chan struct{})}
+		return nil, false, nil
+	case s.reading != nil:
+		return nil, false, s.reading
+	case now.Before(s.expires):
+		return s.file, true, nil
+	}
+	s.reading = make(chan struct{})
+	return nil, false, nil
+}
+
+// last returns the file of a site as it was last read, or nil if it was not.
+func (fs *tdmFiles) last(a dialect.Authority) *usage.TDMFile {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if s := fs.sites[a]; s != nil {
+		return s.file
+	}
+	return nil
+}
+
+// put ends the reading of a file. If err is not nil, the file was not read, and the next caller of
+// claim reads it.
+func (fs *tdmFiles) put(a dialect.Authority, c tdmCopy, err error) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	s := fs.sites[a]
+	close(s.reading)
+	s.reading = nil
+	if err != nil {
+		return
+	}
+	fs.size += c.size - s.size
+	s.tdmCopy = c
+	for other, kept := range fs.sites {
+		if len(fs.sites) <= maxTDMSites && fs.size <= maxTDMSizes {
+			break
+		}
+		if kept.reading == nil && kept != s {
+			fs.size -= kept.size
+			delete(fs.sites, other)
+		}
+	}
+}
+
+// readTDM requests the TDMRep file of a site. If there is no useful response, it returns the last
+// copy. The error is that of ctx, or ErrClosed.
+func (j *judge) readTDM(ctx context.Context, a dialect.Authority, userAgent string, f fetcher) (tdmCopy, error) {
+	ctx, release := j.policies.until(policy.WithValues(ctx, ctx))
+	defer release()
+	u := &url.URL{Scheme: a.Scheme, Host: a.Host, Path: usage.TDMRepPath}
+	body, denied, err := j.requestTDM(ctx, u, userAgent, f)
+	if err != nil && ctx.Err() != nil {
+		return tdmCopy{}, context.Cause(ctx)
+	}
+	if errors.Is(err, ErrClosed) {
+		return tdmCopy{}, ErrClosed
+	}
+	now := time.Now()
+	absent := (*tdmError)(nil)
+	switch {
+	case err == nil:
+		return tdmCopyOf(body, now, func(err error) { j.logNoTDM(u, err) }), nil
+	case errors.Is(err, errTDMDenied):
+		return tdmCopy{expires: denied}, nil
+	case errors.As(err, &absent) && absent.final:
+		j.logNoTDM(u, err)
+		return tdmCopy{expires: now.Add(tdmLife)}, nil
+	}
+	j.logNoTDM(u, err)
+	return tdmCopy{file: j.tdm.last(a), expires: now.Add(tdmRetry)}, nil
+}
+
+func (j *judge) logNoTDM(u *url.URL, err error) {
+	j.report.log.Debug("no TDMRep file", "url", u.Redacted(), "error", err)
+}
+
+// tdmCopyOf returns the copy of a file that was read just now. If it is malformed, it declares
+// nothing, and malformed is called.
+func tdmCopyOf(body []byte, now time.Time, malformed func(error)) tdmCopy {
+	sum := sha256.Sum256(body)
+	from := usage.Source{Name: tdmName, Hash: hex.EncodeToString(sum[:len(sum)/2])}
+	file, err := usage.ParseTDMFile(body, from)
+	if err != nil {
+		malformed(err)
+		return tdmCopy{expires: now.Add(tdmLife)}
+	}
+	return tdmCopy{file: file, size: len(body), expires: now.Add(tdmLife)}
+}
+
+// A tdmError says why a response has no TDMRep file.
+type tdmError struct {
+	reason string
+	final  bool // the response shows that the site has no usable file
+}
+
+func (e *tdmError) Error() string { return e.reason }
+
+// requestTDM requests the TDMRep file at u and follows its redirects. Each of them is judged by the
+// robots.txt of its own site. If the error is errTDMDenied, denied is when that robots.txt expires.
+func (j *judge) requestTDM(ctx context.Context, u *url.URL, userAgent string, f fetcher) (body []byte, denied time.Time, err error) {
+	from := lead{kind: RequestTDM, origin: f.from, client: f.client}
+	site := u.Host
+	for redirects := 0; ; redirects++ {
+		check := func(by origin) (verdict, error) {
+			f.from = by
+			v, err := j.decide(ctx, time.Now(), target{url: u, userAgent: userAgent, isFile: true}, f)
+			if err == nil && !v.rule.Allowed {
+				denied = v.policy.Expires()
+				err = errTDMDenied
+			}
+			return v, err
+		}
+		resp, err := j.getTDM(ctx, u, userAgent, from, check)
+		if err != nil {
+			return nil, denied, err
+		}
+		location := resp.Header.Get("Location")
+		if !isRedirect(resp.StatusCode) || location == "" {
+			body, err = bodyOfTDM(resp)
+			return body, time.Time{}, err
+		}
+		resp.Body.Close()
+		next, err := u.Parse(location)
+		if err != nil || !isWeb(next) || next.Host == "" || redirects == tdmRedirects {
+			return nil, time.Time{}, &tdmError{reason: "redirect that is not followed", final: true}
+		}
+		from.host = hostOf(u)
+		from.payer = cmp.Or(from.payer, site)
+		next.User = nil
+		u = next
+	}
+}
+
+// getTDM makes one request.
+func (j *judge) getTDM(ctx context.Context, u *url.URL, userAgent string, from lead, check func(origin) (verdict, error)) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	if userAgent != "" {
+		req.Header.Set("User-Agent", userAgent)
+	}
+	resp, _, err := j.sendOwn(req, tdmPatience, from, check)
+	return resp, err
+}
+
+// bodyOfTDM reads the body of a response that is no redirect. The error is a *tdmError, or that of
+// the connection.
+func bodyOfTDM(resp *http.Response) ([]byte, error) {
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		temporary := resp.StatusCode >= 500 || throttled(resp) || resp.StatusCode == http.StatusRequestTimeout
+		return nil, &tdmError{reason: fmt.Sprintf("status %d", resp.StatusCode), final: !temporary}
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxTDMFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > maxTDMFile {
+		return nil, &tdmError{reason: fmt.Sprintf("more than %d bytes", maxTDMFile), final: true}
+	}
+	return body, nil
+}

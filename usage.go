@@ -1,0 +1,278 @@
+package collyrobots
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/metatags"
+	"github.com/collyrobots/collyrobots/usage"
+)
+
+// Purpose declares what the crawl is for: one or several of usage.Search, usage.AIUse and
+// usage.TrainAI. It is experimental; see package usage.
+//
+// The plugin then also requests the TDMRep file of each site, /.well-known/tdmrep.json, before the
+// first page of the site. This request keeps the delay of the host and obeys robots.txt. Its result
+// is kept for a day. Stats.Usage counts the pages by what their owners say about their use. Only
+// EnforceUsage denies pages.
+//
+// Purpose may be given inside ForHosts. It has no effect under IgnoreRobotsWithPermission.
+func Purpose(p ...usage.Purpose) Option {
+	var all usage.Purpose
+	for _, one := range p {
+		all |= one
+	}
+	const known = usage.Search | usage.AIUse | usage.TrainAI
+	return hostOption("Purpose", func(s *hostSettings) { s.purpose = all },
+		faultIf(all == 0, "Purpose", "names no purpose"),
+		faultIf(all&^known != 0, "Purpose", "%v is not a purpose of package usage", all))
+}
+
+// EnforceUsage denies the pages whose owners disallow the Purpose of the crawl, with ReasonUsage. It
+// needs the option Purpose. If that names several uses, one of them that is disallowed is enough. A
+// use about which nothing is known is not disallowed. It is experimental; see package usage.
+//
+// EnforceUsage knows what robots.txt and the TDMRep file say. What the response says, in its
+// headers or in HTML, is not known before the page is fetched. Such a page reaches the callbacks of
+// the spider. They must ask Plugin.Usage and discard the page.
+//
+// robots.txt, sitemaps and TDMRep files are requested whatever their owners say about their use.
+// EnforceUsage may be given inside ForHosts.
+func EnforceUsage() Option {
+	return hostOption("EnforceUsage", func(s *hostSettings) { s.enforceUsage = true })
+}
+
+// usageFaults returns a fault for each EnforceUsage without a Purpose.
+func (c *config) usageFaults() (faults []error) {
+	missing := fault("EnforceUsage", "needs the option Purpose")
+	if c.enforceUsage && c.purpose == 0 {
+		return []error{missing}
+	}
+	for _, h := range c.perHost {
+		if h.enforceUsage && h.purpose == 0 {
+			faults = append(faults, insideForHosts(h.pattern, missing))
+		}
+	}
+	return faults
+}
+
+// considerUsage finds the TDMRep file of the site of t, which v allows. If EnforceUsage is set, v
+// denies t if its owner disallows the purpose of the crawl.
+func (j *judge) considerUsage(ctx context.Context, v *verdict, t target, f fetcher) error {
+	err := j.findTDM(ctx, v, t, f)
+	if err != nil {
+		return err
+	}
+	v.applyUsage(t.url)
+	return nil
+}
+
+// applyUsage makes v deny u if v allows it, EnforceUsage is set, and the owner of u disallows the
+// purpose of the crawl.
+func (v *verdict) applyUsage(u *url.URL) {
+	if !v.settings.enforceUsage || !v.rule.Allowed {
+		return
+	}
+	if v.preferences(u).Of(v.settings.purpose).Preference == usage.Disallowed {
+		v.reason = ReasonUsage
+		v.rule = dialect.Decision{}
+	}
+}
+
+// preferences returns the preferences for u that are known before it is fetched. Only a page that
+// may be crawled has preferences.
+func (v *verdict) preferences(u *url.URL) usage.Preferences {
+	if !v.rule.Allowed && v.reason != ReasonUsage {
+		return usage.Preferences{}
+	}
+	return v.sources().Terms(u).Preferences
+}
+
+// sources returns the sources of preferences that are known before a page is fetched.
+func (v *verdict) sources() usage.Sources {
+	return usage.Sources{Robots: v.policy.Usage(), TDMFile: v.tdm}
+}
+
+// disallowedBy lists the uses that are disallowed, and where.
+func disallowedBy(p usage.Preferences) string {
+	var list []string
+	for _, purpose := range []usage.Purpose{usage.Search, usage.AIUse, usage.TrainAI} {
+		s := p.Of(purpose)
+		if s.Preference != usage.Disallowed {
+			continue
+		}
+		text := fmt.Sprintf("%v in %s", purpose, s.Name)
+		if s.Line > 0 {
+			text += fmt.Sprintf(", line %d", s.Line)
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, "; ")
+}
+
+// Usage returns what is known about the use of the content of r: the preferences in robots.txt, in
+// the TDMRep file, in the headers of the response, and in the meta elements of its HTML. The TDMRep
+// file is known only if a Purpose is set. Usage may be called in all callbacks of a collector that
+// have a response, also for responses that Colly takes from its cache. It requests nothing. It is
+// experimental; see package usage.
+//
+// The robots.txt that was in force when r was requested counts, if a Purpose is set. Otherwise, and
+// if more than 4,096 responses have arrived since then, the one that is in force now counts. If it
+// does not allow r, it says nothing about the use of r.
+//
+// Usage evaluates the sources at each call. It returns the zero Terms if r is nil or has no Request.
+func (p *Plugin) Usage(r *colly.Response) usage.Terms {
+	if p == nil || p.core == nil || r == nil || r.Request == nil || r.Request.URL == nil {
+		return usage.Terms{}
+	}
+	s := p.sourcesOf(r.Request)
+	s.Status = r.StatusCode
+	if r.Headers != nil {
+		s.Header = *r.Headers
+	}
+	if isHTML(s.Header, r.Body) {
+		s.Meta = metatags.Read(r.Body).Content
+	}
+	return s.Terms(r.Request.URL)
+}
+
+// sourcesOf returns the files that were in force when r was requested or, if that is not known, the
+// ones that are in force now.
+func (p *Plugin) sourcesOf(r *colly.Request) usage.Sources {
+	v, known := p.uses.find(r.URL)
+	if !known {
+		var err error
+		v, err = p.verdictNow(r)
+		if err != nil {
+			return usage.Sources{}
+		}
+	}
+	if !v.rule.Allowed {
+		return usage.Sources{}
+	}
+	s := v.sources()
+	s.RobotsHash = v.policy.Sum()
+	return s
+}
+
+// verdictNow returns the verdict on r by the files that are known now.
+func (p *Plugin) verdictNow(r *colly.Request) (verdict, error) {
+	var header http.Header
+	if r.Headers != nil {
+		header = *r.Headers
+	}
+	_, _, f := p.own(context.Background())
+	return p.recall(targetOf(r.URL, r.Host, header), f)
+}
+
+// isHTML reports whether a response is an HTML page. Like Colly, it looks at the body if the
+// response has no type.
+func isHTML(h http.Header, body []byte) bool {
+	kind := h.Get("Content-Type")
+	if kind == "" {
+		kind = http.DetectContentType(body)
+	}
+	kind, _, _ = strings.Cut(strings.ToLower(kind), ";")
+	kind = strings.TrimSpace(kind)
+	return kind == "text/html" || kind == "application/xhtml+xml"
+}
+
+// UsageStats counts the pages that were fetched by what robots.txt, the TDMRep file and the headers
+// of the response say about each use. HTML is not counted. Redirects are not counted either.
+type UsageStats struct {
+	Search  UsageCounts `json:"search"`
+	AIUse   UsageCounts `json:"ai-use"`
+	TrainAI UsageCounts `json:"train-ai"`
+}
+
+// UsageCounts counts the pages by the preference for one use.
+type UsageCounts struct {
+	Allowed    int `json:"allowed"`
+	Disallowed int `json:"disallowed"`
+	Unknown    int `json:"unknown"`
+}
+
+// recordUse counts a page that v allows, and keeps v for Plugin.Usage.
+func (j *judge) recordUse(v verdict, resp *http.Response) {
+	u := resp.Request.URL
+	s := v.sources()
+	if !v.rule.Allowed { // in a dry run
+		s = usage.Sources{}
+	}
+	s.Header = resp.Header
+	j.uses.add(u, v, s.Terms(u).Preferences)
+}
+
+// uses records what is known about the use of the pages that were fetched.
+type uses struct {
+	mu     sync.Mutex
+	stats  *UsageStats // nil if no page with a Purpose was fetched
+	recent map[*url.URL]verdict
+	order  []*url.URL // the keys of recent
+	oldest int        // the index in order of the one that is replaced next, if there are maxRecent
+}
+
+// maxRecent is the number of responses whose verdicts are kept for Plugin.Usage.
+const maxRecent = 4096
+
+// add counts a page, and keeps the verdict on it.
+func (s *uses) add(u *url.URL, v verdict, p usage.Preferences) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stats == nil {
+		s.stats = new(UsageStats)
+		s.recent = make(map[*url.URL]verdict)
+	}
+	s.stats.Search.add(p.Search)
+	s.stats.AIUse.add(p.AIUse)
+	s.stats.TrainAI.add(p.TrainAI)
+	_, known := s.recent[u]
+	s.recent[u] = v
+	switch {
+	case known:
+	case len(s.order) < maxRecent:
+		s.order = append(s.order, u)
+	default:
+		delete(s.recent, s.order[s.oldest])
+		s.order[s.oldest] = u
+		s.oldest = (s.oldest + 1) % maxRecent
+	}
+}
+
+// find returns the verdict on a page that was requested with this URL.
+func (s *uses) find(u *url.URL) (v verdict, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, known = s.recent[u]
+	return v, known
+}
+
+// statistics returns the counts so far, or nil if there are none.
+func (s *uses) statistics() *UsageStats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stats == nil {
+		return nil
+	}
+	stats := *s.stats
+	return &stats
+}
+
+// add counts one page.
+func (c *UsageCounts) add(s usage.Statement) {
+	switch s.Preference {
+	case usage.Allowed:
+		c.Allowed++
+	case usage.Disallowed:
+		c.Disallowed++
+	default:
+		c.Unknown++
+	}
+}

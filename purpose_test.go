@@ -399,7 +399,8 @@ func TestUsageFrontier(t *testing.T) {
 			must(t, c.Visit("http://a.test"+path))
 		}
 		c.Wait()
-		wantSchedule(t, web, "a.test", "0s /robots.txt, 10s "+tdmURI+", 20s /open/1, 30s /open/2")
+		wantPace(t, web, "a.test", 10*time.Second, 4)
+		wantSortedURIs(t, web, "a.test", tdmURI+" /open/1 /open/2 /robots.txt")
 		states := pages.states()
 		if len(states[isDone]) != 2 || len(states[isDenied]) != 1 {
 			t.Errorf("got %v", states)

@@ -1,0 +1,346 @@
+package collyrobots_test
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/usage"
+)
+
+const (
+	reservedAll = `[{"location": "/", "tdm-reservation": 1}]`
+	freeAll     = `[{"location": "/", "tdm-reservation": 0}]`
+	tenSeconds  = "User-agent: *\nCrawl-delay: 10\n"
+)
+
+// tdmAnswers are answers to requests for a TDMRep file, what they mean for the first page, and how
+// long they are kept.
+var tdmAnswers = []struct {
+	name   string
+	answer any
+	denied bool
+	life   time.Duration
+}{
+	{"reserved", reservedAll, true, 24 * time.Hour},
+	{"not reserved", freeAll, false, 24 * time.Hour},
+	{"first match counts", `[{"location": "/other", "tdm-reservation": 1}, {"location": "/1", "tdm-reservation": 1}, {"location": "/", "tdm-reservation": 0}]`, true, 24 * time.Hour},
+	{"empty list", `[]`, false, 24 * time.Hour},
+	{"404", 404, false, 24 * time.Hour},
+	{"410", 410, false, 24 * time.Hour},
+	{"401", 401, false, 24 * time.Hour},
+	{"403", 403, false, 24 * time.Hour},
+	{"204", 204, false, 24 * time.Hour},
+	{"408", 408, false, time.Hour},
+	{"500", 500, false, time.Hour},
+	{"502", 502, false, time.Hour},
+	{"HTML", "<!DOCTYPE html><html><body>Not found</body></html>", false, 24 * time.Hour},
+	{"object", `{"location": "/", "tdm-reservation": 1}`, false, 24 * time.Hour},
+	{"cut JSON", `[{"location": "/", "tdm-reserv`, false, 24 * time.Hour},
+	{"empty body", "", false, 24 * time.Hour},
+	{"broken connection", http.HandlerFunc(drop), false, time.Hour},
+	{"no response", http.HandlerFunc(hang), false, time.Hour},
+	{"body that never ends", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "[")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}), false, time.Hour},
+	{"50 MB", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, `[{"location": "/", "tdm-reservation": 1}`)
+		blanks := strings.Repeat(" ", 1<<20)
+		for range 50 {
+			if _, err := fmt.Fprint(w, blanks); err != nil {
+				return
+			}
+		}
+		fmt.Fprint(w, "]")
+	}), false, 24 * time.Hour},
+	{"50 MB in few compressed bytes", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		defer z.Close()
+		for range 50 {
+			if _, err := z.Write(make([]byte, 1<<20)); err != nil {
+				return
+			}
+		}
+	}), false, 24 * time.Hour},
+	{"redirect", http.RedirectHandler("/tdm.json", http.StatusFound), true, 24 * time.Hour},
+	{"redirect to another site", http.RedirectHandler("http://b.test/tdm.json", http.StatusMovedPermanently), true, 24 * time.Hour},
+	{"redirect to a denied URL", http.RedirectHandler("http://b.test/closed", http.StatusFound), false, 24 * time.Hour},
+	{"redirect to a private address", http.RedirectHandler("http://10.0.0.1/tdm.json", http.StatusFound), false, time.Hour},
+	{"redirect to another scheme", http.RedirectHandler("ftp://a.test/x", http.StatusFound), false, 24 * time.Hour},
+	{"redirect without a target", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(302) }), false, 24 * time.Hour},
+	{"redirect to itself", http.RedirectHandler(tdmURI, http.StatusFound), false, 24 * time.Hour},
+}
+
+// TestTDMAnswers checks each answer: whether it denies the page, when the file is requested again,
+// and that all requests keep the delay of the host.
+func TestTDMAnswers(t *testing.T) {
+	for _, tc := range tdmAnswers {
+		t.Run(tc.name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{
+				"a.test":   {"/robots.txt": tenSeconds, tdmURI: tc.answer, "/tdm.json": reservedAll, "/1": "x", "/2": "x", "/3": "x"},
+				"b.test":   {"/robots.txt": tenSeconds + "Disallow: /closed\n", "/tdm.json": reservedAll, "/closed": reservedAll},
+				"10.0.0.1": {"*": reservedAll},
+			}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil, training()...)
+				err := c.Visit("http://a.test/1")
+				if denied := errors.Is(err, colly.ErrRobotsTxtBlocked); denied != tc.denied {
+					t.Errorf("got error %v, denied should be %v", err, tc.denied)
+				}
+				began := time.Now()
+				first := count(web, tdmURI)
+				time.Sleep(tc.life - 2*time.Minute)
+				c.Visit("http://a.test/2")
+				if n := count(web, tdmURI); n != first {
+					t.Errorf("requested again within %v: %d requests after %d", time.Since(began), n, first)
+				}
+				time.Sleep(3 * time.Minute)
+				c.Visit("http://a.test/3")
+				if n := count(web, tdmURI); n != 2*first {
+					t.Errorf("not requested again after %v: %d requests after %d", time.Since(began), n, first)
+				}
+				if gap := web.Log("a.test").MinGap(); gap < 10*time.Second {
+					t.Errorf("gap %v: %v", gap, web.Log("a.test"))
+				}
+				if n := len(web.Log("10.0.0.1")); n != 0 {
+					t.Errorf("%d requests to a private address", n)
+				}
+			})
+		})
+	}
+}
+
+// count returns the number of requests to a.test with a URI.
+func count(web *robotstest.Web, uri string) (n int) {
+	for _, got := range web.Log("a.test").URIs() {
+		if got == uri {
+			n++
+		}
+	}
+	return n
+}
+
+// TestTDMThrottled checks that 429 and Retry-After hold back the pages too.
+func TestTDMThrottled(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {
+		"/robots.txt": tenSeconds, "/1": "x",
+		tdmURI: func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Retry-After", "600")
+			w.WriteHeader(http.StatusTooManyRequests)
+		},
+	}}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, training()...)
+		must(t, c.Visit("http://a.test/1"))
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 10s "+tdmURI+", 10m10s /1")
+	})
+}
+
+// TestTDMDenied checks that the file is not requested if robots.txt denies it, and that it is
+// requested when robots.txt allows it.
+func TestTDMDenied(t *testing.T) {
+	for _, dryRun := range []bool{false, true} {
+		inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /.well-known/\n", tdmURI: reservedAll, "*": "x"}}, func(t *testing.T, web *robotstest.Web) {
+			opts := training()
+			if dryRun {
+				opts = append(opts, collyrobots.DryRun())
+			}
+			c := start(t, web, nil, opts...)
+			c.impolite = dryRun
+			must(t, c.Visit("http://a.test/1"))
+			web.Set("a.test", "/robots.txt", tenSeconds)
+			must(t, c.Visit("http://a.test/2"))
+			time.Sleep(25 * time.Hour)
+			err := c.Visit("http://a.test/3")
+			if (err != nil) == dryRun {
+				t.Errorf("got error %v", err)
+			}
+			if n := c.robots.Stats().Totals.Denied; n != 1 {
+				t.Errorf("%d requests denied, want 1: the TDMRep file does not count", n)
+			}
+			want := "/robots.txt /1 /2 /robots.txt " + tdmURI
+			if dryRun {
+				want += " /3"
+			}
+			wantURIs(t, web, "a.test", want)
+		})
+	}
+}
+
+// TestTDMKeepsGoodCopy checks that the last good copy applies while the file cannot be read.
+func TestTDMKeepsGoodCopy(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": tenSeconds, tdmURI: reservedAll, "*": "x"}}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, training()...)
+		c.Visit("http://a.test/1")
+		web.Set("a.test", tdmURI, 500)
+		time.Sleep(25 * time.Hour)
+		c.Visit("http://a.test/2")
+		web.Set("a.test", tdmURI, 404)
+		time.Sleep(2 * time.Hour)
+		c.Visit("http://a.test/3")
+		wantDenied(t, c, "http://a.test/1", collyrobots.ReasonUsage, 0)
+		wantDenied(t, c, "http://a.test/2", collyrobots.ReasonUsage, 0)
+		if len(c.denied) != 2 || count(web, "/3") != 1 {
+			t.Errorf("denied: %v", c.denied)
+		}
+	})
+}
+
+// TestTDMOnce checks that many pages at once cause one request, that they wait for it, and that the
+// pages of other sites do not.
+func TestTDMOnce(t *testing.T) {
+	inBubble(t, robotstest.Sites{
+		"a.test": {"/robots.txt": tenSeconds, tdmURI: freeAll, "*": "x"},
+		"b.test": {"/robots.txt": noDenys, "/1": "x"},
+	}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async, training()...)
+		for i := range 20 {
+			must(t, c.Visit(fmt.Sprintf("http://a.test/%d", i)))
+		}
+		must(t, c.Visit("http://b.test/1"))
+		c.Wait()
+		if n := count(web, tdmURI); n != 1 {
+			t.Errorf("%d requests", n)
+		}
+		wantPace(t, web, "a.test", 10*time.Second, 22)
+		wantSchedule(t, web, "b.test", "0s /robots.txt, 0s "+tdmURI+", 0s /1")
+	})
+}
+
+// TestTDMOfSchemes checks that http and https have files of their own and share the delay of the
+// host.
+func TestTDMOfSchemes(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": tenSeconds, tdmURI: freeAll, "*": "x"}}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, training()...)
+		must(t, c.Visit("http://a.test/1"))
+		must(t, c.Visit("https://a.test/1"))
+		wantPace(t, web, "a.test", 10*time.Second, 6)
+		if n := count(web, tdmURI); n != 2 {
+			t.Errorf("%d requests", n)
+		}
+	})
+}
+
+// TestTDMContextEnds checks that a page whose context ends while it reads the file fails, and that
+// another page then reads it.
+func TestTDMContextEnds(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": tenSeconds, tdmURI: freeAll, "/1": "x"}}, func(t *testing.T, web *robotstest.Web) {
+		p := newTurns(t, web, training()...)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		failed := make(chan error)
+		go func() {
+			_, err := p.Acquire(ctx, request(t, "http://a.test/1"))
+			failed <- err
+		}()
+		time.Sleep(time.Second)
+		turn, err := p.Acquire(t.Context(), request(t, "http://a.test/1"))
+		must(t, err)
+		turn.End()
+		if err := <-failed; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got error %v", err)
+		}
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 10s "+tdmURI)
+	})
+}
+
+// TestTDMClose checks that Close ends the wait for the file.
+func TestTDMClose(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": tenSeconds, tdmURI: freeAll, "*": "x"}}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async, training()...)
+		for i := range 3 {
+			must(t, c.Visit(fmt.Sprintf("http://a.test/%d", i)))
+		}
+		time.Sleep(5 * time.Second)
+		must(t, c.robots.Close())
+		c.Wait()
+		for url, err := range c.errs {
+			if !errors.Is(err, collyrobots.ErrClosed) {
+				t.Errorf("%s: got error %v", url, err)
+			}
+		}
+		if len(c.errs) != 3 {
+			t.Errorf("got errors %v", c.errs)
+		}
+		wantSchedule(t, web, "a.test", "0s /robots.txt")
+	})
+}
+
+// TestTDMCheck checks that Check requests the file and that its decision is that of the crawl.
+func TestTDMCheck(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": tenSeconds, tdmURI: reservedAll}}, func(t *testing.T, web *robotstest.Web) {
+		p := newTurns(t, web, training()...)
+		for range 2 {
+			d, err := p.Check(t.Context(), "http://a.test/1")
+			must(t, err)
+			s := d.Usage.TrainAI
+			if d.Allowed || d.Reason != collyrobots.ReasonUsage || s.Preference != usage.Disallowed || s.Name != "tdmrep.json" {
+				t.Errorf("got %+v", d)
+			}
+		}
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 10s "+tdmURI)
+	})
+}
+
+// TestTDMHostHeader checks that no file is requested for a site that a Host header names.
+func TestTDMHostHeader(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"10.0.0.1": {"*": func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == tdmURI {
+			t.Error("the TDMRep file was requested")
+		}
+		fmt.Fprint(w, "")
+	}}})
+	c := start(t, web, nil, training()...)
+	c.impolite = true
+	must(t, c.Request(http.MethodGet, "http://10.0.0.1/1", nil, nil, http.Header{"Host": {"shop.test"}}))
+}
+
+// TestTDMEvents checks the kind of the request in events, and that the crawler has its name.
+func TestTDMEvents(t *testing.T) {
+	var agent string
+	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": noDenys, "/1": "x", tdmURI: func(w http.ResponseWriter, r *http.Request) {
+		agent = r.UserAgent()
+		http.NotFound(w, r)
+	}}})
+	var kinds []string
+	c := start(t, web, nil, training(collyrobots.OnEvent(func(e collyrobots.Event) {
+		if e.Kind == collyrobots.EventStarted {
+			kinds = append(kinds, string(e.RequestKind))
+		}
+	}))...)
+	must(t, c.Visit("http://a.test/1"))
+	must(t, c.robots.Close())
+	if got := strings.Join(kinds, " "); got != "robots tdmrep page" || agent != "ExampleBot/1.0" {
+		t.Errorf("got %s, agent %q", got, agent)
+	}
+}
+
+// TestTDMChangedURL checks a page whose URL a callback changes to another site, and that the pace of
+// both hosts is kept.
+func TestTDMChangedURL(t *testing.T) {
+	inBubble(t, robotstest.Sites{
+		"a.test": {"/robots.txt": tenSeconds, "/1": "x", "/2": "x"},
+		"b.test": {"/robots.txt": tenSeconds, tdmURI: freeAll, "/1": "x"},
+	}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, training()...)
+		c.OnRequest(func(r *colly.Request) {
+			if r.URL.Path == "/1" {
+				r.URL.Host = "b.test"
+			}
+		})
+		must(t, c.Visit("http://a.test/1"))
+		must(t, c.Visit("http://a.test/2"))
+		wantNoSooner(t, web, "a.test", 10*time.Second, 3)
+		wantNoSooner(t, web, "b.test", 10*time.Second, 3)
+	})
+}

@@ -56,7 +56,7 @@ var packages = []string{
 	"github.com/gocolly/colly/v2", "github.com/gocolly/colly/v2/queue", "github.com/collyrobots/collyrobots",
 	"github.com/collyrobots/collyrobots/dialect", "github.com/collyrobots/collyrobots/robotstest",
 	"github.com/collyrobots/collyrobots/sitemap", "github.com/collyrobots/collyrobots/store",
-	"github.com/collyrobots/collyrobots/webbotauth",
+	"github.com/collyrobots/collyrobots/usage", "github.com/collyrobots/collyrobots/webbotauth",
 }
 
 // imports returns the import declarations for the packages that text uses.

@@ -42,6 +42,15 @@ var answers = robotstest.Sites{
 		"/":           slowly(robotstest.Page("/1", "/2")),
 		"*":           slowly(robotstest.Page()),
 	},
+	// A site with preferences about the use of its content.
+	"press.example.com": {
+		"/robots.txt": "User-agent: *\nDisallow: /cart\nContent-Usage: / train-ai=n\nContent-Usage: /open/ train-ai=y\n",
+		"/open/2": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Usage", "train-ai=n")
+			io.WriteString(w, robotstest.Page())
+		},
+		"*": robotstest.Page(),
+	},
 	// A site without a usable robots.txt, and one that denies all pages.
 	"down.example.com":   {"/robots.txt": http.StatusServiceUnavailable},
 	"closed.example.com": {"/robots.txt": "User-agent: *\nDisallow: /\n"},

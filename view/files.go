@@ -26,6 +26,7 @@ type robotsFile struct {
 	Time         time.Time `json:"time"`             // when it was last read
 	Status       int       `json:"status,omitempty"` // the status of the last response; 0 if there was none
 	RobotsStatus string    `json:"robots_status,omitempty"`
+	Option       string    `json:"option,omitempty"` // as in Event
 	Hash         string    `json:"hash,omitempty"`
 	Error        string    `json:"error,omitempty"`
 	Changed      time.Time `json:"changed,omitzero"` // when its rules last changed; zero if it did not
@@ -43,7 +44,7 @@ func (f *files) put(e collyrobots.Event) {
 	key := clip(e.URL)
 	old, _ := f.recent.get(key)
 	file := &robotsFile{
-		URL: key, Host: clip(e.Host), Time: e.Fetched, Status: e.Status, RobotsStatus: string(e.RobotsStatus), Hash: strings.Clone(e.Hash),
+		URL: key, Host: clip(e.Host), Time: e.Fetched, Status: e.Status, RobotsStatus: string(e.RobotsStatus), Option: e.Option, Hash: strings.Clone(e.Hash),
 		body: e.Body,
 	}
 	if e.Err != nil {

@@ -115,7 +115,11 @@ func because(d denial) string {
 	switch collyrobots.Reason(d.Reason) {
 	case collyrobots.ReasonRule:
 		if d.Line > 0 {
-			return fmt.Sprintf("Disallow: %s, line %d", plain(d.Pattern), d.Line)
+			file := ""
+			if d.Option == "RobotsTxt" {
+				file = " of the option RobotsTxt"
+			}
+			return fmt.Sprintf("Disallow: %s, line %d%s", plain(d.Pattern), d.Line, file)
 		}
 		return "a rule that " + d.Dialect + " does not report"
 	case collyrobots.ReasonUnreachable:

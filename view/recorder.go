@@ -69,6 +69,7 @@ type denial struct {
 	Line      int       `json:"line,omitempty"`
 	Group     string    `json:"group,omitempty"`
 	Dialect   string    `json:"dialect,omitempty"`
+	Option    string    `json:"option,omitempty"` // as in Decision
 	Status    int       `json:"status,omitempty"`
 	Error     string    `json:"error,omitempty"`
 	Count     int       `json:"count"`
@@ -94,6 +95,7 @@ func (r *recorder) denied(e collyrobots.Event) {
 		d.RobotsURL = clip(v.RobotsURL)
 		d.Reason = string(v.Reason)
 		d.Dialect = v.Dialect.String()
+		d.Option = v.Option
 		d.Status = v.Status
 		d.Allow = v.Rule.Allow
 		d.Pattern = clip(v.Rule.Pattern)

@@ -1,6 +1,6 @@
 // This file shows the table of hosts.
 import { Strip, choose } from "./chart.js";
-import { byId, make, many, ms, number, plain, set, short, times, whole, why } from "./text.js";
+import { byId, clock, make, many, ms, number, plain, set, short, times, whole, why } from "./text.js";
 
 const rows = new Map(); // by host
 let body, open, busy = false;
@@ -16,6 +16,29 @@ export function begin(openHost) {
 // waiting returns the number of waiting pages of a host, in the process and in the frontier.
 const waiting = s => (s.waiting || 0) + (s.on_disk || 0);
 
+// pace returns how fast requests to a host are sent, in a word or two, and the reason.
+function pace(s, now) {
+  const because = why(s.source, s.line, s.last_status, s.response_time);
+  if (s.stopped) {
+    const next = Date.parse(s.next_try) > now ? clock(s.next_try, now) : "now";
+    return ["refusing", `since ${clock(s.stopped, now)}, next try ${next}`];
+  }
+  if (s.opens && Date.parse(s.opens) > now) return ["closed", `until ${clock(s.opens, now)} (${because})`];
+  if (s.source === "retry_after" || s.source === "visit_time") return ["paused", because];
+  return [s.delay ? short(ms(s.delay)) : "none", because];
+}
+
+// notes returns other facts about a host: its hours, group, budget, refusals and unchanged pages.
+function notes(s, now) {
+  const all = [];
+  if (s.closes) all.push(`closes at ${clock(s.closes, now)}`);
+  if (s.shared_with) all.push(`shares its pace with ${many(s.shared_with, "other host")} (${plain(s.group, 60)})`);
+  if (s.max_pages) all.push(s.pages_sent >= s.max_pages ? `budget used up: ${many(s.max_pages, "page")}` : `${number(s.pages_sent)} of ${many(s.max_pages, "page")} sent`);
+  if (s.refusals_in_row && !s.stopped) all.push(`refused ${many(s.refusals_in_row, "request")} in a row`);
+  if (s.unchanged) all.push(`${many(s.unchanged, "page")} unchanged`);
+  return all.join(" · ");
+}
+
 // A Row is the row of one host.
 class Row {
   constructor(name) {
@@ -26,6 +49,7 @@ class Row {
     this.name.addEventListener("click", () => open(name));
     this.delay = make("b", "");
     this.why = make("span", "soft");
+    this.notes = make("span", "soft notes");
     const cell = (kind, label, ...children) => {
       const td = make("td", kind, ...children);
       td.dataset.label = label;
@@ -36,17 +60,19 @@ class Row {
     }
     const head = make("th", "c-host", this.name);
     head.scope = "row";
-    this.element = make("tr", "", head, cell("c-delay", "Delay", this.delay, " ", this.why), cell("c-chart", "", this.strip.element),
+    this.element = make("tr", "", head, cell("c-delay", "Delay", this.delay, " ", this.why, " ", this.notes), cell("c-chart", "", this.strip.element),
       this.left, this.waiting, this.next, this.done, this.denied, this.status, this.gap);
   }
 
-  show(h) {
-    const s = h.stats, delay = ms(s.delay);
+  show(h, now) {
+    const s = h.stats;
     this.host = h;
     this.nextStart = s.next_start ? Date.parse(s.next_start) : 0;
-    set(this.delay, s.source === "retry_after" || s.source === "visit_time" ? "paused" : delay ? short(delay) : "none");
-    set(this.why, why(s.source, s.line, s.last_status));
-    this.element.classList.toggle("slow", s.source === "back_off" || s.source === "retry_after");
+    const [delay, because] = pace(s, now);
+    set(this.delay, delay);
+    set(this.why, because);
+    set(this.notes, notes(s, now));
+    this.element.classList.toggle("slow", s.source === "back_off" || s.source === "retry_after" || Boolean(s.stopped));
     set(this.waiting, number(waiting(s)));
     this.waiting.title = s.on_disk ? `${number(s.on_disk)} of them in the frontier` : "";
     set(this.done, number(s.pages));
@@ -82,7 +108,7 @@ export function show(m, question, now) {
       rows.set(name, new Row(name));
       body.append(rows.get(name).element);
     }
-    rows.get(name).show(h);
+    rows.get(name).show(h, now);
   }
   for (const [name, row] of rows) {
     if (!shown.has(name)) {

@@ -8,6 +8,9 @@ function rule(d) {
   return reasons[d.reason] || d.reason;
 }
 
+// file returns the name of the robots.txt of a denial.
+const file = d => d.option === "RobotsTxt" ? `the option RobotsTxt for ${d.host}` : d.robots_url;
+
 // denials shows the denials by rule.
 export function denials(all, now, open) {
   byId("no-denials").hidden = all.length > 0;
@@ -18,9 +21,10 @@ export function denials(all, now, open) {
     button.title = "show this rule in robots.txt";
     button.addEventListener("click", () => open(d.robots_url, d.urls[0], d.group === "*" ? "" : d.group));
     const where = [];
-    if (d.line) where.push(`line ${d.line} of `, make("span", "data", plain(d.robots_url, 120)));
+    if (d.line) where.push(`line ${d.line} of `, make("span", "data", plain(file(d), 120)));
     else if (d.robots_url) where.push(make("span", "data", plain(d.robots_url, 120)), d.status ? `, status ${d.status}` : "");
     else where.push(make("span", "data", plain(d.host, 120)));
+    if (d.option && d.option !== "RobotsTxt") where.push(`, by the option ${plain(d.option, 40)}`);
     if (d.group) where.push(", group ", make("span", "data", plain(d.group, 60)));
     const item = make("li", "", make("div", "line", d.robots_url ? button : make("b", "", rule(d)), make("span", "times", `${number(d.count)} ×`)), make("p", "soft", ...where));
     if (d.error) item.append(make("p", "soft error", plain(d.error)));

@@ -55,7 +55,7 @@ function show(m, from) {
   shown = m;
   robots = m.robots;
   const f = m.file;
-  set(byId("robots-where"), f ? `${plain(m.robots, 120)} · ${f.status ? `status ${f.status}` : "no response"} · ${ago(f.time, Date.now())}` : plain(m.robots, 120));
+  set(byId("robots-where"), f?.option === "RobotsTxt" ? `the option RobotsTxt, in place of ${plain(m.robots, 120)}` : f ? `${plain(m.robots, 120)} · ${f.status ? `status ${f.status}` : "no response"} · ${ago(f.time, Date.now())}` : plain(m.robots, 120));
   verdict(m);
   readings(m);
   lines(m, from);
@@ -66,7 +66,7 @@ function verdict(m) {
   const d = m.decision, element = byId("verdict");
   element.className = "verdict" + (d ? (d.allowed ? " yes" : " no") : "");
   if (!d) return set(element, m.error ? plain(m.error) : "");
-  const because = d.rule?.line ? `line ${d.rule.line}` : reasons[d.reason] || d.reason;
+  const because = (d.rule?.line ? `line ${d.rule.line}` : d.option === "WhenUnreachable" ? "robots.txt cannot be read" : reasons[d.reason] || d.reason) + (d.option ? `, by the option ${plain(d.option, 40)}` : "");
   element.replaceChildren(make("b", "", d.allowed ? "Allowed" : "Denied"), ` for this crawl (${d.dialect}${d.group ? `, group ${plain(d.group, 60)}` : ""}): ${because}`);
 }
 

@@ -46,11 +46,22 @@ export function make(tag, name, ...children) {
 
 export const byId = id => document.getElementById(id);
 
-// why returns a description of the source of a delay.
-export function why(source, line, status) {
+// clock formats a time of the near future or past in the time zone of the browser, as all times on
+// the page: "22:00", or "Mon 22:00" if it is on another day than now.
+export function clock(time, now) {
+  const at = new Date(time);
+  const day = at.toDateString() === new Date(now).toDateString() ? {} : Math.abs(at - now) < 6 * 86400e3 ? { weekday: "short" } : { day: "numeric", month: "short" };
+  return at.toLocaleString("en-GB", { hour: "2-digit", minute: "2-digit", ...day });
+}
+
+// why returns a description of the source of a delay. status is that of the last response, and
+// response the smoothed response time in seconds.
+export function why(source, line, status, response) {
   switch (source) {
     case "crawl_delay": return line ? `Crawl-delay, robots.txt line ${line}` : "Crawl-delay in robots.txt";
     case "min_delay": return "MinDelay of this crawl";
+    case "hours": return "CrawlHours of this crawl";
+    case "adaptive": return response ? `AdaptiveDelay, the host responds in ${short(ms(response))}` : "AdaptiveDelay of this crawl";
     case "back_off": return "back-off after 429 or 503";
     case "request_rate": return line ? `Request-rate, robots.txt line ${line}` : "Request-rate in robots.txt";
     case "visit_time": return line ? `Visit-time, robots.txt line ${line}` : "Visit-time in robots.txt";
@@ -62,7 +73,9 @@ export function why(source, line, status) {
 // reasons are descriptions of the reasons of a decision.
 export const reasons = {
   rule: "a rule matches", no_rule: "no rule matches", no_robots: "there is no robots.txt", unreachable: "robots.txt cannot be read, so nothing is allowed",
-  site_down: "the site does not answer", delay: "the crawl delay exceeds SkipAbove", ignored: "robots.txt is ignored", other: "not denied by robots.txt",
+  site_down: "the site does not answer", delay: "the crawl delay exceeds SkipAbove", ignored: "robots.txt is ignored",
+  usage: "the site does not allow this use of its content", nofollow: "the page with the link says nofollow",
+  refused: "the host refuses requests", budget: "the budget of MaxPages is used up", other: "not denied by robots.txt",
 };
 
 // ago returns how long ago a time was.

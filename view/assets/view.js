@@ -47,14 +47,16 @@ function alive() {
 // headline updates the cards.
 function headline(m) {
   set(byId("done"), number(m.totals.pages));
-  set(byId("pages-why"), `${number(m.totals.waiting)} waiting · ${m.rate.toFixed(1)} requests per second`);
+  const unchanged = m.totals.unchanged ? ` · ${number(m.totals.unchanged)} unchanged` : "";
+  set(byId("pages-why"), `${number(m.totals.waiting)} waiting${unchanged} · ${m.rate.toFixed(1)} requests per second`);
   frontier(m);
   const g = m.gap_over_delay;
   set(byId("gap"), g ? times(g) : "–");
   byId("gap").classList.toggle("bad", g > 0 && g < 1);
   set(byId("gap-why"), g ? (g < 1 ? "less than the delay" : "every request kept the delay of its host") : "no two requests to a host with a delay yet");
   set(byId("denied"), number(m.totals.denied));
-  const by = [["rule", "by a rule of robots.txt"], ["unreachable", "robots.txt unreadable"], ["site_down", "site down"], ["delay", "crawl delay too long"], ["other", "for other reasons"]];
+  const by = [["rule", "by a rule of robots.txt"], ["unreachable", "robots.txt unreadable"], ["site_down", "site down"], ["delay", "crawl delay too long"],
+    ["usage", "by usage preferences"], ["nofollow", "behind nofollow"], ["refused", "the host refuses"], ["budget", "over the budget"], ["other", "for other reasons"]];
   const denied = by.filter(([reason]) => m.denied_by?.[reason]).map(([reason, text]) => `${number(m.denied_by[reason])} ${text}`);
   set(byId("denied-why"), denied.join(", ") || (m.totals.denied ? "requests not sent" : "every request was allowed"));
 }

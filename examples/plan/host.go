@@ -32,9 +32,10 @@ type host struct {
 	Delay term.Seconds `json:"delay"`          // between two requests
 	Asked bool         `json:"asked"`          // the delay comes from robots.txt
 	Line  int          `json:"line,omitempty"` // the line of robots.txt with the delay
-	Time  term.Seconds `json:"time"`           // the time for all pages
+	Time  term.Seconds `json:"time"`           // the time for all pages, with the hours in which the crawl is closed
 
-	allowed int // the number of pages that robots.txt allows
+	allowed int           // the number of pages that robots.txt allows
+	busy    time.Duration // Time without the hours in which the crawl is closed
 }
 
 // A reading is the result of reading the host's robots.txt in one dialect.
@@ -93,8 +94,12 @@ func (h *host) computeTime(j *job) {
 	if j.max > 0 {
 		h.Pages = min(h.Pages, j.max)
 	}
-	h.Time = term.Seconds(times(h.Pages, time.Duration(h.Delay)))
+	h.busy = times(h.Pages, time.Duration(h.Delay))
+	h.Time = term.Seconds(j.lasts(h.busy))
 }
+
+// lasts returns how long work takes in the hours in which the crawl sends requests.
+func (j *job) lasts(work time.Duration) time.Duration { return j.hours.lasts(j.began, work) }
 
 // isCounted reports whether the number of pages is known, perhaps in part.
 func (h *host) isCounted() bool { return h.Listed > 0 || h.Waiting > 0 }

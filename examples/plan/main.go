@@ -64,6 +64,7 @@ type job struct {
 	since     time.Time     // only pages that have changed since then are crawled; if zero, all are
 	max       int           // the maximum number of pages per host; 0 means all
 	minDelay  time.Duration // the minimum delay between two requests to one host
+	hours     *window       // the hours of the day in which the crawl sends requests; nil means all
 	parallel  int           // the number of hosts that are checked in parallel
 	look      time.Duration // the time limit for the check of a host
 	frontier  string        // the folder of the frontier whose pages are planned; "" if there is none
@@ -71,6 +72,7 @@ type job struct {
 	json      bool
 	transport http.RoundTripper
 
+	began        time.Time // when the plan was begun, and the planned crawl begins
 	frontierTime time.Time // when the counts of waiting pages were written
 }
 
@@ -107,7 +109,7 @@ func fail(stderr io.Writer, err error, status int) int {
 
 // parse parses the command line, and reads the file with the hosts.
 func parse(args []string, stdin io.Reader, stderr io.Writer) (*job, error) {
-	j := new(job)
+	j := &job{began: time.Now()}
 	flags := flag.NewFlagSet("plan", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // run prints the errors
 	name := flags.String("dialect", "rfc9309", "read robots.txt in this `dialect`: "+term.List(dialect.All()))
@@ -117,6 +119,8 @@ func parse(args []string, stdin io.Reader, stderr io.Writer) (*job, error) {
 	flags.StringVar(&j.agent, "agent", "ExampleBot/1.0 (+https://github.com/collyrobots/collyrobots)", "User-Agent `header` of the crawl; it contains the name to look for in robots.txt")
 	flags.IntVar(&j.max, "max", 0, "crawl at most this `number` of pages per host; 0 means all")
 	flags.DurationVar(&j.minDelay, "delay", 250*time.Millisecond, "minimum delay between two requests to one host; hosts may ask for a longer one")
+	hours := flags.String("hours", "", "the crawl sends requests only in these `hours` of the day, such as 22:00-06:00 (CrawlHours); the check itself runs now")
+	zone := flags.String("zone", "Local", "the time `zone` of -hours, such as Europe/Berlin")
 	flags.IntVar(&j.parallel, "parallel", 32, "`number` of hosts that are checked in parallel")
 	flags.DurationVar(&j.look, "look", time.Minute, "time limit for the check of one host; sitemaps that are not read by then are left out")
 	flags.IntVar(&j.rows, "rows", 40, "maximum `number` of hosts in the table, the longest first; 0 means all")
@@ -145,6 +149,10 @@ func parse(args []string, stdin io.Reader, stderr io.Writer) (*job, error) {
 	}
 	var err error
 	j.since, err = parseSince(*since, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	j.hours, err = parseWindow(*hours, *zone)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ type plan struct {
 	Dialect     string        `json:"dialect"`
 	MinDelay    term.Seconds  `json:"min_delay"`
 	Max         int           `json:"max_pages,omitempty"` // the maximum number of pages per host; 0 means all
+	Hours       string        `json:"hours,omitempty"`     // the hours of -hours with their time zone
 	Since       string        `json:"since,omitempty"`
 	Took        term.Seconds  `json:"took"` // the time for the checks
 	Interrupted bool          `json:"interrupted"`
@@ -25,6 +26,8 @@ type plan struct {
 	Advice      []string      `json:"advice"`
 	Skipped     []skippedLine `json:"skipped,omitempty"` // the lines that are not a host or a URL
 	Repeats     int           `json:"repeats"`           // the number of lines with a host of an earlier line
+
+	job *job
 }
 
 // plan checks the sites and makes the plan.
@@ -45,6 +48,8 @@ func (j *job) plan(ctx context.Context, stderr io.Writer) (*plan, error) {
 		Dialect:     j.dialect.String(),
 		MinDelay:    term.Seconds(j.minDelay),
 		Max:         j.max,
+		Hours:       j.hours.String(),
+		job:         j,
 		Took:        term.Seconds(time.Since(began).Round(time.Millisecond)),
 		Interrupted: ctx.Err() != nil,
 		Hosts:       hosts,
@@ -107,13 +112,13 @@ func (p *plan) delayAdvice() (advice []string) {
 	for _, h := range deciding {
 		if h.Asked && h.Delay > term.Seconds(time.Second) {
 			advice = append(advice, fmt.Sprintf("%s: ask the owner for a shorter delay than %s (%s): with 1s per page it takes %s instead of %s.",
-				h.Host, duration(h.Delay), h.delaySource(), term.Duration(times(h.Pages, time.Second)), duration(h.Time)))
+				h.Host, duration(h.Delay), h.delaySource(), term.Duration(p.job.lasts(times(h.Pages, time.Second))), duration(h.Time)))
 		}
 	}
 	for _, h := range p.Hosts {
 		if h.Asked && h.Unread != "" && h.Delay >= term.Seconds(10*time.Second) {
 			advice = append(advice, fmt.Sprintf("%s: with its delay of %s (%s), 1,000 pages take %s; ask the owner for a shorter delay.",
-				h.Host, duration(h.Delay), h.delaySource(), term.Duration(times(1000, time.Duration(h.Delay)))))
+				h.Host, duration(h.Delay), h.delaySource(), term.Duration(p.job.lasts(times(1000, time.Duration(h.Delay))))))
 		}
 	}
 	if len(deciding) > 0 && deciding[0].Time > term.Seconds(8*time.Hour) {

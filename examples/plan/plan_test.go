@@ -394,3 +394,34 @@ func TestHostileText(t *testing.T) {
 		}
 	}
 }
+
+// TestHours checks a plan for a crawl that runs only at some hours, which begin three hours after
+// the plan.
+func TestHours(t *testing.T) {
+	t.Parallel()
+	web := tooltest.New(t, someSites())
+	now := time.Now().UTC()
+	window := now.Add(3*time.Hour).Format("15:04") + "-" + now.Add(5*time.Hour).Format("15:04")
+	status, out, progress := web.Run(t, "", "-json", "-hours", window, "-zone", "UTC", "slow.test", "shop.test")
+	var p plan
+	if err := json.Unmarshal([]byte(out), &p); err != nil || status != 0 {
+		t.Fatalf("status %d, %v\n%s", status, err, progress)
+	}
+	if p.Hours != window+" UTC" {
+		t.Errorf("hours %q", p.Hours)
+	}
+	for i, work := range []time.Duration{889 * 1500 * time.Millisecond, 270 * 250 * time.Millisecond} {
+		wait := time.Duration(p.Hosts[i].Time) - work
+		if wait < 2*time.Hour+55*time.Minute || wait > 3*time.Hour {
+			t.Errorf("%s takes %v, want about three hours more than %v", p.Hosts[i].Host, time.Duration(p.Hosts[i].Time), work)
+		}
+	}
+	wait := time.Duration(p.Schedules[0].Totals[0].Time) - 889*1500*time.Millisecond - 270*250*time.Millisecond
+	if wait < 2*time.Hour+55*time.Minute || wait > 3*time.Hour {
+		t.Errorf("one after the other, the hosts wait for %v, want about three hours", wait)
+	}
+	status, _, stderr := web.Run(t, "", "-hours", "22:00", "slow.test")
+	if status != 2 || !strings.Contains(stderr, "-hours 22:00: want a window such as 22:00-06:00") {
+		t.Errorf("status %d, %s", status, stderr)
+	}
+}

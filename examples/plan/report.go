@@ -46,6 +46,9 @@ func (r *report) printHead() {
 	if r.Max > 0 {
 		text += fmt.Sprintf(", at most %s per host", term.Number(r.Max, "page"))
 	}
+	if r.Hours != "" {
+		text += ", only at " + r.Hours
+	}
 	r.paragraph(text+".", 0)
 	if r.job.frontier != "" {
 		r.paragraph(fmt.Sprintf("The pages are those that waited in the frontier at %s.", r.job.frontierTime.Format(time.DateTime)), 0)

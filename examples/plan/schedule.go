@@ -25,8 +25,8 @@ type total struct {
 // schedules returns the schedule of the plan, and then the schedules of changes that make the crawl
 // shorter.
 func (j *job) schedules(hosts []*host) []schedule {
-	asPlanned := func(h *host) time.Duration { return time.Duration(h.Time) }
-	plan := scheduleOf("as planned", hosts, asPlanned)
+	asPlanned := func(h *host) time.Duration { return h.busy }
+	plan := j.scheduleOf("as planned", hosts, asPlanned)
 	all := []schedule{plan}
 	addIfShorter := func(s schedule) { // by at least 5 %
 		for i, t := range s.Totals {
@@ -37,9 +37,9 @@ func (j *job) schedules(hosts []*host) []schedule {
 		}
 	}
 	sorted := slices.SortedStableFunc(slices.Values(hosts), longestFirst)
-	addIfShorter(scheduleOf("longest hosts first", sorted, asPlanned))
+	addIfShorter(j.scheduleOf("longest hosts first", sorted, asPlanned))
 	if j.since.IsZero() {
-		addIfShorter(scheduleOf("only pages changed in the last 7 days (Feed.Since)", hosts, func(h *host) time.Duration {
+		addIfShorter(j.scheduleOf("only pages changed in the last 7 days (Feed.Since)", hosts, func(h *host) time.Duration {
 			return j.timeOf(h, h.allowed-h.Recent.Dated+h.Recent.Week, j.max)
 		}))
 	}
@@ -48,12 +48,12 @@ func (j *job) schedules(hosts []*host) []schedule {
 		for most*20 <= sorted[0].Pages {
 			most *= 10
 		}
-		addIfShorter(scheduleOf(fmt.Sprintf("at most %s pages per host (Feed.MaxURLs)", term.Count(most)), hosts, func(h *host) time.Duration {
+		addIfShorter(j.scheduleOf(fmt.Sprintf("at most %s pages per host (Feed.MaxURLs)", term.Count(most)), hosts, func(h *host) time.Duration {
 			return j.timeOf(h, h.allowed-h.Old, most)
 		}))
 	}
 	shorter := max(time.Second, j.minDelay)
-	addIfShorter(scheduleOf(fmt.Sprintf("delays of at most %v (ask the owners)", shorter), hosts, func(h *host) time.Duration {
+	addIfShorter(j.scheduleOf(fmt.Sprintf("delays of at most %v (ask the owners)", shorter), hosts, func(h *host) time.Duration {
 		return times(h.Pages, min(time.Duration(h.Delay), shorter))
 	}))
 	return all
@@ -70,8 +70,9 @@ func (j *job) timeOf(h *host, pages, most int) time.Duration {
 
 func longestFirst(a, b *host) int { return cmp.Compare(b.Time, a.Time) }
 
-// scheduleOf returns the schedule of hosts if timeOf returns the time for a host.
-func scheduleOf(what string, hosts []*host, timeOf func(*host) time.Duration) schedule {
+// scheduleOf returns the schedule of hosts if timeOf returns the time for a host, without the hours
+// in which the crawl is closed.
+func (j *job) scheduleOf(what string, hosts []*host, timeOf func(*host) time.Duration) schedule {
 	s := schedule{What: what}
 	var times []time.Duration
 	for _, h := range hosts {
@@ -80,7 +81,7 @@ func scheduleOf(what string, hosts []*host, timeOf func(*host) time.Duration) sc
 		}
 	}
 	for _, n := range widths(len(hosts)) {
-		s.Totals = append(s.Totals, total{SideBySide: n, Time: term.Seconds(makespan(times, n))})
+		s.Totals = append(s.Totals, total{SideBySide: n, Time: term.Seconds(j.lasts(makespan(times, n)))})
 	}
 	return s
 }

@@ -72,7 +72,8 @@ func TestSchedules(t *testing.T) {
 	computeTimes := func() {
 		for _, h := range hosts {
 			h.Pages = h.allowed
-			h.Time = term.Seconds(times(h.Pages, time.Duration(h.Delay)))
+			h.busy = times(h.Pages, time.Duration(h.Delay))
+			h.Time = term.Seconds(h.busy)
 		}
 	}
 	computeTimes()

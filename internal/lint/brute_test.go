@@ -20,8 +20,9 @@ var newline = regexp.MustCompile(`\r\n|\r|\n`)
 // TestCorpus checks by brute force each finding of these kinds in real files: a useless rule, a
 // difference between dialects, a blocked resource and a disallowed sitemap.
 func TestCorpus(t *testing.T) {
-	names, _ := filepath.Glob(os.Getenv("ROBOTS_CORPUS") + "/*")
-	if len(names) == 0 {
+	folder := os.Getenv("ROBOTS_CORPUS")
+	names, _ := filepath.Glob(filepath.Join(folder, "*"))
+	if folder == "" || len(names) == 0 {
 		t.Skip("the variable ROBOTS_CORPUS does not name a folder with robots.txt files")
 	}
 	counts := make(map[string]int)

@@ -16,7 +16,7 @@ import (
 // page is the template of the page. Scripts fill it. For browsers without scripts it contains
 // tables, and it reloads.
 var page = template.Must(template.New("page.html").Funcs(template.FuncMap{
-	"plain": plain, "short": short, "why": why, "until": until, "because": because, "times": times,
+	"plain": plain, "short": short, "why": why, "pace": pace, "until": until, "because": because, "times": times,
 }).ParseFS(assets, "assets/page.html"))
 
 // pageData is the data that the page shows without scripts.
@@ -94,6 +94,10 @@ func why(s collyrobots.HostStats) string {
 		return ofLine("Visit-time", s.Line)
 	case collyrobots.SourceMinDelay:
 		return "MinDelay of this crawl"
+	case collyrobots.SourceHours:
+		return "CrawlHours of this crawl"
+	case collyrobots.SourceAdaptive:
+		return "AdaptiveDelay, the host responds in " + short(s.ResponseTime)
 	case collyrobots.SourceBackOff:
 		return "back-off after 429 or 503"
 	case collyrobots.SourceRetryAfter:
@@ -101,6 +105,18 @@ func why(s collyrobots.HostStats) string {
 	}
 	return "no delay requested"
 }
+
+// pace returns how fast requests to a host are sent, in a word or two, as pace in hosts.js.
+func pace(s collyrobots.HostStats, now time.Time) string {
+	if s.Opens.After(now) {
+		return "closed until " + clock(s.Opens)
+	}
+	return short(s.Delay)
+}
+
+// clock formats a time in the time zone of the crawl, because that of the browser is not known
+// without scripts.
+func clock(t time.Time) string { return t.Local().Format("2 Jan 15:04 MST") }
 
 // ofLine returns the name of a key of robots.txt and its line, if that is known.
 func ofLine(key string, line int) string {

@@ -92,6 +92,9 @@ const importRules = `
 	# Preferences about the use of content, from bytes to values. It knows neither dialects nor policies.
 	usage:             github.com/dunglas/httpsfv !io !os !log
 
+	# Rules about pages, from bytes to values.
+	robotstags:        ./internal/metatags github.com/dunglas/httpsfv !io !os !log
+
 	# Verifies signatures, in tests. It shares nothing with webbotauth.
 	internal/sigverify: !log !os
 

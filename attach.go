@@ -62,11 +62,12 @@ func (p *Plugin) Attach(c *colly.Collector) error {
 		c.Context = backend.Mark(c.Context, p.controller)
 	}
 	if h := p.hooksOf(c); !fresh || h != nil { // if Collector.Init has undone the rest, the callbacks are still there
-		return p.frontier.watch(h)
+		return errors.Join(h.watchStorage(), p.frontier.watch(h))
 	}
 	h := &hooks{core: p.core, controller: p.controller, c: c, handle: handle}
 	h.inPlace.Store(seam)
-	err = p.frontier.add(h)
+	h.enforcesTags = slices.ContainsFunc(p.settings.all(), func(s *hostSettings) bool { return s.enforceTags })
+	err = errors.Join(h.watchStorage(), p.frontier.add(h))
 	if err != nil {
 		return err
 	}

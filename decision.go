@@ -29,6 +29,10 @@ type Decision struct {
 	Allowed bool   `json:"allowed"`
 	Reason  Reason `json:"reason"`
 
+	// LinkedFrom is the URL of the page whose nofollow denies the request under ReasonNofollow.
+	// Otherwise it is "".
+	LinkedFrom string `json:"linked_from,omitempty"`
+
 	// Dialect is the dialect in which robots.txt was read.
 	Dialect dialect.Dialect `json:"dialect"`
 	// Option is the name of the option that has decided in place of the robots.txt of the site
@@ -88,6 +92,7 @@ const (
 	ReasonSiteDown    Reason = "site_down"   // the request for robots.txt got no response, so the site gets no requests for a while
 	ReasonDelay       Reason = "delay"       // the crawl delay is longer than SkipAbove
 	ReasonUsage       Reason = "usage"       // Decision.Usage disallows the Purpose of the crawl; see EnforceUsage
+	ReasonNofollow    Reason = "nofollow"    // the request follows a link with nofollow; see EnforceRobotsTags
 	ReasonIgnored     Reason = "ignored"     // robots.txt was not requested because of IgnoreRobotsWithPermission
 )
 
@@ -96,7 +101,7 @@ type decisions map[Reason]*atomic.Int64
 
 func newDecisions() decisions {
 	d := make(decisions)
-	for _, r := range []Reason{ReasonRule, ReasonNoRule, ReasonNoRobots, ReasonUnreachable, ReasonSiteDown, ReasonDelay, ReasonUsage, ReasonIgnored} {
+	for _, r := range []Reason{ReasonRule, ReasonNoRule, ReasonNoRobots, ReasonUnreachable, ReasonSiteDown, ReasonDelay, ReasonUsage, ReasonIgnored, ReasonNofollow} {
 		d[r] = new(atomic.Int64)
 	}
 	return d
@@ -162,6 +167,8 @@ func (d Decision) because() string {
 		return fmt.Sprintf("%s asks for a crawl delay of %v", d.file(), d.CrawlDelay)
 	case ReasonUsage:
 		return "its owner disallows this use: " + disallowedBy(d.Usage)
+	case ReasonNofollow:
+		return "nofollow for this link on " + d.LinkedFrom
 	case ReasonNoRule:
 		return "no rule of " + d.file() + " matches"
 	}

@@ -60,6 +60,7 @@ func TestReasonsAreStableCodes(t *testing.T) {
 		collyrobots.ReasonRule: "rule", collyrobots.ReasonNoRule: "no_rule", collyrobots.ReasonNoRobots: "no_robots",
 		collyrobots.ReasonUnreachable: "unreachable", collyrobots.ReasonSiteDown: "site_down",
 		collyrobots.ReasonDelay: "delay", collyrobots.ReasonIgnored: "ignored",
+		collyrobots.ReasonNofollow: "nofollow",
 	} {
 		if string(reason) != want {
 			t.Errorf("got %q, want %q", reason, want)

@@ -1,6 +1,10 @@
 package collyrobots
 
-import "time"
+import (
+	"time"
+
+	"github.com/collyrobots/collyrobots/robotstags"
+)
 
 // An EventKind says what happened. It is a stable short code.
 type EventKind string
@@ -12,6 +16,7 @@ const (
 	EventWaiting    EventKind = "waiting"    // a page has begun to wait for its host
 	EventRobots     EventKind = "robots"     // a robots.txt was fetched, or read from the Store or the option RobotsTxt, or the fetch failed
 	EventSitemap    EventKind = "sitemap"    // a sitemap was read, or could not be read
+	EventTags       EventKind = "tags"       // a page has rules such as noindex; see Plugin.RobotsTags
 	EventSlowed     EventKind = "slowed"     // a host has throttled the crawl: status 429 or 503
 	EventRecovered  EventKind = "recovered"  // a host that had throttled the crawl has accepted a request
 	EventLicense    EventKind = "license"    // a response with status 401 asks for a license; see the package usage
@@ -107,6 +112,10 @@ type Event struct {
 	// it is nil if the request was denied for another reason; see Err. In started events it is nil
 	// for robots.txt and sitemaps, and if there was no listener when the request was about to start.
 	Decision *Decision `json:"decision,omitempty"`
+
+	// Tags (tags) has the rules of the page. Those in meta elements are missing without
+	// EnforceRobotsTags.
+	Tags robotstags.Tags `json:"tags,omitempty"`
 
 	// Count is the number of pages that wait for the host (waiting), of entries that were read
 	// (sitemap), or of events that were dropped (missed).

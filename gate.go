@@ -15,6 +15,7 @@ type target struct {
 	url        *url.URL
 	hostHeader string // the Host header that the user has set; "" if the header is the host of url
 	userAgent  string // the User-Agent header
+	linkedFrom string // the page whose link must not be followed; "" if it may be
 	isFile     bool   // a file that the plugin reads, so usage preferences do not apply
 }
 
@@ -78,7 +79,8 @@ func (g *gate) check(ctx context.Context, q *request) error {
 	}
 	again := q.isJudged() && q.unchanged()
 	f := q.fetcher()
-	f.readsTDM = !again // otherwise q may have its turn, which the file would take
+	followed := q.target.linkedFrom == "" || g.dryRun
+	f.readsTDM = !again && followed // if it was judged before, q may have its turn, which the file would take
 	v, err := g.decide(ctx, q.now, q.target, f)
 	if err != nil {
 		return err
@@ -93,7 +95,7 @@ func (g *gate) check(ctx context.Context, q *request) error {
 	if (v.reason == ReasonUnreachable || v.reason == ReasonSiteDown) && !v.policy.Refused() {
 		v.host.Skip(q.now, &q.ticket) // the next page reads robots.txt again, when its turn comes
 	}
-	if q.entry != nil { // otherwise there is no collector that could visit the pages
+	if q.entry != nil && v.reason != ReasonNofollow { // otherwise no collector could visit the pages, or the file was not read
 		g.sitemaps.offer(v.policy)
 	}
 	dry, err := g.enforce(v, q.target.url, q.numbers)

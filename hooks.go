@@ -34,16 +34,18 @@ type hooks struct {
 	replaced   atomic.Bool                            // the plugin is closed, and the collector has another one
 
 	// The following fields are set by attach.
-	callbacks   int  // the number of OnRequest callbacks of c up to that of the plugin
-	byCollector bool // for some hosts, robots.txt is read under the collector's UserAgent
-	tracked     *track.Requests
+	callbacks    int  // the number of OnRequest callbacks of c up to that of the plugin
+	byCollector  bool // for some hosts, robots.txt is read under the collector's UserAgent
+	enforcesTags bool // the option EnforceRobotsTags is set for some hosts
+	tracked      *track.Requests
+
+	visits *arrivals.Storage // the collector's storage; nil without the options Frontier and EnforceRobotsTags
 
 	// The following fields are used with the option Frontier.
-	number int               // Page.Collector
-	visits *arrivals.Storage // the collector's storage
-	lasts  sync.Once         // calls addLastCallbacks
-	last   sync.Once         // calls addLastRequestCallback
-	added  atomic.Int32      // 1 if addLastRequestCallback was called
+	number int          // Page.Collector
+	lasts  sync.Once    // calls addLastCallbacks
+	last   sync.Once    // calls addLastRequestCallback
+	added  atomic.Int32 // 1 if addLastRequestCallback was called
 }
 
 // attach registers the hooks.
@@ -56,6 +58,9 @@ func (h *hooks) attach() {
 	}
 	h.callbacks = h.handle.RequestCallbacks()
 	h.c.OnRequestHeaders(h.onRequestHeaders)
+	if h.enforcesTags {
+		h.handle.OnResponseFirst(h.readTags)
+	}
 	h.c.OnResponse(h.onResponse)
 	h.c.OnError(h.onError)
 	h.c.OnScraped(h.onScraped)
@@ -68,6 +73,7 @@ func (h *hooks) onRequest(r *colly.Request) {
 		return
 	}
 	fed := h.fed.claim(r, h.c.DetectCharset)
+	h.decideVisit(r)
 	if h.frontier != nil {
 		var goOn bool
 		fed, goOn = h.record(r, fed)
@@ -130,6 +136,7 @@ func (h *hooks) newPage(r *colly.Request, fed *fedPage) *request {
 // describe sets the target, the client and the header of q from a page.
 func (h *hooks) describe(q *request, r *colly.Request) {
 	q.target = targetOf(r.URL, r.Host, *r.Headers)
+	q.target.linkedFrom = h.links.Origin(r)
 	q.client = h
 	q.header = *r.Headers
 }
@@ -236,6 +243,9 @@ func (h *hooks) onResponse(r *colly.Response) {
 	}
 	if wouldDeny != nil {
 		h.deny(r.Request, wouldDeny)
+	}
+	if !h.enforcesTags && hasTagHeaders(r) {
+		h.readTags(r)
 	}
 	q := h.takeRequest(r.Request.URL)
 	h.countLate(r, q)

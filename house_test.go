@@ -70,6 +70,9 @@ const importRules = `
 	# What is remembered of a request of Colly when its exchange has ended.
 	internal/track:    github.com/gocolly/colly/v2 !net/http !log !os
 
+	# Which requests follow a link that must not be followed.
+	internal/nofollow: github.com/gocolly/colly/v2 golang.org/x/net/html golang.org/x/net/html/atom !log !os
+
 	# Which visits of Colly have reached the plugin.
 	internal/arrivals: github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/storage !log !os
 
@@ -99,7 +102,7 @@ const importRules = `
 	internal/sigverify: !log !os
 
 	# The root package combines them.
-	.:                 ./webbotauth ./dialect ./sitemap ./store ./usage ./internal/arrivals ./internal/backend ./internal/fanout ./internal/feed ./internal/handoff ./internal/metatags ./internal/netguard ./internal/pace ./internal/policy ./internal/redact ./internal/seconds ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage !reflect
+	.:                 ./webbotauth ./robotstags ./dialect ./sitemap ./store ./usage ./internal/arrivals ./internal/backend ./internal/fanout ./internal/feed ./internal/handoff ./internal/metatags ./internal/netguard ./internal/nofollow ./internal/pace ./internal/policy ./internal/redact ./internal/seconds ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage !reflect
 
 	# The pages of a crawl, on disk. It does not know Colly or robots.txt.
 	frontier:           . ./dialect ./internal/redact ./internal/weburl !net/http

@@ -29,15 +29,16 @@ type judge struct {
 
 // A verdict is the decision about a URL, with the settings and the policy that have led to it.
 type verdict struct {
-	host     *pace.Host
-	settings *hostSettings
-	policy   *policy.Policy
-	reader   *reader     // of policy; nil if robots.txt is ignored
-	source   pace.Source // of the crawl delay of policy; zero if there is none
-	rule     dialect.Decision
-	reason   Reason
-	tdm      *usage.TDMFile // nil if the site has none, or if it is not used
-	waited   bool           // the decision has waited for the TDMRep file
+	host       *pace.Host
+	settings   *hostSettings
+	policy     *policy.Policy
+	reader     *reader     // of policy; nil if robots.txt is ignored
+	source     pace.Source // of the crawl delay of policy; zero if there is none
+	rule       dialect.Decision
+	reason     Reason
+	tdm        *usage.TDMFile // nil if the site has none, or if it is not used
+	waited     bool           // the decision has waited for the TDMRep file
+	linkedFrom string         // Decision.LinkedFrom
 }
 
 // decide finds the policy that applies to t at now, and applies it. If t has a Host header, the
@@ -47,9 +48,13 @@ type verdict struct {
 func (j *judge) decide(ctx context.Context, now time.Time, t target, f fetcher) (verdict, error) {
 	v, a, err := j.begin(now, t, f)
 	if err != nil || v.policy != nil {
+		v.denyLink(t.linkedFrom)
 		return v, err
 	}
 	v.policy = v.reader.known(ctx, now, a, v.host)
+	if v.policy == nil && t.linkedFrom != "" && !j.dryRun {
+		return nofollowVerdict(v.host, v.settings, a, t.linkedFrom), nil // without a request for robots.txt
+	}
 	if v.policy == nil {
 		v.policy, err = v.reader.get(ctx, v.reader.cache, a, t.userAgent, f)
 		if err != nil {
@@ -65,7 +70,31 @@ func (j *judge) decide(ctx context.Context, now time.Time, t target, f fetcher) 
 	if v.settings.purpose != 0 && v.rule.Allowed && !t.isFile {
 		err = j.considerUsage(ctx, &v, t, f)
 	}
+	v.denyLink(t.linkedFrom)
 	return v, err
+}
+
+// denyLink denies a URL that robots.txt allows if a page leads to it by a link that must not be
+// followed. from is the page, or "" if there is none.
+func (v *verdict) denyLink(from string) {
+	if !v.rule.Allowed || from == "" {
+		return
+	}
+	v.reason = ReasonNofollow
+	v.rule = dialect.Decision{}
+	v.linkedFrom = from
+}
+
+// nofollowVerdict returns the verdict on a link that must not be followed, to an authority whose
+// robots.txt is not known. from is the page with the link.
+func nofollowVerdict(host *pace.Host, s *hostSettings, a dialect.Authority, from string) verdict {
+	return verdict{
+		host:       host,
+		settings:   s,
+		policy:     &policy.Policy{Authority: a, RobotsStatus: policy.NoRobots},
+		reason:     ReasonNofollow,
+		linkedFrom: from,
+	}
 }
 
 // recall is like decide, but uses only files that are known. It returns an error if robots.txt is
@@ -187,6 +216,7 @@ func (v verdict) decision(u *url.URL) Decision {
 		RobotsURL:  v.policy.RobotsURL(),
 		Allowed:    v.rule.Allowed,
 		Reason:     v.reason,
+		LinkedFrom: v.linkedFrom,
 		Dialect:    v.settings.dialect,
 		Option:     v.settings.override(v.policy),
 		Token:      v.reader.token(),

@@ -213,9 +213,9 @@ func MinDelay(d time.Duration) Option {
 // ForHosts sets options for the hosts that match pattern. It accepts Dialect, ProductToken,
 // MinDelay, MaxDelay, SkipAbove, HonorCrawlDelay, HonorRequestRate, CrawlHours, AdaptiveDelay,
 // DelayFromEnd, MaxInFlight, MaxBackOff, RetryThrottled, RobotsTxt, WhenUnreachable, WhenForbidden,
-// Purpose, EnforceUsage and IgnoreRobotsWithPermission. The options that are given before ForHosts
-// also apply to these hosts, unless opts change them. If several patterns match a host, the first
-// one applies.
+// Purpose, EnforceUsage, EnforceRobotsTags and IgnoreRobotsWithPermission. The options that are
+// given before ForHosts also apply to these hosts, unless opts change them. If several patterns
+// match a host, the first one applies.
 //
 // A pattern is a host name in lower-case ASCII ("xn--..." for international names), with the port
 // if it is not the default port of the scheme. In the pattern, "*" stands for any characters,

@@ -244,7 +244,7 @@ func (h *hooks) record(r *colly.Request, fed *fedPage) (page *fedPage, goOn bool
 	switch {
 	case a.submitted != nil:
 		return a.submitted, true
-	case a.page == nil, r.IsAbort(), h.shard.owns(a.page.Host, r.URL) != nil:
+	case a.page == nil, r.IsAbort(), h.shard.owns(a.page.Host, r.URL) != nil, !h.dryRun && h.links.Origin(r) != "":
 		return fed, true
 	case h.closed.Load():
 		a.unrecorded = true

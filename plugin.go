@@ -12,7 +12,9 @@ import (
 
 	"github.com/gocolly/colly/v2"
 
+	"github.com/collyrobots/collyrobots/internal/arrivals"
 	"github.com/collyrobots/collyrobots/internal/handoff"
+	"github.com/collyrobots/collyrobots/internal/nofollow"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/internal/track"
@@ -66,11 +68,12 @@ func New(opts ...Option) (*Plugin, error) {
 		decided:  newDecisions(),
 	}
 	c := &core{
-		gate:     gate{judge: j},
-		started:  time.Now(),
-		bubbled:  inBubble(),
-		requests: handoff.New(func(q *request) { q.giveBack() }),
-		shadows:  newShadows(config.shadows),
+		gate:      gate{judge: j},
+		started:   time.Now(),
+		bubbled:   inBubble(),
+		requests:  handoff.New(func(q *request) { q.giveBack() }),
+		shadows:   newShadows(config.shadows),
+		untracked: newUntracked(),
 	}
 	if config.feed != nil {
 		c.sitemaps = newSitemaps(j, *config.feed, config.store, config.log)
@@ -93,6 +96,9 @@ type core struct {
 	shadows   shadows
 	debuggers debuggers
 	fed       fedPages
+	links     nofollow.Pages   // pages with links that must not be followed
+	untracked *arrivals.Visits // wraps the storages of collectors without Frontier
+	tagCounts tagCounts
 	frontier  *frontier // nil without the option Frontier
 	closed    atomic.Bool
 }

@@ -25,8 +25,9 @@ type hostSettings struct {
 	whenForbidden   Access        // 0 if the option is not set
 	purpose         usage.Purpose // of Purpose; 0 if the option is not set
 	enforceUsage    bool
-	retryThrottled  int // how often a page with status 429 or 503 is requested again
-	index           int // the index in settings.all
+	enforceTags     bool // of EnforceRobotsTags
+	retryThrottled  int  // how often a page with status 429 or 503 is requested again
+	index           int  // the index in settings.all
 }
 
 // skips reports whether a host with this crawl delay is skipped.

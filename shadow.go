@@ -76,7 +76,7 @@ func newShadows(dialects []dialect.Dialect) (all shadows) {
 // compare compares the decision about q with those of the shadows, unless robots.txt is ignored.
 func (all shadows) compare(ctx context.Context, q *request) {
 	v := q.verdict
-	if len(all) == 0 || v.reader == nil {
+	if len(all) == 0 || v.reader == nil || v.reason == ReasonNofollow {
 		return
 	}
 	u := q.target.url

@@ -36,6 +36,8 @@ type Stats struct {
 	// Forgotten has the sums of the hosts that are no longer kept. If there are very many hosts,
 	// these are hosts without recent requests.
 	Forgotten HostStats `json:"forgotten"`
+	// RobotsTags counts the pages with rules such as noindex.
+	RobotsTags RobotsTagStats `json:"robots_tags"`
 	// Sitemaps counts what was read in sitemaps.
 	Sitemaps FeedStats `json:"sitemaps"`
 	// Frontier has the counts of the URLStore of the option Frontier. It is nil without the option.
@@ -156,16 +158,17 @@ func (p *Plugin) StatsFunc(visit func(host HostStats)) Stats {
 func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(HostStats)) Stats {
 	forgotten := hostStats(p.limiter.hosts.Forgotten())
 	s := Stats{
-		Started:   p.started,
-		Closed:    p.closed.Load(),
-		Totals:    forgotten,
-		Decisions: p.decided.counts(),
-		Policies:  p.policies.statistics(),
-		Forgotten: forgotten,
-		Sitemaps:  p.sitemaps.statistics(),
-		NotFed:    p.sitemaps.examples(),
-		Frontier:  p.frontier.statistics(),
-		Usage:     p.uses.statistics(),
+		Started:    p.started,
+		Closed:     p.closed.Load(),
+		Totals:     forgotten,
+		Decisions:  p.decided.counts(),
+		Policies:   p.policies.statistics(),
+		Forgotten:  forgotten,
+		RobotsTags: p.tagCounts.statistics(),
+		Sitemaps:   p.sitemaps.statistics(),
+		NotFed:     p.sitemaps.examples(),
+		Frontier:   p.frontier.statistics(),
+		Usage:      p.uses.statistics(),
 
 		LicenseRequired: int(p.report.licenses.Load()),
 	}

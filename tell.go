@@ -12,6 +12,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/redact"
+	"github.com/collyrobots/collyrobots/robotstags"
 )
 
 // This file builds every Event. If there are no listeners, its functions, and those of trace.go
@@ -20,8 +21,28 @@ import (
 // newEvents returns a Broadcaster for the events of a plugin.
 func newEvents(log *slog.Logger) *fanout.Broadcaster[Event] {
 	missed := func(count int) Event { return Event{Kind: EventMissed, Time: time.Now(), Count: count} }
-	size := func(e Event) int { return len(e.Body) }
+	size := func(e Event) int { return len(e.Body) + ruleSize*len(e.Tags) }
 	return fanout.New(missed, size, log)
+}
+
+// ruleSize is about the size of a robotstags.Rule in memory.
+const ruleSize = 128
+
+// tellTags reports the rules of a page.
+func (r *report) tellTags(page *colly.Response, tags robotstags.Tags, of numbers) {
+	if !r.events.Active() {
+		return
+	}
+	u := page.Request.URL
+	r.events.Send(Event{
+		Kind:      EventTags,
+		Time:      time.Now(),
+		Host:      hostOf(u),
+		URL:       u.Redacted(),
+		Collector: of.collector,
+		Request:   of.request,
+		Tags:      tags,
+	})
 }
 
 // tellStarted reports that a request was sent.

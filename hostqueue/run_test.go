@@ -106,6 +106,24 @@ func TestCrawl(t *testing.T) {
 	})
 }
 
+// TestNofollow checks that Follow does not record links that EnforceRobotsTags does not allow.
+func TestNofollow(t *testing.T) {
+	redises(t, func(t *testing.T, client *redis.Client) {
+		web := robotstest.New(t, robotstest.Sites{"a.test": {
+			"/":  `<a href="/1" rel="nofollow">1</a><a href="/2">2</a><a href="/3" rel="nofollow">3</a>`,
+			"/2": `<a href="/1">1</a>`,
+			"*":  robotstest.Page(),
+		}})
+		s := newSpider(t, web, mustOpen(t, client, "test"), collyrobots.EnforceRobotsTags())
+		s.run(t, "http://a.test/")
+		wantStats(t, s.queue, Stats{Hosts: 1, Done: 3})
+		wantRequests(t, web, "a.test", "/", "/1", "/2")
+		if n := s.robots.Stats().Decisions[collyrobots.ReasonNofollow]; n != 2 {
+			t.Errorf("%d denials", n)
+		}
+	})
+}
+
 // TestShare checks that the hosts are shared evenly when a second process is started, and that the
 // first process gets all of them when the second one has ended.
 func TestShare(t *testing.T) {

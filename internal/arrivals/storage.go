@@ -15,8 +15,9 @@ type Storage struct {
 
 	first atomic.Pointer[[]func()] // called before each visit is accepted
 
-	mu     sync.Mutex
-	exempt map[uint64]int // hashes for which IsVisited returns false once, by how often
+	mu       sync.Mutex
+	exempt   map[uint64]int       // hashes for which IsVisited returns false once, by how often
+	withheld map[uint64]*withheld // hashes of Withhold
 }
 
 // Wrap returns a Storage that records visits in v and passes all calls on to s. If s is a Storage
@@ -28,7 +29,7 @@ func (v *Visits) Wrap(s storage.Storage) *Storage {
 		}
 		s = own.Storage
 	}
-	return &Storage{Storage: s, visits: v, exempt: make(map[uint64]int)}
+	return &Storage{Storage: s, visits: v, exempt: make(map[uint64]int), withheld: make(map[uint64]*withheld)}
 }
 
 // Before makes the Storage call f in each Visit, before its request exists.
@@ -52,7 +53,10 @@ func (s *Storage) Visited(hash uint64) error {
 			f()
 		}
 	}
-	err := s.Storage.Visited(hash)
+	var err error
+	if !s.withholds(hash) {
+		err = s.Storage.Visited(hash)
+	}
 	if err == nil {
 		s.visits.accept(s, hash)
 	}

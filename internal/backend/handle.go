@@ -143,6 +143,18 @@ func (h *Handle) OnRequestFirst(f colly.RequestCallback) {
 	*h.requestCallbacks = slices.Insert(*h.requestCallbacks, 0, f)
 }
 
+// OnResponseFirst registers an OnResponse callback that is called before all others. No request may
+// be under way. If this version of Colly keeps the callbacks elsewhere, the callback is called after
+// those that were registered before.
+func (h *Handle) OnResponseFirst(f colly.ResponseCallback) {
+	callbacks, err := field[[]colly.ResponseCallback](h.collector, "responseCallbacks", reflect.Slice)
+	if err != nil {
+		h.collector.OnResponse(f)
+		return
+	}
+	*callbacks = slices.Insert(*callbacks, 0, f)
+}
+
 // ReplaceStorage replaces the storage of the collector by the result of wrap. No request may be
 // under way. It returns an error that wraps ErrLayout if this version of Colly keeps the storage
 // elsewhere.

@@ -1,0 +1,225 @@
+package collyrobots
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/storage"
+
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/arrivals"
+	"github.com/collyrobots/collyrobots/robotstags"
+)
+
+// EnforceRobotsTags obeys nofollow: links are not visited if their page has the rule nofollow or
+// none, or if they have rel=nofollow. They are denied with ReasonNofollow. The rules are those of
+// RobotsTags, in the response headers and in the meta elements of the page. Inside ForHosts, the
+// option applies to the pages of the hosts.
+//
+// A request follows a link if a callback of its page has made it with Request.Visit, or with Do of
+// the result of Request.New. If the page has the rule nofollow, every such request is denied, also
+// one for an image, because the plugin cannot know where the program has the URL from. Otherwise
+// the elements a and area count. A URL is requested if the page also has a link to it without
+// nofollow, and if another page has one. Fragments make no difference.
+//
+// The plugin cannot know the page of other requests, which are allowed: those of Collector.Visit,
+// of sitemaps and of colly/queue, and requests with another method than GET and HEAD. A program
+// that passes links on in such a way can call MayFollow. Check knows no page either.
+//
+// The rules noindex and nosnippet are for the program, which gets them from RobotsTags.
+//
+// With the option, the plugin reads every HTML page once more before the callbacks of OnResponse
+// are called. Each page gets a colly.Context of its own, which shares its values with that of the
+// request before. The host of a link that is denied gets no request, not even for its robots.txt.
+func EnforceRobotsTags() Option {
+	return hostOption("EnforceRobotsTags", func(s *hostSettings) { s.enforceTags = true })
+}
+
+// RobotsTags returns the rules that a site has sent with a page for this crawler, such as noindex:
+// those in the headers X-Robots-Tag and Robots-Tag and, if the page is HTML, in its meta elements.
+// The name of the crawler is that of ProductToken, or the product token in the User-Agent of the
+// request. RobotsTags of a page without rules returns nil. The rules of redirects do not count.
+//
+// RobotsTags reads the headers and the head of the page in each call. It is experimental, because
+// one of its sources is a draft; see package robotstags.
+func (p *Plugin) RobotsTags(r *colly.Response) robotstags.Tags {
+	if p == nil || p.core == nil || r == nil || r.Request == nil {
+		return nil
+	}
+	return p.tagsOf(r, isHTML(headerOf(r), r.Body))
+}
+
+// MayFollow reports whether a link may be followed under EnforceRobotsTags. page is the request of
+// the page, and href may be relative to it. MayFollow is for programs that do not pass links to
+// Request.Visit, which asks by itself:
+//
+//	if err := robots.MayFollow(e.Request, e.Attr("href")); err == nil {
+//		q.AddURL(e.Request.AbsoluteURL(e.Attr("href")))
+//	}
+//
+// If the link must not be followed, the error is a *DisallowedError with ReasonNofollow, which is
+// counted and reported as an Event like that of a request. If href is not a URL, the error says so.
+// Without the option, and in a dry run, MayFollow returns nil for every URL.
+func (p *Plugin) MayFollow(page *colly.Request, href string) error {
+	if err := p.usable(); err != nil {
+		return err
+	}
+	if page == nil || page.URL == nil {
+		return ErrNilRequest
+	}
+	u, err := url.Parse(page.AbsoluteURL(href))
+	if err != nil || u.Host == "" {
+		return errors.New("collyrobots: MayFollow: the link is not a URL with a host")
+	}
+	from := p.links.OriginOf(page, u)
+	if from == "" || p.dryRun {
+		return nil
+	}
+	a, err := dialect.AuthorityOf(u)
+	if err != nil {
+		return err
+	}
+	host := p.limiter.hosts.At(time.Now(), a.Host)
+	denied := &DisallowedError{Decision: nofollowVerdict(host, p.settings.of(host.Name()), a, from).decision(u)}
+	p.countDenied(host, denied, numbers{})
+	return denied
+}
+
+// tagsOf returns the rules that apply to a page. html says that its meta elements are read.
+func (c *core) tagsOf(r *colly.Response, html bool) robotstags.Tags {
+	var sent http.Header
+	if r.Request.Headers != nil {
+		sent = *r.Request.Headers
+	}
+	bots := c.settings.of(hostOf(r.Request.URL)).tokens
+	if bots == nil {
+		bots = []string{dialect.ProductToken(userAgentOf(sent))}
+	}
+	tags := robotstags.FromHeader(headerOf(r), bots...)
+	if html {
+		tags = append(tags, robotstags.FromHTML(r.Body, bots...)...)
+	}
+	return tags
+}
+
+// headerOf returns the header of a response, which may be nil.
+func headerOf(r *colly.Response) http.Header {
+	if r.Headers == nil {
+		return nil
+	}
+	return *r.Headers
+}
+
+// RobotsTagStats counts the responses whose rules were read; see Plugin.RobotsTags. Rules in
+// headers always count. Rules in meta elements count only under EnforceRobotsTags, because without
+// it the plugin does not read the pages.
+type RobotsTagStats struct {
+	Pages    int `json:"pages"`    // pages with at least one rule for this crawler
+	NoIndex  int `json:"noindex"`  // pages that must not be indexed
+	NoFollow int `json:"nofollow"` // pages with links that must not be followed, except by rel=nofollow
+}
+
+// A tagCounts counts pages with rules.
+type tagCounts struct{ pages, noIndex, noFollow atomic.Int64 }
+
+// add counts a page with these rules.
+func (c *tagCounts) add(tags robotstags.Tags) {
+	c.pages.Add(1)
+	if tags.NoIndex() {
+		c.noIndex.Add(1)
+	}
+	if tags.NoFollow() {
+		c.noFollow.Add(1)
+	}
+}
+
+// statistics returns the counts so far.
+func (c *tagCounts) statistics() RobotsTagStats {
+	return RobotsTagStats{
+		Pages:    int(c.pages.Load()),
+		NoIndex:  int(c.noIndex.Load()),
+		NoFollow: int(c.noFollow.Load()),
+	}
+}
+
+// readTags counts and reports the rules of a page, and remembers its links that must not be
+// followed. It is called before the callbacks of the user if the option EnforceRobotsTags is set
+// for any host, and otherwise only for a page with the headers.
+func (h *hooks) readTags(r *colly.Response) {
+	if h.retired() {
+		return
+	}
+	enforce := h.settings.of(hostOf(r.Request.URL)).enforceTags
+	html := enforce && isHTML(headerOf(r), r.Body)
+	tags := h.tagsOf(r, html)
+	if len(tags) > 0 {
+		h.tagCounts.add(tags)
+		h.report.tellTags(r, tags, numbers{collector: h.c.ID, request: r.Request.ID})
+	}
+	if h.enforcesTags {
+		h.links.Add(r, enforce && tags.NoFollow(), html, h.withhold)
+	}
+}
+
+// hasTagHeaders reports whether a response has rules in its headers.
+func hasTagHeaders(r *colly.Response) bool { return robotstags.HasHeader(headerOf(r)) }
+
+// watchStorage puts a storage into the collector that withhold and decideVisit use, if the option
+// EnforceRobotsTags is set. Frontier has such a storage already.
+func (h *hooks) watchStorage() error {
+	if h.frontier != nil || !h.enforcesTags {
+		return nil
+	}
+	return h.handle.ReplaceStorage(func(s storage.Storage) storage.Storage {
+		h.visits = h.untracked.Wrap(s)
+		return h.visits
+	})
+}
+
+// withhold keeps the collector from marking links with nofollow as visited, because another page
+// may have a link to the same URL without it. A dry run visits all links.
+func (h *hooks) withhold(urls []string) (release func()) {
+	if h.dryRun || h.c.AllowURLRevisit {
+		return func() {}
+	}
+	hashes := make([]uint64, len(urls))
+	for i, u := range urls {
+		hashes[i] = arrivals.HashOfURL(u)
+	}
+	return h.visits.Withhold(hashes)
+}
+
+// decideVisit says whether r, which the collector has accepted, follows a link with nofollow. It
+// aborts r if the collector has accepted another request for its URL at the same time. The URLStore
+// of Frontier finds such requests itself.
+func (h *hooks) decideVisit(r *colly.Request) {
+	if !h.enforcesTags || h.dryRun || h.c.AllowURLRevisit {
+		return
+	}
+	allowed := h.links.Origin(r) == ""
+	if allowed && !h.visits.Withholds() {
+		return
+	}
+	hash, ok := arrivals.HashOf(r)
+	if !ok {
+		return
+	}
+	duplicate, err := h.visits.Decide(hash, allowed)
+	if err != nil {
+		h.report.log.Error("the collector's storage cannot record a visit", "url", r.URL.Redacted(), "error", err)
+	}
+	if duplicate && h.frontier == nil {
+		r.Abort()
+	}
+}
+
+// newUntracked returns Visits that only wrap storages, and track no visit.
+func newUntracked() *arrivals.Visits {
+	v := arrivals.New(nil)
+	v.Close()
+	return v
+}

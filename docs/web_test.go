@@ -56,8 +56,21 @@ var answers = robotstest.Sites{
 	"closed.example.com": {"/robots.txt": "User-agent: *\nDisallow: /\n"},
 	// A site that refuses the request for robots.txt.
 	"members.example.com": {"/robots.txt": http.StatusForbidden},
+	// A site with rules about its pages.
+	"tags.example.com": {
+		"/":        `<!DOCTYPE html><title>Tags</title><a href="/login" rel="nofollow">log in</a><a href="/archive">archive</a><a href="/tea">tea</a>`,
+		"/archive": archive,
+		"*":        robotstest.Page(),
+	},
 	// A site that throttles every second request.
 	"busy.example.com": {"/robots.txt": http.StatusNotFound, "/": busy()},
+}
+
+// archive responds with a page that has rules in its headers and in a meta element.
+func archive(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("X-Robots-Tag", "noarchive, otherbot: nosnippet")
+	io.WriteString(w, `<!DOCTYPE html><title>Archive</title><meta name="robots" content="noindex, nofollow"><a href="/1900">1900</a>`)
 }
 
 // busy responds with 429 to every second request, beginning with the first.

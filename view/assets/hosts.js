@@ -71,6 +71,7 @@ class Row {
     const [delay, because] = pace(s, now);
     set(this.delay, delay);
     set(this.why, because);
+    this.why.title = s.opens ? `opens on ${new Date(s.opens).toLocaleString("en-GB", { dateStyle: "full", timeStyle: "long" })}` : "";
     set(this.notes, notes(s, now));
     this.element.classList.toggle("slow", s.source === "back_off" || s.source === "retry_after" || Boolean(s.stopped));
     set(this.waiting, number(waiting(s)));

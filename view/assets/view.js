@@ -79,6 +79,13 @@ function frontier(m) {
   byId("frontier-why").classList.toggle("bad", Boolean(f.error));
 }
 
+// idle says that no page is waiting, and how the hosts have ended.
+function idle(m) {
+  const endings = [["done", "done"], ["budget", "over the budget"], ["refused", "refusing"], ["cancelled", "cancelled"], ["closed", "closed"]];
+  const ended = endings.filter(([name]) => m.ended?.[name]).map(([name, text]) => `${number(m.ended[name])} ${text}`);
+  return ended.length ? `No page is waiting. Hosts: ${ended.join(", ")}.` : "No page is waiting.";
+}
+
 // tick updates what changes with time.
 function tick() {
   if (!last) return;
@@ -87,7 +94,7 @@ function tick() {
   const end = l && new Date(Date.parse(last.time) + ms(l.duration));
   set(byId("left-until"), l && ms(l.duration) < 30 * 86400e3 ? `until ${end.toLocaleString("en-GB", ms(l.duration) < 43200e3 ? { timeStyle: "medium" } : { dateStyle: "medium", timeStyle: "short" })}` : "");
   set(byId("left-why"), l ? `${plain(l.host, 80)} takes longest: ${many(l.waiting, "page")}, ${ms(l.delay) ? `one every ${short(ms(l.delay))}` : "without a delay"} (${why(l.source, l.line)}). ` +
-    "Pages that are not found yet are not included." : "No page is waiting.");
+    "Pages that are not found yet are not included." : idle(last));
   set(byId("age"), last.started ? `started ${short(Math.floor((now - Date.parse(last.started)) / 1000) * 1000)} ago` : "");
   hosts.tick(now, passed);
 }

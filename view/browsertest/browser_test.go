@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -125,5 +126,20 @@ func (b *tab) quiet(page string) {
 	}
 	if len(b.requests) < 3 {
 		b.Errorf("%d requests were seen", len(b.requests))
+	}
+}
+
+// picture writes a picture of the page to the folder in the environment variable PICTURES, if it is
+// set, so that a developer can look at it.
+func (b *tab) picture(name string) {
+	b.Helper()
+	dir := os.Getenv("PICTURES")
+	if dir == "" {
+		return
+	}
+	var png []byte
+	b.run(chromedp.FullScreenshot(&png, 100))
+	if err := os.WriteFile(filepath.Join(dir, name), png, 0o644); err != nil {
+		b.Fatal(err)
 	}
 }

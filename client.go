@@ -111,7 +111,7 @@ func (c *clients) Before(s *backend.Seam, req *http.Request) (backend.Trip, erro
 	q.header = req.Header
 	err := c.admitClient(req.Context(), q)
 	if err != nil {
-		return nil, c.reject(q, err)
+		return nil, c.reject(req.Context(), q, err)
 	}
 	c.send(q, s, req)
 	return q, nil
@@ -145,6 +145,9 @@ func (c *core) newClientRequest(req *http.Request) *request {
 		q.target.hostHeader = req.Host
 	}
 	q.follow(req.Response)
+	if before, ok := handedOn(req.Response); ok {
+		q.probe = before.probe
+	}
 	return q
 }
 
@@ -190,7 +193,7 @@ func (p *Plugin) Acquire(ctx context.Context, req *http.Request) (*Turn, error) 
 	q.ticket.Expires()
 	err = p.controller.admitClient(ctx, q)
 	if err != nil {
-		p.controller.reject(q, err)
+		p.controller.reject(ctx, q, err)
 		return nil, err
 	}
 	q.met = true   // no transport reports a connection here, so there is no transport to warn of

@@ -79,6 +79,13 @@ type Decision struct {
 	// Opens is the time at which the host opens again, if CrawlHours or Visit-time close it now.
 	// Allowed does not depend on it: pages wait until then.
 	Opens time.Time `json:"opens,omitzero"`
+
+	// Refusals is the number of requests that the host has refused in a row, and NextTry is when
+	// one page of it may be requested again. They are zero unless Reason is ReasonRefused.
+	Refusals int       `json:"refusals,omitempty"`
+	NextTry  time.Time `json:"next_try,omitzero"`
+	// MaxPages is the limit of the option MaxPages. It is 0 unless Reason is ReasonBudget.
+	MaxPages int `json:"max_pages,omitempty"`
 }
 
 // A Reason says why a request was allowed or denied. It is a stable short code.
@@ -94,6 +101,8 @@ const (
 	ReasonUsage       Reason = "usage"       // Decision.Usage disallows the Purpose of the crawl; see EnforceUsage
 	ReasonNofollow    Reason = "nofollow"    // the request follows a link with nofollow; see EnforceRobotsTags
 	ReasonIgnored     Reason = "ignored"     // robots.txt was not requested because of IgnoreRobotsWithPermission
+	ReasonRefused     Reason = "refused"     // the host has refused too many requests in a row; see StopRefused
+	ReasonBudget      Reason = "budget"      // as many pages of the host were sent as MaxPages allows
 )
 
 // A decisions counts the decisions by their reasons.
@@ -101,7 +110,7 @@ type decisions map[Reason]*atomic.Int64
 
 func newDecisions() decisions {
 	d := make(decisions)
-	for _, r := range []Reason{ReasonRule, ReasonNoRule, ReasonNoRobots, ReasonUnreachable, ReasonSiteDown, ReasonDelay, ReasonUsage, ReasonIgnored, ReasonNofollow} {
+	for _, r := range []Reason{ReasonRule, ReasonNoRule, ReasonNoRobots, ReasonUnreachable, ReasonSiteDown, ReasonDelay, ReasonUsage, ReasonIgnored, ReasonNofollow, ReasonRefused, ReasonBudget} {
 		d[r] = new(atomic.Int64)
 	}
 	return d
@@ -127,6 +136,9 @@ var reasons = map[Reason]string{
 	ReasonSiteDown:    "the site does not answer",
 	ReasonIgnored:     "robots.txt is ignored",
 }
+
+// isLimit reports whether a URL is denied because of its host, and not by robots.txt.
+func (d *Decision) isLimit() bool { return d.Reason == ReasonRefused || d.Reason == ReasonBudget }
 
 // unread reports whether a URL is denied because its robots.txt cannot be read for now. A denial by
 // WhenForbidden holds for as long as the response may be cached, like that of a rule.
@@ -169,6 +181,10 @@ func (d Decision) because() string {
 		return "its owner disallows this use: " + disallowedBy(d.Usage)
 	case ReasonNofollow:
 		return "nofollow for this link on " + d.LinkedFrom
+	case ReasonRefused:
+		return fmt.Sprintf("the host has refused %d requests in a row; next try at %s", d.Refusals, d.NextTry.Format("15:04"))
+	case ReasonBudget:
+		return fmt.Sprintf("MaxPages allows %d pages of the host", d.MaxPages)
 	case ReasonNoRule:
 		return "no rule of " + d.file() + " matches"
 	}

@@ -20,6 +20,7 @@ const (
 	EventSlowed     EventKind = "slowed"     // a host has throttled the crawl: status 429 or 503
 	EventRecovered  EventKind = "recovered"  // a host that had throttled the crawl has accepted a request
 	EventLicense    EventKind = "license"    // a response with status 401 asks for a license; see the package usage
+	EventRefused    EventKind = "refused"    // a host has refused a number of requests in a row; see StopRefused
 	EventUnrecorded EventKind = "unrecorded" // the URLStore of Frontier could not record a page or its result
 	EventMissed     EventKind = "missed"     // events were dropped because the listener was too slow
 )
@@ -91,8 +92,8 @@ type Event struct {
 	// SourceVisitTime.
 	Line int `json:"line,omitempty"`
 
-	// Status (answered, robots, slowed, recovered, license) is the status of the response, or 0 if there was
-	// no response.
+	// Status (answered, robots, slowed, recovered, license, refused) is the status of the response,
+	// or 0 if there was no response.
 	Status int `json:"status,omitempty"`
 	// Bytes (answered) is the number of bytes of the body that were read.
 	Bytes int64 `json:"bytes,omitempty"`
@@ -104,11 +105,11 @@ type Event struct {
 	// Remote (answered) is the address and port of the server or proxy that the request was sent
 	// to. It is "" if the transport does not report it.
 	Remote string `json:"remote,omitempty"`
-	// Err (answered, robots, sitemap, unrecorded) says what went wrong. In denied events it is the
-	// reason, if Decision is nil.
+	// Err (answered, robots, sitemap, refused, unrecorded) says what went wrong. In denied events it
+	// is the reason, if Decision is nil.
 	Err error `json:"-"`
 
-	// Decision (denied, started) says why robots.txt denies or allows the request. In denied events
+	// Decision (denied, started) says why the request is denied or allowed. In denied events
 	// it is nil if the request was denied for another reason; see Err. In started events it is nil
 	// for robots.txt and sitemaps, and if there was no listener when the request was about to start.
 	Decision *Decision `json:"decision,omitempty"`
@@ -118,13 +119,15 @@ type Event struct {
 	Tags robotstags.Tags `json:"tags,omitempty"`
 
 	// Count is the number of pages that wait for the host (waiting), of entries that were read
-	// (sitemap), or of events that were dropped (missed).
+	// (sitemap), of requests that the host has refused in a row (refused), or of events that were
+	// dropped (missed).
 	Count int `json:"count,omitempty"`
 	// OnDisk (waiting) says that the page waits in the URLStore of the option Frontier. Count then
 	// includes the pages of the host that wait there.
 	OnDisk bool `json:"on_disk,omitempty"`
 	// Until (waiting) is the time before which no request to the host starts, or zero if that is
 	// not known. In slowed events it is the time until which a Retry-After holds back all requests.
+	// In refused events it is the time of the next try if the host is stopped, and otherwise zero.
 	Until time.Time `json:"until,omitzero"`
 
 	// RobotsStatus (robots) says which rules apply to the site now.

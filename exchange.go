@@ -37,6 +37,8 @@ type exchange struct {
 	locked  bool        // a proxy has responded that it requires authentication
 	signed  bool        // it was signed when it was last sent
 	asked   bool        // it is not sent again if the site asks for a signature
+	before  bool        // it was written, and its place was given back since then
+	replied bool        // there was a response
 	peer    string      // "host:port" of the last connection: the server or a proxy; "" if not known
 
 	payer string // of a request of the plugin's own to another site: the site that is charged; otherwise ""
@@ -212,7 +214,9 @@ func reportsSent(rt http.RoundTripper) bool {
 
 // giveBack gives the place of x back to its host. A request that was not written does not count.
 func (x *exchange) giveBack() {
-	if !x.sent.Swap(false) {
+	if x.sent.Swap(false) {
+		x.before = true
+	} else {
 		x.ticket.NotSent()
 	}
 	x.ticket.End()
@@ -281,6 +285,7 @@ func (x *exchange) Answered(resp *http.Response) (again bool, report func()) {
 // from it, and may be nil.
 func (x *exchange) recordResponse(resp *http.Response, pages int) (report func()) {
 	x.sent.Store(true) // an HTTP/2 transport may call Sent later, or not at all
+	x.replied = true
 	x.trace.answered(resp)
 	backOff := x.changePace(resp, pages)
 	if usage.LicenseRequired(resp.StatusCode, resp.Header) {
@@ -329,7 +334,7 @@ func (x *exchange) changePace(resp *http.Response, pages int) (report func()) {
 // backOff returns a function that logs the back-off of a host.
 func (l *limiter) backOff(s pace.Stats, host *pace.Host, resp *http.Response) (report func()) {
 	length := slog.Duration("delay", s.BackOff.Round(time.Millisecond))
-	logged := uint8(loggedBackOff)
+	logged := uint16(loggedBackOff)
 	if !s.NotBefore.IsZero() {
 		length = slog.Time("until", s.NotBefore)
 		logged = loggedRetryAfter

@@ -16,7 +16,7 @@ type target struct {
 	hostHeader string // the Host header that the user has set; "" if the header is the host of url
 	userAgent  string // the User-Agent header
 	linkedFrom string // the page whose link must not be followed; "" if it may be
-	isFile     bool   // a file that the plugin reads, so usage preferences do not apply
+	isFile     bool   // a file that the plugin reads, so usage preferences and MaxPages do not apply
 }
 
 // targetOf returns the target of a request with these properties. host is the Host header that will
@@ -91,6 +91,7 @@ func (g *gate) check(ctx context.Context, q *request) error {
 	if err := robotsAtPrivateAddress(v.policy, q.guard); err != nil {
 		return err
 	}
+	g.restrict(q, &v)
 	q.set(v)
 	if (v.reason == ReasonUnreachable || v.reason == ReasonSiteDown) && !v.policy.Refused() {
 		v.host.Skip(q.now, &q.ticket) // the next page reads robots.txt again, when its turn comes
@@ -147,6 +148,7 @@ func (g *gate) enter(ctx context.Context, q *request, told func()) error {
 	if q.host.MayEnter(&q.ticket) {
 		return nil
 	}
+	g.endWaitIfDenied(q)
 	g.limiter.logLongWait(q.now, q.host, q.verdict.policy)
 	if g.report.tellWaiting(q) && told != nil {
 		told()
@@ -154,6 +156,12 @@ func (g *gate) enter(ctx context.Context, q *request, told func()) error {
 	for {
 		err := q.host.Enter(ctx, &q.ticket)
 		q.now = time.Now()
+		if err == errDenied {
+			err = g.check(ctx, q)
+			if err == nil {
+				continue // another page has given its place in the budget back
+			}
+		}
 		if err != nil {
 			return err
 		}
@@ -173,8 +181,22 @@ func (g *gate) enter(ctx context.Context, q *request, told func()) error {
 
 // start waits until q may start, and takes the time of the start. If robots.txt has expired by
 // then, q first gives its turn back, because the file takes that turn. If direct is true, q goes on
-// the wire as soon as it has started.
+// the wire as soon as it has started. Otherwise the controller calls claim when q goes on the wire,
+// because a later callback may abort q. In a dry run, the hooks need the result earlier.
 func (g *gate) start(ctx context.Context, q *request, direct bool) error {
+	err := g.startAllowed(ctx, q, direct)
+	if err != nil || !direct && !g.dryRun {
+		return err
+	}
+	err = g.claim(q)
+	if err != nil {
+		q.giveBack()
+	}
+	return err
+}
+
+// startAllowed is start without the limits of StopRefused and MaxPages.
+func (g *gate) startAllowed(ctx context.Context, q *request, direct bool) error {
 	for {
 		err := q.wait(ctx, direct)
 		if err != nil {

@@ -164,9 +164,10 @@ func (h *hooks) admit(q *request, r *colly.Request) error {
 // may still come from CacheDir, and may be admitted in OnRequestHeaders if its headers change.
 func (h *hooks) refuse(q *request, r *colly.Request, err error) {
 	q.refuse(err)
-	if isSilence(err) {
+	switch {
+	case isSilence(err):
 		q.unanswered = r.Headers.Clone()
-	} else {
+	case !isLimit(err): // a page from CacheDir is not sent
 		q.uncached = keepFromCache(h.c, r)
 	}
 }
@@ -358,7 +359,7 @@ func (h *hooks) endRetries(q *request, r *colly.Request, err error) {
 
 // warnOfRetries warns once that retries of a denied page make no sense.
 func (h *hooks) warnOfRetries(r *colly.Request, err error) {
-	h.report.warn("OnDenied or OnError calls Retry again and again: a request is denied until its robots.txt has been read again, so OnDenied is not called for it any more",
+	h.report.warn("OnDenied or OnError calls Retry again and again: a request is denied until its robots.txt has been read again or its host may be requested again, so OnDenied is not called for it any more",
 		"url", r.URL.Redacted(), "count", track.MaxDenials, "error", err)
 }
 

@@ -64,6 +64,10 @@ const importRules = `
 	# From names and addresses of hosts to whether a request is allowed.
 	internal/netguard: !net/http !log !os
 
+	# Counts of the refusals and the pages of a host, without I/O.
+	internal/stop:     !io !os !net !log
+	internal/budget:   !io !os !net !log
+
 	# Hands the record of a request from one hook to the next.
 	internal/handoff:  !net/http !log !os
 
@@ -102,7 +106,7 @@ const importRules = `
 	internal/sigverify: !log !os
 
 	# The root package combines them.
-	.:                 ./webbotauth ./robotstags ./dialect ./sitemap ./store ./usage ./internal/arrivals ./internal/backend ./internal/fanout ./internal/feed ./internal/handoff ./internal/metatags ./internal/netguard ./internal/nofollow ./internal/pace ./internal/policy ./internal/redact ./internal/seconds ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage !reflect
+	.:                 ./webbotauth ./robotstags ./dialect ./sitemap ./store ./usage ./internal/arrivals ./internal/backend ./internal/budget ./internal/fanout ./internal/feed ./internal/handoff ./internal/metatags ./internal/netguard ./internal/nofollow ./internal/pace ./internal/policy ./internal/redact ./internal/seconds ./internal/stop ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage !reflect
 
 	# The pages of a crawl, on disk. It does not know Colly or robots.txt.
 	frontier:           . ./dialect ./internal/redact ./internal/weburl !net/http

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/budget"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/internal/stop"
 	"github.com/collyrobots/collyrobots/usage"
 )
 
@@ -25,6 +27,8 @@ type judge struct {
 	decided  decisions
 	tdm      tdmFiles
 	uses     uses
+	stops    stop.Hosts    // the hosts that refuse requests
+	sent     *budget.Pages // the pages that count for MaxPages
 }
 
 // A verdict is the decision about a URL, with the settings and the policy that have led to it.
@@ -39,6 +43,7 @@ type verdict struct {
 	tdm        *usage.TDMFile // nil if the site has none, or if it is not used
 	waited     bool           // the decision has waited for the TDMRep file
 	linkedFrom string         // Decision.LinkedFrom
+	stopped    *stop.Status   // nil unless reason is ReasonRefused
 }
 
 // decide finds the policy that applies to t at now, and applies it. If t has a Host header, the
@@ -197,12 +202,15 @@ func (j *judge) enforce(v verdict, u *url.URL, of numbers) (dry, err error) {
 	return nil, denied
 }
 
-// countDenied counts a request that robots.txt denies, and sends the event.
+// countDenied counts a request that is denied, and sends the event.
 func (j *judge) countDenied(host *pace.Host, err *DisallowedError, of numbers) {
 	j.decided.add(err.Decision.Reason)
 	host.Count(0, 1)
 	if !isSilence(err) {
 		err.first = host.Mark(loggedDenial)
+	}
+	if !j.dryRun {
+		markDenied(host, err.Decision.Reason)
 	}
 	j.report.tellDenied(host, err.Decision, of)
 }
@@ -237,6 +245,13 @@ func (v verdict) decision(u *url.URL) Decision {
 	if d.Option == optionRobotsTxt {
 		d.Fetched = time.Time{}
 		d.Expires = time.Time{}
+	}
+	switch v.reason {
+	case ReasonRefused:
+		d.Refusals = v.stopped.InRow
+		d.NextTry = v.stopped.Until
+	case ReasonBudget:
+		d.MaxPages = v.settings.maxPages
 	}
 	return d
 }

@@ -212,10 +212,10 @@ func MinDelay(d time.Duration) Option {
 
 // ForHosts sets options for the hosts that match pattern. It accepts Dialect, ProductToken,
 // MinDelay, MaxDelay, SkipAbove, HonorCrawlDelay, HonorRequestRate, CrawlHours, AdaptiveDelay,
-// DelayFromEnd, MaxInFlight, MaxBackOff, RetryThrottled, RobotsTxt, WhenUnreachable, WhenForbidden,
-// Purpose, EnforceUsage, EnforceRobotsTags and IgnoreRobotsWithPermission. The options that are
-// given before ForHosts also apply to these hosts, unless opts change them. If several patterns
-// match a host, the first one applies.
+// DelayFromEnd, MaxInFlight, MaxBackOff, RetryThrottled, StopRefused, MaxPages, RobotsTxt,
+// WhenUnreachable, WhenForbidden, Purpose, EnforceUsage, EnforceRobotsTags and
+// IgnoreRobotsWithPermission. The options that are given before ForHosts also apply to these hosts,
+// unless opts change them. If several patterns match a host, the first one applies.
 //
 // A pattern is a host name in lower-case ASCII ("xn--..." for international names), with the port
 // if it is not the default port of the scheme. In the pattern, "*" stands for any characters,
@@ -381,6 +381,52 @@ func RetryThrottled(n int) Option {
 		faultIf(n < 0, "RetryThrottled", "%d is negative", n))
 }
 
+// StopRefused stops a host after it has refused n requests in a row. Its pages are then denied with
+// ReasonRefused, also those that already wait for the host. After an hour one page may be sent, the
+// probe. If the host refuses that as well, the next probe follows after two hours, and so on up to a
+// day. A probe that succeeds ends the stop. If a probe gets another answer, such as 500, or none,
+// the next one follows after the same time. Decision.NextTry is the time of the next probe.
+//
+// A refusal is a page that is answered with status 401, 403 or 451, or with a challenge of
+// Cloudflare ("cf-mitigated: challenge") or AWS WAF ("x-amzn-waf-action"), whatever its status, or a
+// connection that is reset within ten seconds after the request and before the response. A response
+// with status 200 to 299, 304, 404 or 410 is a success, and the count starts again. Other responses
+// are neither. 429 and 503 are back-off; if such a response is also a challenge, it is both. A
+// refusal does not change the pace. It is not retried, and the plugin does not try to get around it.
+//
+// Responses to robots.txt and sitemaps are not counted. A stopped host is still asked for its
+// robots.txt, but not for sitemaps. An error of a proxy is not a refusal of the host: a proxy that
+// rejects CONNECT, status 407, a response to an http URL that a proxy marks as its own (the headers
+// X-Squid-Error, or Proxy-Status with an error, RFC 9209), or a connection to a proxy that is reset.
+// A 403 of a proxy without such a header looks like one of the host.
+//
+// Without StopRefused, or if n is zero, no host is stopped. HostStats.Refusals counts the refusals
+// in any case, and ten in a row cause a warning and an EventRefused. The count is kept by this
+// process, and not by SharedPace or a Store.
+func StopRefused(n int) Option {
+	return hostOption("StopRefused", func(s *hostSettings) { s.stopRefused = n },
+		faultIf(n < 0, "StopRefused", "%d is negative", n))
+}
+
+// MaxPages sends at most n pages of a host. Further pages are denied with ReasonBudget at once,
+// also those that already wait for the host. If n is zero, there is no limit.
+//
+// A page counts when it is sent. Denied pages, pages from the collector's CacheDir and pages that
+// could not be sent, for example because the host has no address, are not counted. A page that is
+// about to be sent counts until it is known that it was not. A page also counts only once if it is
+// sent again after 429 or 503, or after a lost connection, or if it is redirected within its host.
+// A redirect to another host counts there, and is denied if the budget of that host is used up. A
+// request that the program repeats, such as by Request.Retry, counts again, and so does the HEAD of
+// Collector.CheckHead. robots.txt and sitemaps are not counted.
+//
+// The count is that of the Plugin, for all its collectors and clients. It starts at zero in each
+// run, and is not shared with other processes. With Frontier, the pages over the budget are kept
+// for the next run.
+func MaxPages(n int) Option {
+	return hostOption("MaxPages", func(s *hostSettings) { s.maxPages = n },
+		faultIf(n < 0, "MaxPages", "%d is negative", n))
+}
+
 // HonorCrawlDelay keeps Crawl-delay also under a dialect that ignores it. The value is read as in
 // dialect.RFC9309.
 func HonorCrawlDelay() Option {
@@ -490,7 +536,7 @@ func (s boundedStore) Update(ctx context.Context, key string, ttl time.Duration,
 // Logger sets the logger for events that no call returns. Their levels are:
 //
 //	Error  lost records
-//	Warn   unreadable robots.txt files, capped delays, skipped hosts, sitemaps with errors
+//	Warn   unreadable robots.txt files, capped delays, skipped hosts, hosts that refuse requests, sitemaps with errors
 //	Info   changed robots.txt files, the first denied URL of each host
 //	Debug  the other denied URLs
 //

@@ -459,6 +459,16 @@ func (f *frontier) statistics() *FrontierStats {
 	return &s
 }
 
+// isPaused reports whether pages were handed out before, and are not handed out now.
+func (f *frontier) isPaused() bool {
+	if f == nil || !f.begun.Load() {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.dispatcher == nil
+}
+
 // isBroken reports whether no more pages are recorded.
 func (f *frontier) isBroken() bool {
 	f.mu.Lock()
@@ -544,6 +554,8 @@ func attemptOf(ctx context.Context, status int, err error) feed.Result {
 		return feed.Done // the target of its redirect was visited, or a callback has aborted it
 	case isTemporary(err):
 		return feed.Failed
+	case isLimit(err):
+		return feed.Unsent
 	case errors.As(err, &denied), errors.As(err, &private), errors.As(err, &foreign):
 		return feed.Skipped
 	case isForbidden(err), errors.Is(err, colly.ErrForbiddenURL), errors.Is(err, colly.ErrNoURLFiltersMatch):

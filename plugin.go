@@ -13,6 +13,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots/internal/arrivals"
+	"github.com/collyrobots/collyrobots/internal/budget"
 	"github.com/collyrobots/collyrobots/internal/handoff"
 	"github.com/collyrobots/collyrobots/internal/nofollow"
 	"github.com/collyrobots/collyrobots/internal/policy"
@@ -66,12 +67,13 @@ func New(opts ...Option) (*Plugin, error) {
 		policies: policies,
 		report:   report,
 		decided:  newDecisions(),
+		sent:     budget.New(),
 	}
 	c := &core{
 		gate:      gate{judge: j},
 		started:   time.Now(),
 		bubbled:   inBubble(),
-		requests:  handoff.New(func(q *request) { q.giveBack() }),
+		requests:  handoff.New((*request).abandon),
 		shadows:   newShadows(config.shadows),
 		untracked: newUntracked(),
 	}
@@ -157,10 +159,12 @@ func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 	}
 	ctx, userAgent, f := p.own(ctx)
 	f.readsTDM = true
-	v, err := p.decide(ctx, time.Now(), target{url: u, userAgent: userAgent}, f)
+	t := target{url: u, userAgent: userAgent}
+	v, err := p.decide(ctx, time.Now(), t, f)
 	if err != nil {
 		return Decision{}, err
 	}
+	p.restrictTarget(time.Now(), t, &v)
 	return v.decision(u), nil
 }
 

@@ -62,6 +62,13 @@ func isTemporary(err error) bool {
 	return errors.As(err, &unpaced)
 }
 
+// isLimit reports whether err denies a page because of StopRefused or MaxPages. The page may then be
+// fetched by a later run.
+func isLimit(err error) bool {
+	denied := (*DisallowedError)(nil)
+	return errors.As(err, &denied) && denied.Decision.isLimit()
+}
+
 // isSilence reports whether err denies a request because its host does not respond, so that its
 // robots.txt is not known and none of its pages can be fetched.
 func isSilence(err error) bool {
@@ -80,7 +87,10 @@ func denialOf(err error) track.Denial {
 		return d
 	}
 	d.Later = denied.redirect
-	if !isSilence(err) { // otherwise each attempt may have requested the file again
+	switch {
+	case denied.Decision.isLimit():
+		d.Version = denied.Decision.NextTry
+	case !isSilence(err): // otherwise each attempt may have requested the file again
 		d.Version = denied.Decision.Expires
 	}
 	return d

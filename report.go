@@ -23,8 +23,8 @@ type report struct {
 	licenses atomic.Int64 // the responses that have asked for a license
 }
 
-// Bits of pace.Host.Mark that say what was logged about a host. The two highest bits belong to
-// internal/netguard.
+// Bits of pace.Host.Mark that say what was logged about a host. Bits 6 and 7 belong to
+// internal/netguard, and those from leftByBudget on to ended.go.
 const (
 	loggedDenial = 1 << iota
 	loggedCrawlDelay

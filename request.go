@@ -26,6 +26,7 @@ type request struct {
 	entry *handoff.Entry[request] // nil if the request is that of a client
 	gate  *gate
 
+	ctx      context.Context // of the request on the wire; nil before that, and for a Turn
 	target   target
 	redirect bool          // it follows a redirect
 	from     string        // the host that led to it; "" if the program has requested it
@@ -42,6 +43,8 @@ type request struct {
 	uncached   bool        // its headers keep Colly from serving it from CacheDir
 	reread     bool        // robots.txt was read when its turn came, so that is not done again
 	retries    int         // how often it may be sent again after 429 or 503; set when it is sent
+	charged    string      // the host that counts it for MaxPages; "" if none does
+	tries      string      // the host that it has become the probe of; "" if none. See page.probe.
 }
 
 // A page is what all exchanges of one colly.Request share: the request and the redirects that
@@ -52,6 +55,7 @@ type page struct {
 	name  *string  // the collector's UserAgent; nil if it does not count or is not known
 	fed   *fedPage // nil if no sitemap lists it
 	after func()   // is called when the last exchange has ended; may be nil
+	probe string   // the host that is stopped, and that the page is the probe of; "" if there is none
 }
 
 // numbers are the IDs that Colly gives to a collector and a request. They are 0 for requests of
@@ -103,10 +107,16 @@ func (q *request) fetcher() fetcher {
 // close gives the place of q back to its host, and ends the record. The caller must not use q
 // afterwards.
 func (q *request) close() {
-	q.giveBack()
+	q.abandon()
 	if q.entry != nil {
 		q.entry.Close()
 	}
+}
+
+// abandon gives the place of q back to its host. If q was never sent, it also undoes claim.
+func (q *request) abandon() {
+	q.unclaim()
+	q.giveBack()
 }
 
 // set records a verdict. It writes q.host only if the host has changed, because a request is also
@@ -203,8 +213,9 @@ func (q *request) Answered(resp *http.Response) (again bool, report func()) {
 	if q.signsAgain(resp) {
 		return true, report
 	}
+	report = both(report, q.recordResult(resp))
 	if throttled(resp) {
-		if q.retries > 0 && backend.Repeatable(resp.Request) && !q.host.BusyFor(time.Now(), throttledPatience) {
+		if q.retries > 0 && !isChallenge(resp.Header) && backend.Repeatable(resp.Request) && !q.host.BusyFor(time.Now(), throttledPatience) {
 			q.retries--
 			q.trace.again(q.host, nil)
 			q.ticket.End() // report may take any time
@@ -291,9 +302,13 @@ func (q *request) Ended(bytes int64, err error) {
 	fed := q.fed
 	after := q.after
 	q.trace.ended(q.host, &q.ticket, q.sent.Load(), bytes, err)
+	log := q.recordFailure(err)
 	host := q.host
 	limiter := q.limiter
 	q.close()
+	if log != nil {
+		log()
+	}
 	limiter.tellNextStart(host)
 	fed.awaitHook()
 	if after != nil {

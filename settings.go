@@ -28,6 +28,8 @@ type hostSettings struct {
 	enforceTags     bool // of EnforceRobotsTags
 	retryThrottled  int  // how often a page with status 429 or 503 is requested again
 	index           int  // the index in settings.all
+	stopRefused     int  // of StopRefused; 0 if no host is stopped
+	maxPages        int  // of MaxPages; 0 if there is no limit
 }
 
 // skips reports whether a host with this crawl delay is skipped.

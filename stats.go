@@ -25,6 +25,9 @@ type Stats struct {
 	// one before it. MaxInFlight allows that, and so does a back-off without a crawl delay.
 	GapOverDelay float64 `json:"gap_over_delay,omitempty"`
 
+	// Ended counts the hosts in Hosts by their Ended, without those that have not ended.
+	Ended map[Ending]int `json:"ended,omitempty"`
+
 	// Decisions counts the decisions about requests and entries of sitemaps, by their reasons. A
 	// request counts again if its robots.txt changes while it waits.
 	Decisions map[Reason]int `json:"decisions"`
@@ -69,9 +72,24 @@ type HostStats struct {
 	// Pages counts the responses that reached the collector, with any status. Responses from
 	// Colly's cache are included.
 	Pages int `json:"pages"`
-	// Denied counts the requests that were not sent because of robots.txt or, in a dry run, would
-	// not have been sent.
+	// Denied counts the requests that were denied with a Decision and so not sent or, in a dry run,
+	// would not have been sent.
 	Denied int `json:"denied"`
+	// Refusals counts the pages that the host has refused; see StopRefused.
+	Refusals int `json:"refusals,omitempty"`
+	// RefusalsInRow counts those since the last page that it has not refused.
+	RefusalsInRow int `json:"refusals_in_row,omitempty"`
+	// Stopped is when StopRefused has stopped the host, and NextTry is when one page of it may be
+	// requested again. Both are zero if the host is not stopped.
+	Stopped time.Time `json:"stopped,omitzero"`
+	NextTry time.Time `json:"next_try,omitzero"`
+	// PagesSent counts the pages that were sent or are about to be sent, as MaxPages counts them,
+	// and MaxPages is the limit. Both are 0 without the option.
+	PagesSent int `json:"pages_sent,omitempty"`
+	MaxPages  int `json:"max_pages,omitempty"`
+	// Ended says why the host gets no more requests, or is "" if it has pages that wait or are in
+	// flight. It is "done" also in a pause of a crawl that goes on.
+	Ended Ending `json:"ended,omitempty"`
 	// Waiting counts the pages that wait for the host now.
 	Waiting int `json:"waiting"`
 	// OnDisk counts the pages of the host that wait in the URLStore of the option Frontier. In
@@ -173,12 +191,17 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(HostStats)) Stat
 		LicenseRequired: int(p.report.licenses.Load()),
 	}
 	now := time.Now()
+	paused := p.frontier.isPaused()
 	for host := range hosts {
-		stats := hostStats(host.Stats(now))
+		counted := host.Stats(now)
+		stats := hostStats(counted)
 		stats.OnDisk = p.limiter.onDisk(host)
 		if waiting := stats.Waiting + stats.OnDisk; waiting > 0 {
 			stats.LastStart = host.LastStart(now, waiting)
 		}
+		p.addLimits(&stats)
+		stats.Ended = endingOf(counted, stats.OnDisk, s.Closed, paused)
+		s.countEnding(stats.Ended)
 		s.Totals.add(stats)
 		visit(stats)
 	}
@@ -189,6 +212,29 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(HostStats)) Stat
 	return s
 }
 
+// countEnding counts a host.
+func (s *Stats) countEnding(e Ending) {
+	if e == "" {
+		return
+	}
+	if s.Ended == nil {
+		s.Ended = make(map[Ending]int)
+	}
+	s.Ended[e]++
+}
+
+// addLimits adds what StopRefused and MaxPages know about a host.
+func (p *Plugin) addLimits(s *HostStats) {
+	refusals := p.stops.Status(s.Host)
+	s.RefusalsInRow = refusals.InRow
+	s.Stopped = refusals.Since
+	s.NextTry = refusals.Until
+	s.MaxPages = p.settings.of(s.Host).maxPages
+	if s.MaxPages > 0 {
+		s.PagesSent = p.sent.Used(s.Host)
+	}
+}
+
 // hostStats converts the Stats of package pace.
 func hostStats(s pace.Stats) HostStats {
 	return HostStats{
@@ -197,6 +243,7 @@ func hostStats(s pace.Stats) HostStats {
 		Throttled:    s.Throttled,
 		Pages:        s.Pages,
 		Denied:       s.Denied,
+		Refusals:     s.Refusals,
 		Waiting:      s.Waiting,
 		CrawlDelay:   s.CrawlDelay,
 		BackOff:      s.BackOff,
@@ -221,6 +268,8 @@ func (s *HostStats) add(o HostStats) {
 	s.Throttled += o.Throttled
 	s.Pages += o.Pages
 	s.Denied += o.Denied
+	s.Refusals += o.Refusals
+	s.PagesSent += o.PagesSent
 	s.Waiting += o.Waiting
 	s.OnDisk += o.OnDisk
 	s.Waited += o.Waited

@@ -12,6 +12,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/redact"
+	"github.com/collyrobots/collyrobots/internal/stop"
 	"github.com/collyrobots/collyrobots/robotstags"
 )
 
@@ -85,7 +86,7 @@ func (t *trace) event(kind EventKind, host *pace.Host) Event {
 	}
 }
 
-// tellDenied reports a request that robots.txt denies.
+// tellDenied reports a request that is denied with a Decision.
 func (r *report) tellDenied(host *pace.Host, d Decision, of numbers) {
 	if !r.events.Active() {
 		return
@@ -195,6 +196,26 @@ func (r *report) tellLicense(x *exchange) {
 	e := x.trace.event(EventLicense, x.host)
 	e.Status = http.StatusUnauthorized
 	r.events.Send(e)
+}
+
+// tellRefused reports that the host of q has refused requests in a row. status is that of the last
+// response, or 0 if there was the error err instead.
+func (r *report) tellRefused(q *request, status int, err error, s stop.Status) {
+	if !r.events.Active() {
+		return
+	}
+	r.events.Send(Event{
+		Kind:      EventRefused,
+		Time:      time.Now(),
+		Host:      q.host.Name(),
+		URL:       q.target.url.Redacted(),
+		Collector: q.collector,
+		Request:   q.numbers.request,
+		Status:    status,
+		Err:       redact.Error(err),
+		Count:     s.InRow,
+		Until:     s.Until,
+	})
 }
 
 // eventOfPace returns an event with the delay of a host.

@@ -28,7 +28,7 @@ func (ctl *controller) Before(s *backend.Seam, req *http.Request) (backend.Trip,
 	}
 	q := ctl.takeRequest(req.URL)
 	if q != nil && q.refusal != nil && q.unchanged() {
-		return nil, ctl.reject(q, q.refusal)
+		return nil, ctl.reject(req.Context(), q, q.refusal)
 	}
 	sent := targetOf(req.URL, req.Host, req.Header)
 	if q != nil && !(q.unchanged() && q.target.hostHeader == sent.hostHeader) {
@@ -45,11 +45,17 @@ func (ctl *controller) Before(s *backend.Seam, req *http.Request) (backend.Trip,
 	if !sameName {
 		q.giveBack() // robots.txt may have to be read under the new name, which takes a turn
 	}
+	if sameName {
+		err := ctl.claim(q)
+		if err != nil {
+			return nil, ctl.reject(req.Context(), q, err)
+		}
+	}
 	if !sameName || !q.ticket.OnWire() {
 		q.target = sent
 		err := ctl.admit(req.Context(), q)
 		if err != nil {
-			return nil, ctl.reject(q, err)
+			return nil, ctl.reject(req.Context(), q, err)
 		}
 	}
 	ctl.send(q, s, req)
@@ -58,6 +64,7 @@ func (ctl *controller) Before(s *backend.Seam, req *http.Request) (backend.Trip,
 
 // send prepares q, which has started, for the wire.
 func (ctl *controller) send(q *request, s *backend.Seam, req *http.Request) {
+	q.ctx = req.Context()
 	q.retries = q.verdict.settings.retryThrottled
 	q.through = s.Transport()
 	ctl.prepareTrace(q, req)
@@ -119,14 +126,17 @@ func (ctl *controller) checkWithoutHook(ctx context.Context, q *request) error {
 	return err
 }
 
-// reject ends q, which is not sent because of err. It returns the error for net/http.
-func (ctl *controller) reject(q *request, err error) error {
+// reject ends q, which is not sent because of err. ctx is its context. It returns the error for
+// net/http.
+func (ctl *controller) reject(ctx context.Context, q *request, err error) error {
 	denied := (*DisallowedError)(nil)
 	switch {
 	case errors.As(err, &denied):
 		ctl.countDenied(q.host, denied, q.numbers)
 	case isForbidden(err), errors.Is(err, ErrRedirectWait):
 		ctl.report.tellUnsent(q.target.url, err, q.numbers)
+	case q.host != nil && hasEnded(ctx, err):
+		markEnded(q.host, err)
 	}
 	refused := &refusedError{cause: err, url: q.target.url.Redacted()}
 	q.close()

@@ -64,6 +64,8 @@ var answers = robotstest.Sites{
 	},
 	// A site that throttles every second request.
 	"busy.example.com": {"/robots.txt": http.StatusNotFound, "/": busy()},
+	// A site that refuses every page.
+	"refusing.example.com": {"/robots.txt": http.StatusNotFound, "*": http.StatusForbidden},
 }
 
 // archive responds with a page that has rules in its headers and in a meta element.

@@ -30,14 +30,14 @@ type Guard struct {
 // A Host remembers marks of a host. It is implemented by *pace.Host.
 type Host interface {
 	Name() string
-	Mark(bit uint8) (isNew bool) // sets the mark and reports whether it was not set before
-	HasMark(bit uint8) bool      // reports whether the mark is set
+	Mark(bit uint16) (isNew bool) // sets the mark and reports whether it was not set before
+	HasMark(bit uint16) bool      // reports whether the mark is set
 }
 
 // The marks of a Host that belong to this package.
 const (
-	seenPublic  uint8 = 1 << 6 // a connection to the host had a public address
-	seenPrivate uint8 = 1 << 7 // a connection to the host had a private address
+	seenPublic  uint16 = 1 << 6 // a connection to the host had a public address
+	seenPrivate uint16 = 1 << 7 // a connection to the host had a private address
 )
 
 // New returns a Guard. host returns the Host with a name. If allowAll is true, the Guard allows all

@@ -15,14 +15,14 @@ var (
 // A host implements Host.
 type host struct {
 	name string
-	bits uint8
+	bits uint16
 }
 
 func (h *host) Name() string { return h.name }
 
-func (h *host) HasMark(bit uint8) bool { return h.bits&bit != 0 }
+func (h *host) HasMark(bit uint16) bool { return h.bits&bit != 0 }
 
-func (h *host) Mark(bit uint8) bool {
+func (h *host) Mark(bit uint16) bool {
 	first := !h.HasMark(bit)
 	h.bits |= bit
 	return first

@@ -42,13 +42,14 @@ type Host struct {
 	hosts *Hosts
 	name  string
 	limiter
-	pages  int
-	denied int
-	gone   bool   // this Host is forgotten; another Host has its name
-	marks  uint8  // the bits that were passed to Mark
-	status uint16 // of the last response
-	asked  int32  // when At last returned it, in seconds; guarded by the lock of its shard
-	next   *Host  // the next host in the ring of its shard; guarded by the same lock
+	pages    int
+	denied   int
+	refusals uint32
+	gone     bool   // this Host is forgotten; another Host has its name
+	marks    uint16 // the bits that were passed to Mark
+	status   uint16 // of the last response
+	asked    int32  // when At last returned it, in seconds; guarded by the lock of its shard
+	next     *Host  // the next host in the ring of its shard; guarded by the same lock
 }
 
 // Stats are the statistics of one host. The sum of the Stats of several hosts has only the counts.
@@ -62,7 +63,11 @@ type Stats struct {
 	Throttled int
 	Pages     int // passed to Count
 	Denied    int // passed to Count
+	Refusals  int // calls of CountRefusal
 	Waiting   int // requests that wait in Enter now
+	// Busy reports whether a request waits or is in flight.
+	Busy  bool
+	Marks uint16 // the bits that were passed to Mark
 
 	CrawlDelay time.Duration // the longest crawl delay of all sources, as written
 	BackOff    time.Duration // the delay that 429 and 503 responses cause now
@@ -100,6 +105,7 @@ func (s *Stats) add(o Stats) {
 	s.Throttled += o.Throttled
 	s.Pages += o.Pages
 	s.Denied += o.Denied
+	s.Refusals += o.Refusals
 	s.Waited += o.Waited
 	s.GapOverDelay = smaller(s.GapOverDelay, o.GapOverDelay)
 }
@@ -350,8 +356,9 @@ func (h *Host) await(ctx context.Context, t *Ticket) error {
 	}()
 	for state := t.state; ; {
 		now := h.hosts.now()
-		var err error
+		err := t.stopsWaiting()
 		switch d, ok := h.mayPass(now, t); {
+		case err != nil:
 		case ok && h.claim(now, t):
 			h.take(now, t)
 			return nil
@@ -566,6 +573,26 @@ func (h *Host) Count(pages, denied int) {
 	h.denied += denied
 }
 
+// CountRefusal adds one to the refusals in Stats.
+func (h *Host) CountRefusal() {
+	h = h.lock()
+	defer h.mu.Unlock()
+	h.refusals++
+}
+
+// Recheck makes every request that waits in Enter call the function that was passed to
+// Ticket.WaitWhile.
+func (h *Host) Recheck() {
+	h = h.lock()
+	defer h.mu.Unlock()
+	if h.paced == nil {
+		return
+	}
+	for t := range h.paced.waiting.all {
+		t.look()
+	}
+}
+
 // SetStatus records the status of a complaint for Stats.
 func (h *Host) SetStatus(status int) {
 	h = h.lock()
@@ -576,7 +603,7 @@ func (h *Host) SetStatus(status int) {
 // Mark marks the host with a bit that the caller chooses, and reports whether the host did not have
 // that mark before. A caller that reports something once for each host therefore needs no memory of
 // its own.
-func (h *Host) Mark(bit uint8) (isNew bool) {
+func (h *Host) Mark(bit uint16) (isNew bool) {
 	h = h.lock()
 	defer h.mu.Unlock()
 	isNew = h.marks&bit == 0
@@ -585,7 +612,7 @@ func (h *Host) Mark(bit uint8) (isNew bool) {
 }
 
 // HasMark reports whether the host has a mark.
-func (h *Host) HasMark(bit uint8) bool {
+func (h *Host) HasMark(bit uint16) bool {
 	h = h.lock()
 	defer h.mu.Unlock()
 	return h.marks&bit != 0
@@ -618,12 +645,15 @@ func (h *Host) Stats(now time.Time) Stats {
 	if next := h.nextStart(at); next != 0 {
 		s.NextStart = h.hosts.time(next)
 	}
+	s.Busy = h.busy(at)
+	s.Marks = h.marks
 	if h.paced != nil {
 		s.Waiting = h.paced.queued
 		if front := h.paced.waiting.front; front != nil && front.state == admitted && front.lapsed(at) {
 			s.Waiting-- // this request got the turn and never started
 		}
 		s.ResponseTime = h.paced.responseTime
+		s.Busy = s.Busy || s.Waiting > 0 || h.paced.urgent.front != nil
 	}
 	s.Opens, s.Closes = h.hours(at)
 	return s
@@ -631,7 +661,7 @@ func (h *Host) Stats(now time.Time) Stats {
 
 // counts returns the statistics that can be summed.
 func (h *Host) counts() Stats {
-	s := Stats{Requests: h.requests, Pages: h.pages, Denied: h.denied, GapOverDelay: h.gaps().overDelay}
+	s := Stats{Requests: h.requests, Pages: h.pages, Denied: h.denied, Refusals: int(h.refusals), GapOverDelay: h.gaps().overDelay}
 	if h.paced != nil {
 		s.Throttled = h.paced.throttled
 		s.Waited = h.paced.waited

@@ -32,6 +32,7 @@ type Ticket struct {
 	measured   bool         // its response time was used, or was lost
 	held       *held        // the lease that it holds, or nil
 	wanted     func() error // see Host.StartIf
+	waits      func() error // see WaitWhile; may be nil
 	obeyed     *crawlDelay  // see Host.Obey; may be nil
 	renews     bool         // see Renew
 	expires    bool         // see Expires
@@ -59,6 +60,19 @@ func (t *Ticket) Renew() { t.renews = true }
 // Expires records that the caller may forget to call End. The place of t then also expires under
 // Rules.MaxInFlight. Expires must be called before Enter and Start.
 func (t *Ticket) Expires() { t.expires = true }
+
+// WaitWhile makes Enter wait only as long as f returns nil. If f returns an error, Enter returns it.
+// f is called before t waits, and each time that Host.Recheck is called while t waits. It must be
+// short, and must not call a method of a Host or a Ticket. WaitWhile must be called before Enter.
+func (t *Ticket) WaitWhile(f func() error) { t.waits = f }
+
+// stopsWaiting returns the error with which Enter of t ends, or nil.
+func (t *Ticket) stopsWaiting() error {
+	if t.waits == nil || t.state != waiting {
+		return nil
+	}
+	return t.waits()
+}
 
 // obeys reports whether t keeps d in force.
 func (t *Ticket) obeys(d *crawlDelay) bool { return t.renews || t.obeyed == d }

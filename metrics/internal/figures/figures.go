@@ -85,7 +85,7 @@ var (
 
 var reasons = []collyrobots.Reason{
 	collyrobots.ReasonRule, collyrobots.ReasonNoRule, collyrobots.ReasonNoRobots, collyrobots.ReasonUnreachable,
-	collyrobots.ReasonSiteDown, collyrobots.ReasonDelay, collyrobots.ReasonIgnored,
+	collyrobots.ReasonSiteDown, collyrobots.ReasonDelay, collyrobots.ReasonIgnored, collyrobots.ReasonRefused, collyrobots.ReasonBudget,
 }
 
 func texts[S ~string](codes []S) []string {

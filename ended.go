@@ -1,0 +1,84 @@
+package collyrobots
+
+import (
+	"context"
+	"errors"
+
+	"github.com/collyrobots/collyrobots/internal/pace"
+)
+
+// An Ending says why a host gets no more requests. It is a stable short code. It is "" if the host
+// still has pages that wait or are in flight, or has had none.
+type Ending string
+
+// If several apply to a host, the last one of them counts.
+const (
+	// EndingDone means that all pages that the program has requested so far are done or denied by
+	// robots.txt. The plugin cannot know whether the program will request more of them.
+	EndingDone Ending = "done"
+	// EndingBudget means that pages were not sent because of MaxPages.
+	EndingBudget Ending = "budget"
+	// EndingRefused means that pages were not sent because of StopRefused. The host may have been
+	// requested again since then.
+	EndingRefused Ending = "refused"
+	// EndingCancelled means that the context of a page ended before the page was done.
+	EndingCancelled Ending = "cancelled"
+	// EndingClosed means that pages were not sent because of Plugin.Close.
+	EndingClosed Ending = "closed"
+)
+
+// Bits of pace.Host.Mark that say why pages of a host were not sent.
+const (
+	leftByBudget = 1 << (iota + 8)
+	leftByRefusals
+	leftByCancel
+	leftByClose
+)
+
+// markDenied records that a page of a host was denied for a reason.
+func markDenied(host *pace.Host, why Reason) {
+	switch why {
+	case ReasonBudget:
+		host.Mark(leftByBudget)
+	case ReasonRefused:
+		host.Mark(leftByRefusals)
+	}
+}
+
+// markEnded records that a page of a host is not sent, or is not done, because the crawl has ended.
+func markEnded(host *pace.Host, err error) {
+	if errors.Is(err, ErrClosed) {
+		host.Mark(leftByClose)
+		return
+	}
+	host.Mark(leftByCancel)
+}
+
+// isCancelled reports whether the context of q has ended. The deadline of a request of an
+// http.Client does not count: it is often its timeout, and says nothing about the other requests.
+func (q *request) isCancelled() bool {
+	if q.ctx == nil || q.ctx.Err() == nil {
+		return false
+	}
+	return q.entry != nil || q.ctx.Err() == context.Canceled
+}
+
+// endingOf returns the Ending of a host. onDisk is the number of its pages that wait in a URLStore,
+// and paused says that they are not handed out, because the crawl was cancelled.
+func endingOf(s pace.Stats, onDisk int, closed, paused bool) Ending {
+	switch {
+	case s.Busy, s.Requests+s.Pages+s.Denied == 0:
+		return ""
+	case s.Marks&leftByClose != 0, onDisk > 0 && closed:
+		return EndingClosed
+	case s.Marks&leftByCancel != 0, onDisk > 0 && paused:
+		return EndingCancelled
+	case onDisk > 0:
+		return ""
+	case s.Marks&leftByRefusals != 0:
+		return EndingRefused
+	case s.Marks&leftByBudget != 0:
+		return EndingBudget
+	}
+	return EndingDone
+}

@@ -1,0 +1,123 @@
+package collyrobots_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// TestEnded checks why hosts ended, while a crawl runs and afterwards.
+func TestEnded(t *testing.T) {
+	inBubble(t, robotstest.Sites{
+		"done.test":    robotstest.Pages(3, noDenys),
+		"denied.test":  robotstest.Pages(3, "User-agent: *\nDisallow: /"),
+		"budget.test":  robotstest.Pages(3, noDenys),
+		"refused.test": {"/robots.txt": noDenys, "*": http.StatusForbidden},
+		"slow.test":    robotstest.Pages(3, "User-agent: *\nCrawl-delay: 100\n"),
+		"hangs.test":   {"/robots.txt": noDenys, "*": http.HandlerFunc(hang)},
+	}, func(t *testing.T, web *robotstest.Web) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		c := start(t, web, []colly.CollectorOption{colly.Async(), colly.StdlibContext(ctx)}, collyrobots.StopRefused(1), collyrobots.ForHosts("budget.test", collyrobots.MaxPages(2)))
+		c.SetRequestTimeout(time.Hour)
+		if s := c.robots.Stats(); s.Ended != nil {
+			t.Errorf("a crawl that has not begun: %v", s.Ended)
+		}
+		for _, host := range []string{"done", "denied", "budget", "refused", "slow", "hangs"} {
+			for i := range 3 {
+				c.Visit(fmt.Sprintf("http://%s.test/%d", host, i))
+				synctest.Wait()
+			}
+		}
+		endings := func() map[string]collyrobots.Ending {
+			all := make(map[string]collyrobots.Ending)
+			for _, s := range c.robots.Stats().Hosts {
+				all[s.Host] = s.Ended
+			}
+			return all
+		}
+		want := map[string]collyrobots.Ending{
+			"done.test": "done", "denied.test": "done", "budget.test": "budget", "refused.test": "refused", "slow.test": "", "hangs.test": "",
+		}
+		if got := endings(); !reflect.DeepEqual(got, want) {
+			t.Errorf("while the crawl runs: %v, want %v", got, want)
+		}
+		cancel(errors.New("enough"))
+		c.Wait()
+		want["slow.test"] = "cancelled"
+		want["hangs.test"] = "cancelled"
+		if got := endings(); !reflect.DeepEqual(got, want) {
+			t.Errorf("afterwards: %v, want %v", got, want)
+		}
+		s := c.robots.Stats()
+		counts := map[collyrobots.Ending]int{"done": 2, "budget": 1, "refused": 1, "cancelled": 2}
+		if !reflect.DeepEqual(s.Ended, counts) {
+			t.Errorf("%v, want %v", s.Ended, counts)
+		}
+		encoded, err := json.Marshal(s)
+		must(t, err)
+		var back collyrobots.Stats
+		must(t, json.Unmarshal(encoded, &back))
+		if !reflect.DeepEqual(back.Ended, counts) || back.Totals.Refusals != 1 {
+			t.Errorf("in JSON: %s", encoded)
+		}
+	})
+}
+
+// TestEndedByClose checks the endings after Close, with and without a URLStore.
+func TestEndedByClose(t *testing.T) {
+	inBubble(t, robotstest.Sites{
+		"done.test": robotstest.Pages(3, noDenys),
+		"slow.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 100\n"),
+	}, func(t *testing.T, web *robotstest.Web) {
+		for name, options := range map[string][]collyrobots.Option{"plain": nil, "Frontier": {collyrobots.Frontier(newMemoryStore())}} {
+			c := start(t, web, async, options...)
+			for _, host := range []string{"done", "slow"} {
+				for i := range 9 {
+					c.Visit(fmt.Sprintf("http://%s.test/%d", host, i))
+				}
+			}
+			time.Sleep(10 * time.Second)
+			if s := hostStats(t, c.robots, "slow.test"); s.Ended != "" {
+				t.Errorf("%s: slow.test has ended: %q", name, s.Ended)
+			}
+			must(t, c.robots.Close())
+			c.Wait()
+			if done, slow := hostStats(t, c.robots, "done.test").Ended, hostStats(t, c.robots, "slow.test").Ended; done != "done" || slow != "closed" {
+				t.Errorf("%s: %q, %q, want done and closed", name, done, slow)
+			}
+			time.Sleep(time.Hour)
+		}
+	})
+}
+
+// TestEndedByCancelWithFrontier checks that a host whose pages are on disk has not ended, until the
+// crawl is cancelled.
+func TestEndedByCancelWithFrontier(t *testing.T) {
+	inBubble(t, robotstest.Sites{"slow.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 100\n")}, func(t *testing.T, web *robotstest.Web) {
+		ctx, cancel := context.WithCancel(t.Context())
+		c := start(t, web, []colly.CollectorOption{colly.Async(), colly.StdlibContext(ctx)}, collyrobots.Frontier(newMemoryStore()))
+		for i := range 9 {
+			c.Visit(fmt.Sprintf("http://slow.test/%d", i))
+		}
+		time.Sleep(150 * time.Second)
+		if s := hostStats(t, c.robots, "slow.test"); s.Ended != "" || s.OnDisk == 0 {
+			t.Errorf("the host has %+v", s)
+		}
+		cancel()
+		c.Wait()
+		if s := hostStats(t, c.robots, "slow.test"); s.Ended != collyrobots.EndingCancelled {
+			t.Errorf("the host ended: %q", s.Ended)
+		}
+	})
+}

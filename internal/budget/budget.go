@@ -1,0 +1,68 @@
+// Package budget counts the pages that each host is sent, up to a number. It knows hosts only by
+// name.
+package budget
+
+import (
+	"hash/maphash"
+	"sync"
+)
+
+// Pages counts the pages of all hosts. A host that was sent a page takes about 30 bytes, and is
+// never forgotten. All methods may be called from any goroutine. Create one with New.
+type Pages struct {
+	seed   maphash.Seed
+	shards [64]shard
+}
+
+// A shard has the hosts that have the same hash, modulo the number of shards. It has only the
+// hashes of their names. Two hosts out of a million have the same hash with a probability of one to
+// thirty million. They would then share one budget.
+type shard struct {
+	mu   sync.Mutex
+	used map[uint64]uint32
+}
+
+// New returns a Pages that has counted nothing.
+func New() *Pages { return &Pages{seed: maphash.MakeSeed()} }
+
+// Used returns how many pages of a host are counted.
+func (p *Pages) Used(host string) int {
+	hash := maphash.String(p.seed, host)
+	s := p.shardOf(hash)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return int(s.used[hash])
+}
+
+// Take counts a page that is about to be sent, unless limit pages are counted. If it returns ok,
+// last reports whether it was the last page within the limit.
+func (p *Pages) Take(host string, limit int) (last, ok bool) {
+	hash := maphash.String(p.seed, host)
+	s := p.shardOf(hash)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	used := int(s.used[hash])
+	if used >= limit {
+		return false, false
+	}
+	if s.used == nil {
+		s.used = make(map[uint64]uint32)
+	}
+	s.used[hash]++
+	return used+1 == limit, true
+}
+
+// Return undoes Take for a page that was not sent.
+func (p *Pages) Return(host string) {
+	hash := maphash.String(p.seed, host)
+	s := p.shardOf(hash)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.used[hash] > 1 {
+		s.used[hash]--
+	} else {
+		delete(s.used, hash)
+	}
+}
+
+func (p *Pages) shardOf(hash uint64) *shard { return &p.shards[hash%uint64(len(p.shards))] }

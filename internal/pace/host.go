@@ -42,13 +42,13 @@ type Host struct {
 	hosts *Hosts
 	name  string
 	limiter
-	pages    int
-	denied   int
+	pages    uint32
+	denied   uint32
 	refusals uint32
-	gone     bool   // this Host is forgotten; another Host has its name
+	asked    int32  // when At last returned it, in seconds; guarded by the lock of its shard
 	marks    uint16 // the bits that were passed to Mark
 	status   uint16 // of the last response
-	asked    int32  // when At last returned it, in seconds; guarded by the lock of its shard
+	gone     bool   // this Host is forgotten; another Host has its name
 	next     *Host  // the next host in the ring of its shard; guarded by the same lock
 }
 
@@ -486,7 +486,7 @@ func (h *Host) Answered(t *Ticket, status, pages int) (recovered bool) {
 	h, t = h.lockFor(t)
 	defer h.mu.Unlock()
 	h.status = uint16(status)
-	h.pages += pages
+	h.pages += uint32(pages)
 	if t == nil {
 		return false
 	}
@@ -569,8 +569,8 @@ func (h *Host) NextStart(now time.Time) (next time.Time, alone bool) {
 func (h *Host) Count(pages, denied int) {
 	h = h.lock()
 	defer h.mu.Unlock()
-	h.pages += pages
-	h.denied += denied
+	h.pages += uint32(pages)
+	h.denied += uint32(denied)
 }
 
 // CountRefusal adds one to the refusals in Stats.
@@ -661,7 +661,7 @@ func (h *Host) Stats(now time.Time) Stats {
 
 // counts returns the statistics that can be summed.
 func (h *Host) counts() Stats {
-	s := Stats{Requests: h.requests, Pages: h.pages, Denied: h.denied, Refusals: int(h.refusals), GapOverDelay: h.gaps().overDelay}
+	s := Stats{Requests: h.requests, Pages: int(h.pages), Denied: int(h.denied), Refusals: int(h.refusals), GapOverDelay: h.gaps().overDelay}
 	if h.paced != nil {
 		s.Throttled = h.paced.throttled
 		s.Waited = h.paced.waited

@@ -194,7 +194,7 @@ func TestMemory(t *testing.T) {
 	for i := range 1_000_000 {
 		now = now.Add(time.Second / 20)
 		h.Refused(now, fmt.Sprint(i, ".test"), 5, false)
-		if n := len(h.byName); n > 2*longAgoHosts {
+		if n := len(h.byName); n > 2*longAgoHosts+10 {
 			t.Fatalf("%d hosts are kept after %d", n, i)
 		}
 	}

@@ -20,6 +20,11 @@ var sampled = []*Figure{
 		Read: func(s *Sample, _ string) (float64, bool) { return float64(s.Totals.Pages), true },
 	},
 	{
+		Name: "collyrobots.refusals", Unit: "{page}",
+		Help: "Pages that a host has refused: status 401, 403 or 451, a challenge, or a connection that was reset",
+		Read: func(s *Sample, _ string) (float64, bool) { return float64(s.Totals.Refusals), true },
+	},
+	{
 		Name: "collyrobots.decisions", Unit: "{decision}", Labels: []Label{reason},
 		Help: "Requests and sitemap entries that were allowed or denied, by reason",
 		Read: func(s *Sample, label string) (float64, bool) {
@@ -55,6 +60,11 @@ var sampled = []*Figure{
 		Name: "collyrobots.slowed_hosts", Unit: "{host}", Kind: Level,
 		Help: "Hosts for which the crawl is slowed down because of a 429 or 503",
 		Read: func(s *Sample, _ string) (float64, bool) { return float64(s.Slowed), true },
+	},
+	{
+		Name: "collyrobots.stopped_hosts", Unit: "{host}", Kind: Level,
+		Help: "Hosts that get no pages because they have refused too many in a row",
+		Read: func(s *Sample, _ string) (float64, bool) { return float64(s.Stopped), true },
 	},
 	{
 		Name: "collyrobots.policies", Unit: "{policy}", Kind: Level, Labels: []Label{robotsStatus},
@@ -126,6 +136,7 @@ type Sample struct {
 	Known             int // the number of hosts
 	Waiting           int // the number of hosts with waiting pages
 	Slowed            int // the number of hosts for which the crawl is slowed down
+	Stopped           int // the number of hosts that StopRefused has stopped
 }
 
 // A Sampler reads Stats. With many hosts this takes a while, so a sample is used for fifty times as
@@ -171,6 +182,9 @@ func (s *Sample) count(host collyrobots.HostStats) {
 	if host.BackOff > 0 || !host.NotBefore.IsZero() {
 		s.Slowed++
 	}
+	if !host.Stopped.IsZero() {
+		s.Stopped++
+	}
 }
 
 // raise sets each counter to at least its value in the previous sample, which may be nil. Stats
@@ -181,6 +195,7 @@ func (s *Sample) raise(before *Sample) {
 		return
 	}
 	s.Totals.Pages = max(s.Totals.Pages, before.Totals.Pages)
+	s.Totals.Refusals = max(s.Totals.Refusals, before.Totals.Refusals)
 	s.Totals.Waited = max(s.Totals.Waited, before.Totals.Waited)
 	if gap := before.GapOverDelay; gap > 0 && (gap < s.GapOverDelay || s.GapOverDelay == 0) {
 		s.GapOverDelay = gap

@@ -22,13 +22,13 @@ func reading(stats *collyrobots.Stats) *Sampler {
 
 func TestSampleOfHosts(t *testing.T) {
 	s := reading(&collyrobots.Stats{
-		Totals: collyrobots.HostStats{Pages: 4},
+		Totals: collyrobots.HostStats{Pages: 4, Refusals: 2},
 		Hosts: []collyrobots.HostStats{
-			{Waiting: 3}, {BackOff: time.Second}, {NotBefore: time.Now(), Waiting: 1}, {},
+			{Waiting: 3}, {BackOff: time.Second}, {NotBefore: time.Now(), Waiting: 1}, {Stopped: time.Now()},
 		},
 		NotFed: map[string][]string{"old": {"http://a.test/"}},
 	}).Read()
-	if s.Known != 4 || s.Waiting != 2 || s.Slowed != 2 || s.Totals.Pages != 4 || s.Hosts != nil || s.NotFed != nil {
+	if s.Known != 4 || s.Waiting != 2 || s.Slowed != 2 || s.Stopped != 1 || s.Totals.Refusals != 2 || s.Totals.Pages != 4 || s.Hosts != nil || s.NotFed != nil {
 		t.Errorf("%+v", s)
 	}
 }

@@ -50,6 +50,7 @@ func TestWaitWhile(t *testing.T) {
 		synctest.Wait()
 		enter(5, true)
 		time.Sleep(10 * time.Minute)
+		synctest.Wait()
 		want := "[1m0s <nil> 2m0s <nil> 1m10s over 3m0s <nil> 1m10s over 1m10s over]"
 		if fmt.Sprint(results) != want {
 			t.Errorf("%v, want %v", results, want)

@@ -178,7 +178,7 @@ func (d Decision) because() string {
 	case ReasonDelay:
 		return fmt.Sprintf("%s asks for a crawl delay of %v", d.file(), d.CrawlDelay)
 	case ReasonUsage:
-		return "its owner disallows this use: " + disallowedBy(d.Usage)
+		return "its owner disallows this use: " + d.Usage.Disallowed()
 	case ReasonNofollow:
 		return "nofollow for this link on " + d.LinkedFrom
 	case ReasonRefused:

@@ -2,7 +2,6 @@ package collyrobots
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -98,23 +97,6 @@ func (v *verdict) preferences(u *url.URL) usage.Preferences {
 // sources returns the sources of preferences that are known before a page is fetched.
 func (v *verdict) sources() usage.Sources {
 	return usage.Sources{Robots: v.policy.Usage(), TDMFile: v.tdm}
-}
-
-// disallowedBy lists the uses that are disallowed, and where.
-func disallowedBy(p usage.Preferences) string {
-	var list []string
-	for _, purpose := range []usage.Purpose{usage.Search, usage.AIUse, usage.TrainAI} {
-		s := p.Of(purpose)
-		if s.Preference != usage.Disallowed {
-			continue
-		}
-		text := fmt.Sprintf("%v in %s", purpose, s.Name)
-		if s.Line > 0 {
-			text += fmt.Sprintf(", line %d", s.Line)
-		}
-		list = append(list, text)
-	}
-	return strings.Join(list, "; ")
 }
 
 // Usage returns what is known about the use of the content of r: the preferences in robots.txt, in

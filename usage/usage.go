@@ -140,6 +140,23 @@ func (p Preferences) Of(purpose Purpose) Statement {
 	return s
 }
 
+// Disallowed returns the uses that are disallowed, and where, as a text for people: "train-ai in
+// robots.txt, line 3". It returns "" if there are none.
+func (p Preferences) Disallowed() string {
+	var list []string
+	for _, known := range purposes {
+		s := p.Of(known.purpose)
+		switch {
+		case s.Preference != Disallowed:
+		case s.Line > 0:
+			list = append(list, fmt.Sprintf("%s in %s, line %d", known.label, s.Name, s.Line))
+		default:
+			list = append(list, fmt.Sprintf("%s in %s", known.label, s.Name))
+		}
+	}
+	return strings.Join(list, "; ")
+}
+
 // Combine returns the preferences of p and other together: for each use, the stronger preference
 // (draft-ietf-aipref-vocab-08, "Combining Preferences"). If they are equal, the source is that of
 // p.

@@ -346,6 +346,17 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+func TestDisallowed(t *testing.T) {
+	p := usage.ContentUsage([]string{"search=n, ai-use=y, train-ai=n"}, from)
+	p.Search.Source = usage.Source{Name: "Content-Usage"}
+	if got := p.Disallowed(); got != "search in Content-Usage; train-ai in robots.txt, line 3" {
+		t.Errorf("got %q", got)
+	}
+	if got := (usage.Preferences{}).Disallowed(); got != "" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestStrings(t *testing.T) {
 	for got, want := range map[string]string{
 		(usage.Search | usage.AIUse | usage.TrainAI).String(): "search|ai-use|train-ai",

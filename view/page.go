@@ -144,6 +144,8 @@ func because(d denial) string {
 		return "the site does not answer"
 	case collyrobots.ReasonDelay:
 		return "the crawl delay exceeds SkipAbove"
+	case collyrobots.ReasonUsage:
+		return "the owner disallows this use: " + plain(d.Error)
 	}
 	return plain(d.Error)
 }

@@ -101,8 +101,11 @@ func (r *recorder) denied(e collyrobots.Event) {
 		d.Pattern = clip(v.Rule.Pattern)
 		d.Line = v.Rule.Line
 		d.Group = clip(v.Group)
-		if v.Err != nil {
+		switch {
+		case v.Err != nil:
 			d.Error = clip(v.Err.Error())
+		case v.Reason == collyrobots.ReasonUsage:
+			d.Error = clip(v.Usage.Disallowed())
 		}
 	}
 	key := denialKey{host: d.Host, robotsURL: d.RobotsURL, reason: d.Reason, pattern: d.Pattern, group: d.Group, err: d.Error, line: d.Line}

@@ -101,7 +101,7 @@ export class Strip {
       if (delay * k > 4) d.hold += `M${x} ${middle}h${(delay * k - 2).toFixed(1)}`; // a little shorter, so that bars do not touch
       if (outcome >= 3) d.crosses += `M${x - 3.5} ${middle - 3.5}l7 7m0 -7l-7 7`;
       else if (outcome === 2) d["dots refused"] += `M${x} ${middle}h0`;
-      else if (what === "robots" || what === "sitemap") d.rings += `M${x - 3} ${middle}a3 3 0 1 0 6 0a3 3 0 1 0 -6 0`;
+      else if (what === "robots" || what === "sitemap" || what === "tdmrep") d.rings += `M${x - 3} ${middle}a3 3 0 1 0 6 0a3 3 0 1 0 -6 0`;
       else d["dots page"] += `M${x} ${middle}h0`;
     }
     for (const name in d) this.paths[name].setAttribute("d", d[name]);

@@ -61,7 +61,8 @@ const Other = "other"
 
 var (
 	requestKind = Label{"request_kind", texts([]collyrobots.RequestKind{
-		collyrobots.RequestPage, collyrobots.RequestRedirect, collyrobots.RequestRobots, collyrobots.RequestSitemap, collyrobots.RequestRetry,
+		collyrobots.RequestPage, collyrobots.RequestRedirect, collyrobots.RequestRobots, collyrobots.RequestSitemap, collyrobots.RequestTDM,
+		collyrobots.RequestRetry,
 	})}
 	class        = Label{"class", []string{"1xx", "2xx", "3xx", "4xx", "5xx", Other, "none"}}
 	status       = Label{"status", []string{"429", "503"}}
@@ -85,7 +86,8 @@ var (
 
 var reasons = []collyrobots.Reason{
 	collyrobots.ReasonRule, collyrobots.ReasonNoRule, collyrobots.ReasonNoRobots, collyrobots.ReasonUnreachable,
-	collyrobots.ReasonSiteDown, collyrobots.ReasonDelay, collyrobots.ReasonIgnored, collyrobots.ReasonRefused, collyrobots.ReasonBudget,
+	collyrobots.ReasonSiteDown, collyrobots.ReasonDelay, collyrobots.ReasonUsage, collyrobots.ReasonNofollow,
+	collyrobots.ReasonIgnored, collyrobots.ReasonRefused, collyrobots.ReasonBudget,
 }
 
 func texts[S ~string](codes []S) []string {

@@ -80,7 +80,7 @@ func TestFiguresAreComplete(t *testing.T) {
 		if (f.Kind == Histogram) != (len(f.Buckets) > 0) || !slices.IsSorted(f.Buckets) || f.Read != nil && len(f.Labels) > 1 {
 			t.Errorf("%s: kind %d, buckets %v, %d labels", f.Name, f.Kind, f.Buckets, len(f.Labels))
 		}
-		if n := len(f.Series()); n == 0 || n > 40 {
+		if n := len(f.Series()); n == 0 || n > 50 {
 			t.Errorf("%s has %d series", f.Name, n)
 		}
 	}

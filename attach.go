@@ -67,7 +67,7 @@ func (p *Plugin) Attach(c *colly.Collector) error {
 	h := &hooks{core: p.core, controller: p.controller, c: c, handle: handle}
 	h.inPlace.Store(seam)
 	h.enforcesTags = slices.ContainsFunc(p.settings.all(), func(s *hostSettings) bool { return s.enforceTags })
-	err = errors.Join(h.watchStorage(), p.frontier.add(h))
+	err = errors.Join(h.watchStorage(), p.revalidation.add(h), p.frontier.add(h))
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ const (
 	EventRecovered  EventKind = "recovered"  // a host that had throttled the crawl has accepted a request
 	EventLicense    EventKind = "license"    // a response with status 401 asks for a license; see the package usage
 	EventRefused    EventKind = "refused"    // a host has refused a number of requests in a row; see StopRefused
+	EventUnchanged  EventKind = "unchanged"  // a page has not changed since an earlier visit; see Revalidate
 	EventUnrecorded EventKind = "unrecorded" // the URLStore of Frontier could not record a page or its result
 	EventMissed     EventKind = "missed"     // events were dropped because the listener was too slow
 )
@@ -93,7 +94,8 @@ type Event struct {
 	Line int `json:"line,omitempty"`
 
 	// Status (answered, robots, slowed, recovered, license, refused) is the status of the response,
-	// or 0 if there was no response.
+	// or 0 if there was no response. In unchanged events it is 304, or 0 if the page was not
+	// requested.
 	Status int `json:"status,omitempty"`
 	// Bytes (answered) is the number of bytes of the body that were read.
 	Bytes int64 `json:"bytes,omitempty"`

@@ -30,6 +30,8 @@ type exchange struct {
 	through http.RoundTripper // the transport that sends it; set before the wire
 	permit  *permit           // consulted after each wait; nil if the exchange needs none
 
+	conditions http.Header // fields that make it conditional, which only the transport sees; nil if there are none
+
 	// The following fields say what has happened on the wire.
 	sent    atomic.Bool // it was written, or handed to a transport that does not report that
 	refused atomic.Bool // Again has returned an error, so nothing is sent any more
@@ -236,6 +238,7 @@ func (x *exchange) Peer(hostPort string, addr net.Addr) error {
 // Ready implements backend.Trip.
 func (x *exchange) Ready() (terms backend.Terms, ok bool) {
 	terms.CheckDials = x.guard != nil
+	terms.Header = x.conditions
 	terms.Sign = x.signature()
 	if !x.limiter.shared {
 		return terms, !x.ticket.Late()

@@ -31,6 +31,10 @@ type fedPage struct {
 	// because the callbacks may visit further pages. The hooks then call settle.
 	settles bool
 
+	// keep records the validators of a page that is stored, when it is done. It is nil before the
+	// last callback.
+	keep func()
+
 	// hookMayFail is set if Colly may call no hook after the exchange. It is valid when the page is
 	// claimed.
 	hookMayFail bool

@@ -2,6 +2,7 @@ package collyrobots
 
 import (
 	"errors"
+	"net/http"
 	"net/url"
 	"slices"
 	"sync"
@@ -43,9 +44,11 @@ type hooks struct {
 
 	// The following fields are used with the option Frontier.
 	number int          // Page.Collector
-	lasts  sync.Once    // calls addLastCallbacks
+	lasts  sync.Once    // calls addLastCallbacks; also with the option Revalidate
 	last   sync.Once    // calls addLastRequestCallback
 	added  atomic.Int32 // 1 if addLastRequestCallback was called
+
+	pages *pageStore // nil without the option Revalidate
 }
 
 // attach registers the hooks.
@@ -58,12 +61,14 @@ func (h *hooks) attach() {
 	}
 	h.callbacks = h.handle.RequestCallbacks()
 	h.c.OnRequestHeaders(h.onRequestHeaders)
-	if h.enforcesTags {
-		h.handle.OnResponseFirst(h.readTags)
-	}
-	h.c.OnResponse(h.onResponse)
 	h.c.OnError(h.onError)
-	h.c.OnScraped(h.onScraped)
+	h.handle.AddOwn(func() {
+		if h.enforcesTags {
+			h.handle.OnResponseFirst(h.readTags)
+		}
+		h.c.OnResponse(h.onResponse)
+		h.c.OnScraped(h.onScraped)
+	})
 }
 
 // onRequest is the first stage: the page is judged, and waits for its host.
@@ -72,6 +77,7 @@ func (h *hooks) onRequest(r *colly.Request) {
 	if h.retired() {
 		return
 	}
+	h.guardCallbacks()
 	fed := h.fed.claim(r, h.c.DetectCharset)
 	h.decideVisit(r)
 	if h.frontier != nil {
@@ -102,6 +108,10 @@ func (h *hooks) onRequest(r *colly.Request) {
 		h.giveBack(q, r)
 		return
 	}
+	if errors.Is(err, errFresh) {
+		h.skipFresh(q, r)
+		return
+	}
 	if err != nil && row.Exhausted() && row.Denial == denialOf(err) {
 		if !isTemporary(err) {
 			h.endRetries(q, r, err)
@@ -126,7 +136,7 @@ func (h *hooks) laterCallbacks() int {
 
 // newPage returns the record of a page.
 func (h *hooks) newPage(r *colly.Request, fed *fedPage) *request {
-	q := h.newRequest(r.URL, page{numbers: numbers{collector: h.c.ID, request: r.ID}, fed: fed})
+	q := h.newRequest(r.URL, page{numbers: numbers{collector: h.c.ID, request: r.ID}, fed: fed, store: h.pageStoreOf(r)})
 	if fed != nil {
 		q.from = fed.from
 	}
@@ -156,6 +166,10 @@ func (h *hooks) admit(q *request, r *colly.Request) error {
 	}
 	if cached(h.c, r) { // a page that is not sent does not wait
 		return nil
+	}
+	q.recall(ctx)
+	if q.isFresh() {
+		return errFresh
 	}
 	return h.enter(ctx, q, h.tellDebugger)
 }
@@ -230,6 +244,7 @@ func (h *hooks) begin(q *request, r *colly.Request) error {
 		if err != nil {
 			return err
 		}
+		q.recall(ctx)
 	}
 	return h.start(ctx, q, false)
 }
@@ -285,6 +300,9 @@ func (h *hooks) onScraped(r *colly.Response) {
 	defer h.tellDebugger()
 	if h.retired() {
 		return
+	}
+	if isMarkedUnchanged(r) {
+		h.unchanged(r.Request, http.StatusNotModified)
 	}
 	h.finish(r.Request, r.StatusCode, nil)
 }

@@ -77,6 +77,9 @@ const importRules = `
 	# Which requests follow a link that must not be followed.
 	internal/nofollow: github.com/gocolly/colly/v2 golang.org/x/net/html golang.org/x/net/html/atom !log !os
 
+	# Conditional requests and the freshness of responses.
+	internal/revalidate: !log !os
+
 	# Which visits of Colly have reached the plugin.
 	internal/arrivals: github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/storage !log !os
 
@@ -106,7 +109,7 @@ const importRules = `
 	internal/sigverify: !log !os
 
 	# The root package combines them.
-	.:                 ./webbotauth ./robotstags ./dialect ./sitemap ./store ./usage ./internal/arrivals ./internal/backend ./internal/budget ./internal/fanout ./internal/feed ./internal/handoff ./internal/metatags ./internal/netguard ./internal/nofollow ./internal/pace ./internal/policy ./internal/redact ./internal/seconds ./internal/stop ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage !reflect
+	.:                 ./webbotauth ./robotstags ./dialect ./sitemap ./store ./usage ./internal/arrivals ./internal/backend ./internal/budget ./internal/fanout ./internal/feed ./internal/handoff ./internal/metatags ./internal/netguard ./internal/nofollow ./internal/pace ./internal/policy ./internal/redact ./internal/revalidate ./internal/seconds ./internal/stop ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage !reflect
 
 	# The pages of a crawl, on disk. It does not know Colly or robots.txt.
 	frontier:           . ./dialect ./internal/redact ./internal/weburl !net/http

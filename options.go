@@ -52,6 +52,8 @@ type config struct {
 	shard    shard
 	frontier URLStore // nil without Frontier
 
+	onUnchanged func(*colly.Request) // nil without OnUnchanged
+
 	signer        *webbotauth.Signer // nil if no request is signed
 	signWhenAsked bool               // only requests to sites that ask for signatures are signed
 
@@ -71,6 +73,9 @@ func configure(opts []Option) (*config, error) {
 		faults = append(faults, fault("FollowSitemaps", "Resume needs the option Store"))
 	}
 	faults = append(faults, c.usageFaults()...)
+	if c.revalidates() && c.store == nil {
+		faults = append(faults, fault("Revalidate", "needs the option Store"))
+	}
 	for i, s := range c.all() {
 		s.index = i
 		s.pace.Free = c.dryRun
@@ -212,10 +217,10 @@ func MinDelay(d time.Duration) Option {
 
 // ForHosts sets options for the hosts that match pattern. It accepts Dialect, ProductToken,
 // MinDelay, MaxDelay, SkipAbove, HonorCrawlDelay, HonorRequestRate, CrawlHours, AdaptiveDelay,
-// DelayFromEnd, MaxInFlight, MaxBackOff, RetryThrottled, StopRefused, MaxPages, RobotsTxt,
-// WhenUnreachable, WhenForbidden, Purpose, EnforceUsage, EnforceRobotsTags and
-// IgnoreRobotsWithPermission. The options that are given before ForHosts also apply to these hosts,
-// unless opts change them. If several patterns match a host, the first one applies.
+// DelayFromEnd, MaxInFlight, MaxBackOff, RetryThrottled, StopRefused, MaxPages, Revalidate,
+// SkipFresh, RobotsTxt, WhenUnreachable, WhenForbidden, Purpose, EnforceUsage, EnforceRobotsTags
+// and IgnoreRobotsWithPermission. The options that are given before ForHosts also apply to these
+// hosts, unless opts change them. If several patterns match a host, the first one applies.
 //
 // A pattern is a host name in lower-case ASCII ("xn--..." for international names), with the port
 // if it is not the default port of the scheme. In the pattern, "*" stands for any characters,
@@ -498,8 +503,8 @@ func OnEveryEvent(f func(Event)) Option {
 	return option("OnEveryEvent", func(c *config) { c.onEveryEvent = f }, faultIf(f == nil, "OnEveryEvent", "the function is nil"))
 }
 
-// Store keeps robots.txt files, and the progress of Feed.Resume, in s, so that a later process can
-// use them. By default, robots.txt files are kept in memory. Several plugins may share a store. The
+// Store keeps robots.txt files, the progress of Feed.Resume, and the validators of Revalidate in s,
+// so that a later process can use them. By default, robots.txt files are kept in memory. Several plugins may share a store. The
 // caller closes the store, after the plugins.
 //
 // The store does not contain the time of the last request to a host. An earlier process may have

@@ -112,7 +112,7 @@ func (h *hooks) onArrival(r *colly.Request) {
 	if h.retired() {
 		return
 	}
-	h.lasts.Do(h.addLastCallbacks)
+	h.guardCallbacks()
 	a := new(arrival)
 	hash, ok := arrivals.HashOf(r)
 	if ok {
@@ -149,7 +149,31 @@ func (h *hooks) addLastRequestCallback() {
 // because Colly reads its callbacks without a lock.
 func (h *hooks) addLastCallbacks() {
 	h.c.OnError(func(r *colly.Response, _ error) { h.fed.of(r.Request).settle() })
-	h.c.OnScraped(func(r *colly.Response) { h.fed.of(r.Request).settle() })
+	h.handle.AddLast(h.onDone)
+}
+
+// onDone is the last callback of a page.
+func (h *hooks) onDone(r *colly.Response) {
+	page := h.fed.of(r.Request)
+	keep := h.keeper(r)
+	if page != nil && page.stored {
+		page.keep = keep
+	} else {
+		keep()
+	}
+	page.settle()
+}
+
+// guardCallbacks is called first for each request. It keeps pages that have not changed from the
+// callbacks of the user, and registers the last callbacks.
+func (h *hooks) guardCallbacks() {
+	if h.pages == nil && h.frontier == nil {
+		return
+	}
+	h.lasts.Do(h.addLastCallbacks)
+	if h.pages != nil {
+		h.handle.GuardNew()
+	}
 }
 
 // isRecordable reports whether a request is one that the option Frontier records.
@@ -427,6 +451,9 @@ func (f *frontier) ended(p *Page, attempt *fedPage, result feed.Result) {
 			end = PageReturned
 		}
 		f.end(p, end)
+		if end == PageDone && attempt.keep != nil {
+			attempt.keep()
+		}
 	})
 }
 

@@ -81,6 +81,9 @@ func New(opts ...Option) (*Plugin, error) {
 		c.sitemaps = newSitemaps(j, *config.feed, config.store, config.log)
 		c.fed.inUse.Store(true)
 	}
+	if config.revalidates() {
+		c.revalidation = newRevalidation(config, report)
+	}
 	if config.frontier != nil {
 		c.frontier = newFrontier(config.frontier, c)
 		limiter.addStore(config.frontier)
@@ -103,6 +106,8 @@ type core struct {
 	tagCounts tagCounts
 	frontier  *frontier // nil without the option Frontier
 	closed    atomic.Bool
+
+	revalidation *revalidation // nil without the option Revalidate
 }
 
 // inBubble reports whether the caller runs in a bubble of testing/synctest, where times have no

@@ -42,6 +42,7 @@ type request struct {
 	unanswered http.Header // the headers of the page when robots.txt got no response; nil if it got one
 	uncached   bool        // its headers keep Colly from serving it from CacheDir
 	reread     bool        // robots.txt was read when its turn came, so that is not done again
+	known      knownPage   // what an earlier visit has left in the Store
 	retries    int         // how often it may be sent again after 429 or 503; set when it is sent
 	charged    string      // the host that counts it for MaxPages; "" if none does
 	tries      string      // the host that it has become the probe of; "" if none. See page.probe.
@@ -51,11 +52,12 @@ type request struct {
 // follow it.
 type page struct {
 	numbers
-	early bool     // each place is given back when the headers are there: callbacks may visit the host
-	name  *string  // the collector's UserAgent; nil if it does not count or is not known
-	fed   *fedPage // nil if no sitemap lists it
-	after func()   // is called when the last exchange has ended; may be nil
-	probe string   // the host that is stopped, and that the page is the probe of; "" if there is none
+	early bool       // each place is given back when the headers are there: callbacks may visit the host
+	name  *string    // the collector's UserAgent; nil if it does not count or is not known
+	fed   *fedPage   // nil if no sitemap lists it
+	store *pageStore // of the collector; nil if the page is not requested conditionally
+	after func()     // is called when the last exchange has ended; may be nil
+	probe string     // the host that is stopped, and that the page is the probe of; "" if there is none
 }
 
 // numbers are the IDs that Colly gives to a collector and a request. They are 0 for requests of
@@ -206,7 +208,7 @@ func (q *request) Answered(resp *http.Response) (again bool, report func()) {
 	}
 	redirect := isRedirect(resp.StatusCode)
 	pages := 1
-	if redirect {
+	if redirect { // or a 304, which is counted when the collector gets it
 		pages = 0
 	}
 	report = q.recordResponse(resp, pages)
@@ -214,6 +216,13 @@ func (q *request) Answered(resp *http.Response) (again bool, report func()) {
 		return true, report
 	}
 	report = both(report, q.recordResult(resp))
+	if q.isUnchanged(resp) {
+		q.confirm(resp)
+		if q.early {
+			q.ticket.End()
+		}
+		return false, report
+	}
 	if throttled(resp) {
 		if q.retries > 0 && !isChallenge(resp.Header) && backend.Repeatable(resp.Request) && !q.host.BusyFor(time.Now(), throttledPatience) {
 			q.retries--

@@ -27,6 +27,8 @@ type hostSettings struct {
 	enforceUsage    bool
 	enforceTags     bool // of EnforceRobotsTags
 	retryThrottled  int  // how often a page with status 429 or 503 is requested again
+	revalidate      bool
+	skipFresh       bool // of SkipFresh; only with revalidate
 	index           int  // the index in settings.all
 	stopRefused     int  // of StopRefused; 0 if no host is stopped
 	maxPages        int  // of MaxPages; 0 if there is no limit

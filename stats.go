@@ -50,6 +50,8 @@ type Stats struct {
 	Usage *UsageStats `json:"usage,omitempty"`
 	// LicenseRequired counts the responses with status 401 that ask for a license (RSL 1.0).
 	LicenseRequired int `json:"license_required,omitempty"`
+	// Revalidation has the counts of the option Revalidate. It is nil without the option.
+	Revalidation *RevalidationStats `json:"revalidation,omitempty"`
 	// Shadows has the dialects in the order of the option Shadow.
 	Shadows []ShadowStats `json:"shadows,omitempty"`
 
@@ -90,6 +92,10 @@ type HostStats struct {
 	// Ended says why the host gets no more requests, or is "" if it has pages that wait or are in
 	// flight. It is "done" also in a pause of a crawl that goes on.
 	Ended Ending `json:"ended,omitempty"`
+	// Unchanged counts the pages that have not changed since an earlier visit: those that were
+	// answered with 304, and those that were not requested because of SkipFresh. They are not in
+	// Pages. It is 0 without the option Revalidate.
+	Unchanged int `json:"unchanged,omitempty"`
 	// Waiting counts the pages that wait for the host now.
 	Waiting int `json:"waiting"`
 	// OnDisk counts the pages of the host that wait in the URLStore of the option Frontier. In
@@ -189,6 +195,8 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(HostStats)) Stat
 		Usage:      p.uses.statistics(),
 
 		LicenseRequired: int(p.report.licenses.Load()),
+
+		Revalidation: p.revalidation.statistics(),
 	}
 	now := time.Now()
 	paused := p.frontier.isPaused()
@@ -244,6 +252,7 @@ func hostStats(s pace.Stats) HostStats {
 		Pages:        s.Pages,
 		Denied:       s.Denied,
 		Refusals:     s.Refusals,
+		Unchanged:    s.Unchanged,
 		Waiting:      s.Waiting,
 		CrawlDelay:   s.CrawlDelay,
 		BackOff:      s.BackOff,
@@ -270,6 +279,7 @@ func (s *HostStats) add(o HostStats) {
 	s.Denied += o.Denied
 	s.Refusals += o.Refusals
 	s.PagesSent += o.PagesSent
+	s.Unchanged += o.Unchanged
 	s.Waiting += o.Waiting
 	s.OnDisk += o.OnDisk
 	s.Waited += o.Waited

@@ -150,7 +150,7 @@ func (c *tagCounts) statistics() RobotsTagStats {
 // followed. It is called before the callbacks of the user if the option EnforceRobotsTags is set
 // for any host, and otherwise only for a page with the headers.
 func (h *hooks) readTags(r *colly.Response) {
-	if h.retired() {
+	if h.retired() || isMarkedUnchanged(r) {
 		return
 	}
 	enforce := h.settings.of(hostOf(r.Request.URL)).enforceTags

@@ -172,6 +172,22 @@ func (r *report) tellUnrecorded(p *Page, err error) {
 	r.events.Send(e)
 }
 
+// tellUnchanged reports a page that has not changed. status is 0 if it was not requested.
+func (r *report) tellUnchanged(host *pace.Host, u *url.URL, status int, of numbers) {
+	if !r.events.Active() {
+		return
+	}
+	r.events.Send(Event{
+		Kind:      EventUnchanged,
+		Time:      time.Now(),
+		Host:      host.Name(),
+		URL:       u.Redacted(),
+		Collector: of.collector,
+		Request:   of.request,
+		Status:    status,
+	})
+}
+
 // tellPace reports that a response has changed the pace of its host.
 func (r *report) tellPace(kind EventKind, x *exchange, resp *http.Response) {
 	if !r.events.Active() {

@@ -67,6 +67,7 @@ func (ctl *controller) send(q *request, s *backend.Seam, req *http.Request) {
 	q.ctx = req.Context()
 	q.retries = q.verdict.settings.retryThrottled
 	q.through = s.Transport()
+	q.makeConditional(req)
 	ctl.prepareTrace(q, req)
 	q.handOver()
 }
@@ -114,6 +115,7 @@ func (ctl *controller) admit(ctx context.Context, q *request) error {
 	if err != nil {
 		return err
 	}
+	q.recall(ctx)
 	return ctl.start(ctx, q, true)
 }
 

@@ -62,6 +62,13 @@ var answers = robotstest.Sites{
 		"/archive": archive,
 		"*":        robotstest.Page(),
 	},
+	// A site whose pages have validators, except the first.
+	"news.example.com": {
+		"/robots.txt":  "Sitemap: https://news.example.com/sitemap.xml\n",
+		"/":            robotstest.Page(),
+		"/sitemap.xml": robotstest.Sitemap("https://news.example.com/1", "https://news.example.com/2"),
+		"*":            http.HandlerFunc(tagged),
+	},
 	// A site that throttles every second request.
 	"busy.example.com": {"/robots.txt": http.StatusNotFound, "/": busy()},
 	// A site that refuses every page.
@@ -73,6 +80,16 @@ func archive(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("X-Robots-Tag", "noarchive, otherbot: nosnippet")
 	io.WriteString(w, `<!DOCTYPE html><title>Archive</title><meta name="robots" content="noindex, nofollow"><a href="/1900">1900</a>`)
+}
+
+// tagged serves a page with an ETag.
+func tagged(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("ETag", `"1"`)
+	if r.Header.Get("If-None-Match") == `"1"` {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	io.WriteString(w, robotstest.Page())
 }
 
 // busy responds with 429 to every second request, beginning with the first.

@@ -68,6 +68,10 @@ type Terms struct {
 	Deadline   time.Time // when the request fails if it has not ended; zero if it may take any time
 	Late       error     // the error of a request that fails at the Deadline
 
+	// Header has fields that are added to the request that the transport gets. The request of the
+	// caller, and a redirect that follows it, do not get them. It may be nil.
+	Header http.Header
+
 	// Sign adds a signature to the header of the request. If it is nil, the request is not signed.
 	// The request is a copy that only the transport sees. Sign is called again with the same copy
 	// if the transport sends the request once more.

@@ -28,6 +28,7 @@ type Handle struct {
 	requestCallbacks  *[]colly.RequestCallback         // the collector's field
 	responseCallbacks *[]colly.ResponseHeadersCallback // the collector's field
 	wait              **sync.WaitGroup                 // the collector's field; nil if it was not found
+	guard             guard                            // see Guard
 	moved             atomic.Bool                      // the backend is not the one that Open found
 	released          bool                             // Release was called; guarded by installing
 }

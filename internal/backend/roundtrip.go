@@ -67,6 +67,7 @@ func (s *Seam) send(req *http.Request, ctl Controller, trip Trip) (resp *http.Re
 	defer t.endOnPanic()
 	sent := req.WithContext(t)
 	rt := s.Transport()
+	t.addHeader(sent)
 	t.prepareSignature(rt, sent)
 	resp, err = rt.RoundTrip(sent)
 	if sent.Context() != context.Context(t) {

@@ -42,14 +42,14 @@ type Host struct {
 	hosts *Hosts
 	name  string
 	limiter
-	pages    uint32
-	denied   uint32
-	refusals uint32
-	asked    int32  // when At last returned it, in seconds; guarded by the lock of its shard
-	marks    uint16 // the bits that were passed to Mark
-	status   uint16 // of the last response
-	gone     bool   // this Host is forgotten; another Host has its name
-	next     *Host  // the next host in the ring of its shard; guarded by the same lock
+	pages     uint32
+	denied    uint32
+	refusals  uint32
+	unchanged uint32
+	asked     int32  // when At last returned it, in seconds; guarded by the lock of its shard
+	marks     uint16 // the bits that were passed to Mark
+	status    uint16 // of the last response
+	next      *Host  // the next host in the ring of its shard; guarded by the same lock
 }
 
 // Stats are the statistics of one host. The sum of the Stats of several hosts has only the counts.
@@ -64,6 +64,7 @@ type Stats struct {
 	Pages     int // passed to Count
 	Denied    int // passed to Count
 	Refusals  int // calls of CountRefusal
+	Unchanged int // calls of CountUnchanged
 	Waiting   int // requests that wait in Enter now
 	// Busy reports whether a request waits or is in flight.
 	Busy  bool
@@ -106,6 +107,7 @@ func (s *Stats) add(o Stats) {
 	s.Pages += o.Pages
 	s.Denied += o.Denied
 	s.Refusals += o.Refusals
+	s.Unchanged += o.Unchanged
 	s.Waited += o.Waited
 	s.GapOverDelay = smaller(s.GapOverDelay, o.GapOverDelay)
 }
@@ -593,6 +595,13 @@ func (h *Host) Recheck() {
 	}
 }
 
+// CountUnchanged adds one to Unchanged in Stats.
+func (h *Host) CountUnchanged() {
+	h = h.lock()
+	defer h.mu.Unlock()
+	h.unchanged++
+}
+
 // SetStatus records the status of a complaint for Stats.
 func (h *Host) SetStatus(status int) {
 	h = h.lock()
@@ -661,7 +670,7 @@ func (h *Host) Stats(now time.Time) Stats {
 
 // counts returns the statistics that can be summed.
 func (h *Host) counts() Stats {
-	s := Stats{Requests: h.requests, Pages: int(h.pages), Denied: int(h.denied), Refusals: int(h.refusals), GapOverDelay: h.gaps().overDelay}
+	s := Stats{Requests: h.requests, Pages: int(h.pages), Denied: int(h.denied), Refusals: int(h.refusals), Unchanged: int(h.unchanged), GapOverDelay: h.gaps().overDelay}
 	if h.paced != nil {
 		s.Throttled = h.paced.throttled
 		s.Waited = h.paced.waited

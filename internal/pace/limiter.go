@@ -44,6 +44,7 @@ type limiter struct {
 	slow     atomic.Bool // paced is not nil, or rules slow the host down; read without the lock
 	visited  bool        // the host got a request to which no other site has led
 	led      bool        // the host has got only requests to which other sites have led
+	gone     bool        // the Host is forgotten, and another Host has its name; here, because it costs no memory here
 }
 
 // paced has the fields of a limiter that only some hosts need: those with a delay, a limit, or a

@@ -25,6 +25,11 @@ var sampled = []*Figure{
 		Read: func(s *Sample, _ string) (float64, bool) { return float64(s.Totals.Refusals), true },
 	},
 	{
+		Name: "collyrobots.unchanged_pages", Unit: "{page}",
+		Help: "Pages that have not changed since an earlier visit, so that no response has reached the collector",
+		Read: func(s *Sample, _ string) (float64, bool) { return float64(s.Totals.Unchanged), true },
+	},
+	{
 		Name: "collyrobots.decisions", Unit: "{decision}", Labels: []Label{reason},
 		Help: "Requests and sitemap entries that were allowed or denied, by reason",
 		Read: func(s *Sample, label string) (float64, bool) {
@@ -196,6 +201,7 @@ func (s *Sample) raise(before *Sample) {
 	}
 	s.Totals.Pages = max(s.Totals.Pages, before.Totals.Pages)
 	s.Totals.Refusals = max(s.Totals.Refusals, before.Totals.Refusals)
+	s.Totals.Unchanged = max(s.Totals.Unchanged, before.Totals.Unchanged)
 	s.Totals.Waited = max(s.Totals.Waited, before.Totals.Waited)
 	if gap := before.GapOverDelay; gap > 0 && (gap < s.GapOverDelay || s.GapOverDelay == 0) {
 		s.GapOverDelay = gap

@@ -1,0 +1,377 @@
+package collyrobots
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots/internal/revalidate"
+	"github.com/collyrobots/collyrobots/internal/track"
+	"github.com/collyrobots/collyrobots/store"
+)
+
+// Revalidate requests pages conditionally, so that a site need not send a page again that has not
+// changed since the last visit. The Store keeps the ETag and the Last-Modified of each page for 90
+// days after the visit. At the next visit, usually in a later run, the plugin sends them as
+// If-None-Match and If-Modified-Since (RFC 9110, section 13). Revalidate needs the option Store.
+//
+// If the site answers 304, the page is unchanged. Visit then returns nil. The function of
+// OnUnchanged is called, and none of the callbacks OnResponseHeaders, OnResponse, OnHTML, OnXML,
+// OnScraped and OnError is. So the links on an unchanged page are not found again: a crawl that
+// finds its pages through links ends at the first unchanged page. Use Revalidate for pages that a
+// sitemap, a queue or a list of the program names, and exempt the pages whose links are needed:
+// a request with the header "Cache-Control: no-cache" is not conditional, and neither is a request
+// of a host without the option; see ForHosts.
+//
+// A page is recorded when all callbacks for it have returned, if it is a complete response with
+// status 200 to a GET. With the option Frontier, it is recorded when the pages that it has visited
+// are recorded. So a page that was under way when the process was killed is requested in full. A
+// response with Cache-Control: no-store is not recorded. Records are kept for the URL that was
+// requested last, so a redirect is followed again. Each collector has its own records, by the order
+// of Attach, because another collector may have other callbacks: attach the collectors in the same
+// order in each run, and give spiders with other callbacks a Store of their own.
+//
+// A request is not conditional if it has no GET method, a condition, a Range or a Host header of
+// the program, if the collector has a CacheDir, if it is a retry of a page that is done
+// (Request.Retry, also in OnUnchanged), and in a dry run. Requests of clones that are not attached
+// and of http.Clients (Plugin.Transport) are sent as they are, and a 304 that the plugin has not
+// asked for is passed on. Only the transport sees the headers of the plugin.
+//
+// A Last-Modified is sent only if the request has the same credentials as the earlier one and the
+// same values of the headers in Vary. An ETag identifies the page, and needs no such check. A
+// malformed or repeated validator, an ETag of more than 512 bytes, and a Last-Modified after the
+// Date of the response are not kept.
+//
+// If the Store fails, pages are requested in full, and the Store is not used for a minute.
+func Revalidate() Option {
+	return hostOption("Revalidate", func(s *hostSettings) {
+		s.revalidate = true
+		s.skipFresh = false
+	})
+}
+
+// SkipFresh is like Revalidate. In addition, a page that is still fresh is not requested at all:
+// the site has sent a Cache-Control with max-age, or Expires, and that time has not passed (RFC
+// 9111, section 4.2, for a private cache). Such a page is unchanged, like one that was answered
+// with 304. It is aborted in OnRequest, so Visit returns nil, and it counts for Colly's MaxRequests.
+//
+// A response without a Date, with Cache-Control: no-cache, or whose Vary names Cookie is not fresh,
+// and neither is one without max-age and Expires.
+func SkipFresh() Option {
+	return hostOption("SkipFresh", func(s *hostSettings) {
+		s.revalidate = true
+		s.skipFresh = true
+	})
+}
+
+// OnUnchanged sets a function that is called for each page that has not changed; see Revalidate. It
+// is called on the goroutine of the request, which holds no slot of a LimitRule, so it may visit
+// other pages. r.URL is the URL after redirects. To request the page in full, call r.Retry.
+func OnUnchanged(f func(r *colly.Request)) Option {
+	return option("OnUnchanged", func(c *config) { c.onUnchanged = f }, faultIf(f == nil, "OnUnchanged", "the function is nil"))
+}
+
+// RevalidationStats has the counts of the option Revalidate. HostStats.Unchanged counts the pages
+// that have not changed.
+type RevalidationStats struct {
+	Conditional int `json:"conditional"` // requests that were conditional
+	Fresh       int `json:"fresh"`       // pages that were not requested because of SkipFresh
+	Recorded    int `json:"recorded"`    // records that were written
+	Unusable    int `json:"unusable"`    // responses with a validator that was not kept, because it is malformed, too long or repeated
+	Failed      int `json:"failed"`      // look-ups and records that have failed
+}
+
+// revalidates reports whether pages of any host are requested conditionally. A dry run changes no
+// request.
+func (c *config) revalidates() bool {
+	return !c.dryRun && slices.ContainsFunc(c.all(), func(s *hostSettings) bool { return s.revalidate })
+}
+
+// A revalidation keeps the validators of pages in the Store.
+type revalidation struct {
+	store       store.Store
+	report      *report
+	onUnchanged func(*colly.Request)
+	answered    track.Answered
+
+	collectors atomic.Int32 // the number of collectors that were attached
+	pause      atomic.Int64 // until when the Store is not used, in Unix nanoseconds
+
+	conditional, fresh, recorded, unusable, failed atomic.Int64
+}
+
+const (
+	recallPatience = time.Second // the longest time that a look-up may take
+	storePause     = time.Minute // how long the Store is not used after a failure
+)
+
+func newRevalidation(c *config, r *report) *revalidation {
+	v := &revalidation{store: c.store, report: r, onUnchanged: c.onUnchanged}
+	if v.onUnchanged == nil {
+		v.onUnchanged = func(*colly.Request) {}
+	}
+	return v
+}
+
+// statistics returns the counts so far, or nil without the option.
+func (v *revalidation) statistics() *RevalidationStats {
+	if v == nil {
+		return nil
+	}
+	return &RevalidationStats{
+		Conditional: int(v.conditional.Load()),
+		Fresh:       int(v.fresh.Load()),
+		Recorded:    int(v.recorded.Load()),
+		Unusable:    int(v.unusable.Load()),
+		Failed:      int(v.failed.Load()),
+	}
+}
+
+// add prepares a collector that is being attached. It does nothing without the option.
+func (v *revalidation) add(h *hooks) error {
+	if v == nil {
+		return nil
+	}
+	err := h.handle.Guard(isMarkedUnchanged)
+	if err != nil {
+		return fmt.Errorf("collyrobots: Attach: %w", err)
+	}
+	h.pages = &pageStore{revalidation: v, collector: int(v.collectors.Add(1)) - 1}
+	return nil
+}
+
+// A pageStore has the records of the pages of one collector.
+type pageStore struct {
+	*revalidation
+	collector int // by the order of Attach
+}
+
+// A knownPage is what the Store contains about the page of a request.
+type knownPage struct {
+	key    string             // of the record; "" before it was looked up
+	record *revalidate.Record // nil if there is none
+}
+
+// pageStoreOf returns the records for the page of r, or nil if r is not made conditional.
+func (h *hooks) pageStoreOf(r *colly.Request) *pageStore {
+	if h.pages == nil || !h.hasRecord(r) || h.pages.answered.Retries(r) {
+		return nil
+	}
+	return h.pages
+}
+
+// hasRecord reports whether there may be a record of the page of r. A page that CacheDir contains
+// is not requested, and one that it does not contain is needed in full.
+func (h *hooks) hasRecord(r *colly.Request) bool {
+	return r.Method == http.MethodGet && !hasBody(r) && h.c.CacheDir == "" && isWeb(r.URL) && (*r.Headers)["Host"] == nil
+}
+
+// hasBody reports whether r has a body. A request that was decoded, such as one of a queue, has an
+// empty one.
+func hasBody(r *colly.Request) bool {
+	sized, ok := r.Body.(interface{ Size() int64 })
+	return r.Body != nil && !(ok && sized.Size() == 0)
+}
+
+// recall looks up the page of q, which was checked, unless that was done before.
+func (q *request) recall(ctx context.Context) {
+	if q.store == nil {
+		return
+	}
+	if !q.verdict.settings.revalidate {
+		q.known = knownPage{}
+		return
+	}
+	key := revalidate.Key(q.store.collector, q.target.url)
+	if key != q.known.key {
+		q.known = knownPage{key: key, record: q.store.recall(ctx, key)}
+	}
+}
+
+// isFresh reports whether q need not be sent.
+func (q *request) isFresh() bool {
+	known := q.known.record
+	return known != nil && q.verdict.settings.skipFresh && revalidate.Allows(q.header) && known.IsFresh(q.target.url, q.header, q.now)
+}
+
+// makeConditional makes q conditional if its page is known. req is the request as it is sent.
+func (q *request) makeConditional(req *http.Request) {
+	q.conditions = nil
+	if q.known.record == nil || !revalidate.Allows(req.Header) {
+		return
+	}
+	q.conditions = q.known.record.Conditions(req.URL, req.Header)
+	if q.conditions != nil {
+		q.store.conditional.Add(1)
+	}
+}
+
+// isUnchanged reports whether a response says that the page of q has not changed. A site may also
+// answer 304 to a request that was not conditional, or to one that the program has made conditional.
+func (q *request) isUnchanged(resp *http.Response) bool {
+	return q.conditions != nil && resp.StatusCode == http.StatusNotModified
+}
+
+// unchangedMark is the name of a header field that marks the response of an unchanged page. Its
+// value is the record of the page. No site can send it, because it is not a token.
+const unchangedMark = "collyrobots: unchanged"
+
+// confirm makes resp, which has the status 304, a response that Colly does not treat as an error:
+// one with status 200, no body, and the mark for which the callbacks of the user are skipped. Its
+// type keeps Colly from parsing it.
+func (q *request) confirm(resp *http.Response) {
+	if resp.Body != nil {
+		resp.Body.Close()
+	}
+	resp.Body = http.NoBody
+	resp.ContentLength = 0
+	resp.Uncompressed = true
+	resp.StatusCode = http.StatusOK
+	resp.Status = "200 OK"
+	resp.Header = q.known.record.Confirm(resp.Header)
+	resp.Header["Content-Type"] = []string{"application/octet-stream"}
+	resp.Header[unchangedMark] = []string{string(q.known.record.Encode())}
+}
+
+// isMarkedUnchanged reports whether r is the response of an unchanged page.
+func isMarkedUnchanged(r *colly.Response) bool {
+	return r.Headers != nil && (*r.Headers)[unchangedMark] != nil
+}
+
+// unchanged reports a page that has not changed. status is 0 if it was not requested.
+func (h *hooks) unchanged(r *colly.Request, status int) {
+	host := h.limiter.hosts.At(time.Now(), hostOf(r.URL))
+	host.CountUnchanged()
+	h.report.tellUnchanged(host, r.URL, status, numbers{collector: h.c.ID, request: r.ID})
+	h.revalidation.answered.Add(r)
+	h.revalidation.onUnchanged(r)
+}
+
+// errFresh is returned by hooks.admit for a page that is not requested because it is fresh.
+var errFresh = errors.New("collyrobots: the page is fresh")
+
+// skipFresh ends the page of r, which is fresh. Colly calls no other hook for an aborted request.
+func (h *hooks) skipFresh(q *request, r *colly.Request) {
+	q.close()
+	r.Abort()
+	h.revalidation.fresh.Add(1)
+	page := h.fed.of(r)
+	h.unchanged(r, 0)
+	h.finish(r, http.StatusNotModified, nil)
+	page.settle()
+}
+
+// keeper returns a function that records the page of a response when it is done. The page is done
+// with the last callback, or with the option Frontier when its links are recorded.
+func (h *hooks) keeper(r *colly.Response) func() {
+	if h.pages == nil || h.retired() || h.closed.Load() || r.StatusCode != http.StatusOK || r.Headers == nil || !h.hasRecord(r.Request) {
+		return func() {}
+	}
+	settings := h.settings.of(hostOf(r.Request.URL))
+	if !settings.revalidate || h.c.MaxBodySize > 0 && len(r.Body) >= h.c.MaxBodySize {
+		return func() {}
+	}
+	h.revalidation.answered.Add(r.Request)
+	u := *r.Request.URL
+	key := revalidate.Key(h.pages.collector, &u)
+	record, err := revalidate.New(&u, *r.Request.Headers, *r.Headers, time.Now())
+	if err != nil {
+		h.revalidation.unusable.Add(1)
+	}
+	if record != nil && !settings.skipFresh {
+		record = record.WithoutFreshness()
+	}
+	if record == nil {
+		return func() { h.pages.forget(key) }
+	}
+	if mark := (*r.Headers)[unchangedMark]; mark != nil {
+		old, err := revalidate.Decode([]byte(mark[0]))
+		if err == nil && !record.Outdates(old) {
+			return func() {}
+		}
+	}
+	return func() { h.pages.remember(key, record) }
+}
+
+// recall returns the record with a key, or nil if there is none.
+func (v *revalidation) recall(ctx context.Context, key string) *revalidate.Record {
+	if v.isPaused() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, recallPatience)
+	defer cancel()
+	raw, err := v.store.Get(ctx, key)
+	if err != nil {
+		if !errors.Is(ctx.Err(), context.Canceled) {
+			v.fail(err)
+		}
+		return nil
+	}
+	if raw == nil {
+		return nil
+	}
+	record, err := revalidate.Decode(raw)
+	if err != nil {
+		v.failed.Add(1)
+		return nil
+	}
+	return record
+}
+
+// remember writes the record of a page.
+func (v *revalidation) remember(key string, record *revalidate.Record) {
+	if v.update(key, record.Encode()) {
+		v.recorded.Add(1)
+	}
+}
+
+// forget removes the record of a page that has no validators any more. If the page becomes what it
+// was, a later visit must not find it unchanged. Most such pages have no record, and looking for
+// one costs less than an update.
+func (v *revalidation) forget(key string) {
+	if v.recall(context.Background(), key) != nil {
+		v.update(key, nil)
+	}
+}
+
+// update writes a value, or removes the record if the value is nil. It reports whether it has
+// succeeded.
+func (v *revalidation) update(key string, value []byte) bool {
+	if v.isPaused() {
+		return false
+	}
+	f := func([]byte) ([]byte, error) { return value, nil }
+	err := v.store.Update(context.Background(), key, revalidate.Life, f)
+	if isCorrupt(err) {
+		err = v.store.Update(context.Background(), key, revalidate.Life, f) // the damaged record was moved aside
+	}
+	if err != nil {
+		v.fail(err)
+	}
+	return err == nil
+}
+
+// isPaused reports whether the Store is not used now.
+func (v *revalidation) isPaused() bool { return time.Now().UnixNano() < v.pause.Load() }
+
+// fail records a failure of the Store. Unless only one record is concerned, the Store is not used
+// for a while: each page would wait for it.
+func (v *revalidation) fail(err error) {
+	v.failed.Add(1)
+	if version := (*store.VersionError)(nil); isCorrupt(err) || errors.As(err, &version) {
+		return
+	}
+	v.pause.Store(time.Now().Add(storePause).UnixNano())
+	v.report.warn("the Store has failed, so pages are requested in full for a while", "error", err)
+}
+
+func isCorrupt(err error) bool {
+	corrupt := (*store.CorruptError)(nil)
+	return errors.As(err, &corrupt)
+}

@@ -15,6 +15,8 @@ import (
 	"io"
 	"os"
 	"syscall"
+
+	"github.com/collyrobots/collyrobots/internal/term"
 )
 
 // The exit statuses of all commands.
@@ -35,6 +37,9 @@ type command struct {
 
 // commands has all commands in the order of the help.
 var commands = []command{
+	{name: "check", summary: "decide whether a crawler may fetch URLs, and say why", run: runCheck},
+	{name: "lint", summary: "find faults in robots.txt files", run: runLint},
+	{name: "diff", summary: "show what changes between two robots.txt files", run: runDiff},
 	{name: "conform", summary: "run the conformance suite on a parser of robots.txt", run: runConform},
 	{name: "batch", summary: "decide about many URLs, on all processors", run: runBatch},
 	{name: "version", summary: "print the version of this program", run: runVersion},
@@ -90,11 +95,12 @@ func parseFlags(flags *flag.FlagSet, usage string, args []string, stderr io.Writ
 	return statusOK, true
 }
 
-// fail prints an error of a command and returns the exit status. If the reader of the output has
-// closed its end of a pipe, as head does, fail prints nothing.
+// fail prints an error of a command, with a prefix before each of its lines, and returns the exit
+// status. If the reader of the output has closed its end of a pipe, as head does, fail prints
+// nothing.
 func fail(stderr io.Writer, name string, err error) (status int) {
 	if !errors.Is(err, syscall.EPIPE) && !errors.Is(err, io.ErrClosedPipe) {
-		fmt.Fprintf(stderr, "collyrobots %s: %v\n", name, err)
+		term.Errors(stderr, "collyrobots "+name, err)
 	}
 	return statusFailed
 }

@@ -3,17 +3,14 @@ package main
 import (
 	"bytes"
 	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/collyrobots/collyrobots/internal/tooltest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { tooltest.Main(m) }
 
 // call runs the program in this process.
 func call(t *testing.T, stdin string, args ...string) (status int, stdout, stderr string) {
@@ -100,11 +97,5 @@ func TestClosedPipe(t *testing.T) {
 // program builds the program and returns the path of its executable file.
 func program(t *testing.T) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "collyrobots")
-	build := exec.Command("go", "build", "-o", file, ".")
-	build.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return file
+	return (*tooltest.World)(nil).Command(t).Path
 }

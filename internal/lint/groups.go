@@ -121,3 +121,9 @@ func (l *linter) everyCrawler(r *reading) *group {
 	r.partial = r.partial || g == nil
 	return g
 }
+
+// Crawlers returns the names in the User-agent lines of a robots.txt, without *.
+func Crawlers(body []byte) []string {
+	l := &linter{lines: linesOf(body)}
+	return l.crawlers(true)
+}

@@ -69,12 +69,13 @@ func (l *linter) lintLines() {
 		case "allow", "disallow":
 			empty.key = ""
 			l.lintPattern(line)
-		case "crawl-delay", "request-rate":
-			empty.key = ""
 		case "content-usage", "content-signal", "license":
 			empty.key = ""
 			l.addToAll("foreign-key", line.number, line.key+" is not a rule: "+foreignKeys[line.key])
 			l.lintUsage(line)
+		case "sitemap", "host", "clean-param":
+		default:
+			empty.key = "" // perhaps a rule with a misspelt key
 		}
 	}
 	if empty.key != "" {

@@ -205,9 +205,10 @@ func (a *analysis) lintRule(r *rule) (found reason, ok bool) {
 func (a *analysis) lintInGroup(r *rule, group, others *order) (found reason, ok bool) {
 	a.budget -= 16 * (len(group.lines) + len(others.lines))
 	at, ok := others.spans[r.Line]
-	if !ok || at.first != at.last {
+	if !ok {
 		return reason{}, false
 	}
+	oneForm := at.first == at.last
 	var general *rule // the first rule after r with the same effect that matches whatever r matches
 	for _, line := range group.lines {
 		other := a.rules[line]
@@ -217,13 +218,16 @@ func (a *analysis) lintInGroup(r *rule, group, others *order) (found reason, ok 
 		where, ok := others.spans[line]
 		switch {
 		case !ok: // a rule without a pattern, and not the first
+		case where.first < at.first && other.Pattern == r.Pattern: // so it has the same forms
+			return a.shadowed(r, other), true
+		case !oneForm:
 		case where.last < at.first:
 			return a.shadowed(r, other), true
 		case where.first > at.last && other.allows() == r.allows() && (general == nil || where.last < others.spans[general.Line].last):
 			general = other
 		}
 	}
-	if !r.plain || general == nil && !r.allows() {
+	if !oneForm || !r.plain || general == nil && !r.allows() {
 		return reason{}, false
 	}
 	until := math.MaxInt

@@ -23,7 +23,7 @@ func NewTerminal(t *testing.T) *Terminal {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("tmux is not installed; this test runs the program in it (apt-get install tmux)")
 	}
-	return &Terminal{t, fmt.Sprintf("tool-%d-%s", os.Getpid(), t.Name())}
+	return &Terminal{t, fmt.Sprintf("tool-%d-%s", os.Getpid(), strings.ReplaceAll(t.Name(), "/", "-"))}
 }
 
 // tmux runs a command of tmux and returns its output.
@@ -66,6 +66,12 @@ func (x *Terminal) WaitFor(pattern string) (screen string) {
 	}
 	x.t.Fatalf("the screen does not match %s:\n%s", pattern, screen)
 	return ""
+}
+
+// Colored returns the screen with the escape sequences of its colors.
+func (x *Terminal) Colored() string {
+	x.t.Helper()
+	return x.tmux("capture-pane", "-e", "-p")
 }
 
 // Run runs a command until it ends, and returns the screen.

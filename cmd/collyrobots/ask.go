@@ -10,10 +10,10 @@ import (
 	"net/url"
 	"os"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -23,64 +23,85 @@ import (
 	"github.com/collyrobots/collyrobots/internal/robotsfile"
 	"github.com/collyrobots/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/store"
+	"github.com/collyrobots/collyrobots/usage"
 )
 
-// askWeb reads the robots.txt files of the hosts of the URLs. It may return answers and an error,
-// if only some of the URLs could be checked.
-func (q *question) askWeb(ctx context.Context) (*result, error) {
-	answers, err := q.askDialects(ctx, robotsfile.New(q.transport), q.dialects)
-	if len(answers) == 0 {
-		return nil, err
-	}
-	return q.result(answers, nil), err
-}
+// atOnce is the number of hosts that are asked at once. It is large, because a host that does not
+// answer takes until the timeout.
+const atOnce = 64
 
-// askDialects checks the URLs with one plugin for each dialect. The plugins share a store, so each
-// robots.txt is fetched once. It returns the answers for hosts that exist, and an error for each
-// URL of another host.
-func (q *question) askDialects(ctx context.Context, files *robotsfile.Files, dialects []dialect.Dialect) ([]answer, error) {
+// askWeb reads the robots.txt files of the hosts of the URLs and returns an answer for each URL. The
+// requests go through files.
+func (q *question) askWeb(ctx context.Context, files *robotsfile.Files) ([]*answer, error) {
 	facts := store.Memory()
 	defer facts.Close()
-	answers := make([]answer, len(q.urls))
-	missing := make([]error, len(q.urls))
 	failures := &failures{next: files, errs: make(map[string]error)}
-	for _, d := range dialects {
+	answers := make([]*answer, len(q.urls))
+	for i, u := range q.urls {
+		answers[i] = &answer{URL: u}
+	}
+	for _, d := range q.dialects {
 		robots, err := collyrobots.WithRobots(
 			colly.NewCollector(colly.UserAgent(q.tokens[0]+"/1.0 (+https://github.com/collyrobots/collyrobots)")),
 			collyrobots.Dialect(d),
 			collyrobots.MinDelay(time.Second),
 			collyrobots.ProductToken(q.tokens...),
 			collyrobots.Store(facts),
-			collyrobots.HTTPClient(&http.Client{Transport: failures}),
+			collyrobots.HTTPClient(&http.Client{Transport: failures, Timeout: q.timeout}),
 			collyrobots.Logger(slog.New(slog.DiscardHandler))) // the answers contain the same information
 		if err != nil {
 			return nil, err
 		}
-		for i, u := range q.urls {
-			if missing[i] != nil {
-				continue
-			}
-			decision, err := robots.Check(ctx, u)
-			if err != nil {
-				return nil, errors.Join(err, robots.Close())
-			}
-			if unknown := (*net.DNSError)(nil); errors.As(decision.Err, &unknown) && unknown.IsNotFound {
-				missing[i] = fmt.Errorf("cannot check %s: %w", decision.URL, unknown)
-				continue
-			}
-			text, _ := files.Text(decision.RobotsURL)
-			answers[i].URL = decision.URL
-			answers[i].Robots = decision.RobotsURL
-			answers[i].Status = decision.Status
-			answers[i].add(readingOf(decision, text))
-		}
-		if err := robots.Close(); err != nil {
+		err = q.askDialect(ctx, robots, files, answers)
+		if err := errors.Join(err, robots.Close()); err != nil {
 			return nil, err
 		}
 		failures.repeat = true
 	}
-	answers = slices.DeleteFunc(answers, func(a answer) bool { return a.URL == "" })
-	return answers, errors.Join(missing...)
+	return answers, nil
+}
+
+// askDialect adds the decisions of the plugin's dialect to the answers. The plugins of all dialects
+// share a store, so each robots.txt is fetched once.
+func (q *question) askDialect(ctx context.Context, robots *collyrobots.Plugin, files *robotsfile.Files, answers []*answer) error {
+	var group sync.WaitGroup
+	var done atomic.Int64
+	free := make(chan bool, atOnce)
+	faults := make([]error, len(answers))
+	for i, a := range answers {
+		free <- true
+		group.Go(func() {
+			defer func() { <-free }()
+			faults[i] = a.ask(ctx, robots, files)
+			q.progress.Show(fmt.Sprintf("%s of %s asked", term.Count(int(done.Add(1))), term.Number(len(answers), "URL")))
+		})
+	}
+	group.Wait()
+	return errors.Join(faults...)
+}
+
+// ask adds the decision of one dialect.
+func (a *answer) ask(ctx context.Context, robots *collyrobots.Plugin, files *robotsfile.Files) error {
+	if a.Error != "" {
+		return nil
+	}
+	decision, err := robots.Check(ctx, a.URL)
+	if err != nil {
+		return err
+	}
+	a.URL = decision.URL
+	if decision.Err != nil && decision.Status == 0 {
+		a.Error = causeOf(decision)
+		return nil
+	}
+	text, _ := files.Text(decision.RobotsURL)
+	a.Robots = decision.RobotsURL
+	a.Status = decision.Status
+	if len(a.Readings) == 0 {
+		a.Usage = decision.Usage
+	}
+	a.add(readingOf(decision, text))
+	return nil
 }
 
 // failures is a transport that keeps the errors of requests. A store does not keep that a
@@ -99,7 +120,7 @@ func (f *failures) RoundTrip(r *http.Request) (*http.Response, error) {
 	f.mu.Lock()
 	err := f.errs[u]
 	f.mu.Unlock()
-	if f.repeat && err != nil {
+	if err != nil && (f.repeat || isFinal(err)) {
 		return nil, err
 	}
 	resp, err := f.next.RoundTrip(r)
@@ -109,31 +130,54 @@ func (f *failures) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// askFile checks the URLs against the rules in a file, and lists the issues of the file under the
-// selected dialect.
-func (q *question) askFile() (*result, error) {
+// isFinal reports whether another attempt makes no sense: the host does not exist, or an attempt has
+// taken until the timeout.
+func isFinal(err error) bool {
+	var timeout net.Error
+	var unknown *net.DNSError
+	return errors.As(err, &timeout) && timeout.Timeout() || errors.As(err, &unknown) && unknown.IsNotFound
+}
+
+// askFile checks the URLs against the rules in a file.
+func (q *question) askFile() ([]*answer, error) {
 	text, err := os.ReadFile(q.robots)
 	if err != nil {
 		return nil, err
 	}
-	answers := make([]answer, len(q.urls))
+	answers := make([]*answer, len(q.urls))
 	for i, u := range q.urls {
-		answers[i].URL = u
-		answers[i].Robots = q.robots
+		answers[i] = &answer{URL: u, Robots: q.robots}
 		for _, d := range q.dialects {
-			group := d.Parse(text).Group(q.tokens...)
-			rule := group.DecideURL(sentURL(u))
-			decision := collyrobots.Decision{
-				Dialect: d, Allowed: rule.Allowed, Rule: rule.Rule, Group: group.Name(), Reason: collyrobots.ReasonRule,
-			}
-			if rule.Allowed && rule.Rule.Line == 0 {
-				decision.Reason = collyrobots.ReasonNoRule
-			}
-			decision.CrawlDelay, _ = group.CrawlDelay()
-			answers[i].add(readingOf(decision, text))
+			answers[i].add(readingOf(decide(d, text, u, q.tokens), text))
+		}
+		if answers[i].Allowed { // the preferences are about pages that may be requested
+			answers[i].Usage = usageOf(q.dialects[0].Parse(text), u, q.tokens)
 		}
 	}
-	return q.result(answers, issuesOf(q.robots, q.dialects[0], text)), nil
+	return answers, nil
+}
+
+// usageOf returns what a robots.txt says about the use of a page.
+func usageOf(rules *dialect.Rules, u string, tokens []string) usage.Preferences {
+	var lines []usage.Line
+	for _, line := range rules.UsageLines(tokens...) {
+		lines = append(lines, usage.Line{Key: line.Key, Value: line.Value, Number: line.Line})
+	}
+	return usage.Sources{Robots: usage.ParseRobotsTxt(lines)}.Terms(sentURL(u)).Preferences
+}
+
+// decide returns the decision of a dialect about a URL or a path with the rules of a text.
+func decide(d dialect.Dialect, text []byte, u string, tokens []string) collyrobots.Decision {
+	group := d.Parse(text).Group(tokens...)
+	rule := group.DecideURL(sentURL(u))
+	decision := collyrobots.Decision{
+		Dialect: d, Allowed: rule.Allowed, Rule: rule.Rule, Group: group.Name(), Reason: collyrobots.ReasonRule,
+	}
+	if rule.Allowed && rule.Rule.Line == 0 {
+		decision.Reason = collyrobots.ReasonNoRule
+	}
+	decision.CrawlDelay, _ = group.CrawlDelay()
+	return decision
 }
 
 // readingOf returns the reading for a decision. text is the robots.txt.
@@ -174,11 +218,16 @@ func because(d collyrobots.Decision) string {
 	if d.Err == nil {
 		return why
 	}
+	return fmt.Sprintf("%s: %s", why, causeOf(d))
+}
+
+// causeOf returns the text of the error of a decision without the URL of the robots.txt.
+func causeOf(d collyrobots.Decision) string {
 	cause := d.Err.Error()
 	if _, end, ok := strings.Cut(cause, strconv.Quote(d.RobotsURL)+": "); ok {
-		cause = end // the error of net/http begins with the URL
+		return end // the error of net/http begins with the URL
 	}
-	return fmt.Sprintf("%s: %s", why, cause)
+	return cause
 }
 
 // ruleText describes the rule that decided.

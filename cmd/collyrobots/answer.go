@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/collyrobots/collyrobots/internal/term"
+	"github.com/collyrobots/collyrobots/usage"
+)
+
+// An answer has the decisions about one URL.
+type answer struct {
+	URL      string    `json:"url"`
+	Robots   string    `json:"robots"`             // the URL or the file name of the robots.txt
+	Status   int       `json:"status,omitempty"`   // the status of the response; 0 if there was none, or for a file
+	Error    string    `json:"error,omitempty"`    // why the host could not be asked; if set, only URL is also set
+	Allowed  bool      `json:"allowed"`            // the decision of the selected dialect
+	Readings []reading `json:"readings,omitempty"` // one for each dialect, the selected one first
+
+	Usage usage.Preferences `json:"usage,omitzero"` // what robots.txt says about the use of the page
+}
+
+// A reading is the decision of one dialect.
+type reading struct {
+	Dialect string       `json:"dialect"`
+	Allowed bool         `json:"allowed"`
+	Reason  string       `json:"reason"`                // a collyrobots.Reason
+	Because string       `json:"because"`               // the reason in words
+	Line    int          `json:"line,omitempty"`        // the line of the deciding rule, or the line because of which the file is refused
+	Group   string       `json:"group,omitempty"`       // as written in the file
+	Delay   term.Seconds `json:"crawl_delay,omitempty"` // the crawl delay of the group
+}
+
+func (a *answer) add(r reading) {
+	if len(a.Readings) == 0 {
+		a.Allowed = r.Allowed
+	}
+	a.Readings = append(a.Readings, r)
+}
+
+// print prints one line if all dialects agree, and a table otherwise.
+func (a *answer) print(w io.Writer, q *question) {
+	first := a.Readings[0]
+	line := term.Safe(a.URL) + ": " + verdict(a.Allowed) + ", " + term.Safe(first.Because)
+	if first.Delay > 0 {
+		line += ", crawl delay " + term.Duration(time.Duration(first.Delay))
+	}
+	if !a.agree() {
+		line += "; the dialects do not agree:"
+	}
+	q.paragraph(w, line, a.Allowed)
+	for _, text := range usageTexts(a.Usage) {
+		term.Paragraph(w, "  "+text, 4, q.width)
+	}
+	if !a.agree() || q.all {
+		a.printTable(w, q)
+	}
+}
+
+// paragraph prints a line with a verdict in color.
+func (q *question) paragraph(w io.Writer, line string, allowed bool) {
+	var b strings.Builder
+	term.Paragraph(&b, line, 4, q.width)
+	text := b.String()
+	word := ": " + verdict(allowed)
+	if i := strings.LastIndex(text, word+","); i >= 0 {
+		text = text[:i] + ": " + q.paintVerdict(verdict(allowed)) + text[i+len(word):]
+	}
+	io.WriteString(w, text)
+}
+
+// paintVerdict colors a verdict.
+func (q *question) paintVerdict(text string) string {
+	if text == verdict(true) {
+		return q.paint.Paint(term.Green, text)
+	}
+	return q.paint.Paint(term.Red, text)
+}
+
+func (a *answer) printTable(w io.Writer, q *question) {
+	t := term.NewTable(term.Column{Head: "dialect"}, term.Column{Head: "verdict", Paint: q.paintVerdict}, term.Column{Head: "group", Least: 8, Spare: true},
+		term.Column{Head: "crawl delay", Spare: true}, term.Column{Head: "reason"})
+	for _, r := range a.Readings {
+		delay := ""
+		if r.Delay > 0 {
+			delay = term.Duration(time.Duration(r.Delay))
+		}
+		t.Row(r.Dialect, verdict(r.Allowed), r.Group, delay, r.Because)
+	}
+	t.Print(w, q.width)
+}
+
+// usageTexts returns what is known about the uses of a page, such as
+// "train-ai: disallowed, robots.txt line 3".
+func usageTexts(p usage.Preferences) (texts []string) {
+	for _, purpose := range []usage.Purpose{usage.Search, usage.AIUse, usage.TrainAI} {
+		s := p.Of(purpose)
+		if s.Preference == usage.Unknown {
+			continue
+		}
+		text := purpose.String() + ": " + s.Preference.String()
+		if s.Line > 0 {
+			text += fmt.Sprintf(", line %d", s.Line)
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+func verdict(allowed bool) string {
+	if allowed {
+		return "allowed"
+	}
+	return "denied"
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/robotsfile"
+	"github.com/collyrobots/collyrobots/internal/term"
+)
+
+const checkUsage = `Usage: collyrobots check [flags] URL...
+       collyrobots check [flags] -robots FILE PATH...
+
+Prints whether a crawler may fetch a URL, and why. A host without https:// means https. The robots.txt
+of each host is fetched once, and many hosts are asked at once. The decision is that of -dialect. If
+other dialects decide differently, a table shows all of them. With -robots, the rules are in a file.
+
+The exit status is 0 if all URLs are allowed, 1 if one is denied, and 2 if a host could not be asked.`
+
+// A question has the arguments of the command check.
+type question struct {
+	dialects  []dialect.Dialect // the selected one, then the others
+	tokens    []string          // the names of the crawler, the most specific first
+	robots    string            // the file with the rules; if empty, they are fetched
+	urls      []string
+	all       bool // print the table of the dialects even if they agree
+	json      bool
+	timeout   time.Duration
+	transport http.RoundTripper
+
+	width    int // the width of the terminal; 0 if the output is not a terminal
+	paint    term.Painter
+	progress *term.Display
+}
+
+// runCheck runs the command check.
+func runCheck(args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
+	q := &question{
+		transport: http.DefaultTransport,
+		width:     term.Width(stdout),
+		paint:     term.NewPainter(stdout),
+		progress:  term.NewDisplay(stderr),
+	}
+	if status, ok := q.parse(args, stdin, stderr); !ok {
+		return status
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return q.run(ctx, stdout, stderr)
+}
+
+// run answers the question and returns the exit status.
+func (q *question) run(ctx context.Context, stdout, stderr io.Writer) (status int) {
+	answers, err := q.ask(ctx)
+	q.progress.Close()
+	switch {
+	case ctx.Err() != nil:
+		return fail(stderr, "check", errors.New("interrupted"))
+	case err != nil:
+		return fail(stderr, "check", err)
+	}
+	out := &output{w: stdout}
+	status = q.print(out, answers)
+	for _, a := range answers {
+		if a.Error != "" && !q.json {
+			fail(stderr, "check", fmt.Errorf("cannot ask about %s: %s", a.URL, a.Error))
+		}
+	}
+	if out.err != nil {
+		return fail(stderr, "check", out.err)
+	}
+	return status
+}
+
+// ask returns the answers.
+func (q *question) ask(ctx context.Context) ([]*answer, error) {
+	if q.robots != "" {
+		return q.askFile()
+	}
+	return q.askWeb(ctx, robotsfile.New(q.transport))
+}
+
+// parse parses the arguments. If ok is false, the command must return the status.
+func (q *question) parse(args []string, stdin io.Reader, stderr io.Writer) (status int, ok bool) {
+	flags := flag.NewFlagSet("check", flag.ContinueOnError)
+	name := flags.String("dialect", "rfc9309", "decide in this `dialect`: "+term.List(dialect.All()))
+	token := flags.String("token", "ExampleBot", "comma-separated `names` of the crawler to look for in robots.txt, the most specific first")
+	from := flags.String("from", "", "read more URLs from this `file`, one in a line; - is standard input")
+	flags.StringVar(&q.robots, "robots", "", "read the rules from this `file` instead of fetching them; paths may be given instead of URLs")
+	flags.BoolVar(&q.all, "all", false, "print the decisions of all dialects, even if they agree")
+	flags.BoolVar(&q.json, "json", false, "print one line of JSON for each URL; durations are numbers of seconds")
+	flags.DurationVar(&q.timeout, "timeout", 20*time.Second, "give up a host that has not answered after this `time`")
+	if status, ok := parseFlags(flags, checkUsage, args, stderr); !ok {
+		return status, false
+	}
+	if err := q.set(flags.Args(), *name, *token, *from, stdin); err != nil {
+		return fail(stderr, "check", err), false
+	}
+	return statusOK, true
+}
+
+// set sets what the flags and the arguments say.
+func (q *question) set(args []string, name, token, from string, stdin io.Reader) error {
+	selected, known := dialect.ByName(name)
+	if !known {
+		return fmt.Errorf("-dialect %s: unknown dialect; use one of %s", term.Safe(name), term.List(dialect.All()))
+	}
+	q.dialects = []dialect.Dialect{selected}
+	for _, d := range dialect.All() {
+		if d != selected {
+			q.dialects = append(q.dialects, d)
+		}
+	}
+	q.tokens = strings.FieldsFunc(token, func(r rune) bool { return r == ',' || r == ' ' })
+	if len(q.tokens) == 0 {
+		return errors.New("-token: no name given")
+	}
+	args, err := arguments(args, from, stdin)
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		return errors.New("no URL given; collyrobots check -h prints the usage")
+	}
+	if err := q.setURLs(args); err != nil {
+		return err
+	}
+	robots, err := collyrobots.New(collyrobots.Dialect(selected), collyrobots.ProductToken(q.tokens...)) // checks the names
+	return errors.Join(err, robots.Close())
+}
+
+// setURLs sets the URLs. With -robots, they may be paths.
+func (q *question) setURLs(args []string) error {
+	var faults []error
+	for _, arg := range args {
+		u, err := urlOf(arg)
+		switch {
+		case q.robots != "" && strings.HasPrefix(arg, "/"):
+			u = arg
+		case err != nil:
+			faults = append(faults, err)
+		}
+		q.urls = append(q.urls, u)
+	}
+	return errors.Join(faults...)
+}
+
+// print prints the answers and a line with their numbers, and returns the exit status.
+func (q *question) print(w *output, answers []*answer) (status int) {
+	denied := 0
+	failed := 0
+	for _, a := range answers {
+		switch {
+		case a.Error != "":
+			failed++
+		case !a.Allowed:
+			denied++
+		}
+		switch {
+		case q.json:
+			w.check(term.JSONLine(w, a))
+		case a.Error == "":
+			a.print(w, q)
+		}
+	}
+	if len(answers) > 1 && !q.json {
+		fmt.Fprintf(w, "%s: %d allowed, %d denied, %d not answered\n", term.Number(len(answers), "URL"), len(answers)-denied-failed, denied, failed)
+	}
+	switch {
+	case failed > 0:
+		return statusFailed
+	case denied > 0:
+		return statusNegative
+	}
+	return statusOK
+}
+
+// An output is a writer that keeps the first error.
+type output struct {
+	w   io.Writer
+	err error
+}
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (int, error) {
+	if o.err != nil {
+		return 0, o.err
+	}
+	n, err := o.w.Write(p)
+	o.err = err
+	return n, err
+}
+
+// check keeps an error.
+func (o *output) check(err error) {
+	if o.err == nil {
+		o.err = err
+	}
+}
+
+// agree reports whether all dialects come to the same verdict.
+func (a *answer) agree() bool {
+	return !slices.ContainsFunc(a.Readings, func(r reading) bool { return r.Allowed != a.Allowed })
+}

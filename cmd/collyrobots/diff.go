@@ -1,0 +1,261 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/lint"
+	"github.com/collyrobots/collyrobots/internal/term"
+)
+
+const diffUsage = `Usage: collyrobots diff [flags] OLD NEW
+
+Shows what changes for crawlers between two robots.txt files: rules, crawl delays and sitemaps, by
+group. Comments, blank lines and the order of lines do not count. A file may be - for standard input,
+or a host or URL whose robots.txt is fetched. With -urls or -sitemaps, it also shows which URLs are
+decided about differently.
+
+The exit status is 0 if nothing changes, 1 if something does, and 2 if a file could not be read.`
+
+// A comparison has the arguments of the command diff.
+type comparison struct {
+	dialect  dialect.Dialect
+	tokens   []string
+	urls     string // the name of a list of URLs
+	sitemaps bool   // compare the decisions about the URLs of the sitemaps
+	json     bool
+	timeout  time.Duration
+	width    int
+	paint    term.Painter
+
+	old, new robotsText
+}
+
+// A change is a difference between two robots.txt files.
+type change struct {
+	Kind    string `json:"kind"`              // "rule", "delay", "sitemap" or "verdict"
+	Crawler string `json:"crawler,omitempty"` // the name of the group, of a rule or a delay
+	URL     string `json:"url,omitempty"`     // of a verdict
+	Old     string `json:"old,omitempty"`     // "" if it was added
+	OldLine int    `json:"old_line,omitempty"`
+	New     string `json:"new,omitempty"` // "" if it was removed
+	NewLine int    `json:"new_line,omitempty"`
+}
+
+// runDiff runs the command diff.
+func runDiff(args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
+	c := &comparison{width: term.Width(stdout), paint: term.NewPainter(stdout)}
+	flags := flag.NewFlagSet("diff", flag.ContinueOnError)
+	name := flags.String("dialect", "rfc9309", "read the files in this `dialect`: "+term.List(dialect.All()))
+	token := flags.String("token", "ExampleBot", "comma-separated `names` of the crawler for -urls and -sitemaps")
+	flags.StringVar(&c.urls, "urls", "", "compare the decisions about the URLs or paths in this `file`, one in a line; - is standard input")
+	flags.BoolVar(&c.sitemaps, "sitemaps", false, "compare the decisions about the URLs in the sitemaps that the files list")
+	flags.BoolVar(&c.json, "json", false, "print one line of JSON for each change")
+	flags.DurationVar(&c.timeout, "timeout", 20*time.Second, "give up a host that has not answered after this `time`")
+	if status, ok := parseFlags(flags, diffUsage, args, stderr); !ok {
+		return status
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	changes, err := c.run(ctx, flags.Args(), *name, *token, stdin, stderr)
+	if err != nil {
+		return fail(stderr, "diff", err)
+	}
+	w := &output{w: stdout}
+	c.write(w, changes)
+	switch {
+	case w.err != nil:
+		return fail(stderr, "diff", w.err)
+	case len(changes) > 0:
+		return statusNegative
+	}
+	return statusOK
+}
+
+// run reads the files and returns the changes.
+func (c *comparison) run(ctx context.Context, args []string, name, token string, stdin io.Reader, stderr io.Writer) ([]change, error) {
+	if err := c.dialect.UnmarshalText([]byte(name)); err != nil {
+		return nil, err
+	}
+	c.tokens = strings.FieldsFunc(token, func(r rune) bool { return r == ',' || r == ' ' })
+	args, err := arguments(args, "", nil)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(args) != 2:
+		return nil, errors.New("two files or URLs are needed; collyrobots diff -h prints the usage")
+	case c.urls == "-" && slices.Contains(args, "-"):
+		return nil, errors.New("standard input can be a file or the list of -urls, but not both")
+	}
+	for i, text := range []*robotsText{&c.old, &c.new} {
+		texts, err := readRobots(ctx, args[i:i+1], stdin, c.timeout, stderr)
+		if err != nil {
+			return nil, err
+		}
+		*text = texts[0]
+	}
+	changes := append(c.groups(), c.sitemapLines()...)
+	verdicts, err := c.verdicts(ctx, stdin, stderr)
+	return append(changes, verdicts...), err
+}
+
+// groups returns the changes of rules and delays. Each pair of groups is compared once.
+func (c *comparison) groups() (changes []change) {
+	before := c.dialect.Parse(c.old.body)
+	after := c.dialect.Parse(c.new.body)
+	seen := make(map[[2]string]bool)
+	names := append([]string{"*"}, lint.Crawlers(c.old.body)...)
+	for _, name := range append(names, lint.Crawlers(c.new.body)...) {
+		tokens := []string{name}
+		if name == "*" {
+			tokens = nil
+		}
+		a := before.Group(tokens...)
+		b := after.Group(tokens...)
+		pair := [2]string{strings.ToLower(a.Name()), strings.ToLower(b.Name())}
+		if seen[pair] {
+			continue
+		}
+		seen[pair] = true
+		changes = append(changes, compareRules(name, a.Rules(), b.Rules())...)
+		oldDelay, _ := a.CrawlDelay()
+		newDelay, _ := b.CrawlDelay()
+		if oldDelay != newDelay {
+			changes = append(changes, change{Kind: "delay", Crawler: name, Old: delayText(oldDelay), OldLine: a.DelayLine(), New: delayText(newDelay), NewLine: b.DelayLine()})
+		}
+	}
+	return changes
+}
+
+// delayText returns a delay, or "" if there is none.
+func delayText(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return term.Duration(d)
+}
+
+// compareRules returns the rules that only one of two groups has, in the order of the lines.
+func compareRules(crawler string, before, after []dialect.Rule) (changes []change) {
+	has := func(rules []dialect.Rule, r dialect.Rule) bool {
+		return slices.ContainsFunc(rules, func(other dialect.Rule) bool { return other.Allow == r.Allow && other.Pattern == r.Pattern })
+	}
+	seen := make(map[int]bool)
+	for _, r := range before {
+		if !has(after, r) && !seen[r.Line] {
+			seen[r.Line] = true
+			changes = append(changes, change{Kind: "rule", Crawler: crawler, Old: r.String(), OldLine: r.Line})
+		}
+	}
+	clear(seen)
+	for _, r := range after {
+		if !has(before, r) && !seen[r.Line] {
+			seen[r.Line] = true
+			changes = append(changes, change{Kind: "rule", Crawler: crawler, New: r.String(), NewLine: r.Line})
+		}
+	}
+	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(a.OldLine+a.NewLine, b.OldLine+b.NewLine) })
+	return changes
+}
+
+// sitemapLines returns the sitemaps that only one of the files lists.
+func (c *comparison) sitemapLines() (changes []change) {
+	before := c.dialect.Parse(c.old.body).Sitemaps()
+	after := c.dialect.Parse(c.new.body).Sitemaps()
+	for _, u := range before {
+		if !slices.Contains(after, u) {
+			changes = append(changes, change{Kind: "sitemap", Old: u})
+		}
+	}
+	for _, u := range after {
+		if !slices.Contains(before, u) {
+			changes = append(changes, change{Kind: "sitemap", New: u})
+		}
+	}
+	return changes
+}
+
+// write writes the changes and a line with their numbers.
+func (c *comparison) write(w *output, changes []change) {
+	if c.json {
+		for _, change := range changes {
+			w.check(term.JSONLine(w, change))
+		}
+		return
+	}
+	counts := make(map[string]int)
+	head := ""
+	for _, change := range changes {
+		counts[change.Kind]++
+		if h := change.head(); h != head {
+			head = h
+			term.Fprintf(w, "%s\n", h)
+		}
+		c.printChange(w, change)
+	}
+	if len(changes) == 0 {
+		term.Fprintf(w, "No changes between %s and %s\n", c.old.name, c.new.name)
+		return
+	}
+	term.Paragraph(w, fmt.Sprintf("Changes: %s, %s, %s, %s", term.Number(counts["rule"], "rule"), term.Number(counts["delay"], "delay"),
+		term.Number(counts["sitemap"], "sitemap"), term.Number(counts["verdict"], "verdict")), 4, c.width)
+}
+
+// head returns the line above changes of this kind.
+func (c change) head() string {
+	switch c.Kind {
+	case "sitemap":
+		return "Sitemaps:"
+	case "verdict":
+		return "Verdicts:"
+	}
+	return "User-agent: " + c.Crawler
+}
+
+// printChange prints one or two lines about a change.
+func (c *comparison) printChange(w io.Writer, change change) {
+	prefix := ""
+	switch change.Kind {
+	case "verdict":
+		color := term.Red
+		if change.New == verdict(true) {
+			color = term.Green
+		}
+		c.printLine(w, "! ", color, fmt.Sprintf("%s: %s, was %s", change.URL, change.New+lineText(change.NewLine), change.Old+lineText(change.OldLine)))
+		return
+	case "delay":
+		prefix = "Crawl-delay "
+	}
+	if change.Old != "" {
+		c.printLine(w, "- ", term.Red, prefix+change.Old+lineText(change.OldLine))
+	}
+	if change.New != "" {
+		c.printLine(w, "+ ", term.Green, prefix+change.New+lineText(change.NewLine))
+	}
+}
+
+// printLine prints a text with a colored mark before it.
+func (c *comparison) printLine(w io.Writer, mark string, color term.Color, text string) {
+	var b strings.Builder
+	term.Paragraph(&b, "  "+mark+term.Safe(text), 6, c.width)
+	io.WriteString(w, strings.Replace(b.String(), mark, c.paint.Paint(color, mark), 1))
+}
+
+// lineText returns a line number in parentheses, or "" if there is none.
+func lineText(line int) string {
+	if line == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (line %d)", line)
+}

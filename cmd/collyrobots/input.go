@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/collyrobots/collyrobots/internal/term"
+)
+
+// readList reads a list, one item in a line, from a file, or from standard input if the name is "-".
+// Blank lines and lines that begin with # are omitted.
+func readList(name string, stdin io.Reader) (items []string, err error) {
+	in := stdin
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		in = file
+	}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		item := strings.TrimSpace(lines.Text())
+		if item != "" && item[0] != '#' {
+			items = append(items, item)
+		}
+	}
+	return items, lines.Err()
+}
+
+// arguments returns the arguments of a command and the items of the list from, if that is not
+// empty. Flags after the first argument are an error.
+func arguments(args []string, from string, stdin io.Reader) ([]string, error) {
+	for _, arg := range args {
+		if len(arg) > 1 && arg[0] == '-' {
+			return nil, fmt.Errorf("%s: flags must come before the arguments", term.Safe(arg))
+		}
+	}
+	if from == "" {
+		return args, nil
+	}
+	items, err := readList(from, stdin)
+	return append(slices.Clone(args), items...), err
+}
+
+// urlOf returns the URL of a page for an argument. An argument without a scheme is a host, perhaps
+// with a path, and means https.
+func urlOf(arg string) (string, error) {
+	text := arg
+	if !strings.Contains(text, "://") {
+		text = "https://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || strings.ContainsAny(u.Host, " \t") {
+		return "", fmt.Errorf(`"%s" is not a host or a URL of a web page, such as https://example.com/`, term.Safe(arg))
+	}
+	return text, nil
+}
+
+// urlsOf returns the URLs of pages for arguments, and an error that lists all faults.
+func urlsOf(args []string) (urls []string, err error) {
+	var faults []error
+	for _, arg := range args {
+		u, err := urlOf(arg)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		urls = append(urls, u)
+	}
+	return urls, errors.Join(faults...)
+}
+
+// isFile reports whether an argument is the name of a file and not of a host: a file with this name
+// exists, or the argument looks like a path.
+func isFile(arg string) bool {
+	if strings.Contains(arg, "://") {
+		return false
+	}
+	_, err := os.Stat(arg)
+	return err == nil || strings.HasPrefix(arg, "/") || strings.HasPrefix(arg, ".") || strings.HasSuffix(arg, ".txt")
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/collyrobots/collyrobots/internal/tooltest"
+)
+
+// TestTerminals runs commands in terminals of several widths and kinds. Colors are used only on a
+// terminal that has them and if NO_COLOR is empty, and no line is wider than the terminal.
+func TestTerminals(t *testing.T) {
+	file := program(t)
+	faults := fileOf(t, faulty)
+	empty := fileOf(t, "User-agent: *\n")
+	for _, test := range []struct {
+		name    string
+		env     string
+		args    []string
+		columns int
+		color   string // an escape sequence and the word after it; "" if there must be none
+		want    string // the beginning of a line
+	}{
+		{"lint", "TERM=xterm", []string{"lint", faults}, 80, "[31merror:", "1 file: 1 error, 0 warnings, 2 notes"},
+		{"lint narrow", "TERM=xterm", []string{"lint", faults}, 40, "[31m", "1 file: 1 error, 0 warnings, 2 notes"},
+		{"lint dumb", "TERM=dumb", []string{"lint", faults}, 80, "", "1 file: 1 error, 0 warnings, 2 notes"},
+		{"lint NO_COLOR", "NO_COLOR=1", []string{"lint", faults}, 80, "", "1 file: 1 error, 0 warnings, 2 notes"},
+		{"check", "TERM=xterm", []string{"check", "-robots", faults, "/a"}, 80, "[32mallowed", "/a: allowed, line 3: Allow: /a, crawl delay 5s; the dialects do not agree:"},
+		{"check narrow", "TERM=xterm", []string{"check", "-robots", faults, "/a"}, 40, "[31mdenied", "  google        allowed"},
+		{"check dumb", "TERM=dumb", []string{"check", "-robots", faults, "/a"}, 80, "", "  google        allowed  *"},
+		{"diff", "TERM=xterm", []string{"diff", faults, empty}, 80, "[31m- ", "Changes: 2 rules, 1 delay, 0 sitemaps, 0 verdicts"},
+		{"diff narrow", "TERM=dumb", []string{"diff", faults, empty}, 40, "", "Changes: 2 rules, 1 delay, 0"},
+	} {
+		t.Run(strings.ReplaceAll(test.name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			terminal := tooltest.NewTerminal(t)
+			screen := terminal.Run(exec.Command("env", append([]string{test.env, file}, test.args...)...), test.columns, 40)
+			if !strings.Contains(screen, "\n"+test.want) && !strings.HasPrefix(screen, test.want) {
+				t.Errorf("no line begins with %q:\n%s", test.want, screen)
+			}
+			colored := terminal.Colored()
+			if test.color == "" && strings.Contains(colored, "[3") || !strings.Contains(colored, test.color) {
+				t.Errorf("want the color %q:\n%q", test.color, colored)
+			}
+		})
+	}
+}

@@ -384,6 +384,9 @@ func (h *Host) sleep(ctx context.Context, t *Ticket, d time.Duration) error {
 	if t.wake == nil {
 		t.wake = make(chan struct{}, 1)
 	}
+	if h.paced.scheduled {
+		d = min(d, maxSleep)
+	}
 	h.yield(t)
 	h.unlock()
 	defer h.mu.Lock()

@@ -200,8 +200,23 @@ func (h *Hosts) lapses(until time.Time) instant {
 // now returns the current instant.
 func (h *Hosts) now() instant { return instant(time.Since(h.epoch) + 1) }
 
-// time is the inverse of instant.
-func (h *Hosts) time(i instant) time.Time { return h.epoch.Add(time.Duration(i - 1)) }
+// time is the inverse of instant. If the clock of the machine was set after New, for example
+// because the machine was suspended, the result is a time by the new clock.
+func (h *Hosts) time(i instant) time.Time {
+	t := h.epoch.Add(time.Duration(i - 1))
+	if step := h.clockStep(); step != 0 {
+		return t.Round(0).Add(step)
+	}
+	return t
+}
+
+// clockStep returns by how much the clock was set after New, in whole seconds. It compares wall
+// time with monotonic time, which Round removes from a time.
+func (h *Hosts) clockStep() time.Duration {
+	now := time.Now()
+	elapsed := now.Round(0).Sub(h.epoch.Round(0))
+	return (elapsed - now.Sub(h.epoch)).Round(time.Second)
+}
 
 // find returns the host with a name, or nil if the shard has none.
 func (s *shard) find(now instant, name string) *Host {

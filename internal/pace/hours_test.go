@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 )
 
 // nightly is open from 22:00 to 06:00.
@@ -260,3 +262,95 @@ func TestNeverOpen(t *testing.T) {
 type shut struct{}
 
 func (shut) At(time.Time) Slot { return Slot{Closed: true} }
+
+// TestSetClockWakes checks that a page that waits notices soon that the clock of the machine was
+// set, for example because the machine was suspended.
+func TestSetClockWakes(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		step time.Duration
+		want string
+	}{
+		{"forward", 8 * time.Hour, "14h0m0s page 0"},
+		{"back", -3 * time.Hour, "25h0m0s page 0"},
+		{"forward into the hours", 14 * time.Hour, "9h40m0s page 0"},
+		{"back into the hours", -5 * time.Hour, "9h40m0s page 0"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			hours := &setSchedule{Schedule: nightly}
+			underRules(t, Rules{Hours: hours}, func(t *testing.T, w *world) {
+				time.Sleep(9 * time.Hour)
+				w.pages(1)
+				time.Sleep(35 * time.Minute)
+				hours.step.Store(int64(test.step))
+				time.Sleep(24 * time.Hour)
+				w.check(test.want)
+			})
+		})
+	}
+}
+
+// A setSchedule is a Schedule that sees a clock that is a step ahead of the one of the bubble.
+type setSchedule struct {
+	Schedule
+	step atomic.Int64
+}
+
+func (s *setSchedule) At(t time.Time) Slot {
+	step := time.Duration(s.step.Load())
+	slot := s.Schedule.At(t.Add(step))
+	slot.Until = slot.Until.Add(-step)
+	return slot
+}
+
+// TestSetClock checks that a Schedule gets the current time of the machine's clock if that was set
+// after New, and that the times that follow from it are right. A bubble has no monotonic clock, so
+// this test is outside of one.
+func TestSetClock(t *testing.T) {
+	for _, step := range []time.Duration{0, 8 * time.Hour, -100 * 24 * time.Hour, 400 * time.Millisecond} {
+		t.Run(step.String(), func(t *testing.T) {
+			hours := new(closedForAnHour)
+			hosts := New(func(string) *Rules { return &Rules{Hours: hours} })
+			setClock(&hosts.epoch, step)
+			before := time.Now().Round(0)
+			s := hosts.At(time.Now(), "a.test").Stats(time.Now())
+			after := time.Now().Round(0)
+			const tolerance = time.Second // the step is rounded
+			if at := hours.first.Load(); at.Round(0).Before(before.Add(-tolerance)) || at.Round(0).After(after.Add(tolerance)) {
+				t.Errorf("the schedule was asked for %v, want %v to %v", at, before, after)
+			}
+			if opens := s.NextStart.Round(0); opens.Before(before.Add(time.Hour-tolerance)) || opens.After(after.Add(time.Hour+tolerance)) {
+				t.Errorf("the host opens at %v, want an hour after %v", opens, before)
+			}
+			if step := hosts.clockStep().Hours(); step != 0 && step != 8 && step != -2400 {
+				t.Errorf("the clock was set by %v hours", step)
+			}
+		})
+	}
+}
+
+// closedForAnHour is closed for an hour after the first call. It records the time of that call.
+type closedForAnHour struct{ first atomic.Pointer[time.Time] }
+
+func (c *closedForAnHour) At(t time.Time) Slot {
+	c.first.CompareAndSwap(nil, &t)
+	opens := c.first.Load().Round(0).Add(time.Hour)
+	if t.Before(opens) {
+		return Slot{Closed: true, Until: opens}
+	}
+	return Slot{Until: opens.Add(24 * time.Hour)}
+}
+
+// setClock lets the clock of the machine appear to have been set by step after the time t, which
+// must have a monotonic reading: it moves only the wall time of t back.
+func setClock(t *time.Time, step time.Duration) {
+	wall := t.Add(-step)
+	// Package time keeps a monotonic reading in the second field, and wall time in the first.
+	type layout struct {
+		wall uint64
+		ext  int64
+		loc  *time.Location
+	}
+	(*layout)(unsafe.Pointer(&wall)).ext = (*layout)(unsafe.Pointer(t)).ext
+	*t = wall
+}

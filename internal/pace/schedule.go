@@ -76,6 +76,10 @@ func (h *Host) SetSchedule(now time.Time, source Source, s Schedule, until time.
 	return changed
 }
 
+// maxSleep is the longest time that a request of a host with a schedule sleeps before it looks at
+// the clock again. The clock may be set while it sleeps.
+const maxSleep = 10 * time.Minute
+
 // A slot is a Slot that combines all schedules of a host.
 type slot struct {
 	delay     time.Duration // the longest, limited to MaxDelay
@@ -106,7 +110,8 @@ func (l *limiter) slot(now, at instant) (s slot) {
 
 // add adds what one schedule requests.
 func (s *slot) add(one *scheduled, at instant) {
-	other := one.At(one.hosts.time(at))
+	clock := one.hosts.time(at)
+	other := one.At(clock)
 	if other.Delay > s.delay {
 		s.delay = other.Delay
 		s.delayLine = other.DelayLine
@@ -119,7 +124,7 @@ func (s *slot) add(one *scheduled, at instant) {
 	if other.Until.IsZero() {
 		return
 	}
-	if until := one.hosts.instant(other.Until); s.until == 0 || until < s.until {
+	if until := at.add(other.Until.Sub(clock)); s.until == 0 || until < s.until {
 		s.until = until
 	}
 }
@@ -199,16 +204,22 @@ const longestPeriod = 48 * time.Hour
 // open. Both are zero if no schedule closes it.
 func (h *Host) hours(now instant) (opens, closes time.Time) {
 	s := h.slot(now, now)
-	for at := s.until; at != 0 && at.since(now) <= longestPeriod; {
-		next := h.slot(now, at)
-		switch {
-		case next.closed == s.closed:
+	at := s.until
+	next := s
+	for range maxSlots {
+		if at == 0 || at.since(now) > longestPeriod || next.closed != s.closed {
+			break
+		}
+		next = h.slot(now, at)
+		if next.closed == s.closed {
 			at = next.until
-		case s.closed:
-			return h.hosts.time(at), time.Time{}
-		default:
-			return time.Time{}, h.hosts.time(at)
 		}
 	}
-	return time.Time{}, time.Time{}
+	switch {
+	case next.closed == s.closed:
+		return time.Time{}, time.Time{}
+	case s.closed:
+		return h.hosts.time(at), time.Time{}
+	}
+	return time.Time{}, h.hosts.time(at)
 }

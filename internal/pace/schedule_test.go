@@ -256,7 +256,7 @@ func TestScheduleExpires(t *testing.T) {
 		closed := &daily{{closed: true}}
 		source := Source{Scheme: "http"}
 		w.SetSchedule(time.Now(), source, closed, time.Now().Add(time.Hour))
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Hour)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Hour+5*time.Minute)
 		defer cancel()
 		var ticket Ticket
 		w.Obey(&ticket, source)
@@ -267,8 +267,8 @@ func TestScheduleExpires(t *testing.T) {
 		w.pages(1)
 		time.Sleep(time.Hour)
 		w.check(`
-3h0m0s given up
-3h0m0s page 0`)
+3h5m0s given up
+3h5m0s page 0`)
 	})
 }
 

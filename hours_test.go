@@ -515,3 +515,29 @@ func TestClosedHostLog(t *testing.T) {
 		}
 	})
 }
+
+// TestLimitRuleAtClosingTime checks that pages that have had their turn, but wait for a slot of a
+// LimitRule when the host closes, are not sent before it opens, and are not lost.
+func TestLimitRuleAtClosingTime(t *testing.T) {
+	site := pagesAfter(6, noDenys, 10*time.Second)
+	inBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
+		c := startAt(t, web, 6*time.Hour-15*time.Second, nights)
+		limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 1})
+		c.SetRequestTimeout(time.Minute)
+		for i := range 6 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+			synctest.Wait()
+		}
+		c.Wait()
+		count := 0
+		for _, r := range web.Log("a.test") {
+			if r.Time.Hour() >= 6 && r.Time.Hour() < 22 {
+				t.Errorf("%s was sent at %v", r.URI, r.Time)
+			}
+			count++
+		}
+		if count != 7 || len(c.pages) != 6 {
+			t.Errorf("%d requests and %d pages, want 7 and 6", count, len(c.pages))
+		}
+	})
+}

@@ -426,3 +426,27 @@ func TestForbiddenIsFinal(t *testing.T) {
 		wantStates(t, store, "denied: /0")
 	})
 }
+
+// TestNeverCome checks that a file that denies everything keeps all requests away from a host, also
+// those for its robots.txt and its sitemaps, and those to which other sites lead.
+func TestNeverCome(t *testing.T) {
+	sites := robotstest.Sites{
+		"a.test": robotstest.Pages(3, "Sitemap: http://a.test/map.xml\n"),
+		"b.test": {"/robots.txt": "Sitemap: http://a.test/map.xml\n", "/0": robotstest.Page("http://a.test/1"), "/1": robotstest.Redirect("http://a.test/2")},
+	}
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async, withOwnFile("User-agent: *\nDisallow: /\n"), collyrobots.FollowSitemaps(collyrobots.Feed{WellKnown: true}))
+		c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+		for _, u := range []string{"http://a.test/", "https://a.test/0", "http://b.test/0", "http://b.test/1"} {
+			c.Visit(u)
+		}
+		c.Wait()
+		for _, err := range c.robots.Pages(t.Context(), collyrobots.Feed{}, "http://a.test/") {
+			t.Error(err)
+		}
+		wantURIs(t, web, "a.test", "")
+		if got := len(web.Log("b.test")); got != 3 {
+			t.Errorf("%d requests to b.test, want 3", got)
+		}
+	})
+}

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,6 +71,26 @@ func TestOptions(t *testing.T) {
 	exported := options(t)
 	if len(exported) == 0 || !slices.Equal(named, exported) {
 		t.Errorf("the table has %v, want %v", named, exported)
+	}
+}
+
+// TestComplaints checks that the table of complaints in docs/politeness.md names options of the root
+// package, and that each of them has its arguments.
+func TestComplaints(t *testing.T) {
+	exported := options(t)
+	call := regexp.MustCompile("`([A-Z][A-Za-z]*)\\([^`]*\\)`")
+	rows := tableOf(t, "../docs/politeness.md", "| Complaint |")[1:]
+	named := 0
+	for _, row := range rows {
+		for _, match := range call.FindAllStringSubmatch(row[1], -1) {
+			named++
+			if !slices.Contains(exported, match[1]) {
+				t.Errorf("%s: there is no option %s", row[0], match[1])
+			}
+		}
+	}
+	if len(rows) < 10 || named < len(rows) {
+		t.Errorf("%d options in %d rows", named, len(rows))
 	}
 }
 

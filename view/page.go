@@ -16,7 +16,7 @@ import (
 // page is the template of the page. Scripts fill it. For browsers without scripts it contains
 // tables, and it reloads.
 var page = template.Must(template.New("page.html").Funcs(template.FuncMap{
-	"plain": plain, "short": short, "why": why, "pace": pace, "until": until, "because": because, "times": times,
+	"plain": plain, "short": short, "why": why, "pace": pace, "notes": notes, "until": until, "because": because, "times": times,
 }).ParseFS(assets, "assets/page.html"))
 
 // pageData is the data that the page shows without scripts.
@@ -108,10 +108,28 @@ func why(s collyrobots.HostStats) string {
 
 // pace returns how fast requests to a host are sent, in a word or two, as pace in hosts.js.
 func pace(s collyrobots.HostStats, now time.Time) string {
+	if !s.Stopped.IsZero() {
+		return fmt.Sprintf("refusing since %s, next try %s", clock(s.Stopped), clock(s.NextTry))
+	}
 	if s.Opens.After(now) {
 		return "closed until " + clock(s.Opens)
 	}
 	return short(s.Delay)
+}
+
+// notes returns other facts about a host, as notes in hosts.js.
+func notes(s collyrobots.HostStats) string {
+	var all []string
+	add := func(is bool, format string, args ...any) {
+		if is {
+			all = append(all, fmt.Sprintf(format, args...))
+		}
+	}
+	isUsedUp := s.MaxPages > 0 && s.PagesSent >= s.MaxPages
+	add(isUsedUp, "budget used up: %d pages", s.MaxPages)
+	add(s.MaxPages > 0 && !isUsedUp, "%d of %d pages sent", s.PagesSent, s.MaxPages)
+	add(s.RefusalsInRow > 0 && s.Stopped.IsZero(), "refused %d requests in a row", s.RefusalsInRow)
+	return strings.Join(all, ", ")
 }
 
 // clock formats a time in the time zone of the crawl, because that of the browser is not known
@@ -146,6 +164,12 @@ func because(d denial) string {
 		return "the crawl delay exceeds SkipAbove"
 	case collyrobots.ReasonUsage:
 		return "the owner disallows this use: " + plain(d.Error)
+	case collyrobots.ReasonNofollow:
+		return "the page with the link says nofollow"
+	case collyrobots.ReasonRefused:
+		return "the host refuses requests"
+	case collyrobots.ReasonBudget:
+		return "the budget of MaxPages is used up"
 	}
 	return plain(d.Error)
 }

@@ -22,6 +22,7 @@ type state struct {
 	GapOverDelay float64                                              `json:"gap_over_delay"`
 	Decisions    map[collyrobots.Reason]int                           `json:"decisions,omitempty"`
 	Policies     map[collyrobots.RobotsStatus]collyrobots.PolicyStats `json:"policies,omitempty"`
+	Ended        map[collyrobots.Ending]int                           `json:"ended,omitempty"`     // the number of hosts by their ending
 	TimeLeft     *timeLeft                                            `json:"time_left,omitempty"` // nil if no request is waiting
 	Known        int                                                  `json:"known"`               // the number of hosts
 	Matching     int                                                  `json:"matching"`            // the number of hosts that match q
@@ -81,6 +82,7 @@ func (h *handler) stateFor(q question, c *cursor) *state {
 		GapOverDelay: s.stats.GapOverDelay,
 		Decisions:    s.stats.Decisions,
 		Policies:     s.stats.Policies,
+		Ended:        s.stats.Ended,
 		TimeLeft:     s.left,
 		Known:        s.known,
 		Matching:     s.hosts.matching,

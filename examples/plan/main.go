@@ -117,7 +117,7 @@ func parse(args []string, stdin io.Reader, stderr io.Writer) (*job, error) {
 	flags.StringVar(&j.frontier, "frontier", "", "plan for the pages that wait in the frontier in this `folder`")
 	since := flags.String("since", "", "leave out pages that have not changed since a `day` such as 2026-01-31, or for a time such as 7d or 36h")
 	flags.StringVar(&j.agent, "agent", "ExampleBot/1.0 (+https://github.com/collyrobots/collyrobots)", "User-Agent `header` of the crawl; it contains the name to look for in robots.txt")
-	flags.IntVar(&j.max, "max", 0, "crawl at most this `number` of pages per host; 0 means all")
+	flags.IntVar(&j.max, "max", 0, "crawl at most this `number` of pages per host (MaxPages); 0 means all")
 	flags.DurationVar(&j.minDelay, "delay", 250*time.Millisecond, "minimum delay between two requests to one host; hosts may ask for a longer one")
 	hours := flags.String("hours", "", "the crawl sends requests only in these `hours` of the day, such as 22:00-06:00 (CrawlHours); the check itself runs now")
 	zone := flags.String("zone", "Local", "the time `zone` of -hours, such as Europe/Berlin")

@@ -75,7 +75,7 @@ func TestPlan(t *testing.T) {
 		`\n  shop\.test +original1994 +allowed +\* +- +- +0\n`,
 		`\n +1 +2 +5 +all 6\n  as planned +23m21s +22m14s +22m14s +22m14s\n`,
 		`\n  only pages changed in the last 7 days \(Feed\.Since\) +1m8s +1m8s`,
-		`\n  at most 100 pages per host \(Feed\.MaxURLs\) +2m55s +2m30s +2m30s +2m30s\n`,
+		`\n  at most 100 pages per host \(MaxPages\) +2m55s +2m30s +2m30s +2m30s\n`,
 		`\n  delays of at most 1s \(ask the owners\) +15m57s +14m49s`,
 		`\n  slow\.test: ask the owner for a shorter delay than 1\.5s \(line 3 of its robots\.txt\): with 1s per page it takes 14m49s instead of 22m14s\.\n`,
 		`\n  slow\.test takes 22m14s: 889 pages, with a delay of 1\.5s \(line 3 of its robots\.txt\)\.\n`,

@@ -48,7 +48,7 @@ func (j *job) schedules(hosts []*host) []schedule {
 		for most*20 <= sorted[0].Pages {
 			most *= 10
 		}
-		addIfShorter(j.scheduleOf(fmt.Sprintf("at most %s pages per host (Feed.MaxURLs)", term.Count(most)), hosts, func(h *host) time.Duration {
+		addIfShorter(j.scheduleOf(fmt.Sprintf("at most %s pages per host (MaxPages)", term.Count(most)), hosts, func(h *host) time.Duration {
 			return j.timeOf(h, h.allowed-h.Old, most)
 		}))
 	}

@@ -71,3 +71,36 @@ func TestReplacedRobotsTxt(t *testing.T) {
 	b.within(soon, has(`document.querySelector("#verdict").textContent`, "line 3, by the option RobotsTxt"))
 	b.quiet(c.page)
 }
+
+// TestRefusalsAndBudgets checks what the page says about a host that refuses requests, and about one
+// whose budget is used up.
+func TestRefusalsAndBudgets(t *testing.T) {
+	sites := robotstest.Sites{
+		"refusing.example": {"/robots.txt": http.StatusNotFound, "*": http.StatusForbidden},
+		"rude.example":     {"/robots.txt": http.StatusNotFound, "*": http.StatusForbidden},
+		"budget.example":   pages(9, "User-agent: *\nDisallow: /x\n"),
+	}
+	c := newCrawl(t, sites, collyrobots.MinDelay(20*time.Millisecond),
+		collyrobots.ForHosts("refusing.example", collyrobots.StopRefused(3)), collyrobots.ForHosts("budget.example", collyrobots.MaxPages(2)))
+	b := open(t)
+	b.run(emulation.SetTimezoneOverride("Europe/Berlin"), chromedp.EmulateViewport(1280, 900), chromedp.Navigate(c.page))
+	for i := range 6 {
+		c.start(fmt.Sprint("http://refusing.example/", i), fmt.Sprint("http://budget.example/", i))
+		if i < 2 {
+			c.start(fmt.Sprint("http://rude.example/", i))
+		}
+	}
+	b.within(soon, `/refusing since \d\d:\d\d, next try (\w+ )?\d\d:\d\d/.test(`+row("refusing.example")+`)`)
+	b.within(soon, has(row("rude.example"), "refused 2 requests in a row"))
+	b.within(soon, has(row("budget.example"), "budget used up: 2 pages"))
+	b.within(soon, has(denialList, "the host refuses requests 3 ×"))
+	b.within(soon, has(denialList, "the budget of MaxPages is used up 4 ×"))
+	b.within(soon, has(`document.querySelector("#denied-why").textContent`, "3 the host refuses, 4 over the budget"))
+	b.within(soon, has(`document.querySelector("#left-why").textContent`, "No page is waiting. Hosts: 1 done, 1 over the budget, 1 refusing."))
+	for _, want := range []string{"refusing since ", "budget used up: 2 pages", "refused 2 requests in a row", "the host refuses requests"} {
+		if text := c.served(t); !strings.Contains(text, want) {
+			t.Errorf("the page without scripts does not have %q", want)
+		}
+	}
+	b.quiet(c.page)
+}

@@ -69,8 +69,8 @@ type Decision struct {
 	// BackOff is the delay that responses with status 429 and 503 have caused, or 0.
 	BackOff time.Duration `json:"-"`
 	// Usage has the preferences about the use of the page that are known before it is fetched: those
-	// of robots.txt and, if a Purpose is set, of the TDMRep file. A page that robots.txt denies has
-	// none. See Plugin.Usage.
+	// of robots.txt and, if a Purpose is set, of the TDMRep file. They have no hashes. A page that
+	// robots.txt denies has no preferences. See Plugin.Usage.
 	Usage usage.Preferences `json:"usage,omitzero"`
 
 	// NotBefore is the time until which a Retry-After holds back all requests to the host. It is

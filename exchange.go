@@ -292,7 +292,7 @@ func (x *exchange) recordResponse(resp *http.Response, pages int) (report func()
 	x.trace.answered(resp)
 	backOff := x.changePace(resp, pages)
 	if usage.LicenseRequired(resp.StatusCode, resp.Header) {
-		backOff = x.limiter.report.licenseRequired(x) // 401 causes no back-off
+		backOff = both(backOff, x.limiter.report.licenseRequired(x))
 	}
 	if x.guard == nil || x.met {
 		return backOff

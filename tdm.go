@@ -201,12 +201,20 @@ func (j *judge) requestTDM(ctx context.Context, u *url.URL, userAgent string, f 
 	for redirects := 0; ; redirects++ {
 		check := func(by origin) (verdict, error) {
 			f.from = by
-			v, err := j.decide(ctx, time.Now(), target{url: u, userAgent: userAgent, isFile: true}, f)
-			if err == nil && !v.rule.Allowed {
-				denied = v.policy.Expires()
-				err = errTDMDenied
+			t := target{url: u, userAgent: userAgent, isFile: true}
+			v, err := j.decide(ctx, time.Now(), t, f)
+			if err != nil {
+				return v, err
 			}
-			return v, err
+			j.restrictTarget(time.Now(), t, &v)
+			switch {
+			case v.reason == ReasonRefused:
+				return v, &tdmError{reason: "the host refuses requests"}
+			case !v.rule.Allowed:
+				denied = v.policy.Expires()
+				return v, errTDMDenied
+			}
+			return v, nil
 		}
 		resp, err := j.getTDM(ctx, u, userAgent, from, check)
 		if err != nil {

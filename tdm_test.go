@@ -344,3 +344,63 @@ func TestTDMChangedURL(t *testing.T) {
 		wantNoSooner(t, web, "b.test", 10*time.Second, 3)
 	})
 }
+
+// TestTDMRedirectPatience checks a redirect to a site with a long delay, which waits for two files.
+func TestTDMRedirectPatience(t *testing.T) {
+	for _, tc := range []struct {
+		delay int
+		want  string
+	}{
+		{29, "0s /robots.txt, 29s " + tdmURI + ", 58s /x"},
+		{40, "0s /robots.txt, 40s " + tdmURI},
+	} {
+		inBubble(t, robotstest.Sites{
+			"a.test": {"/robots.txt": 404, "/1": http.RedirectHandler("http://b.test/x", http.StatusFound)},
+			"b.test": {"/robots.txt": fmt.Sprintf("User-agent: *\nCrawl-delay: %d\n", tc.delay), "/x": "x"},
+		}, func(t *testing.T, web *robotstest.Web) {
+			c := start(t, web, nil, training()...)
+			err := c.Visit("http://a.test/1")
+			if failed := errors.Is(err, collyrobots.ErrRedirectWait); failed != (tc.delay == 40) {
+				t.Errorf("delay %d: got error %v", tc.delay, err)
+			}
+			wantSchedule(t, web, "b.test", tc.want)
+		})
+	}
+}
+
+// TestTDMStopped checks that a host that StopRefused has stopped gets no request for the file.
+func TestTDMStopped(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": noDenys, "/1": 403, "/2": 403}}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, training(collyrobots.StopRefused(1))...)
+		c.Visit("http://a.test/1")
+		c.Visit("https://a.test/2")
+		wantURIs(t, web, "a.test", "/robots.txt "+tdmURI+" /1 /robots.txt")
+		if err := c.denied["https://a.test/2"]; err == nil {
+			t.Error("the page of a stopped host is not denied")
+		}
+	})
+}
+
+// TestTDMSharedPace checks that the request for the file keeps the pace that processes share.
+func TestTDMSharedPace(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": tenSeconds, tdmURI: freeAll, "/1": "x"}}, func(t *testing.T, web *robotstest.Web) {
+		pacer := shared(t)
+		for range 2 {
+			c := start(t, web, nil, training(collyrobots.SharedPace(pacer))...)
+			must(t, c.Visit("http://a.test/1"))
+		}
+		if gap := web.Log("a.test").MinGap(); gap < 10*time.Second {
+			t.Errorf("gap %v: %v", gap, web.Log("a.test"))
+		}
+	})
+}
+
+// TestTDMVisitTime checks that the file is not requested outside of the hours in which the site wants
+// requests.
+func TestTDMVisitTime(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nVisit-time: 0600-0700\n", tdmURI: freeAll, "/1": "x"}}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, training(collyrobots.HonorRequestRate())...)
+		must(t, c.Visit("http://a.test/1"))
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 6h0m0s "+tdmURI+", 6h0m0s /1")
+	})
+}

@@ -85,13 +85,17 @@ func (v *verdict) applyUsage(u *url.URL) {
 	}
 }
 
-// preferences returns the preferences for u that are known before it is fetched. Only a page that
-// may be crawled has preferences.
+// preferences returns the preferences for u that are known before it is fetched, without the hashes
+// of their sources. Only a page that may be crawled has preferences.
 func (v *verdict) preferences(u *url.URL) usage.Preferences {
 	if !v.rule.Allowed && v.reason != ReasonUsage {
 		return usage.Preferences{}
 	}
-	return v.sources().Terms(u).Preferences
+	p := v.sources().Terms(u).Preferences
+	p.Search.Hash = ""
+	p.AIUse.Hash = ""
+	p.TrainAI.Hash = ""
+	return p
 }
 
 // sources returns the sources of preferences that are known before a page is fetched.

@@ -155,7 +155,7 @@ const importRules = `
 	internal/lint:     ./dialect ./usage !io !os !net/http !log
 
 	# The command.
-	cmd/collyrobots:   . ./conformance ./dialect ./internal/conform ./internal/conform/crawl ./internal/batch ./internal/lint ./internal/robotsfile ./internal/term ./sitemap ./store ./usage github.com/gocolly/colly/v2
+	cmd/collyrobots:   . ./conformance ./dialect ./internal/conform ./internal/conform/crawl ./internal/batch ./internal/lint ./internal/robotsfile ./internal/term ./robotstags ./sitemap ./store ./usage github.com/gocolly/colly/v2
 
 	# The examples use what every program can use, and packages that they share.
 	examples/internal/demo:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/internal/term"
+	"github.com/collyrobots/collyrobots/robotstags"
 	"github.com/collyrobots/collyrobots/usage"
 )
 
@@ -19,7 +20,12 @@ type answer struct {
 	Allowed  bool      `json:"allowed"`            // the decision of the selected dialect
 	Readings []reading `json:"readings,omitempty"` // one for each dialect, the selected one first
 
-	Usage usage.Preferences `json:"usage,omitzero"` // what robots.txt says about the use of the page
+	Usage usage.Preferences `json:"usage,omitzero"` // what robots.txt says about the use of the page, and with -page the page
+
+	// With -page, what the page itself says.
+	PageStatus int             `json:"page_status,omitempty"` // 0 if it was not requested
+	PageError  string          `json:"page_error,omitempty"`  // why there is no response
+	Tags       robotstags.Tags `json:"tags,omitempty"`        // its robots tags
 }
 
 // A reading is the decision of one dialect.
@@ -51,8 +57,8 @@ func (a *answer) print(w io.Writer, q *question) {
 		line += "; the dialects do not agree:"
 	}
 	q.paragraph(w, line, a.Allowed)
-	for _, text := range usageTexts(a.Usage) {
-		term.Paragraph(w, "  "+text, 4, q.width)
+	for _, text := range append(a.pageTexts(), usageTexts(a.Usage)...) {
+		term.Paragraph(w, "  "+term.Safe(text), 4, q.width)
 	}
 	if !a.agree() || q.all {
 		a.printTable(w, q)
@@ -92,6 +98,20 @@ func (a *answer) printTable(w io.Writer, q *question) {
 	t.Print(w, q.width)
 }
 
+// pageTexts returns what is known about the response of the page.
+func (a *answer) pageTexts() (texts []string) {
+	if a.PageStatus != 0 {
+		texts = append(texts, fmt.Sprintf("page: status %d", a.PageStatus))
+	}
+	if a.PageError != "" {
+		texts = append(texts, "page: "+a.PageError)
+	}
+	for _, rule := range a.Tags {
+		texts = append(texts, fmt.Sprintf("%s: %s", rule.Source, rule))
+	}
+	return texts
+}
+
 // usageTexts returns what is known about the uses of a page, such as
 // "train-ai: disallowed, robots.txt line 3".
 func usageTexts(p usage.Preferences) (texts []string) {
@@ -101,6 +121,9 @@ func usageTexts(p usage.Preferences) (texts []string) {
 			continue
 		}
 		text := purpose.String() + ": " + s.Preference.String()
+		if s.Name != "" && s.Name != "robots.txt" {
+			text += ", " + s.Name
+		}
 		if s.Line > 0 {
 			text += fmt.Sprintf(", line %d", s.Line)
 		}

@@ -41,8 +41,8 @@ func (q *question) askWeb(ctx context.Context, files *robotsfile.Files) ([]*answ
 		answers[i] = &answer{URL: u}
 	}
 	for _, d := range q.dialects {
-		robots, err := collyrobots.WithRobots(
-			colly.NewCollector(colly.UserAgent(q.tokens[0]+"/1.0 (+https://github.com/collyrobots/collyrobots)")),
+		c := q.collector(ctx)
+		robots, err := collyrobots.WithRobots(c,
 			collyrobots.Dialect(d),
 			collyrobots.MinDelay(time.Second),
 			collyrobots.ProductToken(q.tokens...),
@@ -53,12 +53,51 @@ func (q *question) askWeb(ctx context.Context, files *robotsfile.Files) ([]*answ
 			return nil, err
 		}
 		err = q.askDialect(ctx, robots, files, answers)
+		if err == nil && q.page && d == q.dialects[0] {
+			err = requestPages(c, robots, answers)
+		}
 		if err := errors.Join(err, robots.Close()); err != nil {
 			return nil, err
 		}
 		failures.repeat = true
 	}
 	return answers, nil
+}
+
+// collector returns a collector with the name of the crawler.
+func (q *question) collector(ctx context.Context) *colly.Collector {
+	c := colly.NewCollector(
+		colly.Async(), colly.StdlibContext(ctx), colly.AllowURLRevisit(), colly.ParseHTTPErrorResponse(), colly.MaxBodySize(1<<20),
+		colly.UserAgent(q.tokens[0]+"/1.0 (+https://github.com/collyrobots/collyrobots)"))
+	c.WithTransport(q.transport)
+	c.SetRequestTimeout(q.timeout)
+	return c
+}
+
+// requestPages requests the pages that are allowed, one after the other on each host, and adds what
+// they say to the answers.
+func requestPages(c *colly.Collector, robots *collyrobots.Plugin, answers []*answer) error {
+	const key = "answer"
+	c.OnResponse(func(r *colly.Response) {
+		a := r.Ctx.GetAny(key).(*answer)
+		a.PageStatus = r.StatusCode
+		a.Tags = robots.RobotsTags(r)
+		a.Usage = robots.Usage(r).Preferences
+	})
+	c.OnError(func(r *colly.Response, err error) {
+		r.Ctx.GetAny(key).(*answer).PageError = err.Error()
+	})
+	var faults []error
+	for _, a := range answers {
+		if a.Error != "" || !a.Allowed {
+			continue
+		}
+		ctx := colly.NewContext()
+		ctx.Put(key, a)
+		faults = append(faults, c.Request(http.MethodGet, a.URL, nil, ctx, nil))
+	}
+	c.Wait()
+	return errors.Join(faults...)
 }
 
 // askDialect adds the decisions of the plugin's dialect to the answers. The plugins of all dialects

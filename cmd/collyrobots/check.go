@@ -35,6 +35,7 @@ type question struct {
 	tokens    []string          // the names of the crawler, the most specific first
 	robots    string            // the file with the rules; if empty, they are fetched
 	urls      []string
+	page      bool // also request the pages
 	all       bool // print the table of the dialects even if they agree
 	json      bool
 	timeout   time.Duration
@@ -99,6 +100,7 @@ func (q *question) parse(args []string, stdin io.Reader, stderr io.Writer) (stat
 	token := flags.String("token", "ExampleBot", "comma-separated `names` of the crawler to look for in robots.txt, the most specific first")
 	from := flags.String("from", "", "read more URLs from this `file`, one in a line; - is standard input")
 	flags.StringVar(&q.robots, "robots", "", "read the rules from this `file` instead of fetching them; paths may be given instead of URLs")
+	flags.BoolVar(&q.page, "page", false, "also request each page that is allowed, and print its robots tags and what it says about its use")
 	flags.BoolVar(&q.all, "all", false, "print the decisions of all dialects, even if they agree")
 	flags.BoolVar(&q.json, "json", false, "print one line of JSON for each URL; durations are numbers of seconds")
 	flags.DurationVar(&q.timeout, "timeout", 20*time.Second, "give up a host that has not answered after this `time`")
@@ -133,6 +135,9 @@ func (q *question) set(args []string, name, token, from string, stdin io.Reader)
 	}
 	if len(args) == 0 {
 		return errors.New("no URL given; collyrobots check -h prints the usage")
+	}
+	if q.page && q.robots != "" {
+		return errors.New("-page cannot be used with -robots, because a file has no pages")
 	}
 	if err := q.setURLs(args); err != nil {
 		return err

@@ -177,6 +177,40 @@ func TestCheckUsage(t *testing.T) {
 	}
 }
 
+// TestCheckPage checks that -page requests the pages that are allowed, and no others, and prints what
+// they say.
+func TestCheckPage(t *testing.T) {
+	var pages atomic.Int32
+	mux := http.NewServeMux()
+	mux.HandleFunc("/robots.txt", func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, "User-agent: *\nContent-Usage: search=y\nDisallow: /no\n")
+	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		pages.Add(1)
+		w.Header().Set("X-Robots-Tag", "noindex")
+		w.Header().Set("Content-Usage", "train-ai=n")
+		w.Header().Set("Content-Type", "text/html")
+		w.WriteHeader(http.StatusNotFound)
+		io.WriteString(w, `<meta name="examplebot" content="nofollow">`)
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	status, out, errs := call(t, "", "check", "-page", server.URL+"/a", server.URL+"/no")
+	want := server.URL + "/a: allowed, no rule matches\n  page: status 404\n  x-robots-tag: noindex\n  meta: nofollow\n" +
+		"  search: allowed, line 2\n  train-ai: disallowed, Content-Usage\n" +
+		server.URL + "/no: denied, line 3: Disallow: /no\n2 URLs: 1 allowed, 1 denied, 0 not answered\n"
+	if status != 1 || out != want || errs != "" {
+		t.Errorf("status %d\n%s%swant\n%s", status, out, errs, want)
+	}
+	if n := pages.Load(); n != 1 {
+		t.Errorf("%d pages were requested, want 1", n)
+	}
+	_, out, _ = call(t, "", "check", "-page", "-json", server.URL+"/a")
+	if !strings.Contains(out, `"page_status":404,"tags":[{"name":"noindex","source":"x-robots-tag"}`) {
+		t.Error(out)
+	}
+}
+
 // TestCheckLists checks lists of URLs from a file and from standard input, and bare hosts.
 func TestCheckLists(t *testing.T) {
 	url, requests := site(t, 200, rules)
@@ -357,7 +391,7 @@ func TestMistakes(t *testing.T) {
 	for _, args := range [][]string{
 		{"check"}, {"check", "-fast"}, {"check", "-dialect=bing", "nothing"}, {"check", "-token=", "a.test"}, {"check", "http://a.test/", "-token", "x"},
 		{"check", "http://joe:secret@a.test:x/"}, {"check", "-token=a/1", "http://a.test/"}, {"check", "http://a\nb/"}, {"check", "-json=maybe"},
-		{"check", "-robots", "/does/not/exist", "/x"}, {"check", "-from", "/does/not/exist"}, {"check", "-from", file},
+		{"check", "-robots", "/does/not/exist", "/x"}, {"check", "-from", "/does/not/exist"}, {"check", "-from", file}, {"check", "-page", "-robots", file, "/x"},
 		{"lint"}, {"lint", "/does/not/exist"}, {"lint", "no-such-file.txt"}, {"lint", "-ignore", "x", file}, {"lint", "-dialect", "x", file}, {"lint", "-site", "a b", file},
 		{"diff"}, {"diff", file}, {"diff", file, "/does/not/exist"}, {"diff", "-dialect", "x", file, file}, {"diff", "-urls", "-", "-", file}, {"diff", "-urls", "/does/not/exist", file, file},
 	} {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -63,20 +62,6 @@ func urlOf(arg string) (string, error) {
 		return "", fmt.Errorf(`"%s" is not a host or a URL of a web page, such as https://example.com/`, term.Safe(arg))
 	}
 	return text, nil
-}
-
-// urlsOf returns the URLs of pages for arguments, and an error that lists all faults.
-func urlsOf(args []string) (urls []string, err error) {
-	var faults []error
-	for _, arg := range args {
-		u, err := urlOf(arg)
-		if err != nil {
-			faults = append(faults, err)
-			continue
-		}
-		urls = append(urls, u)
-	}
-	return urls, errors.Join(faults...)
 }
 
 // isFile reports whether an argument is the name of a file and not of a host: a file with this name

@@ -129,6 +129,7 @@ func notes(s collyrobots.HostStats) string {
 	add(isUsedUp, "budget used up: %d pages", s.MaxPages)
 	add(s.MaxPages > 0 && !isUsedUp, "%d of %d pages sent", s.PagesSent, s.MaxPages)
 	add(s.RefusalsInRow > 0 && s.Stopped.IsZero(), "refused %d requests in a row", s.RefusalsInRow)
+	add(s.Unchanged > 0, "%d pages unchanged", s.Unchanged)
 	return strings.Join(all, ", ")
 }
 

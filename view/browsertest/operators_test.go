@@ -12,6 +12,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/store"
 )
 
 // denialList is an expression for the text of the list of denials.
@@ -69,6 +70,33 @@ func TestReplacedRobotsTxt(t *testing.T) {
 	b.within(soon, has(`document.querySelector("#robots-where").textContent`, "the option RobotsTxt, in place of http://own.example/robots.txt"))
 	b.within(soon, has(`document.querySelector("#file").innerText`, "by letter of 3 May"))
 	b.within(soon, has(`document.querySelector("#verdict").textContent`, "line 3, by the option RobotsTxt"))
+	b.quiet(c.page)
+}
+
+// TestUnchangedPages checks that the page counts pages that have not changed.
+func TestUnchangedPages(t *testing.T) {
+	page := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		w.Header().Set("ETag", `"1"`)
+		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(robotstest.Page()))
+	}
+	sites := robotstest.Sites{"again.example": {"/robots.txt": http.StatusNotFound, "*": http.HandlerFunc(page)}}
+	c := newCrawl(t, sites, collyrobots.MinDelay(20*time.Millisecond), collyrobots.Store(store.Memory()), collyrobots.Revalidate())
+	c.collector.AllowURLRevisit = true
+	b := open(t)
+	b.run(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(c.page))
+	for range 2 {
+		for i := range 3 {
+			c.start(fmt.Sprint("http://again.example/", i))
+		}
+		c.visits.Wait()
+		c.collector.Wait()
+	}
+	b.within(soon, has(row("again.example"), "3 pages unchanged"))
+	b.within(soon, has(`document.querySelector("#pages-why").textContent`, " · 3 unchanged · "))
+	if text := c.served(t); !strings.Contains(text, "3 pages unchanged") {
+		t.Error("the page without scripts does not count unchanged pages")
+	}
 	b.quiet(c.page)
 }
 

@@ -112,8 +112,18 @@ func (l *limiter) delay(now instant) time.Duration {
 // floor returns the delay that is in force at now without those that the responses of the host
 // cause.
 func (l *limiter) floor(now instant) time.Duration {
-	return max(l.kept(l.crawlDelay(now)), l.slot(now, now).delay, l.least())
+	if l.paced == nil { // true for most hosts
+		return l.least()
+	}
+	delay := max(l.kept(l.crawlDelay(now)), l.least())
+	if l.paced.scheduled {
+		delay = max(delay, l.slot(now, now).delay)
+	}
+	return delay
 }
+
+// isScheduled reports whether the host has, or has had, a schedule.
+func (l *limiter) isScheduled() bool { return l.paced != nil && l.paced.scheduled }
 
 // ledDelay is the shortest delay for a host that gets only requests to which other sites have led.
 const ledDelay = time.Second
@@ -155,7 +165,7 @@ func (l *limiter) unpaced(now instant) bool {
 	if l.rules.Free {
 		return true
 	}
-	if l.rules.MaxInFlight > 0 || l.rules.Adaptive > 0 || l.paced != nil && l.paced.scheduled {
+	if l.rules.MaxInFlight > 0 || l.rules.Adaptive > 0 || l.isScheduled() {
 		return false
 	}
 	return l.delay(now) == 0 && l.notBefore(now) == 0 && !l.probing(now)
@@ -184,7 +194,7 @@ func (l *limiter) due(now instant, t *Ticket) time.Duration {
 	if l.rules.Free {
 		return 0
 	}
-	if l.paced != nil && l.paced.scheduled {
+	if l.isScheduled() {
 		return l.dueBySchedule(now, t)
 	}
 	wait := l.notBefore(now).since(now)
@@ -336,7 +346,7 @@ func (l *limiter) late(now instant, t *Ticket) bool {
 	switch {
 	case l.rules.Free:
 		return false
-	case !t.renews && l.slot(now, now).closed:
+	case l.isScheduled() && !t.renews && l.slot(now, now).closed:
 		return true
 	case t.delay == 0:
 		return false

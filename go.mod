@@ -8,6 +8,7 @@ require (
 	github.com/maypok86/otter/v2 v2.4.0
 	github.com/temoto/robotstxt v1.1.2
 	go.uber.org/goleak v1.3.0
+	golang.org/x/mod v0.39.0
 	golang.org/x/net v0.47.0
 	golang.org/x/term v0.37.0
 	golang.org/x/text v0.31.0

@@ -127,6 +127,10 @@ const importRules = `
 	metrics/prom:      . ./metrics/internal/figures github.com/prometheus/client_golang/prometheus
 	metrics/otel:      . ./metrics/internal/figures go.opentelemetry.io/otel/attribute go.opentelemetry.io/otel/metric
 
+	# A log of what a crawl did on the wire, and its verification.
+	audit:                . ./audit/internal/tiles golang.org/x/mod/sumdb/note golang.org/x/mod/sumdb/tlog !net/http
+	audit/internal/tiles: golang.org/x/mod/sumdb/tlog !net !log
+
 	# A web in memory for the tests of any spider.
 	robotstest:        ./dialect
 	robotstest/web.go: golang.org/x/net/http2

@@ -1,0 +1,144 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/audit/internal/tiles"
+)
+
+// format is the version of the entries that this package writes.
+const format = 1
+
+// An Entry is one entry of a log. It has an Event or a Notice.
+type Entry struct {
+	// Body is the SHA-256 of the robots.txt in hexadecimal digits, if Event reports one whose rules
+	// are in force and the log has the file.
+	Body  string             `json:"body,omitempty"`
+	Event *collyrobots.Event `json:"event,omitempty"`
+	Log   *Notice            `json:"log,omitempty"`
+	Salt  string             `json:"salt"` // 16 random bytes in base64url
+	V     int                `json:"v"`    // the version of this format
+}
+
+// A Notice is an entry about the log itself.
+type Notice struct {
+	Kind NoticeKind `json:"kind"`
+	Time time.Time  `json:"time"`
+	// Version (opened) is the version of this module, and Go that of Go.
+	Version string `json:"version,omitempty"`
+	Go      string `json:"go,omitempty"`
+	// Count (lost) is the number of events that could not be written.
+	Count int `json:"count,omitempty"`
+}
+
+// A NoticeKind says what happened to the log.
+type NoticeKind string
+
+const (
+	NoticeOpened NoticeKind = "opened" // Open was called
+	NoticeClosed NoticeKind = "closed" // Close was called
+	NoticeLost   NoticeKind = "lost"   // events are missing, because the disk could not be written
+)
+
+// encode returns the bytes of an entry.
+func (e Entry) encode() ([]byte, error) {
+	e.V = format
+	var salt [16]byte
+	rand.Read(salt[:])
+	e.Salt = base64.RawURLEncoding.EncodeToString(salt[:])
+	return e.marshal()
+}
+
+// marshal returns the only form that an entry has: the fields in the order of the types, without
+// spaces, and without escapes that JSON does not need.
+func (e Entry) marshal() ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(e)
+	if err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// decodeEntry returns the entry with these bytes. It returns an error if they are not in the form
+// that encode writes, or have another version.
+func decodeEntry(text []byte) (Entry, error) {
+	var e Entry
+	err := json.Unmarshal(text, &e)
+	switch {
+	case err != nil:
+		return Entry{}, err
+	case e.V != format:
+		return Entry{}, fmt.Errorf("version %d of the format is not known", e.V)
+	case (e.Event == nil) == (e.Log == nil):
+		return Entry{}, fmt.Errorf("not exactly one of event and log")
+	}
+	again, err := e.marshal()
+	if err != nil {
+		return Entry{}, err
+	}
+	if !bytes.Equal(again, text) {
+		return Entry{}, fmt.Errorf("not in the form that this package writes")
+	}
+	return e, nil
+}
+
+// maxText is the largest number of bytes of a URL or an error in an entry.
+const maxText = 8 << 10
+
+// clip shortens the texts of an event whose entry would be too long. A text that was cut ends in
+// its SHA-256. The decision about a shortened URL cannot be checked.
+func clip(e collyrobots.Event) collyrobots.Event {
+	e.URL = clipText(e.URL)
+	e.From = clipText(e.From)
+	if e.Err != nil {
+		e.Err = fmt.Errorf("%s", clipText(e.Err.Error()))
+	}
+	if e.Decision == nil {
+		return e
+	}
+	d := *e.Decision
+	d.URL = clipText(d.URL)
+	d.Rule.Pattern = clipText(d.Rule.Pattern)
+	d.Group = clipText(d.Group)
+	if d.Err != nil {
+		d.Err = fmt.Errorf("%s", clipText(d.Err.Error()))
+	}
+	e.Decision = &d
+	e.Change = nil
+	return e
+}
+
+func clipText(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	sum := sha256.Sum256([]byte(s))
+	return s[:maxText] + "#sha256=" + hex.EncodeToString(sum[:])
+}
+
+// encodeEvent returns the entry of an event.
+func encodeEvent(e collyrobots.Event) ([]byte, error) {
+	entry := Entry{Event: &e}
+	if e.Body != nil {
+		sum := sha256.Sum256(e.Body)
+		entry.Body = hex.EncodeToString(sum[:])
+	}
+	text, err := entry.encode()
+	if err != nil || len(text) <= tiles.MaxEntry {
+		return text, err
+	}
+	e = clip(e)
+	entry.Event = &e
+	return entry.encode()
+}

@@ -1,0 +1,141 @@
+package tiles
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// A Reader reads the files of a log. It trusts none of them: the caller compares hashes.
+type Reader struct{ dir string }
+
+// NewReader returns a Reader of the log in a folder.
+func NewReader(dir string) Reader { return Reader{dir: dir} }
+
+// Checkpoint returns the last checkpoint. It returns nil if there is none.
+func (r Reader) Checkpoint() ([]byte, error) {
+	text, err := readAtMost(filepath.Join(r.dir, checkpointName), maxCheckpoint)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return text, err
+}
+
+// maxCheckpoint is the largest number of bytes in a checkpoint.
+const maxCheckpoint = 1 << 20
+
+// Entries returns the entries of a bundle. width is their number, which is Width except for the
+// last bundle of a tree. An erased entry is empty.
+func (r Reader) Entries(bundle uint64, width int) ([][]byte, error) { return r.bundle(bundle, width) }
+
+// Pending returns the entries that come after the last full bundle, whether or not a checkpoint
+// covers them.
+func (r Reader) Pending(bundle uint64) ([][]byte, error) {
+	entries, _, err := readPending(filepath.Join(r.dir, pendingPath(bundle)))
+	return entries, err
+}
+
+// Tile returns the hashes of a tile.
+func (r Reader) Tile(level int, n uint64, width int) ([]tlog.Hash, error) {
+	content, err := r.read(level, n, width, width*tlog.HashSize)
+	if err != nil {
+		return nil, err
+	}
+	return decodeHashes(content, width)
+}
+
+func (r Reader) bundle(n uint64, width int) ([][]byte, error) {
+	content, err := r.read(entriesLevel, n, width, width*(2+MaxEntry))
+	if err != nil {
+		return nil, err
+	}
+	entries, err := decodeBundle(content, width)
+	if err != nil {
+		return nil, fmt.Errorf("%w: bundle %d: %w", ErrDamaged, n, err)
+	}
+	return entries, nil
+}
+
+// read reads a tile or a bundle of at most limit bytes. If a partial one is missing, it reads the
+// first bytes of the full one, which has replaced it.
+func (r Reader) read(level any, n uint64, width, limit int) ([]byte, error) {
+	content, err := readAtMost(filepath.Join(r.dir, tilePath(level, n, width)), limit)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s is missing", ErrDamaged, tilePath(level, n, width))
+	}
+	return content, err
+}
+
+// readAtMost reads a file. It returns an error if the file has more than limit bytes.
+func readAtMost(path string, limit int) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > int64(limit) || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: %s has %d bytes, want at most %d", ErrDamaged, path, info.Size(), limit)
+	}
+	return os.ReadFile(path)
+}
+
+func (r Reader) has(name string) bool {
+	_, err := os.Stat(filepath.Join(r.dir, name))
+	return err == nil
+}
+
+// roots returns the roots of the full tiles from first to end of a level.
+func (r Reader) roots(level int, first, end uint64) (roots []tlog.Hash, err error) {
+	for n := first; n < end; n++ {
+		hashes, err := r.Tile(level, n, Width)
+		if err != nil {
+			return nil, err
+		}
+		roots = append(roots, rootOf(hashes))
+	}
+	return roots, nil
+}
+
+// hashes returns a reader of the stored hashes of a tree, as package tlog numbers them.
+func (r Reader) hashes(t tree) tlog.HashReader {
+	return tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
+		hashes := make([]tlog.Hash, len(indexes))
+		for i, index := range indexes {
+			var err error
+			hashes[i], err = r.hash(t, index)
+			if err != nil {
+				return nil, err
+			}
+		}
+		return hashes, nil
+	})
+}
+
+// hash returns a stored hash. It is the root of a part of a tile.
+func (r Reader) hash(t tree, index int64) (tlog.Hash, error) {
+	level, n := tlog.SplitStoredHashIndex(index)
+	const height = 8 // Width is 1<<height
+	tileLevel := level / height
+	span := uint64(1) << (level % height) // the number of hashes of the tile
+	first := uint64(n) * span
+	tile := first / Width
+	first %= Width
+	edge := []tlog.Hash(nil)
+	if tileLevel < len(t.edges) && tile == t.size>>(height*(tileLevel+1)) {
+		edge = t.edges[tileLevel]
+	}
+	if edge == nil {
+		full, err := r.Tile(tileLevel, tile, Width)
+		if err != nil {
+			return tlog.Hash{}, err
+		}
+		edge = full
+	}
+	if first+span > uint64(len(edge)) {
+		return tlog.Hash{}, fmt.Errorf("%w: the hash %d of level %d is outside of the tree", ErrDamaged, n, level)
+	}
+	return rootOf(edge[first : first+span]), nil
+}

@@ -35,6 +35,9 @@ type Notice struct {
 	// Version (opened) is the version of this module, and Go that of Go.
 	Version string `json:"version,omitempty"`
 	Go      string `json:"go,omitempty"`
+	// Clock (opened) identifies the clock of the machine since it was started: logs with the same
+	// Clock have comparable times. It is "" if the system does not say.
+	Clock string `json:"clock,omitempty"`
 	// Count (lost) is the number of events that could not be written.
 	Count int `json:"count,omitempty"`
 }

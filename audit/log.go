@@ -83,7 +83,7 @@ func Open(dir string, opts ...Option) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("audit: cannot open %s: %w", dir, err)
 	}
-	err = l.notice(Notice{Kind: NoticeOpened, Version: version(), Go: runtime.Version()})
+	err = l.notice(Notice{Kind: NoticeOpened, Version: version(), Go: runtime.Version(), Clock: clockID()})
 	if err == nil {
 		err = l.writer.Checkpoint(l.key.sign)
 		l.signed = l.writer.Size()
@@ -144,6 +144,16 @@ func version() string {
 		}
 	}
 	return "(devel)"
+}
+
+// clockID returns Notice.Clock, a hash of the identifier that Linux makes when it is started.
+func clockID() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(id)
+	return hex.EncodeToString(sum[:8])
 }
 
 // Event adds an event to the log. It is the function for collyrobots.OnEveryEvent. With

@@ -34,11 +34,17 @@ func mustOpen(t *testing.T, dir string, opts ...audit.Option) *audit.Log {
 	return l
 }
 
+// mustCollector returns a collector whose requests go to web.
+func mustCollector(web *robotstest.Web) *colly.Collector {
+	c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"), colly.AllowURLRevisit())
+	c.WithTransport(web.Transport())
+	return c
+}
+
 // crawl visits URLs with a log.
 func crawl(t *testing.T, l *audit.Log, web *robotstest.Web, urls []string, opts ...collyrobots.Option) {
 	t.Helper()
-	c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"), colly.AllowURLRevisit())
-	c.WithTransport(web.Transport())
+	c := mustCollector(web)
 	robots, err := collyrobots.WithRobots(c, append(opts, collyrobots.OnEveryEvent(l.Event), collyrobots.OnDenied(func(*colly.Request, error) {}))...)
 	if err != nil {
 		t.Fatal(err)

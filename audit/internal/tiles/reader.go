@@ -28,10 +28,6 @@ func (r Reader) Checkpoint() ([]byte, error) {
 // maxCheckpoint is the largest number of bytes in a checkpoint.
 const maxCheckpoint = 1 << 20
 
-// Entries returns the entries of a bundle. width is their number, which is Width except for the
-// last bundle of a tree. An erased entry is empty.
-func (r Reader) Entries(bundle uint64, width int) ([][]byte, error) { return r.bundle(bundle, width) }
-
 // Pending returns the entries that come after the last full bundle, whether or not a checkpoint
 // covers them.
 func (r Reader) Pending(bundle uint64) ([][]byte, error) {
@@ -60,8 +56,7 @@ func (r Reader) bundle(n uint64, width int) ([][]byte, error) {
 	return entries, nil
 }
 
-// read reads a tile or a bundle of at most limit bytes. If a partial one is missing, it reads the
-// first bytes of the full one, which has replaced it.
+// read reads a tile or a bundle of at most limit bytes.
 func (r Reader) read(level any, n uint64, width, limit int) ([]byte, error) {
 	content, err := readAtMost(filepath.Join(r.dir, tilePath(level, n, width)), limit)
 	if errors.Is(err, fs.ErrNotExist) {

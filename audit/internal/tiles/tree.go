@@ -67,3 +67,6 @@ func rootOf(nodes []tlog.Hash) tlog.Hash {
 	}
 	return tlog.NodeHash(rootOf(nodes[:split]), rootOf(nodes[split:]))
 }
+
+// EmptyRoot is the root of the tree without entries.
+var EmptyRoot = new(tree).root()

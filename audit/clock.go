@@ -1,0 +1,100 @@
+package audit
+
+import (
+	"time"
+
+	"github.com/collyrobots/collyrobots"
+)
+
+// clockTolerance is the largest difference between the clock and the monotonic clock of a process
+// that is not a jump.
+const clockTolerance = time.Second
+
+// A logClock compares the clock of a log with the clocks of the servers. Servers may be wrong, so
+// only changes of the differences count, and only if two hosts agree, or if there is only one.
+type logClock struct {
+	id    string // Notice.Clock
+	hosts map[string]difference
+	jump  time.Duration // that one host has shown; 0 if none has
+	by    string        // this host
+}
+
+// A difference is the interval of the difference between the clock of a server and that of the log.
+type difference struct{ low, high time.Duration }
+
+const (
+	// serverTolerance is how much a server's clock may change before that counts as a jump.
+	serverTolerance = 5 * time.Second
+	// maxClocks bounds the number of hosts in a logClock.
+	maxClocks = 10_000
+)
+
+// compare compares the Date header of a response with the clock. It returns by how much the clock
+// has jumped, or 0.
+func (c *logClock) compare(e *collyrobots.Event) (jump time.Duration) {
+	if e.Date.IsZero() {
+		return 0
+	}
+	// The server has written the date, in whole seconds, between the start and the end.
+	now := difference{low: e.Date.Sub(e.Time), high: e.Date.Add(time.Second).Sub(e.Time.Add(-e.Took))}
+	before, known := c.hosts[e.Host]
+	if !known {
+		if c.hosts == nil {
+			c.hosts = make(map[string]difference)
+		}
+		if len(c.hosts) < maxClocks {
+			c.hosts[e.Host] = now
+		}
+		return 0
+	}
+	jump = before.to(now)
+	switch {
+	case jump == 0:
+		c.hosts[e.Host] = before.and(now)
+		return 0
+	case len(c.hosts) > 1 && (c.by == "" || c.by == e.Host || abs(jump-c.jump) > serverTolerance):
+		c.jump = jump
+		c.by = e.Host
+		return 0
+	}
+	clear(c.hosts)
+	c.by = ""
+	c.hosts[e.Host] = now
+	return jump
+}
+
+// uncertainty returns by how much a gap that begins on the clock c and ends on the clock o may be
+// longer than the times say. known is false if there is nothing to compare the clocks with.
+func (c *logClock) uncertainty(o *logClock, host string) (most time.Duration, known bool) {
+	if c == o || c.id == o.id && c.id != "" {
+		return 0, true
+	}
+	one, known := c.hosts[host]
+	other, alsoKnown := o.hosts[host]
+	if !known || !alsoKnown {
+		return 0, false
+	}
+	return other.high - one.low, true
+}
+
+// to returns how far the interval has moved, or 0 if that is less than the tolerance.
+func (d difference) to(o difference) time.Duration {
+	switch {
+	case o.low > d.high+serverTolerance:
+		return o.low - d.high
+	case o.high < d.low-serverTolerance:
+		return o.high - d.low
+	}
+	return 0
+}
+
+// and returns the interval that both agree on, or o if there is none.
+func (d difference) and(o difference) difference {
+	both := difference{low: max(d.low, o.low), high: min(d.high, o.high)}
+	if both.low > both.high {
+		return o
+	}
+	return both
+}
+
+func abs(d time.Duration) time.Duration { return max(d, -d) }

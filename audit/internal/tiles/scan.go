@@ -1,0 +1,171 @@
+package tiles
+
+import (
+	"fmt"
+	"iter"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// An Item is an entry that Scan has read.
+type Item struct {
+	Index uint64
+	Entry []byte // empty if the entry is erased; nil if it cannot be trusted
+	// Signed says that the checkpoint covers the entry.
+	Signed bool
+}
+
+// Scan reads all entries of a log in order and compares every file with the others. signed is the
+// size and root of the checkpoint, and earlier has those of earlier checkpoints. It calls fault with
+// a description of each contradiction; after one, the entry or the bundle is passed on without its
+// text. Entries after the checkpoint follow at the end. Scan has one bundle in memory.
+func (r Reader) Scan(signed tlog.Tree, earlier []tlog.Tree, fault func(index uint64, text string)) iter.Seq[Item] {
+	return func(yield func(Item) bool) {
+		s := scan{r: r, signed: signed, earlier: earlier, fault: fault}
+		for n := uint64(0); n*Width < uint64(signed.N); n++ {
+			if !s.bundle(n, int(min(Width, uint64(signed.N)-n*Width)), yield) {
+				return
+			}
+		}
+		s.edges()
+		if root := s.tree.root(); root != signed.Hash {
+			fault(uint64(signed.N), fmt.Sprintf("the entries have the root %v, and the checkpoint has %v", root, signed.Hash))
+		}
+		s.rest(yield)
+	}
+}
+
+// A scan is the state of one call of Scan.
+type scan struct {
+	r       Reader
+	signed  tlog.Tree
+	earlier []tlog.Tree
+	fault   func(index uint64, text string)
+	tree    tree
+}
+
+// bundle reads a bundle that the checkpoint covers.
+func (s *scan) bundle(n uint64, width int, yield func(Item) bool) (goOn bool) {
+	first := n * Width
+	entries, err := s.r.anyBundle(n, width)
+	if err != nil {
+		s.fault(first, err.Error())
+		entries = make([][]byte, width)
+	}
+	damaged := err != nil
+	hashes, err := s.r.anyTile(0, n, width)
+	if err != nil {
+		s.fault(first, err.Error())
+		hashes = hashesOf(entries)
+	}
+	for i, entry := range entries {
+		index := first + uint64(i)
+		item := Item{Index: index, Entry: entry, Signed: true}
+		if !damaged && len(entry) > 0 && tlog.RecordHash(entry) != hashes[i] {
+			s.fault(index, "the entry does not have its hash in the tree, so it was changed, moved or inserted")
+			item.Entry = nil
+		}
+		s.add(hashes[i])
+		if !yield(item) {
+			return false
+		}
+	}
+	return true
+}
+
+// add adds a hash to the tree, and compares the tiles above the entries that are full now with
+// their files.
+func (s *scan) add(hash tlog.Hash) {
+	for _, tile := range s.tree.add(hash) {
+		if tile.level > 0 {
+			s.compare(tile)
+		}
+	}
+	for _, c := range s.earlier {
+		if uint64(c.N) == s.tree.size && c.Hash != s.tree.root() {
+			s.fault(s.tree.size-1, fmt.Sprintf("the first %d entries are not those of an earlier checkpoint", c.N))
+		}
+	}
+}
+
+// edges compares the tiles that are not full with their files.
+func (s *scan) edges() {
+	n := s.tree.size / Width
+	for level, edge := range s.tree.edges {
+		if level > 0 && len(edge) > 0 {
+			s.compare(fullTile{level: level, n: n, hashes: edge})
+		}
+		n /= Width
+	}
+}
+
+// compare compares a tile with its file.
+func (s *scan) compare(tile fullTile) {
+	stored, err := s.r.anyTile(tile.level, tile.n, len(tile.hashes))
+	if err != nil {
+		s.fault(s.tree.size-1, err.Error())
+		return
+	}
+	for i, hash := range stored {
+		if hash != tile.hashes[i] {
+			below := tilePath(tile.level-1, tile.n*Width+uint64(i), Width)
+			s.fault(s.tree.size-1, fmt.Sprintf("%s does not have its hash in %s", below, tilePath(tile.level, tile.n, Width)))
+		}
+	}
+}
+
+// rest reads the entries after the checkpoint: full bundles, and then the pending file.
+func (s *scan) rest(yield func(Item) bool) {
+	n := uint64(s.signed.N) / Width
+	for ; s.r.has(tilePath(entriesLevel, n, Width)); n++ {
+		entries, err := s.r.bundle(n, Width)
+		if err != nil {
+			s.fault(n*Width, err.Error())
+			return
+		}
+		if !s.unsigned(n, entries, yield) {
+			return
+		}
+	}
+	entries, err := s.r.Pending(n)
+	if err != nil {
+		s.fault(n*Width, err.Error())
+		return
+	}
+	s.unsigned(n, entries, yield)
+}
+
+func (s *scan) unsigned(n uint64, entries [][]byte, yield func(Item) bool) (goOn bool) {
+	for i, entry := range entries {
+		index := n*Width + uint64(i)
+		if index >= uint64(s.signed.N) && !yield(Item{Index: index, Entry: entry}) {
+			return false
+		}
+	}
+	return true
+}
+
+// anyBundle returns the first entries of a bundle. If the bundle has become full since the
+// checkpoint, its partial file is gone.
+func (r Reader) anyBundle(n uint64, width int) ([][]byte, error) {
+	if width < Width && r.has(tilePath(entriesLevel, n, Width)) {
+		entries, err := r.bundle(n, Width)
+		if err != nil {
+			return nil, err
+		}
+		return entries[:width], nil
+	}
+	return r.bundle(n, width)
+}
+
+// anyTile is like anyBundle for a tile.
+func (r Reader) anyTile(level int, n uint64, width int) ([]tlog.Hash, error) {
+	if width < Width && r.has(tilePath(level, n, Width)) {
+		hashes, err := r.Tile(level, n, Width)
+		if err != nil {
+			return nil, err
+		}
+		return hashes[:width], nil
+	}
+	return r.Tile(level, n, width)
+}

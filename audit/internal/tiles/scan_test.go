@@ -1,0 +1,104 @@
+package tiles
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// scanAll returns the number of entries that Scan trusts, and its faults.
+func scanAll(t *testing.T, dir string) (signed, unsigned int, faults []string) {
+	t.Helper()
+	for item := range NewReader(dir).Scan(signedTree(t, dir), nil, func(_ uint64, text string) { faults = append(faults, text) }) {
+		switch {
+		case item.Entry == nil:
+		case !bytes.Equal(item.Entry, entry(item.Index)):
+			t.Errorf("entry %d is %q", item.Index, item.Entry)
+		case item.Signed:
+			signed++
+		default:
+			unsigned++
+		}
+	}
+	return signed, unsigned, faults
+}
+
+func TestScan(t *testing.T) {
+	for _, size := range []int{0, 1, 255, 256, 257, 3000} {
+		for _, more := range []int{0, 5, 700} {
+			dir := t.TempDir()
+			w := open(t, dir)
+			add(t, w, size)
+			if err := w.Checkpoint(plain); err != nil {
+				t.Fatal(err)
+			}
+			add(t, w, more)
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			if signed, unsigned, faults := scanAll(t, dir); signed != size || unsigned != more || len(faults) > 0 {
+				t.Errorf("%d entries and %d after the checkpoint: got %d, %d, %q", size, more, signed, unsigned, faults)
+			}
+		}
+	}
+}
+
+// TestScanFindsDamage checks that each change of a file is found and named.
+func TestScanFindsDamage(t *testing.T) {
+	swap := func(dir string) error {
+		name := filepath.Join(dir, "tile/entries/001")
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		entries, err := decodeBundle(text, Width)
+		if err != nil {
+			return err
+		}
+		entries[3], entries[4] = entries[4], entries[3]
+		var again []byte
+		for _, e := range entries {
+			again = appendEntry(again, e)
+		}
+		return os.WriteFile(name, again, 0o600)
+	}
+	for _, test := range []struct {
+		name   string
+		damage func(dir string) error
+		want   string // in the first fault
+	}{
+		{"a byte of an entry", func(dir string) error { return flip(filepath.Join(dir, "tile/entries/001"), 300) }, "the entry does not have its hash"},
+		{"a length", func(dir string) error { return flip(filepath.Join(dir, "tile/entries/001"), 0) }, "bundle 1"},
+		{"two entries change places", swap, "the entry does not have its hash"},
+		{"a hash", func(dir string) error { return flip(filepath.Join(dir, "tile/0/001"), 40) }, "the entry does not have its hash"},
+		{"a hash of level 1", func(dir string) error { return flip(filepath.Join(dir, "tile/1/000"), 40) }, "tile/0/001 does not have its hash in tile/1/000"},
+		{"the partial bundle", func(dir string) error { return flip(filepath.Join(dir, "tile/entries/260.p/40"), 9) }, "the entry does not have its hash"},
+		{"a bundle is missing", func(dir string) error { return os.Remove(filepath.Join(dir, "tile/entries/002")) }, "002 is missing"},
+		{"a tile is missing", func(dir string) error { return os.Remove(filepath.Join(dir, "tile/0/002")) }, "002 is missing"},
+		{"a bundle is empty", func(dir string) error { return os.Truncate(filepath.Join(dir, "tile/entries/002"), 0) }, "has 0"},
+		{"a checkpoint of another tree", func(dir string) error {
+			var other tree
+			for n := range uint64(66_600) {
+				other.add(hashesOf([][]byte{entry(n + 1)})[0])
+			}
+			text, _ := plain(66_600, other.root())
+			return os.WriteFile(filepath.Join(dir, checkpointName), text, 0o600)
+		}, "the checkpoint has"},
+	} {
+		dir := t.TempDir()
+		w := open(t, dir)
+		add(t, w, 66_600)
+		if err := w.Checkpoint(plain); err != nil {
+			t.Fatal(err)
+		}
+		if err := test.damage(dir); err != nil {
+			t.Fatal(err)
+		}
+		_, _, faults := scanAll(t, dir)
+		if len(faults) == 0 || !strings.Contains(filepath.ToSlash(faults[0]), test.want) {
+			t.Errorf("%s: got %q, want %q", test.name, faults, test.want)
+		}
+	}
+}

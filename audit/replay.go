@@ -1,0 +1,303 @@
+package audit
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/collyrobots/collyrobots"
+)
+
+// A replay checks the events of several logs in the order of their times.
+type replay struct {
+	report *Report
+	rules  *rulebook
+	hosts  map[string]*hostReplay
+	sites  map[string]*siteReplay // by the URL of robots.txt
+	open   map[exchange]int       // requests that have started and not ended
+
+	excepted map[string]bool // hosts and options that have an exception
+}
+
+// An exchange identifies a request until it ends.
+type exchange struct {
+	log                *LogReport
+	url                string
+	kind               collyrobots.RequestKind
+	collector, request uint32
+}
+
+// A hostReplay is the last start of a request to a host.
+type hostReplay struct {
+	last time.Time
+	log  *stream
+}
+
+// A siteReplay has what is known of the robots.txt of a site: its hash or status, by the time at
+// which it was fetched.
+type siteReplay struct {
+	states map[int64]siteState
+	order  []int64 // the keys of states, the oldest first
+}
+
+type siteState struct {
+	hash   string
+	status collyrobots.RobotsStatus
+}
+
+// maxStates bounds the states of a site.
+const maxStates = 64
+
+func newReplay(r *Report) *replay {
+	return &replay{
+		report:   r,
+		rules:    newRulebook(),
+		hosts:    make(map[string]*hostReplay),
+		sites:    make(map[string]*siteReplay),
+		open:     make(map[exchange]int),
+		excepted: make(map[string]bool),
+	}
+}
+
+// run checks the entries of all logs. It always takes the earliest one next.
+func (p *replay) run(streams []*stream) {
+	live := make([]*stream, 0, len(streams))
+	for _, s := range streams {
+		defer s.stop()
+		if s.advance() {
+			live = append(live, s)
+		}
+	}
+	for len(live) > 0 {
+		first := 0
+		for i, s := range live {
+			if s.at.Before(live[first].at) {
+				first = i
+			}
+		}
+		s := live[first]
+		p.entry(s)
+		if !s.advance() {
+			live = append(live[:first], live[first+1:]...)
+		}
+	}
+	for x, n := range p.open {
+		x.log.Open += n
+	}
+}
+
+// entry checks the current entry of a log.
+func (p *replay) entry(s *stream) {
+	if n := s.entry.Log; n != nil {
+		p.notice(s, n)
+		return
+	}
+	e := s.entry.Event
+	s.seen(e)
+	switch e.Kind {
+	case collyrobots.EventRobots:
+		p.robots(s, e)
+	case collyrobots.EventStarted:
+		p.started(s, e)
+	case collyrobots.EventAnswered:
+		p.answered(s, e)
+	case collyrobots.EventDenied:
+		s.log.Denied++
+		if e.Decision != nil {
+			p.decision(s, e.Decision)
+		}
+	case collyrobots.EventMissed:
+		p.report.add(s.finding(CheckComplete, "%d events are missing, because the listener was too slow", e.Count))
+	}
+}
+
+// notice checks an entry about the log itself.
+func (p *replay) notice(s *stream, n *Notice) {
+	s.log.Closed = n.Kind == NoticeClosed
+	switch n.Kind {
+	case NoticeOpened:
+		s.clock.id = n.Clock
+		for x, n := range p.open { // those of a process that was killed
+			if x.log == s.log {
+				x.log.Open += n
+				delete(p.open, x)
+			}
+		}
+	case NoticeLost:
+		p.report.add(s.finding(CheckComplete, "%d events are missing, because the disk could not be written", n.Count))
+	}
+}
+
+// robots records a robots.txt.
+func (p *replay) robots(s *stream, e *collyrobots.Event) {
+	site := p.sites[e.URL]
+	if site == nil {
+		site = &siteReplay{states: make(map[int64]siteState)}
+		p.sites[e.URL] = site
+	}
+	key := e.Fetched.Unix()
+	if _, known := site.states[key]; !known {
+		site.order = append(site.order, key)
+	}
+	site.states[key] = siteState{hash: e.Hash, status: e.RobotsStatus}
+	if len(site.order) > maxStates {
+		delete(site.states, site.order[0])
+		site.order = site.order[1:]
+	}
+	if s.entry.Body != "" {
+		err := p.rules.learn(s.bodies, s.entry.Body)
+		if err != nil {
+			p.report.add(s.finding(CheckTree, "%v", err))
+		}
+	}
+}
+
+// started checks a request that was sent.
+func (p *replay) started(s *stream, e *collyrobots.Event) {
+	s.log.Starts++
+	p.open[s.exchange(e)]++
+	p.gap(s, e)
+	if e.RequestKind == collyrobots.RequestRobots || e.RequestKind == collyrobots.RequestSitemap {
+		return
+	}
+	p.report.check(CheckRules).Checked++
+	if e.Decision == nil {
+		if e.RequestKind != collyrobots.RequestRetry { // a retry of robots.txt or of a sitemap has none
+			p.report.add(s.finding(CheckRules, "the request was sent without a decision"))
+		}
+		return
+	}
+	if e.Decision.URL != e.URL {
+		p.report.add(s.finding(CheckRules, "the decision is about %s", e.Decision.URL))
+	}
+	if !e.Decision.Allowed {
+		p.report.add(s.finding(CheckRules, "the request was sent although it was denied: %v", e.Decision.Reason))
+	}
+	p.decision(s, e.Decision)
+	p.fresh(s, e.Decision)
+}
+
+func (s *stream) exchange(e *collyrobots.Event) exchange {
+	return exchange{log: s.log, url: e.URL, kind: e.RequestKind, collector: e.Collector, request: e.Request}
+}
+
+// answered checks the end of a request.
+func (p *replay) answered(s *stream, e *collyrobots.Event) {
+	p.report.check(CheckComplete).Checked++
+	x := s.exchange(e)
+	if p.open[x] == 0 {
+		p.report.add(s.finding(CheckComplete, "the request has ended but not started"))
+	} else if p.open[x]--; p.open[x] == 0 {
+		delete(p.open, x)
+	}
+	if jump := s.clock.compare(e); jump != 0 {
+		p.report.add(s.finding(CheckComplete, "the clock of the log and those of the servers differ by %v more than before", jump.Round(time.Second)))
+	}
+}
+
+// tolerance is how much a gap may be shorter than the delay, because times are rounded.
+const tolerance = time.Millisecond
+
+// gap checks the time since the last start of a request to the same host.
+func (p *replay) gap(s *stream, e *collyrobots.Event) {
+	h := p.hosts[e.Host]
+	if h == nil {
+		p.hosts[e.Host] = &hostReplay{last: e.Time, log: s}
+		return
+	}
+	gap := e.Time.Sub(h.last)
+	before := h.log
+	h.last = e.Time
+	h.log = s
+	delay := e.Delay
+	if d := e.Decision; d != nil && d.CrawlDelay > delay {
+		p.except(s, e.Host, "MaxDelay", fmt.Sprintf("the crawl delay of %v was capped at %v", d.CrawlDelay, e.Delay))
+	}
+	if before == s && e.Gap > 0 {
+		if gap < 0 || gap > e.Gap+clockTolerance {
+			p.report.add(s.finding(CheckComplete, "the clock was set: it shows %v since the last request to the host, and %v have passed", gap, e.Gap))
+			gap = e.Gap
+		}
+		gap = min(gap, e.Gap)
+	}
+	if delay == 0 {
+		return
+	}
+	uncertain, known := before.clock.uncertainty(&s.clock, e.Host)
+	if !known {
+		p.report.check(CheckDelay).Unchecked++
+		return
+	}
+	p.report.check(CheckDelay).Checked++
+	if gap+uncertain < delay-tolerance {
+		p.report.add(s.finding(CheckDelay, "%v after the last request to the host, but the delay was %v (%s)", gap, delay, e.Source))
+	}
+}
+
+// except adds an exception, once for each host and option.
+func (p *replay) except(s *stream, host, option, text string) {
+	key := option + " " + host
+	if p.excepted[key] || len(p.excepted) >= maxFindings {
+		return
+	}
+	p.excepted[key] = true
+	f := s.finding(CheckRules, "%s: %s", option, text)
+	p.report.Exceptions = append(p.report.Exceptions, f)
+}
+
+// decision decides again, and compares.
+func (p *replay) decision(s *stream, d *collyrobots.Decision) {
+	host := s.entry.Event.Host
+	switch d.Reason {
+	case collyrobots.ReasonIgnored:
+		p.except(s, host, "IgnoreRobotsWithPermission", "robots.txt was not requested")
+		return
+	case collyrobots.ReasonRule, collyrobots.ReasonNoRule, collyrobots.ReasonDelay:
+	default:
+		return // the page was denied for another reason, or there are no rules; see fresh
+	}
+	if d.Option != "" {
+		p.except(s, host, d.Option, "the option decided in place of the site")
+	}
+	if isConcealed(d.URL) || isClipped(d.URL) {
+		p.report.check(CheckRules).Unchecked++
+		return
+	}
+	text := p.rules.disagrees(s.bodies, d)
+	if text != "" {
+		p.report.add(s.finding(CheckRules, "%s", text))
+	}
+}
+
+// slack is how long after Expires a robots.txt may be used: the plugin uses it while it reads the
+// new one, and for one request of a host whose delay is longer than the file is valid.
+const slack = time.Minute
+
+// longest is how long a robots.txt may be valid in any dialect: a day (RFC 9309, section 2.4; Google
+// has the same).
+const longest = 24 * time.Hour
+
+// fresh checks that the robots.txt of a decision was known and fresh.
+func (p *replay) fresh(s *stream, d *collyrobots.Decision) {
+	if d.Reason == collyrobots.ReasonIgnored || d.Option == "RobotsTxt" {
+		return
+	}
+	p.report.check(CheckFresh).Checked++
+	site := p.sites[d.RobotsURL]
+	if site == nil {
+		p.report.add(s.finding(CheckComplete, "nothing was known about %s when the request was sent", d.RobotsURL))
+		return
+	}
+	state, known := site.states[d.Fetched.Unix()]
+	switch {
+	case !known:
+		p.report.add(s.finding(CheckFresh, "the log has no %s of %s", d.RobotsURL, d.Fetched.UTC().Format(time.DateTime)))
+	case state.hash != d.Hash:
+		p.report.add(s.finding(CheckFresh, "the decision was not made by the %s of %s", d.RobotsURL, d.Fetched.UTC().Format(time.DateTime)))
+	}
+	if late := s.at.Sub(d.Expires); late > slack+d.Delay {
+		p.report.add(s.finding(CheckFresh, "%s had expired %v before", d.RobotsURL, late.Round(time.Second)))
+	}
+	if d.Hash != "" && s.at.Sub(d.Fetched) > longest+slack+d.Delay && d.Err == nil {
+		p.report.add(s.finding(CheckFresh, "%s was %v old", d.RobotsURL, s.at.Sub(d.Fetched).Round(time.Second)))
+	}
+}

@@ -1,0 +1,149 @@
+package audit
+
+import (
+	"container/list"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
+)
+
+// A rulebook parses the robots.txt files of logs. It keeps the last ones that were used.
+type rulebook struct {
+	full   map[string]string // the whole SHA-256 of a file, by the digits in Decision.Hash
+	parsed map[ruleKey]*list.Element
+	recent *list.List // of *parsedRules, the last used first
+}
+
+type ruleKey struct {
+	hash    string
+	dialect dialect.Dialect
+	token   string
+}
+
+type parsedRules struct {
+	key   ruleKey
+	group *dialect.Group
+}
+
+// maxParsed bounds the number of parsed files in memory.
+const maxParsed = 1000
+
+func newRulebook() *rulebook {
+	return &rulebook{full: make(map[string]string), parsed: make(map[ruleKey]*list.Element), recent: list.New()}
+}
+
+// hashDigits is the number of digits in Decision.Hash.
+const hashDigits = 32
+
+// maxBody is the largest number of bytes of a robots.txt in a log. Package policy reads less.
+const maxBody = 4 << 20
+
+// learn records that a log has a robots.txt with this hash. It returns an error if the file has
+// other content.
+func (b *rulebook) learn(folder, hash string) error {
+	if len(hash) < hashDigits {
+		return fmt.Errorf("the hash %q of a robots.txt is malformed", hash)
+	}
+	_, err := readBody(folder, hash)
+	if err != nil {
+		return err
+	}
+	b.full[hash[:hashDigits]] = hash
+	return nil
+}
+
+// readBody returns the robots.txt with a hash.
+func readBody(folder, hash string) ([]byte, error) {
+	if strings.Trim(hash, "0123456789abcdef") != "" {
+		return nil, fmt.Errorf("the hash %q of a robots.txt is malformed", hash)
+	}
+	name := filepath.Join(folder, hash)
+	info, err := os.Stat(name)
+	if err == nil && info.Size() > maxBody {
+		err = errors.New("too large")
+	}
+	var body []byte
+	if err == nil {
+		body, err = os.ReadFile(name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the file robots/%s cannot be read: %w", hash, err)
+	}
+	sum := sha256.Sum256(body)
+	if hex.EncodeToString(sum[:]) != hash {
+		return nil, fmt.Errorf("the file robots/%s was replaced: it has another hash", hash)
+	}
+	return body, nil
+}
+
+// group returns the rules of the file and the names in a decision.
+func (b *rulebook) group(folder string, d *collyrobots.Decision) (*dialect.Group, error) {
+	key := ruleKey{hash: d.Hash, dialect: d.Dialect, token: d.Token}
+	if element := b.parsed[key]; element != nil {
+		b.recent.MoveToFront(element)
+		return element.Value.(*parsedRules).group, nil
+	}
+	full, known := b.full[d.Hash]
+	if !known {
+		return nil, errors.New("the log does not have the robots.txt that decided")
+	}
+	body, err := readBody(folder, full)
+	if err != nil {
+		return nil, err
+	}
+	group := d.Dialect.Parse(body).Group(strings.Fields(d.Token)...)
+	b.parsed[key] = b.recent.PushFront(&parsedRules{key: key, group: group})
+	if b.recent.Len() > maxParsed {
+		last := b.recent.Back()
+		delete(b.parsed, b.recent.Remove(last).(*parsedRules).key)
+	}
+	return group, nil
+}
+
+// disagrees decides again about the URL of a decision. It returns "" if the result is the same, and
+// otherwise what differs.
+func (b *rulebook) disagrees(folder string, d *collyrobots.Decision) string {
+	group, err := b.group(folder, d)
+	if err != nil {
+		return err.Error()
+	}
+	u, err := url.Parse(d.URL)
+	if err != nil {
+		return "the URL is malformed"
+	}
+	delay, _ := group.CrawlDelay()
+	if d.CrawlDelay < delay {
+		return fmt.Sprintf("the crawl delay is %v, and the log has %v", delay, d.CrawlDelay)
+	}
+	if d.Reason == collyrobots.ReasonDelay {
+		return ""
+	}
+	got := group.DecideURL(u)
+	if got.Allowed != d.Allowed || got.Rule != d.Rule {
+		return fmt.Sprintf("%v decides %s, and the log has %s", d.Dialect, verdict(got.Allowed, got.Rule), verdict(d.Allowed, d.Rule))
+	}
+	return ""
+}
+
+// verdict returns a decision and its rule as text.
+func verdict(allowed bool, rule dialect.Rule) string {
+	text := "denied"
+	if allowed {
+		text = "allowed"
+	}
+	if rule.Line == 0 {
+		return text
+	}
+	return fmt.Sprintf("%s by %q in line %d", text, rule, rule.Line)
+}
+
+// isClipped reports whether a text was shortened.
+func isClipped(text string) bool { return strings.Contains(text, "#sha256=") }

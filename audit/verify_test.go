@@ -1,0 +1,469 @@
+package audit_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/audit"
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// verify returns the report of Verify and its faults, as "check: text".
+func verify(t *testing.T, dirs ...string) (r *audit.Report, faults []string) {
+	t.Helper()
+	r, err := audit.Verify(dirs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range r.Findings {
+		faults = append(faults, string(f.Check)+": "+f.Text)
+	}
+	return r, faults
+}
+
+// variedSites have redirects, denials, 429 and a robots.txt that changes.
+func variedSites() robotstest.Sites {
+	busy := 0
+	reads := 0
+	return robotstest.Sites{
+		"shop.test": {
+			"/robots.txt": "User-agent: *\nDisallow: /cart\nAllow: /cart/help\nCrawl-delay: 2\n",
+			"/a":          robotstest.Redirect("/b"), "/c": robotstest.Redirect("/cart"), "*": "",
+		},
+		"busy.test": {"/robots.txt": http.StatusNotFound, "/": func(w http.ResponseWriter, _ *http.Request) {
+			busy++
+			if busy%3 == 1 {
+				w.Header().Set("Retry-After", "20")
+				w.WriteHeader(http.StatusTooManyRequests)
+			}
+		}},
+		"new.test": {"*": "", "/robots.txt": func(w http.ResponseWriter, _ *http.Request) {
+			reads++
+			fmt.Fprintf(w, "User-agent: ExampleBot\nDisallow: /%d\nCrawl-delay: %d\n", reads, reads)
+		}},
+		"down.test":   {"/robots.txt": http.StatusServiceUnavailable},
+		"closed.test": {"/robots.txt": "User-agent: *\nDisallow: /\n"},
+	}
+}
+
+// varied crawls variedSites for more than two days.
+func varied(t *testing.T, dir string, opts ...collyrobots.Option) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		web := robotstest.New(t, variedSites())
+		l := mustOpen(t, dir)
+		var urls []string
+		for _, u := range []string{"shop.test/", "shop.test/cart", "shop.test/cart/help", "shop.test/a", "shop.test/c", "busy.test/", "busy.test/", "new.test/1", "new.test/2", "down.test/", "closed.test/"} {
+			urls = append(urls, "http://"+u)
+		}
+		for range 3 {
+			crawl(t, l, web, urls, opts...)
+			time.Sleep(23 * time.Hour)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestVerifyPoliteCrawl(t *testing.T) {
+	for _, d := range dialect.All() {
+		dir := t.TempDir()
+		varied(t, dir, collyrobots.Dialect(d), collyrobots.RetryThrottled(1))
+		r, faults := verify(t, dir)
+		if !r.OK() || len(r.Exceptions) > 0 {
+			t.Errorf("%v: got the faults\n%s\nand the exceptions %v", d, strings.Join(faults, "\n"), r.Exceptions)
+		}
+		l := r.Logs[0]
+		if l.Starts < 30 || l.Denied < 6 && d != dialect.Temoto() || l.Open != 0 || !l.Closed || l.Unsigned != 0 || !l.OwnKey {
+			t.Errorf("%v: got %+v", d, l)
+		}
+		for _, c := range r.Checks {
+			if c.Checked < 6 {
+				t.Errorf("%v: only %d things were checked for %s", d, c.Checked, c.Check)
+			}
+		}
+	}
+}
+
+// TestVerifyImpoliteCrawl checks crawls that break the rules.
+func TestVerifyImpoliteCrawl(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		opts  []collyrobots.Option
+		wants []string // each is in a fault
+	}{
+		{"a dry run", []collyrobots.Option{collyrobots.DryRun()}, []string{"rules: the request was sent although it was denied: rule", "delay: 0s after the last request"}},
+	} {
+		dir := t.TempDir()
+		varied(t, dir, test.opts...)
+		r, faults := verify(t, dir)
+		if r.OK() {
+			t.Errorf("%s: the report is OK", test.name)
+		}
+		for _, want := range test.wants {
+			if !slices.ContainsFunc(faults, func(f string) bool { return strings.Contains(f, want) }) {
+				t.Errorf("%s: no fault contains %q:\n%s", test.name, want, strings.Join(faults, "\n"))
+			}
+		}
+	}
+}
+
+// TestVerifyExceptions checks that options that deviate from a robots.txt are reported.
+func TestVerifyExceptions(t *testing.T) {
+	dir := t.TempDir()
+	varied(t, dir, collyrobots.MaxDelay(time.Second),
+		collyrobots.ForHosts("closed.test", collyrobots.IgnoreRobotsWithPermission()))
+	r, faults := verify(t, dir)
+	var got []string
+	for _, f := range r.Exceptions {
+		got = append(got, f.Host+" "+f.Text)
+	}
+	slices.Sort(got)
+	want := []string{
+		"closed.test IgnoreRobotsWithPermission: robots.txt was not requested",
+		"new.test MaxDelay: the crawl delay of 2s was capped at 1s",
+		"shop.test MaxDelay: the crawl delay of 2s was capped at 1s",
+	}
+	if !r.OK() || !slices.Equal(got, want) {
+		t.Errorf("got the exceptions\n%s\nwant\n%s\nand the faults %q", strings.Join(got, "\n"), strings.Join(want, "\n"), faults)
+	}
+}
+
+// forge writes a log with these events.
+func forge(t *testing.T, dir string, events ...collyrobots.Event) {
+	t.Helper()
+	l := mustOpen(t, dir)
+	for _, e := range events {
+		l.Event(e)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// events returns the events of a log with a crawl of one host, two seconds apart.
+func events(t *testing.T) (all []collyrobots.Event) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		web := robotstest.New(t, robotstest.Sites{"shop.test": {"/robots.txt": "User-agent: *\nDisallow: /cart\nCrawl-delay: 2\n", "*": ""}})
+		c := mustCollector(web)
+		robots, err := collyrobots.WithRobots(c, collyrobots.OnEveryEvent(func(e collyrobots.Event) { all = append(all, e) }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range 4 {
+			c.Visit(fmt.Sprint("http://shop.test/", n))
+		}
+		robots.Close()
+	})
+	return all
+}
+
+// TestVerifyForgedEvents changes the events of a polite crawl before they are logged.
+func TestVerifyForgedEvents(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		forge func(all []collyrobots.Event) []collyrobots.Event
+		want  string // the only fault; "" if there is none
+	}{
+		{"nothing", func(all []collyrobots.Event) []collyrobots.Event { return all }, ""},
+		{"a request without a decision, as of a transport that bypasses the plugin", func(all []collyrobots.Event) []collyrobots.Event {
+			e := all[last(all, collyrobots.EventStarted)]
+			e.Decision = nil
+			e.URL = "http://shop.test/cart"
+			e.Time = e.Time.Add(2 * time.Second)
+			end := all[last(all, collyrobots.EventAnswered)]
+			end.URL = e.URL
+			end.Time = e.Time
+			return append(all, e, end)
+		}, "rules: the request was sent without a decision"},
+		{"another rule", func(all []collyrobots.Event) []collyrobots.Event {
+			d := *all[last(all, collyrobots.EventStarted)].Decision
+			d.URL = "http://shop.test/cart"
+			e := &all[last(all, collyrobots.EventStarted)]
+			e.URL = d.URL
+			e.Decision = &d
+			all[last(all, collyrobots.EventAnswered)].URL = d.URL
+			return all
+		}, `rules: rfc9309 decides denied by "Disallow: /cart" in line 2, and the log has allowed`},
+		{"a shorter crawl delay", func(all []collyrobots.Event) []collyrobots.Event {
+			d := *all[last(all, collyrobots.EventStarted)].Decision
+			d.CrawlDelay = time.Second
+			all[last(all, collyrobots.EventStarted)].Decision = &d
+			return all
+		}, "rules: the crawl delay is 2s, and the log has 1s"},
+		{"a gap", func(all []collyrobots.Event) []collyrobots.Event {
+			i := last(all, collyrobots.EventStarted)
+			for n := range all[i:] {
+				all[i+n].Time = all[i+n].Time.Add(-time.Second)
+			}
+			all[i].Gap = time.Second
+			return all
+		}, "delay: 1s after the last request to the host, but the delay was 2s (crawl_delay)"},
+		{"a clock that was set back", func(all []collyrobots.Event) []collyrobots.Event {
+			i := last(all, collyrobots.EventStarted)
+			for n := range all[i:] {
+				all[i+n].Time = all[i+n].Time.Add(-time.Hour)
+				all[i+n].Date = time.Time{}
+			}
+			return all
+		}, "complete: the clock was set: it shows -59m58s since the last request to the host, and 2s have passed"},
+		{"a start is missing", func(all []collyrobots.Event) []collyrobots.Event {
+			i := last(all, collyrobots.EventStarted)
+			return slices.Delete(all, i, i+1)
+		}, "complete: the request has ended but not started"},
+		{"events are missing", func(all []collyrobots.Event) []collyrobots.Event {
+			return append(all, collyrobots.Event{Kind: collyrobots.EventMissed, Time: all[len(all)-1].Time, Count: 7})
+		}, "complete: 7 events are missing, because the listener was too slow"},
+		{"an old file", func(all []collyrobots.Event) []collyrobots.Event {
+			i := last(all, collyrobots.EventStarted)
+			for n := range all[i:] {
+				all[i+n].Time = all[i+n].Time.Add(30 * time.Hour)
+				all[i+n].Date = time.Time{}
+			}
+			all[i].Gap += 30 * time.Hour
+			return all
+		}, "fresh: http://shop.test/robots.txt had expired 6h0m8s before"},
+		{"another file", func(all []collyrobots.Event) []collyrobots.Event {
+			d := *all[last(all, collyrobots.EventStarted)].Decision
+			d.Fetched = d.Fetched.Add(time.Hour)
+			all[last(all, collyrobots.EventStarted)].Decision = &d
+			return all
+		}, "fresh: the log has no http://shop.test/robots.txt of 2000-01-01 01:00:00"},
+	} {
+		dir := t.TempDir()
+		forge(t, dir, test.forge(events(t))...)
+		r, faults := verify(t, dir)
+		if test.name == "an old file" && len(faults) > 0 {
+			faults = faults[:1] // the file is also more than a day old
+		}
+		if test.want == "" && !r.OK() || test.want != "" && !slices.Equal(faults, []string{test.want}) {
+			t.Errorf("%s: got the faults\n%s\nwant %q", test.name, strings.Join(faults, "\n"), test.want)
+		}
+	}
+}
+
+// last returns the index of the last event of a kind.
+func last(all []collyrobots.Event, kind collyrobots.EventKind) int {
+	for i := len(all) - 1; ; i-- {
+		if all[i].Kind == kind {
+			return i
+		}
+	}
+}
+
+// TestVerifyManipulations changes a random byte of a random file of a log, removes a file, or cuts
+// one. Each change must be found, except of files that do not matter.
+func TestVerifyManipulations(t *testing.T) {
+	sound := filepath.Join(t.TempDir(), "sound")
+	varied(t, sound)
+	forgeMore(t, sound)
+	if r, faults := verify(t, sound); !r.OK() {
+		t.Fatalf("the log is not sound: %q", faults)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for n := range 200 {
+		dir := filepath.Join(t.TempDir(), "log")
+		if err := os.CopyFS(dir, os.DirFS(sound)); err != nil {
+			t.Fatal(err)
+		}
+		what := manipulate(t, dir, random)
+		r, _ := verify(t, dir)
+		if r.OK() {
+			t.Errorf("manipulation %d was not found: %s", n, what)
+		}
+	}
+}
+
+// forgeMore makes a log longer than two bundles.
+func forgeMore(t *testing.T, dir string) {
+	t.Helper()
+	l := mustOpen(t, dir)
+	at := time.Now()
+	for n := range 600 {
+		l.Event(collyrobots.Event{Kind: collyrobots.EventWaiting, Time: at, URL: fmt.Sprint("http://shop.test/", n)})
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// manipulate changes something in a log.
+func manipulate(t *testing.T, dir string, random *rand.Rand) (what string) {
+	t.Helper()
+	var files []string
+	filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		name, _ := filepath.Rel(dir, path)
+		switch {
+		case e.IsDir(), name == "key", name == "lock", strings.HasPrefix(name, "pending-"):
+		case strings.Contains(name, ".p"+string(filepath.Separator)) && !isLastPartial(path):
+			// a partial tile of an earlier checkpoint
+		default:
+			files = append(files, path)
+		}
+		return err
+	})
+	name := files[random.IntN(len(files))]
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := random.IntN(len(text))
+	switch random.IntN(4) {
+	case 0:
+		err = os.Remove(name)
+		what = "removed"
+	case 1:
+		err = os.WriteFile(name, text[:at], 0o600)
+		what = fmt.Sprint("cut at ", at)
+	case 2:
+		err = os.WriteFile(name, slices.Insert(text, at, 'x'), 0o600)
+		what = fmt.Sprint("inserted a byte at ", at)
+	default:
+		text[at] ^= 1 << random.IntN(8)
+		err = os.WriteFile(name, text, 0o600)
+		what = fmt.Sprint("changed byte ", at)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return what + " of " + name
+}
+
+// isLastPartial reports whether a partial tile or bundle is the widest one.
+func isLastPartial(path string) bool {
+	others, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
+	most := 0
+	for _, other := range others {
+		var width int
+		fmt.Sscan(filepath.Base(other), &width)
+		most = max(most, width)
+	}
+	return filepath.Base(path) == fmt.Sprint(most)
+}
+
+// TestVerifyTruncated checks that a log that was cut back to an earlier checkpoint is found by a
+// party that holds the later one.
+func TestVerifyTruncated(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	forge(t, dir, events(t)...)
+	short := filepath.Join(t.TempDir(), "short")
+	if err := os.CopyFS(short, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	forgeMore(t, dir)
+	v := audit.Verifier{Keys: []string{strings.TrimSpace(read(t, dir, "key.pub"))}, Checkpoints: [][]byte{[]byte(read(t, dir, "checkpoint"))}}
+	for _, test := range []struct {
+		dir  string
+		want bool
+	}{{dir, true}, {short, false}} {
+		r, err := v.Verify(test.dir)
+		if err != nil || r.OK() != test.want || r.Logs[0].OwnKey {
+			t.Errorf("%s: OK is %v, %v, %v", test.dir, r.OK(), r.Findings, err)
+		}
+	}
+	v.Checkpoints = [][]byte{[]byte(read(t, short, "checkpoint"))} // an earlier one
+	if r, err := v.Verify(dir); err != nil || !r.OK() {
+		t.Errorf("an earlier checkpoint is not accepted: %v, %v", r.Findings, err)
+	}
+	other := t.TempDir()
+	key, _, err := note.GenerateKey(nil, v.Keys[0][:strings.IndexByte(v.Keys[0], '+')])
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := mustOpen(t, other, audit.Key(key))
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := v.Verify(other); err != nil || r.OK() {
+		t.Errorf("a log with another key is accepted: %v", err)
+	}
+}
+
+// TestKilled checks a log whose process was killed: the entries that were written are there, and
+// the next process continues.
+func TestKilled(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	l := mustOpen(t, dir)
+	all := events(t)
+	half := last(all[:len(all)/2], collyrobots.EventAnswered) + 1
+	for _, e := range all[:half] {
+		l.Event(e)
+	}
+	waitUntil(t, func() bool {
+		info, err := os.Stat(filepath.Join(dir, "pending-0"))
+		return err == nil && info.Size() > 1000
+	})
+	copied := filepath.Join(t.TempDir(), "killed") // what another process would find after kill -9
+	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	r, faults := verify(t, copied)
+	if !r.OK() || r.Logs[0].Closed || r.Logs[0].Unsigned != uint64(half) {
+		t.Errorf("got %+v, %q", r.Logs[0], faults)
+	}
+	forge(t, copied, all[half:]...)
+	if r, faults := verify(t, copied); !r.OK() || r.Logs[0].Unsigned != 0 || !r.Logs[0].Closed {
+		t.Errorf("got %+v, %q", r.Logs[0], faults)
+	}
+}
+
+func waitUntil(t *testing.T, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !f(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("not true after a minute")
+		}
+	}
+}
+
+// TestEntriesAreJSON checks the form of the entries.
+func TestEntriesAreJSON(t *testing.T) {
+	dir := t.TempDir()
+	forge(t, dir, events(t)...)
+	names, _ := filepath.Glob(filepath.Join(dir, "tile/entries/000.p/*"))
+	text, err := os.ReadFile(names[len(names)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for len(text) > 0 {
+		size := int(text[0])<<8 + int(text[1])
+		var e audit.Entry
+		if err := json.Unmarshal(text[2:2+size], &e); err != nil || e.V != 1 || len(e.Salt) != 22 {
+			t.Errorf("%s: %v", text[2:2+size], err)
+		}
+		text = text[2+size:]
+		count++
+	}
+	if count < 10 {
+		t.Errorf("%d entries", count)
+	}
+}
+
+func TestVerifyNothing(t *testing.T) {
+	if _, err := audit.Verify(); err == nil {
+		t.Error("no folder was accepted")
+	}
+	if _, err := audit.Verify(filepath.Join(t.TempDir(), "none")); err == nil {
+		t.Error("a missing folder was accepted")
+	}
+	if r, err := audit.Verify(t.TempDir()); err != nil || r.OK() {
+		t.Errorf("an empty folder: %v", err)
+	}
+}

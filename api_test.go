@@ -22,6 +22,7 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/sitemap"
 	"github.com/collyrobots/collyrobots/store"
+	"github.com/collyrobots/collyrobots/usage"
 	"github.com/collyrobots/collyrobots/webbotauth"
 )
 
@@ -66,6 +67,10 @@ var (
 	_ func(*webbotauth.Signer) collyrobots.Option                                      = collyrobots.SignRequests
 	_ func(*webbotauth.Signer) collyrobots.Option                                      = collyrobots.SignWhenAsked
 	_ func(*collyrobots.Plugin) webbotauth.Card                                        = (*collyrobots.Plugin).Card
+	_ func(...usage.Purpose) collyrobots.Option                                        = collyrobots.Purpose
+	_ func() collyrobots.Option                                                        = collyrobots.EnforceUsage
+	_ func(*collyrobots.Plugin, *colly.Response) usage.Terms                           = (*collyrobots.Plugin).Usage
+	_ usage.Preferences                                                                = collyrobots.Decision{}.Usage
 	_ func(int) collyrobots.Option                                                     = collyrobots.MaxInFlight
 	_ func(...dialect.Dialect) collyrobots.Option                                      = collyrobots.Shadow
 	_ func(string, ...collyrobots.Option) collyrobots.Option                           = collyrobots.ForHosts

@@ -455,3 +455,26 @@ func TestUsageAfterClose(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// TestUsageOfCachedPage checks a page from the collector's cache, which is neither requested nor
+// counted.
+func TestUsageOfCachedPage(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": {
+		"/robots.txt": "User-agent: *\nContent-Usage: train-ai=n\n", tdmURI: reservedAll, "/1": headers("x", "Content-Usage", "search=n"),
+	}})
+	dir := t.TempDir()
+	for i := range 2 {
+		c := start(t, web, []colly.CollectorOption{colly.CacheDir(dir)}, collyrobots.Purpose(usage.TrainAI))
+		var got usage.Preferences
+		c.OnResponse(func(r *colly.Response) { got = c.robots.Usage(r).Preferences })
+		must(t, c.Visit("http://a.test/1"))
+		if got.TrainAI.Name != "robots.txt" || got.AIUse.Name != "tdmrep.json" || got.Search.Name != "Content-Usage" {
+			t.Errorf("%d: got %+v", i, got)
+		}
+		if counted := c.robots.Stats().Usage != nil; counted != (i == 0) {
+			t.Errorf("%d: counted: %v", i, counted)
+		}
+		must(t, c.robots.Close())
+	}
+	wantURIs(t, web, "a.test", "/robots.txt "+tdmURI+" /1 /robots.txt "+tdmURI)
+}

@@ -261,3 +261,21 @@ func FuzzTerms(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkTerms measures the sources of a usual page.
+func BenchmarkTerms(b *testing.B) {
+	lines := []usage.Line{{Key: "Content-Signal", Value: "search=yes,ai-train=no,use=reference", Number: 2}}
+	u := &url.URL{Scheme: "https", Host: "a.test", Path: "/a/b"}
+	for name, s := range map[string]usage.Sources{
+		"nothing":        {Header: http.Header{"Content-Type": {"text/html"}}},
+		"Content-Signal": {Robots: usage.ParseRobotsTxt(lines), Header: http.Header{"Content-Type": {"text/html"}}},
+		"header":         {Header: http.Header{"Content-Usage": {"train-ai=n, search=y"}}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Terms(u)
+			}
+		})
+	}
+}

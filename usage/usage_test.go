@@ -27,66 +27,66 @@ func said(t *testing.T, p usage.Preferences) string {
 }
 
 // contentUsages are values of the header Content-Usage. Lines are separated by a line feed. The
-// examples of draft-ietf-aipref-vocab-08 are marked with their section.
-var contentUsages = []struct{ value, want string }{
-	{"train-ai=y, search=n", "n?y"}, // "Exemplary Serialization Format"
-	{"train-ai=n", "??n"},
-	{"train-ai=y", "??y"},
-	{"search=n", "n??"},
-	{"search=y", "y??"},
-	{"ai-use=n", "?n?"},
-	{"ai-use=y", "?y?"},
-	{"search=y,ai-use=n,train-ai=n", "ynn"},
-	{"train-ai=y, train-ai, search=n, search=\"n\"", "???"}, // "Multiple Preferences"
-	{"train-ai;allow=n, train-ai=y", "??y"},                 // "Preference Parameters"
-	{"train-ai;has;parameters=\"?\";", "???"},               // "Preference Parameters"; it is also malformed
-	{"train-ai;has;parameters=\"?\"", "???"},
-	{"train-ai=n, train-ai=y", "??y"},
-	{"train-ai=y, train-ai=n", "??n"},
-	{"train-ai=n;x=1", "??n"},
-	{"train-ai=n;x;y=\"z\", search=y", "y?n"},
-	{"train-ai", "???"},
-	{"train-ai=?1", "???"},
-	{"train-ai=?0", "???"},
-	{"train-ai=\"n\"", "???"},
-	{"train-ai=\"y\"", "???"},
-	{"train-ai=no", "???"},
-	{"train-ai=yes", "???"},
-	{"train-ai=N", "???"},
-	{"train-ai=Y", "???"},
-	{"train-ai=0", "???"},
-	{"train-ai=1.5", "???"},
-	{"train-ai=:bg==:", "???"},
-	{"train-ai=(n)", "???"},
-	{"train-ai=()", "???"},
-	{"Train-AI=n", "???"},
-	{"Train-AI=n, search=n", "???"}, // the Dictionary is malformed
-	{"search=n, TRAIN-AI=n", "???"},
-	{"search=n,", "???"},
-	{"search=n,,train-ai=n", "???"},
-	{"search=n train-ai=n", "???"},
-	{"search=n; train-ai=n", "n??"}, // a parameter
-	{"search = n", "???"},
-	{"search=n\ntrain-ai=n", "n?n"},
-	{"train-ai=n\ntrain-ai=y", "??y"},
-	{"search=n\n!", "???"},
-	{"  search=n  ", "n??"},
-	{"search=n ,\ttrain-ai=n", "n?n"},
-	{"", "???"},
-	{"ai=n", "???"}, // labels of old drafts
-	{"genai=n, bots=n, train-genai=n, ai-output=n", "???"},
-	{"future=n, train-ai=n", "??n"},
-	{"*x_-.9=n, train-ai=n", "??n"},
-	{"train-ai=ñ", "???"},
-	{"train-ai=n\x00", "???"},
-	{"/ train-ai=n", "???"}, // a path is for robots.txt
+// names of the examples of draft-ietf-aipref-vocab-08 contain their section.
+var contentUsages = []struct{ name, value, want string }{
+	{"vocab-08, Exemplary Serialization Format", "train-ai=y, search=n", "n?y"},
+	{"train-ai=n", "train-ai=n", "??n"},
+	{"train-ai=y", "train-ai=y", "??y"},
+	{"search=n", "search=n", "n??"},
+	{"search=y", "search=y", "y??"},
+	{"ai-use=n", "ai-use=n", "?n?"},
+	{"ai-use=y", "ai-use=y", "?y?"},
+	{"all uses", "search=y,ai-use=n,train-ai=n", "ynn"},
+	{"vocab-08, Multiple Preferences", "train-ai=y, train-ai, search=n, search=\"n\"", "???"},
+	{"vocab-08, Preference Parameters: parameter instead of a value", "train-ai;allow=n, train-ai=y", "??y"},
+	{"vocab-08, Preference Parameters: trailing semicolon is malformed", "train-ai;has;parameters=\"?\";", "???"},
+	{"vocab-08, Preference Parameters", "train-ai;has;parameters=\"?\"", "???"},
+	{"RFC 9651, 3.2: last duplicate counts", "train-ai=n, train-ai=y", "??y"},
+	{"RFC 9651, 3.2: last duplicate counts, restrictive", "train-ai=y, train-ai=n", "??n"},
+	{"parameter is ignored", "train-ai=n;x=1", "??n"},
+	{"several parameters", "train-ai=n;x;y=\"z\", search=y", "y?n"},
+	{"bare key is a Boolean", "train-ai", "???"},
+	{"Boolean true", "train-ai=?1", "???"},
+	{"Boolean false", "train-ai=?0", "???"},
+	{"String n", "train-ai=\"n\"", "???"},
+	{"String y", "train-ai=\"y\"", "???"},
+	{"other Token no", "train-ai=no", "???"},
+	{"other Token yes", "train-ai=yes", "???"},
+	{"values are case-sensitive: N", "train-ai=N", "???"},
+	{"values are case-sensitive: Y", "train-ai=Y", "???"},
+	{"Integer", "train-ai=0", "???"},
+	{"Decimal", "train-ai=1.5", "???"},
+	{"Byte Sequence", "train-ai=:bg==:", "???"},
+	{"Inner List", "train-ai=(n)", "???"},
+	{"empty Inner List", "train-ai=()", "???"},
+	{"keys are case-sensitive", "Train-AI=n", "???"},
+	{"upper case makes the Dictionary malformed", "Train-AI=n, search=n", "???"},
+	{"upper case in the second key", "search=n, TRAIN-AI=n", "???"},
+	{"comma at the end", "search=n,", "???"},
+	{"two commas", "search=n,,train-ai=n", "???"},
+	{"no comma", "search=n train-ai=n", "???"},
+	{"semicolon instead of a comma", "search=n; train-ai=n", "n??"},
+	{"blanks around the equals sign", "search = n", "???"},
+	{"two header lines", "search=n\ntrain-ai=n", "n?n"},
+	{"duplicate key in two lines", "train-ai=n\ntrain-ai=y", "??y"},
+	{"second line malformed", "search=n\n!", "???"},
+	{"blanks around the list", "  search=n  ", "n??"},
+	{"blanks and a tab around the comma", "search=n ,\ttrain-ai=n", "n?n"},
+	{"empty value", "", "???"},
+	{"label ai of an old draft", "ai=n", "???"},
+	{"labels of old drafts", "genai=n, bots=n, train-genai=n, ai-output=n", "???"},
+	{"unknown key", "future=n, train-ai=n", "??n"},
+	{"key with all characters", "*x_-.9=n, train-ai=n", "??n"},
+	{"not ASCII", "train-ai=ñ", "???"},
+	{"NUL", "train-ai=n\x00", "???"},
+	{"path in a header", "/ train-ai=n", "???"},
 }
 
 func TestContentUsage(t *testing.T) {
 	for _, tc := range contentUsages {
 		got := usage.ContentUsage(strings.Split(tc.value, "\n"), from)
 		if s := said(t, got); s != tc.want {
-			t.Errorf("%q: got %s, want %s", tc.value, s, tc.want)
+			t.Errorf("%s: %q: got %s, want %s", tc.name, tc.value, s, tc.want)
 		}
 	}
 	if s := said(t, usage.ContentUsage(nil, from)); s != "???" {
@@ -169,34 +169,34 @@ func TestRuleSource(t *testing.T) {
 }
 
 // contentSignals are Content-Signal values, as in contentUsages, and the value of use.
-var contentSignals = []struct{ value, want, use string }{
-	{"search=yes,ai-input=no,ai-train=no,use=reference", "ynn", "reference"},
-	{"search=yes,ai-train=no", "y?n", ""},
-	{"search=yes, ai-train=no, use=immediate", "y?n", "immediate"},
-	{"search=no", "n??", ""},
-	{"ai-input=yes", "?y?", ""},
-	{"ai-train=yes", "??y", ""},
-	{"use=full", "???", "full"},
-	{"use=all", "???", ""},
-	{"use=", "???", ""},
-	{"use=full,use=immediate", "???", "immediate"},
-	{"use=x,use=full", "???", "full"},
-	{"", "???", ""},
-	{"search", "???", ""},
-	{"search=", "???", ""},
-	{"search=y", "???", ""},
-	{"search=true", "???", ""},
-	{"ai-use=no,train-ai=no", "???", ""},
-	{"search=no,search=yes", "n??", ""},
-	{"search=yes\nsearch=no", "n??", ""},
-	{"search=yes\nai-train=no", "y?n", ""},
-	{"Search=YES, AI-Train=No", "y?n", ""},
-	{" search = yes ,\tai-train = no\r", "y?n", ""},
-	{",,search=yes,,", "y??", ""},
-	{"search=yes;ai-train=no", "???", ""},
-	{"search=yes=no", "???", ""},
-	{"unknown=no,search=yes", "y??", ""},
-	{"search=\"no\"", "???", ""},
+var contentSignals = []struct{ name, value, want, use string }{
+	{"all keys", "search=yes,ai-input=no,ai-train=no,use=reference", "ynn", "reference"},
+	{"contentsignals.org: an absent key is unknown", "search=yes,ai-train=no", "y?n", ""},
+	{"key use", "search=yes, ai-train=no, use=immediate", "y?n", "immediate"},
+	{"search=no", "search=no", "n??", ""},
+	{"ai-input=yes", "ai-input=yes", "?y?", ""},
+	{"ai-train=yes", "ai-train=yes", "??y", ""},
+	{"use=full", "use=full", "???", "full"},
+	{"unknown use", "use=all", "???", ""},
+	{"empty use", "use=", "???", ""},
+	{"two uses, the narrower counts", "use=full,use=immediate", "???", "immediate"},
+	{"unknown use and a known one", "use=x,use=full", "???", "full"},
+	{"empty value", "", "???", ""},
+	{"key without a value", "search", "???", ""},
+	{"empty value of a key", "search=", "???", ""},
+	{"value of Content-Usage", "search=y", "???", ""},
+	{"other value", "search=true", "???", ""},
+	{"keys of Content-Usage", "ai-use=no,train-ai=no", "???", ""},
+	{"two values, the restrictive counts", "search=no,search=yes", "n??", ""},
+	{"two lines, the restrictive counts", "search=yes\nsearch=no", "n??", ""},
+	{"two lines", "search=yes\nai-train=no", "y?n", ""},
+	{"upper case", "Search=YES, AI-Train=No", "y?n", ""},
+	{"blanks", " search = yes ,\tai-train = no\r", "y?n", ""},
+	{"empty members", ",,search=yes,,", "y??", ""},
+	{"semicolon", "search=yes;ai-train=no", "???", ""},
+	{"two equals signs", "search=yes=no", "???", ""},
+	{"unknown key", "unknown=no,search=yes", "y??", ""},
+	{"quotes", "search=\"no\"", "???", ""},
 }
 
 func TestContentSignal(t *testing.T) {
@@ -206,7 +206,7 @@ func TestContentSignal(t *testing.T) {
 	for _, tc := range contentSignals {
 		got, use := usage.ContentSignal(strings.Split(tc.value, "\n"), from)
 		if s := said(t, got); s != tc.want || use.String() != tc.use {
-			t.Errorf("%q: got %s, use %q; want %s, %q", tc.value, s, use, tc.want, tc.use)
+			t.Errorf("%s: %q: got %s, use %q; want %s, %q", tc.name, tc.value, s, use, tc.want, tc.use)
 		}
 	}
 	if usage.Use(9).String() != "" {

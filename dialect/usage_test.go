@@ -126,3 +126,21 @@ func TestUsageLinesOfLimitedFile(t *testing.T) {
 		t.Errorf("RFC 9309: got %+v", got)
 	}
 }
+
+// FuzzUsageLines checks that the lines are lines of the file, in their order.
+func FuzzUsageLines(f *testing.F) {
+	for _, tc := range usageFiles {
+		f.Add(tc.file)
+	}
+	f.Fuzz(func(t *testing.T, file string) {
+		for _, d := range dialect.All() {
+			last := 0
+			for _, l := range d.Parse([]byte(file)).UsageLines("ExampleBot") {
+				if l.Line <= last || !strings.Contains(file, l.Value) || strings.ContainsAny(l.Value, "\r\n") || l.Key == "" {
+					t.Errorf("%v: %+v after line %d", d, l, last)
+				}
+				last = l.Line
+			}
+		}
+	})
+}

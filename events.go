@@ -107,6 +107,9 @@ type Event struct {
 	// Remote (answered) is the address and port of the server or proxy that the request was sent
 	// to. It is "" if the transport does not report it.
 	Remote string `json:"remote,omitempty"`
+	// Signed (answered) says that the request was sent with a signature of SignRequests or
+	// SignWhenAsked.
+	Signed bool `json:"signed,omitempty"`
 	// Err (answered, robots, sitemap, refused, unrecorded) says what went wrong. In denied events it
 	// is the reason, if Decision is nil.
 	Err error `json:"-"`

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
@@ -62,6 +63,10 @@ type signatures struct {
 	report    *report
 	whenAsked bool
 
+	signed atomic.Int64 // SignatureStats.Signed
+	failed atomic.Int64 // SignatureStats.Failed
+	asks   atomic.Int64 // SignatureStats.Asked
+
 	mu    sync.Mutex
 	hosts map[string]string // the hosts that have asked, and the nonce for the next request; "" if there is none
 }
@@ -91,9 +96,12 @@ func (s *signatures) sign(host string, req *http.Request) bool {
 	}
 	err := s.signer.SignNonce(req, nonce)
 	if err != nil {
+		s.failed.Add(1)
 		s.report.warn("a request cannot be signed and is sent without a signature", "url", req.URL.Redacted(), "error", err)
+		return false
 	}
-	return err == nil
+	s.signed.Add(1)
+	return true
 }
 
 // next reports whether the next request to a host is signed, and returns the nonce that the host
@@ -113,6 +121,7 @@ func (s *signatures) next(host string) (nonce string, signs bool) {
 
 // ask records that a host has asked for signatures.
 func (s *signatures) ask(host, nonce string) {
+	s.asks.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, known := s.hosts[host]
@@ -125,13 +134,47 @@ func (s *signatures) ask(host, nonce string) {
 	s.hosts[host] = nonce
 }
 
+// SignatureStats counts the signatures of SignRequests or SignWhenAsked.
+type SignatureStats struct {
+	// Signed counts the requests that were signed: pages, robots.txt, sitemaps, redirects and second
+	// attempts. A request that net/http sends again on another connection counts again.
+	Signed int `json:"signed"`
+	// Failed counts the requests that could not be signed and were sent without a signature.
+	Failed int `json:"failed"`
+	// Asked counts the responses that have asked for a signature.
+	Asked int `json:"asked"`
+	// Hosts counts the hosts whose requests are signed because they have asked, under SignWhenAsked.
+	Hosts int `json:"hosts"`
+}
+
+// statistics returns the counts so far, or nil if no request is signed.
+func (s *signatures) statistics() *SignatureStats {
+	if s == nil {
+		return nil
+	}
+	stats := &SignatureStats{
+		Signed: int(s.signed.Load()),
+		Failed: int(s.failed.Load()),
+		Asked:  int(s.asks.Load()),
+	}
+	if s.whenAsked {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		stats.Hosts = len(s.hosts)
+	}
+	return stats
+}
+
 // signature returns a function that signs the request of x, or nil if no request is signed.
 func (x *exchange) signature() func(*http.Request) {
 	s := x.limiter.signatures
 	if s == nil {
 		return nil
 	}
-	return func(req *http.Request) { x.signed = s.sign(x.host.Name(), req) }
+	return func(req *http.Request) {
+		x.signed = s.sign(x.host.Name(), req)
+		x.trace.setSigned(x.signed)
+	}
 }
 
 // signsAgain records whether a response asks for a signature. It reports whether the request is

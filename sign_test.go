@@ -154,6 +154,9 @@ func testEveryRequestIsSigned(t *testing.T, start starter) {
 					}
 				}
 				wantSigned(t, web, profile)
+				if got, want := *c.robots.Stats().Signatures, (collyrobots.SignatureStats{Signed: len(web.Log(""))}); got != want {
+					t.Errorf("got %+v, want %+v", got, want)
+				}
 				all := urisOf(web.Log(""))
 				for _, want := range []string{"/robots.txt", "/robots2.txt", "/map.xml", "/map2.xml", "/moved", "/to", "/there", "/dropped /dropped", "/throttled /throttled"} {
 					if !strings.Contains(all+" ", want+" ") {
@@ -335,7 +338,41 @@ func TestSignWhenAsked(t *testing.T) {
 			if log := c.logged.String(); log != "" {
 				t.Errorf("logged: %s", log)
 			}
+			stats := c.robots.Stats().Signatures
+			if stats.Signed == 0 || stats.Failed != 0 || stats.Asked != 2 || stats.Hosts != 2 {
+				t.Errorf("got %+v", *stats)
+			}
 		})
+	})
+}
+
+// TestSignaturesInEvents compares the events with the access log.
+func TestSignaturesInEvents(t *testing.T) {
+	v := newVerifier(webbotauth.Draft)
+	inBubble(t, robotstest.Sites{
+		"a.test": {"/robots.txt": noDenys, "/1": asks(v, "", "<p>"), "/2": asks(v, "", "<p>")},
+		"b.test": {"*": robotstest.Page()},
+	}, func(t *testing.T, web *robotstest.Web) {
+		signed := ""
+		c := start(t, web, nil, collyrobots.SignWhenAsked(newSigner(t, webbotauth.Draft)), collyrobots.OnEvent(func(e collyrobots.Event) {
+			if e.Kind == collyrobots.EventAnswered {
+				signed += fmt.Sprint(" ", e.URL, " ", e.Signed)
+			}
+		}))
+		must(t, c.Visit("http://a.test/1"))
+		must(t, c.Visit("http://b.test/"))
+		must(t, c.Visit("http://a.test/2"))
+		must(t, c.robots.Close())
+		want := ""
+		for _, r := range web.Log("") {
+			want += fmt.Sprint(" http://", r.Host, r.URI, " ", r.Header.Get("Signature") != "")
+		}
+		if signed != want || !strings.Contains(want, "a.test/2 true") || !strings.Contains(want, "b.test/ false") {
+			t.Errorf("the events say%s, the access log says%s", signed, want)
+		}
+		if s := c.robots.Stats().Signatures; s.Signed != 2 || s.Asked != 1 || s.Hosts != 1 {
+			t.Errorf("got %+v", *s)
+		}
 	})
 }
 
@@ -581,6 +618,9 @@ func TestRequestThatCannotBeSigned(t *testing.T) {
 		}
 		if n := strings.Count(c.logged.String(), "a request cannot be signed"); n != 1 {
 			t.Errorf("logged %d times: %s", n, c.logged)
+		}
+		if got, want := *c.robots.Stats().Signatures, (collyrobots.SignatureStats{Signed: 1, Failed: 2}); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
 		}
 	})
 }

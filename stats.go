@@ -41,6 +41,8 @@ type Stats struct {
 	Forgotten HostStats `json:"forgotten"`
 	// RobotsTags counts the pages with rules such as noindex.
 	RobotsTags RobotsTagStats `json:"robots_tags"`
+	// Signatures counts the signed requests. It is nil without SignRequests and SignWhenAsked.
+	Signatures *SignatureStats `json:"signatures,omitempty"`
 	// Sitemaps counts what was read in sitemaps.
 	Sitemaps FeedStats `json:"sitemaps"`
 	// Frontier has the counts of the URLStore of the option Frontier. It is nil without the option.
@@ -189,6 +191,7 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(HostStats)) Stat
 		Policies:   p.policies.statistics(),
 		Forgotten:  forgotten,
 		RobotsTags: p.tagCounts.statistics(),
+		Signatures: p.limiter.signatures.statistics(),
 		Sitemaps:   p.sitemaps.statistics(),
 		NotFed:     p.sitemaps.examples(),
 		Frontier:   p.frontier.statistics(),

@@ -63,6 +63,7 @@ func (r *report) tellStarted(t *trace, host *pace.Host, s pace.Start) {
 func (r *report) tellAnswered(t *trace, host *pace.Host, bytes int64, err error) {
 	e := t.event(EventAnswered, host)
 	e.Status = t.status
+	e.Signed = t.signed
 	e.Date = t.date
 	if t.remote != nil {
 		e.Remote = t.remote.String()

@@ -30,6 +30,7 @@ type trace struct {
 	running  bool      // EventStarted was sent, and EventAnswered was not
 	at       time.Time // of the start; valid while running
 	status   int       // of the response; 0 before that
+	signed   bool      // the request was signed when it was last sent
 	date     time.Time // the Date header of the response; zero if there is none
 	remote   net.Addr  // of the connection; nil if it is not known
 	decision *Decision // by which the request is sent; nil for requests of the plugin's own
@@ -86,6 +87,13 @@ func (t *trace) answered(resp *http.Response) {
 	defer t.mu.Unlock()
 	t.status = resp.StatusCode
 	t.date, _ = http.ParseTime(resp.Header.Get("Date")) // zero if it is malformed
+}
+
+// setSigned records whether the request was signed.
+func (t *trace) setSigned(signed bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.signed = signed
 }
 
 // again is called when the request is about to be sent once more. err is the error of the last

@@ -85,8 +85,7 @@ func (v *verdict) denyLink(from string) {
 	if !v.rule.Allowed || from == "" {
 		return
 	}
-	v.reason = ReasonNofollow
-	v.rule = dialect.Decision{}
+	v.deny(ReasonNofollow)
 	v.linkedFrom = from
 }
 

@@ -49,6 +49,9 @@ function headline(m) {
   set(byId("done"), number(m.totals.pages));
   const unchanged = m.totals.unchanged ? ` · ${number(m.totals.unchanged)} unchanged` : "";
   set(byId("pages-why"), `${number(m.totals.waiting)} waiting${unchanged} · ${m.rate.toFixed(1)} requests per second`);
+  const said = signals(m);
+  byId("signals").hidden = !said;
+  set(byId("signals"), said);
   frontier(m);
   const g = m.gap_over_delay;
   set(byId("gap"), g ? times(g) : "–");
@@ -59,6 +62,18 @@ function headline(m) {
     ["usage", "by usage preferences"], ["nofollow", "behind nofollow"], ["refused", "the host refuses"], ["budget", "over the budget"], ["other", "for other reasons"]];
   const denied = by.filter(([reason]) => m.denied_by?.[reason]).map(([reason, text]) => `${number(m.denied_by[reason])} ${text}`);
   set(byId("denied-why"), denied.join(", ") || (m.totals.denied ? "requests not sent" : "every request was allowed"));
+}
+
+// signals describes the pages with robots tags, and the requests that are signed.
+function signals(m) {
+  const parts = [], tags = m.robots_tags, s = m.signatures;
+  if (tags?.noindex) parts.push(`${number(tags.noindex)} noindex`);
+  if (tags?.nofollow) parts.push(`${number(tags.nofollow)} nofollow`);
+  if (tags && !parts.length) parts.push(`${number(tags.pages)} with robots tags`);
+  if (s) parts.push(`${many(s.signed, "request")} signed`);
+  if (s?.hosts) parts.push(`${many(s.hosts, "site")} asked for signatures`);
+  if (s?.failed) parts.push(`${number(s.failed)} sent without a signature`);
+  return parts.join(" · ");
 }
 
 // frontier updates the card of the pages that wait in the URLStore of the option Frontier.

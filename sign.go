@@ -137,7 +137,8 @@ func (s *signatures) ask(host, nonce string) {
 // SignatureStats counts the signatures of SignRequests or SignWhenAsked.
 type SignatureStats struct {
 	// Signed counts the requests that were signed: pages, robots.txt, sitemaps, redirects and second
-	// attempts. A request that net/http sends again on another connection counts again.
+	// attempts. A request that net/http sends again on another connection counts again. Requests that
+	// the program has signed itself are included.
 	Signed int `json:"signed"`
 	// Failed counts the requests that could not be signed and were sent without a signature.
 	Failed int `json:"failed"`

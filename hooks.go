@@ -79,7 +79,9 @@ func (h *hooks) onRequest(r *colly.Request) {
 	}
 	h.guardCallbacks()
 	fed := h.fed.claim(r, h.c.DetectCharset)
-	h.decideVisit(r)
+	if h.enforcesTags {
+		h.decideVisit(r)
+	}
 	if h.frontier != nil {
 		var goOn bool
 		fed, goOn = h.record(r, fed)
@@ -146,7 +148,9 @@ func (h *hooks) newPage(r *colly.Request, fed *fedPage) *request {
 // describe sets the target, the client and the header of q from a page.
 func (h *hooks) describe(q *request, r *colly.Request) {
 	q.target = targetOf(r.URL, r.Host, *r.Headers)
-	q.target.linkedFrom = h.links.Origin(r)
+	if h.enforcesTags {
+		q.target.linkedFrom = h.links.Origin(r)
+	}
 	q.client = h
 	q.header = *r.Headers
 }

@@ -197,7 +197,7 @@ func (h *hooks) withhold(urls []string) (release func()) {
 // aborts r if the collector has accepted another request for its URL at the same time. The URLStore
 // of Frontier finds such requests itself.
 func (h *hooks) decideVisit(r *colly.Request) {
-	if !h.enforcesTags || h.dryRun || h.c.AllowURLRevisit {
+	if h.dryRun || h.c.AllowURLRevisit {
 		return
 	}
 	allowed := h.links.Origin(r) == ""

@@ -158,8 +158,11 @@ const importRules = `
 	# From a robots.txt to its faults.
 	internal/lint:     ./dialect ./usage !io !os !net/http !log
 
+	# The command that estimates how long a crawl will take.
+	internal/plan:     . ./dialect ./internal/robotsfile ./internal/term ./sitemap ./store github.com/gocolly/colly/v2
+
 	# The command.
-	cmd/collyrobots:   . ./conformance ./dialect ./internal/conform ./internal/conform/crawl ./internal/batch ./internal/lint ./internal/robotsfile ./internal/term ./robotstags ./sitemap ./store ./usage github.com/gocolly/colly/v2
+	cmd/collyrobots:   . ./conformance ./dialect ./internal/conform ./internal/conform/crawl ./internal/batch ./internal/lint ./internal/plan ./internal/robotsfile ./internal/term ./robotstags ./sitemap ./store ./usage github.com/gocolly/colly/v2
 
 	# The examples use what every program can use, and packages that they share.
 	examples/internal/demo:

@@ -46,7 +46,7 @@
 //
 // Only one process may use a folder at a time, and only the owner can read it, because recorded
 // requests may contain cookies. The file waiting.jsonl is for other programs, such as the command
-// examples/plan. It is replaced by Open, by Close, and at most once a minute. Its first line is
+// collyrobots plan. It is replaced by Open, by Close, and at most once a minute. Its first line is
 //
 //	{"version":1,"written":"2026-11-22T13:00:00Z"}
 //

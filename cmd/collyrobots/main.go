@@ -40,6 +40,7 @@ var commands = []command{
 	{name: "check", summary: "decide whether a crawler may fetch URLs, and say why", run: runCheck},
 	{name: "lint", summary: "find faults in robots.txt files", run: runLint},
 	{name: "diff", summary: "show what changes between two robots.txt files", run: runDiff},
+	{name: "plan", summary: "estimate how long a crawl will take", run: runPlan},
 	{name: "conform", summary: "run the conformance suite on a parser of robots.txt", run: runConform},
 	{name: "batch", summary: "decide about many URLs, on all processors", run: runBatch},
 	{name: "version", summary: "print the version of this program", run: runVersion},

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +22,19 @@ import (
 
 	"github.com/collyrobots/collyrobots/robotstest"
 )
+
+// The program that is tested, and its first arguments.
+var (
+	folder = "."
+	first  []string
+)
+
+// MainOf is like Main for a program in another folder. args come before the arguments of each run.
+func MainOf(m *testing.M, programFolder string, args ...string) {
+	folder = programFolder
+	first = args
+	Main(m)
+}
 
 // Main is the TestMain of a program. It runs the tests, and fails if they leave a goroutine behind.
 func Main(m *testing.M) {
@@ -35,14 +49,14 @@ func Main(m *testing.M) {
 	os.Exit(status)
 }
 
-// program builds the program in the current directory and returns the name of the file.
+// program builds the program and returns the name of the file.
 var program = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "tool")
 	if err != nil {
 		return "", err
 	}
 	file := filepath.Join(dir, "tool")
-	out, err := exec.Command("go", "build", "-o", file, ".").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", file, folder).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
@@ -83,7 +97,7 @@ func (w *World) Command(t *testing.T, args ...string) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), file, args...)
+	cmd := exec.CommandContext(t.Context(), file, slices.Concat(first, args)...)
 	cmd.Env = append(os.Environ(), "NO_COLOR=1")
 	if w != nil {
 		cmd.Env = append(cmd.Env, "HTTP_PROXY="+w.proxy, "HTTPS_PROXY="+w.proxy, "NO_PROXY=")

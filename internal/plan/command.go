@@ -1,30 +1,14 @@
-// Command plan prints how long a crawl will take.
+// Package plan estimates how long a crawl will take. It is the command collyrobots plan.
 //
-//	plan [flags] SITE...
-//	plan [flags] -hosts FILE
-//	plan [flags] -frontier DIR
-//
-// A site is a host, or the URL of a page of it. FILE has one site in each line; if it is -, the
-// sites are read from standard input. For each host, plan reads robots.txt in each dialect, and the
-// sitemaps. It obeys the delay of the host, checks several hosts in parallel, and requests nothing
-// except robots.txt and sitemaps. Pages of example.com and of www.example.com belong to one site.
-//
-// DIR is the folder of a frontier. The plan then covers the pages that wait in it, and no sitemap
-// is read. The crawl that uses the frontier may be running.
+// For each host, it reads robots.txt in each dialect, and the sitemaps. It obeys the delay of the
+// host, checks several hosts in parallel, and requests nothing except robots.txt and sitemaps. Pages
+// of example.com and of www.example.com belong to one site.
 //
 // The plan contains the number of pages that the sitemaps list and that robots.txt denies, the
 // delay of each host with the line that asks for it, the time for the crawl by the number of hosts
 // that are crawled in parallel, the hosts that determine this time, and suggestions to make it
 // shorter.
-//
-// The plan goes to standard output, and progress to standard error. After Ctrl-C the plan covers
-// the hosts that were checked until then.
-//
-// The exit status is 0 if there is a plan, 1 if it was interrupted or no host has answered, and 2
-// if the arguments are invalid.
-//
-//	go install github.com/collyrobots/collyrobots/examples/plan@latest
-package main
+package plan
 
 import (
 	"context"
@@ -34,24 +18,13 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/term"
 )
-
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
-	status := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	stop()
-	os.Exit(status)
-}
 
 // A job has the arguments of the program.
 type job struct {
@@ -76,8 +49,11 @@ type job struct {
 	frontierTime time.Time // when the counts of waiting pages were written
 }
 
-// run runs the program and returns its exit status.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// Run runs the command with the arguments after its name and returns its exit status: 0 if there is
+// a plan, 1 if it was interrupted or no host has answered, and 2 if the arguments are invalid. The
+// plan goes to stdout, and progress to stderr. If ctx ends, the plan covers the hosts that were
+// checked until then.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	j, err := parse(args, stdin, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return 0
@@ -94,7 +70,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case err != nil:
 		return fail(stderr, err, 1)
 	case p.Interrupted:
-		term.Fprintf(stderr, "plan: interrupted after %d of %s\n", p.answered(), term.Number(len(j.sites), "host"))
+		term.Fprintf(stderr, "collyrobots plan: interrupted after %d of %s\n", p.answered(), term.Number(len(j.sites), "host"))
 		return 1
 	case p.answered() == 0:
 		return 1
@@ -103,7 +79,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 func fail(stderr io.Writer, err error, status int) int {
-	term.Errors(stderr, "plan", err)
+	term.Errors(stderr, "collyrobots plan", err)
 	return status
 }
 
@@ -170,9 +146,9 @@ func parse(args []string, stdin io.Reader, stderr io.Writer) (*job, error) {
 }
 
 func usage(flags *flag.FlagSet, w io.Writer) {
-	fmt.Fprintln(w, `Usage: plan [flags] SITE...
-       plan [flags] -hosts FILE
-       plan [flags] -frontier DIR
+	fmt.Fprintln(w, `Usage: collyrobots plan [flags] SITE...
+       collyrobots plan [flags] -hosts FILE
+       collyrobots plan [flags] -frontier DIR
 
 Prints how long a crawl will take, which hosts determine that, and what would make it shorter.
 It requests only robots.txt and sitemaps. A site is a host, or the URL of a page.`)

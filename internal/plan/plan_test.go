@@ -1,4 +1,4 @@
-package main
+package plan
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-func TestMain(m *testing.M) { tooltest.Main(m) }
+func TestMain(m *testing.M) { tooltest.MainOf(m, "../../cmd/collyrobots", "plan") }
 
 // listing returns a sitemap of n pages of a host.
 func listing(host string, n int, day string) string {
@@ -230,8 +230,8 @@ func TestManyHosts(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"plan: skipped line 3, which is not a host or a URL: not a host\n", "plan: skipped line 4, which is not a host or a URL: http://\n",
-		"plan: skipped line 6", "plan: ignored 2 duplicate hosts", "500 of 500  ",
+		"collyrobots plan: skipped line 3, which is not a host or a URL: not a host\n", "plan: skipped line 4, which is not a host or a URL: http://\n",
+		"collyrobots plan: skipped line 6", "plan: ignored 2 duplicate hosts", "500 of 500  ",
 	} {
 		if !strings.Contains(stderr, want) {
 			t.Errorf("stderr does not contain %q:\n%.1000s", want, stderr)
@@ -368,11 +368,11 @@ func TestArguments(t *testing.T) {
 		{`http://xxxxx@a.test:x/ is not a host`, []string{"http://joe:secret@a.test:x/"}},
 	} {
 		status, stdout, stderr := (*tooltest.World)(nil).Run(t, "\nwhat is this?\n", test.args...)
-		if status != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "plan: ") || !strings.Contains(stderr, test.want) {
+		if status != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "collyrobots plan: ") || !strings.Contains(stderr, test.want) {
 			t.Errorf("%q: status %d, stdout %q, stderr %q", test.args, status, stdout, stderr)
 		}
 	}
-	if status, stdout, stderr := (*tooltest.World)(nil).Run(t, "", "-h"); status != 0 || stdout != "" || !strings.Contains(stderr, "Usage: plan") {
+	if status, stdout, stderr := (*tooltest.World)(nil).Run(t, "", "-h"); status != 0 || stdout != "" || !strings.Contains(stderr, "Usage: collyrobots plan") {
 		t.Errorf("-h: status %d, %q, %q", status, stdout, stderr)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package plan
 
 import (
 	"bufio"
@@ -32,7 +32,7 @@ type skippedLine struct {
 func (j *job) readSites(args []string, file string, stdin io.Reader) error {
 	switch {
 	case file == "" && len(args) == 0:
-		return errors.New("no site given; plan -h prints the usage")
+		return errors.New("no site given; collyrobots plan -h prints the usage")
 	case file != "" && len(args) > 0:
 		return fmt.Errorf("-hosts takes all sites from the file; remove the argument %s", term.Safe(args[0]))
 	case file != "":
@@ -131,13 +131,13 @@ func parseSite(text string) (s site, ok bool) {
 func (j *job) printSkipped(w io.Writer) {
 	for i, l := range j.skipped {
 		if i == 5 {
-			term.Fprintf(w, "plan: skipped %s\n", term.Number(len(j.skipped)-i, "more line"))
+			term.Fprintf(w, "collyrobots plan: skipped %s\n", term.Number(len(j.skipped)-i, "more line"))
 			break
 		}
-		term.Fprintf(w, "plan: skipped line %d, which is not a host or a URL: %s\n", l.Line, shortened(l.Text))
+		term.Fprintf(w, "collyrobots plan: skipped line %d, which is not a host or a URL: %s\n", l.Line, shortened(l.Text))
 	}
 	if j.repeats > 0 {
-		term.Fprintf(w, "plan: ignored %s\n", term.Number(j.repeats, "duplicate host"))
+		term.Fprintf(w, "collyrobots plan: ignored %s\n", term.Number(j.repeats, "duplicate host"))
 	}
 }
 

@@ -1,4 +1,4 @@
-package main
+package plan
 
 import (
 	"encoding/json"
@@ -87,7 +87,7 @@ func TestFrontierFaults(t *testing.T) {
 		{"remove -hosts and the other arguments", []string{"-frontier", newFrontier(t, firstLine), "a.test"}},
 	} {
 		status, stdout, stderr := (*tooltest.World)(nil).Run(t, "", test.args...)
-		if status != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "plan: ") || !strings.Contains(stderr, test.want) {
+		if status != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "collyrobots plan: ") || !strings.Contains(stderr, test.want) {
 			t.Errorf("%q: status %d, stdout %q, stderr %q", test.args, status, stdout, stderr)
 		}
 	}

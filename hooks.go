@@ -258,6 +258,9 @@ func (h *hooks) onResponse(r *colly.Response) {
 	defer h.tellDebugger()
 	wouldDeny := h.tracked.Hook(r.Request)
 	h.fed.of(r.Request).stopWait()
+	if isMarkedUnchanged(r) {
+		hideFromXML(r.Request.URL)
+	}
 	if h.retired() {
 		return
 	}
@@ -302,10 +305,14 @@ func (h *hooks) onError(r *colly.Response, err error) {
 // onScraped is called when the user's callbacks for a page have ended.
 func (h *hooks) onScraped(r *colly.Response) {
 	defer h.tellDebugger()
+	unchanged := isMarkedUnchanged(r)
+	if unchanged {
+		undoHideFromXML(r.Request.URL)
+	}
 	if h.retired() {
 		return
 	}
-	if isMarkedUnchanged(r) {
+	if unchanged {
 		h.unchanged(r.Request, http.StatusNotModified)
 	}
 	h.finish(r.Request, r.StatusCode, nil)

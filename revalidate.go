@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -243,6 +245,16 @@ func (q *request) confirm(resp *http.Response) {
 func isMarkedUnchanged(r *colly.Response) bool {
 	return r.Headers != nil && (*r.Headers)[unchangedMark] != nil
 }
+
+// noXMLFile at the end of a path keeps Colly from parsing the response as XML.
+const noXMLFile = "\x00"
+
+// hideFromXML changes the URL of an unchanged page from the first callback of the plugin to the
+// last one. Between them, no callback of the user is called. If the path ends with ".xml", Colly
+// parses the response whatever its type is, and an empty one is an error.
+func hideFromXML(u *url.URL) { u.Path += noXMLFile }
+
+func undoHideFromXML(u *url.URL) { u.Path = strings.TrimSuffix(u.Path, noXMLFile) }
 
 // unchanged reports a page that has not changed. status is 0 if it was not requested.
 func (h *hooks) unchanged(r *colly.Request, status int) {

@@ -298,3 +298,77 @@ func TestRecordedAfterLinks(t *testing.T) {
 		}
 	})
 }
+
+// TestUnchangedWithOtherOptions checks an unchanged page with options that count requests, or that
+// read responses.
+func TestUnchangedWithOtherOptions(t *testing.T) {
+	for name, test := range map[string]struct {
+		header    string
+		later     string // the header of /1 in the second run, if it is another one
+		options   []collyrobots.Option
+		visits    string // the paths of the second run
+		unchanged int
+		requests  string
+	}{
+		"MaxPages counts a 304": {
+			header: `ETag: "1"`, options: []collyrobots.Option{collyrobots.MaxPages(1)}, visits: "/1 /2",
+			unchanged: 1, requests: `GET /1 "1" = 304`,
+		},
+		"MaxPages does not count a fresh page": {
+			header: `ETag: "1"; Cache-Control: max-age=3600; Date: Sat, 01 Jan 2000 00:00:00 GMT`, visits: "/1 /2 /new",
+			options: []collyrobots.Option{collyrobots.SkipFresh(), collyrobots.MaxPages(1)}, unchanged: 2, requests: "GET /new = 200",
+		},
+		"Retry of a fresh page": {
+			header: `ETag: "1"; Cache-Control: max-age=3600; Date: Sat, 01 Jan 2000 00:00:00 GMT`, visits: "/1",
+			options:   []collyrobots.Option{collyrobots.SkipFresh(), collyrobots.OnUnchanged(func(r *colly.Request) { r.Retry() })},
+			unchanged: 1, requests: "GET /1 = 200",
+		},
+		"the tags of the page": {
+			header: `ETag: "1"; X-Robots-Tag: noindex, nofollow`, options: []collyrobots.Option{collyrobots.EnforceRobotsTags()}, visits: "/1 /2",
+			unchanged: 2, requests: `GET /1 "1" = 304, GET /2 "1" = 304`,
+		},
+		"a compressed page": {
+			header: `ETag: "1"`, later: `ETag: "1"; Content-Encoding: gzip`, visits: "/1",
+			unchanged: 1, requests: `GET /1 "1" = 304`,
+		},
+		"an XML file": {
+			header: `ETag: "1"; Content-Type: text/xml`, visits: "/1.xml",
+			unchanged: 1, requests: `GET /1.xml "1" = 304`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			site := &versions{pages: map[string]http.Header{}}
+			for _, path := range []string{"/1", "/2", "/1.xml"} {
+				site.set(path, test.header)
+			}
+			site.set("/new", "X: y")
+			inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": noDenys, "*": site}}, func(t *testing.T, web *robotstest.Web) {
+				records := store.Memory()
+				v := revalidating(t, web, records, nil, collyrobots.SkipFresh())
+				for _, path := range strings.Fields(test.visits) {
+					if path != "/new" {
+						v.Visit("http://a.test" + path)
+					}
+				}
+				if test.later != "" {
+					site.set("/1", test.later)
+				}
+				site.since()
+				v = revalidating(t, web, records, nil, test.options...)
+				for _, path := range strings.Fields(test.visits) {
+					v.Visit("http://a.test" + path)
+				}
+				if got := site.since(); got != test.requests {
+					t.Errorf("requests %s, want %s", got, test.requests)
+				}
+				s := v.robots.Stats()
+				if s.Totals.Unchanged != test.unchanged || s.Totals.Refusals != 0 || s.RobotsTags != (collyrobots.RobotsTagStats{}) {
+					t.Errorf("stats %+v", s)
+				}
+				if calls := v.since(); strings.Contains(calls, "error") && !strings.Contains(name, "MaxPages") {
+					t.Errorf("calls %s", calls)
+				}
+			})
+		})
+	}
+}

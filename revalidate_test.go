@@ -146,31 +146,32 @@ func TestRevalidate(t *testing.T) {
 		second        string // the second request, if it is not "GET / = 200"
 		unchanged     bool
 	}{
-		"an ETag":                    {before: `ETag: "1"`, second: `GET / "1" = 304`, unchanged: true},
-		"a weak ETag":                {before: `ETag: W/"1"`, second: `GET / W/"1" = 304`, unchanged: true},
-		"an ETag that becomes weak":  {before: `ETag: "1"`, after: `ETag: W/"1"`, second: `GET / "1" = 304`, unchanged: true},
-		"another ETag":               {before: `ETag: "1"`, after: `ETag: "2"`, second: `GET / "1" = 200`},
-		"the ETag has gone":          {before: `ETag: "1"`, after: `X: y`, second: `GET / "1" = 200`},
-		"a date":                     {before: "Last-Modified: " + may, second: "GET / since Tue, 01 May = 304", unchanged: true},
-		"another date":               {before: "Last-Modified: " + may, after: "Last-Modified: " + june, second: "GET / since Tue, 01 May = 200"},
-		"both":                       {before: `ETag: "1"; Last-Modified: ` + may, second: `GET / "1" since Tue, 01 May = 304`, unchanged: true},
-		"both, the ETag has changed": {before: `ETag: "1"; Last-Modified: ` + may, after: `ETag: "2"; Last-Modified: ` + may, second: `GET / "1" since Tue, 01 May = 200`},
-		"no validator":               {before: "X: y"},
-		"no-store":                   {before: `ETag: "1"; Cache-Control: private, no-store`},
-		"no-cache":                   {before: `ETag: "1"; Cache-Control: no-cache`, second: `GET / "1" = 304`, unchanged: true},
-		"fresh":                      {before: `ETag: "1"; Cache-Control: max-age=3600`, second: `GET / "1" = 304`, unchanged: true},
-		"a 404":                      {before: `ETag: "1"; Status: 404`, after: `ETag: "1"`},
-		"a 203":                      {before: `ETag: "1"; Status: 203`, after: `ETag: "1"`},
-		"an ETag without quotes":     {before: "ETag: 1"},
-		"the ETag *":                 {before: "ETag: *"},
-		"a control character":        {before: "ETag: \"a\tb\""},
-		"a list of ETags":            {before: `ETag: "1", "2"`},
-		"two ETags":                  {before: `ETag: "1"; ETag: "2"; Last-Modified: ` + may, second: "GET / since Tue, 01 May = 304", unchanged: true},
-		"a long ETag":                {before: `ETag: "` + strings.Repeat("x", 511) + `"`},
-		"a garbage date":             {before: "Last-Modified: yesterday"},
-		"a date in the future":       {before: "Last-Modified: " + june + "; Date: " + may},
-		"a redirect":                 {before: "Location: /to", second: `GET / = 302, GET /to "to" = 304`, unchanged: true},
-		"a 304 to a plain request":   {before: "X: y", after: "Status: 304"},
+		"an ETag":                        {before: `ETag: "1"`, second: `GET / "1" = 304`, unchanged: true},
+		"a weak ETag":                    {before: `ETag: W/"1"`, second: `GET / W/"1" = 304`, unchanged: true},
+		"an ETag that becomes weak":      {before: `ETag: "1"`, after: `ETag: W/"1"`, second: `GET / "1" = 304`, unchanged: true},
+		"another ETag":                   {before: `ETag: "1"`, after: `ETag: "2"`, second: `GET / "1" = 200`},
+		"the ETag has gone":              {before: `ETag: "1"`, after: `X: y`, second: `GET / "1" = 200`},
+		"a date":                         {before: "Last-Modified: " + may, second: "GET / since Tue, 01 May = 304", unchanged: true},
+		"another date":                   {before: "Last-Modified: " + may, after: "Last-Modified: " + june, second: "GET / since Tue, 01 May = 200"},
+		"both":                           {before: `ETag: "1"; Last-Modified: ` + may, second: `GET / "1" since Tue, 01 May = 304`, unchanged: true},
+		"both, the ETag has changed":     {before: `ETag: "1"; Last-Modified: ` + may, after: `ETag: "2"; Last-Modified: ` + may, second: `GET / "1" since Tue, 01 May = 200`},
+		"no validator":                   {before: "X: y"},
+		"no-store":                       {before: `ETag: "1"; Cache-Control: private, no-store`},
+		"no-cache":                       {before: `ETag: "1"; Cache-Control: no-cache`, second: `GET / "1" = 304`, unchanged: true},
+		"fresh":                          {before: `ETag: "1"; Cache-Control: max-age=3600`, second: `GET / "1" = 304`, unchanged: true},
+		"a 404":                          {before: `ETag: "1"; Status: 404`, after: `ETag: "1"`},
+		"a 203":                          {before: `ETag: "1"; Status: 203`, after: `ETag: "1"`},
+		"an ETag without quotes":         {before: "ETag: 1"},
+		"the ETag *":                     {before: "ETag: *"},
+		"a control character":            {before: "ETag: \"a\tb\""},
+		"a list of ETags":                {before: `ETag: "1", "2"`},
+		"two ETags":                      {before: `ETag: "1"; ETag: "2"; Last-Modified: ` + may, second: "GET / since Tue, 01 May = 304", unchanged: true},
+		"a long ETag":                    {before: `ETag: "` + strings.Repeat("x", 511) + `"`},
+		"a garbage date":                 {before: "Last-Modified: yesterday"},
+		"a date in the future":           {before: "Last-Modified: " + june + "; Date: " + may},
+		"a redirect":                     {before: "Location: /to", second: `GET / = 302, GET /to "to" = 304`, unchanged: true},
+		"a page that becomes a redirect": {before: `ETag: "1"`, after: "Location: /to", second: `GET / "1" = 302, GET /to = 200`},
+		"a 304 to a plain request":       {before: "X: y", after: "Status: 304"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			site := &versions{pages: map[string]http.Header{"/": version(test.before), "/to": version(`ETag: "to"`)}}
@@ -537,11 +538,15 @@ func TestSkipFresh(t *testing.T) {
 				}
 				calls := v.since()
 				stats := v.robots.Stats()
+				v.robots.Close()
 				if test.want != "" {
 					if stats.Revalidation.Fresh != 0 {
 						t.Errorf("stats %+v", stats.Revalidation)
 					}
 					return
+				}
+				if e := h.wait(); len(e) != 1 || e[0].URL != "http://a.test/" || e[0].Host != "a.test" || e[0].Status != 0 || e[0].Request == 0 {
+					t.Errorf("events %+v", e)
 				}
 				if calls != "unchanged /" || stats.Revalidation.Fresh != 1 || stats.Totals.Unchanged != 1 || stats.Totals.Waiting != 0 {
 					t.Errorf("calls %s, stats %+v", calls, stats.Revalidation)

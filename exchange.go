@@ -238,7 +238,6 @@ func (x *exchange) Peer(hostPort string, addr net.Addr) error {
 // Ready implements backend.Trip.
 func (x *exchange) Ready() (terms backend.Terms, ok bool) {
 	terms.CheckDials = x.guard != nil
-	terms.Header = x.conditions
 	terms.Sign = x.signature()
 	if !x.limiter.shared {
 		return terms, !x.ticket.Late()
@@ -247,6 +246,9 @@ func (x *exchange) Ready() (terms backend.Terms, ok bool) {
 	terms.Late = ErrLeaseEnded
 	return terms, !x.ticket.Late() && x.ticket.Valid()
 }
+
+// Header implements backend.Trip.
+func (x *exchange) Header() http.Header { return x.conditions }
 
 // Sent implements backend.Trip.
 func (x *exchange) Sent() {

@@ -37,6 +37,9 @@ type Trip interface {
 	// before the request is given to the transport and, if the transport reports its connections,
 	// again when there is one. If Ready returns false, Again is called and then Ready again.
 	Ready() (terms Terms, ok bool)
+	// Header returns fields that are added to the request that the transport gets. The request of
+	// the caller, and a redirect that follows it, do not get them. It may return nil.
+	Header() http.Header
 	// Again is called before the transport sends the request once more. net/http does this if the
 	// server has closed a connection that was kept alive. Again is also called if Ready has
 	// returned false. It may wait until ctx is done. If it returns an error, the request fails with
@@ -68,10 +71,6 @@ type Terms struct {
 	Deadline   time.Time // when the request fails if it has not ended; zero if it may take any time
 	Late       error     // the error of a request that fails at the Deadline
 
-	// Header has fields that are added to the request that the transport gets. The request of the
-	// caller, and a redirect that follows it, do not get them. It may be nil.
-	Header http.Header
-
 	// Sign adds a signature to the header of the request. If it is nil, the request is not signed.
 	// The request is a copy that only the transport sees. Sign is called again with the same copy
 	// if the transport sends the request once more.
@@ -82,6 +81,7 @@ type Terms struct {
 type noTrip struct{}
 
 func (noTrip) Ready() (terms Terms, ok bool) { return Terms{}, true }
+func (noTrip) Header() http.Header           { return nil }
 func (noTrip) Again(context.Context) error   { return nil }
 func (noTrip) Peer(string, net.Addr) error   { return nil }
 func (noTrip) Sent()                         {}

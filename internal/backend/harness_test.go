@@ -74,6 +74,8 @@ type trip struct{ *recorder }
 
 func newTrip() trip { return trip{new(recorder)} }
 
+func (t trip) Header() http.Header { return nil }
+
 func (t trip) Ready() (terms backend.Terms, ok bool) {
 	return backend.Terms{CheckDials: t.guard != nil, Sign: t.sign}, true
 }

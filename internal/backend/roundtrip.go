@@ -3,6 +3,7 @@ package backend
 import (
 	"context"
 	"io"
+	"maps"
 	"net/http"
 	"time"
 
@@ -67,7 +68,7 @@ func (s *Seam) send(req *http.Request, ctl Controller, trip Trip) (resp *http.Re
 	defer t.endOnPanic()
 	sent := req.WithContext(t)
 	rt := s.Transport()
-	t.addHeader(sent)
+	addHeader(sent, trip.Header())
 	t.prepareSignature(rt, sent)
 	resp, err = rt.RoundTrip(sent)
 	if sent.Context() != context.Context(t) {
@@ -95,6 +96,18 @@ func (s *Seam) send(req *http.Request, ctl Controller, trip Trip) (resp *http.Re
 		again = t.trip
 	}
 	return resp, again, nil
+}
+
+// addHeader adds fields, which may be nil, to req. req is a copy that only the transport gets.
+func addHeader(req *http.Request, fields http.Header) {
+	if fields == nil {
+		return
+	}
+	req.Header = req.Header.Clone()
+	if req.Header == nil {
+		req.Header = make(http.Header)
+	}
+	maps.Copy(req.Header, fields)
 }
 
 // Do sends one request with rt, which may be nil for http.DefaultTransport, and sends it again as

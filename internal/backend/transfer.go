@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -25,7 +24,6 @@ type transfer struct {
 	io.ReadCloser                       // the body that the transport returned
 	timeout         time.Duration       // 0 if there is no limit
 	trip            Trip                // changed with attempts and mu held
-	header          http.Header         // of the terms; nil if no fields are added
 	sign            func(*http.Request) // of the terms; nil if the request is not signed
 	trace           httptrace.ClientTrace
 	bytes           atomic.Int64 // the number of bytes of the body that were read
@@ -67,7 +65,6 @@ func begin(parent context.Context, timeout time.Duration, trip Trip) (*transfer,
 	t := &transfer{
 		timeout: timeout,
 		trip:    trip,
-		header:  terms.Header,
 		sign:    terms.Sign,
 	}
 	t.trace = httptrace.ClientTrace{
@@ -98,18 +95,6 @@ func awaitReady(ctx context.Context, trip Trip) (Terms, error) {
 			return Terms{}, err
 		}
 	}
-}
-
-// addHeader adds the fields of the terms to req, which is a copy that only the transport gets.
-func (t *transfer) addHeader(req *http.Request) {
-	if t.header == nil {
-		return
-	}
-	req.Header = req.Header.Clone()
-	if req.Header == nil {
-		req.Header = make(http.Header)
-	}
-	maps.Copy(req.Header, t.header)
 }
 
 // answered is called when the transport has returned a response. The transfer ends when the body of

@@ -23,7 +23,7 @@ func crawl(ctx context.Context, j *job, p *progress) (*report, error) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	s := &spider{
-		report: newReport(), progress: p, sites: make(map[string]bool),
+		report: newReport(j), progress: p, sites: make(map[string]bool),
 		budget: newBudget(ctx, j.max, end),
 	}
 	c := collyrobots.NewCollector(
@@ -88,6 +88,8 @@ func (s *spider) options(j *job) []collyrobots.Option {
 		collyrobots.Dialect(j.dialect),
 		collyrobots.ProductToken(j.tokens...),
 		collyrobots.MinDelay(j.delay),
+		collyrobots.MaxPages(j.maxPerHost),
+		collyrobots.StopRefused(j.stopRefused),
 		collyrobots.OnDenied(s.onDenied),
 		collyrobots.OnEvent(s.onEvent),
 		collyrobots.Logger(slog.New(slog.NewTextHandler(s.progress, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: plain}))),

@@ -26,6 +26,8 @@ type job struct {
 	tokens      []string // the product tokens of the crawler, the most specific first
 	depth       int      // the depth to which links are followed; start pages have depth 1; 0 means no limit
 	max         int      // the maximum number of pages on all sites together; 0 means no limit
+	maxPerHost  int      // the maximum number of pages of each host; 0 means no limit
+	stopRefused int      // a host that has refused so many pages in a row is stopped; 0 means that none is stopped
 	parallelism int      // the number of requests in flight at once, to all hosts together
 	sitemaps    bool
 	delay       time.Duration // the minimum delay between two requests to one host
@@ -51,6 +53,8 @@ func parse(args []string, stderr io.Writer) (*job, error) {
 	token := flags.String("token", "ExampleBot", "comma-separated `names` of the crawler to look for in robots.txt, the most specific first")
 	flags.IntVar(&j.depth, "depth", 3, "follow links to this `depth`; the start page has depth 1, and 0 means no limit")
 	flags.IntVar(&j.max, "max", 10_000, "request at most this `number` of pages on all sites together; 0 means no limit")
+	flags.IntVar(&j.maxPerHost, "max-per-host", 0, "request at most this `number` of pages of each host; 0 means no limit")
+	flags.IntVar(&j.stopRefused, "stop-refused", 5, "request no more pages of a host that has refused this `number` in a row; 0 means no limit")
 	flags.IntVar(&j.parallelism, "parallelism", 8, "`number` of requests in flight at once")
 	flags.BoolVar(&j.sitemaps, "sitemaps", true, "crawl the pages in the sitemaps of the sites; -sitemaps=false leaves them out")
 	flags.DurationVar(&j.delay, "delay", 250*time.Millisecond, "minimum delay between two requests to one host; hosts may ask for a longer one")
@@ -92,6 +96,10 @@ func (j *job) check() error {
 		return fmt.Errorf("-depth %d is negative; 0 means no limit", j.depth)
 	case j.max < 0 || j.max > math.MaxInt32:
 		return fmt.Errorf("-max %d is not between 0, which means no limit, and 2147483647", j.max)
+	case j.maxPerHost < 0 || j.maxPerHost > math.MaxInt32:
+		return fmt.Errorf("-max-per-host %d is not between 0, which means no limit, and 2147483647", j.maxPerHost)
+	case j.stopRefused < 0:
+		return fmt.Errorf("-stop-refused %d is negative; 0 means that no host is stopped", j.stopRefused)
 	case j.parallelism < 1:
 		return fmt.Errorf("-parallelism %d is less than 1", j.parallelism)
 	case j.delay < 0:

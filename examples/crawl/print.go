@@ -25,6 +25,7 @@ func (r *report) write(w io.Writer, j *job) error {
 func (r *report) print(w io.Writer, width int, ages bool) {
 	r.printHosts(w, width, ages)
 	r.printSitemaps(w, width)
+	r.printEndings(w, width)
 	r.printDenials(w, width)
 	r.printFailures(w, width)
 	if r.startFailed {

@@ -24,6 +24,8 @@ type report struct {
 	startFailed bool
 	interrupted bool
 	full        bool // the limit of -max was reached
+	maxPerHost  int  // -max-per-host
+	stopRefused int  // -stop-refused
 	stats       collyrobots.Stats
 	ended       time.Time
 }
@@ -45,8 +47,14 @@ type robotsFile struct {
 	Stored       bool                     `json:"stored"`  // it was read from the cache
 }
 
-func newReport() *report {
-	return &report{denials: make(map[string]collyrobots.Decision), failures: make(map[string]failure), robots: make(map[string]robotsFile)}
+func newReport(j *job) *report {
+	return &report{
+		denials:     make(map[string]collyrobots.Decision),
+		failures:    make(map[string]failure),
+		robots:      make(map[string]robotsFile),
+		maxPerHost:  j.maxPerHost,
+		stopRefused: j.stopRefused,
+	}
 }
 
 func (r *report) deny(d collyrobots.Decision) {
@@ -151,6 +159,10 @@ func why(d collyrobots.Decision) string {
 		return fmt.Sprintf("line %d: Disallow: %s", d.Rule.Line, d.Rule.Pattern)
 	case d.Reason == collyrobots.ReasonDelay:
 		return fmt.Sprintf("its Crawl-delay of %v is longer than -skip-above", d.CrawlDelay)
+	case d.Reason == collyrobots.ReasonRefused:
+		return "its host has refused other pages"
+	case d.Reason == collyrobots.ReasonBudget:
+		return "over -max-per-host"
 	case errors.As(d.Err, &request):
 		return fmt.Sprintf("%s: %v", d.Reason, request.Err)
 	case d.Err != nil:

@@ -142,6 +142,8 @@ func TestArguments(t *testing.T) {
 		{`-delay -1s is negative`, []string{"-delay=-1s"}},
 		{`invalid value "soon" for flag -delay`, []string{"-delay=soon"}},
 		{`-skip-above -1s is negative`, []string{"-skip-above=-1s"}},
+		{`-max-per-host -1 is not between`, []string{"-max-per-host=-1"}},
+		{`-stop-refused -1 is negative`, []string{"-stop-refused=-1"}},
 		{`-max -1 is not between`, []string{"-max=-1"}},
 		{`invalid value "9999999999999999999" for flag -max`, []string{"-max=9999999999999999999"}},
 		{`-resume needs -cache`, []string{"-resume"}},
@@ -175,6 +177,30 @@ func TestDelay(t *testing.T) {
 		`\n  http://slow\.test/ +its Crawl-delay of 1m0s is longer than -skip-above\n`,
 		`\nFailed \(1\):\n  http://shop\.test/gone  404 Not Found\n$`)
 	robotstest.Verify(t, web.Web, dialect.RFC9309())
+}
+
+// TestEndings checks that the report says why hosts ended, and that -resume continues with the pages
+// over -max-per-host.
+func TestEndings(t *testing.T) {
+	t.Parallel()
+	many := robotstest.Site{"/robots.txt": "User-agent: *\nDisallow:\n", "/": robotstest.Page("/1", "/2", "/3", "/4"), "*": robotstest.Page()}
+	web := tooltest.New(t, robotstest.Sites{
+		"a.test": many, "b.test": many, "c.test": {"/robots.txt": http.StatusNotFound, "/": robotstest.Page("/1")},
+		"no.test": {"/robots.txt": http.StatusNotFound, "/": robotstest.Page("/1", "/2", "/3", "/4", "/5", "/6"), "*": http.StatusForbidden},
+	})
+	cache := t.TempDir()
+	args := []string{"-delay=1ms", "-parallelism=1", "-stop-refused=2", "-max-per-host=4", "-cache", cache}
+	urls := []string{"http://a.test/", "http://b.test/", "http://c.test/", "http://no.test/"}
+	_, out, _ := web.Run(t, "", append(args, urls...)...)
+	wantMatches(t, "the report", out, `\n\n  a\.test, b\.test ended: budget of 4 pages\n  no\.test ended: refused 2 pages in a row\n\nDenied`,
+		`\n  http://[ab]\.test/\d +over -max-per-host\n`, `\n  http://no\.test/\d +its host has refused other pages\n`)
+	if strings.Contains(out, "c.test ended") {
+		t.Errorf("a host that is done is named:\n%s", out)
+	}
+	_, out, _ = web.Run(t, "", append(append(args, "-resume"), urls...)...)
+	if n := len(web.Log("a.test")); n != 6 || strings.Contains(out, "a.test ended") { // robots.txt is in the cache
+		t.Errorf("%d requests to a.test after the second run, want 6:\n%s", n, out)
+	}
 }
 
 // TestCache checks that two runs with the same cache fetch robots.txt once, and that the report of

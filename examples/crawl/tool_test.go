@@ -192,7 +192,7 @@ func TestEndings(t *testing.T) {
 	args := []string{"-delay=1ms", "-parallelism=1", "-stop-refused=2", "-max-per-host=4", "-cache", cache}
 	urls := []string{"http://a.test/", "http://b.test/", "http://c.test/", "http://no.test/"}
 	_, out, _ := web.Run(t, "", append(args, urls...)...)
-	wantMatches(t, "the report", out, `\n\n  a\.test, b\.test ended: budget of 4 pages\n  no\.test ended: refused 2 pages in a row\n\nDenied`,
+	wantMatches(t, "the report", out, `\n\na\.test, b\.test ended: budget of 4 pages\nno\.test ended: refused 2 pages in a row\n\nDenied`,
 		`\n  http://[ab]\.test/\d +over -max-per-host\n`, `\n  http://no\.test/\d +its host has refused other pages\n`)
 	if strings.Contains(out, "c.test ended") {
 		t.Errorf("a host that is done is named:\n%s", out)

@@ -12,8 +12,8 @@ import (
 //
 // A page is checked twice. When it is judged, restrict denies it if the limit is reached already.
 // Just before it is sent, claim decides again and counts it, so that the numbers are exact although
-// many pages are judged at the same time. While a page waits for its host, it is checked again
-// whenever a limit is reached, so that it does not wait for a start that it cannot use.
+// many pages are judged at the same time. A page that waits for its host is checked whenever a
+// request of the host has ended, so that it does not wait for a start that it cannot use.
 
 // restrict denies q, on which the verdict is v, if a limit of its host is reached.
 func (j *judge) restrict(q *request, v *verdict) {
@@ -100,14 +100,10 @@ func (g *gate) tryClaim(q *request) Reason {
 		}
 	}
 	if limit := v.settings.maxPages; limit > 0 && !q.isCounted(v) {
-		last, ok := g.sent.Take(name, limit)
-		if !ok {
+		if !g.sent.Take(name, limit) {
 			return ReasonBudget
 		}
 		q.charged = name
-		if last {
-			v.host.Recheck()
-		}
 	}
 	if q.probe == name {
 		return ""
@@ -122,7 +118,6 @@ func (g *gate) tryClaim(q *request) Reason {
 	if probe {
 		q.probe = name
 		q.tries = name
-		v.host.Recheck()
 	}
 	return ""
 }
@@ -146,7 +141,7 @@ func (q *request) unclaim() {
 // errDenied ends the wait of a page whose host has reached a limit. The page is then judged again.
 var errDenied = errors.New("a limit of the host is reached")
 
-// endWaitIfDenied makes Enter of the host of q return errDenied when a limit of the host is reached.
+// endWaitIfDenied makes Enter of the host of q return errDenied if a limit of the host is reached.
 func (g *gate) endWaitIfDenied(q *request) {
 	v := &q.verdict
 	if g.dryRun || v.settings.stopRefused == 0 && v.settings.maxPages == 0 {

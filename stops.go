@@ -122,9 +122,6 @@ func (q *request) recordRefusal(status int, err error) (report func()) {
 	if !notable {
 		return nil
 	}
-	if s.Stopped() {
-		q.host.Recheck()
-	}
 	q.gate.report.tellRefused(q, status, err, s)
 	return q.gate.report.refusals(q, status, s)
 }

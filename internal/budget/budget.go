@@ -34,22 +34,21 @@ func (p *Pages) Used(host string) int {
 	return int(s.used[hash])
 }
 
-// Take counts a page that is about to be sent, unless limit pages are counted. If it returns ok,
-// last reports whether it was the last page within the limit.
-func (p *Pages) Take(host string, limit int) (last, ok bool) {
+// Take counts a page that is about to be sent, and returns true. If limit pages are counted already,
+// it returns false.
+func (p *Pages) Take(host string, limit int) bool {
 	hash := maphash.String(p.seed, host)
 	s := p.shardOf(hash)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	used := int(s.used[hash])
-	if used >= limit {
-		return false, false
+	if int(s.used[hash]) >= limit {
+		return false
 	}
 	if s.used == nil {
 		s.used = make(map[uint64]uint32)
 	}
 	s.used[hash]++
-	return used+1 == limit, true
+	return true
 }
 
 // Return undoes Take for a page that was not sent.

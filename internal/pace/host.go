@@ -585,19 +585,6 @@ func (h *Host) CountRefusal() {
 	h.refusals++
 }
 
-// Recheck makes every request that waits in Enter call the function that was passed to
-// Ticket.WaitWhile.
-func (h *Host) Recheck() {
-	h = h.lock()
-	defer h.mu.Unlock()
-	if h.paced == nil {
-		return
-	}
-	for t := range h.paced.waiting.all {
-		t.look()
-	}
-}
-
 // CountUnchanged adds one to Unchanged in Stats.
 func (h *Host) CountUnchanged() {
 	h = h.lock()

@@ -10,8 +10,7 @@ import (
 )
 
 // TestWaitWhile checks that requests that wait in Enter end their wait when their function says so,
-// that the others keep the order and the pace, and that a request that has come too late for
-// Recheck does not wait.
+// that the others keep the order and the pace, and that a later request does not wait at all.
 func TestWaitWhile(t *testing.T) {
 	inBubble(t, time.Minute, func(t *testing.T, w *world) {
 		w.once()
@@ -46,27 +45,16 @@ func TestWaitWhile(t *testing.T) {
 		}
 		time.Sleep(70 * time.Second)
 		closed.Store(true)
-		w.Recheck()
-		synctest.Wait()
 		enter(5, true)
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		want := "[1m0s <nil> 2m0s <nil> 1m10s over 3m0s <nil> 1m10s over 1m10s over]"
+		want := "[1m0s <nil> 2m0s <nil> 1m10s over 3m0s <nil> 2m0s over 1m10s over]"
 		if fmt.Sprint(results) != want {
 			t.Errorf("%v, want %v", results, want)
 		}
 		if s := w.Stats(time.Now()); s.Busy || s.Waiting != 0 {
 			t.Errorf("%d wait, busy: %v", s.Waiting, s.Busy)
 		}
-	})
-}
-
-// TestRecheckWithoutWaits checks that Recheck does nothing to a host that has never had to wait.
-func TestRecheckWithoutWaits(t *testing.T) {
-	inBubble(t, 0, func(_ *testing.T, w *world) {
-		w.Recheck()
-		w.once()
-		w.Recheck()
 	})
 }
 

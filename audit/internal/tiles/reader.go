@@ -94,7 +94,13 @@ func (r Reader) roots(level int, first, end uint64) (roots []tlog.Hash, err erro
 	return roots, nil
 }
 
-// hashes returns a reader of the stored hashes of a tree, as package tlog numbers them.
+// Proof returns the proof that an entry is in the tree of a checkpoint.
+func (r Reader) Proof(signed tlog.Tree, index uint64) (tlog.RecordProof, error) {
+	return tlog.ProveRecord(signed.N, int64(index), r.hashes(tree{size: uint64(signed.N)}))
+}
+
+// hashes returns a reader of the stored hashes of a tree, as package tlog numbers them. If t has no
+// edges, they are read from the partial tiles.
 func (r Reader) hashes(t tree) tlog.HashReader {
 	return tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
 		hashes := make([]tlog.Hash, len(indexes))
@@ -114,23 +120,55 @@ func (r Reader) hash(t tree, index int64) (tlog.Hash, error) {
 	level, n := tlog.SplitStoredHashIndex(index)
 	const height = 8 // Width is 1<<height
 	tileLevel := level / height
-	span := uint64(1) << (level % height) // the number of hashes of the tile
+	count := t.size >> (height * tileLevel) // the number of hashes of the level
+	span := uint64(1) << (level % height)   // the number of hashes below this one
 	first := uint64(n) * span
 	tile := first / Width
-	first %= Width
-	edge := []tlog.Hash(nil)
-	if tileLevel < len(t.edges) && tile == t.size>>(height*(tileLevel+1)) {
-		edge = t.edges[tileLevel]
-	}
-	if edge == nil {
-		full, err := r.Tile(tileLevel, tile, Width)
-		if err != nil {
-			return tlog.Hash{}, err
-		}
-		edge = full
-	}
-	if first+span > uint64(len(edge)) {
+	if first+span > count {
 		return tlog.Hash{}, fmt.Errorf("%w: the hash %d of level %d is outside of the tree", ErrDamaged, n, level)
 	}
-	return rootOf(edge[first : first+span]), nil
+	first %= Width
+	if tileLevel < len(t.edges) && tile == count/Width {
+		return rootOf(t.edges[tileLevel][first : first+span]), nil
+	}
+	hashes, err := r.anyTile(tileLevel, tile, int(min(Width, count-tile*Width)))
+	if err != nil {
+		return tlog.Hash{}, err
+	}
+	return rootOf(hashes[first : first+span]), nil
+}
+
+// anyBundle returns the first entries of a bundle. If the bundle has become full since the
+// checkpoint, its partial file is gone.
+func (r Reader) anyBundle(n uint64, width int) ([][]byte, error) {
+	if width < Width && r.has(tilePath(entriesLevel, n, Width)) {
+		entries, err := r.bundle(n, Width)
+		if err != nil {
+			return nil, err
+		}
+		return entries[:width], nil
+	}
+	return r.bundle(n, width)
+}
+
+// anyTile is like anyBundle for a tile.
+func (r Reader) anyTile(level int, n uint64, width int) ([]tlog.Hash, error) {
+	if width < Width && r.has(tilePath(level, n, Width)) {
+		hashes, err := r.Tile(level, n, Width)
+		if err != nil {
+			return nil, err
+		}
+		return hashes[:width], nil
+	}
+	return r.Tile(level, n, width)
+}
+
+// Entry returns one entry of the tree of a checkpoint.
+func (r Reader) Entry(signed tlog.Tree, index uint64) ([]byte, error) {
+	n := index / Width
+	entries, err := r.anyBundle(n, int(min(Width, uint64(signed.N)-n*Width)))
+	if err != nil {
+		return nil, err
+	}
+	return entries[index%Width], nil
 }

@@ -144,28 +144,3 @@ func (s *scan) unsigned(n uint64, entries [][]byte, yield func(Item) bool) (goOn
 	}
 	return true
 }
-
-// anyBundle returns the first entries of a bundle. If the bundle has become full since the
-// checkpoint, its partial file is gone.
-func (r Reader) anyBundle(n uint64, width int) ([][]byte, error) {
-	if width < Width && r.has(tilePath(entriesLevel, n, Width)) {
-		entries, err := r.bundle(n, Width)
-		if err != nil {
-			return nil, err
-		}
-		return entries[:width], nil
-	}
-	return r.bundle(n, width)
-}
-
-// anyTile is like anyBundle for a tile.
-func (r Reader) anyTile(level int, n uint64, width int) ([]tlog.Hash, error) {
-	if width < Width && r.has(tilePath(level, n, Width)) {
-		hashes, err := r.Tile(level, n, Width)
-		if err != nil {
-			return nil, err
-		}
-		return hashes[:width], nil
-	}
-	return r.Tile(level, n, width)
-}

@@ -1,0 +1,120 @@
+package audit_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/collyrobots/collyrobots/audit"
+)
+
+func TestProve(t *testing.T) {
+	dir := t.TempDir()
+	forge(t, dir, events(t)...)
+	forgeMore(t, dir)
+	key := strings.TrimSpace(read(t, dir, "key.pub"))
+	for e, err := range audit.Entries(dir) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Index%50 > 3 && e.Index < 600 {
+			continue
+		}
+		proof, err := audit.Prove(dir, e.Index)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := audit.CheckProof(proof, key)
+		if err != nil || got.Salt != e.Salt || got.Index != e.Index {
+			t.Errorf("entry %d: got %+v, %v", e.Index, got, err)
+		}
+		if !bytes.HasSuffix(proof, []byte(read(t, dir, "checkpoint"))) {
+			t.Errorf("the proof does not end with the checkpoint:\n%s", proof)
+		}
+		for i := 0; i < len(proof); i += 41 {
+			changed := bytes.Clone(proof)
+			changed[i] ^= 1
+			if got, err := audit.CheckProof(changed, key); err == nil && got.Salt != e.Salt {
+				t.Errorf("the proof of entry %d is valid after a change of byte %d", e.Index, i)
+			}
+		}
+	}
+	if _, err := audit.Prove(dir, 1_000_000); err == nil {
+		t.Error("an entry that does not exist was proved")
+	}
+	if _, err := audit.Prove(t.TempDir(), 0); err == nil {
+		t.Error("an entry of an empty folder was proved")
+	}
+}
+
+// TestErase checks that the text of an erased entry is gone, and that the rest of the log can still
+// be verified and continued.
+func TestErase(t *testing.T) {
+	for _, more := range []bool{false, true} {
+		dir := t.TempDir()
+		forge(t, dir, events(t)...)
+		if more {
+			forgeMore(t, dir)
+		}
+		var erased uint64
+		for e, err := range audit.Entries(dir) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Event != nil && e.Event.URL == "http://shop.test/2" && e.Event.Kind == "waiting" {
+				erased = e.Index
+				break
+			}
+		}
+		if erased == 0 {
+			t.Fatal("there is no such entry")
+		}
+		l := mustOpen(t, dir)
+		if err := audit.Erase(dir, erased); err == nil {
+			t.Error("an entry of an open log was erased")
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := audit.Erase(dir, erased); err != nil {
+			t.Fatal(err)
+		}
+		if err := audit.Erase(dir, 1_000_000); err == nil {
+			t.Error("an entry that does not exist was erased")
+		}
+		for range 2 {
+			r, faults := verify(t, dir)
+			if !r.OK() || r.Logs[0].Erased != 1 {
+				t.Errorf("%+v, %q", r.Logs[0], faults)
+			}
+			for e := range audit.Entries(dir) {
+				if e.Index == erased {
+					t.Error("the entry is still there")
+				}
+			}
+			if err := mustOpen(t, dir).Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := audit.CheckProof(must(audit.Prove(dir, erased)), read(t, dir, "key.pub")); err == nil {
+			t.Error("the proof of an erased entry has an entry")
+		}
+	}
+}
+
+func must(text []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+func FuzzCheckProof(f *testing.F) {
+	f.Add([]byte("c2sp.org/tlog-proof@v1\nextra e30=\nindex 0\n\nx\n1\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n\n— x AAAA\n"))
+	const key = "example.com/log+00000000+x"
+	f.Fuzz(func(t *testing.T, proof []byte) {
+		if _, err := audit.CheckProof(proof, key); err == nil {
+			t.Error("a proof with a malformed key is valid")
+		}
+	})
+}

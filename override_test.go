@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -448,5 +449,33 @@ func TestNeverCome(t *testing.T) {
 		if got := len(web.Log("b.test")); got != 3 {
 			t.Errorf("%d requests to b.test, want 3", got)
 		}
+	})
+}
+
+// TestRobotsTxtSchedule checks that Request-rate, Visit-time and Clean-param lines of the operator's
+// file apply, also for a long time after it was first used.
+func TestRobotsTxtSchedule(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "")}, func(t *testing.T, web *robotstest.Web) {
+		own := "User-agent: *\nRequest-rate: 1/30s\nVisit-time: 0600-0859\nDisallow: /x\n"
+		c := start(t, web, async, collyrobots.HonorRequestRate(), withOwnFile(own))
+		visit := func(path string) {
+			c.Visit("http://a.test" + path)
+			synctest.Wait()
+		}
+		visit("/0")
+		visit("/1")
+		c.Wait()
+		time.Sleep(40 * 24 * time.Hour)
+		visit("/2")
+		visit("/0?again")
+		c.Wait()
+		wantSchedule(t, web, "a.test", "6h0m0s /0, 6h0m30s /1, 966h0m30s /2, 966h1m0s /0?again")
+	})
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "")}, func(t *testing.T, web *robotstest.Web) {
+		own := "User-agent: *\nDisallow: /x\nClean-param: sid /\nSitemap: http://a.test/map.xml\n"
+		web.Set("a.test", "/map.xml", robotstest.Sitemap("http://a.test/1?sid=1", "http://a.test/1?sid=2"))
+		c := start(t, web, nil, collyrobots.Dialect(dialect.Yandex()), withOwnFile(own), collyrobots.FollowSitemaps(collyrobots.Feed{}))
+		c.Visit("http://a.test/0")
+		wantURIs(t, web, "a.test", "/0 /map.xml /1?sid=1")
 	})
 }

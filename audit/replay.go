@@ -156,8 +156,9 @@ func (p *replay) started(s *stream, e *collyrobots.Event) {
 	s.log.Starts++
 	p.open[s.exchange(e)]++
 	p.gap(s, e)
-	if e.RequestKind == collyrobots.RequestRobots || e.RequestKind == collyrobots.RequestSitemap {
-		return
+	switch e.RequestKind {
+	case collyrobots.RequestRobots, collyrobots.RequestSitemap, collyrobots.RequestTDM:
+		return // files that the plugin reads have no decision
 	}
 	p.report.check(CheckRules).Checked++
 	if e.Decision == nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/collyrobots/collyrobots/audit"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/usage"
 )
 
 // verify returns the report of Verify and its faults, as "check: text".
@@ -96,6 +97,16 @@ func TestVerifyPoliteCrawl(t *testing.T) {
 				t.Errorf("%v: only %d things were checked for %s", d, c.Checked, c.Check)
 			}
 		}
+	}
+}
+
+// TestVerifyUsage checks a crawl with a Purpose, which also requests TDMRep files.
+func TestVerifyUsage(t *testing.T) {
+	dir := t.TempDir()
+	varied(t, dir, collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage())
+	_, faults := verify(t, dir)
+	if len(faults) > 0 {
+		t.Errorf("faults: %q", faults)
 	}
 }
 

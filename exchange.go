@@ -190,6 +190,7 @@ func (x *exchange) checkPermit(ctx context.Context) error {
 
 // start waits until x may go on the wire, ahead of the pages that wait for their host.
 func (x *exchange) start(ctx context.Context) error {
+	x.limiter.join(ctx, x.host, x.through, x.trace.url)
 	if x.payer == "" {
 		return x.host.StartIf(ctx, &x.ticket, policy.Wanted(ctx))
 	}
@@ -229,6 +230,7 @@ func (x *exchange) Peer(hostPort string, addr net.Addr) error {
 	x.peer = hostPort
 	x.met = true
 	x.trace.connected(addr)
+	x.limiter.met(x.host, hostPort, addr)
 	if !isServer(x.host.Name(), hostPort) {
 		return nil
 	}
@@ -344,7 +346,7 @@ func (l *limiter) backOff(s pace.Stats, host *pace.Host, resp *http.Response) (r
 		length = slog.Time("until", s.NotBefore)
 		logged = loggedRetryAfter
 	}
-	host.Mark(logged)
+	host.MarkPace(logged)
 	facts := []any{"host", s.Host, "url", resp.Request.URL.Redacted(), "status", resp.StatusCode, length, "count", s.Waiting}
 	return func() { l.report.log.Warn("host is throttling, slowing down", facts...) }
 }

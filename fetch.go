@@ -10,11 +10,13 @@ import (
 	"net/url"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/netguard"
+	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
@@ -152,7 +154,11 @@ func (r *robotsRequests) do(req *http.Request) (*http.Response, error) {
 	}
 	at := hostOf(req.URL)
 	x := &exchange{limiter: r.limiter}
-	r.open = slices.DeleteFunc(r.open, func(o openExchange) bool { return o.endBefore(x, at) })
+	host := r.limiter.hosts.At(time.Now(), at)
+	if len(r.open) > 0 {
+		r.limiter.join(req.Context(), host, r.limiter.transport(r.seam), req.URL)
+	}
+	r.open = slices.DeleteFunc(r.open, func(o openExchange) bool { return o.endBefore(x, host) })
 	resp, _, err := x.send(r.traced(req, at), r.seam, 0, r.next)
 	if err == nil && x.locked {
 		resp.Body.Close()
@@ -220,11 +226,11 @@ type openExchange struct {
 // endBefore ends the exchange before x, which goes to the host at, and reports whether it has done
 // so.
 //
-// If processes share the pace and at is another host, the exchange stays open. Its lease then keeps
+// If processes share the pace and at has another pace, the exchange stays open. Its lease then keeps
 // the other processes from fetching the same file. But its body is read, so that its connection is
 // free for x: it may be the connection to a proxy.
-func (o openExchange) endBefore(x *exchange, at string) bool {
-	if o.limiter.shared && o.host.Name() != at {
+func (o openExchange) endBefore(x *exchange, at *pace.Host) bool {
+	if o.limiter.shared && !o.host.SharesPace(at) {
 		io.CopyN(io.Discard, o.body, maxRedirectBody)
 		return false
 	}

@@ -148,6 +148,7 @@ func (g *gate) enter(ctx context.Context, q *request, told func()) error {
 	if q.host.MayEnter(&q.ticket) {
 		return nil
 	}
+	g.limiter.join(ctx, q.host, q.transport(), q.target.url)
 	g.endWaitIfDenied(q)
 	g.limiter.logLongWait(q.now, q.host, q.verdict.policy)
 	if g.report.tellWaiting(q) && told != nil {

@@ -159,6 +159,9 @@ func (h *hooks) describe(q *request, r *colly.Request) {
 func (h *hooks) admit(q *request, r *colly.Request) error {
 	ctx := h.c.Context
 	h.describe(q, r)
+	if h.frontier.mustReturnUnchecked(ctx, q) {
+		return errReturned
+	}
 	err := h.check(ctx, q)
 	if err == nil && h.frontier.mustReturn(q) {
 		return errReturned

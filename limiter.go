@@ -15,7 +15,7 @@ import (
 )
 
 // A limiter keeps the pace of all hosts. http and https of a host are one host. Another port is
-// another host.
+// another host. With the option PaceBy, several hosts share one pace.
 type limiter struct {
 	hosts  *pace.Hosts
 	client *http.Client // for the plugin's own exchanges; if nil, they use the collector's client
@@ -26,13 +26,15 @@ type limiter struct {
 
 	signatures *signatures // nil if no request is signed
 
+	groupings *groupings
+
 	networks *netguard.Guard
 	quota    *netguard.Quota // of requests to other sites
 }
 
 func newLimiter(s *settings, client *http.Client, allowPrivate bool, r *report) *limiter {
 	hosts := pace.New(func(host string) *pace.Rules { return &s.of(host).pace })
-	l := &limiter{hosts: hosts, client: client, report: r}
+	l := &limiter{hosts: hosts, client: client, report: r, groupings: newGroupings(s)}
 	l.networks = netguard.New(func(name string) netguard.Host { return hosts.At(time.Now(), name) }, allowPrivate)
 	l.quota = netguard.NewQuota(feed.Registrable, feed.ErrElsewhere)
 	return l
@@ -153,13 +155,13 @@ func (l *limiter) logLongWait(now time.Time, host *pace.Host, pol *policy.Policy
 func (l *limiter) causeOfWait(host *pace.Host, c pace.Cause) (cause string, option slog.Attr, first bool) {
 	switch c {
 	case pace.RetryAfter:
-		return "Retry-After", slog.Attr{}, host.Mark(loggedRetryAfter) // no option shortens it
+		return "Retry-After", slog.Attr{}, host.MarkPace(loggedRetryAfter) // no option shortens it
 	case pace.BackOff:
-		return "status 429 or 503", slog.String("option", "MaxBackOff"), host.Mark(loggedBackOff)
+		return "status 429 or 503", slog.String("option", "MaxBackOff"), host.MarkPace(loggedBackOff)
 	case pace.RequestRate:
-		return "Request-rate", slog.String("option", "MaxDelay"), host.Mark(loggedRequestRate)
+		return "Request-rate", slog.String("option", "MaxDelay"), host.MarkPace(loggedRequestRate)
 	case pace.VisitTime:
-		return "Visit-time", slog.Attr{}, host.Mark(loggedVisitTime) // no option shortens it
+		return "Visit-time", slog.Attr{}, host.MarkPace(loggedVisitTime) // no option shortens it
 	case pace.Hours:
 		return "CrawlHours", slog.String("option", "CrawlHours"), l.report.markLogged("CrawlHours") // it may apply to all hosts
 	case pace.Adaptive:
@@ -167,7 +169,7 @@ func (l *limiter) causeOfWait(host *pace.Host, c pace.Cause) (cause string, opti
 	case pace.MinDelay:
 		return "MinDelay", slog.String("option", "MinDelay"), l.report.markLogged("MinDelay") // it applies to all hosts
 	}
-	return "Crawl-delay", slog.String("option", "MaxDelay"), host.Mark(loggedCrawlDelay)
+	return "Crawl-delay", slog.String("option", "MaxDelay"), host.MarkPace(loggedCrawlDelay)
 }
 
 // hostOf returns the name under which the host of u is known, or "" if it has none.

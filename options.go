@@ -80,6 +80,7 @@ func configure(opts []Option) (*config, error) {
 		s.index = i
 		s.pace.Free = c.dryRun
 		s.pace.MaxDelay = s.longestDelay()
+		s.pace.Shares = s.grouping != ByHost
 	}
 	return c, errors.Join(faults...)
 }
@@ -98,6 +99,9 @@ func (c *config) warnings(warn func(what string, args ...any)) {
 	}
 	if c.feed != nil && c.feed.Since.After(time.Now()) {
 		warn("Feed.Since is in the future, so every page with a date is skipped", "since", c.feed.Since)
+	}
+	if c.shard.n > 1 && c.pacer == nil && slices.ContainsFunc(c.all(), func(s *hostSettings) bool { return s.grouping != ByHost }) {
+		warn("ShardByHost assigns the hosts of one group of PaceBy to different processes, and each keeps a pace of its own; use SharedPace")
 	}
 	for _, d := range c.shadows {
 		if !slices.ContainsFunc(c.all(), func(s *hostSettings) bool { return s.dialect != d }) {
@@ -218,9 +222,10 @@ func MinDelay(d time.Duration) Option {
 // ForHosts sets options for the hosts that match pattern. It accepts Dialect, ProductToken,
 // MinDelay, MaxDelay, SkipAbove, HonorCrawlDelay, HonorRequestRate, CrawlHours, AdaptiveDelay,
 // DelayFromEnd, MaxInFlight, MaxBackOff, RetryThrottled, StopRefused, MaxPages, Revalidate,
-// SkipFresh, RobotsTxt, WhenUnreachable, WhenForbidden, Purpose, EnforceUsage, EnforceRobotsTags
-// and IgnoreRobotsWithPermission. The options that are given before ForHosts also apply to these
-// hosts, unless opts change them. If several patterns match a host, the first one applies.
+// SkipFresh, PaceBy, RobotsTxt, WhenUnreachable, WhenForbidden, Purpose, EnforceUsage,
+// EnforceRobotsTags and IgnoreRobotsWithPermission. The options that are given before ForHosts also
+// apply to these hosts, unless opts change them. If several patterns match a host, the first one
+// applies.
 //
 // A pattern is a host name in lower-case ASCII ("xn--..." for international names), with the port
 // if it is not the default port of the scheme. In the pattern, "*" stands for any characters,

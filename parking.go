@@ -319,10 +319,26 @@ func (f *frontier) mustReturn(q *request) bool {
 	return len(f.out) >= crowd && !f.broken
 }
 
+// mustReturnUnchecked is like mustReturn before robots.txt is read, for a page whose host shares its
+// pace. Otherwise the pages of all hosts of a large group could be under way, and wait for their
+// robots.txt files.
+func (f *frontier) mustReturnUnchecked(ctx context.Context, q *request) bool {
+	if f == nil || q.fed == nil || !q.fed.recorded {
+		return false
+	}
+	host := f.limiter.hosts.At(q.now, hostOf(q.target.url))
+	if !host.Rules().Shares {
+		return false
+	}
+	f.limiter.join(ctx, host, q.transport(), q.target.url)
+	q.host = host
+	return f.mustReturn(q)
+}
+
 // giveBack aborts a page that goes back to the URLStore.
 func (h *hooks) giveBack(q *request, r *colly.Request) {
 	page := q.fed
-	h.limiter.tellNextStart(q.host)
+	h.limiter.tellReturn(q.host)
 	q.close()
 	r.Abort()
 	page.endNow(feed.Unfinished)
@@ -533,10 +549,40 @@ func (l *limiter) tellNextStart(host *pace.Host) {
 	if stores == nil || host == nil {
 		return
 	}
-	next, alone := host.NextStart(time.Now())
+	l.tellPace(host, stores, host.NextStart)
+}
+
+// tellReturn reports the pace of a host, one of whose pages goes back to a URLStore, to the
+// URLStores.
+func (l *limiter) tellReturn(host *pace.Host) {
+	stores := l.stores.Load()
+	if stores == nil {
+		return
+	}
+	l.tellPace(host, stores, host.Reserve)
+}
+
+// tellPace reports the pace of a host, as the function when returns it, to some URLStores.
+func (l *limiter) tellPace(host *pace.Host, stores *[]URLStore, when func(now time.Time) (next time.Time, alone bool)) {
+	next, alone := when(time.Now())
 	for _, store := range *stores {
 		store.Pace(host.Name(), next, alone)
 	}
+}
+
+// groupsOnDisk returns how many pages of each group wait in the URLStores, by the names of the
+// groups. It returns nil if there are none.
+func (l *limiter) groupsOnDisk(now time.Time) map[string]int {
+	if l.stores.Load() == nil || !l.groupings.inUse() {
+		return nil
+	}
+	pages := make(map[string]int)
+	for host := range l.hosts.All() {
+		if group := host.Stats(now).Group; group != "" {
+			pages[group] += l.onDisk(host)
+		}
+	}
+	return pages
 }
 
 // onDisk returns the number of pages of a host that wait in the URLStores.

@@ -218,6 +218,7 @@ func (p *Plugin) Close() error {
 	p.closed.Store(true)
 	p.policies.stop() // before the hosts are closed: otherwise a fetch whose wait ends would count as failed
 	p.limiter.hosts.Close(ErrClosed)
+	p.limiter.groupings.close()
 	p.frontier.close()
 	err := p.policies.close()
 	p.sitemaps.flush()

@@ -184,8 +184,23 @@ func (q *request) newest(ctx context.Context) *policy.Policy {
 	return known
 }
 
+// transport returns the transport that will send q, or nil if it is not known.
+func (q *request) transport() http.RoundTripper {
+	seam := q.seam
+	if seam == nil && q.client != nil {
+		seam = q.client.seam()
+	}
+	if seam == nil {
+		return nil
+	}
+	return seam.Transport()
+}
+
 // wait waits until q may start, as pace.Host.Start does.
 func (q *request) wait(ctx context.Context, direct bool) error {
+	if q.host.Rules().Shares {
+		q.limiter.join(ctx, q.host, q.transport(), q.target.url)
+	}
 	if ctx.Err() == nil {
 		if _, ok := q.host.StartNow(q.now, &q.ticket, direct); ok {
 			return nil

@@ -20,6 +20,7 @@ type hostSettings struct {
 	honorCrawlDelay bool
 	honorRate       bool // of HonorRequestRate
 	ignoreRobots    bool
+	grouping        Grouping      // of PaceBy
 	robotsTxt       []byte        // of RobotsTxt; nil if the option is not set
 	whenUnreachable Access        // 0 if the option is not set
 	whenForbidden   Access        // 0 if the option is not set

@@ -67,6 +67,16 @@ type Stats struct {
 type HostStats struct {
 	// Host is the name as in a URL, with the port unless it is the default one.
 	Host string `json:"host,omitempty"`
+	// Group is the name of the group that shares one pace with this host, according to PaceBy: an IP
+	// address or a registrable domain. It is empty if the host has its own pace. The fields from
+	// CrawlDelay to Line, and Delay, MinGap and GapOverDelay, are then those of the group. All
+	// others are those of the host.
+	Group string `json:"group,omitempty"`
+	// SharedWith is the number of other hosts in the group.
+	SharedWith int `json:"shared_with,omitempty"`
+	// GroupWaiting counts the pages that wait for any host of the group, which are Waiting and
+	// OnDisk of these hosts. It is 0 if Group is empty.
+	GroupWaiting int `json:"group_waiting,omitempty"`
 	// Requests counts the requests that were sent: pages, redirects, robots.txt, sitemaps and
 	// retries.
 	Requests int `json:"requests"`
@@ -203,12 +213,14 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(HostStats)) Stat
 	}
 	now := time.Now()
 	paused := p.frontier.isPaused()
+	groups := p.limiter.groupsOnDisk(now)
 	for host := range hosts {
 		counted := host.Stats(now)
 		stats := hostStats(counted)
 		stats.OnDisk = p.limiter.onDisk(host)
+		stats.GroupWaiting += groups[stats.Group]
 		if waiting := stats.Waiting + stats.OnDisk; waiting > 0 {
-			stats.LastStart = host.LastStart(now, waiting)
+			stats.LastStart = host.LastStart(now, max(waiting, stats.GroupWaiting))
 		}
 		p.addLimits(&stats)
 		stats.Ended = endingOf(counted, stats.OnDisk, s.Closed, paused)
@@ -250,6 +262,9 @@ func (p *Plugin) addLimits(s *HostStats) {
 func hostStats(s pace.Stats) HostStats {
 	return HostStats{
 		Host:         s.Host,
+		Group:        s.Group,
+		SharedWith:   s.Others,
+		GroupWaiting: s.GroupWaiting,
 		Requests:     s.Requests,
 		Throttled:    s.Throttled,
 		Pages:        s.Pages,
@@ -292,10 +307,11 @@ func (s *HostStats) add(o HostStats) {
 }
 
 // TimeLeft estimates how long it takes, counted from now, until the last of the waiting pages of
-// the host starts, which are Waiting and OnDisk. The estimate is the time until LastStart, which
-// takes the hours of CrawlHours, Visit-time and Request-rate into account. If LastStart is zero, it
-// is the time until NextStart, plus Delay for each waiting page after the first. TimeLeft returns 0
-// if no page waits, and the longest Duration if the estimate overflows.
+// the host starts, which are Waiting and OnDisk. If the host belongs to a group, these are the
+// GroupWaiting pages of the group. The estimate is the time until LastStart, which takes the hours
+// of CrawlHours, Visit-time and Request-rate into account. If LastStart is zero, it is the time
+// until NextStart, plus Delay for each waiting page after the first. TimeLeft returns 0 if no page
+// waits, and the longest Duration if the estimate overflows.
 func (s HostStats) TimeLeft(now time.Time) time.Duration {
 	waiting := s.Waiting + s.OnDisk
 	if waiting <= 0 {
@@ -304,6 +320,7 @@ func (s HostStats) TimeLeft(now time.Time) time.Duration {
 	if !s.LastStart.IsZero() {
 		return max(0, s.LastStart.Sub(now))
 	}
+	waiting = max(waiting, s.GroupWaiting)
 	until := max(0, s.NextStart.Sub(now)) // the zero time is in the past
 	others := time.Duration(waiting - 1)
 	if others > 0 && s.Delay > (math.MaxInt64-until)/others {

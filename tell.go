@@ -122,7 +122,7 @@ func (r *report) tellWaiting(q *request) bool {
 		return false
 	}
 	s := q.host.Stats(q.now)
-	wait := max(s.NextStart.Sub(q.now), 0) + time.Duration(s.Waiting)*s.Delay
+	wait := max(s.NextStart.Sub(q.now), 0) + time.Duration(max(s.Waiting, s.GroupWaiting))*s.Delay
 	if wait < noticeable {
 		return false
 	}
@@ -145,7 +145,7 @@ func (f *frontier) tellParked(r *colly.Request, p *Page, of numbers) {
 	now := time.Now()
 	s := f.limiter.hosts.At(now, p.Host).Stats(now)
 	waiting := s.Waiting + f.store.Waiting(p.Host)
-	wait := max(s.NextStart.Sub(now), 0) + time.Duration(waiting-1)*s.Delay
+	wait := max(s.NextStart.Sub(now), 0) + time.Duration(max(waiting, s.GroupWaiting)-1)*s.Delay
 	if wait < noticeable {
 		return
 	}

@@ -3,6 +3,7 @@ package backend
 import (
 	"maps"
 	"net/http"
+	"net/url"
 	"reflect"
 	"sync/atomic"
 )
@@ -67,4 +68,19 @@ func protocols(t *http.Transport) map[string]http.RoundTripper {
 		delete(added, "https") // net/http's own, for HTTP/2
 	}
 	return added
+}
+
+// MayProxy reports whether rt sends a request for u through a proxy, or may do so. A Proxy function
+// of the user is not called, because it may choose another proxy each time, so it counts as one that
+// chooses a proxy.
+func MayProxy(rt http.RoundTripper, u *url.URL) bool {
+	transport, ok := rt.(*http.Transport)
+	if !ok || transport.Proxy == nil {
+		return false
+	}
+	if reflect.ValueOf(transport.Proxy).Pointer() != reflect.ValueOf(http.ProxyFromEnvironment).Pointer() {
+		return true
+	}
+	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: u})
+	return proxy != nil || err != nil
 }

@@ -116,9 +116,11 @@ const usualBackOff = 5 * time.Minute
 
 // mostBackOff returns the longest delay that complaints can cause. 0 means that the back-off is
 // turned off.
-func (l *limiter) mostBackOff() time.Duration {
-	if l.rules.MaxBackOff == 0 {
+func (l *limiter) mostBackOff() time.Duration { return l.rules.mostBackOff() }
+
+func (r *Rules) mostBackOff() time.Duration {
+	if r.MaxBackOff == 0 {
 		return usualBackOff
 	}
-	return max(l.rules.MaxBackOff, 0)
+	return max(r.MaxBackOff, 0)
 }

@@ -10,10 +10,20 @@ type Source struct {
 	Scheme string // "http" or "https"
 	Reader string // the product token it is read under; a crawler with several names has several sources
 	Line   int    // the line with the crawl delay; 0 if unknown. It does not distinguish sources
+
+	by *member // the host of the robots.txt, if it may share its pace; otherwise nil
+}
+
+// of returns s as a source of a host.
+func (s Source) of(h *Host) Source {
+	s.by = h.member()
+	return s
 }
 
 // is reports whether s and o are the same source. It ignores the line.
-func (s *Source) is(o *Source) bool { return s.Scheme == o.Scheme && s.Reader == o.Reader }
+func (s *Source) is(o *Source) bool {
+	return s.Scheme == o.Scheme && s.Reader == o.Reader && s.by == o.by
+}
 
 // A crawlDelay is the delay and the schedule that a source requests.
 //
@@ -58,8 +68,7 @@ func (l *limiter) setCrawlDelay(now instant, source Source, written time.Duratio
 			return false
 		}
 		d = new(crawlDelay)
-		p.crawlDelays = slices.DeleteFunc(p.crawlDelays, func(d *crawlDelay) bool { return !l.holds(now, d) })
-		p.crawlDelays = append(p.crawlDelays, d)
+		l.addCrawlDelay(now, d, source.by)
 	}
 	before := time.Duration(0)
 	if l.holds(now, d) {
@@ -68,17 +77,42 @@ func (l *limiter) setCrawlDelay(now instant, source Source, written time.Duratio
 	d.source = source
 	d.written = written
 	d.until = max(until, now).add(l.grace(now, d))
+	if written != before {
+		p.longest = nil
+	}
 	return written != before
+}
+
+// addCrawlDelay adds a crawl delay, which is one of a member if by is not nil. From time to time it
+// removes those that are no longer in force.
+func (l *limiter) addCrawlDelay(now instant, d *crawlDelay, by *member) {
+	p := l.paced
+	if len(p.crawlDelays) == cap(p.crawlDelays) {
+		p.crawlDelays = slices.DeleteFunc(p.crawlDelays, func(d *crawlDelay) bool { return !l.holds(now, d) })
+	}
+	p.crawlDelays = append(p.crawlDelays, d)
+	if by != nil {
+		by.crawlDelays = slices.DeleteFunc(by.crawlDelays, func(d *crawlDelay) bool { return !l.holds(now, d) })
+		by.crawlDelays = append(by.crawlDelays, d)
+	}
 }
 
 // crawlDelayOf returns the crawl delay of a source, or nil if the source has never requested one.
 func (p *paced) crawlDelayOf(source *Source) *crawlDelay {
-	for _, d := range p.crawlDelays {
+	for _, d := range p.crawlDelaysOf(source.by) {
 		if d.source.is(source) {
 			return d
 		}
 	}
 	return nil
+}
+
+// crawlDelaysOf returns the crawl delays of a member, or all if m is nil.
+func (p *paced) crawlDelaysOf(m *member) []*crawlDelay {
+	if m == nil {
+		return p.crawlDelays
+	}
+	return m.crawlDelays
 }
 
 // holds reports whether d is in force at now. If it is not, d has expired and only a newer file can
@@ -102,9 +136,17 @@ func (l *limiter) holds(now instant, d *crawlDelay) bool {
 // isObeyed reports whether a request that obeys d waits or is on the wire.
 func (l *limiter) isObeyed(now instant, d *crawlDelay) bool {
 	p := l.paced
-	for _, tickets := range [...]*list{&l.inFlight, &p.urgent, &p.waiting} {
+	by := d.source.by
+	if p.isGroup && by.tickets == 0 {
+		return false
+	}
+	lists := [...]*list{&l.inFlight, &p.urgent, &p.waiting, nil}
+	if by != nil {
+		lists[3] = &by.backlog
+	}
+	for _, tickets := range lists {
 		for t := range tickets.all {
-			if t.obeys(d) && (t.state == waiting || t.state == urgent || !t.lapsed(now)) {
+			if t.obeys(d) && (!p.isGroup || l.memberOf(t) == by) && (t.state == waiting || t.state == urgent || !t.lapsed(now)) {
 				return true
 			}
 		}
@@ -118,7 +160,7 @@ func (l *limiter) used(now instant, t *Ticket) {
 	if l.paced == nil {
 		return
 	}
-	for _, d := range l.paced.crawlDelays {
+	for _, d := range l.paced.crawlDelaysOf(l.memberOf(t)) {
 		if (d.written > 0 || d.schedule != nil) && t.obeys(d) {
 			d.until = max(d.until, now.add(l.grace(now, d)))
 		}
@@ -133,16 +175,32 @@ func (l *limiter) crawlDelay(now instant) time.Duration {
 
 // longestCrawlDelay is like crawlDelay and also returns the line that requests the delay.
 func (l *limiter) longestCrawlDelay(now instant) (most time.Duration, line int) {
-	if l.paced == nil {
+	p := l.paced
+	if p == nil || len(p.crawlDelays) == 0 {
 		return 0, 0
 	}
+	if p.longest == nil || p.longest != noCrawlDelay && !l.holds(now, p.longest) {
+		p.longest = l.findLongest(now)
+	}
+	return p.longest.written, p.longest.source.Line
+}
+
+// noCrawlDelay is the longest crawl delay if none is in force. It is never changed.
+var noCrawlDelay = new(crawlDelay)
+
+// findLongest returns the longest crawl delay that is in force at now, and of several the one that
+// holds longest. A group may have thousands, so they should not be compared often.
+func (l *limiter) findLongest(now instant) *crawlDelay {
+	longest := noCrawlDelay
 	for _, d := range l.paced.crawlDelays {
-		if l.holds(now, d) && d.written > most {
-			most = d.written
-			line = d.source.Line
+		if !l.holds(now, d) || d.written == 0 {
+			continue
+		}
+		if d.written > longest.written || d.written == longest.written && d.until > longest.until {
+			longest = d
 		}
 	}
-	return most, line
+	return longest
 }
 
 // A Cause says where a delay comes from.

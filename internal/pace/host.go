@@ -17,6 +17,7 @@ type Rules struct {
 	MaxInFlight int
 	FromEnd     bool // the delay counts from the end of a response; one request in flight
 	Free        bool // a dry run: every request starts at once and is only counted
+	Shares      bool // the host may share the pace of other hosts, see Host.Join
 
 	// MaxBackOff is the longest delay that 429 and 503 responses cause. It does not shorten a
 	// Retry-After. If 0, it is five minutes. If negative, there is no back-off, even after a
@@ -98,6 +99,10 @@ type Stats struct {
 
 	Waited time.Duration // the total time that requests have waited in Enter and Start
 	Status int           // of the last response
+
+	Group        string // the name of the group that h belongs to; "" if there is none
+	Others       int    // the number of other hosts in the group
+	GroupWaiting int    // the sum of Waiting of the hosts in the group
 }
 
 // add adds the counts of o. GapOverDelay becomes the smaller of the two.
@@ -134,9 +139,9 @@ func (h *Host) SetCrawlDelay(now time.Time, source Source, written time.Duration
 	if written <= 0 && h.plain() {
 		return false
 	}
-	h = h.lock()
+	h, self := h.lockPace()
 	defer h.mu.Unlock()
-	changed = h.setCrawlDelay(h.hosts.instant(now), source, written, h.hosts.lapses(until))
+	changed = h.setCrawlDelay(h.hosts.instant(now), source.of(self), written, h.hosts.lapses(until))
 	if changed {
 		h.lookAgain()
 	}
@@ -149,10 +154,11 @@ func (h *Host) Obey(t *Ticket, source Source) {
 	if h.plain() {
 		return
 	}
-	h = h.lock()
+	h, self := h.lockPace()
 	defer h.mu.Unlock()
 	t.obeyed = nil
 	if h.paced != nil {
+		source = source.of(self)
 		t.obeyed = h.paced.crawlDelayOf(&source)
 	}
 }
@@ -216,8 +222,7 @@ func (h *Host) Enter(ctx context.Context, t *Ticket) error {
 	}
 	p := h.slowed()
 	t.state = waiting
-	p.waiting.push(t)
-	p.queued++
+	p.enqueue(t, h.memberOf(t))
 	return h.await(ctx, t)
 }
 
@@ -276,6 +281,7 @@ func (h *Host) startOrWait(ctx context.Context, t *Ticket, direct bool) error {
 	}
 	t.state = urgent
 	h.slowed().urgent.push(t)
+	h.hold(t, 1)
 	if t.renews && h.paced.scheduled {
 		h.paced.urgent.front = t // a request that waits until the host opens must not keep robots.txt waiting
 	}
@@ -313,8 +319,9 @@ func (h *Host) startNow(now instant, t *Ticket, direct bool) (wait time.Duration
 	return wait, ok
 }
 
-// admitting locks the current Host of h's name and moves t to it. If ctx or the registry has ended,
-// it ends t and returns the error instead, without the lock.
+// admitting locks and returns the Host that keeps the pace of h, and moves t to the current Host of
+// h's name. If ctx or the registry has ended, it ends t and returns the error instead, without the
+// lock.
 func (h *Host) admitting(ctx context.Context, t *Ticket) (*Host, error) {
 	err := h.hosts.closed()
 	if ctx.Err() != nil {
@@ -324,24 +331,39 @@ func (h *Host) admitting(ctx context.Context, t *Ticket) (*Host, error) {
 		t.End()
 		return nil, err
 	}
-	h = h.lock()
-	if at := t.host.Load(); at != h {
+	if h.rules.Shares {
+		h.settle(h.hosts.now())
+	}
+	h, self := h.lockPace()
+	if at := t.host.Load(); at != self {
 		if at != nil {
 			h.mu.Unlock()
 			t.End()
-			h = h.lock()
+			h, self = self.lockPace()
 		}
-		t.host.Store(h)
+		t.host.Store(self)
 	}
 	return h, nil
 }
 
-// lock locks and returns the current Host of h's name, which is h unless h was forgotten.
+// lock locks and returns the Host that keeps the pace of h: h itself, the group of h, or if h was
+// forgotten, that of the current Host of its name.
 func (h *Host) lock() *Host {
+	keeper, _ := h.lockPace()
+	return keeper
+}
+
+// lockPace is like lock. It also returns the current Host of h's name, which differs from the
+// keeper if that is a group.
+func (h *Host) lockPace() (keeper, self *Host) {
 	for {
 		h.mu.Lock()
 		if !h.gone {
-			return h
+			return h, h
+		}
+		keeper = h.lockGroup()
+		if keeper != h {
+			return keeper, h
 		}
 		h.mu.Unlock()
 		h = h.hosts.At(time.Now(), h.name)
@@ -353,7 +375,7 @@ func (h *Host) lock() *Host {
 func (h *Host) await(ctx context.Context, t *Ticket) error {
 	began := h.hosts.now()
 	defer func() {
-		h.paced.waited += h.hosts.now().since(began)
+		h.addWait(t, h.hosts.now().since(began))
 		h.unlock()
 	}()
 	for state := t.state; ; {
@@ -422,17 +444,17 @@ func (h *Host) mayPass(now instant, t *Ticket) (time.Duration, bool) {
 func (h *Host) take(now instant, t *Ticket) {
 	switch {
 	case t.state == urgent:
-		h.paced.urgent.remove(t)
+		h.leaveUrgent(t)
 		h.start(now, t)
 		h.dispatched(t)
 	case t.held != nil && t.held.until == 0 && h.unpaced(now):
-		h.paced.waiting.remove(t) // no request has to wait for t, here or in another process
-		h.paced.queued--
+		h.paced.dequeue(t, h.memberOf(t)) // no request has to wait for t, here or in another process
 		t.state = idle
 	default:
 		d := max(h.delay(now), minLease)
 		t.state = admitted
 		t.lease = now.add(d)
+		h.paced.advance(t, h.memberOf(t))
 		if t.held != nil {
 			h.lapseAfter(d, t.held)
 		}
@@ -449,11 +471,10 @@ func (h *Host) leave(t *Ticket) {
 	case idle:
 		return
 	case waiting, admitted:
-		h.paced.waiting.remove(t)
-		h.paced.queued--
+		h.paced.dequeue(t, h.memberOf(t))
 		t.state = idle
 	case urgent:
-		h.paced.urgent.remove(t)
+		h.leaveUrgent(t)
 		t.state = idle
 	default:
 		h.end(h.hosts.now(), t)
@@ -488,10 +509,16 @@ func (h *Host) lookAgain() {
 // End also records this, but later; after a complaint all other requests wait for the first
 // accepted response. Answered reports whether t was that response: the host has recovered.
 func (h *Host) Answered(t *Ticket, status, pages int) (recovered bool) {
+	if h.rules.Shares { // the counts have another lock
+		h.Count(pages, 0)
+		h.SetStatus(status)
+	}
 	h, t = h.lockFor(t)
 	defer h.mu.Unlock()
-	h.status = uint16(status)
-	h.pages += uint32(pages)
+	if !h.rules.Shares {
+		h.status = uint16(status)
+		h.pages += uint32(pages)
+	}
 	if t == nil {
 		return false
 	}
@@ -514,9 +541,11 @@ func (h *Host) Answered(t *Ticket, status, pages int) (recovered bool) {
 // SlowDown reports whether the complaint starts a new incident. Complaints about requests that were
 // already under way when the host first complained belong to the same incident.
 func (h *Host) SlowDown(now time.Time, t *Ticket, retryAfter time.Duration) bool {
+	of := h.member()
 	h, t = h.lockFor(t)
 	defer h.mu.Unlock()
 	slower := h.slowDown(h.hosts.instant(now), t, retryAfter, h.hosts.random)
+	h.countThrottled(of, slower)
 	h.lookAgain()
 	return slower
 }
@@ -525,17 +554,19 @@ func (h *Host) SlowDown(now time.Time, t *Ticket, retryAfter time.Duration) bool
 // mean that the page is broken. Such a response is a complaint only if several came with few other
 // responses between them, or if all other requests wait for this response.
 func (h *Host) Unavailable(now time.Time, t *Ticket) bool {
+	of := h.member()
 	h, t = h.lockFor(t)
 	defer h.mu.Unlock()
 	slower := h.unavailable(h.hosts.instant(now), t, h.hosts.random)
+	h.countThrottled(of, slower)
 	h.lookAgain()
 	return slower
 }
 
 // lockFor is like lock. It also returns t if t was last used with this host, and nil otherwise.
 func (h *Host) lockFor(t *Ticket) (*Host, *Ticket) {
-	h = h.lock()
-	if t == nil || t.host.Load() != h {
+	h, self := h.lockPace()
+	if t == nil || t.host.Load() != self {
 		return h, nil
 	}
 	return h, t
@@ -567,12 +598,12 @@ func (h *Host) NextStart(now time.Time) (next time.Time, alone bool) {
 	}
 	delay := h.delay(at)
 	alone = h.mostInFlight(at, delay) == 1 || delay > 0 || h.probing(at)
-	return now.Add(h.due(at, nil)), alone
+	return h.hosts.time(h.nextTurn(at)), alone
 }
 
 // Count adds to the pages and to the denied requests in Stats.
 func (h *Host) Count(pages, denied int) {
-	h = h.lock()
+	h = h.lockSelf()
 	defer h.mu.Unlock()
 	h.pages += uint32(pages)
 	h.denied += uint32(denied)
@@ -580,21 +611,21 @@ func (h *Host) Count(pages, denied int) {
 
 // CountRefusal adds one to the refusals in Stats.
 func (h *Host) CountRefusal() {
-	h = h.lock()
+	h = h.lockSelf()
 	defer h.mu.Unlock()
 	h.refusals++
 }
 
 // CountUnchanged adds one to Unchanged in Stats.
 func (h *Host) CountUnchanged() {
-	h = h.lock()
+	h = h.lockSelf()
 	defer h.mu.Unlock()
 	h.unchanged++
 }
 
 // SetStatus records the status of a complaint for Stats.
 func (h *Host) SetStatus(status int) {
-	h = h.lock()
+	h = h.lockSelf()
 	defer h.mu.Unlock()
 	h.status = uint16(status)
 }
@@ -603,6 +634,16 @@ func (h *Host) SetStatus(status int) {
 // that mark before. A caller that reports something once for each host therefore needs no memory of
 // its own.
 func (h *Host) Mark(bit uint16) (isNew bool) {
+	h = h.lockSelf()
+	defer h.mu.Unlock()
+	isNew = h.marks&bit == 0
+	h.marks |= bit
+	return isNew
+}
+
+// MarkPace is like Mark for something that concerns the pace. If the host belongs to a group, it
+// marks the group.
+func (h *Host) MarkPace(bit uint16) (isNew bool) {
 	h = h.lock()
 	defer h.mu.Unlock()
 	isNew = h.marks&bit == 0
@@ -612,7 +653,7 @@ func (h *Host) Mark(bit uint16) (isNew bool) {
 
 // HasMark reports whether the host has a mark.
 func (h *Host) HasMark(bit uint16) bool {
-	h = h.lock()
+	h = h.lockSelf()
 	defer h.mu.Unlock()
 	return h.marks&bit != 0
 }
@@ -625,15 +666,20 @@ func (h *Host) LastStart(now time.Time, n int) time.Time {
 	return h.hosts.time(h.lastStart(h.hosts.instant(now), n))
 }
 
-// Stats returns the counts so far and the parts of the delay at now.
+// Stats returns the counts so far and the parts of the delay at now. The counts and Waiting are
+// those of h alone, and the others those of its group.
 func (h *Host) Stats(now time.Time) Stats {
-	h = h.lock()
+	self := h.lockSelf()
+	s := self.counts()
+	s.Host = self.name
+	s.Status = int(self.status)
+	s.Marks = self.marks
+	self.mu.Unlock()
+	h, self = self.lockPace()
 	defer h.mu.Unlock()
 	at := h.hosts.instant(now)
-	s := h.counts()
-	s.Host = h.name
 	s.MinGap = h.gaps().least
-	s.Status = int(h.status)
+	s.GapOverDelay = h.gaps().overDelay
 	s.Cause, s.Line = h.nextCause(at)
 	s.CrawlDelay = h.crawlDelay(at)
 	s.BackOff = h.backOff(at)
@@ -644,26 +690,62 @@ func (h *Host) Stats(now time.Time) Stats {
 	if next := h.nextStart(at); next != 0 {
 		s.NextStart = h.hosts.time(next)
 	}
-	s.Busy = h.busy(at)
-	s.Marks = h.marks
-	if h.paced != nil {
-		s.Waiting = h.paced.queued
-		if front := h.paced.waiting.front; front != nil && front.state == admitted && front.lapsed(at) {
-			s.Waiting-- // this request got the turn and never started
-		}
-		s.ResponseTime = h.paced.responseTime
-		s.Busy = s.Busy || s.Waiting > 0 || h.paced.urgent.front != nil
+	if h.paced == nil {
+		s.Busy = h.busy(at)
+		return s
+	}
+	s.ResponseTime = h.paced.responseTime
+	s.Waiting = h.queued(at, self)
+	if h != self {
+		s.Busy = h.isMemberBusy(at, self)
+		s.Group = h.name
+		s.Others = h.paced.members - 1
+		s.GroupWaiting = h.queued(at, h)
+	} else {
+		s.Busy = h.busy(at) || s.Waiting > 0 || h.paced.urgent.front != nil
 	}
 	s.Opens, s.Closes = h.hours(at)
 	return s
 }
 
-// counts returns the statistics that can be summed.
+// queued returns the number of tickets in Enter, those of self if that is a member of the group h,
+// and otherwise all. A ticket that got the turn and never started does not count.
+func (h *Host) queued(now instant, self *Host) int {
+	n := h.paced.queued
+	if self != h {
+		n = self.paced.member.queued
+	}
+	front := h.paced.waiting.front
+	if front != nil && front.state == admitted && front.lapsed(now) && (self == h || front.host.Load() == self) {
+		n--
+	}
+	return n
+}
+
+// isMemberBusy reports whether a request of self, a member of the group h, waits or is in flight.
+func (h *Host) isMemberBusy(now instant, self *Host) bool {
+	m := self.paced.member
+	n := m.tickets - (m.queued - h.queued(now, self))
+	for t := range h.inFlight.all {
+		if t.host.Load() == self && t.state != onWire && t.lapsed(now) {
+			n--
+		}
+	}
+	return n > 0
+}
+
+// counts returns the statistics that can be summed. The lock of h itself must be held.
 func (h *Host) counts() Stats {
 	s := Stats{Requests: h.requests, Pages: int(h.pages), Denied: int(h.denied), Refusals: int(h.refusals), Unchanged: int(h.unchanged), GapOverDelay: h.gaps().overDelay}
-	if h.paced != nil {
-		s.Throttled = h.paced.throttled
-		s.Waited = h.paced.waited
+	if h.paced == nil {
+		return s
+	}
+	s.Throttled = h.paced.throttled
+	s.Waited = h.paced.waited
+	if m := h.paced.member; m != nil {
+		s.Requests += int(m.requests.Load())
+		s.Throttled += int(m.throttled.Load())
+		s.Waited += time.Duration(m.waited.Load())
 	}
 	return s
 }
@@ -674,6 +756,9 @@ func (h *Host) forget(now instant) bool {
 		return false // another goroutine uses the host
 	}
 	defer h.mu.Unlock()
+	if h.gone {
+		return h.leaveGroup(h.member())
+	}
 	h.gone = h.idle(now) && (h.paced == nil || h.deserted(now))
 	if h.gone {
 		for t := range h.inFlight.all {

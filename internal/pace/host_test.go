@@ -29,12 +29,21 @@ func inBubble(t *testing.T, delay time.Duration, test func(t *testing.T, w *worl
 	})
 }
 
+// underRules runs a test with a host that has its own pace, and with one that is in a group.
 func underRules(t *testing.T, rules Rules, test func(t *testing.T, w *world)) {
 	t.Helper()
+	t.Run("alone", func(t *testing.T) { underRulesInGroup(t, rules, "", test) })
+	t.Run("in a group", func(t *testing.T) { underRulesInGroup(t, rules, "group", test) })
+}
+
+func underRulesInGroup(t *testing.T, rules Rules, group string, test func(t *testing.T, w *world)) {
+	t.Helper()
+	rules.Shares = group != ""
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
 		hosts := New(func(string) *Rules { return &rules })
 		w := &world{Host: hosts.At(time.Now(), "a.test"), t: t, start: time.Now()}
+		w.Join(Group{Name: group})
 		test(t, w)
 		synctest.Wait()
 		if !w.empty() {
@@ -74,9 +83,16 @@ func (w *world) pass(ctx context.Context) error {
 
 // empty reports whether no request waits or is in flight.
 func (w *world) empty() bool {
-	w.Host.mu.Lock()
-	defer w.Host.mu.Unlock()
-	return w.inFlight.front == nil && (w.paced == nil || w.paced.waiting.front == nil && w.paced.urgent.front == nil && w.paced.queued == 0)
+	h := w.Host
+	h.mu.Lock()
+	if h.gone {
+		h = h.lockGroup()
+	}
+	defer h.mu.Unlock()
+	if m := w.member(); m != nil && (m.tickets != 0 || m.queued != 0 || m.inLine != nil || m.backlog.front != nil) {
+		return false
+	}
+	return h.inFlight.front == nil && (h.paced == nil || h.paced.waiting.front == nil && h.paced.urgent.front == nil && h.paced.queued == 0)
 }
 
 func (w *world) note(format string, args ...any) {

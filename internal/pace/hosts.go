@@ -54,6 +54,7 @@ type Hosts struct {
 	seed   maphash.Seed
 	random float64 // in [0, 1), so that processes do not back off in step
 	shards [64]shard
+	groups groups
 
 	pacer   Pacer           // nil if no other process shares the hosts
 	closing context.Context // the parent of calls of pacer; ends with Close
@@ -120,6 +121,9 @@ func (h *Hosts) Close(err error) {
 			for host := range h.All() {
 				host.forsake()
 			}
+			for _, group := range h.groups.all() {
+				group.forsake()
+			}
 		}
 	})
 }
@@ -158,6 +162,9 @@ func (h *Hosts) host(name string) *Host {
 		p.scheduled = true
 	}
 	host.slow.Store(host.shared() || !host.unpaced(0))
+	if host.rules.Shares {
+		host.slowed().member = new(member)
+	}
 	return host
 }
 

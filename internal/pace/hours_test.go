@@ -279,6 +279,7 @@ func TestSetClockWakes(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			hours := &setSchedule{Schedule: nightly}
 			underRules(t, Rules{Hours: hours}, func(t *testing.T, w *world) {
+				hours.step.Store(0)
 				time.Sleep(9 * time.Hour)
 				w.pages(1)
 				time.Sleep(35 * time.Minute)

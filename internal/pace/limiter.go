@@ -44,13 +44,14 @@ type limiter struct {
 	slow     atomic.Bool // paced is not nil, or rules slow the host down; read without the lock
 	visited  bool        // the host got a request to which no other site has led
 	led      bool        // the host has got only requests to which other sites have led
-	gone     bool        // the Host is forgotten, and another Host has its name; here, because it costs no memory here
+	gone     bool        // the Host is forgotten, or a group keeps its pace; here, because it costs no memory here
 }
 
 // paced has the fields of a limiter that only some hosts need: those with a delay, a limit, or a
 // request that waits.
 type paced struct {
 	crawlDelays []*crawlDelay
+	longest     *crawlDelay   // of those in force; nil if it has to be found again
 	scheduled   bool          // there are hours, or one of the crawlDelays has had a schedule
 	hours       *scheduled    // Rules.Hours; nil if that is nil
 	notBefore   instant       // the end of the last Retry-After; 0 if there was none
@@ -65,8 +66,15 @@ type paced struct {
 	estimator    *estimator // nil if the host has never complained
 	urgent       list       // tickets in Start, in the order of their calls
 	waiting      list       // tickets in Enter; the front one may be admitted
-	queued       int        // the length of waiting
+	queued       int        // the number of tickets in Enter
 	sharing      *sharing   // nil if no Pacer was asked
+
+	member  *member // nil if the host cannot share its pace
+	isGroup bool    // the limiter is that of a group
+	// The following fields are those of a group.
+	members  int     // the number of its hosts
+	tickets  int     // the tickets of its hosts that hold something
+	reserved instant // the last turn that Reserve has returned
 }
 
 // gaps are the smallest gaps between two moments while a delay was in force. They are 0 if there
@@ -184,6 +192,9 @@ func (l *limiter) ready(now instant, t *Ticket) (wait time.Duration, ok bool) {
 	if wait, full := l.full(now, l.delay(now)); full {
 		return wait, false
 	}
+	if wait, reads := l.readsAnother(now, t); reads {
+		return wait, false
+	}
 	wait = l.due(now, t)
 	return wait, wait == 0
 }
@@ -284,9 +295,10 @@ func (l *limiter) lapse(now instant, t *Ticket) {
 // transport, its request is not counted.
 func (l *limiter) remove(t *Ticket) {
 	if t.state == started {
-		l.requests--
+		l.countRequest(t, -1)
 	}
 	l.inFlight.remove(t)
+	l.hold(t, -1)
 	t.state = idle
 }
 
@@ -314,8 +326,9 @@ func (l *limiter) start(now instant, t *Ticket) (wait time.Duration, ok bool) {
 		t.incident = e.incident
 	}
 	l.inFlight.push(t)
+	l.hold(t, 1)
 	l.used(now, t)
-	l.requests++
+	l.countRequest(t, 1)
 	t.gap = l.next(now, delay)
 	return 0, true
 }
@@ -405,6 +418,15 @@ func (p *paced) gapsTo(last instant) gaps {
 		e.overDelay = smaller(e.overDelay, float64(gap)/float64(p.asked))
 	}
 	return e
+}
+
+// and returns the smaller values of g and o.
+func (g gaps) and(o gaps) gaps {
+	if g.least == 0 || o.least != 0 && o.least < g.least {
+		g.least = o.least
+	}
+	g.overDelay = smaller(g.overDelay, o.overDelay)
+	return g
 }
 
 // smaller returns the smaller of two numbers. It ignores a number that is 0.

@@ -46,7 +46,7 @@ func (h *Host) setSchedule(now instant, source Source, s Schedule, until instant
 			return false
 		}
 		d = &crawlDelay{source: source}
-		p.crawlDelays = append(p.crawlDelays, d)
+		h.addCrawlDelay(now, d, source.by)
 	}
 	h.holds(now, d) // if d has expired, its schedule is removed
 	changed = !d.schedule.is(s)
@@ -67,9 +67,9 @@ func (h *Host) SetSchedule(now time.Time, source Source, s Schedule, until time.
 	if s == nil && h.plain() {
 		return false
 	}
-	h = h.lock()
+	h, self := h.lockPace()
 	defer h.mu.Unlock()
-	changed = h.setSchedule(h.hosts.instant(now), source, s, h.hosts.lapses(until))
+	changed = h.setSchedule(h.hosts.instant(now), source.of(self), s, h.hosts.lapses(until))
 	if changed {
 		h.lookAgain()
 	}

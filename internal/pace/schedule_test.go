@@ -333,7 +333,7 @@ func TestVeryLongRate(t *testing.T) {
 
 // TestHostWithScheduleIsNotForgotten checks that a closed host is kept.
 func TestHostWithScheduleIsNotForgotten(t *testing.T) {
-	inBubble(t, 0, func(t *testing.T, w *world) {
+	underRulesInGroup(t, Rules{}, "", func(t *testing.T, w *world) {
 		w.plans(period{closed: true}, period{from: time.Hour})
 		if w.forget(w.hosts.now()) {
 			t.Error("a closed host was forgotten")

@@ -247,7 +247,7 @@ func (t *Ticket) Pass(to *Ticket) {
 	t.lend(to)
 	if to.held != nil {
 		to.held.passed = true
-		to.host.Store(h)
+		to.host.Store(t.host.Load())
 	}
 	h.leave(t)
 }

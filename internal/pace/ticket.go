@@ -18,7 +18,7 @@ import (
 // is running or will still come (a late End would end the place of the next request), and set it to
 // Ticket{}.
 type Ticket struct {
-	host       atomic.Pointer[Host] // the host where it was last used; the lock of that host guards the other fields
+	host       atomic.Pointer[Host] // the host where it was last used; the lock of its keeper guards the other fields
 	prev, next *Ticket              // in the list of its state
 	wake       chan struct{}        // holds one signal to look again; nil if the ticket never had to wait
 	lease      instant              // when a place expires that is not used or never ends; 0 if never
@@ -181,7 +181,8 @@ func (t *Ticket) End() {
 	}
 }
 
-// lockHost locks and returns the host of t, or returns nil if t has never been used with one.
+// lockHost locks and returns the Host that keeps the pace of the host of t, or returns nil if t has
+// never been used with one.
 func (t *Ticket) lockHost() *Host {
 	for {
 		h := t.host.Load()
@@ -189,10 +190,14 @@ func (t *Ticket) lockHost() *Host {
 			return nil
 		}
 		h.mu.Lock()
-		if h == t.host.Load() {
-			return h
+		keeper := h
+		if h.gone {
+			keeper = h.lockGroup()
 		}
-		h.mu.Unlock() // t has just been moved to another host
+		if h == t.host.Load() {
+			return keeper
+		}
+		keeper.mu.Unlock() // t has just been moved to another host
 	}
 }
 
@@ -267,7 +272,7 @@ func (l *list) second() *Ticket {
 
 // all yields the tickets from the front on. The loop may remove the ticket that is yielded.
 func (l *list) all(yield func(*Ticket) bool) {
-	if l.front == nil {
+	if l == nil || l.front == nil {
 		return
 	}
 	last := l.front.prev

@@ -1,0 +1,419 @@
+package pace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A town is a registry of hosts that are in groups, with a transcript.
+type town struct {
+	*world
+	hosts *Hosts
+}
+
+// inTown runs a test in a bubble, with hosts that have these rules.
+func inTown(t *testing.T, rules Rules, test func(t *testing.T, w *town)) {
+	t.Helper()
+	rules.Shares = true
+	synctest.Test(t, func(t *testing.T) {
+		w := &town{world: &world{t: t, start: time.Now()}}
+		w.hosts = New(func(string) *Rules { return &rules })
+		test(t, w)
+		synctest.Wait()
+		for _, group := range w.hosts.groups.all() {
+			if h := (&world{Host: group}); !h.empty() {
+				t.Errorf("group %s: a request still waits or is in flight", group.name)
+			}
+		}
+	})
+}
+
+// at returns the host with a name, after it was told to join a group.
+func (w *town) at(name, group string) *Host {
+	h := w.hosts.At(time.Now(), name)
+	h.Join(Group{Name: group})
+	return h
+}
+
+// pages lets n pages of a host wait, one after another, and notes when each is sent.
+func (w *town) pages(h *Host, n int) {
+	for i := range n {
+		go func() {
+			ticket := new(Ticket)
+			defer ticket.End()
+			if h.Enter(w.t.Context(), ticket) != nil || h.Start(w.t.Context(), ticket, false) != nil || !ticket.OnWire() {
+				w.t.Error("a page was not sent")
+			}
+			w.note("%s/%d", h.Name(), i)
+		}()
+		synctest.Wait() // each page enters the queue before the next
+	}
+}
+
+// robots sends one request for robots.txt of a host.
+func (w *town) robots(h *Host, delay time.Duration) {
+	ticket := new(Ticket)
+	defer ticket.End()
+	ticket.Renew()
+	if err := h.Start(w.t.Context(), ticket, true); err != nil {
+		w.t.Error(err)
+	}
+	h.SetCrawlDelay(time.Now(), Source{Scheme: "http"}, delay, time.Now().Add(time.Hour))
+	w.note("%s/robots.txt", h.Name())
+}
+
+func TestLongestDelayOfAGroupApplies(t *testing.T) {
+	inTown(t, Rules{}, func(t *testing.T, w *town) {
+		a, b := w.at("a.test", "g"), w.at("b.test", "g")
+		w.robots(a, time.Second)
+		w.robots(b, 3*time.Second)
+		w.pages(a, 2)
+		w.pages(b, 1)
+		time.Sleep(time.Minute)
+		w.check(`
+0s a.test/robots.txt
+1s b.test/robots.txt
+4s a.test/0
+7s b.test/0
+10s a.test/1`)
+		s := a.Stats(time.Now())
+		if s.Group != "g" || s.Others != 1 || s.Delay != 3*time.Second || s.CrawlDelay != 3*time.Second || s.Requests != 3 {
+			t.Errorf("%+v", s)
+		}
+		if s.MinGap != time.Second || s.GapOverDelay != 1 {
+			t.Errorf("smallest gap %v, %v of the delay", s.MinGap, s.GapOverDelay)
+		}
+	})
+}
+
+func TestHostsOfAGroupTakeTurns(t *testing.T) {
+	inTown(t, Rules{MinDelay: time.Second}, func(t *testing.T, w *town) {
+		a, b, c := w.at("a.test", "g"), w.at("b.test", "g"), w.at("c.test", "g")
+		w.pages(a, 5)
+		w.pages(b, 1)
+		w.pages(c, 2)
+		if s := a.Stats(time.Now()); s.Waiting != 4 || s.GroupWaiting != 7 {
+			t.Errorf("%d and %d waiting", s.Waiting, s.GroupWaiting)
+		}
+		time.Sleep(time.Minute)
+		w.check(`
+0s a.test/0
+1s a.test/1
+2s b.test/0
+3s c.test/0
+4s a.test/2
+5s c.test/1
+6s a.test/3
+7s a.test/4`)
+		if s := a.Stats(time.Now()); s.Waiting != 0 || s.Requests != 5 || s.Waited != (1+4+6+7)*time.Second {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// TestCancelledInAGroup ends the tickets of a host while they wait in the queue and behind it.
+func TestCancelledInAGroup(t *testing.T) {
+	for _, first := range []int{0, 1, 2} {
+		inTown(t, Rules{MinDelay: time.Second}, func(t *testing.T, w *town) {
+			a, b := w.at("a.test", "g"), w.at("b.test", "g")
+			w.pages(b, 1)
+			var ends []context.CancelFunc
+			for range 3 {
+				ctx, cancel := context.WithCancel(t.Context())
+				ends = append(ends, cancel)
+				go func() {
+					ticket := new(Ticket)
+					err := a.Enter(ctx, ticket)
+					if !errors.Is(err, context.Canceled) {
+						t.Error(err)
+					}
+				}()
+				synctest.Wait()
+			}
+			for i := range ends {
+				ends[(first+i)%3]()
+				synctest.Wait()
+			}
+			w.pages(b, 1)
+			time.Sleep(time.Minute)
+			w.check("0s b.test/0\n1s b.test/0")
+		})
+	}
+}
+
+// TestUnusedTurnInAGroup lets the only host in the queue take its turn and not use it. The next
+// ticket of the same host follows after one delay.
+func TestUnusedTurnInAGroup(t *testing.T) {
+	inTown(t, Rules{MinDelay: time.Second}, func(t *testing.T, w *town) {
+		a := w.at("a.test", "g")
+		unused := new(Ticket)
+		if err := a.Enter(t.Context(), unused); err != nil {
+			t.Error(err)
+		}
+		w.pages(a, 2)
+		time.Sleep(time.Minute)
+		w.check("1s a.test/0\n2s a.test/1")
+		unused.End()
+	})
+}
+
+func TestComplaintSlowsAllOfAGroup(t *testing.T) {
+	inTown(t, Rules{}, func(t *testing.T, w *town) {
+		a, b := w.at("a.test", "g"), w.at("b.test", "g")
+		ticket := new(Ticket)
+		if err := a.Start(t.Context(), ticket, true); err != nil {
+			t.Error(err)
+		}
+		if !a.SlowDown(time.Now(), ticket, 30*time.Second) {
+			t.Error("the complaint was not new")
+		}
+		ticket.End()
+		w.pages(b, 1)
+		time.Sleep(time.Minute)
+		w.check("30s b.test/0")
+		if a, b := a.Stats(time.Now()), b.Stats(time.Now()); a.Throttled != 1 || b.Throttled != 0 {
+			t.Errorf("%d and %d incidents", a.Throttled, b.Throttled)
+		}
+	})
+}
+
+func TestMaxInFlightOfAGroup(t *testing.T) {
+	inTown(t, Rules{MaxInFlight: 1}, func(t *testing.T, w *town) {
+		a, b := w.at("a.test", "g"), w.at("b.test", "g")
+		ticket := new(Ticket)
+		if err := a.Start(t.Context(), ticket, true); err != nil {
+			t.Error(err)
+		}
+		w.pages(b, 1)
+		time.Sleep(time.Second)
+		ticket.End()
+		time.Sleep(time.Second)
+		w.check("1s b.test/0")
+	})
+}
+
+// TestHostMovesToAnotherGroup checks that a host moves when it has no requests, and that its delay
+// goes with it.
+func TestHostMovesToAnotherGroup(t *testing.T) {
+	inTown(t, Rules{}, func(t *testing.T, w *town) {
+		a, b, c := w.at("a.test", ""), w.at("b.test", "g"), w.at("c.test", "h")
+		w.robots(a, 10*time.Second)
+		a.Join(Group{Name: "g"})
+		w.pages(a, 2) // they find no other request of a, so a moves
+		w.pages(b, 1)
+		a.Join(Group{Name: "h"})
+		w.pages(a, 1) // pages of a wait, so a stays
+		time.Sleep(time.Minute)
+		w.pages(a, 1) // a moves
+		w.pages(b, 2)
+		w.pages(c, 1)
+		time.Sleep(time.Minute)
+		w.check(`
+0s a.test/robots.txt
+10s a.test/0
+20s b.test/0
+30s a.test/1
+40s a.test/0
+1m0s a.test/0
+1m0s b.test/0
+1m0s b.test/1
+1m10s c.test/0`)
+		if s := a.Stats(time.Now()); s.Requests != 5 || s.Group != "h" || s.Others != 1 {
+			t.Errorf("%+v", s)
+		}
+		a.Join(Group{})
+		w.pages(a, 1)
+		if s := a.Stats(time.Now()); s.Requests != 6 || s.Group != "" || s.Others != 0 || s.Delay != 10*time.Second {
+			t.Errorf("alone again: %+v", s)
+		}
+	})
+}
+
+// TestBackOffGoesWithAHost checks that a host that was throttled before it joined its group still
+// keeps the Retry-After.
+func TestBackOffGoesWithAHost(t *testing.T) {
+	inTown(t, Rules{}, func(t *testing.T, w *town) {
+		a := w.at("a.test", "")
+		ticket := new(Ticket)
+		if err := a.Start(t.Context(), ticket, true); err != nil {
+			t.Error(err)
+		}
+		a.SlowDown(time.Now(), ticket, 20*time.Second)
+		ticket.End()
+		a.Join(Group{Name: "g"})
+		w.pages(a, 1)
+		time.Sleep(time.Minute)
+		w.check("20s a.test/0")
+	})
+}
+
+func TestRulesOfAGroup(t *testing.T) {
+	const s = time.Second
+	for _, test := range []struct{ a, b, want Rules }{
+		{Rules{MinDelay: s}, Rules{MinDelay: 2 * s}, Rules{MinDelay: 2 * s}},
+		{Rules{MaxDelay: s}, Rules{MaxDelay: 2 * s}, Rules{MaxDelay: 2 * s}},
+		{Rules{MaxDelay: s}, Rules{}, Rules{}},
+		{Rules{MaxInFlight: 2}, Rules{}, Rules{MaxInFlight: 2}},
+		{Rules{MaxInFlight: 2}, Rules{MaxInFlight: 3}, Rules{MaxInFlight: 2}},
+		{Rules{Adaptive: 1}, Rules{Adaptive: 2}, Rules{Adaptive: 2}},
+		{Rules{FromEnd: true}, Rules{}, Rules{FromEnd: true}},
+		{Rules{MaxBackOff: -1}, Rules{}, Rules{}},
+		{Rules{MaxBackOff: -1}, Rules{MaxBackOff: s}, Rules{MaxBackOff: s}},
+		{Rules{MaxBackOff: time.Hour}, Rules{}, Rules{MaxBackOff: time.Hour}},
+	} {
+		for _, got := range []*Rules{test.a.withThoseOf(&test.b), test.b.withThoseOf(&test.a)} {
+			if *got != test.want {
+				t.Errorf("%+v and %+v: got %+v, want %+v", test.a, test.b, *got, test.want)
+			}
+		}
+	}
+}
+
+// TestLeasesOfAGroup checks that the Pacer gets the name of the group.
+func TestLeasesOfAGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var names []string
+		hosts := New(func(string) *Rules { return &Rules{MinDelay: time.Second, Shares: true} })
+		hosts.Share(namedPacer(func(host string) {
+			mu.Lock()
+			defer mu.Unlock()
+			names = append(names, host)
+		}))
+		w := &town{world: &world{t: t, start: time.Now()}, hosts: hosts}
+		w.pages(w.at("a.test", "g"), 1)
+		w.pages(w.at("b.test", "g"), 1)
+		w.pages(w.at("c.test", ""), 1)
+		time.Sleep(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		if want := []string{"g", "c.test", "g"}; !slices.Equal(names, want) {
+			t.Errorf("asked for %q, want %q", names, want)
+		}
+		hosts.Close(nil)
+	})
+}
+
+// A namedPacer grants every request, and calls a function with the name of the host.
+type namedPacer func(host string)
+
+func (f namedPacer) Acquire(_ context.Context, host string, _ time.Duration) (Lease, error) {
+	f(host)
+	return &deskLease{desk: new(desk), until: time.Now().Add(time.Minute)}, nil
+}
+
+// TestGroupsAreForgotten makes many hosts, each in a group of its own or in one of a few, and checks
+// that the groups and their members are forgotten when they are idle.
+func TestGroupsAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rules := &Rules{Shares: true}
+		hosts := New(func(string) *Rules { return rules })
+		ticket := new(Ticket)
+		const later = 50_000 // hosts that come when those before are idle
+		n := keepAll*len(hosts.shards) + later
+		for i := range n {
+			if i == n-later {
+				time.Sleep(time.Hour)
+			}
+			h := hosts.At(time.Now(), fmt.Sprintf("%d.test", i))
+			name := fmt.Sprint("own ", i)
+			if i%2 == 0 {
+				name = fmt.Sprint("common ", i%10)
+			}
+			h.Join(Group{Name: name})
+			if err := h.Start(t.Context(), ticket, true); err != nil {
+				t.Fatal(err)
+			}
+			h.SetCrawlDelay(time.Now(), Source{Scheme: "http"}, time.Millisecond, time.Now().Add(time.Second))
+			ticket.End()
+			time.Sleep(2 * time.Millisecond)
+		}
+		kept := 0
+		members := 0
+		for range hosts.All() {
+			kept++
+		}
+		delays := 0
+		for _, group := range hosts.groups.all() {
+			members += group.paced.members
+			delays += len(group.paced.crawlDelays)
+		}
+		t.Logf("%d hosts, %d groups, %d members, %d delays", kept, len(hosts.groups.all()), members, delays)
+		if kept > n-later || members != kept || delays >= n || len(hosts.groups.all()) >= n/2 {
+			t.Errorf("%d hosts, %d groups, %d members, %d delays", kept, len(hosts.groups.all()), members, delays)
+		}
+		if all := hosts.Forgotten().Requests + kept; all != n {
+			t.Errorf("%d requests are counted, want %d", all, n)
+		}
+	})
+}
+
+// TestRandomGroups lets hosts with random delays send requests, cancel them and move between groups
+// and checks the gaps of each group and each host.
+func TestRandomGroups(t *testing.T) {
+	for seed := range uint64(20) {
+		inTown(t, Rules{}, func(t *testing.T, w *town) { randomGroups(t, w, rand.New(rand.NewPCG(seed, 1))) })
+	}
+}
+
+func randomGroups(t *testing.T, w *town, random *rand.Rand) {
+	const least = 100 * time.Millisecond // the shortest delay of a host
+	var mu sync.Mutex
+	last := make(map[string]time.Time) // by the names of hosts and groups
+	var all sync.WaitGroup
+	send := func(h *Host, early, gone time.Duration) {
+		defer all.Done()
+		time.Sleep(early)
+		ctx, cancel := context.WithTimeout(t.Context(), gone)
+		defer cancel()
+		ticket := new(Ticket)
+		defer ticket.End()
+		if h.Enter(ctx, ticket) != nil || h.Start(ctx, ticket, false) != nil || !ticket.OnWire() {
+			return
+		}
+		now := time.Now()
+		mu.Lock()
+		for _, name := range []string{h.Name(), "group " + h.Stats(now).Group} {
+			if before, ok := last[name]; ok && now.Sub(before) < least {
+				t.Errorf("%s: gap %v", name, now.Sub(before))
+			}
+			last[name] = now
+		}
+		mu.Unlock()
+		time.Sleep(early % (50 * time.Millisecond))
+	}
+	var hosts []*Host
+	for i := range 10 {
+		h := w.at(fmt.Sprintf("%d.test", i), fmt.Sprint("g", i%3))
+		h.SetCrawlDelay(time.Now(), Source{Scheme: "http"}, least+time.Duration(random.Int64N(int64(time.Second))), time.Time{})
+		hosts = append(hosts, h)
+	}
+	for range 300 {
+		h := hosts[random.IntN(len(hosts))]
+		all.Add(1)
+		go send(h, time.Duration(random.Int64N(int64(5*time.Minute))), time.Duration(random.Int64N(int64(time.Minute))))
+		if random.IntN(10) == 0 {
+			all.Add(1)
+			go func(at time.Duration, name string) {
+				defer all.Done()
+				time.Sleep(at)
+				h.Join(Group{Name: name})
+			}(time.Duration(random.Int64N(int64(5*time.Minute))), fmt.Sprint("g", random.IntN(3)))
+		}
+	}
+	all.Wait()
+	requests := 0
+	for _, h := range hosts {
+		requests += h.Stats(time.Now()).Requests
+	}
+	if requests < 100 {
+		t.Errorf("%d requests", requests)
+	}
+}

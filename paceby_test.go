@@ -3,8 +3,13 @@ package collyrobots_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
 	"net/netip"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -153,4 +158,87 @@ func TestTimeLeftOfShops(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestGroupsUnderAttack crawls 60 shops on one server with random delays, links and redirects
+// between them, sitemaps, and responses with 429. All requests that the server gets are at least
+// the shortest delay apart, and those after the first robots.txt files the longest.
+func TestGroupsUnderAttack(t *testing.T) {
+	for seed := range uint64(4) {
+		for name, options := range map[string][]collyrobots.Option{
+			"plain":         nil,
+			"MaxInFlight 1": {collyrobots.MaxInFlight(1)},
+			"MaxInFlight 3": {collyrobots.MaxInFlight(3), collyrobots.RetryThrottled(2)},
+			"from the end":  {collyrobots.DelayFromEnd()},
+			"sitemaps":      {collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.ScopeAny, Window: 4})},
+			"retries":       {collyrobots.RetryThrottled(2)},
+			"adaptive":      {collyrobots.AdaptiveDelay(2)},
+			"shared":        {}, // the Pacer is made in the bubble
+		} {
+			t.Run(fmt.Sprint(name, seed), func(t *testing.T) { attackGroup(t, rand.New(rand.NewPCG(seed, 5)), name, options) })
+		}
+	}
+}
+
+// attackGroup crawls shops in a bubble.
+func attackGroup(t *testing.T, random *rand.Rand, name string, options []collyrobots.Option) {
+	const n = 60
+	least := 100 * time.Millisecond
+	sites := make(robotstest.Sites)
+	link := func() string { return fmt.Sprintf("http://%s/%d", shopName(random.IntN(n)), random.IntN(3)) }
+	for i := range n {
+		site := robotstest.Site{"/robots.txt": fmt.Sprintf("User-agent: *\nCrawl-delay: %d.%d\nSitemap: http://%s/map.xml\n", random.IntN(3), 1+random.IntN(9), shopName(i))}
+		for page := range 3 {
+			switch random.IntN(5) {
+			case 0:
+				site[fmt.Sprintf("/%d", page)] = robotstest.Redirect(link())
+			case 1:
+				site[fmt.Sprintf("/%d", page)] = sometimesBusy(random.IntN(3))
+			default:
+				site[fmt.Sprintf("/%d", page)] = robotstest.Page(link(), link())
+			}
+		}
+		site["/map.xml"] = robotstest.Sitemap(link(), link())
+		if random.IntN(5) == 0 {
+			site["/robots.txt"] = robotstest.Redirect(fmt.Sprintf("http://%s/robots.txt", shopName(random.IntN(n))))
+		}
+		sites[shopName(i)] = site
+	}
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		if name == "shared" {
+			options = append(options, collyrobots.SharedPace(shared(t)))
+		}
+		c := start(t, web, async, append(options, collyrobots.MinDelay(least), collyrobots.PaceBy(collyrobots.ByAddress), collyrobots.Logger(slog.New(slog.DiscardHandler)))...)
+		c.impolite = true // it follows redirects of robots.txt to other sites, whose answers differ
+		c.robots.SetLookup(onOneServer)
+		c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+		for i := range n {
+			c.Visit("http://" + shopName(i) + "/0")
+		}
+		c.Wait()
+		log := web.Log("")
+		wantGap(t, log, least)
+		stats := c.robots.Stats()
+		if len(log) < 2*n || stats.Totals.Requests != len(log) || stats.Totals.Waiting != 0 {
+			t.Errorf("%d requests, %d counted, %d waiting", len(log), stats.Totals.Requests, stats.Totals.Waiting)
+		}
+		if stats.GapOverDelay < 1 {
+			t.Errorf("smallest gap %v of the delay", stats.GapOverDelay)
+		}
+		longest := stats.Hosts[0].CrawlDelay
+		wantGap(t, log[len(log)-n/2:], longest)
+	})
+}
+
+// sometimesBusy returns a handler that answers the first n requests with 429.
+func sometimesBusy(n int) http.HandlerFunc {
+	var asked atomic.Int64
+	return func(w http.ResponseWriter, _ *http.Request) {
+		if asked.Add(1) <= int64(n) {
+			w.Header().Set("Retry-After", "7")
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		io.WriteString(w, robotstest.Page())
+	}
 }

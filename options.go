@@ -418,8 +418,9 @@ func StopRefused(n int) Option {
 		faultIf(n < 0, "StopRefused", "%d is negative", n))
 }
 
-// MaxPages sends at most n pages of a host. Further pages are denied with ReasonBudget at once,
-// also those that already wait for the host. If n is zero, there is no limit.
+// MaxPages sends at most n pages of a host. Further pages are denied with ReasonBudget: new ones at
+// once, and those that already wait for the host when a request of it ends. They do not wait for its
+// delay. If n is zero, there is no limit.
 //
 // A page counts when it is sent. Denied pages, pages from the collector's CacheDir and pages that
 // could not be sent, for example because the host has no address, are not counted. A page that is

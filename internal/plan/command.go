@@ -89,7 +89,7 @@ func parse(args []string, stdin io.Reader, stderr io.Writer) (*job, error) {
 	flags := flag.NewFlagSet("plan", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // run prints the errors
 	name := flags.String("dialect", "rfc9309", "read robots.txt in this `dialect`: "+term.List(dialect.All()))
-	file := flags.String("hosts", "", "read the sites from this `file`, one host or URL in each line; - means standard input")
+	file := flags.String("from", "", "read the sites from this `file`, one host or URL in each line; - means standard input")
 	flags.StringVar(&j.frontier, "frontier", "", "plan for the pages that wait in the frontier in this `folder`")
 	since := flags.String("since", "", "leave out pages that have not changed since a `day` such as 2026-01-31, or for a time such as 7d or 36h")
 	flags.StringVar(&j.agent, "agent", "ExampleBot/1.0 (+https://github.com/collyrobots/collyrobots)", "User-Agent `header` of the crawl; it contains the name to look for in robots.txt")
@@ -140,14 +140,14 @@ func parse(args []string, stdin io.Reader, stderr io.Writer) (*job, error) {
 		return j, j.readSites(flags.Args(), *file, stdin)
 	}
 	if *file != "" || flags.NArg() > 0 {
-		return nil, errors.New("-frontier takes all sites from the folder; remove -hosts and the other arguments")
+		return nil, errors.New("-frontier takes all sites from the folder; remove -from and the other arguments")
 	}
 	return j, j.readFrontier(j.frontier)
 }
 
 func usage(flags *flag.FlagSet, w io.Writer) {
 	fmt.Fprintln(w, `Usage: collyrobots plan [flags] SITE...
-       collyrobots plan [flags] -hosts FILE
+       collyrobots plan [flags] -from FILE
        collyrobots plan [flags] -frontier DIR
 
 Prints how long a crawl will take, which hosts determine that, and what would make it shorter.

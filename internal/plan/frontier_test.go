@@ -39,12 +39,12 @@ func TestFrontier(t *testing.T) {
 		t.Errorf("status %d\n%s", status, progress)
 	}
 	for _, want := range []string{
-		`^Checked 3 hosts in .*, 1 without a response\.`,
+		`^The crawl takes at least 30m for 940 known pages .*; the pages of 1 host are not known\.\n(?s:.*)Checked 3 hosts in .*, 1 without a response\.`,
 		`\nThe pages are those that waited in the frontier at 2026-11-22 13:00:00\.\n`,
 		`\n  slow\.test +0 +0 +900 +2s +2 +30m0?s? *\n`,
 		`\n  fast\.test +0 +0 +40 +250ms +- +10s\n`,
 		`\n  gone\.test +- +- +- +- +- +- +unreachable: `,
-		`\n +1 +2 +all 3\n  as planned +30m10s +30m0?s? `,
+		`\n  crawl +1 at once +2 at once +all 3\n  as planned +≥30m10s +≥30m0?s? `,
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("the plan does not match %s", want)
@@ -84,7 +84,7 @@ func TestFrontierFaults(t *testing.T) {
 		{"line 3: ", []string{"-frontier", newFrontier(t, firstLine, `{"host":"a.test","waiting":8}`, `{"host":`)}},
 		{`line 2: "a b" is not a host`, []string{"-frontier", newFrontier(t, firstLine, `{"host":"a b","waiting":8}`)}},
 		{"line 2: the number of waiting pages is -1", []string{"-frontier", newFrontier(t, firstLine, `{"host":"a.test","waiting":-1}`)}},
-		{"remove -hosts and the other arguments", []string{"-frontier", newFrontier(t, firstLine), "a.test"}},
+		{"remove -from and the other arguments", []string{"-frontier", newFrontier(t, firstLine), "a.test"}},
 	} {
 		status, stdout, stderr := (*tooltest.World)(nil).Run(t, "", test.args...)
 		if status != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "collyrobots plan: ") || !strings.Contains(stderr, test.want) {

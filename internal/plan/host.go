@@ -104,6 +104,13 @@ func (j *job) lasts(work time.Duration) time.Duration { return j.hours.lasts(j.b
 // isCounted reports whether the number of pages is known, perhaps in part.
 func (h *host) isCounted() bool { return h.Listed > 0 || h.Waiting > 0 }
 
+// isUnknown reports whether the host may have pages that are not known: it has not answered, its
+// sitemaps were not read to their end, or they list no pages. A host whose robots.txt denies all
+// pages is known.
+func (h *host) isUnknown() bool {
+	return h.Error != "" || h.Unread != "" || !h.isCounted() && !h.isDenied()
+}
+
 // delaySource says where the delay comes from.
 func (h *host) delaySource() string {
 	switch {

@@ -22,6 +22,7 @@ type plan struct {
 	Interrupted bool          `json:"interrupted"`
 	Hosts       []*host       `json:"hosts"` // in the order of the list
 	Schedules   []schedule    `json:"schedules"`
+	Unknown     int           `json:"unknown"` // the hosts with pages that are not known; if there are some, all times are lower bounds
 	Decide      []string      `json:"decide"` // the hosts that take longest
 	Advice      []string      `json:"advice"`
 	Skipped     []skippedLine `json:"skipped,omitempty"` // the lines that are not a host or a URL
@@ -54,6 +55,7 @@ func (j *job) plan(ctx context.Context, stderr io.Writer) (*plan, error) {
 		Interrupted: ctx.Err() != nil,
 		Hosts:       hosts,
 		Schedules:   j.schedules(hosts),
+		Unknown:     countUnknown(hosts),
 		Decide:      []string{},
 		Skipped:     j.skipped,
 		Repeats:     j.repeats,
@@ -72,6 +74,16 @@ func (j *job) plan(ctx context.Context, stderr io.Writer) (*plan, error) {
 func (p *plan) answered() (n int) {
 	for _, h := range p.Hosts {
 		if h.Error == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// countUnknown returns the number of hosts with pages that are not known.
+func countUnknown(hosts []*host) (n int) {
+	for _, h := range hosts {
+		if h.isUnknown() {
 			n++
 		}
 	}

@@ -63,7 +63,7 @@ func TestPlan(t *testing.T) {
 		t.Errorf("status %d\n%s", status, progress)
 	}
 	for _, want := range []string{
-		`^Checked 6 hosts in .*, 2 without a response\. Planned crawl: ExampleBot/1\.0, dialect rfc9309, at least 250ms between`,
+		`^The crawl takes at least 22m14s for 1,159 known pages if all 6 hosts are crawled at once; the pages of 3 hosts are not known\.\nChecked 6 hosts in .*, 2 without a response\. Planned crawl: ExampleBot/1\.0, dialect rfc9309, at least 250ms between`,
 		`\n  slow\.test +1,200 +311 +889 +1\.5s +3 +22m14s\n`,
 		`\n  shop\.test +300 +30 +270 +250ms +- +1m8s\n`,
 		`\n  bare\.test +0 +0 +- +250ms +- +- +no sitemap\n`,
@@ -73,13 +73,13 @@ func TestPlan(t *testing.T) {
 		`\n  slow\.test +google +allowed +\* +- +- +311\n`,
 		`\n  slow\.test +coccoc +allowed +\* +2s +3 +311\n`,
 		`\n  shop\.test +original1994 +allowed +\* +- +- +0\n`,
-		`\n +1 +2 +5 +all 6\n  as planned +23m21s +22m14s +22m14s +22m14s\n`,
-		`\n  only pages changed in the last 7 days \(Feed\.Since\) +1m8s +1m8s`,
-		`\n  at most 100 pages per host \(MaxPages\) +2m55s +2m30s +2m30s +2m30s\n`,
-		`\n  delays of at most 1s \(ask the owners\) +15m57s +14m49s`,
+		`\n  crawl +1 at once +2 at once +5 at once +all 6\n  as planned +≥23m21s +≥22m14s +≥22m14s +≥22m14s\n`,
+		`\n  only pages changed in the last 7 days \(Feed\.Since\) +≥1m8s +≥1m8s`,
+		`\n  at most 100 pages per host \(MaxPages\) +≥2m55s +≥2m30s +≥2m30s +≥2m30s\n`,
+		`\n  delays of at most 1s \(ask the owners\) +≥15m57s +≥14m49s`,
 		`\n  slow\.test: ask the owner for a shorter delay than 1\.5s \(line 3 of its robots\.txt\): with 1s per page it takes 14m49s instead of 22m14s\.\n`,
 		`\n  slow\.test takes 22m14s: 889 pages, with a delay of 1\.5s \(line 3 of its robots\.txt\)\.\n`,
-		`\n  Without slow\.test, all hosts in parallel take 1m8s\.\n`,
+		`\n  Without slow\.test, all hosts in parallel take at least 1m8s\.\n`,
 		`\n  closed\.test: robots\.txt denies the start page, and no sitemap lists an allowed page; ask the owner`,
 		`\n  busy\.test and gone\.test: no response; try again later`,
 		`\n  bare\.test: no sitemap lists pages`,
@@ -125,7 +125,7 @@ func TestNarrow(t *testing.T) {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}
-	for _, want := range []string{`  slow\.test +889 +1\.5s +22m14s\n`, `  a-host-?[^ ]*… `, `  as planned +23m21s +22m14s`, `exit 0`} {
+	for _, want := range []string{`  slow\.test +889 +1\.5s +22m14s\n`, `  a-host-?[^ ]*… `, `  as planned +≥23m21s +≥22m14s`, `exit 0`} {
 		if !regexp.MustCompile(want).MatchString(screen) {
 			t.Errorf("the screen does not match %s", want)
 		}
@@ -217,13 +217,13 @@ func TestManyHosts(t *testing.T) {
 		}
 	}
 	web := tooltest.New(t, sites)
-	status, out, stderr := web.Run(t, file, "-hosts=-", "-delay=20ms", "-rows=10")
+	status, out, stderr := web.Run(t, file, "-from=-", "-delay=20ms", "-rows=10")
 	if status != 0 {
 		t.Errorf("status %d", status)
 	}
 	for _, want := range []string{
 		"Checked 500 hosts in .*, 250 without a response", `\n  h498\.test +50 +1 +49 +20ms`, `\n  h001\.test .*unreachable`, `\n  480 more hosts; -rows 0 shows all\n`,
-		`\n +1 +2 +5 +10 +20 +all 500\n`, `h001\.test and 249 more hosts: no response`,
+		`\n  crawl +1 at once +2 at once +5 at once +10 at once +20 at once +all 500\n`, `h001\.test and 249 more hosts: no response`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("the plan does not match %s:\n%s", want, out)
@@ -348,11 +348,11 @@ func TestArguments(t *testing.T) {
 		args []string
 	}{
 		{"no site given", nil},
-		{"/does/not/exist", []string{"-hosts=/does/not/exist"}},
-		{"is a directory", []string{"-hosts=/"}},
-		{empty + " is empty", []string{"-hosts", empty}},
-		{"standard input contains no host: line 2 is what is this?", []string{"-hosts=-"}},
-		{"-hosts takes all sites from the file; remove the argument a.test", []string{"-hosts", empty, "a.test"}},
+		{"/does/not/exist", []string{"-from=/does/not/exist"}},
+		{"is a directory", []string{"-from=/"}},
+		{empty + " is empty", []string{"-from", empty}},
+		{"standard input contains no host: line 2 is what is this?", []string{"-from=-"}},
+		{"-from takes all sites from the file; remove the argument a.test", []string{"-from", empty, "a.test"}},
 		{"unknown dialect; use one of rfc9309, google", []string{"-dialect=bing", "a.test"}},
 		{"-look 1ms is less than 1s", []string{"-look=1ms", "a.test"}},
 		{"-parallel 0 is less than 1", []string{"-parallel=0", "a.test"}},
@@ -388,7 +388,7 @@ func TestHostileText(t *testing.T) {
 		"/sitemap.xml": "<urlset><url><loc>" + evil + "</loc></url></urlset>",
 	}})
 	for _, args := range [][]string{{}, {"-json"}} {
-		_, stdout, stderr := web.Run(t, evil+"\nhttp://joe:secret@a.test/"+url.PathEscape(evil)+"\n", append(args, "-hosts=-", "-agent=Example/1")...)
+		_, stdout, stderr := web.Run(t, evil+"\nhttp://joe:secret@a.test/"+url.PathEscape(evil)+"\n", append(args, "-from=-", "-agent=Example/1")...)
 		if strings.ContainsFunc(stdout+stderr, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) || strings.Contains(stdout+stderr, "secret") || !strings.Contains(stdout, "a.test") {
 			t.Errorf("%v: %q %q", args, stdout, stderr)
 		}

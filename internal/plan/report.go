@@ -33,7 +33,43 @@ type report struct {
 	out   strings.Builder
 }
 
+// answer returns the answer to the question how long the crawl takes.
+func (r *report) answer() string {
+	totals := r.Schedules[0].Totals
+	longest := totals[len(totals)-1].Time
+	unknown := fmt.Sprintf("the pages of %s are not known", term.Number(r.Unknown, "host"))
+	if longest == 0 && r.Unknown > 0 {
+		return "It is not known how long the crawl takes: " + unknown + "."
+	}
+	pages := 0
+	for _, h := range r.Hosts {
+		pages += h.Pages
+	}
+	what := "page"
+	if r.Unknown > 0 {
+		what = "known page"
+	}
+	text := fmt.Sprintf("The crawl takes %s for %s", r.atLeast("at least ", longest), term.Number(pages, what))
+	if len(r.Hosts) > 1 {
+		text += fmt.Sprintf(" if all %s are crawled at once", term.Number(len(r.Hosts), "host"))
+	}
+	if r.Unknown > 0 {
+		text += "; " + unknown
+	}
+	return text + "."
+}
+
+// atLeast returns a time of the whole crawl. If not all pages are known, it is a lower bound, and a
+// prefix says so.
+func (r *report) atLeast(prefix string, d term.Seconds) string {
+	if r.Unknown == 0 {
+		prefix = ""
+	}
+	return prefix + duration(d)
+}
+
 func (r *report) printHead() {
+	r.paragraph(r.answer(), 0)
 	text := fmt.Sprintf("Checked %s in %s", term.Number(len(r.Hosts), "host"), duration(r.Took))
 	if n := len(r.Hosts) - r.answered(); n > 0 {
 		text += fmt.Sprintf(", %s without a response", term.Count(n))
@@ -217,15 +253,18 @@ func (r *report) printSchedules() {
 	if r.Schedules[0].Totals[0].Time == 0 {
 		return
 	}
-	title := "Time for the crawl, by the number of hosts crawled in parallel:"
+	title := "Time for the crawl, by the number of hosts that are crawled at once:"
 	if len(r.Hosts) == 1 {
 		title = "Time for the crawl:"
 	}
 	r.title(title)
-	columns := []term.Column{{Head: "", Least: 14}}
+	columns := []term.Column{{Head: "crawl", Least: 14}}
 	for i, t := range r.Schedules[0].Totals {
-		head := fmt.Sprint(t.SideBySide)
-		if i == len(r.Schedules[0].Totals)-1 && len(r.Hosts) > 1 {
+		head := fmt.Sprintf("%d at once", t.SideBySide)
+		switch {
+		case len(r.Hosts) == 1:
+			head = "time"
+		case i == len(r.Schedules[0].Totals)-1:
 			head = fmt.Sprintf("all %d", len(r.Hosts))
 		}
 		columns = append(columns, term.Column{Head: head, Right: true, Spare: i > 0 && i < len(r.Schedules[0].Totals)-1})
@@ -234,7 +273,7 @@ func (r *report) printSchedules() {
 	for _, s := range r.Schedules {
 		cells := []string{s.What}
 		for _, total := range s.Totals {
-			cells = append(cells, duration(total.Time))
+			cells = append(cells, r.atLeast("≥", total.Time))
 		}
 		t.Row(cells...)
 	}
@@ -249,7 +288,7 @@ func (r *report) printDeciding() {
 				h.Host, duration(h.Time), term.Number(h.Pages, "page"), duration(h.Delay), h.delaySource()), 4)
 		}
 		if rest := r.without(hosts); rest > 0 {
-			r.paragraph(fmt.Sprintf("  Without %s, all hosts in parallel take %s.", some(r.Decide), term.Duration(rest)), 4)
+			r.paragraph(fmt.Sprintf("  Without %s, all hosts in parallel take %s.", some(r.Decide), r.atLeast("at least ", term.Seconds(rest))), 4)
 		}
 	}
 	if len(r.Advice) > 0 {

@@ -34,7 +34,7 @@ func (j *job) readSites(args []string, file string, stdin io.Reader) error {
 	case file == "" && len(args) == 0:
 		return errors.New("no site given; collyrobots plan -h prints the usage")
 	case file != "" && len(args) > 0:
-		return fmt.Errorf("-hosts takes all sites from the file; remove the argument %s", term.Safe(args[0]))
+		return fmt.Errorf("-from takes all sites from the file; remove the argument %s", term.Safe(args[0]))
 	case file != "":
 		return j.readFile(file, stdin)
 	}

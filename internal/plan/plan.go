@@ -23,7 +23,7 @@ type plan struct {
 	Hosts       []*host       `json:"hosts"` // in the order of the list
 	Schedules   []schedule    `json:"schedules"`
 	Unknown     int           `json:"unknown"` // the hosts with pages that are not known; if there are some, all times are lower bounds
-	Decide      []string      `json:"decide"` // the hosts that take longest
+	Decide      []string      `json:"decide"`  // the hosts that take longest
 	Advice      []string      `json:"advice"`
 	Skipped     []skippedLine `json:"skipped,omitempty"` // the lines that are not a host or a URL
 	Repeats     int           `json:"repeats"`           // the number of lines with a host of an earlier line

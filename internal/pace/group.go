@@ -398,6 +398,17 @@ func (p *paced) advance(t *Ticket, m *member) {
 	}
 }
 
+// second returns the ticket in Enter behind the front one, or nil. In a group it may be the next
+// ticket of the same member.
+func (l *limiter) second() *Ticket {
+	p := l.paced
+	second := p.waiting.second()
+	if second == nil && p.isGroup {
+		return l.memberOf(p.waiting.front).backlog.front
+	}
+	return second
+}
+
 // leaveUrgent removes t from the tickets in Start.
 func (l *limiter) leaveUrgent(t *Ticket) {
 	l.paced.urgent.remove(t)

@@ -496,7 +496,7 @@ func (h *Host) lookAgain() {
 		p.urgent.front.look()
 	case p.waiting.front != nil:
 		p.waiting.front.look()
-		if second := p.waiting.second(); second != nil {
+		if second := h.second(); second != nil {
 			second.look()
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -179,7 +178,7 @@ func isFinal(err error) bool {
 
 // askFile checks the URLs against the rules in a file.
 func (q *question) askFile() ([]*answer, error) {
-	text, err := os.ReadFile(q.robots)
+	text, err := readFile(q.robots)
 	if err != nil {
 		return nil, err
 	}

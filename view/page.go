@@ -126,11 +126,20 @@ func notes(s collyrobots.HostStats) string {
 		}
 	}
 	isUsedUp := s.MaxPages > 0 && s.PagesSent >= s.MaxPages
+	add(s.SharedWith > 0, "shares its pace with %d other host%s (%s)", s.SharedWith, plural(s.SharedWith), plain(s.Group))
 	add(isUsedUp, "budget used up: %d pages", s.MaxPages)
 	add(s.MaxPages > 0 && !isUsedUp, "%d of %d pages sent", s.PagesSent, s.MaxPages)
 	add(s.RefusalsInRow > 0 && s.Stopped.IsZero(), "refused %d requests in a row", s.RefusalsInRow)
 	add(s.Unchanged > 0, "%d pages unchanged", s.Unchanged)
 	return strings.Join(all, ", ")
+}
+
+// plural returns the ending of a noun after a number.
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
 }
 
 // clock formats a time in the time zone of the crawl, because that of the browser is not known

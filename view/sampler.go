@@ -78,7 +78,7 @@ func (s *sample) add(host collyrobots.HostStats) {
 	s.left = &timeLeft{
 		Duration: d,
 		Host:     host.Host,
-		Waiting:  waiting(&host),
+		Waiting:  max(waiting(&host), host.GroupWaiting),
 		Delay:    seconds.Duration(host.Delay),
 		Source:   host.Source,
 		Line:     host.Line,

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -178,7 +179,7 @@ func isFinal(err error) bool {
 
 // askFile checks the URLs against the rules in a file.
 func (q *question) askFile() ([]*answer, error) {
-	text, err := readFile(q.robots)
+	text, err := os.ReadFile(q.robots)
 	if err != nil {
 		return nil, err
 	}

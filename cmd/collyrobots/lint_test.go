@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
@@ -141,17 +140,5 @@ func TestLintSARIF(t *testing.T) {
 	}
 	if _, out, _ := call(t, "User-agent: *\nDisallow: /\n", "lint", "-sarif", "-"); !strings.Contains(out, `"results": []`) {
 		t.Errorf("a file without findings: %s", out)
-	}
-}
-
-// TestLintEndless checks that an endless file is read up to a limit.
-func TestLintEndless(t *testing.T) {
-	if _, err := os.Stat("/dev/zero"); err != nil {
-		t.Skip(err)
-	}
-	for _, args := range [][]string{{"lint", "-ignore", "nul-byte", "/dev/zero"}, {"check", "-robots", "/dev/zero", "/x"}, {"diff", "/dev/zero", "/dev/zero"}} {
-		if status, out, errs := call(t, "", args...); status == statusFailed {
-			t.Errorf("%v: status %d\n%.300s%.300s", args, status, out, errs)
-		}
 	}
 }

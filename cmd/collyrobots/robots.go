@@ -43,7 +43,7 @@ func readRobots(ctx context.Context, args []string, stdin io.Reader, timeout tim
 			texts[i].body, err = io.ReadAll(io.LimitReader(stdin, maxRobots))
 		case isFile(arg):
 			texts[i] = robotsText{name: arg}
-			texts[i].body, err = readFile(arg)
+			texts[i].body, err = os.ReadFile(arg)
 		default:
 			var u string
 			u, err = urlOf(arg)
@@ -61,19 +61,9 @@ func readRobots(ctx context.Context, args []string, stdin io.Reader, timeout tim
 	return compact(texts), errors.Join(faults...)
 }
 
-// maxRobots is the number of bytes that are read from a file or from standard input. Only temoto
-// reads more.
+// maxRobots is the number of bytes that are read from standard input. It is larger than what any
+// dialect reads.
 const maxRobots = 4 * dialect.SizeLimit
-
-// readFile reads at most maxRobots bytes of a file.
-func readFile(name string) ([]byte, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, maxRobots))
-}
 
 // readSites reads the robots.txt files of the URLs of q. The i-th URL belongs to texts[sites[i]].
 func (q *question) readSites(ctx context.Context, texts []robotsText, sites []int) error {

@@ -79,7 +79,7 @@ func Lint(body []byte, o Options) []Finding {
 		byText:  make(map[key]*Finding),
 		more:    make(map[string]bool),
 		counts:  make(map[string]int),
-		budget:  1 << 29,
+		budget:  1 << 28,
 	}
 	l.site, _ = url.Parse(o.URL)
 	if l.site == nil || l.site.Host == "" {

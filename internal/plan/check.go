@@ -40,6 +40,7 @@ func newChecker(j *job) (*checker, error) {
 		p, err := collyrobots.WithRobots(colly.NewCollector(colly.UserAgent(j.agent)),
 			collyrobots.Dialect(d),
 			collyrobots.MinDelay(j.minDelay),
+			collyrobots.PaceBy(j.paceBy),
 			collyrobots.Store(c.store),
 			collyrobots.HTTPClient(&http.Client{Transport: c.files}),
 			collyrobots.Logger(slog.New(slog.DiscardHandler))) // the plan contains the same information

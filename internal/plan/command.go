@@ -22,6 +22,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/term"
 )
@@ -38,6 +39,7 @@ type job struct {
 	max       int           // the maximum number of pages per host; 0 means all
 	minDelay  time.Duration // the minimum delay between two requests to one host
 	hours     *window       // the hours of the day in which the crawl sends requests; nil means all
+	paceBy    collyrobots.Grouping
 	parallel  int           // the number of hosts that are checked in parallel
 	look      time.Duration // the time limit for the check of a host
 	frontier  string        // the folder of the frontier whose pages are planned; "" if there is none
@@ -96,6 +98,7 @@ func parse(args []string, stdin io.Reader, stderr io.Writer) (*job, error) {
 	flags.IntVar(&j.max, "max", 0, "crawl at most this `number` of pages per host (MaxPages); 0 means all")
 	flags.DurationVar(&j.minDelay, "delay", 250*time.Millisecond, "minimum delay between two requests to one host; hosts may ask for a longer one")
 	hours := flags.String("hours", "", "the crawl sends requests only in these `hours` of the day, such as 22:00-06:00 (CrawlHours); the check itself runs now")
+	paceBy := flags.String("pace-by", "host", "use one pace for each host, domain or `address` (PaceBy)")
 	zone := flags.String("zone", "Local", "the time `zone` of -hours, such as Europe/Berlin")
 	flags.IntVar(&j.parallel, "parallel", 32, "`number` of hosts that are checked in parallel")
 	flags.DurationVar(&j.look, "look", time.Minute, "time limit for the check of one host; sitemaps that are not read by then are left out")
@@ -107,9 +110,12 @@ func parse(args []string, stdin io.Reader, stderr io.Writer) (*job, error) {
 		}
 		return nil, err
 	}
-	var known bool
+	var known, knownGrouping bool
 	j.dialect, known = dialect.ByName(*name)
+	j.paceBy, knownGrouping = groupings[*paceBy]
 	switch {
+	case !knownGrouping:
+		return nil, fmt.Errorf("-pace-by %s: use host, domain or address", *paceBy)
 	case !known:
 		return nil, fmt.Errorf("-dialect %s: unknown dialect; use one of %s", *name, term.List(dialect.All()))
 	case j.max < 0:

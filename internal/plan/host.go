@@ -29,12 +29,15 @@ type host struct {
 	Faults  int     `json:"faults"`            // the number of errors in the sitemaps
 	Fault   string  `json:"fault,omitempty"`   // the first of these errors
 
-	Delay term.Seconds `json:"delay"`          // between two requests
-	Asked bool         `json:"asked"`          // the delay comes from robots.txt
-	Line  int          `json:"line,omitempty"` // the line of robots.txt with the delay
-	Time  term.Seconds `json:"time"`           // the time for all pages, with the hours in which the crawl is closed
+	Group string       `json:"group,omitempty"` // the name of the hosts that share one pace; empty if the host is alone
+	Delay term.Seconds `json:"delay"`           // between two requests to the host or its group
+	Asked bool         `json:"asked"`           // the delay comes from robots.txt
+	Line  int          `json:"line,omitempty"`  // the line of robots.txt with the delay
+	Time  term.Seconds `json:"time"`            // the time for all pages, with the hours in which the crawl is closed
 
 	allowed int           // the number of pages that robots.txt allows
+	shares  string        // how the host shares its pace; "" if it is alone
+	slowest string        // the host of the group that asks for the delay; "" if it is this one
 	busy    time.Duration // Time without the hours in which the crawl is closed
 }
 
@@ -94,6 +97,11 @@ func (h *host) computeTime(j *job) {
 	if j.max > 0 {
 		h.Pages = min(h.Pages, j.max)
 	}
+	h.setTime(j)
+}
+
+// setTime computes the time for the pages with the delay.
+func (h *host) setTime(j *job) {
 	h.busy = times(h.Pages, time.Duration(h.Delay))
 	h.Time = term.Seconds(j.lasts(h.busy))
 }
@@ -116,6 +124,8 @@ func (h *host) delaySource() string {
 	switch {
 	case !h.Asked:
 		return "-delay"
+	case h.slowest != "":
+		return "the robots.txt of " + h.slowest
 	case h.Line == 0:
 		return "its robots.txt"
 	}

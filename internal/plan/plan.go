@@ -41,6 +41,7 @@ func (j *job) plan(ctx context.Context, stderr io.Writer) (*plan, error) {
 	show := newProgress(stderr, len(j.sites))
 	hosts := c.all(ctx, show)
 	show.close()
+	c.group(hosts)
 	if err := c.close(); err != nil {
 		return nil, err
 	}

@@ -425,3 +425,42 @@ func TestHours(t *testing.T) {
 		t.Errorf("status %d, %s", status, stderr)
 	}
 }
+
+// TestGroups checks a plan for hosts that share one pace: the longest delay applies to all of them,
+// and they are crawled one after the other.
+func TestGroups(t *testing.T) {
+	t.Parallel()
+	sites := robotstest.Sites{
+		"one.shop.test":   {"/robots.txt": "User-agent: *\nCrawl-delay: 1\n", "/sitemap.xml": listing("one.shop.test", 100, "")},
+		"two.shop.test":   {"/robots.txt": 404, "/sitemap.xml": listing("two.shop.test", 20, "")},
+		"alone.test":      {"/robots.txt": 404, "/sitemap.xml": listing("alone.test", 40, "")},
+		"three.shop.test": {"/robots.txt": 503},
+	}
+	web := tooltest.New(t, sites)
+	hosts := []string{"one.shop.test", "two.shop.test", "alone.test", "three.shop.test"}
+	status, out, progress := web.Run(t, "", append([]string{"-pace-by", "domain"}, hosts...)...)
+	t.Log("\n" + out)
+	if status != 0 {
+		t.Errorf("status %d\n%s", status, progress)
+	}
+	for _, want := range []string{
+		`\n  one\.shop\.test +100 +0 +100 +1s +2 +1m40s +shares its pace with 1 other host \(shop\.test\): 2m together\n`,
+		`\n  two\.shop\.test +20 +0 +20 +1s +2 +20s +shares its pace with 1 other host \(shop\.test\): 2m together\n`,
+		`\n  alone\.test +40 +0 +40 +250ms +- +10s *\n`,
+		`\n  as planned +≥2m10s +≥2m +≥2m\n`,
+	} {
+		if !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("the plan does not match %s", want)
+		}
+	}
+	wantPolite(t, web)
+	_, out, _ = web.Run(t, "", append([]string{"-json", "-pace-by", "host"}, hosts...)...)
+	var p plan
+	if err := json.Unmarshal([]byte(out), &p); err != nil || p.Hosts[0].Group != "" || time.Duration(p.Hosts[1].Delay) != 250*time.Millisecond {
+		t.Errorf("by host: %v\n%s", err, out)
+	}
+	status, _, stderr := web.Run(t, "", "-pace-by", "server", "one.shop.test")
+	if status != 2 || !strings.Contains(stderr, "-pace-by server: use host, domain or address") {
+		t.Errorf("status %d, %s", status, stderr)
+	}
+}

@@ -164,6 +164,9 @@ func (h *host) remarks() string {
 	if d := h.Dialects[0]; !d.Allowed {
 		remarks = append(remarks, "start page denied: "+d.why())
 	}
+	if h.shares != "" {
+		remarks = append(remarks, h.shares)
+	}
 	if h.Old > 0 {
 		remarks = append(remarks, term.Count(h.Old)+" too old")
 	}

@@ -74,9 +74,19 @@ func longestFirst(a, b *host) int { return cmp.Compare(b.Time, a.Time) }
 // in which the crawl is closed.
 func (j *job) scheduleOf(what string, hosts []*host, timeOf func(*host) time.Duration) schedule {
 	s := schedule{What: what}
-	var times []time.Duration
+	var times []time.Duration // for each host without a group, and for each group
+	groups := make(map[string]int)
 	for _, h := range hosts {
-		if t := timeOf(h); t > 0 {
+		t := timeOf(h)
+		i, known := groups[h.Group]
+		switch {
+		case t <= 0:
+		case known:
+			times[i] = plus(times[i], t)
+		default:
+			if h.Group != "" {
+				groups[h.Group] = len(times)
+			}
 			times = append(times, t)
 		}
 	}

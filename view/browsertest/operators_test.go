@@ -73,6 +73,31 @@ func TestReplacedRobotsTxt(t *testing.T) {
 	b.quiet(c.page)
 }
 
+// TestGroups checks what the page says about hosts that share one pace.
+func TestGroups(t *testing.T) {
+	sites := robotstest.Sites{
+		"one.shop.example": pages(9, "User-agent: *\nCrawl-delay: 4\n"),
+		"two.shop.example": pages(9, "User-agent: *\nDisallow: /x\n"),
+		"alone.example":    pages(9, "User-agent: *\nDisallow: /x\n"),
+	}
+	c := newCrawl(t, sites, collyrobots.PaceBy(collyrobots.ByDomain))
+	b := open(t)
+	b.run(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(c.page))
+	for i := range 6 {
+		c.start(fmt.Sprint("http://one.shop.example/", i), fmt.Sprint("http://two.shop.example/", i))
+	}
+	c.start("http://alone.example/1")
+	for _, host := range []string{"one.shop.example", "two.shop.example"} {
+		b.within(soon, has(row(host), "4 s Crawl-delay, robots.txt line 2 shares its pace with 1 other host (shop.example)"))
+	}
+	b.within(soon, row("alone.example")+`.includes("0.25 s")`)
+	b.within(soon, has(`document.querySelector("#left-why").textContent`, ".shop.example takes longest: "))
+	if text := c.served(t); !strings.Contains(text, "shares its pace with 1 other host (shop.example)") {
+		t.Error("the page without scripts does not name the group")
+	}
+	b.quiet(c.page)
+}
+
 // TestUnchangedPages checks that the page counts pages that have not changed.
 func TestUnchangedPages(t *testing.T) {
 	page := func(w http.ResponseWriter, r *http.Request) {

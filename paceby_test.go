@@ -2,13 +2,17 @@ package collyrobots_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -24,7 +28,7 @@ import (
 func shops(n, pages int, robots string) robotstest.Sites {
 	sites := make(robotstest.Sites)
 	for i := range n {
-		sites[shopName(i)] = robotstest.Pages(pages, robots)
+		sites[shopName(i)] = robotstest.Pages(pages+1, robots)
 	}
 	return sites
 }
@@ -73,7 +77,7 @@ func wantGap(t *testing.T, log robotstest.Log, delay time.Duration) {
 func TestFrontierOfShops(t *testing.T) {
 	const n = 300
 	sites := shops(n, 3, "User-agent: *\nCrawl-delay: 1\n")
-	sites["fast.test"] = robotstest.Pages(500, noDenys)
+	sites["fast.test"] = robotstest.Pages(501, noDenys)
 	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
 		store := newMemoryStore()
 		c := start(t, web, async, collyrobots.Frontier(store), collyrobots.PaceBy(collyrobots.ByAddress))
@@ -83,8 +87,8 @@ func TestFrontierOfShops(t *testing.T) {
 			}
 			return onOneServer(ctx, name)
 		})
-		requested := 0
-		c.OnRequest(func(*colly.Request) { requested++ })
+		var requested atomic.Int64
+		c.OnRequest(func(*colly.Request) { requested.Add(1) })
 		for page := range 3 {
 			for i := range n {
 				c.Visit(fmt.Sprintf("http://%s/%d", shopName(i), page+1))
@@ -113,7 +117,7 @@ func TestFrontierOfShops(t *testing.T) {
 		}
 		wantGap(t, log, time.Second)
 		took := log[len(log)-1].Elapsed - log[0].Elapsed
-		t.Logf("%d requests in %v; OnRequest was called %d times", len(log), took, requested)
+		t.Logf("%d requests in %v; OnRequest was called %d times", len(log), took, requested.Load())
 		if len(log) != 4*n || took > 4*n*11/10*time.Second {
 			t.Errorf("%d requests in %v, want %d in about %v", len(log), took, 4*n, 4*n*time.Second)
 		}
@@ -240,5 +244,154 @@ func sometimesBusy(n int) http.HandlerFunc {
 			return
 		}
 		io.WriteString(w, robotstest.Page())
+	}
+}
+
+// TestGroupsByName checks the groups of hosts by their names and addresses.
+func TestGroupsByName(t *testing.T) {
+	lookup := func(_ context.Context, name string) ([]netip.Addr, error) {
+		addresses := map[string]string{
+			"one.test": "192.0.2.7", "two.test": "2001:db8::7 192.0.2.9 192.0.2.7", "six.test": "2001:db8::9 2001:db8::8",
+			"mapped.test": "::ffff:192.0.2.7",
+		}[name]
+		if addresses == "" {
+			return nil, errors.New("no such host")
+		}
+		var found []netip.Addr
+		for _, s := range strings.Fields(addresses) {
+			found = append(found, netip.MustParseAddr(s))
+		}
+		return found, nil
+	}
+	for _, test := range []struct {
+		host, address, domain string
+	}{
+		{"one.test", "192.0.2.7", "one.test"},
+		{"two.test", "192.0.2.7", "two.test"},
+		{"one.test:8080", "192.0.2.7", "one.test"},
+		{"six.test", "2001:db8::8", "six.test"},
+		{"mapped.test", "192.0.2.7", "mapped.test"},
+		{"192.0.2.7:81", "192.0.2.7", "192.0.2.7"},
+		{"[2001:db8::8]", "2001:db8::8", "2001:db8::8"},
+		{"unknown.test", "", "unknown.test"},
+		{"www.shop.co.uk", "", "shop.co.uk"},
+		{"alone.own.test", "", ""}, // excluded by ForHosts
+	} {
+		for grouping, want := range map[collyrobots.Grouping]string{collyrobots.ByAddress: test.address, collyrobots.ByDomain: test.domain, collyrobots.ByHost: ""} {
+			inBubble(t, robotstest.Sites{test.host: robotstest.Pages(1, noDenys)}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil, collyrobots.PaceBy(grouping), collyrobots.ForHosts("*.own.test", collyrobots.PaceBy(collyrobots.ByHost)))
+				c.robots.SetLookup(lookup)
+				if err := c.Visit("http://" + test.host + "/0"); err != nil {
+					t.Errorf("%s: %v", test.host, err)
+				}
+				if got := c.robots.Stats().Hosts[0].Group; got != want {
+					t.Errorf("%s by %v: group %q, want %q", test.host, grouping, got, want)
+				}
+			})
+		}
+	}
+}
+
+// TestGroupsBehindAProxy checks that names are not looked up if the transport has a proxy, and that
+// each host has its own pace.
+func TestGroupsBehindAProxy(t *testing.T) {
+	inBubble(t, shops(3, 1, noDenys), func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async, collyrobots.MinDelay(time.Second), collyrobots.PaceBy(collyrobots.ByAddress))
+		c.robots.SetLookup(func(_ context.Context, name string) ([]netip.Addr, error) {
+			t.Errorf("%s was looked up", name)
+			return onOneServer(t.Context(), name)
+		})
+		c.transport.Proxy = func(*http.Request) (*url.URL, error) { return url.Parse("http://" + shopName(2)) }
+		c.Visit("http://" + shopName(0) + "/1")
+		c.Visit("http://" + shopName(1) + "/1")
+		c.Wait()
+		for _, host := range c.robots.Stats().Hosts {
+			if host.Group != "" {
+				t.Errorf("%+v", host)
+			}
+		}
+	})
+}
+
+// A located connection reports an address.
+type located struct {
+	net.Conn
+	address net.Addr
+}
+
+func (l located) RemoteAddr() net.Addr { return l.address }
+
+// TestGroupsByConnection checks that the address of a connection counts if the lookup has failed, or
+// has not returned it.
+func TestGroupsByConnection(t *testing.T) {
+	for name, lookup := range map[string]func(context.Context, string) ([]netip.Addr, error){
+		"failed":  func(context.Context, string) ([]netip.Addr, error) { return nil, errors.New("no such host") },
+		"another": onOneServer,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, shops(3, 2, noDenys), func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, async, collyrobots.MinDelay(time.Second), collyrobots.AllowPrivateNetworks(), collyrobots.PaceBy(collyrobots.ByAddress))
+				c.robots.SetLookup(lookup)
+				dial := c.transport.DialContext
+				c.transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+					conn, err := dial(ctx, network, address)
+					return located{conn, &net.TCPAddr{IP: net.IPv4(198, 51, 100, 1), Port: 80}}, err
+				}
+				for i := range 3 {
+					c.Visit("http://" + shopName(i) + "/1")
+					c.Visit("http://" + shopName(i) + "/2")
+				}
+				c.Wait()
+				if name == "failed" { // otherwise the hosts change their group one by one
+					wantGap(t, web.Log("")[3:], time.Second) // three robots.txt files come first
+				}
+				for _, host := range c.robots.Stats().Hosts {
+					if host.Group != "198.51.100.1" || host.SharedWith != 2 {
+						t.Errorf("%+v", host)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestCloseDuringLookup checks that Close ends a lookup.
+func TestCloseDuringLookup(t *testing.T) {
+	inBubble(t, shops(1, 1, noDenys), func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async, collyrobots.PaceBy(collyrobots.ByAddress))
+		c.robots.SetLookup(func(ctx context.Context, _ string) ([]netip.Addr, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		began := time.Now()
+		c.Visit("http://" + shopName(0) + "/1")
+		time.Sleep(time.Second)
+		c.robots.Close()
+		c.Wait()
+		if took := time.Since(began); took != time.Second || len(web.Log("")) != 0 {
+			t.Errorf("took %v, %d requests", took, len(web.Log("")))
+		}
+	})
+}
+
+// TestSlowLookup checks that a lookup ends after five seconds, and the host is paced alone.
+func TestSlowLookup(t *testing.T) {
+	inBubble(t, shops(1, 1, noDenys), func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async, collyrobots.PaceBy(collyrobots.ByAddress))
+		c.robots.SetLookup(func(ctx context.Context, _ string) ([]netip.Addr, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		c.Visit("http://" + shopName(0) + "/1")
+		c.Wait()
+		wantSchedule(t, web, shopName(0), "5s /robots.txt, 5s /1")
+	})
+}
+
+func TestPaceByFaults(t *testing.T) {
+	_, err := collyrobots.New(collyrobots.PaceBy(collyrobots.Grouping(7)))
+	var fault *collyrobots.OptionError
+	if !errors.As(err, &fault) || fault.Option != "PaceBy" {
+		t.Errorf("got %v", err)
 	}
 }

@@ -49,8 +49,9 @@ func (g Grouping) String() string {
 //
 // The longest delay of all hosts of the group applies to each of them, and a response with status
 // 429 or 503 of one host slows all of them down. If ForHosts gives them different settings, the
-// longest MinDelay, MaxDelay and MaxBackOff apply, the smallest MaxInFlight, and DelayFromEnd if one
-// of them has it. The pages that wait take turns: one of each host, then the next one of each host.
+// longest MinDelay, MaxDelay, MaxBackOff and AdaptiveDelay apply, the smallest MaxInFlight, and
+// DelayFromEnd if one of them has it. The group is open while the CrawlHours of all of them are; if
+// these have no time in common, nothing is requested. The pages that wait take turns: one of each host, then the next one of each host.
 // Requests for robots.txt, sitemaps and redirects go first, as they do for one host. With
 // SharedPace, the name that Pacer.Acquire gets is that of the group.
 //

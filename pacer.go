@@ -16,7 +16,7 @@ import (
 // goroutines may call Acquire at once, but rarely more than one for the same host.
 type Pacer interface {
 	// Acquire waits until this process may send one request to host, and returns a lease for it.
-	// host is a name as in HostStats.
+	// host is a name as in HostStats: the Group of the host, or if that is empty, the Host.
 	//
 	// delay is the delay of the host in this process. At least this time must have passed since
 	// the last request of any process to the host has ended. If processes have recently used

@@ -162,7 +162,7 @@ const importRules = `
 	internal/plan:     . ./dialect ./internal/robotsfile ./internal/term ./sitemap ./store github.com/gocolly/colly/v2
 
 	# The command.
-	cmd/collyrobots:   . ./conformance ./dialect ./internal/conform ./internal/conform/crawl ./internal/batch ./internal/lint ./internal/plan ./internal/robotsfile ./internal/term ./robotstags ./sitemap ./store ./usage github.com/gocolly/colly/v2
+	cmd/collyrobots:   . ./audit ./conformance ./dialect ./internal/conform ./internal/conform/crawl ./internal/batch ./internal/lint ./internal/plan ./internal/robotsfile ./internal/term ./robotstags ./sitemap ./store ./usage github.com/gocolly/colly/v2
 
 	# The examples use what every program can use, and packages that they share.
 	examples/internal/demo:

@@ -43,6 +43,7 @@ var commands = []command{
 	{name: "plan", summary: "estimate how long a crawl will take", run: runPlan},
 	{name: "conform", summary: "run the conformance suite on a parser of robots.txt", run: runConform},
 	{name: "batch", summary: "decide about many URLs, on all processors", run: runBatch},
+	{name: "audit", summary: "verify the log of a crawl, and show what it did", run: runAudit},
 	{name: "version", summary: "print the version of this program", run: runVersion},
 }
 

@@ -52,7 +52,7 @@ type uncomparable struct {
 
 func TestDebuggerGetsEvents(t *testing.T) {
 	sites := robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x\nCrawl-delay: 2\n", "/": ""}}
-	want := strings.Fields("started answered robots waiting started answered denied")
+	want := strings.Fields("started robots answered waiting started answered denied")
 	for name, attach := range map[string]func(t *testing.T, c *colly.Collector, r *recorder){
 		"set before": func(t *testing.T, c *colly.Collector, r *recorder) {
 			c.SetDebugger(r)
@@ -119,8 +119,8 @@ func ExampleOnEvent_debugger() {
 	robots.Close() // waits until all events are delivered
 	// Output:
 	// robots.started http://shop.test/robots.txt
-	// robots.answered http://shop.test/robots.txt
 	// robots.robots http://shop.test/robots.txt
+	// robots.answered http://shop.test/robots.txt
 	// robots.denied http://shop.test/cart
 }
 

@@ -58,6 +58,8 @@ const (
 // of each field names the kinds of events that have the field. In other events it is zero. A
 // listener must not change what Decision, Body and Change point to.
 //
+// The robots event of a file comes before the events of all requests that the file decides about.
+//
 // In JSON, durations are numbers of seconds, such as 0.25. An Event that is read back from JSON is
 // the same, except that Err has only its text, and Body is missing.
 type Event struct {
@@ -80,8 +82,10 @@ type Event struct {
 	RequestKind RequestKind `json:"request_kind,omitempty"`
 	// From (started) is the URL that redirects to URL.
 	From string `json:"from,omitempty"`
-	// Gap (started) is the time since the last request to the host started. It is 0 for the first
-	// request.
+	// Group (started) is the name of the group that shares one pace with the host, as in HostStats.
+	Group string `json:"group,omitempty"`
+	// Gap (started) is the time since the last request to the host or its Group started. It is 0 for
+	// the first request.
 	Gap time.Duration `json:"-"`
 
 	// Delay (started, waiting, slowed, recovered) is the delay in force, or 0 if there is none.

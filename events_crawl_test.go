@@ -46,8 +46,8 @@ func TestEventsOfCrawl(t *testing.T) {
 		}
 		h.want(t, `
 0s started robots a.test/robots.txt
-0s answered robots a.test/robots.txt 200 65 bytes
 0s robots a.test/robots.txt 200 rules 28b9 65 bytes
+0s answered robots a.test/robots.txt 200 65 bytes
 0s waiting a.test/ delay 2s crawl_delay line 3 count 1 until 2s
 2s started page a.test/ gap 2s delay 2s crawl_delay line 3
 2s answered page a.test/ 200

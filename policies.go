@@ -262,7 +262,8 @@ func (p *policies) logIfNoDelay(s *hostSettings, pol *policy.Policy) {
 }
 
 // updated logs a change of robots.txt, and sends the event about the fetch. The new crawl delay is
-// already in force, and each request that waits is checked again before it starts.
+// already in force, and the rules are in force when updated returns. Each request that waits is
+// checked again before it starts.
 func (p *policies) updated(s *hostSettings, u policy.Update) {
 	var change *RobotsChange
 	if u.Changed() {

@@ -51,6 +51,7 @@ func (r *report) tellStarted(t *trace, host *pace.Host, s pace.Start) {
 	e := t.event(EventStarted, host)
 	e.Time = s.At
 	e.From = t.from
+	e.Group = s.Group
 	e.Gap = s.Gap
 	e.Delay = s.Delay
 	e.Source = DelaySource(s.Cause)

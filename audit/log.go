@@ -67,7 +67,7 @@ type Log struct {
 	bodies     map[[sha256.Size]byte]bool // the robots.txt files that are in the folder
 	signed     uint64                     // the size of the last checkpoint
 	lost       int                        // events that could not be written, and are not logged yet
-	failing    bool                       // the last write has failed
+	failing    bool                       // a write has failed, and OnError was called
 	closed     bool
 	toldClosed bool
 }
@@ -194,14 +194,14 @@ func (l *Log) tellClosed() {
 	}
 }
 
-// write calls f, which writes to the disk. It reports whether f has succeeded. The first failure
-// after a success is passed to OnError. l.mu is held.
+// write calls f, which writes to the disk. It reports whether f has succeeded. The first failure is
+// passed to OnError. l.mu is held.
 func (l *Log) write(f func() error) bool {
 	err := f()
 	if err != nil && !l.failing {
+		l.failing = true
 		go l.onError(fmt.Errorf("audit: cannot write to %s: %w", l.dir, err))
 	}
-	l.failing = err != nil
 	return err == nil
 }
 
@@ -267,6 +267,7 @@ func (l *Log) flush(sign bool) {
 	if !l.write(l.writer.Flush) {
 		return
 	}
+	l.failing = l.lost > 0
 	if l.lost > 0 && l.notice(Notice{Kind: NoticeLost, Count: l.lost}) == nil {
 		l.lost = 0
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,15 +15,12 @@ import (
 	"time"
 
 	"github.com/gocolly/colly/v2"
-	"go.uber.org/goleak"
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // mustOpen opens a log, which the test closes.
 func mustOpen(t *testing.T, dir string, opts ...audit.Option) *audit.Log {
@@ -41,11 +39,14 @@ func mustCollector(web *robotstest.Web) *colly.Collector {
 	return c
 }
 
+// quiet drops what the plugin logs.
+var quiet = collyrobots.Logger(slog.New(slog.DiscardHandler))
+
 // crawl visits URLs with a log.
 func crawl(t *testing.T, l *audit.Log, web *robotstest.Web, urls []string, opts ...collyrobots.Option) {
 	t.Helper()
 	c := mustCollector(web)
-	robots, err := collyrobots.WithRobots(c, append(opts, collyrobots.OnEveryEvent(l.Event), collyrobots.OnDenied(func(*colly.Request, error) {}))...)
+	robots, err := collyrobots.WithRobots(c, append(opts, quiet, collyrobots.OnEveryEvent(l.Event), collyrobots.OnDenied(func(*colly.Request, error) {}))...)
 	if err != nil {
 		t.Fatal(err)
 	}

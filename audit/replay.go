@@ -11,7 +11,7 @@ import (
 type replay struct {
 	report *Report
 	rules  *rulebook
-	hosts  map[string]*hostReplay
+	paces  map[paceKey]*lastStart
 	sites  map[string]*siteReplay // by the URL of robots.txt
 	open   map[exchange]int       // requests that have started and not ended
 
@@ -26,10 +26,20 @@ type exchange struct {
 	collector, request uint32
 }
 
-// A hostReplay is the last start of a request to a host.
-type hostReplay struct {
-	last time.Time
-	log  *stream
+// A paceKey names what has one pace: a host, or a group of hosts.
+type paceKey struct{ host, group string }
+
+func paceOf(e *collyrobots.Event) paceKey {
+	if e.Group != "" {
+		return paceKey{group: e.Group}
+	}
+	return paceKey{host: e.Host}
+}
+
+// A lastStart is the last start of a request to a host or a group.
+type lastStart struct {
+	at  time.Time
+	log *stream
 }
 
 // A siteReplay has what is known of the robots.txt of a site: its hash or status, by the time at
@@ -51,7 +61,7 @@ func newReplay(r *Report) *replay {
 	return &replay{
 		report:   r,
 		rules:    newRulebook(),
-		hosts:    make(map[string]*hostReplay),
+		paces:    make(map[paceKey]*lastStart),
 		sites:    make(map[string]*siteReplay),
 		open:     make(map[exchange]int),
 		excepted: make(map[string]bool),
@@ -198,40 +208,46 @@ func (p *replay) answered(s *stream, e *collyrobots.Event) {
 // tolerance is how much a gap may be shorter than the delay, because times are rounded.
 const tolerance = time.Millisecond
 
-// gap checks the time since the last start of a request to the same host.
+// gap checks the time since the last start of a request to the same host or group.
 func (p *replay) gap(s *stream, e *collyrobots.Event) {
-	h := p.hosts[e.Host]
-	if h == nil {
-		p.hosts[e.Host] = &hostReplay{last: e.Time, log: s}
+	key := paceOf(e)
+	last := p.paces[key]
+	if last == nil {
+		p.paces[key] = &lastStart{at: e.Time, log: s}
 		return
 	}
-	gap := e.Time.Sub(h.last)
-	before := h.log
-	h.last = e.Time
-	h.log = s
-	delay := e.Delay
-	if d := e.Decision; d != nil && d.CrawlDelay > delay {
+	before := *last
+	*last = lastStart{at: e.Time, log: s}
+	if d := e.Decision; d != nil && d.CrawlDelay > e.Delay {
 		p.except(s, e.Host, "MaxDelay", fmt.Sprintf("the crawl delay of %v was capped at %v", d.CrawlDelay, e.Delay))
 	}
-	if before == s && e.Gap > 0 {
-		if gap < 0 || gap > e.Gap+clockTolerance {
+	gap := e.Time.Sub(before.at)
+	if before.log == s && e.Gap > 0 {
+		if wasSet(gap, e) {
 			p.report.add(s.finding(CheckComplete, "the clock was set: it shows %v since the last request to the host, and %v have passed", gap, e.Gap))
 			gap = e.Gap
 		}
 		gap = min(gap, e.Gap)
 	}
-	if delay == 0 {
+	if e.Delay == 0 {
 		return
 	}
-	uncertain, known := before.clock.uncertainty(&s.clock, e.Host)
+	uncertain, known := before.log.clock.uncertainty(&s.clock, e.Host)
 	if !known {
 		p.report.check(CheckDelay).Unchecked++
 		return
 	}
 	p.report.check(CheckDelay).Checked++
-	if gap+uncertain < delay-tolerance {
-		p.report.add(s.finding(CheckDelay, "%v after the last request to the host, but the delay was %v (%s)", gap, delay, e.Source))
+	if gap+uncertain < e.Delay-tolerance {
+		p.report.add(s.finding(CheckDelay, "%v after the last request to the host, but the delay was %v (%s)", gap, e.Delay, e.Source))
 	}
+}
+
+// wasSet reports whether the gap between two times and the monotonic clock of the process disagree.
+// When a host joins a group, the Gap may count from its own last request, so only a time that went
+// back says something about a group.
+func wasSet(gap time.Duration, e *collyrobots.Event) bool {
+	return gap < 0 || e.Group == "" && gap > e.Gap+clockTolerance
 }
 
 // except adds an exception, once for each host and option.

@@ -133,6 +133,7 @@ type Start struct {
 	Delay time.Duration // in force when it started; 0 if there was none
 	Cause Cause         // the cause of Delay
 	Line  int           // the line of robots.txt, if that is the Cause
+	Group string        // the name of the group that shares the pace; "" if the host is paced alone
 }
 
 // Start returns how t, which has started, went on the wire. The result stays valid after t has
@@ -145,6 +146,9 @@ func (t *Ticket) Start() Start {
 	defer h.mu.Unlock()
 	s := Start{At: h.hosts.time(t.at), Gap: t.gap, Delay: t.delay}
 	s.Cause, s.Line = h.cause(t.at, t.delay)
+	if h.paced != nil && h.paced.isGroup {
+		s.Group = h.name
+	}
 	return s
 }
 

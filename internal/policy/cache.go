@@ -230,31 +230,17 @@ func (c *Cache) parsedCopy(f facts) *goodCopy {
 	return &s
 }
 
-// keep puts p, which is new, into the cache, and returns it. The policy of an unanswered fetch does
-// not replace the answer to another fetch that ended first: keep then returns the policy of that.
-func (c *Cache) keep(p *Policy) *Policy {
-	if p.copy != nil {
-		if shared := c.parser.use(p.copy.parsed); shared != p.copy.parsed {
-			s := *p.copy
-			s.parsed = shared
-			p.copy = &s
-		}
+// share makes p, which is new, use the parsed file of other policies with the same text.
+func (c *Cache) share(p *Policy) {
+	if p.copy == nil {
+		return
 	}
-	if !p.unanswered() {
-		c.policies.put(p)
-		return p
+	shared := c.parser.use(p.copy.parsed)
+	if shared != p.copy.parsed {
+		s := *p.copy
+		s.parsed = shared
+		p.copy = &s
 	}
-	c.unanswered.Lock()
-	defer c.unanswered.Unlock()
-	known := c.policies.get(p.Authority)
-	if known.Fresh(time.Now()) && !known.unanswered() {
-		c.dropped(p)
-		return known
-	}
-	u := p.failure.unanswered
-	u.next = known.others(u.way, maxWays)
-	c.policies.put(p)
-	return p
 }
 
 // dropped releases the parsed file of p, which is no longer in the cache.

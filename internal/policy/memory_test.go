@@ -203,7 +203,7 @@ func TestEqualFilesParsedAtOnce(t *testing.T) {
 		t.Fatal("the files share a group before they are kept")
 	}
 	for _, p := range all {
-		c.keep(p)
+		c.accept(p, nil, facts{}, false)
 	}
 	if all[0].Group() != all[1].Group() || len(c.parser.inUse) != 1 || all[0].copy.parsed.users.Load() != 2 {
 		t.Errorf("%d parsed files in use, the first with %d users, want 1 with 2 users", len(c.parser.inUse), all[0].copy.parsed.users.Load())

@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
 )
@@ -58,7 +59,9 @@ func (c *Cache) refetch(ctx context.Context, a dialect.Authority, old *Policy, k
 	case o.failure.forbidden():
 		p := c.policyOf(a, known.after(o))
 		c.report(p)
-		return Update{Policy: p, Old: old}, nil
+		u := Update{Policy: p, Old: old}
+		c.updated(u)
+		return u, nil
 	}
 	known = c.remember(ctx, a, known, o)
 	p := c.policyOf(a, known)
@@ -68,9 +71,32 @@ func (c *Cache) refetch(ctx context.Context, a dialect.Authority, old *Policy, k
 	return c.accept(p, old, known, false), nil
 }
 
-// accept puts p, the policy of f, into the cache and returns the update of it.
+// accept announces p, the policy of f, and then puts it into the cache. It returns the update. The
+// policy of an unanswered fetch does not replace the answer to another fetch that ended first: the
+// update then has the policy of that.
 func (c *Cache) accept(p, old *Policy, f facts, stored bool) Update {
-	p = c.keep(p)
+	c.share(p)
+	if !p.unanswered() {
+		u := c.announce(p, old, f, stored)
+		c.policies.put(p)
+		return u
+	}
+	c.unanswered.Lock()
+	defer c.unanswered.Unlock()
+	known := c.policies.get(p.Authority)
+	if known.Fresh(time.Now()) && !known.unanswered() {
+		c.dropped(p)
+		return c.announce(known, old, f, stored)
+	}
+	unanswered := p.failure.unanswered
+	unanswered.next = known.others(unanswered.way, maxWays)
+	u := c.announce(p, old, f, stored)
+	c.policies.put(p)
+	return u
+}
+
+// announce returns the update to the policy p of f, after calling Options.Read and Options.Updated.
+func (c *Cache) announce(p, old *Policy, f facts, stored bool) Update {
 	if c.options.Read != nil {
 		c.options.Read(p)
 	}
@@ -78,6 +104,7 @@ func (c *Cache) accept(p, old *Policy, f facts, stored bool) Update {
 	if p.rules() != nil {
 		u.Body = f.body
 	}
+	c.updated(u)
 	return u
 }
 

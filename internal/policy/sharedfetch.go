@@ -99,9 +99,6 @@ func (c *Cache) run(ctx context.Context, a dialect.Authority, f *sharedFetch, ho
 	u, err := c.renew(ctx, a, old, how)
 	f.policy = u.Policy
 	f.err = err
-	if f.policy != nil {
-		c.updated(u)
-	}
 }
 
 // end ends the wait of all callers of f, also if a store or a Doer has ended the fetch by a panic

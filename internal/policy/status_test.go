@@ -333,6 +333,31 @@ func TestConditionalAfterOutage(t *testing.T) {
 	})
 }
 
+// TestUpdatedFirst checks that Updated is called before the policy is in the cache, so that no request
+// can start before the event about its robots.txt.
+func TestUpdatedFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c *crawler
+		updates := 0
+		o := under(dialect.RFC9309())
+		o.Updated = func(u policy.Update) {
+			updates++
+			if c.Last(t.Context(), c.page) != u.Old {
+				t.Errorf("update %d: the new policy is already in the cache", updates)
+			}
+		}
+		c = newCrawler(t, o, nil)
+		for _, answer := range []func(*http.Request) (*http.Response, error){reply(200, closed), reply(404, ""), reply(503, ""), refuse} {
+			c.site.says(answer)
+			c.get(t)
+			time.Sleep(day)
+		}
+		if updates != 4 {
+			t.Errorf("%d updates", updates)
+		}
+	})
+}
+
 // TestChanged checks that Changed reports each change of the status or the rules once.
 func TestChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

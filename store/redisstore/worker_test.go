@@ -39,6 +39,7 @@ type job struct {
 	Plugin            bool          // whether the worker is a spider with the plugin; Delay is its MinDelay
 	AtOnce            int           // if not 0, the worker crawls as fast as it can, so many pages at once
 	Alone             bool          // such a worker does not use SharedPace
+	Audit             string        // the folder of the audit log of a spider; "" if it keeps none
 }
 
 // work runs in a worker process. It prints a line for each event.

@@ -17,7 +17,7 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-var crawlPages = flag.Int("pages", 5000, "TestVerifyLargeCrawl: number of pages")
+var crawlPages = flag.Int("pages", 3000, "TestVerifyLargeCrawl: number of pages")
 
 // A busySite is a site that changes its robots.txt, redirects to other sites, denies pages, and
 // throttles its visitors.

@@ -108,9 +108,8 @@ func (o spiderOrder) crawl() error {
 // An accessLog is a site on the loopback interface that records its requests.
 type accessLog struct {
 	*httptest.Server
-	mu   sync.Mutex
-	got  map[string]time.Time // by path
-	last time.Time
+	mu  sync.Mutex
+	got map[string]time.Time // by path
 }
 
 func newAccessLog(t *testing.T) *accessLog {

@@ -75,34 +75,38 @@ func (p *failingRun) new(options ...colly.CollectorOption) *colly.Collector {
 // TestFailingPrograms runs each failing program and checks what failingProgram requires.
 func TestFailingPrograms(t *testing.T) {
 	for _, x := range failingPrograms {
-		t.Run(x.name, func(t *testing.T) {
-			inBubble(t, x.sites(), func(t *testing.T, web *robotstest.Web) {
-				options := append([]collyrobots.Option{collyrobots.Logger(slog.New(slog.DiscardHandler))}, x.options...)
-				plugin, err := collyrobots.New(options...)
-				must(t, err)
-				p := &failingRun{
-					programRun: &programRun{T: t, web: web, plugin: plugin},
-					errs:       make(map[string]error),
-					scraped:    make(map[string]int),
-					failed:     make(map[string]int),
-				}
-				began := time.Now()
-				x.run(p)
-				took := time.Since(began)
-				synctest.Wait()
-				must(t, plugin.Close())
-				if took > x.within {
-					t.Errorf("the program took %v, want at most %v", took, x.within)
-				}
-				if begun, ended := int(p.begun.Load()), int(p.ended.Load()); begun != ended+x.aborts || begun == 0 {
-					t.Errorf("%d requests began and %d ended, want %d without an end", begun, ended, x.aborts)
-				}
-				if len(web.Log("")) > 0 {
-					robotstest.Verify(t, web, dialect.RFC9309())
-				}
-			})
-		})
+		t.Run(x.name, func(t *testing.T) { x.check(t) })
 	}
+}
+
+// check runs a program and checks what failingProgram requires.
+func (x failingProgram) check(t *testing.T) {
+	t.Helper()
+	inBubble(t, x.sites(), func(t *testing.T, web *robotstest.Web) {
+		options := append([]collyrobots.Option{collyrobots.Logger(slog.New(slog.DiscardHandler))}, x.options...)
+		plugin, err := collyrobots.New(options...)
+		must(t, err)
+		p := &failingRun{
+			programRun: &programRun{T: t, web: web, plugin: plugin},
+			errs:       make(map[string]error),
+			scraped:    make(map[string]int),
+			failed:     make(map[string]int),
+		}
+		began := time.Now()
+		x.run(p)
+		took := time.Since(began)
+		synctest.Wait()
+		must(t, plugin.Close())
+		if took > x.within {
+			t.Errorf("the program took %v, want at most %v", took, x.within)
+		}
+		if begun, ended := int(p.begun.Load()), int(p.ended.Load()); begun != ended+x.aborts || begun == 0 {
+			t.Errorf("%d requests began and %d ended, want %d without an end", begun, ended, x.aborts)
+		}
+		if len(web.Log("")) > 0 {
+			robotstest.Verify(t, web, dialect.RFC9309())
+		}
+	})
 }
 
 // wantPages checks that each of the n pages was scraped once.

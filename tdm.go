@@ -50,11 +50,14 @@ const (
 	tdmName      = "tdmrep.json"    // Source.Name
 )
 
-var errTDMDenied = errors.New("robots.txt denies the TDMRep file")
+var (
+	errTDMDenied = errors.New("robots.txt denies the TDMRep file")
+	errTDMUnread = errors.New("the TDMRep file was not read")
+)
 
 // findTDM sets the TDMRep file of the site of t in v. It requests the file if it is not known, or
 // has expired, and f allows that.
-func (j *judge) findTDM(ctx context.Context, v *verdict, t target, f fetcher) error {
+func (j *judge) findTDM(ctx context.Context, v *verdict, t target, f fetcher) (err error) {
 	a := v.policy.Authority
 	if !isWeb(t.url) || policy.IsVirtual(a) {
 		return nil
@@ -71,9 +74,7 @@ func (j *judge) findTDM(ctx context.Context, v *verdict, t target, f fetcher) er
 		}
 		v.waited = true
 		if reading == nil {
-			c, err := j.readTDM(ctx, a, t.userAgent, f)
-			j.tdm.put(a, c, err)
-			v.tdm = c.file
+			v.tdm, err = j.readClaimedTDM(ctx, a, t.userAgent, f)
 			return err
 		}
 		select {
@@ -140,6 +141,15 @@ func (fs *tdmFiles) put(a dialect.Authority, c tdmCopy, err error) {
 	}
 }
 
+// readClaimedTDM reads the TDMRep file of a site that the caller has claimed. It calls put also if a
+// transport ends the goroutine, because other pages wait for the file.
+func (j *judge) readClaimedTDM(ctx context.Context, a dialect.Authority, userAgent string, f fetcher) (*usage.TDMFile, error) {
+	c, err := tdmCopy{}, errTDMUnread
+	defer func() { j.tdm.put(a, c, err) }()
+	c, err = j.readTDM(ctx, a, userAgent, f)
+	return c.file, err
+}
+
 // readTDM requests the TDMRep file of a site. If there is no useful response, it returns the last
 // copy. The error is that of ctx, or ErrClosed.
 func (j *judge) readTDM(ctx context.Context, a dialect.Authority, userAgent string, f fetcher) (tdmCopy, error) {
@@ -194,8 +204,14 @@ type tdmError struct {
 func (e *tdmError) Error() string { return e.reason }
 
 // requestTDM requests the TDMRep file at u and follows its redirects. Each of them is judged by the
-// robots.txt of its own site. If the error is errTDMDenied, denied is when that robots.txt expires.
+// robots.txt of its own site. If the error is errTDMDenied, denied is when that robots.txt expires. A
+// panic of the transport becomes an error, as for robots.txt.
 func (j *judge) requestTDM(ctx context.Context, u *url.URL, userAgent string, f fetcher) (body []byte, denied time.Time, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &policy.PanicError{Value: v}
+		}
+	}()
 	from := lead{kind: RequestTDM, origin: f.from, client: f.client}
 	site := u.Host
 	for redirects := 0; ; redirects++ {
@@ -225,7 +241,7 @@ func (j *judge) requestTDM(ctx context.Context, u *url.URL, userAgent string, f 
 			body, err = bodyOfTDM(resp)
 			return body, time.Time{}, err
 		}
-		resp.Body.Close()
+		discardTDM(resp)
 		next, err := u.Parse(location)
 		if err != nil || !isWeb(next) || next.Host == "" || redirects == tdmRedirects {
 			return nil, time.Time{}, &tdmError{reason: "redirect that is not followed", final: true}
@@ -253,7 +269,7 @@ func (j *judge) getTDM(ctx context.Context, u *url.URL, userAgent string, from l
 // bodyOfTDM reads the body of a response that is no redirect. The error is a *tdmError, or that of
 // the connection.
 func bodyOfTDM(resp *http.Response) ([]byte, error) {
-	defer resp.Body.Close()
+	defer discardTDM(resp)
 	if resp.StatusCode != http.StatusOK {
 		temporary := resp.StatusCode >= 500 || throttled(resp) || resp.StatusCode == http.StatusRequestTimeout
 		return nil, &tdmError{reason: fmt.Sprintf("status %d", resp.StatusCode), final: !temporary}
@@ -266,4 +282,11 @@ func bodyOfTDM(resp *http.Response) ([]byte, error) {
 		return nil, &tdmError{reason: fmt.Sprintf("more than %d bytes", maxTDMFile), final: true}
 	}
 	return body, nil
+}
+
+// discardTDM closes the body of a response. It reads what is left of a short one, so that the first
+// page of the site can use the same connection.
+func discardTDM(resp *http.Response) {
+	io.CopyN(io.Discard, resp.Body, maxRedirectBody)
+	resp.Body.Close()
 }

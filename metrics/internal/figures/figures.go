@@ -77,11 +77,14 @@ var (
 		collyrobots.SourceRetryAfter,
 	})}
 	pageState = Label{"state", []string{"waiting", "out", "done", "denied", "failed", "over_budget", "unrecorded"}}
+	use       = Label{"use", []string{"search", "ai-use", "train-ai"}}
+	rule      = Label{"rule", []string{"noindex", "nofollow"}}
 
 	file  = Label{"outcome", []string{"opened", "failed", "unchanged"}}
 	entry = Label{"outcome", []string{
 		"fed", "resumed", "old", "dropped", "out_of_scope", "duplicate", "denied", "refused", "given_up",
 	}}
+	signature = Label{"outcome", []string{"signed", "failed"}}
 )
 
 var reasons = []collyrobots.Reason{

@@ -111,6 +111,47 @@ var sampled = []*Figure{
 		Help: "Sitemaps, parts of sitemaps and entries that could not be read",
 		Read: func(s *Sample, _ string) (float64, bool) { return float64(s.Sitemaps.Errors), true },
 	},
+	{
+		Name: "collyrobots.disallowed_uses", Unit: "{page}", Labels: []Label{use},
+		Help: "Fetched pages whose owner disallows a use of their content, by use; needs the option Purpose",
+		Read: func(s *Sample, label string) (float64, bool) { return float64(disallowed(s.Usage, label)), true },
+	},
+	{
+		Name: "collyrobots.licenses_required", Unit: "{response}",
+		Help: "Responses with status 401 that ask for a license",
+		Read: func(s *Sample, _ string) (float64, bool) { return float64(s.LicenseRequired), true },
+	},
+	{
+		Name: "collyrobots.tagged_pages", Unit: "{page}", Labels: []Label{rule},
+		Help: "Pages that must not be indexed, and pages with links that must not be followed, by rule",
+		Read: func(s *Sample, label string) (float64, bool) { return float64(tagged(s.RobotsTags, label)), true },
+	},
+	{
+		Name: "collyrobots.signatures", Unit: "{request}", Labels: []Label{signature},
+		Help: "Requests that were signed, or could not be signed, by outcome",
+		Read: func(s *Sample, label string) (float64, bool) { return float64(signatures(s.Signatures, label)), true },
+	},
+}
+
+// disallowed returns the number of pages with an owner that disallows a use, or 0 without the option
+// Purpose.
+func disallowed(s *collyrobots.UsageStats, use string) int {
+	if s == nil {
+		return 0
+	}
+	return map[string]int{"search": s.Search.Disallowed, "ai-use": s.AIUse.Disallowed, "train-ai": s.TrainAI.Disallowed}[use]
+}
+
+func tagged(s collyrobots.RobotsTagStats, rule string) int {
+	return map[string]int{"noindex": s.NoIndex, "nofollow": s.NoFollow}[rule]
+}
+
+// signatures returns the number of requests with an outcome, or 0 if no request is signed.
+func signatures(s *collyrobots.SignatureStats, outcome string) int {
+	if s == nil {
+		return 0
+	}
+	return map[string]int{"signed": s.Signed, "failed": s.Failed}[outcome]
 }
 
 // frontierPages returns the number of pages in a state, or 0 without the option Frontier.

@@ -91,3 +91,40 @@ func TestOutcomesOfSitemaps(t *testing.T) {
 		counts.Field(i).SetInt(0)
 	}
 }
+
+// TestSignals checks that each count of pages with preferences, robots tags and signatures is in one
+// series.
+func TestSignals(t *testing.T) {
+	stats := collyrobots.Stats{
+		Usage: &collyrobots.UsageStats{
+			Search:  collyrobots.UsageCounts{Allowed: 100, Disallowed: 1, Unknown: 100},
+			AIUse:   collyrobots.UsageCounts{Disallowed: 2},
+			TrainAI: collyrobots.UsageCounts{Disallowed: 3},
+		},
+		LicenseRequired: 4,
+		RobotsTags:      collyrobots.RobotsTagStats{Pages: 100, NoIndex: 5, NoFollow: 6},
+		Signatures:      &collyrobots.SignatureStats{Signed: 7, Failed: 8, Asked: 100, Hosts: 100},
+	}
+	want := map[string]float64{
+		"collyrobots.disallowed_uses search": 1, "collyrobots.disallowed_uses ai-use": 2, "collyrobots.disallowed_uses train-ai": 3,
+		"collyrobots.licenses_required ": 4, "collyrobots.tagged_pages noindex": 5, "collyrobots.tagged_pages nofollow": 6,
+		"collyrobots.signatures signed": 7, "collyrobots.signatures failed": 8,
+	}
+	for _, f := range sampled {
+		for _, labels := range f.Series() {
+			name := f.Name + " " + labels[0]
+			value, ok := f.Read(&Sample{Stats: stats}, labels[0])
+			if ok && value != want[name] {
+				t.Errorf("%s: got %v, want %v", name, value, want[name])
+			}
+			nothing, ok := f.Read(&Sample{}, labels[0])
+			if ok && nothing != 0 {
+				t.Errorf("%s: got %v of nothing", name, nothing)
+			}
+			delete(want, name)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("no figure has %v", want)
+	}
+}

@@ -161,21 +161,28 @@ const importRules = `
 	# The command that estimates how long a crawl will take.
 	internal/plan:     . ./dialect ./internal/robotsfile ./internal/term ./sitemap ./store github.com/gocolly/colly/v2
 
+	# The command that crawls.
+	internal/crawl:    . ./audit ./dialect ./internal/input ./internal/keyfile ./internal/term ./sitemap ./store ./usage ./webbotauth github.com/gocolly/colly/v2
+	internal/crawl/page.go: ./view
+
+	# Demo sites on loopback, arguments of commands, and the key of a crawler.
+	internal/demo:
+	internal/input:    ./internal/term
+	internal/keyfile:  !net/http !log
+
 	# The command.
-	cmd/collyrobots:   . ./audit ./conformance ./dialect ./internal/conform ./internal/conform/crawl ./internal/batch ./internal/lint ./internal/plan ./internal/robotsfile ./internal/term ./robotstags ./sitemap ./store ./usage github.com/gocolly/colly/v2
+	cmd/collyrobots:   . ./audit ./conformance ./dialect ./internal/conform ./internal/conform/crawl ./internal/batch ./internal/crawl ./internal/input ./internal/keyfile ./internal/lint ./internal/plan ./internal/robotsfile ./internal/term ./robotstags ./sitemap ./store ./usage github.com/gocolly/colly/v2 ./webbotauth
 
 	# The examples use what every program can use, and packages that they share.
-	examples/internal/demo:
 	examples/*:        . ./dialect ./sitemap ./store ./internal/term ./internal/robotsfile github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue
 	examples/browser:  ./robotstest github.com/chromedp/chromedp github.com/chromedp/cdproto/cdp github.com/chromedp/cdproto/fetch github.com/chromedp/cdproto/network
-	examples/client:   ./examples/internal/demo
-	examples/crawl:    ./examples/internal/demo
-	examples/distributed: ./examples/internal/demo ./hostqueue ./store/redisstore github.com/redis/go-redis/v9 github.com/redis/go-redis/v9/logging
+	examples/client:   ./internal/demo
+	examples/crawl:    ./internal/demo
+	examples/distributed: ./internal/demo ./hostqueue ./store/redisstore github.com/redis/go-redis/v9 github.com/redis/go-redis/v9/logging
 	examples/ftp:      github.com/jlaffaye/ftp
 	examples/picture:  ./robotstest
 	examples/resume:   ./frontier
 	examples/retry:    github.com/hashicorp/go-retryablehttp
-	examples/crawl/page.go: ./view
 `
 
 const modulePath = "github.com/collyrobots/collyrobots"

@@ -14,6 +14,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
+	"github.com/collyrobots/collyrobots/internal/input"
 	"github.com/collyrobots/collyrobots/internal/term"
 )
 
@@ -74,7 +75,7 @@ func auditArgs(flags *flag.FlagSet, args []string, stderr io.Writer, min int) (r
 	if !ok {
 		return nil, status, errUsage
 	}
-	rest, err = arguments(flags.Args(), "", nil)
+	rest, err = input.Arguments(flags.Args(), "", nil)
 	if err == nil && len(rest) < min {
 		err = errors.New("too few arguments; collyrobots audit -h prints the usage")
 	}

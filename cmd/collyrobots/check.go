@@ -16,6 +16,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/input"
 	"github.com/collyrobots/collyrobots/internal/robotsfile"
 	"github.com/collyrobots/collyrobots/internal/term"
 )
@@ -129,7 +130,7 @@ func (q *question) set(args []string, name, token, from string, stdin io.Reader)
 	if len(q.tokens) == 0 {
 		return errors.New("-token: no name given")
 	}
-	args, err := arguments(args, from, stdin)
+	args, err := input.Arguments(args, from, stdin)
 	if err != nil {
 		return err
 	}
@@ -150,7 +151,7 @@ func (q *question) set(args []string, name, token, from string, stdin io.Reader)
 func (q *question) setURLs(args []string) error {
 	var faults []error
 	for _, arg := range args {
-		u, err := urlOf(arg)
+		u, err := input.URL(arg)
 		switch {
 		case q.robots != "" && strings.HasPrefix(arg, "/"):
 			u = arg

@@ -19,6 +19,7 @@ import (
 	"unicode"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/input"
 	"github.com/collyrobots/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
@@ -228,8 +229,8 @@ func TestCheckLists(t *testing.T) {
 		"example.com": "https://example.com", "localhost:8080/x": "https://localhost:8080/x", "http://a.test/": "http://a.test/",
 		"ftp://a.test/": "", "a b": "", "": "", "http://": "", "/x": "",
 	} {
-		if got, err := urlOf(arg); got != want || (err == nil) != (want != "") {
-			t.Errorf("urlOf(%q): %q, %v, want %q", arg, got, err, want)
+		if got, err := input.URL(arg); got != want || (err == nil) != (want != "") {
+			t.Errorf("input.URL(%q): %q, %v, want %q", arg, got, err, want)
 		}
 	}
 }

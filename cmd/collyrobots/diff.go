@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/input"
 	"github.com/collyrobots/collyrobots/internal/lint"
 	"github.com/collyrobots/collyrobots/internal/term"
 )
@@ -89,7 +90,7 @@ func (c *comparison) run(ctx context.Context, args []string, name, token string,
 		return nil, err
 	}
 	c.tokens = strings.FieldsFunc(token, func(r rune) bool { return r == ',' || r == ' ' })
-	args, err := arguments(args, "", nil)
+	args, err := input.Arguments(args, "", nil)
 	switch {
 	case err != nil:
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/internal/input"
 	"github.com/collyrobots/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/sitemap"
 )
@@ -21,7 +22,7 @@ import (
 func (c *comparison) verdicts(ctx context.Context, stdin io.Reader, stderr io.Writer) (changes []change, err error) {
 	var urls []string
 	if c.urls != "" {
-		urls, err = readList(c.urls, stdin)
+		urls, err = input.List(c.urls, stdin)
 		if err != nil {
 			return nil, err
 		}
@@ -42,7 +43,7 @@ func (c *comparison) verdicts(ctx context.Context, stdin io.Reader, stderr io.Wr
 	}
 	for _, u := range urls {
 		if !strings.HasPrefix(u, "/") {
-			u, err = urlOf(u)
+			u, err = input.URL(u)
 			if err != nil {
 				return nil, err
 			}

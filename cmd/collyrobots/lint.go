@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/input"
 	"github.com/collyrobots/collyrobots/internal/lint"
 	"github.com/collyrobots/collyrobots/internal/term"
 )
@@ -91,7 +92,7 @@ func (l *linter) parse(args []string, stdin io.Reader, stderr io.Writer) (status
 	if status, ok := parseFlags(flags, lintUsage, args, stderr); !ok {
 		return status, false
 	}
-	args, err := arguments(flags.Args(), *from, stdin)
+	args, err := input.Arguments(flags.Args(), *from, stdin)
 	if err == nil && len(args) == 0 {
 		err = errors.New("no file or URL given; collyrobots lint -h prints the usage")
 	}
@@ -125,7 +126,7 @@ func (l *linter) set(names, ignore string) error {
 	if l.site == "" {
 		return nil
 	}
-	site, err := urlOf(l.site)
+	site, err := input.URL(l.site)
 	l.site = site
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/input"
 	"github.com/collyrobots/collyrobots/internal/robotsfile"
 	"github.com/collyrobots/collyrobots/internal/term"
 )
@@ -41,12 +42,12 @@ func readRobots(ctx context.Context, args []string, stdin io.Reader, timeout tim
 		case arg == "-":
 			texts[i] = robotsText{name: "standard input"}
 			texts[i].body, err = io.ReadAll(io.LimitReader(stdin, maxRobots))
-		case isFile(arg):
+		case input.IsFile(arg):
 			texts[i] = robotsText{name: arg}
 			texts[i].body, err = os.ReadFile(arg)
 		default:
 			var u string
-			u, err = urlOf(arg)
+			u, err = input.URL(arg)
 			if err == nil {
 				q.urls = append(q.urls, u)
 				sites = append(sites, i)

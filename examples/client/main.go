@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/examples/internal/demo"
+	"github.com/collyrobots/collyrobots/internal/demo"
 )
 
 func main() {

@@ -1,86 +1,166 @@
-// Command crawl crawls web sites, obeys their robots.txt files, and prints a report.
+// Command crawl is a crawler to copy from. It crawls web sites, obeys their robots.txt files, and
+// prints a report.
 //
 //	crawl [flags] [URL...]
 //
-// It follows the links within each site and fetches the pages in the site's sitemaps. It sends at
-// most four requests a second to a host unless -delay is shorter. Without URLs it starts a few demo
-// sites on the loopback interface and crawls these, so it sends nothing to other machines.
-//
-// Progress goes to standard error. On a terminal, it is a few lines that are rewritten. Otherwise
-// it is a line for each page and, while all pages are waiting, a line from time to time that names
-// the host, the time left and the reason. The report goes to standard output, as text or as JSON
-// (-json). Ctrl-C and SIGTERM end the crawl, and the report then covers the pages until that time.
-//
-// With -cache DIR the robots.txt files and the pages that were found are kept for the next run, and
-// -resume continues where the last run stopped, even if it was killed. If the last run has fetched
-// all of its pages, -resume crawls again, without the sitemaps that have not changed. With -http
-// ADDR a page in a browser shows the crawl while it runs.
-//
-// The exit status is 0 if each start URL got a response or was denied by its robots.txt. It is 1 if
-// not, if the crawl was interrupted, or if the report could not be written. It is 2 if the crawl
-// could not start because of the arguments.
-//
-//	go install github.com/collyrobots/collyrobots/examples/crawl@latest
+// It follows the links within each site and fetches the pages in the site's sitemaps. Without URLs
+// it starts a few demo sites on the loopback interface and crawls these, so it sends nothing to
+// other machines. The command "collyrobots crawl" can do more, for example continue after an
+// interruption.
 package main
 
 import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
+	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
-	"syscall"
+	"sync"
+	"text/tabwriter"
+	"time"
 
-	"github.com/collyrobots/collyrobots/examples/internal/demo"
-	"github.com/collyrobots/collyrobots/internal/term"
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/internal/demo"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	depth := flag.Int("depth", 3, "follow links to this `depth`; the start page has depth 1, and 0 means no limit")
+	delay := flag.Duration("delay", 250*time.Millisecond, "minimum delay between two requests to one host; hosts may ask for a longer one")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
-	status := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(status)
-}
-
-// run runs the program and returns its exit status.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	j, err := parse(args, stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return 0
-	}
-	if err == nil {
-		err = j.open()
-	}
-	if err != nil {
-		term.Errors(stderr, "crawl", err)
-		return 2
-	}
-	p := newProgress(stderr)
-	if len(j.urls) == 0 {
+	s := &spider{urls: flag.Args(), depth: *depth, delay: *delay, out: os.Stdout, transport: http.DefaultTransport}
+	if len(s.urls) == 0 {
 		sites, err := demo.Start()
 		if err != nil {
-			term.Errors(stderr, "crawl: demo sites", err)
-			return 1
+			fatal(err)
 		}
 		defer sites.Close()
-		j.urls = demo.Starts()
-		j.transport = sites.Transport()
-		p.display.Printf("No URLs given: crawling %d demo sites on this machine.", len(j.urls))
+		s.urls = demo.Starts()
+		s.transport = sites.Transport()
+		fmt.Printf("No URLs given: crawling %d demo sites on this machine.\n", len(s.urls))
 	}
-	r, err := crawl(ctx, j, p)
-	err = errors.Join(err, j.close())
-	if r == nil {
-		term.Errors(stderr, "crawl", err)
-		return 2
+	if err := s.crawl(ctx); err != nil {
+		fatal(err)
 	}
-	err = errors.Join(err, r.write(stdout, j))
+}
+
+func fatal(err error) {
+	fmt.Fprintln(os.Stderr, "crawl:", err)
+	os.Exit(1)
+}
+
+// A spider crawls the sites of its start URLs.
+type spider struct {
+	urls      []string
+	depth     int           // start pages have depth 1; 0 means no limit
+	delay     time.Duration // the minimum delay between two requests to one host
+	transport http.RoundTripper
+
+	mu    sync.Mutex
+	out   io.Writer
+	hosts map[string]bool // the hosts on which links are followed
+}
+
+// crawl crawls the sites until all pages are done or ctx ends, and prints the report.
+func (s *spider) crawl(ctx context.Context) error {
+	c := collyrobots.NewCollector(
+		colly.Async(),
+		colly.StdlibContext(ctx),
+		colly.MaxDepth(s.depth),
+		colly.UserAgent("ExampleBot/1.0 (+https://github.com/collyrobots/collyrobots)"))
+	c.WithTransport(s.transport)
+	if err := c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 8}); err != nil {
+		return err
+	}
+	c.OnResponse(s.onResponse)
+	c.OnHTML("a[href]", s.onLink)
+	c.OnError(s.onError)
+	// WithRobots is called after the callbacks are registered: its own callback at the end of a
+	// page reads the sitemaps of the site, which may take long.
+	robots, err := c.WithRobots(
+		collyrobots.MinDelay(s.delay),
+		collyrobots.StopRefused(5),
+		collyrobots.OnDenied(s.onDenied),
+		collyrobots.FollowSitemaps(collyrobots.Feed{}))
 	if err != nil {
-		term.Errors(stderr, "crawl", err)
+		return err
 	}
-	if err != nil || !r.worked() {
-		return 1
+	s.hosts = make(map[string]bool)
+	var faults []error
+	for _, start := range s.urls {
+		u, err := url.Parse(start)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		s.follow(u)
+		faults = append(faults, c.Visit(start))
 	}
-	return 0
+	c.Wait()
+	s.report(robots.Stats())
+	return errors.Join(append(faults, robots.Close())...)
+}
+
+// onResponse prints a page.
+func (s *spider) onResponse(r *colly.Response) {
+	if r.Request.Depth == 1 && r.Ctx.Get(collyrobots.CtxSitemap) == "" {
+		s.follow(r.Request.URL) // example.com may have redirected to www.example.com
+	}
+	s.printf("%d  %s\n", r.StatusCode, r.Request.URL.Redacted())
+}
+
+// onLink follows a link to a page of the crawled sites.
+func (s *spider) onLink(e *colly.HTMLElement) {
+	link, err := url.Parse(e.Request.AbsoluteURL(e.Attr("href")))
+	if err == nil && s.follows(link) {
+		e.Request.Visit(link.String()) // errors are expected: the page was visited before, or it is too deep
+	}
+}
+
+// onDenied prints why a page was not requested.
+func (s *spider) onDenied(_ *colly.Request, err error) {
+	s.printf("denied  %v\n", err)
+}
+
+// onError prints why a request failed. It is also called for denied pages.
+func (s *spider) onError(r *colly.Response, err error) {
+	if !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+		s.printf("failed  %s  (%q)\n", r.Request.URL.Redacted(), err)
+	}
+}
+
+// report prints a table of the hosts.
+func (s *spider) report(stats collyrobots.Stats) {
+	table := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "\nhost\tpages\tdenied\tdelay\tsmallest gap")
+	for _, h := range stats.Hosts {
+		fmt.Fprintf(table, "%s\t%d\t%d\t%v\t%v\n", h.Host, h.Pages, h.Denied, h.Delay, h.MinGap.Round(time.Millisecond))
+	}
+	table.Flush()
+}
+
+func (s *spider) printf(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fmt.Fprintf(s.out, format, args...)
+}
+
+// follow makes the spider follow links on the host of a URL.
+func (s *spider) follow(u *url.URL) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hosts[u.Host] = true
+}
+
+func (s *spider) follows(u *url.URL) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hosts[u.Host]
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/collyrobots/collyrobots/examples/internal/demo"
+	"github.com/collyrobots/collyrobots/internal/demo"
 	"github.com/collyrobots/collyrobots/internal/term"
 )
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
-	"github.com/collyrobots/collyrobots/examples/internal/demo"
+	"github.com/collyrobots/collyrobots/internal/demo"
 	"github.com/collyrobots/collyrobots/hostqueue"
 	"github.com/collyrobots/collyrobots/internal/term"
 )

@@ -159,7 +159,7 @@ func (p *plan) hostAdvice() (advice []string) {
 		func(h *host) bool { return h.Error != "" && h.Error != interrupted })
 	add("not all pages were counted; use a longer -look to count more.",
 		func(h *host) bool { return h.Unread != "" && h.Unread != unfinished })
-	add("no sitemap lists pages, so their number is not known before the crawl; examples/crawl -max limits it.",
+	add("no sitemap lists pages, so their number is not known before the crawl; collyrobots crawl -max limits it.",
 		func(h *host) bool { return h.Error == "" && !h.isCounted() && h.Unread == "" && !h.isDenied() })
 	return advice
 }

@@ -1,4 +1,4 @@
-package main
+package crawl
 
 import (
 	"cmp"
@@ -21,6 +21,9 @@ type report struct {
 	denials     map[string]collyrobots.Decision // by URL
 	failures    map[string]failure              // by URL
 	robots      map[string]robotsFile           // by URL
+	statuses    map[int]int                     // the number of responses of each status; 0 means none
+	began       time.Time
+	left        []leftHost // the pages that were waiting at the interruption
 	startFailed bool
 	interrupted bool
 	full        bool // the limit of -max was reached
@@ -28,6 +31,12 @@ type report struct {
 	stopRefused int  // -stop-refused
 	stats       collyrobots.Stats
 	ended       time.Time
+}
+
+// A leftHost has the number of pages of a host that were waiting when the crawl was interrupted.
+type leftHost struct {
+	Host  string `json:"host"`
+	Pages int    `json:"pages"`
 }
 
 // A failure is a page that failed.
@@ -52,21 +61,53 @@ func newReport(j *job) *report {
 		denials:     make(map[string]collyrobots.Decision),
 		failures:    make(map[string]failure),
 		robots:      make(map[string]robotsFile),
+		statuses:    make(map[int]int),
+		began:       time.Now(),
 		maxPerHost:  j.maxPerHost,
 		stopRefused: j.stopRefused,
 	}
 }
 
-func (r *report) deny(d collyrobots.Decision) {
+// page counts a page that was fetched.
+func (r *report) page(status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.statuses[status]++
+}
+
+// deny records a page that is denied. It reports whether it is the first denial of the page.
+func (r *report) deny(d collyrobots.Decision) (first bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, known := r.denials[d.URL]
 	r.denials[d.URL] = d
+	return !known
 }
 
 func (r *report) fail(f failure) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failures[f.URL] = f
+}
+
+// pages returns the number of pages that were fetched.
+func (r *report) pages() (n int) {
+	for _, count := range r.statuses {
+		n += count
+	}
+	return n
+}
+
+// setLeft records the pages that are waiting when the crawl is interrupted.
+func (r *report) setLeft(s collyrobots.Stats) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, h := range s.Hosts {
+		if n := h.Waiting + h.OnDisk; n > 0 {
+			r.left = append(r.left, leftHost{Host: h.Host, Pages: n})
+		}
+	}
+	slices.SortStableFunc(r.left, func(a, b leftHost) int { return cmp.Compare(b.Pages, a.Pages) })
 }
 
 // failStart records that a start URL got no response.
@@ -108,26 +149,32 @@ func (r *report) age(host string) (age time.Duration, known bool) {
 	return age, known
 }
 
-// A reportJSON is the JSON of a report. Its lists are sorted by URL.
-type reportJSON struct {
-	Worked      bool                   `json:"worked"` // see report.worked
-	Interrupted bool                   `json:"interrupted"`
-	Full        bool                   `json:"full"` // the limit of -max was reached
-	Ended       time.Time              `json:"ended"`
-	Denied      []collyrobots.Decision `json:"denied"`
-	Failed      []failure              `json:"failed"`
-	Robots      []robotsFile           `json:"robots"`
-	Stats       collyrobots.Stats      `json:"stats"`
+// An ending is what the last JSON line says about the crawl.
+type ending struct {
+	Worked      bool              `json:"worked"` // see report.worked
+	Interrupted bool              `json:"interrupted"`
+	Full        bool              `json:"full"` // the limit of -max was reached
+	StartFailed bool              `json:"start_failed"`
+	MaxPerHost  int               `json:"max_per_host,omitempty"`
+	StopRefused int               `json:"stop_refused,omitempty"`
+	Began       time.Time         `json:"began"`
+	Ended       time.Time         `json:"ended"`
+	Left        []leftHost        `json:"left,omitempty"` // what was waiting at the interruption, the most pages first
+	Robots      []robotsFile      `json:"robots"`         // sorted by URL
+	Stats       collyrobots.Stats `json:"stats"`
 }
 
-func (r *report) json() reportJSON {
-	return reportJSON{
+func (r *report) ending() *ending {
+	return &ending{
 		Worked:      r.worked(),
 		Interrupted: r.interrupted,
 		Full:        r.full,
+		StartFailed: r.startFailed,
+		MaxPerHost:  r.maxPerHost,
+		StopRefused: r.stopRefused,
+		Began:       r.began,
 		Ended:       r.ended,
-		Denied:      sorted(r.denials),
-		Failed:      sorted(r.failures),
+		Left:        r.left,
 		Robots:      sorted(r.robots),
 		Stats:       r.stats,
 	}
@@ -159,6 +206,8 @@ func why(d collyrobots.Decision) string {
 		return fmt.Sprintf("line %d: Disallow: %s", d.Rule.Line, d.Rule.Pattern)
 	case d.Reason == collyrobots.ReasonDelay:
 		return fmt.Sprintf("its Crawl-delay of %v is longer than -skip-above", d.CrawlDelay)
+	case d.Reason == collyrobots.ReasonUsage:
+		return "its owner excludes it from -purpose"
 	case d.Reason == collyrobots.ReasonRefused:
 		return "its host has refused other pages"
 	case d.Reason == collyrobots.ReasonBudget:

@@ -1,4 +1,4 @@
-package main
+package crawl
 
 import (
 	"cmp"
@@ -84,6 +84,10 @@ func source(h collyrobots.HostStats) string {
 		return ofLine(fmt.Sprintf("Request-rate, %v", h.Delay), h.Line)
 	case collyrobots.SourceVisitTime:
 		return ofLine("Visit-time", h.Line)
+	case collyrobots.SourceHours:
+		return "-hours"
+	case collyrobots.SourceAdaptive:
+		return fmt.Sprintf("-adaptive, response time %s", term.Duration(h.ResponseTime))
 	case collyrobots.SourceMinDelay:
 		return fmt.Sprintf("-delay %v", h.Delay)
 	case collyrobots.SourceBackOff:

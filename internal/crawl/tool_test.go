@@ -1,4 +1,4 @@
-package main
+package crawl
 
 import (
 	"bufio"
@@ -29,7 +29,7 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-func TestMain(m *testing.M) { tooltest.Main(m) }
+func TestMain(m *testing.M) { tooltest.MainOf(m, "../../cmd/collyrobots", "crawl") }
 
 // someSites returns a site with allowed, denied and missing pages, and a site with a long delay.
 func someSites() robotstest.Sites {
@@ -147,18 +147,30 @@ func TestArguments(t *testing.T) {
 		{`-max -1 is not between`, []string{"-max=-1"}},
 		{`invalid value "9999999999999999999" for flag -max`, []string{"-max=9999999999999999999"}},
 		{`-resume needs -cache`, []string{"-resume"}},
-		{`-cache: `, []string{"-cache=" + file}},
-		{`-http: address nowhere: missing port in address; use an address such as :8090`, []string{"-http=nowhere"}},
-		{`-http: listen tcp .*in use`, []string{"-http=" + busy.Addr().String(), "-cache=" + t.TempDir()}},
-		{`"Foo/1.0" is not a product token`, []string{"-token=Foo/1.0"}},
-		{`-json: flags must come before the URLs`, []string{"http://a.test/", "-json", "-max", "3"}},
+		{`-revalidate needs -cache`, []string{"-revalidate"}},
+		{`-pace-by asn: use host, domain or address`, []string{"-pace-by=asn"}},
+		{`-purpose sell: use search, ai-use or train-ai`, []string{"-purpose=search,sell"}},
+		{`-hours night: want a window such as 22:00-06:00`, []string{"-hours=night"}},
+		{`CrawlHours: "25:00" is not a time of day`, []string{"-hours=22:00-25:00", "a.test"}},
+		{`-zone Mars: unknown time zone Mars`, []string{"-hours=22:00-06:00", "-zone=Mars"}},
+		{`AdaptiveDelay: -1 is not a positive number`, []string{"-adaptive=-1", "a.test"}},
+		{`-sign and -sign-agent need each other`, []string{"-sign=bot.pem"}},
+		{`-sign: .* is not a PEM file`, []string{"-sign=" + file, "-sign-agent=https://a.test/", "a.test"}},
+		{`-audit: `, []string{"-audit=" + file, "a.test"}},
+		{`no such file`, []string{"-from=" + file + "x"}},
+		{`no URL given`, []string{"-from=" + file}},
+		{`-cache: `, []string{"-cache=" + file, "a.test"}},
+		{`-http: address nowhere: missing port in address; use an address such as :8090`, []string{"-http=nowhere", "a.test"}},
+		{`-http: listen tcp .*in use`, []string{"-http=" + busy.Addr().String(), "-cache=" + t.TempDir(), "a.test"}},
+		{`"Foo/1.0" is not a product token`, []string{"-token=Foo/1.0", "a.test"}},
+		{`-json: flags must come before the arguments`, []string{"http://a.test/", "-json", "-max", "3"}},
 		{`not defined: -pages`, []string{"-pages=3"}},
-		{`"a\\x1b\[1m" is not a URL`, []string{"a\x1b[1m"}},
-		{`"http://xxxxx@a.test:x/" is not a URL`, []string{"http://joe:secret@a.test:x/"}},
-		{`"" is not a URL`, []string{""}},
+		{`"a\\x1b\[1m" is not a host or a URL`, []string{"a\x1b[1m"}},
+		{`"http://xxxxx@a.test:x/" is not a host or a URL`, []string{"http://joe:secret@a.test:x/"}},
+		{`"" is not a host or a URL`, []string{""}},
 	} {
 		status, stdout, stderr := (*tooltest.World)(nil).Run(t, "", test.args...)
-		if status != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !regexp.MustCompile("^crawl: .*"+test.want).MatchString(stderr) {
+		if status != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !regexp.MustCompile("^collyrobots crawl: .*"+test.want).MatchString(stderr) {
 			t.Errorf("%q: status %d, stdout %q, stderr %q", test.args, status, stdout, stderr)
 		}
 	}
@@ -175,7 +187,7 @@ func TestDelay(t *testing.T) {
 	}
 	wantMatches(t, "the report", out, `\n  shop\.test +3 +1 +- +300ms +([3-9]\d\dms|[\d.]+s)`, `\n  slow\.test +0 +1 `,
 		`\n  http://slow\.test/ +its Crawl-delay of 1m0s is longer than -skip-above\n`,
-		`\nFailed \(1\):\n  http://shop\.test/gone  404 Not Found\n$`)
+		`\nFailed \(1\):\n  http://shop\.test/gone  404 Not Found\n\nResponses: 2 × 200, 1 × 404\n2 pages in \d\.\d s, 1 failed, 2 denied\n$`)
 	robotstest.Verify(t, web.Web, dialect.RFC9309())
 }
 
@@ -266,7 +278,7 @@ func TestResume(t *testing.T) {
 			if status != 1 {
 				t.Errorf("status %d\n%s", status, strings.Join(first.lines, "\n"))
 			}
-			wantMatches(t, "the report", out, `\n  a\.test +\d+ `, `\nInterrupted; there are more pages to crawl\.\n`)
+			wantMatches(t, "the report", out, `\n  a\.test +\d+ `, `\nInterrupted; 1\d pages were waiting \(a\.test 1\d\), and there may be more\.\n`)
 			done := len(pagesOf(web, "a.test"))
 			status, out, progress := web.Run(t, "", args...)
 			if status != 0 || done >= 30 {
@@ -328,14 +340,14 @@ func TestJSON(t *testing.T) {
 	t.Parallel()
 	web := tooltest.New(t, someSites())
 	status, out, _ := web.Run(t, "", "-json", "-delay=10ms", "-cache", t.TempDir(), "http://shop.test/", "http://dead.test/")
-	var r reportJSON
-	decoder := json.NewDecoder(strings.NewReader(out))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&r); err != nil || status != 1 || r.Worked || r.Interrupted || r.Full {
-		t.Fatal(status, err, out)
+	records := parseLines(t, out)
+	last := records[len(records)-1]
+	r := last.End
+	if status != 1 || last.Kind != kindEnd || r.Worked || r.Interrupted || r.Full || !r.StartFailed {
+		t.Fatal(status, out)
 	}
-	var again reportJSON
-	if text, err := json.Marshal(r); err != nil || json.Unmarshal(text, &again) != nil || !reflect.DeepEqual(again, r) {
+	var again ending
+	if text, err := json.Marshal(r); err != nil || json.Unmarshal(text, &again) != nil || !reflect.DeepEqual(&again, r) {
 		t.Errorf("%v\n%+v\n%+v", err, r, again)
 	}
 	var shop collyrobots.HostStats
@@ -347,23 +359,49 @@ func TestJSON(t *testing.T) {
 	if shop.Requests != len(web.Log("shop.test")) || shop.Delay != 10*time.Millisecond || r.Stats.Totals.Requests < shop.Requests {
 		t.Errorf("%+v, want %d requests", shop, len(web.Log("shop.test")))
 	}
-	i := slices.IndexFunc(r.Denied, func(d collyrobots.Decision) bool { return d.URL == "http://shop.test/cart" })
-	if len(r.Denied) != 2 || i < 0 || r.Denied[i].Rule.Line != 2 || r.Denied[i].Reason != collyrobots.ReasonRule {
-		t.Errorf("denied: %+v", r.Denied)
+	var got []string
+	for _, r := range records[:len(records)-1] {
+		got = append(got, fmt.Sprint(r.Kind, " ", r.URL, " ", r.Status, " ", r.Decision != nil))
+		if r.Kind == kindDenied && r.Status == 0 && r.URL == "http://shop.test/cart" && r.Decision.Rule.Line != 2 {
+			t.Errorf("denied: %+v", r.Decision)
+		}
 	}
-	if len(r.Failed) != 1 || r.Failed[0] != (failure{URL: "http://shop.test/gone", Status: 404}) {
-		t.Errorf("failed: %+v", r.Failed)
+	slices.Sort(got)
+	wantLines := []string{
+		"denied http://dead.test/ 0 true", "denied http://shop.test/cart 0 true", "failed http://shop.test/gone 404 false",
+		"page http://shop.test/ 200 false", "page http://shop.test/tea 200 false",
 	}
-	i = slices.IndexFunc(r.Robots, func(f robotsFile) bool { return f.Host == "shop.test" })
+	if !slices.Equal(got, wantLines) {
+		t.Errorf("lines\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(wantLines, "\n"))
+	}
+	i := slices.IndexFunc(r.Robots, func(f robotsFile) bool { return f.Host == "shop.test" })
 	if i < 0 || r.Ended.Sub(r.Robots[i].Fetched) > time.Minute {
 		t.Fatalf("robots.txt: %+v", r.Robots)
 	}
-	got := r.Robots[i]
-	got.Fetched = time.Time{}
+	file := r.Robots[i]
+	file.Fetched = time.Time{}
 	want := robotsFile{URL: "http://shop.test/robots.txt", Host: "shop.test", Status: 200, RobotsStatus: collyrobots.RobotsRules}
-	if got != want {
-		t.Errorf("robots.txt: %+v, want %+v", got, want)
+	if file != want {
+		t.Errorf("robots.txt: %+v, want %+v", file, want)
 	}
+}
+
+// parseLines parses the JSON lines of a crawl.
+func parseLines(t *testing.T, out string) (records []record) {
+	t.Helper()
+	for line := range strings.Lines(out) {
+		var r record
+		decoder := json.NewDecoder(strings.NewReader(line))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&r); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		records = append(records, r)
+	}
+	if len(records) == 0 {
+		t.Fatal("no lines")
+	}
+	return records
 }
 
 // TestPage requests the page of a crawl while it runs.
@@ -456,7 +494,7 @@ func TestWaiting(t *testing.T) {
 	if status != 1 || slices.ContainsFunc(crawl.lines, func(line string) bool { return !strings.Contains(line, "wait") }) {
 		t.Errorf("status %d\n%s", status, strings.Join(crawl.lines, "\n"))
 	}
-	wantMatches(t, "the report", out, `\nInterrupted; there are more`)
+	wantMatches(t, "the report", out, `\nInterrupted; 3 pages were waiting \(slow\.test 3\), and there may be more\.\n`)
 }
 
 // TestReportLost checks that the program fails if the report cannot be written.
@@ -474,7 +512,7 @@ func TestReportLost(t *testing.T) {
 		cmd.Stdout = full
 		cmd.Stderr = &stderr
 		cmd.Run()
-		if !strings.HasSuffix(stderr.String(), "\ncrawl: write /dev/stdout: no space left on device\n") || cmd.ProcessState.ExitCode() != 1 {
+		if !strings.HasSuffix(stderr.String(), "\ncollyrobots crawl: write /dev/stdout: no space left on device\n") || cmd.ProcessState.ExitCode() != 2 {
 			t.Errorf("%q: %v\n%s", args, cmd.ProcessState, stderr.String())
 		}
 	}

@@ -1,4 +1,5 @@
-package main
+// Package input reads the arguments of commands: lists of items from files, and hosts and URLs of sites.
+package input
 
 import (
 	"bufio"
@@ -12,9 +13,9 @@ import (
 	"github.com/collyrobots/collyrobots/internal/term"
 )
 
-// readList reads a list, one item in a line, from a file, or from standard input if the name is "-".
+// List reads a list, one item in a line, from a file, or from standard input if the name is "-".
 // Blank lines and lines that begin with # are omitted.
-func readList(name string, stdin io.Reader) (items []string, err error) {
+func List(name string, stdin io.Reader) (items []string, err error) {
 	in := stdin
 	if name != "-" {
 		file, err := os.Open(name)
@@ -35,9 +36,9 @@ func readList(name string, stdin io.Reader) (items []string, err error) {
 	return items, lines.Err()
 }
 
-// arguments returns the arguments of a command and the items of the list from, if that is not
+// Arguments returns the arguments of a command and the items of the list from, if that is not
 // empty. Flags after the first argument are an error.
-func arguments(args []string, from string, stdin io.Reader) ([]string, error) {
+func Arguments(args []string, from string, stdin io.Reader) ([]string, error) {
 	for _, arg := range args {
 		if len(arg) > 1 && arg[0] == '-' {
 			return nil, fmt.Errorf("%s: flags must come before the arguments", term.Safe(arg))
@@ -46,13 +47,13 @@ func arguments(args []string, from string, stdin io.Reader) ([]string, error) {
 	if from == "" {
 		return args, nil
 	}
-	items, err := readList(from, stdin)
+	items, err := List(from, stdin)
 	return append(slices.Clone(args), items...), err
 }
 
-// urlOf returns the URL of a page for an argument. An argument without a scheme is a host, perhaps
+// URL returns the URL of a page for an argument. An argument without a scheme is a host, perhaps
 // with a path, and means https.
-func urlOf(arg string) (string, error) {
+func URL(arg string) (string, error) {
 	text := arg
 	if !strings.Contains(text, "://") {
 		text = "https://" + text
@@ -64,9 +65,9 @@ func urlOf(arg string) (string, error) {
 	return text, nil
 }
 
-// isFile reports whether an argument is the name of a file and not of a host: a file with this name
+// IsFile reports whether an argument is the name of a file and not of a host: a file with this name
 // exists, or the argument looks like a path.
-func isFile(arg string) bool {
+func IsFile(arg string) bool {
 	if strings.Contains(arg, "://") {
 		return false
 	}

@@ -1,4 +1,4 @@
-package main
+package crawl
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
-	"github.com/collyrobots/collyrobots/examples/internal/demo"
+	"github.com/collyrobots/collyrobots/internal/demo"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -25,7 +25,7 @@ import (
 func inDemo(t *testing.T, f func(t *testing.T, j *job, d *demo.Server), args ...string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		j, err := parse(args, io.Discard)
+		j, err := parse(append(args, "a.test"), strings.NewReader(""), io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestDemo(t *testing.T) {
 			t.Errorf("the crawl failed: %v", r.failures)
 		}
 		var out bytes.Buffer
-		r.print(&out, 0, false)
+		r.print(&out, layout{})
 		t.Log(out.String())
 
 		rows := parseTable(t, out.String())
@@ -153,6 +153,7 @@ func TestInterrupted(t *testing.T) {
 		j.transport = roundTripper(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Path != "/" && r.URL.Path != "/robots.txt" {
 				cancel()
+				<-r.Context().Done()
 			}
 			return sites.RoundTrip(r)
 		})
@@ -161,7 +162,7 @@ func TestInterrupted(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		r.print(&out, 0, false)
+		r.print(&out, layout{})
 		if r.worked() || len(r.failures) > 0 || !strings.Contains(out.String(), "Interrupted") {
 			t.Errorf("worked %v, report:\n%s", r.worked(), out.String())
 		}
@@ -222,27 +223,25 @@ func TestRun(t *testing.T) {
 		stdout string // regular expressions
 		stderr string
 	}{
-		{"demo", []string{"-depth=1", "-sitemaps=false"}, 0, `slow\.test +1 +0 +1s`, `demo sites`},
-		{"limit", []string{"-max=7"}, 0, `The crawl ended at the limit of -max`, `demo sites`},
-		{"negative limit", []string{"-max=-1"}, 2, ``, `-max -1 is not between`},
+		{"no URL", []string{"-depth=1"}, 2, ``, `no URL given; collyrobots crawl -h prints the usage`},
+		{"negative limit", []string{"-max=-1", "a.test"}, 2, ``, `-max -1 is not between`},
 		{"a URL", []string{site.URL}, 0, `127\.0\.0\.1:\d+ +1 +0 +- +250ms`, `200 +` + regexp.QuoteMeta(site.URL)},
 		{"missing start page", []string{site.URL + "/gone"}, 1, `Failed \(1\):\n.*/gone +404 Not Found`, ``},
 		{"a site that does not answer", []string{silent}, 1, `(?s)unreachable: dial tcp.*refused.*At least one start URL got no response`, ``},
-		{"unknown dialect", []string{"-dialect=bing"}, 2, ``, `bing: unknown dialect; use one of rfc9309, google, coccoc`},
-		{"negative depth", []string{"-depth=-1"}, 2, ``, `-depth -1 is negative`},
-		{"no parallelism", []string{"-parallelism=0"}, 2, ``, `-parallelism 0 is less than 1`},
-		{"no token", []string{"-token= ,"}, 2, ``, `-token: no name given`},
+		{"unknown dialect", []string{"-dialect=bing", "a.test"}, 2, ``, `bing: unknown dialect; use one of rfc9309, google, coccoc`},
+		{"negative depth", []string{"-depth=-1", "a.test"}, 2, ``, `-depth -1 is negative`},
+		{"no parallelism", []string{"-parallelism=0", "a.test"}, 2, ``, `-parallelism 0 is less than 1`},
+		{"no token", []string{"-token= ,", "a.test"}, 2, ``, `-token: no name given`},
 		{"bad token", []string{"-token=Foo/1.0", site.URL}, 2, ``, `ProductToken: "Foo/1.0" is not a product token`},
-		{"no scheme", []string{"example.com"}, 2, ``, `"example.com" is not a URL of a web page, such as https://`},
-		{"two faults", []string{"ftp://example.com/", ":"}, 2, ``, `(?s)"ftp://example.com/" is not a URL.*":" is not a URL`},
-		{"flag after URL", []string{site.URL, "-depth=2"}, 2, ``, `-depth=2: flags must come before the URLs`},
+		{"two faults", []string{"ftp://example.com/", ":"}, 2, ``, `(?s)"ftp://example.com/" is not a host or a URL.*":" is not a host or a URL`},
+		{"flag after URL", []string{site.URL, "-depth=2"}, 2, ``, `-depth=2: flags must come before the arguments`},
 		{"unknown flag", []string{"-speed=9"}, 2, ``, `-speed`},
-		{"help", []string{"-h"}, 0, ``, `(?s)Usage: crawl.*-dialect.*-sitemaps`},
+		{"help", []string{"-h"}, 0, ``, `(?s)Usage: collyrobots crawl.*-dialect.*-sitemaps`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			var stdout, stderr bytes.Buffer
-			if status := run(t.Context(), test.args, &stdout, &stderr); status != test.status {
+			if status := Run(t.Context(), test.args, strings.NewReader(""), &stdout, &stderr); status != test.status {
 				t.Errorf("exit status %d, want %d", status, test.status)
 			}
 			for _, c := range []struct{ name, got, want string }{{"stdout", stdout.String(), test.stdout}, {"stderr", stderr.String(), test.stderr}} {
@@ -258,7 +257,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestParseDefaults(t *testing.T) {
-	j, err := parse([]string{"-token", "Googlebot-News, Googlebot", "-dialect", "google"}, io.Discard)
+	j, err := parse([]string{"-token", "Googlebot-News, Googlebot", "-dialect", "google", "a.test"}, strings.NewReader(""), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +377,7 @@ func TestPasswords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.print(&out, 0, false)
+	r.print(&out, layout{})
 	if got := out.String(); strings.Contains(got, "secret") || strings.Count(got, "joe:xxxxx@") < 4 {
 		t.Errorf("the program prints\n%s", got)
 	}

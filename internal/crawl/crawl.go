@@ -1,8 +1,10 @@
-package main
+package crawl
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -20,17 +22,20 @@ import (
 // the crawl could not start.
 func crawl(ctx context.Context, j *job, p *progress) (*report, error) {
 	interrupted := ctx
-	ctx, end := context.WithCancel(ctx)
-	defer end()
+	ctx, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer end(nil)
 	s := &spider{
-		report: newReport(j), progress: p, sites: make(map[string]bool),
-		budget: newBudget(ctx, j.max, end),
+		report:   newReport(j),
+		progress: p,
+		lines:    j.lines,
+		sites:    make(map[string]bool),
+		budget:   newBudget(ctx, j.max, func() { end(nil) }),
 	}
 	c := collyrobots.NewCollector(
 		colly.Async(),
 		colly.StdlibContext(ctx),
 		colly.MaxDepth(j.depth),
-		colly.UserAgent(j.tokens[0]+"/1.0 (+https://github.com/collyrobots/collyrobots)"))
+		colly.UserAgent(cmp.Or(j.agent, j.tokens[0]+"/1.0 (+https://github.com/collyrobots/collyrobots)")))
 	if j.transport != nil {
 		c.WithTransport(j.transport)
 	}
@@ -52,6 +57,8 @@ func crawl(ctx context.Context, j *job, p *progress) (*report, error) {
 	if j.listener != nil {
 		defer servePage(j.listener, robots, p)()
 	}
+	stop := s.stopWhen(interrupted, end, robots, j)
+	defer stop()
 	s.check = func(u string) (collyrobots.Decision, error) { return robots.Check(ctx, u) }
 	p.watch(robots.Stats)
 	if j.links != nil && j.links.left() > 0 {
@@ -66,16 +73,45 @@ func crawl(ctx context.Context, j *job, p *progress) (*report, error) {
 	}
 	c.Wait()
 	p.close()
+	stop()
 	stats := robots.Stats()
 	err = robots.Close() // waits until onEvent has got all events
 	s.report.finish(stats, interrupted.Err() != nil, s.budget.spent())
+	if cause := context.Cause(ctx); cause != nil && cause != context.Canceled {
+		err = errors.Join(err, cause)
+	}
 	return s.report, err
+}
+
+// stopWhen ends the crawl when the user interrupts it, when the audit log cannot be written, or
+// when nothing reads the JSON lines. Before an interruption ends it, the report gets the pages that
+// are waiting.
+func (s *spider) stopWhen(interrupted context.Context, end context.CancelCauseFunc, robots *collyrobots.Plugin, j *job) (stop func()) {
+	done := make(chan struct{})
+	var watcher sync.WaitGroup
+	watcher.Go(func() {
+		select {
+		case <-done:
+		case <-interrupted.Done():
+			s.report.setLeft(robots.Stats())
+			end(nil)
+		case err := <-j.logFailed:
+			end(fmt.Errorf("-audit: %w", err))
+		case <-j.lines.failed(): // the report returns the error
+			end(nil)
+		}
+	})
+	return sync.OnceFunc(func() {
+		close(done)
+		watcher.Wait()
+	})
 }
 
 // A spider has the callbacks of a crawl, and the state that they share.
 type spider struct {
 	report   *report
 	progress *progress
+	lines    *lines // nil without -json
 	budget   *budget
 	check    func(url string) (collyrobots.Decision, error) // Plugin.Check
 
@@ -92,7 +128,11 @@ func (s *spider) options(j *job) []collyrobots.Option {
 		collyrobots.StopRefused(j.stopRefused),
 		collyrobots.OnDenied(s.onDenied),
 		collyrobots.OnEvent(s.onEvent),
-		collyrobots.Logger(slog.New(slog.NewTextHandler(s.progress, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: plain}))),
+		collyrobots.Logger(slog.New(&warnings{w: s.progress})),
+	}
+	options = append(options, j.more...)
+	if j.log != nil {
+		options = append(options, collyrobots.OnEveryEvent(j.log.Event))
 	}
 	if j.skipAbove > 0 {
 		options = append(options, collyrobots.SkipAbove(j.skipAbove))
@@ -129,7 +169,10 @@ func (s *spider) onResponse(r *colly.Response) {
 	if isStart(r.Request) {
 		s.addSite(r.Request.URL.String()) // example.com may have redirected to www.example.com
 	}
-	s.progress.page(r.StatusCode, r.Request.URL.String())
+	u := r.Request.URL.String()
+	s.report.page(r.StatusCode)
+	s.lines.write(record{Kind: kindPage, URL: u, Status: r.StatusCode, Bytes: len(r.Body), Depth: r.Request.Depth})
+	s.progress.page(r.StatusCode, u)
 }
 
 // onLink follows a link to a page of the crawled sites.
@@ -179,6 +222,7 @@ func (s *spider) fail(rawURL string, status int, err error, start bool) {
 		f.Error = "" // Colly's error repeats the status
 	}
 	s.report.fail(f)
+	s.lines.write(record{Kind: kindFailed, URL: f.URL, Status: f.Status, Error: f.Error})
 	if start {
 		s.report.failStart()
 	}
@@ -187,7 +231,9 @@ func (s *spider) fail(rawURL string, status int, err error, start bool) {
 
 // deny records a page that robots.txt denies: a page of a request or of a sitemap.
 func (s *spider) deny(d collyrobots.Decision) {
-	s.report.deny(d)
+	if s.report.deny(d) {
+		s.lines.write(record{Kind: kindDenied, URL: d.URL, Decision: &d})
+	}
 	s.progress.denied(d)
 }
 
@@ -216,12 +262,4 @@ func isStart(r *colly.Request) bool {
 func isRepetition(err error) bool {
 	var visited *colly.AlreadyVisitedError
 	return errors.As(err, &visited)
-}
-
-// plain removes the time and the level of a log record.
-func plain(_ []string, a slog.Attr) slog.Attr {
-	if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
-		return slog.Attr{}
-	}
-	return a
 }

@@ -15,10 +15,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
@@ -27,11 +29,13 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/demo"
+	"github.com/collyrobots/collyrobots/view"
 )
 
 func main() {
 	depth := flag.Int("depth", 3, "follow links to this `depth`; the start page has depth 1, and 0 means no limit")
 	delay := flag.Duration("delay", 250*time.Millisecond, "minimum delay between two requests to one host; hosts may ask for a longer one")
+	address := flag.String("http", "", "show the crawl in a browser at this `address`, such as :8090 for port 8090 on loopback, until Ctrl-C")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
@@ -46,9 +50,25 @@ func main() {
 		s.transport = sites.Transport()
 		fmt.Printf("No URLs given: crawling %d demo sites on this machine.\n", len(s.urls))
 	}
+	if *address != "" {
+		l, err := listen(*address)
+		if err != nil {
+			fatal(err)
+		}
+		s.listener = l
+	}
 	if err := s.crawl(ctx); err != nil {
 		fatal(err)
 	}
+}
+
+// listen listens on an address. If the address has no host, it listens on the loopback interface,
+// because the page has no password.
+func listen(address string) (net.Listener, error) {
+	if strings.HasPrefix(address, ":") {
+		address = "127.0.0.1" + address
+	}
+	return net.Listen("tcp", address)
 }
 
 func fatal(err error) {
@@ -62,6 +82,7 @@ type spider struct {
 	depth     int           // start pages have depth 1; 0 means no limit
 	delay     time.Duration // the minimum delay between two requests to one host
 	transport http.RoundTripper
+	listener  net.Listener // for the page that shows the crawl; if nil, there is no page
 
 	mu    sync.Mutex
 	out   io.Writer
@@ -92,6 +113,12 @@ func (s *spider) crawl(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.listener != nil {
+		server := &http.Server{Handler: view.Handler(robots), ReadHeaderTimeout: 10 * time.Second}
+		go server.Serve(s.listener)
+		defer server.Close()
+		s.printf("Watch the crawl at http://%s/\n", s.listener.Addr())
+	}
 	s.hosts = make(map[string]bool)
 	var faults []error
 	for _, start := range s.urls {
@@ -105,6 +132,10 @@ func (s *spider) crawl(ctx context.Context) error {
 	}
 	c.Wait()
 	s.report(robots.Stats())
+	if s.listener != nil {
+		s.printf("The page is there until Ctrl-C.\n")
+		<-ctx.Done()
+	}
 	return errors.Join(append(faults, robots.Close())...)
 }
 

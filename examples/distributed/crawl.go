@@ -12,8 +12,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/collyrobots/collyrobots/internal/demo"
 	"github.com/collyrobots/collyrobots/hostqueue"
+	"github.com/collyrobots/collyrobots/internal/demo"
 	"github.com/collyrobots/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/store/redisstore"
 )

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
-	"github.com/collyrobots/collyrobots/internal/demo"
 	"github.com/collyrobots/collyrobots/hostqueue"
+	"github.com/collyrobots/collyrobots/internal/demo"
 	"github.com/collyrobots/collyrobots/internal/term"
 )
 

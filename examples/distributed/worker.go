@@ -13,8 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/internal/demo"
 	"github.com/collyrobots/collyrobots/hostqueue"
+	"github.com/collyrobots/collyrobots/internal/demo"
 	"github.com/collyrobots/collyrobots/store/redisstore"
 )
 

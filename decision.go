@@ -29,18 +29,18 @@ type Decision struct {
 	Allowed bool   `json:"allowed"`
 	Reason  Reason `json:"reason"`
 
-	// LinkedFrom is the URL of the page whose nofollow denies the request under ReasonNofollow.
-	// Otherwise it is "".
+	// LinkedFrom is the URL of the page with the nofollow that denies the request. It is "" unless
+	// Reason is ReasonNofollow.
 	LinkedFrom string `json:"linked_from,omitempty"`
 
 	// Dialect is the dialect in which robots.txt was read.
 	Dialect dialect.Dialect `json:"dialect"`
-	// Option is the name of the option that has decided in place of the robots.txt of the site
-	// ("RobotsTxt"), or in place of what the dialect says about one that could not be read
-	// ("WhenUnreachable", "WhenForbidden"). Otherwise it is "".
+	// Option is the name of an option that has replaced the robots.txt of the site ("RobotsTxt"),
+	// or what the dialect says about a robots.txt that could not be read ("WhenUnreachable",
+	// "WhenForbidden"). Otherwise it is "".
 	Option string `json:"option,omitempty"`
-	// Token is the product token that was looked for in robots.txt. If there are several, they are
-	// separated by blanks, the most specific first.
+	// Token is the product token that was used to find the group in robots.txt. Several tokens are
+	// separated by blanks, the most specific one first.
 	Token string `json:"token,omitempty"`
 	// Group is the User-agent value of the group that applies, or "" if no group does.
 	Group string `json:"group,omitempty"`
@@ -68,20 +68,21 @@ type Decision struct {
 	Delay time.Duration `json:"-"`
 	// BackOff is the delay that responses with status 429 and 503 have caused, or 0.
 	BackOff time.Duration `json:"-"`
-	// Usage has the preferences about the use of the page that are known before it is fetched: those
-	// of robots.txt and, if a Purpose is set, of the TDMRep file. They have no hashes. A page that
-	// robots.txt denies has no preferences. See Plugin.Usage.
+	// Usage has the preferences for the use of the page that are known before it is fetched: those
+	// of robots.txt and, if a Purpose is set, of the TDMRep file. The Hash of their sources is
+	// empty. A page that robots.txt denies has no preferences. See Plugin.Usage.
 	Usage usage.Preferences `json:"usage,omitzero"`
 
 	// NotBefore is the time until which a Retry-After holds back all requests to the host. It is
 	// zero if there is no Retry-After.
 	NotBefore time.Time `json:"not_before,omitzero"`
-	// Opens is the time at which the host opens again, if CrawlHours or Visit-time close it now.
-	// Allowed does not depend on it: pages wait until then.
+	// Opens is the time when the host opens again, if CrawlHours or Visit-time close it now.
+	// Otherwise it is zero. It does not affect Allowed: pages wait until then.
 	Opens time.Time `json:"opens,omitzero"`
 
-	// Refusals is the number of requests that the host has refused in a row, and NextTry is when
-	// one page of it may be requested again. They are zero unless Reason is ReasonRefused.
+	// Refusals is the number of requests that the host has refused in a row, and NextTry is the
+	// time when one of its pages may be requested again. They are zero unless Reason is
+	// ReasonRefused.
 	Refusals int       `json:"refusals,omitempty"`
 	NextTry  time.Time `json:"next_try,omitzero"`
 	// MaxPages is the limit of the option MaxPages. It is 0 unless Reason is ReasonBudget.
@@ -137,11 +138,12 @@ var reasons = map[Reason]string{
 	ReasonIgnored:     "robots.txt is ignored",
 }
 
-// isLimit reports whether a URL is denied because of its host, and not by robots.txt.
+// isLimit reports whether a URL is denied by StopRefused or MaxPages.
 func (d *Decision) isLimit() bool { return d.Reason == ReasonRefused || d.Reason == ReasonBudget }
 
-// unread reports whether a URL is denied because its robots.txt cannot be read for now. A denial by
-// WhenForbidden holds for as long as the response may be cached, like that of a rule.
+// unread reports whether a URL is denied because its robots.txt cannot be read now. A denial by
+// WhenForbidden is not such a denial: like that of a rule, it holds as long as the response may be
+// cached.
 func (d *Decision) unread() bool {
 	return d.Option != optionWhenForbidden && (d.Reason == ReasonUnreachable || d.Reason == ReasonSiteDown)
 }
@@ -190,7 +192,7 @@ func (d Decision) because() string {
 	}
 	text := reasons[d.Reason]
 	if d.Option == optionWhenUnreachable {
-		text = reasons[ReasonUnreachable] // which AllowAll reports as ReasonNoRobots
+		text = reasons[ReasonUnreachable] // under AllowAll, the Reason is ReasonNoRobots
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", d.RobotsURL, text)

@@ -11,15 +11,16 @@ import (
 // still has pages that wait or are in flight, or has had none.
 type Ending string
 
-// If several apply to a host, the last one of them counts.
+// If several of these apply to a host, its Ending is the last one in this list.
 const (
-	// EndingDone means that all pages that the program has requested so far are done or denied by
-	// robots.txt. The plugin cannot know whether the program will request more of them.
+	// EndingDone means that all pages that the program has requested so far are done, or are denied
+	// for a reason other than MaxPages and StopRefused. The plugin cannot know whether the program
+	// will request more pages.
 	EndingDone Ending = "done"
 	// EndingBudget means that pages were not sent because of MaxPages.
 	EndingBudget Ending = "budget"
-	// EndingRefused means that pages were not sent because of StopRefused. The host may have been
-	// requested again since then.
+	// EndingRefused means that pages were not sent because of StopRefused. Pages of the host may
+	// have been sent since then.
 	EndingRefused Ending = "refused"
 	// EndingCancelled means that the context of a page ended before the page was done.
 	EndingCancelled Ending = "cancelled"
@@ -45,7 +46,8 @@ func markDenied(host *pace.Host, why Reason) {
 	}
 }
 
-// markEnded records that a page of a host is not sent, or is not done, because the crawl has ended.
+// markEnded records that a page of a host was not sent or not finished because of err: the Plugin
+// was closed, or the context of the page has ended.
 func markEnded(host *pace.Host, err error) {
 	if errors.Is(err, ErrClosed) {
 		host.Mark(leftByClose)
@@ -54,8 +56,9 @@ func markEnded(host *pace.Host, err error) {
 	host.Mark(leftByCancel)
 }
 
-// isCancelled reports whether the context of q has ended. The deadline of a request of an
-// http.Client does not count: it is often its timeout, and says nothing about the other requests.
+// isCancelled reports whether the context of q has ended. If the request is that of an http.Client,
+// an expired deadline does not count: it is often the timeout of the client, and does not affect
+// other requests.
 func (q *request) isCancelled() bool {
 	if q.ctx == nil || q.ctx.Err() == nil {
 		return false
@@ -63,8 +66,8 @@ func (q *request) isCancelled() bool {
 	return q.entry != nil || q.ctx.Err() == context.Canceled
 }
 
-// endingOf returns the Ending of a host. onDisk is the number of its pages that wait in a URLStore,
-// and paused says that they are not handed out, because the crawl was cancelled.
+// endingOf returns the Ending of a host. onDisk is the number of its pages that wait in a URLStore.
+// paused reports whether these pages are not handed out, because the crawl was cancelled.
 func endingOf(s pace.Stats, onDisk int, closed, paused bool) Ending {
 	switch {
 	case s.Busy, s.Requests+s.Pages+s.Denied == 0:

@@ -19,7 +19,7 @@ const (
 	EventTags       EventKind = "tags"       // a page has rules such as noindex; see Plugin.RobotsTags
 	EventSlowed     EventKind = "slowed"     // a host has throttled the crawl: status 429 or 503
 	EventRecovered  EventKind = "recovered"  // a host that had throttled the crawl has accepted a request
-	EventLicense    EventKind = "license"    // a response with status 401 asks for a license; see the package usage
+	EventLicense    EventKind = "license"    // a response with status 401 asks for a license; see package usage
 	EventRefused    EventKind = "refused"    // a host has refused a number of requests in a row; see StopRefused
 	EventUnchanged  EventKind = "unchanged"  // a page has not changed since an earlier visit; see Revalidate
 	EventUnrecorded EventKind = "unrecorded" // the URLStore of Frontier could not record a page or its result
@@ -34,7 +34,7 @@ const (
 	SourceCrawlDelay  DelaySource = "crawl_delay"  // a line of robots.txt
 	SourceRequestRate DelaySource = "request_rate" // a line of robots.txt; see HonorRequestRate
 	SourceVisitTime   DelaySource = "visit_time"   // a line of robots.txt; nothing is sent at this time of day
-	SourceHours       DelaySource = "hours"        // the option CrawlHours; nothing is sent at this time of day
+	SourceHours       DelaySource = "hours"        // the option CrawlHours; pages wait for its hours
 	SourceMinDelay    DelaySource = "min_delay"    // the option MinDelay
 	SourceAdaptive    DelaySource = "adaptive"     // the option AdaptiveDelay
 	SourceBackOff     DelaySource = "back_off"     // responses with status 429 or 503
@@ -106,10 +106,10 @@ type Event struct {
 	// Took (answered) is the time from the start of the request to the end of the body.
 	Took time.Duration `json:"-"`
 	// Date (answered) is the value of the Date header of the response, which is the server's clock.
-	// It is zero if there was none.
+	// It is zero if the response has no valid Date.
 	Date time.Time `json:"date,omitzero"`
-	// Remote (answered) is the address and port of the server or proxy that the request was sent
-	// to. It is "" if the transport does not report it.
+	// Remote (answered) is the address and port of the server or proxy that got the request. It is
+	// "" if the transport does not report it.
 	Remote string `json:"remote,omitempty"`
 	// Signed (answered) says that the request was sent with a signature of SignRequests or
 	// SignWhenAsked.

@@ -16,16 +16,17 @@ import (
 //     flight when the window ends is not interrupted.
 //   - CrawlHours also applies if robots.txt is ignored. If a Visit-time is honored as well,
 //     requests start only when both allow it.
-//   - Only what the clock shows counts. If the clock is set forward over from, the window begins at
-//     that moment, and if it skips the whole window, there is none on that day. If the clock is set
-//     back over from or to, it shows that time twice, and the host opens or closes each time.
+//   - The window follows the local time in loc. If daylight saving time skips the time from, the
+//     window begins at the change of the clock. If it skips the whole window, there is none on that
+//     day. If the clock is set back and shows the time from or to twice, the host opens or closes
+//     each time.
 //
-// A page that waits holds no slot of a LimitRule, except if it has had its turn but has not started
-// when the window ends. A host with CrawlHours should therefore not share a LimitRule with hosts
-// that are crawled at any time.
+// A waiting page usually holds no slot of a LimitRule. It holds one only if it got the slot before
+// the window ended and has not started. A host with CrawlHours should therefore not share a
+// LimitRule with hosts that are crawled at any time.
 //
-// The option has a fault if a time is not a time of day, if the times are the same, or if loc is
-// nil, which is what time.LoadLocation returns if it does not find the time zone.
+// It is an error if from or to is not a time of day, if they are equal, or if loc is nil.
+// time.LoadLocation returns nil if it does not find the time zone.
 func CrawlHours(from, to string, loc *time.Location) Option {
 	opens, opensOK := timeOfDay(from)
 	closes, closesOK := timeOfDay(to)
@@ -59,7 +60,7 @@ func (h *crawlHours) At(t time.Time) pace.Slot {
 	t = t.In(h.loc)
 	open := h.isOpen(t)
 	until := h.nextChange(t)
-	for h.isOpen(until) == open { // the clock was set, which has not opened or closed the host
+	for h.isOpen(until) == open { // the UTC offset changes, but the host stays open or closed
 		until = h.nextChange(until)
 	}
 	return pace.Slot{Closed: !open, Until: until}
@@ -74,8 +75,8 @@ func (h *crawlHours) isOpen(t time.Time) bool {
 	return h.opens <= now || now < h.closes
 }
 
-// nextChange returns the next time after t at which the clock in h.loc shows opens or closes, or at
-// which the clock is set, if that is earlier.
+// nextChange returns the next time after t when the clock in h.loc shows opens or closes. If the
+// UTC offset in h.loc changes earlier, it returns the time of that change.
 func (h *crawlHours) nextChange(t time.Time) time.Time {
 	const day = 24 * time.Hour
 	next := day

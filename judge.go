@@ -79,8 +79,8 @@ func (j *judge) decide(ctx context.Context, now time.Time, t target, f fetcher) 
 	return v, err
 }
 
-// denyLink denies a URL that robots.txt allows if a page leads to it by a link that must not be
-// followed. from is the page, or "" if there is none.
+// denyLink denies a URL if from is not empty. from is the page with a link to the URL that must not
+// be followed. A URL that is already denied keeps its Reason.
 func (v *verdict) denyLink(from string) {
 	if !v.rule.Allowed || from == "" {
 		return
@@ -120,8 +120,8 @@ func (j *judge) recall(t target, f fetcher) (verdict, error) {
 // errNotKnown is the error of recall for a site whose robots.txt is not known.
 var errNotKnown = errors.New("robots.txt is not known")
 
-// begin returns a verdict on t without a policy, and the authority whose policy it needs. If
-// robots.txt is ignored, the verdict is complete.
+// begin returns an incomplete verdict on t, and the authority of the policy that it needs. If
+// robots.txt is ignored, the verdict is complete and has a policy.
 func (j *judge) begin(now time.Time, t target, f fetcher) (v verdict, a dialect.Authority, err error) {
 	a, err = dialect.AuthorityOf(t.url)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 //
 // A page is checked twice. When it is judged, restrict denies it if the limit is reached already.
 // Just before it is sent, claim decides again and counts it, so that the numbers are exact although
-// many pages are judged at the same time. A page that waits for its host is checked whenever a
-// request of the host has ended, so that it does not wait for a start that it cannot use.
+// many pages are judged at the same time. A page that waits for its host is also checked whenever a
+// request of the host has ended. So a page that can no longer be sent does not wait for its start.
 
-// restrict denies q, on which the verdict is v, if a limit of its host is reached.
+// restrict changes v, the verdict on q, to a denial if a limit of its host is reached.
 func (j *judge) restrict(q *request, v *verdict) {
 	if q.probe != v.host.Name() {
 		j.restrictByRefusals(q.now, v)
@@ -54,22 +54,22 @@ func (j *judge) restrictByBudget(v *verdict) {
 	}
 }
 
-// deny makes v a denial. No rule has decided then.
+// deny makes v a denial that no rule of robots.txt causes.
 func (v *verdict) deny(reason Reason) {
 	v.reason = reason
 	v.rule = dialect.Decision{}
 }
 
-// isCounted reports whether q needs no place in the budget of its host, because it has one, or
-// because it follows a redirect from the same host.
+// isCounted reports whether q is already counted in the budget of its host. A redirect within a
+// host is part of the page that was counted.
 func (q *request) isCounted(v *verdict) bool {
 	name := v.host.Name()
 	return q.charged == name || q.redirect && q.from == name
 }
 
-// claim is called when q goes on the wire. It counts q for the budget of its host, and makes it the probe
-// of a host that is stopped, if a probe is due. If the limits do not allow q any more, the error is
-// a *DisallowedError. In a dry run that is in q.dry.
+// claim is called just before q is sent. It counts q in the budget of its host. If the host is
+// stopped and a probe is due, q becomes the probe. If the limits no longer allow q, claim returns a
+// *DisallowedError or, in a dry run, stores it in q.dry.
 func (g *gate) claim(q *request) error {
 	v := &q.verdict
 	if v.settings.maxPages == 0 && g.stops.None() || q.dry != nil {
@@ -88,7 +88,7 @@ func (g *gate) claim(q *request) error {
 	return nil
 }
 
-// tryClaim is the part of claim that counts. It returns the reason why q must not be sent, or "".
+// tryClaim counts q for claim. It returns the reason why q must not be sent, or "".
 func (g *gate) tryClaim(q *request) Reason {
 	v := &q.verdict
 	name := v.host.Name()
@@ -150,8 +150,11 @@ func (g *gate) endWaitIfDenied(q *request) {
 	name := v.host.Name()
 	q.ticket.WaitWhile(func() error {
 		_, stopped := g.stops.Denied(time.Now(), name)
+		if stopped && q.probe != name {
+			return errDenied
+		}
 		limit := v.settings.maxPages
-		if stopped && q.probe != name || limit > 0 && !q.isCounted(v) && g.sent.Used(name) >= limit {
+		if limit > 0 && !q.isCounted(v) && g.sent.Used(name) >= limit {
 			return errDenied
 		}
 		return nil

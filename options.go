@@ -211,9 +211,9 @@ func isName(s string) bool {
 
 // MinDelay sets a minimum time between the starts of two requests to one host, whatever its
 // robots.txt asks for. It applies from the first request, which is the one for robots.txt. The
-// default is zero, which means no minimum: a host that asks for no delay then gets requests as fast
-// as Colly sends them. Most hosts ask for none (five of six real robots.txt files), so set about a
-// second for hosts of others. docs/politeness.md has the figures.
+// default is zero, which means no minimum: a host without a Crawl-delay gets requests as fast as
+// Colly sends them. Five of six real robots.txt files have no Crawl-delay, so set about a second
+// for sites that you do not own. docs/politeness.md has the figures.
 func MinDelay(d time.Duration) Option {
 	return hostOption("MinDelay", func(s *hostSettings) { s.pace.MinDelay = d },
 		faultIf(d < 0, "MinDelay", "%v is negative", d))
@@ -344,16 +344,19 @@ func SkipAbove(d time.Duration) Option {
 }
 
 // AdaptiveDelay makes the delay of each host at least factor times its response time, so that a
-// host that becomes slow gets fewer requests. With a factor of 1 a host works on one request at a
-// time, on average, with 0.5 on two, and with 2 on one request for half of the time. The factor
-// must be a positive number. Without AdaptiveDelay, the response time does not matter.
+// host that becomes slow gets fewer requests. With a factor of 1, a host works on one request at a
+// time on average. With 0.5, it works on two requests, and with 2, it works on one request for half
+// of the time. The factor must be a positive number. Without AdaptiveDelay, the response time has
+// no effect.
 //
-//   - The response time is that from the start of a request to the header of its response. It is
-//     smoothed: a slower response counts by half, and a faster one by a quarter. One response
-//     counts as at most four times the smoothed time, or as one second if that is longer.
+//   - The response time is the time from the start of a request to the header of its response. It
+//     is smoothed: a slower response has a weight of one half, and a faster one of one quarter. A
+//     single response counts as at most four times the smoothed time, or one second if that is
+//     longer.
 //   - A faster response counts only if its status is 2xx or 304, because errors and redirects may
-//     be fast on a slow host. That of robots.txt does not count. A request without a response, for
-//     example because of a timeout, counts as slow if it took longer than the smoothed time.
+//     be fast on a slow host. The response to robots.txt does not count. A request without a
+//     response, for example because of a timeout, counts as slow if it took longer than the
+//     smoothed time.
 //   - The longest of this delay, Crawl-delay, MinDelay and the back-off applies. MaxBackOff limits
 //     the adaptive delay. Under MaxBackOff(0), the limit is five minutes.
 //   - At most 1/factor requests of a host, rounded up, are in flight, so a factor of 1 or more
@@ -392,47 +395,47 @@ func RetryThrottled(n int) Option {
 }
 
 // StopRefused stops a host after it has refused n requests in a row. Its pages are then denied with
-// ReasonRefused, also those that already wait for the host. After an hour one page may be sent, the
-// probe. If the host refuses that as well, the next probe follows after two hours, and so on up to a
-// day. A probe that succeeds ends the stop. If a probe gets another answer, such as 500, or none,
-// the next one follows after the same time. Decision.NextTry is the time of the next probe.
+// ReasonRefused, also those that already wait for the host. After an hour, one page may be sent as
+// a probe. If the host refuses the probe, the time until the next probe doubles, up to a day. If
+// the probe succeeds, the stop ends. If the probe gets another status, such as 500, or no response,
+// the time until the next probe stays the same. Decision.NextTry is the time of the next probe.
 //
-// A refusal is a page that is answered with status 401, 403 or 451, or with a challenge of
-// Cloudflare ("cf-mitigated: challenge") or AWS WAF ("x-amzn-waf-action"), whatever its status, or a
-// connection that is reset within ten seconds after the request and before the response. A response
+// A host refuses a page if it answers with status 401, 403 or 451, if it answers with a challenge
+// of Cloudflare ("cf-mitigated: challenge") or AWS WAF ("x-amzn-waf-action") and any status, or if
+// it resets the connection within ten seconds after the request and before the response. A response
 // with status 200 to 299, 304, 404 or 410 is a success, and the count starts again. Other responses
-// are neither. 429 and 503 are back-off; if such a response is also a challenge, it is both. A
-// refusal does not change the pace. It is not retried, and the plugin does not try to get around it.
+// are neither. 429 and 503 cause a back-off; a challenge with such a status is also a refusal. A
+// refusal does not change the pace and is not retried. The plugin does not try to get around it.
 //
-// Responses to robots.txt and sitemaps are not counted. A stopped host is still asked for its
-// robots.txt, but not for sitemaps. An error of a proxy is not a refusal of the host: a proxy that
-// rejects CONNECT, status 407, a response to an http URL that a proxy marks as its own (the headers
-// X-Squid-Error, or Proxy-Status with an error, RFC 9209), or a connection to a proxy that is reset.
-// A 403 of a proxy without such a header looks like one of the host.
+// Responses to robots.txt and sitemaps are not counted. The robots.txt of a stopped host is still
+// requested, but its sitemaps are not. An error of a proxy is not a refusal of the host: a rejected
+// CONNECT, status 407, a response to an http URL that a proxy marks as its own (with the header
+// X-Squid-Error, or Proxy-Status with an error, RFC 9209), or a reset connection to a proxy. A 403
+// of a proxy without such a header counts as one of the host.
 //
-// Without StopRefused, or if n is zero, no host is stopped. HostStats.Refusals counts the refusals
-// in any case, and ten in a row cause a warning and an EventRefused. The count is kept by this
-// process, and not by SharedPace or a Store.
+// Without StopRefused, or if n is zero, no host is stopped. HostStats.Refusals always counts the
+// refusals, and ten in a row cause a warning and an EventRefused. Each process counts for itself:
+// the count is not part of SharedPace or a Store.
 func StopRefused(n int) Option {
 	return hostOption("StopRefused", func(s *hostSettings) { s.stopRefused = n },
 		faultIf(n < 0, "StopRefused", "%d is negative", n))
 }
 
-// MaxPages sends at most n pages of a host. Further pages are denied with ReasonBudget: new ones at
-// once, and those that already wait for the host when a request of it ends. They do not wait for its
-// delay. If n is zero, there is no limit.
+// MaxPages sends at most n pages of a host. Further pages are denied with ReasonBudget. New pages
+// are denied at once. Pages that already wait for the host are denied when the next request of the
+// host ends, without waiting for its delay. If n is zero, there is no limit.
 //
 // A page counts when it is sent. Denied pages, pages from the collector's CacheDir and pages that
 // could not be sent, for example because the host has no address, are not counted. A page that is
-// about to be sent counts until it is known that it was not. A page also counts only once if it is
-// sent again after 429 or 503, or after a lost connection, or if it is redirected within its host.
-// A redirect to another host counts there, and is denied if the budget of that host is used up. A
-// request that the program repeats, such as by Request.Retry, counts again, and so does the HEAD of
+// about to be sent counts until it fails before it is sent. A page counts only once if it is sent
+// again after 429, 503 or a lost connection, or if it is redirected within its host. A redirect to
+// another host counts there, and is denied if the budget of that host is used up. A request that
+// the program repeats, such as with Request.Retry, counts again, and so does the HEAD request of
 // Collector.CheckHead. robots.txt and sitemaps are not counted.
 //
-// The count is that of the Plugin, for all its collectors and clients. It starts at zero in each
-// run, and is not shared with other processes. With Frontier, the pages over the budget are kept
-// for the next run.
+// All collectors and clients of the Plugin count together. The count starts at zero in each run,
+// and is not shared with other processes. With Frontier, the pages over the budget are kept for the
+// next run.
 func MaxPages(n int) Option {
 	return hostOption("MaxPages", func(s *hostSettings) { s.maxPages = n },
 		faultIf(n < 0, "MaxPages", "%d is negative", n))
@@ -502,9 +505,10 @@ func OnEvent(f func(Event)) Option {
 	return option("OnEvent", func(c *config) { c.onEvent = f }, faultIf(f == nil, "OnEvent", "the function is nil"))
 }
 
-// OnEveryEvent is like OnEvent, but no event is dropped: while 4,096 events wait for the function,
-// the crawl waits as well. Use it for a log that must be complete. The function must not call the
-// Plugin, because such a call may wait for the function itself.
+// OnEveryEvent is like OnEvent, but no event is dropped: when 4,096 events wait for the function,
+// the crawl stops until the function has processed some of them. Use it for a log that must be
+// complete. The function must not call methods of the Plugin, because such a call may wait for the
+// function and never return.
 func OnEveryEvent(f func(Event)) Option {
 	return option("OnEveryEvent", func(c *config) { c.onEveryEvent = f }, faultIf(f == nil, "OnEveryEvent", "the function is nil"))
 }

@@ -39,10 +39,10 @@ const (
 	optionWhenForbidden   = "WhenForbidden"
 )
 
-// RobotsTxt uses body in place of the robots.txt of the hosts of a ForHosts, in which it must be
-// given. The robots.txt of these hosts is not requested, and one that is in the Store has no
-// effect. body is read in the dialect and for the product tokens of the crawl, and all of its lines
-// apply: rules, Crawl-delay, and the other lines that the dialect has. FollowSitemaps and Pages
+// RobotsTxt uses body in place of the robots.txt of some hosts. It can only be used inside
+// ForHosts. The robots.txt of these hosts is not requested, and one that is in the Store has no
+// effect. body is read in the dialect and for the product tokens of the crawl. All of its lines
+// apply: rules, Crawl-delay, and the other lines that the dialect defines. FollowSitemaps and Pages
 // read the sitemaps that body lists, and not those that the sites list. The Store never contains
 // body.
 //
@@ -51,7 +51,8 @@ const (
 // be read. Lines that the dialect ignores are logged.
 //
 // Decision.Option is "RobotsTxt" for such hosts, and an Event of kind EventRobots reports the first
-// use of body for each site. Of RobotsTxt and IgnoreRobotsWithPermission, the later one applies.
+// use of body for each site. If both RobotsTxt and IgnoreRobotsWithPermission are given, the later
+// one applies.
 func RobotsTxt(body []byte) Option {
 	body = bytes.Clone(body)
 	o := hostOption(optionRobotsTxt, func(s *hostSettings) {
@@ -63,8 +64,9 @@ func RobotsTxt(body []byte) Option {
 }
 
 // WhenUnreachable says how to treat a site with an unreachable robots.txt, in place of the dialect.
-// It is unreachable if the request for it gets no complete response, a status of 5xx, 429 or one
-// that HTTP does not define, or a redirect that cannot be followed (RFC 9309, section 2.3.1.4).
+// A robots.txt is unreachable if the request for it gets no complete response, if the status is
+// 5xx, 429 or one that HTTP does not define, or if a redirect cannot be followed (RFC 9309, section
+// 2.3.1.4).
 //
 // Without the option, the dialects differ: RFC 9309 and Google deny everything at first and allow
 // it after 30 days or 12 hours, and Coc Coc and Yandex allow everything at once if there is a
@@ -72,9 +74,9 @@ func RobotsTxt(body []byte) Option {
 // robots.txt that was read applies, or everything is allowed if there is none. AllowAll never
 // denies more than the dialect.
 //
-// The option does not change when robots.txt is requested again, and a host that answers 429 or 503
-// is requested less often, as always. Too many redirects count as no robots.txt in most dialects
-// and are not affected. Decision.Option is "WhenUnreachable" if this option has decided.
+// The option does not change when robots.txt is requested again. A host that answers 429 or 503
+// still gets fewer requests. In most dialects, a site with too many redirects has no robots.txt, so
+// the option does not affect it. Decision.Option is "WhenUnreachable" if this option has decided.
 func WhenUnreachable(a Access) Option {
 	return hostOption(optionWhenUnreachable, func(s *hostSettings) { s.whenUnreachable = a },
 		accessFault(optionWhenUnreachable, a))
@@ -82,11 +84,11 @@ func WhenUnreachable(a Access) Option {
 
 // WhenForbidden says how to treat a site that answers the request for robots.txt with status 401 or
 // 403. Without the option, such a site has no robots.txt in all dialects, and everything is allowed
-// (RFC 9309, section 2.3.1.3). The specification of 1996 recommended to request nothing, which is
+// (RFC 9309, section 2.3.1.3). The specification of 1996 recommended to request nothing, as with
 // DenyAll.
 //
-// The decision holds for as long as that response may be cached, which is a day unless
-// Cache-Control shortens it. Decision.Option is "WhenForbidden" if this option has decided.
+// The decision holds as long as that response may be cached: one day, unless Cache-Control shortens
+// that. Decision.Option is "WhenForbidden" if this option has decided.
 func WhenForbidden(a Access) Option {
 	return hostOption(optionWhenForbidden, func(s *hostSettings) { s.whenForbidden = a },
 		accessFault(optionWhenForbidden, a))

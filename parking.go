@@ -164,8 +164,8 @@ func (h *hooks) onDone(r *colly.Response) {
 	page.settle()
 }
 
-// guardCallbacks is called first for each request. It keeps pages that have not changed from the
-// callbacks of the user, and registers the last callbacks.
+// guardCallbacks is called first for each request. It registers the last callbacks, and makes Colly
+// skip the callbacks of the user for unchanged pages.
 func (h *hooks) guardCallbacks() {
 	if h.pages == nil && h.frontier == nil {
 		return
@@ -319,9 +319,9 @@ func (f *frontier) mustReturn(q *request) bool {
 	return len(f.out) >= crowd && !f.broken
 }
 
-// mustReturnUnchecked is like mustReturn before robots.txt is read, for a page whose host shares its
-// pace. Otherwise the pages of all hosts of a large group could be under way, and wait for their
-// robots.txt files.
+// mustReturnUnchecked is like mustReturn, but is called before robots.txt is read, for a page of a
+// host that shares its pace. Otherwise the pages of all hosts of a large group could wait in memory
+// for their robots.txt files.
 func (f *frontier) mustReturnUnchecked(ctx context.Context, q *request) bool {
 	if f == nil || q.fed == nil || !q.fed.recorded {
 		return false
@@ -502,7 +502,7 @@ func (f *frontier) statistics() *FrontierStats {
 	return &s
 }
 
-// isPaused reports whether pages were handed out before, and are not handed out now.
+// isPaused reports whether the frontier has handed out pages before, but does not do so now.
 func (f *frontier) isPaused() bool {
 	if f == nil || !f.begun.Load() {
 		return false
@@ -552,8 +552,8 @@ func (l *limiter) tellNextStart(host *pace.Host) {
 	l.tellPace(host, stores, host.NextStart)
 }
 
-// tellReturn reports the pace of a host, one of whose pages goes back to a URLStore, to the
-// URLStores.
+// tellReturn reports the pace of a host to the URLStores when a page of the host goes back to a
+// URLStore.
 func (l *limiter) tellReturn(host *pace.Host) {
 	stores := l.stores.Load()
 	if stores == nil {
@@ -562,7 +562,7 @@ func (l *limiter) tellReturn(host *pace.Host) {
 	l.tellPace(host, stores, host.Reserve)
 }
 
-// tellPace reports the pace of a host, as the function when returns it, to some URLStores.
+// tellPace reports the pace of a host to the URLStores in stores. when returns that pace.
 func (l *limiter) tellPace(host *pace.Host, stores *[]URLStore, when func(now time.Time) (next time.Time, alone bool)) {
 	next, alone := when(time.Now())
 	for _, store := range *stores {

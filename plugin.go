@@ -141,9 +141,10 @@ func WithRobots(c *colly.Collector, opts ...Option) (*Plugin, error) {
 	return p, nil
 }
 
-// Check returns the decision about a GET of rawURL. It fetches robots.txt if necessary and, if a
-// Purpose is set, the TDMRep file. It waits for nothing else. It uses the client and the user agent of the first attached collector. Like
-// Colly, Check escapes a percent sign that does not begin an escape, such as in /100%.
+// Check returns the decision about a GET of rawURL. If necessary, it fetches robots.txt and, if a
+// Purpose is set, the TDMRep file. It does not wait for anything else. It uses the client and the
+// user agent of the first attached collector. Like Colly, Check escapes a percent sign that does
+// not begin an escape, such as in /100%.
 //
 // Check returns an error if rawURL is not an http, https or ftp URL, and if ctx ends. If robots.txt
 // must not be fetched, the error is a *ShardError or a *PaceError, and after Close it is ErrClosed.

@@ -18,32 +18,33 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// Revalidate requests pages conditionally, so that a site need not send a page again that has not
-// changed since the last visit. The Store keeps the ETag and the Last-Modified of each page for 90
-// days after the visit. At the next visit, usually in a later run, the plugin sends them as
-// If-None-Match and If-Modified-Since (RFC 9110, section 13). Revalidate needs the option Store.
+// Revalidate requests pages conditionally, so that a site need not send an unchanged page again.
+// The Store keeps the ETag and the Last-Modified of each page for 90 days after the visit. At the
+// next visit, usually in a later run, the plugin sends them as If-None-Match and If-Modified-Since
+// (RFC 9110, section 13). Revalidate needs the option Store.
 //
 // If the site answers 304, the page is unchanged. Visit then returns nil. The function of
-// OnUnchanged is called, and none of the callbacks OnResponseHeaders, OnResponse, OnHTML, OnXML,
-// OnScraped and OnError is. So the links on an unchanged page are not found again: a crawl that
-// finds its pages through links ends at the first unchanged page. Use Revalidate for pages that a
-// sitemap, a queue or a list of the program names, and exempt the pages whose links are needed:
-// a request with the header "Cache-Control: no-cache" is not conditional, and neither is a request
-// of a host without the option; see ForHosts.
+// OnUnchanged is called. The callbacks OnResponseHeaders, OnResponse, OnHTML, OnXML, OnScraped and
+// OnError are not called. So the links on an unchanged page are not found again: a crawl that finds
+// its pages through links ends at the first unchanged page. Use Revalidate for pages from a
+// sitemap, a queue or a list. To get the links of a page in every run, exempt the page: a request
+// with the header "Cache-Control: no-cache" is not conditional, and neither is a request to a host
+// without the option; see ForHosts.
 //
 // A page is recorded when all callbacks for it have returned, if it is a complete response with
-// status 200 to a GET. With the option Frontier, it is recorded when the pages that it has visited
-// are recorded. So a page that was under way when the process was killed is requested in full. A
-// response with Cache-Control: no-store is not recorded. Records are kept for the URL that was
-// requested last, so a redirect is followed again. Each collector has its own records, by the order
-// of Attach, because another collector may have other callbacks: attach the collectors in the same
-// order in each run, and give spiders with other callbacks a Store of their own.
+// status 200 to a GET. With the option Frontier, a page is recorded when the pages that its
+// callbacks have visited are recorded. So a page that was in flight when the process was killed is
+// requested in full in the next run. A response with Cache-Control: no-store is not recorded. The
+// record of a redirected page belongs to the last URL, so redirects are followed again in each run.
+// Each collector has its own records, because its callbacks may differ from those of other
+// collectors. The records are numbered in the order of Attach: attach the collectors in the same
+// order in each run, and give each spider its own Store.
 //
-// A request is not conditional if it has no GET method, a condition, a Range or a Host header of
-// the program, if the collector has a CacheDir, if it is a retry of a page that is done
-// (Request.Retry, also in OnUnchanged), and in a dry run. Requests of clones that are not attached
-// and of http.Clients (Plugin.Transport) are sent as they are, and a 304 that the plugin has not
-// asked for is passed on. Only the transport sees the headers of the plugin.
+// A request is not conditional if its method is not GET, if the program has set a condition, a
+// Range or a Host header, if the collector has a CacheDir, if it repeats a page that is done
+// (Request.Retry, also in OnUnchanged), or in a dry run. Requests of clones that are not attached
+// and of http.Clients (Plugin.Transport) are not changed. A 304 to a request that the plugin has
+// not made conditional is passed on. Callbacks do not see the headers that the plugin adds.
 //
 // A Last-Modified is sent only if the request has the same credentials as the earlier one and the
 // same values of the headers in Vary. An ETag identifies the page, and needs no such check. A
@@ -58,13 +59,13 @@ func Revalidate() Option {
 	})
 }
 
-// SkipFresh is like Revalidate. In addition, a page that is still fresh is not requested at all:
-// the site has sent a Cache-Control with max-age, or Expires, and that time has not passed (RFC
-// 9111, section 4.2, for a private cache). Such a page is unchanged, like one that was answered
-// with 304. It is aborted in OnRequest, so Visit returns nil, and it counts for Colly's MaxRequests.
+// SkipFresh is like Revalidate. In addition, a page is not requested while it is fresh: until the
+// time passes that the site has set with max-age in Cache-Control, or with Expires (RFC 9111,
+// section 4.2, for a private cache). A fresh page is treated like one that was answered with 304.
+// It is aborted in OnRequest, so Visit returns nil, and it counts toward Colly's MaxRequests.
 //
-// A response without a Date, with Cache-Control: no-cache, or whose Vary names Cookie is not fresh,
-// and neither is one without max-age and Expires.
+// A response is not fresh if it has no Date, if it has neither max-age nor Expires, if it has
+// Cache-Control: no-cache, or if its Vary names Cookie.
 func SkipFresh() Option {
 	return hostOption("SkipFresh", func(s *hostSettings) {
 		s.revalidate = true
@@ -74,9 +75,10 @@ func SkipFresh() Option {
 
 // OnUnchanged sets a function that is called for each page that has not changed; see Revalidate. It
 // is called on the goroutine of the request, which holds no slot of a LimitRule, so it may visit
-// other pages. r.URL is the URL after redirects. To request the page in full, call r.Retry.
+// other pages. r.URL is the URL after redirects. To request the whole page, call r.Retry.
 func OnUnchanged(f func(r *colly.Request)) Option {
-	return option("OnUnchanged", func(c *config) { c.onUnchanged = f }, faultIf(f == nil, "OnUnchanged", "the function is nil"))
+	return option("OnUnchanged", func(c *config) { c.onUnchanged = f },
+		faultIf(f == nil, "OnUnchanged", "the function is nil"))
 }
 
 // RevalidationStats has the counts of the option Revalidate. HostStats.Unchanged counts the pages
@@ -85,8 +87,8 @@ type RevalidationStats struct {
 	Conditional int `json:"conditional"` // requests that were conditional
 	Fresh       int `json:"fresh"`       // pages that were not requested because of SkipFresh
 	Recorded    int `json:"recorded"`    // records that were written
-	Unusable    int `json:"unusable"`    // responses with a validator that was not kept, because it is malformed, too long or repeated
-	Failed      int `json:"failed"`      // look-ups and records that have failed
+	Unusable    int `json:"unusable"`    // responses with a malformed, too long or repeated validator
+	Failed      int `json:"failed"`      // look-ups and updates that have failed
 }
 
 // revalidates reports whether pages of any host are requested conditionally. A dry run changes no
@@ -103,14 +105,14 @@ type revalidation struct {
 	answered    track.Answered
 
 	collectors atomic.Int32 // the number of collectors that were attached
-	pause      atomic.Int64 // until when the Store is not used, in Unix nanoseconds
+	pause      atomic.Int64 // the time until which the Store is not used, in Unix nanoseconds
 
 	conditional, fresh, recorded, unusable, failed atomic.Int64
 }
 
 const (
 	recallPatience = time.Second // the longest time that a look-up may take
-	storePause     = time.Minute // how long the Store is not used after a failure
+	storePause     = time.Minute // the time after a failure during which the Store is not used
 )
 
 func newRevalidation(c *config, r *report) *revalidation {
@@ -160,7 +162,7 @@ type knownPage struct {
 	record *revalidate.Record // nil if there is none
 }
 
-// pageStoreOf returns the records for the page of r, or nil if r is not made conditional.
+// pageStoreOf returns the records for the page of r, or nil if r must not be made conditional.
 func (h *hooks) pageStoreOf(r *colly.Request) *pageStore {
 	if h.pages == nil || !h.hasRecord(r) || h.pages.answered.Retries(r) {
 		return nil
@@ -168,8 +170,8 @@ func (h *hooks) pageStoreOf(r *colly.Request) *pageStore {
 	return h.pages
 }
 
-// hasRecord reports whether there may be a record of the page of r. A page that CacheDir contains
-// is not requested, and one that it does not contain is needed in full.
+// hasRecord reports whether there may be a record of the page of r. With CacheDir there are no
+// records: a cached page is not requested, and any other page is needed in full.
 func (h *hooks) hasRecord(r *colly.Request) bool {
 	return r.Method == http.MethodGet && !hasBody(r) && h.c.CacheDir == "" && isWeb(r.URL) && (*r.Headers)["Host"] == nil
 }
@@ -181,7 +183,7 @@ func hasBody(r *colly.Request) bool {
 	return r.Body != nil && !(ok && sized.Size() == 0)
 }
 
-// recall looks up the page of q, which was checked, unless that was done before.
+// recall looks up the record of q, unless it was looked up before. q was checked already.
 func (q *request) recall(ctx context.Context) {
 	if q.store == nil {
 		return
@@ -224,9 +226,9 @@ func (q *request) isUnchanged(resp *http.Response) bool {
 // value is the record of the page. No site can send it, because it is not a token.
 const unchangedMark = "collyrobots: unchanged"
 
-// confirm makes resp, which has the status 304, a response that Colly does not treat as an error:
-// one with status 200, no body, and the mark for which the callbacks of the user are skipped. Its
-// type keeps Colly from parsing it.
+// confirm changes resp, a response with status 304, so that Colly does not treat it as an error.
+// The result has status 200, no body, and the mark that makes the plugin skip the callbacks of the
+// user. Its Content-Type keeps Colly from parsing it.
 func (q *request) confirm(resp *http.Response) {
 	if resp.Body != nil {
 		resp.Body.Close()
@@ -249,9 +251,10 @@ func isMarkedUnchanged(r *colly.Response) bool {
 // noXMLFile at the end of a path keeps Colly from parsing the response as XML.
 const noXMLFile = "\x00"
 
-// hideFromXML changes the URL of an unchanged page from the first callback of the plugin to the
-// last one. Between them, no callback of the user is called. If the path ends with ".xml", Colly
-// parses the response whatever its type is, and an empty one is an error.
+// hideFromXML changes the URL of an unchanged page so that its path does not end with ".xml".
+// Otherwise Colly would parse the empty response as XML and report an error. The first callback of
+// the plugin calls hideFromXML, and the last one calls undoHideFromXML. No callback of the user is
+// called between them.
 func hideFromXML(u *url.URL) { u.Path += noXMLFile }
 
 func undoHideFromXML(u *url.URL) { u.Path = strings.TrimSuffix(u.Path, noXMLFile) }
@@ -265,7 +268,7 @@ func (h *hooks) unchanged(r *colly.Request, status int) {
 	h.revalidation.onUnchanged(r)
 }
 
-// errFresh is returned by hooks.admit for a page that is not requested because it is fresh.
+// errFresh is the error of hooks.admit for a page that is not requested because it is fresh.
 var errFresh = errors.New("collyrobots: the page is fresh")
 
 // skipFresh ends the page of r, which is fresh. Colly calls no other hook for an aborted request.
@@ -279,8 +282,8 @@ func (h *hooks) skipFresh(q *request, r *colly.Request) {
 	page.settle()
 }
 
-// keeper returns a function that records the page of a response when it is done. The page is done
-// with the last callback, or with the option Frontier when its links are recorded.
+// keeper returns a function that records the page of a response. It must be called when the page is
+// done: after the last callback or, with the option Frontier, when its links are recorded.
 func (h *hooks) keeper(r *colly.Response) func() {
 	if h.pages == nil || h.retired() || h.closed.Load() || r.StatusCode != http.StatusOK || r.Headers == nil || !h.hasRecord(r.Request) {
 		return func() {}
@@ -343,9 +346,9 @@ func (v *revalidation) remember(key string, record *revalidate.Record) {
 	}
 }
 
-// forget removes the record of a page that has no validators any more. If the page becomes what it
-// was, a later visit must not find it unchanged. Most such pages have no record, and looking for
-// one costs less than an update.
+// forget removes the record of a page that no longer has validators. Otherwise, if the page
+// returned to its recorded version, a later visit would report it as unchanged. Most such pages
+// have no record, and a look-up costs less than an update.
 func (v *revalidation) forget(key string) {
 	if v.recall(context.Background(), key) != nil {
 		v.update(key, nil)
@@ -361,7 +364,7 @@ func (v *revalidation) update(key string, value []byte) bool {
 	f := func([]byte) ([]byte, error) { return value, nil }
 	err := v.store.Update(context.Background(), key, revalidate.Life, f)
 	if isCorrupt(err) {
-		err = v.store.Update(context.Background(), key, revalidate.Life, f) // the damaged record was moved aside
+		err = v.store.Update(context.Background(), key, revalidate.Life, f) // the Store has moved the damaged record aside
 	}
 	if err != nil {
 		v.fail(err)
@@ -372,11 +375,12 @@ func (v *revalidation) update(key string, value []byte) bool {
 // isPaused reports whether the Store is not used now.
 func (v *revalidation) isPaused() bool { return time.Now().UnixNano() < v.pause.Load() }
 
-// fail records a failure of the Store. Unless only one record is concerned, the Store is not used
-// for a while: each page would wait for it.
+// fail records a failure of the Store. Unless the failure concerns only one record, the Store is
+// not used for storePause, because otherwise each page would wait for it.
 func (v *revalidation) fail(err error) {
 	v.failed.Add(1)
-	if version := (*store.VersionError)(nil); isCorrupt(err) || errors.As(err, &version) {
+	version := (*store.VersionError)(nil)
+	if isCorrupt(err) || errors.As(err, &version) {
 		return
 	}
 	v.pause.Store(time.Now().Add(storePause).UnixNano())

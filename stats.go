@@ -25,7 +25,7 @@ type Stats struct {
 	// one before it. MaxInFlight allows that, and so does a back-off without a crawl delay.
 	GapOverDelay float64 `json:"gap_over_delay,omitempty"`
 
-	// Ended counts the hosts in Hosts by their Ended, without those that have not ended.
+	// Ended counts the hosts in Hosts by HostStats.Ended. It omits the hosts that have not ended.
 	Ended map[Ending]int `json:"ended,omitempty"`
 
 	// Decisions counts the decisions about requests and entries of sitemaps, by their reasons. A
@@ -39,7 +39,7 @@ type Stats struct {
 	// Forgotten has the sums of the hosts that are no longer kept. If there are very many hosts,
 	// these are hosts without recent requests.
 	Forgotten HostStats `json:"forgotten"`
-	// RobotsTags counts the pages with rules such as noindex.
+	// RobotsTags counts the pages with rules such as noindex in headers or meta elements.
 	RobotsTags RobotsTagStats `json:"robots_tags"`
 	// Signatures counts the signed requests. It is nil without SignRequests and SignWhenAsked.
 	Signatures *SignatureStats `json:"signatures,omitempty"`
@@ -67,15 +67,15 @@ type Stats struct {
 type HostStats struct {
 	// Host is the name as in a URL, with the port unless it is the default one.
 	Host string `json:"host,omitempty"`
-	// Group is the name of the group that shares one pace with this host, according to PaceBy: an IP
-	// address or a registrable domain. It is empty if the host has its own pace. The fields from
-	// CrawlDelay to Line, and Delay, MinGap and GapOverDelay, are then those of the group. All
-	// others are those of the host.
+	// Group is the name of the group that shares one pace with this host, according to PaceBy: an
+	// IP address or a registrable domain. It is empty if the host has its own pace. In a group, the
+	// fields from CrawlDelay to Line, and Delay, MinGap and GapOverDelay, are those of the group.
+	// All other fields are those of the host.
 	Group string `json:"group,omitempty"`
 	// SharedWith is the number of other hosts in the group.
 	SharedWith int `json:"shared_with,omitempty"`
-	// GroupWaiting counts the pages that wait for any host of the group, which are Waiting and
-	// OnDisk of these hosts. It is 0 if Group is empty.
+	// GroupWaiting is the sum of Waiting and OnDisk of all hosts in the group. It is 0 if Group is
+	// empty.
 	GroupWaiting int `json:"group_waiting,omitempty"`
 	// Requests counts the requests that were sent: pages, redirects, robots.txt, sitemaps and
 	// retries.
@@ -86,23 +86,24 @@ type HostStats struct {
 	// Pages counts the responses that reached the collector, with any status. Responses from
 	// Colly's cache are included.
 	Pages int `json:"pages"`
-	// Denied counts the requests that were denied with a Decision and so not sent or, in a dry run,
-	// would not have been sent.
+	// Denied counts the requests that were denied with a Decision. They were not sent, except in a
+	// dry run.
 	Denied int `json:"denied"`
 	// Refusals counts the pages that the host has refused; see StopRefused.
 	Refusals int `json:"refusals,omitempty"`
-	// RefusalsInRow counts those since the last page that it has not refused.
+	// RefusalsInRow counts the refusals since the last success; see StopRefused.
 	RefusalsInRow int `json:"refusals_in_row,omitempty"`
-	// Stopped is when StopRefused has stopped the host, and NextTry is when one page of it may be
-	// requested again. Both are zero if the host is not stopped.
+	// Stopped is the time when StopRefused stopped the host, and NextTry is the time when one of
+	// its pages may be requested again. Both are zero if the host is not stopped.
 	Stopped time.Time `json:"stopped,omitzero"`
 	NextTry time.Time `json:"next_try,omitzero"`
-	// PagesSent counts the pages that were sent or are about to be sent, as MaxPages counts them,
-	// and MaxPages is the limit. Both are 0 without the option.
+	// PagesSent counts the pages that were sent or are about to be sent, as the option MaxPages
+	// counts them. MaxPages is the limit. Both are 0 without the option.
 	PagesSent int `json:"pages_sent,omitempty"`
 	MaxPages  int `json:"max_pages,omitempty"`
-	// Ended says why the host gets no more requests, or is "" if it has pages that wait or are in
-	// flight. It is "done" also in a pause of a crawl that goes on.
+	// Ended says why the host gets no more requests. It is "" if pages of the host wait or are in
+	// flight, or if it has had no pages. It is also "done" while the program makes a pause between
+	// two pages.
 	Ended Ending `json:"ended,omitempty"`
 	// Unchanged counts the pages that have not changed since an earlier visit: those that were
 	// answered with 304, and those that were not requested because of SkipFresh. They are not in
@@ -125,13 +126,13 @@ type HostStats struct {
 	// once.
 	NextStart time.Time `json:"next_start,omitzero"`
 
-	// Opens is the time at which the host opens again, if CrawlHours or Visit-time close it now.
-	// Closes is the time at which it closes next, if it is open now. Both are zero if neither closes
-	// the host.
+	// Opens is the time when the host opens again, if CrawlHours or Visit-time close it now. Closes
+	// is the time when it closes next, if it is open now. Both are zero if neither applies to the
+	// host.
 	Opens  time.Time `json:"opens,omitzero"`
 	Closes time.Time `json:"closes,omitzero"`
-	// LastStart is the time at which the last of the waiting pages starts, as estimated. It is zero
-	// if no page waits. See TimeLeft.
+	// LastStart is the estimated time when the last of the waiting pages starts. It is zero if no
+	// page waits. See TimeLeft.
 	LastStart time.Time `json:"last_start,omitzero"`
 
 	// Source says what holds back the next request until NextStart. If nothing does, it says where
@@ -235,7 +236,7 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(HostStats)) Stat
 	return s
 }
 
-// countEnding counts a host.
+// countEnding counts a host by its Ending. It ignores a host that has not ended.
 func (s *Stats) countEnding(e Ending) {
 	if e == "" {
 		return
@@ -246,7 +247,7 @@ func (s *Stats) countEnding(e Ending) {
 	s.Ended[e]++
 }
 
-// addLimits adds what StopRefused and MaxPages know about a host.
+// addLimits sets the fields of StopRefused and MaxPages.
 func (p *Plugin) addLimits(s *HostStats) {
 	refusals := p.stops.Status(s.Host)
 	s.RefusalsInRow = refusals.InRow
@@ -309,9 +310,9 @@ func (s *HostStats) add(o HostStats) {
 // TimeLeft estimates how long it takes, counted from now, until the last of the waiting pages of
 // the host starts, which are Waiting and OnDisk. If the host belongs to a group, these are the
 // GroupWaiting pages of the group. The estimate is the time until LastStart, which takes the hours
-// of CrawlHours, Visit-time and Request-rate into account. If LastStart is zero, it is the time
-// until NextStart, plus Delay for each waiting page after the first. TimeLeft returns 0 if no page
-// waits, and the longest Duration if the estimate overflows.
+// of CrawlHours, Visit-time and Request-rate into account. If LastStart is zero, the estimate is
+// the time until NextStart, plus Delay for each waiting page after the first. TimeLeft returns 0 if
+// no page waits, and the longest Duration if the estimate overflows.
 func (s HostStats) TimeLeft(now time.Time) time.Duration {
 	waiting := s.Waiting + s.OnDisk
 	if waiting <= 0 {

@@ -11,12 +11,12 @@ import (
 	"github.com/collyrobots/collyrobots/internal/stop"
 )
 
-// This file says which results of a page are refusals, for StopRefused. Package internal/stop
-// decides what follows from them.
+// This file decides which results of a page are refusals for StopRefused. Package internal/stop
+// counts them and decides when a host is stopped.
 
-// isRefusal reports whether a response refuses the crawler. 429 and 503 do not: they ask for fewer
-// requests. If such a response is also a challenge, it is both: the host gets fewer requests, and
-// the response counts as a refusal, because no pace would make the site answer.
+// isRefusal reports whether a response refuses the crawler. 429 and 503 ask for fewer requests and
+// are not refusals. If such a response is also a challenge, the host gets fewer requests and the
+// response counts as a refusal, because the site would not send the page at any pace.
 func isRefusal(resp *http.Response) bool {
 	switch resp.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusUnavailableForLegalReasons:
@@ -40,8 +40,8 @@ func isChallenge(h http.Header) bool {
 }
 
 // isSuccess reports whether a status shows that the host accepts requests of the crawler. A
-// redirect does not show it, because it may lead to a page that is refused, nor does an error of
-// the server.
+// redirect does not show it, because it may lead to a page that is refused. A server error does not
+// show it either.
 func isSuccess(status int) bool {
 	switch status {
 	case http.StatusNotModified, http.StatusNotFound, http.StatusGone:
@@ -50,9 +50,9 @@ func isSuccess(status int) bool {
 	return 200 <= status && status <= 299
 }
 
-// isByProxy reports whether a proxy says that it has answered q itself, although q was meant for
-// the host. This is possible only for http URLs: a proxy passes the bytes of https on, and if it
-// refuses to do that, there is no response.
+// isByProxy reports whether a proxy has answered q itself and says so in the header. This is
+// possible only for http URLs. For https URLs, a proxy forwards encrypted bytes, and if it rejects
+// CONNECT, there is no response.
 func (q *request) isByProxy(resp *http.Response) bool {
 	if !q.isByPeer() || q.target.url.Scheme != "http" {
 		return false
@@ -68,14 +68,14 @@ func (q *request) isByProxy(resp *http.Response) bool {
 	return false
 }
 
-// isByPeer reports whether the last connection of x was to another server than its host, which is a
-// proxy.
+// isByPeer reports whether the last connection of x led to a proxy, that is, to a server other than
+// its host.
 func (x *exchange) isByPeer() bool { return x.peer != "" && !isServer(x.host.Name(), x.peer) }
 
 // recordResult records whether the host has refused or accepted q. report logs it, and may be nil.
 func (q *request) recordResult(resp *http.Response) (report func()) {
 	if q.dry != nil {
-		return nil // without the dry run there would be no response
+		return nil // outside a dry run, q would not have been sent
 	}
 	name := q.host.Name()
 	switch {
@@ -93,9 +93,9 @@ func (q *request) recordResult(resp *http.Response) (report func()) {
 // refusal.
 const rightAfter = 10 * time.Second
 
-// recordFailure records the error of q, which may be nil. A refusal is a connection that was reset
-// right after the request. If a proxy was connected, it is not known which of the two has reset it.
-// report logs the refusal, and may be nil.
+// recordFailure records the error of q, which may be nil. A connection that was reset right after
+// the request is a refusal. A reset connection to a proxy does not count, because the proxy may
+// have caused it. report logs the refusal, and may be nil.
 func (q *request) recordFailure(err error) (report func()) {
 	if err == nil {
 		return nil

@@ -15,37 +15,38 @@ import (
 	"github.com/collyrobots/collyrobots/robotstags"
 )
 
-// EnforceRobotsTags obeys nofollow: links are not visited if their page has the rule nofollow or
-// none, or if they have rel=nofollow. They are denied with ReasonNofollow. The rules are those of
-// RobotsTags, in the response headers and in the meta elements of the page. Inside ForHosts, the
-// option applies to the pages of the hosts.
+// EnforceRobotsTags obeys nofollow. Links are denied with ReasonNofollow if their page has the rule
+// nofollow or none, or if they have rel=nofollow. The rules are those of RobotsTags, in the
+// response headers and in the meta elements of the page. Inside ForHosts, the option applies to the
+// links on the pages of these hosts.
 //
-// A request follows a link if a callback of its page has made it with Request.Visit, or with Do of
-// the result of Request.New. If the page has the rule nofollow, every such request is denied, also
-// one for an image, because the plugin cannot know where the program has the URL from. Otherwise
-// the elements a and area count. A URL is requested if the page also has a link to it without
-// nofollow, and if another page has one. Fragments make no difference.
+// A request follows a link if a callback of the page makes it with Request.Visit, or with
+// Request.New and Do. If the page has the rule nofollow, every such request is denied, also one for
+// an image, because the plugin cannot know where the program found the URL. Otherwise rel=nofollow
+// counts on the elements a and area. A URL is requested if this page or another one also has a link
+// to it without nofollow. Fragments make no difference.
 //
-// The plugin cannot know the page of other requests, which are allowed: those of Collector.Visit,
-// of sitemaps and of colly/queue, and requests with another method than GET and HEAD. A program
-// that passes links on in such a way can call MayFollow. Check knows no page either.
+// The plugin does not know the page of other requests and allows them: those of Collector.Visit, of
+// sitemaps and of colly/queue, and requests with a method other than GET and HEAD. A program that
+// visits links in such a way can call MayFollow. Check does not consider links either.
 //
-// The rules noindex and nosnippet are for the program, which gets them from RobotsTags.
+// The plugin does not apply noindex and nosnippet. The program gets them from RobotsTags.
 //
-// With the option, the plugin reads every HTML page once more before the callbacks of OnResponse
-// are called. Each page gets a colly.Context of its own, which shares its values with that of the
-// request before. The host of a link that is denied gets no request, not even for its robots.txt.
+// With the option, the plugin parses every HTML page before the callbacks of OnResponse are called.
+// Each page gets its own colly.Context, which shares its values with that of the request before. If
+// a link is denied, its host gets no request for it, not even for robots.txt.
 func EnforceRobotsTags() Option {
 	return hostOption("EnforceRobotsTags", func(s *hostSettings) { s.enforceTags = true })
 }
 
 // RobotsTags returns the rules that a site has sent with a page for this crawler, such as noindex:
 // those in the headers X-Robots-Tag and Robots-Tag and, if the page is HTML, in its meta elements.
-// The name of the crawler is that of ProductToken, or the product token in the User-Agent of the
-// request. RobotsTags of a page without rules returns nil. The rules of redirects do not count.
+// The name of the crawler is that of the option ProductToken or, without it, the product token in
+// the User-Agent of the request. RobotsTags returns nil if r is nil or has no rules. The rules of
+// redirects do not count.
 //
-// RobotsTags reads the headers and the head of the page in each call. It is experimental, because
-// one of its sources is a draft; see package robotstags.
+// RobotsTags parses the headers and the head of the page in each call. It may be called from any
+// goroutine. It is experimental, because one of its sources is a draft; see package robotstags.
 func (p *Plugin) RobotsTags(r *colly.Response) robotstags.Tags {
 	if p == nil || p.core == nil || r == nil || r.Request == nil {
 		return nil
@@ -55,15 +56,15 @@ func (p *Plugin) RobotsTags(r *colly.Response) robotstags.Tags {
 
 // MayFollow reports whether a link may be followed under EnforceRobotsTags. page is the request of
 // the page, and href may be relative to it. MayFollow is for programs that do not pass links to
-// Request.Visit, which asks by itself:
+// Request.Visit, which checks them itself:
 //
 //	if err := robots.MayFollow(e.Request, e.Attr("href")); err == nil {
 //		q.AddURL(e.Request.AbsoluteURL(e.Attr("href")))
 //	}
 //
-// If the link must not be followed, the error is a *DisallowedError with ReasonNofollow, which is
-// counted and reported as an Event like that of a request. If href is not a URL, the error says so.
-// Without the option, and in a dry run, MayFollow returns nil for every URL.
+// If the link must not be followed, the error is a *DisallowedError with ReasonNofollow. It is
+// counted and reported as an Event, like the denial of a request. If href is not a URL, the error
+// says so. Without the option, and in a dry run, MayFollow returns nil for every URL.
 func (p *Plugin) MayFollow(page *colly.Request, href string) error {
 	if err := p.usable(); err != nil {
 		return err
@@ -89,7 +90,7 @@ func (p *Plugin) MayFollow(page *colly.Request, href string) error {
 	return denied
 }
 
-// tagsOf returns the rules that apply to a page. html says that its meta elements are read.
+// tagsOf returns the rules that apply to a page. If html is true, it also reads the meta elements.
 func (c *core) tagsOf(r *colly.Response, html bool) robotstags.Tags {
 	var sent http.Header
 	if r.Request.Headers != nil {
@@ -146,9 +147,9 @@ func (c *tagCounts) statistics() RobotsTagStats {
 	}
 }
 
-// readTags counts and reports the rules of a page, and remembers its links that must not be
-// followed. It is called before the callbacks of the user if the option EnforceRobotsTags is set
-// for any host, and otherwise only for a page with the headers.
+// readTags counts and reports the rules of a page, and remembers the links that must not be
+// followed. If the option EnforceRobotsTags is set for any host, it is called for each page, before
+// the callbacks of the user. Otherwise it is called only for pages with rules in headers.
 func (h *hooks) readTags(r *colly.Response) {
 	if h.retired() || isMarkedUnchanged(r) {
 		return
@@ -168,8 +169,8 @@ func (h *hooks) readTags(r *colly.Response) {
 // hasTagHeaders reports whether a response has rules in its headers.
 func hasTagHeaders(r *colly.Response) bool { return robotstags.HasHeader(headerOf(r)) }
 
-// watchStorage puts a storage into the collector that withhold and decideVisit use, if the option
-// EnforceRobotsTags is set. Frontier has such a storage already.
+// watchStorage wraps the storage of the collector for withhold and decideVisit, if the option
+// EnforceRobotsTags is set for any host. With Frontier, the storage is already wrapped.
 func (h *hooks) watchStorage() error {
 	if h.frontier != nil || !h.enforcesTags {
 		return nil
@@ -193,9 +194,9 @@ func (h *hooks) withhold(urls []string) (release func()) {
 	return h.visits.Withhold(hashes)
 }
 
-// decideVisit says whether r, which the collector has accepted, follows a link with nofollow. It
-// aborts r if the collector has accepted another request for its URL at the same time. The URLStore
-// of Frontier finds such requests itself.
+// decideVisit tells the storage whether r, which the collector has accepted, is allowed or follows
+// a link with nofollow. It aborts r if the collector has accepted another request for the same URL
+// at the same time. With Frontier, the URLStore finds such duplicates itself.
 func (h *hooks) decideVisit(r *colly.Request) {
 	if h.dryRun || h.c.AllowURLRevisit {
 		return
@@ -217,7 +218,7 @@ func (h *hooks) decideVisit(r *colly.Request) {
 	}
 }
 
-// newUntracked returns Visits that only wrap storages, and track no visit.
+// newUntracked returns Visits that only wrap storages and do not track visits.
 func newUntracked() *arrivals.Visits {
 	v := arrivals.New(nil)
 	v.Close()

@@ -29,7 +29,7 @@ type tdmFiles struct {
 // A tdmSite is the TDMRep file of a site. It is protected by tdmFiles.mu.
 type tdmSite struct {
 	tdmCopy
-	reading chan struct{} // is closed when the file was read; nil if it is not being read
+	reading chan struct{} // closed when the file was read; nil if it is not being read
 }
 
 // A tdmCopy is a TDMRep file as it was last read.
@@ -40,13 +40,13 @@ type tdmCopy struct {
 }
 
 const (
-	tdmLife      = 24 * time.Hour   // of a file, and of a response that says that there is none
-	tdmRetry     = time.Hour        // until the file is requested again if there was no useful response
-	tdmPatience  = 30 * time.Second // for one response
+	tdmLife      = 24 * time.Hour   // how long a file is kept, or the fact that there is none
+	tdmRetry     = time.Hour        // pause after a request without a useful response
+	tdmPatience  = 30 * time.Second // the timeout of one request
 	maxTDMFile   = 500 << 10        // bytes; a longer file declares nothing
 	maxTDMSites  = 10_000           // sites whose files are kept
 	maxTDMSizes  = 32 << 20         // bytes of all files that are kept
-	tdmRedirects = 5                // that are followed
+	tdmRedirects = 5                // the number of redirects that are followed
 	tdmName      = "tdmrep.json"    // Source.Name
 )
 
@@ -55,8 +55,8 @@ var (
 	errTDMUnread = errors.New("the TDMRep file was not read")
 )
 
-// findTDM sets the TDMRep file of the site of t in v. It requests the file if it is not known, or
-// has expired, and f allows that.
+// findTDM sets the TDMRep file of the site of t in v. If f allows it, findTDM requests a file that
+// is not known or has expired.
 func (j *judge) findTDM(ctx context.Context, v *verdict, t target, f fetcher) (err error) {
 	a := v.policy.Authority
 	if !isWeb(t.url) || policy.IsVirtual(a) {
@@ -107,7 +107,7 @@ func (fs *tdmFiles) claim(a dialect.Authority, now time.Time) (file *usage.TDMFi
 	return nil, false, nil
 }
 
-// last returns the file of a site as it was last read, or nil if it was not.
+// last returns the file of a site as it was last read, or nil if it was not read.
 func (fs *tdmFiles) last(a dialect.Authority) *usage.TDMFile {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -117,8 +117,8 @@ func (fs *tdmFiles) last(a dialect.Authority) *usage.TDMFile {
 	return nil
 }
 
-// put ends the reading of a file. If err is not nil, the file was not read, and the next caller of
-// claim reads it.
+// put stores c and wakes the callers that wait for it. If err is not nil, the file was not read,
+// and the next caller of claim must read it.
 func (fs *tdmFiles) put(a dialect.Authority, c tdmCopy, err error) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -151,7 +151,7 @@ func (j *judge) readClaimedTDM(ctx context.Context, a dialect.Authority, userAge
 }
 
 // readTDM requests the TDMRep file of a site. If there is no useful response, it returns the last
-// copy. The error is that of ctx, or ErrClosed.
+// copy. The error is the cause that ended ctx, or ErrClosed.
 func (j *judge) readTDM(ctx context.Context, a dialect.Authority, userAgent string, f fetcher) (tdmCopy, error) {
 	ctx, release := j.policies.until(policy.WithValues(ctx, ctx))
 	defer release()
@@ -182,8 +182,8 @@ func (j *judge) logNoTDM(u *url.URL, err error) {
 	j.report.log.Debug("no TDMRep file", "url", u.Redacted(), "error", err)
 }
 
-// tdmCopyOf returns the copy of a file that was read just now. If it is malformed, it declares
-// nothing, and malformed is called.
+// tdmCopyOf returns the copy of a file that was read at now. If the file is malformed, tdmCopyOf
+// calls malformed, and the copy declares nothing.
 func tdmCopyOf(body []byte, now time.Time, malformed func(error)) tdmCopy {
 	sum := sha256.Sum256(body)
 	from := usage.Source{Name: tdmName, Hash: hex.EncodeToString(sum[:len(sum)/2])}
@@ -204,8 +204,8 @@ type tdmError struct {
 func (e *tdmError) Error() string { return e.reason }
 
 // requestTDM requests the TDMRep file at u and follows its redirects. Each of them is judged by the
-// robots.txt of its own site. If the error is errTDMDenied, denied is when that robots.txt expires. A
-// panic of the transport becomes an error, as for robots.txt.
+// robots.txt of its own site. If the error is errTDMDenied, denied is the time when that robots.txt
+// expires. A panic of the transport becomes an error, as for robots.txt.
 func (j *judge) requestTDM(ctx context.Context, u *url.URL, userAgent string, f fetcher) (body []byte, denied time.Time, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -253,7 +253,7 @@ func (j *judge) requestTDM(ctx context.Context, u *url.URL, userAgent string, f 
 	}
 }
 
-// getTDM makes one request.
+// getTDM requests u once and follows no redirect.
 func (j *judge) getTDM(ctx context.Context, u *url.URL, userAgent string, from lead, check func(origin) (verdict, error)) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -266,8 +266,8 @@ func (j *judge) getTDM(ctx context.Context, u *url.URL, userAgent string, from l
 	return resp, err
 }
 
-// bodyOfTDM reads the body of a response that is no redirect. The error is a *tdmError, or that of
-// the connection.
+// bodyOfTDM reads and closes the body of a response that is not a redirect. The error is a
+// *tdmError or a read error.
 func bodyOfTDM(resp *http.Response) ([]byte, error) {
 	defer discardTDM(resp)
 	if resp.StatusCode != http.StatusOK {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/gocolly/colly/v2"
 
-	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/metatags"
 	"github.com/collyrobots/collyrobots/usage"
 )
@@ -34,16 +33,17 @@ func Purpose(p ...usage.Purpose) Option {
 		faultIf(all&^known != 0, "Purpose", "%v is not a purpose of package usage", all))
 }
 
-// EnforceUsage denies the pages whose owners disallow the Purpose of the crawl, with ReasonUsage. It
-// needs the option Purpose. If that names several uses, one of them that is disallowed is enough. A
-// use about which nothing is known is not disallowed. It is experimental; see package usage.
+// EnforceUsage denies a page with ReasonUsage if its owner disallows the Purpose of the crawl. It
+// needs the option Purpose. If Purpose names several uses, the page is denied if one of them is
+// disallowed. A use is not disallowed if nothing is known about it. It is experimental; see package
+// usage.
 //
 // EnforceUsage knows what robots.txt and the TDMRep file say. What the response says, in its
 // headers or in HTML, is not known before the page is fetched. Such a page reaches the callbacks of
-// the spider. They must ask Plugin.Usage and discard the page.
+// the spider. They must call Plugin.Usage and discard the page if it disallows the use.
 //
-// robots.txt, sitemaps and TDMRep files are requested whatever their owners say about their use.
-// EnforceUsage may be given inside ForHosts.
+// EnforceUsage does not affect the requests for robots.txt, sitemaps and TDMRep files. EnforceUsage
+// may be given inside ForHosts.
 func EnforceUsage() Option {
 	return hostOption("EnforceUsage", func(s *hostSettings) { s.enforceUsage = true })
 }
@@ -62,8 +62,8 @@ func (c *config) usageFaults() (faults []error) {
 	return faults
 }
 
-// considerUsage finds the TDMRep file of the site of t, which v allows. If EnforceUsage is set, v
-// denies t if its owner disallows the purpose of the crawl.
+// considerUsage finds the TDMRep file of the site of t, which v allows. If EnforceUsage is set and
+// the owner of t disallows the purpose of the crawl, it changes v to a denial.
 func (j *judge) considerUsage(ctx context.Context, v *verdict, t target, f fetcher) error {
 	err := j.findTDM(ctx, v, t, f)
 	if err != nil {
@@ -73,15 +73,14 @@ func (j *judge) considerUsage(ctx context.Context, v *verdict, t target, f fetch
 	return nil
 }
 
-// applyUsage makes v deny u if v allows it, EnforceUsage is set, and the owner of u disallows the
-// purpose of the crawl.
+// applyUsage changes v to a denial if EnforceUsage is set and the owner of u disallows the purpose
+// of the crawl. A denial stays as it is.
 func (v *verdict) applyUsage(u *url.URL) {
 	if !v.settings.enforceUsage || !v.rule.Allowed {
 		return
 	}
 	if v.preferences(u).Of(v.settings.purpose).Preference == usage.Disallowed {
-		v.reason = ReasonUsage
-		v.rule = dialect.Decision{}
+		v.deny(ReasonUsage)
 	}
 }
 
@@ -105,15 +104,16 @@ func (v *verdict) sources() usage.Sources {
 
 // Usage returns what is known about the use of the content of r: the preferences in robots.txt, in
 // the TDMRep file, in the headers of the response, and in the meta elements of its HTML. The TDMRep
-// file is known only if a Purpose is set. Usage may be called in all callbacks of a collector that
-// have a response, also for responses that Colly takes from its cache. It requests nothing. It is
-// experimental; see package usage.
+// file is known only if a Purpose is set. Usage may be called in every callback that has a
+// response, also if the response comes from CacheDir. It sends no requests and may be called from
+// any goroutine. It is experimental; see package usage.
 //
-// The robots.txt that was in force when r was requested counts, if a Purpose is set. Otherwise, and
-// if more than 4,096 responses have arrived since then, the one that is in force now counts. If it
-// does not allow r, it says nothing about the use of r.
+// If a Purpose is set, Usage uses the robots.txt that was in force when r was requested. Without a
+// Purpose, or if more than 4,096 responses have arrived since then, it uses the current one. If
+// that robots.txt denies r, it says nothing about the use of r.
 //
-// Usage evaluates the sources at each call. It returns the zero Terms if r is nil or has no Request.
+// Usage evaluates the sources in each call. It returns the zero Terms if r is nil or has no
+// Request.
 func (p *Plugin) Usage(r *colly.Response) usage.Terms {
 	if p == nil || p.core == nil || r == nil || r.Request == nil || r.Request.URL == nil {
 		return usage.Terms{}
@@ -158,8 +158,8 @@ func (p *Plugin) verdictNow(r *colly.Request) (verdict, error) {
 	return p.recall(targetOf(r.URL, r.Host, header), f)
 }
 
-// isHTML reports whether a response is an HTML page. Like Colly, it looks at the body if the
-// response has no type.
+// isHTML reports whether a response is an HTML page. Like Colly, it looks at the body if there is
+// no Content-Type.
 func isHTML(h http.Header, body []byte) bool {
 	kind := h.Get("Content-Type")
 	if kind == "" {
@@ -170,8 +170,9 @@ func isHTML(h http.Header, body []byte) bool {
 	return kind == "text/html" || kind == "application/xhtml+xml"
 }
 
-// UsageStats counts the pages that were fetched by what robots.txt, the TDMRep file and the headers
-// of the response say about each use. HTML is not counted. Redirects are not counted either.
+// UsageStats counts the fetched pages by the preferences for each use. The preferences are those of
+// robots.txt, the TDMRep file and the response headers. Preferences in HTML do not count, and
+// redirects are not counted.
 type UsageStats struct {
 	Search  UsageCounts `json:"search"`
 	AIUse   UsageCounts `json:"ai-use"`
@@ -196,13 +197,13 @@ func (j *judge) recordUse(v verdict, resp *http.Response) {
 	j.uses.add(u, v, s.Terms(u).Preferences)
 }
 
-// uses records what is known about the use of the pages that were fetched.
+// uses keeps the counts of Stats.Usage, and the verdicts on recent pages for Plugin.Usage.
 type uses struct {
 	mu     sync.Mutex
 	stats  *UsageStats // nil if no page with a Purpose was fetched
 	recent map[*url.URL]verdict
 	order  []*url.URL // the keys of recent
-	oldest int        // the index in order of the one that is replaced next, if there are maxRecent
+	oldest int        // the index in order that is replaced next, if there are maxRecent keys
 }
 
 // maxRecent is the number of responses whose verdicts are kept for Plugin.Usage.

@@ -64,20 +64,25 @@ func (e Entry) encode() ([]byte, error) {
 // spaces, and without escapes that JSON does not need.
 func (e Entry) marshal() ([]byte, error) {
 	var b bytes.Buffer
+	b.Grow(usualEntry)
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(e)
+	err := encoder.Encode(e.wire())
 	if err != nil {
 		return nil, err
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
+// usualEntry is more than the number of bytes of most entries.
+const usualEntry = 1 << 10
+
 // decodeEntry returns the entry with these bytes. It returns an error if they are not in the form
 // that encode writes, or have another version.
 func decodeEntry(text []byte) (Entry, error) {
-	var e Entry
-	err := json.Unmarshal(text, &e)
+	var w entryJSON
+	err := json.Unmarshal(text, &w)
+	e := w.entry()
 	switch {
 	case err != nil:
 		return Entry{}, err

@@ -22,6 +22,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/audit"
 )
 
 // warmUp is the number of pages that a crawler visits before its first turn. These visits read
@@ -58,6 +59,7 @@ func (o order) variable() string {
 type cost struct {
 	Pages  int
 	CPU    time.Duration // processor time of the process, in user and system mode
+	Wall   time.Duration
 	Allocs uint64
 	Bytes  uint64 // allocated
 }
@@ -159,6 +161,11 @@ func (o order) collector() (c *colly.Collector, stop func(), err error) {
 			return nil, nil, err
 		}
 		stop = func() { p.Close() }
+	case "audit log":
+		stop, err = o.audited(c)
+		if err != nil {
+			return nil, nil, err
+		}
 	}
 	if !o.Links {
 		return c, stop, nil
@@ -166,6 +173,27 @@ func (o order) collector() (c *colly.Collector, stop func(), err error) {
 	c.AllowURLRevisit = false
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
 	return c, stop, c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 4})
+}
+
+// audited attaches a plugin with an audit log to c. The log is removed in the end.
+func (o order) audited(c *colly.Collector) (stop func(), err error) {
+	dir, err := os.MkdirTemp("", "audit")
+	if err != nil {
+		return nil, err
+	}
+	l, err := audit.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	p, err := collyrobots.WithRobots(c, collyrobots.Logger(slog.New(slog.DiscardHandler)), collyrobots.OnEveryEvent(l.Event))
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		p.Close()
+		l.Close()
+		os.RemoveAll(dir)
+	}, nil
 }
 
 // visit visits n pages of the site.
@@ -187,13 +215,14 @@ func (o order) visit(c *colly.Collector, turn, n int) error {
 func measure(n int, visit func() error) (cost, error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, began := stopwatch()
+	start, began := stopwatch()
 	err := visit()
-	_, ended := stopwatch()
+	end, ended := stopwatch()
 	runtime.ReadMemStats(&after)
 	return cost{
 		Pages:  n,
 		CPU:    ended - began,
+		Wall:   end - start,
 		Allocs: after.Mallocs - before.Mallocs,
 		Bytes:  after.TotalAlloc - before.TotalAlloc,
 	}, err

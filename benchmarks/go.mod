@@ -15,6 +15,7 @@ require (
 
 require (
 	go.etcd.io/bbolt v1.5.0 // indirect
+	golang.org/x/mod v0.39.0 // indirect
 	golang.org/x/sys v0.45.0 // indirect
 )
 

@@ -3,11 +3,11 @@
 package seconds
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -21,12 +21,17 @@ func (d Duration) Std() time.Duration { return time.Duration(d) }
 
 // MarshalJSON implements json.Marshaler.
 func (d Duration) MarshalJSON() ([]byte, error) {
-	sign, rest := "", uint64(d)
+	text := make([]byte, 0, len("-9223372036.854775808"))
+	rest := uint64(d)
 	if d < 0 {
-		sign, rest = "-", -rest
+		text = append(text, '-')
+		rest = -rest
 	}
-	text := fmt.Sprintf("%s%d.%09d", sign, rest/1e9, rest%1e9)
-	return []byte(strings.TrimSuffix(strings.TrimRight(text, "0"), ".")), nil
+	text = strconv.AppendUint(text, rest/1e9, 10)
+	point := len(text)
+	text = strconv.AppendUint(text, 1e9+rest%1e9, 10) // the 1 makes room for the point
+	text[point] = '.'
+	return bytes.TrimSuffix(bytes.TrimRight(text, "0"), []byte{'.'}), nil
 }
 
 // UnmarshalJSON implements json.Unmarshaler. It accepts every number, because other programs write

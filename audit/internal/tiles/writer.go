@@ -68,8 +68,8 @@ func (w *Writer) add(entry []byte, hash tlog.Hash) {
 		return
 	}
 	w.full = append(w.full, fullBundle{n: n, bytes: w.bundle, tiles: tiles})
-	w.bundle = nil
-	w.records = nil
+	w.bundle = make([]byte, 0, len(w.bundle)+len(w.bundle)/8) // the next one is likely to be as long
+	w.records = w.records[:0]
 	w.recorded = 0
 	if w.pending != nil {
 		w.pending.Close() // its entries are in w.full, so an error does no harm

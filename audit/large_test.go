@@ -1,0 +1,119 @@
+package audit_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/audit"
+	"github.com/collyrobots/collyrobots/dialect"
+)
+
+var (
+	largeSize  = flag.Int("mb", 8, "TestVerifyLargeLog: size of the log in MB")
+	largeHosts = flag.Int("hosts", 1000, "TestVerifyLargeLog: number of hosts")
+)
+
+// writeLarge writes a log of polite requests to many hosts. It returns the number of requests.
+func writeLarge(t *testing.T, dir string, size, hosts int) (requests int) {
+	t.Helper()
+	l := mustOpen(t, dir)
+	body := []byte("User-agent: *\nDisallow: /private\nCrawl-delay: 1\n")
+	sum := sha256.Sum256(body)
+	hash := hex.EncodeToString(sum[:])[:32]
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	now := start
+	for n := range hosts {
+		l.Event(collyrobots.Event{Kind: collyrobots.EventRobots, Time: now, Host: largeHost(n), URL: "http://" + largeHost(n) + "/robots.txt", Status: http.StatusOK,
+			RobotsStatus: collyrobots.RobotsRules, Fetched: now, Hash: hash, Body: body})
+	}
+	const perRequest = 1000 // bytes, about
+	for n := range size / perRequest {
+		host := largeHost(n % hosts)
+		now = now.Add(2 * time.Second / time.Duration(hosts))
+		u := fmt.Sprintf("http://%s/page/%d", host, n)
+		d := collyrobots.Decision{URL: u, Authority: "http://" + host, RobotsURL: "http://" + host + "/robots.txt", Allowed: true, Reason: collyrobots.ReasonNoRule,
+			Dialect: dialect.RFC9309(), Token: "ExampleBot", Group: "*", CrawlDelay: time.Second, Hash: hash, Status: http.StatusOK, Fetched: start, Expires: start.Add(24 * time.Hour), Delay: time.Second}
+		l.Event(collyrobots.Event{Kind: collyrobots.EventStarted, Time: now, Host: host, URL: u, RequestKind: collyrobots.RequestPage, Collector: 1, Request: uint32(n),
+			Delay: time.Second, Source: collyrobots.SourceCrawlDelay, Line: 3, Decision: &d})
+		l.Event(collyrobots.Event{Kind: collyrobots.EventAnswered, Time: now, Host: host, URL: u, RequestKind: collyrobots.RequestPage, Collector: 1, Request: uint32(n),
+			Status: http.StatusOK, Bytes: 10_000, Took: 150 * time.Millisecond, Date: now.Truncate(time.Second), Remote: "192.0.2.7:80"})
+		requests++
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return requests
+}
+
+func largeHost(n int) string { return fmt.Sprintf("www.host%d.example", n) }
+
+// peakHeap runs f and returns the largest size of the heap meanwhile, which was cleaned before.
+func peakHeap(f func()) (peak uint64) {
+	runtime.GC()
+	var before runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var most atomic.Uint64
+	end := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			var now runtime.MemStats
+			runtime.ReadMemStats(&now)
+			most.Store(max(most.Load(), now.HeapAlloc))
+			select {
+			case <-end:
+				return
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+	}()
+	f()
+	close(end)
+	<-done
+	return most.Load() - min(before.HeapAlloc, most.Load())
+}
+
+// rss returns the largest resident set of this process so far, as Linux reports it, or "".
+func rss() string {
+	status, _ := os.ReadFile("/proc/self/status")
+	for line := range bytes.Lines(status) {
+		if value, ok := strings.CutPrefix(string(line), "VmHWM:"); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// TestVerifyLargeLog checks that the memory of Verify does not depend on the size of the log. Use
+// -mb 1000 for a log of 1 GB.
+func TestVerifyLargeLog(t *testing.T) {
+	dir := t.TempDir()
+	requests := writeLarge(t, dir, *largeSize<<20, *largeHosts)
+	written := rss()
+	var r *audit.Report
+	var took time.Duration
+	peak := peakHeap(func() {
+		began := time.Now()
+		r, _ = verify(t, dir)
+		took = time.Since(began)
+	})
+	if !r.OK() || r.Logs[0].Starts != requests {
+		t.Errorf("got %+v and the findings %v", r.Logs[0], r.Findings[:min(3, len(r.Findings))])
+	}
+	t.Logf("%d requests: %v, %.1f MB on the heap; largest resident set %s after writing, %s after verifying", requests, took, float64(peak)/1e6, written, rss())
+	if most := uint64(30<<20 + 5000**largeHosts); peak > most {
+		t.Errorf("Verify used %d bytes, want at most %d", peak, most)
+	}
+}

@@ -128,7 +128,7 @@ const importRules = `
 	metrics/otel:      . ./metrics/internal/figures go.opentelemetry.io/otel/attribute go.opentelemetry.io/otel/metric
 
 	# A log of what a crawl did on the wire, and its verification.
-	audit:                . ./audit/internal/tiles ./dialect golang.org/x/mod/sumdb/note golang.org/x/mod/sumdb/tlog !net/http
+	audit:                . ./audit/internal/tiles ./dialect ./internal/seconds golang.org/x/mod/sumdb/note golang.org/x/mod/sumdb/tlog !net/http
 	audit/internal/tiles: golang.org/x/mod/sumdb/tlog !net !log
 
 	# A web in memory for the tests of any spider.

@@ -31,10 +31,12 @@ type state struct {
 	Denials      *[]denial                                            `json:"denials,omitempty"`
 	DeniedBy     map[string]int                                       `json:"denied_by,omitempty"` // the number of denials by reason, since Handler was called
 	Sitemaps     *sitemapsState                                       `json:"sitemaps,omitempty"`
-	Frontier     *frontierState                                       `json:"frontier,omitempty"`   // nil without the option Frontier
-	RobotsTags   collyrobots.RobotsTagStats                           `json:"robots_tags,omitzero"` // pages with rules such as noindex
-	Signatures   *collyrobots.SignatureStats                          `json:"signatures,omitempty"` // nil if no request is signed
-	Missed       int                                                  `json:"missed,omitempty"`     // the number of events that are missing from the charts and lists
+	Frontier     *frontierState                                       `json:"frontier,omitempty"`         // nil without the option Frontier
+	RobotsTags   collyrobots.RobotsTagStats                           `json:"robots_tags,omitzero"`       // pages with rules such as noindex
+	Signatures   *collyrobots.SignatureStats                          `json:"signatures,omitempty"`       // nil if no request is signed
+	Usage        *collyrobots.UsageStats                              `json:"usage,omitempty"`            // nil without the option Purpose
+	Licenses     int                                                  `json:"license_required,omitempty"` // responses that ask for a license
+	Missed       int                                                  `json:"missed,omitempty"`           // the number of events that are missing from the charts and lists
 }
 
 // A timeLeft is the estimated time left, and the host that takes longest.
@@ -87,6 +89,8 @@ func (h *handler) stateFor(q question, c *cursor) *state {
 		Ended:        s.stats.Ended,
 		RobotsTags:   s.stats.RobotsTags,
 		Signatures:   s.stats.Signatures,
+		Usage:        s.stats.Usage,
+		Licenses:     s.stats.LicenseRequired,
 		TimeLeft:     s.left,
 		Known:        s.known,
 		Matching:     s.hosts.matching,

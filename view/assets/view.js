@@ -64,12 +64,17 @@ function headline(m) {
   set(byId("denied-why"), denied.join(", ") || (m.totals.denied ? "requests not sent" : "every request was allowed"));
 }
 
-// signals describes the pages with robots tags, and the requests that are signed.
+// signals describes the pages with robots tags, the uses that owners disallow, the licenses that
+// sites ask for, and the requests that are signed.
 function signals(m) {
   const parts = [], tags = m.robots_tags, s = m.signatures;
   if (tags?.noindex) parts.push(`${number(tags.noindex)} noindex`);
   if (tags?.nofollow) parts.push(`${number(tags.nofollow)} nofollow`);
   if (tags && !parts.length) parts.push(`${number(tags.pages)} with robots tags`);
+  for (const [use, counts] of Object.entries(m.usage || {})) {
+    if (counts.disallowed) parts.push(`${number(counts.disallowed)} disallow ${use}`);
+  }
+  if (m.license_required) parts.push(`${number(m.license_required)} ask for a license`);
   if (s) parts.push(`${many(s.signed, "request")} signed`);
   if (s?.hosts) parts.push(`${many(s.hosts, "site")} asked for signatures`);
   if (s?.failed) parts.push(`${number(s.failed)} sent without a signature`);

@@ -1,6 +1,7 @@
 package browsertest
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -32,4 +33,23 @@ func TestUsage(t *testing.T) {
 	b.run(chromedp.Navigate("about:blank"))
 	b.run(chromedp.Navigate(c.page))
 	b.within(soon, has(list, "the site does not allow this use of its content 2 ×"))
+}
+
+// TestDisallowedUses checks what the page shows of pages that were requested although their headers
+// disallow a use, and of responses that ask for a license.
+func TestDisallowedUses(t *testing.T) {
+	c := newCrawl(t, robotstest.Sites{"press.example": {
+		"/": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Usage", "train-ai=n, search=y")
+		}),
+		"/sold": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("WWW-Authenticate", "License")
+			w.WriteHeader(http.StatusUnauthorized)
+		}),
+	}}, collyrobots.Purpose(usage.TrainAI))
+	b := open(t)
+	b.run(chromedp.EmulateViewport(1440, 900), chromedp.Navigate(c.page))
+	c.start("http://press.example/", "http://press.example/sold")
+	b.within(soon, `document.querySelector("#signals").textContent === "1 disallow train-ai · 1 ask for a license"`)
+	b.quiet(c.page)
 }

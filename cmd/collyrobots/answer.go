@@ -20,7 +20,12 @@ type answer struct {
 	Allowed  bool      `json:"allowed"`            // the decision of the selected dialect
 	Readings []reading `json:"readings,omitempty"` // one for each dialect, the selected one first
 
-	Usage usage.Preferences `json:"usage,omitzero"` // what robots.txt says about the use of the page, and with -page the page
+	// What robots.txt says about the use of the page, and with -page also the TDMRep file and the page.
+	Usage           usage.Preferences `json:"usage,omitzero"`
+	Use             usage.Use         `json:"use,omitempty"` // the key use of Content-Signal
+	TDM             usage.TDM         `json:"tdm,omitzero"`
+	Licenses        []usage.License   `json:"licenses,omitempty"`
+	LicenseRequired bool              `json:"license_required,omitempty"`
 
 	// With -page, what the page itself says.
 	PageStatus int             `json:"page_status,omitempty"` // 0 if it was not requested
@@ -46,6 +51,15 @@ func (a *answer) add(r reading) {
 	a.Readings = append(a.Readings, r)
 }
 
+// setTerms sets what is known about the use of the page.
+func (a *answer) setTerms(t usage.Terms) {
+	a.Usage = t.Preferences
+	a.Use = t.Use
+	a.TDM = t.TDM
+	a.Licenses = t.Licenses
+	a.LicenseRequired = t.LicenseRequired
+}
+
 // print prints one line if all dialects agree, and a table otherwise.
 func (a *answer) print(w io.Writer, q *question) {
 	first := a.Readings[0]
@@ -57,7 +71,7 @@ func (a *answer) print(w io.Writer, q *question) {
 		line += "; the dialects do not agree:"
 	}
 	q.paragraph(w, line, a.Allowed)
-	for _, text := range append(a.pageTexts(), usageTexts(a.Usage)...) {
+	for _, text := range append(a.pageTexts(), a.usageTexts()...) {
 		term.Paragraph(w, "  "+term.Safe(text), 4, q.width)
 	}
 	if !a.agree() || q.all {
@@ -112,24 +126,38 @@ func (a *answer) pageTexts() (texts []string) {
 	return texts
 }
 
-// usageTexts returns what is known about the uses of a page, such as
-// "train-ai: disallowed, robots.txt line 3".
-func usageTexts(p usage.Preferences) (texts []string) {
+// usageTexts returns what is known about the use of a page, such as "train-ai: disallowed, line 3".
+func (a *answer) usageTexts() (texts []string) {
 	for _, purpose := range []usage.Purpose{usage.Search, usage.AIUse, usage.TrainAI} {
-		s := p.Of(purpose)
-		if s.Preference == usage.Unknown {
-			continue
+		s := a.Usage.Of(purpose)
+		if s.Preference != usage.Unknown {
+			texts = append(texts, purpose.String()+": "+s.Preference.String()+sourceText(s.Source))
 		}
-		text := purpose.String() + ": " + s.Preference.String()
-		if s.Name != "" && s.Name != "robots.txt" {
-			text += ", " + s.Name
-		}
-		if s.Line > 0 {
-			text += fmt.Sprintf(", line %d", s.Line)
-		}
-		texts = append(texts, text)
+	}
+	if a.Use != usage.UseUnknown {
+		texts = append(texts, "use: "+a.Use.String())
+	}
+	if a.TDM.Policy != "" {
+		texts = append(texts, "tdm-policy: "+a.TDM.Policy+sourceText(a.TDM.Source))
+	}
+	for _, l := range a.Licenses {
+		texts = append(texts, "license: "+l.URL+sourceText(l.Source))
+	}
+	if a.LicenseRequired {
+		texts = append(texts, "page: asks for a license")
 	}
 	return texts
+}
+
+// sourceText returns where a statement is, if that is not clear: ", line 3".
+func sourceText(s usage.Source) (text string) {
+	if s.Name != "" && s.Name != "robots.txt" {
+		text = ", " + s.Name
+	}
+	if s.Line > 0 {
+		text += fmt.Sprintf(", line %d", s.Line)
+	}
+	return text
 }
 
 func verdict(allowed bool) string {

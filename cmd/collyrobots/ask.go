@@ -42,18 +42,24 @@ func (q *question) askWeb(ctx context.Context, files *robotsfile.Files) ([]*answ
 	}
 	for _, d := range q.dialects {
 		c := q.collector(ctx)
-		robots, err := collyrobots.WithRobots(c,
+		first := d == q.dialects[0]
+		options := []collyrobots.Option{
 			collyrobots.Dialect(d),
 			collyrobots.MinDelay(time.Second),
 			collyrobots.ProductToken(q.tokens...),
 			collyrobots.Store(facts),
 			collyrobots.HTTPClient(&http.Client{Transport: failures, Timeout: q.timeout}),
-			collyrobots.Logger(slog.New(slog.DiscardHandler))) // the answers contain the same information
+			collyrobots.Logger(slog.New(slog.DiscardHandler)), // the answers contain the same information
+		}
+		if q.page && first {
+			options = append(options, collyrobots.Purpose(usage.Search, usage.AIUse, usage.TrainAI)) // reads the TDMRep file
+		}
+		robots, err := collyrobots.WithRobots(c, options...)
 		if err != nil {
 			return nil, err
 		}
 		err = q.askDialect(ctx, robots, files, answers)
-		if err == nil && q.page && d == q.dialects[0] {
+		if err == nil && q.page && first {
 			err = requestPages(c, robots, answers)
 		}
 		if err := errors.Join(err, robots.Close()); err != nil {
@@ -82,7 +88,7 @@ func requestPages(c *colly.Collector, robots *collyrobots.Plugin, answers []*ans
 		a := r.Ctx.GetAny(key).(*answer)
 		a.PageStatus = r.StatusCode
 		a.Tags = robots.RobotsTags(r)
-		a.Usage = robots.Usage(r).Preferences
+		a.setTerms(robots.Usage(r))
 	})
 	c.OnError(func(r *colly.Response, err error) {
 		r.Ctx.GetAny(key).(*answer).PageError = err.Error()
@@ -111,7 +117,7 @@ func (q *question) askDialect(ctx context.Context, robots *collyrobots.Plugin, f
 		free <- true
 		group.Go(func() {
 			defer func() { <-free }()
-			faults[i] = a.ask(ctx, robots, files)
+			faults[i] = a.ask(ctx, robots, files, q.tokens)
 			q.progress.Show(fmt.Sprintf("%s of %s asked", term.Count(int(done.Add(1))), term.Number(len(answers), "URL")))
 		})
 	}
@@ -120,7 +126,7 @@ func (q *question) askDialect(ctx context.Context, robots *collyrobots.Plugin, f
 }
 
 // ask adds the decision of one dialect.
-func (a *answer) ask(ctx context.Context, robots *collyrobots.Plugin, files *robotsfile.Files) error {
+func (a *answer) ask(ctx context.Context, robots *collyrobots.Plugin, files *robotsfile.Files, tokens []string) error {
 	if a.Error != "" {
 		return nil
 	}
@@ -136,7 +142,8 @@ func (a *answer) ask(ctx context.Context, robots *collyrobots.Plugin, files *rob
 	text, _ := files.Text(decision.RobotsURL)
 	a.Robots = decision.RobotsURL
 	a.Status = decision.Status
-	if len(a.Readings) == 0 {
+	if len(a.Readings) == 0 && decision.Allowed {
+		a.setTerms(termsOf(decision.Dialect.Parse(text), a.URL, tokens))
 		a.Usage = decision.Usage
 	}
 	a.add(readingOf(decision, text))
@@ -190,19 +197,19 @@ func (q *question) askFile() ([]*answer, error) {
 			answers[i].add(readingOf(decide(d, text, u, q.tokens), text))
 		}
 		if answers[i].Allowed { // the preferences are about pages that may be requested
-			answers[i].Usage = usageOf(q.dialects[0].Parse(text), u, q.tokens)
+			answers[i].setTerms(termsOf(q.dialects[0].Parse(text), u, q.tokens))
 		}
 	}
 	return answers, nil
 }
 
-// usageOf returns what a robots.txt says about the use of a page.
-func usageOf(rules *dialect.Rules, u string, tokens []string) usage.Preferences {
+// termsOf returns what a robots.txt says about the use of a page.
+func termsOf(rules *dialect.Rules, u string, tokens []string) usage.Terms {
 	var lines []usage.Line
 	for _, line := range rules.UsageLines(tokens...) {
 		lines = append(lines, usage.Line{Key: line.Key, Value: line.Value, Number: line.Line})
 	}
-	return usage.Sources{Robots: usage.ParseRobotsTxt(lines)}.Terms(sentURL(u)).Preferences
+	return usage.Sources{Robots: usage.ParseRobotsTxt(lines)}.Terms(sentURL(u))
 }
 
 // decide returns the decision of a dialect about a URL or a path with the rules of a text.

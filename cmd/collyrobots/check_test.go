@@ -22,6 +22,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/input"
 	"github.com/collyrobots/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/usage"
 )
 
 const rules = `User-agent: *
@@ -164,16 +165,18 @@ func TestCheckPercent(t *testing.T) {
 
 // TestCheckUsage checks that the preferences about the use of the page are printed.
 func TestCheckUsage(t *testing.T) {
-	const text = "User-agent: *\nContent-Usage: train-ai=n, search=y\nAllow: /\n"
+	const text = "User-agent: *\nContent-Usage: train-ai=n, search=y\nContent-Signal: use=reference\nAllow: /\nLicense: https://a.test/l\n"
 	url, _ := site(t, 200, text)
 	for _, args := range [][]string{{url + "/a"}, {"-robots", fileOf(t, text), "/a"}} {
 		status, out, _ := call(t, "", append([]string{"check"}, args...)...)
-		if status != 0 || !strings.Contains(out, "\n  search: allowed, line 2\n  train-ai: disallowed, line 2\n") {
+		if status != 0 || !strings.Contains(out, "\n  search: allowed, line 2\n  train-ai: disallowed, line 2\n"+
+			"  use: reference\n  license: https://a.test/l, line 5\n") {
 			t.Errorf("%v: status %d\n%s", args, status, out)
 		}
 	}
 	_, out, _ := call(t, "", "check", "-json", url+"/a")
-	if !strings.Contains(out, `"train-ai":{"preference":"disallowed"`) {
+	want := `"use":"reference","licenses":[{"url":"https://a.test/l","source":"robots.txt","line":5}]`
+	if !strings.Contains(out, `"train-ai":{"preference":"disallowed"`) || !strings.Contains(out, want) {
 		t.Error(out)
 	}
 }
@@ -185,6 +188,13 @@ func TestCheckPage(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/robots.txt", func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "User-agent: *\nContent-Usage: search=y\nDisallow: /no\n")
+	})
+	mux.HandleFunc(usage.TDMRepPath, func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, `[{"location": "/a", "tdm-reservation": 1, "tdm-policy": "https://a.test/p"}]`)
+	})
+	mux.HandleFunc("/sold", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("WWW-Authenticate", "License")
+		w.WriteHeader(http.StatusUnauthorized)
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		pages.Add(1)
@@ -198,13 +208,18 @@ func TestCheckPage(t *testing.T) {
 	defer server.Close()
 	status, out, errs := call(t, "", "check", "-page", server.URL+"/a", server.URL+"/no")
 	want := server.URL + "/a: allowed, no rule matches\n  page: status 404\n  x-robots-tag: noindex\n  meta: nofollow\n" +
-		"  search: allowed, line 2\n  train-ai: disallowed, Content-Usage\n" +
+		"  search: allowed, line 2\n  ai-use: disallowed, tdmrep.json\n  train-ai: disallowed, Content-Usage\n" +
+		"  tdm-policy: https://a.test/p, tdmrep.json\n" +
 		server.URL + "/no: denied, line 3: Disallow: /no\n2 URLs: 1 allowed, 1 denied, 0 not answered\n"
 	if status != 1 || out != want || errs != "" {
 		t.Errorf("status %d\n%s%swant\n%s", status, out, errs, want)
 	}
 	if n := pages.Load(); n != 1 {
 		t.Errorf("%d pages were requested, want 1", n)
+	}
+	_, out, _ = call(t, "", "check", "-page", server.URL+"/sold")
+	if !strings.Contains(out, "\n  page: status 401\n  search: allowed, line 2\n  page: asks for a license\n") {
+		t.Error(out)
 	}
 	_, out, _ = call(t, "", "check", "-page", "-json", server.URL+"/a")
 	if !strings.Contains(out, `"page_status":404,"tags":[{"name":"noindex","source":"x-robots-tag"}`) {

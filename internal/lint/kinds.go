@@ -102,6 +102,11 @@ var kinds = []Kind{
 	{ID: "usage-unknown-label", Severity: Warning, Meaning: "The label is not one of this key, so readers ignore it."},
 	{ID: "usage-value", Severity: Warning, Meaning: "The value is not one of this key, so it means nothing: Content-Usage has y and n, Content-Signal has yes and no."},
 	{ID: "usage-syntax", Severity: Error, Meaning: "The value is not a dictionary of RFC 9651, so the line means nothing."},
+	{ID: "usage-license", Severity: Error, Meaning: "The value is not an absolute URL, so readers ignore the license."},
+	{ID: "tdm-syntax", Severity: Error, Meaning: "The TDMRep file is not a JSON array, so it declares nothing."},
+	{ID: "tdm-rule", Severity: Error, Meaning: "The element of the TDMRep file is ignored: it is not an object with a location that begins with a slash."},
+	{ID: "tdm-value", Severity: Error, Meaning: "The rule of the TDMRep file declares nothing, because tdm-reservation is not the number 0 or 1."},
+	{ID: "tdm-shadowed", Severity: Warning, Meaning: "An earlier rule of the TDMRep file matches each URL of this one, so it never decides."},
 }
 
 // kindByID has all kinds.

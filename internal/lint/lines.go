@@ -3,6 +3,7 @@ package lint
 import (
 	"bytes"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -113,6 +114,9 @@ var vocabularies = map[string]vocabulary{
 
 // lintUsage finds faults in a line about the use of content.
 func (l *linter) lintUsage(line line) {
+	if line.key == "license" && !isLicense(line.value) {
+		l.addToAll("usage-license", line.number, "not an absolute URL, so the license is ignored: "+shorten(line.value))
+	}
 	known, ok := vocabularies[line.key]
 	if !ok {
 		return
@@ -131,6 +135,12 @@ func (l *linter) lintUsage(line line) {
 		value, _, _ = strings.Cut(value, ";") // the parameters of a member
 		known.lint(l, line, label, strings.TrimSpace(value))
 	}
+}
+
+// isLicense reports whether the value of a License line names a license.
+func isLicense(value string) bool {
+	robots := usage.ParseRobotsTxt([]usage.Line{{Key: "License", Value: value}})
+	return len(usage.Sources{Robots: robots}.Terms(new(url.URL)).Licenses) > 0
 }
 
 // isDictionary reports whether the value of a Content-Usage line can be parsed. If it can, a member

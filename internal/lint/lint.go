@@ -1,5 +1,5 @@
 // Package lint finds the parts of a robots.txt that probably do not do what their author wants. It
-// works on bytes, and does no I/O.
+// also reads TDMRep files. It works on bytes, and does no I/O.
 //
 // The package asks package dialect for every fact: which lines a dialect ignores, which rules a
 // group has, and which of them decides about a URL. A rule is reported as useless only if no URL
@@ -67,7 +67,7 @@ type linter struct {
 	budget   int // work that may still be done to compare rules, in bytes that are compared
 }
 
-// Lint returns the findings in a robots.txt, in the order of the lines. Its time and its result are
+// Lint returns the findings in a robots.txt or a TDMRep file, in the order of the lines. Its time and its result are
 // bounded for any file.
 func Lint(body []byte, o Options) []Finding {
 	if len(o.Dialects) == 0 {
@@ -92,6 +92,10 @@ func Lint(body []byte, o Options) []Finding {
 func (l *linter) run() {
 	if isHTML(l.body) {
 		l.addToAll("html-page", 0, "the file is an HTML page, not a robots.txt")
+		return
+	}
+	if isTDMRep(l.body) {
+		l.lintTDMRep()
 		return
 	}
 	for _, d := range l.Dialects {

@@ -61,14 +61,18 @@ func fileOf(t *testing.T, cell string) string {
 	}
 	var lines []string
 	for _, m := range codeSpan.FindAllStringSubmatch(cell, -1) {
-		line, err := strconv.Unquote(`"` + m[1] + `"`)
-		if err != nil {
-			t.Error(err)
+		line := m[1]
+		if !strings.Contains(line, `"`) { // not JSON
+			var err error
+			line, err = strconv.Unquote(`"` + line + `"`)
+			if err != nil {
+				t.Error(err)
+			}
 		}
 		lines = append(lines, line)
 	}
 	file := strings.Join(lines, "\n") + "\n"
-	if !strings.Contains(file, "User-agent") && !strings.HasPrefix(file, "<") {
+	if !strings.Contains(file, "User-agent") && !strings.ContainsAny(file[:1], "<[{") {
 		file = "User-agent: *\n" + file
 	}
 	return file

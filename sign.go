@@ -3,12 +3,14 @@ package collyrobots
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/usage"
 	"github.com/collyrobots/collyrobots/webbotauth"
 )
 
@@ -209,7 +211,8 @@ func (x *exchange) signsAgain(resp *http.Response) bool {
 // program adds the other fields, such as Name and Contacts.
 //
 // ObeysRobots is true if the crawl obeys the robots.txt of every host as RFC 9309 says, so it is
-// false under DryRun, IgnoreRobotsWithPermission and every other dialect.
+// false under DryRun, IgnoreRobotsWithPermission and every other dialect. Bot.Purpose has the labels
+// of the option Purpose, such as "search, train-ai", also of those inside ForHosts.
 func (p *Plugin) Card() webbotauth.Card {
 	if p == nil || p.core == nil {
 		return webbotauth.Card{}
@@ -223,6 +226,7 @@ func (p *Plugin) Card() webbotauth.Card {
 	bot := webbotauth.Bot{
 		UserAgent: userAgent,
 		Trigger:   "crawler",
+		Purpose:   s.purposes(),
 		KnownURLs: []string{"/robots.txt"},
 	}
 	if s.tokens != nil || userAgent != "" {
@@ -237,6 +241,16 @@ func (p *Plugin) Card() webbotauth.Card {
 		bot.Rate = s.rate()
 	}
 	return webbotauth.Card{Bot: bot}
+}
+
+// purposes returns the labels of what the crawl is for on any host, or "" without the option
+// Purpose.
+func (s *settings) purposes() string {
+	var all usage.Purpose
+	for _, host := range s.all() {
+		all |= host.purpose
+	}
+	return strings.ReplaceAll(all.String(), "|", ", ")
 }
 
 // compliesEverywhere reports whether the robots.txt of every host is obeyed as RFC 9309 says.

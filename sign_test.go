@@ -20,6 +20,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/sigverify"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/store"
+	"github.com/collyrobots/collyrobots/usage"
 	"github.com/collyrobots/collyrobots/webbotauth"
 )
 
@@ -690,6 +691,11 @@ func TestCard(t *testing.T) {
 			name: "another dialect",
 			opts: []collyrobots.Option{collyrobots.Dialect(dialect.Original1994())},
 			want: webbotauth.Bot{ProductToken: "ExampleBot", RateControl: "status 429 or 503, with Retry-After or without"},
+		},
+		{
+			name: "purposes",
+			opts: []collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.ForHosts("a.test", collyrobots.Purpose(usage.Search))},
+			want: webbotauth.Bot{ProductToken: "ExampleBot", ObeysRobots: true, RateControl: "Crawl-delay in robots.txt; status 429 or 503, with Retry-After or without", Purpose: "search, train-ai"},
 		},
 		{
 			name: "a dry run",

@@ -28,7 +28,7 @@ import (
 
 // atOnce is the number of hosts that are asked at once. It is large, because a host that does not
 // answer takes until the timeout.
-const atOnce = 64
+const atOnce = 512
 
 // askWeb reads the robots.txt files of the hosts of the URLs and returns an answer for each URL. The
 // requests go through files.

@@ -14,6 +14,10 @@ func TestTerminals(t *testing.T) {
 	file := program(t)
 	faults := fileOf(t, faulty)
 	empty := fileOf(t, "User-agent: *\n")
+	pages := fileOf(t, `{"time":"2026-11-22T10:00:00Z","kind":"page","url":"https://a.test/","status":200}
+{"time":"2026-11-22T10:00:05Z","kind":"failed","url":"https://a.test/a/page/with/a/long/name","status":404}
+{"time":"2026-11-22T10:00:11Z","kind":"end","end":{"start_failed":false}}
+`)
 	for _, test := range []struct {
 		name    string
 		env     string
@@ -31,6 +35,10 @@ func TestTerminals(t *testing.T) {
 		{"check dumb", "TERM=dumb", []string{"check", "-robots", faults, "/a"}, 80, "", "  google        allowed  *"},
 		{"diff", "TERM=xterm", []string{"diff", faults, empty}, 80, "[31m- ", "Changes: 2 rules, 1 delay, 0 sitemaps, 0 verdicts"},
 		{"diff narrow", "TERM=dumb", []string{"diff", faults, empty}, 40, "", "Changes: 2 rules, 1 delay, 0"},
+		{"report", "TERM=xterm", []string{"report", pages}, 80, "[31mFailed", "Responses: 1 × 200, 1 × 404"},
+		{"report narrow", "TERM=xterm", []string{"report", pages}, 40, "[31mFailed", "    404 Not Found"},
+		{"report dumb", "TERM=dumb", []string{"report", pages}, 80, "", "Failed (1):"},
+		{"report NO_COLOR", "NO_COLOR=1", []string{"report", pages}, 80, "", "Failed (1):"},
 	} {
 		t.Run(strings.ReplaceAll(test.name, " ", "-"), func(t *testing.T) {
 			t.Parallel()

@@ -2,10 +2,13 @@ package crawl
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"strings"
+	"time"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/internal/term"
 )
 
 // warnings is the slog.Handler of a crawl. It writes each warning as a sentence for people, such as
@@ -23,9 +26,12 @@ func (h *warnings) Enabled(_ context.Context, level slog.Level) bool {
 // Handle implements slog.Handler.
 func (h *warnings) Handle(_ context.Context, r slog.Record) error {
 	var facts []string
+	unreachable := false
 	add := func(a slog.Attr) bool {
-		if a.Key != "" {
-			facts = append(facts, fmt.Sprintf("%s %v", strings.ReplaceAll(a.Key, "_", " "), a.Value.Resolve()))
+		value := a.Value.Resolve()
+		unreachable = unreachable || a.Key == "robots_status" && value.String() == string(collyrobots.RobotsUnreachable)
+		if text, ok := textOf(value); ok {
+			facts = append(facts, strings.ReplaceAll(a.Key, "_", " ")+" "+text)
 		}
 		return true
 	}
@@ -33,12 +39,27 @@ func (h *warnings) Handle(_ context.Context, r slog.Record) error {
 		add(a)
 	}
 	r.Attrs(add)
-	text := strings.ToLower(r.Level.String()) + ": " + strings.TrimPrefix(r.Message, "collyrobots: ")
+	if unreachable {
+		return nil // the denials of the host say so
+	}
+	text := "warning: " + strings.TrimPrefix(r.Message, "collyrobots: ")
 	if len(facts) > 0 {
 		text += " (" + strings.Join(facts, ", ") + ")"
 	}
 	_, err := io.WriteString(h.w, strings.ReplaceAll(text, "\n", " ")+"\n")
 	return err
+}
+
+// textOf returns the text of a value. If ok is false, the value says nothing: it is zero.
+func textOf(v slog.Value) (text string, ok bool) {
+	switch v.Kind() {
+	case slog.KindTime:
+		return v.Time().Local().Format(time.DateTime), !v.Time().IsZero()
+	case slog.KindDuration:
+		return term.Duration(v.Duration()), v.Duration() != 0
+	}
+	text = v.String()
+	return text, text != "" && text != "0" && text != "false" && text != "<nil>"
 }
 
 // WithAttrs implements slog.Handler.

@@ -130,6 +130,9 @@ func (s *spider) options(j *job) []collyrobots.Option {
 		collyrobots.OnEvent(s.onEvent),
 		collyrobots.Logger(slog.New(&warnings{w: s.progress})),
 	}
+	if j.revalidate {
+		options = append(options, collyrobots.Revalidate())
+	}
 	options = append(options, j.more...)
 	if j.log != nil {
 		options = append(options, collyrobots.OnEveryEvent(j.log.Event))

@@ -49,6 +49,7 @@ type job struct {
 	skipAbove   time.Duration        // hosts that ask for a longer delay are skipped; 0 means that none is skipped
 	cache       string               // the directory of the store; if empty, there is no store
 	resume      bool                 // continue where the last run stopped
+	revalidate  bool                 // request only pages that have changed
 	http        string               // the address of the page that shows the crawl; if empty, there is no page
 	audit       string               // the folder of the audit log; if empty, there is no log
 	signKey     string               // the file with the key that signs requests; if empty, they are not signed
@@ -77,7 +78,6 @@ var groupings = map[string]collyrobots.Grouping{
 type texts struct {
 	dialect, token, from, hours, zone, paceBy, purpose string
 	adaptive                                           float64
-	revalidate                                         bool
 }
 
 // parse parses the command line.
@@ -134,7 +134,7 @@ func (j *job) define(flags *flag.FlagSet, t *texts) {
 	flags.StringVar(&t.purpose, "purpose", "", "what the pages are for: search, ai-use or train-ai, separated by commas; pages that their owners exclude from these `uses` are denied")
 	flags.StringVar(&j.cache, "cache", "", "keep the robots.txt files and the pages in this `directory` for the next run; it is created if necessary")
 	flags.BoolVar(&j.resume, "resume", false, "continue where the last run with the same -cache stopped; if it has fetched all pages, crawl again and leave out sitemaps that have not changed")
-	flags.BoolVar(&t.revalidate, "revalidate", false, "ask sites only for pages that have changed since the last run with the same -cache")
+	flags.BoolVar(&j.revalidate, "revalidate", false, "ask sites only for pages that have changed since the last run with the same -cache")
 	flags.StringVar(&j.signKey, "sign", "", "sign each request with the Ed25519 key in this PEM `file` (Web Bot Auth); needs -sign-agent")
 	flags.StringVar(&j.signAgent, "sign-agent", "", "the https `URL` of the directory with the public key of -sign")
 	flags.StringVar(&j.audit, "audit", "", "keep a log of every request in this `directory`, which collyrobots audit verifies")
@@ -159,12 +159,6 @@ func (j *job) set(t *texts) error {
 	}
 	if t.adaptive != 0 {
 		j.more = append(j.more, collyrobots.AdaptiveDelay(t.adaptive))
-	}
-	if t.revalidate {
-		if j.cache == "" {
-			return errors.New("-revalidate needs -cache with the directory of the earlier run")
-		}
-		j.more = append(j.more, collyrobots.Revalidate())
 	}
 	return errors.Join(j.setHours(t.hours, t.zone), j.setPurpose(t.purpose))
 }
@@ -233,6 +227,8 @@ func (j *job) check() error {
 		return fmt.Errorf("-skip-above %v is negative; 0 means that no host is skipped", j.skipAbove)
 	case j.resume && j.cache == "":
 		return errors.New("-resume needs -cache with the directory of the earlier run")
+	case j.revalidate && j.cache == "":
+		return errors.New("-revalidate needs -cache with the directory of the earlier run")
 	case (j.signKey == "") != (j.signAgent == ""):
 		return errors.New("-sign and -sign-agent need each other: the key, and the URL of the directory with its public part")
 	}

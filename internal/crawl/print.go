@@ -66,8 +66,12 @@ func (r *report) printEnd(w io.Writer, l layout) {
 
 // total returns a line such as "23 pages in 11.0 s, 2 failed, 4 denied".
 func (r *report) total() string {
-	return fmt.Sprintf("%s in %s, %s failed, %s denied", term.Number(r.pages(), "page"), elapsed(r.ended.Sub(r.began)),
+	text := fmt.Sprintf("%s in %s, %s failed, %s denied", term.Number(r.pages(), "page"), elapsed(r.ended.Sub(r.began)),
 		term.Count(len(r.failures)), term.Count(len(r.denials)))
+	if n := r.stats.Totals.Unchanged; n > 0 {
+		text += fmt.Sprintf(", %s unchanged", term.Count(n))
+	}
+	return text
 }
 
 // elapsed returns a duration such as "11.0 s" or "2h5m".

@@ -45,30 +45,33 @@ func (g Grouping) String() string {
 }
 
 // PaceBy makes the hosts of a group share one pace, so that a server with many names gets no more
-// requests than a server with one. The default is ByHost.
+// requests than a server with one name. The default is ByHost.
 //
 // The longest delay of all hosts of the group applies to each of them, and a response with status
-// 429 or 503 of one host slows all of them down. If ForHosts gives them different settings, the
-// longest MinDelay, MaxDelay, MaxBackOff and AdaptiveDelay apply, the smallest MaxInFlight, and
-// DelayFromEnd if one of them has it. The group is open while the CrawlHours of all of them are; if
-// these have no time in common, nothing is requested. The pages that wait take turns: one of each host, then the next one of each host.
-// Requests for robots.txt, sitemaps and redirects go first, as they do for one host. With
-// SharedPace, the name that Pacer.Acquire gets is that of the group.
+// 429 or 503 of one host slows all of them down. If ForHosts gives the hosts different settings,
+// the group uses the longest MinDelay, MaxDelay, MaxBackOff and AdaptiveDelay, the smallest
+// MaxInFlight, and DelayFromEnd if one host has it. The group is open while the CrawlHours of all
+// hosts allow requests. If these hours have no time in common, nothing is requested. The waiting
+// pages take turns: one page of each host, then the next page of each host. Requests for
+// robots.txt, sitemaps and redirects go first, as they do for one host. With SharedPace, the name
+// that Pacer.Acquire gets is that of the group.
 //
-// With ByAddress, the plugin looks up the name of a host with net.DefaultResolver before its first
-// request, for five seconds at most and up to 32 names at once, and once more after an hour when no
-// request of the host waits or is in flight. If a name has several addresses, the group is that of
-// the lowest IPv4 address, or if there is none, of the lowest IPv6 address. So two hosts that share
-// only some of their addresses may belong to different groups.
+// With ByAddress, the plugin looks up the name of a host with net.DefaultResolver before the first
+// request to it. A look-up takes at most five seconds, and at most 32 names are looked up at once.
+// After an hour, the name is looked up again when no request of the host waits or is in flight. If
+// a name has several addresses, the group is that of the lowest IPv4 address or, if there is none,
+// of the lowest IPv6 address. So two hosts that share only some of their addresses may belong to
+// different groups.
 //
-// The group is not known, so that a host is paced alone,
+// In two cases the group is not known, and the host has its own pace:
 //
-//   - if its requests go through a proxy, that is, if the Proxy function of the transport is not
-//     nil and not http.ProxyFromEnvironment, or chooses a proxy, and also if a connection turns out
-//     to be one to a proxy. The plugin does not look up the names of such hosts.
-//   - if the lookup fails. It is tried again after a minute. If the transport reports the address of
-//     a connection, as an http.Transport does, that address counts from then on. It also counts if
-//     the lookup has not returned it, because the transport has its own dialer.
+//   - Its requests go through a proxy. This is so if the Proxy function of the transport is
+//     http.ProxyFromEnvironment and chooses a proxy, if it is another function, or if a connection
+//     leads to a proxy. The plugin does not look up the names of such hosts.
+//   - The look-up fails. It is tried again after a minute. If the transport reports the address of
+//     a connection, as an http.Transport does, that address determines the group from then on. This
+//     also holds if the transport has its own dialer and uses an address that the look-up has not
+//     returned.
 func PaceBy(g Grouping) Option {
 	return hostOption("PaceBy", func(s *hostSettings) { s.grouping = g },
 		faultIf(g > ByAddress, "PaceBy", "there is no %v", g))
@@ -88,11 +91,11 @@ const (
 	maxLookups = 32
 )
 
-// A groupings finds the groups of the hosts that share their pace.
+// A groupings finds the groups of hosts for PaceBy.
 type groupings struct {
 	settings *settings
 	lookup   func(ctx context.Context, name string) ([]netip.Addr, error)
-	slots    chan struct{} // holds a value for each lookup under way
+	slots    chan struct{} // holds a value for each lookup in progress
 	closing  context.Context
 	close    context.CancelFunc
 }

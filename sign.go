@@ -146,7 +146,8 @@ type SignatureStats struct {
 	Failed int `json:"failed"`
 	// Asked counts the responses that have asked for a signature.
 	Asked int `json:"asked"`
-	// Hosts counts the hosts whose requests are signed because they have asked, under SignWhenAsked.
+	// Hosts counts the hosts that have asked for signatures, under SignWhenAsked. Their requests
+	// are signed.
 	Hosts int `json:"hosts"`
 }
 

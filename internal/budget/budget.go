@@ -1,4 +1,4 @@
-// Package budget counts the pages that each host is sent, up to a number. It knows hosts only by
+// Package budget counts the pages that are sent to each host, up to a limit. It knows hosts only by
 // name.
 package budget
 
@@ -7,16 +7,16 @@ import (
 	"sync"
 )
 
-// Pages counts the pages of all hosts. A host that was sent a page takes about 30 bytes, and is
-// never forgotten. All methods may be called from any goroutine. Create one with New.
+// Pages counts the pages of all hosts. A host with a counted page takes about 30 bytes and is never
+// forgotten. All methods may be called from any goroutine. Use New to create a Pages.
 type Pages struct {
 	seed   maphash.Seed
 	shards [64]shard
 }
 
-// A shard has the hosts that have the same hash, modulo the number of shards. It has only the
-// hashes of their names. Two hosts out of a million have the same hash with a probability of one to
-// thirty million. They would then share one budget.
+// A shard has the counts of the hosts with the same hash modulo the number of shards. It stores
+// only the hashes of their names. Two hosts with the same hash share one budget. Among a million
+// hosts, the probability of such a pair is about one in 37 million.
 type shard struct {
 	mu   sync.Mutex
 	used map[uint64]uint32
@@ -25,7 +25,7 @@ type shard struct {
 // New returns a Pages that has counted nothing.
 func New() *Pages { return &Pages{seed: maphash.MakeSeed()} }
 
-// Used returns how many pages of a host are counted.
+// Used returns the number of counted pages of a host.
 func (p *Pages) Used(host string) int {
 	hash := maphash.String(p.seed, host)
 	s := p.shardOf(hash)

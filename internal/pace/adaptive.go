@@ -10,20 +10,21 @@ import (
 // The body does not count, because its time depends on the size of the page and on the own network.
 //
 // With a factor f, at most 1/f requests, rounded up, are in flight, unless Rules.MaxInFlight is
-// set. A host that answers steadily never has more than that, by Little's law. The limit matters
-// when the host becomes slow: the next requests wait for the response that says so. It also bounds
-// the oscillation between many requests, slow responses, few requests and fast responses.
+// set. By Little's law, a host with a steady response time never has more requests in flight. The
+// limit has an effect when the host becomes slow: the next requests then wait for a response. It
+// also bounds the oscillation between many requests with slow responses and few requests with fast
+// responses.
 const (
 	// rise is the weight of a response that took longer than the smoothed time. After a rise from
 	// 100 ms to 800 ms, the smoothed time exceeds 700 ms with the third response.
 	rise = 0.5
 	// fall is the weight of a faster response. It is less than rise, so that the delay follows the
-	// slow ones if fast and slow responses alternate. After a fall from 800 ms to 100 ms, the
+	// slow responses if fast and slow ones alternate. After a fall from 800 ms to 100 ms, the
 	// smoothed time is below 200 ms with the seventh response.
 	fall = 0.25
-	// maxRise limits what one response can say: it counts as maxRise times the smoothed time at
-	// most, or as leastOutlier if that is longer. A single response that took a minute therefore
-	// does not stop the crawl.
+	// maxRise limits the effect of one response: it counts as at most maxRise times the smoothed
+	// time, or leastOutlier if that is longer. So a single response that took a minute does not
+	// stop the crawl.
 	maxRise      = 4
 	leastOutlier = time.Second
 )
@@ -48,10 +49,10 @@ func (l *limiter) adaptiveDelay() time.Duration {
 }
 
 // measure records that the request of t got a response at now, or has ended without one. Only the
-// first call for a request counts. success says that the response may lower the smoothed response
-// time: errors and redirects are often fast although the host is slow. A robots.txt never lowers
-// it, because most are files that need no computation. measure reports whether the delay may have
-// changed.
+// first call for a request counts. If success is true, the response may lower the smoothed response
+// time. Errors and redirects must not lower it, because they are often fast although the host is
+// slow. The response to robots.txt never lowers it, because most servers send a static file.
+// measure reports whether the delay may have changed.
 func (l *limiter) measure(now instant, t *Ticket, success bool) bool {
 	if l.rules.Adaptive == 0 || t.state != onWire || t.measured {
 		return false

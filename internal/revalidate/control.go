@@ -12,7 +12,7 @@ import (
 type control struct {
 	noStore bool
 	noCache bool
-	maxAge  time.Duration // -1 if there is none, and 0 if it is invalid or there are two different ones
+	maxAge  time.Duration // -1 if it is missing; 0 if it is invalid or if two values differ
 }
 
 func controlOf(h http.Header) control {

@@ -18,29 +18,29 @@ import (
 	"time"
 )
 
-// A Record is what is kept of the last response for a URL. It does not change after it was made.
+// A Record has the validators of the last response for a URL, and how long it is fresh. It is
+// immutable.
 type Record struct {
 	ETag         string    `json:"etag,omitempty"`
 	LastModified string    `json:"last_modified,omitempty"`
-	Vary         string    `json:"vary,omitempty"`     // the fields that have selected the response, in lower case and sorted; "*" if not known
+	Vary         string    `json:"vary,omitempty"`     // the names in Vary, in lower case and sorted; "*" if not known
 	Selected     string    `json:"selected"`           // a hash of these fields in the request
 	Lifetime     int64     `json:"lifetime,omitempty"` // how long a response is fresh, in seconds
-	Fresh        time.Time `json:"fresh,omitzero"`     // until when the last response is fresh
+	Fresh        time.Time `json:"fresh,omitzero"`     // the time until which the last response is fresh
 	Stored       time.Time `json:"stored"`             // when the record was made
 	Version      int       `json:"version"`            // recordVersion
 }
 
 const recordVersion = 1
 
-// Life is how long a record is kept after it was written. RenewAfter is when a record that is still
-// valid is written again.
+// Life is the time for which a record is kept after it was written. RenewAfter is the age at which
+// a record that is still valid is written again.
 const (
 	Life       = 90 * 24 * time.Hour
 	RenewAfter = Life / 2
 )
 
-// longest is the length of the longest ETag, and of the longest list of field names in Vary, that
-// is kept, in bytes.
+// longest is the maximum length in bytes of an ETag, and of the list of names in Vary.
 const longest = 512
 
 // ErrUnusable reports that a response has a validator that was not kept.
@@ -48,7 +48,8 @@ var ErrUnusable = errors.New("the ETag or Last-Modified is malformed, too long o
 
 // New returns the record of a complete response with status 200 to a GET of u with this header. It
 // returns nil if the response has no validator that can be used, or must not be stored. The error
-// is nil or ErrUnusable, also if there is a record with the other validator.
+// is nil or ErrUnusable. If only one of two validators can be used, New returns both a record and
+// ErrUnusable.
 func New(u *url.URL, sent, received http.Header, now time.Time) (*Record, error) {
 	control := controlOf(received)
 	if control.noStore {
@@ -81,9 +82,9 @@ func New(u *url.URL, sent, received http.Header, now time.Time) (*Record, error)
 	return r, err
 }
 
-// entityTag returns the ETag of a response as it was written, or "" if there is none. Only a single
-// well-formed one of ASCII characters can be used (RFC 9110, section 8.8.3): a value of "*" would
-// match every page.
+// entityTag returns the ETag of a response as it was written, or "" if there is none. It returns
+// ErrUnusable unless there is exactly one ETag, and that is well-formed and in ASCII (RFC 9110,
+// section 8.8.3). For example, the value "*" would match every page.
 func entityTag(h http.Header) (string, error) {
 	values := h["Etag"]
 	if len(values) == 0 {
@@ -104,7 +105,7 @@ func entityTag(h http.Header) (string, error) {
 }
 
 // lastModified returns the Last-Modified of a response as it was written, or "" if there is none. A
-// date after that of the response cannot be used: the page would seem unchanged until then.
+// time after the Date of the response cannot be used: until then, the page would seem unchanged.
 func lastModified(h http.Header, now time.Time) (string, error) {
 	values := h["Last-Modified"]
 	if len(values) == 0 {
@@ -169,15 +170,15 @@ func (r *Record) selection(u *url.URL, sent http.Header) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
 }
 
-// selects reports whether a request selects the same representation of the page as the one that has
-// led to the record.
+// selects reports whether a request selects the same representation of the page as the recorded
+// request.
 func (r *Record) selects(u *url.URL, sent http.Header) bool {
 	return r.Vary != "*" && r.Selected == r.selection(u, sent)
 }
 
 // Conditions returns the header fields that make a request conditional. It returns nil if there are
-// none. An ETag identifies the representation, but a Last-Modified does not, so it is sent only if
-// the request selects the same one (RFC 9111, section 4.1).
+// none. An ETag identifies the representation. A Last-Modified does not, so it is sent only if the
+// request selects the same representation (RFC 9111, section 4.1).
 func (r *Record) Conditions(u *url.URL, sent http.Header) http.Header {
 	var h http.Header
 	if r.ETag != "" {
@@ -197,8 +198,8 @@ func (r *Record) IsFresh(u *url.URL, sent http.Header, now time.Time) bool {
 	return now.Before(r.Fresh) && !r.Stored.After(now.Add(time.Minute)) && r.selects(u, sent)
 }
 
-// Confirm returns the header that the response of the record has after it was confirmed by a 304
-// with this header (RFC 9111, section 4.3.4).
+// Confirm returns the header of the recorded response, updated by a 304 response with the header
+// received (RFC 9111, section 4.3.4).
 func (r *Record) Confirm(received http.Header) http.Header {
 	h := received.Clone()
 	if h == nil {
@@ -235,8 +236,8 @@ func (r *Record) Encode() []byte {
 	return b
 }
 
-// Decode returns the record with a stored form. It returns an error for a form that Encode does not
-// return.
+// Decode returns the record that Encode has encoded as b. It returns an error if b is not such a
+// record.
 func Decode(b []byte) (*Record, error) {
 	r := new(Record)
 	err := json.Unmarshal(b, r)
@@ -269,13 +270,13 @@ func Key(collector int, u *url.URL) string {
 	return fmt.Sprintf("page:%d:%s", collector, base64.RawURLEncoding.EncodeToString(sum[:18]))
 }
 
-// conditions are the header fields with which a program makes a request conditional or partial
-// itself (RFC 9110, sections 13.1 and 14.2).
+// conditions are the header fields that make a request conditional or partial (RFC 9110, sections
+// 13.1 and 14.2).
 var conditions = []string{"If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range", "Range"}
 
-// Allows reports whether a request with this header may be made conditional. This is not so if the
-// program has made it conditional or partial itself, or asks for a new copy of the page by
-// "Cache-Control: no-cache" or "no-store".
+// Allows reports whether a request with this header may be made conditional. It returns false if
+// the program has made the request conditional or partial, or has set "Cache-Control: no-cache" or
+// "no-store" to get a new copy of the page.
 func Allows(sent http.Header) bool {
 	for _, name := range conditions {
 		if sent[name] != nil {

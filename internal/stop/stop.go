@@ -1,9 +1,9 @@
-// Package stop decides when a host that refuses requests gets no more of them. It only counts: the
-// time is an argument, and the caller says which responses are refusals and which are successes.
+// Package stop decides when a host that refuses requests gets no more requests. It only counts: the
+// time is an argument, and the caller decides which responses are refusals and which are successes.
 //
-// A host is stopped after a number of refusals in a row. An hour later one request, the probe, may
-// be sent. If the host refuses it, the next probe follows after twice the time, up to a day. If it
-// succeeds, the stop has ended. The results of other requests that are still under way do not
+// A host is stopped after a number of refusals in a row. An hour later, one request may be sent as
+// a probe. If the host refuses the probe, the time until the next probe doubles, up to a day. If
+// the probe succeeds, the stop ends. The results of other requests that are still in flight do not
 // change a stop.
 //
 //	status, denied := hosts.Denied(now, "example.com")     // before a request waits
@@ -26,32 +26,31 @@ const (
 	firstStop = time.Hour
 	lastStop  = 24 * time.Hour
 
-	// Many is how many refusals in a row are notable although they do not stop the host.
+	// Many is the number of refusals in a row that is notable although it does not stop the host.
 	Many = 10
 )
 
 const (
-	// keepAll is how many hosts are kept before it is examined whether they are still needed.
+	// keepAll is the number of hosts that are kept without checking whether they are still needed.
 	keepAll = 1 << 16
-	// longAgo is the time after the last refusal after which a host that is not stopped can be
-	// forgotten. A host that is stopped can be forgotten if no probe was sent for lastStop.
+	// A host that is not stopped can be forgotten when longAgo has passed since its last refusal. A
+	// stopped host can be forgotten when lastStop has passed since a probe was due.
 	longAgo = time.Hour
 )
 
-// A Status says what is known about the refusals of a host. It is zero if the last result was a
-// success.
+// A Status has the refusals of a host since its last success. It is zero if there are none.
 type Status struct {
 	InRow int // refusals since the last success
-	// Since is when the host was stopped. If it is not stopped, Since and Until are zero.
+	// Since is the time when the host was stopped. If it is not stopped, Since and Until are zero.
 	Since time.Time
-	// Until is when the next probe may be sent.
+	// Until is the time when the next probe may be sent.
 	Until time.Time
 }
 
 // Stopped reports whether the host gets no requests except probes.
 func (s Status) Stopped() bool { return !s.Since.IsZero() }
 
-// A record is what is known about one host.
+// A record has the state of one host.
 type record struct {
 	Status
 	pause time.Duration // the time from one probe to the next
@@ -64,7 +63,7 @@ type Hosts struct {
 	count  atomic.Int64 // len(byName), which is read without the lock
 	mu     sync.Mutex
 	byName map[string]*record
-	limit  int // when byName has this length, sweep is called
+	limit  int // sweep is called when byName has this length and at least keepAll
 }
 
 // None reports whether no host has a Status. It takes no lock.

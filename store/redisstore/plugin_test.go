@@ -1,6 +1,7 @@
 package redisstore_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -27,6 +28,12 @@ func (j *job) crawl(ctx context.Context, s *redisstore.Store) int {
 	if !j.Alone {
 		opts = append(opts, collyrobots.Store(s), collyrobots.SharedPace(s))
 	}
+	if j.PaceBy != collyrobots.ByHost {
+		opts = append(opts, collyrobots.PaceBy(j.PaceBy))
+	}
+	if j.Revalidate {
+		opts = append(opts, collyrobots.Revalidate())
+	}
 	if j.Audit != "" {
 		log, err := audit.Open(j.Audit)
 		if err != nil {
@@ -42,11 +49,12 @@ func (j *job) crawl(ctx context.Context, s *redisstore.Store) int {
 		return 1
 	}
 	defer robots.Close()
+	names := cmp.Or(j.HostNames, "host%d.example")
 	for page := range 40 {
 		for n := range j.Hosts {
-			_ = c.Visit(fmt.Sprintf("http://host%d.example/%s%d", n, j.Name, page))
+			_ = c.Visit(fmt.Sprintf("http://"+names+"/%s%d", n, j.Name, page))
 		}
-		_ = c.Visit(fmt.Sprintf("http://host%d.example/private/%d", page%j.Hosts, page))
+		_ = c.Visit(fmt.Sprintf("http://"+names+"/private/%d", page%j.Hosts, page))
 	}
 	c.Wait()
 	return 0

@@ -22,6 +22,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/store/redisstore"
 )
 
@@ -40,6 +41,9 @@ type job struct {
 	AtOnce            int           // if not 0, the worker crawls as fast as it can, so many pages at once
 	Alone             bool          // such a worker does not use SharedPace
 	Audit             string        // the folder of the audit log of a spider; "" if it keeps none
+	HostNames         string        // the hosts of a spider, a format for their number; "" means "host%d.example"
+	PaceBy            collyrobots.Grouping
+	Revalidate        bool // whether a spider has the option Revalidate
 }
 
 // work runs in a worker process. It prints a line for each event.
@@ -244,11 +248,15 @@ type site struct {
 	robots, after string // robots.txt and the seconds of the Retry-After; not changed after the first request
 }
 
+// siteTag is the ETag of all responses of a site.
+const siteTag = `"1"`
+
 type visit struct {
 	at     time.Time
 	looked time.Time // when the worker last checked its lease before the request; zero for a spider
 	worker string
 	path   string
+	status int
 }
 
 // until returns an upper limit for the time from this visit to the next one. A request is sent
@@ -274,14 +282,24 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 	if nanos, err := strconv.ParseInt(r.Header.Get("Looked"), 10, 64); err == nil {
 		v.looked = time.Unix(0, nanos)
 	}
+	w.Header().Set("ETag", siteTag)
 	s.mu.Lock()
+	switch {
+	case s.busy:
+		v.status = http.StatusTooManyRequests
+	case r.Header.Get("If-None-Match") == siteTag:
+		v.status = http.StatusNotModified
+	default:
+		v.status = http.StatusOK
+	}
 	s.log[r.Host] = append(s.log[r.Host], v)
-	busy := s.busy
 	s.busy = false
 	s.mu.Unlock()
-	if busy {
+	if v.status == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", s.after)
-		w.WriteHeader(http.StatusTooManyRequests)
+	}
+	if v.status != http.StatusOK {
+		w.WriteHeader(v.status)
 	}
 	switch r.URL.Path {
 	case "/robots.txt":
@@ -312,6 +330,17 @@ func (s *site) visits(host string) []visit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.log[host])
+}
+
+// all returns the visits to all hosts so far, in the order of their times.
+func (s *site) all() (visits []visit) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, host := range s.log {
+		visits = append(visits, host...)
+	}
+	slices.SortFunc(visits, func(a, b visit) int { return a.at.Compare(b.at) })
+	return visits
 }
 
 // await waits until a host has had n more visits. It fails the test if that takes very long.

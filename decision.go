@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/usage"
 )
@@ -145,7 +146,7 @@ func (d *Decision) isLimit() bool { return d.Reason == ReasonRefused || d.Reason
 // WhenForbidden is not such a denial: like that of a rule, it holds as long as the response may be
 // cached.
 func (d *Decision) unread() bool {
-	return d.Option != optionWhenForbidden && (d.Reason == ReasonUnreachable || d.Reason == ReasonSiteDown)
+	return d.Option != policy.OptionWhenForbidden && (d.Reason == ReasonUnreachable || d.Reason == ReasonSiteDown)
 }
 
 // String returns the decision and its reason in one line.
@@ -155,7 +156,7 @@ func (d Decision) String() string {
 		verdict = "allowed"
 	}
 	by := ""
-	if d.Option != "" && d.Option != optionRobotsTxt {
+	if d.Option != "" && d.Option != policy.OptionRobotsTxt {
 		by = ", by option " + d.Option
 	}
 	return fmt.Sprintf("%s %s: %s%s (%v)", d.URL, verdict, d.because(), by, d.Dialect)
@@ -163,8 +164,8 @@ func (d Decision) String() string {
 
 // file returns the name of the robots.txt that applies.
 func (d Decision) file() string {
-	if d.Option == optionRobotsTxt {
-		return "option " + optionRobotsTxt
+	if d.Option == policy.OptionRobotsTxt {
+		return "option " + policy.OptionRobotsTxt
 	}
 	return d.RobotsURL
 }
@@ -191,7 +192,7 @@ func (d Decision) because() string {
 		return "no rule of " + d.file() + " matches"
 	}
 	text := reasons[d.Reason]
-	if d.Option == optionWhenUnreachable {
+	if d.Option == policy.OptionWhenUnreachable {
 		text = reasons[ReasonUnreachable] // under AllowAll, the Reason is ReasonNoRobots
 	}
 	var b strings.Builder

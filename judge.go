@@ -241,7 +241,7 @@ func (v verdict) decision(u *url.URL) Decision {
 		Opens:      host.Opens,
 		Usage:      v.preferences(u),
 	}
-	if d.Option == optionRobotsTxt {
+	if d.Option == policy.OptionRobotsTxt {
 		d.Fetched = time.Time{}
 		d.Expires = time.Time{}
 	}

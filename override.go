@@ -31,14 +31,6 @@ func accessFault(option string, a Access) error {
 	return faultIf(a != DenyAll && a != AllowAll, option, "%d is not DenyAll or AllowAll", uint8(a))
 }
 
-// The names of the options that decide in place of a robots.txt or of the dialect, as in
-// Decision.Option.
-const (
-	optionRobotsTxt       = "RobotsTxt"
-	optionWhenUnreachable = "WhenUnreachable"
-	optionWhenForbidden   = "WhenForbidden"
-)
-
 // RobotsTxt uses body in place of the robots.txt of some hosts. It can only be used inside
 // ForHosts. The robots.txt of these hosts is not requested, and one that is in the Store has no
 // effect. body is read in the dialect and for the product tokens of the crawl. All of its lines
@@ -55,10 +47,10 @@ const (
 // one applies.
 func RobotsTxt(body []byte) Option {
 	body = bytes.Clone(body)
-	o := hostOption(optionRobotsTxt, func(s *hostSettings) {
+	o := hostOption(policy.OptionRobotsTxt, func(s *hostSettings) {
 		s.robotsTxt = body
 		s.ignoreRobots = false
-	}, faultIf(body == nil, optionRobotsTxt, "the file is nil; an empty file, []byte{}, allows everything"))
+	}, faultIf(body == nil, policy.OptionRobotsTxt, "the file is nil; an empty file, []byte{}, allows everything"))
 	o.onlyPerHost = true
 	return o
 }
@@ -78,8 +70,8 @@ func RobotsTxt(body []byte) Option {
 // still gets fewer requests. In most dialects, a site with too many redirects has no robots.txt, so
 // the option does not affect it. Decision.Option is "WhenUnreachable" if this option has decided.
 func WhenUnreachable(a Access) Option {
-	return hostOption(optionWhenUnreachable, func(s *hostSettings) { s.whenUnreachable = a },
-		accessFault(optionWhenUnreachable, a))
+	return hostOption(policy.OptionWhenUnreachable, func(s *hostSettings) { s.whenUnreachable = a },
+		accessFault(policy.OptionWhenUnreachable, a))
 }
 
 // WhenForbidden says how to treat a site that answers the request for robots.txt with status 401 or
@@ -90,28 +82,20 @@ func WhenUnreachable(a Access) Option {
 // The decision holds as long as that response may be cached: one day, unless Cache-Control shortens
 // that. Decision.Option is "WhenForbidden" if this option has decided.
 func WhenForbidden(a Access) Option {
-	return hostOption(optionWhenForbidden, func(s *hostSettings) { s.whenForbidden = a },
-		accessFault(optionWhenForbidden, a))
+	return hostOption(policy.OptionWhenForbidden, func(s *hostSettings) { s.whenForbidden = a },
+		accessFault(policy.OptionWhenForbidden, a))
 }
 
 // override returns the name of the option that decides in place of the robots.txt of pol, or in
 // place of the dialect. It returns "" if there is none.
 func (s *hostSettings) override(pol *policy.Policy) string {
-	switch {
-	case pol.Given():
-		return optionRobotsTxt
-	case s.whenUnreachable != 0 && pol.Failing():
-		return optionWhenUnreachable
-	case s.whenForbidden != 0 && pol.Refused():
-		return optionWhenForbidden
-	}
-	return ""
+	return pol.Override(policy.Access(s.whenUnreachable), policy.Access(s.whenForbidden))
 }
 
 // fileOf returns the name of a robots.txt for the log.
 func fileOf(pol *policy.Policy) string {
 	if pol.Given() {
-		return "option " + optionRobotsTxt
+		return "option " + policy.OptionRobotsTxt
 	}
 	return pol.RobotsURL()
 }

@@ -479,3 +479,32 @@ func TestRobotsTxtSchedule(t *testing.T) {
 		wantURIs(t, web, "a.test", "/0 /map.xml /1?sid=1")
 	})
 }
+
+// TestUnreachableLogNamesOption checks that the log says which option has decided about a robots.txt
+// that could not be read.
+func TestUnreachableLogNamesOption(t *testing.T) {
+	unreachable := []collyrobots.Option{collyrobots.WhenUnreachable(collyrobots.AllowAll)}
+	forbidden := []collyrobots.Option{collyrobots.WhenForbidden(collyrobots.DenyAll)}
+	for _, test := range []struct {
+		status int
+		opts   []collyrobots.Option
+		want   string
+	}{
+		{http.StatusInternalServerError, nil, ""},
+		{http.StatusInternalServerError, unreachable, "option=WhenUnreachable "},
+		{http.StatusInternalServerError, forbidden, ""},
+		{http.StatusForbidden, forbidden, "option=WhenForbidden "},
+	} {
+		inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": test.status, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+			c := start(t, web, nil, test.opts...)
+			c.impolite = true
+			c.Visit("http://a.test/")
+			log := c.logged.String()
+			_, record, found := strings.Cut(log, "robots.txt could not be read")
+			record, _, _ = strings.Cut(record, "\n")
+			if !found || !strings.Contains(record, test.want) || test.want == "" && strings.Contains(record, "option=") {
+				t.Errorf("status %d, want %q, the log is:\n%s", test.status, test.want, log)
+			}
+		})
+	}
+}

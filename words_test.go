@@ -38,7 +38,7 @@ var logKeys = []string{
 	"jump",          // how far a clock went back
 	"limit",         // the maximum that an option allows
 	"old",           // the previous group
-	"option",        // the option that would change the behavior
+	"option",        // the option that would change the behavior, or has decided
 	"panic",         // the value of a panic
 	"pattern",       // the pattern of ForHosts
 	"record",        // the key of a record in a store

@@ -14,6 +14,27 @@ const (
 	AllowAll                // the last good copy applies; without one, there is no restriction
 )
 
+// The options of the root package that decide in place of a robots.txt or of the dialect.
+const (
+	OptionRobotsTxt       = "RobotsTxt"
+	OptionWhenUnreachable = "WhenUnreachable"
+	OptionWhenForbidden   = "WhenForbidden"
+)
+
+// Override returns the name of the option that decides about p. It returns "" if the robots.txt of
+// the site or the dialect decides.
+func (p *Policy) Override(whenUnreachable, whenForbidden Access) string {
+	switch {
+	case p.Given():
+		return OptionRobotsTxt
+	case whenUnreachable != ByDialect && p.Failing():
+		return OptionWhenUnreachable
+	case whenForbidden != ByDialect && p.Refused():
+		return OptionWhenForbidden
+	}
+	return ""
+}
+
 // status returns the RobotsStatus of a file that is answered with status 401 or 403.
 func (a Access) status() RobotsStatus {
 	if a == DenyAll {

@@ -129,6 +129,11 @@ func (c *Cache) report(p *Policy) {
 	if err == nil {
 		return
 	}
-	c.log.Warn("robots.txt could not be read", "robots", p.RobotsURL(), "error", err, "status", p.Status(),
+	log := c.log
+	option := p.Override(c.options.WhenUnreachable, c.options.WhenForbidden)
+	if option != "" {
+		log = log.With("option", option)
+	}
+	log.Warn("robots.txt could not be read", "robots", p.RobotsURL(), "error", err, "status", p.Status(),
 		"robots_status", p.RobotsStatus.String(), "stale", p.Stale(), "until", p.Expires())
 }

@@ -491,9 +491,9 @@ func TestUnreachableLogNamesOption(t *testing.T) {
 		want   string
 	}{
 		{http.StatusInternalServerError, nil, ""},
-		{http.StatusInternalServerError, unreachable, "option=WhenUnreachable "},
+		{http.StatusInternalServerError, unreachable, "option=WhenUnreachable"},
 		{http.StatusInternalServerError, forbidden, ""},
-		{http.StatusForbidden, forbidden, "option=WhenForbidden "},
+		{http.StatusForbidden, forbidden, "option=WhenForbidden"},
 	} {
 		inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": test.status, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
 			c := start(t, web, nil, test.opts...)

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -129,11 +130,11 @@ func (c *Cache) report(p *Policy) {
 	if err == nil {
 		return
 	}
-	log := c.log
+	facts := []any{"robots", p.RobotsURL(), "error", err, "status", p.Status(),
+		"robots_status", p.RobotsStatus.String(), "stale", p.Stale(), "until", p.Expires()}
 	option := p.Override(c.options.WhenUnreachable, c.options.WhenForbidden)
 	if option != "" {
-		log = log.With("option", option)
+		facts = append(facts, slog.String("option", option))
 	}
-	log.Warn("robots.txt could not be read", "robots", p.RobotsURL(), "error", err, "status", p.Status(),
-		"robots_status", p.RobotsStatus.String(), "stale", p.Stale(), "until", p.Expires())
+	c.log.Warn("robots.txt could not be read", facts...)
 }

@@ -63,7 +63,7 @@ var sampled = []*Figure{
 	},
 	{
 		Name: "collyrobots.slowed_hosts", Unit: "{host}", Kind: Level,
-		Help: "Hosts for which the crawl is slowed down because of a 429 or 503",
+		Help: "Hosts that have slowed the crawl down with a 429 or 503; of a group of PaceBy, those that have begun it",
 		Read: func(s *Sample, _ string) (float64, bool) { return float64(s.Slowed), true },
 	},
 	{
@@ -225,12 +225,19 @@ func (s *Sample) count(host collyrobots.HostStats) {
 	if host.Waiting > 0 {
 		s.Waiting++
 	}
-	if host.BackOff > 0 || !host.NotBefore.IsZero() {
+	if isSlowed(host) {
 		s.Slowed++
 	}
 	if !host.Stopped.IsZero() {
 		s.Stopped++
 	}
+}
+
+// isSlowed reports whether a host has slowed the crawl down. All hosts of a group of PaceBy have the
+// back-off of the group, but only some of them have asked for fewer requests.
+func isSlowed(host collyrobots.HostStats) bool {
+	slow := host.BackOff > 0 || !host.NotBefore.IsZero()
+	return slow && (host.Group == "" || host.Throttled > 0)
 }
 
 // raise sets each counter to at least its value in the previous sample, which may be nil. Stats

@@ -25,10 +25,11 @@ func TestSampleOfHosts(t *testing.T) {
 		Totals: collyrobots.HostStats{Pages: 4, Refusals: 2},
 		Hosts: []collyrobots.HostStats{
 			{Waiting: 3}, {BackOff: time.Second}, {NotBefore: time.Now(), Waiting: 1}, {Stopped: time.Now()},
+			{Group: "shops.test", BackOff: time.Second, Throttled: 1}, {Group: "shops.test", BackOff: time.Second},
 		},
 		NotFed: map[string][]string{"old": {"http://a.test/"}},
 	}).Read()
-	if s.Known != 4 || s.Waiting != 2 || s.Slowed != 2 || s.Stopped != 1 || s.Totals.Refusals != 2 || s.Totals.Pages != 4 || s.Hosts != nil || s.NotFed != nil {
+	if s.Known != 6 || s.Waiting != 2 || s.Slowed != 3 || s.Stopped != 1 || s.Totals.Refusals != 2 || s.Totals.Pages != 4 || s.Hosts != nil || s.NotFed != nil {
 		t.Errorf("%+v", s)
 	}
 }

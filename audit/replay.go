@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"hash/maphash"
 	"time"
 
 	"github.com/collyrobots/collyrobots"
@@ -14,14 +15,16 @@ type replay struct {
 	paces  map[paceKey]*lastStart
 	sites  map[string]*siteReplay // by the URL of robots.txt
 	open   map[exchange]int       // requests that have started and not ended
+	seed   maphash.Seed           // of exchange.url
 
 	excepted map[string]bool // hosts and options that have an exception
 }
 
-// An exchange identifies a request until it ends.
+// An exchange identifies a request until it ends. It has a hash of the URL, so that a log with many
+// requests that never end needs less memory.
 type exchange struct {
 	log                *LogReport
-	url                string
+	url                uint64
 	kind               collyrobots.RequestKind
 	collector, request uint32
 }
@@ -64,6 +67,7 @@ func newReplay(r *Report) *replay {
 		paces:    make(map[paceKey]*lastStart),
 		sites:    make(map[string]*siteReplay),
 		open:     make(map[exchange]int),
+		seed:     maphash.MakeSeed(),
 		excepted: make(map[string]bool),
 	}
 }
@@ -164,7 +168,7 @@ func (p *replay) robots(s *stream, e *collyrobots.Event) {
 // started checks a request that was sent.
 func (p *replay) started(s *stream, e *collyrobots.Event) {
 	s.log.Starts++
-	p.open[s.exchange(e)]++
+	p.open[p.exchange(s, e)]++
 	p.gap(s, e)
 	switch e.RequestKind {
 	case collyrobots.RequestRobots, collyrobots.RequestSitemap, collyrobots.RequestTDM:
@@ -187,14 +191,14 @@ func (p *replay) started(s *stream, e *collyrobots.Event) {
 	p.fresh(s, e.Decision)
 }
 
-func (s *stream) exchange(e *collyrobots.Event) exchange {
-	return exchange{log: s.log, url: e.URL, kind: e.RequestKind, collector: e.Collector, request: e.Request}
+func (p *replay) exchange(s *stream, e *collyrobots.Event) exchange {
+	return exchange{log: s.log, url: maphash.String(p.seed, e.URL), kind: e.RequestKind, collector: e.Collector, request: e.Request}
 }
 
 // answered checks the end of a request.
 func (p *replay) answered(s *stream, e *collyrobots.Event) {
 	p.report.check(CheckComplete).Checked++
-	x := s.exchange(e)
+	x := p.exchange(s, e)
 	if p.open[x] == 0 {
 		p.report.add(s.finding(CheckComplete, "the request has ended but not started"))
 	} else if p.open[x]--; p.open[x] == 0 {
@@ -279,7 +283,7 @@ func (p *replay) decision(s *stream, d *collyrobots.Decision) {
 		p.report.check(CheckRules).Unchecked++
 		return
 	}
-	text := p.rules.disagrees(s.bodies, d)
+	text := p.rules.disagrees(d)
 	if text != "" {
 		p.report.add(s.finding(CheckRules, "%s", text))
 	}

@@ -82,6 +82,15 @@ type Finding struct {
 // maxFindings bounds the Findings of each check.
 const maxFindings = 1000
 
+// shorten bounds a text of a Finding, which may come from a hostile log.
+func shorten(text string) string {
+	const most = 4 << 10
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "..."
+}
+
 // OK reports whether there are no faults.
 func (r *Report) OK() bool {
 	for _, c := range r.Checks {
@@ -107,6 +116,9 @@ func (r *Report) add(f Finding) {
 	c := r.check(f.Check)
 	c.Faults++
 	if c.Faults <= maxFindings {
+		f.URL = shorten(f.URL)
+		f.Host = shorten(f.Host)
+		f.Text = shorten(f.Text)
 		r.Findings = append(r.Findings, f)
 	}
 }

@@ -17,9 +17,16 @@ import (
 
 // A rulebook parses the robots.txt files of logs. It keeps the last ones that were used.
 type rulebook struct {
-	full   map[string]string // the whole SHA-256 of a file, by the digits in Decision.Hash
+	files  map[string]robotsFile // by the digits in Decision.Hash
 	parsed map[ruleKey]*list.Element
 	recent *list.List // of *parsedRules, the last used first
+	size   int        // of the files in parsed, in bytes
+}
+
+// A robotsFile is a robots.txt in the folder of a log.
+type robotsFile struct {
+	folder string
+	hash   string // the whole SHA-256
 }
 
 type ruleKey struct {
@@ -31,13 +38,17 @@ type ruleKey struct {
 type parsedRules struct {
 	key   ruleKey
 	group *dialect.Group
+	size  int // of the file, in bytes
 }
 
-// maxParsed bounds the number of parsed files in memory.
-const maxParsed = 1000
+// maxParsed and maxParsedSize bound the number and the size of the parsed files in memory.
+const (
+	maxParsed     = 1000
+	maxParsedSize = 32 << 20
+)
 
 func newRulebook() *rulebook {
-	return &rulebook{full: make(map[string]string), parsed: make(map[ruleKey]*list.Element), recent: list.New()}
+	return &rulebook{files: make(map[string]robotsFile), parsed: make(map[ruleKey]*list.Element), recent: list.New()}
 }
 
 // hashDigits is the number of digits in Decision.Hash.
@@ -52,11 +63,15 @@ func (b *rulebook) learn(folder, hash string) error {
 	if len(hash) < hashDigits {
 		return fmt.Errorf("the hash %q of a robots.txt is malformed", hash)
 	}
+	file := robotsFile{folder: folder, hash: hash}
+	if b.files[hash[:hashDigits]] == file {
+		return nil
+	}
 	_, err := readBody(folder, hash)
 	if err != nil {
 		return err
 	}
-	b.full[hash[:hashDigits]] = hash
+	b.files[hash[:hashDigits]] = file
 	return nil
 }
 
@@ -85,33 +100,35 @@ func readBody(folder, hash string) ([]byte, error) {
 }
 
 // group returns the rules of the file and the names in a decision.
-func (b *rulebook) group(folder string, d *collyrobots.Decision) (*dialect.Group, error) {
+func (b *rulebook) group(d *collyrobots.Decision) (*dialect.Group, error) {
 	key := ruleKey{hash: d.Hash, dialect: d.Dialect, token: d.Token}
 	if element := b.parsed[key]; element != nil {
 		b.recent.MoveToFront(element)
 		return element.Value.(*parsedRules).group, nil
 	}
-	full, known := b.full[d.Hash]
+	file, known := b.files[d.Hash]
 	if !known {
 		return nil, errors.New("the log does not have the robots.txt that decided")
 	}
-	body, err := readBody(folder, full)
+	body, err := readBody(file.folder, file.hash)
 	if err != nil {
 		return nil, err
 	}
 	group := d.Dialect.Parse(body).Group(strings.Fields(d.Token)...)
-	b.parsed[key] = b.recent.PushFront(&parsedRules{key: key, group: group})
-	if b.recent.Len() > maxParsed {
-		last := b.recent.Back()
-		delete(b.parsed, b.recent.Remove(last).(*parsedRules).key)
+	b.parsed[key] = b.recent.PushFront(&parsedRules{key: key, group: group, size: len(body)})
+	b.size += len(body)
+	for b.recent.Len() > maxParsed || b.size > maxParsedSize {
+		last := b.recent.Remove(b.recent.Back()).(*parsedRules)
+		delete(b.parsed, last.key)
+		b.size -= last.size
 	}
 	return group, nil
 }
 
 // disagrees decides again about the URL of a decision. It returns "" if the result is the same, and
 // otherwise what differs.
-func (b *rulebook) disagrees(folder string, d *collyrobots.Decision) string {
-	group, err := b.group(folder, d)
+func (b *rulebook) disagrees(d *collyrobots.Decision) string {
+	group, err := b.group(d)
 	if err != nil {
 		return err.Error()
 	}

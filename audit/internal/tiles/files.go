@@ -120,7 +120,7 @@ func appendRecord(records, entry []byte) []byte {
 // readPending returns the entries of a pending file up to the first damaged record, which a crash
 // leaves behind, and the number of bytes before it. If there is no file, it returns none.
 func readPending(path string) (entries [][]byte, size int64, err error) {
-	records, err := os.ReadFile(path)
+	records, err := readAtMost(path, Width*(4+2+MaxEntry))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, nil
 	}

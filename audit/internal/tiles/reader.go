@@ -72,7 +72,7 @@ func readAtMost(path string, limit int) ([]byte, error) {
 		return nil, err
 	}
 	if info.Size() > int64(limit) || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: %s has %d bytes, want at most %d", ErrDamaged, path, info.Size(), limit)
+		return nil, fmt.Errorf("%w: %s has %d bytes, want a file of at most %d", ErrDamaged, path, info.Size(), limit)
 	}
 	return os.ReadFile(path)
 }

@@ -3,6 +3,7 @@ package tiles
 import (
 	"fmt"
 	"iter"
+	"path/filepath"
 
 	"golang.org/x/mod/sumdb/tlog"
 )
@@ -23,6 +24,10 @@ func (r Reader) Scan(signed tlog.Tree, earlier []tlog.Tree, fault func(index uin
 	return func(yield func(Item) bool) {
 		s := scan{r: r, signed: signed, earlier: earlier, fault: fault}
 		for n := uint64(0); n*Width < uint64(signed.N); n++ {
+			if s.isGone(n) {
+				fault(n*Width, fmt.Sprintf("the entries %d to %d of the checkpoint are missing", n*Width, signed.N-1))
+				return
+			}
 			if !s.bundle(n, int(min(Width, uint64(signed.N)-n*Width)), yield) {
 				return
 			}
@@ -42,6 +47,23 @@ type scan struct {
 	earlier []tlog.Tree
 	fault   func(index uint64, text string)
 	tree    tree
+}
+
+// goneBundles is the number of missing bundles in a row after which a scan ends.
+const goneBundles = 100
+
+// isGone reports whether neither the bundle n nor its tile exists, nor those of the next ones. A
+// hostile checkpoint may have any size, so a scan must not look for all of them.
+func (s *scan) isGone(n uint64) bool {
+	for end := n + goneBundles; n < end && n*Width < uint64(s.signed.N); n++ {
+		for _, level := range []any{entriesLevel, 0} {
+			full := tilePath(level, n, Width)
+			if s.r.has(full) || s.r.has(filepath.Dir(tilePath(level, n, 1))) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // bundle reads a bundle that the checkpoint covers.

@@ -65,7 +65,7 @@ func eventLines(f *testing.F) []byte {
 
 // FuzzEntries verifies logs that have any lines as their entries.
 func FuzzEntries(f *testing.F) {
-	f.Add([]byte("{}\n{\"event\":{},\"salt\":\"\",\"v\":1}\n" + strings.Repeat("[", 20_000)))
+	f.Add([]byte("{}\n{\"event\":{},\"salt\":\"\",\"v\":1}\n" + strings.Repeat("[", 100)))
 	f.Add([]byte(`{"event":{"kind":"started","time":"2000-01-01T00:00:00Z","decision":{"reason":"rule"}},"salt":"","v":1}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		dir := t.TempDir()
@@ -179,4 +179,25 @@ func TestHugeFiles(t *testing.T) {
 			t.Errorf("%s: the report is OK", name)
 		}
 	}
+}
+
+// TestDeepEntry verifies an entry that is nested as deeply as an entry can be.
+func TestDeepEntry(t *testing.T) {
+	dir := t.TempDir()
+	w, err := tiles.Open(dir, tlog.Tree{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	_, err = w.Append([]byte(`{"event":` + strings.Repeat("[", 60_000)))
+	if err == nil {
+		err = w.Checkpoint(mustSign(t, dir))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, _ := verify(t, dir); r.OK() {
+		t.Error("the report is OK")
+	}
+	readAll(t, dir)
 }

@@ -29,12 +29,12 @@ import (
 // The exit statuses.
 const (
 	statusOK       = 0
-	statusNegative = 1 // a start URL got no response, or the crawl was interrupted
+	statusNegative = 1 // a start URL could not be fetched, or the crawl was interrupted
 	statusFailed   = 2 // the crawl could not start, or its report is lost
 )
 
 // Run runs the command crawl with the arguments after its name and returns the exit status. It is 0
-// if each start URL got a response or was denied by its robots.txt. It is 1 if not, or if the crawl
+// if each start URL was fetched or was denied by its robots.txt. It is 1 if not, or if the crawl
 // was interrupted. It is 2 if the crawl could not start because of the arguments, or if the report
 // could not be written.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {

@@ -227,7 +227,7 @@ func TestRun(t *testing.T) {
 		{"negative limit", []string{"-max=-1", "a.test"}, 2, ``, `-max -1 is not between`},
 		{"a URL", []string{site.URL}, 0, `127\.0\.0\.1:\d+ +1 +0 +- +250ms`, `200 +` + regexp.QuoteMeta(site.URL)},
 		{"missing start page", []string{site.URL + "/gone"}, 1, `Failed \(1\):\n.*/gone +404 Not Found`, ``},
-		{"a site that does not answer", []string{silent}, 1, `(?s)unreachable: dial tcp.*refused.*At least one start URL got no response`, ``},
+		{"a site that does not answer", []string{silent}, 1, `(?s)unreachable: dial tcp.*refused.*At least one start URL could not be fetched`, ``},
 		{"unknown dialect", []string{"-dialect=bing", "a.test"}, 2, ``, `bing: unknown dialect; use one of rfc9309, google, coccoc`},
 		{"negative depth", []string{"-depth=-1", "a.test"}, 2, ``, `-depth -1 is negative`},
 		{"no parallelism", []string{"-parallelism=0", "a.test"}, 2, ``, `-parallelism 0 is less than 1`},

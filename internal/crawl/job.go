@@ -30,7 +30,7 @@ Crawls web sites and obeys their robots.txt files. A host without https:// means
 most four requests a second to a host unless -delay is shorter, and follows links only within the
 sites. The report names the denied and the failed pages. Ctrl-C ends the crawl and prints the report.
 
-The exit status is 0 if each URL got a response or was denied by its robots.txt, 1 if not or if the
+The exit status is 0 if each URL was fetched or was denied by its robots.txt, 1 if not or if the
 crawl was interrupted, and 2 if it could not start or if its report could not be written.`
 
 // A job has the arguments of the command.

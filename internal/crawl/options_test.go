@@ -106,5 +106,5 @@ func TestDeadHosts(t *testing.T) {
 	if status != 1 || strings.Count(errs, "\n") != strings.Count(errs, "denied ") {
 		t.Errorf("status %d\n%s", status, errs)
 	}
-	wantMatches(t, "the report", out, `\nAt least one start URL got no response\.\n0 pages in \d+\.\d s, 0 failed, 300 denied\n$`)
+	wantMatches(t, "the report", out, `\nAt least one start URL could not be fetched\.\n0 pages in \d+\.\d s, 0 failed, 300 denied\n$`)
 }

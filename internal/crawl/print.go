@@ -50,7 +50,7 @@ func (r *report) print(w io.Writer, l layout) {
 func (r *report) printEnd(w io.Writer, l layout) {
 	fmt.Fprintln(w)
 	if r.startFailed {
-		term.Paragraph(w, "At least one start URL got no response.", 0, l.width)
+		term.Paragraph(w, "At least one start URL could not be fetched.", 0, l.width)
 	}
 	if r.full {
 		term.Paragraph(w, "The crawl ended at the limit of -max; there may be more pages.", 0, l.width)

@@ -110,7 +110,7 @@ func (r *report) setLeft(s collyrobots.Stats) {
 	slices.SortStableFunc(r.left, func(a, b leftHost) int { return cmp.Compare(b.Pages, a.Pages) })
 }
 
-// failStart records that a start URL got no response.
+// failStart records that a start URL could not be fetched.
 func (r *report) failStart() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -134,7 +134,7 @@ func (r *report) finish(stats collyrobots.Stats, interrupted, full bool) {
 	r.ended = time.Now()
 }
 
-// worked reports whether each start URL got a response or was denied, and the crawl was not
+// worked reports whether each start URL was fetched or was denied, and the crawl was not
 // interrupted.
 func (r *report) worked() bool { return !r.startFailed && !r.interrupted }
 

@@ -28,7 +28,7 @@ func TestReport(t *testing.T) {
 		t.Errorf("standard input: status %d\n%s\nwant\n%s", status, fromStdin.String(), fromFile.String())
 	}
 	wantMatches(t, "the report", fromFile.String(), `\n  shop\.test +3 +1 `, `\nDenied \(2\):\n`, `line 2: Disallow: /cart\n`, `\nFailed \(1\):\n`,
-		`\nAt least one start URL got no response\.\nResponses: 2 × 200, 1 × 404\n2 pages in \d\.\d s, 1 failed, 2 denied\n$`)
+		`\nAt least one start URL could not be fetched\.\nResponses: 2 × 200, 1 × 404\n2 pages in \d\.\d s, 1 failed, 2 denied\n$`)
 }
 
 // TestReportOfKilledCrawl checks the report of lines without the last one, whose end is cut off.

@@ -100,7 +100,7 @@ func parse(args []string, stdin io.Reader, stderr io.Writer) (*job, error) {
 	hours := flags.String("hours", "", "the crawl sends requests only in these `hours` of the day, such as 22:00-06:00 (CrawlHours); the check itself runs now")
 	paceBy := flags.String("pace-by", "host", "use one pace for each host, domain or `address` (PaceBy)")
 	zone := flags.String("zone", "Local", "the time `zone` of -hours, such as Europe/Berlin")
-	flags.IntVar(&j.parallel, "parallel", 32, "`number` of hosts that are checked in parallel")
+	flags.IntVar(&j.parallel, "parallel", 256, "`number` of hosts that are checked in parallel")
 	flags.DurationVar(&j.look, "look", time.Minute, "time limit for the check of one host; sitemaps that are not read by then are left out")
 	flags.IntVar(&j.rows, "rows", 40, "maximum `number` of hosts in the table, the longest first; 0 means all")
 	flags.BoolVar(&j.json, "json", false, "print JSON; durations are numbers of seconds")

@@ -3,6 +3,8 @@ package collyrobots
 import (
 	"context"
 	"errors"
+	"sync/atomic"
+	"time"
 
 	"github.com/collyrobots/collyrobots/internal/pace"
 )
@@ -36,6 +38,14 @@ const (
 	leftByClose
 )
 
+// closedAt returns the time of the first Close, or zero before it.
+func (p *Plugin) closedAt() time.Time {
+	if at := p.ended.Load(); at != nil {
+		return *at
+	}
+	return time.Time{}
+}
+
 // markDenied records that a page of a host was denied for a reason.
 func markDenied(host *pace.Host, why Reason) {
 	switch why {
@@ -54,6 +64,33 @@ func markEnded(host *pace.Host, err error) {
 		return
 	}
 	host.Mark(leftByCancel)
+}
+
+// unsentCounts counts the pages that waited for their host when the crawl ended.
+type unsentCounts struct{ cancelled, closed atomic.Int64 }
+
+// add counts a page that is not sent because of err.
+func (c *unsentCounts) add(err error) {
+	if errors.Is(err, ErrClosed) {
+		c.closed.Add(1)
+		return
+	}
+	c.cancelled.Add(1)
+}
+
+// statistics returns the counts for Stats.NotSent, or nil if all of them are 0.
+func (c *unsentCounts) statistics() map[Ending]int {
+	counts := make(map[Ending]int)
+	if n := c.closed.Load(); n > 0 {
+		counts[EndingClosed] = int(n)
+	}
+	if n := c.cancelled.Load(); n > 0 {
+		counts[EndingCancelled] = int(n)
+	}
+	if len(counts) == 0 {
+		return nil
+	}
+	return counts
 }
 
 // isCancelled reports whether the context of q has ended. If the request is that of an http.Client,

@@ -91,8 +91,22 @@ func TestEndedByClose(t *testing.T) {
 			if s := hostStats(t, c.robots, "slow.test"); s.Ended != "" {
 				t.Errorf("%s: slow.test has ended: %q", name, s.Ended)
 			}
+			before := c.robots.Stats()
+			if !before.ClosedAt.IsZero() || before.NotSent != nil {
+				t.Errorf("%s: before Close: closed at %v, not sent %v", name, before.ClosedAt, before.NotSent)
+			}
+			at := time.Now()
 			must(t, c.robots.Close())
 			c.Wait()
+			time.Sleep(time.Second)
+			must(t, c.robots.Close())
+			after := c.robots.Stats()
+			if !after.ClosedAt.Equal(at) {
+				t.Errorf("%s: closed at %v, want %v", name, after.ClosedAt, at)
+			}
+			if want := map[collyrobots.Ending]int{"closed": before.Totals.Waiting}; !reflect.DeepEqual(after.NotSent, want) {
+				t.Errorf("%s: not sent: %v, want %v", name, after.NotSent, want)
+			}
 			if done, slow := hostStats(t, c.robots, "done.test").Ended, hostStats(t, c.robots, "slow.test").Ended; done != "done" || slow != "closed" {
 				t.Errorf("%s: %q, %q, want done and closed", name, done, slow)
 			}

@@ -106,6 +106,7 @@ type core struct {
 	tagCounts tagCounts
 	frontier  *frontier // nil without the option Frontier
 	closed    atomic.Bool
+	ended     atomic.Pointer[time.Time] // the time of the first Close; nil before it
 
 	revalidation *revalidation // nil without the option Revalidate
 }
@@ -216,6 +217,8 @@ func (p *Plugin) Close() error {
 	if p == nil || p.core == nil {
 		return nil
 	}
+	now := time.Now()
+	p.ended.CompareAndSwap(nil, &now) // before closed, so that a closed plugin has the time
 	p.closed.Store(true)
 	p.policies.stop() // before the hosts are closed: otherwise a fetch whose wait ends would count as failed
 	p.limiter.hosts.Close(ErrClosed)

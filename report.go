@@ -21,6 +21,7 @@ type report struct {
 	logged   sync.Map // the messages that were passed to markLogged
 	events   *fanout.Broadcaster[Event]
 	licenses atomic.Int64 // the responses that have asked for a license
+	unsent   unsentCounts
 }
 
 // Bits of pace.Host.Mark that say what was logged about a host. Bits 6 and 7 belong to

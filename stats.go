@@ -17,6 +17,8 @@ type Stats struct {
 	Started time.Time `json:"started,omitzero"`
 	// Closed reports whether Close was called. All requests are then denied with ErrClosed.
 	Closed bool `json:"closed,omitempty"`
+	// ClosedAt is the time of the first call of Close, or zero before it.
+	ClosedAt time.Time `json:"closed_at,omitzero"`
 
 	// Totals has the sums of Hosts and Forgotten, for the counts and Waited.
 	Totals HostStats `json:"totals"`
@@ -27,6 +29,10 @@ type Stats struct {
 
 	// Ended counts the hosts in Hosts by HostStats.Ended. It omits the hosts that have not ended.
 	Ended map[Ending]int `json:"ended,omitempty"`
+
+	// NotSent counts the pages that waited for their host and were not sent because the crawl has
+	// ended: EndingCancelled if the context of the page has ended, EndingClosed because of Close.
+	NotSent map[Ending]int `json:"not_sent,omitempty"`
 
 	// Decisions counts the decisions about requests and entries of sitemaps, by their reasons. A
 	// request counts again if its robots.txt changes while it waits.
@@ -197,7 +203,9 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(HostStats)) Stat
 	s := Stats{
 		Started:    p.started,
 		Closed:     p.closed.Load(),
+		ClosedAt:   p.closedAt(),
 		Totals:     forgotten,
+		NotSent:    p.report.unsent.statistics(),
 		Decisions:  p.decided.counts(),
 		Policies:   p.policies.statistics(),
 		Forgotten:  forgotten,

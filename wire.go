@@ -139,6 +139,7 @@ func (ctl *controller) reject(ctx context.Context, q *request, err error) error 
 		ctl.report.tellUnsent(q.target.url, err, q.numbers)
 	case q.host != nil && hasEnded(ctx, err):
 		markEnded(q.host, err)
+		ctl.report.unsent.add(err)
 	}
 	refused := &refusedError{cause: err, url: q.target.url.Redacted()}
 	q.close()

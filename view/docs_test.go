@@ -13,7 +13,7 @@ func TestDocumentation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range []any{state{}, timeLeft{}, hostState{}, denial{}, sitemapFile{}, sitemapsState{}, frontierState{}, robotsState{}, robotsFile{}, reading{}} {
+	for _, v := range []any{state{}, timeLeft{}, hostState{}, denial{}, sitemapFile{}, sitemapsState{}, frontierState{}, robotsState{}, robotsFile{}, reading{}, statuses{}, seriesState{}, deniedRule{}, robotsFault{}, hostDetails{}, request{}} {
 		for _, field := range reflect.VisibleFields(reflect.TypeOf(v)) {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			if name != "" && !strings.Contains(string(text), "`"+name+"`") {

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -16,7 +17,7 @@ import (
 // page is the template of the page. Scripts fill it. For browsers without scripts it contains
 // tables, and it reloads.
 var page = template.Must(template.New("page.html").Funcs(template.FuncMap{
-	"plain": plain, "short": short, "why": why, "pace": pace, "notes": notes, "until": until, "because": because, "times": times,
+	"plain": plain, "short": short, "why": why, "pace": pace, "notes": notes, "until": until, "because": because, "times": times, "ending": ending,
 }).ParseFS(assets, "assets/page.html"))
 
 // pageData is the data that the page shows without scripts.
@@ -26,7 +27,7 @@ type pageData struct {
 }
 
 // servePage serves the page.
-func (h *handler) servePage(w http.ResponseWriter, r *http.Request) {
+func (h *Page) servePage(w http.ResponseWriter, r *http.Request) {
 	q := questionOf(r)
 	var body bytes.Buffer
 	if err := page.Execute(&body, pageData{h.stateFor(q, &cursor{}), q.q}); err != nil {
@@ -107,7 +108,11 @@ func why(s collyrobots.HostStats) string {
 }
 
 // pace returns how fast requests to a host are sent, in a word or two, as pace in hosts.js.
-func pace(s collyrobots.HostStats, now time.Time) string {
+func pace(h hostState, now time.Time) string {
+	if h.Fault != nil {
+		return h.Fault.text(now)
+	}
+	s := h.Stats
 	if !s.Stopped.IsZero() {
 		return fmt.Sprintf("refusing since %s, next try %s", clock(s.Stopped), clock(s.NextTry))
 	}
@@ -140,6 +145,21 @@ func plural(n int) string {
 		return ""
 	}
 	return "s"
+}
+
+// text describes the fault, as pace in hosts.js.
+func (f *robotsFault) text(now time.Time) string {
+	status := "without a response"
+	if f.Status > 0 {
+		status = strconv.Itoa(f.Status)
+	}
+	switch {
+	case f.NextTry.IsZero():
+		return "closed: robots.txt " + status
+	case f.NextTry.After(now):
+		return fmt.Sprintf("closed: robots.txt %s, next try in %s", status, short(f.NextTry.Sub(now)))
+	}
+	return fmt.Sprintf("closed: robots.txt %s, next try with the next page", status)
 }
 
 // clock formats a time in the time zone of the crawl, because that of the browser is not known

@@ -15,6 +15,7 @@ import (
 // A question selects hosts: the first n, ordered by sort, of the hosts whose names contain q.
 type question struct {
 	q       string // in lower case
+	exact   bool   // whether q is the whole name of one host
 	sort    string // a key of orders
 	reverse bool
 	n       int
@@ -47,30 +48,43 @@ func questionOf(r *http.Request) question {
 }
 
 // matches reports whether the name of a host contains q.
-func (q question) matches(host string) bool { return q.q == "" || strings.Contains(host, q.q) }
+func (q question) matches(host string) bool {
+	if q.exact {
+		return host == q.q
+	}
+	return q.q == "" || strings.Contains(host, q.q)
+}
 
 // orders are the comparison functions for sort, by the name of the column. The most important host
 // comes first.
-var orders = map[string]func(a, b *collyrobots.HostStats, now time.Time) int{
-	"left": func(a, b *collyrobots.HostStats, now time.Time) int {
+var orders = map[string]func(a, b *picked, now time.Time) int{
+	"left": func(a, b *picked, now time.Time) int {
 		return cmp.Or(cmp.Compare(b.TimeLeft(now), a.TimeLeft(now)), cmp.Compare(b.Delay, a.Delay), cmp.Compare(b.Requests, a.Requests))
 	},
-	"host":    func(a, b *collyrobots.HostStats, _ time.Time) int { return 0 },
-	"delay":   func(a, b *collyrobots.HostStats, _ time.Time) int { return cmp.Compare(b.Delay, a.Delay) },
-	"waiting": func(a, b *collyrobots.HostStats, _ time.Time) int { return cmp.Compare(waiting(b), waiting(a)) },
-	"next":    func(a, b *collyrobots.HostStats, _ time.Time) int { return b.NextStart.Compare(a.NextStart) },
-	"done":    func(a, b *collyrobots.HostStats, _ time.Time) int { return cmp.Compare(b.Pages, a.Pages) },
-	"denied":  func(a, b *collyrobots.HostStats, _ time.Time) int { return cmp.Compare(b.Denied, a.Denied) },
-	"status":  func(a, b *collyrobots.HostStats, _ time.Time) int { return cmp.Compare(b.LastStatus, a.LastStatus) },
-	"gap":     func(a, b *collyrobots.HostStats, _ time.Time) int { return cmp.Compare(gapOf(a), gapOf(b)) },
+	"host":    func(a, b *picked, _ time.Time) int { return 0 },
+	"delay":   func(a, b *picked, _ time.Time) int { return cmp.Compare(b.Delay, a.Delay) },
+	"waiting": func(a, b *picked, _ time.Time) int { return cmp.Compare(waiting(&b.HostStats), waiting(&a.HostStats)) },
+	"next":    func(a, b *picked, _ time.Time) int { return b.NextStart.Compare(a.NextStart) },
+	"done":    func(a, b *picked, _ time.Time) int { return cmp.Compare(b.Pages, a.Pages) },
+	"denied":  func(a, b *picked, _ time.Time) int { return cmp.Compare(b.Denied, a.Denied) },
+	"status":  func(a, b *picked, _ time.Time) int { return cmp.Compare(b.LastStatus, a.LastStatus) },
+	"failed":  func(a, b *picked, _ time.Time) int { return cmp.Compare(b.failures, a.failures) },
+	"gap":     func(a, b *picked, _ time.Time) int { return cmp.Compare(gapOf(&a.HostStats), gapOf(&b.HostStats)) },
 }
 
 // A picker selects the hosts that a question asks for from all hosts, which come in any order.
 type picker struct {
 	question question
 	now      time.Time
-	best     []*collyrobots.HostStats // the first hosts of those that have come, in order
-	matching int                      // the number of hosts that match the question
+	failures func(host string) int // returns the number of failures of a host; may be nil
+	best     []*picked             // the first hosts of those that have come, in order
+	matching int                   // the number of hosts that match the question
+}
+
+// A picked is a host with what orders needs.
+type picked struct {
+	collyrobots.HostStats
+	failures int // only if the question orders hosts by it
 }
 
 // add adds a host. It keeps the host only if it is among the first n.
@@ -79,19 +93,23 @@ func (p *picker) add(host collyrobots.HostStats) {
 		return
 	}
 	p.matching++
-	at, _ := slices.BinarySearchFunc(p.best, &host, p.compare)
+	candidate := picked{HostStats: host}
+	if p.question.sort == "failed" && p.failures != nil {
+		candidate.failures = p.failures(host.Host)
+	}
+	at, _ := slices.BinarySearchFunc(p.best, &candidate, p.compare)
 	if at == p.question.n {
 		return
 	}
 	if len(p.best) == p.question.n {
 		p.best = p.best[:len(p.best)-1]
 	}
-	kept := host // only hosts that are kept are allocated
+	kept := candidate // only hosts that are kept are allocated
 	p.best = slices.Insert(p.best, at, &kept)
 }
 
 // compare compares hosts in the order of the question.
-func (p *picker) compare(a, b *collyrobots.HostStats) int {
+func (p *picker) compare(a, b *picked) int {
 	first := orders[p.question.sort](a, b, p.now)
 	if first == 0 {
 		first = strings.Compare(a.Host, b.Host)

@@ -51,6 +51,14 @@ func (r *recent[K, V]) forget() (value V) {
 	return e.value
 }
 
+// remove removes a key.
+func (r *recent[K, V]) remove(key K) {
+	if element, ok := r.byKey[key]; ok {
+		r.order.Remove(element)
+		delete(r.byKey, key)
+	}
+}
+
 // all returns the values, the latest first.
 func (r *recent[K, V]) all() iter.Seq[V] {
 	return func(yield func(V) bool) {

@@ -11,15 +11,21 @@ import (
 // A recorder records the latest starts, denials, sitemaps and robots.txt files, which Stats only
 // counts. Its memory is bounded for any number of hosts and any length of names.
 type recorder struct {
-	mu       sync.Mutex
-	starts   starts
-	denials  recent[denialKey, *denial]
-	sitemaps recent[string, *sitemapFile]
-	files    files
-	heard    uint64         // the number of events
-	deniedBy map[string]int // the number of denials for each reason
-	lists    uint64         // the number of changes of denials and sitemaps
-	missed   int            // the number of events that were dropped because this recorder was too slow
+	mu        sync.Mutex
+	starts    starts
+	denials   recent[denialKey, *denial]
+	sitemaps  recent[string, *sitemapFile]
+	files     files
+	rules     recent[ruleKey, *deniedRule]
+	faults    recent[string, *robotsFault] // by host
+	counts    counts
+	series    series
+	throttled rate                       // responses with status 429 and 503
+	notSent   map[collyrobots.Ending]int // pages that were not sent because of a limit of their host
+	heard     uint64                     // the number of events
+	deniedBy  map[string]int             // the number of denials for each reason
+	lists     uint64                     // the number of changes of denials and sitemaps
+	missed    int                        // the number of events that were dropped because this recorder was too slow
 }
 
 const (
@@ -31,7 +37,11 @@ const (
 func newRecorder() *recorder {
 	return &recorder{
 		deniedBy: make(map[string]int),
-		starts:   starts{hosts: newRecent[string, *hostStarts](maxCharts)},
+		notSent:  make(map[collyrobots.Ending]int),
+		rules:    newRecent[ruleKey, *deniedRule](maxRules),
+		faults:   newRecent[string, *robotsFault](maxFaults),
+		counts:   counts{byHost: make(map[string]statuses)},
+		starts:   starts{hosts: newRecent[string, *hostStarts](maxHistory / hostCost)},
 		denials:  newRecent[denialKey, *denial](maxDenials),
 		sitemaps: newRecent[string, *sitemapFile](maxSitemaps),
 		files:    newFiles(maxBodies),
@@ -46,17 +56,55 @@ func (r *recorder) hear(e collyrobots.Event) {
 	switch e.Kind {
 	case collyrobots.EventStarted:
 		r.starts.started(e)
+		r.series.at(e.Time.Unix()).starts++
 	case collyrobots.EventAnswered:
 		r.starts.answered(e)
+		r.answered(e)
 	case collyrobots.EventDenied:
 		r.denied(e)
 	case collyrobots.EventSitemap:
 		r.sitemap(e)
 	case collyrobots.EventRobots:
 		r.files.put(e)
+		r.robotsRead(e)
 	case collyrobots.EventMissed:
 		r.missed += e.Count
 	}
+}
+
+// answered counts the response.
+func (r *recorder) answered(e collyrobots.Event) {
+	r.counts.answered(e)
+	switch outcomeOf(e) {
+	case throttled:
+		r.throttled.count(e.Time)
+		r.series.at(e.Time.Unix()).failures++
+	case failed:
+		if !isEnd(e.Err) {
+			r.series.at(e.Time.Unix()).failures++
+		}
+	}
+}
+
+// failures returns the number of failures of a host.
+func (r *recorder) failures(host string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.counts.byHost[host].Failures()
+}
+
+// endingOf returns the reason why the page of a denied event is left, or "" if a rule or another
+// property of the page is the reason.
+func endingOf(e collyrobots.Event) collyrobots.Ending {
+	switch d := e.Decision; {
+	case d == nil:
+		return ""
+	case d.Reason == collyrobots.ReasonBudget:
+		return collyrobots.EndingBudget
+	case d.Reason == collyrobots.ReasonRefused:
+		return collyrobots.EndingRefused
+	}
+	return ""
 }
 
 // A denial is a rule or another reason for which requests to a host were not sent.
@@ -87,6 +135,10 @@ type denialKey struct {
 const maxExamples = 3
 
 func (r *recorder) denied(e collyrobots.Event) {
+	r.robotsDenied(e)
+	if why := endingOf(e); why != "" {
+		r.notSent[why]++
+	}
 	d := denial{Host: clip(e.Host), Reason: "other", First: e.Time}
 	if e.Err != nil {
 		d.Error = clip(e.Err.Error())
@@ -118,6 +170,7 @@ func (r *recorder) denied(e collyrobots.Event) {
 	known.Count++
 	known.Last, known.Error = e.Time, d.Error
 	known.see(clip(e.URL))
+	r.deniedByRule(known, e.Time)
 }
 
 // see adds a URL that was denied.
@@ -154,9 +207,12 @@ func (r *recorder) sitemap(e collyrobots.Event) {
 }
 
 // clip returns a copy of s, truncated to maxText bytes. A truncated text ends in an ellipsis.
-func clip(s string) string {
-	if len(s) > maxText {
-		return strings.ToValidUTF8(s[:maxText], "") + "…"
+func clip(s string) string { return clipTo(s, maxText) }
+
+// clipTo is like clip, with another limit.
+func clipTo(s string, most int) string {
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
 	}
 	return strings.Clone(s)
 }

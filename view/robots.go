@@ -51,7 +51,7 @@ const (
 type trying struct{ sync.Mutex }
 
 // serveRobots serves the robots.txt that applies to a URL, and the decisions about the URL.
-func (h *handler) serveRobots(w http.ResponseWriter, r *http.Request) {
+func (h *Page) serveRobots(w http.ResponseWriter, r *http.Request) {
 	values := r.URL.Query()
 	u, at, err := triedURL(values.Get("robots"), values.Get("url"))
 	name := values.Get("name")
@@ -113,7 +113,7 @@ func triedURL(base, text string) (u *url.URL, robots string, err error) {
 }
 
 // try adds the decisions about u to st. It does not change st.File, which is shared.
-func (h *handler) try(ctx context.Context, st *robotsState, u *url.URL, from int) {
+func (h *Page) try(ctx context.Context, st *robotsState, u *url.URL, from int) {
 	decided := 0
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()

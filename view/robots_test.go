@@ -45,7 +45,7 @@ func triedFor(t *testing.T, h http.Handler, parameters string) (answer tried) {
 
 // hasHeardOf waits until the handler has received a robots.txt. Events arrive a little later than
 // the response.
-func (h *handler) hasHeardOf(t *testing.T, url string) {
+func (h *Page) hasHeardOf(t *testing.T, url string) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
 		h.recorder.mu.Lock()

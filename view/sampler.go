@@ -27,17 +27,19 @@ type sample struct {
 	busy  int       // the number of hosts with waiting requests
 	left  *timeLeft // of the host with the longest time left; nil if no request is waiting
 
-	growth *float64 // of the waiting pages of the frontier
+	growth    *float64 // of the waiting pages of the frontier
+	remaining remaining
 }
 
 const (
-	interval = 500 * time.Millisecond // the minimum time between two messages of a stream
-	share    = 50                     // at most 1/50 of the time is used for each question, and 1/50 for each stream
+	interval   = 500 * time.Millisecond // the minimum time between two messages of a stream
+	maxSamples = 64                     // questions with a sample
+	share      = 50                     // at most 1/50 of the time is used for each question, and 1/50 for each stream
 )
 
 // read returns a sample for a question. It calls StatsFunc only if the last sample is too old. With
 // many hosts StatsFunc takes longer, so a sample is used for longer.
-func (s *sampler) read(p *collyrobots.Plugin, q question) *sample {
+func (s *sampler) read(p *collyrobots.Plugin, r *recorder, q question) *sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	began := time.Now()
@@ -45,10 +47,14 @@ func (s *sampler) read(p *collyrobots.Plugin, q question) *sample {
 	if last := s.last[q]; last != nil {
 		return last
 	}
-	fresh := &sample{at: began, hosts: picker{question: q, now: began}}
+	fresh := &sample{at: began, hosts: picker{question: q, now: began, failures: r.failures}}
 	fresh.stats = p.StatsFunc(fresh.add)
 	if f := fresh.stats.Frontier; f != nil {
 		fresh.growth = s.growth.add(began, f.Waiting)
+	}
+	if fresh.left != nil {
+		fresh.left.Half = seconds.Duration(fresh.remaining.until(0.5))
+		fresh.left.Most = seconds.Duration(fresh.remaining.until(0.9))
 	}
 	fresh.until = time.Now().Add(max(interval/2, share*time.Since(began)))
 	s.keep(q, fresh)
@@ -59,6 +65,12 @@ func (s *sampler) read(p *collyrobots.Plugin, q question) *sample {
 func (s *sampler) keep(q question, fresh *sample) {
 	if s.last == nil {
 		s.last = make(map[question]*sample)
+	}
+	for old := range s.last {
+		if len(s.last) < maxSamples {
+			break
+		}
+		delete(s.last, old)
 	}
 	s.last[q] = fresh
 }
@@ -72,6 +84,7 @@ func (s *sample) add(host collyrobots.HostStats) {
 	}
 	s.busy++
 	d := seconds.Duration(host.TimeLeft(s.at))
+	s.remaining.add(host.NextStart.Sub(s.at), d.Std(), waiting(&host))
 	if s.left != nil && (d < s.left.Duration || d == s.left.Duration && host.Host > s.left.Host) {
 		return
 	}

@@ -5,24 +5,105 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/internal/seconds"
 )
 
 const (
-	maxCharts = 512                    // the hosts with the latest requests
-	maxDots   = 600                    // for each host
-	dotWidth  = 250 * time.Millisecond // starts within this time are one dot, unless a longer delay is in force
+	maxHistory = 32 << 20 // bytes of the histories of all hosts, about
+
+	// The cost of a history in bytes, about.
+	hostCost    = 400
+	dotCost     = 72
+	requestCost = 160
+
+	maxRequests = 12          // for each host
+	shownTime   = time.Minute // how long a history is kept after its host was shown
+
+	maxDots  = 600                    // for each host
+	dotWidth = 250 * time.Millisecond // starts within this time are one dot, unless a longer delay is in force
 )
 
-// starts holds the dots of the chart for each host.
+// starts holds the histories of hosts: the dots of the chart, and the last requests. If they need
+// too much memory, it drops those of the hosts with the oldest requests, but not those of hosts that
+// a page shows. Slow hosts have few dots, so that there is room for the histories of many of them.
 type starts struct {
 	hosts   recent[string, *hostStarts]
+	bytes   int    // the cost of all histories
 	changes uint64 // how often a dot was added or changed
 	rate    rate
 }
 
-// hostStarts holds the latest dots of one host, oldest first.
+// hostStarts is the history of one host.
 type hostStarts struct {
-	dots []dot
+	dots     []dot     // the latest ones, oldest first
+	requests []request // the latest ones that have ended, oldest first
+	text     int       // bytes of the texts in requests
+	gaps     gaps
+	shown    time.Time // when a page has shown the host
+}
+
+// cost returns about how many bytes the history needs.
+func (h *hostStarts) cost() int {
+	return hostCost + dotCost*cap(h.dots) + requestCost*cap(h.requests) + h.text
+}
+
+// A request is a request that has ended.
+type request struct {
+	Time   time.Time               `json:"time"` // when it started
+	URL    string                  `json:"url"`
+	Kind   collyrobots.RequestKind `json:"kind"`
+	Status int                     `json:"status,omitempty"` // 0 if there was no response
+	Took   seconds.Duration        `json:"took"`
+	Error  string                  `json:"error,omitempty"`
+}
+
+// gapBounds are the upper bounds of gaps as multiples of the delay. Gaps above the last bound have
+// a bucket of their own.
+var gapBounds = [...]float64{1, 1.1, 1.5, 2, 4, 8}
+
+// gaps counts the gaps between the starts of requests by their length. Gaps without a delay do not
+// count.
+type gaps [len(gapBounds) + 1]uint32
+
+func (g *gaps) add(gap, delay time.Duration) {
+	if gap <= 0 || delay <= 0 {
+		return
+	}
+	i := 0
+	for i < len(gapBounds) && gap.Seconds() >= gapBounds[i]*delay.Seconds() {
+		i++
+	}
+	g[i]++
+}
+
+// show records that a page shows a host. The history of the host is kept from now on.
+func (s *starts) show(host string, now time.Time) {
+	s.touch(host).shown = now
+	s.makeRoom(now)
+}
+
+// touch returns the history of a host and makes it the latest one.
+func (s *starts) touch(host string) *hostStarts {
+	h, made := s.hosts.touch(host, func() *hostStarts { return &hostStarts{} })
+	if made {
+		s.bytes += h.cost()
+	}
+	return h
+}
+
+// makeRoom drops histories until the others need at most maxHistory. It drops those of shown hosts
+// only if there are no others.
+func (s *starts) makeRoom(now time.Time) {
+	for spared := 0; s.bytes > maxHistory && s.hosts.order.Len() > 1; {
+		oldest := s.hosts.order.Back()
+		h := oldest.Value.(*entry[string, *hostStarts]).value
+		if now.Sub(h.shown) < shownTime && spared < s.hosts.order.Len() {
+			s.hosts.order.MoveToFront(oldest)
+			spared++
+			continue
+		}
+		s.bytes -= s.hosts.forget().cost()
+	}
 }
 
 // A dot is the start of a request, or of several requests in quick succession.
@@ -67,7 +148,16 @@ func (ds dots) MarshalJSON() ([]byte, error) {
 }
 
 func (s *starts) started(e collyrobots.Event) {
-	h, _ := s.hosts.touch(e.Host, func() *hostStarts { return &hostStarts{} })
+	h := s.touch(e.Host)
+	before := h.cost()
+	h.started(e, s)
+	s.bytes += h.cost() - before
+	s.makeRoom(e.Time)
+}
+
+// started adds a start to the history.
+func (h *hostStarts) started(e collyrobots.Event, s *starts) {
+	h.gaps.add(e.Gap, e.Delay)
 	s.changes++
 	s.rate.count(e.Time)
 	if n := len(h.dots); n > 0 {
@@ -87,6 +177,9 @@ func (s *starts) answered(e collyrobots.Event) {
 	if !ok {
 		return
 	}
+	before := h.cost()
+	h.ended(e)
+	s.bytes += h.cost() - before
 	result := outcomeOf(e)
 	began := e.Time.Add(-e.Took + dotWidth)
 	for i := len(h.dots) - 1; i >= max(0, len(h.dots)-16); i-- {
@@ -98,6 +191,23 @@ func (s *starts) answered(e collyrobots.Event) {
 			return
 		}
 	}
+}
+
+// maxRequestText is the maximum number of bytes of a URL or an error in a request.
+const maxRequestText = 300
+
+// ended adds a request that has ended.
+func (h *hostStarts) ended(e collyrobots.Event) {
+	r := request{Time: e.Time.Add(-e.Took), URL: clipTo(e.URL, maxRequestText), Kind: e.RequestKind, Status: e.Status, Took: seconds.Duration(e.Took)}
+	if e.Err != nil {
+		r.Error = clipTo(e.Err.Error(), maxRequestText)
+	}
+	if len(h.requests) == maxRequests {
+		h.text -= len(h.requests[0].URL) + len(h.requests[0].Error)
+		h.requests = h.requests[:copy(h.requests, h.requests[1:])]
+	}
+	h.requests = append(h.requests, r)
+	h.text += len(r.URL) + len(r.Error)
 }
 
 func outcomeOf(e collyrobots.Event) outcome {

@@ -13,9 +13,11 @@ import (
 // A state is the content of a message to the page. See docs/view.md for each field. Durations are
 // numbers of seconds, as in Stats.
 type state struct {
+	Name    string    `json:"name,omitempty"` // the name of the crawl
 	Time    time.Time `json:"time"`
 	Started time.Time `json:"started,omitzero"`
-	Closed  bool      `json:"closed,omitempty"` // whether the plugin is closed
+	Closed  bool      `json:"closed,omitempty"`   // whether the plugin is closed
+	End     time.Time `json:"closed_at,omitzero"` // when it was closed
 
 	Totals       collyrobots.HostStats                                `json:"totals"`
 	Rate         float64                                              `json:"rate"` // requests per second in the last ten seconds
@@ -29,7 +31,12 @@ type state struct {
 	Busy         int                                                  `json:"busy"`                // the number of hosts with waiting requests
 	Hosts        []hostState                                          `json:"hosts"`
 	Denials      *[]denial                                            `json:"denials,omitempty"`
-	DeniedBy     map[string]int                                       `json:"denied_by,omitempty"` // the number of denials by reason, since Handler was called
+	Rules        *[]deniedRule                                        `json:"denied_rules,omitempty"` // the denials of all hosts by rule; only with Denials
+	Statuses     statuses                                             `json:"statuses"`
+	Throttled    float64                                              `json:"throttled_rate,omitempty"` // responses with 429 or 503 per second in the last ten seconds
+	Series       *seriesState                                         `json:"series,omitempty"`         // requests and failures over the whole crawl
+	NotSent      map[collyrobots.Ending]int                           `json:"not_sent,omitempty"`       // pages that were not sent, since Handler was called
+	DeniedBy     map[string]int                                       `json:"denied_by,omitempty"`      // the number of denials by reason, since Handler was called
 	Sitemaps     *sitemapsState                                       `json:"sitemaps,omitempty"`
 	Frontier     *frontierState                                       `json:"frontier,omitempty"`         // nil without the option Frontier
 	RobotsTags   collyrobots.RobotsTagStats                           `json:"robots_tags,omitzero"`       // pages with rules such as noindex
@@ -42,6 +49,8 @@ type state struct {
 // A timeLeft is the estimated time left, and the host that takes longest.
 type timeLeft struct {
 	Duration seconds.Duration        `json:"duration"`
+	Half     seconds.Duration        `json:"half"` // until half of the waiting pages have started
+	Most     seconds.Duration        `json:"most"` // until 90 % of them have started
 	Host     string                  `json:"host"`
 	Waiting  int                     `json:"waiting"`
 	Delay    seconds.Duration        `json:"delay"`
@@ -55,6 +64,8 @@ type hostState struct {
 	TimeLeft seconds.Duration      `json:"time_left"`       // the estimated time left for this host
 	Fresh    bool                  `json:"fresh,omitempty"` // whether Starts has all dots, so that earlier ones must be discarded
 	Starts   dots                  `json:"starts,omitempty"`
+	Statuses statuses              `json:"statuses"`
+	Fault    *robotsFault          `json:"robots_fault,omitempty"` // nil if the robots.txt does not close the host
 }
 
 type sitemapsState struct {
@@ -76,12 +87,14 @@ const maxListed = 60
 
 // stateFor returns the state for a question, except the parts that c says the client has received.
 // It then advances c.
-func (h *handler) stateFor(q question, c *cursor) *state {
-	s := h.sampler.read(h.plugin, q)
+func (h *Page) stateFor(q question, c *cursor) *state {
+	s := h.sampler.read(h.plugin, h.recorder, q)
 	st := &state{
 		Time:         time.Now(),
 		Started:      s.stats.Started,
+		Name:         h.name,
 		Closed:       s.stats.Closed,
+		End:          s.stats.ClosedAt,
 		Totals:       s.stats.Totals,
 		GapOverDelay: s.stats.GapOverDelay,
 		Decisions:    s.stats.Decisions,
@@ -106,10 +119,25 @@ func (h *handler) stateFor(q question, c *cursor) *state {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	st.DeniedBy = maps.Clone(r.deniedBy)
-	st.Rate, st.Missed = r.starts.rate.perSecond(st.Time), r.missed
+	st.Rate = r.starts.rate.perSecond(st.Time)
+	st.Throttled = r.throttled.perSecond(st.Time)
+	st.Missed = r.missed
+	st.Statuses = r.counts.all
+	st.Series = r.series.state()
+	st.NotSent = maps.Clone(r.notSent)
+	if st.Frontier == nil { // otherwise these pages wait in the frontier again
+		maps.Copy(st.NotSent, s.stats.NotSent)
+	}
 	shown := make(map[string]bool, len(rows))
 	for _, row := range rows {
-		host := hostState{Stats: *row, TimeLeft: seconds.Duration(row.TimeLeft(s.at)), Fresh: !c.shown[row.Host]}
+		host := hostState{
+			Stats:    row.HostStats,
+			TimeLeft: seconds.Duration(row.TimeLeft(s.at)),
+			Fresh:    !c.shown[row.Host],
+			Statuses: r.counts.byHost[row.Host],
+			Fault:    r.faultOf(row.Host),
+		}
+		r.starts.show(row.Host, st.Time)
 		change := c.dots
 		if host.Fresh {
 			change = 0
@@ -120,6 +148,8 @@ func (h *handler) stateFor(q question, c *cursor) *state {
 	}
 	if !c.notFirst || c.lists != r.lists || c.feed != s.stats.Sitemaps {
 		denials := r.denialsFor(q)
+		rules := r.rulesFor(q)
+		st.Rules = &rules
 		st.Denials = &denials
 		st.Sitemaps = &sitemapsState{Stats: s.stats.Sitemaps, Files: r.sitemapsFor(q)}
 	}
@@ -149,7 +179,7 @@ func (r *recorder) sitemapsFor(q question) []sitemapFile {
 }
 
 // serveState serves the current state.
-func (h *handler) serveState(w http.ResponseWriter, r *http.Request) {
+func (h *Page) serveState(w http.ResponseWriter, r *http.Request) {
 	st := h.stateFor(questionOf(r), &cursor{})
 	writeJSON(w, st)
 }

@@ -21,7 +21,7 @@ type streams struct{ open atomic.Int32 }
 
 // serveEvents sends the state and then its changes. It runs only on the goroutine of the request,
 // so nothing remains when the request ends.
-func (h *handler) serveEvents(w http.ResponseWriter, r *http.Request) {
+func (h *Page) serveEvents(w http.ResponseWriter, r *http.Request) {
 	if h.streams.open.Add(1) > maxStreams {
 		h.streams.open.Add(-1)
 		w.Header().Set("Retry-After", "10")
@@ -36,7 +36,7 @@ func (h *handler) serveEvents(w http.ResponseWriter, r *http.Request) {
 	h.stream(w, r)
 }
 
-func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
+func (h *Page) stream(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
 	defer control.SetWriteDeadline(time.Time{})
 	q, told := questionOf(r), cursor{}
@@ -62,7 +62,7 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
 }
 
 // send writes one message. It reports whether the client received it.
-func (h *handler) send(w http.ResponseWriter, control *http.ResponseController, q question, told *cursor) bool {
+func (h *Page) send(w http.ResponseWriter, control *http.ResponseController, q question, told *cursor) bool {
 	body, err := json.Marshal(h.stateFor(q, told))
 	if err != nil {
 		return false

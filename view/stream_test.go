@@ -46,7 +46,7 @@ func (c *slowClient) SetWriteDeadline(at time.Time) error {
 
 // watch opens a stream and waits until it ends. It returns the client and how long the stream
 // lasted.
-func watch(h *handler, until time.Duration) (*slowClient, time.Duration) {
+func watch(h *Page, until time.Duration) (*slowClient, time.Duration) {
 	r := httptest.NewRequest("GET", "/events", nil)
 	r.Host = "localhost"
 	c := &slowClient{ResponseRecorder: httptest.NewRecorder(), began: time.Now(), until: until}
@@ -58,7 +58,7 @@ func watch(h *handler, until time.Duration) (*slowClient, time.Duration) {
 // while there are events. A stream ends after a minute.
 func TestMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := Handler(nil).(*handler)
+		h := Handler(nil)
 		go func() {
 			time.Sleep(10 * time.Second)
 			for range 1000 { // in one second
@@ -80,7 +80,7 @@ func TestMessages(t *testing.T) {
 // TestSlowClientIsDropped checks that a stream ends if the client no longer reads.
 func TestSlowClientIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := Handler(nil).(*handler)
+		h := Handler(nil)
 		if _, took := watch(h, 4*time.Second); took != 4*time.Second+writeTime {
 			t.Errorf("the client was dropped after %v", took)
 		}
@@ -118,7 +118,7 @@ func TestMessagesContainOnlyChanges(t *testing.T) {
 }
 
 // settle waits until the recorder has received a given number of events.
-func (h *handler) settle(t *testing.T, events uint64) {
+func (h *Page) settle(t *testing.T, events uint64) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Second); h.recorder.count() < events; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
@@ -193,7 +193,7 @@ func readMessage(ctx context.Context, client *http.Client, url string) error {
 
 // TestTooManyPages checks that a stream beyond the limit is rejected.
 func TestTooManyPages(t *testing.T) {
-	h := Handler(nil).(*handler)
+	h := Handler(nil)
 	h.streams.open.Store(maxStreams)
 	if w := get(h, "/events"); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
 		t.Errorf("status %d", w.Code)

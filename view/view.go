@@ -18,6 +18,8 @@
 //	""            the page, with the parameters of state.json
 //	state.json    the state that the page shows, as JSON
 //	events        the same as server-sent events, whenever it changes
+//	host.json     the last requests of one host, and its statuses, gaps and denials
+//	report.html   a report of the crawl in one file
 //	robots.json   a robots.txt, and the decision of each dialect about a URL for a product token
 //
 // The file docs/view.md of this repository describes their content and their parameters.
@@ -37,19 +39,32 @@ var assets embed.FS
 // Handler returns a handler that serves a page about the crawl of p. Call it before the crawl
 // starts: it records the starts of requests, denials and robots.txt files from then on. It keeps
 // the latest of each in bounded memory. After p is closed, the page shows how the crawl ended. If p
-// is nil, the page shows a crawl without hosts.
+// is nil, the page shows a crawl without hosts. The Page is an http.Handler.
 //
 // The crawl never waits for the page. A stream of events ends after a minute, and the browser opens
 // the next one. Therefore Shutdown of an http.Server may take up to a minute while the page is open
 // in a browser.
-func Handler(p *collyrobots.Plugin) http.Handler {
-	h := &handler{plugin: p, recorder: newRecorder()}
+func Handler(p *collyrobots.Plugin, opts ...Option) *Page {
+	h := &Page{plugin: p, recorder: newRecorder()}
+	for _, set := range opts {
+		set(h)
+	}
 	p.Listen(h.recorder.hear)
 	return h
 }
 
-// A handler serves the page of one crawl.
-type handler struct {
+// An Option changes the page.
+type Option func(*Page)
+
+// Name sets the name of the crawl, which the title of the page and the report show.
+func Name(name string) Option {
+	return func(h *Page) { h.name = clip(name) }
+}
+
+// A Page serves the page of one crawl, and writes its report. It may be used by several goroutines
+// at the same time.
+type Page struct {
+	name     string
 	plugin   *collyrobots.Plugin
 	recorder *recorder
 	sampler  sampler
@@ -58,7 +73,7 @@ type handler struct {
 }
 
 // ServeHTTP implements http.Handler.
-func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header(w)
 	if status, why := refusal(r); status != 0 {
 		if status == http.StatusMethodNotAllowed {
@@ -78,6 +93,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.serveState(w, r)
 	case "events":
 		h.serveEvents(w, r)
+	case "host.json":
+		h.serveHost(w, r)
+	case "report.html":
+		h.serveReport(w, r)
 	case "robots.json":
 		h.serveRobots(w, r)
 	default:

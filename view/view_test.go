@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // newCrawl returns a collector for a web, its plugin, and the handler of the plugin's page.
-func newCrawl(t testing.TB, sites robotstest.Sites, options ...collyrobots.Option) (*collyrobots.Collector, *collyrobots.Plugin, *handler) {
+func newCrawl(t testing.TB, sites robotstest.Sites, options ...collyrobots.Option) (*collyrobots.Collector, *collyrobots.Plugin, *Page) {
 	t.Helper()
 	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"))
 	c.WithTransport(robotstest.New(t, sites).Transport())
@@ -30,7 +30,7 @@ func newCrawl(t testing.TB, sites robotstest.Sites, options ...collyrobots.Optio
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.Close() })
-	return c, p, Handler(p).(*handler)
+	return c, p, Handler(p)
 }
 
 // get sends a GET request to a handler. The headers are names and values in turn.

@@ -132,11 +132,12 @@ func (s *spider) crawl(ctx context.Context) error {
 	}
 	c.Wait()
 	s.report(robots.Stats())
+	faults = append(faults, robots.Close()) // before the wait, so that the page shows how the crawl ended
 	if s.listener != nil {
 		s.printf("The page is there until Ctrl-C.\n")
 		<-ctx.Done()
 	}
-	return errors.Join(append(faults, robots.Close())...)
+	return errors.Join(faults...)
 }
 
 // onResponse prints a page.

@@ -53,6 +53,9 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	r, err := crawl(ctx, j, newProgress(stderr))
 	err = errors.Join(err, j.close())
+	if j.page != nil {
+		defer j.page.await(ctx, stderr)
+	}
 	if r != nil {
 		err = errors.Join(err, r.write(stdout, j))
 	}

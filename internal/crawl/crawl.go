@@ -55,7 +55,7 @@ func crawl(ctx context.Context, j *job, p *progress) (*report, error) {
 	}
 
 	if j.listener != nil {
-		defer servePage(j.listener, robots, p)()
+		j.page = servePage(j.listener, robots, p)
 	}
 	stop := s.stopWhen(interrupted, end, robots, j)
 	defer stop()

@@ -63,6 +63,7 @@ type job struct {
 	log       *audit.Log
 	logFailed chan error // gets an error when the log cannot be written
 	listener  net.Listener
+	page      *pageServer       // serves listener; nil until the crawl has begun
 	transport http.RoundTripper // if nil, the collector uses its own transport
 	lines     *lines            // where JSON lines go
 }

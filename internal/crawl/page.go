@@ -1,7 +1,9 @@
 package crawl
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -22,8 +24,15 @@ func listen(address string) (net.Listener, error) {
 	return net.Listen("tcp", net.JoinHostPort(host, port))
 }
 
+// A pageServer serves the page of a crawl.
+type pageServer struct {
+	server *http.Server
+	url    string
+	done   chan struct{}
+}
+
 // servePage serves the page of a plugin until stop is called.
-func servePage(l net.Listener, robots *collyrobots.Plugin, p *progress) (stop func()) {
+func servePage(l net.Listener, robots *collyrobots.Plugin, p *progress) *pageServer {
 	server := &http.Server{Handler: view.Handler(robots), ReadHeaderTimeout: 10 * time.Second}
 	done := make(chan struct{})
 	go func() {
@@ -35,13 +44,27 @@ func servePage(l net.Listener, robots *collyrobots.Plugin, p *progress) (stop fu
 	if at.IP.IsUnspecified() {
 		host = "localhost"
 	}
-	p.display.Printf("Watch the crawl at http://%s/", net.JoinHostPort(host, fmt.Sprint(at.Port)))
+	url := "http://" + net.JoinHostPort(host, fmt.Sprint(at.Port)) + "/"
+	p.display.Printf("Watch the crawl at %s", url)
 	if !at.IP.IsLoopback() {
 		p.display.Printf("Warning: everyone who can reach %v can see every URL of this crawl. "+
 			"Use -http :%d to serve the page on loopback only.", at, at.Port)
 	}
-	return func() {
-		server.Close()
-		<-done
+	return &pageServer{server: server, url: url, done: done}
+}
+
+// stop ends the server.
+func (s *pageServer) stop() {
+	s.server.Close()
+	<-s.done
+}
+
+// await serves the page of a crawl that has ended until ctx ends, and then stops. If ctx has ended,
+// it stops at once.
+func (s *pageServer) await(ctx context.Context, stderr io.Writer) {
+	if ctx.Err() == nil {
+		fmt.Fprintf(stderr, "The crawl has ended. Its page is still at %s until Ctrl-C, and its report at %sreport.html\n", s.url, s.url)
 	}
+	<-ctx.Done()
+	s.stop()
 }

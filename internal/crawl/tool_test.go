@@ -449,6 +449,31 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// TestPageAfterTheCrawl checks that the page is served after the crawl has ended, until Ctrl-C.
+func TestPageAfterTheCrawl(t *testing.T) {
+	t.Parallel()
+	web := tooltest.New(t, robotstest.Sites{"a.test": robotstest.Pages(2, "")})
+	crawl := start(t, web.Command(t, "-http=:0", "-delay=1ms", "http://a.test/1"))
+	at := crawl.waitFor(`^The crawl has ended\. Its page is still at (http://127\.0\.0\.1:\d+/) until Ctrl-C, and its report at http://.*/report\.html$`)[1]
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Get(at + "report.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(answer.Body)
+	answer.Body.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantMatches(t, "the report", string(text), `All pages were done\. *</b> No page was left\.`, `a\.test`)
+	crawl.cmd.Process.Signal(os.Interrupt)
+	status, stdout := crawl.end()
+	if status != 0 {
+		t.Errorf("status %d", status)
+	}
+	wantMatches(t, "stdout", stdout, `a\.test`)
+}
+
 // An addressed is a listener that reports another address than its own.
 type addressed struct {
 	net.Listener
@@ -476,7 +501,7 @@ func TestPublicPage(t *testing.T) {
 			t.Errorf("it listens at %v", l.Addr())
 		}
 		var out bytes.Buffer
-		servePage(addressed{l, net.TCPAddr{IP: net.ParseIP(ip), Port: 8090}}, nil, newProgress(&out))()
+		servePage(addressed{l, net.TCPAddr{IP: net.ParseIP(ip), Port: 8090}}, nil, newProgress(&out)).stop()
 		if out.String() != want {
 			t.Errorf("%s: %s, want %s", ip, out.String(), want)
 		}

@@ -1,9 +1,12 @@
 // This file shows the table of hosts.
 import { Strip, choose } from "./chart.js";
-import { byId, clock, make, many, ms, number, plain, set, short, times, whole, why } from "./text.js";
+import { byId, clock, failures, make, many, ms, number, plain, set, short, statusText, times, whole, why } from "./text.js";
 
 const rows = new Map(); // by host
-let body, open, busy = false;
+let body, open, busy = false, asked = true;
+
+// reorder makes the next message change the order, even if the pointer or the focus is in the table.
+export function reorder() { asked = true; }
 
 export function begin(openHost) {
   body = byId("rows");
@@ -17,8 +20,9 @@ export function begin(openHost) {
 const waiting = s => (s.waiting || 0) + (s.on_disk || 0);
 
 // pace returns how fast requests to a host are sent, in a word or two, and the reason.
-function pace(s, now) {
+export function pace(s, now, fault) {
   const because = why(s.source, s.line, s.last_status, s.response_time);
+  if (fault) return ["closed:", `robots.txt ${fault.status || "without a response"}${tries(fault, now)}`];
   if (s.stopped) {
     const next = Date.parse(s.next_try) > now ? clock(s.next_try, now) : "now";
     return ["refusing", `since ${clock(s.stopped, now)}, next try ${next}`];
@@ -28,8 +32,15 @@ function pace(s, now) {
   return [s.delay ? short(ms(s.delay)) : "none", because];
 }
 
+// tries says when a robots.txt that cannot be read is requested again.
+function tries(fault, now) {
+  if (!fault.next_try) return "";
+  const left = Date.parse(fault.next_try) - now;
+  return left <= 0 ? ", next try with the next page" : `, next try in ${left < 3600e3 ? whole(left) : short(left)}`;
+}
+
 // notes returns other facts about a host: its hours, group, budget, refusals and unchanged pages.
-function notes(s, now) {
+export function notes(s, now) {
   const all = [];
   if (s.closes) all.push(`closes at ${clock(s.closes, now)}`);
   if (s.shared_with) all.push(`shares its pace with ${many(s.shared_with, "other host")} (${plain(s.group, 60)})`);
@@ -45,7 +56,7 @@ class Row {
     this.strip = new Strip();
     this.name = make("button", "name", plain(name, 120));
     this.name.type = "button";
-    this.name.title = plain(name, 2000) + ": show its robots.txt";
+    this.name.title = plain(name, 2000) + ": show its requests, statuses and robots.txt";
     this.name.addEventListener("click", () => open(name));
     this.delay = make("b", "");
     this.why = make("span", "soft");
@@ -55,30 +66,32 @@ class Row {
       td.dataset.label = label;
       return td;
     };
-    for (const [key, label] of [["left", "Time left"], ["waiting", "Waiting"], ["next", "Next start"], ["done", "Done"], ["denied", "Denied"], ["status", "Last status"], ["gap", "Min. gap"]]) {
+    for (const [key, label] of [["left", "Time left"], ["waiting", "Waiting"], ["next", "Next start"], ["done", "Done"], ["denied", "Denied"], ["failed", "Failed"], ["status", "Last status"], ["gap", "Min. gap"]]) {
       this[key] = cell(`c-${key} num`, label);
     }
     const head = make("th", "c-host", this.name);
     head.scope = "row";
     this.element = make("tr", "", head, cell("c-delay", "Delay", this.delay, " ", this.why, " ", this.notes), cell("c-chart", "", this.strip.element),
-      this.left, this.waiting, this.next, this.done, this.denied, this.status, this.gap);
+      this.left, this.waiting, this.next, this.done, this.denied, this.failed, this.status, this.gap);
   }
 
   show(h, now) {
     const s = h.stats;
     this.host = h;
     this.nextStart = s.next_start ? Date.parse(s.next_start) : 0;
-    const [delay, because] = pace(s, now);
-    set(this.delay, delay);
-    set(this.why, because);
+    this.pace(now);
     this.why.title = s.opens ? `opens on ${new Date(s.opens).toLocaleString("en-GB", { dateStyle: "full", timeStyle: "long" })}` : "";
     set(this.notes, notes(s, now));
-    this.element.classList.toggle("slow", s.source === "back_off" || s.source === "retry_after" || Boolean(s.stopped));
+    this.element.classList.toggle("slow", s.source === "back_off" || s.source === "retry_after" || Boolean(s.stopped) || Boolean(h.robots_fault));
     set(this.waiting, number(waiting(s)));
     this.waiting.title = s.on_disk ? `${number(s.on_disk)} of them in the frontier` : "";
     set(this.done, number(s.pages));
     set(this.denied, number(s.denied));
     this.denied.classList.toggle("some", s.denied > 0);
+    const failed = failures(h.statuses);
+    set(this.failed, number(failed));
+    this.failed.classList.toggle("bad", failed > 0);
+    this.failed.title = statusText(h.statuses);
     set(this.status, s.last_status ? String(s.last_status) : "–");
     this.status.classList.toggle("bad", s.last_status >= 429);
     const gap = s.gap_over_delay;
@@ -88,8 +101,16 @@ class Row {
     this.strip.put(h.starts, h.fresh);
   }
 
+  // pace shows the delay and the reason, which may contain the time until the next try.
+  pace(now) {
+    const [delay, because] = pace(this.host.stats, now, this.host.robots_fault);
+    set(this.delay, delay);
+    set(this.why, because);
+  }
+
   tick(now, passed) {
     const s = this.host.stats;
+    if (this.host.robots_fault) this.pace(now);
     set(this.left, waiting(s) ? whole(Math.max(0, ms(this.host.time_left) - passed)) : "–");
     const t = this.nextStart - now;
     set(this.next, !waiting(s) && t <= 0 ? "–" : t > 0 ? `in ${whole(t)}` : "now");
@@ -98,7 +119,8 @@ class Row {
 }
 
 // show shows the hosts of a message, in the order of the message. It keeps the old order while the
-// pointer or the focus is in the table, so that a row does not move away before a click.
+// pointer or the focus is in the table, so that a row does not move away before a click, unless the
+// question has changed.
 export function show(m, question, now) {
   if (m.started) choose(now - Date.parse(m.started));
   const shown = new Set();
@@ -117,7 +139,8 @@ export function show(m, question, now) {
       rows.delete(name);
     }
   }
-  if (!busy || question.changed) order(m.hosts);
+  if (!busy || asked) order(m.hosts);
+  asked = false;
   set(byId("count"), m.hosts.length === m.matching ? many(m.matching, "host") : `${number(m.hosts.length)} of ${many(m.matching, "host")}`);
   byId("more").hidden = m.hosts.length >= m.matching || m.hosts.length >= 200;
   byId("no-hosts").hidden = m.hosts.length > 0;

@@ -11,30 +11,63 @@ function rule(d) {
 // file returns the name of the robots.txt of a denial.
 const file = d => d.option === "RobotsTxt" ? `the option RobotsTxt for ${d.host}` : d.robots_url;
 
-// denials shows the denials by rule.
-export function denials(all, now, open) {
-  byId("no-denials").hidden = all.length > 0;
-  set(byId("denials-count"), all.length ? many(all.reduce((n, d) => n + d.count, 0), "request") : "");
-  byId("denial-list").replaceChildren(...all.map(d => {
-    const button = make("button", "rule", rule(d));
+// entry returns the denials of one host by a rule.
+function entry(d, open) {
+  const where = [];
+  if (d.line) where.push(`line ${d.line} of `, make("span", "data", plain(file(d), 120)));
+  else if (d.robots_url) where.push(make("span", "data", plain(d.robots_url, 120)), d.status ? `, status ${d.status}` : "");
+  else where.push(make("span", "data", plain(d.host, 120)));
+  if (d.option && d.option !== "RobotsTxt") where.push(`, by the option ${plain(d.option, 40)}`);
+  if (d.group) where.push(", group ", make("span", "data", plain(d.group, 60)));
+  where.push(` · ${number(d.count)} ×`);
+  const item = make("div", "entry", make("p", "soft", ...where));
+  if (d.robots_url) {
+    const button = make("button", "small", "Show");
     button.type = "button";
-    button.title = "show this rule in robots.txt";
+    button.title = `show this rule in ${plain(d.robots_url, 200)}`;
+    button.setAttribute("aria-label", button.title);
     button.addEventListener("click", () => open(d.robots_url, d.urls[0], d.group === "*" ? "" : d.group));
-    const where = [];
-    if (d.line) where.push(`line ${d.line} of `, make("span", "data", plain(file(d), 120)));
-    else if (d.robots_url) where.push(make("span", "data", plain(d.robots_url, 120)), d.status ? `, status ${d.status}` : "");
-    else where.push(make("span", "data", plain(d.host, 120)));
-    if (d.option && d.option !== "RobotsTxt") where.push(`, by the option ${plain(d.option, 40)}`);
-    if (d.group) where.push(", group ", make("span", "data", plain(d.group, 60)));
-    const item = make("li", "", make("div", "line", d.robots_url ? button : make("b", "", rule(d)), make("span", "times", `${number(d.count)} ×`)), make("p", "soft", ...where));
-    if (d.error) item.append(make("p", "soft error", plain(d.error)));
-    item.append(make("p", "urls", ...d.urls.map(u => make("span", "data", plain(u, 160)))));
+    item.firstChild.append(" ", button);
+  }
+  if (d.error) item.append(make("p", "soft error", plain(d.error)));
+  item.append(make("p", "urls", ...d.urls.map(u => make("span", "data", plain(u, 160)))));
+  return item;
+}
+
+const key = d => [d.reason, d.allow ? 1 : 0, d.pattern || "", d.option || ""].join("\n");
+const opened = new Set(); // the keys of the rules with all hosts
+
+// denials shows the denials by rule. Each rule has the latest hosts. total is the number of all
+// denials, or undefined if only some hosts are shown.
+export function denials(all, rules, total, open) {
+  const listed = rules.reduce((n, d) => n + d.count, 0);
+  const count = Math.max(total ?? 0, listed);
+  byId("no-denials").hidden = count > 0;
+  set(byId("denials-count"), count ? `${many(count, "request")}${count > listed ? `, ${number(count - listed)} of them by other rules` : ""}` : "");
+  byId("denial-list").replaceChildren(...rules.map(r => {
+    const entries = all.filter(d => key(d) === key(r)), latest = entries[0];
+    let title = make("b", "", rule(latest || r));
+    if (latest?.robots_url) {
+      title = make("button", "rule", rule(latest));
+      title.type = "button";
+      title.title = "show this rule in robots.txt";
+      title.addEventListener("click", () => open(latest.robots_url, latest.urls[0], latest.group === "*" ? "" : latest.group));
+    }
+    const hosts = `${number(r.hosts)}${r.more_hosts ? " or more" : ""} hosts`;
+    const item = make("li", "", make("div", "line", title, make("span", "times", `${number(r.count)} ×${r.hosts > 1 ? `, ${hosts}` : ""}`)));
+    item.append(...entries.slice(0, 2).map(d => entry(d, open)));
+    if (entries.length > 2) {
+      const more = make("details", "", make("summary", "soft", `${number(entries.length - 2)} more hosts`), ...entries.slice(2).map(d => entry(d, open)));
+      more.open = opened.has(key(r));
+      more.addEventListener("toggle", () => more.open ? opened.add(key(r)) : opened.delete(key(r)));
+      item.append(more);
+    }
     return item;
   }));
 }
 
 const outcomes = [["fed", "passed to the crawl"], ["resumed", "done in an earlier run"], ["denied", "denied"], ["old", "too old"], ["dropped", "dropped by Keep"],
-  ["out_of_scope", "out of scope"], ["duplicate", "duplicates"], ["refused", "refused by the collector"], ["given_up", "given up"]];
+  ["out_of_scope", "out of scope"], ["duplicate", "duplicates"], ["refused", "found through links before, or refused by the collector"], ["given_up", "given up"]];
 
 // sitemaps shows the progress of the sitemaps.
 export function sitemaps(m, now) {

@@ -7,6 +7,7 @@ export const ms = seconds => (seconds || 0) * 1e3;
 // short formats milliseconds for the page.
 export function short(t) {
   if (!(t > 0)) return "0 s";
+  if (t < 1) t = 1;
   if (t < 1000) return `${(t / 1000).toFixed(t < 100 ? 3 : 2).replace(/0+$/, "")} s`;
   if (t < 10000) return `${+(t / 1000).toFixed(2)} s`;
   const s = Math.round(t / 1000);
@@ -87,3 +88,27 @@ export function ago(time, now) {
 // times formats the ratio of a gap to the delay. It rounds down, so that a gap below the delay
 // never appears as 1.00.
 export const times = ratio => `${(Math.floor(ratio * 100) / 100).toFixed(2)} ×`;
+
+// classes are the classes of statuses in a message, and their names on the page.
+export const classes = [["2xx", "2xx"], ["3xx", "3xx"], ["4xx", "4xx"], ["throttled", "429 or 503"], ["5xx", "other 5xx"], ["none", "without a response"]];
+
+// failures returns the number of responses with status 429 or 5xx, and of missing responses.
+export const failures = s => (s?.throttled || 0) + (s?.["5xx"] || 0) + (s?.none || 0);
+
+// statusText lists the statuses of responses.
+export const statusText = s => classes.filter(([key]) => s?.[key]).map(([key, name]) => `${number(s[key])} × ${name}`).join(", ");
+
+// parts fills a bar with parts, each with a class, a number and a name. It hides the bar if all
+// numbers are 0.
+export function parts(bar, all) {
+  const some = all.filter(([, n]) => n > 0);
+  bar.hidden = !some.length;
+  bar.replaceChildren(...some.map(([name, n]) => {
+    const part = make("span", "part " + name);
+    part.style.flexGrow = n;
+    return part;
+  }));
+  const text = some.map(([, n, what]) => `${number(n)} ${what}`).join(", ");
+  bar.setAttribute("aria-label", text);
+  bar.title = text;
+}

@@ -195,6 +195,13 @@ func TestKeyboard(t *testing.T) {
 		t.Errorf("the focus is not visible on\n%s", unseen)
 	}
 	b.run(chromedp.KeyEvent(kb.Enter))
+	b.within(soon, `document.querySelector("#drawer").open && document.querySelector("#drawer").contains(document.activeElement)`)
+	b.within(soon, has(`document.querySelector("#drawer-file").innerText`, "Our server is old"))
+	b.run(chromedp.KeyEvent(kb.Escape))
+	b.within(soon, `!document.querySelector("#drawer").open && document.activeElement.textContent === "slow.example"`)
+	b.run(chromedp.KeyEvent(kb.Enter))
+	b.within(soon, `document.querySelector("#drawer").open`)
+	b.run(chromedp.Click("#drawer-try"))
 	b.within(soon, `document.activeElement.id === "robots"`)
 	b.within(soon, has(`document.querySelector("#file").innerText`, "Our server is old"))
 	b.run(chromedp.Focus(`[data-sort="host"]`), chromedp.KeyEvent(kb.Enter))

@@ -19,7 +19,7 @@ import (
 type fields map[string]any
 
 // showing returns the URL of a page that shows one message of the stream.
-func showing(t *testing.T, message fields) string {
+func showing(t *testing.T, message fields, options ...view.Option) string {
 	t.Helper()
 	body, err := json.Marshal(message)
 	if err != nil {
@@ -30,7 +30,7 @@ func showing(t *testing.T, message fields) string {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/robots/", http.StripPrefix("/robots", view.Handler(p)))
+	mux.Handle("/robots/", http.StripPrefix("/robots", view.Handler(p, options...)))
 	mux.HandleFunc("/robots/events", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(w, "data: %s\n\n", body)
@@ -96,7 +96,9 @@ func operatorMessage() fields {
 		"time": "2026-11-22T13:20:00Z", "started": "2026-11-22T12:00:00Z", "rate": 0.5, "gap_over_delay": 1,
 		"totals": fields{"pages": 40, "waiting": 12, "denied": 10, "unchanged": 1237},
 		"known":  len(hosts), "matching": len(hosts), "busy": 1, "hosts": hosts,
-		"denials":   []fields{denial("refused"), denial("budget"), denial("usage"), denial("nofollow")},
+		"denials": []fields{denial("refused"), denial("budget"), denial("usage"), denial("nofollow")},
+		"denied_rules": []fields{{"reason": "refused", "count": 2, "hosts": 1}, {"reason": "budget", "count": 3, "hosts": 1},
+			{"reason": "usage", "count": 4, "hosts": 1}, {"reason": "nofollow", "count": 1, "hosts": 1}},
 		"denied_by": fields{"refused": 2, "budget": 3, "usage": 4, "nofollow": 1},
 		"ended":     fields{"done": 9, "budget": 2, "refused": 1},
 		"sitemaps":  fields{"stats": fields{"entries": 0}, "files": []any{}},

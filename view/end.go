@@ -1,0 +1,66 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/collyrobots/collyrobots"
+)
+
+// ending says when and why the crawl has ended, and what was left, as ended in view.js. It returns
+// "" if the crawl has not ended.
+func ending(d pageData) string {
+	st := d.state
+	if !st.Closed {
+		return ""
+	}
+	return fmt.Sprintf(" The crawl ended on %s after %s. %s %s", clock(st.End), short(st.End.Sub(st.Started).Truncate(time.Second)), st.cause(), st.leftover())
+}
+
+// cause says why the crawl has ended.
+func (st *state) cause() string {
+	var all []string
+	if n := st.Ended[collyrobots.EndingCancelled]; n > 0 {
+		all = append(all, fmt.Sprintf("It was cancelled while %s had pages.", many(n, "host")))
+	}
+	if n := st.Ended[collyrobots.EndingClosed]; n > 0 {
+		all = append(all, fmt.Sprintf("It was closed while %s had pages.", many(n, "host")))
+	}
+	if len(all) > 0 {
+		return strings.Join(all, " ")
+	}
+	if st.Ended[collyrobots.EndingBudget]+st.Ended[collyrobots.EndingRefused] > 0 {
+		return "No page was waiting."
+	}
+	return "All pages were done."
+}
+
+// leftover says which pages were not sent.
+func (st *state) leftover() string {
+	var all []string
+	add := func(n int, what string) {
+		if n > 0 {
+			all = append(all, many(n, "page")+" "+what)
+		}
+	}
+	add(st.NotSent[collyrobots.EndingCancelled], "cancelled")
+	add(st.NotSent[collyrobots.EndingClosed], "waiting when it was closed")
+	add(st.NotSent[collyrobots.EndingBudget], "over the budget")
+	add(st.NotSent[collyrobots.EndingRefused], "of hosts that refuse")
+	if st.Frontier != nil {
+		add(st.Frontier.Waiting, "in the frontier")
+	}
+	if len(all) == 0 {
+		return "No page was left."
+	}
+	return "Left: " + strings.Join(all, ", ") + "."
+}
+
+// many returns a number with a noun.
+func many(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -13,7 +13,7 @@
 // With -cache DIR the robots.txt files and the pages that were found are kept for the next run, and
 // -resume continues where the last run stopped, even if it was killed. If the last run has fetched
 // all of its pages, -resume crawls again, without the sitemaps that have not changed. With -http
-// ADDR a page in a browser shows the crawl while it runs.
+// ADDR a page in a browser shows the crawl while it runs, and how it ended until Ctrl-C.
 package crawl
 
 import (

@@ -11,13 +11,14 @@ import (
 	"github.com/collyrobots/collyrobots/internal/metatags"
 )
 
-// maxField is how many bytes of each source are read. draft-illyes-repext-03, section 3.1.1,
-// requires at least 8 KiB. What follows is ignored, and so is an item that is cut off there.
+// maxField is the number of bytes that are read from each source. draft-illyes-repext-03, section
+// 3.1.1, requires at least 8 KiB. The bytes after that are ignored, and so is an item that is cut
+// off there.
 const maxField = 8 << 10
 
-// FromHeader returns the rules in the headers X-Robots-Tag and Robots-Tag of a response that are
-// for all crawlers, or for one of the names in bots. Upper and lower case make no difference in
-// names.
+// FromHeader returns the rules in the headers X-Robots-Tag and Robots-Tag of a response that apply
+// to all crawlers, or to a crawler with one of the names in bots. Names are not case-sensitive.
+// FromHeader ignores malformed rules.
 //
 // X-Robots-Tag is a list of rules, separated by commas or blanks. The name of a crawler and a colon
 // before a rule limit that rule, and those after it in the same line, to that crawler:
@@ -25,12 +26,11 @@ const maxField = 8 << 10
 //	X-Robots-Tag: noindex, max-snippet: 20
 //	X-Robots-Tag: examplebot: nofollow, unavailable_after: Thu, 25 Jun 2026 15:00:00 GMT
 //
-// A word before a colon that is no known rule is the name of a crawler, unless a number follows.
-// The syntax of Robots-Tag is also accepted, because the draft wants it to be read under the old
-// name as well.
+// A word before a colon is the name of a crawler, unless it is a known rule or a number follows.
+// The syntax of Robots-Tag is also accepted in X-Robots-Tag, as the draft requires.
 //
 // Robots-Tag is a List of RFC 9651: each member is the name of a crawler or "*", and its parameters
-// are the rules. A header that is no such List is ignored, as RFC 9651, section 4.2, requires.
+// are the rules. A header that is not a valid List is ignored, as RFC 9651, section 4.2, requires.
 //
 //	Robots-Tag: *;nosnippet, ExampleBot;noindex;max-snippet=20
 func FromHeader(h http.Header, bots ...string) Tags {
@@ -45,10 +45,10 @@ func HasHeader(h http.Header) bool {
 	return len(h["X-Robots-Tag"]) > 0 || len(h["Robots-Tag"]) > 0
 }
 
-// FromHTML returns the rules in the meta elements of an HTML page in UTF-8 that are for all
-// crawlers, which have the name robots, or for one of the names in bots. Only the elements in the
-// head count (draft-illyes-repext-03, section 4), in at most one MiB. The content is a list of
-// rules, separated by commas or blanks.
+// FromHTML returns the rules in the meta elements of an HTML page in UTF-8. It reads the elements
+// with the name robots, and those with one of the names in bots. Only elements in the head count
+// (draft-illyes-repext-03, section 4), and only in the first MiB of the page. The content is a list
+// of rules, separated by commas or blanks. Broken HTML is not an error.
 func FromHTML(page []byte, bots ...string) Tags {
 	c := collector{bots: bots}
 	rest := maxField
@@ -68,7 +68,7 @@ func FromHTML(page []byte, bots ...string) Tags {
 	return c.tags
 }
 
-// A collector gathers the rules for a crawler with these names.
+// A collector collects the rules for a crawler with the names in bots.
 type collector struct {
 	bots []string
 	tags Tags
@@ -88,7 +88,7 @@ func (c *collector) isFor(name string) bool {
 	return false
 }
 
-// nameOf returns the name of a crawler in lower case, or "" if it stands for all crawlers.
+// nameOf returns the name of a crawler in lower case, or "" if it means all crawlers.
 func nameOf(name string) string {
 	name = strings.ToLower(name)
 	if name == "*" || name == "robots" {
@@ -174,8 +174,8 @@ func (c *collector) robotsTag(lines []string) {
 	}
 }
 
-// textOf returns the value of a parameter as text. It is "" for true, which is the value of a
-// parameter without one.
+// textOf returns the value of a parameter as text. It returns "" for true, because a parameter
+// without a value is true.
 func textOf(value any) string {
 	switch v := value.(type) {
 	case bool:
@@ -213,8 +213,8 @@ func completeMembers(text string) string {
 type list struct {
 	rest  string
 	named bool   // names of crawlers may precede the rules
-	bot   string // that the next rules are for; "" for all
-	item  bool   // bot is for the rules up to the next comma, as in Robots-Tag
+	bot   string // the crawler of the next rules; "" for all crawlers
+	item  bool   // bot applies to the rules up to the next comma, as in Robots-Tag
 }
 
 const blanks = " \t\r\n\f"
@@ -248,7 +248,7 @@ func (l *list) next() (r Rule, ok bool) {
 	}
 }
 
-// skip skips what separates two rules.
+// skip skips the separators between two rules.
 func (l *list) skip() {
 	rest := strings.TrimLeft(l.rest, ",;:"+blanks)
 	if l.item && strings.Contains(l.rest[:len(l.rest)-len(rest)], ",") {
@@ -277,8 +277,8 @@ func (l *list) value(name Name) string {
 	return l.word(",;" + blanks)
 }
 
-// date reads the value of unavailable_after, which may contain blanks and a comma. A value that is
-// no date ends before the next known rule.
+// date reads the value of unavailable_after, which may contain blanks and a comma. A malformed date
+// ends before the next known rule or comma.
 func (l *list) date() string {
 	first := strings.IndexByte(l.rest, ',')
 	if first < 0 {

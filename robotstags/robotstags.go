@@ -1,6 +1,6 @@
-// Package robotstags reads the rules that a site sends with a page about what crawlers may do with
-// it, such as noindex and nofollow. robots.txt says what may be requested; these rules say what may
-// be done with a page that was requested.
+// Package robotstags reads the rules that a site sends with a page, such as noindex and nofollow.
+// robots.txt says which pages crawlers may request. These rules say what crawlers may do with a
+// page that they have requested.
 //
 // There are three places for the rules:
 //
@@ -8,13 +8,13 @@
 //     data-nosnippet, and X-Robots-Tag specifications" and Yandex's "Robots meta tag and
 //     X-Robots-Tag HTTP header" describe it
 //   - the response header Robots-Tag of draft-illyes-repext-03 (18 April 2026), an individual draft
-//     without consensus, which has expired on 20 October 2026
-//   - meta elements in the head of an HTML page, with the name robots or the name of a crawler;
-//     these texts and Bing's "Robots Metatags" describe them
+//     without consensus that expired on 20 October 2026
+//   - meta elements in the head of an HTML page, with the name robots or the name of a crawler; the
+//     same texts and Bing's "Robots Metatags" describe them
 //
-// All rules that apply to a crawler are combined, whatever their order and place: a rule that
-// permits something, such as index, never cancels a rule that forbids it. Google and the draft say
-// so. Yandex documents the opposite for its own crawler: there, index cancels noindex.
+// All rules that apply to a crawler are combined, whatever their order and place. A rule that
+// permits something, such as index, never cancels a rule that forbids it. This is what Google and
+// the draft say. For the crawler of Yandex, index cancels noindex.
 //
 // The package does no I/O. It is experimental, because one of its sources is a draft.
 package robotstags
@@ -25,18 +25,18 @@ import (
 	"time"
 )
 
-// A Name is the name of a rule, in lower case. Rules with other names than the constants are kept,
-// because the draft (section 3.1.3) and the search engines allow further ones.
+// A Name is the name of a rule, in lower case. Rules with other names than these constants are kept
+// as well, because the draft (section 3.1.3) and the search engines allow further rules.
 type Name string
 
 // The names of rules, and the texts that describe them.
 const (
 	NoIndex          Name = "noindex"           // do not show the page in search results (Google, Bing, Yandex, draft)
 	NoFollow         Name = "nofollow"          // do not follow the links of the page (Google, Bing, Yandex)
-	None             Name = "none"              // both of these (Google, Yandex)
+	None             Name = "none"              // both noindex and nofollow (Google, Yandex)
 	NoSnippet        Name = "nosnippet"         // show no excerpt (Google, Bing, draft)
 	NoArchive        Name = "noarchive"         // show no link to a stored copy (Bing, Yandex)
-	NoCache          Name = "nocache"           // the same (Bing)
+	NoCache          Name = "nocache"           // the same as noarchive (Bing)
 	NoImageIndex     Name = "noimageindex"      // do not index the images of the page (Google)
 	NoTranslate      Name = "notranslate"       // offer no translation (Google)
 	IndexIfEmbedded  Name = "indexifembedded"   // noindex does not apply where another page embeds the page (Google)
@@ -56,7 +56,7 @@ var known = map[Name]bool{
 	UnavailableAfter: true, All: true, Index: true, Follow: true,
 }
 
-// A Source says where a rule is.
+// A Source is the place of a rule.
 type Source string
 
 // The sources.
@@ -82,8 +82,8 @@ func (r Rule) String() string {
 	return string(r.Name) + ": " + r.Value
 }
 
-// Tags are the rules about a page that apply to one crawler. They have no duplicates. The nil Tags
-// say nothing.
+// Tags are the rules about a page that apply to one crawler, without duplicates. Nil Tags have no
+// rules.
 type Tags []Rule
 
 // Has reports whether there is a rule with this name. The rule none stands for noindex and
@@ -103,9 +103,9 @@ func (t Tags) NoIndex() bool { return t.Has(NoIndex) }
 // NoFollow reports whether the links of the page must not be followed.
 func (t Tags) NoFollow() bool { return t.Has(NoFollow) }
 
-// Limit returns the smallest number that rules with this name have, which is MaxSnippet or
-// MaxVideoPreview. ok is false if there is no limit: no such rule, only negative numbers, or no
-// numbers.
+// Limit returns the smallest number in the rules with a name, MaxSnippet or MaxVideoPreview.
+// MaxSnippet is in characters, and MaxVideoPreview in seconds. ok is false if there is no limit: if
+// there is no such rule, or if no such rule has a number of zero or more.
 func (t Tags) Limit(name Name) (n int, ok bool) {
 	for _, r := range t {
 		if r.Name != name {
@@ -121,8 +121,8 @@ func (t Tags) Limit(name Name) (n int, ok bool) {
 	return n, ok
 }
 
-// UnavailableAfter returns the first of the times after which the page must not be shown. ok is
-// false if there is none, or if no date can be read.
+// UnavailableAfter returns the earliest time after which the page must not be shown, in UTC. ok is
+// false if there is no such rule, or if its date cannot be parsed.
 func (t Tags) UnavailableAfter() (at time.Time, ok bool) {
 	for _, r := range t {
 		if r.Name != UnavailableAfter {
@@ -138,8 +138,9 @@ func (t Tags) UnavailableAfter() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// dateLayouts are the formats of dates without a weekday and with the zone as an offset. Google
-// names RFC 822, RFC 850 and ISO 8601; its examples also have other forms.
+// dateLayouts are the layouts of dates, after parseDate has removed the weekday and replaced the
+// name of the zone by its offset. Google names RFC 822, RFC 850 and ISO 8601, and uses further
+// forms in its examples.
 var dateLayouts = []string{
 	"2 Jan 2006 15:04:05 -0700", "2 Jan 2006 15:04 -0700", "2 Jan 06 15:04:05 -0700", "2 Jan 06 15:04 -0700",
 	"2-Jan-06 15:04:05 -0700", "2-Jan-06 15:04 -0700", "2-Jan-2006 15:04:05 -0700", "2-Jan-2006 15:04 -0700",
@@ -153,7 +154,7 @@ var zones = map[string]string{
 	"MST": "-0700", "MDT": "-0600", "PST": "-0800", "PDT": "-0700",
 }
 
-// maxDate is the maximum length of a date.
+// maxDate is the maximum length of a date in bytes.
 const maxDate = 64
 
 // parseDate parses the value of unavailable_after. A time without a zone is in UTC.

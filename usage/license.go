@@ -7,20 +7,21 @@ import (
 	"strings"
 )
 
-// A License says where a license for the content is: a License line of a robots.txt (RSL 1.0), or a
-// Link header with the relation "license". The text of the license is not known.
+// A License is a reference to a license for the content: a License line of a robots.txt (RSL 1.0),
+// or a Link header with the relation "license". The package does not read the license.
 type License struct {
 	URL    string `json:"url"` // absolute, without a password
 	Source        // the Hash is that of the file that names the license
 }
 
 const (
-	maxLicenses   = 16   // that are kept for one page
+	maxLicenses   = 16   // the number of licenses that are kept for one page
 	maxLicenseURL = 2048 // the length of a URL in bytes
 )
 
-// addLicense adds the license at a URL, which may be relative to base unless that is nil. It
-// ignores a URL that is malformed or known, and further licenses if there are too many.
+// addLicense adds the license at the URL text to list. The URL may be relative to base, unless base
+// is nil. addLicense ignores a URL that is malformed or already in list, and all URLs if list is
+// full.
 func addLicense(list []License, base *url.URL, text string, from Source) []License {
 	text = strings.TrimSpace(text)
 	if len(list) >= maxLicenses || len(text) > maxLicenseURL {
@@ -117,8 +118,8 @@ func unquote(s string) string {
 	return b.String()
 }
 
-// LicenseRequired reports whether a response says that the crawler needs a license: its status is
-// 401, and one of the challenges in WWW-Authenticate has the scheme License (RSL 1.0).
+// LicenseRequired reports whether a response asks for a license: its status is 401, and one of the
+// challenges in WWW-Authenticate has the scheme License (RSL 1.0).
 func LicenseRequired(status int, h http.Header) bool {
 	if status != http.StatusUnauthorized {
 		return false

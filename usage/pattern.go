@@ -24,9 +24,9 @@ func Target(u *url.URL) string {
 	return target
 }
 
-// matches reports whether p matches a target in normal form. The wildcard * stands for any
-// characters, and $ at the end of the pattern for the end of the target. The time is at most
-// proportional to the product of the lengths.
+// matches reports whether p matches a target in normal form. The wildcard * matches any characters,
+// and $ at the end of the pattern matches the end of the target. The time is at most proportional
+// to the product of the lengths.
 func (p pattern) matches(target string) bool {
 	text, anchored := strings.CutSuffix(string(p), "$")
 	part, text, more := strings.Cut(text, "*")

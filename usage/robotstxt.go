@@ -12,8 +12,8 @@ type Line struct {
 	Number int    // of the line in the file, from 1
 }
 
-// A RobotsTxt holds what a robots.txt says to one crawler about the use of content. It is immutable
-// and safe for concurrent use. A nil RobotsTxt says nothing.
+// A RobotsTxt has the statements of a robots.txt about the use of content for one crawler. It is
+// immutable and safe for concurrent use. A nil RobotsTxt has no statements.
 type RobotsTxt struct {
 	rules    Rules
 	signals  Preferences // of Content-Signal
@@ -21,12 +21,12 @@ type RobotsTxt struct {
 	licenses []License
 }
 
-// ParseRobotsTxt returns what the lines of a robots.txt say to one crawler: those of its group, and
-// the Content-Signal and License lines outside of groups. It ignores other keys, and returns nil if
-// there are no such lines.
+// ParseRobotsTxt parses the lines of a robots.txt that apply to one crawler: the lines of its
+// group, and the Content-Signal and License lines outside of groups. It ignores lines with other
+// keys. It returns nil if lines is empty.
 //
-// No text says how Content-Signal lines outside of a group and in a group relate. The more
-// restrictive of them counts.
+// The texts do not define how Content-Signal lines inside and outside of a group are combined. The
+// most restrictive one counts.
 func ParseRobotsTxt(lines []Line) *RobotsTxt {
 	if len(lines) == 0 {
 		return nil
@@ -69,7 +69,7 @@ const (
 	ruleSize   = 200 // a Rule, without its text
 )
 
-// Size estimates the bytes of memory that r takes.
+// Size returns the estimated size of r in memory, in bytes.
 func (r *RobotsTxt) Size() int {
 	if r == nil {
 		return 0

@@ -11,17 +11,17 @@ import (
 // TDMRepPath is the path of the TDMRep file of a site.
 const TDMRepPath = "/.well-known/tdmrep.json"
 
-// A TDM is a TDMRep declaration: whether the rights of text and data mining are reserved, and where
-// the policy of the owner is. The zero TDM declares nothing.
+// A TDM is a TDMRep declaration: it says whether the rights of text and data mining are reserved,
+// and names the policy of the owner. The zero TDM declares nothing.
 type TDM struct {
 	Reservation Preference `json:"reservation"`      // Disallowed if the rights are reserved, Allowed if they are not
 	Policy      string     `json:"policy,omitempty"` // the URL of the policy; "" if there is none
 	Source
 }
 
-// Override returns the declaration that applies if next is given as well, by a technique that
-// overrides that of t. The order is: file, response header, HTML. If next declares nothing, that is
-// t. The policy always belongs to the same declaration as the reservation.
+// Override returns next or, if next declares nothing, t. Use it to combine declarations of several
+// places: a response header overrides the file, and HTML overrides both. The policy of the result
+// always belongs to the same declaration as its reservation.
 func (t TDM) Override(next TDM) TDM {
 	if next.Reservation == Unknown {
 		return t
@@ -29,7 +29,7 @@ func (t TDM) Override(next TDM) TDM {
 	return next
 }
 
-// Preferences returns what t says about the uses: text and data mining is both AIUse and TrainAI.
+// Preferences returns t as preferences: text and data mining is both AIUse and TrainAI.
 func (t TDM) Preferences() Preferences {
 	var p Preferences
 	p.set(AIUse, t.Reservation, t.Source)
@@ -37,8 +37,8 @@ func (t TDM) Preferences() Preferences {
 	return p
 }
 
-// reservation returns the meaning of a value of tdm-reservation. A value other than 0 and 1 is an
-// error of the site and means that nothing is declared.
+// reservation returns the meaning of a value of tdm-reservation. A value other than 0 and 1 is
+// invalid and declares nothing.
 func reservation(value string) Preference {
 	switch strings.TrimSpace(value) {
 	case "0":
@@ -50,7 +50,7 @@ func reservation(value string) Preference {
 }
 
 // TDMHeader returns the declaration in the response headers tdm-reservation and tdm-policy. If
-// tdm-reservation is given more than once, 1 counts before 0.
+// there are several tdm-reservation headers, 1 overrides 0.
 func TDMHeader(h http.Header, from Source) TDM {
 	t := TDM{Source: from}
 	for _, value := range h.Values("Tdm-Reservation") {
@@ -75,8 +75,8 @@ func TDMMeta(content func(name string) string, from Source) TDM {
 	return t
 }
 
-// A TDMFile holds the rules of a TDMRep file. It is immutable. The methods of a nil TDMFile return
-// that nothing is declared.
+// A TDMFile has the rules of a TDMRep file. It is immutable and safe for concurrent use. A nil
+// TDMFile declares nothing.
 type TDMFile struct {
 	from  Source
 	rules []tdmRule
@@ -109,7 +109,7 @@ func ParseTDMFile(body []byte, from Source) (*TDMFile, error) {
 	return f, nil
 }
 
-// parseTDMRule parses one rule, and reports whether it is one.
+// parseTDMRule parses one rule. ok is false if text is not a rule.
 func parseTDMRule(text []byte) (rule tdmRule, ok bool) {
 	var r struct {
 		Location    string          `json:"location"`
@@ -129,7 +129,7 @@ func parseTDMRule(text []byte) (rule tdmRule, ok bool) {
 }
 
 // Of returns the declaration for a target, which is the path and query of a URL; see Target. The
-// first rule of the file that matches counts. If none does, nothing is declared.
+// first rule that matches target applies. If no rule matches, nothing is declared.
 func (f *TDMFile) Of(target string) TDM {
 	if f == nil {
 		return TDM{}

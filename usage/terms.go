@@ -5,29 +5,31 @@ import (
 	"net/url"
 )
 
-// Terms are what is known about the use of the content of one URL.
+// Terms has the preferences for the content of one URL, and its licenses.
 type Terms struct {
 	// Preferences are those of all sources together.
 	Preferences Preferences `json:"preferences"`
-	// Use is the value of the key use of Content-Signal. If there are several, it is the narrowest.
+	// Use is the value of the key use of Content-Signal. If there are several, it is the most
+	// restrictive one.
 	Use Use `json:"use,omitempty"`
 	// TDM is the TDMRep declaration in force. It is zero if there is none.
 	TDM TDM `json:"tdm,omitzero"`
 	// Licenses are the licenses that the site names, at most 16.
 	Licenses []License `json:"licenses,omitempty"`
-	// LicenseRequired says that the response asks for a license; see the function LicenseRequired.
+	// LicenseRequired reports whether the response asks for a license; see the function
+	// LicenseRequired.
 	LicenseRequired bool `json:"license_required,omitempty"`
 }
 
-// Sources are the places where a site says how the content of a URL may be used. Those that are not
-// known are zero.
+// Sources are the places where a site states preferences for the content of a URL. A field is zero
+// if the source is not known.
 type Sources struct {
-	Robots     *RobotsTxt // what robots.txt says to the crawler; nil if it must not request the URL
+	Robots     *RobotsTxt // the statements in robots.txt for the crawler; nil if the crawler must not request the URL
 	RobotsHash string     // of the robots.txt, for Source.Hash; may be ""
 	TDMFile    *TDMFile
 	Status     int                      // of the response
 	Header     http.Header              // of the response
-	Meta       func(name string) string // the attribute content of the first meta element with a name, in the HTML of the response
+	Meta       func(name string) string // returns the attribute content of the first meta element with a name; may be nil
 }
 
 // Terms evaluates the sources for u. The strongest preference of all sources counts, with one
@@ -55,7 +57,7 @@ func (s Sources) Terms(u *url.URL) Terms {
 	return terms
 }
 
-// addHeader adds what the headers of the response for u say.
+// addHeader adds the statements in h, the header of the response for u.
 func (t *Terms) addHeader(h http.Header, u *url.URL) {
 	if len(h) == 0 {
 		return

@@ -1,9 +1,9 @@
 // Package usage reads what sites say about the use of their content: whether it may be used for
-// search, as the input of AI models, or to train them. Such preferences do not say what may be
-// requested; that is the subject of robots.txt rules.
+// search, as the input of AI models, or to train them. Such preferences do not restrict what may be
+// requested: the rules of robots.txt do that.
 //
-// There are several forms of these statements. The package has a parser for each, without I/O, and
-// one form of the result, Preferences. Sources combines them:
+// Sites state their preferences in several forms. The package has a parser for each form, and all
+// of them return Preferences. Sources combines them. The package does no I/O. The forms are:
 //
 //   - Content-Usage, in robots.txt and in response headers: draft-ietf-aipref-vocab-08 and
 //     draft-ietf-aipref-attach-05, working group drafts without consensus
@@ -11,10 +11,11 @@
 //     sites use (contentsignals.org)
 //   - TDMRep, in a file, in response headers and in HTML: final report of a W3C community group of
 //     10 May 2024
-//   - License, in robots.txt and in the response header Link, which name a license that the package
-//     does not read: RSL 1.0, Recommendation of the RSL Technical Steering Committee of 2025
+//   - License, in robots.txt and in the response header Link: RSL 1.0, Recommendation of the RSL
+//     Technical Steering Committee of 2025. The package does not read the licenses themselves
 //
-// The package is experimental, because most of these texts are drafts. It may change when they do.
+// The package is experimental, because most of these texts are drafts. It may change when the texts
+// change.
 package usage
 
 import (
@@ -58,8 +59,9 @@ func (p Purpose) String() string {
 	return strings.Join(labels, "|")
 }
 
-// A Preference says whether a use is wanted. The zero Preference is Unknown. A greater Preference
-// is stronger: across all sources, Disallowed applies before Allowed, and Allowed before Unknown.
+// A Preference says whether the owner allows a use. The zero Preference is Unknown. A greater
+// Preference is stronger: if the sources differ, Disallowed overrides Allowed, and Allowed
+// overrides Unknown.
 type Preference uint8
 
 // The preferences.
@@ -96,14 +98,14 @@ func (p *Preference) UnmarshalText(text []byte) error {
 	return fmt.Errorf("usage: %q is not a preference", text)
 }
 
-// A Source says where a statement is.
+// A Source is the place of a statement.
 type Source struct {
 	Name string `json:"source,omitempty"` // a file or a header, such as "robots.txt"
 	Line int    `json:"line,omitempty"`   // the line in the file, from 1; 0 if there is none
 	Hash string `json:"hash,omitempty"`   // of the file; "" if it is not known
 }
 
-// A Statement is the preference for one use. The zero Statement says nothing.
+// A Statement is the preference for one use. The preference of the zero Statement is Unknown.
 type Statement struct {
 	Preference Preference `json:"preference"`
 	Source                // of the preference; zero if it is Unknown
@@ -117,15 +119,17 @@ func (s Statement) stronger(other Statement) Statement {
 	return s
 }
 
-// Preferences are the preferences for the content of one URL. The zero value says nothing.
+// Preferences are the preferences for the content of one URL. All of them are Unknown in the zero
+// value.
 type Preferences struct {
 	Search  Statement
 	AIUse   Statement
 	TrainAI Statement
 }
 
-// Of returns the statement about one Purpose. For several, it returns the strongest one. Search
-// alone decides about a use that is search, so a crawl for search passes only Search.
+// Of returns the statement about one Purpose. If purpose combines several, Of returns the strongest
+// of their statements. A crawl for search passes only Search, because only that preference applies
+// to search.
 func (p Preferences) Of(purpose Purpose) Statement {
 	var s Statement
 	if purpose&Search != 0 {
@@ -140,8 +144,8 @@ func (p Preferences) Of(purpose Purpose) Statement {
 	return s
 }
 
-// Disallowed returns the uses that are disallowed, and where, as a text for people: "train-ai in
-// robots.txt, line 3". It returns "" if there are none.
+// Disallowed returns a text for messages with the disallowed uses and their sources, such as
+// "train-ai in robots.txt, line 3". It returns "" if no use is disallowed.
 func (p Preferences) Disallowed() string {
 	var list []string
 	for _, known := range purposes {

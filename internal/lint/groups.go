@@ -11,7 +11,7 @@ import (
 type reading struct {
 	dialect dialect.Dialect
 	rules   *dialect.Rules
-	groups  []*group // the group of crawlers that the file does not name, then the others
+	groups  []*group // first the group of crawlers that the file does not name
 	partial bool     // the file has too many names to find all groups
 }
 
@@ -34,7 +34,7 @@ func (l *linter) read(d dialect.Dialect) *reading {
 		}
 		signature := g.group.Name() + "\n" + fmt.Sprint(linesOfRules(g.rules))
 		if namesParts(d) && name == "" {
-			signature += "unnamed" // everyCrawler does not concern these crawlers
+			signature += "unnamed" // everyCrawler does not apply to these crawlers
 		}
 		if d == dialect.Temoto() || !seen[signature] {
 			seen[signature] = true
@@ -44,8 +44,8 @@ func (l *linter) read(d dialect.Dialect) *reading {
 	return r
 }
 
-// groupOf returns the group for a crawler, or for crawlers that the file does not name if the name
-// is empty. It returns nil if the budget does not allow it.
+// groupOf returns the group for a crawler. If crawler is empty, it returns the group for crawlers
+// that the file does not name. It returns nil if the budget is used up.
 func (l *linter) groupOf(r *reading, crawler string) *group {
 	cost := len(l.lines) * (16 + len(crawler))
 	if r.dialect == dialect.Temoto() {
@@ -106,13 +106,14 @@ func isTokenByte(c rune) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '-' || c == '_'
 }
 
-// namesParts reports whether, in a dialect, a name applies to every crawler that contains it.
+// namesParts reports whether, in a dialect, a name in a robots.txt applies to every crawler with a
+// name that contains it.
 func namesParts(d dialect.Dialect) bool {
 	return d == dialect.Original1994() || d == dialect.Seznam()
 }
 
-// everyCrawler returns the group of a crawler that all groups with names apply to, if names are
-// parts of names in the dialect. Otherwise it returns nil.
+// everyCrawler returns the group of a crawler with a name that contains all names in the file. It
+// returns nil if namesParts is false for the dialect.
 func (l *linter) everyCrawler(r *reading) *group {
 	if !namesParts(r.dialect) {
 		return nil

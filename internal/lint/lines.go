@@ -18,7 +18,8 @@ type line struct {
 	value  string // without a comment
 }
 
-// linesOf returns the lines of a file that have a key. Lines end where dialects end them.
+// linesOf returns the lines of a file that have a key. As in the dialects, a line ends with CR, LF
+// or both.
 func linesOf(body []byte) (lines []line) {
 	text := string(bytes.TrimPrefix(body[:min(len(body), dialect.SizeLimit)], []byte("\xEF\xBB\xBF")))
 	text = strings.ReplaceAll(text, "\r\n", "\n")
@@ -29,7 +30,9 @@ func linesOf(body []byte) (lines []line) {
 		text, _, _ = strings.Cut(text, "#")
 		k, value, ok := strings.Cut(text, ":")
 		if words := strings.Fields(text); !ok && len(words) == 2 {
-			k, value, ok = words[0], words[1], true // some dialects accept this
+			k = words[0] // some dialects accept a line without a colon
+			value = words[1]
+			ok = true
 		}
 		if ok {
 			lines = append(lines, line{number: number, key: strings.ToLower(strings.TrimSpace(k)), value: strings.TrimSpace(value)})
@@ -38,7 +41,7 @@ func linesOf(body []byte) (lines []line) {
 	return lines
 }
 
-// foreignKeys are keys of other systems, and what is known about them.
+// foreignKeys has the keys of other systems, each with a remark.
 var foreignKeys = map[string]string{
 	"cache-delay":    "no search engine reads it",
 	"clean-param":    "Yandex reads it",
@@ -52,7 +55,7 @@ var foreignKeys = map[string]string{
 	"visit-time":     "it is from a draft of 1996",
 }
 
-// lintLines finds what does not depend on the dialect.
+// lintLines adds the findings that do not depend on the dialect.
 func (l *linter) lintLines() {
 	if bytes.HasPrefix(l.body, []byte("\xEF\xBB\xBF")) {
 		l.addToAll("byte-order-mark", 1, "the file begins with a byte order mark")
@@ -99,7 +102,7 @@ func (l *linter) lintPattern(line line) {
 // A vocabulary has the labels and the values of a key about the use of content.
 type vocabulary struct {
 	labels map[string][]string // the values by label
-	old    map[string]string   // the current label, or "" if there is none, by the label of an old draft
+	old    map[string]string   // by label of an old draft: the current label, or "" if there is none
 }
 
 var vocabularies = map[string]vocabulary{
@@ -143,8 +146,8 @@ func isLicense(value string) bool {
 	return len(usage.Sources{Robots: robots}.Terms(new(url.URL)).Licenses) > 0
 }
 
-// isDictionary reports whether the value of a Content-Usage line can be parsed. If it can, a member
-// at its end counts.
+// isDictionary reports whether the value of a Content-Usage line can be parsed. It appends a
+// member, which counts only if the value is valid.
 func isDictionary(list string) bool {
 	if strings.TrimSpace(list) == "" {
 		return true

@@ -1,10 +1,10 @@
 // Package lint finds the parts of a robots.txt that probably do not do what their author wants. It
 // also reads TDMRep files. It works on bytes, and does no I/O.
 //
-// The package asks package dialect for every fact: which lines a dialect ignores, which rules a
-// group has, and which of them decides about a URL. A rule is reported as useless only if no URL
-// can show a difference when it is removed, and two dialects are reported as different only with a
-// URL that they decide about differently. docs/lint.md lists the kinds of findings.
+// Package dialect provides all facts: which lines a dialect ignores, which rules a group has, and
+// which rule decides about a URL. A rule is reported as useless only if removing it changes the
+// decision about no URL. Two dialects are reported as different only with a URL for which their
+// decisions differ. docs/lint.md lists the kinds of findings.
 package lint
 
 import (
@@ -26,7 +26,7 @@ type Finding struct {
 	Line     int               `json:"line,omitempty"` // from 1; 0 if the finding is about the whole file
 	Text     string            `json:"text"`
 	URL      string            `json:"url,omitempty"` // a URL that shows the effect
-	Dialects []dialect.Dialect `json:"dialects"`      // those in which it is so
+	Dialects []dialect.Dialect `json:"dialects"`      // the dialects for which the finding is true
 }
 
 // Options are the options of [Lint]. The zero value is ready to use.
@@ -36,21 +36,21 @@ type Options struct {
 	Ignore   []string          // the IDs of kinds that are not reported
 }
 
-// DefaultDialects returns the dialects that Lint uses if the options name none: the standard, and
-// the reading of the largest search engine.
+// DefaultDialects returns the dialects that Lint uses if Options.Dialects is empty: RFC 9309 and
+// Google.
 func DefaultDialects() []dialect.Dialect {
 	return []dialect.Dialect{dialect.RFC9309(), dialect.Google()}
 }
 
-// A key identifies a finding, whatever its dialects are.
+// A key identifies a finding in all dialects.
 type key struct {
 	id   string
 	line int
 	text string
 }
 
-// maxOfKind is the number of findings of one kind that Lint returns. A last finding of the kind
-// says that there are more.
+// maxOfKind is the maximum number of findings of one kind. If there are more, one further finding
+// says so.
 const maxOfKind = 100
 
 // A linter collects the findings in one file.
@@ -62,9 +62,9 @@ type linter struct {
 	readings []*reading
 	findings []*Finding
 	byText   map[key]*Finding // the same findings
-	more     map[string]bool  // the kinds with findings that have been left out
+	more     map[string]bool  // the kinds with more than maxOfKind findings
 	counts   map[string]int
-	budget   int // work that may still be done to compare rules, in bytes that are compared
+	budget   int // the remaining work of comparing rules, in bytes that are compared
 }
 
 // Lint returns the findings in a robots.txt or a TDMRep file, in the order of the lines. Its time and its result are
@@ -171,7 +171,8 @@ func (l *linter) addToAll(id string, line int, text string) {
 	}
 }
 
-// add adds a finding, or a dialect to a finding that is there. The URL may be empty.
+// add adds a finding in a dialect. If the finding is already known, add only adds the dialect. The
+// URL evidence may be empty.
 func (l *linter) add(d dialect.Dialect, id string, line int, text, evidence string) {
 	kind := kindByID[id]
 	at := key{id: id, line: line, text: text}
@@ -193,7 +194,8 @@ func (l *linter) add(d dialect.Dialect, id string, line int, text, evidence stri
 	}
 }
 
-// result returns the findings in the order of their lines, and those about the file first.
+// result returns the findings, first those about the whole file, and then the others in the order
+// of their lines.
 func (l *linter) result() []Finding {
 	result := make([]Finding, 0, len(l.findings))
 	for _, f := range l.findings {

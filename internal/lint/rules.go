@@ -16,13 +16,13 @@ type rule struct {
 	dialect.Rule
 	alone  *dialect.Group // a group with this rule only
 	plain  bool           // the pattern has a sample, and overlaps compares it exactly
-	sample string         // a target; a pattern that matches it matches each target that this one matches
+	sample string         // a target: a pattern that matches it matches every target that this rule matches
 }
 
 // allows reports whether the rule allows what it matches. A Disallow without a pattern does.
 func (r *rule) allows() bool { return r.Allow || r.Pattern == "" }
 
-// An order has the positions of the rules of a group in the order of precedence.
+// An order has the positions of the rules of a group in their order of precedence.
 type order struct {
 	spans map[int]span // by line
 	lines []int        // in the order of the file
@@ -61,9 +61,8 @@ type analysis struct {
 	filler byte
 }
 
-// lintRules finds the rules of a dialect that have no effect. A rule has no effect if each crawler
-// to which it applies may request the same URLs without it, whether other rules that were found
-// are removed or not.
+// lintRules finds the rules of a dialect that have no effect. A rule has no effect if its crawlers
+// may request the same URLs without it, whether or not the other rules that were found are removed.
 func (l *linter) lintRules(r *reading) {
 	a := &analysis{linter: l, reading: r, rules: make(map[int]*rule), removed: make(map[int]bool)}
 	if every := l.everyCrawler(r); every != nil {
@@ -200,8 +199,8 @@ func (a *analysis) lintRule(r *rule) (found reason, ok bool) {
 	return found, ok
 }
 
-// lintInGroup is like lintRule for the rules of one group. others has the positions of the rules
-// that may apply together with those of the group, if they are more.
+// lintInGroup is like lintRule for one group. others has the positions of all rules that may apply
+// together with those of the group.
 func (a *analysis) lintInGroup(r *rule, group, others *order) (found reason, ok bool) {
 	a.budget -= 16 * (len(group.lines) + len(others.lines))
 	at, ok := others.spans[r.Line]
@@ -266,8 +265,8 @@ func (a *analysis) denies(group *order) bool {
 	return false
 }
 
-// shadowed returns the reason why r never decides. The other rule precedes it and matches whatever
-// it matches.
+// shadowed returns the reason why r never decides. The other rule precedes it and matches all of
+// its targets.
 func (a *analysis) shadowed(r, other *rule) reason {
 	same := r.Pattern == other.Pattern || other.plain && a.matches(r, other.sample)
 	by := fmt.Sprintf("line %d (%s)", other.Line, shorten(other.String()))
@@ -307,7 +306,7 @@ func (a *analysis) overlap(other, r *rule) bool {
 }
 
 // plainHead returns the beginning of a pattern up to the first byte that is special or may be
-// compared in another form.
+// escaped.
 func plainHead(pattern string) string {
 	for i := range len(pattern) {
 		if c := pattern[i]; c == '*' || c == '$' || !isPlain(string(c), false) {
@@ -343,7 +342,7 @@ func patternsOverlap(a, b string) bool {
 	return row[len(b)]
 }
 
-// closed returns a pattern that must match a whole text.
+// closed returns a pattern without $ that matches whole texts only, with the same meaning.
 func closed(pattern string) string {
 	if body, anchored := strings.CutSuffix(pattern, "$"); anchored {
 		return body

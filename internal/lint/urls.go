@@ -37,8 +37,8 @@ func (l *linter) example(pattern, insert string) *url.URL {
 	return u
 }
 
-// lintDifferences finds URLs that the dialects decide about differently. It tries the URLs that the
-// patterns match.
+// lintDifferences finds URLs with different decisions in the dialects. For each pattern, it tries
+// URLs that match.
 func (l *linter) lintDifferences() {
 	seen := make(map[string]bool)
 	for _, name := range append([]string{""}, l.crawlers(true)...) {
@@ -141,8 +141,8 @@ func lineText(r dialect.Rule) string {
 	return fmt.Sprintf(" (line %d)", r.Line)
 }
 
-// searchers returns the groups of crawlers that the file does not name and of the largest search
-// engine, unless they may not request the start page.
+// searchers returns the group of crawlers that the file does not name, and the group of Googlebot.
+// It omits a group that may not request the start page.
 func (l *linter) searchers(r *reading) (groups []*group) {
 	start := &url.URL{Scheme: l.site.Scheme, Host: l.site.Host, Path: "/"}
 	for _, name := range []string{"", "Googlebot"} {
@@ -155,7 +155,7 @@ func (l *linter) searchers(r *reading) (groups []*group) {
 }
 
 // lintSitemaps finds sitemaps that the file disallows to crawlers that may request the start page.
-// If the URL of the file is not known, the text says for which site it is so.
+// If the URL of the file is not known, the finding names the site for which it is true.
 func (l *linter) lintSitemaps(r *reading) {
 	base, _ := dialect.AuthorityOf(l.site)
 	groups := l.searchers(r)

@@ -11,8 +11,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// MaxHead is the maximum number of bytes of a page that Read reads. A head that is longer is read
-// up to there.
+// MaxHead is the maximum number of bytes that Read reads. Read ignores the rest of a longer head.
 const MaxHead = 1 << 20
 
 // A Tag is a meta element with a name.
@@ -36,11 +35,10 @@ func (t Tags) Content(name string) string {
 }
 
 // Read returns the meta elements with a name in the head of an HTML page in UTF-8. Elements in the
-// body do not count, because others than the owner of a site can often write there. The head ends
-// where the HTML standard (sections "in head" and "after head" of tree construction) begins the
-// body: at the first text or element that cannot be in a head, whether or not the page has tags for
-// head and body. Elements in comments, scripts and templates do not count. Broken HTML is not an
-// error.
+// body do not count, because visitors of a site can often write there. The head ends at the first
+// text or element that cannot be in a head, whether or not the page has tags for head and body
+// (HTML standard, sections "in head" and "after head" of tree construction). Elements in comments,
+// scripts and templates do not count. Broken HTML is not an error.
 func Read(page []byte) Tags {
 	z := html.NewTokenizer(io.LimitReader(bytes.NewReader(page), MaxHead))
 	var tags Tags
@@ -86,8 +84,8 @@ func Read(page []byte) Tags {
 	}
 }
 
-// inHead reports whether an element can be in a head, or contains it. The body does not begin
-// there.
+// inHead reports whether an element can be in the head or contain it, so that it does not begin the
+// body.
 func inHead(tag atom.Atom) bool {
 	switch tag {
 	case atom.Html, atom.Head, atom.Base, atom.Basefont, atom.Bgsound, atom.Link, atom.Meta, atom.Noframes,
@@ -97,7 +95,7 @@ func inHead(tag atom.Atom) bool {
 	return false
 }
 
-// isBlank reports whether a text has only blanks, or a byte order mark.
+// isBlank reports whether a text has only blanks after an optional byte order mark.
 func isBlank(text []byte) bool {
 	return len(bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\ufeff")))) == 0
 }

@@ -48,8 +48,8 @@ type Decision struct {
 	// Rule is the rule that decided. It is zero if none did.
 	Rule dialect.Rule `json:"rule,omitzero"`
 
-	// Hash has the first 32 hexadecimal digits of the SHA-256 of the robots.txt whose rules apply. It
-	// is "" if no rules apply.
+	// Hash has the first 32 hexadecimal digits of the SHA-256 of the robots.txt whose rules apply.
+	// It is "" if no rules apply.
 	Hash string `json:"hash,omitempty"`
 	// Status is the status of the last response to a request for robots.txt, or 0 if there was no
 	// response.

@@ -84,8 +84,8 @@ type Event struct {
 	From string `json:"from,omitempty"`
 	// Group (started) is the name of the group that shares one pace with the host, as in HostStats.
 	Group string `json:"group,omitempty"`
-	// Gap (started) is the time since the last request to the host or its Group started. It is 0 for
-	// the first request.
+	// Gap (started) is the time since the last request to the host or its Group started. It is 0
+	// for the first request.
 	Gap time.Duration `json:"-"`
 
 	// Delay (started, waiting, slowed, recovered) is the delay in force, or 0 if there is none.
@@ -114,13 +114,13 @@ type Event struct {
 	// Signed (answered) says that the request was sent with a signature of SignRequests or
 	// SignWhenAsked.
 	Signed bool `json:"signed,omitempty"`
-	// Err (answered, robots, sitemap, refused, unrecorded) says what went wrong. In denied events it
-	// is the reason, if Decision is nil.
+	// Err (answered, robots, sitemap, refused, unrecorded) says what went wrong. In denied events
+	// it is the reason, if Decision is nil.
 	Err error `json:"-"`
 
-	// Decision (denied, started) says why the request is denied or allowed. In denied events
-	// it is nil if the request was denied for another reason; see Err. In started events it is nil
-	// for robots.txt and sitemaps, and if there was no listener when the request was about to start.
+	// Decision (denied, started) says why the request is denied or allowed. In denied events it is
+	// nil if the request was denied for another reason; see Err. In started events it is nil for
+	// robots.txt and sitemaps, and if there was no listener when the request was about to start.
 	Decision *Decision `json:"decision,omitempty"`
 
 	// Tags (tags) has the rules of the page. Those in meta elements are missing without

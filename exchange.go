@@ -52,9 +52,9 @@ type permit struct {
 	check   func() error // returns an error if the request must not be sent
 }
 
-// send makes a request of the plugin's own: for robots.txt, a sitemap or a TDMRep file. The request keeps the pace
-// of its host, and uses the proxy and the TLS settings of the collector. It sends no cookies, and
-// follows no redirect. from says what has led to it.
+// send makes a request of the plugin's own: for robots.txt, a sitemap or a TDMRep file. The request
+// keeps the pace of its host, and uses the proxy and the TLS settings of the collector. It sends no
+// cookies, and follows no redirect. from says what has led to it.
 //
 // timeout limits the exchange from its start to the end of the body, without the wait before it. If
 // it is 0, there is no limit. began is when the exchange started, or the zero time if it did not.

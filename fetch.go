@@ -226,9 +226,9 @@ type openExchange struct {
 // endBefore ends the exchange before x, which goes to the host at, and reports whether it has done
 // so.
 //
-// If processes share the pace and at has another pace, the exchange stays open. Its lease then keeps
-// the other processes from fetching the same file. But its body is read, so that its connection is
-// free for x: it may be the connection to a proxy.
+// If processes share the pace and at has another pace, the exchange stays open. Its lease then
+// keeps the other processes from fetching the same file. But its body is read, so that its
+// connection is free for x: it may be the connection to a proxy.
 func (o openExchange) endBefore(x *exchange, at *pace.Host) bool {
 	if o.limiter.shared && !o.host.SharesPace(at) {
 		io.CopyN(io.Discard, o.body, maxRedirectBody)

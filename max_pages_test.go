@@ -269,8 +269,8 @@ func TestMaxPagesOfRetries(t *testing.T) {
 	})
 }
 
-// TestMaxPagesWithFrontier checks that each run fetches as many pages as the option allows until all
-// are done.
+// TestMaxPagesWithFrontier checks that each run fetches as many pages as the option allows until
+// all are done.
 func TestMaxPagesWithFrontier(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 1", "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
 		store := newMemoryStore()
@@ -370,7 +370,8 @@ func TestMaxPagesSurvives(t *testing.T) {
 	})
 }
 
-// TestMaxPagesAfterClose checks that Close ends pages that wait, although the budget is not used up.
+// TestMaxPagesAfterClose checks that Close ends pages that wait, although the budget is not used
+// up.
 func TestMaxPagesAfterClose(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 60\n", "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, async, collyrobots.MaxPages(10))

@@ -514,8 +514,8 @@ func OnEveryEvent(f func(Event)) Option {
 }
 
 // Store keeps robots.txt files, the progress of Feed.Resume, and the validators of Revalidate in s,
-// so that a later process can use them. By default, robots.txt files are kept in memory. Several plugins may share a store. The
-// caller closes the store, after the plugins.
+// so that a later process can use them. By default, robots.txt files are kept in memory. Several
+// plugins may share a store. The caller closes the store, after the plugins.
 //
 // The store does not contain the time of the last request to a host. An earlier process may have
 // requested the host until New was called. So if a host is in the store but not yet known to the

@@ -452,8 +452,8 @@ func TestNeverCome(t *testing.T) {
 	})
 }
 
-// TestRobotsTxtSchedule checks that Request-rate, Visit-time and Clean-param lines of the operator's
-// file apply, also for a long time after it was first used.
+// TestRobotsTxtSchedule checks that Request-rate, Visit-time and Clean-param lines of the
+// operator's file apply, also for a long time after it was first used.
 func TestRobotsTxtSchedule(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "")}, func(t *testing.T, web *robotstest.Web) {
 		own := "User-agent: *\nRequest-rate: 1/30s\nVisit-time: 0600-0859\nDisallow: /x\n"

@@ -321,8 +321,8 @@ type located struct {
 
 func (l located) RemoteAddr() net.Addr { return l.address }
 
-// TestGroupsByConnection checks that the address of a connection counts if the lookup has failed, or
-// has not returned it.
+// TestGroupsByConnection checks that the address of a connection counts if the lookup has failed,
+// or has not returned it.
 func TestGroupsByConnection(t *testing.T) {
 	for name, lookup := range map[string]func(context.Context, string) ([]netip.Addr, error){
 		"failed":  func(context.Context, string) ([]netip.Addr, error) { return nil, errors.New("no such host") },

@@ -236,8 +236,8 @@ func TestUsageSources(t *testing.T) {
 	}
 }
 
-// TestUsageAtTheTimeOfTheFetch checks that Usage uses the robots.txt that was in force when the page
-// was requested (draft-ietf-aipref-attach, "When Preferences Apply").
+// TestUsageAtTheTimeOfTheFetch checks that Usage uses the robots.txt that was in force when the
+// page was requested (draft-ietf-aipref-attach, "When Preferences Apply").
 func TestUsageAtTheTimeOfTheFetch(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nContent-Usage: train-ai=n\n", "/1": "x", "/2": "x"}}, func(t *testing.T, web *robotstest.Web) {
 		c := start(t, web, []colly.CollectorOption{colly.Async()}, collyrobots.Purpose(usage.TrainAI))

@@ -217,7 +217,8 @@ func (q *request) makeConditional(req *http.Request) {
 }
 
 // isUnchanged reports whether a response says that the page of q has not changed. A site may also
-// answer 304 to a request that was not conditional, or to one that the program has made conditional.
+// answer 304 to a request that was not conditional, or to one that the program has made
+// conditional.
 func (q *request) isUnchanged(resp *http.Response) bool {
 	return q.conditions != nil && resp.StatusCode == http.StatusNotModified
 }

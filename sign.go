@@ -138,9 +138,9 @@ func (s *signatures) ask(host, nonce string) {
 
 // SignatureStats counts the signatures of SignRequests or SignWhenAsked.
 type SignatureStats struct {
-	// Signed counts the requests that were signed: pages, robots.txt, sitemaps, redirects and second
-	// attempts. A request that net/http sends again on another connection counts again. Requests that
-	// the program has signed itself are included.
+	// Signed counts the requests that were signed: pages, robots.txt, sitemaps, redirects and
+	// second attempts. A request that net/http sends again on another connection counts again.
+	// Requests that the program has signed itself are included.
 	Signed int `json:"signed"`
 	// Failed counts the requests that could not be signed and were sent without a signature.
 	Failed int `json:"failed"`
@@ -212,8 +212,8 @@ func (x *exchange) signsAgain(resp *http.Response) bool {
 // program adds the other fields, such as Name and Contacts.
 //
 // ObeysRobots is true if the crawl obeys the robots.txt of every host as RFC 9309 says, so it is
-// false under DryRun, IgnoreRobotsWithPermission and every other dialect. Bot.Purpose has the labels
-// of the option Purpose, such as "search, train-ai", also of those inside ForHosts.
+// false under DryRun, IgnoreRobotsWithPermission and every other dialect. Bot.Purpose has the
+// labels of the option Purpose, such as "search, train-ai", also of those inside ForHosts.
 func (p *Plugin) Card() webbotauth.Card {
 	if p == nil || p.core == nil {
 		return webbotauth.Card{}

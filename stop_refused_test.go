@@ -97,8 +97,8 @@ func testStopRefused(t *testing.T, start starter) {
 	})
 }
 
-// TestStopRefusedEndsWaits checks that the pages that wait for a host are denied when it is stopped,
-// and that of those that wait for the next try one is sent.
+// TestStopRefusedEndsWaits checks that the pages that wait for a host are denied when it is
+// stopped, and that of those that wait for the next try one is sent.
 func TestStopRefusedEndsWaits(t *testing.T) { forEachClient(t, testStopRefusedEndsWaits) }
 
 func testStopRefusedEndsWaits(t *testing.T, start starter) {

@@ -62,8 +62,8 @@ func isTemporary(err error) bool {
 	return errors.As(err, &unpaced)
 }
 
-// isLimit reports whether err denies a page because of StopRefused or MaxPages. The page may then be
-// fetched by a later run.
+// isLimit reports whether err denies a page because of StopRefused or MaxPages. The page may then
+// be fetched by a later run.
 func isLimit(err error) bool {
 	denied := (*DisallowedError)(nil)
 	return errors.As(err, &denied) && denied.Decision.isLimit()

@@ -77,10 +77,10 @@ func (g *Group) Name() string {
 	return extra
 }
 
-// Rules returns the rules of the group in the order of their precedence: if several match a URL, the
-// first of them decides. A rule that the dialect reads in several forms, such as Google's Allow for
-// an index file, is in the list once for each form. Rules that match no URL are not in it. Of the
-// rules without a pattern, only the first Allow and the first Disallow are. For [Temoto], Rules
+// Rules returns the rules of the group in the order of their precedence: if several match a URL,
+// the first of them decides. A rule that the dialect reads in several forms, such as Google's Allow
+// for an index file, is in the list once for each form. Rules that match no URL are not in it. Of
+// the rules without a pattern, only the first Allow and the first Disallow are. For [Temoto], Rules
 // returns nil, because temoto does not report line numbers.
 func (g *Group) Rules() []Rule {
 	var list []Rule

@@ -90,8 +90,8 @@ func TestUsageValues(t *testing.T) {
 	}
 }
 
-// TestUsageLinesChangeNoDecision checks that lines about the use of content do not change groups and
-// decisions.
+// TestUsageLinesChangeNoDecision checks that lines about the use of content do not change groups
+// and decisions.
 func TestUsageLinesChangeNoDecision(t *testing.T) {
 	const file = "@User-agent: Other\n@User-agent: ExampleBot\n@Disallow: /x\n@Crawl-delay: 3\n@\n@User-agent: *\n@Disallow: /y\n@"
 	for _, line := range []string{"Content-Usage: train-ai=n\n", "Content-Signal: ai-train=no\n", "License: https://a.test/\n"} {

@@ -7,8 +7,8 @@ import (
 )
 
 // TestWithhold plays steps about one URL: w withholds it and r releases it; v is a visit that the
-// collector accepts if IsVisited returns false (V if it returns true); + decides that a visit may be
-// requested (D if that is reported as a duplicate) and - that it must not be. The result has the
+// collector accepts if IsVisited returns false (V if it returns true); + decides that a visit may
+// be requested (D if that is reported as a duplicate) and - that it must not be. The result has the
 // letters that the steps report, and at the end m if the URL is marked, and h if it is still
 // remembered.
 func TestWithhold(t *testing.T) {

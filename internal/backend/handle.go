@@ -145,8 +145,8 @@ func (h *Handle) OnRequestFirst(f colly.RequestCallback) {
 }
 
 // OnResponseFirst registers an OnResponse callback that is called before all others. No request may
-// be under way. If this version of Colly keeps the callbacks elsewhere, the callback is called after
-// those that were registered before.
+// be under way. If this version of Colly keeps the callbacks elsewhere, the callback is called
+// after those that were registered before.
 func (h *Handle) OnResponseFirst(f colly.ResponseCallback) {
 	callbacks, err := field[[]colly.ResponseCallback](h.collector, "responseCallbacks", reflect.Slice)
 	if err != nil {

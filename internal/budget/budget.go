@@ -34,8 +34,8 @@ func (p *Pages) Used(host string) int {
 	return int(s.used[hash])
 }
 
-// Take counts a page that is about to be sent, and returns true. If limit pages are counted already,
-// it returns false.
+// Take counts a page that is about to be sent, and returns true. If limit pages are counted
+// already, it returns false.
 func (p *Pages) Take(host string, limit int) bool {
 	hash := maphash.String(p.seed, host)
 	s := p.shardOf(hash)

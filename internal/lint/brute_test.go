@@ -94,8 +94,8 @@ func generate(r *rand.Rand) string {
 	return b.String()
 }
 
-// confirm lints a file in each dialect alone and in all together, and checks the findings. It counts
-// them by their IDs.
+// confirm lints a file in each dialect alone and in all together, and checks the findings. It
+// counts them by their IDs.
 func confirm(t *testing.T, file string, dialects []dialect.Dialect, counts map[string]int) {
 	t.Helper()
 	for _, d := range dialects {

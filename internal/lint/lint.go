@@ -67,8 +67,8 @@ type linter struct {
 	budget   int // the remaining work of comparing rules, in bytes that are compared
 }
 
-// Lint returns the findings in a robots.txt or a TDMRep file, in the order of the lines. Its time and its result are
-// bounded for any file.
+// Lint returns the findings in a robots.txt or a TDMRep file, in the order of the lines. Its time
+// and its result are bounded for any file.
 func Lint(body []byte, o Options) []Finding {
 	if len(o.Dialects) == 0 {
 		o.Dialects = DefaultDialects()

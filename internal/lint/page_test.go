@@ -129,8 +129,8 @@ func large(t *testing.T, what string) string {
 	return ""
 }
 
-// TestPage checks that docs/lint.md lists all kinds, that each example has exactly this finding, and
-// that the near miss does not have it.
+// TestPage checks that docs/lint.md lists all kinds, that each example has exactly this finding,
+// and that the near miss does not have it.
 func TestPage(t *testing.T) {
 	rows := rowsOfPage(t)
 	if len(rows) != len(kinds) {

@@ -190,7 +190,8 @@ func (l *linter) lintSitemaps(r *reading) {
 // or the name of the folder is in a group.
 var resource = regexp.MustCompile(`(?i)(?:\.(css|js)(?:\$|\?.*|\*)*|/(css|styles?|stylesheets|js|javascripts?|scripts)/?\**)$`)
 
-// lintResources finds rules that deny CSS or JavaScript to crawlers that may request the start page.
+// lintResources finds rules that deny CSS or JavaScript to crawlers that may request the start
+// page.
 func (l *linter) lintResources(r *reading) {
 	for _, g := range l.searchers(r) {
 		for _, rule := range g.rules {

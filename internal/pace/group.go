@@ -104,8 +104,8 @@ func (l *limiter) memberOf(t *Ticket) *member {
 	return t.host.Load().paced.member
 }
 
-// groupOf returns the group that keeps the pace of h, or nil if h does that itself or is forgotten. h
-// is locked.
+// groupOf returns the group that keeps the pace of h, or nil if h does that itself or is forgotten.
+// h is locked.
 func (h *Host) groupOf() *Host {
 	if !h.gone || !h.rules.Shares {
 		return nil
@@ -138,8 +138,8 @@ func (h *Host) lockGroup() *Host {
 	return group
 }
 
-// isSettled reports whether m is in the group that it was last told to join. The lock of the host is
-// held.
+// isSettled reports whether m is in the group that it was last told to join. The lock of the host
+// is held.
 func (m *member) isSettled() bool {
 	if m.group == nil {
 		return m.wanted.Name == ""

@@ -309,8 +309,8 @@ func (f namedPacer) Acquire(_ context.Context, host string, _ time.Duration) (Le
 	return &deskLease{desk: new(desk), until: time.Now().Add(time.Minute)}, nil
 }
 
-// TestGroupsAreForgotten makes many hosts, each in a group of its own or in one of a few, and checks
-// that the groups and their members are forgotten when they are idle.
+// TestGroupsAreForgotten makes many hosts, each in a group of its own or in one of a few, and
+// checks that the groups and their members are forgotten when they are idle.
 func TestGroupsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rules := &Rules{Shares: true}

@@ -61,10 +61,10 @@ func (t *Ticket) Renew() { t.renews = true }
 // Rules.MaxInFlight. Expires must be called before Enter and Start.
 func (t *Ticket) Expires() { t.expires = true }
 
-// WaitWhile makes Enter wait only as long as f returns nil. If f returns an error, Enter returns it.
-// f is called before t waits, when its turn may have come, and when a request of the host has ended.
-// It must be short, and must not call a method of a Host or a Ticket. WaitWhile must be called
-// before Enter.
+// WaitWhile makes Enter wait only as long as f returns nil. If f returns an error, Enter returns
+// it. f is called before t waits, when its turn may have come, and when a request of the host has
+// ended. It must be short, and must not call a method of a Host or a Ticket. WaitWhile must be
+// called before Enter.
 func (t *Ticket) WaitWhile(f func() error) { t.waits = f }
 
 // stopsWaiting returns the error with which Enter of t ends, or nil.

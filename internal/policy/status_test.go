@@ -333,8 +333,8 @@ func TestConditionalAfterOutage(t *testing.T) {
 	})
 }
 
-// TestUpdatedFirst checks that Updated is called before the policy is in the cache, so that no request
-// can start before the event about its robots.txt.
+// TestUpdatedFirst checks that Updated is called before the policy is in the cache, so that no
+// request can start before the event about its robots.txt.
 func TestUpdatedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c *crawler

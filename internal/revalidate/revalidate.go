@@ -155,8 +155,8 @@ func (r *Record) WithoutFreshness() *Record {
 	return &stale
 }
 
-// selection returns a hash of the fields of a request that select the response: its credentials, and
-// the fields that Vary names.
+// selection returns a hash of the fields of a request that select the response: its credentials,
+// and the fields that Vary names.
 func (r *Record) selection(u *url.URL, sent http.Header) string {
 	h := sha256.New()
 	if u.User != nil { // net/http derives the header from it

@@ -187,6 +187,19 @@ func lateProgram(options ...colly.CollectorOption) func(p *failingRun) {
 	}
 }
 
+// spinEarly is like spin, but the callback is registered before the plugin.
+func spinEarly(urls []string, options ...colly.CollectorOption) func(p *failingRun) {
+	return func(p *failingRun) {
+		c := p.collector(options...)
+		c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
+		p.attach(p.hear(c))
+		for _, u := range urls {
+			c.Visit(u)
+		}
+		c.Wait()
+	}
+}
+
 // spin visits pages and always retries those that fail.
 func spin(urls []string, options ...colly.CollectorOption) func(p *failingRun) {
 	return func(p *failingRun) {
@@ -210,6 +223,10 @@ var failingPrograms = []failingProgram{
 		sites: slowPages(9, "User-agent: *\nDisallow: /\n"), run: spin([]string{"http://a.test/1", "http://a.test/2"})},
 	{name: "retries denied pages without a bound, async", aborts: 2, within: time.Minute,
 		sites: slowPages(9, "User-agent: *\nDisallow: /\n"), run: spin([]string{"http://a.test/1", "http://a.test/2"}, async...)},
+	{name: "retries denied pages in an old callback without a bound, sync", aborts: 2, within: time.Minute,
+		sites: slowPages(9, "User-agent: *\nDisallow: /\n"), run: spinEarly([]string{"http://a.test/1", "http://a.test/2"})},
+	{name: "retries denied pages in an old callback without a bound, async", aborts: 2, within: time.Minute,
+		sites: slowPages(9, "User-agent: *\nDisallow: /\n"), run: spinEarly([]string{"http://a.test/1", "http://a.test/2"}, async...)},
 	{name: "retries redirects that must not be followed without a bound", within: time.Minute, sites: func() robotstest.Sites {
 		busy := func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "7200")

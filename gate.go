@@ -91,8 +91,13 @@ func (g *gate) check(ctx context.Context, q *request) error {
 	if err := robotsAtPrivateAddress(v.policy, q.guard); err != nil {
 		return err
 	}
+	rule, reason := v.rule, v.reason
 	g.restrict(q, &v)
 	q.set(v)
+	if v.reason != reason && !q.redirect && q.isKnownFresh(ctx) {
+		v.allow(rule, reason) // a page that is not sent needs no limit
+		q.set(v)
+	}
 	if (v.reason == ReasonUnreachable || v.reason == ReasonSiteDown) && !v.policy.Refused() {
 		v.host.Skip(q.now, &q.ticket) // the next page reads robots.txt again, when its turn comes
 	}

@@ -61,6 +61,7 @@ func (h *hooks) attach() {
 	}
 	h.callbacks = h.handle.RequestCallbacks()
 	h.c.OnRequestHeaders(h.onRequestHeaders)
+	h.handle.OnErrorFirst(h.countRefused)
 	h.c.OnError(h.onError)
 	h.handle.AddOwn(func() {
 		if h.enforcesTags {
@@ -101,7 +102,8 @@ func (h *hooks) onRequest(r *colly.Request) {
 		h.report.warn("the plugin is closed, so all further requests of its collectors are denied: call Close after the crawl", "url", r.URL.Redacted())
 	}
 	q := h.newPage(r, fed)
-	row := h.denials.Retried(r)
+	h.denials.Retried(r)
+	row := h.refused.Retried(r)
 	if row.Exhausted() && row.Later {
 		h.brake(q)
 	}
@@ -277,6 +279,25 @@ func (h *hooks) onResponse(r *colly.Response) {
 	h.countLate(r, q)
 	if q != nil {
 		q.close()
+	}
+}
+
+// countRefused is called before the user's callbacks for a page that failed. It counts a page that
+// was not sent, because an OnError callback that was registered before the plugin may retry it
+// before onError is called.
+func (h *hooks) countRefused(r *colly.Response, err error) {
+	if h.retired() {
+		return
+	}
+	why := whyUnsent(err)
+	if q := h.takeRequest(r.Request.URL); q != nil {
+		if q.refusal != nil {
+			why = q.refusal
+		}
+		q.release()
+	}
+	if why != nil {
+		h.refused.Add(r.Request, denialOf(why))
 	}
 }
 

@@ -60,6 +60,13 @@ func (v *verdict) deny(reason Reason) {
 	v.rule = dialect.Decision{}
 }
 
+// allow undoes deny. rule and reason are those before it.
+func (v *verdict) allow(rule dialect.Decision, reason Reason) {
+	v.rule = rule
+	v.reason = reason
+	v.stopped = nil
+}
+
 // isCounted reports whether q is already counted in the budget of its host. A redirect within a
 // host is part of the page that was counted.
 func (q *request) isCounted(v *verdict) bool {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gocolly/colly/v2/storage"
+
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/robotstest"
@@ -148,6 +150,20 @@ func TestTransportEndsTDMRequest(t *testing.T) {
 					t.Errorf("%d pages were requested, want at least 2:\n%s", len(c.pages), web.Log("a.test"))
 				}
 			})
+		})
+	}
+}
+
+// TestSetStorageAfterAttach checks that a warning is logged if links with nofollow count as visited.
+func TestSetStorageAfterAttach(t *testing.T) {
+	for _, options := range [][]collyrobots.Option{nil, {collyrobots.EnforceRobotsTags()}, {collyrobots.EnforceRobotsTags(), collyrobots.DryRun()}} {
+		inBubble(t, robotstest.Sites{"a.test": {"*": "x"}}, func(t *testing.T, web *robotstest.Web) {
+			c := start(t, web, nil, options...)
+			must(t, c.SetStorage(&storage.InMemoryStorage{}))
+			c.Visit("http://a.test/")
+			if got := strings.Contains(c.logged.String(), "SetStorage was called after Attach"); got != (len(options) == 1) {
+				t.Errorf("%d options: the log is %s", len(options), c.logged)
+			}
 		})
 	}
 }

@@ -425,12 +425,13 @@ func StopRefused(n int) Option {
 // are denied at once. Pages that already wait for the host are denied when the next request of the
 // host ends, without waiting for its delay. If n is zero, there is no limit.
 //
-// A page counts when it is sent. Denied pages, pages from the collector's CacheDir and pages that
-// could not be sent, for example because the host has no address, are not counted. A page that is
-// about to be sent counts until it fails before it is sent. A page counts only once if it is sent
-// again after 429, 503 or a lost connection, or if it is redirected within its host. A redirect to
-// another host counts there, and is denied if the budget of that host is used up. A request that
-// the program repeats, such as with Request.Retry, counts again, and so does the HEAD request of
+// A page counts when it is sent. Denied pages, pages from the collector's CacheDir, pages that
+// SkipFresh does not request, and pages that could not be sent, for example because the host has no
+// address, are not counted. A page that is about to be sent counts until it fails before it is sent.
+// A page counts only once if it is sent again after 429, 503 or a lost connection, or if it is
+// redirected within its host. A redirect to another host counts there, and is denied if the budget
+// of that host is used up. A request that the program repeats, such as with Request.Retry, counts
+// again, and so does the HEAD request of
 // Collector.CheckHead. robots.txt and sitemaps are not counted.
 //
 // All collectors and clients of the Plugin count together. The count starts at zero in each run,
@@ -505,10 +506,13 @@ func OnEvent(f func(Event)) Option {
 	return option("OnEvent", func(c *config) { c.onEvent = f }, faultIf(f == nil, "OnEvent", "the function is nil"))
 }
 
-// OnEveryEvent is like OnEvent, but no event is dropped: when 4,096 events wait for the function,
-// the crawl stops until the function has processed some of them. Use it for a log that must be
-// complete. The function must not call methods of the Plugin, because such a call may wait for the
-// function and never return.
+// A page counts when it is sent. Denied pages, pages from the collector's CacheDir, pages that
+// SkipFresh does not request, and pages that could not be sent, for example because the host has no
+// address, are not counted. A page that is about to be sent counts until it fails before it is sent.
+// A page counts only once if it is sent again after 429, 503 or a lost connection, or if it is
+// redirected within its host. A redirect to another host counts there, and is denied if the budget
+// of that host is used up. A request that the program repeats, such as with Request.Retry, counts
+// again, and so does the HEAD request of
 func OnEveryEvent(f func(Event)) Option {
 	return option("OnEveryEvent", func(c *config) { c.onEveryEvent = f }, faultIf(f == nil, "OnEveryEvent", "the function is nil"))
 }

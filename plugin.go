@@ -97,7 +97,8 @@ type core struct {
 	started   time.Time
 	bubbled   bool // it was made in a bubble of testing/synctest
 	requests  *handoff.Table[request]
-	denials   track.Denials
+	refused   track.Denials // counted before the OnError callbacks of the user, to end loops of retries
+	denials   track.Denials // counted when OnDenied is due
 	shadows   shadows
 	debuggers debuggers
 	fed       fedPages
@@ -207,8 +208,9 @@ func (p *Plugin) Listen(f func(Event)) (stop func()) {
 // effect.
 //
 // Close waits up to five seconds until all events are delivered to the functions of OnEvent and
-// Listen. It waits for no other function of the user, with one exception: while a robots.txt is
-// being fetched, it waits for the slog.Handler and the http.RoundTripper that the fetch uses.
+// Listen, and up to five seconds for each event for that of OnEveryEvent. It waits for no other
+// function of the user, with one exception: while a robots.txt is being fetched, it waits for the
+// slog.Handler and the http.RoundTripper that the fetch uses.
 //
 // Close may be called in a function that the plugin calls. In a function of OnEvent or Listen it
 // takes the five seconds, because it also waits for that function, and in such a handler or

@@ -204,6 +204,12 @@ func (q *request) isFresh() bool {
 	return known != nil && q.verdict.settings.skipFresh && revalidate.Allows(q.header) && known.IsFresh(q.target.url, q.header, q.now)
 }
 
+// isKnownFresh is like isFresh, but looks the page of q up first.
+func (q *request) isKnownFresh(ctx context.Context) bool {
+	q.recall(ctx)
+	return q.isFresh()
+}
+
 // makeConditional makes q conditional if its page is known. req is the request as it is sent.
 func (q *request) makeConditional(req *http.Request) {
 	q.conditions = nil

@@ -31,8 +31,12 @@ func (h *hooks) selfCheck(userAgent string) {
 	for _, s := range h.settings.all() {
 		h.checkTokens(s, userAgent)
 	}
-	if h.frontier != nil {
+	switch {
+	case h.frontier != nil:
 		h.checkFrontier()
+	case h.visits != nil && !h.dryRun && !h.c.AllowURLRevisit && h.handle.Storage() != storage.Storage(h.visits):
+		h.report.warn("SetStorage was called after Attach, so EnforceRobotsTags cannot keep links with nofollow from counting as visited: " +
+			"they are not requested when another page has them without nofollow; call it before Attach")
 	}
 }
 

@@ -30,6 +30,9 @@ import (
 // sitemaps and of colly/queue, and requests with a method other than GET and HEAD. A program that
 // visits links in such a way can call MayFollow. Check does not consider links either.
 //
+// Call Collector.SetStorage before Attach. Otherwise Colly marks a link with nofollow as visited, so
+// that it is not requested when another page has it without nofollow. A warning is logged.
+//
 // The plugin does not apply noindex and nosnippet. The program gets them from RobotsTags.
 //
 // With the option, the plugin parses every HTML page before the callbacks of OnResponse are called.

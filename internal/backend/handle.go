@@ -156,6 +156,16 @@ func (h *Handle) OnResponseFirst(f colly.ResponseCallback) {
 	*callbacks = slices.Insert(*callbacks, 0, f)
 }
 
+// OnErrorFirst is like OnResponseFirst for an OnError callback.
+func (h *Handle) OnErrorFirst(f colly.ErrorCallback) {
+	callbacks, err := field[[]colly.ErrorCallback](h.collector, "errorCallbacks", reflect.Slice)
+	if err != nil {
+		h.collector.OnError(f)
+		return
+	}
+	*callbacks = slices.Insert(*callbacks, 0, f)
+}
+
 // ReplaceStorage replaces the storage of the collector by the result of wrap. No request may be
 // under way. It returns an error that wraps ErrLayout if this version of Colly keeps the storage
 // elsewhere.

@@ -112,9 +112,10 @@ func (b *Broadcaster[E]) set(listeners []*Listener[E]) {
 }
 
 // Close removes all listeners. It waits until they have been called with the events in their
-// queues, but not longer than five seconds for all of them together. Events that are left in a
-// queue after that are dropped, and their number is logged. Listeners that are called on demand
-// keep their queues.
+// queues, but not longer than five seconds for all of them together. For those of ListenToAll, it
+// waits for as long as at least one call ends in each five seconds. Events that are left in a queue
+// after that are dropped, and their number is logged. Listeners that are called on demand keep
+// their queues.
 func (b *Broadcaster[E]) Close() {
 	b.mu.Lock()
 	listeners := b.list()
@@ -124,10 +125,25 @@ func (b *Broadcaster[E]) Close() {
 	timeout := time.NewTimer(closeWait)
 	defer timeout.Stop()
 	for _, l := range listeners {
-		if l.onDemand || l.drain(timeout.C) {
+		if l.onDemand || l.drainFor(timeout) {
 			continue
 		}
 		b.log.Warn("listener too slow, Close has dropped its last events", "count", l.stop())
 		timeout.Reset(0) // the time is also over for the listeners after l
 	}
+}
+
+// drainFor is drain until timeout. For a lossless listener, the time begins again when it is over
+// and f was called in it.
+func (l *Listener[E]) drainFor(timeout *time.Timer) bool {
+	left := l.left()
+	for !l.drain(timeout.C) {
+		before := left
+		left = l.left()
+		if !l.lossless || left == before {
+			return false
+		}
+		timeout.Reset(closeWait)
+	}
+	return true
 }

@@ -198,6 +198,39 @@ func TestCloseDoesNotWaitForABlockedListener(t *testing.T) {
 	})
 }
 
+// TestCloseWaitsForListenToAll checks that Close waits for a slow listener that must have all events,
+// but not for one that has stopped working.
+func TestCloseWaitsForListenToAll(t *testing.T) {
+	for _, blocksAt := range []int{-1, 10} {
+		synctest.Test(t, func(t *testing.T) {
+			b := logging(slog.New(slog.DiscardHandler))
+			var slow recorder
+			proceed := make(chan bool)
+			b.ListenToAll(func(e event) {
+				time.Sleep(time.Second)
+				if e.number == blocksAt {
+					<-proceed
+				}
+				slow.listen(e)
+			})
+			for n := range 60 {
+				b.Send(event{number: n})
+			}
+			start := time.Now()
+			b.Close()
+			want, wantTook := 60, time.Minute
+			if blocksAt >= 0 {
+				want, wantTook = blocksAt, 20*time.Second
+			}
+			took := time.Since(start)
+			if got := len(slow.numbers()); got != want || took > wantTook {
+				t.Errorf("the listener got %d events, want %d; Close took %v", got, want, took)
+			}
+			close(proceed)
+		})
+	}
+}
+
 func TestStopDropsTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := discarding()

@@ -76,6 +76,13 @@ func (l *Listener[E]) full(e E) bool {
 // waiting returns the number of events in the queue. l.mu is held.
 func (l *Listener[E]) waiting() int { return len(l.batch) - l.next + len(l.tail) }
 
+// left is like waiting, for a caller that does not hold l.mu.
+func (l *Listener[E]) left() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.waiting()
+}
+
 // push appends e to the queue. l.mu is held.
 func (l *Listener[E]) push(e E) {
 	l.tail = append(l.tail, e)

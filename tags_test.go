@@ -627,6 +627,40 @@ func TestHugePageWithNofollow(t *testing.T) {
 	})
 }
 
+// TestCutPageWithNofollow checks a page that is longer than the collector reads. The links in the
+// part that was read have their rules, also the one that is cut off.
+func TestCutPageWithNofollow(t *testing.T) {
+	const limit = 1000
+	const begin = `<base href="/d/"><a href="1" rel="nofollow">1</a><a href="2">2</a>`
+	const end = `<a href="3" rel="nofollow">3`
+	page := begin + strings.Repeat("x", limit-len(begin)-len(end)) + end + `</a><a href="1">1</a><a href="4">4</a>`
+	inBubble(t, robotstest.Sites{"a.test": {"/0": page, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, []colly.CollectorOption{colly.MaxBodySize(limit)}, collyrobots.EnforceRobotsTags())
+		followAll(c)
+		must(t, c.Visit("http://a.test/0"))
+		wantURIs(t, web, "a.test", "/robots.txt /0 /d/2")
+	})
+}
+
+// TestNofollowInTwoCollectors checks that a page is not the page of requests of another collector,
+// and that both collectors of a plugin obey the rules of their own pages.
+func TestNofollowInTwoCollectors(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": {
+		"/0": `<a href="/1" rel="nofollow">1</a><a href="/2">2</a>`,
+		"/2": `<a href="/3" rel="nofollow">3</a><a href="/4">4</a>`,
+		"*":  robotstest.Page(),
+	}}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, collyrobots.EnforceRobotsTags())
+		second := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+		second.WithTransport(c.transport)
+		must(t, c.robots.Attach(second))
+		second.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+		c.OnHTML("a[href]", func(e *colly.HTMLElement) { second.Visit(e.Request.AbsoluteURL(e.Attr("href"))) })
+		must(t, c.Visit("http://a.test/0"))
+		wantURIs(t, web, "a.test", "/robots.txt /0 /1 /2 /4")
+	})
+}
+
 // TestNofollowRace has many pages at a time, half of which have nofollow for the links of the
 // others. Each linked page is requested exactly once, although Colly marks a URL as visited before
 // it is known which page has led to it.

@@ -196,6 +196,30 @@ func TestTDMKeepsGoodCopy(t *testing.T) {
 	})
 }
 
+// TestTDMFileBeforeHeader checks that the file is enforced although the header of the page, which
+// is not known yet, would override it, and that the header is enforced in neither direction.
+func TestTDMFileBeforeHeader(t *testing.T) {
+	inBubble(t, robotstest.Sites{
+		"a.test": {tdmURI: reservedAll, "*": withHeaders("x", "tdm-reservation: 0")},
+		"b.test": {tdmURI: freeAll, "*": withHeaders("x", "tdm-reservation: 1")},
+	}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, training()...)
+		var said []usage.Preference
+		c.OnResponse(func(r *colly.Response) {
+			said = append(said, c.robots.Usage(r).Preferences.Of(usage.TrainAI).Preference)
+		})
+		if err := c.Visit("http://a.test/1"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			t.Errorf("the error is %v", err)
+		}
+		must(t, c.Visit("http://b.test/1"))
+		wantURIs(t, web, "a.test", "/robots.txt "+tdmURI)
+		wantURIs(t, web, "b.test", "/robots.txt "+tdmURI+" /1")
+		if len(said) != 1 || said[0] != usage.Disallowed {
+			t.Errorf("got %v", said)
+		}
+	})
+}
+
 // TestTDMOnce checks that many pages at once cause one request, that they wait for it, and that the
 // pages of other sites do not.
 func TestTDMOnce(t *testing.T) {

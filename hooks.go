@@ -263,7 +263,7 @@ func (h *hooks) onResponse(r *colly.Response) {
 	defer h.tellDebugger()
 	wouldDeny := h.tracked.Hook(r.Request)
 	h.fed.of(r.Request).stopWait()
-	if isMarkedUnchanged(r) {
+	if h.isUnchanged(r) {
 		hideFromXML(r.Request.URL)
 	}
 	if h.retired() {
@@ -329,7 +329,7 @@ func (h *hooks) onError(r *colly.Response, err error) {
 // onScraped is called when the user's callbacks for a page have ended.
 func (h *hooks) onScraped(r *colly.Response) {
 	defer h.tellDebugger()
-	unchanged := isMarkedUnchanged(r)
+	unchanged := h.isUnchanged(r)
 	if unchanged {
 		undoHideFromXML(r.Request.URL)
 	}

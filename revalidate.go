@@ -255,6 +255,10 @@ func isMarkedUnchanged(r *colly.Response) bool {
 	return r.Headers != nil && (*r.Headers)[unchangedMark] != nil
 }
 
+// isUnchanged reports whether r is the response of an unchanged page of the collector. Without the
+// option Revalidate it looks at no header.
+func (h *hooks) isUnchanged(r *colly.Response) bool { return h.pages != nil && isMarkedUnchanged(r) }
+
 // noXMLFile at the end of a path keeps Colly from parsing the response as XML.
 const noXMLFile = "\x00"
 

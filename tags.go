@@ -154,7 +154,7 @@ func (c *tagCounts) statistics() RobotsTagStats {
 // followed. If the option EnforceRobotsTags is set for any host, it is called for each page, before
 // the callbacks of the user. Otherwise it is called only for pages with rules in headers.
 func (h *hooks) readTags(r *colly.Response) {
-	if h.retired() || isMarkedUnchanged(r) {
+	if h.retired() || h.isUnchanged(r) {
 		return
 	}
 	enforce := h.settings.of(hostOf(r.Request.URL)).enforceTags

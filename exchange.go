@@ -88,8 +88,8 @@ func (x *exchange) send(req *http.Request, s *backend.Seam, timeout time.Duratio
 	return resp, began, err
 }
 
-// sendOwn is like send for a file that check allows the plugin to request. check gets the origin of
-// the request, and is called again if robots.txt changes before the turn of the request comes.
+// sendOwn is like send, but sends the request only if check returns no error. check gets the origin
+// of the request. It is called again if robots.txt changes before the request has its turn.
 func (j *judge) sendOwn(req *http.Request, timeout time.Duration, from lead, check func(origin) (verdict, error)) (resp *http.Response, began time.Time, err error) {
 	guard, err := j.limiter.allow(from, hostOf(req.URL), req.URL)
 	if err != nil {
@@ -109,7 +109,7 @@ func (j *judge) sendOwn(req *http.Request, timeout time.Duration, from lead, che
 	return resp, began, err
 }
 
-// permitOf returns the permit of x, which is sent if judge returns no error.
+// permitOf returns the permit of x. It lets x be sent if judge returns no error.
 func (x *exchange) permitOf(ctx context.Context, judge func() (verdict, error)) *permit {
 	var last verdict
 	current := func() bool {

@@ -33,10 +33,10 @@ type trace struct {
 	signed   bool      // the request was signed when it was last sent
 	date     time.Time // the Date header of the response; zero if there is none
 	remote   net.Addr  // of the connection; nil if it is not known
-	decision *Decision // by which the request is sent; nil for requests of the plugin's own
+	decision *Decision // the decision that allows the request; nil for requests of the plugin's own
 }
 
-// decide is called when a request is about to start by the verdict v on u.
+// decide records v, the verdict on u, when the request is about to start.
 func (t *trace) decide(v verdict, u *url.URL) {
 	if !t.report.events.Active() {
 		return

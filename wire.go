@@ -128,8 +128,8 @@ func (ctl *controller) checkWithoutHook(ctx context.Context, q *request) error {
 	return err
 }
 
-// reject ends q, which is not sent because of err. ctx is its context. It returns the error for
-// net/http.
+// reject ends q, which is not sent because of err. ctx is the context of q. reject returns the
+// error for net/http.
 func (ctl *controller) reject(ctx context.Context, q *request, err error) error {
 	denied := (*DisallowedError)(nil)
 	switch {

@@ -1,6 +1,6 @@
 package arrivals
 
-// A withheld is a URL that the collector is not to mark as visited before the caller has decided
+// A withheld is a URL that the collector must not mark as visited before the caller has decided
 // whether it may be requested.
 type withheld struct {
 	held    int  // how often Withhold was called for it, and release was not
@@ -8,10 +8,10 @@ type withheld struct {
 	marked  bool // one of them may be requested
 }
 
-// Withhold is for URLs that some pages may lead to and others may not. The collector marks a URL as
-// visited before it is known which page has led to it. For these hashes, the Storage does not pass
-// the mark on until Decide is called for the visit. The caller calls release when no more such
-// visits are to be expected.
+// Withhold is for URLs with links that may be followed on some pages only. The collector marks a
+// URL as visited before it is known which page links to it. For these hashes, the Storage does not
+// pass the mark on until Decide is called for the visit. The caller calls release when it expects
+// no more such visits.
 func (s *Storage) Withhold(hashes []uint64) (release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,9 +60,9 @@ func (s *Storage) Withholds() bool {
 	return len(s.withheld) > 0
 }
 
-// Decide says whether a visit may be requested. If it must not be, the collector accepts the URL
-// once more. If it may be, the URL is marked, and Decide reports whether another visit with this
-// hash was decided before, so that this one must not be requested.
+// Decide records whether a visit may be requested. If allowed is false, the collector will accept
+// the URL again. If allowed is true, the URL is marked as visited. Decide then reports whether
+// another visit with this hash was allowed before, so that this one must not be requested.
 func (s *Storage) Decide(hash uint64, allowed bool) (duplicate bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -71,8 +71,8 @@ func protocols(t *http.Transport) map[string]http.RoundTripper {
 }
 
 // MayProxy reports whether rt sends a request for u through a proxy, or may do so. A Proxy function
-// of the user is not called, because it may choose another proxy each time, so it counts as one
-// that chooses a proxy.
+// of the user is not called, because each call may choose another proxy. MayProxy assumes that it
+// chooses one.
 func MayProxy(rt http.RoundTripper, u *url.URL) bool {
 	transport, ok := rt.(*http.Transport)
 	if !ok || transport.Proxy == nil {

@@ -62,12 +62,12 @@ func (t *Ticket) Renew() { t.renews = true }
 func (t *Ticket) Expires() { t.expires = true }
 
 // WaitWhile makes Enter wait only as long as f returns nil. If f returns an error, Enter returns
-// it. f is called before t waits, when its turn may have come, and when a request of the host has
-// ended. It must be short, and must not call a method of a Host or a Ticket. WaitWhile must be
-// called before Enter.
+// it. Enter calls f before t waits, when the turn of t may have come, and when a request of the
+// host has ended. f must return quickly, and must not call a method of a Host or a Ticket.
+// WaitWhile must be called before Enter.
 func (t *Ticket) WaitWhile(f func() error) { t.waits = f }
 
-// stopsWaiting returns the error with which Enter of t ends, or nil.
+// stopsWaiting returns the error of the function of WaitWhile, or nil if t goes on waiting.
 func (t *Ticket) stopsWaiting() error {
 	if t.waits == nil || t.state != waiting {
 		return nil
@@ -185,8 +185,8 @@ func (t *Ticket) End() {
 	}
 }
 
-// lockHost locks and returns the Host that keeps the pace of the host of t, or returns nil if t has
-// never been used with one.
+// lockHost locks and returns the Host that keeps the pace of the host of t. It returns nil if t was
+// never used with a host.
 func (t *Ticket) lockHost() *Host {
 	for {
 		h := t.host.Load()

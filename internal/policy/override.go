@@ -66,11 +66,11 @@ func tableFor(o Options) *accessTable {
 // all classes that are not definite.
 var unreachable = [...]class{noResponse, undefined, throttled, serverError}
 
-// setUnreachable makes t treat an unreachable file as a says, during the whole outage. AllowAll
+// setUnreachable makes t treat an unreachable file as a requires, during the whole outage. AllowAll
 // does not change responses that the dialect itself treats as no restriction.
 //
-// The times of the next fetches remain those of t. A dialect without such times, because it knows
-// no outage, or fetches the file for each page, gets those of RFC 9309.
+// The times of the next fetches remain those of t. Some dialects have no such times, because they
+// have no rule for an outage or fetch the file for each page. They get the times of RFC 9309.
 func (t *accessTable) setUnreachable(a Access) {
 	then := stop
 	if a == AllowAll {

@@ -35,6 +35,7 @@ type operatorProgram struct {
 	run      func(p *operatorRun)
 	outcomes string // the paths by the ends of their requests, with a number if there are several
 	schedule string // of a.test; not compared if it is ""
+	records  bool   // the plugins of the program share a Store
 	aborts   int    // requests that the plugin ends without OnError, because their retries cannot succeed
 	impolite bool   // an option replaces robots.txt, so that Verify is not called
 }
@@ -155,10 +156,13 @@ func (p *operatorRun) visit(c *colly.Collector, paths ...string) {
 
 // TestOperatorPrograms runs each program, and checks how its requests end.
 func TestOperatorPrograms(t *testing.T) {
-	for _, x := range operatorPrograms {
+	for _, x := range slices.Concat(operatorPrograms, morePrograms) {
 		t.Run(x.name, func(t *testing.T) {
 			inBubble(t, x.sites, func(t *testing.T, web *robotstest.Web) {
 				p := &operatorRun{T: t, web: web, options: x.options, begun: make(map[string]int), ends: make(map[string]map[string]int)}
+				if x.records {
+					p.options = append(p.options[:len(p.options):len(p.options)], collyrobots.Store(store.Memory()))
+				}
 				p.plug()
 				x.run(p)
 				synctest.Wait()
@@ -259,9 +263,9 @@ var operatorPrograms = []operatorProgram{
 			p.hear(c)
 			p.visit(c, "/1", "/2", "/3")
 		}},
-	{name: "two runs of a link crawl with conditional requests and tags", outcomes: "done: / x2 /1 /2 /4; nofollow: /3; rule: /closed; unchanged: /1 /2",
+	{name: "two runs of a link crawl with conditional requests and tags", records: true, outcomes: "done: / x2 /1 /2 /4; nofollow: /3; rule: /closed; unchanged: /1 /2",
 		sites:   robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "/": robotstest.Page("/1", "/2"), "/1": withETag(nofollow("/3")), "/2": withETag(robotstest.Page("/4", "/closed")), "/4": withETag(robotstest.Page())}},
-		options: []collyrobots.Option{collyrobots.Revalidate(), collyrobots.EnforceRobotsTags(), collyrobots.Store(store.Memory())}, run: func(p *operatorRun) {
+		options: []collyrobots.Option{collyrobots.Revalidate(), collyrobots.EnforceRobotsTags()}, run: func(p *operatorRun) {
 			for range 2 {
 				c := p.new()
 				follow(c)
@@ -269,17 +273,17 @@ var operatorPrograms = []operatorProgram{
 				p.plug()
 			}
 		}},
-	{name: "a poller with a budget", outcomes: "budget: /api x2; done: /api; unchanged: /api x3",
+	{name: "a poller with a budget", records: true, outcomes: "budget: /api x2; done: /api; unchanged: /api x3",
 		sites:   robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": withETag("x")}},
-		options: []collyrobots.Option{collyrobots.Revalidate(), collyrobots.MaxPages(4), collyrobots.Store(store.Memory())}, run: func(p *operatorRun) {
+		options: []collyrobots.Option{collyrobots.Revalidate(), collyrobots.MaxPages(4)}, run: func(p *operatorRun) {
 			c := p.new(colly.AllowURLRevisit())
 			for range 6 {
 				p.visit(c, "/api")
 			}
 		}},
-	{name: "a poller of fresh pages with a budget", outcomes: "budget: /api x2; done: /api; unchanged: /api x3",
+	{name: "a poller of fresh pages with a budget", records: true, outcomes: "budget: /api x2; done: /api; unchanged: /api x3",
 		sites:   robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": fresh("x")}},
-		options: []collyrobots.Option{collyrobots.SkipFresh(), collyrobots.MaxPages(2), collyrobots.Store(store.Memory())}, run: func(p *operatorRun) {
+		options: []collyrobots.Option{collyrobots.SkipFresh(), collyrobots.MaxPages(2)}, run: func(p *operatorRun) {
 			c := p.new(colly.AllowURLRevisit())
 			for range 5 {
 				p.visit(c, "/api")
@@ -287,9 +291,9 @@ var operatorPrograms = []operatorProgram{
 			}
 			p.visit(c, "/api")
 		}},
-	{name: "fresh pages in a queue", outcomes: "done: /0 /1 /2 /3; unchanged: /0 /1 /2 /3",
+	{name: "fresh pages in a queue", records: true, outcomes: "done: /0 /1 /2 /3; unchanged: /0 /1 /2 /3",
 		sites:   robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": fresh("x")}},
-		options: []collyrobots.Option{collyrobots.SkipFresh(), collyrobots.StopRefused(2), collyrobots.Store(store.Memory())}, run: func(p *operatorRun) {
+		options: []collyrobots.Option{collyrobots.SkipFresh(), collyrobots.StopRefused(2)}, run: func(p *operatorRun) {
 			for range 2 {
 				c := p.new()
 				q, _ := queue.New(3, &queue.InMemoryQueueStorage{MaxSize: 100})
@@ -300,9 +304,9 @@ var operatorPrograms = []operatorProgram{
 				p.plug()
 			}
 		}},
-	{name: "aborted after the headers is not recorded", outcomes: "done: /1; failed Aborted after receiving response headers: /1",
+	{name: "aborted after the headers is not recorded", records: true, outcomes: "done: /1; failed Aborted after receiving response headers: /1",
 		sites:   robotstest.Sites{"a.test": {"/robots.txt": 404, "*": fresh("x")}},
-		options: []collyrobots.Option{collyrobots.SkipFresh(), collyrobots.MaxPages(9), collyrobots.Store(store.Memory())}, run: func(p *operatorRun) {
+		options: []collyrobots.Option{collyrobots.SkipFresh(), collyrobots.MaxPages(9)}, run: func(p *operatorRun) {
 			for i := range 2 {
 				c := p.collector()
 				c.OnResponseHeaders(func(r *colly.Response) {
@@ -315,8 +319,8 @@ var operatorPrograms = []operatorProgram{
 				p.plug()
 			}
 		}},
-	{name: "a panic in a callback is not recorded", sites: robotstest.Sites{"a.test": {"/robots.txt": 404, "*": fresh(robotstest.Page("/x"))}},
-		options: []collyrobots.Option{collyrobots.SkipFresh(), collyrobots.EnforceRobotsTags(), collyrobots.Store(store.Memory())}, run: func(p *operatorRun) {
+	{name: "a panic in a callback is not recorded", records: true, sites: robotstest.Sites{"a.test": {"/robots.txt": 404, "*": fresh(robotstest.Page("/x"))}},
+		options: []collyrobots.Option{collyrobots.SkipFresh(), collyrobots.EnforceRobotsTags()}, run: func(p *operatorRun) {
 			for range 2 {
 				c := p.new()
 				c.OnHTML("a", func(*colly.HTMLElement) { panic("x") })
@@ -333,24 +337,24 @@ var operatorPrograms = []operatorProgram{
 				p.plug()
 			}
 		}},
-	{name: "a cut body is not recorded", outcomes: "failed unexpected EOF: /1 x2 /2 x2",
+	{name: "a cut body is not recorded", records: true, outcomes: "failed unexpected EOF: /1 x2 /2 x2",
 		sites: robotstest.Sites{"a.test": {"/robots.txt": 404, "*": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			fresh("short")(w, r)
-		})}}, options: []collyrobots.Option{collyrobots.SkipFresh(), collyrobots.StopRefused(1), collyrobots.Store(store.Memory())}, run: func(p *operatorRun) {
+		})}}, options: []collyrobots.Option{collyrobots.SkipFresh(), collyrobots.StopRefused(1)}, run: func(p *operatorRun) {
 			for range 2 {
 				c := p.new()
 				p.visit(c, "/1", "/2")
 				p.plug()
 			}
 		}},
-	{name: "a page with an unknown charset", outcomes: "done: /1; nofollow: /2; unchanged: /1",
+	{name: "a page with an unknown charset", records: true, outcomes: "done: /1; nofollow: /2; unchanged: /1",
 		sites: robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("ETag", `"1"`)
 			w.Header().Set("Cache-Control", "max-age=1000")
 			w.Header().Set("Content-Type", "text/html; charset=nonsense")
 			io.WriteString(w, "<html><a href='/2' rel=nofollow>x")
-		})}}, options: []collyrobots.Option{collyrobots.SkipFresh(), collyrobots.EnforceRobotsTags(), collyrobots.Store(store.Memory())}, run: func(p *operatorRun) {
+		})}}, options: []collyrobots.Option{collyrobots.SkipFresh(), collyrobots.EnforceRobotsTags()}, run: func(p *operatorRun) {
 			for range 2 {
 				c := p.new(colly.DetectCharset())
 				follow(c)
@@ -430,9 +434,9 @@ var operatorPrograms = []operatorProgram{
 			cancel()
 			c.Wait()
 		}},
-	{name: "Close while the hosts are closed", outcomes: "closed: /3; done: /1 /2",
+	{name: "Close while the hosts are closed", records: true, outcomes: "closed: /3; done: /1 /2",
 		sites:   robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": "x"}},
-		options: []collyrobots.Option{collyrobots.CrawlHours("05:00", "06:00", time.UTC), collyrobots.StopRefused(2), collyrobots.EnforceRobotsTags(), collyrobots.Revalidate(), collyrobots.Store(store.Memory())}, run: func(p *operatorRun) {
+		options: []collyrobots.Option{collyrobots.CrawlHours("05:00", "06:00", time.UTC), collyrobots.StopRefused(2), collyrobots.EnforceRobotsTags(), collyrobots.Revalidate()}, run: func(p *operatorRun) {
 			c := p.new(async...)
 			p.visit(c, "/1", "/2", "/3")
 			time.Sleep(5*time.Hour + 3*time.Second)
@@ -487,9 +491,9 @@ var operatorPrograms = []operatorProgram{
 			follow(c)
 			p.visit(c, "/", "/ai/1", "/closed", "/2", "/3")
 		}},
-	{name: "sitemaps with a budget and records, three times", outcomes: "done: /1 /2 /3 /start0 /start1 /start2",
+	{name: "sitemaps with a budget and records, three times", records: true, outcomes: "done: /1 /2 /3 /start0 /start1 /start2",
 		sites:   robotstest.Sites{"a.test": {"/robots.txt": twoSeconds + "Sitemap: http://a.test/s.xml\n", "/s.xml": robotstest.Sitemap("http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4", "http://a.test/closed"), "*": withETag("x")}},
-		options: []collyrobots.Option{collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true}), collyrobots.MaxPages(2), collyrobots.Revalidate(), collyrobots.Store(store.Memory())}, run: func(p *operatorRun) {
+		options: []collyrobots.Option{collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true}), collyrobots.MaxPages(2), collyrobots.Revalidate()}, run: func(p *operatorRun) {
 			for i := range 3 {
 				c := p.new()
 				p.visit(c, fmt.Sprint("/start", i))
@@ -497,9 +501,9 @@ var operatorPrograms = []operatorProgram{
 				p.plug()
 			}
 		}},
-	{name: "sitemaps of a host that refuses, twice", outcomes: "done: /start0 /start1; failed 403: /1 /2",
-		sites:   robotstest.Sites{"a.test": {"/robots.txt": twoSeconds + "Sitemap: http://a.test/s.xml\n", "/s.xml": robotstest.Sitemap("http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4"), "/start0": "x", "/start1": "x", "/1": failsFirst(1, status(403), answers("x")), "/2": failsFirst(1, status(403), answers("x")), "*": "x"}},
-		options: []collyrobots.Option{collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true}), collyrobots.StopRefused(1), collyrobots.Store(store.Memory())}, run: func(p *operatorRun) {
+	{name: "sitemaps of a host that refuses, twice", records: true, outcomes: "done: /start0 /start1; failed 403: /1 /2",
+		sites:   robotstest.Sites{"a.test": {"/robots.txt": twoSeconds + "Sitemap: http://a.test/s.xml\n", "/s.xml": robotstest.Sitemap("http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4"), "/start0": "x", "/start1": "x", "/1": 403, "/2": 403, "*": "x"}},
+		options: []collyrobots.Option{collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true}), collyrobots.StopRefused(1)}, run: func(p *operatorRun) {
 			for i := range 2 {
 				c := p.new()
 				p.visit(c, fmt.Sprint("/start", i))
@@ -508,18 +512,18 @@ var operatorPrograms = []operatorProgram{
 				time.Sleep(time.Hour)
 			}
 		}},
-	{name: "one plugin for many jobs", outcomes: "budget: /1 /job2 /job3; done: /1 x3 /job0 /job1",
+	{name: "one plugin for many jobs", records: true, outcomes: "budget: /1 /job2 /job3; done: /1 x3 /job0 /job1",
 		sites:   robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": withETag("x")}},
-		options: []collyrobots.Option{collyrobots.MaxPages(5), collyrobots.Revalidate(), collyrobots.Store(store.Memory())}, run: func(p *operatorRun) {
+		options: []collyrobots.Option{collyrobots.MaxPages(5), collyrobots.Revalidate()}, run: func(p *operatorRun) {
 			for i := range 4 {
 				c := p.new(async...)
 				p.visit(c, "/1", fmt.Sprint("/job", i))
 				c.Wait()
 			}
 		}},
-	{name: "a clone that is not attached", outcomes: "done: /",
+	{name: "a clone that is not attached", records: true, outcomes: "done: /",
 		sites:   robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "/": nofollow("/1", "/2"), "*": fresh("x")}},
-		options: []collyrobots.Option{collyrobots.MaxPages(2), collyrobots.SkipFresh(), collyrobots.EnforceRobotsTags(), collyrobots.Store(store.Memory())}, run: func(p *operatorRun) {
+		options: []collyrobots.Option{collyrobots.MaxPages(2), collyrobots.SkipFresh(), collyrobots.EnforceRobotsTags()}, run: func(p *operatorRun) {
 			c := p.new()
 			detail := c.Clone()
 			c.OnHTML("a[href]", func(e *colly.HTMLElement) { detail.Visit(e.Request.AbsoluteURL(e.Attr("href"))) })
@@ -530,9 +534,9 @@ var operatorPrograms = []operatorProgram{
 			})
 			p.visit(c, "/")
 		}},
-	{name: "callbacks before the plugin rewrite the URL", outcomes: "done: /2?k=1 /3 /3?k=1; rule: /closed?k=1; unchanged: /2?k=1",
+	{name: "callbacks before the plugin rewrite the URL", records: true, outcomes: "done: /2?k=1 /3 /3?k=1; rule: /closed?k=1; unchanged: /2?k=1",
 		sites:   robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": fresh("x")}},
-		options: []collyrobots.Option{collyrobots.MaxPages(2), collyrobots.SkipFresh(), collyrobots.Store(store.Memory())}, run: func(p *operatorRun) {
+		options: []collyrobots.Option{collyrobots.MaxPages(2), collyrobots.SkipFresh()}, run: func(p *operatorRun) {
 			c := p.collector()
 			c.OnRequest(func(r *colly.Request) { r.URL.RawQuery = "k=1" })
 			p.hear(c)

@@ -54,8 +54,9 @@ func crawl(ctx context.Context, j *job, p *progress) (*report, error) {
 		return nil, err
 	}
 
+	page := newPage(robots)
 	if j.listener != nil {
-		j.page = servePage(j.listener, robots, p)
+		j.page = servePage(j.listener, page, p)
 	}
 	stop := s.stopWhen(interrupted, end, robots, j)
 	defer stop()
@@ -76,6 +77,9 @@ func crawl(ctx context.Context, j *job, p *progress) (*report, error) {
 	stop()
 	stats := robots.Stats()
 	err = robots.Close() // waits until onEvent has got all events
+	if j.report != "" {
+		err = errors.Join(err, writeReportFile(j.report, page))
+	}
 	s.report.finish(stats, interrupted.Err() != nil, s.budget.spent())
 	if cause := context.Cause(ctx); cause != nil && cause != context.Canceled {
 		err = errors.Join(err, cause)

@@ -50,6 +50,7 @@ type job struct {
 	cache       string               // the directory of the store; if empty, there is no store
 	resume      bool                 // continue where the last run stopped
 	revalidate  bool                 // request only pages that have changed
+	report      string               // the file for the HTML report; "" for none
 	http        string               // the address of the page that shows the crawl; if empty, there is no page
 	audit       string               // the folder of the audit log; if empty, there is no log
 	signKey     string               // the file with the key that signs requests; if empty, they are not signed
@@ -139,6 +140,7 @@ func (j *job) define(flags *flag.FlagSet, t *texts) {
 	flags.StringVar(&j.signKey, "sign", "", "sign each request with the Ed25519 key in this PEM `file` (Web Bot Auth); needs -sign-agent")
 	flags.StringVar(&j.signAgent, "sign-agent", "", "the https `URL` of the directory with the public key of -sign")
 	flags.StringVar(&j.audit, "audit", "", "keep a log of every request in this `directory`, which collyrobots audit verifies")
+	flags.StringVar(&j.report, "report", "", "write a report of the crawl as an HTML page to this `file`")
 	flags.StringVar(&j.http, "http", "", "show the crawl in a browser at this `address`, such as :8090 for port 8090 on loopback")
 	flags.BoolVar(&j.json, "json", false, "print one line of JSON for each page, and one at the end; durations are numbers of seconds")
 }

@@ -108,3 +108,30 @@ func TestDeadHosts(t *testing.T) {
 	}
 	wantMatches(t, "the report", out, `\nAt least one start URL could not be fetched\.\n0 pages in \d+\.\d s, 0 failed, 300 denied\n$`)
 }
+
+// TestReportFile checks that -report writes a page about the crawl that has ended, and that a file
+// that cannot be written is an error.
+func TestReportFile(t *testing.T) {
+	t.Parallel()
+	web := tooltest.New(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /2\n", "/": robotstest.Page("/1", "/2"), "/1": ""}})
+	name := filepath.Join(t.TempDir(), "report.html")
+	status, _, errs := web.Run(t, "", "-delay=1ms", "-report", name, "http://a.test/")
+	text, err := os.ReadFile(name)
+	if status != 0 || err != nil {
+		t.Fatalf("status %d, %v\n%s", status, err, errs)
+	}
+	for _, want := range []string{"<html", "a.test", "Disallow: /2"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the report does not contain %q", want)
+		}
+	}
+	for _, bad := range []string{"src=\"http", "href=\"http"} {
+		if strings.Contains(string(text), bad) {
+			t.Errorf("the report contains %s", bad)
+		}
+	}
+	status, _, errs = web.Run(t, "", "-delay=1ms", "-report", t.TempDir(), "http://a.test/")
+	if status != 2 || !strings.Contains(errs, "-report: ") {
+		t.Errorf("a folder as the file: status %d\n%s", status, errs)
+	}
+}

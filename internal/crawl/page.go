@@ -2,10 +2,12 @@ package crawl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/collyrobots/collyrobots"
@@ -31,9 +33,12 @@ type pageServer struct {
 	done   chan struct{}
 }
 
-// servePage serves the page of a plugin until stop is called.
-func servePage(l net.Listener, robots *collyrobots.Plugin, p *progress) *pageServer {
-	server := &http.Server{Handler: view.Handler(robots), ReadHeaderTimeout: 10 * time.Second}
+// newPage returns the page of a crawl, which must begin after that.
+func newPage(robots *collyrobots.Plugin) *view.Page { return view.Handler(robots) }
+
+// servePage serves the page of a crawl until stop is called.
+func servePage(l net.Listener, page *view.Page, p *progress) *pageServer {
+	server := &http.Server{Handler: page, ReadHeaderTimeout: 10 * time.Second}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -51,6 +56,19 @@ func servePage(l net.Listener, robots *collyrobots.Plugin, p *progress) *pageSer
 			"Use -http :%d to serve the page on loopback only.", at, at.Port)
 	}
 	return &pageServer{server: server, url: url, done: done}
+}
+
+// writeReportFile writes the report of a crawl that has ended to a file.
+func writeReportFile(name string, page *view.Page) error {
+	file, err := os.Create(name)
+	if err != nil {
+		return fmt.Errorf("-report: %w", err)
+	}
+	err = errors.Join(page.WriteReport(file), file.Close())
+	if err != nil {
+		return fmt.Errorf("-report: %w", err)
+	}
+	return nil
 }
 
 // stop ends the server.

@@ -130,6 +130,7 @@ func TestEndedByCancelWithFrontier(t *testing.T) {
 		}
 		cancel()
 		c.Wait()
+		synctest.Wait() // the goroutine that hands out the pages notices the end of the context
 		if s := hostStats(t, c.robots, "slow.test"); s.Ended != collyrobots.EndingCancelled {
 			t.Errorf("the host ended: %q", s.Ended)
 		}

@@ -156,14 +156,15 @@ func (h *Handle) OnResponseFirst(f colly.ResponseCallback) {
 	*callbacks = slices.Insert(*callbacks, 0, f)
 }
 
-// OnErrorFirst is like OnResponseFirst for an OnError callback.
+// OnErrorFirst is like OnResponseFirst for an OnError callback. Requests of an earlier plugin may be
+// under way, and their callbacks stay the same.
 func (h *Handle) OnErrorFirst(f colly.ErrorCallback) {
 	callbacks, err := field[[]colly.ErrorCallback](h.collector, "errorCallbacks", reflect.Slice)
 	if err != nil {
 		h.collector.OnError(f)
 		return
 	}
-	*callbacks = slices.Insert(*callbacks, 0, f)
+	*callbacks = append([]colly.ErrorCallback{f}, *callbacks...)
 }
 
 // ReplaceStorage replaces the storage of the collector by the result of wrap. No request may be

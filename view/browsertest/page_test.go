@@ -55,7 +55,7 @@ func TestThePageShowsTheCrawl(t *testing.T) {
 		return found
 	}
 	for host, delay := range map[string]string{"slow.example": "20 s Crawl-delay, robots.txt line 4", "shop.example": "2 s Crawl-delay, robots.txt line 2",
-		"wiki.example": "1.5 s Crawl-delay, robots.txt line 10", "news.example": "0.25 s MinDelay", "blog.example": "0.25 s", "broken.example": "0.25 s"} {
+		"wiki.example": "1.5 s Crawl-delay, robots.txt line 10", "news.example": "0.25 s MinDelay", "blog.example": "0.25 s", "broken.example": "closed: robots.txt 500, next try in"} {
 		b.fact(host, func() bool { return len(c.web.Log(host)) > 0 }, row(host)+` !== ""`)
 		b.fact(host+"'s delay", func() bool { return stats(host).Source != "" }, has(row(host), delay))
 	}

@@ -185,7 +185,11 @@ func TestQuestionInTheURL(t *testing.T) {
 func TestReport(t *testing.T) {
 	c := newCrawl(t, demoSites())
 	c.start("http://shop.example/", "http://news.example/", "http://broken.example/")
-	for end := time.Now().Add(time.Minute); c.robots.Stats().Totals.Pages < 8; time.Sleep(10 * time.Millisecond) {
+	going := func() bool {
+		s := c.robots.Stats()
+		return s.Totals.Pages >= 8 && s.Sitemaps.Files > 0
+	}
+	for end := time.Now().Add(time.Minute); !going(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the crawl does not go on")
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -106,9 +107,27 @@ func (w *world) check(want string) {
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if got := strings.Join(w.lines, "\n"); got != strings.TrimSpace(want) {
-		w.t.Errorf("got\n%s\nwant\n%s", got, strings.TrimSpace(want))
+	got := strings.Join(ordered(w.lines), "\n")
+	want = strings.Join(ordered(strings.Split(strings.TrimSpace(want), "\n")), "\n")
+	if got != want {
+		w.t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
+}
+
+// ordered returns the lines with those of the same time in the order of their texts, because the
+// goroutines that write them run at the same time.
+func ordered(lines []string) []string {
+	lines = slices.Clone(lines)
+	for first := 0; first < len(lines); {
+		at, _, _ := strings.Cut(lines[first], " ")
+		end := first + 1
+		for end < len(lines) && strings.HasPrefix(lines[end], at+" ") {
+			end++
+		}
+		slices.Sort(lines[first:end])
+		first = end
+	}
+	return lines
 }
 
 func TestPagesStartADelayApart(t *testing.T) {

@@ -45,7 +45,7 @@ func TestMemory(t *testing.T) {
 	}{
 		{"same robots.txt", func(string) string { return usual }, 500},
 		{"own robots.txt", func(host string) string { return usual + "Disallow: /" + host + "\n" }, 900},
-		{"same robots.txt, with a delay", func(string) string { return usual + "Crawl-delay: 0.0001\n" }, 720},
+		{"same robots.txt, with a delay", func(string) string { return usual + "Crawl-delay: 0.0001\n" }, 700},
 	} {
 		t.Run(test.name, inBubble(func(t *testing.T) {
 			w := &counting{web: web{robots: test.robots, page: "<!doctype html><title>x</title>"}}

@@ -137,7 +137,7 @@ func (l *limiter) holds(now instant, d *crawlDelay) bool {
 func (l *limiter) isObeyed(now instant, d *crawlDelay) bool {
 	p := l.paced
 	by := d.source.by
-	if p.isGroup && by.tickets == 0 {
+	if p.group != nil && by.tickets == 0 {
 		return false
 	}
 	lists := [...]*list{&l.inFlight, &p.urgent, &p.waiting, nil}
@@ -146,7 +146,7 @@ func (l *limiter) isObeyed(now instant, d *crawlDelay) bool {
 	}
 	for _, tickets := range lists {
 		for t := range tickets.all {
-			if t.obeys(d) && (!p.isGroup || l.memberOf(t) == by) && (t.state == waiting || t.state == urgent || !t.lapsed(now)) {
+			if t.obeys(d) && (p.group == nil || l.memberOf(t) == by) && (t.state == waiting || t.state == urgent || !t.lapsed(now)) {
 				return true
 			}
 		}

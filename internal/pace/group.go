@@ -47,6 +47,13 @@ type member struct {
 	waited    atomic.Int64 // a time.Duration
 }
 
+// A groupState is what the limiter of a group has in addition to that of a host.
+type groupState struct {
+	members  int     // the number of its hosts
+	tickets  int     // the tickets of its hosts that hold something
+	reserved instant // the last turn that Reserve has returned
+}
+
 // A groups is the registry of the groups.
 type groups struct {
 	mu     sync.Mutex
@@ -98,7 +105,7 @@ func (h *Host) member() *member {
 
 // memberOf returns the member that t belongs to, or nil if l is not the limiter of a group.
 func (l *limiter) memberOf(t *Ticket) *member {
-	if l.paced == nil || !l.paced.isGroup {
+	if l.paced == nil || l.paced.group == nil {
 		return nil
 	}
 	return t.host.Load().paced.member
@@ -174,7 +181,7 @@ func (h *Host) settle(now instant) {
 		defer after.mu.Unlock()
 	}
 	if before != h {
-		before.paced.members--
+		before.paced.group.members--
 	}
 	m.group = nil
 	h.gone = after != h
@@ -189,7 +196,7 @@ func (h *Host) settle(now instant) {
 func (h *Host) accept(o *Host) {
 	p := h.paced
 	switch {
-	case p.members == 0:
+	case p.group.members == 0:
 		h.rules = o.rules
 		p.hours = o.paced.hours
 	case h.rules != o.rules:
@@ -197,7 +204,7 @@ func (h *Host) accept(o *Host) {
 		p.hours = p.hours.and(o.paced.hours)
 	}
 	p.scheduled = p.scheduled || p.hours != nil
-	p.members++
+	p.group.members++
 }
 
 // and returns the hours of a group in which one host has the hours x and another has o. x and o may
@@ -244,7 +251,7 @@ func (h *Host) takeOver(now instant, m *member, before *Host) {
 	}
 	from.crawlDelays = slices.DeleteFunc(from.crawlDelays, func(d *crawlDelay) bool { return d.source.by == m })
 	h.last = max(h.last, before.last)
-	if before.paced.isGroup {
+	if before.paced.group != nil {
 		return // the rest is not due to m alone
 	}
 	h.visited = h.visited || before.visited
@@ -262,7 +269,7 @@ func (h *Hosts) group(now instant, name string) *Host {
 	if group == nil {
 		g.forgetSome(now)
 		group = &Host{hosts: h, name: name, limiter: limiter{rules: new(Rules)}}
-		group.slowed().isGroup = true
+		group.slowed().group = new(groupState)
 		if g.byName == nil {
 			g.byName = make(map[string]*Host)
 		}
@@ -292,7 +299,7 @@ func (h *Host) forgetGroup(now instant) bool {
 		return false
 	}
 	defer h.mu.Unlock()
-	return h.paced.members == 0 && h.idle(now) && h.deserted(now)
+	return h.paced.group.members == 0 && h.idle(now) && h.deserted(now)
 }
 
 // all returns the groups at the moment.
@@ -321,7 +328,7 @@ func (h *Host) leaveGroup(m *member) bool {
 		d.written = 0
 		d.schedule = nil
 	}
-	group.paced.members--
+	group.paced.group.members--
 	m.group = nil
 	return true
 }
@@ -357,7 +364,7 @@ func (p *paced) enqueue(t *Ticket, m *member) {
 		return
 	}
 	m.tickets++
-	p.tickets++
+	p.group.tickets++
 	m.queued++
 	if m.inLine != nil {
 		m.backlog.push(t)
@@ -375,7 +382,7 @@ func (p *paced) dequeue(t *Ticket, m *member) {
 		return
 	}
 	m.tickets--
-	p.tickets--
+	p.group.tickets--
 	m.queued--
 	if t != m.inLine && t != p.waiting.front { // the front one may be a ticket that was admitted
 		m.backlog.remove(t)
@@ -403,7 +410,7 @@ func (p *paced) advance(t *Ticket, m *member) {
 func (l *limiter) second() *Ticket {
 	p := l.paced
 	second := p.waiting.second()
-	if second == nil && p.isGroup {
+	if second == nil && p.group != nil {
 		return l.memberOf(p.waiting.front).backlog.front
 	}
 	return second
@@ -419,7 +426,7 @@ func (l *limiter) leaveUrgent(t *Ticket) {
 func (l *limiter) hold(t *Ticket, n int) {
 	if m := l.memberOf(t); m != nil {
 		m.tickets += n
-		l.paced.tickets += n
+		l.paced.group.tickets += n
 	}
 }
 
@@ -427,10 +434,10 @@ func (l *limiter) hold(t *Ticket, n int) {
 // requests of the other hosts, which take turns with it.
 func (l *limiter) nextTurn(now instant) instant {
 	turn := now.add(l.due(now, nil))
-	if l.paced == nil || !l.paced.isGroup || l.rules.Free {
+	if l.paced == nil || l.paced.group == nil || l.rules.Free {
 		return turn
 	}
-	return turn.add(times(l.delay(now), l.paced.tickets))
+	return turn.add(times(l.delay(now), l.paced.group.tickets))
 }
 
 // mostAhead limits how far ahead Reserve reserves a turn, because the delay may become shorter.
@@ -443,14 +450,14 @@ func (h *Host) Reserve(now time.Time) (turn time.Time, alone bool) {
 	turn, alone = h.NextStart(now)
 	h = h.lock()
 	defer h.mu.Unlock()
-	if h.paced == nil || !h.paced.isGroup || h.rules.Free {
+	if h.paced == nil || h.paced.group == nil || h.rules.Free {
 		return turn, alone
 	}
 	p := h.paced
 	at := h.hosts.instant(now)
 	first := h.nextTurn(at)
-	p.reserved = min(max(p.reserved.add(h.delay(at)), first), first.add(mostAhead))
-	return h.hosts.time(p.reserved), alone
+	p.group.reserved = min(max(p.group.reserved.add(h.delay(at)), first), first.add(mostAhead))
+	return h.hosts.time(p.group.reserved), alone
 }
 
 // countRequest adds n to the number of requests of the host of t.
@@ -472,7 +479,7 @@ func (l *limiter) addWait(t *Ticket, d time.Duration) {
 // countThrottled counts a complaint of a member, which may be nil, if it starts a new incident of
 // the group.
 func (l *limiter) countThrottled(m *member, slower bool) {
-	if slower && l.paced.isGroup {
+	if slower && l.paced.group != nil {
 		m.throttled.Add(1)
 	}
 }
@@ -481,7 +488,7 @@ func (l *limiter) countThrottled(m *member, slower bool) {
 // request of the group does so at now. The files are read one after another, because the first may
 // request a delay. wait is the time after which to ask again.
 func (l *limiter) readsAnother(now instant, t *Ticket) (wait time.Duration, reads bool) {
-	if t == nil || !t.renews || l.paced == nil || !l.paced.isGroup {
+	if t == nil || !t.renews || l.paced == nil || l.paced.group == nil {
 		return 0, false
 	}
 	for other := range l.inFlight.all {

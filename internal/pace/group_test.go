@@ -342,7 +342,7 @@ func TestGroupsAreForgotten(t *testing.T) {
 		}
 		delays := 0
 		for _, group := range hosts.groups.all() {
-			members += group.paced.members
+			members += group.paced.group.members
 			delays += len(group.paced.crawlDelays)
 		}
 		t.Logf("%d hosts, %d groups, %d members, %d delays", kept, len(hosts.groups.all()), members, delays)

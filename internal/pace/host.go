@@ -699,7 +699,7 @@ func (h *Host) Stats(now time.Time) Stats {
 	if h != self {
 		s.Busy = h.isMemberBusy(at, self)
 		s.Group = h.name
-		s.Others = h.paced.members - 1
+		s.Others = h.paced.group.members - 1
 		s.GroupWaiting = h.queued(at, h)
 	} else {
 		s.Busy = h.busy(at) || s.Waiting > 0 || h.paced.urgent.front != nil

@@ -69,12 +69,8 @@ type paced struct {
 	queued       int        // the number of tickets in Enter
 	sharing      *sharing   // nil if no Pacer was asked
 
-	member  *member // nil if the host cannot share its pace
-	isGroup bool    // the limiter is that of a group
-	// The following fields are those of a group.
-	members  int     // the number of its hosts
-	tickets  int     // the tickets of its hosts that hold something
-	reserved instant // the last turn that Reserve has returned
+	member *member     // nil if the host cannot share its pace
+	group  *groupState // nil unless the limiter is that of a group
 }
 
 // gaps are the smallest gaps between two moments while a delay was in force. They are 0 if there

@@ -146,7 +146,7 @@ func (t *Ticket) Start() Start {
 	defer h.mu.Unlock()
 	s := Start{At: h.hosts.time(t.at), Gap: t.gap, Delay: t.delay}
 	s.Cause, s.Line = h.cause(t.at, t.delay)
-	if h.paced != nil && h.paced.isGroup {
+	if h.paced != nil && h.paced.group != nil {
 		s.Group = h.name
 	}
 	return s

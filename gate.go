@@ -92,7 +92,7 @@ func (g *gate) check(ctx context.Context, q *request) error {
 		return err
 	}
 	rule, reason := v.rule, v.reason
-	g.restrict(q, &v)
+	g.restrict(q.now, &v, q.exemptions(&v))
 	q.set(v)
 	if v.reason != reason && !q.redirect && q.isKnownFresh(ctx) {
 		v.allow(rule, reason) // a page that is not sent needs no limit

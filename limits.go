@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/stop"
 )
 
 // This file denies pages that robots.txt allows: those of hosts that refuse requests (StopRefused),
@@ -15,42 +16,41 @@ import (
 // many pages are judged at the same time. A page that waits for its host is also checked whenever a
 // request of the host has ended. So a page that can no longer be sent does not wait for its start.
 
-// restrict changes v, the verdict on q, to a denial if a limit of its host is reached.
-func (j *judge) restrict(q *request, v *verdict) {
-	if q.probe != v.host.Name() {
-		j.restrictByRefusals(q.now, v)
-	}
-	if !q.isCounted(v) {
-		j.restrictByBudget(v)
-	}
+// exempt says which limits of its host do not concern a URL.
+type exempt struct{ refusals, budget bool }
+
+// exemptions returns the limits that do not concern q with the verdict v: a probe goes to a host
+// that is stopped, and a page is counted once.
+func (q *request) exemptions(v *verdict) exempt {
+	return exempt{refusals: q.probe == v.host.Name(), budget: q.isCounted(v)}
 }
 
-// restrictTarget is like restrict for a target that has no request. A file, such as a sitemap, is
-// not counted as a page.
-func (j *judge) restrictTarget(now time.Time, t target, v *verdict) {
-	j.restrictByRefusals(now, v)
-	if !t.isFile {
-		j.restrictByBudget(v)
+// limitOf returns the reason why a limit of the host of v denies a URL at now, or "". If the host is
+// stopped, stopped says since when.
+func (j *judge) limitOf(now time.Time, v *verdict, x exempt) (reason Reason, stopped *stop.Status) {
+	name := v.host.Name()
+	if !x.refusals && !j.stops.None() {
+		status, denied := j.stops.Denied(now, name)
+		if denied {
+			return ReasonRefused, &status
+		}
 	}
+	limit := v.settings.maxPages
+	if !x.budget && limit > 0 && j.sent.Used(name) >= limit {
+		return ReasonBudget, nil
+	}
+	return "", nil
 }
 
-// restrictByRefusals denies a URL if its host is stopped at now.
-func (j *judge) restrictByRefusals(now time.Time, v *verdict) {
-	if !v.rule.Allowed || j.stops.None() {
+// restrict changes v, a verdict at now, to a denial if a limit of its host is reached.
+func (j *judge) restrict(now time.Time, v *verdict, x exempt) {
+	if !v.rule.Allowed {
 		return
 	}
-	status, denied := j.stops.Denied(now, v.host.Name())
-	if denied {
-		v.stopped = &status
-		v.deny(ReasonRefused)
-	}
-}
-
-// restrictByBudget denies a page if the budget of its host is used up.
-func (j *judge) restrictByBudget(v *verdict) {
-	limit := v.settings.maxPages
-	if v.rule.Allowed && limit > 0 && j.sent.Used(v.host.Name()) >= limit {
-		v.deny(ReasonBudget)
+	reason, stopped := j.limitOf(now, v, x)
+	if reason != "" {
+		v.stopped = stopped
+		v.deny(reason)
 	}
 }
 
@@ -99,12 +99,10 @@ func (g *gate) claim(q *request) error {
 func (g *gate) tryClaim(q *request) Reason {
 	v := &q.verdict
 	name := v.host.Name()
-	if q.probe != name && !g.stops.None() {
-		status, denied := g.stops.Denied(q.now, name)
-		if denied {
-			v.stopped = &status
-			return ReasonRefused
-		}
+	reason, stopped := g.limitOf(q.now, v, q.exemptions(v))
+	if reason != "" {
+		v.stopped = stopped
+		return reason
 	}
 	if limit := v.settings.maxPages; limit > 0 && !q.isCounted(v) {
 		if !g.sent.Take(name, limit) {
@@ -154,14 +152,9 @@ func (g *gate) endWaitIfDenied(q *request) {
 	if g.dryRun || v.settings.stopRefused == 0 && v.settings.maxPages == 0 {
 		return
 	}
-	name := v.host.Name()
 	q.ticket.WaitWhile(func() error {
-		_, stopped := g.stops.Denied(time.Now(), name)
-		if stopped && q.probe != name {
-			return errDenied
-		}
-		limit := v.settings.maxPages
-		if limit > 0 && !q.isCounted(v) && g.sent.Used(name) >= limit {
+		reason, _ := g.limitOf(time.Now(), v, q.exemptions(v))
+		if reason != "" {
 			return errDenied
 		}
 		return nil

@@ -172,7 +172,7 @@ func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
-	p.restrictTarget(time.Now(), t, &v)
+	p.restrict(time.Now(), &v, exempt{})
 	return v.decision(u), nil
 }
 

@@ -178,7 +178,7 @@ func (f *feeder) judge(ctx context.Context, t target, from origin) (verdict, err
 	if err != nil {
 		return verdict{}, err
 	}
-	f.restrictTarget(time.Now(), t, &v)
+	f.restrict(time.Now(), &v, exempt{budget: t.isFile})
 	_, err = f.enforce(v, t.url, numbers{})
 	if denied := (*DisallowedError)(nil); errors.As(err, &denied) {
 		f.countDenied(v.host, denied, numbers{})

@@ -222,7 +222,7 @@ func (j *judge) requestTDM(ctx context.Context, u *url.URL, userAgent string, f 
 			if err != nil {
 				return v, err
 			}
-			j.restrictTarget(time.Now(), t, &v)
+			j.restrict(time.Now(), &v, exempt{budget: t.isFile})
 			switch {
 			case v.reason == ReasonRefused:
 				return v, &tdmError{reason: "the host refuses requests"}

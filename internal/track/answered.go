@@ -21,6 +21,8 @@ type answeredRequest struct {
 	last weak.Pointer[colly.Request]
 }
 
+func (r answeredRequest) collected() bool { return r.last.Value() == nil }
+
 // Add records that the page of r is done.
 func (a *Answered) Add(r *colly.Request) {
 	k := keyOf(r)
@@ -28,7 +30,7 @@ func (a *Answered) Add(r *colly.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.requests) >= a.limit {
-		a.sweep()
+		a.requests, a.limit = sweep(a.requests)
 	}
 	a.requests[k] = done
 }
@@ -44,17 +46,4 @@ func (a *Answered) Retries(r *colly.Request) bool {
 	}
 	done, ok := a.requests[keyOf(r)]
 	return ok && done.url == r.URL.String()
-}
-
-// sweep drops the requests that were garbage collected. a.mu is held.
-func (a *Answered) sweep() {
-	if a.requests == nil {
-		a.requests = make(map[key]answeredRequest)
-	}
-	for k, r := range a.requests {
-		if r.last.Value() == nil {
-			delete(a.requests, k)
-		}
-	}
-	a.limit = 2*len(a.requests) + 64
 }

@@ -5,6 +5,7 @@
 package track
 
 import (
+	"maps"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -73,11 +74,14 @@ type Row struct {
 // Exhausted reports whether the row is so long that further retries make no sense.
 func (row Row) Exhausted() bool { return row.Count >= MaxDenials }
 
+// collected reports whether the last request of the row was garbage collected.
+func (row Row) collected() bool { return row.last.Value() == nil }
+
 // contains reports whether r, which has the key of the row, is a retry of its requests. If the last
 // request was garbage collected, its addresses may be in use again, so that r has the key by
 // accident.
 func (row Row) contains(r *colly.Request, now time.Time) bool {
-	if row.Count == 0 || row.last.Value() == nil && now.Sub(row.at) > handover {
+	if row.Count == 0 || row.collected() && now.Sub(row.at) > handover {
 		return false
 	}
 	return row.url == r.URL.String()
@@ -108,7 +112,7 @@ func (d *Denials) Add(r *colly.Request, why Denial) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.rows) >= d.limit {
-		d.sweep()
+		d.rows, d.limit = sweep(d.rows)
 	}
 	row := d.rows[k]
 	late := why.Temporary && now.Sub(row.at) > quickly
@@ -123,15 +127,17 @@ func (d *Denials) Add(r *colly.Request, why Denial) int {
 	return row.Count
 }
 
-// sweep drops the rows whose last request was garbage collected. d.mu is held.
-func (d *Denials) sweep() {
-	if d.rows == nil {
-		d.rows = make(map[key]Row)
+// A collectable is a record about a request that the program may drop.
+type collectable interface {
+	collected() bool // reports whether the request was garbage collected
+}
+
+// sweep drops the records whose request was garbage collected. It returns the map, which is a new
+// one if records is nil, and the length at which it should be swept again.
+func sweep[R collectable](records map[key]R) (map[key]R, int) {
+	if records == nil {
+		records = make(map[key]R)
 	}
-	for k, row := range d.rows {
-		if row.last.Value() == nil {
-			delete(d.rows, k)
-		}
-	}
-	d.limit = 2*len(d.rows) + 64
+	maps.DeleteFunc(records, func(_ key, r R) bool { return r.collected() })
+	return records, 2*len(records) + 64
 }

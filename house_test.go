@@ -159,7 +159,7 @@ const importRules = `
 	internal/lint:     ./dialect ./usage !io !os !net/http !log
 
 	# The command that estimates how long a crawl will take.
-	internal/plan:     . ./dialect ./internal/robotsfile ./internal/term ./sitemap ./store github.com/gocolly/colly/v2
+	internal/plan:     . ./dialect ./internal/input ./internal/robotsfile ./internal/term ./sitemap ./store github.com/gocolly/colly/v2
 
 	# The command that crawls.
 	internal/crawl:    . ./audit ./dialect ./internal/input ./internal/keyfile ./internal/term ./sitemap ./store ./usage ./webbotauth github.com/gocolly/colly/v2

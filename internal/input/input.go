@@ -1,4 +1,5 @@
-// Package input reads the arguments of commands: lists of items from files, and hosts and URLs of sites.
+// Package input reads the arguments of commands: lists of items from files, hosts and URLs of sites,
+// and the values of flags that several commands have.
 package input
 
 import (
@@ -13,27 +14,39 @@ import (
 	"github.com/collyrobots/collyrobots/internal/term"
 )
 
-// List reads a list, one item in a line, from a file, or from standard input if the name is "-".
-// Blank lines and lines that begin with # are omitted.
-func List(name string, stdin io.Reader) (items []string, err error) {
+// Lines reads a list, one item in a line, from a file, or from standard input if the name is "-". It
+// calls item for each line, with its number from 1. Blank lines and lines that begin with # are
+// omitted, and so are byte order marks.
+func Lines(name string, stdin io.Reader, item func(number int, text string)) error {
 	in := stdin
-	if name != "-" {
+	if name == "-" {
+		name = "standard input"
+	} else {
 		file, err := os.Open(name)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		defer file.Close()
 		in = file
 	}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		item := strings.TrimSpace(lines.Text())
-		if item != "" && item[0] != '#' {
-			items = append(items, item)
+	for n := 1; lines.Scan(); n++ {
+		text := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff"))
+		if text != "" && text[0] != '#' {
+			item(n, text)
 		}
 	}
-	return items, lines.Err()
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// List returns the items of a list as [Lines] reads them.
+func List(name string, stdin io.Reader) (items []string, err error) {
+	err = Lines(name, stdin, func(_ int, text string) { items = append(items, text) })
+	return items, err
 }
 
 // Arguments returns the arguments of a command and the items of the list from, if that is not

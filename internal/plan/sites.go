@@ -1,16 +1,15 @@
 package plan
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
-	"os"
 	"strings"
 	"unicode"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/input"
 	"github.com/collyrobots/collyrobots/internal/term"
 )
 
@@ -52,35 +51,24 @@ func (j *job) readSites(args []string, file string, stdin io.Reader) error {
 	return nil
 }
 
+// readFile reads the sites from a file, or from standard input if the name is "-".
 func (j *job) readFile(file string, stdin io.Reader) error {
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		stdin = f
-	} else {
-		file = "standard input"
-	}
 	seen := make(map[string]bool)
-	lines := bufio.NewScanner(stdin)
-	lines.Buffer(nil, 1<<20)
-	for n := 1; lines.Scan(); n++ {
-		line, _, _ := strings.Cut(strings.TrimPrefix(lines.Text(), "\ufeff"), "#")
-		line = strings.TrimSpace(line)
-		if line == "" {
-			continue
-		}
-		if s, ok := parseSite(line); ok {
+	err := input.Lines(file, stdin, func(number int, text string) {
+		text, _, _ = strings.Cut(text, "#")
+		text = strings.TrimSpace(text)
+		if s, ok := parseSite(text); ok {
 			j.add(s, seen)
 		} else {
-			j.skipped = append(j.skipped, skippedLine{Line: n, Text: line})
+			j.skipped = append(j.skipped, skippedLine{Line: number, Text: text})
 		}
+	})
+	if file == "-" {
+		file = "standard input"
 	}
 	switch {
-	case lines.Err() != nil:
-		return fmt.Errorf("%s: %w", file, lines.Err())
+	case err != nil:
+		return err
 	case len(j.sites) == 0 && len(j.skipped) > 0:
 		return fmt.Errorf("%s contains no host: line %d is %s", file, j.skipped[0].Line, shortened(j.skipped[0].Text))
 	case len(j.sites) == 0:

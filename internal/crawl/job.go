@@ -69,13 +69,6 @@ type job struct {
 	lines     *lines            // where JSON lines go
 }
 
-// groupings are the values of the flag -pace-by.
-var groupings = map[string]collyrobots.Grouping{
-	"host":    collyrobots.ByHost,
-	"domain":  collyrobots.ByDomain,
-	"address": collyrobots.ByAddress,
-}
-
 // The texts of flags that are not stored as they are.
 type texts struct {
 	dialect, token, from, hours, zone, paceBy, purpose string
@@ -153,9 +146,9 @@ func (j *job) set(t *texts) error {
 		return fmt.Errorf("-dialect %s: unknown dialect; use one of %s", term.Safe(t.dialect), term.List(dialect.All()))
 	}
 	j.dialect = d
-	paceBy, known := groupings[t.paceBy]
-	if !known {
-		return fmt.Errorf("-pace-by %s: use host, domain or address", term.Safe(t.paceBy))
+	paceBy, err := input.Grouping(t.paceBy)
+	if err != nil {
+		return err
 	}
 	if paceBy != collyrobots.ByHost {
 		j.more = append(j.more, collyrobots.PaceBy(paceBy))
@@ -166,20 +159,13 @@ func (j *job) set(t *texts) error {
 	return errors.Join(j.setHours(t.hours, t.zone), j.setPurpose(t.purpose))
 }
 
-// setHours sets the hours of the day in which the crawl sends requests.
+// setHours sets the hours of the day when the crawl sends requests.
 func (j *job) setHours(hours, zone string) error {
-	if hours == "" {
-		return nil
+	h, err := input.ParseHours(hours, zone)
+	if err != nil || hours == "" {
+		return err
 	}
-	from, to, ok := strings.Cut(hours, "-")
-	if !ok {
-		return fmt.Errorf("-hours %s: want a window such as 22:00-06:00", term.Safe(hours))
-	}
-	loc, err := time.LoadLocation(zone)
-	if err != nil {
-		return fmt.Errorf("-zone %s: %w", term.Safe(zone), err)
-	}
-	j.more = append(j.more, collyrobots.CrawlHours(from, to, loc))
+	j.more = append(j.more, collyrobots.CrawlHours(h.From, h.To, h.Zone))
 	return nil
 }
 

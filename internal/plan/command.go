@@ -24,6 +24,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/input"
 	"github.com/collyrobots/collyrobots/internal/term"
 )
 
@@ -110,12 +111,14 @@ func parse(args []string, stdin io.Reader, stderr io.Writer) (*job, error) {
 		}
 		return nil, err
 	}
-	var known, knownGrouping bool
+	var err error
+	j.paceBy, err = input.Grouping(*paceBy)
+	if err != nil {
+		return nil, err
+	}
+	var known bool
 	j.dialect, known = dialect.ByName(*name)
-	j.paceBy, knownGrouping = groupings[*paceBy]
 	switch {
-	case !knownGrouping:
-		return nil, fmt.Errorf("-pace-by %s: use host, domain or address", *paceBy)
 	case !known:
 		return nil, fmt.Errorf("-dialect %s: unknown dialect; use one of %s", *name, term.List(dialect.All()))
 	case j.max < 0:
@@ -129,7 +132,6 @@ func parse(args []string, stdin io.Reader, stderr io.Writer) (*job, error) {
 	case j.look < time.Second:
 		return nil, fmt.Errorf("-look %v is less than 1s", j.look)
 	}
-	var err error
 	j.since, err = parseSince(*since, time.Now())
 	if err != nil {
 		return nil, err

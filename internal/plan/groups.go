@@ -5,17 +5,9 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/term"
 )
-
-// groupings are the values of the flag -pace-by.
-var groupings = map[string]collyrobots.Grouping{
-	"host":    collyrobots.ByHost,
-	"domain":  collyrobots.ByDomain,
-	"address": collyrobots.ByAddress,
-}
 
 // A group has the hosts that share one pace, as with the option PaceBy.
 type group struct {

@@ -3,38 +3,29 @@ package plan
 import (
 	"fmt"
 	"math"
-	"strings"
 	"time"
+
+	"github.com/collyrobots/collyrobots/internal/input"
 )
 
-// A window has the hours of the day in which the planned crawl sends requests, as the option
-// CrawlHours. A nil window is the whole day.
+// A window has the hours of the day when the planned crawl sends requests, as the option CrawlHours.
+// A nil window is the whole day.
 type window struct {
+	input.Hours
 	opens, closes time.Duration // since midnight; they differ
-	loc           *time.Location
-	text          string // "22:00-06:00"
 }
 
 // parseWindow parses the flags -hours and -zone. It returns nil if hours is empty.
 func parseWindow(hours, zone string) (*window, error) {
-	if hours == "" {
-		return nil, nil
+	h, err := input.ParseHours(hours, zone)
+	if err != nil || hours == "" {
+		return nil, err
 	}
-	from, to, _ := strings.Cut(hours, "-")
-	opens, err := time.Parse("15:04", from)
+	opens, closes, err := h.SinceMidnight()
 	if err != nil {
-		return nil, fmt.Errorf("-hours %s: want a window such as 22:00-06:00", hours)
+		return nil, err
 	}
-	closes, err := time.Parse("15:04", to)
-	if err != nil || opens.Equal(closes) {
-		return nil, fmt.Errorf("-hours %s: want a window such as 22:00-06:00", hours)
-	}
-	loc, err := time.LoadLocation(zone)
-	if err != nil {
-		return nil, fmt.Errorf("-zone %s: %w", zone, err)
-	}
-	midnight := time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)
-	return &window{opens: opens.Sub(midnight), closes: closes.Sub(midnight), loc: loc, text: hours}, nil
+	return &window{Hours: h, opens: opens, closes: closes}, nil
 }
 
 // String returns the window with its time zone.
@@ -42,7 +33,7 @@ func (w *window) String() string {
 	if w == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s %s", w.text, w.loc)
+	return fmt.Sprintf("%s %s", w.Hours, w.Zone)
 }
 
 // mostDays is the number of windows that lasts computes. A longer crawl counts as endless.
@@ -53,7 +44,7 @@ func (w *window) lasts(start time.Time, work time.Duration) time.Duration {
 	if w == nil || work == 0 {
 		return work
 	}
-	today := start.In(w.loc)
+	today := start.In(w.Zone)
 	for day := -1; day < mostDays; day++ { // the window of yesterday may span midnight
 		opens := w.at(today, day, w.opens)
 		closes := w.at(today, day, w.closes)
@@ -74,5 +65,5 @@ func (w *window) lasts(start time.Time, work time.Duration) time.Duration {
 
 // at returns the time at which the clock shows a time of day, a number of days after today.
 func (w *window) at(today time.Time, days int, clock time.Duration) time.Time {
-	return time.Date(today.Year(), today.Month(), today.Day()+days, 0, int(clock/time.Minute), 0, 0, w.loc)
+	return time.Date(today.Year(), today.Month(), today.Day()+days, 0, int(clock/time.Minute), 0, 0, w.Zone)
 }

@@ -86,58 +86,28 @@ func fail(stderr io.Writer, err error, status int) int {
 	return status
 }
 
+// The texts of flags that are not stored as they are.
+type texts struct {
+	dialect, from, since, hours, zone, paceBy string
+}
+
 // parse parses the command line, and reads the file with the hosts.
 func parse(args []string, stdin io.Reader, stderr io.Writer) (*job, error) {
 	j := &job{began: time.Now()}
+	t := new(texts)
 	flags := flag.NewFlagSet("plan", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // run prints the errors
-	name := flags.String("dialect", "rfc9309", "read robots.txt in this `dialect`: "+term.List(dialect.All()))
-	file := flags.String("from", "", "read the sites from this `file`, one host or URL in each line; - means standard input")
-	flags.StringVar(&j.frontier, "frontier", "", "plan for the pages that wait in the frontier in this `folder`")
-	since := flags.String("since", "", "leave out pages that have not changed since a `day` such as 2026-01-31, or for a time such as 7d or 36h")
-	flags.StringVar(&j.agent, "agent", "ExampleBot/1.0 (+https://github.com/collyrobots/collyrobots)", "User-Agent `header` of the crawl; it contains the name to look for in robots.txt")
-	flags.IntVar(&j.max, "max", 0, "crawl at most this `number` of pages per host (MaxPages); 0 means all")
-	flags.DurationVar(&j.minDelay, "delay", 250*time.Millisecond, "minimum delay between two requests to one host; hosts may ask for a longer one")
-	hours := flags.String("hours", "", "the crawl sends requests only in these `hours` of the day, such as 22:00-06:00 (CrawlHours); the check itself runs now")
-	paceBy := flags.String("pace-by", "host", "use one pace for each host, domain or `address` (PaceBy)")
-	zone := flags.String("zone", "Local", "the time `zone` of -hours, such as Europe/Berlin")
-	flags.IntVar(&j.parallel, "parallel", 256, "`number` of hosts that are checked in parallel")
-	flags.DurationVar(&j.look, "look", time.Minute, "time limit for the check of one host; sitemaps that are not read by then are left out")
-	flags.IntVar(&j.rows, "rows", 40, "maximum `number` of hosts in the table, the longest first; 0 means all")
-	flags.BoolVar(&j.json, "json", false, "print JSON; durations are numbers of seconds")
+	flags.SetOutput(io.Discard) // Run prints the errors
+	j.define(flags, t)
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			usage(flags, stderr)
 		}
 		return nil, err
 	}
-	var err error
-	j.paceBy, err = input.Grouping(*paceBy)
-	if err != nil {
+	if err := j.set(t); err != nil {
 		return nil, err
 	}
-	var known bool
-	j.dialect, known = dialect.ByName(*name)
-	switch {
-	case !known:
-		return nil, fmt.Errorf("-dialect %s: unknown dialect; use one of %s", *name, term.List(dialect.All()))
-	case j.max < 0:
-		return nil, fmt.Errorf("-max %d is negative; 0 means all pages", j.max)
-	case j.rows < 0:
-		return nil, fmt.Errorf("-rows %d is negative; 0 means all hosts", j.rows)
-	case j.minDelay < time.Millisecond:
-		return nil, fmt.Errorf("-delay %v is less than 1ms; without a delay, the time for a page is not known", j.minDelay)
-	case j.parallel < 1:
-		return nil, fmt.Errorf("-parallel %d is less than 1", j.parallel)
-	case j.look < time.Second:
-		return nil, fmt.Errorf("-look %v is less than 1s", j.look)
-	}
-	j.since, err = parseSince(*since, time.Now())
-	if err != nil {
-		return nil, err
-	}
-	j.hours, err = parseWindow(*hours, *zone)
-	if err != nil {
+	if err := j.check(); err != nil {
 		return nil, err
 	}
 	j.transport = &http.Transport{
@@ -145,12 +115,66 @@ func parse(args []string, stdin io.Reader, stderr io.Writer) (*job, error) {
 		TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: 20 * time.Second, IdleConnTimeout: 30 * time.Second,
 	}
 	if j.frontier == "" {
-		return j, j.readSites(flags.Args(), *file, stdin)
+		return j, j.readSites(flags.Args(), t.from, stdin)
 	}
-	if *file != "" || flags.NArg() > 0 {
+	if t.from != "" || flags.NArg() > 0 {
 		return nil, errors.New("-frontier takes all sites from the folder; remove -from and the other arguments")
 	}
 	return j, j.readFrontier(j.frontier)
+}
+
+// define defines the flags.
+func (j *job) define(flags *flag.FlagSet, t *texts) {
+	flags.StringVar(&t.dialect, "dialect", "rfc9309", "read robots.txt in this `dialect`: "+term.List(dialect.All()))
+	flags.StringVar(&t.from, "from", "", "read the sites from this `file`, one host or URL in each line; - means standard input")
+	flags.StringVar(&j.frontier, "frontier", "", "plan for the pages that wait in the frontier in this `folder`")
+	flags.StringVar(&t.since, "since", "", "leave out pages that have not changed since a `day` such as 2026-01-31, or for a time such as 7d or 36h")
+	flags.StringVar(&j.agent, "agent", "ExampleBot/1.0 (+https://github.com/collyrobots/collyrobots)", "User-Agent `header` of the crawl; it contains the name to look for in robots.txt")
+	flags.IntVar(&j.max, "max", 0, "crawl at most this `number` of pages per host (MaxPages); 0 means all")
+	flags.DurationVar(&j.minDelay, "delay", 250*time.Millisecond, "minimum delay between two requests to one host; hosts may ask for a longer one")
+	flags.StringVar(&t.hours, "hours", "", "the crawl sends requests only in these `hours` of the day, such as 22:00-06:00 (CrawlHours); the check itself runs now")
+	flags.StringVar(&t.paceBy, "pace-by", "host", "use one pace for each host, domain or `address` (PaceBy)")
+	flags.StringVar(&t.zone, "zone", "Local", "the time `zone` of -hours, such as Europe/Berlin")
+	flags.IntVar(&j.parallel, "parallel", 256, "`number` of hosts that are checked in parallel")
+	flags.DurationVar(&j.look, "look", time.Minute, "time limit for the check of one host; sitemaps that are not read by then are left out")
+	flags.IntVar(&j.rows, "rows", 40, "maximum `number` of hosts in the table, the longest first; 0 means all")
+	flags.BoolVar(&j.json, "json", false, "print JSON; durations are numbers of seconds")
+}
+
+// set sets the fields that follow from the texts of flags.
+func (j *job) set(t *texts) (err error) {
+	var known bool
+	j.dialect, known = dialect.ByName(t.dialect)
+	if !known {
+		return fmt.Errorf("-dialect %s: unknown dialect; use one of %s", t.dialect, term.List(dialect.All()))
+	}
+	j.paceBy, err = input.Grouping(t.paceBy)
+	if err != nil {
+		return err
+	}
+	j.since, err = parseSince(t.since, j.began)
+	if err != nil {
+		return err
+	}
+	j.hours, err = parseWindow(t.hours, t.zone)
+	return err
+}
+
+// check returns the first fault of the flags.
+func (j *job) check() error {
+	switch {
+	case j.max < 0:
+		return fmt.Errorf("-max %d is negative; 0 means all pages", j.max)
+	case j.rows < 0:
+		return fmt.Errorf("-rows %d is negative; 0 means all hosts", j.rows)
+	case j.minDelay < time.Millisecond:
+		return fmt.Errorf("-delay %v is less than 1ms; without a delay, the time for a page is not known", j.minDelay)
+	case j.parallel < 1:
+		return fmt.Errorf("-parallel %d is less than 1", j.parallel)
+	case j.look < time.Second:
+		return fmt.Errorf("-look %v is less than 1s", j.look)
+	}
+	return nil
 }
 
 func usage(flags *flag.FlagSet, w io.Writer) {

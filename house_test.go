@@ -167,7 +167,7 @@ const importRules = `
 
 	# Demo sites on loopback, arguments of commands, and the key of a crawler.
 	internal/demo:
-	internal/input:    . ./internal/term
+	internal/input:    . ./dialect ./internal/term
 	internal/keyfile:  !net/http !log
 
 	# The command.

@@ -6,9 +6,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/collyrobots/collyrobots/internal/batch"
+	"github.com/collyrobots/collyrobots/internal/input"
 )
 
 const batchUsage = `Usage: collyrobots batch [flags] <RECORDS >DECISIONS
@@ -50,7 +50,7 @@ func runBatch(args []string, stdin io.Reader, stdout, stderr io.Writer) (status 
 	if err := options.Dialect.UnmarshalText([]byte(*name)); err != nil {
 		return fail(stderr, "batch", err)
 	}
-	options.Agents = strings.FieldsFunc(*agents, func(r rune) bool { return r == ',' || r == ' ' })
+	options.Agents = input.Names(*agents)
 	out := bufio.NewWriter(stdout)
 	summary, err := batch.Run(stdin, out, options)
 	if err := errors.Join(err, out.Flush()); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/input"
 	"github.com/collyrobots/collyrobots/internal/keyfile"
 	"github.com/collyrobots/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/webbotauth"
@@ -92,9 +93,9 @@ func (f *cardFlags) text() ([]byte, error) {
 
 // build returns the card: the facts that options of a crawl determine, and those of the flags.
 func (f *cardFlags) build() (card webbotauth.Card, err error) {
-	d, known := dialect.ByName(f.dialect)
-	if !known {
-		return card, fmt.Errorf("-dialect %s: unknown dialect; use one of %s", term.Safe(f.dialect), term.List(dialect.All()))
+	d, err := input.Dialect(f.dialect)
+	if err != nil {
+		return card, err
 	}
 	if f.agent == "" {
 		return card, errors.New("-agent is missing: the User-Agent of the crawler, such as \"ExampleBot/1.0 (+https://example.com/bot)\"")

@@ -116,9 +116,9 @@ func (q *question) parse(args []string, stdin io.Reader, stderr io.Writer) (stat
 
 // set sets what the flags and the arguments say.
 func (q *question) set(args []string, name, token, from string, stdin io.Reader) error {
-	selected, known := dialect.ByName(name)
-	if !known {
-		return fmt.Errorf("-dialect %s: unknown dialect; use one of %s", term.Safe(name), term.List(dialect.All()))
+	selected, err := input.Dialect(name)
+	if err != nil {
+		return err
 	}
 	q.dialects = []dialect.Dialect{selected}
 	for _, d := range dialect.All() {
@@ -126,11 +126,11 @@ func (q *question) set(args []string, name, token, from string, stdin io.Reader)
 			q.dialects = append(q.dialects, d)
 		}
 	}
-	q.tokens = strings.FieldsFunc(token, func(r rune) bool { return r == ',' || r == ' ' })
+	q.tokens = input.Names(token)
 	if len(q.tokens) == 0 {
 		return errors.New("-token: no name given")
 	}
-	args, err := input.Arguments(args, from, stdin)
+	args, err = input.Arguments(args, from, stdin)
 	if err != nil {
 		return err
 	}

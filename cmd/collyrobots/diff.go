@@ -89,7 +89,7 @@ func (c *comparison) run(ctx context.Context, args []string, name, token string,
 	if err := c.dialect.UnmarshalText([]byte(name)); err != nil {
 		return nil, err
 	}
-	c.tokens = strings.FieldsFunc(token, func(r rune) bool { return r == ',' || r == ' ' })
+	c.tokens = input.Names(token)
 	args, err := input.Arguments(args, "", nil)
 	switch {
 	case err != nil:

@@ -105,19 +105,18 @@ func (l *linter) parse(args []string, stdin io.Reader, stderr io.Writer) (status
 
 // set sets the options from lists of names.
 func (l *linter) set(names, ignore string) error {
-	comma := func(r rune) bool { return r == ',' || r == ' ' }
 	if names == "all" {
 		l.options.Dialects = dialect.All()
 		names = ""
 	}
-	for _, name := range strings.FieldsFunc(names, comma) {
+	for _, name := range input.Names(names) {
 		d, ok := dialect.ByName(name)
 		if !ok {
 			return fmt.Errorf("-dialect %s: unknown dialect; use all or some of %s", term.Safe(name), term.List(dialect.All()))
 		}
 		l.options.Dialects = append(l.options.Dialects, d)
 	}
-	l.options.Ignore = strings.FieldsFunc(ignore, comma)
+	l.options.Ignore = input.Names(ignore)
 	for _, id := range l.options.Ignore {
 		if !lint.Known(id) {
 			return fmt.Errorf("-ignore %s: there is no such finding; docs/lint.md lists them", term.Safe(id))

@@ -140,12 +140,12 @@ func (j *job) define(flags *flag.FlagSet, t *texts) {
 
 // set sets what the texts of flags say.
 func (j *job) set(t *texts) error {
-	j.tokens = strings.FieldsFunc(t.token, func(r rune) bool { return r == ',' || r == ' ' })
-	d, known := dialect.ByName(t.dialect)
-	if !known {
-		return fmt.Errorf("-dialect %s: unknown dialect; use one of %s", term.Safe(t.dialect), term.List(dialect.All()))
+	j.tokens = input.Names(t.token)
+	var err error
+	j.dialect, err = input.Dialect(t.dialect)
+	if err != nil {
+		return err
 	}
-	j.dialect = d
 	paceBy, err := input.Grouping(t.paceBy)
 	if err != nil {
 		return err

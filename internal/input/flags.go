@@ -6,8 +6,23 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/term"
 )
+
+// Dialect parses the value of the flag -dialect.
+func Dialect(value string) (dialect.Dialect, error) {
+	d, known := dialect.ByName(value)
+	if !known {
+		return d, fmt.Errorf("-dialect %s: unknown dialect; use one of %s", term.Safe(value), term.List(dialect.All()))
+	}
+	return d, nil
+}
+
+// Names returns the names in a list that are separated by commas, blanks or both.
+func Names(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+}
 
 // Grouping parses the value of the flag -pace-by.
 func Grouping(value string) (collyrobots.Grouping, error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
 )
 
 func TestLines(t *testing.T) {
@@ -71,5 +72,20 @@ func TestHours(t *testing.T) {
 		if _, err := ParseHours(args[0], args[1]); err == nil || err.Error() != want {
 			t.Errorf("%q: %v", args, err)
 		}
+	}
+}
+
+func TestDialect(t *testing.T) {
+	if d, err := Dialect("google"); d != dialect.Google() || err != nil {
+		t.Errorf("%v, %v", d, err)
+	}
+	if _, err := Dialect("bing"); err == nil || !strings.HasPrefix(err.Error(), "-dialect bing: unknown dialect; use one of rfc9309, google, ") {
+		t.Error(err)
+	}
+}
+
+func TestNames(t *testing.T) {
+	if names := Names(" a,b, c d,"); !slices.Equal(names, []string{"a", "b", "c", "d"}) {
+		t.Errorf("%q", names)
 	}
 }

@@ -143,10 +143,9 @@ func (j *job) define(flags *flag.FlagSet, t *texts) {
 
 // set sets the fields that follow from the texts of flags.
 func (j *job) set(t *texts) (err error) {
-	var known bool
-	j.dialect, known = dialect.ByName(t.dialect)
-	if !known {
-		return fmt.Errorf("-dialect %s: unknown dialect; use one of %s", t.dialect, term.List(dialect.All()))
+	j.dialect, err = input.Dialect(t.dialect)
+	if err != nil {
+		return err
 	}
 	j.paceBy, err = input.Grouping(t.paceBy)
 	if err != nil {

@@ -63,7 +63,7 @@ func scrapyVersion(t *testing.T) string {
 	out, err := exec.CommandContext(t.Context(), *python, "-c", "import platform, scrapy; print('Scrapy', scrapy.__version__, 'on Python', platform.python_version())").CombinedOutput()
 	if err != nil {
 		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-		t.Skipf("Scrapy is missing for %s (%v: %s). Install it with \"python3 -m venv /tmp/scrapy && /tmp/scrapy/bin/pip install scrapy\" and pass -python /tmp/scrapy/bin/python",
+		t.Skipf("Scrapy is missing for %s (%v: %s). Install it with \"python3 -m venv ~/scrapy && ~/scrapy/bin/pip install scrapy\" and pass -python ~/scrapy/bin/python",
 			*python, err, lines[len(lines)-1])
 	}
 	return strings.TrimSpace(string(out))

@@ -71,7 +71,32 @@ func (e Entry) marshal() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return unescape(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
+}
+
+// unescape returns JSON in which the escapes that stand for bytes of no character are replaced by
+// the character U+FFFD. Package json writes such an escape for each byte that is not UTF-8, which a
+// pattern of robots.txt may have, and the character when the text is encoded again.
+func unescape(text []byte) []byte {
+	const escape = `\ufffd`
+	if !bytes.Contains(text, []byte(escape)) {
+		return text
+	}
+	var b []byte
+	for len(text) > 0 {
+		size := 1
+		switch {
+		case bytes.HasPrefix(text, []byte(escape)):
+			b = append(b, "\ufffd"...)
+			text = text[len(escape):]
+			continue
+		case text[0] == '\\':
+			size = 2 // the escaped character may be a backslash
+		}
+		b = append(b, text[:size]...)
+		text = text[size:]
+	}
+	return b
 }
 
 // usualEntry is more than the number of bytes of most entries.

@@ -144,10 +144,19 @@ func (b *rulebook) disagrees(d *collyrobots.Decision) string {
 		return ""
 	}
 	got := group.DecideURL(u)
-	if got.Allowed != d.Allowed || got.Rule != d.Rule {
+	if got.Allowed != d.Allowed || !isLogged(got.Rule, d.Rule) {
 		return fmt.Sprintf("%v decides %s, and the log has %s", d.Dialect, verdict(got.Allowed, got.Rule), verdict(d.Allowed, d.Rule))
 	}
 	return ""
+}
+
+// isLogged reports whether a log has a rule as logged: a long pattern may be shortened, and bytes
+// that are not UTF-8 are replaced.
+func isLogged(rule, logged dialect.Rule) bool {
+	short := rule
+	short.Pattern = string([]rune(clipText(rule.Pattern)))
+	rule.Pattern = string([]rune(rule.Pattern))
+	return rule == logged || short == logged
 }
 
 // verdict returns a decision and its rule as text.

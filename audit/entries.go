@@ -25,14 +25,22 @@ func Entries(dir string) iter.Seq2[IndexedEntry, error] {
 		if err != nil && !yield(IndexedEntry{}, fmt.Errorf("audit: %s: %w", dir, err)) {
 			return
 		}
+		last := uint64(0)
 		var faults []error
-		for item := range reader.Scan(signed, nil, func(_ uint64, text string) { faults = append(faults, errors.New(text)) }) {
+		report := func() (goOn bool) {
 			for _, err := range faults {
-				if !yield(IndexedEntry{Index: item.Index}, fmt.Errorf("audit: %s: %w", dir, err)) {
-					return
+				if !yield(IndexedEntry{Index: last}, fmt.Errorf("audit: %s: %w", dir, err)) {
+					return false
 				}
 			}
 			faults = nil
+			return true
+		}
+		for item := range reader.Scan(signed, nil, func(_ uint64, text string) { faults = append(faults, errors.New(text)) }) {
+			last = item.Index
+			if !report() {
+				return
+			}
 			if len(item.Entry) == 0 {
 				continue
 			}
@@ -44,6 +52,7 @@ func Entries(dir string) iter.Seq2[IndexedEntry, error] {
 				return
 			}
 		}
+		report() // what is missing after the last entry
 	}
 }
 

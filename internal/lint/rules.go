@@ -207,8 +207,30 @@ func (a *analysis) lintInGroup(r *rule, group, others *order) (found reason, ok 
 	if !ok {
 		return reason{}, false
 	}
-	oneForm := at.first == at.last
-	var general *rule // the first rule after r with the same effect that matches whatever r matches
+	earlier, later := a.covering(r, group, others)
+	switch {
+	case earlier != nil:
+		return a.shadowed(r, earlier), true
+	case at.first != at.last || !r.plain:
+		return reason{}, false
+	case later != nil:
+		if a.isException(r, others, others.spans[later.Line].last) {
+			return reason{}, false
+		}
+		return redundant(r, later), true
+	case !r.allows() || a.isException(r, others, math.MaxInt):
+		return reason{}, false
+	case !a.denies(group):
+		return reason{}, false // the Allow says that the group is open
+	}
+	return reason{id: "allow-without-effect", text: fmt.Sprintf("%q has no effect: no Disallow matches its URLs", shorten(r.String()))}, true
+}
+
+// covering looks for the rules of a group that match whatever r matches. earlier is one that
+// precedes r, so that r never decides. If there is none, later is the first one after r that has the
+// same effect. Both may be nil. others is that of lintInGroup.
+func (a *analysis) covering(r *rule, group, others *order) (earlier, later *rule) {
+	at := others.spans[r.Line]
 	for _, line := range group.lines {
 		other := a.rules[line]
 		if other == r || a.removed[line] || !a.covers(other, r) {
@@ -218,41 +240,42 @@ func (a *analysis) lintInGroup(r *rule, group, others *order) (found reason, ok 
 		switch {
 		case !ok: // a rule without a pattern, and not the first
 		case where.first < at.first && other.Pattern == r.Pattern: // so it has the same forms
-			return a.shadowed(r, other), true
-		case !oneForm:
+			return other, nil
+		case at.first != at.last:
 		case where.last < at.first:
-			return a.shadowed(r, other), true
-		case where.first > at.last && other.allows() == r.allows() && (general == nil || where.last < others.spans[general.Line].last):
-			general = other
+			return other, nil
+		case where.first > at.last && other.allows() == r.allows() && (later == nil || where.last < others.spans[later.Line].last):
+			later = other
 		}
 	}
-	if !oneForm || !r.plain || general == nil && !r.allows() {
-		return reason{}, false
-	}
-	until := math.MaxInt
-	if general != nil {
-		until = others.spans[general.Line].last
-	}
-	for line, where := range others.spans {
+	return nil, later
+}
+
+// isException reports whether r may take URLs from a rule with the opposite effect that follows it
+// and precedes the position until. r must be plain and have one position.
+func (a *analysis) isException(r *rule, others *order, until int) bool {
+	at := others.spans[r.Line]
+	for _, line := range others.lines {
+		where := others.spans[line]
 		other := a.rules[line]
-		if other != nil && other.allows() == r.allows() {
+		if other != nil && other.allows() == r.allows() || where.first >= until || where.last <= at.first {
 			continue
 		}
-		if where.first < until && where.last > at.first && (other == nil || where.first != where.last || a.overlap(other, r)) {
-			return reason{}, false
+		if other == nil || where.first != where.last || a.overlap(other, r) {
+			return true
 		}
 	}
-	if general == nil && !a.denies(group) {
-		return reason{}, false // the Allow says that the group is open
-	}
-	if general == nil {
-		return reason{id: "allow-without-effect", text: fmt.Sprintf("%q has no effect: no Disallow matches its URLs", shorten(r.String()))}, true
-	}
+	return false
+}
+
+// redundant returns the reason why r has no effect. The other rule follows it, has the same effect,
+// and matches all of its targets.
+func redundant(r, other *rule) reason {
 	effect := "denies"
 	if r.allows() {
 		effect = "allows"
 	}
-	return reason{id: "redundant-rule", text: fmt.Sprintf("%q has no effect: line %d (%s) %s the same URLs and more", shorten(r.String()), general.Line, shorten(general.String()), effect)}, true
+	return reason{id: "redundant-rule", text: fmt.Sprintf("%q has no effect: line %d (%s) %s the same URLs and more", shorten(r.String()), other.Line, shorten(other.String()), effect)}
 }
 
 // denies reports whether one of the rules denies something.

@@ -50,10 +50,7 @@ const (
 	tdmName      = "tdmrep.json"    // Source.Name
 )
 
-var (
-	errTDMDenied = errors.New("robots.txt denies the TDMRep file")
-	errTDMUnread = errors.New("the TDMRep file was not read")
-)
+var errTDMUnread = errors.New("the TDMRep file was not read")
 
 // findTDM sets the TDMRep file of the site of t in v. If f allows it, findTDM requests a file that
 // is not known or has expired.
@@ -156,7 +153,7 @@ func (j *judge) readTDM(ctx context.Context, a dialect.Authority, userAgent stri
 	ctx, release := j.policies.until(policy.WithValues(ctx, ctx))
 	defer release()
 	u := &url.URL{Scheme: a.Scheme, Host: a.Host, Path: usage.TDMRepPath}
-	body, denied, err := j.requestTDM(ctx, u, userAgent, f)
+	body, err := j.requestTDM(ctx, u, userAgent, f)
 	if err != nil && ctx.Err() != nil {
 		return tdmCopy{}, context.Cause(ctx)
 	}
@@ -164,12 +161,13 @@ func (j *judge) readTDM(ctx context.Context, a dialect.Authority, userAgent stri
 		return tdmCopy{}, ErrClosed
 	}
 	now := time.Now()
+	denied := (*tdmDenial)(nil)
 	absent := (*tdmError)(nil)
 	switch {
 	case err == nil:
 		return tdmCopyOf(body, now, func(err error) { j.logNoTDM(u, err) }), nil
-	case errors.Is(err, errTDMDenied):
-		return tdmCopy{expires: denied}, nil
+	case errors.As(err, &denied):
+		return tdmCopy{expires: denied.until}, nil
 	case errors.As(err, &absent) && absent.final:
 		j.logNoTDM(u, err)
 		return tdmCopy{expires: now.Add(tdmLife)}, nil
@@ -203,10 +201,16 @@ type tdmError struct {
 
 func (e *tdmError) Error() string { return e.reason }
 
+// A tdmDenial is the error for a TDMRep file that a robots.txt denies.
+type tdmDenial struct {
+	until time.Time // when the robots.txt expires
+}
+
+func (*tdmDenial) Error() string { return "robots.txt denies the TDMRep file" }
+
 // requestTDM requests the TDMRep file at u and follows its redirects. Each of them is judged by the
-// robots.txt of its own site. If the error is errTDMDenied, denied is the time when that robots.txt
-// expires. A panic of the transport becomes an error, as for robots.txt.
-func (j *judge) requestTDM(ctx context.Context, u *url.URL, userAgent string, f fetcher) (body []byte, denied time.Time, err error) {
+// robots.txt of its own site. A panic of the transport becomes an error, as for robots.txt.
+func (j *judge) requestTDM(ctx context.Context, u *url.URL, userAgent string, f fetcher) (body []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &policy.PanicError{Value: v}
@@ -215,36 +219,18 @@ func (j *judge) requestTDM(ctx context.Context, u *url.URL, userAgent string, f 
 	from := lead{kind: RequestTDM, origin: f.from, client: f.client}
 	site := u.Host
 	for redirects := 0; ; redirects++ {
-		check := func(by origin) (verdict, error) {
-			f.from = by
-			t := target{url: u, userAgent: userAgent, isFile: true}
-			v, err := j.decide(ctx, time.Now(), t, f)
-			if err != nil {
-				return v, err
-			}
-			j.restrict(time.Now(), &v, exempt{budget: t.isFile})
-			switch {
-			case v.reason == ReasonRefused:
-				return v, &tdmError{reason: "the host refuses requests"}
-			case !v.rule.Allowed:
-				denied = v.policy.Expires()
-				return v, errTDMDenied
-			}
-			return v, nil
-		}
-		resp, err := j.getTDM(ctx, u, userAgent, from, check)
+		resp, err := j.getTDM(ctx, u, userAgent, from, f)
 		if err != nil {
-			return nil, denied, err
+			return nil, err
 		}
 		location := resp.Header.Get("Location")
 		if !isRedirect(resp.StatusCode) || location == "" {
-			body, err = bodyOfTDM(resp)
-			return body, time.Time{}, err
+			return bodyOfTDM(resp)
 		}
 		discardTDM(resp)
 		next, err := u.Parse(location)
 		if err != nil || !isWeb(next) || next.Host == "" || redirects == tdmRedirects {
-			return nil, time.Time{}, &tdmError{reason: "redirect that is not followed", final: true}
+			return nil, &tdmError{reason: "redirect that is not followed", final: true}
 		}
 		from.host = hostOf(u)
 		from.payer = cmp.Or(from.payer, site)
@@ -254,7 +240,7 @@ func (j *judge) requestTDM(ctx context.Context, u *url.URL, userAgent string, f 
 }
 
 // getTDM requests u once and follows no redirect.
-func (j *judge) getTDM(ctx context.Context, u *url.URL, userAgent string, from lead, check func(origin) (verdict, error)) (*http.Response, error) {
+func (j *judge) getTDM(ctx context.Context, u *url.URL, userAgent string, from lead, f fetcher) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err
@@ -262,8 +248,29 @@ func (j *judge) getTDM(ctx context.Context, u *url.URL, userAgent string, from l
 	if userAgent != "" {
 		req.Header.Set("User-Agent", userAgent)
 	}
+	check := func(by origin) (verdict, error) {
+		f.from = by
+		return j.judgeTDM(ctx, target{url: u, userAgent: userAgent, isFile: true}, f)
+	}
 	resp, _, err := j.sendOwn(req, tdmPatience, from, check)
 	return resp, err
+}
+
+// judgeTDM returns the verdict about a request for a TDMRep file. The error is a *tdmDenial if
+// robots.txt denies it.
+func (j *judge) judgeTDM(ctx context.Context, t target, f fetcher) (verdict, error) {
+	v, err := j.decide(ctx, time.Now(), t, f)
+	if err != nil {
+		return v, err
+	}
+	j.restrict(time.Now(), &v, exempt{budget: true})
+	switch {
+	case v.reason == ReasonRefused:
+		return v, &tdmError{reason: "the host refuses requests"}
+	case !v.rule.Allowed:
+		return v, &tdmDenial{until: v.policy.Expires()}
+	}
+	return v, nil
 }
 
 // bodyOfTDM reads and closes the body of a response that is not a redirect. The error is a

@@ -79,22 +79,8 @@ func (h *hooks) onRequest(r *colly.Request) {
 		return
 	}
 	h.guardCallbacks()
-	fed := h.fed.claim(r, h.c.DetectCharset)
-	if h.enforcesTags {
-		h.decideVisit(r)
-	}
-	if h.frontier != nil {
-		var goOn bool
-		fed, goOn = h.record(r, fed)
-		if !goOn {
-			return
-		}
-	}
-	if r.IsAbort() {
-		fed.aborted()
-		return
-	}
-	if !hasRobots(r.URL) {
+	fed, goOn := h.arrive(r)
+	if !goOn {
 		return
 	}
 	h.checkOnce(r)
@@ -102,34 +88,63 @@ func (h *hooks) onRequest(r *colly.Request) {
 		h.report.warn("the plugin is closed, so all further requests of its collectors are denied: call Close after the crawl", "url", r.URL.Redacted())
 	}
 	q := h.newPage(r, fed)
+	if !h.settle(q, r) {
+		return
+	}
+	if fed != nil && h.laterCallbacks() > 0 {
+		fed.await() // a later callback may abort the page, which Colly does not report
+	}
+	q.release()
+}
+
+// arrive returns the page that the hooks report the result of, which may be nil. goOn is false if
+// the request needs no decision: it was aborted, or its URL has no robots.txt.
+func (h *hooks) arrive(r *colly.Request) (fed *fedPage, goOn bool) {
+	fed = h.fed.claim(r, h.c.DetectCharset)
+	if h.enforcesTags {
+		h.decideVisit(r)
+	}
+	if h.frontier != nil {
+		fed, goOn = h.record(r, fed)
+		if !goOn {
+			return nil, false
+		}
+	}
+	if r.IsAbort() {
+		fed.aborted()
+		return nil, false
+	}
+	return fed, hasRobots(r.URL)
+}
+
+// settle admits or refuses a page. goOn is false if the page is not sent now and needs no record for
+// its next hook: it was given back to the URLStore, it is fresh, or a loop of retries was ended.
+func (h *hooks) settle(q *request, r *colly.Request) (goOn bool) {
 	h.denials.Retried(r)
 	row := h.refused.Retried(r)
 	if row.Exhausted() && row.Later {
 		h.brake(q)
 	}
 	err := h.admit(q, r)
-	if errors.Is(err, errReturned) {
+	switch {
+	case err == nil:
+		return true
+	case errors.Is(err, errReturned):
 		h.giveBack(q, r)
-		return
-	}
-	if errors.Is(err, errFresh) {
+		return false
+	case errors.Is(err, errFresh):
 		h.skipFresh(q, r)
-		return
+		return false
 	}
-	if err != nil && row.Exhausted() && row.Denial == denialOf(err) {
+	if row.Exhausted() && row.Denial == denialOf(err) {
 		if !isTemporary(err) {
 			h.endRetries(q, r, err)
-			return
+			return false
 		}
 		h.brake(q)
 	}
-	if err != nil {
-		h.refuse(q, r, err)
-	}
-	if fed != nil && h.laterCallbacks() > 0 {
-		fed.await() // a later callback may abort the page, which Colly does not report
-	}
-	q.release()
+	h.refuse(q, r, err)
+	return true
 }
 
 // laterCallbacks returns the number of OnRequest callbacks that were registered after that of the

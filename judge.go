@@ -31,6 +31,26 @@ type judge struct {
 	sent     *budget.Pages // the pages that count for MaxPages
 }
 
+// newJudge returns the judge of a new plugin, with its limiter and its policies.
+func newJudge(config *config, report *report) *judge {
+	limiter := newLimiter(&config.settings, config.client, config.privateNetworks, report)
+	limiter.signatures = newSignatures(config, report)
+	policies := newPolicies(len(config.all()), config.shadows, config.store, limiter, report)
+	if config.pacer != nil {
+		limiter.share(&sharedPace{pacer: config.pacer, report: report})
+	}
+	return &judge{
+		settings: &config.settings,
+		dryRun:   config.dryRun,
+		shard:    config.shard,
+		limiter:  limiter,
+		policies: policies,
+		report:   report,
+		decided:  newDecisions(),
+		sent:     budget.New(),
+	}
+}
+
 // A verdict is the decision about a URL, with the settings and the policy that have led to it.
 type verdict struct {
 	host       *pace.Host

@@ -13,7 +13,6 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots/internal/arrivals"
-	"github.com/collyrobots/collyrobots/internal/budget"
 	"github.com/collyrobots/collyrobots/internal/handoff"
 	"github.com/collyrobots/collyrobots/internal/nofollow"
 	"github.com/collyrobots/collyrobots/internal/policy"
@@ -40,35 +39,8 @@ func New(opts ...Option) (*Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	report := &report{
-		log:      config.log,
-		onDenied: config.onDenied,
-		heard:    config.heard,
-		events:   newEvents(config.log),
-	}
-	config.warnings(report.warn)
-	if config.onEvent != nil {
-		report.events.Listen(config.onEvent)
-	}
-	if config.onEveryEvent != nil {
-		report.events.ListenToAll(config.onEveryEvent)
-	}
-	limiter := newLimiter(&config.settings, config.client, config.privateNetworks, report)
-	limiter.signatures = newSignatures(config, report)
-	policies := newPolicies(len(config.all()), config.shadows, config.store, limiter, report)
-	if config.pacer != nil {
-		limiter.share(&sharedPace{pacer: config.pacer, report: report})
-	}
-	j := &judge{
-		settings: &config.settings,
-		dryRun:   config.dryRun,
-		shard:    config.shard,
-		limiter:  limiter,
-		policies: policies,
-		report:   report,
-		decided:  newDecisions(),
-		sent:     budget.New(),
-	}
+	report := newReport(config)
+	j := newJudge(config, report)
 	c := &core{
 		gate:      gate{judge: j},
 		started:   time.Now(),
@@ -86,7 +58,7 @@ func New(opts ...Option) (*Plugin, error) {
 	}
 	if config.frontier != nil {
 		c.frontier = newFrontier(config.frontier, c)
-		limiter.addStore(config.frontier)
+		j.limiter.addStore(config.frontier)
 	}
 	return &Plugin{core: c, controller: &controller{core: c}}, nil
 }

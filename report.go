@@ -24,6 +24,24 @@ type report struct {
 	unsent   unsentCounts
 }
 
+// newReport returns the report of a new plugin, which has logged the warnings about its options.
+func newReport(config *config) *report {
+	r := &report{
+		log:      config.log,
+		onDenied: config.onDenied,
+		heard:    config.heard,
+		events:   newEvents(config.log),
+	}
+	config.warnings(r.warn)
+	if config.onEvent != nil {
+		r.events.Listen(config.onEvent)
+	}
+	if config.onEveryEvent != nil {
+		r.events.ListenToAll(config.onEveryEvent)
+	}
+	return r
+}
+
 // Bits of pace.Host.Mark that say what was logged about a host. Bits 6 and 7 belong to
 // internal/netguard, and those from leftByBudget on to ended.go.
 const (

@@ -31,22 +31,10 @@ func crawl(ctx context.Context, j *job, p *progress) (*report, error) {
 		sites:    make(map[string]bool),
 		budget:   newBudget(ctx, j.max, func() { end(nil) }),
 	}
-	c := collyrobots.NewCollector(
-		colly.Async(),
-		colly.StdlibContext(ctx),
-		colly.MaxDepth(j.depth),
-		colly.UserAgent(cmp.Or(j.agent, j.tokens[0]+"/1.0 (+https://github.com/collyrobots/collyrobots)")))
-	if j.transport != nil {
-		c.WithTransport(j.transport)
-	}
-	if err := c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: j.parallelism}); err != nil {
+	c, err := s.collector(ctx, j)
+	if err != nil {
 		return nil, err
 	}
-	c.OnRequestHeaders(s.onRequestHeaders)
-	c.OnResponse(s.onResponse)
-	c.OnHTML("a[href]", s.onLink)
-	c.OnError(s.onError)
-	c.OnScraped(func(r *colly.Response) { s.budget.done(r.Request.ID) })
 	// WithRobots is called after the callbacks are registered: its own callback at the end of a
 	// page reads the sitemaps of the site, which may take long.
 	robots, err := c.WithRobots(s.options(j)...)
@@ -62,16 +50,7 @@ func crawl(ctx context.Context, j *job, p *progress) (*report, error) {
 	defer stop()
 	s.check = func(u string) (collyrobots.Decision, error) { return robots.Check(ctx, u) }
 	p.watch(robots.Stats)
-	if j.links != nil && j.links.left() > 0 {
-		s.sites = j.links.hosts()
-		p.display.Printf("Continuing with %s of the last run.", term.Number(j.links.left(), "page"))
-	}
-	for _, u := range j.urls {
-		s.addSite(u)
-		if err := c.Visit(u); err != nil && !isRepetition(err) {
-			s.fail(u, 0, err, true)
-		}
-	}
+	s.visit(c, j)
 	c.Wait()
 	p.close()
 	stop()
@@ -85,6 +64,38 @@ func crawl(ctx context.Context, j *job, p *progress) (*report, error) {
 		err = errors.Join(err, cause)
 	}
 	return s.report, err
+}
+
+// collector returns a collector with the callbacks of the spider. Its requests end with ctx.
+func (s *spider) collector(ctx context.Context, j *job) (*collyrobots.Collector, error) {
+	c := collyrobots.NewCollector(
+		colly.Async(),
+		colly.StdlibContext(ctx),
+		colly.MaxDepth(j.depth),
+		colly.UserAgent(cmp.Or(j.agent, j.tokens[0]+"/1.0 (+https://github.com/collyrobots/collyrobots)")))
+	if j.transport != nil {
+		c.WithTransport(j.transport)
+	}
+	c.OnRequestHeaders(s.onRequestHeaders)
+	c.OnResponse(s.onResponse)
+	c.OnHTML("a[href]", s.onLink)
+	c.OnError(s.onError)
+	c.OnScraped(func(r *colly.Response) { s.budget.done(r.Request.ID) })
+	return c, c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: j.parallelism})
+}
+
+// visit visits the start pages. If an earlier run was interrupted, its pages are also fetched.
+func (s *spider) visit(c *collyrobots.Collector, j *job) {
+	if j.links != nil && j.links.left() > 0 {
+		s.sites = j.links.hosts()
+		s.progress.display.Printf("Continuing with %s of the last run.", term.Number(j.links.left(), "page"))
+	}
+	for _, u := range j.urls {
+		s.addSite(u)
+		if err := c.Visit(u); err != nil && !isRepetition(err) {
+			s.fail(u, 0, err, true)
+		}
+	}
 }
 
 // stopWhen ends the crawl when the user interrupts it, when the audit log cannot be written, or

@@ -108,6 +108,16 @@ func (p *Plugin) hooksOf(c *colly.Collector) *hooks {
 	return p.find(func(h *hooks) bool { return h.c == c })
 }
 
+// userAgent returns that of the first collector that still exists. If none does, it returns the one
+// that robots.txt was last read for, or "".
+func (p *Plugin) userAgent() string {
+	h := p.first()
+	if h != nil {
+		return h.c.UserAgent
+	}
+	return p.policies.lastUserAgent()
+}
+
 // first returns the hooks of the first collector that still exists, or nil.
 func (p *Plugin) first() *hooks {
 	return p.find(func(*hooks) bool { return true })

@@ -31,6 +31,7 @@ type Plugin struct {
 
 	mu    sync.Mutex
 	hooks []weak.Pointer[hooks] // of the attached collectors, which the plugin does not keep alive
+	owner *hooks                // of the collector of WithRobots, kept alive for the plugin's own requests
 }
 
 // New returns a Plugin. The error joins an *OptionError for each fault of the options.
@@ -103,7 +104,8 @@ func (p *Plugin) usable() error {
 	return nil
 }
 
-// WithRobots makes an existing collector obey robots.txt. It calls New and Attach.
+// WithRobots makes an existing collector obey robots.txt. It calls New and Attach. Until Close, the
+// Plugin keeps the collector in memory, because Check and Pages need its client and its user agent.
 func WithRobots(c *colly.Collector, opts ...Option) (*Plugin, error) {
 	p, err := New(opts...)
 	if err != nil {
@@ -112,13 +114,17 @@ func WithRobots(c *colly.Collector, opts ...Option) (*Plugin, error) {
 	if err := p.Attach(c); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.owner = p.hooks[0].Value()
 	return p, nil
 }
 
 // Check returns the decision about a GET of rawURL. If necessary, it fetches robots.txt and, if a
 // Purpose is set, the TDMRep file. It does not wait for anything else. It uses the client and the
-// user agent of the first attached collector. Like Colly, Check escapes a percent sign that does
-// not begin an escape, such as in /100%.
+// user agent of the first attached collector. If no collector exists any longer, it uses
+// http.DefaultClient and the user agent that robots.txt was last read for. Like Colly, Check escapes
+// a percent sign that does not begin an escape, such as in /100%.
 //
 // Check returns an error if rawURL is not an http, https or ftp URL, and if ctx ends. If robots.txt
 // must not be fetched, the error is a *ShardError or a *PaceError, and after Close it is ErrClosed.
@@ -154,7 +160,11 @@ func (p *Plugin) own(ctx context.Context) (_ context.Context, userAgent string, 
 	if h := p.first(); h != nil {
 		return policy.WithValues(ctx, h.c.Context), h.c.UserAgent, fetcher{limiter: p.limiter, client: h}
 	}
-	return ctx, defaultUserAgent, fetcher{limiter: p.limiter, client: seamClient{}}
+	userAgent = p.policies.lastUserAgent()
+	if userAgent == "" {
+		userAgent = defaultUserAgent
+	}
+	return ctx, userAgent, fetcher{limiter: p.limiter, client: seamClient{}}
 }
 
 // Listen calls f for each Event from now on, until stop is called or the plugin is closed. The
@@ -213,5 +223,6 @@ func (p *Plugin) Close() error {
 		}
 	}
 	p.hooks = nil
+	p.owner = nil
 	return err
 }

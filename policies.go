@@ -149,6 +149,17 @@ func (p *policies) reader(s *hostSettings, userAgent string) (*reader, error) {
 	return r, err
 }
 
+// lastUserAgent returns a user agent that robots.txt was read for, or "".
+func (p *policies) lastUserAgent() string {
+	for i := range p.last {
+		r := p.last[i].Load()
+		if r != nil {
+			return r.userAgent
+		}
+	}
+	return ""
+}
+
 // warnOfName warns if the crawler's name, which is new, is probably a mistake. before is the reader
 // that was used before; if nil, the name is the first. The caller must not hold a lock, because the
 // user's slog.Handler may call the Plugin.

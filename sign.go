@@ -218,11 +218,7 @@ func (p *Plugin) Card() webbotauth.Card {
 	if p == nil || p.core == nil {
 		return webbotauth.Card{}
 	}
-	userAgent := ""
-	h := p.first()
-	if h != nil {
-		userAgent = h.c.UserAgent
-	}
+	userAgent := p.userAgent()
 	s := p.judge.settings
 	bot := webbotauth.Bot{
 		UserAgent: userAgent,

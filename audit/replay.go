@@ -3,41 +3,28 @@ package audit
 import (
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"time"
 
 	"github.com/collyrobots/collyrobots"
 )
 
-// A replay checks the events of several logs in the order of their times.
+// A replay checks the events of several logs in the order of their times. Hosts and URLs are kept as
+// hashes, see hash.
 type replay struct {
 	report *Report
 	rules  *rulebook
-	paces  map[paceKey]*lastStart
-	sites  map[string]*siteReplay // by the URL of robots.txt
-	open   map[exchange]int       // requests that have started and not ended
-	seed   maphash.Seed           // of exchange.url
+	paces  map[uint64]lastStart   // by the host, or by the group of hosts that have one pace
+	sites  map[uint64][]siteState // by the URL of robots.txt; the oldest state first
+	seed   maphash.Seed
 
 	excepted map[string]bool // hosts and options that have an exception
 }
 
-// An exchange identifies a request until it ends. It has a hash of the URL, so that a log with many
-// requests that never end needs less memory.
-type exchange struct {
-	log                *LogReport
-	url                uint64
-	kind               collyrobots.RequestKind
-	collector, request uint32
-}
-
-// A paceKey names what has one pace: a host, or a group of hosts.
-type paceKey struct{ host, group string }
-
-func paceOf(e *collyrobots.Event) paceKey {
-	if e.Group != "" {
-		return paceKey{group: e.Group}
-	}
-	return paceKey{host: e.Host}
-}
+// hash returns the hash of a comparable value. A hash needs less memory than a URL. The seed is
+// random, so the writer of a log cannot choose values that have the same hash. Two of 10 million
+// values have the same hash in one of 300,000 verifications.
+func hash[T comparable](p *replay, value T) uint64 { return maphash.Comparable(p.seed, value) }
 
 // A lastStart is the last start of a request to a host or a group.
 type lastStart struct {
@@ -45,16 +32,10 @@ type lastStart struct {
 	log *stream
 }
 
-// A siteReplay has what is known of the robots.txt of a site: its hash or status, by the time at
-// which it was fetched.
-type siteReplay struct {
-	states map[int64]siteState
-	order  []int64 // the keys of states, the oldest first
-}
-
+// A siteState is a robots.txt of a site.
 type siteState struct {
-	hash   string
-	status collyrobots.RobotsStatus
+	fetched int64  // in seconds since 1970
+	file    uint64 // the hash of Event.Hash
 }
 
 // maxStates bounds the states of a site.
@@ -64,9 +45,8 @@ func newReplay(r *Report) *replay {
 	return &replay{
 		report:   r,
 		rules:    newRulebook(),
-		paces:    make(map[paceKey]*lastStart),
-		sites:    make(map[string]*siteReplay),
-		open:     make(map[exchange]int),
+		paces:    make(map[uint64]lastStart),
+		sites:    make(map[uint64][]siteState),
 		seed:     maphash.MakeSeed(),
 		excepted: make(map[string]bool),
 	}
@@ -94,8 +74,8 @@ func (p *replay) run(streams []*stream) {
 			live = append(live[:first], live[first+1:]...)
 		}
 	}
-	for x, n := range p.open {
-		x.log.Open += n
+	for _, s := range streams {
+		s.forget()
 	}
 }
 
@@ -130,12 +110,7 @@ func (p *replay) notice(s *stream, n *Notice) {
 	switch n.Kind {
 	case NoticeOpened:
 		s.clock.id = n.Clock
-		for x, n := range p.open { // those of a process that was killed
-			if x.log == s.log {
-				x.log.Open += n
-				delete(p.open, x)
-			}
-		}
+		s.forget() // a process that was killed has not ended its requests
 	case NoticeLost:
 		p.report.add(s.finding(CheckComplete, "%d events are missing, because the disk could not be written", n.Count))
 	}
@@ -143,20 +118,8 @@ func (p *replay) notice(s *stream, n *Notice) {
 
 // robots records a robots.txt.
 func (p *replay) robots(s *stream, e *collyrobots.Event) {
-	site := p.sites[e.URL]
-	if site == nil {
-		site = &siteReplay{states: make(map[int64]siteState)}
-		p.sites[e.URL] = site
-	}
-	key := e.Fetched.Unix()
-	if _, known := site.states[key]; !known {
-		site.order = append(site.order, key)
-	}
-	site.states[key] = siteState{hash: e.Hash, status: e.RobotsStatus}
-	if len(site.order) > maxStates {
-		delete(site.states, site.order[0])
-		site.order = site.order[1:]
-	}
+	key := hash(p, e.URL)
+	p.sites[key] = addState(p.sites[key], siteState{fetched: e.Fetched.Unix(), file: hash(p, e.Hash)})
 	if s.entry.Body != "" {
 		err := p.rules.learn(s.bodies, s.entry.Body)
 		if err != nil {
@@ -165,10 +128,24 @@ func (p *replay) robots(s *stream, e *collyrobots.Event) {
 	}
 }
 
+// addState adds a state, or replaces the one of the same time. It drops the oldest one if there are
+// too many.
+func addState(states []siteState, state siteState) []siteState {
+	i := slices.IndexFunc(states, func(s siteState) bool { return s.fetched == state.fetched })
+	if i >= 0 {
+		states[i] = state
+		return states
+	}
+	if len(states) == maxStates {
+		states = slices.Delete(states, 0, 1)
+	}
+	return append(states, state)
+}
+
 // started checks a request that was sent.
 func (p *replay) started(s *stream, e *collyrobots.Event) {
 	s.log.Starts++
-	p.open[p.exchange(s, e)]++
+	s.open[p.exchange(e)]++
 	p.gap(s, e)
 	switch e.RequestKind {
 	case collyrobots.RequestRobots, collyrobots.RequestSitemap, collyrobots.RequestTDM:
@@ -191,22 +168,40 @@ func (p *replay) started(s *stream, e *collyrobots.Event) {
 	p.fresh(s, e.Decision)
 }
 
-func (p *replay) exchange(s *stream, e *collyrobots.Event) exchange {
-	return exchange{log: s.log, url: maphash.String(p.seed, e.URL), kind: e.RequestKind, collector: e.Collector, request: e.Request}
+// exchange identifies a request of a log until it ends.
+func (p *replay) exchange(e *collyrobots.Event) uint64 {
+	return hash(p, struct {
+		url                string
+		kind               collyrobots.RequestKind
+		collector, request uint32
+	}{e.URL, e.RequestKind, e.Collector, e.Request})
 }
 
 // answered checks the end of a request.
 func (p *replay) answered(s *stream, e *collyrobots.Event) {
 	p.report.check(CheckComplete).Checked++
-	x := p.exchange(s, e)
-	if p.open[x] == 0 {
+	x := p.exchange(e)
+	switch s.open[x] {
+	case 0:
 		p.report.add(s.finding(CheckComplete, "the request has ended but not started"))
-	} else if p.open[x]--; p.open[x] == 0 {
-		delete(p.open, x)
+	case 1:
+		delete(s.open, x)
+	default:
+		s.open[x]--
 	}
 	if jump := s.clock.compare(e); jump != 0 {
 		p.report.add(s.finding(CheckComplete, "the clock of the log and those of the servers differ by %v more than before", jump.Round(time.Second)))
 	}
+}
+
+// A paceKey names what has one pace: a host, or a group of hosts.
+type paceKey struct{ host, group string }
+
+func paceOf(e *collyrobots.Event) paceKey {
+	if e.Group != "" {
+		return paceKey{group: e.Group}
+	}
+	return paceKey{host: e.Host}
 }
 
 // tolerance is how much a gap may be shorter than the delay, because times are rounded.
@@ -214,14 +209,12 @@ const tolerance = time.Millisecond
 
 // gap checks the time since the last start of a request to the same host or group.
 func (p *replay) gap(s *stream, e *collyrobots.Event) {
-	key := paceOf(e)
-	last := p.paces[key]
-	if last == nil {
-		p.paces[key] = &lastStart{at: e.Time, log: s}
+	key := hash(p, paceOf(e))
+	before, known := p.paces[key]
+	p.paces[key] = lastStart{at: e.Time, log: s}
+	if !known {
 		return
 	}
-	before := *last
-	*last = lastStart{at: e.Time, log: s}
 	if d := e.Decision; d != nil && d.CrawlDelay > e.Delay {
 		p.except(s, e.Host, "MaxDelay", fmt.Sprintf("the crawl delay of %v was capped at %v", d.CrawlDelay, e.Delay))
 	}
@@ -303,16 +296,16 @@ func (p *replay) fresh(s *stream, d *collyrobots.Decision) {
 		return
 	}
 	p.report.check(CheckFresh).Checked++
-	site := p.sites[d.RobotsURL]
-	if site == nil {
+	states := p.sites[hash(p, d.RobotsURL)]
+	if states == nil {
 		p.report.add(s.finding(CheckComplete, "nothing was known about %s when the request was sent", d.RobotsURL))
 		return
 	}
-	state, known := site.states[d.Fetched.Unix()]
+	i := slices.IndexFunc(states, func(s siteState) bool { return s.fetched == d.Fetched.Unix() })
 	switch {
-	case !known:
+	case i < 0:
 		p.report.add(s.finding(CheckFresh, "the log has no %s of %s", d.RobotsURL, d.Fetched.UTC().Format(time.DateTime)))
-	case state.hash != d.Hash:
+	case states[i].file != hash(p, d.Hash):
 		p.report.add(s.finding(CheckFresh, "the decision was not made by the %s of %s", d.RobotsURL, d.Fetched.UTC().Format(time.DateTime)))
 	}
 	if late := s.at.Sub(d.Expires); late > slack+d.Delay {

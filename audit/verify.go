@@ -66,6 +66,7 @@ type stream struct {
 	next   func() (tiles.Item, bool)
 	stop   func()
 	clock  logClock
+	open   map[uint64]int // requests that have started and not ended, by replay.exchange
 
 	item  tiles.Item // the current item
 	entry Entry      // the current entry
@@ -82,7 +83,7 @@ func (v *Verifier) open(dir string, r *Report, l *LogReport) (*stream, error) {
 		return nil, errors.New("not a folder")
 	}
 	l.Dir = dir
-	s := &stream{log: l, report: r, bodies: filepath.Join(dir, "robots")}
+	s := &stream{log: l, report: r, bodies: filepath.Join(dir, "robots"), open: make(map[uint64]int)}
 	reader := tiles.NewReader(dir)
 	signed, earlier := v.checkpoint(reader, s)
 	l.Signed = uint64(signed.N)
@@ -206,6 +207,14 @@ func (s *stream) advance() bool {
 		s.at = entry.time()
 		return true
 	}
+}
+
+// forget counts the requests that have not ended, which are no longer expected to end.
+func (s *stream) forget() {
+	for _, n := range s.open {
+		s.log.Open += n
+	}
+	clear(s.open)
 }
 
 // time returns the time of an entry.

@@ -93,10 +93,10 @@ func (g *gate) check(ctx context.Context, q *request) error {
 	}
 	rule, reason := v.rule, v.reason
 	g.restrict(q.now, &v, q.exemptions(&v))
-	q.set(v)
+	q.set(&v)
 	if v.reason != reason && !q.redirect && q.isKnownFresh(ctx) {
 		v.allow(rule, reason) // a page that is not sent needs no limit
-		q.set(v)
+		q.set(&v)
 	}
 	if (v.reason == ReasonUnreachable || v.reason == ReasonSiteDown) && !v.policy.Refused() {
 		v.host.Skip(q.now, &q.ticket) // the next page reads robots.txt again, when its turn comes
@@ -104,7 +104,7 @@ func (g *gate) check(ctx context.Context, q *request) error {
 	if q.entry != nil && v.reason != ReasonNofollow { // otherwise no collector could visit the pages, or the file was not read
 		g.sitemaps.offer(v.policy)
 	}
-	dry, err := g.enforce(v, q.target.url, q.numbers)
+	dry, err := g.enforce(&v, q.target.url, q.numbers)
 	if q.dry == nil || !again { // without a dry run, the first denial of a URL would be final
 		q.dry = dry
 	}

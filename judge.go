@@ -71,7 +71,8 @@ type verdict struct {
 // gets the request. The error is the context's, ErrClosed, a *ShardError or *PaceError, or says
 // that the URL has no valid host.
 func (j *judge) decide(ctx context.Context, now time.Time, t target, f fetcher) (verdict, error) {
-	v, a, err := j.begin(now, t, f)
+	var v verdict
+	a, err := j.begin(&v, now, t, f)
 	if err != nil || v.policy != nil {
 		v.denyLink(t.linkedFrom)
 		return v, err
@@ -124,7 +125,8 @@ func nofollowVerdict(host *pace.Host, s *hostSettings, a dialect.Authority, from
 // recall is like decide, but uses only files that are known. It returns an error if robots.txt is
 // not known.
 func (j *judge) recall(t target, f fetcher) (verdict, error) {
-	v, a, err := j.begin(time.Now(), t, f)
+	var v verdict
+	a, err := j.begin(&v, time.Now(), t, f)
 	if err != nil || v.policy != nil {
 		return v, err
 	}
@@ -140,15 +142,16 @@ func (j *judge) recall(t target, f fetcher) (verdict, error) {
 // errNotKnown is the error of recall for a site whose robots.txt is not known.
 var errNotKnown = errors.New("robots.txt is not known")
 
-// begin returns an incomplete verdict on t, and the authority of the policy that it needs. If
-// robots.txt is ignored, the verdict is complete and has a policy.
-func (j *judge) begin(now time.Time, t target, f fetcher) (v verdict, a dialect.Authority, err error) {
-	a, err = dialect.AuthorityOf(t.url)
+// begin sets what is known of v, the verdict on t, before its policy is found. It returns the
+// authority of that policy. If robots.txt is ignored, v is complete and has a policy. v is undefined
+// if there is an error.
+func (j *judge) begin(v *verdict, now time.Time, t target, f fetcher) (dialect.Authority, error) {
+	a, err := dialect.AuthorityOf(t.url)
 	if err != nil {
-		return verdict{}, a, err
+		return a, err
 	}
 	if err := j.shard.owns(a.Host, t.url); err != nil {
-		return verdict{}, a, err
+		return a, err
 	}
 	v.host = j.limiter.hosts.At(now, a.Host)
 	a.Host = v.host.Name() // a.Host may be a part of the page's URL, which must not be retained
@@ -156,7 +159,7 @@ func (j *judge) begin(now time.Time, t target, f fetcher) (v verdict, a dialect.
 	if t.hostHeader != "" {
 		a, err = policy.VirtualHost(a, t.hostHeader)
 		if err != nil {
-			return verdict{}, a, err
+			return a, err
 		}
 		site, _, _ = strings.Cut(a.Host, "@")
 	}
@@ -165,10 +168,10 @@ func (j *judge) begin(now time.Time, t target, f fetcher) (v verdict, a dialect.
 		v.policy = &policy.Policy{Authority: a, RobotsStatus: policy.NoRobots}
 		v.reason = ReasonIgnored
 		v.rule = dialect.Decision{Allowed: true}
-		return v, a, nil
+		return a, nil
 	}
 	v.reader, err = j.policies.reader(v.settings, f.nameFor(v.settings, t.userAgent))
-	return v, a, err
+	return a, err
 }
 
 // cleaned returns the URL that identifies a page: u without the query parameters that do not change
@@ -182,7 +185,7 @@ func (j *judge) cleaned(u *url.URL) *url.URL {
 }
 
 // obeyedBy records that the request of t obeys the crawl delay of v.
-func (v verdict) obeyedBy(t *pace.Ticket) {
+func (v *verdict) obeyedBy(t *pace.Ticket) {
 	if v.reader != nil {
 		v.host.Obey(t, v.source)
 	}
@@ -208,7 +211,7 @@ func apply(pol *policy.Policy, u *url.URL) (Reason, dialect.Decision) {
 // enforce returns no errors if v allows u. Otherwise err is a *DisallowedError that says why not.
 // The caller must pass err to countDenied when it is certain that the request is not sent. In a dry
 // run err is nil, and dry is the *DisallowedError, which enforce has already counted.
-func (j *judge) enforce(v verdict, u *url.URL, of numbers) (dry, err error) {
+func (j *judge) enforce(v *verdict, u *url.URL, of numbers) (dry, err error) {
 	if v.rule.Allowed {
 		j.decided.add(v.reason)
 		return nil, nil
@@ -235,7 +238,7 @@ func (j *judge) countDenied(host *pace.Host, err *DisallowedError, of numbers) {
 }
 
 // decision returns v, the verdict on u, as a Decision.
-func (v verdict) decision(u *url.URL) Decision {
+func (v *verdict) decision(u *url.URL) Decision {
 	host := v.host.Stats(time.Now())
 	d := Decision{
 		URL:        u.Redacted(),

@@ -87,7 +87,7 @@ func (g *gate) claim(q *request) error {
 		return nil
 	}
 	v.deny(reason)
-	dry, err := g.enforce(*v, q.target.url, q.numbers)
+	dry, err := g.enforce(v, q.target.url, q.numbers)
 	q.dry = dry
 	if err != nil {
 		return q.denied(err)

@@ -123,12 +123,12 @@ func (q *request) abandon() {
 
 // set records a verdict. It writes q.host only if the host has changed, because a request is also
 // judged before it is sent again, and a transport may then read q.host at the same time.
-func (q *request) set(v verdict) {
+func (q *request) set(v *verdict) {
 	if q.host != v.host {
 		q.ticket.End()
 		q.host = v.host
 	}
-	q.verdict = v
+	q.verdict = *v
 	q.judged = *q.target.url
 	q.refusal = nil
 	v.obeyedBy(&q.ticket)
@@ -305,7 +305,7 @@ func (q *request) Again(ctx context.Context) error {
 		if err != nil {
 			return q.deniedAgain(err)
 		}
-		q.trace.decide(q.verdict, q.target.url)
+		q.trace.decide(&q.verdict, q.target.url)
 		q.handOver()
 		return nil
 	})

@@ -179,7 +179,7 @@ func (f *feeder) judge(ctx context.Context, t target, from origin) (verdict, err
 		return verdict{}, err
 	}
 	f.restrict(time.Now(), &v, exempt{budget: t.isFile})
-	_, err = f.enforce(v, t.url, numbers{})
+	_, err = f.enforce(&v, t.url, numbers{})
 	if denied := (*DisallowedError)(nil); errors.As(err, &denied) {
 		f.countDenied(v.host, denied, numbers{})
 	}

@@ -88,7 +88,8 @@ func (p *Plugin) MayFollow(page *colly.Request, href string) error {
 		return err
 	}
 	host := p.limiter.hosts.At(time.Now(), a.Host)
-	denied := &DisallowedError{Decision: nofollowVerdict(host, p.settings.of(host.Name()), a, from).decision(u)}
+	v := nofollowVerdict(host, p.settings.of(host.Name()), a, from)
+	denied := &DisallowedError{Decision: v.decision(u)}
 	p.countDenied(host, denied, numbers{})
 	return denied
 }

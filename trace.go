@@ -37,7 +37,7 @@ type trace struct {
 }
 
 // decide records v, the verdict on u, when the request is about to start.
-func (t *trace) decide(v verdict, u *url.URL) {
+func (t *trace) decide(v *verdict, u *url.URL) {
 	if !t.report.events.Active() {
 		return
 	}

@@ -158,7 +158,7 @@ func (ctl *controller) prepareTrace(q *request, req *http.Request) {
 			q.trace.from = req.Response.Request.URL.Redacted()
 		}
 	}
-	q.trace.decide(q.verdict, q.target.url)
+	q.trace.decide(&q.verdict, q.target.url)
 }
 
 // Redirected implements backend.Controller. Colly has marked the target of the redirect as visited.

@@ -106,7 +106,7 @@ type Event struct {
 	// Took (answered) is the time from the start of the request to the end of the body.
 	Took time.Duration `json:"-"`
 	// Date (answered) is the value of the Date header of the response, which is the server's clock.
-	// It is zero if the response has no valid Date.
+	// It is zero if the response has no valid Date, or has an Age because a cache has kept it.
 	Date time.Time `json:"date,omitzero"`
 	// Remote (answered) is the address and port of the server or proxy that got the request. It is
 	// "" if the transport does not report it.

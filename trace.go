@@ -31,7 +31,7 @@ type trace struct {
 	at       time.Time // of the start; valid while running
 	status   int       // of the response; 0 before that
 	signed   bool      // the request was signed when it was last sent
-	date     time.Time // the Date header of the response; zero if there is none
+	date     time.Time // Event.Date
 	remote   net.Addr  // of the connection; nil if it is not known
 	decision *Decision // the decision that allows the request; nil for requests of the plugin's own
 }
@@ -86,7 +86,18 @@ func (t *trace) answered(resp *http.Response) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.status = resp.StatusCode
-	t.date, _ = http.ParseTime(resp.Header.Get("Date")) // zero if it is malformed
+	t.date = dateOf(resp.Header)
+}
+
+// dateOf returns the time at which a server has sent a response, by its clock. It is zero if the
+// header does not say: if Date is malformed, or if a cache has kept the response for some time (RFC
+// 9111, section 5.1), so that Date is older.
+func dateOf(h http.Header) time.Time {
+	if age := h.Get("Age"); age != "" && age != "0" {
+		return time.Time{}
+	}
+	date, _ := http.ParseTime(h.Get("Date"))
+	return date
 }
 
 // setSigned records whether the request was signed.

@@ -35,8 +35,7 @@ func (c *logClock) compare(e *collyrobots.Event) (jump time.Duration) {
 	if e.Date.IsZero() {
 		return 0
 	}
-	// The server has written the date, in whole seconds, between the start and the end.
-	now := difference{low: e.Date.Sub(e.Time), high: e.Date.Add(time.Second).Sub(e.Time.Add(-e.Took))}
+	now := differenceOf(e)
 	before, known := c.hosts[e.Host]
 	if !known {
 		if c.hosts == nil {
@@ -61,6 +60,22 @@ func (c *logClock) compare(e *collyrobots.Event) (jump time.Duration) {
 	c.by = ""
 	c.hosts[e.Host] = now
 	return jump
+}
+
+// differenceOf returns the difference that the Date of a response shows. The server has written the
+// date, in whole seconds, between the start and the end.
+func differenceOf(e *collyrobots.Event) difference {
+	return difference{low: e.Date.Sub(e.Time), high: e.Date.Add(time.Second).Sub(e.Time.Add(-e.Took))}
+}
+
+// age returns how much older a response is than earlier ones of the host were when they came. It is
+// 0 if that is not known.
+func (c *logClock) age(e *collyrobots.Event) time.Duration {
+	before, known := c.hosts[e.Host]
+	if !known || e.Date.IsZero() {
+		return 0
+	}
+	return before.low - differenceOf(e).high
 }
 
 // uncertainty returns by how much a gap that begins on the clock c and ends on the clock o may be

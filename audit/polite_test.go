@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,7 +35,7 @@ func TestPolitePrograms(t *testing.T) {
 	}
 }
 
-// every has the paths of n pages of a host.
+// every returns the URLs of n pages of a host.
 func every(host string, n int) (urls []string) {
 	for i := range n {
 		urls = append(urls, fmt.Sprintf("http://%s/%d", host, i))
@@ -42,7 +43,7 @@ func every(host string, n int) (urls []string) {
 	return urls
 }
 
-// with returns the sites of one host.
+// siteOf returns the sites of one host.
 func siteOf(robots any, page any) robotstest.Sites {
 	return robotstest.Sites{"shop.test": {"/robots.txt": robots, "*": page}}
 }
@@ -61,10 +62,10 @@ func status(code int, header ...string) http.HandlerFunc {
 
 // inTurn answers each request with the next answer, and then always with the last one.
 func inTurn(answers ...http.HandlerFunc) http.HandlerFunc {
-	n := 0
+	var n atomic.Int32
 	return func(w http.ResponseWriter, r *http.Request) {
-		answers[min(n, len(answers)-1)](w, r)
-		n++
+		i := int(n.Add(1)) - 1
+		answers[min(i, len(answers)-1)](w, r)
 	}
 }
 
@@ -147,6 +148,31 @@ func politePrograms() []program {
 				c.Visit("http://shop.test/cart")
 			}
 		}},
+		{name: "a robots.txt for each name", sites: siteOf(func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprintf(w, "User-agent: *\nDisallow: /not-%s\n", r.Header.Get("User-Agent"))
+		}, ""), run: func(p *programRun) {
+			robots := p.with()
+			defer robots.Close()
+			for _, name := range []string{"ExampleBot", "OtherBot"} {
+				c := p.collector(robots, colly.UserAgent(name), colly.AllowURLRevisit())
+				c.Visit("http://shop.test/")
+				c.Visit("http://shop.test/not-ExampleBot")
+				c.Visit("http://shop.test/not-OtherBot")
+			}
+			c := p.collector(robots, colly.UserAgent("ExampleBot"), colly.AllowURLRevisit())
+			c.Visit("http://shop.test/")
+		}},
+		{name: "a site behind a cache", sites: siteOf(404, func(w http.ResponseWriter, r *http.Request) {
+			age := time.Duration(len(r.URL.Path)*2741%86400) * time.Second
+			w.Header().Set("Age", fmt.Sprint(age.Seconds()))
+			w.Header().Set("Date", time.Now().Add(-age).UTC().Format(http.TimeFormat))
+		}), run: func(p *programRun) {
+			var urls []string
+			for i := range 40 {
+				urls = append(urls, "http://shop.test/"+strings.Repeat("x", i))
+			}
+			p.visit([]collyrobots.Option{collyrobots.MinDelay(time.Second)}, urls...)
+		}},
 		{name: "random User-Agents", sites: siteOf(twoSeconds, ""), run: func(p *programRun) {
 			robots := p.with(collyrobots.ProductToken("ExampleBot"))
 			defer robots.Close()
@@ -207,6 +233,15 @@ func politePrograms() []program {
 			c := p.collector(robots, colly.AllowURLRevisit())
 			c.OnError(func(r *colly.Response, _ error) { r.Request.Retry() })
 			c.Visit("http://shop.test/1")
+		}},
+		{name: "a transport that requests pages again", sites: siteOf(twoSeconds, inTurn(text(""), status(500))), run: func(p *programRun) {
+			robots := p.with()
+			defer robots.Close()
+			c := p.collector(robots)
+			c.WithTransport(again{next: p.web.Transport()})
+			for _, u := range every("shop.test", 3) {
+				c.Visit(u)
+			}
 		}},
 		{name: "timeouts", sites: siteOf(twoSeconds, inTurn(text(""), func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, text(""))), run: func(p *programRun) {
 			robots := p.with()

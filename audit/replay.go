@@ -28,14 +28,58 @@ func hash[T comparable](p *replay, value T) uint64 { return maphash.Comparable(p
 
 // A lastStart is the last start of a request to a host or a group.
 type lastStart struct {
-	at  time.Time
-	log *stream
+	at    time.Time
+	log   *stream
+	delay time.Duration // see lasting
+}
+
+// sourceBefore is the source of a delay that an earlier request had.
+const sourceBefore collyrobots.DelaySource = "as before"
+
+// inForce returns the delay in force at a start, and its source. A sender that does not know the
+// earlier requests, such as a new process, has to keep the delay of the last one.
+func (last lastStart) inForce(e *collyrobots.Event) (time.Duration, collyrobots.DelaySource) {
+	if e.Delay == 0 && e.Gap == 0 && e.Group == "" {
+		return last.delay, sourceBefore
+	}
+	return e.Delay, e.Source
+}
+
+// lasting returns a delay if it comes from robots.txt or from MinDelay, and otherwise 0. Back-off and
+// response times are known only to the process that has measured them.
+func lasting(delay time.Duration, source collyrobots.DelaySource) time.Duration {
+	switch source {
+	case collyrobots.SourceCrawlDelay, collyrobots.SourceRequestRate, collyrobots.SourceMinDelay, sourceBefore:
+		return delay
+	}
+	return 0
 }
 
 // A siteState is a robots.txt of a site.
 type siteState struct {
 	fetched int64  // in seconds since 1970
-	file    uint64 // the hash of Event.Hash
+	file    uint64 // the hash of a robotsFacts
+}
+
+// robotsFacts are what an event says about a robots.txt.
+type robotsFacts struct {
+	hash   string
+	status collyrobots.RobotsStatus
+}
+
+// statusesOf returns the states of a robots.txt that a decision with this reason may come from.
+func statusesOf(r collyrobots.Reason) []collyrobots.RobotsStatus {
+	switch r {
+	case collyrobots.ReasonRule, collyrobots.ReasonNoRule:
+		return []collyrobots.RobotsStatus{collyrobots.RobotsRules}
+	case collyrobots.ReasonNoRobots:
+		return []collyrobots.RobotsStatus{collyrobots.RobotsNone}
+	case collyrobots.ReasonUnreachable:
+		return []collyrobots.RobotsStatus{collyrobots.RobotsUnreachable}
+	case collyrobots.ReasonSiteDown:
+		return []collyrobots.RobotsStatus{collyrobots.RobotsSiteDown}
+	}
+	return []collyrobots.RobotsStatus{collyrobots.RobotsRules, collyrobots.RobotsNone}
 }
 
 // maxStates bounds the states of a site.
@@ -119,7 +163,10 @@ func (p *replay) notice(s *stream, n *Notice) {
 // robots records a robots.txt.
 func (p *replay) robots(s *stream, e *collyrobots.Event) {
 	key := hash(p, e.URL)
-	p.sites[key] = addState(p.sites[key], siteState{fetched: e.Fetched.Unix(), file: hash(p, e.Hash)})
+	p.sites[key] = addState(p.sites[key], siteState{
+		fetched: e.Fetched.Unix(),
+		file:    hash(p, robotsFacts{hash: e.Hash, status: e.RobotsStatus}),
+	})
 	if s.entry.Body != "" {
 		err := p.rules.learn(s.bodies, s.entry.Body)
 		if err != nil {
@@ -128,18 +175,28 @@ func (p *replay) robots(s *stream, e *collyrobots.Event) {
 	}
 }
 
-// addState adds a state, or replaces the one of the same time. It drops the oldest one if there are
-// too many.
+// addState adds a state, and drops the oldest one if there are too many. A site may send different
+// files to different names in the same second.
 func addState(states []siteState, state siteState) []siteState {
-	i := slices.IndexFunc(states, func(s siteState) bool { return s.fetched == state.fetched })
-	if i >= 0 {
-		states[i] = state
+	if slices.Contains(states, state) {
 		return states
 	}
 	if len(states) == maxStates {
 		states = slices.Delete(states, 0, 1)
 	}
 	return append(states, state)
+}
+
+// decided reports whether one of the states has the time and the facts of a decision. timeKnown
+// says whether one has the time.
+func (p *replay) decided(states []siteState, d *collyrobots.Decision) (known, timeKnown bool) {
+	for _, status := range statusesOf(d.Reason) {
+		state := siteState{fetched: d.Fetched.Unix(), file: hash(p, robotsFacts{hash: d.Hash, status: status})}
+		if slices.Contains(states, state) {
+			return true, true
+		}
+	}
+	return false, slices.ContainsFunc(states, func(s siteState) bool { return s.fetched == d.Fetched.Unix() })
 }
 
 // started checks a request that was sent.
@@ -189,6 +246,10 @@ func (p *replay) answered(s *stream, e *collyrobots.Event) {
 	default:
 		s.open[x]--
 	}
+	if age := s.clock.age(e); e.RequestKind == collyrobots.RequestRobots && age > longest+slack {
+		p.report.add(s.finding(CheckFresh, "the response was %v old, as its Date says: a cache has kept it", age.Round(time.Second)))
+		return
+	}
 	if jump := s.clock.compare(e); jump != 0 {
 		p.report.add(s.finding(CheckComplete, "the clock of the log and those of the servers differ by %v more than before", jump.Round(time.Second)))
 	}
@@ -211,7 +272,8 @@ const tolerance = time.Millisecond
 func (p *replay) gap(s *stream, e *collyrobots.Event) {
 	key := hash(p, paceOf(e))
 	before, known := p.paces[key]
-	p.paces[key] = lastStart{at: e.Time, log: s}
+	delay, source := before.inForce(e)
+	p.paces[key] = lastStart{at: e.Time, log: s, delay: lasting(delay, source)}
 	if !known {
 		return
 	}
@@ -221,12 +283,12 @@ func (p *replay) gap(s *stream, e *collyrobots.Event) {
 	gap := e.Time.Sub(before.at)
 	if before.log == s && e.Gap > 0 {
 		if wasSet(gap, e) {
-			p.report.add(s.finding(CheckComplete, "the clock was set: it shows %v since the last request to the host, and %v have passed", gap, e.Gap))
+			p.report.add(s.finding(CheckComplete, "%s: the log shows %v since the last request to the host, and %v have passed", gapFault(gap), gap, e.Gap))
 			gap = e.Gap
 		}
 		gap = min(gap, e.Gap)
 	}
-	if e.Delay == 0 {
+	if delay == 0 {
 		return
 	}
 	uncertain, known := before.log.clock.uncertainty(&s.clock, e.Host)
@@ -235,8 +297,8 @@ func (p *replay) gap(s *stream, e *collyrobots.Event) {
 		return
 	}
 	p.report.check(CheckDelay).Checked++
-	if gap+uncertain < e.Delay-tolerance {
-		p.report.add(s.finding(CheckDelay, "%v after the last request to the host, but the delay was %v (%s)", gap, e.Delay, e.Source))
+	if gap+uncertain < delay-tolerance {
+		p.report.add(s.finding(CheckDelay, "%v after the last request to the host, but the delay was %v (%s)", gap, delay, source))
 	}
 }
 
@@ -245,6 +307,14 @@ func (p *replay) gap(s *stream, e *collyrobots.Event) {
 // back says something about a group.
 func wasSet(gap time.Duration, e *collyrobots.Event) bool {
 	return gap < 0 || e.Group == "" && gap > e.Gap+clockTolerance
+}
+
+// gapFault says why the clock of a log and the monotonic clock of its process show different gaps.
+func gapFault(gap time.Duration) string {
+	if gap < 0 {
+		return "the clock was set back"
+	}
+	return "the clock was set forward, or a request is missing"
 }
 
 // except adds an exception, once for each host and option.
@@ -261,6 +331,9 @@ func (p *replay) except(s *stream, host, option, text string) {
 // decision decides again, and compares.
 func (p *replay) decision(s *stream, d *collyrobots.Decision) {
 	host := s.entry.Event.Host
+	if d.Option != "" {
+		p.except(s, host, d.Option, "the option decided in place of the site")
+	}
 	switch d.Reason {
 	case collyrobots.ReasonIgnored:
 		p.except(s, host, "IgnoreRobotsWithPermission", "robots.txt was not requested")
@@ -268,9 +341,6 @@ func (p *replay) decision(s *stream, d *collyrobots.Decision) {
 	case collyrobots.ReasonRule, collyrobots.ReasonNoRule, collyrobots.ReasonDelay:
 	default:
 		return // the page was denied for another reason, or there are no rules; see fresh
-	}
-	if d.Option != "" {
-		p.except(s, host, d.Option, "the option decided in place of the site")
 	}
 	if isConcealed(d.URL) || isClipped(d.URL) {
 		p.report.check(CheckRules).Unchecked++
@@ -301,11 +371,11 @@ func (p *replay) fresh(s *stream, d *collyrobots.Decision) {
 		p.report.add(s.finding(CheckComplete, "nothing was known about %s when the request was sent", d.RobotsURL))
 		return
 	}
-	i := slices.IndexFunc(states, func(s siteState) bool { return s.fetched == d.Fetched.Unix() })
+	known, timeKnown := p.decided(states, d)
 	switch {
-	case i < 0:
+	case !timeKnown:
 		p.report.add(s.finding(CheckFresh, "the log has no %s of %s", d.RobotsURL, d.Fetched.UTC().Format(time.DateTime)))
-	case states[i].file != hash(p, d.Hash):
+	case !known:
 		p.report.add(s.finding(CheckFresh, "the decision was not made by the %s of %s", d.RobotsURL, d.Fetched.UTC().Format(time.DateTime)))
 	}
 	if late := s.at.Sub(d.Expires); late > slack+d.Delay {

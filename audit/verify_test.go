@@ -232,7 +232,7 @@ func TestVerifyForgedEvents(t *testing.T) {
 				all[i+n].Date = time.Time{}
 			}
 			return all
-		}, "complete: the clock was set: it shows -59m58s since the last request to the host, and 2s have passed"},
+		}, "complete: the clock was set back: the log shows -59m58s since the last request to the host, and 2s have passed"},
 		{"a start is missing", func(all []collyrobots.Event) []collyrobots.Event {
 			i := last(all, collyrobots.EventStarted)
 			return slices.Delete(all, i, i+1)

@@ -104,7 +104,7 @@ const (
 	ReasonNofollow    Reason = "nofollow"    // the request follows a link with nofollow; see EnforceRobotsTags
 	ReasonIgnored     Reason = "ignored"     // robots.txt was not requested because of IgnoreRobotsWithPermission
 	ReasonRefused     Reason = "refused"     // the host has refused too many requests in a row; see StopRefused
-	ReasonBudget      Reason = "budget"      // as many pages of the host were sent as MaxPages allows
+	ReasonBudget      Reason = "budget"      // MaxPages allows no further page of the host
 )
 
 // A decisions counts the decisions by their reasons.

@@ -65,9 +65,9 @@ func (g Grouping) String() string {
 //
 // In two cases the group is not known, and the host has its own pace:
 //
-//   - Its requests go through a proxy. This is so if the Proxy function of the transport is
-//     http.ProxyFromEnvironment and chooses a proxy, if it is another function, or if a connection
-//     leads to a proxy. The plugin does not look up the names of such hosts.
+//   - Its requests go through a proxy. The plugin assumes this if the Proxy function of the
+//     transport is http.ProxyFromEnvironment and chooses a proxy, if it is another function, or if
+//     a connection leads to a proxy. The plugin does not look up the names of such hosts.
 //   - The look-up fails. It is tried again after a minute. If the transport reports the address of
 //     a connection, as an http.Transport does, that address determines the group from then on. This
 //     also holds if the transport has its own dialer and uses an address that the look-up has not
@@ -77,7 +77,7 @@ func PaceBy(g Grouping) Option {
 		faultIf(g > ByAddress, "PaceBy", "there is no %v", g))
 }
 
-// Until when the group of a host is kept before it is found again.
+// How long the group of a host is kept before it is found again.
 const (
 	addressTime = time.Hour                  // if its address is known
 	failureTime = time.Minute                // if its address could not be found

@@ -395,10 +395,11 @@ func RetryThrottled(n int) Option {
 }
 
 // StopRefused stops a host after it has refused n requests in a row. Its pages are then denied with
-// ReasonRefused, also those that already wait for the host. After an hour, one page may be sent as
-// a probe. If the host refuses the probe, the time until the next probe doubles, up to a day. If
-// the probe succeeds, the stop ends. If the probe gets another status, such as 500, or no response,
-// the time until the next probe stays the same. Decision.NextTry is the time of the next probe.
+// ReasonRefused, including pages that already wait for the host. After an hour, one page may be
+// sent as a probe. If the host refuses the probe, the time until the next probe doubles, up to a
+// day. If the probe succeeds, the stop ends. If the probe gets another status, such as 500, or no
+// response, the time until the next probe stays the same. Decision.NextTry is the time of the next
+// probe.
 //
 // A host refuses a page if it answers with status 401, 403 or 451, if it answers with a challenge
 // of Cloudflare ("cf-mitigated: challenge") or AWS WAF ("x-amzn-waf-action") and any status, or if
@@ -427,12 +428,12 @@ func StopRefused(n int) Option {
 //
 // A page counts when it is sent. Denied pages, pages from the collector's CacheDir, pages that
 // SkipFresh does not request, and pages that could not be sent, for example because the host has no
-// address, are not counted. A page that is about to be sent counts until it fails before it is sent.
-// A page counts only once if it is sent again after 429, 503 or a lost connection, or if it is
-// redirected within its host. A redirect to another host counts there, and is denied if the budget
-// of that host is used up. A request that the program repeats, such as with Request.Retry, counts
-// again, and so does the HEAD request of
-// Collector.CheckHead. robots.txt and sitemaps are not counted.
+// address, are not counted. A page that is about to be sent counts as well, until it fails before
+// it is sent. A page counts only once if it is sent again after 429, 503 or a lost connection, or
+// if it is redirected within its host. A redirect to another host counts as a page of that host,
+// and is denied if the budget of that host is used up. A request that the program repeats, for
+// example with Request.Retry, counts again. The HEAD request of Collector.CheckHead also counts.
+// robots.txt and sitemaps are not counted.
 //
 // All collectors and clients of the Plugin count together. The count starts at zero in each run,
 // and is not shared with other processes. With Frontier, the pages over the budget are kept for the

@@ -14,7 +14,7 @@ const (
 	// DenyAll denies every page.
 	DenyAll Access = iota + 1
 	// AllowAll allows every page. If a robots.txt of the site was read before it became
-	// unreachable, its rules apply. So an outage does not lift rules that are known.
+	// unreachable, its rules still apply.
 	AllowAll
 )
 
@@ -76,7 +76,7 @@ func WhenUnreachable(a Access) Option {
 
 // WhenForbidden says how to treat a site that answers the request for robots.txt with status 401 or
 // 403. Without the option, such a site has no robots.txt in all dialects, and everything is allowed
-// (RFC 9309, section 2.3.1.3). The specification of 1996 recommended to request nothing, as with
+// (RFC 9309, section 2.3.1.3). The specification of 1996 recommended requesting nothing, as with
 // DenyAll.
 //
 // The decision holds as long as that response may be cached: one day, unless Cache-Control shortens

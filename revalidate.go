@@ -25,11 +25,11 @@ import (
 //
 // If the site answers 304, the page is unchanged. Visit then returns nil. The function of
 // OnUnchanged is called. The callbacks OnResponseHeaders, OnResponse, OnHTML, OnXML, OnScraped and
-// OnError are not called. So the links on an unchanged page are not found again: a crawl that finds
-// its pages through links ends at the first unchanged page. Use Revalidate for pages from a
-// sitemap, a queue or a list. To get the links of a page in every run, exempt the page: a request
-// with the header "Cache-Control: no-cache" is not conditional, and neither is a request to a host
-// without the option; see ForHosts.
+// OnError are not called. The links on an unchanged page are therefore not found again: a crawl
+// that finds its pages through links ends at the first unchanged page. Use Revalidate for pages
+// from a sitemap, a queue or a list. To get the links of a page in every run, exempt the page: a
+// request with the header "Cache-Control: no-cache" is not conditional. A request to a host without
+// the option is not conditional either; see ForHosts.
 //
 // A page is recorded when all callbacks for it have returned, if it is a complete response with
 // status 200 to a GET. With the option Frontier, a page is recorded when the pages that its
@@ -88,7 +88,7 @@ type RevalidationStats struct {
 	Fresh       int `json:"fresh"`       // pages that were not requested because of SkipFresh
 	Recorded    int `json:"recorded"`    // records that were written
 	Unusable    int `json:"unusable"`    // responses with a malformed, too long or repeated validator
-	Failed      int `json:"failed"`      // look-ups and updates that have failed
+	Failed      int `json:"failed"`      // reads and writes of records that have failed
 }
 
 // revalidates reports whether pages of any host are requested conditionally. A dry run changes no

@@ -21,10 +21,10 @@ import (
 // links on the pages of these hosts.
 //
 // A request follows a link if a callback of the page makes it with Request.Visit, or with
-// Request.New and Do. If the page has the rule nofollow, every such request is denied, also one for
-// an image, because the plugin cannot know where the program found the URL. Otherwise rel=nofollow
-// counts on the elements a and area. A URL is requested if this page or another one also has a link
-// to it without nofollow. Fragments make no difference.
+// Request.New and Do. If the page has the rule nofollow, every such request is denied, even if it
+// is for an image, because the plugin cannot know where the program found the URL. Otherwise
+// rel=nofollow counts on the elements a and area. A URL is requested if this page or another one
+// also has a link to it without nofollow. Fragments make no difference.
 //
 // The plugin does not know the page of other requests and allows them: those of Collector.Visit, of
 // sitemaps and of colly/queue, and requests with a method other than GET and HEAD. A program that

@@ -19,8 +19,7 @@ func TestAdaptiveDelay(t *testing.T) {
 0s    delay          -> 0s
 0s    start a        -> yes
 0s    start b        -> in 1m0s
-100ms status a 200
-100ms end a
+100ms done a 200
 100ms delay          -> 200ms
 100ms start b        -> in 100ms
 200ms start b        -> yes
@@ -40,12 +39,10 @@ func TestAdaptiveDelay(t *testing.T) {
 0s    start a        -> yes
 0s    start b        -> yes
 0s    start c        -> in 1m0s
-1s    status a 200
-1s    end a
+1s    done a 200
 1s    delay          -> 500ms
 1s    start c        -> yes
-1.2s  status b 200
-1.2s  end b
+1.2s  done b 200
 1.2s  start d        -> in 350ms`},
 		{"three in flight", Rules{Adaptive: 0.4}, `
 0s    start a        -> yes
@@ -56,14 +53,12 @@ func TestAdaptiveDelay(t *testing.T) {
 0s    start a        -> yes
 0s    start b        -> yes
 0s    start c        -> later
-1s    status a 200
-1s    end a
+1s    done a 200
 1s    start c        -> in 1s
 2s    start c        -> yes`},
 		{"MinDelay is longer", Rules{Adaptive: 1, MinDelay: time.Second}, `
 0s    start a        -> yes
-100ms status a 200
-100ms end a
+100ms done a 200
 100ms start b        -> in 900ms`},
 		{"a crawl delay is longer, and one in flight", Rules{Adaptive: 0.1}, `
 0s    ask http 1s
@@ -74,8 +69,7 @@ func TestAdaptiveDelay(t *testing.T) {
 200ms start b        -> in 800ms`},
 		{"MaxBackOff limits it", Rules{Adaptive: 100, MaxBackOff: 5 * time.Second}, `
 0s    start a        -> yes
-1s    status a 200
-1s    end a
+1s    done a 200
 1s    delay          -> 5s`},
 		{"five minutes without MaxBackOff", Rules{Adaptive: 1000}, `
 0s    start a        -> yes
@@ -87,71 +81,58 @@ func TestAdaptiveDelay(t *testing.T) {
 1s    delay          -> 5m0s`},
 		{"fast errors and redirects do not lower it, slow ones raise it", Rules{Adaptive: 1}, `
 0s    start a        -> yes
-1s    status a 200
-1s    end a
+1s    done a 200
 2s    start b        -> yes
-2.1s  status b 404
-2.1s  end b
+2.1s  done b 404
 2.1s  delay          -> 1s
 3s    start c        -> yes
-3.1s  status c 500
-3.1s  end c
+3.1s  done c 500
 3.1s  delay          -> 1s
 4s    start d        -> yes
-4.1s  status d 302
-4.1s  end d
+4.1s  done d 302
 4.1s  delay          -> 1s
 5s    start e        -> yes
-7s    status e 500
-7s    end e
+7s    done e 500
 7s    delay          -> 1.5s
 7s    start f        -> yes
-7.5s  status f 304
-7.5s  end f
+7.5s  done f 304
 7.5s  delay          -> 1.25s`},
 		{"a 429 does not lower it", Rules{Adaptive: 4}, `
 0s    start a        -> yes
-1s    status a 200
-1s    end a
+1s    done a 200
 4s    start b        -> yes
 4.1s  429 b          -> slower
 9s    end b
 9s    delay          -> 4s`},
 		{"a 503 does not lower it", Rules{Adaptive: 4}, `
 0s    start a        -> yes
-1s    status a 200
-1s    end a
+1s    done a 200
 4s    start b        -> yes
 4.1s  odd b          -> no
 9s    end b
 9s    delay          -> 4s`},
 		{"a slow 429 raises it", Rules{Adaptive: 4}, `
 0s    start a        -> yes
-1s    status a 200
-1s    end a
+1s    done a 200
 4s    start b        -> yes
 6s    429 b          -> slower
 9s    end b
 9s    delay          -> 6s`},
 		{"robots.txt does not lower it", Rules{Adaptive: 1}, `
 0s    start a        -> yes
-1s    status a 200
-1s    end a
+1s    done a 200
 1s    renew r
 1s    start r        -> yes
-1.01s status r 200
-1.01s end r
+1.01s done r 200
 1.01s delay          -> 1s`},
 		{"a slow robots.txt raises it", Rules{Adaptive: 1}, `
 0s    renew r
 0s    start r        -> yes
-800ms status r 200
-800ms end r
+800ms done r 200
 800ms delay          -> 800ms`},
 		{"no response", Rules{Adaptive: 1}, `
 0s    start a        -> yes
-200ms status a 200
-200ms end a
+200ms done a 200
 200ms start b        -> yes
 250ms end b
 250ms delay          -> 200ms
@@ -160,8 +141,7 @@ func TestAdaptiveDelay(t *testing.T) {
 30.4s delay          -> 600ms`},
 		{"no response and no end", Rules{Adaptive: 1}, `
 0s    start a        -> yes
-200ms status a 200
-200ms end a
+200ms done a 200
 200ms start b        -> yes
 60.2s start c        -> yes
 60.2s delay          -> 600ms
@@ -175,8 +155,7 @@ func TestAdaptiveDelay(t *testing.T) {
 		{"it counts from the wire", Rules{Adaptive: 1}, `
 0s    start a        -> yes
 500ms sent a
-600ms status a 200
-600ms end a
+600ms done a 200
 600ms delay          -> 100ms`},
 		{"a request that was not sent", Rules{Adaptive: 1}, `
 0s    launch a       -> yes
@@ -184,20 +163,16 @@ func TestAdaptiveDelay(t *testing.T) {
 600ms delay          -> 0s`},
 		{"an outlier", Rules{Adaptive: 1}, `
 0s    start a        -> yes
-100ms status a 200
-100ms end a
+100ms done a 200
 100ms start b        -> yes
-50s   status b 200
-50s   end b
+50s   done b 200
 50s   delay          -> 550ms
 50s   start c        -> yes
-50.1s status c 200
-50.1s end c
+50.1s done c 200
 50.1s delay          -> 437.5ms`},
 		{"a slow first response", Rules{Adaptive: 1}, `
 0s    start a        -> yes
-50s   status a 200
-50s   end a
+50s   done a 200
 50s   delay          -> 1s`},
 		{"DelayFromEnd", Rules{Adaptive: 0.5, FromEnd: true}, `
 0s    start a        -> yes
@@ -214,8 +189,7 @@ func TestAdaptiveDelay(t *testing.T) {
 1s    start c        -> yes`},
 		{"without the rule", Rules{}, `
 0s    start a        -> yes
-9s    status a 200
-9s    end a
+9s    done a 200
 9s    delay          -> 0s`},
 	} {
 		t.Run(test.name, func(t *testing.T) { rehearse(t, test.rules, test.script) })

@@ -21,6 +21,7 @@ import (
 //	2s    odd a        -> no        (503 without Retry-After)
 //	2s    answered a
 //	2s    status a 200           (the response has this status, see limiter.measure)
+//	2s    done a 200             (status and end)
 //	2s    ask https 5s           (the crawl delay of robots.txt)
 //	2s    ask http/Bot 5s 1h     (read under a product token; must be read again after an hour)
 //	2s    obey a http            (a obeys the crawl delay of http)
@@ -84,6 +85,9 @@ func (r *rehearsal) call(now instant, verb string, args []string) string {
 		status, _ := strconv.Atoi(args[1])
 		r.measure(now, t, succeeded(status))
 		return ""
+	case "done":
+		r.call(now, "status", args)
+		return r.call(now, "end", args)
 	case "429", "503":
 		after, _ := time.ParseDuration(args[1])
 		if r.slowDown(now, asStarted(t), after, 0) {

@@ -99,6 +99,12 @@ func (r Reader) Proof(signed tlog.Tree, index uint64) (tlog.RecordProof, error) 
 	return tlog.ProveRecord(signed.N, int64(index), r.hashes(tree{size: uint64(signed.N)}))
 }
 
+// Consistency returns the proof that the tree of a checkpoint has as its first entries the tree of an
+// earlier checkpoint with old entries. old is at least 1.
+func (r Reader) Consistency(signed tlog.Tree, old int64) (tlog.TreeProof, error) {
+	return tlog.ProveTree(signed.N, old, r.hashes(tree{size: uint64(signed.N)}))
+}
+
 // hashes returns a reader of the stored hashes of a tree, as package tlog numbers them. If t has no
 // edges, they are read from the partial tiles.
 func (r Reader) hashes(t tree) tlog.HashReader {
@@ -151,16 +157,20 @@ func (r Reader) anyBundle(n uint64, width int) ([][]byte, error) {
 	return r.bundle(n, width)
 }
 
-// anyTile is like anyBundle for a tile.
+// anyTile is like anyBundle for a tile. The tile may become full at the same time.
 func (r Reader) anyTile(level int, n uint64, width int) ([]tlog.Hash, error) {
-	if width < Width && r.has(tilePath(level, n, Width)) {
-		hashes, err := r.Tile(level, n, Width)
-		if err != nil {
-			return nil, err
+	full := tilePath(level, n, Width)
+	if width < Width && !r.has(full) {
+		hashes, err := r.Tile(level, n, width)
+		if err == nil || !r.has(full) {
+			return hashes, err
 		}
-		return hashes[:width], nil
 	}
-	return r.Tile(level, n, width)
+	hashes, err := r.Tile(level, n, Width)
+	if err != nil {
+		return nil, err
+	}
+	return hashes[:width], nil
 }
 
 // Entry returns one entry of the tree of a checkpoint.

@@ -108,6 +108,9 @@ const importRules = `
 	# Verifies signatures, in tests. It shares nothing with webbotauth.
 	internal/sigverify: !log !os
 
+	# A witness for tests. It shares nothing with package audit.
+	internal/witnesstest: golang.org/x/mod/sumdb/note golang.org/x/mod/sumdb/tlog !log !os
+
 	# The root package combines them.
 	.:                 ./webbotauth ./robotstags ./dialect ./sitemap ./store ./usage ./internal/arrivals ./internal/backend ./internal/budget ./internal/fanout ./internal/feed ./internal/handoff ./internal/metatags ./internal/netguard ./internal/nofollow ./internal/pace ./internal/policy ./internal/redact ./internal/revalidate ./internal/seconds ./internal/stop ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage !reflect
 
@@ -129,6 +132,7 @@ const importRules = `
 
 	# A log of what a crawl did on the wire, and its verification.
 	audit:                . ./audit/internal/tiles ./dialect ./internal/seconds golang.org/x/mod/sumdb/note golang.org/x/mod/sumdb/tlog !net/http
+	audit/witness:        ./audit
 	audit/internal/tiles: golang.org/x/mod/sumdb/tlog !net !log
 
 	# A web in memory for the tests of any spider.

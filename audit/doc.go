@@ -11,11 +11,12 @@
 // The log is a Merkle tree in the formats of C2SP, so other tools can read it: tlog-tiles for the
 // entries and the tree, and tlog-checkpoint, an Ed25519-signed note, for its size and root. Once
 // another party has a checkpoint, no entry before it can be changed, removed or inserted without
-// notice. It cannot be proved that everything was logged.
+// notice. It cannot be proved that everything was logged. Package audit/witness sends the checkpoints
+// to a witness, which cosigns them.
 //
 // # Files
 //
-//	checkpoint        the last checkpoint
+//	checkpoint        the last checkpoint, with the cosignatures of witnesses
 //	tile/entries/...  the entries, 256 in a file
 //	tile/0/... etc.   the hashes of the tree
 //	pending-N         entries after the last full file of entries

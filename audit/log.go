@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -50,6 +51,8 @@ const (
 // An entry is on the disk 250 ms after its event was delivered, and a checkpoint is written every
 // ten seconds and by Close. So a process that is killed loses the events of less than a second.
 //
+// A witness that is slow or fails delays neither Event nor a checkpoint.
+//
 // If the disk cannot be written, the function of OnError is called once. The Log keeps up to 4 MiB of entries in
 // memory, and writes them when the disk can be written again. Further events are counted, and their
 // number is logged.
@@ -61,11 +64,13 @@ type Log struct {
 	end     chan struct{} // closed by Close
 	ended   chan struct{} // closed when run has returned
 
+	witnesses []*witness
+
 	mu         sync.Mutex
 	lock       *os.File
 	writer     *tiles.Writer
 	bodies     map[[sha256.Size]byte]bool // the robots.txt files that are in the folder
-	signed     uint64                     // the size of the last checkpoint
+	signed     checkpoint                 // the last checkpoint
 	lost       int                        // events that could not be written, and are not logged yet
 	failing    bool                       // a write has failed, and OnError was called
 	closed     bool
@@ -85,8 +90,7 @@ func Open(dir string, opts ...Option) (*Log, error) {
 	}
 	err = l.notice(Notice{Kind: NoticeOpened, Version: version(), Go: runtime.Version(), Clock: clockID()})
 	if err == nil {
-		err = l.writer.Checkpoint(l.key.sign)
-		l.signed = l.writer.Size()
+		err = l.checkpoint()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("audit: cannot write to %s: %w", dir, errors.Join(err, l.release()))
@@ -113,6 +117,8 @@ func open(dir string, c config) (*Log, error) {
 		ended:   make(chan struct{}),
 		lock:    lock,
 		bodies:  make(map[[sha256.Size]byte]bool),
+
+		witnesses: c.witnesses,
 	}
 	l.key, err = openKey(dir, c.key)
 	var signed tlog.Tree
@@ -241,9 +247,17 @@ func writeWhole(name string, content []byte) error {
 	return nil
 }
 
-// run writes the entries at intervals until Close is called.
+// run writes the entries at intervals, and asks the witnesses, until Close is called.
 func (l *Log) run() {
 	defer close(l.ended)
+	var following sync.WaitGroup
+	defer following.Wait()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for _, w := range l.witnesses {
+		following.Go(func() { l.follow(ctx, w) })
+	}
+	l.wakeWitnesses()
 	ticker := time.NewTicker(flushEvery)
 	defer ticker.Stop()
 	signed := time.Now()
@@ -255,6 +269,7 @@ func (l *Log) run() {
 			l.flush(now.Sub(signed) >= checkpointEvery)
 			if now.Sub(signed) >= checkpointEvery {
 				signed = now
+				l.wakeWitnesses()
 			}
 		}
 	}
@@ -271,19 +286,23 @@ func (l *Log) flush(sign bool) {
 	if l.lost > 0 && l.notice(Notice{Kind: NoticeLost, Count: l.lost}) == nil {
 		l.lost = 0
 	}
-	if sign && l.writer.Size() > l.signed {
-		l.checkpoint()
+	if sign && l.writer.Size() > uint64(l.signed.tree.N) {
+		l.write(l.checkpoint)
 	}
 }
 
-// checkpoint writes a checkpoint. l.mu is held.
-func (l *Log) checkpoint() (ok bool) {
-	size := l.writer.Size()
-	ok = l.write(func() error { return l.writer.Checkpoint(l.key.sign) })
-	if ok {
-		l.signed = size
+// checkpoint writes a checkpoint. l.mu is held, or l is not shared yet.
+func (l *Log) checkpoint() error {
+	var c checkpoint
+	err := l.writer.Checkpoint(func(size uint64, root tlog.Hash) (text []byte, err error) {
+		text, err = l.key.sign(size, root)
+		c = checkpoint{tree: tlog.Tree{N: int64(size), Hash: root}, text: text}
+		return text, err
+	})
+	if err == nil {
+		l.signed = c
 	}
-	return ok
+	return err
 }
 
 // notice adds an entry about the log. l.mu is held, or l is not shared yet.
@@ -299,7 +318,9 @@ func (l *Log) notice(n Notice) error {
 
 // Close writes all entries, a notice and a checkpoint. Close the plugins before, because their last
 // events come during Plugin.Close. It returns an error if something could not be written; the
-// entries that are on the disk then have no checkpoint. A second call has no effect.
+// entries that are on the disk then have no checkpoint. If there are witnesses, Close waits up to ten
+// seconds for their cosignatures; an error that is only about them is ErrWitness. A second call has
+// no effect.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	if l.closed {
@@ -310,17 +331,26 @@ func (l *Log) Close() error {
 	l.mu.Unlock()
 	close(l.end)
 	<-l.ended
+	err := l.finish()
+	if err == nil {
+		err = l.cosignLast()
+	}
+	err = errors.Join(err, l.release())
+	if err != nil {
+		return fmt.Errorf("audit: cannot close %s: %w", l.dir, err)
+	}
+	return nil
+}
+
+// finish writes what Close writes.
+func (l *Log) finish() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var err error
 	if l.lost > 0 {
 		err = l.notice(Notice{Kind: NoticeLost, Count: l.lost})
 	}
-	err = errors.Join(err, l.notice(Notice{Kind: NoticeClosed}), l.writer.Checkpoint(l.key.sign), l.release())
-	if err != nil {
-		return fmt.Errorf("audit: cannot close %s: %w", l.dir, err)
-	}
-	return nil
+	return errors.Join(err, l.notice(Notice{Kind: NoticeClosed}), l.checkpoint())
 }
 
 // release closes the files.

@@ -35,6 +35,17 @@ type LogReport struct {
 	Open     int       // requests without an end
 	Closed   bool      // whether the last process has called Close
 	OwnKey   bool      // whether the key was only found in the folder, so that it proves nothing
+
+	// Cosignatures are those of the Witnesses of the Verifier: first on the last checkpoint, and then
+	// on the Checkpoints of the Verifier.
+	Cosignatures []Cosignature
+}
+
+// A Cosignature says that a witness has seen a log at a time.
+type Cosignature struct {
+	Witness string    // the name of the witness
+	Entries uint64    // the number of entries that the log had: they are not newer than Time
+	Time    time.Time // by the clock of the witness, in whole seconds
 }
 
 // A Check is one of the things that Verify checks. It is a stable short code.
@@ -140,9 +151,9 @@ func (f Finding) String() string {
 
 // limits says what a report does not prove.
 const limits = `What this proves: the entries that a checkpoint covers are those that the holder of the key signed. If another
-party holds the checkpoint, they cannot have been changed since then.
+party holds the checkpoint, they cannot have been changed since then. A witness that has cosigned it is such a party.
 What this does not prove: that every request was logged, and that the times are true. Dates that servers sent
-are compared with the clock of the log.
+are compared with the clock of the log. No entry is newer than its cosignatures.
 `
 
 // WriteText writes the report as text: a table of the checks, the exceptions, the faults, and what
@@ -182,6 +193,10 @@ func (r *Report) writeNotes(b *strings.Builder, l LogReport) {
 	}
 	if l.Erased > 0 {
 		fmt.Fprintf(b, "  %d entries were erased. Their hashes are still in the tree.\n", l.Erased)
+	}
+	for _, c := range l.Cosignatures {
+		fmt.Fprintf(b, "  %s has cosigned the first %d entries at %s.\n",
+			c.Witness, c.Entries, c.Time.UTC().Format(time.DateTime))
 	}
 	if l.OwnKey {
 		b.WriteString("  The key was found in the folder itself. Compare key.pub with the key that you know.\n")

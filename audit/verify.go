@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +34,11 @@ type Verifier struct {
 	// Checkpoints are checkpoints that another party holds. A log with the same origin must have
 	// their entries.
 	Checkpoints [][]byte
+	// Witnesses are the verifier keys of witnesses. Each of them must have cosigned the last
+	// checkpoint of each log. Keys with the same name are those of one witness, one of which is
+	// enough. No entry may be more than a minute newer than a cosignature of its log. The
+	// cosignatures of Checkpoints count for the times of entries, and are reported.
+	Witnesses []string
 }
 
 // Verify checks the logs in these folders. The result says which faults there are. The error says
@@ -67,6 +74,7 @@ type stream struct {
 	stop   func()
 	clock  logClock
 	open   map[uint64]int // requests that have started and not ended, by replay.exchange
+	late   []bool         // for each cosignature of log, whether an entry that is newer was reported
 
 	item  tiles.Item // the current item
 	entry Entry      // the current entry
@@ -114,11 +122,16 @@ func (v *Verifier) checkpoint(reader tiles.Reader, s *stream) (signed tlog.Tree,
 		s.fault(CheckTree, 0, err.Error())
 		return emptyTree, nil
 	}
+	witnesses := v.witnesses(s)
+	s.cosignatures(text, signed, witnesses, true)
 	for _, text := range v.Checkpoints {
 		tree, origin, err := openCheckpoint(text, keys)
 		switch {
 		case err != nil || origin != s.log.Origin:
 			continue // it is that of another log
+		}
+		s.cosignatures(text, tree, witnesses, false)
+		switch {
 		case tree.N > signed.N:
 			s.fault(CheckTree, uint64(signed.N), fmt.Sprintf("the log has %d entries, and another party holds a checkpoint of %d", signed.N, tree.N))
 		default:
@@ -126,6 +139,58 @@ func (v *Verifier) checkpoint(reader tiles.Reader, s *stream) (signed tlog.Tree,
 		}
 	}
 	return signed, earlier
+}
+
+// witnesses returns the keys of the witnesses by their names.
+func (v *Verifier) witnesses(s *stream) map[string][]note.Verifier {
+	keys := make(map[string][]note.Verifier)
+	for i, text := range v.Witnesses {
+		key, err := parseWitnessKey(text)
+		switch {
+		case err != nil:
+			s.fault(CheckTree, 0, fmt.Sprintf("%v: %q", err, text))
+		case !slices.Contains(v.Witnesses[:i], text):
+			keys[key.name] = append(keys[key.name], key)
+		}
+	}
+	return keys
+}
+
+// cosignatures reports the cosignatures of a checkpoint of the log. If it is the last one, each
+// witness must have cosigned it.
+func (s *stream) cosignatures(text []byte, tree tlog.Tree, witnesses map[string][]note.Verifier, last bool) {
+	for _, name := range slices.Sorted(maps.Keys(witnesses)) {
+		n, err := note.Open(text, note.VerifierList(witnesses[name]...))
+		var without *note.UnverifiedNoteError
+		switch {
+		case errors.As(err, &without):
+			if last {
+				s.fault(CheckTree, uint64(tree.N), fmt.Sprintf("%s has not cosigned the last checkpoint", name))
+			}
+			continue
+		case err != nil:
+			s.fault(CheckTree, uint64(tree.N), fmt.Sprintf("the cosignature of %s cannot be verified: %v", name, err))
+			continue
+		}
+		for _, signature := range n.Sigs {
+			s.log.Cosignatures = append(s.log.Cosignatures, Cosignature{Witness: name, Entries: uint64(tree.N), Time: cosignedAt(signature)})
+		}
+	}
+	s.late = make([]bool, len(s.log.Cosignatures))
+}
+
+// checkCosigned reports the current entry if it is newer than a cosignature that covers it, once for
+// each cosignature.
+func (s *stream) checkCosigned() {
+	for i, c := range s.log.Cosignatures {
+		late := s.at.Sub(c.Time)
+		if s.late[i] || s.item.Index >= c.Entries || late <= witnessTolerance {
+			continue
+		}
+		s.late[i] = true
+		s.report.add(s.finding(CheckComplete, "the clock of the log or of %s is wrong: it has cosigned the entry at %s, which is %v before the time of the entry",
+			c.Witness, c.Time.Format(time.DateTime), late.Round(time.Second)))
+	}
 }
 
 var emptyTree = tlog.Tree{Hash: tiles.EmptyRoot}
@@ -205,6 +270,7 @@ func (s *stream) advance() bool {
 		s.item = item
 		s.entry = entry
 		s.at = entry.time()
+		s.checkCosigned()
 		return true
 	}
 }

@@ -166,7 +166,7 @@ const importRules = `
 	internal/plan:     . ./dialect ./internal/input ./internal/robotsfile ./internal/term ./sitemap ./store github.com/gocolly/colly/v2
 
 	# The command that crawls.
-	internal/crawl:    . ./audit ./dialect ./internal/input ./internal/keyfile ./internal/term ./sitemap ./store ./usage ./webbotauth github.com/gocolly/colly/v2
+	internal/crawl:    . ./audit ./audit/witness ./dialect ./internal/input ./internal/keyfile ./internal/term ./sitemap ./store ./usage ./webbotauth github.com/gocolly/colly/v2
 	internal/crawl/page.go: ./view
 
 	# Demo sites on loopback, arguments of commands, and the key of a crawler.

@@ -86,6 +86,7 @@ func auditArgs(flags *flag.FlagSet, args []string, stderr io.Writer, min int) (r
 func auditVerify(flags *flag.FlagSet, args []string, stdout, stderr io.Writer) (status int, err error) {
 	key := flags.String("key", "", "trust only this `key`: the content of key.pub; several are separated by commas")
 	checkpoint := flags.String("checkpoint", "", "compare the log with this earlier checkpoint in a `file`, which another party holds")
+	witnesses := flags.String("witness", "", "the witness with this `key` must have cosigned the last checkpoint; several are separated by commas")
 	asJSON := flags.Bool("json", false, "print the report as JSON")
 	dirs, status, err := auditArgs(flags, args, stderr, 1)
 	if err != nil {
@@ -94,6 +95,9 @@ func auditVerify(flags *flag.FlagSet, args []string, stdout, stderr io.Writer) (
 	var v audit.Verifier
 	if *key != "" {
 		v.Keys = strings.Split(*key, ",")
+	}
+	if *witnesses != "" {
+		v.Witnesses = strings.Split(*witnesses, ",")
 	}
 	if *checkpoint != "" {
 		text, err := os.ReadFile(*checkpoint)

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,8 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/mod/sumdb/note"
+
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
+	"github.com/collyrobots/collyrobots/audit/witness"
+	"github.com/collyrobots/collyrobots/internal/witnesstest"
 )
 
 // auditLog returns the folder of a log with the events of a crawl of a host. The gap between its
@@ -71,6 +76,41 @@ func TestAuditVerify(t *testing.T) {
 	status, _, _ = call(t, "", "audit", "verify", "-key", strings.TrimSpace(string(key)), bad)
 	if status != statusNegative {
 		t.Errorf("a log with another key: status %d", status)
+	}
+}
+
+// TestAuditVerifyWitness checks the flag -witness with a key that has cosigned the log, and with
+// another one.
+func TestAuditVerifyWitness(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	private, public, err := note.GenerateKey(nil, "example.com/crawl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := witnesstest.New("witness.example/w1")
+	w.Know(public)
+	server := httptest.NewServer(w)
+	defer server.Close()
+	l, err := audit.Open(dir, audit.Key(private), witness.At(server.URL, w.Key()))
+	if err == nil {
+		err = l.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, out, errs := call(t, "", "audit", "verify", "-witness", w.Key(), "-key", public, dir)
+	if status != statusOK || errs != "" || !strings.Contains(out, "\n  witness.example/w1 has cosigned the first 2 entries at 20") {
+		t.Errorf("status %d, errors %q, output\n%s", status, errs, out)
+	}
+	status, out, _ = call(t, "", "audit", "verify", "-json", "-witness", w.Key(), dir)
+	var report audit.Report
+	if err := json.Unmarshal([]byte(out), &report); status != statusOK || err != nil || len(report.Logs[0].Cosignatures) != 1 || report.Logs[0].Cosignatures[0].Entries != 2 {
+		t.Errorf("status %d, %v, output\n%s", status, err, out)
+	}
+	other := witnesstest.New("witness.example/w2")
+	status, out, _ = call(t, "", "audit", "verify", "-witness", w.Key()+","+other.Key(), dir)
+	if status != statusNegative || !strings.Contains(out, "witness.example/w2 has not cosigned the last checkpoint") {
+		t.Errorf("status %d, output\n%s", status, out)
 	}
 }
 

@@ -1,12 +1,14 @@
 package crawl
 
 import (
+	"bufio"
 	"crypto/ed25519"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/audit"
 	"github.com/collyrobots/collyrobots/internal/tooltest"
+	"github.com/collyrobots/collyrobots/internal/witnesstest"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/webbotauth"
 )
@@ -59,6 +62,70 @@ func TestOptions(t *testing.T) {
 	}
 	if report, err := audit.Verify(logs); err != nil || !report.OK() {
 		t.Errorf("the audit log: %v, %+v", err, report)
+	}
+}
+
+// TestWitness lets a witness cosign the log of a crawl. While the witness does not know the log, the
+// crawl goes on, and says so.
+func TestWitness(t *testing.T) {
+	t.Parallel()
+	web := tooltest.New(t, robotstest.Sites{"a.test": {"/robots.txt": http.StatusNotFound, "/": ""}})
+	w := witnesstest.New("witness.example/w1")
+	server := httptest.NewServer(w)
+	defer server.Close()
+	logs := filepath.Join(t.TempDir(), "log")
+	args := []string{"-delay=1ms", "-audit", logs, "-witness", server.URL, "-witness-key", w.Key(), "http://a.test/"}
+	status, out, errs := web.Run(t, "", args...)
+	if status != statusFailed || !strings.Contains(out, "\n1 page in ") {
+		t.Errorf("status %d\n%s", status, out)
+	}
+	wantMatches(t, "standard error", errs, `collyrobots crawl: audit: cannot close .*witness\.example/w1 has not cosigned .* \(status 404\): give its operator the content of key\.pub\n$`)
+	key, err := os.ReadFile(filepath.Join(logs, "key.pub"))
+	if err == nil {
+		err = w.Know(string(key))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, _, errs = web.Run(t, "", args...)
+	if status != statusOK || strings.Contains(errs, "witness") {
+		t.Errorf("status %d\n%s", status, errs)
+	}
+	v := audit.Verifier{Witnesses: []string{w.Key()}}
+	if report, err := v.Verify(logs); err != nil || !report.OK() || len(report.Logs[0].Cosignatures) != 1 {
+		t.Errorf("the audit log: %v, %+v", err, report)
+	}
+}
+
+// TestWitnessWarning checks the warning about a witness while a crawl runs.
+func TestWitnessWarning(t *testing.T) {
+	t.Parallel()
+	warned := make(chan bool)
+	web := tooltest.New(t, robotstest.Sites{"a.test": {"/robots.txt": http.StatusNotFound, "/": func(http.ResponseWriter, *http.Request) { <-warned }}})
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	cmd := web.Command(t, "-audit", filepath.Join(t.TempDir(), "log"), "-witness", server.URL, "-witness-key", witnesstest.New("w1").Key(), "http://a.test/")
+	progress, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := false
+	lines := bufio.NewScanner(progress)
+	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), "warning: audit log not cosigned (error audit: witness: w1 has not cosigned the 1 entries") {
+			told = true
+			close(warned)
+		}
+	}
+	if !told { // the request has timed out
+		t.Error("there was no warning")
+		close(warned)
+	}
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != statusFailed {
+		t.Errorf("the crawl ended with %v", err)
 	}
 }
 

@@ -410,6 +410,24 @@ func TestClocks(t *testing.T) {
 	}
 }
 
+// TestEarlierCosignature lets a clock run two hours ahead and sets it back. The last cosignature does
+// not show that, and one in between does, once for all entries.
+func TestEarlierCosignature(t *testing.T) {
+	w := newWorld(t)
+	l := w.open()
+	for range 300 {
+		l.Event(collyrobots.Event{Kind: collyrobots.EventDenied, Time: time.Now().Add(2 * time.Hour), Host: "a.test"})
+	}
+	w.close(l)
+	earlier := []byte(w.checkpoint())
+	w.witness.SetClock(func() time.Time { return time.Now().Add(3 * time.Hour) })
+	w.extend(302, 400)
+	wantFaults(t, w.verify(w.trusted()))
+	trusted := w.trusted()
+	trusted.Checkpoints = [][]byte{earlier}
+	wantFaults(t, w.verify(trusted), "complete: entry 1 of "+w.dir)
+}
+
 // crawlVariable has the arguments of crawlOnce, one in a line.
 const crawlVariable = "COLLYROBOTS_WITNESS_CRAWL"
 

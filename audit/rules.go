@@ -82,8 +82,12 @@ func readBody(folder, hash string) ([]byte, error) {
 	}
 	name := filepath.Join(folder, hash)
 	info, err := os.Stat(name)
-	if err == nil && info.Size() > maxBody {
+	switch {
+	case err != nil:
+	case info.Size() > maxBody:
 		err = errors.New("too large")
+	case !info.Mode().IsRegular(): // reading a named pipe would wait for a writer
+		err = errors.New("not a regular file")
 	}
 	var body []byte
 	if err == nil {
